@@ -1,0 +1,207 @@
+package provider
+
+import "time"
+
+// Status is the state of an instance or of one execution of it.
+type Status uint8
+
+// The statuses. ContinuedAsNew and Reset are statuses of executions only.
+const (
+	StatusRunning Status = iota + 1
+	StatusSuspended
+	StatusCompleted
+	StatusFailed
+	StatusCancelled
+	StatusTerminated
+	StatusContinuedAsNew
+	StatusReset
+)
+
+var statusNames = [...]string{
+	"Unknown", "Running", "Suspended", "Completed", "Failed", "Cancelled", "Terminated", "ContinuedAsNew", "Reset",
+}
+
+// String returns the status's name, such as "Running".
+func (s Status) String() string {
+	if int(s) < len(statusNames) {
+		return statusNames[s]
+	}
+	return statusNames[0]
+}
+
+// Ended tells whether s is final for an execution; an ended instance never runs again
+// (Reset opens another execution).
+func (s Status) Ended() bool { return s >= StatusCompleted }
+
+// ParseStatus finds a status by its name; ok is false for an unknown one.
+func ParseStatus(name string) (s Status, ok bool) {
+	for i, n := range statusNames {
+		if i > 0 && n == name {
+			return Status(i), true
+		}
+	}
+	return 0, false
+}
+
+// IDPolicy says what Create does when the ID is in use.
+type IDPolicy uint8
+
+// The ID conflict policies. The zero value rejects.
+const (
+	IDReject IDPolicy = iota
+	IDUseExisting
+	IDReplaceEnded
+)
+
+// ClosePolicy says what happens to a running child when its parent ends.
+type ClosePolicy uint8
+
+// The close policies: Cancel delivers a cancel message to the child, Abandon leaves it alone.
+const (
+	CloseCancel ClosePolicy = iota
+	CloseAbandon
+)
+
+// Parent names the event of the execution that started a child.
+type Parent struct {
+	Key       UUID
+	ID        string
+	Execution int64
+	EventID   int64
+	Close     ClosePolicy
+}
+
+// Blocked is the visible flag of an instance that cannot make a turn.
+type Blocked struct {
+	Reason  string // short and machine-readable, such as "panic"
+	Message string // the last error in full
+	Count   int64  // failed turns in a row
+	Since   Time
+	RetryAt Time // 0: held until Unblock
+}
+
+// AttributeKind is the type of an attribute's value.
+type AttributeKind uint8
+
+// The kinds of attributes. Text uses Attribute.Text; the others use Attribute.Number
+// (Bool 0 or 1, Instant as Time).
+const (
+	AttributeText AttributeKind = iota + 1
+	AttributeInt
+	AttributeBool
+	AttributeInstant
+)
+
+// Attribute is a typed, plain field of an instance that List filters on.
+type Attribute struct {
+	Name   string
+	Kind   AttributeKind
+	Text   string
+	Number int64
+}
+
+// KeyValue is one key-value of an instance. In a commit a nil Value deletes the key.
+type KeyValue struct {
+	Key   string
+	Value []byte
+}
+
+// Instance is the stored row of an instance.
+type Instance struct {
+	ID            string
+	Key           UUID
+	Name          string // of the orchestration
+	CodeVersion   string // of the orchestration's code; "" is a version like any other
+	Status        Status
+	Deleting      bool
+	Execution     int64 // current execution, from 1
+	Version       UUID  // the fence: ID of the last commit
+	HistoryLength int64 // events of the current execution
+	HistoryBytes  int64
+	EngineLevel   int64
+	Parent        Parent   // zero Key: none
+	Blocked       *Blocked // nil: not blocked
+	RequestID     string   // of the Create that made it
+	CustomStatus  []byte
+	Result        []byte // opaque outcome; set when ended
+	Attributes    []Attribute
+	CreatedAt     Time
+	UpdatedAt     Time // last change of Version
+	EndedAt       Time // 0 while not ended
+	ReadyAt       Time // when the earliest inbox message is visible; 0: inbox empty
+	InboxMessages int64
+	Deliveries    int64 // turn leases since the last commit
+}
+
+// CreateRequest asks for a new instance. Commit becomes its first Version.
+type CreateRequest struct {
+	ID          string
+	Key         UUID
+	Commit      UUID
+	Name        string
+	CodeVersion string
+	EngineLevel int64
+	Policy      IDPolicy
+	RequestID   string // unique to the caller's request, "" for none
+	Parent      Parent // zero Key for a root
+	Attributes  []Attribute
+	Message     NewMessage // the start message
+}
+
+// CreateResult answers the instance under the ID and whether this request created it.
+type CreateResult struct {
+	Instance Instance
+	Created  bool
+	Now      Time
+}
+
+// GetRequest names an instance by Key, or by ID when Key is zero.
+type GetRequest struct {
+	ID          string
+	Key         UUID
+	WaitEnded   bool          // block until the instance has ended
+	WaitBlocked bool          // with WaitEnded: a Blocked instance ends the wait, too
+	Wait        time.Duration // longest time to block; 0 answers at once
+	WithTasks   bool
+	WithValues  bool
+}
+
+// GetResult answers the stored instance.
+type GetResult struct {
+	Instance Instance
+	Tasks    []TaskInfo // WithTasks: pending activity tasks, by event ID
+	Values   []KeyValue // WithValues: by key
+	Now      Time
+}
+
+// SteerAction is what Steer does.
+type SteerAction uint8
+
+// The actions of Steer.
+const (
+	SteerSuspend SteerAction = iota + 1
+	SteerResume
+	SteerTerminate
+	SteerUnblock
+	SteerReset
+)
+
+// SteerRequest names an instance by Key, or by ID when Key is zero.
+type SteerRequest struct {
+	ID           string
+	Key          UUID
+	Action       SteerAction
+	Commit       UUID        // the new Version
+	Event        []byte      // appended to the history; nil for none
+	Result       []byte      // Terminate: the opaque outcome
+	ParentNotice *NewMessage // Terminate: to the parent; EventID and Execution are filled by the provider
+	ChildNotice  *NewMessage // Terminate: to each running child with CloseCancel
+	Events       [][]byte    // Reset: the new execution's history
+	EngineLevel  int64       // Reset: of the new execution
+}
+
+// SteerResult answers the instance after the change.
+type SteerResult struct {
+	Instance Instance
+	Now      Time
+}

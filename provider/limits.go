@@ -1,0 +1,20 @@
+package provider
+
+import "time"
+
+// Limits that every provider enforces with ErrInvalid (names), ErrTooLarge (sizes) or
+// ErrInboxFull, before anything is stored.
+const (
+	MaxName          = 512            // bytes of an ID, name or key
+	MaxPayload       = 2<<20 + 64<<10 // bytes of one payload: 2 MiB of user data and the engine's envelope
+	MaxCommitRows    = 10_000         // of each kind in one commit: events, messages consumed, tasks, timers, sends, starts
+	MaxCommitBytes   = 32 << 20       // payload bytes of one commit
+	MaxFetchMessages = 1_000          // messages of one fetched turn
+	MaxFetchBytes    = 4 << 20        // bytes of one fetched turn or history page
+	MaxInboxMessages = 100_000        // waiting messages of one instance, for outside senders
+	MaxInboxBytes    = 256 << 20      // their bytes
+	MaxPage          = 1_000          // rows of a page
+	MaxBatch         = 1_000          // items of a fetch, report, renewal or release
+	MaxWait          = time.Minute    // longest time that a call blocks for Wait; a longer one is cut
+	MaxLease         = 24 * time.Hour // longest lease
+)

@@ -1,0 +1,51 @@
+package provider
+
+import "context"
+
+// Notice tells that an execution ended or that a task was asked to stop, so that a node need not wait for
+// its next lease renewal. EventID 0 concerns all tasks of the execution.
+type Notice struct {
+	Key       UUID
+	Execution int64
+	EventID   int64
+}
+
+// Notifier is implemented by providers that can tell about ended executions and
+// cancelled tasks at once. It may lose notices: renewal is the safety net.
+type Notifier interface {
+	// Notify calls fn for each notice until stop is called; stop waits for a running fn.
+	// fn must be quick and must not call the provider.
+	Notify(fn func(Notice)) (stop func())
+}
+
+// Migration describes one step of a store's schema.
+type Migration struct {
+	Version int
+	Name    string
+	SQL     string
+	Applied bool
+}
+
+// Migrator is implemented by providers with a schema.
+type Migrator interface {
+	// Migrations lists all steps that this release knows, in order, and whether each is applied.
+	Migrations(ctx context.Context) ([]Migration, error)
+	// Migrate applies what is missing. It is safe when several processes do it at once.
+	Migrate(ctx context.Context) error
+}
+
+// As finds a power in p or in what it decorates: a decorator has a method Unwrap() Provider.
+func As[T any](p Provider) (T, bool) {
+	for p != nil {
+		if t, ok := p.(T); ok {
+			return t, true
+		}
+		u, ok := p.(interface{ Unwrap() Provider })
+		if !ok {
+			break
+		}
+		p = u.Unwrap()
+	}
+	var zero T
+	return zero, false
+}

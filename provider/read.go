@@ -1,0 +1,116 @@
+package provider
+
+import "time"
+
+// ReadHistoryRequest asks for events From (at least 1) to To (0: the end) of an execution
+// (0: the current one).
+type ReadHistoryRequest struct {
+	Key       UUID
+	Execution int64
+	From      int64
+	To        int64
+	MaxBytes  int // 0: MaxFetchBytes
+}
+
+// Event is one stored event. Its place in the history is its ID.
+type Event struct {
+	ID   int64
+	Data []byte
+}
+
+// ReadHistoryResult answers events in order; More says that events up to To remain.
+type ReadHistoryResult struct {
+	Events    []Event
+	More      bool
+	Execution int64
+	Status    Status // of the execution
+	Length    int64  // of the execution's whole history
+	Version   UUID   // of the instance when it was read
+}
+
+// Filter chooses instances. Zero fields do not restrict.
+type Filter struct {
+	IDPrefix      string
+	Name          string
+	Statuses      []Status
+	Blocked       bool // only blocked ones
+	ParentKey     UUID
+	CreatedAfter  Time        // inclusive
+	CreatedBefore Time        // exclusive
+	Attributes    []Attribute // all must be equal
+	Replaced      bool        // also instances whose ID now names a newer key
+}
+
+// ListRequest asks for a page.
+type ListRequest struct {
+	Filter Filter
+	Cursor string // "" for the first page, else ListResult.Cursor
+	Max    int    // 1 to MaxPage; 0: MaxPage
+}
+
+// ListResult is a page. Cursor is "" after the last one.
+type ListResult struct {
+	Instances []Instance
+	Cursor    string
+	Now       Time
+}
+
+// CountRequest asks how many instances match.
+type CountRequest struct{ Filter Filter }
+
+// CountResult answers it.
+type CountResult struct{ Count int64 }
+
+// StatsRequest has no fields yet.
+type StatsRequest struct{}
+
+// WaitingTurns is a kind of orchestration with instances ready for a turn.
+type WaitingTurns struct {
+	Capability
+	EngineLevel int64
+	Count       int64
+	Oldest      Time
+}
+
+// WaitingTasks is a kind of activity with tasks that could be fetched.
+type WaitingTasks struct {
+	Queue  string
+	Name   string
+	Count  int64
+	Oldest Time
+}
+
+// StatsResult is what Stats answers.
+type StatsResult struct {
+	Instances    map[Status]int64 // Running to Terminated
+	Blocked      int64
+	Turns        []WaitingTurns // visible and not leased, by name and version
+	Tasks        []WaitingTasks // fetchable, by queue and name
+	TurnLeases   int64          // unexpired
+	TaskLeases   int64          // unexpired
+	DeadLetters  int64
+	ReadyMended  int64 // ready times that the janitor had to correct since opening
+	Dropped      int64 // messages to keys that are gone since opening
+	Commits      int64 // transactions that changed the store, by this provider value since opening
+	CommitGroups int64 // turn commits in these transactions
+	Now          Time
+}
+
+// DeleteRequest names an instance by Key, or by ID when Key is zero.
+type DeleteRequest struct {
+	ID    string
+	Key   UUID
+	Force bool // also while it runs
+}
+
+// DeleteResult answers how many instances were removed, children included.
+type DeleteResult struct{ Instances int64 }
+
+// PruneRequest deletes instances that ended at least Age ago, at most Max (0: 1,000).
+type PruneRequest struct {
+	Age time.Duration
+	Max int
+}
+
+// PruneResult answers how many were removed.
+type PruneResult struct{ Instances int64 }

@@ -1,0 +1,196 @@
+package provider
+
+import "time"
+
+// TaskRef identifies an activity task: the event that scheduled it.
+type TaskRef struct {
+	Key       UUID
+	Execution int64
+	EventID   int64
+}
+
+// Defaults of the order in which tasks are fetched.
+const (
+	PriorityHighest = 1
+	PriorityDefault = 3
+	PriorityLowest  = 5
+)
+
+// NewTask is an activity task to be stored by a turn's commit.
+type NewTask struct {
+	EventID     int64
+	Queue       string
+	Name        string
+	Payload     []byte
+	Priority    int    // 1 (first) to 5; 0 means PriorityDefault
+	FairnessKey string // "" for none, as are the next two
+	Session     string
+	LimitKey    string
+	NotBefore   time.Duration // delay until it may be fetched
+	Deadline    time.Duration // from now until it is past its time; 0: none
+	Lease       *TaskLease    // written already leased to the committer (hand-off)
+}
+
+// TaskLease is a lease that the committer of a hand-off task chose itself.
+type TaskLease struct {
+	Token    UUID
+	Owner    string
+	Duration time.Duration
+}
+
+// ExecutionStateKind tells whether the execution that wants a result is there.
+type ExecutionStateKind uint8
+
+// The kinds of execution states. Suspended counts as Running.
+const (
+	ExecutionRunning ExecutionStateKind = iota + 1
+	ExecutionTerminal
+	ExecutionMissing
+)
+
+// ExecutionState is the state of the execution that wants a task's result. Status is
+// set when Kind is ExecutionTerminal.
+type ExecutionState struct {
+	Kind   ExecutionStateKind
+	Status Status
+}
+
+// QueueFilter names a queue and the activities of it that a node can run.
+type QueueFilter struct {
+	Queue string
+	Names []string
+}
+
+// FetchTasksRequest asks for tasks. Token, made by the caller, becomes the lease token of
+// every task answered.
+type FetchTasksRequest struct {
+	Owner   string
+	Token   UUID
+	Lease   time.Duration
+	Queues  []QueueFilter
+	Expired bool // also tasks past their Deadline, of every queue and name
+	Max     int
+	Wait    time.Duration
+}
+
+// LeasedTask is a task leased to a node.
+type LeasedTask struct {
+	TaskRef
+	InstanceID      string
+	Queue           string
+	Name            string
+	Payload         []byte
+	Priority        int
+	Attempt         int64 // from 1; raised by Retry
+	Deliveries      int64 // leases of this attempt, this one included
+	LeaseUntil      Time
+	State           ExecutionState
+	CancelRequested bool
+	PastDeadline    bool
+	ScheduledAt     Time
+	Deadline        Time
+	Details         []byte // last heartbeat details
+	Failure         []byte // of the last attempt
+}
+
+// FetchTasksResult answers the tasks taken.
+type FetchTasksResult struct {
+	Tasks []LeasedTask
+	Now   Time
+}
+
+// TaskOutcome is what a report does.
+type TaskOutcome uint8
+
+// The outcomes of a report; see Provider.ReportTasks.
+const (
+	TaskComplete TaskOutcome = iota + 1
+	TaskRetry
+	TaskPark
+	TaskRelease
+	TaskDiscard
+	TaskPoison
+)
+
+// TaskReport is one report.
+type TaskReport struct {
+	TaskRef
+	Token   UUID
+	Attempt int64
+	Outcome TaskOutcome
+	Message NewMessage    // Complete and Poison: the result, for the inbox
+	Delay   time.Duration // Retry and Release
+	Failure []byte        // Retry
+	Details []byte        // nil keeps the stored heartbeat details
+	Reason  string        // Poison: for the dead letters
+}
+
+// ReportTasksRequest reports on tasks.
+type ReportTasksRequest struct{ Items []TaskReport }
+
+// TaskReportResult answers one report.
+type TaskReportResult struct {
+	Err   error
+	State ExecutionState
+}
+
+// ReportTasksResult has one result per item, in order.
+type ReportTasksResult struct {
+	Items []TaskReportResult
+	Now   Time
+}
+
+// TaskRenewal is one lease to renew.
+type TaskRenewal struct {
+	TaskRef
+	Token   UUID
+	Details []byte // heartbeat details to store; nil keeps
+}
+
+// RenewTasksRequest renews leases, each until Lease from now.
+type RenewTasksRequest struct {
+	Items []TaskRenewal
+	Lease time.Duration
+}
+
+// TaskRenewalResult answers one renewal.
+type TaskRenewalResult struct {
+	Err             error // nil or ErrLeaseLost
+	State           ExecutionState
+	CancelRequested bool
+	Paused          bool // the instance is Suspended
+	LeaseUntil      Time
+}
+
+// RenewTasksResult has one result per item, in order.
+type RenewTasksResult struct {
+	Items []TaskRenewalResult
+	Now   Time
+}
+
+// TaskState is where a pending task is.
+type TaskState uint8
+
+// The states of a pending task.
+const (
+	TaskQueued TaskState = iota + 1
+	TaskLeased
+	TaskParked
+)
+
+// TaskInfo describes a pending task to an observer.
+type TaskInfo struct {
+	TaskRef
+	Queue       string
+	Name        string
+	State       TaskState
+	Attempt     int64
+	Deliveries  int64
+	Owner       string
+	LeaseUntil  Time
+	NotBefore   Time
+	Deadline    Time
+	ScheduledAt Time
+	Details     []byte
+	Failure     []byte
+}

@@ -1,0 +1,75 @@
+package provider
+
+import (
+	"encoding/hex"
+	"errors"
+	"time"
+)
+
+// Time is an instant of the storage's clock: microseconds since 1970-01-01 UTC.
+// Zero means none.
+type Time int64
+
+// TimeOf converts t, cutting it to microseconds. The zero time.Time becomes 0.
+func TimeOf(t time.Time) Time {
+	if t.IsZero() {
+		return 0
+	}
+	return Time(t.UnixMicro())
+}
+
+// Std converts to a time.Time in UTC; 0 becomes the zero time.Time.
+func (t Time) Std() time.Time {
+	if t == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(int64(t)).UTC()
+}
+
+// Add returns t later by d, rounded up to a microsecond so that nothing is ever early.
+func (t Time) Add(d time.Duration) Time {
+	return t + Time((d+time.Microsecond-1)/time.Microsecond)
+}
+
+// Sub returns t-u.
+func (t Time) Sub(u Time) time.Duration { return time.Duration(t-u) * time.Microsecond }
+
+// UUID is a 16-byte unique ID: an instance key, a commit ID or a lease token. Callers
+// make them (version 7 for keys, so that they sort by age; version 4 for tokens, which
+// must be unguessable); providers never do. The zero value means none.
+type UUID [16]byte
+
+// IsZero tells whether u is the zero value, which means none.
+func (u UUID) IsZero() bool { return u == UUID{} }
+
+// String formats u in the usual 8-4-4-4-12 form.
+func (u UUID) String() string {
+	var b [36]byte
+	hex.Encode(b[0:8], u[0:4])
+	hex.Encode(b[9:13], u[4:6])
+	hex.Encode(b[14:18], u[6:8])
+	hex.Encode(b[19:23], u[8:10])
+	hex.Encode(b[24:36], u[10:16])
+	b[8], b[13], b[18], b[23] = '-', '-', '-', '-'
+	return string(b[:])
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (u UUID) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
+
+var errUUID = errors.New("not a UUID of the form xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx")
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (u *UUID) UnmarshalText(text []byte) error {
+	if len(text) != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
+		return errUUID
+	}
+	packed := make([]byte, 0, 32)
+	for _, part := range [][2]int{{0, 8}, {9, 13}, {14, 18}, {19, 23}, {24, 36}} {
+		packed = append(packed, text[part[0]:part[1]]...)
+	}
+	if _, err := hex.Decode(u[:], packed); err != nil {
+		return errUUID
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+package provider
+
+import "time"
+
+// Capability is one orchestration that a node can run.
+type Capability struct {
+	Name        string
+	CodeVersion string
+}
+
+// FetchTurnsRequest asks for instances with work. Token, made by the caller, becomes the
+// lease token of every turn answered.
+type FetchTurnsRequest struct {
+	Owner        string // unique per process start
+	Token        UUID
+	Lease        time.Duration
+	Capabilities []Capability
+	EngineLevel  int64 // highest level that the node can run
+	Max          int
+	MaxMessages  int // per instance; 0: MaxFetchMessages
+	MaxBytes     int // of messages per instance; 0: MaxFetchBytes
+	Wait         time.Duration
+}
+
+// Turn is an instance leased for one turn.
+type Turn struct {
+	Instance Instance
+	Messages []Message
+	More     bool // further messages are visible
+}
+
+// FetchTurnsResult answers the turns taken.
+type FetchTurnsResult struct {
+	Turns []Turn
+	Now   Time
+}
+
+// Timer is a message to the own instance that becomes visible at Due. Timers are keyed
+// by (execution, EventID).
+type Timer struct {
+	EventID int64
+	Kind    MessageKind
+	Due     Time
+	Payload []byte
+}
+
+// OutMessage is a message to another instance, named by Key, or by ID when Key is zero.
+type OutMessage struct {
+	ID      string
+	Key     UUID
+	Message NewMessage
+	Refused *NewMessage // put into the sender's inbox if the target is gone or ended; nil: dropped and counted
+}
+
+// Start is a child started by a commit.
+type Start struct {
+	Create  CreateRequest // Policy IDReject or IDReplaceEnded
+	Refused NewMessage    // put into the sender's inbox if the ID is in use
+}
+
+// TaskCompletion completes, within a turn's commit, a task whose result the turn has
+// consumed from memory (hand-off).
+type TaskCompletion struct {
+	EventID int64
+	Token   UUID
+}
+
+// CancelTask asks for the cancellation of a task of the execution. A task that nobody
+// has leased is removed. A leased one is flagged (its renewal answers
+// CancelRequested), unless Remove is set: then it is removed, too.
+type CancelTask struct {
+	EventID int64
+	Remove  bool
+}
+
+// NextExecution opens the next execution in a commit (continue-as-new). Its history
+// begins with Events. Unconsumed messages stay in the inbox.
+type NextExecution struct {
+	Name        string // "" keeps the orchestration
+	CodeVersion string
+	EngineLevel int64
+	Events      [][]byte
+	Message     *NewMessage // put into the own inbox so that the new execution is fetched; Execution is filled by the provider
+}
+
+// CommitTurnRequest is one turn of one instance.
+type CommitTurnRequest struct {
+	Key       UUID
+	Execution int64
+	Expected  UUID  // Version that the turn was computed from
+	Length    int64 // history length that it was computed from
+	Commit    UUID  // the new Version, unique to this turn
+	Lease     UUID  // token of the turn lease to end; zero for a hand-off turn
+
+	Completes    []TaskCompletion
+	Consumed     []int64 // message IDs
+	Events       [][]byte
+	Tasks        []NewTask
+	CancelTasks  []CancelTask
+	Timers       []Timer
+	CancelTimers []int64 // event IDs; one that is gone is fine
+	Sends        []OutMessage
+	Starts       []Start
+
+	Status       Status // StatusRunning to go on; an ended one closes the instance
+	Result       []byte // with an ended status: the opaque outcome
+	CloseInbox   string // reason: a closing commit moves waiting messages to the dead letters
+	Next         *NextExecution
+	CustomStatus []byte      // nil keeps, empty clears
+	Attributes   []Attribute // set or replaced by name; nil keeps
+	Values       []KeyValue
+	EngineLevel  int64 // 0 keeps; the stored level never falls within an execution
+
+	Owner  string        // with Sticky: only this owner fetches the instance until then
+	Sticky time.Duration // 0: anyone
+}
+
+// CommitTurnResult answers a stored commit.
+type CommitTurnResult struct {
+	Now     Time
+	ReadyAt Time // when the earliest message left in the inbox is visible, timers included; 0: none
+}
+
+// TurnFailure says why a turn could not be made.
+type TurnFailure struct {
+	Reason  string
+	Message string
+	Hold    bool // until Unblock
+}
+
+// TurnRelease is one lease to end.
+type TurnRelease struct {
+	Key     UUID
+	Token   UUID
+	Delay   time.Duration
+	Failure *TurnFailure // nil: clean, the delivery is given back
+}
+
+// ReleaseTurnsRequest ends leases.
+type ReleaseTurnsRequest struct{ Items []TurnRelease }
+
+// ReleaseTurnsResult has one error (or nil) per item, in order.
+type ReleaseTurnsResult struct{ Errs []error }
