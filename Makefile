@@ -1,0 +1,91 @@
+# Run `make help` for the list of targets.
+
+GO           ?= go
+LINT_VERSION := 2.15.0
+LINT         := .bin/golangci-lint
+
+# Packages whose tests run under the race detector. Every other package is
+# tested without it, so a new package is never left out of `make test`.
+RACE := ^[^/]+/[^/]+/[^/]+/(provider|internal|dispatcher|orchestration|activity|client|runtime)(/|$$)
+
+# Extra flags for go test, such as TESTFLAGS='-run TestX -v'.
+TESTFLAGS ?=
+# Extra flags for go test -bench: a pattern, and the time for each benchmark.
+BENCH     ?= .
+BENCHTIME ?= 1s
+
+# A clone owned by another user has no readable VCS stamp, and tests need none.
+export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
+
+# $(call timed,title,function): run a shell function, print its seconds, keep its status.
+timed = printf '\n==> %s\n' '$(1)'; begin=$$(date +%s); $(2); status=$$?; \
+	printf -- '<== %s: %ss\n' '$(1)' "$$(( $$(date +%s) - begin ))"; exit $$status
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help test need-go need-cc test-build test-cross test-race test-plain \
+	lint lint-tool fmt tidy-check bench clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1|\2/p' Makefile | \
+		while IFS='|' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
+
+test: need-go need-cc test-build test-cross test-race test-plain ## THE test command: all parts below, in order
+	@printf '\nmake test: all parts passed\n'
+
+test-build: need-go ## part 1: build everything, go vet
+	@part() { $(GO) build ./... && $(GO) vet ./...; }; $(call timed,build and vet,part)
+
+test-cross: need-go ## part 2: build for Windows and macOS
+	@part() { GOOS=windows CGO_ENABLED=0 $(GO) build ./...; }; $(call timed,build for windows,part)
+	@part() { GOOS=darwin CGO_ENABLED=0 $(GO) build ./...; }; $(call timed,build for darwin,part)
+
+test-race: need-go need-cc ## part 3: tests of the engine's packages, under the race detector
+	@part() { \
+		all=$$($(GO) list ./...) || return 1; \
+		pkgs=$$(printf '%s\n' "$$all" | grep -E '$(RACE)'); \
+		if [ -z "$$pkgs" ]; then echo 'no packages'; return 0; fi; \
+		CGO_ENABLED=1 $(GO) test -race -timeout 4m $(TESTFLAGS) $$pkgs; \
+	}; $(call timed,go test -race,part)
+
+test-plain: need-go ## part 4: tests of all other packages
+	@part() { \
+		all=$$($(GO) list ./...) || return 1; \
+		pkgs=$$(printf '%s\n' "$$all" | grep -Ev '$(RACE)'); \
+		if [ -z "$$pkgs" ]; then echo 'no packages'; return 0; fi; \
+		$(GO) test -timeout 2m $(TESTFLAGS) $$pkgs; \
+	}; $(call timed,go test,part)
+
+lint: need-go lint-tool ## golangci-lint, pinned, zero findings
+	@$(LINT) run ./...
+
+fmt: need-go lint-tool ## format all Go files
+	@$(LINT) fmt ./...
+
+tidy-check: need-go ## fail if go.mod or go.sum is not tidy
+	@$(GO) mod tidy -diff
+
+bench: need-go ## benchmarks; BENCH=pattern BENCHTIME=5s narrow and lengthen them
+	@$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...
+
+clean: ## remove what make built here
+	rm -rf .bin .cache
+
+# The checks below say what is missing before a part fails for an unclear reason.
+
+need-go:
+	@command -v $(GO) >/dev/null || { \
+		echo "make: no Go toolchain found; install Go $$(sed -n 's/^go //p' go.mod) or newer: https://go.dev/dl/" >&2; exit 1; }
+	@out=$$($(GO) list -m 2>&1) || { printf '%s\n' "$$out" >&2; \
+		echo "make: $$($(GO) version) cannot load this module, which needs Go $$(sed -n 's/^go //p' go.mod) or newer:" >&2; \
+		echo "make: install it from https://go.dev/dl/, or let Go fetch it with GOTOOLCHAIN=auto" >&2; exit 1; }
+
+need-cc:
+	@cc=$$($(GO) env CC); command -v $${cc%% *} >/dev/null || { \
+		echo "make: the race detector needs a C compiler, and '$$cc' is not there; install gcc or clang, or set CC" >&2; exit 1; }
+
+lint-tool: need-go
+	@if [ "$$($(LINT) version --short 2>/dev/null)" != '$(LINT_VERSION)' ]; then \
+		echo 'installing golangci-lint $(LINT_VERSION) into .bin (a few minutes, once)'; \
+		GOBIN='$(CURDIR)/.bin' $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v$(LINT_VERSION); \
+	fi

@@ -1,0 +1,31 @@
+package activity
+
+import (
+	"context"
+
+	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/payload"
+)
+
+// Func is an activity with its types erased: encoded input to encoded output.
+type Func func(ctx context.Context, input []byte) (output []byte, err error)
+
+// Bind erases the types of an activity function. It is for package runtime. An input that
+// cannot be decoded and an output that cannot be encoded are errors that retrying cannot mend.
+func Bind[In, Out any](fn func(context.Context, In) (Out, error)) Func {
+	return func(ctx context.Context, input []byte) ([]byte, error) {
+		var in In
+		if err := payload.Decode(input, &in); err != nil {
+			return nil, failure.NonRetryable(failure.New(failure.ErrPayload, "input: %v", err))
+		}
+		out, err := fn(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		data, err := payload.Encode(out)
+		if err != nil {
+			return nil, failure.NonRetryable(failure.New(failure.ErrPayload, "output: %v", err))
+		}
+		return data, nil
+	}
+}

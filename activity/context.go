@@ -1,0 +1,89 @@
+package activity
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/perdure/perdure/internal/payload"
+)
+
+// Info identifies one attempt of an activity.
+type Info struct {
+	Activity   string // stored name of the activity
+	Queue      string
+	InstanceID string // of the orchestration that waits for the result
+	Execution  int64  // of that instance, from 1
+	EventID    int64  // of the event that scheduled it; (InstanceID, Execution, EventID) is the same for every attempt
+	Attempt    int    // from 1; grows by failures and timeouts that are retried, not by crashes
+	Deliveries int    // from 1; grows when a node is lost while it runs this attempt
+	Scheduled  time.Time
+	Deadline   time.Time // of this attempt; zero: none
+}
+
+// IdempotencyKey answers a string that is the same for every attempt of this call and
+// unique to it, also among later instances with the same ID. Pass it to services that drop repeats.
+func IdempotencyKey(ctx context.Context) string { return attempt(ctx).Key }
+
+// Attempt connects the context of a running attempt with the node that runs it. It is
+// made by package dispatcher; activity code has no use for it.
+type Attempt struct {
+	Info    Info
+	Key     string // the idempotency key
+	Logger  *slog.Logger
+	Details []byte               // last heartbeat details of an earlier attempt
+	Beat    func(details []byte) // takes over new details
+}
+
+type attemptKey struct{}
+
+// WithAttempt returns a context in which the functions of this package work. It is for
+// package dispatcher and for tests of activity code.
+func WithAttempt(ctx context.Context, a *Attempt) context.Context {
+	return context.WithValue(ctx, attemptKey{}, a)
+}
+
+// attempt panics for a context that no activity was given: calling on would report
+// progress of nothing.
+func attempt(ctx context.Context) *Attempt {
+	a, ok := ctx.Value(attemptKey{}).(*Attempt)
+	if !ok {
+		panic("activity: the context is not one that an activity was given")
+	}
+	return a
+}
+
+// GetInfo answers what identifies the running attempt. Like all functions of this
+// package it panics with a context that no activity was given.
+func GetInfo(ctx context.Context) Info { return attempt(ctx).Info }
+
+// Logger answers a logger that names the attempt in each record.
+func Logger(ctx context.Context) *slog.Logger { return attempt(ctx).Logger }
+
+// Heartbeat reports progress. The details, encoded as JSON, reach the next attempt if
+// this one is lost or fails, at the latest with the lease's next renewal. It never blocks.
+// It answers why the activity should stop - the cause of the context's end - or nil, or an
+// error wrapping the encoder's if details cannot be encoded.
+func Heartbeat(ctx context.Context, details any) error {
+	a := attempt(ctx)
+	data, err := payload.Encode(details)
+	if err != nil {
+		return fmt.Errorf("heartbeat details: %w", err)
+	}
+	a.Beat(data)
+	return context.Cause(ctx)
+}
+
+// HeartbeatDetails answers the details that the last attempt reported; ok is false if
+// there are none. An error means that they cannot be decoded into T.
+func HeartbeatDetails[T any](ctx context.Context) (details T, ok bool, err error) {
+	data := attempt(ctx).Details
+	if data == nil {
+		return details, false, nil
+	}
+	if err := payload.Decode(data, &details); err != nil {
+		return details, false, fmt.Errorf("heartbeat details: %w", err)
+	}
+	return details, true, nil
+}

@@ -1,0 +1,19 @@
+package activity
+
+import "errors"
+
+// Why the context of a running attempt ends; context.Cause answers one of these.
+var (
+	// ErrOrchestrationEnded: the orchestration has ended, nobody waits for the result.
+	ErrOrchestrationEnded = errors.New("activity: its orchestration has ended")
+	// ErrOrchestrationMissing: the orchestration was deleted.
+	ErrOrchestrationMissing = errors.New("activity: its orchestration is gone")
+	// ErrCancelled: the orchestration gave up this activity.
+	ErrCancelled = errors.New("activity: cancelled by its orchestration")
+	// ErrTimeout: the attempt ran longer than its start-to-close timeout.
+	ErrTimeout = errors.New("activity: start-to-close timeout")
+	// ErrLeaseLost: the storage has given the activity to another node.
+	ErrLeaseLost = errors.New("activity: lease lost")
+	// ErrShutdown: this node shuts down; the attempt will be delivered again.
+	ErrShutdown = errors.New("activity: node shuts down")
+)

@@ -1,0 +1,221 @@
+package dispatcher
+
+import (
+	"container/list"
+	"context"
+	"sync"
+
+	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/provider"
+)
+
+// actor owns one instance on this node: its cached execution, if any, and the jobs that
+// wait for it. One job runs at a time.
+type actor struct {
+	key provider.UUID
+
+	// Guarded by actors.mu.
+	waiting []job
+	busy    bool
+	idle    *list.Element // in actors.lru, while it is cached and not busy
+	size    int
+	gone    bool // removed; jobs must find another
+
+	// Used by the running job only.
+	x       *replay.Execution
+	version provider.UUID // of the last confirmed commit
+	readyAt provider.Time // when the inbox has something, as that commit said; 0: nothing
+	rounds  int           // closing turns in a row that found the inbox not empty
+}
+
+// job is one thing to do for an instance: a fetched turn, or a result from memory.
+type job struct {
+	turn   *provider.Turn
+	token  provider.UUID
+	result *result
+}
+
+// actors holds the actors of a node and bounds the memory of their cached executions: the
+// least recently used is evicted first.
+type actors struct {
+	mu       sync.Mutex
+	byKey    map[provider.UUID]*actor
+	lru      list.List // idle actors with a cached execution, most recent first
+	bytes    int
+	maxCount int
+	maxBytes int
+}
+
+func newActors(maxCount, maxBytes int) *actors {
+	return &actors{byKey: make(map[provider.UUID]*actor), maxCount: maxCount, maxBytes: maxBytes}
+}
+
+func (as *actors) size() (count, bytes int) {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	return as.lru.Len(), as.bytes
+}
+
+// enqueue gives a job to the instance's actor and starts it unless it is busy. Without
+// create, only an actor that exists takes it; the answer tells.
+func (d *Dispatcher) enqueue(working context.Context, key provider.UUID, j job, create bool) bool {
+	as := d.actors
+	as.mu.Lock()
+	a, ok := as.byKey[key]
+	if !ok {
+		if !create {
+			as.mu.Unlock()
+			return false
+		}
+		a = &actor{key: key}
+		as.byKey[key] = a
+	}
+	a.waiting = append(a.waiting, j)
+	start := !a.busy
+	if start {
+		a.busy = true
+		if a.idle != nil {
+			as.lru.Remove(a.idle)
+			as.bytes -= a.size
+			a.idle = nil
+		}
+	}
+	as.mu.Unlock()
+	if start {
+		d.work.add()
+		go d.drive(working, a)
+	}
+	return true
+}
+
+// next takes what the actor does next: a fetched turn, or all results up to the next one.
+// With nothing left the actor becomes idle, and what must be evicted for it is answered.
+func (as *actors) next(a *actor) (jobs []job, evict []*replay.Execution) {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	if len(a.waiting) == 0 {
+		a.busy = false
+		if a.gone {
+			return nil, nil
+		}
+		return nil, as.rest(a)
+	}
+	n := 1
+	if a.waiting[0].turn == nil {
+		for n < len(a.waiting) && a.waiting[n].turn == nil {
+			n++
+		}
+	}
+	jobs = a.waiting[:n:n]
+	a.waiting = a.waiting[n:]
+	return jobs, nil
+}
+
+// rest makes an actor idle: its execution is cached, or the actor is forgotten.
+func (as *actors) rest(a *actor) (evict []*replay.Execution) {
+	if a.x == nil {
+		delete(as.byKey, a.key)
+		a.gone = true
+		return nil
+	}
+	a.size = a.x.Size()
+	as.bytes += a.size
+	a.idle = as.lru.PushFront(a)
+	for as.lru.Len() > as.maxCount || as.bytes > as.maxBytes && as.lru.Len() > 0 {
+		oldest := as.lru.Back().Value.(*actor)
+		evict = append(evict, as.remove(oldest))
+	}
+	return evict
+}
+
+func (as *actors) remove(a *actor) *replay.Execution {
+	as.lru.Remove(a.idle)
+	as.bytes -= a.size
+	a.idle, a.gone = nil, true
+	delete(as.byKey, a.key)
+	x := a.x
+	a.x = nil
+	return x
+}
+
+// disown takes an actor whose turn is stuck out of use; its waiting jobs are answered.
+func (as *actors) disown(a *actor) []job {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	a.gone = true
+	if as.byKey[a.key] == a {
+		delete(as.byKey, a.key)
+	}
+	jobs := a.waiting
+	a.waiting = nil
+	return jobs
+}
+
+// withdraw takes a result back that no turn has begun with; false means too late.
+func (as *actors) withdraw(key provider.UUID, r *result) bool {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	a, ok := as.byKey[key]
+	if !ok {
+		return false
+	}
+	for i, j := range a.waiting {
+		if j.result == r {
+			a.waiting = append(a.waiting[:i:i], a.waiting[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// clear empties the cache.
+func (as *actors) clear() (evicted []*replay.Execution) {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	for as.lru.Len() > 0 {
+		evicted = append(evicted, as.remove(as.lru.Back().Value.(*actor)))
+	}
+	return evicted
+}
+
+// drive makes one step of an actor on a goroutine of its own, since code that is unwound
+// or calls Goexit takes the goroutine along, and goes on with the next on another.
+func (d *Dispatcher) drive(working context.Context, a *actor) {
+	jobs, evict := d.actors.next(a)
+	for _, x := range evict {
+		d.count.cacheEvictions.Add(1)
+		d.close(x)
+	}
+	if len(jobs) == 0 {
+		d.work.done()
+		return
+	}
+	r := d.newRun(a)
+	defer d.finish(working, a, r)
+	if jobs[0].turn != nil {
+		d.fetchedTurn(working, a, r, jobs[0])
+	} else {
+		d.fastTurn(working, a, r, jobs)
+	}
+}
+
+// close unwinds an execution beside the running work; its deferred functions are the user's.
+func (d *Dispatcher) close(x *replay.Execution) {
+	if x == nil {
+		return
+	}
+	d.work.add()
+	go func() {
+		defer d.work.done()
+		x.Close()
+	}()
+}
+
+// evict throws the actor's execution away.
+func (d *Dispatcher) evict(a *actor) {
+	if a.x != nil {
+		d.count.cacheEvictions.Add(1)
+		d.close(a.x)
+		a.x = nil
+	}
+}

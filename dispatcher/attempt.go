@@ -1,0 +1,231 @@
+package dispatcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/provider"
+)
+
+// Short names for the causes that the dispatcher gives.
+var (
+	errOrchestrationEnded   = activity.ErrOrchestrationEnded
+	errOrchestrationMissing = activity.ErrOrchestrationMissing
+	errCancelled            = activity.ErrCancelled
+	errLeaseLost            = activity.ErrLeaseLost
+	errShutdown             = activity.ErrShutdown
+)
+
+// attempt is one run of an activity on this node.
+type attempt struct {
+	ref        provider.TaskRef
+	token      provider.UUID
+	call       *history.ActivityScheduled
+	instanceID string
+	number     int64 // the attempt, from 1
+	deliveries int64
+	granted    time.Time // before the lease was asked for
+	scheduled  provider.Time
+	details    []byte // heartbeat details of an earlier attempt
+
+	cancel   context.CancelCauseFunc
+	patience atomic.Pointer[time.Timer]
+	ended    atomic.Bool   // user code came back, or was left behind
+	done     chan struct{} // closed when user code came back
+
+	beat struct {
+		sync.Mutex
+
+		details []byte
+		fresh   bool // not yet stored
+	}
+}
+
+func taskRef(key provider.UUID, execution, event int64) provider.TaskRef {
+	return provider.TaskRef{Key: key, Execution: execution, EventID: event}
+}
+
+// heartbeat takes new details; the manager stores them with the next renewal.
+func (a *attempt) heartbeat(details []byte) {
+	a.beat.Lock()
+	a.beat.details, a.beat.fresh = details, true
+	a.beat.Unlock()
+}
+
+// unsaved answers details that are not stored yet, nil if there are none.
+func (a *attempt) unsaved() []byte {
+	a.beat.Lock()
+	defer a.beat.Unlock()
+	if !a.beat.fresh {
+		return nil
+	}
+	a.beat.fresh = false
+	return a.beat.details
+}
+
+// startAttempt runs an attempt, whose slot is taken, on a goroutine of its own.
+func (d *Dispatcher) startAttempt(working context.Context, a *attempt) {
+	d.work.add()
+	d.count.attemptsRunning.Add(1)
+	ctx, cancel := context.WithCancelCause(working)
+	a.cancel = cancel
+	a.done = make(chan struct{})
+	d.manage.add(a)
+	go d.runAttempt(working, ctx, a)
+}
+
+// runAttempt runs the user's function and reports how it ended, also when the function
+// takes the goroutine along with Goexit.
+func (d *Dispatcher) runAttempt(working, ctx context.Context, a *attempt) {
+	defer a.cancel(nil)
+	ctx, stop := d.attemptContext(ctx, a)
+	defer stop()
+	// When the context ends, the code has the grace period to come back.
+	stopGrace := context.AfterFunc(ctx, func() { d.grace(working, ctx, a) })
+	output, err := []byte(nil), failure.New(failure.ErrPanic, "activity %s called runtime.Goexit", a.call.Name)
+	defer func() {
+		stopGrace()
+		if !a.ended.CompareAndSwap(false, true) {
+			d.cfg.Logger.Warn("result of a leaked activity discarded", "activity", a.call.Name, "instance", a.instanceID, "err", err)
+			return
+		}
+		close(a.done)
+		d.attemptEnded()
+		d.conclusion(working, a, context.Cause(ctx), output, err)
+		d.work.done()
+	}()
+	output, err = d.runUser(ctx, a)
+}
+
+// attemptContext is what the user's function gets: deadline, identity and heartbeat.
+func (d *Dispatcher) attemptContext(ctx context.Context, a *attempt) (context.Context, context.CancelFunc) {
+	info := activity.Info{
+		Activity: a.call.Name, Queue: a.call.Queue, InstanceID: a.instanceID, Execution: a.ref.Execution, EventID: a.ref.EventID,
+		Attempt: int(a.number), Deliveries: int(a.deliveries), Scheduled: a.scheduled.Std(),
+	}
+	stop := func() {}
+	if limit := time.Duration(a.call.StartToClose) * time.Microsecond; limit > 0 {
+		info.Deadline = time.Now().Add(limit)
+		ctx, stop = context.WithDeadlineCause(ctx, info.Deadline, activity.ErrTimeout)
+	}
+	return activity.WithAttempt(ctx, &activity.Attempt{
+		Info: info, Key: idempotencyKey(a.ref), Details: a.details, Beat: a.heartbeat,
+		Logger: d.cfg.Logger.With("activity", info.Activity, "instance", info.InstanceID, "execution", info.Execution,
+			"event", info.EventID, "attempt", info.Attempt),
+	}), stop
+}
+
+func idempotencyKey(ref provider.TaskRef) string {
+	return ref.Key.String() + "/" + strconv.FormatInt(ref.Execution, 10) + "/" + strconv.FormatInt(ref.EventID, 10)
+}
+
+// attemptEnded frees the slot.
+func (d *Dispatcher) attemptEnded() {
+	d.count.attemptsRunning.Add(-1)
+	d.tasks.give(1)
+}
+
+// runUser runs the user's function. A panic is a failure of the attempt.
+func (d *Dispatcher) runUser(ctx context.Context, a *attempt) (output []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = failure.New(failure.ErrPanic, "activity %s panicked: %v\n%s", a.call.Name, p, debug.Stack())
+		}
+	}()
+	output, err = d.cfg.Activities[a.call.Queue][a.call.Name](ctx, a.call.Input)
+	if err == nil && int64(len(output)) > d.cfg.Settings.MaxPayload {
+		err = failure.NonRetryable(failure.New(failure.ErrTooLarge, "output of activity %s has %d bytes, the limit is %d",
+			a.call.Name, len(output), d.cfg.Settings.MaxPayload))
+	}
+	return output, err
+}
+
+// conclusion reports how an attempt ended: by itself, or because it was told to stop.
+func (d *Dispatcher) conclusion(working context.Context, a *attempt, cause error, output []byte, err error) {
+	report := provider.TaskReport{TaskRef: a.ref, Token: a.token, Attempt: a.number, Details: a.unsaved()}
+	switch {
+	case errors.Is(cause, errOrchestrationEnded), errors.Is(cause, errOrchestrationMissing):
+		d.count.attemptsDiscarded.Add(1)
+		report.Outcome = provider.TaskDiscard
+	case err == nil:
+		d.count.attemptsCompleted.Add(1)
+		d.returnResult(working, &result{attempt: a, details: report.Details, body: &history.ActivityCompleted{
+			Scheduled: a.ref.EventID, Output: output, Attempt: a.number,
+		}})
+		return
+	case errors.Is(cause, errShutdown):
+		d.count.attemptsReleased.Add(1)
+		report.Outcome = provider.TaskRelease
+	case errors.Is(cause, errLeaseLost):
+		d.count.leasesLost.Add(1)
+		d.manage.remove(a)
+		return
+	default:
+		d.failed(working, a, d.failureOf(a, cause, err), report)
+		return
+	}
+	d.report(working, report)
+	d.manage.remove(a)
+}
+
+// failureOf says how the attempt failed. The engine's own reasons go before the error
+// with which the code obeyed them.
+func (d *Dispatcher) failureOf(a *attempt, cause, err error) history.Failure {
+	switch {
+	case errors.Is(cause, errCancelled):
+		err = failure.NonRetryable(failure.New(failure.ErrCancelled, "activity %s was cancelled: %v", a.call.Name, err))
+	case errors.Is(cause, activity.ErrTimeout):
+		err = failure.New(failure.ErrTimeout, "activity %s ran longer than its start-to-close timeout of %v: %v",
+			a.call.Name, time.Duration(a.call.StartToClose)*time.Microsecond, err)
+	}
+	return d.cfg.Env.Errors.Encode(err)
+}
+
+// failed puts the task back into the queue for another attempt, or reports the failure.
+func (d *Dispatcher) failed(working context.Context, a *attempt, f history.Failure, report provider.TaskReport) {
+	delay, again := retryDelay(a.call.Retry, a.number, &f)
+	if !again {
+		d.count.attemptsFailed.Add(1)
+		d.returnResult(working, &result{attempt: a, details: report.Details, body: &history.ActivityFailed{
+			Scheduled: a.ref.EventID, Failure: f, Attempt: a.number,
+		}})
+		return
+	}
+	d.count.attemptsRetried.Add(1)
+	report.Outcome, report.Delay, report.Failure = provider.TaskRetry, delay, history.EncodeFailure(f)
+	d.report(working, report)
+	d.manage.remove(a)
+}
+
+// grace waits for a cancelled attempt's code to come back. After the grace period the
+// attempt is left behind: its slot is freed and its task dealt with as if it had ended.
+func (d *Dispatcher) grace(working, ctx context.Context, a *attempt) {
+	timer := time.NewTimer(d.cfg.GracePeriod)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-a.done:
+		return
+	case <-working.Done():
+		return
+	}
+	if !a.ended.CompareAndSwap(false, true) {
+		return
+	}
+	cause := context.Cause(ctx)
+	d.count.attemptsLeaked.Add(1)
+	d.cfg.Logger.Warn("activity does not end after its cancellation: left behind", "activity", a.call.Name,
+		"instance", a.instanceID, "attempt", a.number, "cause", cause, "grace_period", d.cfg.GracePeriod)
+	d.attemptEnded()
+	d.conclusion(working, a, cause, nil, fmt.Errorf("did not end within the grace period of %v: %w", d.cfg.GracePeriod, cause))
+	d.work.done()
+}

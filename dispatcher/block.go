@@ -1,0 +1,83 @@
+package dispatcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/provider"
+)
+
+// reasonOf names the kind of a turn's failure for operators and programs.
+func reasonOf(err error) string {
+	if _, ok := errors.AsType[*replay.NonDeterminismError](err); ok {
+		return "nondeterminism"
+	}
+	if _, ok := errors.AsType[*replay.PanicError](err); ok {
+		return "panic"
+	}
+	if _, ok := errors.AsType[*replay.ForeignCallError](err); ok {
+		return "foreign-call"
+	}
+	switch {
+	case errors.Is(err, history.ErrCorrupt):
+		return "corrupt"
+	case errors.Is(err, failure.ErrNotRegistered):
+		return "not-registered"
+	case errors.Is(err, provider.ErrTooLarge), errors.Is(err, provider.ErrInvalid):
+		return "refused"
+	default:
+		return "failed"
+	}
+}
+
+// turnBackoff is the delay after the given number of earlier failures in a row: 1 s,
+// doubling.
+func (d *Dispatcher) turnBackoff(failures int64) time.Duration {
+	return min(time.Second<<min(failures, 20), d.cfg.MaxTurnBackoff)
+}
+
+// poisoned holds an instance whose turns keep losing their nodes until a person releases it.
+func (d *Dispatcher) poisoned(working context.Context, a *actor, r *run) {
+	d.count.turnsFailed.Add(1)
+	d.evict(a)
+	inst := &r.turn.Instance
+	message := fmt.Sprintf("%d turns in a row ended with the loss of their node", inst.Deliveries-1)
+	d.cfg.Logger.Error("instance is poisoned: held until unblocked", "instance", inst.ID, "orchestration", inst.Name, "err", message)
+	d.block(working, r, &provider.TurnFailure{Reason: "poisoned", Message: message, Hold: true}, 0)
+}
+
+// block ends a turn's lease and shows why on the instance.
+func (d *Dispatcher) block(working context.Context, r *run, f *provider.TurnFailure, failures int64) {
+	d.release(working, r, provider.TurnRelease{Failure: f, Delay: d.turnBackoff(failures)})
+}
+
+// release ends the turn's lease in the given way, trying until the lease would be over anyway.
+func (d *Dispatcher) release(working context.Context, r *run, item provider.TurnRelease) {
+	if r.turn == nil {
+		return
+	}
+	item.Key, item.Token = r.turn.Instance.Key, r.token
+	d.releaseTurns(working, []provider.TurnRelease{item})
+}
+
+func (d *Dispatcher) releaseTurns(working context.Context, items []provider.TurnRelease) {
+	deadline := time.Now().Add(d.cfg.Lease)
+	for failures := 1; ; failures++ {
+		ctx, cancel := context.WithTimeout(working, callTimeout)
+		_, err := d.store.ReleaseTurns(ctx, provider.ReleaseTurnsRequest{Items: items})
+		cancel()
+		// An item whose lease is lost belongs to another node: nothing is left to do.
+		if err == nil || provider.OutcomeOf(err) == provider.OutcomeNothing && !provider.Retryable(err) {
+			return
+		}
+		d.storageFailed("release turns", failures, err)
+		if time.Now().After(deadline) || !pause(working, backoff(failures)) {
+			return
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package dispatcher
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/provider"
+)
+
+// maxClosingRounds is how often a closing turn is made again because messages came
+// meanwhile, before these are moved to the dead letters.
+const maxClosingRounds = 3
+
+// commitFetched stores a fetched turn and goes on from what the storage says.
+func (d *Dispatcher) commitFetched(working context.Context, a *actor, r *run, x *replay.Execution) {
+	turn := x.Turn()
+	t := d.translate(a, x, turn)
+	t.req.Lease = r.token
+	t.req.Consumed = consumed(r, turn.End)
+	if turn.End != nil && turn.End.Next == nil &&
+		(a.rounds >= maxClosingRounds || len(t.req.Consumed) < len(r.turn.Messages)) {
+		t.req.CloseInbox = "the instance ended before it read the message"
+	}
+	res, err := d.commit(working, t.req)
+	if err == nil {
+		d.committed(working, a, x, turn, t, res)
+		return
+	}
+	d.revoke(working, t, err)
+	switch {
+	case errors.Is(err, provider.ErrConflict):
+		d.count.turnsConflicted.Add(1)
+		d.evict(a)
+		d.release(working, r, provider.TurnRelease{})
+	case errors.Is(err, provider.ErrInboxNotEmpty):
+		a.rounds++
+		d.evict(a)
+		d.release(working, r, provider.TurnRelease{})
+	case errors.Is(err, provider.ErrTooLarge), errors.Is(err, provider.ErrInvalid):
+		d.turnFailed(working, a, r, err)
+	default:
+		d.turnFailed(working, a, r, &storageError{err})
+	}
+}
+
+// consumed names the messages that the turn has dealt with. An ended execution leaves
+// events that it did not come to for the dead letters; one that continues as new leaves all
+// messages that are not answers to itself for its successor.
+func consumed(r *run, end *replay.End) []int64 {
+	ids := make([]int64, 0, len(r.turn.Messages))
+	for i := range r.turn.Messages {
+		m := &r.turn.Messages[i]
+		leave := i >= r.seen && (history.Kind(m.Kind) == history.KindEventReceived ||
+			end.Next != nil && m.Execution != r.turn.Instance.Execution)
+		if !leave {
+			ids = append(ids, m.ID)
+		}
+	}
+	return ids
+}
+
+// committed takes over what the storage confirmed. From here on others may see it.
+func (d *Dispatcher) committed(
+	working context.Context, a *actor, x *replay.Execution, turn replay.Turn, t *translation, res provider.CommitTurnResult,
+) {
+	d.clock.set(res.Now)
+	d.count.turnsCommitted.Add(1)
+	x.Confirm()
+	a.version, a.readyAt, a.rounds = t.req.Commit, res.ReadyAt, 0
+	for _, event := range t.cancelled {
+		d.manage.cancel(taskRef(a.key, t.req.Execution, event), errCancelled)
+	}
+	if turn.End != nil {
+		if turn.Pending > 0 {
+			d.manage.cancelExecution(a.key, t.req.Execution, errOrchestrationEnded)
+		}
+		d.evict(a)
+	}
+	for _, h := range t.handOffs {
+		d.count.tasksHandedOff.Add(1)
+		d.startAttempt(working, h)
+	}
+}
+
+// commit stores a turn. What may or may not have been stored is tried again with the same
+// commit ID until that is known, for as long as half a lease.
+func (d *Dispatcher) commit(working context.Context, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {
+	deadline := time.Now().Add(d.cfg.Lease / 2)
+	for failures := 1; ; failures++ {
+		ctx, cancel := context.WithTimeout(working, callTimeout)
+		res, err := d.store.CommitTurn(ctx, req)
+		cancel()
+		if err == nil || provider.OutcomeOf(err) == provider.OutcomeNothing && !provider.Retryable(err) {
+			return res, err
+		}
+		d.storageFailed("commit turn", failures, err)
+		if time.Now().After(deadline) || !pause(working, backoff(failures)) {
+			return res, err
+		}
+	}
+}
+
+// revoke takes back what a failed commit had prepared. If it may have been stored after all,
+// the tasks that it leased to this node are released by the tokens chosen for them.
+func (d *Dispatcher) revoke(working context.Context, t *translation, err error) {
+	d.tasks.give(len(t.handOffs))
+	if provider.OutcomeOf(err) == provider.OutcomeNothing {
+		return
+	}
+	for _, h := range t.handOffs {
+		d.work.add()
+		go func() {
+			defer d.work.done()
+			d.report(working, provider.TaskReport{
+				TaskRef: h.ref, Token: h.token, Attempt: h.number, Outcome: provider.TaskRelease,
+			})
+		}()
+	}
+}

@@ -1,0 +1,63 @@
+package dispatcher
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/provider"
+)
+
+// Config is what a dispatcher needs. All fields must be set: package runtime fills in
+// the defaults.
+type Config struct {
+	Provider       provider.Provider
+	Owner          string // unique per process start
+	Orchestrations map[provider.Capability]replay.Body
+	Activities     map[string]map[string]activity.Func // by queue and name
+	Env            *replay.Env
+	Logger         *slog.Logger
+	Settings       history.Settings // of executions started here
+
+	MaxTurns       int // turns at the same time, at least 1
+	MaxActivities  int // attempts at the same time, at least 1; 0 with no Activities
+	CacheCount     int // cached executions; 0: none
+	CacheBytes     int // their estimated memory
+	Lease          time.Duration
+	GracePeriod    time.Duration // for cancelled activities
+	DrainTimeout   time.Duration // on shutdown, for running activities
+	DeadlockLimit  time.Duration // one resume of code; 0: not watched
+	PoisonLimit    int64         // deliveries lost to crashes
+	MaxTurnBackoff time.Duration // longest delay of a failed turn's retry
+}
+
+// callTimeout is the deadline of a database call that does not wait for work.
+const callTimeout = 30 * time.Second
+
+// fetchWait is how long a fetch may block in the provider for work to come.
+const fetchWait = 30 * time.Second
+
+// handOffPatience is how long a result waits for its execution before it goes to the inbox.
+const handOffPatience = 50 * time.Millisecond
+
+func (c *Config) capabilities() []provider.Capability {
+	all := make([]provider.Capability, 0, len(c.Orchestrations))
+	for capability := range c.Orchestrations {
+		all = append(all, capability)
+	}
+	return all
+}
+
+func (c *Config) queues() []provider.QueueFilter {
+	all := make([]provider.QueueFilter, 0, len(c.Activities))
+	for queue, funcs := range c.Activities {
+		names := make([]string, 0, len(funcs))
+		for name := range funcs {
+			names = append(names, name)
+		}
+		all = append(all, provider.QueueFilter{Queue: queue, Names: names})
+	}
+	return all
+}

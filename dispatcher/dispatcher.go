@@ -1,0 +1,96 @@
+package dispatcher
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// Dispatcher runs the loops of a node until Shutdown. Its methods may be called from
+// several goroutines at once.
+type Dispatcher struct {
+	cfg    Config
+	store  provider.Provider
+	clock  clock
+	count  counters
+	turns  *slots
+	tasks  *slots
+	actors *actors
+	manage *manager
+	watch  *watch
+
+	// taskLoopIdle tells that the task loop is parked in a fetch that found nothing: only
+	// then may commits hand tasks to this node, past the queue.
+	taskLoopIdle atomic.Bool
+	stopping     atomic.Bool
+
+	stopFetching context.CancelFunc
+	stopWorking  context.CancelFunc
+	loops        sync.WaitGroup // fetch loops, manager and watch
+	work         inFlight       // turns, attempts and closing executions
+	shutdown     sync.Once
+	shutdownErr  error
+}
+
+// Start starts the loops. They run until Shutdown.
+func Start(cfg Config) *Dispatcher {
+	d := &Dispatcher{cfg: cfg, store: cfg.Provider}
+	d.turns = newSlots(cfg.MaxTurns)
+	d.tasks = newSlots(max(cfg.MaxActivities, 1))
+	d.actors = newActors(cfg.CacheCount, cfg.CacheBytes)
+	d.manage = newManager(d)
+	d.watch = newWatch(d)
+	// The loops outlive the caller of Start by design: only Shutdown ends them.
+	fetching, stopFetching := context.WithCancel(context.Background()) //nolint:forbidigo // root of the node's life
+	working, stopWorking := context.WithCancel(context.Background())   //nolint:forbidigo // root of the node's life
+	d.stopFetching, d.stopWorking = stopFetching, stopWorking
+	if len(cfg.Orchestrations) > 0 {
+		d.loops.Go(func() { d.turnLoop(fetching, working) })
+		if cfg.DeadlockLimit > 0 {
+			d.loops.Go(func() { d.watch.run(working) })
+		}
+	}
+	if len(cfg.Activities) > 0 {
+		d.loops.Go(func() { d.taskLoop(fetching, working) })
+		d.loops.Go(func() { d.manage.run(working) })
+	}
+	return d
+}
+
+// newToken makes an unguessable lease token or commit ID.
+func newToken() provider.UUID { return provider.UUID(uuid.New()) }
+
+// NewKey makes a never-reused key that sorts by age.
+func NewKey() [16]byte { return uuid.Must(uuid.NewV7()) }
+
+// backoff is the delay before a storage call is repeated: 50 ms doubling to 5 s, with jitter.
+func backoff(failures int) time.Duration {
+	delay := min(50*time.Millisecond<<min(failures, 10), 5*time.Second)
+	return delay/2 + rand.N(delay/2)
+}
+
+// pause waits for d or until ctx is finished, and tells whether d has passed.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// storageFailed counts and logs an error that is no answer of the contract.
+func (d *Dispatcher) storageFailed(what string, failures int, err error) {
+	d.count.storageErrors.Add(1)
+	if failures == 1 || failures%20 == 0 {
+		d.cfg.Logger.Warn("storage does not answer: trying again", "call", what, "failures", failures, "err", err)
+	}
+}

@@ -1,0 +1,166 @@
+package dispatcher
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/provider"
+)
+
+// result is the outcome of an attempt on its way to the execution that waits for it.
+type result struct {
+	attempt *attempt
+	body    history.Body
+	details []byte
+}
+
+// handOff says whether a task that a turn schedules may be leased to this node by the
+// turn's own commit, and takes the slot for it. It must not jump the queue: it is off while
+// tasks wait there, and takes at most half of the free slots.
+func (d *Dispatcher) handOff(t *translation, queue, name string) bool {
+	if d.stopping.Load() || !d.taskLoopIdle.Load() || d.cfg.Activities[queue][name] == nil {
+		return false
+	}
+	return len(t.handOffs) <= int(d.tasks.free.Load())/2 && d.tasks.tryTake()
+}
+
+// newTask makes the task of a scheduled activity, leased to this node if it may be.
+func (d *Dispatcher) newTask(
+	t *translation, info *replay.Info, event int64, call *history.ActivityScheduled, payload []byte,
+) provider.NewTask {
+	task := provider.NewTask{EventID: event, Queue: call.Queue, Name: call.Name, Payload: payload}
+	if !d.handOff(t, call.Queue, call.Name) {
+		return task
+	}
+	token := newToken()
+	task.Lease = &provider.TaskLease{Token: token, Owner: d.cfg.Owner, Duration: d.cfg.Lease}
+	t.handOffs = append(t.handOffs, &attempt{
+		ref: taskRef(info.Key, info.Execution, event), token: token, call: call, instanceID: info.ID,
+		number: 1, deliveries: 1, granted: time.Now(), scheduled: d.clock.now(),
+	})
+	return task
+}
+
+// returnResult brings a result to the cached execution that waits for it, or to the
+// inbox. A task that was delivered before takes no short cut: if its turn kills the node, the turn must be counted.
+func (d *Dispatcher) returnResult(working context.Context, r *result) {
+	a := r.attempt
+	if a.deliveries == 1 && !d.stopping.Load() && d.enqueue(working, a.ref.Key, job{result: r}, false) {
+		timer := time.AfterFunc(handOffPatience, func() {
+			if d.actors.withdraw(a.ref.Key, r) {
+				d.giveBack(working, []*result{r})
+			}
+		})
+		a.patience.Store(timer)
+		return
+	}
+	d.toInbox(working, r)
+}
+
+// giveBack sends results the ordinary way, each on its own since the storage may take its time.
+func (d *Dispatcher) giveBack(working context.Context, results []*result) {
+	for _, r := range results {
+		d.work.add()
+		go func() {
+			defer d.work.done()
+			d.toInbox(working, r)
+		}()
+	}
+}
+
+func (d *Dispatcher) toInbox(working context.Context, r *result) {
+	a := r.attempt
+	d.report(working, provider.TaskReport{
+		TaskRef: a.ref, Token: a.token, Attempt: a.number, Outcome: provider.TaskComplete, Details: r.details,
+		Message: message(r.body, a.ref.Execution, a.ref.EventID),
+	})
+	d.manage.remove(a)
+}
+
+// fastTurn makes a turn of results from memory and commits it with their completion. It
+// obeys the inbox: with a message waiting there the results queue behind it.
+func (d *Dispatcher) fastTurn(working context.Context, a *actor, r *run, jobs []job) {
+	for _, j := range jobs {
+		r.results = append(r.results, j.result)
+		if timer := j.result.attempt.patience.Load(); timer != nil {
+			timer.Stop()
+		}
+	}
+	if !d.mayHurry(working, a, r) {
+		d.conclude(r)
+		d.giveBack(working, r.results)
+		return
+	}
+	d.begin(r, a.x)
+	completes, err := d.deliverResults(working, a, r)
+	if !d.conclude(r) {
+		return
+	}
+	if err != nil {
+		d.turnFailed(working, a, r, err)
+		return
+	}
+	d.commitFast(working, a, r, completes)
+}
+
+// mayHurry tells whether a fast turn is allowed, and takes its slot.
+func (d *Dispatcher) mayHurry(working context.Context, a *actor, r *run) bool {
+	if a.x == nil || d.stopping.Load() || a.readyAt != 0 && a.readyAt <= d.clock.now() {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(working, handOffPatience)
+	defer cancel()
+	r.slot = d.turns.take(ctx) == nil
+	return r.slot
+}
+
+// deliverResults applies the results one by one. One for another execution than the
+// cached one goes the ordinary way, where the storage says what has become of its execution.
+func (d *Dispatcher) deliverResults(working context.Context, a *actor, r *run) ([]provider.TaskCompletion, error) {
+	now := int64(d.clock.now())
+	completes := make([]provider.TaskCompletion, 0, len(r.results))
+	mine := r.results[:0]
+	for _, res := range r.results {
+		if res.attempt.ref.Execution != a.x.Info().Execution {
+			d.giveBack(working, []*result{res})
+			continue
+		}
+		mine = append(mine, res)
+		if _, err := a.x.Deliver(history.Event{At: now, Body: res.body}); err != nil {
+			return nil, err
+		}
+		completes = append(completes, provider.TaskCompletion{EventID: res.attempt.ref.EventID, Token: res.attempt.token})
+	}
+	r.results = mine
+	return completes, nil
+}
+
+// commitFast stores a fast turn. If that fails, for whatever reason, the execution is
+// thrown away and the results go the ordinary way; should the turn be stored after all, their
+// tasks are gone and the reports change nothing.
+func (d *Dispatcher) commitFast(working context.Context, a *actor, r *run, completes []provider.TaskCompletion) {
+	if len(completes) == 0 {
+		return
+	}
+	turn := a.x.Turn()
+	t := d.translate(a, a.x, turn)
+	t.req.Completes = completes
+	res, err := d.commit(working, t.req)
+	if err != nil {
+		d.revoke(working, t, err)
+		if errors.Is(err, provider.ErrConflict) {
+			d.count.turnsConflicted.Add(1)
+		}
+		d.evict(a)
+		d.giveBack(working, r.results)
+		return
+	}
+	d.count.turnsFast.Add(1)
+	for _, done := range r.results {
+		d.manage.remove(done.attempt)
+	}
+	d.committed(working, a, a.x, turn, t, res)
+}

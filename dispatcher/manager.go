@@ -1,0 +1,178 @@
+package dispatcher
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// manager keeps the leases of a node's attempts: it renews them in batches and turns what
+// the storage says of their executions into cancellations.
+type manager struct {
+	d  *Dispatcher
+	mu sync.Mutex
+	// attempts by task. A task that was redelivered to the same node has its latest attempt here.
+	attempts map[provider.TaskRef]*held
+}
+
+// held is an attempt with its lease.
+type held struct {
+	a     *attempt
+	until time.Time // by this node's clock, counted from before the lease was asked for
+}
+
+func newManager(d *Dispatcher) *manager {
+	return &manager{d: d, attempts: make(map[provider.TaskRef]*held)}
+}
+
+func (m *manager) add(a *attempt) {
+	m.mu.Lock()
+	m.attempts[a.ref] = &held{a: a, until: a.granted.Add(m.d.cfg.Lease)}
+	m.mu.Unlock()
+}
+
+func (m *manager) remove(a *attempt) {
+	m.mu.Lock()
+	if h, ok := m.attempts[a.ref]; ok && h.a == a {
+		delete(m.attempts, a.ref)
+	}
+	m.mu.Unlock()
+}
+
+// cancel ends the context of an attempt at once if it runs here.
+func (m *manager) cancel(ref provider.TaskRef, cause error) {
+	m.mu.Lock()
+	h, ok := m.attempts[ref]
+	m.mu.Unlock()
+	if ok {
+		h.a.cancel(cause)
+	}
+}
+
+// cancelExecution ends the contexts of all attempts for an execution that run here.
+func (m *manager) cancelExecution(key provider.UUID, execution int64, cause error) {
+	for _, h := range m.snapshot() {
+		if h.a.ref.Key == key && h.a.ref.Execution == execution {
+			h.a.cancel(cause)
+		}
+	}
+}
+
+func (m *manager) snapshot() []*held {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := make([]*held, 0, len(m.attempts))
+	for _, h := range m.attempts {
+		all = append(all, h)
+	}
+	return all
+}
+
+// run renews leases at a third of their length. When the storage fails it tries again
+// sooner; that alone cancels nothing before a lease is over.
+func (m *manager) run(working context.Context) {
+	if notifier, ok := provider.As[provider.Notifier](m.d.store); ok {
+		stop := notifier.Notify(m.noticed)
+		defer stop()
+	}
+	period := m.d.cfg.Lease / 3
+	for failures := 0; ; {
+		wait := period
+		if failures > 0 {
+			wait = min(backoff(failures), period)
+		}
+		if !pause(working, wait) {
+			return
+		}
+		if err := m.renew(working); err != nil {
+			if working.Err() != nil || errors.Is(err, provider.ErrClosed) {
+				return
+			}
+			failures++
+			m.d.storageFailed("renew tasks", failures, err)
+			continue
+		}
+		failures = 0
+	}
+}
+
+// noticed is told by the storage of this process about executions that ended.
+func (m *manager) noticed(n provider.Notice) {
+	if n.EventID != 0 {
+		m.cancel(taskRef(n.Key, n.Execution, n.EventID), errCancelled)
+		return
+	}
+	m.cancelExecution(n.Key, n.Execution, errOrchestrationEnded)
+}
+
+func (m *manager) renew(working context.Context) error {
+	all := m.snapshot()
+	var first error
+	for len(all) > 0 {
+		n := min(len(all), provider.MaxBatch)
+		if err := m.renewBatch(working, all[:n]); err != nil && first == nil {
+			first = err
+		}
+		all = all[n:]
+	}
+	return first
+}
+
+func (m *manager) renewBatch(working context.Context, batch []*held) error {
+	req := provider.RenewTasksRequest{Lease: m.d.cfg.Lease, Items: make([]provider.TaskRenewal, len(batch))}
+	for i, h := range batch {
+		req.Items[i] = provider.TaskRenewal{TaskRef: h.a.ref, Token: h.a.token, Details: h.a.unsaved()}
+	}
+	ctx, cancel := context.WithTimeout(working, min(callTimeout, m.d.cfg.Lease/3))
+	defer cancel()
+	asked := time.Now()
+	res, err := m.d.store.RenewTasks(ctx, req)
+	if err != nil {
+		for i, h := range batch {
+			m.notRenewed(h, req.Items[i].Details)
+		}
+		return err
+	}
+	m.d.clock.set(res.Now)
+	for i, h := range batch {
+		m.renewed(h, &res.Items[i], asked)
+	}
+	return nil
+}
+
+// notRenewed gives up an attempt only when its lease must be over.
+func (m *manager) notRenewed(h *held, details []byte) {
+	if details != nil {
+		h.a.beat.Lock()
+		h.a.beat.fresh = true
+		h.a.beat.Unlock()
+	}
+	m.mu.Lock()
+	over := time.Now().After(h.until)
+	m.mu.Unlock()
+	if over {
+		h.a.cancel(errLeaseLost)
+	}
+}
+
+// renewed takes over what the storage says of one attempt.
+func (m *manager) renewed(h *held, item *provider.TaskRenewalResult, asked time.Time) {
+	switch {
+	case item.State.Kind == provider.ExecutionMissing:
+		h.a.cancel(errOrchestrationMissing)
+	case item.State.Kind == provider.ExecutionTerminal:
+		h.a.cancel(errOrchestrationEnded)
+	case item.Err != nil:
+		h.a.cancel(errLeaseLost)
+	case item.CancelRequested:
+		h.a.cancel(errCancelled)
+	}
+	m.mu.Lock()
+	if item.Err == nil {
+		h.until = asked.Add(m.d.cfg.Lease)
+	}
+	m.mu.Unlock()
+}

@@ -1,0 +1,34 @@
+package dispatcher
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/perdure/perdure/internal/history"
+)
+
+// retryDelay tells whether a failed attempt is tried again, and after how long: the
+// initial interval grows by the coefficient with each attempt up to the longest, give or
+// take the jitter.
+func retryDelay(p *history.RetryPolicy, attempt int64, f *history.Failure) (time.Duration, bool) {
+	if p == nil || f.NonRetryable || p.MaxAttempts > 0 && attempt >= p.MaxAttempts || excluded(p, f) {
+		return 0, false
+	}
+	interval := float64(p.InitialInterval) * math.Pow(float64(p.Coefficient)/1000, float64(attempt-1))
+	interval = min(interval, float64(p.MaxInterval))
+	if p.Jitter > 0 {
+		interval *= 1 + float64(p.Jitter)/1000*(2*rand.Float64()-1) //nolint:gosec // no secret
+	}
+	return time.Duration(interval) * time.Microsecond, true
+}
+
+// excluded tells whether the failure or one of its causes has a type that the policy does
+// not retry.
+func excluded(p *history.RetryPolicy, f *history.Failure) bool {
+	if slices.ContainsFunc(p.NonRetryable, func(name []byte) bool { return f.Type == string(name) }) {
+		return true
+	}
+	return slices.ContainsFunc(f.Causes, func(cause history.Failure) bool { return excluded(p, &cause) })
+}

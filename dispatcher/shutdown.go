@@ -1,0 +1,83 @@
+package dispatcher
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// handBackTimeout bounds how long Shutdown works on handing leases back, also when its
+// context is finished.
+const handBackTimeout = 5 * time.Second
+
+// ErrLeaked is answered by Shutdown if activities or turns did not end in time; their
+// leases were handed back all the same.
+var ErrLeaked = errors.New("work was left running")
+
+// Shutdown ends the node in phases: no new work is taken; turns finish and running
+// activities may, for the drain timeout; then activities are cancelled with ErrShutdown and
+// have the grace period; then all leases are handed back. A finished ctx skips the waits.
+// It answers ErrLeaked if something did not end. Further calls answer the same.
+func (d *Dispatcher) Shutdown(ctx context.Context) error {
+	d.shutdown.Do(func() { d.shutdownErr = d.shutDown(ctx) })
+	return d.shutdownErr
+}
+
+func (d *Dispatcher) shutDown(ctx context.Context) error {
+	d.stopping.Store(true)
+	d.stopFetching()
+	ended := d.waitFor(ctx, d.cfg.DrainTimeout)
+	if !ended {
+		for _, h := range d.manage.snapshot() {
+			h.a.cancel(errShutdown)
+		}
+		ended = d.waitFor(ctx, d.cfg.GracePeriod)
+	}
+	// From here on the user's ctx may be long finished: handing back has its own time.
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), handBackTimeout)
+	defer cancel()
+	if !ended {
+		ended = d.handBack(last)
+	}
+	for _, x := range d.actors.clear() {
+		d.close(x)
+	}
+	closed := d.work.wait(last)
+	d.stopWorking()
+	d.loops.Wait()
+	if !ended || !closed {
+		return ErrLeaked
+	}
+	return nil
+}
+
+// waitFor waits until no turn and no attempt is in flight, for at most the given time and ctx.
+func (d *Dispatcher) waitFor(ctx context.Context, limit time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return d.work.wait(ctx)
+}
+
+// handBack releases the leases of attempts whose code still runs, without a count, so
+// that another node can begin at once. It tells whether everything ended after all.
+func (d *Dispatcher) handBack(ctx context.Context) bool {
+	ended := true
+	for _, h := range d.manage.snapshot() {
+		h.a.cancel(errShutdown)
+		if !h.a.ended.CompareAndSwap(false, true) {
+			continue
+		}
+		ended = false
+		d.count.attemptsLeaked.Add(1)
+		d.cfg.Logger.Warn("activity still runs at shutdown: lease handed back", "activity", h.a.call.Name, "instance", h.a.instanceID)
+		d.attemptEnded()
+		d.report(ctx, provider.TaskReport{
+			TaskRef: h.a.ref, Token: h.a.token, Attempt: h.a.number, Outcome: provider.TaskRelease, Details: h.a.unsaved(),
+		})
+		d.manage.remove(h.a)
+		d.work.done()
+	}
+	return ended
+}

@@ -1,0 +1,57 @@
+package dispatcher
+
+import "sync/atomic"
+
+// Stats counts what a node has done since it started. Gauges are marked.
+type Stats struct {
+	TurnsFetched      int64 // leases of instances
+	TurnsCommitted    int64
+	TurnsFast         int64 // of these: made from a result in memory
+	TurnsConflicted   int64 // lost to another commit
+	TurnsFailed       int64 // code panicked, deviated or got stuck
+	TurnsStuck        int64 // of these: over the deadlock limit
+	TurnsRunning      int64 // gauge
+	ColdReplays       int64 // executions rebuilt from their history
+	MessagesDropped   int64 // that meant nothing to their execution any more
+	CacheEvictions    int64
+	Cached            int64 // gauge: executions in the cache
+	CachedBytes       int64 // gauge: their estimated memory
+	TasksFetched      int64
+	TasksHandedOff    int64 // leased by the commit that scheduled them
+	AttemptsRunning   int64 // gauge
+	AttemptsCompleted int64
+	AttemptsFailed    int64 // finally
+	AttemptsRetried   int64
+	AttemptsDiscarded int64 // nobody wanted the result
+	AttemptsLeaked    int64 // did not end within the grace period
+	AttemptsReleased  int64 // handed back on shutdown
+	AttemptsPoisoned  int64
+	LeasesLost        int64
+	StorageErrors     int64
+}
+
+type counters struct {
+	turnsFetched, turnsCommitted, turnsFast, turnsConflicted, turnsFailed, turnsStuck, turnsRunning atomic.Int64
+	coldReplays, messagesDropped, cacheEvictions                                                    atomic.Int64
+	tasksFetched, tasksHandedOff, attemptsRunning, attemptsCompleted, attemptsFailed                atomic.Int64
+	attemptsRetried, attemptsDiscarded, attemptsLeaked, attemptsReleased, attemptsPoisoned          atomic.Int64
+	leasesLost, storageErrors                                                                       atomic.Int64
+}
+
+// Stats answers the counters now.
+func (d *Dispatcher) Stats() Stats {
+	c := &d.count
+	cached, bytes := d.actors.size()
+	return Stats{
+		TurnsFetched: c.turnsFetched.Load(), TurnsCommitted: c.turnsCommitted.Load(), TurnsFast: c.turnsFast.Load(),
+		TurnsConflicted: c.turnsConflicted.Load(), TurnsFailed: c.turnsFailed.Load(), TurnsStuck: c.turnsStuck.Load(),
+		TurnsRunning: c.turnsRunning.Load(), ColdReplays: c.coldReplays.Load(), MessagesDropped: c.messagesDropped.Load(),
+		CacheEvictions: c.cacheEvictions.Load(), Cached: int64(cached), CachedBytes: int64(bytes),
+		TasksFetched: c.tasksFetched.Load(), TasksHandedOff: c.tasksHandedOff.Load(),
+		AttemptsRunning: c.attemptsRunning.Load(), AttemptsCompleted: c.attemptsCompleted.Load(),
+		AttemptsFailed: c.attemptsFailed.Load(), AttemptsRetried: c.attemptsRetried.Load(),
+		AttemptsDiscarded: c.attemptsDiscarded.Load(), AttemptsLeaked: c.attemptsLeaked.Load(),
+		AttemptsReleased: c.attemptsReleased.Load(), AttemptsPoisoned: c.attemptsPoisoned.Load(),
+		LeasesLost: c.leasesLost.Load(), StorageErrors: c.storageErrors.Load(),
+	}
+}

@@ -1,0 +1,182 @@
+package dispatcher
+
+import (
+	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/provider"
+)
+
+// translation is a turn in the words of the storage.
+type translation struct {
+	req       provider.CommitTurnRequest
+	handOffs  []*attempt // tasks that the commit leases to this node
+	cancelled []int64    // event IDs of activities given up
+}
+
+// translate turns the events of a turn into the commit that stores them. Task slots for
+// hand-offs are taken here; revoke gives them back.
+func (d *Dispatcher) translate(a *actor, x *replay.Execution, turn replay.Turn) *translation {
+	info := x.Info()
+	t := &translation{req: provider.CommitTurnRequest{
+		Key: a.key, Execution: info.Execution, Expected: a.version, Commit: newToken(),
+		Length: x.Length() - int64(len(turn.Events)), Status: provider.StatusRunning, EngineLevel: replay.EngineLevel,
+		Events: make([][]byte, 0, len(turn.Events)),
+	}}
+	given := givenUp(turn.Events)
+	size := 0
+	for _, e := range turn.Events {
+		data := history.Encode(make([]byte, 0, 96), e)
+		size += len(data)
+		t.req.Events = append(t.req.Events, data)
+		d.translateCommand(t, &info, e, data, turn, given)
+	}
+	x.Grown(size)
+	if turn.End != nil {
+		d.translateEnd(t, &info, turn)
+	}
+	return t
+}
+
+// givenUp lists the commands that were made and given up within the same turn: they leave
+// events and nothing else.
+func givenUp(events []history.Event) map[int64]bool {
+	var given map[int64]bool
+	for _, e := range events {
+		var id int64
+		switch b := e.Body.(type) {
+		case *history.ActivityCancelRequested:
+			id = b.Scheduled
+		case *history.TimerCancelled:
+			id = b.Timer
+		case *history.ChildCancelRequested:
+			id = b.Started
+		default:
+			continue
+		}
+		if id >= events[0].ID {
+			if given == nil {
+				given = make(map[int64]bool)
+			}
+			given[id] = true
+		}
+	}
+	return given
+}
+
+// translateCommand adds what one event asks of the storage. An execution that has ended
+// asks for nothing new.
+func (d *Dispatcher) translateCommand(
+	t *translation, info *replay.Info, e history.Event, data []byte, turn replay.Turn, given map[int64]bool,
+) {
+	first := turn.Events[0].ID
+	switch b := e.Body.(type) {
+	case *history.ActivityScheduled:
+		if turn.End == nil && !given[e.ID] {
+			t.req.Tasks = append(t.req.Tasks, d.newTask(t, info, e.ID, b, data))
+		}
+	case *history.ActivityCancelRequested:
+		if b.Scheduled < first {
+			t.cancelled = append(t.cancelled, b.Scheduled)
+			t.req.CancelTasks = append(t.req.CancelTasks, provider.CancelTask{EventID: b.Scheduled})
+		}
+	case *history.TimerCreated:
+		if turn.End == nil && !given[e.ID] {
+			t.req.Timers = append(t.req.Timers, provider.Timer{
+				EventID: e.ID, Kind: provider.MessageKind(history.KindTimerFired), Due: provider.Time(b.Due),
+				Payload: history.Encode(nil, history.Event{Body: &history.TimerFired{Timer: e.ID}}),
+			})
+		}
+	case *history.TimerCancelled:
+		if b.Timer < first {
+			t.req.CancelTimers = append(t.req.CancelTimers, b.Timer)
+		}
+	case *history.ChildStarted:
+		if turn.End == nil && !given[e.ID] {
+			t.req.Starts = append(t.req.Starts, d.startChild(info, e.ID, b))
+		}
+	case *history.ChildCancelRequested:
+		if b.Started < first {
+			t.req.Sends = append(t.req.Sends, cancelChild(info, b.Started, b.Key))
+		}
+	}
+}
+
+func (d *Dispatcher) startChild(info *replay.Info, event int64, b *history.ChildStarted) provider.Start {
+	started := &history.ExecutionStarted{
+		Name: b.Name, CodeVersion: b.CodeVersion, Input: b.Input, Settings: d.cfg.Settings,
+		Parent: history.Parent{Key: info.Key, ID: info.ID, Execution: info.Execution, EventID: event},
+	}
+	refused := &history.ChildFailed{Started: event, Failure: (*failure.Set)(nil).Encode(
+		failure.New(failure.ErrExists, "starting child %s: instance ID %q is in use", b.Name, b.ID))}
+	return provider.Start{
+		Create: provider.CreateRequest{
+			ID: b.ID, Key: b.Key, Commit: newToken(), Name: b.Name, CodeVersion: b.CodeVersion, EngineLevel: replay.EngineLevel,
+			Parent:  provider.Parent{Key: info.Key, ID: info.ID, Execution: info.Execution, EventID: event, Close: provider.CloseCancel},
+			Message: message(started, 0, 0),
+		},
+		Refused: message(refused, info.Execution, event),
+	}
+}
+
+// cancelChild asks a child to stop. The request ID makes a repeated delivery harmless.
+func cancelChild(info *replay.Info, event int64, key provider.UUID) provider.OutMessage {
+	return provider.OutMessage{Key: key, Message: message(&history.CancelRequested{
+		Reason: "its parent " + info.ID + " cancelled it or ended", RequestID: "parent:" + key.String(),
+	}, 0, event)}
+}
+
+// translateEnd closes the execution: outcome, notice to the parent, cancel requests to
+// children that still run, or the next execution.
+func (d *Dispatcher) translateEnd(t *translation, info *replay.Info, turn replay.Turn) {
+	end, first := turn.End, turn.Events[0].ID
+	for _, child := range turn.Children {
+		if child.EventID < first {
+			t.req.Sends = append(t.req.Sends, cancelChild(info, child.EventID, child.Key))
+		}
+	}
+	if end.Next != nil {
+		t.req.Next = nextExecution(end.Next)
+		return
+	}
+	t.req.Status = provider.StatusCompleted
+	switch {
+	case end.Failure != nil && end.Cancelled:
+		t.req.Status = provider.StatusCancelled
+	case end.Failure != nil:
+		t.req.Status = provider.StatusFailed
+	}
+	t.req.Result = history.EncodeOutcome(history.Outcome{Output: end.Output, Failure: end.Failure})
+	if info.Parent.Key != ([16]byte{}) {
+		t.req.Sends = append(t.req.Sends, provider.OutMessage{
+			Key: info.Parent.Key, Message: message(childOutcome(info.Parent.EventID, end), info.Parent.Execution, info.Parent.EventID),
+		})
+	}
+}
+
+func childOutcome(event int64, end *replay.End) history.Body {
+	if end.Failure != nil {
+		return &history.ChildFailed{Started: event, Failure: *end.Failure}
+	}
+	return &history.ChildCompleted{Started: event, Output: end.Output}
+}
+
+func nextExecution(events []history.Event) *provider.NextExecution {
+	started := events[0].Body.(*history.ExecutionStarted)
+	next := &provider.NextExecution{
+		Name: started.Name, CodeVersion: started.CodeVersion, EngineLevel: replay.EngineLevel,
+		Message: new(message(&history.ExecutionOpened{}, 0, 0)),
+	}
+	for _, e := range events {
+		next.Events = append(next.Events, history.Encode(nil, e))
+	}
+	return next
+}
+
+// message encodes a body for an inbox.
+func message(b history.Body, execution, event int64) provider.NewMessage {
+	return provider.NewMessage{
+		Kind: provider.MessageKind(b.Kind()), Execution: execution, EventID: event,
+		Payload: history.Encode(nil, history.Event{Body: b}),
+	}
+}

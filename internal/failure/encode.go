@@ -1,0 +1,189 @@
+package failure
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/payload"
+)
+
+// Limits of one stored tree. What lies beyond them is left out, and a message says so.
+// The shape goes before the words: with its 64 KiB used up, each message is cut to
+// minMessage bytes, but sentinels far down are still found.
+const (
+	maxDepth    = 20
+	maxNodes    = 256
+	maxMessage  = 16 << 10
+	minMessage  = 128
+	maxMessages = 64 << 10
+	maxDetails  = 256 << 10
+	noteRoom    = 64 // kept free for notes, so that a message is not cut again when it is stored again
+)
+
+// Encode returns err as it is stored. It never fails: methods of err that panic are
+// reported in the message. nil becomes an empty failure.
+func (s *Set) Encode(err error) (f history.Failure) {
+	if err == nil {
+		return history.Failure{}
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			f = history.Failure{Type: goType(err), Message: fmt.Sprintf("error of type %T cannot be stored: panic: %v", err, r)}
+		}
+	}()
+	e := encoder{set: s, nodes: maxNodes, messages: maxMessages, details: maxDetails}
+	f = e.node(err, 1)
+	f.NonRetryable = IsNonRetryable(err)
+	return f
+}
+
+// encoder walks a tree of errors; the numbers are what may still be stored.
+type encoder struct {
+	set                      *Set
+	nodes, messages, details int
+}
+
+// node encodes err and what it wraps.
+func (e *encoder) node(err error, depth int) history.Failure {
+	name, registered := e.set.sentinelName(err)
+	if n, ok := err.(*nonRetryableError); ok && !registered { //nolint:errorlint // the value itself
+		f := e.node(n.err, depth)
+		f.NonRetryable = true
+		return f
+	}
+	e.nodes--
+	f := history.Failure{Type: name, Registered: registered, Message: message(err), NonRetryable: isMarked(err)}
+	if !registered {
+		e.identify(&f, err)
+	}
+	f.Type, f.Message = valid(f.Type), valid(f.Message)
+	if len(f.Type) > maxName {
+		f.Type = cut(f.Type, maxName)
+	}
+	if limit := min(maxMessage, max(e.messages, minMessage)); len(f.Message) > limit+noteRoom {
+		f.Message = cut(f.Message, limit)
+	}
+	e.messages -= len(f.Message)
+	e.causes(&f, err, depth, !registered)
+	return f
+}
+
+// identify sets what tells the kind of err: code, type and details.
+func (e *encoder) identify(f *history.Failure, err error) {
+	if isNilPointer(err) {
+		f.Type = goType(err)
+		return
+	}
+	switch own := err.(type) { //nolint:errorlint // each error of the tree is looked at by itself
+	case *sentinel:
+		f.Code = own.code
+		return
+	case *Error:
+		f.Type, f.Code, f.Registered = own.Type, own.code, own.registered
+		f.Details = bytes.Clone(own.Details)
+	default:
+		name, ok := e.set.typeName(err)
+		if !ok {
+			f.Type = goType(err)
+			return
+		}
+		data, failed := payload.Encode(err)
+		if failed != nil {
+			f.Type = goType(err)
+			f.Message += fmt.Sprintf(" (%v)", failed)
+			return
+		}
+		f.Type, f.Registered, f.Details = name, true, data
+	}
+	if len(f.Details) > e.details {
+		f.Message += fmt.Sprintf(" (%d bytes of details left out)", len(f.Details))
+		f.Details, f.Registered = nil, false // without its details it would come back as another value
+	}
+	e.details -= len(f.Details)
+}
+
+// causes encodes what err wraps. With claims, an error that has an Is method also gets
+// the registered sentinels that it says it is: the method itself is not stored.
+func (e *encoder) causes(f *history.Failure, err error, depth int, claims bool) {
+	causes := unwrap(err)
+	if claims {
+		causes = append(slices.Clip(causes), e.claimed(err)...)
+	}
+	if len(causes) > 0 && depth == maxDepth {
+		f.Message += " (causes left out)"
+		return
+	}
+	for i, cause := range causes {
+		if e.nodes <= 0 {
+			f.Message += fmt.Sprintf(" (%d causes left out)", len(causes)-i)
+			return
+		}
+		if cause != nil {
+			f.Causes = append(f.Causes, e.node(cause, depth+1))
+		}
+	}
+}
+
+// claimed returns the registered sentinels that the Is method of err accepts.
+func (e *encoder) claimed(err error) (targets []error) {
+	is, ok := err.(interface{ Is(target error) bool })
+	if !ok || e.set == nil || isNilPointer(err) {
+		return nil
+	}
+	defer func() {
+		if recover() != nil {
+			targets = nil
+		}
+	}()
+	for _, name := range e.set.names {
+		if target := e.set.entries[name].target; is.Is(target) {
+			targets = append(targets, target)
+		}
+	}
+	return targets
+}
+
+// message returns the message of err, or what there is to say if that panics.
+func message(err error) (text string) {
+	defer func() {
+		if r := recover(); r != nil {
+			text = fmt.Sprintf("%T, whose Error method panicked: %v", err, r)
+			if isNilPointer(err) {
+				text = "a nil " + text + " (return a plain nil for success)"
+			}
+		}
+	}()
+	return err.Error()
+}
+
+// goType returns the name of err's type, nothing for types that only carry a text.
+func goType(err error) string {
+	t := reflect.TypeOf(err)
+	value := t
+	if t.Kind() == reflect.Pointer {
+		value = t.Elem()
+	}
+	switch value.PkgPath() {
+	case "errors", "fmt":
+		return ""
+	default:
+		return t.String()
+	}
+}
+
+func valid(s string) string { return strings.ToValidUTF8(s, string(utf8.RuneError)) }
+
+// cut shortens s, which is longer, to limit bytes.
+func cut(s string, limit int) string {
+	note := fmt.Sprintf("... (%d bytes)", len(s))
+	end := limit - len(note)
+	for !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + note
+}

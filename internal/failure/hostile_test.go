@@ -1,0 +1,228 @@
+package failure
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure/internal/history"
+)
+
+type rudeError struct{ method string }
+
+func (e *rudeError) rude(method string) bool {
+	if e.method == method {
+		panic("rude " + method)
+	}
+	return true
+}
+
+func (e *rudeError) Error() string   { e.rude("Error"); return "polite" }
+func (e *rudeError) Unwrap() error   { e.rude("Unwrap"); return errDeclined }
+func (e *rudeError) Is(_ error) bool { e.rude("Is"); return false }
+
+func (e *rudeError) MarshalJSON() ([]byte, error) {
+	e.rude("MarshalJSON")
+	return []byte("{}"), nil
+}
+
+func (*rudeError) UnmarshalJSON([]byte) error { return nil }
+
+// selfError wraps itself.
+type selfError struct{ width int }
+
+func (e *selfError) Error() string { return "self" }
+
+func (e *selfError) Unwrap() []error {
+	all := make([]error, e.width)
+	for i := range all {
+		all[i] = e
+	}
+	return all
+}
+
+// listError cannot be compared, so looking it up in a map would panic.
+type listError []string
+
+func (e listError) Error() string { return strings.Join(e, "; ") }
+
+// anyError can be compared by its type, but not with this value.
+type anyError struct{ value any }
+
+func (e anyError) Error() string { return fmt.Sprint(e.value) }
+
+func TestTypedNil(t *testing.T) {
+	s := newSet(t)
+	var limit *limitError
+	var own *Error
+	for want, err := range map[string]error{
+		"a nil *failure.limitError": limit, "a nil *failure.Error": own, "nested: ": fmt.Errorf("nested: %w", error(limit)),
+	} {
+		f, got := store(t, s, err)
+		if !strings.Contains(got.Error(), want) {
+			t.Errorf("%T became %q", err, got)
+		}
+		if f.Registered || IsNonRetryable(got) {
+			t.Errorf("stored as %+v", f)
+		}
+	}
+}
+
+func TestPanickingMethods(t *testing.T) {
+	for method, want := range map[string]string{
+		"Error": "Error method panicked: rude Error", "Unwrap": "polite", "Is": "polite", "MarshalJSON": "polite (payload cannot be encoded",
+	} {
+		s := newSet(t)
+		if method == "MarshalJSON" {
+			if err := AddType[*rudeError](s, "rude"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, got := store(t, s, &rudeError{method})
+		if !strings.Contains(got.Error(), want) {
+			t.Errorf("%s: got %q", method, got)
+		}
+		if errors.Is(got, errDeclined) != (method != "Unwrap") {
+			t.Errorf("%s: causes are %v", method, got)
+		}
+	}
+}
+
+func TestErrorsThatCannotBeCompared(t *testing.T) {
+	s := newSet(t)
+	for _, err := range []error{listError{"a", "b"}, anyError{[]int{1}}} {
+		if _, got := store(t, s, err); got.Error() != err.Error() {
+			t.Errorf("%v became %v", err, got)
+		}
+		if failed := s.AddSentinel("x", err); !errors.Is(failed, ErrRegistration) {
+			t.Errorf("registered %T: %v", err, failed)
+		}
+	}
+}
+
+func TestDeepNesting(t *testing.T) {
+	s := newSet(t)
+	for _, levels := range []int{1, maxDepth - 1, maxDepth, 30, 3000} {
+		err := errDeclined
+		for i := range levels {
+			err = fmt.Errorf("%d: %w", i, err)
+		}
+		f, got := store(t, s, err)
+		fits := levels < maxDepth
+		if errors.Is(got, errDeclined) != fits {
+			t.Errorf("%d levels: found %v", levels, !fits)
+		}
+		if n := depth(f); n != min(levels+1, maxDepth) {
+			t.Errorf("%d levels stored %d deep", levels, n)
+		}
+		if strings.Contains(deepest(f).Message, "(causes left out)") == fits {
+			t.Errorf("%d levels: the cut is not noted", levels)
+		}
+		again, _ := store(t, s, got)
+		if depth(again) != depth(f) || deepest(again).Message != deepest(f).Message {
+			t.Errorf("%d levels: changed when stored again", levels)
+		}
+	}
+}
+
+func depth(f history.Failure) int {
+	n := 0
+	for _, c := range f.Causes {
+		n = max(n, depth(c))
+	}
+	return n + 1
+}
+
+func deepest(f history.Failure) history.Failure {
+	for len(f.Causes) > 0 {
+		f = f.Causes[0]
+	}
+	return f
+}
+
+func TestSizeIsBounded(t *testing.T) {
+	s := newSet(t)
+	huge := strings.Repeat("päy ", 1<<20)
+	chain := errDeclined
+	for range maxDepth - 1 {
+		chain = fmt.Errorf("%s: %w", huge[:1<<18], chain)
+	}
+	for name, err := range map[string]error{
+		"long message":  errors.Join(errors.New(huge), errDeclined),
+		"long chain":    chain,
+		"cycle":         errors.Join(errDeclined, &selfError{1}),
+		"wide cycle":    errors.Join(errDeclined, &selfError{50}),
+		"wide join":     errors.Join(errDeclined, errors.Join(make1000()...)),
+		"large details": errors.Join(&Error{Message: "m", Details: []byte(huge)}, errDeclined),
+	} {
+		f, got := store(t, s, err)
+		if size := len(history.EncodeFailure(f)); size > 256<<10 {
+			t.Errorf("%s: stored in %d bytes", name, size)
+		}
+		if !errors.Is(got, errDeclined) {
+			t.Errorf("%s: the sentinel is lost", name)
+		}
+	}
+}
+
+func make1000() []error {
+	errs := make([]error, 1000)
+	for i := range errs {
+		errs[i] = errors.New("one of many")
+	}
+	return errs
+}
+
+// A value without its details would be another value, so it is not restored.
+func TestLargeDetailsAreNotHalfRestored(t *testing.T) {
+	type bigError struct {
+		limitError
+		Text string
+	}
+	s := newSet(t)
+	if err := AddType[*bigError](s, "big"); err != nil {
+		t.Fatal(err)
+	}
+	_, got := store(t, s, &bigError{Text: strings.Repeat("x", maxDetails)})
+	if _, ok := errors.AsType[*bigError](got); ok || !strings.Contains(got.Error(), "bytes of details left out") {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestRegistrationErrors(t *testing.T) {
+	s := newSet(t)
+	var nilSet *Set
+	for what, err := range map[string]error{
+		"name twice":      s.AddSentinel("declined", errors.New("x")),
+		"name of a type":  s.AddSentinel("limit", errors.New("x")),
+		"target twice":    s.AddSentinel("again", errDeclined),
+		"nil":             s.AddSentinel("nil", nil),
+		"typed nil":       s.AddSentinel("nil", (*limitError)(nil)),
+		"engine":          s.AddSentinel("mine", ErrTimeout),
+		"no name":         s.AddSentinel("", errors.New("x")),
+		"long name":       s.AddSentinel(strings.Repeat("n", 513), errors.New("x")),
+		"bad name":        s.AddSentinel("\xff", errors.New("x")),
+		"nil set":         nilSet.AddSentinel("x", errors.New("x")),
+		"type twice":      AddType[*limitError](s, "limit2"),
+		"type name twice": AddType[*plainError](s, "declined"),
+		"interface":       AddType[error](s, "error"),
+		"own type":        AddType[*Error](s, "own"),
+		"no fields":       AddType[*plainError](s, "plain"),
+		"nil set, type":   AddType[*limitError](nil, "limit"),
+	} {
+		if !errors.Is(err, ErrRegistration) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func TestNilSetAndNilError(t *testing.T) {
+	var s *Set
+	if f := s.Encode(nil); f.Message != "" || f.Causes != nil {
+		t.Errorf("nil became %+v", f)
+	}
+	if got := s.Decode(history.Failure{Type: "declined", Registered: true, Message: "m"}); got.Error() != "m" {
+		t.Errorf("got %v", got)
+	}
+}

@@ -1,0 +1,194 @@
+package history
+
+// RetryPolicy says when a failed attempt of an activity is tried again. Durations are
+// microseconds.
+type RetryPolicy struct {
+	MaxAttempts     int64 // 0: without limit
+	InitialInterval int64
+	MaxInterval     int64
+	Coefficient     int64 // thousandths: 2000 doubles
+	Jitter          int64 // thousandths of the interval
+	NonRetryable    [][]byte
+}
+
+func (p *RetryPolicy) fields(c *codec) {
+	c.integer(1, &p.MaxAttempts)
+	c.integer(2, &p.InitialInterval)
+	c.integer(3, &p.MaxInterval)
+	c.integer(4, &p.Coefficient)
+	c.integer(5, &p.Jitter)
+	c.list(6, &p.NonRetryable)
+}
+
+// ActivityScheduled asks for an activity. Its encoding is also the payload of the task.
+type ActivityScheduled struct {
+	Name         string
+	Queue        string
+	Input        []byte
+	Retry        *RetryPolicy // nil: tried once
+	StartToClose int64        // microseconds for one attempt; 0: no limit
+}
+
+// Kind implements Body.
+func (*ActivityScheduled) Kind() Kind { return KindActivityScheduled }
+
+func (e *ActivityScheduled) fields(c *codec) {
+	c.text(2, &e.Name)
+	c.text(3, &e.Queue)
+	c.payload(4, &e.Input)
+	optional(c, 5, &e.Retry)
+	c.integer(6, &e.StartToClose)
+}
+
+// ActivityCancelRequested gives up an activity whose scope was cancelled.
+type ActivityCancelRequested struct {
+	Scheduled int64
+}
+
+// Kind implements Body.
+func (*ActivityCancelRequested) Kind() Kind { return KindActivityCancelRequested }
+
+func (e *ActivityCancelRequested) fields(c *codec) { c.integer(2, &e.Scheduled) }
+
+// TimerCreated starts a durable timer.
+type TimerCreated struct {
+	Due      int64 // microseconds UTC
+	Duration int64 // microseconds, as the code asked
+}
+
+// Kind implements Body.
+func (*TimerCreated) Kind() Kind { return KindTimerCreated }
+
+func (e *TimerCreated) fields(c *codec) {
+	c.integer(2, &e.Due)
+	c.integer(3, &e.Duration)
+}
+
+// TimerCancelled stops a timer.
+type TimerCancelled struct {
+	Timer int64
+}
+
+// Kind implements Body.
+func (*TimerCancelled) Kind() Kind { return KindTimerCancelled }
+
+func (e *TimerCancelled) fields(c *codec) { c.integer(2, &e.Timer) }
+
+// ChildStarted starts a child instance.
+type ChildStarted struct {
+	Name        string
+	CodeVersion string
+	ID          string
+	Key         [16]byte
+	Explicit    bool // the code chose the ID
+	Input       []byte
+}
+
+// Kind implements Body.
+func (*ChildStarted) Kind() Kind { return KindChildStarted }
+
+func (e *ChildStarted) fields(c *codec) {
+	c.text(2, &e.Name)
+	c.text(3, &e.CodeVersion)
+	c.text(4, &e.ID)
+	c.uuid(5, &e.Key)
+	c.boolean(6, &e.Explicit)
+	c.payload(7, &e.Input)
+}
+
+// ChildCancelRequested asks a child to stop.
+type ChildCancelRequested struct {
+	Started int64
+	Key     [16]byte // of the child
+}
+
+// Kind implements Body.
+func (*ChildCancelRequested) Kind() Kind { return KindChildCancelRequested }
+
+func (e *ChildCancelRequested) fields(c *codec) {
+	c.integer(2, &e.Started)
+	c.uuid(3, &e.Key)
+}
+
+// SideEffectRecorded keeps the value of a function that is run only once.
+type SideEffectRecorded struct {
+	Value   []byte
+	Failure *Failure
+}
+
+// Kind implements Body.
+func (*SideEffectRecorded) Kind() Kind { return KindSideEffectRecorded }
+
+func (e *SideEffectRecorded) fields(c *codec) {
+	c.payload(2, &e.Value)
+	optional(c, 3, &e.Failure)
+}
+
+// ExecutionCompleted ends an execution with its output.
+type ExecutionCompleted struct {
+	Output []byte
+}
+
+// Kind implements Body.
+func (*ExecutionCompleted) Kind() Kind { return KindExecutionCompleted }
+
+func (e *ExecutionCompleted) fields(c *codec) { c.payload(2, &e.Output) }
+
+// ExecutionFailed ends an execution with the error that its code returned.
+type ExecutionFailed struct {
+	Failure Failure
+}
+
+// Kind implements Body.
+func (*ExecutionFailed) Kind() Kind { return KindExecutionFailed }
+
+func (e *ExecutionFailed) fields(c *codec) { c.nested(2, &e.Failure) }
+
+// ExecutionCancelled ends an execution whose code returned the cancellation.
+type ExecutionCancelled struct {
+	Failure Failure
+}
+
+// Kind implements Body.
+func (*ExecutionCancelled) Kind() Kind { return KindExecutionCancelled }
+
+func (e *ExecutionCancelled) fields(c *codec) { c.nested(2, &e.Failure) }
+
+// ContinuedAsNew ends an execution; the next one goes on with Input.
+type ContinuedAsNew struct {
+	Name        string
+	CodeVersion string
+	Input       []byte
+}
+
+// Kind implements Body.
+func (*ContinuedAsNew) Kind() Kind { return KindContinuedAsNew }
+
+func (e *ContinuedAsNew) fields(c *codec) {
+	c.text(2, &e.Name)
+	c.text(3, &e.CodeVersion)
+	c.payload(4, &e.Input)
+}
+
+// pointerTo is a record whose pointer type is P.
+type pointerTo[T any] interface {
+	*T
+	record
+}
+
+// optional is a nested record that may be absent; an absent one is nil. An empty record
+// is written with length zero, so that it differs from an absent one.
+func optional[T any, P pointerTo[T]](c *codec, number int, p *P) {
+	if c.writing {
+		if *p != nil {
+			body := appendRecord(nil, *p)
+			c.putHeader(number, len(body))
+			c.out = append(c.out, body...)
+		}
+		return
+	}
+	if c.values[number].set {
+		*p = new(T)
+		c.nested(number, *p)
+	}
+}

@@ -1,0 +1,135 @@
+package history
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Kind is the type of an event; its number is part of the stored format.
+type Kind uint8
+
+// The kinds of events. Numbers are never reused.
+const (
+	// Messages.
+	KindExecutionStarted  Kind = 1
+	KindExecutionOpened   Kind = 2
+	KindActivityCompleted Kind = 3
+	KindActivityFailed    Kind = 4
+	KindTimerFired        Kind = 5
+	KindEventReceived     Kind = 6
+	KindChildCompleted    Kind = 7
+	KindChildFailed       Kind = 8
+	KindCancelRequested   Kind = 9
+
+	// Commands.
+	KindActivityScheduled       Kind = 32
+	KindActivityCancelRequested Kind = 33
+	KindTimerCreated            Kind = 34
+	KindTimerCancelled          Kind = 35
+	KindChildStarted            Kind = 36
+	KindChildCancelRequested    Kind = 37
+	KindSideEffectRecorded      Kind = 38
+
+	// Ends.
+	KindExecutionCompleted  Kind = 64
+	KindExecutionFailed     Kind = 65
+	KindExecutionCancelled  Kind = 66
+	KindExecutionTerminated Kind = 67
+	KindContinuedAsNew      Kind = 68
+)
+
+// IsMessage tells whether events of the kind arrive from outside, as against being made
+// by the orchestration's code.
+func (k Kind) IsMessage() bool { return k < 32 || k == KindExecutionTerminated }
+
+// kinds maps a kind to its name and constructor.
+//
+//nolint:gochecknoglobals // constant table
+var kinds = map[Kind]struct {
+	name string
+	make func() Body
+}{
+	KindExecutionStarted:        {"ExecutionStarted", func() Body { return new(ExecutionStarted) }},
+	KindExecutionOpened:         {"ExecutionOpened", func() Body { return new(ExecutionOpened) }},
+	KindActivityCompleted:       {"ActivityCompleted", func() Body { return new(ActivityCompleted) }},
+	KindActivityFailed:          {"ActivityFailed", func() Body { return new(ActivityFailed) }},
+	KindTimerFired:              {"TimerFired", func() Body { return new(TimerFired) }},
+	KindEventReceived:           {"EventReceived", func() Body { return new(EventReceived) }},
+	KindChildCompleted:          {"ChildCompleted", func() Body { return new(ChildCompleted) }},
+	KindChildFailed:             {"ChildFailed", func() Body { return new(ChildFailed) }},
+	KindCancelRequested:         {"CancelRequested", func() Body { return new(CancelRequested) }},
+	KindActivityScheduled:       {"ActivityScheduled", func() Body { return new(ActivityScheduled) }},
+	KindActivityCancelRequested: {"ActivityCancelRequested", func() Body { return new(ActivityCancelRequested) }},
+	KindTimerCreated:            {"TimerCreated", func() Body { return new(TimerCreated) }},
+	KindTimerCancelled:          {"TimerCancelled", func() Body { return new(TimerCancelled) }},
+	KindChildStarted:            {"ChildStarted", func() Body { return new(ChildStarted) }},
+	KindChildCancelRequested:    {"ChildCancelRequested", func() Body { return new(ChildCancelRequested) }},
+	KindSideEffectRecorded:      {"SideEffectRecorded", func() Body { return new(SideEffectRecorded) }},
+	KindExecutionCompleted:      {"ExecutionCompleted", func() Body { return new(ExecutionCompleted) }},
+	KindExecutionFailed:         {"ExecutionFailed", func() Body { return new(ExecutionFailed) }},
+	KindExecutionCancelled:      {"ExecutionCancelled", func() Body { return new(ExecutionCancelled) }},
+	KindExecutionTerminated:     {"ExecutionTerminated", func() Body { return new(ExecutionTerminated) }},
+	KindContinuedAsNew:          {"ContinuedAsNew", func() Body { return new(ContinuedAsNew) }},
+}
+
+// String returns the kind's name, such as "ActivityScheduled".
+func (k Kind) String() string {
+	if e, ok := kinds[k]; ok {
+		return e.name
+	}
+	return "Kind" + strconv.Itoa(int(k))
+}
+
+// Event is one event of a history, or a message that will become one (ID and At are
+// then zero).
+type Event struct {
+	ID   int64 // place in the history, from 1; not part of the encoding
+	At   int64 // microseconds UTC by the storage's clock; messages only, a command has the time of its message
+	Body Body
+}
+
+// Body is what an event says: a pointer to one of the structs of this package.
+type Body interface {
+	record
+	Kind() Kind
+}
+
+// Encode appends the event's encoding to dst.
+func Encode(dst []byte, e Event) []byte {
+	dst = append(dst, formatVersion, byte(e.Body.Kind()))
+	return appendRecord(dst, &envelope{at: e.At, body: e.Body})
+}
+
+// Decode reads an encoded event. The event shares data's bytes. Errors wrap ErrNewer or
+// ErrCorrupt.
+func Decode(id int64, data []byte) (Event, error) {
+	if len(data) < 2 {
+		return Event{}, fmt.Errorf("event %d has %d bytes: %w", id, len(data), ErrCorrupt)
+	}
+	if data[0] > formatVersion {
+		return Event{}, fmt.Errorf("event %d has format %d, this release reads up to %d: %w", id, data[0], formatVersion, ErrNewer)
+	}
+	if data[0] == 0 {
+		return Event{}, fmt.Errorf("event %d has format 0: %w", id, ErrCorrupt)
+	}
+	entry, ok := kinds[Kind(data[1])]
+	if !ok {
+		return Event{}, fmt.Errorf("event %d has unknown kind %d: %w", id, data[1], ErrNewer)
+	}
+	env := envelope{body: entry.make()}
+	if err := decodeRecord(data[2:], &env, 0); err != nil {
+		return Event{}, fmt.Errorf("event %d (%s): %w", id, entry.name, err)
+	}
+	return Event{ID: id, At: env.at, Body: env.body}, nil
+}
+
+// envelope is the time, as field 1, and the fields of the body from number 2 on.
+type envelope struct {
+	at   int64
+	body Body
+}
+
+func (e *envelope) fields(c *codec) {
+	c.integer(1, &e.at)
+	e.body.fields(c)
+}

@@ -1,0 +1,98 @@
+package history
+
+import (
+	"bytes"
+	"encoding/hex"
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// Golden files are histories of the past. A difference means that stored histories can
+// no longer be read, or would be written so that other nodes cannot read them: -update
+// is for new kinds and for fields added to samples, never to make this test pass.
+func TestGolden(t *testing.T) {
+	for _, e := range samples {
+		kind := e.Body.Kind()
+		t.Run(kind.String(), func(t *testing.T) {
+			stored := golden(t, kind.String(), Encode(nil, e))
+			got, err := Decode(7, stored)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := e
+			want.ID = 7
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("decoded %+v, want %+v", got.Body, want.Body)
+			}
+		})
+	}
+}
+
+func TestGoldenOutcome(t *testing.T) {
+	want := Outcome{Output: []byte(`"out"`), Failure: &sampleFailure}
+	got, err := DecodeOutcome(golden(t, "Outcome", EncodeOutcome(want)))
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("decoded %+v, %v", got, err)
+	}
+}
+
+func TestGoldenFailure(t *testing.T) {
+	got, err := DecodeFailure(golden(t, "Failure", EncodeFailure(sampleFailure)))
+	if err != nil || !reflect.DeepEqual(got, sampleFailure) {
+		t.Errorf("decoded %+v, %v", got, err)
+	}
+}
+
+// A golden file without a kind is a kind that this release forgot how to read.
+func TestGoldenFilesAreAllKnown(t *testing.T) {
+	files, err := os.ReadDir(goldenDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := len(kinds) + 2; len(files) != want { // Outcome and Failure
+		t.Errorf("%d golden files, want %d", len(files), want)
+	}
+}
+
+const goldenDir = "testdata/golden"
+
+// golden returns the bytes of a golden file after comparing them with data.
+func golden(t *testing.T, name string, data []byte) []byte {
+	t.Helper()
+	path := filepath.Join(goldenDir, name+".hex")
+	if *update {
+		if err := os.WriteFile(path, toHex(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v: run the test with -update for a new kind", err)
+	}
+	stored, err := hex.DecodeString(strings.Join(strings.Fields(string(text)), ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(stored, data) {
+		t.Errorf("%s is now encoded as\n%sinstead of\n%s", name, toHex(data), text)
+	}
+	return stored
+}
+
+func toHex(data []byte) []byte {
+	const perLine = 32
+	var out []byte
+	for len(data) > 0 {
+		n := min(perLine, len(data))
+		out = hex.AppendEncode(out, data[:n])
+		out = append(out, '\n')
+		data = data[n:]
+	}
+	return out
+}

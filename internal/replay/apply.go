@@ -1,0 +1,160 @@
+package replay
+
+import (
+	"fmt"
+
+	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/history"
+)
+
+// Replay applies a whole stored history to a new execution. It answers a
+// *NonDeterminismError, *PanicError or *ForeignCallError, after which the execution is of
+// no more use. It resumes code: see the package comment.
+func (x *Execution) Replay(events []history.Event) error {
+	x.script, x.position = events, 0
+	x.replaying.Store(true)
+	for x.position < len(x.script) && x.fault == nil {
+		e := x.script[x.position]
+		if !e.Body.Kind().IsMessage() {
+			x.fail(&NonDeterminismError{EventID: e.ID, History: describe(e.Body), Code: "nothing (it waits or has ended)"})
+			break
+		}
+		x.position++
+		x.length = e.ID
+		x.absorb(e)
+		x.run()
+	}
+	x.script = nil
+	x.replaying.Store(false)
+	return x.fault
+}
+
+// Deliver applies one message live and runs the code until it blocks. Answers whether the
+// message became an event: one that nobody awaits any more, or that repeats a request,
+// leaves none. The message's At is the storage's time. It resumes code: see the package comment.
+func (x *Execution) Deliver(message history.Event) (applied bool, err error) {
+	if x.fault != nil {
+		return false, x.fault
+	}
+	if !x.awaits(message.Body) {
+		return false, nil
+	}
+	message.At = max(message.At, x.now)
+	x.length++
+	message.ID = x.length
+	x.fresh = append(x.fresh, message)
+	x.absorb(message)
+	x.run()
+	return true, x.fault
+}
+
+// awaits tells whether a message means anything to the execution in its present state.
+func (x *Execution) awaits(body history.Body) bool {
+	if x.end != nil {
+		return false
+	}
+	switch b := body.(type) {
+	case *history.ExecutionStarted:
+		return !x.started
+	case *history.ExecutionOpened:
+		return !x.opened
+	case *history.ActivityCompleted:
+		return x.pending[b.Scheduled] != nil
+	case *history.ActivityFailed:
+		return x.pending[b.Scheduled] != nil
+	case *history.TimerFired:
+		return x.pending[b.Timer] != nil
+	case *history.ChildCompleted:
+		return x.pending[b.Started] != nil
+	case *history.ChildFailed:
+		return x.pending[b.Started] != nil
+	case *history.EventReceived:
+		return !x.repeats(b.RequestID)
+	case *history.CancelRequested:
+		return x.cancelled == nil && !x.repeats(b.RequestID)
+	default:
+		return true
+	}
+}
+
+// absorb changes the execution's state by one message, live or stored.
+func (x *Execution) absorb(e history.Event) {
+	x.now = max(x.now, e.At)
+	switch b := e.Body.(type) {
+	case *history.ExecutionStarted:
+		x.begin(b)
+	case *history.ExecutionOpened:
+		x.open()
+	case *history.ActivityCompleted:
+		x.complete(b.Scheduled, b.Output, nil)
+	case *history.ActivityFailed:
+		x.complete(b.Scheduled, nil, &b.Failure)
+	case *history.TimerFired:
+		x.complete(b.Timer, nil, nil)
+	case *history.ChildCompleted:
+		x.complete(b.Started, b.Output, nil)
+	case *history.ChildFailed:
+		x.complete(b.Started, nil, &b.Failure)
+	case *history.EventReceived:
+		x.remember(b.RequestID)
+		x.mailbox(b.Name).put(e)
+	case *history.CancelRequested:
+		x.remember(b.RequestID)
+		x.cancelled = &e
+		x.root.cancel(failure.New(failure.ErrCancelled, "cancelled: %s", b.Reason))
+	case *history.ExecutionTerminated:
+		x.end = &End{Terminated: true}
+	default:
+		x.fail(fmt.Errorf("event %d is a %v where a message belongs: %w", e.ID, e.Body.Kind(), history.ErrCorrupt))
+	}
+}
+
+func (x *Execution) begin(b *history.ExecutionStarted) {
+	x.started = true
+	x.startEvent = b
+	x.settings = b.Settings
+	x.info.Name, x.info.CodeVersion, x.info.Parent = b.Name, b.CodeVersion, b.Parent
+	for _, id := range b.Seen {
+		x.remember(string(id))
+	}
+	if !b.Continued {
+		x.open()
+	}
+}
+
+func (x *Execution) open() {
+	x.opened = true
+	x.spawn(func() { x.finish(x.main(x.root)) })
+}
+
+// Input is the input of the execution.
+func (s *Scope) Input() []byte { return s.x.startEvent.Input }
+
+func (x *Execution) complete(id int64, output []byte, f *history.Failure) {
+	future, ok := x.pending[id]
+	if !ok {
+		x.fail(fmt.Errorf("event %d answers event %d, which awaits nothing: %w", x.length, id, history.ErrCorrupt))
+		return
+	}
+	delete(x.pending, id)
+	future.complete(output, f)
+}
+
+// repeats tells whether a request ID was consumed before.
+func (x *Execution) repeats(requestID string) bool {
+	_, seen := x.seen[requestID]
+	return seen && requestID != ""
+}
+
+// remember keeps the last request IDs of the instance.
+func (x *Execution) remember(requestID string) {
+	if requestID == "" {
+		return
+	}
+	x.seen[requestID] = struct{}{}
+	x.seenOrder = append(x.seenOrder, requestID)
+	if len(x.seenOrder) > maxSeen {
+		delete(x.seen, x.seenOrder[0])
+		x.seenOrder = x.seenOrder[1:]
+	}
+}

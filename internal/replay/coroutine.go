@@ -1,0 +1,158 @@
+package replay
+
+import (
+	"bytes"
+	"fmt"
+	"iter"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+)
+
+// coroutine is one thread of an execution's code. It is parked inside iter.Pull's switch
+// between resumes, which costs about 100 ns and needs no running goroutine.
+type coroutine struct {
+	x       *Execution
+	next    func() (struct{}, bool)
+	discard func()
+	yield   func(struct{}) bool
+	goid    uint64
+	started bool
+	done    bool
+	queued  bool // in the ready queue
+	checked bool // its goroutine's identity was compared once
+	waits   []*wait
+	index   int // in x.coroutines
+}
+
+// spawn makes a coroutine that will run body and puts it into the ready queue.
+func (x *Execution) spawn(body func()) {
+	co := &coroutine{x: x}
+	co.next, co.discard = iter.Pull(func(yield func(struct{}) bool) {
+		co.started, co.yield = true, yield
+		co.goid = goroutineID()
+		returned := false
+		defer func() { co.finish(returned, recover()) }()
+		body()
+		returned = true
+	})
+	co.index = len(x.coroutines)
+	x.coroutines = append(x.coroutines, co)
+	x.enqueue(co)
+}
+
+// finish notes how the body ended. A panic or Goexit of user code is a fault of the turn,
+// never a crash of the process.
+func (co *coroutine) finish(returned bool, panicked any) {
+	co.done = true
+	x := co.x
+	switch {
+	case returned || x.closed.Load():
+	case panicked != nil:
+		x.fail(&PanicError{Value: fmt.Sprint(panicked), Stack: string(debug.Stack())})
+	default:
+		x.fail(errGoexit)
+	}
+	x.forget(co)
+}
+
+// forget drops a finished coroutine from the list of live ones.
+func (x *Execution) forget(co *coroutine) {
+	if x.closed.Load() {
+		return
+	}
+	last := len(x.coroutines) - 1
+	x.coroutines[co.index] = x.coroutines[last]
+	x.coroutines[co.index].index = co.index
+	x.coroutines[last] = nil
+	x.coroutines = x.coroutines[:last]
+}
+
+// park gives control back to the scheduler until something wakes the coroutine.
+func (co *coroutine) park() {
+	x := co.x
+	x.current.Store(nil)
+	co.yield(struct{}{})
+	if x.closed.Load() {
+		runtime.Goexit()
+	}
+}
+
+// unwind ends a parked coroutine by Goexit, which runs its deferred functions and also
+// ends the calling goroutine.
+func (co *coroutine) unwind() {
+	if !co.started {
+		co.discard()
+		return
+	}
+	co.next()
+}
+
+// enqueue makes a coroutine ready, once.
+func (x *Execution) enqueue(co *coroutine) {
+	if co.queued || co.done {
+		return
+	}
+	co.queued = true
+	x.ready = append(x.ready, co)
+}
+
+// run resumes ready coroutines in order until all are blocked, the execution has ended
+// or a fault stops it.
+func (x *Execution) run() {
+	for len(x.ready) > 0 && x.fault == nil && x.end == nil {
+		co := x.ready[0]
+		x.ready = x.ready[1:]
+		co.queued = false
+		x.progress.Add(1)
+		x.current.Store(co)
+		co.next()
+		x.current.Store(nil)
+	}
+	if len(x.ready) == 0 {
+		x.ready = nil
+	}
+	if v := x.violation.Load(); v != nil && x.fault == nil {
+		x.fail(v)
+	}
+}
+
+// enter is called first by everything that code can call. It answers the running
+// coroutine. A call from a closed execution or from a goroutine that is not the running
+// coroutine never returns: it must not touch what others use, and a panic there could
+// kill the process.
+func (x *Execution) enter() *coroutine {
+	if x.closed.Load() {
+		runtime.Goexit()
+	}
+	co := x.current.Load()
+	if co == nil {
+		x.violate("while no code of it was running")
+	}
+	if !co.checked || x.env.CheckGoroutine {
+		if goroutineID() != co.goid {
+			x.violate("beside its running code")
+		}
+		co.checked = true
+	}
+	x.progress.Add(1)
+	return co
+}
+
+func (x *Execution) violate(when string) {
+	x.violation.CompareAndSwap(nil, &ForeignCallError{When: when, Source: callerOutside()})
+	runtime.Goexit()
+}
+
+// goroutineID reads the number of the calling goroutine from its stack header, the only
+// place where Go shows it. It costs some microseconds.
+func goroutineID() uint64 {
+	var buf [64]byte
+	header := bytes.TrimPrefix(buf[:runtime.Stack(buf[:], false)], []byte("goroutine "))
+	number, _, _ := bytes.Cut(header, []byte(" "))
+	id, err := strconv.ParseUint(string(number), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return id
+}

@@ -1,0 +1,48 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+)
+
+// NonDeterminismError says that the code no longer does what the history holds.
+type NonDeterminismError struct {
+	EventID int64
+	History string // what the history holds at that event
+	Code    string // what the code did
+	Source  string // file:line of the code; "" if it did nothing
+}
+
+// Error implements error.
+func (e *NonDeterminismError) Error() string {
+	at := ""
+	if e.Source != "" {
+		at = " at " + e.Source
+	}
+	return fmt.Sprintf("code does not match history at event %d: history holds %s, the code did %s%s: "+
+		"run the code that wrote this history, or register the changed code under another version", e.EventID, e.History, e.Code, at)
+}
+
+// PanicError is a panic of the orchestration's code.
+type PanicError struct {
+	Value string
+	Stack string
+}
+
+// Error implements error.
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("orchestration code panicked: %s\n%s", e.Value, e.Stack)
+}
+
+// ForeignCallError says that a Context was used by a goroutine that is not its execution's code.
+type ForeignCallError struct {
+	When   string
+	Source string
+}
+
+// Error implements error.
+func (e *ForeignCallError) Error() string {
+	return fmt.Sprintf("orchestration context used from a foreign goroutine %s at %s: use ctx.Go instead of the go statement", e.When, e.Source)
+}
+
+var errGoexit = errors.New("orchestration code called runtime.Goexit")

@@ -1,0 +1,175 @@
+package replay
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"log/slog"
+	"math/rand/v2"
+	"sync/atomic"
+
+	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/provider"
+)
+
+const (
+	// reservedEvents of a history are kept for cancelling, cleaning up and ending.
+	reservedEvents = 1_000
+	// maxPendingActivities bounds the activities that one execution waits for.
+	maxPendingActivities = 10_000
+	// maxSeen is how many request IDs an instance remembers to drop repeats.
+	maxSeen = 10_000
+	// coroutineBytes is what a parked coroutine costs in memory, roughly.
+	coroutineBytes = 8 << 10
+)
+
+// FlagsCurrent are the scheduler behaviours that new executions are started with. A
+// change of the order in which code runs gets a flag here, and old histories replay by
+// the flags that they were started with. Flag 1: one message at a time.
+const FlagsCurrent = 1
+
+// EngineLevel is the highest level of stored executions that this release can run; it is
+// raised by a release whose executions older releases must not touch.
+const EngineLevel = 1
+
+// DefaultSettings are the limits that new executions are started with.
+func DefaultSettings() history.Settings {
+	return history.Settings{MaxPayload: 2 << 20, MaxEvents: 50_000, Flags: FlagsCurrent}
+}
+
+// Names knows the functions that are registered on a node.
+type Names interface {
+	// Check answers an error that says how to mend it unless the function at pointer is
+	// the one that is registered under the name.
+	Check(name string, pointer uintptr) error
+}
+
+// Env is what a node gives to the executions that it runs.
+type Env struct {
+	NewKey         func() [16]byte // makes the key of a child instance
+	Logger         *slog.Logger
+	Errors         *failure.Set
+	Activities     Names
+	Orchestrations Names
+	CheckGoroutine bool // compare the goroutine at every call, not just at the first
+}
+
+// Info identifies an execution.
+type Info struct {
+	ID          string
+	Key         provider.UUID
+	Execution   int64
+	Name        string
+	CodeVersion string
+	Parent      history.Parent
+
+	keyText string
+}
+
+// seed is the same on every node and every replay of the execution.
+func (i *Info) seed() [32]byte {
+	return sha256.Sum256(binary.BigEndian.AppendUint64(i.Key[:], uint64(i.Execution)))
+}
+
+// Body is the main function of an orchestration, its types erased.
+type Body func(s *Scope) Result
+
+// Result is what a Body answers: an output, a failure or the next execution.
+type Result struct {
+	Output    []byte
+	Failure   *history.Failure
+	Cancelled bool // the failure is the cancellation itself
+	Continue  *history.ContinuedAsNew
+}
+
+// Execution is one execution of an instance in memory. See the package comment for who
+// may use it.
+type Execution struct {
+	env      *Env
+	info     Info
+	main     Body
+	settings history.Settings
+	logger   *slog.Logger
+
+	// What follows is changed by code and by messages, one at a time.
+	root         *Scope
+	now          int64
+	length       int64
+	started      bool
+	opened       bool
+	pending      map[int64]*Future
+	activities   int
+	mailboxes    map[string]*Mailbox
+	mailboxOrder []*Mailbox
+	seen         map[string]struct{}
+	seenOrder    []string
+	cancelled    *history.Event // the first cancel request
+	random       *rand.Rand
+	startEvent   *history.ExecutionStarted
+	fresh        []history.Event
+	end          *End
+	fault        error
+	bytes        int
+
+	script     []history.Event // on replay: the stored history
+	position   int
+	replaying  atomic.Bool
+	coroutines []*coroutine
+	ready      []*coroutine
+
+	// These are read from outside while code runs.
+	current   atomic.Pointer[coroutine]
+	closed    atomic.Bool
+	progress  atomic.Int64
+	violation atomic.Pointer[ForeignCallError]
+}
+
+// New makes an execution that has applied nothing yet.
+func New(env *Env, info Info, body Body) *Execution {
+	info.keyText = info.Key.String()
+	x := &Execution{
+		env: env, info: info, main: body,
+		pending:   make(map[int64]*Future),
+		mailboxes: make(map[string]*Mailbox),
+		seen:      make(map[string]struct{}),
+	}
+	x.root = &Scope{x: x}
+	x.logger = slog.New(&logHandler{x: x, inner: env.Logger.Handler()}).With(
+		"instance", info.ID, "execution", info.Execution, "orchestration", info.Name)
+	return x
+}
+
+// Info answers what identifies the execution.
+func (x *Execution) Info() Info { return x.info }
+
+// Env answers the node's environment.
+func (s *Scope) Env() *Env { return s.x.env }
+
+// Info answers what identifies the execution.
+func (s *Scope) Info() Info {
+	s.x.enter()
+	return s.x.info
+}
+
+// Length is how many events the execution has, those of an unconfirmed turn included.
+func (x *Execution) Length() int64 { return x.length }
+
+// Size estimates the memory that the execution holds, in bytes.
+func (x *Execution) Size() int { return x.bytes + coroutineBytes*(len(x.coroutines)+1) }
+
+// Grown tells the execution how many bytes of events it was given or made, for Size.
+func (x *Execution) Grown(bytes int) { x.bytes += bytes }
+
+// Replaying tells whether stored history is being applied.
+func (x *Execution) Replaying() bool { return x.replaying.Load() }
+
+// Fault is why the execution can no longer be used, or nil.
+func (x *Execution) Fault() error { return x.fault }
+
+func (x *Execution) fail(err error) {
+	if x.fault == nil {
+		x.fault = err
+	}
+}
+
+func (x *Execution) dropPending(id int64) { delete(x.pending, id) }

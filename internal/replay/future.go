@@ -1,0 +1,96 @@
+package replay
+
+import (
+	"container/list"
+
+	"github.com/perdure/perdure/internal/history"
+)
+
+// Future is the result of an operation that may still be going on. It is settled once.
+type Future struct {
+	x       *Execution
+	waiting waitList
+	settled bool
+	output  []byte
+	failure *history.Failure // of a remote operation
+	err     error            // of the engine
+	scope   *Scope
+	element *list.Element         // in scope.open
+	abandon func()                // records that the operation is given up; nil if there is nothing to record
+	then    func()                // runs when it is settled
+	child   *history.ChildStarted // of a child instance, else nil
+}
+
+// Ready implements Source.
+func (f *Future) Ready() bool { return f.settled }
+
+func (f *Future) list() *waitList { return &f.waiting }
+
+// Result answers the output, or the error decoded anew for each reader. Code must have
+// waited for the future before.
+func (f *Future) Result() ([]byte, error) {
+	f.x.enter()
+	switch {
+	case f.err != nil:
+		return nil, f.err
+	case f.failure != nil:
+		return nil, f.x.env.Errors.Decode(*f.failure)
+	default:
+		return f.output, nil
+	}
+}
+
+// Cancel gives the operation up: its command is recorded and the future is settled with
+// err. It does nothing to a settled future.
+func (f *Future) Cancel(err error) {
+	f.x.enter()
+	f.cancel(err)
+}
+
+func (f *Future) cancel(err error) {
+	if f.settled {
+		return
+	}
+	if f.abandon != nil {
+		f.abandon()
+	}
+	f.err = err
+	f.settle()
+}
+
+func (f *Future) settle() {
+	f.settled = true
+	if f.element != nil {
+		f.scope.open.Remove(f.element)
+		f.element = nil
+	}
+	f.waiting.wakeAll()
+	if f.then != nil {
+		f.then()
+	}
+}
+
+func (f *Future) complete(output []byte, failure *history.Failure) {
+	if f.settled {
+		return
+	}
+	f.output, f.failure = output, failure
+	f.settle()
+}
+
+// newFuture makes an open future that is cancelled with the scope.
+func (s *Scope) newFuture() *Future {
+	f := &Future{x: s.x, scope: s}
+	f.element = s.open.PushBack(f)
+	return f
+}
+
+// Failed is a future that was never open: code gets err when it waits for it.
+func (s *Scope) Failed(err error) *Future {
+	s.x.enter()
+	return s.failed(err)
+}
+
+func (s *Scope) failed(err error) *Future {
+	return &Future{x: s.x, settled: true, err: err}
+}

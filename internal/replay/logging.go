@@ -1,0 +1,44 @@
+package replay
+
+import (
+	"context"
+	"log/slog"
+)
+
+// Logger writes only when code runs for the first time: nothing on replay and nothing
+// while code is unwound.
+func (s *Scope) Logger() *slog.Logger {
+	s.x.enter()
+	return s.x.logger
+}
+
+// logHandler drops what code logs while it is replayed or unwound.
+type logHandler struct {
+	x     *Execution
+	inner slog.Handler
+}
+
+func (h *logHandler) muted() bool { return h.x.replaying.Load() || h.x.closed.Load() }
+
+// Enabled implements slog.Handler.
+func (h *logHandler) Enabled(ctx context.Context, level slog.Level) bool {
+	return !h.muted() && h.inner.Enabled(ctx, level)
+}
+
+// Handle implements slog.Handler.
+func (h *logHandler) Handle(ctx context.Context, r slog.Record) error {
+	if h.muted() {
+		return nil
+	}
+	return h.inner.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &logHandler{x: h.x, inner: h.inner.WithAttrs(attrs)}
+}
+
+// WithGroup implements slog.Handler.
+func (h *logHandler) WithGroup(name string) slog.Handler {
+	return &logHandler{x: h.x, inner: h.inner.WithGroup(name)}
+}

@@ -1,0 +1,174 @@
+package replay
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/history"
+)
+
+// Activity schedules an activity.
+func (s *Scope) Activity(call *history.ActivityScheduled) *Future {
+	x := s.x
+	x.enter()
+	if err := s.admit(len(call.Input), "input of activity "+call.Name); err != nil {
+		return s.failed(err)
+	}
+	if x.activities >= maxPendingActivities {
+		return s.failed(failure.New(failure.ErrTooLarge,
+			"activity %s: %d activities are pending already; wait for some before more are scheduled", call.Name, x.activities))
+	}
+	id := x.emit(call)
+	f := s.newFuture()
+	f.abandon = func() {
+		x.emit(&history.ActivityCancelRequested{Scheduled: id})
+		x.dropPending(id)
+	}
+	x.activities++
+	f.then = func() { x.activities-- }
+	x.pending[id] = f
+	return f
+}
+
+// Timer starts a durable timer. One that is due already is settled at once and leaves no
+// event.
+func (s *Scope) Timer(d time.Duration) *Future {
+	x := s.x
+	x.enter()
+	if err := s.admit(0, "timer"); err != nil {
+		return s.failed(err)
+	}
+	if d <= 0 {
+		return &Future{x: x, settled: true}
+	}
+	micros := int64((d + time.Microsecond - 1) / time.Microsecond)
+	id := x.emit(&history.TimerCreated{Due: x.now + micros, Duration: micros})
+	f := s.newFuture()
+	f.abandon = func() {
+		x.emit(&history.TimerCancelled{Timer: id})
+		x.dropPending(id)
+	}
+	x.pending[id] = f
+	return f
+}
+
+// Child starts a child instance. With an empty ID it gets one that is unique to this
+// event of this execution.
+func (s *Scope) Child(call *history.ChildStarted) *Future {
+	x := s.x
+	x.enter()
+	if err := s.admit(len(call.Input), "input of child "+call.Name); err != nil {
+		return s.failed(err)
+	}
+	call.Explicit = call.ID != ""
+	if !call.Explicit {
+		call.ID = x.info.keyText + "/" + strconv.FormatInt(x.info.Execution, 10) + "/" + strconv.FormatInt(x.length+1, 10)
+	}
+	if !x.Replaying() {
+		call.Key = x.env.NewKey()
+	}
+	id := x.emit(call)
+	stored := x.recorded(id, call).(*history.ChildStarted)
+	f := s.newFuture()
+	f.child = stored
+	f.abandon = func() {
+		x.emit(&history.ChildCancelRequested{Started: id, Key: stored.Key})
+		x.dropPending(id)
+	}
+	x.pending[id] = f
+	return f
+}
+
+// SideEffect runs fn once and records what it answers; on replay the record is answered.
+func (s *Scope) SideEffect(fn func() ([]byte, *history.Failure)) ([]byte, error) {
+	x := s.x
+	x.enter()
+	if err := s.admitEvent(); err != nil {
+		return nil, err
+	}
+	want := &history.SideEffectRecorded{}
+	if !x.Replaying() {
+		want.Value, want.Failure = fn()
+		if size := len(want.Value); int64(size) > x.settings.MaxPayload {
+			want.Failure = new(x.env.Errors.Encode(x.tooLarge(size, "value of a side effect")))
+			want.Value = nil
+		}
+	}
+	got := x.recorded(x.emit(want), want).(*history.SideEffectRecorded)
+	if got.Failure != nil {
+		return nil, x.env.Errors.Decode(*got.Failure)
+	}
+	return got.Value, nil
+}
+
+// admit refuses an operation in a cancelled scope, beyond the payload limit or in a full
+// history. All three follow from the history and its frozen settings.
+func (s *Scope) admit(size int, what string) error {
+	if s.err != nil {
+		return s.err
+	}
+	if int64(size) > s.x.settings.MaxPayload {
+		return s.x.tooLarge(size, what)
+	}
+	return s.admitEvent()
+}
+
+func (s *Scope) admitEvent() error {
+	x := s.x
+	if x.length >= x.settings.MaxEvents-reservedEvents {
+		return failure.New(failure.ErrHistoryFull,
+			"history has %d events of at most %d: continue as new before it gets so long", x.length, x.settings.MaxEvents)
+	}
+	return nil
+}
+
+// AdmitPayload answers an error if size is beyond the execution's payload limit.
+func (s *Scope) AdmitPayload(size int, what string) error {
+	if int64(size) > s.x.settings.MaxPayload {
+		return s.x.tooLarge(size, what)
+	}
+	return nil
+}
+
+func (x *Execution) tooLarge(size int, what string) error {
+	return failure.New(failure.ErrTooLarge, "%s has %d bytes, the limit is %d: store it elsewhere and pass a reference",
+		what, size, x.settings.MaxPayload)
+}
+
+// Now is the time of the event last applied, microseconds UTC.
+func (s *Scope) Now() int64 {
+	s.x.enter()
+	return s.x.now
+}
+
+// Rand is a random source whose numbers depend only on the execution. It is for code of
+// the execution, and no secret.
+func (s *Scope) Rand() *rand.Rand {
+	s.x.enter()
+	if s.x.random == nil {
+		s.x.random = rand.New(guardedSource{s.x, rand.NewChaCha8(s.x.info.seed())})
+	}
+	return s.x.random
+}
+
+// guardedSource lets only the running coroutine draw.
+type guardedSource struct {
+	x   *Execution
+	src rand.Source
+}
+
+// Uint64 implements rand.Source.
+func (g guardedSource) Uint64() uint64 {
+	g.x.enter()
+	return g.src.Uint64()
+}
+
+// Fail stops the turn for a mistake in the code that no retry of an operation can mend,
+// such as a function that is not registered. It does not return; the turn is tried again later.
+func (s *Scope) Fail(err error) {
+	co := s.x.enter()
+	s.x.fail(err)
+	co.park()
+}

@@ -1,0 +1,112 @@
+package replay
+
+import (
+	"container/list"
+	"time"
+
+	"github.com/perdure/perdure/internal/failure"
+)
+
+// Scope is a cancellation scope of an execution's code. Operations begun in it are given
+// up when it is cancelled; so are its child scopes. Only the running coroutine may use it.
+type Scope struct {
+	x        *Execution
+	parent   *Scope
+	place    *list.Element // in parent.children
+	open     list.List     // open futures, in order of their making
+	children list.List     // open child scopes
+	waiting  waitList
+	err      error
+}
+
+// Err is nil until the scope is cancelled, then the reason.
+func (s *Scope) Err() error {
+	s.x.enter()
+	return s.err
+}
+
+// WithCancel makes a child scope and the function that cancels it.
+func (s *Scope) WithCancel() (child *Scope, cancel func()) {
+	s.x.enter()
+	child = s.newChild()
+	return child, func() {
+		s.x.enter()
+		child.cancel(failure.ErrCancelled)
+	}
+}
+
+// WithTimeout makes a child scope that a durable timer cancels with ErrTimeout.
+func (s *Scope) WithTimeout(d time.Duration) (child *Scope, cancel func()) {
+	child, cancel = s.WithCancel()
+	if child.err != nil {
+		return child, cancel
+	}
+	timer := child.Timer(d)
+	expire := func() {
+		if timer.err == nil {
+			child.cancel(failure.New(failure.ErrTimeout, "scope timed out after %v", d))
+		}
+	}
+	if timer.settled {
+		expire()
+	} else {
+		timer.then = expire
+	}
+	return child, cancel
+}
+
+// Detached makes a scope that no cancellation reaches, for cleaning up.
+func (s *Scope) Detached() *Scope {
+	s.x.enter()
+	return &Scope{x: s.x}
+}
+
+func (s *Scope) newChild() *Scope {
+	child := &Scope{x: s.x, parent: s, err: s.err}
+	if s.err == nil {
+		child.place = s.children.PushBack(child)
+	}
+	return child
+}
+
+// cancel gives up all that is open in the scope, in the order of its making, then in its
+// children, and wakes who waits in it.
+func (s *Scope) cancel(reason error) {
+	if s.err != nil {
+		return
+	}
+	s.err = reason
+	s.detach()
+	for e := s.open.Front(); e != nil; e = s.open.Front() {
+		e.Value.(*Future).cancel(reason)
+	}
+	for e := s.children.Front(); e != nil; e = s.children.Front() {
+		e.Value.(*Scope).cancel(reason)
+	}
+	s.waiting.wakeAll()
+}
+
+// Go runs body as a coroutine of its own, in a child scope. The future is settled with
+// what body answers; cancelling the future cancels the child scope.
+func (s *Scope) Go(body func(*Scope) error) *Future {
+	s.x.enter()
+	child := s.newChild()
+	f := &Future{x: s.x, abandon: func() { child.cancel(failure.ErrCancelled) }}
+	s.x.spawn(func() {
+		err := body(child)
+		child.detach()
+		if !f.settled {
+			f.err = err
+			f.settle()
+		}
+	})
+	return f
+}
+
+// detach takes a scope that has done its work out of its parent's list.
+func (s *Scope) detach() {
+	if s.place != nil {
+		s.parent.children.Remove(s.place)
+		s.place = nil
+	}
+}

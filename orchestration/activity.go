@@ -1,0 +1,148 @@
+package orchestration
+
+import (
+	"context"
+	"math"
+	"reflect"
+	"time"
+
+	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/history"
+)
+
+// DefaultQueue is the activity queue used without WithQueue.
+const DefaultQueue = "default"
+
+// Off disables a setting whose zero value means the default.
+const Off = -1
+
+// RetryPolicy says when a failed activity is tried again. The zero value retries without
+// end: 1 s after the first failure, then twice as long each time, up to a minute.
+type RetryPolicy struct {
+	MaxAttempts     int           // all attempts together; 0: no limit
+	InitialInterval time.Duration // before the second attempt; 0: 1 s
+	MaxInterval     time.Duration // longest interval; 0: 1 min, or InitialInterval if that is longer
+	Coefficient     float64       // growth of the interval, at least 1; 0: 2
+	Jitter          float64       // up to this part of the interval is added or taken, 0 to 1; 0: 0.1; Off: none
+	NonRetryable    []string      // type names of errors that are not retried; see Error.Type
+}
+
+// ActivityOption is an option of a call of an activity.
+type ActivityOption func(*history.ActivityScheduled) error
+
+// WithRetry retries failed attempts. Without it an activity is tried once.
+func WithRetry(p RetryPolicy) ActivityOption {
+	return func(call *history.ActivityScheduled) error {
+		stored, err := p.stored()
+		call.Retry = stored
+		return err
+	}
+}
+
+// WithStartToCloseTimeout bounds one attempt from its start on. An attempt over it fails
+// with ErrTimeout and is retried as the policy says. Zero means no bound.
+func WithStartToCloseTimeout(d time.Duration) ActivityOption {
+	return func(call *history.ActivityScheduled) error {
+		if d < 0 {
+			return failure.New(failure.ErrInvalid, "start-to-close timeout %v is negative", d)
+		}
+		call.StartToClose = d.Microseconds()
+		return nil
+	}
+}
+
+// WithQueue puts the activity into the named queue.
+func WithQueue(name string) ActivityOption {
+	return func(call *history.ActivityScheduled) error {
+		call.Queue = name
+		return checkName("queue", name)
+	}
+}
+
+// stored checks the policy, fills in its defaults and freezes them.
+func (p RetryPolicy) stored() (*history.RetryPolicy, error) {
+	if p.InitialInterval == 0 {
+		p.InitialInterval = time.Second
+	}
+	if p.MaxInterval == 0 {
+		p.MaxInterval = max(time.Minute, p.InitialInterval)
+	}
+	if p.Coefficient == 0 {
+		p.Coefficient = 2
+	}
+	switch p.Jitter {
+	case 0:
+		p.Jitter = 0.1
+	case Off:
+		p.Jitter = 0
+	}
+	switch {
+	case p.MaxAttempts < 0:
+		return nil, failure.New(failure.ErrInvalid, "retry policy: MaxAttempts %d is negative", p.MaxAttempts)
+	case p.InitialInterval < 0 || p.MaxInterval < p.InitialInterval:
+		return nil, failure.New(failure.ErrInvalid, "retry policy: intervals %v to %v do not rise", p.InitialInterval, p.MaxInterval)
+	case p.Coefficient < 1 || p.Coefficient > 1000 || math.IsNaN(p.Coefficient):
+		return nil, failure.New(failure.ErrInvalid, "retry policy: Coefficient %v is not from 1 to 1000", p.Coefficient)
+	case p.Jitter < 0 || p.Jitter > 1 || math.IsNaN(p.Jitter):
+		return nil, failure.New(failure.ErrInvalid, "retry policy: Jitter %v is not from 0 to 1", p.Jitter)
+	}
+	stored := &history.RetryPolicy{
+		MaxAttempts:     int64(p.MaxAttempts),
+		InitialInterval: p.InitialInterval.Microseconds(),
+		MaxInterval:     p.MaxInterval.Microseconds(),
+		Coefficient:     int64(math.Round(p.Coefficient * 1000)),
+		Jitter:          int64(math.Round(p.Jitter * 1000)),
+	}
+	for _, name := range p.NonRetryable {
+		stored.NonRetryable = append(stored.NonRetryable, []byte(name))
+	}
+	return stored, nil
+}
+
+// CallActivity runs an activity and waits for its result.
+func CallActivity[In, Out any](
+	ctx *Context, fn func(context.Context, In) (Out, error), in In, opts ...ActivityOption,
+) (Out, error) {
+	return StartActivity(ctx, fn, in, opts...).Get(ctx)
+}
+
+// StartActivity schedules an activity and answers a future of its result. A function
+// that is not registered on this node fails the turn; use [StartActivityNamed] or
+// activity.Define for one that runs elsewhere only.
+func StartActivity[In, Out any](
+	ctx *Context, fn func(context.Context, In) (Out, error), in In, opts ...ActivityOption,
+) Future[Out] {
+	name, defined, err := activity.NameOf(fn)
+	if err == nil && !defined {
+		err = ctx.scope.Env().Activities.Check(name, reflect.ValueOf(fn).Pointer())
+	}
+	if err != nil {
+		ctx.scope.Fail(failure.New(failure.ErrNotRegistered, "calling an activity: %v", err))
+	}
+	return StartActivityNamed[Out](ctx, name, in, opts...)
+}
+
+// CallActivityNamed is CallActivity for an activity that is known by name only.
+func CallActivityNamed[Out any](ctx *Context, name string, in any, opts ...ActivityOption) (Out, error) {
+	return StartActivityNamed[Out](ctx, name, in, opts...).Get(ctx)
+}
+
+// StartActivityNamed is StartActivity for an activity that is known by name only. If no
+// node has it, the call waits, and health shows it.
+func StartActivityNamed[Out any](ctx *Context, name string, in any, opts ...ActivityOption) Future[Out] {
+	call := &history.ActivityScheduled{Name: name, Queue: DefaultQueue}
+	err := checkName("activity", name)
+	for _, opt := range opts {
+		if err == nil {
+			err = opt(call)
+		}
+	}
+	if err == nil {
+		call.Input, err = encodeInput("activity", name, in)
+	}
+	if err != nil {
+		return Future[Out]{f: ctx.scope.Failed(err)}
+	}
+	return Future[Out]{f: ctx.scope.Activity(call)}
+}

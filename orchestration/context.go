@@ -1,0 +1,101 @@
+package orchestration
+
+import (
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/perdure/perdure/internal/replay"
+)
+
+// None is the input or output of an orchestration or activity that has none.
+type None = struct{}
+
+// Context is an orchestration's view of the engine and a cancellation scope. It is no
+// context.Context on purpose: functions that take one belong into activities.
+type Context struct {
+	scope *replay.Scope
+	asked *string // set only while NameOf asks for a defined name
+}
+
+// Info identifies an execution of an instance.
+type Info struct {
+	ID            string // of the instance
+	Key           string // never reused, even if the ID is
+	Execution     int64  // from 1; grows with continue-as-new
+	Orchestration string
+	CodeVersion   string
+	ParentID      string // of the instance that started this one as a child; "" for none
+}
+
+// Info answers what identifies the running execution.
+func (c *Context) Info() Info {
+	i := c.scope.Info()
+	return Info{
+		ID: i.ID, Key: i.Key.String(), Execution: i.Execution,
+		Orchestration: i.Name, CodeVersion: i.CodeVersion, ParentID: i.Parent.ID,
+	}
+}
+
+// Now answers the time of the event that the code is handling, in UTC. It stands still
+// while the code runs, and is the same on replay.
+func (c *Context) Now() time.Time { return time.UnixMicro(c.scope.Now()).UTC() }
+
+// NewUUID answers a random UUID that is the same on replay.
+func (c *Context) NewUUID() uuid.UUID {
+	var id uuid.UUID
+	r := c.scope.Rand()
+	for i := 0; i < len(id); i += 8 {
+		v := r.Uint64()
+		for j := range 8 {
+			id[i+j] = byte(v >> (8 * j))
+		}
+	}
+	id[6] = id[6]&0x0f | 0x40
+	id[8] = id[8]&0x3f | 0x80
+	return id
+}
+
+// Rand answers a source of random numbers that are the same on replay. They are
+// predictable: use no secret that is drawn from it.
+func (c *Context) Rand() *rand.Rand { return c.scope.Rand() }
+
+// Logger answers a logger that names the execution and writes nothing on replay.
+func (c *Context) Logger() *slog.Logger { return c.scope.Logger() }
+
+// Err is nil until the scope is cancelled or has timed out, then an error that is
+// ErrCancelled or ErrTimeout.
+func (c *Context) Err() error { return c.scope.Err() }
+
+// Sleep blocks for d by a durable timer, or until the scope is cancelled and answers its
+// error. With d of zero or less it does not block.
+func (c *Context) Sleep(d time.Duration) error {
+	_, err := StartTimer(c, d).Get(c)
+	return err
+}
+
+// WithCancel makes a child scope and a function that cancels it: activities, timers and
+// children begun in it are given up, and who waits in it gets ErrCancelled.
+func (c *Context) WithCancel() (child *Context, cancel func()) {
+	scope, cancel := c.scope.WithCancel()
+	return &Context{scope: scope}, cancel
+}
+
+// WithTimeout makes a child scope that a durable timer cancels after d with ErrTimeout.
+// Call cancel when the work is done, to stop the timer.
+func (c *Context) WithTimeout(d time.Duration) (child *Context, cancel func()) {
+	scope, cancel := c.scope.WithTimeout(d)
+	return &Context{scope: scope}, cancel
+}
+
+// Detached makes a scope that no cancellation reaches, for cleaning up after one.
+func (c *Context) Detached() *Context { return &Context{scope: c.scope.Detached()} }
+
+// Go runs fn as another coroutine of the orchestration, in a child scope. The future is
+// settled with fn's error; cancelling it cancels the scope. Coroutines never run at the same
+// time, so they may share variables. Those still running when the orchestration's function returns end there.
+func (c *Context) Go(fn func(*Context) error) Future[None] {
+	return Future[None]{f: c.scope.Go(func(s *replay.Scope) error { return fn(&Context{scope: s}) })}
+}

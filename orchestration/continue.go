@@ -1,0 +1,32 @@
+package orchestration
+
+import "github.com/perdure/perdure/internal/history"
+
+// continueError asks for the next execution. It is no failure, but travels as one, so
+// that code returns it from any depth.
+type continueError struct {
+	input []byte
+}
+
+func (*continueError) Error() string { return "continue as new" }
+
+// ContinueAsNew answers an error for the orchestration's function to return: this
+// execution ends and the next one begins with the input and an empty history. Events
+// that were received and not read, the parent and the instance's identity go along;
+// activities and timers that are still open are given up, and children are cancelled.
+//
+//	return Out{}, orchestration.ContinueAsNew(ctx, in)
+func ContinueAsNew[In any](ctx *Context, in In) error {
+	data, err := encodeInput("orchestration", ctx.Info().Orchestration, in)
+	if err == nil {
+		err = ctx.scope.AdmitPayload(len(data), "input of the next execution")
+	}
+	if err != nil {
+		return err
+	}
+	return &continueError{input: data}
+}
+
+func (e *continueError) event() *history.ContinuedAsNew {
+	return &history.ContinuedAsNew{Input: e.input}
+}

@@ -1,0 +1,92 @@
+package orchestration
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"runtime"
+	"strings"
+
+	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/funcname"
+	"github.com/perdure/perdure/internal/payload"
+	"github.com/perdure/perdure/internal/replay"
+)
+
+const definedPrefix = "github.com/perdure/perdure/orchestration.Define["
+
+// Define gives an orchestration an explicit name, which is then stored in place of the
+// function's own. The answer is used wherever the function would be: to register, to
+// start, to call as a child. Closures and instances of generic functions need it.
+//
+//	var Checkout = orchestration.Define("checkout", shop.checkout)
+//
+//go:noinline
+func Define[In, Out any](name string, fn func(*Context, In) (Out, error)) func(*Context, In) (Out, error) {
+	return func(ctx *Context, in In) (Out, error) {
+		if ctx.asked != nil {
+			*ctx.asked = name
+			var none Out
+			return none, nil
+		}
+		return fn(ctx, in)
+	}
+}
+
+// NameOf answers the stored name of an orchestration function: the one given by [Define]
+// (defined is then true) or the function's bare name. Closures and generic instances
+// without a name are an error.
+func NameOf[In, Out any](fn func(*Context, In) (Out, error)) (name string, defined bool, err error) {
+	if fn == nil {
+		return "", false, errors.New("orchestration function is nil")
+	}
+	if code := runtime.FuncForPC(reflect.ValueOf(fn).Pointer()); code != nil && strings.HasPrefix(code.Name(), definedPrefix) {
+		var none In
+		_, _ = fn(&Context{asked: &name}, none)
+		return name, true, nil
+	}
+	name, err = funcname.Of(fn)
+	return name, false, err
+}
+
+// Bind erases the types of an orchestration function. It is for package runtime.
+func Bind[In, Out any](fn func(*Context, In) (Out, error)) replay.Body {
+	return func(s *replay.Scope) replay.Result {
+		var in In
+		errs := s.Env().Errors
+		if err := payload.Decode(s.Input(), &in); err != nil {
+			f := errs.Encode(failure.New(failure.ErrPayload, "input: %v", err))
+			return replay.Result{Failure: &f}
+		}
+		out, err := fn(&Context{scope: s}, in)
+		if next, ok := errors.AsType[*continueError](err); ok {
+			return replay.Result{Continue: next.event()}
+		}
+		var data []byte
+		if err == nil {
+			if data, err = payload.Encode(out); err != nil {
+				err = failure.New(failure.ErrPayload, "output: %v", err)
+			} else {
+				err = s.AdmitPayload(len(data), "output")
+			}
+		}
+		if err != nil {
+			f := errs.Encode(err)
+			// Only the engine's own cancellation of the whole execution counts as one.
+			return replay.Result{Failure: &f, Cancelled: s.Err() != nil && errors.Is(err, failure.ErrCancelled)}
+		}
+		return replay.Result{Output: data}
+	}
+}
+
+// Outcome decodes how an instance ended into its output or error. It is for package client.
+func Outcome[Out any](output []byte, err error) (Out, error) {
+	var out Out
+	if err != nil {
+		return out, err
+	}
+	if err := payload.Decode(output, &out); err != nil {
+		return out, fmt.Errorf("output of the orchestration: %w", err)
+	}
+	return out, nil
+}

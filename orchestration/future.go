@@ -1,0 +1,118 @@
+package orchestration
+
+import (
+	"errors"
+	"time"
+
+	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/payload"
+	"github.com/perdure/perdure/internal/replay"
+)
+
+// Future is the result of something that may still be going on. The zero Future is
+// not valid.
+type Future[T any] struct {
+	f *replay.Future
+}
+
+// Awaitable is what Select can wait for: a [Future] or a [Mailbox].
+type Awaitable interface {
+	source() replay.Source
+}
+
+func (f Future[T]) source() replay.Source { return f.f }
+
+// Ready tells whether Get would answer at once.
+func (f Future[T]) Ready() bool { return f.f.Ready() }
+
+// Get waits for the result. Each call decodes its own copy. It answers ctx's error if
+// that scope is cancelled first; the operation then goes on unless it belongs to the scope, too.
+func (f Future[T]) Get(ctx *Context) (T, error) {
+	var out T
+	if _, err := ctx.scope.Wait(f.f); err != nil {
+		return out, err
+	}
+	data, err := f.f.Result()
+	if err != nil {
+		return out, err
+	}
+	if err := payload.Decode(data, &out); err != nil {
+		return out, failure.New(failure.ErrPayload, "result: %v", err)
+	}
+	return out, nil
+}
+
+// Cancel gives up the operation; the future is settled with ErrCancelled unless it was
+// settled before.
+func (f Future[T]) Cancel() { f.f.Cancel(failure.ErrCancelled) }
+
+// All waits for all futures and answers their values in order. Failures are joined, in
+// order; the values of the others are answered all the same.
+func All[T any](ctx *Context, futures ...Future[T]) ([]T, error) {
+	values := make([]T, len(futures))
+	var errs []error
+	for i, f := range futures {
+		v, err := f.Get(ctx)
+		if err != nil {
+			errs = append(errs, err)
+			if ctx.Err() != nil {
+				break
+			}
+		}
+		values[i] = v
+	}
+	return values, errors.Join(errs...)
+}
+
+// Race waits for the first future to settle, well or not, cancels all others and answers
+// its value and index. Several that settled by the same message count in order.
+func Race[T any](ctx *Context, futures ...Future[T]) (value T, index int, err error) {
+	if len(futures) == 0 {
+		return value, -1, errors.New("race of no futures")
+	}
+	sources := make([]replay.Source, len(futures))
+	for i, f := range futures {
+		sources[i] = f.f
+	}
+	index, err = ctx.scope.Wait(sources...)
+	if err != nil {
+		return value, index, err
+	}
+	for i, f := range futures {
+		if i != index {
+			f.Cancel()
+		}
+	}
+	value, err = futures[index].Get(ctx)
+	return value, index, err
+}
+
+// Select waits until one of the cases is ready and answers its index, the lowest if there
+// are several. It cancels and consumes nothing. It answers ctx's error if that scope is
+// cancelled first.
+func Select(ctx *Context, cases ...Awaitable) (int, error) {
+	if len(cases) == 0 {
+		return -1, errors.New("select without cases")
+	}
+	sources := make([]replay.Source, len(cases))
+	for i, c := range cases {
+		sources[i] = c.source()
+	}
+	return ctx.scope.Wait(sources...)
+}
+
+// StartTimer starts a durable timer; the future is settled when d has passed. With d of
+// zero or less it is settled at once.
+func StartTimer(ctx *Context, d time.Duration) Future[None] {
+	return Future[None]{f: ctx.scope.Timer(d)}
+}
+
+// encodeInput encodes what code hands over. A value that cannot be encoded is a mistake
+// of the code that follows from its state, so that the call answers it on every replay alike.
+func encodeInput(what, name string, in any) ([]byte, error) {
+	data, err := payload.Encode(in)
+	if err != nil {
+		return nil, failure.New(failure.ErrPayload, "input of %s %s: %v", what, name, err)
+	}
+	return data, nil
+}

@@ -1,0 +1,35 @@
+package orchestration
+
+import (
+	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/payload"
+)
+
+// SideEffect runs fn once and records what it answers; replay answers the record. fn must
+// be quick and must not block on the engine: it is for a value such as a reading of the
+// configuration. What takes longer or can fail belongs into an activity. fn may run again
+// if the node is lost before the turn is stored.
+func SideEffect[T any](ctx *Context, fn func() (T, error)) (T, error) {
+	var out T
+	data, err := ctx.scope.SideEffect(func() ([]byte, *history.Failure) {
+		value, err := fn()
+		var data []byte
+		if err == nil {
+			if data, err = payload.Encode(value); err != nil {
+				err = failure.New(failure.ErrPayload, "value of a side effect: %v", err)
+			}
+		}
+		if err != nil {
+			return nil, new(ctx.scope.Env().Errors.Encode(err))
+		}
+		return data, nil
+	})
+	if err != nil {
+		return out, err
+	}
+	if err := payload.Decode(data, &out); err != nil {
+		return out, failure.New(failure.ErrPayload, "value of a side effect: %v", err)
+	}
+	return out, nil
+}

@@ -1,0 +1,151 @@
+package provider
+
+// Validate checks the request before a provider touches its store.
+func (r CreateRequest) Validate() error {
+	var c checker
+	r.check(&c)
+	return c.done("create")
+}
+
+func (r CreateRequest) check(c *checker) {
+	c.name("ID", r.ID)
+	c.uuid("Key", r.Key)
+	c.uuid("Commit", r.Commit)
+	c.name("Name", r.Name)
+	c.text("CodeVersion", r.CodeVersion)
+	c.least("EngineLevel", r.EngineLevel, 0)
+	c.text("RequestID", r.RequestID)
+	if c.err == nil && r.Policy > IDReplaceEnded {
+		c.failf(ErrInvalid, "Policy", "is %d: use one of the IDPolicy constants", r.Policy)
+	}
+	c.sub("Parent", r.Parent.check())
+	checkAttributes(c, r.Attributes)
+	c.sub("Message", r.Message.check())
+}
+
+func (p *Parent) check() error {
+	var c checker
+	if p.Key.IsZero() {
+		if p.ID != "" || p.Execution != 0 || p.EventID != 0 {
+			c.failf(ErrInvalid, "Key", "is zero beside other fields: name the parent in full or not at all")
+		}
+		return c.err
+	}
+	c.name("ID", p.ID)
+	c.least("Execution", p.Execution, 1)
+	c.least("EventID", p.EventID, 1)
+	if c.err == nil && p.Close > CloseAbandon {
+		c.failf(ErrInvalid, "Close", "is %d: use one of the ClosePolicy constants", p.Close)
+	}
+	return c.err
+}
+
+func checkAttributes(c *checker, list []Attribute) {
+	c.count("Attributes", len(list), MaxBatch)
+	for i := range list {
+		c.item("Attributes", i, list[i].check())
+	}
+}
+
+func (a *Attribute) check() error {
+	var c checker
+	c.name("Name", a.Name)
+	c.text("Text", a.Text)
+	switch {
+	case c.err != nil:
+	case a.Kind < AttributeText || a.Kind > AttributeInstant:
+		c.failf(ErrInvalid, "Kind", "is %d: use one of the AttributeKind constants", a.Kind)
+	case a.Kind == AttributeText && a.Number != 0:
+		c.failf(ErrInvalid, "Number", "is %d in a text attribute: leave it 0", a.Number)
+	case a.Kind != AttributeText && a.Text != "":
+		c.failf(ErrInvalid, "Text", "is %q in a number attribute: leave it empty", shorten(a.Text))
+	case a.Kind == AttributeBool && a.Number != 0 && a.Number != 1:
+		c.failf(ErrInvalid, "Number", "is %d in a bool attribute: give 0 or 1", a.Number)
+	}
+	return c.err
+}
+
+// Validate checks the request before a provider touches its store.
+func (r GetRequest) Validate() error {
+	var c checker
+	c.target(r.ID, r.Key)
+	c.delay("Wait", r.Wait)
+	return c.done("get")
+}
+
+// Validate checks the request before a provider touches its store.
+func (r SteerRequest) Validate() error {
+	var c checker
+	c.target(r.ID, r.Key)
+	c.uuid("Commit", r.Commit)
+	if c.err == nil && (r.Action < SteerSuspend || r.Action > SteerReset) {
+		c.failf(ErrInvalid, "Action", "is %d: use one of the SteerAction constants", r.Action)
+	}
+	if c.err == nil && r.Action != SteerTerminate && (r.Result != nil || r.ParentNotice != nil || r.ChildNotice != nil) {
+		c.failf(ErrInvalid, "Action", "is %d with a result or notice: only Terminate has them", r.Action)
+	}
+	if c.err == nil && r.Action != SteerReset && len(r.Events) > 0 {
+		c.failf(ErrInvalid, "Action", "is %d with Events: only Reset has them, else use Event", r.Action)
+	}
+	c.payload("Event", r.Event)
+	c.payload("Result", r.Result)
+	if r.ParentNotice != nil {
+		c.sub("ParentNotice", r.ParentNotice.check())
+	}
+	if r.ChildNotice != nil {
+		c.sub("ChildNotice", r.ChildNotice.check())
+	}
+	c.least("EngineLevel", r.EngineLevel, 0)
+	var size commitSize
+	size.payloads(&c, "Events", r.Events)
+	size.check(&c)
+	return c.done("steer")
+}
+
+func (m *NewMessage) check() error {
+	var c checker
+	c.least("Execution", m.Execution, 0)
+	c.least("EventID", m.EventID, 0)
+	c.delay("Delay", m.Delay)
+	c.payload("Payload", m.Payload)
+	return c.err
+}
+
+// Validate checks the request before a provider touches its store.
+func (r SendRequest) Validate() error {
+	var c checker
+	c.target(r.ID, r.Key)
+	c.sub("Message", r.Message.check())
+	return c.done("send")
+}
+
+// Validate checks the request before a provider touches its store.
+func (r AskRequest) Validate() error {
+	var c checker
+	c.target(r.ID, r.Key)
+	c.uuid("AskID", r.AskID)
+	c.payload("Payload", r.Payload)
+	if c.err == nil && r.Wait <= 0 {
+		c.failf(ErrInvalid, "Wait", "is %v: say how long to wait for the answer", r.Wait)
+	}
+	return c.done("ask")
+}
+
+// Validate checks the request before a provider touches its store.
+func (r FetchAsksRequest) Validate() error {
+	var c checker
+	checkCapabilities(&c, r.Capabilities)
+	c.least("EngineLevel", r.EngineLevel, 0)
+	c.rows("Max", r.Max, 1, MaxBatch)
+	c.lease("Lease", r.Lease)
+	c.delay("Wait", r.Wait)
+	return c.done("fetch asks")
+}
+
+// Validate checks the request before a provider touches its store.
+func (r AnswerRequest) Validate() error {
+	var c checker
+	c.uuid("AskID", r.AskID)
+	c.payload("Payload", r.Payload)
+	return c.done("answer")
+}

@@ -1,0 +1,215 @@
+package provider
+
+// Validate checks the request before a provider touches its store.
+func (r FetchTurnsRequest) Validate() error {
+	var c checker
+	c.name("Owner", r.Owner)
+	c.uuid("Token", r.Token)
+	c.lease("Lease", r.Lease)
+	checkCapabilities(&c, r.Capabilities)
+	c.least("EngineLevel", r.EngineLevel, 0)
+	c.rows("Max", r.Max, 1, MaxBatch)
+	c.rows("MaxMessages", r.MaxMessages, 0, MaxFetchMessages)
+	c.rows("MaxBytes", r.MaxBytes, 0, MaxFetchBytes)
+	c.delay("Wait", r.Wait)
+	return c.done("fetch turns")
+}
+
+func checkCapabilities(c *checker, list []Capability) {
+	c.count("Capabilities", len(list), MaxBatch)
+	for i := range list {
+		var one checker
+		one.name("Name", list[i].Name)
+		one.text("CodeVersion", list[i].CodeVersion)
+		c.item("Capabilities", i, one.err)
+	}
+}
+
+// Validate checks the request before a provider touches its store.
+func (r ReleaseTurnsRequest) Validate() error {
+	var c checker
+	c.count("Items", len(r.Items), MaxBatch)
+	for i := range r.Items {
+		c.item("Items", i, r.Items[i].check())
+	}
+	return c.done("release turns")
+}
+
+func (r *TurnRelease) check() error {
+	var c checker
+	c.uuid("Key", r.Key)
+	c.uuid("Token", r.Token)
+	c.delay("Delay", r.Delay)
+	if r.Failure != nil {
+		c.name("Failure.Reason", r.Failure.Reason)
+		if c.err == nil && len(r.Failure.Message) > MaxPayload {
+			c.failf(ErrTooLarge, "Failure.Message", "has %d bytes: cut it to %d", len(r.Failure.Message), MaxPayload)
+		}
+	}
+	return c.err
+}
+
+// commitSize adds up the payload bytes of one commit.
+type commitSize struct{ bytes int }
+
+// one checks a payload and adds it.
+func (s *commitSize) one(c *checker, field string, b []byte) {
+	c.payload(field, b)
+	s.bytes += len(b)
+}
+
+// payloads checks a list of payloads and adds them.
+func (s *commitSize) payloads(c *checker, field string, list [][]byte) {
+	c.count(field, len(list), MaxCommitRows)
+	for i, b := range list {
+		if c.err == nil && len(b) > MaxPayload {
+			var one checker
+			one.payload("event", b)
+			c.item(field, i, one.err)
+		}
+		s.bytes += len(b)
+	}
+}
+
+func (s *commitSize) check(c *checker) {
+	if c.err == nil && s.bytes > MaxCommitBytes {
+		c.failf(ErrTooLarge, "payloads", "have %d bytes together: at most %d fit into one commit", s.bytes, MaxCommitBytes)
+	}
+}
+
+// Validate checks the request before a provider touches its store.
+func (r CommitTurnRequest) Validate() error {
+	var c checker
+	c.uuid("Key", r.Key)
+	c.uuid("Expected", r.Expected)
+	c.uuid("Commit", r.Commit)
+	if c.err == nil && r.Commit == r.Expected {
+		c.failf(ErrInvalid, "Commit", "is Expected, too: make a new ID for each turn")
+	}
+	c.least("Execution", r.Execution, 1)
+	c.least("Length", r.Length, 0)
+	c.least("EngineLevel", r.EngineLevel, 0)
+	r.checkStatus(&c)
+	r.checkRows(&c)
+	r.checkSticky(&c)
+	var size commitSize
+	r.measureOwn(&c, &size)
+	r.measureOthers(&c, &size)
+	size.check(&c)
+	return c.done("commit turn")
+}
+
+// checkStatus checks that the parts about the end of the turn fit each other.
+func (r CommitTurnRequest) checkStatus(c *checker) {
+	running := r.Status == StatusRunning
+	switch {
+	case c.err != nil:
+	case !running && (r.Status < StatusCompleted || r.Status > StatusTerminated):
+		c.failf(ErrInvalid, "Status", "is %s (%d): give StatusRunning or an ended status of an instance", r.Status, r.Status)
+	case !running && r.Next != nil:
+		c.failf(ErrInvalid, "Next", "is set with status %s: an execution continues only with StatusRunning", r.Status)
+	case running && r.Result != nil:
+		c.failf(ErrInvalid, "Result", "is set with status Running: only an ended instance has a result")
+	case running && r.CloseInbox != "":
+		c.failf(ErrInvalid, "CloseInbox", "is set with status Running: only a closing commit empties the inbox")
+	}
+	c.text("CloseInbox", r.CloseInbox)
+}
+
+// checkRows checks counts and event IDs.
+func (r CommitTurnRequest) checkRows(c *checker) {
+	c.count("Completes", len(r.Completes), MaxCommitRows)
+	c.count("Consumed", len(r.Consumed), MaxCommitRows)
+	c.count("Tasks", len(r.Tasks), MaxCommitRows)
+	c.count("CancelTasks", len(r.CancelTasks), MaxCommitRows)
+	c.count("Timers", len(r.Timers), MaxCommitRows)
+	c.count("CancelTimers", len(r.CancelTimers), MaxCommitRows)
+	c.count("Sends", len(r.Sends), MaxCommitRows)
+	c.count("Starts", len(r.Starts), MaxCommitRows)
+	c.count("Values", len(r.Values), MaxCommitRows)
+	checkAttributes(c, r.Attributes)
+	c.distinct("Completes", len(r.Completes), func(i int) int64 { return r.Completes[i].EventID })
+	for i := range r.Completes {
+		var one checker
+		one.uuid("Token", r.Completes[i].Token)
+		c.item("Completes", i, one.err)
+	}
+	c.distinct("Consumed", len(r.Consumed), func(i int) int64 { return r.Consumed[i] })
+	c.distinct("Tasks", len(r.Tasks), func(i int) int64 { return r.Tasks[i].EventID })
+	c.distinct("CancelTasks", len(r.CancelTasks), func(i int) int64 { return r.CancelTasks[i].EventID })
+	c.distinct("Timers", len(r.Timers), func(i int) int64 { return r.Timers[i].EventID })
+	c.distinct("CancelTimers", len(r.CancelTimers), func(i int) int64 { return r.CancelTimers[i] })
+}
+
+func (r CommitTurnRequest) checkSticky(c *checker) {
+	c.text("Owner", r.Owner)
+	c.delay("Sticky", r.Sticky)
+	switch {
+	case c.err != nil || r.Sticky == 0:
+	case r.Owner == "":
+		c.failf(ErrInvalid, "Owner", "is empty with Sticky %v: name the owner", r.Sticky)
+	case r.Sticky > MaxLease:
+		c.failf(ErrTooLarge, "Sticky", "is %v: at most %v", r.Sticky, MaxLease)
+	}
+}
+
+// measureOwn checks and adds what the commit stores in its own instance.
+func (r CommitTurnRequest) measureOwn(c *checker, size *commitSize) {
+	size.payloads(c, "Events", r.Events)
+	for i := range r.Tasks {
+		c.item("Tasks", i, r.Tasks[i].check())
+		size.bytes += len(r.Tasks[i].Payload)
+	}
+	for i := range r.Timers {
+		var one checker
+		one.least("Due", int64(r.Timers[i].Due), 1)
+		size.one(&one, "Payload", r.Timers[i].Payload)
+		c.item("Timers", i, one.err)
+	}
+	for i := range r.Values {
+		var one checker
+		one.name("Key", r.Values[i].Key)
+		size.one(&one, "Value", r.Values[i].Value)
+		c.item("Values", i, one.err)
+	}
+	size.one(c, "Result", r.Result)
+	size.one(c, "CustomStatus", r.CustomStatus)
+	if r.Next == nil {
+		return
+	}
+	c.text("Next.Name", r.Next.Name)
+	c.text("Next.CodeVersion", r.Next.CodeVersion)
+	c.least("Next.EngineLevel", r.Next.EngineLevel, 0)
+	size.payloads(c, "Next.Events", r.Next.Events)
+	if r.Next.Message != nil {
+		c.sub("Next.Message", r.Next.Message.check())
+		size.bytes += len(r.Next.Message.Payload)
+	}
+}
+
+// measureOthers checks and adds what the commit sends to other instances.
+func (r CommitTurnRequest) measureOthers(c *checker, size *commitSize) {
+	for i := range r.Sends {
+		send := &r.Sends[i]
+		var one checker
+		one.target(send.ID, send.Key)
+		one.sub("Message", send.Message.check())
+		size.bytes += len(send.Message.Payload)
+		if send.Refused != nil {
+			one.sub("Refused", send.Refused.check())
+			size.bytes += len(send.Refused.Payload)
+		}
+		c.item("Sends", i, one.err)
+	}
+	for i := range r.Starts {
+		start := &r.Starts[i]
+		var one checker
+		start.Create.check(&one)
+		if one.err == nil && start.Create.Policy == IDUseExisting {
+			one.failf(ErrInvalid, "Create.Policy", "is IDUseExisting: a start rejects or replaces")
+		}
+		one.sub("Refused", start.Refused.check())
+		size.bytes += len(start.Create.Message.Payload) + len(start.Refused.Payload)
+		c.item("Starts", i, one.err)
+	}
+}

@@ -1,0 +1,71 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure/dispatcher"
+	"github.com/perdure/perdure/provider"
+)
+
+// Unserved is work that waits in the store and that this node cannot do. Another node may
+// do it; if none can, it waits for ever.
+type Unserved struct {
+	Kind   string // "orchestration" or "activity"
+	Name   string
+	Queue  string // of an activity
+	Count  int64
+	Oldest time.Duration // how long the oldest waits
+}
+
+// Health is the state of the node and its store.
+type Health struct {
+	Blocked     int64 // instances that cannot make a turn
+	DeadLetters int64
+	Unserved    []Unserved
+}
+
+// capabilities is what a node can run.
+type capabilities struct {
+	orchestrations map[provider.Capability]bool
+	activities     map[activityName]bool
+}
+
+func capabilitiesOf(cfg dispatcher.Config) capabilities {
+	can := capabilities{map[provider.Capability]bool{}, map[activityName]bool{}}
+	for c := range cfg.Orchestrations {
+		can.orchestrations[c] = true
+	}
+	for queue, funcs := range cfg.Activities {
+		for name := range funcs {
+			can.activities[activityName{queue, name}] = true
+		}
+	}
+	return can
+}
+
+// Health asks the store. An error means that it does not answer: the node goes on trying
+// and recovers by itself.
+func (rt *Runtime) Health(ctx context.Context) (Health, error) {
+	stats, err := rt.store.Stats(ctx, provider.StatsRequest{})
+	if err != nil {
+		return Health{}, fmt.Errorf("checking health: %w", err)
+	}
+	h := Health{Blocked: stats.Blocked, DeadLetters: stats.DeadLetters}
+	for _, w := range stats.Turns {
+		if !rt.can.orchestrations[w.Capability] {
+			h.Unserved = append(h.Unserved, Unserved{
+				Kind: "orchestration", Name: w.Name, Count: w.Count, Oldest: stats.Now.Sub(w.Oldest),
+			})
+		}
+	}
+	for _, w := range stats.Tasks {
+		if !rt.can.activities[activityName{w.Queue, w.Name}] {
+			h.Unserved = append(h.Unserved, Unserved{
+				Kind: "activity", Name: w.Name, Queue: w.Queue, Count: w.Count, Oldest: stats.Now.Sub(w.Oldest),
+			})
+		}
+	}
+	return h, nil
+}

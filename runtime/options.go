@@ -1,0 +1,105 @@
+package runtime
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// Off disables a setting whose zero value means the default.
+const Off = -1
+
+// Options are the settings of a Runtime. The zero value is right for most services.
+type Options struct {
+	// Name identifies the node in leases and logs; default: host name. A number unique to each
+	// Start is added.
+	Name string
+	// Logger takes the engine's logs and those of user code; default: slog.Default().
+	Logger *slog.Logger
+	// MaxConcurrentTurns bounds the orchestration turns at the same time; default 200.
+	MaxConcurrentTurns int
+	// MaxConcurrentActivities bounds the activities that run at the same time; default 200.
+	MaxConcurrentActivities int
+	// CacheExecutions bounds how many executions stay in memory between turns; default
+	// 10,000. Off keeps none, so that each turn replays its history.
+	CacheExecutions int
+	// CacheBytes bounds their estimated memory; default 256 MiB.
+	CacheBytes int
+	// Lease is how long work belongs to a node without renewal, and so how long a crash
+	// delays it; default 30 s, at least 500 ms. It is renewed at a third of it.
+	Lease time.Duration
+	// GracePeriod is what a cancelled activity has to come back before its slot is freed
+	// and it is left behind; default 10 s. Off: none.
+	GracePeriod time.Duration
+	// DrainTimeout is how long Shutdown lets running activities go on before it cancels
+	// them; default 10 s. Off: none.
+	DrainTimeout time.Duration
+	// DeadlockLimit is how long orchestration code may run without a call into the engine
+	// before its turn is given up; default 2 s. Off: not watched.
+	DeadlockLimit time.Duration
+	// PoisonLimit is how many deliveries of a task or turn may be lost to crashes before it
+	// is set aside; default 20.
+	PoisonLimit int
+}
+
+// maxTurnBackoff is the longest delay before a failed turn is tried again.
+const maxTurnBackoff = time.Minute
+
+// withDefaults fills in what is zero and refuses what makes no sense.
+func (o Options) withDefaults() (Options, error) {
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	for _, n := range []struct {
+		name  string
+		value *int
+		std   int
+		off   bool
+	}{
+		{"MaxConcurrentTurns", &o.MaxConcurrentTurns, 200, false},
+		{"MaxConcurrentActivities", &o.MaxConcurrentActivities, 200, false},
+		{"CacheExecutions", &o.CacheExecutions, 10_000, true},
+		{"CacheBytes", &o.CacheBytes, 256 << 20, false},
+		{"PoisonLimit", &o.PoisonLimit, 20, false},
+	} {
+		switch {
+		case *n.value == 0:
+			*n.value = n.std
+		case n.off && *n.value == Off:
+			*n.value = 0
+		case *n.value < 0:
+			return o, fmt.Errorf("runtime option %s is %d: it must not be negative%s", n.name, *n.value, offHint(n.off))
+		}
+	}
+	for _, t := range []struct {
+		name  string
+		value *time.Duration
+		std   time.Duration
+		off   bool
+	}{
+		{"Lease", &o.Lease, 30 * time.Second, false},
+		{"GracePeriod", &o.GracePeriod, 10 * time.Second, true},
+		{"DrainTimeout", &o.DrainTimeout, 10 * time.Second, true},
+		{"DeadlockLimit", &o.DeadlockLimit, 2 * time.Second, true},
+	} {
+		switch {
+		case *t.value == 0:
+			*t.value = t.std
+		case t.off && *t.value == Off:
+			*t.value = 0
+		case *t.value < 0:
+			return o, fmt.Errorf("runtime option %s is %v: it must not be negative%s", t.name, *t.value, offHint(t.off))
+		}
+	}
+	if o.Lease < 500*time.Millisecond {
+		return o, fmt.Errorf("runtime option Lease is %v: it must be at least 500ms, renewals would come too late", o.Lease)
+	}
+	return o, nil
+}
+
+func offHint(off bool) string {
+	if off {
+		return ", Off (-1) disables it"
+	}
+	return ", 0 is the default"
+}

@@ -1,0 +1,115 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/dispatcher"
+	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/provider"
+)
+
+// ErrLeaked is answered by Shutdown if user code did not end in time.
+var ErrLeaked = dispatcher.ErrLeaked
+
+// Runtime is a running node. Its methods may be called from several goroutines at once.
+type Runtime struct {
+	store      provider.Provider
+	dispatcher *dispatcher.Dispatcher
+	owner      string
+	can        capabilities
+}
+
+// Start runs what is registered on the store until Shutdown. ctx bounds starting only. It
+// answers the registry's errors, errors of options, and those of a store that does not answer.
+// The store stays the caller's: close it after Shutdown.
+func Start(ctx context.Context, store provider.Provider, reg *Registry, opts Options) (*Runtime, error) {
+	if store == nil || reg == nil {
+		return nil, errors.New("starting runtime: store and registry must not be nil")
+	}
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("starting runtime: %w", err)
+	}
+	cfg, err := reg.config(store, opts)
+	if err != nil {
+		return nil, fmt.Errorf("starting runtime: %w", err)
+	}
+	checking, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	if _, err := store.Stats(checking, provider.StatsRequest{}); err != nil {
+		return nil, fmt.Errorf("starting runtime: asking the store: %w", err)
+	}
+	rt := &Runtime{store: store, owner: cfg.Owner, can: capabilitiesOf(cfg)}
+	rt.dispatcher = dispatcher.Start(cfg) //nolint:contextcheck // ctx bounds starting only
+	return rt, nil
+}
+
+// Shutdown ends the node: it takes no new work, lets turns finish and activities run for
+// the drain timeout, cancels those left with activity.ErrShutdown, gives them the grace
+// period and hands all leases back. A finished ctx skips the waits, and leases are still handed back within 5 s. It
+// answers ErrLeaked if user code is still running. Calling it again answers the same.
+func (rt *Runtime) Shutdown(ctx context.Context) error { return rt.dispatcher.Shutdown(ctx) }
+
+// Stats answers what this node has done since Start.
+func (rt *Runtime) Stats() Stats { return rt.dispatcher.Stats() }
+
+// Stats counts what a node has done; see dispatcher.Stats.
+type Stats = dispatcher.Stats
+
+// Owner is the name under which this node holds leases, unique to this Start.
+func (rt *Runtime) Owner() string { return rt.owner }
+
+// config turns the registry into what the dispatcher needs.
+func (r *Registry) config(store provider.Provider, o Options) (dispatcher.Config, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.problems) > 0 {
+		return dispatcher.Config{}, errors.Join(r.problems...)
+	}
+	if len(r.orchestrations)+len(r.activities) == 0 {
+		return dispatcher.Config{}, errors.New("the registry is empty: add orchestrations or activities first")
+	}
+	cfg := dispatcher.Config{
+		Provider: store, Owner: ownerName(o.Name), Logger: o.Logger, Settings: replay.DefaultSettings(),
+		Orchestrations: make(map[provider.Capability]replay.Body),
+		Activities:     make(map[string]map[string]activity.Func),
+		MaxTurns:       o.MaxConcurrentTurns, MaxActivities: o.MaxConcurrentActivities,
+		CacheCount: o.CacheExecutions, CacheBytes: o.CacheBytes,
+		Lease: o.Lease, GracePeriod: o.GracePeriod, DrainTimeout: o.DrainTimeout, DeadlockLimit: o.DeadlockLimit,
+		PoisonLimit: int64(o.PoisonLimit), MaxTurnBackoff: maxTurnBackoff,
+	}
+	orchestrations := names{"orchestration", make(map[string]uintptr)}
+	for name, entry := range r.orchestrations {
+		cfg.Orchestrations[provider.Capability{Name: name}] = entry.body
+		orchestrations.pointers[name] = entry.pointer
+	}
+	activities := names{"activity", make(map[string]uintptr)}
+	for key, entry := range r.activities {
+		if cfg.Activities[key.queue] == nil {
+			cfg.Activities[key.queue] = make(map[string]activity.Func)
+		}
+		cfg.Activities[key.queue][key.name] = entry.fn
+		activities.pointers[key.name] = entry.pointer
+	}
+	cfg.Env = &replay.Env{
+		NewKey: dispatcher.NewKey, Logger: o.Logger, Errors: &r.errors,
+		Activities: activities, Orchestrations: orchestrations,
+	}
+	return cfg, nil
+}
+
+// ownerName is unique to each Start, so that a restarted node never takes its
+// predecessor's leases for its own.
+func ownerName(name string) string {
+	if name == "" {
+		name, _ = os.Hostname()
+	}
+	return fmt.Sprintf("%s-%d-%s", name, os.Getpid(), uuid.NewString()[:8])
+}
