@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"sync"
 )
 
 // formatVersion is the highest format that this release reads, and the one it writes.
@@ -37,11 +38,16 @@ type codec struct {
 	writing bool
 	out     []byte
 
-	values  [maxFields + 1]value
+	values  *[maxFields + 1]value // by field number; nil while writing
 	pending int // values not yet asked for
 	depth   int
 	err     error
 }
+
+// spareValues saves an allocation of a kilobyte for each record that is decoded.
+//
+//nolint:gochecknoglobals // a cache without content
+var spareValues = sync.Pool{New: func() any { return new([maxFields + 1]value) }}
 
 type value struct {
 	set   bool
@@ -60,7 +66,12 @@ func decodeRecord(data []byte, r record, depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("records nested deeper than %d: %w", maxDepth, ErrCorrupt)
 	}
-	c := codec{depth: depth}
+	values := spareValues.Get().(*[maxFields + 1]value) //nolint:forcetypeassert // the pool holds nothing else
+	defer func() {
+		clear(values[:])
+		spareValues.Put(values)
+	}()
+	c := codec{depth: depth, values: values}
 	if err := c.scan(data); err != nil {
 		return err
 	}
