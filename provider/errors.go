@@ -89,7 +89,7 @@ func (e *ExistsError) Error() string {
 func (e *ExistsError) Is(target error) bool { return target == ErrExists }
 
 // answers are the errors that mean: the storage works and has changed nothing.
-var answers = []error{
+var answers = []error{ //nolint:gochecknoglobals // constant table
 	ErrConflict, ErrLeaseLost, ErrInboxNotEmpty, ErrInboxFull, ErrNotFound, ErrExists, ErrEnded,
 	ErrRunning, ErrNoAnswer, ErrInvalid, ErrTooLarge, ErrClosed, ErrNewerSchema, ErrNotStore,
 }

@@ -17,7 +17,7 @@ const (
 	StatusReset
 )
 
-var statusNames = [...]string{
+var statusNames = [...]string{ //nolint:gochecknoglobals // constant table
 	"Unknown", "Running", "Suspended", "Completed", "Failed", "Cancelled", "Terminated", "ContinuedAsNew", "Reset",
 }
 

@@ -1,0 +1,112 @@
+package faulty
+
+import (
+	"context"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// Create implements provider.Provider.
+func (p *Provider) Create(ctx context.Context, req provider.CreateRequest) (provider.CreateResult, error) {
+	return call(ctx, p.plan, Create, req, p.inner.Create)
+}
+
+// Get implements provider.Provider.
+func (p *Provider) Get(ctx context.Context, req provider.GetRequest) (provider.GetResult, error) {
+	return call(ctx, p.plan, Get, req, p.inner.Get)
+}
+
+// Steer implements provider.Provider.
+func (p *Provider) Steer(ctx context.Context, req provider.SteerRequest) (provider.SteerResult, error) {
+	return call(ctx, p.plan, Steer, req, p.inner.Steer)
+}
+
+// FetchTurns implements provider.Provider.
+func (p *Provider) FetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {
+	return call(ctx, p.plan, FetchTurns, req, p.inner.FetchTurns)
+}
+
+// CommitTurn implements provider.Provider.
+func (p *Provider) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {
+	return call(ctx, p.plan, CommitTurn, req, p.inner.CommitTurn)
+}
+
+// ReleaseTurns implements provider.Provider.
+func (p *Provider) ReleaseTurns(ctx context.Context, req provider.ReleaseTurnsRequest) (provider.ReleaseTurnsResult, error) {
+	return call(ctx, p.plan, ReleaseTurns, req, p.inner.ReleaseTurns)
+}
+
+// FetchTasks implements provider.Provider.
+func (p *Provider) FetchTasks(ctx context.Context, req provider.FetchTasksRequest) (provider.FetchTasksResult, error) {
+	return call(ctx, p.plan, FetchTasks, req, p.inner.FetchTasks)
+}
+
+// ReportTasks implements provider.Provider.
+func (p *Provider) ReportTasks(ctx context.Context, req provider.ReportTasksRequest) (provider.ReportTasksResult, error) {
+	return call(ctx, p.plan, ReportTasks, req, p.inner.ReportTasks)
+}
+
+// RenewTasks implements provider.Provider.
+func (p *Provider) RenewTasks(ctx context.Context, req provider.RenewTasksRequest) (provider.RenewTasksResult, error) {
+	return call(ctx, p.plan, RenewTasks, req, p.inner.RenewTasks)
+}
+
+// Send implements provider.Provider.
+func (p *Provider) Send(ctx context.Context, req provider.SendRequest) (provider.SendResult, error) {
+	return call(ctx, p.plan, Send, req, p.inner.Send)
+}
+
+// Ask implements provider.Provider.
+func (p *Provider) Ask(ctx context.Context, req provider.AskRequest) (provider.AskResult, error) {
+	return call(ctx, p.plan, Ask, req, p.inner.Ask)
+}
+
+// FetchAsks implements provider.Provider.
+func (p *Provider) FetchAsks(ctx context.Context, req provider.FetchAsksRequest) (provider.FetchAsksResult, error) {
+	return call(ctx, p.plan, FetchAsks, req, p.inner.FetchAsks)
+}
+
+// ReadHistory implements provider.Provider.
+func (p *Provider) ReadHistory(ctx context.Context, req provider.ReadHistoryRequest) (provider.ReadHistoryResult, error) {
+	return call(ctx, p.plan, ReadHistory, req, p.inner.ReadHistory)
+}
+
+// List implements provider.Provider.
+func (p *Provider) List(ctx context.Context, req provider.ListRequest) (provider.ListResult, error) {
+	return call(ctx, p.plan, List, req, p.inner.List)
+}
+
+// Count implements provider.Provider.
+func (p *Provider) Count(ctx context.Context, req provider.CountRequest) (provider.CountResult, error) {
+	return call(ctx, p.plan, Count, req, p.inner.Count)
+}
+
+// Stats implements provider.Provider.
+func (p *Provider) Stats(ctx context.Context, req provider.StatsRequest) (provider.StatsResult, error) {
+	return call(ctx, p.plan, Stats, req, p.inner.Stats)
+}
+
+// Delete implements provider.Provider.
+func (p *Provider) Delete(ctx context.Context, req provider.DeleteRequest) (provider.DeleteResult, error) {
+	return call(ctx, p.plan, Delete, req, p.inner.Delete)
+}
+
+// Prune implements provider.Provider.
+func (p *Provider) Prune(ctx context.Context, req provider.PruneRequest) (provider.PruneResult, error) {
+	return call(ctx, p.plan, Prune, req, p.inner.Prune)
+}
+
+// DeadLetters implements provider.Provider.
+func (p *Provider) DeadLetters(ctx context.Context, req provider.DeadLettersRequest) (provider.DeadLettersResult, error) {
+	return call(ctx, p.plan, DeadLetters, req, p.inner.DeadLetters)
+}
+
+// Lease implements provider.Provider.
+func (p *Provider) Lease(ctx context.Context, req provider.LeaseRequest) (provider.LeaseResult, error) {
+	return call(ctx, p.plan, Lease, req, p.inner.Lease)
+}
+
+// Record implements provider.Provider.
+func (p *Provider) Record(ctx context.Context, req provider.RecordRequest) (provider.RecordResult, error) {
+	return call(ctx, p.plan, Record, req, p.inner.Record)
+}

@@ -1,0 +1,191 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// CommitTurn implements provider.Provider.
+func (p *Provider) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (res provider.CommitTurnResult, err error) {
+	err = p.do(ctx, req, func(now provider.Time) error {
+		i := p.instances[req.Key]
+		if i == nil {
+			return provider.ErrConflict
+		}
+		if i.row.Version != req.Commit {
+			if err := p.checkCommit(i, &req); err != nil {
+				return err
+			}
+			p.apply(i, &req, now)
+			p.write()
+			p.stats.CommitGroups++
+		}
+		res = provider.CommitTurnResult{Now: now, ReadyAt: i.readyAt()}
+		return nil
+	})
+	return res, err
+}
+
+// checkCommit finds every reason to refuse the commit, so that apply cannot fail.
+func (p *Provider) checkCommit(i *instance, req *provider.CommitTurnRequest) error {
+	row := &i.row
+	if row.Version != req.Expected || row.Execution != req.Execution || row.Status != provider.StatusRunning ||
+		int64(len(i.execution().events)) != req.Length {
+		return provider.ErrConflict
+	}
+	for _, c := range req.Completes {
+		t := p.tasks[provider.TaskRef{Key: req.Key, Execution: req.Execution, EventID: c.EventID}]
+		if t == nil || t.state != provider.TaskLeased || t.token != c.Token {
+			return provider.ErrLeaseLost
+		}
+	}
+	consumed := idSet(req.Consumed)
+	found, unnamed, timers := 0, 0, map[int64]bool{}
+	for _, m := range i.inbox {
+		switch {
+		case consumed[m.ID]:
+			found++
+		case m.Timer:
+			timers[m.EventID] = true
+		default:
+			unnamed++
+		}
+	}
+	if found < len(consumed) {
+		return provider.ErrConflict
+	}
+	if unnamed > 0 && req.Status.Ended() && req.CloseInbox == "" {
+		return provider.ErrInboxNotEmpty
+	}
+	return p.checkNew(req, timers)
+}
+
+// checkNew refuses a task or timer for an event that has one already: event IDs are given
+// once, so this is a fault of the engine.
+func (p *Provider) checkNew(req *provider.CommitTurnRequest, timers map[int64]bool) error {
+	for _, t := range req.Tasks {
+		if p.tasks[provider.TaskRef{Key: req.Key, Execution: req.Execution, EventID: t.EventID}] != nil {
+			return fmt.Errorf("commit turn: %w: event %d has a task already", provider.ErrInvalid, t.EventID)
+		}
+	}
+	for _, t := range req.Timers {
+		if timers[t.EventID] {
+			return fmt.Errorf("commit turn: %w: event %d has a timer already", provider.ErrInvalid, t.EventID)
+		}
+	}
+	return nil
+}
+
+func idSet(ids []int64) map[int64]bool {
+	set := make(map[int64]bool, len(ids))
+	for _, id := range ids {
+		set[id] = true
+	}
+	return set
+}
+
+// apply does what the contract lists, in its order.
+func (p *Provider) apply(i *instance, req *provider.CommitTurnRequest, now provider.Time) {
+	for _, c := range req.Completes {
+		delete(p.tasks, provider.TaskRef{Key: req.Key, Execution: req.Execution, EventID: c.EventID})
+	}
+	consumed := idSet(req.Consumed)
+	p.remove(i, func(m provider.Message) bool { return consumed[m.ID] })
+	i.execution().add(req.Events...)
+	for n := range req.Tasks {
+		p.schedule(i, &req.Tasks[n], now)
+	}
+	p.cancelTasks(req, now)
+	for _, t := range req.Timers {
+		p.putTimer(i, t)
+	}
+	cancelled := idSet(req.CancelTimers)
+	p.remove(i, func(m provider.Message) bool { return m.Timer && cancelled[m.EventID] })
+	refused := p.deliver(i, req, now)
+	p.applyRow(i, req, now)
+	p.applyStatus(i, req, now)
+	for _, m := range refused {
+		p.putRefusal(i, m, now)
+	}
+}
+
+// deliver hands over sends and starts and answers the refusals.
+func (p *Provider) deliver(i *instance, req *provider.CommitTurnRequest, now provider.Time) (refused []provider.NewMessage) {
+	for _, s := range req.Sends {
+		to, err := p.receiver(s.ID, s.Key)
+		switch {
+		case err == nil && (to != i || !req.Status.Ended()):
+			p.put(to, s.Message, now)
+		case s.Refused != nil:
+			refused = append(refused, *s.Refused)
+		default:
+			p.stats.Dropped++
+		}
+	}
+	for _, s := range req.Starts {
+		if _, _, err := p.create(s.Create, now); err != nil {
+			refused = append(refused, s.Refused)
+		}
+	}
+	return refused
+}
+
+// putRefusal puts a refusal into the sender's inbox. A sender that ended in the same
+// commit has none left: the message is dropped and counted.
+func (p *Provider) putRefusal(i *instance, m provider.NewMessage, now provider.Time) {
+	if i.row.Status.Ended() {
+		p.stats.Dropped++
+		return
+	}
+	p.put(i, m, now)
+}
+
+// applyRow sets the plain fields of the instance.
+func (p *Provider) applyRow(i *instance, req *provider.CommitTurnRequest, now provider.Time) {
+	row := &i.row
+	row.Version, row.UpdatedAt = req.Commit, now
+	row.Deliveries, row.Blocked = 0, nil
+	row.EngineLevel = max(row.EngineLevel, req.EngineLevel)
+	i.heldUntil, i.wokenAt = 0, 0
+	i.owner, i.ownerUntil = req.Owner, now.Add(req.Sticky)
+	if i.lease == req.Lease {
+		i.lease, i.leaseUntil = provider.UUID{}, 0
+	}
+	if req.CustomStatus != nil {
+		row.CustomStatus = append([]byte(nil), req.CustomStatus...) // an empty one clears
+	}
+	i.setAttributes(req.Attributes)
+	for _, v := range req.Values {
+		if v.Value == nil {
+			delete(i.values, v.Key)
+		} else {
+			i.values[v.Key] = slices.Clone(v.Value)
+		}
+	}
+}
+
+// applyStatus ends the instance or continues it as new, if the commit says so.
+func (p *Provider) applyStatus(i *instance, req *provider.CommitTurnRequest, now provider.Time) {
+	if req.Status.Ended() {
+		p.end(i, req.Status, req.Result, req.CloseInbox, now)
+		return
+	}
+	if req.Next == nil {
+		return
+	}
+	p.dropWork(i)
+	i.execution().status = provider.StatusContinuedAsNew
+	i.open(req.Next.EngineLevel, req.Next.Events)
+	if req.Next.Name != "" {
+		i.row.Name = req.Next.Name
+	}
+	i.row.CodeVersion = req.Next.CodeVersion
+	if req.Next.Message != nil {
+		m := *req.Next.Message
+		m.Execution = i.row.Execution
+		p.put(i, m, now)
+	}
+}

@@ -1,0 +1,93 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// holder is who has a named lease.
+type holder struct {
+	token provider.UUID
+	owner string
+	until provider.Time
+}
+
+// Lease implements provider.Provider.
+func (p *Provider) Lease(ctx context.Context, req provider.LeaseRequest) (res provider.LeaseResult, err error) {
+	err = p.do(ctx, req, func(now provider.Time) error {
+		res.Now = now
+		h, held := p.leases[req.Name]
+		switch {
+		case held && h.token != req.Token && h.until > now:
+			res.Owner, res.Until = h.owner, h.until
+			return provider.ErrLeaseLost
+		case req.Action == provider.LeaseAcquire:
+			h = holder{token: req.Token, owner: req.Owner, until: now.Add(req.Duration)}
+			p.leases[req.Name] = h
+			res.Owner, res.Until = h.owner, h.until
+		case !held || h.token != req.Token:
+			return provider.ErrLeaseLost
+		default:
+			delete(p.leases, req.Name)
+		}
+		p.write()
+		return nil
+	})
+	return res, err
+}
+
+// Record implements provider.Provider.
+func (p *Provider) Record(ctx context.Context, req provider.RecordRequest) (res provider.RecordResult, err error) {
+	err = p.do(ctx, req, func(now provider.Time) error {
+		res.Now = now
+		space := p.records[req.Namespace]
+		if req.Action == provider.RecordScan {
+			res.Records = scan(space, &req)
+			return nil
+		}
+		stored, found := space[req.Key]
+		if req.Action == provider.RecordGet {
+			if !found {
+				return provider.ErrNotFound
+			}
+			stored.Value = slices.Clone(stored.Value)
+			res.Records = []provider.Record{stored}
+			return nil
+		}
+		if stored.Version != req.Expect {
+			return provider.ErrConflict
+		}
+		p.write()
+		if req.Action == provider.RecordDelete {
+			delete(space, req.Key)
+			return nil
+		}
+		if space == nil {
+			space = map[string]provider.Record{}
+			p.records[req.Namespace] = space
+		}
+		stored = provider.Record{Key: req.Key, Value: slices.Clone(req.Value), Version: stored.Version + 1, UpdatedAt: now}
+		space[req.Key] = stored
+		stored.Value = slices.Clone(req.Value)
+		res.Records = []provider.Record{stored}
+		return nil
+	})
+	return res, err
+}
+
+func scan(space map[string]provider.Record, req *provider.RecordRequest) []provider.Record {
+	var list []provider.Record
+	for _, key := range slices.Sorted(maps.Keys(space)) {
+		if key > req.Key && strings.HasPrefix(key, req.Prefix) && len(list) < cmp.Or(req.Max, provider.MaxPage) {
+			r := space[key]
+			r.Value = slices.Clone(r.Value)
+			list = append(list, r)
+		}
+	}
+	return list
+}

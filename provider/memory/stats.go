@@ -1,0 +1,69 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// Stats implements provider.Provider. Instances are counted as List does, without the replaced ones.
+func (p *Provider) Stats(ctx context.Context, req provider.StatsRequest) (res provider.StatsResult, err error) {
+	err = p.do(ctx, req, func(now provider.Time) error {
+		res = p.stats
+		res.Now = now
+		res.Instances = map[provider.Status]int64{}
+		res.DeadLetters = int64(len(p.letters))
+		turns := map[provider.WaitingTurns]*provider.WaitingTurns{}
+		for _, i := range p.matching(&provider.Filter{}) {
+			res.Instances[i.row.Status]++
+			if i.row.Blocked != nil {
+				res.Blocked++
+			}
+			if i.leaseUntil > now {
+				res.TurnLeases++
+			} else if at := i.readyAt(); i.row.Status == provider.StatusRunning && at != 0 && at <= now {
+				kind := provider.WaitingTurns{EngineLevel: i.row.EngineLevel}
+				kind.Name, kind.CodeVersion = i.row.Name, i.row.CodeVersion
+				w := entry(turns, kind)
+				w.Count, w.Oldest = w.Count+1, sooner(w.Oldest, at)
+			}
+		}
+		tasks := map[provider.WaitingTasks]*provider.WaitingTasks{}
+		for _, t := range p.tasks {
+			if t.leaseUntil > now {
+				res.TaskLeases++
+			} else if t.fetchableAt(true, false, now) != 0 && t.notBefore <= now && p.instances[t.Key].row.Status == provider.StatusRunning {
+				w := entry(tasks, provider.WaitingTasks{Queue: t.queue, Name: t.name})
+				w.Count, w.Oldest = w.Count+1, sooner(w.Oldest, t.notBefore)
+			}
+		}
+		res.Turns = sorted(turns, func(a, b provider.WaitingTurns) int {
+			return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.CodeVersion, b.CodeVersion), cmp.Compare(a.EngineLevel, b.EngineLevel))
+		})
+		res.Tasks = sorted(tasks, func(a, b provider.WaitingTasks) int {
+			return cmp.Or(cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Name, b.Name))
+		})
+		return nil
+	})
+	return res, err
+}
+
+// entry finds or makes the figures of a kind of work.
+func entry[T comparable](all map[T]*T, kind T) *T {
+	if all[kind] == nil {
+		figures := kind
+		all[kind] = &figures
+	}
+	return all[kind]
+}
+
+func sorted[T comparable](all map[T]*T, compare func(a, b T) int) []T {
+	list := make([]T, 0, len(all))
+	for _, t := range all {
+		list = append(list, *t)
+	}
+	slices.SortFunc(list, compare)
+	return list
+}

@@ -1,0 +1,182 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// A task is a pending activity task. Its token holds it until somebody else takes it: the
+// end of the lease only makes it fetchable.
+type task struct {
+	provider.TaskRef
+
+	instanceID string
+	sequence   int64 // insertion
+	queue      string
+	name       string
+	payload    []byte
+	priority   int
+	notBefore  provider.Time
+	deadline   provider.Time
+	scheduled  provider.Time
+
+	state      provider.TaskState
+	token      provider.UUID
+	owner      string
+	leaseUntil provider.Time
+	attempt    int64
+	deliveries int64
+	cancel     bool
+	details    []byte
+	failure    []byte
+}
+
+// schedule stores a task of the current execution, leased if it is handed off.
+func (p *Provider) schedule(i *instance, n *provider.NewTask, now provider.Time) {
+	t := &task{
+		TaskRef:    provider.TaskRef{Key: i.row.Key, Execution: i.row.Execution, EventID: n.EventID},
+		instanceID: i.row.ID, sequence: p.next(), queue: n.Queue, name: n.Name, payload: slices.Clone(n.Payload),
+		priority: cmp.Or(n.Priority, provider.PriorityDefault), notBefore: now.Add(n.NotBefore), scheduled: now,
+		state: provider.TaskQueued, attempt: 1,
+	}
+	if n.Deadline > 0 {
+		t.deadline = now.Add(n.Deadline)
+	}
+	if n.Lease != nil {
+		t.take(n.Lease.Token, n.Lease.Owner, now.Add(n.Lease.Duration))
+	}
+	p.tasks[t.TaskRef] = t
+}
+
+func (t *task) take(token provider.UUID, owner string, until provider.Time) {
+	t.state, t.token, t.owner, t.leaseUntil = provider.TaskLeased, token, owner, until
+	t.deliveries++
+}
+
+// queueAt ends the lease.
+func (t *task) queueAt(at provider.Time) {
+	t.state, t.notBefore = provider.TaskQueued, at
+	t.token, t.owner, t.leaseUntil = provider.UUID{}, "", 0
+}
+
+// cancelTasks applies the cancellations of a commit. A parked task counts as leased: its
+// holder goes on renewing and so hears of it.
+func (p *Provider) cancelTasks(req *provider.CommitTurnRequest, now provider.Time) {
+	for _, c := range req.CancelTasks {
+		t := p.tasks[provider.TaskRef{Key: req.Key, Execution: req.Execution, EventID: c.EventID}]
+		if t == nil {
+			continue
+		}
+		held := t.state == provider.TaskParked || (t.state == provider.TaskLeased && t.leaseUntil > now)
+		if held {
+			t.cancel = true
+			p.notice(t.Key, t.Execution, t.EventID)
+		}
+		if !held || c.Remove {
+			delete(p.tasks, t.TaskRef)
+		}
+	}
+}
+
+// state tells about the execution that wants a result.
+func (p *Provider) state(ref provider.TaskRef) provider.ExecutionState {
+	i := p.instances[ref.Key]
+	if i == nil || i.status(ref.Execution) == 0 {
+		return provider.ExecutionState{Kind: provider.ExecutionMissing}
+	}
+	if status := i.status(ref.Execution); status.Ended() {
+		return provider.ExecutionState{Kind: provider.ExecutionTerminal, Status: status}
+	}
+	return provider.ExecutionState{Kind: provider.ExecutionRunning}
+}
+
+// FetchTasks implements provider.Provider.
+func (p *Provider) FetchTasks(ctx context.Context, req provider.FetchTasksRequest) (res provider.FetchTasksResult, err error) {
+	type kind struct{ queue, name string }
+	able := map[kind]bool{}
+	for _, f := range req.Queues {
+		for _, name := range f.Names {
+			able[kind{f.Queue, name}] = true
+		}
+	}
+	err = p.wait(ctx, req, req.Wait, func(now provider.Time) (bool, provider.Time, error) {
+		var ready []*task
+		var again provider.Time
+		for _, t := range p.tasks {
+			if p.instances[t.Key].row.Status == provider.StatusSuspended {
+				continue
+			}
+			switch at := t.fetchableAt(able[kind{t.queue, t.name}], req.Expired, now); {
+			case at == 0:
+			case at <= now:
+				ready = append(ready, t)
+			default:
+				again = sooner(again, at)
+			}
+		}
+		slices.SortFunc(ready, byUrgency)
+		res = provider.FetchTasksResult{Now: now}
+		for _, t := range ready[:min(len(ready), req.Max)] {
+			t.take(req.Token, req.Owner, now.Add(req.Lease))
+			res.Tasks = append(res.Tasks, t.leased(p.state(t.TaskRef), now))
+			p.write()
+		}
+		return len(ready) > 0, again, nil
+	})
+	return res, err
+}
+
+func byUrgency(a, b *task) int {
+	return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(a.notBefore, b.notBefore), cmp.Compare(a.sequence, b.sequence))
+}
+
+// fetchableAt is when the task can be fetched, as far as one knows now; 0 for never. wanted
+// says that its queue and name are asked for, expired that all past their deadline are. A
+// parked task comes back only past its deadline: nobody else would report the timeout.
+func (t *task) fetchableAt(wanted, expired bool, now provider.Time) provider.Time {
+	var at provider.Time
+	free := max(t.notBefore, t.leaseUntil)
+	if t.state == provider.TaskLeased {
+		free = t.leaseUntil
+	}
+	if wanted && t.state != provider.TaskParked && (t.deadline == 0 || max(now, free) < t.deadline) {
+		at = free
+	}
+	if expired && t.deadline != 0 {
+		at = sooner(at, max(t.deadline, t.leaseUntil))
+	}
+	return at
+}
+
+func (t *task) leased(state provider.ExecutionState, now provider.Time) provider.LeasedTask {
+	return provider.LeasedTask{
+		TaskRef: t.TaskRef, InstanceID: t.instanceID, Queue: t.queue, Name: t.name, Payload: slices.Clone(t.payload),
+		Priority: t.priority, Attempt: t.attempt, Deliveries: t.deliveries, LeaseUntil: t.leaseUntil, State: state,
+		CancelRequested: t.cancel, PastDeadline: t.deadline != 0 && t.deadline <= now, ScheduledAt: t.scheduled,
+		Deadline: t.deadline, Details: slices.Clone(t.details), Failure: slices.Clone(t.failure),
+	}
+}
+
+// taskInfos describes the pending tasks of an instance.
+func (p *Provider) taskInfos(key provider.UUID, now provider.Time) []provider.TaskInfo {
+	var list []provider.TaskInfo
+	for _, t := range p.tasks {
+		if t.Key != key {
+			continue
+		}
+		state := t.state
+		if state == provider.TaskLeased && t.leaseUntil <= now {
+			state = provider.TaskQueued
+		}
+		list = append(list, provider.TaskInfo{
+			TaskRef: t.TaskRef, Queue: t.queue, Name: t.name, State: state, Attempt: t.attempt, Deliveries: t.deliveries,
+			Owner: t.owner, LeaseUntil: t.leaseUntil, NotBefore: t.notBefore, Deadline: t.deadline,
+			ScheduledAt: t.scheduled, Details: slices.Clone(t.details), Failure: slices.Clone(t.failure),
+		})
+	}
+	slices.SortFunc(list, func(a, b provider.TaskInfo) int { return cmp.Compare(a.EventID, b.EventID) })
+	return list
+}

@@ -1,0 +1,126 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// FetchTurns implements provider.Provider.
+func (p *Provider) FetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (res provider.FetchTurnsResult, err error) {
+	able := capabilitySet(req.Capabilities)
+	err = p.wait(ctx, req, req.Wait, func(now provider.Time) (bool, provider.Time, error) {
+		var ready []*instance
+		var again provider.Time
+		for _, i := range p.live {
+			if !able[provider.Capability{Name: i.row.Name, CodeVersion: i.row.CodeVersion}] || i.row.EngineLevel > req.EngineLevel {
+				continue
+			}
+			switch at := i.fetchableAt(req.Owner, now); {
+			case at == 0:
+			case at <= now:
+				ready = append(ready, i)
+			default:
+				again = sooner(again, at)
+			}
+		}
+		slices.SortFunc(ready, func(a, b *instance) int {
+			return cmp.Or(cmp.Compare(a.readyAt(), b.readyAt()), slices.Compare(a.row.Key[:], b.row.Key[:]))
+		})
+		res = provider.FetchTurnsResult{Now: now}
+		for _, i := range ready[:min(len(ready), req.Max)] {
+			res.Turns = append(res.Turns, i.take(&req, now))
+			p.write()
+		}
+		return len(ready) > 0, again, nil
+	})
+	return res, err
+}
+
+func capabilitySet(list []provider.Capability) map[provider.Capability]bool {
+	set := make(map[provider.Capability]bool, len(list))
+	for _, c := range list {
+		set[c] = true
+	}
+	return set
+}
+
+// fetchableAt is when owner can fetch the instance, as far as one knows now; 0 if only a
+// change of the store can make it so.
+func (i *instance) fetchableAt(owner string, now provider.Time) provider.Time {
+	at := i.readyAt()
+	if at == 0 || i.row.Status != provider.StatusRunning {
+		return 0
+	}
+	if b := i.row.Blocked; b != nil {
+		if b.RetryAt == 0 {
+			return 0
+		}
+		at = max(at, b.RetryAt)
+	}
+	if i.ownerUntil > now && i.owner != owner {
+		at = max(at, i.ownerUntil)
+	}
+	return max(at, i.leaseUntil, i.heldUntil)
+}
+
+// take leases the instance and answers its visible messages.
+func (i *instance) take(req *provider.FetchTurnsRequest, now provider.Time) provider.Turn {
+	i.lease, i.leaseUntil = req.Token, now.Add(req.Lease)
+	i.row.Deliveries++
+	turn := provider.Turn{Instance: i.view()}
+	count, room := cmp.Or(req.MaxMessages, provider.MaxFetchMessages), cmp.Or(req.MaxBytes, provider.MaxFetchBytes)
+	for n, m := range i.inbox {
+		if m.VisibleAt > now {
+			break
+		}
+		room -= len(m.Payload)
+		if n == count || (n > 0 && room < 0) {
+			turn.More = true
+			break
+		}
+		m.Payload = slices.Clone(m.Payload)
+		turn.Messages = append(turn.Messages, m)
+	}
+	return turn
+}
+
+// ReleaseTurns implements provider.Provider.
+func (p *Provider) ReleaseTurns(ctx context.Context, req provider.ReleaseTurnsRequest) (res provider.ReleaseTurnsResult, err error) {
+	err = p.do(ctx, req, func(now provider.Time) error {
+		for _, item := range req.Items {
+			i := p.live[item.Key]
+			if i == nil || i.lease != item.Token {
+				res.Errs = append(res.Errs, provider.ErrLeaseLost)
+				continue
+			}
+			i.release(item, now)
+			p.write()
+			res.Errs = append(res.Errs, nil)
+		}
+		return nil
+	})
+	return res, err
+}
+
+func (i *instance) release(item provider.TurnRelease, now provider.Time) {
+	i.lease, i.leaseUntil = provider.UUID{}, 0
+	if item.Failure == nil {
+		i.row.Deliveries = max(0, i.row.Deliveries-1)
+		i.heldUntil = now.Add(item.Delay)
+		return
+	}
+	b := i.row.Blocked
+	if b == nil {
+		b = &provider.Blocked{Since: now}
+		i.row.Blocked = b
+	}
+	b.Count++
+	b.Reason, b.Message = item.Failure.Reason, item.Failure.Message
+	b.RetryAt = now.Add(item.Delay)
+	if item.Failure.Hold {
+		b.RetryAt = 0
+	}
+}

@@ -1,0 +1,160 @@
+package validations
+
+import (
+	"context"
+
+	"github.com/perdure/perdure/provider"
+)
+
+func askCases() []testCase {
+	const asks = "Ask leaves a question beside the inbox and blocks until it is answered, Wait has passed ([ErrNoAnswer]) or the context is finished."
+	const fetches = "FetchAsks takes up to Max open questions to instances of the given capabilities, whatever their status."
+	const gone = "Answer answers a question. One that is gone or was answered answers [ErrNotFound]."
+	return []testCase{
+		{name: "answered", run: askAnswered, rule: asks},
+		{name: "no-answer", run: askNoAnswer, rule: asks},
+		{name: "cancelled", run: askCancelled, rule: asks},
+		{name: "unknown", run: askUnknown, rule: asks},
+		{name: "ended-instance", run: askEnded, rule: "Asks are accepted in any status."},
+		{name: "beside-the-inbox", run: askBeside, rule: asks},
+		{name: "capabilities", run: askCapabilities, rule: fetches},
+		{name: "taken", run: askTaken, rule: "A taken question is not given to others for Lease."},
+		{name: "lease-ends", run: askLeaseEnds, rule: "A taken question is not given to others for Lease."},
+		{name: "answered-once", run: askOnce, rule: gone},
+		{name: "removed", run: askRemoved, rule: "The question is removed when the call returns or its time is over."},
+	}
+}
+
+type answer struct {
+	payload string
+	err     error
+}
+
+// ask asks in the background.
+func (t *trial) ask(key provider.UUID) func() answer {
+	return parked(t, func() answer {
+		res, err := t.Ask(t.ctx, provider.AskRequest{Key: key, AskID: unique(), Payload: []byte("question"), Wait: long})
+		return answer{string(res.Payload), err}
+	})
+}
+
+func fetchAsksRequest() provider.FetchAsksRequest {
+	return provider.FetchAsksRequest{
+		Capabilities: []provider.Capability{{Name: orchestration, CodeVersion: codeVersion}}, Max: 10, Lease: long,
+	}
+}
+
+// fetchAsk waits for the only question there is.
+func (t *trial) fetchAsk(changes ...func(*provider.FetchAsksRequest)) provider.OpenAsk {
+	req := fetchAsksRequest()
+	req.Wait = long
+	for _, change := range changes {
+		change(&req)
+	}
+	res, err := t.FetchAsks(t.ctx, req)
+	t.ok(err)
+	t.mustf(len(res.Asks) == 1, "fetched %d questions, want 1", len(res.Asks))
+	return res.Asks[0]
+}
+
+func (t *trial) answer(id provider.UUID) error {
+	return t.Answer(t.ctx, provider.AnswerRequest{AskID: id, Payload: []byte("answer")})
+}
+
+func askAnswered(t *trial) {
+	i := t.create("i")
+	answered := t.ask(i.Key)
+	open := t.fetchAsk()
+	t.checkf(string(open.Payload) == "question" && open.Instance.Key == i.Key && open.Instance.Version == i.Version, "question %+v", open)
+	t.ok(t.answer(open.AskID))
+	got := answered()
+	t.checkf(got.err == nil && got.payload == "answer", "got %+v", got)
+}
+
+func askNoAnswer(t *trial) {
+	i := t.create("i")
+	_, err := t.Ask(t.ctx, provider.AskRequest{Key: i.Key, AskID: unique(), Wait: short})
+	t.want(err, provider.ErrNoAnswer)
+}
+
+func askCancelled(t *trial) {
+	i := t.create("i")
+	ctx, cancel := context.WithCancel(t.ctx)
+	asked := parked(t, func() error {
+		_, err := t.Ask(ctx, provider.AskRequest{Key: i.Key, AskID: unique(), Wait: long})
+		return err
+	})
+	t.fetchAsk()
+	cancel()
+	t.want(asked(), context.Canceled)
+}
+
+func askUnknown(t *trial) {
+	_, err := t.Ask(t.ctx, provider.AskRequest{ID: "nobody", AskID: unique(), Wait: long})
+	t.want(err, provider.ErrNotFound)
+}
+
+func askEnded(t *trial) {
+	i := t.create("i")
+	t.steer(i.Key, provider.SteerTerminate)
+	answered := t.ask(i.Key)
+	t.ok(t.answer(t.fetchAsk().AskID))
+	t.ok(answered().err)
+}
+
+func askBeside(t *trial) {
+	i := t.begin("i")
+	var answered func() answer
+	t.unchanged(i.Key, func() {
+		answered = t.ask(i.Key)
+		open := t.fetchAsk(func(r *provider.FetchAsksRequest) { r.Capabilities[0].Name = "setup-i" })
+		t.ok(t.answer(open.AskID))
+	})
+	t.ok(answered().err)
+}
+
+func askCapabilities(t *trial) {
+	other := t.create("other", func(r *provider.CreateRequest) { r.CodeVersion = "v2" })
+	high := t.create("high", func(r *provider.CreateRequest) { r.EngineLevel = 3 })
+	i := t.create("i")
+	for _, key := range []provider.UUID{other.Key, high.Key, i.Key} {
+		t.ask(key)
+	}
+	open := t.fetchAsk()
+	t.checkf(open.Instance.Key == i.Key, "took a question to %s", open.Instance.ID)
+	open = t.fetchAsk(func(r *provider.FetchAsksRequest) { r.EngineLevel = 3 })
+	t.checkf(open.Instance.Key == high.Key, "took a question to %s", open.Instance.ID)
+}
+
+func askTaken(t *trial) {
+	t.ask(t.create("i").Key)
+	t.fetchAsk()
+	res, err := t.FetchAsks(t.ctx, fetchAsksRequest())
+	t.ok(err)
+	t.checkf(len(res.Asks) == 0, "a taken question was given to another")
+}
+
+func askLeaseEnds(t *trial) {
+	t.ask(t.create("i").Key)
+	first := t.fetchAsk(func(r *provider.FetchAsksRequest) { r.Lease = short })
+	second := t.fetchAsk()
+	t.checkf(second.AskID == first.AskID, "got another question")
+}
+
+func askOnce(t *trial) {
+	t.want(t.answer(unique()), provider.ErrNotFound)
+	answered := t.ask(t.create("i").Key)
+	open := t.fetchAsk()
+	t.ok(t.answer(open.AskID))
+	t.want(t.answer(open.AskID), provider.ErrNotFound)
+	t.checkf(answered().payload == "answer", "not answered")
+}
+
+func askRemoved(t *trial) {
+	i := t.create("i")
+	_, err := t.Ask(t.ctx, provider.AskRequest{Key: i.Key, AskID: unique(), Wait: short})
+	t.want(err, provider.ErrNoAnswer)
+	res, err := t.FetchAsks(t.ctx, fetchAsksRequest())
+	t.ok(err)
+	t.checkf(len(res.Asks) == 0, "a question whose time is over was given out")
+}

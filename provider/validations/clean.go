@@ -1,0 +1,213 @@
+package validations
+
+import (
+	"fmt"
+
+	"github.com/perdure/perdure/provider"
+)
+
+func cleanCases() []testCase {
+	const redrive = "DeadLetters lists what could not be delivered or processed, puts items back where they came from (redrive) or discards them."
+	return []testCase{
+		{name: "delete-ended", run: deleteEnded, rule: "Delete removes instances and all that hangs on their keys, children first marked."},
+		{name: "delete-running", run: deleteRunning, rule: "A running instance answers [ErrRunning] unless Force is set."},
+		{name: "delete-unknown", run: deleteUnknown, rule: "An unknown instance answers ErrNotFound."},
+		{name: "delete-cascades", run: deleteCascade, rule: "then removes bottom-up until nothing with that parent link is left."},
+		{name: "delete-frees-the-id", run: deleteReuse, rule: "An instance has an ID chosen by a caller and a never-reused Key under it."},
+		{name: "no-child-of-a-deleted-parent", run: deleteOrphan, rule: "fetch, send and create under it refuse"},
+		{name: "delete-replaced", run: deleteReplaced, rule: "The replaced instance stays readable by its key."},
+		{name: "prune", run: pruneOld, rule: "Prune deletes up to Max instances that ended before a given age, oldest first, and answers how many"},
+		{name: "prune-keeps-young", run: pruneYoung, rule: "Prune deletes up to Max instances that ended before a given age, oldest first, and answers how many"},
+		{name: "prune-cascades", run: pruneCascade, rule: "children go with their parent, never alone before it."},
+		{name: "letters-pages", run: lettersPages, rule: redrive},
+		{name: "letters-redrive", run: lettersRedrive, rule: redrive},
+		{name: "letters-redrive-task", run: lettersRedriveTask, rule: redrive},
+		{name: "letters-discard", run: lettersDiscard, rule: redrive},
+	}
+}
+
+func (t *trial) remove(key provider.UUID, force bool) int64 {
+	res, err := t.Delete(t.ctx, provider.DeleteRequest{Key: key, Force: force})
+	t.ok(err)
+	return res.Instances
+}
+
+func (t *trial) gone(key provider.UUID) {
+	_, err := t.Get(t.ctx, provider.GetRequest{Key: key})
+	t.want(err, provider.ErrNotFound)
+	_, err = t.ReadHistory(t.ctx, provider.ReadHistoryRequest{Key: key, From: 1})
+	t.want(err, provider.ErrNotFound)
+}
+
+func deleteEnded(t *trial) {
+	i := t.end(t.begin("i"))
+	t.checkf(t.remove(i.Key, false) == 1, "not one instance was removed")
+	t.gone(i.Key)
+	_, err := t.Send(t.ctx, provider.SendRequest{Key: i.Key, Message: text("m")})
+	t.want(err, provider.ErrNotFound)
+}
+
+func deleteRunning(t *trial) {
+	i := t.beginTasks(newTask(1))
+	t.send(i.Key, text("m"))
+	t.unchanged(i.Key, func() {
+		_, err := t.Delete(t.ctx, provider.DeleteRequest{ID: "i"})
+		t.want(err, provider.ErrRunning)
+	})
+	t.checkf(t.remove(i.Key, true) == 1, "not one instance was removed")
+	t.gone(i.Key)
+	t.noTurn("it was deleted", named("i"))
+	t.checkf(len(t.fetchTasks()) == 0, "a task outlived its instance")
+}
+
+func deleteUnknown(t *trial) {
+	_, err := t.Delete(t.ctx, provider.DeleteRequest{ID: "nobody"})
+	t.want(err, provider.ErrNotFound)
+}
+
+func deleteCascade(t *trial) {
+	i := t.family(func(*provider.Start) {}, func(s *provider.Start) { s.Create.Parent.Close = provider.CloseAbandon })
+	a, b := t.byID("a"), t.byID("b")
+	below := t.create("below", func(r *provider.CreateRequest) {
+		r.Parent = provider.Parent{Key: a.Key, ID: "a", Execution: 1, EventID: 1}
+	})
+	other := t.create("other")
+	t.checkf(t.remove(i.Key, true) == 4, "not the four of the family were removed")
+	for _, gone := range []provider.Instance{i, a, b, below} {
+		t.gone(gone.Key)
+	}
+	t.get(other.Key)
+}
+
+func deleteReuse(t *trial) {
+	old := t.beginTasks(newTask(1))
+	task := t.fetchTask()
+	t.remove(old.Key, true)
+	i := t.create("i")
+	t.checkf(t.byID("i").Key == i.Key, "the ID names another key")
+	t.unchanged(i.Key, func() {
+		res := t.report(task, provider.TaskComplete)
+		t.checkf(res.State.Kind == provider.ExecutionMissing, "answer %+v", res)
+	})
+}
+
+func deleteOrphan(t *trial) {
+	i := t.begin("i")
+	t.remove(i.Key, true)
+	req := createRequest("child")
+	req.Parent = provider.Parent{Key: i.Key, ID: "i", Execution: 1, EventID: 1}
+	_, err := t.Create(t.ctx, req)
+	t.checkf(err != nil && provider.OutcomeOf(err) == provider.OutcomeNothing, "a child of a deleted parent was created: %v", err)
+	_, err = t.Get(t.ctx, provider.GetRequest{ID: "child"})
+	t.want(err, provider.ErrNotFound)
+}
+
+func deleteReplaced(t *trial) {
+	old := t.end(t.begin("i"))
+	i := t.create("i", replace)
+	t.checkf(t.remove(old.Key, false) == 1, "not one instance was removed")
+	t.gone(old.Key)
+	t.checkf(t.byID("i").Key == i.Key, "the successor went, too")
+}
+
+func (t *trial) prune(req provider.PruneRequest) int64 {
+	res, err := t.Prune(t.ctx, req)
+	t.ok(err)
+	return res.Instances
+}
+
+func pruneOld(t *trial) {
+	made := make([]provider.Instance, 3)
+	for n := range made {
+		made[n] = t.begin(fmt.Sprint("i", n))
+	}
+	running := t.begin("running")
+	for _, n := range []int{1, 0, 2} {
+		t.end(made[n])
+		t.pass(short) // the next one ends later, also by a clock of milliseconds
+	}
+	t.checkf(t.prune(provider.PruneRequest{Max: 1}) == 1, "not Max instances were pruned")
+	t.gone(made[1].Key)
+	t.get(made[0].Key)
+	t.checkf(t.prune(provider.PruneRequest{}) == 2, "not the two that are left were pruned")
+	t.get(running.Key)
+}
+
+func pruneYoung(t *trial) {
+	i := t.end(t.begin("i"))
+	t.checkf(t.prune(provider.PruneRequest{Age: long}) == 0, "a young one was pruned")
+	t.get(i.Key)
+}
+
+func pruneCascade(t *trial) {
+	i := t.family(func(*provider.Start) {})
+	child := t.byID("a")
+	t.steer(child.Key, provider.SteerTerminate)
+	t.checkf(t.prune(provider.PruneRequest{}) == 0, "a child was pruned before its parent")
+	t.get(child.Key)
+	t.steer(i.Key, provider.SteerTerminate)
+	t.prune(provider.PruneRequest{})
+	t.gone(i.Key)
+	t.gone(child.Key)
+}
+
+// bury makes n dead letters of messages to i, by terminating it, and opens it again.
+func (t *trial) bury(n int) provider.Instance {
+	i := t.begin("i")
+	for k := range n {
+		t.send(i.Key, text(fmt.Sprint("m", k)))
+	}
+	t.steer(i.Key, provider.SteerTerminate)
+	return t.steer(i.Key, provider.SteerReset, resetTo("again"))
+}
+
+func lettersPages(t *trial) {
+	t.bury(5)
+	var cursor int64
+	for want := range 5 {
+		res, err := t.DeadLetters(t.ctx, provider.DeadLettersRequest{Cursor: cursor, Max: 1})
+		t.ok(err)
+		t.mustf(len(res.Letters) == 1 && res.Letters[0].ID > cursor, "page %d: %+v", want, res.Letters)
+		cursor = res.Letters[0].ID
+		t.checkf(string(res.Letters[0].Payload) == fmt.Sprint("m", want), "letter %d is %q", want, res.Letters[0].Payload)
+	}
+	res, err := t.DeadLetters(t.ctx, provider.DeadLettersRequest{Cursor: cursor})
+	t.ok(err)
+	t.checkf(len(res.Letters) == 0, "letters after the last one: %+v", res.Letters)
+}
+
+func (t *trial) act(action provider.DeadLetterAction, ids ...int64) int64 {
+	res, err := t.DeadLetters(t.ctx, provider.DeadLettersRequest{Action: action, IDs: ids})
+	t.ok(err)
+	return res.Done
+}
+
+func lettersRedrive(t *trial) {
+	t.bury(2)
+	list := t.letters()
+	t.mustf(len(list) == 2, "%d dead letters", len(list))
+	t.checkf(t.act(provider.DeadLettersRedrive, list[1].ID) == 1, "not one letter was put back")
+	u := t.fetchOne(named("i"))
+	t.checkf(u.payloads() == "m1" && u.Messages[0].Kind == 7, "put back: %+v", u.Messages)
+	left := t.letters()
+	t.checkf(len(left) == 1 && left[0].ID == list[0].ID, "left are %+v", left)
+	t.checkf(t.act(provider.DeadLettersRedrive, list[1].ID) == 0, "it was put back twice")
+}
+
+func lettersRedriveTask(t *trial) {
+	i := t.beginTasks(newTask(1))
+	t.ok(t.report(t.fetchTask(), provider.TaskPoison).Err)
+	list := t.letters()
+	t.mustf(len(list) == 1, "%d dead letters", len(list))
+	t.checkf(t.act(provider.DeadLettersRedrive, list[0].ID) == 1, "the task was not put back")
+	task := t.fetchTask()
+	t.checkf(task.TaskRef == ref(i, 1) && string(task.Payload) == "task1" && task.Deliveries == 1, "put back: %+v", task)
+}
+
+func lettersDiscard(t *trial) {
+	i := t.bury(2)
+	list := t.letters()
+	t.mustf(len(list) == 2, "%d dead letters", len(list))
+	t.checkf(t.act(provider.DeadLettersDiscard, list[0].ID, list[1].ID, list[1].ID+1000) == 2, "not two letters were discarded")
+	t.checkf(len(t.letters()) == 0 && t.get(i.Key).InboxMessages == 0, "something is left")
+}

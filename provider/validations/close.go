@@ -1,0 +1,115 @@
+package validations
+
+import "github.com/perdure/perdure/provider"
+
+func closeCases() []testCase {
+	const notEmpty = "fails with [ErrInboxNotEmpty] if messages wait that it does not name in Consumed, timers of this execution excepted"
+	const removes = "Ending or continuing an execution removes all its tasks and timers in the same commit."
+	return []testCase{
+		{name: "waiting-message", run: closeWaiting, rule: notEmpty},
+		{name: "invisible-message", run: closeInvisible, rule: notEmpty},
+		{name: "timers-excepted", run: closeTimers, rule: notEmpty},
+		{name: "continuing-is-not-closing", run: closeNext, rule: "or Next set is not closing"},
+		{name: "dead-letters", run: closeDeadLetters, rule: "with CloseInbox set they go to the dead letters instead."},
+		{name: "removes-work", run: closeRemovesWork, rule: removes},
+		{name: "result", run: closeResult, rule: "CommitTurn applies one turn of one instance: all of it, or nothing."},
+		{name: "statuses", run: closeStatuses, rule: "CommitTurn applies one turn of one instance: all of it, or nothing."},
+	}
+}
+
+func closing(i provider.Instance) provider.CommitTurnRequest {
+	req := next(i, "over")
+	req.Status, req.Result = provider.StatusCompleted, []byte("result")
+	return req
+}
+
+func closeWaiting(t *trial) {
+	i := t.begin("i")
+	t.send(i.Key, text("m"))
+	t.refused(closing(i), provider.ErrInboxNotEmpty)
+	u := t.fetchOne(named("i"))
+	req := closing(i)
+	req.Consumed = commitOf(u).Consumed
+	t.commit(req)
+}
+
+func closeInvisible(t *trial) {
+	i := t.begin("i")
+	m := text("m")
+	m.Delay = long
+	t.send(i.Key, m)
+	t.refused(closing(i), provider.ErrInboxNotEmpty)
+}
+
+func closeTimers(t *trial) {
+	i := t.begin("i", func(r *provider.CommitTurnRequest) {
+		r.Timers = []provider.Timer{{EventID: 1, Due: 1}, {EventID: 2, Due: 1 << 60}}
+	})
+	t.commit(closing(i))
+	i = t.get(i.Key)
+	t.checkf(i.Status == provider.StatusCompleted && i.InboxMessages == 0, "%s with %d messages", i.Status, i.InboxMessages)
+	t.checkf(len(t.letters()) == 0, "timers went to the dead letters")
+}
+
+func closeNext(t *trial) {
+	i := t.begin("i")
+	t.send(i.Key, text("m"))
+	req := next(i)
+	req.Next = &provider.NextExecution{CodeVersion: codeVersion}
+	t.commit(req)
+	t.checkf(t.get(i.Key).InboxMessages == 1, "the message is gone")
+}
+
+// letters lists all dead letters.
+func (t *trial) letters() []provider.DeadLetter {
+	res, err := t.DeadLetters(t.ctx, provider.DeadLettersRequest{})
+	t.ok(err)
+	return res.Letters
+}
+
+func closeDeadLetters(t *trial) {
+	i := t.begin("i")
+	m := text("m")
+	m.Execution, m.EventID = 1, 4
+	t.send(i.Key, m)
+	req := closing(i)
+	req.CloseInbox = "closed"
+	t.commit(req)
+	list := t.letters()
+	t.mustf(len(list) == 1, "%d dead letters", len(list))
+	l := list[0]
+	t.checkf(!l.Task && l.Key == i.Key && l.InstanceID == "i" && l.Execution == 1 && l.EventID == 4 && l.Kind == 7, "letter %+v", l)
+	t.checkf(l.Reason == "closed" && string(l.Payload) == "m" && l.At > 0 && l.ID > 0, "letter %+v", l)
+	t.checkf(t.get(i.Key).InboxMessages == 0, "the inbox is not empty")
+}
+
+func closeRemovesWork(t *trial) {
+	task, token := handedOff()
+	i := t.beginTasks(task, newTask(2))
+	t.commit(closing(i))
+	t.tasksAre(i.Key, "")
+	t.checkf(len(t.fetchTasks()) == 0, "a task of an ended execution was fetched")
+	res := t.renew(provider.TaskRenewal{TaskRef: ref(i, 1), Token: token})
+	t.checkf(res.State == terminal(provider.StatusCompleted), "renewal answers %+v", res)
+}
+
+func closeResult(t *trial) {
+	i := t.begin("i")
+	res := t.commit(closing(i))
+	got := t.get(i.Key)
+	t.checkf(got.Status == provider.StatusCompleted && string(got.Result) == "result", "%s, result %q", got.Status, got.Result)
+	t.checkf(got.EndedAt > 0 && got.EndedAt <= res.Now && got.ReadyAt == 0 && res.ReadyAt == 0, "ended at %d, ready at %d", got.EndedAt, got.ReadyAt)
+	t.historyIs(i.Key, 1, "1:started 2:over")
+}
+
+func closeStatuses(t *trial) {
+	for _, s := range []provider.Status{provider.StatusCompleted, provider.StatusFailed, provider.StatusCancelled, provider.StatusTerminated} {
+		i := t.begin(s.String())
+		req := closing(i)
+		req.Status = s
+		t.commit(req)
+		read, err := t.ReadHistory(t.ctx, provider.ReadHistoryRequest{Key: i.Key, From: 1})
+		t.ok(err)
+		t.checkf(t.get(i.Key).Status == s && read.Status == s, "status %s, of the execution %s, want %s", t.get(i.Key).Status, read.Status, s)
+	}
+}

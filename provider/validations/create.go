@@ -1,0 +1,164 @@
+package validations
+
+import (
+	"errors"
+	"sync/atomic"
+
+	"github.com/perdure/perdure/provider"
+)
+
+func createCases() []testCase {
+	return []testCase{
+		{name: "stores", run: createStores, rule: "Create stores a new instance together with its start message, atomically."},
+		{name: "delayed-start", run: createDelayed, rule: "Create stores a new instance together with its start message, atomically."},
+		{name: "reject", run: createReject, rule: "Reject answers [ErrExists] (an [*ExistsError] that names it)"},
+		{name: "use-existing", run: createUseExisting, rule: "UseExisting answers the existing one with Created false"},
+		{name: "replace-ended", run: createReplace, rule: "ReplaceEnded creates a new key if the old instance has ended"},
+		{name: "replace-running", run: createReplaceRunning, rule: "and else answers ErrExists."},
+		{name: "replaced-is-readable", run: createReplacedReadable, rule: "The replaced instance stays readable by its key."},
+		{
+			name: "repeated-request", run: createRepeat,
+			rule: "A Create that repeats the RequestID of the stored instance under that ID answers that instance with Created true and changes nothing",
+		},
+		{name: "race", run: createRace, rule: "The ID conflict policy is decided in storage"},
+		{name: "race-of-one-request", run: createRepeatRace, rule: "so that a caller may retry after an unknown outcome."},
+		{name: "only-create-inserts", run: createOnly, rule: "Only Create (and Starts of a commit) insert instances."},
+		{name: "names-by-bytes", run: createBytes, rule: "compared byte by byte."},
+	}
+}
+
+func createStores(t *trial) {
+	req := createRequest("i")
+	req.EngineLevel, req.RequestID = 3, "r"
+	req.Attributes = []provider.Attribute{{Name: "a", Kind: provider.AttributeInt, Number: 5}}
+	res, err := t.Create(t.ctx, req)
+	t.ok(err)
+	i := res.Instance
+	t.checkf(res.Created && res.Now > 0, "created %v at %d", res.Created, res.Now)
+	t.checkf(i.ID == "i" && i.Key == req.Key && i.Version == req.Commit && i.Name == orchestration && i.CodeVersion == codeVersion, "names differ: %+v", i)
+	t.checkf(i.Status == provider.StatusRunning && i.Execution == 1 && i.HistoryLength == 0 && i.EngineLevel == 3, "state differs: %+v", i)
+	t.checkf(len(i.Attributes) == 1 && i.Attributes[0] == req.Attributes[0], "attributes differ: %+v", i.Attributes)
+	t.checkf(i.InboxMessages == 1 && i.ReadyAt != 0 && i.ReadyAt <= res.Now && i.CreatedAt == res.Now && i.EndedAt == 0, "times or inbox differ: %+v", i)
+	u := t.fetchOne(func(r *provider.FetchTurnsRequest) { r.EngineLevel = 3 })
+	t.checkf(u.payloads() == "start" && u.Messages[0].Kind == 7 && u.Messages[0].ID > 0, "messages %+v", u.Messages)
+}
+
+func createDelayed(t *trial) {
+	i := t.create("i", func(r *provider.CreateRequest) { r.Message.Delay = long })
+	t.checkf(i.ReadyAt > i.CreatedAt, "ready at %d, created at %d", i.ReadyAt, i.CreatedAt)
+	t.noTurn("the start message is delayed")
+}
+
+func createReject(t *trial) {
+	old := t.create("i")
+	t.unchanged(old.Key, func() {
+		_, err := t.Create(t.ctx, createRequest("i"))
+		t.want(err, provider.ErrExists)
+		exists, ok := errors.AsType[*provider.ExistsError](err)
+		t.mustf(ok, "%v is no *ExistsError", err)
+		t.checkf(exists.ID == "i" && exists.Key == old.Key && exists.Status == provider.StatusRunning, "the error names %+v", exists)
+	})
+}
+
+func createUseExisting(t *trial) {
+	old := t.create("i")
+	t.unchanged(old.Key, func() {
+		req := createRequest("i")
+		req.Policy = provider.IDUseExisting
+		res, err := t.Create(t.ctx, req)
+		t.ok(err)
+		t.checkf(!res.Created && res.Instance.Key == old.Key, "created %v, key %s, want %s", res.Created, res.Instance.Key, old.Key)
+	})
+}
+
+func replace(r *provider.CreateRequest) { r.Policy = provider.IDReplaceEnded }
+
+func createReplace(t *trial) {
+	old := t.end(t.begin("i"))
+	i := t.create("i", replace)
+	t.checkf(i.Key != old.Key && i.Status == provider.StatusRunning, "got %+v", i)
+	res, err := t.Get(t.ctx, provider.GetRequest{ID: "i"})
+	t.ok(err)
+	t.checkf(res.Instance.Key == i.Key, "the ID names %s, want the new key %s", res.Instance.Key, i.Key)
+}
+
+func createReplaceRunning(t *trial) {
+	old := t.begin("i")
+	t.unchanged(old.Key, func() {
+		req := createRequest("i")
+		req.Policy = provider.IDReplaceEnded
+		_, err := t.Create(t.ctx, req)
+		t.want(err, provider.ErrExists)
+	})
+}
+
+func createReplacedReadable(t *trial) {
+	old := t.end(t.begin("i"))
+	t.unchanged(old.Key, func() { t.create("i", replace) })
+	t.historyIs(old.Key, 1, "1:started")
+}
+
+func createRepeat(t *trial) {
+	req := createRequest("i")
+	req.RequestID = "r"
+	first, err := t.Create(t.ctx, req)
+	t.ok(err)
+	t.unchanged(req.Key, func() {
+		req.Key, req.Commit = unique(), unique()
+		again, err := t.Create(t.ctx, req)
+		t.ok(err)
+		t.checkf(again.Created && again.Instance.Key == first.Instance.Key, "created %v, key %s", again.Created, again.Instance.Key)
+	})
+	req.RequestID = "another"
+	_, err = t.Create(t.ctx, req)
+	t.want(err, provider.ErrExists)
+}
+
+func createRace(t *trial) {
+	var created atomic.Int64
+	t.parallel(16, func(int) {
+		_, err := t.Create(t.ctx, createRequest("i"))
+		if err == nil {
+			created.Add(1)
+			return
+		}
+		t.want(err, provider.ErrExists)
+	})
+	t.checkf(created.Load() == 1, "%d creators won, want 1", created.Load())
+	t.checkf(len(t.fetch()) == 1, "not one instance")
+}
+
+func createRepeatRace(t *trial) {
+	t.parallel(16, func(int) {
+		req := createRequest("i")
+		req.RequestID = "r"
+		res, err := t.Create(t.ctx, req)
+		t.ok(err)
+		t.checkf(res.Created, "a repeat was answered Created false")
+	})
+	count, err := t.Count(t.ctx, provider.CountRequest{Filter: provider.Filter{Replaced: true}})
+	t.ok(err)
+	t.checkf(count.Count == 1, "%d instances, want 1", count.Count)
+}
+
+func createOnly(t *trial) {
+	ghost := provider.Instance{ID: "ghost", Key: unique(), Execution: 1, Version: unique()}
+	_, err := t.CommitTurn(t.ctx, next(ghost, "event"))
+	t.want(err, provider.ErrConflict)
+	_, err = t.Send(t.ctx, provider.SendRequest{ID: "ghost", Message: text("m")})
+	t.want(err, provider.ErrNotFound)
+	_, err = t.Get(t.ctx, provider.GetRequest{ID: "ghost"})
+	t.want(err, provider.ErrNotFound)
+}
+
+func createBytes(t *trial) {
+	ids := []string{"a", "A", "a ", "ä", "a\u0308", "%", "_"}
+	for _, id := range ids {
+		t.create(id)
+	}
+	for _, id := range ids {
+		res, err := t.Get(t.ctx, provider.GetRequest{ID: id})
+		t.ok(err)
+		t.checkf(res.Instance.ID == id, "%q answers %q", id, res.Instance.ID)
+	}
+}

@@ -1,0 +1,145 @@
+package validations
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/perdure/perdure/provider"
+)
+
+func deliverCases() []testCase {
+	const delivered = "Sends and Starts are recorded with the commit and delivered at least once, in order per (sender, target), deduplicated"
+	const refusal = "a refusal (ID in use, target gone or ended) comes back as the message that the caller gave for it, never as this call's error."
+	return []testCase{
+		{name: "sends-in-order", run: deliverOrder, rule: delivered},
+		{name: "send-to-self", run: deliverSelf, rule: delivered},
+		{name: "start", run: deliverStart, rule: delivered},
+		{name: "once", run: deliverOnce, rule: delivered},
+		{name: "nothing-of-a-refused-commit", run: deliverNothing, rule: "In all these cases nothing is changed."},
+		{name: "send-refused-gone", run: deliverRefusedGone, rule: refusal},
+		{name: "send-refused-ended", run: deliverRefusedEnded, rule: refusal},
+		{name: "start-refused", run: deliverStartRefused, rule: refusal},
+		{name: "start-replaces", run: deliverStartReplaces, rule: "ReplaceEnded creates a new key if the old instance has ended"},
+		{name: "refused-without-message", run: deliverDropped, rule: refusal},
+	}
+}
+
+func deliverOrder(t *trial) {
+	t.begin("to")
+	var want []string
+	for round := range 2 {
+		t.begin(fmt.Sprint("from", round), func(r *provider.CommitTurnRequest) {
+			for n := range 20 {
+				word := fmt.Sprint(round, "-", n)
+				want = append(want, word)
+				r.Sends = append(r.Sends, provider.OutMessage{ID: "to", Message: text(word)})
+			}
+		})
+	}
+	u := t.fetchOne(named("to"))
+	t.checkf(u.payloads() == strings.Join(want, " "), "got %s", u.payloads())
+}
+
+func deliverSelf(t *trial) {
+	i := t.begin("i", func(r *provider.CommitTurnRequest) {
+		r.Sends = []provider.OutMessage{{Key: r.Key, Message: text("self")}}
+	})
+	u := t.fetchOne(named("i"))
+	t.checkf(u.Instance.Key == i.Key && u.payloads() == "self", "got %q", u.payloads())
+}
+
+// startOf is a child of i.
+func startOf(i provider.Instance, id string) provider.Start {
+	create := createRequest(id)
+	create.Parent = provider.Parent{Key: i.Key, ID: i.ID, Execution: i.Execution, EventID: 3, Close: provider.CloseCancel}
+	return provider.Start{Create: create, Refused: text("refused")}
+}
+
+func deliverStart(t *trial) {
+	i := t.begin("i")
+	req := next(i)
+	start := startOf(i, "child")
+	req.Starts = []provider.Start{start}
+	t.commit(req)
+	u := t.fetchOne()
+	child := u.Instance
+	t.checkf(child.ID == "child" && child.Key == start.Create.Key && child.Version == start.Create.Commit, "child %+v", child)
+	t.checkf(child.Parent == start.Create.Parent && u.payloads() == "start", "parent %+v, messages %q", child.Parent, u.payloads())
+	t.checkf(t.get(i.Key).InboxMessages == 0, "an accepted start sent something back")
+}
+
+func deliverOnce(t *trial) {
+	to := t.begin("to")
+	i := t.begin("i")
+	req := next(i)
+	req.Sends = []provider.OutMessage{{Key: to.Key, Message: text("m")}}
+	req.Starts = []provider.Start{startOf(i, "child")}
+	t.parallel(4, func(int) { t.commit(req) })
+	u := t.fetchOne(named("to"))
+	t.checkf(u.payloads() == "m", "delivered %q", u.payloads())
+	t.fetchOne()
+	t.checkf(t.get(i.Key).InboxMessages == 0, "a repeated start was refused")
+}
+
+func deliverNothing(t *trial) {
+	to := t.begin("to")
+	i := t.begin("i")
+	req := next(i)
+	req.Expected = unique()
+	req.Sends = []provider.OutMessage{{Key: to.Key, Message: text("m")}}
+	req.Starts = []provider.Start{startOf(i, "child")}
+	t.unchanged(to.Key, func() { t.refused(req, provider.ErrConflict) })
+	_, err := t.Get(t.ctx, provider.GetRequest{ID: "child"})
+	t.want(err, provider.ErrNotFound)
+}
+
+// sendRefused commits a send that cannot be delivered and checks what comes back.
+func (t *trial) sendRefused(to provider.OutMessage) {
+	refused := text("refused")
+	refused.EventID = 9
+	to.Message, to.Refused = text("m"), &refused
+	t.begin("sender", func(r *provider.CommitTurnRequest) { r.Sends = []provider.OutMessage{to} })
+	u := t.fetchOne(named("sender"))
+	t.checkf(u.payloads() == "refused" && u.Messages[0].EventID == 9, "came back: %+v", u.Messages)
+}
+
+func deliverRefusedGone(t *trial) { t.sendRefused(provider.OutMessage{ID: "nobody"}) }
+
+func deliverRefusedEnded(t *trial) {
+	i := t.end(t.begin("i"))
+	t.unchanged(i.Key, func() { t.sendRefused(provider.OutMessage{Key: i.Key}) })
+}
+
+func deliverStartRefused(t *trial) {
+	used := t.begin("used")
+	t.unchanged(used.Key, func() {
+		i := t.begin("i")
+		req := next(i, "tried")
+		req.Starts = []provider.Start{startOf(i, "used")}
+		t.commit(req)
+		u := t.fetchOne(named("i"))
+		t.checkf(u.payloads() == "refused", "came back: %q", u.payloads())
+	})
+}
+
+func deliverStartReplaces(t *trial) {
+	old := t.end(t.begin("child"))
+	i := t.begin("i")
+	req := next(i)
+	start := startOf(i, "child")
+	start.Create.Policy = provider.IDReplaceEnded
+	req.Starts = []provider.Start{start}
+	t.commit(req)
+	u := t.fetchOne()
+	t.checkf(u.Instance.ID == "child" && u.Instance.Key != old.Key, "got %+v", u.Instance)
+}
+
+func deliverDropped(t *trial) {
+	i := t.begin("i", func(r *provider.CommitTurnRequest) {
+		r.Sends = []provider.OutMessage{{ID: "nobody", Message: text("m")}}
+	})
+	t.checkf(i.InboxMessages == 0, "something came back")
+	stats, err := t.Stats(t.ctx, provider.StatsRequest{})
+	t.ok(err)
+	t.checkf(stats.Dropped == 1, "%d dropped messages were counted, want 1", stats.Dropped)
+}

@@ -1,0 +1,19 @@
+// Package validations is the conformance suite of the provider contract.
+//
+// The author of a provider calls it from one test:
+//
+//	func TestConformance(t *testing.T) {
+//		validations.Run(t, func(t *testing.T) provider.Provider {
+//			p, err := mine.Open(t.TempDir())
+//			if err != nil {
+//				t.Fatal(err)
+//			}
+//			t.Cleanup(func() { _ = p.Close() })
+//			return p
+//		})
+//	}
+//
+// Each case checks one sentence of the contract, which a failure quotes, against a fresh
+// provider. Cases run in parallel and never sleep: where time must pass they hold short
+// leases and block in the provider until it does.
+package validations

@@ -1,0 +1,99 @@
+package validations
+
+import "github.com/perdure/perdure/provider"
+
+func executionCases() []testCase {
+	const removes = "Ending or continuing an execution removes all its tasks and timers in the same commit."
+	return []testCase{
+		{name: "opens-next", run: executionOpens, rule: "It has executions 1, 2, ...; each execution has a history of events 1, 2, ... n without gaps."},
+		{name: "renames", run: executionRenames, rule: "It has executions 1, 2, ...; each execution has a history of events 1, 2, ... n without gaps."},
+		{name: "old-history", run: executionOldHistory, rule: "Ended and replaced executions are readable until deleted."},
+		{name: "removes-work", run: executionRemovesWork, rule: removes},
+		{name: "messages-stay", run: executionMessages, rule: "Ending or continuing an execution removes all its tasks and timers"},
+		{name: "own-message", run: executionMessage, rule: "CommitTurn applies one turn of one instance: all of it, or nothing."},
+		{name: "old-execution-is-fenced", run: executionFence, rule: "Any other mismatch of key, execution, Version or history length answers [ErrConflict]"},
+		{name: "same-commit-again", run: executionAgain, rule: "If the stored Version is req.Commit the turn was stored before and the call succeeds again."},
+	}
+}
+
+// continueAsNew commits the end of the current execution and the begin of the next.
+func (t *trial) continueAsNew(i provider.Instance, changes ...func(*provider.CommitTurnRequest)) provider.Instance {
+	req := next(i, "continued")
+	req.Next = &provider.NextExecution{CodeVersion: i.CodeVersion, Events: [][]byte{[]byte("again")}}
+	for _, change := range changes {
+		change(&req)
+	}
+	t.commit(req)
+	return t.get(i.Key)
+}
+
+func executionOpens(t *trial) {
+	i := t.continueAsNew(t.begin("i"))
+	t.checkf(i.Execution == 2 && i.Status == provider.StatusRunning && i.HistoryLength == 1, "got %+v", i)
+	t.checkf(i.HistoryBytes == int64(len("again")) && i.Name == "setup-i", "%d bytes, name %s", i.HistoryBytes, i.Name)
+	t.historyIs(i.Key, 2, "1:again")
+	t.commit(next(i, "more"))
+	t.historyIs(i.Key, 0, "1:again 2:more")
+}
+
+func executionRenames(t *trial) {
+	i := t.continueAsNew(t.begin("i"), func(r *provider.CommitTurnRequest) {
+		r.Next.Name, r.Next.CodeVersion, r.Next.EngineLevel = orchestration, "v2", 2
+	})
+	t.checkf(i.Name == orchestration && i.CodeVersion == "v2" && i.EngineLevel == 2, "got %+v", i)
+}
+
+func executionOldHistory(t *trial) {
+	i := t.continueAsNew(t.begin("i"))
+	t.historyIs(i.Key, 1, "1:started 2:continued")
+	res, err := t.ReadHistory(t.ctx, provider.ReadHistoryRequest{Key: i.Key, Execution: 1, From: 1})
+	t.ok(err)
+	t.checkf(res.Status == provider.StatusContinuedAsNew && res.Length == 2 && res.Execution == 1, "read %+v", res)
+}
+
+func executionRemovesWork(t *trial) {
+	task, token := handedOff()
+	i := t.beginTasks(task, newTask(2))
+	req := next(i)
+	req.Timers = []provider.Timer{{EventID: 3, Due: 1}}
+	t.commit(req)
+	i = t.continueAsNew(t.get(i.Key))
+	t.tasksAre(i.Key, "")
+	t.checkf(i.InboxMessages == 0 && i.ReadyAt == 0, "%d messages are left of the old execution", i.InboxMessages)
+	res := t.renew(provider.TaskRenewal{TaskRef: ref(provider.Instance{Key: i.Key, Execution: 1}, 1), Token: token})
+	t.checkf(res.State == terminal(provider.StatusContinuedAsNew), "renewal answers %+v", res)
+}
+
+func executionMessages(t *trial) {
+	i := t.begin("i")
+	t.send(i.Key, text("a"))
+	t.send(i.Key, text("b"))
+	t.continueAsNew(i)
+	u := t.fetchOne(named("i"))
+	t.checkf(u.payloads() == "a b" && u.Instance.Execution == 2, "execution %d got %q", u.Instance.Execution, u.payloads())
+}
+
+func executionMessage(t *trial) {
+	m := text("go")
+	t.continueAsNew(t.begin("i"), func(r *provider.CommitTurnRequest) { r.Next.Message = &m })
+	u := t.fetchOne(named("i"))
+	t.checkf(u.payloads() == "go" && u.Messages[0].Execution == 2, "got %+v", u.Messages)
+}
+
+func executionFence(t *trial) {
+	i := t.begin("i")
+	later := t.continueAsNew(i)
+	t.refused(rich(i), provider.ErrConflict)
+	req := rich(later)
+	req.Execution = 1
+	t.refused(req, provider.ErrConflict)
+}
+
+func executionAgain(t *trial) {
+	i := t.begin("i")
+	req := next(i)
+	req.Next = &provider.NextExecution{CodeVersion: codeVersion}
+	t.commit(req)
+	t.unchanged(i.Key, func() { t.commit(req) })
+	t.checkf(t.get(i.Key).Execution == 2, "execution %d", t.get(i.Key).Execution)
+}

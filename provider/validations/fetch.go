@@ -1,0 +1,204 @@
+package validations
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/perdure/perdure/provider"
+)
+
+func fetchCases() []testCase {
+	const fetchable = "An instance is fetchable when it is Running, has a visible message (or ReadyAt has come), holds no unexpired turn lease, " +
+		"is not held back by Blocked or by another owner's stickiness, its (name, version) is among Capabilities, " +
+		"and its engine level is at most EngineLevel."
+	return []testCase{
+		{name: "lease-is-exclusive", run: fetchExclusive, rule: fetchable},
+		{name: "racing-fetchers", run: fetchRace, rule: fetchable},
+		{name: "lease-expires", run: fetchExpires, rule: fetchable},
+		{name: "needs-a-message", run: fetchNeedsMessage, rule: fetchable},
+		{name: "not-suspended", run: fetchSuspended, rule: fetchable},
+		{name: "not-ended", run: fetchEnded, rule: fetchable},
+		{name: "exact-capability", run: fetchCapability, rule: fetchable},
+		{name: "no-capability", run: fetchNoCapability, rule: fetchable},
+		{name: "engine-level", run: fetchLevel, rule: fetchable},
+		{name: "sticky", run: fetchSticky, rule: fetchable},
+		{name: "sticky-ends", run: fetchStickyEnds, rule: fetchable},
+		{name: "others-are-not-counted", run: fetchOthers, rule: "Others are left alone and never counted."},
+		{name: "order", run: fetchOrder, rule: "Instances come in order of ReadyAt."},
+		{name: "up-to-max", run: fetchMax, rule: "FetchTurns leases up to Max instances that have visible messages, with those messages."},
+		{
+			name: "deliveries", run: fetchDeliveries,
+			rule: "Each lease raises Deliveries durably before the call returns, and a commit sets it to 0.",
+		},
+		{name: "result-is-the-callers", run: fetchOwnSlices, rule: "Result slices belong to the caller."},
+		{name: "request-is-copied", run: sendOwnSlices, rule: "A provider does not keep or change a request's slices after it returned"},
+	}
+}
+
+func fetchExclusive(t *trial) {
+	t.create("i")
+	t.fetchOne()
+	t.noTurn("it is leased")
+	t.noTurn("it is leased", func(r *provider.FetchTurnsRequest) { r.Owner = "node-b" })
+}
+
+func fetchRace(t *trial) {
+	const instances = 40
+	for n := range instances {
+		t.create(fmt.Sprint("i", n))
+	}
+	var mu sync.Mutex
+	got := map[provider.UUID]int{}
+	t.parallel(8, func(n int) {
+		for {
+			list := t.fetch(func(r *provider.FetchTurnsRequest) { r.Owner, r.Max = fmt.Sprint("node-", n), 3 })
+			if len(list) == 0 {
+				return
+			}
+			mu.Lock()
+			for _, u := range list {
+				got[u.Instance.Key]++
+			}
+			mu.Unlock()
+		}
+	})
+	t.checkf(len(got) == instances, "%d of %d instances were fetched", len(got), instances)
+	for key, n := range got {
+		t.checkf(n == 1, "%s was leased %d times at once", key, n)
+	}
+}
+
+func fetchExpires(t *trial) {
+	i := t.create("i")
+	req := fetchRequest()
+	req.Lease = short
+	first, err := t.FetchTurns(t.ctx, req)
+	t.ok(err)
+	t.mustf(len(first.Turns) == 1, "fetched %d turns", len(first.Turns))
+	req = fetchRequest()
+	req.Wait = long
+	second, err := t.FetchTurns(t.ctx, req)
+	t.ok(err)
+	t.mustf(len(second.Turns) == 1 && second.Turns[0].Instance.Key == i.Key, "not fetched again: %+v", second)
+	t.checkf(second.Now >= first.Now.Add(short), "fetched at %d, leased at %d for %v", second.Now, first.Now, short)
+}
+
+func fetchNeedsMessage(t *trial) {
+	i := t.begin("i")
+	t.checkf(i.ReadyAt == 0 && i.InboxMessages == 0, "the inbox is not empty: %+v", i)
+	t.noTurn("the inbox is empty", named("i"))
+}
+
+func fetchSuspended(t *trial) {
+	i := t.create("i")
+	t.steer(i.Key, provider.SteerSuspend)
+	t.noTurn("it is suspended")
+}
+
+func fetchEnded(t *trial) {
+	i := t.create("i")
+	t.steer(i.Key, provider.SteerTerminate)
+	t.noTurn("it has ended")
+}
+
+func fetchCapability(t *trial) {
+	i := t.create("i")
+	plain := t.create("j", func(r *provider.CreateRequest) { r.CodeVersion = "" })
+	can := func(name, version string) func(*provider.FetchTurnsRequest) {
+		return func(r *provider.FetchTurnsRequest) {
+			r.Capabilities = []provider.Capability{{Name: name, CodeVersion: version}}
+		}
+	}
+	t.noTurn("the version is another one", can(orchestration, "v2"))
+	t.noTurn("the name is another one", can("other", codeVersion))
+	u := t.fetchOne(can(orchestration, ""))
+	t.checkf(u.Instance.Key == plain.Key, "the empty version is a version like any other")
+	u = t.fetchOne(can(orchestration, codeVersion))
+	t.checkf(u.Instance.Key == i.Key, "got another instance")
+}
+
+func fetchNoCapability(t *trial) {
+	t.create("i")
+	t.noTurn("there are no capabilities", func(r *provider.FetchTurnsRequest) { r.Capabilities = nil })
+}
+
+func fetchLevel(t *trial) {
+	t.create("i", func(r *provider.CreateRequest) { r.EngineLevel = 5 })
+	t.noTurn("the level is too low", func(r *provider.FetchTurnsRequest) { r.EngineLevel = 4 })
+	t.fetchOne(func(r *provider.FetchTurnsRequest) { r.EngineLevel = 5 })
+}
+
+func fetchSticky(t *trial) {
+	i := t.begin("i", func(r *provider.CommitTurnRequest) { r.Owner, r.Sticky = "node-b", long })
+	t.send(i.Key, text("m"))
+	t.noTurn("it sticks to node-b", named("i"))
+	u := t.fetchOne(named("i"), func(r *provider.FetchTurnsRequest) { r.Owner = "node-b" })
+	t.commit(commitOf(u))
+	t.send(i.Key, text("n"))
+	t.fetchOne(named("i")) // the last commit was not sticky
+}
+
+func fetchStickyEnds(t *trial) {
+	i := t.begin("i", func(r *provider.CommitTurnRequest) { r.Owner, r.Sticky = "node-b", short })
+	t.send(i.Key, text("m"))
+	u := t.fetchOne(named("i"))
+	t.checkf(u.payloads() == "m", "got %q", u.payloads())
+}
+
+func fetchOthers(t *trial) {
+	i := t.create("i", func(r *provider.CreateRequest) { r.EngineLevel = 1 })
+	t.noTurn("the level is too low")
+	t.noTurn("there are no capabilities", func(r *provider.FetchTurnsRequest) { r.Capabilities = nil })
+	t.checkf(t.get(i.Key).Deliveries == 0, "a fetch that could not take it was counted")
+	t.fetchOne(func(r *provider.FetchTurnsRequest) { r.EngineLevel = 1 }) // nor did they lease it
+}
+
+func fetchOrder(t *trial) {
+	made := make([]provider.Instance, 6)
+	for n := range made {
+		made[n] = t.create(fmt.Sprint("i", n))
+	}
+	three := func(r *provider.FetchTurnsRequest) { r.Max = 3 }
+	list := append(t.fetch(three), t.fetch(three)...)
+	t.mustf(len(list) == len(made), "fetched %d turns, want %d", len(list), len(made))
+	for n, u := range list {
+		t.checkf(u.Instance.ReadyAt == made[n].ReadyAt, "turn %d is ready since %d, want %d", n, u.Instance.ReadyAt, made[n].ReadyAt)
+	}
+}
+
+func fetchMax(t *trial) {
+	for n := range 5 {
+		t.create(fmt.Sprint("i", n))
+	}
+	list := t.fetch(func(r *provider.FetchTurnsRequest) { r.Max = 3 })
+	t.checkf(len(list) == 3, "fetched %d turns, want Max 3", len(list))
+	list = t.fetch()
+	t.checkf(len(list) == 2, "fetched %d turns, want the 2 that are left", len(list))
+}
+
+func fetchDeliveries(t *trial) {
+	i := t.create("i")
+	for n := int64(1); n <= 3; n++ {
+		u := t.fetchOne(briefly)
+		t.checkf(u.Instance.Deliveries == n && t.get(i.Key).Deliveries == n, "lease %d: %d deliveries", n, u.Instance.Deliveries)
+	}
+	t.commit(commitOf(t.fetchOne()))
+	t.checkf(t.get(i.Key).Deliveries == 0, "the commit left %d deliveries", t.get(i.Key).Deliveries)
+}
+
+func fetchOwnSlices(t *trial) {
+	t.create("i")
+	u := t.fetchOne(briefly)
+	copy(u.Messages[0].Payload, "XXXXX")
+	u = t.fetchOne()
+	t.checkf(u.payloads() == "start", "the caller's change of a result reached the store: %q", u.payloads())
+}
+
+func sendOwnSlices(t *trial) {
+	i := t.begin("i")
+	m := text("kept")
+	t.send(i.Key, m)
+	copy(m.Payload, "XXXX")
+	u := t.fetchOne(named("i"))
+	t.checkf(u.payloads() == "kept", "the caller's later change reached the store: %q", u.payloads())
+}

@@ -1,0 +1,240 @@
+package validations
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/perdure/perdure/provider"
+)
+
+func readCases() []testCase {
+	const history = "ReadHistory answers events From..To of one execution in order, as many as fit MaxBytes (at least one if there is one)."
+	const list = "List answers instances that match the filter, newest creation first (then by key, descending), a page at a time."
+	return []testCase{
+		{name: "history-range", run: readRange, rule: history},
+		{name: "history-bytes", run: readBytes, rule: history},
+		{name: "history-unknown", run: readUnknown, rule: "An unknown key or execution answers ErrNotFound."},
+		{name: "history-of-ended", run: readEnded, rule: "Ended and replaced executions are readable until deleted."},
+		{name: "list-order-and-pages", run: readPages, rule: list},
+		{
+			name: "list-while-changing", run: readChanging,
+			rule: "A page continues after Cursor, so that instances created or ended while a caller pages neither repeat nor hide others.",
+		},
+		{name: "list-filters", run: readFilters, rule: list},
+		{name: "list-attributes", run: readAttributes, rule: list},
+		{name: "list-replaced", run: readReplaced, rule: list},
+		{name: "count", run: readCount, rule: "Count answers how many instances match the filter."},
+		{name: "stats", run: readStats, rule: "Stats answers figures about waiting work, for health and metrics."},
+		{name: "get-unknown", run: readGetUnknown, rule: "An unknown instance answers [ErrNotFound]."},
+	}
+}
+
+func (t *trial) read(req provider.ReadHistoryRequest) (ids string, res provider.ReadHistoryResult) {
+	res, err := t.ReadHistory(t.ctx, req)
+	t.ok(err)
+	for _, e := range res.Events {
+		ids += fmt.Sprint(e.ID)
+	}
+	return ids, res
+}
+
+func readRange(t *trial) {
+	i := t.begin("i")
+	t.commit(next(i, "b", "c", "d"))
+	for _, c := range []struct {
+		from, to int64
+		want     string
+	}{{1, 0, "1234"}, {2, 3, "23"}, {4, 4, "4"}, {3, 99, "34"}, {5, 0, ""}, {5, 4, ""}} {
+		ids, res := t.read(provider.ReadHistoryRequest{Key: i.Key, From: c.from, To: c.to})
+		t.checkf(ids == c.want && !res.More && res.Length == 4, "%d..%d: %q, more %v, want %q", c.from, c.to, ids, res.More, c.want)
+	}
+	_, res := t.read(provider.ReadHistoryRequest{Key: i.Key, From: 1})
+	t.checkf(res.Execution == 1 && res.Status == provider.StatusRunning && res.Version == t.get(i.Key).Version, "read %+v", res)
+}
+
+func readBytes(t *trial) {
+	i := t.begin("i")
+	t.commit(next(i, "bb", "cc", "d"))
+	for _, c := range []struct {
+		from, to int64
+		bytes    int
+		want     string
+		more     bool
+	}{{1, 0, 1, "1", true}, {2, 0, 4, "23", true}, {2, 3, 4, "23", false}, {2, 0, 5, "234", false}, {3, 0, 1, "3", true}} {
+		ids, res := t.read(provider.ReadHistoryRequest{Key: i.Key, From: c.from, To: c.to, MaxBytes: c.bytes})
+		t.checkf(ids == c.want && res.More == c.more, "%+v: %q, more %v", c, ids, res.More)
+	}
+}
+
+func readUnknown(t *trial) {
+	i := t.begin("i")
+	_, err := t.ReadHistory(t.ctx, provider.ReadHistoryRequest{Key: unique(), From: 1})
+	t.want(err, provider.ErrNotFound)
+	_, err = t.ReadHistory(t.ctx, provider.ReadHistoryRequest{Key: i.Key, Execution: 2, From: 1})
+	t.want(err, provider.ErrNotFound)
+}
+
+func readEnded(t *trial) {
+	i := t.end(t.begin("i"))
+	t.create("i", replace)
+	_, res := t.read(provider.ReadHistoryRequest{Key: i.Key, From: 1})
+	t.checkf(res.Status == provider.StatusCompleted && res.Length == 1, "read %+v", res)
+}
+
+// pages lists all that match, a page of max at a time, and runs between before each next page.
+func (t *trial) pages(filter provider.Filter, size int, between func()) []provider.Instance {
+	var all []provider.Instance
+	req := provider.ListRequest{Filter: filter, Max: size}
+	for {
+		res, err := t.List(t.ctx, req)
+		t.ok(err)
+		t.mustf(len(res.Instances) <= size, "a page has %d rows, want at most %d", len(res.Instances), size)
+		all = append(all, res.Instances...)
+		if res.Cursor == "" {
+			return all
+		}
+		t.mustf(len(res.Instances) > 0, "an empty page has a cursor")
+		req.Cursor = res.Cursor
+		between()
+	}
+}
+
+func idsOf(list []provider.Instance) string {
+	ids := make([]string, 0, len(list))
+	for _, i := range list {
+		ids = append(ids, i.ID)
+	}
+	return strings.Join(ids, " ")
+}
+
+func readPages(t *trial) {
+	for n := range 7 {
+		t.create(fmt.Sprint("i", n))
+	}
+	for _, size := range []int{1, 3, 7, 100} {
+		list := t.pages(provider.Filter{}, size, func() {})
+		t.checkf(len(list) == 7, "pages of %d: %s", size, idsOf(list))
+		for n := 1; n < len(list); n++ {
+			a, b := list[n-1], list[n]
+			newer := a.CreatedAt > b.CreatedAt || (a.CreatedAt == b.CreatedAt && string(a.Key[:]) > string(b.Key[:]))
+			t.checkf(newer, "pages of %d: %s comes before %s", size, a.ID, b.ID)
+		}
+	}
+}
+
+func readChanging(t *trial) {
+	made := map[string]provider.Instance{}
+	for n := range 6 {
+		id := fmt.Sprint("i", n)
+		made[id] = t.create(id)
+	}
+	n := 0
+	list := t.pages(provider.Filter{IDPrefix: "i"}, 2, func() {
+		t.create(fmt.Sprint("new", n))
+		t.steer(made[fmt.Sprint("i", n)].Key, provider.SteerTerminate)
+		n++
+	})
+	seen := map[string]int{}
+	for _, i := range list {
+		seen[i.ID]++
+	}
+	for id := range made {
+		t.checkf(seen[id] == 1, "%s was listed %d times", id, seen[id])
+	}
+}
+
+func (t *trial) lists(filter provider.Filter, want string) {
+	seen := map[string]bool{}
+	for _, i := range t.pages(filter, 100, func() {}) {
+		seen[i.ID] = true
+	}
+	for id := range strings.FieldsSeq(want) {
+		t.checkf(seen[id], "filter %+v hides %s", filter, id)
+	}
+	t.checkf(len(seen) == len(strings.Fields(want)), "filter %+v lists %v, want %s", filter, seen, want)
+}
+
+func readFilters(t *trial) {
+	a := t.create("a_1", func(r *provider.CreateRequest) { r.Name = "other" })
+	b := t.create("ab2", func(r *provider.CreateRequest) {
+		r.Parent = provider.Parent{Key: a.Key, ID: "a_1", Execution: 1, EventID: 1}
+	})
+	t.block(t.fetchOne(), true)
+	c := t.create("c%", func(r *provider.CreateRequest) { r.Name = "other" })
+	t.steer(c.Key, provider.SteerTerminate)
+	t.lists(provider.Filter{}, "a_1 ab2 c%")
+	t.lists(provider.Filter{IDPrefix: "a"}, "a_1 ab2")
+	t.lists(provider.Filter{IDPrefix: "a_"}, "a_1")
+	t.lists(provider.Filter{IDPrefix: "%"}, "")
+	t.lists(provider.Filter{IDPrefix: "A"}, "")
+	t.lists(provider.Filter{Name: "other"}, "a_1 c%")
+	t.lists(provider.Filter{Statuses: []provider.Status{provider.StatusTerminated}}, "c%")
+	t.lists(provider.Filter{Statuses: []provider.Status{provider.StatusTerminated, provider.StatusRunning}}, "a_1 ab2 c%")
+	t.lists(provider.Filter{Blocked: true}, "ab2")
+	t.lists(provider.Filter{ParentKey: a.Key}, "ab2")
+	t.lists(provider.Filter{CreatedAfter: b.CreatedAt, CreatedBefore: b.CreatedAt}, "")
+	t.lists(provider.Filter{CreatedAfter: a.CreatedAt, CreatedBefore: c.CreatedAt + 1}, "a_1 ab2 c%")
+	t.lists(provider.Filter{CreatedAfter: c.CreatedAt + 1}, "")
+}
+
+func readAttributes(t *trial) {
+	one := provider.Attribute{Name: "n", Kind: provider.AttributeInt, Number: 1}
+	flag := provider.Attribute{Name: "n", Kind: provider.AttributeBool, Number: 1}
+	word := provider.Attribute{Name: "w", Kind: provider.AttributeText, Text: "x"}
+	has := func(list ...provider.Attribute) func(*provider.CreateRequest) {
+		return func(r *provider.CreateRequest) { r.Attributes = list }
+	}
+	t.create("a", has(one, word))
+	t.create("b", has(flag))
+	t.create("c", has(word))
+	t.lists(provider.Filter{Attributes: []provider.Attribute{one}}, "a")
+	t.lists(provider.Filter{Attributes: []provider.Attribute{flag}}, "b")
+	t.lists(provider.Filter{Attributes: []provider.Attribute{word}}, "a c")
+	t.lists(provider.Filter{Attributes: []provider.Attribute{word, one}}, "a")
+	t.lists(provider.Filter{Attributes: []provider.Attribute{word, flag}}, "")
+}
+
+func readReplaced(t *trial) {
+	old := t.end(t.begin("i"))
+	i := t.create("i", replace)
+	list := t.pages(provider.Filter{}, 10, func() {})
+	t.checkf(len(list) == 1 && list[0].Key == i.Key, "listed %s", idsOf(list))
+	list = t.pages(provider.Filter{Replaced: true}, 10, func() {})
+	t.checkf(len(list) == 2 && (list[0].Key == old.Key || list[1].Key == old.Key), "listed %s", idsOf(list))
+}
+
+func readCount(t *trial) {
+	for n := range 5 {
+		t.create(fmt.Sprint("i", n))
+	}
+	t.steer(t.create("x").Key, provider.SteerTerminate)
+	for want, filter := range map[int64]provider.Filter{
+		6: {}, 5: {IDPrefix: "i"}, 1: {Statuses: []provider.Status{provider.StatusTerminated}}, 0: {Name: "nobody"},
+	} {
+		res, err := t.Count(t.ctx, provider.CountRequest{Filter: filter})
+		t.ok(err)
+		t.checkf(res.Count == want, "filter %+v counts %d, want %d", filter, res.Count, want)
+	}
+}
+
+func readStats(t *trial) {
+	t.beginTasks(newTask(1), newTask(2))
+	t.create("a")
+	t.create("b")
+	t.fetch(func(r *provider.FetchTurnsRequest) { r.Max = 1 })
+	t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Max = 1 })
+	s, err := t.Stats(t.ctx, provider.StatsRequest{})
+	t.ok(err)
+	t.checkf(s.Instances[provider.StatusRunning] == 3 && s.Blocked == 0, "instances %v", s.Instances)
+	t.checkf(len(s.Turns) == 1 && s.Turns[0].Name == orchestration && s.Turns[0].Count == 1 && s.Turns[0].Oldest > 0, "turns %+v", s.Turns)
+	t.checkf(len(s.Tasks) == 1 && s.Tasks[0].Queue == queue && s.Tasks[0].Count == 1, "tasks %+v", s.Tasks)
+	t.checkf(s.TurnLeases == 1 && s.TaskLeases == 1, "%d turn leases, %d task leases", s.TurnLeases, s.TaskLeases)
+	t.checkf(s.ReadyMended == 0 && s.Commits > 0 && s.CommitGroups > 0 && s.Now > 0, "counters %+v", s)
+}
+
+func readGetUnknown(t *trial) {
+	_, err := t.Get(t.ctx, provider.GetRequest{ID: "nobody"})
+	t.want(err, provider.ErrNotFound)
+	_, err = t.Get(t.ctx, provider.GetRequest{Key: unique(), WaitEnded: true, Wait: long})
+	t.want(err, provider.ErrNotFound)
+}

@@ -1,0 +1,144 @@
+package validations
+
+import "github.com/perdure/perdure/provider"
+
+func releaseCases() []testCase {
+	const clean = "Without Failure the delivery is given back (Deliveries is lowered) and the instance is fetchable after Delay."
+	const failed = "With Failure the Blocked flag is set or updated (count, reason, message, retry time after Delay; Hold means until Unblock)."
+	const lost = "An item whose token no longer holds the lease answers ErrLeaseLost in its place."
+	return []testCase{
+		{name: "clean", run: releaseClean, rule: clean},
+		{name: "delay", run: releaseDelay, rule: clean},
+		{name: "failure", run: releaseFailure, rule: failed},
+		{name: "failure-count", run: releaseCount, rule: failed},
+		{name: "hold", run: releaseHold, rule: failed},
+		{name: "wrong-token", run: releaseWrongToken, rule: lost},
+		{name: "each-for-itself", run: releaseEach, rule: "ReleaseTurns ends turn leases without a commit, each item for itself."},
+		{name: "twice", run: releaseTwice, rule: "Releasing twice changes nothing."},
+		{name: "version-stays", run: releaseVersion, rule: "The Version does not change."},
+		{name: "commit-unblocks", run: releaseCommit, rule: "It resets Deliveries, clears Blocked, and ends the turn lease if Lease names it."},
+	}
+}
+
+// release ends the lease of a turn, with changes to the item.
+func (t *trial) release(u turn, changes ...func(*provider.TurnRelease)) error {
+	item := provider.TurnRelease{Key: u.Instance.Key, Token: u.token}
+	for _, change := range changes {
+		change(&item)
+	}
+	res, err := t.ReleaseTurns(t.ctx, provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{item}})
+	t.ok(err)
+	t.mustf(len(res.Errs) == 1, "%d answers to one item", len(res.Errs))
+	return res.Errs[0]
+}
+
+// block releases the turn with a failure, to be retried after a short delay or held.
+func (t *trial) block(u turn, hold bool) {
+	t.ok(t.release(u, func(r *provider.TurnRelease) {
+		r.Delay = short
+		r.Failure = &provider.TurnFailure{Reason: "panic", Message: "it hurts", Hold: hold}
+	}))
+}
+
+func releaseClean(t *trial) {
+	i := t.create("i")
+	t.ok(t.release(t.fetchOne()))
+	t.checkf(t.get(i.Key).Deliveries == 0, "the delivery was not given back")
+	u := t.fetchOne()
+	t.checkf(u.payloads() == "start" && u.Instance.Deliveries == 1, "got %q, delivery %d", u.payloads(), u.Instance.Deliveries)
+}
+
+func releaseDelay(t *trial) {
+	t.create("i")
+	t.ok(t.release(t.fetchOne(), func(r *provider.TurnRelease) { r.Delay = long }))
+	t.noTurn("it was released with a delay")
+	t.create("j")
+	t.ok(t.release(t.fetchOne(), func(r *provider.TurnRelease) { r.Delay = short }))
+	u := t.fetchOne()
+	t.checkf(u.Instance.ID == "j", "got %s", u.Instance.ID)
+}
+
+func releaseFailure(t *trial) {
+	i := t.create("i")
+	t.block(t.fetchOne(), false)
+	b := t.get(i.Key).Blocked
+	t.mustf(b != nil, "it is not blocked")
+	t.checkf(b.Reason == "panic" && b.Message == "it hurts" && b.Count == 1 && b.Since > 0, "blocked %+v", *b)
+	t.checkf(b.RetryAt >= b.Since.Add(short), "retry at %d, blocked since %d", b.RetryAt, b.Since)
+	u := t.fetchOne()
+	t.checkf(u.Instance.Blocked != nil && u.Instance.Deliveries == 2, "fetched with %+v", u.Instance)
+}
+
+func releaseCount(t *trial) {
+	i := t.create("i")
+	t.block(t.fetchOne(), false)
+	since := t.get(i.Key).Blocked.Since
+	t.block(t.fetchOne(), false)
+	b := t.get(i.Key).Blocked
+	t.mustf(b != nil, "it is not blocked")
+	t.checkf(b.Count == 2 && b.Since == since, "blocked %+v, first at %d", *b, since)
+}
+
+func releaseHold(t *trial) {
+	i := t.create("i")
+	t.block(t.fetchOne(), true)
+	b := t.get(i.Key).Blocked
+	t.mustf(b != nil, "it is not blocked")
+	t.checkf(b.RetryAt == 0, "retry at %d, want held", b.RetryAt)
+	t.noTurn("it is held", func(r *provider.FetchTurnsRequest) { r.Wait = 2 * short })
+}
+
+func releaseWrongToken(t *trial) {
+	i := t.create("i")
+	u := t.fetchOne()
+	other := u
+	other.token = unique()
+	t.unchanged(i.Key, func() { t.want(t.release(other), provider.ErrLeaseLost) })
+	t.noTurn("the lease is still held")
+	other.Instance.Key = unique()
+	t.want(t.release(other), provider.ErrLeaseLost)
+	t.ok(t.release(u))
+}
+
+func releaseEach(t *trial) {
+	t.create("i")
+	t.create("j")
+	list := t.fetch()
+	t.mustf(len(list) == 2, "fetched %d turns", len(list))
+	res, err := t.ReleaseTurns(t.ctx, provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{
+		{Key: list[0].Instance.Key, Token: unique()},
+		{Key: list[1].Instance.Key, Token: list[1].token},
+	}})
+	t.ok(err)
+	t.mustf(len(res.Errs) == 2, "%d answers to two items", len(res.Errs))
+	t.want(res.Errs[0], provider.ErrLeaseLost)
+	t.ok(res.Errs[1])
+	u := t.fetchOne()
+	t.checkf(u.Instance.Key == list[1].Instance.Key, "the wrong one was released")
+}
+
+func releaseTwice(t *trial) {
+	i := t.create("i")
+	u := t.fetchOne()
+	t.ok(t.release(u))
+	t.fetchOne()
+	t.want(t.release(u), provider.ErrLeaseLost)
+	t.checkf(t.get(i.Key).Deliveries == 1, "%d deliveries", t.get(i.Key).Deliveries)
+	t.noTurn("the second lease is still held")
+}
+
+func releaseVersion(t *trial) {
+	i := t.create("i")
+	t.ok(t.release(t.fetchOne()))
+	t.block(t.fetchOne(), true)
+	t.checkf(t.get(i.Key).Version == i.Version, "a release changed the version")
+	t.commit(next(i, "event")) // so a hand-off turn computed before is still good
+}
+
+func releaseCommit(t *trial) {
+	i := t.create("i")
+	t.block(t.fetchOne(), false)
+	t.commit(commitOf(t.fetchOne()))
+	stored := t.get(i.Key)
+	t.checkf(stored.Blocked == nil && stored.Deliveries == 0, "blocked %+v, %d deliveries", stored.Blocked, stored.Deliveries)
+}

@@ -1,0 +1,132 @@
+package validations
+
+import "github.com/perdure/perdure/provider"
+
+func renewCases() []testCase {
+	const precedence = "Precedence of answers: Missing, Terminal, ErrLeaseLost, Running."
+	const extended = "a lease is extended only while the execution is Running (Suspended counts as Running)."
+	return []testCase{
+		{name: "extends", run: renewExtends, rule: extended},
+		{name: "suspended", run: renewSuspended, rule: extended},
+		{name: "terminal", run: renewTerminal, rule: precedence},
+		{name: "missing", run: renewMissing, rule: precedence},
+		{name: "unknown-execution", run: renewUnknownExecution, rule: precedence},
+		{name: "lost", run: renewLost, rule: precedence},
+		{name: "details", run: renewDetails, rule: "Details nil keeps the stored ones."},
+		{name: "batch", run: renewBatch, rule: "One bad token never fails the batch."},
+		{name: "delivery-stays", run: renewDelivery, rule: "RenewTasks extends leases of tasks and stores heartbeat details, each item for itself."},
+	}
+}
+
+// renewAll renews leases for long.
+func (t *trial) renewAll(items ...provider.TaskRenewal) []provider.TaskRenewalResult {
+	res, err := t.RenewTasks(t.ctx, provider.RenewTasksRequest{Items: items, Lease: long})
+	t.ok(err)
+	t.mustf(len(res.Items) == len(items), "%d answers to %d renewals", len(res.Items), len(items))
+	for _, item := range res.Items {
+		extended := item.Err == nil && item.State.Kind == provider.ExecutionRunning
+		t.checkf(!extended || item.LeaseUntil == 0 || item.LeaseUntil >= res.Now.Add(long), "renewed until %d at %d", item.LeaseUntil, res.Now)
+	}
+	return res.Items
+}
+
+func (t *trial) renew(item provider.TaskRenewal) provider.TaskRenewalResult {
+	return t.renewAll(item)[0]
+}
+
+func renewal(task leasedTask) provider.TaskRenewal {
+	return provider.TaskRenewal{TaskRef: task.TaskRef, Token: task.token}
+}
+
+func renewExtends(t *trial) {
+	t.beginTasks(newTask(1))
+	task := t.fetchTask(brieflyTask)
+	res := t.renew(renewal(task))
+	t.checkf(res.Err == nil && res.LeaseUntil > task.LeaseUntil && !res.CancelRequested && !res.Paused, "answer %+v", res)
+	list := t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Wait = 2 * short })
+	t.checkf(len(list) == 0, "it was fetched although its lease was renewed")
+}
+
+func renewSuspended(t *trial) {
+	i := t.beginTasks(newTask(1))
+	task := t.fetchTask()
+	t.steer(i.Key, provider.SteerSuspend)
+	res := t.renew(renewal(task))
+	t.checkf(res.Err == nil && res.State.Kind == provider.ExecutionRunning && res.Paused && res.LeaseUntil > 0, "answer %+v", res)
+}
+
+func renewTerminal(t *trial) {
+	i := t.beginTasks(newTask(1))
+	task := t.fetchTask()
+	t.steer(i.Key, provider.SteerTerminate)
+	want := terminal(provider.StatusTerminated)
+	res := t.renew(renewal(task))
+	t.checkf(res.State == want && res.Err == nil, "answer %+v", res)
+	task.token = unique()
+	res = t.renew(renewal(task))
+	t.checkf(res.State == want && res.Err == nil, "with a wrong token, too: %+v", res)
+}
+
+func renewMissing(t *trial) {
+	i := t.beginTasks(newTask(1))
+	task := t.fetchTask()
+	_, err := t.Delete(t.ctx, provider.DeleteRequest{Key: i.Key, Force: true})
+	t.ok(err)
+	res := t.renew(renewal(task))
+	t.checkf(res.State.Kind == provider.ExecutionMissing && res.Err == nil, "answer %+v", res)
+}
+
+func renewUnknownExecution(t *trial) {
+	t.beginTasks(newTask(1))
+	task := t.fetchTask()
+	task.Execution = 7
+	res := t.renew(renewal(task))
+	t.checkf(res.State.Kind == provider.ExecutionMissing, "answer %+v", res)
+}
+
+func renewLost(t *trial) {
+	i := t.beginTasks(newTask(1))
+	task := t.fetchTask()
+	thief := task
+	thief.token = unique()
+	t.unchanged(i.Key, func() {
+		res := t.renew(renewal(thief))
+		t.want(res.Err, provider.ErrLeaseLost)
+		t.checkf(res.State.Kind == provider.ExecutionRunning, "answer %+v", res)
+	})
+	t.ok(t.report(task, provider.TaskComplete).Err)
+	t.want(t.renew(renewal(task)).Err, provider.ErrLeaseLost)
+}
+
+func renewDetails(t *trial) {
+	i := t.beginTasks(newTask(1))
+	item := renewal(t.fetchTask())
+	item.Details = []byte("half")
+	t.ok(t.renew(item).Err)
+	item.Details = nil
+	t.ok(t.renew(item).Err)
+	res, err := t.Get(t.ctx, provider.GetRequest{Key: i.Key, WithTasks: true})
+	t.ok(err)
+	t.checkf(len(res.Tasks) == 1 && string(res.Tasks[0].Details) == "half", "tasks %+v", res.Tasks)
+}
+
+func renewBatch(t *trial) {
+	t.beginTasks(newTask(1), newTask(2), newTask(3))
+	list := t.fetchTasks(brieflyTask)
+	t.mustf(len(list) == 3, "fetched %d tasks", len(list))
+	list[1].token = unique()
+	res := t.renewAll(renewal(list[0]), renewal(list[1]), renewal(list[2]))
+	t.ok(res[0].Err)
+	t.want(res[1].Err, provider.ErrLeaseLost)
+	t.ok(res[2].Err)
+	task := t.fetchTask() // the one whose lease was not renewed
+	t.checkf(task.TaskRef == list[1].TaskRef, "fetched task %d", task.EventID)
+}
+
+func renewDelivery(t *trial) {
+	i := t.beginTasks(newTask(1))
+	t.ok(t.renew(renewal(t.fetchTask())).Err)
+	res, err := t.Get(t.ctx, provider.GetRequest{Key: i.Key, WithTasks: true})
+	t.ok(err)
+	t.checkf(len(res.Tasks) == 1 && res.Tasks[0].Attempt == 1 && res.Tasks[0].Deliveries == 1, "tasks %+v", res.Tasks)
+}

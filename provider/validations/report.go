@@ -1,0 +1,229 @@
+package validations
+
+import "github.com/perdure/perdure/provider"
+
+func reportCases() []testCase {
+	const complete = "Complete removes the task and puts Message into the inbox of its instance, if the execution still runs"
+	const retry = "Retry raises Attempt, stores Failure and Details, resets Deliveries and queues the task after Delay."
+	const park = "Park ends the lease, keeps the token as completion token and never delivers the task again " +
+		"(complete, retry and renewal then go by that token)."
+	const lost = "An item whose token does not hold the task answers ErrLeaseLost in its place; so does a repeat of an item that was stored before."
+	const discard = "Discard removes it if its execution is still not Running, else releases it."
+	return []testCase{
+		{name: "complete", run: reportComplete, rule: complete},
+		{name: "complete-suspended", run: reportSuspended, rule: complete},
+		{name: "complete-after-end", run: reportEnded, rule: complete},
+		{name: "retry", run: reportRetry, rule: retry},
+		{name: "retry-delay", run: reportRetryDelay, rule: retry},
+		{name: "park", run: reportPark, rule: park},
+		{name: "park-then-retry", run: reportParkRetry, rule: park},
+		{name: "release", run: reportRelease, rule: "Release queues it after Delay and gives the delivery back."},
+		{name: "discard-running", run: reportDiscard, rule: discard},
+		{name: "poison", run: reportPoison, rule: "Poison is Complete that also leaves a copy in the dead letters."},
+		{name: "wrong-token", run: reportWrongToken, rule: lost},
+		{name: "wrong-attempt", run: reportWrongAttempt, rule: lost},
+		{name: "repeat", run: reportRepeat, rule: lost},
+		{name: "each-for-itself", run: reportEach, rule: "ReportTasks ends or changes leases of tasks, each item for itself and atomically."},
+		{name: "missing", run: reportMissing, rule: "Terminal and Missing come from a read that includes every acknowledged commit."},
+		{name: "racing-reports", run: reportRace, rule: lost},
+		{name: "after-replacement", run: reportReplaced, rule: "An instance has an ID chosen by a caller and a never-reused Key under it."},
+	}
+}
+
+func reportOf(task leasedTask, outcome provider.TaskOutcome) provider.TaskReport {
+	m := text("result")
+	m.Execution, m.EventID = task.Execution, task.EventID
+	return provider.TaskReport{TaskRef: task.TaskRef, Token: task.token, Attempt: task.Attempt, Outcome: outcome, Message: m}
+}
+
+// report reports on one task, with changes to the item.
+func (t *trial) report(task leasedTask, outcome provider.TaskOutcome, changes ...func(*provider.TaskReport)) provider.TaskReportResult {
+	item := reportOf(task, outcome)
+	for _, change := range changes {
+		change(&item)
+	}
+	res, err := t.ReportTasks(t.ctx, provider.ReportTasksRequest{Items: []provider.TaskReport{item}})
+	t.ok(err)
+	t.mustf(len(res.Items) == 1, "%d answers to one report", len(res.Items))
+	return res.Items[0]
+}
+
+func reportComplete(t *trial) {
+	i := t.beginTasks(newTask(4))
+	res := t.report(t.fetchTask(), provider.TaskComplete)
+	t.checkf(res.Err == nil && res.State.Kind == provider.ExecutionRunning, "answer %+v", res)
+	t.tasksAre(i.Key, "")
+	u := t.fetchOne(named("i"))
+	t.mustf(len(u.Messages) == 1, "%d messages", len(u.Messages))
+	m := u.Messages[0]
+	t.checkf(string(m.Payload) == "result" && m.EventID == 4 && m.Execution == 1 && m.Kind == 7 && !m.Timer, "message %+v", m)
+}
+
+func reportSuspended(t *trial) {
+	i := t.beginTasks(newTask(1))
+	task := t.fetchTask()
+	t.steer(i.Key, provider.SteerSuspend)
+	res := t.report(task, provider.TaskComplete)
+	t.checkf(res.Err == nil && res.State.Kind == provider.ExecutionRunning, "answer %+v", res)
+	t.checkf(t.get(i.Key).InboxMessages == 1, "the result does not wait in the inbox")
+}
+
+func reportEnded(t *trial) {
+	i := t.beginTasks(newTask(1))
+	task := t.fetchTask()
+	t.end(i)
+	res := t.report(task, provider.TaskComplete)
+	t.checkf(res.State == terminal(provider.StatusCompleted), "answer %+v", res)
+	t.checkf(t.get(i.Key).InboxMessages == 0 && len(t.letters()) == 0, "a result reached an ended instance")
+}
+
+func reportRetry(t *trial) {
+	t.beginTasks(newTask(1))
+	t.fetchTask(brieflyTask)
+	task := t.fetchTask() // the second delivery
+	t.ok(t.report(task, provider.TaskRetry, func(r *provider.TaskReport) { r.Failure, r.Details = []byte("boom"), []byte("half") }).Err)
+	again := t.fetchTask()
+	t.checkf(again.Attempt == 2 && again.Deliveries == 1, "attempt %d, deliveries %d, want 2 and 1", again.Attempt, again.Deliveries)
+	t.checkf(string(again.Failure) == "boom" && string(again.Details) == "half", "failure %q, details %q", again.Failure, again.Details)
+}
+
+func reportRetryDelay(t *trial) {
+	t.beginTasks(newTask(1))
+	t.ok(t.report(t.fetchTask(), provider.TaskRetry, func(r *provider.TaskReport) { r.Delay = long }).Err)
+	t.checkf(len(t.fetchTasks()) == 0, "a delayed retry was fetched")
+}
+
+func reportPark(t *trial) {
+	i := t.beginTasks(newTask(1))
+	task := t.fetchTask(brieflyTask)
+	t.ok(t.report(task, provider.TaskPark).Err)
+	list := t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Wait = 2 * short })
+	t.checkf(len(list) == 0, "a parked task was delivered")
+	t.ok(t.renew(provider.TaskRenewal{TaskRef: task.TaskRef, Token: task.token, Details: []byte("d")}).Err)
+	res, err := t.Get(t.ctx, provider.GetRequest{Key: i.Key, WithTasks: true})
+	t.ok(err)
+	t.checkf(len(res.Tasks) == 1 && res.Tasks[0].State == provider.TaskParked && string(res.Tasks[0].Details) == "d", "tasks %+v", res.Tasks)
+	t.ok(t.report(task, provider.TaskComplete).Err)
+	t.checkf(t.get(i.Key).InboxMessages == 1, "the completion by token brought no message")
+}
+
+func reportParkRetry(t *trial) {
+	t.beginTasks(newTask(1))
+	task := t.fetchTask()
+	t.ok(t.report(task, provider.TaskPark).Err)
+	t.ok(t.report(task, provider.TaskRetry).Err)
+	again := t.fetchTask()
+	t.checkf(again.Attempt == 2, "attempt %d", again.Attempt)
+	t.want(t.report(task, provider.TaskComplete).Err, provider.ErrLeaseLost)
+}
+
+func reportRelease(t *trial) {
+	t.beginTasks(newTask(1))
+	t.ok(t.report(t.fetchTask(), provider.TaskRelease).Err)
+	task := t.fetchTask()
+	t.checkf(task.Attempt == 1 && task.Deliveries == 1, "attempt %d, deliveries %d, want 1 and 1", task.Attempt, task.Deliveries)
+	t.ok(t.report(task, provider.TaskRelease, func(r *provider.TaskReport) { r.Delay = long }).Err)
+	t.checkf(len(t.fetchTasks()) == 0, "a task released with a delay was fetched")
+}
+
+func reportDiscard(t *trial) {
+	t.beginTasks(newTask(1))
+	res := t.report(t.fetchTask(), provider.TaskDiscard)
+	t.checkf(res.Err == nil && res.State.Kind == provider.ExecutionRunning, "answer %+v", res)
+	t.fetchTask() // it was not removed
+}
+
+func reportPoison(t *trial) {
+	i := t.beginTasks(newTask(4))
+	t.ok(t.report(t.fetchTask(), provider.TaskPoison, func(r *provider.TaskReport) { r.Reason = "poison" }).Err)
+	t.tasksAre(i.Key, "")
+	u := t.fetchOne(named("i"))
+	t.checkf(u.payloads() == "result", "the orchestration got %q", u.payloads())
+	list := t.letters()
+	t.mustf(len(list) == 1, "%d dead letters", len(list))
+	l := list[0]
+	t.checkf(l.Task && l.Key == i.Key && l.Execution == 1 && l.EventID == 4 && l.Queue == queue && l.Name == activity, "letter %+v", l)
+	t.checkf(l.Reason == "poison" && string(l.Payload) == "task4", "letter %+v", l)
+}
+
+func reportWrongToken(t *trial) {
+	i := t.beginTasks(newTask(1))
+	task := t.fetchTask()
+	thief := task
+	thief.token = unique()
+	for outcome := provider.TaskComplete; outcome <= provider.TaskPoison; outcome++ {
+		t.unchanged(i.Key, func() { t.want(t.report(thief, outcome).Err, provider.ErrLeaseLost) })
+	}
+	t.ok(t.report(task, provider.TaskComplete).Err)
+}
+
+func reportWrongAttempt(t *trial) {
+	i := t.beginTasks(newTask(1))
+	task := t.fetchTask()
+	t.unchanged(i.Key, func() {
+		t.want(t.report(task, provider.TaskComplete, func(r *provider.TaskReport) { r.Attempt = 2 }).Err, provider.ErrLeaseLost)
+	})
+}
+
+func reportRepeat(t *trial) {
+	for _, outcome := range []provider.TaskOutcome{provider.TaskRetry, provider.TaskRelease, provider.TaskComplete} {
+		i := t.create("x" + unique().String())
+		req := next(i)
+		req.Tasks = []provider.NewTask{newTask(1)}
+		t.commit(req)
+		task := t.fetchTask()
+		slow := func(r *provider.TaskReport) { r.Delay = long }
+		t.ok(t.report(task, outcome, slow).Err)
+		t.unchanged(i.Key, func() { t.want(t.report(task, outcome, slow).Err, provider.ErrLeaseLost) })
+	}
+}
+
+func reportEach(t *trial) {
+	i := t.beginTasks(newTask(1), newTask(2))
+	list := t.fetchTasks()
+	t.mustf(len(list) == 2, "fetched %d tasks", len(list))
+	bad := reportOf(list[0], provider.TaskComplete)
+	bad.Token = unique()
+	res, err := t.ReportTasks(t.ctx, provider.ReportTasksRequest{
+		Items: []provider.TaskReport{bad, reportOf(list[1], provider.TaskComplete)},
+	})
+	t.ok(err)
+	t.mustf(len(res.Items) == 2, "%d answers to two reports", len(res.Items))
+	t.want(res.Items[0].Err, provider.ErrLeaseLost)
+	t.ok(res.Items[1].Err)
+	t.tasksAre(i.Key, "1")
+}
+
+func reportMissing(t *trial) {
+	i := t.beginTasks(newTask(1))
+	task := t.fetchTask()
+	_, err := t.Delete(t.ctx, provider.DeleteRequest{Key: i.Key, Force: true})
+	t.ok(err)
+	res := t.report(task, provider.TaskComplete)
+	t.checkf(res.State.Kind == provider.ExecutionMissing, "answer %+v", res)
+}
+
+func reportRace(t *trial) {
+	i := t.beginTasks(newTask(1))
+	task := t.fetchTask()
+	t.parallel(8, func(int) {
+		if err := t.report(task, provider.TaskComplete).Err; err != nil {
+			t.want(err, provider.ErrLeaseLost)
+		}
+	})
+	t.checkf(t.get(i.Key).InboxMessages == 1, "%d results reached the inbox, want 1", t.get(i.Key).InboxMessages)
+}
+
+func reportReplaced(t *trial) {
+	old := t.beginTasks(newTask(1))
+	task := t.fetchTask()
+	t.end(old)
+	i := t.create("i", replace)
+	req := next(i)
+	req.Tasks = []provider.NewTask{newTask(1)}
+	t.commit(req)
+	t.unchanged(i.Key, func() {
+		res := t.report(task, provider.TaskComplete)
+		t.checkf(res.State == terminal(provider.StatusCompleted), "answer %+v", res)
+	})
+}

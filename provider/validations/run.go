@@ -1,0 +1,128 @@
+package validations
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// A testCase checks one sentence of the contract.
+type testCase struct {
+	group string
+	name  string
+	rule  string // the sentence, word for word
+	run   func(*trial)
+	slow  bool // fills the store up to a limit: has four times as long, and -short leaves it out
+}
+
+// cases lists all cases, by group.
+func cases() []testCase {
+	groups := []struct {
+		name  string
+		cases []testCase
+	}{
+		{"create", createCases()},
+		{"send", sendCases()},
+		{"fetch-turns", fetchCases()},
+		{"release-turns", releaseCases()},
+		{"wait", waitCases()},
+		{"fence", fenceCases()},
+		{"commit", commitCases()},
+		{"close", closeCases()},
+		{"deliver", deliverCases()},
+		{"execution", executionCases()},
+		{"tasks", taskCases()},
+		{"report", reportCases()},
+		{"renew", renewCases()},
+		{"steer", steerCases()},
+		{"ask", askCases()},
+		{"read", readCases()},
+		{"clean", cleanCases()},
+		{"shared", sharedCases()},
+		{"limits", limitCases()},
+	}
+	var all []testCase
+	for _, g := range groups {
+		for _, c := range g.cases {
+			c.group = g.name
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+type options struct {
+	limit time.Duration
+	skip  map[string]string
+}
+
+// Option changes how the suite runs.
+type Option func(*options)
+
+// Limit is how long one case may take before it counts as hanging; 30 seconds if not given.
+func Limit(d time.Duration) Option { return func(o *options) { o.limit = d } }
+
+// Skip leaves out the case "group/name", for a reason that the test log shows.
+func Skip(name, reason string) Option { return func(o *options) { o.skip[name] = reason } }
+
+// Run checks a provider against the whole contract. open makes a fresh, empty one for each
+// case and cleans up after it through t.
+func Run(t *testing.T, open func(t *testing.T) provider.Provider, opts ...Option) {
+	t.Helper()
+	o := options{limit: 30 * time.Second, skip: map[string]string{}}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	for _, c := range cases() {
+		name := c.group + "/" + c.name
+		t.Run(name, func(t *testing.T) {
+			if reason, ok := o.skip[name]; ok {
+				t.Skip(reason)
+			}
+			if c.slow && testing.Short() {
+				t.Skip("slow")
+			}
+			t.Parallel()
+			limit := o.limit
+			if c.slow {
+				limit *= 4
+			}
+			failures := execute(t.Context(), c, open(t), limit)
+			for _, f := range failures {
+				t.Error(f)
+			}
+			if len(failures) > 0 {
+				t.Errorf("the contract says: %s", c.rule)
+			}
+		})
+	}
+}
+
+// execute runs one case and answers what failed. It knows no testing.T, so that the suite
+// can be tested itself.
+func execute(ctx context.Context, c testCase, p provider.Provider, limit time.Duration) []string {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	t := &trial{Provider: p, ctx: ctx}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() {
+			if r := recover(); r != nil {
+				t.errorf("panic: %v", r)
+			}
+		}()
+		c.run(t)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		t.errorf("hangs: not over after %v", limit)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.failures)
+}

@@ -1,0 +1,216 @@
+package validations
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	"github.com/perdure/perdure/provider"
+)
+
+func sendCases() []testCase {
+	const order = "Messages come in order (VisibleAt, ID), at most MaxMessages and MaxBytes per instance (always at least one); " +
+		"More says that others are visible."
+	const accepts = "Suspended, Blocked and not yet started instances accept."
+	return []testCase{
+		{name: "first-in-first-out", run: sendOrder, rule: order},
+		{name: "visible-order", run: sendDelayedOrder, rule: order},
+		{name: "more-by-count", run: sendMoreCount, rule: order},
+		{name: "more-by-bytes", run: sendMoreBytes, rule: order},
+		{name: "unknown", run: sendUnknown, rule: "An instance that never existed answers [ErrNotFound], one that has ended [ErrEnded]"},
+		{name: "ended", run: sendEnded, rule: "An instance that never existed answers [ErrNotFound], one that has ended [ErrEnded]"},
+		{name: "by-old-key", run: sendOldKey, rule: "An instance has an ID chosen by a caller and a never-reused Key under it."},
+		{name: "suspended", run: sendSuspended, rule: accepts},
+		{name: "blocked", run: sendBlocked, rule: accepts},
+		{name: "before-start", run: sendBeforeStart, rule: accepts},
+		{name: "version-stays", run: sendVersion, rule: "An instance row holds Version, the ID of the last commit that changed it."},
+		{
+			name: "race-with-close", run: sendRaceClose,
+			rule: "Sending serialises with closing: after success the message is in the inbox of an instance that has not closed.",
+		},
+		{name: "inbox-full", run: sendFull, slow: true, rule: "Beyond [MaxInboxMessages] or [MaxInboxBytes] it answers [ErrInboxFull]."},
+	}
+}
+
+func sendOrder(t *trial) {
+	i := t.begin("i")
+	want := make([]string, 100)
+	var last int64
+	for n := range want {
+		word := fmt.Sprint("m", n)
+		want[n] = word
+		res := t.send(i.Key, text(word))
+		t.checkf(res.Key == i.Key && res.MessageID > last, "message %d has ID %d after %d", n, res.MessageID, last)
+		last = res.MessageID
+	}
+	u := t.fetchOne(named("i"))
+	t.checkf(u.payloads() == strings.Join(want, " ") && !u.More, "got %s, more %v", u.payloads(), u.More)
+	t.checkf(u.Messages[99].ID == last, "the last ID is %d, Send said %d", u.Messages[99].ID, last)
+}
+
+func sendDelayedOrder(t *trial) {
+	i := t.begin("i")
+	late := text("late")
+	late.Delay = short
+	t.send(i.Key, late)
+	t.send(i.Key, text("early"))
+	u := t.fetchOne(named("i"), func(r *provider.FetchTurnsRequest) { r.MaxMessages = 1 })
+	t.checkf(u.payloads() == "early", "got %q first", u.payloads())
+	t.commit(commitOf(u))
+	u = t.fetchOne(named("i"))
+	t.checkf(u.payloads() == "late", "got %q second", u.payloads())
+}
+
+func sendMoreCount(t *trial) {
+	i := t.begin("i")
+	for _, word := range []string{"a", "b", "c"} {
+		t.send(i.Key, text(word))
+	}
+	two := func(r *provider.FetchTurnsRequest) { r.MaxMessages = 2 }
+	u := t.fetchOne(named("i"), two)
+	t.checkf(u.payloads() == "a b" && u.More, "got %q, more %v", u.payloads(), u.More)
+	t.commit(commitOf(u))
+	u = t.fetchOne(named("i"), two)
+	t.checkf(u.payloads() == "c" && !u.More, "got %q, more %v", u.payloads(), u.More)
+}
+
+func sendMoreBytes(t *trial) {
+	i := t.begin("i")
+	for _, word := range []string{"aaaaaaaa", "bb", "cc", "dd"} {
+		t.send(i.Key, text(word))
+	}
+	few := func(r *provider.FetchTurnsRequest) { r.MaxBytes = 4 }
+	u := t.fetchOne(named("i"), few)
+	t.checkf(u.payloads() == "aaaaaaaa" && u.More, "got %q, more %v, want at least one message", u.payloads(), u.More)
+	t.commit(commitOf(u))
+	u = t.fetchOne(named("i"), few)
+	t.checkf(u.payloads() == "bb cc" && u.More, "got %q, more %v", u.payloads(), u.More)
+}
+
+func sendUnknown(t *trial) {
+	_, err := t.Send(t.ctx, provider.SendRequest{ID: "nobody", Message: text("m")})
+	t.want(err, provider.ErrNotFound)
+	_, err = t.Send(t.ctx, provider.SendRequest{Key: unique(), Message: text("m")})
+	t.want(err, provider.ErrNotFound)
+}
+
+func sendEnded(t *trial) {
+	i := t.end(t.begin("i"))
+	t.unchanged(i.Key, func() {
+		_, err := t.Send(t.ctx, provider.SendRequest{ID: "i", Message: text("m")})
+		t.want(err, provider.ErrEnded)
+		_, err = t.Send(t.ctx, provider.SendRequest{Key: i.Key, Message: text("m")})
+		t.want(err, provider.ErrEnded)
+	})
+}
+
+func sendOldKey(t *trial) {
+	old := t.end(t.begin("i"))
+	i := t.create("i", replace)
+	t.unchanged(i.Key, func() {
+		_, err := t.Send(t.ctx, provider.SendRequest{Key: old.Key, Message: text("m")})
+		t.want(err, provider.ErrEnded)
+	})
+	res, err := t.Send(t.ctx, provider.SendRequest{ID: "i", Message: text("m")})
+	t.ok(err)
+	t.checkf(res.Key == i.Key, "sent to %s, want the new key", res.Key)
+}
+
+func sendSuspended(t *trial) {
+	i := t.begin("i")
+	t.steer(i.Key, provider.SteerSuspend)
+	t.send(i.Key, text("m"))
+	t.noTurn("it is suspended", named("i"))
+	t.steer(i.Key, provider.SteerResume)
+	u := t.fetchOne(named("i"))
+	t.checkf(u.payloads() == "m", "got %q", u.payloads())
+}
+
+func sendBlocked(t *trial) {
+	i := t.create("i")
+	t.block(t.fetchOne(), true)
+	t.send(i.Key, text("m"))
+	t.steer(i.Key, provider.SteerUnblock)
+	u := t.fetchOne()
+	t.checkf(u.payloads() == "start m", "got %q", u.payloads())
+}
+
+func sendBeforeStart(t *trial) {
+	t.create("i")
+	_, err := t.Send(t.ctx, provider.SendRequest{ID: "i", Message: text("m")})
+	t.ok(err)
+	u := t.fetchOne()
+	t.checkf(u.payloads() == "start m", "got %q", u.payloads())
+}
+
+func sendVersion(t *trial) {
+	i := t.begin("i")
+	t.send(i.Key, text("m"))
+	t.checkf(t.get(i.Key).Version == i.Version, "a message changed the version")
+	t.commit(next(i, "event"))
+}
+
+func sendRaceClose(t *trial) {
+	i := t.begin("i")
+	var accepted, consumed atomic.Int64
+	t.parallel(5, func(n int) {
+		if n == 0 {
+			consumed.Add(t.closeEventually(i))
+			return
+		}
+		for range 50 {
+			_, err := t.Send(t.ctx, provider.SendRequest{Key: i.Key, Message: text("m")})
+			if err != nil {
+				t.want(err, provider.ErrEnded)
+				return
+			}
+			accepted.Add(1)
+		}
+	})
+	t.checkf(accepted.Load() == consumed.Load(), "%d messages were accepted, %d consumed", accepted.Load(), consumed.Load())
+}
+
+// closeEventually takes messages until a close that names all of them succeeds, and
+// answers how many it consumed.
+func (t *trial) closeEventually(i provider.Instance) (consumed int64) {
+	for round := 0; ; round++ {
+		req := next(t.get(i.Key))
+		if list := t.fetch(named(i.ID), func(r *provider.FetchTurnsRequest) { r.Wait = short }); len(list) > 0 {
+			req = commitOf(list[0])
+		}
+		if round > 2 {
+			req.Status = provider.StatusCompleted
+		}
+		_, err := t.CommitTurn(t.ctx, req)
+		if errors.Is(err, provider.ErrInboxNotEmpty) {
+			req.Status = provider.StatusRunning
+			_, err = t.CommitTurn(t.ctx, req)
+		}
+		t.ok(err)
+		consumed += int64(len(req.Consumed))
+		if req.Status.Ended() {
+			return consumed
+		}
+	}
+}
+
+func sendFull(t *trial) {
+	i := t.begin("i")
+	sends := make([]provider.OutMessage, provider.MaxCommitRows)
+	for n := range sends {
+		sends[n] = provider.OutMessage{Key: i.Key}
+	}
+	for range provider.MaxInboxMessages / len(sends) {
+		req := next(i)
+		req.Sends = sends
+		t.commit(req)
+		i.Version = req.Commit
+	}
+	_, err := t.Send(t.ctx, provider.SendRequest{Key: i.Key, Message: text("m")})
+	t.want(err, provider.ErrInboxFull)
+	u := t.fetchOne(named("i"))
+	t.checkf(len(u.Messages) == provider.MaxFetchMessages && u.More, "fetched %d messages, more %v", len(u.Messages), u.More)
+	t.commit(commitOf(u))
+	t.send(i.Key, text("m"))
+}

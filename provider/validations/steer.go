@@ -1,0 +1,186 @@
+package validations
+
+import "github.com/perdure/perdure/provider"
+
+func steerCases() []testCase {
+	const terminate = "Terminate appends the caller's opaque Event at length+1, stores Result, removes all tasks and timers of the execution " +
+		"(a leased task's next renewal answers Terminal), moves the rest of the inbox to the dead letters, delivers ParentNotice " +
+		"to the inbox of a parent that still runs the execution which started it, and ChildNotice to every running child with close policy Cancel."
+	const reset = "Reset closes the current execution with status Reset (or keeps its ended status) and opens the next one, Running, " +
+		"with Events as its history; tasks and timers of the old one are removed, inbox messages stay."
+	return []testCase{
+		{name: "suspend-and-resume", run: steerSuspend, rule: "Suspend keeps turns from being fetched and queued tasks from being started; Resume ends that."},
+		{name: "new-version", run: steerVersion, rule: "it applies to whatever is stored, atomically, and writes a new Version"},
+		{name: "same-commit-again", run: steerAgain, rule: "If the stored Version is already req.Commit, the call succeeds again and changes nothing."},
+		{name: "ended", run: steerEnded, rule: "An ended instance answers [ErrEnded] for all but Reset."},
+		{name: "unknown", run: steerUnknown, rule: "Steer changes an instance from outside: suspend, resume, terminate, unblock, reset."},
+		{name: "terminate", run: steerTerminate, rule: terminate},
+		{name: "terminate-tells-parent", run: steerParent, rule: terminate},
+		{name: "terminate-of-old-parent", run: steerOldParent, rule: terminate},
+		{name: "terminate-tells-children", run: steerChildren, rule: terminate},
+		{name: "unblock", run: steerUnblock, rule: "Unblock clears the Blocked flag and its counts."},
+		{name: "reset-running", run: steerReset, rule: reset},
+		{name: "reset-ended", run: steerResetEnded, rule: reset},
+	}
+}
+
+func steerSuspend(t *trial) {
+	i := t.create("i")
+	got := t.steer(i.Key, provider.SteerSuspend, func(r *provider.SteerRequest) { r.Event = []byte("suspended") })
+	t.checkf(got.Status == provider.StatusSuspended && got.HistoryLength == 1, "got %+v", got)
+	t.noTurn("it is suspended")
+	got = t.steer(i.Key, provider.SteerResume, func(r *provider.SteerRequest) { r.Event = []byte("resumed") })
+	t.checkf(got.Status == provider.StatusRunning, "status %s", got.Status)
+	t.historyIs(i.Key, 1, "1:suspended 2:resumed")
+	u := t.fetchOne()
+	t.checkf(u.payloads() == "start" && u.Instance.HistoryLength == 2, "got %+v", u)
+}
+
+func steerVersion(t *trial) {
+	i := t.begin("i")
+	commit := unique()
+	got := t.steer(i.Key, provider.SteerSuspend, func(r *provider.SteerRequest) { r.Commit = commit })
+	t.checkf(got.Version == commit && got.UpdatedAt >= i.UpdatedAt, "version %s, want %s", got.Version, commit)
+}
+
+func steerAgain(t *trial) {
+	i := t.begin("i")
+	req := provider.SteerRequest{ID: "i", Action: provider.SteerTerminate, Commit: unique(), Event: []byte("end"), Result: []byte("r")}
+	_, err := t.Steer(t.ctx, req)
+	t.ok(err)
+	t.unchanged(i.Key, func() {
+		res, err := t.Steer(t.ctx, req)
+		t.ok(err)
+		t.checkf(res.Instance.Status == provider.StatusTerminated, "status %s", res.Instance.Status)
+	})
+}
+
+func steerEnded(t *trial) {
+	i := t.end(t.begin("i"))
+	t.unchanged(i.Key, func() {
+		for _, action := range []provider.SteerAction{
+			provider.SteerSuspend, provider.SteerResume, provider.SteerTerminate, provider.SteerUnblock,
+		} {
+			_, err := t.Steer(t.ctx, provider.SteerRequest{Key: i.Key, Action: action, Commit: unique(), Event: []byte("e")})
+			t.want(err, provider.ErrEnded)
+		}
+	})
+}
+
+func steerUnknown(t *trial) {
+	_, err := t.Steer(t.ctx, provider.SteerRequest{ID: "nobody", Action: provider.SteerSuspend, Commit: unique()})
+	t.want(err, provider.ErrNotFound)
+}
+
+func steerTerminate(t *trial) {
+	i := t.beginTasks(newTask(1), newTask(2))
+	task := t.fetchTask(func(r *provider.FetchTasksRequest) { r.Max = 1 })
+	req := next(i)
+	req.Timers = []provider.Timer{{EventID: 5, Due: 1}}
+	t.commit(req)
+	t.send(i.Key, text("m"))
+	got := t.steer(i.Key, provider.SteerTerminate, func(r *provider.SteerRequest) { r.Event, r.Result = []byte("end"), []byte("r") })
+	t.checkf(got.Status == provider.StatusTerminated && string(got.Result) == "r" && got.EndedAt > 0, "got %+v", got)
+	t.historyIs(i.Key, 1, "1:started 2:end")
+	t.tasksAre(i.Key, "")
+	t.checkf(got.InboxMessages == 0 && got.ReadyAt == 0, "%d messages are left", got.InboxMessages)
+	list := t.letters()
+	t.checkf(len(list) == 1 && string(list[0].Payload) == "m", "dead letters %+v", list)
+	res := t.renew(renewal(task))
+	t.checkf(res.State == terminal(provider.StatusTerminated), "renewal answers %+v", res)
+}
+
+// family commits the start of a child by a parent and answers the parent.
+func (t *trial) family(changes ...func(*provider.Start)) provider.Instance {
+	i := t.begin("parent")
+	req := next(i)
+	for n, change := range changes {
+		start := startOf(i, string(rune('a'+n)))
+		change(&start)
+		req.Starts = append(req.Starts, start)
+	}
+	t.commit(req)
+	return t.get(i.Key)
+}
+
+func notices(r *provider.SteerRequest) {
+	parent, child := text("to parent"), text("to child")
+	r.ParentNotice, r.ChildNotice = &parent, &child
+}
+
+func (t *trial) byID(id string) provider.Instance {
+	res, err := t.Get(t.ctx, provider.GetRequest{ID: id})
+	t.ok(err)
+	return res.Instance
+}
+
+func steerParent(t *trial) {
+	t.family(func(*provider.Start) {})
+	t.steer(t.byID("a").Key, provider.SteerTerminate, notices)
+	u := t.fetchOne(named("parent"))
+	t.mustf(len(u.Messages) == 1, "the parent got %d messages", len(u.Messages))
+	m := u.Messages[0]
+	t.checkf(string(m.Payload) == "to parent" && m.EventID == 3 && m.Execution == 1, "the parent got %+v", m)
+}
+
+func steerOldParent(t *trial) {
+	i := t.continueAsNew(t.family(func(*provider.Start) {}))
+	t.unchanged(i.Key, func() { t.steer(t.byID("a").Key, provider.SteerTerminate, notices) })
+}
+
+func steerChildren(t *trial) {
+	i := t.family(func(*provider.Start) {}, func(s *provider.Start) { s.Create.Parent.Close = provider.CloseAbandon }, func(*provider.Start) {})
+	t.steer(t.byID("c").Key, provider.SteerTerminate)
+	t.steer(i.Key, provider.SteerTerminate, notices)
+	for id, want := range map[string]int64{"a": 2, "b": 1, "c": 0} {
+		got := t.byID(id).InboxMessages
+		t.checkf(got == want, "child %s has %d messages, want %d", id, got, want)
+	}
+}
+
+func steerUnblock(t *trial) {
+	i := t.create("i")
+	t.block(t.fetchOne(), true)
+	got := t.steer(i.Key, provider.SteerUnblock)
+	t.checkf(got.Blocked == nil && got.Deliveries == 0, "blocked %+v, %d deliveries", got.Blocked, got.Deliveries)
+	t.fetchOne()
+}
+
+func resetTo(words ...string) func(*provider.SteerRequest) {
+	return func(r *provider.SteerRequest) {
+		r.EngineLevel = 0
+		for _, w := range words {
+			r.Events = append(r.Events, []byte(w))
+		}
+	}
+}
+
+func steerReset(t *trial) {
+	i := t.beginTasks(newTask(1))
+	task := t.fetchTask()
+	req := next(i)
+	req.Timers = []provider.Timer{{EventID: 5, Due: 1, Payload: []byte("timer")}}
+	t.commit(req)
+	t.send(i.Key, text("m"))
+	got := t.steer(i.Key, provider.SteerReset, resetTo("one", "two"))
+	t.checkf(got.Execution == 2 && got.Status == provider.StatusRunning && got.HistoryLength == 2, "got %+v", got)
+	t.historyIs(i.Key, 2, "1:one 2:two")
+	t.historyIs(i.Key, 1, "1:started")
+	t.tasksAre(i.Key, "")
+	res := t.renew(renewal(task))
+	t.checkf(res.State == terminal(provider.StatusReset), "renewal answers %+v", res)
+	u := t.fetchOne(named("i"))
+	t.checkf(u.payloads() == "m" && u.Instance.Execution == 2, "execution %d got %q", u.Instance.Execution, u.payloads())
+}
+
+func steerResetEnded(t *trial) {
+	i := t.end(t.begin("i"))
+	got := t.steer(i.Key, provider.SteerReset, resetTo("one"))
+	t.checkf(got.Status == provider.StatusRunning && got.Execution == 2 && got.EndedAt == 0 && got.Result == nil, "got %+v", got)
+	read, err := t.ReadHistory(t.ctx, provider.ReadHistoryRequest{Key: i.Key, Execution: 1, From: 1})
+	t.ok(err)
+	t.checkf(read.Status == provider.StatusCompleted, "the old execution has status %s", read.Status)
+	t.send(i.Key, text("m"))
+	u := t.fetchOne(named("i"))
+	t.checkf(u.payloads() == "m", "got %q", u.payloads())
+}

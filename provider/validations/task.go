@@ -1,0 +1,265 @@
+package validations
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/perdure/perdure/provider"
+)
+
+func taskCases() []testCase {
+	const fetchable = "A task is fetchable when it is queued (or its lease has expired), its NotBefore has come, its instance is not Suspended and, " +
+		"unless Expired is asked for, its Deadline has not passed."
+	return []testCase{
+		{name: "fetched", run: taskFetched, rule: "FetchTasks leases up to Max activity tasks of the named queues and activity names."},
+		{name: "filter", run: taskFilter, rule: "FetchTasks leases up to Max activity tasks of the named queues and activity names."},
+		{name: "up-to-max", run: taskMax, rule: "FetchTasks leases up to Max activity tasks of the named queues and activity names."},
+		{name: "racing-fetchers", run: taskRace, rule: fetchable},
+		{name: "lease-expires", run: taskExpires, rule: fetchable},
+		{name: "not-before", run: taskNotBefore, rule: fetchable},
+		{name: "suspended", run: taskSuspended, rule: fetchable},
+		{name: "past-deadline", run: taskDeadline, rule: fetchable},
+		{name: "hand-off", run: taskHandOff, rule: fetchable},
+		{name: "order", run: taskOrder, rule: "Order is (priority, not-before, insertion)."},
+		{name: "details-and-failure", run: taskDetails, rule: "the Attempt, the Deliveries (raised by this lease), the last heartbeat details and the last failure."},
+		{name: "cancelled-unstarted", run: taskCancelled, rule: "CommitTurn applies one turn of one instance: all of it, or nothing."},
+		{name: "cancelled-leased", run: taskCancelledLeased, rule: "whether cancellation was asked for"},
+		{name: "cancelled-removed", run: taskCancelledRemoved, rule: "CommitTurn applies one turn of one instance: all of it, or nothing."},
+	}
+}
+
+func newTask(event int64) provider.NewTask {
+	return provider.NewTask{EventID: event, Queue: queue, Name: activity, Payload: fmt.Append(nil, "task", event)}
+}
+
+// beginTasks creates an instance with pending tasks.
+func (t *trial) beginTasks(tasks ...provider.NewTask) provider.Instance {
+	return t.begin("i", func(r *provider.CommitTurnRequest) { r.Tasks = tasks })
+}
+
+func ref(i provider.Instance, event int64) provider.TaskRef {
+	return provider.TaskRef{Key: i.Key, Execution: i.Execution, EventID: event}
+}
+
+func terminal(s provider.Status) provider.ExecutionState {
+	return provider.ExecutionState{Kind: provider.ExecutionTerminal, Status: s}
+}
+
+// A leasedTask is a fetched task with the token that leases it.
+type leasedTask struct {
+	provider.LeasedTask
+
+	token provider.UUID
+}
+
+func fetchTasksRequest() provider.FetchTasksRequest {
+	return provider.FetchTasksRequest{
+		Owner: node, Token: unique(), Lease: long, Max: 100,
+		Queues: []provider.QueueFilter{{Queue: queue, Names: []string{activity}}},
+	}
+}
+
+// fetchTasks fetches tasks without waiting, with changes to the request.
+func (t *trial) fetchTasks(changes ...func(*provider.FetchTasksRequest)) []leasedTask {
+	req := fetchTasksRequest()
+	for _, change := range changes {
+		change(&req)
+	}
+	res, err := t.FetchTasks(t.ctx, req)
+	t.ok(err)
+	list := make([]leasedTask, 0, len(res.Tasks))
+	for _, one := range res.Tasks {
+		list = append(list, leasedTask{one, req.Token})
+	}
+	return list
+}
+
+// fetchTask fetches the only task there is, waiting for it if need be.
+func (t *trial) fetchTask(changes ...func(*provider.FetchTasksRequest)) leasedTask {
+	waiting := func(r *provider.FetchTasksRequest) { r.Wait = long }
+	list := t.fetchTasks(append([]func(*provider.FetchTasksRequest){waiting}, changes...)...)
+	t.mustf(len(list) == 1, "fetched %d tasks, want 1", len(list))
+	return list[0]
+}
+
+func brieflyTask(r *provider.FetchTasksRequest) { r.Lease = short }
+
+// tasksAre checks the event IDs of the pending tasks.
+func (t *trial) tasksAre(key provider.UUID, want string) {
+	res, err := t.Get(t.ctx, provider.GetRequest{Key: key, WithTasks: true})
+	t.ok(err)
+	words := make([]string, 0, len(res.Tasks))
+	for _, task := range res.Tasks {
+		words = append(words, fmt.Sprint(task.EventID))
+	}
+	if got := strings.Join(words, " "); got != want {
+		t.errorf("pending tasks are %q, want %q", got, want)
+	}
+}
+
+func taskFetched(t *trial) {
+	i := t.beginTasks(newTask(4))
+	task := t.fetchTask()
+	t.checkf(task.TaskRef == ref(i, 4) && task.InstanceID == "i" && task.Queue == queue && task.Name == activity, "got %+v", task)
+	t.checkf(string(task.Payload) == "task4" && task.Priority == provider.PriorityDefault, "payload %q, priority %d", task.Payload, task.Priority)
+	t.checkf(task.Attempt == 1 && task.Deliveries == 1 && task.LeaseUntil > task.ScheduledAt && task.ScheduledAt > 0, "counts or times %+v", task)
+	t.checkf(task.State.Kind == provider.ExecutionRunning && !task.CancelRequested && !task.PastDeadline, "state %+v", task)
+	t.checkf(len(t.fetchTasks()) == 0, "it was leased twice")
+}
+
+func taskFilter(t *trial) {
+	other, elsewhere := newTask(2), newTask(3)
+	other.Name, elsewhere.Queue = "other", "elsewhere"
+	t.beginTasks(newTask(1), other, elsewhere)
+	task := t.fetchTask()
+	t.checkf(task.EventID == 1, "got task %d", task.EventID)
+	list := t.fetchTasks(func(r *provider.FetchTasksRequest) {
+		r.Queues = []provider.QueueFilter{{Queue: "elsewhere", Names: []string{"other"}}, {Queue: queue, Names: []string{"other", activity}}}
+	})
+	t.checkf(len(list) == 1 && list[0].EventID == 2, "got %+v", list)
+}
+
+func taskMax(t *trial) {
+	t.beginTasks(newTask(1), newTask(2), newTask(3))
+	two := func(r *provider.FetchTasksRequest) { r.Max = 2 }
+	t.checkf(len(t.fetchTasks(two)) == 2, "not Max tasks")
+	t.checkf(len(t.fetchTasks(two)) == 1, "not the one that is left")
+}
+
+func taskRace(t *trial) {
+	const tasks = 40
+	list := make([]provider.NewTask, tasks)
+	for n := range list {
+		list[n] = newTask(int64(n + 1))
+	}
+	t.beginTasks(list...)
+	var mu sync.Mutex
+	got := map[provider.TaskRef]int{}
+	t.parallel(8, func(int) {
+		for {
+			taken := t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Max = 3 })
+			if len(taken) == 0 {
+				return
+			}
+			mu.Lock()
+			for _, task := range taken {
+				got[task.TaskRef]++
+			}
+			mu.Unlock()
+		}
+	})
+	t.checkf(len(got) == tasks, "%d of %d tasks were fetched", len(got), tasks)
+	for task, n := range got {
+		t.checkf(n == 1, "task %d was leased %d times at once", task.EventID, n)
+	}
+}
+
+func taskExpires(t *trial) {
+	t.beginTasks(newTask(1))
+	first := t.fetchTask(brieflyTask)
+	second := t.fetchTask()
+	t.checkf(second.Attempt == 1 && second.Deliveries == 2, "attempt %d, deliveries %d, want 1 and 2", second.Attempt, second.Deliveries)
+	t.want(t.report(first, provider.TaskComplete).Err, provider.ErrLeaseLost)
+}
+
+func taskNotBefore(t *trial) {
+	later := newTask(1)
+	later.NotBefore = 2 * short
+	t.beginTasks(later)
+	req := fetchTasksRequest()
+	req.Wait = long
+	res, err := t.FetchTasks(t.ctx, req)
+	t.ok(err)
+	t.mustf(len(res.Tasks) == 1, "fetched %d tasks", len(res.Tasks))
+	t.checkf(res.Now >= res.Tasks[0].ScheduledAt.Add(2*short), "fetched at %d, scheduled at %d", res.Now, res.Tasks[0].ScheduledAt)
+}
+
+func taskSuspended(t *trial) {
+	i := t.beginTasks(newTask(1))
+	t.steer(i.Key, provider.SteerSuspend)
+	t.checkf(len(t.fetchTasks()) == 0, "a task of a suspended instance was started")
+	t.steer(i.Key, provider.SteerResume)
+	t.fetchTask()
+}
+
+func taskDeadline(t *trial) {
+	task := newTask(1)
+	task.Deadline = short
+	t.beginTasks(task)
+	late := t.fetchTask(func(r *provider.FetchTasksRequest) { r.Expired, r.Queues = true, nil })
+	t.checkf(late.PastDeadline && late.Deadline >= late.ScheduledAt.Add(short), "got %+v", late)
+	t.ok(t.report(late, provider.TaskRelease).Err)
+	t.checkf(len(t.fetchTasks()) == 0, "a task past its deadline was fetched for work")
+}
+
+func taskHandOff(t *trial) {
+	task, token := handedOff()
+	task.Lease.Duration = short
+	i := t.beginTasks(task)
+	res, err := t.Get(t.ctx, provider.GetRequest{Key: i.Key, WithTasks: true})
+	t.ok(err)
+	t.checkf(len(res.Tasks) == 1 && res.Tasks[0].Owner == node && res.Tasks[0].Deliveries == 1, "tasks %+v", res.Tasks)
+	again := t.fetchTask() // after the short lease
+	t.checkf(again.Deliveries == 2 && again.Attempt == 1, "delivery %d of attempt %d", again.Deliveries, again.Attempt)
+	req := next(t.get(i.Key))
+	req.Completes = []provider.TaskCompletion{{EventID: 1, Token: token}}
+	t.refused(req, provider.ErrLeaseLost)
+}
+
+func taskOrder(t *trial) {
+	urgent, idle := newTask(3), newTask(1)
+	urgent.Priority, idle.Priority = provider.PriorityHighest, provider.PriorityLowest
+	i := t.beginTasks(idle, newTask(2), urgent, newTask(4))
+	req := next(i)
+	req.Tasks = []provider.NewTask{newTask(5)}
+	t.commit(req)
+	got := make([]int64, 5)
+	for n := range got {
+		got[n] = t.fetchTask(func(r *provider.FetchTasksRequest) { r.Max = 1 }).EventID
+	}
+	t.checkf(slices.Equal(got, []int64{3, 2, 4, 5, 1}), "fetched in the order %d, want 3 2 4 5 1", got)
+}
+
+func taskDetails(t *trial) {
+	t.beginTasks(newTask(1))
+	task := t.fetchTask(brieflyTask)
+	t.renew(provider.TaskRenewal{TaskRef: task.TaskRef, Token: task.token, Details: []byte("half")})
+	t.ok(t.report(task, provider.TaskRetry, func(r *provider.TaskReport) { r.Failure = []byte("boom") }).Err)
+	task = t.fetchTask()
+	t.checkf(string(task.Details) == "half" && string(task.Failure) == "boom", "details %q, failure %q", task.Details, task.Failure)
+	t.checkf(task.Attempt == 2 && task.Deliveries == 1, "attempt %d, deliveries %d", task.Attempt, task.Deliveries)
+}
+
+// cancel commits the cancellation of event 1.
+func (t *trial) cancel(i provider.Instance, remove bool) {
+	req := next(i)
+	req.CancelTasks = []provider.CancelTask{{EventID: 1, Remove: remove}, {EventID: 99}}
+	t.commit(req)
+}
+
+func taskCancelled(t *trial) {
+	i := t.beginTasks(newTask(1), newTask(2))
+	t.cancel(i, false)
+	t.tasksAre(i.Key, "2")
+}
+
+func taskCancelledLeased(t *trial) {
+	i := t.beginTasks(newTask(1))
+	task := t.fetchTask()
+	t.cancel(i, false)
+	t.tasksAre(i.Key, "1")
+	res := t.renew(provider.TaskRenewal{TaskRef: task.TaskRef, Token: task.token})
+	t.checkf(res.Err == nil && res.CancelRequested && res.State.Kind == provider.ExecutionRunning, "renewal answers %+v", res)
+	t.ok(t.report(task, provider.TaskComplete).Err)
+}
+
+func taskCancelledRemoved(t *trial) {
+	i := t.beginTasks(newTask(1))
+	task := t.fetchTask()
+	t.cancel(i, true)
+	t.tasksAre(i.Key, "")
+	t.want(t.renew(provider.TaskRenewal{TaskRef: task.TaskRef, Token: task.token}).Err, provider.ErrLeaseLost)
+	t.want(t.report(task, provider.TaskComplete).Err, provider.ErrLeaseLost)
+}
