@@ -1,0 +1,68 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/provider"
+)
+
+// defaultCallTimeout is Options.CallTimeout if that is zero.
+const defaultCallTimeout = 30 * time.Second
+
+// Options are the settings of a Client. The zero value is right for most.
+type Options struct {
+	// Logger is told about storage calls that failed and are repeated; default: slog.Default().
+	Logger *slog.Logger
+	// Errors are the errors of user code that errors.Is and errors.As find in a failed
+	// instance; take them from the registry. nil: errors keep message and type name only.
+	Errors *orchestration.Errors
+	// CallTimeout bounds what a method spends on one call of the storage, repeats after
+	// storage failures included; default 30 s. orchestration.Off: the context alone bounds it.
+	// Handle.Wait is bounded by its context only, also while the storage is away.
+	CallTimeout time.Duration
+}
+
+// Client starts, observes and steers the instances of a store. Make it with [New]. It may
+// be used from many goroutines at once, starts none itself and need not be closed.
+type Client struct {
+	store   provider.Provider
+	logger  *slog.Logger
+	errors  *orchestration.Errors
+	timeout time.Duration // of one storage call, repeats included; 0: none
+	fault   error         // what makes every call fail
+}
+
+// New makes a client of a store. It does not touch the store. Without a store, or with a
+// negative CallTimeout, every call of the client answers ErrInvalid.
+func New(store provider.Provider, opts Options) *Client {
+	c := &Client{store: store, logger: opts.Logger, errors: opts.Errors, timeout: opts.CallTimeout}
+	if c.logger == nil {
+		c.logger = slog.Default()
+	}
+	switch {
+	case store == nil:
+		c.fault = fmt.Errorf("%w: the client has no store: give client.New an open one", ErrInvalid)
+	case opts.CallTimeout == 0:
+		c.timeout = defaultCallTimeout
+	case opts.CallTimeout == orchestration.Off:
+		c.timeout = 0
+	case opts.CallTimeout < 0:
+		c.fault = fmt.Errorf("%w: client option CallTimeout is %v: 0 is the default, orchestration.Off (-1) disables it",
+			ErrInvalid, opts.CallTimeout)
+	}
+	return c
+}
+
+var errNoClient = errors.New("there is no client: make one with client.New, and handles with client.Start or client.Lookup")
+
+// usable refuses a nil or zero Client, and one that was made with bad options.
+func (c *Client) usable() error {
+	if c == nil || (c.store == nil && c.fault == nil) {
+		return fmt.Errorf("%w: %w", ErrInvalid, errNoClient)
+	}
+	return c.fault
+}

@@ -1,0 +1,181 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/provider"
+)
+
+// Status is the state of an instance or of one of its executions.
+type Status string
+
+// The statuses. ContinuedAsNew and Reset are statuses of executions only.
+const (
+	StatusRunning        Status = "Running"
+	StatusSuspended      Status = "Suspended"
+	StatusCompleted      Status = "Completed"
+	StatusFailed         Status = "Failed"
+	StatusCancelled      Status = "Cancelled"
+	StatusTerminated     Status = "Terminated"
+	StatusContinuedAsNew Status = "ContinuedAsNew"
+	StatusReset          Status = "Reset"
+)
+
+// Ended tells whether the status is final.
+func (s Status) Ended() bool {
+	known, _ := provider.ParseStatus(string(s))
+	return known.Ended()
+}
+
+// Description is what the store holds about an instance. Times are UTC by the storage's
+// clock; the zero time means none.
+type Description struct {
+	ID            string          `json:"id"`
+	Key           provider.UUID   `json:"key"`
+	Orchestration string          `json:"orchestration"`
+	CodeVersion   string          `json:"codeVersion,omitempty"`
+	Status        Status          `json:"status"`
+	Blocked       *Blocked        `json:"blocked,omitempty"`  // nil: not blocked
+	Deleting      bool            `json:"deleting,omitempty"` // a deletion has begun
+	Execution     int64           `json:"execution"`          // the current one, from 1
+	HistoryLength int64           `json:"historyLength"`      // events of the current execution
+	HistoryBytes  int64           `json:"historyBytes"`
+	EngineLevel   int64           `json:"engineLevel"` // that a node needs to run it
+	InboxMessages int64           `json:"inboxMessages"`
+	Deliveries    int64           `json:"deliveries"`       // turns begun since the last one that was stored
+	Parent        *Parent         `json:"parent,omitempty"` // nil: none
+	RequestID     string          `json:"requestId,omitempty"`
+	CreatedAt     time.Time       `json:"createdAt"`
+	UpdatedAt     time.Time       `json:"updatedAt"`
+	EndedAt       time.Time       `json:"endedAt,omitzero"`
+	ReadyAt       time.Time       `json:"readyAt,omitzero"`     // when the earliest message is due
+	Result        json.RawMessage `json:"result,omitempty"`     // the output, when Completed
+	Failure       *Failure        `json:"failure,omitempty"`    // when it ended in another way
+	Unreadable    string          `json:"unreadable,omitempty"` // why Result and Failure cannot be shown
+	Activities    []Activity      `json:"activities,omitempty"` // pending ones; Describe only
+	AsOf          time.Time       `json:"asOf"`                 // when this was read
+}
+
+// Blocked says why an instance cannot make a turn.
+type Blocked struct {
+	Reason  string    `json:"reason"`  // short and machine-readable, such as "panic"
+	Message string    `json:"message"` // the last error in full
+	Count   int64     `json:"count"`   // failed turns in a row
+	Since   time.Time `json:"since"`
+	RetryAt time.Time `json:"retryAt,omitzero"` // zero: held until a person unblocks it
+}
+
+// Parent names the event of the execution that started a child.
+type Parent struct {
+	ID        string        `json:"id"`
+	Key       provider.UUID `json:"key"`
+	Execution int64         `json:"execution"`
+	EventID   int64         `json:"eventId"`
+}
+
+// Activity is a pending activity.
+type Activity struct {
+	EventID     int64           `json:"eventId"` // of the event that scheduled it
+	Name        string          `json:"name"`
+	Queue       string          `json:"queue"`
+	State       ActivityState   `json:"state"`
+	Attempt     int64           `json:"attempt"`              // from 1
+	Deliveries  int64           `json:"deliveries,omitempty"` // leases of this attempt
+	Owner       string          `json:"owner,omitempty"`      // the node that runs it
+	LeaseUntil  time.Time       `json:"leaseUntil,omitzero"`
+	ScheduledAt time.Time       `json:"scheduledAt"`
+	NotBefore   time.Time       `json:"notBefore,omitzero"` // when the attempt may begin
+	Deadline    time.Time       `json:"deadline,omitzero"`
+	Heartbeat   json.RawMessage `json:"heartbeat,omitempty"`
+	Failure     *Failure        `json:"failure,omitempty"` // of the last attempt
+}
+
+// ActivityState is where a pending activity is.
+type ActivityState string
+
+// The states of a pending activity.
+const (
+	ActivityQueued  ActivityState = "Queued"  // waits for a node, or for its next attempt
+	ActivityRunning ActivityState = "Running" // a node has it
+	ActivityParked  ActivityState = "Parked"  // waits for a completion from outside
+)
+
+// Describe answers what is stored about the instance that the ID names now, pending
+// activities included.
+func (c *Client) Describe(ctx context.Context, id string) (Description, error) {
+	return c.describe(ctx, target{id: id})
+}
+
+func (c *Client) describe(ctx context.Context, t target) (Description, error) {
+	doing := fmt.Sprintf("describing %s", t)
+	if err := c.usable(); err != nil {
+		return Description{}, fmt.Errorf("%s: %w", doing, err)
+	}
+	res, err := c.instance(ctx, t, doing, true)
+	if err != nil {
+		return Description{}, err
+	}
+	d := describe(&res.Instance, res.Now)
+	for i := range res.Tasks {
+		d.Activities = append(d.Activities, activity(&res.Tasks[i]))
+	}
+	return d, nil
+}
+
+// describe turns a stored row into what people read.
+func describe(i *provider.Instance, now provider.Time) Description {
+	d := Description{
+		ID: i.ID, Key: i.Key, Orchestration: i.Name, CodeVersion: i.CodeVersion, Status: Status(i.Status.String()),
+		Blocked: blocked(i.Blocked), Deleting: i.Deleting, Execution: i.Execution, HistoryLength: i.HistoryLength,
+		HistoryBytes: i.HistoryBytes, EngineLevel: i.EngineLevel, InboxMessages: i.InboxMessages, Deliveries: i.Deliveries,
+		RequestID: i.RequestID, CreatedAt: i.CreatedAt.Std(), UpdatedAt: i.UpdatedAt.Std(), EndedAt: i.EndedAt.Std(),
+		ReadyAt: i.ReadyAt.Std(), AsOf: now.Std(),
+	}
+	if p := &i.Parent; !p.Key.IsZero() {
+		d.Parent = &Parent{ID: p.ID, Key: p.Key, Execution: p.Execution, EventID: p.EventID}
+	}
+	if !i.Status.Ended() {
+		return d
+	}
+	outcome, err := history.DecodeOutcome(i.Result)
+	if err != nil {
+		d.Unreadable = err.Error()
+		return d
+	}
+	d.Result, d.Failure = rawJSON(outcome.Output), describeFailure(outcome.Failure)
+	return d
+}
+
+func blocked(b *provider.Blocked) *Blocked {
+	if b == nil {
+		return nil
+	}
+	return &Blocked{Reason: b.Reason, Message: b.Message, Count: b.Count, Since: b.Since.Std(), RetryAt: b.RetryAt.Std()}
+}
+
+func activity(t *provider.TaskInfo) Activity {
+	a := Activity{
+		EventID: t.EventID, Name: t.Name, Queue: t.Queue, State: ActivityQueued, Attempt: t.Attempt, Deliveries: t.Deliveries,
+		Owner: t.Owner, LeaseUntil: t.LeaseUntil.Std(), ScheduledAt: t.ScheduledAt.Std(), NotBefore: t.NotBefore.Std(),
+		Deadline: t.Deadline.Std(), Heartbeat: rawJSON(t.Details),
+	}
+	switch t.State {
+	case provider.TaskLeased:
+		a.State = ActivityRunning
+	case provider.TaskParked:
+		a.State = ActivityParked
+	default:
+	}
+	if len(t.Failure) > 0 {
+		f, err := history.DecodeFailure(t.Failure)
+		if err != nil {
+			f = history.Failure{Message: "the last failure cannot be read: " + err.Error()}
+		}
+		a.Failure = describeFailure(&f)
+	}
+	return a
+}

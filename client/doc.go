@@ -1,0 +1,32 @@
+// Package client starts, observes and steers instances of orchestrations.
+//
+// A [Client] talks to a store and to nothing else: it may live in the process that runs
+// the orchestrations, or in any other that can open the same store. [Start] answers a
+// typed [Handle]; what knows no Go types, such as a command line, uses the methods of
+// Client with an instance's ID.
+//
+//	c := client.New(store, client.Options{})
+//	h, err := client.Start(ctx, c, Checkout, order, client.WithID("order-42"))
+//	err = h.Raise(ctx, "approval", Approval{By: "ann"})
+//	receipt, err := h.Wait(ctx)
+//
+// # IDs and keys
+//
+// An instance has an ID, which the caller may choose, and a key, which is never used
+// again. An ID may name another instance later, by [ReplaceEnded] or after a deletion; a
+// Handle names the key and so never means the successor. A method of Client finds the
+// instance that the ID names now, and stays with it.
+//
+// # Errors
+//
+// Every error says what was tried, on which instance, and how to mend it. Compare with
+// errors.Is and the sentinels of this package. A call that the storage fails is repeated
+// until it answers, the context is finished or [Options].CallTimeout has passed. What is
+// repeated carries one request ID, so that nothing is stored or handled twice; if it
+// ends without an answer and may have been stored, the error is [ErrOutcomeUnknown].
+//
+// # Concurrency
+//
+// A Client and a Handle may be used from many goroutines at once. They start none and need
+// not be closed.
+package client

@@ -1,0 +1,67 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// Sentinels of the client. Compare with errors.Is. Those that the storage answers are the
+// ones of package provider.
+var (
+	// ErrNotFound: there is no instance of that ID or key, or it was deleted.
+	ErrNotFound = provider.ErrNotFound
+	// ErrExists: the ID is in use; errors.As finds an *ExistsError that names the instance.
+	ErrExists = provider.ErrExists
+	// ErrEnded: the instance has ended and takes nothing any more.
+	ErrEnded = provider.ErrEnded
+	// ErrInvalid: an argument or option is not allowed. Nothing was stored.
+	ErrInvalid = provider.ErrInvalid
+	// ErrTooLarge: a payload or another argument is over its limit. Nothing was stored.
+	ErrTooLarge = provider.ErrTooLarge
+	// ErrInboxFull: too many messages wait for the instance. Nothing was stored.
+	ErrInboxFull = provider.ErrInboxFull
+	// ErrClosed: the store was closed.
+	ErrClosed = provider.ErrClosed
+	// ErrOutcomeUnknown: the storage failed or the time was over, and what was asked for
+	// may have been stored all the same.
+	ErrOutcomeUnknown = errors.New("it may have been stored all the same")
+	// ErrFailed: Wait found that the instance ended without an output: it failed, was
+	// cancelled or was terminated. The error wraps the cause.
+	ErrFailed = errors.New("instance ended without an output")
+	// ErrBlocked: Wait with OrBlocked found the instance blocked. The error is a *BlockedError.
+	ErrBlocked = errors.New("instance is blocked")
+)
+
+// ExistsError tells which instance holds an ID. It is ErrExists.
+type ExistsError = provider.ExistsError
+
+// explain says what was being done when the storage answered err, and how to mend it.
+// status is that of the instance, 0 if nobody knows it.
+func explain(doing string, status provider.Status, err error) error {
+	switch {
+	case errors.Is(err, provider.ErrNotFound):
+		return fmt.Errorf("%s: %w: it never existed or was deleted; check the ID, and that this is the right store", doing, err)
+	case errors.Is(err, provider.ErrEnded) && status.Ended():
+		return fmt.Errorf("%s: %w (%s): start a new one or use another ID", doing, err, status)
+	case errors.Is(err, provider.ErrEnded):
+		return fmt.Errorf("%s: %w: start a new one or use another ID", doing, err)
+	case errors.Is(err, provider.ErrExists):
+		return fmt.Errorf("%s: %w: use another ID, or choose an ID policy with client.WithIDPolicy", doing, err)
+	case errors.Is(err, provider.ErrInboxFull):
+		return fmt.Errorf("%s: %w: try again when the instance has taken its messages; check that a node runs its code", doing, err)
+	case errors.Is(err, provider.ErrClosed):
+		return fmt.Errorf("%s: %w: open the store again and make a client of it", doing, err)
+	default:
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+}
+
+// doubt adds to the error of a doubtful write how to make sure of it.
+func doubt(err error, doubtful bool, again string) error {
+	if err == nil || !doubtful {
+		return err
+	}
+	return fmt.Errorf("%w; %w: %s", err, ErrOutcomeUnknown, again)
+}

@@ -1,0 +1,125 @@
+package client
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/provider"
+)
+
+// HistoryEvent is an event of a history in a form to be shown: all kinds in one flat
+// struct, whose fields are zero where they do not apply.
+type HistoryEvent struct {
+	ID   int64     `json:"id"`
+	Time time.Time `json:"time,omitzero"` // by the storage's clock; a command has that of the message before it
+	Kind string    `json:"kind"`          // such as "ActivityScheduled"
+	// Name of the orchestration, activity or event.
+	Name        string `json:"name,omitempty"`
+	CodeVersion string `json:"codeVersion,omitempty"`
+	// Ref is the event that this one answers or gives up, such as the ActivityScheduled of an
+	// ActivityCompleted.
+	Ref int64 `json:"ref,omitempty"`
+	// Input is what came in: the input of an orchestration or activity, the payload of an event.
+	Input json.RawMessage `json:"input,omitempty"`
+	// Output is what came out, also of a side effect.
+	Output  json.RawMessage `json:"output,omitempty"`
+	Failure *Failure        `json:"failure,omitempty"`
+	// Queue and Attempt are of an activity.
+	Queue   string `json:"queue,omitempty"`
+	Attempt int64  `json:"attempt,omitempty"`
+	// Timeout is what one attempt of an activity may take, in nanoseconds.
+	Timeout time.Duration `json:"timeoutNanos,omitempty"`
+	// Duration is what a timer was asked to wait, in nanoseconds, and Due when it fires.
+	Duration time.Duration `json:"durationNanos,omitempty"`
+	Due      time.Time     `json:"due,omitzero"`
+	// Instance and InstanceKey name the child that is started or cancelled.
+	Instance    string        `json:"instance,omitempty"`
+	InstanceKey provider.UUID `json:"instanceKey,omitzero"`
+	// Parent started this execution as a child.
+	Parent    *Parent `json:"parent,omitempty"`
+	Reason    string  `json:"reason,omitempty"` // of a cancellation or termination
+	RequestID string  `json:"requestId,omitempty"`
+	Continued bool    `json:"continued,omitempty"` // an execution that another one continued as
+}
+
+// describeEvent turns a stored event into what people read.
+func describeEvent(e history.Event) HistoryEvent {
+	h := HistoryEvent{ID: e.ID, Time: provider.Time(e.At).Std(), Kind: e.Body.Kind().String()}
+	if !h.describeMessage(e.Body) && !h.describeCommand(e.Body) {
+		h.describeEnd(e.Body)
+	}
+	return h
+}
+
+// describeMessage fills in an event that came from outside.
+func (h *HistoryEvent) describeMessage(body history.Body) bool {
+	switch b := body.(type) {
+	case *history.ExecutionStarted:
+		h.Name, h.CodeVersion, h.Input = b.Name, b.CodeVersion, rawJSON(b.Input)
+		h.RequestID, h.Continued = b.RequestID, b.Continued
+		if p := &b.Parent; p.Key != [16]byte{} {
+			h.Parent = &Parent{ID: p.ID, Key: p.Key, Execution: p.Execution, EventID: p.EventID}
+		}
+	case *history.ExecutionOpened:
+	case *history.ActivityCompleted:
+		h.Ref, h.Output, h.Attempt = b.Scheduled, rawJSON(b.Output), b.Attempt
+	case *history.ActivityFailed:
+		h.Ref, h.Failure, h.Attempt = b.Scheduled, describeFailure(&b.Failure), b.Attempt
+	case *history.TimerFired:
+		h.Ref = b.Timer
+	case *history.EventReceived:
+		h.Name, h.Input, h.RequestID = b.Name, rawJSON(b.Payload), b.RequestID
+	case *history.ChildCompleted:
+		h.Ref, h.Output = b.Started, rawJSON(b.Output)
+	case *history.ChildFailed:
+		h.Ref, h.Failure = b.Started, describeFailure(&b.Failure)
+	case *history.CancelRequested:
+		h.Reason, h.RequestID = b.Reason, b.RequestID
+	case *history.ExecutionTerminated:
+		h.Reason = b.Reason
+	default:
+		return false
+	}
+	return true
+}
+
+// describeCommand fills in an event that the orchestration's code made.
+func (h *HistoryEvent) describeCommand(body history.Body) bool {
+	switch b := body.(type) {
+	case *history.ActivityScheduled:
+		h.Name, h.Queue, h.Input, h.Timeout = b.Name, b.Queue, rawJSON(b.Input), micros(b.StartToClose)
+	case *history.ActivityCancelRequested:
+		h.Ref = b.Scheduled
+	case *history.TimerCreated:
+		h.Due, h.Duration = provider.Time(b.Due).Std(), micros(b.Duration)
+	case *history.TimerCancelled:
+		h.Ref = b.Timer
+	case *history.ChildStarted:
+		h.Name, h.CodeVersion, h.Input = b.Name, b.CodeVersion, rawJSON(b.Input)
+		h.Instance, h.InstanceKey = b.ID, b.Key
+	case *history.ChildCancelRequested:
+		h.Ref, h.InstanceKey = b.Started, b.Key
+	case *history.SideEffectRecorded:
+		h.Output, h.Failure = rawJSON(b.Value), describeFailure(b.Failure)
+	default:
+		return false
+	}
+	return true
+}
+
+// describeEnd fills in the last event of an execution.
+func (h *HistoryEvent) describeEnd(body history.Body) {
+	switch b := body.(type) {
+	case *history.ExecutionCompleted:
+		h.Output = rawJSON(b.Output)
+	case *history.ExecutionFailed:
+		h.Failure = describeFailure(&b.Failure)
+	case *history.ExecutionCancelled:
+		h.Failure = describeFailure(&b.Failure)
+	case *history.ContinuedAsNew:
+		h.Name, h.CodeVersion, h.Input = b.Name, b.CodeVersion, rawJSON(b.Input)
+	}
+}
+
+func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }

@@ -1,0 +1,40 @@
+package client
+
+import (
+	"encoding/json"
+
+	"github.com/perdure/perdure/internal/history"
+)
+
+// Failure is a stored error in a form to be shown. Wait answers it as an error instead.
+type Failure struct {
+	Type         string          `json:"type,omitempty"` // registered name, or that of the Go type
+	Message      string          `json:"message"`
+	Code         string          `json:"code,omitempty"`    // of an error of the engine, such as "cancelled"
+	Details      json.RawMessage `json:"details,omitempty"` // of a registered type
+	NonRetryable bool            `json:"nonRetryable,omitempty"`
+	Causes       []Failure       `json:"causes,omitempty"`
+}
+
+func describeFailure(f *history.Failure) *Failure {
+	if f == nil {
+		return nil
+	}
+	shown := &Failure{Type: f.Type, Message: f.Message, Code: f.Code, Details: rawJSON(f.Details), NonRetryable: f.NonRetryable}
+	for i := range f.Causes {
+		shown.Causes = append(shown.Causes, *describeFailure(&f.Causes[i]))
+	}
+	return shown
+}
+
+// rawJSON shows a stored payload. What is no JSON, as it came from elsewhere, is shown as a
+// string in base 64, so that one payload does not spoil a page.
+func rawJSON(data []byte) json.RawMessage {
+	if len(data) == 0 {
+		return nil
+	}
+	if !json.Valid(data) {
+		data, _ = json.Marshal(data) //nolint:errchkjson // bytes can always be encoded
+	}
+	return data
+}

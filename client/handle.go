@@ -1,0 +1,107 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// Handle is one instance whose output is an Out. It names the instance's key: if the ID is
+// given to another instance, the handle still means the old one. It is a plain value that
+// may be copied, compared and used from many goroutines at once. A zero Handle answers
+// ErrInvalid.
+type Handle[Out any] struct {
+	c *Client
+	t target
+}
+
+// Lookup answers a handle of the instance that the ID names now, running or ended, and
+// ErrNotFound if there is none. Nobody checks that its output is an Out before Wait
+// decodes it.
+func Lookup[Out any](ctx context.Context, c *Client, id string) (Handle[Out], error) {
+	doing := fmt.Sprintf("looking up %s", target{id: id})
+	if err := c.usable(); err != nil {
+		return Handle[Out]{}, fmt.Errorf("%s: %w", doing, err)
+	}
+	t, _, err := c.resolve(ctx, target{id: id}, doing)
+	if err != nil {
+		return Handle[Out]{}, err
+	}
+	return Handle[Out]{c: c, t: t}, nil
+}
+
+// HandleOf answers the handle of an instance whose key was kept, without asking the
+// store. It reaches replaced instances, too. The ID only serves messages.
+func HandleOf[Out any](c *Client, id string, key provider.UUID) Handle[Out] {
+	return Handle[Out]{c: c, t: target{id: id, key: key}}
+}
+
+// ID answers the instance's ID.
+func (h Handle[Out]) ID() string { return h.t.id }
+
+// Key answers the instance's key, which is never used again.
+func (h Handle[Out]) Key() provider.UUID { return h.t.key }
+
+// Raise puts an event into the instance's mailbox of that name. It answers when the event
+// is stored: it will be there when the orchestration asks for it, in the order in which
+// one sender raised events. The payload is stored as JSON, at most 2 MiB.
+//
+// Errors: ErrInvalid, ErrTooLarge, ErrEnded, ErrNotFound, ErrInboxFull, ErrOutcomeUnknown,
+// or what ended ctx.
+func (h Handle[Out]) Raise(ctx context.Context, event string, payload any, opts ...RaiseOption) error {
+	if err := h.usable(); err != nil {
+		return err
+	}
+	return h.c.raise(ctx, h.t, event, payload, opts)
+}
+
+// Cancel asks the orchestration to stop in its own way: its context is cancelled and it
+// may clean up. It answers when the request is stored; [Handle.Wait] tells what came of it. Repeated
+// requests change nothing. The reason is for people, at most 4 KiB, and may be empty.
+// Errors are those of Raise.
+func (h Handle[Out]) Cancel(ctx context.Context, reason string) error {
+	if err := h.usable(); err != nil {
+		return err
+	}
+	return h.c.cancel(ctx, h.t, reason)
+}
+
+// Terminate ends the instance at once, without its code: nothing is cleaned up, its
+// activities are given up, its waiting messages go to the dead letters, and its children are cancelled.
+// The reason is for people, at most 4 KiB, and may be empty. Errors are those of Raise.
+func (h Handle[Out]) Terminate(ctx context.Context, reason string) error {
+	if err := h.usable(); err != nil {
+		return err
+	}
+	return h.c.terminate(ctx, h.t, reason)
+}
+
+// Describe answers what is stored about the instance, pending activities included.
+func (h Handle[Out]) Describe(ctx context.Context) (Description, error) {
+	if err := h.usable(); err != nil {
+		return Description{}, err
+	}
+	return h.c.describe(ctx, h.t)
+}
+
+// History reads the events of an execution in order; 0 is the current one. It ends after
+// the first error.
+func (h Handle[Out]) History(ctx context.Context, execution int64) iter.Seq2[HistoryEvent, error] {
+	if err := h.usable(); err != nil {
+		return func(yield func(HistoryEvent, error) bool) { yield(HistoryEvent{}, err) }
+	}
+	return h.c.history(ctx, h.t, execution)
+}
+
+// usable refuses a handle that no function of this package made.
+func (h Handle[Out]) usable() error {
+	if h.t.key.IsZero() {
+		return fmt.Errorf("using a handle of no instance: %w: %w", ErrInvalid, errNoClient)
+	}
+	if err := h.c.usable(); err != nil {
+		return fmt.Errorf("using the handle of %s: %w", h.t, err)
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// defaultPage is how many instances a page has if nobody says otherwise.
+const defaultPage = 100
+
+// Filter chooses instances. Zero fields do not restrict; those that are set must all hold.
+type Filter struct {
+	IDPrefix      string
+	Orchestration string // stored name
+	Statuses      []Status
+	Blocked       bool          // only blocked ones
+	Parent        provider.UUID // key of the instance that started them as children
+	CreatedAfter  time.Time     // inclusive, by the storage's clock
+	CreatedBefore time.Time     // exclusive
+	Replaced      bool          // also instances whose ID now names a newer one
+}
+
+// Page asks for a part of a list.
+type Page struct {
+	Size   int    // 1 to 1,000; 0: 100
+	Cursor string // "" for the first page, else Instances.Cursor
+}
+
+// Instances is a page of a list. Cursor is "" on the last one.
+type Instances struct {
+	Items  []Description `json:"items"`
+	Cursor string        `json:"cursor,omitempty"`
+}
+
+// List answers a page of the instances that match, newest first. Instances that are
+// created or end between two pages neither repeat nor hide others. Pending activities
+// are not listed.
+func (c *Client) List(ctx context.Context, f Filter, page Page) (Instances, error) {
+	const doing = "listing instances"
+	filter, err := c.filter(f)
+	if err != nil {
+		return Instances{}, fmt.Errorf("%s: %w", doing, err)
+	}
+	if page.Size < 0 || page.Size > provider.MaxPage {
+		return Instances{}, fmt.Errorf("%s: %w: page size %d: give 1 to %d, or 0 for %d", doing, ErrInvalid, page.Size, provider.MaxPage, defaultPage)
+	}
+	req := provider.ListRequest{Filter: filter, Cursor: page.Cursor, Max: page.Size}
+	if req.Max == 0 {
+		req.Max = defaultPage
+	}
+	var res provider.ListResult
+	err = c.read(ctx, doing, func(ctx context.Context) (err error) {
+		res, err = c.store.List(ctx, req)
+		return err
+	})
+	if err != nil {
+		return Instances{}, explain(doing, 0, err)
+	}
+	list := Instances{Items: make([]Description, 0, len(res.Instances)), Cursor: res.Cursor}
+	for i := range res.Instances {
+		list.Items = append(list.Items, describe(&res.Instances[i], res.Now))
+	}
+	return list, nil
+}
+
+// All ranges over all instances that match, newest first, reading page by page. It ends
+// after the first error.
+func (c *Client) All(ctx context.Context, f Filter) iter.Seq2[Description, error] {
+	return func(yield func(Description, error) bool) {
+		var page Page
+		for {
+			list, err := c.List(ctx, f, page)
+			if err != nil {
+				yield(Description{}, err)
+				return
+			}
+			for _, d := range list.Items {
+				if !yield(d, nil) {
+					return
+				}
+			}
+			if page.Cursor = list.Cursor; page.Cursor == "" {
+				return
+			}
+		}
+	}
+}
+
+// Count answers how many instances match.
+func (c *Client) Count(ctx context.Context, f Filter) (int64, error) {
+	const doing = "counting instances"
+	filter, err := c.filter(f)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", doing, err)
+	}
+	var res provider.CountResult
+	err = c.read(ctx, doing, func(ctx context.Context) (err error) {
+		res, err = c.store.Count(ctx, provider.CountRequest{Filter: filter})
+		return err
+	})
+	if err != nil {
+		return 0, explain(doing, 0, err)
+	}
+	return res.Count, nil
+}
+
+// filter checks f and turns it into the storage's form.
+func (c *Client) filter(f Filter) (provider.Filter, error) {
+	if err := c.usable(); err != nil {
+		return provider.Filter{}, err
+	}
+	stored := provider.Filter{
+		IDPrefix: f.IDPrefix, Name: f.Orchestration, Blocked: f.Blocked, ParentKey: f.Parent, Replaced: f.Replaced,
+		CreatedAfter: provider.TimeOf(f.CreatedAfter), CreatedBefore: provider.TimeOf(f.CreatedBefore),
+	}
+	for _, s := range f.Statuses {
+		known, ok := provider.ParseStatus(string(s))
+		if !ok || known > provider.StatusTerminated {
+			return stored, fmt.Errorf("%w: status %q is none of an instance: give Running, Suspended, Completed, Failed, Cancelled or Terminated",
+				ErrInvalid, s)
+		}
+		stored.Statuses = append(stored.Statuses, known)
+	}
+	return stored, nil
+}

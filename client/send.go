@@ -1,0 +1,85 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/provider"
+)
+
+// Raise puts an event into the mailbox of the instance that the ID names now. See Handle.Raise.
+func (c *Client) Raise(ctx context.Context, id, event string, payload any, opts ...RaiseOption) error {
+	return c.raise(ctx, target{id: id}, event, payload, opts)
+}
+
+// Cancel asks the instance that the ID names now to stop in its own way. See Handle.Cancel.
+func (c *Client) Cancel(ctx context.Context, id, reason string) error {
+	return c.cancel(ctx, target{id: id}, reason)
+}
+
+func (c *Client) raise(ctx context.Context, t target, event string, payload any, opts []RaiseOption) error {
+	doing := fmt.Sprintf("raising event %q to %s", event, t)
+	o := raiseOptions{requestID: uuid.NewString()}
+	if err := errors.Join(c.usable(), checkName("event name", event)); err != nil {
+		return fmt.Errorf("raising an event to %s: %w", t, err)
+	}
+	if err := o.apply(opts); err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	data, err := encodePayload("payload", payload)
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return c.send(ctx, t, doing, fmt.Sprintf("repeat it with client.WithRequestID(%q)", o.requestID),
+		&history.EventReceived{Name: event, Payload: data, RequestID: o.requestID})
+}
+
+func (c *Client) cancel(ctx context.Context, t target, reason string) error {
+	doing := fmt.Sprintf("cancelling %s", t)
+	if err := errors.Join(c.usable(), checkReason(reason)); err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return c.send(ctx, t, doing, "repeat it, which does no harm", &history.CancelRequested{Reason: reason, RequestID: uuid.NewString()})
+}
+
+// send puts a message into an inbox. The orchestration drops what repeats a request ID.
+// again says how a caller may make sure of an unknown outcome.
+func (c *Client) send(ctx context.Context, t target, doing, again string, body history.Body) error {
+	t, status, err := c.resolve(ctx, t, doing)
+	if err != nil {
+		return err
+	}
+	if status.Ended() {
+		return explain(doing, status, ErrEnded)
+	}
+	req := provider.SendRequest{Key: t.key, Message: message(body, 0)}
+	doubtful, err := c.write(ctx, doing, func(ctx context.Context) error {
+		_, err := c.store.Send(ctx, req)
+		if provider.OutcomeOf(err) == provider.OutcomeHappened {
+			return nil
+		}
+		return err
+	})
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, ErrEnded) {
+		// How it ended is worth a call, but no failure of its own.
+		if res, lost := c.instance(ctx, t, doing, false); lost == nil {
+			status = res.Instance.Status
+		}
+	}
+	return doubt(explain(doing, status, err), doubtful, again)
+}
+
+// message encodes a body for an inbox.
+func message(b history.Body, delay time.Duration) provider.NewMessage {
+	return provider.NewMessage{
+		Kind: provider.MessageKind(b.Kind()), Delay: delay, Payload: history.Encode(nil, history.Event{Body: b}),
+	}
+}

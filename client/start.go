@@ -1,0 +1,95 @@
+package client
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/provider"
+)
+
+// Start stores a new instance of an orchestration and answers a handle of it. It does not
+// wait for a node to run it; one that has the orchestration registered will. Of closures
+// and generic functions give what orchestration.Define answered. The input is stored as
+// JSON, at most 2 MiB.
+//
+// Errors: ErrInvalid, ErrTooLarge, ErrExists, ErrOutcomeUnknown, or what ended ctx.
+func Start[In, Out any](
+	ctx context.Context, c *Client, fn func(*orchestration.Context, In) (Out, error), in In, opts ...StartOption,
+) (Handle[Out], error) {
+	name, _, err := orchestration.NameOf(fn)
+	if err != nil {
+		return Handle[Out]{}, fmt.Errorf("starting an orchestration: %w: %w", ErrInvalid, err)
+	}
+	return StartNamed[Out](ctx, c, name, in, opts...)
+}
+
+// StartNamed is Start for an orchestration that is known by its stored name only.
+func StartNamed[Out any](ctx context.Context, c *Client, name string, in any, opts ...StartOption) (Handle[Out], error) {
+	t, err := c.start(ctx, name, in, opts)
+	if err != nil {
+		return Handle[Out]{}, err
+	}
+	return Handle[Out]{c: c, t: t}, nil
+}
+
+// start checks the request, stores it and answers the instance under the ID.
+func (c *Client) start(ctx context.Context, name string, in any, opts []StartOption) (target, error) {
+	req, err := c.startRequest(name, in, opts)
+	if err != nil {
+		return target{}, fmt.Errorf("starting %q: %w", name[:min(len(name), shown)], err)
+	}
+	doing := fmt.Sprintf("starting %q as instance %q", name, req.ID)
+	var stored provider.Instance
+	doubtful, err := c.write(ctx, doing, func(ctx context.Context) error {
+		res, err := c.store.Create(ctx, req)
+		stored = res.Instance
+		return err
+	})
+	if err != nil {
+		return target{}, doubt(explain(doing, 0, err), doubtful,
+			fmt.Sprintf("repeat it with client.WithID(%q) and client.WithRequestID(%q)", req.ID, req.RequestID))
+	}
+	// The first execution runs what the start named; a later one may have continued as another.
+	if stored.Name != name && stored.Execution == 1 {
+		return target{}, fmt.Errorf("%s: %w, of orchestration %q: use another ID", doing,
+			&ExistsError{ID: stored.ID, Key: stored.Key, Status: stored.Status}, stored.Name)
+	}
+	return target{id: stored.ID, key: stored.Key}, nil
+}
+
+// startRequest is what is asked of the storage, the same for all repeats.
+func (c *Client) startRequest(name string, in any, opts []StartOption) (provider.CreateRequest, error) {
+	var none provider.CreateRequest
+	if err := c.usable(); err != nil {
+		return none, err
+	}
+	if err := checkName("orchestration name", name); err != nil {
+		return none, err
+	}
+	var o startOptions
+	if err := o.apply(opts); err != nil {
+		return none, err
+	}
+	input, err := encodePayload("input", in)
+	if err != nil {
+		return none, err
+	}
+	if o.id == "" {
+		o.id = uuid.Must(uuid.NewV7()).String()
+	}
+	if o.requestID == "" {
+		o.requestID = uuid.NewString()
+	}
+	return provider.CreateRequest{
+		ID: o.id, Key: provider.UUID(uuid.Must(uuid.NewV7())), Commit: provider.UUID(uuid.New()),
+		Name: name, EngineLevel: replay.EngineLevel, Policy: o.policy, RequestID: o.requestID,
+		Message: message(&history.ExecutionStarted{
+			Name: name, Input: input, Settings: replay.DefaultSettings(), RequestID: o.requestID,
+		}, o.delay),
+	}, nil
+}

@@ -1,0 +1,50 @@
+package client
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// A target is the instance that a call is about. The key is zero until the ID is resolved.
+type target struct {
+	id  string
+	key provider.UUID
+}
+
+// String names the target in errors and logs. An ID over the limit is cut.
+func (t target) String() string {
+	return fmt.Sprintf("instance %q", t.id[:min(len(t.id), provider.MaxName)])
+}
+
+// resolve finds the key of a target named by ID only, so that no repeat of a call reaches
+// a successor under that ID. The status is 0 for a target that had its key.
+func (c *Client) resolve(ctx context.Context, t target, doing string) (target, provider.Status, error) {
+	if !t.key.IsZero() {
+		return t, 0, nil
+	}
+	res, err := c.instance(ctx, t, doing, false)
+	if err != nil {
+		return t, 0, err
+	}
+	return target{id: t.id, key: res.Instance.Key}, res.Instance.Status, nil
+}
+
+// instance reads what is stored about a target, by its key if it has one.
+func (c *Client) instance(ctx context.Context, t target, doing string, withTasks bool) (res provider.GetResult, err error) {
+	if t.key.IsZero() {
+		if err := checkName("instance ID", t.id); err != nil {
+			return res, fmt.Errorf("%s: %w", doing, err)
+		}
+	}
+	req := provider.GetRequest{ID: t.id, Key: t.key, WithTasks: withTasks}
+	err = c.read(ctx, doing, func(ctx context.Context) error {
+		res, err = c.store.Get(ctx, req)
+		return err
+	})
+	if err != nil {
+		return res, explain(doing, 0, err)
+	}
+	return res, nil
+}

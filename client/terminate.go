@@ -1,0 +1,69 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/provider"
+)
+
+// Terminate ends the instance that the ID names now, at once. See Handle.Terminate.
+func (c *Client) Terminate(ctx context.Context, id, reason string) error {
+	return c.terminate(ctx, target{id: id}, reason)
+}
+
+func (c *Client) terminate(ctx context.Context, t target, reason string) error {
+	doing := fmt.Sprintf("terminating %s", t)
+	if err := errors.Join(c.usable(), checkReason(reason)); err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	res, err := c.instance(ctx, t, doing, false)
+	if err != nil {
+		return err
+	}
+	if res.Instance.Status.Ended() {
+		return explain(doing, res.Instance.Status, ErrEnded)
+	}
+	req := terminateRequest(&res.Instance, reason)
+	doubtful, err := c.write(ctx, doing, func(ctx context.Context) error {
+		_, err := c.store.Steer(ctx, req)
+		if provider.OutcomeOf(err) == provider.OutcomeHappened {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return doubt(explain(doing, 0, err), doubtful, "look at the instance's status")
+	}
+	return nil
+}
+
+// terminateRequest writes all that a termination leaves behind, as the storage invents
+// nothing: the event, the outcome, and the notices to parent and children. The event has
+// no time, as that of the storage is not known here.
+func terminateRequest(i *provider.Instance, reason string) provider.SteerRequest {
+	stop := orchestration.ErrTerminated
+	if reason != "" {
+		stop = failure.New(orchestration.ErrTerminated, "terminated: %s", reason)
+	}
+	cause := (*failure.Set)(nil).Encode(stop)
+	commit := uuid.New()
+	req := provider.SteerRequest{
+		Key: i.Key, Action: provider.SteerTerminate, Commit: provider.UUID(commit),
+		Event:  history.Encode(nil, history.Event{Body: &history.ExecutionTerminated{Reason: reason}}),
+		Result: history.EncodeOutcome(history.Outcome{Failure: &cause}),
+		ChildNotice: new(message(&history.CancelRequested{
+			Reason: fmt.Sprintf("its parent %s was terminated", i.ID), RequestID: "terminate:" + commit.String(),
+		}, 0)),
+	}
+	if !i.Parent.Key.IsZero() {
+		req.ParentNotice = new(message(&history.ChildFailed{Started: i.Parent.EventID, Failure: cause}, 0))
+	}
+	return req
+}

@@ -1,0 +1,159 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/provider"
+)
+
+// waitSlice is how long one call of the storage blocks.
+const waitSlice = 30 * time.Second
+
+// slack is what such a call may take longer before it is given up.
+const slack = 10 * time.Second
+
+// WaitOption is an option of Wait.
+type WaitOption interface {
+	applyWait(o *waitOptions)
+}
+
+type waitOptions struct{ blocked bool }
+
+type waitFunc func(o *waitOptions)
+
+func (f waitFunc) applyWait(o *waitOptions) { f(o) }
+
+// OrBlocked makes Wait answer a *BlockedError as soon as the instance is blocked, where it
+// would else go on waiting for somebody to mend it.
+func OrBlocked() WaitOption { return waitFunc(func(o *waitOptions) { o.blocked = true }) }
+
+// BlockedError says that an instance cannot go on: its code panics, does not match its
+// history, or crashes nodes. It goes on when fixed code or a person releases it. It is
+// ErrBlocked.
+type BlockedError struct {
+	Blocked
+
+	ID  string
+	Key provider.UUID
+}
+
+// Error implements error.
+func (e *BlockedError) Error() string {
+	next := "it is held until somebody unblocks it"
+	if !e.RetryAt.IsZero() {
+		next = "it is tried again at " + e.RetryAt.Format(time.RFC3339)
+	}
+	return fmt.Sprintf("instance %q is blocked (%s, %d failed turns): %s: mend the cause; %s", e.ID, e.Reason, e.Count, e.Message, next)
+}
+
+// Is makes errors.Is(err, ErrBlocked) true.
+func (e *BlockedError) Is(target error) bool { return target == ErrBlocked }
+
+// outcomeError is how an instance ended that has no output.
+type outcomeError struct {
+	id     string
+	status provider.Status
+	err    error
+}
+
+func (e *outcomeError) Error() string {
+	return fmt.Sprintf("instance %q ended as %s: %v", e.id, e.status, e.err)
+}
+
+func (e *outcomeError) Unwrap() error { return e.err }
+
+func (e *outcomeError) Is(target error) bool { return target == ErrFailed }
+
+// Wait blocks until the instance has ended and answers its output. It goes on over
+// continue-as-new and failures of the storage until ctx is finished, and may be called at any time,
+// after the end too.
+//
+// Errors: ErrFailed if the instance ended without an output, with the error that its code
+// returned as the cause (ErrCancelled and ErrTerminated of package orchestration where
+// that is how it ended); ErrBlocked with OrBlocked; ErrNotFound if it was deleted;
+// orchestration.ErrPayload if the output is no Out; or what ended ctx.
+func (h Handle[Out]) Wait(ctx context.Context, opts ...WaitOption) (Out, error) {
+	var none Out
+	if err := h.usable(); err != nil {
+		return none, err
+	}
+	var o waitOptions
+	for _, opt := range opts {
+		if opt == nil {
+			return none, fmt.Errorf("waiting for %s: %w: %w", h.t, ErrInvalid, errNilOption)
+		}
+		opt.applyWait(&o)
+	}
+	i, err := h.c.ended(ctx, h.t, o)
+	if err != nil {
+		return none, err
+	}
+	output, err := h.c.outcome(&i)
+	if err != nil {
+		return none, err
+	}
+	out, err := orchestration.Outcome[Out](output, nil)
+	if err != nil {
+		return none, fmt.Errorf("instance %q has completed: %w: %w: give the handle the output type of %s", i.ID, orchestration.ErrPayload, err, i.Name)
+	}
+	return out, nil
+}
+
+// ended waits for the end of an instance, in slices.
+func (c *Client) ended(ctx context.Context, t target, o waitOptions) (provider.Instance, error) {
+	doing := fmt.Sprintf("waiting for %s", t)
+	req := provider.GetRequest{Key: t.key, WaitEnded: true, WaitBlocked: o.blocked, Wait: waitSlice}
+	for {
+		var i provider.Instance
+		_, err := c.repeat(ctx, doing, func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, waitSlice+slack)
+			defer cancel()
+			res, err := c.store.Get(ctx, req)
+			i = res.Instance
+			return err
+		})
+		switch {
+		case err != nil:
+			return i, explain(doing, 0, err)
+		case i.Status.Ended():
+			return i, nil
+		case o.blocked && i.Blocked != nil:
+			return i, &BlockedError{ID: i.ID, Key: i.Key, Blocked: *blocked(i.Blocked)}
+		}
+	}
+}
+
+// outcome answers the encoded output of an ended instance, or the error that it ended with.
+func (c *Client) outcome(i *provider.Instance) ([]byte, error) {
+	o, err := history.DecodeOutcome(i.Result)
+	if err != nil {
+		return nil, fmt.Errorf("instance %q has ended (%s), but its result cannot be read: %w", i.ID, i.Status, err)
+	}
+	if i.Status == provider.StatusCompleted && o.Failure == nil {
+		return o.Output, nil
+	}
+	cause := errors.New("no reason is stored")
+	if o.Failure != nil {
+		cause = c.errors.Decode(*o.Failure)
+	}
+	return nil, &outcomeError{id: i.ID, status: i.Status, err: withStatus(cause, i.Status)}
+}
+
+// withStatus makes sure that the error says how the instance ended, also where its code
+// wrapped the cancellation so deep that it was not stored.
+func withStatus(cause error, status provider.Status) error {
+	switch {
+	case status == provider.StatusCancelled && !errors.Is(cause, orchestration.ErrCancelled):
+		return failure.New(orchestration.ErrCancelled, "cancelled: %w", cause)
+	case status == provider.StatusTerminated && !errors.Is(cause, orchestration.ErrTerminated):
+		return failure.New(orchestration.ErrTerminated, "terminated: %w", cause)
+	default:
+		return cause
+	}
+}
