@@ -1,0 +1,221 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+)
+
+const (
+	sqlAsk = `INSERT INTO perdure_ask (ask_id, key, asked_at, until, payload) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT DO NOTHING`
+	sqlDropAsk  = `DELETE FROM perdure_ask WHERE ask_id = ?`
+	sqlOpenAsks = `SELECT a.ask_id, a.key, i.kind, a.taken_until FROM perdure_ask a JOIN perdure_instance i ON i.key = a.key
+		WHERE a.answered = 0 AND a.until > ? ORDER BY a.asked_at`
+	sqlTakeAsk    = `UPDATE perdure_ask SET taken_until = ? WHERE ask_id = ?`
+	sqlAskPayload = `SELECT payload FROM perdure_ask WHERE ask_id = ?`
+	sqlAnswer     = `UPDATE perdure_ask SET answered = 1, answer = ? WHERE ask_id = ? AND answered = 0 AND until > ?`
+	sqlIsOpenAsk  = `SELECT 1 FROM perdure_ask WHERE ask_id = ? AND answered = 0 AND until > ?`
+	sqlAnswerOf   = `SELECT answered, answer FROM perdure_ask WHERE ask_id = ?`
+)
+
+// Ask implements [provider.Provider].
+func (p *Provider) Ask(ctx context.Context, req provider.AskRequest) (provider.AskResult, error) {
+	if err := req.Validate(); err != nil {
+		return provider.AskResult{}, err
+	}
+	req.Wait = min(req.Wait, provider.MaxWait)
+	ch := p.store.hub.expect(req.AskID)
+	defer p.store.hub.unexpect(req.AskID)
+	_, err := write(ctx, p, "ask", len(req.Payload), func(t *tx, _ *struct{}) error {
+		h, err := t.find(req.ID, req.Key)
+		if err != nil {
+			return err
+		}
+		if h == nil || h.deleting {
+			return notFound(req.ID, req.Key)
+		}
+		if _, err := t.exec(sqlAsk, req.AskID, h.key, t.now, t.elapsed+micros(req.Wait), req.Payload); err != nil {
+			return err
+		}
+		t.fx.asks = true
+		return nil
+	})
+	if err != nil {
+		return provider.AskResult{}, err
+	}
+	if err := p.enter(ctx); err != nil {
+		p.withdrawAsk(req.AskID)
+		return provider.AskResult{}, err
+	}
+	defer p.leave()
+	return p.awaitAnswer(ctx, &req, ch)
+}
+
+// awaitAnswer blocks until the question is answered, and removes it otherwise.
+func (p *Provider) awaitAnswer(ctx context.Context, req *provider.AskRequest, ch chan answered) (provider.AskResult, error) {
+	deadline := time.NewTimer(req.Wait)
+	defer deadline.Stop()
+	for {
+		elsewhere := p.store.hub.elsewhere()
+		res, ok, err := p.answerOf(ctx, req.AskID)
+		if err != nil || ok {
+			p.withdrawAsk(req.AskID)
+			return res, err
+		}
+		select {
+		case a := <-ch:
+			return provider.AskResult{Payload: a.payload, Now: a.now}, nil
+		case <-elsewhere:
+		case <-deadline.C:
+			<-p.withdrawAsk(req.AskID).done
+			select {
+			case a := <-ch: // it came in the last moment
+				return provider.AskResult{Payload: a.payload, Now: a.now}, nil
+			default:
+				return provider.AskResult{}, fmt.Errorf("ask %s, after %v: %w", req.AskID, req.Wait, provider.ErrNoAnswer)
+			}
+		case <-ctx.Done():
+			p.withdrawAsk(req.AskID)
+			return provider.AskResult{}, ctx.Err()
+		case <-p.closing:
+			p.withdrawAsk(req.AskID)
+			return provider.AskResult{}, provider.ErrClosed
+		}
+	}
+}
+
+// answerOf reads an answer that another process stored.
+func (p *Provider) answerOf(ctx context.Context, id provider.UUID) (res provider.AskResult, ok bool, err error) {
+	err = p.read(ctx, "ask", func(c *conn) error {
+		_, err := c.one(context.WithoutCancel(ctx), sqlAnswerOf, func(r *row) { ok, res.Payload = r.bool(0), r.blob(1) }, id)
+		res.Now = p.store.clock.wall()
+		return err
+	})
+	return res, ok, err
+}
+
+// withdrawAsk removes a question without waiting for that.
+func (p *Provider) withdrawAsk(id provider.UUID) *member {
+	m := &member{op: "ask", done: make(chan struct{}), run: func(t *tx) error {
+		_, err := t.exec(sqlDropAsk, id)
+		return err
+	}}
+	if !p.store.writer.submit(m, false) {
+		close(m.done)
+	}
+	return m
+}
+
+// FetchAsks implements [provider.Provider].
+func (p *Provider) FetchAsks(ctx context.Context, req provider.FetchAsksRequest) (provider.FetchAsksResult, error) {
+	if err := req.Validate(); err != nil {
+		return provider.FetchAsksResult{}, err
+	}
+	f := &askFetch{req: req, caps: make(map[provider.Capability]struct{}, len(req.Capabilities))}
+	for _, c := range req.Capabilities {
+		f.caps[c] = struct{}{}
+	}
+	call := &parked{
+		op: "fetch asks", wants: func(t *tx) bool { return t.fx.asks }, find: f.find, take: f.take, undo: f.undo,
+	}
+	if err := p.park(ctx, call, req.Wait); err != nil {
+		return provider.FetchAsksResult{}, err
+	}
+	if f.res.Now == 0 {
+		f.res.Now = p.store.clock.wall()
+	}
+	return f.res, nil
+}
+
+// An askFetch is one parked FetchAsks. The writer owns it until the call is done.
+type askFetch struct {
+	req  provider.FetchAsksRequest
+	caps map[provider.Capability]struct{}
+	res  provider.FetchAsksResult
+}
+
+type askPlace struct{ id, key provider.UUID }
+
+func (f *askFetch) places(t *tx, limit int) (list []askPlace, err error) {
+	err = t.each(sqlOpenAsks, func(r *row) error {
+		kind := t.kinds.byTurn[r.int(2)]
+		if _, ok := f.caps[kind.Capability]; !ok || kind.level > f.req.EngineLevel {
+			return nil
+		}
+		if until := r.int(3); until > t.elapsed {
+			t.wakeElapsed(until)
+			return nil
+		}
+		list = append(list, askPlace{r.uuid(0), r.uuid(1)})
+		if len(list) == limit {
+			return errStop
+		}
+		return nil
+	}, t.elapsed)
+	return list, err
+}
+
+func (f *askFetch) find(t *tx) (bool, error) {
+	list, err := f.places(t, 1)
+	return len(list) > 0, err
+}
+
+func (f *askFetch) take(t *tx) (bool, error) {
+	f.res = provider.FetchAsksResult{Now: t.now}
+	list, err := f.places(t, f.req.Max)
+	if err != nil {
+		return false, err
+	}
+	for _, place := range list {
+		if _, err := t.exec(sqlTakeAsk, t.lease(micros(f.req.Lease)), place.id); err != nil {
+			return false, err
+		}
+		ask := provider.OpenAsk{AskID: place.id}
+		if _, err := t.one(sqlAskPayload, func(r *row) { ask.Payload = r.blob(0) }, place.id); err != nil {
+			return false, err
+		}
+		if ask.Instance, err = t.instance(place.key); err != nil {
+			return false, err
+		}
+		f.res.Asks = append(f.res.Asks, ask)
+	}
+	return len(list) > 0, nil
+}
+
+func (f *askFetch) undo(t *tx) error {
+	for i := range f.res.Asks {
+		if _, err := t.exec(sqlTakeAsk, 0, f.res.Asks[i].AskID); err != nil {
+			return err
+		}
+	}
+	t.fx.asks = true
+	return nil
+}
+
+// Answer implements [provider.Provider].
+func (p *Provider) Answer(ctx context.Context, req provider.AnswerRequest) error {
+	if err := req.Validate(); err != nil {
+		return err
+	}
+	_, err := write(ctx, p, "answer", len(req.Payload), func(t *tx, _ *struct{}) error {
+		open, err := t.integer(sqlIsOpenAsk, req.AskID, t.elapsed)
+		if err != nil {
+			return err
+		}
+		if open == 0 {
+			return fmt.Errorf("question %s: %w", req.AskID, provider.ErrNotFound)
+		}
+		if !p.store.hub.expected(req.AskID) { // the asker is another process: it reads the answer
+			_, err := t.exec(sqlAnswer, req.Payload, req.AskID, t.elapsed)
+			return err
+		}
+		payload := append([]byte(nil), req.Payload...)
+		t.fx.answered = append(t.fx.answered, answered{req.AskID, payload, t.now})
+		_, err = t.exec(sqlDropAsk, req.AskID)
+		return err
+	})
+	return err
+}

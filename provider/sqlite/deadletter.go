@@ -1,0 +1,101 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/perdure/perdure/provider"
+)
+
+const (
+	deadLetterColumns = `id, task, key, instance_id, execution, event_id, kind, queue, name, reason, payload, at, timer, priority`
+	sqlListLetters    = `SELECT ` + deadLetterColumns + ` FROM perdure_dead_letter WHERE id > ? ORDER BY id LIMIT ?`
+	sqlLetter         = `SELECT ` + deadLetterColumns + ` FROM perdure_dead_letter WHERE id = ?`
+	sqlDropLetter     = `DELETE FROM perdure_dead_letter WHERE id = ?`
+)
+
+// DeadLetters implements [provider.Provider]. An item whose instance cannot take it back,
+// because it is gone, has ended or runs another execution, stays and is not counted as done.
+func (p *Provider) DeadLetters(ctx context.Context, req provider.DeadLettersRequest) (provider.DeadLettersResult, error) {
+	if err := req.Validate(); err != nil {
+		return provider.DeadLettersResult{}, err
+	}
+	if req.Action == provider.DeadLettersList {
+		return p.listLetters(ctx, &req)
+	}
+	return write(ctx, p, "dead letters", 0, func(t *tx, res *provider.DeadLettersResult) error {
+		for _, id := range req.IDs {
+			if req.Action == provider.DeadLettersRedrive {
+				back, err := t.redrive(id)
+				if err != nil {
+					return err
+				}
+				if !back {
+					continue
+				}
+			}
+			n, err := t.exec(sqlDropLetter, id)
+			if err != nil {
+				return err
+			}
+			res.Done += n
+		}
+		return nil
+	})
+}
+
+func (p *Provider) listLetters(ctx context.Context, req *provider.DeadLettersRequest) (res provider.DeadLettersResult, err error) {
+	if req.Max == 0 {
+		req.Max = provider.MaxPage
+	}
+	err = p.read(ctx, "dead letters", func(c *conn) error {
+		return c.each(context.WithoutCancel(ctx), sqlListLetters, func(r *row) error {
+			letter, _, _ := scanLetter(r)
+			res.Letters = append(res.Letters, letter)
+			return nil
+		}, req.Cursor, req.Max)
+	})
+	return res, err
+}
+
+func scanLetter(r *row) (l provider.DeadLetter, timer bool, priority int64) {
+	return provider.DeadLetter{
+		ID: r.int(0), Task: r.bool(1), Key: r.uuid(2), InstanceID: r.text(3), Execution: r.int(4), EventID: r.int(5),
+		Kind: provider.MessageKind(r.int(6)), Queue: r.text(7), Name: r.text(8), Reason: r.text(9), Payload: r.blob(10),
+		At: r.time(11),
+	}, r.bool(12), r.int(13)
+}
+
+// redrive puts a letter back where it came from; false if that is not there any more.
+func (t *tx) redrive(id int64) (bool, error) {
+	var l provider.DeadLetter
+	var timer bool
+	var priority int64
+	found, err := t.one(sqlLetter, func(r *row) { l, timer, priority = scanLetter(r) }, id)
+	if err != nil || !found {
+		return false, err
+	}
+	h, err := t.head(l.Key)
+	if err != nil || sendable(h, "", l.Key) != nil {
+		return false, err
+	}
+	if l.Task {
+		return t.redriveTask(h, &l, priority)
+	}
+	m := provider.NewMessage{Kind: l.Kind, Execution: l.Execution, EventID: l.EventID, Payload: l.Payload}
+	_, err = t.put(h, &m, t.now, timer && l.Execution == h.execution)
+	return err == nil, err
+}
+
+func (t *tx) redriveTask(h *head, l *provider.DeadLetter, priority int64) (bool, error) {
+	if h.execution != l.Execution {
+		return false, nil
+	}
+	state, err := t.integer(sqlTaskState, l.Key, l.Execution, l.EventID)
+	if err != nil || state != 0 {
+		return false, err
+	}
+	err = t.addTask(h, &provider.NewTask{
+		EventID: l.EventID, Queue: l.Queue, Name: l.Name, Payload: l.Payload, Priority: int(priority),
+	})
+	return err == nil, err
+}

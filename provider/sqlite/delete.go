@@ -1,0 +1,215 @@
+package sqlite
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// deleteBatch is how many instances one transaction of a deletion marks or removes.
+const deleteBatch = 100
+
+const (
+	sqlChildrenToMark = `SELECT key FROM perdure_instance WHERE parent_key = ? AND deleting = 0 LIMIT ?`
+	sqlOneChild       = `SELECT key FROM perdure_instance WHERE parent_key = ? LIMIT 1`
+	// An abandoned child outlives its parent: a plain delete must not take it down unasked.
+	sqlRunsBelow = `WITH RECURSIVE tree (key) AS (SELECT ? UNION SELECT i.key FROM perdure_instance i JOIN tree
+		ON i.parent_key = tree.key) SELECT i.id FROM tree JOIN perdure_instance i ON i.key = tree.key WHERE i.status < 3 LIMIT 1`
+	sqlPrunable = `SELECT i.key FROM perdure_instance i WHERE i.ended_at > 0 AND i.ended_at <= ? AND (i.parent_key IS NULL
+		OR NOT EXISTS (SELECT 1 FROM perdure_instance p WHERE p.key = i.parent_key)) ORDER BY i.ended_at LIMIT ?`
+)
+
+// Delete implements [provider.Provider].
+func (p *Provider) Delete(ctx context.Context, req provider.DeleteRequest) (provider.DeleteResult, error) {
+	if err := req.Validate(); err != nil {
+		return provider.DeleteResult{}, err
+	}
+	var key provider.UUID
+	_, err := write(ctx, p, "delete", 0, func(t *tx, _ *struct{}) error {
+		h, err := t.find(req.ID, req.Key)
+		switch {
+		case err != nil:
+			return err
+		case h == nil:
+			return notFound(req.ID, req.Key)
+		}
+		if !req.Force && !h.deleting {
+			if err := t.checkEnded(h); err != nil {
+				return err
+			}
+		}
+		key = h.key
+		t.markDeleting(h)
+		return nil
+	})
+	if err != nil {
+		return provider.DeleteResult{}, err
+	}
+	n, err := p.remove(ctx, key)
+	return provider.DeleteResult{Instances: n}, err
+}
+
+// checkEnded answers ErrRunning while the instance or one below it has not ended.
+func (t *tx) checkEnded(h *head) error {
+	if err := t.flush(); err != nil {
+		return err
+	}
+	running := ""
+	found, err := t.one(sqlRunsBelow, func(r *row) { running = r.text(0) }, h.key)
+	if err == nil && found {
+		err = fmt.Errorf("instance %q: %q: %w", h.id, running, provider.ErrRunning)
+	}
+	return err
+}
+
+// markDeleting makes every other call leave the instance alone.
+func (t *tx) markDeleting(h *head) {
+	if h.deleting {
+		return
+	}
+	h.deleting, h.updatedAt = true, t.now
+	_, _ = rand.Read(h.version[:]) // never fails; nobody will name this version
+	t.endLease(h)
+	t.notice(h.key, h.execution, 0)
+	t.news(h)
+}
+
+// remove takes the tree below a marked instance away: down to a leaf, marking on the way,
+// then that leaf, and again, in short transactions. Whatever it left when it was stopped is
+// marked or hangs below what is marked, so that repeating goes on.
+func (p *Provider) remove(ctx context.Context, root provider.UUID) (int64, error) {
+	total := int64(0)
+	for {
+		step, err := write(ctx, p, "delete", 0, func(t *tx, s *removal) error { return t.removeSome(root, s) })
+		if err != nil {
+			return total, err
+		}
+		total += step.removed
+		if step.done {
+			return total, nil
+		}
+	}
+}
+
+type removal struct {
+	removed int64
+	done    bool
+}
+
+func (t *tx) removeSome(root provider.UUID, s *removal) error {
+	path := []provider.UUID{root}
+	for work := 0; work < deleteBatch && len(path) > 0; work++ {
+		key := path[len(path)-1]
+		children, err := t.keys(sqlOneChild, key)
+		if err != nil {
+			return err
+		}
+		if len(children) > 0 {
+			if err := t.markChildren(key); err != nil {
+				return err
+			}
+			path = append(path, children[0])
+			continue
+		}
+		n, err := t.erase(key)
+		if err != nil {
+			return err
+		}
+		s.removed += n
+		path = path[:len(path)-1]
+	}
+	s.done = len(path) == 0
+	return nil
+}
+
+func (t *tx) markChildren(parent provider.UUID) error {
+	keys, err := t.keys(sqlChildrenToMark, parent, deleteBatch)
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		h, err := t.head(key)
+		if err != nil {
+			return err
+		}
+		if h != nil {
+			t.markDeleting(h)
+		}
+	}
+	return t.flush()
+}
+
+// erase removes all rows of one instance; 0 if there was none.
+func (t *tx) erase(key provider.UUID) (int64, error) {
+	if h := t.heads[key]; h != nil {
+		if err := t.store(h); err != nil {
+			return 0, err
+		}
+		delete(t.heads, key)
+	}
+	for _, sql := range []string{
+		`DELETE FROM perdure_outcome WHERE key = ?`, `DELETE FROM perdure_execution WHERE key = ?`,
+		`DELETE FROM perdure_history WHERE key = ?`, `DELETE FROM perdure_inbox WHERE key = ?`,
+		`DELETE FROM perdure_task WHERE key = ?`, `DELETE FROM perdure_attribute WHERE key = ?`,
+		`DELETE FROM perdure_value WHERE key = ?`, `DELETE FROM perdure_dead_letter WHERE key = ?`,
+	} {
+		if _, err := t.exec(sql, key); err != nil {
+			return 0, err
+		}
+	}
+	t.fx.changed = append(t.fx.changed, change{key: key})
+	return t.exec(`DELETE FROM perdure_instance WHERE key = ?`, key)
+}
+
+// Prune implements [provider.Provider].
+func (p *Provider) Prune(ctx context.Context, req provider.PruneRequest) (provider.PruneResult, error) {
+	if err := req.Validate(); err != nil {
+		return provider.PruneResult{}, err
+	}
+	if req.Max == 0 {
+		req.Max = provider.MaxBatch
+	}
+	keys, err := write(ctx, p, "prune", 0, func(t *tx, list *[]provider.UUID) (err error) {
+		before := t.now - provider.Time(req.Age.Microseconds())
+		*list, err = t.keys(sqlPrunable, before, req.Max)
+		return err
+	})
+	if err != nil {
+		return provider.PruneResult{}, err
+	}
+	var res provider.PruneResult
+	for _, key := range keys {
+		n, err := p.prune(ctx, key)
+		res.Instances += n
+		if err != nil {
+			return res, err
+		}
+	}
+	return res, nil
+}
+
+// prune removes one ended instance, unless it was reset meanwhile.
+func (p *Provider) prune(ctx context.Context, key provider.UUID) (int64, error) {
+	marked, err := write(ctx, p, "prune", 0, func(t *tx, ok *bool) error {
+		h, err := t.head(key)
+		if err != nil || h == nil {
+			return err
+		}
+		if err := t.checkEnded(h); err != nil && !h.deleting {
+			if errors.Is(err, provider.ErrRunning) {
+				return nil // the tree stays
+			}
+			return err
+		}
+		t.markDeleting(h)
+		*ok = true
+		return nil
+	})
+	if err != nil || !marked {
+		return 0, err
+	}
+	return p.remove(ctx, key)
+}

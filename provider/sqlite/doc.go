@@ -1,0 +1,28 @@
+// Package sqlite stores durable executions in one SQLite file (pure Go, no cgo).
+//
+// [Open] opens or creates the file. Any number of handles in a process, and several
+// processes on one machine, may share it; network file systems are not supported.
+// Beside the database lie SQLite's own -wal and -shm files and three empty lock files
+// that this package makes: -q and -w are the turnstile at which the writers of all
+// processes queue fairly, -p shows which processes are there. They are never removed.
+// Nothing else in the process may open and close the database file by means other than
+// SQLite, because POSIX locks fall when any descriptor of the file is closed.
+//
+// # How it works
+//
+// One goroutine writes. It takes every call that waits, runs all of them in one
+// transaction, commits once, and only then answers: group commit. Fetches that found
+// nothing are parked in the process, and when a transaction makes something ready the
+// same transaction claims it for them, so starting an instance and fetching it cost one
+// commit. Four connections read, never inside a long transaction.
+//
+// Leases run on the elapsed clock of the machine (on Linux), which time steps and
+// suspended sleep cannot shorten; a reboot ends them all. Leases also end when no process
+// that could hold them has the file open any more.
+//
+// Another process's writes are noticed by PRAGMA data_version: within 2 ms while both
+// are busy, 10 ms while the other is there but quiet, 250 ms when nobody else was seen.
+//
+// On Windows and other systems without flock the writers of several processes queue in
+// SQLite's busy handler instead, which is not fair; one process is as fast there.
+package sqlite

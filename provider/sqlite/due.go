@@ -1,0 +1,108 @@
+package sqlite
+
+import (
+	"time"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// dues are the next moments at which something becomes ready by time alone: never later
+// than the truth, so that no timer is late; a look that finds nothing sets them right.
+type dues struct {
+	wall    provider.Time
+	elapsed int64
+	stale   bool // unknown: ask the file
+}
+
+func (d *dues) passed(t *tx) bool { return d.stale || t.now >= d.wall || t.elapsed >= d.elapsed }
+
+// pressing tells whether the writer has something to do though nobody called.
+func (w *writer) pressing() bool {
+	w.watch()
+	if w.foreign.changed {
+		return true
+	}
+	if !w.anyParked() {
+		return false
+	}
+	c := w.store.clock
+	return w.due.stale || c.wall() >= w.due.wall || c.elapsed() >= w.due.elapsed
+}
+
+func (w *writer) anyParked() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.parked) > 0
+}
+
+// patience is how long the writer may sleep when nothing is queued.
+func (w *writer) patience() time.Duration {
+	sleep := w.interval() - time.Since(w.foreign.looked)
+	if w.anyParked() {
+		c := w.store.clock
+		if w.due.wall != never {
+			sleep = min(sleep, w.due.wall.Sub(c.wall()))
+		}
+		if w.due.elapsed != never {
+			sleep = min(sleep, time.Duration(w.due.elapsed-c.elapsed())*time.Microsecond)
+		}
+	}
+	return max(sleep, 0)
+}
+
+const (
+	sqlNextTurn      = `SELECT fetch_at FROM perdure_instance WHERE kind = ? AND fetch_at > ? ORDER BY fetch_at LIMIT 1`
+	sqlNextTask      = `SELECT fetch_at FROM perdure_task WHERE kind = ? AND fetch_at > ? ORDER BY fetch_at LIMIT 1`
+	sqlNextExpiry    = `SELECT expire_at FROM perdure_task WHERE expire_at > ? ORDER BY expire_at LIMIT 1`
+	sqlNextTurnLease = `SELECT lease_until FROM perdure_instance WHERE lease_until > 0 ORDER BY lease_until LIMIT 1`
+	sqlNextTaskLease = `SELECT lease_until FROM perdure_task WHERE lease_until > 0 ORDER BY lease_until LIMIT 1`
+	sqlNextAsk       = `SELECT min(taken_until) FROM perdure_ask WHERE answered = 0 AND taken_until > ?`
+	sqlNextSticky    = `SELECT min(sticky_until) FROM perdure_instance WHERE kind = ? AND fetch_at <= ? AND sticky_until > ?`
+)
+
+// settle acts on foreign commits and sets the dues right after they have passed.
+func (w *writer) settle() {
+	t := &w.tx
+	if w.foreign.changed {
+		w.foreign.changed = false
+		w.store.hub.recheck()
+	}
+	if !w.due.passed(t) || !w.anyParked() {
+		return
+	}
+	d, err := w.measure()
+	if err != nil {
+		w.store.log.Warn("perdure sqlite: cannot read due times", "path", w.store.path, "error", err)
+		d = dues{wall: t.now + 100_000, elapsed: t.elapsed + 100_000, stale: false} // look again soon
+	}
+	w.due = d
+}
+
+// measure asks the file for the next due moments.
+func (w *writer) measure() (dues, error) {
+	t, d := &w.tx, dues{wall: never, elapsed: never}
+	if err := t.loadKinds(); err != nil {
+		return d, err
+	}
+	var failed error
+	next := func(sql string, args ...any) int64 {
+		n, err := t.integer(sql, args...)
+		if err != nil {
+			failed = err
+		}
+		if n == 0 {
+			return never
+		}
+		return n
+	}
+	for id := range t.kinds.byTurn {
+		d.wall = min(d.wall, provider.Time(next(sqlNextTurn, id, t.now)))
+		d.elapsed = min(d.elapsed, next(sqlNextSticky, id, t.now, t.elapsed))
+	}
+	for id := range t.kinds.byTask {
+		d.wall = min(d.wall, provider.Time(next(sqlNextTask, id, t.now)))
+	}
+	d.wall = min(d.wall, provider.Time(next(sqlNextExpiry, t.now)))
+	d.elapsed = min(d.elapsed, next(sqlNextTurnLease), next(sqlNextTaskLease), next(sqlNextAsk, t.elapsed))
+	return d, failed
+}

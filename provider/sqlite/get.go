@@ -1,0 +1,147 @@
+package sqlite
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+)
+
+const (
+	sqlValues = `SELECT name, value FROM perdure_value WHERE key = ? ORDER BY name`
+	sqlTasks  = `SELECT t.execution, t.event_id, k.queue, k.name, t.state, t.attempt, t.deliveries, t.owner, t.lease_until,
+		t.not_before_at, t.deadline_at, t.scheduled_at, t.details, t.failure
+		FROM perdure_task t JOIN perdure_task_kind k ON k.id = t.kind WHERE t.key = ? ORDER BY t.execution, t.event_id`
+)
+
+// Get implements [provider.Provider].
+func (p *Provider) Get(ctx context.Context, req provider.GetRequest) (provider.GetResult, error) {
+	if err := req.Validate(); err != nil {
+		return provider.GetResult{}, err
+	}
+	res, err := p.get(ctx, &req)
+	if err != nil || !req.WaitEnded || req.Wait == 0 || over(&req, &res.Instance) {
+		return res, err
+	}
+	if err := p.enter(ctx); err != nil {
+		return provider.GetResult{}, err
+	}
+	defer p.leave()
+	return p.await(ctx, &req, res.Instance.Key)
+}
+
+// over tells whether the wait has come to its end.
+func over(req *provider.GetRequest, in *provider.Instance) bool {
+	return in.Status.Ended() || req.WaitBlocked && in.Blocked != nil
+}
+
+// get answers what is stored.
+func (p *Provider) get(ctx context.Context, req *provider.GetRequest) (res provider.GetResult, err error) {
+	err = p.read(ctx, "get", func(c *conn) error {
+		plain := context.WithoutCancel(ctx) // point reads: an interrupt would cost more than it saves
+		sql, arg := sqlInstance, any(req.Key)
+		if req.Key.IsZero() {
+			sql, arg = sqlInstanceByID, any(req.ID)
+		}
+		res = provider.GetResult{Now: p.store.clock.wall()}
+		found, err := c.instanceOf(plain, &res.Instance, sql, arg)
+		if err != nil {
+			return err
+		}
+		if !found {
+			return notFound(req.ID, req.Key)
+		}
+		return p.details(plain, c, req, &res)
+	})
+	if err != nil {
+		return provider.GetResult{}, err
+	}
+	return res, nil
+}
+
+// details adds what the request asks for beside the instance.
+func (p *Provider) details(ctx context.Context, c *conn, req *provider.GetRequest, res *provider.GetResult) error {
+	key := res.Instance.Key
+	if req.WithValues {
+		err := c.each(ctx, sqlValues, func(r *row) error {
+			res.Values = append(res.Values, provider.KeyValue{Key: r.text(0), Value: r.blob(1)})
+			return nil
+		}, key)
+		if err != nil {
+			return err
+		}
+	}
+	if !req.WithTasks {
+		return nil
+	}
+	skew := p.store.clock.skew()
+	elapsed := int64(res.Now) - skew
+	return c.each(ctx, sqlTasks, func(r *row) error {
+		task := provider.TaskInfo{
+			TaskRef: provider.TaskRef{Key: key, Execution: r.int(0), EventID: r.int(1)},
+			Queue:   r.text(2), Name: r.text(3), State: provider.TaskState(r.int(4)), Attempt: r.int(5), Deliveries: r.int(6),
+			Owner: r.text(7), NotBefore: r.time(9), Deadline: r.time(10), ScheduledAt: r.time(11),
+			Details: r.blob(12), Failure: r.blob(13),
+		}
+		if until := r.int(8); until > 0 {
+			task.LeaseUntil = provider.Time(until + skew)
+		}
+		if task.State == provider.TaskQueued || task.State == provider.TaskLeased && r.int(8) <= elapsed { // lapsed
+			task.State, task.Owner, task.LeaseUntil = provider.TaskQueued, "", 0
+		}
+		res.Tasks = append(res.Tasks, task)
+		return nil
+	}, key)
+}
+
+// recheckEvery bounds how long a lost wake-up could delay a waiting call while other
+// processes write.
+const recheckEvery = 15 * time.Second
+
+// await blocks until a commit tells that the instance has ended.
+func (p *Provider) await(ctx context.Context, req *provider.GetRequest, key provider.UUID) (provider.GetResult, error) {
+	hub := p.store.hub
+	w := hub.watch(key)
+	defer hub.unwatch(key, w)
+	byKey := *req
+	byKey.Key = key
+	deadline := time.NewTimer(min(req.Wait, provider.MaxWait))
+	defer deadline.Stop()
+	recheck := time.NewTicker(recheckEvery)
+	defer recheck.Stop()
+	plain := !req.WithTasks && !req.WithValues
+	for {
+		elsewhere := hub.elsewhere() // before the read, so that nothing falls between
+		res, err := p.get(ctx, &byKey)
+		if err != nil || over(req, &res.Instance) {
+			return res, err
+		}
+		select {
+		case row := <-w.news:
+			if row != nil && plain && over(req, row) {
+				return provider.GetResult{Instance: own(row), Now: p.store.clock.wall()}, nil
+			}
+		case <-elsewhere:
+		case <-recheck.C:
+		case <-deadline.C:
+			return p.get(ctx, &byKey)
+		case <-ctx.Done():
+			return provider.GetResult{}, ctx.Err()
+		case <-p.closing:
+			return provider.GetResult{}, provider.ErrClosed
+		}
+	}
+}
+
+// own copies a row that several waiting calls are handed: results belong to their callers.
+func own(row *provider.Instance) provider.Instance {
+	in := *row
+	in.CustomStatus, in.Result = slices.Clone(in.CustomStatus), slices.Clone(in.Result)
+	in.Attributes = slices.Clone(in.Attributes)
+	if in.Blocked != nil {
+		b := *in.Blocked
+		in.Blocked = &b
+	}
+	return in
+}

@@ -1,0 +1,222 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// errRerun asks for the group again, each member in a savepoint: one failed after it had
+// written. That is rare, and a savepoint for every member would cost all of them.
+var errRerun = errors.New("a member failed after it had written")
+
+// round runs one group and serves the parked fetches that it concerns.
+func (w *writer) round(group []*member) {
+	claims, err := w.transact(group, false)
+	if errors.Is(err, errRerun) {
+		claims, err = w.transact(group, true)
+	}
+	if err != nil {
+		for _, m := range group {
+			m.err = failed(m.op, err, outcomeOfAbort(err))
+		}
+		w.failParked(claims, err)
+	} else {
+		w.publish()
+	}
+	for i, m := range group {
+		close(m.done)
+		group[i] = nil
+	}
+	w.answer(claims)
+	w.settle()
+}
+
+// commitError marks a COMMIT that failed: it cannot be told whether the disk has it.
+type commitError struct{ err error }
+
+func (e *commitError) Error() string { return fmt.Sprintf("commit: %v", e.err) }
+
+func (e *commitError) Unwrap() error { return e.err }
+
+func outcomeOfAbort(err error) provider.Outcome {
+	if _, ok := errors.AsType[*commitError](err); ok {
+		return provider.OutcomeUnknown
+	}
+	return provider.OutcomeNothing
+}
+
+// transact runs the group and the claims of parked fetches in one transaction.
+func (w *writer) transact(group []*member, savepoints bool) ([]*parked, error) {
+	t := &w.tx
+	t.fx, t.changes = newEffects(), 0
+	if len(group) > 0 {
+		if err := w.begin(); err != nil {
+			return nil, err
+		}
+	}
+	for _, m := range group {
+		if err := w.member(m, savepoints); err != nil {
+			w.rollback()
+			return nil, err
+		}
+	}
+	if err := t.flush(); err != nil {
+		w.rollback()
+		return nil, err
+	}
+	claims, err := w.serve()
+	if err != nil {
+		w.rollback()
+		return claims, err
+	}
+	return claims, w.finish()
+}
+
+// member runs one member. Its own failure stays with it; an error answered here ends the
+// transaction.
+func (w *writer) member(m *member, savepoint bool) error {
+	t := &w.tx
+	t.tick()
+	if savepoint {
+		return w.guarded(m)
+	}
+	before := t.changes
+	m.err = m.run(t)
+	switch {
+	case m.err == nil:
+	case !ownFault(m.err):
+		return m.err
+	case t.changes != before || !isAnswer(m.err):
+		return errRerun
+	default:
+		m.err = failed(m.op, m.err, provider.OutcomeNothing)
+	}
+	return nil
+}
+
+// guarded runs a member in a savepoint, so that its failure takes all it did along.
+func (w *writer) guarded(m *member) error {
+	t := &w.tx
+	if err := t.flush(); err != nil {
+		return err
+	}
+	if _, err := t.db.exec("SAVEPOINT member"); err != nil {
+		return err
+	}
+	outer, changes := t.fx, t.changes
+	t.fx = newEffects()
+	m.err = m.run(t)
+	if m.err == nil {
+		m.err = t.flush()
+	}
+	mine := t.fx
+	t.fx = outer
+	if m.err == nil {
+		t.fx.merge(mine)
+		_, err := t.db.exec("RELEASE member")
+		return err
+	}
+	if !ownFault(m.err) {
+		return m.err
+	}
+	m.err = failed(m.op, m.err, provider.OutcomeNothing)
+	t.changes = changes
+	t.forget()
+	if _, err := t.db.exec("ROLLBACK TO member"); err != nil {
+		return err
+	}
+	_, err := t.db.exec("RELEASE member")
+	return err
+}
+
+// begin opens the transaction unless it is open.
+func (w *writer) begin() error {
+	if w.begun {
+		return nil
+	}
+	if err := w.gate.enter(); err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	if _, err := w.tx.db.exec("BEGIN IMMEDIATE"); err != nil {
+		w.gate.leave()
+		return fmt.Errorf("begin: %w", err)
+	}
+	w.begun = true
+	w.tx.skew = w.store.clock.skew()
+	w.tx.tick()
+	if err := w.look(); err != nil {
+		w.rollback()
+		return fmt.Errorf("begin: %w", err)
+	}
+	if len(w.tx.heads) > maxHeads {
+		clear(w.tx.heads)
+	}
+	return nil
+}
+
+// finish ends the transaction: by COMMIT if it changed anything.
+// The rows of ended instances that somebody waits for are read first, which saves each of
+// the waiting calls a read.
+func (w *writer) finish() error {
+	if !w.begun {
+		return nil
+	}
+	if w.tx.changes == 0 {
+		w.begun = false
+		_, err := w.tx.db.exec("ROLLBACK")
+		w.gate.leave()
+		return err
+	}
+	w.attachRows()
+	_, err := w.tx.db.exec("COMMIT")
+	if err != nil {
+		w.rollback()
+		return &commitError{err}
+	}
+	w.begun = false
+	w.gate.leave()
+	return nil
+}
+
+// rollback ends a transaction that failed. SQLite may have ended it already, then the
+// statement fails and nothing is left to undo.
+func (w *writer) rollback() {
+	w.tx.forget()
+	if !w.begun {
+		return
+	}
+	w.begun = false
+	if _, err := w.tx.db.exec("ROLLBACK"); err != nil && !noTransaction(err) {
+		w.store.log.Error("perdure sqlite: rollback failed", "path", w.store.path, "error", err)
+	}
+	w.gate.leave()
+}
+
+// noTransaction tells whether a ROLLBACK failed because SQLite had rolled back itself.
+func noTransaction(err error) bool { return code(err)&0xff == 1 }
+
+// publish tells everyone what the committed transaction did. Nobody is told before.
+func (w *writer) publish() {
+	fx := &w.tx.fx
+	w.turns.Add(fx.turns)
+	w.dropped.Add(fx.dropped)
+	w.due.wall = min(w.due.wall, fx.due)
+	w.due.elapsed = min(w.due.elapsed, fx.elapsedDue)
+	w.store.hub.publish(fx.changed, fx.answered)
+	w.store.notify.publish(fx.notices)
+}
+
+// attachRows reads the rows that waiting calls will want.
+func (w *writer) attachRows() {
+	for i := range w.tx.fx.changed {
+		c := &w.tx.fx.changed[i]
+		if !w.store.hub.watched(c.key) {
+			continue
+		}
+		if in, err := w.tx.instance(c.key); err == nil { // else they read, and get the error themselves
+			c.row = &in
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package sqlite
+
+import (
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// corrupt changes the file behind the back of the heads.
+func corrupt(t *testing.T, p *Provider, sql string, args ...any) {
+	t.Helper()
+	_, err := write(t.Context(), p, "corrupt", 0, func(t *tx, _ *struct{}) error {
+		_, err := t.exec(sql, args...)
+		t.forget()
+		t.writer.due.stale = true
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestHazard05_JanitorMendsReadyTimes(t *testing.T) {
+	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{})
+	in := create(t, p, "one", "x")
+	p.store.janitor.sweep()
+	if n := p.store.janitor.mended.Load(); n != 0 {
+		t.Fatalf("mended %d of a sound store", n)
+	}
+	corrupt(t, p, `UPDATE perdure_instance SET ready_at = 0, fetch_at = NULL WHERE key = ?`, in.Key)
+	got := fetchTurns(t.Context(), p, fetchOf("x", newToken(), time.Minute))
+	awaitParked(t, p.store.writer, 1)
+	p.store.janitor.sweep()
+	if f := <-got; f.err != nil || len(f.res.Turns) != 1 {
+		t.Fatalf("fetched %+v", f)
+	}
+	stats, err := p.Stats(t.Context(), provider.StatsRequest{})
+	if err != nil || stats.ReadyMended != 1 {
+		t.Errorf("mended %d, %v: want 1", stats.ReadyMended, err)
+	}
+}
+
+func TestUnreadableRowConcernsItsInstanceOnly(t *testing.T) {
+	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{Logger: slog.New(slog.DiscardHandler)})
+	bad := create(t, p, "bad", "x")
+	create(t, p, "good", "x")
+	corrupt(t, p, `UPDATE perdure_instance SET version = X'0102' WHERE key = ?`, bad.Key)
+	res, err := p.FetchTurns(t.Context(), fetchOf("x", newToken(), time.Minute))
+	if err != nil || len(res.Turns) != 1 || res.Turns[0].Instance.ID != "good" {
+		t.Fatalf("fetched %+v, %v: want the good one", res, err)
+	}
+	_, err = p.Get(t.Context(), provider.GetRequest{Key: bad.Key})
+	if !errors.Is(err, errRow) {
+		t.Errorf("error %v: want one about the row", err)
+	}
+	list, err := p.Count(t.Context(), provider.CountRequest{Filter: provider.Filter{Blocked: true}})
+	if err != nil || list.Count != 1 {
+		t.Errorf("%d blocked, %v: the bad one must show", list.Count, err)
+	}
+}
+
+func TestHazard26_LeasesEndWithTheBoot(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	p := openTest(t, path, Options{})
+	create(t, p, "one", "x")
+	if res, err := p.FetchTurns(t.Context(), fetchOf("x", newToken(), 0)); err != nil || len(res.Turns) != 1 {
+		t.Fatal(res, err)
+	}
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	execSQL(t, path, `UPDATE perdure_meta SET value = 'another boot' WHERE name = 'boot'`)
+	p = openTest(t, path, Options{})
+	if res, err := p.FetchTurns(t.Context(), fetchOf("x", newToken(), 0)); err != nil || len(res.Turns) != 1 {
+		t.Fatal("the lease of another boot holds:", res, err)
+	}
+}
+
+func TestUnreadableInstanceDoesNotStopSweeps(t *testing.T) {
+	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{Logger: slog.New(slog.DiscardHandler)})
+	c := startChain(t, p, "bad")
+	corrupt(t, p, `UPDATE perdure_task SET lease_until = 1`)
+	corrupt(t, p, `UPDATE perdure_instance SET version = X'0102', lease_until = 1 WHERE key = ?`, c.key)
+	create(t, p, "good", "x")
+	res, err := p.FetchTurns(t.Context(), fetchOf("x", newToken(), time.Minute))
+	if err != nil || len(res.Turns) != 1 {
+		t.Fatalf("fetched %+v, %v", res, err)
+	}
+	if _, err := p.FetchTasks(t.Context(), tasksOf("default", "charge", 0)); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,158 @@
+package sqlite
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// Migrations only add, so that an older release that is still running goes on working; each row
+// of perdure_schema names the oldest level of code that may run on it.
+//
+//go:embed migrations/*.sql
+var migrationFiles embed.FS
+
+// codeLevel is the newest migration that this release knows.
+const codeLevel = 1
+
+const (
+	sqlHasSchema    = `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'perdure_schema'`
+	sqlCreateSchema = `CREATE TABLE IF NOT EXISTS perdure_schema (version INTEGER NOT NULL PRIMARY KEY, name TEXT NOT NULL,
+		oldest INTEGER NOT NULL, applied_at INTEGER NOT NULL) STRICT`
+	sqlSchema       = `SELECT version FROM perdure_schema ORDER BY version`
+	sqlSchemaBounds = `SELECT coalesce(max(version), 0), coalesce(max(oldest), 0) FROM perdure_schema`
+	sqlAddSchema    = `INSERT INTO perdure_schema (version, name, oldest, applied_at) VALUES (?, ?, ?, ?)`
+)
+
+// known lists the embedded migrations, in order.
+func known() ([]provider.Migration, error) {
+	entries, err := migrationFiles.ReadDir("migrations")
+	if err != nil {
+		return nil, fmt.Errorf("migrations: %w", err)
+	}
+	list := make([]provider.Migration, 0, len(entries))
+	for _, e := range entries {
+		text, err := migrationFiles.ReadFile("migrations/" + e.Name())
+		if err != nil {
+			return nil, fmt.Errorf("migrations: %w", err)
+		}
+		number, name, _ := strings.Cut(strings.TrimSuffix(e.Name(), ".sql"), "_")
+		version, err := strconv.Atoi(number)
+		if err != nil {
+			return nil, fmt.Errorf("migration %s: %w", e.Name(), err)
+		}
+		list = append(list, provider.Migration{Version: version, Name: name, SQL: string(text)})
+	}
+	return list, nil
+}
+
+func hasSchema(ctx context.Context, c *conn) (bool, error) {
+	n, err := c.integer(ctx, sqlHasSchema)
+	return n > 0, err
+}
+
+// checkSchema refuses a file of a newer release that does not admit this one.
+func checkSchema(ctx context.Context, c *conn) error {
+	has, err := hasSchema(ctx, c)
+	if err != nil || !has {
+		return err
+	}
+	var version, oldest int64
+	_, err = c.one(ctx, sqlSchemaBounds, func(r *row) { version, oldest = r.int(0), r.int(1) })
+	if err != nil {
+		return err
+	}
+	if oldest > codeLevel {
+		return fmt.Errorf("%w: the file has schema %d, which needs code of level %d or newer, and this release has level %d; upgrade it, "+
+			"or restore a backup from before the upgrade", provider.ErrNewerSchema, version, oldest, codeLevel)
+	}
+	return nil
+}
+
+// migrations lists all steps and whether each is applied.
+func migrations(ctx context.Context, c *conn) ([]provider.Migration, error) {
+	list, err := known()
+	if err != nil {
+		return nil, err
+	}
+	has, err := hasSchema(ctx, c)
+	if err != nil || !has {
+		return list, err
+	}
+	err = c.each(ctx, sqlSchema, func(r *row) error {
+		for i := range list {
+			if int64(list[i].Version) == r.int(0) {
+				list[i].Applied = true
+			}
+		}
+		return nil
+	})
+	return list, err
+}
+
+// migrate applies what is missing, each step in a transaction of its own that first looks
+// whether another process was quicker.
+func migrate(ctx context.Context, c *conn, now provider.Time) error {
+	list, err := migrations(ctx, c)
+	if err != nil {
+		return err
+	}
+	for _, step := range list {
+		if step.Applied {
+			continue
+		}
+		err := inTransaction(ctx, c, func() error { return apply(ctx, c, step, now) })
+		if err != nil {
+			return fmt.Errorf("migration %d (%s): %w", step.Version, step.Name, err)
+		}
+	}
+	return nil
+}
+
+func apply(ctx context.Context, c *conn, step provider.Migration, now provider.Time) error {
+	if _, err := c.exec(ctx, sqlCreateSchema); err != nil {
+		return err
+	}
+	list, err := migrations(ctx, c)
+	if err != nil {
+		return err
+	}
+	for _, other := range list {
+		if other.Version == step.Version && other.Applied {
+			return nil
+		}
+	}
+	if err := c.script(ctx, step.SQL); err != nil {
+		return err
+	}
+	_, err = c.exec(ctx, sqlAddSchema, step.Version, step.Name, codeLevel, now)
+	return err
+}
+
+// Migrations implements [provider.Migrator].
+func (p *Provider) Migrations(ctx context.Context) (list []provider.Migration, err error) {
+	err = p.read(ctx, "migrations", func(c *conn) error {
+		list, err = migrations(ctx, c)
+		return err
+	})
+	return list, err
+}
+
+// Migrate implements [provider.Migrator]. Open has applied everything already unless
+// NoMigrate was set, which needs an up-to-date schema; so this finds nothing to do.
+func (p *Provider) Migrate(ctx context.Context) error {
+	list, err := p.Migrations(ctx)
+	if err != nil {
+		return err
+	}
+	for _, step := range list {
+		if !step.Applied {
+			return fmt.Errorf("migration %d (%s): %w: open the file anew to apply it", step.Version, step.Name, provider.ErrNotStore)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// readers is how many connections read.
+const readers = 4
+
+// A pool lends reading connections. They hold no transaction between calls.
+type pool struct {
+	free chan *conn
+	all  []*conn
+}
+
+func newPool(ctx context.Context, connector driver.Connector) (*pool, error) {
+	p := &pool{free: make(chan *conn, readers)}
+	for range readers {
+		raw, err := connector.Connect(ctx)
+		if err != nil {
+			return nil, errors.Join(err, p.close())
+		}
+		c := newConn(raw)
+		p.all = append(p.all, c)
+		p.free <- c
+	}
+	return p, nil
+}
+
+// with lends a connection to fn, which may read in several statements that need not see
+// the same state.
+func (p *pool) with(ctx context.Context, fn func(*conn) error) error {
+	select {
+	case c := <-p.free:
+		defer func() { p.free <- c }()
+		return fn(c)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// snapshot lends a connection to fn inside one read transaction.
+func (p *pool) snapshot(ctx context.Context, fn func(*conn) error) error {
+	return p.with(ctx, func(c *conn) (err error) {
+		plain := context.WithoutCancel(ctx)
+		if _, err := c.exec(plain, "BEGIN"); err != nil {
+			return err
+		}
+		defer func() {
+			if _, e := c.exec(plain, "COMMIT"); err == nil {
+				err = e
+			}
+		}()
+		return fn(c)
+	})
+}
+
+func (p *pool) close() error {
+	errs := make([]error, 0, len(p.all))
+	for _, c := range p.all {
+		errs = append(errs, c.close())
+	}
+	return errors.Join(errs...)
+}
+
+// read lends a reading connection to fn for the method op.
+func (p *Provider) read(ctx context.Context, op string, fn func(*conn) error) error {
+	return p.reading(ctx, op, fn, p.store.readers.with)
+}
+
+// readSnapshot is read with one state for all of fn's statements.
+func (p *Provider) readSnapshot(ctx context.Context, op string, fn func(*conn) error) error {
+	return p.reading(ctx, op, fn, p.store.readers.snapshot)
+}
+
+func (p *Provider) reading(ctx context.Context, op string, fn func(*conn) error,
+	lend func(context.Context, func(*conn) error) error,
+) error {
+	if err := p.enter(ctx); err != nil {
+		return err
+	}
+	defer p.leave()
+	return failed(op, lend(ctx, fn), provider.OutcomeNothing)
+}

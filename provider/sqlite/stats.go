@@ -1,0 +1,83 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/perdure/perdure/provider"
+)
+
+const (
+	sqlStatuses     = `SELECT status, count(*) FROM perdure_instance GROUP BY status`
+	sqlBlockedCount = `SELECT count(*) FROM perdure_instance WHERE blocked = 1`
+	sqlWaitingTurns = `SELECT k.name, k.code_version, k.engine_level, count(*), min(i.ready_at)
+		FROM perdure_instance i INDEXED BY perdure_instance_fetch JOIN perdure_kind k ON k.id = i.kind
+		WHERE i.fetch_at <= ? GROUP BY k.id ORDER BY k.name, k.code_version, k.engine_level`
+	sqlWaitingTasks = `SELECT k.queue, k.name, count(*), min(t.fetch_at)
+		FROM perdure_task t INDEXED BY perdure_task_fetch JOIN perdure_task_kind k ON k.id = t.kind
+		WHERE t.fetch_at <= ? AND (t.deadline_at = 0 OR t.deadline_at > ?) GROUP BY k.queue, k.name ORDER BY k.queue, k.name`
+	sqlTurnLeases  = `SELECT count(*) FROM perdure_instance WHERE lease_until > ? AND lease_until > 0`
+	sqlTaskLeases  = `SELECT count(*) FROM perdure_task WHERE lease_until > ? AND lease_until > 0`
+	sqlDeadLetters = `SELECT count(*) FROM perdure_dead_letter`
+)
+
+// Stats implements [provider.Provider]. Leases that have lapsed and were not yet taken up
+// again are counted neither as leases nor as waiting work.
+func (p *Provider) Stats(ctx context.Context, req provider.StatsRequest) (res provider.StatsResult, err error) {
+	if err := req.Validate(); err != nil {
+		return res, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	s := p.store
+	res = provider.StatsResult{
+		Instances: make(map[provider.Status]int64), Now: s.clock.wall(), Commits: s.writer.commits.Load(),
+		CommitGroups: s.writer.turns.Load(), Dropped: s.writer.dropped.Load(), ReadyMended: s.janitor.mended.Load(),
+	}
+	err = p.readSnapshot(ctx, "stats", func(c *conn) error { return s.stats(ctx, c, &res) })
+	if err != nil {
+		return provider.StatsResult{}, err
+	}
+	return res, nil
+}
+
+func (s *store) stats(ctx context.Context, c *conn, res *provider.StatsResult) error {
+	elapsed := s.clock.elapsed()
+	for _, n := range []struct {
+		into *int64
+		sql  string
+		args []any
+	}{
+		{&res.Blocked, sqlBlockedCount, nil},
+		{&res.TurnLeases, sqlTurnLeases, []any{elapsed}},
+		{&res.TaskLeases, sqlTaskLeases, []any{elapsed}},
+		{&res.DeadLetters, sqlDeadLetters, nil},
+	} {
+		var err error
+		if *n.into, err = c.integer(ctx, n.sql, n.args...); err != nil {
+			return err
+		}
+	}
+	err := c.each(ctx, sqlStatuses, func(r *row) error {
+		res.Instances[provider.Status(r.int(0))] = r.int(1)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err = c.each(ctx, sqlWaitingTurns, func(r *row) error {
+		res.Turns = append(res.Turns, provider.WaitingTurns{
+			Capability:  provider.Capability{Name: r.text(0), CodeVersion: r.text(1)},
+			EngineLevel: r.int(2), Count: r.int(3), Oldest: r.time(4),
+		})
+		return nil
+	}, res.Now)
+	if err != nil {
+		return err
+	}
+	return c.each(ctx, sqlWaitingTasks, func(r *row) error {
+		res.Tasks = append(res.Tasks, provider.WaitingTasks{
+			Queue: r.text(0), Name: r.text(1), Count: r.int(2), Oldest: r.time(3),
+		})
+		return nil
+	}, res.Now, res.Now)
+}

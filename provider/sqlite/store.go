@@ -1,0 +1,120 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"sync"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// A store is one open file, shared by all handles of this process.
+type store struct {
+	path    string
+	info    os.FileInfo
+	clock   *clock
+	log     *slog.Logger
+	hub     *hub
+	notify  notifier
+	owners  owners
+	readers *pool
+	writer  *writer
+	janitor *janitor
+	gate    *turnstile
+	handles int // guarded by registry.mu
+}
+
+// registry holds the stores that are open, because two writers in one process would
+// wait for each other in SQLite's busy handler.
+//
+//nolint:gochecknoglobals // what files a process has open is global to it
+var registry struct {
+	mu     sync.Mutex
+	stores []*store
+}
+
+// Provider is a handle of a SQLite store. It implements [provider.Provider],
+// [provider.Notifier] and [provider.Migrator]; all methods may be called concurrently.
+type Provider struct {
+	store   *store
+	closing chan struct{}
+
+	mu     sync.Mutex
+	closed bool
+	calls  sync.WaitGroup
+}
+
+var (
+	_ provider.Provider = (*Provider)(nil)
+	_ provider.Notifier = (*Provider)(nil)
+	_ provider.Migrator = (*Provider)(nil)
+)
+
+// enter begins a call; leave must follow unless it fails.
+func (p *Provider) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return provider.ErrClosed
+	}
+	p.calls.Add(1)
+	return nil
+}
+
+func (p *Provider) leave() { p.calls.Done() }
+
+// Close implements [provider.Provider]. The last handle of a file closes it.
+func (p *Provider) Close() error {
+	p.mu.Lock()
+	first := !p.closed
+	p.closed = true
+	if first {
+		close(p.closing)
+	}
+	p.mu.Unlock()
+	p.calls.Wait()
+	if !first {
+		return nil
+	}
+	registry.mu.Lock()
+	defer registry.mu.Unlock()
+	s := p.store
+	s.handles--
+	if s.handles > 0 {
+		return nil
+	}
+	for i, other := range registry.stores {
+		if other == s {
+			registry.stores = append(registry.stores[:i], registry.stores[i+1:]...)
+			break
+		}
+	}
+	return failed("close", s.close(), provider.OutcomeHappened)
+}
+
+// close stops the goroutines and closes the files. Readers close first, so that the
+// writer's connection is the last one and folds the log into the file.
+func (s *store) close() error {
+	if s.janitor != nil {
+		s.janitor.stop()
+	}
+	var errs []error
+	if s.writer != nil {
+		s.writer.stop()
+	}
+	if s.readers != nil {
+		errs = append(errs, s.readers.close())
+	}
+	if s.writer != nil {
+		errs = append(errs, s.writer.conn.close())
+	}
+	if s.gate != nil {
+		s.gate.close()
+	}
+	return errors.Join(errs...)
+}

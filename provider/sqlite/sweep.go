@@ -1,0 +1,155 @@
+package sqlite
+
+import (
+	"errors"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// sweepBatch is how many lapsed leases of each sort one transaction ends.
+const sweepBatch = 1000
+
+const (
+	sqlLapsedTurns = `SELECT key FROM perdure_instance WHERE lease_until > 0 AND lease_until <= ? ORDER BY lease_until LIMIT ?`
+	sqlLapsedTasks = `SELECT key, execution, event_id, kind, not_before_at, deadline_at FROM perdure_task
+		WHERE lease_until > 0 AND lease_until <= ? ORDER BY lease_until LIMIT ?`
+	// The token stays: it holds the task until somebody else takes it.
+	sqlRequeueTask = `UPDATE perdure_task SET state = 1, lease_until = 0, fetch_at = ?,
+		expire_at = ? WHERE key = ? AND execution = ? AND event_id = ?`
+	sqlForgetOwners = `UPDATE perdure_instance SET lease_until = 1 WHERE lease_until > 1
+		AND lease_owner NOT IN (SELECT value FROM json_each(?))`
+	sqlForgetSticky = `UPDATE perdure_instance SET sticky_until = 0 WHERE sticky_until > 0
+		AND sticky_owner NOT IN (SELECT value FROM json_each(?))`
+	sqlForgetTaskOwners = `UPDATE perdure_task SET lease_until = 1 WHERE lease_until > 1
+		AND owner NOT IN (SELECT value FROM json_each(?))`
+)
+
+// taskRow names a task and what decides when it may be fetched.
+type taskRow struct {
+	provider.TaskRef
+	kind                int64
+	notBefore, deadline provider.Time
+}
+
+// sweep ends lapsed leases, so that their items are found by fetches again.
+func (w *writer) sweep() error {
+	t := &w.tx
+	var turns []provider.UUID
+	err := t.each(sqlLapsedTurns, func(r *row) error {
+		turns = append(turns, r.uuid(0))
+		return nil
+	}, t.elapsed, sweepBatch)
+	if err != nil {
+		return err
+	}
+	tasks, err := t.taskRows(sqlLapsedTasks, t.elapsed, sweepBatch)
+	if err != nil || len(turns)+len(tasks) == 0 {
+		return err
+	}
+	if err := w.begin(); err != nil {
+		return err
+	}
+	for _, key := range turns {
+		h, err := t.head(key)
+		if errors.Is(err, errRow) {
+			err = t.holdBack(key, err)
+		}
+		if err != nil {
+			return err
+		}
+		if h != nil && h.leaseUntil <= t.elapsed {
+			h.leaseUntil = 0 // the token stays: it holds the instance until somebody else takes it
+			t.touchWide(h)
+		}
+	}
+	for i := range tasks {
+		if err := t.requeue(&tasks[i]); err != nil {
+			return err
+		}
+	}
+	return t.flush()
+}
+
+func (t *tx) taskRows(sql string, args ...any) (list []taskRow, err error) {
+	err = t.each(sql, func(r *row) error {
+		list = append(list, taskRow{
+			TaskRef: provider.TaskRef{Key: r.uuid(0), Execution: r.int(1), EventID: r.int(2)},
+			kind:    r.int(3), notBefore: r.time(4), deadline: r.time(5),
+		})
+		return nil
+	}, args...)
+	return list, err
+}
+
+// endLease takes the turn lease from an instance.
+func (t *tx) endLease(h *head) {
+	h.leaseToken, h.leaseOwner, h.leaseUntil = provider.UUID{}, "", 0
+	t.touchWide(h)
+}
+
+// requeue makes a task fetchable again, unless its instance is suspended.
+func (t *tx) requeue(task *taskRow) error {
+	h, err := t.head(task.Key)
+	if err != nil && !errors.Is(err, errRow) { // an unreadable instance must not hold up the sweep
+		return err
+	}
+	fetch, expire := t.schedule(task, h)
+	_, err = t.exec(sqlRequeueTask, timeOrNull(fetch), timeOrNull(expire), task.Key, task.Execution, task.EventID)
+	return err
+}
+
+// schedule computes when a queued task may be fetched, and when as one past its
+// deadline, and tells parked fetches.
+func (t *tx) schedule(task *taskRow, h *head) (fetch, expire provider.Time) {
+	if h != nil && h.status == provider.StatusSuspended {
+		return 0, 0
+	}
+	fetch = max(task.notBefore, 1)
+	if fetch > t.now {
+		t.wake(fetch)
+	} else {
+		t.fx.readyTaskKinds[task.kind] = struct{}{}
+	}
+	if task.deadline > 0 {
+		expire = task.deadline
+		t.expires(expire)
+	}
+	return fetch, expire
+}
+
+// expires tells parked fetches when a task will be past its deadline.
+func (t *tx) expires(at provider.Time) {
+	if at > t.now {
+		t.wake(at)
+	} else {
+		t.fx.expired = true
+	}
+}
+
+// orphans ends all leases whose owners are known dead: no other process has the file
+// open, and this one never served them.
+func (w *writer) orphans() {
+	if err := w.expireOrphans(); err != nil {
+		w.store.log.Warn("perdure sqlite: cannot end leases of dead processes", "path", w.store.path, "error", err)
+	}
+}
+
+func (w *writer) expireOrphans() error {
+	w.tx.fx, w.tx.changes = newEffects(), 0
+	if err := w.begin(); err != nil {
+		return err
+	}
+	if !w.gate.alone() { // somebody came since the census
+		return w.finish()
+	}
+	owners := w.store.owners.json()
+	for _, sql := range []string{sqlForgetOwners, sqlForgetSticky, sqlForgetTaskOwners} {
+		if _, err := w.tx.exec(sql, owners); err != nil {
+			w.rollback()
+			return err
+		}
+	}
+	w.tx.forget()
+	w.due.stale = true
+	return w.finish()
+}

@@ -1,0 +1,168 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/perdure/perdure/provider"
+)
+
+const (
+	sqlFindTasks = `SELECT key, execution, event_id, fetch_at FROM perdure_task INDEXED BY perdure_task_fetch
+		WHERE kind = ? AND fetch_at <= ? AND (deadline_at = 0 OR deadline_at > ?) ORDER BY fetch_at LIMIT ?`
+	sqlFindExpired = `SELECT key, execution, event_id, expire_at FROM perdure_task WHERE expire_at <= ? ORDER BY expire_at LIMIT ?`
+	sqlLeaseTask   = `UPDATE perdure_task SET state = 2, token = ?, owner = ?, lease_until = ?, deliveries = deliveries + 1,
+		fetch_at = NULL, expire_at = NULL WHERE key = ? AND execution = ? AND event_id = ?`
+	sqlTask = `SELECT kind, attempt, deliveries, cancel, scheduled_at, deadline_at, payload, details, failure
+		FROM perdure_task WHERE key = ? AND execution = ? AND event_id = ?`
+)
+
+// FetchTasks implements [provider.Provider].
+func (p *Provider) FetchTasks(ctx context.Context, req provider.FetchTasksRequest) (provider.FetchTasksResult, error) {
+	if err := req.Validate(); err != nil {
+		return provider.FetchTasksResult{}, err
+	}
+	p.store.owners.add(req.Owner)
+	f := &taskFetch{req: req, filters: make(map[taskFilter]struct{})}
+	for _, q := range req.Queues {
+		for _, name := range q.Names {
+			f.filters[taskFilter{q.Queue, name}] = struct{}{}
+		}
+	}
+	call := &parked{op: "fetch tasks", wants: f.wants, find: f.find, take: f.take, undo: f.undo}
+	if err := p.park(ctx, call, req.Wait); err != nil {
+		return provider.FetchTasksResult{}, err
+	}
+	if f.res.Now == 0 {
+		f.res.Now = p.store.clock.wall()
+	}
+	return f.res, nil
+}
+
+// A taskFetch is one parked FetchTasks. The writer owns it until the call is done.
+type taskFetch struct {
+	req     provider.FetchTasksRequest
+	filters map[taskFilter]struct{}
+	res     provider.FetchTasksResult
+}
+
+type taskPlace struct {
+	provider.TaskRef
+	priority int64
+	at       int64
+}
+
+func (f *taskFetch) wants(t *tx) bool {
+	if f.req.Expired && t.fx.expired {
+		return true
+	}
+	for id := range t.fx.readyTaskKinds {
+		if _, ok := f.filters[t.kinds.byTask[id].taskFilter]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *taskFetch) find(t *tx) (bool, error) {
+	list, err := f.places(t, 1)
+	return len(list) > 0, err
+}
+
+// places finds the tasks to take, in order.
+func (f *taskFetch) places(t *tx, limit int) ([]taskPlace, error) {
+	var list []taskPlace
+	collect := func(priority int64) func(*row) error {
+		return func(r *row) error {
+			list = append(list, taskPlace{
+				TaskRef:  provider.TaskRef{Key: r.uuid(0), Execution: r.int(1), EventID: r.int(2)},
+				priority: priority, at: r.int(3),
+			})
+			return nil
+		}
+	}
+	for filter := range f.filters {
+		for _, id := range t.kinds.byFilter[filter] {
+			if err := t.each(sqlFindTasks, collect(t.kinds.byTask[id].priority), id, t.now, t.now, limit); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if f.req.Expired {
+		if err := t.each(sqlFindExpired, collect(0), t.now, limit); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(list, func(a, b taskPlace) int {
+		return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(a.at, b.at))
+	})
+	if len(list) > limit {
+		list = list[:limit]
+	}
+	return list, nil
+}
+
+func (f *taskFetch) take(t *tx) (bool, error) {
+	f.res = provider.FetchTasksResult{Now: t.now}
+	list, err := f.places(t, f.req.Max)
+	if err != nil {
+		return false, err
+	}
+	until := t.elapsed + micros(f.req.Lease)
+	for _, place := range list {
+		if _, err := t.exec(sqlLeaseTask, f.req.Token, f.req.Owner, until, place.Key, place.Execution, place.EventID); err != nil {
+			return false, err
+		}
+		task, err := t.leasedTask(place.TaskRef)
+		if errors.Is(err, errRow) { // it concerns this task only, which stays leased and comes back later
+			t.writer.store.log.Error("perdure sqlite: a task cannot be read", "key", place.Key.String(), "event", place.EventID, "error", err)
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		task.LeaseUntil = t.until(until)
+		f.res.Tasks = append(f.res.Tasks, task)
+	}
+	if len(list) > 0 {
+		t.wakeElapsed(until)
+	}
+	return len(f.res.Tasks) > 0, nil
+}
+
+// leasedTask reads a task for the one who runs it.
+func (t *tx) leasedTask(ref provider.TaskRef) (task provider.LeasedTask, err error) {
+	task.TaskRef = ref
+	_, err = t.one(sqlTask, func(r *row) {
+		kind := t.kinds.byTask[r.int(0)]
+		task.Queue, task.Name, task.Priority = kind.queue, kind.name, int(kind.priority)
+		task.Attempt, task.Deliveries, task.CancelRequested = r.int(1), r.int(2), r.bool(3)
+		task.ScheduledAt, task.Deadline = r.time(4), r.time(5)
+		task.Payload, task.Details, task.Failure = r.blob(6), r.blob(7), r.blob(8)
+	}, ref.Key, ref.Execution, ref.EventID)
+	if err != nil {
+		return task, err
+	}
+	task.PastDeadline = task.Deadline > 0 && task.Deadline <= t.now
+	var h *head
+	task.State, h, err = t.state(ref.Key, ref.Execution)
+	if h != nil {
+		task.InstanceID = h.id
+	}
+	return task, err
+}
+
+// undo gives the tasks back, each with its delivery.
+func (f *taskFetch) undo(t *tx) error {
+	for i := range f.res.Tasks {
+		report := provider.TaskReport{
+			TaskRef: f.res.Tasks[i].TaskRef, Token: f.req.Token, Attempt: f.res.Tasks[i].Attempt, Outcome: provider.TaskRelease,
+		}
+		if res, err := t.report(&report); err != nil && res.Err == nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,189 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/perdure/perdure/provider"
+)
+
+const (
+	sqlFindTurns = `SELECT key, fetch_at, ready_at, sticky_owner, sticky_until FROM perdure_instance
+		INDEXED BY perdure_instance_fetch WHERE kind = ? AND fetch_at <= ? ORDER BY fetch_at`
+	sqlTurnMessages = `SELECT id, kind, execution, event_id, timer, visible_at, payload FROM perdure_inbox
+		WHERE key = ? AND visible_at <= ? ORDER BY visible_at, id`
+	sqlHoldBack = `UPDATE perdure_instance SET fetch_at = NULL, lease_until = 0, blocked = 1, retry_at = 0, blocked_reason = 'unreadable row',
+		blocked_message = ?, blocked_count = blocked_count + 1, blocked_since = ? WHERE key = ?`
+)
+
+// FetchTurns implements [provider.Provider].
+func (p *Provider) FetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {
+	if err := req.Validate(); err != nil {
+		return provider.FetchTurnsResult{}, err
+	}
+	if req.MaxMessages == 0 {
+		req.MaxMessages = provider.MaxFetchMessages
+	}
+	if req.MaxBytes == 0 {
+		req.MaxBytes = provider.MaxFetchBytes
+	}
+	p.store.owners.add(req.Owner)
+	f := &turnFetch{req: req, caps: make(map[provider.Capability]struct{}, len(req.Capabilities))}
+	for _, c := range req.Capabilities {
+		f.caps[c] = struct{}{}
+	}
+	call := &parked{op: "fetch turns", wants: f.wants, find: f.find, take: f.take, undo: f.undo}
+	if err := p.park(ctx, call, req.Wait); err != nil {
+		return provider.FetchTurnsResult{}, err
+	}
+	if f.res.Now == 0 {
+		f.res.Now = p.store.clock.wall()
+	}
+	return f.res, nil
+}
+
+// A turnFetch is one parked FetchTurns. The writer owns it until the call is done.
+type turnFetch struct {
+	req  provider.FetchTurnsRequest
+	caps map[provider.Capability]struct{}
+	res  provider.FetchTurnsResult
+}
+
+type turnPlace struct {
+	key   provider.UUID
+	at    int64
+	ready int64
+}
+
+func (f *turnFetch) fits(kind turnKind) bool {
+	_, ok := f.caps[kind.Capability]
+	return ok && kind.level <= f.req.EngineLevel
+}
+
+func (f *turnFetch) wants(t *tx) bool {
+	for id := range t.fx.readyKinds {
+		if f.fits(t.kinds.byTurn[id]) {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *turnFetch) find(t *tx) (bool, error) {
+	list, err := f.places(t, 1)
+	return len(list) > 0, err
+}
+
+// places finds the instances to take, in order.
+func (f *turnFetch) places(t *tx, limit int) (list []turnPlace, err error) {
+	for c := range f.caps {
+		for _, id := range t.kinds.byCap[c] {
+			if t.kinds.byTurn[id].level > f.req.EngineLevel {
+				continue
+			}
+			n := 0
+			err := t.each(sqlFindTurns, func(r *row) error {
+				if until := r.int(4); until > t.elapsed && r.text(3) != f.req.Owner {
+					t.wakeElapsed(until)
+					return nil
+				}
+				list = append(list, turnPlace{key: r.uuid(0), at: r.int(1), ready: r.int(2)})
+				if n++; n == limit {
+					return errStop
+				}
+				return nil
+			}, id, t.now)
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b turnPlace) int {
+		return cmp.Or(cmp.Compare(a.ready, b.ready), cmp.Compare(a.at, b.at))
+	})
+	if len(list) > limit {
+		list = list[:limit]
+	}
+	return list, nil
+}
+
+func (f *turnFetch) take(t *tx) (bool, error) {
+	f.res = provider.FetchTurnsResult{Now: t.now}
+	list, err := f.places(t, f.req.Max)
+	if err != nil {
+		return false, err
+	}
+	for _, place := range list {
+		turn, err := f.claim(t, place.key)
+		if errors.Is(err, errRow) { // it concerns this instance only
+			err = t.holdBack(place.key, err)
+			if err == nil {
+				continue
+			}
+		}
+		if err != nil {
+			return false, err
+		}
+		f.res.Turns = append(f.res.Turns, turn)
+	}
+	return len(f.res.Turns) > 0, nil
+}
+
+// claim leases one instance and reads what its turn needs.
+func (f *turnFetch) claim(t *tx, key provider.UUID) (turn provider.Turn, err error) {
+	h, err := t.head(key)
+	if err != nil {
+		return turn, err
+	}
+	if h == nil {
+		return turn, fmt.Errorf("perdure_instance %s: %w: it is in the index only", key, errRow)
+	}
+	if turn.Instance, err = t.instance(key); err != nil {
+		return turn, err
+	}
+	size := 0
+	err = t.each(sqlTurnMessages, func(r *row) error {
+		payload := r.blob(6)
+		if n := len(turn.Messages); n > 0 && (n == f.req.MaxMessages || size+len(payload) > f.req.MaxBytes) {
+			turn.More = true
+			return errStop
+		}
+		size += len(payload)
+		turn.Messages = append(turn.Messages, provider.Message{
+			ID: r.int(0), Kind: provider.MessageKind(r.int(1)), Execution: r.int(2), EventID: r.int(3),
+			Timer: r.bool(4), VisibleAt: r.time(5), Payload: payload,
+		})
+		return nil
+	}, key, t.now)
+	if err != nil {
+		return turn, fmt.Errorf("perdure_inbox %s: %w", key, err)
+	}
+	h.leaseToken, h.leaseOwner, h.leaseUntil = f.req.Token, f.req.Owner, t.lease(micros(f.req.Lease))
+	h.deliveries++
+	t.touchWide(h)
+	turn.Instance.Deliveries = h.deliveries
+	return turn, nil
+}
+
+// holdBack shows an instance as blocked whose row cannot be read, so that it does not
+// stand before others for ever.
+func (t *tx) holdBack(key provider.UUID, cause error) error {
+	delete(t.heads, key)
+	t.writer.store.log.Error("perdure sqlite: an instance cannot be read and is held back", "key", key.String(), "error", cause)
+	_, err := t.exec(sqlHoldBack, cause.Error(), t.now, key)
+	return err
+}
+
+// undo gives the instances back, each with its delivery.
+func (f *turnFetch) undo(t *tx) error {
+	for i := range f.res.Turns {
+		item := provider.TurnRelease{Key: f.res.Turns[i].Instance.Key, Token: f.req.Token}
+		if _, err := t.releaseTurn(&item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
