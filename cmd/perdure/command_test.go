@@ -1,0 +1,291 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/provider"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// perdure runs a command line in this process.
+func perdure(t *testing.T, stdin string, args ...string) (code exitCode, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = run(t.Context(), args, strings.NewReader(stdin), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// What differs from run to run. JSON cuts zeros at the end of a time, so its fraction goes.
+var (
+	anyTime = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+	anyKey  = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+	anyLag  = regexp.MustCompile(`\+\d\.\d{3}s`)
+	anySize = regexp.MustCompile(`\d+ bytes|"historyBytes": \d+`)
+	digits  = regexp.MustCompile(`\d+`)
+)
+
+func steady(text string) string {
+	text = anyTime.ReplaceAllString(text, "2026-01-02T03:04:05Z")
+	text = anyKey.ReplaceAllString(text, "01234567-0123-0123-0123-0123456789ab")
+	text = anyLag.ReplaceAllString(text, "+0.000s")
+	return anySize.ReplaceAllStringFunc(text, func(s string) string { return digits.ReplaceAllString(s, "N") })
+}
+
+func checkGolden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("output differs from %s; run the test with -update if it is right.\n--- got\n%s\n--- want\n%s", path, got, want)
+	}
+}
+
+// Each command prints what it should; DB stands for the database.
+func TestCommands(t *testing.T) {
+	for _, c := range []struct{ name, line string }{
+		{"list", "list --db DB"},
+		{"list-json", "list --db DB -o json --name Greet"},
+		{"list-filtered", "list --db DB --status failed,running --limit 3"},
+		{"list-blocked", "list --db DB --blocked"},
+		{"list-none", "list --db DB --name Nothing"},
+		{"list-none-json", "list --db DB --name Nothing -o json"},
+		{"show", "show greet-1 --db DB"},
+		{"show-json", "show greet-1 --db DB -o json"},
+		{"show-failed", "show break-1 --db DB"},
+		{"show-child", "show family-child --db DB"},
+		{"history", "history greet-1 --db DB"},
+		{"history-json", "history greet-1 --db DB -o json"},
+		{"history-family", "history family-1 --db DB"},
+		{"history-first", "history count-1 --execution 1 --db DB"},
+		{"history-empty", "history idle-1 --db DB"},
+		{"start", "start Greet --id new-1 --input \"ann\" --db DB"},
+		{"start-json", "start Greet --db DB -o json"},
+		{"raise", "raise idle-1 word {\"by\":1} --db DB"},
+		{"raise-json", "raise idle-1 word --db DB -o json"},
+		{"cancel", "cancel idle-1 --reason enough --db DB"},
+		{"cancel-json", "cancel idle-1 --db DB -o json"},
+		{"terminate", "terminate idle-1 --reason enough --db DB"},
+		{"terminate-json", "terminate idle-1 --reason enough --db DB -o json"},
+		{"migrate-status", "migrate status --db DB"},
+		{"migrate-up-json", "migrate up --db DB -o json"},
+		{"help", "help"},
+		{"help-exit-codes", "help exit-codes"},
+		{"help-demo", "demo --help"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			args := strings.Fields(strings.ReplaceAll(c.line, "DB", fixture(t)))
+			code, stdout, stderr := perdure(t, "", args...)
+			if code != exitOK {
+				t.Fatalf("exit code %d: %s", code, stderr)
+			}
+			checkGolden(t, c.name, steady(stdout))
+		})
+	}
+}
+
+// Mistakes get the exit code of their kind, and an error that says where and how to mend it.
+func TestMistakes(t *testing.T) {
+	dir := t.TempDir()
+	large := filepath.Join(dir, "large.json")
+	text := filepath.Join(dir, "text.db")
+	empty := filepath.Join(dir, "empty.db")
+	for path, data := range map[string]string{
+		large: `"` + strings.Repeat("x", 3<<20) + `"`, text: strings.Repeat("this is no database\n", 100), empty: "",
+	} {
+		if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	newer := alter(t, fixture(t), "UPDATE perdure_schema SET version = 99, oldest = 99")
+	foreign := alter(t, filepath.Join(dir, "foreign.db"), "CREATE TABLE customer (name TEXT)")
+	paths := strings.NewReplacer("DB", fixture(t), "LARGE", large, "TEXT", text, "EMPTY", empty, "NEWER", newer,
+		"FOREIGN", foreign, "MISSING", filepath.Join(dir, "missing.db"), "DIR", dir)
+	for _, c := range []struct {
+		line string
+		code exitCode
+		says []string
+	}{
+		{"lst", exitUsage, []string{`unknown command "lst"`, "perdure help"}},
+		{"list --nothing", exitUsage, []string{"unknown flag: --nothing"}},
+		{"list extra --db DB", exitUsage, []string{"extra"}},
+		{"show --db DB", exitUsage, []string{"accepts 1 arg(s), received 0"}},
+		{"list --db DB -o xml", exitUsage, []string{`"xml"`, "table or json"}},
+		{"list --db DB --log-level loud", exitUsage, []string{`"loud"`, "debug, info, warn or error"}},
+		{"list", exitUsage, []string{"--db", "PERDURE_DB"}},
+		{"list --db DB --limit 0", exitUsage, []string{"--limit is 0"}},
+		{"list --db DB --status ended", exitUsage, []string{`"ended"`, "running"}},
+		{"history greet-1 --execution -1 --db DB", exitUsage, []string{"execution -1"}},
+		{"history greet-1 --execution 9 --db DB", exitNotFound, []string{"greet-1", "execution 9"}},
+		{"start Greet --input {oops --db DB", exitUsage, []string{"input is not valid JSON at byte 2", "quotes"}},
+		{"start Greet --input @MISSING --db DB", exitUsage, []string{"reading input", "missing.db"}},
+		{"start Greet --input @LARGE --db DB", exitUsage, []string{"3145730 bytes", "2097152"}},
+		{"start Greet --id greet-1 --db DB", exitConflict, []string{`"greet-1" already exists`, "Completed", "--id"}},
+		{"start Greet --id= --db DB", exitUsage, []string{"instance ID is empty"}},
+		{"start Greet --db MISSING", exitStore, []string{"missing.db", "no such file"}},
+		{"raise idle-1 word no --db DB", exitUsage, []string{"payload is not valid JSON"}},
+		{"raise idle-1 word @LARGE --db DB", exitUsage, []string{"idle-1", "3145730 bytes"}},
+		{"raise nobody word --db DB", exitNotFound, []string{"nobody", "not found", "check the ID"}},
+		{"raise greet-1 word --db DB", exitConflict, []string{"greet-1", "ended (Completed)"}},
+		{"cancel nobody --db DB", exitNotFound, []string{"nobody"}},
+		{"cancel greet-1 --db DB", exitConflict, []string{"greet-1", "ended"}},
+		{"terminate nobody --db DB", exitNotFound, []string{"nobody"}},
+		{"terminate break-1 --db DB", exitConflict, []string{"break-1", "ended (Failed)"}},
+		{"show nobody --db DB", exitNotFound, []string{"nobody"}},
+		{"history nobody --db DB", exitNotFound, []string{"nobody"}},
+		{"list --db MISSING", exitStore, []string{"missing.db", "no such file", "PERDURE_DB", "migrate up"}},
+		{"list --db DIR", exitStore, []string{"directory"}},
+		{"list --db TEXT", exitStore, []string{"text.db", "not a SQLite database"}},
+		{"list --db EMPTY", exitStore, []string{"not a perdure store", "migrate up"}},
+		{"list --db FOREIGN", exitStore, []string{"not a perdure store", "migrate up"}},
+		{"list --db NEWER", exitStore, []string{"newer schema", "99", "upgrade"}},
+		{"migrate status --db MISSING", exitStore, []string{"no such file"}},
+		{"migrate status --db TEXT", exitStore, []string{"not a SQLite database"}},
+		{"migrate up --db NEWER", exitStore, []string{"newer schema"}},
+		{"migrate up --db DIR/none/x.db", exitStore, []string{"directory must exist"}},
+		{"migrate sideways", exitUsage, []string{"sideways"}},
+		{"demo --order @MISSING", exitUsage, []string{"reading order"}},
+		{"demo --order {\"id\":7}", exitUsage, []string{"--order", "id: is a JSON number"}},
+		{"demo --lease 1ms", exitUsage, []string{"--lease is 1ms", "500ms"}},
+		{"demo -o json", exitUsage, []string{"text only"}},
+		{"demo --db TEXT", exitStore, []string{"not a SQLite database"}},
+		{"worker --db DB --workload none", exitUsage, []string{"none"}},
+	} {
+		t.Run(c.line, func(t *testing.T) {
+			t.Setenv(dbVariable, "")
+			code, stdout, stderr := perdure(t, "", strings.Fields(paths.Replace(c.line))...)
+			if code != c.code {
+				t.Errorf("exit code %d, must be %d", code, c.code)
+			}
+			if stdout != "" {
+				t.Errorf("standard output must be empty: %s", stdout)
+			}
+			for _, part := range c.says {
+				if !strings.Contains(stderr, part) {
+					t.Errorf("the error must say %q: %s", part, stderr)
+				}
+			}
+			if !strings.HasPrefix(stderr, "perdure: ") {
+				t.Errorf("the error must begin with the program's name: %s", stderr)
+			}
+		})
+	}
+	if _, err := os.Stat(filepath.Join(dir, "missing.db")); err == nil {
+		t.Error("a command that only looks has created a database")
+	}
+	// Nothing of the refused inputs is half stored.
+	_, stdout, _ := perdure(t, "", "show", "idle-1", "-o", "json", "--db", paths.Replace("DB"))
+	var idle client.Description
+	if err := json.Unmarshal([]byte(stdout), &idle); err != nil || idle.InboxMessages != 1 {
+		t.Errorf("idle-1 has %d messages, must have its start message only (%v)", idle.InboxMessages, err)
+	}
+}
+
+func TestInputFromFileAndStdin(t *testing.T) {
+	path := fixture(t)
+	file := filepath.Join(t.TempDir(), "in.json")
+	if err := os.WriteFile(file, []byte(" {\"from\": \"file\"}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for id, input := range map[string]string{"a": "@" + file, "b": "-"} {
+		if code, _, stderr := perdure(t, `{"from": "stdin"}`, "start", "Greet", "--id", id, "--input", input, "--db", path); code != exitOK {
+			t.Fatal(stderr)
+		}
+	}
+	if code, stdout, stderr := perdure(t, "", "list", "--status", "running", "--db", path); code != exitOK || strings.Count(stdout, "Greet") != 2 {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+}
+
+func TestDatabaseFromEnvironment(t *testing.T) {
+	t.Setenv(dbVariable, fixture(t))
+	if code, stdout, stderr := perdure(t, "", "list"); code != exitOK || !strings.Contains(stdout, "greet-1") {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+}
+
+func TestMigrate(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "own.db")
+	alter(t, path, "CREATE TABLE customer (name TEXT)") // the application's own database
+	if code, stdout, stderr := perdure(t, "", "migrate", "status", "--db", path); code != exitOK || !strings.Contains(stdout, "no\n") {
+		t.Errorf("status before: exit code %d: %s%s", code, stdout, stderr)
+	}
+	if code, stdout, stderr := perdure(t, "", "migrate", "up", "--db", path); code != exitOK || strings.Contains(stdout, "no\n") {
+		t.Errorf("up: exit code %d: %s%s", code, stdout, stderr)
+	}
+	if code, stdout, stderr := perdure(t, "", "list", "--db", path); code != exitOK || strings.Count(stdout, "\n") != 1 {
+		t.Errorf("list: exit code %d: %s%s", code, stdout, stderr)
+	}
+	if code, stdout, stderr := perdure(t, "", "migrate", "print"); code != exitOK || !strings.Contains(stdout, "CREATE TABLE perdure_instance") {
+		t.Errorf("print: exit code %d: %s%s", code, stdout, stderr)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	code, stdout, stderr := perdure(t, "", "version", "-o", "json")
+	var v version
+	if err := json.Unmarshal([]byte(stdout), &v); code != exitOK || err != nil {
+		t.Fatalf("exit code %d, %v: %s%s", code, err, stdout, stderr)
+	}
+	if v.Version == "" || v.Schema < 1 || !strings.HasPrefix(v.Go, "go1.") || !strings.Contains(v.Platform, "/") {
+		t.Errorf("version is %+v", v)
+	}
+	if code, stdout, _ := perdure(t, "", "version"); code != exitOK || !strings.Contains(stdout, "schema") {
+		t.Errorf("exit code %d: %s", code, stdout)
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		code exitCode
+	}{
+		{nil, exitOK},
+		{errors.New("something"), exitFailure},
+		{badUsage("flag"), exitUsage},
+		{client.ErrInvalid, exitUsage},
+		{client.ErrTooLarge, exitUsage},
+		{client.ErrNotFound, exitNotFound},
+		{&client.ExistsError{}, exitConflict},
+		{client.ErrEnded, exitConflict},
+		{client.ErrInboxFull, exitConflict},
+		{provider.ErrConflict, exitConflict},
+		{&storeError{errors.New("open")}, exitStore},
+		{&provider.Error{Op: "list", Err: errors.New("disk")}, exitStore},
+		{provider.ErrNewerSchema, exitStore},
+		{provider.ErrNotStore, exitStore},
+		{client.ErrOutcomeUnknown, exitStore},
+		{errInterrupted, exitInterrupted},
+	} {
+		err := c.err
+		if err != nil {
+			err = fmt.Errorf("doing: %w", err)
+		}
+		if got := codeOf(err); got != c.code {
+			t.Errorf("%v has the exit code %d, must have %d", c.err, got, c.code)
+		}
+	}
+	for _, code := range []exitCode{exitOK, exitFailure, exitUsage, exitNotFound, exitConflict, exitStore, exitInterrupted} {
+		if !strings.Contains(exitCodesText, fmt.Sprintf("\n%5d  ", code)) {
+			t.Errorf("exit code %d is not documented", code)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// runDemo runs the real binary, which starts and kills real workers.
+func runDemo(t *testing.T, temp string, args ...string) (stdout string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), binary(t), append([]string{"demo"}, args...)...)
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s%s", err, &out, &errs)
+	}
+	if errs.Len() > 0 {
+		t.Errorf("standard error must be empty: %s", &errs)
+	}
+	return out.String()
+}
+
+func mustSay(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("the output must say %q:\n%s", part, text)
+		}
+	}
+}
+
+// With nothing set the demo ends in time, proves its point and leaves nothing behind.
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("takes seven seconds")
+	}
+	temp := t.TempDir()
+	begun := time.Now()
+	out := runDemo(t, temp)
+	if took := time.Since(begun); took > 20*time.Second {
+		t.Errorf("it took %v, must take 20s at most", took)
+	}
+	mustSay(t, out, "The lease is 2s", "killed with SIGKILL", "raised approval", "Shop.Pack goes on after step",
+		"Shop.Reserve attempt 1 fails", "ActivityCompleted  of 2 Shop.Reserve on attempt 2", "ExecutionCompleted",
+		"The order was shipped", "Restart to the first resumed turn", "Every outcome was observed once")
+	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v (%v)", left, err)
+	}
+}
+
+// Refused orders are undone, and demos may follow one another on a database that is kept,
+// with an order that an interrupted demo left behind.
+func TestDemoOfRefusedOrders(t *testing.T) {
+	t.Parallel()
+	temp := t.TempDir()
+	path := filepath.Join(temp, "demo.db")
+	for _, args := range [][]string{{"migrate", "up"}, {"start", "Process", "--id", "o 1-left", "--input", defaultOrder}} {
+		if code, _, stderr := perdure(t, "", append(args, "--db", path)...); code != exitOK {
+			t.Fatal(stderr)
+		}
+	}
+	for _, c := range []struct {
+		order string
+		says  []string
+	}{
+		{`{"id":"o 1","customer":"Bob","decline":true,"items":[{"sku":"tv","quantity":1,"unit_cents":59900}]}`, []string{
+			"Shop.Charge attempt 1 fails", "payment: charging Bob: card declined", "undone: unpack, then release stock", "Shop.Unpack", "Shop.Release",
+		}},
+		{`{"id":"o 1","customer":"Eve","items":[{"sku":"tv","quantity":100,"unit_cents":59900}]}`, []string{
+			"approval: the total of 59900.00 is not below 10000.00", "undone: unpack, then release stock",
+		}},
+	} {
+		out := runDemo(t, temp, "--db", path, "--lease", "500ms", "--order", c.order)
+		mustSay(t, out, append(c.says, "The order was refused", "perdure list --db "+path)...)
+	}
+	code, stdout, stderr := perdure(t, "", "list", "--name", "Process", "--status", "completed", "--db", path)
+	if code != exitOK || strings.Count(stdout, "o 1-") != 2 {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+}

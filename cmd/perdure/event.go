@@ -1,0 +1,80 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/perdure/perdure/client"
+)
+
+// eventLimit is how much of a payload a row of a table shows.
+const eventLimit = 100
+
+// narrator says in a line what an event tells beside its kind. It takes the events of an
+// execution in order and remembers the names that later ones refer to.
+type narrator struct {
+	limit int // of a payload
+	names map[int64]string
+}
+
+func newNarrator(limit int) *narrator { return &narrator{limit: limit, names: make(map[int64]string)} }
+
+func (n *narrator) text(e *client.HistoryEvent) string {
+	if e.Name != "" {
+		n.names[e.ID] = e.Name
+	}
+	var parts []string
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	if e.Name != "" {
+		add("%s", e.Name)
+	}
+	if e.Instance != "" {
+		add("as %s", e.Instance)
+	}
+	if e.Ref != 0 {
+		add("%s", strings.TrimSpace(fmt.Sprintf("of %d %s", e.Ref, n.names[e.Ref])))
+	}
+	if e.Attempt > 1 {
+		add("on attempt %d", e.Attempt)
+	}
+	if e.Duration > 0 {
+		add("%v", e.Duration)
+	}
+	if e.Parent != nil {
+		add("for %s", e.Parent.ID)
+	}
+	if e.Reason != "" {
+		add("%s", e.Reason)
+	}
+	if len(e.Input) > 0 {
+		add("%s", payloadText(e.Input, n.limit))
+	}
+	if len(e.Output) > 0 {
+		add("-> %s", payloadText(e.Output, n.limit))
+	}
+	if e.Failure != nil {
+		add("-> %s", short(failureText(e.Failure), 2*n.limit))
+	}
+	return strings.Join(parts, " ")
+}
+
+// payloadText is a stored payload on one line.
+func payloadText(data json.RawMessage, limit int) string {
+	if len(data) == 0 {
+		return "-"
+	}
+	return short(string(data), limit)
+}
+
+// failureText is the first line of a failure, with the type that retry policies name.
+func failureText(f *client.Failure) string {
+	message, _, _ := strings.Cut(f.Message, "\n")
+	switch {
+	case f.Code != "":
+		return message + " (" + f.Code + ")"
+	case f.Type != "":
+		return message + " (" + f.Type + ")"
+	}
+	return message
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/provider/sqlite"
+	"github.com/perdure/perdure/runtime"
+)
+
+func Hello(_ context.Context, name string) (string, error) { return "hello " + name, nil }
+
+// Greet completes after an activity.
+func Greet(ctx *orchestration.Context, name string) (string, error) {
+	return orchestration.CallActivity(ctx, Hello, name)
+}
+
+// Count goes on as new until n is 0.
+func Count(ctx *orchestration.Context, n int) (string, error) {
+	if n > 0 {
+		return "", orchestration.ContinueAsNew(ctx, n-1)
+	}
+	return "done", nil
+}
+
+// Break fails.
+func Break(*orchestration.Context, orchestration.None) (orchestration.None, error) {
+	return orchestration.None{}, errors.New("broken on purpose")
+}
+
+// Panic blocks.
+func Panic(*orchestration.Context, orchestration.None) (orchestration.None, error) {
+	panic("on purpose")
+}
+
+// Family completes after an event, a child and a timer.
+func Family(ctx *orchestration.Context, name string) (string, error) {
+	word, err := orchestration.Events[string](ctx, "word").Receive(ctx)
+	if err != nil {
+		return "", err
+	}
+	greeting, err := orchestration.CallOrchestration(ctx, Greet, name, orchestration.WithInstanceID("family-child"))
+	return greeting + ", " + word, errors.Join(err, ctx.Sleep(10*time.Millisecond))
+}
+
+// A fixture is made once and copied for each test.
+var made struct {
+	once sync.Once
+	data []byte
+	err  error
+}
+
+// fixture answers the path of a database with an instance of each kind:
+//
+//	greet-1 (Completed), count-1 (Completed, execution 2), break-1 (Failed), family-1 (Completed)
+//	with its child, panic-1 (Running, blocked), idle-1 (Running, never fetched)
+func fixture(t *testing.T) string {
+	t.Helper()
+	made.once.Do(func() { made.data, made.err = makeFixture(t.Context(), filepath.Join(t.TempDir(), "made.db")) })
+	if made.err != nil {
+		t.Fatal(made.err)
+	}
+	path := filepath.Join(t.TempDir(), "fixture.db")
+	if err := os.WriteFile(path, made.data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func makeFixture(ctx context.Context, path string) (data []byte, err error) {
+	store, err := sqlite.Open(path) //nolint:contextcheck // opening has a bound of its own
+	if err != nil {
+		return nil, err
+	}
+	c := client.New(store, client.Options{})
+	err = errors.Join(runInstances(ctx, store, c), startIdle(ctx, c), store.Close())
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path) // closing has emptied the log beside it
+}
+
+func startIdle(ctx context.Context, c *client.Client) error {
+	_, err := client.StartNamed[string](ctx, c, "Idle", "nobody has this", client.WithID("idle-1"))
+	return err
+}
+
+// runInstances starts one instance after the other, so that their order is always the same.
+func runInstances(ctx context.Context, store *sqlite.Provider, c *client.Client) error {
+	reg := runtime.NewRegistry()
+	err := errors.Join(
+		runtime.AddActivity(reg, Hello), runtime.AddOrchestration(reg, Greet), runtime.AddOrchestration(reg, Count),
+		runtime.AddOrchestration(reg, Break), runtime.AddOrchestration(reg, Panic), runtime.AddOrchestration(reg, Family))
+	if err != nil {
+		return err
+	}
+	quiet, err := newLogger(io.Discard, "error")
+	if err != nil {
+		return err
+	}
+	rt, err := runtime.Start(ctx, store, reg, runtime.Options{Logger: quiet})
+	if err != nil {
+		return err
+	}
+	err = errors.Join(
+		ran(ctx, c, Greet, "ann", "greet-1", nil),
+		ran(ctx, c, Count, 1, "count-1", nil),
+		ran(ctx, c, Break, orchestration.None{}, "break-1", client.ErrFailed),
+		ran(ctx, c, Family, "bob", "family-1", nil),
+		ran(ctx, c, Panic, orchestration.None{}, "panic-1", client.ErrBlocked))
+	return errors.Join(err, rt.Shutdown(ctx))
+}
+
+func ran[In, Out any](
+	ctx context.Context, c *client.Client, fn func(*orchestration.Context, In) (Out, error), in In, id string, want error,
+) error {
+	h, err := client.Start(ctx, c, fn, in, client.WithID(id))
+	if err != nil {
+		return err
+	}
+	if id == "family-1" {
+		if err := h.Raise(ctx, "word", "hi"); err != nil {
+			return err
+		}
+	}
+	if _, err = h.Wait(ctx, client.OrBlocked()); errors.Is(err, want) {
+		return nil
+	}
+	return err
+}
+
+// alter changes a database behind the back of perdure.
+func alter(t *testing.T, path, statement string) string {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.ExecContext(t.Context(), statement); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure/client"
+)
+
+// listed is what list prints.
+type listed struct {
+	Instances []client.Description `json:"instances"`
+	More      bool                 `json:"more"` // the limit cut the list
+}
+
+func newList(a *app) *cobra.Command {
+	var filter client.Filter
+	var statuses []string
+	var limit int
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List instances, newest first",
+		Example: "  perdure list --status running --status suspended --db orders.db\n  perdure list --blocked -o json --db orders.db",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if limit < 1 {
+				return badUsage("flag --limit is %d: it must be 1 or more", limit)
+			}
+			var err error
+			if filter.Statuses, err = parseStatuses(statuses); err != nil {
+				return err
+			}
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				out := listed{Instances: []client.Description{}}
+				for d, err := range c.All(ctx, filter) {
+					if err != nil {
+						return err
+					}
+					if out.More = len(out.Instances) == limit; out.More {
+						break
+					}
+					out.Instances = append(out.Instances, d)
+				}
+				if out.More && a.output == outputTable {
+					fmt.Fprintf(cmd.ErrOrStderr(), "the list is cut after %d instances: raise --limit for more\n", limit)
+				}
+				return a.show(cmd, out, func(w *tabwriter.Writer) { listTable(w, out.Instances) })
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringSliceVar(&statuses, "status", nil, "only with this status, such as running; may be repeated")
+	flags.StringVar(&filter.Orchestration, "name", "", "only of this orchestration")
+	flags.BoolVar(&filter.Blocked, "blocked", false, "only those that cannot make a turn")
+	flags.IntVar(&limit, "limit", 100, "at most so many")
+	return cmd
+}
+
+// parseStatuses knows the statuses of instances in any case.
+func parseStatuses(given []string) ([]client.Status, error) {
+	known := []client.Status{
+		client.StatusRunning, client.StatusSuspended, client.StatusCompleted,
+		client.StatusFailed, client.StatusCancelled, client.StatusTerminated,
+	}
+	var statuses []client.Status
+next:
+	for _, text := range given {
+		for _, status := range known {
+			if strings.EqualFold(text, string(status)) {
+				statuses = append(statuses, status)
+				continue next
+			}
+		}
+		return nil, badUsage("flag --status is %q: it must be running, suspended, completed, failed, cancelled or terminated", text)
+	}
+	return statuses, nil
+}
+
+func listTable(w *tabwriter.Writer, instances []client.Description) {
+	row(w, "ID", "ORCHESTRATION", "STATUS", "EXECUTION", "EVENTS", "CREATED", "ENDED")
+	for i := range instances {
+		d := &instances[i]
+		row(w, d.ID, d.Orchestration, statusText(d), d.Execution, d.HistoryLength, instant(d.CreatedAt), instant(d.EndedAt))
+	}
+}
+
+// statusText is the status with the flag beside it.
+func statusText(d *client.Description) string {
+	if d.Blocked == nil {
+		return string(d.Status)
+	}
+	return fmt.Sprintf("%s (blocked: %s)", d.Status, d.Blocked.Reason)
+}

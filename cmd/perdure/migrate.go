@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/sqlite"
+)
+
+// migration is one step in the output of migrate.
+type migration struct {
+	Version int    `json:"version"`
+	Name    string `json:"name"`
+	Applied bool   `json:"applied"`
+}
+
+func newMigrate(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "migrate",
+		Short: "Look at the database's schema, bring it up to date, or print its SQL",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(
+		&cobra.Command{
+			Use: "status", Short: "List the migrations and whether they are applied", Args: cobra.NoArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error { return a.migrateStatus(cmd) },
+		},
+		&cobra.Command{
+			Use: "up", Short: "Apply what is missing; creates the file if there is none", Args: cobra.NoArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error { return a.migrateUp(cmd) },
+		},
+		&cobra.Command{
+			Use: "print", Short: "Print the SQL of all migrations", Args: cobra.NoArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error { return a.migratePrint(cmd) },
+		},
+	)
+	return cmd
+}
+
+func (a *app) migrateStatus(cmd *cobra.Command) error {
+	path, err := a.database()
+	if err != nil {
+		return err
+	}
+	if err := mustExist(path); err != nil {
+		return err
+	}
+	steps, err := a.stored(cmd.Context(), path)
+	if err != nil {
+		return err
+	}
+	return a.showMigrations(cmd, steps)
+}
+
+func (a *app) migrateUp(cmd *cobra.Command) (err error) {
+	path, err := a.database()
+	if err != nil {
+		return err
+	}
+	store, err := a.openOrCreate(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	steps, err := migrations(cmd.Context(), store)
+	if err != nil {
+		return err
+	}
+	return a.showMigrations(cmd, steps)
+}
+
+func (a *app) migratePrint(cmd *cobra.Command) error {
+	steps, err := known(cmd.Context())
+	if err != nil {
+		return err
+	}
+	for _, step := range steps {
+		fmt.Fprintf(cmd.OutOrStdout(), "-- migration %d: %s\n%s\n", step.Version, step.Name, step.SQL)
+	}
+	return nil
+}
+
+func (a *app) showMigrations(cmd *cobra.Command, steps []provider.Migration) error {
+	out := make([]migration, len(steps))
+	for i, step := range steps {
+		out[i] = migration{step.Version, step.Name, step.Applied}
+	}
+	return a.show(cmd, struct {
+		Migrations []migration `json:"migrations"`
+	}{out}, func(w *tabwriter.Writer) {
+		row(w, "VERSION", "NAME", "APPLIED")
+		for _, step := range out {
+			row(w, step.Version, step.Name, map[bool]string{true: "yes", false: "no"}[step.Applied])
+		}
+	})
+}
+
+func migrations(ctx context.Context, store provider.Provider) ([]provider.Migration, error) {
+	migrator, ok := provider.As[provider.Migrator](store)
+	if !ok {
+		return nil, errors.New("this kind of store has no migrations")
+	}
+	return migrator.Migrations(ctx)
+}
+
+// stored lists the migrations and which of them a database has, without changing it.
+func (a *app) stored(ctx context.Context, path string) (_ []provider.Migration, err error) {
+	store, err := sqlite.OpenWith(path, sqlite.Options{NoMigrate: true, Logger: a.logger}) //nolint:contextcheck // opening has a bound of its own
+	if errors.Is(err, provider.ErrNotStore) && isDatabase(path) {
+		return known(ctx)
+	}
+	if err != nil {
+		return nil, &storeError{err}
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	return migrations(ctx, store)
+}
+
+// known lists the migrations of this release, none applied. Only an open store tells
+// them, so one is made and thrown away.
+func known(ctx context.Context) (steps []provider.Migration, err error) {
+	dir, err := os.MkdirTemp("", "perdure-schema-")
+	if err != nil {
+		return nil, fmt.Errorf("reading migrations: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	store, err := sqlite.OpenWith(filepath.Join(dir, "schema.db"), sqlite.Options{Synchronous: sqlite.Off}) //nolint:contextcheck // opening has a bound of its own
+	if err != nil {
+		return nil, fmt.Errorf("reading migrations: %w", err)
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	steps, err = migrations(ctx, store)
+	for i := range steps {
+		steps[i].Applied = false
+	}
+	return steps, err
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"github.com/perdure/perdure/client"
+)
+
+// What a test of commands cannot bring about reliably is shown, too.
+func TestShowOfWorkInProgress(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	d := client.Description{
+		ID: "order\x1b[31m", Orchestration: "Process", CodeVersion: "v2", Status: client.StatusRunning, Execution: 2, CreatedAt: at, UpdatedAt: at,
+		Blocked: &client.Blocked{Reason: "panic", Message: "boom\ngoroutine 1", Count: 3, Since: at, RetryAt: at.Add(time.Minute)},
+		Activities: []client.Activity{
+			{EventID: 2, Name: "Pack", Queue: "default", State: client.ActivityRunning, Attempt: 1, Deliveries: 2, Owner: "node-1", Heartbeat: json.RawMessage("7")},
+			{
+				EventID: 4, Name: "Ship", Queue: "slow", State: client.ActivityQueued, Attempt: 3, ScheduledAt: at, NotBefore: at.Add(time.Hour),
+				Failure: &client.Failure{Message: "no truck\nat all", Type: "*shop.Error"},
+			},
+		},
+	}
+	var out bytes.Buffer
+	if err := writeTable(&out, func(w *tabwriter.Writer) { showTable(w, &d) }); err != nil {
+		t.Fatal(err)
+	}
+	checkGolden(t, "show-progress", steady(out.String()))
+}
+
+func TestPlainTextCannotSteerTheTerminal(t *testing.T) {
+	for in, want := range map[string]string{
+		"order-42": "order-42", "Ænne ✓": "Ænne ✓", `a"b\c`: `a"b\c`, "a\tb\nc": `a\tb\nc`, "\x1b[2J": `\x1b[2J`, "\xff": `\xff`,
+	} {
+		if got := plain(in); got != want {
+			t.Errorf("plain(%q) is %q, must be %q", in, got, want)
+		}
+	}
+	for in, want := range map[string]string{"order-42": "order-42", "a b": "'a b'", "it's": `'it'\''s'`, "": "''"} {
+		if got := shellWord(in); got != want {
+			t.Errorf("shellWord(%q) is %s, must be %s", in, got, want)
+		}
+	}
+	if got := short(strings.Repeat("ü", 10), 5); got != "üü..." {
+		t.Errorf("short cuts a character: %q", got)
+	}
+}
+
+// Lines that come late are printed in order of time, and an outcome after what its activity told.
+func TestTimelineOrder(t *testing.T) {
+	var out bytes.Buffer
+	line := newTimeline(&out)
+	at := func(ms int) time.Time { return line.begun.Add(time.Duration(ms) * time.Millisecond) }
+	line.addf(at(30), fromProcess, "third")
+	line.addf(at(10), fromProcess, "first")
+	line.activity(at(20), 2, "second")
+	line.event(&client.HistoryEvent{ID: 3, Time: at(19), Kind: "ActivityCompleted", Ref: 2})
+	line.event(&client.HistoryEvent{ID: 4, Time: at(19), Kind: "TimerCreated"})
+	line.print(at(25))
+	want := "   0.010s  process   first\n   0.020s  activity  second\n   0.020s  history    3 ActivityCompleted  of 2\n   0.020s  history    4 TimerCreated\n"
+	if out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", &out, want)
+	}
+	line.finish()
+	if !strings.HasSuffix(out.String(), "third\n") {
+		t.Errorf("the last line is missing:\n%s", &out)
+	}
+}

@@ -1,0 +1,295 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/examples/order"
+	"github.com/perdure/perdure/provider"
+)
+
+// packActivity is the one in flight when the worker is killed.
+const packActivity = "Shop.Pack"
+
+// The worker is killed once this many steps of packing are done, and at least so many
+// of them are stored.
+const (
+	killAfterStep   = order.PackSteps / 2
+	killAfterStored = 2
+)
+
+// play is one run of the demo.
+type play struct {
+	out, errs io.Writer
+	logger    *slog.Logger
+	binary    string
+	args      []string // of a worker
+	order     order.Order
+	id        string // of its instance
+	lease     time.Duration
+	ledger    *order.Ledger
+	timeline  *timeline
+	handle    client.Handle[order.Receipt]
+	progress  chan notice // about this order
+
+	killed    int64     // length of the history when the worker was dead
+	restarted time.Time // when its successor was started
+	taken     time.Time // when that went on packing
+	resumedAt int       // the step after which it did
+	packed    int       // steps that the killed worker had done
+}
+
+func newPlay(a *app, cmd *cobra.Command, path string, o order.Order, lease time.Duration) (*play, error) {
+	binary, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("finding the program to start as a worker: %w", err)
+	}
+	return &play{
+		out: cmd.OutOrStdout(), errs: cmd.ErrOrStderr(), logger: a.logger, binary: binary, order: o, lease: lease,
+		id:   o.ID + "-" + uuid.NewString()[:8], // so that an order can be played twice on a database
+		args: []string{"worker", "--db", path, "--lease", lease.String(), "--attached", "--log-level", a.logLevel},
+		// A worker tells some 30 lines about an order.
+		timeline: newTimeline(cmd.OutOrStdout()), progress: make(chan notice, 1_000),
+	}, nil
+}
+
+// run plays it and answers what went wrong.
+func (p *play) run(ctx context.Context, store provider.Provider) error {
+	p.introduce()
+	first, err := p.spawn()
+	if err != nil {
+		return err
+	}
+	defer first.kill() //nolint:errcheck // it is dead already unless the demo failed
+	c := client.New(store, client.Options{Logger: p.logger})
+	if p.handle, err = client.Start(ctx, c, order.Process, p.order, client.WithID(p.id)); err != nil {
+		return fmt.Errorf("starting the order: %w", err)
+	}
+	p.timeline.addf(time.Now(), fromClient, "started %s", p.id)
+	stop := p.follow(ctx)
+	receipt, err := p.killAndRestart(ctx, first)
+	err = errors.Join(err, stop())
+	if err != nil {
+		return err
+	}
+	return p.conclude(ctx, receipt)
+}
+
+func (p *play) introduce() {
+	o := p.order
+	fmt.Fprintf(p.out, "perdure demo: order %s of %s, total %s\n", plain(o.ID), plain(o.Customer), money(o.Total()))
+	fmt.Fprintf(p.out, "The lease is %v, so that another worker soon takes over from a killed one (a runtime's default is 30s).\n\n", p.lease)
+}
+
+// spawn starts a worker process.
+func (p *play) spawn() (*workerProcess, error) {
+	w, err := startProcess(p.binary, p.args, p.errs, p.watch)
+	if err == nil {
+		p.timeline.addf(time.Now(), fromProcess, "worker %d started", w.pid())
+	}
+	return w, err
+}
+
+// watch takes what a worker tells.
+func (p *play) watch(n notice) {
+	if n.Ready {
+		p.timeline.addf(n.At, fromProcess, "worker %d is ready", n.PID)
+		return
+	}
+	if n.Progress == nil || n.Progress.Instance != p.id {
+		return // of an order that an earlier demo left behind
+	}
+	p.timeline.activity(n.At, n.Progress.Event, progressText(n.Progress))
+	select {
+	case p.progress <- n:
+	default: // nobody waits for progress any more
+	}
+}
+
+func progressText(s *order.Progress) string {
+	switch {
+	case s.Fails != "":
+		return fmt.Sprintf("%s attempt %d fails: %s", s.Activity, s.Attempt, s.Fails)
+	case s.Resumed:
+		return fmt.Sprintf("%s goes on after step %d of %d, from the heartbeat of the lost delivery (attempt %d, delivery %d)",
+			s.Activity, s.Step, s.Total, s.Attempt, s.Delivery)
+	case s.Started && s.Delivery > 1:
+		return fmt.Sprintf("%s attempt %d begins again (delivery %d)", s.Activity, s.Attempt, s.Delivery)
+	case s.Started:
+		return fmt.Sprintf("%s attempt %d begins", s.Activity, s.Attempt)
+	default:
+		return fmt.Sprintf("%s did step %d of %d", s.Activity, s.Step, s.Total)
+	}
+}
+
+// follow prints the timeline as it grows, until stop.
+func (p *play) follow(ctx context.Context) (stop func() error) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() {
+		ticker := time.NewTicker(50 * time.Millisecond)
+		defer ticker.Stop()
+		seen := int64(0)
+		for {
+			n, err := p.readHistory(context.WithoutCancel(ctx), seen)
+			seen = n
+			p.timeline.settled()
+			select {
+			case <-ticker.C:
+				if err == nil {
+					continue
+				}
+			case <-ctx.Done():
+			}
+			if err == nil {
+				_, err = p.readHistory(context.WithoutCancel(ctx), seen)
+			}
+			p.timeline.finish()
+			done <- err
+			return
+		}
+	}()
+	return func() error {
+		cancel()
+		return <-done
+	}
+}
+
+// readHistory adds the events after seen to the timeline.
+func (p *play) readHistory(ctx context.Context, seen int64) (int64, error) {
+	for e, err := range p.handle.History(ctx, 0) {
+		if err != nil {
+			return seen, fmt.Errorf("following the order: %w", err)
+		}
+		if e.ID > seen {
+			seen = e.ID
+			p.timeline.event(&e)
+		}
+	}
+	return seen, nil
+}
+
+// killAndRestart is the middle of the play.
+func (p *play) killAndRestart(ctx context.Context, first *workerProcess) (order.Receipt, error) {
+	if err := p.awaitMidst(ctx, first); err != nil {
+		return order.Receipt{}, err
+	}
+	if err := first.kill(); err != nil {
+		return order.Receipt{}, err
+	}
+	p.timeline.addf(time.Now(), fromProcess, "worker %d killed with SIGKILL", first.pid())
+	described, err := p.handle.Describe(ctx)
+	if err != nil {
+		return order.Receipt{}, fmt.Errorf("looking at the order: %w", err)
+	}
+	p.killed = described.HistoryLength
+
+	p.restarted = time.Now()
+	second, err := p.spawn()
+	if err != nil {
+		return order.Receipt{}, err
+	}
+	defer second.kill() //nolint:errcheck // it is gone already unless the demo failed
+	decision := decide(p.order)
+	if err := p.handle.Raise(ctx, order.ApprovalEvent, decision); err != nil {
+		return order.Receipt{}, fmt.Errorf("deciding on the order: %w", err)
+	}
+	p.timeline.addf(time.Now(), fromClient, "raised %s: %s", order.ApprovalEvent, decisionText(decision))
+	receipt, err := p.awaitEnd(ctx, second)
+	if err != nil {
+		return receipt, err
+	}
+	p.timeline.addf(time.Now(), fromClient, "the order has ended")
+	err = second.stop()
+	p.timeline.addf(time.Now(), fromProcess, "worker %d shut down", second.pid())
+	return receipt, err
+}
+
+// awaitMidst waits until packing is half done and some of its heartbeats are stored.
+func (p *play) awaitMidst(ctx context.Context, w *workerProcess) error {
+	for {
+		select {
+		case n := <-p.progress:
+			if n.Progress.Activity != packActivity || n.Progress.Step < killAfterStep {
+				continue
+			}
+			p.packed = n.Progress.Step
+			stored, err := p.storedStep(ctx)
+			if err != nil {
+				return err
+			}
+			if stored >= killAfterStored {
+				return nil
+			}
+			if p.packed == order.PackSteps {
+				return fmt.Errorf("packing ended before %d heartbeats were stored: no moment to kill the worker in", killAfterStored)
+			}
+		case <-w.exited:
+			return w.unexpected("before it was killed")
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// storedStep answers the step of the heartbeat that the store has.
+func (p *play) storedStep(ctx context.Context) (step int, err error) {
+	d, err := p.handle.Describe(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("looking at the order: %w", err)
+	}
+	for _, pending := range d.Activities {
+		if pending.Name == packActivity && len(pending.Heartbeat) > 0 {
+			err = json.Unmarshal(pending.Heartbeat, &step)
+		}
+	}
+	if err != nil {
+		return 0, fmt.Errorf("reading a heartbeat: %w", err)
+	}
+	return step, nil
+}
+
+// awaitEnd waits for the order's receipt, or for the worker to end before it.
+func (p *play) awaitEnd(ctx context.Context, w *workerProcess) (order.Receipt, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-w.exited:
+			cancel(w.unexpected("before the order"))
+		case <-ctx.Done():
+		}
+	}()
+	receipt, err := p.handle.Wait(ctx, client.OrBlocked())
+	if err != nil {
+		return receipt, fmt.Errorf("waiting for the order: %w", err)
+	}
+	return receipt, nil
+}
+
+// decide is what the manager says to an order.
+func decide(o order.Order) order.Approval {
+	if o.Total() >= order.ApprovalLimit {
+		return order.Approval{By: "manager", Reason: fmt.Sprintf("the total of %s is not below %s", money(o.Total()), money(order.ApprovalLimit))}
+	}
+	return order.Approval{By: "manager", Approved: true}
+}
+
+func decisionText(a order.Approval) string {
+	if a.Approved {
+		return "the " + a.By + " approves"
+	}
+	return "the " + a.By + " refuses, " + a.Reason
+}
+
+func money(cents int64) string { return fmt.Sprintf("%d.%02d", cents/100, cents%100) }

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// dbVariable names the database when the flag --db does not.
+const dbVariable = "PERDURE_DB"
+
+// app is what all commands share: the global flags and what follows from them.
+type app struct {
+	db       string
+	output   string
+	logLevel string
+	logger   *slog.Logger
+	started  bool // the command line was understood, and a command runs
+}
+
+// run executes one command line.
+func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) exitCode {
+	a := &app{}
+	root := newRoot(a) //nolint:contextcheck // commands get ctx from ExecuteContext
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errs)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	// Interrupted storage calls answer that the context is cancelled; say why it is.
+	if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
+		err = cause
+	}
+	fmt.Fprintf(errs, "perdure: %s\n", strings.ReplaceAll(err.Error(), "\n", "\n  "))
+	if !a.started {
+		fmt.Fprintln(errs, "run 'perdure help' for the commands and their flags")
+		return exitUsage
+	}
+	return codeOf(err)
+}
+
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "perdure",
+		Short: "Durable orchestrations that survive crashes: demo and operation",
+		Long: "perdure shows and operates durable orchestrations.\n\n" +
+			"Begin with 'perdure demo'. The other commands work on the SQLite file of any service that embeds perdure,\n" +
+			"also while it runs: name it with --db or " + dbVariable + ".",
+		Args:              cobra.NoArgs,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.begin(cmd) },
+	}
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.db, "db", "", "SQLite file of the service (default: the environment's "+dbVariable+")")
+	flags.StringVarP(&a.output, "output", "o", outputTable, "output format: table or json")
+	flags.StringVar(&a.logLevel, "log-level", "warn", "log to standard error from this level on: debug, info, warn, error")
+	root.AddCommand(
+		newDemo(a), newWorker(a),
+		newStart(a), newList(a), newShow(a), newHistory(a),
+		newRaise(a), newCancel(a), newTerminate(a),
+		newMigrate(a), newVersion(a), newExitCodesTopic(),
+	)
+	return root
+}
+
+// begin checks the global flags. From here on an error is the command's own.
+func (a *app) begin(cmd *cobra.Command) error {
+	if a.output != outputTable && a.output != outputJSON {
+		return fmt.Errorf("flag --output is %q: it must be table or json", a.output)
+	}
+	logger, err := newLogger(cmd.ErrOrStderr(), a.logLevel)
+	if err != nil {
+		return err
+	}
+	a.logger = logger
+	a.started = true
+	return nil
+}
+
+// database answers the path that the user named.
+func (a *app) database() (string, error) {
+	if a.db != "" {
+		return a.db, nil
+	}
+	if path := strings.TrimSpace(os.Getenv(dbVariable)); path != "" {
+		return path, nil
+	}
+	return "", badUsage("no database is named: give --db path, or set %s", dbVariable)
+}

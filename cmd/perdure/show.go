@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure/client"
+)
+
+func newShow(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "show ID",
+		Short: "Show an instance, its result and its pending activities",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				d, err := c.Describe(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				return a.show(cmd, d, func(w *tabwriter.Writer) { showTable(w, &d) })
+			})
+		},
+	}
+}
+
+func showTable(w *tabwriter.Writer, d *client.Description) {
+	row(w, "id", d.ID)
+	row(w, "key", d.Key)
+	row(w, "orchestration", d.Orchestration)
+	if d.CodeVersion != "" {
+		row(w, "code version", d.CodeVersion)
+	}
+	row(w, "status", statusText(d))
+	if b := d.Blocked; b != nil {
+		message, _, _ := strings.Cut(b.Message, "\n") // a panic's goes on with the stack
+		row(w, "blocked", fmt.Sprintf("%d failed turns since %s, next try %s: %s", b.Count, instant(b.Since), retryText(b), message))
+	}
+	row(w, "execution", d.Execution)
+	row(w, "history", fmt.Sprintf("%d events, %d bytes", d.HistoryLength, d.HistoryBytes))
+	row(w, "inbox", fmt.Sprintf("%d messages", d.InboxMessages))
+	if p := d.Parent; p != nil {
+		row(w, "parent", fmt.Sprintf("%s, execution %d, event %d", p.ID, p.Execution, p.EventID))
+	}
+	row(w, "created", instant(d.CreatedAt))
+	row(w, "updated", instant(d.UpdatedAt))
+	row(w, "ended", instant(d.EndedAt))
+	switch {
+	case d.Unreadable != "":
+		row(w, "result", "cannot be read: "+d.Unreadable)
+	case d.Failure != nil:
+		row(w, "failure", failureText(d.Failure))
+	case d.Status.Ended():
+		row(w, "result", payloadText(d.Result, showLimit))
+	}
+	for i := range d.Activities {
+		row(w, fmt.Sprintf("activity %d", d.Activities[i].EventID), activityText(&d.Activities[i]))
+	}
+}
+
+// showLimit is how much of a payload a table shows; -o json shows all.
+const showLimit = 2_000
+
+func retryText(b *client.Blocked) string {
+	if b.RetryAt.IsZero() {
+		return "held"
+	}
+	return instant(b.RetryAt)
+}
+
+func activityText(t *client.Activity) string {
+	text := fmt.Sprintf("%s on queue %s: %s, attempt %d", t.Name, t.Queue, t.State, t.Attempt)
+	if t.Deliveries > 1 {
+		text += fmt.Sprintf(", delivered %d times", t.Deliveries)
+	}
+	if t.Owner != "" {
+		text += ", by " + t.Owner
+	}
+	if t.State == client.ActivityQueued && t.NotBefore.After(t.ScheduledAt) {
+		text += ", not before " + t.NotBefore.UTC().Format(time.RFC3339)
+	}
+	if len(t.Heartbeat) > 0 {
+		text += ", heartbeat " + payloadText(t.Heartbeat, eventLimit)
+	}
+	if t.Failure != nil {
+		text += ", last failure: " + failureText(t.Failure)
+	}
+	return text
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/examples/order"
+	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/provider/sqlite"
+)
+
+// packingWorker answers a worker process that has begun to pack an order.
+func packingWorker(t *testing.T, path, lease string) (w *workerProcess, store *sqlite.Provider, stderr *bytes.Buffer) {
+	t.Helper()
+	store, err := sqlite.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	o, err := order.Parse([]byte(defaultOrder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Start(t.Context(), client.New(store, client.Options{}), order.Process, o, client.WithID("order")); err != nil {
+		t.Fatal(err)
+	}
+	packing := make(chan struct{}, 100)
+	stderr = &bytes.Buffer{}
+	w, err = startProcess(binary(t), []string{"worker", "--db", path, "--lease", lease, "--attached", "--log-level", "error"}, stderr, func(n notice) {
+		if n.Progress != nil && n.Progress.Activity == packActivity {
+			packing <- struct{}{}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.kill() })
+	select {
+	case <-packing:
+	case <-w.exited:
+		t.Fatalf("%v\n%s", w.unexpected("before it packed"), stderr)
+	}
+	return w, store, stderr
+}
+
+// The first signal lets the activity that runs end, and its orchestration go on elsewhere.
+func TestSignalShutsDownInPhases(t *testing.T) {
+	t.Parallel()
+	w, store, stderr := packingWorker(t, filepath.Join(t.TempDir(), "signal.db"), "500ms")
+	if err := w.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	<-w.exited
+	if w.err != nil {
+		t.Errorf("the worker must end well: %v\n%s", w.err, stderr)
+	}
+	d, err := client.New(store, client.Options{}).Describe(t.Context(), "order")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Activities) > 0 {
+		t.Errorf("the activity must have had the time to end: %+v", d.Activities)
+	}
+}
+
+// The second signal does not wait for anything.
+func TestSecondSignalExitsAtOnce(t *testing.T) {
+	t.Parallel()
+	w, _, _ := packingWorker(t, filepath.Join(t.TempDir(), "signal.db"), "1m") // of which packing takes more than a minute
+	begun := time.Now()
+	// Two different ones, since a signal that is still pending swallows another of its kind.
+	for _, signal := range []os.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		if err := w.cmd.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-w.exited
+	if exit, ok := errors.AsType[*exec.ExitError](w.err); !ok || exit.ExitCode() != int(exitInterrupted) {
+		t.Errorf("the worker ended with %v, must end with exit code %d", w.err, exitInterrupted)
+	}
+	if took := time.Since(begun); took > 5*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
+// Operator commands work beside a service that runs, from another process.
+func TestOperatingBesideAWorker(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "live.db")
+	w, store, stderr := packingWorker(t, path, "1m")
+	operate := func(args ...string) string {
+		t.Helper()
+		out, err := exec.CommandContext(t.Context(), binary(t), append(args, "--db", path)...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	mustSay(t, operate("list"), "order", "Process", "Running")
+	mustSay(t, operate("show", "order"), "Shop.Pack on queue default: Running, attempt 1")
+	operate("cancel", "order", "--reason", "out of tape")
+	h, err := client.Lookup[order.Receipt](t.Context(), client.New(store, client.Options{}), "order")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Wait(t.Context()); !errors.Is(err, orchestration.ErrCancelled) {
+		t.Errorf("the order ended with %v, must be cancelled", err)
+	}
+	mustSay(t, operate("history", "order"), "CancelRequested", "out of tape", "ActivityCancelRequested", "Shop.Release", "ExecutionCancelled")
+	if err := w.stop(); err != nil {
+		t.Errorf("%v\n%s", err, stderr)
+	}
+}

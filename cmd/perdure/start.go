@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure/client"
+)
+
+// started is what start prints.
+type started struct {
+	ID  string `json:"id"`
+	Key string `json:"key"`
+}
+
+func newStart(a *app) *cobra.Command {
+	var id, input string
+	cmd := &cobra.Command{
+		Use:   "start NAME",
+		Short: "Start an instance of an orchestration",
+		Long: "Start stores a new instance of the orchestration NAME. It runs as soon as a service that has this\n" +
+			"orchestration registered works on the database; until then it waits.",
+		Example: "  perdure start Checkout --id order-42 --input '{\"cents\": 4200}' --db orders.db",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var payload any = json.RawMessage("null")
+			var opts []client.StartOption
+			if input != "" {
+				value, err := readJSON(cmd, "input", input)
+				if err != nil {
+					return err
+				}
+				payload = value
+			}
+			if cmd.Flags().Changed("id") {
+				opts = append(opts, client.WithID(id))
+			}
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				h, err := client.StartNamed[json.RawMessage](ctx, c, args[0], payload, opts...)
+				if taken, ok := errors.AsType[*client.ExistsError](err); ok {
+					return fmt.Errorf("starting %q: %w: give another --id, or look at it with 'perdure show'", args[0], taken)
+				}
+				if err != nil {
+					return err
+				}
+				out := started{ID: h.ID(), Key: h.Key().String()}
+				return a.show(cmd, out, func(w *tabwriter.Writer) { fmt.Fprintf(w, "started %s\n", plain(out.ID)) })
+			})
+		},
+	}
+	cmd.Flags().StringVar(&id, "id", "", "ID of the instance (default: a new UUID)")
+	cmd.Flags().StringVar(&input, "input", "", "input as JSON, @file, or - for standard input (default: null)")
+	return cmd
+}

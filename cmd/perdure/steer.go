@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure/client"
+)
+
+// steered is what raise, cancel and terminate print.
+type steered struct {
+	ID     string `json:"id"`
+	Action string `json:"action"`
+	Event  string `json:"event,omitempty"`
+	Reason string `json:"reason,omitempty"`
+}
+
+func newRaise(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "raise ID EVENT [JSON]",
+		Short: "Send an event to an instance",
+		Long: "Raise puts an event into the mailbox EVENT of the instance, which keeps it until the orchestration asks\n" +
+			"for it. The payload is JSON, @file, or - for standard input; without it, null.",
+		Example: "  perdure raise order-42 approval '{\"by\": \"ann\", \"approved\": true}' --db orders.db",
+		Args:    cobra.RangeArgs(2, 3),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			payload := json.RawMessage("null")
+			if len(args) == 3 {
+				value, err := readJSON(cmd, "payload", args[2])
+				if err != nil {
+					return err
+				}
+				payload = value
+			}
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				if err := c.Raise(ctx, args[0], args[1], payload); err != nil {
+					return err
+				}
+				out := steered{ID: args[0], Action: "raise", Event: args[1]}
+				return a.show(cmd, out, func(w *tabwriter.Writer) { fmt.Fprintf(w, "raised %s to %s\n", plain(out.Event), plain(out.ID)) })
+			})
+		},
+	}
+}
+
+func newCancel(a *app) *cobra.Command {
+	return newEnder(a, &cobra.Command{
+		Use:   "cancel ID",
+		Short: "Ask an instance to stop in its own way",
+		Long: "Cancel ends the orchestration's context, so that it can clean up and stop. It answers when the request\n" +
+			"is stored; 'perdure show' tells what came of it.",
+	}, "cancel", "asked %s to stop\n", (*client.Client).Cancel)
+}
+
+func newTerminate(a *app) *cobra.Command {
+	return newEnder(a, &cobra.Command{
+		Use:   "terminate ID",
+		Short: "End an instance at once, without its code",
+		Long: "Terminate ends the instance without running its code again: nothing is cleaned up, and its waiting\n" +
+			"messages go to the dead letters. Prefer 'perdure cancel' where the code still answers.",
+	}, "terminate", "terminated %s\n", (*client.Client).Terminate)
+}
+
+// newEnder completes a command that stops one instance with a reason.
+func newEnder(a *app, cmd *cobra.Command, action, told string, stop func(*client.Client, context.Context, string, string) error) *cobra.Command {
+	reason := ""
+	cmd.Args = cobra.ExactArgs(1)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			if err := stop(c, ctx, args[0], reason); err != nil {
+				return err
+			}
+			out := steered{ID: args[0], Action: action, Reason: reason}
+			return a.show(cmd, out, func(w *tabwriter.Writer) { fmt.Fprintf(w, told, plain(out.ID)) })
+		})
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for people; stored in the history")
+	return cmd
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure/client"
+)
+
+// The sources of lines of a timeline.
+const (
+	fromProcess  = "process"
+	fromActivity = "activity"
+	fromHistory  = "history"
+	fromClient   = "client"
+)
+
+// settleTime is how late a line may come and still be printed in order: the
+// history is read every so often, while processes tell at once.
+const settleTime = 250 * time.Millisecond
+
+// timelineLimit is how much of a payload a line shows.
+const timelineLimit = 60
+
+// timeline prints what happens in several processes, in order of time.
+type timeline struct {
+	mu    sync.Mutex
+	out   io.Writer
+	begun time.Time
+	lines []timelineLine      // not yet printed
+	told  map[int64]time.Time // when the activity of an event was last heard of
+	last  time.Time           // of the history's lines
+	say   *narrator
+}
+
+type timelineLine struct {
+	at   time.Time
+	from string
+	text string
+}
+
+func newTimeline(out io.Writer) *timeline {
+	return &timeline{out: out, begun: time.Now(), told: make(map[int64]time.Time), say: newNarrator(timelineLimit)}
+}
+
+// addf takes a line to be printed.
+func (t *timeline) addf(at time.Time, from, format string, args ...any) {
+	t.mu.Lock()
+	text := strings.TrimRight(plain(fmt.Sprintf(format, args...)), " ")
+	t.lines = append(t.lines, timelineLine{at, from, text})
+	t.mu.Unlock()
+}
+
+// activity takes what the activity scheduled by an event tells.
+func (t *timeline) activity(at time.Time, event int64, text string) {
+	t.mu.Lock()
+	t.told[event] = at
+	t.mu.Unlock()
+	t.addf(at, fromActivity, "%s", text)
+}
+
+// event takes an event of the history. The storage reads its clock when a transaction
+// begins, so that an outcome may bear a time a millisecond before the activity's own
+// words; it is put after them, where it belongs.
+func (t *timeline) event(e *client.HistoryEvent) {
+	t.mu.Lock()
+	at := e.Time
+	for _, other := range []time.Time{t.last, t.told[e.Ref]} {
+		if at.Before(other) {
+			at = other
+		}
+	}
+	t.last = at
+	t.mu.Unlock()
+	t.addf(at, fromHistory, "%2d %-18s %s", e.ID, e.Kind, t.say.text(e))
+}
+
+// print writes the lines before the given time.
+func (t *timeline) print(before time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	slices.SortStableFunc(t.lines, func(a, b timelineLine) int {
+		return cmp.Compare(a.at.UnixMicro(), b.at.UnixMicro())
+	})
+	n := 0
+	for n < len(t.lines) && t.lines[n].at.Before(before) {
+		line := t.lines[n]
+		fmt.Fprintf(t.out, "%8.3fs  %-8s  %s\n", line.at.Sub(t.begun).Seconds(), line.from, line.text)
+		n++
+	}
+	t.lines = slices.Delete(t.lines, 0, n)
+}
+
+// settled prints what can no longer be overtaken.
+func (t *timeline) settled() { t.print(time.Now().Add(-settleTime)) }
+
+// finish prints all that is left.
+func (t *timeline) finish() { t.print(time.Now().Add(time.Hour)) }

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure/cmd/perdure/internal/churn"
+	"github.com/perdure/perdure/examples/order"
+	"github.com/perdure/perdure/runtime"
+)
+
+// The values of the worker's flag --workload.
+const (
+	workloadOrder = "order" // of the demo
+	workloadChurn = "churn" // of the test that kills workers
+)
+
+// stepsPerLease makes packing last longer than a lease, so that it is still going on
+// when the worker is killed, and its leases and heartbeats matter.
+const stepsPerLease = 6
+
+// notice is a line of JSON that a worker writes to its standard output for whoever started it.
+type notice struct {
+	At       time.Time       `json:"at"`
+	PID      int             `json:"pid"`
+	Ready    bool            `json:"ready,omitempty"` // it takes work from here on
+	Progress *order.Progress `json:"progress,omitempty"`
+}
+
+type workerOptions struct {
+	lease    time.Duration
+	workload string
+	attached bool
+}
+
+// newWorker is the process that the demo and the kill test start and kill.
+func newWorker(a *app) *cobra.Command {
+	var o workerOptions
+	cmd := &cobra.Command{
+		Use:    "worker",
+		Short:  "Run the demo's orchestrations on a database",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE:   func(cmd *cobra.Command, _ []string) error { return a.work(cmd, o) },
+	}
+	flags := cmd.Flags()
+	flags.DurationVar(&o.lease, "lease", demoLease, "lease of the runtime")
+	flags.StringVar(&o.workload, "workload", workloadOrder, "order or churn")
+	flags.BoolVar(&o.attached, "attached", false, "shut down when standard input ends, as it does when the starter dies")
+	return cmd
+}
+
+func (a *app) work(cmd *cobra.Command, o workerOptions) (err error) {
+	path, err := a.database()
+	if err != nil {
+		return err
+	}
+	notices := &notifier{w: cmd.OutOrStdout()}
+	reg, err := workload(o, path, notices)
+	if err != nil {
+		return err
+	}
+	store, err := a.openOrCreate(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	ctx, cancel := context.WithCancel(cmd.Context())
+	defer cancel()
+	rt, err := runtime.Start(ctx, store, reg, runtime.Options{Lease: o.lease, Logger: a.logger})
+	if err != nil {
+		return err
+	}
+	if o.attached {
+		go func() {
+			_, _ = io.Copy(io.Discard, cmd.InOrStdin())
+			cancel()
+		}()
+	}
+	notices.tell(notice{Ready: true})
+	<-ctx.Done()
+	// The waits of a phased shutdown begin now: they must not see the finished context.
+	return rt.Shutdown(context.WithoutCancel(ctx))
+}
+
+// workload registers what the worker runs.
+func workload(o workerOptions, path string, notices *notifier) (*runtime.Registry, error) {
+	reg := runtime.NewRegistry()
+	switch o.workload {
+	case workloadChurn:
+		return reg, churn.Register(reg)
+	case workloadOrder:
+	default:
+		return nil, badUsage("flag --workload is %q: it must be %s or %s", o.workload, workloadOrder, workloadChurn)
+	}
+	ledger, err := order.OpenLedger(ledgerOf(path))
+	if err != nil {
+		return nil, fmt.Errorf("starting worker: %w", err)
+	}
+	shop := &order.Shop{
+		Ledger: ledger, StepTime: o.lease / stepsPerLease,
+		Watch: func(p order.Progress) { notices.tell(notice{Progress: &p}) },
+	}
+	return reg, order.Register(reg, shop)
+}
+
+// ledgerOf is the directory in which the demo's activities keep their effects.
+func ledgerOf(path string) string { return path + "-ledger" }
+
+// notifier writes notices, one line each. Nobody may be listening any more; that is no
+// reason to stop working.
+type notifier struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (n *notifier) tell(line notice) {
+	line.At, line.PID = time.Now().UTC(), os.Getpid()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	_ = json.NewEncoder(n.w).Encode(line) //nolint:errchkjson // there is nobody else to tell
+}

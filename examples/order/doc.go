@@ -1,0 +1,12 @@
+// Package order is an example: an online order as a durable orchestration.
+//
+// [Process] reserves stock, packs, waits for a person's approval, charges the customer,
+// waits for the carrier and ships. If the approval or the card is refused, or the
+// instance is cancelled, it undoes what was done, last step first.
+//
+// The activities are methods of [Shop]. They may run more than once, since an attempt that
+// is lost with its process is delivered again; each of their effects goes through a
+// [Ledger] under an idempotency key, which applies it once.
+//
+// The command perdure demo runs this package and kills its process in the middle.
+package order

@@ -1,0 +1,140 @@
+package order
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/runtime"
+)
+
+// ApprovalEvent is the name of the event that [Process] waits for.
+const ApprovalEvent = "approval"
+
+// ApprovalTime is how long [Process] waits for it.
+const ApprovalTime = 24 * time.Hour
+
+// PickupDelay is how long the carrier takes to come.
+const PickupDelay = time.Second
+
+// ErrDeclined is the answer of a bank that will not pay.
+var ErrDeclined = errors.New("card declined")
+
+// Register adds all of this package to a registry.
+func Register(reg *runtime.Registry, shop *Shop) error {
+	return errors.Join(
+		runtime.AddError(reg, "order.declined", ErrDeclined),
+		runtime.AddOrchestration(reg, Process),
+		runtime.AddActivity(reg, shop.Reserve),
+		runtime.AddActivity(reg, shop.Release),
+		runtime.AddActivity(reg, shop.Pack),
+		runtime.AddActivity(reg, shop.Unpack),
+		runtime.AddActivity(reg, shop.Charge),
+		runtime.AddActivity(reg, shop.Refund),
+		runtime.AddActivity(reg, shop.Ship),
+	)
+}
+
+// Process takes an order from stock to the carrier.
+func Process(ctx *orchestration.Context, o Order) (Receipt, error) {
+	s := &saga{receipt: Receipt{Order: o.ID, TotalCents: o.Total()}}
+	refused, err := s.run(ctx, o)
+	if refused == "" && err == nil {
+		s.receipt.Status = Shipped
+		return s.receipt, nil
+	}
+	// Detached, so that a cancelled order is undone, too.
+	if undoErr := s.undo(ctx.Detached()); undoErr != nil {
+		return s.receipt, errors.Join(err, undoErr)
+	}
+	s.receipt.Status, s.receipt.Reason = Refused, refused
+	return s.receipt, err
+}
+
+// saga is one order on its way, with what must be undone if it does not arrive.
+type saga struct {
+	receipt Receipt
+	undos   []func(*orchestration.Context) error
+}
+
+// run answers why the order was refused, "" if it was not.
+func (s *saga) run(ctx *orchestration.Context, o Order) (refused string, err error) {
+	var shop *Shop // never called here: it only names the activities
+	reservation, err := orchestration.CallActivity(ctx, shop.Reserve, o, patiently())
+	if err != nil {
+		return "", err
+	}
+	s.onRefusal(func(ctx *orchestration.Context) error {
+		_, err := orchestration.CallActivity(ctx, shop.Release, reservation, patiently())
+		return s.undone("release stock", err)
+	})
+
+	// The warehouse packs while a person decides.
+	packing := orchestration.StartActivity(ctx, shop.Pack, reservation, patiently())
+	s.onRefusal(func(ctx *orchestration.Context) error {
+		parcel, err := packing.Get(ctx)
+		if err != nil {
+			return nil //nolint:nilerr // there is no parcel to unpack: packing was given up
+		}
+		_, err = orchestration.CallActivity(ctx, shop.Unpack, parcel, patiently())
+		return s.undone("unpack", err)
+	})
+	approval, err := orchestration.Events[Approval](ctx, ApprovalEvent).Receive(ctx, orchestration.Within(ApprovalTime))
+	if errors.Is(err, orchestration.ErrTimeout) {
+		approval, err = Approval{Reason: "nobody approved it in time"}, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if !approval.Approved {
+		return "approval: " + approval.Reason, nil
+	}
+	parcel, err := packing.Get(ctx)
+	if err != nil {
+		return "", err
+	}
+
+	s.receipt.Payment, err = orchestration.CallActivity(ctx, shop.Charge, o, patiently())
+	if errors.Is(err, ErrDeclined) {
+		return "payment: " + err.Error(), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	s.onRefusal(func(ctx *orchestration.Context) error {
+		_, err := orchestration.CallActivity(ctx, shop.Refund, s.receipt.Payment, patiently())
+		return s.undone("refund", err)
+	})
+
+	if err := ctx.Sleep(PickupDelay); err != nil {
+		return "", err
+	}
+	s.receipt.Tracking, err = orchestration.CallActivity(ctx, shop.Ship, parcel, patiently())
+	return "", err
+}
+
+func (s *saga) onRefusal(undo func(*orchestration.Context) error) { s.undos = append(s.undos, undo) }
+
+// undone notes that something was undone.
+func (s *saga) undone(name string, err error) error {
+	if err == nil {
+		s.receipt.Undone = append(s.receipt.Undone, name)
+	}
+	return err
+}
+
+// undo runs the compensations, last step first. One that fails does not keep the
+// others from being tried.
+func (s *saga) undo(ctx *orchestration.Context) error {
+	var errs []error
+	for _, undo := range slices.Backward(s.undos) {
+		errs = append(errs, undo(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// patiently retries soon at first, so that the demo is quick.
+func patiently() orchestration.ActivityOption {
+	return orchestration.WithRetry(orchestration.RetryPolicy{MaxAttempts: 5, InitialInterval: 200 * time.Millisecond})
+}
