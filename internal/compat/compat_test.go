@@ -141,10 +141,10 @@ func TestRecordCore(t *testing.T) {
 func (n *node) histories(t *testing.T) []byte {
 	t.Helper()
 	type instance struct {
-		ID      string
-		Status  client.Status
-		Blocked bool
-		Events  []client.HistoryEvent
+		ID      string                `json:"id"`
+		Status  client.Status         `json:"status"`
+		Blocked bool                  `json:"blocked"`
+		Events  []client.HistoryEvent `json:"events"`
 	}
 	var all []instance
 	for d, err := range n.c.All(t.Context(), client.Filter{}) {

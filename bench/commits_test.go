@@ -1,0 +1,84 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/sqlite"
+	"github.com/perdure/perdure/runtime"
+)
+
+// One commit per sequential step, as SQLite's own commit hook counts them: a start, the
+// first turn, and one for each result.
+func TestCommitsPerStep(t *testing.T) {
+	store, err := sqlite.Open(filepath.Join(t.TempDir(), "commits.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reg := runtime.NewRegistry()
+	if err := errors.Join(runtime.AddOrchestration(reg, Chain), runtime.AddActivity(reg, Noop)); err != nil {
+		t.Fatal(err)
+	}
+	rt, err := runtime.Start(t.Context(), store, reg, runtime.Options{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(rt.Shutdown(context.WithoutCancel(t.Context())), store.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	c := client.New(store, client.Options{})
+	for _, w := range []struct {
+		name       string
+		activities int
+		atMost     int64
+	}{
+		{"a W1 orchestration", 5, 7},
+		{"a chain of 100 activities", 100, 102},
+	} {
+		// A stalled machine may make a step take the long way, which is no more than a slow
+		// step; with three tries the best one shows what the engine asks of the store.
+		best := int64(1 << 30)
+		for range 3 {
+			if _, err := store.FetchTurns(t.Context(), idle()); err != nil {
+				t.Fatal(err)
+			}
+			before := commits(t, store)
+			h, err := client.Start(t.Context(), c, Chain, w.activities)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := h.Wait(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			best = min(best, commits(t, store)-before)
+		}
+		if best > w.atMost {
+			t.Errorf("%s made %d commits, want at most %d", w.name, best, w.atMost)
+		}
+	}
+}
+
+// idle is a fetch that finds nothing and waits a moment, so that the loops of the runtime are parked.
+func idle() provider.FetchTurnsRequest {
+	return provider.FetchTurnsRequest{
+		Owner: "nobody", Token: provider.UUID{1}, Lease: time.Second, Max: 1, Wait: 20 * time.Millisecond,
+		Capabilities: []provider.Capability{{Name: "nothing"}},
+	}
+}
+
+func commits(t *testing.T, store *sqlite.Provider) int64 {
+	t.Helper()
+	stats, err := store.Stats(t.Context(), provider.StatsRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stats.Commits
+}
