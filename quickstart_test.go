@@ -77,7 +77,7 @@ func TestQuickStartOutsideTheRepository(t *testing.T) {
 		"\nrequire github.com/perdure/perdure v0.0.0\n\nreplace github.com/perdure/perdure => "+repo+"\n")
 	write("go.sum", string(sums))
 	write("main.go", readmeProgram(t))
-	if got, want := run("run", "-mod=mod", "."), "receipt for 4200 cents <nil>\n"; got != want {
+	if got, want := run("run", "-mod=mod", "."), "order 42 is paid <nil>\n"; got != want {
 		t.Errorf("the quick start printed %q, want %q", got, want)
 	}
 }

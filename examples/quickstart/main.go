@@ -11,30 +11,30 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-func Charge(_ context.Context, cents int) (string, error) { return fmt.Sprintf("receipt for %d cents", cents), nil }
+func charge(_ context.Context, order string) (string, error) { return order + " is paid", nil }
 
-// Checkout survives crashes; Charge, which touches the world, runs again until it succeeds.
-func Checkout(ctx *orchestration.Context, cents int) (string, error) {
-	return orchestration.CallActivity(ctx, Charge, cents, orchestration.WithRetry(orchestration.RetryPolicy{MaxAttempts: 5}))
+func checkout(ctx *orchestration.Context, order string) (string, error) { // survives crashes
+	return orchestration.CallActivity(ctx, charge, order, orchestration.WithRetry(orchestration.RetryPolicy{MaxAttempts: 5}))
 }
 
 func main() {
 	ctx := context.Background()
 	store, err := sqlite.Open("orders.db")
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	defer store.Close()
 	reg := runtime.NewRegistry()
-	runtime.AddOrchestration(reg, Checkout) // Start reports what is refused here
-	runtime.AddActivity(reg, Charge)
+	check(runtime.AddOrchestration(reg, checkout))
+	check(runtime.AddActivity(reg, charge))
 	rt, err := runtime.Start(ctx, store, reg, runtime.Options{})
+	check(err)
+	defer rt.Shutdown(ctx)
+	h, err := client.Start(ctx, client.New(store, client.Options{}), checkout, "order 42")
+	check(err)
+	fmt.Println(h.Wait(ctx))
+}
+
+func check(err error) {
 	if err != nil {
 		log.Fatal(err)
-	}
-	defer rt.Shutdown(ctx)
-	h, err := client.Start(ctx, client.New(store, client.Options{}), Checkout, 4200)
-	if err == nil {
-		fmt.Println(h.Wait(ctx))
 	}
 }

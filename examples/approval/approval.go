@@ -1,0 +1,59 @@
+// Package approval shows how orchestrations wait for events.
+package approval
+
+import (
+	"errors"
+	"time"
+
+	"github.com/perdure/perdure/orchestration"
+)
+
+// Decision is the event that an expense waits for.
+type Decision struct {
+	By       string
+	Approved bool
+}
+
+// Expense waits a day for a decision.
+func Expense(ctx *orchestration.Context, cents int) (string, error) {
+	decisions := orchestration.Events[Decision](ctx, "decision")
+	d, err := decisions.Receive(ctx, orchestration.Within(24*time.Hour))
+	switch {
+	case errors.Is(err, orchestration.ErrTimeout):
+		return "nobody decided", nil
+	case err != nil:
+		return "", err
+	case !d.Approved:
+		return "refused by " + d.By, nil
+	}
+	return "approved by " + d.By, nil
+}
+
+// Line is an event of a basket.
+type Line struct {
+	Item  string
+	Count int
+}
+
+// Basket takes lines until somebody checks out or nothing comes for an hour.
+func Basket(ctx *orchestration.Context, _ orchestration.None) (map[string]int, error) {
+	lines := orchestration.Events[Line](ctx, "line")
+	checkout := orchestration.Events[orchestration.None](ctx, "checkout")
+	basket := map[string]int{}
+	for {
+		idle := orchestration.StartTimer(ctx, time.Hour)
+		which, err := orchestration.Select(ctx, lines, checkout, idle)
+		if err != nil {
+			return nil, err
+		}
+		idle.Cancel()
+		if which != 0 {
+			return basket, nil
+		}
+		line, err := lines.Receive(ctx)
+		if err != nil {
+			return nil, err
+		}
+		basket[line.Item] += line.Count
+	}
+}

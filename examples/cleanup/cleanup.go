@@ -1,0 +1,72 @@
+// Package cleanup shows how an orchestration undoes its work when it fails or is cancelled.
+package cleanup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/perdure/perdure/orchestration"
+)
+
+// Hotel books rooms and flights. Log sees what happens.
+type Hotel struct{ Log func(text string) }
+
+// Book books one thing of a trip.
+func (h *Hotel) Book(_ context.Context, what string) (string, error) {
+	if what == "moon" {
+		return "", orchestration.NonRetryable(errors.New("no rocket"))
+	}
+	h.Log("book " + what)
+	return "booking of " + what, nil
+}
+
+// Cancel undoes a booking.
+func (h *Hotel) Cancel(_ context.Context, booking string) (orchestration.None, error) {
+	h.Log("cancel " + booking)
+	return orchestration.None{}, nil
+}
+
+// Trip books all of the list, or nothing.
+func Trip(ctx *orchestration.Context, list []string) (bookings []string, err error) {
+	var hotel *Hotel // never called here: it only names the activities
+	defer func() {
+		if err == nil {
+			return
+		}
+		// A cancelled scope refuses new work; a detached one does not.
+		undo := ctx.Detached()
+		for _, booking := range slices.Backward(bookings) {
+			_, undoErr := orchestration.CallActivity(undo, hotel.Cancel, booking,
+				orchestration.WithRetry(orchestration.RetryPolicy{}))
+			err = errors.Join(err, undoErr)
+		}
+	}()
+	for _, what := range list {
+		booking, err := orchestration.CallActivity(ctx, hotel.Book, what)
+		if err != nil {
+			return bookings, fmt.Errorf("booking %s: %w", what, err)
+		}
+		bookings = append(bookings, booking)
+	}
+	return bookings, ctx.Sleep(time.Hour) // time to change one's mind
+}
+
+// Fastest asks in a scope of its own and gives the slower call up.
+func Fastest(ctx *orchestration.Context, list []string) (string, error) {
+	var hotel *Hotel
+	scope, cancel := ctx.WithCancel()
+	defer cancel()
+	first := orchestration.StartActivity(scope, hotel.Book, list[0])
+	patience := orchestration.StartTimer(scope, time.Minute)
+	which, err := orchestration.Select(ctx, first, patience)
+	if err != nil {
+		return "", err
+	}
+	if which == 1 {
+		return "", errors.New("nobody answered within a minute")
+	}
+	return first.Get(ctx)
+}

@@ -1,0 +1,32 @@
+// Package local runs the examples in one process, on a store in memory.
+package local
+
+import (
+	"context"
+	"log"
+	"log/slog"
+
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/provider/memory"
+	"github.com/perdure/perdure/runtime"
+)
+
+// Start starts a node with what add registers. stop ends it.
+func Start(add func(*runtime.Registry)) (c *client.Client, stop func()) {
+	ctx := context.Background()
+	store := memory.New(memory.Options{})
+	reg := runtime.NewRegistry()
+	add(reg)
+	rt, err := runtime.Start(ctx, store, reg, runtime.Options{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		log.Panic(err)
+	}
+	return client.New(store, client.Options{Errors: reg.Errors()}), func() {
+		if err := rt.Shutdown(ctx); err != nil {
+			log.Panic(err)
+		}
+		if err := store.Close(); err != nil {
+			log.Panic(err)
+		}
+	}
+}
