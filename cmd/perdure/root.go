@@ -69,7 +69,7 @@ func newRoot(a *app) *cobra.Command {
 	root.AddCommand(
 		newDemo(a), newWorker(a),
 		newStart(a), newList(a), newShow(a), newHistory(a),
-		newRaise(a), newCancel(a), newTerminate(a),
+		newRaise(a), newCancel(a), newTerminate(a), newUnblock(a),
 		newMigrate(a), newVersion(a), newExitCodesTopic(),
 	)
 	return root

@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// steered is what raise, cancel and terminate print.
+// steered is what raise, cancel, terminate and unblock print.
 type steered struct {
 	ID     string `json:"id"`
 	Action string `json:"action"`
@@ -63,6 +63,25 @@ func newTerminate(a *app) *cobra.Command {
 		Long: "Terminate ends the instance without running its code again: nothing is cleaned up, and its waiting\n" +
 			"messages go to the dead letters. Prefer 'perdure cancel' where the code still answers.",
 	}, "terminate", "terminated %s\n", (*client.Client).Terminate)
+}
+
+func newUnblock(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "unblock ID",
+		Short: "Let a blocked instance be tried at once",
+		Long: "Unblock clears the flag that 'perdure list --blocked' shows, so that the next turn is tried at once: mend the\n" +
+			"cause first. An instance that is held needs it; others are tried again by themselves.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				if err := c.Unblock(ctx, args[0]); err != nil {
+					return err
+				}
+				out := steered{ID: args[0], Action: "unblock"}
+				return a.show(cmd, out, func(w *tabwriter.Writer) { fmt.Fprintf(w, "unblocked %s\n", plain(out.ID)) })
+			})
+		},
+	}
 }
 
 // newEnder completes a command that stops one instance with a reason.

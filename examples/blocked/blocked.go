@@ -4,11 +4,8 @@ package blocked
 import (
 	"context"
 
-	"github.com/google/uuid"
-
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/orchestration"
-	"github.com/perdure/perdure/provider"
 )
 
 // Code is one release of an orchestration's code: a broken one, or a fixed one.
@@ -32,16 +29,4 @@ func List(ctx context.Context, c *client.Client) (map[string]string, error) {
 		found[d.ID] = d.Blocked.Reason
 	}
 	return found, nil
-}
-
-// Unblock lets an instance be tried at once, also one that is held.
-func Unblock(ctx context.Context, store provider.Provider, c *client.Client, id string) error {
-	d, err := c.Describe(ctx, id)
-	if err != nil {
-		return err
-	}
-	_, err = store.Steer(ctx, provider.SteerRequest{
-		Key: d.Key, Action: provider.SteerUnblock, Commit: provider.UUID(uuid.New()),
-	})
-	return err
 }

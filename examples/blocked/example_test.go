@@ -51,7 +51,7 @@ func Example() {
 	}
 	rt = deploy(store, &blocked.Code{Fixed: true})
 	defer rt.Shutdown(ctx) //nolint:errcheck // the example has shown what it wants to
-	if err := blocked.Unblock(ctx, store, c, "bill-1"); err != nil {
+	if err := c.Unblock(ctx, "bill-1"); err != nil {
 		log.Panic(err)
 	}
 	fmt.Println(h.Wait(ctx))

@@ -1,0 +1,52 @@
+package client
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// Unblock lets the blocked instance that the ID names now be tried at once. See Handle.Unblock.
+func (c *Client) Unblock(ctx context.Context, id string) error {
+	return c.unblock(ctx, target{id: id})
+}
+
+// Unblock clears the Blocked flag of the instance and its counts, so that its next turn is
+// tried at once: mend the cause first. It is needed for an instance that is held (Blocked
+// without RetryAt), and spares others their delay. An instance that is not blocked stays as
+// it is. Errors are those of Raise.
+func (h Handle[Out]) Unblock(ctx context.Context) error {
+	if err := h.usable(); err != nil {
+		return err
+	}
+	return h.c.unblock(ctx, h.t)
+}
+
+func (c *Client) unblock(ctx context.Context, t target) error {
+	doing := fmt.Sprintf("unblocking %s", t)
+	if err := c.usable(); err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	res, err := c.instance(ctx, t, doing, false)
+	if err != nil {
+		return err
+	}
+	switch {
+	case res.Instance.Status.Ended():
+		return explain(doing, res.Instance.Status, ErrEnded)
+	case res.Instance.Blocked == nil:
+		return nil
+	}
+	req := provider.SteerRequest{Key: res.Instance.Key, Action: provider.SteerUnblock, Commit: provider.UUID(uuid.New())}
+	doubtful, err := c.write(ctx, doing, func(ctx context.Context) error {
+		_, err := c.store.Steer(ctx, req)
+		return err
+	})
+	if err != nil {
+		return doubt(explain(doing, 0, err), doubtful, "look at the instance's status")
+	}
+	return nil
+}
