@@ -25,7 +25,6 @@ type actor struct {
 	x       *replay.Execution
 	version provider.UUID // of the last confirmed commit
 	readyAt provider.Time // when the inbox has something, as that commit said; 0: nothing
-	rounds  int           // closing turns in a row that found the inbox not empty
 }
 
 // job is one thing to do for an instance: a fetched turn, or a result from memory.
@@ -44,10 +43,36 @@ type actors struct {
 	bytes    int
 	maxCount int
 	maxBytes int
+	// rounds counts, by instance, closing turns in a row that found the inbox not empty. It
+	// outlives the actor, whose execution is thrown away each time.
+	rounds map[provider.UUID]int
 }
 
 func newActors(maxCount, maxBytes int) *actors {
-	return &actors{byKey: make(map[provider.UUID]*actor), maxCount: maxCount, maxBytes: maxBytes}
+	return &actors{
+		byKey: make(map[provider.UUID]*actor), rounds: make(map[provider.UUID]int), maxCount: maxCount, maxBytes: maxBytes,
+	}
+}
+
+// closingRound counts a closing turn that found the inbox not empty.
+func (as *actors) closingRound(key provider.UUID) {
+	as.mu.Lock()
+	as.rounds[key]++
+	as.mu.Unlock()
+}
+
+// closingRounds answers how many there were since the last confirmed turn.
+func (as *actors) closingRounds(key provider.UUID) int {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	return as.rounds[key]
+}
+
+// settled forgets them.
+func (as *actors) settled(key provider.UUID) {
+	as.mu.Lock()
+	delete(as.rounds, key)
+	as.mu.Unlock()
 }
 
 func (as *actors) size() (count, bytes int) {
@@ -168,10 +193,11 @@ func (as *actors) withdraw(key provider.UUID, r *result) bool {
 	return false
 }
 
-// clear empties the cache.
+// clear empties the cache, for good: from now on nothing is cached.
 func (as *actors) clear() (evicted []*replay.Execution) {
 	as.mu.Lock()
 	defer as.mu.Unlock()
+	as.maxCount = 0
 	for as.lru.Len() > 0 {
 		evicted = append(evicted, as.remove(as.lru.Back().Value.(*actor)))
 	}

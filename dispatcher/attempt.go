@@ -95,6 +95,7 @@ func (d *Dispatcher) runAttempt(working, ctx context.Context, a *attempt) {
 	defer func() {
 		stopGrace()
 		if !a.ended.CompareAndSwap(false, true) {
+			d.left.Add(-1)
 			d.cfg.Logger.Warn("result of a leaked activity discarded", "activity", a.call.Name, "instance", a.instanceID, "err", err)
 			return
 		}
@@ -222,6 +223,7 @@ func (d *Dispatcher) grace(working, ctx context.Context, a *attempt) {
 		return
 	}
 	cause := context.Cause(ctx)
+	d.left.Add(1)
 	d.count.attemptsLeaked.Add(1)
 	d.cfg.Logger.Warn("activity does not end after its cancellation: left behind", "activity", a.call.Name,
 		"instance", a.instanceID, "attempt", a.number, "cause", cause, "grace_period", d.cfg.GracePeriod)

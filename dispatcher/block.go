@@ -41,12 +41,22 @@ func (d *Dispatcher) turnBackoff(failures int64) time.Duration {
 	return min(time.Second<<min(failures, 20), d.cfg.MaxTurnBackoff)
 }
 
+// lostTurns is how many turns in a row, the present one excepted, ended with the loss of
+// their node. Turns that failed in an orderly way were delivered, too, but are retried for ever.
+func lostTurns(inst *provider.Instance) int64 {
+	lost := inst.Deliveries - 1
+	if inst.Blocked != nil {
+		lost -= inst.Blocked.Count
+	}
+	return lost
+}
+
 // poisoned holds an instance whose turns keep losing their nodes until a person releases it.
 func (d *Dispatcher) poisoned(working context.Context, a *actor, r *run) {
 	d.count.turnsFailed.Add(1)
 	d.evict(a)
 	inst := &r.turn.Instance
-	message := fmt.Sprintf("%d turns in a row ended with the loss of their node", inst.Deliveries-1)
+	message := fmt.Sprintf("%d turns in a row ended with the loss of their node", lostTurns(inst))
 	d.cfg.Logger.Error("instance is poisoned: held until unblocked", "instance", inst.ID, "orchestration", inst.Name, "err", message)
 	d.block(working, r, &provider.TurnFailure{Reason: "poisoned", Message: message, Hold: true}, 0)
 }

@@ -21,22 +21,23 @@ func (d *Dispatcher) commitFetched(working context.Context, a *actor, r *run, x 
 	t.req.Lease = r.token
 	t.req.Consumed = consumed(r, turn.End)
 	if turn.End != nil && turn.End.Next == nil &&
-		(a.rounds >= maxClosingRounds || len(t.req.Consumed) < len(r.turn.Messages)) {
+		(d.actors.closingRounds(a.key) >= maxClosingRounds || len(t.req.Consumed) < len(r.turn.Messages)) {
 		t.req.CloseInbox = "the instance ended before it read the message"
 	}
-	res, err := d.commit(working, t.req)
+	res, err := d.commit(working, t)
 	if err == nil {
 		d.committed(working, a, x, turn, t, res)
 		return
 	}
-	d.revoke(working, t, err)
+	d.revoke(working, t)
 	switch {
 	case errors.Is(err, provider.ErrConflict):
 		d.count.turnsConflicted.Add(1)
+		d.actors.settled(a.key)
 		d.evict(a)
 		d.release(working, r, provider.TurnRelease{})
 	case errors.Is(err, provider.ErrInboxNotEmpty):
-		a.rounds++
+		d.actors.closingRound(a.key)
 		d.evict(a)
 		d.release(working, r, provider.TurnRelease{})
 	case errors.Is(err, provider.ErrTooLarge), errors.Is(err, provider.ErrInvalid):
@@ -46,14 +47,14 @@ func (d *Dispatcher) commitFetched(working context.Context, a *actor, r *run, x 
 	}
 }
 
-// consumed names the messages that the turn has dealt with. An ended execution leaves
+// consumed names the messages that the turn has dealt with. One that had enough leaves the rest for the next. An ended execution leaves
 // events that it did not come to for the dead letters; one that continues as new leaves all
 // messages that are not answers to itself for its successor.
 func consumed(r *run, end *replay.End) []int64 {
 	ids := make([]int64, 0, len(r.turn.Messages))
 	for i := range r.turn.Messages {
 		m := &r.turn.Messages[i]
-		leave := i >= r.seen && (history.Kind(m.Kind) == history.KindEventReceived ||
+		leave := i >= r.seen && (end == nil || history.Kind(m.Kind) == history.KindEventReceived ||
 			end.Next != nil && m.Execution != r.turn.Instance.Execution)
 		if !leave {
 			ids = append(ids, m.ID)
@@ -69,11 +70,12 @@ func (d *Dispatcher) committed(
 	d.clock.set(res.Now)
 	d.count.turnsCommitted.Add(1)
 	x.Confirm()
-	a.version, a.readyAt, a.rounds = t.req.Commit, res.ReadyAt, 0
+	a.version, a.readyAt = t.req.Commit, res.ReadyAt
 	for _, event := range t.cancelled {
 		d.manage.cancel(taskRef(a.key, t.req.Execution, event), errCancelled)
 	}
 	if turn.End != nil {
+		d.actors.settled(a.key)
 		if turn.Pending > 0 {
 			d.manage.cancelExecution(a.key, t.req.Execution, errOrchestrationEnded)
 		}
@@ -87,15 +89,16 @@ func (d *Dispatcher) committed(
 
 // commit stores a turn. What may or may not have been stored is tried again with the same
 // commit ID until that is known, for as long as half a lease.
-func (d *Dispatcher) commit(working context.Context, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {
+func (d *Dispatcher) commit(working context.Context, t *translation) (provider.CommitTurnResult, error) {
 	deadline := time.Now().Add(d.cfg.Lease / 2)
 	for failures := 1; ; failures++ {
 		ctx, cancel := context.WithTimeout(working, callTimeout)
-		res, err := d.store.CommitTurn(ctx, req)
+		res, err := d.store.CommitTurn(ctx, t.req)
 		cancel()
 		if err == nil || provider.OutcomeOf(err) == provider.OutcomeNothing && !provider.Retryable(err) {
 			return res, err
 		}
+		t.unknown = t.unknown || provider.OutcomeOf(err) != provider.OutcomeNothing
 		d.storageFailed("commit turn", failures, err)
 		if time.Now().After(deadline) || !pause(working, backoff(failures)) {
 			return res, err
@@ -105,9 +108,9 @@ func (d *Dispatcher) commit(working context.Context, req provider.CommitTurnRequ
 
 // revoke takes back what a failed commit had prepared. If it may have been stored after all,
 // the tasks that it leased to this node are released by the tokens chosen for them.
-func (d *Dispatcher) revoke(working context.Context, t *translation, err error) {
+func (d *Dispatcher) revoke(working context.Context, t *translation) {
 	d.tasks.give(len(t.handOffs))
-	if provider.OutcomeOf(err) == provider.OutcomeNothing {
+	if !t.unknown {
 		return
 	}
 	for _, h := range t.handOffs {

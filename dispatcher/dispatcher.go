@@ -32,8 +32,10 @@ type Dispatcher struct {
 
 	stopFetching context.CancelFunc
 	stopWorking  context.CancelFunc
-	loops        sync.WaitGroup // fetch loops, manager and watch
+	fetchers     inFlight       // fetch loops
+	loops        sync.WaitGroup // manager and watch
 	work         inFlight       // turns, attempts and closing executions
+	left         atomic.Int64   // user code that was left behind and still runs
 	shutdown     sync.Once
 	shutdownErr  error
 }
@@ -51,16 +53,28 @@ func Start(cfg Config) *Dispatcher {
 	working, stopWorking := context.WithCancel(context.Background())   //nolint:forbidigo // root of the node's life
 	d.stopFetching, d.stopWorking = stopFetching, stopWorking
 	if len(cfg.Orchestrations) > 0 {
-		d.loops.Go(func() { d.turnLoop(fetching, working) })
+		d.fetch(func() { d.turnLoop(fetching, working) })
 		if cfg.DeadlockLimit > 0 {
 			d.loops.Go(func() { d.watch.run(working) })
 		}
 	}
 	if len(cfg.Activities) > 0 {
-		d.loops.Go(func() { d.taskLoop(fetching, working) })
-		d.loops.Go(func() { d.manage.run(working) })
+		stop := d.manage.listen()
+		d.loops.Go(func() {
+			defer stop()
+			d.manage.run(working)
+		})
+		d.fetch(func() { d.taskLoop(fetching, working) })
 	}
 	return d
+}
+
+func (d *Dispatcher) fetch(loop func()) {
+	d.fetchers.add()
+	go func() {
+		defer d.fetchers.done()
+		loop()
+	}()
 }
 
 // newToken makes an unguessable lease token or commit ID.

@@ -148,9 +148,9 @@ func (d *Dispatcher) commitFast(working context.Context, a *actor, r *run, compl
 	turn := a.x.Turn()
 	t := d.translate(a, a.x, turn)
 	t.req.Completes = completes
-	res, err := d.commit(working, t.req)
+	res, err := d.commit(working, t)
 	if err != nil {
-		d.revoke(working, t, err)
+		d.revoke(working, t)
 		if errors.Is(err, provider.ErrConflict) {
 			d.count.turnsConflicted.Add(1)
 		}

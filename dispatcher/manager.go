@@ -71,13 +71,18 @@ func (m *manager) snapshot() []*held {
 	return all
 }
 
+// listen asks the storage for notices, if it has any, until stop is called. It comes before the
+// first attempt: a notice that nobody hears costs a renewal period.
+func (m *manager) listen() (stop func()) {
+	if notifier, ok := provider.As[provider.Notifier](m.d.store); ok {
+		return notifier.Notify(m.noticed)
+	}
+	return func() {}
+}
+
 // run renews leases at a third of their length. When the storage fails it tries again
 // sooner; that alone cancels nothing before a lease is over.
 func (m *manager) run(working context.Context) {
-	if notifier, ok := provider.As[provider.Notifier](m.d.store); ok {
-		stop := notifier.Notify(m.noticed)
-		defer stop()
-	}
 	period := m.d.cfg.Lease / 3
 	for failures := 0; ; {
 		wait := period

@@ -12,6 +12,9 @@ import (
 // context is finished.
 const handBackTimeout = 5 * time.Second
 
+// handBackPause is how long Shutdown waits before it looks again for what it can hand back.
+const handBackPause = 50 * time.Millisecond
+
 // ErrLeaked is answered by Shutdown if activities or turns did not end in time; their
 // leases were handed back all the same.
 var ErrLeaked = errors.New("work was left running")
@@ -28,29 +31,40 @@ func (d *Dispatcher) Shutdown(ctx context.Context) error {
 func (d *Dispatcher) shutDown(ctx context.Context) error {
 	d.stopping.Store(true)
 	d.stopFetching()
-	ended := d.waitFor(ctx, d.cfg.DrainTimeout)
-	if !ended {
+	// The user's ctx may be long finished, or finish at any time: handing back has its own.
+	fetched, done := context.WithTimeout(context.WithoutCancel(ctx), handBackTimeout)
+	d.fetchers.wait(fetched)
+	done()
+	if !d.waitFor(ctx, d.cfg.DrainTimeout) {
 		for _, h := range d.manage.snapshot() {
 			h.a.cancel(errShutdown)
 		}
-		ended = d.waitFor(ctx, d.cfg.GracePeriod)
+		d.waitFor(ctx, d.cfg.GracePeriod)
 	}
-	// From here on the user's ctx may be long finished: handing back has its own time.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), handBackTimeout)
 	defer cancel()
-	if !ended {
-		ended = d.handBack(last)
-	}
 	for _, x := range d.actors.clear() {
 		d.close(x)
 	}
-	closed := d.work.wait(last)
+	closed := d.handBackAll(last)
 	d.stopWorking()
 	d.loops.Wait()
-	if !ended || !closed {
+	if !closed || d.left.Load() > 0 {
 		return ErrLeaked
 	}
 	return nil
+}
+
+// handBackAll hands back until nothing is in flight: a turn that ends only now may have
+// started further attempts. It answers false if ctx was finished before.
+func (d *Dispatcher) handBackAll(ctx context.Context) bool {
+	for ctx.Err() == nil {
+		d.handBack(ctx)
+		if d.waitFor(ctx, handBackPause) {
+			return true
+		}
+	}
+	return false
 }
 
 // waitFor waits until no turn and no attempt is in flight, for at most the given time and ctx.
@@ -61,15 +75,14 @@ func (d *Dispatcher) waitFor(ctx context.Context, limit time.Duration) bool {
 }
 
 // handBack releases the leases of attempts whose code still runs, without a count, so
-// that another node can begin at once. It tells whether everything ended after all.
-func (d *Dispatcher) handBack(ctx context.Context) bool {
-	ended := true
+// that another node can begin at once.
+func (d *Dispatcher) handBack(ctx context.Context) {
 	for _, h := range d.manage.snapshot() {
 		h.a.cancel(errShutdown)
 		if !h.a.ended.CompareAndSwap(false, true) {
 			continue
 		}
-		ended = false
+		d.left.Add(1)
 		d.count.attemptsLeaked.Add(1)
 		d.cfg.Logger.Warn("activity still runs at shutdown: lease handed back", "activity", h.a.call.Name, "instance", h.a.instanceID)
 		d.attemptEnded()
@@ -79,5 +92,4 @@ func (d *Dispatcher) handBack(ctx context.Context) bool {
 		d.manage.remove(h.a)
 		d.work.done()
 	}
-	return ended
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/provider"
 )
@@ -73,9 +74,17 @@ func (d *Dispatcher) takeTask(working context.Context, task *provider.LeasedTask
 	e, err := history.Decode(task.EventID, task.Payload)
 	call, ok := e.Body.(*history.ActivityScheduled)
 	switch {
+	case d.stopping.Load():
+		report.Outcome = provider.TaskRelease
 	case task.State.Kind != provider.ExecutionRunning:
 		d.count.attemptsDiscarded.Add(1)
 		report.Outcome = provider.TaskDiscard
+	case task.CancelRequested:
+		// Its node was lost before it heard. The orchestration has gone on without the result.
+		report.Outcome = provider.TaskComplete
+		report.Message = message(&history.ActivityFailed{
+			Scheduled: a.ref.EventID, Attempt: a.number, Failure: d.cfg.Env.Errors.Encode(failure.ErrCancelled),
+		}, a.ref.Execution, a.ref.EventID)
 	case errors.Is(err, history.ErrNewer):
 		report.Outcome, report.Delay = provider.TaskRelease, time.Second
 	case err != nil || !ok:

@@ -12,6 +12,7 @@ type translation struct {
 	req       provider.CommitTurnRequest
 	handOffs  []*attempt // tasks that the commit leases to this node
 	cancelled []int64    // event IDs of activities given up
+	unknown   bool       // an attempt to store it may have succeeded, whatever was answered since
 }
 
 // translate turns the events of a turn into the commit that stores them. Task slots for

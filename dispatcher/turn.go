@@ -21,7 +21,7 @@ type run struct {
 	slot    bool
 	turn    *provider.Turn // of a fetched turn
 	token   provider.UUID
-	seen    int       // messages of it delivered before the execution ended
+	seen    int       // messages of it delivered before the execution ended or had enough
 	results []*result // of a fast turn
 }
 
@@ -64,6 +64,8 @@ func (d *Dispatcher) finish(working context.Context, a *actor, r *run) {
 	panicked := recover()
 	going := d.conclude(r)
 	if r.state.Load() == runStuck {
+		d.close(r.x.Load()) // what else is parked in it
+		d.left.Add(-1)
 		return
 	}
 	switch {
@@ -85,7 +87,7 @@ func (d *Dispatcher) finish(working context.Context, a *actor, r *run) {
 // fetchedTurn makes a turn of the messages that a fetch brought.
 func (d *Dispatcher) fetchedTurn(working context.Context, a *actor, r *run, j job) {
 	r.turn, r.token, r.slot = j.turn, j.token, true
-	if j.turn.Instance.Deliveries > d.cfg.PoisonLimit {
+	if lostTurns(&j.turn.Instance) >= d.cfg.PoisonLimit {
 		d.conclude(r)
 		d.poisoned(working, a, r)
 		return
@@ -184,6 +186,10 @@ func (d *Dispatcher) deliverMessages(x *replay.Execution, r *run) error {
 	now := d.clock.now()
 	r.seen = len(r.turn.Messages)
 	for i := range r.turn.Messages {
+		if x.Crowded() {
+			r.seen = i
+			return nil
+		}
 		m := &r.turn.Messages[i]
 		if m.Execution != 0 && m.Execution != r.turn.Instance.Execution {
 			d.count.messagesDropped.Add(1)

@@ -53,7 +53,12 @@ func (d *Dispatcher) fetchTurns(ctx context.Context, req provider.FetchTurnsRequ
 	return res.Turns, err
 }
 
-// deliverTurn gives a fetched turn, whose slot is taken, to its instance's actor.
+// deliverTurn gives a fetched turn, whose slot is taken, to its instance's actor, or back
+// to the storage if the fetch came in when this node was to stop.
 func (d *Dispatcher) deliverTurn(working context.Context, turn *provider.Turn, token provider.UUID) {
+	if d.stopping.Load() {
+		d.refuse(working, []job{{turn: turn, token: token}})
+		return
+	}
 	d.enqueue(working, turn.Instance.Key, job{turn: turn, token: token}, true)
 }

@@ -74,6 +74,7 @@ func (d *Dispatcher) abandon(working context.Context, r *run) {
 		return
 	}
 	x.Abandon()
+	d.left.Add(1)
 	d.count.turnsFailed.Add(1)
 	d.count.turnsStuck.Add(1)
 	info := x.Info()

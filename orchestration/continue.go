@@ -19,7 +19,7 @@ func (*continueError) Error() string { return "continue as new" }
 func ContinueAsNew[In any](ctx *Context, in In) error {
 	data, err := encodeInput("orchestration", ctx.Info().Orchestration, in)
 	if err == nil {
-		err = ctx.scope.AdmitPayload(len(data), "input of the next execution")
+		err = ctx.scope.AdmitSuccessor(len(data))
 	}
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -168,7 +169,7 @@ func checkName(what, name string) error {
 // names answers whether a function is the registered one. It implements replay.Names.
 type names struct {
 	what     string
-	pointers map[string]uintptr
+	pointers map[string][]uintptr // one on each queue
 }
 
 // Check implements replay.Names.
@@ -177,7 +178,7 @@ func (n names) Check(name string, pointer uintptr) error {
 	switch {
 	case !ok:
 		return fmt.Errorf("%s %q is not registered on this node: add it to the registry, or call it by name if it runs elsewhere", n.what, name)
-	case registered != pointer:
+	case !slices.Contains(registered, pointer):
 		return fmt.Errorf("%s %q is registered with another function: give one of them another name with Define", n.what, name)
 	}
 	return nil

@@ -85,18 +85,18 @@ func (r *Registry) config(store provider.Provider, o Options) (dispatcher.Config
 		Lease: o.Lease, GracePeriod: o.GracePeriod, DrainTimeout: o.DrainTimeout, DeadlockLimit: o.DeadlockLimit,
 		PoisonLimit: int64(o.PoisonLimit), MaxTurnBackoff: maxTurnBackoff,
 	}
-	orchestrations := names{"orchestration", make(map[string]uintptr)}
+	orchestrations := names{"orchestration", make(map[string][]uintptr)}
 	for name, entry := range r.orchestrations {
 		cfg.Orchestrations[provider.Capability{Name: name}] = entry.body
-		orchestrations.pointers[name] = entry.pointer
+		orchestrations.pointers[name] = []uintptr{entry.pointer}
 	}
-	activities := names{"activity", make(map[string]uintptr)}
+	activities := names{"activity", make(map[string][]uintptr)}
 	for key, entry := range r.activities {
 		if cfg.Activities[key.queue] == nil {
 			cfg.Activities[key.queue] = make(map[string]activity.Func)
 		}
 		cfg.Activities[key.queue][key.name] = entry.fn
-		activities.pointers[key.name] = entry.pointer
+		activities.pointers[key.name] = append(activities.pointers[key.name], entry.pointer)
 	}
 	cfg.Env = &replay.Env{
 		NewKey: dispatcher.NewKey, Logger: o.Logger, Errors: &r.errors,

@@ -39,7 +39,7 @@ type codec struct {
 	out     []byte
 
 	values  *[maxFields + 1]value // by field number; nil while writing
-	pending int // values not yet asked for
+	pending int                   // values not yet asked for
 	depth   int
 	err     error
 }

@@ -24,7 +24,7 @@ func (x *Execution) Replay(events []history.Event) error {
 		x.absorb(e)
 		x.run()
 	}
-	x.script = nil
+	x.script, x.burst = nil, burst{}
 	x.replaying.Store(false)
 	return x.fault
 }
@@ -43,6 +43,7 @@ func (x *Execution) Deliver(message history.Event) (applied bool, err error) {
 	x.length++
 	message.ID = x.length
 	x.fresh = append(x.fresh, message)
+	x.freshBytes += x.burst.bytes
 	x.absorb(message)
 	x.run()
 	return true, x.fault
@@ -80,6 +81,7 @@ func (x *Execution) awaits(body history.Body) bool {
 // absorb changes the execution's state by one message, live or stored.
 func (x *Execution) absorb(e history.Event) {
 	x.now = max(x.now, e.At)
+	x.burst.reset()
 	switch b := e.Body.(type) {
 	case *history.ExecutionStarted:
 		x.begin(b)

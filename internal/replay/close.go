@@ -10,9 +10,10 @@ import (
 // coroutines end their goroutines. It blocks for as long as deferred functions of user
 // code do, and may be called once, by the goroutine that used the execution last.
 func (x *Execution) Close() {
-	if x.closed.Swap(true) {
+	if x.unwound.Swap(true) {
 		return
 	}
+	x.closed.Store(true)
 	for _, co := range x.coroutines {
 		if co.done {
 			continue
@@ -46,7 +47,7 @@ func (x *Execution) StuckStack() string {
 	}
 	buf := make([]byte, 1<<20)
 	buf = buf[:runtime.Stack(buf, true)]
-	header := []byte("goroutine " + strconv.FormatUint(co.goid, 10) + " ")
+	header := []byte("goroutine " + strconv.FormatUint(co.home.id.Load(), 10) + " ")
 	for stack := range bytes.SplitSeq(buf, []byte("\n\n")) {
 		if bytes.HasPrefix(stack, header) {
 			return string(stack)

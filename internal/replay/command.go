@@ -13,6 +13,7 @@ import (
 // coroutine that made it never goes on.
 func (x *Execution) emit(want history.Body) int64 {
 	if !x.Replaying() {
+		x.burst.add(want)
 		x.length++
 		x.fresh = append(x.fresh, history.Event{ID: x.length, Body: want})
 		return x.length
@@ -20,16 +21,17 @@ func (x *Execution) emit(want history.Body) int64 {
 	if x.position < len(x.script) {
 		stored := x.script[x.position]
 		if difference(stored.Body, want) == "" {
+			x.burst.add(stored.Body)
 			x.position++
 			x.length = stored.ID
 			return stored.ID
 		}
 		x.deviate(&NonDeterminismError{
-			EventID: stored.ID, History: describe(stored.Body), Code: describe(want), Source: callerOutside(),
+			EventID: stored.ID, History: describe(stored.Body), Code: describe(want), Source: x.source(),
 		})
 	}
 	x.deviate(&NonDeterminismError{
-		EventID: x.length + 1, History: "nothing (the history ends here)", Code: describe(want), Source: callerOutside(),
+		EventID: x.length + 1, History: "nothing (the history ends here)", Code: describe(want), Source: x.source(),
 	})
 	return 0
 }
@@ -116,6 +118,14 @@ func describe(b history.Body) string {
 
 const module = "github.com/perdure/perdure/"
 
+// source answers file and line of the running code, "" if a message and not code acts.
+func (x *Execution) source() string {
+	if x.current.Load() == nil {
+		return ""
+	}
+	return callerOutside()
+}
+
 // callerOutside answers file and line of the innermost caller that is not the engine.
 func callerOutside() string {
 	var pcs [32]uintptr
@@ -123,7 +133,8 @@ func callerOutside() string {
 	for {
 		frame, more := frames.Next()
 		if frame.Function != "" && !strings.HasPrefix(frame.Function, module+"orchestration.") &&
-			!strings.HasPrefix(frame.Function, module+"internal/replay.") && !strings.HasPrefix(frame.Function, "runtime.") {
+			!strings.HasPrefix(frame.Function, module+"internal/replay.") && !strings.HasPrefix(frame.Function, "runtime.") &&
+			!strings.HasPrefix(frame.Function, "iter.") {
 			return fmt.Sprintf("%s:%d", frame.File, frame.Line)
 		}
 		if !more {

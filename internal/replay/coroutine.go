@@ -1,12 +1,10 @@
 package replay
 
 import (
-	"bytes"
 	"fmt"
 	"iter"
 	"runtime"
 	"runtime/debug"
-	"strconv"
 )
 
 // coroutine is one thread of an execution's code. It is parked inside iter.Pull's switch
@@ -16,11 +14,10 @@ type coroutine struct {
 	next    func() (struct{}, bool)
 	discard func()
 	yield   func(struct{}) bool
-	goid    uint64
+	home    home
 	started bool
 	done    bool
 	queued  bool // in the ready queue
-	checked bool // its goroutine's identity was compared once
 	waits   []*wait
 	index   int // in x.coroutines
 }
@@ -30,7 +27,8 @@ func (x *Execution) spawn(body func()) {
 	co := &coroutine{x: x}
 	co.next, co.discard = iter.Pull(func(yield func(struct{}) bool) {
 		co.started, co.yield = true, yield
-		co.goid = goroutineID()
+		co.home.settle()
+		x.progress.Add(1)
 		returned := false
 		defer func() { co.finish(returned, recover()) }()
 		body()
@@ -129,11 +127,8 @@ func (x *Execution) enter() *coroutine {
 	if co == nil {
 		x.violate("while no code of it was running")
 	}
-	if !co.checked || x.env.CheckGoroutine {
-		if goroutineID() != co.goid {
-			x.violate("beside its running code")
-		}
-		co.checked = true
+	if !co.home.here(x.env.CheckGoroutine) {
+		x.violate("beside its running code")
 	}
 	x.progress.Add(1)
 	return co
@@ -142,17 +137,4 @@ func (x *Execution) enter() *coroutine {
 func (x *Execution) violate(when string) {
 	x.violation.CompareAndSwap(nil, &ForeignCallError{When: when, Source: callerOutside()})
 	runtime.Goexit()
-}
-
-// goroutineID reads the number of the calling goroutine from its stack header, the only
-// place where Go shows it. It costs some microseconds.
-func goroutineID() uint64 {
-	var buf [64]byte
-	header := bytes.TrimPrefix(buf[:runtime.Stack(buf[:], false)], []byte("goroutine "))
-	number, _, _ := bytes.Cut(header, []byte(" "))
-	id, err := strconv.ParseUint(string(number), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return id
 }

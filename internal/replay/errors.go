@@ -20,7 +20,7 @@ func (e *NonDeterminismError) Error() string {
 		at = " at " + e.Source
 	}
 	return fmt.Sprintf("code does not match history at event %d: history holds %s, the code did %s%s: "+
-		"run the code that wrote this history, or register the changed code under another version", e.EventID, e.History, e.Code, at)
+		"run the code that wrote this history, or register the changed code under another name", e.EventID, e.History, e.Code, at)
 }
 
 // PanicError is a panic of the orchestration's code.

@@ -15,8 +15,19 @@ import (
 const (
 	// reservedEvents of a history are kept for cancelling, cleaning up and ending.
 	reservedEvents = 1_000
-	// maxPendingActivities bounds the activities that one execution waits for.
+	// maxPendingActivities bounds the activities that one execution waits for, and maxPending
+	// all that it waits for: cancelling it must fit into one commit.
 	maxPendingActivities = 10_000
+	maxPending           = 11_000
+	// maxBurst and maxBurstBytes bound what code may ask for in answer to one message. With the
+	// cancelling of all that is pending it fits into one commit, whatever the message.
+	maxBurst      = 12_000
+	maxBurstBytes = provider.MaxCommitBytes / 2
+	// A turn that has so much to store takes no further message.
+	maxTurn      = provider.MaxCommitRows - maxBurst - maxPending - 100
+	maxTurnBytes = provider.MaxCommitBytes / 8
+	// maxUnread bounds the events that are carried over to the next execution.
+	maxUnread = provider.MaxCommitRows / 2
 	// maxSeen is how many request IDs an instance remembers to drop repeats.
 	maxSeen = 10_000
 	// coroutineBytes is what a parked coroutine costs in memory, roughly.
@@ -51,7 +62,7 @@ type Env struct {
 	Errors         *failure.Set
 	Activities     Names
 	Orchestrations Names
-	CheckGoroutine bool // compare the goroutine at every call, not just at the first
+	CheckGoroutine bool // compare the goroutine at every call the slow and certain way
 }
 
 // Info identifies an execution.
@@ -99,6 +110,8 @@ type Execution struct {
 	opened       bool
 	pending      map[int64]*Future
 	activities   int
+	burst        burst
+	freshBytes   int // of the commands of bursts before this one that are not confirmed
 	mailboxes    map[string]*Mailbox
 	mailboxOrder []*Mailbox
 	seen         map[string]struct{}
@@ -119,7 +132,8 @@ type Execution struct {
 
 	// These are read from outside while code runs.
 	current   atomic.Pointer[coroutine]
-	closed    atomic.Bool
+	closed    atomic.Bool // calls of code end their goroutines
+	unwound   atomic.Bool
 	progress  atomic.Int64
 	violation atomic.Pointer[ForeignCallError]
 }

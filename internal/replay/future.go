@@ -63,6 +63,7 @@ func (f *Future) settle() {
 	if f.element != nil {
 		f.scope.open.Remove(f.element)
 		f.element = nil
+		f.scope.leave()
 	}
 	f.waiting.wakeAll()
 	if f.then != nil {

@@ -43,7 +43,10 @@ func (s *Scope) Timer(d time.Duration) *Future {
 	if d <= 0 {
 		return &Future{x: x, settled: true}
 	}
-	micros := int64((d + time.Microsecond - 1) / time.Microsecond)
+	micros := int64(d / time.Microsecond)
+	if d%time.Microsecond != 0 {
+		micros++ // a timer never fires early
+	}
 	id := x.emit(&history.TimerCreated{Due: x.now + micros, Duration: micros})
 	f := s.newFuture()
 	f.abandon = func() {
@@ -85,13 +88,13 @@ func (s *Scope) Child(call *history.ChildStarted) *Future {
 func (s *Scope) SideEffect(fn func() ([]byte, *history.Failure)) ([]byte, error) {
 	x := s.x
 	x.enter()
-	if err := s.admitEvent(); err != nil {
+	if err := s.admitEvent(0); err != nil {
 		return nil, err
 	}
 	want := &history.SideEffectRecorded{}
 	if !x.Replaying() {
 		want.Value, want.Failure = fn()
-		if size := len(want.Value); int64(size) > x.settings.MaxPayload {
+		if size := len(want.Value); int64(size) > x.settings.MaxPayload || x.burst.full(size) {
 			want.Failure = new(x.env.Errors.Encode(x.tooLarge(size, "value of a side effect")))
 			want.Value = nil
 		}
@@ -112,11 +115,18 @@ func (s *Scope) admit(size int, what string) error {
 	if int64(size) > s.x.settings.MaxPayload {
 		return s.x.tooLarge(size, what)
 	}
-	return s.admitEvent()
+	if len(s.x.pending) >= maxPending {
+		return failure.New(failure.ErrTooLarge, "%s: %d activities, timers and children are pending already; wait for some first", what, maxPending)
+	}
+	return s.admitEvent(size)
 }
 
-func (s *Scope) admitEvent() error {
+func (s *Scope) admitEvent(size int) error {
 	x := s.x
+	if x.burst.full(size) {
+		return failure.New(failure.ErrTooLarge, "the code has asked for %d things with %d bytes at once: wait for something in between",
+			x.burst.events, x.burst.bytes)
+	}
 	if x.length >= x.settings.MaxEvents-reservedEvents {
 		return failure.New(failure.ErrHistoryFull,
 			"history has %d events of at most %d: continue as new before it gets so long", x.length, x.settings.MaxEvents)

@@ -16,6 +16,7 @@ type Scope struct {
 	open     list.List     // open futures, in order of their making
 	children list.List     // open child scopes
 	waiting  waitList
+	done     bool // its code has returned
 	err      error
 }
 
@@ -94,7 +95,8 @@ func (s *Scope) Go(body func(*Scope) error) *Future {
 	f := &Future{x: s.x, abandon: func() { child.cancel(failure.ErrCancelled) }}
 	s.x.spawn(func() {
 		err := body(child)
-		child.detach()
+		child.done = true
+		child.leave()
 		if !f.settled {
 			f.err = err
 			f.settle()
@@ -108,5 +110,14 @@ func (s *Scope) detach() {
 	if s.place != nil {
 		s.parent.children.Remove(s.place)
 		s.place = nil
+		s.parent.leave()
+	}
+}
+
+// leave detaches a scope whose code has returned as soon as nothing begun in it is open:
+// until then a cancellation of the parent must reach it.
+func (s *Scope) leave() {
+	if s.done && s.open.Len() == 0 && s.children.Len() == 0 {
+		s.detach()
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/provider"
 )
 
 // End is how an execution ended.
@@ -55,7 +56,7 @@ func (x *Execution) openChildren() []Child {
 func (x *Execution) Ended() bool { return x.end != nil }
 
 // Confirm says that the turn is stored.
-func (x *Execution) Confirm() { x.fresh = nil }
+func (x *Execution) Confirm() { x.fresh, x.freshBytes, x.burst = nil, 0, burst{} }
 
 // finish records how the main function ended. Other coroutines do not go on.
 func (x *Execution) finish(r Result) {
@@ -79,6 +80,9 @@ func (x *Execution) finish(r Result) {
 	}
 }
 
+// startRoom is what a start event needs beside its input and the request IDs.
+const startRoom = 8 << 10
+
 // successor makes the first events of the next execution: its start, then what was
 // received and not read, in the order of its coming. The parent link and the consumed
 // request IDs go along.
@@ -99,12 +103,18 @@ func (x *Execution) successor(next *history.ContinuedAsNew) []history.Event {
 	for _, e := range carried {
 		carriedIDs[requestID(e.Body)] = true
 	}
-	for _, id := range x.seenOrder {
+	room := provider.MaxPayload - len(next.Input) - startRoom
+	for _, id := range slices.Backward(x.seenOrder) {
 		// A carried event is remembered again when it is applied.
-		if !carriedIDs[id] {
-			started.Seen = append(started.Seen, []byte(id))
+		if carriedIDs[id] {
+			continue
 		}
+		if room -= len(id) + 4; room < 0 {
+			break // the oldest are forgotten, as beyond maxSeen
+		}
+		started.Seen = append(started.Seen, []byte(id))
 	}
+	slices.Reverse(started.Seen)
 	events := append([]history.Event{{At: x.now, Body: started}}, carried...)
 	for i := range events {
 		events[i].ID = int64(i) + 1

@@ -1,0 +1,276 @@
+package dispatcher_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/faulty"
+	"github.com/perdure/perdure/runtime"
+)
+
+// What becomes of the execution reaches a running activity with its own cause: at once
+// by a notice, and by the next renewal if the notice gets lost.
+func TestStatesReachRunningActivities(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		do   func(e *enginetest.Engine, key provider.UUID)
+		want error
+	}{
+		"terminated": {func(e *enginetest.Engine, key provider.UUID) { e.Terminate(key, "enough") }, activity.ErrOrchestrationEnded},
+		"deleted": {func(e *enginetest.Engine, key provider.UUID) {
+			if _, err := e.Store.Delete(e.T.Context(), provider.DeleteRequest{Key: key, Force: true}); err != nil {
+				e.T.Error(err)
+			}
+		}, activity.ErrOrchestrationMissing},
+		"cancelled": {func(e *enginetest.Engine, key provider.UUID) { e.Cancel(key, "enough") }, activity.ErrCancelled},
+	}
+	for name, c := range cases {
+		for how, deaf := range map[string]bool{"notice": false, "renewal": true} {
+			t.Run(name+"/"+how, func(t *testing.T) {
+				t.Parallel()
+				withFaults(t, runtime.Options{}, func(e *enginetest.Engine, plan *faulty.Plan, node provider.Provider) {
+					plan.DropNotices(deaf)
+					began, ended := make(chan struct{}), make(chan error, 1)
+					reg := single(e, func(ctx context.Context, n int) (int, error) {
+						close(began)
+						<-ctx.Done()
+						ended <- context.Cause(ctx)
+						return 0, ctx.Err()
+					})
+					// The turns are another node's, so that the commit tells this one nothing.
+					worker := runtime.NewRegistry()
+					if err := runtime.AddActivity(worker, Double); err != nil {
+						e.T.Fatal(err)
+					}
+					rt := e.StartOn(node, reg, e.Options)
+					key := e.Create("single", "single", 1)
+					<-began
+					asked := time.Now()
+					c.do(e, key)
+					cause := <-ended
+					wait := time.Since(asked)
+					missing := c.want == activity.ErrOrchestrationMissing && errors.Is(cause, activity.ErrOrchestrationEnded) && !deaf
+					if !errors.Is(cause, c.want) && !missing {
+						e.T.Errorf("cause %v", cause)
+					}
+					limit := time.Second
+					if deaf && c.want != activity.ErrCancelled {
+						limit = 11 * time.Second
+					}
+					if wait > limit {
+						e.T.Errorf("heard after %v", wait)
+					}
+					e.Until("the slot is free", func() bool { return rt.Stats().AttemptsRunning == 0 })
+				})
+			})
+		}
+	}
+}
+
+// A cancelled activity that does not come back is left behind after the grace period: its
+// slot is free, the orchestration goes on, its late result is dropped.
+func TestGracePeriodFreesTheSlot(t *testing.T) {
+	t.Parallel()
+	enginetest.Bubble(t, runtime.Options{MaxConcurrentActivities: 1}, func(e *enginetest.Engine) {
+		hang := make(chan struct{})
+		reg := single(e, func(ctx context.Context, n int) (int, error) {
+			<-hang
+			return n, nil
+		}, orchestration.WithStartToCloseTimeout(time.Minute))
+		rt := e.Start(reg)
+		key := e.Create("single", "single", 1)
+		began := time.Now()
+		_, err := enginetest.Result[int](e, key, nil)
+		took := time.Since(began)
+		if !errors.Is(err, orchestration.ErrTimeout) || !strings.Contains(err.Error(), "grace period") {
+			e.T.Errorf("the call ended with %v", err)
+		}
+		if took < 70*time.Second || took > 72*time.Second {
+			e.T.Errorf("took %v, want timeout and grace period", took)
+		}
+		if s := rt.Stats(); s.AttemptsLeaked != 1 || s.AttemptsRunning != 0 {
+			e.T.Errorf("%+v", s)
+		}
+		if got := enginetest.Output[int](e, e.Create("chain", "Chain", 3)); got != 8 {
+			e.T.Errorf("the slot is not free: %d", got)
+		}
+		close(hang)
+		results(e, key)
+	})
+}
+
+// A node that is shut down while left-behind code runs says so.
+func TestShutdownTellsOfLeakedCode(t *testing.T) {
+	t.Parallel()
+	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
+		hang := make(chan struct{})
+		reg := single(e, func(context.Context, int) (int, error) {
+			<-hang
+			return 0, nil
+		}, orchestration.WithStartToCloseTimeout(time.Second))
+		rt, err := runtime.Start(e.T.Context(), e.Store, reg, runtime.Options{})
+		if err != nil {
+			e.T.Fatal(err)
+		}
+		key := e.Create("single", "single", 1)
+		e.WaitEnded(key)
+		if err := rt.Shutdown(e.T.Context()); !errors.Is(err, runtime.ErrLeaked) {
+			e.T.Errorf("shutdown answered %v", err)
+		}
+		if err := rt.Shutdown(e.T.Context()); !errors.Is(err, runtime.ErrLeaked) {
+			e.T.Errorf("second shutdown answered %v", err)
+		}
+		close(hang)
+	})
+}
+
+// A task that keeps killing its nodes ends its call with ErrPoisoned and stays in the
+// dead letters; the limit counts lost deliveries, not failures.
+func TestPoisonedTask(t *testing.T) {
+	t.Parallel()
+	enginetest.Bubble(t, runtime.Options{PoisonLimit: 3}, func(e *enginetest.Engine) {
+		reg := single(e, func(context.Context, int) (int, error) { return 1, nil }, orchestration.WithRetry(orchestration.RetryPolicy{}))
+		turns := runtime.NewRegistry()
+		enginetest.Orchestration(e.T, turns, "single", func(ctx *octx, n int) (int, error) {
+			return orchestration.CallActivityNamed[int](ctx, "work", n, orchestration.WithRetry(orchestration.RetryPolicy{}))
+		})
+		e.Start(turns)
+		key := e.Create("single", "single", 1)
+		for range 3 {
+			lose(e, "work", time.Second)
+		}
+		e.Start(reg)
+		_, err := enginetest.Result[int](e, key, nil)
+		if !errors.Is(err, orchestration.ErrPoisoned) || !strings.Contains(err.Error(), "3 times") {
+			e.T.Errorf("the call ended with %v", err)
+		}
+		res, err := e.Store.DeadLetters(e.T.Context(), provider.DeadLettersRequest{Action: provider.DeadLettersList})
+		if err != nil || len(res.Letters) != 1 || res.Letters[0].Name != "work" || res.Letters[0].InstanceID != "single" {
+			e.T.Errorf("dead letters %+v, %v", res.Letters, err)
+		}
+	})
+}
+
+// One delivery fewer, and the task runs.
+func TestTaskBelowThePoisonLimitRuns(t *testing.T) {
+	t.Parallel()
+	enginetest.Bubble(t, runtime.Options{PoisonLimit: 3}, func(e *enginetest.Engine) {
+		turns := runtime.NewRegistry()
+		enginetest.Orchestration(e.T, turns, "single", func(ctx *octx, n int) (int, error) {
+			return orchestration.CallActivityNamed[int](ctx, "work", n)
+		})
+		e.Start(turns)
+		key := e.Create("single", "single", 1)
+		for range 2 {
+			lose(e, "work", time.Second)
+		}
+		var deliveries enginetest.Notes[activity.Info]
+		e.Start(single(e, func(ctx context.Context, n int) (int, error) {
+			deliveries.Add(activity.GetInfo(ctx))
+			return n, nil
+		}))
+		enginetest.Output[int](e, key)
+		if all := deliveries.All(); len(all) != 1 || all[0].Deliveries != 3 || all[0].Attempt != 1 {
+			e.T.Errorf("%+v", all)
+		}
+	})
+}
+
+// An instance whose turns keep killing their nodes is held until a person looks; then it
+// goes on.
+func TestPoisonedTurn(t *testing.T) {
+	t.Parallel()
+	enginetest.Bubble(t, runtime.Options{PoisonLimit: 3}, func(e *enginetest.Engine) {
+		key := e.Create("chain", "Chain", 3)
+		for range 3 {
+			res, err := e.Store.FetchTurns(e.T.Context(), provider.FetchTurnsRequest{
+				Owner: "dead", Token: enginetest.NewID(), Lease: time.Second, Max: 1, Wait: time.Minute, EngineLevel: 1,
+				Capabilities: []provider.Capability{{Name: "Chain"}},
+			})
+			if err != nil || len(res.Turns) != 1 {
+				e.T.Fatalf("took %d turns: %v", len(res.Turns), err)
+			}
+		}
+		e.Start(registry(e.T))
+		b := e.WaitBlocked(key, 1).Blocked
+		if b.Reason != "poisoned" || b.RetryAt != 0 || !strings.Contains(b.Message, "3 turns") {
+			e.T.Errorf("%+v", b)
+		}
+		e.Steer(key, provider.SteerUnblock)
+		if got := enginetest.Output[int](e, key); got != 8 {
+			e.T.Errorf("got %d", got)
+		}
+	})
+}
+
+// A task whose cancellation its dead node never heard of is not run again.
+func TestCancelledTaskOfADeadNodeIsNotRunAgain(t *testing.T) {
+	t.Parallel()
+	withFaults(t, runtime.Options{}, func(e *enginetest.Engine, plan *faulty.Plan, node provider.Provider) {
+		late := make(chan struct{})
+		plan.Add(faulty.Rule{Ops: []faulty.Op{faulty.FetchTasks}, Kind: faulty.Delay, Until: late})
+		var runs enginetest.Notes[int]
+		reg := registry(e.T)
+		enginetest.Activity(e.T, reg, "work", func(context.Context, none) (none, error) {
+			runs.Add(1)
+			return none{}, nil
+		})
+		enginetest.Orchestration(e.T, reg, "main", func(ctx *octx, _ none) (none, error) {
+			f := orchestration.StartActivityNamed[none](ctx, "work", none{})
+			if _, err := orchestration.Events[none](ctx, "stop").Receive(ctx); err != nil {
+				return none{}, err
+			}
+			f.Cancel()
+			return none{}, ctx.Sleep(time.Hour)
+		})
+		e.StartOn(node, reg, e.Options)
+		key := e.Create("main", "main", none{})
+		lose(e, "work", time.Minute)
+		e.Raise(key, "stop", none{})
+		e.Until("it is cancelled", func() bool { return e.Get(key).HistoryLength == 5 })
+		close(late)
+		enginetest.Output[none](e, key)
+		if n := len(runs.All()); n != 0 {
+			e.T.Errorf("it ran %d times", n)
+		}
+		if tasks := e.Tasks(key); len(tasks) != 0 {
+			e.T.Errorf("left behind: %+v", tasks)
+		}
+	})
+}
+
+// A heartbeat hears why to stop.
+func TestHeartbeatAnswersTheCause(t *testing.T) {
+	t.Parallel()
+	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
+		heard := make(chan error, 1)
+		reg := single(e, func(ctx context.Context, n int) (int, error) {
+			for i := 0; ; i++ {
+				if err := activity.Heartbeat(ctx, fmt.Sprint("step ", i)); err != nil {
+					heard <- err
+					return 0, err
+				}
+				time.Sleep(time.Second) //nolint:forbidigo // virtual time
+			}
+		})
+		e.Start(reg)
+		key := e.Create("single", "single", 1)
+		e.Until("details are stored", func() bool {
+			tasks := e.Tasks(key)
+			return len(tasks) == 1 && strings.Contains(string(tasks[0].Details), "step ")
+		})
+		e.Cancel(key, "enough")
+		if err := <-heard; !errors.Is(err, activity.ErrCancelled) {
+			e.T.Errorf("heard %v", err)
+		}
+		e.WaitEnded(key)
+	})
+}

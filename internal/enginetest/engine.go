@@ -1,0 +1,93 @@
+package enginetest
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/memory"
+	"github.com/perdure/perdure/provider/sqlite"
+	"github.com/perdure/perdure/runtime"
+)
+
+// Engine is a store and what a test does with it.
+type Engine struct {
+	T       testing.TB
+	Store   provider.Provider
+	Options runtime.Options // of nodes that Start starts
+	Virtual bool            // in a synctest bubble: hours cost nothing
+}
+
+// Memory makes an engine on a new store in memory.
+func Memory(t testing.TB, opts runtime.Options) *Engine {
+	t.Helper()
+	return On(t, memory.New(memory.Options{}), opts)
+}
+
+// SQLite makes an engine on a new file.
+func SQLite(t testing.TB, opts runtime.Options) *Engine {
+	t.Helper()
+	store, err := sqlite.OpenWith(filepath.Join(t.TempDir(), "store.db"), sqlite.Options{Synchronous: sqlite.Off})
+	if err != nil {
+		t.Fatalf("opening the store: %v", err)
+	}
+	return On(t, store, opts)
+}
+
+// On makes an engine on a store, which is closed when the test ends, after its nodes.
+func On(t testing.TB, store provider.Provider, opts runtime.Options) *Engine {
+	t.Helper()
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Errorf("closing the store: %v", err)
+		}
+	})
+	return &Engine{T: t, Store: store, Options: opts}
+}
+
+// Start starts a node with the engine's options; it is shut down when the test ends.
+func (e *Engine) Start(reg *runtime.Registry) *runtime.Runtime {
+	e.T.Helper()
+	return e.StartOn(e.Store, reg, e.Options)
+}
+
+// StartOn starts a node on a store that decorates the engine's, with options of its own.
+func (e *Engine) StartOn(store provider.Provider, reg *runtime.Registry, opts runtime.Options) *runtime.Runtime {
+	e.T.Helper()
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	rt, err := runtime.Start(e.T.Context(), store, reg, opts)
+	if err != nil {
+		e.T.Fatalf("starting a node: %v", err)
+	}
+	e.T.Cleanup(func() { e.Stop(rt) })
+	return rt
+}
+
+// Stop shuts a node down and fails the test if something of it stays.
+func (e *Engine) Stop(rt *runtime.Runtime) {
+	e.T.Helper()
+	// The test's own context is finished when its cleanups run.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.T.Context()), time.Minute)
+	defer cancel()
+	if err := rt.Shutdown(ctx); err != nil {
+		e.T.Errorf("shutting a node down: %v", err)
+	}
+}
+
+// NewID makes a key, token or commit ID.
+func NewID() provider.UUID { return provider.UUID(uuid.Must(uuid.NewV7())) }
+
+// limit is how long a test waits for what must come.
+func (e *Engine) limit() time.Duration {
+	if e.Virtual {
+		return 10 * 24 * time.Hour
+	}
+	return 30 * time.Second
+}

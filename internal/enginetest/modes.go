@@ -1,0 +1,56 @@
+package enginetest
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/perdure/perdure/runtime"
+)
+
+// modes are the ways in which an execution may be held between turns. What code sees must
+// be the same in all of them.
+//
+//nolint:gochecknoglobals // constant table
+var modes = []struct {
+	name string
+	opts runtime.Options
+}{
+	{"cached", runtime.Options{}},
+	{"uncached", runtime.Options{CacheExecutions: runtime.Off}},
+	{"evicted", runtime.Options{CacheBytes: 1}},
+}
+
+// EveryMode runs a test on memory with the cache on, off, and with eviction after every
+// turn, in virtual time.
+func EveryMode(t *testing.T, test func(e *Engine)) {
+	t.Helper()
+	for _, mode := range modes {
+		t.Run("memory/"+mode.name, func(t *testing.T) {
+			t.Parallel()
+			Bubble(t, mode.opts, test)
+		})
+	}
+}
+
+// EveryStore is EveryMode, and the same on SQLite in real time.
+func EveryStore(t *testing.T, test func(e *Engine)) {
+	t.Helper()
+	EveryMode(t, test)
+	for _, mode := range modes {
+		t.Run("sqlite/"+mode.name, func(t *testing.T) {
+			t.Parallel()
+			test(SQLite(t, mode.opts))
+		})
+	}
+}
+
+// Bubble runs a test on memory in virtual time. When it ends, nothing of it may be running.
+func Bubble(t *testing.T, opts runtime.Options, test func(e *Engine)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		t.Helper()
+		e := Memory(t, opts)
+		e.Virtual = true
+		test(e)
+	})
+}

@@ -1,0 +1,149 @@
+package replay_test
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/replay"
+)
+
+// statement is one step of a random program: code as data, so that the same code can run
+// live and on replay.
+type statement struct {
+	Do   string
+	N    int
+	Body []statement
+}
+
+// leaves and nests are the statements without and with a body.
+func leaves() []string {
+	return []string{
+		"activity", "child", "timer", "get", "cancel", "select", "receive", "within", "try", "sleep", "effect", "rand", "err",
+	}
+}
+
+func nests() []string { return []string{"go", "scope", "timeout", "detached", "twice"} }
+
+// statements draws a program, at most depth levels deep.
+func statements(depth int) *rapid.Generator[[]statement] {
+	one := rapid.Custom(func(t *rapid.T) statement {
+		names := leaves()
+		if depth > 0 {
+			names = append(names, nests()...)
+		}
+		s := statement{Do: rapid.SampledFrom(names).Draw(t, "do"), N: rapid.IntRange(0, 3).Draw(t, "n")}
+		for _, nest := range nests() {
+			if s.Do == nest {
+				s.Body = statements(depth-1).Draw(t, "body")
+			}
+		}
+		return s
+	})
+	return rapid.SliceOfN(one, 1, 6)
+}
+
+// machine runs a program and writes down all that it sees.
+type machine struct {
+	trace []string
+	open  []*replay.Future
+}
+
+func (m *machine) note(format string, args ...any) {
+	m.trace = append(m.trace, fmt.Sprintf(format, args...))
+}
+
+// run answers the first error of a scope that is gone; other errors are only seen.
+func (m *machine) run(s *replay.Scope, code []statement) error {
+	for _, st := range code {
+		m.step(s, st)
+		m.note("%s at %d", st.Do, s.Now())
+		if err := s.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+//nolint:cyclop // one case for each statement
+func (m *machine) step(s *replay.Scope, st statement) {
+	box := fmt.Sprint("box", st.N)
+	switch st.Do {
+	case "activity":
+		m.open = append(m.open, s.Activity(activity(box)))
+	case "child":
+		m.open = append(m.open, s.Child(&history.ChildStarted{Name: box}))
+	case "timer":
+		m.open = append(m.open, s.Timer(time.Duration(st.N)*time.Second))
+	case "get":
+		if f := m.pick(st.N); f != nil {
+			m.see(s, f)
+		}
+	case "cancel":
+		if f := m.pick(st.N); f != nil {
+			f.Cancel(failure.ErrCancelled)
+		}
+	case "select":
+		sources := []replay.Source{s.Mailbox(box)}
+		for _, f := range m.open {
+			sources = append(sources, f)
+		}
+		i, err := s.Wait(sources...)
+		m.note("selected %d %v", i, err)
+	case "receive", "within":
+		sources := []replay.Source{s.Mailbox(box)}
+		if st.Do == "within" {
+			sources = append(sources, s.Timer(time.Second))
+		}
+		i, err := s.Wait(sources...)
+		payload, ok := s.Mailbox(box).Take()
+		m.note("received %d %v %s %v", i, err, payload, ok)
+	case "try":
+		payload, ok := s.Mailbox(box).Take()
+		m.note("tried %s %v", payload, ok)
+	case "sleep":
+		m.see(s, s.Timer(time.Duration(st.N)*time.Second))
+	case "effect":
+		value, err := s.SideEffect(func() ([]byte, *history.Failure) { return fmt.Append(nil, len(m.trace)), nil })
+		m.note("effect %s %v", value, err)
+	case "rand":
+		m.note("rand %d", s.Rand().Uint64())
+	case "err":
+		m.note("err %v", s.Err())
+	case "go":
+		m.open = append(m.open, s.Go(func(s *replay.Scope) error { return m.run(s, st.Body) }))
+	case "scope", "timeout":
+		scope, cancel := s.WithCancel()
+		if st.Do == "timeout" {
+			scope, cancel = s.WithTimeout(time.Duration(st.N) * time.Second)
+		}
+		m.note("scope ended %v", m.run(scope, st.Body))
+		if st.N%2 == 0 {
+			cancel()
+		}
+	case "detached":
+		m.note("detached ended %v", m.run(s.Detached(), st.Body))
+	case "twice":
+		m.note("twice ended %v", errors.Join(m.run(s, st.Body), m.run(s, st.Body)))
+	}
+}
+
+func (m *machine) pick(n int) *replay.Future {
+	if len(m.open) == 0 {
+		return nil
+	}
+	return m.open[n%len(m.open)]
+}
+
+func (m *machine) see(s *replay.Scope, f *replay.Future) {
+	if _, err := s.Wait(f); err != nil {
+		m.note("wait %v", err)
+		return
+	}
+	out, err := f.Result()
+	m.note("got %s %v", out, err)
+}

@@ -1,0 +1,115 @@
+package replay_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/replay"
+)
+
+// start makes an execution of a program that is to be closed by the caller.
+func run(code []statement) (*replay.Execution, *machine) {
+	m := &machine{}
+	return newExecution(func(s *replay.Scope) error { return m.run(s, code) }), m
+}
+
+// nextMessage draws what happens next to an execution: mostly an answer to something that it
+// waits for, sometimes an event, a late answer or a cancellation.
+func nextMessage(t *rapid.T, x *replay.Execution, events []history.Event, n int64) history.Event {
+	pending := x.Pending()
+	slices.Sort(pending)
+	what := rapid.SampledFrom([]string{"answer", "answer", "answer", "event", "event", "fail", "late", "repeat", "cancel"}).Draw(t, "message")
+	second := n + int64(rapid.IntRange(-2, 1).Draw(t, "clock"))
+	if what == "cancel" && rapid.IntRange(0, 3).Draw(t, "rarely") > 0 {
+		what = "event"
+	}
+	switch what {
+	case "event":
+		box := rapid.IntRange(0, 3).Draw(t, "box")
+		return at(second, received(fmt.Sprint("box", box), fmt.Sprint(n), fmt.Sprint("request", n)))
+	case "repeat":
+		return at(second, received("box0", "again", fmt.Sprint("request", rapid.Int64Range(0, n).Draw(t, "request"))))
+	case "cancel":
+		return at(second, &history.CancelRequested{Reason: "drawn"})
+	case "late":
+		return at(second, completed(rapid.Int64Range(1, max(1, x.Length())).Draw(t, "answered")))
+	}
+	if len(pending) == 0 {
+		return at(second, received("box0", fmt.Sprint(n), ""))
+	}
+	id := rapid.SampledFrom(pending).Draw(t, "pending")
+	f := (*failure.Set)(nil).Encode(fmt.Errorf("failure %d", n))
+	switch events[id-1].Body.(type) {
+	case *history.TimerCreated:
+		return at(second, &history.TimerFired{Timer: id})
+	case *history.ChildStarted:
+		if what == "fail" {
+			return at(second, &history.ChildFailed{Started: id, Failure: f})
+		}
+		return at(second, &history.ChildCompleted{Started: id, Output: fmt.Append(nil, n)})
+	default:
+		if what == "fail" {
+			return at(second, &history.ActivityFailed{Scheduled: id, Failure: f})
+		}
+		return at(second, &history.ActivityCompleted{Scheduled: id, Output: fmt.Append(nil, n)})
+	}
+}
+
+// A random program, fed with random messages, makes the same events and sees the same
+// things whether it runs on or is rebuilt from its history after any message. Only the
+// messages that became events are delivered again, as in a store.
+func TestPropertyReplayIsTheLiveRun(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		code := statements(2).Draw(t, "program")
+		x, m := run(code)
+		defer x.Close()
+		feed := func(x *replay.Execution, message history.Event) (applied bool) {
+			var err error
+			if lose(func() { applied, err = x.Deliver(message) }) || err != nil {
+				t.Fatalf("delivering %+v: %v", message.Body, err)
+			}
+			return applied
+		}
+		messages := []history.Event{started()}
+		feed(x, messages[0])
+		var ends []int // length of the history after each message
+		for n := int64(1); n < 25 && !x.Ended(); n++ {
+			ends = append(ends, int(x.Length()))
+			message := nextMessage(t, x, x.Turn().Events, n)
+			for !feed(x, message) && !x.Ended() {
+				message = at(n, received("box1", fmt.Sprint(n), ""))
+			}
+			messages = append(messages, message)
+		}
+		want := x.Turn().Events
+
+		for after, length := range append(ends, len(want)) {
+			again, seen := run(code)
+			var err error
+			if lose(func() { err = again.Replay(want[:length]) }) || err != nil {
+				t.Fatalf("replaying %d events of %s: %v", length, kinds(want), err)
+			}
+			if fresh := again.Turn().Events; len(fresh) != 0 {
+				t.Fatalf("replaying made events: %s", kinds(fresh))
+			}
+			for _, message := range messages[min(after+1, len(messages)):] {
+				feed(again, message)
+			}
+			sameEvents(t, want, append(slices.Clone(want[:length]), again.Turn().Events...))
+			if a, b := strings.Join(m.trace, "\n"), strings.Join(seen.trace, "\n"); a != b {
+				t.Fatalf("rebuilt after %d messages, the code saw\n%s\nand not\n%s", after+1, b, a)
+			}
+			if again.Ended() != x.Ended() || again.Length() != x.Length() {
+				t.Fatalf("ended %v with %d events, want %v, %d", again.Ended(), again.Length(), x.Ended(), x.Length())
+			}
+			again.Close()
+		}
+	})
+}

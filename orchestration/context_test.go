@@ -1,0 +1,177 @@
+package orchestration_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/runtime"
+)
+
+// An orchestration's context must never pass where a context.Context is wanted: a
+// database call would then run again on each replay, undurably. The method of notAContext
+// is at the same depth as the one that Context would promote, so that the package stops
+// compiling - an ambiguous selector - when Context gets one.
+type notAContext struct {
+	*octx
+	contextMethods
+}
+
+type contextMethods struct{}
+
+func (contextMethods) Deadline() {}
+func (contextMethods) Done()     {}
+func (contextMethods) Value()    {}
+
+var _ interface {
+	Deadline()
+	Done()
+	Value()
+} = notAContext{}
+
+func TestHazard44_ContextIsNoContext(t *testing.T) {
+	t.Parallel()
+	var c any = (*octx)(nil)
+	if _, ok := c.(context.Context); ok {
+		t.Error("*orchestration.Context is a context.Context")
+	}
+}
+
+// What code may observe about itself is the same on every replay.
+func TestNowUUIDRandAndSideEffectAreEqualOnReplay(t *testing.T) {
+	t.Parallel()
+	type seen struct {
+		Now    []time.Time
+		UUIDs  []string
+		Floats []float64
+		Effect []int
+	}
+	enginetest.EveryStore(t, func(e *enginetest.Engine) {
+		var effects atomic.Int64
+		reg := registry(e.T)
+		look := func(ctx *octx, s *seen) error {
+			n, err := orchestration.SideEffect(ctx, func() (int, error) { return int(effects.Add(1)), nil })
+			s.Now, s.UUIDs = append(s.Now, ctx.Now()), append(s.UUIDs, ctx.NewUUID().String())
+			s.Floats, s.Effect = append(s.Floats, ctx.Rand().Float64()), append(s.Effect, n)
+			return err
+		}
+		key := start(e, reg, func(ctx *octx, _ none) (seen, error) {
+			var s seen
+			for i := range 5 {
+				if err := look(ctx, &s); err != nil {
+					return s, err
+				}
+				if _, err := orchestration.CallActivity(ctx, Double, i); err != nil {
+					return s, err
+				}
+			}
+			return s, look(ctx, &s)
+		}, none{})
+		got := enginetest.Output[seen](e, key)
+		if want := []int{1, 2, 3, 4, 5, 6}; !cmp.Equal(got.Effect, want) || effects.Load() != 6 {
+			e.T.Errorf("side effects answered %v and ran %d times", got.Effect, effects.Load())
+		}
+		distinct := map[string]bool{}
+		for _, id := range got.UUIDs {
+			distinct[id] = true
+		}
+		if len(distinct) != 6 {
+			e.T.Errorf("UUIDs repeat: %v", got.UUIDs)
+		}
+		for i := range got.Now[1:] {
+			if got.Now[i+1].Before(got.Now[i]) || got.Now[i].Location() != time.UTC {
+				e.T.Errorf("time goes back or is not UTC: %v", got.Now)
+			}
+		}
+	})
+}
+
+// Two executions of the same code draw different numbers.
+func TestRandDiffersBetweenInstances(t *testing.T) {
+	t.Parallel()
+	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
+		a := start(e, registry(e.T), func(ctx *octx, _ none) (string, error) { return ctx.NewUUID().String(), nil }, none{})
+		b := e.Create("other", "main", none{})
+		if x, y := enginetest.Output[string](e, a), enginetest.Output[string](e, b); x == y {
+			e.T.Errorf("both drew %s", x)
+		}
+	})
+}
+
+func TestSideEffectKeepsItsError(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryMode(t, func(e *enginetest.Engine) {
+		reg := registry(e.T)
+		runs := 0
+		key := start(e, reg, func(ctx *octx, _ none) (string, error) {
+			_, failed := orchestration.SideEffect(ctx, func() (int, error) {
+				runs++
+				return 0, errors.New("no such setting")
+			})
+			if err := ctx.Sleep(time.Second); err != nil {
+				return "", err
+			}
+			_, unencodable := orchestration.SideEffect(ctx, func() (func(), error) { return func() {}, nil })
+			if !errors.Is(unencodable, orchestration.ErrPayload) {
+				return "", unencodable
+			}
+			return failed.Error(), nil
+		}, none{})
+		if got := enginetest.Output[string](e, key); got != "no such setting" || runs != 1 {
+			e.T.Errorf("got %q after %d runs", got, runs)
+		}
+	})
+}
+
+// A line is written when code passes it for the first time, and never on replay.
+func TestLoggerIsSilentOnReplay(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryMode(t, func(e *enginetest.Engine) {
+		var out bytes.Buffer
+		e.Options.Logger = slog.New(slog.NewTextHandler(&out, nil))
+		key := start(e, registry(e.T), func(ctx *octx, _ none) (none, error) {
+			log := ctx.Logger().With("part", "test").WithGroup("g")
+			defer log.Info("line end")
+			log.Info("line begin")
+			if err := ctx.Sleep(time.Minute); err != nil {
+				return none{}, err
+			}
+			log.Info("line middle")
+			return none{}, ctx.Sleep(time.Minute)
+		}, none{})
+		e.WaitEnded(key)
+		for _, line := range []string{"line begin", "line middle", "line end"} {
+			if n := strings.Count(out.String(), line); n != 1 {
+				e.T.Errorf("%q was logged %d times:\n%s", line, n, &out)
+			}
+		}
+		if !strings.Contains(out.String(), "instance=main") || !strings.Contains(out.String(), "g.") && !strings.Contains(out.String(), "part=test") {
+			e.T.Errorf("attributes are missing:\n%s", &out)
+		}
+	})
+}
+
+func TestInfoNamesTheExecution(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryMode(t, func(e *enginetest.Engine) {
+		key := start(e, registry(e.T), func(ctx *octx, n int) (orchestration.Info, error) {
+			if n > 0 {
+				return orchestration.Info{}, orchestration.ContinueAsNew(ctx, n-1)
+			}
+			return ctx.Info(), nil
+		}, 2)
+		want := orchestration.Info{ID: "main", Key: key.String(), Execution: 3, Orchestration: "main"}
+		if diff := cmp.Diff(want, enginetest.Output[orchestration.Info](e, key)); diff != "" {
+			e.T.Error(diff)
+		}
+	})
+}
