@@ -44,8 +44,8 @@ func NameOf[In, Out any](fn func(context.Context, In) (Out, error)) (name string
 	}
 	if code := runtime.FuncForPC(reflect.ValueOf(fn).Pointer()); code != nil && strings.HasPrefix(code.Name(), definedPrefix) {
 		var none In
-		//nolint:contextcheck // the context only carries the question to the closure of Define
-		_, _ = fn(context.WithValue(context.Background(), nameKey{}, &name), none)
+		asking := context.WithValue(context.Background(), nameKey{}, &name) //nolint:forbidigo // only carries the question to Define's closure
+		_, _ = fn(asking, none)
 		return name, true, nil
 	}
 	name, err = funcname.Of(fn)

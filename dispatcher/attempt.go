@@ -43,8 +43,7 @@ type attempt struct {
 	done     chan struct{} // closed when user code came back
 
 	beat struct {
-		sync.Mutex
-
+		mu      sync.Mutex
 		details []byte
 		fresh   bool // not yet stored
 	}
@@ -56,15 +55,15 @@ func taskRef(key provider.UUID, execution, event int64) provider.TaskRef {
 
 // heartbeat takes new details; the manager stores them with the next renewal.
 func (a *attempt) heartbeat(details []byte) {
-	a.beat.Lock()
+	a.beat.mu.Lock()
 	a.beat.details, a.beat.fresh = details, true
-	a.beat.Unlock()
+	a.beat.mu.Unlock()
 }
 
 // unsaved answers details that are not stored yet, nil if there are none.
 func (a *attempt) unsaved() []byte {
-	a.beat.Lock()
-	defer a.beat.Unlock()
+	a.beat.mu.Lock()
+	defer a.beat.mu.Unlock()
 	if !a.beat.fresh {
 		return nil
 	}

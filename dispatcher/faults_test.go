@@ -281,7 +281,7 @@ func TestUnknownCommitThatIsOvertakenReleasesItsTasks(t *testing.T) {
 		rt := e.StartOn(node, reg, e.Options)
 		key := e.Create("single", "single", 7)
 		<-stored
-		synctest.Wait() // until the node waits to repeat it
+		synctest.Wait()                     // until the node waits to repeat it
 		e.Steer(key, provider.SteerSuspend) // before the node repeats its commit
 		e.Steer(key, provider.SteerResume)
 		began := time.Now()

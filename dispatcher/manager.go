@@ -151,9 +151,9 @@ func (m *manager) renewBatch(working context.Context, batch []*held) error {
 // notRenewed gives up an attempt only when its lease must be over.
 func (m *manager) notRenewed(h *held, details []byte) {
 	if details != nil {
-		h.a.beat.Lock()
+		h.a.beat.mu.Lock()
 		h.a.beat.fresh = true
-		h.a.beat.Unlock()
+		h.a.beat.mu.Unlock()
 	}
 	m.mu.Lock()
 	over := time.Now().After(h.until)

@@ -19,7 +19,7 @@ func retryDelay(p *history.RetryPolicy, attempt int64, f *history.Failure) (time
 	interval := float64(p.InitialInterval) * math.Pow(float64(p.Coefficient)/1000, float64(attempt-1))
 	interval = min(interval, float64(p.MaxInterval))
 	if p.Jitter > 0 {
-		interval *= 1 + float64(p.Jitter)/1000*(2*rand.Float64()-1) //nolint:gosec // no secret
+		interval *= 1 + float64(p.Jitter)/1000*(2*rand.Float64()-1)
 	}
 	return time.Duration(interval) * time.Microsecond, true
 }

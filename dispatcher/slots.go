@@ -2,6 +2,7 @@ package dispatcher
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 
 	"golang.org/x/sync/semaphore"
@@ -22,7 +23,7 @@ func newSlots(n int) *slots {
 // take waits for one slot, or until ctx is finished.
 func (s *slots) take(ctx context.Context) error {
 	if err := s.all.Acquire(ctx, 1); err != nil {
-		return err
+		return fmt.Errorf("waiting for a slot: %w", err)
 	}
 	s.free.Add(-1)
 	return nil

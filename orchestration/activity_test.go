@@ -73,7 +73,8 @@ func TestRetries(t *testing.T) {
 	}{
 		{"tried once without a policy", nil, func(int) error { return errRefused }, 1, "refused"},
 		{
-			"succeeds at the third", []orchestration.ActivityOption{orchestration.WithRetry(quick)},
+			"succeeds at the third",
+			[]orchestration.ActivityOption{orchestration.WithRetry(quick)},
 			func(n int) error {
 				if n < 3 {
 					return errRefused
@@ -83,15 +84,18 @@ func TestRetries(t *testing.T) {
 		},
 		{"gives up after MaxAttempts", []orchestration.ActivityOption{orchestration.WithRetry(quick)}, func(int) error { return errRefused }, 4, "refused"},
 		{
-			"NonRetryable", []orchestration.ActivityOption{orchestration.WithRetry(quick)},
+			"NonRetryable",
+			[]orchestration.ActivityOption{orchestration.WithRetry(quick)},
 			func(int) error { return orchestration.NonRetryable(errRefused) }, 1, "refused",
 		},
 		{
-			"type that the policy excludes", []orchestration.ActivityOption{orchestration.WithRetry(excluded)},
+			"type that the policy excludes",
+			[]orchestration.ActivityOption{orchestration.WithRetry(excluded)},
 			func(int) error { return errors.Join(errRefused, &declinedError{Code: 7}) }, 1, "declined 7",
 		},
 		{
-			"panic is retried", []orchestration.ActivityOption{orchestration.WithRetry(quick)},
+			"panic is retried",
+			[]orchestration.ActivityOption{orchestration.WithRetry(quick)},
 			func(n int) error {
 				if n == 1 {
 					panic("first attempt")

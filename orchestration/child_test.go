@@ -144,7 +144,9 @@ func TestChildIsCancelledWithItsParent(t *testing.T) {
 			nil, provider.StatusCompleted,
 		},
 		"parent failed": {
-			func(ctx *octx, _ orchestration.Future[none]) error { return errors.Join(ctx.Sleep(time.Minute), errRefused) },
+			func(ctx *octx, _ orchestration.Future[none]) error {
+				return errors.Join(ctx.Sleep(time.Minute), errRefused)
+			},
 			nil, provider.StatusFailed,
 		},
 		"future cancelled": {

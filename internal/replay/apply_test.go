@@ -114,7 +114,9 @@ func TestSuccessor(t *testing.T) {
 			Name: "test", CodeVersion: "v", Input: []byte("2"), Settings: replay.DefaultSettings(), Continued: true,
 			Parent: history.Parent{ID: "parent", EventID: 7}, RequestID: "start", Seen: [][]byte{[]byte("c")},
 		}},
-		{Body: received("other", "1", "a")}, {Body: received("more", "2", "b")}, {Body: received("other", "3", "")},
+		{Body: received("other", "1", "a")},
+		{Body: received("more", "2", "b")},
+		{Body: received("other", "3", "")},
 	}
 	for i := range want {
 		want[i].ID, want[i].At = int64(i)+1, 4_001_000

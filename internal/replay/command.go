@@ -36,8 +36,8 @@ func (x *Execution) emit(want history.Body) int64 {
 	return 0
 }
 
-// recorded answers what is stored under an event that emit has just matched or recorded.
-func (x *Execution) recorded(id int64, want history.Body) history.Body {
+// recorded answers what is stored under the event that emit has just matched or recorded for want.
+func (x *Execution) recorded(want history.Body) history.Body {
 	if !x.Replaying() {
 		return want
 	}

@@ -79,7 +79,8 @@ func TestCodeThatDeviatesFromHistory(t *testing.T) {
 		{"ends otherwise", nothing, fails, nil, 2, "ExecutionCompleted", "ExecutionFailed", true},
 		{"does more", listen, call("a"), nil, 2, "nothing (the history ends here)", "ActivityScheduled", false},
 		{
-			"does more in the middle", listen, call("a"), []history.Event{at(1, received("x", "1", ""))},
+			"does more in the middle", listen, call("a"),
+			[]history.Event{at(1, received("x", "1", ""))},
 			2, "EventReceived", "ActivityScheduled", false,
 		},
 		{"cancels other things on request", scoped("a"), func(s *replay.Scope) error {
@@ -163,8 +164,11 @@ func TestCorruptHistories(t *testing.T) {
 	cases := map[string][]history.Event{
 		"answer to nothing": {start, {ID: 2, Body: &history.TimerCreated{Duration: 1}}, {ID: 3, Body: completed(7)}},
 		"answered twice": {
-			start, {ID: 2, Body: &history.TimerCreated{Duration: 1}}, {ID: 3, Body: &history.TimerFired{Timer: 2}},
-			{ID: 4, Body: &history.ExecutionCompleted{}}, {ID: 5, Body: &history.TimerFired{Timer: 2}},
+			start,
+			{ID: 2, Body: &history.TimerCreated{Duration: 1}},
+			{ID: 3, Body: &history.TimerFired{Timer: 2}},
+			{ID: 4, Body: &history.ExecutionCompleted{}},
+			{ID: 5, Body: &history.TimerFired{Timer: 2}},
 		},
 	}
 	for name, events := range cases {

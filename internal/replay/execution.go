@@ -4,7 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"log/slog"
-	"math/rand/v2"
+	"math/rand/v2" //nolint:depguard // seeded by the execution: the same on every replay
 	"sync/atomic"
 
 	"github.com/perdure/perdure/internal/failure"

@@ -30,7 +30,7 @@ func (h *logHandler) Handle(ctx context.Context, r slog.Record) error {
 	if h.muted() {
 		return nil
 	}
-	return h.inner.Handle(ctx, r)
+	return h.inner.Handle(ctx, r) //nolint:wrapcheck // a handler answers for the one that it wraps
 }
 
 // WithAttrs implements slog.Handler.

@@ -1,7 +1,7 @@
 package replay
 
 import (
-	"math/rand/v2"
+	"math/rand/v2" //nolint:depguard // seeded by the execution: the same on every replay
 	"strconv"
 	"time"
 
@@ -73,7 +73,7 @@ func (s *Scope) Child(call *history.ChildStarted) *Future {
 		call.Key = x.env.NewKey()
 	}
 	id := x.emit(call)
-	stored := x.recorded(id, call).(*history.ChildStarted)
+	stored := x.recorded(call).(*history.ChildStarted)
 	f := s.newFuture()
 	f.child = stored
 	f.abandon = func() {
@@ -99,7 +99,8 @@ func (s *Scope) SideEffect(fn func() ([]byte, *history.Failure)) ([]byte, error)
 			want.Value = nil
 		}
 	}
-	got := x.recorded(x.emit(want), want).(*history.SideEffectRecorded)
+	x.emit(want)
+	got := x.recorded(want).(*history.SideEffectRecorded)
 	if got.Failure != nil {
 		return nil, x.env.Errors.Decode(*got.Failure)
 	}
