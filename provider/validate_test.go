@@ -182,7 +182,7 @@ func turnRefusals() []refusal {
 		{"inbox closed while running", commitWith(func(r *provider.CommitTurnRequest) { r.CloseInbox = "x" }), provider.ErrInvalid, "CloseInbox"},
 		{"event size", commitWith(func(r *provider.CommitTurnRequest) { r.Events = [][]byte{nil, big} }), provider.ErrTooLarge, "Events[1]"},
 		{"commit size", commitWith(func(r *provider.CommitTurnRequest) { r.Events = events }), provider.ErrTooLarge, "together"},
-		{"rows", commitWith(func(r *provider.CommitTurnRequest) { r.Events = make([][]byte, 10_001) }), provider.ErrTooLarge, "10001"},
+		{"rows", commitWith(func(r *provider.CommitTurnRequest) { r.Events = make([][]byte, provider.MaxCommitRows+1) }), provider.ErrTooLarge, "25001"},
 		{"task twice", commitWith(func(r *provider.CommitTurnRequest) { r.Tasks[1].EventID = 2 }), provider.ErrInvalid, "Tasks: invalid request: names ID 2 twice"},
 		{"timer twice", commitWith(func(r *provider.CommitTurnRequest) {
 			r.Timers = []provider.Timer{{EventID: 7, Due: 1}, {EventID: 3, Due: 1}, {EventID: 7, Due: 1}}
