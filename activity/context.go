@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/payload"
 )
 
@@ -61,13 +62,20 @@ func GetInfo(ctx context.Context) Info { return attempt(ctx).Info }
 // Logger answers a logger that names the attempt in each record.
 func Logger(ctx context.Context) *slog.Logger { return attempt(ctx).Logger }
 
+// maxDetails bounds heartbeat details: leases are renewed in batches, and the details of all
+// their attempts go along.
+const maxDetails = 256 << 10
+
 // Heartbeat reports progress. The details, encoded as JSON, reach the next attempt if
 // this one is lost or fails, at the latest with the lease's next renewal. It never blocks.
 // It answers why the activity should stop - the cause of the context's end - or nil, or an
-// error wrapping the encoder's if details cannot be encoded.
+// error if details cannot be encoded or have more than 256 KiB.
 func Heartbeat(ctx context.Context, details any) error {
 	a := attempt(ctx)
 	data, err := payload.Encode(details)
+	if err == nil && len(data) > maxDetails {
+		err = failure.New(failure.ErrTooLarge, "%d bytes, the limit is %d: store them elsewhere and report a reference", len(data), maxDetails)
+	}
 	if err != nil {
 		return fmt.Errorf("heartbeat details: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,45 +35,70 @@ func TestChainCostsOneCommitPerStep(t *testing.T) {
 	})
 }
 
-// The fast path obeys the inbox: what comes while a chain runs is seen within one step.
+// The fast path obeys the inbox: what comes while a chain runs is seen within one step,
+// also by a node whose fetches are slow: then the chain waits for them.
 func TestHazard03_ChainSeesEventsWithinOneStep(t *testing.T) {
 	t.Parallel()
-	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
-		reg := registry(e.T)
-		steps := make(chan int, 1000)
-		enginetest.Activity(e.T, reg, "step", func(_ context.Context, n int) (none, error) {
-			steps <- n
-			return none{}, nil
-		})
-		created, sentDuring := make(chan provider.UUID, 1), make(chan int, 1)
-		enginetest.Activity(e.T, reg, "send", func(_ context.Context, n int) (none, error) {
-			e.Raise(<-created, "stop", none{})
-			sentDuring <- n
-			return none{}, nil
-		})
-		enginetest.Orchestration(e.T, reg, "loop", func(ctx *octx, _ none) (int, error) {
-			stop := orchestration.Events[none](ctx, "stop")
-			for i := range 100 {
-				name := "step"
-				if i == 50 {
-					name = "send"
+	for name, slow := range map[string]bool{"fetching": false, "slow to fetch": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
+				var steps enginetest.Notes[int]
+				created, sent := make(chan provider.UUID, 1), make(chan struct{})
+				node := &slowFetch{Provider: e.Store, until: make(chan struct{})}
+				reg := registry(e.T)
+				enginetest.Activity(e.T, reg, "step", func(_ context.Context, n int) (none, error) {
+					steps.Add(n)
+					if n == 50 {
+						node.slow.Store(slow)
+						offer(e, <-created, 1) //nolint:contextcheck // the test sends, not the activity
+						close(sent)
+					}
+					return none{}, nil
+				})
+				enginetest.Orchestration(e.T, reg, "loop", func(ctx *octx, _ none) (int, error) {
+					box := orchestration.Events[int](ctx, "box")
+					for i := range 100 {
+						if _, err := orchestration.CallActivityNamed[none](ctx, "step", i); err != nil {
+							return 0, err
+						}
+						if _, ok, err := box.TryReceive(); ok || err != nil {
+							return i, err
+						}
+					}
+					return 0, errors.New("the chain starved the inbox")
+				})
+				e.StartOn(node, reg, e.Options)
+				key := e.Create("loop", "loop", none{})
+				created <- key
+				<-sent
+				synctest.Wait()
+				if n := len(steps.All()); n > 52 {
+					e.T.Errorf("%d steps were made past the event", n-51)
 				}
-				if _, err := orchestration.CallActivityNamed[none](ctx, name, i); err != nil {
-					return 0, err
+				close(node.until)
+				if got := enginetest.Output[int](e, key); got > 51 {
+					e.T.Errorf("sent during step 50, seen after step %d", got)
 				}
-				if _, ok, err := stop.TryReceive(); ok || err != nil {
-					return i, err
-				}
-			}
-			return 0, errors.New("the chain starved the inbox")
+			})
 		})
-		e.Start(reg)
-		key := e.Create("loop", "loop", none{})
-		created <- key
-		if got, sent := enginetest.Output[int](e, key), <-sentDuring; got > sent+1 {
-			e.T.Errorf("sent during step %d, seen after step %d", sent, got)
-		}
-	})
+	}
+}
+
+// slowFetch is a store whose answers with turns come late, once that is asked for.
+type slowFetch struct {
+	provider.Provider
+
+	slow  atomic.Bool
+	until chan struct{}
+}
+
+func (s *slowFetch) FetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {
+	res, err := s.Provider.FetchTurns(ctx, req)
+	if s.slow.Load() {
+		<-s.until
+	}
+	return res, err
 }
 
 // A task that was lost with its node before takes no short cut: its turn is fetched, so

@@ -42,7 +42,7 @@ func (d *Dispatcher) report(working context.Context, item provider.TaskReport) {
 func (d *Dispatcher) poisonTask(report *provider.TaskReport, reason string) {
 	d.count.attemptsPoisoned.Add(1)
 	d.cfg.Logger.Error("activity is poisoned: moved to the dead letters", "key", report.Key, "event", report.EventID, "reason", reason)
-	report.Outcome, report.Reason = provider.TaskPoison, reason
+	report.Outcome, report.Reason = provider.TaskPoison, plain(reason, provider.MaxName)
 	report.Message = message(&history.ActivityFailed{
 		Scheduled: report.EventID, Attempt: report.Attempt,
 		Failure: d.cfg.Env.Errors.Encode(failure.NonRetryable(failure.New(failure.ErrPoisoned, "%s", reason))),

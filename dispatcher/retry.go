@@ -21,7 +21,8 @@ func retryDelay(p *history.RetryPolicy, attempt int64, f *history.Failure) (time
 	if p.Jitter > 0 {
 		interval *= 1 + float64(p.Jitter)/1000*(2*rand.Float64()-1)
 	}
-	return time.Duration(interval) * time.Microsecond, true
+	// Beyond it the delay would overflow, or be refused by the storage.
+	return time.Duration(min(interval, math.MaxInt64/4000)) * time.Microsecond, true
 }
 
 // excluded tells whether the failure or one of its causes has a type that the policy does

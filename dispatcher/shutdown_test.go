@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/perdure/perdure/activity"
@@ -227,5 +228,98 @@ func TestCapabilityWaiting(t *testing.T) {
 			e.T.Errorf("attempt and delivery %d", got)
 		}
 		enginetest.Output[none](e, unknown)
+	})
+}
+
+// slowNode is a store whose answers with turns and tasks come late, once that is asked for.
+type slowNode struct {
+	slowFetch
+}
+
+func (s *slowNode) FetchTasks(ctx context.Context, req provider.FetchTasksRequest) (provider.FetchTasksResult, error) {
+	res, err := s.Provider.FetchTasks(ctx, req)
+	if s.slow.Load() {
+		<-s.until
+	}
+	return res, err
+}
+
+// What a fetch brings after the node was told to stop is handed back, not begun.
+func TestShutdownHandsBackWhatAFetchBringsLate(t *testing.T) {
+	t.Parallel()
+	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
+		node := &slowNode{slowFetch{Provider: e.Store, until: make(chan struct{})}}
+		var runs enginetest.Notes[int]
+		reg := single(e, func(_ context.Context, n int) (int, error) {
+			runs.Add(n)
+			return n, nil
+		})
+		turns := runtime.NewRegistry()
+		enginetest.Orchestration(e.T, turns, "single", func(ctx *octx, n int) (int, error) {
+			return orchestration.CallActivityNamed[int](ctx, "work", n)
+		})
+		first := e.Start(turns)
+		rt, err := runtime.Start(e.T.Context(), node, reg, runtime.Options{})
+		if err != nil {
+			e.T.Fatal(err)
+		}
+		synctest.Wait() // both nodes are parked in their fetches
+		node.slow.Store(true)
+		task, turn := e.Create("task", "single", 1), e.Create("turn", "Chain", 3)
+		e.Until("both are taken", func() bool { return len(e.Tasks(task)) == 1 && e.Get(turn).Deliveries == 1 })
+		e.Stop(first)
+		stopped := make(chan error)
+		go func() { stopped <- rt.Shutdown(e.T.Context()) }()
+		synctest.Wait()
+		close(node.until)
+		if err := <-stopped; err != nil {
+			e.T.Error(err)
+		}
+		if n := len(runs.All()); n != 0 || e.Get(turn).HistoryLength != 0 {
+			e.T.Errorf("%d attempts and %d events were made", n, e.Get(turn).HistoryLength)
+		}
+		at := time.Now()
+		e.Start(reg)
+		e.WaitEnded(task)
+		e.WaitEnded(turn)
+		if took := time.Since(at); took > time.Second {
+			e.T.Errorf("the next node waited %v", took)
+		}
+	})
+}
+
+// A turn whose commit comes through while the node stops leaves nothing cached: the bubble
+// would not end with a parked coroutine.
+func TestShutdownDuringACommit(t *testing.T) {
+	t.Parallel()
+	withFaults(t, runtime.Options{}, func(e *enginetest.Engine, plan *faulty.Plan, node provider.Provider) {
+		committing, pass := make(chan struct{}, 1), make(chan struct{})
+		plan.Add(faulty.Rule{Ops: []faulty.Op{faulty.CommitTurn}, Kind: faulty.Delay, First: 1, Until: pass, Match: func(any) bool {
+			committing <- struct{}{}
+			return true
+		}})
+		reg := registry(e.T)
+		enginetest.Orchestration(e.T, reg, "waits", func(ctx *octx, _ none) (none, error) {
+			_, err := orchestration.Events[none](ctx, "end").Receive(ctx)
+			return none{}, err
+		})
+		rt, err := runtime.Start(e.T.Context(), node, reg, runtime.Options{})
+		if err != nil {
+			e.T.Fatal(err)
+		}
+		key := e.Create("waits", "waits", none{})
+		<-committing
+		finished, cancel := context.WithCancel(e.T.Context())
+		cancel()
+		stopped := make(chan error)
+		go func() { stopped <- rt.Shutdown(finished) }()
+		synctest.Wait()
+		close(pass)
+		if err := <-stopped; err != nil {
+			e.T.Error(err)
+		}
+		if n := e.Get(key).HistoryLength; n != 1 || rt.Stats().Cached != 0 {
+			e.T.Errorf("%d events, %+v", n, rt.Stats())
+		}
 	})
 }

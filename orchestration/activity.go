@@ -47,7 +47,7 @@ func WithStartToCloseTimeout(d time.Duration) ActivityOption {
 		if d < 0 {
 			return failure.New(failure.ErrInvalid, "start-to-close timeout %v is negative", d)
 		}
-		call.StartToClose = d.Microseconds()
+		call.StartToClose = micros(d)
 		return nil
 	}
 }
@@ -89,8 +89,8 @@ func (p RetryPolicy) stored() (*history.RetryPolicy, error) {
 	}
 	stored := &history.RetryPolicy{
 		MaxAttempts:     int64(p.MaxAttempts),
-		InitialInterval: p.InitialInterval.Microseconds(),
-		MaxInterval:     p.MaxInterval.Microseconds(),
+		InitialInterval: micros(p.InitialInterval),
+		MaxInterval:     micros(p.MaxInterval),
 		Coefficient:     int64(math.Round(p.Coefficient * 1000)),
 		Jitter:          int64(math.Round(p.Jitter * 1000)),
 	}
@@ -98,6 +98,15 @@ func (p RetryPolicy) stored() (*history.RetryPolicy, error) {
 		stored.NonRetryable = append(stored.NonRetryable, []byte(name))
 	}
 	return stored, nil
+}
+
+// micros rounds up, so that what is not zero stays so.
+func micros(d time.Duration) int64 {
+	n := d.Microseconds()
+	if d%time.Microsecond > 0 {
+		n++
+	}
+	return n
 }
 
 // CallActivity runs an activity and waits for its result.

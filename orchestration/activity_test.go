@@ -160,6 +160,19 @@ func TestBackoffGrows(t *testing.T) {
 	})
 }
 
+// A bound of less than the stored unit is still a bound.
+func TestShortestStartToCloseTimeout(t *testing.T) {
+	t.Parallel()
+	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
+		key := start(e, registry(e.T), func(ctx *octx, _ none) (none, error) {
+			return orchestration.CallActivity(ctx, Hang, none{}, orchestration.WithStartToCloseTimeout(1))
+		}, none{})
+		if _, err := enginetest.Result[none](e, key, nil); !errors.Is(err, orchestration.ErrTimeout) {
+			e.T.Errorf("got %v", err)
+		}
+	})
+}
+
 func TestStartToCloseTimeoutEndsEachAttempt(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {

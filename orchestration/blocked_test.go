@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/perdure/perdure/internal/enginetest"
@@ -52,8 +53,7 @@ func TestPanicBlocksUntilTheCodeIsFixed(t *testing.T) {
 			return func(ctx *octx, _ none) (string, error) {
 				n, err := orchestration.CallActivity(ctx, Double, 1)
 				if !fixed {
-					var m map[string]int
-					m["x"] = n
+					counts(nil)["x"] = n
 				}
 				return fmt.Sprint(n), err
 			}
@@ -108,7 +108,7 @@ func TestEveryKindOfPanic(t *testing.T) {
 			_, _ = ctx.Go(func(*octx) error { panic("inner") }).Get(ctx)
 		}, "panic"},
 		"deferred":   {func(*octx) { defer panic("deferred") }, "panic"},
-		"nil":        {func(*octx) { panic(nil) }, "panic"},
+		"nil":        {func(*octx) { throw(nil) }, "panic"},
 		"evil value": {func(*octx) { panic(evil{}) }, "panic"},
 		"repanic": {func(*octx) {
 			defer func() { panic(fmt.Sprint("again: ", recover())) }()
@@ -141,6 +141,11 @@ func TestEveryKindOfPanic(t *testing.T) {
 		})
 	}
 }
+
+func throw(v any) { panic(v) }
+
+// counts hides from the linter that the map is nil.
+func counts(m map[string]int) map[string]int { return m }
 
 type evil struct{}
 
@@ -255,6 +260,7 @@ func TestHazard20_DeadlockIsReportedAndHeld(t *testing.T) {
 				}
 				close(never) // what was stuck ends at its next call into the engine
 				unwound.Wait()
+				synctest.Wait()
 				if rt.Stats().TurnsRunning != 0 {
 					e.T.Error("a turn still runs")
 				}
@@ -390,5 +396,66 @@ func TestUnwindingRecordsNothing(t *testing.T) {
 		if _, err := enginetest.Result[none](e, key, nil); err != nil || calls.Load() != 1 {
 			e.T.Errorf("%v, undone %d times", errors.Join(err), calls.Load())
 		}
+	})
+}
+
+// A side effect that uses the engine would be missing on replay: it is found when the code
+// first runs, and not when the instance is rebuilt a year later.
+func TestSideEffectThatUsesTheEngine(t *testing.T) {
+	t.Parallel()
+	cases := map[string]func(ctx *octx){
+		"activity": func(ctx *octx) { orchestration.StartActivity(ctx, Double, 1) },
+		"sleep":    func(ctx *octx) { _ = ctx.Sleep(time.Second) },
+		"rand":     func(ctx *octx) { ctx.NewUUID() },
+		"events":   func(ctx *octx) { _, _, _ = orchestration.Events[int](ctx, "box").TryReceive() },
+		"go":       func(ctx *octx) { ctx.Go(func(*octx) error { return nil }) },
+		"cancel":   func(ctx *octx) { _, cancel := ctx.WithCancel(); cancel() },
+		"nested": func(ctx *octx) {
+			_, _ = orchestration.SideEffect(ctx, func() (int, error) { return 1, nil })
+		},
+	}
+	for name, call := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			enginetest.EveryMode(t, func(e *enginetest.Engine) {
+				e.Start(broken(e, func(ctx *octx, _ none) (string, error) {
+					if err := ctx.Sleep(time.Second); err != nil {
+						return "", err
+					}
+					_, err := orchestration.SideEffect(ctx, func() (int, error) {
+						ctx.Logger().Info("at", "now", ctx.Now(), "id", ctx.Info().ID, "err", ctx.Err()) // harmless
+						call(ctx)
+						return 1, nil
+					})
+					return "done", errors.Join(err, ctx.Sleep(time.Second))
+				}))
+				b := e.WaitBlocked(e.Create("main", "main", none{}), 1).Blocked
+				if b.Reason != "failed" || !strings.Contains(b.Message, "side effect") || !strings.Contains(b.Message, "blocked_test.go:") {
+					e.T.Errorf("%+v", b)
+				}
+				othersGoOn(e)
+			})
+		})
+	}
+}
+
+// A panic in a side effect leaves nothing in the history, so that code which recovers it and
+// goes on could not be replayed: the turn fails.
+func TestSideEffectWhosePanicIsRecovered(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryMode(t, func(e *enginetest.Engine) {
+		e.Start(broken(e, func(ctx *octx, _ none) (string, error) {
+			func() {
+				defer func() { _ = recover() }()
+				_, _ = orchestration.SideEffect(ctx, func() (int, error) { panic("mine") })
+			}()
+			n, err := orchestration.CallActivity(ctx, Double, 2)
+			return fmt.Sprint(n), err
+		}))
+		b := e.WaitBlocked(e.Create("main", "main", none{}), 1).Blocked
+		if b.Reason != "panic" || !strings.Contains(b.Message, "mine") || !strings.Contains(b.Message, "blocked_test.go") {
+			e.T.Errorf("%+v", b)
+		}
+		othersGoOn(e)
 	})
 }

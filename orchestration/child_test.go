@@ -227,12 +227,15 @@ func TestChildIDsDifferPerExecution(t *testing.T) {
 		reg := registry(e.T)
 		enginetest.Activity(e.T, reg, "name", func(_ context.Context, n int) (string, error) { return fmt.Sprint("child of ", n), nil })
 		enginetest.Orchestration(e.T, reg, "child", func(ctx *octx, n int) (string, error) {
-			if n == 0 {
-				_ = ctx.Sleep(time.Hour)
-			}
+			_ = ctx.Sleep(time.Hour) // cancelled with its parent's execution, the first one answers sooner
 			return orchestration.CallActivityNamed[string](ctx.Detached(), "name", n)
 		})
 		key := start(e, reg, func(ctx *octx, n int) (string, error) {
+			if n == 0 { // so that the child of both executions is event 3
+				if _, err := orchestration.SideEffect(ctx, func() (int, error) { return 0, nil }); err != nil {
+					return "", err
+				}
+			}
 			child := orchestration.StartOrchestrationNamed[string](ctx, "child", n)
 			if n == 0 {
 				if err := ctx.Sleep(time.Second); err != nil {
@@ -249,7 +252,7 @@ func TestChildIDsDifferPerExecution(t *testing.T) {
 		for _, child := range children(e, key) {
 			ids = append(ids, child.ID)
 		}
-		if diff := cmp.Diff([]string{key.String() + "/2/3", key.String() + "/1/2"}, ids); diff != "" {
+		if diff := cmp.Diff([]string{key.String() + "/2/3", key.String() + "/1/3"}, ids); diff != "" {
 			e.T.Error(diff)
 		}
 	})

@@ -244,3 +244,41 @@ func TestManyEvents(t *testing.T) {
 		}
 	})
 }
+
+// Events that each make the code ask for many things are spread over several commits: no
+// batch makes one that is too large.
+func TestBatchThatAsksForTooMuch(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryMode(t, func(e *enginetest.Engine) {
+		const events, each = 400, 40
+		reg := registry(e.T)
+		enginetest.Orchestration(e.T, reg, "main", func(ctx *octx, _ none) (int, error) {
+			box := orchestration.Events[int](ctx, "box")
+			for i := range events {
+				if _, err := box.Receive(ctx); err != nil {
+					return i, err
+				}
+				for range each {
+					timer := orchestration.StartTimer(ctx, time.Hour)
+					if timer.Ready() {
+						_, err := timer.Get(ctx)
+						return i, err
+					}
+					timer.Cancel()
+				}
+			}
+			return events, nil
+		})
+		key := e.Create("main", "main", none{})
+		for i := range events {
+			e.Raise(key, "box", i)
+		}
+		e.Start(reg)
+		if got := enginetest.Output[int](e, key); got != events {
+			e.T.Errorf("got %d", got)
+		}
+		if n := e.Get(key).HistoryLength; n != events*(2*each+1)+2 || n < provider.MaxCommitRows {
+			e.T.Errorf("%d events in the history", n)
+		}
+	})
+}

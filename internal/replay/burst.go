@@ -32,7 +32,7 @@ func (x *Execution) Crowded() bool {
 // events that were not read, is too much for one commit.
 func (s *Scope) AdmitSuccessor(size int) error {
 	x := s.x
-	x.enter()
+	x.look()
 	if err := s.AdmitPayload(size, "input of the next execution"); err != nil {
 		return err
 	}

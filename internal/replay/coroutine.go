@@ -47,11 +47,27 @@ func (co *coroutine) finish(returned bool, panicked any) {
 	switch {
 	case returned || x.closed.Load():
 	case panicked != nil:
-		x.fail(&PanicError{Value: fmt.Sprint(panicked), Stack: string(debug.Stack())})
+		x.failPanic(panicked)
 	default:
 		x.fail(errGoexit)
 	}
 	x.forget(co)
+}
+
+// failPanic is called while the panic's stack is still there.
+func (x *Execution) failPanic(panicked any) {
+	x.fail(&PanicError{Value: short(panicked), Stack: string(debug.Stack())})
+}
+
+// maxPanic bounds what is kept of a panic's value: the stack is told after it.
+const maxPanic = 16 << 10
+
+func short(panicked any) string {
+	text := fmt.Sprint(panicked)
+	if len(text) > maxPanic {
+		text = fmt.Sprintf("%s... (%d bytes)", text[:maxPanic], len(text))
+	}
+	return text
 }
 
 // forget drops a finished coroutine from the list of live ones.
@@ -115,11 +131,23 @@ func (x *Execution) run() {
 	}
 }
 
-// enter is called first by everything that code can call. It answers the running
+// enter is called first by everything that code can call and that leaves a trace. It
+// answers the running coroutine.
+func (x *Execution) enter() *coroutine {
+	co := x.look()
+	if x.effect {
+		x.fail(fmt.Errorf("the function of a side effect uses the engine at %s: it is not run on replay, so call the engine outside of it",
+			callerOutside()))
+		co.park()
+	}
+	return co
+}
+
+// look is called first by what only reads. It answers the running
 // coroutine. A call from a closed execution or from a goroutine that is not the running
 // coroutine never returns: it must not touch what others use, and a panic there could
 // kill the process.
-func (x *Execution) enter() *coroutine {
+func (x *Execution) look() *coroutine {
 	if x.closed.Load() {
 		runtime.Goexit()
 	}
@@ -127,7 +155,7 @@ func (x *Execution) enter() *coroutine {
 	if co == nil {
 		x.violate("while no code of it was running")
 	}
-	if !co.home.here(x.env.CheckGoroutine) {
+	if !co.home.here() {
 		x.violate("beside its running code")
 	}
 	x.progress.Add(1)

@@ -62,7 +62,6 @@ type Env struct {
 	Errors         *failure.Set
 	Activities     Names
 	Orchestrations Names
-	CheckGoroutine bool // compare the goroutine at every call the slow and certain way
 }
 
 // Info identifies an execution.
@@ -111,7 +110,8 @@ type Execution struct {
 	pending      map[int64]*Future
 	activities   int
 	burst        burst
-	freshBytes   int // of the commands of bursts before this one that are not confirmed
+	effect       bool // the function of a side effect is running
+	freshBytes   int  // of the commands of bursts before this one that are not confirmed
 	mailboxes    map[string]*Mailbox
 	mailboxOrder []*Mailbox
 	seen         map[string]struct{}
@@ -161,7 +161,7 @@ func (s *Scope) Env() *Env { return s.x.env }
 
 // Info answers what identifies the execution.
 func (s *Scope) Info() Info {
-	s.x.enter()
+	s.x.look()
 	return s.x.info
 }
 

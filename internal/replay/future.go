@@ -29,7 +29,7 @@ func (f *Future) list() *waitList { return &f.waiting }
 // Result answers the output, or the error decoded anew for each reader. Code must have
 // waited for the future before.
 func (f *Future) Result() ([]byte, error) {
-	f.x.enter()
+	f.x.look()
 	switch {
 	case f.err != nil:
 		return nil, f.err
@@ -88,7 +88,7 @@ func (s *Scope) newFuture() *Future {
 
 // Failed is a future that was never open: code gets err when it waits for it.
 func (s *Scope) Failed(err error) *Future {
-	s.x.enter()
+	s.x.look()
 	return s.failed(err)
 }
 

@@ -8,7 +8,7 @@ import (
 // Logger writes only when code runs for the first time: nothing on replay and nothing
 // while code is unwound.
 func (s *Scope) Logger() *slog.Logger {
-	s.x.enter()
+	s.x.look()
 	return s.x.logger
 }
 

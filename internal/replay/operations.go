@@ -93,7 +93,7 @@ func (s *Scope) SideEffect(fn func() ([]byte, *history.Failure)) ([]byte, error)
 	}
 	want := &history.SideEffectRecorded{}
 	if !x.Replaying() {
-		want.Value, want.Failure = fn()
+		want.Value, want.Failure = x.runEffect(fn)
 		if size := len(want.Value); int64(size) > x.settings.MaxPayload || x.burst.full(size) {
 			want.Failure = new(x.env.Errors.Encode(x.tooLarge(size, "value of a side effect")))
 			want.Value = nil
@@ -105,6 +105,21 @@ func (s *Scope) SideEffect(fn func() ([]byte, *history.Failure)) ([]byte, error)
 		return nil, x.env.Errors.Decode(*got.Failure)
 	}
 	return got.Value, nil
+}
+
+// runEffect runs the function of a side effect. A panic of it fails the turn even if the
+// code would recover it: nothing is recorded of it that a replay could find.
+func (x *Execution) runEffect(fn func() ([]byte, *history.Failure)) (value []byte, f *history.Failure) {
+	co := x.current.Load()
+	x.effect = true
+	defer func() {
+		x.effect = false
+		if p := recover(); p != nil {
+			x.failPanic(p)
+			co.park()
+		}
+	}()
+	return fn()
 }
 
 // admit refuses an operation in a cancelled scope, beyond the payload limit or in a full
@@ -150,7 +165,7 @@ func (x *Execution) tooLarge(size int, what string) error {
 
 // Now is the time of the event last applied, microseconds UTC.
 func (s *Scope) Now() int64 {
-	s.x.enter()
+	s.x.look()
 	return s.x.now
 }
 

@@ -53,7 +53,7 @@ type machine struct {
 	open  []*replay.Future
 }
 
-func (m *machine) note(format string, args ...any) {
+func (m *machine) notef(format string, args ...any) {
 	m.trace = append(m.trace, fmt.Sprintf(format, args...))
 }
 
@@ -61,7 +61,7 @@ func (m *machine) note(format string, args ...any) {
 func (m *machine) run(s *replay.Scope, code []statement) error {
 	for _, st := range code {
 		m.step(s, st)
-		m.note("%s at %d", st.Do, s.Now())
+		m.notef("%s at %d", st.Do, s.Now())
 		if err := s.Err(); err != nil {
 			return err
 		}
@@ -69,7 +69,6 @@ func (m *machine) run(s *replay.Scope, code []statement) error {
 	return nil
 }
 
-//nolint:cyclop // one case for each statement
 func (m *machine) step(s *replay.Scope, st statement) {
 	box := fmt.Sprint("box", st.N)
 	switch st.Do {
@@ -93,7 +92,7 @@ func (m *machine) step(s *replay.Scope, st statement) {
 			sources = append(sources, f)
 		}
 		i, err := s.Wait(sources...)
-		m.note("selected %d %v", i, err)
+		m.notef("selected %d %v", i, err)
 	case "receive", "within":
 		sources := []replay.Source{s.Mailbox(box)}
 		if st.Do == "within" {
@@ -101,19 +100,19 @@ func (m *machine) step(s *replay.Scope, st statement) {
 		}
 		i, err := s.Wait(sources...)
 		payload, ok := s.Mailbox(box).Take()
-		m.note("received %d %v %s %v", i, err, payload, ok)
+		m.notef("received %d %v %s %v", i, err, payload, ok)
 	case "try":
 		payload, ok := s.Mailbox(box).Take()
-		m.note("tried %s %v", payload, ok)
+		m.notef("tried %s %v", payload, ok)
 	case "sleep":
 		m.see(s, s.Timer(time.Duration(st.N)*time.Second))
 	case "effect":
 		value, err := s.SideEffect(func() ([]byte, *history.Failure) { return fmt.Append(nil, len(m.trace)), nil })
-		m.note("effect %s %v", value, err)
+		m.notef("effect %s %v", value, err)
 	case "rand":
-		m.note("rand %d", s.Rand().Uint64())
+		m.notef("rand %d", s.Rand().Uint64())
 	case "err":
-		m.note("err %v", s.Err())
+		m.notef("err %v", s.Err())
 	case "go":
 		m.open = append(m.open, s.Go(func(s *replay.Scope) error { return m.run(s, st.Body) }))
 	case "scope", "timeout":
@@ -121,14 +120,14 @@ func (m *machine) step(s *replay.Scope, st statement) {
 		if st.Do == "timeout" {
 			scope, cancel = s.WithTimeout(time.Duration(st.N) * time.Second)
 		}
-		m.note("scope ended %v", m.run(scope, st.Body))
+		m.notef("scope ended %v", m.run(scope, st.Body))
 		if st.N%2 == 0 {
 			cancel()
 		}
 	case "detached":
-		m.note("detached ended %v", m.run(s.Detached(), st.Body))
+		m.notef("detached ended %v", m.run(s.Detached(), st.Body))
 	case "twice":
-		m.note("twice ended %v", errors.Join(m.run(s, st.Body), m.run(s, st.Body)))
+		m.notef("twice ended %v", errors.Join(m.run(s, st.Body), m.run(s, st.Body)))
 	}
 }
 
@@ -141,9 +140,9 @@ func (m *machine) pick(n int) *replay.Future {
 
 func (m *machine) see(s *replay.Scope, f *replay.Future) {
 	if _, err := s.Wait(f); err != nil {
-		m.note("wait %v", err)
+		m.notef("wait %v", err)
 		return
 	}
 	out, err := f.Result()
-	m.note("got %s %v", out, err)
+	m.notef("got %s %v", out, err)
 }

@@ -73,7 +73,7 @@ func TestCommandsFollowTheirMessage(t *testing.T) {
 func TestNowNeverGoesBack(t *testing.T) {
 	t.Parallel()
 	var seen []int64
-	live(t, func(s *replay.Scope) error {
+	x := live(t, func(s *replay.Scope) error {
 		for {
 			seen = append(seen, s.Now())
 			if _, err := s.Wait(s.Mailbox("box")); err != nil {
@@ -82,8 +82,14 @@ func TestNowNeverGoesBack(t *testing.T) {
 			s.Mailbox("box").Take()
 		}
 	}, at(5, received("box", "", "")), at(3, received("box", "", "")), at(6, received("box", "", "")))
-	if diff := cmp.Diff([]int64{1000, 5_001_000, 5_001_000, 6_001_000}, seen); diff != "" {
+	want := []int64{1000, 5_001_000, 5_001_000, 6_001_000}
+	if diff := cmp.Diff(want, seen); diff != "" {
 		t.Error(diff)
+	}
+	for i, e := range x.Turn().Events {
+		if e.At != want[i] {
+			t.Errorf("event %d is of %d", e.ID, e.At)
+		}
 	}
 }
 

@@ -22,7 +22,7 @@ type Scope struct {
 
 // Err is nil until the scope is cancelled, then the reason.
 func (s *Scope) Err() error {
-	s.x.enter()
+	s.x.look()
 	return s.err
 }
 
@@ -48,17 +48,20 @@ func (s *Scope) WithTimeout(d time.Duration) (child *Scope, cancel func()) {
 			child.cancel(failure.New(failure.ErrTimeout, "scope timed out after %v", d))
 		}
 	}
-	if timer.settled {
-		expire()
-	} else {
+	switch {
+	case !timer.settled:
 		timer.then = expire
+	case timer.err != nil:
+		child.cancel(timer.err) // no timer could be made: the scope must not go on without
+	default:
+		expire()
 	}
 	return child, cancel
 }
 
 // Detached makes a scope that no cancellation reaches, for cleaning up.
 func (s *Scope) Detached() *Scope {
-	s.x.enter()
+	s.x.look()
 	return &Scope{x: s.x}
 }
 

@@ -149,7 +149,7 @@ func TestForeignCalls(t *testing.T) {
 	var scope *replay.Scope
 	x := newExecution(func(s *replay.Scope) error {
 		scope = s
-		s.Now() // the first call is the one that was checked before
+		s.Now() // a call that is all right makes later ones no better
 		if !lose(func() { s.Activity(activity("foreign")) }) {
 			t.Error("a foreign call beside running code returned")
 		}

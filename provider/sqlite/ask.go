@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -44,6 +45,9 @@ func (p *Provider) Ask(ctx context.Context, req provider.AskRequest) (provider.A
 		return nil
 	})
 	if err != nil {
+		if provider.OutcomeOf(err) == provider.OutcomeUnknown {
+			p.withdrawAsk(req.AskID) // nobody would read the answer
+		}
 		return provider.AskResult{}, err
 	}
 	if err := p.enter(ctx); err != nil {
@@ -170,19 +174,30 @@ func (f *askFetch) take(t *tx) (bool, error) {
 		return false, err
 	}
 	for _, place := range list {
-		if _, err := t.exec(sqlTakeAsk, t.lease(micros(f.req.Lease)), place.id); err != nil {
-			return false, err
+		ask, err := f.claim(t, place)
+		if errors.Is(err, errRow) { // it concerns this instance only, whose askers hear nothing
+			t.writer.store.log.Error("perdure sqlite: a question cannot be read", "key", place.key.String(), "error", err)
+			continue
 		}
-		ask := provider.OpenAsk{AskID: place.id}
-		if _, err := t.one(sqlAskPayload, func(r *row) { ask.Payload = r.blob(0) }, place.id); err != nil {
-			return false, err
-		}
-		if ask.Instance, err = t.instance(place.key); err != nil {
+		if err != nil {
 			return false, err
 		}
 		f.res.Asks = append(f.res.Asks, ask)
 	}
-	return len(list) > 0, nil
+	return len(f.res.Asks) > 0, nil
+}
+
+// claim takes one question.
+func (f *askFetch) claim(t *tx, place askPlace) (ask provider.OpenAsk, err error) {
+	if _, err := t.exec(sqlTakeAsk, t.lease(micros(f.req.Lease)), place.id); err != nil {
+		return ask, err
+	}
+	ask.AskID = place.id
+	if _, err := t.one(sqlAskPayload, func(r *row) { ask.Payload = r.blob(0) }, place.id); err != nil {
+		return ask, err
+	}
+	ask.Instance, err = t.instance(place.key)
+	return ask, err
 }
 
 func (f *askFetch) undo(t *tx) error {

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/perdure/perdure/provider"
 )
@@ -82,25 +83,27 @@ func (t *tx) markDeleting(h *head) {
 // marked or hangs below what is marked, so that repeating goes on.
 func (p *Provider) remove(ctx context.Context, root provider.UUID) (int64, error) {
 	total := int64(0)
-	for {
-		step, err := write(ctx, p, "delete", 0, func(t *tx, s *removal) error { return t.removeSome(root, s) })
+	path := []provider.UUID{root}
+	for len(path) > 0 {
+		step, err := write(ctx, p, "delete", 0, func(t *tx, s *removal) error { return t.removeSome(path, s) })
 		if err != nil {
 			return total, err
 		}
 		total += step.removed
-		if step.done {
-			return total, nil
-		}
+		path = step.path
 	}
+	return total, nil
 }
 
+// removal is what one transaction of a deletion did: its path goes on in the next one, for
+// a tree may be deeper than a batch.
 type removal struct {
+	path    []provider.UUID // from the root to where it stands; empty when all is gone
 	removed int64
-	done    bool
 }
 
-func (t *tx) removeSome(root provider.UUID, s *removal) error {
-	path := []provider.UUID{root}
+func (t *tx) removeSome(path []provider.UUID, s *removal) error {
+	path = slices.Clone(path) // the group may run twice
 	for work := 0; work < deleteBatch && len(path) > 0; work++ {
 		key := path[len(path)-1]
 		children, err := t.keys(sqlOneChild, key)
@@ -121,7 +124,7 @@ func (t *tx) removeSome(root provider.UUID, s *removal) error {
 		s.removed += n
 		path = path[:len(path)-1]
 	}
-	s.done = len(path) == 0
+	s.path = path
 	return nil
 }
 

@@ -16,9 +16,20 @@ type dues struct {
 
 func (d *dues) passed(t *tx) bool { return d.stale || t.now >= d.wall || t.elapsed >= d.elapsed }
 
+// tried is which parked fetches the last round has tried, and for which instant: what
+// became due or was seen after it is for the next round.
+type tried struct {
+	served  bool
+	all     bool
+	now     provider.Time
+	elapsed int64
+}
+
 // pressing tells whether the writer has something to do though nobody called.
 func (w *writer) pressing() bool {
 	w.watch()
+	w.attend()
+	w.tell()
 	if w.foreign.changed {
 		return true
 	}
@@ -57,16 +68,19 @@ const (
 	sqlNextTurnLease = `SELECT lease_until FROM perdure_instance WHERE lease_until > 0 ORDER BY lease_until LIMIT 1`
 	sqlNextTaskLease = `SELECT lease_until FROM perdure_task WHERE lease_until > 0 ORDER BY lease_until LIMIT 1`
 	sqlNextAsk       = `SELECT min(taken_until) FROM perdure_ask WHERE answered = 0 AND taken_until > ?`
-	sqlNextSticky    = `SELECT min(sticky_until) FROM perdure_instance WHERE kind = ? AND fetch_at <= ? AND sticky_until > ?`
 )
 
-// settle acts on foreign commits and sets the dues right after they have passed.
+// settle acts on foreign commits and sets the dues right after they have passed, once all
+// that is parked was tried for them.
 func (w *writer) settle() {
 	t := &w.tx
-	if w.foreign.changed {
-		w.foreign.changed = false
-		w.store.hub.recheck()
+	if !w.tried.all {
+		return
 	}
+	if w.foreign.changed {
+		w.foreign.changed, w.foreign.owed = false, true
+	}
+	w.tell()
 	if !w.due.passed(t) || !w.anyParked() {
 		return
 	}
@@ -75,12 +89,13 @@ func (w *writer) settle() {
 		w.store.log.Warn("perdure sqlite: cannot read due times", "path", w.store.path, "error", err)
 		d = dues{wall: t.now + 100_000, elapsed: t.elapsed + 100_000, stale: false} // look again soon
 	}
+	d.elapsed = min(d.elapsed, t.fx.elapsedDue) // the ends of the stickiness that the tries met
 	w.due = d
 }
 
-// measure asks the file for the next due moments.
+// measure asks the file for the next due moments after the last try.
 func (w *writer) measure() (dues, error) {
-	t, d := &w.tx, dues{wall: never, elapsed: never}
+	t, at, d := &w.tx, w.tried, dues{wall: never, elapsed: never}
 	if err := t.loadKinds(); err != nil {
 		return d, err
 	}
@@ -96,13 +111,12 @@ func (w *writer) measure() (dues, error) {
 		return n
 	}
 	for id := range t.kinds.byTurn {
-		d.wall = min(d.wall, provider.Time(next(sqlNextTurn, id, t.now)))
-		d.elapsed = min(d.elapsed, next(sqlNextSticky, id, t.now, t.elapsed))
+		d.wall = min(d.wall, provider.Time(next(sqlNextTurn, id, at.now)))
 	}
 	for id := range t.kinds.byTask {
-		d.wall = min(d.wall, provider.Time(next(sqlNextTask, id, t.now)))
+		d.wall = min(d.wall, provider.Time(next(sqlNextTask, id, at.now)))
 	}
-	d.wall = min(d.wall, provider.Time(next(sqlNextExpiry, t.now)))
-	d.elapsed = min(d.elapsed, next(sqlNextTurnLease), next(sqlNextTaskLease), next(sqlNextAsk, t.elapsed))
+	d.wall = min(d.wall, provider.Time(next(sqlNextExpiry, at.now)))
+	d.elapsed = min(d.elapsed, next(sqlNextTurnLease), next(sqlNextTaskLease), next(sqlNextAsk, at.elapsed))
 	return d, failed
 }

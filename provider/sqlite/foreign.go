@@ -10,6 +10,7 @@ const (
 	lookCold   = 250 * time.Millisecond
 	hotFor     = time.Second
 	presenceIn = 250 * time.Millisecond
+	tellEach   = 50 * time.Microsecond // a share of one core
 )
 
 // foreign watches for what other processes do to the file.
@@ -21,6 +22,19 @@ type foreign struct {
 	looked   time.Time
 	seen     time.Time // last foreign commit
 	presence time.Time // when alone was found out
+	owed     bool      // waiting calls have not heard of the last foreign commit
+	told     time.Time
+}
+
+// tell makes the calls that wait read the store again after a foreign commit: all of them,
+// whichever it concerned, so the more there are the less often.
+func (w *writer) tell() {
+	f := &w.foreign
+	if !f.owed || time.Since(f.told) < min(time.Duration(w.store.hub.waiting())*tellEach, hotFor) {
+		return
+	}
+	f.owed, f.told = false, time.Now()
+	w.store.hub.recheck()
 }
 
 const sqlDataVersion = "PRAGMA data_version"
@@ -69,9 +83,13 @@ func (w *writer) watch() {
 	if err := w.look(); err != nil {
 		f.looked = time.Now()
 		w.store.log.Warn("perdure sqlite: cannot see other processes' writes", "path", w.store.path, "error", err)
-		return
 	}
-	if time.Since(f.presence) >= presenceIn {
+}
+
+// attend takes the census when it is time to, in every round: a writer that is never idle
+// must not leave the leases of the dead to run out.
+func (w *writer) attend() {
+	if time.Since(w.foreign.presence) >= presenceIn {
 		w.census()
 	}
 }
@@ -81,8 +99,9 @@ func (w *writer) watch() {
 func (w *writer) census() {
 	f := &w.foreign
 	f.presence = time.Now()
-	if err := w.gate.enter(); err != nil {
-		return // the turnstile will tell the next writing call
+	if !w.gate.vacant() {
+		f.alone = false // whoever is in the turnstile is there
+		return
 	}
 	alone := w.gate.alone()
 	w.gate.leave()

@@ -30,6 +30,10 @@ func (w *writer) round(group []*member) {
 		group[i] = nil
 	}
 	w.answer(claims)
+	if err != nil && !w.tried.served {
+		w.round(nil) // the group failed before the fetches had their turn
+		return
+	}
 	w.settle()
 }
 
@@ -51,6 +55,7 @@ func outcomeOfAbort(err error) provider.Outcome {
 func (w *writer) transact(group []*member, savepoints bool) ([]*parked, error) {
 	t := &w.tx
 	t.fx, t.changes = newEffects(), 0
+	w.tried = tried{}
 	if len(group) > 0 {
 		if err := w.begin(); err != nil {
 			return nil, err

@@ -12,6 +12,7 @@ import (
 type hub struct {
 	mu        sync.Mutex
 	instances map[provider.UUID]map[*waiter]struct{}
+	waiters   int // in instances
 	asks      map[provider.UUID]chan answered
 	foreign   chan struct{} // closed and replaced when another process wrote
 }
@@ -39,6 +40,7 @@ func (h *hub) watch(key provider.UUID) *waiter {
 		h.instances[key] = set
 	}
 	set[w] = struct{}{}
+	h.waiters++
 	return w
 }
 
@@ -46,6 +48,7 @@ func (h *hub) unwatch(key provider.UUID, w *waiter) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.instances[key], w)
+	h.waiters--
 	if len(h.instances[key]) == 0 {
 		delete(h.instances, key)
 	}
@@ -101,6 +104,13 @@ func (h *hub) publish(changes []change, answers []answered) {
 			}
 		}
 	}
+}
+
+// waiting tells how many calls a recheck would wake.
+func (h *hub) waiting() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.waiters + len(h.asks)
 }
 
 // recheck makes everyone read the store again, because another process wrote.

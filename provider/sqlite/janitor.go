@@ -15,9 +15,12 @@ const (
 
 const (
 	// Ready times beside the first visible times of inboxes, for a page of keys, so that no
-	// transaction is long.
-	sqlAudit = `SELECT i.key, i.ready_at, coalesce((SELECT m.visible_at FROM perdure_inbox m WHERE m.key = i.key
-		ORDER BY m.visible_at, m.id LIMIT 1), 0) FROM perdure_instance i WHERE i.key > ? AND i.status < 3 ORDER BY i.key LIMIT ?`
+	// transaction is long. It walks from inbox to inbox: instances that wait for nothing cost
+	// nothing, however many they are.
+	sqlAudit = `WITH RECURSIVE page (key) AS (SELECT min(key) FROM perdure_inbox WHERE key > ? UNION ALL
+		SELECT (SELECT min(m.key) FROM perdure_inbox m WHERE m.key > page.key) FROM page WHERE page.key IS NOT NULL LIMIT ?)
+		SELECT page.key, i.status, i.ready_at, (SELECT m.visible_at FROM perdure_inbox m WHERE m.key = page.key
+		ORDER BY m.visible_at, m.id LIMIT 1) FROM page LEFT JOIN perdure_instance i ON i.key = page.key WHERE page.key IS NOT NULL`
 	sqlInboxSize = `SELECT count(*), coalesce(sum(length(payload)), 0) FROM perdure_inbox WHERE key = ?`
 	sqlOldAsks   = `DELETE FROM perdure_ask WHERE until <= ?`
 )
@@ -29,7 +32,6 @@ type janitor struct {
 	quit   chan struct{}
 	ended  chan struct{}
 	mended atomic.Int64
-	cursor provider.UUID
 }
 
 func startJanitor(s *store) *janitor {
@@ -59,10 +61,11 @@ func (j *janitor) loop() {
 
 // sweep audits all instances, a batch per transaction.
 func (j *janitor) sweep() {
-	j.cursor = provider.UUID{}
-	for more := true; more; {
+	for page := (audit{more: true}); page.more; {
+		from := page.last
+		var next audit
 		m := &member{op: "janitor", done: make(chan struct{}), run: func(t *tx) (err error) {
-			more, err = j.audit(t)
+			next, err = t.audit(from) // afresh if the group runs twice
 			return err
 		}}
 		if !j.store.writer.submit(m, false) {
@@ -80,38 +83,47 @@ func (j *janitor) sweep() {
 			j.store.log.Warn("perdure sqlite: the janitor stopped early", "path", j.store.path, "error", m.err)
 			return
 		}
+		j.mended.Add(next.mended)
+		page = next
 	}
 }
 
-// audit looks at the next batch; false after the last one.
-func (j *janitor) audit(t *tx) (more bool, err error) {
+// audit is what one transaction of a sweep found.
+type audit struct {
+	last   provider.UUID
+	more   bool
+	mended int64
+}
+
+// audit looks at the next batch of inboxes after from.
+func (t *tx) audit(from provider.UUID) (a audit, err error) {
 	if err := t.flush(); err != nil { // the group's changes are part of the truth
-		return false, err
+		return a, err
 	}
 	if _, err := t.exec(sqlOldAsks, t.elapsed); err != nil {
-		return false, err
+		return a, err
 	}
 	var wrong []provider.UUID
-	n, last := 0, j.cursor
+	n := 0
 	err = t.each(sqlAudit, func(r *row) error {
 		n++
-		last = r.uuid(0)
-		if first, ready := r.int(2), r.int(1); first != 0 && (ready == 0 || ready > first) {
-			wrong = append(wrong, last)
+		a.last = r.uuid(0)
+		status, ready, first := provider.Status(r.int(1)), r.int(2), r.int(3)
+		if status != 0 && !status.Ended() && (ready == 0 || ready > first) {
+			wrong = append(wrong, a.last)
 		}
 		return nil
-	}, j.cursor[:], janitorBatch)
+	}, from[:], janitorBatch)
 	if err != nil {
-		return false, err
+		return a, err
 	}
 	for _, key := range wrong {
 		if err := t.mend(key); err != nil {
-			return false, err
+			return a, err
 		}
 	}
-	j.mended.Add(int64(len(wrong)))
-	j.cursor = last
-	return n == janitorBatch, nil
+	a.more, a.mended = n == janitorBatch, int64(len(wrong))
+	return a, nil
 }
 
 // mend derives what an instance says about its inbox from the inbox.

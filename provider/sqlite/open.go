@@ -129,7 +129,7 @@ func openStore(ctx context.Context, full string, o Options) (_ *store, err error
 		}
 		err = errors.Join(err, s.close())
 	}()
-	if s.gate, err = openTurnstile(full); err != nil {
+	if s.gate, err = openTurnstile(full, o.BusyTimeout); err != nil {
 		return nil, err
 	}
 	if w, err = connect(ctx, full, o); err != nil {

@@ -133,6 +133,7 @@ func (w *writer) serve() ([]*parked, error) {
 		t.tick()
 	}
 	all := w.foreign.changed || w.due.passed(t)
+	w.tried = tried{served: true, all: all, now: t.now, elapsed: t.elapsed}
 	calls := w.candidates(all)
 	if len(calls) == 0 {
 		return nil, nil

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -221,6 +222,46 @@ func TestHazard24_LeasesOfADeadProcessEnd(t *testing.T) {
 	}
 	if d := time.Since(begin); d > 10*time.Second {
 		t.Errorf("taken over after %v: the lease of 30 s was waited for", d)
+	}
+}
+
+// A writer that is never idle must find out all the same.
+func TestHazard24_BusySurvivorEndsLeasesOfADeadProcess(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	p := openTest(t, path, Options{Synchronous: Off})
+	create(t, p, "one", "x")
+	cmd, lines := start(t, "lease", path)
+	if !lines.Scan() || lines.Text() != "leased 1" {
+		t.Fatal("the child leased nothing:", lines.Text())
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Fatal("the child was not killed")
+	}
+	keepBusy(t, p)
+	await(t, "the takeover, while the lease of 30 s lasts", func() bool {
+		res, err := p.FetchTurns(t.Context(), otherNode(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(res.Turns) == 1
+	})
+}
+
+// keepBusy gives the writer one group after the other until the test ends.
+func keepBusy(t *testing.T, p *Provider) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	t.Cleanup(func() { cancel(); all.Wait() })
+	for range 16 {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				_, _ = p.Send(ctx, provider.SendRequest{ID: "nobody"}) // refused, after a transaction
+			}
+		})
 	}
 }
 

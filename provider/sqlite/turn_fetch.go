@@ -141,7 +141,11 @@ func (f *turnFetch) claim(t *tx, key provider.UUID) (turn provider.Turn, err err
 	if h == nil {
 		return turn, fmt.Errorf("perdure_instance %s: %w: it is in the index only", key, errRow)
 	}
-	if turn.Instance, err = t.instance(key); err != nil {
+	turn.Instance, err = t.instance(key)
+	switch {
+	case errors.Is(err, provider.ErrNotFound):
+		return turn, fmt.Errorf("perdure_instance %s: %w: its kind is missing", key, errRow)
+	case err != nil:
 		return turn, err
 	}
 	size := 0

@@ -6,18 +6,36 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"syscall"
+	"time"
 )
 
 // A turnstile lets the writers of all processes through one by one, in order of arrival:
 // who stands in the queue (-q) waits for the writer (-w), everyone else for the queue.
-// SQLite's own busy handler sleeps and starves. The locks fall with the process.
+// SQLite's own busy handler sleeps and starves. The locks fall with the process, but not
+// while it is stopped (a debugger, a frozen container): nobody waits longer than patience.
 type turnstile struct {
 	queue, writer, presence *os.File
+	patience                time.Duration
+
+	mu    sync.Mutex
+	place *wait // where this process stands in the queue
 }
 
-func openTurnstile(path string) (*turnstile, error) {
-	t := &turnstile{}
+// A wait is for the locks on a goroutine of its own, because flock cannot be
+// interrupted. One that was given up is kept until the locks come, and taken up again by
+// who enters before.
+type wait struct {
+	done    chan struct{}
+	err     error
+	givenUp bool // guarded by turnstile.mu
+}
+
+var errTurn = errors.New("another process holds the write lock, or waits for it; is it stopped?")
+
+func openTurnstile(path string, patience time.Duration) (*turnstile, error) {
+	t := &turnstile{patience: patience}
 	for _, f := range []struct {
 		file   **os.File
 		suffix string
@@ -32,21 +50,87 @@ func openTurnstile(path string) (*turnstile, error) {
 	return t, nil
 }
 
+// flock holds on to the descriptor while it waits, so that a closed file's number cannot
+// come to name another file.
 func flock(f *os.File, how int) error {
-	for {
-		err := syscall.Flock(int(f.Fd()), how)
-		if !errors.Is(err, syscall.EINTR) {
-			return err //nolint:wrapcheck // callers name the file
-		}
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return err //nolint:wrapcheck // callers name the file
 	}
+	failed := raw.Control(func(fd uintptr) {
+		for {
+			if err = syscall.Flock(int(fd), how); !errors.Is(err, syscall.EINTR) {
+				return
+			}
+		}
+	})
+	if failed != nil {
+		return failed //nolint:wrapcheck // callers name the file
+	}
+	return err //nolint:wrapcheck // callers name the file
 }
 
 // enter waits for this process's turn to write.
 func (t *turnstile) enter() error {
-	if err := flock(t.queue, syscall.LOCK_EX); err != nil {
-		return fmt.Errorf("lock %s: %w", t.queue.Name(), err)
+	t.mu.Lock()
+	p := t.place
+	if p == nil {
+		queued, err := t.try()
+		if err == nil || !errors.Is(err, syscall.EWOULDBLOCK) {
+			t.mu.Unlock()
+			return err
+		}
+		p = &wait{done: make(chan struct{})}
+		t.place = p
+		go t.stand(p, queued)
 	}
-	err := flock(t.writer, syscall.LOCK_EX)
+	p.givenUp = false
+	t.mu.Unlock()
+	timer := time.NewTimer(t.patience)
+	defer timer.Stop()
+	select {
+	case <-p.done:
+		return p.err
+	case <-timer.C:
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	select {
+	case <-p.done:
+		return p.err
+	default:
+		p.givenUp = true
+		return fmt.Errorf("lock %s, after %v: %w", t.writer.Name(), t.patience, errTurn)
+	}
+}
+
+// vacant enters if nobody else is there, without a wait.
+func (t *turnstile) vacant() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.place != nil {
+		return false
+	}
+	queued, err := t.try()
+	if queued {
+		_ = flock(t.queue, syscall.LOCK_UN) // as in leave
+	}
+	return err == nil
+}
+
+// try enters if nobody is there; queued tells that only the writer is.
+func (t *turnstile) try() (queued bool, err error) {
+	if err := flock(t.queue, syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return false, fmt.Errorf("lock %s: %w", t.queue.Name(), err)
+	}
+	if err = flock(t.writer, syscall.LOCK_EX|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) {
+		return true, err
+	}
+	return false, t.entered(err)
+}
+
+// entered leaves the queue.
+func (t *turnstile) entered(err error) error {
 	if e := flock(t.queue, syscall.LOCK_UN); err == nil {
 		err = e
 	}
@@ -54,6 +138,28 @@ func (t *turnstile) enter() error {
 		return fmt.Errorf("lock %s: %w", t.writer.Name(), err)
 	}
 	return nil
+}
+
+// stand waits for the locks and gives them back if nobody wants them any more.
+func (t *turnstile) stand(p *wait, queued bool) {
+	err := t.line(queued)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.place = nil
+	if p.givenUp && err == nil {
+		t.leave()
+	}
+	p.err = err
+	close(p.done)
+}
+
+func (t *turnstile) line(queued bool) error {
+	if !queued {
+		if err := flock(t.queue, syscall.LOCK_EX); err != nil {
+			return fmt.Errorf("lock %s: %w", t.queue.Name(), err)
+		}
+	}
+	return t.entered(flock(t.writer, syscall.LOCK_EX))
 }
 
 // leave lets the next writer in. Unlocking an open file cannot fail.

@@ -47,6 +47,7 @@ type writer struct {
 	begun   bool
 	foreign foreign
 	due     dues
+	tried   tried
 	group   []*member
 	commits atomic.Int64
 	turns   atomic.Int64
@@ -114,6 +115,7 @@ func (w *writer) loop() {
 			}
 			continue
 		}
+		w.attend()
 		w.round(group)
 	}
 }
@@ -197,6 +199,11 @@ func (p *Provider) queue(ctx context.Context, m *member, urgent bool) error {
 	case <-ctx.Done():
 		if w.withdraw(m) {
 			return ctx.Err()
+		}
+		select {
+		case <-m.done: // both came at once: the better news is the answer
+			return m.err
+		default:
 		}
 		return &provider.Error{Op: m.op, Outcome: provider.OutcomeUnknown, Retryable: true, Err: ctx.Err()}
 	case <-p.closing:

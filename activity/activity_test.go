@@ -1,0 +1,146 @@
+package activity_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/internal/failure"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type order struct{ ID string }
+
+// Charge is an activity.
+func Charge(_ context.Context, o order) (string, error) {
+	if o.ID == "" {
+		return "", io.EOF
+	}
+	return "charged " + o.ID, nil
+}
+
+func TestNameOf(t *testing.T) {
+	t.Parallel()
+	type answer struct {
+		Name    string
+		Defined bool
+		Refused bool
+	}
+	name := func(name string, defined bool, err error) answer { return answer{name, defined, err != nil} }
+	closure := func(context.Context, int) (int, error) { return 0, nil }
+	cases := map[string]struct{ got, want answer }{
+		"function": {name(activity.NameOf(Charge)), answer{"Charge", false, false}},
+		"defined":  {name(activity.NameOf(activity.Define("charge", Charge))), answer{"charge", true, false}},
+		"defined twice": {
+			name(activity.NameOf(activity.Define("outer", activity.Define("inner", Charge)))), answer{"outer", true, false},
+		},
+		"closure": {name(activity.NameOf(closure)), answer{"", false, true}},
+		"nil":     {name(activity.NameOf[int, int](nil)), answer{"", false, true}},
+		"no in": {
+			name(activity.NameOf(activity.NoIn("ping", func(context.Context) (int, error) { return 1, nil }))), answer{"ping", true, false},
+		},
+		"no out": {
+			name(activity.NameOf(activity.NoOut("send", func(context.Context, int) error { return nil }))), answer{"send", true, false},
+		},
+	}
+	for what, c := range cases {
+		if diff := cmp.Diff(c.want, c.got); diff != "" {
+			t.Errorf("%s: %s", what, diff)
+		}
+	}
+}
+
+// Asking for a name does not run the function; calling it does.
+func TestDefineCallsThrough(t *testing.T) {
+	t.Parallel()
+	calls := 0
+	fn := activity.Define("count", func(_ context.Context, n int) (int, error) {
+		calls++
+		return n + 1, nil
+	})
+	if _, _, err := activity.NameOf(fn); err != nil || calls != 0 {
+		t.Errorf("asking called it %d times, %v", calls, err)
+	}
+	if got, err := fn(t.Context(), 1); got != 2 || err != nil || calls != 1 {
+		t.Errorf("got %d, %v after %d calls", got, err, calls)
+	}
+	sent := activity.NoOut("send", func(context.Context, int) error { return io.EOF })
+	if _, err := sent(t.Context(), 1); !errors.Is(err, io.EOF) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestBind(t *testing.T) {
+	t.Parallel()
+	fn := activity.Bind(Charge)
+	if out, err := fn(t.Context(), []byte(`{"ID":"7"}`)); string(out) != `"charged 7"` || err != nil {
+		t.Errorf("got %s, %v", out, err)
+	}
+	if _, err := fn(t.Context(), []byte(`{}`)); !errors.Is(err, io.EOF) || failure.IsNonRetryable(err) {
+		t.Errorf("the function's own error became %v", err)
+	}
+	if _, err := fn(t.Context(), []byte(`[`)); !errors.Is(err, failure.ErrPayload) || !failure.IsNonRetryable(err) {
+		t.Errorf("bad input became %v", err)
+	}
+	bad := activity.Bind(func(context.Context, int) (any, error) { return make(chan int), nil })
+	if _, err := bad(t.Context(), []byte(`1`)); !errors.Is(err, failure.ErrPayload) || !failure.IsNonRetryable(err) {
+		t.Errorf("bad output became %v", err)
+	}
+}
+
+// The functions of the package work on the attempt that the context carries.
+func TestAttempt(t *testing.T) {
+	t.Parallel()
+	var beats []string
+	cause := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(activity.WithAttempt(t.Context(), &activity.Attempt{
+		Info: activity.Info{Activity: "charge", Attempt: 2}, Key: "k/1/2", Logger: slog.New(slog.DiscardHandler),
+		Details: []byte(`{"ID":"half"}`), Beat: func(d []byte) { beats = append(beats, string(d)) },
+	}))
+	if info := activity.GetInfo(ctx); info.Activity != "charge" || info.Attempt != 2 || activity.IdempotencyKey(ctx) != "k/1/2" {
+		t.Errorf("%+v, %s", info, activity.IdempotencyKey(ctx))
+	}
+	if activity.Logger(ctx) == nil {
+		t.Error("no logger")
+	}
+	if got, ok, err := activity.HeartbeatDetails[order](ctx); got.ID != "half" || !ok || err != nil {
+		t.Errorf("details %+v, %v, %v", got, ok, err)
+	}
+	if _, _, err := activity.HeartbeatDetails[int](ctx); err == nil {
+		t.Error("details of another type are an error")
+	}
+	if err := activity.Heartbeat(ctx, order{"7"}); err != nil {
+		t.Errorf("heartbeat answered %v", err)
+	}
+	if err := activity.Heartbeat(ctx, make(chan int)); err == nil {
+		t.Error("details that cannot be encoded are an error")
+	}
+	cancel(cause)
+	if err := activity.Heartbeat(ctx, order{"8"}); !errors.Is(err, cause) {
+		t.Errorf("heartbeat answered %v", err)
+	}
+	if diff := cmp.Diff([]string{`{"ID":"7"}`, `{"ID":"8"}`}, beats); diff != "" {
+		t.Error(diff)
+	}
+	if _, ok, err := activity.HeartbeatDetails[order](activity.WithAttempt(t.Context(), &activity.Attempt{})); ok || err != nil {
+		t.Errorf("no details: %v, %v", ok, err)
+	}
+}
+
+// A context that no activity was given is a mistake that must not pass in silence.
+func TestForeignContextPanics(t *testing.T) {
+	t.Parallel()
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	activity.GetInfo(t.Context())
+}

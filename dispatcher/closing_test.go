@@ -1,0 +1,155 @@
+package dispatcher_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/faulty"
+	"github.com/perdure/perdure/runtime"
+)
+
+func letters(e *enginetest.Engine) []provider.DeadLetter {
+	e.T.Helper()
+	var all []provider.DeadLetter
+	for {
+		req := provider.DeadLettersRequest{Action: provider.DeadLettersList}
+		if len(all) > 0 {
+			req.Cursor = all[len(all)-1].ID
+		}
+		res, err := e.Store.DeadLetters(e.T.Context(), req)
+		if err != nil {
+			e.T.Fatal(err)
+		}
+		if len(res.Letters) == 0 {
+			return all
+		}
+		all = append(all, res.Letters...)
+	}
+}
+
+// offer sends an event and tells whether the store took it.
+func offer(e *enginetest.Engine, key provider.UUID, n int) bool {
+	e.T.Helper()
+	body := &history.EventReceived{Name: "box", Payload: fmt.Append(nil, n), RequestID: fmt.Sprint(n)}
+	_, err := e.Store.Send(e.T.Context(), provider.SendRequest{Key: key, Message: provider.NewMessage{
+		Kind: provider.MessageKind(body.Kind()), Payload: history.Encode(nil, history.Event{Body: body}),
+	}})
+	if err != nil && !errors.Is(err, provider.ErrEnded) {
+		e.T.Error(err)
+	}
+	return err == nil
+}
+
+// Events are sent as fast as they go until the instance has ended: each that was accepted
+// was read by the code or lies in the dead letters with a reason.
+func TestHazard04_NoAcceptedEventIsLost(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryStore(t, func(e *enginetest.Engine) {
+		reg := registry(e.T)
+		enginetest.Orchestration(e.T, reg, "count", func(ctx *octx, n int) (int, error) {
+			box := orchestration.Events[int](ctx, "box")
+			for i := range n {
+				v, err := box.Receive(ctx)
+				if err != nil || v != i {
+					return 0, fmt.Errorf("event %d is %d: %w", i, v, err)
+				}
+			}
+			return n, nil
+		})
+		e.Start(reg)
+		key := e.Create("count", "count", 100)
+		accepted := 0
+		for offer(e, key, accepted) {
+			if accepted++; accepted%10 == 0 && e.Virtual {
+				synctest.Wait() // lets the node in between
+			}
+		}
+		read := enginetest.Output[int](e, key)
+		dead := letters(e)
+		if read+len(dead) != accepted {
+			e.T.Errorf("%d accepted, %d read, %d in the dead letters", accepted, read, len(dead))
+		}
+		for _, l := range dead {
+			if l.Reason == "" || l.Key != key {
+				e.T.Errorf("%+v", l)
+			}
+		}
+	})
+}
+
+// An event that comes between the fetch and the commit of the closing turn makes that turn
+// begin again, and is not lost.
+func TestHazard04_EventDuringTheClosingCommit(t *testing.T) {
+	t.Parallel()
+	withFaults(t, runtime.Options{}, func(e *enginetest.Engine, plan *faulty.Plan, node provider.Provider) {
+		closing, sent := make(chan struct{}, 100), make(chan struct{})
+		plan.Add(faulty.Rule{
+			Ops: []faulty.Op{faulty.CommitTurn}, Kind: faulty.Delay, Until: sent,
+			Match: func(req any) bool {
+				if !req.(provider.CommitTurnRequest).Status.Ended() {
+					return false
+				}
+				closing <- struct{}{}
+				return true
+			},
+		})
+		e.StartOn(node, registry(e.T), e.Options)
+		key := e.Create("chain", "Chain", 3)
+		<-closing
+		if !offer(e, key, 1) {
+			e.T.Fatal("a running instance takes events")
+		}
+		close(sent)
+		if got := enginetest.Output[int](e, key); got != 8 {
+			e.T.Errorf("got %d", got)
+		}
+		// The result went to the inbox behind the event, which so came before the end.
+		last := e.History(key, 1)
+		if got := last[len(last)-3].Body.Kind(); got != history.KindEventReceived || len(letters(e)) != 0 {
+			e.T.Errorf("the event is not in the history: %v, dead letters %+v", got, letters(e))
+		}
+		results(e, key)
+	})
+}
+
+// More results wait than one fetch holds when the code ends at the first: the instance
+// closes all the same, however often its inbox was not empty.
+func TestInstanceWithManyUnreadResultsCloses(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryMode(t, func(e *enginetest.Engine) {
+		const width = provider.MaxFetchMessages*2 + 500
+		turns := runtime.NewRegistry()
+		enginetest.Orchestration(e.T, turns, "first", func(ctx *octx, n int) (int, error) {
+			futures := make([]orchestration.Future[int], n)
+			for i := range futures {
+				futures[i] = orchestration.StartActivityNamed[int](ctx, "Double", i)
+			}
+			_, index, err := orchestration.Race(ctx, futures...)
+			return index, err
+		})
+		// One node makes the first turn, another all results; only then comes the next turn.
+		rt := e.Start(turns)
+		key := e.Create("first", "first", width)
+		e.Until("all are scheduled", func() bool { return len(e.Tasks(key)) == width })
+		e.Stop(rt)
+		worker := runtime.NewRegistry()
+		if err := runtime.AddActivity(worker, Double); err != nil {
+			e.T.Fatal(err)
+		}
+		e.Start(worker)
+		e.Until("all have run", func() bool { return e.Get(key).InboxMessages == width })
+		e.Start(turns)
+		began := time.Now()
+		enginetest.Output[int](e, key)
+		if took := time.Since(began); took > time.Minute {
+			e.T.Errorf("took %v", took)
+		}
+	})
+}

@@ -1,0 +1,192 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// calm waits until the writer knows all due times and has looked for other processes, so
+// that nothing but what a test does makes it try parked fetches.
+func calm(t *testing.T, p *Provider) {
+	t.Helper()
+	await(t, "a calm writer", func() bool {
+		settled, err := write(t.Context(), p, "look", 0, func(x *tx, ok *bool) error {
+			*ok = x.writer.foreign.alone && !x.writer.due.stale
+			return nil
+		})
+		return err == nil && settled
+	})
+}
+
+// intrude admits a fetch that finds something, which makes the writer begin a transaction
+// for it alone, and calls between before that.
+func intrude(t *testing.T, p *Provider, between func()) {
+	t.Helper()
+	call := &parked{
+		op: "intrude", fresh: true, done: make(chan struct{}), wants: func(*tx) bool { return false },
+		find: func(*tx) (bool, error) {
+			between()
+			return true, nil
+		},
+		take: func(*tx) (bool, error) { return false, nil },
+	}
+	if !p.store.writer.admit(call) {
+		t.Fatal("the writer has stopped")
+	}
+	<-call.done
+	if call.err != nil {
+		t.Fatal(call.err)
+	}
+}
+
+func wantTurn(t *testing.T, got chan fetched) {
+	t.Helper()
+	select {
+	case f := <-got:
+		if f.err != nil || len(f.res.Turns) != 1 {
+			t.Fatalf("fetched %+v", f)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("the fetch was not woken")
+	}
+}
+
+func TestHazard05_DueWhileAnotherFetchIsServed(t *testing.T) {
+	var now atomic.Int64
+	now.Store(time.Now().UnixMicro())
+	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{Clock: func() time.Time { return time.UnixMicro(now.Load()) }})
+	_, err := p.Create(t.Context(), provider.CreateRequest{
+		ID: "later", Key: newKey(), Commit: newToken(), Name: "x", Message: provider.NewMessage{Delay: time.Second},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := fetchTurns(t.Context(), p, fetchOf("x", newToken(), time.Minute))
+	awaitParked(t, p.store.writer, 1)
+	calm(t, p)
+	intrude(t, p, func() { now.Add(2_000_000) })
+	wantTurn(t, got)
+}
+
+func TestHazard38_ForeignCommitSeenWhileAnotherFetchIsServed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	p := openTest(t, path, Options{})
+	in := create(t, p, "one", "x")
+	_, err := p.Steer(t.Context(), provider.SteerRequest{Key: in.Key, Action: provider.SteerSuspend, Commit: newToken(), Event: payload})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := fetchTurns(t.Context(), p, fetchOf("x", newToken(), time.Minute))
+	awaitParked(t, p.store.writer, 1)
+	calm(t, p)
+	intrude(t, p, func() { execSQL(t, path, `UPDATE perdure_instance SET status = 1, fetch_at = ready_at`) })
+	wantTurn(t, got)
+}
+
+func TestHazard05_FetchIsTriedThoughItsGroupFails(t *testing.T) {
+	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{})
+	create(t, p, "one", "x")
+	parkedOne := fetchTurns(t.Context(), p, fetchOf("other", newToken(), time.Minute))
+	awaitParked(t, p.store.writer, 1)
+	calm(t, p)
+	boom := errors.New("disk I/O error")
+	began, end, errs := make(chan struct{}), make(chan struct{}), make(chan error, 2)
+	go func() {
+		_, err := write(t.Context(), p, "test", 0, func(*tx, *struct{}) error {
+			close(began)
+			<-end
+			return boom
+		})
+		errs <- err
+	}()
+	<-began
+	go func() {
+		_, err := write(t.Context(), p, "test", 0, func(*tx, *struct{}) error { return boom })
+		errs <- err
+	}()
+	await(t, "the member", func() bool { return queued(p) == 1 })
+	got := fetchTurns(t.Context(), p, fetchOf("x", newToken(), 0)) // rides with the second group that fails
+	await(t, "the fetch", func() bool {
+		p.store.writer.mu.Lock()
+		defer p.store.writer.mu.Unlock()
+		return len(p.store.writer.parked) == 2
+	})
+	close(end)
+	for range 2 {
+		if err := <-errs; !errors.Is(err, boom) {
+			t.Error(err)
+		}
+	}
+	wantTurn(t, got)
+	create(t, p, "other", "other")
+	wantTurn(t, parkedOne)
+}
+
+func TestStickinessOfAnotherEndsWhileAFetchIsParked(t *testing.T) {
+	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{})
+	c := startChain(t, p, "w")
+	p.store.owners.add("other") // else it is known to be dead
+	const stickiness = 300 * time.Millisecond
+	corrupt(t, p, `UPDATE perdure_instance SET sticky_owner = 'other', sticky_until = ?`, p.store.clock.elapsed()+micros(stickiness))
+	begin := time.Now()
+	if _, err := p.Send(t.Context(), provider.SendRequest{Key: c.key, Message: provider.NewMessage{Payload: payload}}); err != nil {
+		t.Fatal(err)
+	}
+	corrupt(t, p, `UPDATE perdure_meta SET value = value`) // forgets the due times that Send announced
+	wantTurn(t, fetchTurns(t.Context(), p, fetchOf("chain-w", newToken(), time.Minute)))
+	if d := time.Since(begin); d < stickiness/2 || d > 10*time.Second {
+		t.Errorf("fetched after %v: want %v", d, stickiness)
+	}
+}
+
+func TestJanitorCountsOnceWhenItsGroupRunsTwice(t *testing.T) {
+	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{})
+	in := create(t, p, "one", "x")
+	corrupt(t, p, `UPDATE perdure_instance SET ready_at = 0, fetch_at = NULL WHERE key = ?`, in.Key)
+	release := hold(t, p)
+	swept, refused := make(chan struct{}), make(chan error, 1)
+	go func() {
+		p.store.janitor.sweep()
+		close(swept)
+	}()
+	await(t, "the janitor", func() bool { return queued(p) == 1 })
+	go func() {
+		_, err := write(t.Context(), p, "test", 0, func(x *tx, _ *struct{}) error {
+			return errors.Join(insertRecord(x, "bad"), provider.ErrConflict)
+		})
+		refused <- err
+	}()
+	await(t, "the member", func() bool { return queued(p) == 2 })
+	release()
+	<-swept
+	if err := <-refused; !errors.Is(err, provider.ErrConflict) {
+		t.Error(err)
+	}
+	if n := p.store.janitor.mended.Load(); n != 1 {
+		t.Errorf("mended %d: want 1", n)
+	}
+}
+
+func TestHazard39_DeleteOfATreeDeeperThanABatch(t *testing.T) {
+	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{})
+	const depth = deleteBatch + deleteBatch/2
+	req := provider.CreateRequest{ID: "root", Name: "x", Message: provider.NewMessage{Payload: payload}}
+	for i := range depth {
+		req.Key, req.Commit = newKey(), newToken()
+		if _, err := p.Create(t.Context(), req); err != nil {
+			t.Fatal(err)
+		}
+		req.Parent = provider.Parent{Key: req.Key, ID: req.ID, Execution: 1, EventID: 1}
+		req.ID = fmt.Sprint("child-", i)
+	}
+	res, err := p.Delete(t.Context(), provider.DeleteRequest{ID: "root", Force: true})
+	if err != nil || res.Instances != depth {
+		t.Fatalf("deleted %d, %v: want %d", res.Instances, err, depth)
+	}
+}
