@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -85,7 +86,19 @@ func TestHazard38_ForeignCommitSeenWhileAnotherFetchIsServed(t *testing.T) {
 	got := fetchTurns(t.Context(), p, fetchOf("x", newToken(), time.Minute))
 	awaitParked(t, p.store.writer, 1)
 	calm(t, p)
-	intrude(t, p, func() { execSQL(t, path, `UPDATE perdure_instance SET status = 1, fetch_at = ready_at`) })
+	other, err := openTurnstile(path, time.Minute) // another process, that stays
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.close()
+	intrude(t, p, func() {
+		if err := other.enter(); err != nil {
+			t.Error(err)
+		}
+		other.alone()
+		other.leave()
+		execSQL(t, path, `UPDATE perdure_instance SET status = 1, fetch_at = ready_at`)
+	})
 	wantTurn(t, got)
 }
 
@@ -145,7 +158,7 @@ func TestStickinessOfAnotherEndsWhileAFetchIsParked(t *testing.T) {
 	}
 }
 
-func TestJanitorCountsOnceWhenItsGroupRunsTwice(t *testing.T) {
+func TestJanitorMendsThoughItsGroupRunsTwice(t *testing.T) {
 	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{})
 	in := create(t, p, "one", "x")
 	corrupt(t, p, `UPDATE perdure_instance SET ready_at = 0, fetch_at = NULL WHERE key = ?`, in.Key)
@@ -171,6 +184,7 @@ func TestJanitorCountsOnceWhenItsGroupRunsTwice(t *testing.T) {
 	if n := p.store.janitor.mended.Load(); n != 1 {
 		t.Errorf("mended %d: want 1", n)
 	}
+	wantTurn(t, fetchTurns(t.Context(), p, fetchOf("x", newToken(), 0)))
 }
 
 func TestHazard39_DeleteOfATreeDeeperThanABatch(t *testing.T) {
@@ -188,5 +202,70 @@ func TestHazard39_DeleteOfATreeDeeperThanABatch(t *testing.T) {
 	res, err := p.Delete(t.Context(), provider.DeleteRequest{ID: "root", Force: true})
 	if err != nil || res.Instances != depth {
 		t.Fatalf("deleted %d, %v: want %d", res.Instances, err, depth)
+	}
+}
+
+func TestHazard28_CancelledAskLeavesNoQuestion(t *testing.T) {
+	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{})
+	in := create(t, p, "one", "x")
+	release := hold(t, p)
+	ctx, cancel := context.WithCancel(t.Context())
+	asked := make(chan error, 1)
+	go func() {
+		_, err := p.Ask(ctx, provider.AskRequest{AskID: newToken(), Key: in.Key, Wait: time.Minute})
+		asked <- err
+	}()
+	await(t, "the question", func() bool { return queued(p) == 1 })
+	began, end := make(chan struct{}), make(chan struct{})
+	last := &member{op: "hold", done: make(chan struct{}), run: func(*tx) error {
+		close(began)
+		<-end
+		return nil
+	}}
+	p.store.writer.submit(last, false)
+	release()
+	<-began // the question is in the open transaction
+	cancel()
+	if err := <-asked; provider.OutcomeOf(err) != provider.OutcomeUnknown {
+		t.Error(err)
+	}
+	close(end)
+	<-last.done
+	n, err := write(t.Context(), p, "count", 0, func(x *tx, n *int64) (err error) {
+		*n, err = x.integer(`SELECT count(*) FROM perdure_ask`)
+		return err
+	})
+	if err != nil || n != 0 {
+		t.Errorf("%d questions that nobody asks, %v", n, err)
+	}
+}
+
+func TestManyWaitingCallsAreToldLessOften(t *testing.T) {
+	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{})
+	const calls, pause = 2000, 2000 * tellEach
+	for range calls {
+		p.store.hub.watch(newKey())
+	}
+	told, begin := 0, time.Now()
+	for seen := p.store.hub.elsewhere(); time.Since(begin) < 5*pause; {
+		_, err := write(t.Context(), p, "foreign", 0, func(x *tx, _ *struct{}) error {
+			x.writer.foreign.changed = true
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now := p.store.hub.elsewhere(); now != seen {
+			told, seen = told+1, now
+		}
+	}
+	if most := int(time.Since(begin)/pause) + 1; told == 0 || told > most {
+		t.Errorf("told %d times: want 1 to %d", told, most)
+	}
+	last := p.store.hub.elsewhere()
+	select {
+	case <-last: // what was put off comes though nobody else writes
+	case <-time.After(20 * time.Second):
+		t.Error("not told of the last one")
 	}
 }
