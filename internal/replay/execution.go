@@ -12,6 +12,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
+// Code sees these limits as errors, so replay must judge as the live run did: they belong to
+// FlagsCurrent, and a release that changes one does so under a new flag.
 const (
 	// reservedEvents of a history are kept for cancelling, cleaning up and ending.
 	reservedEvents = 1_000
