@@ -47,8 +47,8 @@ func (d *Dispatcher) commitFetched(working context.Context, a *actor, r *run, x 
 	}
 }
 
-// consumed names the messages that the turn has dealt with. One that had enough leaves the rest for the next. An ended execution leaves
-// events that it did not come to for the dead letters; one that continues as new leaves all
+// consumed names the messages that the turn has dealt with. One that had enough leaves
+// the rest for the next. An ended execution leaves events that it did not come to for the dead letters; one that continues as new leaves all
 // messages that are not answers to itself for its successor.
 func consumed(r *run, end *replay.End) []int64 {
 	ids := make([]int64, 0, len(r.turn.Messages))
