@@ -13,6 +13,8 @@ TESTFLAGS ?=
 # Extra flags for go test -bench: a pattern, and the time for each benchmark.
 BENCH     ?= .
 BENCHTIME ?= 1s
+# Which mutants to run: a regular expression.
+MATCH     ?= .
 
 # A clone owned by another user has no readable VCS stamp, and tests need none.
 export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
@@ -24,7 +26,7 @@ timed = printf '\n==> %s\n' '$(1)'; begin=$$(date +%s); $(2); status=$$?; \
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help test need-go need-cc test-build test-cross test-race test-plain \
-	lint lint-tool fmt tidy-check bench clean
+	lint lint-tool fmt tidy-check mutants bench clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1|\2/p' Makefile | \
@@ -64,6 +66,9 @@ fmt: need-go lint-tool ## format all Go files
 
 tidy-check: need-go ## fail if go.mod or go.sum is not tidy
 	@$(GO) mod tidy -diff
+
+mutants: need-go ## break the code on purpose, see each guarding test fail (long); MATCH=pattern narrows it
+	@$(GO) test ./internal/mutation -run TestMutantsAreCaught -count=1 -timeout 3h -v -mutants -mutants.match '$(MATCH)'
 
 bench: need-go ## benchmarks; BENCH=pattern BENCHTIME=5s narrow and lengthen them
 	@$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...

@@ -1,0 +1,19 @@
+// Package mutation proves that tests can fail: it breaks the code on purpose and demands
+// that the test which guards the broken rule notices. Tests only.
+//
+// Each file testdata/<Test>.mutant names a test and replaces text in files of this module. The
+// files of the checkout are never touched: the toolchain gets them by an overlay. `make
+// mutants` runs them all; `go test` checks that every mutant still fits the code, so
+// that none of them rots.
+//
+// The format, in which a file block may be repeated:
+//
+//	# what is broken, in words
+//	test: ./dispatcher TestHazard07_DirtyExecutionIsEvicted
+//	file: dispatcher/commit.go
+//	--- old
+//	text that stands in the file exactly once
+//	--- new
+//	what replaces it, which must compile
+//	--- end
+package mutation

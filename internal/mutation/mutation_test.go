@@ -1,0 +1,185 @@
+package mutation
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	run     = flag.Bool("mutants", false, "build and test every mutant: minutes")
+	pattern = flag.String("mutants.match", "", "run only the mutants whose name matches this regular expression")
+)
+
+const root = "../.."
+
+// all reads the mutants of the module.
+func all(t *testing.T) []Mutant {
+	t.Helper()
+	paths, err := filepath.Glob("testdata/*.mutant")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("%d mutants, %v", len(paths), err)
+	}
+	mutants := make([]Mutant, 0, len(paths))
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := Parse(strings.TrimSuffix(filepath.Base(path), ".mutant"), string(text))
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+			continue
+		}
+		if m.Name != m.Test && !strings.HasPrefix(m.Name, m.Test+".") {
+			t.Errorf("%s: it is for %s and must be named after it", path, m.Test)
+		}
+		mutants = append(mutants, m)
+	}
+	return mutants
+}
+
+func TestMutantsFitTheCode(t *testing.T) {
+	for _, m := range all(t) {
+		for _, c := range m.Changes {
+			source, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(c.File)))
+			if err != nil {
+				t.Errorf("%s: %v", m.Name, err)
+				continue
+			}
+			if _, err := c.Apply(string(source)); err != nil {
+				t.Errorf("%s: %v", m.Name, err)
+			}
+		}
+		if !strings.Contains(tests(t, m.Package), "func "+m.Test+"(") {
+			t.Errorf("%s: package %s has no test %s", m.Name, m.Package, m.Test)
+		}
+	}
+}
+
+// tests answers the sources of a package's tests.
+func tests(t *testing.T, pkg string) string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(root, pkg, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sources strings.Builder
+	for _, path := range paths {
+		source, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sources.Write(source)
+	}
+	return sources.String()
+}
+
+// TestMutantsAreCaught runs each mutant's test on the broken code.
+func TestMutantsAreCaught(t *testing.T) {
+	if !*run {
+		t.Skip("slow: run it by `make mutants`")
+	}
+	match := regexp.MustCompile(*pattern)
+	for _, m := range all(t) {
+		if !match.MatchString(m.Name) {
+			continue
+		}
+		began := time.Now()
+		output, err := test(t, m)
+		switch {
+		case err == nil:
+			t.Errorf("SURVIVED %s: %s", m.Name, m.Broken)
+		case !strings.Contains(output, "--- FAIL: "+m.Test):
+			t.Errorf("UNCLEAR %s: the test did not fail by itself: %v\n%s", m.Name, err, tail(output))
+		default:
+			t.Logf("caught %s in %.0fs: %s", m.Name, time.Since(began).Seconds(), m.Broken)
+		}
+	}
+}
+
+// test runs the mutant's test and answers what it printed. An error means that it failed.
+func test(t *testing.T, m Mutant) (string, error) {
+	t.Helper()
+	overlay := overlay(t, m)
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-timeout=3m", "-run", "^"+m.Test+"$", m.Package)
+	cmd.Dir = root
+	// By the environment, so that a test which builds a binary of its own builds the broken one.
+	cmd.Env = append(os.Environ(), "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -overlay="+overlay))
+	output, err := cmd.CombinedOutput()
+	return string(output), err
+}
+
+// overlay writes the broken files and answers the path of the list that the toolchain reads.
+func overlay(t *testing.T, m Mutant) string {
+	t.Helper()
+	dir := t.TempDir()
+	broken := make(map[string]string) // by absolute path of the file that they replace
+	for _, c := range m.Changes {
+		path, err := filepath.Abs(filepath.Join(root, filepath.FromSlash(c.File)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		source, ok := broken[path]
+		if !ok {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			source = string(data)
+		}
+		if broken[path], err = c.Apply(source); err != nil {
+			t.Fatalf("%s: %v", m.Name, err)
+		}
+	}
+	return writeOverlay(t, dir, broken)
+}
+
+func writeOverlay(t *testing.T, dir string, broken map[string]string) string {
+	t.Helper()
+	var entries []string
+	for path, source := range broken {
+		copied := filepath.Join(dir, fmt.Sprintf("%d.go", len(entries)))
+		if err := os.WriteFile(copied, []byte(source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		entries = append(entries, fmt.Sprintf("%q: %q", path, copied))
+	}
+	list := filepath.Join(dir, "overlay.json")
+	text := `{"Replace": {` + strings.Join(entries, ", ") + `}}`
+	if err := os.WriteFile(list, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// tail is the end of what a command printed.
+func tail(output string) string {
+	lines := strings.Split(strings.TrimSpace(output), "\n")
+	return strings.Join(lines[max(0, len(lines)-20):], "\n")
+}
+
+func TestParseRefuses(t *testing.T) {
+	const good = "# broken\ntest: ./p TestX\nfile: p/p.go\n--- old\na\n--- new\nb\n--- end\n"
+	m, err := Parse("TestX", good)
+	if err != nil || m.Broken != "broken" || m.Package != "./p" || m.Test != "TestX" || len(m.Changes) != 1 {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	if c := m.Changes[0]; c != (Change{File: "p/p.go", Old: "a", New: "b"}) {
+		t.Errorf("%+v", c)
+	}
+	for _, line := range []string{"# broken\n", "test: ./p TestX\n", "file: p/p.go\n", "--- old\n", "--- new\n", "--- end\n"} {
+		if _, err := Parse("TestX", strings.Replace(good, line, "", 1)); err == nil {
+			t.Errorf("read without %q", line)
+		}
+	}
+	if _, err := (Change{File: "p.go", Old: "a", New: "b"}).Apply("a a"); err == nil {
+		t.Error("applied where the old text stands twice")
+	}
+}
