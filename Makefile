@@ -8,6 +8,10 @@ LINT         := .bin/golangci-lint
 # tested without it, so a new package is never left out of `make test`.
 RACE := ^[^/]+/[^/]+/[^/]+/(provider|internal|dispatcher|orchestration|activity|client|runtime)(/|$$)
 
+# -race also checks pointer arithmetic, which SQLite's translated C is full of. Without
+# that check in these packages the tests of provider/sqlite take two thirds of the time.
+UNCHECKED := -gcflags='modernc.org/...=-d=checkptr=0'
+
 # Extra flags for go test, such as TESTFLAGS='-run TestX -v'.
 TESTFLAGS ?=
 # Extra flags for go test -bench: a pattern, and the time for each benchmark.
@@ -47,7 +51,7 @@ test-race: need-go need-cc ## part 3: tests of the engine's packages, under the 
 		all=$$($(GO) list ./...) || return 1; \
 		pkgs=$$(printf '%s\n' "$$all" | grep -E '$(RACE)'); \
 		if [ -z "$$pkgs" ]; then echo 'no packages'; return 0; fi; \
-		CGO_ENABLED=1 $(GO) test -race -timeout 4m $(TESTFLAGS) $$pkgs; \
+		CGO_ENABLED=1 $(GO) test -race $(UNCHECKED) -timeout 4m $(TESTFLAGS) $$pkgs; \
 	}; $(call timed,go test -race,part)
 
 test-plain: need-go ## part 4: tests of all other packages
