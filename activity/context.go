@@ -48,11 +48,12 @@ func WithAttempt(ctx context.Context, a *Attempt) context.Context {
 // attempt panics for a context that no activity was given: calling on would report
 // progress of nothing.
 func attempt(ctx context.Context) *Attempt {
-	a, ok := ctx.Value(attemptKey{}).(*Attempt)
-	if !ok {
-		panic("activity: the context is not one that an activity was given")
+	if ctx != nil {
+		if a, ok := ctx.Value(attemptKey{}).(*Attempt); ok && a != nil {
+			return a
+		}
 	}
-	return a
+	panic("activity: the context is not one that an activity was given: pass that, or one derived from it")
 }
 
 // GetInfo answers what identifies the running attempt. Like all functions of this
@@ -74,7 +75,7 @@ func Heartbeat(ctx context.Context, details any) error {
 	a := attempt(ctx)
 	data, err := payload.Encode(details)
 	if err == nil && len(data) > maxDetails {
-		err = failure.New(failure.ErrTooLarge, "%d bytes, the limit is %d: store them elsewhere and report a reference", len(data), maxDetails)
+		err = failure.New(failure.ErrTooLarge, "%d bytes, at most %d fit: store them elsewhere and report a reference", len(data), maxDetails)
 	}
 	if err != nil {
 		return fmt.Errorf("heartbeat details: %w", err)

@@ -2,7 +2,7 @@ package activity
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"reflect"
 	"runtime"
 	"strings"
@@ -15,6 +15,14 @@ type None = struct{}
 
 type nameKey struct{}
 
+// definition is what Define was given.
+type definition struct {
+	name  string
+	empty bool // the function is nil
+}
+
+var errNilFunc = errors.New("the function is nil: give one")
+
 const definedPrefix = "github.com/perdure/perdure/activity.Define["
 
 // Define gives an activity an explicit name, which is then stored in place of the
@@ -26,8 +34,8 @@ const definedPrefix = "github.com/perdure/perdure/activity.Define["
 //go:noinline
 func Define[In, Out any](name string, fn func(context.Context, In) (Out, error)) func(context.Context, In) (Out, error) {
 	return func(ctx context.Context, in In) (Out, error) {
-		if asked, ok := ctx.Value(nameKey{}).(*string); ok {
-			*asked = name
+		if asked, ok := ctx.Value(nameKey{}).(*definition); ok {
+			*asked = definition{name: name, empty: fn == nil}
 			var none Out
 			return none, nil
 		}
@@ -40,13 +48,17 @@ func Define[In, Out any](name string, fn func(context.Context, In) (Out, error))
 // without a name are an error.
 func NameOf[In, Out any](fn func(context.Context, In) (Out, error)) (name string, defined bool, err error) {
 	if fn == nil {
-		return "", false, fmt.Errorf("activity function is nil")
+		return "", false, errNilFunc
 	}
 	if code := runtime.FuncForPC(reflect.ValueOf(fn).Pointer()); code != nil && strings.HasPrefix(code.Name(), definedPrefix) {
 		var none In
-		asking := context.WithValue(context.Background(), nameKey{}, &name) //nolint:forbidigo // only carries the question to Define's closure
+		var given definition
+		asking := context.WithValue(context.Background(), nameKey{}, &given) //nolint:forbidigo // only carries the question to Define's closure
 		_, _ = fn(asking, none)
-		return name, true, nil
+		if given.empty {
+			return given.name, true, errNilFunc
+		}
+		return given.name, true, nil
 	}
 	name, err = funcname.Of(fn)
 	return name, false, err
@@ -54,10 +66,16 @@ func NameOf[In, Out any](fn func(context.Context, In) (Out, error)) (name string
 
 // NoIn makes an activity of a function without input. The name must be given.
 func NoIn[Out any](name string, fn func(context.Context) (Out, error)) func(context.Context, None) (Out, error) {
+	if fn == nil {
+		return Define[None, Out](name, nil)
+	}
 	return Define(name, func(ctx context.Context, _ None) (Out, error) { return fn(ctx) })
 }
 
 // NoOut makes an activity of a function without output. The name must be given.
 func NoOut[In any](name string, fn func(context.Context, In) error) func(context.Context, In) (None, error) {
+	if fn == nil {
+		return Define[In, None](name, nil)
+	}
 	return Define(name, func(ctx context.Context, in In) (None, error) { return None{}, fn(ctx, in) })
 }

@@ -1,11 +1,13 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
+	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 )
@@ -43,26 +45,40 @@ func New(store provider.Provider, opts Options) *Client {
 	if c.logger == nil {
 		c.logger = slog.Default()
 	}
+	badLogger := check.Logger(opts.Logger)
 	switch {
-	case store == nil:
+	case check.IsNil(store):
 		c.fault = fmt.Errorf("%w: the client has no store: give client.New an open one", ErrInvalid)
+	case badLogger != nil:
+		c.fault = fmt.Errorf("%w: client option %w", ErrInvalid, badLogger)
 	case opts.CallTimeout == 0:
 		c.timeout = defaultCallTimeout
 	case opts.CallTimeout == orchestration.Off:
 		c.timeout = 0
 	case opts.CallTimeout < 0:
-		c.fault = fmt.Errorf("%w: client option CallTimeout is %v: 0 is the default, orchestration.Off (-1) disables it",
-			ErrInvalid, opts.CallTimeout)
+		c.fault = fmt.Errorf("%w: client option CallTimeout is %v: give more than zero, 0 for %v, or orchestration.Off (-1) for none",
+			ErrInvalid, opts.CallTimeout, defaultCallTimeout)
 	}
 	return c
 }
 
-var errNoClient = errors.New("there is no client: make one with client.New, and handles with client.Start or client.Lookup")
+var errNoClient = errors.New("there is no client: make one with client.New")
 
-// usable refuses a nil or zero Client, and one that was made with bad options.
-func (c *Client) usable() error {
+// usable refuses a nil or zero Client, one that was made with bad options, and a nil context.
+func (c *Client) usable(ctx context.Context) error {
 	if c == nil || (c.store == nil && c.fault == nil) {
 		return fmt.Errorf("%w: %w", ErrInvalid, errNoClient)
 	}
-	return c.fault
+	if c.fault != nil {
+		return c.fault
+	}
+	return invalid(check.Context(ctx))
+}
+
+// mayEnd checks what cancelling and terminating are given.
+func (c *Client) mayEnd(ctx context.Context, reason string) error {
+	if err := c.usable(ctx); err != nil {
+		return err
+	}
+	return checkReason(reason)
 }

@@ -112,7 +112,7 @@ func (c *Client) Describe(ctx context.Context, id string) (Description, error) {
 
 func (c *Client) describe(ctx context.Context, t target) (Description, error) {
 	doing := fmt.Sprintf("describing %s", t)
-	if err := c.usable(); err != nil {
+	if err := c.usable(ctx); err != nil {
 		return Description{}, fmt.Errorf("%s: %w", doing, err)
 	}
 	res, err := c.instance(ctx, t, doing, true)

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -22,7 +23,7 @@ type Handle[Out any] struct {
 // decodes it.
 func Lookup[Out any](ctx context.Context, c *Client, id string) (Handle[Out], error) {
 	doing := fmt.Sprintf("looking up %s", target{id: id})
-	if err := c.usable(); err != nil {
+	if err := c.usable(ctx); err != nil {
 		return Handle[Out]{}, fmt.Errorf("%s: %w", doing, err)
 	}
 	t, _, err := c.resolve(ctx, target{id: id}, doing)
@@ -51,7 +52,7 @@ func (h Handle[Out]) Key() provider.UUID { return h.t.key }
 // Errors: ErrInvalid, ErrTooLarge, ErrEnded, ErrNotFound, ErrInboxFull, ErrOutcomeUnknown,
 // or what ended ctx.
 func (h Handle[Out]) Raise(ctx context.Context, event string, payload any, opts ...RaiseOption) error {
-	if err := h.usable(); err != nil {
+	if err := h.usable(ctx); err != nil {
 		return err
 	}
 	return h.c.raise(ctx, h.t, event, payload, opts)
@@ -62,7 +63,7 @@ func (h Handle[Out]) Raise(ctx context.Context, event string, payload any, opts 
 // requests change nothing. The reason is for people, at most 4 KiB, and may be empty.
 // Errors are those of Raise.
 func (h Handle[Out]) Cancel(ctx context.Context, reason string) error {
-	if err := h.usable(); err != nil {
+	if err := h.usable(ctx); err != nil {
 		return err
 	}
 	return h.c.cancel(ctx, h.t, reason)
@@ -72,7 +73,7 @@ func (h Handle[Out]) Cancel(ctx context.Context, reason string) error {
 // activities are given up, its waiting messages go to the dead letters, and its children are cancelled.
 // The reason is for people, at most 4 KiB, and may be empty. Errors are those of Raise.
 func (h Handle[Out]) Terminate(ctx context.Context, reason string) error {
-	if err := h.usable(); err != nil {
+	if err := h.usable(ctx); err != nil {
 		return err
 	}
 	return h.c.terminate(ctx, h.t, reason)
@@ -80,7 +81,7 @@ func (h Handle[Out]) Terminate(ctx context.Context, reason string) error {
 
 // Describe answers what is stored about the instance, pending activities included.
 func (h Handle[Out]) Describe(ctx context.Context) (Description, error) {
-	if err := h.usable(); err != nil {
+	if err := h.usable(ctx); err != nil {
 		return Description{}, err
 	}
 	return h.c.describe(ctx, h.t)
@@ -89,18 +90,20 @@ func (h Handle[Out]) Describe(ctx context.Context) (Description, error) {
 // History reads the events of an execution in order; 0 is the current one. It ends after
 // the first error.
 func (h Handle[Out]) History(ctx context.Context, execution int64) iter.Seq2[HistoryEvent, error] {
-	if err := h.usable(); err != nil {
+	if err := h.usable(ctx); err != nil {
 		return func(yield func(HistoryEvent, error) bool) { yield(HistoryEvent{}, err) }
 	}
 	return h.c.history(ctx, h.t, execution)
 }
 
+var errNoInstance = errors.New("the handle is zero or its key is: take one from client.Start or client.Lookup")
+
 // usable refuses a handle that no function of this package made.
-func (h Handle[Out]) usable() error {
+func (h Handle[Out]) usable(ctx context.Context) error {
 	if h.t.key.IsZero() {
-		return fmt.Errorf("using a handle of no instance: %w: %w", ErrInvalid, errNoClient)
+		return fmt.Errorf("using a handle of no instance: %w: %w", ErrInvalid, errNoInstance)
 	}
-	if err := h.c.usable(); err != nil {
+	if err := h.c.usable(ctx); err != nil {
 		return fmt.Errorf("using the handle of %s: %w", h.t, err)
 	}
 	return nil

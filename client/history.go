@@ -20,7 +20,7 @@ func (c *Client) history(ctx context.Context, t target, execution int64) iter.Se
 	doing := fmt.Sprintf("reading the history of %s", t)
 	return func(yield func(HistoryEvent, error) bool) {
 		fail := func(err error) { yield(HistoryEvent{}, err) }
-		if err := c.usable(); err != nil {
+		if err := c.usable(ctx); err != nil {
 			fail(fmt.Errorf("%s: %w", doing, err))
 			return
 		}

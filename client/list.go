@@ -1,11 +1,15 @@
 package client
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
+	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -41,7 +45,7 @@ type Instances struct {
 // are not listed.
 func (c *Client) List(ctx context.Context, f Filter, page Page) (Instances, error) {
 	const doing = "listing instances"
-	filter, err := c.filter(f)
+	filter, err := c.filter(ctx, f)
 	if err != nil {
 		return Instances{}, fmt.Errorf("%s: %w", doing, err)
 	}
@@ -57,6 +61,10 @@ func (c *Client) List(ctx context.Context, f Filter, page Page) (Instances, erro
 		res, err = c.store.List(ctx, req)
 		return err
 	})
+	if errors.Is(err, ErrInvalid) && page.Cursor != "" { // all else was checked here
+		return Instances{}, fmt.Errorf("%s: %w: page cursor %s is none of this store: give the Cursor of the page before, or \"\" for the first",
+			doing, ErrInvalid, check.Quote(page.Cursor))
+	}
 	if err != nil {
 		return Instances{}, explain(doing, 0, err)
 	}
@@ -93,7 +101,7 @@ func (c *Client) All(ctx context.Context, f Filter) iter.Seq2[Description, error
 // Count answers how many instances match.
 func (c *Client) Count(ctx context.Context, f Filter) (int64, error) {
 	const doing = "counting instances"
-	filter, err := c.filter(f)
+	filter, err := c.filter(ctx, f)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", doing, err)
 	}
@@ -109,13 +117,18 @@ func (c *Client) Count(ctx context.Context, f Filter) (int64, error) {
 }
 
 // filter checks f and turns it into the storage's form.
-func (c *Client) filter(f Filter) (provider.Filter, error) {
-	if err := c.usable(); err != nil {
+func (c *Client) filter(ctx context.Context, f Filter) (provider.Filter, error) {
+	if err := c.usable(ctx); err != nil {
 		return provider.Filter{}, err
 	}
-	stored := provider.Filter{
-		IDPrefix: f.IDPrefix, Name: f.Orchestration, Blocked: f.Blocked, ParentKey: f.Parent, Replaced: f.Replaced,
-		CreatedAfter: provider.TimeOf(f.CreatedAfter), CreatedBefore: provider.TimeOf(f.CreatedBefore),
+	stored := provider.Filter{IDPrefix: f.IDPrefix, Name: f.Orchestration, Blocked: f.Blocked, ParentKey: f.Parent, Replaced: f.Replaced}
+	err := cmp.Or(
+		invalid(check.OptionalName("filter IDPrefix", f.IDPrefix)),
+		invalid(check.OptionalName("filter Orchestration", f.Orchestration)),
+		bound(&stored.CreatedAfter, "CreatedAfter", f.CreatedAfter),
+		bound(&stored.CreatedBefore, "CreatedBefore", f.CreatedBefore))
+	if err != nil {
+		return stored, err
 	}
 	for _, s := range f.Statuses {
 		known, ok := provider.ParseStatus(string(s))
@@ -123,7 +136,23 @@ func (c *Client) filter(f Filter) (provider.Filter, error) {
 			return stored, fmt.Errorf("%w: status %q is none of an instance: give Running, Suspended, Completed, Failed, Cancelled or Terminated",
 				ErrInvalid, s)
 		}
-		stored.Statuses = append(stored.Statuses, known)
+		if !slices.Contains(stored.Statuses, known) {
+			stored.Statuses = append(stored.Statuses, known)
+		}
 	}
 	return stored, nil
+}
+
+// bound sets a bound of time in the storage's form, whose zero means none.
+func bound(stored *provider.Time, field string, t time.Time) error {
+	if t.IsZero() {
+		return nil
+	}
+	if year := t.UTC().Year(); year < 1 || year > 9999 {
+		return fmt.Errorf("%w: filter %s is in the year %d: give 1 to 9999", ErrInvalid, field, year)
+	}
+	if *stored = provider.TimeOf(t); *stored == 0 {
+		*stored = 1 // the epoch itself is a time like others
+	}
+	return nil
 }

@@ -1,10 +1,10 @@
 package client
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
+	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -108,12 +108,10 @@ func (r RequestIDOption) applyRaise(o *raiseOptions) error {
 	return checkName("request ID", r.id)
 }
 
-var errNilOption = errors.New("an option is nil: leave it out")
-
 func (o *startOptions) apply(opts []StartOption) error {
 	for _, opt := range opts {
 		if opt == nil {
-			return fmt.Errorf("%w: %w", ErrInvalid, errNilOption)
+			return invalid(check.ErrNilOption)
 		}
 		if err := opt.applyStart(o); err != nil {
 			return err
@@ -128,7 +126,7 @@ func (o *startOptions) apply(opts []StartOption) error {
 func (o *raiseOptions) apply(opts []RaiseOption) error {
 	for _, opt := range opts {
 		if opt == nil {
-			return fmt.Errorf("%w: %w", ErrInvalid, errNilOption)
+			return invalid(check.ErrNilOption)
 		}
 		if err := opt.applyRaise(o); err != nil {
 			return err

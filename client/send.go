@@ -25,7 +25,11 @@ func (c *Client) Cancel(ctx context.Context, id, reason string) error {
 func (c *Client) raise(ctx context.Context, t target, event string, payload any, opts []RaiseOption) error {
 	doing := fmt.Sprintf("raising event %q to %s", event, t)
 	o := raiseOptions{requestID: uuid.NewString()}
-	if err := errors.Join(c.usable(), checkName("event name", event)); err != nil {
+	err := c.usable(ctx)
+	if err == nil {
+		err = checkName("event name", event)
+	}
+	if err != nil {
 		return fmt.Errorf("raising an event to %s: %w", t, err)
 	}
 	if err := o.apply(opts); err != nil {
@@ -41,7 +45,7 @@ func (c *Client) raise(ctx context.Context, t target, event string, payload any,
 
 func (c *Client) cancel(ctx context.Context, t target, reason string) error {
 	doing := fmt.Sprintf("cancelling %s", t)
-	if err := errors.Join(c.usable(), checkReason(reason)); err != nil {
+	if err := c.mayEnd(ctx, reason); err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	return c.send(ctx, t, doing, "repeat it, which does no harm", &history.CancelRequested{Reason: reason, RequestID: uuid.NewString()})

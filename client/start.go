@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/orchestration"
@@ -39,9 +40,9 @@ func StartNamed[Out any](ctx context.Context, c *Client, name string, in any, op
 
 // start checks the request, stores it and answers the instance under the ID.
 func (c *Client) start(ctx context.Context, name string, in any, opts []StartOption) (target, error) {
-	req, err := c.startRequest(name, in, opts)
+	req, err := c.startRequest(ctx, name, in, opts)
 	if err != nil {
-		return target{}, fmt.Errorf("starting %q: %w", name[:min(len(name), shown)], err)
+		return target{}, fmt.Errorf("starting %s: %w", check.Quote(name), err)
 	}
 	doing := fmt.Sprintf("starting %q as instance %q", name, req.ID)
 	var stored provider.Instance
@@ -63,9 +64,9 @@ func (c *Client) start(ctx context.Context, name string, in any, opts []StartOpt
 }
 
 // startRequest is what is asked of the storage, the same for all repeats.
-func (c *Client) startRequest(name string, in any, opts []StartOption) (provider.CreateRequest, error) {
+func (c *Client) startRequest(ctx context.Context, name string, in any, opts []StartOption) (provider.CreateRequest, error) {
 	var none provider.CreateRequest
-	if err := c.usable(); err != nil {
+	if err := c.usable(ctx); err != nil {
 		return none, err
 	}
 	if err := checkName("orchestration name", name); err != nil {

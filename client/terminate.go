@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -20,7 +19,7 @@ func (c *Client) Terminate(ctx context.Context, id, reason string) error {
 
 func (c *Client) terminate(ctx context.Context, t target, reason string) error {
 	doing := fmt.Sprintf("terminating %s", t)
-	if err := errors.Join(c.usable(), checkReason(reason)); err != nil {
+	if err := c.mayEnd(ctx, reason); err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	res, err := c.instance(ctx, t, doing, false)

@@ -19,7 +19,7 @@ func (c *Client) Unblock(ctx context.Context, id string) error {
 // without RetryAt), and spares others their delay. An instance that is not blocked stays as
 // it is. Errors are those of Raise.
 func (h Handle[Out]) Unblock(ctx context.Context) error {
-	if err := h.usable(); err != nil {
+	if err := h.usable(ctx); err != nil {
 		return err
 	}
 	return h.c.unblock(ctx, h.t)
@@ -27,7 +27,7 @@ func (h Handle[Out]) Unblock(ctx context.Context) error {
 
 func (c *Client) unblock(ctx context.Context, t target) error {
 	doing := fmt.Sprintf("unblocking %s", t)
-	if err := c.usable(); err != nil {
+	if err := c.usable(ctx); err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	res, err := c.instance(ctx, t, doing, false)

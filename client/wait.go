@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/orchestration"
@@ -80,13 +81,13 @@ func (e *outcomeError) Is(target error) bool { return target == ErrFailed }
 // orchestration.ErrPayload if the output is no Out; or what ended ctx.
 func (h Handle[Out]) Wait(ctx context.Context, opts ...WaitOption) (Out, error) {
 	var none Out
-	if err := h.usable(); err != nil {
+	if err := h.usable(ctx); err != nil {
 		return none, err
 	}
 	var o waitOptions
 	for _, opt := range opts {
 		if opt == nil {
-			return none, fmt.Errorf("waiting for %s: %w: %w", h.t, ErrInvalid, errNilOption)
+			return none, fmt.Errorf("waiting for %s: %w: %w", h.t, ErrInvalid, check.ErrNilOption)
 		}
 		opt.applyWait(&o)
 	}

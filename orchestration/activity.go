@@ -2,13 +2,16 @@ package orchestration
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"reflect"
 	"time"
 
 	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/provider"
 )
 
 // DefaultQueue is the activity queue used without WithQueue.
@@ -45,7 +48,7 @@ func WithRetry(p RetryPolicy) ActivityOption {
 func WithStartToCloseTimeout(d time.Duration) ActivityOption {
 	return func(call *history.ActivityScheduled) error {
 		if d < 0 {
-			return failure.New(failure.ErrInvalid, "start-to-close timeout %v is negative", d)
+			return fmt.Errorf("start-to-close timeout is %v: give more than zero, or 0 for none", d)
 		}
 		call.StartToClose = micros(d)
 		return nil
@@ -56,7 +59,7 @@ func WithStartToCloseTimeout(d time.Duration) ActivityOption {
 func WithQueue(name string) ActivityOption {
 	return func(call *history.ActivityScheduled) error {
 		call.Queue = name
-		return checkName("queue", name)
+		return check.Name("queue name", name)
 	}
 }
 
@@ -79,13 +82,15 @@ func (p RetryPolicy) stored() (*history.RetryPolicy, error) {
 	}
 	switch {
 	case p.MaxAttempts < 0:
-		return nil, failure.New(failure.ErrInvalid, "retry policy: MaxAttempts %d is negative", p.MaxAttempts)
-	case p.InitialInterval < 0 || p.MaxInterval < p.InitialInterval:
-		return nil, failure.New(failure.ErrInvalid, "retry policy: intervals %v to %v do not rise", p.InitialInterval, p.MaxInterval)
+		return nil, fmt.Errorf("retry policy: MaxAttempts is %d: give 1 or more, or 0 for no limit", p.MaxAttempts)
+	case p.InitialInterval < 0:
+		return nil, fmt.Errorf("retry policy: InitialInterval is %v: give more than zero, or 0 for 1s", p.InitialInterval)
+	case p.MaxInterval < p.InitialInterval:
+		return nil, fmt.Errorf("retry policy: MaxInterval is %v: give at least the InitialInterval of %v, or 0", p.MaxInterval, p.InitialInterval)
 	case p.Coefficient < 1 || p.Coefficient > 1000 || math.IsNaN(p.Coefficient):
-		return nil, failure.New(failure.ErrInvalid, "retry policy: Coefficient %v is not from 1 to 1000", p.Coefficient)
+		return nil, fmt.Errorf("retry policy: Coefficient is %v: give 1 to 1000, or 0 for 2", p.Coefficient)
 	case p.Jitter < 0 || p.Jitter > 1 || math.IsNaN(p.Jitter):
-		return nil, failure.New(failure.ErrInvalid, "retry policy: Jitter %v is not from 0 to 1", p.Jitter)
+		return nil, fmt.Errorf("retry policy: Jitter is %v: give 0 to 1, 0 for 0.1, or Off (-1) for none", p.Jitter)
 	}
 	stored := &history.RetryPolicy{
 		MaxAttempts:     int64(p.MaxAttempts),
@@ -122,12 +127,13 @@ func CallActivity[In, Out any](
 func StartActivity[In, Out any](
 	ctx *Context, fn func(context.Context, In) (Out, error), in In, opts ...ActivityOption,
 ) Future[Out] {
+	scope := ctx.engine()
 	name, defined, err := activity.NameOf(fn)
 	if err == nil && !defined {
-		err = ctx.scope.Env().Activities.Check(name, reflect.ValueOf(fn).Pointer())
+		err = scope.Env().Activities.Check(name, reflect.ValueOf(fn).Pointer())
 	}
 	if err != nil {
-		ctx.scope.Fail(failure.New(failure.ErrNotRegistered, "calling an activity: %v", err))
+		scope.Fail(failure.New(failure.ErrNotRegistered, "calling an activity: %v", err))
 	}
 	return StartActivityNamed[Out](ctx, name, in, opts...)
 }
@@ -140,18 +146,42 @@ func CallActivityNamed[Out any](ctx *Context, name string, in any, opts ...Activ
 // StartActivityNamed is StartActivity for an activity that is known by name only. If no
 // node has it, the call waits, and health shows it.
 func StartActivityNamed[Out any](ctx *Context, name string, in any, opts ...ActivityOption) Future[Out] {
-	call := &history.ActivityScheduled{Name: name, Queue: DefaultQueue}
-	err := checkName("activity", name)
-	for _, opt := range opts {
-		if err == nil {
-			err = opt(call)
-		}
+	scope := ctx.engine()
+	call, err := activityCall(name, in, opts)
+	if err != nil {
+		return Future[Out]{f: scope.Failed(err)}
 	}
+	return Future[Out]{f: scope.Activity(call)}
+}
+
+func activityCall(name string, in any, opts []ActivityOption) (*history.ActivityScheduled, error) {
+	call := &history.ActivityScheduled{Name: name, Queue: DefaultQueue}
+	err := check.Name("activity name", name)
 	if err == nil {
-		call.Input, err = encodeInput("activity", name, in)
+		err = configure(call, opts)
 	}
 	if err != nil {
-		return Future[Out]{f: ctx.scope.Failed(err)}
+		return nil, refused("calling activity", name, err)
 	}
-	return Future[Out]{f: ctx.scope.Activity(call)}
+	if call.Input, err = encodeInput("activity", name, in); err != nil {
+		return nil, err
+	}
+	return call, admitPolicy(call)
+}
+
+// admitPolicy refuses a policy that makes an event larger than any storage takes, which
+// only its commit would find out.
+func admitPolicy(call *history.ActivityScheduled) error {
+	if call.Retry == nil {
+		return nil
+	}
+	names := 0
+	for _, name := range call.Retry.NonRetryable {
+		names += len(name)
+	}
+	if len(call.Input)+names > provider.MaxPayload {
+		return failure.New(failure.ErrTooLarge, "calling activity %s: retry policy: NonRetryable has %d bytes beside an input of %d: name fewer types",
+			check.Quote(call.Name), names, len(call.Input))
+	}
+	return nil
 }

@@ -2,12 +2,10 @@ package orchestration
 
 import (
 	"reflect"
-	"strings"
-	"unicode/utf8"
 
+	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
-	"github.com/perdure/perdure/provider"
 )
 
 // ChildOption is an option of a call of a child orchestration.
@@ -18,7 +16,7 @@ type ChildOption func(*history.ChildStarted) error
 func WithInstanceID(id string) ChildOption {
 	return func(call *history.ChildStarted) error {
 		call.ID = id
-		return checkName("instance ID", id)
+		return check.Name("instance ID", id)
 	}
 }
 
@@ -36,12 +34,13 @@ func CallOrchestration[In, Out any](
 func StartOrchestration[In, Out any](
 	ctx *Context, fn func(*Context, In) (Out, error), in In, opts ...ChildOption,
 ) Future[Out] {
+	scope := ctx.engine()
 	name, defined, err := NameOf(fn)
 	if err == nil && !defined {
-		err = ctx.scope.Env().Orchestrations.Check(name, reflect.ValueOf(fn).Pointer())
+		err = scope.Env().Orchestrations.Check(name, reflect.ValueOf(fn).Pointer())
 	}
 	if err != nil {
-		ctx.scope.Fail(failure.New(failure.ErrNotRegistered, "starting a child: %v", err))
+		scope.Fail(failure.New(failure.ErrNotRegistered, "starting a child: %v", err))
 	}
 	return StartOrchestrationNamed[Out](ctx, name, in, opts...)
 }
@@ -53,31 +52,23 @@ func CallOrchestrationNamed[Out any](ctx *Context, name string, in any, opts ...
 
 // StartOrchestrationNamed is StartOrchestration for a child that is known by name only.
 func StartOrchestrationNamed[Out any](ctx *Context, name string, in any, opts ...ChildOption) Future[Out] {
-	call := &history.ChildStarted{Name: name}
-	err := checkName("orchestration", name)
-	for _, opt := range opts {
-		if err == nil {
-			err = opt(call)
-		}
-	}
-	if err == nil {
-		call.Input, err = encodeInput("orchestration", name, in)
-	}
+	scope := ctx.engine()
+	call, err := childCall(name, in, opts)
 	if err != nil {
-		return Future[Out]{f: ctx.scope.Failed(err)}
+		return Future[Out]{f: scope.Failed(err)}
 	}
-	return Future[Out]{f: ctx.scope.Child(call)}
+	return Future[Out]{f: scope.Child(call)}
 }
 
-// checkName refuses what no storage would take, before anything is recorded.
-func checkName(what, name string) error {
-	switch {
-	case name == "":
-		return failure.New(failure.ErrInvalid, "%s is empty", what)
-	case len(name) > provider.MaxName:
-		return failure.New(failure.ErrInvalid, "%s has %d bytes, the limit is %d", what, len(name), provider.MaxName)
-	case !utf8.ValidString(name) || strings.ContainsRune(name, 0):
-		return failure.New(failure.ErrInvalid, "%s %q is not valid UTF-8 without NUL", what, name)
+func childCall(name string, in any, opts []ChildOption) (*history.ChildStarted, error) {
+	call := &history.ChildStarted{Name: name}
+	err := check.Name("orchestration name", name)
+	if err == nil {
+		err = configure(call, opts)
 	}
-	return nil
+	if err != nil {
+		return nil, refused("starting child", name, err)
+	}
+	call.Input, err = encodeInput("orchestration", name, in)
+	return call, err
 }

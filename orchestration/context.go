@@ -17,7 +17,7 @@ type None = struct{}
 // context.Context on purpose: functions that take one belong into activities.
 type Context struct {
 	scope *replay.Scope
-	asked *string // set only while NameOf asks for a defined name
+	asked *definition // set only while NameOf asks what Define was given
 }
 
 // Info identifies an execution of an instance.
@@ -32,7 +32,7 @@ type Info struct {
 
 // Info answers what identifies the running execution.
 func (c *Context) Info() Info {
-	i := c.scope.Info()
+	i := c.engine().Info()
 	return Info{
 		ID: i.ID, Key: i.Key.String(), Execution: i.Execution,
 		Orchestration: i.Name, CodeVersion: i.CodeVersion, ParentID: i.Parent.ID,
@@ -41,12 +41,12 @@ func (c *Context) Info() Info {
 
 // Now answers the time of the event that the code is handling, in UTC. It stands still
 // while the code runs, and is the same on replay.
-func (c *Context) Now() time.Time { return time.UnixMicro(c.scope.Now()).UTC() }
+func (c *Context) Now() time.Time { return time.UnixMicro(c.engine().Now()).UTC() }
 
 // NewUUID answers a random UUID that is the same on replay.
 func (c *Context) NewUUID() uuid.UUID {
 	var id uuid.UUID
-	r := c.scope.Rand()
+	r := c.engine().Rand()
 	for i := 0; i < len(id); i += 8 {
 		v := r.Uint64()
 		for j := range 8 {
@@ -60,14 +60,14 @@ func (c *Context) NewUUID() uuid.UUID {
 
 // Rand answers a source of random numbers that are the same on replay. They are
 // predictable: use no secret that is drawn from it.
-func (c *Context) Rand() *rand.Rand { return c.scope.Rand() }
+func (c *Context) Rand() *rand.Rand { return c.engine().Rand() }
 
 // Logger answers a logger that names the execution and writes nothing on replay.
-func (c *Context) Logger() *slog.Logger { return c.scope.Logger() }
+func (c *Context) Logger() *slog.Logger { return c.engine().Logger() }
 
 // Err is nil until the scope is cancelled or has timed out, then an error that is
 // ErrCancelled or ErrTimeout.
-func (c *Context) Err() error { return c.scope.Err() }
+func (c *Context) Err() error { return c.engine().Err() }
 
 // Sleep blocks for d by a durable timer, or until the scope is cancelled and answers its
 // error. With d of zero or less it does not block.
@@ -79,23 +79,24 @@ func (c *Context) Sleep(d time.Duration) error {
 // WithCancel makes a child scope and a function that cancels it: activities, timers and
 // children begun in it are given up, and who waits in it gets ErrCancelled.
 func (c *Context) WithCancel() (child *Context, cancel func()) {
-	scope, cancel := c.scope.WithCancel()
+	scope, cancel := c.engine().WithCancel()
 	return &Context{scope: scope}, cancel
 }
 
 // WithTimeout makes a child scope that a durable timer cancels after d with ErrTimeout.
 // Call cancel when the work is done, to stop the timer.
 func (c *Context) WithTimeout(d time.Duration) (child *Context, cancel func()) {
-	scope, cancel := c.scope.WithTimeout(d)
+	scope, cancel := c.engine().WithTimeout(d)
 	return &Context{scope: scope}, cancel
 }
 
 // Detached makes a scope that no cancellation reaches, for cleaning up after one.
-func (c *Context) Detached() *Context { return &Context{scope: c.scope.Detached()} }
+func (c *Context) Detached() *Context { return &Context{scope: c.engine().Detached()} }
 
 // Go runs fn as another coroutine of the orchestration, in a child scope. The future is
 // settled with fn's error; cancelling it cancels the scope. Coroutines never run at the same
 // time, so they may share variables. Those still running when the orchestration's function returns end there.
 func (c *Context) Go(fn func(*Context) error) Future[None] {
-	return Future[None]{f: c.scope.Go(func(s *replay.Scope) error { return fn(&Context{scope: s}) })}
+	mustFunc(fn == nil, "Go")
+	return Future[None]{f: c.engine().Go(func(s *replay.Scope) error { return fn(&Context{scope: s}) })}
 }

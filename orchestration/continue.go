@@ -17,9 +17,10 @@ func (*continueError) Error() string { return "continue as new" }
 //
 //	return Out{}, orchestration.ContinueAsNew(ctx, in)
 func ContinueAsNew[In any](ctx *Context, in In) error {
-	data, err := encodeInput("orchestration", ctx.Info().Orchestration, in)
+	scope := ctx.engine()
+	data, err := encodeInput("orchestration", scope.Info().Name, in)
 	if err == nil {
-		err = ctx.scope.AdmitSuccessor(len(data))
+		err = scope.AdmitSuccessor(len(data))
 	}
 	if err != nil {
 		return err

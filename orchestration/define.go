@@ -13,6 +13,14 @@ import (
 	"github.com/perdure/perdure/internal/replay"
 )
 
+var errNilFunc = errors.New("the function is nil: give one")
+
+// definition is what Define was given.
+type definition struct {
+	name  string
+	empty bool // the function is nil
+}
+
 const definedPrefix = "github.com/perdure/perdure/orchestration.Define["
 
 // Define gives an orchestration an explicit name, which is then stored in place of the
@@ -24,8 +32,8 @@ const definedPrefix = "github.com/perdure/perdure/orchestration.Define["
 //go:noinline
 func Define[In, Out any](name string, fn func(*Context, In) (Out, error)) func(*Context, In) (Out, error) {
 	return func(ctx *Context, in In) (Out, error) {
-		if ctx.asked != nil {
-			*ctx.asked = name
+		if ctx != nil && ctx.asked != nil {
+			*ctx.asked = definition{name: name, empty: fn == nil}
 			var none Out
 			return none, nil
 		}
@@ -38,12 +46,16 @@ func Define[In, Out any](name string, fn func(*Context, In) (Out, error)) func(*
 // without a name are an error.
 func NameOf[In, Out any](fn func(*Context, In) (Out, error)) (name string, defined bool, err error) {
 	if fn == nil {
-		return "", false, errors.New("orchestration function is nil")
+		return "", false, errNilFunc
 	}
 	if code := runtime.FuncForPC(reflect.ValueOf(fn).Pointer()); code != nil && strings.HasPrefix(code.Name(), definedPrefix) {
 		var none In
-		_, _ = fn(&Context{asked: &name}, none)
-		return name, true, nil
+		var given definition
+		_, _ = fn(&Context{asked: &given}, none)
+		if given.empty {
+			return given.name, true, errNilFunc
+		}
+		return given.name, true, nil
 	}
 	name, err = funcname.Of(fn)
 	return name, false, err

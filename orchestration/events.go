@@ -3,6 +3,7 @@ package orchestration
 import (
 	"time"
 
+	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/payload"
 	"github.com/perdure/perdure/internal/replay"
@@ -15,12 +16,18 @@ type Mailbox[T any] struct {
 	box  *replay.Mailbox
 }
 
-// Events answers the mailbox of a name. All mailboxes of one name are the same queue.
+// Events answers the mailbox of a name. All mailboxes of one name are the same queue. A name
+// that no client can raise fails the turn.
 func Events[T any](ctx *Context, name string) Mailbox[T] {
-	return Mailbox[T]{name: name, box: ctx.scope.Mailbox(name)}
+	scope := ctx.engine()
+	// What was stored before this was checked goes on.
+	if err := check.Name("event name", name); err != nil && !scope.Replaying() {
+		scope.Fail(refused("waiting for events of", name, err))
+	}
+	return Mailbox[T]{name: name, box: scope.Mailbox(name)}
 }
 
-func (m Mailbox[T]) source() replay.Source { return m.box }
+func (m Mailbox[T]) source() replay.Source { return m.made() }
 
 // ReceiveOption is an option of Receive.
 type ReceiveOption func(*receiveOptions)
@@ -39,19 +46,23 @@ func Within(d time.Duration) ReceiveOption {
 // cancelled first. An event that cannot be decoded into T is consumed and answered as ErrPayload.
 func (m Mailbox[T]) Receive(ctx *Context, opts ...ReceiveOption) (T, error) {
 	var o receiveOptions
+	var none T
 	for _, opt := range opts {
+		if opt == nil {
+			return none, refused("receiving event", m.name, check.ErrNilOption)
+		}
 		opt(&o)
 	}
-	var none T
-	if !o.limited || m.box.Ready() {
-		if _, err := ctx.scope.Wait(m.box); err != nil {
+	scope, box := ctx.engine(), m.made()
+	if !o.limited || box.Ready() {
+		if _, err := scope.Wait(box); err != nil {
 			return none, err
 		}
 		event, _, err := m.TryReceive()
 		return event, err
 	}
-	timer := ctx.scope.Timer(o.within)
-	first, err := ctx.scope.Wait(m.box, timer)
+	timer := scope.Timer(o.within)
+	first, err := scope.Wait(box, timer)
 	if err != nil {
 		return none, err
 	}
@@ -68,7 +79,7 @@ func (m Mailbox[T]) Receive(ctx *Context, opts ...ReceiveOption) (T, error) {
 
 // TryReceive takes the next event if one is there; ok is false if not.
 func (m Mailbox[T]) TryReceive() (event T, ok bool, err error) {
-	data, ok := m.box.Take()
+	data, ok := m.made().Take()
 	if !ok {
 		return event, false, nil
 	}

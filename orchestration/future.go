@@ -4,13 +4,14 @@ import (
 	"errors"
 	"time"
 
+	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/payload"
 	"github.com/perdure/perdure/internal/replay"
 )
 
 // Future is the result of something that may still be going on. The zero Future is
-// not valid.
+// not valid: using it panics.
 type Future[T any] struct {
 	f *replay.Future
 }
@@ -20,19 +21,20 @@ type Awaitable interface {
 	source() replay.Source
 }
 
-func (f Future[T]) source() replay.Source { return f.f }
+func (f Future[T]) source() replay.Source { return f.made() }
 
 // Ready tells whether Get would answer at once.
-func (f Future[T]) Ready() bool { return f.f.Ready() }
+func (f Future[T]) Ready() bool { return f.made().Ready() }
 
 // Get waits for the result. Each call decodes its own copy. It answers ctx's error if
 // that scope is cancelled first; the operation then goes on unless it belongs to the scope, too.
 func (f Future[T]) Get(ctx *Context) (T, error) {
 	var out T
-	if _, err := ctx.scope.Wait(f.f); err != nil {
+	settled := f.made()
+	if _, err := ctx.engine().Wait(settled); err != nil {
 		return out, err
 	}
-	data, err := f.f.Result()
+	data, err := settled.Result()
 	if err != nil {
 		return out, err
 	}
@@ -44,7 +46,7 @@ func (f Future[T]) Get(ctx *Context) (T, error) {
 
 // Cancel gives up the operation; the future is settled with ErrCancelled unless it was
 // settled before.
-func (f Future[T]) Cancel() { f.f.Cancel(failure.ErrCancelled) }
+func (f Future[T]) Cancel() { f.made().Cancel(failure.ErrCancelled) }
 
 // All waits for all futures and answers their values in order. Failures are joined, in
 // order; the values of the others are answered all the same.
@@ -68,13 +70,13 @@ func All[T any](ctx *Context, futures ...Future[T]) ([]T, error) {
 // its value and index. Several that settled by the same message count in order.
 func Race[T any](ctx *Context, futures ...Future[T]) (value T, index int, err error) {
 	if len(futures) == 0 {
-		return value, -1, errors.New("race of no futures")
+		return value, -1, failure.New(failure.ErrInvalid, "race of no futures: give one or more")
 	}
 	sources := make([]replay.Source, len(futures))
 	for i, f := range futures {
-		sources[i] = f.f
+		sources[i] = f.made()
 	}
-	index, err = ctx.scope.Wait(sources...)
+	index, err = ctx.engine().Wait(sources...)
 	if err != nil {
 		return value, index, err
 	}
@@ -92,19 +94,22 @@ func Race[T any](ctx *Context, futures ...Future[T]) (value T, index int, err er
 // cancelled first.
 func Select(ctx *Context, cases ...Awaitable) (int, error) {
 	if len(cases) == 0 {
-		return -1, errors.New("select without cases")
+		return -1, failure.New(failure.ErrInvalid, "select without cases: give one or more")
 	}
 	sources := make([]replay.Source, len(cases))
 	for i, c := range cases {
+		if c == nil {
+			panic("orchestration: a case of Select is nil: leave it out")
+		}
 		sources[i] = c.source()
 	}
-	return ctx.scope.Wait(sources...)
+	return ctx.engine().Wait(sources...)
 }
 
 // StartTimer starts a durable timer; the future is settled when d has passed. With d of
 // zero or less it is settled at once.
 func StartTimer(ctx *Context, d time.Duration) Future[None] {
-	return Future[None]{f: ctx.scope.Timer(d)}
+	return Future[None]{f: ctx.engine().Timer(d)}
 }
 
 // encodeInput encodes what code hands over. A value that cannot be encoded is a mistake
@@ -112,7 +117,7 @@ func StartTimer(ctx *Context, d time.Duration) Future[None] {
 func encodeInput(what, name string, in any) ([]byte, error) {
 	data, err := payload.Encode(in)
 	if err != nil {
-		return nil, failure.New(failure.ErrPayload, "input of %s %s: %v", what, name, err)
+		return nil, failure.New(failure.ErrPayload, "input of %s %s: %v: give what encoding/json can write", what, check.Quote(name), err)
 	}
 	return data, nil
 }

@@ -11,8 +11,10 @@ import (
 // configuration. What takes longer or can fail belongs into an activity. fn may run again
 // if the node is lost before the turn is stored.
 func SideEffect[T any](ctx *Context, fn func() (T, error)) (T, error) {
+	mustFunc(fn == nil, "SideEffect")
+	scope := ctx.engine()
 	var out T
-	data, err := ctx.scope.SideEffect(func() ([]byte, *history.Failure) {
+	data, err := scope.SideEffect(func() ([]byte, *history.Failure) {
 		value, err := fn()
 		var data []byte
 		if err == nil {
@@ -21,7 +23,7 @@ func SideEffect[T any](ctx *Context, fn func() (T, error)) (T, error) {
 			}
 		}
 		if err != nil {
-			return nil, new(ctx.scope.Env().Errors.Encode(err))
+			return nil, new(scope.Env().Errors.Encode(err))
 		}
 		return data, nil
 	})

@@ -4,15 +4,22 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/perdure/perdure/internal/check"
+	"github.com/perdure/perdure/provider"
 )
+
+// ErrInvalid: an argument or an option of Start is not allowed. Nothing was started. It is
+// the ErrInvalid of package client, too.
+var ErrInvalid = provider.ErrInvalid
 
 // Off disables a setting whose zero value means the default.
 const Off = -1
 
 // Options are the settings of a Runtime. The zero value is right for most services.
 type Options struct {
-	// Name identifies the node in leases and logs; default: host name. A number unique to each
-	// Start is added.
+	// Name identifies the node in leases and logs, at most 256 bytes; default: host name. A
+	// number unique to each Start is added.
 	Name string
 	// Logger takes the engine's logs and those of user code; default: slog.Default().
 	Logger *slog.Logger
@@ -26,7 +33,7 @@ type Options struct {
 	// CacheBytes bounds their estimated memory; default 256 MiB.
 	CacheBytes int
 	// Lease is how long work belongs to a node without renewal, and so how long a crash
-	// delays it; default 30 s, at least 500 ms. It is renewed at a third of it.
+	// delays it; default 30 s, 500 ms to 24 h. It is renewed at a third of it.
 	Lease time.Duration
 	// GracePeriod is what a cancelled activity has to come back before its slot is freed
 	// and it is left behind; default 10 s. Off: none.
@@ -45,8 +52,16 @@ type Options struct {
 // maxTurnBackoff is the longest delay before a failed turn is tried again.
 const maxTurnBackoff = time.Minute
 
+const (
+	minLease = 500 * time.Millisecond // renewals of a shorter one would come too late
+	maxName  = 256                    // bytes of Options.Name: it must fit into a lease with what is added
+)
+
 // withDefaults fills in what is zero and refuses what makes no sense.
 func (o Options) withDefaults() (Options, error) {
+	if err := o.checkTexts(); err != nil {
+		return o, fmt.Errorf("%w: option %w", ErrInvalid, err)
+	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
@@ -68,7 +83,7 @@ func (o Options) withDefaults() (Options, error) {
 		case n.off && *n.value == Off:
 			*n.value = 0
 		case *n.value < 0:
-			return o, fmt.Errorf("runtime option %s is %d: it must not be negative%s", n.name, *n.value, offHint(n.off))
+			return o, fmt.Errorf("%w: option %s is %d: give 1 or more, 0 for %d%s", ErrInvalid, n.name, *n.value, n.std, offHint(n.off))
 		}
 	}
 	for _, t := range []struct {
@@ -88,18 +103,29 @@ func (o Options) withDefaults() (Options, error) {
 		case t.off && *t.value == Off:
 			*t.value = 0
 		case *t.value < 0:
-			return o, fmt.Errorf("runtime option %s is %v: it must not be negative%s", t.name, *t.value, offHint(t.off))
+			return o, fmt.Errorf("%w: option %s is %v: give more than zero, 0 for %v%s", ErrInvalid, t.name, *t.value, t.std, offHint(t.off))
 		}
 	}
-	if o.Lease < 500*time.Millisecond {
-		return o, fmt.Errorf("runtime option Lease is %v: it must be at least 500ms, renewals would come too late", o.Lease)
+	if o.Lease < minLease || o.Lease > provider.MaxLease {
+		return o, fmt.Errorf("%w: option Lease is %v: give %v to %v, 0 for 30s", ErrInvalid, o.Lease, minLease, provider.MaxLease)
 	}
 	return o, nil
 }
 
+// checkTexts refuses what only shows when the node asks for work or logs, too late.
+func (o Options) checkTexts() error {
+	if len(o.Name) > maxName {
+		return fmt.Errorf("Name %s has %d bytes: shorten it to %d", check.Quote(o.Name), len(o.Name), maxName)
+	}
+	if err := check.Text("Name", o.Name); err != nil {
+		return err
+	}
+	return check.Logger(o.Logger)
+}
+
 func offHint(off bool) string {
 	if off {
-		return ", Off (-1) disables it"
+		return ", or Off (-1) for none"
 	}
-	return ", 0 is the default"
+	return ""
 }

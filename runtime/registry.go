@@ -1,29 +1,29 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/payload"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/orchestration"
-	"github.com/perdure/perdure/provider"
 )
 
 // ErrRegistration is what all errors of the registry are.
-var ErrRegistration = errors.New("registration refused")
+var ErrRegistration = failure.ErrRegistration
 
 // Registry holds what a node can run. Mistakes are refused as they are made, and again
 // by Start, so that a service that ignores the error of an Add does not run without it.
 // It may be used by several goroutines at once; what is added after Start has no effect on it.
+// The zero Registry is empty and ready.
 type Registry struct {
 	mu             sync.Mutex
 	orchestrations map[string]orchestrationEntry
@@ -45,15 +45,16 @@ type activityEntry struct {
 }
 
 // NewRegistry makes an empty registry.
-func NewRegistry() *Registry {
-	return &Registry{
-		orchestrations: make(map[string]orchestrationEntry),
-		activities:     make(map[activityName]activityEntry),
-	}
-}
+func NewRegistry() *Registry { return &Registry{} }
 
-// Errors is the set that AddError and AddErrorType fill, for client.Options.
-func (r *Registry) Errors() *orchestration.Errors { return &r.errors }
+// Errors is the set that AddError and AddErrorType fill, for client.Options. That of a nil
+// Registry is nil, which is an empty set.
+func (r *Registry) Errors() *orchestration.Errors {
+	if r == nil {
+		return nil
+	}
+	return &r.errors
+}
 
 // AddOrchestration registers an orchestration under its stored name: the function's bare
 // name, or the one given with orchestration.Define. It refuses closures and generic
@@ -61,15 +62,18 @@ func (r *Registry) Errors() *orchestration.Errors { return &r.errors }
 func AddOrchestration[In, Out any](r *Registry, fn func(*orchestration.Context, In) (Out, error)) error {
 	name, _, err := orchestration.NameOf(fn)
 	if err == nil {
-		err = checkShape[In, Out](name)
+		err = checkShape[In, Out]("orchestration", name)
 	}
-	if err != nil {
+	if err != nil || r == nil {
 		return r.refuse("orchestration", name, err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, ok := r.orchestrations[name]; ok {
 		return r.refuseLocked("orchestration", name, errTaken)
+	}
+	if r.orchestrations == nil {
+		r.orchestrations = make(map[string]orchestrationEntry)
 	}
 	r.orchestrations[name] = orchestrationEntry{orchestration.Bind(fn), reflect.ValueOf(fn).Pointer()}
 	return nil
@@ -86,22 +90,29 @@ func OnQueue(queue string) ActivityOption { return func(n *activityName) { n.que
 func AddActivity[In, Out any](r *Registry, fn func(context.Context, In) (Out, error), opts ...ActivityOption) error {
 	name, _, err := activity.NameOf(fn)
 	if err == nil {
-		err = checkShape[In, Out](name)
+		err = checkShape[In, Out]("activity", name)
 	}
 	key := activityName{orchestration.DefaultQueue, name}
 	for _, opt := range opts {
+		if opt == nil {
+			err = cmp.Or(err, check.ErrNilOption)
+			continue
+		}
 		opt(&key)
 	}
 	if err == nil {
-		err = checkName("queue", key.queue)
+		err = check.Name("queue name", key.queue)
 	}
-	if err != nil {
+	if err != nil || r == nil {
 		return r.refuse("activity", name, err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, ok := r.activities[key]; ok {
 		return r.refuseLocked("activity", name, errTaken)
+	}
+	if r.activities == nil {
+		r.activities = make(map[activityName]activityEntry)
 	}
 	r.activities[key] = activityEntry{activity.Bind(fn), reflect.ValueOf(fn).Pointer()}
 	return nil
@@ -111,7 +122,7 @@ func AddActivity[In, Out any](r *Registry, fn func(context.Context, In) (Out, er
 // error was stored and read by another process. Register it on every node, and give the
 // registry's Errors to clients.
 func AddError(r *Registry, name string, target error) error {
-	if err := r.errors.AddSentinel(name, target); err != nil {
+	if err := r.Errors().AddSentinel(name, target); err != nil {
 		return r.refuse("error", name, err)
 	}
 	return nil
@@ -120,29 +131,42 @@ func AddError(r *Registry, name string, target error) error {
 // AddErrorType registers an error type under a name, so that errors.As finds it, with its
 // JSON-encoded fields, after the error was stored and read by another process.
 func AddErrorType[T error](r *Registry, name string) error {
-	if err := failure.AddType[T](&r.errors, name); err != nil {
+	if err := failure.AddType[T](r.Errors(), name); err != nil {
 		return r.refuse("error type", name, err)
 	}
 	return nil
 }
 
-var errTaken = errors.New("the name is in use: give another one with Define")
+var (
+	errTaken      = errors.New("the name is in use: give another one with Define")
+	errNoRegistry = errors.New("the registry is nil: make one with runtime.NewRegistry")
+)
 
 func (r *Registry) refuse(what, name string, err error) error {
+	if r == nil {
+		return refused(what, name, errNoRegistry)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.refuseLocked(what, name, err)
 }
 
 func (r *Registry) refuseLocked(what, name string, err error) error {
-	refused := fmt.Errorf("registering %s %q: %w: %w", what, name, ErrRegistration, err)
-	r.problems = append(r.problems, refused)
-	return refused
+	err = refused(what, name, err)
+	r.problems = append(r.problems, err)
+	return err
+}
+
+func refused(what, name string, err error) error {
+	if !errors.Is(err, ErrRegistration) {
+		err = fmt.Errorf("%w: %w", ErrRegistration, err)
+	}
+	return fmt.Errorf("registering %s %s: %w", what, check.Quote(name), err)
 }
 
 // checkShape refuses names that no storage takes and types that cannot cross it.
-func checkShape[In, Out any](name string) error {
-	if err := checkName("name", name); err != nil {
+func checkShape[In, Out any](what, name string) error {
+	if err := check.Name(what+" name", name); err != nil {
 		return err
 	}
 	if err := payload.Check(reflect.TypeFor[In]()); err != nil {
@@ -150,18 +174,6 @@ func checkShape[In, Out any](name string) error {
 	}
 	if err := payload.Check(reflect.TypeFor[Out]()); err != nil {
 		return fmt.Errorf("output: %w", err)
-	}
-	return nil
-}
-
-func checkName(what, name string) error {
-	switch {
-	case name == "":
-		return fmt.Errorf("the %s is empty", what)
-	case len(name) > provider.MaxName:
-		return fmt.Errorf("the %s has %d bytes, the limit is %d", what, len(name), provider.MaxName)
-	case !utf8.ValidString(name) || strings.ContainsRune(name, 0):
-		return fmt.Errorf("the %s %q is not valid UTF-8 without NUL", what, name)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/dispatcher"
+	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
 )
@@ -26,12 +27,14 @@ type Runtime struct {
 	can        capabilities
 }
 
-// Start runs what is registered on the store until Shutdown. ctx bounds starting only. It
-// answers the registry's errors, errors of options, and those of a store that does not answer.
-// The store stays the caller's: close it after Shutdown.
+// Start runs what is registered on the store until Shutdown. ctx bounds starting only. The
+// store stays the caller's: close it after Shutdown.
+//
+// Errors: ErrInvalid for an argument or option, ErrRegistration with all that the registry
+// has refused, or that of a store that does not answer.
 func Start(ctx context.Context, store provider.Provider, reg *Registry, opts Options) (*Runtime, error) {
-	if store == nil || reg == nil {
-		return nil, errors.New("starting runtime: store and registry must not be nil")
+	if err := checkStart(ctx, store, reg); err != nil {
+		return nil, fmt.Errorf("starting runtime: %w: %w", ErrInvalid, err)
 	}
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -49,6 +52,16 @@ func Start(ctx context.Context, store provider.Provider, reg *Registry, opts Opt
 	rt := &Runtime{store: store, owner: cfg.Owner, can: capabilitiesOf(cfg)}
 	rt.dispatcher = dispatcher.Start(cfg) //nolint:contextcheck // ctx bounds starting only
 	return rt, nil
+}
+
+func checkStart(ctx context.Context, store provider.Provider, reg *Registry) error {
+	switch {
+	case check.IsNil(store):
+		return errors.New("there is no store: open one first")
+	case reg == nil:
+		return errNoRegistry
+	}
+	return check.Context(ctx)
 }
 
 // Shutdown ends the node: it takes no new work, lets turns finish and activities run for
@@ -74,7 +87,7 @@ func (r *Registry) config(store provider.Provider, o Options) (dispatcher.Config
 		return dispatcher.Config{}, errors.Join(r.problems...)
 	}
 	if len(r.orchestrations)+len(r.activities) == 0 {
-		return dispatcher.Config{}, errors.New("the registry is empty: add orchestrations or activities first")
+		return dispatcher.Config{}, fmt.Errorf("%w: the registry is empty: add orchestrations or activities first", ErrInvalid)
 	}
 	cfg := dispatcher.Config{
 		Provider: store, Owner: ownerName(o.Name), Logger: o.Logger, Settings: replay.DefaultSettings(),

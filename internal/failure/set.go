@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
+	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/payload"
+	"github.com/perdure/perdure/provider"
 )
 
 // Set is the errors that keep their identity when they are stored. Its zero value and a
@@ -27,10 +27,10 @@ type entry struct {
 }
 
 // ErrRegistration is wrapped by the errors of AddSentinel and AddType.
-var ErrRegistration = errors.New("error cannot be registered")
+var ErrRegistration = errors.New("registration refused")
 
-// maxName is the limit on names, in bytes.
-const maxName = 512
+// maxName is the limit on the name of a type that is not registered, in bytes.
+const maxName = provider.MaxName
 
 // AddSentinel lets errors.Is(err, target) hold for errors that were stored. The name is
 // stored and must never change.
@@ -39,16 +39,16 @@ func (s *Set) AddSentinel(name string, target error) error {
 		return err
 	}
 	if target == nil || isNilPointer(target) {
-		return fmt.Errorf("%w: %q is given to nil", ErrRegistration, name)
+		return fmt.Errorf("%w: the error is nil: give a value that errors.Is can find", ErrRegistration)
 	}
 	if _, ok := target.(*sentinel); ok { //nolint:errorlint // the value itself
-		return fmt.Errorf("%w: %q: an error of the engine needs no registration: %w", ErrRegistration, name, target)
+		return fmt.Errorf("%w: it is the engine's own %q, which keeps its identity by itself: leave it out", ErrRegistration, target)
 	}
 	if !reflect.ValueOf(target).Comparable() {
-		return fmt.Errorf("%w: %q: values of %T cannot be compared; make the sentinel a pointer, or use AddType", ErrRegistration, name, target)
+		return fmt.Errorf("%w: values of %T cannot be compared: make it a pointer, or register its type", ErrRegistration, target)
 	}
 	if other, ok := s.targets[target]; ok {
-		return fmt.Errorf("%w: %q: the same error is already registered as %q", ErrRegistration, name, other)
+		return fmt.Errorf("%w: the same error is already registered as %q: register it once", ErrRegistration, other)
 	}
 	s.add(name, entry{target: target})
 	s.targets[target] = name
@@ -75,15 +75,15 @@ func (s *Set) addType(name string, t reflect.Type) error {
 	}
 	switch {
 	case value.Kind() == reflect.Interface:
-		return fmt.Errorf("%w: %q: %v is an interface; give the type behind it", ErrRegistration, name, t)
+		return fmt.Errorf("%w: %v is an interface: give the type behind it", ErrRegistration, t)
 	case t == reflect.TypeFor[*Error]():
-		return fmt.Errorf("%w: %q: %v is stored as it is", ErrRegistration, name, t)
+		return fmt.Errorf("%w: the engine's own %v keeps its identity by itself: leave it out", ErrRegistration, t)
 	}
 	if other, ok := s.types[t]; ok {
-		return fmt.Errorf("%w: %q: type %v is already registered as %q", ErrRegistration, name, t, other)
+		return fmt.Errorf("%w: type %v is already registered as %q: register it once", ErrRegistration, t, other)
 	}
 	if err := payload.Check(value); err != nil {
-		return fmt.Errorf("%w: %q: %w", ErrRegistration, name, err)
+		return fmt.Errorf("%w: %w", ErrRegistration, err)
 	}
 	s.add(name, entry{typ: t})
 	s.types[t] = name
@@ -91,14 +91,14 @@ func (s *Set) addType(name string, t reflect.Type) error {
 }
 
 func (s *Set) checkName(name string) error {
-	switch {
-	case s == nil:
-		return fmt.Errorf("%w: %q: the set is nil", ErrRegistration, name)
-	case name == "" || len(name) > maxName || !utf8.ValidString(name) || strings.IndexByte(name, 0) >= 0:
-		return fmt.Errorf("%w: the name %.50q is not 1 to %d bytes of UTF-8 without NUL", ErrRegistration, name, maxName)
+	if s == nil {
+		return fmt.Errorf("%w: the set of errors is nil: make one", ErrRegistration)
+	}
+	if err := check.Name("error name", name); err != nil {
+		return fmt.Errorf("%w: %w", ErrRegistration, err)
 	}
 	if _, ok := s.entries[name]; ok {
-		return fmt.Errorf("%w: the name %q is given to another error", ErrRegistration, name)
+		return fmt.Errorf("%w: the name %q is given to another error: choose another one", ErrRegistration, name)
 	}
 	return nil
 }

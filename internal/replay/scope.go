@@ -26,6 +26,12 @@ func (s *Scope) Err() error {
 	return s.err
 }
 
+// Replaying tells whether the code runs over what is stored already.
+func (s *Scope) Replaying() bool {
+	s.x.look()
+	return s.x.Replaying()
+}
+
 // WithCancel makes a child scope and the function that cancels it.
 func (s *Scope) WithCancel() (child *Scope, cancel func()) {
 	s.x.enter()

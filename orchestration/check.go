@@ -1,0 +1,58 @@
+package orchestration
+
+import (
+	"github.com/perdure/perdure/internal/check"
+	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/replay"
+)
+
+// engine answers the scope that the Context stands for. A Context that the engine did not
+// make is a mistake of the code that no error could mend: it panics, so that the instance shows
+// as Blocked and goes on when the code is fixed.
+func (c *Context) engine() *replay.Scope {
+	if c == nil || c.scope == nil {
+		panic("orchestration: the Context is nil or zero: use the one that the orchestration was given")
+	}
+	return c.scope
+}
+
+// made refuses a zero Future.
+func (f Future[T]) made() *replay.Future {
+	if f.f == nil {
+		panic("orchestration: the Future is zero: take one from StartActivity, StartTimer, Go and the like")
+	}
+	return f.f
+}
+
+// made refuses a zero Mailbox.
+func (m Mailbox[T]) made() *replay.Mailbox {
+	if m.box == nil {
+		panic("orchestration: the Mailbox is zero: take one from Events")
+	}
+	return m.box
+}
+
+// mustFunc refuses a function that is nil before it is called somewhere else.
+func mustFunc(isNil bool, what string) {
+	if isNil {
+		panic("orchestration: the function given to " + what + " is nil")
+	}
+}
+
+// refused is the error of a call for an option or a name that is not allowed.
+func refused(doing, name string, err error) error {
+	return failure.New(failure.ErrInvalid, "%s %s: %v", doing, check.Quote(name), err)
+}
+
+// configure applies the options of a call.
+func configure[Call any, Option ~func(*Call) error](call *Call, opts []Option) error {
+	for _, opt := range opts {
+		if opt == nil {
+			return check.ErrNilOption
+		}
+		if err := opt(call); err != nil {
+			return err
+		}
+	}
+	return nil
+}
