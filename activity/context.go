@@ -2,7 +2,6 @@ package activity
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -74,11 +73,12 @@ const maxDetails = 256 << 10
 func Heartbeat(ctx context.Context, details any) error {
 	a := attempt(ctx)
 	data, err := payload.Encode(details)
-	if err == nil && len(data) > maxDetails {
-		err = failure.New(failure.ErrTooLarge, "%d bytes, at most %d fit: store them elsewhere and report a reference", len(data), maxDetails)
-	}
 	if err != nil {
-		return fmt.Errorf("heartbeat details: %w", err)
+		return failure.New(failure.ErrPayload, "heartbeat details: %v: give what encoding/json can write", err)
+	}
+	if len(data) > maxDetails {
+		return failure.New(failure.ErrTooLarge, "heartbeat details: %d bytes, at most %d fit: store them elsewhere and report a reference",
+			len(data), maxDetails)
 	}
 	a.Beat(data)
 	return context.Cause(ctx)
@@ -92,7 +92,7 @@ func HeartbeatDetails[T any](ctx context.Context) (details T, ok bool, err error
 		return details, false, nil
 	}
 	if err := payload.Decode(data, &details); err != nil {
-		return details, false, fmt.Errorf("heartbeat details: %w", err)
+		return details, false, failure.New(failure.ErrPayload, "heartbeat details of the last attempt: %v: ask for the type that it reported", err)
 	}
 	return details, true, nil
 }

@@ -42,13 +42,13 @@ type ExistsError = provider.ExistsError
 func explain(doing string, status provider.Status, err error) error {
 	switch {
 	case errors.Is(err, provider.ErrNotFound):
-		return fmt.Errorf("%s: %w: it never existed or was deleted; check the ID, and that this is the right store", doing, err)
+		return fmt.Errorf("%s: %w: it never existed or was deleted; check the ID, and that this is the right store", doing, ErrNotFound)
 	case errors.Is(err, provider.ErrEnded) && status.Ended():
 		return fmt.Errorf("%s: %w (%s): start a new one or use another ID", doing, err, status)
 	case errors.Is(err, provider.ErrEnded):
 		return fmt.Errorf("%s: %w: start a new one or use another ID", doing, err)
 	case errors.Is(err, provider.ErrExists):
-		return fmt.Errorf("%s: %w: use another ID, or choose an ID policy with client.WithIDPolicy", doing, err)
+		return fmt.Errorf("%s: %w: use another ID, or %s", doing, err, otherPolicy(err))
 	case errors.Is(err, provider.ErrInboxFull):
 		return fmt.Errorf("%s: %w: try again when the instance has taken its messages; check that a node runs its code", doing, err)
 	case errors.Is(err, provider.ErrClosed):
@@ -56,6 +56,14 @@ func explain(doing string, status provider.Status, err error) error {
 	default:
 		return fmt.Errorf("%s: %w", doing, err)
 	}
+}
+
+// otherPolicy says which ID policies would take what holds the ID.
+func otherPolicy(err error) string {
+	if e, ok := errors.AsType[*ExistsError](err); ok && e.Status.Ended() {
+		return "replace it with client.ReplaceEnded, or take it with client.UseExisting"
+	}
+	return "take it with client.UseExisting"
 }
 
 // doubt adds to the error of a doubtful write how to make sure of it.

@@ -23,8 +23,6 @@ func (c *Client) Cancel(ctx context.Context, id, reason string) error {
 }
 
 func (c *Client) raise(ctx context.Context, t target, event string, payload any, opts []RaiseOption) error {
-	doing := fmt.Sprintf("raising event %q to %s", event, t)
-	o := raiseOptions{requestID: uuid.NewString()}
 	err := c.usable(ctx)
 	if err == nil {
 		err = checkName("event name", event)
@@ -32,10 +30,12 @@ func (c *Client) raise(ctx context.Context, t target, event string, payload any,
 	if err != nil {
 		return fmt.Errorf("raising an event to %s: %w", t, err)
 	}
+	doing := fmt.Sprintf("raising event %q to %s", event, t)
+	o := raiseOptions{requestID: uuid.NewString()}
 	if err := o.apply(opts); err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
-	data, err := encodePayload("payload", payload)
+	data, err := encodePayload("event", payload)
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}

@@ -67,7 +67,7 @@ func TestStartIDPolicies(t *testing.T) {
 	}
 	_, err := start(client.Reject)
 	want(t, err, `starting "Checkout" as instance "a": instance "a" already exists (status Running): `+
-		`use another ID, or choose an ID policy with client.WithIDPolicy`, client.ErrExists)
+		`use another ID, or take it with client.UseExisting`, client.ErrExists)
 	if e, ok := errors.AsType[*client.ExistsError](err); !ok || e.Key != old.Key() || provider.OutcomeOf(err) != provider.OutcomeNothing {
 		t.Errorf("error %#v", err)
 	}

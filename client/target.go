@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -15,7 +16,10 @@ type target struct {
 
 // String names the target in errors and logs. An ID over the limit is cut.
 func (t target) String() string {
-	return fmt.Sprintf("instance %q", t.id[:min(len(t.id), provider.MaxName)])
+	if len(t.id) > provider.MaxName {
+		return "instance " + check.Quote(t.id)
+	}
+	return fmt.Sprintf("instance %q", t.id)
 }
 
 // resolve finds the key of a target named by ID only, so that no repeat of a call reaches

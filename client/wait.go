@@ -101,7 +101,7 @@ func (h Handle[Out]) Wait(ctx context.Context, opts ...WaitOption) (Out, error) 
 	}
 	out, err := orchestration.Outcome[Out](output, nil)
 	if err != nil {
-		return none, fmt.Errorf("instance %q has completed: %w: %w: give the handle the output type of %s", i.ID, orchestration.ErrPayload, err, i.Name)
+		return none, failure.New(orchestration.ErrPayload, "instance %q has completed: %w: give the handle the output type of %s", i.ID, err, i.Name)
 	}
 	return out, nil
 }

@@ -109,7 +109,7 @@ func (d *Dispatcher) startChild(info *replay.Info, event int64, b *history.Child
 		Parent: history.Parent{Key: info.Key, ID: info.ID, Execution: info.Execution, EventID: event},
 	}
 	refused := &history.ChildFailed{Started: event, Failure: (*failure.Set)(nil).Encode(
-		failure.New(failure.ErrExists, "starting child %s: instance ID %q is in use", b.Name, b.ID))}
+		failure.New(failure.ErrExists, "starting child %s: instance ID %q is in use: choose another one", b.Name, b.ID))}
 	return provider.Start{
 		Create: provider.CreateRequest{
 			ID: b.ID, Key: b.Key, Commit: newToken(), Name: b.Name, CodeVersion: b.CodeVersion, EngineLevel: replay.EngineLevel,

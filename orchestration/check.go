@@ -35,7 +35,7 @@ func (m Mailbox[T]) made() *replay.Mailbox {
 // mustFunc refuses a function that is nil before it is called somewhere else.
 func mustFunc(isNil bool, what string) {
 	if isNil {
-		panic("orchestration: the function given to " + what + " is nil")
+		panic("orchestration: the function given to " + what + " is nil: give one")
 	}
 }
 

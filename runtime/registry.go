@@ -161,6 +161,9 @@ func refused(what, name string, err error) error {
 	if !errors.Is(err, ErrRegistration) {
 		err = fmt.Errorf("%w: %w", ErrRegistration, err)
 	}
+	if name == "" {
+		return fmt.Errorf("registering an %s: %w", what, err)
+	}
 	return fmt.Errorf("registering %s %s: %w", what, check.Quote(name), err)
 }
 

@@ -42,7 +42,7 @@ func newDemo(a *app) *cobra.Command {
 		Example: "  perdure demo\n  perdure demo --db demo.db\n" +
 			"  perdure demo --order '{\"id\": \"o-1\", \"customer\": \"Bob\", \"decline\": true,\n" +
 			"    \"items\": [{\"sku\": \"tv\", \"quantity\": 1, \"unit_cents\": 59900}]}'",
-		Args: cobra.NoArgs,
+		Args: arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			text, err := readText(cmd, "order", given)
 			if err != nil {

@@ -22,7 +22,7 @@ func newHistory(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history ID",
 		Short: "Print the events of an execution of an instance",
-		Args:  cobra.ExactArgs(1),
+		Args:  arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				out := events{ID: args[0], Events: []client.HistoryEvent{}}

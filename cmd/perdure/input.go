@@ -17,10 +17,14 @@ func readText(cmd *cobra.Command, what, given string) ([]byte, error) {
 	var data []byte
 	var err error
 	switch {
+	case given == "":
+		return nil, badUsage("%s is empty: leave it out for its default", what)
 	case given == "-":
-		data, err = io.ReadAll(cmd.InOrStdin())
+		data, err = readAll(cmd.InOrStdin())
+	case given == "@":
+		return nil, badUsage("%s is @ without a file: give its name, as in @order.json", what)
 	case strings.HasPrefix(given, "@"):
-		data, err = os.ReadFile(given[1:])
+		data, err = readFile(given[1:])
 	default:
 		data = []byte(given)
 	}
@@ -28,6 +32,27 @@ func readText(cmd *cobra.Command, what, given string) ([]byte, error) {
 		return nil, badUsage("reading %s: %w", what, err)
 	}
 	return data, nil
+}
+
+// maxInput bounds what is read, in bytes: a payload is much smaller, also one with much
+// space in it.
+const maxInput = 16 << 20
+
+func readAll(r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxInput+1))
+	if len(data) > maxInput {
+		return nil, fmt.Errorf("it has more than %d bytes: store the data elsewhere and pass a reference", maxInput)
+	}
+	return data, err
+}
+
+func readFile(path string) (data []byte, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return readAll(f)
 }
 
 // readJSON is readText of one JSON value, which goes to the store as it is.

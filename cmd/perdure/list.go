@@ -25,7 +25,7 @@ func newList(a *app) *cobra.Command {
 		Use:     "list",
 		Short:   "List instances, newest first",
 		Example: "  perdure list --status running --status suspended --db orders.db\n  perdure list --blocked -o json --db orders.db",
-		Args:    cobra.NoArgs,
+		Args:    arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if limit < 1 {
 				return badUsage("flag --limit is %d: it must be 1 or more", limit)

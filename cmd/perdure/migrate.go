@@ -30,15 +30,15 @@ func newMigrate(a *app) *cobra.Command {
 	}
 	cmd.AddCommand(
 		&cobra.Command{
-			Use: "status", Short: "List the migrations and whether they are applied", Args: cobra.NoArgs,
+			Use: "status", Short: "List the migrations and whether they are applied", Args: arguments,
 			RunE: func(cmd *cobra.Command, _ []string) error { return a.migrateStatus(cmd) },
 		},
 		&cobra.Command{
-			Use: "up", Short: "Apply what is missing; creates the file if there is none", Args: cobra.NoArgs,
+			Use: "up", Short: "Apply what is missing; creates the file if there is none", Args: arguments,
 			RunE: func(cmd *cobra.Command, _ []string) error { return a.migrateUp(cmd) },
 		},
 		&cobra.Command{
-			Use: "print", Short: "Print the SQL of all migrations", Args: cobra.NoArgs,
+			Use: "print", Short: "Print the SQL of all migrations", Args: arguments,
 			RunE: func(cmd *cobra.Command, _ []string) error { return a.migratePrint(cmd) },
 		},
 	)

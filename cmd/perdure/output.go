@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -29,13 +31,40 @@ func (a *app) show(cmd *cobra.Command, v any, table func(*tabwriter.Writer)) err
 }
 
 func writeJSON(w io.Writer, v any) error {
-	encoder := json.NewEncoder(w)
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(v); err != nil {
+	err := encoder.Encode(v)
+	if err == nil {
+		_, err = w.Write(escapeJSON(text.Bytes()))
+	}
+	if err != nil {
 		return fmt.Errorf("writing output: %w", err)
 	}
 	return nil
+}
+
+// escapeJSON writes what could steer a terminal in the other way that JSON has for it. All
+// of it stands in strings, the line feeds excepted.
+func escapeJSON(text []byte) []byte {
+	steers := func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }
+	if bytes.IndexFunc(text, steers) < 0 {
+		return text
+	}
+	var escaped bytes.Buffer
+	for _, r := range string(text) {
+		switch {
+		case !steers(r):
+			escaped.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&escaped, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&escaped, `\u%04x`, r)
+		}
+	}
+	return escaped.Bytes()
 }
 
 // writeTable aligns the columns that fill separates by tabs.
@@ -73,6 +102,15 @@ func plain(s string) string {
 	}
 	quoted := strconv.Quote(s)
 	return quoted[1 : len(quoted)-1]
+}
+
+// lines is plain text of several lines, those after the first indented.
+func lines(s string) string {
+	parts := strings.Split(s, "\n")
+	for i := range parts {
+		parts[i] = plain(parts[i])
+	}
+	return strings.Join(parts, "\n  ")
 }
 
 // shellWord quotes a word of a command line that is printed to be copied.

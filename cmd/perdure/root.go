@@ -40,7 +40,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
 		err = cause
 	}
-	fmt.Fprintf(errs, "perdure: %s\n", strings.ReplaceAll(err.Error(), "\n", "\n  "))
+	fmt.Fprintf(errs, "perdure: %s\n", lines(err.Error()))
 	if !a.started {
 		fmt.Fprintln(errs, "run 'perdure help' for the commands and their flags")
 		return exitUsage
@@ -62,6 +62,7 @@ func newRoot(a *app) *cobra.Command {
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.begin(cmd) },
 	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.db, "db", "", "SQLite file of the service (default: the environment's "+dbVariable+")")
 	flags.StringVarP(&a.output, "output", "o", outputTable, "output format: table or json")
@@ -77,6 +78,9 @@ func newRoot(a *app) *cobra.Command {
 
 // begin checks the global flags. From here on an error is the command's own.
 func (a *app) begin(cmd *cobra.Command) error {
+	if cmd.Flags().Changed("db") && a.db == "" {
+		return errors.New("flag --db is empty: give a path, or leave the flag out to use " + dbVariable)
+	}
 	if a.output != outputTable && a.output != outputJSON {
 		return fmt.Errorf("flag --output is %q: it must be table or json", a.output)
 	}

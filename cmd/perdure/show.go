@@ -16,7 +16,7 @@ func newShow(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show ID",
 		Short: "Show an instance, its result and its pending activities",
-		Args:  cobra.ExactArgs(1),
+		Args:  arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				d, err := c.Describe(ctx, args[0])

@@ -26,11 +26,11 @@ func newStart(a *app) *cobra.Command {
 		Long: "Start stores a new instance of the orchestration NAME. It runs as soon as a service that has this\n" +
 			"orchestration registered works on the database; until then it waits.",
 		Example: "  perdure start Checkout --id order-42 --input '{\"cents\": 4200}' --db orders.db",
-		Args:    cobra.ExactArgs(1),
+		Args:    arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var payload any = json.RawMessage("null")
 			var opts []client.StartOption
-			if input != "" {
+			if cmd.Flags().Changed("input") {
 				value, err := readJSON(cmd, "input", input)
 				if err != nil {
 					return err

@@ -26,7 +26,7 @@ func newRaise(a *app) *cobra.Command {
 		Long: "Raise puts an event into the mailbox EVENT of the instance, which keeps it until the orchestration asks\n" +
 			"for it. The payload is JSON, @file, or - for standard input; without it, null.",
 		Example: "  perdure raise order-42 approval '{\"by\": \"ann\", \"approved\": true}' --db orders.db",
-		Args:    cobra.RangeArgs(2, 3),
+		Args:    arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			payload := json.RawMessage("null")
 			if len(args) == 3 {
@@ -71,7 +71,7 @@ func newUnblock(a *app) *cobra.Command {
 		Short: "Let a blocked instance be tried at once",
 		Long: "Unblock clears the flag that 'perdure list --blocked' shows, so that the next turn is tried at once: mend the\n" +
 			"cause first. An instance that is held needs it; others are tried again by themselves.",
-		Args: cobra.ExactArgs(1),
+		Args: arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				if err := c.Unblock(ctx, args[0]); err != nil {
@@ -87,7 +87,7 @@ func newUnblock(a *app) *cobra.Command {
 // newEnder completes a command that stops one instance with a reason.
 func newEnder(a *app, cmd *cobra.Command, action, told string, stop func(*client.Client, context.Context, string, string) error) *cobra.Command {
 	reason := ""
-	cmd.Args = cobra.ExactArgs(1)
+	cmd.Args = arguments
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 			if err := stop(c, ctx, args[0], reason); err != nil {

@@ -21,7 +21,7 @@ func newVersion(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the versions of perdure, its database schema and Go",
-		Args:  cobra.NoArgs,
+		Args:  arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			steps, err := known(cmd.Context())
 			if err != nil {

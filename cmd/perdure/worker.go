@@ -48,7 +48,7 @@ func newWorker(a *app) *cobra.Command {
 		Use:    "worker",
 		Short:  "Run the demo's orchestrations on a database",
 		Hidden: true,
-		Args:   cobra.NoArgs,
+		Args:   arguments,
 		RunE:   func(cmd *cobra.Command, _ []string) error { return a.work(cmd, o) },
 	}
 	flags := cmd.Flags()

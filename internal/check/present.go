@@ -28,7 +28,7 @@ func Context(ctx context.Context) error {
 // Logger refuses a logger that would panic at its first record. nil is allowed.
 func Logger(l *slog.Logger) error {
 	if l != nil && l.Handler() == nil {
-		return errors.New("the Logger has no handler: make it with slog.New, or leave it nil for slog.Default()")
+		return errors.New("Logger has no handler: make it with slog.New, or leave it nil for slog.Default()")
 	}
 	return nil
 }

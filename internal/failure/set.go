@@ -77,7 +77,7 @@ func (s *Set) addType(name string, t reflect.Type) error {
 	case value.Kind() == reflect.Interface:
 		return fmt.Errorf("%w: %v is an interface: give the type behind it", ErrRegistration, t)
 	case t == reflect.TypeFor[*Error]():
-		return fmt.Errorf("%w: the engine's own %v keeps its identity by itself: leave it out", ErrRegistration, t)
+		return fmt.Errorf("%w: the engine's own *orchestration.Error keeps its identity by itself: leave it out", ErrRegistration)
 	}
 	if other, ok := s.types[t]; ok {
 		return fmt.Errorf("%w: type %v is already registered as %q: register it once", ErrRegistration, t, other)
