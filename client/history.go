@@ -64,7 +64,7 @@ func (c *Client) readHistory(ctx context.Context, req provider.ReadHistoryReques
 		return err
 	})
 	if errors.Is(err, ErrNotFound) { // the instance was there a moment ago
-		return res, fmt.Errorf("%s: %w: it has no execution %d, or was deleted; client.Describe tells the current one", doing, ErrNotFound, req.Execution)
+		return res, fmt.Errorf("%s: %w: it has no execution %d, or was deleted; 0 is the current one", doing, ErrNotFound, req.Execution)
 	}
 	if err != nil {
 		return res, explain(fmt.Sprintf("%s (execution %d)", doing, req.Execution), 0, err)

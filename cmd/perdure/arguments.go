@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -23,19 +24,26 @@ func arguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// flagError says what a flag takes where the parsing of its value failed.
+// badValue is how the parser of flags begins its error about a value.
+var badValue = regexp.MustCompile(`^invalid argument (".*") for ".*(--[a-z-]+)" flag: `)
+
+// flagError says what a flag takes where its value cannot be parsed.
 func flagError(err error) error {
+	parts := badValue.FindStringSubmatch(err.Error())
+	if parts == nil {
+		return err
+	}
 	number, ok := errors.AsType[*strconv.NumError](err)
-	text, cause, _ := strings.Cut(err.Error(), " flag: ")
+	must := "a duration, such as 500ms or 2s"
 	switch {
 	case ok && errors.Is(number, strconv.ErrRange):
-		return fmt.Errorf("%s flag: the number is too large", text)
+		must = "a smaller number"
 	case ok && number.Func == "ParseBool":
-		return fmt.Errorf("%s flag: give true or false", text)
+		must = "true or false"
 	case ok:
-		return fmt.Errorf("%s flag: give a whole number", text)
-	case strings.HasPrefix(cause, "time: "):
-		return fmt.Errorf("%s flag: give a duration, such as 500ms or 2s", text)
+		must = "a whole number"
+	case !strings.Contains(err.Error(), "flag: time: "):
+		return err
 	}
-	return err
+	return fmt.Errorf("flag %s is %s: it must be %s", parts[2], parts[1], must)
 }

@@ -18,7 +18,7 @@ func readText(cmd *cobra.Command, what, given string) ([]byte, error) {
 	var err error
 	switch {
 	case given == "":
-		return nil, badUsage("%s is empty: leave it out for its default", what)
+		return nil, badUsage("%s is empty: give JSON, or leave it out", what)
 	case given == "-":
 		data, err = readAll(cmd.InOrStdin())
 	case given == "@":

@@ -1,0 +1,39 @@
+package doors_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure/activity"
+)
+
+func usingActivities() section {
+	return section{
+		title: "Functions for activities",
+		intro: "`Heartbeat` keeps the last good details.",
+		rows: func(t *testing.T, _ *world) []row {
+			inside := activity.WithAttempt(t.Context(), &activity.Attempt{
+				Details: []byte(`"half"`),
+				Beat:    func(details []byte) { t.Errorf("the refused details %.20q were taken", details) },
+			})
+			beat := func(details any) func(context.Context) error {
+				return func(context.Context) error { return activity.Heartbeat(inside, details) }
+			}
+			return []row{
+				{"`GetInfo` with a foreign context", func(ctx context.Context) error { activity.GetInfo(ctx); return nil }, panics, "activity: the context is not one that an activity was given: pass that, or one derived from it", "In tests of activity code use `activity.WithAttempt`."},
+				{"`GetInfo` with a nil context", func(context.Context) error { activity.GetInfo(noCtx); return nil }, panics, "activity: the context is not one that an activity was given: pass that, or one derived from it", "Pass the activity's context on."},
+				{"`IdempotencyKey` with a foreign context", func(ctx context.Context) error { activity.IdempotencyKey(ctx); return nil }, panics, "activity: the context is not one that an activity was given: pass that, or one derived from it", "Derive contexts from the activity's."},
+				{"`Logger` with a foreign context", func(ctx context.Context) error { activity.Logger(ctx); return nil }, panics, "activity: the context is not one that an activity was given: pass that, or one derived from it", "Derive contexts from the activity's."},
+				{"`Heartbeat` with a foreign context", func(ctx context.Context) error { return activity.Heartbeat(ctx, 1) }, panics, "activity: the context is not one that an activity was given: pass that, or one derived from it", "Derive contexts from the activity's."},
+				{"`WithAttempt` of nil", func(ctx context.Context) error { activity.GetInfo(activity.WithAttempt(ctx, nil)); return nil }, panics, "activity: the context is not one that an activity was given: pass that, or one derived from it", "Give it an `Attempt`."},
+				{"`Heartbeat` with details that cannot be encoded", beat(make(chan int)), payloadError, "heartbeat details: payload cannot be encoded: chan int: json: unsupported type: chan int: give what encoding/json can write", "Report data, not what lives in memory."},
+				{"`Heartbeat` with details of 256 KiB and a byte", beat(strings.Repeat("x", 256<<10-1)), orcTooLarge, "heartbeat details: 262145 bytes, at most 262144 fit: store them elsewhere and report a reference", "Report a position, not the data."},
+				{"`HeartbeatDetails` of another type", func(context.Context) error {
+					_, _, err := activity.HeartbeatDetails[int](inside)
+					return err
+				}, payloadError, `heartbeat details of the last attempt: payload cannot be decoded into int, at byte 6 of "\"half\"": json: cannot unmarshal string into Go value of type int: ask for the type that it reported`, "A new release changed the type? Begin anew."},
+			}
+		},
+	}
+}

@@ -1,0 +1,327 @@
+package doors_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/runtime"
+)
+
+var (
+	orcInvalid  = kind{"orchestration.ErrInvalid", orchestration.ErrInvalid}
+	orcTooLarge = kind{"orchestration.ErrTooLarge", orchestration.ErrTooLarge}
+	orcExists   = kind{"orchestration.ErrExists", orchestration.ErrExists}
+	orcTimeout  = kind{"orchestration.ErrTimeout", orchestration.ErrTimeout}
+	blocked     = kind{"client.ErrBlocked", client.ErrBlocked}
+)
+
+type octx = orchestration.Context
+
+func Hello(_ context.Context, name string) (string, error) { return "hello " + name, nil }
+
+// theater runs code as an orchestration and tells what it gets.
+type theater struct {
+	t    *testing.T
+	c    *client.Client
+	mu   sync.Mutex
+	code map[string]func(*octx) error
+	got  map[string]error
+}
+
+func newTheater(t *testing.T) *theater {
+	t.Helper()
+	store := memoryStore(t)
+	th := &theater{t: t, c: client.New(store, client.Options{Logger: quiet()}), code: map[string]func(*octx) error{}, got: map[string]error{}}
+	reg := runtime.NewRegistry()
+	err := errors.Join(runtime.AddActivity(reg, Hello), runtime.AddOrchestration(reg, orchestration.Define("try", th.perform)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rt, err := runtime.Start(t.Context(), store, reg, runtime.Options{Logger: quiet()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := rt.Shutdown(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return th
+}
+
+// perform runs the code of the instance and keeps what it got, as its error is not stored.
+func (th *theater) perform(ctx *octx, id string) (any, error) {
+	th.mu.Lock()
+	code := th.code[id]
+	th.mu.Unlock()
+	err := code(ctx)
+	th.mu.Lock()
+	defer th.mu.Unlock()
+	th.got[id] = err
+	return nil, nil
+}
+
+// run performs code in an instance of its own. If that is blocked, the error says why.
+func (th *theater) run(ctx context.Context, code func(*octx) error) (events []client.HistoryEvent, err error) {
+	th.mu.Lock()
+	id := strconv.Itoa(len(th.code))
+	th.code[id] = code
+	th.mu.Unlock()
+	h, err := client.StartNamed[any](ctx, th.c, "try", id, client.WithID(id))
+	if err != nil {
+		th.t.Fatal(err)
+	}
+	_, err = h.Wait(ctx, client.OrBlocked())
+	if b, ok := errors.AsType[*client.BlockedError](err); ok {
+		reason, _, _ := strings.Cut(b.Message, "\n") // a panic's goes on with the stack
+		if err := h.Terminate(ctx, ""); err != nil {
+			th.t.Error(err)
+		}
+		return nil, &stuck{reason}
+	}
+	if err != nil {
+		th.t.Fatal(err)
+	}
+	for e, err := range h.History(ctx, 0) {
+		if err != nil {
+			th.t.Fatal(err)
+		}
+		events = append(events, e)
+	}
+	th.mu.Lock()
+	defer th.mu.Unlock()
+	return events, th.got[id]
+}
+
+// stuck is why an instance is blocked.
+type stuck struct{ reason string }
+
+func (s *stuck) Error() string { return s.reason }
+
+func (s *stuck) Is(target error) bool { return target == client.ErrBlocked }
+
+// refuses performs code whose call must leave nothing in the history.
+func (th *theater) refuses(code func(*octx) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		events, err := th.run(ctx, code)
+		kinds := make([]string, len(events))
+		for i, e := range events {
+			kinds[i] = e.Kind
+		}
+		if want := []string{"ExecutionStarted", "ExecutionCompleted"}; len(kinds) > 0 && !slices.Equal(kinds, want) {
+			return fmt.Errorf("the refused call has left events: %v; it got %w", kinds, err)
+		}
+		return err
+	}
+}
+
+// answers performs code that gets its error from the other side.
+func (th *theater) answers(code func(*octx) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := th.run(ctx, code)
+		return err
+	}
+}
+
+func (th *theater) activity(name string, in any, opts ...orchestration.ActivityOption) func(context.Context) error {
+	return th.refuses(func(ctx *octx) error {
+		_, err := orchestration.CallActivityNamed[string](ctx, name, in, opts...)
+		return err
+	})
+}
+
+func (th *theater) retry(p orchestration.RetryPolicy) func(context.Context) error {
+	return th.activity("Hello", "ann", orchestration.WithRetry(p))
+}
+
+func (th *theater) child(name string, in any, opts ...orchestration.ChildOption) func(context.Context) error {
+	return th.refuses(func(ctx *octx) error {
+		_, err := orchestration.CallOrchestrationNamed[string](ctx, name, in, opts...)
+		return err
+	})
+}
+
+func callingActivities() section {
+	return section{
+		title: "Calls of activities",
+		intro: "The call answers the error and nothing is recorded. A mistake that only new code can mend fails the turn instead: the instance shows as Blocked " +
+			"and goes on when fixed code is deployed.",
+		rows: func(t *testing.T, _ *world) []row {
+			th := newTheater(t)
+			closure := func(_ context.Context, s string) (string, error) { return s + t.Name(), nil }
+			return []row{
+				{"a nil function", th.refuses(func(ctx *octx) error {
+					_, err := orchestration.CallActivity[string, string](ctx, nil, "")
+					return err
+				}), blocked, "calling an activity: the function is nil: give one", "Deploy code that gives a function."},
+				{"a closure", th.refuses(func(ctx *octx) error {
+					_, err := orchestration.CallActivity(ctx, closure, "")
+					return err
+				}), blocked, `calling an activity: function has no name to be stored under: SYMBOL is a closure, and the compiler changes the names of closures as it likes: name it with Define("name", fn) and use the result in its place`, "Deploy code that names it."},
+				{"a function that is not registered", th.refuses(func(ctx *octx) error {
+					_, err := orchestration.CallActivity(ctx, Charge, 1)
+					return err
+				}), blocked, `calling an activity: activity "Charge" is not registered on this node: add it to the registry, or call it by name if it runs elsewhere`, "Register it with `AddActivity` on each node that runs the orchestration."},
+				{"an empty name", th.activity("", 1), orcInvalid, `calling activity "": activity name is empty: give 1 to 512 bytes of UTF-8`, "Names come from data? Check them first."},
+				{"a name of 513 bytes", th.activity(long, 1), orcInvalid, `calling activity "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"...: activity name "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... has 513 bytes: shorten it to 512`, "Shorten it."},
+				{"a name that is not UTF-8", th.activity("a\xff", 1), orcInvalid, `calling activity "a\xff": activity name "a\xff" is not valid UTF-8: encode it, as hex for example`, "Encode it."},
+				{"a name with NUL", th.activity("a\x00", 1), orcInvalid, `calling activity "a\x00": activity name "a\x00" has a NUL byte: take it out`, "Take it out."},
+				{"`WithQueue(\"\")`", th.activity("Hello", 1, orchestration.WithQueue("")), orcInvalid, `calling activity "Hello": queue name is empty: give 1 to 512 bytes of UTF-8`, "Leave the option out for the queue `default`."},
+				{"`WithQueue` of 513 bytes", th.activity("Hello", 1, orchestration.WithQueue(long)), orcInvalid, `calling activity "Hello": queue name "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... has 513 bytes: shorten it to 512`, "Shorten it."},
+				{"`WithStartToCloseTimeout(-1)`", th.activity("Hello", 1, orchestration.WithStartToCloseTimeout(-1)), orcInvalid, `calling activity "Hello": start-to-close timeout is -1ns: give more than zero, or 0 for none`, "Check how the timeout is computed."},
+				{"a nil option", th.activity("Hello", 1, nil), orcInvalid, `calling activity "Hello": an option is nil: leave it out`, "Build the list of options without holes."},
+				{"`MaxAttempts: -1`", th.retry(orchestration.RetryPolicy{MaxAttempts: -1}), orcInvalid, `calling activity "Hello": retry policy: MaxAttempts is -1: give 1 or more, or 0 for no limit`, "0 means no limit."},
+				{"`InitialInterval: -time.Second`", th.retry(orchestration.RetryPolicy{InitialInterval: -time.Second}), orcInvalid, `calling activity "Hello": retry policy: InitialInterval is -1s: give more than zero, or 0 for 1s`, "For retries at once give a millisecond."},
+				{"`InitialInterval: time.Hour, MaxInterval: time.Minute`", th.retry(orchestration.RetryPolicy{InitialInterval: time.Hour, MaxInterval: time.Minute}), orcInvalid, `calling activity "Hello": retry policy: MaxInterval is 1m0s: give at least the InitialInterval of 1h0m0s, or 0`, "Leave `MaxInterval` out."},
+				{"`MaxInterval: -1`", th.retry(orchestration.RetryPolicy{MaxInterval: -1}), orcInvalid, `calling activity "Hello": retry policy: MaxInterval is -1ns: give at least the InitialInterval of 1s, or 0`, "Leave `MaxInterval` out."},
+				{"`Coefficient: 0.5`", th.retry(orchestration.RetryPolicy{Coefficient: 0.5}), orcInvalid, `calling activity "Hello": retry policy: Coefficient is 0.5: give 1 to 1000, or 0 for 2`, "Intervals do not shrink; 1 keeps them equal."},
+				{"`Coefficient: math.NaN()`", th.retry(orchestration.RetryPolicy{Coefficient: math.NaN()}), orcInvalid, `calling activity "Hello": retry policy: Coefficient is NaN: give 1 to 1000, or 0 for 2`, "Check how it is computed."},
+				{"`Coefficient: math.Inf(1)`", th.retry(orchestration.RetryPolicy{Coefficient: math.Inf(1)}), orcInvalid, `calling activity "Hello": retry policy: Coefficient is +Inf: give 1 to 1000, or 0 for 2`, "Check how it is computed."},
+				{"`Jitter: 1.5`", th.retry(orchestration.RetryPolicy{Jitter: 1.5}), orcInvalid, `calling activity "Hello": retry policy: Jitter is 1.5: give 0 to 1, 0 for 0.1, or Off (-1) for none`, "It is a part of the interval, not a percentage."},
+				{"`Jitter: math.NaN()`", th.retry(orchestration.RetryPolicy{Jitter: math.NaN()}), orcInvalid, `calling activity "Hello": retry policy: Jitter is NaN: give 0 to 1, 0 for 0.1, or Off (-1) for none`, "Check how it is computed."},
+				{"`NonRetryable` with 3 MiB of names", th.retry(orchestration.RetryPolicy{NonRetryable: []string{strings.Repeat("x", 3<<20)}}), orcTooLarge, `calling activity "Hello": retry policy: NonRetryable has 3145728 bytes beside an input of 5: name fewer types`, "Mark errors with `orchestration.NonRetryable` where they are made."},
+				{"an input that cannot be encoded", th.activity("Hello", make(chan int)), payloadError, `input of activity "Hello": payload cannot be encoded: chan int: json: unsupported type: chan int: give what encoding/json can write`, "Pass data, not what lives in memory."},
+				{"an input that holds itself", th.activity("Hello", cycle()), payloadError, `input of activity "Hello": payload cannot be encoded: *doors_test.self: json: unsupported value: encountered a cycle via *doors_test.self: give what encoding/json can write`, "Pass an ID in place of the pointer."},
+				{"NaN", th.activity("Hello", math.NaN()), payloadError, `input of activity "Hello": payload cannot be encoded: float64: json: unsupported value: NaN: give what encoding/json can write`, "JSON has no NaN and no infinity."},
+				{"an input whose `MarshalJSON` panics", th.activity("Hello", explosive{}), payloadError, `input of activity "Hello": payload cannot be encoded: doors_test.explosive: a method panicked: boom: give what encoding/json can write`, "Mend the method."},
+				{"an input one byte over the limit", th.activity("Hello", text(2<<20+1)), orcTooLarge, "input of activity Hello has 2097153 bytes, the limit is 2097152: store it elsewhere and pass a reference", "Store the data in an activity and pass where."},
+				{"a result that is no `Out`", th.answers(func(ctx *octx) error {
+					_, err := orchestration.CallActivityNamed[int](ctx, "Hello", "ann")
+					return err
+				}), payloadError, `result: payload cannot be decoded into int, at byte 11 of "\"hello ann\"": json: cannot unmarshal string into Go value of type int`, "Give the type that the activity returns."},
+				{"an input that the activity cannot decode", th.answers(func(ctx *octx) error {
+					_, err := orchestration.CallActivityNamed[string](ctx, "Hello", 7)
+					return err
+				}), payloadError, `input: payload cannot be decoded into string, at byte 1 of "7": json: cannot unmarshal number into Go value of type string`, "Give the type that the activity takes. Such a failure is not retried."},
+			}
+		},
+	}
+}
+
+func callingChildren() section {
+	return section{
+		title: "Calls of children, and continue-as-new",
+		intro: "As for activities.",
+		rows: func(t *testing.T, _ *world) []row {
+			th := newTheater(t)
+			again := func(in any) func(context.Context) error {
+				return th.refuses(func(ctx *octx) error { return orchestration.ContinueAsNew(ctx, in) })
+			}
+			return []row{
+				{"a nil function", th.refuses(func(ctx *octx) error {
+					_, err := orchestration.CallOrchestration[string, string](ctx, nil, "")
+					return err
+				}), blocked, "starting a child: the function is nil: give one", "Deploy code that gives a function."},
+				{"a function that is not registered", th.refuses(func(ctx *octx) error {
+					_, err := orchestration.CallOrchestration(ctx, Checkout, "")
+					return err
+				}), blocked, `starting a child: orchestration "Checkout" is not registered on this node: add it to the registry, or call it by name if it runs elsewhere`, "Register it with `AddOrchestration` on each node that runs the parent."},
+				{"an empty name", th.child("", 1), orcInvalid, `starting child "": orchestration name is empty: give 1 to 512 bytes of UTF-8`, "Names come from data? Check them first."},
+				{"a name of 513 bytes", th.child(long, 1), orcInvalid, `starting child "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"...: orchestration name "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... has 513 bytes: shorten it to 512`, "Shorten it."},
+				{"`WithInstanceID(\"\")`", th.child("try", 1, orchestration.WithInstanceID("")), orcInvalid, `starting child "try": instance ID is empty: give 1 to 512 bytes of UTF-8`, "Leave the option out to get one that is unique."},
+				{"`WithInstanceID` of 513 bytes", th.child("try", 1, orchestration.WithInstanceID(long)), orcInvalid, `starting child "try": instance ID "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... has 513 bytes: shorten it to 512`, "Use a hash of what is long."},
+				{"`WithInstanceID` with NUL", th.child("try", 1, orchestration.WithInstanceID("a\x00")), orcInvalid, `starting child "try": instance ID "a\x00" has a NUL byte: take it out`, "Take it out."},
+				{"a nil option", th.child("try", 1, nil), orcInvalid, `starting child "try": an option is nil: leave it out`, "Build the list of options without holes."},
+				{"an input that cannot be encoded", th.child("try", make(chan int)), payloadError, `input of orchestration "try": payload cannot be encoded: chan int: json: unsupported type: chan int: give what encoding/json can write`, "Pass data, not what lives in memory."},
+				{"an input one byte over the limit", th.child("try", text(2<<20+1)), orcTooLarge, "input of child try has 2097153 bytes, the limit is 2097152: store it elsewhere and pass a reference", "Store the data in an activity and pass where."},
+				{"an instance ID in use", th.answers(func(ctx *octx) error {
+					_, err := orchestration.CallOrchestrationNamed[string](ctx, "try", "", orchestration.WithInstanceID("0"))
+					return err
+				}), orcExists, `starting child try: instance ID "0" is in use: choose another one`, "Choose IDs that contain the parent's, or leave the option out."},
+				{"`ContinueAsNew` with an input that cannot be encoded", again(make(chan int)), payloadError, `input of orchestration "try": payload cannot be encoded: chan int: json: unsupported type: chan int: give what encoding/json can write`, "Pass data, not what lives in memory."},
+				{"`ContinueAsNew` with an input one byte over the limit", again(text(2<<20 + 1)), orcTooLarge, "input of the next execution has 2097153 bytes, the limit is 2097152: store it elsewhere and pass a reference", "Carry over less; store the data in an activity and pass where."},
+			}
+		},
+	}
+}
+
+func waitingInOrchestrations() section {
+	return section{
+		title: "Events, futures and contexts of orchestrations",
+		intro: "What is zero or nil panics with a text: inside an orchestration that fails the turn, and the instance shows as Blocked.",
+		rows: func(t *testing.T, _ *world) []row {
+			th := newTheater(t)
+			var zero orchestration.Future[int]
+			var box orchestration.Mailbox[int]
+			outside := func(code func(*octx) error) func(context.Context) error {
+				return func(context.Context) error { return code(new(octx)) }
+			}
+			return []row{
+				{"`Events` of an empty name", th.refuses(func(ctx *octx) error {
+					_, err := orchestration.Events[int](ctx, "").Receive(ctx)
+					return err
+				}), blocked, `waiting for events of "": event name is empty: give 1 to 512 bytes of UTF-8`, "No client can raise such an event: the code would wait for ever. Deploy code that gives a name."},
+				{"`Events` of a name of 513 bytes", th.refuses(func(ctx *octx) error {
+					_, err := orchestration.Events[int](ctx, long).Receive(ctx)
+					return err
+				}), blocked, `waiting for events of "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"...: event name "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... has 513 bytes: shorten it to 512`, "Deploy code that gives a shorter name."},
+				{"`Receive` with a nil option", th.refuses(func(ctx *octx) error {
+					_, err := orchestration.Events[int](ctx, "paid").Receive(ctx, nil)
+					return err
+				}), orcInvalid, `receiving event "paid": an option is nil: leave it out`, "Build the list of options without holes."},
+				{"`Receive` with `Within(-1)`", th.refuses(func(ctx *octx) error {
+					_, err := orchestration.Events[int](ctx, "paid").Receive(ctx, orchestration.Within(-1))
+					return err
+				}), orcTimeout, `no event "paid" within -1ns`, "Not a mistake: a wait of zero or less takes what is there."},
+				{"a zero `Mailbox`", th.refuses(func(ctx *octx) error {
+					_, _, err := box.TryReceive()
+					return err
+				}), blocked, "orchestration code panicked: orchestration: the Mailbox is zero: take one from Events", "Take it from `Events`."},
+				{"`Get` of a zero `Future`", th.refuses(func(ctx *octx) error {
+					_, err := zero.Get(ctx)
+					return err
+				}), blocked, "orchestration code panicked: orchestration: the Future is zero: take one from StartActivity, StartTimer, Go and the like", "Start the operation before you wait for it."},
+				{"`Cancel` of a zero `Future`", th.refuses(func(*octx) error { zero.Cancel(); return nil }), blocked, "orchestration code panicked: orchestration: the Future is zero: take one from StartActivity, StartTimer, Go and the like", "Start the operation before you cancel it."},
+				{"`Race` with a zero `Future`", th.refuses(func(ctx *octx) error {
+					_, _, err := orchestration.Race(ctx, zero)
+					return err
+				}), blocked, "orchestration code panicked: orchestration: the Future is zero: take one from StartActivity, StartTimer, Go and the like", "Leave it out."},
+				{"`Race` of nothing", th.refuses(func(ctx *octx) error {
+					_, _, err := orchestration.Race[int](ctx)
+					return err
+				}), orcInvalid, "race of no futures: give one or more", "Check that the list has entries."},
+				{"`Select` without cases", th.refuses(func(ctx *octx) error {
+					_, err := orchestration.Select(ctx)
+					return err
+				}), orcInvalid, "select without cases: give one or more", "Check that the list has entries."},
+				{"`Select` with a nil case", th.refuses(func(ctx *octx) error {
+					_, err := orchestration.Select(ctx, nil)
+					return err
+				}), blocked, "orchestration code panicked: orchestration: a case of Select is nil: leave it out", "Build the list of cases without holes."},
+				{"`Go(nil)`", th.refuses(func(ctx *octx) error { ctx.Go(nil); return nil }), blocked, "orchestration code panicked: orchestration: the function given to Go is nil: give one", "Deploy code that gives a function."},
+				{"`SideEffect` of nil", th.refuses(func(ctx *octx) error {
+					_, err := orchestration.SideEffect[int](ctx, nil)
+					return err
+				}), blocked, "orchestration code panicked: orchestration: the function given to SideEffect is nil: give one", "Deploy code that gives a function."},
+				{"`SideEffect` with a value that cannot be encoded", th.answers(func(ctx *octx) error {
+					_, err := orchestration.SideEffect(ctx, func() (any, error) { return make(chan int), nil })
+					return err
+				}), payloadError, "value of a side effect: payload cannot be encoded: chan int: json: unsupported type: chan int", "Answer data, not what lives in memory."},
+				{"`SideEffect` with a value one byte over the limit", th.answers(func(ctx *octx) error {
+					_, err := orchestration.SideEffect(ctx, func() (string, error) { return text(2<<20 + 1), nil })
+					return err
+				}), orcTooLarge, "value of a side effect has 2097153 bytes, the limit is 2097152: store it elsewhere and pass a reference", "Read large data in an activity."},
+				{"a nil `Context`", th.refuses(func(*octx) error { return (*octx)(nil).Sleep(1) }), blocked, "orchestration code panicked: orchestration: the Context is nil or zero: use the one that the orchestration was given", "Hand the Context on to the functions that need it."},
+				{"a zero `Context`, outside of an orchestration", outside(func(ctx *octx) error { return ctx.Sleep(1) }), panics, "orchestration: the Context is nil or zero: use the one that the orchestration was given", "Orchestrations are started with a client, not called."},
+				{"a zero `Context` in a call", outside(func(ctx *octx) error {
+					_, err := orchestration.CallActivity(ctx, Hello, "")
+					return err
+				}), panics, "orchestration: the Context is nil or zero: use the one that the orchestration was given", "Orchestrations are started with a client, not called."},
+				{"a nil `Context` for a defined function", func(context.Context) error {
+					_, err := orchestration.Define("x", func(ctx *octx, _ int) (int, error) { return 0, ctx.Err() })(nil, 1)
+					return err
+				}, panics, "orchestration: the Context is nil or zero: use the one that the orchestration was given", "Orchestrations are started with a client, not called."},
+			}
+		},
+	}
+}

@@ -1,0 +1,174 @@
+package doors_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/runtime"
+)
+
+var (
+	registration   = kind{"runtime.ErrRegistration", runtime.ErrRegistration}
+	runtimeInvalid = kind{"runtime.ErrInvalid", runtime.ErrInvalid}
+)
+
+func Charge(_ context.Context, cents int) (int, error) { return cents, nil }
+
+func genericActivity[T any](_ context.Context, in T) (T, error) { return in, nil }
+
+type withHook struct{ Hook func() }
+
+type declined struct{ Code int }
+
+func (*declined) Error() string { return "declined" }
+
+type uncomparable struct{ Codes []int }
+
+func (uncomparable) Error() string { return "uncomparable" }
+
+type unstorable struct{ C chan int }
+
+func (*unstorable) Error() string { return "unstorable" }
+
+var errDeclined, errOther = errors.New("declined"), errors.New("other")
+
+func fillingRegistries() section {
+	return section{
+		title: "Registry",
+		intro: "What was refused is not registered, and `runtime.Start` answers all that its registry has refused.",
+		rows: func(t *testing.T, _ *world) []row {
+			// with tries the last of some calls on a new registry.
+			with := func(calls ...func(*runtime.Registry) error) func(context.Context) error {
+				return func(context.Context) error {
+					reg := runtime.NewRegistry()
+					var err error
+					for _, call := range calls {
+						err = call(reg)
+					}
+					return err
+				}
+			}
+			orc := func(fn func(*orchestration.Context, string) (string, error)) func(*runtime.Registry) error {
+				return func(r *runtime.Registry) error { return runtime.AddOrchestration(r, fn) }
+			}
+			act := func(fn func(context.Context, int) (int, error), opts ...runtime.ActivityOption) func(*runtime.Registry) error {
+				return func(r *runtime.Registry) error { return runtime.AddActivity(r, fn, opts...) }
+			}
+			sentinel := func(name string, err error) func(*runtime.Registry) error {
+				return func(r *runtime.Registry) error { return runtime.AddError(r, name, err) }
+			}
+			named := func(name string) func(*runtime.Registry) error { return act(activity.Define(name, Charge)) }
+			closure := func(_ context.Context, n int) (int, error) { return n + len(t.Name()), nil }
+			return []row{
+				{"a nil registry", func(context.Context) error { return runtime.AddOrchestration(nil, Checkout) }, registration, `registering orchestration "Checkout": registration refused: the registry is nil: make one with runtime.NewRegistry`, "Make it first."},
+				{"a nil registry for an error", func(context.Context) error { return runtime.AddError(nil, "declined", errDeclined) }, registration, `registering error "declined": registration refused: the registry is nil: make one with runtime.NewRegistry`, "Make it first."},
+				{"a nil orchestration", with(orc(nil)), registration, "registering an orchestration: registration refused: the function is nil: give one", "Methods of nil pointers are not nil; plain variables are."},
+				{"a nil activity", with(act(nil)), registration, "registering an activity: registration refused: the function is nil: give one", "Methods of nil pointers are not nil; plain variables are."},
+				{"a nil function under a name", with(act(activity.Define[int, int]("charge", nil))), registration, `registering activity "charge": registration refused: the function is nil: give one`, "Give `Define` a function."},
+				{"`activity.NoIn` of nil", func(context.Context) error {
+					return runtime.AddActivity(runtime.NewRegistry(), activity.NoIn[int]("charge", nil))
+				}, registration, `registering activity "charge": registration refused: the function is nil: give one`, "Give `NoIn` a function."},
+				{"`activity.NoOut` of nil", func(context.Context) error {
+					return runtime.AddActivity(runtime.NewRegistry(), activity.NoOut[int]("charge", nil))
+				}, registration, `registering activity "charge": registration refused: the function is nil: give one`, "Give `NoOut` a function."},
+				{"a closure", with(act(closure)), registration, `registering an activity: registration refused: function has no name to be stored under: SYMBOL is a closure, and the compiler changes the names of closures as it likes: name it with Define("name", fn) and use the result in its place`, "Name it once, in a package variable, and register and call that."},
+				{"a generic function", with(act(genericActivity[int])), registration, `registering an activity: registration refused: function has no name to be stored under: SYMBOL is an instance of a generic function or type, and all instances share that name: name it with Define("name", fn) and use the result in its place`, "Name each instance of it with `Define`."},
+				{"an empty name", with(named("")), registration, "registering an activity: registration refused: activity name is empty: give 1 to 512 bytes of UTF-8", "Give a name."},
+				{"a name of 513 bytes", with(named(long)), registration, `registering activity "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"...: registration refused: activity name "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... has 513 bytes: shorten it to 512`, "Shorten it."},
+				{"a name that is not UTF-8", with(named("\xff")), registration, `registering activity "\xff": registration refused: activity name "\xff" is not valid UTF-8: encode it, as hex for example`, "Encode it."},
+				{"a name with NUL", with(named("a\x00b")), registration, `registering activity "a\x00b": registration refused: activity name "a\x00b" has a NUL byte: take it out`, "Take it out."},
+				{"a name twice", with(act(Charge), act(Charge)), registration, `registering activity "Charge": registration refused: the name is in use: give another one with Define`, "Two methods of one type share a name: name one of them with `Define`."},
+				{"`OnQueue(\"\")`", with(act(Charge, runtime.OnQueue(""))), registration, `registering activity "Charge": registration refused: queue name is empty: give 1 to 512 bytes of UTF-8`, "Leave the option out for the queue `default`."},
+				{"`OnQueue` of 513 bytes", with(act(Charge, runtime.OnQueue(long))), registration, `registering activity "Charge": registration refused: queue name "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... has 513 bytes: shorten it to 512`, "Shorten it."},
+				{"a nil option", with(act(Charge, nil)), registration, `registering activity "Charge": registration refused: an option is nil: leave it out`, "Build the list of options without holes."},
+				{"an input with a function", func(context.Context) error {
+					return runtime.AddActivity(runtime.NewRegistry(), activity.Define("x", func(context.Context, withHook) (int, error) { return 0, nil }))
+				}, registration, "registering activity \"x\": registration refused: input: type cannot be stored as JSON: withHook.Hook: func: take it out, or tag the field `json:\"-\"`", "Store data, not what lives in memory."},
+				{"a channel as output", func(context.Context) error {
+					return runtime.AddOrchestration(runtime.NewRegistry(), orchestration.Define("x", func(*orchestration.Context, int) (chan int, error) { return nil, nil }))
+				}, registration, "registering orchestration \"x\": registration refused: output: type cannot be stored as JSON: chan int: chan: take it out, or tag the field `json:\"-\"`", "Store data, not what lives in memory."},
+				{"an interface as input", func(context.Context) error {
+					return runtime.AddActivity(runtime.NewRegistry(), activity.Define("x", func(context.Context, error) (int, error) { return 0, nil }))
+				}, registration, `registering activity "x": registration refused: input: type cannot be stored as JSON: error: interface error: decoding cannot know which type it held; use a concrete type or any`, "Use the type behind it."},
+				{"`AddError` of nil", with(sentinel("declined", nil)), registration, `registering error "declined": registration refused: the error is nil: give a value that errors.Is can find`, "Register the variable that user code returns."},
+				{"`AddError` of a nil pointer", with(sentinel("declined", (*declined)(nil))), registration, `registering error "declined": registration refused: the error is nil: give a value that errors.Is can find`, "Use `AddErrorType` for types."},
+				{"`AddError` with an empty name", with(sentinel("", errDeclined)), registration, "registering an error: registration refused: error name is empty: give 1 to 512 bytes of UTF-8", "The name is stored and must never change."},
+				{"`AddError`, name in use", with(sentinel("declined", errDeclined), sentinel("declined", errOther)), registration, `registering error "declined": registration refused: the name "declined" is given to another error: choose another one`, "Give each error its own name."},
+				{"`AddError`, the same error twice", with(sentinel("declined", errDeclined), sentinel("refused", errDeclined)), registration, `registering error "refused": registration refused: the same error is already registered as "declined": register it once`, "One error has one name."},
+				{"`AddError` of an error of the engine", with(sentinel("timeout", orchestration.ErrTimeout)), registration, `registering error "timeout": registration refused: it is the engine's own "timed out", which keeps its identity by itself: leave it out`, "`errors.Is` finds it as it is."},
+				{"`AddError` of a value that cannot be compared", with(sentinel("codes", uncomparable{})), registration, `registering error "codes": registration refused: values of doors_test.uncomparable cannot be compared: make it a pointer, or register its type`, "Use `AddErrorType`, or a pointer."},
+				{"`AddErrorType` of an interface", func(context.Context) error { return runtime.AddErrorType[error](runtime.NewRegistry(), "error") }, registration, `registering error type "error": registration refused: error is an interface: give the type behind it`, "Name the type that is returned."},
+				{"`AddErrorType` of a type that JSON cannot hold", func(context.Context) error {
+					return runtime.AddErrorType[*unstorable](runtime.NewRegistry(), "unstorable")
+				}, registration, "registering error type \"unstorable\": registration refused: type cannot be stored as JSON: unstorable.C: chan: take it out, or tag the field `json:\"-\"`", "Tag the field `json:\"-\"`."},
+				{"`AddErrorType` of `*orchestration.Error`", func(context.Context) error {
+					return runtime.AddErrorType[*orchestration.Error](runtime.NewRegistry(), "error")
+				}, registration, `registering error type "error": registration refused: the engine's own *orchestration.Error keeps its identity by itself: leave it out`, "`errors.As` finds it as it is."},
+				{"`AddErrorType`, the same type twice", with(
+					func(r *runtime.Registry) error { return runtime.AddErrorType[*declined](r, "a") },
+					func(r *runtime.Registry) error { return runtime.AddErrorType[*declined](r, "b") },
+				), registration, `registering error type "b": registration refused: type *doors_test.declined is already registered as "a": register it once`, "One type has one name."},
+			}
+		},
+	}
+}
+
+func startingRuntimes() section {
+	return section{
+		title: "runtime.Start and its options",
+		intro: "Nothing is started, and the store is not touched.",
+		rows: func(t *testing.T, store *world) []row {
+			reg := runtime.NewRegistry()
+			if err := runtime.AddOrchestration(reg, Checkout); err != nil {
+				t.Fatal(err)
+			}
+			try := func(store provider.Provider, reg *runtime.Registry, o runtime.Options) func(context.Context) error {
+				return func(ctx context.Context) error {
+					rt, err := runtime.Start(ctx, store, reg, o)
+					if rt != nil {
+						t.Error("started all the same")
+						_ = rt.Shutdown(ctx)
+					}
+					return err
+				}
+			}
+			with := func(o runtime.Options) func(context.Context) error { return try(store, reg, o) }
+			return []row{
+				{"a nil store", try(nil, reg, runtime.Options{}), runtimeInvalid, "starting runtime: invalid request: there is no store: open one first", "Open a store, and check the error."},
+				{"a nil `*sqlite.Provider`", try(absent, reg, runtime.Options{}), runtimeInvalid, "starting runtime: invalid request: there is no store: open one first", "Check the error of `sqlite.Open`."},
+				{"a nil registry", try(store, nil, runtime.Options{}), runtimeInvalid, "starting runtime: invalid request: the registry is nil: make one with runtime.NewRegistry", "Make it first."},
+				{"an empty registry", try(store, runtime.NewRegistry(), runtime.Options{}), runtimeInvalid, "starting runtime: invalid request: the registry is empty: add orchestrations or activities first", "A node that can do nothing is a mistake: check that the registration ran."},
+				{"a zero `Registry`", try(store, &runtime.Registry{}, runtime.Options{}), runtimeInvalid, "starting runtime: invalid request: the registry is empty: add orchestrations or activities first", "A zero one works like a new one: it is empty."},
+				{"a registry that has refused something", func(ctx context.Context) error {
+					reg := runtime.NewRegistry()
+					_ = runtime.AddOrchestration[string, string](reg, nil)
+					return try(store, reg, runtime.Options{})(ctx)
+				}, registration, "starting runtime: registering an orchestration: registration refused: the function is nil: give one", "Check the errors of `AddOrchestration` and `AddActivity`."},
+				{"a nil context", func(context.Context) error { return with(runtime.Options{})(noCtx) }, runtimeInvalid, "starting runtime: invalid request: the context is nil: pass the caller's, or context.Background()", "The context bounds starting only."},
+				{"`Name` of 257 bytes", with(runtime.Options{Name: long[:257]}), runtimeInvalid, `starting runtime: invalid request: option Name "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... has 257 bytes: shorten it to 256`, "Shorten it."},
+				{"`Name` that is not UTF-8", with(runtime.Options{Name: "\xff"}), runtimeInvalid, `starting runtime: invalid request: option Name "\xff" is not valid UTF-8: encode it, as hex for example`, "Encode it."},
+				{"`Name` with NUL", with(runtime.Options{Name: "a\x00"}), runtimeInvalid, `starting runtime: invalid request: option Name "a\x00" has a NUL byte: take it out`, "Take it out."},
+				{"`Logger: new(slog.Logger)`", with(runtime.Options{Logger: new(slog.Logger)}), runtimeInvalid, "starting runtime: invalid request: option Logger has no handler: make it with slog.New, or leave it nil for slog.Default()", "Make loggers with `slog.New`."},
+				{"`MaxConcurrentTurns: -1`", with(runtime.Options{MaxConcurrentTurns: -1}), runtimeInvalid, "starting runtime: invalid request: option MaxConcurrentTurns is -1: give 1 or more, 0 for 200", "To run no orchestrations, register none."},
+				{"`MaxConcurrentActivities: -1`", with(runtime.Options{MaxConcurrentActivities: runtime.Off}), runtimeInvalid, "starting runtime: invalid request: option MaxConcurrentActivities is -1: give 1 or more, 0 for 200", "To run no activities, register none."},
+				{"`CacheExecutions: -2`", with(runtime.Options{CacheExecutions: -2}), runtimeInvalid, "starting runtime: invalid request: option CacheExecutions is -2: give 1 or more, 0 for 10000, or Off (-1) for none", "Only `Off` is a negative value with a meaning."},
+				{"`CacheBytes: -1`", with(runtime.Options{CacheBytes: runtime.Off}), runtimeInvalid, "starting runtime: invalid request: option CacheBytes is -1: give 1 or more, 0 for 268435456", "To cache nothing, set `CacheExecutions: Off`."},
+				{"`PoisonLimit: -1`", with(runtime.Options{PoisonLimit: runtime.Off}), runtimeInvalid, "starting runtime: invalid request: option PoisonLimit is -1: give 1 or more, 0 for 20", "Without a limit one task could kill nodes for ever."},
+				{"`Lease: -1`", with(runtime.Options{Lease: runtime.Off}), runtimeInvalid, "starting runtime: invalid request: option Lease is -1ns: give more than zero, 0 for 30s", "Without leases a crash would hold work for ever."},
+				{"`Lease: 499 * time.Millisecond`", with(runtime.Options{Lease: 499 * time.Millisecond}), runtimeInvalid, "starting runtime: invalid request: option Lease is 499ms: give 500ms to 24h0m0s, 0 for 30s", "Renewals of a shorter one would come too late."},
+				{"`Lease: 24*time.Hour + 1`", with(runtime.Options{Lease: 24*time.Hour + 1}), runtimeInvalid, "starting runtime: invalid request: option Lease is 24h0m0.000000001s: give 500ms to 24h0m0s, 0 for 30s", "Leases are renewed: a long one only delays work after a crash."},
+				{"`Lease: math.MaxInt64`", with(runtime.Options{Lease: math.MaxInt64}), runtimeInvalid, "starting runtime: invalid request: option Lease is 2562047h47m16.854775807s: give 500ms to 24h0m0s, 0 for 30s", "Leases are renewed: a long one only delays work after a crash."},
+				{"`GracePeriod: -2`", with(runtime.Options{GracePeriod: -2}), runtimeInvalid, "starting runtime: invalid request: option GracePeriod is -2ns: give more than zero, 0 for 10s, or Off (-1) for none", "Only `Off` is a negative value with a meaning."},
+				{"`DrainTimeout: -time.Second`", with(runtime.Options{DrainTimeout: -time.Second}), runtimeInvalid, "starting runtime: invalid request: option DrainTimeout is -1s: give more than zero, 0 for 10s, or Off (-1) for none", "Only `Off` is a negative value with a meaning."},
+				{"`DeadlockLimit: math.MinInt64`", with(runtime.Options{DeadlockLimit: math.MinInt64}), runtimeInvalid, "starting runtime: invalid request: option DeadlockLimit is -2562047h47m16.854775808s: give more than zero, 0 for 2s, or Off (-1) for none", "Only `Off` is a negative value with a meaning."},
+			}
+		},
+	}
+}

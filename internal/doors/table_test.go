@@ -1,0 +1,119 @@
+package doors_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// A kind is a sentinel under the name that callers of a door know it by.
+type kind struct {
+	name string
+	err  error
+}
+
+// panics marks a row whose call must panic, with a text that says what to do.
+var panics = kind{name: "panic"}
+
+// A row is one bad input. What it gets is compared to the letter.
+type row struct {
+	input string
+	try   func(ctx context.Context) error
+	is    kind
+	want  string
+	do    string // "" where the text says it all
+}
+
+// A section is the table of one door.
+type section struct {
+	title string
+	intro string
+	rows  func(t *testing.T, store *world) []row
+}
+
+// attempt runs a row. A panic is its error if the row expects one; what Go itself panics
+// with tells a caller nothing.
+func attempt(t *testing.T, r row) (err error) {
+	t.Helper()
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case runtime.Error:
+			t.Errorf("panics without a message of its own: %v", p)
+		default:
+			if r.is != panics {
+				t.Errorf("panics with %v", p)
+			}
+			err = fmt.Errorf("%v", p)
+		}
+	}()
+	return r.try(t.Context())
+}
+
+// check compares what a row gets with what it must get.
+func check(t *testing.T, r row, err error) {
+	t.Helper()
+	if err == nil {
+		t.Fatal("is let in")
+	}
+	if r.is != panics && !errors.Is(err, r.is.err) {
+		t.Errorf("is not %s: %v", r.is.name, err)
+	}
+	if got := steady(err.Error()); got != r.want {
+		t.Errorf("got\n\t%s\nwant\n\t%s", got, r.want)
+	}
+	if strings.Contains(err.Error(), "\n") {
+		t.Errorf("the error has several lines: %q", err)
+	}
+}
+
+// state is all that a client can see of a store.
+func state(t *testing.T, store provider.Provider) []provider.Instance {
+	t.Helper()
+	res, err := store.List(t.Context(), provider.ListRequest{Filter: provider.Filter{Replaced: true}, Max: provider.MaxPage})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.Instances
+}
+
+// Each door refuses each bad input with the words of its table, and stores nothing of it.
+// The page of the documentation is what the tables say.
+func TestDoors(t *testing.T) {
+	var page strings.Builder
+	page.WriteString(introduction)
+	for _, g := range catalogue() {
+		g.write(&page)
+	}
+	page.WriteString(doorsIntroduction)
+	complete := true
+	for _, s := range sections() {
+		ran := false
+		t.Run(s.title, func(t *testing.T) {
+			ran = true
+			w := newWorld(t)
+			rows := s.rows(t, w)
+			s.write(&page, rows)
+			before := state(t, w)
+			for _, r := range rows {
+				t.Run(r.input, func(t *testing.T) {
+					check(t, r, attempt(t, r))
+					if diff := cmp.Diff(before, state(t, w)); diff != "" {
+						t.Errorf("has left a trace in the store:\n%s", diff)
+					}
+				})
+			}
+		})
+		complete = complete && ran
+	}
+	if complete { // the flag -run may have chosen some
+		checkPage(t, page.String())
+	}
+}
