@@ -1,7 +1,6 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -122,13 +121,15 @@ func (c *Client) filter(ctx context.Context, f Filter) (provider.Filter, error) 
 		return provider.Filter{}, err
 	}
 	stored := provider.Filter{IDPrefix: f.IDPrefix, Name: f.Orchestration, Blocked: f.Blocked, ParentKey: f.Parent, Replaced: f.Replaced}
-	err := cmp.Or(
+	for _, err := range []error{
 		invalid(check.OptionalName("filter IDPrefix", f.IDPrefix)),
 		invalid(check.OptionalName("filter Orchestration", f.Orchestration)),
 		bound(&stored.CreatedAfter, "CreatedAfter", f.CreatedAfter),
-		bound(&stored.CreatedBefore, "CreatedBefore", f.CreatedBefore))
-	if err != nil {
-		return stored, err
+		bound(&stored.CreatedBefore, "CreatedBefore", f.CreatedBefore),
+	} {
+		if err != nil {
+			return stored, err
+		}
 	}
 	for _, s := range f.Statuses {
 		known, ok := provider.ParseStatus(string(s))

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// ErrInvalid: an argument or an option of Start is not allowed. Nothing was started. It is
-// the ErrInvalid of package client, too.
+// ErrInvalid is answered by Start for an argument or an option that is not allowed. Nothing
+// was started. It is the ErrInvalid of package client, too.
 var ErrInvalid = provider.ErrInvalid
 
 // Off disables a setting whose zero value means the default.
@@ -60,7 +60,7 @@ const (
 // withDefaults fills in what is zero and refuses what makes no sense.
 func (o Options) withDefaults() (Options, error) {
 	if err := o.checkTexts(); err != nil {
-		return o, fmt.Errorf("%w: option %w", ErrInvalid, err)
+		return o, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -115,12 +115,15 @@ func (o Options) withDefaults() (Options, error) {
 // checkTexts refuses what only shows when the node asks for work or logs, too late.
 func (o Options) checkTexts() error {
 	if len(o.Name) > maxName {
-		return fmt.Errorf("Name %s has %d bytes: shorten it to %d", check.Quote(o.Name), len(o.Name), maxName)
+		return fmt.Errorf("option Name %s has %d bytes: shorten it to %d", check.Quote(o.Name), len(o.Name), maxName)
 	}
-	if err := check.Text("Name", o.Name); err != nil {
+	if err := check.Text("option Name", o.Name); err != nil {
 		return err
 	}
-	return check.Logger(o.Logger)
+	if err := check.Logger(o.Logger); err != nil {
+		return fmt.Errorf("option %w", err)
+	}
+	return nil
 }
 
 func offHint(off bool) string {

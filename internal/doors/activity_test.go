@@ -22,7 +22,7 @@ func usingActivities() section {
 			}
 			return []row{
 				{"`GetInfo` with a foreign context", func(ctx context.Context) error { activity.GetInfo(ctx); return nil }, panics, "activity: the context is not one that an activity was given: pass that, or one derived from it", "In tests of activity code use `activity.WithAttempt`."},
-				{"`GetInfo` with a nil context", func(context.Context) error { activity.GetInfo(noCtx); return nil }, panics, "activity: the context is not one that an activity was given: pass that, or one derived from it", "Pass the activity's context on."},
+				{"`GetInfo` with a nil context", func(ctx context.Context) error { activity.GetInfo(lost(ctx)); return nil }, panics, "activity: the context is not one that an activity was given: pass that, or one derived from it", "Pass the activity's context on."},
 				{"`IdempotencyKey` with a foreign context", func(ctx context.Context) error { activity.IdempotencyKey(ctx); return nil }, panics, "activity: the context is not one that an activity was given: pass that, or one derived from it", "Derive contexts from the activity's."},
 				{"`Logger` with a foreign context", func(ctx context.Context) error { activity.Logger(ctx); return nil }, panics, "activity: the context is not one that an activity was given: pass that, or one derived from it", "Derive contexts from the activity's."},
 				{"`Heartbeat` with a foreign context", func(ctx context.Context) error { return activity.Heartbeat(ctx, 1) }, panics, "activity: the context is not one that an activity was given: pass that, or one derived from it", "Derive contexts from the activity's."},

@@ -29,9 +29,11 @@ var (
 // Values that no door takes.
 var (
 	long   = strings.Repeat("x", provider.MaxName+1)
-	noCtx  context.Context
 	absent *sqlite.Provider // what is left of an Open whose error was ignored
 )
+
+// lost is a context that somebody forgot to set.
+func lost(context.Context) (none context.Context) { return none }
 
 // self is a value that holds itself.
 type self struct{ Self *self }
@@ -92,7 +94,7 @@ func makingClients() section {
 				{"a nil `*Client`", describe(nil), clientInvalid, `describing instance "open": invalid request: there is no client: make one with client.New`, "Make the client before it is used."},
 				{"a zero `Client`", describe(&client.Client{}), clientInvalid, `describing instance "open": invalid request: there is no client: make one with client.New`, "Use `client.New`."},
 				{"a closed store", func(ctx context.Context) error {
-					closed := newWorld(t)
+					closed := newWorld(t) //nolint:contextcheck // opening takes no context
 					if err := closed.Close(); err != nil {
 						return err
 					}
@@ -142,7 +144,7 @@ func startingInstances() section {
 				{"NaN", named(math.NaN()), clientInvalid, `starting "Checkout": invalid request: input: payload cannot be encoded: float64: json: unsupported value: NaN: give what encoding/json can write`, "JSON has no NaN and no infinity: use a pointer that is nil, or a string."},
 				{"an input whose `MarshalJSON` panics", named(explosive{}), clientInvalid, `starting "Checkout": invalid request: input: payload cannot be encoded: doors_test.explosive: a method panicked: boom: give what encoding/json can write`, "Mend the method."},
 				{"an input one byte over the limit", named(text(2<<20 + 1)), clientTooLarge, `starting "Checkout": too large: input has 2097153 bytes: at most 2097152 fit; store the data elsewhere and pass a reference`, "Store the data elsewhere and pass where."},
-				{"a nil context", func(context.Context) error { return named(1)(noCtx) }, clientInvalid, `starting "Checkout": invalid request: the context is nil: pass the caller's, or context.Background()`, "Pass the context of the request that is served."},
+				{"a nil context", func(ctx context.Context) error { return named(1)(lost(ctx)) }, clientInvalid, `starting "Checkout": invalid request: the context is nil: pass the caller's, or context.Background()`, "Pass the context of the request that is served."},
 				{"a cancelled context", func(ctx context.Context) error {
 					ctx, cancel := context.WithCancel(ctx)
 					cancel()
@@ -184,7 +186,7 @@ func steeringInstances() section {
 				{"a payload one byte over the limit", raise("open", "paid", text(2<<20+1)), clientTooLarge, `raising event "paid" to instance "open": too large: event has 2097153 bytes: at most 2097152 fit; store the data elsewhere and pass a reference`, "Store the data elsewhere and pass where."},
 				{"`WithRequestID(\"\")`", raise("open", "paid", 1, client.WithRequestID("")), clientInvalid, `raising event "paid" to instance "open": invalid request: request ID is empty: give 1 to 512 bytes of UTF-8`, "Leave the option out."},
 				{"a nil option", raise("open", "paid", 1, nil), clientInvalid, `raising event "paid" to instance "open": invalid request: an option is nil: leave it out`, "Build the list of options without holes."},
-				{"a nil context", func(context.Context) error { return c.Raise(noCtx, "open", "paid", 1) }, clientInvalid, `raising an event to instance "open": invalid request: the context is nil: pass the caller's, or context.Background()`, "Pass the context of the request that is served."},
+				{"a nil context", func(ctx context.Context) error { return c.Raise(lost(ctx), "open", "paid", 1) }, clientInvalid, `raising an event to instance "open": invalid request: the context is nil: pass the caller's, or context.Background()`, "Pass the context of the request that is served."},
 				{"`Cancel` of nobody", cancel("nobody", ""), clientNotFound, `cancelling instance "nobody": not found: it never existed or was deleted; check the ID, and that this is the right store`, "Check ID and store."},
 				{"`Cancel` of an ended instance", cancel("done", ""), clientEnded, `cancelling instance "done": instance has ended (Completed): start a new one or use another ID`, "There is nothing left to stop."},
 				{"`Cancel` with an empty ID", cancel("", ""), clientInvalid, `cancelling instance "": invalid request: instance ID is empty: give 1 to 512 bytes of UTF-8`, "Check where the ID comes from."},
@@ -193,7 +195,7 @@ func steeringInstances() section {
 				{"a reason that is not UTF-8", terminate("open", "no\xff"), clientInvalid, `terminating instance "open": invalid request: reason "no\xff" is not valid UTF-8: encode it, as hex for example`, "Encode it."},
 				{"`Terminate` of nobody", terminate("nobody", ""), clientNotFound, `terminating instance "nobody": not found: it never existed or was deleted; check the ID, and that this is the right store`, "Check ID and store."},
 				{"`Terminate` of an ended instance", terminate("done", ""), clientEnded, `terminating instance "done": instance has ended (Completed): start a new one or use another ID`, "There is nothing left to end."},
-				{"`Terminate` with a nil context", func(context.Context) error { return c.Terminate(noCtx, "open", "") }, clientInvalid, `terminating instance "open": invalid request: the context is nil: pass the caller's, or context.Background()`, "Pass the context of the request that is served."},
+				{"`Terminate` with a nil context", func(ctx context.Context) error { return c.Terminate(lost(ctx), "open", "") }, clientInvalid, `terminating instance "open": invalid request: the context is nil: pass the caller's, or context.Background()`, "Pass the context of the request that is served."},
 				{"`Unblock` of nobody", unblock("nobody"), clientNotFound, `unblocking instance "nobody": not found: it never existed or was deleted; check the ID, and that this is the right store`, "Check ID and store."},
 				{"`Unblock` of an ended instance", unblock("done"), clientEnded, `unblocking instance "done": instance has ended (Completed): start a new one or use another ID`, "It is not blocked any more."},
 			}
@@ -258,7 +260,7 @@ func readingInstances() section {
 					if err != nil {
 						return err
 					}
-					_, err = h.Wait(noCtx)
+					_, err = h.Wait(lost(ctx))
 					return err
 				}, clientInvalid, `using the handle of instance "done": invalid request: the context is nil: pass the caller's, or context.Background()`, "Pass the context of the request that is served."},
 				{"`History` of execution -1", history("done", -1), clientInvalid, `reading the history of instance "done": invalid request: execution -1: give 1 or more, or 0 for the current one`, "Executions count from 1; 0 is the current one."},
@@ -297,8 +299,8 @@ func listingInstances() section {
 					_, err := c.Count(ctx, client.Filter{Statuses: []client.Status{""}})
 					return err
 				}, clientInvalid, `counting instances: invalid request: status "" is none of an instance: give Running, Suspended, Completed, Failed, Cancelled or Terminated`, "Leave the list empty for all."},
-				{"`All` with a nil context", func(context.Context) error {
-					for _, err := range c.All(noCtx, client.Filter{}) {
+				{"`All` with a nil context", func(ctx context.Context) error {
+					for _, err := range c.All(lost(ctx), client.Filter{}) {
 						return err
 					}
 					return nil

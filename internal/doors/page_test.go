@@ -34,10 +34,14 @@ Three rules tell what to do about any error of a call that stores something:
 - ` + "`client.ErrOutcomeUnknown`" + ` means: it may have happened. Repeat the call with the same IDs to find out; nothing is stored twice.
 - A ` + "`*provider.Error`" + ` is a failure of the storage itself: a full disk, a lost connection. The client has repeated the call already, up to ` + "`CallTimeout`" + `. Mend the storage;
   the engine goes on by itself.
+
+Types tell more, by ` + "`errors.As`: `*client.ExistsError` (which instance holds the ID), `*client.BlockedError` (why, since when, next try), `*orchestration.Error` (message, type," + `
+details and causes of an error that was stored), ` + "`*provider.Error`" + ` (the call, what is known about its effect, whether a repeat may help).
+The [exit codes](command-line.md) of the command line follow from these errors.
 `
 
 const doorsIntroduction = `
-# Doors
+## Doors
 
 One table for each door: the input, the error to the letter, and what it is for ` + "`errors.Is`" + `. KEY stands for the key of an instance, SYMBOL for the symbol of a Go
 function. A row with "panic" shows the text that the call panics with; in the code of an orchestration that blocks the instance, in that of an activity it is a failed attempt.
@@ -59,7 +63,7 @@ func code(text string) string {
 }
 
 func (s section) write(page *strings.Builder, rows []row) {
-	fmt.Fprintf(page, "\n## %s\n\n%s\n\n| input | error | is | what to do |\n| --- | --- | --- | --- |\n", s.title, s.intro)
+	fmt.Fprintf(page, "\n### %s\n\n%s\n\n| input | error | is | what to do |\n| --- | --- | --- | --- |\n", s.title, s.intro)
 	for _, r := range rows {
 		is := r.is.name
 		if strings.Contains(is, ".") {

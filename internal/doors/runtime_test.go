@@ -151,7 +151,7 @@ func startingRuntimes() section {
 					_ = runtime.AddOrchestration[string, string](reg, nil)
 					return try(store, reg, runtime.Options{})(ctx)
 				}, registration, "starting runtime: registering an orchestration: registration refused: the function is nil: give one", "Check the errors of `AddOrchestration` and `AddActivity`."},
-				{"a nil context", func(context.Context) error { return with(runtime.Options{})(noCtx) }, runtimeInvalid, "starting runtime: invalid request: the context is nil: pass the caller's, or context.Background()", "The context bounds starting only."},
+				{"a nil context", func(ctx context.Context) error { return with(runtime.Options{})(lost(ctx)) }, runtimeInvalid, "starting runtime: invalid request: the context is nil: pass the caller's, or context.Background()", "The context bounds starting only."},
 				{"`Name` of 257 bytes", with(runtime.Options{Name: long[:257]}), runtimeInvalid, `starting runtime: invalid request: option Name "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... has 257 bytes: shorten it to 256`, "Shorten it."},
 				{"`Name` that is not UTF-8", with(runtime.Options{Name: "\xff"}), runtimeInvalid, `starting runtime: invalid request: option Name "\xff" is not valid UTF-8: encode it, as hex for example`, "Encode it."},
 				{"`Name` with NUL", with(runtime.Options{Name: "a\x00"}), runtimeInvalid, `starting runtime: invalid request: option Name "a\x00" has a NUL byte: take it out`, "Take it out."},

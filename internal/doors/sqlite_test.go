@@ -97,7 +97,7 @@ func openingFiles() section {
 			open := func(path string, o sqlite.Options) func(context.Context) error {
 				return func(context.Context) error {
 					o.Logger = quiet()
-					store, err := sqlite.OpenWith(path, o)
+					store, err := sqlite.OpenWith(path, o) //nolint:contextcheck // opening takes no context
 					if err == nil {
 						return errors.Join(errors.New("opened all the same"), store.Close())
 					}

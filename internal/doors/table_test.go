@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -38,6 +39,11 @@ type section struct {
 	rows  func(t *testing.T, store *world) []row
 }
 
+// patience is what a door may take to refuse something.
+const patience = 10 * time.Second
+
+var errHangs = errors.New("the door hangs")
+
 // attempt runs a row. A panic is its error if the row expects one; what Go itself panics
 // with tells a caller nothing.
 func attempt(t *testing.T, r row) (err error) {
@@ -54,7 +60,9 @@ func attempt(t *testing.T, r row) (err error) {
 			err = fmt.Errorf("%v", p)
 		}
 	}()
-	return r.try(t.Context())
+	ctx, cancel := context.WithTimeoutCause(t.Context(), patience, errHangs)
+	defer cancel()
+	return r.try(ctx)
 }
 
 // check compares what a row gets with what it must get.

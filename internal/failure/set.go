@@ -42,7 +42,7 @@ func (s *Set) AddSentinel(name string, target error) error {
 		return fmt.Errorf("%w: the error is nil: give a value that errors.Is can find", ErrRegistration)
 	}
 	if _, ok := target.(*sentinel); ok { //nolint:errorlint // the value itself
-		return fmt.Errorf("%w: it is the engine's own %q, which keeps its identity by itself: leave it out", ErrRegistration, target)
+		return fmt.Errorf("%w: it is the engine's own %q, which keeps its identity by itself: leave it out", ErrRegistration, target.Error())
 	}
 	if !reflect.ValueOf(target).Comparable() {
 		return fmt.Errorf("%w: values of %T cannot be compared: make it a pointer, or register its type", ErrRegistration, target)

@@ -1,0 +1,157 @@
+package doors_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/runtime"
+)
+
+// names makes texts of all sorts: usual ones, any bytes, lengths at the limit, and characters
+// that look like others, turn the line around or steer a terminal.
+func names() *rapid.Generator[string] {
+	odd := rapid.SampledFrom([]string{
+		"", "order-42", "оrder-42" /* Cyrillic о */, "e\u0301", "\u00e9", "a\u202eb", "\u200b", "\ufeff", "\x1b[31m", "\u009b31m", "\x7f", "a\nb", "a\tb",
+		" ", "..", "/", "--db", "%", "_", "'", "\"", "\\", "\x00", "\xff", "\xed\xa0\x80", "\U0010ffff", "%s%n", "x' OR 1=1 --",
+	})
+	edge := rapid.Custom(func(t *rapid.T) string {
+		n := rapid.IntRange(provider.MaxName-3, provider.MaxName+3).Draw(t, "bytes")
+		tail := odd.Draw(t, "tail")
+		return strings.Repeat("n", max(n-len(tail), 0)) + tail
+	})
+	bytes := rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 20), func(b []byte) string { return string(b) })
+	return rapid.OneOf(odd, edge, bytes, rapid.String(), rapid.Map(rapid.SliceOfN(odd, 1, 4), func(s []string) string { return strings.Join(s, "") }))
+}
+
+// fits is the rule, in other words than the code has.
+func fits(name string) bool {
+	n := 0
+	for len(name) > 0 {
+		r, size := utf8.DecodeRuneInString(name)
+		if r == 0 || r == utf8.RuneError && size == 1 {
+			return false
+		}
+		name, n = name[size:], n+size
+	}
+	return n >= 1 && n <= provider.MaxName
+}
+
+// verdicts asks each door outside of orchestrations whether it takes the name.
+func verdicts(ctx context.Context, c *client.Client, name string) map[string]error {
+	add := func(register func(reg *runtime.Registry) error) error { return register(runtime.NewRegistry()) }
+	ended := func(err error) error { // the name was let in, and the instance takes nothing
+		if errors.Is(err, client.ErrEnded) || errors.Is(err, client.ErrNotFound) {
+			return nil
+		}
+		return err
+	}
+	_, lookup := client.Lookup[string](ctx, c, name)
+	_, count := c.Count(ctx, client.Filter{IDPrefix: name, Orchestration: name})
+	if name == "" {
+		count = errors.New("no restriction")
+	}
+	return map[string]error{
+		"Lookup": ended(lookup), "Count": count, "event": ended(c.Raise(ctx, "done", name, 1)),
+		"request ID": ended(c.Raise(ctx, "done", "e", 1, client.WithRequestID(name))),
+		"provider":   provider.GetRequest{ID: name, Wait: 0}.Validate(),
+		"activity":   add(func(r *runtime.Registry) error { return runtime.AddActivity(r, activity.Define(name, Charge)) }),
+		"orchestration": add(func(r *runtime.Registry) error {
+			return runtime.AddOrchestration(r, orchestration.Define(name, Checkout))
+		}),
+		"queue":      add(func(r *runtime.Registry) error { return runtime.AddActivity(r, Charge, runtime.OnQueue(name)) }),
+		"error":      add(func(r *runtime.Registry) error { return runtime.AddError(r, name, errOther) }),
+		"error type": add(func(r *runtime.Registry) error { return runtime.AddErrorType[*declined](r, name) }),
+	}
+}
+
+// inside asks the doors of an orchestration, and leaves nothing open.
+func inside(ctx *octx, name string, answers map[string]bool) {
+	ask := func(door string, ready bool, cancel func()) {
+		answers[door] = !ready // a refused call is settled at once
+		cancel()
+	}
+	a := orchestration.StartActivityNamed[int](ctx, name, 1)
+	ask("activity", a.Ready(), a.Cancel)
+	q := orchestration.StartActivityNamed[int](ctx, "nobody has it", 1, orchestration.WithQueue(name))
+	ask("queue", q.Ready(), q.Cancel)
+	o := orchestration.StartOrchestrationNamed[int](ctx, name, 1)
+	ask("child", o.Ready(), o.Cancel)
+	i := orchestration.StartOrchestrationNamed[int](ctx, "nobody has it", 1, orchestration.WithInstanceID(name))
+	ask("child's ID", i.Ready(), i.Cancel)
+}
+
+// Any text is refused by every door, or taken by every door.
+func TestDoorsAgreeOnNames(t *testing.T) {
+	c := client.New(newWorld(t), client.Options{Logger: quiet()})
+	th := newTheater(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		name := names().Draw(rt, "name")
+		for door, err := range verdicts(t.Context(), c, name) {
+			if (err == nil) != fits(name) {
+				rt.Errorf("%s, asked for %q: %v", door, name, err)
+			}
+		}
+		answers := map[string]bool{}
+		events := true
+		if _, err := th.run(t.Context(), func(ctx *octx) error { inside(ctx, name, answers); return nil }); err != nil {
+			rt.Fatal(err)
+		}
+		if _, err := th.run(t.Context(), func(ctx *octx) error { orchestration.Events[int](ctx, name); return nil }); err != nil {
+			events = false
+		}
+		answers["events"] = events
+		for door, taken := range answers {
+			if taken != fits(name) {
+				rt.Errorf("%s in an orchestration, asked for %q, takes it: %v", door, name, taken)
+			}
+		}
+	})
+}
+
+// What is taken works: an instance of that ID and orchestration is found by each way there is, gets
+// events of that name, and comes back letter by letter.
+func TestNamesComeBack(t *testing.T) {
+	c := client.New(newWorld(t), client.Options{Logger: quiet()})
+	rapid.Check(t, func(rt *rapid.T) {
+		name := names().Filter(fits).Draw(rt, "name")
+		ctx := t.Context()
+		h, err := client.StartNamed[string](ctx, c, name, 1, client.WithID(name), client.WithIDPolicy(client.UseExisting))
+		if err != nil {
+			rt.Fatal(err)
+		}
+		if err := c.Raise(ctx, name, name, 1, client.WithRequestID(name)); err != nil {
+			rt.Error(err)
+		}
+		d, err := c.Describe(ctx, name)
+		if err != nil || d.ID != name || d.Orchestration != name || d.Key != h.Key() {
+			rt.Errorf("described as %q, %q: %v", d.ID, d.Orchestration, err)
+		}
+		runes := []rune(name)
+		for _, prefix := range []string{name, string(runes[:len(runes)/2])} {
+			found := 0
+			for d, err := range c.All(ctx, client.Filter{IDPrefix: prefix, Orchestration: name}) {
+				if err != nil {
+					rt.Fatal(err)
+				}
+				if d.ID == name {
+					found++
+				}
+				if !strings.HasPrefix(d.ID, prefix) {
+					rt.Errorf("prefix %q finds %q", prefix, d.ID)
+				}
+			}
+			if found != 1 {
+				rt.Errorf("prefix %q finds %q %d times", prefix, name, found)
+			}
+		}
+	})
+}
