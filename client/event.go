@@ -2,6 +2,7 @@ package client
 
 import (
 	"encoding/json"
+	"math"
 	"time"
 
 	"github.com/perdure/perdure/internal/history"
@@ -122,4 +123,10 @@ func (h *HistoryEvent) describeEnd(body history.Body) {
 	}
 }
 
-func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
+// micros converts microseconds; the longest duration was rounded up when it was stored.
+func micros(n int64) time.Duration {
+	if n > math.MaxInt64/int64(time.Microsecond) {
+		return math.MaxInt64
+	}
+	return time.Duration(n) * time.Microsecond
+}

@@ -28,7 +28,11 @@ func (t Time) Std() time.Time {
 
 // Add returns t later by d, rounded up to a microsecond so that nothing is ever early.
 func (t Time) Add(d time.Duration) Time {
-	return t + Time((d+time.Microsecond-1)/time.Microsecond)
+	later := d / time.Microsecond
+	if d%time.Microsecond > 0 {
+		later++
+	}
+	return t + Time(later)
 }
 
 // Sub returns t-u.

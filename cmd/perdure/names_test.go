@@ -1,0 +1,62 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/provider"
+)
+
+// steering are texts that would steer a terminal, turn a line around or end a table's row.
+var steering = []string{
+	"\x1b[31m", "\x1b]0;title\a", "\u009b2J", "\x7f", "\r", "\n", "\t", "\b", "a\u202eb", "\u200b", "\ufeff", "\u2028", "\U000e0001", "\u00a0", "\x00", "\xff",
+	"-", "--db", "'", "\"", "\\", "<b>", "е", "e\u0301", "日本", "\U0001f600",
+}
+
+// clean tells whether a terminal shows the text as it is.
+func clean(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) })
+}
+
+// Whatever the ID, event and reason: the commands refuse it, or show what was stored and nothing
+// that a terminal obeys. JSON gives it back letter by letter.
+func TestNamesOnTerminal(t *testing.T) {
+	path := fixture(t)
+	names := rapid.OneOf(
+		rapid.String(),
+		rapid.Map(rapid.SliceOfN(rapid.SampledFrom(steering), 1, 3), func(s []string) string { return strings.Join(s, "x") }),
+	)
+	rapid.Check(t, func(rt *rapid.T) {
+		name := names.Draw(rt, "name")
+		fits := name != "" && len(name) <= provider.MaxName && utf8.ValidString(name) && !strings.Contains(name, "\x00")
+		ask := func(args ...string) string {
+			code, stdout, stderr := perdure(t, "", append([]string{"--db", path}, args...)...)
+			if !clean(stdout) || !clean(stderr) {
+				rt.Errorf("%q steers the terminal: %q %q", args, stdout, stderr)
+			}
+			// It is refused in the first round, and in use in the later ones.
+			if want := code == exitOK || code == exitConflict; want != fits {
+				rt.Errorf("%q: exit code %d: %s", args, code, stderr)
+			}
+			return stdout
+		}
+		ask("start", "Idle", "--id="+name)
+		shown := ask("show", "--output=json", "--", name)
+		if !fits {
+			return
+		}
+		var d client.Description
+		if err := json.Unmarshal([]byte(shown), &d); err != nil || d.ID != name {
+			rt.Errorf("%q is shown as %q: %v", name, d.ID, err)
+		}
+		ask("raise", "--", name, name)
+		ask("show", "--", name)
+		ask("list", "--limit=3")
+	})
+}
