@@ -38,8 +38,8 @@ type Client struct {
 	fault   error         // what makes every call fail
 }
 
-// New makes a client of a store. It does not touch the store. Without a store, or with a
-// negative CallTimeout, every call of the client answers ErrInvalid.
+// New makes a client of a store. It does not touch the store. Without a store, or with an
+// option that is not allowed, every call of the client answers ErrInvalid.
 func New(store provider.Provider, opts Options) *Client {
 	c := &Client{store: store, logger: opts.Logger, errors: opts.Errors, timeout: opts.CallTimeout}
 	if c.logger == nil {

@@ -16,7 +16,7 @@ import (
 // steering are texts that would steer a terminal, turn a line around or end a table's row.
 var steering = []string{
 	"\x1b[31m", "\x1b]0;title\a", "\u009b2J", "\x7f", "\r", "\n", "\t", "\b", "a\u202eb", "\u200b", "\ufeff", "\u2028", "\U000e0001", "\u00a0", "\x00", "\xff",
-	"-", "--db", "'", "\"", "\\", "<b>", "е", "e\u0301", "日本", "\U0001f600",
+	"-", "--db", "'", "\"", "\\", "<b>", "е", "e\u0301", "\u65e5\u672c", "\U0001f600",
 }
 
 // clean tells whether a terminal shows the text as it is.

@@ -3,6 +3,7 @@ package doors_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -49,10 +50,9 @@ func fits(name string) bool {
 	return n >= 1 && n <= provider.MaxName
 }
 
-// verdicts asks each door outside of orchestrations whether it takes the name.
-func verdicts(ctx context.Context, c *client.Client, name string) map[string]error {
-	add := func(register func(reg *runtime.Registry) error) error { return register(runtime.NewRegistry()) }
-	ended := func(err error) error { // the name was let in, and the instance takes nothing
+// asked tells what the doors of a client, and a provider, say to a name.
+func asked(ctx context.Context, c *client.Client, name string) map[string]error {
+	late := func(err error) error { // the name was let in, and the instance takes nothing
 		if errors.Is(err, client.ErrEnded) || errors.Is(err, client.ErrNotFound) {
 			return nil
 		}
@@ -64,23 +64,27 @@ func verdicts(ctx context.Context, c *client.Client, name string) map[string]err
 		count = errors.New("no restriction")
 	}
 	return map[string]error{
-		"Lookup": ended(lookup), "Count": count, "event": ended(c.Raise(ctx, "done", name, 1)),
-		"request ID": ended(c.Raise(ctx, "done", "e", 1, client.WithRequestID(name))),
-		"provider":   provider.GetRequest{ID: name, Wait: 0}.Validate(),
-		"activity":   add(func(r *runtime.Registry) error { return runtime.AddActivity(r, activity.Define(name, Charge)) }),
-		"orchestration": add(func(r *runtime.Registry) error {
-			return runtime.AddOrchestration(r, orchestration.Define(name, Checkout))
-		}),
-		"queue":      add(func(r *runtime.Registry) error { return runtime.AddActivity(r, Charge, runtime.OnQueue(name)) }),
-		"error":      add(func(r *runtime.Registry) error { return runtime.AddError(r, name, errOther) }),
-		"error type": add(func(r *runtime.Registry) error { return runtime.AddErrorType[*declined](r, name) }),
+		"ID": late(lookup), "filter": count, "event": late(c.Raise(ctx, "done", name, 1)),
+		"request ID": late(c.Raise(ctx, "done", "e", 1, client.WithRequestID(name))),
+		"provider":   provider.GetRequest{ID: name}.Validate(),
+	}
+}
+
+// registered tells what the doors of a registry say to a name.
+func registered(name string) map[string]error {
+	return map[string]error{
+		"activity":      runtime.AddActivity(runtime.NewRegistry(), activity.Define(name, Charge)),
+		"orchestration": runtime.AddOrchestration(runtime.NewRegistry(), orchestration.Define(name, Checkout)),
+		"queue":         runtime.AddActivity(runtime.NewRegistry(), Charge, runtime.OnQueue(name)),
+		"error":         runtime.AddError(runtime.NewRegistry(), name, errOther),
+		"error type":    runtime.AddErrorType[*declined](runtime.NewRegistry(), name),
 	}
 }
 
 // inside asks the doors of an orchestration, and leaves nothing open.
-func inside(ctx *octx, name string, answers map[string]bool) {
+func inside(ctx *octx, name string, taken map[string]bool) {
 	ask := func(door string, ready bool, cancel func()) {
-		answers[door] = !ready // a refused call is settled at once
+		taken[door] = !ready // a refused call is settled at once
 		cancel()
 	}
 	a := orchestration.StartActivityNamed[int](ctx, name, 1)
@@ -98,21 +102,20 @@ func TestDoorsAgreeOnNames(t *testing.T) {
 	c := client.New(newWorld(t), client.Options{Logger: quiet()})
 	th := newTheater(t)
 	ask := func(rt rapid.TB, name string) {
-		for door, err := range verdicts(t.Context(), c, name) {
+		answers := registered(name)
+		maps.Copy(answers, asked(t.Context(), c, name))
+		for door, err := range answers {
 			if (err == nil) != fits(name) {
 				rt.Errorf("%s, asked for %q: %v", door, name, err)
 			}
 		}
-		answers := map[string]bool{}
-		events := true
-		if _, err := th.run(t.Context(), func(ctx *octx) error { inside(ctx, name, answers); return nil }); err != nil {
+		taken := map[string]bool{}
+		if _, err := th.run(t.Context(), func(ctx *octx) error { inside(ctx, name, taken); return nil }); err != nil {
 			rt.Fatal(err)
 		}
-		if _, err := th.run(t.Context(), func(ctx *octx) error { orchestration.Events[int](ctx, name); return nil }); err != nil {
-			events = false
-		}
-		answers["events"] = events
-		for door, taken := range answers {
+		_, err := th.run(t.Context(), func(ctx *octx) error { orchestration.Events[int](ctx, name); return nil })
+		taken["events"] = err == nil
+		for door, taken := range taken {
 			if taken != fits(name) {
 				rt.Errorf("%s in an orchestration, asked for %q, takes it: %v", door, name, taken)
 			}
