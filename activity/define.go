@@ -13,12 +13,12 @@ import (
 // None is the input or output of an activity that has none.
 type None = struct{}
 
-type nameKey struct{}
+type askKey struct{}
 
 // definition is what Define was given.
 type definition struct {
-	name  string
-	empty bool // the function is nil
+	name string
+	code uintptr // of the function; 0: it is nil
 }
 
 var errNilFunc = errors.New("the function is nil: give one")
@@ -34,8 +34,8 @@ const definedPrefix = "github.com/perdure/perdure/activity.Define["
 //go:noinline
 func Define[In, Out any](name string, fn func(context.Context, In) (Out, error)) func(context.Context, In) (Out, error) {
 	return func(ctx context.Context, in In) (Out, error) {
-		if asked, ok := ctx.Value(nameKey{}).(*definition); ok {
-			*asked = definition{name: name, empty: fn == nil}
+		if asked, ok := ctx.Value(askKey{}).(*definition); ok {
+			*asked = definition{name, Code(fn)}
 			var none Out
 			return none, nil
 		}
@@ -50,18 +50,35 @@ func NameOf[In, Out any](fn func(context.Context, In) (Out, error)) (name string
 	if fn == nil {
 		return "", false, errNilFunc
 	}
-	if code := runtime.FuncForPC(reflect.ValueOf(fn).Pointer()); code != nil && strings.HasPrefix(code.Name(), definedPrefix) {
-		var none In
-		var given definition
-		asking := context.WithValue(context.Background(), nameKey{}, &given) //nolint:forbidigo // only carries the question to Define's closure
-		_, _ = fn(asking, none)
-		if given.empty {
+	if given, ok := ask(fn); ok {
+		if given.code == 0 {
 			return given.name, true, errNilFunc
 		}
 		return given.name, true, nil
 	}
 	name, err = funcname.Of(fn)
 	return name, false, err
+}
+
+// Code identifies the code of an activity function, behind [Define] if it was defined. Method
+// values of two receivers share their code. It is for package runtime.
+func Code[In, Out any](fn func(context.Context, In) (Out, error)) uintptr {
+	if given, ok := ask(fn); ok {
+		return given.code
+	}
+	return reflect.ValueOf(fn).Pointer()
+}
+
+// ask lets a defined function tell of itself; ok is false for any other.
+func ask[In, Out any](fn func(context.Context, In) (Out, error)) (given definition, ok bool) {
+	code := runtime.FuncForPC(reflect.ValueOf(fn).Pointer())
+	if code == nil || !strings.HasPrefix(code.Name(), definedPrefix) {
+		return given, false
+	}
+	var none In
+	asking := context.WithValue(context.Background(), askKey{}, &given) //nolint:forbidigo // only carries the question to Define's closure
+	_, _ = fn(asking, none)
+	return given, true
 }
 
 // NoIn makes an activity of a function without input. The name must be given.

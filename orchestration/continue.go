@@ -1,6 +1,10 @@
 package orchestration
 
-import "github.com/perdure/perdure/internal/history"
+import (
+	"errors"
+
+	"github.com/perdure/perdure/internal/history"
+)
 
 // continueError asks for the next execution. It is no failure, but travels as one, so
 // that code returns it from any depth.
@@ -26,6 +30,18 @@ func ContinueAsNew[In any](ctx *Context, in In) error {
 		return err
 	}
 	return &continueError{input: data}
+}
+
+// continued finds the request for the next execution in what code returned. An error
+// whose methods panic, such as a typed nil, holds none.
+func continued(err error) (next *continueError) {
+	defer func() {
+		if recover() != nil {
+			next = nil
+		}
+	}()
+	next, _ = errors.AsType[*continueError](err)
+	return next
 }
 
 func (e *continueError) event() *history.ContinuedAsNew {

@@ -13,13 +13,13 @@ import (
 	"github.com/perdure/perdure/internal/replay"
 )
 
-var errNilFunc = errors.New("the function is nil: give one")
-
 // definition is what Define was given.
 type definition struct {
-	name  string
-	empty bool // the function is nil
+	name string
+	code uintptr // of the function; 0: it is nil
 }
+
+var errNilFunc = errors.New("the function is nil: give one")
 
 const definedPrefix = "github.com/perdure/perdure/orchestration.Define["
 
@@ -32,8 +32,8 @@ const definedPrefix = "github.com/perdure/perdure/orchestration.Define["
 //go:noinline
 func Define[In, Out any](name string, fn func(*Context, In) (Out, error)) func(*Context, In) (Out, error) {
 	return func(ctx *Context, in In) (Out, error) {
-		if ctx != nil && ctx.asked != nil {
-			*ctx.asked = definition{name: name, empty: fn == nil}
+		if ctx.asked != nil {
+			*ctx.asked = definition{name, Code(fn)}
 			var none Out
 			return none, nil
 		}
@@ -48,17 +48,34 @@ func NameOf[In, Out any](fn func(*Context, In) (Out, error)) (name string, defin
 	if fn == nil {
 		return "", false, errNilFunc
 	}
-	if code := runtime.FuncForPC(reflect.ValueOf(fn).Pointer()); code != nil && strings.HasPrefix(code.Name(), definedPrefix) {
-		var none In
-		var given definition
-		_, _ = fn(&Context{asked: &given}, none)
-		if given.empty {
+	if given, ok := ask(fn); ok {
+		if given.code == 0 {
 			return given.name, true, errNilFunc
 		}
 		return given.name, true, nil
 	}
 	name, err = funcname.Of(fn)
 	return name, false, err
+}
+
+// Code identifies the code of an orchestration function, behind [Define] if it was defined.
+// Method values of two receivers share their code. It is for package runtime.
+func Code[In, Out any](fn func(*Context, In) (Out, error)) uintptr {
+	if given, ok := ask(fn); ok {
+		return given.code
+	}
+	return reflect.ValueOf(fn).Pointer()
+}
+
+// ask lets a defined function tell of itself; ok is false for any other.
+func ask[In, Out any](fn func(*Context, In) (Out, error)) (given definition, ok bool) {
+	code := runtime.FuncForPC(reflect.ValueOf(fn).Pointer())
+	if code == nil || !strings.HasPrefix(code.Name(), definedPrefix) {
+		return given, false
+	}
+	var none In
+	_, _ = fn(&Context{asked: &given}, none)
+	return given, true
 }
 
 // Bind erases the types of an orchestration function. It is for package runtime.
@@ -71,7 +88,7 @@ func Bind[In, Out any](fn func(*Context, In) (Out, error)) replay.Body {
 			return replay.Result{Failure: &f}
 		}
 		out, err := fn(&Context{scope: s}, in)
-		if next, ok := errors.AsType[*continueError](err); ok {
+		if next := continued(err); next != nil {
 			return replay.Result{Continue: next.event()}
 		}
 		var data []byte
@@ -85,7 +102,7 @@ func Bind[In, Out any](fn func(*Context, In) (Out, error)) replay.Body {
 		if err != nil {
 			f := errs.Encode(err)
 			// Only the engine's own cancellation of the whole execution counts as one.
-			return replay.Result{Failure: &f, Cancelled: s.Err() != nil && errors.Is(err, failure.ErrCancelled)}
+			return replay.Result{Failure: &f, Cancelled: s.Err() != nil && failure.IsCancelled(&f)}
 		}
 		return replay.Result{Output: data}
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"sync"
 
 	"github.com/perdure/perdure/activity"
@@ -37,11 +36,13 @@ type activityName struct{ queue, name string }
 type orchestrationEntry struct {
 	body    replay.Body
 	pointer uintptr
+	code    uintptr // behind Define
 }
 
 type activityEntry struct {
 	fn      activity.Func
 	pointer uintptr
+	code    uintptr // behind Define
 }
 
 // NewRegistry makes an empty registry.
@@ -75,7 +76,7 @@ func AddOrchestration[In, Out any](r *Registry, fn func(*orchestration.Context, 
 	if r.orchestrations == nil {
 		r.orchestrations = make(map[string]orchestrationEntry)
 	}
-	r.orchestrations[name] = orchestrationEntry{orchestration.Bind(fn), reflect.ValueOf(fn).Pointer()}
+	r.orchestrations[name] = orchestrationEntry{orchestration.Bind(fn), reflect.ValueOf(fn).Pointer(), orchestration.Code(fn)}
 	return nil
 }
 
@@ -114,7 +115,7 @@ func AddActivity[In, Out any](r *Registry, fn func(context.Context, In) (Out, er
 	if r.activities == nil {
 		r.activities = make(map[activityName]activityEntry)
 	}
-	r.activities[key] = activityEntry{activity.Bind(fn), reflect.ValueOf(fn).Pointer()}
+	r.activities[key] = activityEntry{activity.Bind(fn), reflect.ValueOf(fn).Pointer(), activity.Code(fn)}
 	return nil
 }
 
@@ -177,24 +178,6 @@ func checkShape[In, Out any](what, name string) error {
 	}
 	if err := payload.Check(reflect.TypeFor[Out]()); err != nil {
 		return fmt.Errorf("output: %w", err)
-	}
-	return nil
-}
-
-// names answers whether a function is the registered one. It implements replay.Names.
-type names struct {
-	what     string
-	pointers map[string][]uintptr // one on each queue
-}
-
-// Check implements replay.Names.
-func (n names) Check(name string, pointer uintptr) error {
-	registered, ok := n.pointers[name]
-	switch {
-	case !ok:
-		return fmt.Errorf("%s %q is not registered on this node: add it to the registry, or call it by name if it runs elsewhere", n.what, name)
-	case !slices.Contains(registered, pointer):
-		return fmt.Errorf("%s %q is registered with another function: give one of them another name with Define", n.what, name)
 	}
 	return nil
 }

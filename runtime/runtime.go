@@ -98,18 +98,18 @@ func (r *Registry) config(store provider.Provider, o Options) (dispatcher.Config
 		Lease: o.Lease, GracePeriod: o.GracePeriod, DrainTimeout: o.DrainTimeout, DeadlockLimit: o.DeadlockLimit,
 		PoisonLimit: int64(o.PoisonLimit), MaxTurnBackoff: maxTurnBackoff,
 	}
-	orchestrations := names{"orchestration", make(map[string][]uintptr)}
+	orchestrations := newNames("orchestration")
 	for name, entry := range r.orchestrations {
 		cfg.Orchestrations[provider.Capability{Name: name}] = entry.body
-		orchestrations.pointers[name] = []uintptr{entry.pointer}
+		orchestrations.add(name, entry.pointer, entry.code)
 	}
-	activities := names{"activity", make(map[string][]uintptr)}
+	activities := newNames("activity")
 	for key, entry := range r.activities {
 		if cfg.Activities[key.queue] == nil {
 			cfg.Activities[key.queue] = make(map[string]activity.Func)
 		}
 		cfg.Activities[key.queue][key.name] = entry.fn
-		activities.pointers[key.name] = append(activities.pointers[key.name], entry.pointer)
+		activities.add(key.name, entry.pointer, entry.code)
 	}
 	cfg.Env = &replay.Env{
 		NewKey: dispatcher.NewKey, Logger: o.Logger, Errors: &r.errors,

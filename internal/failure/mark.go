@@ -1,5 +1,11 @@
 package failure
 
+import (
+	"errors"
+
+	"github.com/perdure/perdure/internal/history"
+)
+
 // nonRetryableError marks the error that it wraps. It has no message and is stored as a mark
 // only.
 type nonRetryableError struct{ err error }
@@ -38,6 +44,20 @@ func anyMarked(err error, budget *int) bool {
 	}
 	for _, cause := range unwrap(err) {
 		if anyMarked(cause, budget) {
+			return true
+		}
+	}
+	return false
+}
+
+// IsCancelled tells whether a stored failure is the engine's cancellation, or was caused by
+// it. What an error of a user says of itself does not count.
+func IsCancelled(f *history.Failure) bool {
+	if kind := engine[f.Code]; kind != nil && errors.Is(kind, ErrCancelled) {
+		return true
+	}
+	for i := range f.Causes {
+		if IsCancelled(&f.Causes[i]) {
 			return true
 		}
 	}

@@ -43,6 +43,13 @@ func Pointer(fn any) uintptr {
 	return v.Pointer()
 }
 
+// IsMethodValue tells whether a pointer to code, as of Pointer, is that of a method value, in
+// which the receiver cannot be seen.
+func IsMethodValue(pointer uintptr) bool {
+	f := runtime.FuncForPC(pointer)
+	return f != nil && strings.HasSuffix(f.Name(), "-fm")
+}
+
 // mend is an error about a function that can be named explicitly.
 func mend(format string, args ...any) error {
 	return fmt.Errorf("%w: %s: name it with Define(\"name\", fn) and use the result in its place", ErrNoName, fmt.Sprintf(format, args...))

@@ -6,12 +6,14 @@ type Settings struct {
 	MaxPayload int64 // bytes of one payload
 	MaxEvents  int64 // events of the history, 1,000 of them kept for the end
 	Flags      int64 // bit set of scheduler behaviours; see internal/replay
+	MaxBytes   int64 // sizes of the history's events together, some kept for the end; 0: no limit
 }
 
 func (s *Settings) fields(c *codec) {
 	c.integer(1, &s.MaxPayload)
 	c.integer(2, &s.MaxEvents)
 	c.integer(3, &s.Flags)
+	c.integer(4, &s.MaxBytes)
 }
 
 // Parent names the event that started a child.

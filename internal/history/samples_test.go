@@ -19,7 +19,7 @@ var sampleRetry = RetryPolicy{
 // encodings, so an existing field must never change here: new fields come on top.
 var samples = []Event{
 	{At: 1767322800000001, Body: &ExecutionStarted{
-		Name: "Checkout", CodeVersion: "v2", Input: []byte(`{"id":"o-1"}`), Settings: Settings{MaxPayload: 2 << 20, MaxEvents: 50_000, Flags: 3},
+		Name: "Checkout", CodeVersion: "v2", Input: []byte(`{"id":"o-1"}`), Settings: Settings{MaxPayload: 2 << 20, MaxEvents: 50_000, Flags: 3, MaxBytes: 50 << 20},
 		Parent: Parent{Key: [16]byte{1, 2, 15: 16}, ID: "parent", Execution: 2, EventID: 17}, Continued: true,
 		Seen: [][]byte{[]byte("r-1"), []byte("r-2")}, RequestID: "r-3",
 	}},

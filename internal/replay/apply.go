@@ -25,6 +25,7 @@ func (x *Execution) Replay(events []history.Event) error {
 		x.run()
 	}
 	x.script, x.burst = nil, burst{}
+	x.warned = x.long()
 	x.replaying.Store(false)
 	return x.fault
 }
@@ -81,6 +82,7 @@ func (x *Execution) awaits(body history.Body) bool {
 // absorb changes the execution's state by one message, live or stored.
 func (x *Execution) absorb(e history.Event) {
 	x.now = max(x.now, e.At)
+	x.size += history.Size(e.Body)
 	x.burst.reset()
 	switch b := e.Body.(type) {
 	case *history.ExecutionStarted:

@@ -14,6 +14,7 @@ import (
 func (x *Execution) emit(want history.Body) int64 {
 	if !x.Replaying() {
 		x.burst.add(want)
+		x.size += history.Size(want)
 		x.length++
 		x.fresh = append(x.fresh, history.Event{ID: x.length, Body: want})
 		return x.length
@@ -22,6 +23,7 @@ func (x *Execution) emit(want history.Body) int64 {
 		stored := x.script[x.position]
 		if difference(stored.Body, want) == "" {
 			x.burst.add(stored.Body)
+			x.size += history.Size(stored.Body)
 			x.position++
 			x.length = stored.ID
 			return stored.ID

@@ -15,8 +15,9 @@ import (
 // Code sees these limits as errors, so replay must judge as the live run did: they belong to
 // FlagsCurrent, and a release that changes one does so under a new flag.
 const (
-	// reservedEvents of a history are kept for cancelling, cleaning up and ending.
+	// reservedEvents and reservedBytes of a history are kept for cancelling, cleaning up and ending.
 	reservedEvents = 1_000
+	reservedBytes  = 4 << 20
 	// maxPendingActivities bounds the activities that one execution waits for, and maxPending
 	// all that it waits for: cancelling it must fit into one commit.
 	maxPendingActivities = 10_000
@@ -36,18 +37,24 @@ const (
 	coroutineBytes = 8 << 10
 )
 
-// FlagsCurrent are the scheduler behaviours that new executions are started with. A
-// change of the order in which code runs gets a flag here, and old histories replay by
-// the flags that they were started with. Flag 1: one message at a time.
-const FlagsCurrent = 1
+// The scheduler behaviours. A change of what code sees gets a flag here, and old histories
+// replay by the flags that they were started with.
+const (
+	flagOneByOne = 1 << iota // messages are applied one at a time
+	flagScopes               // a returned coroutine's scope is over; detached scopes may use the reserve
+)
+
+// FlagsCurrent are the behaviours that new executions are started with.
+const FlagsCurrent = flagOneByOne | flagScopes
 
 // EngineLevel is the highest level of stored executions that this release can run; it is
-// raised by a release whose executions older releases must not touch.
-const EngineLevel = 1
+// raised by a release whose executions older releases must not touch. Level 2: a limit on
+// the bytes of a history.
+const EngineLevel = 2
 
 // DefaultSettings are the limits that new executions are started with.
 func DefaultSettings() history.Settings {
-	return history.Settings{MaxPayload: 2 << 20, MaxEvents: 50_000, Flags: FlagsCurrent}
+	return history.Settings{MaxPayload: 2 << 20, MaxEvents: 50_000, MaxBytes: 50 << 20, Flags: FlagsCurrent}
 }
 
 // Names knows the functions that are registered on a node.
@@ -107,6 +114,8 @@ type Execution struct {
 	root         *Scope
 	now          int64
 	length       int64
+	size         int64 // of all events, as history.Size counts
+	warned       bool  // that the history gets long
 	started      bool
 	opened       bool
 	pending      map[int64]*Future

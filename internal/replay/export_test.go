@@ -9,6 +9,10 @@ const (
 	MaxBurst             = maxBurst
 	MaxUnread            = maxUnread
 	ReservedEvents       = reservedEvents
+	ReservedBytes        = reservedBytes
+	WarnEvents           = warnEvents
+	WarnBytes            = warnBytes
+	FlagOneByOne         = flagOneByOne
 )
 
 // Pending answers the event IDs of what the execution waits for.

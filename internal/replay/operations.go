@@ -88,15 +88,17 @@ func (s *Scope) Child(call *history.ChildStarted) *Future {
 func (s *Scope) SideEffect(fn func() ([]byte, *history.Failure)) ([]byte, error) {
 	x := s.x
 	x.enter()
+	if err := s.returned(); err != nil {
+		return nil, err
+	}
 	if err := s.admitEvent(0); err != nil {
 		return nil, err
 	}
 	want := &history.SideEffectRecorded{}
 	if !x.Replaying() {
 		want.Value, want.Failure = x.runEffect(fn)
-		if size := len(want.Value); int64(size) > x.settings.MaxPayload || x.burst.full(size) {
-			want.Failure = new(x.env.Errors.Encode(x.tooLarge(size, "value of a side effect")))
-			want.Value = nil
+		if err := s.admitValue(len(want.Value)); err != nil {
+			want.Value, want.Failure = nil, new(x.env.Errors.Encode(err))
 		}
 	}
 	x.emit(want)
@@ -105,6 +107,14 @@ func (s *Scope) SideEffect(fn func() ([]byte, *history.Failure)) ([]byte, error)
 		return nil, x.env.Errors.Decode(*got.Failure)
 	}
 	return got.Value, nil
+}
+
+// admitValue refuses the value of a side effect. That it did is recorded like the value.
+func (s *Scope) admitValue(size int) error {
+	if int64(size) > s.x.settings.MaxPayload || s.x.burst.full(size) {
+		return s.x.tooLarge(size, "value of a side effect")
+	}
+	return s.admitLength(size)
 }
 
 // runEffect runs the function of a side effect. A panic of it fails the turn even if the
@@ -122,11 +132,11 @@ func (x *Execution) runEffect(fn func() ([]byte, *history.Failure)) (value []byt
 	return fn()
 }
 
-// admit refuses an operation in a cancelled scope, beyond the payload limit or in a full
+// admit refuses an operation in a scope that is over, beyond the payload limit or in a full
 // history. All three follow from the history and its frozen settings.
 func (s *Scope) admit(size int, what string) error {
-	if s.err != nil {
-		return s.err
+	if err := s.over(); err != nil {
+		return err
 	}
 	if int64(size) > s.x.settings.MaxPayload {
 		return s.x.tooLarge(size, what)
@@ -143,11 +153,7 @@ func (s *Scope) admitEvent(size int) error {
 		return failure.New(failure.ErrTooLarge, "the code has asked for %d things with %d bytes at once: wait for something in between",
 			x.burst.events, x.burst.bytes)
 	}
-	if x.length >= x.settings.MaxEvents-reservedEvents {
-		return failure.New(failure.ErrHistoryFull,
-			"history has %d events of at most %d: continue as new before it gets so long", x.length, x.settings.MaxEvents)
-	}
-	return nil
+	return s.admitLength(size)
 }
 
 // AdmitPayload answers an error if size is beyond the execution's payload limit.

@@ -17,13 +17,34 @@ type Scope struct {
 	children list.List     // open child scopes
 	waiting  waitList
 	done     bool // its code has returned
+	detached bool // for cleaning up: it may use what is reserved for the end
 	err      error
 }
 
-// Err is nil until the scope is cancelled, then the reason.
+// Err is nil until the scope is over, then the reason.
 func (s *Scope) Err() error {
 	s.x.look()
-	return s.err
+	return s.over()
+}
+
+// errReturned is what the scope of a coroutine answers once that has returned: what is
+// begun in it then would belong to nobody.
+var errReturned = failure.New(failure.ErrInvalid,
+	"the context of a coroutine is used after its function has returned: use the context of the code that goes on")
+
+// over answers why nothing can be begun in the scope any more, or nil.
+func (s *Scope) over() error {
+	if s.err != nil {
+		return s.err
+	}
+	return s.returned()
+}
+
+func (s *Scope) returned() error {
+	if s.done && s.x.settings.Flags&flagScopes != 0 {
+		return errReturned
+	}
+	return nil
 }
 
 // Replaying tells whether the code runs over what is stored already.
@@ -68,12 +89,12 @@ func (s *Scope) WithTimeout(d time.Duration) (child *Scope, cancel func()) {
 // Detached makes a scope that no cancellation reaches, for cleaning up.
 func (s *Scope) Detached() *Scope {
 	s.x.look()
-	return &Scope{x: s.x}
+	return &Scope{x: s.x, detached: true}
 }
 
 func (s *Scope) newChild() *Scope {
-	child := &Scope{x: s.x, parent: s, err: s.err}
-	if s.err == nil {
+	child := &Scope{x: s.x, parent: s, detached: s.detached, err: s.over()}
+	if child.err == nil {
 		child.place = s.children.PushBack(child)
 	}
 	return child

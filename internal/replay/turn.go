@@ -56,7 +56,10 @@ func (x *Execution) openChildren() []Child {
 func (x *Execution) Ended() bool { return x.end != nil }
 
 // Confirm says that the turn is stored.
-func (x *Execution) Confirm() { x.fresh, x.freshBytes, x.burst = nil, 0, burst{} }
+func (x *Execution) Confirm() {
+	x.fresh, x.freshBytes, x.burst = nil, 0, burst{}
+	x.warn()
+}
 
 // finish records how the main function ended. Other coroutines do not go on.
 func (x *Execution) finish(r Result) {

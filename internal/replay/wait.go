@@ -53,8 +53,8 @@ func (s *Scope) Wait(sources ...Source) (int, error) {
 				return i, nil
 			}
 		}
-		if s.err != nil {
-			return -1, s.err
+		if err := s.over(); err != nil {
+			return -1, err
 		}
 		for _, src := range sources {
 			co.waits = append(co.waits, src.list().add(co))

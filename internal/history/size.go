@@ -1,0 +1,60 @@
+package history
+
+// frame is what an event counts for beside its texts and payloads.
+const frame = 32
+
+// Size is what an event counts for against the limit on the bytes of a history: roughly
+// the length of its encoding, for the price of a few additions. Code sees that limit, so
+// the formula must give the same for a stored event for ever.
+func Size(b Body) int64 {
+	switch b := b.(type) {
+	case *ExecutionStarted:
+		return frame + int64(len(b.Name)+len(b.CodeVersion)+len(b.Input)+len(b.Parent.ID)+len(b.RequestID)) + listSize(b.Seen)
+	case *ActivityCompleted:
+		return frame + int64(len(b.Output))
+	case *ActivityFailed:
+		return frame + failureSize(&b.Failure)
+	case *EventReceived:
+		return frame + int64(len(b.Name)+len(b.Payload)+len(b.RequestID))
+	case *ChildCompleted:
+		return frame + int64(len(b.Output))
+	case *ChildFailed:
+		return frame + failureSize(&b.Failure)
+	case *CancelRequested:
+		return frame + int64(len(b.Reason)+len(b.RequestID))
+	case *ActivityScheduled:
+		return frame + int64(len(b.Name)+len(b.Queue)+len(b.Input)) + retrySize(b.Retry)
+	case *ChildStarted:
+		return frame + int64(len(b.Name)+len(b.CodeVersion)+len(b.ID)+len(b.Input))
+	case *SideEffectRecorded:
+		return frame + int64(len(b.Value)) + failureSize(b.Failure)
+	default: // ends, and what has a few numbers only
+		return frame
+	}
+}
+
+func retrySize(p *RetryPolicy) int64 {
+	if p == nil {
+		return 0
+	}
+	return frame + listSize(p.NonRetryable)
+}
+
+func failureSize(f *Failure) int64 {
+	if f == nil {
+		return 0
+	}
+	size := frame + int64(len(f.Type)+len(f.Message)+len(f.Details)+len(f.Code))
+	for i := range f.Causes {
+		size += failureSize(&f.Causes[i])
+	}
+	return size
+}
+
+func listSize(list [][]byte) int64 {
+	size := int64(0)
+	for _, item := range list {
+		size += int64(len(item)) + 2
+	}
+	return size
+}
