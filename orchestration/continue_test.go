@@ -23,7 +23,7 @@ type state struct {
 
 // Ten executions follow each other while events flow: none is lost, doubled or reordered,
 // whether it was waiting in the inbox, received and unread, or sent in between.
-func TestContinueAsNewLosesNoEvent(t *testing.T) {
+func TestHazard29_NoEventIsLost(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryStore(t, func(e *enginetest.Engine) {
 		key := start(e, registry(e.T), func(ctx *octx, s state) ([]int, error) {
@@ -58,7 +58,7 @@ func TestContinueAsNewLosesNoEvent(t *testing.T) {
 
 // What an execution leaves open is gone with it: its activity is told, its timer removed,
 // its late result reaches nobody.
-func TestContinueAsNewLeavesNothingBehind(t *testing.T) {
+func TestHazard29_TimersAndTasksGo(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {
 		key := start(e, registry(e.T), func(ctx *octx, n int) (int, error) {

@@ -41,7 +41,7 @@ func TestAllJoinsFailures(t *testing.T) {
 }
 
 // Race cancels its losers: the running one hears of it, and the timer leaves the store.
-func TestRaceCancelsItsLosers(t *testing.T) {
+func TestHazard45_RaceCancelsItsLosers(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {
 		var cause error
@@ -80,7 +80,7 @@ func TestRaceCancelsItsLosers(t *testing.T) {
 }
 
 // Select tells which case is ready, consumes nothing and cancels nothing.
-func TestSelectConsumesNothing(t *testing.T) {
+func TestHazard45_SelectCancelsNothing(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {
 		key := start(e, registry(e.T), func(ctx *octx, _ none) ([]int, error) {

@@ -1,0 +1,157 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	goruntime "runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/sqlite"
+	"github.com/perdure/perdure/runtime"
+)
+
+// What may kill a process runs in a process of its own: this test's binary, told by these
+// variables what to do and on which store.
+const (
+	threadMode  = "PERDURE_TEST_THREAD"
+	threadStore = "PERDURE_TEST_STORE"
+)
+
+// apart runs a mode of TestThreadProcess on the store in another process.
+func apart(t *testing.T, mode, store string) (output string, err error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestThreadProcess$")
+	cmd.Env = append(os.Environ(), threadMode+"="+mode, threadStore+"="+store)
+	out, err := cmd.CombinedOutput()
+	if ctx.Err() != nil {
+		t.Fatalf("the process did not end: %s", out)
+	}
+	return string(out), err
+}
+
+func TestThreadProcess(t *testing.T) {
+	store := os.Getenv(threadStore)
+	switch os.Getenv(threadMode) {
+	case "":
+		t.Skip("is run by other tests in a process of its own")
+	case "code locks":
+		e := openApart(t, store)
+		e.Start(threads(t, goruntime.LockOSThread))
+		enginetest.Output[int](e, keyOf(e, "locks"))
+	case "caller is locked":
+		goruntime.LockOSThread() // the main goroutine of a program with windows does so
+		defer goruntime.UnlockOSThread()
+		callerIsLocked(t, store)
+	}
+}
+
+func openApart(t *testing.T, path string) *enginetest.Engine {
+	t.Helper()
+	store, err := sqlite.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return enginetest.On(t, store, runtime.Options{CacheExecutions: runtime.Off, Lease: 500 * time.Millisecond})
+}
+
+func keyOf(e *enginetest.Engine, id string) provider.UUID {
+	e.T.Helper()
+	res, err := e.Store.Get(e.T.Context(), provider.GetRequest{ID: id})
+	if err != nil {
+		e.T.Fatal(err)
+	}
+	return res.Instance.Key
+}
+
+// threads makes a registry with code that calls lock, and an activity that keeps its thread.
+func threads(t *testing.T, lock func()) *runtime.Registry {
+	t.Helper()
+	reg := registry(t)
+	enginetest.Activity(t, reg, "keep", func(_ context.Context, n int) (int, error) {
+		goruntime.LockOSThread() // and never unlocks: the thread ends with the attempt
+		return n + 1, nil
+	})
+	enginetest.Orchestration(t, reg, "locks", func(ctx *octx, n int) (int, error) {
+		lock()
+		if err := ctx.Sleep(time.Millisecond); err != nil {
+			return 0, err
+		}
+		_, err := orchestration.Events[none](ctx, "go").Receive(ctx, orchestration.Within(time.Millisecond))
+		if !errors.Is(err, orchestration.ErrTimeout) {
+			return 0, err
+		}
+		return orchestration.CallActivityNamed[int](ctx, "keep", n)
+	})
+	return reg
+}
+
+// callerIsLocked does from a locked goroutine all that a service may do with an engine.
+func callerIsLocked(t *testing.T, path string) {
+	t.Helper()
+	e := openApart(t, path)
+	for _, opts := range []runtime.Options{{}, {CacheExecutions: runtime.Off}} {
+		reg := threads(t, func() {})
+		enginetest.Orchestration(t, reg, "waits", func(ctx *octx, _ none) (none, error) { return none{}, ctx.Sleep(time.Hour) })
+		rt := e.StartOn(e.Store, reg, opts)
+		c := client.New(e.Store, client.Options{})
+		_, err := client.StartNamed[none](t.Context(), c, "waits", none{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := client.StartNamed[int](t.Context(), c, "locks", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := h.Wait(t.Context()); got != 2 || err != nil {
+			t.Errorf("got %d, %v", got, err)
+		}
+		if _, err := rt.Health(t.Context()); err != nil {
+			t.Error(err)
+		}
+		e.Stop(rt) // evicts what is parked
+	}
+}
+
+// The goroutine that calls the engine may be locked to its thread: code never runs on it,
+// be it at a start, a wait, or the eviction of what is parked when a node stops.
+func TestHazard10_CallersThreadDoesNotMatter(t *testing.T) {
+	t.Parallel()
+	out, err := apart(t, "caller is locked", filepath.Join(t.TempDir(), "store.db"))
+	if err != nil {
+		t.Errorf("the process ended with %v:\n%s", err, out)
+	}
+}
+
+// Code that locks its thread kills the process, which Go cannot prevent. The delivery is
+// counted by then, so that the instance is set aside if it goes on like that, and with mended
+// code it runs.
+func TestHazard10_CodeThatLocksItsThreadIsCounted(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "store.db")
+	e := openApart(t, path)
+	key := e.Create("locks", "locks", 1)
+	for kills := int64(1); kills <= 2; kills++ {
+		out, err := apart(t, "code locks", path)
+		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 2 || !strings.Contains(out, "thread locking") {
+			t.Fatalf("the process ended with %v:\n%s", err, out)
+		}
+		if i := e.Get(key); i.Status != provider.StatusRunning || i.Deliveries != kills {
+			t.Errorf("after %d kills: %v, %d deliveries", kills, i.Status, i.Deliveries)
+		}
+	}
+	e.Start(threads(t, func() {}))
+	if got := enginetest.Output[int](e, key); got != 2 {
+		t.Errorf("got %d", got)
+	}
+}
