@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -38,12 +40,111 @@ var _ interface {
 	Value()
 } = notAContext{}
 
+// The compile-time assertion above and this test say the same, so that a mutant can show it;
+// no method answers a context.Context either.
 func TestHazard44_ContextIsNoContext(t *testing.T) {
 	t.Parallel()
 	var c any = (*octx)(nil)
 	if _, ok := c.(context.Context); ok {
 		t.Error("*orchestration.Context is a context.Context")
 	}
+	standard := reflect.TypeFor[context.Context]()
+	for method := range reflect.TypeFor[*octx]().Methods() {
+		for out := range method.Type.Outs() {
+			if out.Implements(standard) {
+				t.Errorf("%s answers a %v", method.Name, out)
+			}
+		}
+	}
+}
+
+// A context is of no use once its scope is over: begun operations fail with an error that
+// says why, and nothing is recorded, on every replay alike.
+func TestHazard44_ContextEndsWithItsScope(t *testing.T) {
+	t.Parallel()
+	uses := map[string]func(ctx *octx) error{
+		"sleep":     func(ctx *octx) error { return ctx.Sleep(time.Hour) },
+		"err":       func(ctx *octx) error { return ctx.Err() },
+		"activity":  func(ctx *octx) error { _, err := orchestration.CallActivity(ctx, Double, 1); return err },
+		"child":     func(ctx *octx) error { _, err := orchestration.CallOrchestrationNamed[int](ctx, "x", 1); return err },
+		"receive":   func(ctx *octx) error { _, err := orchestration.Events[int](ctx, "x").Receive(ctx); return err },
+		"new scope": func(ctx *octx) error { inner, _ := ctx.WithCancel(); return inner.Sleep(time.Hour) },
+		"timeout":   func(ctx *octx) error { inner, _ := ctx.WithTimeout(time.Minute); return inner.Sleep(time.Hour) },
+		"coroutine": func(ctx *octx) error {
+			_, err := ctx.Go(func(ctx *octx) error { return ctx.Sleep(time.Hour) }).Get(ctx)
+			return err
+		},
+		"select": func(ctx *octx) error {
+			_, err := orchestration.Select(ctx, orchestration.Events[int](ctx, "x"))
+			return err
+		},
+	}
+	ends := map[string]struct {
+		scope func(ctx *octx) *octx
+		want  error
+	}{
+		"returned": {func(ctx *octx) (inner *octx) {
+			_, _ = ctx.Go(func(ctx *octx) error { inner = ctx; return nil }).Get(ctx)
+			return inner
+		}, orchestration.ErrInvalid},
+		"cancelled": {func(ctx *octx) *octx {
+			inner, cancel := ctx.WithCancel()
+			cancel()
+			return inner
+		}, orchestration.ErrCancelled},
+		"timed out": {func(ctx *octx) *octx {
+			inner, _ := ctx.WithTimeout(time.Second)
+			_ = inner.Sleep(time.Hour)
+			return inner
+		}, orchestration.ErrTimeout},
+	}
+	for name, use := range uses {
+		for end, c := range ends {
+			t.Run(name+"/"+end, func(t *testing.T) {
+				t.Parallel()
+				enginetest.EveryMode(t, func(e *enginetest.Engine) {
+					key := start(e, registry(e.T), func(ctx *octx, _ none) (none, error) {
+						over := c.scope(ctx)
+						if err := use(over); !errors.Is(err, c.want) {
+							return none{}, fmt.Errorf("used after its end: %w", err)
+						}
+						return none{}, ctx.Sleep(time.Second)
+					}, none{})
+					began := time.Now()
+					enginetest.Output[none](e, key)
+					if took := time.Since(began); took > time.Minute {
+						e.T.Errorf("took %v", took)
+					}
+					if got := kinds(e.History(key, 1)); strings.Contains(got, "Activity") || strings.Contains(got, "Child") {
+						e.T.Errorf("recorded %s", got)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A context of one execution is of no use in another: the turn that tries is blocked.
+func TestHazard44_ContextOfAnotherExecution(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryMode(t, func(e *enginetest.Engine) {
+		var leaked atomic.Pointer[octx]
+		reg := registry(e.T)
+		enginetest.Orchestration(e.T, reg, "leak", func(ctx *octx, _ none) (none, error) {
+			leaked.Store(ctx)
+			return none{}, ctx.Sleep(time.Hour)
+		})
+		enginetest.Orchestration(e.T, reg, "use", func(ctx *octx, _ none) (none, error) { return none{}, leaked.Load().Sleep(time.Hour) })
+		e.Start(reg)
+		source := e.Create("leak", "leak", none{})
+		e.Until("it is leaked", func() bool { return e.Get(source).HistoryLength == 2 })
+		if b := e.WaitBlocked(e.Create("use", "use", none{}), 1).Blocked; b == nil {
+			e.T.Error("it is not blocked")
+		}
+		if got := kinds(e.History(source, 1)); strings.Count(got, "TimerCreated") != 1 {
+			e.T.Errorf("the other execution has %s", got)
+		}
+	})
 }
 
 // What code may observe about itself is the same on every replay.

@@ -82,23 +82,6 @@ func TestHazard43_ContextCanceledOfAnActivityIsNoCancellation(t *testing.T) {
 	})
 }
 
-func TestTypedNilErrorIsAFailureThatSaysSo(t *testing.T) {
-	t.Parallel()
-	enginetest.EveryMode(t, func(e *enginetest.Engine) {
-		reg := registry(e.T)
-		enginetest.Activity(e.T, reg, "call", func(context.Context, none) (none, error) {
-			var err *declinedError
-			return none{}, err
-		})
-		key := start(e, reg, func(ctx *octx, _ none) (none, error) {
-			return orchestration.CallActivityNamed[none](ctx, "call", none{})
-		}, none{})
-		if _, err := enginetest.Result[none](e, key, nil); err == nil || !strings.Contains(err.Error(), "nil") {
-			e.T.Errorf("got %v", err)
-		}
-	})
-}
-
 // Past a limit there is a typed error for the one who crossed it, and nothing is stored.
 func TestPayloadLimits(t *testing.T) {
 	t.Parallel()

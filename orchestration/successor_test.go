@@ -22,7 +22,10 @@ func TestHazard29_TenThousandUnreadEventsGoAlong(t *testing.T) {
 	t.Parallel()
 	const n = 10_000
 	stores := map[string]func(t *testing.T, test func(*enginetest.Engine)){
-		"memory": func(t *testing.T, test func(*enginetest.Engine)) { t.Helper(); enginetest.Bubble(t, runtime.Options{}, test) },
+		"memory": func(t *testing.T, test func(*enginetest.Engine)) {
+			t.Helper()
+			enginetest.Bubble(t, runtime.Options{}, test)
+		},
 		"sqlite": func(t *testing.T, test func(*enginetest.Engine)) {
 			t.Helper()
 			test(enginetest.SQLite(t, runtime.Options{CacheExecutions: runtime.Off}))

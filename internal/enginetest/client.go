@@ -130,6 +130,12 @@ func (e *Engine) WaitBlocked(key provider.UUID, count int64) provider.Instance {
 	})
 }
 
+// EndedOrBlocked waits until an instance goes on no more, one way or the other.
+func (e *Engine) EndedOrBlocked(key provider.UUID) provider.Instance {
+	e.T.Helper()
+	return e.wait(key, true, func(i *provider.Instance) bool { return i.Status.Ended() || i.Blocked != nil })
+}
+
 func (e *Engine) wait(key provider.UUID, blocked bool, done func(*provider.Instance) bool) provider.Instance {
 	e.T.Helper()
 	for deadline := time.Now().Add(e.limit()); ; {
