@@ -224,24 +224,3 @@ func (d *Dispatcher) drive(working context.Context, a *actor) {
 		d.fastTurn(working, a, r, jobs)
 	}
 }
-
-// close unwinds an execution beside the running work; its deferred functions are the user's.
-func (d *Dispatcher) close(x *replay.Execution) {
-	if x == nil {
-		return
-	}
-	d.work.add()
-	go func() {
-		defer d.work.done()
-		x.Close()
-	}()
-}
-
-// evict throws the actor's execution away.
-func (d *Dispatcher) evict(a *actor) {
-	if a.x != nil {
-		d.count.cacheEvictions.Add(1)
-		d.close(a.x)
-		a.x = nil
-	}
-}

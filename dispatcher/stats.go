@@ -14,6 +14,7 @@ type Stats struct {
 	ColdReplays       int64 // executions rebuilt from their history
 	MessagesDropped   int64 // that meant nothing to their execution any more
 	CacheEvictions    int64
+	EvictionsStuck    int64 // deferred functions did not return within the deadlock limit
 	Cached            int64 // gauge: executions in the cache
 	CachedBytes       int64 // gauge: their estimated memory
 	TasksFetched      int64
@@ -32,7 +33,7 @@ type Stats struct {
 
 type counters struct {
 	turnsFetched, turnsCommitted, turnsFast, turnsConflicted, turnsFailed, turnsStuck, turnsRunning atomic.Int64
-	coldReplays, messagesDropped, cacheEvictions                                                    atomic.Int64
+	coldReplays, messagesDropped, cacheEvictions, evictionsStuck                                    atomic.Int64
 	tasksFetched, tasksHandedOff, attemptsRunning, attemptsCompleted, attemptsFailed                atomic.Int64
 	attemptsRetried, attemptsDiscarded, attemptsLeaked, attemptsReleased, attemptsPoisoned          atomic.Int64
 	leasesLost, storageErrors                                                                       atomic.Int64
@@ -46,7 +47,7 @@ func (d *Dispatcher) Stats() Stats {
 		TurnsFetched: c.turnsFetched.Load(), TurnsCommitted: c.turnsCommitted.Load(), TurnsFast: c.turnsFast.Load(),
 		TurnsConflicted: c.turnsConflicted.Load(), TurnsFailed: c.turnsFailed.Load(), TurnsStuck: c.turnsStuck.Load(),
 		TurnsRunning: c.turnsRunning.Load(), ColdReplays: c.coldReplays.Load(), MessagesDropped: c.messagesDropped.Load(),
-		CacheEvictions: c.cacheEvictions.Load(), Cached: int64(cached), CachedBytes: int64(bytes),
+		CacheEvictions: c.cacheEvictions.Load(), EvictionsStuck: c.evictionsStuck.Load(), Cached: int64(cached), CachedBytes: int64(bytes),
 		TasksFetched: c.tasksFetched.Load(), TasksHandedOff: c.tasksHandedOff.Load(),
 		AttemptsRunning: c.attemptsRunning.Load(), AttemptsCompleted: c.attemptsCompleted.Load(),
 		AttemptsFailed: c.attemptsFailed.Load(), AttemptsRetried: c.attemptsRetried.Load(),

@@ -159,3 +159,38 @@ func TestCoroutinesShareAMailbox(t *testing.T) {
 		}
 	})
 }
+
+// A context only carries scope: a blocking call acts on the coroutine that makes it,
+// whichever context it was made with.
+func TestHazard09_OuterContextInACoroutine(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryMode(t, func(e *enginetest.Engine) {
+		key := start(e, registry(e.T), func(ctx *octx, n int) ([]int, error) {
+			var order []int
+			var inner *octx
+			futures := make([]orchestration.Future[none], n)
+			for i := range futures {
+				futures[i] = ctx.Go(func(own *octx) error {
+					inner = own
+					if err := ctx.Sleep(time.Duration(n-i) * time.Minute); err != nil {
+						return err
+					}
+					v, err := orchestration.CallActivity(ctx, Double, i)
+					order = append(order, v)
+					return errors.Join(err, own.Sleep(time.Hour))
+				})
+			}
+			if err := ctx.Sleep(30 * time.Second); err != nil {
+				return nil, err
+			}
+			if err := inner.Sleep(time.Second); err != nil { // of a coroutine that still runs
+				return nil, err
+			}
+			_, err := orchestration.All(ctx, futures...)
+			return order, err
+		}, 3)
+		if diff := cmp.Diff([]int{4, 2, 0}, enginetest.Output[[]int](e, key)); diff != "" {
+			e.T.Error(diff)
+		}
+	})
+}

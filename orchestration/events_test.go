@@ -218,6 +218,52 @@ func TestHazard06_BatchesAreInvisible(t *testing.T) {
 	})
 }
 
+// Now is the time of the event that the code handles, not that of the batch or of the turn,
+// and the same whether the code ran live, cached or again.
+func TestHazard06_NowIsOfTheEventLastApplied(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryMode(t, func(e *enginetest.Engine) {
+		reg := registry(e.T)
+		enginetest.Orchestration(e.T, reg, "main", func(ctx *octx, _ none) ([]int64, error) {
+			seen := []int64{ctx.Now().UnixMicro()}
+			tick := orchestration.StartTimer(ctx, time.Hour)
+			box := orchestration.Events[int](ctx, "box")
+			for range 4 {
+				if i, err := orchestration.Select(ctx, box, tick); err != nil {
+					return nil, err
+				} else if i == 0 {
+					_, _, _ = box.TryReceive()
+				} else {
+					tick = orchestration.StartTimer(ctx, 24*time.Hour)
+				}
+				seen = append(seen, ctx.Now().UnixMicro())
+			}
+			return seen, ctx.Sleep(time.Hour)
+		})
+		rt := e.Start(reg)
+		key := e.Create("main", "main", none{})
+		e.Until("it waits", func() bool { return e.Get(key).HistoryLength == 2 })
+		e.Stop(rt)
+		// The timer and the events wait together: a batch of messages that became visible at different times.
+		e.Raise(key, "box", 1)
+		time.Sleep(2 * time.Hour) //nolint:forbidigo // virtual
+		e.Raise(key, "box", 2)
+		e.Start(reg)
+		e.Until("the batch is read", func() bool { return e.Get(key).HistoryLength == 6 })
+		e.Raise(key, "box", 3)
+		seen := enginetest.Output[[]int64](e, key)
+		var want []int64
+		for _, event := range e.History(key, 1) {
+			if event.Body.Kind().IsMessage() && len(want) < len(seen) {
+				want = append(want, event.At)
+			}
+		}
+		if diff := cmp.Diff(want, seen); diff != "" {
+			e.T.Error(diff)
+		}
+	})
+}
+
 // Thousands of events, more than one fetch holds, are read in order.
 func TestManyEvents(t *testing.T) {
 	t.Parallel()

@@ -149,7 +149,7 @@ func TestHazard42_ChildrenGoByTheFunction(t *testing.T) {
 			e.T.Fatal(err)
 		}
 		for name, child := range map[string]func(*octx, int) (int, error){
-			`"Unknown" is not registered`:             Unknown,
+			`"Unknown" is not registered`:                Unknown,
 			`under the names ["Shop.Checkout" "second"]`: first.Checkout,
 		} {
 			id := enginetest.NewID().String()

@@ -16,6 +16,8 @@ func askCases() []testCase {
 		{name: "cancelled", run: askCancelled, rule: asks},
 		{name: "unknown", run: askUnknown, rule: asks},
 		{name: "ended-instance", run: askEnded, rule: "Asks are accepted in any status."},
+		{name: "held-instance", run: askHeld, rule: "Asks are accepted in any status."},
+		{name: "asker-is-gone", run: askGone, rule: gone},
 		{name: "beside-the-inbox", run: askBeside, rule: asks},
 		{name: "capabilities", run: askCapabilities, rule: fetches},
 		{name: "taken", run: askTaken, rule: "A taken question is not given to others for Lease."},
@@ -100,6 +102,36 @@ func askEnded(t *trial) {
 	answered := t.ask(i.Key)
 	t.ok(t.answer(t.fetchAsk().AskID))
 	t.ok(answered().err)
+}
+
+// Neither suspending nor blocking an instance, nor a turn in progress, keeps its questions.
+func askHeld(t *trial) {
+	suspended, blocked, leased := t.create("suspended"), t.create("blocked"), t.create("leased")
+	for _, u := range t.fetch() {
+		if u.Instance.Key == blocked.Key {
+			t.block(u, true)
+		}
+	}
+	t.steer(suspended.Key, provider.SteerSuspend)
+	for _, i := range []provider.Instance{suspended, blocked, leased} {
+		answered := t.ask(i.Key)
+		open := t.fetchAsk()
+		t.checkf(open.Instance.Key == i.Key && string(open.Payload) == "question", "got %q to %s", open.Payload, open.Instance.ID)
+		t.ok(t.answer(open.AskID))
+		t.ok(answered().err)
+	}
+}
+
+// An answer that comes after the deadline reaches nobody and is told so.
+func askGone(t *trial) {
+	i := t.create("i")
+	answered := parked(t, func() error {
+		_, err := t.Ask(t.ctx, provider.AskRequest{Key: i.Key, AskID: unique(), Wait: 3 * short})
+		return err
+	})
+	open := t.fetchAsk()
+	t.want(answered(), provider.ErrNoAnswer)
+	t.want(t.answer(open.AskID), provider.ErrNotFound)
 }
 
 func askBeside(t *trial) {

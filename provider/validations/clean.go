@@ -2,6 +2,7 @@ package validations
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/perdure/perdure/provider"
 )
@@ -15,6 +16,8 @@ func cleanCases() []testCase {
 		{name: "delete-cascades", run: deleteCascade, rule: "then removes bottom-up until nothing with that parent link is left."},
 		{name: "delete-frees-the-id", run: deleteReuse, rule: "An instance has an ID chosen by a caller and a never-reused Key under it."},
 		{name: "no-child-of-a-deleted-parent", run: deleteOrphan, rule: "fetch, send and create under it refuse"},
+		{name: "delete-races-with-children", run: deleteRace, rule: "then removes bottom-up until nothing with that parent link is left."},
+		{name: "nothing-resurrects", run: deleteStays, rule: "Only Create (and Starts of a commit) insert instances."},
 		{name: "delete-replaced", run: deleteReplaced, rule: "The replaced instance stays readable by its key."},
 		{name: "prune", run: pruneOld, rule: "Prune deletes up to Max instances that ended before a given age, oldest first, and answers how many"},
 		{name: "prune-keeps-young", run: pruneYoung, rule: "Prune deletes up to Max instances that ended before a given age, oldest first, and answers how many"},
@@ -100,6 +103,68 @@ func deleteOrphan(t *trial) {
 	t.checkf(err != nil && provider.OutcomeOf(err) == provider.OutcomeNothing, "a child of a deleted parent was created: %v", err)
 	_, err = t.Get(t.ctx, provider.GetRequest{ID: "child"})
 	t.want(err, provider.ErrNotFound)
+}
+
+// While a tree is deleted its members go on starting children: none outlives the tree.
+func deleteRace(t *trial) {
+	root := t.family(func(*provider.Start) {}, func(*provider.Start) {})
+	members := []provider.Instance{t.byID("a"), t.byID("b")}
+	var mu sync.Mutex
+	var born []provider.UUID
+	enough := make(chan struct{})
+	t.parallel(3, func(n int) {
+		if n == 2 {
+			<-enough
+			t.remove(root.Key, true)
+			return
+		}
+		parent := members[n]
+		for k := range 200 {
+			start := startOf(parent, fmt.Sprint("below ", n, " ", k))
+			req := next(parent)
+			req.Starts = []provider.Start{start}
+			if _, err := t.CommitTurn(t.ctx, req); err != nil {
+				t.want(err, provider.ErrConflict)
+				return
+			}
+			parent.Version = req.Commit
+			mu.Lock()
+			if born = append(born, start.Create.Key); len(born) == 20 {
+				close(enough)
+			}
+			mu.Unlock()
+		}
+	})
+	t.gone(root.Key)
+	for _, key := range born {
+		t.gone(key)
+	}
+	n, err := t.Count(t.ctx, provider.CountRequest{})
+	t.ok(err)
+	t.checkf(n.Count == 0, "%d instances are left of the tree", n.Count)
+}
+
+// Whatever is done to a deleted instance by those who knew it does not bring it back.
+func deleteStays(t *trial) {
+	i := t.beginTasks(newTask(1))
+	t.send(i.Key, text("m"))
+	u, task := t.fetchOne(named("i")), t.fetchTask()
+	t.remove(i.Key, true)
+	for _, req := range []provider.CommitTurnRequest{commitOf(u, "event"), rich(i)} {
+		_, err := t.CommitTurn(t.ctx, req)
+		t.want(err, provider.ErrConflict)
+	}
+	_, err := t.Steer(t.ctx, provider.SteerRequest{Key: i.Key, Action: provider.SteerSuspend, Commit: unique()})
+	t.want(err, provider.ErrNotFound)
+	_, err = t.Send(t.ctx, provider.SendRequest{Key: i.Key, Message: text("m")})
+	t.want(err, provider.ErrNotFound)
+	t.want(t.release(u), provider.ErrLeaseLost)
+	t.checkf(t.renew(renewal(task)).State.Kind == provider.ExecutionMissing, "its task has an execution")
+	t.report(task, provider.TaskComplete)
+	t.gone(i.Key)
+	n, err := t.Count(t.ctx, provider.CountRequest{})
+	t.ok(err)
+	t.checkf(n.Count == 0, "%d instances are there", n.Count)
 }
 
 func deleteReplaced(t *trial) {

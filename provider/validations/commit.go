@@ -26,6 +26,7 @@ func commitCases() []testCase {
 		{name: "ready-never", run: commitReadyNever, rule: rest},
 		{name: "timer", run: commitTimer, rule: "Timer is a message to the own instance that becomes visible at Due."},
 		{name: "cancel-timer", run: commitCancelTimer, rule: "Order within the commit: fence, completes, consumed, events, tasks, timers, sends, starts, status."},
+		{name: "cancel-consumed-timer", run: commitCancelConsumed, rule: "Timers are keyed by (execution, EventID)."},
 		{name: "groups-are-invisible", run: commitGroup, rule: "Commits of different instances never fail each other."},
 		{name: "payload-bytes", run: commitPayloads, rule: "it never looks inside an event, a message or a payload"},
 	}
@@ -217,6 +218,27 @@ func commitCancelTimer(t *trial) {
 	t.commit(req)
 	u := t.fetchOne(named("i"))
 	t.checkf(u.payloads() == "two", "left are %q", u.payloads())
+}
+
+// A timer is due in the batch in whose turn it is cancelled: the commit names it twice.
+func commitCancelConsumed(t *trial) {
+	i := t.begin("i", func(r *provider.CommitTurnRequest) {
+		r.Timers = []provider.Timer{{EventID: 1, Due: 1, Payload: []byte("one")}, {EventID: 2, Due: 2, Payload: []byte("two")}}
+	})
+	t.send(i.Key, text("m"))
+	u := t.fetchOne(named("i"))
+	t.mustf(u.payloads() == "one two m", "got %q", u.payloads())
+	req := commitOf(u, "event")
+	req.Consumed = []int64{u.Messages[0].ID, u.Messages[2].ID}
+	req.CancelTimers = []int64{1, 2}
+	t.commit(req)
+	left := t.get(i.Key)
+	t.checkf(left.InboxMessages == 0 && left.ReadyAt == 0, "%d messages are left", left.InboxMessages)
+	req = next(left, "later")
+	req.Timers = []provider.Timer{{EventID: 9, Due: 1, Payload: []byte("nine")}}
+	t.commit(req)
+	u = t.fetchOne(named("i"))
+	t.checkf(u.payloads() == "nine", "got %q", u.payloads())
 }
 
 func commitGroup(t *trial) {

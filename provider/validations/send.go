@@ -16,6 +16,8 @@ func sendCases() []testCase {
 	return []testCase{
 		{name: "first-in-first-out", run: sendOrder, rule: order},
 		{name: "visible-order", run: sendDelayedOrder, rule: order},
+		{name: "timers-in-order", run: sendTimerOrder, rule: order},
+		{name: "more-by-default", run: sendMoreDefault, rule: order},
 		{name: "more-by-count", run: sendMoreCount, rule: order},
 		{name: "more-by-bytes", run: sendMoreBytes, rule: order},
 		{name: "unknown", run: sendUnknown, rule: "An instance that never existed answers [ErrNotFound], one that has ended [ErrEnded]"},
@@ -60,6 +62,44 @@ func sendDelayedOrder(t *trial) {
 	t.commit(commitOf(u))
 	u = t.fetchOne(named("i"))
 	t.checkf(u.payloads() == "late", "got %q second", u.payloads())
+}
+
+// Timers and messages are one queue: what counts is when something becomes visible, and
+// only then when it was put in.
+func sendTimerOrder(t *trial) {
+	i := t.create("i")
+	u := t.fetchOne()
+	now := u.Instance.CreatedAt
+	req := commitOf(u)
+	req.Timers = []provider.Timer{
+		{EventID: 3, Due: now.Add(3 * short), Payload: []byte("due-last")},
+		{EventID: 1, Due: now.Add(-short), Payload: []byte("due-first")},
+		{EventID: 2, Due: now.Add(-short), Payload: []byte("due-second")},
+	}
+	t.commit(req)
+	t.send(i.Key, text("message"))
+	t.pass(4 * short)
+	var got []string
+	for range 4 {
+		u := t.fetchOne(func(r *provider.FetchTurnsRequest) { r.MaxMessages = 1 })
+		got = append(got, u.payloads())
+		t.commit(commitOf(u))
+	}
+	t.checkf(strings.Join(got, " ") == "due-first due-second message due-last", "got %q", got)
+}
+
+func sendMoreDefault(t *trial) {
+	i := t.begin("i")
+	for n := range 3 {
+		m := provider.NewMessage{Kind: 7, Payload: make([]byte, provider.MaxFetchBytes/2)}
+		m.Payload[0] = byte(n)
+		t.send(i.Key, m)
+	}
+	u := t.fetchOne(named("i"))
+	t.mustf(len(u.Messages) == 2 && u.More, "fetched %d messages of %d bytes, more %v", len(u.Messages), provider.MaxFetchBytes/2, u.More)
+	t.commit(commitOf(u))
+	u = t.fetchOne(named("i"))
+	t.checkf(len(u.Messages) == 1 && u.Messages[0].Payload[0] == 2 && !u.More, "fetched %d messages, more %v", len(u.Messages), u.More)
 }
 
 func sendMoreCount(t *trial) {
@@ -209,6 +249,11 @@ func sendFull(t *trial) {
 	}
 	_, err := t.Send(t.ctx, provider.SendRequest{Key: i.Key, Message: text("m")})
 	t.want(err, provider.ErrInboxFull)
+	inside := next(i) // what a turn sends is no outside sender's
+	inside.Sends = sends[:1]
+	inside.Timers = []provider.Timer{{EventID: 1, Due: 1}}
+	t.commit(inside)
+	t.checkf(t.get(i.Key).InboxMessages == provider.MaxInboxMessages+2, "%d messages wait", t.get(i.Key).InboxMessages)
 	u := t.fetchOne(named("i"))
 	t.checkf(len(u.Messages) == provider.MaxFetchMessages && u.More, "fetched %d messages, more %v", len(u.Messages), u.More)
 	t.commit(commitOf(u))

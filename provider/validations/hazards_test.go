@@ -1,0 +1,56 @@
+package validations
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// holds runs cases of the suite against memory, in virtual time: those that state a rule of
+// the storage's side. The same cases run against every provider.
+func holds(t *testing.T, names ...string) {
+	t.Helper()
+	all := cases()
+	for _, name := range names {
+		found := slices.DeleteFunc(slices.Clone(all), func(c testCase) bool { return !strings.HasPrefix(c.group+"/"+c.name, name) })
+		if len(found) == 0 {
+			t.Errorf("there is no case %s", name)
+		}
+		for _, c := range found {
+			t.Run(c.group+"/"+c.name, func(t *testing.T) {
+				t.Parallel()
+				for _, f := range caught(t, c, func(*mutant) {}) {
+					t.Error(f)
+				}
+			})
+		}
+	}
+}
+
+// Questions need no message, no lease of the instance and no fence, and live no longer than
+// who asks. Updates are not in the contract: their outcomes are events.
+func TestHazard28_AsksStandBesideTheInbox(t *testing.T) {
+	t.Parallel()
+	holds(t, "ask/")
+}
+
+func TestHazard29_StorageContinuesAsNew(t *testing.T) {
+	t.Parallel()
+	holds(t, "execution/", "close/continuing-is-not-closing")
+}
+
+func TestHazard32_FetchesCommitsAndInboxesAreBounded(t *testing.T) {
+	t.Parallel()
+	holds(t, "send/more-by", "send/inbox-full", "limits/payload", "limits/refused-before-stored", "read/history-bytes")
+}
+
+func TestHazard37_OrderAndConsumption(t *testing.T) {
+	t.Parallel()
+	holds(t, "commit/consumes-what-it-names", "fence/consumed-is-gone", "send/visible-order", "send/timers-in-order", "send/first-in-first-out",
+		"commit/timer", "commit/cancel-timer", "commit/cancel-consumed-timer")
+}
+
+func TestHazard39_DeleteAndCreate(t *testing.T) {
+	t.Parallel()
+	holds(t, "clean/delete", "clean/no-child-of-a-deleted-parent", "clean/nothing-resurrects", "fence/deleted")
+}
