@@ -73,7 +73,11 @@ func TestHazard29_TimersAndTasksGo(t *testing.T) {
 			_, err := orchestration.Events[none](ctx, "end").Receive(ctx)
 			return n, err
 		}, 0)
+		began := time.Now()
 		e.Until("the last execution waits", func() bool { i := e.Get(key); return i.Execution == 4 && i.HistoryLength == 6 })
+		if took := time.Since(began); took > time.Minute {
+			e.T.Errorf("three executions took %v", took)
+		}
 		if tasks := e.Tasks(key); len(tasks) != 1 || tasks[0].Execution != 4 {
 			e.T.Errorf("tasks %+v", tasks)
 		}

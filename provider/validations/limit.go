@@ -99,6 +99,12 @@ func limitCommit(t *trial) {
 	req.Events = make([][]byte, provider.MaxCommitRows+1)
 	t.refused(req, provider.ErrTooLarge)
 	req = rich(i)
+	large := make([]byte, provider.MaxPayload)
+	for range provider.MaxCommitBytes/provider.MaxPayload + 1 {
+		req.Events = append(req.Events, large)
+	}
+	t.refused(req, provider.ErrTooLarge)
+	req = rich(i)
 	req.Status = provider.StatusSuspended
 	t.refused(req, provider.ErrInvalid)
 }
