@@ -90,11 +90,13 @@ func (c *Context) WithTimeout(d time.Duration) (child *Context, cancel func()) {
 	return &Context{scope: scope}, cancel
 }
 
-// Detached makes a scope that no cancellation reaches, for cleaning up after one.
+// Detached makes a scope that no cancellation reaches, for cleaning up after one. What is
+// begun in it may use the part of the history that is kept for the end.
 func (c *Context) Detached() *Context { return &Context{scope: c.engine().Detached()} }
 
 // Go runs fn as another coroutine of the orchestration, in a child scope. The future is
-// settled with fn's error; cancelling it cancels the scope. Coroutines never run at the same
+// settled with fn's error; cancelling it cancels the scope. fn's context is of use until fn
+// returns: what is begun with it later fails with ErrInvalid. Coroutines never run at the same
 // time, so they may share variables. Those still running when the orchestration's function returns end there.
 func (c *Context) Go(fn func(*Context) error) Future[None] {
 	mustFunc(fn == nil, "Go")

@@ -138,8 +138,8 @@ func TestHazard44_ContextOfAnotherExecution(t *testing.T) {
 		e.Start(reg)
 		source := e.Create("leak", "leak", none{})
 		e.Until("it is leaked", func() bool { return e.Get(source).HistoryLength == 2 })
-		if b := e.WaitBlocked(e.Create("use", "use", none{}), 1).Blocked; b == nil {
-			e.T.Error("it is not blocked")
+		if b := e.WaitBlocked(e.Create("use", "use", none{}), 1).Blocked; b.Reason != "failed" {
+			e.T.Errorf("%+v", b)
 		}
 		if got := kinds(e.History(source, 1)); strings.Count(got, "TimerCreated") != 1 {
 			e.T.Errorf("the other execution has %s", got)

@@ -34,7 +34,7 @@ var (
 	ErrExists = failure.ErrExists
 	// ErrNotRegistered: a function is not registered under its name on this node.
 	ErrNotRegistered = failure.ErrNotRegistered
-	// ErrInvalid: an option or a name is not allowed.
+	// ErrInvalid: an option or a name is not allowed, or a context is used after its function returned.
 	ErrInvalid = failure.ErrInvalid
 )
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/client"
@@ -111,7 +112,9 @@ func TestHazard42_CallsGoByTheFunction(t *testing.T) {
 				if err != nil {
 					e.T.Fatal(err)
 				}
-				got, err := h.Wait(e.T.Context(), client.OrBlocked())
+				ctx, cancel := context.WithTimeout(e.T.Context(), time.Hour)
+				defer cancel()
+				got, err := h.Wait(ctx, client.OrBlocked())
 				if blocked, ok := errors.AsType[*client.BlockedError](err); ok {
 					got, err = blocked.Message, nil
 				}
