@@ -32,7 +32,7 @@ const definedPrefix = "github.com/perdure/perdure/orchestration.Define["
 //go:noinline
 func Define[In, Out any](name string, fn func(*Context, In) (Out, error)) func(*Context, In) (Out, error) {
 	return func(ctx *Context, in In) (Out, error) {
-		if ctx.asked != nil {
+		if ctx != nil && ctx.asked != nil {
 			*ctx.asked = definition{name, Code(fn)}
 			var none Out
 			return none, nil
