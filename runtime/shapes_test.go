@@ -16,7 +16,7 @@ type (
 	deep[T any] struct {
 		Items []struct{ Inner map[string]*struct{ Bad T } }
 	}
-	closed  struct{ hidden int }
+	closed  struct{ _ int }
 	animal  interface{ Sound() string }
 	wrapped struct {
 		deep[int]

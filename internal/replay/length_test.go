@@ -178,7 +178,8 @@ func TestHazard33_OldHistoriesAreJudgedAsTheyWere(t *testing.T) {
 		if err := errors.Join(ended.Err(), refused(ended.Timer(time.Hour))); err != nil {
 			return fmt.Errorf("a scope that ends: %w", err)
 		}
-		for refused(s.Timer(time.Hour)) == nil {
+		for full := false; !full; {
+			full = refused(s.Timer(time.Hour)) != nil
 		}
 		if err := refused(s.Detached().Timer(time.Hour)); !errors.Is(err, failure.ErrHistoryFull) {
 			return fmt.Errorf("a reserve that can be used: %w", err)

@@ -79,8 +79,8 @@ func sendTimerOrder(t *trial) {
 	t.commit(req)
 	t.send(i.Key, text("message"))
 	t.pass(4 * short)
-	var got []string
-	for range 4 {
+	got := make([]string, 0, 4)
+	for range cap(got) {
 		u := t.fetchOne(func(r *provider.FetchTurnsRequest) { r.MaxMessages = 1 })
 		got = append(got, u.payloads())
 		t.commit(commitOf(u))
