@@ -20,18 +20,21 @@ type actor struct {
 	idle    *list.Element // in actors.lru, while it is cached and not busy
 	size    int
 	gone    bool // removed; jobs must find another
+	arrived bool // this node has put something into the inbox since the last confirmed commit
 
 	// Used by the running job only.
 	x       *replay.Execution
 	version provider.UUID // of the last confirmed commit
 	readyAt provider.Time // when the inbox has something, as that commit said; 0: nothing
+	fast    int           // fast turns since the last fetched one
 }
 
 // job is one thing to do for an instance: a fetched turn, or a result from memory.
 type job struct {
-	turn   *provider.Turn
-	token  provider.UUID
-	result *result
+	turn    *provider.Turn
+	token   provider.UUID
+	suspect bool
+	result  *result
 }
 
 // actors holds the actors of a node and bounds the memory of their cached executions: the
@@ -72,6 +75,29 @@ func (as *actors) closingRounds(key provider.UUID) int {
 func (as *actors) settled(key provider.UUID) {
 	as.mu.Lock()
 	delete(as.rounds, key)
+	as.mu.Unlock()
+}
+
+// sentTo notes that this node has put a message into the instance's inbox.
+func (as *actors) sentTo(key provider.UUID) {
+	as.mu.Lock()
+	if a, ok := as.byKey[key]; ok {
+		a.arrived = true
+	}
+	as.mu.Unlock()
+}
+
+// hasArrived tells whether that was so since the last confirmed commit.
+func (as *actors) hasArrived(a *actor) bool {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	return a.arrived
+}
+
+// looked forgets it: the commit has told what waits in the inbox.
+func (as *actors) looked(a *actor) {
+	as.mu.Lock()
+	a.arrived = false
 	as.mu.Unlock()
 }
 

@@ -33,6 +33,7 @@ type attempt struct {
 	instanceID string
 	number     int64 // the attempt, from 1
 	deliveries int64
+	suspect    bool      // it runs alone
 	granted    time.Time // before the lease was asked for
 	scheduled  provider.Time
 	details    []byte // heartbeat details of an earlier attempt
@@ -99,9 +100,7 @@ func (d *Dispatcher) runAttempt(working, ctx context.Context, a *attempt) {
 			return
 		}
 		close(a.done)
-		d.attemptEnded()
-		d.conclusion(working, a, context.Cause(ctx), output, err)
-		d.work.done()
+		d.settle(working, a, context.Cause(ctx), output, err)
 	}()
 	output, err = d.runUser(ctx, a)
 }
@@ -149,13 +148,34 @@ func (d *Dispatcher) runUser(ctx context.Context, a *attempt) (output []byte, er
 	return output, err
 }
 
+// settle deals with an attempt whose code came back or was left behind.
+func (d *Dispatcher) settle(working context.Context, a *attempt, cause error, output []byte, err error) {
+	d.attemptEnded()
+	d.conclusion(working, a, cause, output, err)
+	if a.suspect {
+		d.suspects.done()
+	}
+	d.work.done()
+}
+
 // conclusion reports how an attempt ended: by itself, or because it was told to stop.
 func (d *Dispatcher) conclusion(working context.Context, a *attempt, cause error, output []byte, err error) {
 	report := provider.TaskReport{TaskRef: a.ref, Token: a.token, Attempt: a.number, Details: a.unsaved()}
+	gone := errors.Is(cause, errOrchestrationEnded) || errors.Is(cause, errOrchestrationMissing)
 	switch {
-	case errors.Is(cause, errOrchestrationEnded), errors.Is(cause, errOrchestrationMissing):
+	case err != nil && a.call.AtMostOnce && (gone || errors.Is(cause, errShutdown)):
+		// It has begun. Should the node have been told wrong, a released task would run again.
+		d.count.attemptsFailed.Add(1)
+		failTask(&report, d.workerLost(a.call.Name, cause.Error()))
+	case gone:
 		d.count.attemptsDiscarded.Add(1)
 		report.Outcome = provider.TaskDiscard
+		if err == nil { // kept, should the node have been told wrong
+			report.Outcome = provider.TaskComplete
+			report.Message = message(&history.ActivityCompleted{
+				Scheduled: a.ref.EventID, Output: output, Attempt: a.number,
+			}, a.ref.Execution, a.ref.EventID)
+		}
 	case err == nil:
 		d.count.attemptsCompleted.Add(1)
 		d.returnResult(working, &result{attempt: a, details: report.Details, body: &history.ActivityCompleted{
@@ -226,7 +246,5 @@ func (d *Dispatcher) grace(working, ctx context.Context, a *attempt) {
 	d.count.attemptsLeaked.Add(1)
 	d.cfg.Logger.Warn("activity does not end after its cancellation: left behind", "activity", a.call.Name,
 		"instance", a.instanceID, "attempt", a.number, "cause", cause, "grace_period", d.cfg.GracePeriod)
-	d.attemptEnded()
-	d.conclusion(working, a, cause, nil, fmt.Errorf("did not end within the grace period of %v: %w", d.cfg.GracePeriod, cause))
-	d.work.done()
+	d.settle(working, a, cause, nil, fmt.Errorf("did not end within the grace period of %v: %w", d.cfg.GracePeriod, cause))
 }

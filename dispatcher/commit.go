@@ -26,6 +26,7 @@ func (d *Dispatcher) commitFetched(working context.Context, a *actor, r *run, x 
 	}
 	res, err := d.commit(working, t)
 	if err == nil {
+		a.fast = 0
 		d.committed(working, a, x, turn, t, res)
 		return
 	}
@@ -71,6 +72,10 @@ func (d *Dispatcher) committed(
 	d.count.turnsCommitted.Add(1)
 	x.Confirm()
 	a.version, a.readyAt = t.req.Commit, res.ReadyAt
+	d.actors.looked(a)
+	for i := range t.req.Sends {
+		d.actors.sentTo(t.req.Sends[i].Key)
+	}
 	for _, event := range t.cancelled {
 		d.manage.cancel(taskRef(a.key, t.req.Execution, event), errCancelled)
 	}

@@ -42,6 +42,9 @@ const fetchWait = 30 * time.Second
 // handOffPatience is how long a result waits for its execution before it goes to the inbox.
 const handOffPatience = 50 * time.Millisecond
 
+// maxFastTurns is how many fast turns an execution makes in a row while others wait for a slot.
+const maxFastTurns = 16
+
 func (c *Config) capabilities() []provider.Capability {
 	all := make([]provider.Capability, 0, len(c.Orchestrations))
 	for capability := range c.Orchestrations {

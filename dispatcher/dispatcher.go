@@ -25,9 +25,12 @@ type Dispatcher struct {
 	manage *manager
 	watch  *watch
 
+	suspects *suspects
+
 	// taskLoopIdle tells that the task loop is parked in a fetch that found nothing: only
 	// then may commits hand tasks to this node, past the queue.
 	taskLoopIdle atomic.Bool
+	turnsQueue   atomic.Bool // the turn loop waits for a slot
 	stopping     atomic.Bool
 
 	stopFetching context.CancelFunc
@@ -46,6 +49,7 @@ func Start(cfg Config) *Dispatcher {
 	d.turns = newSlots(cfg.MaxTurns)
 	d.tasks = newSlots(max(cfg.MaxActivities, 1))
 	d.actors = newActors(cfg.CacheCount, cfg.CacheBytes)
+	d.suspects = newSuspects()
 	d.manage = newManager(d)
 	d.watch = newWatch(d)
 	// The loops outlive the caller of Start by design: only Shutdown ends them.

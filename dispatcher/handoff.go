@@ -15,16 +15,20 @@ type result struct {
 	attempt *attempt
 	body    history.Body
 	details []byte
+	came    time.Time
 }
 
 // handOff says whether a task that a turn schedules may be leased to this node by the
 // turn's own commit, and takes the slot for it. It must not jump the queue: it is off while
-// tasks wait there, and takes at most half of the free slots.
+// tasks wait there, and one commit takes at most half of the slots that it finds free.
 func (d *Dispatcher) handOff(t *translation, queue, name string) bool {
 	if d.stopping.Load() || !d.taskLoopIdle.Load() || d.cfg.Activities[queue][name] == nil {
 		return false
 	}
-	return len(t.handOffs) <= int(d.tasks.free.Load())/2 && d.tasks.tryTake()
+	if len(t.handOffs) == 0 {
+		t.mayTake = (int(d.tasks.free.Load()) + 1) / 2
+	}
+	return len(t.handOffs) < t.mayTake && d.tasks.tryTake()
 }
 
 // newTask makes the task of a scheduled activity, leased to this node if it may be.
@@ -48,6 +52,7 @@ func (d *Dispatcher) newTask(
 // inbox. A task that was delivered before takes no short cut: if its turn kills the node, the turn must be counted.
 func (d *Dispatcher) returnResult(working context.Context, r *result) {
 	a := r.attempt
+	r.came = time.Now()
 	if a.deliveries == 1 && !d.stopping.Load() && d.enqueue(working, a.ref.Key, job{result: r}, false) {
 		timer := time.AfterFunc(handOffPatience, func() {
 			if d.actors.withdraw(a.ref.Key, r) {
@@ -77,6 +82,7 @@ func (d *Dispatcher) toInbox(working context.Context, r *result) {
 		TaskRef: a.ref, Token: a.token, Attempt: a.number, Outcome: provider.TaskComplete, Details: r.details,
 		Message: message(r.body, a.ref.Execution, a.ref.EventID),
 	})
+	d.actors.sentTo(a.ref.Key)
 	d.manage.remove(a)
 }
 
@@ -106,15 +112,18 @@ func (d *Dispatcher) fastTurn(working context.Context, a *actor, r *run, jobs []
 	d.commitFast(working, a, r, completes)
 }
 
-// mayHurry tells whether a fast turn is allowed, and takes its slot.
+// mayHurry tells whether a fast turn is allowed, and takes its slot. After many of them in a
+// row the execution gives way to turns that wait in the storage.
 func (d *Dispatcher) mayHurry(working context.Context, a *actor, r *run) bool {
-	if a.x == nil || d.stopping.Load() || a.readyAt != 0 && a.readyAt <= d.clock.now() {
+	switch {
+	case a.x == nil, d.stopping.Load():
+		return false
+	case a.readyAt != 0 && a.readyAt <= d.clock.now(), d.actors.hasArrived(a):
+		return false
+	case a.fast >= maxFastTurns && d.turnsQueue.Load():
 		return false
 	}
-	ctx, cancel := context.WithTimeout(working, handOffPatience)
-	defer cancel()
-	r.slot = d.turns.take(ctx) == nil
-	return r.slot
+	return d.takeSlot(working, r, handOffPatience-time.Since(r.results[0].came))
 }
 
 // deliverResults applies the results one by one. One for another execution than the
@@ -159,6 +168,7 @@ func (d *Dispatcher) commitFast(working context.Context, a *actor, r *run, compl
 		return
 	}
 	d.count.turnsFast.Add(1)
+	a.fast++
 	for _, done := range r.results {
 		d.manage.remove(done.attempt)
 	}

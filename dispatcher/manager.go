@@ -12,8 +12,9 @@ import (
 // manager keeps the leases of a node's attempts: it renews them in batches and turns what
 // the storage says of their executions into cancellations.
 type manager struct {
-	d  *Dispatcher
-	mu sync.Mutex
+	d    *Dispatcher
+	busy chan struct{} // has room for one: the first attempt since there was none
+	mu   sync.Mutex
 	// attempts by task. A task that was redelivered to the same node has its latest attempt here.
 	attempts map[provider.TaskRef]*held
 }
@@ -25,13 +26,17 @@ type held struct {
 }
 
 func newManager(d *Dispatcher) *manager {
-	return &manager{d: d, attempts: make(map[provider.TaskRef]*held)}
+	return &manager{d: d, busy: make(chan struct{}, 1), attempts: make(map[provider.TaskRef]*held)}
 }
 
 func (m *manager) add(a *attempt) {
 	m.mu.Lock()
 	m.attempts[a.ref] = &held{a: a, until: a.granted.Add(m.d.cfg.Lease)}
 	m.mu.Unlock()
+	select {
+	case m.busy <- struct{}{}:
+	default:
+	}
 }
 
 func (m *manager) remove(a *attempt) {
@@ -80,11 +85,23 @@ func (m *manager) listen() (stop func()) {
 	return func() {}
 }
 
-// run renews leases at a third of their length. When the storage fails it tries again
-// sooner; that alone cancels nothing before a lease is over.
+// run renews leases while there are any.
 func (m *manager) run(working context.Context) {
+	for {
+		select {
+		case <-m.busy:
+			m.keep(working)
+		case <-working.Done():
+			return
+		}
+	}
+}
+
+// keep renews leases at a third of their length until none is left. When the storage fails it tries again
+// sooner; that alone cancels nothing before a lease is over.
+func (m *manager) keep(working context.Context) {
 	period := m.d.cfg.Lease / 3
-	for failures := 0; ; {
+	for failures := 0; len(m.snapshot()) > 0; {
 		wait := period
 		if failures > 0 {
 			wait = min(backoff(failures), period)

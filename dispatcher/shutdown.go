@@ -56,12 +56,16 @@ func (d *Dispatcher) shutDown(ctx context.Context) error {
 }
 
 // handBackAll hands back until nothing is in flight: a turn that ends only now may have
-// started further attempts. It answers false if ctx was finished before.
+// started further attempts. Turns get half of the time to come back. It answers false if ctx was finished before.
 func (d *Dispatcher) handBackAll(ctx context.Context) bool {
+	patience := time.Now().Add(handBackTimeout / 2)
 	for ctx.Err() == nil {
 		d.handBack(ctx)
+		if time.Now().After(patience) {
+			d.handBackTurns(ctx)
+		}
 		if d.waitFor(ctx, handBackPause) {
-			return true
+			return ctx.Err() == nil
 		}
 	}
 	return false
@@ -85,11 +89,15 @@ func (d *Dispatcher) handBack(ctx context.Context) {
 		d.left.Add(1)
 		d.count.attemptsLeaked.Add(1)
 		d.cfg.Logger.Warn("activity still runs at shutdown: lease handed back", "activity", h.a.call.Name, "instance", h.a.instanceID)
-		d.attemptEnded()
-		d.report(ctx, provider.TaskReport{
-			TaskRef: h.a.ref, Token: h.a.token, Attempt: h.a.number, Outcome: provider.TaskRelease, Details: h.a.unsaved(),
-		})
-		d.manage.remove(h.a)
-		d.work.done()
+		d.settle(ctx, h.a, errShutdown, nil, errShutdown)
+	}
+}
+
+// handBackTurns does the same for turns whose code does not come back.
+func (d *Dispatcher) handBackTurns(ctx context.Context) {
+	for _, r := range d.watch.all() {
+		if r.x.Load().InCode() {
+			d.leave(ctx, r, func() { d.release(ctx, r, provider.TurnRelease{}) })
+		}
 	}
 }

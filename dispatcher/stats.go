@@ -27,6 +27,7 @@ type Stats struct {
 	AttemptsLeaked    int64 // did not end within the grace period
 	AttemptsReleased  int64 // handed back on shutdown
 	AttemptsPoisoned  int64
+	SuspectsDelayed   int64 // lost with their nodes too often to run beside others of their kind
 	LeasesLost        int64
 	StorageErrors     int64
 }
@@ -36,7 +37,7 @@ type counters struct {
 	coldReplays, messagesDropped, cacheEvictions, evictionsStuck                                    atomic.Int64
 	tasksFetched, tasksHandedOff, attemptsRunning, attemptsCompleted, attemptsFailed                atomic.Int64
 	attemptsRetried, attemptsDiscarded, attemptsLeaked, attemptsReleased, attemptsPoisoned          atomic.Int64
-	leasesLost, storageErrors                                                                       atomic.Int64
+	suspectsDelayed, leasesLost, storageErrors                                                      atomic.Int64
 }
 
 // Stats answers the counters now.
@@ -53,6 +54,6 @@ func (d *Dispatcher) Stats() Stats {
 		AttemptsFailed: c.attemptsFailed.Load(), AttemptsRetried: c.attemptsRetried.Load(),
 		AttemptsDiscarded: c.attemptsDiscarded.Load(), AttemptsLeaked: c.attemptsLeaked.Load(),
 		AttemptsReleased: c.attemptsReleased.Load(), AttemptsPoisoned: c.attemptsPoisoned.Load(),
-		LeasesLost: c.leasesLost.Load(), StorageErrors: c.storageErrors.Load(),
+		SuspectsDelayed: c.suspectsDelayed.Load(), LeasesLost: c.leasesLost.Load(), StorageErrors: c.storageErrors.Load(),
 	}
 }

@@ -17,6 +17,9 @@ func (d *Dispatcher) taskLoop(fetching, working context.Context) {
 		Owner: d.cfg.Owner, Lease: d.cfg.Lease, Queues: d.cfg.queues(), Wait: fetchWait,
 	}
 	for failures := 0; ; {
+		if !d.suspects.calm(fetching) {
+			return
+		}
 		n, err := d.tasks.takeUpTo(fetching, maxFetch)
 		if err != nil {
 			return
@@ -27,10 +30,8 @@ func (d *Dispatcher) taskLoop(fetching, working context.Context) {
 		d.tasks.give(n - len(tasks))
 		if err == nil {
 			failures = 0
-			for i := range tasks {
-				d.count.tasksFetched.Add(1)
-				d.takeTask(working, &tasks[i], req.Token, asked)
-			}
+			d.count.tasksFetched.Add(int64(len(tasks)))
+			d.takeTasks(working, tasks, req.Token, asked)
 			continue
 		}
 		if fetching.Err() != nil || errors.Is(err, provider.ErrClosed) {
@@ -63,14 +64,57 @@ func (d *Dispatcher) fetchTasks(ctx context.Context, req provider.FetchTasksRequ
 	return res.Tasks, err
 }
 
-// takeTask starts the attempt of a fetched task, whose slot is taken, or deals with one
-// that must not run.
-func (d *Dispatcher) takeTask(working context.Context, task *provider.LeasedTask, token provider.UUID, asked time.Time) {
+// takeTasks starts the attempts of fetched tasks, whose slots are taken, and deals with those that must not
+// run. Suspects that have to wait are given back, and that is durable before the one that may run begins.
+func (d *Dispatcher) takeTasks(working context.Context, tasks []provider.LeasedTask, token provider.UUID, asked time.Time) {
+	var alone *attempt
+	var wait []provider.TaskReport
+	for i := range tasks {
+		a, refusal := d.examine(&tasks[i], token, asked)
+		if refusal != nil {
+			d.refuseTask(working, *refusal)
+			continue
+		}
+		lost := a.deliveries - 1
+		if !isSuspect(lost, d.cfg.PoisonLimit) {
+			d.startAttempt(working, a)
+			continue
+		}
+		delay, admitted := d.suspects.admit(a.ref, lost)
+		if admitted {
+			a.suspect = true
+			alone = a
+			continue
+		}
+		wait = append(wait, provider.TaskReport{TaskRef: a.ref, Token: token, Attempt: a.number, Outcome: provider.TaskRelease, Delay: delay})
+	}
+	if len(wait) > 0 {
+		d.count.suspectsDelayed.Add(int64(len(wait)))
+		d.report(working, wait...)
+		d.tasks.give(len(wait))
+	}
+	if alone != nil {
+		d.startAttempt(working, alone)
+	}
+}
+
+// refuseTask reports on a task that must not run and frees its slot.
+func (d *Dispatcher) refuseTask(working context.Context, report provider.TaskReport) {
+	d.work.add()
+	go func() {
+		defer d.work.done()
+		defer d.tasks.give(1)
+		d.report(working, report)
+	}()
+}
+
+// examine makes the attempt of a fetched task, or the report on one that must not run.
+func (d *Dispatcher) examine(task *provider.LeasedTask, token provider.UUID, asked time.Time) (*attempt, *provider.TaskReport) {
 	a := &attempt{
 		ref: task.TaskRef, token: token, instanceID: task.InstanceID, number: task.Attempt, deliveries: task.Deliveries,
 		granted: asked, scheduled: task.ScheduledAt, details: task.Details,
 	}
-	report := provider.TaskReport{TaskRef: a.ref, Token: token, Attempt: a.number}
+	report := &provider.TaskReport{TaskRef: a.ref, Token: token, Attempt: a.number}
 	e, err := history.Decode(task.EventID, task.Payload)
 	call, ok := e.Body.(*history.ActivityScheduled)
 	switch {
@@ -81,25 +125,19 @@ func (d *Dispatcher) takeTask(working context.Context, task *provider.LeasedTask
 		report.Outcome = provider.TaskDiscard
 	case task.CancelRequested:
 		// Its node was lost before it heard. The orchestration has gone on without the result.
-		report.Outcome = provider.TaskComplete
-		report.Message = message(&history.ActivityFailed{
-			Scheduled: a.ref.EventID, Attempt: a.number, Failure: d.cfg.Env.Errors.Encode(failure.ErrCancelled),
-		}, a.ref.Execution, a.ref.EventID)
+		failTask(report, d.cfg.Env.Errors.Encode(failure.ErrCancelled))
 	case errors.Is(err, history.ErrNewer):
 		report.Outcome, report.Delay = provider.TaskRelease, time.Second
 	case err != nil || !ok:
-		d.poisonTask(&report, fmt.Sprintf("task cannot be decoded: %v", err))
+		d.poisonTask(report, fmt.Sprintf("task cannot be decoded: %v", err))
+	case call.AtMostOnce && task.Deliveries > 1:
+		d.count.attemptsFailed.Add(1)
+		failTask(report, d.workerLost(call.Name, "the node that had taken it was lost"))
 	case task.Deliveries > d.cfg.PoisonLimit:
-		d.poisonTask(&report, fmt.Sprintf("activity %s: attempt %d was lost with its node %d times", task.Name, task.Attempt, task.Deliveries-1))
+		d.poisonTask(report, fmt.Sprintf("activity %s: attempt %d was lost with its node %d times", task.Name, task.Attempt, task.Deliveries-1))
 	default:
 		a.call = call
-		d.startAttempt(working, a)
-		return
+		return a, nil
 	}
-	d.work.add()
-	go func() {
-		defer d.work.done()
-		defer d.tasks.give(1)
-		d.report(working, report)
-	}()
+	return nil, report
 }

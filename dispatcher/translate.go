@@ -11,6 +11,7 @@ import (
 type translation struct {
 	req       provider.CommitTurnRequest
 	handOffs  []*attempt // tasks that the commit leases to this node
+	mayTake   int        // how many these may be
 	cancelled []int64    // event IDs of activities given up
 	unknown   bool       // an attempt to store it may have succeeded, whatever was answered since
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync/atomic"
+	"time"
 
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
@@ -19,6 +20,7 @@ type run struct {
 	x       atomic.Pointer[replay.Execution] // set once code may run
 	state   atomic.Int32
 	slot    bool
+	suspect bool           // it runs alone
 	turn    *provider.Turn // of a fetched turn
 	token   provider.UUID
 	seen    int       // messages of it delivered before the execution ended or had enough
@@ -81,15 +83,32 @@ func (d *Dispatcher) finish(working context.Context, a *actor, r *run) {
 	if r.slot {
 		d.turns.give(1)
 	}
+	if r.suspect {
+		d.suspects.done()
+	}
 	go d.drive(working, a)
+}
+
+// takeSlot waits for the turn's slot, at most for the given time.
+func (d *Dispatcher) takeSlot(working context.Context, r *run, limit time.Duration) bool {
+	ctx, cancel := context.WithTimeout(working, limit)
+	defer cancel()
+	r.slot = d.turns.take(ctx) == nil
+	return r.slot
 }
 
 // fetchedTurn makes a turn of the messages that a fetch brought.
 func (d *Dispatcher) fetchedTurn(working context.Context, a *actor, r *run, j job) {
-	r.turn, r.token, r.slot = j.turn, j.token, true
+	r.turn, r.token, r.suspect = j.turn, j.token, j.suspect
 	if lostTurns(&j.turn.Instance) >= d.cfg.PoisonLimit {
 		d.conclude(r)
 		d.poisoned(working, a, r)
+		return
+	}
+	// A turn that waited for long must not begin under a lease that is nearly over.
+	if !d.takeSlot(working, r, d.cfg.Lease/3) {
+		d.conclude(r)
+		d.release(working, r, provider.TurnRelease{})
 		return
 	}
 	x, err := d.load(working, a, r)

@@ -12,26 +12,23 @@ import (
 // all of a burst from the others.
 const maxFetch = 64
 
-// turnLoop fetches instances with messages as long as there are free slots.
+// turnLoop fetches instances with messages as long as there are free slots. It holds none of them while its
+// fetch is parked, so that fast turns may use all: each turn takes its own when it begins.
 func (d *Dispatcher) turnLoop(fetching, working context.Context) {
 	req := provider.FetchTurnsRequest{
 		Owner: d.cfg.Owner, Lease: d.cfg.Lease, Capabilities: d.cfg.capabilities(),
 		EngineLevel: replay.EngineLevel, Wait: fetchWait,
 	}
 	for failures := 0; ; {
-		n, err := d.turns.takeUpTo(fetching, maxFetch)
-		if err != nil {
+		if !d.suspects.calm(fetching) || !d.turnSlotFree(fetching) {
 			return
 		}
-		req.Max, req.Token = n, newToken()
+		req.Max, req.Token = max(1, min(maxFetch, int(d.turns.free.Load())/2)), newToken()
 		turns, err := d.fetchTurns(fetching, req)
-		d.turns.give(n - len(turns))
 		if err == nil {
 			failures = 0
-			for i := range turns {
-				d.count.turnsFetched.Add(1)
-				d.deliverTurn(working, &turns[i], req.Token)
-			}
+			d.count.turnsFetched.Add(int64(len(turns)))
+			d.deliverTurns(working, turns, req.Token)
 			continue
 		}
 		if fetching.Err() != nil || errors.Is(err, provider.ErrClosed) {
@@ -53,12 +50,55 @@ func (d *Dispatcher) fetchTurns(ctx context.Context, req provider.FetchTurnsRequ
 	return res.Turns, err
 }
 
-// deliverTurn gives a fetched turn, whose slot is taken, to its instance's actor, or back
-// to the storage if the fetch came in when this node was to stop.
-func (d *Dispatcher) deliverTurn(working context.Context, turn *provider.Turn, token provider.UUID) {
+// turnSlotFree waits until a turn could begin. While it waits, turns may be waiting in the storage.
+func (d *Dispatcher) turnSlotFree(fetching context.Context) bool {
+	if !d.turns.tryTake() {
+		d.turnsQueue.Store(true)
+		err := d.turns.take(fetching)
+		d.turnsQueue.Store(false)
+		if err != nil {
+			return false
+		}
+	}
+	d.turns.give(1)
+	return true
+}
+
+// deliverTurns gives fetched turns to their actors. Suspects that have to wait are given back to the storage, and
+// that is durable before the one that may run begins.
+func (d *Dispatcher) deliverTurns(working context.Context, turns []provider.Turn, token provider.UUID) {
+	var alone *job
+	var wait []provider.TurnRelease
+	for i := range turns {
+		j := job{turn: &turns[i], token: token}
+		lost := lostTurns(&j.turn.Instance)
+		if !isSuspect(lost, d.cfg.PoisonLimit) {
+			d.deliverTurn(working, j)
+			continue
+		}
+		delay, admitted := d.suspects.admit(turnRef(j.turn.Instance.Key), lost)
+		if admitted {
+			j.suspect = true
+			alone = &j
+			continue
+		}
+		wait = append(wait, provider.TurnRelease{Key: j.turn.Instance.Key, Token: token, Delay: delay})
+	}
+	if len(wait) > 0 {
+		d.count.suspectsDelayed.Add(int64(len(wait)))
+		d.releaseTurns(working, wait)
+	}
+	if alone != nil {
+		d.deliverTurn(working, *alone)
+	}
+}
+
+// deliverTurn gives a fetched turn to its instance's actor, or back to the storage if the
+// fetch came in when this node was to stop.
+func (d *Dispatcher) deliverTurn(working context.Context, j job) {
 	if d.stopping.Load() {
-		d.refuse(working, []job{{turn: turn, token: token}})
+		d.refuse(working, []job{j})
 		return
 	}
-	d.enqueue(working, turn.Instance.Key, job{turn: turn, token: token}, true)
+	d.enqueue(working, j.turn.Instance.Key, j, true)
 }

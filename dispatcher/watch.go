@@ -3,6 +3,8 @@ package dispatcher
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,6 +18,7 @@ const deadlockStrikes = 3
 // engine within the deadlock limit, by the monotonic clock.
 type watch struct {
 	d    *Dispatcher
+	busy chan struct{} // has room for one: the first run since there was none
 	mu   sync.Mutex
 	runs map[*run]*sample
 }
@@ -26,12 +29,24 @@ type sample struct {
 	since    time.Time
 }
 
-func newWatch(d *Dispatcher) *watch { return &watch{d: d, runs: make(map[*run]*sample)} }
+func newWatch(d *Dispatcher) *watch {
+	return &watch{d: d, busy: make(chan struct{}, 1), runs: make(map[*run]*sample)}
+}
 
 func (w *watch) add(r *run) {
 	w.mu.Lock()
 	w.runs[r] = &sample{progress: -1}
 	w.mu.Unlock()
+	select {
+	case w.busy <- struct{}{}:
+	default:
+	}
+}
+
+func (w *watch) all() []*run {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Collect(maps.Keys(w.runs))
 }
 
 func (w *watch) remove(r *run) {
@@ -40,10 +55,21 @@ func (w *watch) remove(r *run) {
 	w.mu.Unlock()
 }
 
+// run looks at the runs again and again while there are any.
 func (w *watch) run(working context.Context) {
-	for pause(working, w.d.cfg.DeadlockLimit/8) {
-		for _, r := range w.stuck(time.Now()) {
-			w.d.abandon(working, r)
+	for {
+		select {
+		case <-w.busy:
+		case <-working.Done():
+			return
+		}
+		for len(w.all()) > 0 {
+			if !pause(working, w.d.cfg.DeadlockLimit/8) {
+				return
+			}
+			for _, r := range w.stuck(time.Now()) {
+				w.d.abandon(working, r)
+			}
 		}
 	}
 }
@@ -65,43 +91,59 @@ func (w *watch) stuck(now time.Time) []*run {
 	return found
 }
 
-// abandon gives up a stuck turn in place of its goroutine: stack reported, lease ended,
-// slot freed, results sent the ordinary way. The goroutine ends at its next call into the engine.
+// abandon gives up a turn that is stuck and shows it on the instance.
 func (d *Dispatcher) abandon(working context.Context, r *run) {
 	x := r.x.Load()
 	stack := x.StuckStack()
-	if stack == "" || !d.end(r, runStuck) {
+	if stack == "" || !d.leave(working, r, func() { d.deadlocked(working, r, stack) }) {
 		return
 	}
-	x.Abandon()
-	d.left.Add(1)
 	d.count.turnsFailed.Add(1)
 	d.count.turnsStuck.Add(1)
 	info := x.Info()
 	d.cfg.Logger.Error("turn is stuck: orchestration code blocks outside of the engine", "instance", info.ID,
 		"orchestration", info.Name, "limit", d.cfg.DeadlockLimit, "stack", stack)
+}
+
+// leave ends a turn in place of its goroutine: slot freed, results sent the ordinary way, the lease ended as
+// endLease does. The goroutine ends at its next call into the engine. False means that the turn was faster.
+func (d *Dispatcher) leave(working context.Context, r *run, endLease func()) bool {
+	if !d.end(r, runStuck) {
+		return false
+	}
+	r.x.Load().Abandon()
+	d.left.Add(1)
 	waiting := d.actors.disown(r.a)
 	d.work.add()
 	go func() {
 		defer d.work.done()
 		d.refuse(working, waiting)
 		d.giveBack(working, r.results)
-		if r.turn == nil {
-			return
+		endLease()
+		if r.suspect {
+			d.suspects.done()
 		}
-		failures := int64(0)
-		if b := r.turn.Instance.Blocked; b != nil && b.Reason == "deadlock" {
-			failures = b.Count
-		}
-		d.block(working, r, &provider.TurnFailure{
-			Reason: "deadlock", Hold: failures+1 >= deadlockStrikes,
-			Message: fmt.Sprintf("code ran for %v without a call into the engine:\n%s", d.cfg.DeadlockLimit, stack),
-		}, failures)
 	}()
 	if r.slot {
 		d.turns.give(1)
 	}
 	d.work.done()
+	return true
+}
+
+// deadlocked blocks the instance of a stuck turn; the third time in a row until a person looks.
+func (d *Dispatcher) deadlocked(working context.Context, r *run, stack string) {
+	if r.turn == nil {
+		return
+	}
+	failures := int64(0)
+	if b := r.turn.Instance.Blocked; b != nil && b.Reason == "deadlock" {
+		failures = b.Count
+	}
+	d.block(working, r, &provider.TurnFailure{
+		Reason: "deadlock", Hold: failures+1 >= deadlockStrikes,
+		Message: fmt.Sprintf("code ran for %v without a call into the engine:\n%s", d.cfg.DeadlockLimit, stack),
+	}, failures)
 }
 
 // refuse answers jobs that no actor will do: turns are released, results go to the inbox.
@@ -111,7 +153,9 @@ func (d *Dispatcher) refuse(working context.Context, jobs []job) {
 			d.giveBack(working, []*result{j.result})
 			continue
 		}
-		d.turns.give(1)
 		d.releaseTurns(working, []provider.TurnRelease{{Key: j.turn.Instance.Key, Token: j.token}})
+		if j.suspect {
+			d.suspects.done()
+		}
 	}
 }

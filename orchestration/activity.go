@@ -63,6 +63,17 @@ func WithQueue(name string) ActivityOption {
 	}
 }
 
+// AtMostOnce never runs an attempt again whose outcome is unknown because its node was lost: the call
+// then ends with ErrWorkerLost, which no policy retries. That is so, too, if the node was lost after it
+// had taken the activity and before the code began, and if it shut down without waiting for the code. Failures that
+// are reported are retried as the policy says.
+func AtMostOnce() ActivityOption {
+	return func(call *history.ActivityScheduled) error {
+		call.AtMostOnce = true
+		return nil
+	}
+}
+
 // stored checks the policy, fills in its defaults and freezes them.
 func (p RetryPolicy) stored() (*history.RetryPolicy, error) {
 	if p.InitialInterval == 0 {

@@ -20,6 +20,8 @@ var (
 	ErrTimeout = failure.ErrTimeout
 	// ErrPoisoned: the activity was lost with its node more often than the poison limit allows.
 	ErrPoisoned = failure.ErrPoisoned
+	// ErrWorkerLost: the node of an activity called with AtMostOnce was lost before it had a result.
+	ErrWorkerLost = failure.ErrWorkerLost
 	// ErrTerminated: the instance was terminated from outside.
 	ErrTerminated = failure.ErrTerminated
 	// ErrPanic: an activity panicked.

@@ -27,6 +27,7 @@ type ActivityScheduled struct {
 	Input        []byte
 	Retry        *RetryPolicy // nil: tried once
 	StartToClose int64        // microseconds for one attempt; 0: no limit
+	AtMostOnce   bool         // an attempt that is lost with its node ends the call
 }
 
 // Kind implements Body.
@@ -38,6 +39,7 @@ func (e *ActivityScheduled) fields(c *codec) {
 	c.payload(4, &e.Input)
 	optional(c, 5, &e.Retry)
 	c.integer(6, &e.StartToClose)
+	c.boolean(7, &e.AtMostOnce)
 }
 
 // ActivityCancelRequested gives up an activity whose scope was cancelled.

@@ -1,0 +1,262 @@
+package dispatcher_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/faulty"
+	"github.com/perdure/perdure/runtime"
+)
+
+// fleet is a node that is replaced by another each time it dies. A dead node's store answers nothing any more, so
+// that what it had leased is neither reported nor released.
+type fleet struct {
+	slow time.Duration // what it takes to give something back
+	plan *faulty.Plan
+	died chan struct{}
+}
+
+// kill is called by user code.
+func (f *fleet) kill() {
+	f.plan.StartOutage()
+	select {
+	case f.died <- struct{}{}:
+	default:
+	}
+}
+
+// run starts nodes until over, and answers how many died.
+func (f *fleet) run(e *enginetest.Engine, reg *runtime.Registry, over func()) int {
+	e.T.Helper()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		over()
+	}()
+	for deaths := 0; ; deaths++ {
+		f.plan, f.died = faulty.NewPlan(1), make(chan struct{}, 1)
+		slow := faulty.NewPlan(1)
+		slow.Add(faulty.Rule{Ops: []faulty.Op{faulty.ReportTasks, faulty.ReleaseTurns}, Kind: faulty.Delay, Delay: f.slow})
+		rt, err := runtime.Start(e.T.Context(), faulty.Wrap(faulty.Wrap(e.Store, f.plan), slow), reg, e.Options)
+		if err != nil {
+			e.T.Fatal(err)
+		}
+		select {
+		case <-ended:
+			e.Stop(rt)
+			return deaths
+		case <-f.died:
+		}
+		finished, cancel := context.WithCancel(e.T.Context())
+		cancel()
+		if err := rt.Shutdown(finished); err == nil {
+			e.T.Error("a dead node handed its leases back")
+		}
+	}
+}
+
+// Two hundred activities run beside one that kills its node. They are lost with it at first; from the third
+// time on each runs alone, so that only the killer reaches the poison limit. What a killer that strikes at once could
+// take along is what its node fetched with it or since: there is nothing, although giving back takes its time.
+func TestHazard11_OnlyTheKillerTaskIsPoisoned(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ after, slow time.Duration }{
+		"at once": {100 * time.Millisecond, 200 * time.Millisecond}, "late": {5 * time.Second, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			enginetest.Bubble(t, runtime.Options{MaxConcurrentActivities: 1000, DrainTimeout: runtime.Off}, func(e *enginetest.Engine) {
+				f := fleet{slow: c.slow}
+				var deliveries enginetest.Notes[int]
+				reg := single(e, func(ctx context.Context, n int) (int, error) {
+					d := activity.GetInfo(ctx).Deliveries
+					if n < 0 {
+						pause(ctx, c.after)
+						f.kill()
+						<-ctx.Done()
+						return 0, ctx.Err()
+					}
+					if !pause(ctx, c.after+time.Second) {
+						return 0, ctx.Err()
+					}
+					deliveries.Add(d)
+					return n, nil
+				})
+				killer := e.Create("killer", "single", -1)
+				innocents := crowd(e, "single", 200)
+				deaths := f.run(e, reg, func() {
+					if _, err := enginetest.Result[int](e, killer, nil); !errors.Is(err, orchestration.ErrPoisoned) {
+						e.T.Errorf("the killer ended with %v", err)
+					}
+					for i, key := range innocents {
+						if got := enginetest.Output[int](e, key); got != i {
+							e.T.Errorf("innocent %d answered %d", i, got)
+						}
+					}
+				})
+				if deaths != 20 {
+					e.T.Errorf("%d nodes died, want the poison limit", deaths)
+				}
+				// Three deaths together, then the run alone.
+				if most := slices.Max(append(deliveries.All(), 0)); most > 4 {
+					e.T.Errorf("an innocent was delivered %d times", most)
+				}
+			})
+		})
+	}
+}
+
+// The same with turns.
+func TestHazard11_OnlyTheKillerTurnIsPoisoned(t *testing.T) {
+	t.Parallel()
+	enginetest.Bubble(t, runtime.Options{MaxConcurrentTurns: 1000, DeadlockLimit: runtime.Off}, func(e *enginetest.Engine) {
+		f := fleet{slow: 200 * time.Millisecond}
+		var deliveries enginetest.Notes[int64]
+		reg := registry(e.T)
+		enginetest.Orchestration(e.T, reg, "turn", func(ctx *octx, n int) (int, error) {
+			if n < 0 {
+				time.Sleep(100 * time.Millisecond) //nolint:forbidigo // virtual time
+				f.kill()
+			}
+			time.Sleep(time.Second) //nolint:forbidigo // virtual time
+			if n >= 0 {
+				res, err := e.Store.Get(e.T.Context(), provider.GetRequest{ID: fmt.Sprint("innocent", n)})
+				deliveries.Add(res.Instance.Deliveries)
+				return n, err
+			}
+			return n, nil
+		})
+		killer := e.Create("killer", "turn", -1)
+		innocents := crowd(e, "turn", 200)
+		deaths := f.run(e, reg, func() {
+			b := e.WaitBlocked(killer, 1).Blocked
+			if b.Reason != "poisoned" || b.RetryAt != 0 {
+				e.T.Errorf("%+v", b)
+			}
+			for i, key := range innocents {
+				if got := enginetest.Output[int](e, key); got != i {
+					e.T.Errorf("innocent %d answered %d", i, got)
+				}
+			}
+		})
+		if deaths != 20 {
+			e.T.Errorf("%d nodes died, want the poison limit", deaths)
+		}
+		if most := slices.Max(append(deliveries.All(), 0)); most > 4 {
+			e.T.Errorf("an innocent was delivered %d times", most)
+		}
+	})
+}
+
+// crowd starts n instances that are to answer their number.
+func crowd(e *enginetest.Engine, name string, n int) []provider.UUID {
+	e.T.Helper()
+	keys := make([]provider.UUID, n)
+	for i := range keys {
+		keys[i] = e.Create(fmt.Sprint("innocent", i), name, i)
+	}
+	return keys
+}
+
+// pause waits in an activity; false if it is to stop.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// Each run of a suspect that ends with the loss of its node delays the next one more.
+func TestHazard11_SuspectsWaitLongerAndLonger(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"task", "turn"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			enginetest.Bubble(t, runtime.Options{DeadlockLimit: runtime.Off}, func(e *enginetest.Engine) {
+				var f fleet
+				var runs enginetest.Notes[time.Time]
+				die := func() {
+					runs.Add(time.Now())
+					f.kill()
+				}
+				reg := registry(e.T)
+				enginetest.Activity(e.T, reg, "die", func(context.Context, none) (none, error) {
+					die()
+					return none{}, nil
+				})
+				enginetest.Orchestration(e.T, reg, "turn", func(*octx, none) (none, error) {
+					die()
+					return none{}, nil
+				})
+				enginetest.Orchestration(e.T, reg, "task", func(ctx *octx, _ none) (none, error) {
+					return orchestration.CallActivityNamed[none](ctx, "die", none{})
+				})
+				key := e.Create("killer", name, none{})
+				f.run(e, reg, func() {
+					e.Until("it is set aside", func() bool {
+						i := e.Get(key)
+						return i.Status.Ended() || i.Blocked != nil
+					})
+				})
+				checkDelays(e, runs.All())
+			})
+		})
+	}
+}
+
+// checkDelays wants one second, doubling to a minute, on top of what the loss of the node costs.
+func checkDelays(e *enginetest.Engine, runs []time.Time) {
+	e.T.Helper()
+	if len(runs) != 20 {
+		e.T.Fatalf("the killer ran %d times, want the poison limit", len(runs))
+	}
+	const loss = 30 * time.Second // the lease
+	for i := 1; i < len(runs); i++ {
+		delay := time.Duration(0)
+		if i >= 3 {
+			delay = min(time.Second<<(i-3), time.Minute)
+		}
+		if got := runs[i].Sub(runs[i-1]) - loss; got < delay || got > delay+delay/2+time.Second {
+			e.T.Errorf("run %d came %v after the end of the lease, want %v and a little", i+1, got, delay)
+		}
+	}
+}
+
+// A fast turn is not fetched, and so not counted, when it kills the node. Its task comes back and takes the way
+// through the inbox: from then on the turn is counted, and the activity does not run again for each death.
+func TestHazard11_FastTurnThatKillsIsCounted(t *testing.T) {
+	t.Parallel()
+	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
+		var f fleet
+		var runs enginetest.Notes[int]
+		reg := registry(e.T)
+		enginetest.Activity(e.T, reg, "effect", func(ctx context.Context, _ none) (none, error) {
+			runs.Add(activity.GetInfo(ctx).Deliveries)
+			return none{}, nil
+		})
+		enginetest.Orchestration(e.T, reg, "killer", func(ctx *octx, _ none) (none, error) {
+			_, err := orchestration.CallActivityNamed[none](ctx, "effect", none{})
+			f.kill()
+			return none{}, err
+		})
+		key := e.Create("killer", "killer", none{})
+		deaths := f.run(e, reg, func() {
+			if b := e.WaitBlocked(key, 1).Blocked; b.Reason != "poisoned" {
+				e.T.Errorf("%+v", b)
+			}
+		})
+		if got := fmt.Sprint(runs.All()); deaths != 21 || got != "[1 2]" {
+			e.T.Errorf("%d nodes died, want the poison limit and the fast turn; deliveries of the activity: %s", deaths, got)
+		}
+	})
+}
