@@ -60,6 +60,19 @@ func single(e *enginetest.Engine, work func(context.Context, int) (int, error), 
 	return reg
 }
 
+// apart is single for two nodes: one makes the turns, the other fetches the activity.
+func apart(
+	e *enginetest.Engine, work func(context.Context, int) (int, error), opts ...orchestration.ActivityOption,
+) (turns, worker *runtime.Registry) {
+	e.T.Helper()
+	turns, worker = runtime.NewRegistry(), runtime.NewRegistry()
+	enginetest.Orchestration(e.T, turns, "single", func(ctx *octx, n int) (int, error) {
+		return orchestration.CallActivityNamed[int](ctx, "work", n, opts...)
+	})
+	enginetest.Activity(e.T, worker, "work", work)
+	return turns, worker
+}
+
 // withFaults runs a test in virtual time with a node whose store has faults.
 func withFaults(t *testing.T, opts runtime.Options, test func(e *enginetest.Engine, plan *faulty.Plan, node provider.Provider)) {
 	t.Helper()
