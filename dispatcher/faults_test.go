@@ -18,8 +18,8 @@ import (
 )
 
 // Every n-th commit fails, before or after it was stored: nothing is lost, nothing is
-// observed twice, nothing stays leased to nobody.
-func TestCommitsThatFail(t *testing.T) {
+// observed twice, nothing stays leased to nobody, and no commit conflicts with itself.
+func TestHazard01_CommitsThatFail(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []faulty.Kind{faulty.Before, faulty.After} {
 		for _, every := range []int{1, 2, 3} {
@@ -52,7 +52,7 @@ func TestCommitsThatFail(t *testing.T) {
 					if n := len(results(e, key)); n != 30 {
 						e.T.Errorf("%d results", n)
 					}
-					if s := rt.Stats(); s.TurnsFailed != 0 || s.StorageErrors == 0 {
+					if s := rt.Stats(); s.TurnsFailed != 0 || s.TurnsConflicted != 0 || s.StorageErrors == 0 {
 						e.T.Errorf("%+v", s)
 					}
 				})
@@ -262,7 +262,7 @@ func TestOutageOfAMinute(t *testing.T) {
 
 // A commit that was stored and not confirmed, and then overtaken, leaves no task leased
 // to a node that does not know of it.
-func TestUnknownCommitThatIsOvertakenReleasesItsTasks(t *testing.T) {
+func TestHazard01_OvertakenCommitReleasesItsTasks(t *testing.T) {
 	t.Parallel()
 	withFaults(t, runtime.Options{}, func(e *enginetest.Engine, plan *faulty.Plan, node provider.Provider) {
 		var runs atomic.Int64
