@@ -81,7 +81,7 @@ func (e *Engine) Steer(key provider.UUID, action provider.SteerAction) {
 func (e *Engine) Terminate(key provider.UUID, reason string) {
 	e.T.Helper()
 	f := (*failure.Set)(nil).Encode(failure.New(failure.ErrTerminated, "terminated: %s", reason))
-	parent, child := message(&history.ChildFailed{Failure: f}), message(&history.CancelRequested{Reason: reason})
+	parent, child := message(&history.ChildFailed{Started: e.Get(key).Parent.EventID, Failure: f}), message(&history.CancelRequested{Reason: reason})
 	_, err := e.Store.Steer(e.T.Context(), provider.SteerRequest{
 		Key: key, Action: provider.SteerTerminate, Commit: NewID(),
 		Event:  history.Encode(nil, history.Event{Body: &history.ExecutionTerminated{Reason: reason}}),
