@@ -260,3 +260,31 @@ func TestHazard11_FastTurnThatKillsIsCounted(t *testing.T) {
 		}
 	})
 }
+
+// A task that was lost with its node before takes no short cut: its turn is fetched, so
+// that it counts should it be what kills the nodes.
+func TestHazard11_RedeliveredTaskTakesNoShortCut(t *testing.T) {
+	t.Parallel()
+	withFaults(t, runtime.Options{}, func(e *enginetest.Engine, plan *faulty.Plan, node provider.Provider) {
+		late := make(chan struct{})
+		plan.Add(faulty.Rule{Ops: []faulty.Op{faulty.FetchTasks}, Kind: faulty.Delay, Until: late})
+		var deliveries enginetest.Notes[int]
+		rt := e.StartOn(node, single(e, func(ctx context.Context, n int) (int, error) {
+			deliveries.Add(activity.GetInfo(ctx).Deliveries)
+			return n, nil
+		}), e.Options)
+		key := e.Create("single", "single", 3)
+		lose(e, "work", time.Second)
+		close(late)
+		if got := enginetest.Output[int](e, key); got != 3 {
+			e.T.Errorf("got %d", got)
+		}
+		if fmt.Sprint(deliveries.All()) != "[2]" {
+			e.T.Errorf("deliveries %v", deliveries.All())
+		}
+		if s := rt.Stats(); s.TurnsFast != 0 || s.TurnsFetched != 2 || s.ColdReplays != 0 {
+			e.T.Errorf("%+v", s)
+		}
+		results(e, key)
+	})
+}
