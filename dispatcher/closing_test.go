@@ -1,8 +1,10 @@
 package dispatcher_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -116,6 +118,79 @@ func TestHazard04_EventDuringTheClosingCommit(t *testing.T) {
 			e.T.Errorf("the event is not in the history: %v, dead letters %+v", got, letters(e))
 		}
 		results(e, key)
+	})
+}
+
+// intruder is a store that puts a message into the inbox before each commit that would close the instance.
+type intruder struct {
+	provider.Provider
+
+	closings atomic.Int64
+}
+
+func (n *intruder) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {
+	if req.Status.Ended() && n.closings.Add(1) <= 20 {
+		body := &history.CancelRequested{Reason: "late", RequestID: enginetest.NewID().String()}
+		if _, err := n.Provider.Send(ctx, provider.SendRequest{Key: req.Key, Message: provider.NewMessage{
+			Kind: provider.MessageKind(body.Kind()), Payload: history.Encode(nil, history.Event{Body: body}),
+		}}); err != nil {
+			return provider.CommitTurnResult{}, err
+		}
+	}
+	return n.Provider.CommitTurn(ctx, req)
+}
+
+// Who goes on sending cannot keep an instance from ending: after three rounds what still comes goes to the dead letters.
+func TestHazard04_ClosesAfterThreeRounds(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryMode(t, func(e *enginetest.Engine) {
+		reg := registry(e.T)
+		enginetest.Orchestration(e.T, reg, "receive", func(ctx *octx, _ none) (int, error) {
+			return orchestration.Events[int](ctx, "box").Receive(ctx)
+		})
+		node := &intruder{Provider: e.Store}
+		e.StartOn(node, reg, e.Options)
+		key := e.Create("receive", "receive", none{})
+		synctest.Wait()
+		offer(e, key, 5)
+		if got := enginetest.Output[int](e, key); got != 5 {
+			e.T.Errorf("got %d", got)
+		}
+		dead := letters(e)
+		if n := node.closings.Load(); n != 4 || len(dead) != 1 || dead[0].Reason == "" {
+			e.T.Errorf("tried to close %d times, dead letters %+v", n, dead)
+		}
+	})
+}
+
+// An event that comes while an execution continues as new stays, and is read by the next one.
+func TestHazard04_ContinueAsNewKeepsWhatCame(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryMode(t, func(e *enginetest.Engine) {
+		reg := registry(e.T)
+		enginetest.Orchestration(e.T, reg, "sum", func(ctx *octx, got []int) ([]int, error) {
+			v, err := orchestration.Events[int](ctx, "box").Receive(ctx)
+			if got = append(got, v); err != nil || len(got) == 3 {
+				return got, err
+			}
+			return nil, orchestration.ContinueAsNew(ctx, got)
+		})
+		node := newHeld(e.Store)
+		e.StartOn(node, reg, e.Options)
+		key := e.Create("sum", "sum", []int{})
+		synctest.Wait()
+		node.hold.Store(true)
+		offer(e, key, 1)
+		<-node.reached // the commit that continues as new
+		offer(e, key, 2)
+		offer(e, key, 3)
+		close(node.release)
+		if got := enginetest.Output[[]int](e, key); fmt.Sprint(got) != "[1 2 3]" {
+			e.T.Errorf("got %v", got)
+		}
+		if i := e.Get(key); i.Execution != 3 || len(letters(e)) != 0 {
+			e.T.Errorf("execution %d, dead letters %+v", i.Execution, letters(e))
+		}
 	})
 }
 

@@ -20,6 +20,7 @@ func (d *Dispatcher) commitFetched(working context.Context, a *actor, r *run, x 
 	t := d.translate(a, x, turn)
 	t.req.Lease = r.token
 	t.req.Consumed = consumed(r, turn.End)
+	d.count.messagesDropped.Add(int64(len(t.req.Consumed) - r.seen)) // what came behind the end and is no event
 	if turn.End != nil && turn.End.Next == nil &&
 		(d.actors.closingRounds(a.key) >= maxClosingRounds || len(t.req.Consumed) < len(r.turn.Messages)) {
 		t.req.CloseInbox = "the instance ended before it read the message"

@@ -226,8 +226,9 @@ func (d *Dispatcher) deliverMessages(x *replay.Execution, r *run) error {
 		if !applied {
 			d.count.messagesDropped.Add(1)
 		}
-		if x.Ended() && i+1 < r.seen {
+		if x.Ended() {
 			r.seen = i + 1
+			return nil
 		}
 	}
 	return nil

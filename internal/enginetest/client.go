@@ -126,6 +126,9 @@ func (e *Engine) WaitBlocked(key provider.UUID, count int64) provider.Instance {
 		if i.Status.Ended() {
 			e.T.Fatalf("%s ended as %v, want it Blocked", i.ID, i.Status)
 		}
+		if i.Blocked != nil && i.Blocked.Count < count && i.Blocked.RetryAt == 0 {
+			e.T.Fatalf("%s is held: %+v, want %d tries", i.ID, i.Blocked, count)
+		}
 		return i.Blocked != nil && i.Blocked.Count >= count
 	})
 }
