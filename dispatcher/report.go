@@ -20,7 +20,7 @@ func (d *Dispatcher) report(working context.Context, items ...provider.TaskRepor
 		switch {
 		case err == nil:
 			d.clock.set(res.Now)
-			for i := range res.Items {
+			for i := range min(len(items), len(res.Items)) {
 				d.reported(&items[i], res.Items[i].Err)
 			}
 			return
