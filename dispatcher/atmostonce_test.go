@@ -55,8 +55,9 @@ func TestHazard12_LostLease(t *testing.T) {
 				if !c.begun {
 					e.Store = &lastCommit{Provider: e.Store, f: &f}
 				}
-				key := e.Create("single", "single", 7)
 				f.run(e, reg, func() {
+					synctest.Wait() // until the node is parked in its fetches, so that it hands itself the task
+					key := e.Create("single", "single", 7)
 					got, err := enginetest.Result[int](e, key, nil)
 					if c.atMostOnce && !errors.Is(err, orchestration.ErrWorkerLost) || !c.atMostOnce && (got != 7 || err != nil) {
 						e.T.Errorf("got %d, %v", got, err)

@@ -156,7 +156,8 @@ func TestHazard22_ExecutionGivesWay(t *testing.T) {
 			enginetest.Output[none](e, key)
 		}
 		node.turn(false)
-		if node.most < 8 || node.most > 17 {
+		// A few more are made while the turn loop fetches and so does not wait.
+		if node.most < 8 || node.most > 24 {
 			e.T.Errorf("%d fast turns in a row", node.most)
 		}
 	})

@@ -20,8 +20,8 @@ func (d *Dispatcher) report(working context.Context, items ...provider.TaskRepor
 		switch {
 		case err == nil:
 			d.clock.set(res.Now)
-			for i := range min(len(items), len(res.Items)) {
-				d.reported(&items[i], res.Items[i].Err)
+			for i := range items {
+				d.reported(&items[i], res.Items[i].Err) // the contract has one answer for each
 			}
 			return
 		case provider.OutcomeOf(err) == provider.OutcomeNothing && !provider.Retryable(err):

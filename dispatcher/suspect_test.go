@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"testing"
 	"time"
@@ -41,11 +42,13 @@ func (f *fleet) run(e *enginetest.Engine, reg *runtime.Registry, over func()) in
 		defer close(ended)
 		over()
 	}()
+	opts := e.Options
+	opts.Logger = slog.New(slog.DiscardHandler)
 	for deaths := 0; ; deaths++ {
 		f.plan, f.died = faulty.NewPlan(1), make(chan struct{}, 1)
 		slow := faulty.NewPlan(1)
 		slow.Add(faulty.Rule{Ops: []faulty.Op{faulty.ReportTasks, faulty.ReleaseTurns}, Kind: faulty.Delay, Delay: f.slow})
-		rt, err := runtime.Start(e.T.Context(), faulty.Wrap(faulty.Wrap(e.Store, f.plan), slow), reg, e.Options)
+		rt, err := runtime.Start(e.T.Context(), faulty.Wrap(faulty.Wrap(e.Store, f.plan), slow), reg, opts)
 		if err != nil {
 			e.T.Fatal(err)
 		}
