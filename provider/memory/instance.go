@@ -19,6 +19,7 @@ type instance struct {
 	values     map[string][]byte
 
 	lease      provider.UUID // of the turn in flight; it holds on to it until another takes it
+	leaseOwner string
 	leaseUntil provider.Time
 	heldUntil  provider.Time // a clean release asked for a delay
 	wokenAt    provider.Time // a reset is ready for a turn although no message waits

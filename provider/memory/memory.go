@@ -12,7 +12,7 @@ type Options struct {
 	Clock Source // nil: the machine's clock
 }
 
-// Provider keeps everything in memory. It implements provider.Provider and provider.Notifier.
+// Provider keeps everything in memory. It implements provider.Provider, provider.Notifier and provider.Inspector.
 type Provider struct {
 	clock Source
 	bell  notifier

@@ -68,7 +68,7 @@ func (i *instance) fetchableAt(owner string, now provider.Time) provider.Time {
 
 // take leases the instance and answers its visible messages.
 func (i *instance) take(req *provider.FetchTurnsRequest, now provider.Time) provider.Turn {
-	i.lease, i.leaseUntil = req.Token, now.Add(req.Lease)
+	i.lease, i.leaseOwner, i.leaseUntil = req.Token, req.Owner, now.Add(req.Lease)
 	i.row.Deliveries++
 	turn := provider.Turn{Instance: i.view()}
 	count, room := cmp.Or(req.MaxMessages, provider.MaxFetchMessages), cmp.Or(req.MaxBytes, provider.MaxFetchBytes)

@@ -209,13 +209,20 @@ func (s *store) prepare(ctx context.Context, c *conn, o Options) error {
 	if err != nil {
 		return err
 	}
+	if err := checkApplied(steps); err != nil {
+		return err
+	}
+	return s.bury(ctx, c)
+}
+
+func checkApplied(steps []provider.Migration) error {
 	for _, step := range steps {
 		if !step.Applied {
 			return fmt.Errorf("%w: migration %d (%s) is missing; run the migrations, or open without NoMigrate",
 				provider.ErrNotStore, step.Version, step.Name)
 		}
 	}
-	return s.bury(ctx, c)
+	return nil
 }
 
 const (

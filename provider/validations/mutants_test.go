@@ -31,6 +31,7 @@ type mutant struct {
 	list    func(context.Context, provider.ListRequest) (provider.ListResult, error)
 	history func(context.Context, provider.ReadHistoryRequest) (provider.ReadHistoryResult, error)
 	record  func(context.Context, provider.RecordRequest) (provider.RecordResult, error)
+	inspect func(context.Context, provider.InspectRequest) (provider.InspectResult, error)
 }
 
 func call[Req, Res any](ctx context.Context, req Req, own, inner func(context.Context, Req) (Res, error)) (Res, error) {
@@ -86,6 +87,11 @@ func (m *mutant) ReadHistory(ctx context.Context, req provider.ReadHistoryReques
 
 func (m *mutant) Record(ctx context.Context, req provider.RecordRequest) (provider.RecordResult, error) {
 	return call(ctx, req, m.record, m.Provider.Record)
+}
+
+func (m *mutant) Inspect(ctx context.Context, req provider.InspectRequest) (provider.InspectResult, error) {
+	inspector, _ := provider.As[provider.Inspector](m.Provider)
+	return call(ctx, req, m.inspect, inspector.Inspect)
 }
 
 // mutants says how each is broken and which case must see it.

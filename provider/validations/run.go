@@ -15,7 +15,8 @@ type testCase struct {
 	name  string
 	rule  string // the sentence, word for word
 	run   func(*trial)
-	slow  bool // fills the store up to a limit: has four times as long, and -short leaves it out
+	power func(provider.Provider) bool // nil: the contract demands it of all
+	slow  bool                         // fills the store up to a limit: has four times as long, and -short leaves it out
 }
 
 // cases lists all cases, by group.
@@ -42,6 +43,7 @@ func cases() []testCase {
 		{"read", readCases()},
 		{"clean", cleanCases()},
 		{"shared", sharedCases()},
+		{"inspect", inspectCases()},
 		{"limits", limitCases()},
 	}
 	var all []testCase
@@ -86,11 +88,15 @@ func Run(t *testing.T, open func(t *testing.T) provider.Provider, opts ...Option
 				t.Skip("slow")
 			}
 			t.Parallel()
+			p := open(t)
+			if c.power != nil && !c.power(p) {
+				t.Skip("the provider does not have this power")
+			}
 			limit := o.limit
 			if c.slow {
 				limit *= 4
 			}
-			failures := execute(t.Context(), c, open(t), limit)
+			failures := execute(t.Context(), c, p, limit)
 			for _, f := range failures {
 				t.Error(f)
 			}

@@ -1,0 +1,195 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/perdure/perdure/provider"
+)
+
+var _ provider.Inspector = (*Provider)(nil)
+
+// spot is the place of a row in the order that Inspect promises.
+type spot struct {
+	key  provider.UUID
+	a, b int64
+}
+
+func (s spot) compare(o spot) int {
+	return cmp.Or(slices.Compare(s.key[:], o.key[:]), cmp.Compare(s.a, o.a), cmp.Compare(s.b, o.b))
+}
+
+// shown is a row and how it enters a page.
+type shown struct {
+	at    spot
+	bytes int
+	add   func(*provider.InspectResult)
+}
+
+// Inspect implements provider.Inspector. Nothing outlives its key here, so that no row is without its instance.
+func (p *Provider) Inspect(ctx context.Context, req provider.InspectRequest) (res provider.InspectResult, err error) {
+	err = p.do(ctx, req, func(now provider.Time) error {
+		after, err := readSpot(req.Cursor)
+		if err != nil {
+			return err
+		}
+		rows := slices.DeleteFunc(p.rows(req.Kind, now), func(r shown) bool {
+			return !req.Key.IsZero() && r.at.key != req.Key || req.Cursor != "" && r.at.compare(after) <= 0
+		})
+		slices.SortFunc(rows, func(a, b shown) int { return a.at.compare(b.at) })
+		res = provider.InspectResult{Now: now}
+		bytes := 0
+		for n, r := range rows {
+			if n == cmp.Or(req.Max, provider.MaxPage) || bytes >= provider.MaxFetchBytes {
+				last := rows[n-1].at
+				res.Cursor = fmt.Sprintf("%s %d %d", last.key, last.a, last.b)
+				break
+			}
+			r.add(&res)
+			bytes += r.bytes
+		}
+		return nil
+	})
+	return res, err
+}
+
+func readSpot(cursor string) (s spot, err error) {
+	if cursor == "" {
+		return s, nil
+	}
+	var key string
+	_, err = fmt.Sscanf(cursor, "%s %d %d", &key, &s.a, &s.b)
+	if err == nil {
+		err = s.key.UnmarshalText([]byte(key))
+	}
+	if err != nil {
+		return s, fmt.Errorf("inspect: Cursor: %w: not one that Inspect answered", provider.ErrInvalid)
+	}
+	return s, nil
+}
+
+// rows lists all rows of a kind, in no order.
+func (p *Provider) rows(kind provider.InspectKind, now provider.Time) (rows []shown) {
+	switch kind {
+	case provider.InspectTasks:
+		for _, t := range p.tasks {
+			rows = append(rows, t.show(now))
+		}
+	case provider.InspectAsks:
+		keys := map[provider.UUID]bool{}
+		for _, a := range p.asks {
+			keys[a.key] = true
+		}
+		rows = showKeys(keys)
+	case provider.InspectDeadLetters:
+		keys := map[provider.UUID]bool{}
+		for _, l := range p.letters {
+			keys[l.Key] = true
+		}
+		rows = showKeys(keys)
+	default:
+		for _, i := range p.instances {
+			rows = append(rows, i.show(kind, now)...)
+		}
+	}
+	return rows
+}
+
+func showKey(key provider.UUID) shown {
+	return shown{at: spot{key: key}, add: func(res *provider.InspectResult) { res.Keys = append(res.Keys, key) }}
+}
+
+func showKeys(keys map[provider.UUID]bool) (rows []shown) {
+	for key := range keys {
+		rows = append(rows, showKey(key))
+	}
+	return rows
+}
+
+// show answers the rows of a kind that the instance holds itself.
+func (i *instance) show(kind provider.InspectKind, now provider.Time) []shown {
+	key := i.row.Key
+	only := func(there bool) []shown {
+		if there {
+			return []shown{showKey(key)}
+		}
+		return nil
+	}
+	switch kind {
+	case provider.InspectInstances:
+		bytes := len(i.row.Result) + len(i.row.CustomStatus)
+		return []shown{{spot{key: key}, bytes, func(res *provider.InspectResult) {
+			row := i.view()
+			row.Attributes = nil
+			res.Instances = append(res.Instances, row)
+		}}}
+	case provider.InspectExecutions, provider.InspectHistory:
+		return i.showExecutions(kind)
+	case provider.InspectMessages:
+		return i.showMessages()
+	case provider.InspectTurnLeases:
+		if i.lease.IsZero() {
+			return nil
+		}
+		return []shown{{at: spot{key: key}, add: func(res *provider.InspectResult) {
+			res.TurnLeases = append(res.TurnLeases, provider.TurnLeaseRow{Key: key, Lease: leaseRow(i.leaseOwner, i.leaseUntil, now)})
+		}}}
+	case provider.InspectValues:
+		return only(len(i.values) > 0)
+	case provider.InspectAttributes:
+		return only(len(i.attributes) > 0)
+	default:
+		return only(i.row.Result != nil || i.row.CustomStatus != nil)
+	}
+}
+
+func (i *instance) showExecutions(kind provider.InspectKind) (rows []shown) {
+	for n, x := range i.executions {
+		number, length := int64(n)+1, int64(len(x.events))
+		row := shown{at: spot{i.row.Key, number, 1}}
+		switch {
+		case kind == provider.InspectHistory && length > 0:
+			row.add = func(res *provider.InspectResult) {
+				res.History = append(res.History, provider.HistoryRow{Key: i.row.Key, Execution: number, First: 1, Count: length})
+			}
+		case kind == provider.InspectExecutions && number < i.row.Execution:
+			row.add = func(res *provider.InspectResult) {
+				res.Executions = append(res.Executions, provider.ExecutionRow{
+					Key: i.row.Key, Execution: number, Status: x.status, Length: length,
+				})
+			}
+		default:
+			continue
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func (i *instance) showMessages() []shown {
+	rows := make([]shown, 0, len(i.inbox))
+	for _, m := range i.inbox {
+		m.Payload = nil
+		rows = append(rows, shown{at: spot{i.row.Key, int64(m.VisibleAt), m.ID}, add: func(res *provider.InspectResult) {
+			res.Messages = append(res.Messages, provider.MessageRow{Key: i.row.Key, Message: m})
+		}})
+	}
+	return rows
+}
+
+func (t *task) show(now provider.Time) shown {
+	return shown{at: spot{t.Key, t.Execution, t.EventID}, add: func(res *provider.InspectResult) {
+		row := provider.TaskRow{TaskRef: t.TaskRef, State: t.state, CancelRequested: t.cancel}
+		if t.state == provider.TaskLeased {
+			row.Lease = leaseRow(t.owner, t.leaseUntil, now)
+		}
+		res.Tasks = append(res.Tasks, row)
+	}}
+}
+
+// leaseRow never knows an owner to be dead: all of them live in this process.
+func leaseRow(owner string, until, now provider.Time) provider.LeaseRow {
+	return provider.LeaseRow{Owner: owner, Until: until, Over: until <= now}
+}

@@ -1,0 +1,300 @@
+package validations
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// inspectCases check a power that a provider may lack: they are left out then.
+func inspectCases() []testCase {
+	const (
+		shows = "Inspect answers the stored rows of one kind as they stand, also those that no method of Provider would answer"
+		order = "Rows come in order of key, then as InspectKind says, a page at a time: Cursor leads on to the next page"
+		lease = "A lease tells its owner, whether it is over by the storage's clock, and whether the storage knows that the owner is dead."
+	)
+	list := []testCase{
+		{name: "instances", run: inspectInstances, rule: shows},
+		{name: "replaced", run: inspectReplaced, rule: "Instances are all, also replaced ones and those marked for deletion."},
+		{name: "executions", run: inspectExecutions, rule: "Executions are those before the current one, by number."},
+		{name: "history", run: inspectHistory, rule: shows},
+		{name: "messages", run: inspectMessages, rule: shows},
+		{name: "tasks", run: inspectTasks, rule: shows},
+		{name: "keys", run: inspectKeys, rule: "Of the last five kinds only the keys are answered, each once."},
+		{name: "turn-leases", run: inspectTurnLeases, rule: lease},
+		{name: "lapsed-turn-lease", run: inspectLapsedLease, rule: "A lapsed lease is there until the storage or who takes over ends it."},
+		{name: "task-leases", run: inspectTaskLeases, rule: lease},
+		{name: "order", run: inspectOrder, rule: order},
+		{name: "pages", run: inspectPages, rule: order},
+		{name: "bytes", run: inspectBytes, rule: "A page has at most Max rows, and instances end it once their payloads reach [MaxFetchBytes]."},
+		{name: "key", run: inspectKey, rule: "With Key set only rows of that key are answered."},
+		{name: "payloads", run: inspectPayloads, rule: "Payloads of events, messages and tasks are left out."},
+		{name: "changes-nothing", run: inspectChangesNothing, rule: "Inspect changes nothing."},
+	}
+	for i := range list {
+		list[i].power = canInspect
+	}
+	return list
+}
+
+func canInspect(p provider.Provider) bool {
+	_, ok := provider.As[provider.Inspector](p)
+	return ok
+}
+
+// inspect answers the first page of a kind, with changes to the request.
+func (t *trial) inspect(kind provider.InspectKind, changes ...func(*provider.InspectRequest)) provider.InspectResult {
+	req := provider.InspectRequest{Kind: kind}
+	for _, change := range changes {
+		change(&req)
+	}
+	inspector, _ := provider.As[provider.Inspector](t.Provider)
+	res, err := inspector.Inspect(t.ctx, req)
+	t.ok(err)
+	return res
+}
+
+func of(key provider.UUID) func(*provider.InspectRequest) {
+	return func(r *provider.InspectRequest) { r.Key = key }
+}
+
+func inspectInstances(t *trial) {
+	i := t.begin("i", func(r *provider.CommitTurnRequest) { r.CustomStatus = []byte("half way") })
+	t.send(i.Key, text("m"))
+	i = t.get(i.Key)
+	list := t.inspect(provider.InspectInstances).Instances
+	t.mustf(len(list) == 1, "%d instances, want 1", len(list))
+	t.checkf(fmt.Sprintf("%+v", list[0]) == fmt.Sprintf("%+v", i), "instance\n%+v, want\n%+v", list[0], i)
+}
+
+func inspectReplaced(t *trial) {
+	old := t.end(t.begin("i"))
+	now := t.create("i", func(r *provider.CreateRequest) { r.Policy = provider.IDReplaceEnded })
+	list := t.inspect(provider.InspectInstances).Instances
+	has := func(key provider.UUID) bool {
+		return slices.ContainsFunc(list, func(i provider.Instance) bool { return i.Key == key && i.ID == "i" })
+	}
+	t.checkf(len(list) == 2 && has(old.Key) && has(now.Key), "instances %+v", list)
+}
+
+// second makes an instance that is in its second execution: two events, then one.
+func (t *trial) second(id string) provider.Instance { return t.continueAsNew(t.begin(id)) }
+
+func inspectExecutions(t *trial) {
+	i := t.second("i")
+	list := t.inspect(provider.InspectExecutions).Executions
+	want := provider.ExecutionRow{Key: i.Key, Execution: 1, Status: provider.StatusContinuedAsNew, Length: 2}
+	t.checkf(len(list) == 1 && list[0] == want, "executions %+v, want %+v", list, want)
+}
+
+func inspectHistory(t *trial) {
+	i := t.second("i")
+	events := map[int64]int64{}
+	for _, h := range t.inspect(provider.InspectHistory).History {
+		t.checkf(h.Key == i.Key && h.First == events[h.Execution]+1, "%+v follows event %d", h, events[h.Execution])
+		events[h.Execution] += h.Count
+	}
+	t.checkf(len(events) == 2 && events[1] == 2 && events[2] == 1, "events by execution: %v", events)
+}
+
+func inspectMessages(t *trial) {
+	i := t.begin("i", func(r *provider.CommitTurnRequest) {
+		r.Timers = []provider.Timer{{EventID: 4, Kind: 5, Due: provider.Time(1) << 60}}
+	})
+	sent := t.send(i.Key, provider.NewMessage{Kind: 9, Execution: 1, EventID: 2})
+	list := t.inspect(provider.InspectMessages).Messages
+	t.mustf(len(list) == 2, "%d messages, want 2", len(list))
+	m, timer := list[0], list[1]
+	t.checkf(m.Key == i.Key && m.ID == sent.MessageID && m.Kind == 9 && m.Execution == 1 && m.EventID == 2 && !m.Timer &&
+		m.VisibleAt == t.get(i.Key).ReadyAt, "message %+v", m)
+	t.checkf(timer.Timer && timer.Kind == 5 && timer.EventID == 4 && timer.Execution == 1 && timer.VisibleAt == 1<<60, "timer %+v", timer)
+}
+
+func inspectTasks(t *trial) {
+	i := t.beginTasks(newTask(2), newTask(3))
+	list := t.inspect(provider.InspectTasks).Tasks
+	t.mustf(len(list) == 2, "%d tasks, want 2", len(list))
+	for n, task := range list {
+		t.checkf(task.TaskRef == ref(i, int64(n)+2) && task.State == provider.TaskQueued && !task.CancelRequested, "task %+v", task)
+	}
+	t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Max = 1 })
+	req := next(i)
+	req.CancelTasks = []provider.CancelTask{{EventID: 2}, {EventID: 3}}
+	t.commit(req)
+	list = t.inspect(provider.InspectTasks).Tasks
+	t.checkf(len(list) == 1 && list[0].EventID == 2 && list[0].CancelRequested, "tasks %+v, want one to be cancelled", list)
+}
+
+func inspectKeys(t *trial) {
+	i := t.begin("i", func(r *provider.CommitTurnRequest) {
+		r.Values = []provider.KeyValue{{Key: "a", Value: []byte("1")}, {Key: "b", Value: []byte("2")}}
+		r.Attributes = []provider.Attribute{{Name: "a", Kind: provider.AttributeInt}, {Name: "b", Kind: provider.AttributeInt}}
+	})
+	t.begin("bare")
+	for range 2 {
+		t.ask(i.Key)
+	}
+	for range 2 {
+		t.send(i.Key, text("late"))
+	}
+	i = t.end(t.get(i.Key))
+	for kind := provider.InspectAsks; kind <= provider.InspectDeadLetters; kind++ {
+		keys := t.inspect(kind).Keys
+		t.checkf(len(keys) == 1 && keys[0] == i.Key, "kind %d: keys %v, want %v", kind, keys, i.Key)
+	}
+}
+
+func inspectTurnLeases(t *trial) {
+	t.begin("idle")
+	i := t.create("i")
+	u := t.fetchOne(func(r *provider.FetchTurnsRequest) { r.Owner = "holder" })
+	list := t.inspect(provider.InspectTurnLeases).TurnLeases
+	t.mustf(len(list) == 1, "%d leases, want 1", len(list))
+	l := list[0]
+	t.checkf(l.Key == i.Key && l.Lease.Owner == "holder" && !l.Lease.Over && !l.Lease.OwnerGone && l.Lease.Until > u.Instance.ReadyAt,
+		"lease %+v", l)
+	t.commit(commitOf(u))
+	t.checkf(len(t.inspect(provider.InspectTurnLeases).TurnLeases) == 0, "a lease outlived its turn")
+}
+
+func inspectLapsedLease(t *trial) {
+	t.create("i")
+	t.fetchOne(briefly)
+	t.pass(2 * short)
+	for _, l := range t.inspect(provider.InspectTurnLeases).TurnLeases {
+		t.checkf(l.Lease.Over, "lease %+v, want it over or gone", l)
+	}
+}
+
+func inspectTaskLeases(t *trial) {
+	t.beginTasks(newTask(2), newTask(3))
+	t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Owner, r.Max = "holder", 1 })
+	t.fetchTask(brieflyTask)
+	t.pass(2 * short)
+	list := t.inspect(provider.InspectTasks).Tasks
+	t.mustf(len(list) == 2, "%d tasks, want 2", len(list))
+	l := list[0].Lease
+	t.checkf(list[0].State == provider.TaskLeased && l.Owner == "holder" && !l.Over && !l.OwnerGone && l.Until > 0, "task %+v", list[0])
+	t.checkf(list[1].State == provider.TaskQueued || list[1].Lease.Over, "task %+v, want it queued again or its lease over", list[1])
+}
+
+// order answers what the rows of a page are ordered by.
+func order(res provider.InspectResult) (places []string) {
+	place := func(key provider.UUID, ids ...int64) { places = append(places, fmt.Sprintf("%s %019d", key, ids)) }
+	for _, i := range res.Instances {
+		place(i.Key)
+	}
+	for _, x := range res.Executions {
+		place(x.Key, x.Execution)
+	}
+	for _, h := range res.History {
+		place(h.Key, h.Execution, h.First)
+	}
+	for _, m := range res.Messages {
+		place(m.Key, int64(m.VisibleAt), m.ID)
+	}
+	for _, task := range res.Tasks {
+		place(task.Key, task.Execution, task.EventID)
+	}
+	for _, l := range res.TurnLeases {
+		place(l.Key)
+	}
+	for _, key := range res.Keys {
+		place(key)
+	}
+	return places
+}
+
+// crowd makes several rows of most kinds.
+func (t *trial) crowd() {
+	for n := range 3 {
+		i := t.second(fmt.Sprint("i", n))
+		req := next(i, "more")
+		req.Tasks = []provider.NewTask{newTask(7), newTask(5)}
+		req.Values = []provider.KeyValue{{Key: "k", Value: []byte("v")}}
+		req.CustomStatus = []byte("s")
+		t.commit(req)
+		for range 3 {
+			t.send(i.Key, text("m"))
+		}
+	}
+	t.fetch(func(r *provider.FetchTurnsRequest) {
+		for n := range 3 {
+			r.Capabilities = append(r.Capabilities, provider.Capability{Name: fmt.Sprint("setup-i", n), CodeVersion: codeVersion})
+		}
+	})
+}
+
+func (t *trial) everyKind(check func(kind provider.InspectKind, all []string)) {
+	for kind := provider.InspectInstances; kind <= provider.InspectDeadLetters; kind++ {
+		check(kind, order(t.inspect(kind)))
+	}
+}
+
+func inspectOrder(t *trial) {
+	t.crowd()
+	t.everyKind(func(kind provider.InspectKind, all []string) {
+		t.checkf(slices.IsSorted(all), "kind %d is in no order: %v", kind, all)
+		none := kind == provider.InspectAsks || kind == provider.InspectAttributes || kind == provider.InspectDeadLetters
+		t.checkf(none || len(all) >= 3, "kind %d: %d rows", kind, len(all))
+	})
+}
+
+func inspectPages(t *trial) {
+	t.crowd()
+	t.everyKind(func(kind provider.InspectKind, all []string) {
+		var paged []string
+		for cursor, calls := "", 0; calls <= len(all); calls++ {
+			res := t.inspect(kind, func(r *provider.InspectRequest) { r.Cursor, r.Max = cursor, 2 })
+			places := order(res)
+			t.checkf(len(places) <= 2, "kind %d: a page of %d rows, want 2 at most", kind, len(places))
+			paged = append(paged, places...)
+			if cursor = res.Cursor; cursor == "" {
+				break
+			}
+		}
+		t.checkf(slices.Equal(paged, all), "kind %d: pages show %v, all rows are %v", kind, paged, all)
+	})
+}
+
+func inspectBytes(t *trial) {
+	large := make([]byte, provider.MaxPayload)
+	for n := range 4 {
+		t.begin(fmt.Sprint("i", n), func(r *provider.CommitTurnRequest) { r.CustomStatus = large })
+	}
+	first := t.inspect(provider.InspectInstances)
+	rest := t.inspect(provider.InspectInstances, func(r *provider.InspectRequest) { r.Cursor = first.Cursor })
+	t.checkf(len(first.Instances) == 2 && first.Cursor != "", "%d instances in the first page, want 2", len(first.Instances))
+	t.checkf(len(rest.Instances) == 2 && rest.Cursor == "", "%d instances in the second page, want 2", len(rest.Instances))
+}
+
+func inspectKey(t *trial) {
+	t.crowd()
+	one := t.inspect(provider.InspectInstances).Instances[1].Key
+	t.everyKind(func(kind provider.InspectKind, all []string) {
+		got := order(t.inspect(kind, of(one)))
+		want := slices.DeleteFunc(all, func(place string) bool { return place[:36] != one.String() })
+		t.checkf(slices.Equal(got, want), "kind %d: rows of a key %v, want %v", kind, got, want)
+		second := t.inspect(kind, of(one), func(r *provider.InspectRequest) { r.Max = 1 })
+		t.checkf(len(order(second)) == min(1, len(want)) && (second.Cursor != "") == (len(want) > 1), "kind %d: page %+v", kind, second)
+	})
+	t.checkf(len(order(t.inspect(provider.InspectInstances, of(unique())))) == 0, "rows of a key that is none")
+}
+
+func inspectPayloads(t *trial) {
+	i := t.begin("i")
+	t.send(i.Key, text("secret"))
+	list := t.inspect(provider.InspectMessages).Messages
+	t.checkf(len(list) == 1 && list[0].Payload == nil, "messages %+v, want one without its payload", list)
+}
+
+func inspectChangesNothing(t *trial) {
+	i := t.create("i")
+	t.fetchOne(briefly)
+	t.unchanged(i.Key, func() {
+		t.everyKind(func(provider.InspectKind, []string) {})
+	})
+	u := t.fetchOne() // what the lease held is given out as ever
+	t.checkf(u.Instance.Key == i.Key && u.Instance.Deliveries == 2, "fetched %+v", u.Instance)
+}
