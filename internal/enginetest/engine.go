@@ -21,6 +21,8 @@ type Engine struct {
 	Store   provider.Provider
 	Options runtime.Options // of nodes that Start starts
 	Virtual bool            // in a synctest bubble: hours cost nothing
+
+	unchecked string // why the store is not checked when the test ends
 }
 
 // Memory makes an engine on a new store in memory.
@@ -39,15 +41,17 @@ func SQLite(t testing.TB, opts runtime.Options) *Engine {
 	return On(t, store, opts)
 }
 
-// On makes an engine on a store, which is closed when the test ends, after its nodes.
+// On makes an engine on a store, which is checked and closed when the test ends, after its nodes.
 func On(t testing.TB, store provider.Provider, opts runtime.Options) *Engine {
 	t.Helper()
+	e := &Engine{T: t, Store: store, Options: opts}
 	t.Cleanup(func() {
+		e.check()
 		if err := store.Close(); err != nil {
 			t.Errorf("closing the store: %v", err)
 		}
 	})
-	return &Engine{T: t, Store: store, Options: opts}
+	return e
 }
 
 // Start starts a node with the engine's options; it is shut down when the test ends.

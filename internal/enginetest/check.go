@@ -1,0 +1,33 @@
+package enginetest
+
+import (
+	"context"
+	"time"
+
+	"github.com/perdure/perdure/internal/invariant"
+)
+
+// Unchecked says that the test leaves a store behind in which not all holds that must, and why.
+func (e *Engine) Unchecked(reason string) { e.unchecked = reason }
+
+// check fails the test if something in the store is not as it must be once all nodes have stopped.
+func (e *Engine) check() {
+	e.T.Helper()
+	if e.unchecked != "" {
+		e.T.Logf("the store is not checked: %s", e.unchecked)
+		return
+	}
+	// The test's own context is finished when its cleanups run.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.T.Context()), time.Minute)
+	defer cancel()
+	report, err := invariant.Check(ctx, e.Store, invariant.Options{Quiet: true})
+	if err != nil {
+		e.T.Errorf("checking the store: %v", err)
+	}
+	for _, f := range report.Findings {
+		e.T.Errorf("the store is broken: %v", f)
+	}
+	for _, s := range report.Skipped {
+		e.T.Errorf("the store is not checked: %s", s)
+	}
+}

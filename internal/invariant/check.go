@@ -1,0 +1,243 @@
+package invariant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/provider"
+)
+
+// Store is what Check reads: a provider.Provider, or a view of a store. Most rules need a
+// provider.Inspector behind it.
+type Store interface {
+	Get(ctx context.Context, req provider.GetRequest) (provider.GetResult, error)
+	List(ctx context.Context, req provider.ListRequest) (provider.ListResult, error)
+	ReadHistory(ctx context.Context, req provider.ReadHistoryRequest) (provider.ReadHistoryResult, error)
+}
+
+// Options say what else must hold.
+type Options struct {
+	// Quiet: no process works on the store. Then nobody may hold a lease.
+	Quiet bool
+	// Expect tells what is wrong with the outcome of an instance, nil for nothing. Of one that has
+	// not ended the outcome is empty.
+	Expect func(provider.Instance, history.Outcome) error
+	// Patience is how long the storage may take to end the leases of a dead owner; 0 means 2 s.
+	Patience time.Duration
+}
+
+const defaultPatience = 2 * time.Second
+
+// Check looks at the whole store. Its error means that the store could not be read to the end.
+func Check(ctx context.Context, store Store, o Options) (Report, error) {
+	c := &checker{store: store, options: o, faulty: make(map[provider.UUID]bool), orphaned: make(map[provider.UUID]bool)}
+	if o.Patience == 0 {
+		c.options.Patience = defaultPatience
+	}
+	if p, ok := store.(provider.Provider); ok {
+		c.inspector, _ = provider.As[provider.Inspector](p)
+	} else {
+		c.inspector, _ = store.(provider.Inspector)
+	}
+	if c.inspector == nil {
+		c.report.skip(fmt.Sprintf("%s, %s, %s, %s and %s: the provider does not show its rows (provider.Inspector)",
+			Stuck, Leftover, Orphan, DeadLease, ReadyTime))
+		return c.report, c.listed(ctx)
+	}
+	err := c.inspected(ctx)
+	if err == nil {
+		err = c.lateLeases(ctx)
+	}
+	if err == nil && o.Quiet {
+		err = c.questions(ctx)
+	}
+	return c.report, err
+}
+
+// A checker is one Check.
+type checker struct {
+	store     Store
+	inspector provider.Inspector // nil: there is none
+	options   Options
+	report    Report
+	strays    []provider.UUID // keys whose rows had no instance
+	faults    []provider.RowFault
+	late      []provider.UUID // keys of instances with leases to be looked at again
+	faulty    map[provider.UUID]bool
+	orphaned  map[provider.UUID]bool
+}
+
+// inspected is a check of all rows: it goes through the instances in order of their keys, and
+// through all other rows beside them.
+func (c *checker) inspected(ctx context.Context) error {
+	fault := func(f provider.RowFault) { c.faults = append(c.faults, f) }
+	rows := c.newTapes(provider.UUID{}, fault, func(key provider.UUID) {
+		if n := len(c.strays); n == 0 || c.strays[n-1] != key {
+			c.strays = append(c.strays, key)
+		}
+	})
+	instances := newTape(c, provider.InspectInstances, provider.UUID{}, fault,
+		func(r *provider.InspectResult) []provider.Instance { return r.Instances },
+		func(r *provider.Instance) provider.UUID { return r.Key })
+	for {
+		in, err := instances.peek(ctx)
+		if err != nil {
+			return err
+		}
+		if in == nil {
+			break
+		}
+		found, err := c.first(ctx, *in, rows)
+		if err == nil {
+			err = c.suspects(ctx)
+		}
+		if err == nil {
+			err = c.confirm(ctx, in.Key, found)
+		}
+		if err != nil {
+			return err
+		}
+		instances.skip()
+	}
+	if err := rows.finish(ctx); err != nil {
+		return err
+	}
+	return c.suspects(ctx)
+}
+
+// listed is a check of what List and ReadHistory show.
+func (c *checker) listed(ctx context.Context) error {
+	req := provider.ListRequest{Filter: provider.Filter{Replaced: true}, Max: 100}
+	for {
+		page, err := c.store.List(ctx, req)
+		if err != nil {
+			return fmt.Errorf("listing instances: %w", err)
+		}
+		for i := range page.Instances {
+			found, err := c.first(ctx, page.Instances[i], nil)
+			if err == nil {
+				err = c.confirm(ctx, page.Instances[i].Key, found)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if req.Cursor = page.Cursor; req.Cursor == "" {
+			return nil
+		}
+	}
+}
+
+// first looks at an instance for the first time, and counts.
+func (c *checker) first(ctx context.Context, in provider.Instance, rows *tapes) ([]Finding, error) {
+	l := look{c: c, in: in}
+	err := l.examine(ctx, rows)
+	c.report.Instances++
+	c.report.Executions += in.Execution
+	c.report.Events += l.events
+	return l.found, err
+}
+
+// tries is how often an instance is looked at before it counts as never standing still.
+const tries = 5
+
+// confirm looks at one instance again, all at one moment, and reports what is still wrong.
+func (c *checker) confirm(ctx context.Context, key provider.UUID, first []Finding) error {
+	if len(first) == 0 {
+		return nil
+	}
+	if !c.options.Quiet {
+		for _, f := range first {
+			if f.Rule == DeadLease {
+				c.late = append(c.late, key)
+				break
+			}
+		}
+	}
+	second, err := c.second(ctx, key)
+	if err != nil {
+		return err
+	}
+	for _, f := range second {
+		if f.Rule == DeadLease && !c.options.Quiet {
+			continue
+		}
+		c.reportSame(f, first)
+	}
+	return nil
+}
+
+func (c *checker) reportSame(f Finding, first []Finding) {
+	for _, o := range first {
+		if f.same(o) {
+			c.report.add([]Finding{f})
+			return
+		}
+	}
+}
+
+// second looks at one instance while it stands still.
+func (c *checker) second(ctx context.Context, key provider.UUID) ([]Finding, error) {
+	id := ""
+	for range tries {
+		before, fault, err := c.instance(ctx, key)
+		if err != nil || before == nil && fault == nil {
+			return nil, err // it is gone
+		}
+		if fault != nil {
+			return []Finding{{Rule: UnreadableRow, Key: key, Detail: fault.Reason}}, nil
+		}
+		id = before.ID
+		l := look{c: c, in: *before}
+		var rows *tapes
+		if c.inspector != nil {
+			rows = c.newTapes(key, l.fault, func(provider.UUID) {})
+		}
+		if err := l.examine(ctx, rows); err != nil {
+			return nil, err
+		}
+		after, _, err := c.instance(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		if after != nil && still(before, after) {
+			return l.found, nil
+		}
+	}
+	c.report.skip(fmt.Sprintf("instance %q (%s): it changes faster than it can be looked at", id, key))
+	return nil, nil
+}
+
+// still tells whether nothing happened to an instance between two looks: whatever changes its
+// history, inbox or tasks changes one of these.
+func still(a, b *provider.Instance) bool {
+	return a.Version == b.Version && a.Status == b.Status && a.Deleting == b.Deleting && a.Execution == b.Execution &&
+		a.HistoryLength == b.HistoryLength && a.InboxMessages == b.InboxMessages && a.ReadyAt == b.ReadyAt
+}
+
+// instance reads the row of an instance; nil if there is none. A row that cannot be read is a fault.
+func (c *checker) instance(ctx context.Context, key provider.UUID) (*provider.Instance, *provider.RowFault, error) {
+	if c.inspector == nil {
+		res, err := c.store.Get(ctx, provider.GetRequest{Key: key})
+		if errors.Is(err, provider.ErrNotFound) {
+			return nil, nil, nil
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("getting instance %s: %w", key, err)
+		}
+		return &res.Instance, nil, nil
+	}
+	res, err := c.inspector.Inspect(ctx, provider.InspectRequest{Kind: provider.InspectInstances, Key: key})
+	switch {
+	case err != nil:
+		return nil, nil, fmt.Errorf("inspecting instance %s: %w", key, err)
+	case len(res.Faults) > 0:
+		return nil, &res.Faults[0], nil
+	case len(res.Instances) > 0:
+		return &res.Instances[0], nil, nil
+	}
+	return nil, nil, nil
+}

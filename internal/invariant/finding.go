@@ -1,0 +1,109 @@
+package invariant
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// Rule names a promise that is broken.
+type Rule string
+
+// The rules.
+const (
+	// MissingOutcome: an instance has ended without a readable outcome, its outcome, status and history
+	// say different things, or its history has ended and the instance has not.
+	MissingOutcome Rule = "missing-outcome"
+	// UnexpectedOutcome: the outcome is not what Options.Expect says that the code implies.
+	UnexpectedOutcome Rule = "unexpected-outcome"
+	// Stuck: nothing can ever bring what an instance waits for, neither task nor timer, message nor child.
+	Stuck Rule = "stuck"
+	// EventGap: the events of an execution are not 1, 2, ... n, or not those that the row tells of.
+	EventGap Rule = "event-gap"
+	// UndecodableEvent: an event cannot be read.
+	UndecodableEvent Rule = "undecodable-event"
+	// ResultObservedTwice: a second result for one event, a result for an event that awaits none, or a
+	// request ID that was consumed before.
+	ResultObservedTwice Rule = "result-observed-twice"
+	// Leftover: a task, timer or message that an ended execution, or an answered event, has left behind.
+	Leftover Rule = "leftover"
+	// Orphan: rows of a key that is gone, or a child of one.
+	Orphan Rule = "orphan"
+	// DeadLease: a lease that is not over is held by an owner that does not live.
+	DeadLease Rule = "dead-lease"
+	// ReadyTime: the ready time or the message count of an instance is not that of its inbox.
+	ReadyTime Rule = "ready-time"
+	// ParentChild: parent and child say different things about each other.
+	ParentChild Rule = "parent-child"
+	// UnreadableRow: a row cannot be read.
+	UnreadableRow Rule = "unreadable-row"
+)
+
+// Finding is one broken promise.
+type Finding struct {
+	Rule       Rule
+	InstanceID string // "" where only the key is known
+	Key        provider.UUID
+	Execution  int64 // 0: concerns no single one
+	EventID    int64 // 0: concerns no single one
+	Detail     string
+}
+
+// String tells all of it in one line.
+func (f Finding) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: instance %q (%s)", f.Rule, f.InstanceID, f.Key)
+	if f.Execution > 0 {
+		fmt.Fprintf(&b, ", execution %d", f.Execution)
+	}
+	if f.EventID > 0 {
+		fmt.Fprintf(&b, ", event %d", f.EventID)
+	}
+	fmt.Fprintf(&b, ": %s", f.Detail)
+	return b.String()
+}
+
+// same tells whether two looks found the same thing.
+func (f Finding) same(o Finding) bool {
+	return f.Rule == o.Rule && f.Key == o.Key && f.Execution == o.Execution && f.EventID == o.EventID
+}
+
+// Report is what Check found and how much it has looked at.
+type Report struct {
+	Findings   []Finding
+	Instances  int64
+	Executions int64
+	Events     int64
+	Skipped    []string // what could not be checked, and why
+}
+
+// Bounds of a report: who has that many findings needs no more.
+const (
+	maxFindings    = 10_000
+	maxPerInstance = 100
+	maxSkipped     = 100
+)
+
+func (r *Report) add(found []Finding) {
+	for _, f := range found {
+		if len(r.Findings) == maxFindings {
+			r.skip(fmt.Sprintf("more than the first %d findings", maxFindings))
+			return
+		}
+		r.Findings = append(r.Findings, f)
+	}
+}
+
+// skip notes once what is left out.
+func (r *Report) skip(what string) {
+	if len(r.Skipped) == maxSkipped {
+		return
+	}
+	for _, s := range r.Skipped {
+		if s == what {
+			return
+		}
+	}
+	r.Skipped = append(r.Skipped, what)
+}

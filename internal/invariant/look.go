@@ -1,0 +1,186 @@
+package invariant
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/provider"
+)
+
+// A look is one look at one instance.
+type look struct {
+	c     *checker
+	in    provider.Instance
+	rows  bool // what hangs on it is known, too
+	hang  hanging
+	now   *trace // the current execution; nil: it cannot be read
+	asked bool   // some execution has a cancel request in its history
+
+	events int64
+	found  []Finding
+}
+
+func (l *look) add(rule Rule, execution, event int64, format string, args ...any) {
+	if len(l.found) < maxPerInstance {
+		l.found = append(l.found, Finding{
+			Rule: rule, InstanceID: l.in.ID, Key: l.in.Key, Execution: execution, EventID: event, Detail: fmt.Sprintf(format, args...),
+		})
+	}
+}
+
+func (l *look) fault(f provider.RowFault) { l.add(UnreadableRow, 0, 0, "%s", f.Reason) }
+
+// examine tries all rules on the instance. rows stand at its key; nil: they cannot be had.
+func (l *look) examine(ctx context.Context, rows *tapes) (err error) {
+	if rows != nil {
+		l.rows = true
+		if l.hang, err = rows.hanging(ctx, l.in.Key); err != nil {
+			return err
+		}
+	}
+	switch {
+	case l.in.Deleting: // it is on its way out, all of it
+	case l.in.EngineLevel > replay.EngineLevel:
+		l.c.report.skip(fmt.Sprintf("instance %q (%s): it was written by a newer release (engine level %d)", l.in.ID, l.in.Key, l.in.EngineLevel))
+	default:
+		err = l.rules(ctx, rows)
+	}
+	if err != nil || rows == nil {
+		return err
+	}
+	return rows.pass(ctx, l.in.Key)
+}
+
+// rules tries them all.
+func (l *look) rules(ctx context.Context, rows *tapes) error {
+	for n := int64(1); n <= l.in.Execution; n++ {
+		if err := l.execution(ctx, n, rows); err != nil {
+			return err
+		}
+	}
+	if err := l.outcome(ctx); err != nil {
+		return err
+	}
+	if l.rows {
+		l.inbox()
+		l.leases()
+	}
+	if l.rows && l.now != nil {
+		l.leftovers()
+		if err := l.stuck(ctx); err != nil {
+			return err
+		}
+	}
+	return l.parent(ctx)
+}
+
+// execution reads the history of an execution and compares it with what the rows tell of it.
+func (l *look) execution(ctx context.Context, n int64, rows *tapes) error {
+	length := l.in.HistoryLength
+	if n < l.in.Execution {
+		if length = -1; l.rows { // without rows the execution tells its length itself
+			former := slices.IndexFunc(l.hang.executions, func(x provider.ExecutionRow) bool { return x.Execution == n })
+			if former < 0 {
+				l.add(EventGap, n, 0, "the execution is missing")
+				return nil
+			}
+			length = l.hang.executions[former].Length
+		}
+	}
+	whole := true
+	if rows != nil {
+		spans, err := rows.spans(ctx, l.in.Key, n)
+		if err != nil {
+			return err
+		}
+		whole = l.gaps(n, spans, length)
+	}
+	t, err := l.read(ctx, n, length, whole)
+	if err != nil || t == nil {
+		return err
+	}
+	l.asked = l.asked || t.asked
+	l.events += t.length
+	if n < l.in.Execution {
+		return nil
+	}
+	l.now = t
+	if t.bytes != l.in.HistoryBytes {
+		l.add(EventGap, n, 0, "the row says %d bytes, the events have %d", l.in.HistoryBytes, t.bytes)
+	}
+	return nil
+}
+
+// gaps tells whether the stored events are 1 to length.
+func (l *look) gaps(n int64, spans []provider.HistoryRow, length int64) bool {
+	next := int64(1)
+	for _, s := range spans {
+		switch {
+		case s.First > next:
+			l.add(EventGap, n, next, "events %d to %d are missing", next, s.First-1)
+			return false
+		case s.First < next || s.Count < 1:
+			l.add(EventGap, n, s.First, "events %d to %d are stored twice", s.First, next-1)
+			return false
+		}
+		next += s.Count
+	}
+	if next-1 != length {
+		l.add(EventGap, n, min(next-1, length)+1, "the row says %d events, %d are stored", length, next-1)
+		return false
+	}
+	return true
+}
+
+// outcome compares status, outcome and the end of the history.
+func (l *look) outcome(ctx context.Context) error {
+	var out history.Outcome
+	if l.in.Status.Ended() {
+		result := l.in.Result
+		var err error
+		if out, err = history.DecodeOutcome(result); err != nil {
+			l.add(MissingOutcome, 0, 0, "it is %s, its outcome of %d bytes cannot be read: %v", l.in.Status, len(result), err)
+			return nil
+		}
+		if failed := l.in.Status != provider.StatusCompleted; failed != (out.Failure != nil) {
+			l.add(MissingOutcome, 0, 0, "it is %s, its outcome has a failure: %t", l.in.Status, out.Failure != nil)
+		}
+	}
+	if l.now != nil {
+		if ended := l.now.endedAs(); ended != 0 && ended != l.in.Status {
+			l.add(MissingOutcome, l.in.Execution, l.now.length, "its history ends as %s, the instance is %s", ended, l.in.Status)
+		} else if ended == 0 && l.in.Status.Ended() {
+			l.add(MissingOutcome, l.in.Execution, l.now.length, "it is %s, its history has no end", l.in.Status)
+		}
+	}
+	if l.c.options.Expect != nil {
+		if err := l.c.options.Expect(l.in, out); err != nil {
+			l.add(UnexpectedOutcome, 0, 0, "%v", err)
+		}
+	}
+	return ctx.Err()
+}
+
+// leases reports those that nobody alive holds.
+func (l *look) leases() {
+	dead := func(event int64, r provider.LeaseRow, what string) {
+		switch {
+		case r.Over:
+		case r.OwnerGone:
+			l.add(DeadLease, l.in.Execution, event, "%s is leased to %q, who is dead", what, r.Owner)
+		case l.c.options.Quiet:
+			l.add(DeadLease, l.in.Execution, event, "%s is leased to %q, and nobody should be there", what, r.Owner)
+		}
+	}
+	for _, r := range l.hang.leases {
+		dead(0, r.Lease, "its turn")
+	}
+	for _, t := range l.hang.tasks {
+		if t.State == provider.TaskLeased {
+			dead(t.EventID, t.Lease, "the activity")
+		}
+	}
+}

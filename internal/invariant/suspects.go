@@ -1,0 +1,124 @@
+package invariant
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// suspects looks into what the tapes told of: rows without an instance, and rows that cannot be read.
+func (c *checker) suspects(ctx context.Context) error {
+	strays, faults := c.strays, c.faults
+	c.strays, c.faults = nil, nil
+	for _, key := range strays {
+		if err := c.orphan(ctx, key); err != nil {
+			return err
+		}
+	}
+	for _, f := range faults {
+		if c.faulty[f.Key] {
+			continue
+		}
+		c.faulty[f.Key] = true
+		found := []Finding{{Rule: UnreadableRow, Key: f.Key, Detail: f.Reason}}
+		if f.Key.IsZero() {
+			c.report.add(found) // there is nothing to look it up by
+			continue
+		}
+		if err := c.confirm(ctx, f.Key, found); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// orphan reports rows of a key if they are still there after the key was found to be gone.
+func (c *checker) orphan(ctx context.Context, key provider.UUID) error {
+	if c.orphaned[key] {
+		return nil
+	}
+	in, fault, err := c.instance(ctx, key)
+	if err != nil || in != nil || fault != nil {
+		return err
+	}
+	var found []Finding
+	for kind := provider.InspectExecutions; kind <= provider.InspectDeadLetters; kind++ {
+		if kind == provider.InspectAsks {
+			continue
+		}
+		res, err := c.inspector.Inspect(ctx, provider.InspectRequest{Kind: kind, Key: key})
+		if err != nil {
+			return fmt.Errorf("inspecting rows of %s: %w", key, err)
+		}
+		if n := rowsOf(&res); n != "" {
+			found = append(found, Finding{Rule: Orphan, Key: key, Detail: n + " of an instance that is gone: " + kindNames[kind]})
+		}
+	}
+	c.orphaned[key] = len(found) > 0 && len(c.orphaned) < maxFindings
+	c.report.add(found)
+	return nil
+}
+
+// rowsOf tells how many rows a page has, "" for none.
+func rowsOf(r *provider.InspectResult) string {
+	n := len(r.Executions) + len(r.History) + len(r.Messages) + len(r.Tasks) + len(r.TurnLeases) + len(r.Keys) + len(r.Faults)
+	switch {
+	case n == 0:
+		return ""
+	case r.Cursor != "":
+		return fmt.Sprintf("%d rows and more", n)
+	default:
+		return fmt.Sprintf("%d rows", n)
+	}
+}
+
+//nolint:gochecknoglobals // constant table
+var kindNames = map[provider.InspectKind]string{
+	provider.InspectExecutions: "executions", provider.InspectHistory: "history", provider.InspectMessages: "inbox",
+	provider.InspectTasks: "tasks", provider.InspectTurnLeases: "turn lease", provider.InspectValues: "key-values",
+	provider.InspectAttributes: "attributes", provider.InspectOutcomes: "outcome", provider.InspectDeadLetters: "dead letters",
+}
+
+// lateLeases looks once more at leases of dead owners, after the storage had time to end them.
+func (c *checker) lateLeases(ctx context.Context) error {
+	if len(c.late) == 0 {
+		return nil
+	}
+	timer := time.NewTimer(c.options.Patience)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	for _, key := range c.late {
+		found, err := c.second(ctx, key)
+		if err != nil {
+			return err
+		}
+		for _, f := range found {
+			if f.Rule == DeadLease {
+				c.report.add([]Finding{f})
+			}
+		}
+	}
+	return nil
+}
+
+// questions reports asks that nobody waits for: who asked has gone with its process.
+func (c *checker) questions(ctx context.Context) error {
+	for req := (provider.InspectRequest{Kind: provider.InspectAsks}); ; {
+		res, err := c.inspector.Inspect(ctx, req)
+		if err != nil {
+			return fmt.Errorf("inspecting questions: %w", err)
+		}
+		for _, key := range res.Keys {
+			c.report.add([]Finding{{Rule: Leftover, Key: key, Detail: "a question that nobody waits for"}})
+		}
+		if req.Cursor = res.Cursor; req.Cursor == "" {
+			return nil
+		}
+	}
+}

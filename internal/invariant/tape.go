@@ -1,0 +1,185 @@
+package invariant
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// A tape reads the rows of one kind in order, a page at a time.
+type tape[R any] struct {
+	inspector provider.Inspector
+	req       provider.InspectRequest
+	list      func(*provider.InspectResult) []R
+	key       func(*R) provider.UUID
+	fault     func(provider.RowFault)
+
+	rows []R
+	over bool
+}
+
+// peek answers the next row, nil after the last one.
+func (t *tape[R]) peek(ctx context.Context) (*R, error) {
+	for len(t.rows) == 0 && !t.over {
+		res, err := t.inspector.Inspect(ctx, t.req)
+		if err != nil {
+			return nil, fmt.Errorf("inspecting rows: %w", err)
+		}
+		t.rows = t.list(&res)
+		t.req.Cursor, t.over = res.Cursor, res.Cursor == ""
+		for _, f := range res.Faults {
+			t.fault(f)
+		}
+	}
+	if len(t.rows) == 0 {
+		return nil, nil //nolint:nilnil // the end is an answer
+	}
+	return &t.rows[0], nil
+}
+
+func (t *tape[R]) skip() { t.rows = t.rows[1:] }
+
+// of takes the rows of a key. Those of lower keys, which nobody took, are strays.
+func (t *tape[R]) of(ctx context.Context, key provider.UUID, stray func(provider.UUID)) (rows []R, err error) {
+	for {
+		r, err := t.peek(ctx)
+		if err != nil || r == nil {
+			return rows, err
+		}
+		k := t.key(r)
+		switch bytes.Compare(k[:], key[:]) {
+		case -1:
+			stray(k)
+		case 0:
+			rows = append(rows, *r)
+		default:
+			return rows, nil
+		}
+		t.skip()
+	}
+}
+
+// tapes are the rows that hang on instances, of the whole store or of one key.
+type tapes struct {
+	executions tape[provider.ExecutionRow]
+	history    tape[provider.HistoryRow]
+	messages   tape[provider.MessageRow]
+	tasks      tape[provider.TaskRow]
+	leases     tape[provider.TurnLeaseRow]
+	keys       []tape[provider.UUID]
+	stray      func(provider.UUID) // told of keys that nobody took the rows of
+}
+
+// spans takes the events of one execution of a key. Executions must be taken in order.
+func (t *tapes) spans(ctx context.Context, key provider.UUID, execution int64) (rows []provider.HistoryRow, err error) {
+	for {
+		r, err := t.history.peek(ctx)
+		if err != nil || r == nil {
+			return rows, err
+		}
+		order := bytes.Compare(r.Key[:], key[:])
+		switch {
+		case order < 0:
+			t.stray(r.Key)
+		case order > 0 || r.Execution > execution:
+			return rows, nil
+		case r.Execution == execution:
+			rows = append(rows, *r)
+		}
+		t.history.skip()
+	}
+}
+
+// pass takes all other rows of a key, which matter only if the key is gone.
+func (t *tapes) pass(ctx context.Context, key provider.UUID) error {
+	if _, err := t.history.of(ctx, key, t.stray); err != nil {
+		return err
+	}
+	for i := range t.keys {
+		if _, err := t.keys[i].of(ctx, key, t.stray); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lastKey stands behind all others.
+var lastKey = provider.UUID{ //nolint:gochecknoglobals // constant
+	255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
+}
+
+// finish makes strays of all rows that are left.
+func (t *tapes) finish(ctx context.Context) error {
+	if _, err := t.hanging(ctx, lastKey); err != nil {
+		return err
+	}
+	return t.pass(ctx, lastKey)
+}
+
+// hanging is what hangs on an instance beside its histories.
+type hanging struct {
+	executions []provider.ExecutionRow
+	messages   []provider.MessageRow
+	tasks      []provider.TaskRow
+	leases     []provider.TurnLeaseRow
+}
+
+func (t *tapes) hanging(ctx context.Context, key provider.UUID) (h hanging, err error) {
+	if h.executions, err = t.executions.of(ctx, key, t.stray); err != nil {
+		return h, err
+	}
+	if h.messages, err = t.messages.of(ctx, key, t.stray); err != nil {
+		return h, err
+	}
+	if h.tasks, err = t.tasks.of(ctx, key, t.stray); err != nil {
+		return h, err
+	}
+	h.leases, err = t.leases.of(ctx, key, t.stray)
+	return h, err
+}
+
+func newTape[R any](
+	c *checker, kind provider.InspectKind, key provider.UUID, fault func(provider.RowFault),
+	list func(*provider.InspectResult) []R, keyOf func(*R) provider.UUID,
+) tape[R] {
+	return tape[R]{
+		inspector: c.inspector, req: provider.InspectRequest{Kind: kind, Key: key}, list: list, key: keyOf, fault: fault,
+	}
+}
+
+// newTapes opens the tapes of a key, or of all if it is zero.
+func (c *checker) newTapes(key provider.UUID, fault func(provider.RowFault), stray func(provider.UUID)) *tapes {
+	t := &tapes{
+		executions: newTape(c, provider.InspectExecutions, key, fault,
+			func(r *provider.InspectResult) []provider.ExecutionRow { return r.Executions },
+			func(r *provider.ExecutionRow) provider.UUID { return r.Key }),
+		history: newTape(c, provider.InspectHistory, key, fault,
+			func(r *provider.InspectResult) []provider.HistoryRow { return r.History },
+			func(r *provider.HistoryRow) provider.UUID { return r.Key }),
+		messages: newTape(c, provider.InspectMessages, key, fault,
+			func(r *provider.InspectResult) []provider.MessageRow { return r.Messages },
+			func(r *provider.MessageRow) provider.UUID { return r.Key }),
+		tasks: newTape(c, provider.InspectTasks, key, fault,
+			func(r *provider.InspectResult) []provider.TaskRow { return r.Tasks },
+			func(r *provider.TaskRow) provider.UUID { return r.Key }),
+		leases: newTape(c, provider.InspectTurnLeases, key, fault,
+			func(r *provider.InspectResult) []provider.TurnLeaseRow { return r.TurnLeases },
+			func(r *provider.TurnLeaseRow) provider.UUID { return r.Key }),
+		stray: stray,
+	}
+	for _, kind := range keyKinds {
+		t.keys = append(t.keys, newTape(c, kind, key, fault,
+			func(r *provider.InspectResult) []provider.UUID { return r.Keys },
+			func(r *provider.UUID) provider.UUID { return *r }))
+	}
+	return t
+}
+
+// keyKinds hang on an instance. A question does not: it lives as long as the call that asks.
+//
+//nolint:gochecknoglobals // constant table
+var keyKinds = []provider.InspectKind{
+	provider.InspectValues, provider.InspectAttributes, provider.InspectOutcomes, provider.InspectDeadLetters,
+}

@@ -1,0 +1,179 @@
+package invariant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/provider"
+)
+
+// A trace is what the events of one execution say.
+type trace struct {
+	length    int64
+	bytes     int64
+	continued bool // it begins with what an earlier execution left
+	opened    bool // its code has begun
+	asked     bool // to be cancelled
+	last      history.Kind
+	calls     map[int64]*call
+	seen      map[string]struct{}
+	order     []string // of seen
+}
+
+// A call is an event that awaits an answer.
+type call struct {
+	kind  history.Kind
+	child provider.UUID
+	state callState
+}
+
+type callState uint8
+
+const (
+	pending callState = iota
+	answered
+	givenUp
+)
+
+// maxSeen is how many request IDs the engine promises to know again.
+const maxSeen = 10_000
+
+// read goes through the events 1 to length of an execution; -1: all. It answers nil if they cannot all
+// be read, which is a finding unless a gap explains it.
+func (l *look) read(ctx context.Context, n, length int64, whole bool) (*trace, error) {
+	t := &trace{calls: make(map[int64]*call), seen: make(map[string]struct{})}
+	for t.length < length || length < 0 {
+		req := provider.ReadHistoryRequest{Key: l.in.Key, Execution: n, From: t.length + 1, To: max(length, 0)}
+		page, err := l.c.store.ReadHistory(ctx, req)
+		if length < 0 {
+			length = page.Length
+		}
+		if err == nil && len(page.Events) == 0 && t.length < length {
+			err = fmt.Errorf("the history has only %d of %d events: %w", t.length, length, history.ErrCorrupt)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case err != nil && provider.Retryable(err) && !errors.Is(err, history.ErrCorrupt):
+			return nil, fmt.Errorf("reading the history of instance %s: %w", l.in.Key, err)
+		case err != nil:
+			if whole {
+				l.add(UndecodableEvent, n, t.length+1, "%v", err)
+			}
+			return nil, nil //nolint:nilnil // see above
+		}
+		for _, stored := range page.Events {
+			e, err := history.Decode(stored.ID, stored.Data)
+			if err != nil {
+				l.add(UndecodableEvent, n, stored.ID, "%v", err)
+				return nil, nil //nolint:nilnil // see above
+			}
+			if stored.ID != t.length+1 {
+				l.add(EventGap, n, stored.ID, "event %d follows event %d", stored.ID, t.length)
+				return nil, nil //nolint:nilnil // see above
+			}
+			t.length = stored.ID
+			t.bytes += int64(len(stored.Data))
+			if wrong := t.apply(e); wrong != "" {
+				l.add(ResultObservedTwice, n, e.ID, "%s", wrong)
+			}
+		}
+	}
+	return t, nil
+}
+
+// apply takes an event in, and answers what is wrong with it.
+func (t *trace) apply(e history.Event) (wrong string) {
+	t.last = e.Body.Kind()
+	switch b := e.Body.(type) {
+	case *history.ExecutionStarted:
+		t.continued, t.opened = b.Continued, !b.Continued
+		for _, id := range b.Seen {
+			t.remember(string(id))
+		}
+	case *history.ExecutionOpened:
+		t.opened = true
+	case *history.ActivityScheduled, *history.TimerCreated:
+		t.calls[e.ID] = &call{kind: t.last}
+	case *history.ChildStarted:
+		t.calls[e.ID] = &call{kind: t.last, child: b.Key}
+	case *history.ActivityCancelRequested:
+		t.giveUp(b.Scheduled)
+	case *history.TimerCancelled:
+		t.giveUp(b.Timer)
+	case *history.ChildCancelRequested:
+		t.giveUp(b.Started)
+	case *history.ActivityCompleted:
+		return t.answer(b.Scheduled, history.KindActivityScheduled)
+	case *history.ActivityFailed:
+		return t.answer(b.Scheduled, history.KindActivityScheduled)
+	case *history.TimerFired:
+		return t.answer(b.Timer, history.KindTimerCreated)
+	case *history.ChildCompleted:
+		return t.answer(b.Started, history.KindChildStarted)
+	case *history.ChildFailed:
+		return t.answer(b.Started, history.KindChildStarted)
+	case *history.EventReceived:
+		return t.remember(b.RequestID)
+	case *history.CancelRequested:
+		t.asked = true
+		return t.remember(b.RequestID)
+	}
+	return ""
+}
+
+func (t *trace) giveUp(id int64) {
+	if c := t.calls[id]; c != nil && c.state == pending {
+		c.state = givenUp
+	}
+}
+
+func (t *trace) answer(id int64, kind history.Kind) (wrong string) {
+	c := t.calls[id]
+	switch {
+	case c == nil || c.kind != kind:
+		return fmt.Sprintf("%s answers event %d, which is no %s", t.last, id, kind)
+	case c.state == answered:
+		return fmt.Sprintf("%s answers event %d, which was answered before", t.last, id)
+	case c.state == givenUp:
+		return fmt.Sprintf("%s answers event %d, which was given up before", t.last, id)
+	}
+	c.state = answered
+	return ""
+}
+
+func (t *trace) remember(id string) (wrong string) {
+	if id == "" {
+		return ""
+	}
+	if _, again := t.seen[id]; again {
+		return fmt.Sprintf("request ID %q was consumed before", id)
+	}
+	t.seen[id] = struct{}{}
+	t.order = append(t.order, id)
+	if len(t.order) > maxSeen {
+		delete(t.seen, t.order[0])
+		t.order = t.order[1:]
+	}
+	return ""
+}
+
+// endedAs is the status that the last event stands for; 0 if the execution goes on.
+func (t *trace) endedAs() provider.Status {
+	switch t.last {
+	case history.KindExecutionCompleted:
+		return provider.StatusCompleted
+	case history.KindExecutionFailed:
+		return provider.StatusFailed
+	case history.KindExecutionCancelled:
+		return provider.StatusCancelled
+	case history.KindExecutionTerminated:
+		return provider.StatusTerminated
+	case history.KindContinuedAsNew:
+		return provider.StatusContinuedAsNew
+	default:
+		return 0
+	}
+}
