@@ -77,8 +77,8 @@ type HistoryRow struct {
 
 // MessageRow is a message in the inbox of Key, without its payload.
 type MessageRow struct {
-	Key UUID
 	Message
+	Key UUID
 }
 
 // TaskRow is a pending task.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/perdure/perdure/internal/history"
@@ -150,11 +151,8 @@ func (c *checker) confirm(ctx context.Context, key provider.UUID, first []Findin
 		return nil
 	}
 	if !c.options.Quiet {
-		for _, f := range first {
-			if f.Rule == DeadLease {
-				c.late = append(c.late, key)
-				break
-			}
+		if slices.ContainsFunc(first, func(f Finding) bool { return f.Rule == DeadLease }) {
+			c.late = append(c.late, key)
 		}
 	}
 	second, err := c.second(ctx, key)
@@ -165,18 +163,11 @@ func (c *checker) confirm(ctx context.Context, key provider.UUID, first []Findin
 		if f.Rule == DeadLease && !c.options.Quiet {
 			continue
 		}
-		c.reportSame(f, first)
-	}
-	return nil
-}
-
-func (c *checker) reportSame(f Finding, first []Finding) {
-	for _, o := range first {
-		if f.same(o) {
+		if slices.ContainsFunc(first, f.same) {
 			c.report.add([]Finding{f})
-			return
 		}
 	}
+	return nil
 }
 
 // second looks at one instance while it stands still.

@@ -2,6 +2,7 @@ package invariant
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/perdure/perdure/provider"
@@ -40,6 +41,14 @@ const (
 	UnreadableRow Rule = "unreadable-row"
 )
 
+// Rules lists them all.
+func Rules() []Rule {
+	return []Rule{
+		MissingOutcome, UnexpectedOutcome, Stuck, EventGap, UndecodableEvent, ResultObservedTwice, Leftover, Orphan,
+		DeadLease, ReadyTime, ParentChild, UnreadableRow,
+	}
+}
+
 // Finding is one broken promise.
 type Finding struct {
 	Rule       Rule
@@ -53,7 +62,11 @@ type Finding struct {
 // String tells all of it in one line.
 func (f Finding) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: instance %q (%s)", f.Rule, f.InstanceID, f.Key)
+	fmt.Fprintf(&b, "%s: ", f.Rule)
+	if f.InstanceID != "" {
+		fmt.Fprintf(&b, "instance %q, ", f.InstanceID)
+	}
+	fmt.Fprintf(&b, "key %s", f.Key)
 	if f.Execution > 0 {
 		fmt.Fprintf(&b, ", execution %d", f.Execution)
 	}
@@ -97,13 +110,7 @@ func (r *Report) add(found []Finding) {
 
 // skip notes once what is left out.
 func (r *Report) skip(what string) {
-	if len(r.Skipped) == maxSkipped {
-		return
+	if len(r.Skipped) < maxSkipped && !slices.Contains(r.Skipped, what) {
+		r.Skipped = append(r.Skipped, what)
 	}
-	for _, s := range r.Skipped {
-		if s == what {
-			return
-		}
-	}
-	r.Skipped = append(r.Skipped, what)
 }

@@ -12,18 +12,19 @@ import (
 
 // A look is one look at one instance.
 type look struct {
-	c     *checker
-	in    provider.Instance
-	rows  bool // what hangs on it is known, too
-	hang  hanging
-	now   *trace // the current execution; nil: it cannot be read
-	asked bool   // some execution has a cancel request in its history
+	c      *checker
+	in     provider.Instance
+	rows   bool // what hangs on it is known, too
+	hang   hanging
+	now    *trace // the current execution; nil: it cannot be read
+	asked  bool   // some execution has a cancel request in its history
+	unread bool   // some execution cannot be read
 
 	events int64
 	found  []Finding
 }
 
-func (l *look) add(rule Rule, execution, event int64, format string, args ...any) {
+func (l *look) addf(rule Rule, execution, event int64, format string, args ...any) {
 	if len(l.found) < maxPerInstance {
 		l.found = append(l.found, Finding{
 			Rule: rule, InstanceID: l.in.ID, Key: l.in.Key, Execution: execution, EventID: event, Detail: fmt.Sprintf(format, args...),
@@ -31,7 +32,7 @@ func (l *look) add(rule Rule, execution, event int64, format string, args ...any
 	}
 }
 
-func (l *look) fault(f provider.RowFault) { l.add(UnreadableRow, 0, 0, "%s", f.Reason) }
+func (l *look) fault(f provider.RowFault) { l.addf(UnreadableRow, 0, 0, "%s", f.Reason) }
 
 // examine tries all rules on the instance. rows stand at its key; nil: they cannot be had.
 func (l *look) examine(ctx context.Context, rows *tapes) (err error) {
@@ -84,23 +85,30 @@ func (l *look) execution(ctx context.Context, n int64, rows *tapes) error {
 		if length = -1; l.rows { // without rows the execution tells its length itself
 			former := slices.IndexFunc(l.hang.executions, func(x provider.ExecutionRow) bool { return x.Execution == n })
 			if former < 0 {
-				l.add(EventGap, n, 0, "the execution is missing")
+				l.addf(EventGap, n, 0, "the execution is missing")
+				l.unread = true
 				return nil
 			}
 			length = l.hang.executions[former].Length
 		}
 	}
-	whole := true
 	if rows != nil {
 		spans, err := rows.spans(ctx, l.in.Key, n)
 		if err != nil {
 			return err
 		}
-		whole = l.gaps(n, spans, length)
+		if !l.whole(n, spans, length) {
+			l.unread = true
+			return nil
+		}
 	}
-	t, err := l.read(ctx, n, length, whole)
-	if err != nil || t == nil {
+	t, err := l.read(ctx, n, length)
+	if err != nil {
 		return err
+	}
+	if t == nil {
+		l.unread = true
+		return nil
 	}
 	l.asked = l.asked || t.asked
 	l.events += t.length
@@ -109,27 +117,27 @@ func (l *look) execution(ctx context.Context, n int64, rows *tapes) error {
 	}
 	l.now = t
 	if t.bytes != l.in.HistoryBytes {
-		l.add(EventGap, n, 0, "the row says %d bytes, the events have %d", l.in.HistoryBytes, t.bytes)
+		l.addf(EventGap, n, 0, "the row says %d bytes, the events have %d", l.in.HistoryBytes, t.bytes)
 	}
 	return nil
 }
 
-// gaps tells whether the stored events are 1 to length.
-func (l *look) gaps(n int64, spans []provider.HistoryRow, length int64) bool {
+// whole tells whether the stored events are 1 to length.
+func (l *look) whole(n int64, spans []provider.HistoryRow, length int64) bool {
 	next := int64(1)
 	for _, s := range spans {
 		switch {
 		case s.First > next:
-			l.add(EventGap, n, next, "events %d to %d are missing", next, s.First-1)
+			l.addf(EventGap, n, next, "events %d to %d are missing", next, s.First-1)
 			return false
 		case s.First < next || s.Count < 1:
-			l.add(EventGap, n, s.First, "events %d to %d are stored twice", s.First, next-1)
+			l.addf(EventGap, n, s.First, "events %d to %d are stored twice", s.First, next-1)
 			return false
 		}
 		next += s.Count
 	}
 	if next-1 != length {
-		l.add(EventGap, n, min(next-1, length)+1, "the row says %d events, %d are stored", length, next-1)
+		l.addf(EventGap, n, min(next-1, length)+1, "the row says %d events, %d are stored", length, next-1)
 		return false
 	}
 	return true
@@ -142,23 +150,23 @@ func (l *look) outcome(ctx context.Context) error {
 		result := l.in.Result
 		var err error
 		if out, err = history.DecodeOutcome(result); err != nil {
-			l.add(MissingOutcome, 0, 0, "it is %s, its outcome of %d bytes cannot be read: %v", l.in.Status, len(result), err)
+			l.addf(MissingOutcome, 0, 0, "it is %s, its outcome of %d bytes cannot be read: %v", l.in.Status, len(result), err)
 			return nil
 		}
 		if failed := l.in.Status != provider.StatusCompleted; failed != (out.Failure != nil) {
-			l.add(MissingOutcome, 0, 0, "it is %s, its outcome has a failure: %t", l.in.Status, out.Failure != nil)
+			l.addf(MissingOutcome, 0, 0, "it is %s, its outcome has a failure: %t", l.in.Status, out.Failure != nil)
 		}
 	}
 	if l.now != nil {
 		if ended := l.now.endedAs(); ended != 0 && ended != l.in.Status {
-			l.add(MissingOutcome, l.in.Execution, l.now.length, "its history ends as %s, the instance is %s", ended, l.in.Status)
+			l.addf(MissingOutcome, l.in.Execution, l.now.length, "its history ends as %s, the instance is %s", ended, l.in.Status)
 		} else if ended == 0 && l.in.Status.Ended() {
-			l.add(MissingOutcome, l.in.Execution, l.now.length, "it is %s, its history has no end", l.in.Status)
+			l.addf(MissingOutcome, l.in.Execution, l.now.length, "it is %s, its history has no end", l.in.Status)
 		}
 	}
 	if l.c.options.Expect != nil {
 		if err := l.c.options.Expect(l.in, out); err != nil {
-			l.add(UnexpectedOutcome, 0, 0, "%v", err)
+			l.addf(UnexpectedOutcome, 0, 0, "%v", err)
 		}
 	}
 	return ctx.Err()
@@ -170,9 +178,9 @@ func (l *look) leases() {
 		switch {
 		case r.Over:
 		case r.OwnerGone:
-			l.add(DeadLease, l.in.Execution, event, "%s is leased to %q, who is dead", what, r.Owner)
+			l.addf(DeadLease, l.in.Execution, event, "%s is leased to %q, who is dead", what, r.Owner)
 		case l.c.options.Quiet:
-			l.add(DeadLease, l.in.Execution, event, "%s is leased to %q, and nobody should be there", what, r.Owner)
+			l.addf(DeadLease, l.in.Execution, event, "%s is leased to %q, and nobody should be there", what, r.Owner)
 		}
 	}
 	for _, r := range l.hang.leases {

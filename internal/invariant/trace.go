@@ -2,7 +2,6 @@ package invariant
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/perdure/perdure/internal/history"
@@ -40,48 +39,60 @@ const (
 // maxSeen is how many request IDs the engine promises to know again.
 const maxSeen = 10_000
 
-// read goes through the events 1 to length of an execution; -1: all. It answers nil if they cannot all
-// be read, which is a finding unless a gap explains it.
-func (l *look) read(ctx context.Context, n, length int64, whole bool) (*trace, error) {
+// read goes through the events 1 to length of an execution; -1: all. It answers nil, after a
+// finding, if they cannot all be read.
+func (l *look) read(ctx context.Context, n, length int64) (*trace, error) {
 	t := &trace{calls: make(map[int64]*call), seen: make(map[string]struct{})}
+	single := false // a page could not be read: find out from which event on
 	for t.length < length || length < 0 {
 		req := provider.ReadHistoryRequest{Key: l.in.Key, Execution: n, From: t.length + 1, To: max(length, 0)}
+		if single {
+			req.To = req.From
+		}
 		page, err := l.c.store.ReadHistory(ctx, req)
-		if length < 0 {
+		if err == nil && length < 0 {
 			length = page.Length
 		}
 		if err == nil && len(page.Events) == 0 && t.length < length {
-			err = fmt.Errorf("the history has only %d of %d events: %w", t.length, length, history.ErrCorrupt)
+			err = &provider.Error{Err: fmt.Errorf("event %d of %d is not there: %w", req.From, length, history.ErrCorrupt)}
 		}
 		switch {
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case err != nil && provider.Retryable(err) && !errors.Is(err, history.ErrCorrupt):
+		case err == nil:
+		case ctx.Err() != nil || provider.Retryable(err):
 			return nil, fmt.Errorf("reading the history of instance %s: %w", l.in.Key, err)
-		case err != nil:
-			if whole {
-				l.add(UndecodableEvent, n, t.length+1, "%v", err)
-			}
+		case !single && length > 0:
+			single = true
+			continue
+		default:
+			l.addf(UndecodableEvent, n, req.From, "%v", err)
 			return nil, nil //nolint:nilnil // see above
 		}
-		for _, stored := range page.Events {
-			e, err := history.Decode(stored.ID, stored.Data)
-			if err != nil {
-				l.add(UndecodableEvent, n, stored.ID, "%v", err)
-				return nil, nil //nolint:nilnil // see above
-			}
-			if stored.ID != t.length+1 {
-				l.add(EventGap, n, stored.ID, "event %d follows event %d", stored.ID, t.length)
-				return nil, nil //nolint:nilnil // see above
-			}
-			t.length = stored.ID
-			t.bytes += int64(len(stored.Data))
-			if wrong := t.apply(e); wrong != "" {
-				l.add(ResultObservedTwice, n, e.ID, "%s", wrong)
-			}
+		if !l.take(t, n, page.Events) {
+			return nil, nil //nolint:nilnil // see above
 		}
 	}
 	return t, nil
+}
+
+// take follows the events of a page; false: one cannot be read.
+func (l *look) take(t *trace, n int64, events []provider.Event) bool {
+	for _, stored := range events {
+		e, err := history.Decode(stored.ID, stored.Data)
+		if err != nil {
+			l.addf(UndecodableEvent, n, stored.ID, "%v", err)
+			return false
+		}
+		if stored.ID != t.length+1 {
+			l.addf(EventGap, n, stored.ID, "event %d follows event %d", stored.ID, t.length)
+			return false
+		}
+		t.length = stored.ID
+		t.bytes += int64(len(stored.Data))
+		if wrong := t.apply(e); wrong != "" {
+			l.addf(ResultObservedTwice, n, e.ID, "%s", wrong)
+		}
+	}
+	return true
 }
 
 // apply takes an event in, and answers what is wrong with it.

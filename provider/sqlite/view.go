@@ -22,7 +22,7 @@ func OpenView(path string) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(full); err != nil { //nolint:gosec // the caller names the file
+	if _, err := os.Stat(full); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	ctx, cancel := context.WithTimeout(writerContext(), openTimeout)

@@ -1,0 +1,76 @@
+package invariant
+
+import (
+	"slices"
+
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/provider"
+)
+
+// inbox compares what the row says about the inbox with the inbox.
+func (l *look) inbox() {
+	n := int64(len(l.hang.messages))
+	if l.in.InboxMessages != n {
+		l.addf(ReadyTime, 0, 0, "the row says %d messages, %d are there", l.in.InboxMessages, n)
+	}
+	var first provider.Time
+	if n > 0 {
+		first = l.hang.messages[0].VisibleAt
+	}
+	switch {
+	case l.in.ReadyAt == first:
+	case l.in.ReadyAt != 0 && (first == 0 || l.in.ReadyAt < first) && l.wasReset():
+	default:
+		l.addf(ReadyTime, 0, 0, "the row says %s, its inbox says %s", at(l.in.ReadyAt), at(first))
+	}
+}
+
+func at(t provider.Time) string {
+	if t == 0 {
+		return "never"
+	}
+	return t.Std().Format("2006-01-02T15:04:05.000000Z")
+}
+
+// wasReset tells whether the current execution was opened by a reset: it is ready at once, without a message.
+func (l *look) wasReset() bool {
+	if l.in.Execution == 1 || l.in.Status.Ended() {
+		return false
+	}
+	i := slices.IndexFunc(l.hang.executions, func(x provider.ExecutionRow) bool { return x.Execution == l.in.Execution-1 })
+	return i >= 0 && l.hang.executions[i].Status != provider.StatusContinuedAsNew
+}
+
+// leftovers reports tasks, timers and messages that nothing awaits any more. A result that nobody
+// awaits is none while the instance runs: its next turn drops it.
+func (l *look) leftovers() {
+	ended := l.in.Status.Ended()
+	for _, t := range l.hang.tasks {
+		switch c := l.now.calls[t.EventID]; {
+		case ended:
+			l.addf(Leftover, t.Execution, t.EventID, "an activity task, and the instance is %s", l.in.Status)
+		case t.Execution != l.in.Execution:
+			l.addf(Leftover, t.Execution, t.EventID, "an activity task of another execution than the current one, which is %d", l.in.Execution)
+		case c == nil || c.kind != history.KindActivityScheduled:
+			l.addf(Leftover, t.Execution, t.EventID, "an activity task that no event has scheduled")
+		case c.state == answered:
+			l.addf(Leftover, t.Execution, t.EventID, "an activity task, and its result is in the history")
+		case c.state == givenUp && !t.CancelRequested:
+			l.addf(Leftover, t.Execution, t.EventID, "an activity task that was given up, and was not asked to stop")
+		}
+	}
+	for _, m := range l.hang.messages {
+		kind := history.Kind(m.Kind)
+		switch c := l.now.calls[m.EventID]; {
+		case ended:
+			l.addf(Leftover, m.Execution, m.EventID, "a message (%s), and the instance is %s", kind, l.in.Status)
+		case !m.Timer:
+		case m.Execution != l.in.Execution:
+			l.addf(Leftover, m.Execution, m.EventID, "a timer of another execution than the current one, which is %d", l.in.Execution)
+		case c == nil || c.kind != history.KindTimerCreated:
+			l.addf(Leftover, m.Execution, m.EventID, "a timer that no event has created")
+		case c.state != pending:
+			l.addf(Leftover, m.Execution, m.EventID, "a timer that was answered or cancelled before")
+		}
+	}
+}

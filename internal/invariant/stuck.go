@@ -1,0 +1,75 @@
+package invariant
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/provider"
+)
+
+// stuck reports what the instance awaits in vain. A blocked instance waits for its code, or a person.
+func (l *look) stuck(ctx context.Context) error {
+	if l.in.Status.Ended() || l.in.Blocked != nil {
+		return nil
+	}
+	n := l.in.Execution
+	switch {
+	case l.now.endedAs() != 0:
+		return nil // a missing outcome
+	case l.now.length == 0 && len(l.hang.messages) == 0 && l.in.ReadyAt == 0:
+		l.addf(Stuck, n, 0, "it has not started, and its start message is gone")
+	case l.now.continued && !l.now.opened && !l.has(history.KindExecutionOpened) && l.in.ReadyAt == 0:
+		l.addf(Stuck, n, 0, "its code has not begun, and the message that lets it begin is gone")
+	}
+	coming := l.coming()
+	for _, id := range slices.Sorted(maps.Keys(l.now.calls)) {
+		c := l.now.calls[id]
+		if c.state != pending || coming[id] {
+			continue
+		}
+		switch c.kind {
+		case history.KindActivityScheduled:
+			l.addf(Stuck, n, id, "it awaits an activity, and there is neither its task nor its result")
+		case history.KindTimerCreated:
+			l.addf(Stuck, n, id, "it awaits a timer that is not there")
+		default:
+			if err := l.awaitsChild(ctx, id, c.child); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// coming answers the calls of the current execution for which there is a task or an answer.
+func (l *look) coming() map[int64]bool {
+	set := make(map[int64]bool, len(l.hang.messages)+len(l.hang.tasks))
+	for _, m := range l.hang.messages {
+		if m.Execution == l.in.Execution && answers(m) {
+			set[m.EventID] = true
+		}
+	}
+	for _, t := range l.hang.tasks {
+		if t.Execution == l.in.Execution {
+			set[t.EventID] = true
+		}
+	}
+	return set
+}
+
+// answers tells whether a message brings the answer to a call.
+func answers(m provider.MessageRow) bool {
+	switch history.Kind(m.Kind) {
+	case history.KindActivityCompleted, history.KindActivityFailed, history.KindTimerFired,
+		history.KindChildCompleted, history.KindChildFailed:
+		return true
+	default:
+		return false
+	}
+}
+
+func (l *look) has(kind history.Kind) bool {
+	return slices.ContainsFunc(l.hang.messages, func(m provider.MessageRow) bool { return history.Kind(m.Kind) == kind })
+}
