@@ -30,14 +30,15 @@ const (
 const exitCodesText = `Exit codes, the same for all commands:
 
     0  done
-    1  failure: anything that has no code of its own, such as a demo that proved nothing
+    1  failure: anything that has no code of its own, such as a demo that proved nothing, or findings of doctor
     2  usage or bad input: unknown command or flag, wrong JSON, a payload over the limit
     3  not found: no such instance, execution or history
     4  conflict: the ID is in use, the instance has ended or its inbox is full
     5  store unusable: no such file, not a perdure database, a newer schema, not reachable
   130  interrupted by SIGINT or SIGTERM
 
-An error goes to standard error and nothing to standard output, unless the exit code is 0.`
+An error goes to standard error and nothing to standard output, unless the exit code is 0. Only doctor prints its
+findings to standard output in any case.`
 
 func newExitCodesTopic() *cobra.Command {
 	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodesText}

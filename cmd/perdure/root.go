@@ -71,7 +71,7 @@ func newRoot(a *app) *cobra.Command {
 		newDemo(a), newWorker(a),
 		newStart(a), newList(a), newShow(a), newHistory(a),
 		newRaise(a), newCancel(a), newTerminate(a), newUnblock(a),
-		newMigrate(a), newVersion(a), newExitCodesTopic(),
+		newDoctor(a), newMigrate(a), newVersion(a), newExitCodesTopic(),
 	)
 	return root
 }

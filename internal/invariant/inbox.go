@@ -9,19 +9,15 @@ import (
 
 // inbox compares what the row says about the inbox with the inbox.
 func (l *look) inbox() {
-	n := int64(len(l.hang.messages))
-	if l.in.InboxMessages != n {
-		l.addf(ReadyTime, 0, 0, "the row says %d messages, %d are there", l.in.InboxMessages, n)
-	}
+	count := int64(len(l.hang.messages))
 	var first provider.Time
-	if n > 0 {
+	if count > 0 {
 		first = l.hang.messages[0].VisibleAt
 	}
-	switch {
-	case l.in.ReadyAt == first:
-	case l.in.ReadyAt != 0 && (first == 0 || l.in.ReadyAt < first) && l.wasReset():
-	default:
-		l.addf(ReadyTime, 0, 0, "the row says %s, its inbox says %s", at(l.in.ReadyAt), at(first))
+	early := l.in.ReadyAt != 0 && (first == 0 || l.in.ReadyAt < first)
+	if l.in.InboxMessages != count || l.in.ReadyAt != first && !(early && l.wasReset()) {
+		l.addf(ReadyTime, 0, 0, "the row says %d messages, ready %s; the inbox has %d, ready %s",
+			l.in.InboxMessages, at(l.in.ReadyAt), count, at(first))
 	}
 }
 

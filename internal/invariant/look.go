@@ -147,10 +147,13 @@ func (l *look) whole(n int64, spans []provider.HistoryRow, length int64) bool {
 func (l *look) outcome(ctx context.Context) error {
 	var out history.Outcome
 	if l.in.Status.Ended() {
-		result := l.in.Result
+		if l.in.Result == nil {
+			l.addf(MissingOutcome, 0, 0, "it is %s and has no outcome", l.in.Status)
+			return nil
+		}
 		var err error
-		if out, err = history.DecodeOutcome(result); err != nil {
-			l.addf(MissingOutcome, 0, 0, "it is %s, its outcome of %d bytes cannot be read: %v", l.in.Status, len(result), err)
+		if out, err = history.DecodeOutcome(l.in.Result); err != nil {
+			l.addf(MissingOutcome, 0, 0, "it is %s, its outcome of %d bytes cannot be read: %v", l.in.Status, len(l.in.Result), err)
 			return nil
 		}
 		if failed := l.in.Status != provider.StatusCompleted; failed != (out.Failure != nil) {

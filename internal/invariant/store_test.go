@@ -90,6 +90,7 @@ func populate(e *enginetest.Engine) {
 	node := e.Start(registry(e.T))
 	waits, again := e.Create("waits", "Waits", none{}), e.Create("again", "Again", 1)
 	done, failed := e.Create("done", "Whole", 1), e.Create("failed", "Fail", none{})
+	e.Until("the activity is done", func() bool { return e.Get(waits).HistoryLength == 6 })
 	e.RaiseAs(waits, "go", 1, "r")
 	e.WaitEnded(done)
 	e.WaitEnded(failed)

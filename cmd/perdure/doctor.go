@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure/internal/invariant"
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/sqlite"
+)
+
+// finding is one line of what doctor prints.
+type finding struct {
+	Rule      invariant.Rule `json:"rule"`
+	ID        string         `json:"id,omitempty"`
+	Key       string         `json:"key"`
+	Execution int64          `json:"execution,omitempty"`
+	Event     int64          `json:"event,omitempty"`
+	Detail    string         `json:"detail"`
+	Means     string         `json:"means"`
+	Advice    string         `json:"advice"`
+}
+
+// diagnosis is what doctor prints.
+type diagnosis struct {
+	Findings   []finding `json:"findings"`
+	Instances  int64     `json:"instances"`
+	Executions int64     `json:"executions"`
+	Events     int64     `json:"events"`
+	Unchecked  []string  `json:"unchecked,omitempty"`
+}
+
+func newDoctor(a *app) *cobra.Command {
+	var options invariant.Options
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check that a database holds what perdure promises",
+		Long: "doctor reads the whole database, also while workers use it, and changes nothing. It tells what is not as it must be:\n" +
+			"work that nobody can finish, events that are missing or cannot be read, and what was left behind.\n\n" +
+			"Exit code 0 means that all is well, 1 that there are findings.",
+		Example: "  perdure doctor --db orders.db\n  perdure doctor --quiet -o json --db orders.db",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			report, err := a.diagnose(cmd.Context(), options)
+			if err != nil && len(report.Findings) == 0 {
+				return err
+			}
+			out := diagnosisOf(&report)
+			if err := a.show(cmd, out, func(w *tabwriter.Writer) { doctorTable(w, &out) }); err != nil {
+				return err
+			}
+			if err == nil && len(out.Findings) > 0 {
+				err = fmt.Errorf("%s", plural(len(out.Findings), "finding"))
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&options.Quiet, "quiet", false, "no process works on the database: a lease that holds is a finding, too")
+	return cmd
+}
+
+// diagnose checks the database that the user named. An error comes with what was found before it.
+func (a *app) diagnose(ctx context.Context, options invariant.Options) (report invariant.Report, err error) {
+	view, err := a.openView()
+	if err != nil {
+		return report, err
+	}
+	defer func() { err = errors.Join(err, view.Close()) }()
+	report, err = invariant.Check(ctx, view, options)
+	if err != nil && ctx.Err() == nil {
+		err = &storeError{fmt.Errorf("%w; the check has ended early: if the file is damaged, restore a backup, or try sqlite3's .recover on a copy", err)}
+	}
+	return report, err
+}
+
+// openView opens the database that the user named, and changes nothing in it.
+func (a *app) openView() (*sqlite.View, error) {
+	path, err := a.database()
+	if err != nil {
+		return nil, err
+	}
+	if err := mustExist(path); err != nil {
+		return nil, err
+	}
+	view, err := sqlite.OpenView(path)
+	if errors.Is(err, provider.ErrNotStore) && isDatabase(path) {
+		return nil, &storeError{fmt.Errorf("%w; 'perdure migrate up --db %s' creates the missing tables", err, path)}
+	}
+	if err != nil {
+		return nil, &storeError{err}
+	}
+	return view, nil
+}
+
+func diagnosisOf(r *invariant.Report) diagnosis {
+	out := diagnosis{
+		Findings: []finding{}, Instances: r.Instances, Executions: r.Executions, Events: r.Events, Unchecked: r.Skipped,
+	}
+	for _, f := range r.Findings {
+		advice := adviceOn[f.Rule]
+		out.Findings = append(out.Findings, finding{
+			Rule: f.Rule, ID: f.InstanceID, Key: f.Key.String(), Execution: f.Execution, Event: f.EventID, Detail: f.Detail,
+			Means: advice.means, Advice: advice.do,
+		})
+	}
+	return out
+}
+
+func doctorTable(w *tabwriter.Writer, d *diagnosis) {
+	if len(d.Findings) > 0 {
+		row(w, "RULE", "INSTANCE", "EXECUTION", "EVENT", "WHAT")
+	}
+	for i := range d.Findings {
+		f := &d.Findings[i]
+		row(w, f.Rule, nameOf(f), number(f.Execution), number(f.Event), f.Detail)
+	}
+	told := map[invariant.Rule]bool{}
+	for i := range d.Findings {
+		f := &d.Findings[i]
+		if !told[f.Rule] {
+			row(w)
+			row(w, fmt.Sprintf("%s: %s.", f.Rule, f.Means))
+			row(w, fmt.Sprintf("What to do: %s.", f.Advice))
+		}
+		told[f.Rule] = true
+	}
+	if len(d.Findings) > 0 {
+		row(w)
+	}
+	for _, u := range d.Unchecked {
+		row(w, "not checked: "+u)
+	}
+	row(w, fmt.Sprintf("checked %s, %s, %s: %s", plural(int(d.Instances), "instance"), plural(int(d.Executions), "execution"),
+		plural(int(d.Events), "event"), plural(len(d.Findings), "finding")))
+}
+
+// nameOf is the ID, or the key where the ID is not known.
+func nameOf(f *finding) string {
+	if f.ID == "" {
+		return f.Key
+	}
+	return f.ID
+}
+
+func number(n int64) string {
+	if n == 0 {
+		return "-"
+	}
+	return fmt.Sprint(n)
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure/internal/invariant"
+)
+
+// A broken database is told by name, with what it means and what to do, in the exit code, too.
+func TestDoctorFinds(t *testing.T) {
+	path := fixture(t)
+	alter(t, path, `DELETE FROM perdure_outcome WHERE key = (SELECT key FROM perdure_instance WHERE id = 'greet-1')`)
+	alter(t, path, `DELETE FROM perdure_inbox`)
+	code, stdout, stderr := perdure(t, "", "doctor", "--db", path)
+	if code != exitFailure || stderr != "perdure: 3 findings\n" {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	checkGolden(t, "doctor-broken", steady(stdout))
+
+	code, stdout, _ = perdure(t, "", "doctor", "--db", path, "-o", "json")
+	var d diagnosis
+	if err := json.Unmarshal([]byte(stdout), &d); code != exitFailure || err != nil || len(d.Findings) != 3 {
+		t.Fatalf("exit code %d, %v: %s", code, err, stdout)
+	}
+	if f := d.Findings[0]; f.Rule != invariant.MissingOutcome || f.ID != "greet-1" || f.Key == "" || f.Detail == "" || f.Means == "" || f.Advice == "" {
+		t.Errorf("%+v", f)
+	}
+}
+
+// doctor leaves the file as it is, also leases of the dead that others would end.
+func TestDoctorChangesNothing(t *testing.T) {
+	path := fixture(t)
+	alter(t, path, `UPDATE perdure_instance SET lease_owner = 'ghost', lease_until = 1 << 60 WHERE id = 'idle-1'`)
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		code, stdout, _ := perdure(t, "", "doctor", "--quiet", "--db", path)
+		if code != exitFailure || !strings.Contains(stdout, `dead-lease  idle-1`) {
+			t.Errorf("exit code %d: %s", code, stdout)
+		}
+	}
+	after, err := os.ReadFile(path)
+	if err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the file has changed (%v)", err)
+	}
+}
+
+// What cannot be read is said, with what can be done.
+func TestDoctorOfADamagedFile(t *testing.T) {
+	path := fixture(t)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for page := 4096 * 8; page < len(data); page += 4096 {
+		copy(data[page:page+100], bytes.Repeat([]byte{0xFF}, 100))
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr := perdure(t, "", "doctor", "--db", path)
+	if code != exitStore || !strings.Contains(stderr, "restore a backup") || !strings.Contains(stderr, "malformed") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+func TestEveryRuleHasAdvice(t *testing.T) {
+	for _, rule := range invariant.Rules() {
+		if a := adviceOn[rule]; (a.means == "" || a.do == "") && rule != invariant.UnexpectedOutcome {
+			t.Errorf("no advice on %s", rule)
+		}
+	}
+	if len(adviceOn) != len(invariant.Rules())-1 {
+		t.Error("advice on rules that are none")
+	}
+}
