@@ -77,6 +77,7 @@ func valid() map[string]request {
 		"letters":    provider.DeadLettersRequest{IDs: []int64{1, 2}},
 		"lease":      provider.LeaseRequest{Action: provider.LeaseAcquire, Name: "l", Owner: "o", Token: one, Duration: time.Second},
 		"record":     provider.RecordRequest{Action: provider.RecordScan, Namespace: "n"},
+		"inspect":    provider.InspectRequest{Kind: provider.InspectDeadLetters},
 	}
 }
 
@@ -228,6 +229,9 @@ func otherRefusals() []refusal {
 		{"lease action", provider.LeaseRequest{Name: "l", Token: one}, provider.ErrInvalid, "Action"},
 		{"lease owner", provider.LeaseRequest{Action: provider.LeaseAcquire, Name: "l", Token: one, Duration: 1}, provider.ErrInvalid, "Owner"},
 		{"record key", provider.RecordRequest{Action: provider.RecordGet, Namespace: "n"}, provider.ErrInvalid, "Key"},
+		{"inspect nothing", provider.InspectRequest{}, provider.ErrInvalid, "Kind"},
+		{"inspect what", provider.InspectRequest{Kind: provider.InspectDeadLetters + 1}, provider.ErrInvalid, "Kind"},
+		{"inspect page", provider.InspectRequest{Kind: provider.InspectTasks, Max: 1001}, provider.ErrTooLarge, "Max"},
 		{"record value", provider.RecordRequest{Action: provider.RecordPut, Namespace: "n", Key: "k", Value: big}, provider.ErrTooLarge, "Value"},
 	}
 }

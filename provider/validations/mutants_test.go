@@ -119,6 +119,22 @@ func mutants() map[string]func(*mutant) {
 		"read/list-attributes":           ignoresAttributes,
 		"read/history-bytes":             saysThereIsNoMore,
 		"shared/record-expect":           overwritesRecords,
+		"inspect/instances":              bends(hidesReady),
+		"inspect/replaced":               bends(hidesReplaced),
+		"inspect/executions":             bends(hidesExecutions),
+		"inspect/history":                bends(hidesHistory),
+		"inspect/messages":               bends(hidesTimers),
+		"inspect/tasks":                  bends(hidesCancels),
+		"inspect/keys":                   bends(repeatsKeys),
+		"inspect/turn-leases":            bends(hidesHolders),
+		"inspect/lapsed-turn-lease":      bends(neverLapses),
+		"inspect/task-leases":            bends(hidesTaskHolders),
+		"inspect/order":                  bends(turnsRowsRound),
+		"inspect/pages":                  bends(forgetsCursor),
+		"inspect/bytes":                  answersAllPages,
+		"inspect/key":                    inspectsAllKeys,
+		"inspect/payloads":               bends(addsPayloads),
+		"inspect/changes-nothing":        touchesWhatItShows,
 	}
 }
 
@@ -340,6 +356,107 @@ func overwritesRecords(m *mutant) {
 		}
 		req.Expect = stored.Records[0].Version
 		return m.Provider.Record(ctx, req)
+	}
+}
+
+// bends changes what Inspect answers.
+func bends(bend func(*provider.InspectResult)) func(*mutant) {
+	return func(m *mutant) {
+		inspector, _ := provider.As[provider.Inspector](m.Provider)
+		m.inspect = func(ctx context.Context, req provider.InspectRequest) (provider.InspectResult, error) {
+			res, err := inspector.Inspect(ctx, req)
+			bend(&res)
+			return res, err
+		}
+	}
+}
+
+func hidesReady(r *provider.InspectResult) {
+	for i := range r.Instances {
+		r.Instances[i].ReadyAt = 0
+	}
+}
+
+func hidesReplaced(r *provider.InspectResult) {
+	r.Instances = slices.DeleteFunc(r.Instances, func(i provider.Instance) bool { return i.Status.Ended() })
+}
+
+func hidesExecutions(r *provider.InspectResult) { r.Executions = nil }
+
+func hidesHistory(r *provider.InspectResult) {
+	r.History = slices.DeleteFunc(r.History, func(h provider.HistoryRow) bool { return h.Execution == 1 })
+}
+
+func hidesTimers(r *provider.InspectResult) {
+	r.Messages = slices.DeleteFunc(r.Messages, func(m provider.MessageRow) bool { return m.Timer })
+}
+
+func hidesCancels(r *provider.InspectResult) {
+	for i := range r.Tasks {
+		r.Tasks[i].CancelRequested = false
+	}
+}
+
+func repeatsKeys(r *provider.InspectResult) { r.Keys = append(r.Keys, r.Keys...) }
+
+func hidesHolders(r *provider.InspectResult) {
+	for i := range r.TurnLeases {
+		r.TurnLeases[i].Lease.Owner = ""
+	}
+}
+
+func neverLapses(r *provider.InspectResult) {
+	for i := range r.TurnLeases {
+		r.TurnLeases[i].Lease.Over = false
+	}
+}
+
+func hidesTaskHolders(r *provider.InspectResult) {
+	for i := range r.Tasks {
+		r.Tasks[i].Lease = provider.LeaseRow{}
+	}
+}
+
+func turnsRowsRound(r *provider.InspectResult) { slices.Reverse(r.Messages) }
+
+func forgetsCursor(r *provider.InspectResult) { r.Cursor = "" }
+
+func addsPayloads(r *provider.InspectResult) {
+	for i := range r.Messages {
+		r.Messages[i].Payload = []byte("payload")
+	}
+}
+
+func answersAllPages(m *mutant) {
+	inspector, _ := provider.As[provider.Inspector](m.Provider)
+	m.inspect = func(ctx context.Context, req provider.InspectRequest) (provider.InspectResult, error) {
+		res, err := inspector.Inspect(ctx, req)
+		for err == nil && res.Cursor != "" {
+			var more provider.InspectResult
+			req.Cursor = res.Cursor
+			more, err = inspector.Inspect(ctx, req)
+			res.Instances, res.Cursor = append(res.Instances, more.Instances...), more.Cursor
+		}
+		return res, err
+	}
+}
+
+func inspectsAllKeys(m *mutant) {
+	inspector, _ := provider.As[provider.Inspector](m.Provider)
+	m.inspect = func(ctx context.Context, req provider.InspectRequest) (provider.InspectResult, error) {
+		req.Key = provider.UUID{}
+		return inspector.Inspect(ctx, req)
+	}
+}
+
+func touchesWhatItShows(m *mutant) {
+	inspector, _ := provider.As[provider.Inspector](m.Provider)
+	m.inspect = func(ctx context.Context, req provider.InspectRequest) (provider.InspectResult, error) {
+		res, err := inspector.Inspect(ctx, req)
+		for _, i := range res.Instances {
+			_, _ = m.Steer(ctx, provider.SteerRequest{Key: i.Key, Action: provider.SteerUnblock, Commit: unique()})
+		}
+		return res, err
 	}
 }
 
