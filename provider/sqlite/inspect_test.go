@@ -36,6 +36,15 @@ func inspect(t *testing.T, i provider.Inspector, kind provider.InspectKind) prov
 	return res
 }
 
+func readFile(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
 // Rows that cannot be read are told of, with their key, and hide no others.
 func TestInspectTellsOfUnreadableRows(t *testing.T) {
 	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{})
@@ -107,8 +116,15 @@ func TestInspectTellsThatAnOwnerIsGone(t *testing.T) {
 	if err := cmd.Wait(); err == nil {
 		t.Fatal("the child was not killed")
 	}
+	before := readFile(t, path)
 	if l := lease(); !l.OwnerGone || l.Over {
 		t.Errorf("lease %+v, want one of a dead owner that nobody has ended", l)
+	}
+	if err := v.Close(); err != nil {
+		t.Error(err)
+	}
+	if !bytes.Equal(before, readFile(t, path)) {
+		t.Error("the view has folded the log of the dead process into the file")
 	}
 }
 
@@ -143,10 +159,7 @@ func TestViewOnlyLooks(t *testing.T) {
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
 	}
-	before, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := readFile(t, path)
 	v := openView(t, path)
 	if l := inspect(t, v, provider.InspectTurnLeases).TurnLeases; len(l) != 1 || l[0].Lease.Over {
 		t.Errorf("leases %+v, want the one that was left", l)
@@ -168,9 +181,8 @@ func TestViewOnlyLooks(t *testing.T) {
 	if _, err := v.Get(t.Context(), provider.GetRequest{ID: "one"}); !errors.Is(err, provider.ErrClosed) {
 		t.Errorf("closed: %v", err)
 	}
-	after, err := os.ReadFile(path)
-	if err != nil || !bytes.Equal(before, after) {
-		t.Errorf("the file has changed (%v)", err)
+	if !bytes.Equal(before, readFile(t, path)) {
+		t.Error("the file has changed")
 	}
 }
 
