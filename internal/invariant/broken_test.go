@@ -149,7 +149,6 @@ func breaks() map[string]struct {
 
 // A store that is broken in one way is found to be broken in that way and in no other.
 func TestBrokenStoresAreFound(t *testing.T) {
-	t.Parallel()
 	data := file(t)
 	rules := map[invariant.Rule]bool{}
 	for name, c := range breaks() {

@@ -92,6 +92,28 @@ func TestParentEndedInSilenceInMemory(t *testing.T) {
 	want(t, check(t, e.Store, invariant.Options{Quiet: true}), "parent-child child 0")
 }
 
+// A reset makes an instance ready although no message waits, until its next turn or its end.
+func TestResetInstance(t *testing.T) {
+	for name, engine := range map[string]func(testing.TB, runtime.Options) *enginetest.Engine{
+		"memory": enginetest.Memory, "sqlite": enginetest.SQLite,
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := engine(t, runtime.Options{})
+			populate(e)
+			begin := history.Encode(nil, history.Event{Body: &history.ExecutionStarted{Name: "Again"}})
+			_, err := e.Store.Steer(t.Context(), provider.SteerRequest{
+				ID: "again", Action: provider.SteerReset, Commit: enginetest.NewID(), Events: [][]byte{begin},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want(t, check(t, e.Store, invariant.Options{Quiet: true}))
+			terminate(t, e.Store, "again")
+			want(t, check(t, e.Store, invariant.Options{Quiet: true}))
+		})
+	}
+}
+
 // A crooked inspector shows other rows than those that are stored.
 type crooked struct {
 	provider.Provider
@@ -284,7 +306,6 @@ func TestStorageFails(t *testing.T) {
 
 // While nodes work as fast as they can, nothing is found.
 func TestStoreInUse(t *testing.T) {
-	t.Parallel()
 	for name, engine := range map[string]func(testing.TB, runtime.Options) *enginetest.Engine{
 		"memory": enginetest.Memory, "sqlite": enginetest.SQLite,
 	} {

@@ -14,8 +14,11 @@ func (l *look) inbox() {
 	if count > 0 {
 		first = l.hang.messages[0].VisibleAt
 	}
-	early := l.in.ReadyAt != 0 && (first == 0 || l.in.ReadyAt < first)
-	if l.in.InboxMessages != count || l.in.ReadyAt != first && !(early && l.wasReset()) {
+	ready := l.in.ReadyAt == first
+	if l.in.ReadyAt != 0 && (first == 0 || l.in.ReadyAt < first) {
+		ready = l.wasReset()
+	}
+	if l.in.InboxMessages != count || !ready {
 		l.addf(ReadyTime, 0, 0, "the row says %d messages, ready %s; the inbox has %d, ready %s",
 			l.in.InboxMessages, at(l.in.ReadyAt), count, at(first))
 	}

@@ -139,54 +139,52 @@ func spoil(t *testing.T, data []byte) broken {
 // exec runs statements; @name stands for the key of the instance with that ID.
 func (b broken) exec(statements ...string) {
 	b.t.Helper()
+	for _, s := range statements {
+		b.run(keyOf.ReplaceAllString(s, "(SELECT key FROM perdure_instance WHERE id = '$1')"))
+	}
+}
+
+// run runs a statement that must change something.
+func (b broken) run(statement string, args ...any) {
+	b.t.Helper()
 	db, err := sql.Open("sqlite", b.path)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	defer db.Close()
-	for _, s := range statements {
-		res, err := db.ExecContext(b.t.Context(), keyOf.ReplaceAllString(s, "(SELECT key FROM perdure_instance WHERE id = '$1')"))
-		if err != nil {
-			b.t.Fatalf("%s: %v", s, err)
-		}
-		if n, err := res.RowsAffected(); err != nil || n == 0 {
-			b.t.Fatalf("%s: changed nothing (%v)", s, err)
-		}
+	changed := int64(0)
+	res, err := db.ExecContext(b.t.Context(), statement, args...)
+	if err == nil {
+		changed, err = res.RowsAffected()
+	}
+	if err = errors.Join(err, db.Close()); err != nil || changed == 0 {
+		b.t.Fatalf("%s: %d rows changed, %v", statement, changed, err)
 	}
 }
 
 // extend appends events to the history of "waits", as a turn would.
 func (b broken) extend(bodies ...history.Body) {
 	b.t.Helper()
-	db, err := sql.Open("sqlite", b.path)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	defer db.Close()
 	for _, body := range bodies {
 		event := history.Encode(nil, history.Event{Body: body})
-		data := append(binary.AppendUvarint(nil, uint64(len(event))), event...)
-		_, err := db.ExecContext(b.t.Context(), `INSERT INTO perdure_history SELECT key, 1, history_length + 1, 1, ?1
-			FROM perdure_instance WHERE id = 'waits'`, data)
-		if err == nil {
-			_, err = db.ExecContext(b.t.Context(), `UPDATE perdure_instance SET history_length = history_length + 1,
-				history_bytes = history_bytes + ? WHERE id = 'waits'`, len(event))
-		}
-		if err != nil {
-			b.t.Fatal(err)
-		}
+		b.run(`INSERT INTO perdure_history (key, execution, first_id, events, data)
+			SELECT key, 1, history_length + 1, 1, ? FROM perdure_instance WHERE id = 'waits'`,
+			append(binary.AppendUvarint(nil, uint64(len(event))), event...))
+		b.run(`UPDATE perdure_instance SET history_length = history_length + 1, history_bytes = history_bytes + ?
+			WHERE id = 'waits'`, len(event))
 	}
 }
 
-// steer ends an instance without telling its family.
+// terminate ends an instance without telling its family.
 func (b broken) terminate(id string) {
 	b.t.Helper()
 	store, err := sqlite.Open(b.path)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	defer store.Close()
 	terminate(b.t, store, id)
+	if err := store.Close(); err != nil {
+		b.t.Fatal(err)
+	}
 }
 
 func terminate(t *testing.T, store provider.Provider, id string) {
@@ -208,9 +206,8 @@ func (b broken) check(o invariant.Options) invariant.Report {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	defer view.Close()
 	report, err := invariant.Check(b.t.Context(), view, o)
-	if err != nil {
+	if err = errors.Join(err, view.Close()); err != nil {
 		b.t.Fatal(err)
 	}
 	if len(report.Skipped) > 0 {

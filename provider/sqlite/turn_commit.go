@@ -232,6 +232,7 @@ func (t *tx) end(h *head, status provider.Status, result []byte, reason string) 
 		}
 	}
 	h.status, h.endedAt = status, t.now
+	h.readyAt = 0 // a reset may have made it ready without a message
 	h.blocked, h.retryAt, h.deliveries = false, 0, 0
 	t.endLease(h)
 	t.news(h)
