@@ -29,7 +29,8 @@ func breaks() map[string]struct {
 	const emptyInbox = `UPDATE perdure_instance SET inbox_messages = 0, inbox_bytes = 0, ready_at = 0 WHERE id = `
 	const copyTask = `INSERT INTO perdure_task (key, execution, event_id, kind, state, scheduled_at, not_before_at)
 		SELECT %s, %d, %d, kind, 1, scheduled_at, not_before_at FROM perdure_task WHERE key = @waits`
-	const copyMessage = `INSERT INTO perdure_inbox SELECT %s, visible_at, %d, kind, timer, %d, %d, payload FROM perdure_inbox WHERE key = @waits`
+	const copyMessage = `INSERT INTO perdure_inbox (key, visible_at, id, kind, timer, execution, event_id, payload)
+		SELECT %s, visible_at, %d, kind, timer, %d, %d, payload FROM perdure_inbox WHERE key = @waits`
 	const count = `UPDATE perdure_instance SET inbox_messages = inbox_messages + 1,
 		ready_at = (SELECT min(visible_at) FROM perdure_inbox m WHERE m.key = perdure_instance.key) WHERE id = `
 	erase := func(id string) (all []string) {
@@ -115,7 +116,7 @@ func breaks() map[string]struct {
 		},
 		"rows of a key that is gone": {
 			execs(fmt.Sprintf(copyTask, gone, 1, 1), fmt.Sprintf(copyMessage, gone, 9, 1, 1),
-				`INSERT INTO perdure_value VALUES (`+gone+`, 'a', X'01')`, `INSERT INTO perdure_outcome VALUES (`+gone+`, NULL, NULL)`,
+				`INSERT INTO perdure_value VALUES (`+gone+`, 'a', X'01')`, `INSERT INTO perdure_outcome (key) VALUES (`+gone+`)`,
 				`INSERT INTO perdure_attribute VALUES (`+gone+`, 'a', 1, '', 1)`,
 				`INSERT INTO perdure_dead_letter (task, key, instance_id, execution, event_id, kind, timer, queue, name, priority, reason, at)
 				VALUES (0, `+gone+`, 'x', 1, 1, 1, 0, '', '', 0, '', 1)`),

@@ -115,8 +115,8 @@ func (v *page) scan(r *row, key provider.UUID, at spot) (keep func()) {
 	case provider.InspectInstances:
 		var in provider.Instance
 		scanInstance(r, &in)
-		if r.null(32) {
-			r.fault(32)
+		if kind := len(r.vals) - 4; r.null(kind) {
+			r.fault(kind)
 		}
 		v.bytes += len(in.Result) + len(in.CustomStatus)
 		return func() { res.Instances = append(res.Instances, in) }
