@@ -46,6 +46,9 @@ func (w *writer) anyParked() bool {
 	return len(w.parked) > 0
 }
 
+// awaited tells whether a call of this process waits for what others may write.
+func (w *writer) awaited() bool { return w.anyParked() || w.store.hub.waiting() > 0 }
+
 // patience is how long the writer may sleep when nothing is queued.
 func (w *writer) patience() time.Duration {
 	sleep := w.interval() - time.Since(w.foreign.looked)
@@ -86,8 +89,11 @@ func (w *writer) settle() {
 	}
 	d, err := w.measure()
 	if err != nil {
-		w.store.log.Warn("perdure sqlite: cannot read due times", "path", w.store.path, "error", err)
+		w.complain("due times cannot be read", err)
 		d = dues{wall: t.now + 100_000, elapsed: t.elapsed + 100_000, stale: false} // look again soon
+	}
+	if len(w.shuns) > 0 { // a damaged item's lease may never end
+		d.elapsed = max(d.elapsed, t.elapsed+1_000_000)
 	}
 	d.elapsed = min(d.elapsed, t.fx.elapsedDue) // the ends of the stickiness that the tries met
 	w.due = d

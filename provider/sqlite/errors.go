@@ -33,20 +33,25 @@ func code(err error) int {
 	return 0
 }
 
-// permanent tells whether repeating cannot help.
+// permanent tells whether repeating cannot help. A disk that is full, or mounted for reading
+// only, is mended by a person while the callers go on trying.
 func permanent(err error) bool {
 	switch code(err) & 0xff {
-	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB, lib.SQLITE_READONLY, lib.SQLITE_CONSTRAINT, lib.SQLITE_TOOBIG,
-		lib.SQLITE_MISMATCH, lib.SQLITE_ERROR:
+	case lib.SQLITE_NOTADB, lib.SQLITE_CONSTRAINT, lib.SQLITE_TOOBIG, lib.SQLITE_MISMATCH, lib.SQLITE_ERROR:
 		return true
 	}
-	return errors.Is(err, errRow)
+	return damaged(err)
+}
+
+// damaged tells whether something that is stored cannot be read.
+func damaged(err error) bool {
+	return errors.Is(err, errRow) || code(err)&0xff == lib.SQLITE_CORRUPT
 }
 
 // ownFault tells whether a failed statement concerns the member that ran it alone: the
 // transaction is whole and the others go on.
 func ownFault(err error) bool {
-	if isAnswer(err) || errors.Is(err, errRow) {
+	if isAnswer(err) || damaged(err) {
 		return true
 	}
 	switch code(err) & 0xff {

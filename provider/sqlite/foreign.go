@@ -3,27 +3,30 @@ package sqlite
 import "time"
 
 // How often the writer looks for commits of other processes: hot for a while after one
-// was seen and somebody here waits, warm while another process is there, else cold.
+// was seen, warm while another process is there, lone while somebody here waits for one that may
+// come, else cold.
 const (
-	lookHot    = 2 * time.Millisecond
-	lookWarm   = 10 * time.Millisecond
-	lookCold   = 250 * time.Millisecond
-	hotFor     = time.Second
-	presenceIn = 250 * time.Millisecond
-	tellEach   = 50 * time.Microsecond // a share of one core
+	lookHot  = 2 * time.Millisecond
+	lookWarm = 10 * time.Millisecond
+	lookLone = 25 * time.Millisecond
+	lookCold = 250 * time.Millisecond
+	hotFor   = time.Second
+	tellEach = 50 * time.Microsecond // a share of one core
 )
 
 // foreign watches for what other processes do to the file.
 type foreign struct {
-	version  int64
-	known    bool
-	changed  bool // a commit of another process was seen and not yet acted upon
-	alone    bool
-	looked   time.Time
-	seen     time.Time // last foreign commit
-	presence time.Time // when alone was found out
-	owed     bool      // waiting calls have not heard of the last foreign commit
-	told     time.Time
+	version int64
+	known   bool
+	changed bool // a commit of another process was seen and not yet acted upon
+	alone   bool
+	looked  time.Time
+	seen    time.Time // last foreign commit
+	census  time.Time // when the last one was
+	listed  bool      // others is up to date
+	others  []int64   // the processes of which the file has owners
+	owed    bool      // waiting calls have not heard of the last foreign commit
+	told    time.Time
 }
 
 // tell makes the calls that wait read the store again after a foreign commit: all of them,
@@ -54,6 +57,7 @@ func (w *writer) look() error {
 	if f.known {
 		f.changed, f.seen = true, f.looked
 		f.alone = false // whoever it was may have gone again, and left leases
+		f.listed = false
 	}
 	f.version, f.known = v, true
 	w.tx.forget()
@@ -65,6 +69,8 @@ func (w *writer) look() error {
 func (w *writer) interval() time.Duration {
 	f := &w.foreign
 	switch {
+	case f.alone && w.awaited():
+		return lookLone
 	case f.alone:
 		return lookCold
 	case time.Since(f.seen) < hotFor:
@@ -82,31 +88,6 @@ func (w *writer) watch() {
 	}
 	if err := w.look(); err != nil {
 		f.looked = time.Now()
-		w.store.log.Warn("perdure sqlite: cannot see other processes' writes", "path", w.store.path, "error", err)
+		w.complain("other processes' writes cannot be seen", err)
 	}
-}
-
-// attend takes the census when it is time to, in every round: a writer that is never idle
-// must not leave the leases of the dead to run out.
-func (w *writer) attend() {
-	if time.Since(w.foreign.presence) >= presenceIn {
-		w.census()
-	}
-}
-
-// census finds out whether other processes have the file open. When the last of them has
-// gone, so have the holders of leases whose owners this process never served.
-func (w *writer) census() {
-	f := &w.foreign
-	f.presence = time.Now()
-	if !w.gate.vacant() {
-		f.alone = false // whoever is in the turnstile is there
-		return
-	}
-	alone := w.gate.alone()
-	w.gate.leave()
-	if alone && !f.alone {
-		w.orphans()
-	}
-	f.alone = alone
 }

@@ -96,8 +96,11 @@ func (p *Provider) details(ctx context.Context, c *conn, req *provider.GetReques
 }
 
 // recheckEvery bounds how long a lost wake-up could delay a waiting call while other
-// processes write.
-const recheckEvery = 15 * time.Second
+// processes write. A store that is open for reading only has no wake-ups.
+const (
+	recheckEvery  = 15 * time.Second
+	recheckReader = 250 * time.Millisecond
+)
 
 // await blocks until a commit tells that the instance has ended.
 func (p *Provider) await(ctx context.Context, req *provider.GetRequest, key provider.UUID) (provider.GetResult, error) {
@@ -108,7 +111,11 @@ func (p *Provider) await(ctx context.Context, req *provider.GetRequest, key prov
 	byKey.Key = key
 	deadline := time.NewTimer(min(req.Wait, provider.MaxWait))
 	defer deadline.Stop()
-	recheck := time.NewTicker(recheckEvery)
+	every := recheckEvery
+	if p.store.readOnly {
+		every = recheckReader
+	}
+	recheck := time.NewTicker(every)
 	defer recheck.Stop()
 	plain := !req.WithTasks && !req.WithValues
 	for {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	lib "modernc.org/sqlite/lib"
+
 	"github.com/perdure/perdure/provider"
 )
 
@@ -44,8 +46,10 @@ func (e *commitError) Error() string { return fmt.Sprintf("commit: %v", e.err) }
 
 func (e *commitError) Unwrap() error { return e.err }
 
+// outcomeOfAbort tells what is known of a group's writes. When the disk was full the log has
+// no mark of the commit, which is the last thing that a commit writes: nobody will ever take it for one.
 func outcomeOfAbort(err error) provider.Outcome {
-	if _, ok := errors.AsType[*commitError](err); ok {
+	if _, ok := errors.AsType[*commitError](err); ok && code(err)&0xff != lib.SQLITE_FULL {
 		return provider.OutcomeUnknown
 	}
 	return provider.OutcomeNothing
@@ -56,6 +60,10 @@ func (w *writer) transact(group []*member, savepoints bool) ([]*parked, error) {
 	t := &w.tx
 	t.fx, t.changes = newEffects(), 0
 	w.tried = tried{}
+	if w.store.moved.Load() {
+		w.tried.served = true
+		return w.candidates(true), errMoved
+	}
 	if len(group) > 0 {
 		if err := w.begin(); err != nil {
 			return nil, err
@@ -69,9 +77,12 @@ func (w *writer) transact(group []*member, savepoints bool) ([]*parked, error) {
 	}
 	if err := t.flush(); err != nil {
 		w.rollback()
+		if !savepoints && ownFault(err) {
+			err = errRerun
+		}
 		return nil, err
 	}
-	claims, err := w.serve()
+	claims, err := w.serve(savepoints)
 	if err != nil {
 		w.rollback()
 		return claims, err
@@ -101,39 +112,46 @@ func (w *writer) member(m *member, savepoint bool) error {
 	return nil
 }
 
-// guarded runs a member in a savepoint, so that its failure takes all it did along.
+// guarded runs a member in a savepoint.
 func (w *writer) guarded(m *member) error {
+	own, err := w.guard(func() error { return m.run(&w.tx) })
+	m.err = failed(m.op, own, provider.OutcomeNothing)
+	return err
+}
+
+// guard runs fn in a savepoint. A fault of fn's own takes all that it did along and leaves
+// the transaction whole; it is answered apart from what ends the transaction.
+func (w *writer) guard(fn func() error) (own, err error) {
 	t := &w.tx
 	if err := t.flush(); err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := t.db.exec("SAVEPOINT member"); err != nil {
-		return err
+		return nil, err
 	}
 	outer, changes := t.fx, t.changes
 	t.fx = newEffects()
-	m.err = m.run(t)
-	if m.err == nil {
-		m.err = t.flush()
+	own = fn()
+	if own == nil {
+		own = t.flush()
 	}
 	mine := t.fx
 	t.fx = outer
-	if m.err == nil {
+	if own == nil {
 		t.fx.merge(mine)
 		_, err := t.db.exec("RELEASE member")
-		return err
+		return nil, err
 	}
-	if !ownFault(m.err) {
-		return m.err
+	if !ownFault(own) {
+		return nil, own
 	}
-	m.err = failed(m.op, m.err, provider.OutcomeNothing)
 	t.changes = changes
 	t.forget()
 	if _, err := t.db.exec("ROLLBACK TO member"); err != nil {
-		return err
+		return nil, err
 	}
-	_, err := t.db.exec("RELEASE member")
-	return err
+	_, err = t.db.exec("RELEASE member")
+	return own, err
 }
 
 // begin opens the transaction unless it is open.
@@ -207,6 +225,9 @@ func (w *writer) publish() {
 	fx := &w.tx.fx
 	w.turns.Add(fx.turns)
 	w.dropped.Add(fx.dropped)
+	for _, owner := range fx.enrolled {
+		w.enrolled[owner] = struct{}{}
+	}
 	w.due.wall = min(w.due.wall, fx.due)
 	w.due.elapsed = min(w.due.elapsed, fx.elapsedDue)
 	w.store.hub.publish(fx.changed, fx.answered)

@@ -4,13 +4,14 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 
 	"github.com/perdure/perdure/provider"
 )
 
 const (
-	sqlAppend = `INSERT INTO perdure_history (key, execution, first_id, events, data) VALUES (?, ?, ?, ?, ?)`
-	sqlEvents = `SELECT first_id, events, data FROM perdure_history WHERE key = ? AND execution = ? AND first_id >=
+	sqlAppend = `INSERT INTO perdure_history (key, execution, first_id, events, data, sum) VALUES (?, ?, ?, ?, ?, ?)`
+	sqlEvents = `SELECT first_id, events, data, sum FROM perdure_history WHERE key = ? AND execution = ? AND first_id >=
 		coalesce((SELECT max(first_id) FROM perdure_history WHERE key = ? AND execution = ? AND first_id <= ?), 0)
 		ORDER BY first_id`
 	sqlExecution    = `SELECT status, length FROM perdure_execution WHERE key = ? AND execution = ?`
@@ -18,6 +19,13 @@ const (
 		ON CONFLICT DO UPDATE SET status = excluded.status, length = excluded.length`
 	sqlHistoryHead = `SELECT execution, status, history_length, version FROM perdure_instance WHERE key = ?`
 )
+
+//nolint:gochecknoglobals // constant table
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// checksum is kept beside the events of a commit: SQLite has none, and a flipped bit in an
+// event that still decodes would change what an orchestration did.
+func checksum(data []byte) int64 { return int64(crc32.Checksum(data, castagnoli)) }
 
 // packEvents encodes the events of one commit: each with its length before it.
 func packEvents(buf []byte, events [][]byte) (data []byte, bytes int64) {
@@ -37,7 +45,7 @@ func (t *tx) appendEvents(h *head, events [][]byte) error {
 	}
 	var bytes int64
 	t.buf, bytes = packEvents(t.buf, events)
-	if _, err := t.exec(sqlAppend, h.key, h.execution, h.length+1, len(events), t.buf); err != nil {
+	if _, err := t.exec(sqlAppend, h.key, h.execution, h.length+1, len(events), t.buf, checksum(t.buf)); err != nil {
 		return err
 	}
 	h.length += int64(len(events))
@@ -112,6 +120,10 @@ func (c *conn) events(ctx context.Context, req *provider.ReadHistoryRequest, to 
 	err := c.each(ctx, sqlEvents, func(r *row) error {
 		id, last := r.int(0), r.int(0)+r.int(1)-1
 		data := r.blob(2)
+		if !r.null(3) && r.int(3) != checksum(data) {
+			return fmt.Errorf("%w: instance %s, execution %d: events %d to %d do not match their checksum",
+				errHistory, req.Key, res.Execution, id, last)
+		}
 		if id > next {
 			return fmt.Errorf("%w: instance %s, execution %d: events %d to %d are missing", errHistory, req.Key, res.Execution, next, id-1)
 		}

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"encoding/json"
 	"sync"
 
 	"github.com/perdure/perdure/provider"
@@ -161,30 +160,4 @@ func (p *Provider) Notify(fn func(provider.Notice)) (stop func()) {
 		defer n.mu.Unlock()
 		delete(n.fns, id)
 	}
-}
-
-// owners are the lease owners that this process has served since it opened the file.
-type owners struct {
-	mu  sync.Mutex
-	set map[string]struct{}
-}
-
-func (o *owners) add(name string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.set[name] = struct{}{}
-}
-
-func (o *owners) json() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	names := make([]string, 0, len(o.set))
-	for name := range o.set {
-		names = append(names, name)
-	}
-	b, err := json.Marshal(names)
-	if err != nil {
-		return "[]" // strings always encode
-	}
-	return string(b)
 }

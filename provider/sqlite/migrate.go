@@ -16,8 +16,12 @@ import (
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// codeLevel is the newest migration that this release knows.
-const codeLevel = 1
+const (
+	// codeLevel is the newest migration that this release knows.
+	codeLevel = 2
+	// oldestLevel is the oldest level of code that can run on what they made.
+	oldestLevel = 1
+)
 
 const (
 	sqlHasSchema    = `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'perdure_schema'`
@@ -55,20 +59,35 @@ func hasSchema(ctx context.Context, c *conn) (bool, error) {
 	return n > 0, err
 }
 
-// checkSchema refuses a file of a newer release that does not admit this one.
-func checkSchema(ctx context.Context, c *conn) error {
+// checkSchema refuses a file of a newer release that does not admit this one, and, if it
+// must be up to date, one that lacks a migration.
+func checkSchema(ctx context.Context, c *conn, upToDate bool) error {
 	has, err := hasSchema(ctx, c)
-	if err != nil || !has {
+	if err != nil || !has && !upToDate {
 		return err
 	}
 	var version, oldest int64
-	_, err = c.one(ctx, sqlSchemaBounds, func(r *row) { version, oldest = r.int(0), r.int(1) })
+	if has {
+		_, err = c.one(ctx, sqlSchemaBounds, func(r *row) { version, oldest = r.int(0), r.int(1) })
+	}
+	switch {
+	case err != nil:
+		return err
+	case oldest > codeLevel:
+		return fmt.Errorf("%w: the file has schema %d, which needs code of level %d or newer, and this release has level %d; upgrade it, "+
+			"or restore a backup from before the upgrade", provider.ErrNewerSchema, version, oldest, codeLevel)
+	case !upToDate:
+		return nil
+	}
+	steps, err := migrations(ctx, c)
 	if err != nil {
 		return err
 	}
-	if oldest > codeLevel {
-		return fmt.Errorf("%w: the file has schema %d, which needs code of level %d or newer, and this release has level %d; upgrade it, "+
-			"or restore a backup from before the upgrade", provider.ErrNewerSchema, version, oldest, codeLevel)
+	for _, step := range steps {
+		if !step.Applied {
+			return fmt.Errorf("%w: migration %d (%s) is missing; run the migrations, or open without NoMigrate and ReadOnly",
+				provider.ErrNotStore, step.Version, step.Name)
+		}
 	}
 	return nil
 }
@@ -129,7 +148,7 @@ func apply(ctx context.Context, c *conn, step provider.Migration, now provider.T
 	if err := c.script(ctx, step.SQL); err != nil {
 		return err
 	}
-	_, err = c.exec(ctx, sqlAddSchema, step.Version, step.Name, codeLevel, now)
+	_, err = c.exec(ctx, sqlAddSchema, step.Version, step.Name, oldestLevel, now)
 	return err
 }
 

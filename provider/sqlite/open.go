@@ -26,31 +26,36 @@ func Open(path string) (*Provider, error) { return OpenWith(path, Options{}) }
 
 // OpenWith is Open with options.
 //
-// It answers an error that is [provider.ErrNotStore] if the file is not a SQLite database or has no
-// store and NoMigrate is set, and [provider.ErrNewerSchema] if a newer release wrote it.
+// It answers an error that is [provider.ErrNotStore] if the file is not a SQLite database, or has no
+// store and NoMigrate or ReadOnly is set; fs.ErrNotExist if one of these is set and there is no
+// file; and [provider.ErrNewerSchema] if a newer release wrote it. A file that is refused is not changed.
 func OpenWith(path string, options Options) (*Provider, error) {
 	options = options.withDefaults()
-	full, err := checkPath(path)
+	full, err := checkPath(path, options.ReadOnly || options.NoMigrate)
 	if err != nil {
 		return nil, err
 	}
 	registry.mu.Lock()
 	defer registry.mu.Unlock()
-	s := sharing(full)
+	s := sharing(full, options.ReadOnly)
 	if s == nil {
 		ctx, cancel := context.WithTimeout(writerContext(), openTimeout)
 		defer cancel()
-		if s, err = openStore(ctx, full, options); err != nil {
+		opener := openStore
+		if options.ReadOnly {
+			opener = openToRead
+		}
+		if s, err = opener(ctx, full, options); err != nil {
 			return nil, fmt.Errorf("open %s: %w", path, err)
 		}
 		registry.stores = append(registry.stores, s)
 	}
 	s.handles++
-	return &Provider{store: s, closing: make(chan struct{})}, nil
+	return &Provider{store: s, readOnly: options.ReadOnly, closing: make(chan struct{})}, nil
 }
 
 // checkPath finds the mistakes that SQLite reports badly, and makes path absolute.
-func checkPath(path string) (string, error) {
+func checkPath(path string, must bool) (string, error) {
 	switch {
 	case path == "":
 		return "", fmt.Errorf("open: the path is empty: give the name of a file, such as orders.db: %w", provider.ErrInvalid)
@@ -74,7 +79,11 @@ func checkPath(path string) (string, error) {
 	if target, err := filepath.EvalSymlinks(full); err == nil {
 		full = target // so that the lock files lie beside the real file, whatever name it is opened by
 	}
-	if info, err := os.Stat(full); err == nil && !info.Mode().IsRegular() { //nolint:gosec // the caller names the file
+	info, err := os.Stat(full) //nolint:gosec // the caller names the file
+	switch {
+	case err != nil && must:
+		return "", fmt.Errorf("open %s: there must be a store already, as it is opened with ReadOnly or NoMigrate: %w", path, err)
+	case err == nil && !info.Mode().IsRegular():
 		what := "not a regular file"
 		if info.IsDir() {
 			what = "a directory; name a file in it"
@@ -84,10 +93,13 @@ func checkPath(path string) (string, error) {
 	return full, nil
 }
 
-// sharing finds the open store of a file.
-func sharing(full string) *store {
+// sharing finds the open store of a file. One that is open for writing serves readers, too.
+func sharing(full string, readOnly bool) *store {
 	info, err := os.Stat(full) //nolint:gosec // the caller names the file
 	for _, s := range registry.stores {
+		if s.readOnly && !readOnly {
+			continue
+		}
 		if s.path == full || err == nil && os.SameFile(info, s.info) {
 			return s
 		}
@@ -110,15 +122,18 @@ func dsn(full string, o Options, query bool) string {
 	if query {
 		v.Set("_query_only", "1")
 	}
+	switch {
+	case o.ReadOnly:
+		v.Set("mode", "ro")
+	case o.NoMigrate:
+		v.Set("mode", "rw") // a file that has gone since is not made anew
+	}
 	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(full), RawQuery: v.Encode()}
 	return u.String()
 }
 
 func openStore(ctx context.Context, full string, o Options) (_ *store, err error) {
-	s := &store{
-		path: full, clock: &clock{fake: o.Clock}, log: o.Logger, hub: newHub(),
-		notify: notifier{fns: make(map[*func(provider.Notice)]struct{})}, owners: owners{set: make(map[string]struct{})},
-	}
+	s := newStore(full, o)
 	var w *conn
 	defer func() {
 		if err == nil {
@@ -129,23 +144,29 @@ func openStore(ctx context.Context, full string, o Options) (_ *store, err error
 		}
 		err = errors.Join(err, s.close())
 	}()
-	if s.gate, err = openTurnstile(full, o.BusyTimeout); err != nil {
-		return nil, err
+	if w, err = connect(ctx, dsn(full, o, false)); err != nil {
+		return nil, explain(err)
 	}
-	if w, err = connect(ctx, full, o); err != nil {
-		return nil, err
+	// Nothing is changed, nor anything laid beside it, before the file is known to be ours.
+	if err := checkSchema(ctx, w, o.NoMigrate); err != nil {
+		return nil, explain(err)
 	}
 	if s.info, err = os.Stat(full); err != nil { //nolint:gosec // the caller names the file
 		return nil, err //nolint:wrapcheck // OpenWith names the file
 	}
-	if err := s.prepare(ctx, w, o); err != nil {
+	if s.gate, err = openTurnstile(full, o.BusyTimeout); err != nil {
+		return nil, explainLocks(err)
+	}
+	if s.here, err = openPresence(full); err != nil {
+		return nil, explainLocks(err)
+	}
+	if err := useLog(ctx, w); err != nil {
 		return nil, err
 	}
-	connector, err := sqlite.NewConnector(dsn(full, o, true))
-	if err != nil {
-		return nil, err //nolint:wrapcheck // OpenWith names the file
+	if err := s.prepare(ctx, w, o); err != nil {
+		return nil, explain(err)
 	}
-	if s.readers, err = newPool(ctx, connector); err != nil {
+	if s.readers, err = newPool(ctx, dsn(full, o, true)); err != nil {
 		return nil, err
 	}
 	s.writer = newWriter(s, w, s.gate)
@@ -157,25 +178,36 @@ func openStore(ctx context.Context, full string, o Options) (_ *store, err error
 	return s, nil
 }
 
-// connect opens the writing connection and turns the log on.
-func connect(ctx context.Context, full string, o Options) (*conn, error) {
-	connector, err := sqlite.NewConnector(dsn(full, o, false))
+func newStore(full string, o Options) *store {
+	return &store{
+		path: full, readOnly: o.ReadOnly, clock: &clock{fake: o.Clock}, log: o.Logger, hub: newHub(),
+		notify: notifier{fns: make(map[*func(provider.Notice)]struct{})},
+	}
+}
+
+// connect opens a connection.
+func connect(ctx context.Context, dsn string) (*conn, error) {
+	connector, err := sqlite.NewConnector(dsn)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // OpenWith names the file
 	}
 	raw, err := connector.Connect(ctx)
 	if err != nil {
-		return nil, explain(err)
+		return nil, err //nolint:wrapcheck // callers explain it
 	}
-	c := newConn(raw)
+	return newConn(raw), nil
+}
+
+// useLog turns the write-ahead log on.
+func useLog(ctx context.Context, c *conn) error {
 	mode := ""
 	if _, err := c.one(ctx, "PRAGMA journal_mode = WAL", func(r *row) { mode = r.text(0) }); err != nil {
-		return nil, errors.Join(explain(err), c.close())
+		return explain(err)
 	}
 	if mode != "wal" {
-		return nil, errors.Join(fmt.Errorf("the file cannot use a write-ahead log (journal mode %q); is it on a network file system?", mode), c.close())
+		return fmt.Errorf("the file cannot use a write-ahead log (journal mode %q); is it on a network file system?", mode)
 	}
-	return c, nil
+	return nil
 }
 
 // explain says what a file that SQLite refuses is, and what to do.
@@ -185,10 +217,19 @@ func explain(err error) error {
 		return fmt.Errorf("%w: the file is not a SQLite database; give another path, or move the file away: %w", provider.ErrNotStore, err)
 	case lib.SQLITE_CORRUPT:
 		return fmt.Errorf("%w: the SQLite file is damaged; restore a backup, or try sqlite3's .recover: %w", provider.ErrNotStore, err)
-	case lib.SQLITE_READONLY, lib.SQLITE_CANTOPEN:
-		return fmt.Errorf("the file or its directory cannot be written; check their owner and mode: %w", err)
+	case lib.SQLITE_READONLY, lib.SQLITE_CANTOPEN, lib.SQLITE_PERM:
+		return fmt.Errorf("the file or its directory cannot be written; check their owner and mode and that the disk is mounted for writing, "+
+			"or open it with ReadOnly to look only: %w", err)
+	case lib.SQLITE_FULL:
+		return fmt.Errorf("the disk is full; make room: %w", err)
 	}
 	return err
+}
+
+// explainLocks says why there are files that the caller did not name.
+func explainLocks(err error) error {
+	return fmt.Errorf("lock files must be made beside the database; check the directory's owner and mode and that the disk is mounted for "+
+		"writing, or open it with ReadOnly to look only: %w", err)
 }
 
 // prepare brings the schema up to date and ends what a reboot or a dead process left.
@@ -197,32 +238,16 @@ func (s *store) prepare(ctx context.Context, c *conn, o Options) error {
 		return err
 	}
 	defer s.gate.leave()
-	if err := checkSchema(ctx, c); err != nil {
-		return explain(err)
-	}
 	if !o.NoMigrate {
 		if err := migrate(ctx, c, s.clock.wall()); err != nil {
-			return explain(err)
+			return err
 		}
 	}
-	steps, err := migrations(ctx, c)
-	if err != nil {
-		return err
-	}
-	if err := checkApplied(steps); err != nil {
+	// Again, inside the turnstile: another process may have migrated meanwhile.
+	if err := checkSchema(ctx, c, true); err != nil {
 		return err
 	}
 	return s.bury(ctx, c)
-}
-
-func checkApplied(steps []provider.Migration) error {
-	for _, step := range steps {
-		if !step.Applied {
-			return fmt.Errorf("%w: migration %d (%s) is missing; run the migrations, or open without NoMigrate",
-				provider.ErrNotStore, step.Version, step.Name)
-		}
-	}
-	return nil
 }
 
 const (
@@ -230,6 +255,7 @@ const (
 	sqlSetBoot   = `INSERT INTO perdure_meta (name, value) VALUES ('boot', ?) ON CONFLICT DO UPDATE SET value = excluded.value`
 	sqlEndNamed  = `UPDATE perdure_lease SET until = 0`
 	sqlEndAsks   = `DELETE FROM perdure_ask`
+	sqlNoOwners  = `DELETE FROM perdure_owner`
 	sqlEndTurns  = `UPDATE perdure_instance SET lease_until = 1 WHERE lease_until > 0`
 	sqlEndSticky = `UPDATE perdure_instance SET sticky_until = 0 WHERE sticky_until > 0 AND fetch_at IS NOT NULL`
 	sqlEndTasks  = `UPDATE perdure_task SET lease_until = 1 WHERE lease_until > 0`
@@ -243,10 +269,10 @@ func (s *store) bury(ctx context.Context, c *conn) error {
 		return err
 	}
 	rebooted := boot != stored && boot != ""
-	alone := s.gate.alone()
+	alone := s.here.alone()
 	var work []string
 	if rebooted || alone {
-		work = append(work, sqlEndTurns, sqlEndSticky, sqlEndTasks, sqlEndAsks)
+		work = append(work, sqlEndTurns, sqlEndSticky, sqlEndTasks, sqlEndAsks, sqlNoOwners)
 	}
 	if rebooted {
 		work = append(work, sqlEndNamed)

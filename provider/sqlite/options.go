@@ -36,6 +36,10 @@ type Options struct {
 	Clock func() time.Time
 	// NoMigrate leaves the schema alone: a missing or older one is an error of Open.
 	NoMigrate bool
+	// ReadOnly opens a store to look at it: every call that would change it answers ErrReadOnly. The
+	// file must exist, and nothing of perdure's is laid beside it, so that a copy, a backup or a disk
+	// mounted for reading will do.
+	ReadOnly bool
 	// BusyTimeout bounds the wait for locks of other processes; 0 means 5 s.
 	BusyTimeout time.Duration
 	// Logger tells of faults that no caller is told about; nil means slog.Default.

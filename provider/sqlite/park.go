@@ -35,6 +35,9 @@ type parked struct {
 // the handle is closed. A claim is never lost: what was taken for a caller that had gone
 // is given back.
 func (p *Provider) park(ctx context.Context, call *parked, wait time.Duration) error {
+	if p.readOnly {
+		return refused(call.op)
+	}
 	if err := p.enter(ctx); err != nil {
 		return err
 	}
@@ -125,8 +128,8 @@ func (w *writer) candidates(all bool) []*parked {
 }
 
 // serve claims for parked calls inside the group's transaction, or in one of its own if
-// a look shows that there is something.
-func (w *writer) serve() ([]*parked, error) {
+// a look shows that there is something. What it meets of damage is for a second run, with savepoints.
+func (w *writer) serve(savepoints bool) ([]*parked, error) {
 	t := &w.tx
 	if !w.begun {
 		t.skew = w.store.clock.skew()
@@ -141,17 +144,28 @@ func (w *writer) serve() ([]*parked, error) {
 	if err := t.loadKinds(); err != nil {
 		return calls, err
 	}
+	try, sweep := w.try, w.sweep
+	if savepoints {
+		try, sweep = w.tryApart, w.sweepApart
+	}
 	if t.elapsed >= w.due.elapsed || w.due.stale {
-		if err := w.sweep(); err != nil {
-			return calls, err
+		if err := sweep(); err != nil {
+			return calls, rerunIf(!savepoints && damaged(err), err)
 		}
 	}
 	for _, c := range calls {
-		if err := w.try(c); err != nil {
-			return calls, err
+		if err := try(c); err != nil {
+			return calls, rerunIf(!savepoints && damaged(err), err)
 		}
 	}
 	return calls, nil
+}
+
+func rerunIf(again bool, err error) error {
+	if again {
+		return errRerun
+	}
+	return err
 }
 
 // try claims for one call.

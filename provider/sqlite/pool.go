@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql/driver"
 	"errors"
 
 	"github.com/perdure/perdure/provider"
@@ -17,14 +16,13 @@ type pool struct {
 	all  []*conn
 }
 
-func newPool(ctx context.Context, connector driver.Connector) (*pool, error) {
+func newPool(ctx context.Context, dsn string) (*pool, error) {
 	p := &pool{free: make(chan *conn, readers)}
 	for range readers {
-		raw, err := connector.Connect(ctx)
+		c, err := connect(ctx, dsn)
 		if err != nil {
 			return nil, errors.Join(err, p.close())
 		}
-		c := newConn(raw)
 		p.all = append(p.all, c)
 		p.free <- c
 	}
@@ -84,5 +82,8 @@ func (p *Provider) reading(ctx context.Context, op string, fn func(*conn) error,
 		return err
 	}
 	defer p.leave()
+	if p.store.moved.Load() {
+		return failed(op, errMoved, provider.OutcomeNothing)
+	}
 	return failed(op, lend(ctx, fn), provider.OutcomeNothing)
 }

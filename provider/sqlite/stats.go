@@ -30,8 +30,11 @@ func (p *Provider) Stats(ctx context.Context, req provider.StatsRequest) (res pr
 	defer cancel()
 	s := p.store
 	res = provider.StatsResult{
-		Instances: make(map[provider.Status]int64), Now: s.clock.wall(), Commits: s.writer.commits.Load(),
-		CommitGroups: s.writer.turns.Load(), Dropped: s.writer.dropped.Load(), ReadyMended: s.janitor.mended.Load(),
+		Instances: make(map[provider.Status]int64), Now: s.clock.wall(),
+	}
+	if w := s.writer; w != nil {
+		res.Commits, res.CommitGroups, res.Dropped = w.commits.Load(), w.turns.Load(), w.dropped.Load()
+		res.ReadyMended = s.janitor.mended.Load()
 	}
 	err = p.readSnapshot(ctx, "stats", func(c *conn) error { return s.stats(ctx, c, &res) })
 	if err != nil {

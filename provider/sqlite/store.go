@@ -6,24 +6,27 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"github.com/perdure/perdure/provider"
 )
 
 // A store is one open file, shared by all handles of this process.
 type store struct {
-	path    string
-	info    os.FileInfo
-	clock   *clock
-	log     *slog.Logger
-	hub     *hub
-	notify  notifier
-	owners  owners
-	readers *pool
-	writer  *writer
-	janitor *janitor
-	gate    *turnstile
-	handles int // guarded by registry.mu
+	path     string
+	info     os.FileInfo
+	readOnly bool // nothing but readers is open
+	clock    *clock
+	log      *slog.Logger
+	hub      *hub
+	notify   notifier
+	readers  *pool
+	writer   *writer
+	janitor  *janitor
+	gate     *turnstile
+	here     *presence
+	moved    atomic.Bool // the path names another file than the one that is open
+	handles  int         // guarded by registry.mu
 }
 
 // registry holds the stores that are open, because two writers in one process would
@@ -38,8 +41,9 @@ var registry struct {
 // Provider is a handle of a SQLite store. It implements [provider.Provider],
 // [provider.Notifier] and [provider.Migrator]; all methods may be called concurrently.
 type Provider struct {
-	store   *store
-	closing chan struct{}
+	store    *store
+	readOnly bool
+	closing  chan struct{}
 
 	mu     sync.Mutex
 	closed bool
@@ -115,6 +119,9 @@ func (s *store) close() error {
 	}
 	if s.gate != nil {
 		s.gate.close()
+	}
+	if s.here != nil {
+		s.here.close()
 	}
 	return errors.Join(errs...)
 }

@@ -1,10 +1,6 @@
 package sqlite
 
-import (
-	"errors"
-
-	"github.com/perdure/perdure/provider"
-)
+import "github.com/perdure/perdure/provider"
 
 // sweepBatch is how many lapsed leases of each sort one transaction ends.
 const sweepBatch = 1000
@@ -16,12 +12,6 @@ const (
 	// The token stays: it holds the task until somebody else takes it.
 	sqlRequeueTask = `UPDATE perdure_task SET state = 1, lease_until = 0, fetch_at = ?,
 		expire_at = ? WHERE key = ? AND execution = ? AND event_id = ?`
-	sqlForgetOwners = `UPDATE perdure_instance SET lease_until = 1 WHERE lease_until > 1
-		AND lease_owner NOT IN (SELECT value FROM json_each(?))`
-	sqlForgetSticky = `UPDATE perdure_instance SET sticky_until = 0 WHERE sticky_until > 0
-		AND sticky_owner NOT IN (SELECT value FROM json_each(?))`
-	sqlForgetTaskOwners = `UPDATE perdure_task SET lease_until = 1 WHERE lease_until > 1
-		AND owner NOT IN (SELECT value FROM json_each(?))`
 )
 
 // taskRow names a task and what decides when it may be fetched.
@@ -36,7 +26,9 @@ func (w *writer) sweep() error {
 	t := &w.tx
 	var turns []provider.UUID
 	err := t.each(sqlLapsedTurns, func(r *row) error {
-		turns = append(turns, r.uuid(0))
+		if key := r.uuid(0); !w.shunned(provider.TaskRef{Key: key}) {
+			turns = append(turns, key)
+		}
 		return nil
 	}, t.elapsed, sweepBatch)
 	if err != nil {
@@ -51,11 +43,8 @@ func (w *writer) sweep() error {
 	}
 	for _, key := range turns {
 		h, err := t.head(key)
-		if errors.Is(err, errRow) {
-			err = t.holdBack(key, err)
-		}
 		if err != nil {
-			return err
+			return damageTo(provider.TaskRef{Key: key}, err)
 		}
 		if h != nil && h.leaseUntil <= t.elapsed {
 			h.leaseUntil = 0 // the token stays: it holds the instance until somebody else takes it
@@ -63,8 +52,11 @@ func (w *writer) sweep() error {
 		}
 	}
 	for i := range tasks {
+		if w.shunned(tasks[i].TaskRef) {
+			continue
+		}
 		if err := t.requeue(&tasks[i]); err != nil {
-			return err
+			return damageTo(tasks[i].TaskRef, err)
 		}
 	}
 	return t.flush()
@@ -90,7 +82,7 @@ func (t *tx) endLease(h *head) {
 // requeue makes a task fetchable again, unless its instance is suspended.
 func (t *tx) requeue(task *taskRow) error {
 	h, err := t.head(task.Key)
-	if err != nil && !errors.Is(err, errRow) { // an unreadable instance must not hold up the sweep
+	if err != nil && !damaged(err) { // an unreadable instance must not hold up the sweep
 		return err
 	}
 	fetch, expire := t.schedule(task, h)
@@ -124,32 +116,4 @@ func (t *tx) expires(at provider.Time) {
 	} else {
 		t.fx.expired = true
 	}
-}
-
-// orphans ends all leases whose owners are known dead: no other process has the file
-// open, and this one never served them.
-func (w *writer) orphans() {
-	if err := w.expireOrphans(); err != nil {
-		w.store.log.Warn("perdure sqlite: cannot end leases of dead processes", "path", w.store.path, "error", err)
-	}
-}
-
-func (w *writer) expireOrphans() error {
-	w.tx.fx, w.tx.changes = newEffects(), 0
-	if err := w.begin(); err != nil {
-		return err
-	}
-	if !w.gate.alone() { // somebody came since the census
-		return w.finish()
-	}
-	owners := w.store.owners.json()
-	for _, sql := range []string{sqlForgetOwners, sqlForgetSticky, sqlForgetTaskOwners} {
-		if _, err := w.tx.exec(sql, owners); err != nil {
-			w.rollback()
-			return err
-		}
-	}
-	w.tx.forget()
-	w.due.stale = true
-	return w.finish()
 }

@@ -69,6 +69,11 @@ func (t *tx) addTask(h *head, task *provider.NewTask) error {
 		row.deadline = t.now.Add(task.Deadline)
 	}
 	lease := task.Lease
+	if lease != nil {
+		if err := t.enroll(lease.Owner); err != nil {
+			return err
+		}
+	}
 	if lease != nil && task.Deadline == 0 && task.FairnessKey == "" && task.Session == "" && task.LimitKey == "" {
 		_, err = t.exec(sqlAddHandOff, h.key, h.execution, task.EventID, kind, lease.Token, lease.Owner,
 			t.lease(micros(lease.Duration)), t.now, row.notBefore, task.Payload)

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/perdure/perdure/provider"
@@ -24,7 +23,6 @@ func (p *Provider) FetchTasks(ctx context.Context, req provider.FetchTasksReques
 	if err := req.Validate(); err != nil {
 		return provider.FetchTasksResult{}, err
 	}
-	p.store.owners.add(req.Owner)
 	f := &taskFetch{req: req, filters: make(map[taskFilter]struct{})}
 	for _, q := range req.Queues {
 		for _, name := range q.Names {
@@ -76,10 +74,10 @@ func (f *taskFetch) places(t *tx, limit int) ([]taskPlace, error) {
 	var list []taskPlace
 	collect := func(priority int64) func(*row) error {
 		return func(r *row) error {
-			list = append(list, taskPlace{
-				TaskRef:  provider.TaskRef{Key: r.uuid(0), Execution: r.int(1), EventID: r.int(2)},
-				priority: priority, at: r.int(3),
-			})
+			ref := provider.TaskRef{Key: r.uuid(0), Execution: r.int(1), EventID: r.int(2)}
+			if !t.writer.shunned(ref) {
+				list = append(list, taskPlace{TaskRef: ref, priority: priority, at: r.int(3)})
+			}
 			return nil
 		}
 	}
@@ -107,21 +105,21 @@ func (f *taskFetch) places(t *tx, limit int) ([]taskPlace, error) {
 func (f *taskFetch) take(t *tx) (bool, error) {
 	f.res = provider.FetchTasksResult{Now: t.now}
 	list, err := f.places(t, f.req.Max)
+	if err == nil && len(list) > 0 {
+		err = t.enroll(f.req.Owner)
+	}
 	if err != nil {
 		return false, err
 	}
 	until := t.elapsed + micros(f.req.Lease)
 	for _, place := range list {
-		if _, err := t.exec(sqlLeaseTask, f.req.Token, f.req.Owner, until, place.Key, place.Execution, place.EventID); err != nil {
-			return false, err
-		}
-		task, err := t.leasedTask(place.TaskRef)
-		if errors.Is(err, errRow) { // it concerns this task only, which stays leased and comes back later
-			t.writer.store.log.Error("perdure sqlite: a task cannot be read", "key", place.Key.String(), "event", place.EventID, "error", err)
-			continue
+		_, err := t.exec(sqlLeaseTask, f.req.Token, f.req.Owner, until, place.Key, place.Execution, place.EventID)
+		var task provider.LeasedTask
+		if err == nil {
+			task, err = t.leasedTask(place.TaskRef)
 		}
 		if err != nil {
-			return false, err
+			return false, damageTo(place.TaskRef, err)
 		}
 		task.LeaseUntil = t.until(until)
 		f.res.Tasks = append(f.res.Tasks, task)

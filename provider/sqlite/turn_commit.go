@@ -75,6 +75,11 @@ func (t *tx) commitTurn(req *provider.CommitTurnRequest, res *provider.CommitTur
 	if err := t.conclude(h, req); err != nil {
 		return err
 	}
+	if req.Sticky > 0 {
+		if err := t.enroll(req.Owner); err != nil {
+			return err
+		}
+	}
 	t.advance(h, req)
 	*res = provider.CommitTurnResult{Now: t.now, ReadyAt: h.readyAt}
 	return nil

@@ -15,8 +15,6 @@ const (
 		INDEXED BY perdure_instance_fetch WHERE kind = ? AND fetch_at <= ? ORDER BY fetch_at`
 	sqlTurnMessages = `SELECT id, kind, execution, event_id, timer, visible_at, payload FROM perdure_inbox
 		WHERE key = ? AND visible_at <= ? ORDER BY visible_at, id`
-	sqlHoldBack = `UPDATE perdure_instance SET fetch_at = NULL, lease_until = 0, blocked = 1, retry_at = 0, blocked_reason = 'unreadable row',
-		blocked_message = ?, blocked_count = blocked_count + 1, blocked_since = ? WHERE key = ?`
 )
 
 // FetchTurns implements [provider.Provider].
@@ -30,7 +28,6 @@ func (p *Provider) FetchTurns(ctx context.Context, req provider.FetchTurnsReques
 	if req.MaxBytes == 0 {
 		req.MaxBytes = provider.MaxFetchBytes
 	}
-	p.store.owners.add(req.Owner)
 	f := &turnFetch{req: req, caps: make(map[provider.Capability]struct{}, len(req.Capabilities))}
 	for _, c := range req.Capabilities {
 		f.caps[c] = struct{}{}
@@ -86,6 +83,9 @@ func (f *turnFetch) places(t *tx, limit int) (list []turnPlace, err error) {
 			}
 			n := 0
 			err := t.each(sqlFindTurns, func(r *row) error {
+				if t.writer.shunned(provider.TaskRef{Key: r.uuid(0)}) {
+					return nil
+				}
 				if until := r.int(4); until > t.elapsed && r.text(3) != f.req.Owner {
 					t.wakeElapsed(until)
 					return nil
@@ -113,19 +113,16 @@ func (f *turnFetch) places(t *tx, limit int) (list []turnPlace, err error) {
 func (f *turnFetch) take(t *tx) (bool, error) {
 	f.res = provider.FetchTurnsResult{Now: t.now}
 	list, err := f.places(t, f.req.Max)
+	if err == nil && len(list) > 0 {
+		err = t.enroll(f.req.Owner)
+	}
 	if err != nil {
 		return false, err
 	}
 	for _, place := range list {
 		turn, err := f.claim(t, place.key)
-		if errors.Is(err, errRow) { // it concerns this instance only
-			err = t.holdBack(place.key, err)
-			if err == nil {
-				continue
-			}
-		}
 		if err != nil {
-			return false, err
+			return false, damageTo(provider.TaskRef{Key: place.key}, err)
 		}
 		f.res.Turns = append(f.res.Turns, turn)
 	}
@@ -170,15 +167,6 @@ func (f *turnFetch) claim(t *tx, key provider.UUID) (turn provider.Turn, err err
 	t.touchWide(h)
 	turn.Instance.Deliveries = h.deliveries
 	return turn, nil
-}
-
-// holdBack shows an instance as blocked whose row cannot be read, so that it does not
-// stand before others for ever.
-func (t *tx) holdBack(key provider.UUID, cause error) error {
-	delete(t.heads, key)
-	t.writer.store.log.Error("perdure sqlite: an instance cannot be read and is held back", "key", key.String(), "error", cause)
-	_, err := t.exec(sqlHoldBack, cause.Error(), t.now, key)
-	return err
 }
 
 // undo gives the instances back, each with its delivery.

@@ -16,8 +16,8 @@ import (
 // SQLite's own busy handler sleeps and starves. The locks fall with the process, but not
 // while it is stopped (a debugger, a frozen container): nobody waits longer than patience.
 type turnstile struct {
-	queue, writer, presence *os.File
-	patience                time.Duration
+	queue, writer *os.File
+	patience      time.Duration
 
 	mu    sync.Mutex
 	place *wait // where this process stands in the queue
@@ -39,7 +39,7 @@ func openTurnstile(path string, patience time.Duration) (*turnstile, error) {
 	for _, f := range []struct {
 		file   **os.File
 		suffix string
-	}{{&t.queue, "-q"}, {&t.writer, "-w"}, {&t.presence, "-p"}} {
+	}{{&t.queue, "-q"}, {&t.writer, "-w"}} {
 		file, err := os.OpenFile(path+f.suffix, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the caller names the file
 		if err != nil {
 			t.close()
@@ -104,20 +104,6 @@ func (t *turnstile) enter() error {
 	}
 }
 
-// vacant enters if nobody else is there, without a wait.
-func (t *turnstile) vacant() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.place != nil {
-		return false
-	}
-	queued, err := t.try()
-	if queued {
-		_ = flock(t.queue, syscall.LOCK_UN) // as in leave
-	}
-	return err == nil
-}
-
 // try enters if nobody is there; queued tells that only the writer is.
 func (t *turnstile) try() (queued bool, err error) {
 	if err := flock(t.queue, syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
@@ -165,17 +151,8 @@ func (t *turnstile) line(queued bool) error {
 // leave lets the next writer in. Unlocking an open file cannot fail.
 func (t *turnstile) leave() { _ = flock(t.writer, syscall.LOCK_UN) }
 
-// alone tells whether no other process has the store open, and leaves this process
-// marked as present. It must be called inside the turnstile: for a moment it gives the
-// mark away, which only others inside could see.
-func (t *turnstile) alone() bool {
-	err := flock(t.presence, syscall.LOCK_EX|syscall.LOCK_NB)
-	_ = flock(t.presence, syscall.LOCK_SH)
-	return err == nil
-}
-
 func (t *turnstile) close() {
-	for _, f := range []*os.File{t.queue, t.writer, t.presence} {
+	for _, f := range []*os.File{t.queue, t.writer} {
 		if f != nil {
 			_ = f.Close() // an empty lock file has nothing to lose
 		}

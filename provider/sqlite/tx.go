@@ -34,6 +34,7 @@ type effects struct {
 	changed        []change
 	answered       []answered
 	notices        []provider.Notice
+	enrolled       []string // owners that the file did not have
 	dropped        int64
 	turns          int64
 }
@@ -74,6 +75,7 @@ func (fx *effects) merge(o effects) {
 	fx.changed = append(fx.changed, o.changed...)
 	fx.answered = append(fx.answered, o.answered...)
 	fx.notices = append(fx.notices, o.notices...)
+	fx.enrolled = append(fx.enrolled, o.enrolled...)
 	fx.dropped += o.dropped
 	fx.turns += o.turns
 }

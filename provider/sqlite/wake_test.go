@@ -86,17 +86,12 @@ func TestHazard38_ForeignCommitSeenWhileAnotherFetchIsServed(t *testing.T) {
 	got := fetchTurns(t.Context(), p, fetchOf("x", newToken(), time.Minute))
 	awaitParked(t, p.store.writer, 1)
 	calm(t, p)
-	other, err := openTurnstile(path, time.Minute) // another process, that stays
+	other, err := openPresence(path) // another process, that stays
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer other.close()
 	intrude(t, p, func() {
-		if err := other.enter(); err != nil {
-			t.Error(err)
-		}
-		other.alone()
-		other.leave()
 		execSQL(t, path, `UPDATE perdure_instance SET status = 1, fetch_at = ready_at`)
 	})
 	wantTurn(t, got)
@@ -144,7 +139,6 @@ func TestHazard05_FetchIsTriedThoughItsGroupFails(t *testing.T) {
 func TestStickinessOfAnotherEndsWhileAFetchIsParked(t *testing.T) {
 	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{})
 	c := startChain(t, p, "w")
-	p.store.owners.add("other") // else it is known to be dead
 	const stickiness = 300 * time.Millisecond
 	corrupt(t, p, `UPDATE perdure_instance SET sticky_owner = 'other', sticky_until = ?`, p.store.clock.elapsed()+micros(stickiness))
 	begin := time.Now()

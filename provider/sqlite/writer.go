@@ -43,19 +43,25 @@ type writer struct {
 	ended  chan struct{}
 
 	// Owned by the goroutine.
-	tx      tx
-	begun   bool
-	foreign foreign
-	due     dues
-	tried   tried
-	group   []*member
-	commits atomic.Int64
-	turns   atomic.Int64
-	dropped atomic.Int64
+	tx         tx
+	begun      bool
+	foreign    foreign
+	enrolled   map[string]struct{}            // lease owners that the file knows to be of this process
+	shuns      map[provider.TaskRef]time.Time // damaged items, and until when fetches pass over them
+	complaints map[string]time.Time
+	due        dues
+	tried      tried
+	group      []*member
+	commits    atomic.Int64
+	turns      atomic.Int64
+	dropped    atomic.Int64
 }
 
 func newWriter(s *store, c *conn, gate *turnstile) *writer {
-	w := &writer{store: s, conn: c, gate: gate, signal: make(chan struct{}, 1), ended: make(chan struct{})}
+	w := &writer{
+		store: s, conn: c, gate: gate, signal: make(chan struct{}, 1), ended: make(chan struct{}),
+		enrolled: make(map[string]struct{}), shuns: make(map[provider.TaskRef]time.Time), complaints: make(map[string]time.Time),
+	}
 	w.due = dues{wall: never, elapsed: never, stale: true}
 	w.tx = tx{db: unhurried{c}, writer: w, heads: make(map[provider.UUID]*head), fx: newEffects()}
 	return w
@@ -185,6 +191,9 @@ func enqueue[T any](ctx context.Context, p *Provider, op string, bytes int, urge
 }
 
 func (p *Provider) queue(ctx context.Context, m *member, urgent bool) error {
+	if p.readOnly {
+		return refused(m.op)
+	}
 	if err := p.enter(ctx); err != nil {
 		return err
 	}

@@ -1,0 +1,76 @@
+//go:build unix
+
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"syscall"
+)
+
+// A presence shows which processes have the store open. Each holds the lock on one byte of
+// the file -p (which has none: bytes past the end can be locked, too). The byte's place is
+// the process's number. It is made at random when the store is opened and never comes
+// again, so that a number whose byte is free belongs to a process that has gone.
+type presence struct {
+	file    *os.File
+	process int64
+}
+
+func openPresence(path string) (*presence, error) {
+	file, err := os.OpenFile(path+"-p", os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the caller names the file
+	if err != nil {
+		return nil, fmt.Errorf("open lock file: %w", err)
+	}
+	p := &presence{file: file, process: 1 + rand.Int64N(math.MaxInt64/2)}
+	lock := byteLock(p.process, 1)
+	if err := control(file, setLock, &lock); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", file.Name(), err), file.Close())
+	}
+	return p, nil
+}
+
+// watchPresence is for a process that only reads: it looks at the locks and holds none.
+func watchPresence(path string) *presence {
+	file, err := os.Open(path + "-p") //nolint:gosec // the caller names the file
+	if err != nil {
+		return nil // nobody has the store open for writing, or nobody may know
+	}
+	return &presence{file: file}
+}
+
+// byteLock is a lock on n bytes, 0 for all that follow.
+func byteLock(start, n int64) syscall.Flock_t {
+	return syscall.Flock_t{Type: syscall.F_WRLCK, Whence: io.SeekStart, Start: start, Len: n}
+}
+
+func control(file *os.File, cmd int, lock *syscall.Flock_t) error {
+	raw, err := file.SyscallConn()
+	if err != nil {
+		return err //nolint:wrapcheck // callers name the file
+	}
+	failed := raw.Control(func(fd uintptr) { err = syscall.FcntlFlock(fd, cmd, lock) })
+	return errors.Join(failed, err)
+}
+
+// free tells whether no other process locks any of n bytes. In doubt it says no: a live
+// process that is taken for dead loses its leases.
+func (p *presence) free(start, n int64) bool {
+	lock := byteLock(start, n)
+	err := control(p.file, getLock, &lock)
+	return err == nil && lock.Type == syscall.F_UNLCK
+}
+
+// alone tells whether no other process has the store open.
+func (p *presence) alone() bool { return p.free(0, 0) }
+
+// gone tells whether a process is known to have closed the store, or to be dead.
+func (p *presence) gone(process int64) bool {
+	return p != nil && process != p.process && p.free(process, 1)
+}
+
+func (p *presence) close() { _ = p.file.Close() } // it is empty: there is nothing to lose

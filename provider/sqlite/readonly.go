@@ -1,0 +1,61 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	lib "modernc.org/sqlite/lib"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// ErrReadOnly is in the error of every call that would change a store opened with
+// [Options].ReadOnly. Nothing happened, and repeating does not help.
+var ErrReadOnly = errors.New("the store is open for reading only")
+
+func refused(op string) error {
+	return &provider.Error{Op: op, Outcome: provider.OutcomeNothing, Err: ErrReadOnly}
+}
+
+// openToRead opens a store of which only the readers run: no writer, no janitor, no lock
+// files.
+func openToRead(ctx context.Context, full string, o Options) (_ *store, err error) {
+	s := newStore(full, o)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	if s.info, err = os.Stat(full); err != nil { //nolint:gosec // the caller names the file
+		return nil, err //nolint:wrapcheck // OpenWith names the file
+	}
+	name := dsn(full, o, true)
+	err = s.openReaders(ctx, name)
+	if code(err)&0xff == lib.SQLITE_CANTOPEN {
+		// SQLite wants -shm beside the file, and cannot make it where the disk is mounted for reading.
+		// Nobody writes there either; what must not be passed over is a log.
+		if info, e := os.Stat(full + "-wal"); e == nil && info.Size() > 0 { //nolint:gosec // the caller names the file
+			return nil, fmt.Errorf("there are commits in %s-wal that cannot be read here; copy both files where they can be written: %w", full, err)
+		}
+		err = s.openReaders(ctx, name+"&immutable=1")
+	}
+	if err != nil {
+		return nil, explain(err)
+	}
+	s.here = watchPresence(full)
+	return s, nil
+}
+
+func (s *store) openReaders(ctx context.Context, dsn string) (err error) {
+	if s.readers, err = newPool(ctx, dsn); err != nil {
+		return err
+	}
+	err = s.readers.with(ctx, func(c *conn) error { return checkSchema(ctx, c, true) })
+	if err != nil {
+		err = errors.Join(err, s.readers.close())
+		s.readers = nil
+	}
+	return err
+}
