@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -54,9 +55,44 @@ func act(ctx context.Context, what, path string) error {
 		say("leased", len(res.Turns))
 		_, err = bufio.NewReader(os.Stdin).ReadString('\n')
 		return err
+	default:
+		return obey(ctx, p, what)
 	case "end": // ends the instance "w" from here
 		_, err := p.Steer(ctx, provider.SteerRequest{ID: "w", Action: provider.SteerTerminate, Commit: newToken()})
 		return err
+	}
+	return nil
+}
+
+// obey does what a peer is told, line by line.
+func obey(ctx context.Context, p *Provider, what string) error {
+	say("ready", 0)
+	for told := bufio.NewScanner(os.Stdin); told.Scan(); {
+		switch what {
+		case "load": // writes as much as it can for a while
+			n, err := load(ctx, p, newKey().String(), 8, loadFor)
+			if err != nil {
+				return err
+			}
+			say("wrote", int(n))
+		case "small":
+			if err := smallCommits(ctx, p); err != nil {
+				return err
+			}
+		case "hold": // takes a turn, and does not go on with it
+			req := fetchOf("x", newToken(), time.Minute)
+			req.Owner = "node of the dead"
+			res, err := p.FetchTurns(ctx, req)
+			if err != nil {
+				return err
+			}
+			say("leased", len(res.Turns))
+		case "one": // stores one instance
+			say("began", int(time.Now().UnixMicro()))
+			if err := createIn(ctx, p, newKey().String()); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -78,20 +114,27 @@ func createIn(ctx context.Context, p *Provider, id string) error {
 // start runs a child and answers its lines.
 func start(t *testing.T, what, path string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd, _, lines := startChild(t, what, path)
+	return cmd, lines
+}
+
+func startChild(tb testing.TB, what, path string) (*exec.Cmd, io.WriteCloser, *bufio.Scanner) {
+	tb.Helper()
+	cmd := exec.CommandContext(tb.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), childEnv+"="+what+" "+path)
 	cmd.Stderr = os.Stderr
-	if _, err := cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		tb.Fatal(err)
 	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	return cmd, bufio.NewScanner(out)
+	return cmd, in, bufio.NewScanner(out)
 }
 
 func TestHazard18_TwoProcessesWriteOneFile(t *testing.T) {
@@ -194,66 +237,6 @@ func TestKilledWriterLosesNothingThatItTold(t *testing.T) {
 	}
 	if err := createIn(t.Context(), p, "after"); err != nil {
 		t.Fatal("the turnstile is stuck:", err)
-	}
-}
-
-func TestHazard24_LeasesOfADeadProcessEnd(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "store.db")
-	p := openTest(t, path, Options{})
-	create(t, p, "one", "x")
-	cmd, lines := start(t, "lease", path)
-	if !lines.Scan() || lines.Text() != "leased 1" {
-		t.Fatal("the child leased nothing:", lines.Text())
-	}
-	if res, err := p.FetchTurns(t.Context(), otherNode(0)); err != nil || len(res.Turns) != 0 {
-		t.Fatal("the child's lease does not hold:", res, err)
-	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Wait(); err == nil {
-		t.Fatal("the child was not killed")
-	}
-	begin := time.Now()
-	res, err := p.FetchTurns(t.Context(), otherNode(time.Minute))
-	if err != nil || len(res.Turns) != 1 {
-		t.Fatal(res, err)
-	}
-	if d := time.Since(begin); d > 10*time.Second {
-		t.Errorf("taken over after %v: the lease of 30 s was waited for", d)
-	}
-}
-
-// Every transaction looks for foreign commits, so that a busy writer never comes to look
-// in between; it must find out about the dead all the same.
-func TestHazard24_BusySurvivorEndsLeasesOfADeadProcess(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "store.db")
-	p := openTest(t, path, Options{})
-	create(t, p, "one", "x")
-	cmd, lines := start(t, "lease", path)
-	if !lines.Scan() || lines.Text() != "leased 1" {
-		t.Fatal("the child leased nothing:", lines.Text())
-	}
-	_, err := write(t.Context(), p, "busy", 0, func(x *tx, _ *struct{}) error {
-		x.writer.foreign.looked = time.Now().Add(time.Hour) // as if a transaction were always just over
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Wait(); err == nil {
-		t.Fatal("the child was not killed")
-	}
-	got := fetchTurns(t.Context(), p, otherNode(time.Minute))
-	await(t, "the takeover, while the lease of 30 s lasts", func() bool {
-		p.store.writer.poke()
-		return len(got) == 1
-	})
-	if f := <-got; f.err != nil || len(f.res.Turns) != 1 {
-		t.Fatalf("fetched %+v", f)
 	}
 }
 

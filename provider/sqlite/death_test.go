@@ -1,0 +1,206 @@
+//go:build unix
+
+package sqlite
+
+import (
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestHazard24_LeasesOfADeadProcessEnd(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	p := openTest(t, path, Options{})
+	create(t, p, "one", "x")
+	cmd, lines := start(t, "lease", path)
+	if !lines.Scan() || lines.Text() != "leased 1" {
+		t.Fatal("the child leased nothing:", lines.Text())
+	}
+	if res, err := p.FetchTurns(t.Context(), otherNode(0)); err != nil || len(res.Turns) != 0 {
+		t.Fatal("the child's lease does not hold:", res, err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Fatal("the child was not killed")
+	}
+	begin := time.Now()
+	res, err := p.FetchTurns(t.Context(), otherNode(time.Minute))
+	if err != nil || len(res.Turns) != 1 {
+		t.Fatal(res, err)
+	}
+	if d := time.Since(begin); d > 10*time.Second {
+		t.Errorf("taken over after %v: the lease of 30 s was waited for", d)
+	}
+}
+
+// Every transaction looks for foreign commits, so that a busy writer never comes to look
+// in between; it must find out about the dead all the same.
+func TestHazard24_BusySurvivorEndsLeasesOfADeadProcess(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	p := openTest(t, path, Options{})
+	create(t, p, "one", "x")
+	cmd, lines := start(t, "lease", path)
+	if !lines.Scan() || lines.Text() != "leased 1" {
+		t.Fatal("the child leased nothing:", lines.Text())
+	}
+	_, err := write(t.Context(), p, "busy", 0, func(x *tx, _ *struct{}) error {
+		x.writer.foreign.looked = time.Now().Add(time.Hour) // as if a transaction were always just over
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Fatal("the child was not killed")
+	}
+	got := fetchTurns(t.Context(), p, otherNode(time.Minute))
+	await(t, "the takeover, while the lease of 30 s lasts", func() bool {
+		p.store.writer.poke()
+		return len(got) == 1
+	})
+	if f := <-got; f.err != nil || len(f.res.Turns) != 1 {
+		t.Fatalf("fetched %+v", f)
+	}
+}
+
+// The dead one's leases end though a third process goes on using the file, and though
+// nothing else happens that would wake anybody.
+func TestHazard24_LeasesOfADeadProcessEndBesideAThird(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	p := openTest(t, path, Options{})
+	startPeer(t, "stay", path)
+	c := startChain(t, p, "w")
+	create(t, p, "one", "x")
+	if err := c.step(t); err != nil { // a task in hand here, which the death elsewhere must not touch
+		t.Fatal(err)
+	}
+	holder := startPeer(t, "hold", path)
+	holder.tell()
+	if n := holder.hears("leased"); n != 1 {
+		t.Fatalf("the peer leased %d", n)
+	}
+	got := fetchTurns(t.Context(), p, otherNode(time.Minute))
+	awaitParked(t, p.store.writer, 1)
+	if gone, err := ownerGone(t, p, "node of the dead"); gone || err != nil {
+		t.Fatal("a living owner is known dead", err)
+	}
+	begin := time.Now()
+	holder.kill()
+	f := <-got
+	if f.err != nil || len(f.res.Turns) != 1 {
+		t.Fatalf("fetched %+v", f)
+	}
+	t.Logf("taken over after %v", time.Since(begin))
+	if d := time.Since(begin); d > 10*time.Second { // ten times of what is promised; the lease lasts 30 s
+		t.Errorf("taken over after %v: want one second", d)
+	}
+	if err := c.step(t); err != nil {
+		t.Error("the survivor's own lease:", err)
+	}
+}
+
+func ownerGone(t *testing.T, p *Provider, owner string) (gone bool, err error) {
+	t.Helper()
+	err = p.read(t.Context(), "test", func(c *conn) error {
+		gone, err = p.store.ownerGone(t.Context(), c, owner)
+		return err
+	})
+	return gone, err
+}
+
+// Whoever is stopped may go on: its lease holds until it has run out.
+func TestHazard24_StoppedProcessKeepsItsLease(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	p := openTest(t, path, Options{})
+	create(t, p, "one", "x")
+	holder := startPeer(t, "hold", path)
+	holder.tell()
+	holder.hears("leased")
+	if err := holder.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	res, err := p.FetchTurns(t.Context(), otherNode(4*censusEvery))
+	if err != nil || len(res.Turns) != 0 {
+		t.Errorf("fetched %d turns of a process that is stopped, %v", len(res.Turns), err)
+	}
+	holder.kill()
+}
+
+// A process that knows of no death yet must not take a number for dead only because it is
+// its own, nor an owner that nobody has written down.
+func TestHazard24_InDoubtAnOwnerIsAlive(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	p := openTest(t, path, Options{})
+	startChain(t, p, "w") // enrolls "node"
+	other, err := openPresence(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = write(t.Context(), p, "enroll", 0, func(x *tx, _ *struct{}) error {
+		x.writer.foreign.listed = false
+		_, err := x.exec(`INSERT INTO perdure_owner VALUES (?, 'elsewhere'), (?, 'both'), (?, 'both')`,
+			other.process, other.process, p.store.here.process)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for owner, want := range map[string]bool{"node": false, "unknown": false, "elsewhere": false, "both": false} {
+		if gone, err := ownerGone(t, p, owner); gone != want || err != nil {
+			t.Errorf("%s: gone %v, %v", owner, gone, err)
+		}
+	}
+	if p.store.here.gone(other.process) || p.store.here.alone() {
+		t.Error("the locks of processes are not seen")
+	}
+	other.close()
+	if !p.store.here.gone(other.process) || !p.store.here.alone() {
+		t.Error("the end of a process is not seen")
+	}
+	p.store.writer.poke()
+	await(t, "the census", func() bool {
+		gone, err := ownerGone(t, p, "elsewhere")
+		n := int64(0)
+		if err == nil {
+			err = p.read(t.Context(), "test", func(c *conn) error {
+				n, err = c.integer(t.Context(), `SELECT count(*) FROM perdure_owner`)
+				return err
+			})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return !gone && n == 2 // "node" and "both" of this process: the rows of the dead are cleaned up
+	})
+}
+
+// A writer that is killed, wherever it is, leaves the way free at once.
+func TestHazard18_SurvivorWritesOnAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	p := openTest(t, path, Options{})
+	longest := time.Duration(0)
+	for round := range 5 {
+		other := startPeer(t, "load", path)
+		other.tell()
+		for i := range 40 {
+			if i == 20 {
+				other.kill()
+			}
+			begin := time.Now()
+			if err := createIn(t.Context(), p, newKey().String()); err != nil {
+				t.Fatalf("round %d: %v", round, err)
+			}
+			longest = max(longest, time.Since(begin))
+		}
+	}
+	t.Logf("longest commit %v", longest)
+	if longest > 2*time.Second {
+		t.Errorf("a commit took %v", longest)
+	}
+}

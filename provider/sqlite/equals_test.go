@@ -1,0 +1,214 @@
+package sqlite
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// A peer is another process on the same store that does one thing each time it is told.
+type peer struct {
+	tb    testing.TB
+	cmd   *exec.Cmd
+	lines *bufio.Scanner
+	tell  func()
+}
+
+// startPeer runs a child and waits until it has the store open.
+func startPeer(tb testing.TB, what, path string) *peer {
+	tb.Helper()
+	cmd, stdin, lines := startChild(tb, what, path)
+	p := &peer{tb: tb, cmd: cmd, lines: lines, tell: func() {
+		tb.Helper()
+		if _, err := stdin.Write([]byte("\n")); err != nil {
+			tb.Fatal(err)
+		}
+	}}
+	tb.Cleanup(func() {
+		_ = stdin.Close()
+		_ = cmd.Wait() // a test that cares has waited
+	})
+	p.hears("ready")
+	return p
+}
+
+// hears answers the number that the peer says with a word.
+func (p *peer) hears(word string) int64 {
+	p.tb.Helper()
+	if !p.lines.Scan() {
+		p.tb.Fatalf("the peer has ended: want %q of it", word)
+	}
+	said, number, _ := strings.Cut(p.lines.Text(), " ")
+	n, err := strconv.ParseInt(number, 10, 64)
+	if said != word || err != nil {
+		p.tb.Fatalf("the peer said %q: want %q", p.lines.Text(), word)
+	}
+	return n
+}
+
+// kill ends the peer as kill -9 does.
+func (p *peer) kill() {
+	p.tb.Helper()
+	if err := p.cmd.Process.Kill(); err != nil {
+		p.tb.Fatal(err)
+	}
+	if err := p.cmd.Wait(); err == nil {
+		p.tb.Fatal("the peer was not killed")
+	}
+}
+
+// load writes back to back from several goroutines until the time is over, and counts.
+func load(ctx context.Context, p *Provider, name string, goroutines int, length time.Duration) (int64, error) {
+	var n atomic.Int64
+	var wg sync.WaitGroup
+	errs := make(chan error, goroutines)
+	end := time.Now().Add(length)
+	for g := range goroutines {
+		wg.Go(func() {
+			for i := 0; time.Now().Before(end); i++ {
+				if err := createIn(ctx, p, fmt.Sprint(name, "-", g, "-", i)); err != nil {
+					errs <- err
+					return
+				}
+				n.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	select {
+	case err := <-errs:
+		return 0, err
+	default:
+		return n.Load(), nil
+	}
+}
+
+const loadFor = 2 * time.Second
+
+func TestHazard18_TwoBusyWritersShareTheFileFairly(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	p := openTest(t, path, Options{})
+	other := startPeer(t, "load", path)
+	other.tell()
+	mine, err := load(t.Context(), p, "parent", 8, loadFor)
+	if err != nil {
+		t.Fatal("this process:", err)
+	}
+	theirs := other.hears("wrote")
+	t.Logf("%d here, %d there", mine, theirs)
+	if mine*10 < theirs*7 || theirs*10 < mine*7 {
+		t.Errorf("%d commits here, %d there: want shares within 30 %%", mine, theirs)
+	}
+}
+
+func TestHazard18_SmallCommitsPassBesideGroupCommits(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	p := openTest(t, path, Options{})
+	other := startPeer(t, "small", path)
+	other.tell()
+	if _, err := load(t.Context(), p, "parent", 64, loadFor); err != nil {
+		t.Fatal(err)
+	}
+	n, p50, p99 := other.hears("commits"), micro(other.hears("p50")), micro(other.hears("p99"))
+	t.Logf("%d small commits: p50 %v, p99 %v", n, p50, p99)
+	if n < 50 || p99 > 100*time.Millisecond { // ten times of what a busy machine needs
+		t.Errorf("%d small commits with p99 %v: want 50 at least, and 100ms at most", n, p99)
+	}
+}
+
+func micro(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
+
+// percentile answers the p-th of 100.
+func percentile(list []time.Duration, p int) time.Duration {
+	slices.Sort(list)
+	return list[min(len(list)*p/100, len(list)-1)]
+}
+
+// smallCommits makes one-row commits one after the other and reports how long they took.
+func smallCommits(ctx context.Context, p *Provider) error {
+	var took []time.Duration
+	for end := time.Now().Add(loadFor); time.Now().Before(end); {
+		begin := time.Now()
+		_, err := p.Record(ctx, provider.RecordRequest{
+			Action: provider.RecordPut, Namespace: "small", Key: "k", Value: []byte("v"), Expect: int64(len(took)),
+		})
+		if err != nil {
+			return err
+		}
+		took = append(took, time.Since(begin))
+	}
+	say("commits", len(took))
+	say("p50", int(percentile(took, 50).Microseconds()))
+	say("p99", int(percentile(took, 99).Microseconds()))
+	return nil
+}
+
+// idle makes the writer forget that it has just seen another process write, and with lone
+// that it has seen another process at all.
+func idle(tb testing.TB, p *Provider, lone bool) {
+	tb.Helper()
+	_, err := write(tb.Context(), p, "idle", 0, func(x *tx, _ *struct{}) error {
+		x.writer.foreign.seen = time.Time{}
+		if lone {
+			x.writer.foreign.alone = true
+			x.writer.foreign.census = time.Now().Add(time.Minute)
+		}
+		return nil
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// wakes measures from when the peer begins to write to when a parked fetch here has it.
+func wakes(tb testing.TB, p *Provider, other *peer, n int, lone bool) []time.Duration {
+	tb.Helper()
+	took := make([]time.Duration, 0, n)
+	for range n {
+		got := fetchTurns(tb.Context(), p, fetchOf("x", newToken(), time.Minute))
+		awaitParked(tb, p.store.writer, 1)
+		idle(tb, p, lone)
+		other.tell()
+		f := <-got
+		took = append(took, time.Since(time.UnixMicro(other.hears("began"))))
+		if f.err != nil || len(f.res.Turns) != 1 {
+			tb.Fatalf("fetched %+v", f)
+		}
+	}
+	return took
+}
+
+func TestHazard38_IdleProcessesWakeEachOther(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	p := openTest(t, path, Options{})
+	stays := startPeer(t, "one", path)
+	took := wakes(t, p, stays, 20, false)
+	t.Logf("a process that stays: p50 %v, p95 %v", percentile(took, 50), percentile(took, 95))
+	if p50 := percentile(took, 50); p50 > 200*time.Millisecond { // ten times of what is promised
+		t.Errorf("p50 %v: want 20ms on a quiet machine", p50)
+	}
+}
+
+// A command that starts an instance and ends does not wait for the slow look of a process
+// that believes itself alone.
+func TestHazard38_ProcessThatJustCameWakesALoneOne(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	p := openTest(t, path, Options{})
+	comes := startPeer(t, "one", path)
+	took := wakes(t, p, comes, 20, true)
+	t.Logf("a process that just came: p50 %v, p95 %v", percentile(took, 50), percentile(took, 95))
+	if p50 := percentile(took, 50); p50 > 100*time.Millisecond { // the slow look alone would take 125ms
+		t.Errorf("p50 %v: want 20ms on a quiet machine", p50)
+	}
+}
