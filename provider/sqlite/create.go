@@ -131,7 +131,7 @@ func (t *tx) insert(req *provider.CreateRequest) error {
 	if err != nil {
 		return err
 	}
-	if _, err := t.exec(sqlDeliver, req.Key, at, 1, m.Kind, false, m.Execution, m.EventID, m.Payload); err != nil {
+	if _, err := t.exec(sqlDeliver, req.Key, at, 1, m.Kind, false, m.Execution, m.EventID, m.Payload, checksum(m.Payload)); err != nil {
 		return err
 	}
 	h := &head{

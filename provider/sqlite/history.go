@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 
 	"github.com/perdure/perdure/provider"
 )
@@ -19,13 +18,6 @@ const (
 		ON CONFLICT DO UPDATE SET status = excluded.status, length = excluded.length`
 	sqlHistoryHead = `SELECT execution, status, history_length, version FROM perdure_instance WHERE key = ?`
 )
-
-//nolint:gochecknoglobals // constant table
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// checksum is kept beside the events of a commit: SQLite has none, and a flipped bit in an
-// event that still decodes would change what an orchestration did.
-func checksum(data []byte) int64 { return int64(crc32.Checksum(data, castagnoli)) }
 
 // packEvents encodes the events of one commit: each with its length before it.
 func packEvents(buf []byte, events [][]byte) (data []byte, bytes int64) {
@@ -119,10 +111,9 @@ func (c *conn) events(ctx context.Context, req *provider.ReadHistoryRequest, to 
 	full := false
 	err := c.each(ctx, sqlEvents, func(r *row) error {
 		id, last := r.int(0), r.int(0)+r.int(1)-1
-		data := r.blob(2)
-		if !r.null(3) && r.int(3) != checksum(data) {
-			return fmt.Errorf("%w: instance %s, execution %d: events %d to %d do not match their checksum",
-				errHistory, req.Key, res.Execution, id, last)
+		data := r.sound(2, 3)
+		if r.bad != nil {
+			return fmt.Errorf("perdure_history: instance %s, execution %d: events %d to %d: %w", req.Key, res.Execution, id, last, r.bad)
 		}
 		if id > next {
 			return fmt.Errorf("%w: instance %s, execution %d: events %d to %d are missing", errHistory, req.Key, res.Execution, next, id-1)

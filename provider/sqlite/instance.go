@@ -12,7 +12,7 @@ const instanceColumns = `i.id, i.key, k.name, k.code_version, i.status, i.deleti
 	i.history_bytes, k.engine_level, i.parent_key, i.parent_id, i.parent_execution, i.parent_event, i.parent_close,
 	i.blocked, i.blocked_reason, i.blocked_message, i.blocked_count, i.blocked_since, i.retry_at, i.request_id,
 	i.attributes, i.created_at, i.updated_at, i.ended_at, i.ready_at, i.inbox_messages, i.deliveries,
-	o.custom_status, o.result`
+	o.custom_status, o.result, o.sum`
 
 const instanceTables = ` FROM perdure_instance i JOIN perdure_kind k ON k.id = i.kind
 	LEFT JOIN perdure_outcome o ON o.key = i.key`
@@ -41,7 +41,7 @@ func scanInstance(r *row, in *provider.Instance) (attributes bool) {
 	in.RequestID = r.text(22)
 	in.CreatedAt, in.UpdatedAt, in.EndedAt, in.ReadyAt = r.time(24), r.time(25), r.time(26), r.time(27)
 	in.InboxMessages, in.Deliveries = r.int(28), r.int(29)
-	in.CustomStatus, in.Result = r.blob(30), r.blob(31)
+	in.CustomStatus, in.Result = r.blob(30), r.sound(31, 32)
 	return r.bool(23)
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-const sqlDeliver = `INSERT INTO perdure_inbox (key, visible_at, id, kind, timer, execution, event_id, payload)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
+const sqlDeliver = `INSERT INTO perdure_inbox (key, visible_at, id, kind, timer, execution, event_id, payload, sum)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 // deliver puts a message into an inbox.
 func (t *tx) deliver(h *head, m *provider.NewMessage) (id int64, err error) {
@@ -19,7 +19,7 @@ func (t *tx) deliver(h *head, m *provider.NewMessage) (id int64, err error) {
 
 func (t *tx) put(h *head, m *provider.NewMessage, at provider.Time, timer bool) (int64, error) {
 	id := h.nextMessage
-	if _, err := t.exec(sqlDeliver, h.key, at, id, m.Kind, timer, m.Execution, m.EventID, m.Payload); err != nil {
+	if _, err := t.exec(sqlDeliver, h.key, at, id, m.Kind, timer, m.Execution, m.EventID, m.Payload, checksum(m.Payload)); err != nil {
 		return 0, err
 	}
 	h.nextMessage++

@@ -169,7 +169,7 @@ func (t *tx) checkCurrent(h *head) error {
 	return err
 }
 
-const sqlDropResult = `UPDATE perdure_outcome SET result = NULL WHERE key = ?`
+const sqlDropResult = `UPDATE perdure_outcome SET result = NULL, sum = NULL WHERE key = ?`
 
 // reset closes the current execution and opens the next one with the caller's events.
 func (t *tx) reset(h *head, req *provider.SteerRequest) error {

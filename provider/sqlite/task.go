@@ -19,10 +19,10 @@ const (
 	sqlTaskState  = `SELECT state, lease_until FROM perdure_task WHERE key = ? AND execution = ? AND event_id = ?`
 	sqlFlagTask   = `UPDATE perdure_task SET cancel = 1 WHERE key = ? AND execution = ? AND event_id = ?`
 	sqlAddHandOff = `INSERT INTO perdure_task (key, execution, event_id, kind, state, deliveries, token, owner, lease_until,
-		scheduled_at, not_before_at, payload) VALUES (?, ?, ?, ?, 2, 1, ?, ?, ?, ?, ?, ?)`
+		scheduled_at, not_before_at, payload, sum) VALUES (?, ?, ?, ?, 2, 1, ?, ?, ?, ?, ?, ?, ?)`
 	sqlAddTask = `INSERT INTO perdure_task (key, execution, event_id, kind, state, deliveries, token, owner, lease_until,
-		scheduled_at, not_before_at, deadline_at, fetch_at, expire_at, fairness_key, session, limit_key, payload)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+		scheduled_at, not_before_at, deadline_at, fetch_at, expire_at, fairness_key, session, limit_key, payload, sum)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 )
 
 // completeTasks ends the tasks whose results the turn consumed from memory. A single one
@@ -76,7 +76,7 @@ func (t *tx) addTask(h *head, task *provider.NewTask) error {
 	}
 	if lease != nil && task.Deadline == 0 && task.FairnessKey == "" && task.Session == "" && task.LimitKey == "" {
 		_, err = t.exec(sqlAddHandOff, h.key, h.execution, task.EventID, kind, lease.Token, lease.Owner,
-			t.lease(micros(lease.Duration)), t.now, row.notBefore, task.Payload)
+			t.lease(micros(lease.Duration)), t.now, row.notBefore, task.Payload, checksum(task.Payload))
 		return doubled(err, "task", task.EventID)
 	}
 	state, deliveries := provider.TaskQueued, 0
@@ -91,7 +91,7 @@ func (t *tx) addTask(h *head, task *provider.NewTask) error {
 	}
 	_, err = t.exec(sqlAddTask, h.key, h.execution, task.EventID, kind, int64(state), deliveries, token, owner, until,
 		t.now, row.notBefore, row.deadline, timeOrNull(fetch), timeOrNull(expire), textOrNull(task.FairnessKey),
-		textOrNull(task.Session), textOrNull(task.LimitKey), task.Payload)
+		textOrNull(task.Session), textOrNull(task.LimitKey), task.Payload, checksum(task.Payload))
 	return doubled(err, "task", task.EventID)
 }
 

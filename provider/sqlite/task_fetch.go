@@ -14,7 +14,7 @@ const (
 	sqlFindExpired = `SELECT key, execution, event_id, expire_at FROM perdure_task WHERE expire_at <= ? ORDER BY expire_at LIMIT ?`
 	sqlLeaseTask   = `UPDATE perdure_task SET state = 2, token = ?, owner = ?, lease_until = ?, deliveries = deliveries + 1,
 		fetch_at = NULL, expire_at = NULL WHERE key = ? AND execution = ? AND event_id = ?`
-	sqlTask = `SELECT kind, attempt, deliveries, cancel, scheduled_at, deadline_at, payload, details, failure
+	sqlTask = `SELECT kind, attempt, deliveries, cancel, scheduled_at, deadline_at, payload, details, failure, sum
 		FROM perdure_task WHERE key = ? AND execution = ? AND event_id = ?`
 )
 
@@ -138,7 +138,7 @@ func (t *tx) leasedTask(ref provider.TaskRef) (task provider.LeasedTask, err err
 		task.Queue, task.Name, task.Priority = kind.queue, kind.name, int(kind.priority)
 		task.Attempt, task.Deliveries, task.CancelRequested = r.int(1), r.int(2), r.bool(3)
 		task.ScheduledAt, task.Deadline = r.time(4), r.time(5)
-		task.Payload, task.Details, task.Failure = r.blob(6), r.blob(7), r.blob(8)
+		task.Payload, task.Details, task.Failure = r.sound(6, 9), r.blob(7), r.blob(8)
 	}, ref.Key, ref.Execution, ref.EventID)
 	if err != nil {
 		return task, err

@@ -164,8 +164,8 @@ func (t *tx) sendAll(h *head, req *provider.CommitTurnRequest) error {
 const (
 	sqlCustomStatus = `INSERT INTO perdure_outcome (key, custom_status) VALUES (?, ?)
 		ON CONFLICT DO UPDATE SET custom_status = excluded.custom_status`
-	sqlResult = `INSERT INTO perdure_outcome (key, result) VALUES (?, ?)
-		ON CONFLICT DO UPDATE SET result = excluded.result`
+	sqlResult = `INSERT INTO perdure_outcome (key, result, sum) VALUES (?, ?, ?)
+		ON CONFLICT DO UPDATE SET result = excluded.result, sum = excluded.sum`
 	sqlSetValue = `INSERT INTO perdure_value (key, name, value) VALUES (?, ?, ?)
 		ON CONFLICT DO UPDATE SET value = excluded.value`
 	sqlDropValue = `DELETE FROM perdure_value WHERE key = ? AND name = ?`
@@ -232,7 +232,7 @@ func (t *tx) end(h *head, status provider.Status, result []byte, reason string) 
 		return err
 	}
 	if result != nil {
-		if _, err := t.exec(sqlResult, h.key, result); err != nil {
+		if _, err := t.exec(sqlResult, h.key, result, checksum(result)); err != nil {
 			return err
 		}
 	}

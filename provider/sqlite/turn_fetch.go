@@ -13,7 +13,7 @@ import (
 const (
 	sqlFindTurns = `SELECT key, fetch_at, ready_at, sticky_owner, sticky_until FROM perdure_instance
 		INDEXED BY perdure_instance_fetch WHERE kind = ? AND fetch_at <= ? ORDER BY fetch_at`
-	sqlTurnMessages = `SELECT id, kind, execution, event_id, timer, visible_at, payload FROM perdure_inbox
+	sqlTurnMessages = `SELECT id, kind, execution, event_id, timer, visible_at, payload, sum FROM perdure_inbox
 		WHERE key = ? AND visible_at <= ? ORDER BY visible_at, id`
 )
 
@@ -147,7 +147,10 @@ func (f *turnFetch) claim(t *tx, key provider.UUID) (turn provider.Turn, err err
 	}
 	size := 0
 	err = t.each(sqlTurnMessages, func(r *row) error {
-		payload := r.blob(6)
+		payload := r.sound(6, 7)
+		if r.bad != nil {
+			return fmt.Errorf("message %d: %w", r.int(0), r.bad)
+		}
 		if n := len(turn.Messages); n > 0 && (n == f.req.MaxMessages || size+len(payload) > f.req.MaxBytes) {
 			turn.More = true
 			return errStop
@@ -160,7 +163,7 @@ func (f *turnFetch) claim(t *tx, key provider.UUID) (turn provider.Turn, err err
 		return nil
 	}, key, t.now)
 	if err != nil {
-		return turn, fmt.Errorf("perdure_inbox %s: %w", key, err)
+		return turn, fmt.Errorf("perdure_inbox: %w", err)
 	}
 	h.leaseToken, h.leaseOwner, h.leaseUntil = f.req.Token, f.req.Owner, t.lease(micros(f.req.Lease))
 	h.deliveries++

@@ -5,5 +5,8 @@ CREATE TABLE perdure_owner (
   PRIMARY KEY (process, owner)
 ) STRICT, WITHOUT ROWID;
 
--- CRC-32C of data; null in rows of releases that wrote none.
+-- CRC-32C of data, payload, payload and result; null in rows that were written without.
 ALTER TABLE perdure_history ADD COLUMN sum INTEGER;
+ALTER TABLE perdure_inbox ADD COLUMN sum INTEGER;
+ALTER TABLE perdure_task ADD COLUMN sum INTEGER;
+ALTER TABLE perdure_outcome ADD COLUMN sum INTEGER;
