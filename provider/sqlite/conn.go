@@ -166,11 +166,10 @@ func (c *conn) integer(ctx context.Context, sql string, args ...any) (n int64, e
 }
 
 func (c *conn) close() error {
-	var errs []error
 	for _, s := range c.stmts {
-		errs = append(errs, s.raw.Close())
+		_ = s.raw.Close() // finalising repeats the statement's own error, which was answered
 	}
-	return errors.Join(append(errs, c.raw.Close())...)
+	return c.raw.Close() //nolint:wrapcheck // failed wraps it once
 }
 
 // A row is the current row of a query. A value of the wrong type answers zero and is

@@ -35,7 +35,7 @@ func damageTo(ref provider.TaskRef, err error) error {
 const (
 	// shunFor is how long fetches pass over a damaged item before they try it again.
 	shunFor = time.Minute
-	// maxDamage bounds how many damaged items one fetch deals with.
+	// maxDamage bounds how often a group is run again, each time without one more damaged item.
 	maxDamage = 100
 )
 
@@ -52,81 +52,96 @@ func (w *writer) shunned(ref provider.TaskRef) bool {
 	return ok
 }
 
-// tryApart is try in a savepoint: damage that the call meets undoes nothing of others.
+// tryApart is try in a savepoint. Damage that the call meets undoes nothing of others: the
+// item is passed over when the group runs again. Damage to what is common to all fails the call.
 func (w *writer) tryApart(c *parked) error {
-	found, err := c.find(&w.tx)
-	for n := 0; err == nil && found && n < maxDamage; n++ {
+	if c.err != nil {
+		return nil
+	}
+	found, own := c.find(&w.tx)
+	if own == nil && !found {
+		return nil
+	}
+	if own == nil {
 		if err := w.begin(); err != nil {
 			return err
 		}
-		own, err := w.guard(func() (err error) {
+		var err error
+		own, err = w.guard(func() (err error) {
 			c.found, err = c.take(&w.tx)
 			return err
 		})
-		if err != nil {
-			return err
-		}
 		if own == nil {
-			return nil
-		}
-		c.found, c.err = false, failed(c.op, own, provider.OutcomeNothing)
-		d, ok := errors.AsType[*damage](own)
-		if !ok {
-			return nil
-		}
-		if err := w.holdBack(d); err != nil {
 			return err
 		}
-		c.err = nil
-		found, err = c.find(&w.tx)
-		if err != nil {
-			break
-		}
 	}
-	if damaged(err) {
-		c.err, err = failed(c.op, err, provider.OutcomeNothing), nil
+	c.found = false
+	if !damaged(own) {
+		return own
 	}
-	return err
+	if !w.meet(own) {
+		c.err = failed(c.op, own, provider.OutcomeNothing)
+	}
+	return errRerun
 }
 
 // sweepApart is sweep in a savepoint.
 func (w *writer) sweepApart() error {
+	if time.Now().Before(w.unswept) {
+		return nil
+	}
 	if err := w.begin(); err != nil {
 		return err
 	}
-	for range maxDamage {
-		own, err := w.guard(w.sweep)
-		if err != nil || own == nil {
-			return err
-		}
-		d, ok := errors.AsType[*damage](own)
-		if !ok {
-			w.complain("leases cannot be swept", own)
-			return nil
-		}
-		if err := w.holdBack(d); err != nil {
-			return err
-		}
+	own, err := w.guard(w.sweep)
+	if own == nil {
+		return err
 	}
-	return nil
+	if !w.meet(own) {
+		w.complain("leases cannot be swept", own)
+		w.unswept = time.Now().Add(time.Second)
+	}
+	return errRerun
 }
 
-// holdBack shows a damaged instance as Blocked. If not even that can be written, fetches
-// pass over it all the same.
+// meet takes note of a damaged item; false if the error names none.
+func (w *writer) meet(err error) bool {
+	d, ok := errors.AsType[*damage](err)
+	if ok {
+		w.shuns[d.ref] = time.Now().Add(shunFor)
+		w.met = append(w.met, d)
+	}
+	return ok
+}
+
+// showDamage shows the instances of damaged items as Blocked. Where not even that can be
+// written, fetches pass over them all the same.
+func (w *writer) showDamage() {
+	for _, d := range w.met {
+		w.complain("an instance is held back: something of it cannot be read", d)
+		if err := w.holdBack(d); err != nil {
+			w.complain("a damaged instance cannot be shown as blocked", err)
+		}
+	}
+	w.met = w.met[:0]
+}
+
 func (w *writer) holdBack(d *damage) error {
-	w.shuns[d.ref] = time.Now().Add(shunFor)
-	w.complain("an instance is held back: something of it cannot be read", d)
-	own, err := w.guard(func() error {
-		_, err := w.tx.exec(sqlHoldBack, d.Error(), w.tx.now, d.ref.Key)
-		w.tx.forget()
-		return err
-	})
-	if err != nil {
+	t := &w.tx
+	t.fx, t.changes = newEffects(), 0
+	if err := w.begin(); err != nil {
 		return err
 	}
-	if own != nil {
-		w.complain("a damaged instance cannot be shown as blocked", own)
+	t.forget()
+	if _, err := t.exec(sqlHoldBack, d.Error(), t.now, d.ref.Key); err != nil {
+		w.rollback()
+		return err
 	}
+	t.fx.changed = append(t.fx.changed, change{key: d.ref.Key})
+	if err := w.finish(); err != nil {
+		return err
+	}
+	w.publish()
 	return nil
 }
 

@@ -45,8 +45,11 @@ func permanent(err error) bool {
 
 // damaged tells whether something that is stored cannot be read.
 func damaged(err error) bool {
-	return errors.Is(err, errRow) || code(err)&0xff == lib.SQLITE_CORRUPT
+	return errors.Is(err, errRow) || brokenPage(err)
 }
+
+// brokenPage tells whether SQLite found a page broken.
+func brokenPage(err error) bool { return code(err)&0xff == lib.SQLITE_CORRUPT }
 
 // ownFault tells whether a failed statement concerns the member that ran it alone: the
 // transaction is whole and the others go on.

@@ -9,19 +9,23 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// errRerun asks for the group again, each member in a savepoint: one failed after it had
-// written. That is rare, and a savepoint for every member would cost all of them.
-var errRerun = errors.New("a member failed after it had written")
+// errRerun asks for the group again, each member and each fetch in a savepoint: one failed
+// after it had written, or met damage, after which SQLite takes no writes in the same
+// transaction. That is rare, and savepoints for all would cost all of them.
+var errRerun = errors.New("a call failed within the group")
 
 // round runs one group and serves the parked fetches that it concerns.
 func (w *writer) round(group []*member) {
 	claims, err := w.transact(group, false)
-	if errors.Is(err, errRerun) {
+	for n := 0; errors.Is(err, errRerun) && n < maxDamage; n++ {
+		w.showDamage()
 		claims, err = w.transact(group, true)
 	}
 	if err != nil {
 		for _, m := range group {
-			m.err = failed(m.op, err, outcomeOfAbort(err))
+			if !m.out {
+				m.err = failed(m.op, err, outcomeOfAbort(err))
+			}
 		}
 		w.failParked(claims, err)
 	} else {
@@ -95,6 +99,9 @@ func (w *writer) transact(group []*member, savepoints bool) ([]*parked, error) {
 func (w *writer) member(m *member, savepoint bool) error {
 	t := &w.tx
 	t.tick()
+	if m.out {
+		return nil
+	}
 	if savepoint {
 		return w.guarded(m)
 	}
@@ -115,12 +122,13 @@ func (w *writer) member(m *member, savepoint bool) error {
 // guarded runs a member in a savepoint.
 func (w *writer) guarded(m *member) error {
 	own, err := w.guard(func() error { return m.run(&w.tx) })
-	m.err = failed(m.op, own, provider.OutcomeNothing)
+	m.err, m.out = failed(m.op, own, provider.OutcomeNothing), errors.Is(err, errRerun)
 	return err
 }
 
 // guard runs fn in a savepoint. A fault of fn's own takes all that it did along and leaves
-// the transaction whole; it is answered apart from what ends the transaction.
+// the transaction whole, unless it asks for a rerun, too; it is answered apart from what ends
+// the transaction.
 func (w *writer) guard(fn func() error) (own, err error) {
 	t := &w.tx
 	if err := t.flush(); err != nil {
@@ -144,6 +152,9 @@ func (w *writer) guard(fn func() error) (own, err error) {
 	}
 	if !ownFault(own) {
 		return nil, own
+	}
+	if brokenPage(own) {
+		return own, errRerun
 	}
 	t.changes = changes
 	t.forget()

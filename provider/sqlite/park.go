@@ -150,19 +150,19 @@ func (w *writer) serve(savepoints bool) ([]*parked, error) {
 	}
 	if t.elapsed >= w.due.elapsed || w.due.stale {
 		if err := sweep(); err != nil {
-			return calls, rerunIf(!savepoints && damaged(err), err)
+			return calls, rerunFor(err)
 		}
 	}
 	for _, c := range calls {
 		if err := try(c); err != nil {
-			return calls, rerunIf(!savepoints && damaged(err), err)
+			return calls, rerunFor(err)
 		}
 	}
 	return calls, nil
 }
 
-func rerunIf(again bool, err error) error {
-	if again {
+func rerunFor(err error) error {
+	if damaged(err) {
 		return errRerun
 	}
 	return err

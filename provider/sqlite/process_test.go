@@ -45,7 +45,11 @@ func act(ctx context.Context, what, path string) error {
 			if err := createIn(ctx, p, fmt.Sprint("child-", i)); err != nil {
 				return err
 			}
-			say("stored", i)
+			log, err := os.Stat(path + "-wal")
+			if err != nil {
+				return err
+			}
+			say("stored", int(log.Size()))
 		}
 	case "lease": // takes a turn and says so, then waits for its end
 		res, err := p.FetchTurns(ctx, fetchOf("x", newToken(), time.Minute))

@@ -7,8 +7,10 @@ const sweepBatch = 1000
 
 const (
 	sqlLapsedTurns = `SELECT key FROM perdure_instance WHERE lease_until > 0 AND lease_until <= ? ORDER BY lease_until LIMIT ?`
-	sqlLapsedTasks = `SELECT key, execution, event_id, kind, not_before_at, deadline_at FROM perdure_task
+	sqlLapsedTasks = `SELECT key, execution, event_id FROM perdure_task
 		WHERE lease_until > 0 AND lease_until <= ? ORDER BY lease_until LIMIT ?`
+	sqlLapsedTask = `SELECT key, execution, event_id, kind, not_before_at, deadline_at FROM perdure_task
+		WHERE key = ? AND execution = ? AND event_id = ?`
 	// The token stays: it holds the task until somebody else takes it.
 	sqlRequeueTask = `UPDATE perdure_task SET state = 1, lease_until = 0, fetch_at = ?,
 		expire_at = ? WHERE key = ? AND execution = ? AND event_id = ?`
@@ -34,7 +36,14 @@ func (w *writer) sweep() error {
 	if err != nil {
 		return err
 	}
-	tasks, err := t.taskRows(sqlLapsedTasks, t.elapsed, sweepBatch)
+	var tasks []provider.TaskRef // by the index alone: a damaged row among them has a name then
+	err = t.each(sqlLapsedTasks, func(r *row) error {
+		ref := provider.TaskRef{Key: r.uuid(0), Execution: r.int(1), EventID: r.int(2)}
+		if !w.shunned(ref) {
+			tasks = append(tasks, ref)
+		}
+		return nil
+	}, t.elapsed, sweepBatch)
 	if err != nil || len(turns)+len(tasks) == 0 {
 		return err
 	}
@@ -51,12 +60,13 @@ func (w *writer) sweep() error {
 			t.touchWide(h)
 		}
 	}
-	for i := range tasks {
-		if w.shunned(tasks[i].TaskRef) {
-			continue
+	for _, ref := range tasks {
+		list, err := t.taskRows(sqlLapsedTask, ref.Key, ref.Execution, ref.EventID)
+		if err == nil && len(list) == 1 {
+			err = t.requeue(&list[0])
 		}
-		if err := t.requeue(&tasks[i]); err != nil {
-			return damageTo(tasks[i].TaskRef, err)
+		if err != nil {
+			return damageTo(ref, err)
 		}
 	}
 	return t.flush()

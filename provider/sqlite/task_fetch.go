@@ -11,8 +11,12 @@ import (
 const (
 	sqlFindTasks = `SELECT key, execution, event_id, fetch_at FROM perdure_task INDEXED BY perdure_task_fetch
 		WHERE kind = ? AND fetch_at <= ? AND (deadline_at = 0 OR deadline_at > ?) ORDER BY fetch_at LIMIT ?`
-	sqlFindExpired = `SELECT key, execution, event_id, expire_at FROM perdure_task WHERE expire_at <= ? ORDER BY expire_at LIMIT ?`
-	sqlLeaseTask   = `UPDATE perdure_task SET state = 2, token = ?, owner = ?, lease_until = ?, deliveries = deliveries + 1,
+	// Of the index alone, and of the row alone: for a search that must get past damaged rows.
+	sqlTaskKeys = `SELECT key, execution, event_id, fetch_at FROM perdure_task INDEXED BY perdure_task_fetch
+		WHERE kind = ? AND fetch_at <= ? ORDER BY fetch_at`
+	sqlTaskDeadline = `SELECT deadline_at FROM perdure_task WHERE key = ? AND execution = ? AND event_id = ?`
+	sqlFindExpired  = `SELECT key, execution, event_id, expire_at FROM perdure_task WHERE expire_at <= ? ORDER BY expire_at LIMIT ?`
+	sqlLeaseTask    = `UPDATE perdure_task SET state = 2, token = ?, owner = ?, lease_until = ?, deliveries = deliveries + 1,
 		fetch_at = NULL, expire_at = NULL WHERE key = ? AND execution = ? AND event_id = ?`
 	sqlTask = `SELECT kind, attempt, deliveries, cancel, scheduled_at, deadline_at, payload, details, failure, sum
 		FROM perdure_task WHERE key = ? AND execution = ? AND event_id = ?`
@@ -70,26 +74,22 @@ func (f *taskFetch) find(t *tx) (bool, error) {
 }
 
 // places finds the tasks to take, in order.
-func (f *taskFetch) places(t *tx, limit int) ([]taskPlace, error) {
-	var list []taskPlace
-	collect := func(priority int64) func(*row) error {
-		return func(r *row) error {
-			ref := provider.TaskRef{Key: r.uuid(0), Execution: r.int(1), EventID: r.int(2)}
-			if !t.writer.shunned(ref) {
-				list = append(list, taskPlace{TaskRef: ref, priority: priority, at: r.int(3)})
-			}
-			return nil
-		}
-	}
+func (f *taskFetch) places(t *tx, limit int) (list []taskPlace, err error) {
 	for filter := range f.filters {
 		for _, id := range t.kinds.byFilter[filter] {
-			if err := t.each(sqlFindTasks, collect(t.kinds.byTask[id].priority), id, t.now, t.now, limit); err != nil {
+			if list, err = t.tasksOfKind(list, id, limit); err != nil {
 				return nil, err
 			}
 		}
 	}
 	if f.req.Expired {
-		if err := t.each(sqlFindExpired, collect(0), t.now, limit); err != nil {
+		err = t.each(sqlFindExpired, func(r *row) error {
+			if place := readTaskPlace(r, 0); !t.writer.shunned(place.TaskRef) {
+				list = append(list, place)
+			}
+			return nil
+		}, t.now, limit)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -100,6 +100,43 @@ func (f *taskFetch) places(t *tx, limit int) ([]taskPlace, error) {
 		list = list[:limit]
 	}
 	return list, nil
+}
+
+func readTaskPlace(r *row, priority int64) taskPlace {
+	return taskPlace{
+		TaskRef:  provider.TaskRef{Key: r.uuid(0), Execution: r.int(1), EventID: r.int(2)},
+		priority: priority, at: r.int(3),
+	}
+}
+
+// tasksOfKind adds the first tasks of a kind to list.
+func (t *tx) tasksOfKind(list []taskPlace, kind int64, limit int) ([]taskPlace, error) {
+	priority, before := t.kinds.byTask[kind].priority, len(list)
+	if len(t.writer.shuns) == 0 {
+		err := t.each(sqlFindTasks, func(r *row) error {
+			list = append(list, readTaskPlace(r, priority))
+			return nil
+		}, kind, t.now, t.now, limit)
+		if !damaged(err) {
+			return list, err
+		}
+	}
+	list = list[:before]
+	err := t.each(sqlTaskKeys, func(r *row) error {
+		place := readTaskPlace(r, priority)
+		if t.writer.shunned(place.TaskRef) {
+			return nil
+		}
+		deadline, err := t.integer(sqlTaskDeadline, place.Key, place.Execution, place.EventID)
+		if err != nil {
+			return damageTo(place.TaskRef, err)
+		}
+		if deadline == 0 || provider.Time(deadline) > t.now {
+			list = append(list, place)
+		}
+		return stopAt(len(list)-before, limit)
+	}, kind, t.now)
+	return list, err
 }
 
 func (f *taskFetch) take(t *tx) (bool, error) {

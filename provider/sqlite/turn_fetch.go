@@ -13,6 +13,10 @@ import (
 const (
 	sqlFindTurns = `SELECT key, fetch_at, ready_at, sticky_owner, sticky_until FROM perdure_instance
 		INDEXED BY perdure_instance_fetch WHERE kind = ? AND fetch_at <= ? ORDER BY fetch_at`
+	// Of the index alone, and of the row alone: for a search that must get past damaged rows.
+	sqlTurnKeys = `SELECT key, fetch_at FROM perdure_instance INDEXED BY perdure_instance_fetch
+		WHERE kind = ? AND fetch_at <= ? ORDER BY fetch_at`
+	sqlTurnPlace    = `SELECT ready_at, sticky_owner, sticky_until FROM perdure_instance WHERE key = ?`
 	sqlTurnMessages = `SELECT id, kind, execution, event_id, timer, visible_at, payload, sum FROM perdure_inbox
 		WHERE key = ? AND visible_at <= ? ORDER BY visible_at, id`
 )
@@ -81,24 +85,11 @@ func (f *turnFetch) places(t *tx, limit int) (list []turnPlace, err error) {
 			if t.kinds.byTurn[id].level > f.req.EngineLevel {
 				continue
 			}
-			n := 0
-			err := t.each(sqlFindTurns, func(r *row) error {
-				if t.writer.shunned(provider.TaskRef{Key: r.uuid(0)}) {
-					return nil
-				}
-				if until := r.int(4); until > t.elapsed && r.text(3) != f.req.Owner {
-					t.wakeElapsed(until)
-					return nil
-				}
-				list = append(list, turnPlace{key: r.uuid(0), at: r.int(1), ready: r.int(2)})
-				if n++; n == limit {
-					return errStop
-				}
-				return nil
-			}, id, t.now)
+			some, err := f.ofKind(t, id, limit)
 			if err != nil {
 				return nil, err
 			}
+			list = append(list, some...)
 		}
 	}
 	slices.SortStableFunc(list, func(a, b turnPlace) int {
@@ -108,6 +99,55 @@ func (f *turnFetch) places(t *tx, limit int) (list []turnPlace, err error) {
 		list = list[:limit]
 	}
 	return list, nil
+}
+
+// ofKind finds the first instances of a kind.
+func (f *turnFetch) ofKind(t *tx, kind int64, limit int) (list []turnPlace, err error) {
+	if len(t.writer.shuns) == 0 {
+		err = t.each(sqlFindTurns, func(r *row) error {
+			if f.allowed(t, r.text(3), r.int(4)) {
+				list = append(list, turnPlace{key: r.uuid(0), at: r.int(1), ready: r.int(2)})
+			}
+			return stopAt(len(list), limit)
+		}, kind, t.now)
+		if !damaged(err) {
+			return list, err
+		}
+	}
+	list = nil
+	err = t.each(sqlTurnKeys, func(r *row) error {
+		place := turnPlace{key: r.uuid(0), at: r.int(1)}
+		ref := provider.TaskRef{Key: place.key}
+		if t.writer.shunned(ref) {
+			return nil
+		}
+		_, err := t.one(sqlTurnPlace, func(r *row) {
+			if place.ready = r.int(0); f.allowed(t, r.text(1), r.int(2)) {
+				list = append(list, place)
+			}
+		}, place.key)
+		if err != nil {
+			return damageTo(ref, err)
+		}
+		return stopAt(len(list), limit)
+	}, kind, t.now)
+	return list, err
+}
+
+// allowed tells whether an instance is not kept for another owner.
+func (f *turnFetch) allowed(t *tx, sticky string, until int64) bool {
+	if until > t.elapsed && sticky != f.req.Owner {
+		t.wakeElapsed(until)
+		return false
+	}
+	return true
+}
+
+func stopAt(n, limit int) error {
+	if n >= limit {
+		return errStop
+	}
+	return nil
 }
 
 func (f *turnFetch) take(t *tx) (bool, error) {

@@ -23,6 +23,7 @@ type member struct {
 	done  chan struct{}
 	err   error
 	taken bool // guarded by writer.mu
+	out   bool // it met damage: its error stands, and reruns of the group pass over it
 }
 
 // A writer owns the writing connection: one goroutine that folds all calls that wait into
@@ -48,6 +49,8 @@ type writer struct {
 	foreign    foreign
 	enrolled   map[string]struct{}            // lease owners that the file knows to be of this process
 	shuns      map[provider.TaskRef]time.Time // damaged items, and until when fetches pass over them
+	met        []*damage                      // not yet shown on its instances
+	unswept    time.Time                      // until when leases are not swept, because of damage
 	complaints map[string]time.Time
 	due        dues
 	tried      tried

@@ -1,0 +1,102 @@
+package sqlite
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// killedStore answers the files of a process that was killed, and how long the log was when
+// each of its commits was acknowledged.
+func killedStore(t *testing.T) (db, log []byte, lengths []int64) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "store.db")
+	cmd, lines := start(t, "forever", path)
+	for lines.Scan() {
+		_, length, _ := strings.Cut(lines.Text(), " ")
+		n, err := strconv.ParseInt(length, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lengths = append(lengths, n); len(lengths) == 20 { // not so many that the log begins anew
+			if err := cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Fatal("the child was not killed")
+	}
+	return readFile(t, path), readFile(t, path+"-wal"), lengths
+}
+
+// Of a log that lost its end exactly those commits are left that are whole in the rest, and
+// each is there with all of its rows.
+func TestCutLogKeepsWhatWasAcknowledgedBefore(t *testing.T) {
+	db, log, lengths := killedStore(t)
+	last := lengths[len(lengths)-1]
+	garbage := bytes.Repeat([]byte("garbage "), 2000)
+	flipped := bytes.Clone(log)
+	flipped[lengths[9]+50] ^= 1 // in the first page of the 11th commit
+	for _, c := range []struct {
+		name string
+		log  []byte
+		end  int64 // up to where the log is as it was
+	}{
+		{"whole", log, int64(len(log))},
+		{"garbage behind", append(bytes.Clone(log[:last]), garbage...), last},
+		{"cut to what was acknowledged", log[:last], last},
+		{"last byte missing", log[:last-1], last - 1},
+		{"last page missing", log[:last-4096-24], last - 4096 - 24},
+		{"cut between two commits", log[:lengths[7]], lengths[7]},
+		{"cut within a commit", log[:lengths[7]+4096+24], lengths[7] + 4096 + 24},
+		{"garbage in the middle", append(append(bytes.Clone(log[:lengths[7]]), garbage...), log[lengths[7]+int64(len(garbage)):]...), lengths[7]},
+		{"flipped byte", flipped, lengths[9]},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "store.db")
+			writeFile(t, path, db)
+			writeFile(t, path+"-wal", c.log)
+			want := 0
+			for want < len(lengths) && lengths[want] <= c.end {
+				want++
+			}
+			p := openTest(t, path, Options{})
+			got := wholeInstances(t, p)
+			if got != want && (c.end <= last || got != want+1) { // one may have been stored and not yet told
+				t.Errorf("%d instances are there: %d were acknowledged by then", got, want)
+			}
+			if err := createIn(t.Context(), p, "after"); err != nil {
+				t.Error("writing on:", err)
+			}
+		})
+	}
+}
+
+// wholeInstances counts the child's instances, of which none may lack rows, nor one before
+// another be missing.
+func wholeInstances(t *testing.T, p *Provider) int {
+	t.Helper()
+	req := fetchOf("x", newToken(), 0)
+	req.Max = provider.MaxBatch
+	res, err := p.FetchTurns(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count, err := p.Count(t.Context(), provider.CountRequest{})
+	if err != nil || count.Count != int64(len(res.Turns)) {
+		t.Fatalf("%d instances, of which %d have work: %v", count.Count, len(res.Turns), err)
+	}
+	for i := range res.Turns {
+		turn := &res.Turns[i]
+		if turn.Instance.ID != fmt.Sprint("child-", i) || len(turn.Messages) != 1 || !bytes.Equal(turn.Messages[0].Payload, payload) {
+			t.Errorf("instance %d is %q with %d messages", i, turn.Instance.ID, len(turn.Messages))
+		}
+	}
+	return len(res.Turns)
+}
