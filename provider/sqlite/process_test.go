@@ -45,11 +45,7 @@ func act(ctx context.Context, what, path string) error {
 			if err := createIn(ctx, p, fmt.Sprint("child-", i)); err != nil {
 				return err
 			}
-			log, err := os.Stat(path + "-wal")
-			if err != nil {
-				return err
-			}
-			say("stored", int(log.Size()))
+			say("stored", i)
 		}
 	case "lease": // takes a turn and says so, then waits for its end
 		res, err := p.FetchTurns(ctx, fetchOf("x", newToken(), time.Minute))
@@ -71,8 +67,18 @@ func act(ctx context.Context, what, path string) error {
 // obey does what a peer is told, line by line.
 func obey(ctx context.Context, p *Provider, what string) error {
 	say("ready", 0)
-	for told := bufio.NewScanner(os.Stdin); told.Scan(); {
+	told := bufio.NewScanner(os.Stdin)
+	for n := 0; told.Scan(); n++ {
 		switch what {
+		case "log": // stores one instance and says how long the log is
+			if err := createIn(ctx, p, fmt.Sprint("child-", n)); err != nil {
+				return err
+			}
+			log, err := os.Stat(p.store.path + "-wal")
+			if err != nil {
+				return err
+			}
+			say("stored", int(log.Size()))
 		case "load": // writes as much as it can for a while
 			n, err := load(ctx, p, newKey().String(), 8, loadFor)
 			if err != nil {

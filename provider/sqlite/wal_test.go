@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/perdure/perdure/provider"
@@ -16,22 +14,13 @@ import (
 func killedStore(t *testing.T) (db, log []byte, lengths []int64) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "store.db")
-	cmd, lines := start(t, "forever", path)
-	for lines.Scan() {
-		_, length, _ := strings.Cut(lines.Text(), " ")
-		n, err := strconv.ParseInt(length, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if lengths = append(lengths, n); len(lengths) == 20 { // not so many that the log begins anew
-			if err := cmd.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
-		}
+	writes := startPeer(t, "log", path)
+	for range 20 { // not so many that the log begins anew
+		writes.tell()
+		lengths = append(lengths, writes.hears("stored"))
 	}
-	if err := cmd.Wait(); err == nil {
-		t.Fatal("the child was not killed")
-	}
+	writes.tell() // this one may come in or not
+	writes.kill()
 	return readFile(t, path), readFile(t, path+"-wal"), lengths
 }
 
