@@ -24,6 +24,9 @@ func reasonOf(err error) string {
 	if _, ok := errors.AsType[*replay.ForeignCallError](err); ok {
 		return "foreign-call"
 	}
+	if _, ok := errors.AsType[*storageError](err); ok {
+		return "corrupt"
+	}
 	switch {
 	case errors.Is(err, history.ErrCorrupt):
 		return "corrupt"

@@ -234,7 +234,14 @@ func (d *Dispatcher) deliverMessages(x *replay.Execution, r *run) error {
 	return nil
 }
 
-// storageError is a failure to read; the turn is not to blame.
+// outage tells whether the storage failed and may do better later. What it refuses for good
+// is a fault of what is stored, and shows on the instance.
+func outage(err error) bool {
+	failed, ok := errors.AsType[*storageError](err)
+	return ok && (provider.Retryable(failed.err) || errors.Is(err, provider.ErrClosed) || errors.Is(err, provider.ErrNotFound))
+}
+
+// storageError is a failure of the storage; the turn is not to blame.
 type storageError struct{ err error }
 
 func (e *storageError) Error() string { return e.err.Error() }
@@ -250,7 +257,7 @@ func (d *Dispatcher) turnFailed(working context.Context, a *actor, r *run, err e
 		// The results go to the inbox; the turn that they cause there will show the failure.
 		return
 	}
-	if _, ok := errors.AsType[*storageError](err); ok || errors.Is(err, history.ErrNewer) {
+	if outage(err) || errors.Is(err, history.ErrNewer) {
 		d.cfg.Logger.Warn("turn given back", "instance", r.turn.Instance.ID, "err", err)
 		d.release(working, r, provider.TurnRelease{Delay: backoff(5)})
 		return

@@ -49,6 +49,10 @@ func Start(ctx context.Context, store provider.Provider, reg *Registry, opts Opt
 	if _, err := store.Stats(checking, provider.StatsRequest{}); err != nil {
 		return nil, fmt.Errorf("starting runtime: asking the store: %w", err)
 	}
+	// Nothing is released: this finds out whether the store takes writes at all.
+	if _, err := store.ReleaseTurns(checking, provider.ReleaseTurnsRequest{}); err != nil {
+		return nil, fmt.Errorf("starting runtime: a node writes all the time, and the store takes no writes: %w", err)
+	}
 	rt := &Runtime{store: store, owner: cfg.Owner, can: capabilitiesOf(cfg)}
 	rt.dispatcher = dispatcher.Start(cfg) //nolint:contextcheck // ctx bounds starting only
 	return rt, nil

@@ -34,7 +34,9 @@ func damageTo(ref provider.TaskRef, err error) error {
 
 const (
 	// shunFor is how long fetches pass over a damaged item before they try it again.
-	shunFor = time.Minute
+	shunFor = 10 * time.Second
+	// quietFor is how long the same complaint is not logged again.
+	quietFor = time.Minute
 	// maxDamage bounds how often a group is run again, each time without one more damaged item.
 	maxDamage = 100
 )
@@ -114,13 +116,15 @@ func (w *writer) meet(err error) bool {
 	return ok
 }
 
-// showDamage shows the instances of damaged items as Blocked. Where not even that can be
-// written, fetches pass over them all the same.
+// showDamage shows the instances of damaged items as Blocked. Blocked instances are not
+// fetched; their tasks are, and instances where not even the flag can be written.
 func (w *writer) showDamage() {
 	for _, d := range w.met {
 		w.complain("an instance is held back: something of it cannot be read", d)
 		if err := w.holdBack(d); err != nil {
 			w.complain("a damaged instance cannot be shown as blocked", err)
+		} else if d.ref.EventID == 0 {
+			delete(w.shuns, d.ref)
 		}
 	}
 	w.met = w.met[:0]
@@ -148,7 +152,7 @@ func (w *writer) holdBack(d *damage) error {
 // complain logs a fault that no caller is told about, each once in a while only.
 func (w *writer) complain(what string, err error) {
 	text := what + err.Error()
-	if time.Since(w.complaints[text]) < shunFor {
+	if time.Since(w.complaints[text]) < quietFor {
 		return
 	}
 	if len(w.complaints) > maxHeads {
