@@ -54,6 +54,35 @@ func (w *writer) shunned(ref provider.TaskRef) bool {
 	return ok
 }
 
+// pardon lets fetches try an instance and its tasks again, because a person says that they are
+// mended.
+func (w *writer) pardon(key provider.UUID) {
+	for ref := range w.shuns {
+		if ref.Key == key {
+			delete(w.shuns, ref)
+		}
+	}
+	w.due.stale = true
+}
+
+// mindful makes the writer come back when an item need not be passed over any longer, and not
+// without pause for one whose lease cannot be ended.
+func (w *writer) mindful(due int64) int64 {
+	if len(w.shuns) == 0 {
+		return due
+	}
+	next := shunFor
+	for ref, until := range w.shuns {
+		left := time.Until(until)
+		if left <= 0 {
+			delete(w.shuns, ref)
+		}
+		next = min(next, left)
+	}
+	now := w.tx.elapsed
+	return min(max(due, now+micros(time.Second)), now+max(micros(next), 1))
+}
+
 // tryApart is try in a savepoint. Damage that the call meets undoes nothing of others: the
 // item is passed over when the group runs again. Damage to what is common to all fails the call.
 func (w *writer) tryApart(c *parked) error {

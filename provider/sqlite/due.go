@@ -92,9 +92,7 @@ func (w *writer) settle() {
 		w.complain("due times cannot be read", err)
 		d = dues{wall: t.now + 100_000, elapsed: t.elapsed + 100_000, stale: false} // look again soon
 	}
-	if len(w.shuns) > 0 { // a damaged item's lease may never end
-		d.elapsed = max(d.elapsed, t.elapsed+1_000_000)
-	}
+	d.elapsed = w.mindful(d.elapsed)
 	d.elapsed = min(d.elapsed, t.fx.elapsedDue) // the ends of the stickiness that the tries met
 	w.due = d
 }

@@ -71,6 +71,7 @@ func (t *tx) steer(h *head, req *provider.SteerRequest) error {
 	case provider.SteerUnblock:
 		h.blocked, h.retryAt, h.deliveries, h.notBefore = false, 0, 0, 0
 		_, err = t.exec(sqlUnblock, h.key)
+		t.writer.pardon(h.key)
 	case provider.SteerTerminate:
 		err = t.terminate(h, req)
 	default:
