@@ -47,6 +47,11 @@ func (w *writer) attend() {
 	if w.store.moved.Load() {
 		return
 	}
+	if w.store.clock.stepped() {
+		if err := w.saveTime(); err != nil {
+			w.complain("a step of the clock cannot be stored", err)
+		}
+	}
 	f.alone = w.store.here.alone()
 	if err := w.bury(); err != nil {
 		w.complain("leases of dead processes cannot be ended", err)

@@ -1,29 +1,95 @@
 package sqlite
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/perdure/perdure/provider"
 )
 
-// maxDrift is by how much the two clocks may part before that counts as a step.
-const maxDrift = 50_000
+const (
+	// maxDrift is by how much the clocks may part before that counts as a step.
+	maxDrift = 50_000
+	// slew is how much slower the store's time goes while it is ahead of the wall clock: by a part of it.
+	slew = 16
+)
 
 // A clock reads the two clocks of the store, both in microseconds: the wall clock for
 // instants that people see, and the elapsed clock for leases. They differ by an offset
 // that changes only when one of them steps, so that an instant on one is always the same
 // instant on the other.
+//
+// The store's wall clock is the machine's as long as that does not go back. What is stored
+// with the time of its arrival would wait until the clock has come there again; so after a
+// step back the store's time goes on from where it was, a little slower than real time until
+// the wall clock has caught up.
 type clock struct {
 	fake   func() time.Time
+	read   func() (wall int64, mono time.Duration) // for tests
 	offset atomic.Int64
+
+	mu     sync.Mutex
+	last   int64         // the store's time when anchor was read
+	anchor time.Duration // on the monotonic clock
+	behind bool          // the wall clock was set back
+	news   bool          // that it was is not yet stored
 }
 
+//nolint:gochecknoglobals // where the monotonic clock counts from
+var started = time.Now()
+
+// machine reads the machine's clocks at one instant.
+func (c *clock) machine() (wall int64, mono time.Duration) {
+	if c.read != nil {
+		return c.read()
+	}
+	now := time.Now()
+	return now.UnixMicro(), now.Sub(started)
+}
+
+// wall answers the store's time.
 func (c *clock) wall() provider.Time {
 	if c.fake != nil {
 		return provider.TimeOf(c.fake())
 	}
-	return provider.Time(time.Now().UnixMicro())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	wall, mono := c.machine()
+	passed := (mono - c.anchor).Microseconds()
+	if !c.behind && (c.last == 0 || wall > c.last+passed-maxDrift) {
+		c.last, c.anchor = wall, mono
+		return provider.Time(wall)
+	}
+	if !c.behind {
+		c.behind, c.news = true, true
+	}
+	now := c.last + passed - passed/slew
+	if wall >= now {
+		c.behind, c.last, c.anchor = false, wall, mono
+		return provider.Time(wall)
+	}
+	return provider.Time(now)
+}
+
+// atLeast sets the store's time to no less than what is known to be over.
+func (c *clock) atLeast(at provider.Time) {
+	if c.fake != nil || c.wall() >= at-maxDrift {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, c.anchor = c.machine()
+	c.last, c.behind = int64(at), true
+}
+
+// stepped tells once that the wall clock was set back.
+func (c *clock) stepped() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	news := c.news
+	c.news = false
+	return news
 }
 
 // skew answers wall minus elapsed.
@@ -31,7 +97,7 @@ func (c *clock) skew() int64 {
 	if c.fake != nil {
 		return 0
 	}
-	offset := time.Now().UnixMicro() - bootMicros()
+	offset := int64(c.wall()) - bootMicros()
 	old := c.offset.Load()
 	if d := offset - old; d > maxDrift || d < -maxDrift {
 		c.offset.Store(offset)

@@ -247,5 +247,8 @@ func (s *store) prepare(ctx context.Context, c *conn, o Options) error {
 	if err := checkSchema(ctx, c, true); err != nil {
 		return err
 	}
+	if err := s.recallTime(ctx, c); err != nil {
+		return err
+	}
 	return s.bury(ctx, c)
 }

@@ -81,12 +81,9 @@ func (fx *effects) merge(o effects) {
 }
 
 // tick gives the next member its own instant, so that order of insertion is order of
-// time. A clock that was set back by more than a second is believed.
+// time.
 func (t *tx) tick() {
-	now := t.writer.store.clock.wall()
-	if now <= t.now && now > t.now-1_000_000 {
-		now = t.now + 1
-	}
+	now := max(t.writer.store.clock.wall(), t.now+1)
 	t.now, t.elapsed = now, int64(now)-t.skew
 }
 
