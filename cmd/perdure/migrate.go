@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -53,9 +51,9 @@ func (a *app) migrateStatus(cmd *cobra.Command) error {
 	if err := mustExist(path); err != nil {
 		return err
 	}
-	steps, err := a.stored(cmd.Context(), path)
+	steps, err := sqlite.Migrations(cmd.Context(), path)
 	if err != nil {
-		return err
+		return &storeError{err}
 	}
 	return a.showMigrations(cmd, steps)
 }
@@ -78,9 +76,9 @@ func (a *app) migrateUp(cmd *cobra.Command) (err error) {
 }
 
 func (a *app) migratePrint(cmd *cobra.Command) error {
-	steps, err := known(cmd.Context())
+	steps, err := sqlite.Migrations(cmd.Context(), "")
 	if err != nil {
-		return err
+		return fmt.Errorf("reading migrations: %w", err)
 	}
 	for _, step := range steps {
 		fmt.Fprintf(cmd.OutOrStdout(), "-- migration %d: %s\n%s\n", step.Version, step.Name, step.SQL)
@@ -109,37 +107,4 @@ func migrations(ctx context.Context, store provider.Provider) ([]provider.Migrat
 		return nil, errors.New("this kind of store has no migrations")
 	}
 	return migrator.Migrations(ctx)
-}
-
-// stored lists the migrations and which of them a database has, without changing it.
-func (a *app) stored(ctx context.Context, path string) (_ []provider.Migration, err error) {
-	store, err := sqlite.OpenWith(path, sqlite.Options{NoMigrate: true, Logger: a.logger}) //nolint:contextcheck // opening has a bound of its own
-	if errors.Is(err, provider.ErrNotStore) && isDatabase(path) {
-		return known(ctx)
-	}
-	if err != nil {
-		return nil, &storeError{err}
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	return migrations(ctx, store)
-}
-
-// known lists the migrations of this release, none applied. Only an open store tells
-// them, so one is made and thrown away.
-func known(ctx context.Context) (steps []provider.Migration, err error) {
-	dir, err := os.MkdirTemp("", "perdure-schema-")
-	if err != nil {
-		return nil, fmt.Errorf("reading migrations: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	store, err := sqlite.OpenWith(filepath.Join(dir, "schema.db"), sqlite.Options{Synchronous: sqlite.Off}) //nolint:contextcheck // opening has a bound of its own
-	if err != nil {
-		return nil, fmt.Errorf("reading migrations: %w", err)
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	steps, err = migrations(ctx, store)
-	for i := range steps {
-		steps[i].Applied = false
-	}
-	return steps, err
 }

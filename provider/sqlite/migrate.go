@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -150,6 +151,27 @@ func apply(ctx context.Context, c *conn, step provider.Migration, now provider.T
 	}
 	_, err = c.exec(ctx, sqlAddSchema, step.Version, step.Name, oldestLevel, now)
 	return err
+}
+
+// Migrations lists the migrations of this release and which of them the file path has, without
+// changing it. An empty path stands for a file that has none.
+func Migrations(ctx context.Context, path string) (list []provider.Migration, err error) {
+	if path == "" {
+		return known()
+	}
+	full, err := checkPath(path, true)
+	if err != nil {
+		return nil, err
+	}
+	c, err := connect(ctx, dsn(full, Options{ReadOnly: true}.withDefaults(), true))
+	if err == nil {
+		list, err = migrations(ctx, c)
+		err = errors.Join(err, c.close())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, explain(err))
+	}
+	return list, nil
 }
 
 // Migrations implements [provider.Migrator].
