@@ -118,7 +118,7 @@ func TestMistakes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	newer := alter(t, fixture(t), "UPDATE perdure_schema SET version = 99, oldest = 99")
+	newer := alter(t, fixture(t), "UPDATE perdure_schema SET version = 99, oldest = 99 WHERE version = 2")
 	foreign := alter(t, filepath.Join(dir, "foreign.db"), "CREATE TABLE customer (name TEXT)")
 	paths := strings.NewReplacer("DB", fixture(t), "LARGE", large, "TEXT", text, "EMPTY", empty, "NEWER", newer,
 		"FOREIGN", foreign, "MISSING", filepath.Join(dir, "missing.db"), "DIR", dir)

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"runtime"
 	"runtime/debug"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure/provider/sqlite"
 )
 
 // version is what the command of that name prints.
@@ -23,9 +26,9 @@ func newVersion(a *app) *cobra.Command {
 		Short: "Print the versions of perdure, its database schema and Go",
 		Args:  arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			steps, err := known(cmd.Context())
+			steps, err := sqlite.Migrations(cmd.Context(), "")
 			if err != nil {
-				return err
+				return fmt.Errorf("reading migrations: %w", err)
 			}
 			v := buildVersion()
 			for _, step := range steps {
