@@ -79,7 +79,7 @@ func TestDamagedRowBlocksItsInstanceOnly(t *testing.T) {
 				e.Raise(key, "more", 20)
 			}
 			sound := value[[]byte](t, path, c.read, bad[:])
-			exec(t, path, "UPDATE "+c.row, garbage, bad[:])
+			alter(t, path, "UPDATE "+c.row, garbage, bad[:])
 			e.Start(waiting(t))
 			for _, key := range keys {
 				if key != bad && enginetest.Output[int](e, key) != 32 {
@@ -90,7 +90,7 @@ func TestDamagedRowBlocksItsInstanceOnly(t *testing.T) {
 			if b.Reason != "corrupt" || !strings.Contains(b.Message, c.says) {
 				t.Errorf("blocked %+v: want it corrupt, saying %q", b, c.says)
 			}
-			exec(t, path, "UPDATE "+c.row, sound, bad[:])
+			alter(t, path, "UPDATE "+c.row, sound, bad[:])
 			e.Steer(bad, provider.SteerUnblock)
 			if got := enginetest.Output[int](e, bad); got != 32 {
 				t.Errorf("mended, it answered %d", got)
@@ -145,7 +145,7 @@ func TestDamagedTaskBlocksItsInstanceOnly(t *testing.T) {
 	keys := taskOf(e, 5)
 	bad := keys[2]
 	sound := value[[]byte](t, path, "SELECT payload FROM perdure_task WHERE key = ?", bad[:])
-	exec(t, path, "UPDATE perdure_task SET payload = ? WHERE key = ?", garbage, bad[:])
+	alter(t, path, "UPDATE perdure_task SET payload = ? WHERE key = ?", garbage, bad[:])
 	reg := orders(t)
 	enginetest.Orchestration(t, reg, "calling", calling)
 	e.Start(reg)
@@ -158,7 +158,7 @@ func TestDamagedTaskBlocksItsInstanceOnly(t *testing.T) {
 	if b.Reason != "corrupt" || !strings.Contains(b.Message, "event 2: unreadable row: column payload does not match its checksum") {
 		t.Errorf("blocked %+v: want it corrupt, naming the event", b)
 	}
-	exec(t, path, "UPDATE perdure_task SET payload = ? WHERE key = ?", sound, bad[:])
+	alter(t, path, "UPDATE perdure_task SET payload = ? WHERE key = ?", sound, bad[:])
 	e.Steer(bad, provider.SteerUnblock)
 	if got := enginetest.Output[int](e, bad); got != 3 {
 		t.Errorf("mended, it answered %d", got)
@@ -172,7 +172,7 @@ func TestTaskOfAnotherFormIsPoisoned(t *testing.T) {
 	path := newFile(t)
 	e := engineOn(t, path)
 	keys := taskOf(e, 3)
-	exec(t, path, "UPDATE perdure_task SET sum = NULL, payload = ? WHERE key = ?", garbage, keys[1][:])
+	alter(t, path, "UPDATE perdure_task SET sum = NULL, payload = ? WHERE key = ?", garbage, keys[1][:])
 	reg := orders(t)
 	enginetest.Orchestration(t, reg, "calling", calling)
 	e.Start(reg)
@@ -196,8 +196,8 @@ func TestDamagedOutcomeIsRefused(t *testing.T) {
 	e.Start(orders(t))
 	keys := []provider.UUID{order(e, 0), order(e, 1), order(e, 2)}
 	checkOrders(e, keys)
-	exec(t, path, "UPDATE perdure_outcome SET result = ? WHERE key = ?", garbage, keys[0][:])
-	exec(t, path, "UPDATE perdure_outcome SET sum = NULL, result = ? WHERE key = ?", garbage, keys[1][:])
+	alter(t, path, "UPDATE perdure_outcome SET result = ? WHERE key = ?", garbage, keys[0][:])
+	alter(t, path, "UPDATE perdure_outcome SET sum = NULL, result = ? WHERE key = ?", garbage, keys[1][:])
 	c := client.New(e.Store, client.Options{CallTimeout: time.Second})
 	for i, says := range []string{"column result does not match its checksum", "corrupt encoding", ""} {
 		h, err := client.Lookup[int](t.Context(), c, []string{"order-0", "order-1", "order-2"}[i])

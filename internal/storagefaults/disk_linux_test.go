@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -51,6 +52,17 @@ func fill(t *testing.T, dir string) (ballast string) {
 	return ballast
 }
 
+// copyOf copies a store that is open, by another process: closing a plain copy's descriptor
+// here would drop SQLite's locks.
+func copyOf(t *testing.T, path string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if out, err := exec.CommandContext(t.Context(), "cp", path, path+"-wal", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return filepath.Join(dir, filepath.Base(path))
+}
+
 // The disk is full while orders are on their way: what is refused is known not to have
 // happened, and when there is room again all go on.
 func TestFullDiskThatGetsRoomAgain(t *testing.T) {
@@ -77,6 +89,11 @@ func TestFullDiskThatGetsRoomAgain(t *testing.T) {
 		failed, ok := errors.AsType[*provider.Error](refused)
 		if !ok || failed.Outcome != provider.OutcomeNothing || !failed.Retryable || !strings.Contains(refused.Error(), "disk is full") {
 			t.Errorf("error %v: want one that says the disk is full, nothing happened, and may be repeated", refused)
+		}
+		// Nor would it be found by a process that opened the files as they are now.
+		after := engineOn(t, copyOf(t, filepath.Join(dir, "store.db")))
+		if _, err := after.Store.Get(t.Context(), provider.GetRequest{ID: "refused"}); !errors.Is(err, provider.ErrNotFound) {
+			t.Errorf("what was refused is stored for who comes after a crash: %v", err)
 		}
 		if err := os.Remove(ballast); err != nil {
 			t.Fatal(err)

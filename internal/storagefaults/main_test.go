@@ -105,8 +105,8 @@ func newFile(tb testing.TB) string {
 	return filepath.Join(tb.TempDir(), "store.db")
 }
 
-// exec changes the file behind the engine's back, as a fault or a person would.
-func exec(tb testing.TB, path, statement string, args ...any) {
+// alter changes the file behind the engine's back, as a fault or a person would.
+func alter(tb testing.TB, path, statement string, args ...any) {
 	tb.Helper()
 	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)")
 	if err != nil {

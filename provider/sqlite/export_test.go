@@ -1,0 +1,24 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+)
+
+// LimitPages makes SQLite say that the disk is full when the file has grown by more pages;
+// 0 ends that.
+func LimitPages(ctx context.Context, p *Provider, more int64) error {
+	_, err := write(ctx, p, "limit", 0, func(t *tx, _ *struct{}) error {
+		most := int64(1 << 30)
+		if more > 0 {
+			pages, err := t.integer(`PRAGMA page_count`)
+			if err != nil {
+				return err
+			}
+			most = pages + more
+		}
+		_, err := t.integer(fmt.Sprint(`PRAGMA max_page_count = `, most))
+		return err
+	})
+	return err
+}
