@@ -15,7 +15,7 @@ type manager struct {
 	d    *Dispatcher
 	busy chan struct{} // has room for one: the first attempt since there was none
 	mu   sync.Mutex
-	// attempts by task. A task that was redelivered to the same node has its latest attempt here.
+	// attempts by task, the latest of each.
 	attempts map[provider.TaskRef]*held
 }
 
@@ -29,10 +29,16 @@ func newManager(d *Dispatcher) *manager {
 	return &manager{d: d, busy: make(chan struct{}, 1), attempts: make(map[provider.TaskRef]*held)}
 }
 
+// add takes over the lease of an attempt. An earlier attempt of the same task that still runs
+// here has lost its own: nobody else would tell it.
 func (m *manager) add(a *attempt) {
 	m.mu.Lock()
+	earlier, again := m.attempts[a.ref]
 	m.attempts[a.ref] = &held{a: a, until: a.granted.Add(m.d.cfg.Lease)}
 	m.mu.Unlock()
+	if again {
+		earlier.a.cancel(errLeaseLost)
+	}
 	select {
 	case m.busy <- struct{}{}:
 	default:
