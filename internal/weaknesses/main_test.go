@@ -204,3 +204,5 @@ func pass(e *engine, d time.Duration) {
 	}
 	time.Sleep(d) //nolint:forbidigo // virtual time
 }
+
+func echo(_ context.Context, n int) (int, error) { return n, nil }
