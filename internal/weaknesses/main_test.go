@@ -41,13 +41,18 @@ func inEveryMode(t *testing.T, all claims) {
 	}
 }
 
-// inEveryStore tries each claim on SQLite, too.
+// inEveryStore tries each claim on SQLite, too, in real time: what fails on memory would
+// only fail slower there.
 func inEveryStore(t *testing.T, all claims) {
 	t.Helper()
 	for name, claim := range all {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			enginetest.EveryStore(t, claim)
+			if !t.Run("in virtual time", func(t *testing.T) { enginetest.EveryMode(t, claim) }) {
+				return
+			}
+			t.Run("sqlite/cached", func(t *testing.T) { claim(enginetest.SQLite(t, runtime.Options{})) })
+			t.Run("sqlite/evicted", func(t *testing.T) { claim(enginetest.SQLite(t, runtime.Options{CacheBytes: 1})) })
 		})
 	}
 }
