@@ -89,16 +89,33 @@ func start[In, Out any](e *engine, reg *runtime.Registry, fn func(*octx, In) (Ou
 	return e.Create("main", "main", in)
 }
 
-// ended waits for the end of an instance. What hangs fails after a day, which costs little
-// in virtual time, or after half a minute.
+// patience is how long a test waits for what must come, and how long before it looks again.
+// Hours cost little in virtual time.
+func patience(e *engine) (limit, look time.Duration) {
+	if e.Virtual {
+		return 3 * time.Hour, time.Second
+	}
+	return 30 * time.Second, 5 * time.Millisecond
+}
+
+// until waits until cond holds.
+func until(e *engine, what string, cond func() bool) {
+	e.T.Helper()
+	limit, look := patience(e)
+	for began := time.Now(); !cond(); {
+		if time.Since(began) > limit {
+			e.T.Fatalf("waited for %v: %s", limit, what)
+		}
+		<-time.After(look)
+	}
+}
+
+// ended waits for the end of an instance.
 func ended(e *engine, key provider.UUID) provider.Instance {
 	e.T.Helper()
-	limit, slice := 30*time.Second, 5*time.Second
-	if e.Virtual {
-		limit, slice = 24*time.Hour, time.Minute
-	}
+	limit, _ := patience(e)
 	for began := time.Now(); ; {
-		res, err := e.Store.Get(e.T.Context(), provider.GetRequest{Key: key, WaitEnded: true, Wait: slice})
+		res, err := e.Store.Get(e.T.Context(), provider.GetRequest{Key: key, WaitEnded: true, Wait: limit / 10})
 		if err != nil {
 			e.T.Fatal(err)
 		}
@@ -164,7 +181,7 @@ func byID(e *engine, id string) (i provider.Instance, ok bool) {
 func await(e *engine, id string) provider.UUID {
 	e.T.Helper()
 	var key provider.UUID
-	e.Until("instance "+id+" runs", func() bool {
+	until(e, "instance "+id+" runs", func() bool {
 		i, ok := byID(e, id)
 		key = i.Key
 		return ok && i.HistoryLength > 0
