@@ -12,7 +12,6 @@ import (
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
-	"github.com/perdure/perdure/runtime"
 )
 
 // A start under an ID that is in use is decided in the storage, by its policy: it never
@@ -45,9 +44,6 @@ func running(e *engine) provider.Instance {
 	enginetest.Orchestration(e.T, reg, "nested", func(ctx *octx, id string) (string, error) {
 		return orchestration.CallOrchestrationNamed[string](ctx, "other", none{}, orchestration.WithInstanceID(id))
 	})
-	if err := runtime.AddOrchestration(reg, Echo); err != nil {
-		e.T.Fatal(err)
-	}
 	key := start(e, reg, func(ctx *octx, _ none) (string, error) {
 		if _, err := orchestration.CallActivity(ctx, Double, 1); err != nil {
 			return "", err

@@ -13,9 +13,6 @@ import (
 // wide is as many activities as one execution may wait for.
 const wide = 10_000
 
-// Echo is a child that answers its input.
-func Echo(_ *octx, n int) (int, error) { return n, nil }
-
 // joined checks the results of a join: all of them, in the order of the call.
 func joined(values []int, err error) (int, error) {
 	for i, v := range values {
@@ -72,9 +69,6 @@ func TestWeakness02_LargeJoinCompletes(t *testing.T) {
 		claim := func(e *engine) {
 			reg := registry(e)
 			enginetest.Activity(e.T, reg, "echo", echo)
-			if err := runtime.AddOrchestration(reg, Echo); err != nil {
-				e.T.Fatal(err)
-			}
 			want(e, start(e, reg, join, wide), wide)
 		}
 		t.Run(name, func(t *testing.T) {

@@ -71,11 +71,16 @@ func Hang(ctx context.Context, _ none) (none, error) {
 	return none{}, context.Cause(ctx)
 }
 
-// registry makes a registry with the activities that most claims use.
+// Echo is a child that answers its input.
+func Echo(_ *octx, n int) (int, error) { return n, nil }
+
+// registry makes a registry with what most claims use.
 func registry(e *engine) *runtime.Registry {
 	e.T.Helper()
 	reg := runtime.NewRegistry()
-	if err := errors.Join(runtime.AddActivity(reg, Double), runtime.AddActivity(reg, Refuse), runtime.AddActivity(reg, Hang)); err != nil {
+	err := errors.Join(runtime.AddActivity(reg, Double), runtime.AddActivity(reg, Refuse), runtime.AddActivity(reg, Hang),
+		runtime.AddOrchestration(reg, Echo))
+	if err != nil {
 		e.T.Fatal(err)
 	}
 	return reg

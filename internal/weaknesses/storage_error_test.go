@@ -68,9 +68,6 @@ func mixedRegistry(e *engine) *runtime.Registry {
 	reg := registry(e)
 	enginetest.Activity(e.T, reg, "slow", slow)
 	enginetest.Orchestration(e.T, reg, "mixed", mixed)
-	if err := runtime.AddOrchestration(reg, Echo); err != nil {
-		e.T.Fatal(err)
-	}
 	return reg
 }
 

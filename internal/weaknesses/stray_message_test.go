@@ -9,7 +9,6 @@ import (
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
-	"github.com/perdure/perdure/runtime"
 )
 
 // A message that answers nothing which the execution waits for is dropped and counted. It
@@ -67,9 +66,6 @@ func repeatedAnswers() []history.Body {
 // strays sends messages to an orchestration that waits, in a batch with its event or before.
 func strays(e *engine, bodies []history.Body, batch bool) {
 	reg := registry(e)
-	if err := runtime.AddOrchestration(reg, Echo); err != nil {
-		e.T.Fatal(err)
-	}
 	enginetest.Orchestration(e.T, reg, "main", asking)
 	rt := e.Start(reg)
 	key := e.Create("main", "main", none{})
