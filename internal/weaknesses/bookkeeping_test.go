@@ -132,7 +132,11 @@ func times(e *engine) {
 		if !d.CreatedAt.Equal(began) || !d.UpdatedAt.Equal(updated) || !d.AsOf.Equal(now) {
 			e.T.Errorf("hour %d: created %v, updated %v, read %v", hour, d.CreatedAt, d.UpdatedAt, d.AsOf)
 		}
-		if hour < 2 && !(d.EndedAt.IsZero() && d.ReadyAt.Equal(updated.Add(time.Hour))) || hour == 2 && !d.EndedAt.Equal(updated) {
+		over, due := updated, time.Time{}
+		if hour < 2 {
+			over, due = time.Time{}, updated.Add(time.Hour)
+		}
+		if !d.EndedAt.Equal(over) || !d.ReadyAt.Equal(due) {
 			e.T.Errorf("hour %d: ended %v, ready %v", hour, d.EndedAt, d.ReadyAt)
 		}
 		pass(e, 59*time.Minute)

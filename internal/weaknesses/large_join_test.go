@@ -72,18 +72,25 @@ func TestWeakness02_LargeJoinCompletes(t *testing.T) {
 			want(e, start(e, reg, join, wide), wide)
 		}
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			began := time.Now() // real time, outside of any bubble
 			enginetest.Bubble(t, runtime.Options{}, claim)
-			if took := time.Since(began); took > time.Minute {
+			if took := time.Since(began); took > 2*time.Minute {
 				t.Errorf("took %v", took)
 			}
 		})
 		// The rest costs the race detector more than it tells for each of the joins.
 		switch name {
 		case "activities":
-			t.Run(name+"/evicted", func(t *testing.T) { enginetest.Bubble(t, runtime.Options{CacheBytes: 1}, claim) })
+			t.Run(name+"/evicted", func(t *testing.T) {
+				t.Parallel()
+				enginetest.Bubble(t, runtime.Options{CacheBytes: 1}, claim)
+			})
 		case "timers":
-			t.Run(name+"/sqlite", func(t *testing.T) { claim(enginetest.SQLite(t, runtime.Options{})) })
+			t.Run(name+"/sqlite", func(t *testing.T) {
+				t.Parallel()
+				claim(enginetest.SQLite(t, runtime.Options{}))
+			})
 		}
 	}
 }

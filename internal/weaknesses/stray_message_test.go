@@ -83,7 +83,7 @@ func strays(e *engine, bodies []history.Body, batch bool) {
 		for _, body := range bodies {
 			send(e, key, 1, body)
 		}
-		rt = e.Start(reg)
+		e.Start(reg)
 	} else {
 		until(e, "the strays are consumed", func() bool { return e.Get(key).InboxMessages == 0 })
 		if i := e.Get(key); i.Blocked != nil || i.HistoryLength != length {
