@@ -65,7 +65,7 @@ func newDoctor(a *app) *cobra.Command {
 
 // diagnose checks the database that the user named. An error comes with what was found before it.
 func (a *app) diagnose(ctx context.Context, options invariant.Options) (report invariant.Report, err error) {
-	view, err := a.openView() //nolint:contextcheck // opening has a bound of its own
+	view, err := a.openToRead()
 	if err != nil {
 		return report, err
 	}
@@ -77,8 +77,8 @@ func (a *app) diagnose(ctx context.Context, options invariant.Options) (report i
 	return report, err
 }
 
-// openView opens the database that the user named, and changes nothing in it.
-func (a *app) openView() (*sqlite.View, error) {
+// openToRead opens the database that the user named, and changes nothing in it.
+func (a *app) openToRead() (*sqlite.Provider, error) {
 	path, err := a.database()
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (a *app) openView() (*sqlite.View, error) {
 	if err := mustExist(path); err != nil {
 		return nil, err
 	}
-	view, err := sqlite.OpenView(path)
+	view, err := sqlite.OpenWith(path, sqlite.Options{ReadOnly: true})
 	if errors.Is(err, provider.ErrNotStore) && isDatabase(path) {
 		return nil, &storeError{fmt.Errorf("%w; 'perdure migrate up --db %s' creates the missing tables", err, path)}
 	}

@@ -45,8 +45,8 @@ func breaks() map[string]struct {
 	}{
 		"nothing":           {func(broken) {}, ""},
 		"no outcome":        {execs(`DELETE FROM perdure_outcome WHERE key = @done`), "missing-outcome done 0"},
-		"corrupt outcome":   {execs(`UPDATE perdure_outcome SET result = X'01FF' WHERE key = @done`), "missing-outcome done 0"},
-		"another's outcome": {execs(`UPDATE perdure_outcome SET result = (SELECT result FROM perdure_outcome WHERE key = @failed) WHERE key = @done`), "missing-outcome done 0"},
+		"corrupt outcome":   {execs(`UPDATE perdure_outcome SET result = X'01FF', sum = NULL WHERE key = @done`), "missing-outcome done 0"},
+		"another's outcome": {execs(`UPDATE perdure_outcome SET result = (SELECT result FROM perdure_outcome WHERE key = @failed), sum = NULL WHERE key = @done`), "missing-outcome done 0"},
 		"runs after its end": {
 			execs(`UPDATE perdure_instance SET status = 1, ended_at = 0 WHERE id = 'done'`), "missing-outcome done 4",
 		},

@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/invariant"
+	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
 )
@@ -228,7 +229,7 @@ func TestDeadLeaseWhileOthersWork(t *testing.T) {
 	e := populated(t)
 	e.Unchecked("a turn is leased to nobody")
 	_, err := e.Store.FetchTurns(t.Context(), provider.FetchTurnsRequest{
-		Owner: "ghost", Token: enginetest.NewID(), Lease: time.Hour, Max: 1, EngineLevel: 1,
+		Owner: "ghost", Token: enginetest.NewID(), Lease: time.Hour, Max: 1, EngineLevel: replay.EngineLevel,
 		Capabilities: []provider.Capability{{Name: "Listen"}},
 	})
 	if err != nil {

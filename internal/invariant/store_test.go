@@ -202,7 +202,7 @@ func terminate(t *testing.T, store provider.Provider, id string) {
 // check reads the store as it lies there: opening it to work on it would mend some things.
 func (b broken) check(o invariant.Options) invariant.Report {
 	b.t.Helper()
-	view, err := sqlite.OpenView(b.path)
+	view, err := sqlite.OpenWith(b.path, sqlite.Options{ReadOnly: true})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ const censusEvery = 250 * time.Millisecond
 const (
 	sqlEnroll    = `INSERT INTO perdure_owner (process, owner) VALUES (?, ?) ON CONFLICT DO NOTHING`
 	sqlProcesses = `SELECT DISTINCT process FROM perdure_owner WHERE process <> ?`
-	sqlOwners    = `SELECT process FROM perdure_owner WHERE owner = ?`
+	sqlOwners    = `SELECT process, owner FROM perdure_owner`
 	sqlStrike    = `DELETE FROM perdure_owner WHERE process = ?`
 	// An owner that another process serves, too, is not gone with this one.
 	sqlGone = ` IN (SELECT owner FROM perdure_owner WHERE process = ?1 EXCEPT SELECT owner FROM perdure_owner WHERE process <> ?1)`
@@ -104,14 +104,14 @@ func (w *writer) departed() (gone []int64, err error) {
 	return gone, nil
 }
 
-// ownerGone tells whether a lease owner is known dead: enrolled, and by processes that are
-// all gone.
-func (s *store) ownerGone(ctx context.Context, c *conn, owner string) (bool, error) {
-	known, alive := false, false
+// goneOwners answers the lease owners that are known dead: enrolled, and by processes that
+// are all gone.
+func (s *store) goneOwners(ctx context.Context, c *conn) (map[string]bool, error) {
+	gone := make(map[string]bool)
 	err := c.each(ctx, sqlOwners, func(r *row) error {
-		known = true
-		alive = alive || !s.here.gone(r.int(0))
+		before, known := gone[r.text(1)]
+		gone[r.text(1)] = (before || !known) && s.here.gone(r.int(0))
 		return nil
-	}, owner)
-	return known && !alive, err
+	})
+	return gone, err
 }

@@ -108,7 +108,8 @@ func TestHazard24_LeasesOfADeadProcessEndBesideAThird(t *testing.T) {
 func ownerGone(t *testing.T, p *Provider, owner string) (gone bool, err error) {
 	t.Helper()
 	err = p.read(t.Context(), "test", func(c *conn) error {
-		gone, err = p.store.ownerGone(t.Context(), c, owner)
+		all, err := p.store.goneOwners(t.Context(), c)
+		gone = all[owner]
 		return err
 	})
 	return gone, err

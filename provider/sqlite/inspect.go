@@ -67,7 +67,8 @@ type page struct {
 	store    *store
 	kind     provider.InspectKind
 	skew     int64
-	rebooted bool // since the leases were given
+	rebooted bool            // since the leases were given
+	gone     map[string]bool // lease owners that are known dead
 	bytes    int
 	res      provider.InspectResult
 }
@@ -76,6 +77,9 @@ type page struct {
 func (v *page) read(ctx context.Context, c *conn, req *provider.InspectRequest, after spot) (err error) {
 	v.skew = v.store.clock.skew()
 	if v.rebooted, err = c.rebooted(ctx, v.store.clock); err != nil {
+		return err
+	}
+	if v.gone, err = v.store.goneOwners(ctx, c); err != nil {
 		return err
 	}
 	sql, args := inspections[req.Kind], []any{after.key, after.a, after.b, req.Max + 1}
@@ -153,13 +157,9 @@ func (v *page) lease(owner string, until int64) provider.LeaseRow {
 	return provider.LeaseRow{
 		Owner: owner, Until: provider.Time(until + v.skew),
 		Over:      v.rebooted || until <= int64(v.res.Now)-v.skew,
-		OwnerGone: v.rebooted || v.store.ownerGone(owner),
+		OwnerGone: v.rebooted || v.gone[owner],
 	}
 }
-
-// ownerGone tells whether the owner of a lease is known to be dead. A store that writes ends
-// the leases of the dead as soon as it knows of them, so that only a View has more to tell.
-func (s *store) ownerGone(string) bool { return s.writer == nil && deserted(s.path) }
 
 // rebooted tells whether the machine was booted after leases were given by its elapsed clock.
 func (c *conn) rebooted(ctx context.Context, clock *clock) (bool, error) {

@@ -3,8 +3,6 @@ package sqlite
 import (
 	"bytes"
 	"errors"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,20 +11,6 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-func openView(t *testing.T, path string) *View {
-	t.Helper()
-	v, err := OpenView(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := v.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return v
-}
-
 func inspect(t *testing.T, i provider.Inspector, kind provider.InspectKind) provider.InspectResult {
 	t.Helper()
 	res, err := i.Inspect(t.Context(), provider.InspectRequest{Kind: kind})
@@ -34,15 +18,6 @@ func inspect(t *testing.T, i provider.Inspector, kind provider.InspectKind) prov
 		t.Fatal(err)
 	}
 	return res
-}
-
-func readFile(t *testing.T, path string) []byte {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
 }
 
 // Rows that cannot be read are told of, with their key, and hide no others.
@@ -98,7 +73,7 @@ func TestInspectTellsThatAnOwnerIsGone(t *testing.T) {
 	if !lines.Scan() || lines.Text() != "leased 1" {
 		t.Fatal("the child leased nothing:", lines.Text())
 	}
-	v := openView(t, path)
+	v := openTest(t, path, Options{ReadOnly: true})
 	lease := func() provider.LeaseRow {
 		t.Helper()
 		list := inspect(t, v, provider.InspectTurnLeases).TurnLeases
@@ -124,7 +99,7 @@ func TestInspectTellsThatAnOwnerIsGone(t *testing.T) {
 		t.Error(err)
 	}
 	if !bytes.Equal(before, readFile(t, path)) {
-		t.Error("the view has folded the log of the dead process into the file")
+		t.Error("the reader has folded the log of the dead process into the file")
 	}
 }
 
@@ -145,8 +120,8 @@ func TestInspectAfterAReboot(t *testing.T) {
 	}
 }
 
-// A view shows what is stored, leaves the file alone and what a writer would do undone.
-func TestViewOnlyLooks(t *testing.T) {
+// A reader shows what is stored, leaves the file alone and what a writer would do undone.
+func TestReaderOnlyLooks(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	p, err := Open(path)
 	if err != nil {
@@ -160,7 +135,7 @@ func TestViewOnlyLooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := readFile(t, path)
-	v := openView(t, path)
+	v := openTest(t, path, Options{ReadOnly: true})
 	if l := inspect(t, v, provider.InspectTurnLeases).TurnLeases; len(l) != 1 || l[0].Lease.Over {
 		t.Errorf("leases %+v, want the one that was left", l)
 	}
@@ -183,25 +158,5 @@ func TestViewOnlyLooks(t *testing.T) {
 	}
 	if !bytes.Equal(before, readFile(t, path)) {
 		t.Error("the file has changed")
-	}
-}
-
-func TestViewOfWhatIsNoStore(t *testing.T) {
-	dir := t.TempDir()
-	text, empty, missing := filepath.Join(dir, "text"), filepath.Join(dir, "empty"), filepath.Join(dir, "missing")
-	for path, data := range map[string]string{text: strings.Repeat("no database ", 99), empty: ""} {
-		if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for path, want := range map[string]error{
-		text: provider.ErrNotStore, empty: provider.ErrNotStore, missing: fs.ErrNotExist, dir: provider.ErrInvalid, "": provider.ErrInvalid,
-	} {
-		if _, err := OpenView(path); !errors.Is(err, want) {
-			t.Errorf("%q: %v, want %v", path, err, want)
-		}
-	}
-	if _, err := os.Stat(missing); err == nil {
-		t.Error("it was created")
 	}
 }
