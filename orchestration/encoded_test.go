@@ -145,7 +145,7 @@ func TestHazard34_OnlyBytesCrossFromClients(t *testing.T) {
 		for _, reader := range []string{"first", "second"} {
 			got, err := h.Wait(e.T.Context())
 			if err := errors.Join(err, got.check(reader)); err != nil {
-				e.T.Error(err)
+				e.T.Fatal(err)
 			}
 			got.spoil()
 		}
