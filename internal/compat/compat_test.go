@@ -21,7 +21,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-var record = flag.Bool("record", false, "record testdata/core.db anew; only before its release")
+var record = flag.Bool("record", false, "record stores of testdata anew, with -run; only before their release")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -124,7 +124,13 @@ func TestRecordCore(t *testing.T) {
 	text(client.Start(ctx, n.c, Cleans, "waiting", id("waiting"))) // sleeps for a year
 	n.until(t, "waiting", length(2))
 	text(client.StartNamed[string](ctx, n.c, "Nobody", "new", id("unserved"))) // no node can run it
-	if err := os.WriteFile("testdata/core.json", n.histories(t), 0o600); err != nil {
+	n.record(t, path, "core")
+}
+
+// record closes a node and keeps its store, and what is to be read of it, as testdata.
+func (n *node) record(t *testing.T, path, name string) {
+	t.Helper()
+	if err := os.WriteFile("testdata/"+name+".json", n.histories(t), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	n.close(t)
@@ -132,7 +138,7 @@ func TestRecordCore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile("testdata/core.db", data, 0o600); err != nil {
+	if err := os.WriteFile("testdata/"+name+".db", data, 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -183,24 +189,28 @@ func copied(t *testing.T, name string) string {
 	return path
 }
 
-func TestCoreStoreReads(t *testing.T) {
-	path := copied(t, "core.db")
-	store, err := sqlite.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	n := &node{store: store, c: client.New(store, client.Options{})}
-	want, err := os.ReadFile("testdata/core.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(n.histories(t))); diff != "" {
-		t.Errorf("the recorded histories read differently (-recorded +read):\n%s", diff)
+// Every recorded store reads as it did when it was recorded.
+func TestStoresRead(t *testing.T) {
+	for _, name := range []string{"core", "hardened"} {
+		t.Run(name, func(t *testing.T) {
+			store, err := sqlite.Open(copied(t, name+".db"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if err := store.Close(); err != nil {
+					t.Error(err)
+				}
+			}()
+			n := &node{store: store, c: client.New(store, client.Options{})}
+			want, err := os.ReadFile("testdata/" + name + ".json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), string(n.histories(t))); diff != "" {
+				t.Errorf("the recorded histories read differently (-recorded +read):\n%s", diff)
+			}
+		})
 	}
 }
 
@@ -222,9 +232,23 @@ func TestCoreStoreFinishes(t *testing.T) {
 	if err := n.c.Cancel(ctx, "waiting", "enough"); err != nil {
 		t.Fatal(err)
 	}
-	for id, want := range map[string]string{
+	n.ends(ctx, t, map[string]string{
 		"approve": `"hello ann, hello bob"`, "family": `"7 [hello ann, hello eve bob]"`, "rounds": `42`, "queued": `42`,
-	} {
+	})
+	n.fails(ctx, t, map[string]error{
+		"refused": errDeclined, "cancelled": orchestration.ErrCancelled, "waiting": orchestration.ErrCancelled,
+		"terminated": orchestration.ErrTerminated,
+	})
+	res, err := n.store.Get(ctx, provider.GetRequest{ID: "unserved"})
+	if err != nil || res.Instance.Status != provider.StatusRunning || res.Instance.Blocked != nil {
+		t.Errorf("an instance that nobody can run: %+v, %v", res.Instance, err)
+	}
+}
+
+// ends waits for instances and compares their outcomes, as JSON.
+func (n *node) ends(ctx context.Context, t *testing.T, outcomes map[string]string) {
+	t.Helper()
+	for id, want := range outcomes {
 		h, err := client.Lookup[any](ctx, n.c, id)
 		if err != nil {
 			t.Fatal(err)
@@ -235,10 +259,12 @@ func TestCoreStoreFinishes(t *testing.T) {
 			t.Errorf("%s ended with %s, %v; want %s", id, got, err, want)
 		}
 	}
-	for id, want := range map[string]error{
-		"refused": errDeclined, "cancelled": orchestration.ErrCancelled, "waiting": orchestration.ErrCancelled,
-		"terminated": orchestration.ErrTerminated,
-	} {
+}
+
+// fails waits for instances that end with an error.
+func (n *node) fails(ctx context.Context, t *testing.T, outcomes map[string]error) {
+	t.Helper()
+	for id, want := range outcomes {
 		h, err := client.Lookup[any](ctx, n.c, id)
 		if err != nil {
 			t.Fatal(err)
@@ -246,9 +272,5 @@ func TestCoreStoreFinishes(t *testing.T) {
 		if _, err := h.Wait(ctx, client.OrBlocked()); !errors.Is(err, want) {
 			t.Errorf("%s ended with %v, want %v", id, err, want)
 		}
-	}
-	res, err := n.store.Get(ctx, provider.GetRequest{ID: "unserved"})
-	if err != nil || res.Instance.Status != provider.StatusRunning || res.Instance.Blocked != nil {
-		t.Errorf("an instance that nobody can run: %+v, %v", res.Instance, err)
 	}
 }
