@@ -15,6 +15,9 @@ func (e *Engine) Unchecked(reason string) { e.unchecked = reason }
 // check fails the test if something in the store is not as it must be once all nodes have stopped.
 func (e *Engine) check() {
 	e.T.Helper()
+	if e.T.Failed() {
+		e.unchecked = "the test has failed, and may have left it in the middle of something"
+	}
 	if e.unchecked != "" {
 		e.T.Logf("the store is not checked: %s", e.unchecked)
 		return

@@ -78,6 +78,10 @@ func breaks() map[string]struct {
 			execs(`UPDATE perdure_history SET data = CAST(substr(data, 1, 1) || zeroblob(length(data) - 1) AS BLOB) WHERE key = @waits AND first_id = 7`),
 			"undecodable-event waits 7",
 		},
+		"event damaged": {
+			execs(`UPDATE perdure_history SET data = CAST(substr(data, 1, length(data) - 1) || X'00' AS BLOB) WHERE key = @waits AND first_id = 7`),
+			"undecodable-event waits 7",
+		},
 		"event cut off": {
 			execs(`UPDATE perdure_history SET data = substr(data, 1, length(data) - 1) WHERE key = @waits AND first_id = 7`),
 			"undecodable-event waits 7",
@@ -144,6 +148,9 @@ func breaks() map[string]struct {
 		"parent ended in silence": {func(b broken) { b.terminate("waits") }, "parent-child child 0"},
 
 		"unreadable instance": {execs(`UPDATE perdure_instance SET version = X'0102' WHERE id = 'waits'`), "unreadable-row  0"},
+		"damaged outcome":     {execs(`UPDATE perdure_outcome SET result = X'01FF' WHERE key = @done`), "unreadable-row  0"},
+		"damaged task":        {execs(`UPDATE perdure_task SET payload = X'00' WHERE key = @waits`), "stuck waits 2\nunreadable-row waits 0"},
+		"damaged message":     {execs(`UPDATE perdure_inbox SET payload = X'00' WHERE key = @new`), "ready-time new 0\nunreadable-row new 0"},
 		"instance of no kind": {execs(`UPDATE perdure_instance SET kind = 999 WHERE id = 'waits'`), "unreadable-row  0"},
 	}
 }

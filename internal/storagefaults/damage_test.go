@@ -193,6 +193,7 @@ func TestDamagedOutcomeIsRefused(t *testing.T) {
 	t.Parallel()
 	path := newFile(t)
 	e := engineOn(t, path)
+	e.Unchecked("two outcomes are damaged")
 	e.Start(orders(t))
 	keys := []provider.UUID{order(e, 0), order(e, 1), order(e, 2)}
 	checkOrders(e, keys)

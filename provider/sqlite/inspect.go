@@ -23,9 +23,9 @@ var inspections = map[provider.InspectKind]string{
 		WHERE (i.key, execution) > (?1, ?2)`,
 	provider.InspectHistory: `SELECT events, i.key, execution AS a, first_id AS b FROM perdure_history i
 		WHERE (i.key, execution, first_id) > (?1, ?2, ?3)`,
-	provider.InspectMessages: `SELECT kind, timer, execution, event_id, i.key, visible_at AS a, id AS b FROM perdure_inbox i
+	provider.InspectMessages: `SELECT kind, timer, execution, event_id, payload, sum, i.key, visible_at AS a, id AS b FROM perdure_inbox i
 		WHERE (i.key, visible_at, id) > (?1, ?2, ?3)`,
-	provider.InspectTasks: `SELECT state, cancel, owner, lease_until, i.key, execution AS a, event_id AS b FROM perdure_task i
+	provider.InspectTasks: `SELECT state, cancel, owner, lease_until, payload, sum, i.key, execution AS a, event_id AS b FROM perdure_task i
 		WHERE (i.key, execution, event_id) > (?1, ?2, ?3)`,
 	provider.InspectTurnLeases: `SELECT lease_owner, lease_until, i.key, 0 AS a, 0 AS b FROM perdure_instance i
 		WHERE lease_until > 0 AND i.key > ?1`,
@@ -131,12 +131,14 @@ func (v *page) scan(r *row, key provider.UUID, at spot) (keep func()) {
 		h := provider.HistoryRow{Key: key, Execution: at.a, First: at.b, Count: r.int(0)}
 		return func() { res.History = append(res.History, h) }
 	case provider.InspectMessages:
+		r.sound(4, 5) // a payload is looked at, and left out
 		m := provider.MessageRow{Key: key, Message: provider.Message{
 			ID: at.b, Kind: provider.MessageKind(r.int(0)), Timer: r.bool(1), Execution: r.int(2), EventID: r.int(3),
 			VisibleAt: provider.Time(at.a),
 		}}
 		return func() { res.Messages = append(res.Messages, m) }
 	case provider.InspectTasks:
+		r.sound(4, 5)
 		t := provider.TaskRow{
 			TaskRef: provider.TaskRef{Key: key, Execution: at.a, EventID: at.b},
 			State:   provider.TaskState(r.int(0)), CancelRequested: r.bool(1),
