@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
@@ -67,7 +68,7 @@ func TestTaskBelowThePoisonLimitRuns(t *testing.T) {
 func loseTurn(e *enginetest.Engine, name string, lease time.Duration) {
 	e.T.Helper()
 	res, err := e.Store.FetchTurns(e.T.Context(), provider.FetchTurnsRequest{
-		Owner: "dead", Token: enginetest.NewID(), Lease: lease, Max: 1, Wait: time.Minute, EngineLevel: 1,
+		Owner: "dead", Token: enginetest.NewID(), Lease: lease, Max: 1, Wait: time.Minute, EngineLevel: replay.EngineLevel,
 		Capabilities: []provider.Capability{{Name: name}},
 	})
 	if err != nil || len(res.Turns) != 1 {

@@ -65,7 +65,7 @@ func newDoctor(a *app) *cobra.Command {
 
 // diagnose checks the database that the user named. An error comes with what was found before it.
 func (a *app) diagnose(ctx context.Context, options invariant.Options) (report invariant.Report, err error) {
-	view, err := a.openToRead()
+	view, err := a.openToRead() //nolint:contextcheck // opening has a bound of its own
 	if err != nil {
 		return report, err
 	}

@@ -13,7 +13,7 @@ import (
 func (e *Engine) Unchecked(reason string) { e.unchecked = reason }
 
 // check fails the test if something in the store is not as it must be once all nodes have stopped.
-func (e *Engine) check() {
+func (e *Engine) check(store provider.Provider) {
 	e.T.Helper()
 	if e.T.Failed() {
 		e.unchecked = "the test has failed, and may have left it in the middle of something"
@@ -25,7 +25,7 @@ func (e *Engine) check() {
 	// The test's own context is finished when its cleanups run.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.T.Context()), time.Minute)
 	defer cancel()
-	report, err := invariant.Check(ctx, e.Store, invariant.Options{Quiet: true})
+	report, err := invariant.Check(ctx, store, invariant.Options{Quiet: true})
 	switch {
 	case errors.Is(err, provider.ErrClosed):
 		e.T.Log("the store is not checked: the test has closed it")

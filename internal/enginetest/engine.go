@@ -46,7 +46,7 @@ func On(t testing.TB, store provider.Provider, opts runtime.Options) *Engine {
 	t.Helper()
 	e := &Engine{T: t, Store: store, Options: opts}
 	t.Cleanup(func() {
-		e.check()
+		e.check(store)
 		if err := store.Close(); err != nil {
 			t.Errorf("closing the store: %v", err)
 		}
