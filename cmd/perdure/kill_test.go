@@ -3,276 +3,222 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
-	"fmt"
+	"iter"
 	"math/rand/v2"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/cmd/perdure/internal/churn"
-	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/internal/invariant"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/sqlite"
 	"github.com/perdure/perdure/runtime"
 )
 
-var killSeed = flag.Uint64("kill.seed", 0, "seed of the moments at which workers are killed; 0: another one each time")
+var (
+	killSeed = flag.Uint64("kill.seed", 0, "seed of the kill test; 0: another one each time")
+	killFor  = flag.Duration("kill.for", 0, "go on killing for this long, with as much work as it takes")
+)
 
-// implied computes what a plan ends with, apart from the code that runs it.
-func implied(p churn.Plan) uint64 {
-	sum := p.Sum
-	for round := range uint64(p.Rounds) {
-		mixed := func(step int) uint64 { return (p.Seed<<20 + round<<10 + uint64(step)) * 2654435761 }
-		for step := range p.Steps {
-			sum = sum*31 + mixed(step)
-		}
-		for i := range p.Width {
-			sum = sum*31 + mixed(100+i)
-		}
-		sum = sum*31 + wordOf(p, int(round))
-		sum = sum*31 + mixed(200)
-	}
-	return sum
-}
-
-// wordOf is the event that the test sends for a round.
-func wordOf(p churn.Plan, round int) uint64 { return p.Seed*1000 + uint64(round) }
-
-// killing is the state of one run of the kill test.
+// killing is one run of the kill test.
 type killing struct {
+	*crowd
+	*fleet
+
 	t      *testing.T
-	binary string
-	path   string
-	client *client.Client
-	store  provider.Provider
+	store  *sqlite.Provider
+	log    churn.Log
 	random *rand.Rand
-	plans  []churn.Plan
-	starts []client.Handle[uint64]
-	words  []word // not yet sent
-	stderr bytes.Buffer
+	stderr *output
+	midst  int // the strike beside which the store is checked while all work on it
 }
 
-// word is an event for a round of a plan.
-type word struct{ plan, round int }
-
-// Workers are killed with SIGKILL ten times while a hundred orchestrations run, and all of
-// them reach the outcome that their code implies.
+// Two workers on one file are killed in turn at random moments, and now and then stopped for
+// about a lease, while a third process starts hundreds of orchestrations and sends
+// to them. All of them reach the outcome that their code implies, and the store is sound.
 func TestKilledWorkersLoseNothing(t *testing.T) {
-	kills, count, steps := 10, 100, 12
+	kills, plans := 50, 400
 	if testing.Short() {
-		kills, count, steps = 2, 20, 2
+		kills, plans = 5, 48
 	}
-	k := newKilling(t, count, steps)
-	for n := range kills {
-		worker := k.spawn()
-		k.surviveUntilKilled(worker)
-		k.logKill(n + 1)
-		// Each kill lets another part of the rounds come to their end, so that none hits idle workers only.
-		k.sendWords(len(k.words) / (kills - n))
+	k := newKilling(t)
+	k.midst = kills / 2
+	k.enlist(plans / 4)
+	k.man()
+	end := time.Now().Add(*killFor)
+	for n := 0; n < kills || time.Now().Before(end); n++ {
+		k.enlist(plans * 3 / 4 / kills)
+		k.strike(n)
+		if t.Failed() {
+			return // what is broken will not mend
+		}
 	}
-	last := k.spawn()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for i, h := range k.starts {
-		k.checkOutcome(ctx, k.plans[i], h)
+	if k.hits*5 < k.kills*4 {
+		t.Errorf("%d of %d kills hit a worker with turns or activities in flight, must be 4 in 5", k.hits, k.kills)
 	}
-	if err := last.stop(); err != nil {
-		t.Error(err)
-	}
-	k.checkStore()
-	if t.Failed() {
-		t.Logf("standard error of the workers:\n%s", &k.stderr)
-	}
+	k.checkOutcomes()
+	k.dismiss()
+	k.checkInvariants(t.Context(), invariant.Options{Quiet: true, Expect: k.expected})
+	k.checkResults(t.Context())
+	t.Logf("%d kills, %d of them with work of the killed worker in flight; %d while it opened the store; %d pauses; %d orchestrations",
+		k.kills, k.hits, k.early, k.pauses, len(k.courses))
 }
 
-// newKilling starts all orchestrations and shuffles the words that their rounds wait for.
-func newKilling(t *testing.T, count, steps int) *killing {
+func newKilling(t *testing.T) *killing {
 	t.Helper()
 	seed := *killSeed
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())
 	}
-	t.Logf("repeat the moments of the kills with -kill.seed=%d", seed)
-	k := &killing{t: t, binary: binary(t), path: filepath.Join(t.TempDir(), "kill.db"), random: rand.New(rand.NewPCG(seed, 0))}
-	store, err := sqlite.Open(k.path)
-	if err != nil {
+	t.Logf("repeat what is random with -kill.seed=%d", seed)
+	k := &killing{t: t, random: rand.New(rand.NewPCG(seed, 0)), stderr: &output{}}
+	path := filepath.Join(t.TempDir(), "kill.db")
+	k.log = churn.Log(ledgerOf(path))
+	var err error
+	if k.store, err = sqlite.Open(path); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
+		if err := k.store.Close(); err != nil {
 			t.Error(err)
+		}
+		if t.Failed() {
+			t.Logf("standard error of the workers:\n%s", k.stderr)
 		}
 	})
 	reg := runtime.NewRegistry()
-	if err := churn.Register(reg); err != nil {
+	if err := churn.Register(reg, k.log); err != nil {
 		t.Fatal(err)
 	}
-	k.store, k.client = store, client.New(store, client.Options{Errors: reg.Errors()})
-	for i := range count {
-		p := churn.Plan{Seed: uint64(i) + 1, Rounds: 1 + i%4, Steps: steps + i%8, Width: i % 5, Fail: i%10 == 9}
-		h, err := client.Start(t.Context(), k.client, churn.Run, p, client.WithID(fmt.Sprintf("plan-%03d", p.Seed)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		k.plans, k.starts = append(k.plans, p), append(k.starts, h)
-		for round := range p.Rounds {
-			k.words = append(k.words, word{i, round})
-		}
-	}
-	k.shuffleWords()
+	c := client.New(k.store, client.Options{Errors: reg.Errors()})
+	k.crowd = &crowd{client: c, random: rand.New(rand.NewPCG(seed, 1))}
+	k.fleet = &fleet{t: t, binary: binary(t), path: path, stderr: k.stderr}
 	return k
 }
 
-// shuffleWords mixes the words of the plans; those of one plan stay in order.
-func (k *killing) shuffleWords() {
-	k.random.Shuffle(len(k.words), func(i, j int) { k.words[i], k.words[j] = k.words[j], k.words[i] })
-	next := make(map[int]int)
-	for i, w := range k.words {
-		k.words[i].round = next[w.plan]
-		next[w.plan]++
+// strike lets the crowd do its share and kills a worker at a random moment meanwhile. Every
+// eighth time the other worker is stopped first until its leases run out, or are about to, and every tenth time the
+// successor is killed, too, while it opens the store. The moment is the test's stimulus;
+// nothing waits for it to have passed.
+func (k *killing) strike(n int) {
+	k.t.Helper()
+	acted := make(chan error, 1)
+	go func() { acted <- k.act(k.t.Context()) }()
+	if n == k.midst {
+		checked := make(chan struct{})
+		go func() {
+			defer close(checked)
+			k.checkInvariants(k.t.Context(), invariant.Options{})
+		}()
+		defer func() { <-checked }()
+	}
+	victim, other := n%len(k.workers), (n+1)%len(k.workers)
+	if n%8 == 3 {
+		k.pause(other, lease+k.moment(-300, 500))
+	}
+	k.ready(victim)
+	k.pass(k.moment(20, 900))
+	killed := k.kill(victim)
+	k.kills++
+	turns, activities := k.heldBy(k.t.Context(), killed.owner)
+	if turns+activities > 0 {
+		k.hits++
+	}
+	k.t.Logf("kill %d: worker %d had %d turns and %d activities in flight", n+1, killed.pid(), turns, activities)
+	k.spawn(victim)
+	if n%10 == 7 {
+		k.pass(k.moment(0, 60))
+		k.kill(victim)
+		k.early++
+		k.spawn(victim)
+	}
+	if err := <-acted; err != nil {
+		k.t.Fatal(err)
 	}
 }
 
-// sendWords sends the next n words.
-func (k *killing) sendWords(n int) {
+// moment answers a random time from low to high milliseconds.
+func (k *killing) moment(low, high int) time.Duration {
+	return time.Duration(low+k.random.IntN(high-low)) * time.Millisecond
+}
+
+// checkOutcomes lets everything come to its end.
+func (k *killing) checkOutcomes() {
 	k.t.Helper()
-	for _, w := range k.words[:n] {
-		if err := k.starts[w.plan].Raise(k.t.Context(), churn.WordEvent, wordOf(k.plans[w.plan], w.round)); err != nil {
-			k.t.Fatal(err)
+	ctx, cancel := context.WithTimeout(k.t.Context(), time.Minute)
+	defer cancel()
+	if err := k.finish(ctx); err != nil {
+		k.t.Fatal(err)
+	}
+	for _, o := range k.courses {
+		if err := o.check(ctx); err != nil {
+			k.t.Error(err)
 		}
-	}
-	k.words = k.words[n:]
-}
-
-// logKill tells what the kill interrupted, and that it did.
-func (k *killing) logKill(n int) {
-	k.t.Helper()
-	running, err := k.client.Count(k.t.Context(), client.Filter{Orchestration: "Run", Statuses: []client.Status{client.StatusRunning}})
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	if running == 0 {
-		k.t.Errorf("kill %d hit nothing: all orchestrations had ended", n)
-	}
-	stats, err := k.store.Stats(k.t.Context(), provider.StatsRequest{})
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	k.t.Logf("kill %d: %d of %d orchestrations were running, %d activities and %d turns were leased",
-		n, running, len(k.plans), stats.TaskLeases, stats.TurnLeases)
-}
-
-func (k *killing) spawn() *workerProcess {
-	k.t.Helper()
-	args := []string{"worker", "--db", k.path, "--lease", "500ms", "--workload", workloadChurn, "--attached"}
-	w, err := startProcess(k.binary, args, &k.stderr, func(notice) {})
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	k.t.Cleanup(func() { _ = w.kill() }) // one that still runs: the test has failed
-	return w
-}
-
-// surviveUntilKilled kills the worker at a random moment after it took up work. The
-// moment is the test's stimulus; nothing waits for it to have passed.
-func (k *killing) surviveUntilKilled(w *workerProcess) {
-	k.t.Helper()
-	select {
-	case <-w.ready:
-	case <-w.exited:
-		k.t.Fatalf("worker: %v\n%s", w.unexpected("before it was ready"), &k.stderr)
-	}
-	moment := time.NewTimer(time.Duration(20+k.random.IntN(1000)) * time.Millisecond)
-	defer moment.Stop()
-	select {
-	case <-moment.C:
-	case <-w.exited:
-		k.t.Fatalf("worker: %v\n%s", w.unexpected("before it was killed"), &k.stderr)
-	}
-	if err := w.kill(); err != nil {
-		k.t.Fatal(err)
-	}
-}
-
-func (k *killing) checkOutcome(ctx context.Context, p churn.Plan, h client.Handle[uint64]) {
-	k.t.Helper()
-	got, err := h.Wait(ctx, client.OrBlocked())
-	switch {
-	case p.Fail && !errors.Is(err, churn.ErrBroken):
-		k.t.Errorf("%s: got %d, %v; must fail with %v", h.ID(), got, err, churn.ErrBroken)
-	case !p.Fail && (err != nil || got != implied(p)):
-		k.t.Errorf("%s: got %d, %v; must be %d", h.ID(), got, err, implied(p))
-	}
-}
-
-// checkStore reads back all that is stored: every history is whole, and nothing is left behind.
-func (k *killing) checkStore() {
-	k.t.Helper()
-	executions := 0
-	for d, err := range k.client.All(k.t.Context(), client.Filter{}) {
-		if err != nil {
-			k.t.Fatal(err)
-		}
-		if !d.Status.Ended() || d.Blocked != nil || d.InboxMessages != 0 {
-			k.t.Errorf("%s is %s, blocked %+v, with %d messages: it must have ended and be empty", d.ID, d.Status, d.Blocked, d.InboxMessages)
-		}
-		for n := int64(1); n <= d.Execution; n++ {
-			executions++
-			k.checkHistory(d, n)
-		}
-	}
-	stats, err := k.store.Stats(k.t.Context(), provider.StatsRequest{})
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	if len(stats.Tasks) > 0 || len(stats.Turns) > 0 || stats.TaskLeases > 0 || stats.DeadLetters > 0 {
-		k.t.Errorf("work is left behind: %+v", stats)
-	}
-	want := 0
-	for _, p := range k.plans {
-		want += 2 * p.Rounds // each with a child
-	}
-	if executions != want {
-		k.t.Errorf("there are %d executions, must be %d", executions, want)
-	}
-}
-
-// answers maps what is asked for to what answers it; each must be answered once.
-var answers = map[string]string{
-	"ActivityCompleted": "ActivityScheduled", "ActivityFailed": "ActivityScheduled",
-	"ChildCompleted": "ChildStarted", "ChildFailed": "ChildStarted", "TimerFired": "TimerCreated",
-}
-
-func (k *killing) checkHistory(d client.Description, execution int64) {
-	k.t.Helper()
-	h := client.HandleOf[orchestration.None](k.client, d.ID, d.Key)
-	at := fmt.Sprintf("%s execution %d", d.ID, execution)
-	kinds := make(map[int64]string)
-	answered := make(map[int64]int)
-	last := int64(0)
-	for e, err := range h.History(k.t.Context(), execution) {
-		if err != nil {
-			k.t.Errorf("%s: %v", at, err)
+		if ctx.Err() != nil {
+			k.tellUnended(k.t.Context())
 			return
 		}
-		if last++; e.ID != last {
-			k.t.Errorf("%s: event %d stands where event %d should be", at, e.ID, last)
+	}
+	// Children that were cancelled with their parents end after them.
+	for d := range k.running(k.t.Context()) {
+		_, err := client.HandleOf[uint64](k.client, d.ID, d.Key).Wait(ctx, client.OrBlocked())
+		if err != nil && !errors.Is(err, client.ErrFailed) {
+			k.t.Errorf("%s: %v", d.ID, err)
 		}
-		kinds[e.ID] = e.Kind
-		if asked, ok := answers[e.Kind]; ok {
-			answered[e.Ref]++
-			if kinds[e.Ref] != asked {
-				k.t.Errorf("%s: event %d (%s) answers event %d, a %q", at, e.ID, e.Kind, e.Ref, kinds[e.Ref])
+	}
+}
+
+// running lists the instances that have not ended.
+func (k *killing) running(ctx context.Context) iter.Seq[client.Description] {
+	k.t.Helper()
+	return func(yield func(client.Description) bool) {
+		for d, err := range k.client.All(ctx, client.Filter{Statuses: []client.Status{client.StatusRunning}}) {
+			if err != nil {
+				k.t.Fatal(err)
+			}
+			if !yield(d) {
+				return
 			}
 		}
 	}
-	for id, kind := range kinds {
-		asks := kind == "ActivityScheduled" || kind == "ChildStarted" || kind == "TimerCreated"
-		if asks && answered[id] != 1 {
-			k.t.Errorf("%s: event %d (%s) was answered %d times", at, id, kind, answered[id])
+}
+
+// tellUnended describes what has not come to its end in time.
+func (k *killing) tellUnended(ctx context.Context) {
+	k.t.Helper()
+	count := 0
+	for d := range k.running(ctx) {
+		if count++; count > 10 {
+			continue
 		}
+		d, err := client.HandleOf[uint64](k.client, d.ID, d.Key).Describe(ctx)
+		text, _ := json.Marshal(d)
+		k.t.Errorf("not ended: %s %v", text, err)
 	}
+	stats, err := k.store.Stats(ctx, provider.StatsRequest{})
+	k.t.Errorf("%d instances have not ended; %+v %v", count, stats, err)
+}
+
+// output collects what several processes write.
+type output struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
 }

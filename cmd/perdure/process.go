@@ -11,7 +11,8 @@ import (
 type workerProcess struct {
 	cmd    *exec.Cmd
 	stdin  io.Closer
-	ready  chan struct{} // closed when it takes work
+	ready  chan struct{} // closed when it takes work; owner is set then
+	owner  string        // of its leases
 	exited chan struct{} // closed when it is gone; err then says how
 	err    error
 }
@@ -48,6 +49,7 @@ func (p *workerProcess) listen(stdout io.Reader, watch func(notice)) {
 		}
 		watch(n)
 		if n.Ready {
+			p.owner = n.Owner
 			close(p.ready)
 		}
 	}

@@ -32,6 +32,7 @@ type notice struct {
 	At       time.Time       `json:"at"`
 	PID      int             `json:"pid"`
 	Ready    bool            `json:"ready,omitempty"` // it takes work from here on
+	Owner    string          `json:"owner,omitempty"` // with Ready: the name under which it holds leases
 	Progress *order.Progress `json:"progress,omitempty"`
 }
 
@@ -85,7 +86,7 @@ func (a *app) work(cmd *cobra.Command, o workerOptions) (err error) {
 			cancel()
 		}()
 	}
-	notices.tell(notice{Ready: true})
+	notices.tell(notice{Ready: true, Owner: rt.Owner()})
 	<-ctx.Done()
 	// The waits of a phased shutdown begin now: they must not see the finished context.
 	return rt.Shutdown(context.WithoutCancel(ctx))
@@ -96,7 +97,7 @@ func workload(o workerOptions, path string, notices *notifier) (*runtime.Registr
 	reg := runtime.NewRegistry()
 	switch o.workload {
 	case workloadChurn:
-		return reg, churn.Register(reg)
+		return reg, churn.Register(reg, churn.Log(ledgerOf(path)))
 	case workloadOrder:
 	default:
 		return nil, badUsage("flag --workload is %q: it must be %s or %s", o.workload, workloadOrder, workloadChurn)
@@ -112,7 +113,8 @@ func workload(o workerOptions, path string, notices *notifier) (*runtime.Registr
 	return reg, order.Register(reg, shop)
 }
 
-// ledgerOf is the directory in which the demo's activities keep their effects.
+// ledgerOf is where activities keep their effects: a directory of the demo's, a file of the
+// kill test's.
 func ledgerOf(path string) string { return path + "-ledger" }
 
 // notifier writes notices, one line each. Nobody may be listening any more; that is no

@@ -1,0 +1,90 @@
+package churn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/orchestration"
+)
+
+// The stored names of the activities.
+const (
+	mixName   = "Mix"
+	haulName  = "Haul"
+	breakName = "Break"
+)
+
+// logged gives an activity its name and lets it write to the log where its body begins
+// and how it ends.
+func logged(log Log, name string, body func(context.Context, Call) error) func(context.Context, Call) (Answer, error) {
+	return activity.Define(name, func(ctx context.Context, c Call) (Answer, error) {
+		info := activity.GetInfo(ctx)
+		line := Line{Call: activity.IdempotencyKey(ctx), Attempt: info.Attempt, Delivery: info.Deliveries}
+		if err := log.add(line, Began); err != nil {
+			return Answer{}, err
+		}
+		err := body(ctx, c)
+		what := Done
+		switch {
+		case ctx.Err() != nil:
+			what = Stopped
+		case err != nil:
+			what = Failed
+		}
+		return Answer{Value: value(c), Delivery: info.Deliveries}, errors.Join(err, log.add(line, what))
+	})
+}
+
+func value(c Call) uint64 {
+	return (c.Seed<<20 + uint64(c.Round)<<10 + uint64(c.Step)) * 2_654_435_761
+}
+
+// mix takes a moment, and fails as often as it is asked to.
+func mix(ctx context.Context, c Call) error {
+	if err := pass(ctx, time.Duration(5+(c.Seed+uint64(c.Step))%30)*time.Millisecond); err != nil {
+		return err
+	}
+	if attempt := activity.GetInfo(ctx).Attempt; attempt <= c.Failures {
+		return fmt.Errorf("attempt %d of %+v fails on purpose", attempt, c)
+	}
+	return nil
+}
+
+// haulPart makes a haul longer than a lease.
+const haulPart = 150 * time.Millisecond
+
+// haul goes on from the part that its last heartbeat told.
+func haul(ctx context.Context, c Call) error {
+	done, _, err := activity.HeartbeatDetails[int](ctx)
+	if err != nil {
+		return err
+	}
+	for done < c.Parts {
+		if err := pass(ctx, haulPart); err != nil {
+			return err
+		}
+		done++
+		if err := activity.Heartbeat(ctx, done); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fail fails for good.
+func fail(context.Context, Call) error { return orchestration.NonRetryable(ErrBroken) }
+
+// pass lets time pass, or answers why the activity should stop.
+func pass(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

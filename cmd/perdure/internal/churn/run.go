@@ -1,0 +1,191 @@
+package churn
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure/orchestration"
+)
+
+// Run makes one round of a plan and goes on with the next.
+func Run(ctx *orchestration.Context, p Plan) (uint64, error) {
+	r := &round{plan: p, sum: p.Sum}
+	if err := r.run(ctx); err != nil {
+		// Cancelled: it cleans up, with an activity that no cancellation reaches.
+		_, undo := r.call(ctx.Detached(), mixName, stepUndo)
+		return 0, errors.Join(err, undo)
+	}
+	if p.Round++; p.Round < p.Rounds {
+		p.Sum = r.sum
+		return 0, orchestration.ContinueAsNew(ctx, p)
+	}
+	if p.End == EndBroken {
+		_, err := r.call(ctx, breakName, stepBreak)
+		return 0, fmt.Errorf("plan %d: %w", p.Seed, err)
+	}
+	return r.sum, nil
+}
+
+// The steps of a round that are not counted from 0 on.
+const (
+	stepFan   = 100
+	stepLeaf  = 200
+	stepHaul  = 300
+	stepBreak = 400
+	stepUndo  = 401
+)
+
+// round is one execution of a plan.
+type round struct {
+	plan Plan
+	sum  uint64
+}
+
+func (r *round) run(ctx *orchestration.Context) error {
+	if r.plan.Seed%4 == 1 {
+		orchestration.StartOrchestration(ctx, Linger, r.plan.Seed) // the end of the round cancels it
+	}
+	parts := []func(*orchestration.Context) error{r.sequence, r.fan, r.haul, r.quiet, r.word, r.child, r.broken}
+	// Each plan has the parts in another order, so that kills meet all of their borders.
+	turn := int(r.plan.Seed+uint64(r.plan.Round)) % len(parts)
+	for _, part := range append(parts[turn:], parts[:turn]...) {
+		if err := part(ctx); err != nil {
+			return err
+		}
+	}
+	if r.plan.Seed%4 == 3 {
+		orchestration.StartOrchestration(ctx, Linger, r.plan.Seed) // in the very turn that ends the round
+	}
+	if r.plan.End == EndWaits && r.plan.Round == r.plan.Rounds-1 {
+		_, err := orchestration.Events[uint64](ctx, NeverEvent).Receive(ctx)
+		return err
+	}
+	return nil
+}
+
+// fold depends on the order, so that a result that is lost, doubled or swapped shows.
+func (r *round) fold(v uint64) { r.sum = r.sum*31 + v }
+
+func (r *round) input(step int) Call {
+	return Call{Seed: r.plan.Seed, Round: r.plan.Round, Step: step, Failures: (int(r.plan.Seed%7) + step) % 3, Parts: r.plan.Haul}
+}
+
+func (r *round) call(ctx *orchestration.Context, name string, step int) (uint64, error) {
+	answer, err := start(ctx, name, r.input(step)).Get(ctx)
+	return answer.Value, err
+}
+
+// start schedules an activity with exactly as many attempts as it needs: if a kill used
+// one up, the call would fail.
+func start(ctx *orchestration.Context, name string, c Call) orchestration.Future[Answer] {
+	return orchestration.StartActivityNamed[Answer](ctx, name, c, orchestration.WithRetry(orchestration.RetryPolicy{
+		MaxAttempts: c.Failures + 1, InitialInterval: 20 * time.Millisecond, MaxInterval: 100 * time.Millisecond,
+	}))
+}
+
+func (r *round) sequence(ctx *orchestration.Context) error {
+	for step := range r.plan.Steps {
+		v, err := r.call(ctx, mixName, step)
+		if err != nil {
+			return err
+		}
+		r.fold(v)
+	}
+	return nil
+}
+
+func (r *round) fan(ctx *orchestration.Context) error {
+	futures := make([]orchestration.Future[Answer], r.plan.Width)
+	for i := range futures {
+		futures[i] = start(ctx, mixName, r.input(stepFan+i))
+	}
+	answers, err := orchestration.All(ctx, futures...)
+	for _, a := range answers {
+		r.fold(a.Value)
+	}
+	return err
+}
+
+func (r *round) haul(ctx *orchestration.Context) error {
+	if r.plan.Haul == 0 || r.plan.Round > 0 {
+		return nil
+	}
+	v, err := r.call(ctx, haulName, stepHaul)
+	r.fold(v)
+	return err
+}
+
+// quiet selects an event that never comes against a timer.
+func (r *round) quiet(ctx *orchestration.Context) error {
+	timer := orchestration.StartTimer(ctx, time.Duration(50+r.plan.Seed%150)*time.Millisecond)
+	first, err := orchestration.Select(ctx, orchestration.Events[uint64](ctx, NeverEvent), timer)
+	r.fold(uint64(first))
+	return err
+}
+
+// word selects an event that comes against a timer of an hour. Some leave the timer to
+// the end of the execution.
+func (r *round) word(ctx *orchestration.Context) error {
+	words, timer := orchestration.Events[uint64](ctx, WordEvent), orchestration.StartTimer(ctx, time.Hour)
+	first, err := orchestration.Select(ctx, words, timer)
+	if err != nil {
+		return err
+	}
+	if r.plan.Seed%2 == 0 {
+		timer.Cancel()
+	}
+	v, err := words.Receive(ctx)
+	r.fold(v + uint64(first))
+	return err
+}
+
+func (r *round) child(ctx *orchestration.Context) error {
+	var opts []orchestration.ChildOption
+	if r.plan.Seed%3 == 0 {
+		opts = append(opts, orchestration.WithInstanceID(fmt.Sprintf("leaf-%d-%d", r.plan.Seed, r.plan.Round)))
+	}
+	v, err := orchestration.CallOrchestration(ctx, Leaf, r.input(stepLeaf), opts...)
+	r.fold(v)
+	return err
+}
+
+// broken has a child that fails, and goes on.
+func (r *round) broken(ctx *orchestration.Context) error {
+	if r.plan.Seed%5 != 0 {
+		return nil
+	}
+	_, err := orchestration.CallOrchestration(ctx, Broken, r.input(stepBreak))
+	if errors.Is(err, ErrBroken) {
+		r.fold(stepBreak)
+		return nil
+	}
+	return fmt.Errorf("a child that fails answered: %w", err)
+}
+
+// Leaf is the child of a round; it has a child, too, in its first step.
+func Leaf(ctx *orchestration.Context, c Call) (uint64, error) {
+	if c.Step == stepLeaf {
+		c.Step++
+		below, err := orchestration.CallOrchestration(ctx, Leaf, c)
+		if err != nil {
+			return 0, err
+		}
+		c.Step--
+		answer, err := start(ctx, mixName, c).Get(ctx)
+		return answer.Value ^ below, err
+	}
+	answer, err := start(ctx, mixName, c).Get(ctx)
+	return answer.Value, err
+}
+
+// Broken is a child that fails.
+func Broken(ctx *orchestration.Context, c Call) (uint64, error) {
+	_, err := start(ctx, breakName, c).Get(ctx)
+	return 0, err
+}
+
+// Linger is a child that waits until it is cancelled.
+func Linger(ctx *orchestration.Context, _ uint64) (uint64, error) {
+	return orchestration.Events[uint64](ctx, NeverEvent).Receive(ctx)
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/cmd/perdure/internal/churn"
+)
+
+// crowd is what clients do during the kill test, in the test's own process. Each start
+// and event has a request ID, and some are made twice.
+type crowd struct {
+	client  *client.Client
+	random  *rand.Rand
+	courses []*course
+}
+
+// Which seeds, modulo 10, end in another way than well.
+const (
+	cancelled  = 4
+	terminated = 7
+	broken     = 9
+)
+
+// haste is how many rounds the crowd takes to do what there is to do.
+const haste = 6
+
+// enlist adds n plans, of which nothing is started yet.
+func (c *crowd) enlist(n int) {
+	for range n {
+		c.courses = append(c.courses, c.newCourse(uint64(len(c.courses))+1))
+	}
+}
+
+func (c *crowd) newCourse(seed uint64) *course {
+	p := churn.Plan{Seed: seed, Rounds: 1 + int(seed%3), Steps: 4 + int(seed%8), Width: int(seed % 5)}
+	if seed%4 == 1 {
+		p.Haul = 8
+	}
+	o := &course{client: c.client, plan: p}
+	o.todo = append(o.todo, o.start)
+	for round := range p.Rounds {
+		o.todo = append(o.todo, o.word(round))
+	}
+	switch seed % 10 {
+	case broken:
+		o.plan.End = churn.EndBroken
+	case cancelled:
+		o.plan.End, o.stop = churn.EndWaits, o.cancel
+	case terminated:
+		o.plan.End, o.stop = churn.EndWaits, o.terminate
+	}
+	if o.stop != nil {
+		o.todo = slices.Insert(o.todo, 1+c.random.IntN(len(o.todo)), o.stop)
+	}
+	return o
+}
+
+// act does a part of what there is to do, mixed over all plans.
+func (c *crowd) act(ctx context.Context) error {
+	total := 0
+	for _, o := range c.courses {
+		total += len(o.todo)
+	}
+	return c.do(ctx, (total+haste-1)/haste)
+}
+
+// finish does the rest.
+func (c *crowd) finish(ctx context.Context) error {
+	for {
+		open := c.open()
+		if len(open) == 0 {
+			return nil
+		}
+		if err := c.do(ctx, len(open)); err != nil {
+			return err
+		}
+	}
+}
+
+func (c *crowd) open() []*course {
+	return slices.DeleteFunc(slices.Clone(c.courses), func(o *course) bool { return len(o.todo) == 0 })
+}
+
+func (c *crowd) do(ctx context.Context, n int) error {
+	open := c.open()
+	for range n {
+		if len(open) == 0 {
+			return nil
+		}
+		i := c.random.IntN(len(open))
+		o := open[i]
+		step := o.todo[0]
+		if err := step(ctx); err != nil {
+			return err
+		}
+		o.todo = o.todo[1:]
+		// Some callers do not know whether they were heard, and repeat themselves, at once or later.
+		if !o.stopped && c.random.IntN(5) == 0 {
+			o.todo = slices.Insert(o.todo, c.random.IntN(len(o.todo)+1), o.repeat(step))
+		}
+		if len(o.todo) == 0 {
+			open = slices.Delete(open, i, i+1)
+		}
+	}
+	return nil
+}
+
+// course is a plan with what clients do about it.
+type course struct {
+	client  *client.Client
+	plan    churn.Plan
+	handle  client.Handle[uint64]
+	todo    []func(context.Context) error
+	stop    func(context.Context) error
+	stopped bool
+}
+
+func (o *course) id() string { return fmt.Sprintf("plan-%04d", o.plan.Seed) }
+
+func (o *course) start(ctx context.Context) error {
+	h, err := client.Start(ctx, o.client, churn.Run, o.plan, client.WithID(o.id()), client.WithRequestID("start "+o.id()))
+	if err == nil && !o.handle.Key().IsZero() && h.Key() != o.handle.Key() {
+		err = fmt.Errorf("%s: a repeated start made another instance", o.id())
+	}
+	o.handle = h
+	return err
+}
+
+// word answers what sends the event of a round.
+func (o *course) word(round int) func(context.Context) error {
+	return func(ctx context.Context) error {
+		err := o.handle.Raise(ctx, churn.WordEvent, wordOf(o.plan, round), client.WithRequestID(fmt.Sprintf("word %d", round)))
+		if o.stopped && errors.Is(err, client.ErrEnded) {
+			return nil
+		}
+		return err
+	}
+}
+
+// repeat answers what does a step again. By then the plan may have ended.
+func (o *course) repeat(step func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if err := step(ctx); !errors.Is(err, client.ErrEnded) {
+			return err
+		}
+		return nil
+	}
+}
+
+func (o *course) cancel(ctx context.Context) error {
+	o.stopped = true
+	return o.handle.Cancel(ctx, "by the kill test")
+}
+
+func (o *course) terminate(ctx context.Context) error {
+	o.stopped = true
+	return o.handle.Terminate(ctx, "by the kill test")
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"io"
+	"testing"
+	"time"
+)
+
+// lease is that of the workers.
+const lease = time.Second
+
+// fleet is the two workers of the kill test.
+type fleet struct {
+	t       *testing.T
+	binary  string
+	path    string
+	stderr  io.Writer
+	workers [2]*workerProcess
+
+	kills  int // of workers that were ready
+	hits   int // of these, with work in flight
+	early  int // of workers that were opening the store
+	pauses int
+}
+
+// man starts both workers.
+func (f *fleet) man() {
+	f.t.Helper()
+	for i := range f.workers {
+		f.spawn(i)
+	}
+}
+
+func (f *fleet) spawn(i int) {
+	f.t.Helper()
+	args := []string{"worker", "--db", f.path, "--lease", lease.String(), "--workload", workloadChurn, "--attached"}
+	w, err := startProcess(f.binary, args, f.stderr, func(notice) {})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() { _ = w.kill() }) // one that still runs: the test has failed
+	f.workers[i] = w
+}
+
+// ready waits until a worker takes work.
+func (f *fleet) ready(i int) {
+	f.t.Helper()
+	select {
+	case <-f.workers[i].ready:
+	case <-f.workers[i].exited:
+		f.t.Fatalf("%v\n%s", f.workers[i].unexpected("before it was ready"), f.stderr)
+	}
+}
+
+// pass lets time pass, in which no worker may end by itself.
+func (f *fleet) pass(d time.Duration) {
+	f.t.Helper()
+	moment := time.NewTimer(d)
+	defer moment.Stop()
+	select {
+	case <-moment.C:
+	case <-f.workers[0].exited:
+		f.t.Fatalf("%v\n%s", f.workers[0].unexpected("before it was killed"), f.stderr)
+	case <-f.workers[1].exited:
+		f.t.Fatalf("%v\n%s", f.workers[1].unexpected("before it was killed"), f.stderr)
+	}
+}
+
+func (f *fleet) kill(i int) *workerProcess {
+	f.t.Helper()
+	if err := f.workers[i].kill(); err != nil {
+		f.t.Fatal(err)
+	}
+	return f.workers[i]
+}
+
+// pause stops a worker in the middle of what it does. When it goes on, others have
+// taken its work over: the fence must hold it off.
+func (f *fleet) pause(i int, d time.Duration) {
+	f.t.Helper()
+	f.ready(i)
+	if !freeze(f.t, f.workers[i]) {
+		return
+	}
+	f.pass(d)
+	thaw(f.t, f.workers[i])
+	f.pauses++
+}
+
+// dismiss lets both workers shut down.
+func (f *fleet) dismiss() {
+	f.t.Helper()
+	for i, w := range f.workers {
+		f.ready(i)
+		if err := w.stop(); err != nil {
+			f.t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"context"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// heldBy counts the turns and activities that an owner has leased.
+func (k *killing) heldBy(ctx context.Context, owner string) (turns, activities int) {
+	k.t.Helper()
+	k.rows(ctx, provider.InspectTurnLeases, func(page *provider.InspectResult) {
+		for _, row := range page.TurnLeases {
+			if row.Lease.Owner == owner && !row.Lease.Over {
+				turns++
+			}
+		}
+	})
+	k.rows(ctx, provider.InspectTasks, func(page *provider.InspectResult) {
+		for _, row := range page.Tasks {
+			if row.State == provider.TaskLeased && row.Lease.Owner == owner && !row.Lease.Over {
+				activities++
+			}
+		}
+	})
+	return turns, activities
+}
+
+// rows reads all rows of a kind, page by page.
+func (k *killing) rows(ctx context.Context, kind provider.InspectKind, take func(*provider.InspectResult)) {
+	k.t.Helper()
+	for req := (provider.InspectRequest{Kind: kind}); ; {
+		page, err := k.store.Inspect(ctx, req)
+		if err != nil {
+			k.t.Fatal(err)
+		}
+		take(&page)
+		if req.Cursor = page.Cursor; req.Cursor == "" {
+			return
+		}
+	}
+}
