@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/sqlite"
 	"github.com/perdure/perdure/runtime"
@@ -30,7 +31,9 @@ func TestCommitsPerStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := errors.Join(rt.Shutdown(context.WithoutCancel(t.Context())), store.Close()); err != nil {
+		err := rt.Shutdown(context.WithoutCancel(t.Context()))
+		enginetest.CheckLeases(t, store)
+		if err := errors.Join(err, store.Close()); err != nil {
 			t.Error(err)
 		}
 	})

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/sqlite"
@@ -69,7 +70,9 @@ func newNode(b *testing.B) *node {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() {
-		if err := errors.Join(rt.Shutdown(context.WithoutCancel(b.Context())), store.Close()); err != nil {
+		err := rt.Shutdown(context.WithoutCancel(b.Context()))
+		enginetest.CheckLeases(b, store)
+		if err := errors.Join(err, store.Close()); err != nil {
 			b.Error(err)
 		}
 	})

@@ -4,12 +4,11 @@ import (
 	"context"
 	"testing"
 
-	"go.uber.org/goleak"
-
+	"github.com/perdure/perdure/internal/leaktest"
 	"github.com/perdure/perdure/orchestration"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 type (
 	octx = orchestration.Context

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/sqlite"
 	"github.com/perdure/perdure/runtime"
 )
@@ -117,7 +119,15 @@ func runInstances(ctx context.Context, store *sqlite.Provider, c *client.Client)
 		ran(ctx, c, Break, orchestration.None{}, "break-1", client.ErrFailed),
 		ran(ctx, c, Family, "bob", "family-1", nil),
 		ran(ctx, c, Panic, orchestration.None{}, "panic-1", client.ErrBlocked))
-	return errors.Join(err, rt.Shutdown(ctx))
+	return errors.Join(err, rt.Shutdown(ctx), noLeases(ctx, store))
+}
+
+func noLeases(ctx context.Context, store *sqlite.Provider) error {
+	stats, err := store.Stats(ctx, provider.StatsRequest{})
+	if err == nil && stats.TurnLeases+stats.TaskLeases > 0 {
+		err = fmt.Errorf("after shutdown %d turns and %d tasks are still leased", stats.TurnLeases, stats.TaskLeases)
+	}
+	return err
 }
 
 func ran[In, Out any](

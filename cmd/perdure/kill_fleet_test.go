@@ -66,12 +66,11 @@ func (f *fleet) pass(d time.Duration) {
 	}
 }
 
-func (f *fleet) kill(i int) *workerProcess {
+func (f *fleet) kill(i int) {
 	f.t.Helper()
 	if err := f.workers[i].kill(); err != nil {
 		f.t.Fatal(err)
 	}
-	return f.workers[i]
 }
 
 // pause stops a worker in the middle of what it does. When it goes on, others have

@@ -124,13 +124,15 @@ func (k *killing) strike(n int) {
 	}
 	k.ready(victim)
 	k.pass(k.moment(20, 900))
-	killed := k.kill(victim)
+	// From here on none of its code runs. Were it dead, others would take over what is to be counted.
+	freeze(k.t, k.workers[victim])
+	turns, activities := k.heldBy(k.t.Context(), k.workers[victim].owner)
+	k.t.Logf("kill %d: worker %d had %d turns and %d activities in flight", n+1, k.workers[victim].pid(), turns, activities)
+	k.kill(victim)
 	k.kills++
-	turns, activities := k.heldBy(k.t.Context(), killed.owner)
 	if turns+activities > 0 {
 		k.hits++
 	}
-	k.t.Logf("kill %d: worker %d had %d turns and %d activities in flight", n+1, killed.pid(), turns, activities)
 	k.spawn(victim)
 	if n%10 == 7 {
 		k.pass(k.moment(0, 60))

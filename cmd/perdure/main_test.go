@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"github.com/perdure/perdure/internal/leaktest"
 )
 
 // built is the real binary, built once and only if a test needs it.
@@ -17,11 +19,11 @@ var built struct {
 }
 
 func TestMain(m *testing.M) {
-	code := m.Run()
-	if built.dir != "" {
-		_ = os.RemoveAll(built.dir)
-	}
-	os.Exit(code)
+	leaktest.Main(m, func() {
+		if built.dir != "" {
+			_ = os.RemoveAll(built.dir)
+		}
+	})
 }
 
 func binary(t *testing.T) string {

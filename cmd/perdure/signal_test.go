@@ -12,6 +12,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/examples/order"
+	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider/sqlite"
 )
@@ -68,6 +69,7 @@ func TestSignalShutsDownInPhases(t *testing.T) {
 	if len(d.Activities) > 0 {
 		t.Errorf("the activity must have had the time to end: %+v", d.Activities)
 	}
+	enginetest.CheckLeases(t, store)
 }
 
 // The second signal does not wait for anything.
@@ -117,4 +119,5 @@ func TestOperatingBesideAWorker(t *testing.T) {
 	if err := w.stop(); err != nil {
 		t.Errorf("%v\n%s", err, stderr)
 	}
+	enginetest.CheckLeases(t, store)
 }

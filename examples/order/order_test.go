@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider/memory"
 	"github.com/perdure/perdure/runtime"
@@ -76,9 +77,10 @@ func openShop(t *testing.T, watch func(Progress)) *shop {
 		t.Fatal(err)
 	}
 	s.client = client.New(store, client.Options{Errors: reg.Errors()})
-	ctx := context.WithoutCancel(t.Context())
 	t.Cleanup(func() {
-		if err := errors.Join(rt.Shutdown(ctx), store.Close()); err != nil {
+		err := rt.Shutdown(context.WithoutCancel(t.Context()))
+		enginetest.CheckLeases(t, store)
+		if err := errors.Join(err, store.Close()); err != nil {
 			t.Error(err)
 		}
 	})

@@ -11,8 +11,11 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/leaktest"
 	"github.com/perdure/perdure/provider/sqlite"
 )
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // shop is the tutorial's program, run as a process of its own.
 type shop struct {

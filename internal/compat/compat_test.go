@@ -12,9 +12,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/leaktest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/sqlite"
@@ -23,7 +24,7 @@ import (
 
 var record = flag.Bool("record", false, "record stores of testdata anew, with -run; only before their release")
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // node is a runtime with a client on a store.
 type node struct {
@@ -47,7 +48,9 @@ func open(t *testing.T, path string, reg *runtime.Registry) *node {
 
 func (n *node) close(t *testing.T) {
 	t.Helper()
-	if err := errors.Join(n.rt.Shutdown(context.WithoutCancel(t.Context())), n.store.Close()); err != nil {
+	err := n.rt.Shutdown(context.WithoutCancel(t.Context()))
+	enginetest.CheckLeases(t, n.store)
+	if err := errors.Join(err, n.store.Close()); err != nil {
 		t.Error(err)
 	}
 }

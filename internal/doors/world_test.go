@@ -8,9 +8,8 @@ import (
 	"regexp"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/leaktest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/memory"
@@ -18,7 +17,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/perdure/perdure/internal/leaktest"
 )
 
 // childEnv makes the test binary act as another process on a store; see process_test.go.
@@ -14,5 +14,5 @@ func TestMain(m *testing.M) {
 	if role := os.Getenv(childEnv); role != "" {
 		os.Exit(child(role))
 	}
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }

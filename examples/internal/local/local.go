@@ -7,6 +7,7 @@ import (
 	"log/slog"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/memory"
 	"github.com/perdure/perdure/runtime"
 )
@@ -24,6 +25,9 @@ func Start(add func(*runtime.Registry)) (c *client.Client, stop func()) {
 	return client.New(store, client.Options{Errors: reg.Errors()}), func() {
 		if err := rt.Shutdown(ctx); err != nil {
 			log.Panic(err)
+		}
+		if stats, err := store.Stats(ctx, provider.StatsRequest{}); err != nil || stats.TurnLeases+stats.TaskLeases > 0 {
+			log.Panicf("work is still leased after shutdown: %+v, %v", stats, err)
 		}
 		if err := store.Close(); err != nil {
 			log.Panic(err)
