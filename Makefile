@@ -59,7 +59,7 @@ test-plain: need-go ## part 4: tests of all other packages
 		all=$$($(GO) list ./...) || return 1; \
 		pkgs=$$(printf '%s\n' "$$all" | grep -Ev '$(RACE)'); \
 		if [ -z "$$pkgs" ]; then echo 'no packages'; return 0; fi; \
-		$(GO) test -timeout 2m $(TESTFLAGS) $$pkgs; \
+		$(GO) test -timeout 4m $(TESTFLAGS) $$pkgs; \
 	}; $(call timed,go test,part)
 
 lint: need-go lint-tool ## golangci-lint, pinned, zero findings
