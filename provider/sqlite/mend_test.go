@@ -73,7 +73,13 @@ func TestHazard26_LeasesEndWithTheBoot(t *testing.T) {
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
 	}
-	execSQL(t, path, `UPDATE perdure_meta SET value = 'another boot' WHERE name = 'boot'`)
+	// Another process is there, and nobody knows whose lease it is.
+	execSQL(t, path, `UPDATE perdure_meta SET value = 'another boot' WHERE name = 'boot'`, `DELETE FROM perdure_owner`)
+	other, err := openPresence(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.close()
 	p = openTest(t, path, Options{})
 	if res, err := p.FetchTurns(t.Context(), fetchOf("x", newToken(), 0)); err != nil || len(res.Turns) != 1 {
 		t.Fatal("the lease of another boot holds:", res, err)

@@ -163,7 +163,7 @@ func Migrations(ctx context.Context, path string) (list []provider.Migration, er
 	if err != nil {
 		return nil, err
 	}
-	c, err := connect(ctx, dsn(full, Options{ReadOnly: true}.withDefaults(), true))
+	c, err := connect(ctx, dsn(full, Options{NoMigrate: true}.withDefaults(), true))
 	if err == nil {
 		list, err = migrations(ctx, c)
 		err = errors.Join(err, c.close())

@@ -80,7 +80,7 @@ func obey(ctx context.Context, p *Provider, what string) error {
 			}
 			say("stored", int(log.Size()))
 		case "load": // writes as much as it can for a while
-			n, err := load(ctx, p, newKey().String(), 8, loadFor)
+			n, err := load(ctx, p, newKey().String(), 8)
 			if err != nil {
 				return err
 			}

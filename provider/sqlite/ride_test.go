@@ -147,6 +147,8 @@ func TestHazard05_NoWakeUpIsLost(t *testing.T) {
 	total <- 0
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	bound := time.AfterFunc(30*time.Second, cancel)
+	defer bound.Stop()
 	for range 3 {
 		go func() {
 			for {
