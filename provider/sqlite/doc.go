@@ -4,7 +4,8 @@
 // processes on one machine, may share it; network file systems are not supported.
 // Beside the database lie SQLite's own -wal and -shm files and three empty lock files
 // that this package makes: -q and -w are the turnstile at which the writers of all
-// processes queue fairly, -p shows which processes are there. They are never removed.
+// processes queue fairly, and each process locks a byte of -p to show that it is there. They are
+// never removed.
 // Nothing else in the process may open and close the database file by means other than
 // SQLite, because POSIX locks fall when any descriptor of the file is closed.
 //
@@ -17,16 +18,22 @@
 // commit. Four connections read, never inside a long transaction.
 //
 // Leases run on the elapsed clock of the machine (on Linux), which time steps and
-// suspended sleep cannot shorten; a reboot ends them all. Leases also end when no process
-// that could hold them has the file open any more.
+// suspended sleep cannot shorten; a reboot ends them all. The file says which process serves which
+// lease owner, so that the leases of a process that died end within a quarter of a second.
+// The store's time never goes back: after the wall clock was set back it goes on, a little
+// slower until the clock has caught up.
 //
 // Another process's writes are noticed by PRAGMA data_version: within 2 ms while both
-// are busy, 10 ms while the other is there but quiet, 250 ms when nobody else was seen.
+// are busy, 10 ms while the other is there but quiet, 20 ms when nobody else was seen and a call
+// waits, else 250 ms.
 // Calls that wait for an instance hear of them the later the more calls wait, by 50 us each
 // and a second at most; fetches always hear at once.
 //
 // A process that is stopped while it writes makes writes of the others fail, retryably,
 // after [Options].BusyTimeout each.
+//
+// History, messages, tasks and results carry a checksum. What is damaged concerns its
+// instance only, which is held back as Blocked with the reason "corrupt".
 //
 // On Windows and other systems without flock the writers of several processes queue in
 // SQLite's busy handler instead, which is not fair; one process is as fast there.
