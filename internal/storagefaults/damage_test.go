@@ -36,8 +36,6 @@ func waiting(tb testing.TB) *runtime.Registry {
 }
 
 // garbage is no encoding of anything, and not of a newer release either.
-//
-//nolint:gochecknoglobals // constant table
 var garbage = []byte{1, byte(history.KindEventReceived), 0xff, 0xff, 0xff}
 
 // A row of one instance is damaged: that instance is Blocked as corrupt and the message says

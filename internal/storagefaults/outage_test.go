@@ -12,8 +12,6 @@ import (
 )
 
 // methods are all that the plans of these tests can make fail.
-//
-//nolint:gochecknoglobals // constant table
 var methods = []faulty.Op{
 	faulty.Create, faulty.Get, faulty.Steer, faulty.FetchTurns, faulty.CommitTurn, faulty.ReleaseTurns, faulty.FetchTasks,
 	faulty.ReportTasks, faulty.RenewTasks, faulty.Send, faulty.Ask, faulty.FetchAsks, faulty.Answer, faulty.ReadHistory,

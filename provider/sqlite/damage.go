@@ -86,9 +86,6 @@ func (w *writer) mindful(due int64) int64 {
 // tryApart is try in a savepoint. Damage that the call meets undoes nothing of others: the
 // item is passed over when the group runs again. Damage to what is common to all fails the call.
 func (w *writer) tryApart(c *parked) error {
-	if c.err != nil {
-		return nil
-	}
 	found, own := c.find(&w.tx)
 	if own == nil && !found {
 		return nil

@@ -154,6 +154,9 @@ func (w *writer) serve(savepoints bool) ([]*parked, error) {
 		}
 	}
 	for _, c := range calls {
+		if c.err != nil { // it failed in the run before
+			continue
+		}
 		if err := try(c); err != nil {
 			return calls, rerunFor(err)
 		}

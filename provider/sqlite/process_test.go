@@ -55,11 +55,11 @@ func act(ctx context.Context, what, path string) error {
 		say("leased", len(res.Turns))
 		_, err = bufio.NewReader(os.Stdin).ReadString('\n')
 		return err
-	default:
-		return obey(ctx, p, what)
 	case "end": // ends the instance "w" from here
 		_, err := p.Steer(ctx, provider.SteerRequest{ID: "w", Action: provider.SteerTerminate, Commit: newToken()})
 		return err
+	default:
+		return obey(ctx, p, what)
 	}
 	return nil
 }
