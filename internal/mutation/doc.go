@@ -4,7 +4,7 @@
 // Each file testdata/<Test>.mutant names a test and replaces text in files of this module. The
 // files of the checkout are never touched: the toolchain gets them by an overlay. `make
 // mutants` runs them all; `go test` checks that every mutant still fits the code, so
-// that none of them rots.
+// that none of them rots, and that every test of a hazard or weakness has one.
 //
 // The format, in which a file block may be repeated:
 //

@@ -81,6 +81,36 @@ func tests(t *testing.T, pkg string) string {
 	return sources.String()
 }
 
+// byConstruction are tests of what a small change of the code cannot break.
+//
+//nolint:gochecknoglobals // constant table
+var byConstruction = map[string]string{}
+
+func TestEveryRuleHasAMutant(t *testing.T) {
+	covered := make(map[string]bool)
+	for _, m := range all(t) {
+		covered[m.Test] = true
+	}
+	rule := regexp.MustCompile(`(?m)^func (Test(?:Hazard|Weakness)\d+_\w+)\(`)
+	err := filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		for _, found := range rule.FindAllStringSubmatch(string(source), -1) {
+			name := found[1]
+			if _, excused := byConstruction[name]; excused == covered[name] {
+				t.Errorf("%s in %s: has a mutant: %v, is listed in byConstruction: %v; must be one of the two",
+					name, path, covered[name], excused)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // TestMutantsAreCaught runs each mutant's test on the broken code.
 func TestMutantsAreCaught(t *testing.T) {
 	if !*run {
