@@ -16,6 +16,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/sqlite"
 	"github.com/perdure/perdure/runtime"
 )
 
@@ -89,6 +90,10 @@ func catalogue() []group {
 			{
 				[]kind{k("provider.ErrNewerSchema", provider.ErrNewerSchema)},
 				"a newer release wrote the store, and this one cannot serve it", "no", "the operator", "Upgrade this program.",
+			},
+			{
+				[]kind{k("sqlite.ErrReadOnly", sqlite.ErrReadOnly)},
+				"the store was opened with `ReadOnly`; nothing was stored", "no", "who wrote the service", "Open the file without `ReadOnly` to write to it.",
 			},
 			{
 				[]kind{k("runtime.ErrRegistration", runtime.ErrRegistration)},

@@ -126,12 +126,20 @@ func TestMutantsAreCaught(t *testing.T) {
 		switch {
 		case err == nil:
 			t.Errorf("SURVIVED %s: %s", m.Name, m.Broken)
-		case !strings.Contains(output, "--- FAIL: "+m.Test):
+		case !failedBy(m.Test, output):
 			t.Errorf("UNCLEAR %s: the test did not fail by itself: %v\n%s", m.Name, err, tail(output))
 		default:
 			t.Logf("caught %s in %.0fs: %s", m.Name, time.Since(began).Seconds(), m.Broken)
 		}
 	}
+}
+
+// failedBy tells whether a test failed by an assertion, or took its process down, as against
+// code that did not build or hung.
+func failedBy(test, output string) bool {
+	crashed := strings.Contains("\n"+output, "\npanic: ") || strings.Contains(output, "fatal error: ")
+	return strings.Contains(output, "--- FAIL: "+test) ||
+		crashed && strings.Contains(output, test) && !strings.Contains(output, "panic: test timed out")
 }
 
 // test runs the mutant's test and answers what it printed. An error means that it failed.
