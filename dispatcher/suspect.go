@@ -18,17 +18,20 @@ const (
 	maxSuspectDelay = time.Minute      // the longest
 	maxSuspectWait  = 15 * time.Second // the longest for one that finds another running
 	suspectStart    = time.Second      // how long nothing is fetched after a suspect began
+	suspectAlone    = 15 * time.Second // how long it keeps others from running
 	suspectMemory   = time.Hour        // how long one is remembered that was not seen again
 )
 
 // suspects lets turns and tasks that may kill the node run one at a time. Each crash costs
 // all that was leased a delivery, so that up to suspectAfter are as good as nothing. The counts beyond come from
 // runs without other suspects beside them: who is fetched at the wrong time is given back uncounted.
+// One that runs on for long makes room for the next, which may be what it waits for.
 type suspects struct {
 	mu      sync.Mutex
 	known   map[provider.TaskRef]*suspicion
-	running chan struct{} // closed when the suspect that runs has ended; nil: none runs
-	began   time.Time
+	running chan struct{} // of the latest that runs: closed when all have ended, or the next begins; nil: none runs
+	count   int           // that run
+	began   time.Time     // the latest
 }
 
 // suspicion is what this node knows of a suspect that waits.
@@ -58,12 +61,16 @@ func (s *suspects) admit(ref provider.TaskRef, lost int64) (delay time.Duration,
 		s.known[ref] = &suspicion{lost: lost, seen: time.Now()}
 		return growing(int(lost-suspectAfter), maxSuspectDelay), false
 	}
-	if s.running != nil {
+	if s.running != nil && time.Since(s.began) < suspectAlone {
 		k.passed, k.seen = k.passed+1, time.Now()
 		return growing(k.passed-1, maxSuspectWait), false
 	}
 	delete(s.known, ref)
+	if s.running != nil {
+		close(s.running)
+	}
 	s.running, s.began = make(chan struct{}), time.Now()
+	s.count++
 	return 0, true
 }
 
@@ -82,12 +89,14 @@ func (s *suspects) forget() {
 	}
 }
 
-// done says that the suspect that ran has ended in an orderly way.
+// done says that a suspect that ran has ended in an orderly way.
 func (s *suspects) done() {
 	s.mu.Lock()
-	close(s.running)
-	s.running = nil
-	s.mu.Unlock()
+	defer s.mu.Unlock()
+	if s.count--; s.count == 0 {
+		close(s.running)
+		s.running = nil
+	}
 }
 
 // calm waits while a suspect has only just begun: if it kills the node at once, no other suspect
