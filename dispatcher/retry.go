@@ -21,6 +21,10 @@ func retryDelay(p *history.RetryPolicy, attempt int64, f *history.Failure) (time
 	if p.Jitter > 0 {
 		interval *= 1 + float64(p.Jitter)/1000*(2*rand.Float64()-1)
 	}
+	// No release writes a policy without an interval: bytes that hold one must not make a node spin.
+	if !(interval > 0) { // not a number, too
+		interval = float64(time.Second / time.Microsecond)
+	}
 	// Beyond it the delay would overflow, or be refused by the storage.
 	return time.Duration(min(interval, math.MaxInt64/4000)) * time.Microsecond, true
 }

@@ -130,6 +130,9 @@ func (d *Dispatcher) examine(task *provider.LeasedTask, token provider.UUID, ask
 		report.Outcome, report.Delay = provider.TaskRelease, time.Second
 	case err != nil || !ok:
 		d.poisonTask(report, fmt.Sprintf("task cannot be decoded: %v", err))
+	case d.cfg.Activities[call.Queue][call.Name] == nil:
+		d.poisonTask(report, fmt.Sprintf("task is stored as activity %q of queue %q, and holds a call of %q of queue %q",
+			task.Name, task.Queue, call.Name, call.Queue))
 	case call.AtMostOnce && task.Deliveries > 1:
 		d.count.attemptsFailed.Add(1)
 		failTask(report, d.workerLost(call.Name, "the node that had taken it was lost"))

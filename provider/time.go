@@ -63,7 +63,7 @@ func (u UUID) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
 
 var errUUID = errors.New("not a UUID of the form xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx")
 
-// UnmarshalText implements encoding.TextUnmarshaler.
+// UnmarshalText implements encoding.TextUnmarshaler. An error leaves u as it was.
 func (u *UUID) UnmarshalText(text []byte) error {
 	if len(text) != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
 		return errUUID
@@ -72,8 +72,10 @@ func (u *UUID) UnmarshalText(text []byte) error {
 	for _, part := range [][2]int{{0, 8}, {9, 13}, {14, 18}, {19, 23}, {24, 36}} {
 		packed = append(packed, text[part[0]:part[1]]...)
 	}
-	if _, err := hex.Decode(u[:], packed); err != nil {
+	var parsed UUID
+	if _, err := hex.Decode(parsed[:], packed); err != nil {
 		return errUUID
 	}
+	*u = parsed
 	return nil
 }

@@ -37,6 +37,10 @@ func (x *Execution) Deliver(message history.Event) (applied bool, err error) {
 	if x.fault != nil {
 		return false, x.fault
 	}
+	if kind := message.Body.Kind(); !kind.IsMessage() || kind == history.KindExecutionTerminated {
+		x.fail(fmt.Errorf("a message is a %v, which nobody sends: %w", kind, history.ErrCorrupt))
+		return false, x.fault
+	}
 	if !x.awaits(message.Body) {
 		return false, nil
 	}
