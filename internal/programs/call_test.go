@@ -1,0 +1,70 @@
+package programs
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/perdure/perdure/orchestration"
+)
+
+// call runs a statement that calls an activity; false: it is none.
+func (t *thread) call(ctx *octx, s *Statement) bool {
+	retry := func(attempts int) orchestration.ActivityOption {
+		return orchestration.WithRetry(orchestration.RetryPolicy{MaxAttempts: attempts, InitialInterval: t.w.unit})
+	}
+	switch s.Do {
+	case doCall:
+		got, err := orchestration.CallActivityNamed[int](ctx, actEcho, s.N)
+		t.seef(ctx, s, "%d %s", got, class(err))
+	case doBulk:
+		got, err := orchestration.CallActivityNamed[string](ctx, actRepeat, strings.Repeat("bulk", 256*s.N))
+		t.seef(ctx, s, "%d %s", len(got), class(err))
+	case doRetry:
+		got, err := orchestration.CallActivityNamed[int](ctx, actFlaky, s.N%5, retry(3))
+		t.seef(ctx, s, "attempt %d %s", got, class(err))
+	case doFinal:
+		_, err := orchestration.CallActivityNamed[int](ctx, actFinal, none{}, retry(5))
+		t.seef(ctx, s, "%s", class(err))
+	case doPanic:
+		_, err := orchestration.CallActivityNamed[int](ctx, actPanic, none{})
+		t.seef(ctx, s, "%s", class(err))
+	case doSlow:
+		_, err := orchestration.CallActivityNamed[int](ctx, actHang, none{},
+			orchestration.WithStartToCloseTimeout(t.w.unit), retry(1+s.N%2))
+		t.seef(ctx, s, "%s", class(err))
+	case doDenied:
+		_, err := orchestration.CallActivityNamed[int](ctx, actDeny, s.N)
+		t.seef(ctx, s, "%s", class(err))
+	case doFan:
+		t.fan(ctx, s)
+	default:
+		return false
+	}
+	return true
+}
+
+// fan waits for many activities at once.
+func (t *thread) fan(ctx *octx, s *Statement) {
+	futures := make([]orchestration.Future[int], s.N)
+	for i := range futures {
+		name := actEcho
+		if i%3 == 2 {
+			name = actDeny
+		}
+		futures[i] = orchestration.StartActivityNamed[int](ctx, name, i)
+	}
+	got, err := orchestration.All(ctx, futures...)
+	sum := 0
+	for i, n := range got {
+		sum += i * n
+	}
+	t.seef(ctx, s, "%d %s", sum, class(err))
+}
+
+// ring has an event sent to this instance. A repeat of it has the same request ID.
+func (t *thread) ring(ctx *octx, s *Statement) (box string, f orchestration.Future[none]) {
+	box = fmt.Sprint("box ", s.ID)
+	return box, orchestration.StartActivityNamed[none](ctx, actRing, Ring{
+		ID: ctx.Info().ID, Key: ctx.Info().Key, Box: box, Value: s.N, Request: fmt.Sprintf("%d/%d", s.ID, t.w.runs[s.ID]),
+	})
+}

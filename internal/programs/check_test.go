@@ -1,0 +1,30 @@
+package programs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/perdure/perdure/internal/invariant"
+	"github.com/perdure/perdure/provider"
+)
+
+// check looks at what a program has left in the store: whole histories and nothing else.
+func (r *run) check(ctx context.Context) error {
+	stats, err := r.store.Stats(ctx, provider.StatsRequest{})
+	if err != nil {
+		return err
+	}
+	if stats.TurnLeases+stats.TaskLeases+stats.Blocked+int64(len(stats.Turns)+len(stats.Tasks)) > 0 || stats.ReadyMended > 0 {
+		err = fmt.Errorf("left behind: %+v", stats)
+	}
+	report, failed := invariant.Check(ctx, r.store, invariant.Options{Quiet: true})
+	err = errors.Join(err, failed)
+	for _, finding := range report.Findings {
+		err = errors.Join(err, fmt.Errorf("%v", finding))
+	}
+	if len(report.Skipped) > 0 {
+		err = errors.Join(err, fmt.Errorf("not checked: %v", report.Skipped))
+	}
+	return err
+}

@@ -1,0 +1,133 @@
+package programs
+
+import (
+	"fmt"
+
+	"github.com/perdure/perdure/orchestration"
+)
+
+// endless is something begun that has no end by itself.
+type endless struct {
+	awaitable orchestration.Awaitable
+	get       func(*octx) error
+	cancel    func()
+}
+
+func endlessFuture[T any](f orchestration.Future[T]) endless {
+	return endless{awaitable: f, cancel: f.Cancel, get: func(ctx *octx) error {
+		_, err := f.Get(ctx)
+		return err
+	}}
+}
+
+// begin begins something that has no end.
+func (t *thread) begin(ctx *octx, kind string) endless {
+	switch kind {
+	case hangs:
+		return endlessFuture(orchestration.StartActivityNamed[int](ctx, actHang, none{}))
+	case sleeps:
+		return endlessFuture(orchestration.StartTimer(ctx, forever))
+	case stays:
+		return endlessFuture(orchestration.StartOrchestrationNamed[int](ctx, nameStay, none{}))
+	default:
+		return endlessFuture(ctx.Go(func(ctx *octx) error {
+			_, err := orchestration.Events[int](ctx, "never").Receive(ctx)
+			t.w.note(ctx, class(err))
+			return err
+		}))
+	}
+}
+
+func (t *thread) beginAll(ctx *octx, kinds []string) []endless {
+	open := make([]endless, len(kinds))
+	for i, kind := range kinds {
+		open[i] = t.begin(ctx, kind)
+	}
+	return open
+}
+
+// compete runs a statement that gives something up, or children that meet; false: it is none.
+func (t *thread) compete(ctx *octx, s *Statement) bool {
+	switch s.Do {
+	case doGiveUp:
+		e := t.begin(ctx, s.Kinds[0])
+		if s.N%2 == 1 {
+			_, _ = orchestration.CallActivityNamed[int](ctx, actEcho, 0) // some time passes
+		}
+		e.cancel()
+		t.seef(ctx, s, "%s", class(e.get(ctx)))
+	case doRace:
+		t.race(ctx, s)
+	case doRush:
+		t.rush(ctx, s)
+	case doChild:
+		t.await(ctx, s, t.child(ctx, s, s.N%3 == 0))
+	case doTwice:
+		first, second := t.child(ctx, s, true), t.child(ctx, s, true)
+		t.await(ctx, s, first)
+		_, err := second.Get(ctx)
+		t.seef(ctx, s, "%s", class(err))
+	default:
+		return false
+	}
+	return true
+}
+
+// race lets an activity win against activities and children.
+func (t *thread) race(ctx *octx, s *Statement) {
+	var futures []orchestration.Future[int]
+	winner := s.N % (len(s.Kinds) + 1)
+	for i := range len(s.Kinds) + 1 {
+		switch {
+		case i == winner:
+			futures = append(futures, orchestration.StartActivityNamed[int](ctx, actEcho, s.N))
+		case s.Kinds[i%len(s.Kinds)] == hangs:
+			futures = append(futures, orchestration.StartActivityNamed[int](ctx, actHang, none{}))
+		default:
+			futures = append(futures, orchestration.StartOrchestrationNamed[int](ctx, nameStay, none{}))
+		}
+	}
+	got, i, err := orchestration.Race(ctx, futures...)
+	t.seef(ctx, s, "%d %d %s", i, got, class(err))
+	t.tell(ctx)
+}
+
+// rush lets a coroutine that runs a body win against coroutines that wait.
+func (t *thread) rush(ctx *octx, s *Statement) {
+	var futures []orchestration.Future[none]
+	branch := &thread{w: t.w}
+	winner := s.N % (len(s.Kinds) + 1)
+	for i := range len(s.Kinds) + 1 {
+		futures = append(futures, ctx.Go(func(ctx *octx) error {
+			if i == winner {
+				return branch.block(ctx, s.Bodies[0])
+			}
+			err := t.begin(ctx, s.Kinds[i%len(s.Kinds)]).get(ctx)
+			t.w.note(ctx, class(err))
+			return err
+		}))
+	}
+	_, i, err := orchestration.Race(ctx, futures...)
+	t.lines = append(t.lines, branch.lines...)
+	t.seef(ctx, s, "%d %s", i, class(err))
+	t.tell(ctx)
+}
+
+// child starts a child that runs a program.
+func (t *thread) child(ctx *octx, s *Statement, named bool) orchestration.Future[[]string] {
+	var opts []orchestration.ChildOption
+	if named {
+		opts = append(opts, orchestration.WithInstanceID(fmt.Sprintf("%s.%d.%d", ctx.Info().ID, s.ID, t.w.runs[s.ID])))
+	}
+	return orchestration.StartOrchestrationNamed[[]string](ctx, nameExecute, Input{Code: s.ID}, opts...)
+}
+
+// await takes over what a child saw, also if it failed.
+func (t *thread) await(ctx *octx, s *Statement, f orchestration.Future[[]string]) {
+	lines, err := f.Get(ctx)
+	if thrown, ok := thrownBy(err); ok {
+		lines = thrown.Lines
+	}
+	t.lines = append(t.lines, lines...)
+	t.seef(ctx, s, "%s", class(err))
+}

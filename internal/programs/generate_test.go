@@ -1,0 +1,124 @@
+package programs
+
+import "math/rand/v2"
+
+// generator draws programs. What it draws depends on the seed alone.
+type generator struct {
+	*rand.Rand
+
+	id   int
+	room int // statements that may still be drawn
+}
+
+// generate draws the program of a seed.
+func generate(seed uint64) Program {
+	g := &generator{Rand: rand.New(rand.NewPCG(seed, 1)), room: 16}
+	if g.IntN(20) == 0 {
+		g.room = 60
+	}
+	p := g.program(3)
+	for i := range p.Rounds {
+		if n := g.IntN(4); n > 0 {
+			p.Events += n
+			g.id++
+			early := Statement{ID: g.id, Do: doEarly, N: n}
+			p.Rounds[i].Body = append(p.Rounds[i].Body, early)
+		}
+	}
+	return p
+}
+
+// program draws what one instance does, with blocks of at most the given depth.
+func (g *generator) program(depth int) Program {
+	p := Program{Fails: g.IntN(2) == 0}
+	dead := false
+	for more := true; more; more = g.IntN(3) == 0 && len(p.Rounds) < 4 {
+		r := Round{Body: g.block(depth, dead)}
+		if g.IntN(8) == 0 {
+			r.Cancel, dead = true, true
+		}
+		if g.IntN(3) == 0 {
+			r.Leave = g.kinds(2)
+		}
+		p.Rounds = append(p.Rounds, r)
+	}
+	return p
+}
+
+// block draws statements in a row. In a dead scope, where nothing waits, it draws no
+// coroutines: they would go on beside what follows.
+func (g *generator) block(depth int, dead bool) []Statement {
+	var b []Statement
+	for n := 1 + g.IntN(4); n > 0 && g.room > 0; n-- {
+		b = append(b, g.statement(depth, dead))
+	}
+	return b
+}
+
+func (g *generator) statement(depth int, dead bool) Statement {
+	g.room--
+	g.id++
+	s := Statement{ID: g.id, N: g.IntN(12)}
+	simple := []string{
+		doCall, doCall, doCall, doBulk, doRetry, doRetry, doFinal, doPanic, doSlow, doDenied, doFan, doSleep, doSleep, doRing, doRing,
+		doPoll, doSelect, doWithin, doEffect, doEffect, doTell, doRace, doGiveUp,
+	}
+	nested := []string{doLoop, doTry, doDetached, doTimeout, doPatient, doScope}
+	if !dead {
+		nested = append(nested, doPar, doPar, doPar, doChild, doChild, doTwice, doRush)
+	}
+	switch {
+	case depth < 3 && g.IntN(25) == 0:
+		s.Do = doThrow
+	case depth > 0 && g.IntN(5) < 2:
+		s.Do = nested[g.IntN(len(nested))]
+	default:
+		s.Do = simple[g.IntN(len(simple))]
+	}
+	g.fill(&s, depth-1, dead)
+	return s
+}
+
+// fill draws what a statement consists of.
+func (g *generator) fill(s *Statement, depth int, dead bool) {
+	switch s.Do {
+	case doFan:
+		if g.IntN(40) == 0 {
+			s.N = 300
+		}
+	case doSelect, doRace:
+		s.Kinds = g.kinds(3)
+	case doGiveUp:
+		s.Kinds = []string{[]string{hangs, sleeps, stays}[g.IntN(3)]}
+	case doChild, doTwice:
+		p := g.program(depth)
+		s.Child = &p
+	case doRush:
+		s.Kinds = g.kinds(3)
+		s.Bodies = [][]Statement{g.block(depth, dead)}
+	case doPar:
+		for range 1 + g.IntN(4) {
+			s.Bodies = append(s.Bodies, g.block(depth, dead))
+		}
+	case doLoop, doTry, doPatient:
+		s.Bodies = [][]Statement{g.block(depth, dead)}
+	case doDetached:
+		s.Bodies = [][]Statement{g.block(depth, false)}
+	case doTimeout:
+		s.Kinds = g.kinds(3)
+		s.Bodies = [][]Statement{g.block(depth, true), g.block(depth, false)}
+	case doScope:
+		s.Kinds = g.kinds(3)
+		s.Bodies = [][]Statement{g.block(depth, dead), g.block(depth, true), g.block(depth, false)}
+	}
+}
+
+// kinds draws from one to n things that have no end.
+func (g *generator) kinds(n int) []string {
+	all := []string{hangs, sleeps, stays, listen}
+	kinds := make([]string, 1+g.IntN(n))
+	for i := range kinds {
+		kinds[i] = all[g.IntN(len(all))]
+	}
+	return kinds
+}

@@ -1,0 +1,143 @@
+package programs
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/runtime"
+)
+
+// Stored names.
+const (
+	nameExecute = "execute"
+	nameStay    = "stay"
+	actEcho     = "echo"
+	actRepeat   = "repeat"
+	actFlaky    = "flaky"
+	actFinal    = "final"
+	actPanic    = "panic"
+	actHang     = "hang"
+	actDeny     = "deny"
+	actRing     = "ring"
+	actStop     = "stop"
+)
+
+// house is what the code of programs uses beside the engine.
+type house struct {
+	c        *client.Client
+	registry *runtime.Registry
+	code     map[int]*Program // that of the instance as 0, those of children by their statements
+	unit     time.Duration
+	noises   atomic.Int64
+}
+
+// newHouse makes the code that a program consists of. Its activities reach the store past
+// whatever befalls the node that runs them.
+func newHouse(store provider.Provider, p *Program, unit time.Duration) (*house, error) {
+	reg := runtime.NewRegistry()
+	h := &house{registry: reg, unit: unit, code: make(map[int]*Program)}
+	h.c = client.New(store, client.Options{Errors: reg.Errors(), Logger: slog.New(slog.DiscardHandler)})
+	h.add(0, p)
+	return h, errors.Join(
+		runtime.AddError(reg, "refused", errRefused), runtime.AddError(reg, "final", errFinal),
+		runtime.AddErrorType[*ThrownError](reg, "thrown"), runtime.AddErrorType[*DeniedError](reg, "denied"),
+		runtime.AddOrchestration(reg, orchestration.Define(nameExecute, h.execute)),
+		runtime.AddOrchestration(reg, orchestration.Define(nameStay, stay)),
+		runtime.AddActivity(reg, activity.Define(actEcho, echo)),
+		runtime.AddActivity(reg, activity.Define(actRepeat, repeat)),
+		runtime.AddActivity(reg, activity.Define(actFlaky, flaky)),
+		runtime.AddActivity(reg, activity.Define(actFinal, final)),
+		runtime.AddActivity(reg, activity.Define(actPanic, panics)),
+		runtime.AddActivity(reg, activity.Define(actHang, hang)),
+		runtime.AddActivity(reg, activity.Define(actDeny, deny)),
+		runtime.AddActivity(reg, activity.Define(actRing, h.ring)),
+		runtime.AddActivity(reg, activity.Define(actStop, h.stop)),
+	)
+}
+
+// add makes a program known, with those of its children.
+func (h *house) add(id int, p *Program) {
+	h.code[id] = p
+	for _, round := range p.Rounds {
+		h.addChildren(round.Body)
+	}
+}
+
+func (h *house) addChildren(body []Statement) {
+	for _, s := range body {
+		if s.Child != nil {
+			h.add(s.ID, s.Child)
+		}
+		for _, body := range s.Bodies {
+			h.addChildren(body)
+		}
+	}
+}
+
+func (h *house) noise() int { return int(h.noises.Add(1)) }
+
+// stay is a child that only a cancellation ends. It cleans up.
+func stay(ctx *octx, _ none) (int, error) {
+	err := ctx.Sleep(forever)
+	if _, failed := orchestration.CallActivityNamed[int](ctx.Detached(), actEcho, 1); failed != nil {
+		return 0, failed
+	}
+	return 0, err
+}
+
+func echo(_ context.Context, n int) (int, error) { return 2*n + 1, nil }
+
+func repeat(_ context.Context, s string) (string, error) { return s + s, nil }
+
+// flaky fails for the given number of attempts. Attempts lost with their node must not count.
+func flaky(ctx context.Context, fails int) (int, error) {
+	n := activity.GetInfo(ctx).Attempt
+	if n <= fails {
+		return 0, errRefused
+	}
+	return n, nil
+}
+
+func final(context.Context, none) (int, error) { return 0, orchestration.NonRetryable(errFinal) }
+
+func panics(context.Context, none) (int, error) { panic("on purpose") }
+
+func hang(ctx context.Context, _ none) (int, error) {
+	<-ctx.Done()
+	return 0, context.Cause(ctx)
+}
+
+func deny(_ context.Context, code int) (int, error) { return 0, &DeniedError{Code: code} }
+
+// Ring asks for an event.
+type Ring struct {
+	ID, Key, Box string
+	Value        int
+	Request      string
+}
+
+// ring raises an event, at least once.
+func (h *house) ring(ctx context.Context, r Ring) (none, error) {
+	var key provider.UUID
+	if err := key.UnmarshalText([]byte(r.Key)); err != nil {
+		return none{}, err
+	}
+	err := client.HandleOf[none](h.c, r.ID, key).Raise(ctx, r.Box, r.Value, client.WithRequestID(r.Request))
+	return none{}, err
+}
+
+// stop asks an instance to stop.
+func (h *house) stop(ctx context.Context, text string) (none, error) {
+	var key provider.UUID
+	if err := key.UnmarshalText([]byte(text)); err != nil {
+		return none{}, err
+	}
+	return none{}, client.HandleOf[none](h.c, "", key).Cancel(ctx, "as the program says")
+}

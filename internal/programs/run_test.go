@@ -1,0 +1,247 @@
+package programs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/faulty"
+	"github.com/perdure/perdure/runtime"
+)
+
+// mode is a way to run a program.
+type mode struct {
+	name  string
+	opts  []runtime.Options // one of them is drawn
+	kills int               // how many nodes die, at most
+	shake bool              // calls of the storage fail, before and after they have their effect
+}
+
+func modes() []mode {
+	cached, uncached, evicted := runtime.Options{}, runtime.Options{CacheExecutions: runtime.Off}, runtime.Options{CacheBytes: 1}
+	either := []runtime.Options{cached, cached, uncached, evicted}
+	return []mode{
+		{name: "straight", opts: []runtime.Options{cached}},
+		{name: "evicted", opts: []runtime.Options{evicted}},
+		{name: "uncached", opts: []runtime.Options{uncached}},
+		{name: "killed", opts: either, kills: 5},
+		{name: "shaken", opts: either, shake: true},
+	}
+}
+
+// run is one run of a program.
+type run struct {
+	mode
+	*house
+	*rand.Rand
+
+	sum    *tally
+	store  provider.Provider
+	moment time.Duration
+	lease  time.Duration
+	limit  time.Duration // for all of it
+	plan   *faulty.Plan  // of the storage's failures, with shake
+	nodes  []*runtime.Runtime
+	ends   sync.WaitGroup // of nodes that are dead
+}
+
+// do runs a program on a store and answers its outcome. An error says what else is wrong.
+func (r *run) do(ctx context.Context, p Program) (o Outcome, err error) {
+	if r.house, err = newHouse(r.store, &p, r.moment); err != nil { //nolint:contextcheck // it asks functions for their names
+		return o, err
+	}
+	handle, err := client.StartNamed[[]string](ctx, r.c, nameExecute, Input{}, client.WithID("main"))
+	if err != nil {
+		return o, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.limit)
+	defer cancel()
+	var sender sync.WaitGroup
+	chance := rand.New(rand.NewPCG(r.Uint64(), 0))
+	sender.Go(func() { r.sendEarly(ctx, handle, p.Events, chance) })
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		o, err = r.await(ctx, handle)
+	}()
+	failed := r.live(ctx, ended)
+	if failed != nil {
+		cancel()
+	}
+	<-ended
+	sender.Wait()
+	err = errors.Join(err, failed)
+	if err == nil {
+		err = r.awaitChildren(ctx)
+	}
+	for _, n := range r.nodes {
+		err = errors.Join(err, r.shutdown(ctx, n))
+	}
+	r.ends.Wait()
+	if r.plan != nil {
+		r.sum.lost.Add(int64(r.plan.Injected(faulty.CommitTurn) + r.plan.Injected(faulty.ReportTasks)))
+	}
+	if err == nil {
+		err = r.check(context.WithoutCancel(ctx))
+	}
+	return o, err
+}
+
+// live keeps a node running until the program has ended. Nodes that die are replaced at
+// once; sometimes there is a second one from the beginning.
+func (r *run) live(ctx context.Context, ended <-chan struct{}) error {
+	if r.kills > 0 && r.IntN(3) == 0 {
+		if _, err := r.start(ctx, r.store); err != nil {
+			return err
+		}
+	}
+	for kills := r.kills; kills > 0; kills-- {
+		m := newMortal(r.store, r.Rand)
+		n, err := r.start(ctx, m)
+		if err != nil {
+			return err
+		}
+		select {
+		case <-ended:
+			if m.spare() {
+				return nil
+			}
+		case <-m.died:
+		}
+		r.bury(ctx, n)
+	}
+	if !r.shake {
+		_, err := r.start(ctx, r.store)
+		return err
+	}
+	r.plan = faulty.NewPlan(r.Uint64())
+	if _, err := r.start(ctx, faulty.Wrap(r.store, r.plan)); err != nil {
+		return err
+	}
+	shake(r.plan) // a node does not start on a storage that fails
+	r.fail(ctx, r.plan, ended, r.Rand)
+	return nil
+}
+
+// shake makes calls of the storage fail, with and without effect.
+func shake(plan *faulty.Plan) {
+	often := []faulty.Op{faulty.CommitTurn, faulty.ReportTasks, faulty.ReadHistory, faulty.ReleaseTurns, faulty.RenewTasks}
+	plan.Add(faulty.Rule{Ops: often, Probability: 0.1, Kind: faulty.Before})
+	plan.Add(faulty.Rule{Ops: often, Probability: 0.15, Kind: faulty.After})
+	plan.Add(faulty.Rule{Ops: []faulty.Op{faulty.FetchTurns, faulty.FetchTasks}, Probability: 0.02, Kind: faulty.After})
+}
+
+func (r *run) start(ctx context.Context, store provider.Provider) (*runtime.Runtime, error) {
+	opts := r.opts[r.IntN(len(r.opts))]
+	opts.Lease, opts.DeadlockLimit, opts.Logger = r.lease, runtime.Off, slog.New(slog.DiscardHandler)
+	n, err := runtime.Start(ctx, store, r.registry, opts)
+	if err == nil {
+		r.nodes = append(r.nodes, n)
+	}
+	return n, err
+}
+
+// bury frees the goroutines of a dead node. Nothing that it still does reaches the store.
+func (r *run) bury(ctx context.Context, n *runtime.Runtime) {
+	r.nodes = r.nodes[:len(r.nodes)-1]
+	r.ends.Go(func() {
+		ctx, cancel := context.WithCancel(ctx)
+		cancel()
+		_ = n.Shutdown(ctx) // it cannot hand anything back
+		r.sum.killed.Add(1)
+		r.sum.add(n.Stats())
+	})
+}
+
+// shutdown ends a living node.
+func (r *run) shutdown(ctx context.Context, n *runtime.Runtime) error {
+	err := n.Shutdown(context.WithoutCancel(ctx))
+	s := n.Stats()
+	r.sum.add(s)
+	if s.TurnsFailed > 0 {
+		err = errors.Join(err, fmt.Errorf("%d turns failed", s.TurnsFailed))
+	}
+	return err
+}
+
+// sendEarly raises the events that nobody asked for, in order and at any time, some of them again.
+func (r *run) sendEarly(ctx context.Context, h client.Handle[[]string], n int, chance *rand.Rand) {
+	raise := func(i int) {
+		// A program that throws ends without them: only what it misses would show an error.
+		_ = h.Raise(ctx, "early", i, client.WithRequestID(fmt.Sprint("early ", i)))
+	}
+	for i := range n {
+		raise(i + 1)
+		if !pause(ctx, time.Duration(chance.IntN(4))*r.moment) {
+			return
+		}
+		if chance.IntN(2) == 0 {
+			raise(1 + chance.IntN(i+1)) // as a client that did not hear the answer
+		}
+	}
+}
+
+// fail lets the storage be away some times, for as long as two leases, until the program has ended.
+func (r *run) fail(ctx context.Context, plan *faulty.Plan, ended <-chan struct{}, chance *rand.Rand) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		<-ended
+		cancel()
+	}()
+	defer plan.EndOutage()
+	for range 3 {
+		pause(ctx, time.Duration(chance.IntN(60))*r.moment)
+		plan.StartOutage()
+		pause(ctx, time.Duration(chance.Int64N(int64(2*r.lease))))
+		plan.EndOutage()
+	}
+	<-ctx.Done()
+}
+
+// await waits for the end of the program.
+func (r *run) await(ctx context.Context, h client.Handle[[]string]) (o Outcome, err error) {
+	lines, err := h.Wait(ctx, client.OrBlocked())
+	if errors.Is(err, client.ErrBlocked) || ctx.Err() != nil {
+		return o, err
+	}
+	if thrown, ok := thrownBy(err); ok {
+		lines = thrown.Lines
+	}
+	res, failed := r.store.Get(ctx, provider.GetRequest{Key: h.Key()})
+	return Outcome{
+		Status: res.Instance.Status.String(), Class: class(err), Executions: res.Instance.Execution, Lines: lines,
+	}, failed
+}
+
+// awaitChildren waits until all that the program left behind has ended, too.
+func (r *run) awaitChildren(ctx context.Context) error {
+	running := provider.CountRequest{Filter: provider.Filter{Statuses: []provider.Status{provider.StatusRunning, provider.StatusSuspended}}}
+	for {
+		res, err := r.store.Count(ctx, running)
+		if err != nil || res.Count == 0 {
+			return err
+		}
+		if !pause(ctx, r.unit) {
+			return fmt.Errorf("%d children never end", res.Count)
+		}
+	}
+}
+
+// pause waits; false: ctx has ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

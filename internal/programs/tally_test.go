@@ -1,0 +1,34 @@
+package programs
+
+import (
+	"sync/atomic"
+	"testing"
+
+	"github.com/perdure/perdure/runtime"
+)
+
+// tally counts what the runs of a test went through.
+type tally struct {
+	nodes, killed, lost, turns, fast, replays, evictions, retries atomic.Int64
+}
+
+// add takes over what a node has done.
+func (s *tally) add(n runtime.Stats) {
+	s.nodes.Add(1)
+	s.turns.Add(n.TurnsCommitted)
+	s.fast.Add(n.TurnsFast)
+	s.replays.Add(n.ColdReplays)
+	s.evictions.Add(n.CacheEvictions)
+	s.retries.Add(n.AttemptsRetried)
+}
+
+// judge logs the sums and demands that the runs were worth their name.
+func (s *tally) judge(t *testing.T, programs int) {
+	t.Helper()
+	t.Logf("%d nodes, %d of them killed; %d answers of the storage lost; %d turns, %d of them fast; %d replays; %d evictions; %d retries",
+		s.nodes.Load(), s.killed.Load(), s.lost.Load(), s.turns.Load(), s.fast.Load(), s.replays.Load(), s.evictions.Load(), s.retries.Load())
+	if n := int64(programs); programs >= 10 && !t.Failed() &&
+		(s.killed.Load() < n || s.lost.Load() < n || s.replays.Load() < 10*n || s.turns.Load() < 10*n || s.fast.Load() < n) {
+		t.Error("too few kills, lost answers, replays or turns to show anything")
+	}
+}

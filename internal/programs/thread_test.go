@@ -1,0 +1,136 @@
+package programs
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	"github.com/perdure/perdure/orchestration"
+)
+
+type (
+	octx = orchestration.Context
+	none = orchestration.None
+)
+
+var (
+	errRefused = errors.New("refused")
+	errFinal   = errors.New("final")
+)
+
+// world is what the threads of an execution share.
+type world struct {
+	unit  time.Duration // a moment
+	order uint64        // of all that was seen, in the order of seeing it
+	runs  map[int]int   // how often a statement was run
+	early int           // events of the driver received
+	noise func() int    // differs with each call
+}
+
+// thread walks a part of a program and writes down what it sees.
+type thread struct {
+	w     *world
+	lines []string
+}
+
+// seef writes down what came of a statement.
+func (t *thread) seef(ctx *octx, s *Statement, format string, args ...any) {
+	line := fmt.Sprintf("%d %s: ", s.ID, s.Do) + fmt.Sprintf(format, args...)
+	t.lines = append(t.lines, line)
+	t.w.note(ctx, line)
+}
+
+// note lets something become part of the order, and of nothing else.
+func (w *world) note(ctx *octx, what string) {
+	h := fnv.New64a()
+	_, _ = fmt.Fprintf(h, "%d %d %s", w.order, ctx.Now().UnixMicro(), what) // a hash takes all
+	w.order = h.Sum64()
+}
+
+// class names an error as the model does.
+func class(err error) string {
+	thrown, isThrown := errors.AsType[*ThrownError](err)
+	denied, isDenied := errors.AsType[*DeniedError](err)
+	switch {
+	case err == nil:
+		return "ok"
+	case isThrown:
+		return thrown.Error()
+	case isDenied:
+		return fmt.Sprint("denied ", denied.Code)
+	case errors.Is(err, errRefused):
+		return "refused"
+	case errors.Is(err, errFinal):
+		return "final"
+	}
+	for kind, name := range map[error]string{
+		orchestration.ErrPanic: "panic", orchestration.ErrTimeout: "timeout", orchestration.ErrExists: "exists",
+		orchestration.ErrCancelled: "cancelled",
+	} {
+		if errors.Is(err, kind) {
+			return name
+		}
+	}
+	return "other: " + err.Error()
+}
+
+// Input is what an execution begins with.
+type Input struct {
+	Code  int // which program; see house
+	Round int
+	Early int
+	Lines []string
+}
+
+// execute is the orchestration that walks programs.
+func (h *house) execute(ctx *octx, in Input) ([]string, error) {
+	t := &thread{lines: in.Lines, w: &world{unit: h.unit, runs: map[int]int{}, early: in.Early, noise: h.noise}}
+	program := h.code[in.Code]
+	round := program.Rounds[in.Round]
+	err := t.block(ctx, round.Body)
+	if thrown, ok := errors.AsType[*ThrownError](err); ok {
+		return nil, &ThrownError{What: thrown.What, Lines: t.lines}
+	}
+	if round.Cancel {
+		t.haveCancelled(ctx)
+	}
+	for _, kind := range round.Leave {
+		t.begin(ctx, kind)
+	}
+	if in.Round+1 < len(program.Rounds) {
+		in.Round, in.Early, in.Lines = in.Round+1, t.w.early, t.lines
+		return nil, orchestration.ContinueAsNew(ctx, in)
+	}
+	if err := ctx.Err(); err != nil && program.Fails {
+		return nil, errors.Join(err, &ThrownError{What: "cancelled", Lines: t.lines})
+	}
+	return t.lines, nil
+}
+
+// haveCancelled has the instance cancelled from outside.
+func (t *thread) haveCancelled(ctx *octx) {
+	s := &Statement{Do: "cancel"}
+	_, err := orchestration.CallActivityNamed[none](ctx.Detached(), actStop, ctx.Info().Key)
+	t.seef(ctx, s, "%s", class(err))
+	t.seef(ctx, s, "%s", class(ctx.Sleep(forever)))
+}
+
+// block runs statements in a row, until one throws.
+func (t *thread) block(ctx *octx, body []Statement) error {
+	for i := range body {
+		if err := t.step(ctx, &body[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// step answers an error only if the statement throws.
+func (t *thread) step(ctx *octx, s *Statement) error {
+	t.w.runs[s.ID]++
+	if t.call(ctx, s) || t.wait(ctx, s) || t.compete(ctx, s) {
+		return nil
+	}
+	return t.nest(ctx, s)
+}

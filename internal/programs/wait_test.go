@@ -1,0 +1,102 @@
+package programs
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure/orchestration"
+)
+
+// wait runs a statement that waits for time or events, or for nothing; false: it is none.
+func (t *thread) wait(ctx *octx, s *Statement) bool {
+	switch s.Do {
+	case doSleep:
+		t.sleep(ctx, s)
+	case doRing:
+		box, _ := t.ring(ctx, s)
+		got, err := orchestration.Events[int](ctx, box).Receive(ctx, orchestration.Within(forever))
+		t.seef(ctx, s, "%d %s", got, class(err))
+	case doPoll:
+		t.poll(ctx, s)
+	case doSelect:
+		t.choose(ctx, s)
+	case doWithin:
+		_, err := orchestration.Events[int](ctx, "never").Receive(ctx, orchestration.Within(t.w.moments(s.N)))
+		t.seef(ctx, s, "%s", class(err))
+	case doEarly:
+		for range s.N {
+			got, err := orchestration.Events[int](ctx, "early").Receive(ctx.Detached())
+			t.w.early++
+			t.seef(ctx, s, "%d %s %v", got, class(err), got == t.w.early)
+		}
+	case doEffect:
+		got, err := orchestration.SideEffect(ctx, func() (Effect, error) {
+			if s.N%2 == 1 {
+				return Effect{}, errRefused
+			}
+			return Effect{N: s.N, Noise: t.w.noise()}, nil
+		})
+		t.w.note(ctx, fmt.Sprint(got.Noise))
+		t.seef(ctx, s, "%d %s", got.N, class(err))
+	case doTell:
+		t.w.note(ctx, fmt.Sprint(ctx.Rand().Uint64(), ctx.NewUUID()))
+		t.tell(ctx)
+	default:
+		return false
+	}
+	return true
+}
+
+// Effect is the value of a side effect.
+type Effect struct{ N, Noise int }
+
+func (w *world) moments(n int) time.Duration { return time.Duration(n) * w.unit }
+
+func (t *thread) sleep(ctx *octx, s *Statement) {
+	d := t.w.moments(s.N)
+	due := ctx.Now().Add(d)
+	err := ctx.Sleep(d)
+	t.seef(ctx, s, "%s, early %v", class(err), err == nil && ctx.Now().Before(due))
+}
+
+// tell begins a timer whose identity is the order of all that was seen so far: a replay
+// that saw it in another order would ask for another timer.
+func (t *thread) tell(ctx *octx) {
+	f := orchestration.StartTimer(ctx, time.Duration(1+t.w.order%100_000)*time.Microsecond)
+	f.Cancel()
+}
+
+// poll looks for an event until it is there.
+func (t *thread) poll(ctx *octx, s *Statement) {
+	name, _ := t.ring(ctx, s)
+	box := orchestration.Events[int](ctx, name)
+	got, ok, err := box.TryReceive()
+	for !ok && err == nil {
+		if err = ctx.Sleep(t.w.moments(4)); err == nil {
+			got, ok, err = box.TryReceive()
+		}
+	}
+	t.seef(ctx, s, "%d %s", got, class(err))
+}
+
+// choose selects an event among what has no end.
+func (t *thread) choose(ctx *octx, s *Statement) {
+	box, _ := t.ring(ctx, s)
+	events := orchestration.Events[int](ctx, box)
+	var cases []orchestration.Awaitable
+	var open []endless
+	for _, kind := range s.Kinds {
+		e := t.begin(ctx, kind)
+		open = append(open, e)
+		cases = append(cases, e.awaitable)
+	}
+	i, err := orchestration.Select(ctx, append(cases, events)...)
+	got := 0
+	if err == nil && i == len(open) {
+		got, _, err = events.TryReceive()
+	}
+	for _, e := range open {
+		e.cancel()
+	}
+	t.seef(ctx, s, "%d %d %s", i, got, class(err))
+}
