@@ -8,7 +8,8 @@ import (
 // LimitPages makes SQLite say that the disk is full when the file has grown by more pages;
 // 0 ends that.
 func LimitPages(ctx context.Context, p *Provider, more int64) error {
-	_, err := write(ctx, p, "limit", 0, func(t *tx, _ *struct{}) error {
+	// Urgent, so that it comes before what it concerns.
+	_, err := enqueue(ctx, p, "limit", 0, true, func(t *tx, _ *struct{}) error {
 		most := int64(1 << 30)
 		if more > 0 {
 			pages, err := t.integer(`PRAGMA page_count`)

@@ -38,14 +38,14 @@ func TestEngineOnAFullFileGoesOnWithRoom(t *testing.T) {
 		}
 		return total, nil
 	})
-	rt := e.Start(reg)
-	if err := sqlite.LimitPages(t.Context(), store, 30); err != nil {
-		t.Fatal(err)
-	}
 	keys := make([]provider.UUID, 10)
 	for i := range keys {
 		keys[i] = e.Create(fmt.Sprint("growing-", i), "growing", 20)
 	}
+	if err := sqlite.LimitPages(t.Context(), store, 30); err != nil {
+		t.Fatal(err)
+	}
+	rt := e.Start(reg)
 	e.Until("the file to be full", func() bool { return rt.Stats().StorageErrors >= 3 })
 	_, err = store.Create(t.Context(), provider.CreateRequest{
 		ID: "refused", Key: enginetest.NewID(), Commit: enginetest.NewID(), Name: "growing",

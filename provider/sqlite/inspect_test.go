@@ -139,7 +139,7 @@ func TestReaderOnlyLooks(t *testing.T) {
 	if l := inspect(t, v, provider.InspectTurnLeases).TurnLeases; len(l) != 1 || l[0].Lease.Over {
 		t.Errorf("leases %+v, want the one that was left", l)
 	}
-	got, err := v.Get(t.Context(), provider.GetRequest{ID: "one", WaitEnded: true, Wait: time.Hour})
+	got, err := v.Get(t.Context(), provider.GetRequest{ID: "one", WaitEnded: true, Wait: time.Millisecond})
 	if err != nil || got.Instance.Key != in.Key {
 		t.Errorf("got %+v, %v", got, err)
 	}
