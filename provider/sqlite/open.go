@@ -216,7 +216,7 @@ func explain(err error) error {
 	case lib.SQLITE_NOTADB:
 		return fmt.Errorf("%w: the file is not a SQLite database; give another path, or move the file away: %w", provider.ErrNotStore, err)
 	case lib.SQLITE_CORRUPT:
-		return fmt.Errorf("the SQLite file is damaged; restore a backup, or try sqlite3's .recover: %w", err)
+		return fmt.Errorf("the SQLite file is damaged; restore a backup, or take out what can be read with sqlite3's .dump: %w", err)
 	case lib.SQLITE_READONLY, lib.SQLITE_CANTOPEN, lib.SQLITE_PERM:
 		return fmt.Errorf("the file or its directory cannot be written; check their owner and mode and that the disk is mounted for writing, "+
 			"or open it with ReadOnly to look only: %w", err)
