@@ -72,7 +72,8 @@ func (a *app) diagnose(ctx context.Context, options invariant.Options) (report i
 	defer func() { err = errors.Join(err, view.Close()) }()
 	report, err = invariant.Check(ctx, view, options)
 	if err != nil && ctx.Err() == nil {
-		err = &storeError{fmt.Errorf("%w; the check has ended early: if the file is damaged, restore a backup, or try sqlite3's .recover on a copy", err)}
+		err = &storeError{fmt.Errorf("%w; the check has ended early: if the file is damaged, restore a backup, "+
+			"or take out what can be read with sqlite3's .dump", err)}
 	}
 	return report, err
 }
