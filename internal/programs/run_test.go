@@ -18,6 +18,7 @@ import (
 // mode is a way to run a program.
 type mode struct {
 	name  string
+	every uint64            // only for each so manyth seed, where two modes are nearly one
 	opts  []runtime.Options // one of them is drawn
 	kills int               // how many nodes die, at most
 	shake bool              // calls of the storage fail, before and after they have their effect
@@ -27,11 +28,11 @@ func modes() []mode {
 	cached, uncached, evicted := runtime.Options{}, runtime.Options{CacheExecutions: runtime.Off}, runtime.Options{CacheBytes: 1}
 	either := []runtime.Options{cached, cached, uncached, evicted}
 	return []mode{
-		{name: "straight", opts: []runtime.Options{cached}},
-		{name: "evicted", opts: []runtime.Options{evicted}},
-		{name: "uncached", opts: []runtime.Options{uncached}},
-		{name: "killed", opts: either, kills: 5},
-		{name: "shaken", opts: either, shake: true},
+		{name: "straight", every: 1, opts: []runtime.Options{cached}},
+		{name: "evicted", every: 1, opts: []runtime.Options{evicted}},
+		{name: "uncached", every: 4, opts: []runtime.Options{uncached}},
+		{name: "killed", every: 1, opts: either, kills: 5},
+		{name: "shaken", every: 1, opts: either, shake: true},
 	}
 }
 
