@@ -17,6 +17,10 @@ TESTFLAGS ?=
 # Extra flags for go test -bench: a pattern, and the time for each benchmark.
 BENCH     ?= .
 BENCHTIME ?= 1s
+# How long each fuzz target runs; how long and how many a soak takes.
+FUZZTIME  ?= 60s
+SOAKTIME  ?= 30m
+SOAKCOUNT ?= 20000
 # Which mutants to run: a regular expression.
 MATCH     ?= .
 
@@ -30,7 +34,7 @@ timed = printf '\n==> %s\n' '$(1)'; begin=$$(date +%s); $(2); status=$$?; \
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help test need-go need-cc test-build test-cross test-race test-plain \
-	lint lint-tool fmt tidy-check mutants bench clean
+	lint lint-tool fmt tidy-check mutants fuzz soak bench clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1|\2/p' Makefile | \
@@ -73,6 +77,18 @@ tidy-check: need-go ## fail if go.mod or go.sum is not tidy
 
 mutants: need-go ## break the code on purpose, see each guarding test fail (long); MATCH=pattern narrows it
 	@$(GO) test ./internal/mutation -run TestMutantsAreCaught -count=1 -timeout 3h -v -mutants -mutants.match '$(MATCH)'
+
+fuzz: need-go ## fuzz what is read from the store, FUZZTIME for each target
+	@for dir in $$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u); do \
+		for name in $$(grep -ho '^func Fuzz[A-Za-z]*' $$dir/*_test.go | sed 's/^func //'); do \
+			$(GO) test ./$$dir -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x || exit 1; \
+		done; \
+	done
+
+soak: need-go ## kill workers and run random programs for SOAKTIME and SOAKCOUNT, with seeds of the moment
+	@$(GO) test ./cmd/perdure -run TestKilledWorkersLoseNothing -count=1 -timeout 12h -v -kill.for $(SOAKTIME)
+	@$(GO) test ./internal/programs -run TestProgramsEndAlike -count=1 -timeout 12h -v \
+		-programs.seed $$(date +%s) -programs.count $(SOAKCOUNT)
 
 bench: need-go ## benchmarks; BENCH=pattern BENCHTIME=5s narrow and lengthen them
 	@$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...
