@@ -49,8 +49,8 @@ func Start(ctx context.Context, store provider.Provider, reg *Registry, opts Opt
 	if _, err := store.Stats(checking, provider.StatsRequest{}); err != nil {
 		return nil, fmt.Errorf("starting runtime: asking the store: %w", err)
 	}
-	// Nothing is released: this finds out whether the store takes writes at all.
-	if _, err := store.ReleaseTurns(checking, provider.ReleaseTurnsRequest{}); err != nil {
+	// Nothing is released: this finds out whether the store takes writes at all. What may pass is waited for later.
+	if _, err := store.ReleaseTurns(checking, provider.ReleaseTurnsRequest{}); err != nil && !provider.Retryable(err) {
 		return nil, fmt.Errorf("starting runtime: a node writes all the time, and the store takes no writes: %w", err)
 	}
 	rt := &Runtime{store: store, owner: cfg.Owner, can: capabilitiesOf(cfg)}

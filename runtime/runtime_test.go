@@ -47,6 +47,19 @@ func TestOptionsAreChecked(t *testing.T) {
 	}
 }
 
+// A store that fails for a moment, as against one that takes no writes, is no reason not to start.
+func TestStartOutlivesAFault(t *testing.T) {
+	t.Parallel()
+	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
+		plan := faulty.NewPlan(1)
+		plan.Add(faulty.Rule{Ops: []faulty.Op{faulty.ReleaseTurns}, Kind: faulty.Before, First: 1})
+		e.StartOn(faulty.Wrap(e.Store, plan), registry(e.T), e.Options)
+		if got := enginetest.Output[int](e, e.Create("a", "Twice", 7)); got != 14 || plan.Injected(faulty.ReleaseTurns) != 1 {
+			e.T.Errorf("got %d after %d faults", got, plan.Injected(faulty.ReleaseTurns))
+		}
+	})
+}
+
 // Off disables what can be disabled.
 func TestOptionsOff(t *testing.T) {
 	t.Parallel()
