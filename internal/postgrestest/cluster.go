@@ -1,0 +1,215 @@
+package postgrestest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// patience is how long a server may take to start or stop.
+const patience = time.Minute
+
+// Cluster is a throw-away Postgres server on loopback. It dies with the process that made it.
+type Cluster struct {
+	dir      string
+	programs string
+	port     int
+	settings []string
+
+	mu     sync.Mutex
+	server *exec.Cmd // nil while stopped
+	ended  chan struct{}
+	output bytes.Buffer
+}
+
+// New makes a cluster for one test and starts it; settings are of the form "name=value". It is removed when the test ends.
+// Unless settings say otherwise it does not wait for the disk.
+func New(t testing.TB, settings ...string) *Cluster {
+	t.Helper()
+	c, err := newCluster(settings)
+	if errors.Is(err, errMissing) {
+		missing(t, err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// newCluster makes a cluster and starts it.
+func newCluster(settings []string) (*Cluster, error) {
+	bin, err := programs()
+	if err != nil {
+		return nil, err
+	}
+	// Not a test's own folder: the server's user could not enter that.
+	dir, err := os.MkdirTemp("", "perdure-postgres-")
+	if err != nil {
+		return nil, fmt.Errorf("making a folder for Postgres: %w", err)
+	}
+	c := &Cluster{dir: dir, programs: bin, settings: settings}
+	if err := c.initialise(); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	if err := c.start(); err != nil {
+		return nil, errors.Join(err, c.remove())
+	}
+	return c, nil
+}
+
+func (c *Cluster) data() string { return filepath.Join(c.dir, "data") }
+
+func (c *Cluster) initialise() error {
+	user, err := serverUser()
+	if err != nil {
+		return err
+	}
+	if user != nil {
+		if err := os.Chown(c.dir, int(user.Uid), int(user.Gid)); err != nil {
+			return fmt.Errorf("giving the folder to the server's user: %w", err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(c.programs, "initdb"), "--pgdata", c.data(), "--username", "postgres",
+		"--auth", "trust", "--no-sync", "--encoding", "UTF8", "--locale", "C.UTF-8")
+	cmd.Dir = c.dir
+	cmd.SysProcAttr = attributes(user)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("initdb: %w\n%s", err, out)
+	}
+	c.port, err = freePort()
+	return err
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it listens for no longer than the next line
+	if err != nil {
+		return 0, fmt.Errorf("finding a port: %w", err)
+	}
+	address, ok := l.Addr().(*net.TCPAddr)
+	if err := l.Close(); err != nil || !ok {
+		return 0, fmt.Errorf("finding a port: %w", err)
+	}
+	return address.Port, nil
+}
+
+// URL is the connection string of the database "postgres".
+func (c *Cluster) URL() string {
+	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", c.port)
+}
+
+// Port is the port on 127.0.0.1.
+func (c *Cluster) Port() int { return c.port }
+
+// Start starts a stopped server and returns when it takes connections.
+func (c *Cluster) Start(t testing.TB) {
+	t.Helper()
+	if err := c.start(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Stop ends the server: syscall.SIGTERM waits for its clients, SIGINT ends their
+// sessions, SIGQUIT is Postgres' immediate mode, SIGKILL what it says.
+func (c *Cluster) Stop(t testing.TB, signal syscall.Signal) {
+	t.Helper()
+	if err := c.stop(signal); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c *Cluster) start() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.server != nil {
+		return errors.New("postgres runs already")
+	}
+	user, err := serverUser()
+	if err != nil {
+		return err
+	}
+	args := []string{"-D", c.data(), "-p", strconv.Itoa(c.port), "-h", "127.0.0.1", "-k", c.dir}
+	for _, s := range append([]string{"fsync=off", "synchronous_commit=on", "max_connections=200", "log_min_messages=warning"}, c.settings...) {
+		args = append(args, "-c", s)
+	}
+	cmd := exec.Command(filepath.Join(c.programs, "postgres"), args...) //nolint:noctx // it lives as long as the cluster, which ends it
+	cmd.Dir, cmd.SysProcAttr = c.dir, dying(attributes(user))
+	cmd.Stdout, cmd.Stderr = &c.output, &c.output
+	started, ended := make(chan error), make(chan struct{})
+	go func() {
+		// The signal at the parent's death goes by thread, so this one must stay.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer close(ended)
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // how it ended is what a test wanted
+		}
+	}()
+	if err := <-started; err != nil {
+		return fmt.Errorf("starting postgres: %w", err)
+	}
+	c.server, c.ended = cmd, ended
+	return c.awaitReady(ended)
+}
+
+// awaitReady connects until the server lets it. A server tells nobody when it is ready.
+func (c *Cluster) awaitReady(ended <-chan struct{}) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		conn, err := pgx.Connect(ctx, c.URL())
+		if err == nil {
+			return conn.Close(ctx) //nolint:wrapcheck // a test's message
+		}
+		select {
+		case <-tick.C:
+		case <-ended:
+			return fmt.Errorf("postgres ended as it started:\n%s", c.output.String())
+		case <-ctx.Done():
+			return fmt.Errorf("postgres takes no connections: %w\n%s", err, c.output.String())
+		}
+	}
+}
+
+func (c *Cluster) stop(signal syscall.Signal) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.server == nil {
+		return nil
+	}
+	if err := c.server.Process.Signal(signal); err != nil {
+		return fmt.Errorf("stopping postgres: %w", err)
+	}
+	select {
+	case <-c.ended:
+	case <-time.After(patience):
+		return errors.New("postgres does not stop")
+	}
+	c.server = nil
+	return nil
+}
+
+func (c *Cluster) remove() error { return errors.Join(c.stop(syscall.SIGQUIT), os.RemoveAll(c.dir)) }

@@ -1,0 +1,66 @@
+package postgrestest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// errMissing says what a developer must do.
+var errMissing = errors.New("no Postgres: set PERDURE_TEST_POSTGRES_URL to a server's URL, " +
+	"or install the Postgres programs (Debian: apt-get install postgresql, macOS: brew install postgresql); " +
+	"with PERDURE_TEST_INSTALL=1 the tests do it themselves on Debian as root")
+
+// programs finds the folder of initdb and postgres, and installs them where that is asked for.
+func programs() (string, error) {
+	if dir := installed(); dir != "" {
+		return dir, nil
+	}
+	if !mayInstall() {
+		return "", errMissing
+	}
+	if err := install(); err != nil {
+		return "", fmt.Errorf("%w; installing failed: %w", errMissing, err)
+	}
+	if dir := installed(); dir != "" {
+		return dir, nil
+	}
+	return "", errMissing
+}
+
+// installed looks on the PATH and in the folders of Debian, newest version first.
+func installed() string {
+	if path, err := exec.LookPath("initdb"); err == nil {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			return filepath.Dir(real)
+		}
+	}
+	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	if err != nil || len(found) == 0 {
+		return ""
+	}
+	return filepath.Dir(slices.Max(found))
+}
+
+func mayInstall() bool {
+	_, err := exec.LookPath("apt-get")
+	return err == nil && os.Geteuid() == 0 && (os.Getenv("CI") == "true" || os.Getenv("PERDURE_TEST_INSTALL") == "1")
+}
+
+func install() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	for _, args := range [][]string{{"update"}, {"install", "-y", "--no-install-recommends", "postgresql"}} {
+		cmd := exec.CommandContext(ctx, "apt-get", args...)
+		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("apt-get %s: %w\n%s", args[0], err, out)
+		}
+	}
+	return nil
+}

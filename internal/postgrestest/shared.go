@@ -1,0 +1,89 @@
+package postgrestest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// shared is the server of this process.
+//
+//nolint:gochecknoglobals // one server for all tests of a process
+var shared struct {
+	once    sync.Once
+	url     string
+	err     error
+	cluster *Cluster
+}
+
+// Main removes the shared cluster after the tests of a package; call it from TestMain,
+// around what else that does, and pass its result to os.Exit.
+func Main(run func() int) int {
+	code := run()
+	if shared.cluster != nil {
+		if err := shared.cluster.remove(); err != nil {
+			fmt.Fprintln(os.Stderr, "postgrestest:", err)
+			code = max(code, 1)
+		}
+	}
+	return code
+}
+
+// URL answers the connection string of the shared server.
+func URL(t testing.TB) string {
+	t.Helper()
+	shared.once.Do(func() {
+		if shared.url = os.Getenv("PERDURE_TEST_POSTGRES_URL"); shared.url != "" {
+			return
+		}
+		if shared.cluster, shared.err = newCluster(nil); shared.err == nil {
+			shared.url = shared.cluster.URL()
+		}
+	})
+	if errors.Is(shared.err, errMissing) {
+		missing(t, shared.err)
+	}
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	return shared.url
+}
+
+// missing ends a test that needs a server: in CI as a failure.
+func missing(t testing.TB, err error) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatal(err)
+	}
+	t.Skip(err)
+}
+
+var schemas atomic.Int64 //nolint:gochecknoglobals // numbers the schemas of this process
+
+// Schema answers a schema name that no other test uses. What is in it is dropped when the
+// test ends, at the server that url names.
+func Schema(t testing.TB, url string) string {
+	t.Helper()
+	name := fmt.Sprintf("perdure_test_%d_%d", os.Getpid(), schemas.Add(1))
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+		defer cancel()
+		conn, err := pgx.Connect(ctx, url)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_, err = conn.Exec(ctx, "DROP SCHEMA IF EXISTS "+pgx.Identifier{name}.Sanitize()+" CASCADE")
+		if err := errors.Join(err, conn.Close(ctx)); err != nil {
+			t.Error(err)
+		}
+	})
+	return name
+}
