@@ -1,0 +1,134 @@
+package relational
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/perdure/perdure/provider"
+)
+
+func (r *Rival) exists() error {
+	return &provider.ExistsError{ID: r.ID, Key: r.Key, Status: r.Status}
+}
+
+// rivals finds what a new instance collides with, as the transaction has it.
+func (t *Tx) rivals(req *provider.CreateRequest) (sameID, sameKey *Rival, err error) {
+	sameID, sameKey, err = t.Rows.Rivals(req.ID, req.Key)
+	for _, r := range []*Rival{sameID, sameKey} {
+		if r == nil {
+			continue
+		}
+		if h := t.Heads[r.Key]; h != nil { // what this group did may not be written yet
+			r.Status, r.Deleting = h.Status, h.Deleting
+		}
+	}
+	return sameID, sameKey, err //nolint:wrapcheck // the store names the row
+}
+
+// Create stores an instance, or answers the one that holds the ID.
+func (t *Tx) Create(req *provider.CreateRequest, res *provider.CreateResult) error {
+	old, sameKey, err := t.rivals(req)
+	if err != nil {
+		return err
+	}
+	res.Now = t.Now
+	if old != nil {
+		repeated := req.RequestID != "" && req.RequestID == old.Request
+		switch {
+		case repeated || req.Policy == provider.IDUseExisting && !old.Deleting:
+			res.Created = repeated
+			res.Instance, err = t.instance(old.Key)
+			return err
+		case req.Policy != provider.IDReplaceEnded || old.Deleting || !old.Status.Ended():
+			return old.exists()
+		}
+	}
+	if sameKey != nil { // keys are never used again
+		return sameKey.exists()
+	}
+	if err := t.checkParent(req.Parent.Key); err != nil {
+		return err
+	}
+	if old != nil {
+		if err := t.Rows.Retire(old.Key); err != nil {
+			return err //nolint:wrapcheck // the store names the row
+		}
+		t.Changes++
+	}
+	if err := t.insert(req); err != nil {
+		return err
+	}
+	res.Created = true
+	res.Instance = t.created(req)
+	return nil
+}
+
+// checkParent refuses a child of an instance that is gone or being deleted: nobody would
+// remove it.
+func (t *Tx) checkParent(key provider.UUID) error {
+	if key.IsZero() {
+		return nil
+	}
+	parent, err := t.Head(key)
+	if err == nil && (parent == nil || parent.Deleting) {
+		err = fmt.Errorf("the parent %s: %w", key, provider.ErrNotFound)
+	}
+	return err
+}
+
+func (t *Tx) insert(req *provider.CreateRequest) error {
+	kind, err := t.turnKind(TurnKind{provider.Capability{Name: req.Name, CodeVersion: req.CodeVersion}, req.EngineLevel})
+	if err != nil {
+		return err
+	}
+	m := &req.Message
+	at := t.Now.Add(m.Delay)
+	h := &Head{
+		Key: req.Key, ID: req.ID, Kind: kind, Status: provider.StatusRunning, Execution: 1, Version: req.Commit, Parent: req.Parent,
+		UpdatedAt: t.Now, ReadyAt: at, Inbox: 1, InboxBytes: int64(len(m.Payload)), NextMessage: 2, FetchAt: at,
+	}
+	t.Changes++
+	if err := t.Rows.InsertInstance(h, req); err != nil {
+		return err //nolint:wrapcheck // the store names the row
+	}
+	first := Message{Place: Place{VisibleAt: at, ID: 1}, Kind: m.Kind, Execution: m.Execution, EventID: m.EventID, Payload: m.Payload}
+	if err := t.Rows.PutMessage(h.Key, &first); err != nil {
+		return err //nolint:wrapcheck // the store names the row
+	}
+	if t.journal != nil {
+		t.journal[h.Key] = Head{} // there was none
+	}
+	t.Heads[h.Key] = h
+	t.announce(h)
+	return t.setAttributes(h.Key, req.Attributes)
+}
+
+func (t *Tx) setAttributes(key provider.UUID, list []provider.Attribute) error {
+	if len(list) == 0 {
+		return nil
+	}
+	t.Changes++
+	return t.Rows.SetAttributes(key, list) //nolint:wrapcheck // the store names the row
+}
+
+// created is the row as it was just written.
+func (t *Tx) created(req *provider.CreateRequest) provider.Instance {
+	return provider.Instance{
+		ID: req.ID, Key: req.Key, Name: req.Name, CodeVersion: req.CodeVersion, Status: provider.StatusRunning,
+		Execution: 1, Version: req.Commit, EngineLevel: req.EngineLevel, Parent: req.Parent, RequestID: req.RequestID,
+		Attributes: sortedAttributes(req.Attributes), CreatedAt: t.Now, UpdatedAt: t.Now,
+		ReadyAt: t.Now.Add(req.Message.Delay), InboxMessages: 1,
+	}
+}
+
+func sortedAttributes(list []provider.Attribute) []provider.Attribute {
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b provider.Attribute) int { return strings.Compare(a.Name, b.Name) })
+	return list
+}
+
+// isRefusal tells whether a start was refused for a reason that its parent is told.
+func isRefusal(err error) bool {
+	return isAny(err, provider.ErrExists, provider.ErrNotFound)
+}

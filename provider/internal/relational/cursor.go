@@ -1,0 +1,25 @@
+package relational
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// WriteCursor names the place in a list after an instance.
+func WriteCursor(created provider.Time, key provider.UUID) string {
+	b := binary.BigEndian.AppendUint64(nil, uint64(created))
+	return base64.RawURLEncoding.EncodeToString(append(b, key[:]...))
+}
+
+// ReadCursor reads what WriteCursor wrote, and refuses everything else.
+func ReadCursor(s string) (created provider.Time, key provider.UUID, err error) {
+	b, err := base64.RawURLEncoding.DecodeString(s)
+	if err != nil || len(b) != 8+len(key) {
+		return 0, key, fmt.Errorf("list: Cursor: %w: %q was not made by List", provider.ErrInvalid, s)
+	}
+	copy(key[:], b[8:])
+	return provider.Time(binary.BigEndian.Uint64(b)), key, nil
+}

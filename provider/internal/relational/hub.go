@@ -1,0 +1,225 @@
+package relational
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// Hub holds the calls that wait for an instance or an answer, by key, so that a commit
+// finds them without a look at anyone else. It is safe for concurrent use.
+type Hub struct {
+	mu        sync.Mutex
+	instances map[provider.UUID]map[*waiter]struct{}
+	waiters   int // in instances
+	asks      map[provider.UUID]chan Answer
+	foreign   chan struct{} // closed and replaced when another process may have written
+
+	listeners sync.RWMutex
+	notices   map[*func(provider.Notice)]struct{} // guarded by listeners
+}
+
+// A waiter is told at most once at a time; whoever is told reads the store again unless
+// the row comes along.
+type waiter struct {
+	news chan *provider.Instance
+}
+
+// NewHub makes a hub with nobody in it.
+func NewHub() *Hub {
+	return &Hub{
+		instances: make(map[provider.UUID]map[*waiter]struct{}), asks: make(map[provider.UUID]chan Answer),
+		foreign: make(chan struct{}), notices: make(map[*func(provider.Notice)]struct{}),
+	}
+}
+
+func (h *Hub) watch(key provider.UUID) *waiter {
+	w := &waiter{news: make(chan *provider.Instance, 1)}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	set := h.instances[key]
+	if set == nil {
+		set = make(map[*waiter]struct{})
+		h.instances[key] = set
+	}
+	set[w] = struct{}{}
+	h.waiters++
+	return w
+}
+
+func (h *Hub) unwatch(key provider.UUID, w *waiter) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.instances[key], w)
+	h.waiters--
+	if len(h.instances[key]) == 0 {
+		delete(h.instances, key)
+	}
+}
+
+// Watched tells whether a call waits for the instance.
+func (h *Hub) Watched(key provider.UUID) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.instances[key]) > 0
+}
+
+// Waiting tells how many calls a Recheck would wake.
+func (h *Hub) Waiting() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.waiters + len(h.asks)
+}
+
+// Tell wakes the calls that wait for an instance. With its row they need not read it.
+func (h *Hub) Tell(key provider.UUID, row *provider.Instance) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for w := range h.instances[key] {
+		select {
+		case w.news <- row:
+		default: // it has news that it did not look at yet, and will read the store
+		}
+	}
+}
+
+// Recheck makes every call that waits read the store again.
+func (h *Hub) Recheck() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.instances)+len(h.asks) == 0 {
+		return
+	}
+	close(h.foreign)
+	h.foreign = make(chan struct{})
+}
+
+// Elsewhere answers a channel that is closed by the next Recheck.
+func (h *Hub) Elsewhere() <-chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.foreign
+}
+
+// Expect registers a question's asker.
+func (h *Hub) Expect(id provider.UUID) <-chan Answer {
+	ch := make(chan Answer, 1)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.asks[id] = ch
+	return ch
+}
+
+// Expected tells whether the asker of a question is in this process.
+func (h *Hub) Expected(id provider.UUID) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.asks[id] != nil
+}
+
+// Unexpect forgets an asker.
+func (h *Hub) Unexpect(id provider.UUID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.asks, id)
+}
+
+// Reply gives an answer to its asker.
+func (h *Hub) Reply(a Answer) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if ch := h.asks[a.ID]; ch != nil {
+		select {
+		case ch <- a:
+		default:
+		}
+	}
+}
+
+// Notify is the method of [provider.Notifier].
+func (h *Hub) Notify(fn func(provider.Notice)) (stop func()) {
+	id := &fn
+	h.listeners.Lock()
+	defer h.listeners.Unlock()
+	h.notices[id] = struct{}{}
+	return func() {
+		h.listeners.Lock() // waits for a running fn
+		defer h.listeners.Unlock()
+		delete(h.notices, id)
+	}
+}
+
+// Announce calls the functions of Notify.
+func (h *Hub) Announce(list []provider.Notice) {
+	if len(list) == 0 {
+		return
+	}
+	h.listeners.RLock()
+	defer h.listeners.RUnlock()
+	for fn := range h.notices {
+		for _, notice := range list {
+			(*fn)(notice)
+		}
+	}
+}
+
+// recheckEvery bounds how long a lost wake-up could delay a waiting call.
+const recheckEvery = 15 * time.Second
+
+// Over tells whether the wait of a Get has come to its end.
+func Over(req *provider.GetRequest, in *provider.Instance) bool {
+	return in.Status.Ended() || req.WaitBlocked && in.Blocked != nil
+}
+
+// AwaitEnded blocks until a commit tells that the instance has ended, or what else ends
+// the wait of req; get reads what is stored and now is the storage's clock.
+func (h *Hub) AwaitEnded(
+	ctx context.Context, closing <-chan struct{}, req *provider.GetRequest, key provider.UUID,
+	get func(context.Context, *provider.GetRequest) (provider.GetResult, error), now func() provider.Time,
+) (provider.GetResult, error) {
+	w := h.watch(key)
+	defer h.unwatch(key, w)
+	byKey := *req
+	byKey.Key = key
+	deadline := time.NewTimer(min(req.Wait, provider.MaxWait))
+	defer deadline.Stop()
+	recheck := time.NewTicker(recheckEvery)
+	defer recheck.Stop()
+	plain := !req.WithTasks && !req.WithValues
+	for {
+		elsewhere := h.Elsewhere() // before the read, so that nothing falls between
+		res, err := get(ctx, &byKey)
+		if err != nil || Over(req, &res.Instance) {
+			return res, err
+		}
+		select {
+		case row := <-w.news:
+			if row != nil && plain && Over(req, row) {
+				return provider.GetResult{Instance: own(row), Now: now()}, nil
+			}
+		case <-elsewhere:
+		case <-recheck.C:
+		case <-deadline.C:
+			return get(ctx, &byKey)
+		case <-ctx.Done():
+			return provider.GetResult{}, ctx.Err()
+		case <-closing:
+			return provider.GetResult{}, provider.ErrClosed
+		}
+	}
+}
+
+// own copies a row that several waiting calls are handed: results belong to their callers.
+func own(row *provider.Instance) provider.Instance {
+	in := *row
+	in.CustomStatus, in.Result = slices.Clone(in.CustomStatus), slices.Clone(in.Result)
+	in.Attributes = slices.Clone(in.Attributes)
+	if in.Blocked != nil {
+		b := *in.Blocked
+		in.Blocked = &b
+	}
+	return in
+}

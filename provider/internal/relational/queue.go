@@ -1,0 +1,140 @@
+package relational
+
+import (
+	"context"
+	"sync"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// Member is one writing call, queued to be folded into a group.
+type Member struct {
+	Op    string
+	Bytes int // that it adds to the transaction
+	Needs Needs
+	Run   func(*Tx) error
+	Done  chan struct{} // closed when Err is set
+	Err   error
+	taken bool // guarded by Queue.mu
+}
+
+// Queue holds the calls that wait for a group. It is safe for concurrent use.
+type Queue struct {
+	// Signal has a value whenever something was queued since it was last received from.
+	Signal chan struct{}
+
+	mu      sync.Mutex
+	urgent  []*Member // renewals: they go first
+	rest    []*Member
+	stopped bool
+}
+
+// NewQueue makes an empty queue.
+func NewQueue() *Queue { return &Queue{Signal: make(chan struct{}, 1)} }
+
+// Submit queues m. It answers false if the queue was stopped.
+func (q *Queue) Submit(m *Member, urgent bool) bool {
+	q.mu.Lock()
+	if q.stopped {
+		q.mu.Unlock()
+		return false
+	}
+	if urgent {
+		q.urgent = append(q.urgent, m)
+	} else {
+		q.rest = append(q.rest, m)
+	}
+	q.mu.Unlock()
+	q.Poke()
+	return true
+}
+
+// Poke makes whoever waits for Signal look.
+func (q *Queue) Poke() {
+	select {
+	case q.Signal <- struct{}{}:
+	default:
+	}
+}
+
+// Withdraw takes m out of the queue; false if it was taken already.
+func (q *Queue) Withdraw(m *Member) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if m.taken {
+		return false
+	}
+	m.taken = true // skipped when its turn comes
+	return true
+}
+
+// Take appends the next group to into: at most most members of at most bytes together,
+// but one always.
+func (q *Queue) Take(into []*Member, most, bytes int) (group []*Member, stopped bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	group, size := into, 0
+	for _, list := range []*[]*Member{&q.urgent, &q.rest} {
+		n := 0
+		for _, m := range *list {
+			if len(group) == most || size > 0 && size+m.Bytes > bytes {
+				break
+			}
+			n++
+			if m.taken {
+				continue
+			}
+			m.taken = true
+			size += m.Bytes
+			group = append(group, m)
+		}
+		*list = shift(*list, n)
+	}
+	return group, q.stopped
+}
+
+// shift drops the first n of q and lets go of what they held.
+func shift(q []*Member, n int) []*Member {
+	if n == 0 {
+		return q
+	}
+	rest := copy(q, q[n:])
+	clear(q[rest:])
+	return q[:rest]
+}
+
+// Stop refuses what comes from now on.
+func (q *Queue) Stop() {
+	q.mu.Lock()
+	q.stopped = true
+	q.mu.Unlock()
+	q.Poke()
+}
+
+// Await queues m and waits until its group has been committed. A caller that gives up before the
+// group took m up changed nothing; afterwards the outcome is unknown.
+func (q *Queue) Await(ctx context.Context, closing <-chan struct{}, m *Member, urgent bool) error {
+	if !q.Submit(m, urgent) {
+		return provider.ErrClosed
+	}
+	select {
+	case <-m.Done:
+		return m.Err
+	case <-ctx.Done():
+		if q.Withdraw(m) {
+			return ctx.Err()
+		}
+		select {
+		case <-m.Done: // both came at once: the better news is the answer
+			return m.Err
+		default:
+		}
+		return &provider.Error{Op: m.Op, Outcome: provider.OutcomeUnknown, Retryable: true, Err: ctx.Err()}
+	case <-closing:
+		if q.Withdraw(m) {
+			return provider.ErrClosed
+		}
+		<-m.Done
+		return m.Err
+	}
+}

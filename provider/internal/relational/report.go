@@ -1,0 +1,192 @@
+package relational
+
+import (
+	"github.com/perdure/perdure/provider"
+)
+
+// holds tells whether a token may do this to the task. A token holds a task until somebody
+// else takes it, whether its lease has lapsed or not; a parked task goes by its token, too.
+func (task *Task) holds(item *provider.TaskReport) bool {
+	if task.Token != item.Token || task.Attempt != item.Attempt {
+		return false
+	}
+	switch item.Outcome {
+	case provider.TaskComplete, provider.TaskRetry, provider.TaskPoison:
+		return true
+	default:
+		return task.State != provider.TaskParked
+	}
+}
+
+// ReportTasks applies reports, each for itself.
+func (t *Tx) ReportTasks(req *provider.ReportTasksRequest, res *provider.ReportTasksResult) error {
+	res.Items = make([]provider.TaskReportResult, len(req.Items))
+	for i := range req.Items {
+		var err error
+		if res.Items[i], err = t.Report(&req.Items[i]); err != nil {
+			return err
+		}
+	}
+	res.Now = t.Now
+	return nil
+}
+
+// Report applies one item. Its refusal is in the result; an error is the storage's.
+func (t *Tx) Report(item *provider.TaskReport) (res provider.TaskReportResult, err error) {
+	state, h, err := t.state(item.Key, item.Execution)
+	if err != nil {
+		return res, err
+	}
+	res.State = state
+	task, err := t.Rows.Task(item.TaskRef)
+	if err != nil {
+		return res, err //nolint:wrapcheck // the store names the row
+	}
+	if task == nil || !task.holds(item) {
+		res.Err = provider.ErrLeaseLost
+		return res, nil
+	}
+	t.Changes++
+	running := state.Kind == provider.ExecutionRunning
+	switch item.Outcome {
+	case provider.TaskComplete, provider.TaskPoison:
+		err = t.completeReported(h, task, item, running)
+	case provider.TaskRetry:
+		task.Attempt, task.Deliveries, task.Failure = task.Attempt+1, 0, item.Failure
+		err = t.requeueReported(h, task, item)
+	case provider.TaskPark:
+		task.State, task.Owner, task.LeaseUntil, task.FetchAt, task.ExpireAt = provider.TaskParked, "", 0, 0, 0
+		t.expires(task)
+		err = t.Rows.StoreTask(task, item.Details)
+	case provider.TaskDiscard:
+		if !running {
+			err = t.Rows.RemoveTask(task.TaskRef)
+			break
+		}
+		err = t.release(h, task, item)
+	default:
+		err = t.release(h, task, item)
+	}
+	return res, err
+}
+
+func (t *Tx) release(h *Head, task *Task, item *provider.TaskReport) error {
+	task.Deliveries = max(task.Deliveries-1, 0)
+	return t.requeueReported(h, task, item)
+}
+
+// requeueReported queues the task again, held by nobody.
+func (t *Tx) requeueReported(h *Head, task *Task, item *provider.TaskReport) error {
+	task.State, task.Token, task.Owner, task.LeaseUntil = provider.TaskQueued, provider.UUID{}, "", 0
+	task.NotBefore = t.Now.Add(item.Delay)
+	t.Schedule(task, h)
+	return t.Rows.StoreTask(task, item.Details) //nolint:wrapcheck // the store names the row
+}
+
+// completeReported removes the task and gives its result to the instance if that still runs.
+func (t *Tx) completeReported(h *Head, task *Task, item *provider.TaskReport, running bool) error {
+	if item.Outcome == provider.TaskPoison {
+		id := ""
+		if h != nil {
+			id = h.ID
+		}
+		if err := t.Rows.BuryTask(task, id, item.Reason, t.Now); err != nil {
+			return err //nolint:wrapcheck // the store names the row
+		}
+	}
+	if err := t.Rows.RemoveTask(task.TaskRef); err != nil {
+		return err //nolint:wrapcheck // the store names the row
+	}
+	if !running {
+		return nil
+	}
+	_, err := t.deliver(h, &item.Message)
+	return err
+}
+
+// RenewTasks extends leases, each for itself.
+func (t *Tx) RenewTasks(req *provider.RenewTasksRequest, res *provider.RenewTasksResult) error {
+	res.Items = make([]provider.TaskRenewalResult, len(req.Items))
+	for i := range req.Items {
+		if err := t.renew(&req.Items[i], req, &res.Items[i]); err != nil {
+			return err
+		}
+	}
+	res.Now = t.Now
+	return nil
+}
+
+// renew extends one lease. The order of answers is Missing, Terminal, lost, Running.
+func (t *Tx) renew(item *provider.TaskRenewal, req *provider.RenewTasksRequest, res *provider.TaskRenewalResult) error {
+	state, h, err := t.state(item.Key, item.Execution)
+	if err != nil {
+		return err
+	}
+	res.State = state
+	if state.Kind != provider.ExecutionRunning {
+		return nil
+	}
+	task, err := t.Rows.Task(item.TaskRef)
+	if err != nil {
+		return err //nolint:wrapcheck // the store names the row
+	}
+	if task == nil || task.Token != item.Token {
+		res.Err = provider.ErrLeaseLost
+		return nil
+	}
+	if task.State != provider.TaskParked { // a parked task holds no lease
+		task.State, task.LeaseUntil = provider.TaskLeased, t.lease(req.Lease)
+		task.FetchAt, task.ExpireAt = 0, 0
+	}
+	t.Changes++
+	if err := t.Rows.StoreTask(task, item.Details); err != nil {
+		return err //nolint:wrapcheck // the store names the row
+	}
+	res.CancelRequested, res.Paused, res.LeaseUntil = task.Cancel, h.Status == provider.StatusSuspended, t.wall(task.LeaseUntil)
+	return nil
+}
+
+// ReleaseTurns ends turn leases, each for itself.
+func (t *Tx) ReleaseTurns(req *provider.ReleaseTurnsRequest, res *provider.ReleaseTurnsResult) error {
+	res.Errs = make([]error, len(req.Items))
+	for i := range req.Items {
+		held, err := t.ReleaseTurn(&req.Items[i])
+		if err != nil {
+			return err
+		}
+		if !held {
+			res.Errs[i] = provider.ErrLeaseLost
+		}
+	}
+	return nil
+}
+
+// ReleaseTurn ends one lease; false if the token does not hold it.
+func (t *Tx) ReleaseTurn(item *provider.TurnRelease) (bool, error) {
+	h, err := t.Head(item.Key)
+	if err != nil {
+		return false, err
+	}
+	if h == nil || h.LeaseToken != item.Token {
+		return false, nil
+	}
+	t.endLease(h)
+	h.StickyOwner, h.StickyUntil, h.NotBefore = "", 0, 0
+	at := t.Now.Add(item.Delay)
+	if item.Failure == nil {
+		h.Deliveries = max(h.Deliveries-1, 0)
+		if item.Delay > 0 {
+			h.NotBefore = at
+		}
+		return true, nil
+	}
+	if err := t.Rows.Block(h.Key, item.Failure, t.Now, !h.Blocked); err != nil {
+		return false, err //nolint:wrapcheck // the store names the row
+	}
+	h.Blocked, h.RetryAt = true, at
+	if item.Failure.Hold {
+		h.RetryAt = 0
+	}
+	t.news(h.Key)
+	return true, nil
+}

@@ -1,0 +1,218 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+const (
+	sqlAsk = `INSERT INTO perdure.ask (ask_id, key, asked_at, until, payload)
+	SELECT $1, i.key, c.now, c.now + $4, $5 FROM perdure.instance i, (SELECT ` + sqlNow + ` AS now) c
+	WHERE (i.key = $2 OR $2 IS NULL AND i.id = $3 AND i.current) AND NOT i.deleting
+	ON CONFLICT (ask_id) DO UPDATE SET until = perdure.ask.until RETURNING key`
+	sqlDropAsk  = `DELETE FROM perdure.ask WHERE ask_id = $1`
+	sqlTakeAsks = `WITH clock AS MATERIALIZED (SELECT ` + sqlNow + ` AS now), due AS MATERIALIZED (
+		SELECT a.ask_id FROM perdure.ask a JOIN perdure.instance i ON i.key = a.key
+		WHERE NOT a.answered AND a.until > (SELECT now FROM clock) AND a.taken_until <= (SELECT now FROM clock)
+		AND i.kind = ANY($1::bigint[]) ORDER BY a.asked_at LIMIT $2 FOR UPDATE OF a SKIP LOCKED),
+	taken AS (UPDATE perdure.ask a SET taken_until = (SELECT now FROM clock) + $3 FROM due WHERE a.ask_id = due.ask_id RETURNING a.*)
+	SELECT ` + instanceColumns + `, a.ask_id, a.payload, (SELECT now FROM clock) FROM taken a JOIN perdure.instance i ON i.key = a.key
+	JOIN perdure.kind k ON k.id = i.kind LEFT JOIN perdure.outcome o ON o.key = i.key ORDER BY a.asked_at`
+	sqlNextAsk = `SELECT c.now, (SELECT min(a.taken_until) FROM perdure.ask a JOIN perdure.instance i ON i.key = a.key
+	WHERE NOT a.answered AND a.until > c.now AND i.kind = ANY($1::bigint[])) FROM (SELECT ` + sqlNow + ` AS now) c`
+	sqlUntakeAsks = `UPDATE perdure.ask SET taken_until = 0 WHERE ask_id = ANY($1::uuid[]) AND NOT answered`
+	sqlAnswer     = `UPDATE perdure.ask SET answered = true, answer = $2 WHERE ask_id = $1 AND NOT answered AND until > ` + sqlNow + ` RETURNING ` + sqlNow
+	sqlAnswerOf   = `SELECT answer, ` + sqlNow + ` FROM perdure.ask WHERE ask_id = $1 AND answered`
+)
+
+// Ask implements [provider.Provider].
+func (p *Provider) Ask(ctx context.Context, req provider.AskRequest) (provider.AskResult, error) {
+	if err := req.Validate(); err != nil {
+		return provider.AskResult{}, err
+	}
+	req.Wait = min(req.Wait, provider.MaxWait)
+	ch := p.hub.Expect(req.AskID)
+	defer p.hub.Unexpect(req.AskID)
+	if err := p.enter(ctx); err != nil {
+		return provider.AskResult{}, err
+	}
+	defer p.leave()
+	bounded, cancel := p.bounded(ctx)
+	defer cancel()
+	var key provider.UUID
+	err := p.pool.QueryRow(bounded, p.names.sql(sqlAsk), uuid(req.AskID), uuid(req.Key), req.ID, req.Wait.Microseconds(), req.Payload).Scan(into(&key))
+	if errors.Is(err, pgx.ErrNoRows) {
+		return provider.AskResult{}, relational.NotFound(req.ID, req.Key)
+	}
+	if err != nil {
+		p.withdrawAsk(ctx, req.AskID) // nobody would read the answer
+		if ctx.Err() != nil {
+			return provider.AskResult{}, ctx.Err()
+		}
+		return provider.AskResult{}, failed("ask", err, outcomeOf(err))
+	}
+	fx := relational.NewEffects()
+	fx.Asks = true
+	p.signals.publish(&fx)
+	return p.awaitAnswer(ctx, &req, ch)
+}
+
+// awaitAnswer blocks until the question is answered, and removes it otherwise.
+func (p *Provider) awaitAnswer(ctx context.Context, req *provider.AskRequest, ch <-chan relational.Answer) (provider.AskResult, error) {
+	defer p.withdrawAsk(ctx, req.AskID)
+	deadline := time.NewTimer(req.Wait)
+	defer deadline.Stop()
+	recheck := time.NewTicker(fallback)
+	defer recheck.Stop()
+	for {
+		elsewhere := p.hub.Elsewhere() // before the read, so that nothing falls between
+		res, ok, err := p.answerOf(ctx, req.AskID)
+		if err != nil || ok {
+			return res, err
+		}
+		select {
+		case a := <-ch:
+			return provider.AskResult{Payload: a.Payload, Now: a.Now}, nil
+		case <-elsewhere:
+		case <-recheck.C:
+		case <-deadline.C:
+			if res, ok, err := p.answerOf(ctx, req.AskID); err == nil && ok { // it came in the last moment
+				return res, nil
+			}
+			return provider.AskResult{}, fmt.Errorf("ask %s, after %v: %w", req.AskID, req.Wait, provider.ErrNoAnswer)
+		case <-ctx.Done():
+			return provider.AskResult{}, ctx.Err()
+		case <-p.closing:
+			return provider.AskResult{}, provider.ErrClosed
+		}
+	}
+}
+
+func (p *Provider) answerOf(ctx context.Context, id provider.UUID) (res provider.AskResult, ok bool, err error) {
+	bounded, cancel := p.bounded(ctx)
+	defer cancel()
+	err = p.pool.QueryRow(bounded, p.names.sql(sqlAnswerOf), uuid(id)).Scan(&res.Payload, &res.Now)
+	switch {
+	case err == nil:
+		return res, true, nil
+	case errors.Is(err, pgx.ErrNoRows):
+		return res, false, nil
+	case ctx.Err() != nil:
+		return res, false, ctx.Err()
+	}
+	return res, false, failed("ask", err, provider.OutcomeNothing)
+}
+
+// withdrawAsk removes a question, whatever becomes of the asker. If it cannot, the janitor does.
+func (p *Provider) withdrawAsk(ctx context.Context, id provider.UUID) {
+	bounded, cancel := p.bounded(context.WithoutCancel(ctx))
+	defer cancel()
+	if _, err := p.pool.Exec(bounded, p.names.sql(sqlDropAsk), uuid(id)); err != nil {
+		p.opts.Logger.Warn("perdure postgres: a question stays until its time is over", "ask", id.String(), "error", err)
+	}
+}
+
+// FetchAsks implements [provider.Provider].
+func (p *Provider) FetchAsks(ctx context.Context, req provider.FetchAsksRequest) (provider.FetchAsksResult, error) {
+	if err := req.Validate(); err != nil {
+		return provider.FetchAsksResult{}, err
+	}
+	f := &askFetch{p: p, req: req}
+	call := &parked{op: "fetch asks", wants: func(s *signal) bool { return s.Asks }, look: f.look, undo: f.undo, due: f.due}
+	err := p.park(ctx, call, req.Wait)
+	return f.res, err
+}
+
+// An askFetch is one FetchAsks.
+type askFetch struct {
+	p   *Provider
+	req provider.FetchAsksRequest
+	res provider.FetchAsksResult
+}
+
+func (f *askFetch) kinds() []int64 {
+	turns := turnFetch{p: f.p, req: provider.FetchTurnsRequest{Capabilities: f.req.Capabilities, EngineLevel: f.req.EngineLevel}}
+	return turns.kinds()
+}
+
+func (f *askFetch) look(ctx context.Context) (bool, error) {
+	if err := f.p.refreshKinds(ctx); err != nil {
+		return false, err
+	}
+	f.res = provider.FetchAsksResult{}
+	rows, err := f.p.pool.Query(ctx, f.p.names.sql(sqlTakeAsks), f.kinds(), f.req.Max, f.req.Lease.Microseconds())
+	if err != nil {
+		return false, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var ask provider.OpenAsk
+		if err := scanInstance(rows, &ask.Instance, into(&ask.AskID), &ask.Payload, &f.res.Now); err != nil {
+			return false, err
+		}
+		f.res.Asks = append(f.res.Asks, ask)
+	}
+	if err := rows.Err(); err != nil {
+		return false, err
+	}
+	list := make([]*provider.Instance, len(f.res.Asks))
+	for i := range f.res.Asks {
+		list[i] = &f.res.Asks[i].Instance
+	}
+	return len(list) > 0, f.p.attributesOf(ctx, list)
+}
+
+func (f *askFetch) due(ctx context.Context) (now, next provider.Time, err error) {
+	var at *provider.Time
+	err = f.p.pool.QueryRow(ctx, f.p.names.sql(sqlNextAsk), f.kinds()).Scan(&now, &at)
+	f.res.Now = now
+	if at == nil {
+		return now, relational.Never, err
+	}
+	return now, *at, err
+}
+
+func (f *askFetch) undo() {
+	ids := make([]provider.UUID, len(f.res.Asks))
+	for i := range f.res.Asks {
+		ids[i] = f.res.Asks[i].AskID
+	}
+	f.res = provider.FetchAsksResult{}
+	ctx, cancel := f.p.bounded(f.p.writer.ctx)
+	defer cancel()
+	if _, err := f.p.pool.Exec(ctx, f.p.names.sql(sqlUntakeAsks), uuids(ids)); err != nil {
+		f.p.opts.Logger.Warn("perdure postgres: questions wait until their lease is over", "error", err)
+	}
+}
+
+// Answer implements [provider.Provider].
+func (p *Provider) Answer(ctx context.Context, req provider.AnswerRequest) error {
+	if err := req.Validate(); err != nil {
+		return err
+	}
+	payload := slices.Clone(req.Payload)
+	var now provider.Time
+	err := p.autocommit(ctx, "answer", func(ctx context.Context, pool *pgxpool.Pool) error {
+		err := pool.QueryRow(ctx, p.names.sql(sqlAnswer), uuid(req.AskID), payload).Scan(&now)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return fmt.Errorf("question %s: %w", req.AskID, provider.ErrNotFound)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	fx := relational.NewEffects()
+	fx.Answers = []relational.Answer{{ID: req.AskID, Payload: payload, Now: now}}
+	p.signals.publish(&fx)
+	return nil
+}

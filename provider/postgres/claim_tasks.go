@@ -1,0 +1,156 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+const (
+	sqlClaimTasks = `WITH clock AS MATERIALIZED (SELECT ` + sqlNow + ` AS now),
+	late AS MATERIALIZED (SELECT t.key, t.execution, t.event_id, 0::bigint AS priority, t.expire_at AS at FROM perdure.task t
+		WHERE $6 AND t.expire_at > 0 AND t.expire_at <= (SELECT now FROM clock) ORDER BY t.expire_at LIMIT $3 FOR UPDATE SKIP LOCKED),
+	early AS MATERIALIZED (SELECT d.* FROM unnest($1::bigint[], $2::bigint[]) k (id, priority) CROSS JOIN LATERAL (
+		SELECT t.key, t.execution, t.event_id, k.priority, t.fetch_at AS at FROM perdure.task t WHERE t.kind = k.id AND t.fetch_at > 0
+		AND t.fetch_at <= (SELECT now FROM clock) AND (t.deadline_at = 0 OR t.deadline_at > (SELECT now FROM clock))
+		ORDER BY t.fetch_at LIMIT $3 FOR UPDATE SKIP LOCKED) d),
+	due AS MATERIALIZED (SELECT * FROM (SELECT * FROM late UNION ALL SELECT * FROM early) u ORDER BY priority, at LIMIT $3),
+	taken AS (UPDATE perdure.task t SET state = 2, token = $4, owner = $5, lease_until = c.now + $7, fetch_at = c.now + $7,
+		expire_at = CASE WHEN t.deadline_at = 0 THEN 0 ELSE greatest(t.deadline_at, c.now + $7) END,
+		deliveries = t.deliveries + 1 FROM due d, clock c
+		WHERE t.key = d.key AND t.execution = d.execution AND t.event_id = d.event_id RETURNING t.*, d.priority AS rank, d.at AS was, c.now AS now)
+	SELECT t.key, t.execution, t.event_id, t.kind, t.payload, t.attempt, t.deliveries, t.lease_until, t.cancel, t.scheduled_at,
+		t.deadline_at, t.details, t.failure, t.now, coalesce(i.id, ''), coalesce(i.status, 0), coalesce(i.deleting, false),
+		coalesce(i.execution, 0), coalesce(e.status, 0)
+	FROM taken t LEFT JOIN perdure.instance i ON i.key = t.key
+	LEFT JOIN perdure.execution e ON e.key = t.key AND e.execution = t.execution
+	ORDER BY t.rank, t.was, t.key, t.execution, t.event_id`
+	sqlNextTask = `SELECT ` + sqlNow + `, least((SELECT min(n.fetch_at) FROM unnest($1::bigint[]) k (id) CROSS JOIN LATERAL (
+		SELECT t.fetch_at FROM perdure.task t WHERE t.kind = k.id AND t.fetch_at > 0
+		AND (t.deadline_at = 0 OR t.deadline_at > t.fetch_at AND t.deadline_at > ` + sqlNow + `) ORDER BY t.fetch_at LIMIT 1) n),
+		CASE WHEN $2 THEN (SELECT t.expire_at FROM perdure.task t WHERE t.expire_at > 0 ORDER BY t.expire_at LIMIT 1) END)`
+)
+
+// FetchTasks implements [provider.Provider].
+func (p *Provider) FetchTasks(ctx context.Context, req provider.FetchTasksRequest) (provider.FetchTasksResult, error) {
+	if err := req.Validate(); err != nil {
+		return provider.FetchTasksResult{}, err
+	}
+	f := &taskFetch{p: p, req: req}
+	call := &parked{op: "fetch tasks", wants: f.wants, look: f.look, undo: f.undo, due: f.due}
+	err := p.park(ctx, call, req.Wait)
+	return f.res, err
+}
+
+// A taskFetch is one FetchTasks.
+type taskFetch struct {
+	p   *Provider
+	req provider.FetchTasksRequest
+	res provider.FetchTasksResult
+}
+
+func (f *taskFetch) kinds() (ids, priorities []int64) {
+	ids, priorities = []int64{}, []int64{}
+	kinds := f.p.kinds.get()
+	for _, q := range f.req.Queues {
+		for _, name := range q.Names {
+			for _, id := range kinds.ByFilter[relational.TaskFilter{Queue: q.Queue, Name: name}] {
+				ids, priorities = append(ids, id), append(priorities, kinds.ByTask[id].Priority)
+			}
+		}
+	}
+	return ids, priorities
+}
+
+func (f *taskFetch) wants(s *signal) bool {
+	if s.Expired && f.req.Expired {
+		return true
+	}
+	kinds := f.p.kinds.get()
+	return slices.ContainsFunc(s.Tasks, func(id int64) bool {
+		kind, known := kinds.ByTask[id]
+		return !known || slices.ContainsFunc(f.req.Queues, func(q provider.QueueFilter) bool {
+			return q.Queue == kind.Queue && slices.Contains(q.Names, kind.Name)
+		})
+	})
+}
+
+func (f *taskFetch) look(ctx context.Context) (bool, error) {
+	if err := f.p.refreshKinds(ctx); err != nil {
+		return false, err
+	}
+	f.res = provider.FetchTasksResult{}
+	ids, priorities := f.kinds()
+	rows, err := f.p.pool.Query(ctx, f.p.names.sql(sqlClaimTasks), ids, priorities, f.req.Max, uuid(f.req.Token), f.req.Owner,
+		f.req.Expired, f.req.Lease.Microseconds())
+	if err != nil {
+		return false, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		task, err := f.scan(rows)
+		if err != nil {
+			return false, err
+		}
+		f.res.Tasks = append(f.res.Tasks, task)
+	}
+	return len(f.res.Tasks) > 0, rows.Err()
+}
+
+func (f *taskFetch) scan(rows pgx.Rows) (task provider.LeasedTask, err error) {
+	var kind, execution int64
+	var status, ended provider.Status
+	var deleting bool
+	err = rows.Scan(into(&task.Key), &task.Execution, &task.EventID, &kind, &task.Payload, &task.Attempt, &task.Deliveries, &task.LeaseUntil,
+		&task.CancelRequested, &task.ScheduledAt, &task.Deadline, &task.Details, &task.Failure, &f.res.Now, &task.InstanceID, &status,
+		&deleting, &execution, &ended)
+	if err != nil {
+		return task, err
+	}
+	of := f.p.kinds.get().ByTask[kind]
+	task.Queue, task.Name, task.Priority = of.Queue, of.Name, int(of.Priority)
+	task.PastDeadline = task.Deadline > 0 && task.Deadline <= f.res.Now
+	switch {
+	case status == 0 || deleting || task.Execution > execution:
+		task.State = provider.ExecutionState{Kind: provider.ExecutionMissing}
+	case task.Execution < execution && ended == 0:
+		task.State = provider.ExecutionState{Kind: provider.ExecutionMissing}
+	case task.Execution < execution:
+		task.State = provider.ExecutionState{Kind: provider.ExecutionTerminal, Status: ended}
+	case status.Ended():
+		task.State = provider.ExecutionState{Kind: provider.ExecutionTerminal, Status: status}
+	default:
+		task.State = provider.ExecutionState{Kind: provider.ExecutionRunning}
+	}
+	return task, nil
+}
+
+func (f *taskFetch) due(ctx context.Context) (now, next provider.Time, err error) {
+	ids, _ := f.kinds()
+	var at *provider.Time
+	err = f.p.pool.QueryRow(ctx, f.p.names.sql(sqlNextTask), ids, f.req.Expired).Scan(&now, &at)
+	f.res.Now = now
+	if at == nil {
+		return now, relational.Never, err
+	}
+	return now, *at, err
+}
+
+// undo gives the tasks back, each with its delivery.
+func (f *taskFetch) undo() {
+	req := provider.ReportTasksRequest{}
+	for i := range f.res.Tasks {
+		req.Items = append(req.Items, provider.TaskReport{
+			TaskRef: f.res.Tasks[i].TaskRef, Token: f.req.Token, Attempt: f.res.Tasks[i].Attempt, Outcome: provider.TaskRelease,
+		})
+	}
+	f.res = provider.FetchTasksResult{}
+	f.p.writer.later("fetch tasks", relational.ReportNeeds(&req), func(t *relational.Tx) error {
+		var res provider.ReportTasksResult
+		return t.ReportTasks(&req, &res)
+	})
+}

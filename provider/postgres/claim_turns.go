@@ -1,0 +1,164 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+const (
+	// For each kind an index range in its order; rows that others claim or change are passed over.
+	sqlClaimTurns = `WITH clock AS MATERIALIZED (SELECT ` + sqlNow + ` AS now),
+	due AS MATERIALIZED (SELECT d.key, d.ready_at FROM unnest($1::bigint[]) k (id) CROSS JOIN LATERAL (
+		SELECT i.key, i.ready_at, i.fetch_at FROM perdure.instance i WHERE i.kind = k.id AND i.fetch_at > 0
+		AND i.fetch_at <= (SELECT now FROM clock)
+		AND (i.sticky_until <= (SELECT now FROM clock) OR i.sticky_owner = $3)
+		ORDER BY i.fetch_at LIMIT $2 FOR UPDATE SKIP LOCKED) d ORDER BY d.ready_at, d.fetch_at LIMIT $2),
+	taken AS (UPDATE perdure.instance i SET lease_token = $4, lease_owner = $3, lease_until = (SELECT now FROM clock) + $5,
+		fetch_at = (SELECT now FROM clock) + $5, deliveries = i.deliveries + 1 FROM due WHERE i.key = due.key RETURNING i.*)
+	SELECT ` + instanceColumns + `, (SELECT now FROM clock) FROM taken i JOIN perdure.kind k ON k.id = i.kind
+	LEFT JOIN perdure.outcome o ON o.key = i.key ORDER BY i.ready_at, i.key`
+	// As many as fit, and one more that shows that there are others.
+	sqlTurnMessages = `SELECT i.key, m.id, m.kind, m.execution, m.event_id, m.timer, m.visible_at, m.payload
+	FROM perdure.instance i CROSS JOIN LATERAL (SELECT x.*, sum(coalesce(octet_length(x.payload), 0)) OVER (ORDER BY x.visible_at, x.id)
+		- coalesce(octet_length(x.payload), 0) AS before, row_number() OVER (ORDER BY x.visible_at, x.id) AS place FROM (SELECT * FROM perdure.inbox b WHERE b.key = i.key
+		AND b.visible_at <= ` + sqlNow + ` ORDER BY b.visible_at, b.id LIMIT $2) x) m
+	WHERE i.lease_token = $1 AND (m.before <= $3 OR m.place <= 2) ORDER BY i.key, m.visible_at, m.id`
+	sqlNextTurn = `SELECT c.now, least((SELECT min(n.fetch_at) FROM unnest($1::bigint[]) k (id) CROSS JOIN LATERAL (
+		SELECT i.fetch_at FROM perdure.instance i WHERE i.kind = k.id AND i.fetch_at > 0
+		AND (i.sticky_until <= c.now OR i.sticky_owner = $2) ORDER BY i.fetch_at LIMIT 1) n),
+	(SELECT min(greatest(i.fetch_at, i.sticky_until)) FROM perdure.instance i WHERE i.kind = ANY($1::bigint[]) AND i.fetch_at > 0
+		AND i.sticky_until > c.now AND i.sticky_owner <> $2)) FROM (SELECT ` + sqlNow + ` AS now) c`
+)
+
+// FetchTurns implements [provider.Provider].
+func (p *Provider) FetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {
+	if err := req.Validate(); err != nil {
+		return provider.FetchTurnsResult{}, err
+	}
+	if req.MaxMessages == 0 {
+		req.MaxMessages = provider.MaxFetchMessages
+	}
+	if req.MaxBytes == 0 {
+		req.MaxBytes = provider.MaxFetchBytes
+	}
+	f := &turnFetch{p: p, req: req}
+	call := &parked{op: "fetch turns", wants: f.wants, look: f.look, undo: f.undo, due: f.due}
+	err := p.park(ctx, call, req.Wait)
+	return f.res, err
+}
+
+// A turnFetch is one FetchTurns.
+type turnFetch struct {
+	p   *Provider
+	req provider.FetchTurnsRequest
+	res provider.FetchTurnsResult
+}
+
+// kinds answers the numbers of what the caller can run, as far as there are any.
+func (f *turnFetch) kinds() []int64 {
+	kinds := f.p.kinds.get()
+	list := []int64{}
+	for _, c := range f.req.Capabilities {
+		for _, id := range kinds.ByCap[c] {
+			if kinds.ByTurn[id].Level <= f.req.EngineLevel {
+				list = append(list, id)
+			}
+		}
+	}
+	return list
+}
+
+func (f *turnFetch) wants(s *signal) bool {
+	kinds := f.p.kinds.get()
+	return slices.ContainsFunc(s.Turns, func(id int64) bool {
+		kind, known := kinds.ByTurn[id]
+		return !known || kind.Level <= f.req.EngineLevel && slices.Contains(f.req.Capabilities, kind.Capability)
+	})
+}
+
+func (f *turnFetch) look(ctx context.Context) (bool, error) {
+	if err := f.p.refreshKinds(ctx); err != nil {
+		return false, err
+	}
+	f.res = provider.FetchTurnsResult{}
+	at := make(map[provider.UUID]int)
+	b := &pgx.Batch{}
+	b.Queue(f.p.names.sql(sqlClaimTurns), f.kinds(), f.req.Max, f.req.Owner, uuid(f.req.Token), f.req.Lease.Microseconds()).
+		Query(func(rows pgx.Rows) error {
+			for rows.Next() {
+				var turn provider.Turn
+				if err := scanInstance(rows, &turn.Instance, &f.res.Now); err != nil {
+					return err
+				}
+				at[turn.Instance.Key] = len(f.res.Turns)
+				f.res.Turns = append(f.res.Turns, turn)
+			}
+			return rows.Err()
+		})
+	b.Queue(f.p.names.sql(sqlTurnMessages), uuid(f.req.Token), f.req.MaxMessages+1, f.req.MaxBytes).Query(func(rows pgx.Rows) error {
+		sizes := make(map[provider.UUID]int)
+		for rows.Next() {
+			var key provider.UUID
+			var m provider.Message
+			if err := rows.Scan(into(&key), &m.ID, &m.Kind, &m.Execution, &m.EventID, &m.Timer, &m.VisibleAt, &m.Payload); err != nil {
+				return err
+			}
+			if i, ok := at[key]; ok {
+				f.addMessage(&f.res.Turns[i], m, sizes)
+			}
+		}
+		return rows.Err()
+	})
+	err := f.p.pool.SendBatch(ctx, b).Close()
+	if err == nil {
+		err = f.p.attributesOf(ctx, f.instances())
+	}
+	return len(f.res.Turns) > 0, err
+}
+
+func (f *turnFetch) instances() []*provider.Instance {
+	list := make([]*provider.Instance, len(f.res.Turns))
+	for i := range f.res.Turns {
+		list[i] = &f.res.Turns[i].Instance
+	}
+	return list
+}
+
+// addMessage adds a message unless the turn is full.
+func (f *turnFetch) addMessage(turn *provider.Turn, m provider.Message, sizes map[provider.UUID]int) {
+	size := sizes[turn.Instance.Key]
+	if n := len(turn.Messages); turn.More || n > 0 && (n == f.req.MaxMessages || size+len(m.Payload) > f.req.MaxBytes) {
+		turn.More = true
+		return
+	}
+	sizes[turn.Instance.Key] = size + len(m.Payload)
+	turn.Messages = append(turn.Messages, m)
+}
+
+func (f *turnFetch) due(ctx context.Context) (now, next provider.Time, err error) {
+	var at *provider.Time
+	err = f.p.pool.QueryRow(ctx, f.p.names.sql(sqlNextTurn), f.kinds(), f.req.Owner).Scan(&now, &at)
+	f.res.Now = now
+	if at == nil {
+		return now, relational.Never, err
+	}
+	return now, *at, err
+}
+
+// undo gives the instances back, each with its delivery.
+func (f *turnFetch) undo() {
+	req := provider.ReleaseTurnsRequest{}
+	for i := range f.res.Turns {
+		req.Items = append(req.Items, provider.TurnRelease{Key: f.res.Turns[i].Instance.Key, Token: f.req.Token})
+	}
+	f.res = provider.FetchTurnsResult{}
+	f.p.writer.later("fetch turns", relational.ReleaseNeeds(&req), func(t *relational.Tx) error {
+		var res provider.ReleaseTurnsResult
+		return t.ReleaseTurns(&req, &res)
+	})
+}

@@ -1,0 +1,105 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+const (
+	deadLetterColumns = `id, task, key, instance_id, execution, event_id, kind, queue, name, reason, payload, at, timer, priority`
+	sqlListLetters    = `SELECT ` + deadLetterColumns + ` FROM perdure.dead_letter WHERE id > $1 ORDER BY id LIMIT $2`
+	sqlTakeLetter     = `SELECT ` + deadLetterColumns + ` FROM perdure.dead_letter WHERE id = $1`
+	sqlDropLetters    = `DELETE FROM perdure.dead_letter WHERE id = ANY($1::bigint[])`
+)
+
+// letter is a dead letter with what it takes to put it back.
+type letter struct {
+	provider.DeadLetter
+	timer    bool
+	priority int
+}
+
+func scanLetter(rows pgx.CollectableRow) (l letter, err error) {
+	return l, rows.Scan(&l.ID, &l.Task, into(&l.Key), &l.InstanceID, &l.Execution, &l.EventID, &l.Kind, &l.Queue, &l.Name, &l.Reason,
+		&l.Payload, &l.At, &l.timer, &l.priority)
+}
+
+// DeadLetters implements [provider.Provider]. An item whose instance cannot take it back,
+// because it is gone, has ended or runs another execution, stays and is not counted as done.
+func (p *Provider) DeadLetters(ctx context.Context, req provider.DeadLettersRequest) (res provider.DeadLettersResult, err error) {
+	if err := req.Validate(); err != nil {
+		return res, err
+	}
+	switch req.Action {
+	case provider.DeadLettersList:
+		return p.listLetters(ctx, &req)
+	case provider.DeadLettersDiscard:
+		err = p.autocommit(ctx, "dead letters", func(ctx context.Context, pool *pgxpool.Pool) error {
+			tag, err := pool.Exec(ctx, p.names.sql(sqlDropLetters), req.IDs)
+			res.Done = tag.RowsAffected()
+			return err
+		})
+		return res, err
+	}
+	for _, id := range req.IDs {
+		done, err := p.redrive(ctx, id)
+		if err != nil {
+			return res, err
+		}
+		if done {
+			res.Done++
+		}
+	}
+	return res, nil
+}
+
+func (p *Provider) listLetters(ctx context.Context, req *provider.DeadLettersRequest) (res provider.DeadLettersResult, err error) {
+	if req.Max == 0 {
+		req.Max = provider.MaxPage
+	}
+	err = p.read(ctx, "dead letters", func(ctx context.Context, c *pgxpool.Conn) error {
+		rows, err := c.Query(ctx, p.names.sql(sqlListLetters), req.Cursor, req.Max)
+		if err != nil {
+			return err
+		}
+		res.Letters, err = pgx.CollectRows(rows, func(r pgx.CollectableRow) (provider.DeadLetter, error) {
+			l, err := scanLetter(r)
+			return l.DeadLetter, err
+		})
+		return err
+	})
+	return res, err
+}
+
+// redrive puts one letter back where it came from.
+func (p *Provider) redrive(ctx context.Context, id int64) (bool, error) {
+	return write(ctx, p, "dead letters", 0, relational.Needs{}, func(t *relational.Tx, done *bool) error {
+		u := t.Rows.(*unit)
+		rows, err := u.query(sqlTakeLetter, id)
+		if err != nil {
+			return err
+		}
+		letters, err := pgx.CollectRows(rows, scanLetter)
+		if err != nil || len(letters) == 0 {
+			return err
+		}
+		l := &letters[0]
+		back, err := t.Redrive(&l.DeadLetter, l.timer, l.priority)
+		if err != nil || !back {
+			return err
+		}
+		rows, err = u.query(sqlDropLetters, []int64{id})
+		if err != nil {
+			return err
+		}
+		rows.Close()
+		*done = rows.CommandTag().RowsAffected() == 1
+		t.Changes++
+		return rows.Err()
+	})
+}

@@ -1,0 +1,220 @@
+package postgres
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+const (
+	// An abandoned child outlives its parent: a plain delete must not take it down unasked.
+	sqlRunsBelow = `WITH RECURSIVE tree (key) AS (SELECT $1::uuid UNION SELECT i.key FROM perdure.instance i JOIN tree
+	ON i.parent_key = tree.key) SELECT i.id FROM tree JOIN perdure.instance i ON i.key = tree.key WHERE i.status < 3 LIMIT 1`
+	sqlChildren = `SELECT key FROM perdure.instance WHERE parent_key = $1 AND NOT deleting LIMIT $2`
+	sqlOneChild = `SELECT key FROM perdure.instance WHERE parent_key = $1 LIMIT 1`
+	sqlPrunable = `SELECT i.key FROM perdure.instance i WHERE i.ended_at > 0 AND i.ended_at <= ` + sqlNow + ` - $1 AND (i.parent_key IS NULL
+	OR NOT EXISTS (SELECT 1 FROM perdure.instance p WHERE p.key = i.parent_key)) ORDER BY i.ended_at LIMIT $2`
+)
+
+// deleteBatch is how many children one transaction of a deletion marks.
+const deleteBatch = 100
+
+// Delete implements [provider.Provider].
+func (p *Provider) Delete(ctx context.Context, req provider.DeleteRequest) (provider.DeleteResult, error) {
+	if err := req.Validate(); err != nil {
+		return provider.DeleteResult{}, err
+	}
+	key, err := write(ctx, p, "delete", 0, relational.NamedNeeds(req.ID, req.Key), func(t *relational.Tx, key *provider.UUID) error {
+		h, err := t.Find(req.ID, req.Key)
+		if err != nil {
+			return err
+		}
+		if h == nil {
+			return relational.NotFound(req.ID, req.Key)
+		}
+		*key = h.Key
+		if !req.Force && !h.Deleting {
+			if err := checkEnded(t, h); err != nil {
+				return err
+			}
+		}
+		t.MarkDeleting(h, nobodysVersion())
+		return nil
+	})
+	if err != nil {
+		return provider.DeleteResult{}, err
+	}
+	n, err := p.remove(ctx, key)
+	return provider.DeleteResult{Instances: n}, err
+}
+
+// nobodysVersion is a fence that no commit names.
+func nobodysVersion() (v provider.UUID) {
+	_, _ = rand.Read(v[:]) // never fails
+	return v
+}
+
+// checkEnded answers ErrRunning while the instance or one below it has not ended.
+func checkEnded(t *relational.Tx, h *relational.Head) error {
+	if !h.Status.Ended() {
+		return fmt.Errorf("instance %q: %w", h.ID, provider.ErrRunning)
+	}
+	rows, err := t.Rows.(*unit).query(sqlRunsBelow, uuid(h.Key))
+	if err != nil {
+		return err
+	}
+	running, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err == nil && len(running) > 0 {
+		err = fmt.Errorf("instance %q: %q: %w", h.ID, running[0], provider.ErrRunning)
+	}
+	return err
+}
+
+// remove takes the tree below a marked instance away: down to a leaf, marking on the way, then that leaf, and
+// again, in short transactions. Whatever it left when it was stopped is marked or hangs
+// below what is marked, so that repeating goes on.
+func (p *Provider) remove(ctx context.Context, root provider.UUID) (total int64, err error) {
+	for path := []provider.UUID{root}; len(path) > 0; {
+		key := path[len(path)-1]
+		child, err := p.markChildren(ctx, key)
+		if err != nil {
+			return total, err
+		}
+		if !child.IsZero() {
+			path = append(path, child)
+			continue
+		}
+		n, err := p.erase(ctx, key)
+		if err != nil {
+			return total, err
+		}
+		total += n
+		path = path[:len(path)-1]
+	}
+	return total, nil
+}
+
+// markChildren marks some children and answers one that is left, zero for none.
+func (p *Provider) markChildren(ctx context.Context, parent provider.UUID) (provider.UUID, error) {
+	return write(ctx, p, "delete", 0, relational.Needs{}, func(t *relational.Tx, child *provider.UUID) error {
+		u := t.Rows.(*unit)
+		keys, err := u.keys(sqlChildren, uuid(parent), deleteBatch)
+		if err != nil {
+			return err
+		}
+		if len(keys) == 0 {
+			left, err := u.keys(sqlOneChild, uuid(parent))
+			if len(left) > 0 {
+				*child = left[0]
+			}
+			return err
+		}
+		var unknown []provider.UUID
+		for _, key := range keys {
+			if _, known := u.rows[key]; !known {
+				unknown = append(unknown, key)
+			}
+		}
+		if len(unknown) > 0 {
+			return &errNeed{needs: relational.Needs{Keys: unknown}}
+		}
+		for _, key := range keys {
+			h, err := t.Head(key)
+			if err != nil {
+				return err
+			}
+			if h != nil {
+				t.MarkDeleting(h, nobodysVersion())
+			}
+		}
+		*child = keys[0]
+		return nil
+	})
+}
+
+// keys reads a column of keys.
+func (u *unit) keys(sql string, args ...any) ([]provider.UUID, error) {
+	rows, err := u.query(sql, args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(r pgx.CollectableRow) (key provider.UUID, err error) { return key, r.Scan(into(&key)) })
+}
+
+// erase removes all rows of one marked instance without children; 0 if there was none.
+func (p *Provider) erase(ctx context.Context, key provider.UUID) (int64, error) {
+	return write(ctx, p, "delete", 0, relational.Needs{Keys: []provider.UUID{key}}, func(t *relational.Tx, n *int64) error {
+		h, err := t.Head(key)
+		if err != nil || h == nil {
+			return err
+		}
+		u := t.Rows.(*unit)
+		b := &pgx.Batch{}
+		for _, table := range []string{"outcome", "execution", "history", "inbox", "task", "attribute", "value", "dead_letter", "ask"} {
+			b.Queue(p.names.sql(`DELETE FROM perdure.`+table+` WHERE key = $1`), uuid(key))
+		}
+		b.Queue(p.names.sql(`DELETE FROM perdure.instance WHERE key = $1`), uuid(key))
+		u.sent = true
+		if err := u.conn.SendBatch(u.ctx, b).Close(); err != nil {
+			return err
+		}
+		t.Changes++
+		t.Effects.Changed = append(t.Effects.Changed, key)
+		delete(t.Heads, key)
+		*n = 1
+		return nil
+	})
+}
+
+// Prune implements [provider.Provider].
+func (p *Provider) Prune(ctx context.Context, req provider.PruneRequest) (res provider.PruneResult, err error) {
+	if err := req.Validate(); err != nil {
+		return res, err
+	}
+	if req.Max == 0 {
+		req.Max = provider.MaxBatch
+	}
+	keys, err := write(ctx, p, "prune", 0, relational.Needs{}, func(t *relational.Tx, keys *[]provider.UUID) (err error) {
+		*keys, err = t.Rows.(*unit).keys(sqlPrunable, req.Age.Microseconds(), req.Max)
+		return err
+	})
+	for _, key := range keys {
+		n, err := p.prune(ctx, key)
+		res.Instances += n
+		if err != nil {
+			return res, err
+		}
+	}
+	return res, err
+}
+
+// prune removes one ended instance, unless it was reset meanwhile or one below it runs.
+func (p *Provider) prune(ctx context.Context, key provider.UUID) (int64, error) {
+	marked, err := write(ctx, p, "prune", 0, relational.Needs{Keys: []provider.UUID{key}}, func(t *relational.Tx, ok *bool) error {
+		h, err := t.Head(key)
+		if err != nil || h == nil {
+			return err
+		}
+		if !h.Deleting {
+			switch err := checkEnded(t, h); {
+			case errors.Is(err, provider.ErrRunning):
+				return nil // the tree stays
+			case err != nil:
+				return err
+			}
+		}
+		t.MarkDeleting(h, nobodysVersion())
+		*ok = true
+		return nil
+	})
+	if err != nil || !marked {
+		return 0, err
+	}
+	return p.remove(ctx, key)
+}

@@ -1,0 +1,26 @@
+// Package postgres stores durable executions in a Postgres database (12 or newer), for any number of
+// processes on any number of machines.
+//
+// [Open] makes a connection pool for a URL, [New] uses one that the program has. All tables live in one
+// schema, "perdure" unless [Options].Schema names another.
+//
+// # How it works
+//
+// Calls that change instances wait in a queue of the process and are folded into one transaction: group
+// commit. Its first round trip locks all instances that the group touches, in the order of their keys and
+// passing over those that another transaction holds, and reads what the calls need. The calls are then
+// judged in memory by the rules that all SQL stores share. The second round trip writes what they decided
+// and commits. A call whose instance was held by somebody else waits for it in a transaction of its own. So no
+// transaction waits for a lock while it holds one that another could want, and none deadlocks.
+//
+// Claims take many items in one round trip, by SKIP LOCKED over narrow partial indexes. Leases run on
+// the database's clock_timestamp(). Nobody polls while there is nothing to do: processes tell each other of their commits by
+// NOTIFY, many commits in one, on a connection outside of the pool and of all commits; a slow look of its own
+// heals a lost notification.
+//
+// # Behind PgBouncer
+//
+// Set [Options].Pooler when the URL leads to a pooler in transaction mode: then no statement is kept prepared on a server
+// connection. Notifications need a session, so give [Options].ListenURL a URL that leads to the
+// database itself.
+package postgres

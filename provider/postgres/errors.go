@@ -1,0 +1,87 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// SQLSTATE codes and classes that this package knows.
+const (
+	stateUnique      = "23505"
+	stateLockTimeout = "55P03"
+	stateNoTable     = "42P01"
+	stateNoSchema    = "3F000"
+	stateReadOnly    = "25006"
+)
+
+func sqlState(err error) string {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.Code
+	}
+	return ""
+}
+
+// isUnique tells whether a unique index whose name begins so refused a row.
+func isUnique(err error, index string) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && e.Code == stateUnique && strings.HasPrefix(e.ConstraintName, index)
+}
+
+// isAnswer tells whether err is an answer of the contract: nothing happened, all is well.
+func isAnswer(err error) bool { return provider.OutcomeOf(err) == provider.OutcomeNothing }
+
+// failed gives an error of the database its form for callers. Answers of the contract go
+// through as they are.
+func failed(op string, err error, outcome provider.Outcome) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := errors.AsType[*provider.Error](err); ok || isAnswer(err) {
+		return err
+	}
+	return &provider.Error{Op: op, Outcome: outcome, Retryable: !permanent(err), Err: err}
+}
+
+// permanent tells whether repeating cannot help: the data or the schema is at fault. A
+// read-only server may be a standby that is promoted soon, so it is none of these.
+func permanent(err error) bool {
+	state := sqlState(err)
+	if len(state) != 5 || state == stateUnique {
+		return errors.Is(err, errRow)
+	}
+	switch state[:2] {
+	case "22", "23", "42", "0A", "3F":
+		return true
+	case "XX": // XX001 data corrupted, XX002 index corrupted
+		return state != "XX000"
+	}
+	return false
+}
+
+// outcomeOf tells what is known of a transaction of which the last thing sent, its COMMIT,
+// was answered by err. An error of the server means that it has rolled back; all else may have come too late.
+func outcomeOf(err error) provider.Outcome {
+	state := sqlState(err)
+	switch {
+	case state == "":
+		return provider.OutcomeUnknown
+	case state[:2] == "57" || state[:2] == "08" || state[:2] == "40" && state == "40003":
+		return provider.OutcomeUnknown // the server goes down, or says so itself
+	}
+	return provider.OutcomeNothing
+}
+
+// errRow marks a stored row that cannot be read.
+var errRow = errors.New("unreadable row")
+
+// lost tells whether the connection is gone, as against an answer of the server.
+func lost(err error) bool {
+	var network net.Error
+	return errors.As(err, &network) || pgconn.SafeToRetry(err) || sqlState(err) == "" && !errors.Is(err, context.Canceled)
+}

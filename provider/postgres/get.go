@@ -1,0 +1,115 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+const (
+	sqlValues  = `SELECT name, value FROM perdure.value WHERE key = $1 ORDER BY name`
+	sqlPending = `SELECT t.execution, t.event_id, k.queue, k.name, t.state, t.attempt, t.deliveries, t.owner, t.lease_until,
+	t.not_before_at, t.deadline_at, t.scheduled_at, t.details, t.failure
+	FROM perdure.task t JOIN perdure.task_kind k ON k.id = t.kind WHERE t.key = $1 ORDER BY t.execution, t.event_id`
+)
+
+// Get implements [provider.Provider].
+func (p *Provider) Get(ctx context.Context, req provider.GetRequest) (provider.GetResult, error) {
+	if err := req.Validate(); err != nil {
+		return provider.GetResult{}, err
+	}
+	res, err := p.get(ctx, &req)
+	if err != nil || !req.WaitEnded || req.Wait == 0 || relational.Over(&req, &res.Instance) {
+		return res, err
+	}
+	if err := p.enter(ctx); err != nil {
+		return provider.GetResult{}, err
+	}
+	defer p.leave()
+	return p.hub.AwaitEnded(ctx, p.closing, &req, res.Instance.Key, p.get, func() provider.Time { return res.Now })
+}
+
+// get answers what is stored.
+func (p *Provider) get(ctx context.Context, req *provider.GetRequest) (res provider.GetResult, err error) {
+	err = p.read(ctx, "get", func(ctx context.Context, c *pgxpool.Conn) error {
+		res = provider.GetResult{}
+		sql, arg := sqlInstance, any(uuid(req.Key))
+		if req.Key.IsZero() {
+			sql, arg = sqlInstanceByID, any(req.ID)
+		}
+		b := &pgx.Batch{}
+		found := false
+		b.Queue(p.names.sql(sql), arg).Query(func(rows pgx.Rows) error {
+			for rows.Next() {
+				found = true
+				if err := scanInstance(rows, &res.Instance); err != nil {
+					return err
+				}
+			}
+			return rows.Err()
+		})
+		b.Queue(`SELECT ` + sqlNow).QueryRow(func(r pgx.Row) error { return r.Scan(&res.Now) })
+		if err := c.SendBatch(ctx, b).Close(); err != nil {
+			return err
+		}
+		if !found {
+			return relational.NotFound(req.ID, req.Key)
+		}
+		if err := p.readAttributes(ctx, c, []*provider.Instance{&res.Instance}); err != nil {
+			return err
+		}
+		return p.details(ctx, c, req, &res)
+	})
+	if err != nil {
+		return provider.GetResult{}, err
+	}
+	return res, nil
+}
+
+// details adds what the request asks for beside the instance.
+func (p *Provider) details(ctx context.Context, c *pgxpool.Conn, req *provider.GetRequest, res *provider.GetResult) error {
+	b := &pgx.Batch{}
+	if req.WithValues {
+		b.Queue(p.names.sql(sqlValues), uuid(res.Instance.Key)).Query(func(rows pgx.Rows) error {
+			for rows.Next() {
+				var v provider.KeyValue
+				if err := rows.Scan(&v.Key, &v.Value); err != nil {
+					return err
+				}
+				res.Values = append(res.Values, v)
+			}
+			return rows.Err()
+		})
+	}
+	if req.WithTasks {
+		b.Queue(p.names.sql(sqlPending), uuid(res.Instance.Key)).Query(func(rows pgx.Rows) error {
+			for rows.Next() {
+				task, err := scanPending(rows, res)
+				if err != nil {
+					return err
+				}
+				res.Tasks = append(res.Tasks, task)
+			}
+			return rows.Err()
+		})
+	}
+	if b.Len() == 0 {
+		return nil
+	}
+	return c.SendBatch(ctx, b).Close()
+}
+
+func scanPending(rows pgx.Rows, res *provider.GetResult) (provider.TaskInfo, error) {
+	task := provider.TaskInfo{TaskRef: provider.TaskRef{Key: res.Instance.Key}}
+	err := rows.Scan(&task.Execution, &task.EventID, &task.Queue, &task.Name, &task.State, &task.Attempt, &task.Deliveries,
+		&task.Owner, &task.LeaseUntil, &task.NotBefore, &task.Deadline, &task.ScheduledAt, &task.Details, &task.Failure)
+	lapsed := task.State == provider.TaskLeased && task.LeaseUntil <= res.Now
+	if task.State == provider.TaskQueued || lapsed {
+		task.State, task.Owner, task.LeaseUntil = provider.TaskQueued, "", 0
+	}
+	return task, err
+}

@@ -1,0 +1,110 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// instanceColumns are read by scanInstance.
+const instanceColumns = `i.id, i.key, k.name, k.code_version, i.status, i.deleting, i.execution, i.version, i.history_length,
+	i.history_bytes, k.engine_level, i.parent_key, i.parent_id, i.parent_execution, i.parent_event, i.parent_close,
+	i.blocked, i.blocked_reason, i.blocked_message, i.blocked_count, i.blocked_since, i.retry_at, i.request_id,
+	i.attributes, i.created_at, i.updated_at, i.ended_at, i.ready_at, i.inbox_messages, i.deliveries,
+	o.custom_status, o.result`
+
+const instanceTables = ` FROM perdure.instance i JOIN perdure.kind k ON k.id = i.kind
+	LEFT JOIN perdure.outcome o ON o.key = i.key`
+
+const (
+	sqlInstance     = `SELECT ` + instanceColumns + instanceTables + ` WHERE i.key = $1`
+	sqlInstanceByID = `SELECT ` + instanceColumns + instanceTables + ` WHERE i.id = $1 AND i.current`
+	sqlAttributesOf = `SELECT key, name, kind, text, number FROM perdure.attribute WHERE key = ANY($1::uuid[]) ORDER BY key, name`
+)
+
+// flagged marks an instance whose attributes attributesOf will read.
+var flagged = []provider.Attribute{} //nolint:gochecknoglobals // constant
+
+// scanInstance reads instanceColumns, and what a statement has after them.
+func scanInstance(rows pgx.Rows, in *provider.Instance, more ...any) error {
+	var blocked provider.Blocked
+	var isBlocked, attributes bool
+	p := &in.Parent
+	args := []any{
+		&in.ID, into(&in.Key), &in.Name, &in.CodeVersion, &in.Status, &in.Deleting, &in.Execution, into(&in.Version),
+		&in.HistoryLength, &in.HistoryBytes, &in.EngineLevel, into(&p.Key), &p.ID, &p.Execution, &p.EventID, &p.Close,
+		&isBlocked, &blocked.Reason, &blocked.Message, &blocked.Count, &blocked.Since, &blocked.RetryAt, &in.RequestID,
+		&attributes, &in.CreatedAt, &in.UpdatedAt, &in.EndedAt, &in.ReadyAt, &in.InboxMessages, &in.Deliveries,
+		&in.CustomStatus, &in.Result,
+	}
+	if err := rows.Scan(append(args, more...)...); err != nil {
+		return err
+	}
+	if isBlocked {
+		in.Blocked = &blocked
+	}
+	if attributes {
+		in.Attributes = flagged
+	}
+	return nil
+}
+
+// querying is a connection, a transaction or the pool.
+type querying interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+// instances reads instances with their attributes.
+func (p *Provider) instances(ctx context.Context, q querying, sql string, args ...any) ([]provider.Instance, error) {
+	rows, err := q.Query(ctx, p.names.sql(sql), args...)
+	if err != nil {
+		return nil, err
+	}
+	list, err := pgx.CollectRows(rows, func(pgx.CollectableRow) (in provider.Instance, err error) {
+		return in, scanInstance(rows, &in)
+	})
+	if err != nil {
+		return nil, err
+	}
+	pointers := make([]*provider.Instance, len(list))
+	for i := range list {
+		pointers[i] = &list[i]
+	}
+	return list, p.readAttributes(ctx, q, pointers)
+}
+
+// attributesOf fills in the attributes of flagged instances.
+func (p *Provider) attributesOf(ctx context.Context, list []*provider.Instance) error {
+	return p.readAttributes(ctx, p.pool, list)
+}
+
+func (p *Provider) readAttributes(ctx context.Context, q querying, list []*provider.Instance) error {
+	byKey := make(map[provider.UUID]*provider.Instance)
+	var keys []provider.UUID
+	for _, in := range list {
+		if in.Attributes != nil {
+			in.Attributes = nil
+			byKey[in.Key] = in
+			keys = append(keys, in.Key)
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	rows, err := q.Query(ctx, p.names.sql(sqlAttributesOf), uuids(keys))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var key provider.UUID
+		var a provider.Attribute
+		if err := rows.Scan(into(&key), &a.Name, &a.Kind, &a.Text, &a.Number); err != nil {
+			return err
+		}
+		byKey[key].Attributes = append(byKey[key].Attributes, a)
+	}
+	return rows.Err()
+}

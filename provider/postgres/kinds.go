@@ -1,0 +1,111 @@
+package postgres
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+const (
+	sqlKinds     = `SELECT id, name, code_version, engine_level FROM perdure.kind`
+	sqlTaskKinds = `SELECT id, queue, name, priority FROM perdure.task_kind`
+	sqlNewKind   = `INSERT INTO perdure.kind (name, code_version, engine_level) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`
+	sqlNewTask   = `INSERT INTO perdure.task_kind (queue, name, priority) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`
+)
+
+// kinds are the kinds that this process knows. What is answered is never changed, so that
+// its readers need no lock.
+type kinds struct {
+	current atomic.Pointer[relational.Kinds]
+	loading sync.Mutex
+	loaded  time.Time   // guarded by loading
+	stale   atomic.Bool // another process spoke of one that is not known here
+}
+
+func (k *kinds) get() *relational.Kinds { return k.current.Load() }
+
+// note sees that a signal speaks of kinds that are not known here.
+func (k *kinds) note(s *signal) {
+	known := k.get()
+	for _, id := range s.Turns {
+		if _, ok := known.ByTurn[id]; !ok {
+			k.stale.Store(true)
+		}
+	}
+	for _, id := range s.Tasks {
+		if _, ok := known.ByTask[id]; !ok {
+			k.stale.Store(true)
+		}
+	}
+}
+
+// loadKinds reads all kinds, of which others may have added some.
+func (p *Provider) loadKinds(ctx context.Context) error {
+	p.kinds.loading.Lock()
+	defer p.kinds.loading.Unlock()
+	p.kinds.stale.Store(false)
+	p.kinds.loaded = time.Now()
+	ctx, cancel := p.bounded(ctx)
+	defer cancel()
+	fresh := relational.NewKinds()
+	b := &pgx.Batch{}
+	b.Queue(p.names.sql(sqlKinds)).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			var id int64
+			var kind relational.TurnKind
+			if err := rows.Scan(&id, &kind.Name, &kind.CodeVersion, &kind.Level); err != nil {
+				return err
+			}
+			fresh.AddTurn(id, kind)
+		}
+		return rows.Err()
+	})
+	b.Queue(p.names.sql(sqlTaskKinds)).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			var id int64
+			var kind relational.TaskKind
+			if err := rows.Scan(&id, &kind.Queue, &kind.Name, &kind.Priority); err != nil {
+				return err
+			}
+			fresh.AddTask(id, kind)
+		}
+		return rows.Err()
+	})
+	if err := p.pool.SendBatch(ctx, b).Close(); err != nil {
+		return err
+	}
+	p.kinds.current.Store(fresh)
+	return nil
+}
+
+// refreshKinds reads the kinds if others may have added some.
+func (p *Provider) refreshKinds(ctx context.Context) error {
+	p.kinds.loading.Lock()
+	old := time.Since(p.kinds.loaded) > fallback
+	p.kinds.loading.Unlock()
+	if !old && !p.kinds.stale.Load() {
+		return nil
+	}
+	return p.loadKinds(ctx)
+}
+
+// addKind stores a kind by a statement of its own, so that it stays whatever becomes of
+// the call that wanted it.
+func (p *Provider) addKind(ctx context.Context, need *errNeed) error {
+	var err error
+	if k := need.turn; k != nil {
+		_, err = p.pool.Exec(ctx, p.names.sql(sqlNewKind), k.Name, k.CodeVersion, k.Level)
+	} else {
+		k := need.task
+		_, err = p.pool.Exec(ctx, p.names.sql(sqlNewTask), k.Queue, k.Name, k.Priority)
+	}
+	if err != nil {
+		return err
+	}
+	return p.loadKinds(ctx)
+}

@@ -1,0 +1,205 @@
+package postgres
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// Migrations only add, so that an older release that is still running goes on working; each row
+// of the table names the oldest level of code that may run on it.
+//
+//go:embed migrations/*.sql
+var migrationFiles embed.FS
+
+// codeLevel is the newest migration that this release knows.
+const codeLevel = 1
+
+const (
+	sqlHasSchema    = `SELECT count(*) > 0 FROM pg_catalog.pg_tables WHERE schemaname = $1 AND tablename = 'migration'`
+	sqlCreateSchema = `CREATE TABLE IF NOT EXISTS perdure.migration (version bigint NOT NULL PRIMARY KEY,
+		name text COLLATE "C" NOT NULL, oldest bigint NOT NULL, applied_at bigint NOT NULL)`
+	sqlSchema       = `SELECT version FROM perdure.migration ORDER BY version`
+	sqlSchemaBounds = `SELECT coalesce(max(version), 0), coalesce(max(oldest), 0) FROM perdure.migration`
+	sqlAddSchema    = `INSERT INTO perdure.migration (version, name, oldest, applied_at) VALUES ($1, $2, $3, ` + sqlNow + `)`
+	sqlMigrateLock  = `SELECT pg_advisory_xact_lock($1)`
+)
+
+// sqlNow is the storage's clock: of the moment, not of the transaction's beginning.
+const sqlNow = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
+
+// known lists the embedded migrations, in order.
+func known() ([]provider.Migration, error) {
+	entries, err := migrationFiles.ReadDir("migrations")
+	if err != nil {
+		return nil, fmt.Errorf("migrations: %w", err)
+	}
+	list := make([]provider.Migration, 0, len(entries))
+	for _, e := range entries {
+		text, err := migrationFiles.ReadFile("migrations/" + e.Name())
+		if err != nil {
+			return nil, fmt.Errorf("migrations: %w", err)
+		}
+		number, name, _ := strings.Cut(strings.TrimSuffix(e.Name(), ".sql"), "_")
+		version, err := strconv.Atoi(number)
+		if err != nil {
+			return nil, fmt.Errorf("migration %s: %w", e.Name(), err)
+		}
+		list = append(list, provider.Migration{Version: version, Name: name, SQL: string(text)})
+	}
+	return list, nil
+}
+
+// querier is a connection, a pool or a transaction.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// migrations lists all steps and whether each is applied.
+func (p *Provider) migrations(ctx context.Context, q querier) ([]provider.Migration, error) {
+	list, err := known()
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		list[i].SQL = p.names.sql(list[i].SQL)
+	}
+	var has bool
+	if err := q.QueryRow(ctx, sqlHasSchema, p.opts.Schema).Scan(&has); err != nil || !has {
+		return list, err
+	}
+	rows, err := q.Query(ctx, p.names.sql(sqlSchema))
+	if err != nil {
+		return nil, err
+	}
+	applied, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	for _, version := range applied {
+		for i := range list {
+			list[i].Applied = list[i].Applied || int64(list[i].Version) == version
+		}
+	}
+	return list, err
+}
+
+// prepareSchema brings the schema up to date, or checks that it is.
+func (p *Provider) prepareSchema(ctx context.Context) error {
+	ctx, cancel := p.bounded(ctx)
+	defer cancel()
+	list, err := p.migrations(ctx, p.pool)
+	if err != nil {
+		return failed("open", err, provider.OutcomeNothing)
+	}
+	missing := 0
+	for _, step := range list {
+		if !step.Applied {
+			missing++
+		}
+	}
+	if missing == len(list) && p.opts.NoMigrate {
+		return fmt.Errorf("schema %q: %w: it has no tables; run `perdure migrate` with a role that may create them",
+			p.opts.Schema, provider.ErrNotStore)
+	}
+	if missing < len(list) {
+		if err := p.checkLevel(ctx); err != nil {
+			return err
+		}
+	}
+	if missing == 0 {
+		return nil
+	}
+	if p.opts.NoMigrate {
+		return fmt.Errorf("schema %q: %w: %d migrations are missing; run `perdure migrate` with a role that may create tables",
+			p.opts.Schema, provider.ErrNotStore, missing)
+	}
+	return p.migrate(ctx)
+}
+
+// checkLevel refuses a schema of a newer release that does not admit this one.
+func (p *Provider) checkLevel(ctx context.Context) error {
+	var version, oldest int64
+	if err := p.pool.QueryRow(ctx, p.names.sql(sqlSchemaBounds)).Scan(&version, &oldest); err != nil {
+		return failed("open", err, provider.OutcomeNothing)
+	}
+	if oldest > codeLevel {
+		return fmt.Errorf("%w: schema %q has version %d, which needs code of level %d or newer, and this release has level %d; upgrade it",
+			provider.ErrNewerSchema, p.opts.Schema, version, oldest, codeLevel)
+	}
+	return nil
+}
+
+// migrate applies what is missing in one transaction, under a lock that lets one process do it at a time.
+func (p *Provider) migrate(ctx context.Context) error {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte("perdure migrate " + p.opts.Schema)) // never fails
+	err := pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, sqlMigrateLock, int64(hash.Sum64())); err != nil {
+			return err
+		}
+		var exists bool
+		if err := tx.QueryRow(ctx, `SELECT count(*) > 0 FROM pg_catalog.pg_namespace WHERE nspname = $1`, p.opts.Schema).Scan(&exists); err != nil {
+			return err
+		}
+		if !exists { // IF NOT EXISTS would ask for the right to create even then
+			if _, err := tx.Exec(ctx, `CREATE SCHEMA `+pgx.Identifier{p.opts.Schema}.Sanitize()); err != nil {
+				return err
+			}
+		}
+		if _, err := tx.Exec(ctx, p.names.sql(sqlCreateSchema)); err != nil {
+			return err
+		}
+		list, err := p.migrations(ctx, tx)
+		if err != nil {
+			return err
+		}
+		for _, step := range list {
+			if step.Applied {
+				continue
+			}
+			if err := p.apply(ctx, tx, step); err != nil {
+				return fmt.Errorf("migration %d (%s): %w", step.Version, step.Name, err)
+			}
+		}
+		return nil
+	})
+	return failed("migrate", err, provider.OutcomeUnknown)
+}
+
+func (p *Provider) apply(ctx context.Context, tx pgx.Tx, step provider.Migration) error {
+	// Several statements at once need the simple protocol.
+	if _, err := tx.Conn().PgConn().Exec(ctx, step.SQL).ReadAll(); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, p.names.sql(sqlAddSchema), step.Version, step.Name, codeLevel)
+	return err
+}
+
+// Migrations implements [provider.Migrator].
+func (p *Provider) Migrations(ctx context.Context) (list []provider.Migration, err error) {
+	if err := p.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer p.leave()
+	ctx, cancel := p.bounded(ctx)
+	defer cancel()
+	list, err = p.migrations(ctx, p.pool)
+	return list, failed("migrations", err, provider.OutcomeNothing)
+}
+
+// Migrate implements [provider.Migrator].
+func (p *Provider) Migrate(ctx context.Context) error {
+	if err := p.enter(ctx); err != nil {
+		return err
+	}
+	defer p.leave()
+	ctx, cancel := p.bounded(ctx)
+	defer cancel()
+	return p.migrate(ctx)
+}

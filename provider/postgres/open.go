@@ -1,0 +1,159 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+// Provider is a handle of a store in Postgres. It implements [provider.Provider],
+// [provider.Notifier] and [provider.Migrator]; all methods may be called concurrently.
+type Provider struct {
+	pool    *pgxpool.Pool
+	ownPool bool
+	opts    Options
+	names   *names
+	hub     *relational.Hub
+	kinds   kinds
+	writer  *writer
+	signals *signals
+	janitor *janitor
+	closing chan struct{}
+
+	mu     sync.Mutex
+	closed bool
+	calls  sync.WaitGroup
+}
+
+var (
+	_ provider.Provider = (*Provider)(nil)
+	_ provider.Notifier = (*Provider)(nil)
+	_ provider.Migrator = (*Provider)(nil)
+)
+
+// Open connects to the database that url names and opens the store in it, with the default options. Missing
+// tables are made.
+func Open(ctx context.Context, url string) (*Provider, error) { return OpenWith(ctx, url, Options{}) }
+
+// OpenWith is Open with options.
+func OpenWith(ctx context.Context, url string, o Options) (*Provider, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("open postgres: %w: the URL cannot be read: %w", provider.ErrInvalid, err)
+	}
+	if o.Pooler {
+		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("open postgres: %w", err)
+	}
+	p, err := NewWith(ctx, pool, o)
+	if err != nil {
+		pool.Close()
+		return nil, err
+	}
+	p.ownPool = true
+	return p, nil
+}
+
+// New opens the store through a pool that the program has, with the default options. Close leaves the pool open. A
+// pool needs at least four connections beside those that the program itself holds.
+func New(ctx context.Context, pool *pgxpool.Pool) (*Provider, error) {
+	return NewWith(ctx, pool, Options{})
+}
+
+// NewWith is New with options.
+func NewWith(ctx context.Context, pool *pgxpool.Pool, o Options) (*Provider, error) {
+	o = o.withDefaults()
+	if err := checkSchemaName(o.Schema); err != nil {
+		return nil, fmt.Errorf("open postgres: %w", err)
+	}
+	p := &Provider{pool: pool, opts: o, names: newNames(o.Schema), hub: relational.NewHub(), closing: make(chan struct{})}
+	if err := p.prepareSchema(ctx); err != nil {
+		return nil, fmt.Errorf("open postgres: %w", err)
+	}
+	if err := p.loadKinds(ctx); err != nil {
+		return nil, fmt.Errorf("open postgres: %w", err)
+	}
+	p.signals = startSignals(p)
+	p.writer = startWriter(p)
+	p.janitor = startJanitor(p)
+	return p, nil
+}
+
+// enter begins a call; leave must follow unless it fails.
+func (p *Provider) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return provider.ErrClosed
+	}
+	p.calls.Add(1)
+	return nil
+}
+
+func (p *Provider) leave() { p.calls.Done() }
+
+// Close implements [provider.Provider].
+func (p *Provider) Close() error {
+	p.mu.Lock()
+	first := !p.closed
+	p.closed = true
+	if first {
+		close(p.closing)
+	}
+	p.mu.Unlock()
+	p.calls.Wait()
+	if !first {
+		return nil
+	}
+	p.janitor.stop()
+	p.writer.stop()
+	p.signals.stop()
+	if p.ownPool {
+		p.pool.Close()
+	}
+	return nil
+}
+
+// bounded gives a call of the database its deadline.
+func (p *Provider) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, p.opts.Timeout)
+}
+
+// read runs fn on a connection of the pool, with a deadline.
+func (p *Provider) read(ctx context.Context, op string, fn func(context.Context, *pgxpool.Conn) error) error {
+	if err := p.enter(ctx); err != nil {
+		return err
+	}
+	defer p.leave()
+	bounded, cancel := p.bounded(ctx)
+	defer cancel()
+	conn, err := p.pool.Acquire(bounded)
+	if err == nil {
+		err = fn(bounded, conn)
+		conn.Release()
+	}
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return failed(op, err, provider.OutcomeNothing)
+}
+
+// snapshot is read with all statements seeing one state of the store.
+func (p *Provider) snapshot(ctx context.Context, op string, fn func(context.Context, pgx.Tx) error) error {
+	return p.read(ctx, op, func(ctx context.Context, c *pgxpool.Conn) error {
+		options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+		return pgx.BeginTxFunc(ctx, c, options, func(tx pgx.Tx) error { return fn(ctx, tx) })
+	})
+}

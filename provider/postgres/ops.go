@@ -1,0 +1,321 @@
+package postgres
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+// ops are the writes that a unit holds back, a list for each statement that will make them.
+type ops struct {
+	retired    []provider.UUID
+	instances  []newInstance
+	eaten      []messageRef
+	buried     []taskLetter
+	ended      []provider.TaskRef
+	history    []historyRow
+	tasks      []newTask
+	changed    []changedTask
+	messages   []messageRow
+	noTimers   []executionRef
+	letters    []inboxLetter
+	noTasks    []executionRef
+	executions []executionRow
+	custom     []keyBytes
+	results    []keyBytes
+	attributes []attributeRow
+	values     []valueRow
+	blocked    []blockedRow
+	unblocked  []provider.UUID
+	heldTasks  []provider.UUID
+	heads      []relational.Head
+	undo       []func() // takes back what the member that runs changed in the unit's memory
+}
+
+type (
+	newInstance struct {
+		head    relational.Head
+		req     *provider.CreateRequest
+		created provider.Time
+	}
+	messageRef struct {
+		key provider.UUID
+		id  int64
+	}
+	messageRow struct {
+		key provider.UUID
+		relational.Message
+	}
+	taskLetter struct {
+		ref      provider.TaskRef
+		kind     relational.TaskKind
+		instance string
+		reason   string
+		at       provider.Time
+	}
+	inboxLetter struct {
+		key      provider.UUID
+		instance string
+		reason   string
+		at       provider.Time
+	}
+	historyRow struct {
+		key                      provider.UUID
+		execution, first, events int64
+		data                     []byte
+	}
+	newTask struct {
+		relational.Task
+		stored      *provider.NewTask
+		scheduledAt provider.Time
+	}
+	changedTask struct {
+		relational.Task
+		details []byte
+	}
+	executionRef struct {
+		key       provider.UUID
+		execution int64
+	}
+	executionRow struct {
+		executionRef
+		status provider.Status
+		length int64
+	}
+	keyBytes struct {
+		key  provider.UUID
+		data []byte
+	}
+	attributeRow struct {
+		key provider.UUID
+		provider.Attribute
+	}
+	valueRow struct {
+		key provider.UUID
+		provider.KeyValue
+	}
+	blockedRow struct {
+		key             provider.UUID
+		reason, message string
+		at              provider.Time
+		fresh           bool
+	}
+)
+
+// begin starts a member whose writes rollback can take back.
+func (o *ops) begin() mark {
+	o.undo = o.undo[:0]
+	return mark{
+		len(o.retired), len(o.instances), len(o.eaten), len(o.buried), len(o.ended), len(o.history), len(o.tasks),
+		len(o.changed), len(o.messages), len(o.noTimers), len(o.letters), len(o.noTasks), len(o.executions), len(o.custom),
+		len(o.results), len(o.attributes), len(o.values), len(o.blocked), len(o.unblocked), len(o.heldTasks), len(o.heads),
+	}
+}
+
+// mark is how many of each there were.
+type mark [21]int
+
+// rollback forgets the writes since m.
+func (o *ops) rollback(m mark) {
+	for _, undo := range slices.Backward(o.undo) {
+		undo()
+	}
+	o.undo = o.undo[:0]
+	o.retired, o.instances, o.eaten, o.buried = o.retired[:m[0]], o.instances[:m[1]], o.eaten[:m[2]], o.buried[:m[3]]
+	o.ended, o.history, o.tasks, o.changed = o.ended[:m[4]], o.history[:m[5]], o.tasks[:m[6]], o.changed[:m[7]]
+	o.messages, o.noTimers, o.letters, o.noTasks = o.messages[:m[8]], o.noTimers[:m[9]], o.letters[:m[10]], o.noTasks[:m[11]]
+	o.executions, o.custom, o.results = o.executions[:m[12]], o.custom[:m[13]], o.results[:m[14]]
+	o.attributes, o.values, o.blocked = o.attributes[:m[15]], o.values[:m[16]], o.blocked[:m[17]]
+	o.unblocked, o.heldTasks, o.heads = o.unblocked[:m[18]], o.heldTasks[:m[19]], o.heads[:m[20]]
+}
+
+func (o *ops) later(undo func()) { o.undo = append(o.undo, undo) }
+
+// Kinds implements [relational.Rows].
+func (u *unit) Kinds() (*relational.Kinds, error) { return u.p.kinds.get(), nil }
+
+// NewTurnKind implements [relational.Rows]: a kind is stored by a transaction of its own,
+// so that it stays if this one fails.
+func (u *unit) NewTurnKind(kind relational.TurnKind) (int64, error) { return 0, &errNeed{turn: &kind} }
+
+// NewTaskKind implements [relational.Rows].
+func (u *unit) NewTaskKind(kind relational.TaskKind) (int64, error) { return 0, &errNeed{task: &kind} }
+
+// InsertInstance implements [relational.Rows].
+func (u *unit) InsertInstance(h *relational.Head, req *provider.CreateRequest) error {
+	u.ops.instances = append(u.ops.instances, newInstance{*h, req, h.UpdatedAt})
+	before, known := u.rows[h.Key]
+	old, hadID := u.ids[h.ID]
+	u.rows[h.Key] = &stored{Head: *h, request: req.RequestID, current: true}
+	u.ids[h.ID] = h.Key
+	u.inbox[h.Key] = &inbox{complete: true}
+	u.ops.later(func() {
+		delete(u.inbox, h.Key)
+		delete(u.rows, h.Key)
+		if known {
+			u.rows[h.Key] = before
+		}
+		delete(u.ids, h.ID)
+		if hadID {
+			u.ids[h.ID] = old
+		}
+	})
+	return nil
+}
+
+// Retire implements [relational.Rows].
+func (u *unit) Retire(key provider.UUID) error {
+	u.ops.retired = append(u.ops.retired, key)
+	return nil
+}
+
+// StoreHead implements [relational.Rows].
+func (u *unit) StoreHead(h *relational.Head) error {
+	if h.FetchAt = h.Ready(); h.FetchAt != 0 && h.LeaseUntil != 0 {
+		h.FetchAt = max(h.FetchAt, provider.Time(h.LeaseUntil))
+	}
+	u.ops.heads = append(u.ops.heads, *h)
+	return nil
+}
+
+// Block implements [relational.Rows].
+func (u *unit) Block(key provider.UUID, f *provider.TurnFailure, now provider.Time, fresh bool) error {
+	u.ops.blocked = append(u.ops.blocked, blockedRow{key, f.Reason, f.Message, now, fresh})
+	return nil
+}
+
+// ClearBlocked implements [relational.Rows].
+func (u *unit) ClearBlocked(key provider.UUID) error {
+	u.ops.unblocked = append(u.ops.unblocked, key)
+	return nil
+}
+
+// SetCustomStatus implements [relational.Rows].
+func (u *unit) SetCustomStatus(key provider.UUID, status []byte) error {
+	if len(status) == 0 {
+		status = nil
+	}
+	u.ops.custom = append(u.ops.custom, keyBytes{key, status})
+	return nil
+}
+
+// SetResult implements [relational.Rows].
+func (u *unit) SetResult(key provider.UUID, result []byte) error {
+	u.ops.results = append(u.ops.results, keyBytes{key, result})
+	return nil
+}
+
+// SetAttributes implements [relational.Rows].
+func (u *unit) SetAttributes(key provider.UUID, list []provider.Attribute) error {
+	for _, a := range list {
+		u.ops.attributes = append(u.ops.attributes, attributeRow{key, a})
+	}
+	return nil
+}
+
+// SetValue implements [relational.Rows].
+func (u *unit) SetValue(key provider.UUID, v provider.KeyValue) error {
+	u.ops.values = append(u.ops.values, valueRow{key, v})
+	return nil
+}
+
+// PutMessage implements [relational.Rows].
+func (u *unit) PutMessage(key provider.UUID, m *relational.Message) error {
+	u.ops.messages = append(u.ops.messages, messageRow{key, *m})
+	box := u.inbox[key]
+	if box == nil {
+		return nil
+	}
+	w := relational.Waiting{Place: m.Place, Bytes: int64(len(m.Payload)), Timer: m.Timer, Execution: m.Execution}
+	i, _ := slices.BinarySearchFunc(box.list, w, func(a, b relational.Waiting) int {
+		return cmp.Or(cmp.Compare(a.VisibleAt, b.VisibleAt), cmp.Compare(a.ID, b.ID))
+	})
+	before := *box
+	u.ops.later(func() { *box = before })
+	if box.complete || i < box.first {
+		box.list = slices.Insert(slices.Clone(box.list), i, w)
+		box.first++
+	}
+	return nil
+}
+
+// RemoveMessages implements [relational.Rows].
+func (u *unit) RemoveMessages(key provider.UUID, meal relational.Meal) error {
+	for _, place := range meal.Places {
+		u.eat(key, place.ID)
+	}
+	return nil
+}
+
+func (u *unit) eat(key provider.UUID, id int64) {
+	u.ops.eaten = append(u.ops.eaten, messageRef{key, id})
+	box := u.inbox[key]
+	if box == nil {
+		return
+	}
+	if box.removed == nil {
+		box.removed = make(map[int64]struct{})
+	}
+	box.removed[id] = struct{}{}
+	u.ops.later(func() { delete(box.removed, id) })
+}
+
+// RemoveTimer implements [relational.Rows].
+func (u *unit) RemoveTimer(key provider.UUID, _, event int64) (bytes int64, found bool, err error) {
+	box, err := u.box(key)
+	if err != nil {
+		return 0, false, err
+	}
+	id, ok := box.events[event]
+	if !ok {
+		return 0, false, nil
+	}
+	if _, gone := box.removed[id]; gone {
+		return 0, false, nil
+	}
+	i := slices.IndexFunc(box.list, func(w relational.Waiting) bool { return w.ID == id })
+	u.eat(key, id)
+	return box.list[i].Bytes, true, nil
+}
+
+// RemoveTimers implements [relational.Rows].
+func (u *unit) RemoveTimers(key provider.UUID, execution int64) error {
+	u.ops.noTimers = append(u.ops.noTimers, executionRef{key, execution})
+	box := u.inbox[key]
+	if box == nil {
+		return nil
+	}
+	before := *box
+	u.ops.later(func() { *box = before })
+	kept := make([]relational.Waiting, 0, len(box.list))
+	for i, w := range box.list {
+		if !w.Timer || w.Execution != execution {
+			kept = append(kept, w)
+		} else if i < before.first {
+			box.first--
+		}
+	}
+	box.list = kept
+	return nil
+}
+
+// BuryInbox implements [relational.Rows].
+func (u *unit) BuryInbox(h *relational.Head, reason string, now provider.Time) error {
+	u.ops.letters = append(u.ops.letters, inboxLetter{h.Key, h.ID, reason, now})
+	return nil
+}
+
+// AppendEvents implements [relational.Rows].
+func (u *unit) AppendEvents(h *relational.Head, count int, packed []byte) error {
+	row := historyRow{h.Key, h.Execution, h.Length + 1, int64(count), slices.Clone(packed)}
+	u.ops.history = append(u.ops.history, row)
+	return nil
+}
+
+// AddExecution implements [relational.Rows].
+func (u *unit) AddExecution(key provider.UUID, execution int64, status provider.Status, length int64) error {
+	u.ops.executions = append(u.ops.executions, executionRow{executionRef{key, execution}, status, length})
+	return nil
+}

@@ -1,0 +1,86 @@
+package postgres
+
+import (
+	"fmt"
+	"log/slog"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// Options tune a store. The zero value is right.
+type Options struct {
+	// Schema holds the tables; "" means "perdure".
+	Schema string
+	// NoMigrate leaves the schema alone: a missing or older one is an error of Open. It is for a role that may not create tables.
+	NoMigrate bool
+	// Pooler says that the connections go through a pooler in transaction mode.
+	Pooler bool
+	// ListenURL is where notifications are received and sent; "" means the pool's own server.
+	ListenURL string
+	// Timeout bounds each call of the database; 0 means 10 s.
+	Timeout time.Duration
+	// Logger tells of faults that no caller is told about; nil means slog.Default.
+	Logger *slog.Logger
+}
+
+const (
+	defaultSchema  = "perdure"
+	defaultTimeout = 10 * time.Second
+)
+
+func (o Options) withDefaults() Options {
+	if o.Schema == "" {
+		o.Schema = defaultSchema
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = defaultTimeout
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return o
+}
+
+// maxIdentifier is how many bytes of a name Postgres keeps.
+const maxIdentifier = 63
+
+var reserved = regexp.MustCompile(`^pg_`) //nolint:gochecknoglobals // constant
+
+// checkSchemaName refuses what Postgres would cut or refuse.
+func checkSchemaName(name string) error {
+	switch {
+	case len(name) > maxIdentifier:
+		return fmt.Errorf("schema %q has %d bytes: %w: shorten it to %d", name[:maxIdentifier], len(name), provider.ErrInvalid, maxIdentifier)
+	case strings.ContainsRune(name, 0):
+		return fmt.Errorf("schema %q: %w: it holds a NUL", name, provider.ErrInvalid)
+	case reserved.MatchString(name):
+		return fmt.Errorf("schema %q: %w: names that begin with pg_ belong to Postgres", name, provider.ErrInvalid)
+	}
+	return nil
+}
+
+// names puts the schema's name into statements, which are written for the default one.
+type names struct {
+	prefix string
+	done   sync.Map // by the statement as it is written
+}
+
+func newNames(schema string) *names {
+	return &names{prefix: pgx.Identifier{schema}.Sanitize() + "."}
+}
+
+// sql answers a statement for this schema.
+func (n *names) sql(statement string) string {
+	if s, ok := n.done.Load(statement); ok {
+		return s.(string)
+	}
+	s := strings.ReplaceAll(statement, defaultSchema+".", n.prefix)
+	n.done.Store(statement, s)
+	return s
+}

@@ -1,0 +1,116 @@
+package postgres
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+// How long a fetch that found nothing sleeps at most, against lost notifications, and how
+// soon it looks again when others hold what it could take.
+const (
+	fallback  = 5 * time.Second
+	contended = 4 * time.Millisecond
+)
+
+// A parked call is a fetch that waits in this process.
+type parked struct {
+	op    string
+	wants func(*signal) bool
+	// look takes what it can, in one round trip; it tells whether it got something.
+	look func(context.Context) (bool, error)
+	// undo gives back what look took for a caller that had gone meanwhile.
+	undo func()
+	// due answers when something may be there by time alone, relational.Never for not.
+	due func(context.Context) (now, next provider.Time, err error)
+
+	wake chan struct{}
+	next atomic.Int64
+}
+
+// park looks until there is something, wait has passed, ctx is finished or the provider is
+// closed. A claim is never lost: what was taken for a caller that had gone is given back.
+func (p *Provider) park(ctx context.Context, call *parked, wait time.Duration) error {
+	if err := p.enter(ctx); err != nil {
+		return err
+	}
+	defer p.leave()
+	call.wake = make(chan struct{}, 1)
+	call.next.Store(relational.Never)
+	p.signals.add(call)
+	defer p.signals.remove(call)
+	end := time.Now().Add(min(wait, provider.MaxWait))
+	for {
+		found, err := p.lookOnce(ctx, call)
+		if err != nil || found {
+			return err
+		}
+		left := time.Until(end)
+		if left <= 0 {
+			return nil
+		}
+		sleep, err := p.sleepOf(ctx, call)
+		if err != nil {
+			return err
+		}
+		if done, err := p.doze(ctx, call, min(sleep, left)); done {
+			return err
+		}
+	}
+}
+
+// lookOnce looks, whatever becomes of the caller meanwhile.
+func (p *Provider) lookOnce(ctx context.Context, call *parked) (bool, error) {
+	bounded, cancel := p.bounded(context.WithoutCancel(ctx))
+	defer cancel()
+	found, err := call.look(bounded)
+	if err != nil {
+		return false, failed(call.op, err, outcomeOf(err))
+	}
+	if found && ctx.Err() != nil {
+		call.undo()
+		return false, ctx.Err()
+	}
+	return found, ctx.Err()
+}
+
+// sleepOf answers how long the call may sleep if it is not woken.
+func (p *Provider) sleepOf(ctx context.Context, call *parked) (time.Duration, error) {
+	bounded, cancel := p.bounded(ctx)
+	defer cancel()
+	now, next, err := call.due(bounded)
+	if err != nil {
+		if ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
+		return 0, failed(call.op, err, provider.OutcomeNothing)
+	}
+	sleep := fallback - time.Duration(rand.Int64N(int64(fallback/4)))
+	if next == relational.Never {
+		return sleep, nil
+	}
+	if next <= now {
+		return time.Duration(1+rand.Int64N(int64(contended))) + contended/2, nil
+	}
+	call.next.Store(int64(next))
+	return min(sleep, next.Sub(now)), nil
+}
+
+// doze sleeps until something may be there; done says that the call is over.
+func (p *Provider) doze(ctx context.Context, call *parked, sleep time.Duration) (done bool, err error) {
+	timer := time.NewTimer(sleep)
+	defer timer.Stop()
+	select {
+	case <-call.wake:
+	case <-timer.C:
+	case <-ctx.Done():
+		return true, ctx.Err()
+	case <-p.closing:
+		return true, provider.ErrClosed
+	}
+	return false, nil
+}

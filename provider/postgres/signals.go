@@ -1,0 +1,291 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+const (
+	// maxPayload is what one notification may carry; Postgres takes less than 8,000 bytes.
+	maxPayload = 7_500
+	// coalesce is how long notifications are gathered while others have just been sent.
+	coalesce = 2 * time.Millisecond
+	// Delays before a lost connection is tried again.
+	firstRetry = 50 * time.Millisecond
+	lastRetry  = 5 * time.Second
+)
+
+// signal is what one process tells the others of its commits.
+type signal struct {
+	Node    string            `json:"n"`
+	Turns   []int64           `json:"t,omitempty"` // kinds
+	Tasks   []int64           `json:"k,omitempty"` // kinds
+	Expired bool              `json:"x,omitempty"`
+	Asks    bool              `json:"q,omitempty"`
+	Due     provider.Time     `json:"d,omitempty"`
+	Changed []provider.UUID   `json:"c,omitempty"` // instances that ended, were blocked or are gone
+	Answers []provider.UUID   `json:"a,omitempty"`
+	Notices []provider.Notice `json:"s,omitempty"`
+}
+
+func (s *signal) empty() bool {
+	return len(s.Turns)+len(s.Tasks)+len(s.Changed)+len(s.Answers)+len(s.Notices) == 0 && !s.Expired && !s.Asks && s.Due == 0
+}
+
+// signals tells the calls of this process that wait, and those of the others.
+type signals struct {
+	p       *Provider
+	node    string
+	channel string
+	ctx     context.Context //nolint:containedctx // it ends with the provider
+	cancel  context.CancelFunc
+	ended   sync.WaitGroup
+
+	mu      sync.Mutex
+	parked  map[*parked]struct{}
+	pending relational.Effects // not yet sent
+	ready   chan struct{}
+}
+
+func startSignals(p *Provider) *signals {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(p.opts.Schema)) // never fails
+	s := &signals{
+		p: p, node: fmt.Sprintf("%016x", rand.Uint64()), channel: fmt.Sprintf("perdure_%016x", hash.Sum64()),
+		parked: make(map[*parked]struct{}), pending: relational.NewEffects(), ready: make(chan struct{}, 1),
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background()) //nolint:forbidigo // see the field
+	s.ended.Go(func() { s.keep("listen", s.listen) })
+	s.ended.Go(func() { s.keep("notify", s.send) })
+	return s
+}
+
+func (s *signals) stop() {
+	s.cancel()
+	s.ended.Wait()
+}
+
+func (s *signals) add(call *parked) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.parked[call] = struct{}{}
+}
+
+func (s *signals) remove(call *parked) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.parked, call)
+}
+
+// publish tells of a commit: this process at once, the others soon.
+func (s *signals) publish(fx *relational.Effects) {
+	s.deliver(s.encode(fx))
+	for _, a := range fx.Answers {
+		s.p.hub.Reply(a)
+	}
+	s.mu.Lock()
+	s.pending.Merge(fx)
+	s.mu.Unlock()
+	select {
+	case s.ready <- struct{}{}:
+	default:
+	}
+}
+
+func (s *signals) encode(fx *relational.Effects) *signal {
+	out := &signal{Node: s.node, Expired: fx.Expired, Asks: fx.Asks, Changed: fx.Changed, Notices: fx.Notices}
+	for kind := range fx.Turns {
+		out.Turns = append(out.Turns, kind)
+	}
+	for kind := range fx.Tasks {
+		out.Tasks = append(out.Tasks, kind)
+	}
+	for _, a := range fx.Answers {
+		out.Answers = append(out.Answers, a.ID)
+	}
+	if due := min(fx.Due, provider.Time(fx.ElapsedDue)); due != relational.Never {
+		out.Due = due
+	}
+	return out
+}
+
+// deliver wakes the calls of this process that a signal concerns.
+func (s *signals) deliver(in *signal) {
+	s.p.kinds.note(in)
+	s.mu.Lock()
+	for call := range s.parked {
+		if call.wants(in) || in.Due > 0 && int64(in.Due) < call.next.Load() {
+			select {
+			case call.wake <- struct{}{}:
+			default:
+			}
+		}
+	}
+	s.mu.Unlock()
+	for _, key := range in.Changed {
+		s.p.hub.Tell(key, nil)
+	}
+	s.p.hub.Announce(in.Notices)
+	if len(in.Answers) > 0 {
+		s.p.hub.Recheck()
+	}
+}
+
+// wakeAll makes everyone look: notifications may have been lost.
+func (s *signals) wakeAll() {
+	s.p.kinds.stale.Store(true)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for call := range s.parked {
+		select {
+		case call.wake <- struct{}{}:
+		default:
+		}
+	}
+	s.p.hub.Recheck()
+}
+
+// keep runs work on a connection of its own, and again on another one when that is lost.
+func (s *signals) keep(what string, work func(*pgx.Conn) error) {
+	for retry := firstRetry; s.ctx.Err() == nil; retry = min(2*retry, lastRetry) {
+		began := time.Now()
+		err := s.connected(work)
+		if s.ctx.Err() != nil {
+			return
+		}
+		s.p.opts.Logger.Warn("perdure postgres: notifications are interrupted", "part", what, "error", err)
+		if time.Since(began) > lastRetry {
+			retry = firstRetry
+		}
+		timer := time.NewTimer(retry/2 + time.Duration(rand.Int64N(int64(retry))))
+		select {
+		case <-timer.C:
+		case <-s.ctx.Done():
+			timer.Stop()
+		}
+	}
+}
+
+func (s *signals) connected(work func(*pgx.Conn) error) error {
+	config := s.p.pool.Config().ConnConfig
+	if s.p.opts.ListenURL != "" {
+		var err error
+		if config, err = pgx.ParseConfig(s.p.opts.ListenURL); err != nil {
+			return fmt.Errorf("the listen URL: %w", err)
+		}
+	}
+	ctx, cancel := s.p.bounded(s.ctx)
+	defer cancel()
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return err
+	}
+	err = work(conn)
+	closing, done := context.WithTimeout(context.WithoutCancel(s.ctx), time.Second)
+	defer done()
+	return errors.Join(err, conn.Close(closing))
+}
+
+// listen hears of the commits of other processes.
+func (s *signals) listen(conn *pgx.Conn) error {
+	if _, err := conn.Exec(s.ctx, "LISTEN "+pgx.Identifier{s.channel}.Sanitize()); err != nil {
+		return err
+	}
+	s.wakeAll()
+	for {
+		n, err := conn.WaitForNotification(s.ctx)
+		if err != nil {
+			return err
+		}
+		var in signal
+		if err := json.Unmarshal([]byte(n.Payload), &in); err != nil {
+			s.wakeAll() // from a newer release
+			continue
+		}
+		if in.Node != s.node {
+			s.deliver(&in)
+		}
+	}
+}
+
+// send tells other processes, outside of all commits: a NOTIFY inside of them would make
+// them wait for each other.
+func (s *signals) send(conn *pgx.Conn) error {
+	gather := time.NewTimer(0)
+	defer gather.Stop()
+	for {
+		select {
+		case <-s.ready:
+		case <-s.ctx.Done():
+			return s.ctx.Err()
+		}
+		select {
+		case <-gather.C: // long since the last one
+		case <-s.ctx.Done():
+			return s.ctx.Err()
+		}
+		s.mu.Lock()
+		fx := s.pending
+		s.pending = relational.NewEffects()
+		s.mu.Unlock()
+		out := s.encode(&fx)
+		if !out.empty() {
+			if err := s.notify(conn, out); err != nil {
+				s.restore(&fx)
+				return err
+			}
+		}
+		gather.Reset(coalesce)
+	}
+}
+
+// restore keeps what could not be sent for the next connection.
+func (s *signals) restore(fx *relational.Effects) {
+	s.mu.Lock()
+	s.pending.Merge(fx)
+	s.mu.Unlock()
+	select {
+	case s.ready <- struct{}{}:
+	default:
+	}
+}
+
+// notify sends a signal, in several parts if it is too long for one.
+func (s *signals) notify(conn *pgx.Conn, out *signal) error {
+	payload, err := json.Marshal(out)
+	if err != nil {
+		return err
+	}
+	if len(payload) > maxPayload {
+		a, b := out.split()
+		return errors.Join(s.notify(conn, a), s.notify(conn, b))
+	}
+	ctx, cancel := s.p.bounded(s.ctx)
+	defer cancel()
+	_, err = conn.Exec(ctx, "SELECT pg_notify($1, $2)", s.channel, string(payload))
+	return err
+}
+
+// split halves a signal.
+func (s *signal) split() (a, b *signal) {
+	a, b = &signal{Node: s.Node, Expired: s.Expired, Asks: s.Asks, Due: s.Due}, &signal{Node: s.Node}
+	a.Turns, b.Turns = halves(s.Turns)
+	a.Tasks, b.Tasks = halves(s.Tasks)
+	a.Changed, b.Changed = halves(s.Changed)
+	a.Answers, b.Answers = halves(s.Answers)
+	a.Notices, b.Notices = halves(s.Notices)
+	return a, b
+}
+
+func halves[T any](list []T) (a, b []T) { return list[:len(list)/2], list[len(list)/2:] }

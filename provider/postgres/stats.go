@@ -1,0 +1,74 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/perdure/perdure/provider"
+)
+
+const (
+	sqlStatuses = `SELECT status, count(*) FROM perdure.instance GROUP BY status`
+	sqlCounts   = `SELECT c.now, (SELECT count(*) FROM perdure.instance WHERE blocked),
+	(SELECT count(*) FROM perdure.instance WHERE lease_token IS NOT NULL AND lease_until > c.now),
+	(SELECT count(*) FROM perdure.task WHERE state = 2 AND lease_until > c.now),
+	(SELECT count(*) FROM perdure.dead_letter) FROM (SELECT ` + sqlNow + ` AS now) c`
+	sqlWaitingTurns = `SELECT k.name, k.code_version, k.engine_level, count(*), min(i.ready_at) FROM perdure.instance i
+	JOIN perdure.kind k ON k.id = i.kind WHERE i.fetch_at > 0 AND i.fetch_at <= ` + sqlNow + ` GROUP BY k.id ORDER BY 1, 2, 3`
+	sqlWaitingTasks = `SELECT k.queue, k.name, count(*), min(t.fetch_at) FROM perdure.task t JOIN perdure.task_kind k ON k.id = t.kind
+	WHERE t.fetch_at > 0 AND t.fetch_at <= ` + sqlNow + ` AND (t.deadline_at = 0 OR t.deadline_at > ` + sqlNow + `)
+	GROUP BY k.queue, k.name ORDER BY 1, 2`
+)
+
+// Stats implements [provider.Provider].
+func (p *Provider) Stats(ctx context.Context, req provider.StatsRequest) (res provider.StatsResult, err error) {
+	if err := req.Validate(); err != nil {
+		return res, err
+	}
+	w := p.writer
+	res = provider.StatsResult{
+		Instances: make(map[provider.Status]int64), Commits: w.commits.Load(), CommitGroups: w.turns.Load(),
+		Dropped: w.dropped.Load(), ReadyMended: p.janitor.mended.Load(),
+	}
+	b := &pgx.Batch{}
+	b.Queue(p.names.sql(sqlCounts)).QueryRow(func(r pgx.Row) error {
+		return r.Scan(&res.Now, &res.Blocked, &res.TurnLeases, &res.TaskLeases, &res.DeadLetters)
+	})
+	b.Queue(p.names.sql(sqlStatuses)).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			var status provider.Status
+			var n int64
+			if err := rows.Scan(&status, &n); err != nil {
+				return err
+			}
+			res.Instances[status] = n
+		}
+		return rows.Err()
+	})
+	b.Queue(p.names.sql(sqlWaitingTurns)).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			var t provider.WaitingTurns
+			if err := rows.Scan(&t.Name, &t.CodeVersion, &t.EngineLevel, &t.Count, &t.Oldest); err != nil {
+				return err
+			}
+			res.Turns = append(res.Turns, t)
+		}
+		return rows.Err()
+	})
+	b.Queue(p.names.sql(sqlWaitingTasks)).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			var t provider.WaitingTasks
+			if err := rows.Scan(&t.Queue, &t.Name, &t.Count, &t.Oldest); err != nil {
+				return err
+			}
+			res.Tasks = append(res.Tasks, t)
+		}
+		return rows.Err()
+	})
+	err = p.snapshot(ctx, "stats", func(ctx context.Context, tx pgx.Tx) error { return tx.SendBatch(ctx, b).Close() })
+	if err != nil {
+		return provider.StatsResult{}, err
+	}
+	return res, nil
+}

@@ -1,0 +1,306 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+// A unit is one transaction in which a group of calls runs. It implements
+// [relational.Rows]: reads are answered from what begin read and locked in one round
+// trip, writes are held back for the next one.
+type unit struct {
+	p    *Provider
+	ctx  context.Context //nolint:containedctx // the unit lives as long as one transaction, whose context it is
+	conn *pgx.Conn
+	wait bool // for locks that others hold, instead of leaving such instances out
+
+	now       provider.Time
+	rows      map[provider.UUID]*stored // nil: there is none
+	ids       map[string]provider.UUID
+	held      map[provider.UUID]struct{} // another transaction has them
+	heldID    map[string]struct{}
+	inbox     map[provider.UUID]*inbox
+	tasks     map[provider.TaskRef]*relational.Task
+	heldTasks map[provider.TaskRef]struct{}
+	ops       ops
+	sent      bool // some of ops went out before the end
+}
+
+var _ relational.Rows = (*unit)(nil)
+
+// stored is an instance as begin read it.
+type stored struct {
+	relational.Head
+	request string
+	current bool
+}
+
+// inbox is what is known of one inbox: messages in order.
+type inbox struct {
+	list     []relational.Waiting
+	events   map[int64]int64 // message IDs of the timers of the current execution, by event
+	first    int             // how many of the first ones are known for sure
+	complete bool            // all are known
+	removed  map[int64]struct{}
+}
+
+// errNeed asks for a transaction that begins with more than the calls' own needs.
+type errNeed struct {
+	needs relational.Needs
+	turn  *relational.TurnKind
+	task  *relational.TaskKind
+}
+
+func (e *errNeed) Error() string { return fmt.Sprintf("more is needed: %+v", *e) }
+
+// errHeld says that another transaction holds what a call needs.
+var errHeld = errors.New("another transaction holds the instance")
+
+func newUnit(ctx context.Context, p *Provider, conn *pgx.Conn, wait bool) *unit {
+	return &unit{
+		p: p, ctx: ctx, conn: conn, wait: wait,
+		rows: make(map[provider.UUID]*stored), ids: make(map[string]provider.UUID),
+		held: make(map[provider.UUID]struct{}), heldID: make(map[string]struct{}),
+		inbox: make(map[provider.UUID]*inbox), tasks: make(map[provider.TaskRef]*relational.Task),
+		heldTasks: make(map[provider.TaskRef]struct{}),
+	}
+}
+
+// LoadHead implements [relational.Rows].
+func (u *unit) LoadHead(key provider.UUID) (*relational.Head, error) {
+	row, known := u.rows[key]
+	if _, held := u.held[key]; held {
+		return nil, errHeld
+	}
+	if !known {
+		return nil, &errNeed{needs: relational.Needs{Keys: []provider.UUID{key}}}
+	}
+	if row == nil {
+		return nil, nil //nolint:nilnil // no instance is an answer
+	}
+	h := row.Head
+	return &h, nil
+}
+
+// Current implements [relational.Rows].
+func (u *unit) Current(id string) (provider.UUID, error) {
+	if _, held := u.heldID[id]; held {
+		return provider.UUID{}, errHeld
+	}
+	key, known := u.ids[id]
+	if !known {
+		return key, &errNeed{needs: relational.Needs{IDs: []string{id}}}
+	}
+	return key, nil
+}
+
+// Rivals implements [relational.Rows].
+func (u *unit) Rivals(id string, key provider.UUID) (sameID, sameKey *relational.Rival, err error) {
+	current, err := u.Current(id)
+	if err != nil {
+		return nil, nil, err
+	}
+	if sameID, err = u.rival(current); err != nil {
+		return nil, nil, err
+	}
+	sameKey, err = u.rival(key)
+	return sameID, sameKey, err
+}
+
+func (u *unit) rival(key provider.UUID) (*relational.Rival, error) {
+	if key.IsZero() {
+		return nil, nil //nolint:nilnil // none is an answer
+	}
+	if _, err := u.LoadHead(key); err != nil {
+		return nil, err
+	}
+	row := u.rows[key]
+	if row == nil {
+		return nil, nil //nolint:nilnil // none is an answer
+	}
+	return &relational.Rival{Key: row.Key, ID: row.ID, Status: row.Status, Deleting: row.Deleting, Request: row.request}, nil
+}
+
+// Attached implements [relational.Rows]. The children are wanted next, so all of them are asked for at once.
+func (u *unit) Attached(parent provider.UUID) ([]provider.UUID, error) {
+	rows, err := u.query(sqlAttached, uuid(parent))
+	if err != nil {
+		return nil, err
+	}
+	keys, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (key provider.UUID, err error) {
+		return key, r.Scan(into(&key))
+	})
+	if err != nil {
+		return nil, err
+	}
+	unknown := slices.DeleteFunc(slices.Clone(keys), func(key provider.UUID) bool {
+		_, known := u.rows[key]
+		return known
+	})
+	if len(unknown) > 0 {
+		return nil, &errNeed{needs: relational.Needs{Keys: unknown}}
+	}
+	return keys, nil
+}
+
+const sqlAttached = `SELECT key FROM perdure.instance WHERE parent_key = $1 AND parent_close = 0 ORDER BY key`
+
+// Waiting implements [relational.Rows].
+func (u *unit) Waiting(key provider.UUID, named []int64, fn func(relational.Waiting) bool) error {
+	box, err := u.box(key)
+	if err != nil {
+		return err
+	}
+	if !box.complete && box.first >= relational.ClosingLook { // a closing commit with very many
+		return u.readWaiting(key, fn)
+	}
+	for i, w := range box.list {
+		if _, gone := box.removed[w.ID]; gone || !box.complete && i >= box.first && !slices.Contains(named, w.ID) {
+			continue // what is beyond the first ones is known by its name only
+		}
+		if !fn(w) {
+			return nil
+		}
+	}
+	return nil
+}
+
+const sqlWaiting = `SELECT visible_at, id, coalesce(octet_length(payload), 0), timer, execution FROM perdure.inbox
+	WHERE key = $1 ORDER BY visible_at, id`
+
+// readWaiting asks the database for a whole inbox.
+func (u *unit) readWaiting(key provider.UUID, fn func(relational.Waiting) bool) error {
+	rows, err := u.query(sqlWaiting, uuid(key))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var w relational.Waiting
+		if err := rows.Scan(&w.VisibleAt, &w.ID, &w.Bytes, &w.Timer, &w.Execution); err != nil {
+			return err
+		}
+		if !fn(w) {
+			break
+		}
+	}
+	rows.Close()
+	return rows.Err()
+}
+
+// box answers what is known of an inbox.
+func (u *unit) box(key provider.UUID) (*inbox, error) {
+	box := u.inbox[key]
+	if box == nil {
+		return nil, &errNeed{needs: relational.Needs{Keys: []provider.UUID{key}, Inbox: []relational.InboxNeed{{Key: key, First: 1}}}}
+	}
+	return box, nil
+}
+
+// FirstVisible implements [relational.Rows].
+func (u *unit) FirstVisible(key provider.UUID) (provider.Time, error) {
+	box, err := u.box(key)
+	if err != nil {
+		return 0, err
+	}
+	for i, w := range box.list {
+		if !box.complete && i >= box.first {
+			break
+		}
+		if _, gone := box.removed[w.ID]; !gone {
+			return w.VisibleAt, nil
+		}
+	}
+	var at *provider.Time
+	rows, err := u.query(`SELECT min(visible_at) FROM perdure.inbox WHERE key = $1`, uuid(key))
+	if err != nil {
+		return 0, err
+	}
+	at, err = pgx.CollectExactlyOneRow(rows, pgx.RowTo[*provider.Time])
+	if err != nil || at == nil {
+		return 0, err
+	}
+	return *at, nil
+}
+
+// Timers implements [relational.Rows].
+func (u *unit) Timers(key provider.UUID, execution int64) (count, bytes int64, err error) {
+	box, err := u.box(key)
+	if err != nil {
+		return 0, 0, err
+	}
+	if box.complete {
+		for _, w := range box.list {
+			if _, gone := box.removed[w.ID]; !gone && w.Timer && w.Execution == execution {
+				count, bytes = count+1, bytes+w.Bytes
+			}
+		}
+		return count, bytes, nil
+	}
+	rows, err := u.query(`SELECT count(*), coalesce(sum(octet_length(payload)), 0)::bigint FROM perdure.inbox
+		WHERE key = $1 AND execution = $2 AND timer`, uuid(key), execution)
+	if err != nil {
+		return 0, 0, err
+	}
+	_, err = pgx.CollectExactlyOneRow(rows, func(r pgx.CollectableRow) (struct{}, error) { return struct{}{}, r.Scan(&count, &bytes) })
+	return count, bytes, err
+}
+
+// ExecutionStatus implements [relational.Rows].
+func (u *unit) ExecutionStatus(key provider.UUID, execution int64) (provider.Status, error) {
+	rows, err := u.query(`SELECT status FROM perdure.execution WHERE key = $1 AND execution = $2`, uuid(key), execution)
+	if err != nil {
+		return 0, err
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowTo[int16])
+	if err != nil || len(list) == 0 {
+		return 0, err
+	}
+	return provider.Status(list[0]), nil
+}
+
+// Task implements [relational.Rows].
+func (u *unit) Task(ref provider.TaskRef) (*relational.Task, error) {
+	task, known := u.tasks[ref]
+	if _, held := u.heldTasks[ref]; held && task == nil {
+		return nil, errHeld
+	}
+	if !known {
+		return nil, &errNeed{needs: relational.Needs{Tasks: []provider.TaskRef{ref}}}
+	}
+	if task == nil {
+		return nil, nil //nolint:nilnil // none is an answer
+	}
+	copied := *task
+	return &copied, nil
+}
+
+// Instance implements [relational.Rows].
+func (u *unit) Instance(key provider.UUID) (provider.Instance, error) {
+	if err := u.send(); err != nil {
+		return provider.Instance{}, err
+	}
+	list, err := u.p.instances(u.ctx, u.conn, sqlInstance, uuid(key))
+	if err != nil {
+		return provider.Instance{}, err
+	}
+	if len(list) == 0 {
+		return provider.Instance{}, relational.NotFound("", key)
+	}
+	return list[0], nil
+}
+
+// query sends what is held back and then reads: it is for what needs did not name.
+func (u *unit) query(sql string, args ...any) (pgx.Rows, error) {
+	if err := u.send(); err != nil {
+		return nil, err
+	}
+	return u.conn.Query(u.ctx, u.p.names.sql(sql), args...)
+}
