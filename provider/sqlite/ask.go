@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
 )
 
 const (
@@ -28,20 +29,20 @@ func (p *Provider) Ask(ctx context.Context, req provider.AskRequest) (provider.A
 		return provider.AskResult{}, err
 	}
 	req.Wait = min(req.Wait, provider.MaxWait)
-	ch := p.store.hub.expect(req.AskID)
-	defer p.store.hub.unexpect(req.AskID)
+	ch := p.store.hub.Expect(req.AskID)
+	defer p.store.hub.Unexpect(req.AskID)
 	_, err := write(ctx, p, "ask", len(req.Payload), func(t *tx, _ *struct{}) error {
-		h, err := t.find(req.ID, req.Key)
+		h, err := t.Find(req.ID, req.Key)
 		if err != nil {
 			return err
 		}
-		if h == nil || h.deleting {
-			return notFound(req.ID, req.Key)
+		if h == nil || h.Deleting {
+			return relational.NotFound(req.ID, req.Key)
 		}
-		if _, err := t.exec(sqlAsk, req.AskID, h.key, t.now, t.elapsed+micros(req.Wait), req.Payload); err != nil {
+		if _, err := t.exec(sqlAsk, req.AskID, h.Key, t.Now, t.Elapsed+micros(req.Wait), req.Payload); err != nil {
 			return err
 		}
-		t.fx.asks = true
+		t.Effects.Asks = true
 		return nil
 	})
 	if err != nil {
@@ -59,11 +60,11 @@ func (p *Provider) Ask(ctx context.Context, req provider.AskRequest) (provider.A
 }
 
 // awaitAnswer blocks until the question is answered, and removes it otherwise.
-func (p *Provider) awaitAnswer(ctx context.Context, req *provider.AskRequest, ch chan answered) (provider.AskResult, error) {
+func (p *Provider) awaitAnswer(ctx context.Context, req *provider.AskRequest, ch <-chan relational.Answer) (provider.AskResult, error) {
 	deadline := time.NewTimer(req.Wait)
 	defer deadline.Stop()
 	for {
-		elsewhere := p.store.hub.elsewhere()
+		elsewhere := p.store.hub.Elsewhere()
 		res, ok, err := p.answerOf(ctx, req.AskID)
 		if err != nil || ok {
 			p.withdrawAsk(req.AskID)
@@ -71,13 +72,13 @@ func (p *Provider) awaitAnswer(ctx context.Context, req *provider.AskRequest, ch
 		}
 		select {
 		case a := <-ch:
-			return provider.AskResult{Payload: a.payload, Now: a.now}, nil
+			return provider.AskResult{Payload: a.Payload, Now: a.Now}, nil
 		case <-elsewhere:
 		case <-deadline.C:
-			<-p.withdrawAsk(req.AskID).done
+			<-p.withdrawAsk(req.AskID).Done
 			select {
 			case a := <-ch: // it came in the last moment
-				return provider.AskResult{Payload: a.payload, Now: a.now}, nil
+				return provider.AskResult{Payload: a.Payload, Now: a.Now}, nil
 			default:
 				return provider.AskResult{}, fmt.Errorf("ask %s, after %v: %w", req.AskID, req.Wait, provider.ErrNoAnswer)
 			}
@@ -102,15 +103,8 @@ func (p *Provider) answerOf(ctx context.Context, id provider.UUID) (res provider
 }
 
 // withdrawAsk removes a question without waiting for that.
-func (p *Provider) withdrawAsk(id provider.UUID) *member {
-	m := &member{op: "ask", done: make(chan struct{}), run: func(t *tx) error {
-		_, err := t.exec(sqlDropAsk, id)
-		return err
-	}}
-	if !p.store.writer.submit(m, false) {
-		close(m.done)
-	}
-	return m
+func (p *Provider) withdrawAsk(id provider.UUID) *relational.Member {
+	return p.store.writer.later("ask", func(t *tx) error { return t.do(sqlDropAsk, id) })
 }
 
 // FetchAsks implements [provider.Provider].
@@ -123,7 +117,7 @@ func (p *Provider) FetchAsks(ctx context.Context, req provider.FetchAsksRequest)
 		f.caps[c] = struct{}{}
 	}
 	call := &parked{
-		op: "fetch asks", wants: func(t *tx) bool { return t.fx.asks }, find: f.find, take: f.take, undo: f.undo,
+		op: "fetch asks", wants: func(t *tx) bool { return t.Effects.Asks }, find: f.find, take: f.take, undo: f.undo,
 	}
 	if err := p.park(ctx, call, req.Wait); err != nil {
 		return provider.FetchAsksResult{}, err
@@ -145,12 +139,12 @@ type askPlace struct{ id, key provider.UUID }
 
 func (f *askFetch) places(t *tx, limit int) (list []askPlace, err error) {
 	err = t.each(sqlOpenAsks, func(r *row) error {
-		kind := t.kinds.byTurn[r.int(2)]
-		if _, ok := f.caps[kind.Capability]; !ok || kind.level > f.req.EngineLevel {
+		kind := t.kinds.ByTurn[r.int(2)]
+		if _, ok := f.caps[kind.Capability]; !ok || kind.Level > f.req.EngineLevel {
 			return nil
 		}
-		if until := r.int(3); until > t.elapsed {
-			t.wakeElapsed(until)
+		if until := r.int(3); until > t.Elapsed {
+			t.WakeElapsed(until)
 			return nil
 		}
 		list = append(list, askPlace{r.uuid(0), r.uuid(1)})
@@ -158,7 +152,7 @@ func (f *askFetch) places(t *tx, limit int) (list []askPlace, err error) {
 			return errStop
 		}
 		return nil
-	}, t.elapsed)
+	}, t.Elapsed)
 	return list, err
 }
 
@@ -168,7 +162,7 @@ func (f *askFetch) find(t *tx) (bool, error) {
 }
 
 func (f *askFetch) take(t *tx) (bool, error) {
-	f.res = provider.FetchAsksResult{Now: t.now}
+	f.res = provider.FetchAsksResult{Now: t.Now}
 	list, err := f.places(t, f.req.Max)
 	if err != nil {
 		return false, err
@@ -189,14 +183,14 @@ func (f *askFetch) take(t *tx) (bool, error) {
 
 // claim takes one question.
 func (f *askFetch) claim(t *tx, place askPlace) (ask provider.OpenAsk, err error) {
-	if _, err := t.exec(sqlTakeAsk, t.lease(micros(f.req.Lease)), place.id); err != nil {
+	if _, err := t.exec(sqlTakeAsk, t.Lease(f.req.Lease), place.id); err != nil {
 		return ask, err
 	}
 	ask.AskID = place.id
 	if _, err := t.one(sqlAskPayload, func(r *row) { ask.Payload = r.blob(0) }, place.id); err != nil {
 		return ask, err
 	}
-	ask.Instance, err = t.instance(place.key)
+	ask.Instance, err = t.Row(place.key)
 	return ask, err
 }
 
@@ -206,7 +200,7 @@ func (f *askFetch) undo(t *tx) error {
 			return err
 		}
 	}
-	t.fx.asks = true
+	t.Effects.Asks = true
 	return nil
 }
 
@@ -216,19 +210,19 @@ func (p *Provider) Answer(ctx context.Context, req provider.AnswerRequest) error
 		return err
 	}
 	_, err := write(ctx, p, "answer", len(req.Payload), func(t *tx, _ *struct{}) error {
-		open, err := t.integer(sqlIsOpenAsk, req.AskID, t.elapsed)
+		open, err := t.integer(sqlIsOpenAsk, req.AskID, t.Elapsed)
 		if err != nil {
 			return err
 		}
 		if open == 0 {
 			return fmt.Errorf("question %s: %w", req.AskID, provider.ErrNotFound)
 		}
-		if !p.store.hub.expected(req.AskID) { // the asker is another process: it reads the answer
-			_, err := t.exec(sqlAnswer, req.Payload, req.AskID, t.elapsed)
+		if !p.store.hub.Expected(req.AskID) { // the asker is another process: it reads the answer
+			_, err := t.exec(sqlAnswer, req.Payload, req.AskID, t.Elapsed)
 			return err
 		}
 		payload := append([]byte(nil), req.Payload...)
-		t.fx.answered = append(t.fx.answered, answered{req.AskID, payload, t.now})
+		t.Effects.Answers = append(t.Effects.Answers, relational.Answer{ID: req.AskID, Payload: payload, Now: t.Now})
 		_, err = t.exec(sqlDropAsk, req.AskID)
 		return err
 	})

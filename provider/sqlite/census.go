@@ -27,11 +27,11 @@ const (
 // enroll writes down that this process serves a lease owner, in the transaction that gives
 // the owner its first lease.
 func (t *tx) enroll(owner string) error {
-	if _, ok := t.writer.enrolled[owner]; ok || owner == "" || slices.Contains(t.fx.enrolled, owner) {
+	if _, ok := t.writer.enrolled[owner]; ok || owner == "" || slices.Contains(t.enrolled, owner) {
 		return nil
 	}
 	_, err := t.exec(sqlEnroll, t.writer.store.here.process, owner)
-	t.fx.enrolled = append(t.fx.enrolled, owner)
+	t.enrolled = append(t.enrolled, owner)
 	return err
 }
 
@@ -65,7 +65,7 @@ func (w *writer) bury() error {
 	if err != nil || len(gone) == 0 {
 		return err
 	}
-	w.tx.fx, w.tx.changes = newEffects(), 0
+	w.tx.afresh()
 	if err := w.begin(); err != nil {
 		return err
 	}

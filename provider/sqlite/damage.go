@@ -79,14 +79,14 @@ func (w *writer) mindful(due int64) int64 {
 		}
 		next = min(next, left)
 	}
-	now := w.tx.elapsed
+	now := w.tx.Elapsed
 	return min(max(due, now+micros(time.Second)), now+max(micros(next), 1))
 }
 
 // tryApart is try in a savepoint. Damage that the call meets undoes nothing of others: the
 // item is passed over when the group runs again. Damage to what is common to all fails the call.
 func (w *writer) tryApart(c *parked) error {
-	found, own := c.find(&w.tx)
+	found, own := c.find(w.tx)
 	if own == nil && !found {
 		return nil
 	}
@@ -96,7 +96,7 @@ func (w *writer) tryApart(c *parked) error {
 		}
 		var err error
 		own, err = w.guard(func() (err error) {
-			c.found, err = c.take(&w.tx)
+			c.found, err = c.take(w.tx)
 			return err
 		})
 		if own == nil {
@@ -157,17 +157,17 @@ func (w *writer) showDamage() {
 }
 
 func (w *writer) holdBack(d *damage) error {
-	t := &w.tx
-	t.fx, t.changes = newEffects(), 0
+	t := w.tx
+	t.afresh()
 	if err := w.begin(); err != nil {
 		return err
 	}
 	t.forget()
-	if _, err := t.exec(sqlHoldBack, d.Error(), t.now, d.ref.Key); err != nil {
+	if _, err := t.exec(sqlHoldBack, d.Error(), t.Now, d.ref.Key); err != nil {
 		w.rollback()
 		return err
 	}
-	t.fx.changed = append(t.fx.changed, change{key: d.ref.Key})
+	t.News(d.ref.Key)
 	if err := w.finish(); err != nil {
 		return err
 	}

@@ -74,28 +74,5 @@ func (t *tx) redrive(id int64) (bool, error) {
 	if err != nil || !found {
 		return false, err
 	}
-	h, err := t.head(l.Key)
-	if err != nil || sendable(h, "", l.Key) != nil {
-		return false, err
-	}
-	if l.Task {
-		return t.redriveTask(h, &l, priority)
-	}
-	m := provider.NewMessage{Kind: l.Kind, Execution: l.Execution, EventID: l.EventID, Payload: l.Payload}
-	_, err = t.put(h, &m, t.now, timer && l.Execution == h.execution)
-	return err == nil, err
-}
-
-func (t *tx) redriveTask(h *head, l *provider.DeadLetter, priority int64) (bool, error) {
-	if h.execution != l.Execution {
-		return false, nil
-	}
-	state, err := t.integer(sqlTaskState, l.Key, l.Execution, l.EventID)
-	if err != nil || state != 0 {
-		return false, err
-	}
-	err = t.addTask(h, &provider.NewTask{
-		EventID: l.EventID, Queue: l.Queue, Name: l.Name, Payload: l.Payload, Priority: int(priority),
-	})
-	return err == nil, err
+	return t.Redrive(&l, timer, int(priority))
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
 )
 
 // deleteBatch is how many instances one transaction of a deletion marks or removes.
@@ -30,19 +31,19 @@ func (p *Provider) Delete(ctx context.Context, req provider.DeleteRequest) (prov
 	}
 	var key provider.UUID
 	_, err := write(ctx, p, "delete", 0, func(t *tx, _ *struct{}) error {
-		h, err := t.find(req.ID, req.Key)
+		h, err := t.Find(req.ID, req.Key)
 		switch {
 		case err != nil:
 			return err
 		case h == nil:
-			return notFound(req.ID, req.Key)
+			return relational.NotFound(req.ID, req.Key)
 		}
-		if !req.Force && !h.deleting {
+		if !req.Force && !h.Deleting {
 			if err := t.checkEnded(h); err != nil {
 				return err
 			}
 		}
-		key = h.key
+		key = h.Key
 		t.markDeleting(h)
 		return nil
 	})
@@ -54,28 +55,23 @@ func (p *Provider) Delete(ctx context.Context, req provider.DeleteRequest) (prov
 }
 
 // checkEnded answers ErrRunning while the instance or one below it has not ended.
-func (t *tx) checkEnded(h *head) error {
-	if err := t.flush(); err != nil {
+func (t *tx) checkEnded(h *relational.Head) error {
+	if err := t.Flush(); err != nil {
 		return err
 	}
 	running := ""
-	found, err := t.one(sqlRunsBelow, func(r *row) { running = r.text(0) }, h.key)
+	found, err := t.one(sqlRunsBelow, func(r *row) { running = r.text(0) }, h.Key)
 	if err == nil && found {
-		err = fmt.Errorf("instance %q: %q: %w", h.id, running, provider.ErrRunning)
+		err = fmt.Errorf("instance %q: %q: %w", h.ID, running, provider.ErrRunning)
 	}
 	return err
 }
 
-// markDeleting makes every other call leave the instance alone.
-func (t *tx) markDeleting(h *head) {
-	if h.deleting {
-		return
-	}
-	h.deleting, h.updatedAt = true, t.now
-	_, _ = rand.Read(h.version[:]) // never fails; nobody will name this version
-	t.endLease(h)
-	t.notice(h.key, h.execution, 0)
-	t.news(h)
+// markDeleting marks with a version that nobody will name.
+func (t *tx) markDeleting(h *relational.Head) {
+	var version provider.UUID
+	_, _ = rand.Read(version[:]) // never fails
+	t.MarkDeleting(h, version)
 }
 
 // remove takes the tree below a marked instance away: down to a leaf, marking on the way,
@@ -134,7 +130,7 @@ func (t *tx) markChildren(parent provider.UUID) error {
 		return err
 	}
 	for _, key := range keys {
-		h, err := t.head(key)
+		h, err := t.Head(key)
 		if err != nil {
 			return err
 		}
@@ -142,16 +138,16 @@ func (t *tx) markChildren(parent provider.UUID) error {
 			t.markDeleting(h)
 		}
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 // erase removes all rows of one instance; 0 if there was none.
 func (t *tx) erase(key provider.UUID) (int64, error) {
-	if h := t.heads[key]; h != nil {
-		if err := t.store(h); err != nil {
+	if h := t.Heads[key]; h != nil {
+		if err := t.Store(h); err != nil {
 			return 0, err
 		}
-		delete(t.heads, key)
+		delete(t.Heads, key)
 	}
 	for _, sql := range []string{
 		`DELETE FROM perdure_outcome WHERE key = ?`, `DELETE FROM perdure_execution WHERE key = ?`,
@@ -163,7 +159,7 @@ func (t *tx) erase(key provider.UUID) (int64, error) {
 			return 0, err
 		}
 	}
-	t.fx.changed = append(t.fx.changed, change{key: key})
+	t.News(key)
 	return t.exec(`DELETE FROM perdure_instance WHERE key = ?`, key)
 }
 
@@ -176,7 +172,7 @@ func (p *Provider) Prune(ctx context.Context, req provider.PruneRequest) (provid
 		req.Max = provider.MaxBatch
 	}
 	keys, err := write(ctx, p, "prune", 0, func(t *tx, list *[]provider.UUID) (err error) {
-		before := t.now - provider.Time(req.Age.Microseconds())
+		before := t.Now - provider.Time(req.Age.Microseconds())
 		*list, err = t.keys(sqlPrunable, before, req.Max)
 		return err
 	})
@@ -197,11 +193,11 @@ func (p *Provider) Prune(ctx context.Context, req provider.PruneRequest) (provid
 // prune removes one ended instance, unless it was reset meanwhile.
 func (p *Provider) prune(ctx context.Context, key provider.UUID) (int64, error) {
 	marked, err := write(ctx, p, "prune", 0, func(t *tx, ok *bool) error {
-		h, err := t.head(key)
+		h, err := t.Head(key)
 		if err != nil || h == nil {
 			return err
 		}
-		if err := t.checkEnded(h); err != nil && !h.deleting {
+		if err := t.checkEnded(h); err != nil && !h.Deleting {
 			if errors.Is(err, provider.ErrRunning) {
 				return nil // the tree stays
 			}

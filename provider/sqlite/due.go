@@ -14,7 +14,7 @@ type dues struct {
 	stale   bool // unknown: ask the file
 }
 
-func (d *dues) passed(t *tx) bool { return d.stale || t.now >= d.wall || t.elapsed >= d.elapsed }
+func (d *dues) passed(t *tx) bool { return d.stale || t.Now >= d.wall || t.Elapsed >= d.elapsed }
 
 // tried is which parked fetches the last round has tried, and for which instant: what
 // became due or was seen after it is for the next round.
@@ -47,7 +47,7 @@ func (w *writer) anyParked() bool {
 }
 
 // awaited tells whether a call of this process waits for what others may write.
-func (w *writer) awaited() bool { return w.anyParked() || w.store.hub.waiting() > 0 }
+func (w *writer) awaited() bool { return w.anyParked() || w.store.hub.Waiting() > 0 }
 
 // patience is how long the writer may sleep when nothing is queued.
 func (w *writer) patience() time.Duration {
@@ -76,7 +76,7 @@ const (
 // settle acts on foreign commits and sets the dues right after they have passed, once all
 // that is parked was tried for them.
 func (w *writer) settle() {
-	t := &w.tx
+	t := w.tx
 	if !w.tried.all {
 		return
 	}
@@ -90,17 +90,17 @@ func (w *writer) settle() {
 	d, err := w.measure()
 	if err != nil {
 		w.complain("due times cannot be read", err)
-		d = dues{wall: t.now + 100_000, elapsed: t.elapsed + 100_000, stale: false} // look again soon
+		d = dues{wall: t.Now + 100_000, elapsed: t.Elapsed + 100_000, stale: false} // look again soon
 	}
 	d.elapsed = w.mindful(d.elapsed)
-	d.elapsed = min(d.elapsed, t.fx.elapsedDue) // the ends of the stickiness that the tries met
+	d.elapsed = min(d.elapsed, t.Effects.ElapsedDue) // the ends of the stickiness that the tries met
 	w.due = d
 }
 
 // measure asks the file for the next due moments after the last try.
 func (w *writer) measure() (dues, error) {
-	t, at, d := &w.tx, w.tried, dues{wall: never, elapsed: never}
-	if err := t.loadKinds(); err != nil {
+	t, at, d := w.tx, w.tried, dues{wall: never, elapsed: never}
+	if _, err := t.Kinds(); err != nil {
 		return d, err
 	}
 	var failed error
@@ -114,10 +114,10 @@ func (w *writer) measure() (dues, error) {
 		}
 		return n
 	}
-	for id := range t.kinds.byTurn {
+	for id := range t.kinds.ByTurn {
 		d.wall = min(d.wall, provider.Time(next(sqlNextTurn, id, at.now)))
 	}
-	for id := range t.kinds.byTask {
+	for id := range t.kinds.ByTask {
 		d.wall = min(d.wall, provider.Time(next(sqlNextTask, id, at.now)))
 	}
 	d.wall = min(d.wall, provider.Time(next(sqlNextExpiry, at.now)))

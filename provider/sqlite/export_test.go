@@ -3,13 +3,17 @@ package sqlite
 import (
 	"context"
 	"fmt"
+
+	"github.com/perdure/perdure/provider/internal/relational"
 )
 
 // LimitPages makes SQLite say that the disk is full when the file has grown by more pages;
 // 0 ends that.
 func LimitPages(ctx context.Context, p *Provider, more int64) error {
 	// Urgent, so that it comes before what it concerns.
-	_, err := enqueue(ctx, p, "limit", 0, true, func(t *tx, _ *struct{}) error {
+	m := &relational.Member{Op: "limit"}
+	_, err := relational.Do(ctx, p.enqueue, m, true, func(_ *relational.Tx, _ *struct{}) error {
+		t := p.store.writer.tx
 		most := int64(1 << 30)
 		if more > 0 {
 			pages, err := t.integer(`PRAGMA page_count`)

@@ -33,11 +33,11 @@ type foreign struct {
 // whichever it concerned, so the more there are the less often.
 func (w *writer) tell() {
 	f := &w.foreign
-	if !f.owed || time.Since(f.told) < min(time.Duration(w.store.hub.waiting())*tellEach, hotFor) {
+	if !f.owed || time.Since(f.told) < min(time.Duration(w.store.hub.Waiting())*tellEach, hotFor) {
 		return
 	}
 	f.owed, f.told = false, time.Now()
-	w.store.hub.recheck()
+	w.store.hub.Recheck()
 }
 
 const sqlDataVersion = "PRAGMA data_version"

@@ -8,23 +8,24 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
 )
 
 // FuzzCursor reads any text as the cursor of a list: one that List could have answered,
 // or ErrInvalid.
 func FuzzCursor(f *testing.F) {
-	for _, text := range []string{"", "A", writeCursor(1, provider.UUID{1}), writeCursor(-1, provider.UUID{}), "====", "\n"} {
+	for _, text := range []string{"", "A", relational.WriteCursor(1, provider.UUID{1}), relational.WriteCursor(-1, provider.UUID{}), "====", "\n"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		at, key, err := readCursor(text)
+		at, key, err := relational.ReadCursor(text)
 		if err != nil {
 			if !errors.Is(err, provider.ErrInvalid) {
 				t.Fatal(err)
 			}
 			return
 		}
-		if a, k, err := readCursor(writeCursor(at, key)); a != at || k != key || err != nil {
+		if a, k, err := relational.ReadCursor(relational.WriteCursor(at, key)); a != at || k != key || err != nil {
 			t.Fatalf("%q: %v %v became %v %v, %v", text, at, key, a, k, err)
 		}
 	})
@@ -54,7 +55,7 @@ func FuzzHistoryRow(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	two, _ := packEvents(nil, [][]byte{[]byte("one"), {}, bytes.Repeat([]byte("x"), 200)})
+	two, _ := relational.PackEvents(nil, [][]byte{[]byte("one"), {}, bytes.Repeat([]byte("x"), 200)})
 	for _, row := range [][]byte{nil, {0}, two, two[:len(two)-1], bytes.Repeat([]byte{0xff}, 20)} {
 		f.Add(int64(1), int64(3), row, int64(3), int64(1))
 	}

@@ -2,10 +2,9 @@ package sqlite
 
 import (
 	"context"
-	"slices"
-	"time"
 
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
 )
 
 const (
@@ -21,19 +20,14 @@ func (p *Provider) Get(ctx context.Context, req provider.GetRequest) (provider.G
 		return provider.GetResult{}, err
 	}
 	res, err := p.get(ctx, &req)
-	if err != nil || !req.WaitEnded || req.Wait == 0 || over(&req, &res.Instance) {
+	if err != nil || !req.WaitEnded || req.Wait == 0 || relational.Over(&req, &res.Instance) {
 		return res, err
 	}
 	if err := p.enter(ctx); err != nil {
 		return provider.GetResult{}, err
 	}
 	defer p.leave()
-	return p.await(ctx, &req, res.Instance.Key)
-}
-
-// over tells whether the wait has come to its end.
-func over(req *provider.GetRequest, in *provider.Instance) bool {
-	return in.Status.Ended() || req.WaitBlocked && in.Blocked != nil
+	return p.store.hub.AwaitEnded(ctx, p.closing, &req, res.Instance.Key, p.get, p.store.clock.wall)
 }
 
 // get answers what is stored.
@@ -50,7 +44,7 @@ func (p *Provider) get(ctx context.Context, req *provider.GetRequest) (res provi
 			return err
 		}
 		if !found {
-			return notFound(req.ID, req.Key)
+			return relational.NotFound(req.ID, req.Key)
 		}
 		return p.details(plain, c, req, &res)
 	})
@@ -93,62 +87,4 @@ func (p *Provider) details(ctx context.Context, c *conn, req *provider.GetReques
 		res.Tasks = append(res.Tasks, task)
 		return nil
 	}, key)
-}
-
-// recheckEvery bounds how long a lost wake-up could delay a waiting call while other
-// processes write. A store that is open for reading only has no wake-ups.
-const (
-	recheckEvery  = 15 * time.Second
-	recheckReader = 250 * time.Millisecond
-)
-
-// await blocks until a commit tells that the instance has ended.
-func (p *Provider) await(ctx context.Context, req *provider.GetRequest, key provider.UUID) (provider.GetResult, error) {
-	hub := p.store.hub
-	w := hub.watch(key)
-	defer hub.unwatch(key, w)
-	byKey := *req
-	byKey.Key = key
-	deadline := time.NewTimer(min(req.Wait, provider.MaxWait))
-	defer deadline.Stop()
-	every := recheckEvery
-	if p.store.readOnly {
-		every = recheckReader
-	}
-	recheck := time.NewTicker(every)
-	defer recheck.Stop()
-	plain := !req.WithTasks && !req.WithValues
-	for {
-		elsewhere := hub.elsewhere() // before the read, so that nothing falls between
-		res, err := p.get(ctx, &byKey)
-		if err != nil || over(req, &res.Instance) {
-			return res, err
-		}
-		select {
-		case row := <-w.news:
-			if row != nil && plain && over(req, row) {
-				return provider.GetResult{Instance: own(row), Now: p.store.clock.wall()}, nil
-			}
-		case <-elsewhere:
-		case <-recheck.C:
-		case <-deadline.C:
-			return p.get(ctx, &byKey)
-		case <-ctx.Done():
-			return provider.GetResult{}, ctx.Err()
-		case <-p.closing:
-			return provider.GetResult{}, provider.ErrClosed
-		}
-	}
-}
-
-// own copies a row that several waiting calls are handed: results belong to their callers.
-func own(row *provider.Instance) provider.Instance {
-	in := *row
-	in.CustomStatus, in.Result = slices.Clone(in.CustomStatus), slices.Clone(in.Result)
-	in.Attributes = slices.Clone(in.Attributes)
-	if in.Blocked != nil {
-		b := *in.Blocked
-		in.Blocked = &b
-	}
-	return in
 }

@@ -7,6 +7,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
 )
 
 // errRerun asks for the group again, each member and each fetch in a savepoint: one failed
@@ -15,7 +16,7 @@ import (
 var errRerun = errors.New("a call failed within the group")
 
 // round runs one group and serves the parked fetches that it concerns.
-func (w *writer) round(group []*member) {
+func (w *writer) round(group []*relational.Member) {
 	claims, err := w.transact(group, false)
 	for n := 0; errors.Is(err, errRerun) && n < maxDamage; n++ {
 		w.showDamage()
@@ -23,8 +24,8 @@ func (w *writer) round(group []*member) {
 	}
 	if err != nil {
 		for _, m := range group {
-			if !m.out {
-				m.err = failed(m.op, err, outcomeOfAbort(err))
+			if _, out := w.out[m]; !out {
+				m.Err = failed(m.Op, err, outcomeOfAbort(err))
 			}
 		}
 		w.failParked(claims, err)
@@ -32,9 +33,10 @@ func (w *writer) round(group []*member) {
 		w.publish()
 	}
 	for i, m := range group {
-		close(m.done)
+		close(m.Done)
 		group[i] = nil
 	}
+	clear(w.out)
 	w.answer(claims)
 	if err != nil && !w.tried.served {
 		w.round(nil) // the group failed before the fetches had their turn
@@ -60,9 +62,9 @@ func outcomeOfAbort(err error) provider.Outcome {
 }
 
 // transact runs the group and the claims of parked fetches in one transaction.
-func (w *writer) transact(group []*member, savepoints bool) ([]*parked, error) {
-	t := &w.tx
-	t.fx, t.changes = newEffects(), 0
+func (w *writer) transact(group []*relational.Member, savepoints bool) ([]*parked, error) {
+	t := w.tx
+	t.afresh()
 	w.tried = tried{}
 	if w.store.moved.Load() {
 		w.tried.served = true
@@ -79,7 +81,7 @@ func (w *writer) transact(group []*member, savepoints bool) ([]*parked, error) {
 			return nil, err
 		}
 	}
-	if err := t.flush(); err != nil {
+	if err := t.Flush(); err != nil {
 		w.rollback()
 		if !savepoints && ownFault(err) {
 			err = errRerun
@@ -96,33 +98,36 @@ func (w *writer) transact(group []*member, savepoints bool) ([]*parked, error) {
 
 // member runs one member. Its own failure stays with it; an error answered here ends the
 // transaction.
-func (w *writer) member(m *member, savepoint bool) error {
-	t := &w.tx
+func (w *writer) member(m *relational.Member, savepoint bool) error {
+	t := w.tx
 	t.tick()
-	if m.out {
+	if _, out := w.out[m]; out {
 		return nil
 	}
 	if savepoint {
 		return w.guarded(m)
 	}
-	before := t.changes
-	m.err = m.run(t)
+	before := t.Changes
+	m.Err = m.Run(&t.Tx)
 	switch {
-	case m.err == nil:
-	case !ownFault(m.err):
-		return m.err
-	case t.changes != before || !isAnswer(m.err):
+	case m.Err == nil:
+	case !ownFault(m.Err):
+		return m.Err
+	case t.Changes != before || !isAnswer(m.Err):
 		return errRerun
 	default:
-		m.err = failed(m.op, m.err, provider.OutcomeNothing)
+		m.Err = failed(m.Op, m.Err, provider.OutcomeNothing)
 	}
 	return nil
 }
 
 // guarded runs a member in a savepoint.
-func (w *writer) guarded(m *member) error {
-	own, err := w.guard(func() error { return m.run(&w.tx) })
-	m.err, m.out = failed(m.op, own, provider.OutcomeNothing), errors.Is(err, errRerun)
+func (w *writer) guarded(m *relational.Member) error {
+	own, err := w.guard(func() error { return m.Run(&w.tx.Tx) })
+	m.Err = failed(m.Op, own, provider.OutcomeNothing)
+	if errors.Is(err, errRerun) {
+		w.out[m] = struct{}{}
+	}
 	return err
 }
 
@@ -130,23 +135,23 @@ func (w *writer) guarded(m *member) error {
 // the transaction whole, unless it asks for a rerun, too; it is answered apart from what ends
 // the transaction.
 func (w *writer) guard(fn func() error) (own, err error) {
-	t := &w.tx
-	if err := t.flush(); err != nil {
+	t := w.tx
+	if err := t.Flush(); err != nil {
 		return nil, err
 	}
 	if _, err := t.db.exec("SAVEPOINT member"); err != nil {
 		return nil, err
 	}
-	outer, changes := t.fx, t.changes
-	t.fx = newEffects()
+	outer, changes, enrolled := t.Effects, t.Changes, len(t.enrolled)
+	t.Effects = relational.NewEffects()
 	own = fn()
 	if own == nil {
-		own = t.flush()
+		own = t.Flush()
 	}
-	mine := t.fx
-	t.fx = outer
+	mine := t.Effects
+	t.Effects = outer
 	if own == nil {
-		t.fx.merge(mine)
+		t.Effects.Merge(&mine)
 		_, err := t.db.exec("RELEASE member")
 		return nil, err
 	}
@@ -156,7 +161,7 @@ func (w *writer) guard(fn func() error) (own, err error) {
 	if brokenPage(own) {
 		return own, errRerun
 	}
-	t.changes = changes
+	t.Changes, t.enrolled = changes, t.enrolled[:enrolled]
 	t.forget()
 	if _, err := t.db.exec("ROLLBACK TO member"); err != nil {
 		return nil, err
@@ -184,8 +189,8 @@ func (w *writer) begin() error {
 		w.rollback()
 		return fmt.Errorf("begin: %w", err)
 	}
-	if len(w.tx.heads) > maxHeads {
-		clear(w.tx.heads)
+	if len(w.tx.Heads) > maxHeads {
+		clear(w.tx.Heads)
 	}
 	return nil
 }
@@ -197,7 +202,7 @@ func (w *writer) finish() error {
 	if !w.begun {
 		return nil
 	}
-	if w.tx.changes == 0 {
+	if w.tx.Changes == 0 {
 		w.begun = false
 		_, err := w.tx.db.exec("ROLLBACK")
 		w.gate.leave()
@@ -233,27 +238,32 @@ func noTransaction(err error) bool { return code(err)&0xff == 1 }
 
 // publish tells everyone what the committed transaction did. Nobody is told before.
 func (w *writer) publish() {
-	fx := &w.tx.fx
-	w.turns.Add(fx.turns)
-	w.dropped.Add(fx.dropped)
-	for _, owner := range fx.enrolled {
+	fx, hub := &w.tx.Effects, w.store.hub
+	w.turns.Add(fx.Commits)
+	w.dropped.Add(fx.Dropped)
+	for _, owner := range w.tx.enrolled {
 		w.enrolled[owner] = struct{}{}
 	}
-	w.due.wall = min(w.due.wall, fx.due)
-	w.due.elapsed = min(w.due.elapsed, fx.elapsedDue)
-	w.store.hub.publish(fx.changed, fx.answered)
-	w.store.notify.publish(fx.notices)
+	w.due.wall = min(w.due.wall, fx.Due)
+	w.due.elapsed = min(w.due.elapsed, fx.ElapsedDue)
+	for _, key := range fx.Changed {
+		hub.Tell(key, w.rows[key])
+	}
+	for _, a := range fx.Answers {
+		hub.Reply(a)
+	}
+	hub.Announce(fx.Notices)
 }
 
 // attachRows reads the rows that waiting calls will want.
 func (w *writer) attachRows() {
-	for i := range w.tx.fx.changed {
-		c := &w.tx.fx.changed[i]
-		if !w.store.hub.watched(c.key) {
+	clear(w.rows)
+	for _, key := range w.tx.Effects.Changed {
+		if !w.store.hub.Watched(key) {
 			continue
 		}
-		if in, err := w.tx.instance(c.key); err == nil { // else they read, and get the error themselves
-			c.row = &in
+		if in, err := w.tx.Row(key); err == nil { // else they read, and get the error themselves
+			w.rows[key] = &in
 		}
 	}
 }

@@ -52,30 +52,16 @@ func awaitParked(tb testing.TB, w *writer, n int) {
 func hold(tb testing.TB, p *Provider) (release func()) {
 	tb.Helper()
 	began, end := make(chan struct{}), make(chan struct{})
-	m := &member{op: "hold", done: make(chan struct{}), run: func(*tx) error {
+	p.store.writer.later("hold", func(*tx) error {
 		close(began)
 		<-end
 		return nil
-	}}
-	if !p.store.writer.submit(m, false) {
-		tb.Fatal("the writer has stopped")
-	}
+	})
 	<-began
 	return func() { close(end) }
 }
 
-func queued(p *Provider) int {
-	w := p.store.writer
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	n := 0
-	for _, m := range w.queue {
-		if !m.taken {
-			n++
-		}
-	}
-	return n
-}
+func queued(p *Provider) int { return p.store.writer.queue.Len() }
 
 func TestHazard17_OneFailingMemberLeavesTheOthersAlone(t *testing.T) {
 	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{})
@@ -90,11 +76,8 @@ func TestHazard17_OneFailingMemberLeavesTheOthersAlone(t *testing.T) {
 			if err := insertRecord(tx, "bad"); err != nil {
 				return err
 			}
-			h, err := tx.head(first.Key)
-			if err != nil {
-				return err
-			}
-			if _, err := tx.deliver(h, &provider.NewMessage{Payload: []byte("lost")}); err != nil {
+			var sent provider.SendResult
+			if err := tx.Send(&provider.SendRequest{Key: first.Key, Message: provider.NewMessage{Payload: []byte("lost")}}, &sent); err != nil {
 				return err
 			}
 			return errors.Join(boom, provider.ErrConflict)
@@ -133,7 +116,7 @@ func TestHazard17_OneFailingMemberLeavesTheOthersAlone(t *testing.T) {
 }
 
 func insertRecord(t *tx, key string) error {
-	_, err := t.exec(sqlPutRecord, "test", key, 1, t.now, []byte("v"))
+	_, err := t.exec(sqlPutRecord, "test", key, 1, t.Now, []byte("v"))
 	return err
 }
 

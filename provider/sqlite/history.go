@@ -2,10 +2,10 @@ package sqlite
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
 )
 
 const (
@@ -19,39 +19,22 @@ const (
 	sqlHistoryHead = `SELECT execution, status, history_length, version FROM perdure_instance WHERE key = ?`
 )
 
-// packEvents encodes the events of one commit: each with its length before it.
-func packEvents(buf []byte, events [][]byte) (data []byte, bytes int64) {
-	data = buf[:0]
-	for _, e := range events {
-		data = binary.AppendUvarint(data, uint64(len(e)))
-		data = append(data, e...)
-		bytes += int64(len(e))
-	}
-	return data, bytes
+// AppendEvents implements [relational.Rows].
+func (t *tx) AppendEvents(h *relational.Head, count int, packed []byte) error {
+	return t.do(sqlAppend, h.Key, h.Execution, h.Length+1, count, packed, checksum(packed))
 }
 
-// appendEvents extends the history of the current execution.
-func (t *tx) appendEvents(h *head, events [][]byte) error {
-	if len(events) == 0 {
-		return nil
-	}
-	var bytes int64
-	t.buf, bytes = packEvents(t.buf, events)
-	if _, err := t.exec(sqlAppend, h.key, h.execution, h.length+1, len(events), t.buf, checksum(t.buf)); err != nil {
-		return err
-	}
-	h.length += int64(len(events))
-	h.bytes += bytes
-	t.touch(h)
-	return nil
+// AddExecution implements [relational.Rows].
+func (t *tx) AddExecution(key provider.UUID, execution int64, status provider.Status, length int64) error {
+	return t.do(sqlAddExecution, key, execution, status, length)
 }
 
-// closeExecution records the current execution as over, and removes its tasks and timers.
-func (t *tx) closeExecution(h *head, status provider.Status) error {
-	if _, err := t.exec(sqlAddExecution, h.key, h.execution, status, h.length); err != nil {
-		return err
-	}
-	return t.clearExecution(h)
+const sqlExecutionStatus = `SELECT status FROM perdure_execution WHERE key = ? AND execution = ?`
+
+// ExecutionStatus implements [relational.Rows].
+func (t *tx) ExecutionStatus(key provider.UUID, execution int64) (provider.Status, error) {
+	status, err := t.integer(sqlExecutionStatus, key, execution)
+	return provider.Status(status), err
 }
 
 // errHistory marks stored history that cannot be read.
@@ -119,12 +102,11 @@ func (c *conn) events(ctx context.Context, req *provider.ReadHistoryRequest, to 
 			return fmt.Errorf("%w: instance %s, execution %d: events %d to %d are missing", errHistory, req.Key, res.Execution, next, id-1)
 		}
 		for ; id <= last && id <= to; id++ {
-			n, head := binary.Uvarint(data)
-			if head <= 0 || uint64(len(data)-head) < n {
-				return fmt.Errorf("%w: instance %s, execution %d: event %d is cut off", errHistory, req.Key, res.Execution, id)
+			event, rest, err := relational.NextEvent(data)
+			if err != nil {
+				return fmt.Errorf("%w: instance %s, execution %d: event %d: %w", errHistory, req.Key, res.Execution, id, err)
 			}
-			event := data[head : head+int(n) : head+int(n)]
-			data = data[head+int(n):]
+			data = rest
 			if id < next {
 				continue
 			}

@@ -68,34 +68,11 @@ func (c *conn) attributes(ctx context.Context, key provider.UUID) (list []provid
 	return list, err
 }
 
-// instance reads an instance as the transaction has it.
-func (t *tx) instance(key provider.UUID) (in provider.Instance, err error) {
-	if h := t.heads[key]; h != nil {
-		if err := t.store(h); err != nil {
-			return in, err
-		}
-	}
+// Instance implements [relational.Rows].
+func (t *tx) Instance(key provider.UUID) (in provider.Instance, err error) {
 	found, err := t.db.instance(&in, key)
 	if err == nil && !found {
 		err = fmt.Errorf("instance %s: %w", key, provider.ErrNotFound)
 	}
 	return in, err
-}
-
-const sqlSetAttribute = `INSERT INTO perdure_attribute (key, name, kind, text, number) VALUES (?, ?, ?, ?, ?)
-	ON CONFLICT DO UPDATE SET kind = excluded.kind, text = excluded.text, number = excluded.number`
-
-const sqlHasAttributes = `UPDATE perdure_instance SET attributes = 1 WHERE key = ? AND attributes = 0`
-
-func (t *tx) setAttributes(key provider.UUID, list []provider.Attribute) error {
-	if len(list) == 0 {
-		return nil
-	}
-	for _, a := range list {
-		if _, err := t.exec(sqlSetAttribute, key, a.Name, a.Kind, a.Text, a.Number); err != nil {
-			return err
-		}
-	}
-	_, err := t.exec(sqlHasAttributes, key)
-	return err
 }

@@ -64,23 +64,20 @@ func (j *janitor) sweep() {
 	for page := (audit{more: true}); page.more; {
 		from := page.last
 		var next audit
-		m := &member{op: "janitor", done: make(chan struct{}), run: func(t *tx) (err error) {
+		m := j.store.writer.later("janitor", func(t *tx) (err error) {
 			next, err = t.audit(from) // afresh if the group runs twice
 			return err
-		}}
-		if !j.store.writer.submit(m, false) {
-			return
-		}
+		})
 		select {
-		case <-m.done:
+		case <-m.Done:
 		case <-j.quit:
-			if !j.store.writer.withdraw(m) {
-				<-m.done
+			if !j.store.writer.queue.Withdraw(m) {
+				<-m.Done
 			}
 			return
 		}
-		if m.err != nil {
-			j.store.log.Warn("perdure sqlite: the janitor stopped early", "path", j.store.path, "error", m.err)
+		if m.Err != nil {
+			j.store.log.Warn("perdure sqlite: the janitor stopped early", "path", j.store.path, "error", m.Err)
 			return
 		}
 		j.mended.Add(next.mended)
@@ -97,10 +94,10 @@ type audit struct {
 
 // audit looks at the next batch of inboxes after from.
 func (t *tx) audit(from provider.UUID) (a audit, err error) {
-	if err := t.flush(); err != nil { // the group's changes are part of the truth
+	if err := t.Flush(); err != nil { // the group's changes are part of the truth
 		return a, err
 	}
-	if _, err := t.exec(sqlOldAsks, t.elapsed); err != nil {
+	if _, err := t.exec(sqlOldAsks, t.Elapsed); err != nil {
 		return a, err
 	}
 	var wrong []provider.UUID
@@ -128,13 +125,13 @@ func (t *tx) audit(from provider.UUID) (a audit, err error) {
 
 // mend derives what an instance says about its inbox from the inbox.
 func (t *tx) mend(key provider.UUID) error {
-	h, err := t.head(key)
+	h, err := t.Head(key)
 	if err != nil || h == nil {
 		return err
 	}
-	if _, err := t.one(sqlInboxSize, func(r *row) { h.inbox, h.inboxBytes = r.int(0), r.int(1) }, key); err != nil {
+	if _, err := t.one(sqlInboxSize, func(r *row) { h.Inbox, h.InboxBytes = r.int(0), r.int(1) }, key); err != nil {
 		return err
 	}
-	t.touchWide(h)
-	return t.recompute(h)
+	t.TouchWide(h)
+	return t.Recompute(h)
 }

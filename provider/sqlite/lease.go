@@ -35,7 +35,7 @@ func (p *Provider) Lease(ctx context.Context, req provider.LeaseRequest) (provid
 }
 
 func (t *tx) namedLease(req *provider.LeaseRequest) (res provider.LeaseResult, lost bool, err error) {
-	res.Now = t.now
+	res.Now = t.Now
 	var owner string
 	var token provider.UUID
 	var until int64
@@ -43,9 +43,9 @@ func (t *tx) namedLease(req *provider.LeaseRequest) (res provider.LeaseResult, l
 	if err != nil {
 		return res, false, err
 	}
-	live := found && until > t.elapsed
+	live := found && until > t.Elapsed
 	if live && token != req.Token {
-		res.Owner, res.Until = owner, t.until(until)
+		res.Owner, res.Until = owner, t.Wall(until)
 		return res, true, nil
 	}
 	if req.Action == provider.LeaseRelease {
@@ -55,8 +55,8 @@ func (t *tx) namedLease(req *provider.LeaseRequest) (res provider.LeaseResult, l
 		_, err = t.exec(sqlReleaseNamed, req.Name)
 		return res, false, err
 	}
-	end := t.elapsed + micros(req.Duration)
-	res.Owner, res.Until = req.Owner, t.until(end)
+	end := t.Elapsed + micros(req.Duration)
+	res.Owner, res.Until = req.Owner, t.Wall(end)
 	_, err = t.exec(sqlAcquireNamed, req.Name, req.Owner, req.Token, end)
 	return res, false, err
 }

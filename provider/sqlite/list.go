@@ -2,13 +2,12 @@ package sqlite
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/binary"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
 )
 
 // listTimeout bounds the reads that may have to look at many rows.
@@ -81,7 +80,7 @@ func (p *Provider) List(ctx context.Context, req provider.ListRequest) (res prov
 	}
 	c := where(&req.Filter)
 	if req.Cursor != "" {
-		at, key, err := readCursor(req.Cursor)
+		at, key, err := relational.ReadCursor(req.Cursor)
 		if err != nil {
 			return res, err
 		}
@@ -107,7 +106,7 @@ func (p *Provider) List(ctx context.Context, req provider.ListRequest) (res prov
 		}
 		if len(res.Instances) > req.Max {
 			last := &res.Instances[req.Max-1]
-			res.Cursor = writeCursor(last.CreatedAt, last.Key)
+			res.Cursor = relational.WriteCursor(last.CreatedAt, last.Key)
 			res.Instances = res.Instances[:req.Max]
 		}
 		for _, i := range tagged {
@@ -150,18 +149,4 @@ func (c *conn) evict(sql string) {
 		delete(c.stmts, sql)
 		_ = s.raw.Close() // finalising repeats the statement's own error, which was answered
 	}
-}
-
-func writeCursor(at provider.Time, key provider.UUID) string {
-	b := binary.BigEndian.AppendUint64(nil, uint64(at))
-	return base64.RawURLEncoding.EncodeToString(append(b, key[:]...))
-}
-
-func readCursor(s string) (at provider.Time, key provider.UUID, err error) {
-	b, err := base64.RawURLEncoding.DecodeString(s)
-	if err != nil || len(b) != 8+len(key) {
-		return 0, key, fmt.Errorf("list: Cursor: %w: %q was not made by List", provider.ErrInvalid, s)
-	}
-	copy(key[:], b[8:])
-	return provider.Time(binary.BigEndian.Uint64(b)), key, nil
 }

@@ -15,6 +15,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
 )
 
 // openTimeout bounds what Open does with the file.
@@ -51,7 +52,9 @@ func OpenWith(path string, options Options) (*Provider, error) {
 		registry.stores = append(registry.stores, s)
 	}
 	s.handles++
-	return &Provider{store: s, readOnly: options.ReadOnly, closing: make(chan struct{})}, nil
+	p := &Provider{store: s, readOnly: options.ReadOnly, closing: make(chan struct{})}
+	p.Enqueue = p.enqueue
+	return p, nil
 }
 
 // checkPath finds the mistakes that SQLite reports badly, and makes path absolute.
@@ -180,8 +183,7 @@ func openStore(ctx context.Context, full string, o Options) (_ *store, err error
 
 func newStore(full string, o Options) *store {
 	return &store{
-		path: full, readOnly: o.ReadOnly, clock: &clock{fake: o.Clock}, log: o.Logger, hub: newHub(),
-		notify: notifier{fns: make(map[*func(provider.Notice)]struct{})},
+		path: full, readOnly: o.ReadOnly, clock: &clock{fake: o.Clock}, log: o.Logger, hub: relational.NewHub(),
 	}
 }
 

@@ -85,7 +85,7 @@ func (w *writer) admit(call *parked) bool {
 	w.parked = append(w.parked, call)
 	w.fresh = true
 	w.mu.Unlock()
-	w.poke()
+	w.queue.Poke()
 	return true
 }
 
@@ -119,7 +119,7 @@ func (w *writer) candidates(all bool) []*parked {
 	defer w.mu.Unlock()
 	var list []*parked
 	for _, c := range w.parked {
-		if all || c.fresh || c.wants(&w.tx) {
+		if all || c.fresh || c.wants(w.tx) {
 			c.trying, c.found = true, false
 			list = append(list, c)
 		}
@@ -130,25 +130,25 @@ func (w *writer) candidates(all bool) []*parked {
 // serve claims for parked calls inside the group's transaction, or in one of its own if
 // a look shows that there is something. What it meets of damage is for a second run, with savepoints.
 func (w *writer) serve(savepoints bool) ([]*parked, error) {
-	t := &w.tx
+	t := w.tx
 	if !w.begun {
 		t.skew = w.store.clock.skew()
 		t.tick()
 	}
 	all := w.foreign.changed || w.due.passed(t)
-	w.tried = tried{served: true, all: all, now: t.now, elapsed: t.elapsed}
+	w.tried = tried{served: true, all: all, now: t.Now, elapsed: t.Elapsed}
 	calls := w.candidates(all)
 	if len(calls) == 0 {
 		return nil, nil
 	}
-	if err := t.loadKinds(); err != nil {
+	if _, err := t.Kinds(); err != nil {
 		return calls, err
 	}
 	try, sweep := w.try, w.sweep
 	if savepoints {
 		try, sweep = w.tryApart, w.sweepApart
 	}
-	if t.elapsed >= w.due.elapsed || w.due.stale {
+	if t.Elapsed >= w.due.elapsed || w.due.stale {
 		if err := sweep(); err != nil {
 			return calls, rerunFor(err)
 		}
@@ -173,7 +173,7 @@ func rerunFor(err error) error {
 
 // try claims for one call.
 func (w *writer) try(c *parked) error {
-	t := &w.tx
+	t := w.tx
 	if !w.begun {
 		found, err := c.find(t)
 		if err != nil || !found {
@@ -188,7 +188,7 @@ func (w *writer) try(c *parked) error {
 		return err
 	}
 	c.found = found
-	return t.flush()
+	return t.Flush()
 }
 
 // failParked gives a storage error to the calls that were tried.
@@ -215,7 +215,7 @@ func (w *writer) answer(calls []*parked) {
 		switch {
 		case c.gone:
 			if c.found {
-				w.queue = append(w.queue, &member{op: c.op, run: c.undo, done: make(chan struct{})})
+				w.later(c.op, c.undo)
 			}
 			close(c.done)
 		case c.found || c.err != nil || !c.wait:

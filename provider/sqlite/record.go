@@ -71,7 +71,7 @@ func (t *tx) writeRecord(req *provider.RecordRequest, res *provider.RecordResult
 	if stored.Version != req.Expect {
 		return fmt.Errorf("record %q of %q has version %d, not %d: %w", req.Key, req.Namespace, stored.Version, req.Expect, provider.ErrConflict)
 	}
-	res.Now = t.now
+	res.Now = t.Now
 	if req.Action == provider.RecordDelete {
 		if stored.Version != 0 {
 			res.Records = []provider.Record{stored}
@@ -79,8 +79,8 @@ func (t *tx) writeRecord(req *provider.RecordRequest, res *provider.RecordResult
 		_, err := t.exec(sqlDropRecord, req.Namespace, req.Key)
 		return err
 	}
-	now := provider.Record{Key: req.Key, Value: append([]byte{}, req.Value...), Version: stored.Version + 1, UpdatedAt: t.now}
+	now := provider.Record{Key: req.Key, Value: append([]byte{}, req.Value...), Version: stored.Version + 1, UpdatedAt: t.Now}
 	res.Records = []provider.Record{now}
-	_, err := t.exec(sqlPutRecord, req.Namespace, req.Key, now.Version, t.now, req.Value)
+	_, err := t.exec(sqlPutRecord, req.Namespace, req.Key, now.Version, t.Now, req.Value)
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
 )
 
 // A store is one open file, shared by all handles of this process.
@@ -18,8 +19,7 @@ type store struct {
 	readOnly bool // nothing but readers is open
 	clock    *clock
 	log      *slog.Logger
-	hub      *hub
-	notify   notifier
+	hub      *relational.Hub
 	readers  *pool
 	writer   *writer
 	janitor  *janitor
@@ -41,14 +41,18 @@ var registry struct {
 // Provider is a handle of a SQLite store. It implements [provider.Provider],
 // [provider.Notifier] and [provider.Migrator]; all methods may be called concurrently.
 type Provider struct {
+	calls
+
 	store    *store
 	readOnly bool
 	closing  chan struct{}
 
 	mu     sync.Mutex
 	closed bool
-	calls  sync.WaitGroup
+	inside sync.WaitGroup
 }
+
+type calls = relational.Calls
 
 var (
 	_ provider.Provider = (*Provider)(nil)
@@ -66,11 +70,11 @@ func (p *Provider) enter(ctx context.Context) error {
 	if p.closed {
 		return provider.ErrClosed
 	}
-	p.calls.Add(1)
+	p.inside.Add(1)
 	return nil
 }
 
-func (p *Provider) leave() { p.calls.Done() }
+func (p *Provider) leave() { p.inside.Done() }
 
 // Close implements [provider.Provider]. The last handle of a file closes it.
 func (p *Provider) Close() error {
@@ -81,7 +85,7 @@ func (p *Provider) Close() error {
 		close(p.closing)
 	}
 	p.mu.Unlock()
-	p.calls.Wait()
+	p.inside.Wait()
 	if !first {
 		return nil
 	}
@@ -100,6 +104,9 @@ func (p *Provider) Close() error {
 	}
 	return failed("close", s.close(), provider.OutcomeHappened)
 }
+
+// Notify implements [provider.Notifier]: it tells of what this process commits.
+func (p *Provider) Notify(fn func(provider.Notice)) (stop func()) { return p.store.hub.Notify(fn) }
 
 // close stops the goroutines and closes the files. Readers close first, so that the
 // writer's connection is the last one and folds the log into the file.

@@ -1,97 +1,70 @@
 package sqlite
 
 import (
-	"errors"
 	"fmt"
 
 	lib "modernc.org/sqlite/lib"
 
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
 )
 
 const (
-	sqlTaskHolder = `SELECT 1 FROM perdure_task WHERE key = ? AND execution = ? AND event_id = ? AND token = ?
-		AND state <> 3`
+	sqlTaskRow = `SELECT kind, state, attempt, deliveries, token, owner, lease_until, cancel, not_before_at, deadline_at, fetch_at, expire_at
+		FROM perdure_task WHERE key = ? AND execution = ? AND event_id = ?`
 	sqlCompleteTask = `DELETE FROM perdure_task WHERE key = ? AND execution = ? AND event_id = ? AND token = ?
 		AND state <> 3`
 	sqlDropTasks  = `DELETE FROM perdure_task WHERE key = ? AND execution = ?`
 	sqlDropTask   = `DELETE FROM perdure_task WHERE key = ? AND execution = ? AND event_id = ?`
-	sqlTaskState  = `SELECT state, lease_until FROM perdure_task WHERE key = ? AND execution = ? AND event_id = ?`
-	sqlFlagTask   = `UPDATE perdure_task SET cancel = 1 WHERE key = ? AND execution = ? AND event_id = ?`
 	sqlAddHandOff = `INSERT INTO perdure_task (key, execution, event_id, kind, state, deliveries, token, owner, lease_until,
 		scheduled_at, not_before_at, payload, sum) VALUES (?, ?, ?, ?, 2, 1, ?, ?, ?, ?, ?, ?, ?)`
 	sqlAddTask = `INSERT INTO perdure_task (key, execution, event_id, kind, state, deliveries, token, owner, lease_until,
 		scheduled_at, not_before_at, deadline_at, fetch_at, expire_at, fairness_key, session, limit_key, payload, sum)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	sqlStoreTask = `UPDATE perdure_task SET state = ?, attempt = ?, deliveries = ?, token = ?, owner = ?, lease_until = ?, cancel = ?,
+		not_before_at = ?, fetch_at = ?, expire_at = ?, details = coalesce(?, details), failure = coalesce(?, failure)
+		WHERE key = ? AND execution = ? AND event_id = ?`
+	sqlBuryTask = `INSERT INTO perdure_dead_letter (task, key, instance_id, execution, event_id, kind, timer, queue, name,
+		priority, reason, at, payload) SELECT 1, key, ?, execution, event_id, 0, 0, ?, ?, ?, ?, ?, payload
+		FROM perdure_task WHERE key = ? AND execution = ? AND event_id = ?`
+	sqlHoldTasks   = `UPDATE perdure_task SET fetch_at = NULL, expire_at = NULL WHERE key = ? AND state = 1`
+	sqlQueuedTasks = `SELECT key, execution, event_id FROM perdure_task WHERE key = ? AND state = 1`
 )
 
-// completeTasks ends the tasks whose results the turn consumed from memory. A single one
-// is checked and removed in one statement, the commit's first write.
-func (t *tx) completeTasks(h *head, list []provider.TaskCompletion) error {
-	lost := func(event int64) error {
-		return fmt.Errorf("task %d of instance %q: %w", event, h.id, provider.ErrLeaseLost)
+// Task implements [relational.Rows].
+func (t *tx) Task(ref provider.TaskRef) (*relational.Task, error) {
+	task := &relational.Task{TaskRef: ref}
+	found, err := t.one(sqlTaskRow, func(r *row) {
+		task.Kind, task.State, task.Attempt, task.Deliveries = r.int(0), provider.TaskState(r.int(1)), r.int(2), r.int(3)
+		task.Token, task.Owner, task.LeaseUntil, task.Cancel = r.uuid(4), r.text(5), r.int(6), r.bool(7)
+		task.NotBefore, task.Deadline, task.FetchAt, task.ExpireAt = r.time(8), r.time(9), r.time(10), r.time(11)
+	}, ref.Key, ref.Execution, ref.EventID)
+	if err != nil {
+		return nil, fmt.Errorf("perdure_task %s/%d/%d: %w", ref.Key, ref.Execution, ref.EventID, err)
 	}
-	if len(list) > 1 {
-		for _, c := range list {
-			n, err := t.integer(sqlTaskHolder, h.key, h.execution, c.EventID, c.Token)
-			if err != nil {
-				return err
-			}
-			if n == 0 {
-				return lost(c.EventID)
-			}
-		}
+	if !found {
+		return nil, nil //nolint:nilnil // none is an answer
 	}
-	for _, c := range list {
-		n, err := t.exec(sqlCompleteTask, h.key, h.execution, c.EventID, c.Token)
-		if err != nil {
-			return err
-		}
-		if n == 0 {
-			return lost(c.EventID)
-		}
-	}
-	return nil
+	return task, nil
 }
 
-// addTask stores a task, queued or already leased to the committer.
-func (t *tx) addTask(h *head, task *provider.NewTask) error {
-	priority := task.Priority
-	if priority == 0 {
-		priority = provider.PriorityDefault
-	}
-	kind, err := t.taskKind(taskKind{taskFilter{task.Queue, task.Name}, int64(priority)})
-	if err != nil {
-		return err
-	}
-	row := taskRow{kind: kind, notBefore: t.now.Add(task.NotBefore)}
-	if task.Deadline > 0 {
-		row.deadline = t.now.Add(task.Deadline)
-	}
-	lease := task.Lease
-	if lease != nil {
-		if err := t.enroll(lease.Owner); err != nil {
+// AddTask implements [relational.Rows]. Most tasks are handed off, which takes a shorter statement.
+func (t *tx) AddTask(task *relational.Task, stored *provider.NewTask) error {
+	if task.Owner != "" {
+		if err := t.enroll(task.Owner); err != nil {
 			return err
 		}
 	}
-	if lease != nil && task.Deadline == 0 && task.FairnessKey == "" && task.Session == "" && task.LimitKey == "" {
-		_, err = t.exec(sqlAddHandOff, h.key, h.execution, task.EventID, kind, lease.Token, lease.Owner,
-			t.lease(micros(lease.Duration)), t.now, row.notBefore, task.Payload, checksum(task.Payload))
+	plain := task.Deadline == 0 && stored.FairnessKey == "" && stored.Session == "" && stored.LimitKey == ""
+	sum := checksum(stored.Payload)
+	if task.State == provider.TaskLeased && plain {
+		err := t.do(sqlAddHandOff, task.Key, task.Execution, task.EventID, task.Kind, task.Token, task.Owner, task.LeaseUntil,
+			t.Now, task.NotBefore, stored.Payload, sum)
 		return doubled(err, "task", task.EventID)
 	}
-	state, deliveries := provider.TaskQueued, 0
-	var token provider.UUID
-	var owner any
-	var until int64
-	var fetch, expire provider.Time
-	if lease == nil {
-		fetch, expire = t.schedule(&row, h)
-	} else {
-		state, deliveries, token, owner, until = provider.TaskLeased, 1, lease.Token, lease.Owner, t.lease(micros(lease.Duration))
-	}
-	_, err = t.exec(sqlAddTask, h.key, h.execution, task.EventID, kind, int64(state), deliveries, token, owner, until,
-		t.now, row.notBefore, row.deadline, timeOrNull(fetch), timeOrNull(expire), textOrNull(task.FairnessKey),
-		textOrNull(task.Session), textOrNull(task.LimitKey), task.Payload, checksum(task.Payload))
+	err := t.do(sqlAddTask, task.Key, task.Execution, task.EventID, task.Kind, int64(task.State), task.Deliveries, task.Token,
+		textOrNull(task.Owner), task.LeaseUntil, t.Now, task.NotBefore, task.Deadline, timeOrNull(task.FetchAt), timeOrNull(task.ExpireAt),
+		textOrNull(stored.FairnessKey), textOrNull(stored.Session), textOrNull(stored.LimitKey), stored.Payload, sum)
 	return doubled(err, "task", task.EventID)
 }
 
@@ -104,28 +77,53 @@ func doubled(err error, what string, event int64) error {
 	return err
 }
 
-// cancelTask removes a task that nobody runs, and asks the one who runs it otherwise.
-func (t *tx) cancelTask(h *head, c provider.CancelTask) error {
-	var state provider.TaskState
-	var until int64
-	_, err := t.one(sqlTaskState, func(r *row) { state, until = provider.TaskState(r.int(0)), r.int(1) }, h.key, h.execution, c.EventID)
-	if err != nil || state == 0 {
-		return err
+// StoreTask implements [relational.Rows].
+func (t *tx) StoreTask(task *relational.Task, details []byte) error {
+	return t.do(sqlStoreTask, int64(task.State), task.Attempt, task.Deliveries, task.Token, textOrNull(task.Owner), task.LeaseUntil,
+		task.Cancel, task.NotBefore, timeOrNull(task.FetchAt), timeOrNull(task.ExpireAt), details, task.Failure,
+		task.Key, task.Execution, task.EventID)
+}
+
+// RemoveTask implements [relational.Rows].
+func (t *tx) RemoveTask(ref provider.TaskRef) error {
+	return t.do(sqlDropTask, ref.Key, ref.Execution, ref.EventID)
+}
+
+// RemoveTasks implements [relational.Rows].
+func (t *tx) RemoveTasks(key provider.UUID, execution int64) error {
+	return t.do(sqlDropTasks, key, execution)
+}
+
+// CompleteTask implements [relational.Rows].
+func (t *tx) CompleteTask(ref provider.TaskRef, token provider.UUID) (bool, error) {
+	n, err := t.exec(sqlCompleteTask, ref.Key, ref.Execution, ref.EventID, token)
+	return n > 0, err
+}
+
+// HoldTasks implements [relational.Rows]. Those that are leased are held when their lease has lapsed.
+func (t *tx) HoldTasks(key provider.UUID) error { return t.do(sqlHoldTasks, key) }
+
+// ResumeTasks implements [relational.Rows].
+func (t *tx) ResumeTasks(_ *relational.Tx, h *relational.Head) error {
+	var refs []provider.TaskRef
+	err := t.each(sqlQueuedTasks, func(r *row) error {
+		refs = append(refs, provider.TaskRef{Key: r.uuid(0), Execution: r.int(1), EventID: r.int(2)})
+		return nil
+	}, h.Key)
+	for _, ref := range refs {
+		if err == nil {
+			err = t.requeue(ref)
+		}
 	}
-	// The holder of a parked task goes on renewing and so hears of it.
-	leased := state == provider.TaskParked || state == provider.TaskLeased && until > t.elapsed
-	sql := sqlDropTask
-	if leased && !c.Remove {
-		sql = sqlFlagTask
-	}
-	if leased {
-		t.notice(h.key, h.execution, c.EventID)
-	}
-	_, err = t.exec(sql, h.key, h.execution, c.EventID)
 	return err
 }
 
-// isRefusal tells whether a start was refused for a reason that its parent is told.
-func isRefusal(err error) bool {
-	return errors.Is(err, provider.ErrExists) || errors.Is(err, provider.ErrNotFound)
+// BuryTask implements [relational.Rows].
+func (t *tx) BuryTask(task *relational.Task, instanceID, reason string, now provider.Time) error {
+	kinds, err := t.Kinds()
+	if err != nil {
+		return err
+	}
+	kind := kinds.ByTask[task.Kind]
+	return t.do(sqlBuryTask, instanceID, kind.Queue, kind.Name, kind.Priority, reason, now, task.Key, task.Execution, task.EventID)
 }

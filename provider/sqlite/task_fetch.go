@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
 )
 
 const (
@@ -27,10 +28,10 @@ func (p *Provider) FetchTasks(ctx context.Context, req provider.FetchTasksReques
 	if err := req.Validate(); err != nil {
 		return provider.FetchTasksResult{}, err
 	}
-	f := &taskFetch{req: req, filters: make(map[taskFilter]struct{})}
+	f := &taskFetch{req: req, filters: make(map[relational.TaskFilter]struct{})}
 	for _, q := range req.Queues {
 		for _, name := range q.Names {
-			f.filters[taskFilter{q.Queue, name}] = struct{}{}
+			f.filters[relational.TaskFilter{Queue: q.Queue, Name: name}] = struct{}{}
 		}
 	}
 	call := &parked{op: "fetch tasks", wants: f.wants, find: f.find, take: f.take, undo: f.undo}
@@ -46,7 +47,7 @@ func (p *Provider) FetchTasks(ctx context.Context, req provider.FetchTasksReques
 // A taskFetch is one parked FetchTasks. The writer owns it until the call is done.
 type taskFetch struct {
 	req     provider.FetchTasksRequest
-	filters map[taskFilter]struct{}
+	filters map[relational.TaskFilter]struct{}
 	res     provider.FetchTasksResult
 }
 
@@ -57,11 +58,11 @@ type taskPlace struct {
 }
 
 func (f *taskFetch) wants(t *tx) bool {
-	if f.req.Expired && t.fx.expired {
+	if f.req.Expired && t.Effects.Expired {
 		return true
 	}
-	for id := range t.fx.readyTaskKinds {
-		if _, ok := f.filters[t.kinds.byTask[id].taskFilter]; ok {
+	for id := range t.Effects.Tasks {
+		if _, ok := f.filters[t.kinds.ByTask[id].TaskFilter]; ok {
 			return true
 		}
 	}
@@ -76,7 +77,7 @@ func (f *taskFetch) find(t *tx) (bool, error) {
 // places finds the tasks to take, in order.
 func (f *taskFetch) places(t *tx, limit int) (list []taskPlace, err error) {
 	for filter := range f.filters {
-		for _, id := range t.kinds.byFilter[filter] {
+		for _, id := range t.kinds.ByFilter[filter] {
 			if list, err = t.tasksOfKind(list, id, limit); err != nil {
 				return nil, err
 			}
@@ -88,7 +89,7 @@ func (f *taskFetch) places(t *tx, limit int) (list []taskPlace, err error) {
 				list = append(list, place)
 			}
 			return nil
-		}, t.now, limit)
+		}, t.Now, limit)
 		if err != nil {
 			return nil, err
 		}
@@ -111,12 +112,12 @@ func readTaskPlace(r *row, priority int64) taskPlace {
 
 // tasksOfKind adds the first tasks of a kind to list.
 func (t *tx) tasksOfKind(list []taskPlace, kind int64, limit int) ([]taskPlace, error) {
-	priority, before := t.kinds.byTask[kind].priority, len(list)
+	priority, before := t.kinds.ByTask[kind].Priority, len(list)
 	if len(t.writer.shuns) == 0 {
 		err := t.each(sqlFindTasks, func(r *row) error {
 			list = append(list, readTaskPlace(r, priority))
 			return nil
-		}, kind, t.now, t.now, limit)
+		}, kind, t.Now, t.Now, limit)
 		if !damaged(err) {
 			return list, err
 		}
@@ -131,16 +132,16 @@ func (t *tx) tasksOfKind(list []taskPlace, kind int64, limit int) ([]taskPlace, 
 		if err != nil {
 			return damageTo(place.TaskRef, err)
 		}
-		if deadline == 0 || provider.Time(deadline) > t.now {
+		if deadline == 0 || provider.Time(deadline) > t.Now {
 			list = append(list, place)
 		}
 		return stopAt(len(list)-before, limit)
-	}, kind, t.now)
+	}, kind, t.Now)
 	return list, err
 }
 
 func (f *taskFetch) take(t *tx) (bool, error) {
-	f.res = provider.FetchTasksResult{Now: t.now}
+	f.res = provider.FetchTasksResult{Now: t.Now}
 	list, err := f.places(t, f.req.Max)
 	if err == nil && len(list) > 0 {
 		err = t.enroll(f.req.Owner)
@@ -148,7 +149,7 @@ func (f *taskFetch) take(t *tx) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	until := t.elapsed + micros(f.req.Lease)
+	until := t.Elapsed + micros(f.req.Lease)
 	for _, place := range list {
 		_, err := t.exec(sqlLeaseTask, f.req.Token, f.req.Owner, until, place.Key, place.Execution, place.EventID)
 		var task provider.LeasedTask
@@ -158,11 +159,11 @@ func (f *taskFetch) take(t *tx) (bool, error) {
 		if err != nil {
 			return false, damageTo(place.TaskRef, err)
 		}
-		task.LeaseUntil = t.until(until)
+		task.LeaseUntil = t.Wall(until)
 		f.res.Tasks = append(f.res.Tasks, task)
 	}
 	if len(list) > 0 {
-		t.wakeElapsed(until)
+		t.WakeElapsed(until)
 	}
 	return len(f.res.Tasks) > 0, nil
 }
@@ -171,8 +172,8 @@ func (f *taskFetch) take(t *tx) (bool, error) {
 func (t *tx) leasedTask(ref provider.TaskRef) (task provider.LeasedTask, err error) {
 	task.TaskRef = ref
 	_, err = t.one(sqlTask, func(r *row) {
-		kind := t.kinds.byTask[r.int(0)]
-		task.Queue, task.Name, task.Priority = kind.queue, kind.name, int(kind.priority)
+		kind := t.kinds.ByTask[r.int(0)]
+		task.Queue, task.Name, task.Priority = kind.Queue, kind.Name, int(kind.Priority)
 		task.Attempt, task.Deliveries, task.CancelRequested = r.int(1), r.int(2), r.bool(3)
 		task.ScheduledAt, task.Deadline = r.time(4), r.time(5)
 		task.Payload, task.Details, task.Failure = r.sound(6, 9), r.blob(7), r.blob(8)
@@ -180,11 +181,11 @@ func (t *tx) leasedTask(ref provider.TaskRef) (task provider.LeasedTask, err err
 	if err != nil {
 		return task, err
 	}
-	task.PastDeadline = task.Deadline > 0 && task.Deadline <= t.now
-	var h *head
-	task.State, h, err = t.state(ref.Key, ref.Execution)
+	task.PastDeadline = task.Deadline > 0 && task.Deadline <= t.Now
+	var h *relational.Head
+	task.State, h, err = t.State(ref.Key, ref.Execution)
 	if h != nil {
-		task.InstanceID = h.id
+		task.InstanceID = h.ID
 	}
 	return task, err
 }
@@ -195,7 +196,7 @@ func (f *taskFetch) undo(t *tx) error {
 		report := provider.TaskReport{
 			TaskRef: f.res.Tasks[i].TaskRef, Token: f.req.Token, Attempt: f.res.Tasks[i].Attempt, Outcome: provider.TaskRelease,
 		}
-		if res, err := t.report(&report); err != nil && res.Err == nil {
+		if res, err := t.Report(&report); err != nil && res.Err == nil {
 			return err
 		}
 	}

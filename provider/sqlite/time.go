@@ -18,12 +18,12 @@ const (
 func (w *writer) saveTime() error {
 	w.store.log.Warn("perdure sqlite: the wall clock was set back; the store's time goes on, slower until the clock has caught up",
 		"path", w.store.path)
-	t := &w.tx
-	t.fx, t.changes = newEffects(), 0
+	t := w.tx
+	t.afresh()
 	if err := w.begin(); err != nil {
 		return err
 	}
-	if _, err := t.exec(sqlSaveTime, fmt.Sprintf("%s %d %d", w.store.clock.boot(), t.now, bootMicros())); err != nil {
+	if _, err := t.exec(sqlSaveTime, fmt.Sprintf("%s %d %d", w.store.clock.boot(), t.Now, bootMicros())); err != nil {
 		w.rollback()
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
 )
 
 const (
@@ -59,14 +60,14 @@ type turnPlace struct {
 	ready int64
 }
 
-func (f *turnFetch) fits(kind turnKind) bool {
+func (f *turnFetch) fits(kind relational.TurnKind) bool {
 	_, ok := f.caps[kind.Capability]
-	return ok && kind.level <= f.req.EngineLevel
+	return ok && kind.Level <= f.req.EngineLevel
 }
 
 func (f *turnFetch) wants(t *tx) bool {
-	for id := range t.fx.readyKinds {
-		if f.fits(t.kinds.byTurn[id]) {
+	for id := range t.Effects.Turns {
+		if f.fits(t.kinds.ByTurn[id]) {
 			return true
 		}
 	}
@@ -81,8 +82,8 @@ func (f *turnFetch) find(t *tx) (bool, error) {
 // places finds the instances to take, in order.
 func (f *turnFetch) places(t *tx, limit int) (list []turnPlace, err error) {
 	for c := range f.caps {
-		for _, id := range t.kinds.byCap[c] {
-			if t.kinds.byTurn[id].level > f.req.EngineLevel {
+		for _, id := range t.kinds.ByCap[c] {
+			if t.kinds.ByTurn[id].Level > f.req.EngineLevel {
 				continue
 			}
 			some, err := f.ofKind(t, id, limit)
@@ -109,7 +110,7 @@ func (f *turnFetch) ofKind(t *tx, kind int64, limit int) (list []turnPlace, err 
 				list = append(list, turnPlace{key: r.uuid(0), at: r.int(1), ready: r.int(2)})
 			}
 			return stopAt(len(list), limit)
-		}, kind, t.now)
+		}, kind, t.Now)
 		if !damaged(err) {
 			return list, err
 		}
@@ -130,14 +131,14 @@ func (f *turnFetch) ofKind(t *tx, kind int64, limit int) (list []turnPlace, err 
 			return damageTo(ref, err)
 		}
 		return stopAt(len(list), limit)
-	}, kind, t.now)
+	}, kind, t.Now)
 	return list, err
 }
 
 // allowed tells whether an instance is not kept for another owner.
 func (f *turnFetch) allowed(t *tx, sticky string, until int64) bool {
-	if until > t.elapsed && sticky != f.req.Owner {
-		t.wakeElapsed(until)
+	if until > t.Elapsed && sticky != f.req.Owner {
+		t.WakeElapsed(until)
 		return false
 	}
 	return true
@@ -151,7 +152,7 @@ func stopAt(n, limit int) error {
 }
 
 func (f *turnFetch) take(t *tx) (bool, error) {
-	f.res = provider.FetchTurnsResult{Now: t.now}
+	f.res = provider.FetchTurnsResult{Now: t.Now}
 	list, err := f.places(t, f.req.Max)
 	if err == nil && len(list) > 0 {
 		err = t.enroll(f.req.Owner)
@@ -171,14 +172,14 @@ func (f *turnFetch) take(t *tx) (bool, error) {
 
 // claim leases one instance and reads what its turn needs.
 func (f *turnFetch) claim(t *tx, key provider.UUID) (turn provider.Turn, err error) {
-	h, err := t.head(key)
+	h, err := t.Head(key)
 	if err != nil {
 		return turn, err
 	}
 	if h == nil {
 		return turn, fmt.Errorf("perdure_instance %s: %w: it is in the index only", key, errRow)
 	}
-	turn.Instance, err = t.instance(key)
+	turn.Instance, err = t.Row(key)
 	switch {
 	case errors.Is(err, provider.ErrNotFound):
 		return turn, fmt.Errorf("perdure_instance %s: %w: its kind is missing", key, errRow)
@@ -201,14 +202,14 @@ func (f *turnFetch) claim(t *tx, key provider.UUID) (turn provider.Turn, err err
 			Timer: r.bool(4), VisibleAt: r.time(5), Payload: payload,
 		})
 		return nil
-	}, key, t.now)
+	}, key, t.Now)
 	if err != nil {
 		return turn, fmt.Errorf("perdure_inbox: %w", err)
 	}
-	h.leaseToken, h.leaseOwner, h.leaseUntil = f.req.Token, f.req.Owner, t.lease(micros(f.req.Lease))
-	h.deliveries++
-	t.touchWide(h)
-	turn.Instance.Deliveries = h.deliveries
+	h.LeaseToken, h.LeaseOwner, h.LeaseUntil = f.req.Token, f.req.Owner, t.Lease(f.req.Lease)
+	h.Deliveries++
+	t.TouchWide(h)
+	turn.Instance.Deliveries = h.Deliveries
 	return turn, nil
 }
 
@@ -216,7 +217,7 @@ func (f *turnFetch) claim(t *tx, key provider.UUID) (turn provider.Turn, err err
 func (f *turnFetch) undo(t *tx) error {
 	for i := range f.res.Turns {
 		item := provider.TurnRelease{Key: f.res.Turns[i].Instance.Key, Token: f.req.Token}
-		if _, err := t.releaseTurn(&item); err != nil {
+		if _, err := t.ReleaseTurn(&item); err != nil {
 			return err
 		}
 	}

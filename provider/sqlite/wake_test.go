@@ -211,12 +211,11 @@ func TestHazard28_CancelledAskLeavesNoQuestion(t *testing.T) {
 	}()
 	await(t, "the question", func() bool { return queued(p) == 1 })
 	began, end := make(chan struct{}), make(chan struct{})
-	last := &member{op: "hold", done: make(chan struct{}), run: func(*tx) error {
+	last := p.store.writer.later("hold", func(*tx) error {
 		close(began)
 		<-end
 		return nil
-	}}
-	p.store.writer.submit(last, false)
+	})
 	release()
 	<-began // the question is in the open transaction
 	cancel()
@@ -224,7 +223,7 @@ func TestHazard28_CancelledAskLeavesNoQuestion(t *testing.T) {
 		t.Error(err)
 	}
 	close(end)
-	<-last.done
+	<-last.Done
 	n, err := write(t.Context(), p, "count", 0, func(x *tx, n *int64) (err error) {
 		*n, err = x.integer(`SELECT count(*) FROM perdure_ask`)
 		return err
@@ -238,10 +237,10 @@ func TestManyWaitingCallsAreToldLessOften(t *testing.T) {
 	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{})
 	const calls, pause = 2000, 2000 * tellEach
 	for range calls {
-		p.store.hub.watch(newKey())
+		p.store.hub.Expect(newKey())
 	}
 	told, begin := 0, time.Now()
-	for seen := p.store.hub.elsewhere(); time.Since(begin) < 5*pause; {
+	for seen := p.store.hub.Elsewhere(); time.Since(begin) < 5*pause; {
 		_, err := write(t.Context(), p, "foreign", 0, func(x *tx, _ *struct{}) error {
 			x.writer.foreign.changed = true
 			return nil
@@ -249,14 +248,14 @@ func TestManyWaitingCallsAreToldLessOften(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if now := p.store.hub.elsewhere(); now != seen {
+		if now := p.store.hub.Elsewhere(); now != seen {
 			told, seen = told+1, now
 		}
 	}
 	if most := int(time.Since(begin)/pause) + 1; told == 0 || told > most {
 		t.Errorf("told %d times: want 1 to %d", told, most)
 	}
-	last := p.store.hub.elsewhere()
+	last := p.store.hub.Elsewhere()
 	select {
 	case <-last: // what was put off comes though nobody else writes
 	case <-time.After(20 * time.Second):

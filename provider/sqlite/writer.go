@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
 )
 
 // Bounds of one group: what its transaction holds of the log, and for how long others wait.
@@ -15,17 +16,6 @@ const (
 	maxGroupBytes = 8 << 20
 )
 
-// A member is one writing call, queued to the writer.
-type member struct {
-	op    string
-	bytes int
-	run   func(*tx) error
-	done  chan struct{}
-	err   error
-	taken bool // guarded by writer.mu
-	out   bool // it met damage: its error stands, and reruns of the group pass over it
-}
-
 // A writer owns the writing connection: one goroutine that folds all calls that wait into
 // one transaction.
 type writer struct {
@@ -33,18 +23,16 @@ type writer struct {
 	conn  *conn
 	gate  *turnstile
 
+	queue *relational.Queue
+	ended chan struct{}
+
 	mu      sync.Mutex
-	urgent  []*member // renewals: they go first
-	queue   []*member
 	parked  []*parked
 	fresh   bool // a parked fetch has not been tried
 	stopped bool
 
-	signal chan struct{}
-	ended  chan struct{}
-
 	// Owned by the goroutine.
-	tx         tx
+	tx         *tx
 	begun      bool
 	foreign    foreign
 	enrolled   map[string]struct{}            // lease owners that the file knows to be of this process
@@ -54,7 +42,9 @@ type writer struct {
 	complaints map[string]time.Time
 	due        dues
 	tried      tried
-	group      []*member
+	group      []*relational.Member
+	out        map[*relational.Member]struct{}      // they met damage: their errors stand, and reruns of the group pass over them
+	rows       map[provider.UUID]*provider.Instance // that waiting calls will want, of the transaction
 	commits    atomic.Int64
 	turns      atomic.Int64
 	dropped    atomic.Int64
@@ -62,48 +52,13 @@ type writer struct {
 
 func newWriter(s *store, c *conn, gate *turnstile) *writer {
 	w := &writer{
-		store: s, conn: c, gate: gate, signal: make(chan struct{}, 1), ended: make(chan struct{}),
+		store: s, conn: c, gate: gate, queue: relational.NewQueue(), ended: make(chan struct{}),
 		enrolled: make(map[string]struct{}), shuns: make(map[provider.TaskRef]time.Time), complaints: make(map[string]time.Time),
+		out: make(map[*relational.Member]struct{}), rows: make(map[provider.UUID]*provider.Instance),
 	}
 	w.due = dues{wall: never, elapsed: never, stale: true}
-	w.tx = tx{db: unhurried{c}, writer: w, heads: make(map[provider.UUID]*head), fx: newEffects()}
+	w.tx = newTx(w, c)
 	return w
-}
-
-// submit queues m. It answers false if the writer has stopped.
-func (w *writer) submit(m *member, urgent bool) bool {
-	w.mu.Lock()
-	if w.stopped {
-		w.mu.Unlock()
-		return false
-	}
-	if urgent {
-		w.urgent = append(w.urgent, m)
-	} else {
-		w.queue = append(w.queue, m)
-	}
-	w.mu.Unlock()
-	w.poke()
-	return true
-}
-
-// poke makes the writer look at its queues.
-func (w *writer) poke() {
-	select {
-	case w.signal <- struct{}{}:
-	default:
-	}
-}
-
-// withdraw takes m out of the queue; false if the writer has it already.
-func (w *writer) withdraw(m *member) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if m.taken {
-		return false
-	}
-	m.taken = true // skipped when the writer comes to it
-	return true
 }
 
 // loop runs until stop. Each round waits for work, takes all of it, and commits it.
@@ -119,7 +74,7 @@ func (w *writer) loop() {
 		if len(group) == 0 && !fresh && !w.pressing() {
 			timer.Reset(w.patience())
 			select {
-			case <-w.signal:
+			case <-w.queue.Signal:
 			case <-timer.C:
 			}
 			continue
@@ -130,39 +85,12 @@ func (w *writer) loop() {
 }
 
 // take answers the next group, and whether a fetch waits to be tried.
-func (w *writer) take() (group []*member, fresh, stopped bool) {
+func (w *writer) take() (group []*relational.Member, fresh, stopped bool) {
+	w.group, stopped = w.queue.Take(w.group[:0], maxGroup, maxGroupBytes)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	group, size := w.group[:0], 0
-	for _, q := range []*[]*member{&w.urgent, &w.queue} {
-		n := 0
-		for _, m := range *q {
-			if len(group) == maxGroup || size > 0 && size+m.bytes > maxGroupBytes {
-				break
-			}
-			n++
-			if m.taken {
-				continue
-			}
-			m.taken = true
-			size += m.bytes
-			group = append(group, m)
-		}
-		*q = shift(*q, n)
-	}
-	w.group = group
 	fresh, w.fresh = w.fresh, false
-	return group, fresh, w.stopped
-}
-
-// shift drops the first n of q and lets go of what they held.
-func shift(q []*member, n int) []*member {
-	if n == 0 {
-		return q
-	}
-	rest := copy(q, q[n:])
-	clear(q[rest:])
-	return q[:rest]
+	return w.group, fresh, stopped
 }
 
 // stop ends the loop after what is queued.
@@ -170,59 +98,32 @@ func (w *writer) stop() {
 	w.mu.Lock()
 	w.stopped = true
 	w.mu.Unlock()
-	w.poke()
+	w.queue.Stop()
 	<-w.ended
 }
 
-// write runs fn in the writer's next group and waits for its commit. The result is the
-// member's own until then: a caller that gave up must not share it.
+// write runs fn in the writer's next group and waits for its commit.
 func write[T any](ctx context.Context, p *Provider, op string, bytes int, fn func(*tx, *T) error) (T, error) {
-	return enqueue(ctx, p, op, bytes, false, fn)
+	m := &relational.Member{Op: op, Bytes: bytes}
+	return relational.Do(ctx, p.enqueue, m, false, func(_ *relational.Tx, out *T) error { return fn(p.store.writer.tx, out) })
 }
 
-func enqueue[T any](ctx context.Context, p *Provider, op string, bytes int, urgent bool, fn func(*tx, *T) error) (T, error) {
-	var zero T
-	out := new(T)
-	m := &member{op: op, bytes: bytes, done: make(chan struct{}), run: func(t *tx) error {
-		*out = zero // the group may run twice
-		return fn(t, out)
-	}}
-	if err := p.queue(ctx, m, urgent); err != nil {
-		return zero, err
-	}
-	return *out, nil
-}
-
-func (p *Provider) queue(ctx context.Context, m *member, urgent bool) error {
+func (p *Provider) enqueue(ctx context.Context, m *relational.Member, urgent bool) error {
 	if p.readOnly {
-		return refused(m.op)
+		return refused(m.Op)
 	}
 	if err := p.enter(ctx); err != nil {
 		return err
 	}
 	defer p.leave()
-	w := p.store.writer
-	if !w.submit(m, urgent) {
-		return provider.ErrClosed
+	return p.store.writer.queue.Await(ctx, p.closing, m, urgent)
+}
+
+// later runs fn in a group that nobody has to wait for.
+func (w *writer) later(op string, fn func(*tx) error) *relational.Member {
+	m := &relational.Member{Op: op, Done: make(chan struct{}), Run: func(*relational.Tx) error { return fn(w.tx) }}
+	if !w.queue.Submit(m, false) {
+		close(m.Done)
 	}
-	select {
-	case <-m.done:
-		return m.err
-	case <-ctx.Done():
-		if w.withdraw(m) {
-			return ctx.Err()
-		}
-		select {
-		case <-m.done: // both came at once: the better news is the answer
-			return m.err
-		default:
-		}
-		return &provider.Error{Op: m.op, Outcome: provider.OutcomeUnknown, Retryable: true, Err: ctx.Err()}
-	case <-p.closing:
-		if w.withdraw(m) {
-			return provider.ErrClosed
-		}
-		<-m.done
-		return m.err
-	}
+	return m
 }

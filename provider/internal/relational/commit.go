@@ -159,7 +159,7 @@ func (t *Tx) conclude(h *Head, req *provider.CommitTurnRequest) error {
 	}
 	kind.Level = req.EngineLevel
 	h.Kind, err = t.turnKind(kind)
-	t.touchWide(h)
+	t.TouchWide(h)
 	return err
 }
 
@@ -178,8 +178,8 @@ func (t *Tx) end(h *Head, status provider.Status, result []byte, reason string) 
 	}
 	h.Status, h.EndedAt = status, t.Now
 	h.Blocked, h.RetryAt, h.Deliveries = false, 0, 0
-	t.endLease(h)
-	t.news(h.Key)
+	t.EndLease(h)
+	t.News(h.Key)
 	return nil
 }
 
@@ -199,7 +199,7 @@ func (t *Tx) continueAs(h *Head, next *provider.NextExecution) error {
 		return err
 	}
 	h.Execution, h.Length, h.Bytes = h.Execution+1, 0, 0
-	t.touchWide(h)
+	t.TouchWide(h)
 	if err := t.appendEvents(h, next.Events); err != nil {
 		return err
 	}
@@ -221,21 +221,21 @@ func (t *Tx) advance(h *Head, req *provider.CommitTurnRequest) {
 	}
 	if h.Blocked {
 		h.Blocked, h.RetryAt = false, 0
-		t.touchWide(h)
+		t.TouchWide(h)
 	}
 	if h.NotBefore != 0 {
 		h.NotBefore = 0
-		t.touchWide(h)
+		t.TouchWide(h)
 	}
 	if !h.LeaseToken.IsZero() && h.LeaseToken == req.Lease {
-		t.endLease(h)
+		t.EndLease(h)
 	}
 	t.touch(h)
 	t.Effects.Commits++
 }
 
-// CommitBytes estimates what a commit adds to its group.
-func CommitBytes(req *provider.CommitTurnRequest) int {
+// commitBytes estimates what a commit adds to its group.
+func commitBytes(req *provider.CommitTurnRequest) int {
 	n := len(req.Result) + len(req.CustomStatus)
 	for _, e := range req.Events {
 		n += len(e)

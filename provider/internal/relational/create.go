@@ -38,7 +38,7 @@ func (t *Tx) Create(req *provider.CreateRequest, res *provider.CreateResult) err
 		switch {
 		case repeated || req.Policy == provider.IDUseExisting && !old.Deleting:
 			res.Created = repeated
-			res.Instance, err = t.instance(old.Key)
+			res.Instance, err = t.Row(old.Key)
 			return err
 		case req.Policy != provider.IDReplaceEnded || old.Deleting || !old.Status.Ended():
 			return old.exists()

@@ -69,7 +69,7 @@ func (s idSet) has(id int64) bool {
 func (t *Tx) consume(h *Head, m Meal) error {
 	if len(m.Places) == 0 {
 		if h.Inbox == 0 || h.ReadyAt <= t.Now { // a reset may have made it ready without a message
-			return t.recompute(h)
+			return t.Recompute(h)
 		}
 		return nil
 	}
@@ -78,11 +78,11 @@ func (t *Tx) consume(h *Head, m Meal) error {
 	}
 	h.Inbox -= int64(len(m.Places))
 	h.InboxBytes -= m.Bytes
-	return t.recompute(h)
+	return t.Recompute(h)
 }
 
-// recompute derives the ready time from the inbox after something left it.
-func (t *Tx) recompute(h *Head) error {
+// Recompute derives the ready time from the inbox after something left it.
+func (t *Tx) Recompute(h *Head) error {
 	t.touch(h)
 	if h.Inbox <= 0 {
 		h.Inbox, h.InboxBytes, h.ReadyAt = 0, 0, 0
@@ -109,7 +109,7 @@ func (t *Tx) cancelTimers(h *Head, ids []int64) error {
 			h.InboxBytes -= bytes
 		}
 	}
-	return t.recompute(h)
+	return t.Recompute(h)
 }
 
 // clearExecution removes the tasks and timers of the current execution.
@@ -131,7 +131,7 @@ func (t *Tx) clearExecution(h *Head) error {
 	}
 	h.Inbox -= timers
 	h.InboxBytes -= bytes
-	return t.recompute(h)
+	return t.Recompute(h)
 }
 
 // buryInbox moves what waits to the dead letters.
@@ -143,6 +143,6 @@ func (t *Tx) buryInbox(h *Head, reason string) error {
 		return err //nolint:wrapcheck // the store names the row
 	}
 	h.Inbox, h.InboxBytes, h.ReadyAt = 0, 0, 0
-	t.touchWide(h)
+	t.TouchWide(h)
 	return nil
 }

@@ -49,6 +49,20 @@ func (q *Queue) Submit(m *Member, urgent bool) bool {
 	return true
 }
 
+// Len answers how many members wait.
+func (q *Queue) Len() (n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, list := range [][]*Member{q.urgent, q.rest} {
+		for _, m := range list {
+			if !m.taken {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // Poke makes whoever waits for Signal look.
 func (q *Queue) Poke() {
 	select {

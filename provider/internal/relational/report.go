@@ -33,7 +33,7 @@ func (t *Tx) ReportTasks(req *provider.ReportTasksRequest, res *provider.ReportT
 
 // Report applies one item. Its refusal is in the result; an error is the storage's.
 func (t *Tx) Report(item *provider.TaskReport) (res provider.TaskReportResult, err error) {
-	state, h, err := t.state(item.Key, item.Execution)
+	state, h, err := t.State(item.Key, item.Execution)
 	if err != nil {
 		return res, err
 	}
@@ -118,7 +118,7 @@ func (t *Tx) RenewTasks(req *provider.RenewTasksRequest, res *provider.RenewTask
 
 // renew extends one lease. The order of answers is Missing, Terminal, lost, Running.
 func (t *Tx) renew(item *provider.TaskRenewal, req *provider.RenewTasksRequest, res *provider.TaskRenewalResult) error {
-	state, h, err := t.state(item.Key, item.Execution)
+	state, h, err := t.State(item.Key, item.Execution)
 	if err != nil {
 		return err
 	}
@@ -135,14 +135,14 @@ func (t *Tx) renew(item *provider.TaskRenewal, req *provider.RenewTasksRequest, 
 		return nil
 	}
 	if task.State != provider.TaskParked { // a parked task holds no lease
-		task.State, task.LeaseUntil = provider.TaskLeased, t.lease(req.Lease)
+		task.State, task.LeaseUntil = provider.TaskLeased, t.Lease(req.Lease)
 		task.FetchAt, task.ExpireAt = 0, 0
 	}
 	t.Changes++
 	if err := t.Rows.StoreTask(task, item.Details); err != nil {
 		return err //nolint:wrapcheck // the store names the row
 	}
-	res.CancelRequested, res.Paused, res.LeaseUntil = task.Cancel, h.Status == provider.StatusSuspended, t.wall(task.LeaseUntil)
+	res.CancelRequested, res.Paused, res.LeaseUntil = task.Cancel, h.Status == provider.StatusSuspended, t.Wall(task.LeaseUntil)
 	return nil
 }
 
@@ -170,7 +170,7 @@ func (t *Tx) ReleaseTurn(item *provider.TurnRelease) (bool, error) {
 	if h == nil || h.LeaseToken != item.Token {
 		return false, nil
 	}
-	t.endLease(h)
+	t.EndLease(h)
 	h.StickyOwner, h.StickyUntil, h.NotBefore = "", 0, 0
 	at := t.Now.Add(item.Delay)
 	if item.Failure == nil {
@@ -187,6 +187,6 @@ func (t *Tx) ReleaseTurn(item *provider.TurnRelease) (bool, error) {
 	if item.Failure.Hold {
 		h.RetryAt = 0
 	}
-	t.news(h.Key)
+	t.News(h.Key)
 	return true, nil
 }

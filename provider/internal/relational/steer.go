@@ -21,7 +21,7 @@ func (t *Tx) Steer(req *provider.SteerRequest, res *provider.SteerResult) error 
 		}
 	}
 	res.Now = t.Now
-	res.Instance, err = t.instance(h.Key)
+	res.Instance, err = t.Row(h.Key)
 	return err
 }
 
@@ -43,7 +43,7 @@ func (t *Tx) steer(h *Head, req *provider.SteerRequest) error {
 		return err
 	}
 	h.Version, h.UpdatedAt = req.Commit, t.Now
-	t.touchWide(h)
+	t.TouchWide(h)
 	return nil
 }
 
@@ -152,7 +152,7 @@ func (t *Tx) reset(h *Head, req *provider.SteerRequest) error {
 	h.Execution, h.Length, h.Bytes = h.Execution+1, 0, 0
 	h.Blocked, h.RetryAt, h.Deliveries, h.NotBefore = false, 0, 0, 0
 	h.StickyOwner, h.StickyUntil = "", 0
-	t.endLease(h)
+	t.EndLease(h)
 	if h.ReadyAt == 0 || h.ReadyAt > t.Now {
 		h.ReadyAt = t.Now // so that somebody runs the new execution
 	}
@@ -165,9 +165,9 @@ func (t *Tx) MarkDeleting(h *Head, version provider.UUID) {
 		return
 	}
 	h.Deleting, h.UpdatedAt, h.Version = true, t.Now, version
-	t.endLease(h)
+	t.EndLease(h)
 	t.notice(h.Key, h.Execution, 0)
-	t.news(h.Key)
+	t.News(h.Key)
 }
 
 // Redrive puts a dead letter back where it came from; false if that is not there any more.

@@ -58,7 +58,7 @@ func (t *Tx) addTask(h *Head, stored *provider.NewTask) error {
 	}
 	if lease := stored.Lease; lease != nil {
 		task.State, task.Deliveries = provider.TaskLeased, 1
-		task.Token, task.Owner, task.LeaseUntil = lease.Token, lease.Owner, t.lease(lease.Duration)
+		task.Token, task.Owner, task.LeaseUntil = lease.Token, lease.Owner, t.Lease(lease.Duration)
 	} else {
 		t.Schedule(task, h)
 	}

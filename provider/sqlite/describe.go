@@ -1,0 +1,99 @@
+package sqlite
+
+import (
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+const (
+	sqlRetire = `UPDATE perdure_instance SET current = 0 WHERE key = ?`
+	sqlCreate = `INSERT INTO perdure_instance (key, id, kind, status, execution, version, request_id, created_at, updated_at,
+		ready_at, inbox_messages, inbox_bytes, next_message, fetch_at,
+		parent_key, parent_id, parent_execution, parent_event, parent_close)
+		VALUES (?, ?, ?, 1, 1, ?, ?, ?, ?, ?, 1, ?, 2, ?, ?, ?, ?, ?, ?)`
+	sqlCreateRoot = `INSERT INTO perdure_instance (key, id, kind, status, execution, version, request_id, created_at, updated_at,
+		ready_at, inbox_messages, inbox_bytes, next_message, fetch_at)
+		VALUES (?, ?, ?, 1, 1, ?, ?, ?, ?, ?, 1, ?, 2, ?)`
+	sqlAttached = `SELECT key FROM perdure_instance WHERE parent_key = ? AND parent_close = 0`
+	sqlBlock    = `UPDATE perdure_instance SET blocked_count = ?, blocked_reason = ?, blocked_message = ?,
+		blocked_since = ? WHERE key = ?`
+	sqlBlockAgain = `UPDATE perdure_instance SET blocked_count = blocked_count + 1, blocked_reason = ?, blocked_message = ? WHERE key = ?`
+	sqlUnblock    = `UPDATE perdure_instance SET blocked_count = 0, blocked_reason = NULL, blocked_message = NULL,
+		blocked_since = NULL WHERE key = ?`
+	sqlCustomStatus = `INSERT INTO perdure_outcome (key, custom_status) VALUES (?, ?)
+		ON CONFLICT DO UPDATE SET custom_status = excluded.custom_status`
+	sqlResult = `INSERT INTO perdure_outcome (key, result, sum) VALUES (?, ?, ?)
+		ON CONFLICT DO UPDATE SET result = excluded.result, sum = excluded.sum`
+	sqlDropResult = `UPDATE perdure_outcome SET result = NULL, sum = NULL WHERE key = ?`
+	sqlSetValue   = `INSERT INTO perdure_value (key, name, value) VALUES (?, ?, ?)
+		ON CONFLICT DO UPDATE SET value = excluded.value`
+	sqlDropValue    = `DELETE FROM perdure_value WHERE key = ? AND name = ?`
+	sqlSetAttribute = `INSERT INTO perdure_attribute (key, name, kind, text, number) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT DO UPDATE SET kind = excluded.kind, text = excluded.text, number = excluded.number`
+	sqlHasAttributes = `UPDATE perdure_instance SET attributes = 1 WHERE key = ? AND attributes = 0`
+)
+
+// InsertInstance implements [relational.Rows].
+func (t *tx) InsertInstance(h *relational.Head, req *provider.CreateRequest) error {
+	if req.Parent.Key.IsZero() {
+		return t.do(sqlCreateRoot, h.Key, h.ID, h.Kind, h.Version, req.RequestID, t.Now, t.Now, h.ReadyAt, h.InboxBytes, h.FetchAt)
+	}
+	return t.do(sqlCreate, h.Key, h.ID, h.Kind, h.Version, req.RequestID, t.Now, t.Now, h.ReadyAt, h.InboxBytes, h.FetchAt,
+		req.Parent.Key, req.Parent.ID, req.Parent.Execution, req.Parent.EventID, req.Parent.Close)
+}
+
+// Retire implements [relational.Rows].
+func (t *tx) Retire(key provider.UUID) error { return t.do(sqlRetire, key) }
+
+// Attached implements [relational.Rows].
+func (t *tx) Attached(parent provider.UUID) ([]provider.UUID, error) {
+	return t.keys(sqlAttached, parent)
+}
+
+// Block implements [relational.Rows].
+func (t *tx) Block(key provider.UUID, f *provider.TurnFailure, now provider.Time, fresh bool) error {
+	if fresh {
+		return t.do(sqlBlock, 1, f.Reason, f.Message, now, key)
+	}
+	return t.do(sqlBlockAgain, f.Reason, f.Message, key)
+}
+
+// ClearBlocked implements [relational.Rows]. A person says that the instance is mended.
+func (t *tx) ClearBlocked(key provider.UUID) error {
+	t.writer.pardon(key)
+	return t.do(sqlUnblock, key)
+}
+
+// SetCustomStatus implements [relational.Rows].
+func (t *tx) SetCustomStatus(key provider.UUID, status []byte) error {
+	if len(status) == 0 {
+		return t.do(sqlCustomStatus, key, nil)
+	}
+	return t.do(sqlCustomStatus, key, status)
+}
+
+// SetResult implements [relational.Rows].
+func (t *tx) SetResult(key provider.UUID, result []byte) error {
+	if result == nil {
+		return t.do(sqlDropResult, key)
+	}
+	return t.do(sqlResult, key, result, checksum(result))
+}
+
+// SetAttributes implements [relational.Rows].
+func (t *tx) SetAttributes(key provider.UUID, list []provider.Attribute) error {
+	for _, a := range list {
+		if err := t.do(sqlSetAttribute, key, a.Name, a.Kind, a.Text, a.Number); err != nil {
+			return err
+		}
+	}
+	return t.do(sqlHasAttributes, key)
+}
+
+// SetValue implements [relational.Rows].
+func (t *tx) SetValue(key provider.UUID, v provider.KeyValue) error {
+	if v.Value == nil {
+		return t.do(sqlDropValue, key, v.Key)
+	}
+	return t.do(sqlSetValue, key, v.Key, v.Value)
+}
