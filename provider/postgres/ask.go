@@ -29,9 +29,10 @@ const (
 	JOIN perdure.kind k ON k.id = i.kind LEFT JOIN perdure.outcome o ON o.key = i.key ORDER BY a.asked_at`
 	sqlNextAsk = `SELECT c.now, (SELECT min(a.taken_until) FROM perdure.ask a JOIN perdure.instance i ON i.key = a.key
 	WHERE NOT a.answered AND a.until > c.now AND i.kind = ANY($1::bigint[])) FROM (SELECT ` + sqlNow + ` AS now) c`
-	sqlUntakeAsks = `UPDATE perdure.ask SET taken_until = 0 WHERE ask_id = ANY($1::uuid[]) AND NOT answered`
-	sqlAnswer     = `UPDATE perdure.ask SET answered = true, answer = $2 WHERE ask_id = $1 AND NOT answered AND until > ` + sqlNow + ` RETURNING ` + sqlNow
-	sqlAnswerOf   = `SELECT answer, ` + sqlNow + ` FROM perdure.ask WHERE ask_id = $1 AND answered`
+	sqlUntakeAsks = `UPDATE perdure.ask SET taken_until = 0 WHERE ask_id IN (SELECT a.ask_id FROM perdure.ask a
+		WHERE a.ask_id = ANY($1::uuid[]) AND NOT a.answered FOR UPDATE SKIP LOCKED)`
+	sqlAnswer   = `UPDATE perdure.ask SET answered = true, answer = $2 WHERE ask_id = $1 AND NOT answered AND until > ` + sqlNow + ` RETURNING ` + sqlNow
+	sqlAnswerOf = `SELECT answer, ` + sqlNow + ` FROM perdure.ask WHERE ask_id = $1 AND answered`
 )
 
 // Ask implements [provider.Provider].

@@ -62,7 +62,7 @@ func (p *Provider) ReportTasks(ctx context.Context, req provider.ReportTasksRequ
 		func(t *relational.Tx, res *provider.ReportTasksResult) error { return t.ReportTasks(&req, res) })
 }
 
-// RenewTasks implements [provider.Provider]. Renewals go first in the queue.
+// RenewTasks implements [provider.Provider]. Renewals have a queue of their own.
 func (p *Provider) RenewTasks(ctx context.Context, req provider.RenewTasksRequest) (provider.RenewTasksResult, error) {
 	if err := req.Validate(); err != nil {
 		return provider.RenewTasksResult{}, err
@@ -71,7 +71,7 @@ func (p *Provider) RenewTasks(ctx context.Context, req provider.RenewTasksReques
 	for i := range req.Items {
 		size += len(req.Items[i].Details)
 	}
-	return enqueue(ctx, p, "renew tasks", size, relational.RenewNeeds(&req), true,
+	return enqueue(ctx, p, p.writer.renewals, "renew tasks", size, relational.RenewNeeds(&req),
 		func(t *relational.Tx, res *provider.RenewTasksResult) error { return t.RenewTasks(&req, res) })
 }
 

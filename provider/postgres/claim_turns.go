@@ -23,16 +23,23 @@ const (
 	SELECT ` + instanceColumns + `, (SELECT now FROM clock) FROM taken i JOIN perdure.kind k ON k.id = i.kind
 	LEFT JOIN perdure.outcome o ON o.key = i.key ORDER BY i.ready_at, i.key`
 	// As many as fit, and one more that shows that there are others.
-	sqlTurnMessages = `SELECT i.key, m.id, m.kind, m.execution, m.event_id, m.timer, m.visible_at, m.payload
+	sqlTurnMessages = `WITH clock AS MATERIALIZED (SELECT ` + sqlNow + ` AS now)
+	SELECT i.key, m.id, m.kind, m.execution, m.event_id, m.timer, m.visible_at, m.payload
 	FROM perdure.instance i CROSS JOIN LATERAL (SELECT x.*, sum(coalesce(octet_length(x.payload), 0)) OVER (ORDER BY x.visible_at, x.id)
 		- coalesce(octet_length(x.payload), 0) AS before, row_number() OVER (ORDER BY x.visible_at, x.id) AS place FROM (SELECT * FROM perdure.inbox b WHERE b.key = i.key
-		AND b.visible_at <= ` + sqlNow + ` ORDER BY b.visible_at, b.id LIMIT $2) x) m
+		AND b.visible_at <= (SELECT now FROM clock) ORDER BY b.visible_at, b.id LIMIT $2) x) m
 	WHERE i.lease_token = $1 AND (m.before <= $3 OR m.place <= 2) ORDER BY i.key, m.visible_at, m.id`
-	sqlNextTurn = `SELECT c.now, least((SELECT min(n.fetch_at) FROM unnest($1::bigint[]) k (id) CROSS JOIN LATERAL (
-		SELECT i.fetch_at FROM perdure.instance i WHERE i.kind = k.id AND i.fetch_at > 0
-		AND (i.sticky_until <= c.now OR i.sticky_owner = $2) ORDER BY i.fetch_at LIMIT 1) n),
-	(SELECT min(greatest(i.fetch_at, i.sticky_until)) FROM perdure.instance i WHERE i.kind = ANY($1::bigint[]) AND i.fetch_at > 0
-		AND i.sticky_until > c.now AND i.sticky_owner <> $2)) FROM (SELECT ` + sqlNow + ` AS now) c`
+	sqlTurnAttributes = `SELECT a.key, a.name, a.kind, a.text, a.number FROM perdure.instance i
+	JOIN perdure.attribute a ON a.key = i.key WHERE i.lease_token = $1 AND i.attributes ORDER BY a.key, a.name`
+	// When the next one is due; among those that are, when the first of them is free. Those at the head of a
+	// long line are enough for that.
+	sqlNextTurn = `WITH clock AS MATERIALIZED (SELECT ` + sqlNow + ` AS now)
+	SELECT c.now, (SELECT min(n.at) FROM unnest($1::bigint[]) k (id) CROSS JOIN LATERAL (
+		(SELECT i.fetch_at AS at FROM perdure.instance i WHERE i.kind = k.id AND i.fetch_at > 0
+			AND i.fetch_at > (SELECT now FROM clock) ORDER BY i.fetch_at LIMIT 1)
+		UNION ALL SELECT CASE WHEN s.sticky_owner = $2 THEN 0 ELSE s.sticky_until END FROM (
+			SELECT i.sticky_owner, i.sticky_until FROM perdure.instance i WHERE i.kind = k.id AND i.fetch_at > 0
+			AND i.fetch_at <= (SELECT now FROM clock) ORDER BY i.fetch_at LIMIT 100) s) n) FROM clock c`
 )
 
 // FetchTurns implements [provider.Provider].
@@ -86,8 +93,17 @@ func (f *turnFetch) look(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	f.res = provider.FetchTurnsResult{}
-	at := make(map[provider.UUID]int)
 	b := &pgx.Batch{}
+	f.queueClaim(b)
+	if err := f.p.pool.SendBatch(ctx, b).Close(); err != nil {
+		return false, err
+	}
+	return len(f.res.Turns) > 0, nil
+}
+
+// queueClaim queues the claim, and what the instances bring along: one round trip, one transaction.
+func (f *turnFetch) queueClaim(b *pgx.Batch) {
+	at := make(map[provider.UUID]int)
 	b.Queue(f.p.names.sql(sqlClaimTurns), f.kinds(), f.req.Max, f.req.Owner, uuid(f.req.Token), f.req.Lease.Microseconds()).
 		Query(func(rows pgx.Rows) error {
 			for rows.Next() {
@@ -95,6 +111,7 @@ func (f *turnFetch) look(ctx context.Context) (bool, error) {
 				if err := scanInstance(rows, &turn.Instance, &f.res.Now); err != nil {
 					return err
 				}
+				turn.Instance.Attributes = nil
 				at[turn.Instance.Key] = len(f.res.Turns)
 				f.res.Turns = append(f.res.Turns, turn)
 			}
@@ -114,19 +131,13 @@ func (f *turnFetch) look(ctx context.Context) (bool, error) {
 		}
 		return rows.Err()
 	})
-	err := f.p.pool.SendBatch(ctx, b).Close()
-	if err == nil {
-		err = f.p.attributesOf(ctx, f.instances())
-	}
-	return len(f.res.Turns) > 0, err
-}
-
-func (f *turnFetch) instances() []*provider.Instance {
-	list := make([]*provider.Instance, len(f.res.Turns))
-	for i := range f.res.Turns {
-		list[i] = &f.res.Turns[i].Instance
-	}
-	return list
+	b.Queue(f.p.names.sql(sqlTurnAttributes), uuid(f.req.Token)).Query(func(rows pgx.Rows) error {
+		return eachAttribute(rows, func(key provider.UUID, a provider.Attribute) {
+			if i, ok := at[key]; ok {
+				f.res.Turns[i].Instance.Attributes = append(f.res.Turns[i].Instance.Attributes, a)
+			}
+		})
+	})
 }
 
 // addMessage adds a message unless the turn is full.

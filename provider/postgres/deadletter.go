@@ -13,8 +13,10 @@ import (
 const (
 	deadLetterColumns = `id, task, key, instance_id, execution, event_id, kind, queue, name, reason, payload, at, timer, priority`
 	sqlListLetters    = `SELECT ` + deadLetterColumns + ` FROM perdure.dead_letter WHERE id > $1 ORDER BY id LIMIT $2`
-	sqlTakeLetter     = `SELECT ` + deadLetterColumns + ` FROM perdure.dead_letter WHERE id = $1`
-	sqlDropLetters    = `DELETE FROM perdure.dead_letter WHERE id = ANY($1::bigint[])`
+	sqlTakeLetter     = `SELECT ` + deadLetterColumns + ` FROM perdure.dead_letter WHERE id = $1 FOR UPDATE`
+	// Rows that others delete, too, are locked in one order.
+	sqlDropLetters = `DELETE FROM perdure.dead_letter WHERE id IN (SELECT id FROM perdure.dead_letter
+	WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE)`
 )
 
 // letter is a dead letter with what it takes to put it back.

@@ -16,9 +16,11 @@ const (
 	// An abandoned child outlives its parent: a plain delete must not take it down unasked.
 	sqlRunsBelow = `WITH RECURSIVE tree (key) AS (SELECT $1::uuid UNION SELECT i.key FROM perdure.instance i JOIN tree
 	ON i.parent_key = tree.key) SELECT i.id FROM tree JOIN perdure.instance i ON i.key = tree.key WHERE i.status < 3 LIMIT 1`
-	sqlChildren = `SELECT key FROM perdure.instance WHERE parent_key = $1 AND NOT deleting LIMIT $2`
-	sqlOneChild = `SELECT key FROM perdure.instance WHERE parent_key = $1 LIMIT 1`
-	sqlPrunable = `SELECT i.key FROM perdure.instance i WHERE i.ended_at > 0 AND i.ended_at <= ` + sqlNow + ` - $1 AND (i.parent_key IS NULL
+	sqlChildren      = `SELECT key FROM perdure.instance WHERE parent_key = $1 AND NOT deleting LIMIT $2`
+	sqlOneChild      = `SELECT key FROM perdure.instance WHERE parent_key = $1 LIMIT 1`
+	sqlDropLettersOf = `DELETE FROM perdure.dead_letter WHERE id IN (SELECT id FROM perdure.dead_letter WHERE key = $1 ORDER BY id FOR UPDATE)`
+	sqlDropAsksOf    = `DELETE FROM perdure.ask WHERE ask_id IN (SELECT ask_id FROM perdure.ask WHERE key = $1 ORDER BY ask_id FOR UPDATE)`
+	sqlPrunable      = `SELECT i.key FROM perdure.instance i WHERE i.ended_at > 0 AND i.ended_at <= ` + sqlNow + ` - $1 AND (i.parent_key IS NULL
 	OR NOT EXISTS (SELECT 1 FROM perdure.instance p WHERE p.key = i.parent_key)) ORDER BY i.ended_at LIMIT $2`
 )
 
@@ -155,12 +157,16 @@ func (p *Provider) erase(ctx context.Context, key provider.UUID) (int64, error) 
 			return err
 		}
 		u := t.Rows.(*unit)
+		if err := u.send(); err != nil {
+			return err
+		}
 		b := &pgx.Batch{}
-		for _, table := range []string{"outcome", "execution", "history", "inbox", "task", "attribute", "value", "dead_letter", "ask"} {
+		for _, table := range []string{"outcome", "execution", "history", "inbox", "task", "attribute", "value"} {
 			b.Queue(p.names.sql(`DELETE FROM perdure.`+table+` WHERE key = $1`), uuid(key))
 		}
-		b.Queue(p.names.sql(`DELETE FROM perdure.instance WHERE key = $1`), uuid(key))
-		u.sent = true
+		for _, sql := range []string{sqlDropLettersOf, sqlDropAsksOf, `DELETE FROM perdure.instance WHERE key = $1`} {
+			b.Queue(p.names.sql(sql), uuid(key))
+		}
 		if err := u.conn.SendBatch(u.ctx, b).Close(); err != nil {
 			return err
 		}

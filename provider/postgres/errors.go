@@ -1,9 +1,7 @@
 package postgres
 
 import (
-	"context"
 	"errors"
-	"net"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -15,8 +13,8 @@ import (
 const (
 	stateUnique      = "23505"
 	stateLockTimeout = "55P03"
-	stateNoTable     = "42P01"
-	stateNoSchema    = "3F000"
+	stateNoColumn    = "42703"
+	stateForbidden   = "42501"
 	stateReadOnly    = "25006"
 )
 
@@ -56,7 +54,7 @@ func permanent(err error) bool {
 		return errors.Is(err, errRow)
 	}
 	switch state[:2] {
-	case "22", "23", "42", "0A", "3F":
+	case "22", "23", "28", "3D", "42", "54", "0A", "3F":
 		return true
 	case "XX": // XX001 data corrupted, XX002 index corrupted
 		return state != "XX000"
@@ -65,10 +63,13 @@ func permanent(err error) bool {
 }
 
 // outcomeOf tells what is known of a transaction of which the last thing sent, its COMMIT,
-// was answered by err. An error of the server means that it has rolled back; all else may have come too late.
+// was answered by err. An error of the server means that it has rolled back; all else may have come too late, unless
+// nothing was sent.
 func outcomeOf(err error) provider.Outcome {
 	state := sqlState(err)
 	switch {
+	case unsent(err):
+		return provider.OutcomeNothing
 	case state == "":
 		return provider.OutcomeUnknown
 	case state[:2] == "57" || state[:2] == "08" || state[:2] == "40" && state == "40003":
@@ -80,8 +81,21 @@ func outcomeOf(err error) provider.Outcome {
 // errRow marks a stored row that cannot be read.
 var errRow = errors.New("unreadable row")
 
-// lost tells whether the connection is gone, as against an answer of the server.
+// unsent tells whether err came before anything was sent.
+func unsent(err error) bool {
+	_, connecting := errors.AsType[*pgconn.ConnectError](err)
+	return connecting || pgconn.SafeToRetry(err)
+}
+
+// lost tells whether the server or the way to it is at fault, as against a statement.
 func lost(err error) bool {
-	var network net.Error
-	return errors.As(err, &network) || pgconn.SafeToRetry(err) || sqlState(err) == "" && !errors.Is(err, context.Canceled)
+	state := sqlState(err)
+	if len(state) != 5 || state == stateReadOnly {
+		return true
+	}
+	switch state[:2] {
+	case "08", "53", "57", "58":
+		return true
+	}
+	return false
 }

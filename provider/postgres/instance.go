@@ -30,12 +30,13 @@ var flagged = []provider.Attribute{} //nolint:gochecknoglobals // constant
 // scanInstance reads instanceColumns, and what a statement has after them.
 func scanInstance(rows pgx.Rows, in *provider.Instance, more ...any) error {
 	var blocked provider.Blocked
+	var message []byte // no text: it holds whatever a panic said
 	var isBlocked, attributes bool
 	p := &in.Parent
 	args := []any{
 		&in.ID, into(&in.Key), &in.Name, &in.CodeVersion, &in.Status, &in.Deleting, &in.Execution, into(&in.Version),
 		&in.HistoryLength, &in.HistoryBytes, &in.EngineLevel, into(&p.Key), &p.ID, &p.Execution, &p.EventID, &p.Close,
-		&isBlocked, &blocked.Reason, &blocked.Message, &blocked.Count, &blocked.Since, &blocked.RetryAt, &in.RequestID,
+		&isBlocked, &blocked.Reason, &message, &blocked.Count, &blocked.Since, &blocked.RetryAt, &in.RequestID,
 		&attributes, &in.CreatedAt, &in.UpdatedAt, &in.EndedAt, &in.ReadyAt, &in.InboxMessages, &in.Deliveries,
 		&in.CustomStatus, &in.Result,
 	}
@@ -43,6 +44,7 @@ func scanInstance(rows pgx.Rows, in *provider.Instance, more ...any) error {
 		return err
 	}
 	if isBlocked {
+		blocked.Message = string(message)
 		in.Blocked = &blocked
 	}
 	if attributes {
@@ -97,6 +99,13 @@ func (p *Provider) readAttributes(ctx context.Context, q querying, list []*provi
 	if err != nil {
 		return err
 	}
+	return eachAttribute(rows, func(key provider.UUID, a provider.Attribute) {
+		byKey[key].Attributes = append(byKey[key].Attributes, a)
+	})
+}
+
+// eachAttribute reads rows of attributes to their end.
+func eachAttribute(rows pgx.Rows, fn func(provider.UUID, provider.Attribute)) error {
 	defer rows.Close()
 	for rows.Next() {
 		var key provider.UUID
@@ -104,7 +113,7 @@ func (p *Provider) readAttributes(ctx context.Context, q querying, list []*provi
 		if err := rows.Scan(into(&key), &a.Name, &a.Kind, &a.Text, &a.Number); err != nil {
 			return err
 		}
-		byKey[key].Attributes = append(byKey[key].Attributes, a)
+		fn(key, a)
 	}
 	return rows.Err()
 }

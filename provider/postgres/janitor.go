@@ -12,8 +12,8 @@ import (
 const janitorEvery = time.Minute
 
 const (
-	// Ready times that are later than the first message of the inbox, or missing. The rows are locked before the
-	// inbox is looked at again, so that no message is overlooked.
+	// Ready times that are later than the first message of the inbox, or missing. In one that changes meanwhile this
+	// may find a message that is gone: then a turn without messages is fetched, no harm.
 	sqlMend = `UPDATE perdure.instance i SET ready_at = w.first,
 	fetch_at = CASE WHEN i.status <> 1 OR i.deleting OR i.blocked AND i.retry_at = 0 THEN 0
 		ELSE greatest(w.first, i.not_before_at, CASE WHEN i.blocked THEN i.retry_at ELSE 0 END, i.lease_until) END
@@ -21,7 +21,7 @@ const (
 		FROM (SELECT i.key FROM perdure.instance i WHERE i.status < 3 AND NOT i.deleting AND EXISTS (SELECT 1 FROM perdure.inbox m
 			WHERE m.key = i.key AND (i.ready_at = 0 OR m.visible_at < i.ready_at)) ORDER BY i.key FOR UPDATE OF i SKIP LOCKED) l) w
 	WHERE i.key = w.key AND w.first IS NOT NULL AND (i.ready_at = 0 OR w.first < i.ready_at)`
-	sqlOldAsks = `DELETE FROM perdure.ask WHERE until <= ` + sqlNow
+	sqlOldAsks = `DELETE FROM perdure.ask WHERE ask_id IN (SELECT a.ask_id FROM perdure.ask a WHERE a.until <= ` + sqlNow + ` FOR UPDATE SKIP LOCKED)`
 )
 
 // A janitor mends what no correct code leaves behind: ready times that are not those of
@@ -36,7 +36,7 @@ type janitor struct {
 
 func startJanitor(p *Provider) *janitor {
 	j := &janitor{p: p}
-	j.ctx, j.cancel = context.WithCancel(context.Background()) //nolint:forbidigo // see the field
+	j.ctx, j.cancel = context.WithCancel(p.hard)
 	j.ended.Go(j.loop)
 	return j
 }

@@ -49,7 +49,6 @@ func (p *Provider) loadKinds(ctx context.Context) error {
 	p.kinds.loading.Lock()
 	defer p.kinds.loading.Unlock()
 	p.kinds.stale.Store(false)
-	p.kinds.loaded = time.Now()
 	ctx, cancel := p.bounded(ctx)
 	defer cancel()
 	fresh := relational.NewKinds()
@@ -77,21 +76,30 @@ func (p *Provider) loadKinds(ctx context.Context) error {
 		return rows.Err()
 	})
 	if err := p.pool.SendBatch(ctx, b).Close(); err != nil {
+		p.kinds.stale.Store(true)
 		return err
 	}
+	p.kinds.loaded = time.Now()
 	p.kinds.current.Store(fresh)
 	return nil
 }
 
-// refreshKinds reads the kinds if others may have added some.
+// refreshKinds reads the kinds if another process spoke of one that is not known here.
 func (p *Provider) refreshKinds(ctx context.Context) error {
-	p.kinds.loading.Lock()
-	old := time.Since(p.kinds.loaded) > fallback
-	p.kinds.loading.Unlock()
-	if !old && !p.kinds.stale.Load() {
+	if !p.kinds.stale.Load() {
 		return nil
 	}
 	return p.loadKinds(ctx)
+}
+
+// suspectKinds makes the next fetch read the kinds if that was long ago: notifications may be lost. It is asked
+// by fetches that found nothing, so that a claim costs one round trip.
+func (p *Provider) suspectKinds() {
+	p.kinds.loading.Lock()
+	defer p.kinds.loading.Unlock()
+	if time.Since(p.kinds.loaded) > fallback/2 {
+		p.kinds.stale.Store(true)
+	}
 }
 
 // addKind stores a kind by a statement of its own, so that it stays whatever becomes of

@@ -87,7 +87,8 @@ func (p *Provider) List(ctx context.Context, req provider.ListRequest) (res prov
 		}
 		c.add("(i.created_at, i.key) < (?, ?)", at, uuid(key))
 	}
-	sql := `SELECT ` + instanceColumns + instanceTables + c.sql() + fmt.Sprintf(` ORDER BY i.created_at DESC, i.key DESC LIMIT %d`, req.Max+1)
+	c.args = append(c.args, req.Max+1)
+	sql := `SELECT ` + instanceColumns + instanceTables + c.sql() + fmt.Sprintf(` ORDER BY i.created_at DESC, i.key DESC LIMIT $%d`, len(c.args))
 	err = p.snapshot(ctx, "list", func(ctx context.Context, tx pgx.Tx) error {
 		res = provider.ListResult{}
 		var err error

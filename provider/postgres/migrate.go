@@ -81,6 +81,12 @@ func (p *Provider) migrations(ctx context.Context, q querier) ([]provider.Migrat
 		return nil, err
 	}
 	applied, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	switch sqlState(err) {
+	case stateNoColumn:
+		return nil, fmt.Errorf("schema %q: %w: it has another program's table \"migration\"", p.opts.Schema, provider.ErrNotStore)
+	case stateForbidden:
+		return nil, fmt.Errorf("schema %q: the role may not use it; see the documentation of Options.NoMigrate for what to grant: %w", p.opts.Schema, err)
+	}
 	for _, version := range applied {
 		for i := range list {
 			list[i].Applied = list[i].Applied || int64(list[i].Version) == version
@@ -139,7 +145,9 @@ func (p *Provider) checkLevel(ctx context.Context) error {
 func (p *Provider) migrate(ctx context.Context) error {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte("perdure migrate " + p.opts.Schema)) // never fails
-	err := pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
+	// After the wait for the lock the tables of whoever held it must be seen.
+	options := pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
+	err := pgx.BeginTxFunc(ctx, p.pool, options, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, sqlMigrateLock, int64(hash.Sum64())); err != nil {
 			return err
 		}
@@ -169,7 +177,7 @@ func (p *Provider) migrate(ctx context.Context) error {
 		}
 		return nil
 	})
-	return failed("migrate", err, provider.OutcomeUnknown)
+	return failed("migrate", err, outcomeOf(err))
 }
 
 func (p *Provider) apply(ctx context.Context, tx pgx.Tx, step provider.Migration) error {

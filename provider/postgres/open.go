@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -25,6 +26,8 @@ type Provider struct {
 	signals *signals
 	janitor *janitor
 	closing chan struct{}
+	hard    context.Context //nolint:containedctx // it ends soon after the closing began, and every call of the database with it
+	harden  context.CancelFunc
 
 	mu     sync.Mutex
 	closed bool
@@ -72,20 +75,32 @@ func New(ctx context.Context, pool *pgxpool.Pool) (*Provider, error) {
 // NewWith is New with options.
 func NewWith(ctx context.Context, pool *pgxpool.Pool, o Options) (*Provider, error) {
 	o = o.withDefaults()
-	if err := checkSchemaName(o.Schema); err != nil {
-		return nil, fmt.Errorf("open postgres: %w", err)
-	}
 	p := &Provider{pool: pool, opts: o, names: newNames(o.Schema), hub: relational.NewHub(), closing: make(chan struct{})}
-	if err := p.prepareSchema(ctx); err != nil {
-		return nil, fmt.Errorf("open postgres: %w", err)
-	}
-	if err := p.loadKinds(ctx); err != nil {
+	p.hard, p.harden = context.WithCancel(context.WithoutCancel(ctx))
+	if err := p.prepare(ctx); err != nil {
+		p.harden()
 		return nil, fmt.Errorf("open postgres: %w", err)
 	}
 	p.signals = startSignals(p)
 	p.writer = startWriter(p)
 	p.janitor = startJanitor(p)
 	return p, nil
+}
+
+// prepare checks the options and the schema.
+func (p *Provider) prepare(ctx context.Context) error {
+	if err := checkSchemaName(p.opts.Schema); err != nil {
+		return err
+	}
+	if p.opts.ListenURL != "" {
+		if _, err := p.listenConfig(ctx); err != nil {
+			return err
+		}
+	}
+	if err := p.prepareSchema(ctx); err != nil {
+		return err
+	}
+	return failed("load kinds", p.loadKinds(ctx), provider.OutcomeNothing)
 }
 
 // enter begins a call; leave must follow unless it fails.
@@ -104,6 +119,9 @@ func (p *Provider) enter(ctx context.Context) error {
 
 func (p *Provider) leave() { p.calls.Done() }
 
+// closeGrace is how long calls in progress may go on while the provider is closed.
+const closeGrace = 3 * time.Second
+
 // Close implements [provider.Provider].
 func (p *Provider) Close() error {
 	p.mu.Lock()
@@ -111,12 +129,14 @@ func (p *Provider) Close() error {
 	p.closed = true
 	if first {
 		close(p.closing)
+		defer time.AfterFunc(closeGrace, p.harden).Stop()
 	}
 	p.mu.Unlock()
 	p.calls.Wait()
 	if !first {
 		return nil
 	}
+	defer p.harden()
 	p.janitor.stop()
 	p.writer.stop()
 	p.signals.stop()
@@ -128,7 +148,12 @@ func (p *Provider) Close() error {
 
 // bounded gives a call of the database its deadline.
 func (p *Provider) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, p.opts.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, p.opts.Timeout)
+	stop := context.AfterFunc(p.hard, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
+	}
 }
 
 // read runs fn on a connection of the pool, with a deadline.

@@ -3,10 +3,10 @@ package postgres
 import (
 	"fmt"
 	"log/slog"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 
@@ -50,16 +50,16 @@ func (o Options) withDefaults() Options {
 // maxIdentifier is how many bytes of a name Postgres keeps.
 const maxIdentifier = 63
 
-var reserved = regexp.MustCompile(`^pg_`) //nolint:gochecknoglobals // constant
-
 // checkSchemaName refuses what Postgres would cut or refuse.
 func checkSchemaName(name string) error {
 	switch {
 	case len(name) > maxIdentifier:
-		return fmt.Errorf("schema %q has %d bytes: %w: shorten it to %d", name[:maxIdentifier], len(name), provider.ErrInvalid, maxIdentifier)
+		return fmt.Errorf("schema %.20q... has %d bytes: %w: shorten it to %d", name, len(name), provider.ErrInvalid, maxIdentifier)
+	case !utf8.ValidString(name):
+		return fmt.Errorf("schema %q: %w: it is not UTF-8", name, provider.ErrInvalid)
 	case strings.ContainsRune(name, 0):
 		return fmt.Errorf("schema %q: %w: it holds a NUL", name, provider.ErrInvalid)
-	case reserved.MatchString(name):
+	case strings.HasPrefix(name, "pg_"):
 		return fmt.Errorf("schema %q: %w: names that begin with pg_ belong to Postgres", name, provider.ErrInvalid)
 	}
 	return nil

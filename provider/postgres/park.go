@@ -13,8 +13,9 @@ import (
 // How long a fetch that found nothing sleeps at most, against lost notifications, and how
 // soon it looks again when others hold what it could take.
 const (
-	fallback  = 5 * time.Second
-	contended = 4 * time.Millisecond
+	fallback      = 5 * time.Second
+	contended     = 4 * time.Millisecond
+	longContended = 200 * time.Millisecond
 )
 
 // A parked call is a fetch that waits in this process.
@@ -28,8 +29,9 @@ type parked struct {
 	// due answers when something may be there by time alone, relational.Never for not.
 	due func(context.Context) (now, next provider.Time, err error)
 
-	wake chan struct{}
-	next atomic.Int64
+	wake      chan struct{}
+	next      atomic.Int64
+	contended time.Duration // how long it slept last because others held what is due
 }
 
 // park looks until there is something, wait has passed, ctx is finished or the provider is
@@ -60,6 +62,7 @@ func (p *Provider) park(ctx context.Context, call *parked, wait time.Duration) e
 		if done, err := p.doze(ctx, call, min(sleep, left)); done {
 			return err
 		}
+		p.suspectKinds()
 	}
 }
 
@@ -82,6 +85,7 @@ func (p *Provider) lookOnce(ctx context.Context, call *parked) (bool, error) {
 func (p *Provider) sleepOf(ctx context.Context, call *parked) (time.Duration, error) {
 	bounded, cancel := p.bounded(ctx)
 	defer cancel()
+	call.next.Store(relational.Never) // what becomes due while this looks may be earlier than what it sees
 	now, next, err := call.due(bounded)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -89,13 +93,15 @@ func (p *Provider) sleepOf(ctx context.Context, call *parked) (time.Duration, er
 		}
 		return 0, failed(call.op, err, provider.OutcomeNothing)
 	}
-	sleep := fallback - time.Duration(rand.Int64N(int64(fallback/4)))
+	sleep := fallback - rand.N(fallback/4)
 	if next == relational.Never {
 		return sleep, nil
 	}
 	if next <= now {
-		return time.Duration(1+rand.Int64N(int64(contended))) + contended/2, nil
+		call.contended = min(max(2*call.contended, contended), longContended)
+		return call.contended/2 + rand.N(call.contended), nil
 	}
+	call.contended = 0
 	call.next.Store(int64(next))
 	return min(sleep, next.Sub(now)), nil
 }

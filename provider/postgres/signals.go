@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/internal/relational"
@@ -24,6 +25,10 @@ const (
 	// Delays before a lost connection is tried again.
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = 5 * time.Second
+	// maxPending is how many instances, answers and notices wait for a lost connection; beyond it the others look at everything.
+	maxPending = 10_000
+	// quiet is how long nothing is heard before the connection is tested.
+	quiet = 20 * time.Second
 )
 
 // signal is what one process tells the others of its commits.
@@ -37,10 +42,11 @@ type signal struct {
 	Changed []provider.UUID   `json:"c,omitempty"` // instances that ended, were blocked or are gone
 	Answers []provider.UUID   `json:"a,omitempty"`
 	Notices []provider.Notice `json:"s,omitempty"`
+	Lost    bool              `json:"l,omitempty"` // other signals were dropped: look at everything
 }
 
 func (s *signal) empty() bool {
-	return len(s.Turns)+len(s.Tasks)+len(s.Changed)+len(s.Answers)+len(s.Notices) == 0 && !s.Expired && !s.Asks && s.Due == 0
+	return len(s.Turns)+len(s.Tasks)+len(s.Changed)+len(s.Answers)+len(s.Notices) == 0 && !s.Expired && !s.Asks && !s.Lost && s.Due == 0
 }
 
 // signals tells the calls of this process that wait, and those of the others.
@@ -55,6 +61,7 @@ type signals struct {
 	mu      sync.Mutex
 	parked  map[*parked]struct{}
 	pending relational.Effects // not yet sent
+	lost    bool               // and some that never will be
 	ready   chan struct{}
 }
 
@@ -65,8 +72,12 @@ func startSignals(p *Provider) *signals {
 		p: p, node: fmt.Sprintf("%016x", rand.Uint64()), channel: fmt.Sprintf("perdure_%016x", hash.Sum64()),
 		parked: make(map[*parked]struct{}), pending: relational.NewEffects(), ready: make(chan struct{}, 1),
 	}
-	s.ctx, s.cancel = context.WithCancel(context.Background()) //nolint:forbidigo // see the field
-	s.ended.Go(func() { s.keep("listen", s.listen) })
+	s.ctx, s.cancel = context.WithCancel(p.hard)
+	if p.opts.Pooler && p.opts.ListenURL == "" {
+		p.opts.Logger.Warn("perdure postgres: behind a pooler nothing is heard from other processes for up to 5 s; set ListenURL")
+	} else {
+		s.ended.Go(func() { s.keep("listen", s.listen) })
+	}
 	s.ended.Go(func() { s.keep("notify", s.send) })
 	return s
 }
@@ -94,13 +105,32 @@ func (s *signals) publish(fx *relational.Effects) {
 	for _, a := range fx.Answers {
 		s.p.hub.Reply(a)
 	}
+	s.keepFor(fx)
+}
+
+// keepFor keeps effects until they can be sent.
+func (s *signals) keepFor(fx *relational.Effects) {
 	s.mu.Lock()
+	if len(s.pending.Changed)+len(s.pending.Answers)+len(s.pending.Notices) > maxPending {
+		s.pending.Changed, s.pending.Answers, s.pending.Notices, s.lost = nil, nil, nil, true
+	}
 	s.pending.Merge(fx)
 	s.mu.Unlock()
 	select {
 	case s.ready <- struct{}{}:
 	default:
 	}
+}
+
+// take answers what is to be sent.
+func (s *signals) take() (fx relational.Effects, out *signal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fx = s.pending
+	out = s.encode(&fx)
+	out.Lost = s.lost
+	s.pending, s.lost = relational.NewEffects(), false
+	return fx, out
 }
 
 func (s *signals) encode(fx *relational.Effects) *signal {
@@ -178,15 +208,12 @@ func (s *signals) keep(what string, work func(*pgx.Conn) error) {
 }
 
 func (s *signals) connected(work func(*pgx.Conn) error) error {
-	config := s.p.pool.Config().ConnConfig
-	if s.p.opts.ListenURL != "" {
-		var err error
-		if config, err = pgx.ParseConfig(s.p.opts.ListenURL); err != nil {
-			return fmt.Errorf("the listen URL: %w", err)
-		}
-	}
 	ctx, cancel := s.p.bounded(s.ctx)
 	defer cancel()
+	config, err := s.p.listenConfig(ctx)
+	if err != nil {
+		return err
+	}
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return err
@@ -197,6 +224,24 @@ func (s *signals) connected(work func(*pgx.Conn) error) error {
 	return errors.Join(err, conn.Close(closing))
 }
 
+// listenConfig says where notifications are exchanged.
+func (p *Provider) listenConfig(ctx context.Context) (*pgx.ConnConfig, error) {
+	if p.opts.ListenURL != "" {
+		config, err := pgx.ParseConfig(p.opts.ListenURL)
+		if err != nil {
+			return nil, fmt.Errorf("%w: the ListenURL cannot be read: %w", provider.ErrInvalid, err)
+		}
+		return config, nil
+	}
+	config := p.pool.Config()
+	if before := config.BeforeConnect; before != nil { // it may bring a fresh password
+		if err := before(ctx, config.ConnConfig); err != nil {
+			return nil, err
+		}
+	}
+	return config.ConnConfig, nil
+}
+
 // listen hears of the commits of other processes.
 func (s *signals) listen(conn *pgx.Conn) error {
 	if _, err := conn.Exec(s.ctx, "LISTEN "+pgx.Identifier{s.channel}.Sanitize()); err != nil {
@@ -204,17 +249,36 @@ func (s *signals) listen(conn *pgx.Conn) error {
 	}
 	s.wakeAll()
 	for {
-		n, err := conn.WaitForNotification(s.ctx)
+		n, err := s.hear(conn)
 		if err != nil {
 			return err
 		}
 		var in signal
-		if err := json.Unmarshal([]byte(n.Payload), &in); err != nil {
-			s.wakeAll() // from a newer release
-			continue
-		}
-		if in.Node != s.node {
+		switch err := json.Unmarshal([]byte(n.Payload), &in); {
+		case in.Node == s.node:
+		case err != nil || in.Lost: // from a newer release, or what it says is incomplete
+			s.wakeAll()
+		default:
 			s.deliver(&in)
+		}
+	}
+}
+
+// hear waits for a notification. A connection on which nothing came for long is tested: the other end may be
+// gone without a word.
+func (s *signals) hear(conn *pgx.Conn) (*pgconn.Notification, error) {
+	for {
+		ctx, cancel := context.WithTimeout(s.ctx, quiet)
+		n, err := conn.WaitForNotification(ctx)
+		cancel()
+		if err == nil || s.ctx.Err() != nil || !pgconn.Timeout(err) {
+			return n, err
+		}
+		ctx, cancel = s.p.bounded(s.ctx)
+		err = conn.Ping(ctx)
+		cancel()
+		if err != nil {
+			return nil, err
 		}
 	}
 }
@@ -235,14 +299,10 @@ func (s *signals) send(conn *pgx.Conn) error {
 		case <-s.ctx.Done():
 			return s.ctx.Err()
 		}
-		s.mu.Lock()
-		fx := s.pending
-		s.pending = relational.NewEffects()
-		s.mu.Unlock()
-		out := s.encode(&fx)
+		fx, out := s.take()
 		if !out.empty() {
 			if err := s.notify(conn, out); err != nil {
-				s.restore(&fx)
+				s.restore(&fx, out.Lost)
 				return err
 			}
 		}
@@ -251,14 +311,11 @@ func (s *signals) send(conn *pgx.Conn) error {
 }
 
 // restore keeps what could not be sent for the next connection.
-func (s *signals) restore(fx *relational.Effects) {
+func (s *signals) restore(fx *relational.Effects, lost bool) {
 	s.mu.Lock()
-	s.pending.Merge(fx)
+	s.lost = s.lost || lost
 	s.mu.Unlock()
-	select {
-	case s.ready <- struct{}{}:
-	default:
-	}
+	s.keepFor(fx)
 }
 
 // notify sends a signal, in several parts if it is too long for one.
@@ -279,7 +336,7 @@ func (s *signals) notify(conn *pgx.Conn, out *signal) error {
 
 // split halves a signal.
 func (s *signal) split() (a, b *signal) {
-	a, b = &signal{Node: s.Node, Expired: s.Expired, Asks: s.Asks, Due: s.Due}, &signal{Node: s.Node}
+	a, b = &signal{Node: s.Node, Expired: s.Expired, Asks: s.Asks, Due: s.Due, Lost: s.Lost}, &signal{Node: s.Node}
 	a.Turns, b.Turns = halves(s.Turns)
 	a.Tasks, b.Tasks = halves(s.Tasks)
 	a.Changed, b.Changed = halves(s.Changed)

@@ -20,6 +20,9 @@ type unit struct {
 	ctx  context.Context //nolint:containedctx // the unit lives as long as one transaction, whose context it is
 	conn *pgx.Conn
 	wait bool // for locks that others hold, instead of leaving such instances out
+	// single says that one call runs here. Then it may look at what its request did not name, for which
+	// writes that were held back must go out before the end.
+	single bool
 
 	now       provider.Time
 	rows      map[provider.UUID]*stored // nil: there is none
@@ -30,7 +33,6 @@ type unit struct {
 	tasks     map[provider.TaskRef]*relational.Task
 	heldTasks map[provider.TaskRef]struct{}
 	ops       ops
-	sent      bool // some of ops went out before the end
 }
 
 var _ relational.Rows = (*unit)(nil)
@@ -63,9 +65,13 @@ func (e *errNeed) Error() string { return fmt.Sprintf("more is needed: %+v", *e)
 // errHeld says that another transaction holds what a call needs.
 var errHeld = errors.New("another transaction holds the instance")
 
-func newUnit(ctx context.Context, p *Provider, conn *pgx.Conn, wait bool) *unit {
+// errAlone says that a call cannot share its transaction. In a group nothing is written before the end,
+// so that a refused call can be taken back and no call waits for what another one of its group holds.
+var errAlone = errors.New("the call needs a transaction of its own")
+
+func newUnit(ctx context.Context, p *Provider, conn *pgx.Conn) *unit {
 	return &unit{
-		p: p, ctx: ctx, conn: conn, wait: wait,
+		p: p, ctx: ctx, conn: conn,
 		rows: make(map[provider.UUID]*stored), ids: make(map[string]provider.UUID),
 		held: make(map[provider.UUID]struct{}), heldID: make(map[string]struct{}),
 		inbox: make(map[provider.UUID]*inbox), tasks: make(map[provider.TaskRef]*relational.Task),
@@ -297,7 +303,7 @@ func (u *unit) Instance(key provider.UUID) (provider.Instance, error) {
 	return list[0], nil
 }
 
-// query sends what is held back and then reads: it is for what needs did not name.
+// query sends what is held back and then reads what needs did not name.
 func (u *unit) query(sql string, args ...any) (pgx.Rows, error) {
 	if err := u.send(); err != nil {
 		return nil, err

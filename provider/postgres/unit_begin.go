@@ -3,6 +3,7 @@ package postgres
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -26,6 +27,8 @@ const (
 	// What is there, locked by whomever.
 	sqlThere    = `SELECT key, id, current FROM perdure.instance WHERE key = ANY($1::uuid[])`
 	sqlThereIDs = `SELECT key, id, current FROM perdure.instance WHERE key = ANY($1::uuid[]) OR current AND id = ANY($2::text[])`
+	// Each statement must see what was committed before it, whatever the database's default is.
+	sqlBegin = `BEGIN ISOLATION LEVEL READ COMMITTED`
 	// A group that dies with its node must not hold its locks for long.
 	sqlBegun = `SELECT ` + sqlNow + `, set_config('lock_timeout', $1, true),
 	set_config('idle_in_transaction_session_timeout', $2, true)`
@@ -47,25 +50,33 @@ const (
 	JOIN perdure.inbox i USING (key, execution, event_id) WHERE i.timer`
 )
 
-// lockTimeout bounds the wait for an instance that another transaction holds.
-const lockTimeout = 5 * time.Second
+// How long a transaction waits for another one. A group waits only where no row can be passed over: for one that
+// inserts the same ID. Calls that wait for an instance take turns.
+const (
+	groupLockTimeout = 50 * time.Millisecond
+	lockTimeout      = 200 * time.Millisecond
+)
 
 // begin opens the transaction, locks what the calls need and reads it: one round trip.
 func (u *unit) begin(needs relational.Needs) error {
 	slices.SortFunc(needs.Keys, func(a, b provider.UUID) int { return slices.Compare(a[:], b[:]) })
 	needs.Keys = slices.Compact(needs.Keys)
 	b := &pgx.Batch{}
-	b.Queue("BEGIN")
-	b.Queue(sqlBegun, milliseconds(lockTimeout), milliseconds(u.p.opts.Timeout)).QueryRow(func(r pgx.Row) error {
+	patience := groupLockTimeout
+	if u.wait {
+		patience = lockTimeout
+	}
+	b.Queue(sqlBegin)
+	b.Queue(sqlBegun, milliseconds(patience), milliseconds(u.p.opts.Timeout)).QueryRow(func(r pgx.Row) error {
 		var lock, idle string
 		return r.Scan(&u.now, &lock, &idle)
 	})
 	u.queueLocks(b, &needs)
-	if len(needs.Peek) > 0 {
-		u.queuePeek(b, needs.Peek)
-	}
 	if len(needs.Tasks) > 0 {
 		u.queueTasks(b, needs.Tasks)
+	}
+	if len(needs.Peek) > 0 { // after the tasks: while one of them is locked its execution cannot end
+		u.queuePeek(b, needs.Peek)
 	}
 	if len(needs.Inbox) > 0 {
 		u.queueLook(b, &needs)
@@ -75,7 +86,10 @@ func (u *unit) begin(needs relational.Needs) error {
 	return u.conn.SendBatch(u.ctx, b).Close()
 }
 
-func milliseconds(d time.Duration) string { return d.Round(time.Millisecond).String() }
+// milliseconds writes a duration for Postgres, which does not read Go's form of minutes.
+func milliseconds(d time.Duration) string {
+	return strconv.FormatInt(max(d.Milliseconds(), 1), 10) + "ms"
+}
 
 // queuePeek reads instances that nobody changes here.
 func (u *unit) queuePeek(b *pgx.Batch, keys []provider.UUID) {
@@ -202,7 +216,9 @@ func (u *unit) queueLook(b *pgx.Batch, needs *relational.Needs) {
 	var named []messageRef
 	first := len(needs.Timers)
 	for _, look := range needs.Inbox {
-		keys = append(keys, look.Key)
+		if u.inbox[look.Key] == nil { // two calls may look at one inbox
+			keys = append(keys, look.Key)
+		}
 		first = max(first, look.First+len(look.Named)+len(needs.Timers))
 		for _, id := range look.Named {
 			named = append(named, messageRef{look.Key, id})

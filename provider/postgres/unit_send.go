@@ -69,7 +69,7 @@ const (
 	sqlDropValues = `DELETE FROM perdure.value v USING unnest($1::uuid[], $2::text[]) w (key, name) WHERE v.key = w.key AND v.name = w.name`
 	sqlBlock      = `UPDATE perdure.instance i SET blocked_count = CASE WHEN w.fresh THEN 1 ELSE i.blocked_count + 1 END,
 	blocked_reason = w.reason, blocked_message = w.message, blocked_since = CASE WHEN w.fresh THEN w.at ELSE i.blocked_since END
-	FROM unnest($1::uuid[], $2::text[], $3::text[], $4::bigint[], $5::boolean[]) w (key, reason, message, at, fresh) WHERE i.key = w.key`
+	FROM unnest($1::uuid[], $2::text[], $3::bytea[], $4::bigint[], $5::boolean[]) w (key, reason, message, at, fresh) WHERE i.key = w.key`
 	sqlUnblock = `UPDATE perdure.instance SET blocked_count = 0, blocked_reason = '', blocked_message = '', blocked_since = 0
 	WHERE key = ANY($1::uuid[])`
 	sqlHoldTasks = `UPDATE perdure.task SET fetch_at = 0, expire_at = 0 WHERE key = ANY($1::uuid[]) AND state <> 3`
@@ -88,12 +88,14 @@ const (
 
 // send sends what is held back, without the end of the transaction.
 func (u *unit) send() error {
+	if !u.single {
+		return errAlone
+	}
 	b := &pgx.Batch{}
 	u.queueOps(b)
 	if b.Len() == 0 {
 		return nil
 	}
-	u.sent = true
 	return u.conn.SendBatch(u.ctx, b).Close()
 }
 
@@ -110,7 +112,6 @@ func (u *unit) queueOps(b *pgx.Batch) {
 	o := &u.ops
 	s := sender{u.p.names, b}
 	s.keys(sqlRetire, o.retired)
-	s.instances(o.instances)
 	put(s, sqlEat, o.eaten, func(c *columns, rows []messageRef) {
 		column(c, rows, func(r *messageRef) pgtype.UUID { return uuid(r.key) })
 		column(c, rows, func(r *messageRef) int64 { return r.id })
@@ -145,12 +146,13 @@ func (u *unit) queueOps(b *pgx.Batch) {
 		column(c, rows, func(r *executionRow) int16 { return int16(r.status) })
 		column(c, rows, func(r *executionRow) int64 { return r.length })
 	})
+	s.instances(o.instances)
 	s.descriptions(o)
 	s.keys(sqlUnblock, o.unblocked)
 	put(s, sqlBlock, o.blocked, func(c *columns, rows []blockedRow) {
 		column(c, rows, func(r *blockedRow) pgtype.UUID { return uuid(r.key) })
 		column(c, rows, func(r *blockedRow) string { return r.reason })
-		column(c, rows, func(r *blockedRow) string { return r.message })
+		column(c, rows, func(r *blockedRow) []byte { return []byte(r.message) }) // any bytes
 		column(c, rows, func(r *blockedRow) int64 { return int64(r.at) })
 		column(c, rows, func(r *blockedRow) bool { return r.fresh })
 	})

@@ -107,8 +107,7 @@ func (t *Tx) sendAll(h *Head, req *provider.CommitTurnRequest) error {
 	}
 	for i := range req.Starts {
 		start := &req.Starts[i]
-		var res provider.CreateResult
-		err := t.Create(&start.Create, &res)
+		_, err := t.create(&start.Create)
 		if isRefusal(err) {
 			err = t.refuse(h, &start.Refused)
 		}

@@ -28,40 +28,52 @@ func (t *Tx) rivals(req *provider.CreateRequest) (sameID, sameKey *Rival, err er
 
 // Create stores an instance, or answers the one that holds the ID.
 func (t *Tx) Create(req *provider.CreateRequest, res *provider.CreateResult) error {
-	old, sameKey, err := t.rivals(req)
+	existing, err := t.create(req)
 	if err != nil {
 		return err
 	}
 	res.Now = t.Now
+	if existing == nil {
+		res.Created, res.Instance = true, t.created(req)
+		return nil
+	}
+	res.Created = repeats(req, existing)
+	res.Instance, err = t.Row(existing.Key)
+	return err
+}
+
+// create inserts an instance, unless it answers the one that is there already and stays.
+func (t *Tx) create(req *provider.CreateRequest) (existing *Rival, err error) {
+	old, sameKey, err := t.rivals(req)
+	if err != nil {
+		return nil, err
+	}
 	if old != nil {
-		repeated := req.RequestID != "" && req.RequestID == old.Request
 		switch {
-		case repeated || req.Policy == provider.IDUseExisting && !old.Deleting:
-			res.Created = repeated
-			res.Instance, err = t.Row(old.Key)
-			return err
+		case repeats(req, old) || req.Policy == provider.IDUseExisting && !old.Deleting:
+			return old, nil
 		case req.Policy != provider.IDReplaceEnded || old.Deleting || !old.Status.Ended():
-			return old.exists()
+			return nil, old.exists()
 		}
 	}
 	if sameKey != nil { // keys are never used again
-		return sameKey.exists()
+		return nil, sameKey.exists()
 	}
 	if err := t.checkParent(req.Parent.Key); err != nil {
-		return err
+		return nil, err
 	}
 	if old != nil {
 		if err := t.Rows.Retire(old.Key); err != nil {
-			return err //nolint:wrapcheck // the store names the row
+			return nil, err //nolint:wrapcheck // the store names the row
 		}
 		t.Changes++
 	}
-	if err := t.insert(req); err != nil {
-		return err
-	}
-	res.Created = true
-	res.Instance = t.created(req)
-	return nil
+	return nil, t.insert(req)
+}
+
+// repeats tells whether a request made the instance that is there.
+func repeats(req *provider.CreateRequest, old *Rival) bool {
+	return req.RequestID != "" && req.RequestID == old.Request
 }
 
 // checkParent refuses a child of an instance that is gone or being deleted: nobody would

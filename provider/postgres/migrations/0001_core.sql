@@ -35,7 +35,7 @@ CREATE TABLE perdure.instance (
   blocked          boolean NOT NULL DEFAULT false,
   blocked_count    bigint NOT NULL DEFAULT 0,
   blocked_reason   text COLLATE "C" NOT NULL DEFAULT '',
-  blocked_message  text COLLATE "C" NOT NULL DEFAULT '',
+  blocked_message  bytea NOT NULL DEFAULT '',
   blocked_since    bigint NOT NULL DEFAULT 0,
   retry_at         bigint NOT NULL DEFAULT 0,
   request_id       text COLLATE "C" NOT NULL DEFAULT '',

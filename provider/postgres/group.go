@@ -1,0 +1,155 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+// verdict is what became of the members of a group as far as they were judged in memory.
+type verdict struct {
+	done    []*relational.Member // to be written
+	refused []*relational.Member // each with its answer
+	alone   []*relational.Member // they must go by themselves
+}
+
+// together runs a group in one transaction. It answers the members that must go by themselves; all
+// others are done.
+func (w *writer) together(group []*relational.Member) (alone []*relational.Member) {
+	ctx, cancel := w.p.bounded(w.ctx)
+	defer cancel()
+	var needs relational.Needs
+	for _, m := range group {
+		needs.Add(&m.Needs)
+	}
+	conn, err := w.p.pool.Acquire(ctx)
+	if err != nil {
+		finish(group, err, provider.OutcomeNothing)
+		return nil
+	}
+	defer conn.Release()
+	u := newUnit(ctx, w.p, conn.Conn())
+	u.single = len(group) == 1
+	if err := u.begin(needs); err != nil {
+		u.rollback()
+		if len(group) > 1 && !lost(err) { // one of them is at fault, and shows by itself
+			return group
+		}
+		finish(group, err, provider.OutcomeNothing)
+		return nil
+	}
+	t := u.tx()
+	v, err := judge(u, t, group)
+	if err != nil {
+		u.rollback()
+		return group
+	}
+	return w.conclude(u, t, v)
+}
+
+// conclude ends the transaction and answers its members. A refusal may rest on what others of the group did:
+// it counts only if that is stored, and else is judged again.
+func (w *writer) conclude(u *unit, t *relational.Tx, v verdict) (alone []*relational.Member) {
+	err := w.end(u, t)
+	outcome := outcomeOf(err)
+	switch {
+	case err == nil || len(v.done) == 0:
+		for _, m := range v.refused {
+			close(m.Done)
+		}
+	case outcome == provider.OutcomeNothing && len(v.done) > 1 && !lost(err):
+		return append(append(v.alone, v.refused...), v.done...)
+	default:
+		v.alone = append(v.alone, v.refused...)
+	}
+	finish(v.done, err, outcome)
+	return v.alone
+}
+
+// judge runs each call in memory. One that is refused is taken back without a trace. An error answered here
+// ends the transaction.
+func judge(u *unit, t *relational.Tx, group []*relational.Member) (v verdict, err error) {
+	for _, m := range group {
+		err := runMember(u, t, m)
+		switch {
+		case err == nil:
+			v.done = append(v.done, m)
+		case needsMore(err):
+			v.alone = append(v.alone, m)
+		case isAnswer(err) || errors.Is(err, errRow):
+			m.Err = failed(m.Op, err, provider.OutcomeNothing)
+			v.refused = append(v.refused, m)
+		default:
+			return v, err
+		}
+	}
+	return v, nil
+}
+
+// needsMore tells whether a call could not be judged in a group.
+func needsMore(err error) bool {
+	_, need := errors.AsType[*errNeed](err)
+	return need || errors.Is(err, errHeld) || errors.Is(err, errAlone)
+}
+
+// runMember runs one call and takes back what it did if it fails.
+func runMember(u *unit, t *relational.Tx, m *relational.Member) error {
+	outer := t.Effects
+	t.Effects = relational.NewEffects()
+	t.Begin()
+	before := u.ops.begin()
+	err := m.Run(t)
+	mine := t.Effects
+	t.Effects = outer
+	if err == nil {
+		t.Effects.Merge(&mine)
+		return nil
+	}
+	t.Undo()
+	u.ops.rollback(before)
+	return err
+}
+
+// tx is the view that calls have of the unit.
+func (u *unit) tx() *relational.Tx {
+	return &relational.Tx{
+		Rows: u, Now: u.now, Elapsed: int64(u.now), Heads: make(map[provider.UUID]*relational.Head), Effects: relational.NewEffects(),
+	}
+}
+
+// end writes the heads and commits; then everybody whom it concerns is told.
+func (w *writer) end(u *unit, t *relational.Tx) error {
+	if t.Changes == 0 {
+		u.rollback()
+		return nil
+	}
+	if err := t.Flush(); err != nil {
+		u.rollback()
+		return err
+	}
+	if err := u.commit(); err != nil {
+		u.rollback()
+		return err
+	}
+	w.commits.Add(1)
+	w.turns.Add(t.Effects.Commits)
+	w.dropped.Add(t.Effects.Dropped)
+	w.p.signals.publish(&t.Effects)
+	return nil
+}
+
+// rollback ends a transaction that is to leave no trace. A connection that cannot do that
+// is closed: its server ends the transaction then.
+func (u *unit) rollback() {
+	if u.conn.IsClosed() || u.conn.PgConn().TxStatus() == 'I' {
+		return
+	}
+	if _, err := u.conn.Exec(u.ctx, "ROLLBACK"); err != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(u.ctx), time.Second)
+		defer cancel()
+		_ = u.conn.Close(ctx) // it is closed whatever this answers
+	}
+}
