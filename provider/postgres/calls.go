@@ -71,8 +71,9 @@ func (p *Provider) RenewTasks(ctx context.Context, req provider.RenewTasksReques
 	for i := range req.Items {
 		size += len(req.Items[i].Details)
 	}
-	return enqueue(ctx, p, p.writer.renewals, "renew tasks", size, relational.RenewNeeds(&req),
+	m, out := newMember("renew tasks", size, relational.RenewNeeds(&req),
 		func(t *relational.Tx, res *provider.RenewTasksResult) error { return t.RenewTasks(&req, res) })
+	return enqueue(ctx, p, p.writer.renewals, m, out)
 }
 
 // Send implements [provider.Provider].

@@ -1,15 +1,25 @@
 package postgres
 
 import (
+	"fmt"
 	"os"
 	"testing"
+
+	"go.uber.org/goleak"
 
 	"github.com/perdure/perdure/internal/postgrestest"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/validations"
 )
 
-func TestMain(m *testing.M) { os.Exit(postgrestest.Main(m.Run)) }
+func TestMain(m *testing.M) {
+	code := postgrestest.Main(m.Run)
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
 
 func TestConformance(t *testing.T) {
 	url := postgrestest.URL(t)

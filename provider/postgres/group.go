@@ -60,7 +60,7 @@ func (w *writer) conclude(u *unit, t *relational.Tx, v verdict) (alone []*relati
 		for _, m := range v.refused {
 			close(m.Done)
 		}
-	case outcome == provider.OutcomeNothing && len(v.done) > 1 && !lost(err):
+	case outcome == provider.OutcomeNothing && !lost(err) && (len(v.done) > 1 || isUnique(err, "") || sqlState(err) == stateLockTimeout):
 		return append(append(v.alone, v.refused...), v.done...)
 	default:
 		v.alone = append(v.alone, v.refused...)

@@ -77,23 +77,26 @@ func (w *writer) loop(queue *relational.Queue) {
 	}
 }
 
-// write runs fn in a group and waits for its commit. The result is the member's own until
-// then: a caller that gave up must not share it.
+// write runs fn in a group and waits for its commit.
 func write[T any](
 	ctx context.Context, p *Provider, op string, bytes int, needs relational.Needs, fn func(*relational.Tx, *T) error,
 ) (T, error) {
-	return enqueue(ctx, p, p.writer.queue, op, bytes, needs, fn)
+	m, out := newMember(op, bytes, needs, fn)
+	return enqueue(ctx, p, p.writer.queue, m, out)
 }
 
-func enqueue[T any](
-	ctx context.Context, p *Provider, queue *relational.Queue, op string, bytes int, needs relational.Needs, fn func(*relational.Tx, *T) error,
-) (T, error) {
-	var zero T
+// newMember makes a call for a group. The result is the member's own until its commit is known: a caller that
+// gave up must not share it.
+func newMember[T any](op string, bytes int, needs relational.Needs, fn func(*relational.Tx, *T) error) (*relational.Member, *T) {
 	out := new(T)
-	m := &relational.Member{Op: op, Bytes: bytes, Needs: needs, Done: make(chan struct{}), Run: func(t *relational.Tx) error {
+	return &relational.Member{Op: op, Bytes: bytes, Needs: needs, Done: make(chan struct{}), Run: func(t *relational.Tx) error {
+		var zero T
 		*out = zero // it may run again
 		return fn(t, out)
-	}}
+	}}, out
+}
+
+func enqueue[T any](ctx context.Context, p *Provider, queue *relational.Queue, m *relational.Member, out *T) (zero T, err error) {
 	if err := p.enter(ctx); err != nil {
 		return zero, err
 	}

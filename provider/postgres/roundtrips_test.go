@@ -1,0 +1,199 @@
+package postgres
+
+import (
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/perdure/perdure/internal/postgrestest"
+	"github.com/perdure/perdure/provider"
+)
+
+// wire counts round trips: each time that something is written after something was read.
+type wire struct {
+	trips atomic.Int64
+}
+
+type counted struct {
+	net.Conn
+	wire *wire
+	sent atomic.Bool // and nothing read since
+}
+
+func (w *wire) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	return &counted{Conn: conn, wire: w}, err
+}
+
+func (c *counted) Write(b []byte) (int, error) {
+	if !c.sent.Swap(true) {
+		c.wire.trips.Add(1)
+	}
+	return c.Conn.Write(b)
+}
+
+func (c *counted) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if n > 0 {
+		c.sent.Store(false)
+	}
+	return n, err
+}
+
+// counting opens a store with one connection, of which the round trips are counted. One connection is enough for everything: no
+// call may hold one while it asks for another.
+func counting(t *testing.T) (*Provider, *wire) {
+	t.Helper()
+	url, w := postgrestest.URL(t), &wire{}
+	made := pool(t, url, func(c *pgxpool.Config) { c.ConnConfig.DialFunc, c.MaxConns = w.dial, 1 })
+	// Notifications have connections of their own, outside of all calls.
+	p, err := NewWith(t.Context(), made, Options{Schema: postgrestest.Schema(t, url), ListenURL: url, Logger: silent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeAtEnd(t, p)
+	return p, w
+}
+
+// costs runs fn some times, so that its statements are prepared and its kinds known, and then compares the
+// round trips of one more with what it may cost.
+func (w *wire) costs(t *testing.T, what string, want int64, fn func()) {
+	t.Helper()
+	for range 2 {
+		fn()
+	}
+	before := w.trips.Load()
+	fn()
+	if got := w.trips.Load() - before; got != want {
+		t.Errorf("%s: %d round trips, want %d", what, got, want)
+	}
+}
+
+// step makes an instance whose turn is fetched, and the commit for it.
+func step(t *testing.T, p *Provider) (provider.Turn, provider.CommitTurnRequest) {
+	t.Helper()
+	create(t, p, unique().String())
+	req := turnsRequest()
+	turns := fetchTurns(t, p, req)
+	if len(turns) != 1 {
+		t.Fatalf("fetched %d turns", len(turns))
+	}
+	c := turn(&turns[0].Instance, turns[0].Messages[0].ID)
+	c.Lease, c.Events = req.Token, [][]byte{[]byte("started"), []byte("scheduled")}
+	return turns[0], c
+}
+
+func TestRoundTripsOfClaims(t *testing.T) {
+	p, w := counting(t)
+	w.costs(t, "fetch nothing", 1, func() { fetchTurns(t, p, turnsRequest()) })
+	ready := func() {
+		req := createRequest(unique().String())
+		req.Attributes = []provider.Attribute{{Name: "a", Kind: provider.AttributeInt, Number: 5}}
+		if _, err := p.Create(t.Context(), req); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 3 {
+		ready()
+	}
+	w.costs(t, "fetch turns", 1, func() {
+		req := turnsRequest()
+		req.Max = 1
+		turns := fetchTurns(t, p, req)
+		if len(turns) != 1 || len(turns[0].Messages) != 1 || len(turns[0].Instance.Attributes) != 1 {
+			t.Fatalf("fetched %+v", turns)
+		}
+	})
+	w.costs(t, "fetch no tasks", 1, func() {
+		if _, err := p.FetchTasks(t.Context(), tasksRequest()); err != nil {
+			t.Fatal(err)
+		}
+	})
+	_, c := step(t, p)
+	for i := range 3 {
+		c.Tasks = append(c.Tasks, provider.NewTask{EventID: int64(i) + 2, Queue: "q", Name: "act"})
+	}
+	commit(t, p, c)
+	w.costs(t, "fetch tasks", 1, func() {
+		req := tasksRequest()
+		req.Max = 1
+		res, err := p.FetchTasks(t.Context(), req)
+		if err != nil || len(res.Tasks) != 1 {
+			t.Fatalf("%+v, %v", res, err)
+		}
+	})
+}
+
+func TestRoundTripsOfWrites(t *testing.T) {
+	p, w := counting(t)
+	observer := opened(t, postgrestest.URL(t), Options{Schema: p.opts.Schema})
+	w.costs(t, "create", 2, func() { create(t, p, unique().String()) })
+	for range 3 {
+		fetchTurns(t, p, turnsRequest())
+	}
+	in := create(t, p, "receiver")
+	fetchTurns(t, p, turnsRequest())
+	w.costs(t, "send", 2, func() { send(t, p, in.Key, text("m")) })
+
+	// A step by hand-off: the commit completes the task of the last one and writes the next, leased.
+	_, c := step(t, p)
+	token := unique()
+	c.Tasks = []provider.NewTask{{EventID: 2, Queue: "q", Name: "act", Lease: &provider.TaskLease{Token: token, Owner: "node", Duration: lease}}}
+	commit(t, p, c)
+	event := int64(2)
+	w.costs(t, "lone warm step", 2, func() {
+		now := get(t, observer, c.Key)
+		next := turn(&now)
+		next.Completes = []provider.TaskCompletion{{EventID: event, Token: token}}
+		next.Events = [][]byte{[]byte("completed"), []byte("scheduled")}
+		event += 2
+		next.Tasks = []provider.NewTask{{EventID: event, Queue: "q", Name: "act", Lease: &provider.TaskLease{Token: token, Owner: "node", Duration: lease}}}
+		commit(t, p, next)
+	})
+	w.costs(t, "renew", 2, func() {
+		item := provider.TaskRenewal{TaskRef: provider.TaskRef{Key: c.Key, Execution: 1, EventID: event}, Token: token}
+		res, err := p.RenewTasks(t.Context(), provider.RenewTasksRequest{Lease: lease, Items: []provider.TaskRenewal{item}})
+		if err != nil || res.Items[0].Err != nil {
+			t.Fatalf("%+v, %v", res, err)
+		}
+	})
+	w.costs(t, "report", 2, func() {
+		item := provider.TaskReport{TaskRef: provider.TaskRef{Key: c.Key, Execution: 1, EventID: event}, Token: token, Attempt: 1, Outcome: provider.TaskComplete}
+		if _, err := p.ReportTasks(t.Context(), provider.ReportTasksRequest{Items: []provider.TaskReport{item}}); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// Whatever waits while a group is under way goes into the next one.
+func TestRoundTripsOfGroups(t *testing.T) {
+	p, w := counting(t)
+	receivers := make([]provider.Instance, 20)
+	for i := range receivers {
+		receivers[i] = create(t, p, unique().String())
+	}
+	burst := func() {
+		blocker, err := p.pool.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sent sync.WaitGroup
+		for _, in := range receivers {
+			sent.Go(func() { send(t, p, in.Key, text("m")) })
+		}
+		blocker.Release()
+		sent.Wait()
+	}
+	burst()
+	trips, groups := w.trips.Load(), p.writer.commits.Load()
+	burst()
+	trips, groups = w.trips.Load()-trips, p.writer.commits.Load()-groups
+	if trips != 2*groups {
+		t.Errorf("%d round trips for %d groups", trips, groups)
+	}
+	t.Logf("20 sends in %d groups", groups)
+}

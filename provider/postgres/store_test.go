@@ -1,0 +1,231 @@
+package postgres
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/perdure/perdure/internal/postgrestest"
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+const lease = time.Minute
+
+var (
+	orc    = []provider.Capability{{Name: "orc", CodeVersion: "v1"}}
+	queue  = []provider.QueueFilter{{Queue: "q", Names: []string{"act"}}}
+	silent = slog.New(slog.NewTextHandler(io.Discard, nil))
+)
+
+// store opens a store in a schema of its own on the shared server.
+func store(t *testing.T) *Provider {
+	t.Helper()
+	url := postgrestest.URL(t)
+	return opened(t, url, Options{Schema: postgrestest.Schema(t, url)})
+}
+
+// opened opens a store with a pool of its own.
+func opened(t *testing.T, url string, o Options) *Provider {
+	t.Helper()
+	o.Logger = quietly(o.Logger)
+	p, err := OpenWith(t.Context(), url+"&pool_max_conns=8", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeAtEnd(t, p)
+	return p
+}
+
+func quietly(l *slog.Logger) *slog.Logger {
+	if l == nil {
+		return silent
+	}
+	return l
+}
+
+func closeAtEnd(t *testing.T, p *Provider) {
+	t.Helper()
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// pool makes a pool whose configuration is changed.
+func pool(t *testing.T, url string, change func(*pgxpool.Config)) *pgxpool.Pool {
+	t.Helper()
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(config)
+	made, err := pgxpool.NewWithConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(made.Close)
+	return made
+}
+
+func unique() (u provider.UUID) {
+	_, _ = rand.Read(u[:]) // never fails
+	return u
+}
+
+func text(s string) provider.NewMessage { return provider.NewMessage{Kind: 7, Payload: []byte(s)} }
+
+func createRequest(id string) provider.CreateRequest {
+	return provider.CreateRequest{ID: id, Key: unique(), Commit: unique(), Name: "orc", CodeVersion: "v1", Message: text("start")}
+}
+
+func create(t *testing.T, p *Provider, id string) provider.Instance {
+	t.Helper()
+	res, err := p.Create(t.Context(), createRequest(id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.Instance
+}
+
+func get(t *testing.T, p *Provider, key provider.UUID) provider.Instance {
+	t.Helper()
+	res, err := p.Get(t.Context(), provider.GetRequest{Key: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.Instance
+}
+
+// turn is a commit on top of what is stored.
+func turn(in *provider.Instance, consumed ...int64) provider.CommitTurnRequest {
+	return provider.CommitTurnRequest{
+		Key: in.Key, Execution: in.Execution, Expected: in.Version, Length: in.HistoryLength, Commit: unique(),
+		Status: provider.StatusRunning, Consumed: consumed,
+	}
+}
+
+func commit(t *testing.T, p *Provider, req provider.CommitTurnRequest) provider.CommitTurnResult {
+	t.Helper()
+	res, err := p.CommitTurn(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+func send(t *testing.T, p *Provider, key provider.UUID, m provider.NewMessage) provider.SendResult {
+	t.Helper()
+	res, err := p.Send(t.Context(), provider.SendRequest{Key: key, Message: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+func turnsRequest() provider.FetchTurnsRequest {
+	return provider.FetchTurnsRequest{Owner: "node", Token: unique(), Lease: lease, Capabilities: orc, Max: 10}
+}
+
+func tasksRequest() provider.FetchTasksRequest {
+	return provider.FetchTasksRequest{Owner: "node", Token: unique(), Lease: lease, Queues: queue, Max: 10}
+}
+
+func fetchTurns(t *testing.T, p *Provider, req provider.FetchTurnsRequest) []provider.Turn {
+	t.Helper()
+	res, err := p.FetchTurns(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.Turns
+}
+
+// exec runs SQL in the store's schema.
+func exec(t *testing.T, p *Provider, sql string, args ...any) {
+	t.Helper()
+	if _, err := p.pool.Exec(t.Context(), p.names.sql(sql), args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// number reads one number by SQL in the store's schema.
+func number(t *testing.T, p *Provider, sql string, args ...any) (n int64) {
+	t.Helper()
+	if err := p.pool.QueryRow(t.Context(), p.names.sql(sql), args...).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// hold locks an instance as a transaction of the user would, until the answer is called.
+func hold(t *testing.T, p *Provider, key provider.UUID) (release func()) {
+	t.Helper()
+	tx, err := p.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), p.names.sql(`SELECT 1 FROM perdure.instance WHERE key = $1 FOR UPDATE`), uuid(key)); err != nil {
+		t.Fatal(err)
+	}
+	release = sync.OnceFunc(func() {
+		if err := tx.Rollback(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(release)
+	return release
+}
+
+// The calls of a test as members of one group.
+
+func memberCommit(req provider.CommitTurnRequest) *relational.Member {
+	m, _ := newMember("commit turn", 0, relational.CommitNeeds(&req),
+		func(t *relational.Tx, res *provider.CommitTurnResult) error { return t.CommitTurn(&req, res) })
+	return m
+}
+
+func memberSend(key provider.UUID, message provider.NewMessage) *relational.Member {
+	req := provider.SendRequest{Key: key, Message: message}
+	m, _ := newMember("send", 0, relational.NamedNeeds("", key),
+		func(t *relational.Tx, res *provider.SendResult) error { return t.Send(&req, res) })
+	return m
+}
+
+func memberCreate(req provider.CreateRequest) *relational.Member {
+	m, _ := newMember("create", 0, relational.CreateNeeds(&req),
+		func(t *relational.Tx, res *provider.CreateResult) error { return t.Create(&req, res) })
+	return m
+}
+
+// group runs members in one transaction, and those by themselves that it could not take. It answers their errors.
+func group(p *Provider, members ...*relational.Member) []error {
+	var alone sync.WaitGroup
+	for _, m := range p.writer.together(members) {
+		alone.Go(func() { p.writer.byItself(m) })
+	}
+	alone.Wait()
+	errs := make([]error, len(members))
+	for i, m := range members {
+		<-m.Done
+		errs[i] = m.Err
+	}
+	return errs
+}
+
+// wantErrors compares what the members of a group answered.
+func wantErrors(t *testing.T, got []error, want ...error) {
+	t.Helper()
+	for i := range want {
+		if !errors.Is(got[i], want[i]) {
+			t.Errorf("member %d: got %v, want %v", i, got[i], want[i])
+		}
+	}
+}
