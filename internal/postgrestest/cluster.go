@@ -200,7 +200,7 @@ func (c *Cluster) stop(signal syscall.Signal) error {
 	if c.server == nil {
 		return nil
 	}
-	if err := c.server.Process.Signal(signal); err != nil {
+	if err := c.server.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("stopping postgres: %w", err)
 	}
 	select {

@@ -7,8 +7,10 @@ var wrong = map[string]string{
 	"inbox counters that are not the rows": `SELECT count(*) FROM perdure.instance i, LATERAL (SELECT count(*) AS n,
 		coalesce(sum(octet_length(m.payload)), 0) AS bytes FROM perdure.inbox m WHERE m.key = i.key) m
 		WHERE i.inbox_messages <> m.n OR i.inbox_bytes <> m.bytes`,
-	"ready times that are not those of the inbox": `SELECT count(*) FROM perdure.instance i WHERE i.status < 3 AND NOT i.deleting
-		AND i.ready_at IS DISTINCT FROM (SELECT coalesce(min(m.visible_at), 0) FROM perdure.inbox m WHERE m.key = i.key)`,
+	// A reset makes an instance ready without a message.
+	"ready times that are not those of the inbox": `SELECT count(*) FROM perdure.instance i, LATERAL (SELECT coalesce(min(m.visible_at), 0) AS first
+		FROM perdure.inbox m WHERE m.key = i.key) m WHERE i.status < 3 AND NOT i.deleting AND i.ready_at <> m.first
+		AND (i.execution = 1 OR m.first > 0 AND (i.ready_at = 0 OR i.ready_at > m.first))`,
 	"fetch times that do not follow from the row": `SELECT count(*) FROM perdure.instance i WHERE i.fetch_at <> CASE
 		WHEN i.status <> 1 OR i.deleting OR i.ready_at = 0 OR i.blocked AND i.retry_at = 0 THEN 0
 		ELSE greatest(i.ready_at, i.not_before_at, CASE WHEN i.blocked THEN i.retry_at ELSE 0 END, i.lease_until) END`,

@@ -18,6 +18,11 @@
 // NOTIFY, many commits in one, on a connection outside of the pool and of all commits; a slow look of its own
 // heals a lost notification.
 //
+// # Roles
+//
+// The role that opens a store must own its tables to make and migrate them. A role with fewer rights can run it: see [Grants]
+// and [Options].NoMigrate.
+//
 // # Behind PgBouncer
 //
 // Set [Options].Pooler when the URL leads to a pooler in transaction mode: then no statement is kept prepared on a server

@@ -142,3 +142,17 @@ func TestHazard17_CallerThatGivesUp(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A call that finds in a group that it must go alone leaves what the others did alone.
+func TestHazard16_CallThatGoesAloneTakesNothingAlong(t *testing.T) {
+	p := store(t)
+	in := create(t, p, "in")
+	existing := createRequest("in")
+	existing.Policy = provider.IDUseExisting
+	errs := group(p, memberSend(in.Key, text("m")), memberCreate(existing))
+	wantErrors(t, errs, nil, nil)
+	if got := get(t, p, in.Key).InboxMessages; got != 2 {
+		t.Errorf("%d messages", got)
+	}
+	checkConsistent(t, p)
+}

@@ -76,23 +76,31 @@ func (p *Provider) migrations(ctx context.Context, q querier) ([]provider.Migrat
 	if err := q.QueryRow(ctx, sqlHasSchema, p.opts.Schema).Scan(&has); err != nil || !has {
 		return list, err
 	}
-	rows, err := q.Query(ctx, p.names.sql(sqlSchema))
+	applied, err := p.appliedMigrations(ctx, q)
 	if err != nil {
 		return nil, err
-	}
-	applied, err := pgx.CollectRows(rows, pgx.RowTo[int64])
-	switch sqlState(err) {
-	case stateNoColumn:
-		return nil, fmt.Errorf("schema %q: %w: it has another program's table \"migration\"", p.opts.Schema, provider.ErrNotStore)
-	case stateForbidden:
-		return nil, fmt.Errorf("schema %q: the role may not use it; see the documentation of Options.NoMigrate for what to grant: %w", p.opts.Schema, err)
 	}
 	for _, version := range applied {
 		for i := range list {
 			list[i].Applied = list[i].Applied || int64(list[i].Version) == version
 		}
 	}
-	return list, err
+	return list, nil
+}
+
+func (p *Provider) appliedMigrations(ctx context.Context, q querier) ([]int64, error) {
+	rows, err := q.Query(ctx, p.names.sql(sqlSchema))
+	var applied []int64
+	if err == nil {
+		applied, err = pgx.CollectRows(rows, pgx.RowTo[int64])
+	}
+	switch sqlState(err) {
+	case stateNoColumn:
+		return nil, fmt.Errorf("schema %q: %w: it has another program's table \"migration\"", p.opts.Schema, provider.ErrNotStore)
+	case stateForbidden:
+		return nil, fmt.Errorf("schema %q: the role may not use it: run what Grants answers as the owner: %w", p.opts.Schema, err)
+	}
+	return applied, err
 }
 
 // prepareSchema brings the schema up to date, or checks that it is.

@@ -17,7 +17,7 @@ import (
 type Options struct {
 	// Schema holds the tables; "" means "perdure".
 	Schema string
-	// NoMigrate leaves the schema alone: a missing or older one is an error of Open. It is for a role that may not create tables.
+	// NoMigrate leaves the schema alone: a missing or older one is an error of Open. It is for a role that may not create tables; see [Grants].
 	NoMigrate bool
 	// Pooler says that the connections go through a pooler in transaction mode.
 	Pooler bool

@@ -31,6 +31,7 @@ type parked struct {
 
 	wake      chan struct{}
 	next      atomic.Int64
+	dozing    atomic.Bool
 	contended time.Duration // how long it slept last because others held what is due
 }
 
@@ -110,6 +111,8 @@ func (p *Provider) sleepOf(ctx context.Context, call *parked) (time.Duration, er
 func (p *Provider) doze(ctx context.Context, call *parked, sleep time.Duration) (done bool, err error) {
 	timer := time.NewTimer(sleep)
 	defer timer.Stop()
+	call.dozing.Store(true)
+	defer call.dozing.Store(false)
 	select {
 	case <-call.wake:
 	case <-timer.C:

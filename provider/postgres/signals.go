@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -57,6 +58,7 @@ type signals struct {
 	ctx     context.Context //nolint:containedctx // it ends with the provider
 	cancel  context.CancelFunc
 	ended   sync.WaitGroup
+	hears   atomic.Bool // what other processes say
 
 	mu      sync.Mutex
 	parked  map[*parked]struct{}
@@ -247,6 +249,8 @@ func (s *signals) listen(conn *pgx.Conn) error {
 	if _, err := conn.Exec(s.ctx, "LISTEN "+pgx.Identifier{s.channel}.Sanitize()); err != nil {
 		return err
 	}
+	s.hears.Store(true)
+	defer s.hears.Store(false)
 	s.wakeAll()
 	for {
 		n, err := s.hear(conn)

@@ -76,6 +76,11 @@ func pool(t *testing.T, url string, change func(*pgxpool.Config)) *pgxpool.Pool 
 	return made
 }
 
+func withoutCancel(t *testing.T) context.Context {
+	t.Helper()
+	return context.WithoutCancel(t.Context())
+}
+
 func unique() (u provider.UUID) {
 	_, _ = rand.Read(u[:]) // never fails
 	return u

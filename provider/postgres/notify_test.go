@@ -1,0 +1,201 @@
+package postgres
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/perdure/perdure/internal/postgrestest"
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+// fetchLater runs a fetch that waits, and answers its turns.
+func fetchLater(t *testing.T, p *Provider) <-chan []provider.Turn {
+	t.Helper()
+	req := turnsRequest()
+	req.Wait = lease
+	got := make(chan []provider.Turn, 1)
+	go func() {
+		defer close(got)
+		res, err := p.FetchTurns(t.Context(), req)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		got <- res.Turns
+	}()
+	eventually(t, "the fetch is parked", func() bool {
+		p.signals.mu.Lock()
+		defer p.signals.mu.Unlock()
+		for call := range p.signals.parked {
+			if call.dozing.Load() {
+				return true
+			}
+		}
+		return false
+	})
+	return got
+}
+
+// eventually waits for what nobody tells.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.After(20 * time.Second); !holds(); {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("not in 20 s: %s", what)
+		}
+	}
+}
+
+// listening waits until a store hears of others: a node of its own knows what it sent.
+func listening(t *testing.T, p *Provider) {
+	t.Helper()
+	eventually(t, "the store listens", func() bool { return p.signals.hears.Load() })
+}
+
+func TestWakeUpCrossesProviders(t *testing.T) {
+	url := postgrestest.URL(t)
+	schema := postgrestest.Schema(t, url)
+	client, worker := opened(t, url, Options{Schema: schema}), opened(t, url, Options{Schema: schema})
+	create(t, client, "first") // its kind is known from now on
+	fetchTurns(t, worker, turnsRequest())
+	listening(t, worker)
+	var took []time.Duration
+	for range 40 {
+		fetched := fetchLater(t, worker)
+		began := time.Now()
+		create(t, client, unique().String())
+		<-fetched
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	p50 := took[len(took)/2]
+	t.Logf("start here, fetched there: p50 %v, worst %v", p50, took[len(took)-1])
+	if p50 > 10*5*time.Millisecond { // 5 ms on an idle machine
+		t.Errorf("p50 is %v", p50)
+	}
+}
+
+func TestLostNotificationsAreHealed(t *testing.T) {
+	url := postgrestest.URL(t)
+	schema := postgrestest.Schema(t, url)
+	deaf := Options{Schema: schema, ListenURL: "postgres://nobody@127.0.0.1:1/nothing?connect_timeout=1"}
+	client, worker := opened(t, url, deaf), opened(t, url, deaf)
+	fetched := fetchLater(t, worker)
+	create(t, client, "unheard")
+	select {
+	case got := <-fetched:
+		if len(got) != 1 {
+			t.Errorf("fetched %d", len(got))
+		}
+	case <-time.After(2 * fallback):
+		t.Error("the instance was not found")
+	}
+}
+
+// A fetch that has slept until an earlier moment must still be told of a later one.
+func TestDueTimesAreForgotten(t *testing.T) {
+	url := postgrestest.URL(t)
+	schema := postgrestest.Schema(t, url)
+	p, thief := opened(t, url, Options{Schema: schema}), opened(t, url, Options{Schema: schema})
+	in := create(t, p, "in")
+	commit(t, p, turn(&in, 1))
+	listening(t, p)
+	fetched := fetchLater(t, p)
+	// A first moment comes and goes by: the message is eaten before it is due.
+	m := send(t, thief, in.Key, provider.NewMessage{Delay: 300 * time.Millisecond})
+	now := get(t, thief, in.Key)
+	eventually(t, "the fetch knows of it", func() bool { return parkedUntil(p) != relational.Never })
+	commit(t, thief, turn(&now, m.MessageID))
+	eventually(t, "the fetch looked in vain", func() bool { return parkedUntil(p) == relational.Never })
+	began := time.Now()
+	send(t, thief, in.Key, provider.NewMessage{Delay: 300 * time.Millisecond})
+	<-fetched
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("a message with a delay of 300 ms was fetched after %v", took)
+	}
+}
+
+func parkedUntil(p *Provider) int64 {
+	p.signals.mu.Lock()
+	defer p.signals.mu.Unlock()
+	for call := range p.signals.parked {
+		return call.next.Load()
+	}
+	return 0
+}
+
+func TestListenerReconnects(t *testing.T) {
+	p := store(t)
+	other := opened(t, postgrestest.URL(t), Options{Schema: p.opts.Schema})
+	create(t, p, "kind")
+	fetchTurns(t, p, turnsRequest())
+	for range 3 {
+		listening(t, p)
+		fetched := fetchLater(t, p)
+		exec(t, p, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN "' || $1 || '"'`, p.signals.channel)
+		create(t, other, unique().String())
+		select {
+		case <-fetched:
+		case <-time.After(2 * fallback):
+			t.Fatal("nothing was fetched")
+		}
+	}
+}
+
+func TestLongSignalsAreSplit(t *testing.T) {
+	p := store(t)
+	conn, err := pgx.Connect(t.Context(), postgrestest.URL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	if _, err := conn.Exec(t.Context(), "LISTEN "+p.signals.channel); err != nil {
+		t.Fatal(err)
+	}
+	fx := relational.NewEffects()
+	want := make(map[provider.UUID]bool)
+	for range 2000 {
+		key := unique()
+		want[key] = true
+		fx.Changed = append(fx.Changed, key)
+	}
+	fx.Turns[7], fx.Due = struct{}{}, 5
+	p.signals.publish(&fx)
+	for len(want) > 0 {
+		n, err := conn.WaitForNotification(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var in signal
+		if err := json.Unmarshal([]byte(n.Payload), &in); err != nil || len(n.Payload) > maxPayload {
+			t.Fatalf("%d bytes, %v", len(n.Payload), err)
+		}
+		for _, key := range in.Changed {
+			delete(want, key)
+		}
+	}
+}
+
+// While nothing can be sent, what is to be said must not grow for ever.
+func TestUnsentSignalsAreBounded(t *testing.T) {
+	url := postgrestest.URL(t)
+	p := opened(t, url, Options{Schema: postgrestest.Schema(t, url), ListenURL: "postgres://nobody@127.0.0.1:1/nothing"})
+	for range 3 * maxPending {
+		fx := relational.NewEffects()
+		fx.Changed = []provider.UUID{unique()}
+		p.signals.publish(&fx)
+	}
+	fx, out := p.signals.take()
+	if len(fx.Changed) > maxPending+1 || !out.Lost || out.empty() {
+		t.Errorf("%d are kept, lost %t", len(fx.Changed), out.Lost)
+	}
+}
