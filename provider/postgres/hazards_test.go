@@ -1,0 +1,190 @@
+package postgres
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/perdure/perdure/internal/postgrestest"
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+// Sending serialises with closing: what was accepted was seen by the turn that closed.
+func TestHazard04_SendSerialisesWithClosing(t *testing.T) {
+	p := store(t)
+	other := opened(t, postgrestest.URL(t), Options{Schema: p.opts.Schema})
+	accepted, refused := 0, 0
+	for range 150 {
+		in := create(t, p, unique().String())
+		var sent provider.SendResult
+		var err error
+		var sending sync.WaitGroup
+		sending.Go(func() { sent, err = other.Send(t.Context(), provider.SendRequest{Key: in.Key, Message: text("m")}) })
+		consumed := close1(t, p, &in)
+		sending.Wait()
+		switch {
+		case err == nil && slices.Contains(consumed, sent.MessageID):
+			accepted++
+		case errors.Is(err, provider.ErrEnded):
+			refused++
+		default:
+			t.Fatalf("message %d was accepted (%v), and the closing turn saw %v", sent.MessageID, err, consumed)
+		}
+	}
+	t.Logf("%d were accepted, %d came too late", accepted, refused)
+	checkConsistent(t, p)
+}
+
+// close1 closes an instance as the engine does: with whatever waits, until nothing else does.
+func close1(t *testing.T, p *Provider, in *provider.Instance) []int64 {
+	t.Helper()
+	for consumed := []int64{1}; ; {
+		c := turn(in, consumed...)
+		c.Status = provider.StatusCompleted
+		_, err := p.CommitTurn(t.Context(), c)
+		if err == nil {
+			return consumed
+		}
+		if !errors.Is(err, provider.ErrInboxNotEmpty) {
+			t.Fatal(err)
+		}
+		consumed = []int64{1, 2}
+	}
+}
+
+// A message that arrives while a turn is committed is never slept on.
+func TestHazard05_ReadyTimeIsNeverLost(t *testing.T) {
+	p := store(t)
+	other := opened(t, postgrestest.URL(t), Options{Schema: p.opts.Schema})
+	in := create(t, p, "in")
+	const messages = 3000
+	var sending sync.WaitGroup
+	for range 6 {
+		sending.Go(func() {
+			for range messages / 6 {
+				if _, err := other.Send(t.Context(), provider.SendRequest{Key: in.Key, Message: text("m")}); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	got := 0
+	for got < messages+1 {
+		req := turnsRequest()
+		req.Wait, req.MaxMessages = fallback/2, 3
+		turns := fetchTurns(t, p, req)
+		if len(turns) == 0 {
+			t.Fatalf("after %d messages nothing was fetchable in %v", got, req.Wait)
+		}
+		c := turn(&turns[0].Instance)
+		c.Lease = req.Token
+		for _, m := range turns[0].Messages {
+			c.Consumed = append(c.Consumed, m.ID)
+		}
+		got += len(c.Consumed)
+		commit(t, p, c)
+	}
+	sending.Wait()
+	p.janitor.sweep()
+	if n := p.janitor.mended.Load(); n != 0 {
+		t.Errorf("the janitor had to mend %d", n)
+	}
+	checkConsistent(t, p)
+}
+
+// A task that is fetched while its instance is made must not look like one of an instance that is gone.
+func TestHazard14_FreshTaskIsNeverMissing(t *testing.T) {
+	p := store(t)
+	other := opened(t, postgrestest.URL(t), Options{Schema: p.opts.Schema})
+	const rounds = 100
+	var making sync.WaitGroup
+	for range 4 {
+		making.Go(func() {
+			for range rounds / 4 {
+				req := createRequest(unique().String())
+				if _, err := p.Create(t.Context(), req); err != nil {
+					t.Error(err)
+					return
+				}
+				in := provider.Instance{Key: req.Key, Execution: 1, Version: req.Commit}
+				c := turn(&in, 1)
+				c.Events, c.Tasks = [][]byte{[]byte("e")}, []provider.NewTask{{EventID: 1, Queue: "q", Name: "act"}}
+				if _, err := p.CommitTurn(t.Context(), c); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for got := 0; got < rounds; {
+		req := tasksRequest()
+		req.Wait = lease
+		res, err := other.FetchTasks(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range res.Tasks {
+			if state := res.Tasks[i].State; state.Kind != provider.ExecutionRunning {
+				t.Fatalf("a fresh task has state %+v", state)
+			}
+			got++
+		}
+	}
+	making.Wait()
+}
+
+// Leases begin when they are granted, not when the transaction began that waited for a lock.
+func TestHazard26_LeasesBeginAfterTheWait(t *testing.T) {
+	p := store(t)
+	in := create(t, p, "in")
+	for {
+		release := hold(t, p, in.Key)
+		conn, err := p.pool.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		u := newUnit(t.Context(), p, conn.Conn())
+		u.wait = true
+		begun := make(chan error, 1)
+		go func() { begun <- u.begin(relational.Needs{Keys: []provider.UUID{in.Key}}) }()
+		waits := func() bool {
+			return number(t, p, `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND pid = $1`, conn.Conn().PgConn().PID()) > 0
+		}
+		eventually(t, "the transaction waits", func() bool { return waits() || len(begun) > 0 })
+		locked := number(t, p, `SELECT `+sqlNow)
+		release()
+		err = <-begun
+		u.rollback()
+		conn.Release()
+		if sqlState(err) == stateLockTimeout {
+			continue // this machine is slow
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if int64(u.now) < locked {
+			t.Errorf("the lock was got after %d, but the time of the transaction is %d", locked, u.now)
+		}
+		return
+	}
+}
+
+// A commit deletes the messages that it names, not those up to one.
+func TestHazard37_OnlyNamedMessagesAreConsumed(t *testing.T) {
+	p := store(t)
+	in := create(t, p, "in")
+	first, second := send(t, p, in.Key, text("a")), send(t, p, in.Key, text("b"))
+	c := turn(&in, second.MessageID)
+	commit(t, p, c)
+	if n := number(t, p, `SELECT count(*) FROM perdure.inbox WHERE key = $1 AND id IN (1, $2)`, uuid(in.Key), first.MessageID); n != 2 {
+		t.Errorf("%d of the two messages that nobody named are left", n)
+	}
+	now := get(t, p, in.Key)
+	gone := turn(&now, first.MessageID, second.MessageID)
+	if _, err := p.CommitTurn(t.Context(), gone); !errors.Is(err, provider.ErrConflict) {
+		t.Errorf("a message that is gone: %v", err)
+	}
+	checkConsistent(t, p)
+}

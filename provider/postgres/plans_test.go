@@ -1,0 +1,104 @@
+package postgres
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// plan is a node of what EXPLAIN answers.
+type plan struct {
+	Type    string  `json:"Node Type"`
+	Table   string  `json:"Relation Name"`
+	Rows    float64 `json:"Actual Rows"`
+	Loops   float64 `json:"Actual Loops"`
+	Removed float64 `json:"Rows Removed by Filter"`
+	Plans   []plan  `json:"Plans"`
+}
+
+// touched is what the busiest node handled, and whether a large table was read from end to end.
+func (p *plan) touched() (rows float64, scan string) {
+	rows = (p.Rows + p.Removed) * p.Loops
+	if large := p.Table == "instance" || p.Table == "task" || p.Table == "inbox"; large && p.Type == "Seq Scan" {
+		scan = p.Table
+	}
+	for i := range p.Plans {
+		r, s := p.Plans[i].touched()
+		rows = max(rows, r)
+		if s != "" {
+			scan = s
+		}
+	}
+	return rows, scan
+}
+
+// TestClaimsAreIndexScans asks for the plans in a store with 100,000 instances and tasks.
+func TestClaimsAreIndexScans(t *testing.T) {
+	p := store(t)
+	_, c := step(t, p)
+	c.Tasks = []provider.NewTask{{EventID: 2, Queue: "q", Name: "act"}}
+	commit(t, p, c)
+	// One in ten is ready, the others sleep until later; so are the tasks, and an inbox is full of timers.
+	exec(t, p, `INSERT INTO perdure.instance (key, id, kind, status, execution, version, created_at, updated_at, ready_at, fetch_at, inbox_messages)
+		SELECT md5(n::text)::uuid, n::text, (SELECT min(id) FROM perdure.kind), 1, 1, md5(n::text)::uuid, n, n, at, at, 1
+		FROM generate_series(1, 100000) n, LATERAL (SELECT CASE WHEN n % 10 = 0 THEN n ELSE 9000000000000000 + n END AS at) a`)
+	exec(t, p, `INSERT INTO perdure.task (key, execution, event_id, kind, state, scheduled_at, not_before_at, fetch_at)
+		SELECT md5(n::text)::uuid, 1, 1, (SELECT min(id) FROM perdure.task_kind), 1, n, at, at
+		FROM generate_series(1, 100000) n, LATERAL (SELECT CASE WHEN n % 10 = 0 THEN n ELSE 9000000000000000 + n END AS at) a`)
+	exec(t, p, `INSERT INTO perdure.inbox (key, id, visible_at, kind, timer, execution, event_id)
+		SELECT md5('10')::uuid, n, CASE WHEN n <= 5 THEN n ELSE 9000000000000000 + n END, 1, true, 1, n FROM generate_series(1, 20000) n`)
+	exec(t, p, `ANALYZE perdure.instance`)
+	exec(t, p, `ANALYZE perdure.task`)
+	exec(t, p, `ANALYZE perdure.inbox`)
+	exec(t, p, `UPDATE perdure.instance SET lease_token = $1, lease_until = 9000000000000000 WHERE key = md5('10')::uuid`, uuid(c.Lease))
+	kinds := []int64{number(t, p, `SELECT min(id) FROM perdure.kind`)}
+	tasks := []int64{number(t, p, `SELECT min(id) FROM perdure.task_kind`)}
+	for _, q := range []struct {
+		what, sql string
+		args      []any
+	}{
+		{"claim turns", sqlClaimTurns, []any{kinds, 10, "node", uuid(unique()), int64(1e6)}},
+		{"messages", sqlTurnMessages, []any{uuid(c.Lease), 1000, 4 << 20}},
+		{"next turn", sqlNextTurn, []any{kinds, "node"}},
+		{"claim tasks", sqlClaimTasks, []any{tasks, []int64{3}, 10, uuid(unique()), "node", true, int64(1e6)}},
+		{"next task", sqlNextTask, []any{tasks, true}},
+		{"lock", sqlLock, []any{uuids([]provider.UUID{c.Key})}},
+		{"lock by ID", sqlLockIDs, []any{uuids([]provider.UUID{c.Key}), []string{"5"}}},
+	} {
+		rows, scan := explain(t, p, q.sql, q.args)
+		if scan != "" || rows > 1000 {
+			t.Errorf("%s: a node handles %v rows, %q is read from end to end", q.what, rows, scan)
+		}
+	}
+}
+
+// explain runs a statement and takes it back.
+func explain(t *testing.T, p *Provider, sql string, args []any) (rows float64, scan string) {
+	t.Helper()
+	tx, err := p.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := tx.Rollback(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
+	var text []byte
+	args = append([]any{pgx.QueryExecModeCacheDescribe}, args...)
+	if err := tx.QueryRow(t.Context(), "EXPLAIN (ANALYZE, FORMAT JSON) "+p.names.sql(sql), args...).Scan(&text); err != nil {
+		t.Fatal(err)
+	}
+	var list []struct{ Plan plan }
+	if err := json.Unmarshal(text, &list); err != nil {
+		t.Fatal(err)
+	}
+	rows, scan = list[0].Plan.touched()
+	if scan != "" || rows > 1000 {
+		t.Logf("%s", text)
+	}
+	return rows, scan
+}
