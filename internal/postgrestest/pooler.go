@@ -1,0 +1,80 @@
+package postgrestest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Pooler runs PgBouncer in transaction mode before the cluster until the test ends, and answers its URL. The test is skipped
+// where PgBouncer is not installed.
+func (c *Cluster) Pooler(t testing.TB) string {
+	t.Helper()
+	program, err := exec.LookPath("pgbouncer")
+	if err != nil {
+		if program = "/usr/sbin/pgbouncer"; !exists(program) { // not on everybody's PATH
+			t.Skip("no PgBouncer: install it (Debian: apt-get install pgbouncer)")
+		}
+	}
+	port, err := freePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	user, err := serverUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(c.dir, "pgbouncer.ini")
+	users := filepath.Join(c.dir, "users.txt")
+	files := map[string]string{users: `"postgres" ""`, config: strings.Join([]string{
+		"[databases]", fmt.Sprintf("* = host=127.0.0.1 port=%d", c.port),
+		"[pgbouncer]", "listen_addr = 127.0.0.1", fmt.Sprintf("listen_port = %d", port), "unix_socket_dir =",
+		"auth_type = trust", "auth_file = " + users, "pool_mode = transaction", "default_pool_size = 4", "max_client_conn = 200", "",
+	}, "\n")}
+	for name, content := range files {
+		if err := os.WriteFile(name, []byte(content), 0o644); err != nil { //nolint:gosec // the server's user reads it, and it holds no secret
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), program, "--quiet", config)
+	cmd.Dir, cmd.SysProcAttr = c.dir, dying(attributes(user))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Wait() }) // the context of the test has ended it
+	address := fmt.Sprintf("127.0.0.1:%d", port)
+	awaitPort(t, address)
+	return fmt.Sprintf("postgres://postgres@%s/postgres?sslmode=disable", address)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// awaitPort returns when something listens there.
+func awaitPort(t testing.TB, address string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		if err == nil {
+			_ = conn.Close() // it has served
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("nobody listens at %s: %v", address, err)
+		}
+	}
+}
