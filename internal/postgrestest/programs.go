@@ -36,8 +36,8 @@ func programs() (string, error) {
 // installed looks on the PATH and in the folders of Debian, newest version first.
 func installed() string {
 	if path, err := exec.LookPath("initdb"); err == nil {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			return filepath.Dir(real)
+		if program, err := filepath.EvalSymlinks(path); err == nil {
+			return filepath.Dir(program)
 		}
 	}
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")

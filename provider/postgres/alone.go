@@ -29,7 +29,7 @@ func (w *writer) byItself(m *relational.Member) {
 	defer cancel()
 	for held, more := 0, 0; ; {
 		wait := held > quickTries && len(m.Needs.Peek) == 0
-		err, outcome := w.tryAlone(ctx, m, wait)
+		outcome, err := w.tryAlone(ctx, m, wait)
 		switch {
 		case ctx.Err() != nil || more == maxTries:
 		case errors.Is(err, errHeld):
@@ -61,7 +61,7 @@ func pause(ctx context.Context, try int) {
 }
 
 // tryAlone runs a call once. What it turned out to need is remembered for the next time.
-func (w *writer) tryAlone(ctx context.Context, m *relational.Member, wait bool) (error, provider.Outcome) {
+func (w *writer) tryAlone(ctx context.Context, m *relational.Member, wait bool) (provider.Outcome, error) {
 	slots := w.quick
 	if wait {
 		slots = w.waiting
@@ -70,42 +70,42 @@ func (w *writer) tryAlone(ctx context.Context, m *relational.Member, wait bool) 
 	case slots <- struct{}{}:
 		defer func() { <-slots }()
 	case <-ctx.Done():
-		return ctx.Err(), provider.OutcomeNothing
+		return provider.OutcomeNothing, ctx.Err()
 	}
-	err, outcome := w.runAlone(ctx, m, wait)
-	need, ok := errors.AsType[*errNeed](err)
+	outcome, err := w.runAlone(ctx, m, wait)
+	need, ok := errors.AsType[*needError](err)
 	if !ok {
-		return err, outcome
+		return outcome, err
 	}
 	m.Needs.Add(&need.needs)
 	if need.turn != nil || need.task != nil {
 		if err := w.p.addKind(ctx, need); err != nil {
-			return err, provider.OutcomeNothing
+			return provider.OutcomeNothing, err
 		}
 	}
-	return err, outcome
+	return outcome, err
 }
 
 // runAlone is a transaction of one call.
-func (w *writer) runAlone(ctx context.Context, m *relational.Member, wait bool) (error, provider.Outcome) {
+func (w *writer) runAlone(ctx context.Context, m *relational.Member, wait bool) (provider.Outcome, error) {
 	conn, err := w.p.pool.Acquire(ctx)
 	if err != nil {
-		return err, provider.OutcomeNothing
+		return provider.OutcomeNothing, err
 	}
 	defer conn.Release()
 	u := newUnit(ctx, w.p, conn.Conn())
 	u.single, u.wait = true, wait
 	if err := u.begin(m.Needs); err != nil {
 		u.rollback()
-		return heldBy(err), provider.OutcomeNothing
+		return provider.OutcomeNothing, heldBy(err)
 	}
 	t := u.tx()
 	if err := m.Run(t); err != nil {
 		u.rollback()
-		return heldBy(err), provider.OutcomeNothing
+		return provider.OutcomeNothing, heldBy(err)
 	}
 	err = w.end(u, t)
-	return heldBy(err), outcomeOf(err)
+	return outcomeOf(err), heldBy(err)
 }
 
 // heldBy turns the end of a wait into what it means.

@@ -25,8 +25,10 @@ const (
 	// As many as fit, and one more that shows that there are others.
 	sqlTurnMessages = `WITH clock AS MATERIALIZED (SELECT ` + sqlNow + ` AS now)
 	SELECT i.key, m.id, m.kind, m.execution, m.event_id, m.timer, m.visible_at, m.payload
-	FROM perdure.instance i CROSS JOIN LATERAL (SELECT x.*, sum(coalesce(octet_length(x.payload), 0)) OVER (ORDER BY x.visible_at, x.id)
-		- coalesce(octet_length(x.payload), 0) AS before, row_number() OVER (ORDER BY x.visible_at, x.id) AS place FROM (SELECT * FROM perdure.inbox b WHERE b.key = i.key
+	FROM perdure.instance i CROSS JOIN LATERAL (
+		SELECT x.*, sum(coalesce(octet_length(x.payload), 0)) OVER (ORDER BY x.visible_at, x.id)
+		- coalesce(octet_length(x.payload), 0) AS before, row_number() OVER (ORDER BY x.visible_at, x.id) AS place
+		FROM (SELECT * FROM perdure.inbox b WHERE b.key = i.key
 		AND b.visible_at <= (SELECT now FROM clock) ORDER BY b.visible_at, b.id LIMIT $2) x) m
 	WHERE i.lease_token = $1 AND (m.before <= $3 OR m.place <= 2) ORDER BY i.key, m.visible_at, m.id`
 	sqlTurnAttributes = `SELECT a.key, a.name, a.kind, a.text, a.number FROM perdure.instance i

@@ -40,7 +40,9 @@ func (p *Provider) DeadLetters(ctx context.Context, req provider.DeadLettersRequ
 	switch req.Action {
 	case provider.DeadLettersList:
 		return p.listLetters(ctx, &req)
-	case provider.DeadLettersDiscard:
+	case provider.DeadLettersRedrive:
+		return p.redriveAll(ctx, req.IDs)
+	default:
 		err = p.autocommit(ctx, "dead letters", func(ctx context.Context, pool *pgxpool.Pool) error {
 			tag, err := pool.Exec(ctx, p.names.sql(sqlDropLetters), req.IDs)
 			res.Done = tag.RowsAffected()
@@ -48,7 +50,10 @@ func (p *Provider) DeadLetters(ctx context.Context, req provider.DeadLettersRequ
 		})
 		return res, err
 	}
-	for _, id := range req.IDs {
+}
+
+func (p *Provider) redriveAll(ctx context.Context, ids []int64) (res provider.DeadLettersResult, err error) {
+	for _, id := range ids {
 		done, err := p.redrive(ctx, id)
 		if err != nil {
 			return res, err
@@ -81,7 +86,7 @@ func (p *Provider) listLetters(ctx context.Context, req *provider.DeadLettersReq
 // redrive puts one letter back where it came from.
 func (p *Provider) redrive(ctx context.Context, id int64) (bool, error) {
 	return write(ctx, p, "dead letters", 0, relational.Needs{}, func(t *relational.Tx, done *bool) error {
-		u := t.Rows.(*unit)
+		u := unitOf(t)
 		rows, err := u.query(sqlTakeLetter, id)
 		if err != nil {
 			return err

@@ -67,7 +67,7 @@ func checkEnded(t *relational.Tx, h *relational.Head) error {
 	if !h.Status.Ended() {
 		return fmt.Errorf("instance %q: %w", h.ID, provider.ErrRunning)
 	}
-	rows, err := t.Rows.(*unit).query(sqlRunsBelow, uuid(h.Key))
+	rows, err := unitOf(t).query(sqlRunsBelow, uuid(h.Key))
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (p *Provider) remove(ctx context.Context, root provider.UUID) (total int64,
 // markChildren marks some children and answers one that is left, zero for none.
 func (p *Provider) markChildren(ctx context.Context, parent provider.UUID) (provider.UUID, error) {
 	return write(ctx, p, "delete", 0, relational.Needs{}, func(t *relational.Tx, child *provider.UUID) error {
-		u := t.Rows.(*unit)
+		u := unitOf(t)
 		keys, err := u.keys(sqlChildren, uuid(parent), deleteBatch)
 		if err != nil {
 			return err
@@ -124,7 +124,7 @@ func (p *Provider) markChildren(ctx context.Context, parent provider.UUID) (prov
 			}
 		}
 		if len(unknown) > 0 {
-			return &errNeed{needs: relational.Needs{Keys: unknown}}
+			return &needError{needs: relational.Needs{Keys: unknown}}
 		}
 		for _, key := range keys {
 			h, err := t.Head(key)
@@ -156,7 +156,7 @@ func (p *Provider) erase(ctx context.Context, key provider.UUID) (int64, error) 
 		if err != nil || h == nil {
 			return err
 		}
-		u := t.Rows.(*unit)
+		u := unitOf(t)
 		if err := u.send(); err != nil {
 			return err
 		}
@@ -187,7 +187,7 @@ func (p *Provider) Prune(ctx context.Context, req provider.PruneRequest) (res pr
 		req.Max = provider.MaxBatch
 	}
 	keys, err := write(ctx, p, "prune", 0, relational.Needs{}, func(t *relational.Tx, keys *[]provider.UUID) (err error) {
-		*keys, err = t.Rows.(*unit).keys(sqlPrunable, req.Age.Microseconds(), req.Max)
+		*keys, err = unitOf(t).keys(sqlPrunable, req.Age.Microseconds(), req.Max)
 		return err
 	})
 	for _, key := range keys {

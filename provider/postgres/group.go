@@ -1,9 +1,7 @@
 package postgres
 
 import (
-	"context"
 	"errors"
-	"time"
 
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/internal/relational"
@@ -91,7 +89,7 @@ func judge(u *unit, t *relational.Tx, group []*relational.Member) (v verdict, er
 
 // needsMore tells whether a call could not be judged in a group.
 func needsMore(err error) bool {
-	_, need := errors.AsType[*errNeed](err)
+	_, need := errors.AsType[*needError](err)
 	return need || errors.Is(err, errHeld) || errors.Is(err, errAlone)
 }
 
@@ -148,8 +146,6 @@ func (u *unit) rollback() {
 		return
 	}
 	if _, err := u.conn.Exec(u.ctx, "ROLLBACK"); err != nil {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(u.ctx), time.Second)
-		defer cancel()
-		_ = u.conn.Close(ctx) // it is closed whatever this answers
+		_ = u.conn.Close(u.ctx) // it is closed whatever this answers
 	}
 }

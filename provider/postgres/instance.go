@@ -33,14 +33,14 @@ func scanInstance(rows pgx.Rows, in *provider.Instance, more ...any) error {
 	var message []byte // no text: it holds whatever a panic said
 	var isBlocked, attributes bool
 	p := &in.Parent
-	args := []any{
+	args := append([]any{
 		&in.ID, into(&in.Key), &in.Name, &in.CodeVersion, &in.Status, &in.Deleting, &in.Execution, into(&in.Version),
 		&in.HistoryLength, &in.HistoryBytes, &in.EngineLevel, into(&p.Key), &p.ID, &p.Execution, &p.EventID, &p.Close,
 		&isBlocked, &blocked.Reason, &message, &blocked.Count, &blocked.Since, &blocked.RetryAt, &in.RequestID,
 		&attributes, &in.CreatedAt, &in.UpdatedAt, &in.EndedAt, &in.ReadyAt, &in.InboxMessages, &in.Deliveries,
 		&in.CustomStatus, &in.Result,
-	}
-	if err := rows.Scan(append(args, more...)...); err != nil {
+	}, more...)
+	if err := rows.Scan(args...); err != nil {
 		return err
 	}
 	if isBlocked {

@@ -104,7 +104,7 @@ func (p *Provider) suspectKinds() {
 
 // addKind stores a kind by a statement of its own, so that it stays whatever becomes of
 // the call that wanted it.
-func (p *Provider) addKind(ctx context.Context, need *errNeed) error {
+func (p *Provider) addKind(ctx context.Context, need *needError) error {
 	var err error
 	if k := need.turn; k != nil {
 		_, err = p.pool.Exec(ctx, p.names.sql(sqlNewKind), k.Name, k.CodeVersion, k.Level)

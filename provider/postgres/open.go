@@ -81,8 +81,8 @@ func NewWith(ctx context.Context, pool *pgxpool.Pool, o Options) (*Provider, err
 		p.harden()
 		return nil, fmt.Errorf("open postgres: %w", err)
 	}
-	p.signals = startSignals(p)
-	p.writer = startWriter(p)
+	p.signals = startSignals(p) //nolint:contextcheck // its connections live as long as the provider
+	p.writer = startWriter(p)   //nolint:contextcheck // a group belongs to no caller
 	p.janitor = startJanitor(p)
 	return p, nil
 }

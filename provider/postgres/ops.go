@@ -45,8 +45,8 @@ type (
 		id  int64
 	}
 	messageRow struct {
-		key provider.UUID
 		relational.Message
+		key provider.UUID
 	}
 	taskLetter struct {
 		ref      provider.TaskRef
@@ -89,12 +89,12 @@ type (
 		data []byte
 	}
 	attributeRow struct {
-		key provider.UUID
 		provider.Attribute
+		key provider.UUID
 	}
 	valueRow struct {
-		key provider.UUID
 		provider.KeyValue
+		key provider.UUID
 	}
 	blockedRow struct {
 		key             provider.UUID
@@ -138,10 +138,14 @@ func (u *unit) Kinds() (*relational.Kinds, error) { return u.p.kinds.get(), nil 
 
 // NewTurnKind implements [relational.Rows]: a kind is stored by a transaction of its own,
 // so that it stays if this one fails.
-func (u *unit) NewTurnKind(kind relational.TurnKind) (int64, error) { return 0, &errNeed{turn: &kind} }
+func (u *unit) NewTurnKind(kind relational.TurnKind) (int64, error) {
+	return 0, &needError{turn: &kind}
+}
 
 // NewTaskKind implements [relational.Rows].
-func (u *unit) NewTaskKind(kind relational.TaskKind) (int64, error) { return 0, &errNeed{task: &kind} }
+func (u *unit) NewTaskKind(kind relational.TaskKind) (int64, error) {
+	return 0, &needError{task: &kind}
+}
 
 // InsertInstance implements [relational.Rows].
 func (u *unit) InsertInstance(h *relational.Head, req *provider.CreateRequest) error {
@@ -210,20 +214,20 @@ func (u *unit) SetResult(key provider.UUID, result []byte) error {
 // SetAttributes implements [relational.Rows].
 func (u *unit) SetAttributes(key provider.UUID, list []provider.Attribute) error {
 	for _, a := range list {
-		u.ops.attributes = append(u.ops.attributes, attributeRow{key, a})
+		u.ops.attributes = append(u.ops.attributes, attributeRow{a, key})
 	}
 	return nil
 }
 
 // SetValue implements [relational.Rows].
 func (u *unit) SetValue(key provider.UUID, v provider.KeyValue) error {
-	u.ops.values = append(u.ops.values, valueRow{key, v})
+	u.ops.values = append(u.ops.values, valueRow{v, key})
 	return nil
 }
 
 // PutMessage implements [relational.Rows].
 func (u *unit) PutMessage(key provider.UUID, m *relational.Message) error {
-	u.ops.messages = append(u.ops.messages, messageRow{key, *m})
+	u.ops.messages = append(u.ops.messages, messageRow{*m, key})
 	box := u.inbox[key]
 	if box == nil {
 		return nil

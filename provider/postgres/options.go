@@ -68,19 +68,25 @@ func checkSchemaName(name string) error {
 // names puts the schema's name into statements, which are written for the default one.
 type names struct {
 	prefix string
-	done   sync.Map // by the statement as it is written
+	mu     sync.RWMutex
+	done   map[string]string // by the statement as it is written
 }
 
 func newNames(schema string) *names {
-	return &names{prefix: pgx.Identifier{schema}.Sanitize() + "."}
+	return &names{prefix: pgx.Identifier{schema}.Sanitize() + ".", done: make(map[string]string)}
 }
 
 // sql answers a statement for this schema.
 func (n *names) sql(statement string) string {
-	if s, ok := n.done.Load(statement); ok {
-		return s.(string)
+	n.mu.RLock()
+	s, ok := n.done[statement]
+	n.mu.RUnlock()
+	if ok {
+		return s
 	}
-	s := strings.ReplaceAll(statement, defaultSchema+".", n.prefix)
-	n.done.Store(statement, s)
+	s = strings.ReplaceAll(statement, defaultSchema+".", n.prefix)
+	n.mu.Lock()
+	n.done[statement] = s
+	n.mu.Unlock()
 	return s
 }

@@ -92,7 +92,9 @@ func explain(t *testing.T, p *Provider, sql string, args []any) (rows float64, s
 	if err := tx.QueryRow(t.Context(), "EXPLAIN (ANALYZE, FORMAT JSON) "+p.names.sql(sql), args...).Scan(&text); err != nil {
 		t.Fatal(err)
 	}
-	var list []struct{ Plan plan }
+	var list []struct {
+		Plan plan `json:"Plan"`
+	}
 	if err := json.Unmarshal(text, &list); err != nil {
 		t.Fatal(err)
 	}

@@ -61,11 +61,12 @@ func (p *Provider) record(ctx context.Context, pool *pgxpool.Pool, req *provider
 		return p.recordRows(ctx, pool, res, sqlScanRecords, req.Namespace, req.Prefix, req.Key, req.Max)
 	case provider.RecordDelete:
 		return p.changed(ctx, pool, req, res, sqlDropRecord, req.Namespace, req.Key, req.Expect)
+	default:
+		if req.Expect == 0 {
+			return p.changed(ctx, pool, req, res, sqlNewRecord, req.Namespace, req.Key, value)
+		}
+		return p.changed(ctx, pool, req, res, sqlPutRecord, req.Namespace, req.Key, value, req.Expect)
 	}
-	if req.Expect == 0 {
-		return p.changed(ctx, pool, req, res, sqlNewRecord, req.Namespace, req.Key, value)
-	}
-	return p.changed(ctx, pool, req, res, sqlPutRecord, req.Namespace, req.Key, value, req.Expect)
 }
 
 // changed runs a statement that changes one row if its version is the expected one.

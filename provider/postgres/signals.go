@@ -258,7 +258,7 @@ func (s *signals) listen(conn *pgx.Conn) error {
 			return err
 		}
 		var in signal
-		switch err := json.Unmarshal([]byte(n.Payload), &in); {
+		switch err := json.Unmarshal([]byte(n.Payload), &in); { //nolint:musttag // a Notice goes by its own names
 		case in.Node == s.node:
 		case err != nil || in.Lost: // from a newer release, or what it says is incomplete
 			s.wakeAll()
@@ -324,7 +324,7 @@ func (s *signals) restore(fx *relational.Effects, lost bool) {
 
 // notify sends a signal, in several parts if it is too long for one.
 func (s *signals) notify(conn *pgx.Conn, out *signal) error {
-	payload, err := json.Marshal(out)
+	payload, err := json.Marshal(out) //nolint:musttag // a Notice goes by its own names
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"io"
 	"log/slog"
 	"sync"
 	"testing"
@@ -22,7 +21,7 @@ const lease = time.Minute
 var (
 	orc    = []provider.Capability{{Name: "orc", CodeVersion: "v1"}}
 	queue  = []provider.QueueFilter{{Queue: "q", Names: []string{"act"}}}
-	silent = slog.New(slog.NewTextHandler(io.Discard, nil))
+	silent = slog.New(slog.DiscardHandler)
 )
 
 // store opens a store in a schema of its own on the shared server.

@@ -53,14 +53,14 @@ type inbox struct {
 	removed  map[int64]struct{}
 }
 
-// errNeed asks for a transaction that begins with more than the calls' own needs.
-type errNeed struct {
+// needError asks for a transaction that begins with more than the calls' own needs.
+type needError struct {
 	needs relational.Needs
 	turn  *relational.TurnKind
 	task  *relational.TaskKind
 }
 
-func (e *errNeed) Error() string { return fmt.Sprintf("more is needed: %+v", *e) }
+func (e *needError) Error() string { return fmt.Sprintf("more is needed: %+v", *e) }
 
 // errHeld says that another transaction holds what a call needs.
 var errHeld = errors.New("another transaction holds the instance")
@@ -79,6 +79,9 @@ func newUnit(ctx context.Context, p *Provider, conn *pgx.Conn) *unit {
 	}
 }
 
+// unitOf answers the unit below a transaction of this store.
+func unitOf(t *relational.Tx) *unit { return t.Rows.(*unit) } //nolint:forcetypeassert // all are made by unit.tx
+
 // LoadHead implements [relational.Rows].
 func (u *unit) LoadHead(key provider.UUID) (*relational.Head, error) {
 	row, known := u.rows[key]
@@ -86,7 +89,7 @@ func (u *unit) LoadHead(key provider.UUID) (*relational.Head, error) {
 		return nil, errHeld
 	}
 	if !known {
-		return nil, &errNeed{needs: relational.Needs{Keys: []provider.UUID{key}}}
+		return nil, &needError{needs: relational.Needs{Keys: []provider.UUID{key}}}
 	}
 	if row == nil {
 		return nil, nil //nolint:nilnil // no instance is an answer
@@ -102,7 +105,7 @@ func (u *unit) Current(id string) (provider.UUID, error) {
 	}
 	key, known := u.ids[id]
 	if !known {
-		return key, &errNeed{needs: relational.Needs{IDs: []string{id}}}
+		return key, &needError{needs: relational.Needs{IDs: []string{id}}}
 	}
 	return key, nil
 }
@@ -151,7 +154,7 @@ func (u *unit) Attached(parent provider.UUID) ([]provider.UUID, error) {
 		return known
 	})
 	if len(unknown) > 0 {
-		return nil, &errNeed{needs: relational.Needs{Keys: unknown}}
+		return nil, &needError{needs: relational.Needs{Keys: unknown}}
 	}
 	return keys, nil
 }
@@ -205,7 +208,7 @@ func (u *unit) readWaiting(key provider.UUID, fn func(relational.Waiting) bool) 
 func (u *unit) box(key provider.UUID) (*inbox, error) {
 	box := u.inbox[key]
 	if box == nil {
-		return nil, &errNeed{needs: relational.Needs{Keys: []provider.UUID{key}, Inbox: []relational.InboxNeed{{Key: key, First: 1}}}}
+		return nil, &needError{needs: relational.Needs{Keys: []provider.UUID{key}, Inbox: []relational.InboxNeed{{Key: key, First: 1}}}}
 	}
 	return box, nil
 }
@@ -279,7 +282,7 @@ func (u *unit) Task(ref provider.TaskRef) (*relational.Task, error) {
 		return nil, errHeld
 	}
 	if !known {
-		return nil, &errNeed{needs: relational.Needs{Tasks: []provider.TaskRef{ref}}}
+		return nil, &needError{needs: relational.Needs{Tasks: []provider.TaskRef{ref}}}
 	}
 	if task == nil {
 		return nil, nil //nolint:nilnil // none is an answer

@@ -15,7 +15,7 @@ const (
 	sqlRetire    = `UPDATE perdure.instance SET current = false WHERE key = ANY($1::uuid[])`
 	sqlInstances = `INSERT INTO perdure.instance (key, id, kind, status, execution, version, parent_key, parent_id, parent_execution,
 	parent_event, parent_close, request_id, created_at, updated_at, ready_at, inbox_messages, inbox_bytes, next_message, fetch_at)
-	SELECT key, id, kind, 1, 1, version, parent_key, parent_id, parent_execution, parent_event, parent_close, request_id, at, at,
+	SELECT key, id, kind, 1, 1, version, parent_key, parent_id, parent_execution, parent_event, parent_close, request_id, at, n.at,
 	ready_at, 1, bytes, 2, ready_at FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::uuid[], $5::uuid[], $6::text[], $7::bigint[],
 	$8::bigint[], $9::smallint[], $10::text[], $11::bigint[], $12::bigint[], $13::bigint[]) n (key, id, kind, version, parent_key,
 	parent_id, parent_execution, parent_event, parent_close, request_id, at, ready_at, bytes)`

@@ -123,7 +123,7 @@ func (t *Tx) describe(h *Head, req *provider.CommitTurnRequest) error {
 	if req.CustomStatus != nil {
 		t.Changes++
 		if err := t.Rows.SetCustomStatus(h.Key, req.CustomStatus); err != nil {
-			return err //nolint:wrapcheck // the store names the row
+			return err
 		}
 	}
 	if err := t.setAttributes(h.Key, req.Attributes); err != nil {
@@ -132,7 +132,7 @@ func (t *Tx) describe(h *Head, req *provider.CommitTurnRequest) error {
 	for _, v := range req.Values {
 		t.Changes++
 		if err := t.Rows.SetValue(h.Key, v); err != nil {
-			return err //nolint:wrapcheck // the store names the row
+			return err
 		}
 	}
 	return nil
@@ -172,7 +172,7 @@ func (t *Tx) end(h *Head, status provider.Status, result []byte, reason string) 
 	}
 	if result != nil {
 		if err := t.Rows.SetResult(h.Key, result); err != nil {
-			return err //nolint:wrapcheck // the store names the row
+			return err
 		}
 	}
 	h.Status, h.EndedAt = status, t.Now

@@ -23,7 +23,7 @@ func (t *Tx) rivals(req *provider.CreateRequest) (sameID, sameKey *Rival, err er
 			r.Status, r.Deleting = h.Status, h.Deleting
 		}
 	}
-	return sameID, sameKey, err //nolint:wrapcheck // the store names the row
+	return sameID, sameKey, err
 }
 
 // Create stores an instance, or answers the one that holds the ID.
@@ -64,7 +64,7 @@ func (t *Tx) create(req *provider.CreateRequest) (existing *Rival, err error) {
 	}
 	if old != nil {
 		if err := t.Rows.Retire(old.Key); err != nil {
-			return nil, err //nolint:wrapcheck // the store names the row
+			return nil, err
 		}
 		t.Changes++
 	}
@@ -102,11 +102,11 @@ func (t *Tx) insert(req *provider.CreateRequest) error {
 	}
 	t.Changes++
 	if err := t.Rows.InsertInstance(h, req); err != nil {
-		return err //nolint:wrapcheck // the store names the row
+		return err
 	}
 	first := Message{Place: Place{VisibleAt: at, ID: 1}, Kind: m.Kind, Execution: m.Execution, EventID: m.EventID, Payload: m.Payload}
 	if err := t.Rows.PutMessage(h.Key, &first); err != nil {
-		return err //nolint:wrapcheck // the store names the row
+		return err
 	}
 	if t.journal != nil {
 		t.journal[h.Key] = Head{} // there was none
@@ -121,7 +121,7 @@ func (t *Tx) setAttributes(key provider.UUID, list []provider.Attribute) error {
 		return nil
 	}
 	t.Changes++
-	return t.Rows.SetAttributes(key, list) //nolint:wrapcheck // the store names the row
+	return t.Rows.SetAttributes(key, list)
 }
 
 // created is the row as it was just written.

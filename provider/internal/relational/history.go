@@ -39,7 +39,7 @@ func (t *Tx) appendEvents(h *Head, events [][]byte) error {
 	var bytes int64
 	t.packed, bytes = PackEvents(t.packed, events)
 	if err := t.Rows.AppendEvents(h, len(events), t.packed); err != nil {
-		return err //nolint:wrapcheck // the store names the row
+		return err
 	}
 	h.Length += int64(len(events))
 	h.Bytes += bytes
@@ -50,7 +50,7 @@ func (t *Tx) appendEvents(h *Head, events [][]byte) error {
 // closeExecution records the current execution as over, and removes its tasks and timers.
 func (t *Tx) closeExecution(h *Head, status provider.Status) error {
 	if err := t.Rows.AddExecution(h.Key, h.Execution, status, h.Length); err != nil {
-		return err //nolint:wrapcheck // the store names the row
+		return err
 	}
 	t.Changes++
 	return t.clearExecution(h)

@@ -38,7 +38,7 @@ func (t *Tx) matchConsumed(h *Head, req *provider.CommitTurnRequest, closing boo
 	})
 	switch {
 	case err != nil:
-		return m, err //nolint:wrapcheck // the store names the row
+		return m, err
 	case len(m.Places) < len(req.Consumed):
 		return m, fmt.Errorf("instance %q: a consumed message is gone: %w", h.ID, provider.ErrConflict)
 	case closing && others > 0:
@@ -74,7 +74,7 @@ func (t *Tx) consume(h *Head, m Meal) error {
 		return nil
 	}
 	if err := t.Rows.RemoveMessages(h.Key, m); err != nil {
-		return err //nolint:wrapcheck // the store names the row
+		return err
 	}
 	h.Inbox -= int64(len(m.Places))
 	h.InboxBytes -= m.Bytes
@@ -90,7 +90,7 @@ func (t *Tx) Recompute(h *Head) error {
 	}
 	var err error
 	h.ReadyAt, err = t.Rows.FirstVisible(h.Key)
-	return err //nolint:wrapcheck // the store names the row
+	return err
 }
 
 // cancelTimers removes timers of the current execution; one that is gone is fine.
@@ -101,7 +101,7 @@ func (t *Tx) cancelTimers(h *Head, ids []int64) error {
 	for _, id := range ids {
 		bytes, found, err := t.Rows.RemoveTimer(h.Key, h.Execution, id)
 		if err != nil {
-			return err //nolint:wrapcheck // the store names the row
+			return err
 		}
 		if found {
 			t.Changes++
@@ -115,7 +115,7 @@ func (t *Tx) cancelTimers(h *Head, ids []int64) error {
 // clearExecution removes the tasks and timers of the current execution.
 func (t *Tx) clearExecution(h *Head) error {
 	if err := t.Rows.RemoveTasks(h.Key, h.Execution); err != nil {
-		return err //nolint:wrapcheck // the store names the row
+		return err
 	}
 	t.Changes++
 	t.notice(h.Key, h.Execution, 0)
@@ -124,10 +124,10 @@ func (t *Tx) clearExecution(h *Head) error {
 	}
 	timers, bytes, err := t.Rows.Timers(h.Key, h.Execution)
 	if err != nil || timers == 0 {
-		return err //nolint:wrapcheck // the store names the row
+		return err
 	}
 	if err := t.Rows.RemoveTimers(h.Key, h.Execution); err != nil {
-		return err //nolint:wrapcheck // the store names the row
+		return err
 	}
 	h.Inbox -= timers
 	h.InboxBytes -= bytes
@@ -140,7 +140,7 @@ func (t *Tx) buryInbox(h *Head, reason string) error {
 		return nil
 	}
 	if err := t.Rows.BuryInbox(h, reason, t.Now); err != nil {
-		return err //nolint:wrapcheck // the store names the row
+		return err
 	}
 	h.Inbox, h.InboxBytes, h.ReadyAt = 0, 0, 0
 	t.TouchWide(h)

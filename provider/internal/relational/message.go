@@ -34,7 +34,7 @@ func (t *Tx) put(h *Head, m *provider.NewMessage, at provider.Time, timer bool) 
 		Place: Place{VisibleAt: at, ID: id}, Kind: m.Kind, Timer: timer, Execution: m.Execution, EventID: m.EventID, Payload: m.Payload,
 	})
 	if err != nil {
-		return 0, err //nolint:wrapcheck // the store names the row
+		return 0, err
 	}
 	h.NextMessage++
 	h.Inbox++

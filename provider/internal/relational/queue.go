@@ -82,7 +82,7 @@ func (q *Queue) Withdraw(m *Member) bool {
 	return true
 }
 
-// Take appends the next group to into: at most most members of at most bytes together,
+// Take appends the next group to into: no more than most members of at most bytes together,
 // but one always.
 func (q *Queue) Take(into []*Member, most, bytes int) (group []*Member, stopped bool) {
 	q.mu.Lock()

@@ -40,7 +40,7 @@ func (t *Tx) Report(item *provider.TaskReport) (res provider.TaskReportResult, e
 	res.State = state
 	task, err := t.Rows.Task(item.TaskRef)
 	if err != nil {
-		return res, err //nolint:wrapcheck // the store names the row
+		return res, err
 	}
 	if task == nil || !task.holds(item) {
 		res.Err = provider.ErrLeaseLost
@@ -80,7 +80,7 @@ func (t *Tx) requeueReported(h *Head, task *Task, item *provider.TaskReport) err
 	task.State, task.Token, task.Owner, task.LeaseUntil = provider.TaskQueued, provider.UUID{}, "", 0
 	task.NotBefore = t.Now.Add(item.Delay)
 	t.Schedule(task, h)
-	return t.Rows.StoreTask(task, item.Details) //nolint:wrapcheck // the store names the row
+	return t.Rows.StoreTask(task, item.Details)
 }
 
 // completeReported removes the task and gives its result to the instance if that still runs.
@@ -91,11 +91,11 @@ func (t *Tx) completeReported(h *Head, task *Task, item *provider.TaskReport, ru
 			id = h.ID
 		}
 		if err := t.Rows.BuryTask(task, id, item.Reason, t.Now); err != nil {
-			return err //nolint:wrapcheck // the store names the row
+			return err
 		}
 	}
 	if err := t.Rows.RemoveTask(task.TaskRef); err != nil {
-		return err //nolint:wrapcheck // the store names the row
+		return err
 	}
 	if !running {
 		return nil
@@ -128,7 +128,7 @@ func (t *Tx) renew(item *provider.TaskRenewal, req *provider.RenewTasksRequest, 
 	}
 	task, err := t.Rows.Task(item.TaskRef)
 	if err != nil {
-		return err //nolint:wrapcheck // the store names the row
+		return err
 	}
 	if task == nil || task.Token != item.Token {
 		res.Err = provider.ErrLeaseLost
@@ -140,7 +140,7 @@ func (t *Tx) renew(item *provider.TaskRenewal, req *provider.RenewTasksRequest, 
 	}
 	t.Changes++
 	if err := t.Rows.StoreTask(task, item.Details); err != nil {
-		return err //nolint:wrapcheck // the store names the row
+		return err
 	}
 	res.CancelRequested, res.Paused, res.LeaseUntil = task.Cancel, h.Status == provider.StatusSuspended, t.Wall(task.LeaseUntil)
 	return nil
@@ -181,7 +181,7 @@ func (t *Tx) ReleaseTurn(item *provider.TurnRelease) (bool, error) {
 		return true, nil
 	}
 	if err := t.Rows.Block(h.Key, item.Failure, t.Now, !h.Blocked); err != nil {
-		return false, err //nolint:wrapcheck // the store names the row
+		return false, err
 	}
 	h.Blocked, h.RetryAt = true, at
 	if item.Failure.Hold {

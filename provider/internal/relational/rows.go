@@ -82,7 +82,7 @@ type TaskRows interface {
 	// Task reads a task; nil if there is none.
 	Task(ref provider.TaskRef) (*Task, error)
 
-	AddTask(task *Task, new *provider.NewTask) error
+	AddTask(task *Task, stored *provider.NewTask) error
 	// StoreTask writes back what a report or renewal changed. Nil details keep the stored ones.
 	StoreTask(task *Task, details []byte) error
 	RemoveTask(ref provider.TaskRef) error

@@ -51,16 +51,16 @@ func (t *Tx) act(h *Head, req *provider.SteerRequest) error {
 	switch req.Action {
 	case provider.SteerSuspend:
 		h.Status = provider.StatusSuspended
-		return t.Rows.HoldTasks(h.Key) //nolint:wrapcheck // the store names the row
+		return t.Rows.HoldTasks(h.Key)
 	case provider.SteerResume:
 		if h.Status != provider.StatusSuspended {
 			return nil
 		}
 		h.Status = provider.StatusRunning
-		return t.Rows.ResumeTasks(t, h) //nolint:wrapcheck // the store names the row
+		return t.Rows.ResumeTasks(t, h)
 	case provider.SteerUnblock:
 		h.Blocked, h.RetryAt, h.Deliveries, h.NotBefore = false, 0, 0, 0
-		return t.Rows.ClearBlocked(h.Key) //nolint:wrapcheck // the store names the row
+		return t.Rows.ClearBlocked(h.Key)
 	case provider.SteerTerminate:
 		return t.terminate(h, req)
 	default:
@@ -101,7 +101,7 @@ func (t *Tx) tellParent(h *Head, notice provider.NewMessage) error {
 func (t *Tx) tellChildren(h *Head, notice *provider.NewMessage) error {
 	keys, err := t.Rows.Attached(h.Key)
 	if err != nil {
-		return err //nolint:wrapcheck // the store names the row
+		return err
 	}
 	for _, key := range keys {
 		child, err := t.Head(key)
@@ -138,7 +138,7 @@ func (t *Tx) reset(h *Head, req *provider.SteerRequest) error {
 		return err
 	}
 	if err := t.Rows.SetResult(h.Key, nil); err != nil {
-		return err //nolint:wrapcheck // the store names the row
+		return err
 	}
 	kind, err := t.kindOf(h.Kind)
 	if err != nil {
@@ -186,7 +186,7 @@ func (t *Tx) Redrive(l *provider.DeadLetter, timer bool, priority int) (bool, er
 	}
 	task, err := t.Rows.Task(provider.TaskRef{Key: l.Key, Execution: l.Execution, EventID: l.EventID})
 	if err != nil || task != nil {
-		return false, err //nolint:wrapcheck // the store names the row
+		return false, err
 	}
 	err = t.addTask(h, &provider.NewTask{EventID: l.EventID, Queue: l.Queue, Name: l.Name, Payload: l.Payload, Priority: priority})
 	return err == nil, err

@@ -19,7 +19,7 @@ func (t *Tx) completeTasks(h *Head, list []provider.TaskCompletion) error {
 		for _, c := range list {
 			task, err := t.Rows.Task(ref(c.EventID))
 			if err != nil {
-				return err //nolint:wrapcheck // the store names the row
+				return err
 			}
 			if task == nil || task.Token != c.Token || task.State == provider.TaskParked {
 				return lost(c.EventID)
@@ -29,7 +29,7 @@ func (t *Tx) completeTasks(h *Head, list []provider.TaskCompletion) error {
 	for _, c := range list {
 		held, err := t.Rows.CompleteTask(ref(c.EventID), c.Token)
 		if err != nil {
-			return err //nolint:wrapcheck // the store names the row
+			return err
 		}
 		if !held {
 			return lost(c.EventID)
@@ -63,14 +63,14 @@ func (t *Tx) addTask(h *Head, stored *provider.NewTask) error {
 		t.Schedule(task, h)
 	}
 	t.Changes++
-	return t.Rows.AddTask(task, stored) //nolint:wrapcheck // the store names the row
+	return t.Rows.AddTask(task, stored)
 }
 
 // cancelTask removes a task that nobody runs, and asks the one who runs it otherwise.
 func (t *Tx) cancelTask(h *Head, c provider.CancelTask) error {
 	task, err := t.Rows.Task(provider.TaskRef{Key: h.Key, Execution: h.Execution, EventID: c.EventID})
 	if err != nil || task == nil {
-		return err //nolint:wrapcheck // the store names the row
+		return err
 	}
 	// The holder of a parked task goes on renewing and so hears of it.
 	leased := task.State == provider.TaskParked || task.State == provider.TaskLeased && task.LeaseUntil > t.Elapsed
@@ -80,9 +80,9 @@ func (t *Tx) cancelTask(h *Head, c provider.CancelTask) error {
 	t.Changes++
 	if leased && !c.Remove {
 		task.Cancel = true
-		return t.Rows.StoreTask(task, nil) //nolint:wrapcheck // the store names the row
+		return t.Rows.StoreTask(task, nil)
 	}
-	return t.Rows.RemoveTask(task.TaskRef) //nolint:wrapcheck // the store names the row
+	return t.Rows.RemoveTask(task.TaskRef)
 }
 
 // Schedule computes when a queued task may be fetched, and when as one past its deadline,

@@ -215,7 +215,7 @@ func (t *Tx) instance(key provider.UUID) (provider.Instance, error) {
 			return provider.Instance{}, err
 		}
 	}
-	return t.Rows.Instance(key) //nolint:wrapcheck // the store names the row
+	return t.Rows.Instance(key)
 }
 
 // state tells whether execution of the instance still wants results.
