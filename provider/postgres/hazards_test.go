@@ -59,35 +59,23 @@ func TestHazard05_ReadyTimeIsNeverLost(t *testing.T) {
 	p := store(t)
 	other := opened(t, postgrestest.URL(t), Options{Schema: p.opts.Schema})
 	in := create(t, p, "in")
-	const messages = 3000
-	var sending sync.WaitGroup
-	for range 6 {
-		sending.Go(func() {
-			for range messages / 6 {
-				if _, err := other.Send(t.Context(), provider.SendRequest{Key: in.Key, Message: text("m")}); err != nil {
-					t.Error(err)
-					return
-				}
-			}
-		})
-	}
-	got := 0
-	for got < messages+1 {
-		req := turnsRequest()
-		req.Wait, req.MaxMessages = fallback/2, 3
-		turns := fetchTurns(t, p, req)
-		if len(turns) == 0 {
-			t.Fatalf("after %d messages nothing was fetchable in %v", got, req.Wait)
-		}
-		c := turn(&turns[0].Instance)
-		c.Lease = req.Token
-		for _, m := range turns[0].Messages {
-			c.Consumed = append(c.Consumed, m.ID)
-		}
-		got += len(c.Consumed)
+	waiting := int64(1)
+	for round := range 1500 {
+		var sent provider.SendResult
+		var err error
+		var sending sync.WaitGroup
+		sending.Go(func() { sent, err = other.Send(t.Context(), provider.SendRequest{Key: in.Key, Message: text("m")}) })
+		c := turn(&in, waiting)
 		commit(t, p, c)
+		sending.Wait()
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Version, waiting = c.Commit, sent.MessageID
+		if n := number(t, p, `SELECT count(*) FROM perdure.instance WHERE ready_at > 0 AND fetch_at > 0 AND key = $1`, uuid(in.Key)); n != 1 {
+			t.Fatalf("round %d: a message waits, and nobody will fetch it", round)
+		}
 	}
-	sending.Wait()
 	p.janitor.sweep()
 	if n := p.janitor.mended.Load(); n != 0 {
 		t.Errorf("the janitor had to mend %d", n)
