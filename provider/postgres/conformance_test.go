@@ -1,9 +1,14 @@
 package postgres
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
 
 	"go.uber.org/goleak"
 
@@ -23,8 +28,10 @@ func TestMain(m *testing.M) {
 
 func TestConformance(t *testing.T) {
 	url := postgrestest.URL(t)
+	schemas := &emptied{t: t, url: url}
 	validations.Run(t, func(t *testing.T) provider.Provider {
-		p, err := OpenWith(t.Context(), url+"&pool_max_conns=6", Options{Schema: postgrestest.Schema(t, url)})
+		schema := schemas.take()
+		p, err := OpenWith(t.Context(), url+"&pool_max_conns=6", Options{Schema: schema})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,7 +39,51 @@ func TestConformance(t *testing.T) {
 			if err := p.Close(); err != nil {
 				t.Error(err)
 			}
+			schemas.giveBack(t, schema)
 		})
 		return p
 	})
+}
+
+// emptied hands out schemas whose tables exist and are empty: to empty them costs less than to make them.
+type emptied struct {
+	t    *testing.T // all cases
+	url  string
+	mu   sync.Mutex
+	free []string
+}
+
+func (e *emptied) take() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.free) == 0 {
+		return postgrestest.Schema(e.t, e.url)
+	}
+	last := len(e.free) - 1
+	schema := e.free[last]
+	e.free = e.free[:last]
+	return schema
+}
+
+func (e *emptied) giveBack(t *testing.T, schema string) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	conn, err := pgx.Connect(ctx, e.url)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	names, b := newNames(schema), &pgx.Batch{}
+	for _, table := range []string{
+		"kind", "task_kind", "instance", "outcome", "execution", "history", "inbox", "task", "ask", "dead_letter", "lease", "record", "attribute", "value",
+	} {
+		b.Queue(names.sql(`DELETE FROM perdure.` + table))
+	}
+	if err := errors.Join(conn.SendBatch(ctx, b).Close(), conn.Close(ctx)); err != nil {
+		t.Error(err)
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.free = append(e.free, schema)
 }
