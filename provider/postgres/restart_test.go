@@ -107,9 +107,11 @@ func (w *worker) run(ctx context.Context) {
 func (w *worker) step(ctx context.Context, in *provider.Instance) bool {
 	c := turn(in)
 	c.Events = [][]byte{[]byte("e")}
+	unsure := false // an earlier try may have stored it
 	ok := w.until(ctx, func() error {
 		_, err := w.p.CommitTurn(ctx, c)
-		if err == nil || provider.OutcomeOf(err) != provider.OutcomeNothing || ctx.Err() != nil {
+		unsure = unsure || provider.OutcomeOf(err) == provider.OutcomeUnknown
+		if err == nil || unsure || ctx.Err() != nil {
 			return err
 		}
 		w.until(ctx, func() error { // what it says must be true
