@@ -8,5 +8,5 @@
 //
 // A test that stops, restarts or kills its server makes a [Cluster] of its own.
 //
-// Packages that use it call [Main] from TestMain, which removes the shared cluster.
+// Packages that use it pass [Stop] to leaktest.Main, which removes the shared cluster.
 package postgrestest

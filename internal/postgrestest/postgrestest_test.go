@@ -1,16 +1,16 @@
 package postgrestest_test
 
 import (
-	"os"
 	"syscall"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/perdure/perdure/internal/leaktest"
 	"github.com/perdure/perdure/internal/postgrestest"
 )
 
-func TestMain(m *testing.M) { os.Exit(postgrestest.Main(m.Run)) }
+func TestMain(m *testing.M) { leaktest.Main(m, postgrestest.Stop) }
 
 func query(t *testing.T, url, sql string) (answer int) {
 	t.Helper()

@@ -23,17 +23,14 @@ var shared struct {
 	cluster *Cluster
 }
 
-// Main removes the shared cluster after the tests of a package; call it from TestMain,
-// around what else that does, and pass its result to os.Exit.
-func Main(run func() int) int {
-	code := run()
-	if shared.cluster != nil {
-		if err := shared.cluster.remove(); err != nil {
-			fmt.Fprintln(os.Stderr, "postgrestest:", err)
-			code = max(code, 1)
-		}
+// Stop removes the shared cluster. Pass it to leaktest.Main.
+func Stop() {
+	if shared.cluster == nil {
+		return
 	}
-	return code
+	if err := shared.cluster.remove(); err != nil {
+		panic(fmt.Sprintf("postgrestest: %v", err))
+	}
 }
 
 // URL answers the connection string of the shared server.

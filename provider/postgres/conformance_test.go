@@ -3,28 +3,19 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"sync"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 
-	"go.uber.org/goleak"
-
+	"github.com/perdure/perdure/internal/leaktest"
 	"github.com/perdure/perdure/internal/postgrestest"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/validations"
 )
 
-func TestMain(m *testing.M) {
-	code := postgrestest.Main(m.Run)
-	if err := goleak.Find(); err != nil && code == 0 {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { leaktest.Main(m, postgrestest.Stop) }
 
 func TestConformance(t *testing.T) {
 	url := postgrestest.URL(t)

@@ -16,6 +16,8 @@ import (
 // Provider is a handle of a store in Postgres. It implements [provider.Provider],
 // [provider.Notifier] and [provider.Migrator]; all methods may be called concurrently.
 type Provider struct {
+	calls
+
 	pool    *pgxpool.Pool
 	ownPool bool
 	opts    Options
@@ -31,8 +33,10 @@ type Provider struct {
 
 	mu     sync.Mutex
 	closed bool
-	calls  sync.WaitGroup
+	inside sync.WaitGroup
 }
+
+type calls = relational.Calls
 
 var (
 	_ provider.Provider = (*Provider)(nil)
@@ -76,6 +80,7 @@ func New(ctx context.Context, pool *pgxpool.Pool) (*Provider, error) {
 func NewWith(ctx context.Context, pool *pgxpool.Pool, o Options) (*Provider, error) {
 	o = o.withDefaults()
 	p := &Provider{pool: pool, opts: o, names: newNames(o.Schema), hub: relational.NewHub(), closing: make(chan struct{})}
+	p.Enqueue = p.enqueue
 	p.hard, p.harden = context.WithCancel(context.WithoutCancel(ctx))
 	if err := p.prepare(ctx); err != nil {
 		p.harden()
@@ -103,6 +108,9 @@ func (p *Provider) prepare(ctx context.Context) error {
 	return failed("load kinds", p.loadKinds(ctx), provider.OutcomeNothing)
 }
 
+// Notify implements [provider.Notifier]: it tells of what any process commits.
+func (p *Provider) Notify(fn func(provider.Notice)) (stop func()) { return p.hub.Notify(fn) }
+
 // enter begins a call; leave must follow unless it fails.
 func (p *Provider) enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
@@ -113,11 +121,11 @@ func (p *Provider) enter(ctx context.Context) error {
 	if p.closed {
 		return provider.ErrClosed
 	}
-	p.calls.Add(1)
+	p.inside.Add(1)
 	return nil
 }
 
-func (p *Provider) leave() { p.calls.Done() }
+func (p *Provider) leave() { p.inside.Done() }
 
 // closeGrace is how long calls in progress may go on while the provider is closed.
 const closeGrace = 3 * time.Second
@@ -132,7 +140,7 @@ func (p *Provider) Close() error {
 		defer time.AfterFunc(closeGrace, p.harden).Stop()
 	}
 	p.mu.Unlock()
-	p.calls.Wait()
+	p.inside.Wait()
 	if !first {
 		return nil
 	}

@@ -190,23 +190,24 @@ func hold(t *testing.T, p *Provider, key provider.UUID) (release func()) {
 
 // The calls of a test as members of one group.
 
+func memberOf[T any](op string, needs relational.Needs, fn func(*relational.Tx, *T) error) *relational.Member {
+	return &relational.Member{Op: op, Needs: needs, Done: make(chan struct{}), Run: func(t *relational.Tx) error { return fn(t, new(T)) }}
+}
+
 func memberCommit(req provider.CommitTurnRequest) *relational.Member {
-	m, _ := newMember("commit turn", 0, relational.CommitNeeds(&req),
+	return memberOf("commit turn", relational.CommitNeeds(&req),
 		func(t *relational.Tx, res *provider.CommitTurnResult) error { return t.CommitTurn(&req, res) })
-	return m
 }
 
 func memberSend(key provider.UUID, message provider.NewMessage) *relational.Member {
 	req := provider.SendRequest{Key: key, Message: message}
-	m, _ := newMember("send", 0, relational.NamedNeeds("", key),
+	return memberOf("send", relational.NamedNeeds("", key),
 		func(t *relational.Tx, res *provider.SendResult) error { return t.Send(&req, res) })
-	return m
 }
 
 func memberCreate(req provider.CreateRequest) *relational.Member {
-	m, _ := newMember("create", 0, relational.CreateNeeds(&req),
+	return memberOf("create", relational.CreateNeeds(&req),
 		func(t *relational.Tx, res *provider.CreateResult) error { return t.Create(&req, res) })
-	return m
 }
 
 // group runs members in one transaction, and those by themselves that it could not take. It answers their errors.

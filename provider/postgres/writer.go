@@ -81,30 +81,20 @@ func (w *writer) loop(queue *relational.Queue) {
 func write[T any](
 	ctx context.Context, p *Provider, op string, bytes int, needs relational.Needs, fn func(*relational.Tx, *T) error,
 ) (T, error) {
-	m, out := newMember(op, bytes, needs, fn)
-	return enqueue(ctx, p, p.writer.queue, m, out)
+	return relational.Do(ctx, p.enqueue, &relational.Member{Op: op, Bytes: bytes, Needs: needs}, false, fn)
 }
 
-// newMember makes a call for a group. The result is the member's own until its commit is known: a caller that
-// gave up must not share it.
-func newMember[T any](op string, bytes int, needs relational.Needs, fn func(*relational.Tx, *T) error) (*relational.Member, *T) {
-	out := new(T)
-	return &relational.Member{Op: op, Bytes: bytes, Needs: needs, Done: make(chan struct{}), Run: func(t *relational.Tx) error {
-		var zero T
-		*out = zero // it may run again
-		return fn(t, out)
-	}}, out
-}
-
-func enqueue[T any](ctx context.Context, p *Provider, queue *relational.Queue, m *relational.Member, out *T) (zero T, err error) {
+// enqueue queues a call and waits for its commit. Renewals have a queue of their own.
+func (p *Provider) enqueue(ctx context.Context, m *relational.Member, renewal bool) error {
 	if err := p.enter(ctx); err != nil {
-		return zero, err
+		return err
 	}
 	defer p.leave()
-	if err := queue.Await(ctx, p.closing, m, false); err != nil {
-		return zero, err
+	queue := p.writer.queue
+	if renewal {
+		queue = p.writer.renewals
 	}
-	return *out, nil
+	return queue.Await(ctx, p.closing, m, false)
 }
 
 // later runs fn in a group that nobody waits for.

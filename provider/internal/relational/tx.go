@@ -133,8 +133,8 @@ func (t *Tx) touch(h *Head) {
 	}
 }
 
-// touchWide marks a head of which columns changed that indexes use, or what they depend on.
-func (t *Tx) touchWide(h *Head) {
+// TouchWide marks a head of which columns changed that indexes use, or what they depend on.
+func (t *Tx) TouchWide(h *Head) {
 	h.Wide = true
 	t.touch(h)
 }
@@ -150,7 +150,8 @@ func (t *Tx) Flush() error {
 	return nil
 }
 
-func (t *Tx) store(h *Head) error {
+// Store writes one head if it changed.
+func (t *Tx) Store(h *Head) error {
 	if !h.dirty {
 		return nil
 	}
@@ -183,32 +184,33 @@ func (t *Tx) Forget() {
 
 func (t *Tx) wake(at provider.Time) { t.Effects.Due = min(t.Effects.Due, at) }
 
-func (t *Tx) wakeElapsed(at int64) { t.Effects.ElapsedDue = min(t.Effects.ElapsedDue, at) }
+// WakeElapsed tells the fetches that wait to look at an instant of the clock of leases.
+func (t *Tx) WakeElapsed(at int64) { t.Effects.ElapsedDue = min(t.Effects.ElapsedDue, at) }
 
 func (t *Tx) notice(key provider.UUID, execution, event int64) {
 	t.Effects.Notices = append(t.Effects.Notices, provider.Notice{Key: key, Execution: execution, EventID: event})
 }
 
-// news tells the calls that wait for the instance.
-func (t *Tx) news(key provider.UUID) { t.Effects.Changed = append(t.Effects.Changed, key) }
+// News tells the calls that wait for the instance.
+func (t *Tx) News(key provider.UUID) { t.Effects.Changed = append(t.Effects.Changed, key) }
 
-// lease answers when a lease that begins now ends.
-func (t *Tx) lease(d time.Duration) int64 {
+// Lease answers when a lease that begins now ends.
+func (t *Tx) Lease(d time.Duration) int64 {
 	until := t.Elapsed + d.Microseconds()
 	t.WakeElapsed(until)
 	return until
 }
 
-// wall turns an instant of the clock of leases into one of the storage's.
-func (t *Tx) wall(elapsed int64) provider.Time {
+// Wall turns an instant of the clock of leases into one of the storage's.
+func (t *Tx) Wall(elapsed int64) provider.Time {
 	if elapsed == 0 {
 		return 0
 	}
 	return t.Now + provider.Time(elapsed-t.Elapsed)
 }
 
-// instance answers a whole row as the transaction has it.
-func (t *Tx) instance(key provider.UUID) (provider.Instance, error) {
+// Row answers a whole row as the transaction has it.
+func (t *Tx) Row(key provider.UUID) (provider.Instance, error) {
 	if h := t.Heads[key]; h != nil {
 		t.remember(h) // a member before this one may have changed it, which must be written if this one is taken back
 		if err := t.Store(h); err != nil {
@@ -218,8 +220,8 @@ func (t *Tx) instance(key provider.UUID) (provider.Instance, error) {
 	return t.Rows.Instance(key)
 }
 
-// state tells whether execution of the instance still wants results.
-func (t *Tx) state(key provider.UUID, execution int64) (provider.ExecutionState, *Head, error) {
+// State tells whether execution of the instance still wants results.
+func (t *Tx) State(key provider.UUID, execution int64) (provider.ExecutionState, *Head, error) {
 	missing := provider.ExecutionState{Kind: provider.ExecutionMissing}
 	h, err := t.Head(key)
 	if err != nil || h == nil || h.Deleting || execution > h.Execution {
@@ -238,8 +240,8 @@ func (t *Tx) state(key provider.UUID, execution int64) (provider.ExecutionState,
 	return provider.ExecutionState{Kind: provider.ExecutionTerminal, Status: status}, h, nil
 }
 
-// endLease takes the turn lease from an instance.
-func (t *Tx) endLease(h *Head) {
+// EndLease takes the turn lease from an instance.
+func (t *Tx) EndLease(h *Head) {
 	h.LeaseToken, h.LeaseOwner, h.LeaseUntil = provider.UUID{}, "", 0
 	t.TouchWide(h)
 }
