@@ -95,6 +95,33 @@ func TestOtherCallsThatFail(t *testing.T) {
 	}
 }
 
+// Fetches that lease work whose node never hears of it count against nobody: what they may have taken is given back.
+func TestLostFetchesPoisonNothing(t *testing.T) {
+	t.Parallel()
+	for _, op := range []faulty.Op{faulty.FetchTurns, faulty.FetchTasks} {
+		t.Run(string(op), func(t *testing.T) {
+			t.Parallel()
+			opts := runtime.Options{PoisonLimit: 3, MaxConcurrentActivities: 1} // with one slot nothing is handed off
+			withFaults(t, opts, func(e *enginetest.Engine, plan *faulty.Plan, node provider.Provider) {
+				plan.Add(faulty.Rule{Ops: []faulty.Op{op}, Kind: faulty.After, First: 30})
+				var deliveries enginetest.Notes[int]
+				e.StartOn(node, single(e, func(ctx context.Context, n int) (int, error) {
+					deliveries.Add(activity.GetInfo(ctx).Deliveries)
+					return n, nil
+				}), e.Options)
+				key := e.Create("single", "single", 3)
+				e.WaitEnded(key)
+				if got := enginetest.Output[int](e, key); got != 3 || len(deliveries.All()) != 1 || deliveries.All()[0] != 1 {
+					e.T.Errorf("got %d, deliveries %v", got, deliveries.All())
+				}
+				if plan.Injected(op) != 30 {
+					e.T.Errorf("%d faults", plan.Injected(op))
+				}
+			})
+		})
+	}
+}
+
 // Another node advanced the instance while its activity ran: the fast turn is refused,
 // and the result reaches the execution through the inbox, once.
 func TestHazard01_ConflictSendsTheResultToTheInbox(t *testing.T) {

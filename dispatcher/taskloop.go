@@ -39,6 +39,9 @@ func (d *Dispatcher) taskLoop(fetching, working context.Context) {
 		}
 		failures++
 		d.storageFailed("fetch tasks", failures, err)
+		if provider.OutcomeOf(err) == provider.OutcomeUnknown { // nobody runs what it may have leased
+			d.report(working, provider.TaskReport{Token: req.Token, Outcome: provider.TaskRelease})
+		}
 		if !pause(fetching, backoff(failures)) {
 			return
 		}

@@ -36,6 +36,9 @@ func (d *Dispatcher) turnLoop(fetching, working context.Context) {
 		}
 		failures++
 		d.storageFailed("fetch turns", failures, err)
+		if provider.OutcomeOf(err) == provider.OutcomeUnknown { // nobody runs what it may have leased
+			d.releaseTurns(working, []provider.TurnRelease{{Token: req.Token}})
+		}
 		if !pause(fetching, backoff(failures)) {
 			return
 		}

@@ -80,7 +80,8 @@ type Provider interface {
 	// is fetchable after Delay. With Failure the Blocked flag is set or updated
 	// (count, reason, message, retry time after Delay; Hold means until Unblock). An item
 	// whose token no longer holds the lease answers ErrLeaseLost in its place. Releasing
-	// twice changes nothing. The Version does not change.
+	// twice changes nothing. The Version does not change. An item without a Key ends all leases that its Token holds: so whoever
+	// does not know what a fetch has leased gives it back, and no delivery is counted.
 	ReleaseTurns(ctx context.Context, req ReleaseTurnsRequest) (ReleaseTurnsResult, error)
 
 	// FetchTasks leases up to Max activity tasks of the named queues and activity names.
@@ -101,7 +102,8 @@ type Provider interface {
 	// Details, resets Deliveries and queues the task after Delay. Park ends the lease, keeps the token as completion token
 	// and never delivers the task again (complete, retry and renewal then go by that token).
 	// Release queues it after Delay and gives the delivery back. Discard removes it if its execution is still not Running,
-	// else releases it. Poison is Complete that also leaves a copy in the dead letters. An item whose
+	// else releases it. Release without a TaskRef releases all tasks that its Token holds, whatever their Attempt.
+	// Poison is Complete that also leaves a copy in the dead letters. An item whose
 	// token does not hold the task answers ErrLeaseLost in its place; so does a repeat of
 	// an item that was stored before.
 	ReportTasks(ctx context.Context, req ReportTasksRequest) (ReportTasksResult, error)

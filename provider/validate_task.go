@@ -66,9 +66,11 @@ func (r ReportTasksRequest) Validate() error {
 
 func (t *TaskReport) check() error {
 	var c checker
-	checkRef(&c, t.TaskRef)
+	if t.Outcome != TaskRelease || t.TaskRef != (TaskRef{}) { // a release may name all that the token holds
+		checkRef(&c, t.TaskRef)
+		c.least("Attempt", t.Attempt, 1)
+	}
 	c.uuid("Token", t.Token)
-	c.least("Attempt", t.Attempt, 1)
 	if c.err == nil && (t.Outcome < TaskComplete || t.Outcome > TaskPoison) {
 		c.failf(ErrInvalid, "Outcome", "is %d: use one of the TaskOutcome constants", t.Outcome)
 	}

@@ -37,7 +37,9 @@ func (r ReleaseTurnsRequest) Validate() error {
 
 func (r *TurnRelease) check() error {
 	var c checker
-	c.uuid("Key", r.Key)
+	if r.Failure != nil { // without one it may name all that the token holds
+		c.uuid("Key", r.Key)
+	}
 	c.uuid("Token", r.Token)
 	c.delay("Delay", r.Delay)
 	if r.Failure != nil {

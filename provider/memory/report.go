@@ -13,6 +13,11 @@ func (p *Provider) ReportTasks(ctx context.Context, req provider.ReportTasksRequ
 		res.Now = now
 		for n := range req.Items {
 			item := &req.Items[n]
+			if item.TaskRef == (provider.TaskRef{}) {
+				p.releaseTasks(item, now)
+				res.Items = append(res.Items, provider.TaskReportResult{})
+				continue
+			}
 			state := p.state(item.TaskRef)
 			res.Items = append(res.Items, provider.TaskReportResult{Err: p.report(item, state, now), State: state})
 		}
@@ -56,6 +61,16 @@ func (p *Provider) report(item *provider.TaskReport, state provider.ExecutionSta
 		t.release(now.Add(item.Delay))
 	}
 	return nil
+}
+
+// releaseTasks releases whatever a token holds.
+func (p *Provider) releaseTasks(item *provider.TaskReport, now provider.Time) {
+	for _, t := range p.tasks {
+		if t.state == provider.TaskLeased && t.token == item.Token {
+			t.release(now.Add(item.Delay))
+			p.write()
+		}
+	}
 }
 
 // goesByToken tells which reports a parked task takes.

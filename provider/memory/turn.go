@@ -91,6 +91,11 @@ func (i *instance) take(req *provider.FetchTurnsRequest, now provider.Time) prov
 func (p *Provider) ReleaseTurns(ctx context.Context, req provider.ReleaseTurnsRequest) (res provider.ReleaseTurnsResult, err error) {
 	err = p.do(ctx, req, func(now provider.Time) error {
 		for _, item := range req.Items {
+			if item.Key.IsZero() {
+				p.releaseAll(item, now)
+				res.Errs = append(res.Errs, nil)
+				continue
+			}
 			i := p.live[item.Key]
 			if i == nil || i.lease != item.Token {
 				res.Errs = append(res.Errs, provider.ErrLeaseLost)
@@ -103,6 +108,16 @@ func (p *Provider) ReleaseTurns(ctx context.Context, req provider.ReleaseTurnsRe
 		return nil
 	})
 	return res, err
+}
+
+// releaseAll releases whatever a token holds.
+func (p *Provider) releaseAll(item provider.TurnRelease, now provider.Time) {
+	for _, i := range p.live {
+		if i.lease == item.Token {
+			i.release(item, now)
+			p.write()
+		}
+	}
 }
 
 func (i *instance) release(item provider.TurnRelease, now provider.Time) {

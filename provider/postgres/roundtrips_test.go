@@ -60,17 +60,22 @@ func counting(t *testing.T) (*Provider, *wire) {
 }
 
 // costs runs fn some times, so that its statements are prepared and its kinds known, and then compares the
-// round trips of one more with what it may cost.
+// round trips of one more with what it may cost. One of three counts: when the connection that listens is
+// made, which may be now, the next fetch reads the kinds anew.
 func (w *wire) costs(t *testing.T, what string, want int64, fn func()) {
 	t.Helper()
 	for range 2 {
 		fn()
 	}
-	before := w.trips.Load()
-	fn()
-	if got := w.trips.Load() - before; got != want {
-		t.Errorf("%s: %d round trips, want %d", what, got, want)
+	var got int64
+	for range 3 {
+		before := w.trips.Load()
+		fn()
+		if got = w.trips.Load() - before; got == want {
+			return
+		}
 	}
+	t.Errorf("%s: %d round trips, want %d", what, got, want)
 }
 
 // step makes an instance whose turn is fetched, and the commit for it.

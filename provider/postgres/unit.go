@@ -143,6 +143,20 @@ func (u *unit) Attached(parent provider.UUID) ([]provider.UUID, error) {
 	if err != nil {
 		return nil, err
 	}
+	return u.known(rows)
+}
+
+// TurnsOf implements [relational.Rows].
+func (u *unit) TurnsOf(token provider.UUID) ([]provider.UUID, error) {
+	rows, err := u.query(sqlTurnsOf, uuid(token))
+	if err != nil {
+		return nil, err
+	}
+	return u.known(rows)
+}
+
+// known reads a column of keys of instances that are wanted next: all of them are asked for at once.
+func (u *unit) known(rows pgx.Rows) ([]provider.UUID, error) {
 	keys, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (key provider.UUID, err error) {
 		return key, r.Scan(into(&key))
 	})
@@ -159,7 +173,36 @@ func (u *unit) Attached(parent provider.UUID) ([]provider.UUID, error) {
 	return keys, nil
 }
 
-const sqlAttached = `SELECT key FROM perdure.instance WHERE parent_key = $1 AND parent_close = 0 ORDER BY key`
+const (
+	sqlTurnsOf  = `SELECT key FROM perdure.instance WHERE lease_token = $1 ORDER BY key`
+	sqlAttached = `SELECT key FROM perdure.instance WHERE parent_key = $1 AND parent_close = 0 ORDER BY key`
+	// No index has the token: this is for the rare fetch of which nobody knows what it took.
+	sqlTasksOf = `SELECT key, execution, event_id FROM perdure.task WHERE state = 2 AND token = $1 ORDER BY 1, 2, 3`
+)
+
+// TasksOf implements [relational.Rows].
+func (u *unit) TasksOf(token provider.UUID) ([]provider.TaskRef, error) {
+	rows, err := u.query(sqlTasksOf, uuid(token))
+	if err != nil {
+		return nil, err
+	}
+	refs, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (ref provider.TaskRef, err error) {
+		return ref, r.Scan(into(&ref.Key), &ref.Execution, &ref.EventID)
+	})
+	if err != nil {
+		return nil, err
+	}
+	var more relational.Needs
+	for _, ref := range refs {
+		if _, known := u.tasks[ref]; !known {
+			more.Keys, more.Tasks = append(more.Keys, ref.Key), append(more.Tasks, ref)
+		}
+	}
+	if len(more.Tasks) > 0 {
+		return nil, &needError{needs: more}
+	}
+	return refs, nil
+}
 
 // Waiting implements [relational.Rows].
 func (u *unit) Waiting(key provider.UUID, named []int64, fn func(relational.Waiting) bool) error {

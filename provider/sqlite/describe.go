@@ -14,6 +14,7 @@ const (
 	sqlCreateRoot = `INSERT INTO perdure_instance (key, id, kind, status, execution, version, request_id, created_at, updated_at,
 		ready_at, inbox_messages, inbox_bytes, next_message, fetch_at)
 		VALUES (?, ?, ?, 1, 1, ?, ?, ?, ?, ?, 1, ?, 2, ?)`
+	sqlTurnsOf  = `SELECT key FROM perdure_instance WHERE lease_until > 0 AND lease_token = ?`
 	sqlAttached = `SELECT key FROM perdure_instance WHERE parent_key = ? AND parent_close = 0`
 	sqlBlock    = `UPDATE perdure_instance SET blocked_count = ?, blocked_reason = ?, blocked_message = ?,
 		blocked_since = ? WHERE key = ?`
@@ -44,6 +45,14 @@ func (t *tx) InsertInstance(h *relational.Head, req *provider.CreateRequest) err
 
 // Retire implements [relational.Rows].
 func (t *tx) Retire(key provider.UUID) error { return t.do(sqlRetire, key) }
+
+// TurnsOf implements [relational.Rows].
+func (t *tx) TurnsOf(token provider.UUID) ([]provider.UUID, error) {
+	if err := t.Flush(); err != nil { // so that the statement sees what this group leased
+		return nil, err
+	}
+	return t.keys(sqlTurnsOf, token)
+}
 
 // Attached implements [relational.Rows].
 func (t *tx) Attached(parent provider.UUID) ([]provider.UUID, error) {

@@ -27,9 +27,24 @@ const (
 	sqlBuryTask = `INSERT INTO perdure_dead_letter (task, key, instance_id, execution, event_id, kind, timer, queue, name,
 		priority, reason, at, payload) SELECT 1, key, ?, execution, event_id, 0, 0, ?, ?, ?, ?, ?, payload
 		FROM perdure_task WHERE key = ? AND execution = ? AND event_id = ?`
+	sqlTasksOf     = `SELECT key, execution, event_id FROM perdure_task WHERE lease_until > 0 AND token = ?`
 	sqlHoldTasks   = `UPDATE perdure_task SET fetch_at = NULL, expire_at = NULL WHERE key = ? AND state = 1`
 	sqlQueuedTasks = `SELECT key, execution, event_id FROM perdure_task WHERE key = ? AND state = 1`
 )
+
+// TasksOf implements [relational.Rows].
+func (t *tx) TasksOf(token provider.UUID) (refs []provider.TaskRef, err error) {
+	return t.taskRefs(sqlTasksOf, token)
+}
+
+// taskRefs collects the columns that name tasks.
+func (t *tx) taskRefs(sql string, args ...any) (refs []provider.TaskRef, err error) {
+	err = t.each(sql, func(r *row) error {
+		refs = append(refs, provider.TaskRef{Key: r.uuid(0), Execution: r.int(1), EventID: r.int(2)})
+		return nil
+	}, args...)
+	return refs, err
+}
 
 // Task implements [relational.Rows].
 func (t *tx) Task(ref provider.TaskRef) (*relational.Task, error) {
@@ -105,11 +120,7 @@ func (t *tx) HoldTasks(key provider.UUID) error { return t.do(sqlHoldTasks, key)
 
 // ResumeTasks implements [relational.Rows].
 func (t *tx) ResumeTasks(_ *relational.Tx, h *relational.Head) error {
-	var refs []provider.TaskRef
-	err := t.each(sqlQueuedTasks, func(r *row) error {
-		refs = append(refs, provider.TaskRef{Key: r.uuid(0), Execution: r.int(1), EventID: r.int(2)})
-		return nil
-	}, h.Key)
+	refs, err := t.taskRefs(sqlQueuedTasks, h.Key)
 	for _, ref := range refs {
 		if err == nil {
 			err = t.requeue(ref)

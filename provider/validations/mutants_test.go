@@ -108,6 +108,8 @@ func mutants() map[string]func(*mutant) {
 		"wait/message-wakes":             losesWakeUps,
 		"wait/passes":                    neverBlocks,
 		"release-turns/wrong-token":      releasesForAnyone,
+		"release-turns/all-of-a-token":   releasesNamedOnly,
+		"report/release-all":             releasesNamedTasksOnly,
 		"execution/removes-work":         keepsTimers,
 		"commit/ends-the-lease":          keepsLeases,
 		"deliver/send-refused-gone":      swallowsRefusals,
@@ -278,6 +280,24 @@ func releasesForAnyone(m *mutant) {
 		res, err := m.Provider.ReleaseTurns(ctx, req)
 		clear(res.Errs)
 		return res, err
+	}
+}
+
+func releasesNamedOnly(m *mutant) {
+	m.release = func(ctx context.Context, req provider.ReleaseTurnsRequest) (provider.ReleaseTurnsResult, error) {
+		if len(req.Items) == 1 && req.Items[0].Key.IsZero() {
+			return provider.ReleaseTurnsResult{Errs: []error{nil}}, nil
+		}
+		return m.Provider.ReleaseTurns(ctx, req)
+	}
+}
+
+func releasesNamedTasksOnly(m *mutant) {
+	m.report = func(ctx context.Context, req provider.ReportTasksRequest) (provider.ReportTasksResult, error) {
+		if len(req.Items) == 1 && req.Items[0].Key.IsZero() {
+			return provider.ReportTasksResult{Items: make([]provider.TaskReportResult, 1)}, nil
+		}
+		return m.Provider.ReportTasks(ctx, req)
 	}
 }
 

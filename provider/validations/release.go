@@ -16,6 +16,11 @@ func releaseCases() []testCase {
 		{name: "each-for-itself", run: releaseEach, rule: "ReleaseTurns ends turn leases without a commit, each item for itself."},
 		{name: "twice", run: releaseTwice, rule: "Releasing twice changes nothing."},
 		{name: "version-stays", run: releaseVersion, rule: "The Version does not change."},
+		{
+			name: "all-of-a-token", run: releaseAll,
+			rule: "An item without a Key ends all leases that its Token holds: so whoever does not know what a fetch has leased " +
+				"gives it back, and no delivery is counted.",
+		},
 		{name: "commit-unblocks", run: releaseCommit, rule: "It resets Deliveries, clears Blocked, and ends the turn lease if Lease names it."},
 	}
 }
@@ -141,4 +146,25 @@ func releaseCommit(t *trial) {
 	t.commit(commitOf(t.fetchOne()))
 	stored := t.get(i.Key)
 	t.checkf(stored.Blocked == nil && stored.Deliveries == 0, "blocked %+v, %d deliveries", stored.Blocked, stored.Deliveries)
+}
+
+func releaseAll(t *trial) {
+	t.create("a")
+	mine := t.fetchOne()
+	t.create("b")
+	t.create("c")
+	lost := t.fetch(wait)
+	t.mustf(len(lost) == 2, "fetched %d turns, want 2", len(lost))
+	unknown := provider.TurnRelease{Token: lost[0].token}
+	for range 2 { // it may be repeated
+		res, err := t.ReleaseTurns(t.ctx, provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{unknown}})
+		t.ok(err)
+		t.mustf(len(res.Errs) == 1 && res.Errs[0] == nil, "answers %v", res.Errs)
+	}
+	again := t.fetch(wait)
+	t.mustf(len(again) == 2, "fetched %d turns, want those that were released", len(again))
+	for _, u := range again {
+		t.checkf(u.Instance.Deliveries == 1, "%s: delivery %d: the lost one was counted", u.Instance.ID, u.Instance.Deliveries)
+	}
+	t.ok(t.release(mine))
 }

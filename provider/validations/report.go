@@ -17,6 +17,10 @@ func reportCases() []testCase {
 		{name: "retry-delay", run: reportRetryDelay, rule: retry},
 		{name: "park", run: reportPark, rule: park},
 		{name: "park-then-retry", run: reportParkRetry, rule: park},
+		{
+			name: "release-all", run: reportReleaseAll,
+			rule: "Release without a TaskRef releases all tasks that its Token holds, whatever their Attempt.",
+		},
 		{name: "release", run: reportRelease, rule: "Release queues it after Delay and gives the delivery back."},
 		{name: "discard-running", run: reportDiscard, rule: discard},
 		{name: "poison", run: reportPoison, rule: "Poison is Complete that also leaves a copy in the dead letters."},
@@ -226,4 +230,21 @@ func reportReplaced(t *trial) {
 		res := t.report(task, provider.TaskComplete)
 		t.checkf(res.State == terminal(provider.StatusCompleted), "answer %+v", res)
 	})
+}
+
+func reportReleaseAll(t *trial) {
+	t.beginTasks(newTask(4), newTask(5))
+	lost := t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Wait = long })
+	t.mustf(len(lost) == 2, "fetched %d tasks, want 2", len(lost))
+	unknown := provider.TaskReport{Token: lost[0].token, Outcome: provider.TaskRelease}
+	for range 2 { // it may be repeated
+		res, err := t.ReportTasks(t.ctx, provider.ReportTasksRequest{Items: []provider.TaskReport{unknown}})
+		t.ok(err)
+		t.mustf(len(res.Items) == 1 && res.Items[0].Err == nil, "answers %+v", res.Items)
+	}
+	again := t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Wait = long })
+	t.mustf(len(again) == 2, "fetched %d tasks, want those that were released", len(again))
+	for _, task := range again {
+		t.checkf(task.Deliveries == 1 && task.Attempt == 1, "delivery %d of attempt %d: the lost one was counted", task.Deliveries, task.Attempt)
+	}
 }

@@ -78,7 +78,9 @@ func CommitNeeds(req *provider.CommitTurnRequest) Needs {
 func ReportNeeds(req *provider.ReportTasksRequest) Needs {
 	var n Needs
 	for i := range req.Items {
-		n.Keys, n.Tasks = append(n.Keys, req.Items[i].Key), append(n.Tasks, req.Items[i].TaskRef)
+		if ref := req.Items[i].TaskRef; ref != (provider.TaskRef{}) {
+			n.Keys, n.Tasks = append(n.Keys, ref.Key), append(n.Tasks, ref)
+		}
 	}
 	return n
 }
@@ -102,7 +104,9 @@ func (n *Needs) Add(more *Needs) {
 func ReleaseNeeds(req *provider.ReleaseTurnsRequest) Needs {
 	var n Needs
 	for i := range req.Items {
-		n.Keys = append(n.Keys, req.Items[i].Key)
+		if !req.Items[i].Key.IsZero() {
+			n.Keys = append(n.Keys, req.Items[i].Key)
+		}
 	}
 	return n
 }

@@ -23,11 +23,42 @@ func (t *Tx) ReportTasks(req *provider.ReportTasksRequest, res *provider.ReportT
 	res.Items = make([]provider.TaskReportResult, len(req.Items))
 	for i := range req.Items {
 		var err error
-		if res.Items[i], err = t.Report(&req.Items[i]); err != nil {
+		if req.Items[i].TaskRef == (provider.TaskRef{}) {
+			err = t.releaseTasks(&req.Items[i])
+		} else {
+			res.Items[i], err = t.Report(&req.Items[i])
+		}
+		if err != nil {
 			return err
 		}
 	}
 	res.Now = t.Now
+	return nil
+}
+
+// releaseTasks releases whatever a token holds.
+func (t *Tx) releaseTasks(item *provider.TaskReport) error {
+	refs, err := t.Rows.TasksOf(item.Token)
+	if err != nil {
+		return err
+	}
+	for _, ref := range refs {
+		_, h, err := t.State(ref.Key, ref.Execution)
+		if err != nil {
+			return err
+		}
+		task, err := t.Rows.Task(ref)
+		if err != nil {
+			return err
+		}
+		if task == nil || task.Token != item.Token || task.State != provider.TaskLeased {
+			continue
+		}
+		t.Changes++
+		if err := t.release(h, task, item); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -150,12 +181,32 @@ func (t *Tx) renew(item *provider.TaskRenewal, req *provider.RenewTasksRequest, 
 func (t *Tx) ReleaseTurns(req *provider.ReleaseTurnsRequest, res *provider.ReleaseTurnsResult) error {
 	res.Errs = make([]error, len(req.Items))
 	for i := range req.Items {
+		if req.Items[i].Key.IsZero() {
+			if err := t.releaseAll(req.Items[i]); err != nil {
+				return err
+			}
+			continue
+		}
 		held, err := t.ReleaseTurn(&req.Items[i])
 		if err != nil {
 			return err
 		}
 		if !held {
 			res.Errs[i] = provider.ErrLeaseLost
+		}
+	}
+	return nil
+}
+
+// releaseAll releases whatever a token holds.
+func (t *Tx) releaseAll(item provider.TurnRelease) error {
+	keys, err := t.Rows.TurnsOf(item.Token)
+	if err != nil {
+		return err
+	}
+	for _, item.Key = range keys {
+		if _, err := t.ReleaseTurn(&item); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -32,6 +32,8 @@ type InstanceRows interface {
 	Rivals(id string, key provider.UUID) (sameID, sameKey *Rival, err error)
 	// Instance answers the whole row.
 	Instance(key provider.UUID) (provider.Instance, error)
+	// TurnsOf answers the instances that a token leases.
+	TurnsOf(token provider.UUID) ([]provider.UUID, error)
 	// Attached answers the children with close policy Cancel.
 	Attached(parent provider.UUID) ([]provider.UUID, error)
 
@@ -79,6 +81,8 @@ type HistoryRows interface {
 
 // TaskRows are the activity tasks.
 type TaskRows interface {
+	// TasksOf answers the tasks that a token leases.
+	TasksOf(token provider.UUID) ([]provider.TaskRef, error)
 	// Task reads a task; nil if there is none.
 	Task(ref provider.TaskRef) (*Task, error)
 
