@@ -3,7 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"strings"
+	"strconv"
 
 	"github.com/jackc/pgx/v5"
 
@@ -11,64 +11,10 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// clauses builds a WHERE from parts that are constants; all values are parameters.
-type clauses struct {
-	text []string
-	args []any
-}
-
-// add adds a condition in which each ? stands for the next argument.
-func (c *clauses) add(text string, args ...any) {
-	for _, a := range args {
-		c.args = append(c.args, a)
-		text = strings.Replace(text, "?", fmt.Sprintf("$%d", len(c.args)), 1)
-	}
-	c.text = append(c.text, text)
-}
-
-// where turns a filter into conditions.
-func where(f *provider.Filter) *clauses {
-	c := &clauses{}
-	if !f.Replaced {
-		c.add("i.current")
-	}
-	if f.IDPrefix != "" {
-		c.add("starts_with(i.id, ?)", f.IDPrefix)
-	}
-	if f.Name != "" {
-		c.add("i.kind IN (SELECT id FROM perdure.kind WHERE name = ?)", f.Name)
-	}
-	if len(f.Statuses) > 0 {
-		statuses := make([]int16, len(f.Statuses))
-		for i, s := range f.Statuses {
-			statuses[i] = int16(s)
-		}
-		c.add("i.status = ANY(?::smallint[])", statuses)
-	}
-	if f.Blocked {
-		c.add("i.blocked")
-	}
-	if !f.ParentKey.IsZero() {
-		c.add("i.parent_key = ?", uuid(f.ParentKey))
-	}
-	if f.CreatedAfter != 0 {
-		c.add("i.created_at >= ?", f.CreatedAfter)
-	}
-	if f.CreatedBefore != 0 {
-		c.add("i.created_at < ?", f.CreatedBefore)
-	}
-	for _, a := range f.Attributes {
-		c.add(`EXISTS (SELECT 1 FROM perdure.attribute a WHERE a.key = i.key AND a.name = ? AND a.kind = ?
-			AND a.text = ? AND a.number = ?)`, a.Name, int16(a.Kind), a.Text, a.Number)
-	}
-	return c
-}
-
-func (c *clauses) sql() string {
-	if len(c.text) == 0 {
-		return ""
-	}
-	return " WHERE " + strings.Join(c.text, " AND ")
+//nolint:gochecknoglobals // constant
+var dialect = relational.Dialect{
+	Table: defaultSchema + ".", True: "true", Mark: func(n int) string { return "$" + strconv.Itoa(n) },
+	UUID: func(u provider.UUID) any { return uuid(u) },
 }
 
 // List implements [provider.Provider].
@@ -79,20 +25,16 @@ func (p *Provider) List(ctx context.Context, req provider.ListRequest) (res prov
 	if req.Max == 0 {
 		req.Max = provider.MaxPage
 	}
-	c := where(&req.Filter)
-	if req.Cursor != "" {
-		at, key, err := relational.ReadCursor(req.Cursor)
-		if err != nil {
-			return res, err
-		}
-		c.add("(i.created_at, i.key) < (?, ?)", at, uuid(key))
+	c := dialect.Where(&req.Filter)
+	if err := c.After(req.Cursor); err != nil {
+		return res, err
 	}
-	c.args = append(c.args, req.Max+1)
-	sql := `SELECT ` + instanceColumns + instanceTables + c.sql() + fmt.Sprintf(` ORDER BY i.created_at DESC, i.key DESC LIMIT $%d`, len(c.args))
+	c.Args = append(c.Args, req.Max+1)
+	sql := `SELECT ` + instanceColumns + instanceTables + c.SQL() + fmt.Sprintf(` ORDER BY i.created_at DESC, i.key DESC LIMIT $%d`, len(c.Args))
 	err = p.snapshot(ctx, "list", func(ctx context.Context, tx pgx.Tx) error {
 		res = provider.ListResult{}
 		var err error
-		if res.Instances, err = p.instances(ctx, tx, sql, c.args...); err != nil {
+		if res.Instances, err = p.instances(ctx, tx, sql, c.Args...); err != nil {
 			return err
 		}
 		return tx.QueryRow(ctx, `SELECT `+sqlNow).Scan(&res.Now)
@@ -113,9 +55,9 @@ func (p *Provider) Count(ctx context.Context, req provider.CountRequest) (res pr
 	if err := req.Validate(); err != nil {
 		return res, err
 	}
-	c := where(&req.Filter)
+	c := dialect.Where(&req.Filter)
 	err = p.snapshot(ctx, "count", func(ctx context.Context, tx pgx.Tx) error {
-		return tx.QueryRow(ctx, p.names.sql(`SELECT count(*) FROM perdure.instance i`+c.sql()), c.args...).Scan(&res.Count)
+		return tx.QueryRow(ctx, p.names.sql(`SELECT count(*) FROM perdure.instance i`+c.SQL()), c.Args...).Scan(&res.Count)
 	})
 	return res, err
 }

@@ -5,12 +5,11 @@ import (
 	"embed"
 	"fmt"
 	"hash/fnv"
-	"strconv"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
 )
 
 // Migrations only add, so that an older release that is still running goes on working; each row
@@ -35,28 +34,6 @@ const (
 // sqlNow is the storage's clock: of the moment, not of the transaction's beginning.
 const sqlNow = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
 
-// known lists the embedded migrations, in order.
-func known() ([]provider.Migration, error) {
-	entries, err := migrationFiles.ReadDir("migrations")
-	if err != nil {
-		return nil, fmt.Errorf("migrations: %w", err)
-	}
-	list := make([]provider.Migration, 0, len(entries))
-	for _, e := range entries {
-		text, err := migrationFiles.ReadFile("migrations/" + e.Name())
-		if err != nil {
-			return nil, fmt.Errorf("migrations: %w", err)
-		}
-		number, name, _ := strings.Cut(strings.TrimSuffix(e.Name(), ".sql"), "_")
-		version, err := strconv.Atoi(number)
-		if err != nil {
-			return nil, fmt.Errorf("migration %s: %w", e.Name(), err)
-		}
-		list = append(list, provider.Migration{Version: version, Name: name, SQL: string(text)})
-	}
-	return list, nil
-}
-
 // querier is a connection, a pool or a transaction.
 type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
@@ -65,7 +42,7 @@ type querier interface {
 
 // migrations lists all steps and whether each is applied.
 func (p *Provider) migrations(ctx context.Context, q querier) ([]provider.Migration, error) {
-	list, err := known()
+	list, err := relational.Migrations(migrationFiles)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/perdure/perdure/provider"
@@ -13,61 +12,9 @@ import (
 // listTimeout bounds the reads that may have to look at many rows.
 const listTimeout = time.Minute
 
-// clauses builds a WHERE from parts that are constants; all values are parameters.
-type clauses struct {
-	text []string
-	args []any
-}
-
-func (c *clauses) add(text string, args ...any) {
-	c.text = append(c.text, text)
-	c.args = append(c.args, args...)
-}
-
-// where turns a filter into conditions.
-func where(f *provider.Filter) *clauses {
-	c := &clauses{}
-	if !f.Replaced {
-		c.add("i.current = 1")
-	}
-	if f.IDPrefix != "" {
-		c.add("substr(i.id, 1, length(?)) = ?", f.IDPrefix, f.IDPrefix)
-	}
-	if f.Name != "" {
-		c.add("i.kind IN (SELECT id FROM perdure_kind WHERE name = ?)", f.Name)
-	}
-	if len(f.Statuses) > 0 {
-		marks := strings.TrimSuffix(strings.Repeat("?, ", len(f.Statuses)), ", ")
-		args := make([]any, len(f.Statuses))
-		for i, s := range f.Statuses {
-			args[i] = s
-		}
-		c.add("i.status IN ("+marks+")", args...)
-	}
-	if f.Blocked {
-		c.add("i.blocked = 1")
-	}
-	if !f.ParentKey.IsZero() {
-		c.add("i.parent_key = ?", f.ParentKey)
-	}
-	if f.CreatedAfter != 0 {
-		c.add("i.created_at >= ?", f.CreatedAfter)
-	}
-	if f.CreatedBefore != 0 {
-		c.add("i.created_at < ?", f.CreatedBefore)
-	}
-	for _, a := range f.Attributes {
-		c.add(`EXISTS (SELECT 1 FROM perdure_attribute a WHERE a.key = i.key AND a.name = ? AND a.kind = ?
-			AND a.text = ? AND a.number = ?)`, a.Name, a.Kind, a.Text, a.Number)
-	}
-	return c
-}
-
-func (c *clauses) sql() string {
-	if len(c.text) == 0 {
-		return ""
-	}
-	return " WHERE " + strings.Join(c.text, " AND ")
+//nolint:gochecknoglobals // constant
+var dialect = relational.Dialect{
+	Table: "perdure_", True: "1", Mark: func(int) string { return "?" }, UUID: func(u provider.UUID) any { return u },
 }
 
 // List implements [provider.Provider].
@@ -78,15 +25,11 @@ func (p *Provider) List(ctx context.Context, req provider.ListRequest) (res prov
 	if req.Max == 0 {
 		req.Max = provider.MaxPage
 	}
-	c := where(&req.Filter)
-	if req.Cursor != "" {
-		at, key, err := relational.ReadCursor(req.Cursor)
-		if err != nil {
-			return res, err
-		}
-		c.add("(i.created_at, i.key) < (?, ?)", at, key)
+	c := dialect.Where(&req.Filter)
+	if err := c.After(req.Cursor); err != nil {
+		return res, err
 	}
-	sql := `SELECT ` + instanceColumns + instanceTables + c.sql() + ` ORDER BY i.created_at DESC, i.key DESC LIMIT ?`
+	sql := `SELECT ` + instanceColumns + instanceTables + c.SQL() + ` ORDER BY i.created_at DESC, i.key DESC LIMIT ?`
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	err = p.readSnapshot(ctx, "list", func(conn *conn) error {
@@ -99,7 +42,7 @@ func (p *Provider) List(ctx context.Context, req provider.ListRequest) (res prov
 			}
 			res.Instances = append(res.Instances, in)
 			return nil
-		}, append(c.args, req.Max+1)...)
+		}, append(c.Args, req.Max+1)...)
 		conn.evict(sql)
 		if err != nil {
 			return fmt.Errorf("perdure_instance: %w", err)
@@ -130,13 +73,13 @@ func (p *Provider) Count(ctx context.Context, req provider.CountRequest) (res pr
 	if err := req.Validate(); err != nil {
 		return res, err
 	}
-	c := where(&req.Filter)
-	sql := `SELECT count(*) FROM perdure_instance i` + c.sql()
+	c := dialect.Where(&req.Filter)
+	sql := `SELECT count(*) FROM perdure_instance i` + c.SQL()
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	err = p.read(ctx, "count", func(conn *conn) error {
 		var err error
-		res.Count, err = conn.integer(ctx, sql, c.args...)
+		res.Count, err = conn.integer(ctx, sql, c.Args...)
 		conn.evict(sql)
 		return err
 	})

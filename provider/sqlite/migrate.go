@@ -5,10 +5,9 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
 )
 
 // Migrations only add, so that an older release that is still running goes on working; each row
@@ -32,28 +31,6 @@ const (
 	sqlSchemaBounds = `SELECT coalesce(max(version), 0), coalesce(max(oldest), 0) FROM perdure_schema`
 	sqlAddSchema    = `INSERT INTO perdure_schema (version, name, oldest, applied_at) VALUES (?, ?, ?, ?)`
 )
-
-// known lists the embedded migrations, in order.
-func known() ([]provider.Migration, error) {
-	entries, err := migrationFiles.ReadDir("migrations")
-	if err != nil {
-		return nil, fmt.Errorf("migrations: %w", err)
-	}
-	list := make([]provider.Migration, 0, len(entries))
-	for _, e := range entries {
-		text, err := migrationFiles.ReadFile("migrations/" + e.Name())
-		if err != nil {
-			return nil, fmt.Errorf("migrations: %w", err)
-		}
-		number, name, _ := strings.Cut(strings.TrimSuffix(e.Name(), ".sql"), "_")
-		version, err := strconv.Atoi(number)
-		if err != nil {
-			return nil, fmt.Errorf("migration %s: %w", e.Name(), err)
-		}
-		list = append(list, provider.Migration{Version: version, Name: name, SQL: string(text)})
-	}
-	return list, nil
-}
 
 func hasSchema(ctx context.Context, c *conn) (bool, error) {
 	n, err := c.integer(ctx, sqlHasSchema)
@@ -95,7 +72,7 @@ func checkSchema(ctx context.Context, c *conn, upToDate bool) error {
 
 // migrations lists all steps and whether each is applied.
 func migrations(ctx context.Context, c *conn) ([]provider.Migration, error) {
-	list, err := known()
+	list, err := relational.Migrations(migrationFiles)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +134,7 @@ func apply(ctx context.Context, c *conn, step provider.Migration, now provider.T
 // changing it. An empty path stands for a file that has none.
 func Migrations(ctx context.Context, path string) (list []provider.Migration, err error) {
 	if path == "" {
-		return known()
+		return relational.Migrations(migrationFiles)
 	}
 	full, err := checkPath(path, true)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
 )
 
 // A store of the first release is listed as it is, and brought up to date by opening it.
@@ -29,7 +30,7 @@ func TestMigrationsOfAFileThatIsNotOpen(t *testing.T) {
 	if _, err := Migrations(t.Context(), path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a file that is not there: %v", err)
 	}
-	steps, err := known()
+	steps, err := relational.Migrations(migrationFiles)
 	if err != nil {
 		t.Fatal(err)
 	}
