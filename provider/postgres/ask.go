@@ -43,10 +43,10 @@ func (p *Provider) Ask(ctx context.Context, req provider.AskRequest) (provider.A
 	req.Wait = min(req.Wait, provider.MaxWait)
 	ch := p.hub.Expect(req.AskID)
 	defer p.hub.Unexpect(req.AskID)
-	if err := p.enter(ctx); err != nil {
+	if err := p.door.Enter(ctx); err != nil {
 		return provider.AskResult{}, err
 	}
-	defer p.leave()
+	defer p.door.Leave()
 	bounded, cancel := p.bounded(ctx)
 	defer cancel()
 	var key provider.UUID
@@ -92,7 +92,7 @@ func (p *Provider) awaitAnswer(ctx context.Context, req *provider.AskRequest, ch
 			return provider.AskResult{}, fmt.Errorf("ask %s, after %v: %w", req.AskID, req.Wait, provider.ErrNoAnswer)
 		case <-ctx.Done():
 			return provider.AskResult{}, ctx.Err()
-		case <-p.closing:
+		case <-p.door.Closing:
 			return provider.AskResult{}, provider.ErrClosed
 		}
 	}

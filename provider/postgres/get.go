@@ -26,11 +26,11 @@ func (p *Provider) Get(ctx context.Context, req provider.GetRequest) (provider.G
 	if err != nil || !req.WaitEnded || req.Wait == 0 || relational.Over(&req, &res.Instance) {
 		return res, err
 	}
-	if err := p.enter(ctx); err != nil {
+	if err := p.door.Enter(ctx); err != nil {
 		return provider.GetResult{}, err
 	}
-	defer p.leave()
-	return p.hub.AwaitEnded(ctx, p.closing, &req, res.Instance.Key, p.get, func() provider.Time { return res.Now })
+	defer p.door.Leave()
+	return p.hub.AwaitEnded(ctx, p.door.Closing, &req, res.Instance.Key, p.get, func() provider.Time { return res.Now })
 }
 
 // get answers what is stored.

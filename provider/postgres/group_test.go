@@ -126,7 +126,7 @@ func TestHazard17_CallerThatGivesUp(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	gone := make(chan error, 1)
-	go func() { gone <- p.writer.queue.Await(ctx, p.closing, m, false) }()
+	go func() { gone <- p.writer.queue.Await(ctx, p.door.Closing, m, false) }()
 	<-taken
 	cancel()
 	if err := <-gone; !isFailure(err) || provider.OutcomeOf(err) != provider.OutcomeUnknown {

@@ -176,10 +176,10 @@ func (p *Provider) apply(ctx context.Context, tx pgx.Tx, step provider.Migration
 
 // Migrations implements [provider.Migrator].
 func (p *Provider) Migrations(ctx context.Context) (list []provider.Migration, err error) {
-	if err := p.enter(ctx); err != nil {
+	if err := p.door.Enter(ctx); err != nil {
 		return nil, err
 	}
-	defer p.leave()
+	defer p.door.Leave()
 	ctx, cancel := p.bounded(ctx)
 	defer cancel()
 	list, err = p.migrations(ctx, p.pool)
@@ -188,10 +188,10 @@ func (p *Provider) Migrations(ctx context.Context) (list []provider.Migration, e
 
 // Migrate implements [provider.Migrator].
 func (p *Provider) Migrate(ctx context.Context) error {
-	if err := p.enter(ctx); err != nil {
+	if err := p.door.Enter(ctx); err != nil {
 		return err
 	}
-	defer p.leave()
+	defer p.door.Leave()
 	ctx, cancel := p.bounded(ctx)
 	defer cancel()
 	return p.migrate(ctx)

@@ -66,8 +66,8 @@ func TestWakeUpCrossesProviders(t *testing.T) {
 	schema := postgrestest.Schema(t, url)
 	client, worker := opened(t, url, Options{Schema: schema}), opened(t, url, Options{Schema: schema})
 	create(t, client, "first") // its kind is known from now on
-	fetchTurns(t, worker, turnsRequest())
 	listening(t, worker)
+	eventually(t, "the worker knows the kind", func() bool { return len(fetchTurns(t, worker, turnsRequest())) == 1 })
 	var took []time.Duration
 	for range 40 {
 		fetched := fetchLater(t, worker)

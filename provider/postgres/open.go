@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -27,13 +26,9 @@ type Provider struct {
 	writer  *writer
 	signals *signals
 	janitor *janitor
-	closing chan struct{}
+	door    relational.Door
 	hard    context.Context //nolint:containedctx // it ends soon after the closing began, and every call of the database with it
 	harden  context.CancelFunc
-
-	mu     sync.Mutex
-	closed bool
-	inside sync.WaitGroup
 }
 
 type calls = relational.Calls
@@ -79,7 +74,7 @@ func New(ctx context.Context, pool *pgxpool.Pool) (*Provider, error) {
 // NewWith is New with options.
 func NewWith(ctx context.Context, pool *pgxpool.Pool, o Options) (*Provider, error) {
 	o = o.withDefaults()
-	p := &Provider{pool: pool, opts: o, names: newNames(o.Schema), hub: relational.NewHub(), closing: make(chan struct{})}
+	p := &Provider{pool: pool, opts: o, names: newNames(o.Schema), hub: relational.NewHub(), door: relational.NewDoor()}
 	p.Enqueue = p.enqueue
 	p.hard, p.harden = context.WithCancel(context.WithoutCancel(ctx))
 	if err := p.prepare(ctx); err != nil {
@@ -111,37 +106,14 @@ func (p *Provider) prepare(ctx context.Context) error {
 // Notify implements [provider.Notifier]: it tells of what any process commits.
 func (p *Provider) Notify(fn func(provider.Notice)) (stop func()) { return p.hub.Notify(fn) }
 
-// enter begins a call; leave must follow unless it fails.
-func (p *Provider) enter(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return provider.ErrClosed
-	}
-	p.inside.Add(1)
-	return nil
-}
-
-func (p *Provider) leave() { p.inside.Done() }
-
 // closeGrace is how long calls in progress may go on while the provider is closed.
 const closeGrace = 3 * time.Second
 
 // Close implements [provider.Provider].
 func (p *Provider) Close() error {
-	p.mu.Lock()
-	first := !p.closed
-	p.closed = true
-	if first {
-		close(p.closing)
-		defer time.AfterFunc(closeGrace, p.harden).Stop()
-	}
-	p.mu.Unlock()
-	p.inside.Wait()
-	if !first {
+	grace := time.AfterFunc(closeGrace, p.harden)
+	defer grace.Stop()
+	if first := p.door.Close(); !first {
 		return nil
 	}
 	defer p.harden()
@@ -166,10 +138,10 @@ func (p *Provider) bounded(ctx context.Context) (context.Context, context.Cancel
 
 // read runs fn on a connection of the pool, with a deadline.
 func (p *Provider) read(ctx context.Context, op string, fn func(context.Context, *pgxpool.Conn) error) error {
-	if err := p.enter(ctx); err != nil {
+	if err := p.door.Enter(ctx); err != nil {
 		return err
 	}
-	defer p.leave()
+	defer p.door.Leave()
 	bounded, cancel := p.bounded(ctx)
 	defer cancel()
 	conn, err := p.pool.Acquire(bounded)

@@ -38,10 +38,10 @@ type parked struct {
 // park looks until there is something, wait has passed, ctx is finished or the provider is
 // closed. A claim is never lost: what was taken for a caller that had gone is given back.
 func (p *Provider) park(ctx context.Context, call *parked, wait time.Duration) error {
-	if err := p.enter(ctx); err != nil {
+	if err := p.door.Enter(ctx); err != nil {
 		return err
 	}
-	defer p.leave()
+	defer p.door.Leave()
 	call.wake = make(chan struct{}, 1)
 	call.next.Store(relational.Never)
 	p.signals.add(call)
@@ -118,7 +118,7 @@ func (p *Provider) doze(ctx context.Context, call *parked, sleep time.Duration) 
 	case <-timer.C:
 	case <-ctx.Done():
 		return true, ctx.Err()
-	case <-p.closing:
+	case <-p.door.Closing:
 		return true, provider.ErrClosed
 	}
 	return false, nil

@@ -86,15 +86,15 @@ func write[T any](
 
 // enqueue queues a call and waits for its commit. Renewals have a queue of their own.
 func (p *Provider) enqueue(ctx context.Context, m *relational.Member, renewal bool) error {
-	if err := p.enter(ctx); err != nil {
+	if err := p.door.Enter(ctx); err != nil {
 		return err
 	}
-	defer p.leave()
+	defer p.door.Leave()
 	queue := p.writer.queue
 	if renewal {
 		queue = p.writer.renewals
 	}
-	return queue.Await(ctx, p.closing, m, false)
+	return queue.Await(ctx, p.door.Closing, m, false)
 }
 
 // later runs fn in a group that nobody waits for.
@@ -104,10 +104,10 @@ func (w *writer) later(op string, needs relational.Needs, fn func(*relational.Tx
 
 // autocommit runs a statement outside of groups.
 func (p *Provider) autocommit(ctx context.Context, op string, fn func(context.Context, *pgxpool.Pool) error) error {
-	if err := p.enter(ctx); err != nil {
+	if err := p.door.Enter(ctx); err != nil {
 		return err
 	}
-	defer p.leave()
+	defer p.door.Leave()
 	bounded, cancel := p.bounded(ctx)
 	defer cancel()
 	err := fn(bounded, p.pool)

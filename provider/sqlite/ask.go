@@ -51,11 +51,11 @@ func (p *Provider) Ask(ctx context.Context, req provider.AskRequest) (provider.A
 		}
 		return provider.AskResult{}, err
 	}
-	if err := p.enter(ctx); err != nil {
+	if err := p.door.Enter(ctx); err != nil {
 		p.withdrawAsk(req.AskID)
 		return provider.AskResult{}, err
 	}
-	defer p.leave()
+	defer p.door.Leave()
 	return p.awaitAnswer(ctx, &req, ch)
 }
 
@@ -85,7 +85,7 @@ func (p *Provider) awaitAnswer(ctx context.Context, req *provider.AskRequest, ch
 		case <-ctx.Done():
 			p.withdrawAsk(req.AskID)
 			return provider.AskResult{}, ctx.Err()
-		case <-p.closing:
+		case <-p.door.Closing:
 			p.withdrawAsk(req.AskID)
 			return provider.AskResult{}, provider.ErrClosed
 		}

@@ -52,7 +52,7 @@ func OpenWith(path string, options Options) (*Provider, error) {
 		registry.stores = append(registry.stores, s)
 	}
 	s.handles++
-	p := &Provider{store: s, readOnly: options.ReadOnly, closing: make(chan struct{})}
+	p := &Provider{store: s, readOnly: options.ReadOnly, door: relational.NewDoor()}
 	p.Enqueue = p.enqueue
 	return p, nil
 }

@@ -38,10 +38,10 @@ func (p *Provider) park(ctx context.Context, call *parked, wait time.Duration) e
 	if p.readOnly {
 		return refused(call.op)
 	}
-	if err := p.enter(ctx); err != nil {
+	if err := p.door.Enter(ctx); err != nil {
 		return err
 	}
-	defer p.leave()
+	defer p.door.Leave()
 	call.wait, call.fresh, call.done = wait > 0, true, make(chan struct{})
 	w := p.store.writer
 	if !w.admit(call) {
@@ -66,7 +66,7 @@ func (p *Provider) park(ctx context.Context, call *parked, wait time.Duration) e
 		}
 		<-call.done
 		return call.err
-	case <-p.closing:
+	case <-p.door.Closing:
 		if w.dismiss(call, false) {
 			return provider.ErrClosed
 		}

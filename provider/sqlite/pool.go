@@ -78,10 +78,10 @@ func (p *Provider) readSnapshot(ctx context.Context, op string, fn func(*conn) e
 func (p *Provider) reading(ctx context.Context, op string, fn func(*conn) error,
 	lend func(context.Context, func(*conn) error) error,
 ) error {
-	if err := p.enter(ctx); err != nil {
+	if err := p.door.Enter(ctx); err != nil {
 		return err
 	}
-	defer p.leave()
+	defer p.door.Leave()
 	if p.store.moved.Load() {
 		return failed(op, errMoved, provider.OutcomeNothing)
 	}

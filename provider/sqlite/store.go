@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"os"
@@ -45,11 +44,7 @@ type Provider struct {
 
 	store    *store
 	readOnly bool
-	closing  chan struct{}
-
-	mu     sync.Mutex
-	closed bool
-	inside sync.WaitGroup
+	door     relational.Door
 }
 
 type calls = relational.Calls
@@ -60,33 +55,9 @@ var (
 	_ provider.Migrator = (*Provider)(nil)
 )
 
-// enter begins a call; leave must follow unless it fails.
-func (p *Provider) enter(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return provider.ErrClosed
-	}
-	p.inside.Add(1)
-	return nil
-}
-
-func (p *Provider) leave() { p.inside.Done() }
-
 // Close implements [provider.Provider]. The last handle of a file closes it.
 func (p *Provider) Close() error {
-	p.mu.Lock()
-	first := !p.closed
-	p.closed = true
-	if first {
-		close(p.closing)
-	}
-	p.mu.Unlock()
-	p.inside.Wait()
-	if !first {
+	if first := p.door.Close(); !first {
 		return nil
 	}
 	registry.mu.Lock()

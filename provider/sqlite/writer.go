@@ -112,11 +112,11 @@ func (p *Provider) enqueue(ctx context.Context, m *relational.Member, urgent boo
 	if p.readOnly {
 		return refused(m.Op)
 	}
-	if err := p.enter(ctx); err != nil {
+	if err := p.door.Enter(ctx); err != nil {
 		return err
 	}
-	defer p.leave()
-	return p.store.writer.queue.Await(ctx, p.closing, m, urgent)
+	defer p.door.Leave()
+	return p.store.writer.queue.Await(ctx, p.door.Closing, m, urgent)
 }
 
 // later runs fn in a group that nobody has to wait for.

@@ -176,6 +176,7 @@ func (t *Tx) end(h *Head, status provider.Status, result []byte, reason string) 
 		}
 	}
 	h.Status, h.EndedAt = status, t.Now
+	h.ReadyAt = 0 // a reset may have made it ready without a message
 	h.Blocked, h.RetryAt, h.Deliveries = false, 0, 0
 	t.EndLease(h)
 	t.News(h.Key)
