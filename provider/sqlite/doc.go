@@ -24,7 +24,7 @@
 // slower until the clock has caught up.
 //
 // Another process's writes are noticed by PRAGMA data_version: within 2 ms while both
-// are busy, 10 ms while the other is there but quiet, 20 ms when nobody else was seen and a call
+// are busy, 10 ms while the other is there but quiet, 12 ms when nobody else was seen and a call
 // waits, else 250 ms.
 // Calls that wait for an instance hear of them the later the more calls wait, by 50 us each
 // and a second at most; fetches always hear at once.

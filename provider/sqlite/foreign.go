@@ -8,7 +8,7 @@ import "time"
 const (
 	lookHot  = 2 * time.Millisecond
 	lookWarm = 10 * time.Millisecond
-	lookLone = 20 * time.Millisecond
+	lookLone = 12 * time.Millisecond
 	lookCold = 250 * time.Millisecond
 	hotFor   = time.Second
 	tellEach = 50 * time.Microsecond // a share of one core
