@@ -55,7 +55,7 @@ test-race: need-go need-cc ## part 3: tests of the engine's packages, under the 
 		all=$$($(GO) list ./...) || return 1; \
 		pkgs=$$(printf '%s\n' "$$all" | grep -E '$(RACE)'); \
 		if [ -z "$$pkgs" ]; then echo 'no packages'; return 0; fi; \
-		CGO_ENABLED=1 $(GO) test -race $(UNCHECKED) -timeout 4m $(TESTFLAGS) $$pkgs; \
+		CGO_ENABLED=1 $(GO) test -race $(UNCHECKED) -timeout 6m $(TESTFLAGS) $$pkgs; \
 	}; $(call timed,go test -race,part)
 
 test-plain: need-go ## part 4: tests of all other packages
