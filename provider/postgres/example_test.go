@@ -8,7 +8,7 @@ import (
 )
 
 func ExampleOpen() { //nolint:testableexamples // it takes a server
-	ctx := context.TODO()
+	ctx := context.Background()
 	store, err := postgres.Open(ctx, "postgres://app:secret@db/app")
 	if err != nil {
 		fmt.Println(err)
@@ -19,7 +19,7 @@ func ExampleOpen() { //nolint:testableexamples // it takes a server
 }
 
 func ExampleOpenWith_pooler() { //nolint:testableexamples // it takes a server
-	ctx := context.TODO()
+	ctx := context.Background()
 	store, err := postgres.OpenWith(ctx, "postgres://app:secret@pooler:6432/app", postgres.Options{
 		Pooler:    true,
 		ListenURL: "postgres://app:secret@db:5432/app",
