@@ -96,7 +96,7 @@ func Run(t *testing.T, open func(t *testing.T) provider.Provider, opts ...Option
 			if c.slow {
 				limit *= 4
 			}
-			failures := execute(t.Context(), c, p, limit)
+			failures := execute(t.Context(), c, &trial{Provider: p}, limit)
 			for _, f := range failures {
 				t.Error(f)
 			}
@@ -109,10 +109,10 @@ func Run(t *testing.T, open func(t *testing.T) provider.Provider, opts ...Option
 
 // execute runs one case and answers what failed. It knows no testing.T, so that the suite
 // can be tested itself.
-func execute(ctx context.Context, c testCase, p provider.Provider, limit time.Duration) []string {
+func execute(ctx context.Context, c testCase, t *trial, limit time.Duration) []string {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	t := &trial{Provider: p, ctx: ctx}
+	t.ctx = ctx
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

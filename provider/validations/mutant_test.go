@@ -1,0 +1,191 @@
+package validations
+
+import (
+	"context"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/memory"
+)
+
+// A method of a provider that can be broken: before, after, or in its place. What is broken
+// twice is broken in both ways.
+type method[Req, Res any] func(context.Context, Req) (Res, error)
+
+// before changes the requests.
+func (f *method[Req, Res]) before(change func(req *Req)) {
+	inner := *f
+	*f = func(ctx context.Context, req Req) (Res, error) {
+		change(&req)
+		return inner(ctx, req)
+	}
+}
+
+// after changes the answers.
+func (f *method[Req, Res]) after(change func(req Req, res *Res, err *error)) {
+	inner := *f
+	*f = func(ctx context.Context, req Req) (Res, error) {
+		res, err := inner(ctx, req)
+		change(req, &res, &err)
+		return res, err
+	}
+}
+
+// around calls what was there as often as it likes.
+func (f *method[Req, Res]) around(own func(ctx context.Context, req Req, inner method[Req, Res]) (Res, error)) {
+	inner := *f
+	*f = func(ctx context.Context, req Req) (Res, error) { return own(ctx, req, inner) }
+}
+
+// A mutant is memory with methods that a brokenRule replaces. The embedded provider is
+// whole: a mutant calls it where it must not meet itself.
+type mutant struct {
+	provider.Provider
+
+	create  method[provider.CreateRequest, provider.CreateResult]
+	get     method[provider.GetRequest, provider.GetResult]
+	steer   method[provider.SteerRequest, provider.SteerResult]
+	turns   method[provider.FetchTurnsRequest, provider.FetchTurnsResult]
+	commit  method[provider.CommitTurnRequest, provider.CommitTurnResult]
+	release method[provider.ReleaseTurnsRequest, provider.ReleaseTurnsResult]
+	tasks   method[provider.FetchTasksRequest, provider.FetchTasksResult]
+	report  method[provider.ReportTasksRequest, provider.ReportTasksResult]
+	renew   method[provider.RenewTasksRequest, provider.RenewTasksResult]
+	send    method[provider.SendRequest, provider.SendResult]
+	ask     method[provider.AskRequest, provider.AskResult]
+	asks    method[provider.FetchAsksRequest, provider.FetchAsksResult]
+	answer  method[provider.AnswerRequest, struct{}]
+	history method[provider.ReadHistoryRequest, provider.ReadHistoryResult]
+	list    method[provider.ListRequest, provider.ListResult]
+	count   method[provider.CountRequest, provider.CountResult]
+	stats   method[provider.StatsRequest, provider.StatsResult]
+	remove  method[provider.DeleteRequest, provider.DeleteResult]
+	prune   method[provider.PruneRequest, provider.PruneResult]
+	letters method[provider.DeadLettersRequest, provider.DeadLettersResult]
+	lease   method[provider.LeaseRequest, provider.LeaseResult]
+	record  method[provider.RecordRequest, provider.RecordResult]
+	inspect method[provider.InspectRequest, provider.InspectResult]
+	close   func() error
+}
+
+// newMutant makes a store that is sound as yet.
+func newMutant() *mutant {
+	p := memory.New(memory.Options{})
+	return &mutant{
+		Provider: p,
+
+		create: p.Create, get: p.Get, steer: p.Steer, turns: p.FetchTurns, commit: p.CommitTurn, release: p.ReleaseTurns,
+		tasks: p.FetchTasks, report: p.ReportTasks, renew: p.RenewTasks, send: p.Send, ask: p.Ask, asks: p.FetchAsks,
+		answer: func(ctx context.Context, req provider.AnswerRequest) (struct{}, error) {
+			return struct{}{}, p.Answer(ctx, req)
+		},
+		history: p.ReadHistory, list: p.List, count: p.Count, stats: p.Stats, remove: p.Delete, prune: p.Prune,
+		letters: p.DeadLetters, lease: p.Lease, record: p.Record, inspect: p.Inspect, close: p.Close,
+	}
+}
+
+// stored is the instance as it is, a zero one if there is none.
+func (m *mutant) stored(ctx context.Context, key provider.UUID) provider.Instance {
+	res, _ := m.Provider.Get(ctx, provider.GetRequest{Key: key})
+	return res.Instance
+}
+
+// window is a gap between a look at the store and the write that rests on it. In virtual time
+// an instant passes only once nobody can go on, so that all callers in flight have looked
+// before the first of them writes; a lone caller does not notice.
+func window() { time.Sleep(time.Nanosecond) } //nolint:forbidigo // of a bubble's clock
+
+func (m *mutant) Create(ctx context.Context, req provider.CreateRequest) (provider.CreateResult, error) {
+	return m.create(ctx, req)
+}
+
+func (m *mutant) Get(ctx context.Context, req provider.GetRequest) (provider.GetResult, error) {
+	return m.get(ctx, req)
+}
+
+func (m *mutant) Steer(ctx context.Context, req provider.SteerRequest) (provider.SteerResult, error) {
+	return m.steer(ctx, req)
+}
+
+func (m *mutant) FetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {
+	return m.turns(ctx, req)
+}
+
+func (m *mutant) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {
+	return m.commit(ctx, req)
+}
+
+func (m *mutant) ReleaseTurns(ctx context.Context, req provider.ReleaseTurnsRequest) (provider.ReleaseTurnsResult, error) {
+	return m.release(ctx, req)
+}
+
+func (m *mutant) FetchTasks(ctx context.Context, req provider.FetchTasksRequest) (provider.FetchTasksResult, error) {
+	return m.tasks(ctx, req)
+}
+
+func (m *mutant) ReportTasks(ctx context.Context, req provider.ReportTasksRequest) (provider.ReportTasksResult, error) {
+	return m.report(ctx, req)
+}
+
+func (m *mutant) RenewTasks(ctx context.Context, req provider.RenewTasksRequest) (provider.RenewTasksResult, error) {
+	return m.renew(ctx, req)
+}
+
+func (m *mutant) Send(ctx context.Context, req provider.SendRequest) (provider.SendResult, error) {
+	return m.send(ctx, req)
+}
+
+func (m *mutant) Ask(ctx context.Context, req provider.AskRequest) (provider.AskResult, error) {
+	return m.ask(ctx, req)
+}
+
+func (m *mutant) FetchAsks(ctx context.Context, req provider.FetchAsksRequest) (provider.FetchAsksResult, error) {
+	return m.asks(ctx, req)
+}
+
+func (m *mutant) Answer(ctx context.Context, req provider.AnswerRequest) error {
+	_, err := m.answer(ctx, req)
+	return err
+}
+
+func (m *mutant) ReadHistory(ctx context.Context, req provider.ReadHistoryRequest) (provider.ReadHistoryResult, error) {
+	return m.history(ctx, req)
+}
+
+func (m *mutant) List(ctx context.Context, req provider.ListRequest) (provider.ListResult, error) {
+	return m.list(ctx, req)
+}
+
+func (m *mutant) Count(ctx context.Context, req provider.CountRequest) (provider.CountResult, error) {
+	return m.count(ctx, req)
+}
+
+func (m *mutant) Stats(ctx context.Context, req provider.StatsRequest) (provider.StatsResult, error) {
+	return m.stats(ctx, req)
+}
+
+func (m *mutant) Delete(ctx context.Context, req provider.DeleteRequest) (provider.DeleteResult, error) {
+	return m.remove(ctx, req)
+}
+
+func (m *mutant) Prune(ctx context.Context, req provider.PruneRequest) (provider.PruneResult, error) {
+	return m.prune(ctx, req)
+}
+
+func (m *mutant) DeadLetters(ctx context.Context, req provider.DeadLettersRequest) (provider.DeadLettersResult, error) {
+	return m.letters(ctx, req)
+}
+
+func (m *mutant) Lease(ctx context.Context, req provider.LeaseRequest) (provider.LeaseResult, error) {
+	return m.lease(ctx, req)
+}
+
+func (m *mutant) Record(ctx context.Context, req provider.RecordRequest) (provider.RecordResult, error) {
+	return m.record(ctx, req)
+}
+
+func (m *mutant) Inspect(ctx context.Context, req provider.InspectRequest) (provider.InspectResult, error) {
+	return m.inspect(ctx, req)
+}
+
+func (m *mutant) Close() error { return m.close() }

@@ -1,0 +1,3 @@
+package validations
+
+func brokenAsk() []brokenRule { return nil }

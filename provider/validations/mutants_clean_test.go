@@ -1,0 +1,3 @@
+package validations
+
+func brokenClean() []brokenRule { return nil }

@@ -1,0 +1,3 @@
+package validations
+
+func brokenClose() []brokenRule { return nil }

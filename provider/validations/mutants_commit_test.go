@@ -1,0 +1,3 @@
+package validations
+
+func brokenCommit() []brokenRule { return nil }

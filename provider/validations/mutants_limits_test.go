@@ -1,0 +1,3 @@
+package validations
+
+func brokenLimits() []brokenRule { return nil }

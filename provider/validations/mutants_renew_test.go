@@ -1,0 +1,3 @@
+package validations
+
+func brokenRenew() []brokenRule { return nil }
