@@ -2,6 +2,7 @@ package validations
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/perdure/perdure/provider"
@@ -37,21 +38,37 @@ func (f *method[Req, Res]) around(own func(ctx context.Context, req Req, inner m
 	*f = func(ctx context.Context, req Req) (Res, error) { return own(ctx, req, inner) }
 }
 
+// The methods that mutants call in another way than they were called.
+type (
+	createMethod  = method[provider.CreateRequest, provider.CreateResult]
+	getMethod     = method[provider.GetRequest, provider.GetResult]
+	steerMethod   = method[provider.SteerRequest, provider.SteerResult]
+	turnsMethod   = method[provider.FetchTurnsRequest, provider.FetchTurnsResult]
+	commitMethod  = method[provider.CommitTurnRequest, provider.CommitTurnResult]
+	releaseMethod = method[provider.ReleaseTurnsRequest, provider.ReleaseTurnsResult]
+	tasksMethod   = method[provider.FetchTasksRequest, provider.FetchTasksResult]
+	reportMethod  = method[provider.ReportTasksRequest, provider.ReportTasksResult]
+	renewMethod   = method[provider.RenewTasksRequest, provider.RenewTasksResult]
+	sendMethod    = method[provider.SendRequest, provider.SendResult]
+	recordMethod  = method[provider.RecordRequest, provider.RecordResult]
+	inspectMethod = method[provider.InspectRequest, provider.InspectResult]
+)
+
 // A mutant is memory with methods that a brokenRule replaces. The embedded provider is
 // whole: a mutant calls it where it must not meet itself.
 type mutant struct {
 	provider.Provider
 
-	create  method[provider.CreateRequest, provider.CreateResult]
-	get     method[provider.GetRequest, provider.GetResult]
-	steer   method[provider.SteerRequest, provider.SteerResult]
-	turns   method[provider.FetchTurnsRequest, provider.FetchTurnsResult]
-	commit  method[provider.CommitTurnRequest, provider.CommitTurnResult]
-	release method[provider.ReleaseTurnsRequest, provider.ReleaseTurnsResult]
-	tasks   method[provider.FetchTasksRequest, provider.FetchTasksResult]
-	report  method[provider.ReportTasksRequest, provider.ReportTasksResult]
-	renew   method[provider.RenewTasksRequest, provider.RenewTasksResult]
-	send    method[provider.SendRequest, provider.SendResult]
+	create  createMethod
+	get     getMethod
+	steer   steerMethod
+	turns   turnsMethod
+	commit  commitMethod
+	release releaseMethod
+	tasks   tasksMethod
+	report  reportMethod
+	renew   renewMethod
+	send    sendMethod
 	ask     method[provider.AskRequest, provider.AskResult]
 	asks    method[provider.FetchAsksRequest, provider.FetchAsksResult]
 	answer  method[provider.AnswerRequest, struct{}]
@@ -63,8 +80,8 @@ type mutant struct {
 	prune   method[provider.PruneRequest, provider.PruneResult]
 	letters method[provider.DeadLettersRequest, provider.DeadLettersResult]
 	lease   method[provider.LeaseRequest, provider.LeaseResult]
-	record  method[provider.RecordRequest, provider.RecordResult]
-	inspect method[provider.InspectRequest, provider.InspectResult]
+	record  recordMethod
+	inspect inspectMethod
 	close   func() error
 }
 
@@ -88,6 +105,33 @@ func newMutant() *mutant {
 func (m *mutant) stored(ctx context.Context, key provider.UUID) provider.Instance {
 	res, _ := m.Provider.Get(ctx, provider.GetRequest{Key: key})
 	return res.Instance
+}
+
+// touch gives the instance a new version, and changes nothing else while it runs.
+func (m *mutant) touch(ctx context.Context, key provider.UUID) {
+	_, _ = m.Provider.Steer(ctx, provider.SteerRequest{Key: key, Action: provider.SteerResume, Commit: unique()})
+}
+
+// inbox lists the waiting messages of an instance, without payloads.
+func (m *mutant) inbox(ctx context.Context, key provider.UUID) []provider.MessageRow {
+	inspector, _ := provider.As[provider.Inspector](m.Provider)
+	res, _ := inspector.Inspect(ctx, provider.InspectRequest{Kind: provider.InspectMessages, Key: key})
+	return res.Messages
+}
+
+// holders tells, from now on, which token leased an instance last.
+func (m *mutant) holders() func(key provider.UUID) provider.UUID {
+	var tokens sync.Map
+	m.turns.after(func(req provider.FetchTurnsRequest, res *provider.FetchTurnsResult, _ *error) {
+		for _, turn := range res.Turns {
+			tokens.Store(turn.Instance.Key, req.Token)
+		}
+	})
+	return func(key provider.UUID) provider.UUID {
+		token, _ := tokens.Load(key)
+		held, _ := token.(provider.UUID)
+		return held
+	}
 }
 
 // window is a gap between a look at the store and the write that rests on it. In virtual time

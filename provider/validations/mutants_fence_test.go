@@ -15,9 +15,7 @@ func brokenFence() []brokenRule {
 
 func fencesTooEarly(m *mutant) {
 	var mu sync.Mutex
-	m.commit.around(func(ctx context.Context, req provider.CommitTurnRequest,
-		commit method[provider.CommitTurnRequest, provider.CommitTurnResult],
-	) (provider.CommitTurnResult, error) {
+	m.commit.around(func(ctx context.Context, req provider.CommitTurnRequest, commit commitMethod) (provider.CommitTurnResult, error) {
 		seen := m.stored(ctx, req.Key)
 		if seen.Version != req.Expected || seen.HistoryLength != req.Length {
 			return commit(ctx, req)

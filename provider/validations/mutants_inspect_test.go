@@ -92,9 +92,7 @@ func addsPayloads(r *provider.InspectResult) {
 }
 
 func answersAllPages(m *mutant) {
-	m.inspect.around(func(ctx context.Context, req provider.InspectRequest,
-		inspect method[provider.InspectRequest, provider.InspectResult],
-	) (provider.InspectResult, error) {
+	m.inspect.around(func(ctx context.Context, req provider.InspectRequest, inspect inspectMethod) (provider.InspectResult, error) {
 		res, err := inspect(ctx, req)
 		for err == nil && res.Cursor != "" {
 			var more provider.InspectResult
@@ -111,9 +109,7 @@ func inspectsAllKeys(m *mutant) {
 }
 
 func touchesWhatItShows(m *mutant) {
-	m.inspect.around(func(ctx context.Context, req provider.InspectRequest,
-		inspect method[provider.InspectRequest, provider.InspectResult],
-	) (provider.InspectResult, error) {
+	m.inspect.around(func(ctx context.Context, req provider.InspectRequest, inspect inspectMethod) (provider.InspectResult, error) {
 		res, err := inspect(ctx, req)
 		for _, i := range res.Instances {
 			_, _ = m.Provider.Steer(ctx, provider.SteerRequest{Key: i.Key, Action: provider.SteerUnblock, Commit: unique()})

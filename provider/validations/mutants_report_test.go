@@ -23,9 +23,7 @@ func brokenReport() []brokenRule {
 		{
 			name: "a release without a task releases nothing", caught: "report/release-all",
 			breaks: func(m *mutant) {
-				m.report.around(func(ctx context.Context, req provider.ReportTasksRequest,
-					report method[provider.ReportTasksRequest, provider.ReportTasksResult],
-				) (provider.ReportTasksResult, error) {
+				m.report.around(func(ctx context.Context, req provider.ReportTasksRequest, report reportMethod) (provider.ReportTasksResult, error) {
 					if len(req.Items) == 1 && req.Items[0].Key.IsZero() {
 						return provider.ReportTasksResult{Items: make([]provider.TaskReportResult, 1)}, nil
 					}

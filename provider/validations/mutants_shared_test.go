@@ -14,9 +14,7 @@ func brokenShared() []brokenRule {
 }
 
 func overwritesRecords(m *mutant) {
-	m.record.around(func(ctx context.Context, req provider.RecordRequest,
-		record method[provider.RecordRequest, provider.RecordResult],
-	) (provider.RecordResult, error) {
+	m.record.around(func(ctx context.Context, req provider.RecordRequest, record recordMethod) (provider.RecordResult, error) {
 		res, err := record(ctx, req)
 		if !errors.Is(err, provider.ErrConflict) {
 			return res, err
