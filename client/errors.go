@@ -22,6 +22,8 @@ var (
 	ErrTooLarge = provider.ErrTooLarge
 	// ErrInboxFull: too many messages wait for the instance. Nothing was stored.
 	ErrInboxFull = provider.ErrInboxFull
+	// ErrForeignTx: a transaction that the caller began is not one on the store's database.
+	ErrForeignTx = provider.ErrForeignTx
 	// ErrClosed: the store was closed.
 	ErrClosed = provider.ErrClosed
 	// ErrOutcomeUnknown: the storage failed or the time was over, and what was asked for
@@ -51,6 +53,8 @@ func explain(doing string, status provider.Status, err error) error {
 		return fmt.Errorf("%s: %w: use another ID, or %s", doing, err, otherPolicy(err))
 	case errors.Is(err, provider.ErrInboxFull):
 		return fmt.Errorf("%s: %w: try again when the instance has taken its messages; check that a node runs its code", doing, err)
+	case errors.Is(err, provider.ErrForeignTx):
+		return fmt.Errorf("%s: %w: begin it on the database that the store was opened with, and pass it through InTx of that store's package", doing, err)
 	case errors.Is(err, provider.ErrClosed):
 		return fmt.Errorf("%s: %w: open the store again and make a client of it", doing, err)
 	default:

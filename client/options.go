@@ -36,15 +36,27 @@ func (p IDPolicy) stored() (provider.IDPolicy, error) {
 	}
 }
 
-// StartOption is an option of Start and StartNamed.
+// StartOption is an option of Start and StartNamed: one that a function of this package made, or a
+// transaction of the caller, made by the package of the store, such as postgres.InTx.
 type StartOption interface {
-	applyStart(o *startOptions) error
+	StartOption() // tells it from other values
 }
 
-// RaiseOption is an option of Raise.
+// RaiseOption is an option of Raise: one that a function of this package made, or a
+// transaction of the caller, made by the package of the store, such as postgres.InTx.
 type RaiseOption interface {
-	applyRaise(o *raiseOptions) error
+	RaiseOption() // tells it from other values
 }
+
+// What this package makes itself, beside provider.Tx.
+type (
+	startSetting interface {
+		applyStart(o *startOptions) error
+	}
+	raiseSetting interface {
+		applyRaise(o *raiseOptions) error
+	}
+)
 
 // RequestIDOption is the answer of WithRequestID, which fits starts and events.
 type RequestIDOption struct{ id string }
@@ -54,13 +66,20 @@ type startOptions struct {
 	policy    provider.IDPolicy
 	requestID string
 	delay     time.Duration
+	tx        *provider.Tx // nil: a transaction of the store's own
 }
 
-type raiseOptions struct{ requestID string }
+type raiseOptions struct {
+	requestID string
+	tx        *provider.Tx
+}
 
 type startFunc func(o *startOptions) error
 
 func (f startFunc) applyStart(o *startOptions) error { return f(o) }
+
+// StartOption makes f a [StartOption].
+func (f startFunc) StartOption() {}
 
 // WithID chooses the instance's ID: 1 to 512 bytes of UTF-8 without NUL. Without it the
 // ID is a UUID of version 7.
@@ -98,6 +117,12 @@ func WithDelay(d time.Duration) StartOption {
 // whose repeats after storage failures are recognised all the same.
 func WithRequestID(id string) RequestIDOption { return RequestIDOption{id: id} }
 
+// StartOption makes r a [StartOption].
+func (r RequestIDOption) StartOption() {}
+
+// RaiseOption makes r a [RaiseOption].
+func (r RequestIDOption) RaiseOption() {}
+
 func (r RequestIDOption) applyStart(o *startOptions) error {
 	o.requestID = r.id
 	return checkName("request ID", r.id)
@@ -110,10 +135,18 @@ func (r RequestIDOption) applyRaise(o *raiseOptions) error {
 
 func (o *startOptions) apply(opts []StartOption) error {
 	for _, opt := range opts {
-		if opt == nil {
-			return invalid(check.ErrNilOption)
+		var err error
+		switch opt := opt.(type) {
+		case nil:
+			err = invalid(check.ErrNilOption)
+		case startSetting:
+			err = opt.applyStart(o)
+		case provider.Tx:
+			o.tx = &opt
+		default:
+			err = strangeOption(opt)
 		}
-		if err := opt.applyStart(o); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -125,12 +158,25 @@ func (o *startOptions) apply(opts []StartOption) error {
 
 func (o *raiseOptions) apply(opts []RaiseOption) error {
 	for _, opt := range opts {
-		if opt == nil {
-			return invalid(check.ErrNilOption)
+		var err error
+		switch opt := opt.(type) {
+		case nil:
+			err = invalid(check.ErrNilOption)
+		case raiseSetting:
+			err = opt.applyRaise(o)
+		case provider.Tx:
+			o.tx = &opt
+		default:
+			err = strangeOption(opt)
 		}
-		if err := opt.applyRaise(o); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// strangeOption refuses what only looks like an option.
+func strangeOption(opt any) error {
+	return fmt.Errorf("%w: option of type %T: give what functions of package client or InTx of the store's package made", ErrInvalid, opt)
 }

@@ -39,8 +39,11 @@ func (c *Client) raise(ctx context.Context, t target, event string, payload any,
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
-	return c.send(ctx, t, doing, fmt.Sprintf("repeat it with client.WithRequestID(%q)", o.requestID),
-		&history.EventReceived{Name: event, Payload: data, RequestID: o.requestID})
+	body := &history.EventReceived{Name: event, Payload: data, RequestID: o.requestID}
+	if o.tx != nil {
+		return c.sendIn(ctx, *o.tx, t, doing, body)
+	}
+	return c.send(ctx, t, doing, fmt.Sprintf("repeat it with client.WithRequestID(%q)", o.requestID), body)
 }
 
 func (c *Client) cancel(ctx context.Context, t target, reason string) error {

@@ -18,7 +18,10 @@ import (
 // and generic functions give what orchestration.Define answered. The input is stored as
 // JSON, at most 2 MiB.
 //
-// Errors: ErrInvalid, ErrTooLarge, ErrExists, ErrOutcomeUnknown, or what ended ctx.
+// Inside a transaction of the caller (see postgres.InTx, sqlite.InTx) the instance starts if and only if
+// that commits.
+//
+// Errors: ErrInvalid, ErrTooLarge, ErrExists, ErrForeignTx, ErrOutcomeUnknown, or what ended ctx.
 func Start[In, Out any](
 	ctx context.Context, c *Client, fn func(*orchestration.Context, In) (Out, error), in In, opts ...StartOption,
 ) (Handle[Out], error) {
@@ -40,17 +43,22 @@ func StartNamed[Out any](ctx context.Context, c *Client, name string, in any, op
 
 // start checks the request, stores it and answers the instance under the ID.
 func (c *Client) start(ctx context.Context, name string, in any, opts []StartOption) (target, error) {
-	req, err := c.startRequest(ctx, name, in, opts)
+	req, tx, err := c.startRequest(ctx, name, in, opts)
 	if err != nil {
 		return target{}, fmt.Errorf("starting %s: %w", check.Quote(name), err)
 	}
 	doing := fmt.Sprintf("starting %q as instance %q", name, req.ID)
 	var stored provider.Instance
-	doubtful, err := c.write(ctx, doing, func(ctx context.Context) error {
-		res, err := c.store.Create(ctx, req)
-		stored = res.Instance
-		return err
-	})
+	doubtful := false
+	if tx != nil {
+		stored, err = c.createIn(ctx, *tx, req)
+	} else {
+		doubtful, err = c.write(ctx, doing, func(ctx context.Context) error {
+			res, err := c.store.Create(ctx, req)
+			stored = res.Instance
+			return err
+		})
+	}
 	if err != nil {
 		return target{}, doubt(explain(doing, 0, err), doubtful,
 			fmt.Sprintf("repeat it with client.WithID(%q) and client.WithRequestID(%q)", req.ID, req.RequestID))
@@ -64,21 +72,20 @@ func (c *Client) start(ctx context.Context, name string, in any, opts []StartOpt
 }
 
 // startRequest is what is asked of the storage, the same for all repeats.
-func (c *Client) startRequest(ctx context.Context, name string, in any, opts []StartOption) (provider.CreateRequest, error) {
-	var none provider.CreateRequest
+func (c *Client) startRequest(ctx context.Context, name string, in any, opts []StartOption) (req provider.CreateRequest, tx *provider.Tx, err error) {
 	if err := c.usable(ctx); err != nil {
-		return none, err
+		return req, nil, err
 	}
 	if err := checkName("orchestration name", name); err != nil {
-		return none, err
+		return req, nil, err
 	}
 	var o startOptions
 	if err := o.apply(opts); err != nil {
-		return none, err
+		return req, nil, err
 	}
 	input, err := encodePayload("input", in)
 	if err != nil {
-		return none, err
+		return req, nil, err
 	}
 	if o.id == "" {
 		o.id = uuid.Must(uuid.NewV7()).String()
@@ -92,5 +99,5 @@ func (c *Client) startRequest(ctx context.Context, name string, in any, opts []S
 		Message: message(&history.ExecutionStarted{
 			Name: name, Input: input, Settings: replay.DefaultSettings(), RequestID: o.requestID,
 		}, o.delay),
-	}, nil
+	}, o.tx, nil
 }

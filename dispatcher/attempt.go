@@ -37,6 +37,7 @@ type attempt struct {
 	granted    time.Time // before the lease was asked for
 	scheduled  provider.Time
 	details    []byte // heartbeat details of an earlier attempt
+	completion provider.Completion
 
 	cancel   context.CancelCauseFunc
 	patience atomic.Pointer[time.Timer]
@@ -116,6 +117,7 @@ func (d *Dispatcher) attemptContext(ctx context.Context, a *attempt) (context.Co
 		info.Deadline = time.Now().Add(limit)
 		ctx, stop = context.WithDeadlineCause(ctx, info.Deadline, activity.ErrTimeout)
 	}
+	ctx = provider.WithCompletion(ctx, &a.completion)
 	return activity.WithAttempt(ctx, &activity.Attempt{
 		Info: info, Key: idempotencyKey(a.ref), Details: a.details, Beat: a.heartbeat,
 		Logger: d.cfg.Logger.With("activity", info.Activity, "instance", info.InstanceID, "execution", info.Execution,
@@ -162,7 +164,11 @@ func (d *Dispatcher) settle(working context.Context, a *attempt, cause error, ou
 func (d *Dispatcher) conclusion(working context.Context, a *attempt, cause error, output []byte, err error) {
 	report := provider.TaskReport{TaskRef: a.ref, Token: a.token, Attempt: a.number, Details: a.unsaved()}
 	gone := errors.Is(cause, errOrchestrationEnded) || errors.Is(cause, errOrchestrationMissing)
+	inside := a.completion.Close()
 	switch {
+	case err == nil && inside != nil:
+		d.completeIn(working, a, inside, output, report)
+		return
 	case err != nil && a.call.AtMostOnce && (gone || errors.Is(cause, errShutdown)):
 		// It has begun. Should the node have been told wrong, a released task would run again.
 		d.count.attemptsFailed.Add(1)

@@ -35,6 +35,8 @@ var (
 	ErrNewerSchema = errors.New("store has a newer schema")
 	// ErrNotStore: the file or database is not a perdure store.
 	ErrNotStore = errors.New("not a perdure store")
+	// ErrForeignTx: a transaction that the caller began is not one on the store's database. Nothing happened.
+	ErrForeignTx = errors.New("the transaction is not one on this store's database")
 )
 
 // Outcome says what is known about a failed write.
@@ -91,7 +93,7 @@ func (e *ExistsError) Is(target error) bool { return target == ErrExists }
 // answers are the errors that mean: the storage works and has changed nothing.
 var answers = []error{ //nolint:gochecknoglobals // constant table
 	ErrConflict, ErrLeaseLost, ErrInboxNotEmpty, ErrInboxFull, ErrNotFound, ErrExists, ErrEnded,
-	ErrRunning, ErrNoAnswer, ErrInvalid, ErrTooLarge, ErrClosed, ErrNewerSchema, ErrNotStore,
+	ErrRunning, ErrNoAnswer, ErrInvalid, ErrTooLarge, ErrClosed, ErrNewerSchema, ErrNotStore, ErrForeignTx,
 }
 
 // OutcomeOf tells what is known about the effect of a call that answered err: an answer
@@ -99,6 +101,9 @@ var answers = []error{ //nolint:gochecknoglobals // constant table
 func OutcomeOf(err error) Outcome {
 	if err == nil {
 		return OutcomeHappened
+	}
+	if _, ok := errors.AsType[*FuncError](err); ok {
+		return OutcomeNothing
 	}
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Outcome
@@ -114,6 +119,9 @@ func OutcomeOf(err error) Outcome {
 // Retryable tells whether repeating the same request may help: true for a storage failure that says so
 // and for errors that are no answer of the contract.
 func Retryable(err error) bool {
+	if _, ok := errors.AsType[*FuncError](err); ok {
+		return false
+	}
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Retryable
 	}

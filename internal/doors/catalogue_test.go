@@ -84,6 +84,11 @@ func catalogue() []group {
 				"the store was closed", "no", "who wrote the service", "Close the store last.",
 			},
 			{
+				[]kind{k("client.ErrForeignTx", client.ErrForeignTx), k("provider.ErrForeignTx", provider.ErrForeignTx)},
+				"a transaction that the caller began is not one on the store's database; nothing was stored", "no", "who wrote the service",
+				"Begin it on the store's own database. See [Use your own transactions](../how-to/use-your-own-transactions.md).",
+			},
+			{
 				[]kind{k("provider.ErrNotStore", provider.ErrNotStore)},
 				"the file or database is no store, or is damaged; it is left as it is", "no", "the operator", "Check the path; migrate, or restore a backup.",
 			},

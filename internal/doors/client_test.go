@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/memory"
 	"github.com/perdure/perdure/provider/sqlite"
 )
 
@@ -21,6 +22,7 @@ var (
 	clientExists   = kind{"client.ErrExists", client.ErrExists}
 	clientEnded    = kind{"client.ErrEnded", client.ErrEnded}
 	clientClosed   = kind{"client.ErrClosed", client.ErrClosed}
+	foreignTx      = kind{"client.ErrForeignTx", client.ErrForeignTx}
 	clientFailed   = kind{"client.ErrFailed", client.ErrFailed}
 	payloadError   = kind{"orchestration.ErrPayload", orchestration.ErrPayload}
 	cancelled      = kind{"context.Canceled", context.Canceled}
@@ -48,6 +50,11 @@ func cycle() *self {
 type explosive struct{}
 
 func (explosive) MarshalJSON() ([]byte, error) { panic("boom") }
+
+// likeness has the method of an option.
+type likeness struct{}
+
+func (likeness) StartOption() {}
 
 // text answers a JSON string of n bytes, the quotes included.
 func text(n int) string { return strings.Repeat("x", n-2) }
@@ -138,6 +145,9 @@ func startingInstances() section {
 				{"`WithRequestID` of 513 bytes", named(1, client.WithID("new"), client.WithRequestID(long)), clientInvalid, `starting "Checkout": invalid request: request ID "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... has 513 bytes: shorten it to 512`, "Use a hash of what is long."},
 				{"a zero `RequestIDOption`", named(1, client.WithID("new"), client.RequestIDOption{}), clientInvalid, `starting "Checkout": invalid request: request ID is empty: give 1 to 512 bytes of UTF-8`, "Make it with `WithRequestID`."},
 				{"a nil option", named(1, nil), clientInvalid, `starting "Checkout": invalid request: an option is nil: leave it out`, "Build the list of options without holes."},
+				{"a value that only looks like an option", named(1, likeness{}), clientInvalid, `starting "Checkout": invalid request: option of type doors_test.likeness: give what functions of package client or InTx of the store's package made`, "Options come from functions."},
+				{"a transaction of another kind of store", named(1, memory.InTx(memory.New(memory.Options{}).Begin())), foreignTx, `starting "Checkout" as instance "KEY": create: the transaction is not one on this store's database: it is a *memory.Tx: begin it on the database that the store was opened with, and pass it through InTx of that store's package`, "Use `InTx` of the package that opened the store."},
+				{"`sqlite.InTx(nil)`", named(1, sqlite.InTx(nil)), foreignTx, `starting "Checkout" as instance "KEY": create: the transaction is not one on this store's database: it is nil: begin it on the database that the store was opened with, and pass it through InTx of that store's package`, "Check the error of `BeginTx`."},
 				{"an input with a channel", named(struct{ C chan int }{make(chan int)}), clientInvalid, `starting "Checkout": invalid request: input: payload cannot be encoded: struct { C chan int }: json: unsupported type: chan int: give what encoding/json can write`, "Store data, not what lives in memory."},
 				{"an input with a function", named(struct{ F func() }{func() {}}), clientInvalid, `starting "Checkout": invalid request: input: payload cannot be encoded: struct { F func() }: json: unsupported type: func(): give what encoding/json can write`, "Take it out, or tag the field `json:\"-\"`."},
 				{"an input that holds itself", named(cycle()), clientInvalid, `starting "Checkout": invalid request: input: payload cannot be encoded: *doors_test.self: json: unsupported value: encountered a cycle via *doors_test.self: give what encoding/json can write`, "Store an ID in place of the pointer."},

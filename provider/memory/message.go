@@ -67,15 +67,24 @@ func (p *Provider) receiver(id string, key provider.UUID) (*instance, error) {
 // Send implements provider.Provider.
 func (p *Provider) Send(ctx context.Context, req provider.SendRequest) (res provider.SendResult, err error) {
 	err = p.do(ctx, req, func(now provider.Time) error {
-		i, err := p.receiver(req.ID, req.Key)
+		i, id, err := p.send(req, now)
 		if err != nil {
 			return err
 		}
-		if len(i.inbox) >= provider.MaxInboxMessages || i.inboxBytes+int64(len(req.Message.Payload)) > provider.MaxInboxBytes {
-			return provider.ErrInboxFull
-		}
-		res = provider.SendResult{Key: i.row.Key, MessageID: p.put(i, req.Message, now), Now: now}
+		res = provider.SendResult{Key: i.row.Key, MessageID: id, Now: now}
 		return nil
 	})
 	return res, err
+}
+
+// send puts a message into the inbox of whom it names.
+func (p *Provider) send(req provider.SendRequest, now provider.Time) (to *instance, id int64, err error) {
+	to, err = p.receiver(req.ID, req.Key)
+	if err != nil {
+		return nil, 0, err
+	}
+	if len(to.inbox) >= provider.MaxInboxMessages || to.inboxBytes+int64(len(req.Message.Payload)) > provider.MaxInboxBytes {
+		return nil, 0, provider.ErrInboxFull
+	}
+	return to, p.put(to, req.Message, now), nil
 }

@@ -77,11 +77,8 @@ func (w *writer) tryAlone(ctx context.Context, m *relational.Member, wait bool) 
 	if !ok {
 		return outcome, err
 	}
-	m.Needs.Add(&need.needs)
-	if need.turn != nil || need.task != nil {
-		if err := w.p.addKind(ctx, need); err != nil {
-			return provider.OutcomeNothing, err
-		}
+	if err := w.p.learn(ctx, m, need); err != nil {
+		return provider.OutcomeNothing, err
 	}
 	return outcome, err
 }

@@ -32,7 +32,24 @@ func TestConformance(t *testing.T) {
 			schemas.giveBack(t, schema)
 		})
 		return p
-	})
+	}, validations.Transactions(beginTx))
+}
+
+// beginTx begins a transaction as a program would do that has tables of its own in the database.
+func beginTx(ctx context.Context, p provider.Provider) (validations.Transaction, error) {
+	own, _ := provider.As[*Provider](p)
+	conn, err := pgx.ConnectConfig(ctx, own.pool.Config().ConnConfig)
+	if err != nil {
+		return validations.Transaction{}, err
+	}
+	tx, err := conn.Begin(ctx)
+	if err != nil {
+		return validations.Transaction{}, errors.Join(err, conn.Close(ctx))
+	}
+	return validations.Transaction{
+		Tx: InTx(tx), Commit: func() error { return tx.Commit(ctx) },
+		Rollback: func() error { return errors.Join(tx.Rollback(ctx), conn.Close(ctx)) },
+	}, nil
 }
 
 // emptied hands out schemas whose tables exist and are empty: to empty them costs less than to make them.

@@ -99,3 +99,9 @@ func lost(err error) bool {
 	}
 	return false
 }
+
+// isSerialization tells whether the server gave up a transaction for the sake of another one.
+func isSerialization(err error) bool {
+	state := sqlState(err)
+	return len(state) == 5 && state[:2] == "40" || state == stateLockTimeout
+}

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -25,10 +26,14 @@ type Provider struct {
 	kinds   kinds
 	writer  *writer
 	signals *signals
+	pending *pending
 	janitor *janitor
 	door    relational.Door
-	hard    context.Context //nolint:containedctx // it ends soon after the closing began, and every call of the database with it
-	harden  context.CancelFunc
+	// identity names the database, once a caller's transaction was compared with it.
+	identity atomic.Pointer[string]
+	hooks    chan struct{}   // bounds the transactions that callers' functions run in
+	hard     context.Context //nolint:containedctx // it ends soon after the closing began, and every call of the database with it
+	harden   context.CancelFunc
 }
 
 type calls = relational.Calls
@@ -74,7 +79,7 @@ func New(ctx context.Context, pool *pgxpool.Pool) (*Provider, error) {
 // NewWith is New with options.
 func NewWith(ctx context.Context, pool *pgxpool.Pool, o Options) (*Provider, error) {
 	o = o.withDefaults()
-	p := &Provider{pool: pool, opts: o, names: newNames(o.Schema), hub: relational.NewHub(), door: relational.NewDoor()}
+	p := &Provider{pool: pool, opts: o, names: newNames(o.Schema), hub: relational.NewHub(), door: relational.NewDoor(), hooks: make(chan struct{}, maxHooks)}
 	p.Enqueue = p.enqueue
 	p.hard, p.harden = context.WithCancel(context.WithoutCancel(ctx))
 	if err := p.prepare(ctx); err != nil {
@@ -82,6 +87,7 @@ func NewWith(ctx context.Context, pool *pgxpool.Pool, o Options) (*Provider, err
 		return nil, fmt.Errorf("open postgres: %w", err)
 	}
 	p.signals = startSignals(p) //nolint:contextcheck // its connections live as long as the provider
+	p.pending = startPending(p) //nolint:contextcheck // a caller's transaction outlives the call
 	p.writer = startWriter(p)   //nolint:contextcheck // a group belongs to no caller
 	p.janitor = startJanitor(p)
 	return p, nil
@@ -120,6 +126,7 @@ func (p *Provider) Close() error {
 	p.janitor.stop()
 	p.writer.stop()
 	p.signals.stop()
+	p.pending.stop()
 	if p.ownPool {
 		p.pool.Close()
 	}

@@ -23,6 +23,7 @@ type unit struct {
 	// single says that one call runs here. Then it may look at what its request did not name, for which
 	// writes that were held back must go out before the end.
 	single bool
+	joined bool // the transaction is the caller's, who began it and will end it
 
 	now       provider.Time
 	rows      map[provider.UUID]*stored // nil: there is none

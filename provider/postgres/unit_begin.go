@@ -57,20 +57,14 @@ const (
 	lockTimeout      = 200 * time.Millisecond
 )
 
-// begin opens the transaction, locks what the calls need and reads it: one round trip.
+// begin opens the transaction, unless it is the caller's, locks what the calls need and reads it: one round trip.
 func (u *unit) begin(needs relational.Needs) error {
 	slices.SortFunc(needs.Keys, func(a, b provider.UUID) int { return slices.Compare(a[:], b[:]) })
 	needs.Keys = slices.Compact(needs.Keys)
 	b := &pgx.Batch{}
-	patience := groupLockTimeout
-	if u.wait {
-		patience = lockTimeout
+	if !u.joined {
+		u.queueBegin(b)
 	}
-	b.Queue(sqlBegin)
-	b.Queue(sqlBegun, milliseconds(patience), milliseconds(u.p.opts.Timeout)).QueryRow(func(r pgx.Row) error {
-		var lock, idle string
-		return r.Scan(&u.now, &lock, &idle)
-	})
 	u.queueLocks(b, &needs)
 	if len(needs.Tasks) > 0 {
 		u.queueTasks(b, needs.Tasks)
@@ -84,6 +78,19 @@ func (u *unit) begin(needs relational.Needs) error {
 	// The clock once more: the locks may have been waited for.
 	b.Queue(`SELECT ` + sqlNow).QueryRow(func(r pgx.Row) error { return r.Scan(&u.now) })
 	return u.conn.SendBatch(u.ctx, b).Close()
+}
+
+// queueBegin opens the transaction. The time is that of its begin, until it is read once more.
+func (u *unit) queueBegin(b *pgx.Batch) {
+	patience := groupLockTimeout
+	if u.wait {
+		patience = lockTimeout
+	}
+	b.Queue(sqlBegin)
+	b.Queue(sqlBegun, milliseconds(patience), milliseconds(u.p.opts.Timeout)).QueryRow(func(r pgx.Row) error {
+		var lock, idle string
+		return r.Scan(&u.now, &lock, &idle)
+	})
 }
 
 // milliseconds writes a duration for Postgres, which does not read Go's form of minutes.

@@ -27,6 +27,9 @@ const (
 // enroll writes down that this process serves a lease owner, in the transaction that gives
 // the owner its first lease.
 func (t *tx) enroll(owner string) error {
+	if t.guest { // who is sticky there was enrolled when it became so
+		return nil
+	}
 	if _, ok := t.writer.enrolled[owner]; ok || owner == "" || slices.Contains(t.enrolled, owner) {
 		return nil
 	}

@@ -1,6 +1,9 @@
 package sqlite
 
 import (
+	"context"
+	"database/sql"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -17,7 +20,23 @@ func TestConformance(t *testing.T) {
 			t.Fatal(err)
 		}
 		return openTest(t, path, Options{})
-	})
+	}, validations.Transactions(beginTx))
+}
+
+// beginTx begins a transaction on a store's file as a program would do that has tables of its own there.
+func beginTx(ctx context.Context, p provider.Provider) (validations.Transaction, error) {
+	own, _ := provider.As[*Provider](p)
+	db, err := sql.Open("sqlite", "file:"+own.store.path+"?_txlock=immediate&_pragma=busy_timeout(5000)")
+	if err != nil {
+		return validations.Transaction{}, err
+	}
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return validations.Transaction{}, errors.Join(err, db.Close())
+	}
+	return validations.Transaction{
+		Tx: InTx(tx), Commit: tx.Commit, Rollback: func() error { return errors.Join(tx.Rollback(), db.Close()) },
+	}, nil
 }
 
 // emptyStore answers the file of a fresh store: to copy it costs each case less than to

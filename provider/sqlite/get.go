@@ -39,7 +39,7 @@ func (p *Provider) get(ctx context.Context, req *provider.GetRequest) (res provi
 			sql, arg = sqlInstanceByID, any(req.ID)
 		}
 		res = provider.GetResult{Now: p.store.clock.wall()}
-		found, err := c.instanceOf(plain, &res.Instance, sql, arg)
+		found, err := instanceOf(bound{plain, c}, &res.Instance, sql, arg)
 		if err != nil {
 			return err
 		}

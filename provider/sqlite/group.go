@@ -206,6 +206,10 @@ func (w *writer) finish() error {
 		w.begun = false
 		_, err := w.tx.db.exec("ROLLBACK")
 		w.gate.leave()
+		if noTransaction(err) { // a caller's function was interrupted, which ends it
+			w.tx.forget()
+			return nil
+		}
 		return err
 	}
 	w.attachRows()

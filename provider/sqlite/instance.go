@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/perdure/perdure/provider"
@@ -46,20 +45,20 @@ func scanInstance(r *row, in *provider.Instance) (attributes bool) {
 }
 
 // instanceOf reads an instance with its attributes; false if there is none.
-func (c *conn) instanceOf(ctx context.Context, in *provider.Instance, sql string, arg any) (bool, error) {
+func instanceOf(db statements, in *provider.Instance, sql string, arg any) (bool, error) {
 	attributes := false
-	found, err := c.one(ctx, sql, func(r *row) { attributes = scanInstance(r, in) }, arg)
+	found, err := db.one(sql, func(r *row) { attributes = scanInstance(r, in) }, arg)
 	if err != nil {
 		return false, fmt.Errorf("perdure_instance %v: %w", arg, err)
 	}
 	if found && attributes {
-		in.Attributes, err = c.attributes(ctx, in.Key)
+		in.Attributes, err = attributesOf(db, in.Key)
 	}
 	return found, err
 }
 
-func (c *conn) attributes(ctx context.Context, key provider.UUID) (list []provider.Attribute, err error) {
-	err = c.each(ctx, sqlAttributes, func(r *row) error {
+func attributesOf(db statements, key provider.UUID) (list []provider.Attribute, err error) {
+	err = db.each(sqlAttributes, func(r *row) error {
 		list = append(list, provider.Attribute{
 			Name: r.text(0), Kind: provider.AttributeKind(r.int(1)), Text: r.text(2), Number: r.int(3),
 		})
@@ -70,7 +69,7 @@ func (c *conn) attributes(ctx context.Context, key provider.UUID) (list []provid
 
 // Instance implements [relational.Rows].
 func (t *tx) Instance(key provider.UUID) (in provider.Instance, err error) {
-	found, err := t.db.instance(&in, key)
+	found, err := instanceOf(t.db, &in, sqlInstance, key)
 	if err == nil && !found {
 		err = fmt.Errorf("instance %s: %w", key, provider.ErrNotFound)
 	}

@@ -56,7 +56,7 @@ func (p *Provider) List(ctx context.Context, req provider.ListRequest) (res prov
 			if i >= len(res.Instances) {
 				break
 			}
-			if res.Instances[i].Attributes, err = conn.attributes(ctx, res.Instances[i].Key); err != nil {
+			if res.Instances[i].Attributes, err = attributesOf(bound{ctx, conn}, res.Instances[i].Key); err != nil {
 				return err
 			}
 		}

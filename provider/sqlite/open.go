@@ -117,7 +117,7 @@ func dsn(full string, o Options, query bool) string {
 	v.Set("_error_rc", "1")
 	for _, pragma := range []string{
 		"busy_timeout(" + strconv.FormatInt(o.BusyTimeout.Milliseconds(), 10) + ")",
-		"foreign_keys(0)", "temp_store(MEMORY)", "cache_size(-16000)",
+		"foreign_keys(1)", "temp_store(MEMORY)", "cache_size(-16000)",
 		"synchronous(" + o.Synchronous.pragma() + ")",
 	} {
 		v.Add("_pragma", pragma)

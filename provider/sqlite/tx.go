@@ -16,6 +16,7 @@ type tx struct {
 	kinds    *relational.Kinds // as they were read last
 	current  bool              // nothing may have changed the kinds since
 	enrolled []string          // owners that the file did not have
+	guest    bool              // the transaction is a caller's: only the caller's goroutine touches it
 }
 
 var _ relational.Rows = (*tx)(nil)
@@ -23,7 +24,7 @@ var _ relational.Rows = (*tx)(nil)
 const never = relational.Never
 
 func newTx(w *writer, c *conn) *tx {
-	t := &tx{db: unhurried{c}, writer: w, kinds: relational.NewKinds()}
+	t := &tx{db: bound{writerContext(), c}, writer: w, kinds: relational.NewKinds()}
 	t.Tx = relational.Tx{Rows: t, Heads: make(map[provider.UUID]*relational.Head), Effects: relational.NewEffects()}
 	return t
 }

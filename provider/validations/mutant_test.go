@@ -83,6 +83,11 @@ type mutant struct {
 	record  recordMethod
 	inspect inspectMethod
 	close   func() error
+
+	createIn   createInMethod
+	sendIn     sendInMethod
+	completeIn completeInMethod
+	begin      beginTx
 }
 
 // newMutant makes a store that is sound as yet.
@@ -98,6 +103,19 @@ func newMutant() *mutant {
 		},
 		history: p.ReadHistory, list: p.List, count: p.Count, stats: p.Stats, remove: p.Delete, prune: p.Prune,
 		letters: p.DeadLetters, lease: p.Lease, record: p.Record, inspect: p.Inspect, close: p.Close,
+		createIn: func(ctx context.Context, req createInRequest) (provider.CreateResult, error) {
+			return p.CreateIn(ctx, req.tx, req.CreateRequest)
+		},
+		sendIn: func(ctx context.Context, req sendInRequest) (provider.SendResult, error) {
+			return p.SendIn(ctx, req.tx, req.SendRequest)
+		},
+		completeIn: func(ctx context.Context, req completeInRequest) (provider.TaskReportResult, error) {
+			return p.CompleteIn(ctx, req.TaskReport, req.fn)
+		},
+		begin: func(context.Context, provider.Provider) (Transaction, error) {
+			tx := p.Begin()
+			return Transaction{Tx: memory.InTx(tx), Commit: tx.Commit, Rollback: tx.Rollback}, nil
+		},
 	}
 }
 

@@ -40,6 +40,7 @@ func brokenRules() []brokenRule {
 		brokenClean(),
 		brokenShared(),
 		brokenInspect(),
+		brokenTransactions(),
 		brokenLimits(),
 	)
 }
@@ -115,7 +116,7 @@ func attempt(t *testing.T, c testCase, breaks func(*mutant), inTurn bool) (failu
 	synctest.Test(t, func(t *testing.T) {
 		m := newMutant()
 		breaks(m)
-		failures = execute(t.Context(), c, &trial{Provider: m, inTurn: inTurn}, 30*time.Second)
+		failures = execute(t.Context(), c, &trial{Provider: m, beginTx: m.begin, inTurn: inTurn}, 30*time.Second)
 		if err := m.Provider.Close(); err != nil {
 			t.Error(err)
 		}

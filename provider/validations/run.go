@@ -11,12 +11,13 @@ import (
 
 // A testCase checks one sentence of the contract.
 type testCase struct {
-	group string
-	name  string
-	rule  string // the sentence, word for word
-	run   func(*trial)
-	power func(provider.Provider) bool // nil: the contract demands it of all
-	slow  bool                         // fills the store up to a limit: has four times as long, and -short leaves it out
+	group  string
+	name   string
+	rule   string // the sentence, word for word
+	run    func(*trial)
+	power  func(provider.Provider) bool // nil: the contract demands it of all
+	within bool                         // it needs a transaction of a caller
+	slow   bool                         // fills the store up to a limit: has four times as long, and -short leaves it out
 }
 
 // cases lists all cases, by group.
@@ -44,6 +45,7 @@ func cases() []testCase {
 		{"clean", cleanCases()},
 		{"shared", sharedCases()},
 		{"inspect", inspectCases()},
+		{"transactions", transactionCases()},
 		{"limits", limitCases()},
 	}
 	var all []testCase
@@ -59,7 +61,10 @@ func cases() []testCase {
 type options struct {
 	limit time.Duration
 	skip  map[string]string
+	begin beginTx // nil: the suite can begin no transactions of a caller
 }
+
+type beginTx func(ctx context.Context, p provider.Provider) (Transaction, error)
 
 // Option changes how the suite runs.
 type Option func(*options)
@@ -92,11 +97,14 @@ func Run(t *testing.T, open func(t *testing.T) provider.Provider, opts ...Option
 			if c.power != nil && !c.power(p) {
 				t.Skip("the provider does not have this power")
 			}
+			if c.within && o.begin == nil {
+				t.Skip("the suite was not told how to begin a transaction: see validations.Transactions")
+			}
 			limit := o.limit
 			if c.slow {
 				limit *= 4
 			}
-			failures := execute(t.Context(), c, &trial{Provider: p}, limit)
+			failures := execute(t.Context(), c, &trial{Provider: p, beginTx: o.begin}, limit)
 			for _, f := range failures {
 				t.Error(f)
 			}

@@ -17,6 +17,7 @@ import (
 type trial struct {
 	provider.Provider
 
+	beginTx  beginTx
 	ctx      context.Context //nolint:containedctx // it lives as long as the case
 	inTurn   bool            // parallel callers come one after the other, to tell what only a race shows
 	mu       sync.Mutex

@@ -12,6 +12,7 @@ type Member struct {
 	Op    string
 	Bytes int // that it adds to the transaction
 	Needs Needs
+	Alone bool // its group has no other member
 	Run   func(*Tx) error
 	Done  chan struct{} // closed when Err is set
 	Err   error
@@ -83,15 +84,15 @@ func (q *Queue) Withdraw(m *Member) bool {
 }
 
 // Take appends the next group to into: no more than most members of at most bytes together,
-// but one always.
+// but one always. A member that goes alone ends the group before it.
 func (q *Queue) Take(into []*Member, most, bytes int) (group []*Member, stopped bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	group, size := into, 0
+	group, size, alone := into, 0, false
 	for _, list := range []*[]*Member{&q.urgent, &q.rest} {
 		n := 0
 		for _, m := range *list {
-			if len(group) == most || size > 0 && size+m.Bytes > bytes {
+			if len(group) == most || size > 0 && size+m.Bytes > bytes || alone || m.Alone && len(group) > 0 {
 				break
 			}
 			n++
@@ -99,7 +100,7 @@ func (q *Queue) Take(into []*Member, most, bytes int) (group []*Member, stopped 
 				continue
 			}
 			m.taken = true
-			size += m.Bytes
+			size, alone = size+m.Bytes, m.Alone
 			group = append(group, m)
 		}
 		*list = shift(*list, n)

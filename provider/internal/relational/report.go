@@ -4,9 +4,9 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// holds tells whether a token may do this to the task. A token holds a task until somebody
+// Holds tells whether a token may do this to the task. A token holds a task until somebody
 // else takes it, whether its lease has lapsed or not; a parked task goes by its token, too.
-func (task *Task) holds(item *provider.TaskReport) bool {
+func (task *Task) Holds(item *provider.TaskReport) bool {
 	if task.Token != item.Token || task.Attempt != item.Attempt {
 		return false
 	}
@@ -73,7 +73,7 @@ func (t *Tx) Report(item *provider.TaskReport) (res provider.TaskReportResult, e
 	if err != nil {
 		return res, err
 	}
-	if task == nil || !task.holds(item) {
+	if task == nil || !task.Holds(item) {
 		res.Err = provider.ErrLeaseLost
 		return res, nil
 	}

@@ -1,0 +1,89 @@
+package dispatcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/provider"
+)
+
+// completeIn completes a task together with what its activity handed over for that transaction. It takes no short cut through
+// the cached execution: should a function fail, then the attempt does and no turn. The storage decides whether the execution still
+// wants the result, so that it is asked even if this node was told otherwise.
+func (d *Dispatcher) completeIn(
+	working context.Context, a *attempt, inside func(provider.Tx) error, output []byte, report provider.TaskReport,
+) {
+	store, ok := provider.As[provider.Transactor](d.store)
+	if !ok {
+		err := fmt.Errorf("the store runs no functions inside its transactions: %w", provider.ErrForeignTx)
+		d.failed(working, a, d.failureOf(a, nil, failure.NonRetryable(err)), report)
+		return
+	}
+	report.Outcome = provider.TaskComplete
+	report.Message = message(&history.ActivityCompleted{
+		Scheduled: a.ref.EventID, Output: output, Attempt: a.number,
+	}, a.ref.Execution, a.ref.EventID)
+	inside = guarded(a.call.Name, inside)
+	for failures := 1; ; failures++ {
+		ctx, cancel := context.WithTimeout(working, callTimeout)
+		res, err := store.CompleteIn(ctx, report, inside)
+		cancel()
+		if refused, ok := errors.AsType[*provider.FuncError](err); ok {
+			d.failed(working, a, d.failureOf(a, nil, final(refused.Err)), report)
+			return
+		}
+		if err == nil || provider.OutcomeOf(err) == provider.OutcomeNothing && !provider.Retryable(err) {
+			d.completedIn(a, &report, res, err)
+			return
+		}
+		d.storageFailed("complete task", failures, err)
+		if !pause(working, backoff(failures)) {
+			d.manage.remove(a)
+			return
+		}
+	}
+}
+
+// completedIn notes what the storage answered.
+func (d *Dispatcher) completedIn(a *attempt, report *provider.TaskReport, res provider.TaskReportResult, err error) {
+	d.reported(report, errors.Join(err, res.Err))
+	switch {
+	case err != nil || res.Err != nil:
+	case res.State.Kind == provider.ExecutionRunning:
+		d.count.attemptsCompleted.Add(1)
+		d.actors.sentTo(a.ref.Key)
+	default:
+		d.count.attemptsDiscarded.Add(1)
+	}
+	d.manage.remove(a)
+}
+
+// final makes an error that no other attempt could mend one that is not retried.
+func final(err error) error {
+	if errors.Is(err, provider.ErrForeignTx) {
+		return failure.NonRetryable(err)
+	}
+	return err
+}
+
+// guarded runs a function of the activity on a goroutine of its own: neither a panic nor Goexit may reach the provider.
+func guarded(name string, fn func(provider.Tx) error) func(provider.Tx) error {
+	return func(tx provider.Tx) error {
+		done := make(chan error, 1)
+		go func() {
+			err := failure.New(failure.ErrPanic, "activity %s called runtime.Goexit inside its transaction", name)
+			defer func() {
+				if p := recover(); p != nil {
+					err = failure.New(failure.ErrPanic, "activity %s panicked inside its transaction: %v\n%s", name, p, debug.Stack())
+				}
+				done <- err
+			}()
+			err = fn(tx)
+		}()
+		return <-done
+	}
+}

@@ -1,0 +1,65 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// Completion is what a running activity wants to have done inside the transaction that completes it. The engine puts one into the
+// context of each attempt; functions of the packages of stores, such as postgres.OnComplete, add to it. It
+// is safe for concurrent use.
+type Completion struct {
+	mu     sync.Mutex
+	fns    []func(Tx) error
+	closed bool
+}
+
+type completionKey struct{}
+
+var (
+	errNoActivity = errors.New("the context is not one that an activity was given: pass that, or one derived from it")
+	errOver       = errors.New("the attempt is over: hand the function over before the activity returns")
+)
+
+// WithCompletion returns a context that carries c. It is for the engine.
+func WithCompletion(ctx context.Context, c *Completion) context.Context {
+	return context.WithValue(ctx, completionKey{}, c)
+}
+
+// OnComplete hands over a function for the transaction that completes the activity whose context is given. It is for
+// the packages of stores, which check in fn that the transaction is of their kind. It answers ErrInvalid if the context
+// is not that of a running activity.
+func OnComplete(ctx context.Context, fn func(Tx) error) error {
+	c, ok := ctx.Value(completionKey{}).(*Completion)
+	if !ok {
+		return fmt.Errorf("%w: %w", ErrInvalid, errNoActivity)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return fmt.Errorf("%w: %w", ErrInvalid, errOver)
+	}
+	c.fns = append(c.fns, fn)
+	return nil
+}
+
+// Close answers one function that calls all that were handed over, in order, until one fails; nil if there are none. None
+// can be added any more.
+func (c *Completion) Close() func(Tx) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	if len(c.fns) == 0 {
+		return nil
+	}
+	return func(tx Tx) error {
+		for _, fn := range c.fns {
+			if err := fn(tx); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,197 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// Tx is a transaction that a program began itself, for tests of code that starts instances and
+// raises events in one. It is safe for concurrent use.
+type Tx struct {
+	store *Provider
+	inner bool // it is part of a transaction of the store's own, which decides
+
+	// Guarded by store.mu.
+	steps []step
+	over  bool
+}
+
+// A step does something to the store under its lock, and answers how to take it back.
+type step func(now provider.Time) (undo func(), err error)
+
+// errTxOver: the transaction was committed or rolled back before.
+var errTxOver = errors.New("the transaction is over: begin another one")
+
+// Begin begins a transaction.
+func (p *Provider) Begin() *Tx { return &Tx{store: p} }
+
+// InTx makes tx an option of client.Start and Raise: what they store is there if and only if tx commits.
+func InTx(tx *Tx) provider.Tx { return provider.Tx{Of: tx} }
+
+// OnComplete hands over a function that is to run inside the transaction which completes the running activity, whose context is given.
+func OnComplete(ctx context.Context, fn func(tx *Tx) error) error {
+	if fn == nil {
+		return fmt.Errorf("memory.OnComplete: %w: the function is nil: give one", provider.ErrInvalid)
+	}
+	err := provider.OnComplete(ctx, func(tx provider.Tx) error {
+		own, ok := tx.Of.(*Tx)
+		if !ok {
+			return fmt.Errorf("memory.OnComplete inside %T: %w", tx.Of, provider.ErrForeignTx)
+		}
+		return fn(own)
+	})
+	if err != nil {
+		return fmt.Errorf("memory.OnComplete: %w", err)
+	}
+	return nil
+}
+
+// Commit does all that was asked for in the transaction, or nothing, with the error of what has become impossible meanwhile.
+func (t *Tx) Commit() error {
+	return t.end(func(now provider.Time) error {
+		if t.inner {
+			return nil
+		}
+		_, err := apply(t.steps, now)
+		return err
+	})
+}
+
+// Rollback forgets what was asked for.
+func (t *Tx) Rollback() error {
+	return t.end(func(provider.Time) error {
+		t.steps = nil
+		return nil
+	})
+}
+
+func (t *Tx) end(run func(now provider.Time) error) error {
+	t.store.mu.Lock()
+	defer t.store.unlock()
+	switch {
+	case t.over:
+		return errTxOver
+	case t.store.closed:
+		return provider.ErrClosed
+	}
+	t.over = true
+	return run(t.store.now())
+}
+
+// apply does all steps or, with an error, none.
+func apply(steps []step, now provider.Time) (undo func(), err error) {
+	var undos []func()
+	undo = func() {
+		for i := len(undos) - 1; i >= 0; i-- {
+			undos[i]()
+		}
+	}
+	for _, s := range steps {
+		one, err := s(now)
+		if err != nil {
+			undo()
+			return nil, err
+		}
+		undos = append(undos, one)
+	}
+	return undo, nil
+}
+
+// try adds a step to the transaction if it could be committed now: all steps are done and taken back under the lock.
+func (p *Provider) try(ctx context.Context, tx provider.Tx, req request, s step) error {
+	t, ok := tx.Of.(*Tx)
+	if !ok || t == nil || t.store != p {
+		return fmt.Errorf("%w: it is a %T", provider.ErrForeignTx, tx.Of)
+	}
+	return p.do(ctx, req, func(now provider.Time) error {
+		if t.over {
+			return errTxOver
+		}
+		commits, dirty := p.stats.Commits, p.dirty
+		undo, err := apply(append(t.steps[:len(t.steps):len(t.steps)], s), now)
+		if err == nil {
+			undo()
+			t.steps = append(t.steps, s)
+		}
+		p.stats.Commits, p.dirty = commits, dirty
+		return err
+	})
+}
+
+var _ provider.Transactor = (*Provider)(nil)
+
+// CreateIn implements provider.Transactor.
+func (p *Provider) CreateIn(ctx context.Context, tx provider.Tx, req provider.CreateRequest) (res provider.CreateResult, err error) {
+	req.Message.Payload, req.Attributes = slices.Clone(req.Message.Payload), slices.Clone(req.Attributes)
+	err = p.try(ctx, tx, req, func(now provider.Time) (func(), error) {
+		before := p.current[req.ID]
+		i, created, err := p.create(req, now)
+		if err != nil {
+			return nil, err
+		}
+		res = provider.CreateResult{Instance: i.view(), Created: created, Now: now}
+		if i == before {
+			return func() {}, nil
+		}
+		return func() { p.uncreate(i, before) }, nil
+	})
+	return res, err
+}
+
+// uncreate takes back the creation of i, which took the ID from before.
+func (p *Provider) uncreate(i, before *instance) {
+	delete(p.instances, i.row.Key)
+	delete(p.live, i.row.Key)
+	delete(p.current, i.row.ID)
+	if parent := i.row.Parent.Key; !parent.IsZero() {
+		p.children[parent] = slices.DeleteFunc(p.children[parent], func(child *instance) bool { return child == i })
+	}
+	if before != nil {
+		p.current[i.row.ID] = before
+	}
+}
+
+// SendIn implements provider.Transactor. The message's ID is another one once tx has committed.
+func (p *Provider) SendIn(ctx context.Context, tx provider.Tx, req provider.SendRequest) (res provider.SendResult, err error) {
+	req.Message.Payload = slices.Clone(req.Message.Payload)
+	err = p.try(ctx, tx, req, func(now provider.Time) (func(), error) {
+		i, id, err := p.send(req, now)
+		if err != nil {
+			return nil, err
+		}
+		res = provider.SendResult{Key: i.row.Key, MessageID: id, Now: now}
+		return func() { p.remove(i, func(m provider.Message) bool { return m.ID == id }) }, nil
+	})
+	return res, err
+}
+
+// CompleteIn implements provider.Transactor.
+func (p *Provider) CompleteIn(
+	ctx context.Context, item provider.TaskReport, fn func(provider.Tx) error,
+) (res provider.TaskReportResult, err error) {
+	req := provider.ReportTasksRequest{Items: []provider.TaskReport{item}}
+	if err := req.Validate(); err != nil {
+		return res, err
+	}
+	tx := p.Begin()
+	tx.inner = true
+	if err := fn(InTx(tx)); err != nil {
+		return res, &provider.FuncError{Err: err}
+	}
+	err = p.do(ctx, req, func(now provider.Time) error {
+		tx.over = true
+		state, t := p.state(item.TaskRef), p.tasks[item.TaskRef]
+		if state.Kind == provider.ExecutionRunning && t != nil && t.token == item.Token && t.attempt == item.Attempt {
+			if _, err := apply(tx.steps, now); err != nil {
+				return &provider.FuncError{Err: err}
+			}
+		}
+		res = provider.TaskReportResult{Err: p.report(&item, state, now), State: state}
+		return nil
+	})
+	return res, err
+}

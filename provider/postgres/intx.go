@@ -1,0 +1,165 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+// InTx makes a transaction that the caller began through pgx an option of client.Start and Raise: what they store is
+// there if and only if tx commits. Tx must be one of the database and server that the store was opened with; its isolation level does not
+// matter. It belongs to the caller: nothing here ends it, and a refusal leaves it as it was.
+//
+// Another transaction that starts an instance under the same ID waits until tx is over, and so does an instance to
+// which tx raised an event: start and raise last, then commit.
+func InTx(tx pgx.Tx) provider.Tx { return provider.Tx{Of: userTx{tx}} }
+
+// userTx tells what InTx made from what other packages put into a provider.Tx.
+type userTx struct{ pgx.Tx }
+
+var _ provider.Transactor = (*Provider)(nil)
+
+// CreateIn implements [provider.Transactor].
+func (p *Provider) CreateIn(ctx context.Context, tx provider.Tx, req provider.CreateRequest) (provider.CreateResult, error) {
+	return p.inside(tx).Create(ctx, req)
+}
+
+// SendIn implements [provider.Transactor].
+func (p *Provider) SendIn(ctx context.Context, tx provider.Tx, req provider.SendRequest) (provider.SendResult, error) {
+	return p.inside(tx).Send(ctx, req)
+}
+
+// inside are the calls as they are carried out in a transaction of the caller.
+func (p *Provider) inside(tx provider.Tx) relational.Calls {
+	return relational.Calls{Enqueue: func(ctx context.Context, m *relational.Member, _ bool) error {
+		own, ok := tx.Of.(userTx)
+		if !ok || own.Tx == nil {
+			return relational.ForeignTx(m.Op, tx, ok)
+		}
+		if err := p.door.Enter(ctx); err != nil {
+			return err
+		}
+		defer p.door.Leave()
+		return p.join(ctx, own.Tx, m)
+	}}
+}
+
+// join runs a call in a transaction of the caller, each try in a savepoint: what the call refuses, and what another transaction
+// did first, must not end the transaction.
+func (p *Provider) join(ctx context.Context, tx pgx.Tx, m *relational.Member) error {
+	ctx, cancel := p.bounded(ctx)
+	defer cancel()
+	for more := 0; ; more++ {
+		err := p.joinOnce(ctx, tx, m)
+		need, asks := errors.AsType[*needError](err)
+		again := asks || errors.Is(err, errHeld) || isUnique(err, "instance_")
+		if !again || more == maxTries {
+			return failed(m.Op, err, provider.OutcomeNothing)
+		}
+		if asks {
+			if err := p.learn(ctx, m, need); err != nil {
+				return failed(m.Op, err, provider.OutcomeNothing)
+			}
+		}
+	}
+}
+
+// learn remembers what a call turned out to need. A new kind is stored by a statement of its own.
+func (p *Provider) learn(ctx context.Context, m *relational.Member, need *needError) error {
+	m.Needs.Add(&need.needs)
+	if need.turn == nil && need.task == nil {
+		return nil
+	}
+	return p.addKind(ctx, need)
+}
+
+const sqlTxID = `SELECT pg_current_xact_id()::text`
+
+// joinOnce is one try. A call that changes nothing keeps no locks.
+func (p *Provider) joinOnce(ctx context.Context, tx pgx.Tx, m *relational.Member) error {
+	savepoint, err := tx.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	u := newUnit(ctx, p, savepoint.Conn())
+	u.single, u.wait, u.joined = true, true, true
+	t := u.tx()
+	id, err := u.runJoined(t, m)
+	if err != nil || t.Changes == 0 {
+		return errors.Join(err, undo(ctx, savepoint))
+	}
+	if err := savepoint.Commit(ctx); err != nil {
+		return err
+	}
+	p.pending.add(id, t.Effects)
+	return nil
+}
+
+// runJoined carries a call out and answers the ID of the transaction that it is in.
+func (u *unit) runJoined(t *relational.Tx, m *relational.Member) (id string, err error) {
+	if err := u.checkDatabase(); err != nil {
+		return "", err
+	}
+	if err := u.begin(m.Needs); err != nil {
+		return "", err
+	}
+	t.Now, t.Elapsed = u.now, int64(u.now)
+	if err := m.Run(t); err != nil {
+		return "", err
+	}
+	if err := t.Flush(); err != nil {
+		return "", err
+	}
+	b := &pgx.Batch{}
+	u.queueOps(b)
+	b.Queue(sqlTxID).QueryRow(func(r pgx.Row) error { return r.Scan(&id) })
+	return id, u.conn.SendBatch(u.ctx, b).Close()
+}
+
+// undo takes back a try, also when its context is finished.
+func undo(ctx context.Context, savepoint pgx.Tx) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
+	defer cancel()
+	if err := savepoint.Rollback(ctx); err != nil && !errors.Is(err, pgx.ErrTxClosed) {
+		return fmt.Errorf("back to the savepoint: %w", err)
+	}
+	return nil
+}
+
+// sqlDatabase names a database as nothing else is named while its server runs.
+const sqlDatabase = `SELECT extract(epoch FROM pg_postmaster_start_time())::text || '/' || d.oid || '/' || to_regclass('perdure.instance')::oid
+	FROM pg_database d WHERE d.datname = current_database()`
+
+// checkDatabase refuses a transaction that is not one of this store's database.
+func (u *unit) checkDatabase() error {
+	var there *string
+	if err := u.conn.QueryRow(u.ctx, u.p.names.sql(sqlDatabase)).Scan(&there); err != nil {
+		return err
+	}
+	here, err := u.p.database(u.ctx, there)
+	if err != nil {
+		return err
+	}
+	if there == nil || here != *there {
+		return fmt.Errorf("%w: its connection is to another server or database, or to one without the store's schema", provider.ErrForeignTx)
+	}
+	return nil
+}
+
+// database names the store's own. It is asked again for one that differs: the server may have been restarted.
+func (p *Provider) database(ctx context.Context, other *string) (string, error) {
+	if own := p.identity.Load(); own != nil && other != nil && *own == *other {
+		return *own, nil
+	}
+	var own string
+	if err := p.pool.QueryRow(ctx, p.names.sql(sqlDatabase)).Scan(&own); err != nil {
+		return "", err
+	}
+	p.identity.Store(&own)
+	return own, nil
+}

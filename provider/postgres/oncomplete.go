@@ -1,0 +1,156 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+// maxHooks is how many functions of callers run in transactions at once.
+const maxHooks = 4
+
+// OnComplete hands over a function that is to run inside the transaction which completes the running activity, whose
+// context is given: what it does to the database through tx is stored if and only if the activity's result
+// is, exactly once. It runs after the activity has returned without an error; its error fails the attempt, which is then retried as
+// the call's policy says. Several functions run in the order in which they were handed over.
+//
+// The function should be quick and do nothing but work on tx: it may run again, in another transaction, when the first one could
+// not be committed, and has Options.Timeout in all. Committing tx or rolling it back concerns no more than what the function did.
+//
+// An activity whose store is not one of Postgres fails with [provider.ErrForeignTx] when it completes. OnComplete answers
+// [provider.ErrInvalid] for a context that is not a running activity's, and for no function.
+func OnComplete(ctx context.Context, fn func(tx pgx.Tx) error) error {
+	if fn == nil {
+		return fmt.Errorf("postgres.OnComplete: %w: the function is nil: give one", provider.ErrInvalid)
+	}
+	err := provider.OnComplete(ctx, func(tx provider.Tx) error {
+		own, ok := tx.Of.(userTx)
+		if !ok {
+			return fmt.Errorf("postgres.OnComplete inside %T: %w", tx.Of, provider.ErrForeignTx)
+		}
+		return fn(own.Tx)
+	})
+	if err != nil {
+		return fmt.Errorf("postgres.OnComplete: %w", err)
+	}
+	return nil
+}
+
+// errGone says that there is nothing to complete, so that what the function did must not be stored.
+var errGone = errors.New("the task is not held or its execution is over")
+
+// CompleteIn implements [provider.Transactor].
+func (p *Provider) CompleteIn(
+	ctx context.Context, item provider.TaskReport, fn func(provider.Tx) error,
+) (res provider.TaskReportResult, err error) {
+	req := provider.ReportTasksRequest{Items: []provider.TaskReport{item}}
+	if err := req.Validate(); err != nil {
+		return res, err
+	}
+	m := &relational.Member{Op: "complete task", Needs: relational.ReportNeeds(&req)}
+	enqueue := func(ctx context.Context, m *relational.Member, _ bool) error { return p.complete(ctx, m, fn) }
+	res, err = relational.Do(ctx, enqueue, m, false, func(t *relational.Tx, res *provider.TaskReportResult) (err error) {
+		*res, err = t.Report(&item)
+		if err == nil && (res.Err != nil || res.State.Kind != provider.ExecutionRunning) {
+			return errGone
+		}
+		return err
+	})
+	if !errors.Is(err, errGone) {
+		return res, err
+	}
+	alone, err := p.ReportTasks(ctx, req)
+	if err != nil {
+		return res, err
+	}
+	return alone.Items[0], nil
+}
+
+// complete runs fn and then m in one transaction of their own. The function comes first, so that the instance is
+// locked no longer than for any other report.
+func (p *Provider) complete(ctx context.Context, m *relational.Member, fn func(provider.Tx) error) error {
+	if err := p.door.Enter(ctx); err != nil {
+		return err
+	}
+	defer p.door.Leave()
+	ctx, cancel := p.bounded(ctx)
+	defer cancel()
+	select {
+	case p.hooks <- struct{}{}:
+		defer func() { <-p.hooks }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	for more := 0; ; more++ {
+		outcome, err := p.completeOnce(ctx, m, fn)
+		need, asks := errors.AsType[*needError](err)
+		if errors.Is(err, errGone) {
+			return err
+		}
+		if !asks && !errors.Is(err, errHeld) || more == maxTries {
+			return failed(m.Op, err, outcome)
+		}
+		if asks {
+			if err := p.learn(ctx, m, need); err != nil {
+				return failed(m.Op, err, provider.OutcomeNothing)
+			}
+		}
+	}
+}
+
+func (p *Provider) completeOnce(ctx context.Context, m *relational.Member, fn func(provider.Tx) error) (provider.Outcome, error) {
+	conn, err := p.pool.Acquire(ctx)
+	if err != nil {
+		return provider.OutcomeNothing, err
+	}
+	defer conn.Release()
+	tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
+	if err != nil {
+		return provider.OutcomeNothing, err
+	}
+	u := newUnit(ctx, p, conn.Conn())
+	u.single, u.wait, u.joined = true, true, true
+	if err := hook(ctx, tx, fn); err != nil {
+		u.rollback()
+		return provider.OutcomeNothing, err
+	}
+	if err := u.begin(m.Needs); err != nil {
+		u.rollback()
+		return provider.OutcomeNothing, err
+	}
+	t := u.tx()
+	if err := m.Run(t); err != nil {
+		u.rollback()
+		return provider.OutcomeNothing, err
+	}
+	err = p.writer.end(u, t)
+	return outcomeOf(err), err
+}
+
+// hook calls the function in a savepoint, so that ending its transaction ends no more than that. An error
+// that says that the database gave up, and not the function, is not the function's.
+func hook(ctx context.Context, tx pgx.Tx, fn func(provider.Tx) error) error {
+	savepoint, err := tx.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	err = fn(provider.Tx{Of: userTx{savepoint}})
+	switch {
+	case err != nil && (lost(err) && sqlState(err) != "" || isSerialization(err) || tx.Conn().IsClosed()):
+		return err
+	case err != nil:
+		return &provider.FuncError{Err: err}
+	}
+	if err := savepoint.Commit(ctx); err != nil && !errors.Is(err, pgx.ErrTxClosed) {
+		return &provider.FuncError{Err: fmt.Errorf("the function left the transaction unusable: %w", err)}
+	}
+	if status := tx.Conn().PgConn().TxStatus(); status != 'T' {
+		return &provider.FuncError{Err: fmt.Errorf("the function left the transaction in state %q: it must not end it by a statement", status)}
+	}
+	return nil
+}

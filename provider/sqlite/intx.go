@@ -1,0 +1,171 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+// InTx makes a transaction that the caller began through database/sql an option of client.Start and Raise: what they store is
+// there if and only if tx commits. Tx must be one on the very file that the store was opened with, through the driver modernc.org/sqlite.
+// It belongs to the caller: nothing here ends it, and a refusal leaves it as it was.
+//
+// A file has one writer at a time. While tx is open the store waits, up to Options.BusyTimeout; commit soon. Begin it
+// as a writing one (_txlock=immediate in the data source name): SQLite refuses to make it one once another transaction has written.
+func InTx(tx *sql.Tx) provider.Tx { return provider.Tx{Of: userTx{tx}} }
+
+// userTx tells what InTx made from what other packages put into a provider.Tx.
+type userTx struct{ *sql.Tx }
+
+var _ provider.Transactor = (*Provider)(nil)
+
+// CreateIn implements [provider.Transactor].
+func (p *Provider) CreateIn(ctx context.Context, tx provider.Tx, req provider.CreateRequest) (provider.CreateResult, error) {
+	return p.inside(tx).Create(ctx, req)
+}
+
+// SendIn implements [provider.Transactor].
+func (p *Provider) SendIn(ctx context.Context, tx provider.Tx, req provider.SendRequest) (provider.SendResult, error) {
+	return p.inside(tx).Send(ctx, req)
+}
+
+// inside are the calls as they are carried out in a transaction of the caller.
+func (p *Provider) inside(tx provider.Tx) relational.Calls {
+	return relational.Calls{Enqueue: func(ctx context.Context, m *relational.Member, _ bool) error {
+		own, ok := tx.Of.(userTx)
+		if !ok || own.Tx == nil {
+			return relational.ForeignTx(m.Op, tx, ok)
+		}
+		if p.readOnly {
+			return refused(m.Op)
+		}
+		if err := p.door.Enter(ctx); err != nil {
+			return err
+		}
+		defer p.door.Leave()
+		return failed(m.Op, p.store.join(ctx, own.Tx, m), provider.OutcomeNothing)
+	}}
+}
+
+// join runs a call in a transaction of the caller, in a savepoint: what it refuses must leave no trace. The
+// writer sees the commit as it sees those of other processes.
+func (s *store) join(ctx context.Context, lent *sql.Tx, m *relational.Member) error {
+	if s.moved.Load() {
+		return errMoved
+	}
+	db := lentTx{ctx, lent}
+	if err := s.checkFile(db); err != nil {
+		return err
+	}
+	if _, err := db.exec("SAVEPOINT perdure"); err != nil {
+		return err
+	}
+	t := &tx{db: db, writer: s.writer, kinds: relational.NewKinds(), skew: s.clock.skew(), guest: true}
+	t.Tx = relational.Tx{Rows: t, Heads: make(map[provider.UUID]*relational.Head), Effects: relational.NewEffects()}
+	t.tick()
+	err := m.Run(&t.Tx)
+	if err == nil {
+		err = t.Flush()
+	}
+	if err != nil {
+		_, undone := db.exec("ROLLBACK TO perdure")
+		err = errors.Join(err, undone)
+	}
+	_, released := db.exec("RELEASE perdure")
+	return errors.Join(err, released)
+}
+
+// checkFile refuses a transaction that is not one on the store's file.
+func (s *store) checkFile(db lentTx) error {
+	path := ""
+	err := db.each("PRAGMA database_list", func(r *row) error {
+		if r.text(1) == "main" {
+			path = r.text(2)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w: it cannot be asked for its SQLite file: %w", provider.ErrForeignTx, err)
+	}
+	info, err := os.Stat(path)
+	if err != nil || !os.SameFile(info, s.info) {
+		return fmt.Errorf("%w: it is on %q, the store on %q", provider.ErrForeignTx, path, s.path)
+	}
+	return nil
+}
+
+// lentTx runs statements in a transaction of the caller.
+type lentTx struct {
+	ctx context.Context //nolint:containedctx // it lives as long as one call, whose context it is
+	tx  *sql.Tx
+}
+
+func (l lentTx) bind(args []any) []any {
+	bound := make([]any, len(args))
+	for i, a := range args {
+		bound[i] = value(a)
+	}
+	return bound
+}
+
+func (l lentTx) exec(query string, args ...any) (int64, error) {
+	res, err := l.tx.ExecContext(l.ctx, query, l.bind(args)...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+func (l lentTx) each(query string, fn func(*row) error, args ...any) (err error) {
+	rows, err := l.tx.QueryContext(l.ctx, query, l.bind(args)...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	r := &row{}
+	if r.names, err = rows.Columns(); err != nil {
+		return err
+	}
+	r.vals = make([]driver.Value, len(r.names))
+	into := make([]any, len(r.names))
+	for i := range r.vals {
+		into[i] = (*any)(&r.vals[i])
+	}
+	for rows.Next() {
+		if err := rows.Scan(into...); err != nil {
+			return err
+		}
+		if err := fn(r); errors.Is(err, errStop) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if r.bad != nil {
+			return r.bad
+		}
+	}
+	return rows.Err()
+}
+
+func (l lentTx) one(query string, fn func(*row), args ...any) (found bool, err error) {
+	err = l.each(query, func(r *row) error {
+		found = true
+		fn(r)
+		if r.bad != nil {
+			return r.bad
+		}
+		return errStop
+	}, args...)
+	return found, err
+}
+
+func (l lentTx) integer(query string, args ...any) (n int64, err error) {
+	_, err = l.one(query, func(r *row) { n = r.int(0) }, args...)
+	return n, err
+}

@@ -1,0 +1,152 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+
+	lib "modernc.org/sqlite/lib"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+// OnComplete hands over a function that is to run inside the transaction which completes the running activity, whose
+// context is given: what it does to the file's other tables through tx is stored if and only if the activity's result
+// is, exactly once. It runs after the activity has returned without an error; its error fails the attempt, which is then retried as
+// the call's policy says. Several functions run in the order in which they were handed over.
+//
+// The function should be quick and do nothing but work on tx: the file has one writer, and all others wait for it. It may run
+// again, in another transaction, when the first one could not be committed. Committing tx or rolling it back concerns no
+// more than what the function did. Foreign keys are enforced.
+//
+// An activity whose store is not one of SQLite fails with [provider.ErrForeignTx] when it completes. OnComplete answers
+// [provider.ErrInvalid] for a context that is not a running activity's, and for no function.
+func OnComplete(ctx context.Context, fn func(tx *sql.Tx) error) error {
+	if fn == nil {
+		return fmt.Errorf("sqlite.OnComplete: %w: the function is nil: give one", provider.ErrInvalid)
+	}
+	err := provider.OnComplete(ctx, func(tx provider.Tx) error {
+		own, ok := tx.Of.(userTx)
+		if !ok {
+			return fmt.Errorf("sqlite.OnComplete inside %T: %w", tx.Of, provider.ErrForeignTx)
+		}
+		return fn(own.Tx)
+	})
+	if err != nil {
+		return fmt.Errorf("sqlite.OnComplete: %w", err)
+	}
+	return nil
+}
+
+// CompleteIn implements [provider.Transactor]. The call goes alone: a statement of the function that is
+// interrupted ends the whole transaction.
+func (p *Provider) CompleteIn(
+	ctx context.Context, item provider.TaskReport, fn func(provider.Tx) error,
+) (res provider.TaskReportResult, err error) {
+	req := provider.ReportTasksRequest{Items: []provider.TaskReport{item}}
+	if err := req.Validate(); err != nil {
+		return res, err
+	}
+	m := &relational.Member{Op: "complete task", Alone: true}
+	return relational.Do(ctx, p.enqueue, m, false, func(t *relational.Tx, res *provider.TaskReportResult) error {
+		return p.store.writer.complete(t, &item, fn, res)
+	})
+}
+
+// complete runs fn and then the report. What fn did counts only if there is something to complete.
+func (w *writer) complete(t *relational.Tx, item *provider.TaskReport, fn func(provider.Tx) error, res *provider.TaskReportResult) error {
+	state, _, err := t.State(item.Key, item.Execution)
+	if err != nil {
+		return err
+	}
+	task, err := t.Rows.Task(item.TaskRef)
+	if err != nil {
+		return err
+	}
+	if state.Kind == provider.ExecutionRunning && task != nil && task.Holds(item) {
+		if err := w.hook(fn); err != nil {
+			return err
+		}
+		// The function may have started instances, or sent to this one: all that is known of the file is void, and all fetches look.
+		w.tx.forget()
+		w.due.stale, w.foreign.changed = true, true
+		t.Changes++
+	}
+	*res, err = t.Report(item)
+	return err
+}
+
+// hook calls the function in a savepoint of the writer's transaction.
+func (w *writer) hook(fn func(provider.Tx) error) (err error) {
+	db := sql.OpenDB(lender{w.conn})
+	defer func() { err = errors.Join(err, db.Close()) }()
+	tx, err := db.BeginTx(writerContext(), nil)
+	if err != nil {
+		return err
+	}
+	if err := fn(provider.Tx{Of: userTx{tx}}); err != nil {
+		undone := tx.Rollback()
+		if broken(err) {
+			return err
+		}
+		if errors.Is(undone, sql.ErrTxDone) || noTransaction(undone) {
+			undone = nil
+		}
+		return &provider.FuncError{Err: errors.Join(err, undone)}
+	}
+	if err := tx.Commit(); err != nil && !errors.Is(err, sql.ErrTxDone) {
+		return &provider.FuncError{Err: fmt.Errorf("the function left the transaction unusable: it must not end it by a statement: %w", err)}
+	}
+	return nil
+}
+
+// broken tells whether the file is at fault, as against what the function did.
+func broken(err error) bool {
+	switch code(err) & 0xff {
+	case lib.SQLITE_FULL, lib.SQLITE_IOERR, lib.SQLITE_NOMEM, lib.SQLITE_CORRUPT, lib.SQLITE_BUSY, lib.SQLITE_READONLY:
+		return true
+	}
+	return false
+}
+
+// A lender gives the writer's connection to package database/sql for as long as a function of a caller runs: what that takes
+// for a transaction is a savepoint.
+type lender struct{ conn *conn }
+
+// Connect implements [driver.Connector].
+func (l lender) Connect(context.Context) (driver.Conn, error) { return l, nil }
+
+// Driver implements [driver.Connector]; nobody asks.
+func (l lender) Driver() driver.Driver { return nil }
+
+// Prepare implements [driver.Conn].
+func (l lender) Prepare(query string) (driver.Stmt, error) { return l.conn.raw.Prepare(query) } //nolint:wrapcheck // the caller's own statement
+
+// Close implements [driver.Conn]: the connection stays the writer's.
+func (l lender) Close() error { return nil }
+
+// Begin implements [driver.Conn].
+func (l lender) Begin() (driver.Tx, error) {
+	_, err := l.conn.exec(writerContext(), "SAVEPOINT perdure_function")
+	return savepoint(l), err
+}
+
+// savepoint is a transaction within the writer's.
+type savepoint lender
+
+// Commit implements [driver.Tx].
+func (s savepoint) Commit() error {
+	_, err := s.conn.exec(writerContext(), "RELEASE perdure_function")
+	return err
+}
+
+// Rollback implements [driver.Tx].
+func (s savepoint) Rollback() error {
+	if _, err := s.conn.exec(writerContext(), "ROLLBACK TO perdure_function"); err != nil {
+		return err
+	}
+	return s.Commit()
+}

@@ -1,0 +1,285 @@
+package validations
+
+import (
+	"context"
+	"errors"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// A Transaction is one that a caller of the store began, on the store's database.
+type Transaction struct {
+	Tx       provider.Tx
+	Commit   func() error
+	Rollback func() error // also after Commit, which it leaves as it is
+}
+
+// Transactions says how to begin a transaction on the database of the store that open made. Without it the cases of
+// [provider.Transactor] are left out.
+func Transactions(begin func(ctx context.Context, p provider.Provider) (Transaction, error)) Option {
+	return func(o *options) { o.begin = begin }
+}
+
+// transactionCases check a power that a provider may lack: they are left out then.
+func transactionCases() []testCase {
+	const (
+		create   = "CreateIn is Create inside tx: the instance is there if and only if tx commits, and nobody else sees it before."
+		send     = "SendIn is Send inside tx: the message is in the inbox, of an instance that has not closed, if and only if tx commits."
+		complete = "CompleteIn is ReportTasks of one Complete item, with fn called inside the transaction that stores it: " +
+			"what fn does there is stored if and only if the completion is."
+		gone = "If the token does not hold the task, or the execution no longer runs, nothing of fn is stored."
+	)
+	list := []testCase{
+		{name: "create", run: transactionCreate, rule: create},
+		{name: "create-rollback", run: transactionRollback, rule: create},
+		{name: "create-unseen", run: transactionUnseen, rule: create},
+		{name: "holder", run: transactionHolder, rule: "Who holds the ID is decided by what tx sees."},
+		{name: "create-refused", run: transactionRefused, rule: "A refusal leaves tx as it was."},
+		{
+			name: "wakes", run: transactionWakes,
+			rule: "Fetches that wait are woken soon after tx has committed, although nobody tells the provider that it did.",
+		},
+		{name: "send", run: transactionSend, rule: send},
+		{name: "send-rollback", run: transactionSendRollback, rule: send},
+		{name: "send-or-close", run: transactionSendOrClose, rule: send},
+		{name: "send-to-own", run: transactionSendToOwn, rule: "It may go to an instance that was created inside the same tx."},
+		{name: "send-refused", run: transactionSendRefused, rule: "A refusal leaves tx as it was."},
+		{name: "complete", run: transactionComplete, rule: complete},
+		{name: "complete-fails", run: transactionFails, rule: "An error of fn is answered as a [*FuncError], and then nothing is stored."},
+		{name: "complete-lost", run: transactionLost, rule: gone},
+		{name: "complete-ended", run: transactionEnded, rule: gone},
+		{
+			name: "foreign", run: transactionForeign,
+			rule: "A transaction that is not one of the store's database answers [ErrForeignTx].",
+		},
+	}
+	for i := range list {
+		list[i].power = canTransact
+		list[i].within = true
+	}
+	return list
+}
+
+func canTransact(p provider.Provider) bool {
+	_, ok := provider.As[provider.Transactor](p)
+	return ok
+}
+
+func (t *trial) transactor() provider.Transactor {
+	transactor, _ := provider.As[provider.Transactor](t.Provider)
+	return transactor
+}
+
+// within runs act in a transaction of the caller, which it commits, or rolls back.
+func (t *trial) within(commit bool, act func(tx provider.Tx)) {
+	tx, err := t.beginTx(t.ctx, t.Provider)
+	t.ok(err)
+	defer func() { _ = tx.Rollback() }()
+	act(tx.Tx)
+	if commit {
+		t.ok(tx.Commit())
+	}
+}
+
+// createIn starts an instance inside a transaction, with changes to the request.
+func (t *trial) createIn(tx provider.Tx, id string, changes ...func(*provider.CreateRequest)) provider.CreateResult {
+	req := createRequest(id)
+	for _, change := range changes {
+		change(&req)
+	}
+	res, err := t.transactor().CreateIn(t.ctx, tx, req)
+	t.ok(err)
+	return res
+}
+
+// there tells whether there is an instance under the ID.
+func (t *trial) there(id string) bool {
+	_, err := t.Get(t.ctx, provider.GetRequest{ID: id})
+	if err != nil {
+		t.want(err, provider.ErrNotFound)
+	}
+	return err == nil
+}
+
+func transactionCreate(t *trial) {
+	var key provider.UUID
+	t.within(true, func(tx provider.Tx) {
+		res := t.createIn(tx, "i", func(r *provider.CreateRequest) { r.RequestID = "r" })
+		t.checkf(res.Created && res.Instance.ID == "i" && res.Instance.Status == provider.StatusRunning, "answer %+v", res)
+		key = res.Instance.Key
+	})
+	i := t.get(key)
+	t.checkf(i.ID == "i" && i.Execution == 1 && i.InboxMessages == 1 && i.RequestID == "r", "stored %+v", i)
+	t.checkf(t.fetchOne().payloads() == "start", "another start message")
+}
+
+func transactionRollback(t *trial) {
+	t.within(false, func(tx provider.Tx) { t.createIn(tx, "i") })
+	t.checkf(!t.there("i"), "it is there after the rollback")
+	t.noTurn("the transaction was rolled back")
+	t.create("i")
+}
+
+func transactionUnseen(t *trial) {
+	t.within(true, func(tx provider.Tx) {
+		t.createIn(tx, "i")
+		t.checkf(!t.there("i"), "it is seen before the commit")
+		t.noTurn("the transaction has not committed")
+	})
+	t.checkf(t.there("i"), "it is not there after the commit")
+}
+
+func transactionHolder(t *trial) {
+	t.within(true, func(tx provider.Tx) {
+		own := t.createIn(tx, "i").Instance.Key
+		_, err := t.transactor().CreateIn(t.ctx, tx, createRequest("i"))
+		t.want(err, provider.ErrExists)
+		res := t.createIn(tx, "i", func(r *provider.CreateRequest) { r.Policy = provider.IDUseExisting })
+		t.checkf(!res.Created && res.Instance.Key == own, "answer %+v", res)
+	})
+}
+
+func transactionRefused(t *trial) {
+	old := t.create("old", func(r *provider.CreateRequest) { r.Name = "other" })
+	t.within(true, func(tx provider.Tx) {
+		t.createIn(tx, "before")
+		_, err := t.transactor().CreateIn(t.ctx, tx, createRequest("old"))
+		exists, ok := errors.AsType[*provider.ExistsError](err)
+		t.checkf(ok && exists.Key == old.Key, "answer %v", err)
+		t.createIn(tx, "after")
+	})
+	t.checkf(t.there("before") && t.there("after"), "the rest of the transaction is lost")
+}
+
+func transactionWakes(t *trial) {
+	fetched := parked(t, func() []turn { return t.fetch(wait) })
+	t.within(true, func(tx provider.Tx) { t.createIn(tx, "i") })
+	list := fetched()
+	t.checkf(len(list) == 1 && list[0].Instance.ID == "i", "fetched %d turns", len(list))
+}
+
+func (t *trial) sendIn(tx provider.Tx, key provider.UUID, m provider.NewMessage) {
+	res, err := t.transactor().SendIn(t.ctx, tx, provider.SendRequest{Key: key, Message: m})
+	t.ok(err)
+	t.checkf(res.Key == key, "sent to %s, want %s", res.Key, key)
+}
+
+func transactionSend(t *trial) {
+	i := t.begin("i")
+	t.within(true, func(tx provider.Tx) {
+		t.sendIn(tx, i.Key, text("a"))
+		t.sendIn(tx, i.Key, text("b"))
+		t.noTurn("the transaction has not committed", named("i"))
+	})
+	got := t.fetchOne(named("i")).payloads()
+	t.checkf(got == "a b", "inbox %q", got)
+}
+
+func transactionSendRollback(t *trial) {
+	i := t.begin("i")
+	t.within(false, func(tx provider.Tx) { t.sendIn(tx, i.Key, text("a")) })
+	t.checkf(t.get(i.Key).InboxMessages == 0, "the message is there after the rollback")
+}
+
+// Either may be refused because of the other, but a message never ends up with an instance that closed without it.
+func transactionSendOrClose(t *trial) {
+	i := t.begin("i")
+	tx, err := t.beginTx(t.ctx, t.Provider)
+	t.ok(err)
+	defer func() { _ = tx.Rollback() }()
+	t.sendIn(tx.Tx, i.Key, text("a"))
+	closed := parked(t, func() bool {
+		req := next(i)
+		req.Status = provider.StatusCompleted
+		_, err := t.CommitTurn(t.ctx, req)
+		return err == nil
+	})
+	sent := tx.Commit() == nil
+	t.checkf(sent != closed(), "the message was sent: %v, and the instance closed: %v", sent, !sent)
+	t.checkf(t.get(i.Key).InboxMessages > 0 == sent, "%d messages wait", t.get(i.Key).InboxMessages)
+}
+
+func transactionSendToOwn(t *trial) {
+	t.within(true, func(tx provider.Tx) {
+		t.sendIn(tx, t.createIn(tx, "i").Instance.Key, text("a"))
+	})
+	got := t.fetchOne().payloads()
+	t.checkf(got == "start a", "inbox %q", got)
+}
+
+func transactionSendRefused(t *trial) {
+	ended := t.end(t.begin("ended"))
+	t.within(true, func(tx provider.Tx) {
+		_, err := t.transactor().SendIn(t.ctx, tx, provider.SendRequest{Key: ended.Key, Message: text("a")})
+		t.want(err, provider.ErrEnded)
+		_, err = t.transactor().SendIn(t.ctx, tx, provider.SendRequest{ID: "nobody", Message: text("a")})
+		t.want(err, provider.ErrNotFound)
+		t.createIn(tx, "after")
+	})
+	t.checkf(t.there("after"), "the rest of the transaction is lost")
+}
+
+// completeIn completes a task and starts an instance in the same transaction.
+func (t *trial) completeIn(item provider.TaskReport, fails error) (provider.TaskReportResult, error) {
+	return t.transactor().CompleteIn(t.ctx, item, func(tx provider.Tx) error {
+		if _, err := t.transactor().CreateIn(t.ctx, tx, createRequest("effect")); err != nil {
+			return err
+		}
+		return fails
+	})
+}
+
+func transactionComplete(t *trial) {
+	i := t.beginTasks(newTask(4))
+	res, err := t.completeIn(reportOf(t.fetchTask(), provider.TaskComplete), nil)
+	t.ok(err)
+	t.checkf(res.Err == nil && res.State.Kind == provider.ExecutionRunning, "answer %+v", res)
+	t.tasksAre(i.Key, "")
+	got := t.fetchOne(named("i")).payloads()
+	t.checkf(got == "result", "inbox %q", got)
+	got = t.fetchOne().payloads()
+	t.checkf(got == "start", "of what the function did there is %q", got)
+}
+
+func transactionFails(t *trial) {
+	i := t.beginTasks(newTask(4))
+	task := t.fetchTask()
+	oops := errors.New("oops")
+	_, err := t.completeIn(reportOf(task, provider.TaskComplete), oops)
+	refused, ok := errors.AsType[*provider.FuncError](err)
+	t.checkf(ok && errors.Is(refused, oops) && !provider.Retryable(err), "answer %v", err)
+	t.checkf(!t.there("effect"), "what the function did is there")
+	t.checkf(t.get(i.Key).InboxMessages == 0, "the result is there")
+	again := t.report(task, provider.TaskComplete)
+	t.checkf(again.Err == nil, "the task is not held any more: %v", again.Err)
+}
+
+func transactionLost(t *trial) {
+	i := t.beginTasks(newTask(4))
+	item := reportOf(t.fetchTask(), provider.TaskComplete)
+	item.Token = unique()
+	res, err := t.completeIn(item, nil)
+	t.ok(err)
+	t.want(res.Err, provider.ErrLeaseLost)
+	t.checkf(!t.there("effect") && t.get(i.Key).InboxMessages == 0, "something was stored")
+}
+
+func transactionEnded(t *trial) {
+	i := t.beginTasks(newTask(4))
+	item := reportOf(t.fetchTask(), provider.TaskComplete)
+	t.end(i)
+	res, err := t.completeIn(item, nil)
+	t.ok(err)
+	t.checkf(res.State == terminal(provider.StatusCompleted), "answer %+v", res)
+	t.checkf(!t.there("effect"), "what the function did is there")
+}
+
+func transactionForeign(t *trial) {
+	i := t.begin("i")
+	foreign := provider.Tx{Of: "another database"}
+	_, err := t.transactor().CreateIn(t.ctx, foreign, createRequest("new"))
+	t.want(err, provider.ErrForeignTx)
+	_, err = t.transactor().SendIn(t.ctx, foreign, provider.SendRequest{Key: i.Key, Message: text("a")})
+	t.want(err, provider.ErrForeignTx)
+	t.checkf(!t.there("new") && t.get(i.Key).InboxMessages == 0, "something was stored")
+}
