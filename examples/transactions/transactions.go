@@ -1,0 +1,70 @@
+// Package transactions shows a shop whose own tables and whose orchestrations change together: in one SQLite file.
+package transactions
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/provider/sqlite"
+)
+
+// Order is what a customer wants.
+type Order struct {
+	ID    string
+	Cents int
+}
+
+// Shop has tables of its own in the file of the store.
+type Shop struct {
+	DB     *sql.DB
+	Client *client.Client
+}
+
+// Tables makes the shop's own tables.
+func (s *Shop) Tables(ctx context.Context) error {
+	_, err := s.DB.ExecContext(ctx, `CREATE TABLE orders (id TEXT PRIMARY KEY, cents INTEGER NOT NULL);
+		CREATE TABLE ledger (entry TEXT PRIMARY KEY, cents INTEGER NOT NULL)`)
+	return err
+}
+
+// Place stores an order and starts its checkout: both, or neither.
+func (s *Shop) Place(ctx context.Context, o Order) (err error) {
+	tx, err := s.DB.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, ignoreDone(tx.Rollback())) }()
+	if _, err := tx.ExecContext(ctx, `INSERT INTO orders VALUES (?, ?)`, o.ID, o.Cents); err != nil {
+		return err
+	}
+	if _, err := client.Start(ctx, s.Client, Checkout, o, client.WithID("order/"+o.ID), sqlite.InTx(tx)); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// ignoreDone is for a rollback after the commit.
+func ignoreDone(err error) error {
+	if errors.Is(err, sql.ErrTxDone) {
+		return nil
+	}
+	return err
+}
+
+// Checkout enters the order into the ledger.
+func Checkout(ctx *orchestration.Context, o Order) (int, error) {
+	return orchestration.CallActivity(ctx, Enter, o, orchestration.WithRetry(orchestration.RetryPolicy{}))
+}
+
+// Enter has an effect that happens exactly once, however often the activity runs: it is stored by the commit that stores the result.
+func Enter(ctx context.Context, o Order) (int, error) {
+	entry := activity.IdempotencyKey(ctx)
+	return o.Cents, sqlite.OnComplete(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `INSERT INTO ledger VALUES (?, ?)`, entry, o.Cents)
+		return err
+	})
+}
