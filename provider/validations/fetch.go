@@ -3,6 +3,7 @@ package validations
 import (
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/perdure/perdure/provider"
 )
@@ -157,6 +158,7 @@ func fetchOrder(t *trial) {
 	made := make([]provider.Instance, 6)
 	for n := range made {
 		made[n] = t.create(fmt.Sprint("i", n))
+		t.pass(time.Millisecond) // so that each is ready at another instant
 	}
 	three := func(r *provider.FetchTurnsRequest) { r.Max = 3 }
 	list := append(t.fetch(three), t.fetch(three)...)
