@@ -200,7 +200,7 @@ func commitTimer(t *trial) {
 	req.Timers = []provider.Timer{{EventID: 5, Kind: 9, Due: due, Payload: []byte("ring")}}
 	t.commit(req)
 	request := fetchRequest()
-	request.Wait = long
+	request.Wait = patience
 	res, err := t.FetchTurns(t.ctx, request)
 	t.ok(err)
 	t.mustf(len(res.Turns) == 1 && len(res.Turns[0].Messages) == 1, "fetched %+v", res.Turns)

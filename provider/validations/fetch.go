@@ -77,7 +77,7 @@ func fetchExpires(t *trial) {
 	t.ok(err)
 	t.mustf(len(first.Turns) == 1, "fetched %d turns", len(first.Turns))
 	req = fetchRequest()
-	req.Wait = long
+	req.Wait = patience
 	second, err := t.FetchTurns(t.ctx, req)
 	t.ok(err)
 	t.mustf(len(second.Turns) == 1 && second.Turns[0].Instance.Key == i.Key, "not fetched again: %+v", second)

@@ -16,8 +16,9 @@ const (
 	activity      = "act"
 	node          = "node-a"
 
-	long  = time.Minute           // never over within a case
-	short = 30 * time.Millisecond // over soon
+	long     = time.Minute           // never over within a case
+	patience = 20 * time.Second      // for what must come: over before the case is, so that it tells what did not
+	short    = 30 * time.Millisecond // over soon
 )
 
 func text(s string) provider.NewMessage { return provider.NewMessage{Kind: 7, Payload: []byte(s)} }
@@ -138,7 +139,7 @@ func (t *trial) fetchOne(changes ...func(*provider.FetchTurnsRequest)) turn {
 	return list[0]
 }
 
-func wait(r *provider.FetchTurnsRequest) { r.Wait = long }
+func wait(r *provider.FetchTurnsRequest) { r.Wait = patience }
 
 func briefly(r *provider.FetchTurnsRequest) { r.Lease = short }
 

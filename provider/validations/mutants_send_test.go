@@ -13,6 +13,7 @@ import (
 func brokenSend() []brokenRule {
 	return []brokenRule{
 		{name: "a large batch of messages comes last first", caught: "send/first-in-first-out", breaks: fetched(turnsOrderRound)},
+		{name: "a short delay is forgotten while nobody waits", caught: "send/visible-order", breaks: whileFetching(forgetsShortDelays)},
 		{name: "a single message that is asked for is no timer", caught: "send/timers-in-order", breaks: putsTimersLast},
 		{name: "bytes that end a batch are not told as more", caught: "send/more-by-default", breaks: fetched(hidesMore)},
 		{name: "a batch has one message more than was asked for", caught: "send/more-by-count", breaks: fetches(asksForOneMore)},
@@ -49,6 +50,14 @@ func leavesOutLarge(req provider.FetchTurnsRequest, turn *provider.Turn) {
 	if req.MaxBytes > 0 && len(turn.Messages[0].Payload) > req.MaxBytes {
 		turn.Messages = nil
 	}
+}
+
+func forgetsShortDelays(m *mutant, waits func() bool) {
+	m.send.before(func(req *provider.SendRequest) {
+		if req.Message.Delay <= short && !waits() {
+			req.Message.Delay = 0
+		}
+	})
 }
 
 func putsTimersLast(m *mutant) {

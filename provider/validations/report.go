@@ -234,7 +234,7 @@ func reportReplaced(t *trial) {
 
 func reportReleaseAll(t *trial) {
 	t.beginTasks(newTask(4), newTask(5))
-	lost := t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Wait = long })
+	lost := t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Wait = patience })
 	t.mustf(len(lost) == 2, "fetched %d tasks, want 2", len(lost))
 	unknown := provider.TaskReport{Token: lost[0].token, Outcome: provider.TaskRelease}
 	for range 2 { // it may be repeated
@@ -242,7 +242,7 @@ func reportReleaseAll(t *trial) {
 		t.ok(err)
 		t.mustf(len(res.Items) == 1 && res.Items[0].Err == nil, "answers %+v", res.Items)
 	}
-	again := t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Wait = long })
+	again := t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Wait = patience })
 	t.mustf(len(again) == 2, "fetched %d tasks, want those that were released", len(again))
 	for _, task := range again {
 		t.checkf(task.Deliveries == 1 && task.Attempt == 1, "delivery %d of attempt %d: the lost one was counted", task.Deliveries, task.Attempt)

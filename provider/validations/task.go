@@ -78,7 +78,7 @@ func (t *trial) fetchTasks(changes ...func(*provider.FetchTasksRequest)) []lease
 
 // fetchTask fetches the only task there is, waiting for it if need be.
 func (t *trial) fetchTask(changes ...func(*provider.FetchTasksRequest)) leasedTask {
-	waiting := func(r *provider.FetchTasksRequest) { r.Wait = long }
+	waiting := func(r *provider.FetchTasksRequest) { r.Wait = patience }
 	list := t.fetchTasks(append([]func(*provider.FetchTasksRequest){waiting}, changes...)...)
 	t.mustf(len(list) == 1, "fetched %d tasks, want 1", len(list))
 	return list[0]
@@ -169,7 +169,7 @@ func taskNotBefore(t *trial) {
 	later.NotBefore = 2 * short
 	t.beginTasks(later)
 	req := fetchTasksRequest()
-	req.Wait = long
+	req.Wait = patience
 	res, err := t.FetchTasks(t.ctx, req)
 	t.ok(err)
 	t.mustf(len(res.Tasks) == 1, "fetched %d tasks", len(res.Tasks))

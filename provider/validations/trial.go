@@ -99,15 +99,23 @@ func (t *trial) parallel(n int, fn func(i int)) {
 }
 
 // parked runs fn on a goroutine of its own, gives it time to block in the provider, and
-// answers how to wait for its result.
+// answers how to wait for its result, which must come before a wait is over.
 func parked[T any](t *trial, fn func() T) func() T {
 	result := make(chan T, 1)
+	var took time.Duration
 	go func() {
 		defer close(result) // fn may end its goroutine
-		result <- fn()
+		began := time.Now()
+		value := fn()
+		took = time.Since(began)
+		result <- value
 	}()
 	t.pass(short)
-	return func() T { return <-result }
+	return func() T {
+		value := <-result
+		t.checkf(took < patience, "it came back after %v, when the wait was over", took)
+		return value
+	}
 }
 
 // pass lets time pass on the storage's clock, in a call that finds nothing.

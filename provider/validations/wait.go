@@ -97,7 +97,7 @@ func waitResume(t *trial) {
 func waitTask(t *trial) {
 	i := t.begin("i")
 	fetched := parked(t, func() []leasedTask {
-		return t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Wait = long })
+		return t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Wait = patience })
 	})
 	req := next(i)
 	req.Tasks = []provider.NewTask{newTask(1)}
@@ -117,7 +117,7 @@ func waitTaskRetry(t *trial) {
 // parkedGet waits for the end of an instance in the background.
 func (t *trial) parkedGet(key provider.UUID, blocked bool) func() provider.Instance {
 	return parked(t, func() provider.Instance {
-		res, err := t.Get(t.ctx, provider.GetRequest{Key: key, WaitEnded: true, WaitBlocked: blocked, Wait: long})
+		res, err := t.Get(t.ctx, provider.GetRequest{Key: key, WaitEnded: true, WaitBlocked: blocked, Wait: patience})
 		t.ok(err)
 		return res.Instance
 	})
