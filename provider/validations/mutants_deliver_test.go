@@ -3,6 +3,7 @@ package validations
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/perdure/perdure/provider"
 )
@@ -35,9 +36,12 @@ func losesOwnMessage(req *provider.CommitTurnRequest) {
 
 // deliversAgain repeats what a commit sends to others if it is stored twice at once.
 func deliversAgain(m *mutant) {
+	var mu sync.Mutex
 	m.commit.around(func(ctx context.Context, req provider.CommitTurnRequest, commit commitMethod) (provider.CommitTurnResult, error) {
 		isNew := m.stored(ctx, req.Key).Version == req.Expected
 		window()
+		mu.Lock()
+		defer mu.Unlock()
 		if isNew && m.stored(ctx, req.Key).Version == req.Commit {
 			for _, s := range req.Sends {
 				_, _ = m.Provider.Send(ctx, provider.SendRequest{ID: s.ID, Key: s.Key, Message: s.Message})

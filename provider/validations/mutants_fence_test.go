@@ -167,9 +167,12 @@ func fencesTooEarly(m *mutant) {
 }
 
 func looksForCommitEarly(m *mutant) {
+	var mu sync.Mutex
 	m.commit.around(func(ctx context.Context, req provider.CommitTurnRequest, commit commitMethod) (provider.CommitTurnResult, error) {
 		isNew := m.stored(ctx, req.Key).Version == req.Expected
 		window()
+		mu.Lock()
+		defer mu.Unlock()
 		if isNew && len(req.Sends) == 0 && m.stored(ctx, req.Key).Version == req.Commit {
 			return provider.CommitTurnResult{}, provider.ErrConflict
 		}
