@@ -16,7 +16,7 @@ func brokenFetch() []brokenRule {
 		{name: "another owner takes what is leased", caught: "fetch-turns/lease-is-exclusive", breaks: stealsFromOwners},
 		{name: "a fetch looks for instances before it locks them", caught: "fetch-turns/racing-fetchers", racing: true, breaks: looksForTurnsEarly},
 		{name: "a lease is over too soon", caught: "fetch-turns/lease-expires", breaks: fetches(halvesLeases)},
-		{name: "an instance without messages is fetched", caught: "fetch-turns/needs-a-message", breaks: fetchesAlso(isIdle)},
+		{name: "an instance without messages is fetched unless a transaction sends", caught: "fetch-turns/needs-a-message", breaks: fetchesIdle},
 		{name: "a suspended instance is fetched before its first turn", caught: "fetch-turns/not-suspended", breaks: fetchesAlso(suspendedEarly)},
 		{name: "an ended instance is fetched before its first turn", caught: "fetch-turns/not-ended", breaks: fetchesAlso(endedEarly)},
 		{name: "any version of a known name is fetched", caught: "fetch-turns/exact-capability", breaks: fetches(ignoresVersions)},
@@ -64,6 +64,12 @@ func fetchesAlso(wanted func(provider.Instance) bool) func(*mutant) {
 			}
 		})
 	}
+}
+
+func fetchesIdle(m *mutant) {
+	var sends atomic.Bool
+	m.sendIn.before(func(*sendInRequest) { sends.Store(true) })
+	fetchesAlso(func(i provider.Instance) bool { return isIdle(i) && !sends.Load() })(m)
 }
 
 func isIdle(i provider.Instance) bool {
