@@ -51,13 +51,16 @@ func (w *writer) together(group []*relational.Member) (alone []*relational.Membe
 // conclude ends the transaction and answers its members. A refusal may rest on what others of the group did:
 // it counts only if that is stored, and else is judged again.
 func (w *writer) conclude(u *unit, t *relational.Tx, v verdict) (alone []*relational.Member) {
+	if len(v.done) == 0 { // a call that ran alone may have sent some of what it takes back
+		u.rollback()
+		finishRefused(v.refused)
+		return v.alone
+	}
 	err := w.end(u, t)
 	outcome := outcomeOf(err)
 	switch {
-	case err == nil || len(v.done) == 0:
-		for _, m := range v.refused {
-			close(m.Done)
-		}
+	case err == nil:
+		finishRefused(v.refused)
 	case outcome == provider.OutcomeNothing && !lost(err) && (len(v.done) > 1 || isUnique(err, "") || sqlState(err) == stateLockTimeout):
 		return append(append(v.alone, v.refused...), v.done...)
 	default:
@@ -65,6 +68,13 @@ func (w *writer) conclude(u *unit, t *relational.Tx, v verdict) (alone []*relati
 	}
 	finish(v.done, err, outcome)
 	return v.alone
+}
+
+// finishRefused answers members with the error that they have.
+func finishRefused(refused []*relational.Member) {
+	for _, m := range refused {
+		close(m.Done)
+	}
 }
 
 // judge runs each call in memory. One that is refused is taken back without a trace. An error answered here
