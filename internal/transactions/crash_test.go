@@ -89,7 +89,7 @@ func crash(where string) int {
 		url, schema, _ := strings.Cut(place, " ")
 		store, err = postgres.OpenWith(ctx, url+"&search_path="+schema, postgres.Options{Schema: schema})
 	} else {
-		store, err = sqlite.Open(place) //nolint:contextcheck // opening has a bound of its own
+		store, err = sqlite.Open(place)
 	}
 	if err != nil {
 		return fail(err)
@@ -128,7 +128,7 @@ func crashes(t *testing.T, h *house, kind, where string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	child := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this test's own binary
+	child := exec.CommandContext(t.Context(), os.Args[0])
 	child.Env = append(os.Environ(), crashing+"="+where)
 	child.Stderr = os.Stderr
 	exit, ok := errors.AsType[*exec.ExitError](child.Run())

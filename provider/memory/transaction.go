@@ -86,8 +86,8 @@ func (t *Tx) end(run func(now provider.Time) error) error {
 func apply(steps []step, now provider.Time) (undo func(), err error) {
 	var undos []func()
 	undo = func() {
-		for i := len(undos) - 1; i >= 0; i-- {
-			undos[i]()
+		for _, one := range slices.Backward(undos) {
+			one()
 		}
 	}
 	for _, s := range steps {
@@ -112,7 +112,7 @@ func (p *Provider) try(ctx context.Context, tx provider.Tx, req request, s step)
 			return errTxOver
 		}
 		commits, dirty := p.stats.Commits, p.dirty
-		undo, err := apply(append(t.steps[:len(t.steps):len(t.steps)], s), now)
+		undo, err := apply(append(slices.Clip(t.steps), s), now)
 		if err == nil {
 			undo()
 			t.steps = append(t.steps, s)

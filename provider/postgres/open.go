@@ -87,8 +87,8 @@ func NewWith(ctx context.Context, pool *pgxpool.Pool, o Options) (*Provider, err
 		return nil, fmt.Errorf("open postgres: %w", err)
 	}
 	p.signals = startSignals(p) //nolint:contextcheck // its connections live as long as the provider
-	p.pending = startPending(p) //nolint:contextcheck // a caller's transaction outlives the call
-	p.writer = startWriter(p)   //nolint:contextcheck // a group belongs to no caller
+	p.pending = startPending(p)
+	p.writer = startWriter(p) //nolint:contextcheck // a group belongs to no caller
 	p.janitor = startJanitor(p)
 	return p, nil
 }

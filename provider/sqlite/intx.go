@@ -117,20 +117,20 @@ func (l lentTx) bind(args []any) []any {
 func (l lentTx) exec(query string, args ...any) (int64, error) {
 	res, err := l.tx.ExecContext(l.ctx, query, l.bind(args)...)
 	if err != nil {
-		return 0, err
+		return 0, err //nolint:wrapcheck // failed wraps it once, with the method's name
 	}
-	return res.RowsAffected()
+	return res.RowsAffected() //nolint:wrapcheck // the driver never fails here
 }
 
 func (l lentTx) each(query string, fn func(*row) error, args ...any) (err error) {
 	rows, err := l.tx.QueryContext(l.ctx, query, l.bind(args)...)
 	if err != nil {
-		return err
+		return err //nolint:wrapcheck // failed wraps it once, with the method's name
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	r := &row{}
 	if r.names, err = rows.Columns(); err != nil {
-		return err
+		return err //nolint:wrapcheck // failed wraps it once, with the method's name
 	}
 	r.vals = make([]driver.Value, len(r.names))
 	into := make([]any, len(r.names))
@@ -139,7 +139,7 @@ func (l lentTx) each(query string, fn func(*row) error, args ...any) (err error)
 	}
 	for rows.Next() {
 		if err := rows.Scan(into...); err != nil {
-			return err
+			return err //nolint:wrapcheck // failed wraps it once, with the method's name
 		}
 		if err := fn(r); errors.Is(err, errStop) {
 			return nil
@@ -150,7 +150,7 @@ func (l lentTx) each(query string, fn func(*row) error, args ...any) (err error)
 			return r.bad
 		}
 	}
-	return rows.Err()
+	return rows.Err() //nolint:wrapcheck // failed wraps it once, with the method's name
 }
 
 func (l lentTx) one(query string, fn func(*row), args ...any) (found bool, err error) {

@@ -51,6 +51,7 @@ func (p *Provider) CompleteIn(
 		return res, err
 	}
 	m := &relational.Member{Op: "complete task", Alone: true}
+	//nolint:contextcheck // a group belongs to no caller
 	return relational.Do(ctx, p.enqueue, m, false, func(t *relational.Tx, res *provider.TaskReportResult) error {
 		return p.store.writer.complete(t, &item, fn, res)
 	})
@@ -85,7 +86,7 @@ func (w *writer) hook(fn func(provider.Tx) error) (err error) {
 	defer func() { err = errors.Join(err, db.Close()) }()
 	tx, err := db.BeginTx(writerContext(), nil)
 	if err != nil {
-		return err
+		return err //nolint:wrapcheck // failed wraps it once, with the method's name
 	}
 	if err := fn(provider.Tx{Of: userTx{tx}}); err != nil {
 		undone := tx.Rollback()

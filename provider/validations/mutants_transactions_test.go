@@ -65,8 +65,8 @@ func brokenTransactions() []brokenRule {
 }
 
 // apart does in another transaction, committed at once, what was asked for in this one.
-func (m *mutant) apart(do func(tx provider.Tx) error) error {
-	own, err := m.begin(context.Background(), m) //nolint:forbidigo // memory asks for no context
+func (m *mutant) apart(ctx context.Context, do func(tx provider.Tx) error) error {
+	own, err := m.begin(ctx, m)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (m *mutant) apart(do func(tx provider.Tx) error) error {
 
 func createsAtOnce(m *mutant) {
 	m.createIn.around(func(ctx context.Context, req createInRequest, inner createInMethod) (res provider.CreateResult, err error) {
-		err = m.apart(func(tx provider.Tx) error {
+		err = m.apart(ctx, func(tx provider.Tx) error {
 			req.tx = tx
 			res, err = inner(ctx, req)
 			return err
@@ -87,7 +87,7 @@ func createsAtOnce(m *mutant) {
 // createsNothing asks for the start in a transaction that is never committed.
 func createsNothing(m *mutant) {
 	m.createIn.before(func(req *createInRequest) {
-		if own, err := m.begin(context.Background(), m); err == nil { //nolint:forbidigo // memory asks for no context
+		if own, err := m.begin(context.Background(), m); err == nil {
 			req.tx = own.Tx
 		}
 	})
@@ -104,7 +104,7 @@ func seesOthersOnly(m *mutant) {
 // nobody tells whether the instance that a refusal names is not stored.
 func (m *mutant) nobody(err error) bool {
 	exists, ok := errors.AsType[*provider.ExistsError](err)
-	return ok && m.stored(context.Background(), exists.Key).Key.IsZero() //nolint:forbidigo // memory asks for no context
+	return ok && m.stored(context.Background(), exists.Key).Key.IsZero()
 }
 
 func endsRefusing(m *mutant) {
@@ -139,7 +139,7 @@ func hearsNoCommit(m *mutant) {
 
 func sendsAtOnce(m *mutant) {
 	m.sendIn.around(func(ctx context.Context, req sendInRequest, inner sendInMethod) (res provider.SendResult, err error) {
-		err = m.apart(func(tx provider.Tx) error {
+		err = m.apart(ctx, func(tx provider.Tx) error {
 			req.tx = tx
 			res, err = inner(ctx, req)
 			return err
@@ -150,7 +150,7 @@ func sendsAtOnce(m *mutant) {
 
 func sendsNothing(m *mutant) {
 	m.sendIn.before(func(req *sendInRequest) {
-		if own, err := m.begin(context.Background(), m); err == nil { //nolint:forbidigo // memory asks for no context
+		if own, err := m.begin(context.Background(), m); err == nil {
 			req.tx = own.Tx
 		}
 	})
@@ -210,7 +210,7 @@ func runsFunctionsApart(m *mutant) {
 		if m.wanted(ctx, &req.TaskReport) {
 			return inner(ctx, req)
 		}
-		if err := m.apart(req.fn); err != nil {
+		if err := m.apart(ctx, req.fn); err != nil {
 			return provider.TaskReportResult{}, err
 		}
 		req.fn = func(provider.Tx) error { return nil }
