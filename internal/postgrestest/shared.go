@@ -1,14 +1,12 @@
 package postgrestest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -70,17 +68,7 @@ func Schema(t testing.TB, url string) string {
 	t.Helper()
 	name := fmt.Sprintf("perdure_test_%d_%d", os.Getpid(), schemas.Add(1))
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
-		defer cancel()
-		conn, err := pgx.Connect(ctx, url)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		_, err = conn.Exec(ctx, "DROP SCHEMA IF EXISTS "+pgx.Identifier{name}.Sanitize()+" CASCADE")
-		if err := errors.Join(err, conn.Close(ctx)); err != nil {
-			t.Error(err)
-		}
+		Exec(t, url, "DROP SCHEMA IF EXISTS "+pgx.Identifier{name}.Sanitize()+" CASCADE")
 	})
 	return name
 }

@@ -3,10 +3,12 @@ package postgres
 import (
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"hash/fnv"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/internal/relational"
@@ -34,20 +36,29 @@ const (
 // sqlNow is the storage's clock: of the moment, not of the transaction's beginning.
 const sqlNow = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
 
+// opMigrate names what fails when a schema cannot be made or changed.
+const opMigrate = "migrate"
+
 // querier is a connection, a pool or a transaction.
 type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// migrations lists all steps and whether each is applied.
-func (p *Provider) migrations(ctx context.Context, q querier) ([]provider.Migration, error) {
+// known lists all steps, of which none is applied.
+func (p *Provider) known() ([]provider.Migration, error) {
 	list, err := relational.Migrations(migrationFiles)
-	if err != nil {
-		return nil, err
-	}
 	for i := range list {
 		list[i].SQL = p.names.sql(list[i].SQL)
+	}
+	return list, err
+}
+
+// migrations lists all steps and whether each is applied.
+func (p *Provider) migrations(ctx context.Context, q querier) ([]provider.Migration, error) {
+	list, err := p.known()
+	if err != nil {
+		return nil, err
 	}
 	var has bool
 	if err := q.QueryRow(ctx, sqlHasSchema, p.opts.Schema).Scan(&has); err != nil || !has {
@@ -95,7 +106,7 @@ func (p *Provider) prepareSchema(ctx context.Context) error {
 		}
 	}
 	if missing == len(list) && p.opts.NoMigrate {
-		return fmt.Errorf("schema %q: %w: it has no tables; run `perdure migrate` with a role that may create them",
+		return fmt.Errorf("schema %q: %w: it has no tables; run `perdure migrate up` with a role that may create them",
 			p.opts.Schema, provider.ErrNotStore)
 	}
 	if missing < len(list) {
@@ -107,7 +118,7 @@ func (p *Provider) prepareSchema(ctx context.Context) error {
 		return nil
 	}
 	if p.opts.NoMigrate {
-		return fmt.Errorf("schema %q: %w: %d migrations are missing; run `perdure migrate` with a role that may create tables",
+		return fmt.Errorf("schema %q: %w: %d migrations are missing; run `perdure migrate up` with a role that may create tables",
 			p.opts.Schema, provider.ErrNotStore, missing)
 	}
 	return p.migrate(ctx)
@@ -162,7 +173,7 @@ func (p *Provider) migrate(ctx context.Context) error {
 		}
 		return nil
 	})
-	return failed("migrate", err, outcomeOf(err))
+	return failed(opMigrate, err, outcomeOf(err))
 }
 
 func (p *Provider) apply(ctx context.Context, tx pgx.Tx, step provider.Migration) error {
@@ -172,6 +183,36 @@ func (p *Provider) apply(ctx context.Context, tx pgx.Tx, step provider.Migration
 	}
 	_, err := tx.Exec(ctx, p.names.sql(sqlAddSchema), step.Version, step.Name, codeLevel)
 	return err
+}
+
+// Migrations lists the migrations of this release and which of them the schema has at the database that url names, without
+// changing it. An empty url stands for a database that has none.
+func Migrations(ctx context.Context, url string, o Options) ([]provider.Migration, error) {
+	o = o.withDefaults()
+	if err := checkSchemaName(o.Schema); err != nil {
+		return nil, err
+	}
+	p := &Provider{opts: o, names: newNames(o.Schema)}
+	if url == "" {
+		return p.known()
+	}
+	pool, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("open postgres: %w", badURL(url, err))
+	}
+	config := pool.ConnConfig
+	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	var list []provider.Migration
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err == nil {
+		list, err = p.migrations(ctx, conn)
+		err = errors.Join(err, conn.Close(ctx))
+	}
+	if err != nil {
+		return nil, notOpened(config, failed("open", err, provider.OutcomeNothing))
+	}
+	return list, nil
 }
 
 // Migrations implements [provider.Migrator].

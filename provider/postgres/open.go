@@ -52,7 +52,7 @@ func Open(ctx context.Context, url string) (*Provider, error) { return OpenWith(
 func OpenWith(ctx context.Context, url string, o Options) (*Provider, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
-		return nil, fmt.Errorf("open postgres: %w: the URL cannot be read: %w", provider.ErrInvalid, err)
+		return nil, fmt.Errorf("open postgres: %w", badURL(url, err))
 	}
 	if o.Pooler {
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
@@ -84,7 +84,7 @@ func NewWith(ctx context.Context, pool *pgxpool.Pool, o Options) (*Provider, err
 	p.hard, p.harden = context.WithCancel(context.WithoutCancel(ctx))
 	if err := p.prepare(ctx); err != nil {
 		p.harden()
-		return nil, fmt.Errorf("open postgres: %w", err)
+		return nil, notOpened(pool.Config().ConnConfig, err)
 	}
 	p.signals = startSignals(p) //nolint:contextcheck // its connections live as long as the provider
 	p.pending = startPending(p)

@@ -231,7 +231,7 @@ func (p *Provider) listenConfig(ctx context.Context) (*pgx.ConnConfig, error) {
 	if p.opts.ListenURL != "" {
 		config, err := pgx.ParseConfig(p.opts.ListenURL)
 		if err != nil {
-			return nil, fmt.Errorf("%w: the ListenURL cannot be read: %w", provider.ErrInvalid, err)
+			return nil, fmt.Errorf("ListenURL: %w", badURL(p.opts.ListenURL, err))
 		}
 		return config, nil
 	}

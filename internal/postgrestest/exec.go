@@ -1,0 +1,29 @@
+package postgrestest
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Exec runs statements at the server that url names, behind the back of whoever uses it.
+func Exec(t testing.TB, url string, statements ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range statements {
+		if _, failed := conn.Exec(ctx, statement); failed != nil {
+			err = errors.Join(err, failed)
+		}
+	}
+	if err := errors.Join(err, conn.Close(ctx)); err != nil {
+		t.Fatal(err)
+	}
+}
