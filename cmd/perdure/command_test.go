@@ -59,50 +59,57 @@ func checkGolden(t *testing.T, name, got string) {
 	}
 }
 
-// Each command prints what it should; DB stands for the database.
+// Lines of commands that print the same on every kind of database, which DB stands for.
+//
+//nolint:gochecknoglobals // constant table
+var commandLines = []struct{ name, line string }{
+	{"list", "list --db DB"},
+	{"list-json", "list --db DB -o json --name Greet"},
+	{"list-filtered", "list --db DB --status failed,running --limit 3"},
+	{"list-blocked", "list --db DB --blocked"},
+	{"list-none", "list --db DB --name Nothing"},
+	{"list-none-json", "list --db DB --name Nothing -o json"},
+	{"show", "show greet-1 --db DB"},
+	{"show-json", "show greet-1 --db DB -o json"},
+	{"show-failed", "show break-1 --db DB"},
+	{"show-child", "show family-child --db DB"},
+	{"history", "history greet-1 --db DB"},
+	{"history-json", "history greet-1 --db DB -o json"},
+	{"history-family", "history family-1 --db DB"},
+	{"history-first", "history count-1 --execution 1 --db DB"},
+	{"history-empty", "history idle-1 --db DB"},
+	{"start", "start Greet --id new-1 --input \"ann\" --db DB"},
+	{"start-json", "start Greet --db DB -o json"},
+	{"raise", "raise idle-1 word {\"by\":1} --db DB"},
+	{"raise-json", "raise idle-1 word --db DB -o json"},
+	{"cancel", "cancel idle-1 --reason enough --db DB"},
+	{"cancel-json", "cancel idle-1 --db DB -o json"},
+	{"terminate", "terminate idle-1 --reason enough --db DB"},
+	{"terminate-json", "terminate idle-1 --reason enough --db DB -o json"},
+	{"unblock", "unblock panic-1 --db DB"},
+	{"doctor", "doctor --db DB"},
+	{"doctor-json", "doctor --quiet --db DB -o json"},
+	{"migrate-status", "migrate status --db DB"},
+	{"migrate-up-json", "migrate up --db DB -o json"},
+	{"help", "help"},
+	{"help-exit-codes", "help exit-codes"},
+	{"help-demo", "demo --help"},
+}
+
+// Each command prints what it should.
 func TestCommands(t *testing.T) {
-	for _, c := range []struct{ name, line string }{
-		{"list", "list --db DB"},
-		{"list-json", "list --db DB -o json --name Greet"},
-		{"list-filtered", "list --db DB --status failed,running --limit 3"},
-		{"list-blocked", "list --db DB --blocked"},
-		{"list-none", "list --db DB --name Nothing"},
-		{"list-none-json", "list --db DB --name Nothing -o json"},
-		{"show", "show greet-1 --db DB"},
-		{"show-json", "show greet-1 --db DB -o json"},
-		{"show-failed", "show break-1 --db DB"},
-		{"show-child", "show family-child --db DB"},
-		{"history", "history greet-1 --db DB"},
-		{"history-json", "history greet-1 --db DB -o json"},
-		{"history-family", "history family-1 --db DB"},
-		{"history-first", "history count-1 --execution 1 --db DB"},
-		{"history-empty", "history idle-1 --db DB"},
-		{"start", "start Greet --id new-1 --input \"ann\" --db DB"},
-		{"start-json", "start Greet --db DB -o json"},
-		{"raise", "raise idle-1 word {\"by\":1} --db DB"},
-		{"raise-json", "raise idle-1 word --db DB -o json"},
-		{"cancel", "cancel idle-1 --reason enough --db DB"},
-		{"cancel-json", "cancel idle-1 --db DB -o json"},
-		{"terminate", "terminate idle-1 --reason enough --db DB"},
-		{"terminate-json", "terminate idle-1 --reason enough --db DB -o json"},
-		{"unblock", "unblock panic-1 --db DB"},
-		{"doctor", "doctor --db DB"},
-		{"doctor-json", "doctor --quiet --db DB -o json"},
-		{"migrate-status", "migrate status --db DB"},
-		{"migrate-up-json", "migrate up --db DB -o json"},
-		{"help", "help"},
-		{"help-exit-codes", "help exit-codes"},
-		{"help-demo", "demo --help"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			args := strings.Fields(strings.ReplaceAll(c.line, "DB", fixture(t)))
-			code, stdout, stderr := perdure(t, "", args...)
-			if code != exitOK {
-				t.Fatalf("exit code %d: %s", code, stderr)
-			}
-			checkGolden(t, c.name, steady(stdout))
-		})
+	for _, c := range commandLines {
+		t.Run(c.name, func(t *testing.T) { checkCommand(t, c.name, c.line, fixture(t)) })
 	}
+}
+
+func checkCommand(t *testing.T, name, line, db string) {
+	t.Helper()
+	code, stdout, stderr := perdure(t, "", strings.Fields(strings.ReplaceAll(line, "DB", db))...)
+	if code != exitOK {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	checkGolden(t, name, steady(stdout))
 }
 
 // Mistakes get the exit code of their kind, and an error that says where and how to mend it.

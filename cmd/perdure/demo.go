@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,29 +72,24 @@ func newDemo(a *app) *cobra.Command {
 // demonstrate runs the demo on the database of the flag --db, which is kept, or on one
 // that is removed. The environment's database is not touched: it may be a real one.
 func (a *app) demonstrate(cmd *cobra.Command, o order.Order, lease time.Duration) (err error) {
-	path := a.db
-	if path == "" {
-		dir, err := os.MkdirTemp("", "perdure-demo-")
-		if err != nil {
-			return fmt.Errorf("making a directory for the database: %w", err)
-		}
-		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-		path = filepath.Join(dir, "demo.db")
+	dir, err := os.MkdirTemp("", "perdure-demo-")
+	if err != nil {
+		return fmt.Errorf("making a directory for the demo: %w", err)
 	}
-	store, err := a.openOrCreate(path)
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	db, err := databaseOf(cmp.Or(a.db, filepath.Join(dir, "demo.db")))
+	if err != nil {
+		return err
+	}
+	store, err := db.create(cmd.Context(), a.logger)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	ledger, err := order.OpenLedger(ledgerOf(path))
-	if err != nil {
-		return fmt.Errorf("preparing the demo: %w", err)
-	}
-	d, err := newPlay(a, cmd, path, o, lease)
+	d, err := newPlay(a, cmd, db, cmp.Or(db.ledger(), filepath.Join(dir, "ledger")), o, lease)
 	if err != nil {
 		return err
 	}
-	d.ledger = ledger
 	// The bound is for a machine on which nothing moves; the demo ends long before.
 	ctx, cancel := context.WithTimeoutCause(cmd.Context(), time.Minute+5*lease, errDemoTime)
 	defer cancel()
@@ -103,7 +99,7 @@ func (a *app) demonstrate(cmd *cobra.Command, o order.Order, lease time.Duration
 	}
 	if a.db != "" {
 		fmt.Fprintf(d.out, "\nThe database is kept. Look at it with\n  perdure list --db %s\n  perdure history %s --db %s\n",
-			shellWord(path), shellWord(d.id), shellWord(path))
+			shellWord(db.String()), shellWord(d.id), shellWord(db.String()))
 	}
 	return err
 }

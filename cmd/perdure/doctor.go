@@ -9,8 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/internal/invariant"
-	"github.com/perdure/perdure/provider"
-	"github.com/perdure/perdure/provider/sqlite"
 )
 
 // finding is one line of what doctor prints.
@@ -65,36 +63,20 @@ func newDoctor(a *app) *cobra.Command {
 
 // diagnose checks the database that the user named. An error comes with what was found before it.
 func (a *app) diagnose(ctx context.Context, options invariant.Options) (report invariant.Report, err error) {
-	view, err := a.openToRead() //nolint:contextcheck // opening has a bound of its own
+	db, err := a.database()
+	if err != nil {
+		return report, err
+	}
+	view, err := db.view(ctx, a.logger)
 	if err != nil {
 		return report, err
 	}
 	defer func() { err = errors.Join(err, view.Close()) }()
 	report, err = invariant.Check(ctx, view, options)
 	if err != nil && ctx.Err() == nil {
-		err = &storeError{fmt.Errorf("%w; the check has ended early: if the file is damaged, restore a backup, "+
-			"or take out what can be read with sqlite3's .dump", err)}
+		err = &storeError{fmt.Errorf("%w; the check has ended early: %s", err, db.salvage())}
 	}
 	return report, err
-}
-
-// openToRead opens the database that the user named, and changes nothing in it.
-func (a *app) openToRead() (*sqlite.Provider, error) {
-	path, err := a.database()
-	if err != nil {
-		return nil, err
-	}
-	if err := mustExist(path); err != nil {
-		return nil, err
-	}
-	view, err := sqlite.OpenWith(path, sqlite.Options{ReadOnly: true})
-	if errors.Is(err, provider.ErrNotStore) && isDatabase(path) {
-		return nil, &storeError{fmt.Errorf("%w; 'perdure migrate up --db %s' creates the missing tables", err, path)}
-	}
-	if err != nil {
-		return nil, &storeError{err}
-	}
-	return view, nil
 }
 
 func diagnosisOf(r *invariant.Report) diagnosis {

@@ -34,7 +34,7 @@ const exitCodesText = `Exit codes, the same for all commands:
     2  usage or bad input: unknown command or flag, wrong JSON, a payload over the limit
     3  not found: no such instance, execution or history
     4  conflict: the ID is in use, the instance has ended or its inbox is full
-    5  store unusable: no such file, not a perdure database, a newer schema, not reachable
+    5  store unusable: no such file or server, not a perdure database, a newer schema, access refused
   130  interrupted by SIGINT or SIGTERM
 
 An error goes to standard error and nothing to standard output, unless the exit code is 0. Only doctor prints its

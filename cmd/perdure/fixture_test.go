@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -15,7 +16,6 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
-	"github.com/perdure/perdure/provider/sqlite"
 	"github.com/perdure/perdure/runtime"
 )
 
@@ -67,7 +67,12 @@ var made struct {
 //	with its child, panic-1 (Running, blocked), idle-1 (Running, never fetched)
 func fixture(t *testing.T) string {
 	t.Helper()
-	made.once.Do(func() { made.data, made.err = makeFixture(t.Context(), filepath.Join(t.TempDir(), "made.db")) })
+	made.once.Do(func() {
+		path := filepath.Join(t.TempDir(), "made.db")
+		if made.err = makeFixture(t.Context(), file(path)); made.err == nil {
+			made.data, made.err = os.ReadFile(path) // closing has emptied the log beside it
+		}
+	})
 	if made.err != nil {
 		t.Fatal(made.err)
 	}
@@ -78,17 +83,13 @@ func fixture(t *testing.T) string {
 	return path
 }
 
-func makeFixture(ctx context.Context, path string) (data []byte, err error) {
-	store, err := sqlite.Open(path) //nolint:contextcheck // opening has a bound of its own
+func makeFixture(ctx context.Context, db database) error {
+	store, err := db.create(ctx, slog.New(slog.DiscardHandler))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	c := client.New(store, client.Options{})
-	err = errors.Join(runInstances(ctx, store, c), startIdle(ctx, c), store.Close())
-	if err != nil {
-		return nil, err
-	}
-	return os.ReadFile(path) // closing has emptied the log beside it
+	return errors.Join(runInstances(ctx, store, c), startIdle(ctx, c), store.Close())
 }
 
 func startIdle(ctx context.Context, c *client.Client) error {
@@ -97,7 +98,7 @@ func startIdle(ctx context.Context, c *client.Client) error {
 }
 
 // runInstances starts one instance after the other, so that their order is always the same.
-func runInstances(ctx context.Context, store *sqlite.Provider, c *client.Client) error {
+func runInstances(ctx context.Context, store provider.Provider, c *client.Client) error {
 	reg := runtime.NewRegistry()
 	err := errors.Join(
 		runtime.AddActivity(reg, Hello), runtime.AddOrchestration(reg, Greet), runtime.AddOrchestration(reg, Count),
@@ -122,7 +123,7 @@ func runInstances(ctx context.Context, store *sqlite.Provider, c *client.Client)
 	return errors.Join(err, rt.Shutdown(ctx), noLeases(ctx, store))
 }
 
-func noLeases(ctx context.Context, store *sqlite.Provider) error {
+func noLeases(ctx context.Context, store provider.Provider) error {
 	stats, err := store.Stats(ctx, provider.StatsRequest{})
 	if err == nil && stats.TurnLeases+stats.TaskLeases > 0 {
 		err = fmt.Errorf("after shutdown %d turns and %d tasks are still leased", stats.TurnLeases, stats.TaskLeases)

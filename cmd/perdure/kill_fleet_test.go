@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"reflect"
 	"testing"
 	"time"
 )
@@ -9,13 +10,12 @@ import (
 // lease is that of the workers.
 const lease = time.Second
 
-// fleet is the two workers of the kill test.
+// fleet is the workers of the kill test.
 type fleet struct {
 	t       *testing.T
-	binary  string
-	path    string
+	command command // of a worker
 	stderr  io.Writer
-	workers [2]*workerProcess
+	workers []*workerProcess
 
 	kills  int // of workers that were ready
 	hits   int // of these, with work in flight
@@ -23,9 +23,16 @@ type fleet struct {
 	pauses int
 }
 
-// man starts both workers.
-func (f *fleet) man() {
+func newFleet(t *testing.T, db, ledger string, stderr io.Writer) *fleet {
+	t.Helper()
+	args := []string{"worker", "--lease", lease.String(), "--workload", workloadChurn, "--ledger", ledger, "--attached"}
+	return &fleet{t: t, command: command{binary(t), db, args}, stderr: stderr}
+}
+
+// man starts n workers.
+func (f *fleet) man(n int) {
 	f.t.Helper()
+	f.workers = make([]*workerProcess, n)
 	for i := range f.workers {
 		f.spawn(i)
 	}
@@ -33,8 +40,7 @@ func (f *fleet) man() {
 
 func (f *fleet) spawn(i int) {
 	f.t.Helper()
-	args := []string{"worker", "--db", f.path, "--lease", lease.String(), "--workload", workloadChurn, "--attached"}
-	w, err := startProcess(f.binary, args, f.stderr, func(notice) {})
+	w, err := startProcess(f.command, f.stderr, func(notice) {})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -57,12 +63,12 @@ func (f *fleet) pass(d time.Duration) {
 	f.t.Helper()
 	moment := time.NewTimer(d)
 	defer moment.Stop()
-	select {
-	case <-moment.C:
-	case <-f.workers[0].exited:
-		f.t.Fatalf("%v\n%s", f.workers[0].unexpected("before it was killed"), f.stderr)
-	case <-f.workers[1].exited:
-		f.t.Fatalf("%v\n%s", f.workers[1].unexpected("before it was killed"), f.stderr)
+	ends := []reflect.SelectCase{{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(moment.C)}}
+	for _, w := range f.workers {
+		ends = append(ends, reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(w.exited)})
+	}
+	if first, _, _ := reflect.Select(ends); first > 0 {
+		f.t.Fatalf("%v\n%s", f.workers[first-1].unexpected("before it was killed"), f.stderr)
 	}
 }
 
@@ -86,7 +92,7 @@ func (f *fleet) pause(i int, d time.Duration) {
 	f.pauses++
 }
 
-// dismiss lets both workers shut down.
+// dismiss lets all workers shut down.
 func (f *fleet) dismiss() {
 	f.t.Helper()
 	for i, w := range f.workers {

@@ -29,8 +29,12 @@ func (k *killing) heldBy(ctx context.Context, owner string) (turns, activities i
 // rows reads all rows of a kind, page by page.
 func (k *killing) rows(ctx context.Context, kind provider.InspectKind, take func(*provider.InspectResult)) {
 	k.t.Helper()
+	inspector, ok := provider.As[provider.Inspector](k.store)
+	if !ok {
+		k.t.Fatal("the store shows no rows")
+	}
 	for req := (provider.InspectRequest{Kind: kind}); ; {
-		page, err := k.store.Inspect(ctx, req)
+		page, err := inspector.Inspect(ctx, req)
 		if err != nil {
 			k.t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"iter"
+	"log/slog"
 	"math/rand/v2"
 	"path/filepath"
 	"sync"
@@ -17,7 +18,6 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/churn"
 	"github.com/perdure/perdure/internal/invariant"
 	"github.com/perdure/perdure/provider"
-	"github.com/perdure/perdure/provider/sqlite"
 	"github.com/perdure/perdure/runtime"
 )
 
@@ -31,12 +31,13 @@ type killing struct {
 	*crowd
 	*fleet
 
-	t      *testing.T
-	store  *sqlite.Provider
-	log    churn.Log
-	random *rand.Rand
-	stderr *output
-	midst  int // the strike beside which the store is checked while all work on it
+	t       *testing.T
+	store   provider.Provider
+	log     churn.Log
+	random  *rand.Rand
+	stderr  *output
+	midst   int               // the strike beside which the store is checked while all work on it
+	cluster *restartedCluster // of a Postgres that is restarted; nil for a file
 }
 
 // Two workers on one file are killed in turn at random moments, and now and then stopped for
@@ -47,41 +48,47 @@ func TestKilledWorkersLoseNothing(t *testing.T) {
 	if testing.Short() {
 		kills, plans = 5, 48
 	}
-	k := newKilling(t)
+	k := newKilling(t, file(filepath.Join(t.TempDir(), "kill.db")))
+	k.run(2, kills, plans)
+}
+
+// run enlists plans and kills workers, and then demands that nothing is lost.
+func (k *killing) run(workers, kills, plans int) {
+	k.t.Helper()
 	k.midst = kills / 2
 	k.enlist(plans / 4)
-	k.man()
+	k.man(workers)
 	end := time.Now().Add(*killFor)
 	for n := 0; n < kills || time.Now().Before(end); n++ {
 		k.enlist(plans * 3 / 4 / kills)
 		k.strike(n)
-		if t.Failed() {
+		if k.t.Failed() {
 			return // what is broken will not mend
 		}
 	}
 	if k.hits*5 < k.kills*4 {
-		t.Errorf("%d of %d kills hit a worker with turns or activities in flight, must be 4 in 5", k.hits, k.kills)
+		k.t.Errorf("%d of %d kills hit a worker with turns or activities in flight, must be 4 in 5", k.hits, k.kills)
 	}
 	k.checkOutcomes()
 	k.dismiss()
-	k.checkInvariants(t.Context(), invariant.Options{Quiet: true, Expect: k.expected})
-	k.checkResults(t.Context())
-	t.Logf("%d kills, %d of them with work of the killed worker in flight; %d while it opened the store; %d pauses; %d orchestrations",
+	k.checkInvariants(k.t.Context(), invariant.Options{Quiet: true, Expect: k.expected})
+	k.checkResults(k.t.Context())
+	k.t.Logf("%d kills, %d of them with work of the killed worker in flight; %d while it opened the store; %d pauses; %d orchestrations",
 		k.kills, k.hits, k.early, k.pauses, len(k.courses))
 }
 
-func newKilling(t *testing.T) *killing {
+func newKilling(t *testing.T, db database) *killing {
 	t.Helper()
 	seed := *killSeed
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())
 	}
 	t.Logf("repeat what is random with -kill.seed=%d", seed)
-	k := &killing{t: t, random: rand.New(rand.NewPCG(seed, 0)), stderr: &output{}}
-	path := filepath.Join(t.TempDir(), "kill.db")
-	k.log = churn.Log(ledgerOf(path))
+	ledger := filepath.Join(t.TempDir(), "ledger")
+	k := &killing{t: t, random: rand.New(rand.NewPCG(seed, 0)), stderr: &output{}, log: churn.Log(ledger)}
+	quiet := slog.New(slog.DiscardHandler)
 	var err error
-	if k.store, err = sqlite.Open(path); err != nil {
+	if k.store, err = db.create(t.Context(), quiet); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -96,16 +103,16 @@ func newKilling(t *testing.T) *killing {
 	if err := churn.Register(reg, k.log); err != nil {
 		t.Fatal(err)
 	}
-	c := client.New(k.store, client.Options{Errors: reg.Errors()})
+	c := client.New(k.store, client.Options{Errors: reg.Errors(), Logger: quiet})
 	k.crowd = &crowd{client: c, random: rand.New(rand.NewPCG(seed, 1))}
-	k.fleet = &fleet{t: t, binary: binary(t), path: path, stderr: k.stderr}
+	k.fleet = newFleet(t, db.name(), ledger, k.stderr)
 	return k
 }
 
 // strike lets the crowd do its share and kills a worker at a random moment meanwhile. Every
-// eighth time the other worker is stopped first until its leases run out, or are about to, and every tenth time the
-// successor is killed, too, while it opens the store. The moment is the test's stimulus;
-// nothing waits for it to have passed.
+// eighth time another worker is stopped first until its leases run out, or are about to, every tenth time the
+// successor is killed, too, while it opens the store, and a server is restarted every fifth time. The moment
+// is the test's stimulus; nothing waits for it to have passed.
 func (k *killing) strike(n int) {
 	k.t.Helper()
 	acted := make(chan error, 1)
@@ -121,6 +128,9 @@ func (k *killing) strike(n int) {
 	victim, other := n%len(k.workers), (n+1)%len(k.workers)
 	if n%8 == 3 {
 		k.pause(other, lease+k.moment(-300, 500))
+	}
+	if n%5 == 4 && n != k.midst {
+		k.restart()
 	}
 	k.ready(victim)
 	k.pass(k.moment(20, 900))

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/internal/leaktest"
+	"github.com/perdure/perdure/internal/postgrestest"
 )
 
 // built is the real binary, built once and only if a test needs it.
@@ -20,6 +21,7 @@ var built struct {
 
 func TestMain(m *testing.M) {
 	leaktest.Main(m, func() {
+		postgrestest.Stop()
 		if built.dir != "" {
 			_ = os.RemoveAll(built.dir)
 		}

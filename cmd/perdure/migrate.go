@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/provider"
-	"github.com/perdure/perdure/provider/sqlite"
 )
 
 // migration is one step in the output of migrate.
@@ -32,38 +31,42 @@ func newMigrate(a *app) *cobra.Command {
 			RunE: func(cmd *cobra.Command, _ []string) error { return a.migrateStatus(cmd) },
 		},
 		&cobra.Command{
-			Use: "up", Short: "Apply what is missing; creates the file if there is none", Args: arguments,
+			Use: "up", Short: "Apply what is missing; creates file or schema if there is none", Args: arguments,
 			RunE: func(cmd *cobra.Command, _ []string) error { return a.migrateUp(cmd) },
 		},
 		&cobra.Command{
 			Use: "print", Short: "Print the SQL of all migrations", Args: arguments,
 			RunE: func(cmd *cobra.Command, _ []string) error { return a.migratePrint(cmd) },
 		},
+		&cobra.Command{
+			Use: "grants ROLE", Short: "Print what lets a role of Postgres run the store, and change no table", Args: arguments,
+			Long: "Grants prints the SQL with which the owner of the tables lets another role of Postgres run the store: it may read and\n" +
+				"change rows, and make nothing. Repeat it after each migration. It asks no database:\n\n" +
+				"  perdure migrate grants app --db postgres://owner@host/database | psql postgres://owner@host/database",
+			RunE: func(cmd *cobra.Command, args []string) error { return a.migrateGrants(cmd, args[0]) },
+		},
 	)
 	return cmd
 }
 
 func (a *app) migrateStatus(cmd *cobra.Command) error {
-	path, err := a.database()
+	db, err := a.database()
 	if err != nil {
 		return err
 	}
-	if err := mustExist(path); err != nil {
-		return err
-	}
-	steps, err := sqlite.Migrations(cmd.Context(), path)
+	steps, err := db.migrations(cmd.Context())
 	if err != nil {
-		return &storeError{err}
+		return err
 	}
 	return a.showMigrations(cmd, steps)
 }
 
 func (a *app) migrateUp(cmd *cobra.Command) (err error) {
-	path, err := a.database()
+	db, err := a.database()
 	if err != nil {
 		return err
 	}
-	store, err := a.openOrCreate(path)
+	store, err := db.create(cmd.Context(), a.logger)
 	if err != nil {
 		return err
 	}
@@ -75,13 +78,33 @@ func (a *app) migrateUp(cmd *cobra.Command) (err error) {
 	return a.showMigrations(cmd, steps)
 }
 
+// migratePrint needs no database; what is named says which SQL it is.
 func (a *app) migratePrint(cmd *cobra.Command) error {
-	steps, err := sqlite.Migrations(cmd.Context(), "")
+	db, err := databaseOf(a.named())
+	if err != nil {
+		return err
+	}
+	steps, err := db.script(cmd.Context())
 	if err != nil {
 		return fmt.Errorf("reading migrations: %w", err)
 	}
 	for _, step := range steps {
 		fmt.Fprintf(cmd.OutOrStdout(), "-- migration %d: %s\n%s\n", step.Version, step.Name, step.SQL)
+	}
+	return nil
+}
+
+func (a *app) migrateGrants(cmd *cobra.Command, role string) error {
+	db, err := a.database()
+	if err != nil {
+		return err
+	}
+	statements, err := db.grants(role)
+	if err != nil {
+		return err
+	}
+	for _, statement := range statements {
+		fmt.Fprintf(cmd.OutOrStdout(), "%s;\n", statement)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -136,4 +137,15 @@ func instant(t time.Time) string {
 		return "-"
 	}
 	return t.UTC().Format(time.RFC3339)
+}
+
+// A password in a URL, wherever its parts are. What follows it must not be taken for something else, so it takes too much.
+var (
+	urlPassword = regexp.MustCompile(`(?i)(postgres(?:ql)?:/*[^\s:/@]*):\S*@`)
+	keyPassword = regexp.MustCompile(`(?i)(password=)[^\s&]+`)
+)
+
+// masked hides passwords of what the user typed, which an error may repeat.
+func masked(text string) string {
+	return keyPassword.ReplaceAllString(urlPassword.ReplaceAllString(text, "$1:xxxxx@"), "${1}xxxxx")
 }

@@ -32,8 +32,7 @@ const (
 type play struct {
 	out, errs io.Writer
 	logger    *slog.Logger
-	binary    string
-	args      []string // of a worker
+	worker    command
 	order     order.Order
 	id        string // of its instance
 	lease     time.Duration
@@ -49,15 +48,21 @@ type play struct {
 	packed    int       // steps that the killed worker had done
 }
 
-func newPlay(a *app, cmd *cobra.Command, path string, o order.Order, lease time.Duration) (*play, error) {
+func newPlay(a *app, cmd *cobra.Command, db database, ledgerPath string, o order.Order, lease time.Duration) (*play, error) {
 	binary, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("finding the program to start as a worker: %w", err)
 	}
+	ledger, err := order.OpenLedger(ledgerPath)
+	if err != nil {
+		return nil, fmt.Errorf("preparing the demo: %w", err)
+	}
 	return &play{
-		out: cmd.OutOrStdout(), errs: cmd.ErrOrStderr(), logger: a.logger, binary: binary, order: o, lease: lease,
-		id:   o.ID + "-" + uuid.NewString()[:8], // so that an order can be played twice on a database
-		args: []string{"worker", "--db", path, "--lease", lease.String(), "--attached", "--log-level", a.logLevel},
+		out: cmd.OutOrStdout(), errs: cmd.ErrOrStderr(), logger: a.logger, order: o, lease: lease, ledger: ledger,
+		id: o.ID + "-" + uuid.NewString()[:8], // so that an order can be played twice on a database
+		worker: command{binary, db.name(), []string{
+			"worker", "--lease", lease.String(), "--ledger", ledgerPath, "--attached", "--log-level", a.logLevel,
+		}},
 		// A worker tells some 30 lines about an order.
 		timeline: newTimeline(cmd.OutOrStdout()), progress: make(chan notice, 1_000),
 	}, nil
@@ -93,7 +98,7 @@ func (p *play) introduce() {
 
 // spawn starts a worker process.
 func (p *play) spawn() (*workerProcess, error) {
-	w, err := startProcess(p.binary, p.args, p.errs, p.watch)
+	w, err := startProcess(p.worker, p.errs, p.watch)
 	if err == nil {
 		p.timeline.addf(time.Now(), fromProcess, "worker %d started", w.pid())
 	}

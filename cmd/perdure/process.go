@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 )
 
@@ -17,11 +18,19 @@ type workerProcess struct {
 	err    error
 }
 
+// command is how a worker is started.
+type command struct {
+	binary string
+	db     string // handed over in the environment: others may read a command line, and it may hold a password
+	args   []string
+}
+
 // startProcess starts a worker. watch is told of each notice, one at a time. The worker
 // shuts down when this process dies.
-func startProcess(binary string, args []string, stderr io.Writer, watch func(notice)) (*workerProcess, error) {
+func startProcess(c command, stderr io.Writer, watch func(notice)) (*workerProcess, error) {
 	//nolint:noctx,gosec // the worker is this program; kill and stop end it, a context would do it without a word
-	p := &workerProcess{cmd: exec.Command(binary, args...), ready: make(chan struct{}), exited: make(chan struct{})}
+	p := &workerProcess{cmd: exec.Command(c.binary, c.args...), ready: make(chan struct{}), exited: make(chan struct{})}
+	p.cmd.Env = append(os.Environ(), dbVariable+"="+c.db)
 	p.cmd.Stderr = stderr
 	var err error
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,7 +41,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
 		err = cause
 	}
-	fmt.Fprintf(errs, "perdure: %s\n", lines(err.Error()))
+	fmt.Fprintf(errs, "perdure: %s\n", lines(masked(err.Error())))
 	if !a.started {
 		fmt.Fprintln(errs, "run 'perdure help' for the commands and their flags")
 		return exitUsage
@@ -53,8 +54,9 @@ func newRoot(a *app) *cobra.Command {
 		Use:   "perdure",
 		Short: "Durable orchestrations that survive crashes: demo and operation",
 		Long: "perdure shows and operates durable orchestrations.\n\n" +
-			"Begin with 'perdure demo'. The other commands work on the SQLite file of any service that embeds perdure,\n" +
-			"also while it runs: name it with --db or " + dbVariable + ".",
+			"Begin with 'perdure demo'. The other commands work on the SQLite file or the Postgres of any service that embeds\n" +
+			"perdure, also while it runs: name it with --db or " + dbVariable + ", a path or a URL such as postgres://user@host/database.\n" +
+			"In a URL ?schema=NAME names another schema than perdure; a password may as well stand in PGPASSWORD or a .pgpass file.",
 		Args:              cobra.NoArgs,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
@@ -64,7 +66,7 @@ func newRoot(a *app) *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.db, "db", "", "SQLite file of the service (default: the environment's "+dbVariable+")")
+	flags.StringVar(&a.db, "db", "", "SQLite file or postgres:// URL of the service (default: the environment's "+dbVariable+")")
 	flags.StringVarP(&a.output, "output", "o", outputTable, "output format: table or json")
 	flags.StringVar(&a.logLevel, "log-level", "warn", "log to standard error from this level on: debug, info, warn, error")
 	root.AddCommand(
@@ -79,7 +81,7 @@ func newRoot(a *app) *cobra.Command {
 // begin checks the global flags. From here on an error is the command's own.
 func (a *app) begin(cmd *cobra.Command) error {
 	if cmd.Flags().Changed("db") && a.db == "" {
-		return errors.New("flag --db is empty: give a path, or leave the flag out to use " + dbVariable)
+		return errors.New("flag --db is empty: give a path or a URL, or leave the flag out to use " + dbVariable)
 	}
 	if a.output != outputTable && a.output != outputJSON {
 		return fmt.Errorf("flag --output is %q: it must be table or json", a.output)
@@ -93,13 +95,14 @@ func (a *app) begin(cmd *cobra.Command) error {
 	return nil
 }
 
-// database answers the path that the user named.
-func (a *app) database() (string, error) {
-	if a.db != "" {
-		return a.db, nil
+// database answers the one that the user named.
+func (a *app) database() (database, error) {
+	name := a.named()
+	if name == "" {
+		return nil, badUsage("no database is named: give --db with a path or a postgres:// URL, or set %s", dbVariable)
 	}
-	if path := strings.TrimSpace(os.Getenv(dbVariable)); path != "" {
-		return path, nil
-	}
-	return "", badUsage("no database is named: give --db path, or set %s", dbVariable)
+	return databaseOf(name)
 }
+
+// named is what the user named; "" if it is nothing.
+func (a *app) named() string { return cmp.Or(a.db, strings.TrimSpace(os.Getenv(dbVariable))) }

@@ -34,7 +34,8 @@ func packingWorker(t *testing.T, path, lease string) (w *workerProcess, store *s
 	}
 	packing := make(chan struct{}, 100)
 	stderr = &bytes.Buffer{}
-	w, err = startProcess(binary(t), []string{"worker", "--db", path, "--lease", lease, "--attached", "--log-level", "error"}, stderr, func(n notice) {
+	worker := command{binary(t), path, []string{"worker", "--lease", lease, "--attached", "--log-level", "error"}}
+	w, err = startProcess(worker, stderr, func(n notice) {
 		if n.Progress != nil && n.Progress.Activity == packActivity {
 			packing <- struct{}{}
 		}

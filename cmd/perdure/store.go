@@ -3,71 +3,56 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
+	"log/slog"
+	"strings"
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/provider"
-	"github.com/perdure/perdure/provider/sqlite"
 )
 
-// openExisting opens the database that the user named. It creates nothing and changes no
-// schema: a path that is mistyped must not become an empty database.
-func (a *app) openExisting() (provider.Provider, error) {
-	path, err := a.database()
-	if err != nil {
-		return nil, err
-	}
-	if err := mustExist(path); err != nil {
-		return nil, err
-	}
-	store, err := sqlite.OpenWith(path, sqlite.Options{NoMigrate: true, Logger: a.logger})
-	if errors.Is(err, provider.ErrNotStore) && isDatabase(path) {
-		return nil, &storeError{fmt.Errorf("%w; 'perdure migrate up --db %s' creates the missing tables", err, path)}
-	}
-	if err != nil {
-		return nil, &storeError{err}
-	}
-	return store, nil
+// database is where a store is kept. What it prints, errors too, shows no password.
+type database interface {
+	// name is what --db takes, and String the same without a password.
+	name() string
+	String() string
+	// ledger is where activities of the binary keep their effects; "" if there is no place for them.
+	ledger() string
+
+	// open creates nothing and changes no schema: a database that is mistyped must not become an empty one.
+	open(ctx context.Context, logger *slog.Logger) (provider.Provider, error)
+	// create opens it and brings its schema up to date.
+	create(ctx context.Context, logger *slog.Logger) (provider.Provider, error)
+	// view opens it so that nothing can be changed.
+	view(ctx context.Context, logger *slog.Logger) (provider.Provider, error)
+
+	migrations(ctx context.Context) ([]provider.Migration, error)
+	// script lists the migrations of this release, and asks no database.
+	script(ctx context.Context) ([]provider.Migration, error)
+	grants(role string) ([]string, error)
+	// salvage is what to do when it cannot be read to its end.
+	salvage() string
 }
 
-// openOrCreate opens a database and brings its schema up to date.
-func (a *app) openOrCreate(path string) (provider.Provider, error) {
-	store, err := sqlite.OpenWith(path, sqlite.Options{Logger: a.logger})
-	if err != nil {
-		return nil, &storeError{err}
+// databaseOf reads what --db takes.
+func databaseOf(name string) (database, error) {
+	scheme, _, isURL := strings.Cut(strings.ToLower(name), "://")
+	switch {
+	case isURL && (scheme == "postgres" || scheme == "postgresql"):
+		return newServer(name)
+	case isURL && strings.Trim(scheme, "abcdefghijklmnopqrstuvwxyz0123456789+") == "" && scheme != "file",
+		strings.HasPrefix(scheme, "postgres:"), strings.HasPrefix(scheme, "postgresql:"), strings.Contains(scheme, "password="):
+		return nil, badUsage("this is no database: give the path of a SQLite file, or a URL such as postgres://user@host/database")
 	}
-	return store, nil
-}
-
-func mustExist(path string) error {
-	_, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return &storeError{fmt.Errorf("open %s: there is no such file; check --db and %s, or create it with 'perdure migrate up --db %s'",
-			path, dbVariable, path)}
-	}
-	if err != nil {
-		return &storeError{fmt.Errorf("open %s: %w", path, err)}
-	}
-	return nil
-}
-
-// isDatabase tells a SQLite file, or an empty one, which SQLite takes for a database.
-func isDatabase(path string) bool {
-	const magic = "SQLite format 3\x00"
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	head := make([]byte, len(magic))
-	n, _ := f.Read(head)
-	return f.Close() == nil && (n == 0 || string(head[:n]) == magic)
+	return file(name), nil
 }
 
 // withClient runs fn with a client of the existing database.
 func (a *app) withClient(ctx context.Context, fn func(context.Context, *client.Client) error) (err error) {
-	store, err := a.openExisting() //nolint:contextcheck // opening has a bound of its own
+	db, err := a.database()
+	if err != nil {
+		return err
+	}
+	store, err := db.open(ctx, a.logger)
 	if err != nil {
 		return err
 	}

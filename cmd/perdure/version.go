@@ -1,21 +1,21 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"runtime/debug"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-
-	"github.com/perdure/perdure/provider/sqlite"
 )
 
 // version is what the command of that name prints.
 type version struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`
-	Schema   int    `json:"schema"`
+	Schema   int    `json:"schema"`         // of a SQLite file
+	Postgres int    `json:"postgresSchema"` // of a Postgres
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
@@ -26,25 +26,37 @@ func newVersion(a *app) *cobra.Command {
 		Short: "Print the versions of perdure, its database schema and Go",
 		Args:  arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			steps, err := sqlite.Migrations(cmd.Context(), "")
-			if err != nil {
-				return fmt.Errorf("reading migrations: %w", err)
-			}
 			v := buildVersion()
-			for _, step := range steps {
-				v.Schema = max(v.Schema, step.Version)
+			var err error
+			if v.Schema, err = newest(cmd.Context(), file("")); err != nil {
+				return err
+			}
+			if v.Postgres, err = newest(cmd.Context(), server{}); err != nil {
+				return err
 			}
 			return a.show(cmd, v, func(w *tabwriter.Writer) {
 				row(w, "perdure", v.Version)
 				if v.Revision != "" {
 					row(w, "revision", v.Revision)
 				}
-				row(w, "schema", v.Schema)
+				row(w, "schema", fmt.Sprintf("%d of a file, %d of a Postgres", v.Schema, v.Postgres))
 				row(w, "go", v.Go)
 				row(w, "platform", v.Platform)
 			})
 		},
 	}
+}
+
+// newest is the newest schema of a kind of database that this release knows.
+func newest(ctx context.Context, db database) (version int, err error) {
+	steps, err := db.script(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("reading migrations: %w", err)
+	}
+	for _, step := range steps {
+		version = max(version, step.Version)
+	}
+	return version, nil
 }
 
 // buildVersion reads what the Go command stamped into the binary.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,6 +40,7 @@ type notice struct {
 type workerOptions struct {
 	lease    time.Duration
 	workload string
+	ledger   string
 	attached bool
 }
 
@@ -55,21 +57,25 @@ func newWorker(a *app) *cobra.Command {
 	flags := cmd.Flags()
 	flags.DurationVar(&o.lease, "lease", demoLease, "lease of the runtime")
 	flags.StringVar(&o.workload, "workload", workloadOrder, "order or churn")
+	flags.StringVar(&o.ledger, "ledger", "", "where activities keep their effects (default: beside the database's file)")
 	flags.BoolVar(&o.attached, "attached", false, "shut down when standard input ends, as it does when the starter dies")
 	return cmd
 }
 
 func (a *app) work(cmd *cobra.Command, o workerOptions) (err error) {
-	path, err := a.database()
+	db, err := a.database()
 	if err != nil {
 		return err
+	}
+	if o.ledger = cmp.Or(o.ledger, db.ledger()); o.ledger == "" {
+		return badUsage("flag --ledger is missing: a Postgres has no place beside it where activities could keep their effects")
 	}
 	notices := &notifier{w: cmd.OutOrStdout()}
-	reg, err := workload(o, path, notices)
+	reg, err := workload(o, notices)
 	if err != nil {
 		return err
 	}
-	store, err := a.openOrCreate(path)
+	store, err := db.create(cmd.Context(), a.logger)
 	if err != nil {
 		return err
 	}
@@ -93,16 +99,16 @@ func (a *app) work(cmd *cobra.Command, o workerOptions) (err error) {
 }
 
 // workload registers what the worker runs.
-func workload(o workerOptions, path string, notices *notifier) (*runtime.Registry, error) {
+func workload(o workerOptions, notices *notifier) (*runtime.Registry, error) {
 	reg := runtime.NewRegistry()
 	switch o.workload {
 	case workloadChurn:
-		return reg, churn.Register(reg, churn.Log(ledgerOf(path)))
+		return reg, churn.Register(reg, churn.Log(o.ledger))
 	case workloadOrder:
 	default:
 		return nil, badUsage("flag --workload is %q: it must be %s or %s", o.workload, workloadOrder, workloadChurn)
 	}
-	ledger, err := order.OpenLedger(ledgerOf(path))
+	ledger, err := order.OpenLedger(o.ledger)
 	if err != nil {
 		return nil, fmt.Errorf("starting worker: %w", err)
 	}
@@ -112,10 +118,6 @@ func workload(o workerOptions, path string, notices *notifier) (*runtime.Registr
 	}
 	return reg, order.Register(reg, shop)
 }
-
-// ledgerOf is where activities keep their effects: a directory of the demo's, a file of the
-// kill test's.
-func ledgerOf(path string) string { return path + "-ledger" }
 
 // notifier writes notices, one line each. Nobody may be listening any more; that is no
 // reason to stop working.

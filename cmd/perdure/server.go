@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/url"
+	"strings"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/postgres"
+)
+
+// schemaParameter names the schema in a URL. Postgres knows no such parameter; one name of a database then says it all.
+const schemaParameter = "schema"
+
+// server is a schema of a Postgres database.
+type server struct {
+	given  string
+	url    string // for the driver
+	schema string // "" means the default one
+}
+
+func newServer(given string) (server, error) {
+	address, query, _ := strings.Cut(given, "?")
+	parameters, err := url.ParseQuery(query)
+	schemas := parameters[schemaParameter]
+	switch {
+	case err != nil:
+		return server{}, badUsage("the URL of the database cannot be read: write special characters after its question mark as %%XX")
+	case len(schemas) == 0:
+		return server{given: given, url: given}, nil
+	case len(schemas) > 1 || schemas[0] == "":
+		return server{}, badUsage("the URL of the database must name one schema: schema=NAME")
+	}
+	parameters.Del(schemaParameter)
+	return server{given: given, url: address + "?" + parameters.Encode(), schema: schemas[0]}, nil
+}
+
+func (s server) name() string { return s.given }
+
+// String leaves out what may be secret.
+func (s server) String() string {
+	u, err := url.Parse(s.given)
+	if err != nil {
+		return "postgres://..."
+	}
+	if u.User != nil {
+		u.User = url.User(u.User.Username())
+	}
+	parameters := u.Query()
+	for key := range parameters {
+		if strings.Contains(key, "password") {
+			parameters.Del(key)
+		}
+	}
+	u.RawQuery = parameters.Encode()
+	return u.String()
+}
+
+func (s server) ledger() string { return "" }
+
+func (s server) open(ctx context.Context, logger *slog.Logger) (provider.Provider, error) {
+	return s.connect(ctx, s.url, postgres.Options{NoMigrate: true, Logger: logger})
+}
+
+func (s server) create(ctx context.Context, logger *slog.Logger) (provider.Provider, error) {
+	return s.connect(ctx, s.url, postgres.Options{Logger: logger})
+}
+
+func (s server) view(ctx context.Context, logger *slog.Logger) (provider.Provider, error) {
+	address, query, _ := strings.Cut(s.url, "?")
+	parameters, err := url.ParseQuery(query)
+	if err != nil {
+		return nil, badUsage("the URL of the database cannot be read") // newServer has read it
+	}
+	parameters.Set("default_transaction_read_only", "on")
+	return s.connect(ctx, address+"?"+parameters.Encode(), postgres.Options{NoMigrate: true, Logger: logger})
+}
+
+func (s server) connect(ctx context.Context, url string, o postgres.Options) (provider.Provider, error) {
+	o.Schema = s.schema
+	store, err := postgres.OpenWith(ctx, url, o)
+	if err != nil {
+		return nil, serverError(err)
+	}
+	return store, nil
+}
+
+// serverError tells a mistake in what was typed from a server that cannot be used.
+func serverError(err error) error {
+	if errors.Is(err, provider.ErrInvalid) {
+		return &usageError{err}
+	}
+	return &storeError{err}
+}
+
+func (s server) migrations(ctx context.Context) ([]provider.Migration, error) {
+	steps, err := postgres.Migrations(ctx, s.url, postgres.Options{Schema: s.schema})
+	if err != nil {
+		return nil, serverError(err)
+	}
+	return steps, nil
+}
+
+func (s server) script(ctx context.Context) ([]provider.Migration, error) {
+	steps, err := postgres.Migrations(ctx, "", postgres.Options{Schema: s.schema})
+	if err != nil {
+		return nil, serverError(err)
+	}
+	return steps, nil
+}
+
+func (s server) grants(role string) ([]string, error) { return postgres.Grants(s.schema, role), nil }
+
+func (s server) salvage() string {
+	return "if the server is well, repeat it; if it tells of damage, restore a backup"
+}
