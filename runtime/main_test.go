@@ -5,10 +5,11 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/internal/leaktest"
+	"github.com/perdure/perdure/internal/postgrestest"
 	"github.com/perdure/perdure/orchestration"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) { leaktest.Main(m, postgrestest.Stop) }
 
 type (
 	octx = orchestration.Context

@@ -1,0 +1,27 @@
+package runtime
+
+import (
+	"context"
+
+	"github.com/perdure/perdure/dispatcher"
+	"github.com/perdure/perdure/provider"
+)
+
+// StartVersions is Start of a node that runs registered orchestrations under code versions, too, for which the registry has no
+// call. versions answers the registered name of each.
+func StartVersions(ctx context.Context, store provider.Provider, reg *Registry, opts Options, versions map[provider.Capability]string) (*Runtime, error) {
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := reg.config(store, opts)
+	if err != nil {
+		return nil, err
+	}
+	for version, name := range versions {
+		cfg.Orchestrations[version] = reg.orchestrations[name].body
+	}
+	rt := &Runtime{store: store, owner: cfg.Owner, can: capabilitiesOf(cfg)}
+	rt.dispatcher = dispatcher.Start(cfg) //nolint:contextcheck // ctx bounds starting only
+	return rt, nil
+}
