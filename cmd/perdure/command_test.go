@@ -60,8 +60,6 @@ func checkGolden(t *testing.T, name, got string) {
 }
 
 // Lines of commands that print the same on every kind of database, which DB stands for.
-//
-//nolint:gochecknoglobals // constant table
 var commandLines = []struct{ name, line string }{
 	{"list", "list --db DB"},
 	{"list-json", "list --db DB -o json --name Greet"},

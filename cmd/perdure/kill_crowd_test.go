@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/cmd/perdure/internal/churn"
@@ -17,6 +18,7 @@ type crowd struct {
 	client  *client.Client
 	random  *rand.Rand
 	courses []*course
+	brief   bool // plans have few steps, so that there can be many
 }
 
 // Which seeds, modulo 10, end in another way than well.
@@ -40,6 +42,15 @@ func (c *crowd) newCourse(seed uint64) *course {
 	p := churn.Plan{Seed: seed, Rounds: 1 + int(seed%3), Steps: 4 + int(seed%8), Width: int(seed % 5)}
 	if seed%4 == 1 {
 		p.Haul = 8
+	}
+	if c.brief {
+		p.Steps, p.Width = 1+int(seed%2), int(seed%3)
+		if seed%8 != 0 {
+			p.Rounds = 1
+		}
+		if seed%16 != 1 {
+			p.Haul = 0
+		}
 	}
 	o := &course{client: c.client, plan: p}
 	o.todo = append(o.todo, o.start)
@@ -86,25 +97,49 @@ func (c *crowd) open() []*course {
 	return slices.DeleteFunc(slices.Clone(c.courses), func(o *course) bool { return len(o.todo) == 0 })
 }
 
+// callers is how many act at the same time.
+const callers = 4
+
+// do does n steps.
 func (c *crowd) do(ctx context.Context, n int) error {
 	open := c.open()
+	faults := make([]error, callers)
+	var all sync.WaitGroup
+	for i := range callers {
+		mine := caller{random: rand.New(rand.NewPCG(c.random.Uint64(), 0))}
+		for j := i; j < len(open); j += callers {
+			mine.open = append(mine.open, open[j])
+		}
+		all.Go(func() { faults[i] = mine.do(ctx, (n+callers-1)/callers) })
+	}
+	all.Wait()
+	return errors.Join(faults...)
+}
+
+// caller does what there is to do for some of the plans.
+type caller struct {
+	random *rand.Rand
+	open   []*course
+}
+
+func (c *caller) do(ctx context.Context, n int) error {
 	for range n {
-		if len(open) == 0 {
+		if len(c.open) == 0 {
 			return nil
 		}
-		i := c.random.IntN(len(open))
-		o := open[i]
+		i := c.random.IntN(len(c.open))
+		o := c.open[i]
 		step := o.todo[0]
 		if err := step(ctx); err != nil && !doneBefore(err) {
 			return err
 		}
 		o.todo = o.todo[1:]
-		// Some callers do not know whether they were heard, and repeat themselves, at once or later.
+		// Some do not know whether they were heard, and repeat themselves, at once or later.
 		if !o.stopped && c.random.IntN(5) == 0 {
 			o.todo = slices.Insert(o.todo, c.random.IntN(len(o.todo)+1), o.repeat(step))
 		}
 		if len(o.todo) == 0 {
-			open = slices.Delete(open, i, i+1)
+			c.open = slices.Delete(c.open, i, i+1)
 		}
 	}
 	return nil

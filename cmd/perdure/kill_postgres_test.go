@@ -17,7 +17,7 @@ type restartedCluster struct {
 // Four workers on one Postgres are killed and stopped like those on a file, and the server is restarted under all of
 // them in immediate mode, which ends every transaction where it stands.
 func TestKilledWorkersAndPostgresLoseNothing(t *testing.T) {
-	kills, plans := 24, 2_000
+	kills, plans := 25, 2_000
 	if testing.Short() {
 		kills, plans = 5, 48
 	}
@@ -27,7 +27,7 @@ func TestKilledWorkersAndPostgresLoseNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := newKilling(t, db)
-	k.cluster = cluster
+	k.cluster, k.brief = cluster, *killFor == 0
 	k.run(4, kills, plans)
 	t.Logf("%d restarts of Postgres in immediate mode", cluster.restarts)
 }

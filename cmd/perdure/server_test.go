@@ -27,7 +27,6 @@ func guardedCluster(t *testing.T) *postgrestest.Cluster {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	rules := filepath.Join(dir, "pg_hba.conf")
 	text := "host all guarded 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n"
-	//nolint:gosec // the server's user reads it, and it holds no secret
 	if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(rules, []byte(text), 0o644)); err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,7 @@ func reason(err error) string {
 
 // attempts answers how each way to the server failed. Some are tried with TLS and without.
 func attempts(err error) (texts []string) {
-	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // only the outermost can be a list
+	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		return []string{err.Error()}
 	}
