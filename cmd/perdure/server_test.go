@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/examples/order"
 	"github.com/perdure/perdure/internal/postgrestest"
 )
 
@@ -213,7 +214,23 @@ func TestDoctorOnServer(t *testing.T) {
 	}
 }
 
-// The demo works on a server, too, and hands the password to its workers where nobody else sees it.
+// The command line of a worker, which every user of the machine may read, holds no password.
+func TestWorkersCommandLineHidesPassword(t *testing.T) {
+	a := &app{}
+	db, err := databaseOf("postgres://guarded:" + password + "@db/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := newPlay(a, newDemo(a), db, filepath.Join(t.TempDir(), "ledger"), order.Order{}, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line := strings.Join(d.worker.args, " "); strings.Contains(line, "s3cret") || d.worker.db != db.name() {
+		t.Errorf("the worker is started with %q and the database %q", line, d.worker.db)
+	}
+}
+
+// The demo works on a server, too.
 func TestDemoOnServer(t *testing.T) {
 	t.Parallel()
 	cluster := guardedCluster(t)

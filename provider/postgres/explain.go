@@ -96,9 +96,19 @@ func advice(err error) string {
 // of it is the password.
 func badURL(text string, err error) error {
 	why := "it must be of the form postgres://user:password@host:port/database, with special characters of user and password written as %XX"
-	if u, bad := url.Parse(text); bad == nil && strings.HasPrefix(u.Scheme, "postgres") {
-		const mark = "`: " // after it no part of the string follows
-		why = err.Error()[strings.LastIndex(err.Error(), mark)+len(mark):]
+	const mark = "`: " // after it no part of the string follows
+	if at := strings.LastIndex(err.Error(), mark); at >= 0 && readable(text) {
+		why = err.Error()[at+len(mark):]
 	}
 	return fmt.Errorf("%w: the URL cannot be read: %s", provider.ErrInvalid, why)
+}
+
+// readable tells whether it is beyond doubt which part of a URL is what.
+func readable(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil || u.Fragment != "" || !strings.HasPrefix(u.Scheme, "postgres") {
+		return false
+	}
+	_, err = url.ParseQuery(u.RawQuery)
+	return err == nil
 }
