@@ -95,7 +95,7 @@ func advice(err error) string {
 // badURL says what is wrong with a connection string without showing it. Where it cannot be read, nobody knows which part
 // of it is the password.
 func badURL(text string, err error) error {
-	why := "it must be of the form postgres://user:password@host:port/database, with special characters of user and password written as %XX"
+	why := "it must be of the form postgres://user@host:port/database, with special characters of user and password written as %XX"
 	const mark = "`: " // after it no part of the string follows
 	if at := strings.LastIndex(err.Error(), mark); at >= 0 && readable(text) {
 		why = err.Error()[at+len(mark):]
