@@ -63,7 +63,7 @@ test-plain: need-go ## part 4: tests of all other packages
 		all=$$($(GO) list ./...) || return 1; \
 		pkgs=$$(printf '%s\n' "$$all" | grep -Ev '$(RACE)'); \
 		if [ -z "$$pkgs" ]; then echo 'no packages'; return 0; fi; \
-		$(GO) test -timeout 4m $(TESTFLAGS) $$pkgs; \
+		$(GO) test -timeout 6m $(TESTFLAGS) $$pkgs; \
 	}; $(call timed,go test,part)
 
 lint: need-go lint-tool ## golangci-lint, pinned, zero findings
@@ -86,7 +86,7 @@ fuzz: need-go ## fuzz what is read from the store, FUZZTIME for each target
 	done
 
 soak: need-go ## kill workers and run random programs for SOAKTIME and SOAKCOUNT, with seeds of the moment
-	@$(GO) test ./cmd/perdure -run TestKilledWorkersLoseNothing -count=1 -timeout 12h -v -kill.for $(SOAKTIME)
+	@$(GO) test ./cmd/perdure -run TestKilledWorkers -count=1 -timeout 12h -v -kill.for $(SOAKTIME)
 	@$(GO) test ./internal/programs -run TestProgramsEndAlike -count=1 -timeout 12h -v \
 		-programs.seed $$(date +%s) -programs.count $(SOAKCOUNT)
 
