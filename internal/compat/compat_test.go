@@ -16,6 +16,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/leaktest"
+	"github.com/perdure/perdure/internal/postgrestest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/sqlite"
@@ -24,11 +25,11 @@ import (
 
 var record = flag.Bool("record", false, "record stores of testdata anew, with -run; only before their release")
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) { leaktest.Main(m, postgrestest.Stop) }
 
 // node is a runtime with a client on a store.
 type node struct {
-	store *sqlite.Provider
+	store provider.Provider
 	rt    *runtime.Runtime
 	c     *client.Client
 }
@@ -39,6 +40,11 @@ func open(t *testing.T, path string, reg *runtime.Registry) *node {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return openOn(t, store, reg)
+}
+
+func openOn(t *testing.T, store provider.Provider, reg *runtime.Registry) *node {
+	t.Helper()
 	rt, err := runtime.Start(t.Context(), store, reg, runtime.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -84,13 +90,19 @@ func (n *node) until(t *testing.T, id string, want func(client.Description) bool
 	}
 }
 
-// TestRecordCore makes the store. Each instance is left where its comment says.
 func TestRecordCore(t *testing.T) {
 	if !*record {
 		t.Skip("records only with -record")
 	}
 	path := filepath.Join(t.TempDir(), "core.db")
 	n := open(t, path, coreRegistry(false))
+	n.populate(t)
+	n.record(t, path, "core")
+}
+
+// populate starts instances on an empty store, each of which is left where its comment says.
+func (n *node) populate(t *testing.T) {
+	t.Helper()
 	ctx, id := t.Context(), client.WithID
 	length := func(want int64) func(client.Description) bool {
 		return func(d client.Description) bool { return d.HistoryLength == want }
@@ -127,21 +139,25 @@ func TestRecordCore(t *testing.T) {
 	text(client.Start(ctx, n.c, Cleans, "waiting", id("waiting"))) // sleeps for a year
 	n.until(t, "waiting", length(2))
 	text(client.StartNamed[string](ctx, n.c, "Nobody", "new", id("unserved"))) // no node can run it
-	n.record(t, path, "core")
 }
 
 // record closes a node and keeps its store, and what is to be read of it, as testdata.
 func (n *node) record(t *testing.T, path, name string) {
 	t.Helper()
-	if err := os.WriteFile("testdata/"+name+".json", n.histories(t), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	n.recordHistories(t, name)
 	n.close(t)
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile("testdata/"+name+".db", data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (n *node) recordHistories(t *testing.T, name string) {
+	t.Helper()
+	if err := os.WriteFile("testdata/"+name+".json", n.histories(t), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -205,21 +221,32 @@ func TestStoresRead(t *testing.T) {
 					t.Error(err)
 				}
 			}()
-			n := &node{store: store, c: client.New(store, client.Options{})}
-			want, err := os.ReadFile("testdata/" + name + ".json")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), string(n.histories(t))); diff != "" {
-				t.Errorf("the recorded histories read differently (-recorded +read):\n%s", diff)
-			}
+			(&node{store: store, c: client.New(store, client.Options{})}).reads(t, name)
 		})
+	}
+}
+
+// reads compares the histories of a store with the recorded ones.
+func (n *node) reads(t *testing.T, name string) {
+	t.Helper()
+	want, err := os.ReadFile("testdata/" + name + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(n.histories(t))); diff != "" {
+		t.Errorf("the recorded histories read differently (-recorded +read):\n%s", diff)
 	}
 }
 
 func TestCoreStoreFinishes(t *testing.T) {
 	n := open(t, copied(t, "core.db"), coreRegistry(true))
 	defer n.close(t)
+	n.finishes(t)
+}
+
+// finishes gives the instances of populate what they wait for.
+func (n *node) finishes(t *testing.T) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	for _, e := range []struct {
