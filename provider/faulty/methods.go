@@ -8,105 +8,85 @@ import (
 
 // Create implements provider.Provider.
 func (p *Provider) Create(ctx context.Context, req provider.CreateRequest) (provider.CreateResult, error) {
-	return call(ctx, p.plan, Create, req, p.inner.Create)
-}
-
-// Get implements provider.Provider.
-func (p *Provider) Get(ctx context.Context, req provider.GetRequest) (provider.GetResult, error) {
-	return call(ctx, p.plan, Get, req, p.inner.Get)
+	return call(ctx, p, Create, req, p.inner.Create)
 }
 
 // Steer implements provider.Provider.
 func (p *Provider) Steer(ctx context.Context, req provider.SteerRequest) (provider.SteerResult, error) {
-	return call(ctx, p.plan, Steer, req, p.inner.Steer)
-}
-
-// FetchTurns implements provider.Provider.
-func (p *Provider) FetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {
-	return call(ctx, p.plan, FetchTurns, req, p.inner.FetchTurns)
+	return call(ctx, p, Steer, req, p.inner.Steer)
 }
 
 // CommitTurn implements provider.Provider.
 func (p *Provider) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {
-	return call(ctx, p.plan, CommitTurn, req, p.inner.CommitTurn)
+	return call(ctx, p, CommitTurn, req, p.inner.CommitTurn)
 }
 
 // ReleaseTurns implements provider.Provider.
 func (p *Provider) ReleaseTurns(ctx context.Context, req provider.ReleaseTurnsRequest) (provider.ReleaseTurnsResult, error) {
-	return call(ctx, p.plan, ReleaseTurns, req, p.inner.ReleaseTurns)
-}
-
-// FetchTasks implements provider.Provider.
-func (p *Provider) FetchTasks(ctx context.Context, req provider.FetchTasksRequest) (provider.FetchTasksResult, error) {
-	return call(ctx, p.plan, FetchTasks, req, p.inner.FetchTasks)
+	return call(ctx, p, ReleaseTurns, req, p.inner.ReleaseTurns)
 }
 
 // ReportTasks implements provider.Provider.
 func (p *Provider) ReportTasks(ctx context.Context, req provider.ReportTasksRequest) (provider.ReportTasksResult, error) {
-	return call(ctx, p.plan, ReportTasks, req, p.inner.ReportTasks)
+	return call(ctx, p, ReportTasks, req, p.inner.ReportTasks)
 }
 
 // RenewTasks implements provider.Provider.
 func (p *Provider) RenewTasks(ctx context.Context, req provider.RenewTasksRequest) (provider.RenewTasksResult, error) {
-	return call(ctx, p.plan, RenewTasks, req, p.inner.RenewTasks)
+	return call(ctx, p, RenewTasks, req, p.inner.RenewTasks)
 }
 
 // Send implements provider.Provider.
 func (p *Provider) Send(ctx context.Context, req provider.SendRequest) (provider.SendResult, error) {
-	return call(ctx, p.plan, Send, req, p.inner.Send)
+	return call(ctx, p, Send, req, p.inner.Send)
 }
 
 // Ask implements provider.Provider.
 func (p *Provider) Ask(ctx context.Context, req provider.AskRequest) (provider.AskResult, error) {
-	return call(ctx, p.plan, Ask, req, p.inner.Ask)
-}
-
-// FetchAsks implements provider.Provider.
-func (p *Provider) FetchAsks(ctx context.Context, req provider.FetchAsksRequest) (provider.FetchAsksResult, error) {
-	return call(ctx, p.plan, FetchAsks, req, p.inner.FetchAsks)
+	return call(ctx, p, Ask, req, p.inner.Ask)
 }
 
 // ReadHistory implements provider.Provider.
 func (p *Provider) ReadHistory(ctx context.Context, req provider.ReadHistoryRequest) (provider.ReadHistoryResult, error) {
-	return call(ctx, p.plan, ReadHistory, req, p.inner.ReadHistory)
+	return call(ctx, p, ReadHistory, req, p.inner.ReadHistory)
 }
 
 // List implements provider.Provider.
 func (p *Provider) List(ctx context.Context, req provider.ListRequest) (provider.ListResult, error) {
-	return call(ctx, p.plan, List, req, p.inner.List)
+	return call(ctx, p, List, req, p.inner.List)
 }
 
 // Count implements provider.Provider.
 func (p *Provider) Count(ctx context.Context, req provider.CountRequest) (provider.CountResult, error) {
-	return call(ctx, p.plan, Count, req, p.inner.Count)
+	return call(ctx, p, Count, req, p.inner.Count)
 }
 
 // Stats implements provider.Provider.
 func (p *Provider) Stats(ctx context.Context, req provider.StatsRequest) (provider.StatsResult, error) {
-	return call(ctx, p.plan, Stats, req, p.inner.Stats)
+	return call(ctx, p, Stats, req, p.inner.Stats)
 }
 
 // Delete implements provider.Provider.
 func (p *Provider) Delete(ctx context.Context, req provider.DeleteRequest) (provider.DeleteResult, error) {
-	return call(ctx, p.plan, Delete, req, p.inner.Delete)
+	return call(ctx, p, Delete, req, p.inner.Delete)
 }
 
 // Prune implements provider.Provider.
 func (p *Provider) Prune(ctx context.Context, req provider.PruneRequest) (provider.PruneResult, error) {
-	return call(ctx, p.plan, Prune, req, p.inner.Prune)
+	return call(ctx, p, Prune, req, p.inner.Prune)
 }
 
 // DeadLetters implements provider.Provider.
 func (p *Provider) DeadLetters(ctx context.Context, req provider.DeadLettersRequest) (provider.DeadLettersResult, error) {
-	return call(ctx, p.plan, DeadLetters, req, p.inner.DeadLetters)
+	return call(ctx, p, DeadLetters, req, p.inner.DeadLetters)
 }
 
 // Lease implements provider.Provider.
 func (p *Provider) Lease(ctx context.Context, req provider.LeaseRequest) (provider.LeaseResult, error) {
-	return call(ctx, p.plan, Lease, req, p.inner.Lease)
+	return call(ctx, p, Lease, req, p.inner.Lease)
 }
 
 // Record implements provider.Provider.
 func (p *Provider) Record(ctx context.Context, req provider.RecordRequest) (provider.RecordResult, error) {
-	return call(ctx, p.plan, Record, req, p.inner.Record)
+	return call(ctx, p, Record, req, p.inner.Record)
 }

@@ -3,12 +3,8 @@ package faulty
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
-
-	"github.com/perdure/perdure/provider"
 )
 
 // ErrInjected is the cause in every error that a plan makes itself.
@@ -41,17 +37,36 @@ const (
 	DeadLetters  Op = "dead letters"
 	Lease        Op = "lease"
 	Record       Op = "record"
+	Notify       Op = "notify" // one notice; only the kinds about waking concern it
 )
 
 // Kind is what a rule does to a call.
 type Kind uint8
 
-// The kinds of faults.
+// The kinds of faults. Those about waking strike only what a wake-up reaches: notices, and calls of FetchTurns,
+// FetchTasks, FetchAsks and Get that may block.
 const (
-	Before Kind = iota + 1 // fails and has no effect
-	After                  // has its effect and fails, outcome unknown
-	Delay                  // comes late: after Rule.Delay, and after Rule.Until is closed
+	Before        Kind = iota + 1 // fails and has no effect
+	After                         // has its effect and fails, outcome unknown
+	Delay                         // comes late: after Rule.Delay, and after Rule.Until is closed
+	DuplicateWake                 // is woken for nothing: blocks for Rule.Delay at most; a notice is told twice
+	LostWake                      // is never woken: looks again each Rule.Delay, 0: when Wait has passed; a notice is lost
+	Disconnect                    // the connection breaks under it, for Rule.Delay and until Rule.Until is closed; see Plan.Disconnect
 )
+
+var kindNames = [...]string{ //nolint:gochecknoglobals // constant table
+	"unknown", "before", "after", "delay", "duplicate wake-up", "lost wake-up", "disconnect",
+}
+
+// String returns the kind's name, such as "lost wake-up".
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return kindNames[0]
+}
+
+func (k Kind) aboutWaking() bool { return k == DuplicateWake || k == LostWake }
 
 // A Rule chooses calls and says what happens to them. Of the calls that Ops and Match
 // choose it strikes those that First, Every or Probability pick; with none of the three, all.
@@ -63,40 +78,52 @@ type Rule struct {
 	Probability float64        // each by chance
 	Kind        Kind
 	Err         error           // instead of a retryable *provider.Error
-	Delay       time.Duration   // of Kind Delay
-	Until       <-chan struct{} // of Kind Delay; nil: Delay alone counts
+	Delay       time.Duration   // of all kinds but Before and After
+	Until       <-chan struct{} // of Kind Delay and Disconnect; nil: Delay alone counts
 }
 
-// Plan holds the rules of a Provider and counts what they did. It may be changed while
+// Plan holds the rules of a Provider and keeps a log of what they did. It may be changed while
 // the provider is in use.
+//
+// What happens to the n-th call of a method that a rule chooses follows from the seed, the rule and n alone. So a test that
+// makes its calls in one order meets the same faults in each run, and one that makes them at once from many
+// goroutines meets as many.
 type Plan struct {
-	// Sleep replaces waiting on a timer, for virtual clocks. Set it before use.
+	// Sleep replaces waiting on a timer, and Now the machine's clock, for virtual clocks. Set them before use.
 	Sleep func(ctx context.Context, d time.Duration) error
+	Now   func() time.Time
 
-	mu       sync.Mutex
-	random   *rand.Rand
-	rules    []*armed
-	outage   bool
-	deaf     bool
-	injected map[Op]int
+	mu      sync.Mutex
+	seed    uint64
+	added   uint64 // rules so far
+	rules   []*armed
+	outage  bool
+	deaf    bool
+	line    line
+	flights map[*flight]struct{}
+	calls   map[Op]int
+	log     []Strike
 }
 
 type armed struct {
 	Rule
 
-	seen int
+	number uint64
+	seen   int
+	chosen map[Op]uint64
 }
 
 // NewPlan makes a plan without faults. The seed decides the rules that go by chance.
 func NewPlan(seed uint64) *Plan {
-	return &Plan{random: rand.New(rand.NewPCG(seed, 0)), injected: map[Op]int{}, Sleep: sleep}
+	return &Plan{seed: seed, flights: map[*flight]struct{}{}, calls: map[Op]int{}, Sleep: sleep, Now: time.Now}
 }
 
-// Add adds a rule. The first failure that applies to a call wins; delays add up.
+// Add adds a rule. The first failure that applies to a call wins, and the first about waking; delays add up.
 func (p *Plan) Add(r Rule) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.rules = append(p.rules, &armed{Rule: r})
+	p.added++
+	p.rules = append(p.rules, &armed{Rule: r, number: p.added, chosen: map[Op]uint64{}})
 }
 
 // Clear removes all rules.
@@ -119,84 +146,4 @@ func (p *Plan) set(flag *bool, value bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	*flag = value
-}
-
-// Injected tells how many faults were injected into calls of op, delays included.
-func (p *Plan) Injected(op Op) int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.injected[op]
-}
-
-// drops tells whether a notice gets lost.
-func (p *Plan) drops() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.deaf
-}
-
-// verdict is what is to happen to one call.
-type verdict struct {
-	delays []*armed
-	before error
-	after  error
-}
-
-func (p *Plan) judge(op Op, req any) verdict {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var v verdict
-	if p.outage {
-		p.injected[op]++
-		v.before = failure(op, provider.OutcomeNothing)
-		return v
-	}
-	for _, r := range p.rules {
-		if !p.strikes(r, op, req) {
-			continue
-		}
-		p.injected[op]++
-		switch {
-		case r.Kind == Delay:
-			v.delays = append(v.delays, r)
-		case v.before != nil || v.after != nil:
-		case r.Kind == Before:
-			v.before = r.error(op, provider.OutcomeNothing)
-		case r.Kind == After:
-			v.after = r.error(op, provider.OutcomeUnknown)
-		}
-	}
-	return v
-}
-
-func (p *Plan) strikes(r *armed, op Op, req any) bool {
-	if (len(r.Ops) > 0 && !slices.Contains(r.Ops, op)) || (r.Match != nil && !r.Match(req)) {
-		return false
-	}
-	r.seen++
-	always := r.First == 0 && r.Every == 0 && r.Probability == 0
-	return always || r.seen <= r.First || (r.Every > 0 && r.seen%r.Every == 0) ||
-		(r.Probability > 0 && p.random.Float64() < r.Probability)
-}
-
-func (r *armed) error(op Op, outcome provider.Outcome) error {
-	if r.Err != nil {
-		return r.Err
-	}
-	return failure(op, outcome)
-}
-
-func failure(op Op, outcome provider.Outcome) error {
-	return &provider.Error{Op: string(op), Outcome: outcome, Retryable: true, Err: ErrInjected}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

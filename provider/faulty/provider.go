@@ -2,14 +2,16 @@ package faulty
 
 import (
 	"context"
+	"errors"
 
 	"github.com/perdure/perdure/provider"
 )
 
 // Provider is a provider whose calls go wrong as its plan says.
 type Provider struct {
-	inner provider.Provider
-	plan  *Plan
+	inner  provider.Provider
+	plan   *Plan
+	closed bool // guarded by the plan's lock
 }
 
 var (
@@ -25,22 +27,66 @@ func (p *Provider) Unwrap() provider.Provider { return p.inner }
 
 // call makes one call under the plan.
 func call[Req, Res any](
-	ctx context.Context, plan *Plan, op Op, req Req, next func(context.Context, Req) (Res, error),
-) (res Res, err error) {
-	v := plan.judge(op, req)
+	ctx context.Context, p *Provider, op Op, req Req, next func(context.Context, Req) (Res, error),
+) (Res, error) {
+	return fly(ctx, p, op, req, false, func(f *flight, _ *armed) (Res, error) {
+		if op.reads() || op == Ask {
+			return next(f.ctx, req) //nolint:contextcheck // it comes from ctx
+		}
+		return next(ctx, req) // goes on in the store when the connection breaks
+	})
+}
+
+// fly makes one call, which may block, under the plan.
+func fly[Res any](ctx context.Context, p *Provider, op Op, req any, blocks bool, next func(*flight, *armed) (Res, error)) (res Res, err error) {
+	v := p.plan.begin(ctx, p, op, req, blocks)
+	defer p.plan.land(v.flight)
 	for _, r := range v.delays {
-		if err := plan.delay(ctx, r); err != nil {
-			return res, err
+		if err := p.plan.delay(v.flight.ctx, r); err != nil { //nolint:contextcheck // it comes from ctx
+			v.cut = v.flight.lost()
+			if !v.cut {
+				return res, v.flight.why()
+			}
+			break
 		}
 	}
 	if v.before != nil {
 		return res, v.before
 	}
-	got, err := next(ctx, req)
-	if err == nil && v.after != nil {
+	if v.cut {
+		if v.served && !op.reads() && !blocks && op != Ask {
+			_, _ = next(&flight{ctx: ctx}, nil) // it had reached the store, and nobody is there to hear the answer
+		}
+		return res, failure(op, op.outcome())
+	}
+	got, err := next(v.flight, v.wake)
+	switch {
+	case v.flight.lost():
+		return res, failure(op, op.outcome())
+	case err != nil && v.flight.ctx.Err() != nil && errors.Is(err, context.Canceled):
+		return res, v.flight.why()
+	case err == nil && v.after != nil:
 		return res, v.after
 	}
 	return got, err
+}
+
+// reads tells whether the method changes nothing.
+func (o Op) reads() bool {
+	switch o {
+	case Get, ReadHistory, List, Count, Stats:
+		return true
+	default:
+		return false
+	}
+}
+
+// outcome is what is known of a call under which the connection broke.
+func (o Op) outcome() provider.Outcome {
+	if o.reads() {
+		return provider.OutcomeNothing
+	}
+	return provider.OutcomeUnknown
 }
 
 func (p *Plan) delay(ctx context.Context, r *armed) error {
@@ -67,18 +113,21 @@ func (p *Provider) Notify(fn func(provider.Notice)) (stop func()) {
 		return func() {}
 	}
 	return notifier.Notify(func(n provider.Notice) {
-		if !p.plan.drops() {
+		for range p.plan.tellings(n) {
 			fn(n)
 		}
 	})
 }
 
 // Close implements provider.Provider.
-func (p *Provider) Close() error { return p.inner.Close() }
+func (p *Provider) Close() error {
+	p.plan.ground(p)
+	return p.inner.Close()
+}
 
 // Answer implements provider.Provider.
 func (p *Provider) Answer(ctx context.Context, req provider.AnswerRequest) error {
-	_, err := call(ctx, p.plan, Answer, req, func(ctx context.Context, req provider.AnswerRequest) (struct{}, error) {
+	_, err := call(ctx, p, Answer, req, func(ctx context.Context, req provider.AnswerRequest) (struct{}, error) {
 		return struct{}{}, p.inner.Answer(ctx, req)
 	})
 	return err

@@ -1,0 +1,34 @@
+package faulty_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/faulty"
+	"github.com/perdure/perdure/provider/memory"
+	"github.com/perdure/perdure/provider/validations"
+)
+
+// A plan without rules changes nothing. One that loses every wake-up makes a provider that can only look again and again,
+// and one that tells each notice twice is as good: the contract allows both. It does not allow empty answers before
+// Wait has passed, so the suite does not run with duplicate wake-ups; the engine has to stand them.
+func TestConformance(t *testing.T) {
+	for name, rules := range map[string][]faulty.Rule{
+		"no rules": nil,
+		"polling":  {{Kind: faulty.LostWake, Delay: time.Millisecond}},
+		"notices":  {{Ops: []faulty.Op{faulty.Notify}, Kind: faulty.DuplicateWake}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			validations.Run(t, func(t *testing.T) provider.Provider {
+				plan := faulty.NewPlan(1)
+				for _, r := range rules {
+					plan.Add(r)
+				}
+				p := faulty.Wrap(memory.New(memory.Options{}), plan)
+				t.Cleanup(func() { _ = p.Close() })
+				return p
+			})
+		})
+	}
+}

@@ -1,0 +1,103 @@
+package faulty
+
+import (
+	"context"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// A look is a call that blocks for up to wait, and tells whether it has what it blocked for.
+type look[Res any] func(ctx context.Context, wait time.Duration) (res Res, found bool, err error)
+
+// block makes one call that may block, under the plan.
+func block[Res any](ctx context.Context, p *Provider, op Op, req any, wait time.Duration, next look[Res]) (Res, error) {
+	return fly(ctx, p, op, req, wait > 0, func(f *flight, wake *armed) (res Res, err error) {
+		switch {
+		case wake == nil:
+			res, _, err = next(f.ctx, wait)
+			return res, err
+		case wake.Kind == DuplicateWake:
+			res, _, err = next(f.ctx, min(wait, wake.Delay))
+			return res, err
+		default:
+			return deaf(f.ctx, p.plan, min(wait, provider.MaxWait), wake.Delay, next)
+		}
+	})
+}
+
+// deaf blocks without being woken: it looks at the beginning, each interval, and at the end.
+func deaf[Res any](ctx context.Context, plan *Plan, wait, interval time.Duration, next look[Res]) (Res, error) {
+	for {
+		res, found, err := next(ctx, 0)
+		if found || err != nil || wait <= 0 {
+			return res, err
+		}
+		nap := wait
+		if interval > 0 {
+			nap = min(nap, interval)
+		}
+		if err := plan.Sleep(ctx, nap); err != nil {
+			return res, err
+		}
+		wait -= nap
+	}
+}
+
+// tellings is how often a notice is told.
+func (p *Plan) tellings(n provider.Notice) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.deaf {
+		return 0
+	}
+	switch v := p.judge(Notify, n, true); {
+	case v.wake == nil && v.before == nil:
+		return 1
+	case v.before == nil && v.wake.Kind == DuplicateWake:
+		return 2
+	default:
+		return 0
+	}
+}
+
+// FetchTurns implements provider.Provider.
+func (p *Provider) FetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {
+	return block(ctx, p, FetchTurns, req, req.Wait, func(ctx context.Context, wait time.Duration) (provider.FetchTurnsResult, bool, error) {
+		req.Wait = wait
+		res, err := p.inner.FetchTurns(ctx, req)
+		return res, len(res.Turns) > 0, err
+	})
+}
+
+// FetchTasks implements provider.Provider.
+func (p *Provider) FetchTasks(ctx context.Context, req provider.FetchTasksRequest) (provider.FetchTasksResult, error) {
+	return block(ctx, p, FetchTasks, req, req.Wait, func(ctx context.Context, wait time.Duration) (provider.FetchTasksResult, bool, error) {
+		req.Wait = wait
+		res, err := p.inner.FetchTasks(ctx, req)
+		return res, len(res.Tasks) > 0, err
+	})
+}
+
+// FetchAsks implements provider.Provider.
+func (p *Provider) FetchAsks(ctx context.Context, req provider.FetchAsksRequest) (provider.FetchAsksResult, error) {
+	return block(ctx, p, FetchAsks, req, req.Wait, func(ctx context.Context, wait time.Duration) (provider.FetchAsksResult, bool, error) {
+		req.Wait = wait
+		res, err := p.inner.FetchAsks(ctx, req)
+		return res, len(res.Asks) > 0, err
+	})
+}
+
+// Get implements provider.Provider. An ID leads to the same instance at each look.
+func (p *Provider) Get(ctx context.Context, req provider.GetRequest) (provider.GetResult, error) {
+	wait := req.Wait
+	if !req.WaitEnded {
+		wait = 0
+	}
+	return block(ctx, p, Get, req, wait, func(ctx context.Context, wait time.Duration) (provider.GetResult, bool, error) {
+		req.Wait = wait
+		res, err := p.inner.Get(ctx, req)
+		req.Key = res.Instance.Key
+		return res, res.Instance.Status.Ended() || req.WaitBlocked && res.Instance.Blocked != nil, err
+	})
+}
