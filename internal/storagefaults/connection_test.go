@@ -41,9 +41,9 @@ func TestNodeWithoutConnectionLosesItsWork(t *testing.T) {
 	t.Parallel()
 	inBubbles(t, func(e *enginetest.Engine, plan *faulty.Plan) {
 		cut := e.StartOn(faulty.Wrap(e.Store, plan), orders(e.T), e.Options)
-		keys := make([]provider.UUID, 100)
-		for i := range keys {
-			keys[i] = order(e, i)
+		var keys []provider.UUID
+		for i := range 100 {
+			keys = append(keys, order(e, i))
 		}
 		time.Sleep(2 * time.Millisecond) //nolint:forbidigo // virtual time
 		plan.Disconnect()
@@ -54,7 +54,8 @@ func TestNodeWithoutConnectionLosesItsWork(t *testing.T) {
 			e.T.Errorf("the other node took %v", took)
 		}
 		plan.Reconnect()
-		checkOrders(e, append(keys, order(e, len(keys))))
+		keys = append(keys, order(e, len(keys)))
+		checkOrders(e, keys)
 		for name, s := range map[string]runtime.Stats{"cut off": cut.Stats(), "whole": whole.Stats()} {
 			if s.TurnsFailed != 0 || s.AttemptsFailed != 0 || s.TurnsCommitted == 0 || (s.StorageErrors > 0) != (name == "cut off") {
 				e.T.Errorf("the node that was %s: %+v", name, s)

@@ -38,7 +38,8 @@ func (p *Provider) Ask(ctx context.Context, req provider.AskRequest) (res provid
 			if p.asks[req.AskID] != nil {
 				return false, 0, provider.ErrExists
 			}
-			mine = &ask{id: req.AskID, sequence: p.next(), key: i.row.Key, payload: slices.Clone(req.Payload)}
+			p.asked++
+			mine = &ask{id: req.AskID, sequence: p.asked, key: i.row.Key, payload: slices.Clone(req.Payload)}
 			p.asks[req.AskID] = mine
 			p.write()
 		}

@@ -53,7 +53,8 @@ func (p *Provider) erase(i *instance) int64 {
 }
 
 // Prune implements provider.Provider. Max counts the trees taken, the result all that was
-// removed. A tree in which something runs stays.
+// removed. A tree in which something runs stays. Of those that ended at once the lower key goes first, so that one store always
+// does the same.
 func (p *Provider) Prune(ctx context.Context, req provider.PruneRequest) (res provider.PruneResult, err error) {
 	err = p.do(ctx, req, func(now provider.Time) error {
 		var old []*instance
@@ -62,7 +63,9 @@ func (p *Provider) Prune(ctx context.Context, req provider.PruneRequest) (res pr
 				old = append(old, i)
 			}
 		}
-		slices.SortFunc(old, func(a, b *instance) int { return cmp.Compare(a.row.EndedAt, b.row.EndedAt) })
+		slices.SortFunc(old, func(a, b *instance) int {
+			return cmp.Or(cmp.Compare(a.row.EndedAt, b.row.EndedAt), slices.Compare(a.row.Key[:], b.row.Key[:]))
+		})
 		for _, i := range old[:min(len(old), cmp.Or(req.Max, provider.MaxBatch))] {
 			res.Instances += p.erase(i)
 		}

@@ -1,0 +1,123 @@
+package fileprovider
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// interval is how often a blocked call looks for what has become due by time alone. What other calls do wakes it at once.
+const interval = 10 * time.Millisecond
+
+// request is what all requests of the contract have in common: they check themselves.
+type request interface{ Validate() error }
+
+// write makes a call that changes the store.
+func write[Req request, Res any](
+	ctx context.Context, p *Provider, op string, req Req, call func(context.Context, Req) (Res, error),
+) (Res, error) {
+	return apply(ctx, p, op, req, call, func(Res) bool { return true })
+}
+
+// read makes a call that changes nothing.
+func read[Req request, Res any](
+	ctx context.Context, p *Provider, op string, req Req, call func(context.Context, Req) (Res, error),
+) (Res, error) {
+	return apply(ctx, p, op, req, call, func(Res) bool { return false })
+}
+
+// apply makes one call under the lock, puts it into the journal if it has changed the store, and answers when all that it saw
+// or did is on disk. That holds for refusals, too: what they rest on must not be gone after a crash.
+func apply[Req request, Res any](
+	ctx context.Context, p *Provider, op string, req Req, call func(context.Context, Req) (Res, error), changes func(Res) bool,
+) (res Res, err error) {
+	if err := p.enter(); err != nil {
+		return res, err
+	}
+	defer p.calls.Done()
+	if err := req.Validate(); err != nil {
+		return res, err
+	}
+	got, rests, err := run(ctx, p, op, req, call, changes)
+	if failed := rests.wait(ctx, op); failed != nil {
+		return res, failed
+	}
+	return got, err
+}
+
+func run[Req request, Res any](
+	ctx context.Context, p *Provider, op string, req Req, call func(context.Context, Req) (Res, error), changes func(Res) bool,
+) (res Res, rests *group, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	rests, failed := p.journal.state()
+	if failed != nil { // what is in memory may not be on disk: no more of it gets out
+		return res, rests, &provider.Error{Op: op, Outcome: provider.OutcomeNothing, Retryable: true, Err: failed}
+	}
+	// What is applied is what the journal says: text that JSON cannot hold (bad UTF-8 in the message of a turn's failure) would else
+	// be another after a restart. JSON keeps nil and empty payloads apart, as the contract does; gob would not.
+	data, err := json.Marshal(req)
+	if err != nil {
+		return res, rests, fmt.Errorf("%s: encode the request: %w", op, err)
+	}
+	var stored Req
+	if err := json.Unmarshal(data, &stored); err != nil {
+		return res, rests, fmt.Errorf("%s: decode the request: %w", op, err)
+	}
+	at := p.clock.stop()
+	defer p.clock.start()
+	res, err = call(ctx, stored)
+	if err != nil || !changes(res) {
+		return res, rests, err
+	}
+	if err := p.journal.append(at, op, data); err != nil {
+		return res, rests, err
+	}
+	close(p.changed)
+	p.changed = make(chan struct{})
+	rests, _ = p.journal.state()
+	return res, rests, nil
+}
+
+// wait blocks until the group is on disk. When the caller gives up or the disk fails, the outcome is unknown.
+func (g *group) wait(ctx context.Context, op string) error {
+	select {
+	case <-g.done:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if g.err != nil {
+		return &provider.Error{Op: op, Outcome: provider.OutcomeUnknown, Retryable: true, Err: g.err}
+	}
+	return nil
+}
+
+// block looks again and again, at each change and each interval, until it finds something or d has passed.
+func block[Res any](ctx context.Context, p *Provider, d time.Duration, look func() (res Res, found bool, err error)) (Res, error) {
+	over := time.NewTimer(min(d, provider.MaxWait))
+	defer over.Stop()
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		p.mu.Lock()
+		changed := p.changed // before the look, so that no change slips between
+		p.mu.Unlock()
+		res, found, err := look()
+		if found || err != nil || d <= 0 {
+			return res, err
+		}
+		select {
+		case <-changed:
+		case <-tick.C:
+		case <-over.C:
+			d = 0 // it looks a last time
+		case <-ctx.Done():
+			return res, ctx.Err()
+		case <-p.closed:
+			return res, provider.ErrClosed
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package fileprovider
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/validations"
+)
+
+// open opens the store of a test, and closes it when the test ends.
+func open(t *testing.T, path string) *Provider {
+	t.Helper()
+	p, err := Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Close() })
+	return p
+}
+
+func newFile(t *testing.T) string {
+	t.Helper()
+	return filepath.Join(t.TempDir(), "store")
+}
+
+func TestConformance(t *testing.T) {
+	validations.Run(t, func(t *testing.T) provider.Provider {
+		return open(t, newFile(t))
+	})
+}
+
+// Each case of the suite leaves a store behind that is the same after it was closed and opened again.
+func TestConformanceSurvivesReopening(t *testing.T) {
+	validations.Run(t, func(t *testing.T) provider.Provider {
+		path := newFile(t)
+		p := open(t, path)
+		t.Cleanup(func() {
+			ctx := context.WithoutCancel(t.Context())
+			before, err := dump(ctx, p)
+			if errors.Is(err, provider.ErrClosed) {
+				return // the case is about that
+			}
+			if err := errors.Join(err, p.Close()); err != nil {
+				t.Error(err)
+			}
+			again, err := Open(ctx, path)
+			if err != nil {
+				t.Errorf("open it again: %v", err)
+				return
+			}
+			after, err := dump(ctx, again)
+			if err := errors.Join(err, again.Close()); err != nil {
+				t.Error(err)
+			}
+			if diff := cmp.Diff(before, after); diff != "" {
+				t.Errorf("the store is another one after it was opened again (-before +after):\n%s", diff)
+			}
+		})
+		return p
+	})
+}
+
+// dump answers all that a store holds, but for what follows from the time of asking.
+func dump(ctx context.Context, p *Provider) (all []any, err error) {
+	keep := func(v any, failed error) {
+		all, err = append(all, v), errors.Join(err, failed)
+	}
+	var keys []provider.Instance
+	for kind := provider.InspectInstances; kind <= provider.InspectDeadLetters; kind++ {
+		for cursor, more := "", true; more; more = cursor != "" {
+			page, failed := p.Inspect(ctx, provider.InspectRequest{Kind: kind, Cursor: cursor})
+			keys = append(keys, page.Instances...)
+			cursor = page.Cursor
+			page.Now = 0
+			for i := range page.TurnLeases {
+				page.TurnLeases[i].Lease.Over = false
+			}
+			for i := range page.Tasks {
+				page.Tasks[i].Lease.Over = false
+			}
+			if kind == provider.InspectAsks {
+				page.Keys = nil // they end with their calls
+			}
+			keep(page, failed)
+		}
+	}
+	for _, i := range keys {
+		got, failed := p.Get(ctx, provider.GetRequest{Key: i.Key, WithTasks: true, WithValues: true})
+		got.Now = 0
+		for n := range got.Tasks {
+			if got.Tasks[n].State == provider.TaskLeased {
+				got.Tasks[n].State = provider.TaskQueued // the lease may be over by now
+			}
+		}
+		keep(got, failed)
+		for x := int64(1); x <= i.Execution; x++ {
+			events, failed := p.ReadHistory(ctx, provider.ReadHistoryRequest{Key: i.Key, Execution: x, From: 1})
+			keep(events, failed)
+		}
+	}
+	letters, failed := p.DeadLetters(ctx, provider.DeadLettersRequest{})
+	keep(letters, failed)
+	for _, space := range []string{"n", "space", "ns"} {
+		records, failed := p.Record(ctx, provider.RecordRequest{Action: provider.RecordScan, Namespace: space})
+		records.Now = 0
+		keep(records, failed)
+	}
+	return all, err
+}

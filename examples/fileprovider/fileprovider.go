@@ -1,0 +1,123 @@
+package fileprovider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/memory"
+)
+
+// Provider is a store in one file. It implements provider.Provider and provider.Inspector.
+type Provider struct {
+	file    *os.File
+	state   *memory.Provider
+	clock   *clock
+	journal *journal
+	opened  provider.StatsResult // what was counted while the journal was read
+
+	mu      sync.Mutex     // held while a call is applied: the order of the journal is the order of the calls
+	calls   sync.WaitGroup // those in progress
+	changed chan struct{}  // closed and replaced by each change
+	closed  chan struct{}
+	closing sync.Once
+}
+
+var (
+	_ provider.Provider  = (*Provider)(nil)
+	_ provider.Inspector = (*Provider)(nil)
+)
+
+// Open opens the store in a file, or makes it. No other process may have it open.
+func Open(ctx context.Context, path string) (*Provider, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the journal: %w", err)
+	}
+	p := &Provider{file: file, clock: &clock{}, changed: make(chan struct{}), closed: make(chan struct{})}
+	p.state = memory.New(memory.Options{Clock: p.clock})
+	number, err := p.load(ctx)
+	if err == nil {
+		p.opened, err = p.state.Stats(ctx, provider.StatsRequest{})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, errors.Join(err, file.Close()))
+	}
+	p.clock.start()
+	p.journal = startJournal(file, number)
+	return p, nil
+}
+
+// load reads the file, and cuts off what was being written when its process died.
+func (p *Provider) load(ctx context.Context) (number int64, err error) {
+	if err := lock(p.file); err != nil {
+		return 0, err
+	}
+	first := make([]byte, len(header))
+	switch n, err := io.ReadFull(p.file, first); {
+	case err == nil && string(first) == header:
+	case (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) && header[:n] == string(first[:n]):
+		return 0, p.begin()
+	case err == nil || errors.Is(err, io.ErrUnexpectedEOF):
+		return 0, provider.ErrNotStore
+	default:
+		return 0, fmt.Errorf("read the journal: %w", err)
+	}
+	number, end, err := replay(ctx, p.file, p.state, p.clock)
+	if err != nil {
+		return 0, err
+	}
+	if err := p.file.Truncate(end); err != nil {
+		return 0, fmt.Errorf("cut the journal: %w", err)
+	}
+	_, err = p.file.Seek(end, io.SeekStart)
+	return number, errors.Join(err, p.file.Sync())
+}
+
+// begin makes an empty store. A new file is there after a power loss only if its folder is synced, too.
+func (p *Provider) begin() error {
+	if _, err := p.file.WriteAt([]byte(header), 0); err != nil {
+		return fmt.Errorf("begin the journal: %w", err)
+	}
+	if _, err := p.file.Seek(0, io.SeekEnd); err != nil {
+		return fmt.Errorf("begin the journal: %w", err)
+	}
+	folder, err := os.Open(filepath.Dir(p.file.Name()))
+	if err != nil {
+		return fmt.Errorf("open the folder: %w", err)
+	}
+	return errors.Join(p.file.Sync(), folder.Sync(), folder.Close())
+}
+
+// Close implements provider.Provider.
+func (p *Provider) Close() error {
+	var err error
+	p.closing.Do(func() {
+		p.mu.Lock()
+		close(p.closed) // ends who waits; from here on nobody enters
+		p.mu.Unlock()
+		err = p.state.Close()
+		p.calls.Wait()
+		p.journal.close()
+		err = errors.Join(err, p.file.Close())
+	})
+	return err
+}
+
+// enter begins a call.
+func (p *Provider) enter() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.closed:
+		return provider.ErrClosed
+	default:
+		p.calls.Add(1)
+		return nil
+	}
+}

@@ -1,0 +1,5 @@
+package fileprovider
+
+const victim = "FILEPROVIDER_VICTIM"
+
+func sendUntilKilled(string) int { return 0 }

@@ -1,0 +1,168 @@
+package fileprovider
+
+import (
+	"context"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// The names of the calls in the journal. They are stored: a name never changes.
+const (
+	opCreate       = "create"
+	opSteer        = "steer"
+	opFetchTurns   = "fetch turns"
+	opCommitTurn   = "commit turn"
+	opReleaseTurns = "release turns"
+	opFetchTasks   = "fetch tasks"
+	opReportTasks  = "report tasks"
+	opRenewTasks   = "renew tasks"
+	opSend         = "send"
+	opDelete       = "delete"
+	opPrune        = "prune"
+	opDeadLetters  = "dead letters"
+	opLease        = "lease"
+	opRecord       = "record"
+)
+
+// Create implements provider.Provider.
+func (p *Provider) Create(ctx context.Context, req provider.CreateRequest) (provider.CreateResult, error) {
+	return write(ctx, p, opCreate, req, p.state.Create)
+}
+
+// Get implements provider.Provider. An ID leads to the same instance at each look: its successor is another one.
+func (p *Provider) Get(ctx context.Context, req provider.GetRequest) (provider.GetResult, error) {
+	wait := req.Wait
+	if !req.WaitEnded {
+		wait = 0
+	}
+	if err := req.Validate(); err != nil {
+		return provider.GetResult{}, err
+	}
+	req.Wait = 0
+	return block(ctx, p, wait, func() (provider.GetResult, bool, error) {
+		res, err := read(ctx, p, "get", req, p.state.Get)
+		if err != nil {
+			return res, false, err
+		}
+		req.Key = res.Instance.Key
+		return res, res.Instance.Status.Ended() || req.WaitBlocked && res.Instance.Blocked != nil, nil
+	})
+}
+
+// Steer implements provider.Provider.
+func (p *Provider) Steer(ctx context.Context, req provider.SteerRequest) (provider.SteerResult, error) {
+	return write(ctx, p, opSteer, req, p.state.Steer)
+}
+
+// FetchTurns implements provider.Provider. An empty answer has changed nothing.
+func (p *Provider) FetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {
+	if err := req.Validate(); err != nil {
+		return provider.FetchTurnsResult{}, err
+	}
+	wait := req.Wait
+	req.Wait = 0
+	found := func(res provider.FetchTurnsResult) bool { return len(res.Turns) > 0 }
+	return block(ctx, p, wait, func() (provider.FetchTurnsResult, bool, error) {
+		res, err := apply(ctx, p, opFetchTurns, req, p.state.FetchTurns, found)
+		return res, found(res), err
+	})
+}
+
+// CommitTurn implements provider.Provider.
+func (p *Provider) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {
+	return write(ctx, p, opCommitTurn, req, p.state.CommitTurn)
+}
+
+// ReleaseTurns implements provider.Provider.
+func (p *Provider) ReleaseTurns(ctx context.Context, req provider.ReleaseTurnsRequest) (provider.ReleaseTurnsResult, error) {
+	return write(ctx, p, opReleaseTurns, req, p.state.ReleaseTurns)
+}
+
+// FetchTasks implements provider.Provider. An empty answer has changed nothing.
+func (p *Provider) FetchTasks(ctx context.Context, req provider.FetchTasksRequest) (provider.FetchTasksResult, error) {
+	if err := req.Validate(); err != nil {
+		return provider.FetchTasksResult{}, err
+	}
+	wait := req.Wait
+	req.Wait = 0
+	found := func(res provider.FetchTasksResult) bool { return len(res.Tasks) > 0 }
+	return block(ctx, p, wait, func() (provider.FetchTasksResult, bool, error) {
+		res, err := apply(ctx, p, opFetchTasks, req, p.state.FetchTasks, found)
+		return res, found(res), err
+	})
+}
+
+// ReportTasks implements provider.Provider.
+func (p *Provider) ReportTasks(ctx context.Context, req provider.ReportTasksRequest) (provider.ReportTasksResult, error) {
+	return write(ctx, p, opReportTasks, req, p.state.ReportTasks)
+}
+
+// RenewTasks implements provider.Provider.
+func (p *Provider) RenewTasks(ctx context.Context, req provider.RenewTasksRequest) (provider.RenewTasksResult, error) {
+	return write(ctx, p, opRenewTasks, req, p.state.RenewTasks)
+}
+
+// Send implements provider.Provider.
+func (p *Provider) Send(ctx context.Context, req provider.SendRequest) (provider.SendResult, error) {
+	return write(ctx, p, opSend, req, p.state.Send)
+}
+
+// ReadHistory implements provider.Provider.
+func (p *Provider) ReadHistory(ctx context.Context, req provider.ReadHistoryRequest) (provider.ReadHistoryResult, error) {
+	return read(ctx, p, "read history", req, p.state.ReadHistory)
+}
+
+// List implements provider.Provider.
+func (p *Provider) List(ctx context.Context, req provider.ListRequest) (provider.ListResult, error) {
+	return read(ctx, p, "list", req, p.state.List)
+}
+
+// Count implements provider.Provider.
+func (p *Provider) Count(ctx context.Context, req provider.CountRequest) (provider.CountResult, error) {
+	return read(ctx, p, "count", req, p.state.Count)
+}
+
+// Stats implements provider.Provider. What is counted since opening leaves out the calls that the journal made again.
+func (p *Provider) Stats(ctx context.Context, req provider.StatsRequest) (provider.StatsResult, error) {
+	res, err := read(ctx, p, "stats", req, p.state.Stats)
+	if err == nil {
+		res.Commits -= p.opened.Commits
+		res.CommitGroups -= p.opened.CommitGroups
+		res.Dropped -= p.opened.Dropped
+	}
+	return res, err
+}
+
+// Delete implements provider.Provider.
+func (p *Provider) Delete(ctx context.Context, req provider.DeleteRequest) (provider.DeleteResult, error) {
+	return write(ctx, p, opDelete, req, p.state.Delete)
+}
+
+// Prune implements provider.Provider.
+func (p *Provider) Prune(ctx context.Context, req provider.PruneRequest) (provider.PruneResult, error) {
+	return write(ctx, p, opPrune, req, p.state.Prune)
+}
+
+// DeadLetters implements provider.Provider.
+func (p *Provider) DeadLetters(ctx context.Context, req provider.DeadLettersRequest) (provider.DeadLettersResult, error) {
+	return apply(ctx, p, opDeadLetters, req, p.state.DeadLetters, func(provider.DeadLettersResult) bool {
+		return req.Action != provider.DeadLettersList
+	})
+}
+
+// Lease implements provider.Provider.
+func (p *Provider) Lease(ctx context.Context, req provider.LeaseRequest) (provider.LeaseResult, error) {
+	return write(ctx, p, opLease, req, p.state.Lease)
+}
+
+// Record implements provider.Provider.
+func (p *Provider) Record(ctx context.Context, req provider.RecordRequest) (provider.RecordResult, error) {
+	return apply(ctx, p, opRecord, req, p.state.Record, func(provider.RecordResult) bool {
+		return req.Action == provider.RecordPut || req.Action == provider.RecordDelete
+	})
+}
+
+// Inspect implements provider.Inspector.
+func (p *Provider) Inspect(ctx context.Context, req provider.InspectRequest) (provider.InspectResult, error) {
+	return read(ctx, p, "inspect", req, p.state.Inspect)
+}
