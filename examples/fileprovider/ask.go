@@ -16,7 +16,7 @@ func beside[Req, Res any](ctx context.Context, p *Provider, op string, req Req, 
 	}
 	defer p.calls.Done()
 	got, err := call(ctx, req)
-	rests, _ := p.journal.state()
+	rests, _ := p.journal.state() // of a disk that has failed, the last group says so
 	if failed := rests.wait(ctx, op); failed != nil {
 		return res, failed
 	}

@@ -42,12 +42,16 @@ func apply[Req request, Res any](
 		return res, err
 	}
 	got, rests, err := run(ctx, p, op, req, call, changes)
+	if rests == nil {
+		return res, err
+	}
 	if failed := rests.wait(ctx, op); failed != nil {
 		return res, failed
 	}
 	return got, err
 }
 
+// run does it, and answers the group on which the answer rests; nil: it rests on nothing, as nothing happened.
 func run[Req request, Res any](
 	ctx context.Context, p *Provider, op string, req Req, call func(context.Context, Req) (Res, error), changes func(Res) bool,
 ) (res Res, rests *group, err error) {
@@ -55,17 +59,17 @@ func run[Req request, Res any](
 	defer p.mu.Unlock()
 	rests, failed := p.journal.state()
 	if failed != nil { // what is in memory may not be on disk: no more of it gets out
-		return res, rests, &provider.Error{Op: op, Outcome: provider.OutcomeNothing, Retryable: true, Err: failed}
+		return res, nil, &provider.Error{Op: op, Outcome: provider.OutcomeNothing, Retryable: true, Err: failed}
 	}
 	// What is applied is what the journal says: text that JSON cannot hold (bad UTF-8 in the message of a turn's failure) would else
 	// be another after a restart. JSON keeps nil and empty payloads apart, as the contract does; gob would not.
 	data, err := json.Marshal(req)
 	if err != nil {
-		return res, rests, fmt.Errorf("%s: encode the request: %w", op, err)
+		return res, nil, fmt.Errorf("%s: encode the request: %w", op, err)
 	}
 	var stored Req
 	if err := json.Unmarshal(data, &stored); err != nil {
-		return res, rests, fmt.Errorf("%s: decode the request: %w", op, err)
+		return res, nil, fmt.Errorf("%s: decode the request: %w", op, err)
 	}
 	at := p.clock.stop()
 	defer p.clock.start()

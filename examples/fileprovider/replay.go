@@ -20,7 +20,8 @@ const header = "perdure example journal 1\n"
 var ErrDamaged = errors.New("the journal is damaged")
 
 // replay makes the calls of a journal again. It answers the number of the last record, and where it ends: what follows was
-// being written when the process or the machine died, and nobody was told that it is stored.
+// being written when the process or the machine died, and nobody was told that it is stored. (Damage in the very last
+// record looks the same, and nothing in one file could tell.)
 func replay(ctx context.Context, journal io.Reader, state *memory.Provider, c *clock) (number, end int64, err error) {
 	lines := bufio.NewReaderSize(journal, 1<<16)
 	torn := false
