@@ -1,0 +1,118 @@
+package skeleton
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/internal/leaktest"
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/faulty"
+	"github.com/perdure/perdure/provider/memory"
+	"github.com/perdure/perdure/provider/validations"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
+
+// written names the methods that a child process of this test has.
+const written = "SKELETON_WRITTEN"
+
+const guide = "../../../docs/how-to/write-a-provider.md"
+
+// operation turns a method's name into that of its faults: FetchTurns into "fetch turns".
+func operation(method string) faulty.Op {
+	spaced := regexp.MustCompile(`([a-z])([A-Z])`).ReplaceAllString(method, "$1 $2")
+	return faulty.Op(strings.ToLower(spaced))
+}
+
+// TestSuiteOnStep runs the suite on a provider of which only some methods are written. It is the child of TestSteps.
+func TestSuiteOnStep(t *testing.T) {
+	names, ok := os.LookupEnv(written)
+	if !ok {
+		t.Skip("TestSteps runs it")
+	}
+	methods := map[faulty.Op]bool{}
+	for name := range strings.FieldsSeq(names) {
+		methods[operation(name)] = true
+	}
+	validations.Run(t, func(t *testing.T) provider.Provider {
+		plan := faulty.NewPlan(1)
+		for _, op := range []faulty.Op{
+			faulty.Create, faulty.Get, faulty.Steer, faulty.FetchTurns, faulty.CommitTurn, faulty.ReleaseTurns, faulty.FetchTasks,
+			faulty.ReportTasks, faulty.RenewTasks, faulty.Send, faulty.Ask, faulty.FetchAsks, faulty.Answer, faulty.ReadHistory,
+			faulty.List, faulty.Count, faulty.Stats, faulty.Delete, faulty.Prune, faulty.DeadLetters, faulty.Lease, faulty.Record,
+		} {
+			if !methods[op] {
+				plan.Add(faulty.Rule{Ops: []faulty.Op{op}, Kind: faulty.Before, Err: fmt.Errorf("%s: not written yet", op)})
+			}
+		}
+		p := faulty.Wrap(memory.New(memory.Options{}), plan)
+		t.Cleanup(func() { _ = p.Close() })
+		return p
+	}, validations.Limit(10*time.Second))
+}
+
+// green answers the groups of the suite in which no case fails when only these methods are written.
+func green(t *testing.T, methods []string) []string {
+	t.Helper()
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSuiteOnStep$", "-test.v", "-test.short", "-test.parallel=16") // what hangs does so together
+	child.Env = append(os.Environ(), written+"="+strings.Join(methods, " "))
+	out, _ := child.CombinedOutput() // it fails, until the last step
+	passes := map[string]bool{}
+	for scan := bufio.NewScanner(bytes.NewReader(out)); scan.Scan(); {
+		result, name, found := strings.Cut(strings.TrimSpace(scan.Text()), ": TestSuiteOnStep/")
+		group, _, isCase := strings.Cut(name, "/")
+		if !found || !isCase || !strings.HasPrefix(result, "--- ") {
+			continue
+		}
+		if before, known := passes[group]; !known || before {
+			passes[group] = result != "--- FAIL"
+		}
+	}
+	if len(passes) == 0 {
+		t.Fatalf("the child ran no case:\n%s", out)
+	}
+	maps.DeleteFunc(passes, func(_ string, ok bool) bool { return !ok })
+	return slices.Sorted(maps.Keys(passes))
+}
+
+// The table of the guide says which groups are green after each step; and so they are.
+func TestSteps(t *testing.T) {
+	page, err := os.ReadFile(guide)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := regexp.MustCompile(`(?m)^\| \d+ \|([^|]*)\|([^|]*)\|`)
+	code := regexp.MustCompile("`([^`]+)`")
+	quoted := func(cell string) (words []string) {
+		for _, m := range code.FindAllStringSubmatch(cell, -1) {
+			words = append(words, m[1])
+		}
+		return words
+	}
+	var methods, want []string
+	rows := row.FindAllStringSubmatch(string(page), -1)
+	for n, cells := range rows {
+		methods = append(methods, quoted(cells[1])...)
+		want = append(want, quoted(cells[2])...)
+		slices.Sort(want)
+		methods, want := slices.Clone(methods), slices.Clone(want)
+		t.Run(fmt.Sprint("step ", n+1), func(t *testing.T) {
+			t.Parallel()
+			if got := green(t, methods); !slices.Equal(got, want) {
+				t.Errorf("%s, with %v:\ngreen are     %v\nthe table says %v", guide, methods, got, want)
+			}
+		})
+	}
+	if len(methods) != 22 {
+		t.Errorf("the steps write %d methods, want 22: %v", len(methods), methods)
+	}
+}
