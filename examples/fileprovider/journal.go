@@ -12,11 +12,11 @@ import (
 
 // A record is a call that changed the store: one line of the journal, after its checksum.
 type record struct {
-	Number  int64 // 1, 2, ...
-	Synced  int64 // the records up to this one were on disk when this one was made
-	At      provider.Time
-	Op      string
-	Request json.RawMessage
+	Number  int64           `json:"number"` // 1, 2, ...
+	Synced  int64           `json:"synced"` // the records up to this one were on disk when this one was made
+	At      provider.Time   `json:"at"`
+	Op      string          `json:"op"`
+	Request json.RawMessage `json:"request"`
 }
 
 // disk is what the journal needs of a file. Tests put one in its place that fails.

@@ -186,7 +186,7 @@ func written(t *testing.T, sends int) (lines [][]byte) {
 func TestTornTailIsCutOff(t *testing.T) {
 	lines := written(t, 3)
 	whole, last := bytes.Join(lines[:3], nil), lines[3]
-	for kept := range len(last) {
+	for kept := range last {
 		tail := append(bytes.Clone(last[:kept]), make([]byte, kept%2*100)...) // some disks leave zeros
 		p := powerLoss(t, append(bytes.Clone(whole), tail...))
 		if _, err := p.Send(t.Context(), sendRequest(0, "after")); err != nil {

@@ -60,19 +60,22 @@ func TestSuiteOnStep(t *testing.T) {
 	}, validations.Limit(10*time.Second))
 }
 
-// green answers the groups of the suite in which no case fails when only these methods are written.
-func green(t *testing.T, methods []string) []string {
+// green answers the groups of the suite in which no case fails when only these methods are written, and the names of all cases.
+func green(t *testing.T, methods []string) (groups []string, cases map[string]bool) {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSuiteOnStep$", "-test.v", "-test.short", "-test.parallel=16") // what hangs does so together
 	child.Env = append(os.Environ(), written+"="+strings.Join(methods, " "))
 	out, _ := child.CombinedOutput() // it fails, until the last step
 	passes := map[string]bool{}
+	cases = map[string]bool{}
 	for scan := bufio.NewScanner(bytes.NewReader(out)); scan.Scan(); {
 		result, name, found := strings.Cut(strings.TrimSpace(scan.Text()), ": TestSuiteOnStep/")
 		group, _, isCase := strings.Cut(name, "/")
 		if !found || !isCase || !strings.HasPrefix(result, "--- ") {
 			continue
 		}
+		name, _, _ = strings.Cut(name, " ") // the time follows
+		cases[name] = true
 		if before, known := passes[group]; !known || before {
 			passes[group] = result != "--- FAIL"
 		}
@@ -81,16 +84,18 @@ func green(t *testing.T, methods []string) []string {
 		t.Fatalf("the child ran no case:\n%s", out)
 	}
 	maps.DeleteFunc(passes, func(_ string, ok bool) bool { return !ok })
-	return slices.Sorted(maps.Keys(passes))
+	return slices.Sorted(maps.Keys(passes)), cases
 }
 
 // The table of the guide says which groups are green after each step; and so they are.
 func TestSteps(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile(guide)
 	if err != nil {
 		t.Fatal(err)
 	}
 	row := regexp.MustCompile(`(?m)^\| \d+ \|([^|]*)\|([^|]*)\|`)
+	named := regexp.MustCompile("`([a-z-]+/[a-z-]+)`")
 	code := regexp.MustCompile("`([^`]+)`")
 	quoted := func(cell string) (words []string) {
 		for _, m := range code.FindAllStringSubmatch(cell, -1) {
@@ -107,8 +112,14 @@ func TestSteps(t *testing.T) {
 		methods, want := slices.Clone(methods), slices.Clone(want)
 		t.Run(fmt.Sprint("step ", n+1), func(t *testing.T) {
 			t.Parallel()
-			if got := green(t, methods); !slices.Equal(got, want) {
+			got, cases := green(t, methods)
+			if !slices.Equal(got, want) {
 				t.Errorf("%s, with %v:\ngreen are     %v\nthe table says %v", guide, methods, got, want)
+			}
+			for _, name := range named.FindAllStringSubmatch(string(page), -1) {
+				if !cases[name[1]] && !strings.HasPrefix(name[1], "provider/") {
+					t.Errorf("%s names the case %s, which the suite does not have", guide, name[1])
+				}
 			}
 		})
 	}
