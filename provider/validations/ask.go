@@ -125,13 +125,10 @@ func askHeld(t *trial) {
 // An answer that comes after the deadline reaches nobody and is told so.
 func askGone(t *trial) {
 	i := t.create("i")
-	answered := parked(t, func() error {
-		_, err := t.Ask(t.ctx, provider.AskRequest{Key: i.Key, AskID: unique(), Wait: 3 * short})
-		return err
-	})
-	open := t.fetchAsk()
-	t.want(answered(), provider.ErrNoAnswer)
-	t.want(t.answer(open.AskID), provider.ErrNotFound)
+	fetched := parked(t, func() provider.OpenAsk { return t.fetchAsk() }) // before the question, which does not live long
+	_, err := t.Ask(t.ctx, provider.AskRequest{Key: i.Key, AskID: unique(), Wait: 3 * short})
+	t.want(err, provider.ErrNoAnswer)
+	t.want(t.answer(fetched().AskID), provider.ErrNotFound)
 }
 
 func askBeside(t *trial) {
