@@ -37,6 +37,9 @@ const (
 	DeadLetters  Op = "dead letters"
 	Lease        Op = "lease"
 	Record       Op = "record"
+	CreateIn     Op = "create in"
+	SendIn       Op = "send in"
+	CompleteIn   Op = "complete in"
 	Notify       Op = "notify" // one notice; only the kinds about waking concern it
 )
 
