@@ -209,11 +209,13 @@ func (p *Provider) Answer(ctx context.Context, req provider.AnswerRequest) error
 		}
 		return err
 	})
-	if err != nil {
-		return err
-	}
 	fx := relational.NewEffects()
 	fx.Answers = []relational.Answer{{ID: req.AskID, Payload: payload, Now: now}}
+	if err != nil {
+		// An answer of which nobody knows may be stored, by this call or by the one that it repeats.
+		p.signals.hint(&fx)
+		return err
+	}
 	p.signals.publish(&fx)
 	return nil
 }

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -81,6 +82,30 @@ func TestWakeUpCrossesProviders(t *testing.T) {
 	t.Logf("start here, fetched there: p50 %v, worst %v", p50, took[len(took)-1])
 	if p50 > 10*5*time.Millisecond { // 5 ms on an idle machine
 		t.Errorf("p50 is %v", p50)
+	}
+}
+
+// Who answered and does not know the outcome repeats it: the asker hears by that, not by the next poll.
+func TestRepeatedAnswerTellsTheAsker(t *testing.T) {
+	p := store(t)
+	in := create(t, p, "in")
+	id := unique()
+	asked := make(chan error, 1)
+	go func() {
+		_, err := p.Ask(t.Context(), provider.AskRequest{Key: in.Key, AskID: id, Wait: lease})
+		asked <- err
+	}()
+	eventually(t, "the question is stored", func() bool { return number(t, p, `SELECT count(*) FROM perdure.ask`) == 1 })
+	exec(t, p, `UPDATE perdure.ask SET answered = true, answer = ''`) // by a call that nobody heard of again
+	began := time.Now()
+	if err := p.Answer(t.Context(), provider.AnswerRequest{AskID: id}); !errors.Is(err, provider.ErrNotFound) {
+		t.Errorf("the repeat answers %v", err)
+	}
+	if err := <-asked; err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took > 2*time.Second { // the poll comes after 5 s
+		t.Errorf("the asker heard after %v", took)
 	}
 }
 

@@ -110,6 +110,12 @@ func (s *signals) publish(fx *relational.Effects) {
 	s.keepFor(fx)
 }
 
+// hint tells everybody to look whether there are such effects.
+func (s *signals) hint(fx *relational.Effects) {
+	s.deliver(s.encode(fx))
+	s.keepFor(fx)
+}
+
 // keepFor keeps effects until they can be sent.
 func (s *signals) keepFor(fx *relational.Effects) {
 	s.mu.Lock()
