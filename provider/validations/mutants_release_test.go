@@ -96,7 +96,7 @@ func holdsNothing(item *provider.TurnRelease) {
 
 func releasesForAnyone(m *mutant) {
 	m.release.after(func(req provider.ReleaseTurnsRequest, res *provider.ReleaseTurnsResult, _ *error) {
-		for n, item := range req.Items {
+		for n, item := range req.Items[:len(res.Errs)] {
 			if !m.stored(context.Background(), item.Key).Key.IsZero() {
 				res.Errs[n] = nil
 			}

@@ -42,6 +42,14 @@ func brokenRules() []brokenRule {
 		brokenInspect(),
 		brokenTransactions(),
 		brokenLimits(),
+		brokenRaces(),
+		brokenUnknown(),
+		brokenPayloads(),
+		brokenTexts(),
+		brokenValues(),
+		brokenAtomic(),
+		brokenPages(),
+		brokenLapse(),
 	)
 }
 

@@ -2,6 +2,7 @@ package validations
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -18,6 +19,17 @@ type testCase struct {
 	power  func(provider.Provider) bool // nil: the contract demands it of all
 	within bool                         // it needs a transaction of a caller
 	slow   bool                         // fills the store up to a limit: has four times as long, and -short leaves it out
+
+	hazards []hazard // that it guards against
+}
+
+// breaks says what a provider that fails the case breaks.
+func (c testCase) breaks() string {
+	text := "the contract says: " + c.rule
+	for _, h := range c.hazards {
+		text += fmt.Sprintf("\nhazard %d: %s", h.number, h.title)
+	}
+	return text
 }
 
 // cases lists all cases, by group.
@@ -26,32 +38,42 @@ func cases() []testCase {
 		name  string
 		cases []testCase
 	}{
-		{"create", createCases()},
-		{"send", sendCases()},
-		{"fetch-turns", fetchCases()},
-		{"release-turns", releaseCases()},
+		{"create", slices.Concat(createCases(), createTextCases())},
+		{"send", slices.Concat(sendCases(), sendRaces())},
+		{"fetch-turns", slices.Concat(fetchCases(), fetchRaces())},
+		{"release-turns", slices.Concat(releaseCases(), failurePayloads())},
 		{"wait", waitCases()},
 		{"fence", fenceCases()},
-		{"commit", commitCases()},
+		{"commit", slices.Concat(commitCases(), atomicCases())},
 		{"close", closeCases()},
-		{"deliver", deliverCases()},
+		{"deliver", slices.Concat(deliverCases(), deliverRaces())},
 		{"execution", executionCases()},
-		{"tasks", taskCases()},
-		{"report", reportCases()},
-		{"renew", renewCases()},
+		{"tasks", slices.Concat(taskCases(), lapsedTaskCases(), taskRaces())},
+		{"report", slices.Concat(reportCases(), reportRaces())},
+		{"renew", slices.Concat(renewCases(), lapsedRenewalCases())},
 		{"steer", steerCases()},
 		{"ask", askCases()},
-		{"read", readCases()},
-		{"clean", cleanCases()},
-		{"shared", sharedCases()},
+		{"read", slices.Concat(readCases(), readPageRaces())},
+		{"clean", slices.Concat(cleanCases(), cleanRaces(), cleanPageRaces())},
+		{"shared", slices.Concat(sharedCases(), sharedPageRaces())},
 		{"inspect", inspectCases()},
 		{"transactions", transactionCases()},
 		{"limits", limitCases()},
+		{"unknown", unknownCases()},
+		{"payloads", payloadCases()},
+		{"texts", textCases()},
+		{"values", valueCases()},
 	}
 	var all []testCase
+	known := hazards()
 	for _, g := range groups {
 		for _, c := range g.cases {
 			c.group = g.name
+			for _, h := range known {
+				if h.covers(c) {
+					c.hazards = append(c.hazards, h)
+				}
+			}
 			all = append(all, c)
 		}
 	}
@@ -109,7 +131,7 @@ func Run(t *testing.T, open func(t *testing.T) provider.Provider, opts ...Option
 				t.Error(f)
 			}
 			if len(failures) > 0 {
-				t.Errorf("the contract says: %s", c.rule)
+				t.Error(c.breaks())
 			}
 		})
 	}

@@ -1,0 +1,67 @@
+package validations
+
+// A hazard is a way in which a storage like this one is known to lose, double, corrupt or hang
+// work. The numbers are those of the tests named TestHazardNN in this module.
+type hazard struct {
+	number int
+	title  string
+	cases  []string // "group/name", or "group/" for the whole group; none where only a test of the provider's own can tell
+}
+
+// hazards are those that concern storage.
+func hazards() []hazard {
+	return []hazard{
+		{4, "a message that was accepted while the closing turn was stored is lost", []string{
+			"send/race-with-close", "close/waiting-message", "close/invisible-message", "close/continuing-is-not-closing", "close/dead-letters",
+			"execution/messages-stay",
+		}},
+		{5, "a message waits, and no fetch ever finds it", []string{
+			"commit/ready-at-message", "commit/ready-at-timer", "commit/ready-never", "wait/message-wakes", "wait/due-message-wakes", "read/stats", "send/race-with-a-commit",
+		}},
+		{14, "Missing or Terminal from a stale view destroys work", []string{
+			"report/missing", "report/discard-running", "report/complete-after-end", "renew/missing", "renew/terminal", "tasks/racing-with-creation",
+		}},
+		{15, "a start that is repeated starts twice", []string{
+			"create/repeated-request", "create/race-of-one-request", "deliver/once", "fence/racing-repeats",
+		}},
+		{16, "commits that are stored together store a loser, wait for each other, or fail each other", []string{
+			"commit/groups-are-invisible", "fence/racing-commits", "deliver/nothing-of-a-refused-commit", "deliver/crossed-sends",
+		}},
+		{17, "one member of a group of writes, or one caller that gives up, takes the others along", []string{
+			"commit/groups-are-invisible", "report/each-for-itself", "release-turns/each-for-itself", "renew/batch",
+		}},
+		{18, "a second process on the same file starves", nil},
+		{26, "a lease is over too early or too late, as clocks differ", []string{
+			"fetch-turns/lease-expires", "tasks/lease-expires", "shared/lease-expires", "renew/extends", "ask/lease-ends",
+		}},
+		{27, "what a commit does to other instances fails it, or is lost", []string{"deliver/"}},
+		{31, "an activity cannot know what became of its execution", []string{
+			"renew/", "tasks/cancelled-unstarted", "tasks/cancelled-leased", "tasks/cancelled-removed", "close/removes-work", "execution/removes-work",
+		}},
+		{35, "a transaction of the user stops the engine", nil},
+		{36, "an operator's feature needs another method of every provider", []string{
+			"shared/", "commit/attributes", "read/list-attributes", "tasks/order", "tasks/not-before", "tasks/past-deadline",
+		}},
+		{37, "messages come out of order, and a commit consumes one that it does not name", []string{
+			"commit/consumes-what-it-names", "fence/consumed-is-gone", "send/visible-order", "send/timers-in-order", "send/first-in-first-out", "send/race-with-turns",
+			"commit/timer", "commit/cancel-timer", "commit/cancel-consumed-timer",
+		}},
+		{38, "one process does not hear what another stores", nil},
+		{39, "a delete races with a create and leaves orphans, or a commit brings back what was deleted", []string{
+			"clean/delete-ended", "clean/delete-running", "clean/delete-unknown", "clean/delete-cascades", "clean/delete-frees-the-id",
+			"clean/no-child-of-a-deleted-parent", "clean/delete-races-with-children", "clean/nothing-resurrects", "clean/delete-replaced",
+			"clean/races-at-one-id", "fence/deleted", "create/only-create-inserts",
+		}},
+		{41, "a migration breaks the nodes of the release before", nil},
+	}
+}
+
+// covers tells whether the case guards against the hazard.
+func (h hazard) covers(c testCase) bool {
+	for _, name := range h.cases {
+		if name == c.group+"/"+c.name || name == c.group+"/" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,88 @@
+package validations
+
+import "github.com/perdure/perdure/provider"
+
+// What becomes of tasks that are given up: by a lapsed lease, or by the orchestration.
+
+func lapsedTaskCases() []testCase {
+	const cancelled = "A task that nobody has leased is removed."
+	return []testCase{
+		{name: "deliveries-of-each", run: lapsedDeliveries, rule: "the Deliveries (raised by this lease)"},
+		{name: "cancelled-many", run: lapsedMany, rule: cancelled},
+		{name: "scheduled-and-cancelled", run: lapsedAtOnce, rule: cancelled},
+		{name: "cancelled-unknown", run: lapsedUnknown, rule: "CancelTask asks for the cancellation of a task of the execution."},
+	}
+}
+
+func lapsedRenewalCases() []testCase {
+	return []testCase{
+		{name: "taken-over", run: lapsedRenewal, rule: "Precedence of answers: Missing, Terminal, ErrLeaseLost, Running."},
+	}
+}
+
+// A task whose lease lapsed is counted, its neighbour in the batch is not.
+func lapsedDeliveries(t *trial) {
+	t.beginTasks(newTask(1))
+	t.fetchTask(brieflyTask)
+	other := t.begin("other", func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{newTask(1)} })
+	t.pass(2 * short)
+	list := t.fetchTasks()
+	t.mustf(len(list) == 2, "fetched %d tasks, want 2", len(list))
+	for _, task := range list {
+		want := int64(2)
+		if task.Key == other.Key {
+			want = 1
+		}
+		t.checkf(task.Deliveries == want && task.Attempt == 1, "task of %s: delivery %d, want %d", task.InstanceID, task.Deliveries, want)
+	}
+}
+
+func lapsedMany(t *trial) {
+	list := make([]provider.NewTask, 20)
+	for n := range list {
+		list[n] = newTask(int64(n + 1))
+	}
+	i := t.beginTasks(list...)
+	req := next(i)
+	for n := range list {
+		if n != 7 {
+			req.CancelTasks = append(req.CancelTasks, provider.CancelTask{EventID: int64(n + 1)})
+		}
+	}
+	t.commit(req)
+	t.tasksAre(i.Key, "8")
+	t.checkf(t.fetchTask().EventID == 8, "fetched another task")
+}
+
+func lapsedAtOnce(t *trial) {
+	i := t.begin("i")
+	req := next(i)
+	req.Tasks = []provider.NewTask{newTask(1), newTask(2)}
+	req.CancelTasks = []provider.CancelTask{{EventID: 1}}
+	t.commit(req)
+	t.tasksAre(i.Key, "2")
+	t.checkf(t.fetchTask().EventID == 2, "fetched the cancelled task")
+}
+
+func lapsedUnknown(t *trial) {
+	i := t.beginTasks(newTask(1))
+	req := next(i, "event")
+	req.CancelTasks = []provider.CancelTask{{EventID: 98}, {EventID: 99, Remove: true}}
+	t.commit(req)
+	t.tasksAre(i.Key, "1")
+	t.historyIs(i.Key, 1, "1:started 2:event")
+}
+
+// Whose lease was taken over is told so, and the new holder keeps it.
+func lapsedRenewal(t *trial) {
+	i := t.beginTasks(newTask(1))
+	old := t.fetchTask(brieflyTask)
+	now := t.fetchTask()
+	t.unchanged(i.Key, func() {
+		res := t.renew(renewal(old))
+		t.want(res.Err, provider.ErrLeaseLost)
+		t.checkf(res.State.Kind == provider.ExecutionRunning, "answer %+v", res)
+	})
+	t.ok(t.renew(renewal(now)).Err)
+	t.ok(t.report(now, provider.TaskComplete).Err)
+}

@@ -1,0 +1,475 @@
+package validations
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// unknownCases cut calls off in the middle: whatever was stored by then is whole, and a repeat of the
+// same request leads to where an undisturbed call would have led.
+func unknownCases() []testCase {
+	const unknown = "A call whose context is finished before the storage took it up changes nothing and answers the context's error; " +
+		"afterwards the outcome is unknown."
+	return []testCase{
+		{name: "finished-before", run: unknownFinished, rule: unknown},
+		{name: "create", run: unknownCreate, rule: unknown},
+		{name: "commit", run: unknownCommit, rule: unknown},
+		{name: "close", run: unknownClose, rule: unknown},
+		{name: "steer", run: unknownSteer, rule: unknown},
+		{name: "send", run: unknownSend, rule: unknown},
+		{name: "fetch-turns", run: unknownFetch, rule: unknown},
+		{name: "release-turns", run: unknownRelease, rule: unknown},
+		{name: "fetch-tasks", run: unknownFetchTasks, rule: unknown},
+		{name: "report", run: unknownReport, rule: unknown},
+		{name: "renew", run: unknownRenew, rule: unknown},
+		{name: "answer", run: unknownAnswer, rule: unknown},
+		{name: "delete", run: unknownDelete, rule: unknown},
+		{name: "prune", run: unknownPrune, rule: unknown},
+		{name: "redrive", run: unknownRedrive, rule: unknown},
+		{name: "lease", run: unknownLease, rule: unknown},
+		{name: "record", run: unknownRecord, rule: unknown},
+	}
+}
+
+// A cut is a call that is cut off.
+type cut struct {
+	call  func(ctx context.Context) error
+	after func()                 // between the call and its repeat, if it failed
+	again error                  // what the repeat may answer of a call that was stored; nil: it succeeds again
+	done  func()                 // checks that all of the effect is there, once
+	looks func() (stored string) // the state: a call of which nothing happened leaves it
+}
+
+// cutOff makes the call in ever longer times, of which the longest are enough. prepare makes a new call each time.
+func (t *trial) cutOff(prepare func() cut) {
+	c := prepare()
+	began := time.Now()
+	t.ok(c.call(t.ctx))
+	enough := max(time.Since(began), 200*time.Microsecond)
+	c.done()
+	const steps = 6
+	for n := 1; n <= steps+2; n++ {
+		c := prepare()
+		before := ""
+		if c.looks != nil {
+			before = c.looks()
+		}
+		ctx, cancel := context.WithTimeout(t.ctx, enough*time.Duration(n)/steps)
+		err := c.call(ctx)
+		cancel()
+		if err != nil {
+			t.repeat(c, err, before)
+		}
+		c.done()
+	}
+}
+
+func (t *trial) repeat(c cut, err error, before string) {
+	outcome := provider.OutcomeOf(err)
+	t.checkf(outcome != provider.OutcomeHappened, "it answered %v, and says that it happened", err)
+	if outcome == provider.OutcomeNothing && c.looks != nil {
+		now := c.looks()
+		t.checkf(now == before, "it answered %v, and something happened:\nfrom %s\n  to %s", err, before, now)
+	}
+	if c.after != nil {
+		c.after()
+	}
+	if err := c.call(t.ctx); err != nil && (c.again == nil || !errors.Is(err, c.again)) {
+		t.fatalf("the repeat answers %v", err)
+	}
+}
+
+// fresh is an ID that no instance has.
+func fresh() string { return unique().String() }
+
+func unknownCreate(t *trial) {
+	t.cutOff(func() cut {
+		req := createRequest(fresh())
+		req.RequestID = fresh()
+		req.Attributes = []provider.Attribute{{Name: "a", Kind: provider.AttributeInt, Number: 5}}
+		return cut{
+			call: func(ctx context.Context) error {
+				res, err := t.Create(ctx, req)
+				t.checkf(err != nil || res.Created, "a repeated create says that it has not created")
+				return err
+			},
+			done: func() {
+				i := t.byID(req.ID)
+				t.checkf(i.Key == req.Key && i.Version == req.Commit && i.InboxMessages == 1 && len(i.Attributes) == 1, "created %+v", i)
+				u := t.fetchOne()
+				t.checkf(u.Instance.ID == req.ID && u.payloads() == "start", "its messages are %q", u.payloads())
+			},
+		}
+	})
+}
+
+func unknownCommit(t *trial) {
+	t.cutOff(func() cut {
+		i := t.begin(fresh())
+		req := rich(i)
+		return cut{
+			call:  func(ctx context.Context) error { _, err := t.CommitTurn(ctx, req); return err },
+			looks: func() string { return t.picture(i.Key) },
+			done: func() {
+				res, err := t.Get(t.ctx, provider.GetRequest{Key: i.Key, WithTasks: true, WithValues: true})
+				t.ok(err)
+				got := res.Instance
+				t.historyIs(i.Key, 1, "1:started 2:event")
+				t.checkf(got.Version == req.Commit && got.InboxMessages == 2 && len(got.Attributes) == 1 && string(got.CustomStatus) == "custom" &&
+					len(res.Tasks) == 1 && len(res.Values) == 1, "stored %+v, tasks %+v, values %+v", got, res.Tasks, res.Values)
+			},
+		}
+	})
+}
+
+func unknownClose(t *trial) {
+	t.cutOff(func() cut {
+		i := t.begin(fresh(), func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{newTask(1)} })
+		req := closing(i)
+		return cut{
+			call:  func(ctx context.Context) error { _, err := t.CommitTurn(ctx, req); return err },
+			looks: func() string { return t.picture(i.Key) },
+			done: func() {
+				got := t.get(i.Key)
+				t.checkf(got.Status == provider.StatusCompleted && string(got.Result) == "result" && got.EndedAt > 0, "stored %+v", got)
+				t.historyIs(i.Key, 1, "1:started 2:over")
+				t.tasksAre(i.Key, "")
+			},
+		}
+	})
+}
+
+func unknownSteer(t *trial) {
+	t.cutOff(func() cut {
+		i := t.begin(fresh(), func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{newTask(1)} })
+		req := provider.SteerRequest{Key: i.Key, Action: provider.SteerTerminate, Commit: unique(), Event: []byte("end"), Result: []byte("result")}
+		return cut{
+			call:  func(ctx context.Context) error { _, err := t.Steer(ctx, req); return err },
+			looks: func() string { return t.picture(i.Key) },
+			done: func() {
+				got := t.get(i.Key)
+				t.checkf(got.Status == provider.StatusTerminated && string(got.Result) == "result", "stored %+v", got)
+				t.historyIs(i.Key, 1, "1:started 2:end")
+				t.tasksAre(i.Key, "")
+			},
+		}
+	})
+}
+
+// A send cannot be repeated without being doubled; but each message is whole.
+func unknownSend(t *trial) {
+	t.cutOff(func() cut {
+		id := fresh()
+		i := t.begin(id)
+		return cut{
+			call: func(ctx context.Context) error {
+				_, err := t.Send(ctx, provider.SendRequest{Key: i.Key, Message: text("message")})
+				return err
+			},
+			looks: func() string { return t.picture(i.Key) },
+			done: func() {
+				u := t.fetchOne(named(id))
+				t.checkf(u.payloads() == "message" || u.payloads() == "message message", "the messages are %q", u.payloads())
+			},
+		}
+	})
+}
+
+// Whoever does not know what a fetch has leased gives it back.
+func unknownFetch(t *trial) {
+	t.cutOff(func() cut {
+		t.create(fresh())
+		req := fetchRequest()
+		req.Wait = long
+		var res provider.FetchTurnsResult
+		return cut{
+			call: func(ctx context.Context) (err error) {
+				res, err = t.FetchTurns(ctx, req)
+				return err
+			},
+			after: func() {
+				t.ok(t.release(turn{token: req.Token}))
+				req.Token = unique()
+			},
+			done: func() {
+				t.mustf(len(res.Turns) == 1, "fetched %d turns, want 1", len(res.Turns))
+				u := turn{res.Turns[0], req.Token}
+				t.checkf(u.Instance.Deliveries == 1 && u.payloads() == "start", "delivery %d of %q", u.Instance.Deliveries, u.payloads())
+				t.commit(commitOf(u))
+			},
+		}
+	})
+}
+
+func unknownFetchTasks(t *trial) {
+	t.cutOff(func() cut {
+		i := t.begin(fresh(), func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{newTask(1)} })
+		req := fetchTasksRequest()
+		req.Wait = long
+		var res provider.FetchTasksResult
+		return cut{
+			call: func(ctx context.Context) (err error) {
+				res, err = t.FetchTasks(ctx, req)
+				return err
+			},
+			after: func() {
+				item := provider.TaskReport{Token: req.Token, Outcome: provider.TaskRelease}
+				_, err := t.ReportTasks(t.ctx, provider.ReportTasksRequest{Items: []provider.TaskReport{item}})
+				t.ok(err)
+				req.Token = unique()
+			},
+			done: func() {
+				t.mustf(len(res.Tasks) == 1, "fetched %d tasks, want 1", len(res.Tasks))
+				task := leasedTask{res.Tasks[0], req.Token}
+				t.checkf(task.TaskRef == ref(i, 1) && task.Deliveries == 1 && task.Attempt == 1, "fetched %+v", task)
+				t.ok(t.report(task, provider.TaskComplete).Err)
+			},
+		}
+	})
+}
+
+func unknownRelease(t *trial) {
+	t.cutOff(func() cut {
+		t.create(fresh())
+		u := t.fetchOne()
+		req := provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{{Key: u.Instance.Key, Token: u.token}}}
+		return cut{
+			call:  func(ctx context.Context) error { return firstOf(t.ReleaseTurns(ctx, req)) },
+			again: provider.ErrLeaseLost,
+			done: func() {
+				u := t.fetchOne()
+				t.checkf(u.Instance.Deliveries == 1, "delivery %d, want the released one given back", u.Instance.Deliveries)
+				t.commit(commitOf(u))
+			},
+		}
+	})
+}
+
+// firstOf is the error of a release of one turn.
+func firstOf(res provider.ReleaseTurnsResult, err error) error {
+	if err != nil {
+		return err
+	}
+	return res.Errs[0]
+}
+
+// firstTask is the error of a report on one task.
+func firstTask(res provider.ReportTasksResult, err error) error {
+	if err != nil {
+		return err
+	}
+	return res.Items[0].Err
+}
+
+// taskOf makes an instance with one task, and fetches that.
+func (t *trial) taskOf(id string) (provider.Instance, leasedTask) {
+	i := t.begin(id, func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{newTask(1)} })
+	return i, t.fetchTask()
+}
+
+func unknownReport(t *trial) {
+	t.cutOff(func() cut {
+		i, task := t.taskOf(fresh())
+		req := provider.ReportTasksRequest{Items: []provider.TaskReport{reportOf(task, provider.TaskComplete)}}
+		return cut{
+			call:  func(ctx context.Context) error { return firstTask(t.ReportTasks(ctx, req)) },
+			looks: func() string { return t.picture(i.Key) },
+			again: provider.ErrLeaseLost,
+			done: func() {
+				t.tasksAre(i.Key, "")
+				u := t.fetchOne(named(i.ID))
+				t.checkf(u.payloads() == "result", "the results are %q", u.payloads())
+			},
+		}
+	})
+}
+
+func unknownRenew(t *trial) {
+	t.cutOff(func() cut {
+		i, task := t.taskOf(fresh())
+		item := renewal(task)
+		item.Details = []byte("half")
+		return cut{
+			call: func(ctx context.Context) error {
+				res, err := t.RenewTasks(ctx, provider.RenewTasksRequest{Items: []provider.TaskRenewal{item}, Lease: 2 * long})
+				if err != nil {
+					return err
+				}
+				return res.Items[0].Err
+			},
+			done: func() {
+				res, err := t.Get(t.ctx, provider.GetRequest{Key: i.Key, WithTasks: true})
+				t.ok(err)
+				t.checkf(len(res.Tasks) == 1 && res.Tasks[0].LeaseUntil > task.LeaseUntil && string(res.Tasks[0].Details) == "half", "tasks %+v", res.Tasks)
+			},
+		}
+	})
+}
+
+func unknownAnswer(t *trial) {
+	t.cutOff(func() cut {
+		i := t.create(fresh())
+		answered := t.ask(i.Key)
+		open := t.fetchAsk()
+		return cut{
+			call: func(ctx context.Context) error {
+				return t.Answer(ctx, provider.AnswerRequest{AskID: open.AskID, Payload: []byte("answer")})
+			},
+			again: provider.ErrNotFound,
+			done: func() {
+				got := answered()
+				t.checkf(got.err == nil && got.payload == "answer", "the answer is %+v", got)
+			},
+		}
+	})
+}
+
+func unknownDelete(t *trial) {
+	t.cutOff(func() cut {
+		i := t.begin(fresh())
+		req := next(i)
+		child := startOf(i, fresh())
+		req.Starts = []provider.Start{child}
+		t.commit(req)
+		return cut{
+			call: func(ctx context.Context) error {
+				_, err := t.Delete(ctx, provider.DeleteRequest{Key: i.Key, Force: true})
+				return err
+			},
+			again: provider.ErrNotFound,
+			done: func() {
+				t.gone(i.Key)
+				t.gone(child.Create.Key)
+			},
+		}
+	})
+}
+
+func unknownPrune(t *trial) {
+	kept := t.begin("kept")
+	t.cutOff(func() cut {
+		i := t.end(t.begin(fresh()))
+		return cut{
+			call: func(ctx context.Context) error { _, err := t.Prune(ctx, provider.PruneRequest{}); return err },
+			done: func() {
+				t.gone(i.Key)
+				t.get(kept.Key)
+			},
+		}
+	})
+}
+
+func unknownRedrive(t *trial) {
+	t.cutOff(func() cut {
+		id := fresh()
+		i := t.begin(id)
+		t.send(i.Key, text("letter"))
+		t.steer(i.Key, provider.SteerTerminate)
+		t.steer(i.Key, provider.SteerReset, resetTo("again"))
+		list := t.letters()
+		t.mustf(len(list) == 1, "%d dead letters, want 1", len(list))
+		req := provider.DeadLettersRequest{Action: provider.DeadLettersRedrive, IDs: []int64{list[0].ID}}
+		return cut{
+			call:  func(ctx context.Context) error { _, err := t.DeadLetters(ctx, req); return err },
+			looks: func() string { return t.picture(i.Key) },
+			done: func() {
+				u := t.fetchOne(named(id))
+				t.checkf(u.payloads() == "letter", "put back is %q", u.payloads())
+				t.checkf(len(t.letters()) == 0, "the letter is still there")
+			},
+		}
+	})
+}
+
+func unknownLease(t *trial) {
+	t.cutOff(func() cut {
+		req := acquire("a")
+		req.Name = fresh()
+		return cut{
+			call: func(ctx context.Context) error { _, err := t.Lease(ctx, req); return err },
+			done: func() {
+				other := acquire("b")
+				other.Name = req.Name
+				res, err := t.Lease(t.ctx, other)
+				t.want(err, provider.ErrLeaseLost)
+				t.checkf(res.Owner == "a" && res.Until >= res.Now, "the holder is %+v", res)
+			},
+		}
+	})
+}
+
+func unknownRecord(t *trial) {
+	t.cutOff(func() cut {
+		req := put(fresh(), "value", 0)
+		return cut{
+			call:  func(ctx context.Context) error { _, err := t.Record(ctx, req); return err },
+			again: provider.ErrConflict,
+			done: func() {
+				got := t.record(provider.RecordRequest{Action: provider.RecordGet, Namespace: "n", Key: req.Key})
+				t.checkf(len(got) == 1 && string(got[0].Value) == "value" && got[0].Version == 1, "stored %+v", got)
+			},
+		}
+	})
+}
+
+// unknownFinished calls every method with a context that is finished.
+func unknownFinished(t *trial) {
+	i, task := t.taskOf("i")
+	t.create("j")
+	u := t.fetchOne()
+	ended := t.end(t.begin("ended"))
+	report := reportOf(task, provider.TaskComplete)
+	deadline, cancel := context.WithTimeout(t.ctx, 0)
+	defer cancel()
+	for name, call := range map[string]func(ctx context.Context) error{
+		"create": func(ctx context.Context) error { _, err := t.Create(ctx, createRequest("new")); return err },
+		"get":    func(ctx context.Context) error { _, err := t.Get(ctx, provider.GetRequest{Key: i.Key}); return err },
+		"steer": func(ctx context.Context) error {
+			_, err := t.Steer(ctx, provider.SteerRequest{Key: i.Key, Action: provider.SteerSuspend, Commit: unique()})
+			return err
+		},
+		"fetch turns": func(ctx context.Context) error { _, err := t.FetchTurns(ctx, fetchRequest()); return err },
+		"commit turn": func(ctx context.Context) error { _, err := t.CommitTurn(ctx, rich(i)); return err },
+		"release turns": func(ctx context.Context) error {
+			_, err := t.ReleaseTurns(ctx, provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{{Key: u.Instance.Key, Token: u.token}}})
+			return err
+		},
+		"fetch tasks": func(ctx context.Context) error { _, err := t.FetchTasks(ctx, fetchTasksRequest()); return err },
+		"report tasks": func(ctx context.Context) error {
+			_, err := t.ReportTasks(ctx, provider.ReportTasksRequest{Items: []provider.TaskReport{report}})
+			return err
+		},
+		"renew tasks": func(ctx context.Context) error {
+			_, err := t.RenewTasks(ctx, provider.RenewTasksRequest{Items: []provider.TaskRenewal{renewal(task)}, Lease: 2 * long})
+			return err
+		},
+		"send": func(ctx context.Context) error { _, err := t.Send(ctx, provider.SendRequest{Key: i.Key}); return err },
+		"delete": func(ctx context.Context) error {
+			_, err := t.Delete(ctx, provider.DeleteRequest{Key: ended.Key})
+			return err
+		},
+		"prune":  func(ctx context.Context) error { _, err := t.Prune(ctx, provider.PruneRequest{}); return err },
+		"lease":  func(ctx context.Context) error { _, err := t.Lease(ctx, acquire("a")); return err },
+		"record": func(ctx context.Context) error { _, err := t.Record(ctx, put("k", "v", 0)); return err },
+		"list":   func(ctx context.Context) error { _, err := t.List(ctx, provider.ListRequest{}); return err },
+		"history": func(ctx context.Context) error {
+			_, err := t.ReadHistory(ctx, provider.ReadHistoryRequest{Key: i.Key, From: 1})
+			return err
+		},
+	} {
+		t.unchanged(i.Key, func() {
+			err := call(deadline)
+			t.checkf(errors.Is(err, context.DeadlineExceeded), "%s answers %v, want the context's error", name, err)
+		})
+	}
+	t.get(ended.Key)
+	t.lease(acquire("b"))
+	t.record(put("k", "v", 0))
+	t.noTurn("nobody has released it")
+	t.ok(t.report(task, provider.TaskComplete).Err)
+	_, err := t.Get(t.ctx, provider.GetRequest{ID: "new"})
+	t.want(err, provider.ErrNotFound)
+}
