@@ -99,13 +99,13 @@ func TestNoMigrate(t *testing.T) {
 	opened(t, url, o)
 }
 
-func TestNewerSchemaIsRefused(t *testing.T) {
+func TestHazard41_NewerSchemaIsRefusedUnlessItAdmitsUs(t *testing.T) {
 	p := store(t)
 	exec(t, p, `INSERT INTO perdure.migration VALUES (7, 'later', 1, 0)`)
 	opened(t, postgrestest.URL(t), Options{Schema: p.opts.Schema}) // this one lets older releases work
 	exec(t, p, `INSERT INTO perdure.migration VALUES (8, 'much later', $1, 0)`, codeLevel+1)
 	if _, err := OpenWith(t.Context(), postgrestest.URL(t), Options{Schema: p.opts.Schema}); !errors.Is(err, provider.ErrNewerSchema) {
-		t.Errorf("got %v", err)
+		t.Errorf("a schema that does not admit this release: %v", err)
 	}
 }
 

@@ -38,7 +38,7 @@ func hazards() []hazard {
 		{31, "an activity cannot know what became of its execution", []string{
 			"renew/", "tasks/cancelled-unstarted", "tasks/cancelled-leased", "tasks/cancelled-removed", "close/removes-work", "execution/removes-work",
 		}},
-		{35, "a transaction of the user stops the engine", nil},
+		{35, "a transaction of the user stops the engine", []string{"transactions/"}},
 		{36, "an operator's feature needs another method of every provider", []string{
 			"shared/", "commit/attributes", "read/list-attributes", "tasks/order", "tasks/not-before", "tasks/past-deadline",
 		}},
