@@ -16,7 +16,7 @@ func fetchRaces() []testCase {
 	const leased = "holds no unexpired turn lease"
 	return []testCase{
 		{
-			name: "racing-parked-fetchers", run: raceParked,
+			name: "racing-parked-fetchers", run: raceParked, broad: true,
 			rule: "The call blocks up to Wait while nothing is fetchable and returns as soon as something is;",
 		},
 		{name: "racing-for-one", run: raceHolder, rule: leased},

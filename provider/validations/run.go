@@ -19,6 +19,7 @@ type testCase struct {
 	power  func(provider.Provider) bool // nil: the contract demands it of all
 	within bool                         // it needs a transaction of a caller
 	slow   bool                         // fills the store up to a limit: has four times as long, and -short leaves it out
+	broad  bool                         // goes through many methods, so that it fails, too, where cases of other groups find a fault
 
 	hazards []hazard // that it guards against
 }
@@ -44,7 +45,7 @@ func cases() []testCase {
 		{"release-turns", slices.Concat(releaseCases(), failurePayloads())},
 		{"wait", waitCases()},
 		{"fence", fenceCases()},
-		{"commit", slices.Concat(commitCases(), atomicCases())},
+		{"commit", slices.Concat(commitCases(), broad(atomicCases()))},
 		{"close", closeCases()},
 		{"deliver", slices.Concat(deliverCases(), deliverRaces())},
 		{"execution", executionCases()},
@@ -59,10 +60,10 @@ func cases() []testCase {
 		{"inspect", inspectCases()},
 		{"transactions", transactionCases()},
 		{"limits", limitCases()},
-		{"unknown", unknownCases()},
-		{"payloads", payloadCases()},
-		{"texts", textCases()},
-		{"values", valueCases()},
+		{"unknown", broad(unknownCases())},
+		{"payloads", broad(payloadCases())},
+		{"texts", broad(textCases())},
+		{"values", broad(valueCases())},
 	}
 	var all []testCase
 	known := hazards()
@@ -78,6 +79,14 @@ func cases() []testCase {
 		}
 	}
 	return all
+}
+
+// broad marks cases that go through many methods.
+func broad(list []testCase) []testCase {
+	for i := range list {
+		list[i].broad = true
+	}
+	return list
 }
 
 type options struct {
