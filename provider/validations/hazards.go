@@ -16,7 +16,8 @@ func hazards() []hazard {
 			"execution/messages-stay",
 		}},
 		{5, "a message waits, and no fetch ever finds it", []string{
-			"commit/ready-at-message", "commit/ready-at-timer", "commit/ready-never", "wait/message-wakes", "wait/due-message-wakes", "read/stats", "send/race-with-a-commit",
+			"commit/ready-at-message", "commit/ready-at-timer", "commit/ready-never", "wait/message-wakes", "wait/due-message-wakes", "read/stats",
+			"send/race-with-a-commit",
 		}},
 		{14, "Missing or Terminal from a stale view destroys work", []string{
 			"report/missing", "report/discard-running", "report/complete-after-end", "renew/missing", "renew/terminal", "tasks/racing-with-creation",

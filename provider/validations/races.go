@@ -150,7 +150,8 @@ func raceCapabilities(t *trial) {
 	}
 }
 
-// Nodes take the messages of three senders, by leases of which some are over at once: the histories show that each was consumed once, in the order of its sender.
+// Nodes take the messages of three senders, by leases of which some are over at once: the histories show
+// that each was consumed once, in the order of its sender.
 func raceMessages(t *trial) {
 	const senders, each = 3, 20
 	instances := []provider.Instance{t.create("a"), t.create("b")}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,11 +27,12 @@ type testCase struct {
 
 // breaks says what a provider that fails the case breaks.
 func (c testCase) breaks() string {
-	text := "the contract says: " + c.rule
+	var text strings.Builder
+	text.WriteString("the contract says: " + c.rule)
 	for _, h := range c.hazards {
-		text += fmt.Sprintf("\nhazard %d: %s", h.number, h.title)
+		fmt.Fprintf(&text, "\nhazard %d: %s", h.number, h.title)
 	}
-	return text
+	return text.String()
 }
 
 // cases lists all cases, by group.
