@@ -259,14 +259,15 @@ func raceCrossed(t *trial) {
 		made[n] = t.begin(fmt.Sprint("i", n))
 	}
 	t.parallel(instances, func(n int) {
+		own := made[n]
 		for round := range rounds {
-			req := next(made[n])
+			req := next(own)
 			for k := range instances - 1 {
-				to := made[(n+1+k)%instances]
-				req.Sends = append(req.Sends, provider.OutMessage{Key: to.Key, Message: text(fmt.Sprintf("%d/%d", n, round))})
+				to := made[(n+1+k)%instances].Key
+				req.Sends = append(req.Sends, provider.OutMessage{Key: to, Message: text(fmt.Sprintf("%d/%d", n, round))})
 			}
 			t.commit(req)
-			made[n].Version = req.Commit
+			own.Version = req.Commit
 		}
 	})
 	for n, i := range made {
