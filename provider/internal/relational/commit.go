@@ -68,23 +68,61 @@ func (t *Tx) extend(h *Head, req *provider.CommitTurnRequest) error {
 	if err := t.appendEvents(h, req.Events); err != nil {
 		return err
 	}
+	gone := takenBack(req)
 	for i := range req.Tasks {
+		if gone.tasks[req.Tasks[i].EventID] {
+			continue
+		}
 		if err := t.addTask(h, &req.Tasks[i]); err != nil {
 			return err
 		}
 	}
 	for _, c := range req.CancelTasks {
+		if gone.tasks[c.EventID] {
+			t.notice(h.Key, h.Execution, c.EventID) // it may have been handed off
+			continue
+		}
 		if err := t.cancelTask(h, c); err != nil {
 			return err
 		}
 	}
 	for _, timer := range req.Timers {
+		if gone.timers[timer.EventID] {
+			continue
+		}
 		m := provider.NewMessage{Kind: timer.Kind, Execution: h.Execution, EventID: timer.EventID, Payload: timer.Payload}
 		if _, err := t.put(h, &m, timer.Due, true); err != nil {
 			return err
 		}
 	}
 	return t.cancelTimers(h, req.CancelTimers)
+}
+
+// events are tasks and timers by the events that they belong to.
+type events struct{ tasks, timers map[int64]bool }
+
+// takenBack finds what a commit both asks for and cancels: none of it is ever stored. Of a
+// task that is handed off, its holder must hear instead.
+func takenBack(req *provider.CommitTurnRequest) (gone events) {
+	if len(req.Tasks) > 0 && len(req.CancelTasks) > 0 {
+		fresh := make(map[int64]*provider.NewTask, len(req.Tasks))
+		for i := range req.Tasks {
+			fresh[req.Tasks[i].EventID] = &req.Tasks[i]
+		}
+		gone.tasks = make(map[int64]bool)
+		for _, c := range req.CancelTasks {
+			if task := fresh[c.EventID]; task != nil && (c.Remove || task.Lease == nil) {
+				gone.tasks[c.EventID] = true
+			}
+		}
+	}
+	if len(req.Timers) > 0 && len(req.CancelTimers) > 0 {
+		gone.timers = make(map[int64]bool, len(req.CancelTimers))
+		for _, event := range req.CancelTimers {
+			gone.timers[event] = true
+		}
+	}
+	return gone
 }
 
 // sendAll delivers messages and starts children in the same transaction.
