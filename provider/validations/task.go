@@ -196,11 +196,12 @@ func taskDeadline(t *trial) {
 
 func taskHandOff(t *trial) {
 	task, token := handedOff()
-	task.Lease.Duration = short
 	i := t.beginTasks(task)
 	res, err := t.Get(t.ctx, provider.GetRequest{Key: i.Key, WithTasks: true})
 	t.ok(err)
 	t.checkf(len(res.Tasks) == 1 && res.Tasks[0].Owner == node && res.Tasks[0].Deliveries == 1, "tasks %+v", res.Tasks)
+	_, err = t.RenewTasks(t.ctx, provider.RenewTasksRequest{Items: []provider.TaskRenewal{{TaskRef: ref(i, 1), Token: token}}, Lease: short})
+	t.ok(err)
 	again := t.fetchTask() // after the short lease
 	t.checkf(again.Deliveries == 2 && again.Attempt == 1, "delivery %d of attempt %d", again.Deliveries, again.Attempt)
 	req := next(t.get(i.Key))
