@@ -48,7 +48,7 @@ func brokenRules() []brokenRule {
 		brokenTexts(),
 		brokenValues(),
 		brokenAtomic(),
-		brokenPages(),
+		brokenPaging(),
 		brokenLapse(),
 	)
 }

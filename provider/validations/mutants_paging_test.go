@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// brokenPages answers pages that are wrong while somebody writes.
-func brokenPages() []brokenRule {
+// brokenPaging answers pages that are wrong while somebody writes.
+func brokenPaging() []brokenRule {
 	return []brokenRule{
 		{name: "a list that meets a write hides a row", caught: "read/list-while-others-write", racing: true, breaks: func(m *mutant) {
 			var w writes
