@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/internal/relational"
 )
@@ -24,12 +26,12 @@ const (
 //
 // At first it tries again after a while, holding nothing meanwhile. Then it waits for the lock,
 // which nobody can hold for ever without being overtaken. Renewals never wait: see writer.
-func (w *writer) byItself(m *relational.Member) {
+func (w *writer) byItself(pool *pgxpool.Pool, m *relational.Member) {
 	ctx, cancel := w.p.bounded(w.ctx)
 	defer cancel()
 	for held, more := 0, 0; ; {
 		wait := held > quickTries && len(m.Needs.Peek) == 0
-		outcome, err := w.tryAlone(ctx, m, wait)
+		outcome, err := w.tryAlone(ctx, pool, m, wait)
 		switch {
 		case ctx.Err() != nil || more == maxTries:
 		case errors.Is(err, errHeld):
@@ -61,7 +63,7 @@ func pause(ctx context.Context, try int) {
 }
 
 // tryAlone runs a call once. What it turned out to need is remembered for the next time.
-func (w *writer) tryAlone(ctx context.Context, m *relational.Member, wait bool) (provider.Outcome, error) {
+func (w *writer) tryAlone(ctx context.Context, pool *pgxpool.Pool, m *relational.Member, wait bool) (provider.Outcome, error) {
 	slots := w.quick
 	if wait {
 		slots = w.waiting
@@ -72,7 +74,7 @@ func (w *writer) tryAlone(ctx context.Context, m *relational.Member, wait bool) 
 	case <-ctx.Done():
 		return provider.OutcomeNothing, ctx.Err()
 	}
-	outcome, err := w.runAlone(ctx, m, wait)
+	outcome, err := w.runAlone(ctx, pool, m, wait)
 	need, ok := errors.AsType[*needError](err)
 	if !ok {
 		return outcome, err
@@ -84,8 +86,8 @@ func (w *writer) tryAlone(ctx context.Context, m *relational.Member, wait bool) 
 }
 
 // runAlone is a transaction of one call.
-func (w *writer) runAlone(ctx context.Context, m *relational.Member, wait bool) (provider.Outcome, error) {
-	conn, err := w.p.pool.Acquire(ctx)
+func (w *writer) runAlone(ctx context.Context, pool *pgxpool.Pool, m *relational.Member, wait bool) (provider.Outcome, error) {
+	conn, err := pool.Acquire(ctx)
 	if err != nil {
 		return provider.OutcomeNothing, err
 	}

@@ -3,6 +3,8 @@ package postgres
 import (
 	"errors"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/internal/relational"
 )
@@ -16,14 +18,14 @@ type verdict struct {
 
 // together runs a group in one transaction. It answers the members that must go by themselves; all
 // others are done.
-func (w *writer) together(group []*relational.Member) (alone []*relational.Member) {
+func (w *writer) together(pool *pgxpool.Pool, group []*relational.Member) (alone []*relational.Member) {
 	ctx, cancel := w.p.bounded(w.ctx)
 	defer cancel()
 	var needs relational.Needs
 	for _, m := range group {
 		needs.Add(&m.Needs)
 	}
-	conn, err := w.p.pool.Acquire(ctx)
+	conn, err := pool.Acquire(ctx)
 	if err != nil {
 		finish(group, err, provider.OutcomeNothing)
 		return nil

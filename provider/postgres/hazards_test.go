@@ -1,10 +1,14 @@
 package postgres
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/perdure/perdure/internal/postgrestest"
 	"github.com/perdure/perdure/provider"
@@ -175,4 +179,39 @@ func TestHazard37_OnlyNamedMessagesAreConsumed(t *testing.T) {
 		t.Errorf("a message that is gone: %v", err)
 	}
 	checkConsistent(t, p)
+}
+
+// The program may hold all connections of its pool, in transactions of its own: leases are renewed all the same.
+func TestHazard35_RenewalsOwnTheirConnections(t *testing.T) {
+	url := postgrestest.URL(t)
+	pool, err := pgxpool.New(t.Context(), url+"&pool_max_conns=4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	p, err := NewWith(t.Context(), pool, Options{Schema: postgrestest.Schema(t, url), Logger: silent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeAtEnd(t, p)
+	in := create(t, p, "in")
+	c := turn(&in, 1)
+	c.Tasks = []provider.NewTask{{EventID: 1, Queue: "q", Name: "act", Lease: &provider.TaskLease{Token: unique(), Owner: "node", Duration: lease}}}
+	c.Events = [][]byte{[]byte("e")}
+	commit(t, p, c)
+	for range 4 {
+		tx, err := pool.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	res, err := p.RenewTasks(ctx, provider.RenewTasksRequest{Lease: lease, Items: []provider.TaskRenewal{{
+		TaskRef: provider.TaskRef{Key: in.Key, Execution: 1, EventID: 1}, Token: c.Tasks[0].Lease.Token,
+	}}})
+	if err != nil || res.Items[0].Err != nil {
+		t.Errorf("a renewal while the program holds its pool: %v, %+v", err, res.Items)
+	}
 }

@@ -19,6 +19,7 @@ type Provider struct {
 	calls
 
 	pool    *pgxpool.Pool
+	spare   *pgxpool.Pool // for renewals only, whoever holds the connections of the other one
 	ownPool bool
 	opts    Options
 	names   *names
@@ -71,7 +72,8 @@ func OpenWith(ctx context.Context, url string, o Options) (*Provider, error) {
 }
 
 // New opens the store through a pool that the program has, with the default options. Close leaves the pool open. A
-// pool needs at least four connections beside those that the program itself holds.
+// pool needs at least four connections beside those that the program itself holds. Leases are renewed, and notifications exchanged, on up to four connections
+// outside of it.
 func New(ctx context.Context, pool *pgxpool.Pool) (*Provider, error) {
 	return NewWith(ctx, pool, Options{})
 }
@@ -85,6 +87,13 @@ func NewWith(ctx context.Context, pool *pgxpool.Pool, o Options) (*Provider, err
 	if err := p.prepare(ctx); err != nil {
 		p.harden()
 		return nil, notOpened(pool.Config().ConnConfig, err)
+	}
+	spare := pool.Config()
+	spare.MaxConns, spare.MinConns, spare.MinIdleConns = maxSpare, 0, 0
+	var err error
+	if p.spare, err = pgxpool.NewWithConfig(ctx, spare); err != nil {
+		p.harden()
+		return nil, fmt.Errorf("open postgres: %w", err)
 	}
 	p.signals = startSignals(p) //nolint:contextcheck // its connections live as long as the provider
 	p.pending = startPending(p)
@@ -112,6 +121,9 @@ func (p *Provider) prepare(ctx context.Context) error {
 // Notify implements [provider.Notifier]: it tells of what any process commits.
 func (p *Provider) Notify(fn func(provider.Notice)) (stop func()) { return p.hub.Notify(fn) }
 
+// maxSpare is how many connections renewals have for themselves.
+const maxSpare = 2
+
 // closeGrace is how long calls in progress may go on while the provider is closed.
 const closeGrace = 3 * time.Second
 
@@ -127,6 +139,7 @@ func (p *Provider) Close() error {
 	p.writer.stop()
 	p.signals.stop()
 	p.pending.stop()
+	p.spare.Close()
 	if p.ownPool {
 		p.pool.Close()
 	}

@@ -213,8 +213,8 @@ func memberCreate(req provider.CreateRequest) *relational.Member {
 // group runs members in one transaction, and those by themselves that it could not take. It answers their errors.
 func group(p *Provider, members ...*relational.Member) []error {
 	var alone sync.WaitGroup
-	for _, m := range p.writer.together(members) {
-		alone.Go(func() { p.writer.byItself(m) })
+	for _, m := range p.writer.together(p.pool, members) {
+		alone.Go(func() { p.writer.byItself(p.pool, m) })
 	}
 	alone.Wait()
 	errs := make([]error, len(members))

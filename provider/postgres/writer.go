@@ -20,7 +20,8 @@ const (
 
 // A writer folds the calls of a process that change instances into transactions.
 //
-// Renewals have a queue and a committer of their own. They lock tasks without the instances above them, which
+// Renewals have a queue, a committer and connections of their own: a pool whose connections the program holds must not cost
+// its leases. They lock tasks without the instances above them, which
 // everybody else locks first. So they must not share a transaction with a call that may wait for anything.
 type writer struct {
 	p        *Provider
@@ -43,9 +44,9 @@ func startWriter(p *Provider) *writer {
 	}
 	w.ctx, w.cancel = context.WithCancel(p.hard)
 	for range committers {
-		w.ended.Go(func() { w.loop(w.queue) })
+		w.ended.Go(func() { w.loop(w.queue, p.pool) })
 	}
-	w.ended.Go(func() { w.loop(w.renewals) })
+	w.ended.Go(func() { w.loop(w.renewals, p.spare) })
 	return w
 }
 
@@ -57,7 +58,7 @@ func (w *writer) stop() {
 	w.cancel()
 }
 
-func (w *writer) loop(queue *relational.Queue) {
+func (w *writer) loop(queue *relational.Queue, pool *pgxpool.Pool) {
 	for {
 		group, stopped := queue.Take(nil, maxGroup, maxGroupBytes)
 		if len(group) == 0 {
@@ -71,8 +72,8 @@ func (w *writer) loop(queue *relational.Queue) {
 		if len(group) == maxGroup {
 			queue.Poke() // there may be more
 		}
-		for _, m := range w.together(group) {
-			w.ended.Go(func() { w.byItself(m) })
+		for _, m := range w.together(pool, group) {
+			w.ended.Go(func() { w.byItself(pool, m) })
 		}
 	}
 }
