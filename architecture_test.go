@@ -46,7 +46,10 @@ func TestLinkedModules(t *testing.T) {
 		forbidden []string
 	}{
 		{"provider", []string{"."}},
-		{"provider/validations", []string{"google/uuid", "modernc", "pgx", "cobra", "zerolog"}},
+		{"provider/validations", []string{"."}},
+		{"provider/validations/engine", []string{
+			"sqlite", "pgx", "cobra", "zerolog", "go-cmp", "goleak", "rapid", module + "internal/enginetest", module + "internal/leaktest", module + "internal/postgrestest",
+		}},
 		{"provider/sqlite", []string{"pgx", "cobra", "zerolog", module + "internal/replay", module + "dispatcher"}},
 		{"runtime", []string{"sqlite", "pgx", "cobra", "zerolog"}},
 		{"client", []string{"sqlite", "pgx", "cobra", "zerolog", module + "runtime", module + "dispatcher"}},
