@@ -17,21 +17,9 @@ import (
 func TestMain(m *testing.M) { leaktest.Main(m, postgrestest.Stop) }
 
 func TestConformance(t *testing.T) {
-	url := postgrestest.URL(t)
-	schemas := &emptied{t: t, url: url}
+	schemas := &emptied{t: t, url: postgrestest.URL(t)}
 	validations.Run(t, func(t *testing.T) provider.Provider {
-		schema := schemas.take()
-		p, err := OpenWith(t.Context(), url+"&pool_max_conns=6", Options{Schema: schema})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := p.Close(); err != nil {
-				t.Error(err)
-			}
-			schemas.giveBack(t, schema)
-		})
-		return p
+		return schemas.open(t, func(o Options) (*Provider, error) { return OpenWith(t.Context(), schemas.url+"&pool_max_conns=6", o) })
 	}, validations.Transactions(beginTx))
 }
 
@@ -58,6 +46,22 @@ type emptied struct {
 	url  string
 	mu   sync.Mutex
 	free []string
+}
+
+// open opens a store in a schema that is given back with the test.
+func (e *emptied) open(t *testing.T, open func(Options) (*Provider, error)) *Provider {
+	schema := e.take()
+	p, err := open(Options{Schema: schema})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+		e.giveBack(t, schema)
+	})
+	return p
 }
 
 func (e *emptied) take() string {

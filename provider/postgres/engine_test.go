@@ -1,68 +1,29 @@
-package postgres_test
+package postgres
 
 import (
-	"context"
 	"testing"
-	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/postgrestest"
-	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
-	"github.com/perdure/perdure/provider/postgres"
-	"github.com/perdure/perdure/runtime"
+	"github.com/perdure/perdure/provider/validations/engine"
 )
 
-// Orchestrations with all kinds of steps run on two nodes, each with a connection pool of its own.
-func TestEngineOnPostgres(t *testing.T) {
-	url := postgrestest.URL(t)
-	schema := postgrestest.Schema(t, url)
-	open := func() *postgres.Provider {
-		p, err := postgres.OpenWith(t.Context(), url, postgres.Options{Schema: schema})
+// Stores come and go on pools that stay, as connecting costs more than most scenarios. The second of two
+// nodes has connections of its own.
+func TestEngine(t *testing.T) {
+	schemas := &emptied{t: t, url: postgrestest.URL(t)}
+	here := pool(t, schemas.url, func(c *pgxpool.Config) { c.MaxConns = 8 })
+	there := pool(t, schemas.url, func(c *pgxpool.Config) { c.MaxConns = 8 })
+	engine.Run(t, func(t *testing.T) provider.Provider {
+		return schemas.open(t, func(o Options) (*Provider, error) { return NewWith(t.Context(), here, o) })
+	}, engine.Peer(func(t *testing.T, first provider.Provider) provider.Provider {
+		p, err := NewWith(t.Context(), there, Options{Schema: first.(*Provider).opts.Schema})
 		if err != nil {
 			t.Fatal(err)
 		}
+		closeAtEnd(t, p)
 		return p
-	}
-	e := enginetest.On(t, open(), runtime.Options{})
-	other := open()
-	t.Cleanup(func() {
-		if err := other.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	reg := runtime.NewRegistry()
-	enginetest.Activity(t, reg, "double", func(_ context.Context, n int) (int, error) { return 2 * n, nil })
-	enginetest.Orchestration(t, reg, "child", func(ctx *orchestration.Context, n int) (int, error) {
-		return n + 1, ctx.Sleep(time.Millisecond)
-	})
-	enginetest.Orchestration(t, reg, "main", func(ctx *orchestration.Context, n int) (int, error) {
-		for range 5 {
-			doubled, err := orchestration.CallActivityNamed[int](ctx, "double", n)
-			if err != nil {
-				return 0, err
-			}
-			n = doubled
-		}
-		more, err := orchestration.Events[int](ctx, "more").Receive(ctx)
-		if err != nil {
-			return 0, err
-		}
-		child, err := orchestration.CallOrchestrationNamed[int](ctx, "child", n)
-		return child + more, err
-	})
-	e.Start(reg)
-	e.StartOn(other, reg, e.Options)
-	var keys []provider.UUID
-	for i := range 20 {
-		keys = append(keys, e.Create(enginetest.NewID().String(), "main", i))
-		e.Raise(keys[i], "more", 100)
-	}
-	for i, key := range keys {
-		if diff := cmp.Diff(32*i+1+100, enginetest.Output[int](e, key)); diff != "" {
-			t.Error(diff)
-		}
-	}
+	}))
 }

@@ -1,0 +1,23 @@
+package sqlite
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/validations/engine"
+)
+
+func TestEngine(t *testing.T) {
+	empty := emptyStore(t)
+	engine.Run(t, func(t *testing.T) provider.Provider {
+		path := filepath.Join(t.TempDir(), "store.db")
+		if err := os.WriteFile(path, empty, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return openTest(t, path, Options{})
+	}, engine.Peer(func(t *testing.T, first provider.Provider) provider.Provider {
+		return openTest(t, first.(*Provider).store.path, Options{})
+	}))
+}
