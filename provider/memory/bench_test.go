@@ -10,6 +10,7 @@ import (
 
 func BenchmarkProvider(b *testing.B) {
 	validations.Bench(b, func(b *testing.B) provider.Provider {
+		b.Helper()
 		p := memory.New(memory.Options{})
 		b.Cleanup(func() { _ = p.Close() })
 		return p

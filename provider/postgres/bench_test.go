@@ -11,6 +11,7 @@ import (
 func BenchmarkProvider(b *testing.B) {
 	url := postgrestest.URL(b)
 	validations.Bench(b, func(b *testing.B) provider.Provider {
+		b.Helper()
 		p, err := OpenWith(b.Context(), url, Options{Schema: postgrestest.Schema(b, url)})
 		if err != nil {
 			b.Fatal(err)

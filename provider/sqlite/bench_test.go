@@ -10,6 +10,7 @@ import (
 
 func BenchmarkProvider(b *testing.B) {
 	validations.Bench(b, func(b *testing.B) provider.Provider {
+		b.Helper()
 		return openTest(b, filepath.Join(b.TempDir(), "bench.db"), Options{})
 	})
 }

@@ -7,15 +7,13 @@ import (
 	"testing/synctest"
 
 	"github.com/perdure/perdure/provider"
-	"github.com/perdure/perdure/provider/memory"
 )
 
 // measured runs a load a few times, in virtual time, against memory broken by mutate.
 func measured(t *testing.T, l load, callers int, mutate func(*mutant)) (err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		store := memory.New(memory.Options{})
-		m := &mutant{Provider: store}
+		m := newMutant()
 		mutate(m)
 		r := &round{p: m, callers: callers}
 		if err = r.begin(t.Context(), l); err == nil {
@@ -27,7 +25,7 @@ func measured(t *testing.T, l load, callers int, mutate func(*mutant)) (err erro
 		if err == nil && len(r.took) != 3*tasksOfTurn+7 {
 			err = fmt.Errorf("%d operations were measured", len(r.took))
 		}
-		if failed := store.Close(); failed != nil {
+		if failed := m.Provider.Close(); failed != nil {
 			t.Error(failed)
 		}
 	})

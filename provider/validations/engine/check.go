@@ -79,7 +79,8 @@ func (t *trial) unfinished(ctx context.Context) string {
 		if errors.Is(err, client.ErrNotFound) {
 			continue
 		}
-		fmt.Fprintf(&b, "\n\t%s %q is %s: execution %d has %d events, %d messages wait", i.Orchestration, i.ID, i.Status, d.Execution, d.HistoryLength, d.InboxMessages)
+		fmt.Fprintf(&b, "\n\t%s %q is %s: execution %d has %d events, %d messages wait",
+			i.Orchestration, i.ID, i.Status, d.Execution, d.HistoryLength, d.InboxMessages)
 		if !d.ReadyAt.IsZero() {
 			fmt.Fprintf(&b, ", the first since %v", d.AsOf.Sub(d.ReadyAt))
 		}

@@ -148,7 +148,7 @@ func childrenEnd(t *trial) {
 	completes(t, parents["given up"], none{})
 	ends(t, parents["cancelled"], client.StatusCancelled, orchestration.ErrCancelled)
 	ends(t, parents["terminated"], client.StatusTerminated, orchestration.ErrTerminated)
-	var told []string
+	told := make([]string, 0, len(ways))
 	for _, how := range ways {
 		ends(t, lookup[none](t, "child of "+how), client.StatusCancelled, orchestration.ErrCancelled)
 		told = append(told, take(t, cleaned))

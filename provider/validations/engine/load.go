@@ -11,11 +11,11 @@ import (
 )
 
 func loadScenarios() []scenario {
-	carries := []string{"Create", "FetchTurns", "CommitTurn", "FetchTasks", "ReportTasks", "Get.WaitEnded"}
+	carries := []string{"Create", "FetchTurns", "CommitTurn", "CommitTurn.Starts", "FetchTasks", "ReportTasks", "ReadHistory", "Get.WaitEnded"}
 	return []scenario{
 		{name: "hundred-at-once", run: hundredAtOnce, carries: carries},
 		{name: "stream", run: stream, two: true, carries: carries},
-		{name: "mixed-sizes", run: mixedSizes, carries: append(carries, "CommitTurn.Starts", "ReadHistory")},
+		{name: "mixed-sizes", run: mixedSizes, carries: carries},
 	}
 }
 

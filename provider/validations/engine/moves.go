@@ -44,7 +44,7 @@ func addSum(t *trial, reg *runtime.Registry) {
 func add(ctx *octx, n int) (int, error) { return orchestration.CallActivityNamed[int](ctx, "add", n) }
 
 // node starts a node on the store.
-func (t *trial) node(reg *runtime.Registry) *runtime.Runtime { return t.nodeOn(t.store, reg, t.opts) }
+func (t *trial) node(reg *runtime.Registry) { t.nodeOn(t.store, reg, t.opts) }
 
 // nodeOn starts a node on a view of the store.
 func (t *trial) nodeOn(store provider.Provider, reg *runtime.Registry, opts runtime.Options) *runtime.Runtime {

@@ -111,9 +111,9 @@ func takeover(t *trial) {
 
 // standstill is what takeover is about.
 type standstill struct {
-	t *trial
 	*freezer
 
+	t                      *trial
 	inTurn, inTask, inOnce *gate // the first node is there
 	frozen                 *gate
 	again                  *gate // the second node has made the turn

@@ -12,7 +12,10 @@ import (
 
 func stepScenarios() []scenario {
 	return []scenario{
-		{name: "sequence", run: sequence, carries: []string{"Create", "FetchTurns", "CommitTurn.Tasks", "CommitTurn.Completes", "CommitTurn.Events", "Get.WaitEnded"}},
+		{
+			name: "sequence", run: sequence,
+			carries: []string{"Create", "FetchTurns", "CommitTurn.Tasks", "CommitTurn.Completes", "CommitTurn.Events", "Get.WaitEnded"},
+		},
 		{name: "fan-out", run: fanOut, carries: []string{"CommitTurn.Tasks", "FetchTasks", "ReportTasks", "FetchTurns"}},
 		{name: "failure", run: fails, carries: []string{"CommitTurn.Status", "CommitTurn.Result", "ReportTasks", "Get.WaitEnded"}},
 		{name: "long-history", run: longHistory, carries: []string{"CommitTurn.Events", "CommitTurn.Length", "ReadHistory.From"}},

@@ -23,17 +23,18 @@ func timers(t *trial) {
 	reg := runtime.NewRegistry()
 	addOrchestration(t, reg, "main", func(ctx *octx, _ none) (none, error) {
 		var order []time.Duration
-		var running []orchestration.Future[none]
+		delays := []time.Duration{60 * time.Millisecond, 20 * time.Millisecond, 40 * time.Millisecond}
+		running := make([]orchestration.Future[none], len(delays))
 		began := ctx.Now()
-		for _, d := range []time.Duration{60 * time.Millisecond, 20 * time.Millisecond, 40 * time.Millisecond} {
-			running = append(running, ctx.Go(func(ctx *octx) error {
+		for i, d := range delays {
+			running[i] = ctx.Go(func(ctx *octx) error {
 				err := ctx.Sleep(d)
 				if took := ctx.Now().Sub(began); took < d {
 					return fmt.Errorf("a timer of %v fired after %v", d, took)
 				}
 				order = append(order, d)
 				return err
-			}))
+			})
 		}
 		if _, err := orchestration.All(ctx, running...); err != nil {
 			return none{}, err
