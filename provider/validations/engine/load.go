@@ -65,9 +65,9 @@ func stream(t *trial) {
 	t.parallel(all, inFlight, func(int) { completes(t, start[int](t, "main", 5), 15) })
 }
 
-// mixedSizes carry 10, 50 and 100 kB through activities and children, some hundred events in all.
+// mixedSizes carry 10, 50 and 100 kB through activities and children, a hundred events in all.
 func mixedSizes(t *trial) {
-	const steps = 4
+	const steps = 3
 	reg := runtime.NewRegistry()
 	addActivity(t, reg, "turn", func(_ context.Context, s string) (string, error) { return s[1:] + s[:1], nil })
 	addOrchestration(t, reg, "child", func(_ *octx, s string) (int, error) { return len(s), nil })

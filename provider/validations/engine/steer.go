@@ -83,8 +83,10 @@ func unblocked(t *trial) {
 	t.ok(given.Terminate(t.ctx, "enough"))
 	ends(t, given, client.StatusTerminated, orchestration.ErrTerminated)
 	mended.Store(true)
-	t.ok(h.Unblock(t.ctx))
-	if got, err := h.Wait(t.ctx); err != nil || got != 2 { // it may have been tried once more before the bug was gone
+	if err := h.Unblock(t.ctx); !errors.Is(err, client.ErrEnded) { // it may have been tried by itself
+		t.ok(err)
+	}
+	if got, err := h.Wait(t.ctx); err != nil || got != 2 {
 		t.errorf("got %d, %v", got, err)
 	}
 	t.checkf(describe(t, h).Blocked == nil, "it has ended and is blocked")
