@@ -13,6 +13,9 @@
 //		})
 //	}
 //
+// When it passes, [github.com/perdure/perdure/provider/validations/engine] runs whole
+// orchestrations on the provider, and [Bench] gives figures to compare it by.
+//
 // Each case checks one sentence of the contract, which a failure quotes, against a fresh
 // provider. Cases run in parallel and never sleep: where time must pass they hold short
 // leases and block in the provider until it does.
