@@ -100,7 +100,7 @@ func takeover(t *trial) {
 	opts.Lease = time.Minute
 	t.nodeOn(t.other, w.registry("second"), opts)
 	completes(t, main, "second")
-	t.await(w.again) // the second node has stored the turn that the first one is about to store
+	t.await(w.again) // the second node has stored the turn that the first one is about to store, and the next one
 	w.thaw()
 	t.await(w.answered)
 	t.ok(first.Shutdown(t.ctx))
@@ -135,6 +135,7 @@ func (w *standstill) registry(name string) *runtime.Registry {
 			return name, nil
 		})
 	}
+	addSum(w.t, reg)
 	addActivity(w.t, reg, "again", func(_ context.Context, by string) (string, error) {
 		w.again.open()
 		return by, nil
@@ -145,6 +146,9 @@ func (w *standstill) registry(name string) *runtime.Registry {
 			return name, nil
 		})
 		if err != nil {
+			return "", err
+		}
+		if _, err := add(ctx, 1); err != nil {
 			return "", err
 		}
 		if by, err = orchestration.CallActivityNamed[string](ctx, "again", by); err != nil {
