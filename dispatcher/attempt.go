@@ -40,6 +40,7 @@ type attempt struct {
 	completion provider.Completion
 
 	cancel   context.CancelCauseFunc
+	cause    func() error // why the context of the user's function has ended, if it has
 	patience atomic.Pointer[time.Timer]
 	ended    atomic.Bool   // user code came back, or was left behind
 	done     chan struct{} // closed when user code came back
@@ -90,6 +91,7 @@ func (d *Dispatcher) runAttempt(working, ctx context.Context, a *attempt) {
 	defer a.cancel(nil)
 	ctx, stop := d.attemptContext(ctx, a)
 	defer stop()
+	a.cause = func() error { return context.Cause(ctx) }
 	// When the context ends, the code has the grace period to come back.
 	stopGrace := context.AfterFunc(ctx, func() { d.grace(working, ctx, a) })
 	output, err := []byte(nil), failure.New(failure.ErrPanic, "activity %s called runtime.Goexit", a.call.Name)
@@ -101,7 +103,7 @@ func (d *Dispatcher) runAttempt(working, ctx context.Context, a *attempt) {
 			return
 		}
 		close(a.done)
-		d.settle(working, a, context.Cause(ctx), output, err)
+		d.settle(working, a, a.cause(), output, err)
 	}()
 	output, err = d.runUser(ctx, a)
 }
@@ -160,15 +162,20 @@ func (d *Dispatcher) settle(working context.Context, a *attempt, cause error, ou
 	d.work.done()
 }
 
-// conclusion reports how an attempt ended: by itself, or because it was told to stop.
+// conclusion reports how an attempt ended.
 func (d *Dispatcher) conclusion(working context.Context, a *attempt, cause error, output []byte, err error) {
 	report := provider.TaskReport{TaskRef: a.ref, Token: a.token, Attempt: a.number, Details: a.unsaved()}
-	gone := errors.Is(cause, errOrchestrationEnded) || errors.Is(cause, errOrchestrationMissing)
-	inside := a.completion.Close()
-	switch {
-	case err == nil && inside != nil:
+	if inside := a.completion.Close(); err == nil && inside != nil {
 		d.completeIn(working, a, inside, output, report)
 		return
+	}
+	d.endAttempt(working, a, cause, output, err, report)
+}
+
+// endAttempt reports that an attempt ended by itself, or because it was told to stop.
+func (d *Dispatcher) endAttempt(working context.Context, a *attempt, cause error, output []byte, err error, report provider.TaskReport) {
+	gone := errors.Is(cause, errOrchestrationEnded) || errors.Is(cause, errOrchestrationMissing)
+	switch {
 	case err != nil && a.call.AtMostOnce && (gone || errors.Is(cause, errShutdown)):
 		// It has begun. Should the node have been told wrong, a released task would run again.
 		d.count.attemptsFailed.Add(1)

@@ -13,7 +13,8 @@ import (
 
 // completeIn completes a task together with what its activity handed over for that transaction. It takes no short cut through
 // the cached execution: should a function fail, then the attempt does and no turn. The storage decides whether the execution still
-// wants the result, so that it is asked even if this node was told otherwise.
+// wants the result, so that it is asked even if this node was told otherwise. A function that fails has failed the way the activity
+// itself would have: it may have been told to stop, too, by the context that it works with.
 func (d *Dispatcher) completeIn(
 	working context.Context, a *attempt, inside func(provider.Tx) error, output []byte, report provider.TaskReport,
 ) {
@@ -23,21 +24,22 @@ func (d *Dispatcher) completeIn(
 		d.failed(working, a, d.failureOf(a, nil, failure.NonRetryable(err)), report)
 		return
 	}
-	report.Outcome = provider.TaskComplete
-	report.Message = message(&history.ActivityCompleted{
+	item := report
+	item.Outcome = provider.TaskComplete
+	item.Message = message(&history.ActivityCompleted{
 		Scheduled: a.ref.EventID, Output: output, Attempt: a.number,
 	}, a.ref.Execution, a.ref.EventID)
 	inside = guarded(a.call.Name, inside)
 	for failures := 1; ; failures++ {
 		ctx, cancel := context.WithTimeout(working, callTimeout)
-		res, err := store.CompleteIn(ctx, report, inside)
+		res, err := store.CompleteIn(ctx, item, inside)
 		cancel()
 		if refused, ok := errors.AsType[*provider.FuncError](err); ok {
-			d.failed(working, a, d.failureOf(a, nil, final(refused.Err)), report)
+			d.endAttempt(working, a, a.cause(), nil, final(refused.Err), report)
 			return
 		}
 		if err == nil || provider.OutcomeOf(err) == provider.OutcomeNothing && !provider.Retryable(err) {
-			d.completedIn(a, &report, res, err)
+			d.completedIn(a, &item, res, err)
 			return
 		}
 		d.storageFailed("complete task", failures, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -132,25 +133,34 @@ func (p *Provider) completeOnce(ctx context.Context, m *relational.Member, fn fu
 	return outcomeOf(err), err
 }
 
-// hook calls the function in a savepoint, so that ending its transaction ends no more than that. An error
-// that says that the database gave up, and not the function, is not the function's.
+// hook calls the function in a savepoint, so that ending its transaction ends no more than that. What is
+// deferred to the commit is checked before it: whatever the function broke is the function's error.
 func hook(ctx context.Context, tx pgx.Tx, fn func(provider.Tx) error) error {
 	savepoint, err := tx.Begin(ctx)
 	if err != nil {
 		return err
 	}
-	err = fn(provider.Tx{Of: userTx{savepoint}})
-	switch {
-	case err != nil && (lost(err) && sqlState(err) != "" || isSerialization(err) || tx.Conn().IsClosed()):
-		return err
-	case err != nil:
-		return &provider.FuncError{Err: err}
+	if err := fn(provider.Tx{Of: userTx{savepoint}}); err != nil {
+		return faultOf(tx, err)
+	}
+	if _, err := tx.Exec(ctx, `SET CONSTRAINTS ALL IMMEDIATE`); err != nil {
+		return faultOf(tx, fmt.Errorf("at the function's end: %w", err))
 	}
 	if err := savepoint.Commit(ctx); err != nil && !errors.Is(err, pgx.ErrTxClosed) {
-		return &provider.FuncError{Err: fmt.Errorf("the function left the transaction unusable: %w", err)}
+		return faultOf(tx, fmt.Errorf("the function left the transaction unusable: %w", err))
 	}
 	if status := tx.Conn().PgConn().TxStatus(); status != 'T' {
 		return &provider.FuncError{Err: fmt.Errorf("the function left the transaction in state %q: it must not end it by a statement", status)}
 	}
 	return nil
+}
+
+// faultOf answers an error of the function, unless it says that the server gave the transaction up for the sake of another
+// one, or that it was lost. A context that ends on the way costs the connection, too: that is the function's doing.
+func faultOf(tx pgx.Tx, err error) error {
+	stopped := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+	if strings.HasPrefix(sqlState(err), "40") || tx.Conn().IsClosed() && !stopped {
+		return err
+	}
+	return &provider.FuncError{Err: err}
 }

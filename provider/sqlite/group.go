@@ -55,10 +55,16 @@ func (e *commitError) Unwrap() error { return e.err }
 // outcomeOfAbort tells what is known of a group's writes. When the disk was full the log has
 // no mark of the commit, which is the last thing that a commit writes: nobody will ever take it for one.
 func outcomeOfAbort(err error) provider.Outcome {
-	if _, ok := errors.AsType[*commitError](err); ok && code(err)&0xff != lib.SQLITE_FULL {
+	if _, ok := errors.AsType[*commitError](err); ok && code(err)&0xff != lib.SQLITE_FULL && !refusedCommit(err) {
 		return provider.OutcomeUnknown
 	}
 	return provider.OutcomeNothing
+}
+
+// refusedCommit tells whether a COMMIT failed because of a constraint that it is the first to check.
+func refusedCommit(err error) bool {
+	_, ok := errors.AsType[*commitError](err)
+	return ok && code(err)&0xff == lib.SQLITE_CONSTRAINT
 }
 
 // transact runs the group and the claims of parked fetches in one transaction.
@@ -206,10 +212,6 @@ func (w *writer) finish() error {
 		w.begun = false
 		_, err := w.tx.db.exec("ROLLBACK")
 		w.gate.leave()
-		if noTransaction(err) { // a caller's function was interrupted, which ends it
-			w.tx.forget()
-			return nil
-		}
 		return err
 	}
 	w.attachRows()

@@ -52,9 +52,13 @@ func (p *Provider) CompleteIn(
 	}
 	m := &relational.Member{Op: "complete task", Alone: true}
 	//nolint:contextcheck // a group belongs to no caller
-	return relational.Do(ctx, p.enqueue, m, false, func(t *relational.Tx, res *provider.TaskReportResult) error {
+	res, err = relational.Do(ctx, p.enqueue, m, false, func(t *relational.Tx, res *provider.TaskReportResult) error {
 		return p.store.writer.complete(t, &item, fn, res)
 	})
+	if refusedCommit(err) { // the store itself defers no constraint
+		err = &provider.FuncError{Err: err}
+	}
+	return res, err
 }
 
 // complete runs fn and then the report. What fn did counts only if there is something to complete.
@@ -80,8 +84,26 @@ func (w *writer) complete(t *relational.Tx, item *provider.TaskReport, fn func(p
 	return err
 }
 
-// hook calls the function in a savepoint of the writer's transaction.
-func (w *writer) hook(fn func(provider.Tx) error) (err error) {
+// hook calls the function. Should the transaction end on the way - by a statement of the function, or one that
+// was interrupted - then nothing may be written as if it were open: another one begins, and the function has failed.
+func (w *writer) hook(fn func(provider.Tx) error) error {
+	if _, err := w.conn.exec(writerContext(), "SAVEPOINT perdure_hook"); err != nil {
+		return err
+	}
+	err := w.call(fn)
+	if _, gone := w.conn.exec(writerContext(), "RELEASE perdure_hook"); gone != nil {
+		w.rollback()
+		if again := w.begin(); again != nil {
+			return again
+		}
+		gone = fmt.Errorf("the transaction was ended by a statement of the function, or because one was interrupted: %w", gone)
+		return &provider.FuncError{Err: errors.Join(err, gone)}
+	}
+	return err
+}
+
+// call calls the function in a savepoint of the writer's transaction.
+func (w *writer) call(fn func(provider.Tx) error) (err error) {
 	db := sql.OpenDB(lender{w.conn})
 	defer func() { err = errors.Join(err, db.Close()) }()
 	tx, err := db.BeginTx(writerContext(), nil)
@@ -99,15 +121,16 @@ func (w *writer) hook(fn func(provider.Tx) error) (err error) {
 		return &provider.FuncError{Err: errors.Join(err, undone)}
 	}
 	if err := tx.Commit(); err != nil && !errors.Is(err, sql.ErrTxDone) {
-		return &provider.FuncError{Err: fmt.Errorf("the function left the transaction unusable: it must not end it by a statement: %w", err)}
+		return &provider.FuncError{Err: fmt.Errorf("the function left the transaction unusable: %w", err)}
 	}
 	return nil
 }
 
-// broken tells whether the file is at fault, as against what the function did.
+// broken tells whether the file is at fault, as against what the function did. It is never busy for its one writer: a function that
+// met that wrote past its transaction.
 func broken(err error) bool {
 	switch code(err) & 0xff {
-	case lib.SQLITE_FULL, lib.SQLITE_IOERR, lib.SQLITE_NOMEM, lib.SQLITE_CORRUPT, lib.SQLITE_BUSY, lib.SQLITE_READONLY:
+	case lib.SQLITE_FULL, lib.SQLITE_IOERR, lib.SQLITE_NOMEM, lib.SQLITE_CORRUPT, lib.SQLITE_READONLY:
 		return true
 	}
 	return false
