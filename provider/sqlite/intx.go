@@ -54,12 +54,13 @@ func (p *Provider) inside(tx provider.Tx) relational.Calls {
 }
 
 // join runs a call in a transaction of the caller, in a savepoint: what it refuses must leave no trace. The
-// writer sees the commit as it sees those of other processes.
+// writer sees the commit as it sees those of other processes. The statements are few and short, and none is interrupted: SQLite
+// would end the whole transaction, and what comes after it would be stored at once.
 func (s *store) join(ctx context.Context, lent *sql.Tx, m *relational.Member) error {
 	if s.moved.Load() {
 		return errMoved
 	}
-	db := lentTx{ctx, lent}
+	db := lentTx{context.WithoutCancel(ctx), lent}
 	if err := s.checkFile(db); err != nil {
 		return err
 	}
