@@ -12,8 +12,11 @@ import (
 )
 
 // InTx makes a transaction that the caller began through pgx an option of client.Start and Raise: what they store is
-// there if and only if tx commits. Tx must be one of the database and server that the store was opened with; its isolation level does not
-// matter. It belongs to the caller: nothing here ends it, and a refusal leaves it as it was.
+// there if and only if tx commits. Tx must be one of the database and server that the store was opened with.
+// It belongs to the caller: nothing here ends it, and a refusal leaves it as it was.
+//
+// At REPEATABLE READ and SERIALIZABLE a call fails if another transaction has changed the instance, or taken the ID, since tx
+// began, as a statement of your own would: begin the whole transaction again.
 //
 // Another transaction that starts an instance under the same ID waits until tx is over, and so does an instance to
 // which tx raised an event: start and raise last, then commit.
@@ -132,13 +135,16 @@ func undo(ctx context.Context, savepoint pgx.Tx) error {
 }
 
 // sqlDatabase names a database as nothing else is named while its server runs.
-const sqlDatabase = `SELECT extract(epoch FROM pg_postmaster_start_time())::text || '/' || d.oid || '/' || to_regclass('perdure.instance')::oid
+const sqlDatabase = `SELECT extract(epoch FROM pg_postmaster_start_time())::text || '/' || d.oid || '/' || to_regclass($1)::oid
 	FROM pg_database d WHERE d.datname = current_database()`
+
+// anyTable of the store tells its schema from one of the same name that was made anew.
+const anyTable = `perdure.instance`
 
 // checkDatabase refuses a transaction that is not one of this store's database.
 func (u *unit) checkDatabase() error {
 	var there *string
-	if err := u.conn.QueryRow(u.ctx, u.p.names.sql(sqlDatabase)).Scan(&there); err != nil {
+	if err := u.conn.QueryRow(u.ctx, sqlDatabase, u.p.names.sql(anyTable)).Scan(&there); err != nil {
 		return err
 	}
 	here, err := u.p.database(u.ctx, there)
@@ -157,7 +163,7 @@ func (p *Provider) database(ctx context.Context, other *string) (string, error) 
 		return *own, nil
 	}
 	var own string
-	if err := p.pool.QueryRow(ctx, p.names.sql(sqlDatabase)).Scan(&own); err != nil {
+	if err := p.pool.QueryRow(ctx, sqlDatabase, p.names.sql(anyTable)).Scan(&own); err != nil {
 		return "", err
 	}
 	p.identity.Store(&own)

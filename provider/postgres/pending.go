@@ -62,20 +62,24 @@ func (w *pending) add(id string, fx relational.Effects) {
 func (w *pending) watch() {
 	timer := time.NewTimer(lastPending)
 	defer timer.Stop()
-	for {
+	for asked := time.Now(); ; {
 		ids, wait := w.next()
 		var due <-chan time.Time
 		if len(ids) > 0 {
-			timer.Reset(wait)
+			timer.Reset(wait - time.Since(asked)) // however often others are added meanwhile
 			due = timer.C
 		}
 		select {
 		case <-w.added:
+			if len(ids) == 0 {
+				asked = time.Now() // it is not over yet
+			}
 			continue
 		case <-w.p.signals.ctx.Done():
 			return
 		case <-due:
 		}
+		asked = time.Now()
 		if err := w.ask(ids); err != nil && w.p.hard.Err() == nil {
 			w.p.opts.Logger.Debug("perdure postgres: whether callers' transactions are over cannot be asked", "error", err)
 		}
@@ -94,7 +98,10 @@ func (w *pending) next() (ids []string, wait time.Duration) {
 	return ids, wait
 }
 
-const sqlOver = `SELECT id, pg_xact_status(id::xid8) FROM unnest($1::text[]) w (id) WHERE pg_xact_status(id::xid8) IS DISTINCT FROM 'in progress'`
+// Not asked for is what cannot be over: the server refuses an ID of the future, which one is that it gave before a crash.
+const sqlOver = `SELECT id, status FROM unnest($1::text[]) w (id), LATERAL (SELECT CASE
+	WHEN id::xid8 < pg_snapshot_xmax(pg_current_snapshot()) THEN pg_xact_status(id::xid8) ELSE 'in progress' END) s (status)
+	WHERE status IS DISTINCT FROM 'in progress'`
 
 // ask finds out which transactions are over and tells of those that have committed, or of which nobody knows any more.
 func (w *pending) ask(ids []string) error {

@@ -1,0 +1,154 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/perdure/perdure/internal/postgrestest"
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+// begin begins a transaction of a program, which is rolled back in the end.
+func begin(t *testing.T, p *pgxpool.Pool, o pgx.TxOptions) pgx.Tx {
+	t.Helper()
+	tx, err := p.BeginTx(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := tx.Rollback(withoutCancel(t)); err != nil && !errors.Is(err, pgx.ErrTxClosed) {
+			t.Error(err)
+		}
+	})
+	return tx
+}
+
+// startIn starts an instance in a transaction of a program that commits, and waits for a fetch to get it.
+func startIn(t *testing.T, p *Provider) {
+	t.Helper()
+	fetched := fetchLater(t, p)
+	tx := begin(t, p.pool, pgx.TxOptions{})
+	_, err := p.CreateIn(t.Context(), InTx(tx), createRequest("i"))
+	if err := errors.Join(err, tx.Commit(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-fetched:
+	case <-time.After(fallback / 2):
+		t.Error("the fetch does not hear of the commit")
+		<-fetched
+	}
+}
+
+// However fast programs store in their transactions, it is asked which ones are over.
+func TestCommitsAreSeenAmongManyCalls(t *testing.T) {
+	t.Parallel()
+	p := store(t)
+	long := begin(t, p.pool, pgx.TxOptions{})
+	var id string
+	if err := long.QueryRow(t.Context(), sqlTxID).Scan(&id); err != nil {
+		t.Fatal(err)
+	}
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				p.pending.add(id, relational.NewEffects())
+			}
+		}
+	}()
+	startIn(t, p)
+	close(stop)
+	<-stopped
+}
+
+// A transaction whose ID the server has forgotten, in a crash before it was written, hides no other one.
+func TestCommitIsSeenBesideALostTransaction(t *testing.T) {
+	t.Parallel()
+	p := store(t)
+	for id := range 1000 {
+		p.pending.add(fmt.Sprint(1_000_000_000_000+id), relational.NewEffects())
+	}
+	startIn(t, p)
+}
+
+// A program may talk to the database in whatever way pgx knows.
+func TestTransactionsOfEveryQueryMode(t *testing.T) {
+	t.Parallel()
+	url := postgrestest.URL(t)
+	p := opened(t, url, Options{Schema: postgrestest.Schema(t, url)})
+	for _, mode := range []pgx.QueryExecMode{
+		pgx.QueryExecModeCacheStatement, pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec, pgx.QueryExecModeExec,
+		pgx.QueryExecModeSimpleProtocol,
+	} {
+		own := pool(t, url, func(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = mode })
+		tx := begin(t, own, pgx.TxOptions{})
+		created, err := p.CreateIn(t.Context(), InTx(tx), createRequest(mode.String()))
+		if err == nil {
+			_, err = p.SendIn(t.Context(), InTx(tx), provider.SendRequest{Key: created.Instance.Key, Message: text("a")})
+		}
+		if err := errors.Join(err, tx.Commit(t.Context())); err != nil {
+			t.Errorf("%v: %v", mode, err)
+			continue
+		}
+		if got := get(t, p, created.Instance.Key); got.InboxMessages != 2 {
+			t.Errorf("%v: %d messages wait", mode, got.InboxMessages)
+		}
+	}
+}
+
+func TestTransactionsOfEverySchemaName(t *testing.T) {
+	t.Parallel()
+	url := postgrestest.URL(t)
+	for _, name := range []string{"it's", `a "quoted" one`, "Ünïcode"} {
+		p := opened(t, url, Options{Schema: postgrestest.Schema(t, url) + name})
+		tx := begin(t, p.pool, pgx.TxOptions{})
+		_, err := p.CreateIn(t.Context(), InTx(tx), createRequest("i"))
+		if err := errors.Join(err, tx.Rollback(t.Context())); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+		exec(t, p, `DROP SCHEMA `+pgx.Identifier{p.opts.Schema}.Sanitize()+` CASCADE`)
+	}
+}
+
+// A stricter isolation level is refused what it cannot see, and is not broken by it.
+func TestStrictTransactions(t *testing.T) {
+	t.Parallel()
+	p := store(t)
+	for _, level := range []pgx.TxIsoLevel{pgx.RepeatableRead, pgx.Serializable} {
+		i := create(t, p, "before "+string(level))
+		tx := begin(t, p.pool, pgx.TxOptions{IsoLevel: level})
+		if _, err := tx.Exec(t.Context(), `SELECT 1 FROM pg_class`); err != nil { // it sees nothing later from here on
+			t.Fatal(err)
+		}
+		send(t, p, i.Key, text("a"))
+		taken := create(t, p, "since "+string(level))
+		fresh := createRequest("new " + string(level))
+		fresh.Name = "a kind that nobody has seen " + string(level)
+		if _, err := p.CreateIn(t.Context(), InTx(tx), fresh); err != nil {
+			t.Errorf("%s: a new kind: %v", level, err)
+		}
+		if _, err := p.CreateIn(t.Context(), InTx(tx), createRequest(taken.ID)); err == nil || !provider.Retryable(err) {
+			t.Errorf("%s: an ID that was taken since: %v", level, err)
+		}
+		if _, err := p.SendIn(t.Context(), InTx(tx), provider.SendRequest{Key: i.Key, Message: text("b")}); err == nil || !provider.Retryable(err) {
+			t.Errorf("%s: an instance that was changed since: %v", level, err)
+		}
+		if err := tx.Commit(t.Context()); err != nil {
+			t.Errorf("%s: %v", level, err)
+		}
+		if _, err := p.Get(t.Context(), provider.GetRequest{ID: fresh.ID}); err != nil {
+			t.Errorf("%s: %v", level, err)
+		}
+	}
+}
