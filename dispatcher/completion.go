@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync/atomic"
+	"time"
 
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
@@ -29,7 +31,7 @@ func (d *Dispatcher) completeIn(
 	item.Message = message(&history.ActivityCompleted{
 		Scheduled: a.ref.EventID, Output: output, Attempt: a.number,
 	}, a.ref.Execution, a.ref.EventID)
-	inside = guarded(a.call.Name, inside)
+	inside = d.guarded(working, a.call.Name, inside)
 	for failures := 1; ; failures++ {
 		ctx, cancel := context.WithTimeout(working, callTimeout)
 		res, err := store.CompleteIn(ctx, item, inside)
@@ -72,9 +74,14 @@ func final(err error) error {
 	return err
 }
 
-// guarded runs a function of the activity on a goroutine of its own: neither a panic nor Goexit may reach the provider.
-func guarded(name string, fn func(provider.Tx) error) func(provider.Tx) error {
+// functionTimeout is how long a function of an activity may take. The call that it is part of has as much again to store the completion.
+const functionTimeout = callTimeout / 2
+
+// guarded runs a function of the activity on a goroutine of its own: neither a panic nor Goexit may reach the provider, whose
+// transaction a function that does not come back must not hold for ever.
+func (d *Dispatcher) guarded(working context.Context, name string, fn func(provider.Tx) error) func(provider.Tx) error {
 	return func(tx provider.Tx) error {
+		var over atomic.Bool // it came back, or was left behind
 		done := make(chan error, 1)
 		go func() {
 			err := failure.New(failure.ErrPanic, "activity %s called runtime.Goexit inside its transaction", name)
@@ -82,10 +89,26 @@ func guarded(name string, fn func(provider.Tx) error) func(provider.Tx) error {
 				if p := recover(); p != nil {
 					err = failure.New(failure.ErrPanic, "activity %s panicked inside its transaction: %v\n%s", name, p, debug.Stack())
 				}
+				if !over.CompareAndSwap(false, true) {
+					d.left.Add(-1)
+				}
 				done <- err
 			}()
 			err = fn(tx)
 		}()
-		return <-done
+		limit := time.NewTimer(functionTimeout)
+		defer limit.Stop()
+		select {
+		case err := <-done:
+			return err
+		case <-limit.C:
+		case <-working.Done():
+		}
+		if !over.CompareAndSwap(false, true) {
+			return <-done
+		}
+		d.left.Add(1)
+		d.cfg.Logger.Warn("function of an activity does not end: left behind", "activity", name)
+		return failure.New(failure.ErrTimeout, "activity %s did not end inside its transaction within %v: left behind", name, functionTimeout)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 )
 
 // Completion is what a running activity wants to have done inside the transaction that completes it. The engine puts one into the
@@ -14,12 +15,14 @@ type Completion struct {
 	mu     sync.Mutex
 	fns    []func(Tx) error
 	closed bool
+	inside atomic.Bool // the functions run
 }
 
 type completionKey struct{}
 
 var (
 	errNoActivity = errors.New("the context is not one that an activity was given: pass that, or one derived from it")
+	errInside     = errors.New("a function that runs inside the store's transaction waits for itself when it calls the store past it: pass InTx(tx)")
 	errOver       = errors.New("the attempt is over: hand the function over before the activity returns")
 )
 
@@ -55,6 +58,8 @@ func (c *Completion) Close() func(Tx) error {
 		return nil
 	}
 	return func(tx Tx) error {
+		c.inside.Store(true)
+		defer c.inside.Store(false)
 		for _, fn := range c.fns {
 			if err := fn(tx); err != nil {
 				return err
@@ -62,4 +67,13 @@ func (c *Completion) Close() func(Tx) error {
 		}
 		return nil
 	}
+}
+
+// CheckPast answers ErrInvalid if ctx is that of an activity whose functions run inside a transaction at this moment. It is for
+// stores that have one writer, which such a function must not wait for.
+func CheckPast(ctx context.Context) error {
+	if c, ok := ctx.Value(completionKey{}).(*Completion); ok && c.inside.Load() {
+		return fmt.Errorf("%w: %w", ErrInvalid, errInside)
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -200,4 +201,66 @@ func TestFunctionWritesPastItsTransaction(t *testing.T) {
 	if runs.Load() != 1 {
 		t.Errorf("the function ran %d times until %v", runs.Load(), err)
 	}
+}
+
+// A function that calls the store past its transaction would wait for itself, and all writers with it.
+func TestFunctionCallsPastItsTransaction(t *testing.T) {
+	t.Parallel()
+	h := onSQLite(t, filepath.Join(t.TempDir(), "store.db"))
+	c := client.New(h.store, client.Options{})
+	var runs atomic.Int64
+	err := fails(t, h, func(ctx context.Context) error {
+		return h.onComplete(ctx, func(transaction) error {
+			runs.Add(1)
+			_, err := client.Start(ctx, c, Echo, 1)
+			return err
+		})
+	})
+	if runs.Load() != 1 || err == nil || !strings.Contains(err.Error(), "pass InTx") {
+		t.Errorf("the function ran %d times until %v", runs.Load(), err)
+	}
+}
+
+// A node can be shut down and its store be closed while a function hangs.
+func TestShutdownWhileAFunctionHangs(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, h *house) {
+		began, hanging, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		reg := once(t, func(ctx context.Context, n int) (int, error) {
+			return n, h.onComplete(ctx, func(transaction) error {
+				defer close(ended)
+				close(began)
+				<-hanging
+				return nil
+			})
+		})
+		rt, err := runtime.Start(t.Context(), h.store, reg, runtime.Options{Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.StartNamed[int](t.Context(), client.New(h.store, client.Options{}), "once", 7); err != nil {
+			t.Fatal(err)
+		}
+		<-began
+		hurried, cancel := context.WithCancel(t.Context())
+		cancel()
+		closed := make(chan error, 1)
+		go func() {
+			err := rt.Shutdown(hurried)
+			if errors.Is(err, runtime.ErrLeaked) {
+				err = nil
+			}
+			closed <- errors.Join(err, h.store.Close())
+		}()
+		select {
+		case err = <-closed:
+		case <-time.After(13 * time.Second): // less than a function may take
+			err = errors.New("not within 13 s")
+		}
+		if err != nil {
+			t.Errorf("shutting down and closing: %v", err)
+		}
+		close(hanging)
+		<-ended
+	})
 }

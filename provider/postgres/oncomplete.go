@@ -141,7 +141,9 @@ func hook(ctx context.Context, tx pgx.Tx, fn func(provider.Tx) error) error {
 		return err
 	}
 	if err := fn(provider.Tx{Of: userTx{savepoint}}); err != nil {
-		return faultOf(tx, err)
+		err = faultOf(tx, err)
+		_ = savepoint.Rollback(ctx) // whoever kept it cannot reach the connection any more
+		return err
 	}
 	if _, err := tx.Exec(ctx, `SET CONSTRAINTS ALL IMMEDIATE`); err != nil {
 		return faultOf(tx, fmt.Errorf("at the function's end: %w", err))

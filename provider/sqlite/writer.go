@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -111,6 +112,9 @@ func write[T any](ctx context.Context, p *Provider, op string, bytes int, fn fun
 func (p *Provider) enqueue(ctx context.Context, m *relational.Member, urgent bool) error {
 	if p.readOnly {
 		return refused(m.Op)
+	}
+	if err := provider.CheckPast(ctx); err != nil {
+		return fmt.Errorf("%s: %w", m.Op, err)
 	}
 	if err := p.door.Enter(ctx); err != nil {
 		return err
