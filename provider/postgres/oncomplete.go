@@ -21,7 +21,8 @@ const maxHooks = 4
 // the call's policy says. Several functions run in the order in which they were handed over.
 //
 // The function should be quick and do nothing but work on tx: it may run again, in another transaction, when the first one could
-// not be committed, and has Options.Timeout in all. Committing tx or rolling it back concerns no more than what the function did.
+// not be committed, and has Options.Timeout in all. Committing tx or rolling it back concerns no more than what the function did; it
+// must not end the transaction by a statement. Constraints that are deferred to the commit are checked when it has ended.
 //
 // An activity whose store is not one of Postgres fails with [provider.ErrForeignTx] when it completes. OnComplete answers
 // [provider.ErrInvalid] for a context that is not a running activity's, and for no function.

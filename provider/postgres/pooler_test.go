@@ -24,6 +24,7 @@ func TestPgBouncer(t *testing.T) {
 	if took := time.Since(began); took > fallback/2 {
 		t.Errorf("the notification took %v", took)
 	}
+	startIn(t, client)
 	checkConsistent(t, client)
 	checkNoSession(t, client)
 }

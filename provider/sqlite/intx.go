@@ -16,6 +16,7 @@ import (
 // there if and only if tx commits. Tx must be one on the very file that the store was opened with, through the driver modernc.org/sqlite.
 // It belongs to the caller: nothing here ends it, and a refusal leaves it as it was.
 //
+// Like any use of tx, a call must not go on beside another one: each is a savepoint.
 // A file has one writer at a time. While tx is open the store waits, up to Options.BusyTimeout; commit soon. Begin it
 // as a writing one (_txlock=immediate in the data source name): SQLite refuses to make it one once another transaction has written.
 func InTx(tx *sql.Tx) provider.Tx { return provider.Tx{Of: userTx{tx}} }

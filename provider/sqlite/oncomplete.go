@@ -20,7 +20,8 @@ import (
 //
 // The function should be quick and do nothing but work on tx: the file has one writer, and all others wait for it. It may run
 // again, in another transaction, when the first one could not be committed. Committing tx or rolling it back concerns no
-// more than what the function did. Foreign keys are enforced.
+// more than what the function did; it must not end the transaction by a statement. Foreign keys are enforced. Calls of the store with the
+// activity's context, other than with InTx(tx), are refused: they would wait for the function.
 //
 // An activity whose store is not one of SQLite fails with [provider.ErrForeignTx] when it completes. OnComplete answers
 // [provider.ErrInvalid] for a context that is not a running activity's, and for no function.
