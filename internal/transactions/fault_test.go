@@ -141,7 +141,7 @@ func TestFunctionMeetsTrouble(t *testing.T) {
 			return err
 		},
 		"a row that is locked": func(ctx context.Context, tx pgx.Tx) error {
-			_, err := tx.Exec(ctx, `SELECT * FROM ledger FOR UPDATE NOWAIT`)
+			_, err := tx.Exec(ctx, `SELECT entry FROM ledger FOR UPDATE NOWAIT`)
 			return err
 		},
 	}
@@ -157,7 +157,7 @@ func TestFunctionMeetsTrouble(t *testing.T) {
 				return true
 			})
 			h.within(t, func(tx transaction) bool {
-				if err := tx.exec(`SELECT * FROM ledger FOR UPDATE`); err != nil {
+				if err := tx.exec(`SELECT entry FROM ledger FOR UPDATE`); err != nil {
 					t.Fatal(err)
 				}
 				var runs atomic.Int64

@@ -102,6 +102,5 @@ func lost(err error) bool {
 
 // isSerialization tells whether the server gave up a transaction for the sake of another one.
 func isSerialization(err error) bool {
-	state := sqlState(err)
-	return len(state) == 5 && state[:2] == "40" || state == stateLockTimeout
+	return strings.HasPrefix(sqlState(err), "40")
 }

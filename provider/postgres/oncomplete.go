@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -162,7 +161,7 @@ func hook(ctx context.Context, tx pgx.Tx, fn func(provider.Tx) error) error {
 // one, or that it was lost. A context that ends on the way costs the connection, too: that is the function's doing.
 func faultOf(tx pgx.Tx, err error) error {
 	stopped := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
-	if strings.HasPrefix(sqlState(err), "40") || tx.Conn().IsClosed() && !stopped {
+	if isSerialization(err) || tx.Conn().IsClosed() && !stopped {
 		return err
 	}
 	return &provider.FuncError{Err: err}

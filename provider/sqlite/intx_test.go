@@ -18,6 +18,11 @@ type countdown struct {
 	cancel context.CancelFunc
 }
 
+func countDown(ctx context.Context, left int) *countdown {
+	ctx, cancel := context.WithCancel(ctx)
+	return &countdown{Context: ctx, left: left, cancel: cancel}
+}
+
 func (c *countdown) Done() <-chan struct{} {
 	if c.left--; c.left < 0 {
 		c.cancel()
@@ -43,8 +48,7 @@ func TestCallInsideATransactionIsCancelled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx := &countdown{left: statements}
-		ctx.Context, ctx.cancel = context.WithCancel(t.Context())
+		ctx := countDown(t.Context(), statements)
 		_, called := p.CreateIn(ctx, InTx(tx), provider.CreateRequest{
 			ID: "i", Key: newKey(), Commit: newToken(), Name: "x", Message: provider.NewMessage{Payload: payload},
 		})
