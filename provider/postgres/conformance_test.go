@@ -8,13 +8,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/perdure/perdure/internal/leaktest"
 	"github.com/perdure/perdure/internal/postgrestest"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/validations"
 )
-
-func TestMain(m *testing.M) { leaktest.Main(m, postgrestest.Stop) }
 
 func TestConformance(t *testing.T) {
 	schemas := &emptied{t: t, url: postgrestest.URL(t)}
