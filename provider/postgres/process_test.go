@@ -52,7 +52,7 @@ func work(ctx context.Context, url, schema string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(os.Stdout, "ready")
+	_, _ = fmt.Fprintln(os.Stdout, "ready")
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	if err := rt.Shutdown(ctx); err != nil {
 		return err
