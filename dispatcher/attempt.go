@@ -74,6 +74,16 @@ func (a *attempt) unsaved() []byte {
 	return a.beat.details
 }
 
+// notSaved takes back that unsaved details were stored.
+func (a *attempt) notSaved(details []byte) {
+	if details == nil {
+		return
+	}
+	a.beat.mu.Lock()
+	defer a.beat.mu.Unlock()
+	a.beat.fresh = true
+}
+
 // startAttempt runs an attempt, whose slot is taken, on a goroutine of its own.
 func (d *Dispatcher) startAttempt(working context.Context, a *attempt) {
 	d.work.add()

@@ -140,8 +140,9 @@ func (m *manager) renew(working context.Context) error {
 	all := m.snapshot()
 	var first error
 	for len(all) > 0 {
-		n := min(len(all), provider.MaxBatch)
-		if err := m.renewBatch(working, all[:n]); err != nil && first == nil {
+		req := m.renewals(all)
+		n := len(req.Items)
+		if err := m.renewBatch(working, all[:n], req); err != nil && first == nil {
 			first = err
 		}
 		all = all[n:]
@@ -149,11 +150,22 @@ func (m *manager) renew(working context.Context) error {
 	return first
 }
 
-func (m *manager) renewBatch(working context.Context, batch []*held) error {
-	req := provider.RenewTasksRequest{Lease: m.d.cfg.Lease, Items: make([]provider.TaskRenewal, len(batch))}
-	for i, h := range batch {
-		req.Items[i] = provider.TaskRenewal{TaskRef: h.a.ref, Token: h.a.token, Details: h.a.unsaved()}
+// renewals asks for as many as fit into one request.
+func (m *manager) renewals(list []*held) provider.RenewTasksRequest {
+	req := provider.RenewTasksRequest{Lease: m.d.cfg.Lease}
+	size := 0
+	for _, h := range list[:min(len(list), provider.MaxBatch)] {
+		details := h.a.unsaved()
+		if size += len(details); size > provider.MaxCommitBytes && len(req.Items) > 0 {
+			h.a.notSaved(details)
+			break
+		}
+		req.Items = append(req.Items, provider.TaskRenewal{TaskRef: h.a.ref, Token: h.a.token, Details: details})
 	}
+	return req
+}
+
+func (m *manager) renewBatch(working context.Context, batch []*held, req provider.RenewTasksRequest) error {
 	ctx, cancel := context.WithTimeout(working, min(callTimeout, m.d.cfg.Lease/3))
 	defer cancel()
 	asked := time.Now()
@@ -173,11 +185,7 @@ func (m *manager) renewBatch(working context.Context, batch []*held) error {
 
 // notRenewed gives up an attempt only when its lease must be over.
 func (m *manager) notRenewed(h *held, details []byte) {
-	if details != nil {
-		h.a.beat.mu.Lock()
-		h.a.beat.fresh = true
-		h.a.beat.mu.Unlock()
-	}
+	h.a.notSaved(details)
 	m.mu.Lock()
 	over := time.Now().After(h.until)
 	m.mu.Unlock()

@@ -3,6 +3,7 @@ package dispatcher_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
 )
 
@@ -80,6 +82,38 @@ func TestPoisonedTaskWithALongName(t *testing.T) {
 		e.Start(reg)
 		if _, err := enginetest.Result[int](e, key, nil); !errors.Is(err, orchestration.ErrPoisoned) {
 			e.T.Errorf("got %v", err)
+		}
+	})
+}
+
+// The details of many attempts may be more than fits into one renewal: they go in several.
+func TestManyLargeHeartbeatsAreRenewed(t *testing.T) {
+	t.Parallel()
+	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
+		var deliveries enginetest.Notes[any]
+		const many = 140
+		reg := single(e, func(ctx context.Context, n int) (int, error) {
+			deliveries.Add(activity.GetInfo(ctx).Deliveries)
+			if err := activity.Heartbeat(ctx, strings.Repeat("x", 256<<10-100)); err != nil {
+				return 0, err
+			}
+			select {
+			case <-time.After(5 * time.Minute):
+				return n, nil
+			case <-ctx.Done():
+				return 0, context.Cause(ctx)
+			}
+		})
+		e.Start(reg)
+		var list []provider.UUID
+		for n := range many {
+			list = append(list, e.Create(fmt.Sprint(n), "single", n))
+		}
+		for _, key := range list {
+			enginetest.Output[int](e, key)
+		}
+		if n := len(deliveries.All()); n != many {
+			e.T.Errorf("%d deliveries of %d activities", n, many)
 		}
 	})
 }

@@ -8,7 +8,7 @@ const (
 	MaxName          = 512            // bytes of an ID, name or key
 	MaxPayload       = 2<<20 + 64<<10 // bytes of one payload: 2 MiB of user data and the engine's envelope
 	MaxCommitRows    = 25_000         // of each kind in one commit: events, messages consumed, tasks, timers, sends, starts
-	MaxCommitBytes   = 32 << 20       // payload bytes of one commit
+	MaxCommitBytes   = 32 << 20       // payload bytes of one commit, or of one batch of reports or renewals
 	MaxFetchMessages = 1_000          // messages of one fetched turn
 	MaxFetchBytes    = 4 << 20        // bytes of one fetched turn or history page
 	MaxInboxMessages = 100_000        // waiting messages of one instance, for outside senders

@@ -58,9 +58,13 @@ func (f *QueueFilter) check() error {
 func (r ReportTasksRequest) Validate() error {
 	var c checker
 	c.count("Items", len(r.Items), MaxBatch)
+	var size commitSize
 	for i := range r.Items {
-		c.item("Items", i, r.Items[i].check())
+		item := &r.Items[i]
+		c.item("Items", i, item.check())
+		size.bytes += len(item.Message.Payload) + len(item.Failure) + len(item.Details)
 	}
+	size.check(&c)
 	return c.done("report tasks")
 }
 
@@ -86,13 +90,15 @@ func (t *TaskReport) check() error {
 func (r RenewTasksRequest) Validate() error {
 	var c checker
 	c.count("Items", len(r.Items), MaxBatch)
+	var size commitSize
 	for i := range r.Items {
 		var one checker
 		checkRef(&one, r.Items[i].TaskRef)
 		one.uuid("Token", r.Items[i].Token)
-		one.payload("Details", r.Items[i].Details)
+		size.one(&one, "Details", r.Items[i].Details)
 		c.item("Items", i, one.err)
 	}
+	size.check(&c)
 	c.lease("Lease", r.Lease)
 	return c.done("renew tasks")
 }

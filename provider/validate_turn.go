@@ -51,7 +51,7 @@ func (r *TurnRelease) check() error {
 	return c.err
 }
 
-// commitSize adds up the payload bytes of one commit.
+// commitSize adds up the payload bytes of one commit, or of one batch of reports or renewals.
 type commitSize struct{ bytes int }
 
 // one checks a payload and adds it.
@@ -75,7 +75,7 @@ func (s *commitSize) payloads(c *checker, field string, list [][]byte) {
 
 func (s *commitSize) check(c *checker) {
 	if c.err == nil && s.bytes > MaxCommitBytes {
-		c.failf(ErrTooLarge, "payloads", "have %d bytes together: at most %d fit into one commit", s.bytes, MaxCommitBytes)
+		c.failf(ErrTooLarge, "payloads", "have %d bytes together: at most %d fit into one request", s.bytes, MaxCommitBytes)
 	}
 }
 
