@@ -24,6 +24,7 @@
 //     (turn lease) is only a hint that saves work.
 //   - Time. Only the storage's clock counts. Instants are [Time], integer microseconds
 //     UTC as the storage reads them; callers pass delays and lease lengths as durations.
+//     An answer tells Now also when it found nothing.
 //   - Slices. A provider does not keep or change a request's slices after it returned,
 //     unless a caller cancelled the context: then the provider may still read them.
 //     Result slices belong to the caller.

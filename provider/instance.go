@@ -128,7 +128,7 @@ type Instance struct {
 	CreatedAt     Time
 	UpdatedAt     Time // last change of Version
 	EndedAt       Time // 0 while not ended
-	ReadyAt       Time // when the earliest inbox message is visible; 0: inbox empty
+	ReadyAt       Time // when the earliest inbox message is visible, or since when a reset waits for its turn; 0: never
 	InboxMessages int64
 	Deliveries    int64 // turn leases since the last commit
 }

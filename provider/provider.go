@@ -37,7 +37,9 @@ type Provider interface {
 	// Suspend keeps turns from being fetched and queued tasks from being started; Resume ends that. Unblock clears
 	// the Blocked flag and its counts. Reset closes the current execution with status Reset
 	// (or keeps its ended status) and opens the next one, Running, with Events as its history; tasks
-	// and timers of the old one are removed, inbox messages stay.
+	// and timers of the old one are removed, inbox messages stay. The next execution is ready for a turn at once, even
+	// with an empty inbox. An instance that was replaced cannot be reset: it answers [ErrExists], or [ErrEnded]
+	// if nobody has its ID any more.
 	Steer(ctx context.Context, req SteerRequest) (SteerResult, error)
 
 	// FetchTurns leases up to Max instances that have visible messages, with those messages.
@@ -46,7 +48,8 @@ type Provider interface {
 	// come), holds no unexpired turn lease, is not held back by Blocked or by another
 	// owner's stickiness, its (name, version) is among Capabilities, and its engine level
 	// is at most EngineLevel. Others are left alone and never counted. Instances come in
-	// order of ReadyAt. Messages come in order (VisibleAt, ID), at most MaxMessages and
+	// order of ReadyAt. One that was held back, by a lease, a delay or Blocked, may count from
+	// the moment at which it was free. Messages come in order (VisibleAt, ID), at most MaxMessages and
 	// MaxBytes per instance (always at least one); More says that others are visible.
 	// Each lease raises Deliveries durably before the call returns, and a commit sets it to 0.
 	// The call blocks up to Wait while nothing is fetchable and returns as soon as
@@ -63,13 +66,15 @@ type Provider interface {
 	// its token answers [ErrLeaseLost]. A closing commit (Status not Running, or Next set
 	// is not closing) fails with [ErrInboxNotEmpty] if messages wait that it does not
 	// name in Consumed, timers of this execution excepted; with CloseInbox set they go to
-	// the dead letters instead. In all these cases nothing is changed.
+	// the dead letters instead. In all these cases nothing is changed. Of several reasons to refuse the first
+	// counts: ErrConflict, ErrInboxNotEmpty, ErrLeaseLost.
 	// Order within the commit: fence, completes, consumed, events, tasks, timers, sends,
 	// starts, status. It resets Deliveries, clears Blocked, and ends the turn lease if Lease names it.
 	// Ending or continuing an execution removes all its tasks and timers in the same commit.
 	// Sends and Starts are recorded with the commit and delivered at least once, in order
 	// per (sender, target), deduplicated; a refusal (ID in use, target gone or ended) comes
-	// back as the message that the caller gave for it, never as this call's error.
+	// back as the message that the caller gave for it, never as this call's error. A refusal to a sender
+	// that ends in this commit goes to the dead letters.
 	// The result tells ReadyAt of what is left in the inbox. Nobody is woken before the
 	// commit is durable. Commits of different instances never fail each other.
 	CommitTurn(ctx context.Context, req CommitTurnRequest) (CommitTurnResult, error)
@@ -82,13 +87,15 @@ type Provider interface {
 	// whose token no longer holds the lease answers ErrLeaseLost in its place. Releasing
 	// twice changes nothing. The Version does not change. An item without a Key ends all leases that its Token holds: so whoever
 	// does not know what a fetch has leased gives it back, and no delivery is counted.
+	// Leases that have lapsed are not among them. A release ends stickiness, too.
 	ReleaseTurns(ctx context.Context, req ReleaseTurnsRequest) (ReleaseTurnsResult, error)
 
 	// FetchTasks leases up to Max activity tasks of the named queues and activity names.
 	//
 	// A task is fetchable when it is queued (or its lease has expired), its NotBefore has
 	// come, its instance is not Suspended and, unless Expired is asked for, its Deadline has not passed.
-	// Order is (priority, not-before, insertion). Each item tells the ExecutionState of the execution
+	// Order is (priority, not-before, insertion). Those past their Deadline come first, by Deadline, and what was
+	// leased before may come later. Each item tells the ExecutionState of the execution
 	// that wants the result, the Attempt, the Deliveries (raised by this lease), the last heartbeat
 	// details and the last failure. Tasks of ended executions are normally removed when the
 	// execution ends; one that is found is returned with its state, not leased for work.
@@ -101,8 +108,10 @@ type Provider interface {
 	// execution still runs (else it only removes it and answers the state). Retry raises Attempt, stores Failure and
 	// Details, resets Deliveries and queues the task after Delay. Park ends the lease, keeps the token as completion token
 	// and never delivers the task again (complete, retry and renewal then go by that token).
+	// A parked task whose Deadline has passed is given to who asks for Expired all the same, and then the token is void.
 	// Release queues it after Delay and gives the delivery back. Discard removes it if its execution is still not Running,
 	// else releases it. Release without a TaskRef releases all tasks that its Token holds, whatever their Attempt.
+	// Lapsed ones are not among them.
 	// Poison is Complete that also leaves a copy in the dead letters. An item whose
 	// token does not hold the task answers ErrLeaseLost in its place; so does a repeat of
 	// an item that was stored before.
@@ -161,11 +170,13 @@ type Provider interface {
 	Delete(ctx context.Context, req DeleteRequest) (DeleteResult, error)
 
 	// Prune deletes up to Max instances that ended before a given age, oldest first, and
-	// answers how many; children go with their parent, never alone before it.
+	// answers how many; children go with their parent, never alone before it. A parent of which a child still runs stays,
+	// and takes no place among the Max.
 	Prune(ctx context.Context, req PruneRequest) (PruneResult, error)
 
 	// DeadLetters lists what could not be delivered or processed, puts items back where
-	// they came from (redrive) or discards them.
+	// they came from (redrive) or discards them. Items are taken in the order in which
+	// they are named. A redriven task begins anew, with its first attempt and without a deadline. An item that cannot go back stays, and is not counted.
 	DeadLetters(ctx context.Context, req DeadLettersRequest) (DeadLettersResult, error)
 
 	// Lease acquires, renews or releases a named lease. Acquire of a lease that another

@@ -97,7 +97,7 @@ type RecordRequest struct {
 	Max       int    // Scan: 1 to MaxPage; 0: MaxPage
 }
 
-// RecordResult answers the record read or written, or the scanned ones by key.
+// RecordResult answers the record read, written or deleted, or the scanned ones by key.
 type RecordResult struct {
 	Records []Record
 	Now     Time

@@ -74,11 +74,11 @@ func (p *Provider) Prune(ctx context.Context, req provider.PruneRequest) (res pr
 	return res, err
 }
 
-// A letter is a dead letter; a task keeps all of itself for the redrive.
+// A letter is a dead letter.
 type letter struct {
 	provider.DeadLetter
 
-	task *task
+	priority int // of a task
 }
 
 func letterOf(i *instance, m provider.Message) *letter {
@@ -107,15 +107,14 @@ func (p *Provider) DeadLetters(ctx context.Context, req provider.DeadLettersRequ
 			}
 			return nil
 		}
-		named := idSet(req.IDs)
-		p.letters = slices.DeleteFunc(p.letters, func(l *letter) bool {
-			gone := named[l.ID] && (req.Action == provider.DeadLettersDiscard || p.redrive(l, now))
-			if gone {
+		for _, id := range req.IDs {
+			n := slices.IndexFunc(p.letters, func(l *letter) bool { return l.ID == id })
+			if n >= 0 && (req.Action == provider.DeadLettersDiscard || p.redrive(p.letters[n], now)) {
+				p.letters = slices.Delete(p.letters, n, n+1)
 				res.Done++
 				p.write()
 			}
-			return gone
-		})
+		}
 		return nil
 	})
 	return res, err
@@ -132,11 +131,10 @@ func (p *Provider) redrive(l *letter, now provider.Time) bool {
 		p.put(i, provider.NewMessage{Kind: l.Kind, Execution: l.Execution, EventID: l.EventID, Payload: l.Payload}, now)
 		return true
 	}
-	if i.row.Execution != l.Execution || p.tasks[l.task.TaskRef] != nil {
+	ref := provider.TaskRef{Key: l.Key, Execution: l.Execution, EventID: l.EventID}
+	if i.row.Execution != l.Execution || p.tasks[ref] != nil {
 		return false
 	}
-	l.task.deliveries = 0
-	l.task.queueAt(now)
-	p.tasks[l.task.TaskRef] = l.task
+	p.schedule(i, &provider.NewTask{EventID: l.EventID, Queue: l.Queue, Name: l.Name, Payload: l.Payload, Priority: l.priority}, now)
 	return true
 }

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -36,12 +37,6 @@ func (p *Provider) checkCommit(i *instance, req *provider.CommitTurnRequest) err
 		int64(len(i.execution().events)) != req.Length {
 		return provider.ErrConflict
 	}
-	for _, c := range req.Completes {
-		t := p.tasks[provider.TaskRef{Key: req.Key, Execution: req.Execution, EventID: c.EventID}]
-		if t == nil || t.state != provider.TaskLeased || t.token != c.Token {
-			return provider.ErrLeaseLost
-		}
-	}
 	consumed := idSet(req.Consumed)
 	found, unnamed, timers := 0, 0, map[int64]bool{}
 	for _, m := range i.inbox {
@@ -60,14 +55,22 @@ func (p *Provider) checkCommit(i *instance, req *provider.CommitTurnRequest) err
 	if unnamed > 0 && req.Status.Ended() && req.CloseInbox == "" {
 		return provider.ErrInboxNotEmpty
 	}
-	return p.checkNew(req, timers)
+	completed := map[int64]bool{}
+	for _, c := range req.Completes {
+		t := p.tasks[provider.TaskRef{Key: req.Key, Execution: req.Execution, EventID: c.EventID}]
+		if t == nil || t.state != provider.TaskLeased || t.token != c.Token {
+			return provider.ErrLeaseLost
+		}
+		completed[c.EventID] = true
+	}
+	return p.checkNew(req, completed, timers)
 }
 
 // checkNew refuses a task or timer for an event that has one already: event IDs are given
 // once, so this is a fault of the engine.
-func (p *Provider) checkNew(req *provider.CommitTurnRequest, timers map[int64]bool) error {
+func (p *Provider) checkNew(req *provider.CommitTurnRequest, completed, timers map[int64]bool) error {
 	for _, t := range req.Tasks {
-		if p.tasks[provider.TaskRef{Key: req.Key, Execution: req.Execution, EventID: t.EventID}] != nil {
+		if !completed[t.EventID] && p.tasks[provider.TaskRef{Key: req.Key, Execution: req.Execution, EventID: t.EventID}] != nil {
 			return fmt.Errorf("commit turn: %w: event %d has a task already", provider.ErrInvalid, t.EventID)
 		}
 	}
@@ -104,43 +107,31 @@ func (p *Provider) apply(i *instance, req *provider.CommitTurnRequest, now provi
 	}
 	cancelled := idSet(req.CancelTimers)
 	p.remove(i, func(m provider.Message) bool { return m.Timer && cancelled[m.EventID] })
-	refused := p.deliver(i, req, now)
+	p.deliver(i, req, now)
 	p.applyRow(i, req, now)
 	p.applyStatus(i, req, now)
-	for _, m := range refused {
-		p.putRefusal(i, m, now)
-	}
 }
 
-// deliver hands over sends and starts and answers the refusals.
-func (p *Provider) deliver(i *instance, req *provider.CommitTurnRequest, now provider.Time) (refused []provider.NewMessage) {
+// deliver hands over sends and starts. A refusal goes into the sender's own inbox, and from
+// there to the dead letters if the commit ends the sender.
+func (p *Provider) deliver(i *instance, req *provider.CommitTurnRequest, now provider.Time) {
 	for _, s := range req.Sends {
 		to, err := p.receiver(s.ID, s.Key)
+		closed := to == i && req.Status.Ended() // nobody would read it
 		switch {
-		case err == nil && (to != i || !req.Status.Ended()):
+		case err == nil && !closed:
 			p.put(to, s.Message, now)
 		case s.Refused != nil:
-			refused = append(refused, *s.Refused)
+			p.put(i, *s.Refused, now)
 		default:
 			p.stats.Dropped++
 		}
 	}
 	for _, s := range req.Starts {
 		if _, _, err := p.create(s.Create, now); err != nil {
-			refused = append(refused, s.Refused)
+			p.put(i, s.Refused, now)
 		}
 	}
-	return refused
-}
-
-// putRefusal puts a refusal into the sender's inbox. A sender that ended in the same
-// commit has none left: the message is dropped and counted.
-func (p *Provider) putRefusal(i *instance, m provider.NewMessage, now provider.Time) {
-	if i.row.Status.Ended() {
-		p.stats.Dropped++
-		return
-	}
-	p.put(i, m, now)
 }
 
 // applyRow sets the plain fields of the instance.
@@ -170,7 +161,7 @@ func (p *Provider) applyRow(i *instance, req *provider.CommitTurnRequest, now pr
 // applyStatus ends the instance or continues it as new, if the commit says so.
 func (p *Provider) applyStatus(i *instance, req *provider.CommitTurnRequest, now provider.Time) {
 	if req.Status.Ended() {
-		p.end(i, req.Status, req.Result, req.CloseInbox, now)
+		p.end(i, req.Status, req.Result, cmp.Or(req.CloseInbox, "sent by the turn that closed the instance"), now)
 		return
 	}
 	if req.Next == nil {

@@ -25,7 +25,7 @@ type Provider struct {
 	dirty   bool          // something changed since changed was replaced
 	notices []provider.Notice
 
-	sequence  int64 // of messages and tasks: insertion order
+	sequence  int64 // of messages and dead letters, in their order
 	asked     int64 // of asks, which come and go with their calls: they leave no gap in the other
 	instances map[provider.UUID]*instance
 	current   map[string]*instance                  // by ID

@@ -32,15 +32,13 @@ func (p *Provider) report(item *provider.TaskReport, state provider.ExecutionSta
 		return provider.ErrLeaseLost
 	}
 	p.write()
-	if item.Details != nil {
-		t.details = slices.Clone(item.Details)
-	}
+	t.keepDetails(item.Details)
 	switch item.Outcome {
 	case provider.TaskComplete:
 		p.complete(t, item, state, now)
 	case provider.TaskPoison:
 		p.complete(t, item, state, now)
-		l := &letter{task: t}
+		l := &letter{priority: t.priority}
 		l.Task, l.Key, l.InstanceID, l.Execution, l.EventID = true, t.Key, t.instanceID, t.Execution, t.EventID
 		l.Queue, l.Name, l.Payload = t.queue, t.name, t.payload
 		p.bury(l, item.Reason, now)
@@ -50,7 +48,7 @@ func (p *Provider) report(item *provider.TaskReport, state provider.ExecutionSta
 		t.failure = slices.Clone(item.Failure)
 		t.queueAt(now.Add(item.Delay))
 	case provider.TaskPark:
-		t.state, t.leaseUntil = provider.TaskParked, 0
+		t.state, t.owner, t.leaseUntil = provider.TaskParked, "", 0
 	case provider.TaskDiscard:
 		if state.Kind != provider.ExecutionRunning {
 			delete(p.tasks, t.TaskRef)
@@ -63,10 +61,11 @@ func (p *Provider) report(item *provider.TaskReport, state provider.ExecutionSta
 	return nil
 }
 
-// releaseTasks releases whatever a token holds.
+// releaseTasks ends the unexpired leases that a token holds.
 func (p *Provider) releaseTasks(item *provider.TaskReport, now provider.Time) {
 	for _, t := range p.tasks {
-		if t.state == provider.TaskLeased && t.token == item.Token {
+		if t.state == provider.TaskLeased && t.token == item.Token && t.leaseUntil > now {
+			t.keepDetails(item.Details)
 			t.release(now.Add(item.Delay))
 			p.write()
 		}
@@ -76,6 +75,13 @@ func (p *Provider) releaseTasks(item *provider.TaskReport, now provider.Time) {
 // goesByToken tells which reports a parked task takes.
 func goesByToken(o provider.TaskOutcome) bool {
 	return o == provider.TaskComplete || o == provider.TaskRetry || o == provider.TaskPoison
+}
+
+// keepDetails stores heartbeat details; nil keeps the stored ones.
+func (t *task) keepDetails(details []byte) {
+	if details != nil {
+		t.details = slices.Clone(details)
+	}
 }
 
 func (t *task) release(at provider.Time) {
@@ -116,9 +122,7 @@ func (p *Provider) renew(item provider.TaskRenewal, until provider.Time) provide
 	if t.state == provider.TaskLeased {
 		t.leaseUntil = until
 	}
-	if item.Details != nil {
-		t.details = slices.Clone(item.Details)
-	}
+	t.keepDetails(item.Details)
 	res.CancelRequested, res.LeaseUntil = t.cancel, t.leaseUntil
 	res.Paused = p.instances[item.Key].row.Status == provider.StatusSuspended
 	return res

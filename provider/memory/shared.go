@@ -64,6 +64,9 @@ func (p *Provider) Record(ctx context.Context, req provider.RecordRequest) (res 
 		}
 		p.write()
 		if req.Action == provider.RecordDelete {
+			if stored.Version != 0 {
+				res.Records = []provider.Record{stored}
+			}
 			delete(space, req.Key)
 			return nil
 		}

@@ -31,8 +31,11 @@ func (p *Provider) steer(i *instance, req *provider.SteerRequest, now provider.T
 	if i.row.Status.Ended() && req.Action != provider.SteerReset {
 		return provider.ErrEnded
 	}
-	if req.Action == provider.SteerReset && p.current[i.row.ID] != i {
-		return exists(p.current[i.row.ID]) // two live instances under one ID
+	if now := p.current[i.row.ID]; req.Action == provider.SteerReset && now != i { // two live instances under one ID
+		if now == nil {
+			return provider.ErrEnded
+		}
+		return exists(now)
 	}
 	if req.Event != nil {
 		i.execution().add(req.Event)
@@ -45,7 +48,7 @@ func (p *Provider) steer(i *instance, req *provider.SteerRequest, now provider.T
 	case provider.SteerUnblock:
 		i.row.Blocked, i.row.Deliveries, i.heldUntil = nil, 0, 0
 	case provider.SteerTerminate:
-		p.end(i, provider.StatusTerminated, req.Result, "terminated", now)
+		p.end(i, provider.StatusTerminated, req.Result, "the instance was terminated", now)
 		p.tellFamily(i, req, now)
 	case provider.SteerReset:
 		p.reset(i, req, now)
@@ -106,6 +109,10 @@ func (p *Provider) reset(i *instance, req *provider.SteerRequest, now provider.T
 	i.open(req.EngineLevel, req.Events)
 	i.row.Status, i.row.Result, i.row.EndedAt = provider.StatusRunning, nil, 0
 	i.row.Blocked, i.row.Deliveries = nil, 0
-	i.lease, i.leaseUntil, i.heldUntil, i.wokenAt = provider.UUID{}, 0, 0, now
+	if at := i.readyAt(); at == 0 || at > now {
+		i.wokenAt = now
+	}
+	i.lease, i.leaseUntil, i.heldUntil = provider.UUID{}, 0, 0
+	i.owner, i.ownerUntil = "", 0
 	p.live[i.row.Key] = i
 }

@@ -14,7 +14,6 @@ type task struct {
 	provider.TaskRef
 
 	instanceID string
-	sequence   int64 // insertion
 	queue      string
 	name       string
 	payload    []byte
@@ -38,7 +37,7 @@ type task struct {
 func (p *Provider) schedule(i *instance, n *provider.NewTask, now provider.Time) {
 	t := &task{
 		TaskRef:    provider.TaskRef{Key: i.row.Key, Execution: i.row.Execution, EventID: n.EventID},
-		instanceID: i.row.ID, sequence: p.next(), queue: n.Queue, name: n.Name, payload: slices.Clone(n.Payload),
+		instanceID: i.row.ID, queue: n.Queue, name: n.Name, payload: slices.Clone(n.Payload),
 		priority: cmp.Or(n.Priority, provider.PriorityDefault), notBefore: now.Add(n.NotBefore), scheduled: now,
 		state: provider.TaskQueued, attempt: 1,
 	}
@@ -117,7 +116,7 @@ func (p *Provider) FetchTasks(ctx context.Context, req provider.FetchTasksReques
 				again = sooner(again, at)
 			}
 		}
-		slices.SortFunc(ready, byUrgency)
+		slices.SortFunc(ready, byUrgency(now))
 		res = provider.FetchTasksResult{Now: now}
 		for _, t := range ready[:min(len(ready), req.Max)] {
 			t.take(req.Token, req.Owner, now.Add(req.Lease))
@@ -129,9 +128,25 @@ func (p *Provider) FetchTasks(ctx context.Context, req provider.FetchTasksReques
 	return res, err
 }
 
-func byUrgency(a, b *task) int {
-	return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(a.notBefore, b.notBefore), cmp.Compare(a.sequence, b.sequence))
+// byUrgency orders tasks that can be fetched now. An execution numbers its events as it makes them.
+func byUrgency(now provider.Time) func(a, b *task) int {
+	return func(a, b *task) int {
+		aPriority, aSince := a.urgency(now)
+		bPriority, bSince := b.urgency(now)
+		return cmp.Or(cmp.Compare(aPriority, bPriority), cmp.Compare(aSince, bSince),
+			slices.Compare(a.Key[:], b.Key[:]), cmp.Compare(a.Execution, b.Execution), cmp.Compare(a.EventID, b.EventID))
+	}
 }
+
+// urgency is the place of a task in the order of fetching: first come those past their deadline.
+func (t *task) urgency(now provider.Time) (priority int, since provider.Time) {
+	if t.late(now) {
+		return 0, t.deadline
+	}
+	return t.priority, t.notBefore
+}
+
+func (t *task) late(now provider.Time) bool { return t.deadline != 0 && t.deadline <= now }
 
 // fetchableAt is when the task can be fetched, as far as one knows now; 0 for never. wanted
 // says that its queue and name are asked for, expired that all past their deadline are. A
@@ -139,9 +154,6 @@ func byUrgency(a, b *task) int {
 func (t *task) fetchableAt(wanted, expired bool, now provider.Time) provider.Time {
 	var at provider.Time
 	free := max(t.notBefore, t.leaseUntil)
-	if t.state == provider.TaskLeased {
-		free = t.leaseUntil
-	}
 	if wanted && t.state != provider.TaskParked && (t.deadline == 0 || max(now, free) < t.deadline) {
 		at = free
 	}
@@ -155,7 +167,7 @@ func (t *task) leased(state provider.ExecutionState, now provider.Time) provider
 	return provider.LeasedTask{
 		TaskRef: t.TaskRef, InstanceID: t.instanceID, Queue: t.queue, Name: t.name, Payload: slices.Clone(t.payload),
 		Priority: t.priority, Attempt: t.attempt, Deliveries: t.deliveries, LeaseUntil: t.leaseUntil, State: state,
-		CancelRequested: t.cancel, PastDeadline: t.deadline != 0 && t.deadline <= now, ScheduledAt: t.scheduled,
+		CancelRequested: t.cancel, PastDeadline: t.late(now), ScheduledAt: t.scheduled,
 		Deadline: t.deadline, Details: slices.Clone(t.details), Failure: slices.Clone(t.failure),
 	}
 }
@@ -167,15 +179,15 @@ func (p *Provider) taskInfos(key provider.UUID, now provider.Time) []provider.Ta
 		if t.Key != key {
 			continue
 		}
-		state := t.state
-		if state == provider.TaskLeased && t.leaseUntil <= now {
-			state = provider.TaskQueued
-		}
-		list = append(list, provider.TaskInfo{
-			TaskRef: t.TaskRef, Queue: t.queue, Name: t.name, State: state, Attempt: t.attempt, Deliveries: t.deliveries,
+		info := provider.TaskInfo{
+			TaskRef: t.TaskRef, Queue: t.queue, Name: t.name, State: t.state, Attempt: t.attempt, Deliveries: t.deliveries,
 			Owner: t.owner, LeaseUntil: t.leaseUntil, NotBefore: t.notBefore, Deadline: t.deadline,
 			ScheduledAt: t.scheduled, Details: slices.Clone(t.details), Failure: slices.Clone(t.failure),
-		})
+		}
+		if t.state == provider.TaskLeased && t.leaseUntil <= now {
+			info.State, info.Owner, info.LeaseUntil = provider.TaskQueued, "", 0
+		}
+		list = append(list, info)
 	}
 	slices.SortFunc(list, func(a, b provider.TaskInfo) int { return cmp.Compare(a.EventID, b.EventID) })
 	return list

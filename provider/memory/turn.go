@@ -110,10 +110,10 @@ func (p *Provider) ReleaseTurns(ctx context.Context, req provider.ReleaseTurnsRe
 	return res, err
 }
 
-// releaseAll releases whatever a token holds.
+// releaseAll ends the unexpired leases that a token holds.
 func (p *Provider) releaseAll(item provider.TurnRelease, now provider.Time) {
 	for _, i := range p.live {
-		if i.lease == item.Token {
+		if i.lease == item.Token && i.leaseUntil > now {
 			i.release(item, now)
 			p.write()
 		}
@@ -122,6 +122,7 @@ func (p *Provider) releaseAll(item provider.TurnRelease, now provider.Time) {
 
 func (i *instance) release(item provider.TurnRelease, now provider.Time) {
 	i.lease, i.leaseUntil = provider.UUID{}, 0
+	i.owner, i.ownerUntil = "", 0
 	if item.Failure == nil {
 		i.row.Deliveries = max(0, i.row.Deliveries-1)
 		i.heldUntil = now.Add(item.Delay)

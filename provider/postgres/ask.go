@@ -150,19 +150,18 @@ func (f *askFetch) look(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	f.res = provider.FetchAsksResult{}
-	rows, err := f.p.pool.Query(ctx, f.p.names.sql(sqlTakeAsks), f.kinds(), f.req.Max, f.req.Lease.Microseconds())
-	if err != nil {
-		return false, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var ask provider.OpenAsk
-		if err := scanInstance(rows, &ask.Instance, into(&ask.AskID), &ask.Payload, &f.res.Now); err != nil {
-			return false, err
+	b := &pgx.Batch{}
+	b.Queue(f.p.names.sql(sqlTakeAsks), f.kinds(), f.req.Max, f.req.Lease.Microseconds()).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			var ask provider.OpenAsk
+			if err := scanInstance(rows, &ask.Instance, into(&ask.AskID), &ask.Payload, &f.res.Now); err != nil {
+				return err
+			}
+			f.res.Asks = append(f.res.Asks, ask)
 		}
-		f.res.Asks = append(f.res.Asks, ask)
-	}
-	if err := rows.Err(); err != nil {
+		return rows.Err()
+	})
+	if err := f.p.claim(ctx, b, &f.res.Now); err != nil {
 		return false, err
 	}
 	list := make([]*provider.Instance, len(f.res.Asks))

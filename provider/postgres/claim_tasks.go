@@ -18,7 +18,7 @@ const (
 		SELECT t.key, t.execution, t.event_id, k.priority, t.fetch_at AS at FROM perdure.task t WHERE t.kind = k.id AND t.fetch_at > 0
 		AND t.fetch_at <= (SELECT now FROM clock) AND (t.deadline_at = 0 OR t.deadline_at > (SELECT now FROM clock))
 		ORDER BY t.fetch_at LIMIT $3 FOR UPDATE SKIP LOCKED) d),
-	due AS MATERIALIZED (SELECT * FROM (SELECT * FROM late UNION ALL SELECT * FROM early) u ORDER BY priority, at LIMIT $3),
+	due AS MATERIALIZED (SELECT * FROM (SELECT * FROM late UNION ALL SELECT * FROM early) u ORDER BY priority, at, key, execution, event_id LIMIT $3),
 	taken AS (UPDATE perdure.task t SET state = 2, token = $4, owner = $5, lease_until = c.now + $7, fetch_at = c.now + $7,
 		expire_at = CASE WHEN t.deadline_at = 0 THEN 0 ELSE greatest(t.deadline_at, c.now + $7) END,
 		deliveries = t.deliveries + 1 FROM due d, clock c
@@ -85,20 +85,20 @@ func (f *taskFetch) look(ctx context.Context) (bool, error) {
 	}
 	f.res = provider.FetchTasksResult{}
 	ids, priorities := f.kinds()
-	rows, err := f.p.pool.Query(ctx, f.p.names.sql(sqlClaimTasks), ids, priorities, f.req.Max, uuid(f.req.Token), f.req.Owner,
-		f.req.Expired, f.req.Lease.Microseconds())
-	if err != nil {
-		return false, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		task, err := f.scan(rows)
-		if err != nil {
-			return false, err
-		}
-		f.res.Tasks = append(f.res.Tasks, task)
-	}
-	return len(f.res.Tasks) > 0, rows.Err()
+	b := &pgx.Batch{}
+	b.Queue(f.p.names.sql(sqlClaimTasks), ids, priorities, f.req.Max, uuid(f.req.Token), f.req.Owner, f.req.Expired, f.req.Lease.Microseconds()).
+		Query(func(rows pgx.Rows) error {
+			for rows.Next() {
+				task, err := f.scan(rows)
+				if err != nil {
+					return err
+				}
+				f.res.Tasks = append(f.res.Tasks, task)
+			}
+			return rows.Err()
+		})
+	err := f.p.claim(ctx, b, &f.res.Now)
+	return err == nil && len(f.res.Tasks) > 0, err
 }
 
 func (f *taskFetch) scan(rows pgx.Rows) (task provider.LeasedTask, err error) {

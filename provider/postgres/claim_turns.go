@@ -97,10 +97,8 @@ func (f *turnFetch) look(ctx context.Context) (bool, error) {
 	f.res = provider.FetchTurnsResult{}
 	b := &pgx.Batch{}
 	f.queueClaim(b)
-	if err := f.p.pool.SendBatch(ctx, b).Close(); err != nil {
-		return false, err
-	}
-	return len(f.res.Turns) > 0, nil
+	err := f.p.claim(ctx, b, &f.res.Now)
+	return err == nil && len(f.res.Turns) > 0, err
 }
 
 // queueClaim queues the claim, and what the instances bring along: one round trip, one transaction.

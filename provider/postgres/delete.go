@@ -20,8 +20,12 @@ const (
 	sqlOneChild      = `SELECT key FROM perdure.instance WHERE parent_key = $1 LIMIT 1`
 	sqlDropLettersOf = `DELETE FROM perdure.dead_letter WHERE id IN (SELECT id FROM perdure.dead_letter WHERE key = $1 ORDER BY id FOR UPDATE)`
 	sqlDropAsksOf    = `DELETE FROM perdure.ask WHERE ask_id IN (SELECT ask_id FROM perdure.ask WHERE key = $1 ORDER BY ask_id FOR UPDATE)`
-	sqlPrunable      = `SELECT i.key FROM perdure.instance i WHERE i.ended_at > 0 AND i.ended_at <= ` + sqlNow + ` - $1 AND (i.parent_key IS NULL
-	OR NOT EXISTS (SELECT 1 FROM perdure.instance p WHERE p.key = i.parent_key)) ORDER BY i.ended_at LIMIT $2`
+	// What cannot be pruned must not take the place of what can.
+	sqlPrunable = `SELECT i.key FROM perdure.instance i WHERE i.ended_at > 0 AND i.ended_at <= ` + sqlNow + ` - $1 AND (i.parent_key IS NULL
+	OR NOT EXISTS (SELECT 1 FROM perdure.instance p WHERE p.key = i.parent_key))
+	AND (i.deleting OR NOT EXISTS (WITH RECURSIVE tree (key) AS (SELECT i.key UNION SELECT c.key FROM perdure.instance c JOIN tree
+	ON c.parent_key = tree.key) SELECT 1 FROM tree JOIN perdure.instance r ON r.key = tree.key WHERE r.status < 3))
+	ORDER BY i.ended_at LIMIT $2`
 )
 
 // deleteBatch is how many children one transaction of a deletion marks.

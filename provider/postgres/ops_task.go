@@ -23,9 +23,10 @@ func leaseEnds(task *relational.Task) {
 	if task.State != provider.TaskLeased || task.LeaseUntil == 0 {
 		return
 	}
-	task.FetchAt, task.ExpireAt = provider.Time(task.LeaseUntil), 0
+	over := provider.Time(task.LeaseUntil)
+	task.FetchAt, task.ExpireAt = max(over, task.NotBefore), 0
 	if task.Deadline > 0 {
-		task.ExpireAt = max(task.Deadline, task.FetchAt)
+		task.ExpireAt = max(task.Deadline, over)
 	}
 }
 
@@ -78,9 +79,9 @@ func (u *unit) HoldTasks(key provider.UUID) error {
 }
 
 const sqlResumeTasks = `UPDATE perdure.task SET
-	fetch_at = CASE WHEN state = 2 THEN lease_until ELSE greatest(not_before_at, 1) END,
+	fetch_at = CASE state WHEN 3 THEN 0 WHEN 2 THEN greatest(not_before_at, lease_until) ELSE greatest(not_before_at, 1) END,
 	expire_at = CASE WHEN deadline_at = 0 THEN 0 WHEN state = 2 THEN greatest(deadline_at, lease_until) ELSE deadline_at END
-	WHERE key = $1 AND state <> 3 RETURNING kind`
+	WHERE key = $1 RETURNING kind`
 
 // ResumeTasks implements [relational.Rows].
 func (u *unit) ResumeTasks(t *relational.Tx, h *relational.Head) error {

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/internal/relational"
 )
@@ -80,6 +82,17 @@ func (p *Provider) lookOnce(ctx context.Context, call *parked) (bool, error) {
 		return false, ctx.Err()
 	}
 	return found, ctx.Err()
+}
+
+// claim sends a claim, and takes the time in the same round trip if there was nothing to take.
+func (p *Provider) claim(ctx context.Context, b *pgx.Batch, now *provider.Time) error {
+	b.Queue(p.names.sql(`SELECT ` + sqlNow)).QueryRow(func(row pgx.Row) error {
+		if *now != 0 {
+			return nil
+		}
+		return row.Scan(now)
+	})
+	return p.pool.SendBatch(ctx, b).Close()
 }
 
 // sleepOf answers how long the call may sleep if it is not woken.

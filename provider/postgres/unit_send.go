@@ -72,7 +72,7 @@ const (
 	FROM unnest($1::uuid[], $2::text[], $3::bytea[], $4::bigint[], $5::boolean[]) w (key, reason, message, at, fresh) WHERE i.key = w.key`
 	sqlUnblock = `UPDATE perdure.instance SET blocked_count = 0, blocked_reason = '', blocked_message = '', blocked_since = 0
 	WHERE key = ANY($1::uuid[])`
-	sqlHoldTasks = `UPDATE perdure.task SET fetch_at = 0, expire_at = 0 WHERE key = ANY($1::uuid[]) AND state <> 3`
+	sqlHoldTasks = `UPDATE perdure.task SET fetch_at = 0, expire_at = 0 WHERE key = ANY($1::uuid[])`
 	sqlHeads     = `UPDATE perdure.instance i SET kind = w.kind, status = w.status, deleting = w.deleting, execution = w.execution,
 	version = w.version, history_length = w.length, history_bytes = w.bytes, blocked = w.blocked, retry_at = w.retry_at,
 	updated_at = w.updated_at, ended_at = w.ended_at, ready_at = w.ready_at, inbox_messages = w.inbox, inbox_bytes = w.inbox_bytes,

@@ -20,8 +20,12 @@ const (
 	// An abandoned child outlives its parent: a plain delete must not take it down unasked.
 	sqlRunsBelow = `WITH RECURSIVE tree (key) AS (SELECT ? UNION SELECT i.key FROM perdure_instance i JOIN tree
 		ON i.parent_key = tree.key) SELECT i.id FROM tree JOIN perdure_instance i ON i.key = tree.key WHERE i.status < 3 LIMIT 1`
+	// What cannot be pruned must not take the place of what can.
 	sqlPrunable = `SELECT i.key FROM perdure_instance i WHERE i.ended_at > 0 AND i.ended_at <= ? AND (i.parent_key IS NULL
-		OR NOT EXISTS (SELECT 1 FROM perdure_instance p WHERE p.key = i.parent_key)) ORDER BY i.ended_at LIMIT ?`
+		OR NOT EXISTS (SELECT 1 FROM perdure_instance p WHERE p.key = i.parent_key))
+		AND (i.deleting OR NOT EXISTS (WITH RECURSIVE tree (key) AS (SELECT i.key UNION SELECT c.key FROM perdure_instance c JOIN tree
+		ON c.parent_key = tree.key) SELECT 1 FROM tree JOIN perdure_instance r ON r.key = tree.key WHERE r.status < 3))
+		ORDER BY i.ended_at LIMIT ?`
 )
 
 // Delete implements [provider.Provider].

@@ -10,7 +10,7 @@ const (
 	sqlLapsedTasks = `SELECT key, execution, event_id FROM perdure_task
 		WHERE lease_until > 0 AND lease_until <= ? ORDER BY lease_until LIMIT ?`
 	// The token stays: it holds the task until somebody else takes it.
-	sqlRequeueTask = `UPDATE perdure_task SET state = 1, lease_until = 0, fetch_at = ?,
+	sqlRequeueTask = `UPDATE perdure_task SET state = ?, lease_until = 0, fetch_at = ?,
 		expire_at = ? WHERE key = ? AND execution = ? AND event_id = ?`
 )
 
@@ -59,7 +59,7 @@ func (w *writer) sweep() error {
 	return t.Flush()
 }
 
-// requeue makes a task fetchable again, unless its instance is suspended.
+// requeue ends the lease of a task and makes it fetchable again, unless its instance is suspended.
 func (t *tx) requeue(ref provider.TaskRef) error {
 	task, err := t.Task(ref)
 	if err != nil || task == nil {
@@ -69,6 +69,9 @@ func (t *tx) requeue(ref provider.TaskRef) error {
 	if err != nil && !damaged(err) { // an unreadable instance must not hold up the sweep
 		return err
 	}
+	if task.State == provider.TaskLeased {
+		task.State = provider.TaskQueued
+	}
 	t.Schedule(task, h)
-	return t.do(sqlRequeueTask, timeOrNull(task.FetchAt), timeOrNull(task.ExpireAt), ref.Key, ref.Execution, ref.EventID)
+	return t.do(sqlRequeueTask, int64(task.State), timeOrNull(task.FetchAt), timeOrNull(task.ExpireAt), ref.Key, ref.Execution, ref.EventID)
 }

@@ -27,9 +27,9 @@ const (
 	sqlBuryTask = `INSERT INTO perdure_dead_letter (task, key, instance_id, execution, event_id, kind, timer, queue, name,
 		priority, reason, at, payload) SELECT 1, key, ?, execution, event_id, 0, 0, ?, ?, ?, ?, ?, payload
 		FROM perdure_task WHERE key = ? AND execution = ? AND event_id = ?`
-	sqlTasksOf     = `SELECT key, execution, event_id FROM perdure_task WHERE lease_until > 0 AND token = ?`
-	sqlHoldTasks   = `UPDATE perdure_task SET fetch_at = NULL, expire_at = NULL WHERE key = ? AND state = 1`
-	sqlQueuedTasks = `SELECT key, execution, event_id FROM perdure_task WHERE key = ? AND state = 1`
+	sqlTasksOf   = `SELECT key, execution, event_id FROM perdure_task WHERE lease_until > 0 AND token = ?`
+	sqlHoldTasks = `UPDATE perdure_task SET fetch_at = NULL, expire_at = NULL WHERE key = ? AND state <> 2`
+	sqlHeldTasks = `SELECT key, execution, event_id FROM perdure_task WHERE key = ? AND state <> 2`
 )
 
 // TasksOf implements [relational.Rows].
@@ -120,7 +120,7 @@ func (t *tx) HoldTasks(key provider.UUID) error { return t.do(sqlHoldTasks, key)
 
 // ResumeTasks implements [relational.Rows].
 func (t *tx) ResumeTasks(_ *relational.Tx, h *relational.Head) error {
-	refs, err := t.taskRefs(sqlQueuedTasks, h.Key)
+	refs, err := t.taskRefs(sqlHeldTasks, h.Key)
 	for _, ref := range refs {
 		if err == nil {
 			err = t.requeue(ref)

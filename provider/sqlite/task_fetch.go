@@ -94,8 +94,9 @@ func (f *taskFetch) places(t *tx, limit int) (list []taskPlace, err error) {
 			return nil, err
 		}
 	}
-	slices.SortStableFunc(list, func(a, b taskPlace) int {
-		return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(a.at, b.at))
+	slices.SortFunc(list, func(a, b taskPlace) int {
+		return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(a.at, b.at),
+			slices.Compare(a.Key[:], b.Key[:]), cmp.Compare(a.Execution, b.Execution), cmp.Compare(a.EventID, b.EventID))
 	})
 	if len(list) > limit {
 		list = list[:limit]

@@ -50,6 +50,7 @@ func brokenRules() []brokenRule {
 		brokenAtomic(),
 		brokenPaging(),
 		brokenLapse(),
+		brokenEdges(),
 	)
 }
 

@@ -66,6 +66,7 @@ func cases() []testCase {
 		{"payloads", broad(payloadCases())},
 		{"texts", broad(textCases())},
 		{"values", broad(valueCases())},
+		{"edges", broad(edgeCases())},
 	}
 	var all []testCase
 	known := hazards()

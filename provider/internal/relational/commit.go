@@ -176,8 +176,13 @@ func (t *Tx) describe(h *Head, req *provider.CommitTurnRequest) error {
 	return nil
 }
 
-// conclude ends the instance, opens its next execution, or raises its engine level.
+// conclude raises the engine level, and ends the instance or opens its next execution.
 func (t *Tx) conclude(h *Head, req *provider.CommitTurnRequest) error {
+	if req.EngineLevel > 0 && req.Next == nil {
+		if err := t.raiseLevel(h, req.EngineLevel); err != nil {
+			return err
+		}
+	}
 	switch {
 	case req.Status.Ended():
 		reason := req.CloseInbox
@@ -187,14 +192,17 @@ func (t *Tx) conclude(h *Head, req *provider.CommitTurnRequest) error {
 		return t.end(h, req.Status, req.Result, reason)
 	case req.Next != nil:
 		return t.continueAs(h, req.Next)
-	case req.EngineLevel == 0:
+	default:
 		return nil
 	}
+}
+
+func (t *Tx) raiseLevel(h *Head, level int64) error {
 	kind, err := t.kindOf(h.Kind)
-	if err != nil || kind.Level >= req.EngineLevel {
+	if err != nil || kind.Level >= level {
 		return err
 	}
-	kind.Level = req.EngineLevel
+	kind.Level = level
 	h.Kind, err = t.turnKind(kind)
 	t.TouchWide(h)
 	return err

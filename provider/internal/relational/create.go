@@ -134,10 +134,12 @@ func (t *Tx) created(req *provider.CreateRequest) provider.Instance {
 	}
 }
 
+// sortedAttributes answers them as they are stored: by name, of which each counts as it was last given.
 func sortedAttributes(list []provider.Attribute) []provider.Attribute {
 	list = slices.Clone(list)
+	slices.Reverse(list)
 	slices.SortStableFunc(list, func(a, b provider.Attribute) int { return strings.Compare(a.Name, b.Name) })
-	return list
+	return slices.CompactFunc(list, func(a, b provider.Attribute) bool { return a.Name == b.Name })
 }
 
 // isRefusal tells whether a start was refused for a reason that its parent is told.

@@ -36,7 +36,7 @@ func (t *Tx) ReportTasks(req *provider.ReportTasksRequest, res *provider.ReportT
 	return nil
 }
 
-// releaseTasks releases whatever a token holds.
+// releaseTasks ends the unexpired leases that a token holds.
 func (t *Tx) releaseTasks(item *provider.TaskReport) error {
 	refs, err := t.Rows.TasksOf(item.Token)
 	if err != nil {
@@ -51,7 +51,7 @@ func (t *Tx) releaseTasks(item *provider.TaskReport) error {
 		if err != nil {
 			return err
 		}
-		if task == nil || task.Token != item.Token || task.State != provider.TaskLeased {
+		if task == nil || task.Token != item.Token || task.State != provider.TaskLeased || task.LeaseUntil <= t.Elapsed {
 			continue
 		}
 		t.Changes++
@@ -83,11 +83,12 @@ func (t *Tx) Report(item *provider.TaskReport) (res provider.TaskReportResult, e
 	case provider.TaskComplete, provider.TaskPoison:
 		err = t.completeReported(h, task, item, running)
 	case provider.TaskRetry:
-		task.Attempt, task.Deliveries, task.Failure = task.Attempt+1, 0, item.Failure
+		task.Attempt, task.Deliveries = task.Attempt+1, 0
+		task.Failure = append([]byte{}, item.Failure...) // not nil, which would keep that of an earlier attempt
 		err = t.requeueReported(h, task, item)
 	case provider.TaskPark:
-		task.State, task.Owner, task.LeaseUntil, task.FetchAt, task.ExpireAt = provider.TaskParked, "", 0, 0, 0
-		t.expires(task)
+		task.State, task.Owner, task.LeaseUntil = provider.TaskParked, "", 0
+		t.Schedule(task, h)
 		err = t.Rows.StoreTask(task, item.Details)
 	case provider.TaskDiscard:
 		if !running {
@@ -198,13 +199,20 @@ func (t *Tx) ReleaseTurns(req *provider.ReleaseTurnsRequest, res *provider.Relea
 	return nil
 }
 
-// releaseAll releases whatever a token holds.
+// releaseAll ends the unexpired leases that a token holds.
 func (t *Tx) releaseAll(item provider.TurnRelease) error {
 	keys, err := t.Rows.TurnsOf(item.Token)
 	if err != nil {
 		return err
 	}
 	for _, item.Key = range keys {
+		h, err := t.Head(item.Key)
+		if err != nil {
+			return err
+		}
+		if h == nil || h.LeaseUntil <= t.Elapsed {
+			continue
+		}
 		if _, err := t.ReleaseTurn(&item); err != nil {
 			return err
 		}

@@ -118,14 +118,17 @@ func (t *Tx) tellChildren(h *Head, notice *provider.NewMessage) error {
 	return nil
 }
 
-// checkCurrent refuses to reset an instance whose ID names another one now: two would run
-// under one ID.
+// checkCurrent refuses to reset an instance that was replaced: two would run under one ID.
 func (t *Tx) checkCurrent(h *Head) error {
-	other, err := t.Find(h.ID, provider.UUID{})
-	if err == nil && other != nil && other != h {
-		err = &provider.ExistsError{ID: h.ID, Key: other.Key, Status: other.Status}
+	current, err := t.Find(h.ID, provider.UUID{})
+	switch {
+	case err != nil || current == h:
+		return err
+	case current == nil: // its successor was deleted
+		return fmt.Errorf("instance %q (status %s) was replaced: %w", h.ID, h.Status, provider.ErrEnded)
+	default:
+		return &provider.ExistsError{ID: h.ID, Key: current.Key, Status: current.Status}
 	}
-	return err
 }
 
 // reset closes the current execution and opens the next one with the caller's events.

@@ -85,11 +85,15 @@ func (t *Tx) cancelTask(h *Head, c provider.CancelTask) error {
 	return t.Rows.RemoveTask(task.TaskRef)
 }
 
-// Schedule computes when a queued task may be fetched, and when as one past its deadline,
-// and tells the fetches that wait.
+// Schedule computes when a task that nobody has leased may be fetched, which a parked one may not,
+// and when as one past its deadline, and tells the fetches that wait.
 func (t *Tx) Schedule(task *Task, h *Head) {
 	task.FetchAt, task.ExpireAt = 0, 0
 	if h != nil && h.Status == provider.StatusSuspended {
+		return
+	}
+	t.expires(task)
+	if task.State == provider.TaskParked {
 		return
 	}
 	task.FetchAt = max(task.NotBefore, 1)
@@ -98,7 +102,6 @@ func (t *Tx) Schedule(task *Task, h *Head) {
 	} else {
 		t.Effects.Tasks[task.Kind] = struct{}{}
 	}
-	t.expires(task)
 }
 
 // expires tells the fetches that wait when a task will be past its deadline.

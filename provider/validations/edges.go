@@ -1,0 +1,407 @@
+package validations
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// edgeCases are where two rules meet.
+func edgeCases() []testCase {
+	const fetchable = "A task is fetchable when it is queued (or its lease has expired), its NotBefore has come, its instance is not Suspended and, " +
+		"unless Expired is asked for, its Deadline has not passed."
+	const order = "Order within the commit: fence, completes, consumed, events, tasks, timers, sends, starts, status."
+	const replaced = "An instance that was replaced cannot be reset: it answers [ErrExists], or [ErrEnded] if nobody has its ID any more."
+	return []testCase{
+		{name: "refused-to-the-closing", run: edgeRefused, rule: "A refusal to a sender that ends in this commit goes to the dead letters."},
+		{
+			name: "first-reason", run: edgeReasons,
+			rule: "Of several reasons to refuse the first counts: ErrConflict, ErrInboxNotEmpty, ErrLeaseLost.",
+		},
+		{name: "cancelled-as-it-is-made", run: edgeCancelled, rule: order},
+		{name: "task-after-its-completion", run: edgeSecondTask, rule: order},
+		{name: "timer-after-its-message", run: edgeSecondTimer, rule: order},
+		{name: "level-of-the-last-turn", run: edgeLevel, rule: "CommitTurn applies one turn of one instance: all of it, or nothing."},
+		{name: "attribute-twice", run: edgeAttribute, rule: "CreateResult answers the instance under the ID and whether this request created it."},
+		{name: "reset-is-ready", run: edgeReset, rule: "The next execution is ready for a turn at once, even with an empty inbox."},
+		{name: "reset-replaced", run: edgeReplaced, rule: replaced},
+		{name: "reset-after-its-successor", run: edgeOrphaned, rule: replaced},
+		{name: "released-stickiness", run: edgeSticky, rule: "A release ends stickiness, too."},
+		{name: "lapsed-turns-of-a-token", run: edgeLapsedTurns, rule: "Leases that have lapsed are not among them."},
+		{name: "lapsed-tasks-of-a-token", run: edgeLapsedTasks, rule: "Lapsed ones are not among them."},
+		{name: "order-of-one-instant", run: edgeInstant, rule: "Order is (priority, not-before, insertion)."},
+		{name: "late-come-first", run: edgeLate, rule: "Those past their Deadline come first, by Deadline"},
+		{
+			name: "retry-without-failure", run: edgeRetry,
+			rule: "Retry raises Attempt, stores Failure and Details, resets Deliveries and queues the task after Delay.",
+		},
+		{
+			name: "parked-past-deadline", run: edgeParked,
+			rule: "A parked task whose Deadline has passed is given to who asks for Expired all the same, and then the token is void.",
+		},
+		{name: "parked-suspended", run: edgeParkedSuspended, rule: fetchable},
+		{name: "handed-off-before-its-time", run: edgeHandOff, rule: fetchable},
+		{name: "renewed-suspended", run: edgeRenewedSuspended, rule: fetchable},
+		{name: "letters-in-order", run: edgeLetters, rule: "Items are taken in the order in which they are named."},
+		{name: "redriven-task", run: edgeRedriven, rule: "A redriven task begins anew, with its first attempt and without a deadline."},
+		{name: "letter-stays", run: edgeLetterStays, rule: "An item that cannot go back stays, and is not counted."},
+		{name: "prune-passes-over", run: edgePrune, rule: "A parent of which a child still runs stays, and takes no place among the Max."},
+		{name: "deleted-record", run: edgeRecord, rule: "RecordResult answers the record read, written or deleted"},
+		{name: "now-of-nothing", run: edgeNow, rule: "An answer tells Now also when it found nothing."},
+		{
+			name: "large-batches", run: edgeLarge,
+			rule: "Limits that every provider enforces with ErrInvalid (names), ErrTooLarge (sizes) or ErrInboxFull, before anything is stored.",
+		},
+	}
+}
+
+func edgeRefused(t *trial) {
+	i := t.begin("i")
+	req := next(i)
+	refused := text("refused")
+	req.Sends = []provider.OutMessage{{ID: "nobody", Message: text("m"), Refused: &refused}, {Key: i.Key, Message: text("to itself"), Refused: &refused}}
+	req.Status = provider.StatusCompleted
+	t.commit(req)
+	list := t.letters()
+	t.mustf(len(list) == 2, "%d dead letters, want the two refusals", len(list))
+	for _, l := range list {
+		t.checkf(l.Key == i.Key && string(l.Payload) == "refused", "letter %+v", l)
+	}
+}
+
+func edgeReasons(t *trial) {
+	i := t.begin("i")
+	t.send(i.Key, text("unseen"))
+	req := next(i)
+	req.Status = provider.StatusCompleted
+	req.Completes = []provider.TaskCompletion{{EventID: 1, Token: unique()}}
+	t.refused(req, provider.ErrInboxNotEmpty)
+	req.CloseInbox = "test"
+	t.refused(req, provider.ErrLeaseLost)
+	req.Consumed = []int64{1 << 40}
+	t.refused(req, provider.ErrConflict)
+	req.CloseInbox, req.Consumed, req.Expected = "", nil, unique()
+	t.refused(req, provider.ErrConflict)
+}
+
+func edgeCancelled(t *trial) {
+	i := t.begin("i", func(r *provider.CommitTurnRequest) {
+		r.Tasks = []provider.NewTask{newTask(1), newTask(2)}
+		r.CancelTasks = []provider.CancelTask{{EventID: 1}}
+		r.Timers = []provider.Timer{{EventID: 3, Due: 1, Payload: []byte("3")}, {EventID: 4, Due: 1, Payload: []byte("4")}}
+		r.CancelTimers = []int64{3}
+	})
+	t.tasksAre(i.Key, "2")
+	t.checkf(i.InboxMessages == 1, "%d messages wait, want one timer", i.InboxMessages)
+	u := t.fetchOne(named("i"))
+	t.checkf(u.payloads() == "4", "got %q", u.payloads())
+}
+
+func edgeSecondTask(t *trial) {
+	i := t.beginTasks(newTask(1))
+	task := t.fetchTask()
+	req := next(i)
+	req.Completes = []provider.TaskCompletion{{EventID: 1, Token: task.token}}
+	second := newTask(1)
+	second.Payload = []byte("second")
+	req.Tasks = []provider.NewTask{second}
+	t.commit(req)
+	t.checkf(string(t.fetchTask().Payload) == "second", "the first task is still there")
+}
+
+func edgeSecondTimer(t *trial) {
+	timer := func(word string) []provider.Timer {
+		return []provider.Timer{{EventID: 3, Due: 1, Payload: []byte(word)}}
+	}
+	t.begin("i", func(r *provider.CommitTurnRequest) { r.Timers = timer("first") })
+	req := commitOf(t.fetchOne(named("i")))
+	req.Timers = timer("second")
+	t.commit(req)
+	u := t.fetchOne(named("i"))
+	t.checkf(u.payloads() == "second", "got %q", u.payloads())
+	req = commitOf(u)
+	req.Consumed, req.Timers = nil, timer("third")
+	t.refused(req, provider.ErrInvalid)
+}
+
+func edgeLevel(t *trial) {
+	i := t.begin("i")
+	req := next(i)
+	req.Status, req.EngineLevel = provider.StatusCompleted, 3
+	t.commit(req)
+	t.checkf(t.get(i.Key).EngineLevel == 3, "the level is %d, want 3", t.get(i.Key).EngineLevel)
+}
+
+func edgeAttribute(t *trial) {
+	req := createRequest("i")
+	for n := range int64(2) {
+		req.Attributes = append(req.Attributes, provider.Attribute{Name: "a", Kind: provider.AttributeInt, Number: n})
+	}
+	res, err := t.Create(t.ctx, req)
+	t.ok(err)
+	stored := t.get(req.Key).Attributes
+	t.checkf(len(stored) == 1 && stored[0].Number == 1, "stored are %+v", stored)
+	t.checkf(fmt.Sprint(res.Instance.Attributes) == fmt.Sprint(stored), "answered were %+v", res.Instance.Attributes)
+}
+
+func edgeReset(t *trial) {
+	i := t.begin("i")
+	got := t.steer(i.Key, provider.SteerReset, resetTo("one"))
+	t.checkf(got.ReadyAt != 0, "it is never ready")
+	u := t.fetchOne(named("i"))
+	t.checkf(u.Instance.Execution == 2 && len(u.Messages) == 0, "execution %d, messages %q", u.Instance.Execution, u.payloads())
+	t.commit(commitOf(u))
+	t.checkf(t.get(i.Key).ReadyAt == 0, "it is still ready after its turn")
+}
+
+func edgeReplaced(t *trial) {
+	old := t.end(t.begin("i"))
+	i := t.create("i", replace)
+	t.unchanged(old.Key, func() {
+		_, err := t.Steer(t.ctx, provider.SteerRequest{Key: old.Key, Action: provider.SteerReset, Commit: unique()})
+		t.want(err, provider.ErrExists)
+	})
+	t.checkf(t.byID("i").Key == i.Key, "the ID names another instance")
+}
+
+func edgeOrphaned(t *trial) {
+	old := t.end(t.begin("i"))
+	t.remove(t.create("i", replace).Key, true)
+	t.unchanged(old.Key, func() {
+		_, err := t.Steer(t.ctx, provider.SteerRequest{Key: old.Key, Action: provider.SteerReset, Commit: unique()})
+		t.want(err, provider.ErrEnded)
+	})
+}
+
+func edgeSticky(t *trial) {
+	i := t.begin("i", func(r *provider.CommitTurnRequest) { r.Owner, r.Sticky = node, long })
+	t.send(i.Key, text("m"))
+	t.ok(t.release(t.fetchOne(named("i"))))
+	list := t.fetch(named("i"), func(r *provider.FetchTurnsRequest) { r.Owner = "node-b" })
+	t.checkf(len(list) == 1, "it is kept for the owner that released it")
+}
+
+func edgeLapsedTurns(t *trial) {
+	i := t.create("i")
+	u := t.fetchOne(briefly)
+	t.pass(2 * short)
+	t.unchangedDelivery(i.Key, func() {
+		_, err := t.ReleaseTurns(t.ctx, provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{{Token: u.token, Delay: long}}})
+		t.ok(err)
+	})
+	t.checkf(t.fetchOne().Instance.Deliveries == 2, "the lapsed delivery was given back")
+}
+
+// unchangedDelivery checks that act does not change how often an instance was delivered.
+func (t *trial) unchangedDelivery(key provider.UUID, act func()) {
+	before := t.get(key).Deliveries
+	act()
+	after := t.get(key).Deliveries
+	t.checkf(after == before, "%d deliveries became %d", before, after)
+}
+
+func edgeLapsedTasks(t *trial) {
+	t.beginTasks(newTask(1))
+	task := t.fetchTask(brieflyTask)
+	t.pass(2 * short)
+	_, err := t.ReportTasks(t.ctx, provider.ReportTasksRequest{Items: []provider.TaskReport{
+		{Token: task.token, Outcome: provider.TaskRelease, Delay: long},
+	}})
+	t.ok(err)
+	t.checkf(t.fetchTask().Deliveries == 2, "the lapsed delivery was given back")
+}
+
+func edgeInstant(t *trial) {
+	var got, want strings.Builder
+	t.begin("i", func(r *provider.CommitTurnRequest) {
+		for event := range int64(12) {
+			task := newTask(event + 1)
+			task.Name = fmt.Sprint("act", event%3)
+			r.Tasks = append(r.Tasks, task)
+			fmt.Fprint(&want, event+1, " ")
+		}
+	})
+	for range 6 {
+		for _, task := range t.fetchTasks(func(r *provider.FetchTasksRequest) {
+			r.Max, r.Queues[0].Names = 2, []string{"act2", "act0", "act1"}
+		}) {
+			fmt.Fprint(&got, task.EventID, " ")
+		}
+	}
+	t.checkf(got.String() == want.String(), "fetched in the order %s", got.String())
+}
+
+func expired(r *provider.FetchTasksRequest) { r.Expired = true }
+
+func edgeLate(t *trial) {
+	urgent, later, sooner := newTask(1), newTask(2), newTask(3)
+	urgent.Priority = provider.PriorityHighest
+	later.Deadline, sooner.Deadline = short+short/2, short
+	later.Priority, sooner.Priority = provider.PriorityDefault, provider.PriorityLowest
+	t.beginTasks(urgent, later, sooner)
+	t.pass(2 * short)
+	list := t.fetchTasks(expired)
+	t.mustf(len(list) == 3, "fetched %d tasks, want 3", len(list))
+	got := [3]int64{list[0].EventID, list[1].EventID, list[2].EventID}
+	t.checkf(got == [3]int64{3, 2, 1}, "fetched in the order %v", got)
+}
+
+func edgeRetry(t *trial) {
+	t.beginTasks(newTask(1))
+	t.ok(t.report(t.fetchTask(), provider.TaskRetry, func(r *provider.TaskReport) { r.Failure, r.Details = []byte("boom"), []byte("half") }).Err)
+	t.ok(t.report(t.fetchTask(), provider.TaskRetry).Err)
+	task := t.fetchTask()
+	t.checkf(len(task.Failure) == 0, "the last attempt failed with %q", task.Failure)
+	t.checkf(string(task.Details) == "half", "details are %q", task.Details)
+}
+
+// beginLate creates an instance with tasks that are leased to the caller and past their deadline soon. A
+// fetch of them might come too late.
+func (t *trial) beginLate(tasks ...provider.NewTask) (i provider.Instance, leased []leasedTask) {
+	lease := &provider.TaskLease{Token: unique(), Owner: node, Duration: long}
+	for n := range tasks {
+		tasks[n].Deadline, tasks[n].Lease = short, lease
+	}
+	i = t.beginTasks(tasks...)
+	for _, task := range tasks {
+		leased = append(leased, leasedTask{provider.LeasedTask{TaskRef: ref(i, task.EventID), Attempt: 1}, lease.Token})
+	}
+	return i, leased
+}
+
+func edgeParked(t *trial) {
+	i, list := t.beginLate(newTask(1))
+	task := list[0]
+	t.ok(t.report(task, provider.TaskPark).Err)
+	t.pass(2 * short)
+	t.checkf(len(t.fetchTasks()) == 0, "a parked task was delivered to be run")
+	again := t.fetchTask(expired)
+	t.checkf(again.TaskRef == task.TaskRef && again.PastDeadline, "fetched %+v", again)
+	t.want(t.report(task, provider.TaskComplete).Err, provider.ErrLeaseLost)
+	t.ok(t.report(again, provider.TaskComplete).Err)
+	t.checkf(t.get(i.Key).InboxMessages == 1, "its end brought no message")
+}
+
+func edgeParkedSuspended(t *trial) {
+	i, list := t.beginLate(newTask(1), newTask(2))
+	t.ok(t.report(list[0], provider.TaskPark).Err)
+	t.steer(i.Key, provider.SteerSuspend)
+	t.ok(t.report(list[1], provider.TaskPark).Err)
+	t.pass(2 * short)
+	t.checkf(len(t.fetchTasks(expired)) == 0, "a task of a suspended instance was fetched")
+	t.steer(i.Key, provider.SteerResume)
+	t.checkf(len(t.fetchTasks(expired)) == 2, "the tasks are lost since the instance was suspended")
+}
+
+func edgeRenewedSuspended(t *trial) {
+	i := t.beginTasks(newTask(1))
+	task := t.fetchTask()
+	t.steer(i.Key, provider.SteerSuspend)
+	res, err := t.RenewTasks(t.ctx, provider.RenewTasksRequest{Items: []provider.TaskRenewal{renewal(task)}, Lease: short})
+	t.ok(err)
+	t.mustf(len(res.Items) == 1 && res.Items[0].Err == nil, "answers %+v", res.Items)
+	t.pass(2 * short)
+	t.checkf(len(t.fetchTasks(expired)) == 0, "a task of a suspended instance was fetched")
+	t.steer(i.Key, provider.SteerResume)
+	t.checkf(len(t.fetchTasks()) == 1, "the task is lost since the instance was suspended")
+}
+
+func edgeHandOff(t *trial) {
+	task := newTask(1)
+	task.NotBefore = long
+	task.Lease = &provider.TaskLease{Token: unique(), Owner: node, Duration: short}
+	t.beginTasks(task)
+	t.pass(2 * short)
+	t.checkf(len(t.fetchTasks()) == 0, "it was fetched before its time")
+}
+
+func edgeLetters(t *trial) {
+	t.bury(3)
+	list := t.letters()
+	t.mustf(len(list) == 3, "%d dead letters", len(list))
+	t.act(provider.DeadLettersRedrive, list[1].ID, list[2].ID, list[0].ID)
+	u := t.fetchOne(named("i"))
+	t.checkf(u.payloads() == "m1 m2 m0", "put back as %q", u.payloads())
+}
+
+func edgeRedriven(t *trial) {
+	idle := newTask(1)
+	idle.Priority = provider.PriorityLowest
+	i, leased := t.beginLate(idle)
+	t.ok(t.report(leased[0], provider.TaskRetry).Err)
+	t.ok(t.report(t.fetchTask(expired), provider.TaskPoison, func(r *provider.TaskReport) { r.Details = []byte("half") }).Err)
+	list := t.letters()
+	t.mustf(len(list) == 1, "%d dead letters", len(list))
+	t.pass(2 * short)
+	t.act(provider.DeadLettersRedrive, list[0].ID)
+	task := t.fetchTask()
+	t.checkf(task.TaskRef == ref(i, 1) && task.Attempt == 1 && task.Deliveries == 1, "put back: %+v", task)
+	t.checkf(task.Deadline == 0 && !task.PastDeadline && task.Priority == provider.PriorityLowest, "put back: %+v", task)
+}
+
+func edgeLetterStays(t *trial) {
+	i := t.begin("i")
+	t.send(i.Key, text("m"))
+	t.steer(i.Key, provider.SteerTerminate)
+	list := t.letters()
+	t.mustf(len(list) == 1, "%d dead letters", len(list))
+	t.checkf(t.act(provider.DeadLettersRedrive, list[0].ID) == 0, "it was counted")
+	t.checkf(len(t.letters()) == 1, "it is gone")
+}
+
+func edgePrune(t *trial) {
+	parent := t.family(func(*provider.Start) {})
+	t.steer(parent.Key, provider.SteerTerminate)
+	t.pass(short) // the next one ends later, also by a clock of milliseconds
+	i := t.end(t.begin("i"))
+	t.checkf(t.prune(provider.PruneRequest{Max: 1}) == 1, "the one that can be pruned was not")
+	t.gone(i.Key)
+	t.get(parent.Key)
+}
+
+func edgeRecord(t *trial) {
+	put := provider.RecordRequest{Action: provider.RecordPut, Namespace: "n", Key: "k", Value: []byte("v")}
+	_, err := t.Record(t.ctx, put)
+	t.ok(err)
+	del := provider.RecordRequest{Action: provider.RecordDelete, Namespace: "n", Key: "k", Expect: 1}
+	res, err := t.Record(t.ctx, del)
+	t.ok(err)
+	t.checkf(len(res.Records) == 1 && string(res.Records[0].Value) == "v" && res.Records[0].Version == 1, "answer %+v", res.Records)
+	del.Expect = 0
+	res, err = t.Record(t.ctx, del)
+	t.ok(err)
+	t.checkf(len(res.Records) == 0, "nothing was deleted, answered were %+v", res.Records)
+}
+
+func edgeNow(t *trial) {
+	made := t.create("i").CreatedAt
+	turns, err := t.FetchTurns(t.ctx, provider.FetchTurnsRequest{Owner: node, Token: unique(), Lease: long, Max: 1})
+	t.ok(err)
+	tasks, err := t.FetchTasks(t.ctx, fetchTasksRequest())
+	t.ok(err)
+	asks, err := t.FetchAsks(t.ctx, provider.FetchAsksRequest{Max: 1, Lease: long})
+	t.ok(err)
+	scan, err := t.Record(t.ctx, provider.RecordRequest{Action: provider.RecordScan, Namespace: "n"})
+	t.ok(err)
+	for name, now := range map[string]provider.Time{"turns": turns.Now, "tasks": tasks.Now, "questions": asks.Now, "records": scan.Now} {
+		t.checkf(now >= made, "no %s: it is %d, but was %d before", name, now, made)
+	}
+}
+
+func edgeLarge(t *trial) {
+	report := provider.TaskReport{
+		TaskRef: provider.TaskRef{Key: unique(), Execution: 1, EventID: 1}, Token: unique(), Attempt: 1, Outcome: provider.TaskRetry,
+		Failure: make([]byte, provider.MaxPayload),
+	}
+	reports := provider.ReportTasksRequest{}
+	renewals := provider.RenewTasksRequest{Lease: long}
+	for range provider.MaxCommitBytes/provider.MaxPayload + 1 {
+		reports.Items = append(reports.Items, report)
+		renewals.Items = append(renewals.Items, provider.TaskRenewal{TaskRef: report.TaskRef, Token: report.Token, Details: report.Failure})
+	}
+	_, err := t.ReportTasks(t.ctx, reports)
+	t.want(err, provider.ErrTooLarge)
+	_, err = t.RenewTasks(t.ctx, renewals)
+	t.want(err, provider.ErrTooLarge)
+}
