@@ -73,7 +73,7 @@ func (e *emptied) take() string {
 	return schema
 }
 
-func (e *emptied) giveBack(t *testing.T, schema string) {
+func (e *emptied) giveBack(t testing.TB, schema string) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
 	conn, err := pgx.Connect(ctx, e.url)

@@ -1,0 +1,28 @@
+package postgres
+
+import (
+	"testing"
+
+	"github.com/perdure/perdure/internal/postgrestest"
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/validations/model"
+)
+
+func TestModel(t *testing.T) {
+	url := postgrestest.URL(t)
+	schemas := &emptied{t: t, url: url}
+	model.Run(t, func(t testing.TB) provider.Provider {
+		schema := schemas.take()
+		p, err := OpenWith(t.Context(), url+"&pool_max_conns=6", Options{Schema: schema})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+			schemas.giveBack(t, schema)
+		})
+		return p
+	}, model.Count(12))
+}

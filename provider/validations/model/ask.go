@@ -1,0 +1,98 @@
+package model
+
+import (
+	"context"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// An asked question is on its way on one side.
+type asked struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+	res    provider.AskResult
+	err    error
+}
+
+// put asks a question without waiting for the answer.
+func (d *driver) put(s *side, req provider.AskRequest) *asked {
+	ctx, cancel := context.WithTimeout(d.ctx, watchdog)
+	a := &asked{cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(a.done)
+		a.res, a.err = s.Ask(ctx, req)
+	}()
+	return a
+}
+
+// doAsk asks a question, takes it and answers it, or gives it up.
+func doAsk(d *driver) {
+	req := provider.AskRequest{AskID: named('A', d.unique()), Payload: d.payload("question"), Wait: provider.MaxWait}
+	if len(d.rows) == 0 || d.odds(12) {
+		req.Key = named('K', 9999)
+		_, _ = call(d, "ask", provider.Provider.Ask, always(req), nil)
+		return
+	}
+	row := d.row()
+	req.Key = row.Key
+	d.linef("ask %s", show(req, d.explain).text.String())
+	want, got := d.put(d.model, req), d.put(d.subject, req)
+	defer func() {
+		want.cancel()
+		got.cancel()
+		<-want.done
+		<-got.done
+	}()
+	fetch := provider.FetchAsksRequest{
+		Capabilities: []provider.Capability{{Name: row.Name, CodeVersion: row.CodeVersion}}, EngineLevel: row.EngineLevel, Max: 10, Lease: d.lease(),
+		Wait: watchdog / 2,
+	}
+	d.fetchAsks(fetch)
+	if d.brief && d.differs == "" {
+		d.linef("what is short lapses")
+		d.pass(pause)
+		d.brief = false
+	} else {
+		fetch.Wait = 0 // it is taken
+	}
+	d.fetchAsks(fetch)
+	if d.differs != "" {
+		return
+	}
+	if d.odds(3) {
+		d.linef("the question is given up")
+		want.cancel()
+		got.cancel()
+	} else {
+		d.answer(req.AskID)
+	}
+	for _, a := range []*asked{want, got} {
+		select {
+		case <-a.done:
+		case <-time.After(watchdog):
+			d.differf("the question is not over")
+			return
+		}
+	}
+	d.stamp()
+	d.same(want.res, want.err, got.res, got.err)
+	d.answer(req.AskID)
+}
+
+func (d *driver) fetchAsks(req provider.FetchAsksRequest) {
+	if d.differs == "" {
+		_, _ = call(d, "fetch asks", provider.Provider.FetchAsks, always(req), nil)
+	}
+}
+
+// answer answers a question, which may be gone.
+func (d *driver) answer(id provider.UUID) {
+	if d.differs != "" {
+		return
+	}
+	req := provider.AnswerRequest{AskID: id, Payload: d.payload("answer")}
+	_, _ = call(d, "answer", func(p provider.Provider, ctx context.Context, req provider.AnswerRequest) (struct{}, error) {
+		return struct{}{}, p.Answer(ctx, req)
+	}, always(req), nil)
+}

@@ -1,0 +1,49 @@
+package model
+
+import "github.com/perdure/perdure/provider"
+
+// always makes the same request for both sides.
+func always[Req any](req Req) func(*side) Req { return func(*side) Req { return req } }
+
+func doCreate(d *driver) {
+	_, _ = call(d, "create", provider.Provider.Create, always(d.create()), nil)
+}
+
+func doGet(d *driver) {
+	req := provider.GetRequest{WithTasks: d.odds(2), WithValues: d.odds(2), WaitEnded: d.odds(2), WaitBlocked: d.odds(2)}
+	req.ID, req.Key = d.target()
+	_, _ = call(d, "get", provider.Provider.Get, always(req), nil)
+}
+
+func doSend(d *driver) {
+	req := provider.SendRequest{Message: d.message()}
+	req.ID, req.Key = d.target()
+	_, _ = call(d, "send", provider.Provider.Send, always(req), func(s *side, res *provider.SendResult) {
+		res.MessageID = s.inbox(res.Key).number(res.MessageID)
+	})
+}
+
+func doSteer(d *driver) {
+	req := provider.SteerRequest{Commit: d.commit()}
+	req.ID, req.Key = d.target()
+	req.Action = pick(d, provider.SteerSuspend, provider.SteerResume, provider.SteerTerminate, provider.SteerTerminate,
+		provider.SteerUnblock, provider.SteerReset, provider.SteerReset)
+	if d.odds(3) {
+		req.Event = d.payload("e")
+	}
+	switch req.Action {
+	case provider.SteerTerminate:
+		if d.odds(2) {
+			req.Result = d.payload("result")
+		}
+		req.ParentNotice, req.ChildNotice = d.maybeMessage(), d.maybeMessage()
+	case provider.SteerReset:
+		req.Events, req.EngineLevel = some(d, 2, func() []byte { return d.payload("e") }), int64(d.n(3))
+	default:
+	}
+	if len(d.rows) > 0 && d.odds(12) { // it was done before, or so it seems
+		row := d.row()
+		req.ID, req.Key, req.Commit = "", row.Key, row.Version
+	}
+	_, _ = call(d, "steer", provider.Provider.Steer, always(req), nil)
+}

@@ -1,0 +1,112 @@
+package model
+
+import (
+	"context"
+	"reflect"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// look compares all that can be seen of the two stores.
+func (d *driver) look() {
+	at := len(d.lines)
+	d.linef("then all that is stored")
+	list := read(d, provider.Provider.List, provider.ListRequest{Filter: provider.Filter{Replaced: true}},
+		func(s *side, res *provider.ListResult) {
+			s.created = map[provider.UUID]provider.Time{}
+			for _, i := range res.Instances {
+				s.created[i.Key] = i.CreatedAt
+			}
+		})
+	d.rows = list.Instances
+	for i := range d.rows {
+		d.lookAt(&d.rows[i])
+	}
+	d.see(func() { read(d, provider.Provider.DeadLetters, provider.DeadLettersRequest{}, numberLetters) })
+	d.see(func() {
+		read(d, provider.Provider.Record, provider.RecordRequest{Action: provider.RecordScan, Namespace: "n"}, nil)
+	})
+	if _, ok := provider.As[provider.Inspector](d.subject.Provider); ok {
+		for kind := provider.InspectInstances; kind <= provider.InspectDeadLetters; kind++ {
+			d.see(func() { d.inspect(kind) })
+		}
+	}
+	if d.differs == "" {
+		d.lines = d.lines[:at]
+	}
+}
+
+// read compares an answer that changes nothing. When it was given tells how late it is.
+func read[Req, Res any](d *driver, fn method[Req, Res], req Req, tidy func(*side, *Res)) Res {
+	res, _ := compare(d, fn, always(req), func(s *side, res *Res) {
+		if now := reflect.ValueOf(res).Elem().FieldByName("Now"); now.IsValid() && s == d.subject {
+			s.marks[len(s.marks)-1].to = provider.Time(now.Int())
+		}
+		if tidy != nil {
+			tidy(s, res)
+		}
+	}, func() {})
+	return res
+}
+
+// see looks unless something differs already.
+func (d *driver) see(look func()) {
+	if d.differs == "" {
+		look()
+	}
+}
+
+// lookAt compares one instance.
+func (d *driver) lookAt(i *provider.Instance) {
+	d.see(func() {
+		read(d, provider.Provider.Get, provider.GetRequest{Key: i.Key, WithTasks: true, WithValues: true}, nil)
+	})
+	for execution := range i.Execution {
+		d.see(func() {
+			req := provider.ReadHistoryRequest{Key: i.Key, Execution: execution + 1, From: 1}
+			read(d, provider.Provider.ReadHistory, req, nil)
+		})
+	}
+}
+
+// inspect compares the rows of one kind, as far as the contract says how they are stored.
+func (d *driver) inspect(kind provider.InspectKind) {
+	if kind == provider.InspectAsks || kind == provider.InspectOutcomes {
+		return // given-up questions and emptied outcomes may linger
+	}
+	inspect := func(p provider.Provider, ctx context.Context, req provider.InspectRequest) (provider.InspectResult, error) {
+		inspector, _ := provider.As[provider.Inspector](p)
+		return inspector.Inspect(ctx, req)
+	}
+	read(d, inspect, provider.InspectRequest{Kind: kind}, tidyRows)
+}
+
+// tidyRows leaves of stored rows what every store has alike.
+func tidyRows(s *side, res *provider.InspectResult) {
+	for i := range res.Messages {
+		m := &res.Messages[i]
+		m.ID = s.inbox(m.Key).number(m.ID)
+	}
+	for i := range res.Tasks {
+		if t := &res.Tasks[i]; t.State == provider.TaskLeased && t.Lease.Over { // the storage may have ended it
+			t.State, t.Lease = provider.TaskQueued, provider.LeaseRow{}
+		}
+	}
+	held := res.TurnLeases[:0]
+	for _, l := range res.TurnLeases {
+		if !l.Lease.Over {
+			held = append(held, l)
+		}
+	}
+	res.TurnLeases = held
+	var together []provider.HistoryRow // of an execution
+	for _, h := range res.History {
+		last := len(together) - 1
+		if last >= 0 && together[last].Key == h.Key && together[last].Execution == h.Execution && h.First == together[last].First+together[last].Count {
+			together[last].Count += h.Count
+		} else {
+			together = append(together, h)
+		}
+	}
+	res.History = together
+}

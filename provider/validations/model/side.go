@@ -1,0 +1,83 @@
+package model
+
+import (
+	"context"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// The lengths of leases and delays. None of them is over within a step.
+const (
+	tick  = 200 * time.Microsecond // from one step to the next, on the model's clock
+	short = time.Millisecond + tick/2
+	pause = 8 * tick // lets what is short lapse
+	long  = time.Hour
+)
+
+// A side is one of the two providers, with the names for what each of them numbers itself.
+type side struct {
+	provider.Provider
+
+	marks    []mark                   // of the steps
+	messages map[provider.UUID]*names // by instance
+	letters  names
+	created  map[provider.UUID]provider.Time
+}
+
+// A mark is when a step was, by the store's clock.
+type mark struct{ from, to provider.Time }
+
+func newSide(p provider.Provider) *side {
+	return &side{Provider: p, messages: map[provider.UUID]*names{}, created: map[provider.UUID]provider.Time{}}
+}
+
+// now reads the store's clock.
+func (s *side) now(ctx context.Context) (provider.Time, error) {
+	res, err := s.Record(ctx, provider.RecordRequest{Action: provider.RecordScan, Namespace: "clock", Max: 1})
+	return res.Now, err
+}
+
+// start begins a step where the last one ended.
+func (s *side) start() {
+	at := s.last()
+	s.marks = append(s.marks, mark{at, at})
+}
+
+// last is the store's time when it was last read.
+func (s *side) last() provider.Time {
+	if len(s.marks) == 0 {
+		return 0
+	}
+	return s.marks[len(s.marks)-1].to
+}
+
+// inbox answers the names for the messages of an instance.
+func (s *side) inbox(key provider.UUID) *names {
+	if s.messages[key] == nil {
+		s.messages[key] = &names{}
+	}
+	return s.messages[key]
+}
+
+// names number the IDs that a store gave, in the order in which they were seen, from 1.
+type names struct{ ids []int64 }
+
+// number names an ID.
+func (n *names) number(id int64) int64 {
+	for i, known := range n.ids {
+		if known == id {
+			return int64(i) + 1
+		}
+	}
+	n.ids = append(n.ids, id)
+	return int64(len(n.ids))
+}
+
+// id answers what a number stands for, or an ID that the store never gave.
+func (n *names) id(number int64) int64 {
+	if number < 1 || number > int64(len(n.ids)) {
+		return 1<<40 + number
+	}
+	return n.ids[number-1]
+}
