@@ -85,10 +85,12 @@ fuzz: need-go ## fuzz what is read from the store, FUZZTIME for each target
 		done; \
 	done
 
-soak: need-go ## kill workers and run random programs for SOAKTIME and SOAKCOUNT, with seeds of the moment
+soak: need-go ## kill workers, run random programs and calls for SOAKTIME and SOAKCOUNT, with seeds of the moment
 	@$(GO) test ./cmd/perdure -run TestKilledWorkers -count=1 -timeout 12h -v -kill.for $(SOAKTIME)
 	@$(GO) test ./internal/programs -run TestProgramsEndAlike -count=1 -timeout 12h -v \
 		-programs.seed $$(date +%s) -programs.count $(SOAKCOUNT)
+	@$(GO) test ./provider/memory ./provider/sqlite ./provider/postgres -run 'TestModel$$' -count=1 -timeout 12h -v \
+		-model.seed $$(date +%s) -model.count $(SOAKCOUNT)
 
 bench: need-go ## benchmarks; BENCH=pattern BENCHTIME=5s narrow and lengthen them
 	@$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...
