@@ -1,8 +1,10 @@
 package validations
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -79,13 +81,15 @@ func sendTimerOrder(t *trial) {
 	t.commit(req)
 	t.send(i.Key, text("message"))
 	t.pass(4 * short)
-	got := make([]string, 0, 4)
+	got := make([]provider.Message, 0, 4)
 	for range cap(got) {
 		u := t.fetchOne(func(r *provider.FetchTurnsRequest) { r.MaxMessages = 1 })
-		got = append(got, u.payloads())
+		got = append(got, u.Messages...)
 		t.commit(commitOf(u))
 	}
-	t.checkf(strings.Join(got, " ") == "due-first due-second message due-last", "got %q", got)
+	// On a slow machine the message may come when all timers are due.
+	order := slices.IsSortedFunc(got, func(a, b provider.Message) int { return cmp.Compare(a.VisibleAt, b.VisibleAt) })
+	t.checkf(order && strings.HasPrefix(payloads(got), "due-first due-second "), "got %s", payloads(got))
 }
 
 func sendMoreDefault(t *trial) {
