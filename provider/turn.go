@@ -123,7 +123,8 @@ type CommitTurnResult struct {
 
 // TurnFailure says why a turn could not be made.
 type TurnFailure struct {
-	Reason  string
+	Reason string
+	// Message is any bytes, also such as are no UTF-8, kept as they are.
 	Message string
 	Hold    bool // until Unblock
 }

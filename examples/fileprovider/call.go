@@ -61,8 +61,8 @@ func run[Req request, Res any](
 	if failed != nil { // what is in memory may not be on disk: no more of it gets out
 		return res, nil, &provider.Error{Op: op, Outcome: provider.OutcomeNothing, Retryable: true, Err: failed}
 	}
-	// What is applied is what the journal says: text that JSON cannot hold (bad UTF-8 in the message of a turn's failure) would else
-	// be another after a restart. JSON keeps nil and empty payloads apart, as the contract does; gob would not.
+	// What is applied is what the journal says, so that nothing can be another after a restart. JSON keeps nil and empty payloads
+	// apart, as the contract does; gob would not.
 	data, err := json.Marshal(req)
 	if err != nil {
 		return res, nil, fmt.Errorf("%s: encode the request: %w", op, err)

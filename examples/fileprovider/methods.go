@@ -75,7 +75,7 @@ func (p *Provider) CommitTurn(ctx context.Context, req provider.CommitTurnReques
 
 // ReleaseTurns implements provider.Provider.
 func (p *Provider) ReleaseTurns(ctx context.Context, req provider.ReleaseTurnsRequest) (provider.ReleaseTurnsResult, error) {
-	return write(ctx, p, opReleaseTurns, req, p.state.ReleaseTurns)
+	return write(ctx, p, opReleaseTurns, releaseTurns{req}, releasing(p.state))
 }
 
 // FetchTasks implements provider.Provider. An empty answer has changed nothing.

@@ -65,7 +65,7 @@ func redo(ctx context.Context, s *memory.Provider, r record) error {
 	case opCommitTurn:
 		return again(ctx, r, s.CommitTurn)
 	case opReleaseTurns:
-		return again(ctx, r, s.ReleaseTurns)
+		return again(ctx, r, releasing(s))
 	case opFetchTasks:
 		return again(ctx, r, s.FetchTasks)
 	case opReportTasks:

@@ -23,7 +23,7 @@ func payloadCases() []testCase {
 
 func failurePayloads() []testCase {
 	return []testCase{
-		{name: "any-failure", run: payloadFailures, rule: "With Failure the Blocked flag is set or updated (count, reason, message"},
+		{name: "any-failure", run: payloadFailures, rule: "Message is any bytes, also such as are no UTF-8, kept as they are."},
 	}
 }
 

@@ -1,0 +1,53 @@
+package fileprovider
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/memory"
+)
+
+// releaseTurns is the one request with text that may be any bytes: what a panic said. JSON would change what is no UTF-8 in it.
+type releaseTurns struct{ provider.ReleaseTurnsRequest }
+
+type releasedTurn struct {
+	provider.TurnRelease
+
+	Said []byte // the message of its failure
+}
+
+// MarshalJSON implements json.Marshaler.
+func (r releaseTurns) MarshalJSON() ([]byte, error) {
+	items := make([]releasedTurn, len(r.Items))
+	for i, item := range r.Items {
+		items[i].TurnRelease = item
+		if item.Failure != nil {
+			items[i].Said = []byte(item.Failure.Message)
+		}
+	}
+	return json.Marshal(items)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (r *releaseTurns) UnmarshalJSON(data []byte) error {
+	var items []releasedTurn
+	if err := json.Unmarshal(data, &items); err != nil {
+		return err
+	}
+	r.Items = make([]provider.TurnRelease, len(items))
+	for i, item := range items {
+		r.Items[i] = item.TurnRelease
+		if item.Failure != nil {
+			r.Items[i].Failure.Message = string(item.Said)
+		}
+	}
+	return nil
+}
+
+// releasing does it to what is in memory.
+func releasing(state *memory.Provider) func(context.Context, releaseTurns) (provider.ReleaseTurnsResult, error) {
+	return func(ctx context.Context, r releaseTurns) (provider.ReleaseTurnsResult, error) {
+		return state.ReleaseTurns(ctx, r.ReleaseTurnsRequest)
+	}
+}
