@@ -68,7 +68,7 @@ func (d *Dispatcher) completedIn(a *attempt, report *provider.TaskReport, res pr
 
 // final makes an error that no other attempt could mend one that is not retried.
 func final(err error) error {
-	if errors.Is(err, provider.ErrForeignTx) {
+	if errors.Is(err, provider.ErrForeignTx) || errors.Is(err, provider.ErrInvalid) {
 		return failure.NonRetryable(err)
 	}
 	return err

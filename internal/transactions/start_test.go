@@ -278,3 +278,33 @@ func anotherDatabase(t *testing.T) string {
 	}
 	return strings.Replace(url, "/"+config.Database+"?", "/"+name+"?", 1)
 }
+
+// Outside of a transaction nothing is stored, however it was ended.
+func TestStartAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, h *house) {
+		c := node(t, h)
+		for how, end := range map[string]func(transaction) error{
+			"commit": func(tx transaction) error { return tx.commit() }, "rollback": func(tx transaction) error { return tx.rollback() },
+			"statement": func(tx transaction) error { return tx.exec("COMMIT") },
+		} {
+			tx, err := h.begin(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := end(tx); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := client.Start(t.Context(), c, Echo, 1, client.WithID("late"), tx.tx); !errors.Is(err, client.ErrInvalid) || !strings.Contains(err.Error(), "has ended") {
+				t.Errorf("a start after the end by %s: %v", how, err)
+			}
+			if err := c.Raise(t.Context(), "late", "word", "late", tx.tx); !errors.Is(err, client.ErrInvalid) {
+				t.Errorf("an event after the end by %s: %v", how, err)
+			}
+			_ = tx.rollback() // it gives the connection back
+		}
+		if _, err := client.Lookup[int](t.Context(), c, "late"); !errors.Is(err, client.ErrNotFound) {
+			t.Errorf("it was started all the same: %v", err)
+		}
+	})
+}

@@ -16,6 +16,8 @@ const (
 	stateNoColumn    = "42703"
 	stateForbidden   = "42501"
 	stateReadOnly    = "25006"
+	// A savepoint was asked for outside of a transaction.
+	stateNoTransaction = "25P01"
 )
 
 func sqlState(err error) string {

@@ -86,6 +86,9 @@ const sqlTxID = `SELECT pg_current_xact_id()::text`
 // joinOnce is one try. A call that changes nothing keeps no locks.
 func (p *Provider) joinOnce(ctx context.Context, tx pgx.Tx, m *relational.Member) error {
 	savepoint, err := tx.Begin(ctx)
+	if errors.Is(err, pgx.ErrTxClosed) || sqlState(err) == stateNoTransaction {
+		return relational.TxOver(err)
+	}
 	if err != nil {
 		return err
 	}

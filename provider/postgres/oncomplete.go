@@ -145,6 +145,9 @@ func hook(ctx context.Context, tx pgx.Tx, fn func(provider.Tx) error) error {
 		_ = savepoint.Rollback(ctx) // whoever kept it cannot reach the connection any more
 		return err
 	}
+	if tx.Conn().PgConn().TxStatus() == 'I' {
+		return &provider.FuncError{Err: fmt.Errorf("%w: the transaction was ended by a statement of the function", provider.ErrInvalid)}
+	}
 	if _, err := tx.Exec(ctx, `SET CONSTRAINTS ALL IMMEDIATE`); err != nil {
 		return faultOf(tx, fmt.Errorf("at the function's end: %w", err))
 	}

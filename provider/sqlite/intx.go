@@ -65,6 +65,11 @@ func (s *store) join(ctx context.Context, lent *sql.Tx, m *relational.Member) er
 	if err := s.checkFile(db); err != nil {
 		return err
 	}
+	// A transaction that is open refuses another BEGIN, and nothing happens. Without one the savepoint would be a transaction of its own.
+	if _, err := db.exec("BEGIN"); err == nil {
+		_, undone := db.exec("ROLLBACK")
+		return relational.TxOver(errors.Join(errEnded, undone))
+	}
 	if _, err := db.exec("SAVEPOINT perdure"); err != nil {
 		return err
 	}
@@ -83,6 +88,8 @@ func (s *store) join(ctx context.Context, lent *sql.Tx, m *relational.Member) er
 	return errors.Join(err, released)
 }
 
+var errEnded = errors.New("a statement such as COMMIT has ended it")
+
 // checkFile refuses a transaction that is not one on the store's file.
 func (s *store) checkFile(db lentTx) error {
 	path := ""
@@ -92,6 +99,9 @@ func (s *store) checkFile(db lentTx) error {
 		}
 		return nil
 	})
+	if errors.Is(err, sql.ErrTxDone) {
+		return relational.TxOver(err)
+	}
 	if err != nil {
 		return fmt.Errorf("%w: it cannot be asked for its SQLite file: %w", provider.ErrForeignTx, err)
 	}

@@ -97,6 +97,9 @@ func (w *writer) hook(fn func(provider.Tx) error) error {
 		if again := w.begin(); again != nil {
 			return again
 		}
+		if err == nil {
+			return &provider.FuncError{Err: fmt.Errorf("%w: the transaction was ended by a statement of the function", provider.ErrInvalid)}
+		}
 		gone = fmt.Errorf("the transaction was ended by a statement of the function, or because one was interrupted: %w", gone)
 		return &provider.FuncError{Err: errors.Join(err, gone)}
 	}

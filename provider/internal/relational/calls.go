@@ -104,3 +104,8 @@ func ForeignTx(op string, tx provider.Tx, ours bool) error {
 	}
 	return fmt.Errorf("%s: %w: it is a %T", op, provider.ErrForeignTx, tx.Of)
 }
+
+// TxOver refuses a transaction that its caller has ended, by its methods or by a statement.
+func TxOver(err error) error {
+	return fmt.Errorf("%w: the transaction has ended: begin another one, and commit it after the call: %w", provider.ErrInvalid, err)
+}
