@@ -28,7 +28,7 @@ func main() {
 	rt, err := runtime.Start(ctx, store, reg, runtime.Options{})
 	check(err)
 	defer rt.Shutdown(ctx)
-	h, err := client.Start(ctx, client.New(store, client.Options{}), checkout, "order 42")
+	h, err := client.Start(ctx, client.New(store, client.Options{}), checkout, "order 42", client.WithID("42"), client.WithIDPolicy(client.UseExisting))
 	check(err)
 	fmt.Println(h.Wait(ctx))
 }
