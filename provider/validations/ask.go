@@ -24,6 +24,11 @@ func askCases() []testCase {
 		{name: "lease-ends", run: askLeaseEnds, rule: "A taken question is not given to others for Lease."},
 		{name: "answered-once", run: askOnce, rule: gone},
 		{name: "removed", run: askRemoved, rule: "The question is removed when the call returns or its time is over."},
+		{name: "by-key-or-id", run: askNamed, rule: "It names the instance by Key, or by ID when Key is zero."},
+		{name: "wait-is-positive", run: askNeedsWait, rule: "AskRequest.Wait: must be positive"},
+		{name: "up-to-max", run: asksMax, rule: fetches},
+		{name: "fetch-passes", run: asksPass, rule: "It blocks up to Wait."},
+		{name: "question-wakes", run: asksWake, rule: "It blocks up to Wait."},
 	}
 }
 

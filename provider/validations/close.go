@@ -3,7 +3,7 @@ package validations
 import "github.com/perdure/perdure/provider"
 
 func closeCases() []testCase {
-	const notEmpty = "fails with [ErrInboxNotEmpty] if messages wait that it does not name in Consumed, timers of this execution excepted"
+	const notEmpty = "A closing commit (Status not Running, or Next set is not closing) fails with [ErrInboxNotEmpty] if messages wait that it does not name in Consumed, timers of this execution excepted"
 	const removes = "Ending or continuing an execution removes all its tasks and timers in the same commit."
 	return []testCase{
 		{name: "waiting-message", run: closeWaiting, rule: notEmpty},
@@ -12,8 +12,8 @@ func closeCases() []testCase {
 		{name: "continuing-is-not-closing", run: closeNext, rule: "or Next set is not closing"},
 		{name: "dead-letters", run: closeDeadLetters, rule: "with CloseInbox set they go to the dead letters instead."},
 		{name: "removes-work", run: closeRemovesWork, rule: removes},
-		{name: "result", run: closeResult, rule: "CommitTurn applies one turn of one instance: all of it, or nothing."},
-		{name: "statuses", run: closeStatuses, rule: "CommitTurn applies one turn of one instance: all of it, or nothing."},
+		{name: "result", run: closeResult, rule: "CommitTurnRequest.Result: with an ended status: the opaque outcome"},
+		{name: "statuses", run: closeStatuses, rule: "CommitTurnRequest.Status: StatusRunning to go on; an ended one closes the instance"},
 	}
 }
 

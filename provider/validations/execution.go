@@ -6,11 +6,11 @@ func executionCases() []testCase {
 	const removes = "Ending or continuing an execution removes all its tasks and timers in the same commit."
 	return []testCase{
 		{name: "opens-next", run: executionOpens, rule: "It has executions 1, 2, ...; each execution has a history of events 1, 2, ... n without gaps."},
-		{name: "renames", run: executionRenames, rule: "It has executions 1, 2, ...; each execution has a history of events 1, 2, ... n without gaps."},
+		{name: "renames", run: executionRenames, rule: "NextExecution.Name: \"\" keeps the orchestration"},
 		{name: "old-history", run: executionOldHistory, rule: "Ended and replaced executions are readable until deleted."},
 		{name: "removes-work", run: executionRemovesWork, rule: removes},
-		{name: "messages-stay", run: executionMessages, rule: "Ending or continuing an execution removes all its tasks and timers"},
-		{name: "own-message", run: executionMessage, rule: "CommitTurn applies one turn of one instance: all of it, or nothing."},
+		{name: "messages-stay", run: executionMessages, rule: "Unconsumed messages stay in the inbox."},
+		{name: "own-message", run: executionMessage, rule: "NextExecution.Message: put into the own inbox so that the new execution is fetched; Execution is filled by the provider"},
 		{name: "old-execution-is-fenced", run: executionFence, rule: "Any other mismatch of key, execution, Version or history length answers [ErrConflict]"},
 		{name: "same-commit-again", run: executionAgain, rule: "If the stored Version is req.Commit the turn was stored before and the call succeeds again."},
 	}

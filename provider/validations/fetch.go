@@ -22,7 +22,7 @@ func fetchCases() []testCase {
 		{name: "exact-capability", run: fetchCapability, rule: fetchable},
 		{name: "no-capability", run: fetchNoCapability, rule: fetchable},
 		{name: "engine-level", run: fetchLevel, rule: fetchable},
-		{name: "sticky", run: fetchSticky, rule: fetchable},
+		{name: "sticky", run: fetchSticky, rule: "CommitTurnRequest.Owner: with Sticky: only this owner fetches the instance until then"},
 		{name: "sticky-ends", run: fetchStickyEnds, rule: fetchable},
 		{name: "others-are-not-counted", run: fetchOthers, rule: "Others are left alone and never counted."},
 		{name: "order", run: fetchOrder, rule: "Instances come in order of ReadyAt."},
@@ -33,6 +33,7 @@ func fetchCases() []testCase {
 		},
 		{name: "result-is-the-callers", run: fetchOwnSlices, rule: "Result slices belong to the caller."},
 		{name: "request-is-copied", run: sendOwnSlices, rule: "A provider does not keep or change a request's slices after it returned"},
+		{name: "messages-of-a-turn", run: fetchManyMessages, rule: "MaxFetchMessages: messages of one fetched turn"},
 	}
 }
 

@@ -10,7 +10,8 @@ import (
 // inspectCases check a power that a provider may lack: they are left out then.
 func inspectCases() []testCase {
 	const (
-		shows = "Inspect answers the stored rows of one kind as they stand, also those that no method of Provider would answer"
+		shows = "Inspect answers the stored rows of one kind as they stand, also those that no method of Provider would answer: " +
+			"rows whose key is gone, and rows of executions that have ended."
 		order = "Rows come in order of key, then as InspectKind says, a page at a time: Cursor leads on to the next page"
 		lease = "A lease tells its owner, whether it is over by the storage's clock, and whether the storage knows that the owner is dead."
 	)
@@ -25,12 +26,15 @@ func inspectCases() []testCase {
 		{name: "turn-leases", run: inspectTurnLeases, rule: lease},
 		{name: "lapsed-turn-lease", run: inspectLapsedLease, rule: "A lapsed lease is there until the storage or who takes over ends it."},
 		{name: "task-leases", run: inspectTaskLeases, rule: lease},
-		{name: "order", run: inspectOrder, rule: order},
+		{name: "order", run: inspectOrder, rule: "History and tasks come by execution and event ID, messages by VisibleAt and ID."},
 		{name: "pages", run: inspectPages, rule: order},
 		{name: "bytes", run: inspectBytes, rule: "A page has at most Max rows, and instances end it once their payloads reach [MaxFetchBytes]."},
 		{name: "key", run: inspectKey, rule: "With Key set only rows of that key are answered."},
 		{name: "payloads", run: inspectPayloads, rule: "Payloads of events, messages and tasks are left out."},
 		{name: "changes-nothing", run: inspectChangesNothing, rule: "Inspect changes nothing."},
+		{name: "default-page", run: inspectDefault, rule: "InspectRequest.Max: 1 to MaxPage; 0: MaxPage"},
+		{name: "one-state", run: inspectOneState, rule: "and each page is one state of the store."},
+		{name: "bare-instances", run: inspectBare, rule: "InspectResult.Instances: without Attributes"},
 	}
 	for i := range list {
 		list[i].power = canInspect

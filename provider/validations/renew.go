@@ -4,10 +4,11 @@ import "github.com/perdure/perdure/provider"
 
 func renewCases() []testCase {
 	const precedence = "Precedence of answers: Missing, Terminal, ErrLeaseLost, Running."
-	const extended = "a lease is extended only while the execution is Running (Suspended counts as Running)."
+	const extended = "Each item answers the ExecutionState, whether cancellation was asked for, and the lease; " +
+		"a lease is extended only while the execution is Running (Suspended counts as Running)."
 	return []testCase{
 		{name: "extends", run: renewExtends, rule: extended},
-		{name: "suspended", run: renewSuspended, rule: extended},
+		{name: "suspended", run: renewSuspended, rule: "TaskRenewalResult.Paused: the instance is Suspended"},
 		{name: "terminal", run: renewTerminal, rule: precedence},
 		{name: "missing", run: renewMissing, rule: precedence},
 		{name: "unknown-execution", run: renewUnknownExecution, rule: precedence},

@@ -3,18 +3,20 @@ package validations
 import "github.com/perdure/perdure/provider"
 
 func reportCases() []testCase {
-	const complete = "Complete removes the task and puts Message into the inbox of its instance, if the execution still runs"
+	const complete = "Complete removes the task and puts Message into the inbox of its instance, if the execution still runs " +
+		"(else it only removes it and answers the state)."
 	const retry = "Retry raises Attempt, stores Failure and Details, resets Deliveries and queues the task after Delay."
 	const park = "Park ends the lease, keeps the token as completion token and never delivers the task again " +
 		"(complete, retry and renewal then go by that token)."
 	const lost = "An item whose token does not hold the task answers ErrLeaseLost in its place; so does a repeat of an item that was stored before."
 	const discard = "Discard removes it if its execution is still not Running, else releases it."
+	const stale = "Stale reads may only err towards Running: Terminal and Missing come from a read that includes every acknowledged commit."
 	return []testCase{
 		{name: "complete", run: reportComplete, rule: complete},
 		{name: "complete-suspended", run: reportSuspended, rule: complete},
 		{name: "complete-after-end", run: reportEnded, rule: complete},
 		{name: "retry", run: reportRetry, rule: retry},
-		{name: "retry-delay", run: reportRetryDelay, rule: retry},
+		{name: "retry-delay", run: reportRetryDelay, rule: "TaskReport.Delay: Retry and Release"},
 		{name: "park", run: reportPark, rule: park},
 		{name: "park-then-retry", run: reportParkRetry, rule: park},
 		{
@@ -28,7 +30,7 @@ func reportCases() []testCase {
 		{name: "wrong-attempt", run: reportWrongAttempt, rule: lost},
 		{name: "repeat", run: reportRepeat, rule: lost},
 		{name: "each-for-itself", run: reportEach, rule: "ReportTasks ends or changes leases of tasks, each item for itself and atomically."},
-		{name: "missing", run: reportMissing, rule: "Terminal and Missing come from a read that includes every acknowledged commit."},
+		{name: "missing", run: reportMissing, rule: stale},
 		{name: "racing-reports", run: reportRace, rule: lost},
 		{name: "after-replacement", run: reportReplaced, rule: "An instance has an ID chosen by a caller and a never-reused Key under it."},
 	}

@@ -67,6 +67,8 @@ func cases() []testCase {
 		{"texts", broad(textCases())},
 		{"values", broad(valueCases())},
 		{"edges", broad(edgeCases())},
+		{"notify", notifyCases()},
+		{"migrate", migrateCases()},
 	}
 	var all []testCase
 	known := hazards()

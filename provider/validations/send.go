@@ -34,6 +34,13 @@ func sendCases() []testCase {
 			rule: "Sending serialises with closing: after success the message is in the inbox of an instance that has not closed.",
 		},
 		{name: "inbox-full", run: sendFull, slow: true, rule: "Beyond [MaxInboxMessages] or [MaxInboxBytes] it answers [ErrInboxFull]."},
+		{name: "inbox-full-of-bytes", run: sendBytes, slow: true, rule: "MaxInboxBytes: their bytes"},
+		{name: "by-key-or-id", run: sendNamed, rule: "SendRequest names the receiver by Key, or by ID when Key is zero."},
+		{name: "fields", run: sendFields, rule: "Message.EventID: the event of that execution that it answers; 0: none"},
+		{
+			name: "kinds", run: sendKinds,
+			rule: "MessageKind is a small number that the engine gives a message; providers store and answer it and never act on it.",
+		},
 	}
 }
 

@@ -15,16 +15,17 @@ func sharedCases() []testCase {
 	const record = "Record reads, writes, deletes or scans versioned records."
 	return []testCase{
 		{name: "lease-acquire", run: leaseAcquire, rule: held},
-		{name: "lease-renew", run: leaseRenew, rule: lease},
+		{name: "lease-renew", run: leaseRenew, rule: "LeaseAcquire: also renews, when Token holds it"},
 		{name: "lease-release", run: leaseRelease, rule: lease},
 		{name: "lease-expires", run: leaseExpires, rule: held},
 		{name: "lease-race", run: leaseRace, rule: held},
-		{name: "record-put-and-get", run: recordPut, rule: record},
+		{name: "record-put-and-get", run: recordPut, rule: "Record.Version: from 1, raised by each Put"},
 		{name: "record-unknown", run: recordUnknown, rule: record},
 		{name: "record-expect", run: recordExpect, rule: expects},
 		{name: "record-delete", run: recordDelete, rule: expects},
 		{name: "record-race", run: recordRace, rule: expects},
-		{name: "record-scan", run: recordScan, rule: record},
+		{name: "record-scan", run: recordScan, rule: "RecordResult answers the record read or written, or the scanned ones by key."},
+		{name: "record-default-page", run: scanDefault, rule: "RecordRequest.Max: Scan: 1 to MaxPage; 0: MaxPage"},
 	}
 }
 

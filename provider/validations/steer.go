@@ -10,7 +10,7 @@ func steerCases() []testCase {
 		"with Events as its history; tasks and timers of the old one are removed, inbox messages stay."
 	return []testCase{
 		{name: "suspend-and-resume", run: steerSuspend, rule: "Suspend keeps turns from being fetched and queued tasks from being started; Resume ends that."},
-		{name: "new-version", run: steerVersion, rule: "it applies to whatever is stored, atomically, and writes a new Version"},
+		{name: "new-version", run: steerVersion, rule: "It is not fenced: it applies to whatever is stored, atomically, and writes a new Version"},
 		{name: "same-commit-again", run: steerAgain, rule: "If the stored Version is already req.Commit, the call succeeds again and changes nothing."},
 		{name: "ended", run: steerEnded, rule: "An ended instance answers [ErrEnded] for all but Reset."},
 		{name: "unknown", run: steerUnknown, rule: "Steer changes an instance from outside: suspend, resume, terminate, unblock, reset."},
@@ -21,6 +21,10 @@ func steerCases() []testCase {
 		{name: "unblock", run: steerUnblock, rule: "Unblock clears the Blocked flag and its counts."},
 		{name: "reset-running", run: steerReset, rule: reset},
 		{name: "reset-ended", run: steerResetEnded, rule: reset},
+		{name: "reset-level", run: steerResetLevel, rule: "SteerRequest.EngineLevel: Reset: of the new execution"},
+		{name: "by-key-or-id", run: steerNamed, rule: "SteerRequest names an instance by Key, or by ID when Key is zero."},
+		{name: "event", run: steerEvent, rule: "SteerRequest.Event: appended to the history; nil for none"},
+		{name: "no-event", run: steerBare, rule: "it invents no events, IDs or decisions"},
 	}
 }
 

@@ -12,21 +12,25 @@ import (
 func taskCases() []testCase {
 	const fetchable = "A task is fetchable when it is queued (or its lease has expired), its NotBefore has come, its instance is not Suspended and, " +
 		"unless Expired is asked for, its Deadline has not passed."
+	const counts = "Each item tells the ExecutionState of the execution that wants the result, the Attempt, the Deliveries (raised by this lease), " +
+		"the last heartbeat details and the last failure."
 	return []testCase{
 		{name: "fetched", run: taskFetched, rule: "FetchTasks leases up to Max activity tasks of the named queues and activity names."},
 		{name: "filter", run: taskFilter, rule: "FetchTasks leases up to Max activity tasks of the named queues and activity names."},
 		{name: "up-to-max", run: taskMax, rule: "FetchTasks leases up to Max activity tasks of the named queues and activity names."},
 		{name: "racing-fetchers", run: taskRace, rule: fetchable},
 		{name: "lease-expires", run: taskExpires, rule: fetchable},
-		{name: "not-before", run: taskNotBefore, rule: fetchable},
+		{name: "not-before", run: taskNotBefore, rule: "NewTask.NotBefore: delay until it may be fetched"},
 		{name: "suspended", run: taskSuspended, rule: fetchable},
-		{name: "past-deadline", run: taskDeadline, rule: fetchable},
-		{name: "hand-off", run: taskHandOff, rule: fetchable},
+		{name: "past-deadline", run: taskDeadline, rule: "NewTask.Deadline: from now until it is past its time; 0: none"},
+		{name: "hand-off", run: taskHandOff, rule: "NewTask.Lease: written already leased to the committer (hand-off)"},
 		{name: "order", run: taskOrder, rule: "Order is (priority, not-before, insertion)."},
-		{name: "details-and-failure", run: taskDetails, rule: "the Attempt, the Deliveries (raised by this lease), the last heartbeat details and the last failure."},
-		{name: "cancelled-unstarted", run: taskCancelled, rule: "CommitTurn applies one turn of one instance: all of it, or nothing."},
-		{name: "cancelled-leased", run: taskCancelledLeased, rule: "whether cancellation was asked for"},
-		{name: "cancelled-removed", run: taskCancelledRemoved, rule: "CommitTurn applies one turn of one instance: all of it, or nothing."},
+		{name: "details-and-failure", run: taskDetails, rule: counts},
+		{name: "cancelled-unstarted", run: taskCancelled, rule: "A task that nobody has leased is removed."},
+		{name: "cancelled-leased", run: taskCancelledLeased, rule: "A leased one is flagged (its renewal answers CancelRequested)"},
+		{name: "cancelled-removed", run: taskCancelledRemoved, rule: "unless Remove is set: then it is removed, too."},
+		{name: "expired-too", run: taskExpiredToo, rule: "FetchTasksRequest.Expired: also tasks past their Deadline, of every queue and name"},
+		{name: "of-ended-executions", run: taskEnds, rule: "Tasks of ended executions are normally removed when the execution ends"},
 	}
 }
 

@@ -31,6 +31,9 @@ func waitCases() []testCase {
 		{name: "cancelled-while-blocked", run: waitCancelled, rule: finished},
 		{name: "close-ends-waits", run: waitClose, rule: closing},
 		{name: "closed", run: waitAfterClose, rule: "Later calls answer ErrClosed; closing twice is fine."},
+		{name: "get-at-once", run: getAtOnce, rule: "GetRequest.Wait: longest time to block; 0 answers at once"},
+		{name: "told-by-the-commit", run: toldByCommit, rule: "it is told by the commit, not by a poll, when that commit happened in this process."},
+		{name: "woken-finds-the-commit", run: wokenFindsCommit, rule: "Nobody is woken before the commit is durable."},
 	}
 }
 

@@ -1,0 +1,123 @@
+package validations
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// tree makes an instance with many children, so that to delete it takes a while.
+func (t *trial) tree() provider.Instance {
+	children := make([]func(*provider.Start), 26)
+	for n := range children {
+		children[n] = func(*provider.Start) {}
+	}
+	return t.family(children...)
+}
+
+// deleteRefuses: as soon as one call finds the instance deleted, all do.
+func deleteRefuses(t *trial) {
+	root := t.tree()
+	sent := make(chan struct{})
+	t.parallel(2, func(n int) {
+		if n == 0 {
+			t.waitFor(sent)
+			t.remove(root.Key, true)
+			return
+		}
+		for k := 0; ; k++ {
+			_, err := t.Send(t.ctx, provider.SendRequest{Key: root.Key, Message: text("m")})
+			if k == 0 {
+				close(sent)
+			}
+			if err != nil {
+				t.want(err, provider.ErrNotFound)
+				break
+			}
+		}
+		t.noTurn("it is being deleted", named("parent"))
+		_, err := t.CommitTurn(t.ctx, next(root, "event"))
+		t.want(err, provider.ErrConflict)
+		child := createRequest("late")
+		child.Parent = provider.Parent{Key: root.Key, ID: root.ID, Execution: 1, EventID: 9}
+		_, err = t.Create(t.ctx, child)
+		t.checkf(err != nil && provider.OutcomeOf(err) == provider.OutcomeNothing, "a child was created: %v", err)
+	})
+}
+
+// waitFor waits until the channel is closed, unless callers come one after the other.
+func (t *trial) waitFor(c <-chan struct{}) {
+	if t.inTurn {
+		return
+	}
+	select {
+	case <-c:
+	case <-t.ctx.Done():
+	}
+}
+
+// deleteAndCreate: until it is gone an instance holds its ID; who gets it then keeps it.
+func deleteAndCreate(t *trial) {
+	root := t.tree()
+	var won atomic.Int64
+	keys := make(chan provider.UUID, 4)
+	t.parallel(5, func(n int) {
+		if n == 0 {
+			t.remove(root.Key, true)
+			return
+		}
+		for {
+			req := createRequest(root.ID)
+			_, err := t.Create(t.ctx, req)
+			if err == nil {
+				won.Add(1)
+				keys <- req.Key
+				return
+			}
+			t.want(err, provider.ErrExists)
+			exists, ok := errors.AsType[*provider.ExistsError](err)
+			t.mustf(ok, "%v is no *ExistsError", err)
+			if exists.Key != root.Key {
+				return
+			}
+		}
+	})
+	t.mustf(won.Load() == 1, "%d creators got the ID, want 1", won.Load())
+	key := <-keys
+	t.checkf(t.byID(root.ID).Key == key, "the ID does not name the one that was created")
+	u := t.fetchOne()
+	t.checkf(u.Instance.Key == key && u.payloads() == "start", "fetched %s with %q", u.Instance.Key, u.payloads())
+}
+
+// deleteResumes: a delete that was given up is finished by another.
+func deleteResumes(t *trial) {
+	root := t.tree()
+	members := []provider.UUID{root.Key, t.byID("a").Key, t.byID("z").Key}
+	for range 5 {
+		ctx, cancel := context.WithCancel(t.ctx)
+		t.parallel(2, func(n int) {
+			if n == 1 {
+				cancel()
+				return
+			}
+			_, err := t.Delete(ctx, provider.DeleteRequest{Key: root.Key, Force: true})
+			given := err == nil || errors.Is(err, context.Canceled) || errors.Is(err, provider.ErrNotFound)
+			t.checkf(given || provider.OutcomeOf(err) == provider.OutcomeUnknown, "unexpected error: %v", err)
+		})
+		cancel()
+	}
+	_, err := t.Delete(t.ctx, provider.DeleteRequest{Key: root.Key, Force: true})
+	if err != nil {
+		t.want(err, provider.ErrNotFound)
+	}
+	for _, key := range members {
+		t.gone(key)
+	}
+	n, err := t.Count(t.ctx, provider.CountRequest{Filter: provider.Filter{Replaced: true}})
+	t.ok(err)
+	t.checkf(n.Count == 0, "%d instances are left", n.Count)
+	_, err = t.Delete(t.ctx, provider.DeleteRequest{ID: root.ID})
+	t.want(err, provider.ErrNotFound)
+}

@@ -1,0 +1,114 @@
+package validations
+
+import (
+	"fmt"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// sendFields: what a message says comes back as it was said, whatever its kind.
+func sendFields(t *trial) {
+	i := t.begin("i")
+	sent := provider.NewMessage{Kind: 7, Execution: 4, EventID: 1 << 40, Payload: []byte("p")}
+	id := t.send(i.Key, sent).MessageID
+	t.send(i.Key, provider.NewMessage{Kind: 7})
+	u := t.fetchOne(named("i"))
+	t.mustf(len(u.Messages) == 2, "%d messages", len(u.Messages))
+	m, bare := u.Messages[0], u.Messages[1]
+	t.checkf(m.ID == id && m.Execution == 4 && m.EventID == 1<<40 && string(m.Payload) == "p", "got %+v", m)
+	t.checkf(bare.Execution == 0 && bare.EventID == 0 && len(bare.Payload) == 0, "got %+v", bare)
+}
+
+func sendKinds(t *trial) {
+	i := t.begin("i")
+	req := next(i)
+	for kind := range 256 {
+		m := provider.NewMessage{Kind: provider.MessageKind(kind), Payload: fmt.Append(nil, kind)}
+		req.Sends = append(req.Sends, provider.OutMessage{Key: i.Key, Message: m})
+	}
+	t.commit(req)
+	u := t.fetchOne(named("i"))
+	t.mustf(len(u.Messages) == 256, "%d messages of 256", len(u.Messages))
+	for n, m := range u.Messages {
+		t.checkf(int(m.Kind) == n && !m.Timer && string(m.Payload) == fmt.Sprint(n), "message %d: %+v", n, m)
+	}
+	t.checkf(t.get(i.Key).Status == provider.StatusRunning, "a message did something")
+}
+
+// sendBytes fills an inbox with large messages up to its limit of bytes.
+func sendBytes(t *trial) {
+	i := t.begin("i")
+	const size, each = 2 << 20, 15
+	large := make([]byte, size)
+	for left := provider.MaxInboxBytes / size; left > 0; left -= each {
+		req := next(i)
+		for range min(left, each) {
+			req.Sends = append(req.Sends, provider.OutMessage{Key: i.Key, Message: provider.NewMessage{Payload: large}})
+		}
+		t.commit(req)
+		i.Version = req.Commit
+	}
+	t.unchanged(i.Key, func() {
+		_, err := t.Send(t.ctx, provider.SendRequest{Key: i.Key, Message: text("m")})
+		t.want(err, provider.ErrInboxFull)
+	})
+	t.commit(commitOf(t.fetchOne(named("i"), func(r *provider.FetchTurnsRequest) { r.MaxMessages = 1 })))
+	t.send(i.Key, text("m"))
+}
+
+// commitOrder: what a commit does comes in the order of the contract.
+func commitOrder(t *trial) {
+	i := t.begin("i")
+	refused := text("sent before the start")
+	req := next(i)
+	req.Tasks, req.CancelTasks = []provider.NewTask{newTask(1)}, []provider.CancelTask{{EventID: 1}}
+	req.Timers, req.CancelTimers = []provider.Timer{{EventID: 2, Due: 1}}, []int64{2}
+	req.Sends = []provider.OutMessage{{ID: "child", Message: text("m"), Refused: &refused}}
+	req.Starts = []provider.Start{startOf(i, "child")}
+	t.commit(req)
+	t.tasksAre(i.Key, "")
+	u := t.fetchOne(named("i"))
+	t.checkf(u.payloads() == "sent before the start", "got %q", u.payloads())
+	u = t.fetchOne()
+	t.checkf(u.Instance.ID == "child" && u.payloads() == "start", "%s got %q", u.Instance.ID, u.payloads())
+}
+
+// startPolicy: no child is another's instance.
+func startPolicy(t *trial) {
+	i := t.begin("i")
+	used := t.begin("used")
+	start := startOf(i, "used")
+	start.Create.Policy = provider.IDUseExisting
+	req := next(i)
+	req.Starts = []provider.Start{start}
+	t.unchanged(used.Key, func() { t.refused(req, provider.ErrInvalid) })
+}
+
+// commitRows: each list of a commit is bounded.
+func commitRows(t *trial) {
+	const n = provider.MaxCommitRows + 1
+	i := t.begin("i")
+	lists := []func(*provider.CommitTurnRequest){
+		func(r *provider.CommitTurnRequest) { r.Events = make([][]byte, n) },
+		func(r *provider.CommitTurnRequest) { r.Consumed = make([]int64, n) },
+		func(r *provider.CommitTurnRequest) { r.Tasks = make([]provider.NewTask, n) },
+		func(r *provider.CommitTurnRequest) { r.Timers = make([]provider.Timer, n) },
+		func(r *provider.CommitTurnRequest) { r.Sends = make([]provider.OutMessage, n) },
+		func(r *provider.CommitTurnRequest) { r.Starts = make([]provider.Start, n) },
+	}
+	t.unchanged(i.Key, func() {
+		for kind, fill := range lists {
+			req := next(i)
+			fill(&req)
+			_, err := t.CommitTurn(t.ctx, req)
+			t.checkf(err != nil, "list %d of %d rows was taken", kind, n)
+			t.want(err, provider.ErrTooLarge)
+		}
+	})
+	req := next(i)
+	for event := range provider.MaxCommitRows {
+		req.Timers = append(req.Timers, provider.Timer{EventID: int64(event + 1), Due: 1 << 60})
+	}
+	t.commit(req)
+	t.checkf(t.get(i.Key).InboxMessages == provider.MaxCommitRows, "%d timers are there", t.get(i.Key).InboxMessages)
+}

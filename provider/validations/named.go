@@ -1,0 +1,82 @@
+package validations
+
+import "github.com/perdure/perdure/provider"
+
+// twoUnder makes two instances under one ID, of which the first has ended. A request that
+// names both the ID and a key means the key.
+func (t *trial) twoUnder(id string) (old, now provider.Instance) {
+	old = t.end(t.begin(id))
+	return old, t.create(id, replace)
+}
+
+func getNamed(t *trial) {
+	old, now := t.twoUnder("i")
+	res, err := t.Get(t.ctx, provider.GetRequest{ID: "i", Key: old.Key})
+	t.ok(err)
+	t.checkf(res.Instance.Key == old.Key, "the key of the old one finds %s", res.Instance.Key)
+	t.checkf(t.byID("i").Key == now.Key, "the ID finds %s, want the one that is there now", t.byID("i").Key)
+}
+
+func steerNamed(t *trial) {
+	old, now := t.twoUnder("i")
+	req := provider.SteerRequest{ID: "i", Key: old.Key, Action: provider.SteerSuspend, Commit: unique()}
+	t.unchanged(now.Key, func() {
+		_, err := t.Steer(t.ctx, req)
+		t.want(err, provider.ErrEnded)
+	})
+	req.Key = provider.UUID{}
+	res, err := t.Steer(t.ctx, req)
+	t.ok(err)
+	t.checkf(res.Instance.Key == now.Key, "the ID finds %s", res.Instance.Key)
+}
+
+func sendNamed(t *trial) {
+	old, now := t.twoUnder("i")
+	_, err := t.Send(t.ctx, provider.SendRequest{ID: "i", Key: old.Key, Message: text("m")})
+	t.want(err, provider.ErrEnded)
+	res, err := t.Send(t.ctx, provider.SendRequest{ID: "i", Message: text("m")})
+	t.ok(err)
+	t.checkf(res.Key == now.Key && t.get(now.Key).InboxMessages == 2, "sent to %s", res.Key)
+}
+
+func askNamed(t *trial) {
+	old, now := t.twoUnder("i")
+	for _, to := range []struct{ key, want provider.UUID }{{old.Key, old.Key}, {provider.UUID{}, now.Key}} {
+		answered := parked(t, func() error {
+			_, err := t.Ask(t.ctx, provider.AskRequest{ID: "i", Key: to.key, AskID: unique(), Wait: long})
+			return err
+		})
+		open := t.fetchAsk(func(r *provider.FetchAsksRequest) {
+			r.Capabilities = append(r.Capabilities, provider.Capability{Name: "setup-i", CodeVersion: codeVersion})
+		})
+		t.checkf(open.Instance.Key == to.want, "asked %s, want %s", open.Instance.Key, to.want)
+		t.ok(t.answer(open.AskID))
+		t.ok(answered())
+	}
+}
+
+func deleteNamed(t *trial) {
+	old, now := t.twoUnder("i")
+	_, err := t.Delete(t.ctx, provider.DeleteRequest{ID: "i", Key: old.Key})
+	t.ok(err)
+	t.gone(old.Key)
+	t.get(now.Key)
+	_, err = t.Delete(t.ctx, provider.DeleteRequest{ID: "i", Force: true})
+	t.ok(err)
+	t.gone(now.Key)
+}
+
+func deliverNamed(t *trial) {
+	old, now := t.twoUnder("i")
+	refused := text("refused")
+	t.begin("sender", func(r *provider.CommitTurnRequest) {
+		r.Sends = []provider.OutMessage{
+			{ID: "i", Key: old.Key, Message: text("to old"), Refused: &refused},
+			{ID: "i", Message: text("to now")},
+		}
+	})
+	u := t.fetchOne(named("sender"))
+	t.checkf(u.payloads() == "refused", "the sender got %q, want a refusal of the old one", u.payloads())
+	u = t.fetchOne()
+	t.checkf(u.Instance.Key == now.Key && u.payloads() == "start to now", "%s got %q", u.Instance.Key, u.payloads())
+}

@@ -1,0 +1,225 @@
+package validations
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// notifyCases check a power that a provider may lack: they are left out then.
+func notifyCases() []testCase {
+	const tells = "Notifier is implemented by providers that can tell about ended executions and cancelled tasks at once."
+	list := []testCase{
+		{name: "ended", run: notifyEnded, rule: "EventID 0 concerns all tasks of the execution."},
+		{name: "cancelled", run: notifyCancelled, rule: tells},
+		{
+			name: "nothing-else", run: notifyNothingElse,
+			rule: "Notice tells that an execution ended or that a task was asked to stop, so that a node need not wait for its next lease renewal.",
+		},
+		{name: "stop", run: notifyStop, rule: "Notify calls fn for each notice until stop is called; stop waits for a running fn."},
+	}
+	for i := range list {
+		list[i].power = canNotify
+	}
+	return list
+}
+
+func canNotify(p provider.Provider) bool {
+	_, ok := provider.As[provider.Notifier](p)
+	return ok
+}
+
+// listen collects notices until the end of the case.
+func (t *trial) listen(fn func(provider.Notice)) (stop func()) {
+	notifier, _ := provider.As[provider.Notifier](t.Provider)
+	return notifier.Notify(fn)
+}
+
+// noticed repeats what must be told, as a notice may be lost, until one of the notices is
+// there. act makes the notices that it answers.
+func (t *trial) noticed(act func() []provider.Notice) {
+	var mu sync.Mutex
+	got := map[provider.Notice]bool{}
+	heard := make(chan struct{}, 1)
+	defer t.listen(func(n provider.Notice) {
+		mu.Lock()
+		defer mu.Unlock()
+		got[n] = true
+		select {
+		case heard <- struct{}{}:
+		default:
+		}
+	})()
+	for range 10 {
+		for _, want := range act() {
+			t.wait(heard)
+			mu.Lock()
+			found := got[want]
+			mu.Unlock()
+			if found {
+				return
+			}
+		}
+	}
+	t.errorf("of ten times no notice came: got %v", got)
+}
+
+// wait waits for a signal, but not long.
+func (t *trial) wait(signal <-chan struct{}) {
+	for range 10 {
+		select {
+		case <-signal:
+			return
+		default:
+			t.pass(short)
+		}
+	}
+}
+
+func notifyEnded(t *trial) {
+	ends := map[string]func(i provider.Instance){
+		"closed":     func(i provider.Instance) { t.end(i) },
+		"continued":  func(i provider.Instance) { t.continueAsNew(i) },
+		"terminated": func(i provider.Instance) { t.steer(i.Key, provider.SteerTerminate) },
+		"reset":      func(i provider.Instance) { t.steer(i.Key, provider.SteerReset) },
+	}
+	for name, end := range ends {
+		n := 0
+		t.noticed(func() []provider.Notice {
+			n++
+			i := t.begin(name+string(rune('a'+n)), func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{newTask(1)} })
+			t.fetchTask()
+			end(i)
+			return []provider.Notice{{Key: i.Key, Execution: 1}}
+		})
+	}
+}
+
+func notifyCancelled(t *trial) {
+	n := 0
+	t.noticed(func() []provider.Notice {
+		n++
+		i := t.begin(string(rune('a'+n)), func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{newTask(1)} })
+		t.fetchTask()
+		t.cancel(i, n%2 == 0)
+		return []provider.Notice{{Key: i.Key, Execution: 1, EventID: 1}}
+	})
+}
+
+// notifyNothingElse: who is told to stop has been asked to.
+func notifyNothingElse(t *trial) {
+	var mu sync.Mutex
+	var got []provider.Notice
+	stop := t.listen(func(n provider.Notice) {
+		mu.Lock()
+		defer mu.Unlock()
+		got = append(got, n)
+	})
+	i := t.beginTasks(newTask(1), newTask(2))
+	other := t.begin("other", func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{newTask(1)} })
+	t.fetchTasks()
+	t.send(other.Key, text("m"))
+	t.cancel(i, false)
+	t.steer(other.Key, provider.SteerSuspend)
+	t.steer(other.Key, provider.SteerResume)
+	t.pass(2 * short)
+	stop()
+	mu.Lock()
+	defer mu.Unlock()
+	for _, n := range got {
+		t.checkf(n == provider.Notice{Key: i.Key, Execution: 1, EventID: 1}, "nobody asked for %+v", n)
+	}
+}
+
+// notifyStop holds fn while another goroutine stops it.
+func notifyStop(t *trial) {
+	called, release := make(chan struct{}, 100), make(chan struct{})
+	stop := t.listen(func(provider.Notice) {
+		called <- struct{}{}
+		<-release
+	})
+	var ending sync.WaitGroup // the provider may call fn before the call returns that it tells of
+	for n := range 3 {
+		i := t.begin(string(rune('a'+n)), func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{newTask(1)} })
+		ending.Go(func() { t.steer(i.Key, provider.SteerTerminate) })
+	}
+	t.wait(called)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		stop()
+	}()
+	t.pass(short)
+	early := false
+	select {
+	case <-stopped:
+		early = true
+	default:
+	}
+	t.checkf(!early, "stop came back while fn was running")
+	close(release)
+	<-stopped
+	before := len(called)
+	ending.Wait()
+	t.steer(t.begin("late").Key, provider.SteerTerminate)
+	t.pass(short)
+	t.checkf(len(called) == before, "fn was called %d times after stop", len(called)-before)
+}
+
+// migrateCases check a power that a provider may lack: they are left out then.
+func migrateCases() []testCase {
+	list := []testCase{
+		{
+			name: "listed", run: migrateListed,
+			rule: "Migrations lists all steps that this release knows, in order, and whether each is applied.",
+		},
+		{name: "again", run: migrateAgain, rule: "Migrate applies what is missing."},
+		{name: "at-once", run: migrateRace, rule: "It is safe when several processes do it at once."},
+	}
+	for i := range list {
+		list[i].power = canMigrate
+	}
+	return list
+}
+
+func canMigrate(p provider.Provider) bool {
+	_, ok := provider.As[provider.Migrator](p)
+	return ok
+}
+
+func (t *trial) migrations() []provider.Migration {
+	migrator, _ := provider.As[provider.Migrator](t.Provider)
+	list, err := migrator.Migrations(t.ctx)
+	t.ok(err)
+	return list
+}
+
+func (t *trial) migrate() {
+	migrator, _ := provider.As[provider.Migrator](t.Provider)
+	t.ok(migrator.Migrate(t.ctx))
+}
+
+func migrateListed(t *trial) {
+	list := t.migrations()
+	t.mustf(len(list) > 0, "a schema without steps")
+	for n, step := range list {
+		t.checkf(step.Name != "" && step.SQL != "", "step %d says nothing: %+v", n, step)
+		t.checkf(n == 0 || step.Version > list[n-1].Version, "step %d has version %d after %d", n, step.Version, list[n-1].Version)
+	}
+}
+
+func migrateAgain(t *trial) {
+	t.migrate()
+	i := t.create("i")
+	t.unchanged(i.Key, t.migrate)
+	missing := slices.ContainsFunc(t.migrations(), func(m provider.Migration) bool { return !m.Applied })
+	t.checkf(!missing, "steps are missing: %+v", t.migrations())
+}
+
+func migrateRace(t *trial) {
+	i := t.create("i")
+	t.unchanged(i.Key, func() { t.parallel(4, func(int) { t.migrate() }) })
+	missing := slices.ContainsFunc(t.migrations(), func(m provider.Migration) bool { return !m.Applied })
+	t.checkf(!missing, "steps are missing: %+v", t.migrations())
+}

@@ -1,0 +1,108 @@
+package validations
+
+import (
+	"fmt"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// crowded is one more than the largest page.
+const crowded = provider.MaxPage + 1
+
+// manyChildren makes more children of one parent than a page holds, in one commit.
+func (t *trial) manyChildren() provider.Instance {
+	i := t.begin("parent")
+	req := next(i)
+	for n := range crowded {
+		req.Starts = append(req.Starts, startOf(i, fmt.Sprintf("child-%04d", n)))
+	}
+	t.commit(req)
+	return i
+}
+
+func listDefault(t *trial) {
+	t.manyChildren()
+	filter := provider.Filter{IDPrefix: "child-"}
+	first, err := t.List(t.ctx, provider.ListRequest{Filter: filter})
+	t.ok(err)
+	t.mustf(len(first.Instances) == provider.MaxPage && first.Cursor != "", "%d rows, cursor %q", len(first.Instances), first.Cursor)
+	rest, err := t.List(t.ctx, provider.ListRequest{Filter: filter, Cursor: first.Cursor})
+	t.ok(err)
+	t.checkf(len(rest.Instances) == 1 && rest.Cursor == "", "%d rows after the first page, cursor %q", len(rest.Instances), rest.Cursor)
+	_, err = t.List(t.ctx, provider.ListRequest{Max: crowded})
+	t.want(err, provider.ErrTooLarge)
+}
+
+func inspectDefault(t *trial) {
+	t.manyChildren()
+	first := t.inspect(provider.InspectInstances)
+	t.mustf(len(first.Instances) == provider.MaxPage && first.Cursor != "", "%d rows, cursor %q", len(first.Instances), first.Cursor)
+	rest := t.inspect(provider.InspectInstances, func(r *provider.InspectRequest) { r.Cursor = first.Cursor })
+	t.checkf(len(rest.Instances) == 2 && rest.Cursor == "", "%d rows after the first page, want the parent and a child", len(rest.Instances))
+}
+
+func lettersDefault(t *trial) {
+	i := t.begin("i", func(r *provider.CommitTurnRequest) {
+		for range crowded {
+			r.Sends = append(r.Sends, provider.OutMessage{Key: r.Key, Message: text("m")})
+		}
+	})
+	t.end(i)
+	list := t.letters()
+	t.mustf(len(list) == provider.MaxPage, "%d dead letters in a page", len(list))
+	res, err := t.DeadLetters(t.ctx, provider.DeadLettersRequest{Cursor: list[len(list)-1].ID})
+	t.ok(err)
+	t.checkf(len(res.Letters) == 1, "%d dead letters after the first page", len(res.Letters))
+}
+
+func scanDefault(t *trial) {
+	t.parallel(20, func(n int) {
+		for k := n; k < crowded; k += 20 {
+			t.record(put(fmt.Sprintf("k%04d", k), "v", 0))
+		}
+	})
+	scan := provider.RecordRequest{Action: provider.RecordScan, Namespace: "n"}
+	list := t.record(scan)
+	t.mustf(len(list) == provider.MaxPage, "%d records in a page", len(list))
+	scan.Key = list[len(list)-1].Key
+	list = t.record(scan)
+	t.checkf(len(list) == 1 && list[0].Key == fmt.Sprintf("k%04d", crowded-1), "%d records after the first page", len(list))
+}
+
+// pruneDefault ends the parents of nobody: each is a tree of its own.
+func pruneDefault(t *trial) {
+	t.parallel(20, func(n int) {
+		for k := n; k < crowded; k += 20 {
+			i := t.create(fmt.Sprintf("i%04d", k))
+			t.steer(i.Key, provider.SteerTerminate)
+		}
+	})
+	t.pass(short)
+	t.checkf(t.prune(provider.PruneRequest{}) == 1000, "not 1,000 instances were pruned")
+	t.checkf(t.prune(provider.PruneRequest{}) == 1, "not the one that was left")
+}
+
+func historyDefault(t *trial) {
+	i := t.begin("i")
+	large := make([]byte, provider.MaxFetchBytes/2)
+	req := next(i)
+	req.Events = [][]byte{large, large, large}
+	t.commit(req)
+	ids, res := t.read(provider.ReadHistoryRequest{Key: i.Key, From: 2})
+	t.checkf(ids == "23" && res.More, "read %q of events of %d bytes, more %v", ids, len(large), res.More)
+	_, err := t.ReadHistory(t.ctx, provider.ReadHistoryRequest{Key: i.Key, From: 1, MaxBytes: provider.MaxFetchBytes + 1})
+	t.want(err, provider.ErrTooLarge)
+}
+
+func fetchManyMessages(t *trial) {
+	t.begin("i", func(r *provider.CommitTurnRequest) {
+		for range provider.MaxFetchMessages + 1 {
+			r.Sends = append(r.Sends, provider.OutMessage{Key: r.Key})
+		}
+	})
+	u := t.fetchOne(named("i"))
+	t.checkf(len(u.Messages) == provider.MaxFetchMessages && u.More, "fetched %d messages, more %v", len(u.Messages), u.More)
+	t.commit(commitOf(u))
+	u = t.fetchOne(named("i"))
+	t.checkf(len(u.Messages) == 1 && !u.More, "fetched %d messages, more %v", len(u.Messages), u.More)
+}

@@ -1,0 +1,114 @@
+package validations
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// rowUpdatedAt: what arrives and who looks do not touch it, what writes a Version does.
+func rowUpdatedAt(t *trial) {
+	i := t.begin("i")
+	t.pass(short)
+	t.send(i.Key, text("m"))
+	u := t.fetchOne(named("i"))
+	t.block(u, true)
+	t.checkf(t.get(i.Key).UpdatedAt == i.UpdatedAt, "a message, a lease or a failed turn moved it")
+	res := t.commit(next(i, "event"))
+	t.checkf(t.get(i.Key).UpdatedAt == res.Now, "a commit at %d left it at %d", res.Now, t.get(i.Key).UpdatedAt)
+	t.pass(short)
+	got := t.steer(i.Key, provider.SteerSuspend)
+	t.checkf(got.UpdatedAt > res.Now, "a steer left it at %d", got.UpdatedAt)
+}
+
+func rowTasks(t *trial) {
+	i := t.beginTasks(newTask(7), newTask(3))
+	req := next(i)
+	req.Tasks = []provider.NewTask{newTask(5)}
+	t.commit(req)
+	t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Max = 1 })
+	t.tasksAre(i.Key, "3 5 7")
+	res, err := t.Get(t.ctx, provider.GetRequest{Key: i.Key})
+	t.ok(err)
+	t.checkf(len(res.Tasks) == 0 && len(res.Values) == 0, "tasks that nobody asked for: %+v", res.Tasks)
+}
+
+// attributeKinds: a value of each kind comes back as it was given.
+func attributeKinds(t *trial) {
+	list := []provider.Attribute{
+		{Name: "bool", Kind: provider.AttributeBool, Number: 1},
+		{Name: "instant", Kind: provider.AttributeInstant, Number: 1 << 60},
+		{Name: "int", Kind: provider.AttributeInt, Number: -1 << 62},
+		{Name: "text", Kind: provider.AttributeText, Text: "ü"},
+	}
+	i := t.begin("i", func(r *provider.CommitTurnRequest) { r.Attributes = list })
+	t.checkf(fmt.Sprint(i.Attributes) == fmt.Sprint(list), "attributes are %+v, want %+v", i.Attributes, list)
+	for _, a := range list {
+		t.lists(provider.Filter{Attributes: []provider.Attribute{a}}, "i")
+	}
+}
+
+func statsInstances(t *trial) {
+	t.steer(t.create("suspended").Key, provider.SteerSuspend)
+	t.begin("running")
+	for _, s := range []provider.Status{provider.StatusCompleted, provider.StatusFailed, provider.StatusCancelled, provider.StatusTerminated} {
+		req := closing(t.continueAsNew(t.begin(s.String())))
+		req.Status = s
+		t.commit(req)
+	}
+	t.block(t.blockable(), true)
+	t.statsBecome(func(s provider.StatsResult) string {
+		var counts []string
+		for status := provider.StatusRunning; status <= provider.StatusReset; status++ {
+			counts = append(counts, fmt.Sprint(s.Instances[status]))
+		}
+		return fmt.Sprintf("%s blocked %d", strings.Join(counts, " "), s.Blocked)
+	}, "2 1 1 1 1 1 0 0 blocked 1")
+}
+
+// blockable is a turn of a new instance.
+func (t *trial) blockable() turn {
+	t.create("blocked")
+	return t.fetchOne()
+}
+
+// statsBecome waits until the figures are right: they may be some seconds stale.
+func (t *trial) statsBecome(figures func(provider.StatsResult) string, want string) {
+	const patience = 300 // of the duration short
+	for n := range patience {
+		s, err := t.Stats(t.ctx, provider.StatsRequest{})
+		t.ok(err)
+		got := figures(s)
+		if got == want {
+			return
+		}
+		t.mustf(n < patience-1, "stats are %s, want %s", got, want)
+		t.pass(short)
+	}
+}
+
+// statsCommits: a commit counts once, however often it is told, and a refused one never.
+func statsCommits(t *trial) {
+	i := t.begin("i")
+	before, err := t.Stats(t.ctx, provider.StatsRequest{})
+	t.ok(err)
+	for range 3 {
+		req := next(i, "event")
+		t.commit(req)
+		t.commit(req)
+		t.refused(rich(i), provider.ErrConflict)
+		i = t.get(i.Key)
+	}
+	t.statsBecome(func(s provider.StatsResult) string { return fmt.Sprint(s.CommitGroups - before.CommitGroups) }, "3")
+}
+
+func statsTransactions(t *trial) {
+	i := t.begin("i")
+	before, err := t.Stats(t.ctx, provider.StatsRequest{})
+	t.ok(err)
+	for range 3 {
+		t.send(i.Key, text("m"))
+	}
+	t.statsBecome(func(s provider.StatsResult) string { return fmt.Sprint(s.Commits >= before.Commits+3) }, "true")
+}
