@@ -63,8 +63,10 @@ func clockOfRest(c *chronicle, key provider.UUID) {
 	reported, err := t.ReportTasks(t.ctx, provider.ReportTasksRequest{})
 	t.ok(err)
 	c.now("report tasks", reported.Now)
+	t.ask(key)
 	asks, err := t.FetchAsks(t.ctx, fetchAsksRequest())
 	t.ok(err)
+	t.mustf(len(asks.Asks) == 1, "fetched %+v", asks.Asks)
 	c.now("fetch asks", asks.Now)
 	began := c.last
 	lease := t.lease(acquire("a"))

@@ -1,8 +1,9 @@
 package validations
 
 import (
-	"slices"
+	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"github.com/perdure/perdure/provider"
 )
@@ -65,16 +66,17 @@ func (t *trial) noticed(act func() []provider.Notice) {
 	t.errorf("of ten times no notice came: got %v", got)
 }
 
-// wait waits for a signal, but not long.
-func (t *trial) wait(signal <-chan struct{}) {
+// wait waits for a signal, but not long, and tells whether it came.
+func (t *trial) wait(signal <-chan struct{}) bool {
 	for range 10 {
 		select {
 		case <-signal:
-			return
+			return true
 		default:
 			t.pass(short)
 		}
 	}
+	return false
 }
 
 func notifyEnded(t *trial) {
@@ -132,94 +134,44 @@ func notifyNothingElse(t *trial) {
 	}
 }
 
-// notifyStop holds fn while another goroutine stops it.
+// notifyStop holds fn while another goroutine stops it. Until fn is let go the case makes no
+// call that could depend on it: a provider may call fn before the call returns that it tells of.
 func notifyStop(t *trial) {
+	i := t.begin("i", func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{newTask(1)} })
+	late := t.begin("late")
 	called, release := make(chan struct{}, 100), make(chan struct{})
+	var over atomic.Bool
 	stop := t.listen(func(provider.Notice) {
 		called <- struct{}{}
 		<-release
+		over.Store(true)
 	})
-	var ending sync.WaitGroup // the provider may call fn before the call returns that it tells of
-	for n := range 3 {
-		i := t.begin(string(rune('a'+n)), func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{newTask(1)} })
-		ending.Go(func() { t.steer(i.Key, provider.SteerTerminate) })
-	}
-	t.wait(called)
-	stopped := make(chan struct{})
+	ended := make(chan struct{})
 	go func() {
-		defer close(stopped)
-		stop()
+		defer close(ended)
+		t.steer(i.Key, provider.SteerTerminate)
 	}()
-	t.pass(short)
-	early := false
+	running := true
 	select {
-	case <-stopped:
-		early = true
-	default:
+	case <-called:
+	case <-ended:
+		running = t.wait(called) // else the notice was lost
 	}
-	t.checkf(!early, "stop came back while fn was running")
+	stopping, stopped := make(chan struct{}), make(chan bool, 1)
+	go func() {
+		close(stopping)
+		stop()
+		stopped <- over.Load()
+	}()
+	<-stopping
+	for range 1000 {
+		runtime.Gosched() // so that a stop that waits for nobody comes back
+	}
 	close(release)
-	<-stopped
+	t.checkf(<-stopped || !running, "stop came back while fn was running")
+	<-ended
 	before := len(called)
-	ending.Wait()
-	t.steer(t.begin("late").Key, provider.SteerTerminate)
+	t.steer(late.Key, provider.SteerTerminate)
 	t.pass(short)
 	t.checkf(len(called) == before, "fn was called %d times after stop", len(called)-before)
-}
-
-// migrateCases check a power that a provider may lack: they are left out then.
-func migrateCases() []testCase {
-	list := []testCase{
-		{
-			name: "listed", run: migrateListed,
-			rule: "Migrations lists all steps that this release knows, in order, and whether each is applied.",
-		},
-		{name: "again", run: migrateAgain, rule: "Migrate applies what is missing."},
-		{name: "at-once", run: migrateRace, rule: "It is safe when several processes do it at once."},
-	}
-	for i := range list {
-		list[i].power = canMigrate
-	}
-	return list
-}
-
-func canMigrate(p provider.Provider) bool {
-	_, ok := provider.As[provider.Migrator](p)
-	return ok
-}
-
-func (t *trial) migrations() []provider.Migration {
-	migrator, _ := provider.As[provider.Migrator](t.Provider)
-	list, err := migrator.Migrations(t.ctx)
-	t.ok(err)
-	return list
-}
-
-func (t *trial) migrate() {
-	migrator, _ := provider.As[provider.Migrator](t.Provider)
-	t.ok(migrator.Migrate(t.ctx))
-}
-
-func migrateListed(t *trial) {
-	list := t.migrations()
-	t.mustf(len(list) > 0, "a schema without steps")
-	for n, step := range list {
-		t.checkf(step.Name != "" && step.SQL != "", "step %d says nothing: %+v", n, step)
-		t.checkf(n == 0 || step.Version > list[n-1].Version, "step %d has version %d after %d", n, step.Version, list[n-1].Version)
-	}
-}
-
-func migrateAgain(t *trial) {
-	t.migrate()
-	i := t.create("i")
-	t.unchanged(i.Key, t.migrate)
-	missing := slices.ContainsFunc(t.migrations(), func(m provider.Migration) bool { return !m.Applied })
-	t.checkf(!missing, "steps are missing: %+v", t.migrations())
-}
-
-func migrateRace(t *trial) {
-	i := t.create("i")
-	t.unchanged(i.Key, func() { t.parallel(4, func(int) { t.migrate() }) })
-	missing := slices.ContainsFunc(t.migrations(), func(m provider.Migration) bool { return !m.Applied })
-	t.checkf(!missing, "steps are missing: %+v", t.migrations())
 }

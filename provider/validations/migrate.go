@@ -1,0 +1,66 @@
+package validations
+
+import (
+	"slices"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// migrateCases check a power that a provider may lack: they are left out then.
+func migrateCases() []testCase {
+	list := []testCase{
+		{
+			name: "listed", run: migrateListed,
+			rule: "Migrations lists all steps that this release knows, in order, and whether each is applied.",
+		},
+		{name: "again", run: migrateAgain, rule: "Migrate applies what is missing."},
+		{name: "at-once", run: migrateRace, rule: "It is safe when several processes do it at once."},
+	}
+	for i := range list {
+		list[i].power = canMigrate
+	}
+	return list
+}
+
+func canMigrate(p provider.Provider) bool {
+	_, ok := provider.As[provider.Migrator](p)
+	return ok
+}
+
+func (t *trial) migrations() []provider.Migration {
+	migrator, _ := provider.As[provider.Migrator](t.Provider)
+	list, err := migrator.Migrations(t.ctx)
+	t.ok(err)
+	return list
+}
+
+func (t *trial) migrate() {
+	migrator, _ := provider.As[provider.Migrator](t.Provider)
+	t.ok(migrator.Migrate(t.ctx))
+}
+
+func migrateListed(t *trial) {
+	list := t.migrations()
+	t.mustf(len(list) > 0, "a schema without steps")
+	last := 0
+	for n, step := range list {
+		t.checkf(step.Name != "" && step.SQL != "", "step %d says nothing: %+v", n, step)
+		t.checkf(step.Version > last, "step %d has version %d after %d", n, step.Version, last)
+		last = step.Version
+	}
+}
+
+func migrateAgain(t *trial) {
+	t.migrate()
+	i := t.create("i")
+	t.unchanged(i.Key, t.migrate)
+	missing := slices.ContainsFunc(t.migrations(), func(m provider.Migration) bool { return !m.Applied })
+	t.checkf(!missing, "steps are missing: %+v", t.migrations())
+}
+
+func migrateRace(t *trial) {
+	i := t.create("i")
+	t.unchanged(i.Key, func() { t.parallel(4, func(int) { t.migrate() }) })
+	missing := slices.ContainsFunc(t.migrations(), func(m provider.Migration) bool { return !m.Applied })
+	t.checkf(!missing, "steps are missing: %+v", t.migrations())
+}
