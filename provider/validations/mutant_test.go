@@ -84,6 +84,9 @@ type mutant struct {
 	inspect inspectMethod
 	close   func() error
 
+	notify     func(fn func(provider.Notice)) (stop func())
+	migrations func() []provider.Migration
+	migrate    func() error
 	createIn   createInMethod
 	sendIn     sendInMethod
 	completeIn completeInMethod
@@ -103,6 +106,7 @@ func newMutant() *mutant {
 		},
 		history: p.ReadHistory, list: p.List, count: p.Count, stats: p.Stats, remove: p.Delete, prune: p.Prune,
 		letters: p.DeadLetters, lease: p.Lease, record: p.Record, inspect: p.Inspect, close: p.Close,
+		notify: p.Notify, migrations: steps, migrate: func() error { return nil },
 		createIn: func(ctx context.Context, req createInRequest) (provider.CreateResult, error) {
 			return p.CreateIn(ctx, req.tx, req.CreateRequest)
 		},

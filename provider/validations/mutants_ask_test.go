@@ -1,3 +1,104 @@
 package validations
 
-func brokenAsk() []brokenRule { return nil }
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"github.com/perdure/perdure/provider"
+)
+
+func brokenAsk() []brokenRule {
+	return []brokenRule{
+		{name: "an answer is lost on its way", caught: "ask/answered", breaks: answers(losesAnswer)},
+		{name: "an ended instance is not asked", caught: "ask/ended-instance", breaks: asksNoEnded},
+		{name: "a second answer is taken", caught: "ask/answered-once", breaks: answersTwice},
+		{name: "questions are taken whatever their level", caught: "ask/capabilities", breaks: fetchesAsks(wantsAnyLevel)},
+		{name: "a fetch takes one question more than Max", caught: "ask/up-to-max", breaks: fetchesAsks(takesOneAskMore)},
+		{name: "a taken question is given to others", caught: "ask/taken", breaks: givesAgain},
+		{name: "a question outlives its time", caught: "ask/removed", breaks: keepsQuestion},
+		{name: "a question without a wait is asked", caught: "ask/wait-is-positive", breaks: asksAtOnce},
+		{name: "a fetch of questions does not block", caught: "ask/fetch-passes", breaks: fetchesAsks(fetchesAtOnce)},
+	}
+}
+
+// answers changes what is answered.
+func answers(change func(*provider.AnswerRequest)) func(*mutant) {
+	return func(m *mutant) { m.answer.before(change) }
+}
+
+// fetchesAsks changes what FetchAsks is asked for.
+func fetchesAsks(change func(*provider.FetchAsksRequest)) func(*mutant) {
+	return func(m *mutant) { m.asks.before(change) }
+}
+
+func losesAnswer(req *provider.AnswerRequest) { req.Payload = nil }
+
+func asksNoEnded(m *mutant) {
+	m.ask.around(func(ctx context.Context, req provider.AskRequest, ask method[provider.AskRequest, provider.AskResult]) (provider.AskResult, error) {
+		if m.stored(ctx, req.Key).Status.Ended() {
+			return provider.AskResult{}, provider.ErrEnded
+		}
+		return ask(ctx, req)
+	})
+}
+
+func answersTwice(m *mutant) {
+	var known sync.Map
+	m.answer.after(func(req provider.AnswerRequest, _ *struct{}, err *error) {
+		if *err == nil {
+			known.Store(req.AskID, true)
+		} else if _, ok := known.Load(req.AskID); ok {
+			*err = nil
+		}
+	})
+}
+
+func wantsAnyLevel(req *provider.FetchAsksRequest) { req.EngineLevel += 3 }
+
+func takesOneAskMore(req *provider.FetchAsksRequest) {
+	if req.Max > 1 && req.Max < provider.MaxBatch {
+		req.Max++
+	}
+}
+
+func givesAgain(m *mutant) {
+	var given atomic.Pointer[[]provider.OpenAsk]
+	m.asks.after(func(req provider.FetchAsksRequest, res *provider.FetchAsksResult, err *error) {
+		switch last := given.Load(); {
+		case len(res.Asks) > 0:
+			given.Store(&res.Asks)
+		case last != nil && req.Wait == 0 && *err == nil:
+			res.Asks = *last
+		}
+	})
+}
+
+func keepsQuestion(m *mutant) {
+	var left atomic.Pointer[provider.OpenAsk]
+	m.ask.after(func(req provider.AskRequest, _ *provider.AskResult, err *error) {
+		if errors.Is(*err, provider.ErrNoAnswer) {
+			left.Store(&provider.OpenAsk{AskID: req.AskID, Payload: req.Payload})
+		}
+	})
+	m.asks.after(func(req provider.FetchAsksRequest, res *provider.FetchAsksResult, err *error) {
+		if open := left.Load(); open != nil && req.Wait == 0 && *err == nil {
+			res.Asks = append(res.Asks, *open)
+		}
+	})
+}
+
+func asksAtOnce(m *mutant) {
+	m.ask.after(func(req provider.AskRequest, _ *provider.AskResult, err *error) {
+		if req.Wait <= 0 && errors.Is(*err, provider.ErrInvalid) {
+			*err = provider.ErrNoAnswer
+		}
+	})
+}
+
+func fetchesAtOnce(req *provider.FetchAsksRequest) {
+	if len(req.Capabilities) > 0 {
+		req.Wait = 0
+	}
+}

@@ -1,3 +1,214 @@
 package validations
 
-func brokenClean() []brokenRule { return nil }
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/perdure/perdure/provider"
+)
+
+func brokenClean() []brokenRule {
+	return []brokenRule{
+		{name: "a history outlives its instance", caught: "clean/delete-ended", breaks: keepsHistories},
+		{name: "a running instance is deleted unforced", caught: "clean/delete-running", breaks: deletesRunning},
+		{name: "an unknown instance is said to be deleted", caught: "clean/delete-unknown", breaks: deletesUnknown},
+		{name: "deleted children are not counted", caught: "clean/delete-cascades", breaks: countsTheRootOnly},
+		{name: "a child of a deleted parent is created", caught: "clean/no-child-of-a-deleted-parent", breaks: createsOrphans},
+		{name: "a child that is started during a delete outlives it", caught: "clean/delete-races-with-children", racing: true, breaks: missesNewborn},
+		{name: "the youngest is pruned first", caught: "clean/prune", breaks: prunesTheYoungest},
+		{name: "the age does not matter to a prune", caught: "clean/prune-keeps-young", breaks: prunes(forgetsAge)},
+		{name: "a prune takes 999 at most", caught: "clean/prune-default", breaks: prunes(prunesLess)},
+		{name: "a child is pruned alone", caught: "clean/prune-cascades", breaks: prunesChildren},
+		{name: "dead letters that are none are discarded", caught: "clean/letters-discard", breaks: discardsNothing},
+		{name: "a redriven letter loses its kind", caught: "clean/letters-redrive", breaks: redrivesAnew},
+		{name: "a deleted instance counts as ended", caught: "clean/delete-refuses-at-once", breaks: endsDeleted},
+		{name: "a delete takes who got the ID meanwhile", caught: "clean/delete-keeps-the-id", racing: true, breaks: deletesByID},
+		{name: "a delete that was given up is never finished", caught: "clean/delete-resumes", racing: true, breaks: givesUpDeleting},
+	}
+}
+
+type (
+	deleteMethod  = method[provider.DeleteRequest, provider.DeleteResult]
+	pruneMethod   = method[provider.PruneRequest, provider.PruneResult]
+	lettersMethod = method[provider.DeadLettersRequest, provider.DeadLettersResult]
+)
+
+// prunes changes what Prune is asked for.
+func prunes(change func(*provider.PruneRequest)) func(*mutant) {
+	return func(m *mutant) { m.prune.before(change) }
+}
+
+func keepsHistories(m *mutant) {
+	var old sync.Map
+	m.remove.before(func(req *provider.DeleteRequest) {
+		if i := m.stored(context.Background(), req.Key); i.Status.Ended() {
+			old.Store(req.Key, true)
+		}
+	})
+	m.history.after(func(req provider.ReadHistoryRequest, _ *provider.ReadHistoryResult, err *error) {
+		if _, ok := old.Load(req.Key); ok && errors.Is(*err, provider.ErrNotFound) {
+			*err = nil
+		}
+	})
+}
+
+// deletesRunning asks only whether an instance has begun.
+func deletesRunning(m *mutant) {
+	m.remove.before(func(req *provider.DeleteRequest) {
+		req.Force = req.Force || m.byID(context.Background(), req.ID).HistoryLength > 0
+	})
+}
+
+func deletesUnknown(m *mutant) {
+	m.remove.after(func(_ provider.DeleteRequest, _ *provider.DeleteResult, err *error) {
+		if errors.Is(*err, provider.ErrNotFound) {
+			*err = nil
+		}
+	})
+}
+
+func countsTheRootOnly(m *mutant) {
+	m.remove.after(func(_ provider.DeleteRequest, res *provider.DeleteResult, _ *error) {
+		res.Instances = min(res.Instances, 1)
+	})
+}
+
+func createsOrphans(m *mutant) {
+	m.create.before(func(req *provider.CreateRequest) {
+		if m.stored(context.Background(), req.Parent.Key).Key.IsZero() {
+			req.Parent = provider.Parent{}
+		}
+	})
+}
+
+// missesNewborn lists what there is to delete, and takes its time.
+func missesNewborn(m *mutant) {
+	var deleting atomic.Bool
+	m.remove.around(func(ctx context.Context, req provider.DeleteRequest, remove deleteMethod) (provider.DeleteResult, error) {
+		deleting.Store(true)
+		window()
+		defer deleting.Store(false)
+		return remove(ctx, req)
+	})
+	m.commit.before(func(req *provider.CommitTurnRequest) {
+		if !deleting.Load() {
+			return
+		}
+		req.Starts = slices.Clone(req.Starts)
+		for n := range req.Starts {
+			req.Starts[n].Create.Parent = provider.Parent{}
+		}
+	})
+}
+
+// ended lists the instances that have ended, those that ended last first.
+func (m *mutant) ended(ctx context.Context) []provider.Instance {
+	res, _ := m.Provider.List(ctx, provider.ListRequest{})
+	list := slices.DeleteFunc(res.Instances, func(i provider.Instance) bool { return !i.Status.Ended() })
+	slices.SortFunc(list, func(a, b provider.Instance) int { return cmp.Compare(b.EndedAt, a.EndedAt) })
+	return list
+}
+
+func prunesTheYoungest(m *mutant) {
+	m.prune.around(func(ctx context.Context, req provider.PruneRequest, prune pruneMethod) (provider.PruneResult, error) {
+		list := m.ended(ctx)
+		if req.Max != 1 || len(list) == 0 {
+			return prune(ctx, req)
+		}
+		res, err := m.Provider.Delete(ctx, provider.DeleteRequest{Key: list[0].Key})
+		return provider.PruneResult{Instances: res.Instances}, err
+	})
+}
+
+func forgetsAge(req *provider.PruneRequest) { req.Age = min(req.Age, 0) }
+
+func prunesLess(req *provider.PruneRequest) {
+	if req.Max == 0 {
+		req.Max = 999
+	}
+}
+
+func prunesChildren(m *mutant) {
+	m.prune.around(func(ctx context.Context, req provider.PruneRequest, prune pruneMethod) (provider.PruneResult, error) {
+		res, err := prune(ctx, req)
+		for _, i := range m.ended(ctx) {
+			if err == nil && !i.Parent.Key.IsZero() {
+				more, _ := m.Provider.Delete(ctx, provider.DeleteRequest{Key: i.Key})
+				res.Instances += more.Instances
+			}
+		}
+		return res, err
+	})
+}
+
+func discardsNothing(m *mutant) {
+	m.letters.after(func(req provider.DeadLettersRequest, res *provider.DeadLettersResult, _ *error) {
+		if req.Action == provider.DeadLettersDiscard {
+			res.Done = int64(len(req.IDs))
+		}
+	})
+}
+
+// redrivesAnew sends the payload of a letter as a new message.
+func redrivesAnew(m *mutant) {
+	m.letters.around(func(ctx context.Context, req provider.DeadLettersRequest, letters lettersMethod) (provider.DeadLettersResult, error) {
+		all, _ := m.Provider.DeadLetters(ctx, provider.DeadLettersRequest{})
+		n := slices.IndexFunc(all.Letters, func(l provider.DeadLetter) bool { return slices.Contains(req.IDs, l.ID) && !l.Task })
+		if req.Action != provider.DeadLettersRedrive || n < 0 {
+			return letters(ctx, req)
+		}
+		l := all.Letters[n]
+		if _, err := m.Provider.Send(ctx, provider.SendRequest{Key: l.Key, Message: provider.NewMessage{Payload: l.Payload}}); err != nil {
+			return provider.DeadLettersResult{}, nil
+		}
+		req.Action = provider.DeadLettersDiscard
+		return letters(ctx, req)
+	})
+}
+
+func endsDeleted(m *mutant) {
+	var deleted sync.Map
+	m.remove.after(func(req provider.DeleteRequest, _ *provider.DeleteResult, err *error) {
+		if *err == nil {
+			deleted.Store(req.Key, true)
+		}
+	})
+	m.send.after(func(req provider.SendRequest, _ *provider.SendResult, err *error) {
+		if _, ok := deleted.Load(req.Key); ok && errors.Is(*err, provider.ErrNotFound) {
+			*err = provider.ErrEnded
+		}
+	})
+}
+
+// deletesByID finds once more, at the end, what it has to delete.
+func deletesByID(m *mutant) {
+	m.remove.around(func(ctx context.Context, req provider.DeleteRequest, remove deleteMethod) (provider.DeleteResult, error) {
+		i := m.stored(ctx, req.Key)
+		current := m.byID(ctx, i.ID).Key == i.Key
+		res, err := remove(ctx, req)
+		window()
+		if err == nil && !i.Key.IsZero() && current {
+			_, _ = m.Provider.Delete(ctx, provider.DeleteRequest{ID: i.ID, Force: true})
+		}
+		return res, err
+	})
+}
+
+func givesUpDeleting(m *mutant) {
+	var given sync.Map
+	m.remove.around(func(ctx context.Context, req provider.DeleteRequest, remove deleteMethod) (provider.DeleteResult, error) {
+		window()
+		if _, ok := given.Load(req.Key); ok {
+			return provider.DeleteResult{}, provider.ErrNotFound
+		}
+		if err := ctx.Err(); err != nil {
+			given.Store(req.Key, true)
+			return provider.DeleteResult{}, err
+		}
+		return remove(ctx, req)
+	})
+}

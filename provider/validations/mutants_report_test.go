@@ -2,34 +2,245 @@ package validations
 
 import (
 	"context"
+	"errors"
+	"sync"
 
 	"github.com/perdure/perdure/provider"
 )
 
 func brokenReport() []brokenRule {
 	return []brokenRule{
-		{
-			name: "a report by a wrong token is said to be fine", caught: "report/wrong-token",
-			breaks: func(m *mutant) {
-				m.report.after(func(req provider.ReportTasksRequest, res *provider.ReportTasksResult, _ *error) {
-					for i := range res.Items {
-						if req.Items[i].Outcome == provider.TaskPark {
-							res.Items[i].Err = nil
-						}
-					}
-				})
-			},
-		},
-		{
-			name: "a release without a task releases nothing", caught: "report/release-all",
-			breaks: func(m *mutant) {
-				m.report.around(func(ctx context.Context, req provider.ReportTasksRequest, report reportMethod) (provider.ReportTasksResult, error) {
-					if len(req.Items) == 1 && req.Items[0].Key.IsZero() {
-						return provider.ReportTasksResult{Items: make([]provider.TaskReportResult, 1)}, nil
-					}
-					return report(ctx, req)
-				})
-			},
-		},
+		{name: "a result forgets which event it answers", caught: "report/complete", breaks: reports(forgetsEvent)},
+		{name: "the result of a suspended instance is lost", caught: "report/complete-suspended", breaks: losesSuspended},
+		{name: "a result is said to have reached an ended instance", caught: "report/complete-after-end", breaks: reported(saysRunning)},
+		{name: "a retry keeps the deliveries", caught: "report/retry", breaks: keepsTaskDeliveries},
+		{name: "a retry comes at once", caught: "report/retry-delay", breaks: reports(retriesAtOnce)},
+		{name: "a parked task is shown as leased", caught: "report/park", breaks: showsParkedAsLeased},
+		{name: "a parked task cannot be retried", caught: "report/park-then-retry", breaks: parksForGood},
+		{name: "a released task keeps its delivery", caught: "report/release", breaks: countsReleases},
+		{name: "a release without a task releases nothing", caught: "report/release-all", breaks: releasesNoTask},
+		{name: "a discarded task is removed though it is wanted", caught: "report/discard-running", breaks: reports(completesDiscarded)},
+		{name: "a dead letter does not say why", caught: "report/poison", breaks: reports(forgetsReason)},
+		{name: "a report by a wrong token is said to be fine", caught: "report/wrong-token", breaks: parksForAnyone},
+		{name: "a report of another attempt counts", caught: "report/wrong-attempt", breaks: ignoresAttempts},
+		{name: "a repeated retry is said to be fine", caught: "report/repeat", breaks: repeatsRetries},
+		{name: "a refused report keeps those after it", caught: "report/each-for-itself", breaks: stopsAtBadReport},
+		{name: "a deleted instance is said to run", caught: "report/missing", breaks: remembersDeleted},
+		{name: "a completion reported twice at once counts twice", caught: "report/racing-reports", racing: true, breaks: completesEarly},
+		{name: "a report finds its instance by ID", caught: "report/after-replacement", breaks: reportsToSuccessor},
 	}
+}
+
+// reports changes each item of ReportTasks.
+func reports(change func(*provider.TaskReport)) func(*mutant) {
+	return func(m *mutant) {
+		m.report.before(func(req *provider.ReportTasksRequest) {
+			items := make([]provider.TaskReport, len(req.Items))
+			copy(items, req.Items)
+			for n := range items {
+				change(&items[n])
+			}
+			req.Items = items
+		})
+	}
+}
+
+// reported changes what ReportTasks answers to an item.
+func reported(change func(item provider.TaskReport, res *provider.TaskReportResult)) func(*mutant) {
+	return func(m *mutant) {
+		m.report.after(func(req provider.ReportTasksRequest, res *provider.ReportTasksResult, _ *error) {
+			for n := range res.Items {
+				change(req.Items[n], &res.Items[n])
+			}
+		})
+	}
+}
+
+func forgetsEvent(item *provider.TaskReport) {
+	if item.Outcome == provider.TaskComplete {
+		item.Message.EventID = 0
+	}
+}
+
+func losesSuspended(m *mutant) {
+	reports(func(item *provider.TaskReport) {
+		if m.stored(context.Background(), item.Key).Status == provider.StatusSuspended {
+			item.Outcome = provider.TaskDiscard
+		}
+	})(m)
+}
+
+func saysRunning(_ provider.TaskReport, res *provider.TaskReportResult) {
+	if res.State.Kind == provider.ExecutionTerminal {
+		res.State = provider.ExecutionState{Kind: provider.ExecutionRunning}
+	}
+}
+
+func keepsTaskDeliveries(m *mutant) {
+	var before sync.Map
+	reports(func(item *provider.TaskReport) {
+		if task, ok := m.pending(context.Background(), item.TaskRef); ok && item.Outcome == provider.TaskRetry {
+			before.Store(item.TaskRef, task.Deliveries-1)
+		}
+	})(m)
+	tasksFetched(func(t *provider.LeasedTask) {
+		if kept, ok := before.Load(t.TaskRef); ok {
+			t.Deliveries += kept.(int64) //nolint:forcetypeassert // nothing else is stored
+		}
+	})(m)
+}
+
+func retriesAtOnce(item *provider.TaskReport) {
+	if item.Outcome == provider.TaskRetry && item.Delay == long {
+		item.Delay = 0
+	}
+}
+
+func showsParkedAsLeased(m *mutant) {
+	m.get.after(func(_ provider.GetRequest, res *provider.GetResult, _ *error) {
+		for n := range res.Tasks {
+			if res.Tasks[n].State == provider.TaskParked {
+				res.Tasks[n].State = provider.TaskLeased
+			}
+		}
+	})
+}
+
+func parksForGood(m *mutant) {
+	reports(func(item *provider.TaskReport) {
+		task, ok := m.pending(context.Background(), item.TaskRef)
+		if ok && task.State == provider.TaskParked && item.Outcome == provider.TaskRetry {
+			item.Token = unique()
+		}
+	})(m)
+}
+
+func countsReleases(m *mutant) {
+	var released sync.Map
+	reported(func(item provider.TaskReport, res *provider.TaskReportResult) {
+		if item.Outcome == provider.TaskRelease && res.Err == nil {
+			released.Store(item.TaskRef, true)
+		}
+	})(m)
+	tasksFetched(func(t *provider.LeasedTask) {
+		if _, ok := released.Load(t.TaskRef); ok {
+			t.Deliveries++
+		}
+	})(m)
+}
+
+func releasesNoTask(m *mutant) {
+	m.report.around(func(ctx context.Context, req provider.ReportTasksRequest, report reportMethod) (provider.ReportTasksResult, error) {
+		if len(req.Items) == 1 && req.Items[0].Key.IsZero() && !req.Items[0].Token.IsZero() {
+			return provider.ReportTasksResult{Items: make([]provider.TaskReportResult, 1)}, nil
+		}
+		return report(ctx, req)
+	})
+}
+
+func completesDiscarded(item *provider.TaskReport) {
+	if item.Outcome == provider.TaskDiscard {
+		item.Outcome = provider.TaskComplete
+	}
+}
+
+func forgetsReason(item *provider.TaskReport) { item.Reason = "" }
+
+func parksForAnyone(m *mutant) {
+	reported(func(item provider.TaskReport, res *provider.TaskReportResult) {
+		if item.Outcome == provider.TaskPark {
+			res.Err = nil
+		}
+	})(m)
+}
+
+func ignoresAttempts(m *mutant) {
+	reports(func(item *provider.TaskReport) {
+		if task, ok := m.pending(context.Background(), item.TaskRef); ok {
+			item.Attempt = task.Attempt
+		}
+	})(m)
+}
+
+func repeatsRetries(m *mutant) {
+	var done sync.Map
+	reported(func(item provider.TaskReport, res *provider.TaskReportResult) {
+		if item.Outcome != provider.TaskRetry {
+			return
+		}
+		if _, again := done.LoadOrStore(item.Token, true); again && errors.Is(res.Err, provider.ErrLeaseLost) {
+			res.Err = nil
+		}
+	})(m)
+}
+
+func stopsAtBadReport(m *mutant) {
+	m.report.around(func(ctx context.Context, req provider.ReportTasksRequest, report reportMethod) (provider.ReportTasksResult, error) {
+		if len(req.Items) < 2 {
+			return report(ctx, req)
+		}
+		var all provider.ReportTasksResult
+		for _, item := range req.Items {
+			res, err := report(ctx, provider.ReportTasksRequest{Items: []provider.TaskReport{item}})
+			if err != nil {
+				return all, err
+			}
+			all.Now, all.Items = res.Now, append(all.Items, res.Items...)
+			if res.Items[0].Err != nil {
+				break
+			}
+		}
+		for len(all.Items) < len(req.Items) {
+			all.Items = append(all.Items, provider.TaskReportResult{Err: provider.ErrLeaseLost})
+		}
+		return all, nil
+	})
+}
+
+// remembersDeleted reads from a copy of the store that has not heard of a delete until the ID
+// is used again.
+func remembersDeleted(m *mutant) {
+	var ids sync.Map
+	m.create.after(func(req provider.CreateRequest, _ *provider.CreateResult, _ *error) { ids.Store(req.Key, req.ID) })
+	reported(func(item provider.TaskReport, res *provider.TaskReportResult) {
+		id, known := ids.Load(item.Key)
+		name, _ := id.(string)
+		if known && res.State.Kind == provider.ExecutionMissing && m.byID(context.Background(), name).Key.IsZero() {
+			res.State = provider.ExecutionState{Kind: provider.ExecutionRunning}
+		}
+	})(m)
+}
+
+// completesEarly looks whether the task is there before it locks it.
+func completesEarly(m *mutant) {
+	var mu sync.Mutex
+	m.report.around(func(ctx context.Context, req provider.ReportTasksRequest, report reportMethod) (provider.ReportTasksResult, error) {
+		if len(req.Items) != 1 || req.Items[0].Outcome != provider.TaskComplete {
+			return report(ctx, req)
+		}
+		item := req.Items[0]
+		_, there := m.pending(ctx, item.TaskRef)
+		window()
+		mu.Lock()
+		defer mu.Unlock()
+		res, err := report(ctx, req)
+		if there && err == nil && res.Items[0].Err != nil {
+			if _, still := m.pending(ctx, item.TaskRef); !still {
+				_, _ = m.Provider.Send(ctx, provider.SendRequest{Key: item.Key, Message: item.Message})
+				res.Items[0].Err = nil
+			}
+		}
+		return res, err
+	})
+}
+
+// reportsToSuccessor finds the instance of a replaced one by their ID.
+func reportsToSuccessor(m *mutant) {
+	reported(func(item provider.TaskReport, res *provider.TaskReportResult) {
+		old := m.stored(context.Background(), item.Key)
+		now := m.byID(context.Background(), old.ID)
+		if !old.Key.IsZero() && now.Key != old.Key && !now.Status.Ended() {
+			res.State = provider.ExecutionState{Kind: provider.ExecutionRunning}
+		}
+	})(m)
 }

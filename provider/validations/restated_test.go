@@ -87,6 +87,9 @@ func restated() map[string][]string {
 		"inspect/task-leases":             {"TaskRow.Lease"},
 		"inspect/lapsed-turn-lease":       {"LeaseRow.Over"},
 		"inspect/turn-leases":             {"LeaseRow.OwnerGone"},
+		"transactions/create":             {"Transactor"},
+		"transactions/foreign":            {"ErrForeignTx"},
+		"transactions/complete-fails":     {"FuncError"},
 		"limits/payload":                  {"ErrTooLarge"},
 		"limits/refused-before-stored":    {"MaxCommitBytes"},
 	}

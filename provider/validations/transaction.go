@@ -25,6 +25,8 @@ func transactionCases() []testCase {
 	const (
 		create   = "CreateIn is Create inside tx: the instance is there if and only if tx commits, and nobody else sees it before."
 		send     = "SendIn is Send inside tx: the message is in the inbox, of an instance that has not closed, if and only if tx commits."
+		holder   = "Who holds the ID is decided by what tx sees."
+		own      = "It may go to an instance that was created inside the same tx."
 		complete = "CompleteIn is ReportTasks of one Complete item, with fn called inside the transaction that stores it: " +
 			"what fn does there is stored if and only if the completion is."
 		gone = "If the token does not hold the task, or the execution no longer runs, nothing of fn is stored."
@@ -33,8 +35,8 @@ func transactionCases() []testCase {
 		{name: "create", run: transactionCreate, rule: create},
 		{name: "create-rollback", run: transactionRollback, rule: create},
 		{name: "create-unseen", run: transactionUnseen, rule: create},
-		{name: "holder", run: transactionHolder, rule: "Who holds the ID is decided by what tx sees."},
-		{name: "create-refused", run: transactionRefused, rule: "A refusal leaves tx as it was."},
+		{name: "holder", run: transactionHolder, rule: holder},
+		{name: "create-refused", run: transactionRefused, rule: holder + " A refusal leaves tx as it was."},
 		{
 			name: "wakes", run: transactionWakes,
 			rule: "Fetches that wait are woken soon after tx has committed, although nobody tells the provider that it did.",
@@ -42,8 +44,8 @@ func transactionCases() []testCase {
 		{name: "send", run: transactionSend, rule: send},
 		{name: "send-rollback", run: transactionSendRollback, rule: send},
 		{name: "send-or-close", run: transactionSendOrClose, rule: send},
-		{name: "send-to-own", run: transactionSendToOwn, rule: "It may go to an instance that was created inside the same tx."},
-		{name: "send-refused", run: transactionSendRefused, rule: "A refusal leaves tx as it was."},
+		{name: "send-to-own", run: transactionSendToOwn, rule: own},
+		{name: "send-refused", run: transactionSendRefused, rule: own + " A refusal leaves tx as it was."},
 		{name: "complete", run: transactionComplete, rule: complete},
 		{name: "complete-fails", run: transactionFails, rule: "An error of fn is answered as a [*FuncError], and then nothing is stored."},
 		{name: "complete-lost", run: transactionLost, rule: gone},

@@ -22,7 +22,7 @@ func unbound() map[string][]string {
 			"TaskReportResult", "TaskRenewal", "TaskRenewalResult", "TaskState", "TaskInfo", "UUID", "Capability", "FetchTurnsRequest", "Turn",
 			"FetchTurnsResult", "Start", "NextExecution", "CommitTurnRequest", "CommitTurnResult", "TurnFailure", "TurnRelease", "ReleaseTurnsRequest",
 			"CancelTask",
-			"Outcome", "Event",
+			"Outcome", "Event", "Tx", "Completion",
 		},
 		"heads a list": {
 			"Fencing", "Time", "Slices", "Errors", "Text", "Concurrency", "Context", "Sentinels of the contract", "The outcomes", "The kinds of rows, and their order within a key",
@@ -40,6 +40,7 @@ func unbound() map[string][]string {
 		"allows something": {
 			"unless a caller cancelled the context: then the provider may still read them", "It may lose notices: renewal is the safety net",
 			"It may be some seconds stale",
+			"fn may be called again, in another transaction, before the call returns",
 		},
 		"of a storage that fails: a case cannot make it fail": {
 			"OutcomeNothing", "OutcomeHappened", "OutcomeUnknown", "Error", "Error.Op", "Error.Outcome", "Error.Retryable", "Error.Err",

@@ -1,0 +1,42 @@
+package validations
+
+import (
+	"slices"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// brokenNames go by the ID where a request names a key, too.
+func brokenNames() []brokenRule {
+	// latest makes a request that has an ID mean the instance that is under it now.
+	latest := func(id string, key *provider.UUID) {
+		if id != "" {
+			*key = provider.UUID{}
+		}
+	}
+	return []brokenRule{
+		{name: "a look goes by the ID, whatever the key", caught: "read/get-by-key-or-id", breaks: func(m *mutant) {
+			m.get.before(func(req *provider.GetRequest) { latest(req.ID, &req.Key) })
+		}},
+		{name: "a steer goes by the ID, whatever the key", caught: "steer/by-key-or-id", breaks: func(m *mutant) {
+			m.steer.before(func(req *provider.SteerRequest) { latest(req.ID, &req.Key) })
+		}},
+		{name: "a message goes by the ID, whatever the key", caught: "send/by-key-or-id", breaks: func(m *mutant) {
+			m.send.before(func(req *provider.SendRequest) { latest(req.ID, &req.Key) })
+		}},
+		{name: "a question goes by the ID, whatever the key", caught: "ask/by-key-or-id", breaks: func(m *mutant) {
+			m.ask.before(func(req *provider.AskRequest) { latest(req.ID, &req.Key) })
+		}},
+		{name: "a delete goes by the ID, whatever the key", caught: "clean/delete-by-key-or-id", breaks: func(m *mutant) {
+			m.remove.before(func(req *provider.DeleteRequest) { latest(req.ID, &req.Key) })
+		}},
+		{name: "a message of a turn goes by the ID, whatever the key", caught: "deliver/by-key-or-id", breaks: func(m *mutant) {
+			m.commit.before(func(req *provider.CommitTurnRequest) {
+				req.Sends = slices.Clone(req.Sends)
+				for n := range req.Sends {
+					latest(req.Sends[n].ID, &req.Sends[n].Key)
+				}
+			})
+		}},
+	}
+}
