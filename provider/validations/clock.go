@@ -32,20 +32,20 @@ func clockOfStorage(t *trial) {
 	c.now("create", created.Now)
 	c.stamped("created", created.Instance.CreatedAt, created.Now)
 	key := created.Instance.Key
-	sent := t.send(key, text("m"))
-	c.now("send", sent.Now)
 	fetch := fetchRequest()
 	turns, err := t.FetchTurns(t.ctx, fetch)
 	t.ok(err)
 	c.now("fetch turns", turns.Now)
-	t.mustf(len(turns.Turns) == 1 && len(turns.Turns[0].Messages) == 2, "fetched %+v", turns.Turns)
-	c.stamped("message", turns.Turns[0].Messages[1].VisibleAt, created.Now)
-	req := commitOf(turn{turns.Turns[0], fetch.Token})
+	t.mustf(len(turns.Turns) == 1 && len(turns.Turns[0].Messages) == 1, "fetched %+v", turns.Turns)
+	req := commitOf(turn{turns.Turns[0], fetch.Token}, "event")
 	req.Tasks = []provider.NewTask{newTask(1)}
 	began := c.last
 	committed := t.commit(req)
 	c.now("commit turn", committed.Now)
 	c.stamped("updated", t.get(key).UpdatedAt, began)
+	sent := t.send(key, text("m"))
+	c.now("send", sent.Now)
+	c.stamped("message", t.get(key).ReadyAt, began)
 	tasks, err := t.FetchTasks(t.ctx, fetchTasksRequest())
 	t.ok(err)
 	c.now("fetch tasks", tasks.Now)
@@ -77,7 +77,6 @@ func clockOfRest(c *chronicle, key provider.UUID) {
 	c.now("record", record.Now)
 	t.mustf(len(record.Records) == 1, "wrote %+v", record.Records)
 	c.stamped("record", record.Records[0].UpdatedAt, began)
-	t.send(key, text("late"))
 	steered, err := t.Steer(t.ctx, provider.SteerRequest{Key: key, Action: provider.SteerTerminate, Commit: unique()})
 	t.ok(err)
 	c.now("steer", steered.Now)
@@ -98,7 +97,7 @@ func clockOfRest(c *chronicle, key provider.UUID) {
 
 // clockUnit: a second of the storage has a million instants, and the first was in 1970.
 func clockUnit(t *trial) {
-	first := t.send(t.create("i").Key, text("m"))
+	first := t.send(t.begin("i").Key, text("m"))
 	off := time.Since(first.Now.Std()).Abs()
 	t.checkf(off < 24*time.Hour, "the storage says %s, which is %v off", first.Now.Std(), off)
 	began := time.Now()

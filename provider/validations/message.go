@@ -29,8 +29,8 @@ func sendKinds(t *trial) {
 	t.commit(req)
 	u := t.fetchOne(named("i"))
 	t.mustf(len(u.Messages) == 256, "%d messages of 256", len(u.Messages))
-	for n, m := range u.Messages {
-		t.checkf(int(m.Kind) == n && !m.Timer && string(m.Payload) == fmt.Sprint(n), "message %d: %+v", n, m)
+	for _, m := range u.Messages {
+		t.checkf(string(m.Payload) == fmt.Sprint(m.Kind) && !m.Timer, "message %+v", m)
 	}
 	t.checkf(t.get(i.Key).Status == provider.StatusRunning, "a message did something")
 }
@@ -67,9 +67,7 @@ func commitOrder(t *trial) {
 	req.Starts = []provider.Start{startOf(i, "child")}
 	t.commit(req)
 	t.tasksAre(i.Key, "")
-	u := t.fetchOne(named("i"))
-	t.checkf(u.payloads() == "sent before the start", "got %q", u.payloads())
-	u = t.fetchOne()
+	u := t.fetchOne()
 	t.checkf(u.Instance.ID == "child" && u.payloads() == "start", "%s got %q", u.Instance.ID, u.payloads())
 }
 

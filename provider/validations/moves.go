@@ -19,6 +19,7 @@ const (
 	long     = time.Minute           // never over within a case
 	patience = 20 * time.Second      // for what must come: over before the case is, so that it tells what did not
 	short    = 30 * time.Millisecond // over soon
+	blink    = time.Millisecond      // between looks of who looks again and again
 )
 
 func text(s string) provider.NewMessage { return provider.NewMessage{Kind: 7, Payload: []byte(s)} }

@@ -76,6 +76,9 @@ func anotherLength(i provider.Instance, req *provider.CommitTurnRequest) {
 
 func consumesWhatIsThere(m *mutant) {
 	commits(func(req *provider.CommitTurnRequest) {
+		if len(req.Consumed) > provider.MaxCommitRows {
+			return
+		}
 		waiting := m.inbox(context.Background(), req.Key)
 		req.Consumed = slices.DeleteFunc(slices.Clone(req.Consumed), func(id int64) bool {
 			return !slices.ContainsFunc(waiting, func(m provider.MessageRow) bool { return m.ID == id })

@@ -24,7 +24,7 @@ func brokenRead() []brokenRule {
 		{name: "one waits for an instance that is none", caught: "read/get-unknown", breaks: waitsForNobody},
 		{name: "pending tasks come in no order", caught: "read/get-tasks", breaks: turnsTasksRound},
 		{name: "a lease counts as a change", caught: "read/updated-at", breaks: gets(movesWithLease)},
-		{name: "cancelled instances are not counted", caught: "read/stats-instances", breaks: figures(forgetsCancelled)},
+		{name: "failed instances are not counted", caught: "read/stats-instances", breaks: figures(forgetsFailed)},
 		{name: "transactions are counted once", caught: "read/stats-commits", breaks: figures(countsOneTransaction)},
 		{name: "turn commits are counted twice", caught: "read/stats-turn-commits", breaks: figures(countsCommitsTwice)},
 	}
@@ -76,7 +76,7 @@ func pagesByNumber(m *mutant) {
 		list method[provider.ListRequest, provider.ListResult],
 	) (provider.ListResult, error) {
 		skip, err := strconv.Atoi(req.Cursor)
-		if req.Max == 0 || err != nil && req.Cursor != "" {
+		if req.Max == 0 || req.Max > provider.MaxPage || err != nil && req.Cursor != "" {
 			return list(ctx, req)
 		}
 		size := req.Max
@@ -109,7 +109,7 @@ func countsAnyName(m *mutant) {
 
 func hidesTaskLeases(res *provider.StatsResult) { res.TaskLeases = 0 }
 
-func forgetsCancelled(res *provider.StatsResult) { delete(res.Instances, provider.StatusCancelled) }
+func forgetsFailed(res *provider.StatsResult) { delete(res.Instances, provider.StatusFailed) }
 
 func countsOneTransaction(res *provider.StatsResult) { res.Commits = min(res.Commits, 1) }
 

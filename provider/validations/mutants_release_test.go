@@ -106,6 +106,9 @@ func releasesForAnyone(m *mutant) {
 
 func stopsAtRefusal(m *mutant) {
 	m.release.around(func(ctx context.Context, req provider.ReleaseTurnsRequest, release releaseMethod) (provider.ReleaseTurnsResult, error) {
+		if len(req.Items) > provider.MaxBatch {
+			return release(ctx, req)
+		}
 		var all provider.ReleaseTurnsResult
 		var refused error
 		for _, item := range req.Items {

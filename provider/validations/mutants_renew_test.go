@@ -12,7 +12,7 @@ func brokenRenew() []brokenRule {
 		{name: "a renewal does not tell until when", caught: "renew/extends", breaks: renewed(hidesUntil)},
 		{name: "a renewal does not tell of the suspension", caught: "renew/suspended", breaks: renewed(hidesPause)},
 		{name: "a lost lease comes before the end", caught: "renew/terminal", breaks: putsLossFirst},
-		{name: "what is missing counts as ended", caught: "renew/missing", breaks: renewed(endsMissing)},
+		{name: "a lost lease is told of what is missing", caught: "renew/missing", breaks: renewed(losesMissing)},
 		{name: "an unknown execution counts as running", caught: "renew/unknown-execution", breaks: renewed(runsUnknown)},
 		{name: "a renewal by a wrong token is said to be fine", caught: "renew/lost", breaks: renewsForAnyone},
 		{name: "a renewal without details clears them", caught: "renew/details", breaks: clearsDetails},
@@ -42,9 +42,9 @@ func putsLossFirst(m *mutant) {
 	})(m)
 }
 
-func endsMissing(_ provider.TaskRenewal, res *provider.TaskRenewalResult) {
+func losesMissing(_ provider.TaskRenewal, res *provider.TaskRenewalResult) {
 	if res.State.Kind == provider.ExecutionMissing {
-		res.State = terminal(provider.StatusTerminated)
+		res.Err = provider.ErrLeaseLost
 	}
 }
 

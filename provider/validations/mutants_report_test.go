@@ -176,7 +176,7 @@ func repeatsRetries(m *mutant) {
 
 func stopsAtBadReport(m *mutant) {
 	m.report.around(func(ctx context.Context, req provider.ReportTasksRequest, report reportMethod) (provider.ReportTasksResult, error) {
-		if len(req.Items) < 2 {
+		if len(req.Items) < 2 || len(req.Items) > provider.MaxBatch {
 			return report(ctx, req)
 		}
 		var all provider.ReportTasksResult

@@ -45,12 +45,12 @@ func leasesOnce(m *mutant) {
 func releasesForThieves(m *mutant) {
 	var held sync.Map
 	m.lease.around(func(ctx context.Context, req provider.LeaseRequest, lease leaseMethod) (provider.LeaseResult, error) {
-		token, there := held.Load(req.Name)
-		if req.Action == provider.LeaseRelease && there && token != req.Token {
-			return provider.LeaseResult{}, nil
+		res, err := lease(ctx, req)
+		_, there := held.LoadOrStore(req.Name, true)
+		if req.Action == provider.LeaseRelease && there && errors.Is(err, provider.ErrLeaseLost) {
+			err = nil
 		}
-		held.Store(req.Name, req.Token)
-		return lease(ctx, req)
+		return res, err
 	})
 }
 

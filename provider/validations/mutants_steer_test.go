@@ -60,8 +60,8 @@ func unblocksEnded(m *mutant) {
 }
 
 func steersUnknown(m *mutant) {
-	m.steer.after(func(_ provider.SteerRequest, _ *provider.SteerResult, err *error) {
-		if errors.Is(*err, provider.ErrNotFound) {
+	m.steer.after(func(req provider.SteerRequest, _ *provider.SteerResult, err *error) {
+		if req.Key.IsZero() && errors.Is(*err, provider.ErrNotFound) {
 			*err = provider.ErrEnded
 		}
 	})

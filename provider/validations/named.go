@@ -10,11 +10,11 @@ func (t *trial) twoUnder(id string) (old, now provider.Instance) {
 }
 
 func getNamed(t *trial) {
-	old, now := t.twoUnder("i")
-	res, err := t.Get(t.ctx, provider.GetRequest{ID: "i", Key: old.Key})
+	i, j := t.create("i"), t.create("j")
+	res, err := t.Get(t.ctx, provider.GetRequest{ID: "j", Key: i.Key})
 	t.ok(err)
-	t.checkf(res.Instance.Key == old.Key, "the key of the old one finds %s", res.Instance.Key)
-	t.checkf(t.byID("i").Key == now.Key, "the ID finds %s, want the one that is there now", t.byID("i").Key)
+	t.checkf(res.Instance.Key == i.Key, "the key finds %s", res.Instance.ID)
+	t.checkf(t.byID("j").Key == j.Key, "the ID finds %s", t.byID("j").ID)
 }
 
 func steerNamed(t *trial) {

@@ -93,7 +93,7 @@ func readEnded(t *trial) {
 }
 
 // pages lists all that match, a page of max at a time, and runs between before each next page.
-func (t *trial) pages(filter provider.Filter, size int, between func()) []provider.Instance {
+func (t *trial) pages(filter provider.Filter, size int, between func(shown []provider.Instance)) []provider.Instance {
 	var all []provider.Instance
 	req := provider.ListRequest{Filter: filter, Max: size}
 	for {
@@ -106,7 +106,7 @@ func (t *trial) pages(filter provider.Filter, size int, between func()) []provid
 		}
 		t.mustf(len(res.Instances) > 0, "an empty page has a cursor")
 		req.Cursor = res.Cursor
-		between()
+		between(all)
 	}
 }
 
@@ -123,7 +123,7 @@ func readPages(t *trial) {
 		t.create(fmt.Sprint("i", n))
 	}
 	for _, size := range []int{1, 3, 7, 100} {
-		list := t.pages(provider.Filter{}, size, func() {})
+		list := t.pages(provider.Filter{}, size, func([]provider.Instance) {})
 		t.checkf(len(list) == 7, "pages of %d: %s", size, idsOf(list))
 		for n := 1; n < len(list); n++ {
 			a, b := list[n-1], list[n]
@@ -140,20 +140,18 @@ func readChanging(t *trial) {
 		made[id] = t.create(id)
 	}
 	n := 0
-	t.listsOnce(provider.Filter{}, made, func() {
+	t.listsOnce(provider.Filter{}, made, func([]provider.Instance) {
 		t.create(fmt.Sprint("new", n))
 		n++
 	})
 	running := provider.Filter{IDPrefix: "i", Statuses: []provider.Status{provider.StatusRunning}}
-	n = len(made)
-	t.listsOnce(running, made, func() { // the newest, which the first page has shown
-		n--
-		t.steer(made[fmt.Sprint("i", n)].Key, provider.SteerTerminate)
+	t.listsOnce(running, made, func(shown []provider.Instance) {
+		t.steer(shown[len(shown)-1].Key, provider.SteerTerminate)
 	})
 }
 
 // listsOnce checks that a list shows each instance once although something happens between its pages.
-func (t *trial) listsOnce(filter provider.Filter, made map[string]provider.Instance, between func()) {
+func (t *trial) listsOnce(filter provider.Filter, made map[string]provider.Instance, between func(shown []provider.Instance)) {
 	seen := map[string]int{}
 	for _, i := range t.pages(filter, 2, between) {
 		seen[i.ID]++
@@ -165,7 +163,7 @@ func (t *trial) listsOnce(filter provider.Filter, made map[string]provider.Insta
 
 func (t *trial) lists(filter provider.Filter, want string) {
 	seen := map[string]bool{}
-	for _, i := range t.pages(filter, 100, func() {}) {
+	for _, i := range t.pages(filter, 100, func([]provider.Instance) {}) {
 		seen[i.ID] = true
 	}
 	for id := range strings.FieldsSeq(want) {
@@ -217,9 +215,9 @@ func readAttributes(t *trial) {
 func readReplaced(t *trial) {
 	old := t.end(t.begin("i"))
 	i := t.create("i", replace)
-	list := t.pages(provider.Filter{}, 10, func() {})
+	list := t.pages(provider.Filter{}, 10, func([]provider.Instance) {})
 	t.checkf(len(list) == 1 && list[0].Key == i.Key, "listed %s", idsOf(list))
-	list = t.pages(provider.Filter{Replaced: true}, 10, func() {})
+	list = t.pages(provider.Filter{Replaced: true}, 10, func([]provider.Instance) {})
 	t.checkf(len(list) == 2 && (list[0].Key == old.Key || list[1].Key == old.Key), "listed %s", idsOf(list))
 }
 

@@ -2,6 +2,7 @@ package validations
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/perdure/perdure/provider"
 )
@@ -15,11 +16,11 @@ func (t *trial) refusals() map[string]error {
 	_, all["steer"] = t.Steer(t.ctx, provider.SteerRequest{ID: "nobody", Action: provider.SteerSuspend, Commit: unique()})
 	_, all["fetch turns"] = t.FetchTurns(t.ctx, provider.FetchTurnsRequest{})
 	_, all["commit turn"] = t.CommitTurn(t.ctx, next(provider.Instance{ID: "nobody", Key: unique(), Execution: 1, Version: unique()}))
-	_, all["release turns"] = t.ReleaseTurns(t.ctx, provider.ReleaseTurnsRequest{Items: make([]provider.TurnRelease, 1)})
+	_, all["release turns"] = t.ReleaseTurns(t.ctx, provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{{Key: ref.Key}}})
 	_, all["fetch tasks"] = t.FetchTasks(t.ctx, provider.FetchTasksRequest{})
 	_, all["report tasks"] = t.ReportTasks(t.ctx, provider.ReportTasksRequest{Items: []provider.TaskReport{{TaskRef: ref}}})
 	_, all["renew tasks"] = t.RenewTasks(t.ctx, provider.RenewTasksRequest{})
-	_, all["send"] = t.Send(t.ctx, provider.SendRequest{ID: "nobody"})
+	_, all["send"] = t.Send(t.ctx, provider.SendRequest{ID: "no receiver"})
 	_, all["ask"] = t.Ask(t.ctx, provider.AskRequest{ID: "nobody", AskID: unique(), Wait: long})
 	_, all["fetch asks"] = t.FetchAsks(t.ctx, provider.FetchAsksRequest{})
 	all["answer"] = t.Answer(t.ctx, provider.AnswerRequest{AskID: unique()})
@@ -81,16 +82,20 @@ func limitBatch(t *trial) {
 	t.want(err, provider.ErrTooLarge)
 	_, err = t.FetchTasks(t.ctx, with(fetchTasksRequest(), func(r *provider.FetchTasksRequest) { r.Max = over }))
 	t.want(err, provider.ErrTooLarge)
-	_, err = t.ReleaseTurns(t.ctx, provider.ReleaseTurnsRequest{Items: make([]provider.TurnRelease, over)})
+	ref := provider.TaskRef{Key: unique(), Execution: 1, EventID: 1}
+	turns := slices.Repeat([]provider.TurnRelease{{Key: ref.Key, Token: unique()}}, over)
+	_, err = t.ReleaseTurns(t.ctx, provider.ReleaseTurnsRequest{Items: turns})
 	t.want(err, provider.ErrTooLarge)
-	_, err = t.ReportTasks(t.ctx, provider.ReportTasksRequest{Items: make([]provider.TaskReport, over)})
+	task := provider.TaskReport{TaskRef: ref, Token: unique(), Attempt: 1, Outcome: provider.TaskRelease}
+	_, err = t.ReportTasks(t.ctx, provider.ReportTasksRequest{Items: slices.Repeat([]provider.TaskReport{task}, over)})
 	t.want(err, provider.ErrTooLarge)
-	_, err = t.RenewTasks(t.ctx, provider.RenewTasksRequest{Items: make([]provider.TaskRenewal, over), Lease: long})
+	lease := provider.TaskRenewal{TaskRef: ref, Token: unique()}
+	_, err = t.RenewTasks(t.ctx, provider.RenewTasksRequest{Items: slices.Repeat([]provider.TaskRenewal{lease}, over), Lease: long})
 	t.want(err, provider.ErrTooLarge)
 	for n := range 3 {
 		t.create(fmt.Sprint("i", n))
 	}
-	list := t.fetch(func(r *provider.FetchTurnsRequest) { r.Max = provider.MaxBatch })
+	list := t.fetch(func(r *provider.FetchTurnsRequest) { r.Max = provider.MaxBatch - 1 })
 	t.checkf(len(list) == 3, "fetched %d turns of 3", len(list))
 }
 

@@ -28,6 +28,7 @@ func inspectOneState(t *trial) {
 			last = over.Load()
 			list := t.inspect(provider.InspectTasks, of(i.Key)).Tasks
 			t.mustf(len(list) == 2 && list[1].EventID == list[0].EventID+1 && list[0].EventID%2 == 1, "a page shows %+v", list)
+			t.pass(blink)
 		}
 	})
 }
