@@ -18,7 +18,7 @@ func limitCases() []testCase {
 		{name: "empty-batches", run: limitEmpty, rule: "ReportTasksResult has one result per item, in order."},
 		{name: "refused-before-stored", run: limitCommit, rule: limits},
 		{name: "rows-of-a-commit", run: commitRows, rule: "MaxCommitRows: of each kind in one commit: events, messages consumed, tasks, timers, sends, starts"},
-		{name: "calls-at-once", run: callAtOnce, rule: "All methods may be called at once from many goroutines."},
+		{name: "calls-at-once", run: callAtOnce, broad: true, rule: "All methods may be called at once from many goroutines."},
 		{name: "page", run: limitPage, rule: "MaxPage: rows of a page"},
 		{name: "batch", run: limitBatch, rule: "MaxBatch: items of a fetch, report, renewal or release"},
 		{name: "lease", run: limitLease, rule: "MaxLease: longest lease"},

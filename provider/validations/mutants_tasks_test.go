@@ -20,7 +20,7 @@ func brokenTasks() []brokenRule {
 		{name: "a task is fetched before it may be", caught: "tasks/not-before", breaks: commits(halvesNotBefore)},
 		{name: "a task of a suspended instance is started", caught: "tasks/suspended", breaks: startsSuspended},
 		{name: "a task past its deadline is fetched for work", caught: "tasks/past-deadline", breaks: fetchesTasks(wantsExpired)},
-		{name: "a task that is handed off briefly is queued", caught: "tasks/hand-off", breaks: commits(queuesBriefHandOffs)},
+		{name: "a hand-off does not count as a delivery", caught: "tasks/hand-off", breaks: countsNoHandOff},
 		{name: "priorities of tasks do not count", caught: "tasks/order", breaks: commits(forgetsPriorities)},
 		{name: "a task forgets what its renewal told", caught: "tasks/details-and-failure", breaks: forgetsHeartbeats},
 		{name: "a queued task outlives its cancellation", caught: "tasks/cancelled-unstarted", breaks: keepsCancelled},
@@ -111,10 +111,20 @@ func forgetsPriorities(req *provider.CommitTurnRequest) {
 	scheduled(req, func(t *provider.NewTask) { t.Priority = 0 })
 }
 
-func queuesBriefHandOffs(req *provider.CommitTurnRequest) {
-	scheduled(req, func(t *provider.NewTask) {
-		if t.Lease != nil && t.Lease.Duration <= short {
-			t.Lease = nil
+func countsNoHandOff(m *mutant) {
+	var handed sync.Map
+	m.commit.before(func(req *provider.CommitTurnRequest) {
+		for _, task := range req.Tasks {
+			if task.Lease != nil {
+				handed.Store(provider.TaskRef{Key: req.Key, Execution: req.Execution, EventID: task.EventID}, true)
+			}
+		}
+	})
+	m.get.after(func(_ provider.GetRequest, res *provider.GetResult, _ *error) {
+		for n, task := range res.Tasks {
+			if _, ok := handed.Load(task.TaskRef); ok {
+				res.Tasks[n].Deliveries--
+			}
 		}
 	})
 }

@@ -93,7 +93,12 @@ func readEnded(t *trial) {
 }
 
 // pages lists all that match, a page of max at a time, and runs between before each next page.
-func (t *trial) pages(filter provider.Filter, size int, between func(shown []provider.Instance)) []provider.Instance {
+func (t *trial) pages(filter provider.Filter, size int, between func()) []provider.Instance {
+	return t.pagesAfter(filter, size, func([]provider.Instance) { between() })
+}
+
+// pagesAfter is pages for a between that wants to know what has been listed.
+func (t *trial) pagesAfter(filter provider.Filter, size int, between func(shown []provider.Instance)) []provider.Instance {
 	var all []provider.Instance
 	req := provider.ListRequest{Filter: filter, Max: size}
 	for {
@@ -123,7 +128,7 @@ func readPages(t *trial) {
 		t.create(fmt.Sprint("i", n))
 	}
 	for _, size := range []int{1, 3, 7, 100} {
-		list := t.pages(provider.Filter{}, size, func([]provider.Instance) {})
+		list := t.pages(provider.Filter{}, size, func() {})
 		t.checkf(len(list) == 7, "pages of %d: %s", size, idsOf(list))
 		for n := 1; n < len(list); n++ {
 			a, b := list[n-1], list[n]
@@ -153,7 +158,7 @@ func readChanging(t *trial) {
 // listsOnce checks that a list shows each instance once although something happens between its pages.
 func (t *trial) listsOnce(filter provider.Filter, made map[string]provider.Instance, between func(shown []provider.Instance)) {
 	seen := map[string]int{}
-	for _, i := range t.pages(filter, 2, between) {
+	for _, i := range t.pagesAfter(filter, 2, between) {
 		seen[i.ID]++
 	}
 	for id := range made {
@@ -163,7 +168,7 @@ func (t *trial) listsOnce(filter provider.Filter, made map[string]provider.Insta
 
 func (t *trial) lists(filter provider.Filter, want string) {
 	seen := map[string]bool{}
-	for _, i := range t.pages(filter, 100, func([]provider.Instance) {}) {
+	for _, i := range t.pages(filter, 100, func() {}) {
 		seen[i.ID] = true
 	}
 	for id := range strings.FieldsSeq(want) {
@@ -215,9 +220,9 @@ func readAttributes(t *trial) {
 func readReplaced(t *trial) {
 	old := t.end(t.begin("i"))
 	i := t.create("i", replace)
-	list := t.pages(provider.Filter{}, 10, func([]provider.Instance) {})
+	list := t.pages(provider.Filter{}, 10, func() {})
 	t.checkf(len(list) == 1 && list[0].Key == i.Key, "listed %s", idsOf(list))
-	list = t.pages(provider.Filter{Replaced: true}, 10, func([]provider.Instance) {})
+	list = t.pages(provider.Filter{Replaced: true}, 10, func() {})
 	t.checkf(len(list) == 2 && (list[0].Key == old.Key || list[1].Key == old.Key), "listed %s", idsOf(list))
 }
 

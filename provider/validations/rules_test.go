@@ -82,6 +82,9 @@ func fields(of string, typ ast.Expr) (list []statement) {
 		return nil
 	}
 	for _, f := range all.List {
+		if len(f.Names) > 0 && !f.Names[0].IsExported() {
+			continue
+		}
 		name := of
 		if len(f.Names) > 0 {
 			name += "." + f.Names[0].Name

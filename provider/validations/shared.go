@@ -24,7 +24,7 @@ func sharedCases() []testCase {
 		{name: "record-expect", run: recordExpect, rule: expects},
 		{name: "record-delete", run: recordDelete, rule: expects},
 		{name: "record-race", run: recordRace, rule: expects},
-		{name: "record-scan", run: recordScan, rule: "RecordResult answers the record read or written, or the scanned ones by key."},
+		{name: "record-scan", run: recordScan, rule: "RecordResult answers the record read, written or deleted, or the scanned ones by key."},
 		{name: "record-default-page", run: scanDefault, rule: "RecordRequest.Max: Scan: 1 to MaxPage; 0: MaxPage"},
 	}
 }

@@ -10,10 +10,10 @@ func unbound() map[string][]string {
 			"A storage implements [Provider]: about twenty methods, each taking a context and a request struct and answering a result struct",
 			"Powers that not every storage has are one-method interfaces of their own ([Notifier], [Migrator]), which the engine discovers with [As]",
 			"What a provider is not", "it knows nothing of orchestrations", "All it needs stands in plain fields beside opaque bytes",
-			"Messages wait in the inbox of an instance", "A turn consumes messages and extends the history in one commit",
+			"Messages wait in the inbox of an instance",
 			"Activity tasks wait in named queues",
 			"ExistsError", "Inspector", "InspectKind", "InspectRequest", "InspectResult", "ExecutionRow", "HistoryRow", "MessageRow", "TaskRow",
-			"TurnLeaseRow", "LeaseRow", "Status", "IDPolicy", "ClosePolicy", "Parent", "Blocked", "AttributeKind", "Attribute", "KeyValue",
+			"TurnLeaseRow", "LeaseRow", "Status", "IDPolicy", "ClosePolicy", "Parent", "Blocked", "AttributeKind", "Attribute",
 			"Instance", "CreateRequest", "GetResult", "SteerAction", "SteerResult", "Message", "NewMessage", "AskRequest", "AskResult",
 			"FetchAsksRequest", "OpenAsk", "FetchAsksResult", "AnswerRequest", "Migration", "Migrator", "Provider", "Filter", "ListRequest",
 			"CountRequest", "CountResult", "StatsRequest", "WaitingTurns", "WaitingTasks", "StatsResult", "DeadLetterAction", "DeadLetter",
@@ -21,11 +21,11 @@ func unbound() map[string][]string {
 			"QueueFilter", "FetchTasksRequest", "LeasedTask", "FetchTasksResult", "TaskOutcome", "TaskReport", "ReportTasksRequest",
 			"TaskReportResult", "TaskRenewal", "TaskRenewalResult", "TaskState", "TaskInfo", "UUID", "Capability", "FetchTurnsRequest", "Turn",
 			"FetchTurnsResult", "Start", "NextExecution", "CommitTurnRequest", "CommitTurnResult", "TurnFailure", "TurnRelease", "ReleaseTurnsRequest",
-			"CancelTask",
+
 			"Outcome", "Event", "Tx", "Completion",
 		},
 		"heads a list": {
-			"Fencing", "Time", "Slices", "Errors", "Text", "Concurrency", "Context", "Sentinels of the contract", "The outcomes", "The kinds of rows, and their order within a key",
+			"Fencing", "Time", "Slices", "Errors", "Concurrency", "Context", "Sentinels of the contract", "The outcomes", "The kinds of rows, and their order within a key",
 			"The statuses", "The ID conflict policies", "The kinds of attributes", "The actions of Steer", "The actions on dead letters",
 			"The actions on named leases", "The actions on records", "Defaults of the order in which tasks are fetched",
 			"The kinds of execution states", "The outcomes of a report; see Provider.ReportTasks", "The states of a pending task",
@@ -33,13 +33,14 @@ func unbound() map[string][]string {
 		},
 		"tells about the suite": {"The comment of each method is its specification; the conformance suite quotes its sentences"},
 		"tells callers what to do": {
-			"callers pass delays and lease lengths as durations", "Compare with errors.Is", "afterwards the outcome is unknown",
+			"callers pass delays and lease lengths as durations", "Compare with errors.Is",
 			"Callers make them (version 7 for keys, so that they sort by age; version 4 for tokens, which must be unguessable); providers never do",
 			"FetchTurnsRequest.Owner", "fn must be quick and must not call the provider",
 		},
 		"allows something": {
 			"unless a caller cancelled the context: then the provider may still read them", "It may lose notices: renewal is the safety net",
-			"It may be some seconds stale",
+			"It may be some seconds stale", "what was leased before may come later",
+			"One that was held back, by a lease, a delay or Blocked, may count from the moment at which it was free",
 			"fn may be called again, in another transaction, before the call returns",
 		},
 		"of a storage that fails: a case cannot make it fail": {
