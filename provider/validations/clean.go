@@ -15,7 +15,10 @@ func cleanCases() []testCase {
 		{name: "delete-unknown", run: deleteUnknown, rule: "An unknown instance answers ErrNotFound."},
 		{name: "delete-cascades", run: deleteCascade, rule: "DeleteResult answers how many instances were removed, children included."},
 		{name: "delete-frees-the-id", run: deleteReuse, rule: "An instance has an ID chosen by a caller and a never-reused Key under it."},
-		{name: "no-child-of-a-deleted-parent", run: deleteOrphan, rule: "It first marks the instance as deleting (a new Version; fetch, send and create under it refuse)"},
+		{
+			name: "no-child-of-a-deleted-parent", run: deleteOrphan,
+			rule: "It first marks the instance as deleting (a new Version; fetch, send and create under it refuse)",
+		},
 		{name: "delete-races-with-children", run: deleteRace, rule: "then removes bottom-up until nothing with that parent link is left."},
 		{name: "nothing-resurrects", run: deleteStays, rule: "Only Create (and Starts of a commit) insert instances."},
 		{name: "delete-replaced", run: deleteReplaced, rule: "The replaced instance stays readable by its key."},

@@ -3,7 +3,8 @@ package validations
 import "github.com/perdure/perdure/provider"
 
 func closeCases() []testCase {
-	const notEmpty = "A closing commit (Status not Running, or Next set is not closing) fails with [ErrInboxNotEmpty] if messages wait that it does not name in Consumed, timers of this execution excepted"
+	const notEmpty = "A closing commit (Status not Running, or Next set is not closing) fails with [ErrInboxNotEmpty] " +
+		"if messages wait that it does not name in Consumed, timers of this execution excepted"
 	const removes = "Ending or continuing an execution removes all its tasks and timers in the same commit."
 	return []testCase{
 		{name: "waiting-message", run: closeWaiting, rule: notEmpty},

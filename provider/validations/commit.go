@@ -18,7 +18,10 @@ func commitCases() []testCase {
 		{name: "attributes", run: commitAttributes, rule: "CommitTurnRequest.Attributes: set or replaced by name; nil keeps"},
 		{name: "engine-level", run: commitLevel, rule: "CommitTurnRequest.EngineLevel: 0 keeps; the stored level never falls within an execution"},
 		{name: "lost-completion", run: commitLeaseLost, rule: "A Completes item whose task is not leased under its token answers [ErrLeaseLost]."},
-		{name: "completion", run: commitCompletes, rule: "TaskCompletion completes, within a turn's commit, a task whose result the turn has consumed from memory (hand-off)."},
+		{
+			name: "completion", run: commitCompletes,
+			rule: "TaskCompletion completes, within a turn's commit, a task whose result the turn has consumed from memory (hand-off).",
+		},
 		{name: "ends-the-lease", run: commitEndsLease, rule: "It resets Deliveries, clears Blocked, and ends the turn lease if Lease names it."},
 		{name: "keeps-another-lease", run: commitKeepsLease, rule: "It resets Deliveries, clears Blocked, and ends the turn lease if Lease names it."},
 		{name: "ready-at-message", run: commitReadyMessage, rule: rest},

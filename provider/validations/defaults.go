@@ -10,14 +10,13 @@ import (
 const crowded = provider.MaxPage + 1
 
 // manyChildren makes more children of one parent than a page holds, in one commit.
-func (t *trial) manyChildren() provider.Instance {
+func (t *trial) manyChildren() {
 	i := t.begin("parent")
 	req := next(i)
 	for n := range crowded {
 		req.Starts = append(req.Starts, startOf(i, fmt.Sprintf("child-%04d", n)))
 	}
 	t.commit(req)
-	return i
 }
 
 func listDefault(t *trial) {

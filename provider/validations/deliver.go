@@ -20,7 +20,10 @@ func deliverCases() []testCase {
 		{name: "send-refused-ended", run: deliverRefusedEnded, rule: refusal},
 		{name: "start-refused", run: deliverStartRefused, rule: "Start.Refused: put into the sender's inbox if the ID is in use"},
 		{name: "start-replaces", run: deliverStartReplaces, rule: "ReplaceEnded creates a new key if the old instance has ended"},
-		{name: "refused-without-message", run: deliverDropped, rule: "OutMessage.Refused: put into the sender's inbox if the target is gone or ended; nil: dropped and counted"},
+		{
+			name: "refused-without-message", run: deliverDropped,
+			rule: "OutMessage.Refused: put into the sender's inbox if the target is gone or ended; nil: dropped and counted",
+		},
 		{name: "by-key-or-id", run: deliverNamed, rule: "OutMessage is a message to another instance, named by Key, or by ID when Key is zero."},
 		{name: "start-policy", run: startPolicy, rule: "Start.Create: Policy IDReject or IDReplaceEnded"},
 	}

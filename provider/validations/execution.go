@@ -10,7 +10,10 @@ func executionCases() []testCase {
 		{name: "old-history", run: executionOldHistory, rule: "Ended and replaced executions are readable until deleted."},
 		{name: "removes-work", run: executionRemovesWork, rule: removes},
 		{name: "messages-stay", run: executionMessages, rule: "Unconsumed messages stay in the inbox."},
-		{name: "own-message", run: executionMessage, rule: "NextExecution.Message: put into the own inbox so that the new execution is fetched; Execution is filled by the provider"},
+		{
+			name: "own-message", run: executionMessage,
+			rule: "NextExecution.Message: put into the own inbox so that the new execution is fetched; Execution is filled by the provider",
+		},
 		{name: "old-execution-is-fenced", run: executionFence, rule: "Any other mismatch of key, execution, Version or history length answers [ErrConflict]"},
 		{name: "same-commit-again", run: executionAgain, rule: "If the stored Version is req.Commit the turn was stored before and the call succeeds again."},
 	}

@@ -120,7 +120,7 @@ func prunesTheYoungest(m *mutant) {
 			return prune(ctx, req)
 		}
 		res, err := m.Provider.Delete(ctx, provider.DeleteRequest{Key: list[0].Key})
-		return provider.PruneResult{Instances: res.Instances}, err
+		return provider.PruneResult(res), err
 	})
 }
 
@@ -162,10 +162,10 @@ func redrivesAnew(m *mutant) {
 			return letters(ctx, req)
 		}
 		l := all.Letters[n]
-		if _, err := m.Provider.Send(ctx, provider.SendRequest{Key: l.Key, Message: provider.NewMessage{Payload: l.Payload}}); err != nil {
-			return provider.DeadLettersResult{}, nil
+		_, err := m.Provider.Send(ctx, provider.SendRequest{Key: l.Key, Message: provider.NewMessage{Payload: l.Payload}})
+		if err == nil {
+			req.Action = provider.DeadLettersDiscard
 		}
-		req.Action = provider.DeadLettersDiscard
 		return letters(ctx, req)
 	})
 }

@@ -85,7 +85,7 @@ func keepsTaskDeliveries(m *mutant) {
 	})(m)
 	tasksFetched(func(t *provider.LeasedTask) {
 		if kept, ok := before.Load(t.TaskRef); ok {
-			t.Deliveries += kept.(int64) //nolint:forcetypeassert // nothing else is stored
+			t.Deliveries += kept.(int64)
 		}
 	})(m)
 }

@@ -2,11 +2,11 @@ package validations
 
 import "github.com/perdure/perdure/provider"
 
-// twoUnder makes two instances under one ID, of which the first has ended. A request that
+// twoUnder makes two instances under the ID i, of which the first has ended. A request that
 // names both the ID and a key means the key.
-func (t *trial) twoUnder(id string) (old, now provider.Instance) {
-	old = t.end(t.begin(id))
-	return old, t.create(id, replace)
+func (t *trial) twoUnder() (old, now provider.Instance) {
+	old = t.end(t.begin("i"))
+	return old, t.create("i", replace)
 }
 
 func getNamed(t *trial) {
@@ -18,7 +18,7 @@ func getNamed(t *trial) {
 }
 
 func steerNamed(t *trial) {
-	old, now := t.twoUnder("i")
+	old, now := t.twoUnder()
 	req := provider.SteerRequest{ID: "i", Key: old.Key, Action: provider.SteerSuspend, Commit: unique()}
 	t.unchanged(now.Key, func() {
 		_, err := t.Steer(t.ctx, req)
@@ -31,7 +31,7 @@ func steerNamed(t *trial) {
 }
 
 func sendNamed(t *trial) {
-	old, now := t.twoUnder("i")
+	old, now := t.twoUnder()
 	_, err := t.Send(t.ctx, provider.SendRequest{ID: "i", Key: old.Key, Message: text("m")})
 	t.want(err, provider.ErrEnded)
 	res, err := t.Send(t.ctx, provider.SendRequest{ID: "i", Message: text("m")})
@@ -40,7 +40,7 @@ func sendNamed(t *trial) {
 }
 
 func askNamed(t *trial) {
-	old, now := t.twoUnder("i")
+	old, now := t.twoUnder()
 	for _, to := range []struct{ key, want provider.UUID }{{old.Key, old.Key}, {provider.UUID{}, now.Key}} {
 		answered := parked(t, func() error {
 			_, err := t.Ask(t.ctx, provider.AskRequest{ID: "i", Key: to.key, AskID: unique(), Wait: long})
@@ -56,7 +56,7 @@ func askNamed(t *trial) {
 }
 
 func deleteNamed(t *trial) {
-	old, now := t.twoUnder("i")
+	old, now := t.twoUnder()
 	_, err := t.Delete(t.ctx, provider.DeleteRequest{ID: "i", Key: old.Key})
 	t.ok(err)
 	t.gone(old.Key)
@@ -67,7 +67,7 @@ func deleteNamed(t *trial) {
 }
 
 func deliverNamed(t *trial) {
-	old, now := t.twoUnder("i")
+	old, now := t.twoUnder()
 	refused := text("refused")
 	t.begin("sender", func(r *provider.CommitTurnRequest) {
 		r.Sends = []provider.OutMessage{

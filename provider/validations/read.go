@@ -11,7 +11,10 @@ func readCases() []testCase {
 	const history = "ReadHistory answers events From..To of one execution in order, as many as fit MaxBytes (at least one if there is one)."
 	const list = "List answers instances that match the filter, newest creation first (then by key, descending), a page at a time."
 	return []testCase{
-		{name: "history-range", run: readRange, rule: "ReadHistoryRequest asks for events From (at least 1) to To (0: the end) of an execution (0: the current one)."},
+		{
+			name: "history-range", run: readRange,
+			rule: "ReadHistoryRequest asks for events From (at least 1) to To (0: the end) of an execution (0: the current one).",
+		},
 		{name: "history-bytes", run: readBytes, rule: history},
 		{name: "history-unknown", run: readUnknown, rule: "An unknown key or execution answers ErrNotFound."},
 		{name: "history-of-ended", run: readEnded, rule: "Ended and replaced executions are readable until deleted."},
