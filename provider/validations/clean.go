@@ -123,15 +123,19 @@ func deleteRace(t *trial) {
 	members := []provider.Instance{t.byID("a"), t.byID("b")}
 	var mu sync.Mutex
 	var born []provider.UUID
-	enough := make(chan struct{})
+	enough, removing := make(chan struct{}), make(chan struct{})
 	t.parallel(3, func(n int) {
 		if n == 2 {
 			<-enough
+			close(removing)
 			t.remove(root.Key, true)
 			return
 		}
 		parent := members[n]
-		for k := range 200 {
+		for k := range 500 { // the delete refuses one of them
+			if k == 20 && !t.inTurn {
+				<-removing
+			}
 			start := startOf(parent, fmt.Sprint("below ", n, " ", k))
 			req := next(parent)
 			req.Starts = []provider.Start{start}
