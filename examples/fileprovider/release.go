@@ -26,13 +26,13 @@ func (r releaseTurns) MarshalJSON() ([]byte, error) {
 			items[i].Said = []byte(item.Failure.Message)
 		}
 	}
-	return json.Marshal(items)
+	return json.Marshal(items) //nolint:musttag // fields go by their own names, as in all records
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (r *releaseTurns) UnmarshalJSON(data []byte) error {
 	var items []releasedTurn
-	if err := json.Unmarshal(data, &items); err != nil {
+	if err := json.Unmarshal(data, &items); err != nil { //nolint:musttag // see MarshalJSON
 		return err
 	}
 	r.Items = make([]provider.TurnRelease, len(items))
