@@ -10,8 +10,8 @@ var (
 	ErrOrchestrationMissing = errors.New("activity: its orchestration is gone")
 	// ErrCancelled: the orchestration gave up this activity.
 	ErrCancelled = errors.New("activity: cancelled by its orchestration")
-	// ErrTimeout: the attempt ran longer than its start-to-close timeout.
-	ErrTimeout = errors.New("activity: start-to-close timeout")
+	// ErrTimeout: one of its limits has passed; the cause is a *[TimeoutError] that says which.
+	ErrTimeout = errors.New("activity: timeout")
 	// ErrLeaseLost: the storage has given the activity to another node.
 	ErrLeaseLost = errors.New("activity: lease lost")
 	// ErrShutdown: this node shuts down; the attempt will be delivered again.

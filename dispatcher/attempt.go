@@ -104,18 +104,31 @@ func (d *Dispatcher) runAttempt(working, ctx context.Context, a *attempt) {
 	a.cause = func() error { return context.Cause(ctx) }
 	// When the context ends, the code has the grace period to come back.
 	stopGrace := context.AfterFunc(ctx, func() { d.grace(working, ctx, a) })
-	output, err := []byte(nil), failure.New(failure.ErrPanic, "activity %s called runtime.Goexit", a.call.Name)
+	var output []byte
+	var err error
+	returned := false
 	defer func() {
 		stopGrace()
+		if !returned {
+			err = failure.New(failure.ErrPanic, "activity %s called runtime.Goexit\n%s", a.call.Name, debug.Stack())
+		}
 		if !a.ended.CompareAndSwap(false, true) {
-			d.left.Add(-1)
-			d.cfg.Logger.Warn("result of a leaked activity discarded", "activity", a.call.Name, "instance", a.instanceID, "err", err)
+			d.cameLate(a, err)
 			return
 		}
 		close(a.done)
 		d.settle(working, a, a.cause(), output, err)
 	}()
 	output, err = d.runUser(ctx, a)
+	returned = true
+}
+
+// cameLate discards the result of an attempt that was left behind: its task was dealt with when the grace period was over.
+func (d *Dispatcher) cameLate(a *attempt, err error) {
+	d.left.Add(-1)
+	d.count.resultsLate.Add(1)
+	d.cfg.Logger.Warn("result of a leaked activity discarded", "activity", a.call.Name, "instance", a.instanceID,
+		"attempt", a.number, "err", err)
 }
 
 // attemptContext is what the user's function gets: deadline, identity and heartbeat.
@@ -127,7 +140,7 @@ func (d *Dispatcher) attemptContext(ctx context.Context, a *attempt) (context.Co
 	stop := func() {}
 	if limit := time.Duration(a.call.StartToClose) * time.Microsecond; limit > 0 {
 		info.Deadline = time.Now().Add(limit)
-		ctx, stop = context.WithDeadlineCause(ctx, info.Deadline, activity.ErrTimeout)
+		ctx, stop = context.WithDeadlineCause(ctx, info.Deadline, &activity.TimeoutError{Kind: activity.StartToClose})
 	}
 	ctx = provider.WithCompletion(ctx, &a.completion)
 	return activity.WithAttempt(ctx, &activity.Attempt{
@@ -227,7 +240,7 @@ func (d *Dispatcher) failureOf(a *attempt, cause, err error) history.Failure {
 	case errors.Is(cause, errCancelled):
 		err = failure.NonRetryable(failure.New(failure.ErrCancelled, "activity %s was cancelled: %v", a.call.Name, err))
 	case errors.Is(cause, activity.ErrTimeout):
-		err = failure.New(failure.ErrTimeout, "activity %s ran longer than its start-to-close timeout of %v: %v",
+		err = failure.NewTimeout(string(activity.StartToClose), "activity %s ran longer than its start-to-close timeout of %v: %v",
 			a.call.Name, time.Duration(a.call.StartToClose)*time.Microsecond, err)
 	}
 	return d.cfg.Env.Errors.Encode(err)

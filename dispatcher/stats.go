@@ -25,6 +25,7 @@ type Stats struct {
 	AttemptsRetried   int64
 	AttemptsDiscarded int64 // nobody wanted the result
 	AttemptsLeaked    int64 // did not end within the grace period
+	ResultsLate       int64 // of leaked attempts: discarded
 	AttemptsReleased  int64 // handed back on shutdown
 	AttemptsPoisoned  int64
 	SuspectsDelayed   int64 // lost with their nodes too often to run beside others of their kind
@@ -37,7 +38,7 @@ type counters struct {
 	coldReplays, messagesDropped, cacheEvictions, evictionsStuck                                    atomic.Int64
 	tasksFetched, tasksHandedOff, attemptsRunning, attemptsCompleted, attemptsFailed                atomic.Int64
 	attemptsRetried, attemptsDiscarded, attemptsLeaked, attemptsReleased, attemptsPoisoned          atomic.Int64
-	suspectsDelayed, leasesLost, storageErrors                                                      atomic.Int64
+	suspectsDelayed, leasesLost, storageErrors, resultsLate                                         atomic.Int64
 }
 
 // Stats answers the counters now.
@@ -53,6 +54,7 @@ func (d *Dispatcher) Stats() Stats {
 		AttemptsRunning: c.attemptsRunning.Load(), AttemptsCompleted: c.attemptsCompleted.Load(),
 		AttemptsFailed: c.attemptsFailed.Load(), AttemptsRetried: c.attemptsRetried.Load(),
 		AttemptsDiscarded: c.attemptsDiscarded.Load(), AttemptsLeaked: c.attemptsLeaked.Load(),
+		ResultsLate:      c.resultsLate.Load(),
 		AttemptsReleased: c.attemptsReleased.Load(), AttemptsPoisoned: c.attemptsPoisoned.Load(),
 		SuspectsDelayed: c.suspectsDelayed.Load(), LeasesLost: c.leasesLost.Load(), StorageErrors: c.storageErrors.Load(),
 	}

@@ -48,6 +48,9 @@ func givenUp(events []history.Event) map[int64]bool {
 		var id int64
 		switch b := e.Body.(type) {
 		case *history.ActivityCancelRequested:
+			if b.How == history.CancelAbandon {
+				continue
+			}
 			id = b.Scheduled
 		case *history.TimerCancelled:
 			id = b.Timer
@@ -78,7 +81,10 @@ func (d *Dispatcher) translateCommand(
 			t.req.Tasks = append(t.req.Tasks, d.newTask(t, info, e.ID, b, data))
 		}
 	case *history.ActivityCancelRequested:
-		if b.Scheduled < first {
+		if b.How == history.CancelWait && turn.End == nil {
+			t.req.Sends = append(t.req.Sends, endUnlessBegun(info, b, data))
+		}
+		if b.Scheduled < first && b.How != history.CancelAbandon {
 			t.cancelled = append(t.cancelled, b.Scheduled)
 			t.req.CancelTasks = append(t.req.CancelTasks, provider.CancelTask{EventID: b.Scheduled})
 		}

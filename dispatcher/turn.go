@@ -25,6 +25,7 @@ type run struct {
 	token   provider.UUID
 	seen    int       // messages of it delivered before the execution ended or had enough
 	results []*result // of a fast turn
+	unbegun []int64   // cancelled activities that may never have begun
 }
 
 // The states of a run.
@@ -114,6 +115,9 @@ func (d *Dispatcher) fetchedTurn(working context.Context, a *actor, r *run, j jo
 	x, err := d.load(working, a, r)
 	if err == nil {
 		err = d.deliverMessages(x, r)
+	}
+	if err == nil {
+		err = d.endUnbegun(working, r)
 	}
 	if !d.conclude(r) {
 		return
@@ -217,6 +221,10 @@ func (d *Dispatcher) deliverMessages(x *replay.Execution, r *run) error {
 		e, err := history.Decode(0, m.Payload)
 		if err != nil {
 			return fmt.Errorf("message %d: %w", m.ID, err)
+		}
+		if asked, ok := e.Body.(*history.ActivityCancelRequested); ok {
+			r.unbegun = append(r.unbegun, asked.Scheduled)
+			continue
 		}
 		e.At = int64(max(now, m.VisibleAt))
 		applied, err := x.Deliver(e)

@@ -28,6 +28,7 @@ func (f Future[T]) Ready() bool { return f.made().Ready() }
 
 // Get waits for the result. Each call decodes its own copy. It answers ctx's error if
 // that scope is cancelled first; the operation then goes on unless it belongs to the scope, too.
+// A cancelled call with [WaitForEnd] is waited for to its end.
 func (f Future[T]) Get(ctx *Context) (T, error) {
 	var out T
 	settled := f.made()
@@ -45,7 +46,7 @@ func (f Future[T]) Get(ctx *Context) (T, error) {
 }
 
 // Cancel gives up the operation; the future is settled with ErrCancelled unless it was
-// settled before.
+// settled before, or is that of an activity called with [WaitForEnd].
 func (f Future[T]) Cancel() { f.made().Cancel(failure.ErrCancelled) }
 
 // All waits for all futures and answers their values in order. Failures are joined, in
@@ -53,13 +54,15 @@ func (f Future[T]) Cancel() { f.made().Cancel(failure.ErrCancelled) }
 func All[T any](ctx *Context, futures ...Future[T]) ([]T, error) {
 	values := make([]T, len(futures))
 	var errs []error
+	over := false // then only what is about to end is waited for
 	for i, f := range futures {
+		if over && !f.made().Ending() {
+			continue
+		}
 		v, err := f.Get(ctx)
 		if err != nil {
 			errs = append(errs, err)
-			if ctx.Err() != nil {
-				break
-			}
+			over = ctx.Err() != nil
 		}
 		values[i] = v
 	}

@@ -2,12 +2,14 @@ package failure
 
 import "fmt"
 
+const codeTimeout = "timeout"
+
 // The errors of the engine. Their codes are part of the stored format.
 var (
 	// ErrCancelled means that the cancellation of an instance or scope was requested.
 	ErrCancelled = newSentinel("cancelled", "cancelled")
 	// ErrTimeout means that a time limit given to the engine has passed.
-	ErrTimeout = newSentinel("timeout", "timed out")
+	ErrTimeout = newSentinel(codeTimeout, "timed out")
 	// ErrPoisoned means that work was lost to crashes too often and is set aside.
 	ErrPoisoned = newFinal("poisoned", "lost to crashes too often and set aside in the dead letters")
 	// ErrWorkerLost means that a worker ended or lost its lease without a result.

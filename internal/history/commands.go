@@ -28,7 +28,15 @@ type ActivityScheduled struct {
 	Retry        *RetryPolicy // nil: tried once
 	StartToClose int64        // microseconds for one attempt; 0: no limit
 	AtMostOnce   bool         // an attempt that is lost with its node ends the call
+	Cancellation int64        // what giving it up does: one of CancelTry, CancelWait, CancelAbandon
 }
+
+// What giving up an activity does. Numbers are part of the stored format.
+const (
+	CancelTry     = 0 // it is told, and the call ends at once
+	CancelWait    = 1 // it is told, and the call ends when it does
+	CancelAbandon = 2 // the call ends at once, and it goes on
+)
 
 // Kind implements Body.
 func (*ActivityScheduled) Kind() Kind { return KindActivityScheduled }
@@ -40,17 +48,22 @@ func (e *ActivityScheduled) fields(c *codec) {
 	optional(c, 5, &e.Retry)
 	c.integer(6, &e.StartToClose)
 	c.boolean(7, &e.AtMostOnce)
+	c.integer(11, &e.Cancellation)
 }
 
-// ActivityCancelRequested gives up an activity whose scope was cancelled.
+// ActivityCancelRequested gives up an activity.
 type ActivityCancelRequested struct {
 	Scheduled int64
+	How       int64 // CancelTry, CancelWait or CancelAbandon, as it was scheduled
 }
 
 // Kind implements Body.
 func (*ActivityCancelRequested) Kind() Kind { return KindActivityCancelRequested }
 
-func (e *ActivityCancelRequested) fields(c *codec) { c.integer(2, &e.Scheduled) }
+func (e *ActivityCancelRequested) fields(c *codec) {
+	c.integer(2, &e.Scheduled)
+	c.integer(3, &e.How)
+}
 
 // TimerCreated starts a durable timer.
 type TimerCreated struct {

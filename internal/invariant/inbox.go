@@ -54,7 +54,7 @@ func (l *look) leftovers() {
 			l.addf(Leftover, t.Execution, t.EventID, "an activity task that no event has scheduled")
 		case c.state == answered:
 			l.addf(Leftover, t.Execution, t.EventID, "an activity task, and its result is in the history")
-		case c.state == givenUp && !t.CancelRequested:
+		case c.state == givenUp && !c.abandoned && !t.CancelRequested:
 			l.addf(Leftover, t.Execution, t.EventID, "an activity task that was given up, and was not asked to stop")
 		}
 	}

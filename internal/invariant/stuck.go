@@ -43,7 +43,7 @@ func (l *look) stuck(ctx context.Context) error {
 	return nil
 }
 
-// coming answers the calls of the current execution for which there is a task or an answer.
+// coming answers the calls of the current execution for which there is a task, an answer, or a reminder to look for them.
 func (l *look) coming() map[int64]bool {
 	set := make(map[int64]bool, len(l.hang.messages)+len(l.hang.tasks))
 	for _, m := range l.hang.messages {
@@ -63,7 +63,7 @@ func (l *look) coming() map[int64]bool {
 func answers(m provider.MessageRow) bool {
 	switch history.Kind(m.Kind) {
 	case history.KindActivityCompleted, history.KindActivityFailed, history.KindTimerFired,
-		history.KindChildCompleted, history.KindChildFailed:
+		history.KindChildCompleted, history.KindChildFailed, history.KindActivityCancelRequested:
 		return true
 	default:
 		return false

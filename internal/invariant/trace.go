@@ -26,6 +26,8 @@ type call struct {
 	kind  history.Kind
 	child provider.UUID
 	state callState
+
+	abandoned bool // an activity that goes on though its call was given up
 }
 
 type callState uint8
@@ -111,7 +113,7 @@ func (t *trace) apply(e history.Event) (wrong string) {
 	case *history.ChildStarted:
 		t.calls[e.ID] = &call{kind: t.last, child: b.Key}
 	case *history.ActivityCancelRequested:
-		t.giveUp(b.Scheduled)
+		t.giveUpActivity(b)
 	case *history.TimerCancelled:
 		t.giveUp(b.Timer)
 	case *history.ChildCancelRequested:
@@ -133,6 +135,17 @@ func (t *trace) apply(e history.Event) (wrong string) {
 		return t.remember(b.RequestID)
 	}
 	return ""
+}
+
+// giveUpActivity: one whose end is awaited stays pending.
+func (t *trace) giveUpActivity(b *history.ActivityCancelRequested) {
+	if b.How == history.CancelWait {
+		return
+	}
+	t.giveUp(b.Scheduled)
+	if c := t.calls[b.Scheduled]; c != nil {
+		c.abandoned = b.How == history.CancelAbandon
+	}
 }
 
 func (t *trace) giveUp(id int64) {

@@ -49,8 +49,8 @@ const FlagsCurrent = flagOneByOne | flagScopes
 
 // EngineLevel is the highest level of stored executions that this release can run; it is
 // raised by a release whose executions older releases must not touch. Level 2: a limit on
-// the bytes of a history.
-const EngineLevel = 2
+// the bytes of a history. Level 3: what giving up an activity does.
+const EngineLevel = 3
 
 // DefaultSettings are the limits that new executions are started with.
 func DefaultSettings() history.Settings {

@@ -17,6 +17,8 @@ type Future struct {
 	scope   *Scope
 	element *list.Element         // in scope.open
 	abandon func()                // records that the operation is given up; nil if there is nothing to record
+	ask     func()                // in place of abandon: asks the operation to end, and its end is awaited
+	asked   bool
 	then    func()                // runs when it is settled
 	child   *history.ChildStarted // of a child instance, else nil
 }
@@ -41,7 +43,7 @@ func (f *Future) Result() ([]byte, error) {
 }
 
 // Cancel gives the operation up: its command is recorded and the future is settled with
-// err. It does nothing to a settled future.
+// err, unless the operation's own end is awaited. It does nothing to a settled future.
 func (f *Future) Cancel(err error) {
 	f.x.enter()
 	f.cancel(err)
@@ -51,6 +53,10 @@ func (f *Future) cancel(err error) {
 	if f.settled {
 		return
 	}
+	if f.ask != nil {
+		f.askOnce()
+		return
+	}
 	if f.abandon != nil {
 		f.abandon()
 	}
@@ -58,13 +64,18 @@ func (f *Future) cancel(err error) {
 	f.settle()
 }
 
-func (f *Future) settle() {
-	f.settled = true
+// close takes the future out of its scope: no cancellation has to reach it any more.
+func (f *Future) close() {
 	if f.element != nil {
 		f.scope.open.Remove(f.element)
 		f.element = nil
 		f.scope.leave()
 	}
+}
+
+func (f *Future) settle() {
+	f.settled = true
+	f.close()
 	f.waiting.wakeAll()
 	if f.then != nil {
 		f.then()

@@ -22,12 +22,9 @@ func (s *Scope) Activity(call *history.ActivityScheduled) *Future {
 	}
 	id := x.emit(call)
 	f := s.newFuture()
-	f.abandon = func() {
-		x.emit(&history.ActivityCancelRequested{Scheduled: id})
-		x.dropPending(id)
-	}
 	x.activities++
 	f.then = func() { x.activities-- }
+	f.cancelling(id, x.recorded(call).(*history.ActivityScheduled).Cancellation)
 	x.pending[id] = f
 	return f
 }

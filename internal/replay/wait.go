@@ -44,7 +44,7 @@ type Source interface {
 
 // Wait blocks the running coroutine until one of the sources is ready and answers its
 // index, the lowest if there are several, or until the scope is cancelled and answers its
-// error. Readiness goes before cancellation.
+// error. Readiness goes before cancellation. A single future that is ending is waited for all the same.
 func (s *Scope) Wait(sources ...Source) (int, error) {
 	co := s.x.enter()
 	for {
@@ -53,7 +53,7 @@ func (s *Scope) Wait(sources ...Source) (int, error) {
 				return i, nil
 			}
 		}
-		if err := s.over(); err != nil {
+		if err := s.over(); err != nil && (s.err == nil || !ending(sources)) {
 			return -1, err
 		}
 		for _, src := range sources {

@@ -1,0 +1,57 @@
+package dispatcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/provider"
+)
+
+// A call that waits for its activity's own end needs an answer, also when the commit that cancels it finds
+// nobody at work and removes the task. The storage does not tell which it did. So the commit sends the execution a reminder
+// to look: a task that is there is marked and will answer; for one that is gone, an answer is sent.
+
+// endUnlessBegun is that reminder, which becomes no event.
+func endUnlessBegun(info *replay.Info, b *history.ActivityCancelRequested, data []byte) provider.OutMessage {
+	return provider.OutMessage{Key: info.Key, Message: provider.NewMessage{
+		Kind: provider.MessageKind(b.Kind()), Execution: info.Execution, EventID: b.Scheduled, Payload: data,
+	}}
+}
+
+// endUnbegun answers the calls of the turn's reminders whose tasks are gone. A result that the activity had after all was
+// put into the inbox when its task was removed, so that it comes first and this answer means nothing.
+// It is done before the turn's commit consumes the reminders, and so at least once.
+func (d *Dispatcher) endUnbegun(working context.Context, r *run) error {
+	if len(r.unbegun) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(working, callTimeout)
+	defer cancel()
+	inst := &r.turn.Instance
+	found, err := d.store.Get(ctx, provider.GetRequest{Key: inst.Key, WithTasks: true})
+	if err != nil {
+		return &storageError{fmt.Errorf("looking for cancelled tasks: %w", err)}
+	}
+	there := make(map[int64]bool, len(found.Tasks))
+	for i := range found.Tasks {
+		if found.Tasks[i].Execution == inst.Execution {
+			there[found.Tasks[i].EventID] = true
+		}
+	}
+	for _, event := range r.unbegun {
+		if there[event] {
+			continue
+		}
+		gone := &history.ActivityFailed{Scheduled: event, Failure: d.cfg.Env.Errors.Encode(
+			failure.NonRetryable(failure.New(failure.ErrCancelled, "activity was cancelled before it began")))}
+		_, err := d.store.Send(ctx, provider.SendRequest{Key: inst.Key, Message: message(gone, inst.Execution, event)})
+		if err != nil && !errors.Is(err, provider.ErrEnded) {
+			return &storageError{fmt.Errorf("ending a cancelled call: %w", err)}
+		}
+	}
+	return nil
+}
