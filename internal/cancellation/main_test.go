@@ -41,6 +41,7 @@ type rig struct {
 	near   provider.Provider // the worker's store
 	worker *runtime.Runtime  // runs the activities
 	turns  *runtime.Runtime  // makes the turns; in the same way: the worker
+	leaks  bool              // the worker will be shut down while code of it still runs
 
 	orchestrations, activities *runtime.Registry
 }
@@ -60,11 +61,26 @@ func newRig(e *engine, w way, near provider.Provider) *rig {
 // start starts the nodes.
 func (r *rig) start() {
 	r.T.Helper()
-	r.worker = r.StartOn(r.near, r.activities, r.Options)
+	if r.leaks {
+		r.startLeaky()
+	} else {
+		r.worker = r.StartOn(r.near, r.activities, r.Options)
+	}
 	r.turns = r.worker
 	if r.way != same {
 		r.turns = r.Start(r.orchestrations)
 	}
+}
+
+// startLeaky starts a worker that the test itself shuts down.
+func (r *rig) startLeaky() {
+	r.T.Helper()
+	var err error
+	if r.worker, err = runtime.Start(r.T.Context(), r.near, r.activities, r.Options); err != nil {
+		r.T.Fatal(err)
+	}
+	// Should the test have failed before it came to it.
+	r.T.Cleanup(func() { _ = r.worker.Shutdown(context.WithoutCancel(r.T.Context())) })
 }
 
 // main registers an orchestration, starts the nodes and an instance of it.
