@@ -117,7 +117,7 @@ func (d *Dispatcher) fetchedTurn(working context.Context, a *actor, r *run, j jo
 		err = d.deliverMessages(x, r)
 	}
 	if err == nil {
-		err = d.endUnbegun(working, r)
+		err = d.endUnbegun(working, x, r)
 	}
 	if !d.conclude(r) {
 		return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
@@ -25,7 +26,8 @@ func endUnlessBegun(info *replay.Info, b *history.ActivityCancelRequested, data 
 // endUnbegun answers the calls of the turn's reminders whose tasks are gone. A result that the activity had after all was
 // put into the inbox when its task was removed, so that it comes first and this answer means nothing.
 // It is done before the turn's commit consumes the reminders, and so at least once.
-func (d *Dispatcher) endUnbegun(working context.Context, r *run) error {
+func (d *Dispatcher) endUnbegun(working context.Context, x *replay.Execution, r *run) error {
+	r.unbegun = slices.DeleteFunc(r.unbegun, func(event int64) bool { return !x.Awaits(event) })
 	if len(r.unbegun) == 0 {
 		return nil
 	}

@@ -17,6 +17,7 @@ func with(hotel *cleanup.Hotel) func(*runtime.Registry) {
 	return func(reg *runtime.Registry) {
 		err := errors.Join(
 			runtime.AddOrchestration(reg, cleanup.Trip), runtime.AddOrchestration(reg, cleanup.Fastest),
+			runtime.AddOrchestration(reg, cleanup.Patience), runtime.AddActivity(reg, hotel.Queue),
 			runtime.AddActivity(reg, hotel.Book), runtime.AddActivity(reg, hotel.Cancel),
 		)
 		if err != nil {
@@ -80,4 +81,19 @@ func Example_scope() {
 	}
 	fmt.Println(h.Wait(ctx))
 	// Output: booking of room <nil>
+}
+
+func Example_waitForEnd() {
+	ctx := context.Background()
+	c, stop := local.Start(with(&cleanup.Hotel{Log: func(text string) { fmt.Println(text) }}))
+	defer stop()
+
+	h, err := client.Start(ctx, c, cleanup.Patience, "a table")
+	if err != nil {
+		log.Panic(err)
+	}
+	fmt.Println(h.Wait(ctx))
+	// Output:
+	// queue for a table
+	// left the queue for a table <nil>
 }

@@ -111,7 +111,7 @@ func catalogue() []group {
 		}},
 		{"What orchestrations get", []sentinel{
 			{[]kind{k("orchestration.ErrCancelled", orchestration.ErrCancelled)}, "the instance or the scope was cancelled", "no", "the orchestration", "Clean up in a detached scope and return the error."},
-			{[]kind{k("orchestration.ErrTimeout", orchestration.ErrTimeout)}, "an attempt, a wait or a scope took longer than allowed", "yes; attempts by the retry policy", "the orchestration", "Decide what the lateness means."},
+			{[]kind{k("orchestration.ErrTimeout", orchestration.ErrTimeout)}, "an attempt, a wait or a scope took longer than allowed; `TimeoutKind` tells which limit of an activity", "yes; attempts by the retry policy", "the orchestration", "Decide what the lateness means."},
 			{[]kind{k("orchestration.ErrPoisoned", orchestration.ErrPoisoned)}, "the activity was lost with its node more often than the poison limit allows; a copy is in the dead letters", "no", "the operator", "Find out why it kills nodes (memory?) before the work is started anew."},
 			{[]kind{k("orchestration.ErrWorkerLost", orchestration.ErrWorkerLost)}, "the node of an activity called with AtMostOnce was lost, or shut down, before there was a result; the activity may or may not have had its effect", "no", "the orchestration", "Find out what happened where the effect would be seen, then decide."},
 			{[]kind{k("orchestration.ErrTerminated", orchestration.ErrTerminated)}, "the instance was terminated from outside", "no", "the operator", "Ask who did it: the reason is in the history."},
@@ -125,9 +125,9 @@ func catalogue() []group {
 		}},
 		{"Why the context of an activity ends", []sentinel{
 			{[]kind{k("activity.ErrOrchestrationEnded", activity.ErrOrchestrationEnded)}, "the orchestration has ended, nobody waits for the result", "no", "the activity", "Stop; undo what is half done."},
-			{[]kind{k("activity.ErrOrchestrationMissing", activity.ErrOrchestrationMissing)}, "the orchestration was deleted", "no", "the activity", "Stop."},
+			{[]kind{k("activity.ErrOrchestrationMissing", activity.ErrOrchestrationMissing)}, "the orchestration was deleted; a notice that comes first says ErrOrchestrationEnded", "no", "the activity", "Stop."},
 			{[]kind{k("activity.ErrCancelled", activity.ErrCancelled)}, "the orchestration gave up this activity", "no", "the activity", "Stop; undo what is half done."},
-			{[]kind{k("activity.ErrTimeout", activity.ErrTimeout)}, "the attempt ran longer than its start-to-close timeout", "by the retry policy", "the activity", "Stop; the next attempt may run already."},
+			{[]kind{k("activity.ErrTimeout", activity.ErrTimeout)}, "a limit of the activity has passed; errors.As finds a `*activity.TimeoutError` with its kind: `StartToClose`", "by the retry policy", "the activity", "Stop; the next attempt may run already."},
 			{[]kind{k("activity.ErrLeaseLost", activity.ErrLeaseLost)}, "the storage has given the activity to another node", "the other node does", "the activity", "Stop at once: the work runs elsewhere."},
 			{[]kind{k("activity.ErrShutdown", activity.ErrShutdown)}, "this node shuts down", "another node does", "the activity", "Report the position by `Heartbeat` and return."},
 		}},

@@ -20,11 +20,11 @@ func endlessFuture[T any](f orchestration.Future[T]) endless {
 	}}
 }
 
-// begin begins something that has no end.
-func (t *thread) begin(ctx *octx, kind string) endless {
+// begin begins something that has no end. The options are those of an activity.
+func (t *thread) begin(ctx *octx, kind string, opts ...orchestration.ActivityOption) endless {
 	switch kind {
 	case hangs:
-		return endlessFuture(orchestration.StartActivityNamed[int](ctx, actHang, none{}))
+		return endlessFuture(orchestration.StartActivityNamed[int](ctx, actHang, none{}, opts...))
 	case sleeps:
 		return endlessFuture(orchestration.StartTimer(ctx, forever))
 	case stays:
@@ -50,7 +50,8 @@ func (t *thread) beginAll(ctx *octx, kinds []string) []endless {
 func (t *thread) compete(ctx *octx, s *Statement) bool {
 	switch s.Do {
 	case doGiveUp:
-		e := t.begin(ctx, s.Kinds[0])
+		// Whatever becomes of the activity, the call ends alike.
+		e := t.begin(ctx, s.Kinds[0], orchestration.WithCancellation(orchestration.Cancellation(s.N/2%3)))
 		if s.N%2 == 1 {
 			_, _ = orchestration.CallActivityNamed[int](ctx, actEcho, 0) // some time passes
 		}

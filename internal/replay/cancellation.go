@@ -29,6 +29,9 @@ func (f *Future) askOnce() {
 	f.ask()
 }
 
+// Awaits tells whether the execution goes on and waits for an answer to the event.
+func (x *Execution) Awaits(id int64) bool { return x.end == nil && x.pending[id] != nil }
+
 // Ending tells whether the operation was asked to end and has not yet: who waits for it alone
 // goes on waiting, also in a scope that is over.
 func (f *Future) Ending() bool { return f.asked && !f.settled }

@@ -15,9 +15,9 @@ type Future struct {
 	failure *history.Failure // of a remote operation
 	err     error            // of the engine
 	scope   *Scope
-	element *list.Element         // in scope.open
-	abandon func()                // records that the operation is given up; nil if there is nothing to record
-	ask     func()                // in place of abandon: asks the operation to end, and its end is awaited
+	element *list.Element // in scope.open
+	abandon func()        // records that the operation is given up; nil if there is nothing to record
+	ask     func()        // in place of abandon: asks the operation to end, and its end is awaited
 	asked   bool
 	then    func()                // runs when it is settled
 	child   *history.ChildStarted // of a child instance, else nil
