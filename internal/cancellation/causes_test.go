@@ -182,7 +182,7 @@ func TestActivity_TimeoutTellsItsKind(t *testing.T) {
 		})
 		for range 2 {
 			<-l.began
-			h := <-l.heard
+			h := r.hear(l)
 			wantCause(r, h.cause, activity.ErrTimeout)
 			if timeout, ok := errors.AsType[*activity.TimeoutError](h.cause); !ok || timeout.Kind != activity.StartToClose {
 				r.T.Errorf("heard %v", h.cause)

@@ -77,7 +77,7 @@ func comesBackInTime(r *rig) {
 	key := r.main(func(ctx *octx, _ none) (string, error) { return call(ctx, "work", "") })
 	<-l.began
 	r.Cancel(key, "enough")
-	<-l.heard
+	r.hear(l)
 	r.Until("it has come back", func() bool { return r.worker.Stats().AttemptsRunning == 0 })
 	r.WaitEnded(key)
 	if s := r.worker.Stats(); s.AttemptsLeaked != 0 || s.ResultsLate != 0 {
@@ -103,7 +103,7 @@ func comesBackLate(r *rig) {
 	<-l.began
 	other := r.Create("other", "other", none{})
 	r.Cancel(key, "enough")
-	told := <-l.heard
+	told := r.hear(l)
 	if got := enginetest.Output[string](r.engine, other); got != "done" {
 		r.T.Errorf("the next activity answered %q", got)
 	}
@@ -168,7 +168,7 @@ func TestActivity_WaitForEndEndsWithTheGracePeriod(t *testing.T) {
 		})
 		<-l.began
 		r.Cancel(key, "enough")
-		told := <-l.heard
+		told := r.hear(l)
 		i := r.WaitEnded(key)
 		if waited := time.Since(told.at); i.Status != provider.StatusCancelled || waited < r.grace() || waited > r.grace()+2*time.Second {
 			r.T.Errorf("ended as %v after %v", i.Status, waited)

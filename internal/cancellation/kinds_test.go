@@ -40,7 +40,7 @@ func TestActivity_CallChoosesItsCancellation(t *testing.T) {
 		everyStore(t, func(r *rig) {
 			l := r.listen("work", slow(r))
 			got, _, took := r.giveUp(l, orchestration.WaitForEnd)
-			if h := <-l.heard; !errors.Is(h.cause, activity.ErrCancelled) {
+			if h := r.hear(l); !errors.Is(h.cause, activity.ErrCancelled) {
 				r.T.Errorf("heard %v", h.cause)
 			}
 			if got != "tidied up" || took < r.grace()/2 {
@@ -57,7 +57,7 @@ func TestActivity_CallChoosesItsCancellation(t *testing.T) {
 				r.T.Errorf("the call answered %q after %v", got, took)
 			}
 			// It heard of the end of the execution only, which came a renewal later.
-			if h := <-l.heard; !errors.Is(h.cause, activity.ErrOrchestrationEnded) {
+			if h := r.hear(l); !errors.Is(h.cause, activity.ErrOrchestrationEnded) {
 				r.T.Errorf("heard %v", h.cause)
 			}
 		})

@@ -213,10 +213,28 @@ func (r *rig) listen(name string, answer func(cause error) (string, error)) *lis
 	return l
 }
 
+// hear waits for an activity to hear.
+func (r *rig) hear(l *listener) heard {
+	r.T.Helper()
+	limit := 30 * time.Second
+	if r.Virtual {
+		limit = time.Hour
+	}
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case h := <-l.heard:
+		return h
+	case <-timer.C:
+		r.T.Fatalf("no activity was told to stop in %v", limit)
+		return heard{}
+	}
+}
+
 // next waits for an activity to hear, and fails if that took too long after the given moment.
 func (r *rig) next(l *listener, asked time.Time) heard {
 	r.T.Helper()
-	h := <-l.heard
+	h := r.hear(l)
 	if took := h.at.Sub(asked); took > r.within() {
 		r.T.Errorf("%q heard after %v, want %v at most", h.name, took, r.within())
 	}

@@ -62,7 +62,7 @@ func flood(r *rig) {
 	clients.Wait()
 	var took []time.Duration
 	for range all {
-		h := <-l.heard
+		h := r.hear(l)
 		took = append(took, h.at.Sub(asked))
 		if !stopped(h.cause) {
 			r.T.Errorf("heard %v", h.cause)
@@ -109,7 +109,7 @@ func underLoad(r *rig) {
 		r.Cancel(key, "enough")
 	}
 	for range slots {
-		if h := <-l.heard; !stopped(h.cause) {
+		if h := r.hear(l); !stopped(h.cause) {
 			r.T.Errorf("heard %v", h.cause)
 		}
 	}
@@ -149,7 +149,7 @@ func hearsFast(r *rig, promised time.Duration) {
 		<-l.began
 		asked := time.Now()
 		r.Cancel(key, "enough")
-		took = append(took, (<-l.heard).at.Sub(asked))
+		took = append(took, r.hear(l).at.Sub(asked))
 		r.WaitEnded(key)
 	}
 	slices.Sort(took)
