@@ -13,4 +13,4 @@ type TimeoutError struct{ Kind TimeoutKind }
 func (e *TimeoutError) Error() string { return "activity: " + string(e.Kind) + " timeout" }
 
 // Is tells that it is [ErrTimeout].
-func (e *TimeoutError) Is(target error) bool { return target == ErrTimeout } //nolint:errorlint // the value itself
+func (e *TimeoutError) Is(target error) bool { return target == ErrTimeout }

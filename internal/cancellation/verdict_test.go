@@ -99,7 +99,7 @@ func TestActivity_EndsAreJudgedRightly(t *testing.T) {
 					}
 				}
 				for _, own := range []error{orchestration.ErrCancelled, orchestration.ErrTimeout, orchestration.ErrPanic} {
-					if !errors.Is(c.is, own) && errors.Is(err, own) { //nolint:errorlint // which of them it is
+					if !errors.Is(c.is, own) && errors.Is(err, own) {
 						r.T.Errorf("it is %v, too: %v", own, err)
 					}
 				}
