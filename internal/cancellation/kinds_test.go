@@ -91,7 +91,7 @@ func (r *rig) giveUp(l *listener, c orchestration.Cancellation) (answer string, 
 		if _, err := call(ctx, "note", ""); err != nil {
 			return "", err
 		}
-		return got, ctx.Sleep(r.lease())
+		return got, ctx.Sleep(r.lease() / 2)
 	})
 	<-l.began
 	asked = time.Now()
