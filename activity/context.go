@@ -34,6 +34,7 @@ type Attempt struct {
 	Logger  *slog.Logger
 	Details []byte               // last heartbeat details of an earlier attempt
 	Beat    func(details []byte) // takes over new details
+	Later   Later                // ends it when its function has come back without a result
 }
 
 type attemptKey struct{}
@@ -62,9 +63,9 @@ func GetInfo(ctx context.Context) Info { return attempt(ctx).Info }
 // Logger answers a logger that names the attempt in each record.
 func Logger(ctx context.Context) *slog.Logger { return attempt(ctx).Logger }
 
-// maxDetails bounds heartbeat details: leases are renewed in batches, and the details of all
+// MaxDetails is the limit on heartbeat details, in bytes: leases are renewed in batches, and the details of all
 // their attempts go along.
-const maxDetails = 256 << 10
+const MaxDetails = 256 << 10
 
 // Heartbeat reports progress. The details, encoded as JSON, reach the next attempt if
 // this one is lost or fails, at the latest with the lease's next renewal. It never blocks.
@@ -76,9 +77,9 @@ func Heartbeat(ctx context.Context, details any) error {
 	if err != nil {
 		return failure.New(failure.ErrPayload, "heartbeat details: %v: give what encoding/json can write", err)
 	}
-	if len(data) > maxDetails {
+	if len(data) > MaxDetails {
 		return failure.New(failure.ErrTooLarge, "heartbeat details: %d bytes, at most %d fit: store them elsewhere and report a reference",
-			len(data), maxDetails)
+			len(data), MaxDetails)
 	}
 	a.Beat(data)
 	return context.Cause(ctx)

@@ -121,7 +121,7 @@ func (c *Client) describe(ctx context.Context, t target) (Description, error) {
 	}
 	d := describe(&res.Instance, res.Now)
 	for i := range res.Tasks {
-		d.Activities = append(d.Activities, activity(&res.Tasks[i]))
+		d.Activities = append(d.Activities, describeActivity(&res.Tasks[i]))
 	}
 	return d, nil
 }
@@ -157,7 +157,7 @@ func blocked(b *provider.Blocked) *Blocked {
 	return &Blocked{Reason: b.Reason, Message: b.Message, Count: b.Count, Since: b.Since.Std(), RetryAt: b.RetryAt.Std()}
 }
 
-func activity(t *provider.TaskInfo) Activity {
+func describeActivity(t *provider.TaskInfo) Activity {
 	a := Activity{
 		EventID: t.EventID, Name: t.Name, Queue: t.Queue, State: ActivityQueued, Attempt: t.Attempt, Deliveries: t.Deliveries,
 		Owner: t.Owner, LeaseUntil: t.LeaseUntil.Std(), ScheduledAt: t.ScheduledAt.Std(), NotBefore: t.NotBefore.Std(),

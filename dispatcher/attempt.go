@@ -42,8 +42,9 @@ type attempt struct {
 	cancel   context.CancelCauseFunc
 	cause    func() error // why the context of the user's function has ended, if it has
 	patience atomic.Pointer[time.Timer]
-	ended    atomic.Bool   // user code came back, or was left behind
-	done     chan struct{} // closed when user code came back
+	life     life          // who ends it
+	done     chan struct{} // closed when user code came back, with a result or later
+	pools    []*pool       // that bound it beside the slots
 
 	beat struct {
 		mu      sync.Mutex
@@ -88,6 +89,7 @@ func (a *attempt) notSaved(details []byte) {
 func (d *Dispatcher) startAttempt(working context.Context, a *attempt) {
 	d.work.add()
 	d.count.attemptsRunning.Add(1)
+	d.pools.take(a)
 	ctx, cancel := context.WithCancelCause(working)
 	a.cancel = cancel
 	a.done = make(chan struct{})
@@ -98,26 +100,28 @@ func (d *Dispatcher) startAttempt(working context.Context, a *attempt) {
 // runAttempt runs the user's function and reports how it ended, also when the function
 // takes the goroutine along with Goexit.
 func (d *Dispatcher) runAttempt(working, ctx context.Context, a *attempt) {
-	defer a.cancel(nil)
 	ctx, stop := d.attemptContext(ctx, a)
-	defer stop()
 	a.cause = func() error { return context.Cause(ctx) }
 	// When the context ends, the code has the grace period to come back.
 	stopGrace := context.AfterFunc(ctx, func() { d.grace(working, ctx, a) })
+	free := func() {
+		stopGrace()
+		stop()
+		a.cancel(nil)
+	}
 	var output []byte
 	var err error
 	returned := false
 	defer func() {
-		stopGrace()
 		if !returned {
 			err = failure.New(failure.ErrPanic, "activity %s called runtime.Goexit\n%s", a.call.Name, debug.Stack())
 		}
-		if !a.ended.CompareAndSwap(false, true) {
-			d.cameLate(a, err)
+		if d.keepPending(working, ctx, a, err, free) {
 			return
 		}
-		close(a.done)
-		d.settle(working, a, a.cause(), output, err)
+		defer free()
+		stopGrace()
+		d.codeEnded(working, a, a.cause(), output, err)
 	}()
 	output, err = d.runUser(ctx, a)
 	returned = true
@@ -129,6 +133,29 @@ func (d *Dispatcher) cameLate(a *attempt, err error) {
 	d.count.resultsLate.Add(1)
 	d.cfg.Logger.Warn("result of a leaked activity discarded", "activity", a.call.Name, "instance", a.instanceID,
 		"attempt", a.number, "err", err)
+}
+
+// codeEnded deals with an attempt whose code has come back for good. What a completer said goes before what it returns.
+func (d *Dispatcher) codeEnded(working context.Context, a *attempt, cause error, output []byte, err error) {
+	parked := cause == nil && errors.Is(err, activity.ErrParked)
+	given, _, ok := a.life.end(whyOver(cause, parked))
+	if !ok {
+		d.cameLate(a, err)
+		return
+	}
+	close(a.done)
+	switch {
+	case given != nil:
+		if !errors.Is(err, activity.ErrPending) {
+			d.cfg.Logger.Warn("activity returned although its completer had ended it: what it returned is dropped",
+				"activity", a.call.Name, "instance", a.instanceID, "err", err)
+		}
+		d.settle(working, a, cause, given.output, given.err)
+	case parked:
+		d.park(working, a)
+	default:
+		d.settle(working, a, cause, output, err)
+	}
 }
 
 // attemptContext is what the user's function gets: deadline, identity and heartbeat.
@@ -145,6 +172,7 @@ func (d *Dispatcher) attemptContext(ctx context.Context, a *attempt) (context.Co
 	ctx = provider.WithCompletion(ctx, &a.completion)
 	return activity.WithAttempt(ctx, &activity.Attempt{
 		Info: info, Key: idempotencyKey(a.ref), Details: a.details, Beat: a.heartbeat,
+		Later: &later{d, a},
 		Logger: d.cfg.Logger.With("activity", info.Activity, "instance", info.InstanceID, "execution", info.Execution,
 			"event", info.EventID, "attempt", info.Attempt),
 	}), stop
@@ -155,8 +183,9 @@ func idempotencyKey(ref provider.TaskRef) string {
 }
 
 // attemptEnded frees the slot.
-func (d *Dispatcher) attemptEnded() {
+func (d *Dispatcher) attemptEnded(a *attempt) {
 	d.count.attemptsRunning.Add(-1)
+	d.pools.give(a)
 	d.tasks.give(1)
 }
 
@@ -168,16 +197,24 @@ func (d *Dispatcher) runUser(ctx context.Context, a *attempt) (output []byte, er
 		}
 	}()
 	output, err = d.cfg.Activities[a.call.Queue][a.call.Name](ctx, a.call.Input)
-	if err == nil && int64(len(output)) > d.cfg.Settings.MaxPayload {
-		err = failure.NonRetryable(failure.New(failure.ErrTooLarge, "output of activity %s has %d bytes, the limit is %d",
-			a.call.Name, len(output), d.cfg.Settings.MaxPayload))
+	if err == nil {
+		err = d.fits(a, output)
 	}
 	return output, err
 }
 
+// fits refuses an output that no history takes.
+func (d *Dispatcher) fits(a *attempt, output []byte) error {
+	if int64(len(output)) <= d.cfg.Settings.MaxPayload {
+		return nil
+	}
+	return failure.NonRetryable(failure.New(failure.ErrTooLarge, "output of activity %s has %d bytes, the limit is %d",
+		a.call.Name, len(output), d.cfg.Settings.MaxPayload))
+}
+
 // settle deals with an attempt whose code came back or was left behind.
 func (d *Dispatcher) settle(working context.Context, a *attempt, cause error, output []byte, err error) {
-	d.attemptEnded()
+	d.attemptEnded(a)
 	d.conclusion(working, a, cause, output, err)
 	if a.suspect {
 		d.suspects.done()
@@ -225,6 +262,9 @@ func (d *Dispatcher) endAttempt(working context.Context, a *attempt, cause error
 		d.count.leasesLost.Add(1)
 		d.manage.remove(a)
 		return
+	case errors.Is(cause, errAlreadyCompleted):
+		d.manage.remove(a)
+		return
 	default:
 		d.failed(working, a, d.failureOf(a, cause, err), report)
 		return
@@ -262,10 +302,15 @@ func (d *Dispatcher) failed(working context.Context, a *attempt, f history.Failu
 	d.manage.remove(a)
 }
 
-// grace waits for a cancelled attempt's code to come back. After the grace period the
-// attempt is left behind: its slot is freed and its task dealt with as if it had ended.
+// grace waits for a cancelled attempt's code to come back, or for the completer of a pending one. After the
+// grace period the attempt is given up: its slot is freed and its task dealt with as if it had ended. Code that runs on is left behind.
 func (d *Dispatcher) grace(working, ctx context.Context, a *attempt) {
-	timer := time.NewTimer(d.cfg.GracePeriod)
+	cause := context.Cause(ctx)
+	period := d.cfg.GracePeriod
+	if a.life.pending() && !patient(cause) {
+		period = 0
+	}
+	timer := time.NewTimer(period)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -274,13 +319,17 @@ func (d *Dispatcher) grace(working, ctx context.Context, a *attempt) {
 	case <-working.Done():
 		return
 	}
-	if !a.ended.CompareAndSwap(false, true) {
+	given, code, ok := a.life.end(whyOver(cause, false))
+	if !ok {
 		return
 	}
-	cause := context.Cause(ctx)
-	d.left.Add(1)
-	d.count.attemptsLeaked.Add(1)
-	d.cfg.Logger.Warn("activity does not end after its cancellation: left behind", "activity", a.call.Name,
-		"instance", a.instanceID, "attempt", a.number, "cause", cause, "grace_period", d.cfg.GracePeriod)
-	d.settle(working, a, cause, nil, fmt.Errorf("did not end within the grace period of %v: %w", d.cfg.GracePeriod, cause))
+	if d.leaveCode(code) {
+		d.cfg.Logger.Warn("activity does not end after its cancellation: left behind", "activity", a.call.Name,
+			"instance", a.instanceID, "attempt", a.number, "cause", cause, "grace_period", d.cfg.GracePeriod)
+	}
+	if given != nil {
+		d.settle(working, a, cause, given.output, given.err)
+		return
+	}
+	d.settle(working, a, cause, nil, fmt.Errorf("did not end within the grace period of %v: %w", period, cause))
 }

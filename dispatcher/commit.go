@@ -80,6 +80,7 @@ func (d *Dispatcher) committed(
 	for _, event := range t.cancelled {
 		d.manage.cancel(taskRef(a.key, t.req.Execution, event), errCancelled)
 	}
+	d.manage.heard(a.key, t.req.Execution, turn.Events)
 	if turn.End != nil {
 		d.actors.settled(a.key)
 		if turn.Pending > 0 {

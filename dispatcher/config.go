@@ -17,6 +17,7 @@ type Config struct {
 	Owner          string // unique per process start
 	Orchestrations map[provider.Capability]replay.Body
 	Activities     map[string]map[string]activity.Func // by queue and name
+	Limits         []Limit                             // of some of the Activities
 	Env            *replay.Env
 	Logger         *slog.Logger
 	Settings       history.Settings // of executions started here

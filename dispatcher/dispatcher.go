@@ -26,6 +26,7 @@ type Dispatcher struct {
 	watch  *watch
 
 	suspects *suspects
+	pools    *pools
 
 	// taskLoopIdle tells that the task loop is parked in a fetch that found nothing: only
 	// then may commits hand tasks to this node, past the queue.
@@ -50,6 +51,7 @@ func Start(cfg Config) *Dispatcher {
 	d.tasks = newSlots(max(cfg.MaxActivities, 1))
 	d.actors = newActors(cfg.CacheCount, cfg.CacheBytes)
 	d.suspects = newSuspects()
+	d.pools = newPools(cfg.queues(), cfg.Limits)
 	d.manage = newManager(d)
 	d.watch = newWatch(d)
 	// The loops outlive the caller of Start by design: only Shutdown ends them.

@@ -20,9 +20,9 @@ type result struct {
 
 // handOff says whether a task that a turn schedules may be leased to this node by the
 // turn's own commit, and takes the slot for it. It must not jump the queue: it is off while
-// tasks wait there, and one commit takes at most half of the slots that it finds free, or the only one.
+// tasks wait there and for activities with a limit, and one commit takes at most half of the slots that it finds free, or the only one.
 func (d *Dispatcher) handOff(t *translation, queue, name string) bool {
-	if d.stopping.Load() || !d.taskLoopIdle.Load() || d.cfg.Activities[queue][name] == nil {
+	if d.stopping.Load() || !d.taskLoopIdle.Load() || d.cfg.Activities[queue][name] == nil || d.pools.bounds(queue, name) {
 		return false
 	}
 	if len(t.handOffs) == 0 {

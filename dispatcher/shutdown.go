@@ -83,13 +83,17 @@ func (d *Dispatcher) waitFor(ctx context.Context, limit time.Duration) bool {
 func (d *Dispatcher) handBack(ctx context.Context) {
 	for _, h := range d.manage.snapshot() {
 		h.a.cancel(errShutdown)
-		if !h.a.ended.CompareAndSwap(false, true) {
+		given, code, ok := h.a.life.end(errShutdown)
+		if !ok {
 			continue
 		}
-		d.left.Add(1)
-		d.count.attemptsLeaked.Add(1)
-		d.cfg.Logger.Warn("activity still runs at shutdown: lease handed back", "activity", h.a.call.Name, "instance", h.a.instanceID)
-		d.settle(ctx, h.a, errShutdown, nil, errShutdown)
+		if d.leaveCode(code) {
+			d.cfg.Logger.Warn("activity still runs at shutdown: lease handed back", "activity", h.a.call.Name, "instance", h.a.instanceID)
+		}
+		if given == nil {
+			given = &outcome{err: errShutdown}
+		}
+		d.settle(ctx, h.a, errShutdown, given.output, given.err)
 	}
 }
 

@@ -20,6 +20,8 @@ type Stats struct {
 	TasksFetched      int64
 	TasksHandedOff    int64 // leased by the commit that scheduled them
 	AttemptsRunning   int64 // gauge
+	AttemptsPending   int64 // gauge, of these: their code came back, and the result comes later
+	AttemptsParked    int64 // gave their slot back to end later
 	AttemptsCompleted int64
 	AttemptsFailed    int64 // finally
 	AttemptsRetried   int64
@@ -38,7 +40,7 @@ type counters struct {
 	coldReplays, messagesDropped, cacheEvictions, evictionsStuck                                    atomic.Int64
 	tasksFetched, tasksHandedOff, attemptsRunning, attemptsCompleted, attemptsFailed                atomic.Int64
 	attemptsRetried, attemptsDiscarded, attemptsLeaked, attemptsReleased, attemptsPoisoned          atomic.Int64
-	suspectsDelayed, leasesLost, storageErrors, resultsLate                                         atomic.Int64
+	suspectsDelayed, leasesLost, storageErrors, resultsLate, attemptsPending, attemptsParked        atomic.Int64
 }
 
 // Stats answers the counters now.
@@ -56,6 +58,7 @@ func (d *Dispatcher) Stats() Stats {
 		AttemptsDiscarded: c.attemptsDiscarded.Load(), AttemptsLeaked: c.attemptsLeaked.Load(),
 		ResultsLate:      c.resultsLate.Load(),
 		AttemptsReleased: c.attemptsReleased.Load(), AttemptsPoisoned: c.attemptsPoisoned.Load(),
+		AttemptsPending: c.attemptsPending.Load(), AttemptsParked: c.attemptsParked.Load(),
 		SuspectsDelayed: c.suspectsDelayed.Load(), LeasesLost: c.leasesLost.Load(), StorageErrors: c.storageErrors.Load(),
 	}
 }

@@ -13,9 +13,7 @@ import (
 
 // taskLoop fetches activity tasks as long as there are free slots.
 func (d *Dispatcher) taskLoop(fetching, working context.Context) {
-	req := provider.FetchTasksRequest{
-		Owner: d.cfg.Owner, Lease: d.cfg.Lease, Queues: d.cfg.queues(), Wait: fetchWait,
-	}
+	req := provider.FetchTasksRequest{Owner: d.cfg.Owner, Lease: d.cfg.Lease, Wait: fetchWait}
 	for failures := 0; ; {
 		if !d.suspects.calm(fetching) {
 			return
@@ -53,17 +51,31 @@ func (d *Dispatcher) taskLoop(fetching, working context.Context) {
 func (d *Dispatcher) fetchTasks(ctx context.Context, req provider.FetchTasksRequest) ([]provider.LeasedTask, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchWait+callTimeout)
 	defer cancel()
-	look := req
-	look.Wait = 0
-	res, err := d.store.FetchTasks(ctx, look)
-	if err != nil || len(res.Tasks) > 0 {
+	looks, park, freed := d.pools.offers(req.Max)
+	for _, l := range looks {
+		look := req
+		look.Queues, look.Max, look.Wait = l.queues, l.limit, 0
+		res, err := d.store.FetchTasks(ctx, look)
 		d.clock.set(res.Now)
-		return res.Tasks, err
+		if err != nil || len(res.Tasks) > 0 {
+			return res.Tasks, err
+		}
+	}
+	waiting, stop := d.pools.wait(ctx, freed)
+	defer stop()
+	if len(looks) == 0 { // every pool is full
+		<-waiting.Done()
+		return nil, nil
 	}
 	d.taskLoopIdle.Store(true)
 	defer d.taskLoopIdle.Store(false)
-	res, err = d.store.FetchTasks(ctx, req)
+	req.Queues, req.Max = park.queues, park.limit
+	res, err := d.store.FetchTasks(waiting, req)
 	d.clock.set(res.Now)
+	if err != nil && errors.Is(context.Cause(waiting), errRoom) {
+		d.report(ctx, provider.TaskReport{Token: req.Token, Outcome: provider.TaskRelease}) // what it may have leased
+		return nil, nil
+	}
 	return res.Tasks, err
 }
 

@@ -1,0 +1,112 @@
+package activity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/payload"
+)
+
+// What an activity returns in place of a result that it does not have yet. Another error
+// that wraps one of them means the same.
+var (
+	// ErrPending: the activity ends later, and its node goes on as if the function were still
+	// running: it keeps the slot, renews the lease and cancels the context. The end comes through the [Completer]
+	// that the function took with [Defer], or by its [Token] from anywhere. Until then the start-to-close
+	// timeout, a cancellation, the end of the orchestration and the loss of the lease end the attempt as
+	// they end any other; a crash of the node means that the function runs again, with another token.
+	ErrPending = errors.New("activity: pending, the result comes later")
+	// ErrParked is ErrPending with the slot given back. The activity waits in the store: no node
+	// holds it, it survives restarts and its function never runs again. It ends only by its [Token], or
+	// with its orchestration, which may give it up. No timeout ends it in this release: start-to-close bounds the run of the
+	// function alone, so let the orchestration race it against a timer where nobody may ever answer.
+	ErrParked = fmt.Errorf("%w: the slot is given back", ErrPending)
+)
+
+// Why an activity cannot be ended, or not in this way.
+var (
+	// ErrAlreadyCompleted: the activity has ended before: it has its result or its failure.
+	ErrAlreadyCompleted = errors.New("activity: it has ended already")
+	// ErrNotCancelled: nobody asked the activity to stop, so that it cannot end as cancelled.
+	ErrNotCancelled = errors.New("activity: its cancellation was not asked for")
+)
+
+// Token answers the text by which the running attempt is ended from another place: see
+// client.CompleteActivity. It may stand in a URL. Who has it can end the activity, so that it is a secret. It
+// names this attempt: with a later one it is void.
+func Token(ctx context.Context) string { return later(ctx).Token() }
+
+// Later ends an attempt that is pending. It is made by package dispatcher; activity code has no use for it.
+type Later interface {
+	Token() string
+	// End ends the attempt with an encoded output, or with an error that is not nil. It answers why it did not.
+	End(output []byte, err error) error
+	// Cause answers why the work should stop: the cause of the attempt's context, or what has ended the attempt.
+	Cause() error
+}
+
+func later(ctx context.Context) Later {
+	a := attempt(ctx)
+	if a.Later == nil {
+		panic("activity: this attempt was made by a test without Later: it cannot be pending")
+	}
+	return a.Later
+}
+
+// Completer ends an activity that has returned [ErrPending], from any goroutine of its process. Exactly
+// one of Complete, Fail and ReportCancelled wins. Those that come too late change nothing and answer ErrAlreadyCompleted,
+// or what has ended the attempt: ErrTimeout, ErrCancelled, ErrLeaseLost, ErrOrchestrationEnded, ErrOrchestrationMissing, ErrShutdown,
+// or ErrParked, as a slot that was given back leaves only the token.
+type Completer[Out any] struct {
+	later Later
+	beat  func(details any) error
+}
+
+// Defer answers what ends the running attempt later. Out is the output of the activity. The function then returns [ErrPending];
+// should it return something else, then that counts, unless the completer was faster.
+func Defer[Out any](ctx context.Context) Completer[Out] {
+	l := later(ctx)
+	own := context.WithoutCancel(ctx) // of ctx only the attempt counts: it may be of a scope that ends with the function
+	return Completer[Out]{later: l, beat: func(details any) error { return Heartbeat(own, details) }}
+}
+
+// Complete ends the activity with its output. As with one that is returned, the result is stored
+// soon after: a node that is lost before runs the activity again. An output that cannot be stored is an error and ends nothing.
+func (c Completer[Out]) Complete(out Out) error {
+	data, err := payload.Encode(out)
+	if err != nil {
+		return failure.New(failure.ErrPayload, "output: %v: give what encoding/json can write", err)
+	}
+	return c.later.End(data, nil)
+}
+
+// Fail ends the attempt with an error, which is treated as if the function had returned it: the
+// retry policy decides whether there is another attempt.
+func (c Completer[Out]) Fail(err error) error {
+	if err == nil {
+		return failure.New(failure.ErrInvalid, "failing an activity: give the error")
+	}
+	return c.later.End(nil, err)
+}
+
+// ReportCancelled ends the activity because it was told to stop. It answers ErrNotCancelled if it was not.
+func (c Completer[Out]) ReportCancelled() error {
+	cause := c.later.Cause()
+	if cause == nil {
+		return ErrNotCancelled
+	}
+	return c.later.End(nil, cause)
+}
+
+// Heartbeat is the function [Heartbeat] for an attempt that is pending. It answers why the work should stop.
+func (c Completer[Out]) Heartbeat(details any) error {
+	if err := c.beat(details); err != nil {
+		return err
+	}
+	return c.later.Cause()
+}
+
+// Token is the function [Token].
+func (c Completer[Out]) Token() string { return c.later.Token() }
