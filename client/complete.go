@@ -209,4 +209,6 @@ func (c *Client) recorded(ctx context.Context, doing string, t *tasktoken.Token)
 }
 
 // timedOut tells whether the engine ended an attempt because of its time.
-func timedOut(f history.Failure) bool { return errors.Is((*failure.Set)(nil).Decode(f), failure.ErrTimeout) }
+func timedOut(f history.Failure) bool {
+	return errors.Is((*failure.Set)(nil).Decode(f), failure.ErrTimeout)
+}

@@ -27,6 +27,9 @@ type Options struct {
 	MaxConcurrentTurns int
 	// MaxConcurrentActivities bounds the activities that run at the same time; default 200.
 	MaxConcurrentActivities int
+	// Pools are the sizes of pools: how many activities registered with InPool run at the same
+	// time. A pool that an activity is in must have one.
+	Pools map[string]int
 	// CacheExecutions bounds how many executions stay in memory between turns; default
 	// 10,000. Off keeps none, so that each turn replays its history.
 	CacheExecutions int
@@ -61,6 +64,9 @@ const (
 func (o Options) withDefaults() (Options, error) {
 	if err := o.checkTexts(); err != nil {
 		return o, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	if err := o.checkPools(); err != nil {
+		return o, err
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()

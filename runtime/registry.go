@@ -43,6 +43,7 @@ type activityEntry struct {
 	fn      activity.Func
 	pointer uintptr
 	code    uintptr // behind Define
+	limits  activityLimits
 }
 
 // NewRegistry makes an empty registry.
@@ -80,12 +81,6 @@ func AddOrchestration[In, Out any](r *Registry, fn func(*orchestration.Context, 
 	return nil
 }
 
-// ActivityOption is an option of AddActivity.
-type ActivityOption func(*activityName)
-
-// OnQueue serves the activity from the named queue instead of the default one.
-func OnQueue(queue string) ActivityOption { return func(n *activityName) { n.queue = queue } }
-
 // AddActivity registers an activity under its stored name: the function's bare name, or
 // the one given with activity.Define. It refuses what AddOrchestration refuses.
 func AddActivity[In, Out any](r *Registry, fn func(context.Context, In) (Out, error), opts ...ActivityOption) error {
@@ -93,20 +88,11 @@ func AddActivity[In, Out any](r *Registry, fn func(context.Context, In) (Out, er
 	if err == nil {
 		err = checkShape[In, Out]("activity", name)
 	}
-	key := activityName{orchestration.DefaultQueue, name}
-	for _, opt := range opts {
-		if opt == nil {
-			err = cmp.Or(err, check.ErrNilOption)
-			continue
-		}
-		opt(&key)
-	}
-	if err == nil {
-		err = check.Name("queue name", key.queue)
-	}
-	if err != nil || r == nil {
+	settings, bad := settingsOf(opts)
+	if err = cmp.Or(err, bad); err != nil || r == nil {
 		return r.refuse("activity", name, err)
 	}
+	key := activityName{settings.queue, name}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, ok := r.activities[key]; ok {
@@ -115,7 +101,7 @@ func AddActivity[In, Out any](r *Registry, fn func(context.Context, In) (Out, er
 	if r.activities == nil {
 		r.activities = make(map[activityName]activityEntry)
 	}
-	r.activities[key] = activityEntry{activity.Bind(fn), reflect.ValueOf(fn).Pointer(), activity.Code(fn)}
+	r.activities[key] = activityEntry{activity.Bind(fn), reflect.ValueOf(fn).Pointer(), activity.Code(fn), settings.limits}
 	return nil
 }
 

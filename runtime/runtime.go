@@ -102,6 +102,11 @@ func (r *Registry) config(store provider.Provider, o Options) (dispatcher.Config
 		Lease: o.Lease, GracePeriod: o.GracePeriod, DrainTimeout: o.DrainTimeout, DeadlockLimit: o.DeadlockLimit,
 		PoisonLimit: int64(o.PoisonLimit), MaxTurnBackoff: maxTurnBackoff,
 	}
+	limits, err := r.limits(o.Pools)
+	if err != nil {
+		return dispatcher.Config{}, err
+	}
+	cfg.Limits = limits
 	orchestrations := newNames("orchestration")
 	for name, entry := range r.orchestrations {
 		cfg.Orchestrations[provider.Capability{Name: name}] = entry.body

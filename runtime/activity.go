@@ -1,0 +1,107 @@
+package runtime
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/perdure/perdure/dispatcher"
+	"github.com/perdure/perdure/internal/check"
+	"github.com/perdure/perdure/orchestration"
+)
+
+// activitySettings are what the options of AddActivity set.
+type activitySettings struct {
+	queue  string
+	limits activityLimits
+}
+
+// activityLimits bound how often an activity runs at the same time on a node.
+type activityLimits struct {
+	max    int // of its own; 0: none
+	pool   string
+	capped bool // max was given
+	pooled bool // pool was given
+}
+
+// ActivityOption is an option of AddActivity.
+type ActivityOption func(*activitySettings)
+
+// OnQueue serves the activity from the named queue instead of the default one.
+func OnQueue(queue string) ActivityOption { return func(s *activitySettings) { s.queue = queue } }
+
+// MaxConcurrent bounds how many attempts of the activity a node runs at the same time, pending ones that hold their
+// slot included. Options.MaxConcurrentActivities bounds them, too. What is over the limit
+// waits in the store, where another node may take it, and keeps nothing else waiting. An activity with a limit is always fetched: it takes
+// no short cut past the queue.
+func MaxConcurrent(n int) ActivityOption {
+	return func(s *activitySettings) { s.limits.max, s.limits.capped = n, true }
+}
+
+// InPool lets the activity share a limit with all others of the same pool, whatever their queues. Options.Pools has the sizes of
+// pools. It is meant for work that needs what there is little of, such as processors, memory or connections.
+func InPool(name string) ActivityOption {
+	return func(s *activitySettings) { s.limits.pool, s.limits.pooled = name, true }
+}
+
+// settingsOf applies options and refuses what makes no sense.
+func settingsOf(opts []ActivityOption) (activitySettings, error) {
+	s := activitySettings{queue: orchestration.DefaultQueue}
+	for _, opt := range opts {
+		if opt == nil {
+			return s, check.ErrNilOption
+		}
+		opt(&s)
+	}
+	err := check.Name("queue name", s.queue)
+	if s.limits.capped && s.limits.max < 1 {
+		err = cmp.Or(err, fmt.Errorf("MaxConcurrent is %d: give 1 or more, or leave it out", s.limits.max))
+	}
+	if s.limits.pooled {
+		err = cmp.Or(err, check.Name("pool name", s.limits.pool))
+	}
+	return s, err
+}
+
+// limits turns what the activities were registered with into what the dispatcher keeps to.
+func (r *Registry) limits(sizes map[string]int) ([]dispatcher.Limit, error) {
+	var limits []dispatcher.Limit
+	pools := map[string][]dispatcher.ActivityName{}
+	for key, entry := range r.activities {
+		name := dispatcher.ActivityName{Queue: key.queue, Name: key.name}
+		if entry.limits.max > 0 {
+			limits = append(limits, dispatcher.Limit{Size: entry.limits.max, Activities: []dispatcher.ActivityName{name}})
+		}
+		pool := entry.limits.pool
+		if pool == "" {
+			continue
+		}
+		if sizes[pool] == 0 {
+			return nil, fmt.Errorf("%w: activity %s is in pool %s, which has no size: give it one in option Pools",
+				ErrInvalid, check.Quote(key.name), check.Quote(pool))
+		}
+		pools[pool] = append(pools[pool], name)
+	}
+	for pool, names := range pools {
+		limits = append(limits, dispatcher.Limit{Size: sizes[pool], Activities: names})
+	}
+	return limits, nil
+}
+
+// checkPools refuses pools in which nothing could run.
+func (o Options) checkPools() error {
+	names := make([]string, 0, len(o.Pools))
+	for name := range o.Pools {
+		names = append(names, name)
+	}
+	slices.Sort(names) // the same mistake gets the same answer
+	for _, name := range names {
+		if err := check.Name("pool name", name); err != nil {
+			return fmt.Errorf("%w: option Pools: %w", ErrInvalid, err)
+		}
+		if size := o.Pools[name]; size < 1 {
+			return fmt.Errorf("%w: option Pools gives %s the size %d: give 1 or more", ErrInvalid, check.Quote(name), size)
+		}
+	}
+	return nil
+}
