@@ -79,7 +79,7 @@ func (c Completer[Out]) Complete(out Out) error {
 	if err != nil {
 		return failure.New(failure.ErrPayload, "output: %v: give what encoding/json can write", err)
 	}
-	return c.later.End(data, nil)
+	return c.made().End(data, nil)
 }
 
 // Fail ends the attempt with an error, which is treated as if the function had returned it: the
@@ -88,25 +88,34 @@ func (c Completer[Out]) Fail(err error) error {
 	if err == nil {
 		return failure.New(failure.ErrInvalid, "failing an activity: give the error")
 	}
-	return c.later.End(nil, err)
+	return c.made().End(nil, err)
 }
 
 // ReportCancelled ends the activity because it was told to stop. It answers ErrNotCancelled if it was not.
 func (c Completer[Out]) ReportCancelled() error {
-	cause := c.later.Cause()
+	cause := c.made().Cause()
 	if cause == nil {
 		return ErrNotCancelled
 	}
-	return c.later.End(nil, cause)
+	return c.made().End(nil, cause)
 }
 
 // Heartbeat is the function [Heartbeat] for an attempt that is pending. It answers why the work should stop.
 func (c Completer[Out]) Heartbeat(details any) error {
+	c.made()
 	if err := c.beat(details); err != nil {
 		return err
 	}
-	return c.later.Cause()
+	return c.made().Cause()
 }
 
 // Token is the function [Token].
-func (c Completer[Out]) Token() string { return c.later.Token() }
+func (c Completer[Out]) Token() string { return c.made().Token() }
+
+// made panics for a Completer that belongs to no attempt.
+func (c Completer[Out]) made() Later {
+	if c.later == nil {
+		panic("activity: this Completer belongs to no activity: take it with activity.Defer")
+	}
+	return c.later
+}

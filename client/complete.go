@@ -152,7 +152,7 @@ func (c *Client) explainTask(ctx context.Context, doing string, t *tasktoken.Tok
 	case err != nil && !errors.Is(err, provider.ErrLeaseLost):
 		return explain(doing, 0, err)
 	case state.Kind == provider.ExecutionMissing:
-		return explain(doing, 0, ErrNotFound)
+		return fmt.Errorf("%s: its orchestration: %w: it was deleted, or the token is of another store", doing, ErrNotFound)
 	case state.Kind == provider.ExecutionTerminal:
 		return fmt.Errorf("%s: its orchestration: %w (%s): nobody waits for the activity any more", doing, ErrEnded, state.Status)
 	case err != nil:

@@ -128,8 +128,14 @@ func catalogue() []group {
 			{[]kind{k("activity.ErrOrchestrationMissing", activity.ErrOrchestrationMissing)}, "the orchestration was deleted; a notice that comes first says ErrOrchestrationEnded", "no", "the activity", "Stop."},
 			{[]kind{k("activity.ErrCancelled", activity.ErrCancelled)}, "the orchestration gave up this activity", "no", "the activity", "Stop; undo what is half done."},
 			{[]kind{k("activity.ErrTimeout", activity.ErrTimeout)}, "a limit of the activity has passed; errors.As finds a `*activity.TimeoutError` with its kind: `StartToClose`", "by the retry policy", "the activity", "Stop; the next attempt may run already."},
-			{[]kind{k("activity.ErrLeaseLost", activity.ErrLeaseLost)}, "the storage has given the activity to another node", "the other node does", "the activity", "Stop at once: the work runs elsewhere."},
+			{[]kind{k("activity.ErrLeaseLost", activity.ErrLeaseLost)}, "the storage has given the activity to another node; ending it by a token: the token does not hold it, or no longer", "the other node does", "the activity, or who ends it", "Stop at once: the work runs elsewhere, with another token."},
 			{[]kind{k("activity.ErrShutdown", activity.ErrShutdown)}, "this node shuts down", "another node does", "the activity", "Report the position by `Heartbeat` and return."},
+		}},
+		{"Activities that end later", []sentinel{
+			{[]kind{k("activity.ErrPending", activity.ErrPending)}, "returned by an activity: its result comes later, and its slot stays taken", "no", "the activity", "End it by its completer or its token. See [Complete activities later](../how-to/complete-activities-later.md)."},
+			{[]kind{k("activity.ErrParked", activity.ErrParked)}, "returned by an activity: its result comes later, and its slot is given back; answered by a completer of such an activity", "no", "the activity", "End it by its token."},
+			{[]kind{k("activity.ErrAlreadyCompleted", activity.ErrAlreadyCompleted)}, "the activity has its result or its failure", "no", "who ends it", "Take it for done: the first end counts."},
+			{[]kind{k("activity.ErrNotCancelled", activity.ErrNotCancelled)}, "an activity that nobody asked to stop cannot end as cancelled", "no", "who ends it", "Complete it, or let it fail."},
 		}},
 		{"What only authors of providers and engines meet", []sentinel{
 			{[]kind{k("provider.ErrConflict", provider.ErrConflict)}, "what the caller had seen is no longer what is stored", "with what is stored now", "the engine", "It evicts the execution and runs it again."},

@@ -14,7 +14,7 @@ var update = flag.Bool("update", false, "write docs/reference/errors.md")
 // sections are the doors, in the order of the page.
 func sections() []section {
 	return []section{
-		makingClients(), startingInstances(), steeringInstances(), readingInstances(), listingInstances(),
+		makingClients(), startingInstances(), steeringInstances(), endingActivities(), readingInstances(), listingInstances(),
 		fillingRegistries(), startingRuntimes(),
 		callingActivities(), callingChildren(), waitingInOrchestrations(), usingActivities(),
 		openingFiles(), typingCommands(),

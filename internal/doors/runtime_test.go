@@ -87,6 +87,8 @@ func fillingRegistries() section {
 				{"a name twice", with(act(Charge), act(Charge)), registration, `registering activity "Charge": registration refused: the name is in use: give another one with Define`, "Two methods of one type share a name: name one of them with `Define`."},
 				{"`OnQueue(\"\")`", with(act(Charge, runtime.OnQueue(""))), registration, `registering activity "Charge": registration refused: queue name is empty: give 1 to 512 bytes of UTF-8`, "Leave the option out for the queue `default`."},
 				{"`OnQueue` of 513 bytes", with(act(Charge, runtime.OnQueue(long))), registration, `registering activity "Charge": registration refused: queue name "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... has 513 bytes: shorten it to 512`, "Shorten it."},
+				{"`MaxConcurrent(0)`", with(act(Charge, runtime.MaxConcurrent(0))), registration, `registering activity "Charge": registration refused: MaxConcurrent is 0: give 1 or more, or leave it out`, "Without the option `MaxConcurrentActivities` alone bounds it."},
+				{"`InPool(\"\")`", with(act(Charge, runtime.InPool(""))), registration, `registering activity "Charge": registration refused: pool name is empty: give 1 to 512 bytes of UTF-8`, "Leave the option out for no pool."},
 				{"a nil option", with(act(Charge, nil)), registration, `registering activity "Charge": registration refused: an option is nil: leave it out`, "Build the list of options without holes."},
 				{"an input with a function", func(context.Context) error {
 					return runtime.AddActivity(runtime.NewRegistry(), activity.Define("x", func(context.Context, withHook) (int, error) { return 0, nil }))
@@ -158,6 +160,15 @@ func startingRuntimes() section {
 				{"`Logger: new(slog.Logger)`", with(runtime.Options{Logger: new(slog.Logger)}), runtimeInvalid, "starting runtime: invalid request: option Logger has no handler: make it with slog.New, or leave it nil for slog.Default()", "Make loggers with `slog.New`."},
 				{"`MaxConcurrentTurns: -1`", with(runtime.Options{MaxConcurrentTurns: -1}), runtimeInvalid, "starting runtime: invalid request: option MaxConcurrentTurns is -1: give 1 or more, 0 for 200", "To run no orchestrations, register none."},
 				{"`MaxConcurrentActivities: -1`", with(runtime.Options{MaxConcurrentActivities: runtime.Off}), runtimeInvalid, "starting runtime: invalid request: option MaxConcurrentActivities is -1: give 1 or more, 0 for 200", "To run no activities, register none."},
+				{"`Pools: map[string]int{\"cpu\": 0}`", with(runtime.Options{Pools: map[string]int{"cpu": 0}}), runtimeInvalid, `starting runtime: invalid request: option Pools gives "cpu" the size 0: give 1 or more`, "To run none of its activities, register none."},
+				{"`Pools: map[string]int{\"\": 1}`", with(runtime.Options{Pools: map[string]int{"": 1}}), runtimeInvalid, `starting runtime: invalid request: option Pools: pool name is empty: give 1 to 512 bytes of UTF-8`, "Give the name that `InPool` gives."},
+				{"an activity in a pool that `Pools` does not have", func(ctx context.Context) error {
+					reg := runtime.NewRegistry()
+					if err := runtime.AddActivity(reg, Charge, runtime.InPool("cpu")); err != nil {
+						return err
+					}
+					return try(store, reg, runtime.Options{Pools: map[string]int{"gpu": 1}})(ctx)
+				}, runtimeInvalid, `starting runtime: invalid request: activity "Charge" is in pool "cpu", which has no size: give it one in option Pools`, "Check the name."},
 				{"`CacheExecutions: -2`", with(runtime.Options{CacheExecutions: -2}), runtimeInvalid, "starting runtime: invalid request: option CacheExecutions is -2: give 1 or more, 0 for 10000, or Off (-1) for none", "Only `Off` is a negative value with a meaning."},
 				{"`CacheBytes: -1`", with(runtime.Options{CacheBytes: runtime.Off}), runtimeInvalid, "starting runtime: invalid request: option CacheBytes is -1: give 1 or more, 0 for 268435456", "To cache nothing, set `CacheExecutions: Off`."},
 				{"`PoisonLimit: -1`", with(runtime.Options{PoisonLimit: runtime.Off}), runtimeInvalid, "starting runtime: invalid request: option PoisonLimit is -1: give 1 or more, 0 for 20", "Without a limit one task could kill nodes for ever."},

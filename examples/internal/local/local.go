@@ -14,11 +14,17 @@ import (
 
 // Start starts a node with what add registers. stop ends it.
 func Start(add func(*runtime.Registry)) (c *client.Client, stop func()) {
+	return StartWith(runtime.Options{}, add)
+}
+
+// StartWith is Start with options of the node.
+func StartWith(opts runtime.Options, add func(*runtime.Registry)) (c *client.Client, stop func()) {
 	ctx := context.Background()
 	store := memory.New(memory.Options{})
 	reg := runtime.NewRegistry()
 	add(reg)
-	rt, err := runtime.Start(ctx, store, reg, runtime.Options{Logger: slog.New(slog.DiscardHandler)})
+	opts.Logger = slog.New(slog.DiscardHandler)
+	rt, err := runtime.Start(ctx, store, reg, opts)
 	if err != nil {
 		log.Panic(err)
 	}
