@@ -204,6 +204,56 @@ func TestPendingReportsCancelled(t *testing.T) {
 	})
 }
 
+// A node that makes the turn of a result given by token hears at once that the slot is free.
+func TestHeldSlotIsFreeAtOnce(t *testing.T) {
+	t.Parallel()
+	enginetest.Bubble(t, runtime.Options{MaxConcurrentActivities: 1}, func(e *enginetest.Engine) {
+		p := newDeferred(activity.ErrPending)
+		reg := single(e, p.work)
+		enginetest.Orchestration(e.T, reg, "main", func(ctx *octx, n int) (int, error) {
+			if _, err := orchestration.CallActivityNamed[int](ctx, "work", n); err != nil {
+				return 0, err
+			}
+			return orchestration.Events[int](ctx, "end").Receive(ctx)
+		})
+		rt := e.Start(reg)
+		key := e.Create("main", "main", 1)
+		completer, ctx := <-p.completers, <-p.contexts
+		e.Until("it is pending", func() bool { return rt.Stats().AttemptsPending == 1 })
+		began := time.Now()
+		if err := client.CompleteActivity(e.T.Context(), client.New(e.Store, client.Options{}), completer.Token(), 42); err != nil {
+			e.T.Error(err)
+		}
+		enginetest.Output[int](e, e.Create("chain", "Chain", 1))
+		if took := time.Since(began); took > time.Second {
+			e.T.Errorf("the slot was free after %v", took)
+		}
+		<-ctx.Done()
+		if cause := context.Cause(ctx); !errors.Is(cause, activity.ErrAlreadyCompleted) {
+			e.T.Errorf("the context ended because of %v", cause)
+		}
+		if err := completer.Fail(io.EOF); !errors.Is(err, activity.ErrAlreadyCompleted) {
+			e.T.Errorf("failing answered %v", err)
+		}
+		e.Raise(key, "end", 1)
+		enginetest.Output[int](e, key)
+	})
+}
+
+// What an activity gave OnComplete cannot wait in the store.
+func TestParkedKeepsNoFunction(t *testing.T) {
+	t.Parallel()
+	enginetest.EveryMode(t, func(e *enginetest.Engine) {
+		e.Start(single(e, func(ctx context.Context, _ int) (int, error) {
+			err := provider.OnComplete(ctx, func(provider.Tx) error { return nil })
+			return 0, errors.Join(err, activity.ErrParked)
+		}))
+		if _, err := enginetest.Result[int](e, e.Create("single", "single", 1), nil); !errors.Is(err, orchestration.ErrInvalid) {
+			e.T.Errorf("ended with %v", err)
+		}
+	})
+}
+
 // Shutdown lets pending activities be completed for as long as running ones, and gives the others back.
 func TestShutdownWaitsForPending(t *testing.T) {
 	t.Parallel()

@@ -143,6 +143,29 @@ func TestPoolIsShared(t *testing.T) {
 	})
 }
 
+// When all slots are in use, activities with different limits take turns: a flood of one does not starve the other.
+func TestGroupsTakeTurns(t *testing.T) {
+	t.Parallel()
+	enginetest.Bubble(t, runtime.Options{MaxConcurrentActivities: 2}, func(e *enginetest.Engine) {
+		var many, few gauge
+		reg := runtime.NewRegistry()
+		enginetest.Activity(e.T, reg, "many", many.work(time.Second), runtime.MaxConcurrent(100))
+		enginetest.Activity(e.T, reg, "more", many.work(time.Second), runtime.MaxConcurrent(100))
+		enginetest.Activity(e.T, reg, "few", few.work(time.Second))
+		fan(e, reg, "many", call{"many", standard}, call{"more", standard})
+		fan(e, reg, "few", call{"few", standard})
+		rt := e.Start(reg)
+		flood := e.Create("many", "many", 500)
+		e.Until("the flood has come", func() bool { return rt.Stats().AttemptsRunning == 2 })
+		asked := time.Now()
+		enginetest.Output[int](e, e.Create("few", "few", 3))
+		if took := time.Since(asked); took > 20*time.Second {
+			e.T.Errorf("3 tasks among 1,000 took %v", took)
+		}
+		enginetest.Output[int](e, flood)
+	})
+}
+
 // What is over a node's limit is another node's to take.
 func TestLimitLeavesWorkToOtherNodes(t *testing.T) {
 	t.Parallel()

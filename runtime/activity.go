@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -53,14 +52,20 @@ func settingsOf(opts []ActivityOption) (activitySettings, error) {
 		}
 		opt(&s)
 	}
-	err := check.Name("queue name", s.queue)
+	return s, s.check()
+}
+
+func (s *activitySettings) check() error {
+	if err := check.Name("queue name", s.queue); err != nil {
+		return err
+	}
 	if s.limits.capped && s.limits.max < 1 {
-		err = cmp.Or(err, fmt.Errorf("MaxConcurrent is %d: give 1 or more, or leave it out", s.limits.max))
+		return fmt.Errorf("MaxConcurrent is %d: give 1 or more, or leave it out", s.limits.max)
 	}
 	if s.limits.pooled {
-		err = cmp.Or(err, check.Name("pool name", s.limits.pool))
+		return check.Name("pool name", s.limits.pool)
 	}
-	return s, err
+	return nil
 }
 
 // limits turns what the activities were registered with into what the dispatcher keeps to.

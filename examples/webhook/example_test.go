@@ -53,13 +53,12 @@ func Example() {
 
 // click is what the person does.
 func click(server, token string) {
-	res, err := http.PostForm(server, url.Values{"token": {token}, "by": {"ann"}, "approved": {"yes"}}) //nolint:noctx // it is an example's
+	res, err := http.PostForm(server, url.Values{"token": {token}, "by": {"ann"}, "approved": {"yes"}})
 	if err != nil {
 		log.Panic(err)
 	}
-	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
-	if err != nil {
+	if err := errors.Join(err, res.Body.Close()); err != nil {
 		log.Panic(err)
 	}
 	fmt.Printf("%s: %s", res.Status, body)

@@ -164,7 +164,7 @@ func startingRuntimes() section {
 				{"`Pools: map[string]int{\"\": 1}`", with(runtime.Options{Pools: map[string]int{"": 1}}), runtimeInvalid, `starting runtime: invalid request: option Pools: pool name is empty: give 1 to 512 bytes of UTF-8`, "Give the name that `InPool` gives."},
 				{"an activity in a pool that `Pools` does not have", func(ctx context.Context) error {
 					reg := runtime.NewRegistry()
-					if err := runtime.AddActivity(reg, Charge, runtime.InPool("cpu")); err != nil {
+					if err := runtime.AddActivity(reg, Charge, runtime.InPool("cpu")); err != nil { //nolint:contextcheck // registering takes none
 						return err
 					}
 					return try(store, reg, runtime.Options{Pools: map[string]int{"gpu": 1}})(ctx)

@@ -30,7 +30,7 @@ func liveUntilKilled(where string) int {
 		}
 		reg := runtime.NewRegistry()
 		err = runtime.AddActivity(reg, activity.Define("approve", func(ctx context.Context, _ int) (string, error) {
-			fmt.Println(activity.Token(ctx))
+			fmt.Println(activity.Token(ctx)) //nolint:forbidigo // to the test that started the process
 			return "", modes[fields[2]]
 		}))
 		if err != nil {
@@ -90,7 +90,7 @@ func turns(t testing.TB) *runtime.Registry {
 }
 
 // Park, kill -9, restart, complete: the function ran once, in the process that is dead.
-func TestParkedSurvivesKill(t *testing.T) {
+func TestHazard30_ParkedSurvivesKill(t *testing.T) {
 	t.Parallel()
 	onDisk(t, runtime.Options{Lease: second}, func(e *enginetest.Engine, address, schema string) {
 		before := e.Start(turns(e.T))

@@ -35,7 +35,7 @@ func open(ctx context.Context, address, schema string) (provider.Provider, error
 	if schema != "" {
 		return postgres.OpenWith(ctx, address, postgres.Options{Schema: schema, Logger: silent})
 	}
-	return sqlite.OpenWith(address, sqlite.Options{Synchronous: sqlite.Off, Logger: silent})
+	return sqlite.OpenWith(address, sqlite.Options{Synchronous: sqlite.Off, Logger: silent}) //nolint:contextcheck // opening takes none
 }
 
 // each runs a test on memory in virtual time, on SQLite and on Postgres.
@@ -103,8 +103,6 @@ func caller(e *enginetest.Engine, reg *runtime.Registry) *client.Client {
 }
 
 // modes are the two ways to be pending.
-//
-//nolint:gochecknoglobals // constant table
 var modes = map[string]error{"held": activity.ErrPending, "parked": activity.ErrParked}
 
 // eachMode runs a test on every store for held and for parked activities.
@@ -126,7 +124,7 @@ func refused(e *enginetest.Engine, what string, got, want error) {
 	}
 }
 
-// parked waits until the store shows the only task as parked, or as held for good.
+// settled waits until the store shows the only task as parked, if it is to be.
 func settled(e *enginetest.Engine, key provider.UUID, mode error) {
 	e.T.Helper()
 	if !errors.Is(mode, activity.ErrParked) {

@@ -84,4 +84,3 @@ func TestThousandWait(t *testing.T) { // memory is measured: not parallel
 		})
 	}
 }
-

@@ -108,11 +108,24 @@ func TestTokenIsRefused(t *testing.T) {
 			e.T.Error(err)
 		}
 		late(client.ErrNotFound)
+		// The same ID again is another instance, whose activity has the same numbers.
+		key = e.Create("twice", "twice", 1)
+		another := <-a.tokens
+		late(client.ErrNotFound)
+		if err := client.CompleteActivity(ctx, c, another, "y"); err != nil {
+			e.T.Error(err)
+		}
+		if err := client.CompleteActivity(ctx, c, <-a.tokens, "z"); err != nil {
+			e.T.Error(err)
+		}
+		if got := enginetest.Output[string](e, key); got != "z" {
+			e.T.Errorf("got %q", got)
+		}
 	})
 }
 
 // After the timeout of an attempt its token is void: whether another attempt runs or the call has failed.
-func TestTokenAfterTheTimeout(t *testing.T) {
+func TestHazard30_LaterAttemptVoidsTheToken(t *testing.T) {
 	t.Parallel()
 	each(t, runtime.Options{}, func(e *enginetest.Engine) {
 		a := newApproval(activity.ErrPending)
@@ -183,7 +196,7 @@ func TestCancellationByToken(t *testing.T) {
 }
 
 // Two who complete at the same time: one is told that it counts, and that one's output does.
-func TestOneOfManyCompletes(t *testing.T) {
+func TestHazard30_FirstEndCounts(t *testing.T) {
 	t.Parallel()
 	eachMode(t, runtime.Options{}, func(e *enginetest.Engine, mode error) {
 		a := newApproval(mode)
