@@ -137,7 +137,7 @@ func (d *Dispatcher) cameLate(a *attempt, err error) {
 
 // codeEnded deals with an attempt whose code has come back for good. What a completer said goes before what it returns.
 func (d *Dispatcher) codeEnded(working context.Context, a *attempt, cause error, output []byte, err error) {
-	parked := cause == nil && errors.Is(err, activity.ErrParked)
+	parked := cause == nil && failure.Wraps(err, activity.ErrParked)
 	given, _, ok := a.life.end(whyOver(cause, parked))
 	if !ok {
 		d.cameLate(a, err)
@@ -146,7 +146,7 @@ func (d *Dispatcher) codeEnded(working context.Context, a *attempt, cause error,
 	close(a.done)
 	switch {
 	case given != nil:
-		if !errors.Is(err, activity.ErrPending) {
+		if !failure.Wraps(err, activity.ErrPending) {
 			d.cfg.Logger.Warn("activity returned although its completer had ended it: what it returned is dropped",
 				"activity", a.call.Name, "instance", a.instanceID, "err", err)
 		}

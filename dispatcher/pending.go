@@ -130,7 +130,7 @@ func (l *later) Cause() error {
 // keepPending keeps an attempt whose code came back with ErrPending: slot, lease and context stay, a goroutine
 // does not. free ends the context when a completer has ended the attempt.
 func (d *Dispatcher) keepPending(working, ctx context.Context, a *attempt, err error, free func()) bool {
-	if !errors.Is(err, activity.ErrPending) || errors.Is(err, activity.ErrParked) || ctx.Err() != nil {
+	if !failure.Wraps(err, activity.ErrPending) || failure.Wraps(err, activity.ErrParked) || ctx.Err() != nil {
 		return false
 	}
 	// It is counted first: once it is pending, others may end it.

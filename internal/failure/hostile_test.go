@@ -226,3 +226,28 @@ func TestNilSetAndNilError(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 }
+
+// Looking for a target meets what errors of users do, too.
+func TestWraps(t *testing.T) {
+	t.Parallel()
+	var limit *limitError
+	for name, c := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"itself":           {errDeclined, true},
+		"wrapped":          {fmt.Errorf("a: %w", errors.Join(errors.New("b"), fmt.Errorf("c: %w", errDeclined))), true},
+		"another":          {errors.New("declined"), false},
+		"nothing":          {nil, false},
+		"a nil pointer":    {limit, false},
+		"Unwrap panics":    {&rudeError{"Unwrap"}, false},
+		"Is panics":        {&rudeError{"Is"}, true},
+		"wraps itself":     {&selfError{3}, false},
+		"not comparable":   {listError{"a"}, false},
+		"not by its value": {anyError{[]int{1}}, false},
+	} {
+		if got := Wraps(c.err, errDeclined); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

@@ -50,6 +50,29 @@ func anyMarked(err error, budget *int) bool {
 	return false
 }
 
+// Wraps tells whether err is target or wraps it. Unlike errors.Is it asks no method Is, and errors of user code
+// whose methods panic, or that wrap themselves, do no harm.
+func Wraps(err, target error) bool {
+	budget := maxNodes
+	return anyIs(err, target, &budget)
+}
+
+func anyIs(err, target error, budget *int) bool {
+	if err == nil || *budget == 0 {
+		return false
+	}
+	*budget--
+	if err == target { //nolint:errorlint // each error of the tree is looked at by itself
+		return true
+	}
+	for _, cause := range unwrap(err) {
+		if anyIs(cause, target, budget) {
+			return true
+		}
+	}
+	return false
+}
+
 // IsCancelled tells whether a stored failure is the engine's cancellation, or was caused by
 // it. What an error of a user says of itself does not count.
 func IsCancelled(f *history.Failure) bool {
