@@ -161,6 +161,11 @@ func (m *mutant) holders() func(key provider.UUID) provider.UUID {
 // before the first of them writes; a lone caller does not notice.
 func window() { time.Sleep(time.Nanosecond) } //nolint:forbidigo // of a bubble's clock
 
+// dawdle is a window so long that callers who look again and again get in between.
+func (m *mutant) dawdle(ctx context.Context) {
+	_, _ = m.Provider.FetchAsks(ctx, provider.FetchAsksRequest{Max: 1, Lease: long, Wait: 2 * blink})
+}
+
 func (m *mutant) Create(ctx context.Context, req provider.CreateRequest) (provider.CreateResult, error) {
 	return m.create(ctx, req)
 }

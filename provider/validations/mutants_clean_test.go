@@ -190,7 +190,7 @@ func deletesByID(m *mutant) {
 		i := m.stored(ctx, req.Key)
 		current := m.byID(ctx, i.ID).Key == i.Key
 		res, err := remove(ctx, req)
-		_, _ = m.Provider.FetchAsks(ctx, provider.FetchAsksRequest{Max: 1, Lease: long, Wait: 2 * blink}) // it takes its time
+		m.dawdle(ctx)
 		if err == nil && !i.Key.IsZero() && current {
 			_, _ = m.Provider.Delete(ctx, provider.DeleteRequest{ID: i.ID, Force: true})
 		}

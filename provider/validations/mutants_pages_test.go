@@ -45,7 +45,7 @@ func readsPageTwice(m *mutant) {
 		if err != nil || len(res.Tasks) != 2 {
 			return res, err
 		}
-		window()
+		m.dawdle(ctx)
 		later, err := inspect(ctx, req)
 		if len(later.Tasks) == 2 {
 			res.Tasks[1] = later.Tasks[1]

@@ -21,6 +21,7 @@ func inspectOneState(t *trial) {
 				req.Tasks = []provider.NewTask{newTask(first), newTask(first + 1)}
 				t.commit(req)
 				i.Version = req.Commit
+				t.pass(blink)
 			}
 			return
 		}
