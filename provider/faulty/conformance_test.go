@@ -14,9 +14,10 @@ import (
 // and one that tells each notice twice is as good: the contract allows both. It does not allow empty answers before
 // Wait has passed, so the suite does not run with duplicate wake-ups; the engine has to stand them.
 func TestConformance(t *testing.T) {
+	blocking := []faulty.Op{faulty.FetchTurns, faulty.FetchTasks, faulty.FetchAsks, faulty.Get}
 	for name, rules := range map[string][]faulty.Rule{
 		"no rules": nil,
-		"polling":  {{Kind: faulty.LostWake, Delay: time.Millisecond}},
+		"polling":  {{Ops: blocking, Kind: faulty.LostWake, Delay: time.Millisecond}},
 		"notices":  {{Ops: []faulty.Op{faulty.Notify}, Kind: faulty.DuplicateWake}},
 	} {
 		t.Run(name, func(t *testing.T) {
