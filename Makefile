@@ -8,6 +8,10 @@ LINT         := .bin/golangci-lint
 # tested without it, so a new package is never left out of `make test`.
 RACE := ^[^/]+/[^/]+/[^/]+/(provider|internal|dispatcher|orchestration|activity|client|runtime)(/|$$)
 
+# Of these, packages of long tests of what others test shortly. They run without it, so that `make test` ends in time; make
+# test-race LONG='^$$' runs them with it.
+LONG := /internal/(programs|cancellation)$$
+
 # -race also checks pointer arithmetic, which SQLite's translated C is full of. Without
 # that check in these packages the tests of provider/sqlite take two thirds of the time.
 UNCHECKED := -gcflags='modernc.org/...=-d=checkptr=0'
@@ -53,7 +57,7 @@ test-cross: need-go ## part 2: build for Windows and macOS
 test-race: need-go need-cc ## part 3: tests of the engine's packages, under the race detector
 	@part() { \
 		all=$$($(GO) list ./...) || return 1; \
-		pkgs=$$(printf '%s\n' "$$all" | grep -E '$(RACE)'); \
+		pkgs=$$(printf '%s\n' "$$all" | grep -E '$(RACE)' | grep -Ev '$(LONG)'); \
 		if [ -z "$$pkgs" ]; then echo 'no packages'; return 0; fi; \
 		CGO_ENABLED=1 $(GO) test -race $(UNCHECKED) -timeout 6m $(TESTFLAGS) $$pkgs; \
 	}; $(call timed,go test -race,part)
@@ -61,7 +65,7 @@ test-race: need-go need-cc ## part 3: tests of the engine's packages, under the 
 test-plain: need-go ## part 4: tests of all other packages
 	@part() { \
 		all=$$($(GO) list ./...) || return 1; \
-		pkgs=$$(printf '%s\n' "$$all" | grep -Ev '$(RACE)'); \
+		pkgs=$$(printf '%s\n' "$$all" | grep -Ev '$(RACE)'; printf '%s\n' "$$all" | grep -E '$(LONG)'); \
 		if [ -z "$$pkgs" ]; then echo 'no packages'; return 0; fi; \
 		$(GO) test -timeout 6m $(TESTFLAGS) $$pkgs; \
 	}; $(call timed,go test,part)
