@@ -10,7 +10,7 @@ RACE := ^[^/]+/[^/]+/[^/]+/(provider|internal|dispatcher|orchestration|activity|
 
 # Of these, packages of long tests of what others test shortly. They run without it, so that `make test` ends in time; make
 # test-race LONG='^$$' runs them with it.
-LONG := /internal/(programs|cancellation)$$
+LONG := /internal/(programs|cancellation|weaknesses)$$
 
 # -race also checks pointer arithmetic, which SQLite's translated C is full of. Without
 # that check in these packages the tests of provider/sqlite take two thirds of the time.
