@@ -20,10 +20,9 @@ import (
 //
 // Another transaction that starts an instance under the same ID waits until tx is over, and so does an instance to
 // which tx raised an event: start and raise last, then commit.
-func InTx(tx pgx.Tx) provider.Tx { return provider.Tx{Of: userTx{tx}} }
+func InTx(tx pgx.Tx) provider.Tx { return provider.Tx{Of: userTx{Tx: tx, Package: "postgres"}} }
 
-// userTx tells what InTx made from what other packages put into a provider.Tx.
-type userTx struct{ pgx.Tx }
+type userTx = relational.UserTx[pgx.Tx]
 
 var _ provider.Transactor = (*Provider)(nil)
 
@@ -39,17 +38,7 @@ func (p *Provider) SendIn(ctx context.Context, tx provider.Tx, req provider.Send
 
 // inside are the calls as they are carried out in a transaction of the caller.
 func (p *Provider) inside(tx provider.Tx) relational.Calls {
-	return relational.Calls{Enqueue: func(ctx context.Context, m *relational.Member, _ bool) error {
-		own, ok := tx.Of.(userTx)
-		if !ok || own.Tx == nil {
-			return relational.ForeignTx(m.Op, tx, ok)
-		}
-		if err := p.door.Enter(ctx); err != nil {
-			return err
-		}
-		defer p.door.Leave()
-		return p.join(ctx, own.Tx, m)
-	}}
+	return relational.Inside(tx, &p.door, p.join)
 }
 
 // join runs a call in a transaction of the caller, each try in a savepoint: what the call refuses, and what another transaction

@@ -26,20 +26,7 @@ const maxHooks = 4
 // An activity whose store is not one of Postgres fails with [provider.ErrForeignTx] when it completes. OnComplete answers
 // [provider.ErrInvalid] for a context that is not a running activity's, and for no function.
 func OnComplete(ctx context.Context, fn func(tx pgx.Tx) error) error {
-	if fn == nil {
-		return fmt.Errorf("postgres.OnComplete: %w: the function is nil: give one", provider.ErrInvalid)
-	}
-	err := provider.OnComplete(ctx, func(tx provider.Tx) error {
-		own, ok := tx.Of.(userTx)
-		if !ok {
-			return fmt.Errorf("postgres.OnComplete inside %T: %w", tx.Of, provider.ErrForeignTx)
-		}
-		return fn(own.Tx)
-	})
-	if err != nil {
-		return fmt.Errorf("postgres.OnComplete: %w", err)
-	}
-	return nil
+	return relational.OnComplete(ctx, "postgres", fn)
 }
 
 // errGone says that there is nothing to complete, so that what the function did must not be stored.
@@ -140,7 +127,7 @@ func hook(ctx context.Context, tx pgx.Tx, fn func(provider.Tx) error) error {
 	if err != nil {
 		return err
 	}
-	if err := fn(provider.Tx{Of: userTx{savepoint}}); err != nil {
+	if err := fn(provider.Tx{Of: userTx{Tx: savepoint, Package: "postgres"}}); err != nil {
 		err = faultOf(tx, err)
 		_ = savepoint.Rollback(ctx) // whoever kept it cannot reach the connection any more
 		return err

@@ -19,10 +19,9 @@ import (
 // Like any use of tx, a call must not go on beside another one: each is a savepoint.
 // A file has one writer at a time. While tx is open the store waits, up to Options.BusyTimeout; commit soon. Begin it
 // as a writing one (_txlock=immediate in the data source name): SQLite refuses to make it one once another transaction has written.
-func InTx(tx *sql.Tx) provider.Tx { return provider.Tx{Of: userTx{tx}} }
+func InTx(tx *sql.Tx) provider.Tx { return provider.Tx{Of: userTx{Tx: tx, Package: "sqlite"}} }
 
-// userTx tells what InTx made from what other packages put into a provider.Tx.
-type userTx struct{ *sql.Tx }
+type userTx = relational.UserTx[*sql.Tx]
 
 var _ provider.Transactor = (*Provider)(nil)
 
@@ -38,20 +37,12 @@ func (p *Provider) SendIn(ctx context.Context, tx provider.Tx, req provider.Send
 
 // inside are the calls as they are carried out in a transaction of the caller.
 func (p *Provider) inside(tx provider.Tx) relational.Calls {
-	return relational.Calls{Enqueue: func(ctx context.Context, m *relational.Member, _ bool) error {
-		own, ok := tx.Of.(userTx)
-		if !ok || own.Tx == nil {
-			return relational.ForeignTx(m.Op, tx, ok)
-		}
+	return relational.Inside(tx, &p.door, func(ctx context.Context, own *sql.Tx, m *relational.Member) error {
 		if p.readOnly {
 			return refused(m.Op)
 		}
-		if err := p.door.Enter(ctx); err != nil {
-			return err
-		}
-		defer p.door.Leave()
-		return failed(m.Op, p.store.join(ctx, own.Tx, m), provider.OutcomeNothing)
-	}}
+		return failed(m.Op, p.store.join(ctx, own, m), provider.OutcomeNothing)
+	})
 }
 
 // join runs a call in a transaction of the caller, in a savepoint: what it refuses must leave no trace. The

@@ -26,20 +26,7 @@ import (
 // An activity whose store is not one of SQLite fails with [provider.ErrForeignTx] when it completes. OnComplete answers
 // [provider.ErrInvalid] for a context that is not a running activity's, and for no function.
 func OnComplete(ctx context.Context, fn func(tx *sql.Tx) error) error {
-	if fn == nil {
-		return fmt.Errorf("sqlite.OnComplete: %w: the function is nil: give one", provider.ErrInvalid)
-	}
-	err := provider.OnComplete(ctx, func(tx provider.Tx) error {
-		own, ok := tx.Of.(userTx)
-		if !ok {
-			return fmt.Errorf("sqlite.OnComplete inside %T: %w", tx.Of, provider.ErrForeignTx)
-		}
-		return fn(own.Tx)
-	})
-	if err != nil {
-		return fmt.Errorf("sqlite.OnComplete: %w", err)
-	}
-	return nil
+	return relational.OnComplete(ctx, "sqlite", fn)
 }
 
 // CompleteIn implements [provider.Transactor]. The call goes alone: a statement of the function that is
@@ -114,7 +101,7 @@ func (w *writer) call(fn func(provider.Tx) error) (err error) {
 	if err != nil {
 		return err //nolint:wrapcheck // failed wraps it once, with the method's name
 	}
-	if err := fn(provider.Tx{Of: userTx{tx}}); err != nil {
+	if err := fn(provider.Tx{Of: userTx{Tx: tx, Package: "sqlite"}}); err != nil {
 		undone := tx.Rollback()
 		if broken(err) {
 			return err

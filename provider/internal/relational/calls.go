@@ -2,7 +2,6 @@ package relational
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/perdure/perdure/provider"
 )
@@ -95,17 +94,4 @@ func (c Calls) RenewTasks(ctx context.Context, req provider.RenewTasksRequest) (
 func (c Calls) Send(ctx context.Context, req provider.SendRequest) (provider.SendResult, error) {
 	m := &Member{Op: "send", Bytes: len(req.Message.Payload), Needs: NamedNeeds(req.ID, req.Key)}
 	return call(ctx, c, req.Validate(), m, func(t *Tx, res *provider.SendResult) error { return t.Send(&req, res) })
-}
-
-// ForeignTx refuses a transaction that is not one of the store's kind, or none at all.
-func ForeignTx(op string, tx provider.Tx, ours bool) error {
-	if ours {
-		return fmt.Errorf("%s: %w: it is nil", op, provider.ErrForeignTx)
-	}
-	return fmt.Errorf("%s: %w: it is a %T", op, provider.ErrForeignTx, tx.Of)
-}
-
-// TxOver refuses a transaction that its caller has ended, by its methods or by a statement.
-func TxOver(err error) error {
-	return fmt.Errorf("%w: the transaction has ended: begin another one, and commit it after the call: %w", provider.ErrInvalid, err)
 }
