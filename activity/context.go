@@ -35,6 +35,8 @@ type Attempt struct {
 	Details []byte               // last heartbeat details of an earlier attempt
 	Beat    func(details []byte) // takes over new details
 	Later   Later                // ends it when its function has come back without a result
+
+	hooks hooks
 }
 
 type attemptKey struct{}

@@ -3,7 +3,6 @@ package dispatcher
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime/debug"
 	"strconv"
 	"sync"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/goroutine"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/provider"
 )
@@ -45,6 +45,8 @@ type attempt struct {
 	life     life          // who ends it
 	done     chan struct{} // closed when user code came back, with a result or later
 	pools    []*pool       // that bound it beside the slots
+	watched  watched
+	user     *activity.Attempt // what its functions are told
 
 	beat struct {
 		mu      sync.Mutex
@@ -93,6 +95,7 @@ func (d *Dispatcher) startAttempt(working context.Context, a *attempt) {
 	ctx, cancel := context.WithCancelCause(working)
 	a.cancel = cancel
 	a.done = make(chan struct{})
+	a.user = &activity.Attempt{}
 	d.manage.add(a)
 	go d.runAttempt(working, ctx, a)
 }
@@ -100,10 +103,11 @@ func (d *Dispatcher) startAttempt(working context.Context, a *attempt) {
 // runAttempt runs the user's function and reports how it ended, also when the function
 // takes the goroutine along with Goexit.
 func (d *Dispatcher) runAttempt(working, ctx context.Context, a *attempt) {
+	a.watched.goroutine.Store(goroutine.ID())
 	ctx, stop := d.attemptContext(ctx, a)
 	a.cause = func() error { return context.Cause(ctx) }
 	// When the context ends, the code has the grace period to come back.
-	stopGrace := context.AfterFunc(ctx, func() { d.grace(working, ctx, a) })
+	stopGrace := context.AfterFunc(ctx, func() { d.grace(working, a, context.Cause(ctx)) })
 	free := func() {
 		stopGrace()
 		stop()
@@ -113,10 +117,14 @@ func (d *Dispatcher) runAttempt(working, ctx context.Context, a *attempt) {
 	var err error
 	returned := false
 	defer func() {
+		d.watchdog.back(&a.watched)
 		if !returned {
 			err = failure.New(failure.ErrPanic, "activity %s called runtime.Goexit\n%s", a.call.Name, debug.Stack())
 		}
 		if d.keepPending(working, ctx, a, err, free) {
+			if ctx.Err() != nil { // it ended on the way, when the watchdog still waited for the code
+				go d.gracePending(working, a, context.Cause(ctx))
+			}
 			return
 		}
 		defer free()
@@ -129,7 +137,6 @@ func (d *Dispatcher) runAttempt(working, ctx context.Context, a *attempt) {
 
 // cameLate discards the result of an attempt that was left behind: its task was dealt with when the grace period was over.
 func (d *Dispatcher) cameLate(a *attempt, err error) {
-	d.left.Add(-1)
 	d.count.resultsLate.Add(1)
 	d.cfg.Logger.Warn("result of a leaked activity discarded", "activity", a.call.Name, "instance", a.instanceID,
 		"attempt", a.number, "err", err)
@@ -170,12 +177,11 @@ func (d *Dispatcher) attemptContext(ctx context.Context, a *attempt) (context.Co
 		ctx, stop = context.WithDeadlineCause(ctx, info.Deadline, &activity.TimeoutError{Kind: activity.StartToClose})
 	}
 	ctx = provider.WithCompletion(ctx, &a.completion)
-	return activity.WithAttempt(ctx, &activity.Attempt{
-		Info: info, Key: idempotencyKey(a.ref), Details: a.details, Beat: a.heartbeat,
-		Later: &later{d, a},
-		Logger: d.cfg.Logger.With("activity", info.Activity, "instance", info.InstanceID, "execution", info.Execution,
-			"event", info.EventID, "attempt", info.Attempt),
-	}), stop
+	u := a.user
+	u.Info, u.Key, u.Details, u.Beat, u.Later = info, idempotencyKey(a.ref), a.details, a.heartbeat, &later{d, a}
+	u.Logger = d.cfg.Logger.With("activity", info.Activity, "instance", info.InstanceID, "execution", info.Execution,
+		"event", info.EventID, "attempt", info.Attempt)
+	return activity.WithAttempt(ctx, u), stop
 }
 
 func idempotencyKey(ref provider.TaskRef) string {
@@ -300,36 +306,4 @@ func (d *Dispatcher) failed(working context.Context, a *attempt, f history.Failu
 	report.Outcome, report.Delay, report.Failure = provider.TaskRetry, delay, history.EncodeFailure(f)
 	d.report(working, report)
 	d.manage.remove(a)
-}
-
-// grace waits for a cancelled attempt's code to come back, or for the completer of a pending one. After the
-// grace period the attempt is given up: its slot is freed and its task dealt with as if it had ended. Code that runs on is left behind.
-func (d *Dispatcher) grace(working, ctx context.Context, a *attempt) {
-	cause := context.Cause(ctx)
-	period := d.cfg.GracePeriod
-	if a.life.pending() && !patient(cause) {
-		period = 0
-	}
-	timer := time.NewTimer(period)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-a.done:
-		return
-	case <-working.Done():
-		return
-	}
-	given, code, ok := a.life.end(whyOver(cause, false))
-	if !ok {
-		return
-	}
-	if d.leaveCode(code) {
-		d.cfg.Logger.Warn("activity does not end after its cancellation: left behind", "activity", a.call.Name,
-			"instance", a.instanceID, "attempt", a.number, "cause", cause, "grace_period", d.cfg.GracePeriod)
-	}
-	if given != nil {
-		d.settle(working, a, cause, given.output, given.err)
-		return
-	}
-	d.settle(working, a, cause, nil, fmt.Errorf("did not end within the grace period of %v: %w", period, cause))
 }

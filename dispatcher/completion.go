@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/goroutine"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/provider"
 )
@@ -31,7 +32,7 @@ func (d *Dispatcher) completeIn(
 	item.Message = message(&history.ActivityCompleted{
 		Scheduled: a.ref.EventID, Output: output, Attempt: a.number,
 	}, a.ref.Execution, a.ref.EventID)
-	inside = d.guarded(working, a.call.Name, inside)
+	inside = d.guarded(working, a, inside)
 	for failures := 1; ; failures++ {
 		ctx, cancel := context.WithTimeout(working, callTimeout)
 		res, err := store.CompleteIn(ctx, item, inside)
@@ -79,19 +80,21 @@ const functionTimeout = callTimeout / 2
 
 // guarded runs a function of the activity on a goroutine of its own: neither a panic nor Goexit may reach the provider, whose
 // transaction a function that does not come back must not hold for ever.
-func (d *Dispatcher) guarded(working context.Context, name string, fn func(provider.Tx) error) func(provider.Tx) error {
+func (d *Dispatcher) guarded(working context.Context, a *attempt, fn func(provider.Tx) error) func(provider.Tx) error {
+	name := a.call.Name
 	return func(tx provider.Tx) error {
 		var over atomic.Bool // it came back, or was left behind
+		var code watched
 		done := make(chan error, 1)
 		go func() {
+			code.goroutine.Store(goroutine.ID())
 			err := failure.New(failure.ErrPanic, "activity %s called runtime.Goexit inside its transaction", name)
 			defer func() {
 				if p := recover(); p != nil {
 					err = failure.New(failure.ErrPanic, "activity %s panicked inside its transaction: %v\n%s", name, p, debug.Stack())
 				}
-				if !over.CompareAndSwap(false, true) {
-					d.left.Add(-1)
-				}
+				d.watchdog.back(&code)
+				over.CompareAndSwap(false, true)
 				done <- err
 			}()
 			err = fn(tx)
@@ -107,8 +110,7 @@ func (d *Dispatcher) guarded(working context.Context, name string, fn func(provi
 		if !over.CompareAndSwap(false, true) {
 			return <-done
 		}
-		d.left.Add(1)
-		d.cfg.Logger.Warn("function of an activity does not end: left behind", "activity", name)
+		d.watchdog.enter(&code, completionEntry(a))
 		return failure.New(failure.ErrTimeout, "activity %s did not end inside its transaction within %v: left behind", name, functionTimeout)
 	}
 }

@@ -29,9 +29,18 @@ type Config struct {
 	Lease          time.Duration
 	GracePeriod    time.Duration // for cancelled activities
 	DrainTimeout   time.Duration // on shutdown, for running activities
+	ForceTimeout   time.Duration // on shutdown, after they were cancelled
 	DeadlockLimit  time.Duration // one resume of code; 0: not watched
 	PoisonLimit    int64         // deliveries lost to crashes
 	MaxTurnBackoff time.Duration // longest delay of a failed turn's retry
+
+	// Of the watchdog. Zero switches each off.
+	MaxLeaked            int           // instances with leaked code
+	InterruptInterval    time.Duration // before the first interrupt; doubles
+	MaxInterruptInterval time.Duration
+	GiveUpAfter          time.Duration // the end of interrupts
+	WatchdogTimeout      time.Duration // on shutdown, for code that has not come back
+	OnFatal              func(error)   // told why the node shuts itself down; nil: it does not
 }
 
 // callTimeout is the deadline of a database call that does not wait for work.

@@ -39,14 +39,18 @@ type Dispatcher struct {
 	fetchers     inFlight       // fetch loops
 	loops        sync.WaitGroup // manager and watch
 	work         inFlight       // turns, attempts and closing executions
-	left         atomic.Int64   // user code that was left behind and still runs
-	shutdown     sync.Once
+	watchdog     *watchdog
+	fatal        atomic.Pointer[error]
+	stopped      chan struct{} // closed when Shutdown is done; shutdownErr is set then
 	shutdownErr  error
+	hurried      chan struct{} // closed when the context of any caller of Shutdown has finished
+	hurry        func()
+	overrun      chan struct{} // closed when the node must end itself
 }
 
 // Start starts the loops. They run until Shutdown.
 func Start(cfg Config) *Dispatcher {
-	d := &Dispatcher{cfg: cfg, store: cfg.Provider}
+	d := &Dispatcher{cfg: cfg, store: cfg.Provider, stopped: make(chan struct{})}
 	d.turns = newSlots(cfg.MaxTurns)
 	d.tasks = newSlots(max(cfg.MaxActivities, 1))
 	d.actors = newActors(cfg.CacheCount, cfg.CacheBytes)
@@ -54,10 +58,14 @@ func Start(cfg Config) *Dispatcher {
 	d.pools = newPools(cfg.queues(), cfg.Limits)
 	d.manage = newManager(d)
 	d.watch = newWatch(d)
+	d.watchdog = newWatchdog(d)
 	// The loops outlive the caller of Start by design: only Shutdown ends them.
 	fetching, stopFetching := context.WithCancel(context.Background()) //nolint:forbidigo // root of the node's life
 	working, stopWorking := context.WithCancel(context.Background())   //nolint:forbidigo // root of the node's life
 	d.stopFetching, d.stopWorking = stopFetching, stopWorking
+	d.hurried, d.overrun = make(chan struct{}), make(chan struct{})
+	d.hurry = sync.OnceFunc(func() { close(d.hurried) })
+	go d.endOnOverrun(working)
 	if len(cfg.Orchestrations) > 0 {
 		d.fetch(func() { d.turnLoop(fetching, working) })
 		if cfg.DeadlockLimit > 0 {

@@ -24,28 +24,28 @@ func (d *Dispatcher) close(x *replay.Execution) {
 	}
 	d.work.add()
 	var left atomic.Bool
+	var code watched
 	stop := func() bool { return true }
 	if limit := d.cfg.DeadlockLimit; limit > 0 {
 		stop = time.AfterFunc(limit, func() {
 			if left.CompareAndSwap(false, true) {
-				d.leaveEviction(x)
+				d.leaveEviction(x, &code)
 			}
 		}).Stop
 	}
 	go func() {
 		x.Close()
 		stop()
+		d.watchdog.back(&code)
 		if left.CompareAndSwap(false, true) {
 			d.work.done()
-		} else {
-			d.left.Add(-1)
 		}
 	}()
 }
 
 // leaveEviction no longer waits for an eviction, and says so.
-func (d *Dispatcher) leaveEviction(x *replay.Execution) {
-	d.left.Add(1)
+func (d *Dispatcher) leaveEviction(x *replay.Execution, code *watched) {
+	d.watchCode(code, LeakedEviction, x, "its execution was thrown away")
 	d.count.evictionsStuck.Add(1)
 	info := x.Info()
 	d.cfg.Logger.Error("eviction is stuck: a deferred function of orchestration code does not return", "instance", info.ID,

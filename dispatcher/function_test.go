@@ -3,6 +3,7 @@ package dispatcher_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -16,7 +17,7 @@ import (
 func TestFunctionDoesNotComeBack(t *testing.T) {
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
 		hanging := make(chan struct{})
-		e.Start(single(e, func(ctx context.Context, n int) (int, error) {
+		rt := e.Start(single(e, func(ctx context.Context, n int) (int, error) {
 			return n, memory.OnComplete(ctx, func(*memory.Tx) error {
 				<-hanging
 				return nil
@@ -27,7 +28,13 @@ func TestFunctionDoesNotComeBack(t *testing.T) {
 		if _, err := enginetest.Result[int](e, key, nil); !errors.Is(err, orchestration.ErrTimeout) {
 			t.Errorf("the instance ended with %v", err)
 		}
+		if w := leakedOne(e, rt); w.Kind != runtime.LeakedCompletion || w.Name != "work" || w.InstanceID != "i" || !strings.Contains(w.Stack, "OnComplete") {
+			t.Errorf("%+v", w)
+		}
 		close(hanging)
 		synctest.Wait() // it is not left behind any more
+		if all := rt.Leaked(); len(all) != 0 {
+			t.Errorf("%+v", all)
+		}
 	})
 }

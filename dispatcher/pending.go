@@ -158,17 +158,6 @@ func whyOver(cause error, parked bool) error {
 	return errAlreadyCompleted
 }
 
-// leaveCode counts an attempt that is given up, and tells whether its code runs on.
-func (d *Dispatcher) leaveCode(code bool) bool {
-	if !code {
-		d.count.attemptsPending.Add(-1)
-		return false
-	}
-	d.left.Add(1)
-	d.count.attemptsLeaked.Add(1)
-	return true
-}
-
 // patient tells whether who works on a pending attempt may use the grace period: to stop, or to say
 // that it was cancelled. For all other causes its word does not count any more.
 func patient(cause error) bool {

@@ -3,6 +3,7 @@ package dispatcher
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/perdure/perdure/provider"
@@ -15,21 +16,35 @@ const handBackTimeout = 5 * time.Second
 // handBackPause is how long Shutdown waits before it looks again for what it can hand back.
 const handBackPause = 50 * time.Millisecond
 
-// ErrLeaked is answered by Shutdown if activities or turns did not end in time; their
-// leases were handed back all the same.
-var ErrLeaked = errors.New("work was left running")
-
 // Shutdown ends the node in phases: no new work is taken; turns finish and running
 // activities may, for the drain timeout; then activities are cancelled with ErrShutdown and
-// have the grace period; then all leases are handed back. A finished ctx skips the waits.
-// It answers ErrLeaked if something did not end. Further calls answer the same.
+// have the force timeout; then all leases are handed back; then code that has not come back is
+// waited for, for the watchdog timeout. A finished ctx, of any caller, skips the waits.
+// It answers an ErrLeaked for all that has not ended even so, and ErrTooManyLeaks if that is why the
+// node shut itself down. Further calls answer the same.
 func (d *Dispatcher) Shutdown(ctx context.Context) error {
-	d.shutdown.Do(func() { d.shutdownErr = d.shutDown(ctx) })
+	defer context.AfterFunc(ctx, d.hurry)()
+	if !d.stopping.Swap(true) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		go func() {
+			defer cancel()
+			select {
+			case <-d.hurried:
+			case <-ctx.Done():
+			}
+		}()
+		d.shutdownErr = d.shutDown(ctx)
+		if d.cfg.OnFatal != nil {
+			d.shutdownErr = errors.Join(d.Fatal(), d.shutdownErr)
+		}
+		close(d.stopped)
+	}
+	<-d.stopped // not a sync.Once, in which a caller would hold up virtual time
 	return d.shutdownErr
 }
 
 func (d *Dispatcher) shutDown(ctx context.Context) error {
-	d.stopping.Store(true)
 	d.stopFetching()
 	// The user's ctx may be long finished, or finish at any time: handing back has its own.
 	fetched, done := context.WithTimeout(context.WithoutCancel(ctx), handBackTimeout)
@@ -39,20 +54,25 @@ func (d *Dispatcher) shutDown(ctx context.Context) error {
 		for _, h := range d.manage.snapshot() {
 			h.a.cancel(errShutdown)
 		}
-		d.waitFor(ctx, d.cfg.GracePeriod)
+		d.waitFor(ctx, d.cfg.ForceTimeout)
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), handBackTimeout)
 	defer cancel()
 	for _, x := range d.actors.clear() {
 		d.close(x)
 	}
-	closed := d.handBackAll(last)
-	d.stopWorking()
-	d.loops.Wait()
-	if !closed || d.left.Load() > 0 {
-		return ErrLeaked
+	err := error(nil)
+	if !d.handBackAll(last) {
+		err = fmt.Errorf("%w: work in progress, whose leases could not be handed back within %v", ErrLeaked, handBackTimeout)
 	}
-	return nil
+	// What was cancelled only now has a moment, whatever ctx says.
+	if !d.watchdog.wait(ctx, d.cfg.WatchdogTimeout) && !d.watchdog.wait(last, handBackPause) {
+		err = errors.Join(err, leakError(d.Leaked(), d.watchdog.runningHooks()))
+	}
+	d.stopWorking()
+	d.watchdog.close()
+	d.loops.Wait()
+	return err
 }
 
 // handBackAll hands back until nothing is in flight: a turn that ends only now may have
@@ -83,17 +103,7 @@ func (d *Dispatcher) waitFor(ctx context.Context, limit time.Duration) bool {
 func (d *Dispatcher) handBack(ctx context.Context) {
 	for _, h := range d.manage.snapshot() {
 		h.a.cancel(errShutdown)
-		given, code, ok := h.a.life.end(errShutdown)
-		if !ok {
-			continue
-		}
-		if d.leaveCode(code) {
-			d.cfg.Logger.Warn("activity still runs at shutdown: lease handed back", "activity", h.a.call.Name, "instance", h.a.instanceID)
-		}
-		if given == nil {
-			given = &outcome{err: errShutdown}
-		}
-		d.settle(ctx, h.a, errShutdown, given.output, given.err)
+		d.leaveAttempt(ctx, h.a, errShutdown, errShutdown)
 	}
 }
 

@@ -38,9 +38,14 @@ func TestShutdownPhases(t *testing.T) {
 		"ignores the cancellation": {func(ctx context.Context) error {
 			time.Sleep(100 * time.Second) //nolint:forbidigo // virtual time
 			return nil
-		}, false, 20 * time.Second, activity.ErrShutdown, runtime.ErrLeaked},
+		}, false, 45 * time.Second, activity.ErrShutdown, runtime.ErrLeaked},
 		"obeys, ctx finished": {func(ctx context.Context) error {
 			<-ctx.Done()
+			return ctx.Err()
+		}, true, 0, activity.ErrShutdown, nil},
+		"obeys in a moment, ctx finished": {func(ctx context.Context) error {
+			<-ctx.Done()
+			time.Sleep(10 * time.Millisecond) //nolint:forbidigo // virtual time
 			return ctx.Err()
 		}, true, 0, activity.ErrShutdown, nil},
 		"ignores, ctx finished": {func(ctx context.Context) error {
@@ -77,7 +82,7 @@ func TestShutdownPhases(t *testing.T) {
 				if took := time.Since(at); took < c.took || took > c.took+time.Second {
 					e.T.Errorf("took %v", took)
 				}
-				if !errors.Is(err, c.err) {
+				if !errors.Is(err, c.err) || c.err == nil && err != nil {
 					e.T.Errorf("answered %v", err)
 				}
 				// Another node goes on at once.

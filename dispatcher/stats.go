@@ -33,6 +33,11 @@ type Stats struct {
 	SuspectsDelayed   int64 // lost with their nodes too often to run beside others of their kind
 	LeasesLost        int64
 	StorageErrors     int64
+	LeaksWatched      int64 // gauge: code that should come back and has the grace period
+	LeaksRunning      int64 // gauge: code that is over it and runs beside what the slots allow
+	LeaksGivenUp      int64 // gauge, of these: no longer interrupted
+	LeaksRecovered    int64 // came back after the grace period
+	LeakedInstances   int64 // gauge: instances with such code, which is what MaxLeaked bounds
 }
 
 type counters struct {
@@ -47,7 +52,7 @@ type counters struct {
 func (d *Dispatcher) Stats() Stats {
 	c := &d.count
 	cached, bytes := d.actors.size()
-	return Stats{
+	stats := Stats{
 		TurnsFetched: c.turnsFetched.Load(), TurnsCommitted: c.turnsCommitted.Load(), TurnsFast: c.turnsFast.Load(),
 		TurnsConflicted: c.turnsConflicted.Load(), TurnsFailed: c.turnsFailed.Load(), TurnsStuck: c.turnsStuck.Load(),
 		TurnsRunning: c.turnsRunning.Load(), ColdReplays: c.coldReplays.Load(), MessagesDropped: c.messagesDropped.Load(),
@@ -61,4 +66,6 @@ func (d *Dispatcher) Stats() Stats {
 		AttemptsPending: c.attemptsPending.Load(), AttemptsParked: c.attemptsParked.Load(),
 		SuspectsDelayed: c.suspectsDelayed.Load(), LeasesLost: c.leasesLost.Load(), StorageErrors: c.storageErrors.Load(),
 	}
+	d.watchdog.figures(&stats)
+	return stats
 }

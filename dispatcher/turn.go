@@ -26,6 +26,7 @@ type run struct {
 	seen    int       // messages of it delivered before the execution ended or had enough
 	results []*result // of a fast turn
 	unbegun []int64   // cancelled activities that may never have begun
+	watched watched
 }
 
 // The states of a run.
@@ -68,7 +69,7 @@ func (d *Dispatcher) finish(working context.Context, a *actor, r *run) {
 	going := d.conclude(r)
 	if r.state.Load() == runStuck {
 		d.close(r.x.Load()) // what else is parked in it
-		d.left.Add(-1)
+		d.watchdog.back(&r.watched)
 		return
 	}
 	switch {

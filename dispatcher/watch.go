@@ -108,11 +108,12 @@ func (d *Dispatcher) abandon(working context.Context, r *run) {
 // leave ends a turn in place of its goroutine: slot freed, results sent the ordinary way, the lease ended as
 // endLease does. The goroutine ends at its next call into the engine. False means that the turn was faster.
 func (d *Dispatcher) leave(working context.Context, r *run, endLease func()) bool {
+	x := r.x.Load()
 	if !d.end(r, runStuck) {
 		return false
 	}
-	r.x.Load().Abandon()
-	d.left.Add(1)
+	x.Abandon()
+	d.watchCode(&r.watched, LeakedTurn, x, "its turn was given up")
 	waiting := d.actors.disown(r.a)
 	d.work.add()
 	go func() {

@@ -25,3 +25,6 @@ func StartVersions(ctx context.Context, store provider.Provider, reg *Registry, 
 	rt.dispatcher = dispatcher.Start(cfg) //nolint:contextcheck // ctx bounds starting only
 	return rt, nil
 }
+
+// Filled answers options with the defaults filled in.
+func (o Options) Filled() (Options, error) { return o.withDefaults() }

@@ -24,6 +24,8 @@ type Health struct {
 	Blocked     int64 // instances that cannot make a turn
 	DeadLetters int64
 	Unserved    []Unserved
+	Leaked      []LeakedWork // of this node; see Runtime.Leaked
+	Fatal       error        // why this node should be restarted; nil: it is fine
 }
 
 // capabilities is what a node can run.
@@ -46,13 +48,14 @@ func capabilitiesOf(cfg dispatcher.Config) capabilities {
 }
 
 // Health asks the store. An error means that it does not answer: the node goes on trying
-// and recovers by itself.
+// and recovers by itself; what concerns the node alone is answered all the same.
 func (rt *Runtime) Health(ctx context.Context) (Health, error) {
+	h := Health{Leaked: rt.Leaked(), Fatal: rt.dispatcher.Fatal()}
 	stats, err := rt.store.Stats(ctx, provider.StatsRequest{})
 	if err != nil {
-		return Health{}, fmt.Errorf("checking health: %w", err)
+		return h, fmt.Errorf("checking health: %w", err)
 	}
-	h := Health{Blocked: stats.Blocked, DeadLetters: stats.DeadLetters}
+	h.Blocked, h.DeadLetters = stats.Blocked, stats.DeadLetters
 	for _, w := range stats.Turns {
 		if !rt.can.orchestrations[w.Capability] {
 			h.Unserved = append(h.Unserved, Unserved{

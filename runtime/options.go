@@ -39,17 +39,38 @@ type Options struct {
 	// delays it; default 30 s, 500 ms to 24 h. It is renewed at a third of it.
 	Lease time.Duration
 	// GracePeriod is what a cancelled activity has to come back before its slot is freed
-	// and it is left behind; default 10 s. Off: none.
+	// and it is leaked; default 10 s. Off: none.
 	GracePeriod time.Duration
 	// DrainTimeout is how long Shutdown lets running activities go on before it cancels
 	// them; default 10 s. Off: none.
 	DrainTimeout time.Duration
+	// ForceTimeout is what activities that Shutdown has cancelled have before their leases are
+	// handed back; default 5 s. Off: none.
+	ForceTimeout time.Duration
+	// WatchdogTimeout is how long Shutdown then waits for code that has not come back; default 30 s. Off: not.
+	WatchdogTimeout time.Duration
 	// DeadlockLimit is how long orchestration code may run without a call into the engine
 	// before its turn is given up; default 2 s. Off: not watched.
 	DeadlockLimit time.Duration
 	// PoisonLimit is how many deliveries of a task or turn may be lost to crashes before it
 	// is set aside; default 20.
 	PoisonLimit int
+	// InterruptInterval is after what time a cancelled activity that does not come back is interrupted, by the
+	// functions that it gave to activity.OnInterrupt; default 1 s. Further pauses double. Off: never.
+	InterruptInterval time.Duration
+	// MaxInterruptInterval bounds the pauses; default 1 min, or InterruptInterval if that is longer. Off: no bound.
+	MaxInterruptInterval time.Duration
+	// GiveUpAfter is when interrupting ends; default 1 h, or GracePeriod if that is longer. Off: never.
+	GiveUpAfter time.Duration
+	// MaxLeaked is how many instances may have leaked code: activities that are over the grace period, turns that
+	// are stuck, deferred functions that hang; default 10. One more is fatal: it is logged and shown in Health, and OnFatal
+	// is called. Off: never.
+	MaxLeaked int
+	// OnFatal is called at most once, on a goroutine of its own, when the node can no longer be trusted with work: more than
+	// MaxLeaked instances have leaked code (ErrTooManyLeaks). The node then shuts itself down, as by Shutdown with a context
+	// that does not end, and what a program calls Shutdown for answers when that is done. End the process: only that ends leaked code. Default nil:
+	// the node goes on.
+	OnFatal func(reason error)
 }
 
 // maxTurnBackoff is the longest delay before a failed turn is tried again.
@@ -82,6 +103,7 @@ func (o Options) withDefaults() (Options, error) {
 		{"CacheExecutions", &o.CacheExecutions, 10_000, true},
 		{"CacheBytes", &o.CacheBytes, 256 << 20, false},
 		{"PoisonLimit", &o.PoisonLimit, 20, false},
+		{"MaxLeaked", &o.MaxLeaked, 10, true},
 	} {
 		switch {
 		case *n.value == 0:
@@ -101,7 +123,12 @@ func (o Options) withDefaults() (Options, error) {
 		{"Lease", &o.Lease, 30 * time.Second, false},
 		{"GracePeriod", &o.GracePeriod, 10 * time.Second, true},
 		{"DrainTimeout", &o.DrainTimeout, 10 * time.Second, true},
+		{"ForceTimeout", &o.ForceTimeout, 5 * time.Second, true},
+		{"WatchdogTimeout", &o.WatchdogTimeout, 30 * time.Second, true},
 		{"DeadlockLimit", &o.DeadlockLimit, 2 * time.Second, true},
+		{"InterruptInterval", &o.InterruptInterval, time.Second, true},
+		{"MaxInterruptInterval", &o.MaxInterruptInterval, time.Minute, true},
+		{"GiveUpAfter", &o.GiveUpAfter, time.Hour, true},
 	} {
 		switch {
 		case *t.value == 0:

@@ -16,8 +16,12 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// ErrLeaked is answered by Shutdown if user code did not end in time.
+// ErrLeaked is in the answer of Shutdown if user code did not end in time; the error names it.
 var ErrLeaked = dispatcher.ErrLeaked
+
+// ErrTooManyLeaks is what Options.OnFatal is told, and Health: more than MaxLeaked instances have code that does not come
+// back. Shutdown answers it, too, if that is why the node ended.
+var ErrTooManyLeaks = dispatcher.ErrTooManyLeaks
 
 // Runtime is a running node. Its methods may be called from several goroutines at once.
 type Runtime struct {
@@ -69,9 +73,9 @@ func checkStart(ctx context.Context, store provider.Provider, reg *Registry) err
 }
 
 // Shutdown ends the node: it takes no new work, lets turns finish and activities run for
-// the drain timeout, cancels those left with activity.ErrShutdown, gives them the grace
-// period and hands all leases back. A finished ctx skips the waits, and leases are still handed back within 5 s. It
-// answers ErrLeaked if user code is still running. Calling it again answers the same.
+// the drain timeout, cancels those left with activity.ErrShutdown, gives them the force timeout, hands all leases back, and
+// waits for code that has not come back for the watchdog timeout. A finished ctx, of any caller, skips the waits, and leases are still handed
+// back within 5 s. It answers an ErrLeaked for all user code that is still running. Calling it again answers the same.
 func (rt *Runtime) Shutdown(ctx context.Context) error { return rt.dispatcher.Shutdown(ctx) }
 
 // Stats answers what this node has done since Start.
@@ -79,6 +83,28 @@ func (rt *Runtime) Stats() Stats { return rt.dispatcher.Stats() }
 
 // Stats counts what a node has done; see dispatcher.Stats.
 type Stats = dispatcher.Stats
+
+// Leaked answers the user code that should have come back and has not, the oldest first: cancelled activities, turns that are stuck,
+// deferred functions that hang. If there is any, it stops the world for a moment to tell where it is.
+func (rt *Runtime) Leaked() []LeakedWork { return rt.dispatcher.Leaked() }
+
+// LeakedWork is user code that should have come back; see dispatcher.LeakedWork.
+type LeakedWork = dispatcher.LeakedWork
+
+// LeakState is the state of LeakedWork.
+type LeakState = dispatcher.LeakState
+
+// The kinds and states of LeakedWork.
+const (
+	LeakedActivity   = dispatcher.LeakedActivity
+	LeakedCompletion = dispatcher.LeakedCompletion
+	LeakedTurn       = dispatcher.LeakedTurn
+	LeakedEviction   = dispatcher.LeakedEviction
+
+	LeakWatching = dispatcher.LeakWatching
+	LeakLeaked   = dispatcher.LeakLeaked
+	LeakGaveUp   = dispatcher.LeakGaveUp
+)
 
 // Owner is the name under which this node holds leases, unique to this Start.
 func (rt *Runtime) Owner() string { return rt.owner }
@@ -101,6 +127,9 @@ func (r *Registry) config(store provider.Provider, o Options) (dispatcher.Config
 		CacheCount: o.CacheExecutions, CacheBytes: o.CacheBytes,
 		Lease: o.Lease, GracePeriod: o.GracePeriod, DrainTimeout: o.DrainTimeout, DeadlockLimit: o.DeadlockLimit,
 		PoisonLimit: int64(o.PoisonLimit), MaxTurnBackoff: maxTurnBackoff,
+		ForceTimeout: o.ForceTimeout, WatchdogTimeout: o.WatchdogTimeout,
+		InterruptInterval: o.InterruptInterval, MaxInterruptInterval: o.MaxInterruptInterval, GiveUpAfter: o.GiveUpAfter,
+		MaxLeaked: o.MaxLeaked, OnFatal: o.OnFatal,
 	}
 	limits, err := r.limits(o.Pools)
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 const (
 	workloadOrder = "order" // of the demo
 	workloadChurn = "churn" // of the test that kills workers
+	workloadHang  = "hang"  // of the test of leaked work
 )
 
 // stepsPerLease makes packing last longer than a lease, so that it is still going on
@@ -42,6 +43,8 @@ type workerOptions struct {
 	workload string
 	ledger   string
 	attached bool
+	grace    time.Duration
+	exit     time.Duration
 }
 
 // newWorker is the process that the demo and the kill test start and kill.
@@ -56,9 +59,11 @@ func newWorker(a *app) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.DurationVar(&o.lease, "lease", demoLease, "lease of the runtime")
-	flags.StringVar(&o.workload, "workload", workloadOrder, "order or churn")
+	flags.StringVar(&o.workload, "workload", workloadOrder, "order, churn or hang")
 	flags.StringVar(&o.ledger, "ledger", "", "where activities keep their effects (default: beside the database's file)")
 	flags.BoolVar(&o.attached, "attached", false, "shut down when standard input ends, as it does when the starter dies")
+	flags.DurationVar(&o.grace, "grace-period", 0, "grace period of the runtime (default: the runtime's own)")
+	flags.DurationVar(&o.exit, "exit-after", time.Minute, "end with code 1 when shutting down takes longer; 0: wait without end")
 	return cmd
 }
 
@@ -79,10 +84,14 @@ func (a *app) work(cmd *cobra.Command, o workerOptions) (err error) {
 	if err != nil {
 		return err
 	}
+	ended := func() {}
+	defer func() { ended() }()
 	defer func() { err = errors.Join(err, store.Close()) }()
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
-	rt, err := runtime.Start(ctx, store, reg, runtime.Options{Lease: o.lease, Logger: a.logger})
+	rt, err := runtime.Start(ctx, store, reg, runtime.Options{
+		Lease: o.lease, GracePeriod: o.grace, Logger: a.logger, OnFatal: func(error) { cancel() },
+	})
 	if err != nil {
 		return err
 	}
@@ -94,6 +103,7 @@ func (a *app) work(cmd *cobra.Command, o workerOptions) (err error) {
 	}
 	notices.tell(notice{Ready: true, Owner: rt.Owner()})
 	<-ctx.Done()
+	ended = forceExit(o.exit, cmd.ErrOrStderr())
 	// The waits of a phased shutdown begin now: they must not see the finished context.
 	return rt.Shutdown(context.WithoutCancel(ctx))
 }
@@ -102,11 +112,13 @@ func (a *app) work(cmd *cobra.Command, o workerOptions) (err error) {
 func workload(o workerOptions, notices *notifier) (*runtime.Registry, error) {
 	reg := runtime.NewRegistry()
 	switch o.workload {
+	case workloadHang:
+		return reg, registerHang(reg)
 	case workloadChurn:
 		return reg, churn.Register(reg, churn.Log(o.ledger))
 	case workloadOrder:
 	default:
-		return nil, badUsage("flag --workload is %q: it must be %s or %s", o.workload, workloadOrder, workloadChurn)
+		return nil, badUsage("flag --workload is %q: it must be %s, %s or %s", o.workload, workloadOrder, workloadChurn, workloadHang)
 	}
 	ledger, err := order.OpenLedger(o.ledger)
 	if err != nil {

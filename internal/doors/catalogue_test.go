@@ -106,7 +106,11 @@ func catalogue() []group {
 			},
 			{
 				[]kind{k("runtime.ErrLeaked", runtime.ErrLeaked)},
-				"`Shutdown`: user code still runs after its time was over", "no", "the author of the activity", "Let it watch its context; end the process.",
+				"`Shutdown`: user code still runs after its time was over; the text names it", "no", "the author of the activity", "Let it watch its context, or [interrupt](../how-to/stop-activities-that-do-not-obey.md) it; end the process.",
+			},
+			{
+				[]kind{k("runtime.ErrTooManyLeaks", runtime.ErrTooManyLeaks)},
+				"`OnFatal`, `Health.Fatal`, and `Shutdown` of a node that `OnFatal` has ended: more than `MaxLeaked` instances have code that does not come back", "no", "the operator, then the author", "Restart the process; the log and `Leaked` tell where the code is.",
 			},
 		}},
 		{"What orchestrations get", []sentinel{

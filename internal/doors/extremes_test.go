@@ -67,12 +67,19 @@ func TestExtremesOfOptions(t *testing.T) {
 		"largest": {
 			Name: strings.Repeat("n", 256), MaxConcurrentTurns: math.MaxInt, MaxConcurrentActivities: math.MaxInt, CacheExecutions: math.MaxInt,
 			CacheBytes: math.MaxInt, PoisonLimit: math.MaxInt, Lease: 24 * time.Hour, GracePeriod: forever, DrainTimeout: forever, DeadlockLimit: forever,
+			ForceTimeout: forever, WatchdogTimeout: forever, InterruptInterval: forever, MaxInterruptInterval: forever, GiveUpAfter: forever,
+			MaxLeaked: math.MaxInt,
 		},
 		"smallest": {
 			MaxConcurrentTurns: 1, MaxConcurrentActivities: 1, CacheExecutions: 1, CacheBytes: 1, PoisonLimit: 1,
 			Lease: 500 * time.Millisecond, GracePeriod: 1, DrainTimeout: 1, DeadlockLimit: time.Second,
+			ForceTimeout: 1, WatchdogTimeout: 1, InterruptInterval: 1, MaxInterruptInterval: 1, GiveUpAfter: 1, MaxLeaked: 1,
 		},
-		"off": {CacheExecutions: runtime.Off, GracePeriod: runtime.Off, DrainTimeout: runtime.Off, DeadlockLimit: runtime.Off},
+		"off": {
+			CacheExecutions: runtime.Off, GracePeriod: runtime.Off, DrainTimeout: runtime.Off, DeadlockLimit: runtime.Off,
+			ForceTimeout: runtime.Off, WatchdogTimeout: runtime.Off, InterruptInterval: runtime.Off, MaxInterruptInterval: runtime.Off,
+			GiveUpAfter: runtime.Off, MaxLeaked: runtime.Off,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o.Logger = quiet()

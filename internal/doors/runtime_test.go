@@ -179,6 +179,12 @@ func startingRuntimes() section {
 				{"`GracePeriod: -2`", with(runtime.Options{GracePeriod: -2}), runtimeInvalid, "starting runtime: invalid request: option GracePeriod is -2ns: give more than zero, 0 for 10s, or Off (-1) for none", "Only `Off` is a negative value with a meaning."},
 				{"`DrainTimeout: -time.Second`", with(runtime.Options{DrainTimeout: -time.Second}), runtimeInvalid, "starting runtime: invalid request: option DrainTimeout is -1s: give more than zero, 0 for 10s, or Off (-1) for none", "Only `Off` is a negative value with a meaning."},
 				{"`DeadlockLimit: math.MinInt64`", with(runtime.Options{DeadlockLimit: math.MinInt64}), runtimeInvalid, "starting runtime: invalid request: option DeadlockLimit is -2562047h47m16.854775808s: give more than zero, 0 for 2s, or Off (-1) for none", "Only `Off` is a negative value with a meaning."},
+				{"`ForceTimeout: -2`", with(runtime.Options{ForceTimeout: -2}), runtimeInvalid, "starting runtime: invalid request: option ForceTimeout is -2ns: give more than zero, 0 for 5s, or Off (-1) for none", "Only `Off` is a negative value with a meaning."},
+				{"`WatchdogTimeout: -2`", with(runtime.Options{WatchdogTimeout: -2}), runtimeInvalid, "starting runtime: invalid request: option WatchdogTimeout is -2ns: give more than zero, 0 for 30s, or Off (-1) for none", "Only `Off` is a negative value with a meaning."},
+				{"`InterruptInterval: -2`", with(runtime.Options{InterruptInterval: -2}), runtimeInvalid, "starting runtime: invalid request: option InterruptInterval is -2ns: give more than zero, 0 for 1s, or Off (-1) for none", "Only `Off` is a negative value with a meaning."},
+				{"`MaxInterruptInterval: -2`", with(runtime.Options{MaxInterruptInterval: -2}), runtimeInvalid, "starting runtime: invalid request: option MaxInterruptInterval is -2ns: give more than zero, 0 for 1m0s, or Off (-1) for none", "Only `Off` is a negative value with a meaning."},
+				{"`GiveUpAfter: -2`", with(runtime.Options{GiveUpAfter: -2}), runtimeInvalid, "starting runtime: invalid request: option GiveUpAfter is -2ns: give more than zero, 0 for 1h0m0s, or Off (-1) for none", "Only `Off` is a negative value with a meaning."},
+				{"`MaxLeaked: -2`", with(runtime.Options{MaxLeaked: -2}), runtimeInvalid, "starting runtime: invalid request: option MaxLeaked is -2: give 1 or more, 0 for 10, or Off (-1) for none", "Only `Off` is a negative value with a meaning."},
 			}
 		},
 	}

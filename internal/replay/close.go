@@ -1,10 +1,6 @@
 package replay
 
-import (
-	"bytes"
-	"runtime"
-	"strconv"
-)
+import "github.com/perdure/perdure/internal/goroutine"
 
 // Close unwinds all parked code; deferred functions run. Afterwards calls from its
 // coroutines end their goroutines. It blocks for as long as deferred functions of user
@@ -18,6 +14,7 @@ func (x *Execution) Close() {
 		if co.done {
 			continue
 		}
+		x.unwinding.Store(co)
 		unwound := make(chan struct{})
 		go func() {
 			defer close(unwound)
@@ -25,6 +22,7 @@ func (x *Execution) Close() {
 		}()
 		<-unwound
 	}
+	x.unwinding.Store(nil)
 }
 
 // Abandon gives up an execution whose code is stuck in a resume: its goroutine ends at
@@ -38,6 +36,17 @@ func (x *Execution) Progress() int64 { return x.progress.Load() }
 // InCode tells whether a coroutine is running now.
 func (x *Execution) InCode() bool { return x.current.Load() != nil }
 
+// Goroutine answers the number of the goroutine whose user code is running now, or is being
+// unwound; 0 if there is none.
+func (x *Execution) Goroutine() uint64 {
+	for _, co := range []*coroutine{x.current.Load(), x.unwinding.Load()} {
+		if co != nil {
+			return co.home.id.Load()
+		}
+	}
+	return 0
+}
+
 // StuckStack answers the stack of the coroutine that is running now, "" if none is. It
 // stops the world for a moment.
 func (x *Execution) StuckStack() string {
@@ -45,13 +54,6 @@ func (x *Execution) StuckStack() string {
 	if co == nil {
 		return ""
 	}
-	buf := make([]byte, 1<<20)
-	buf = buf[:runtime.Stack(buf, true)]
-	header := []byte("goroutine " + strconv.FormatUint(co.home.id.Load(), 10) + " ")
-	for stack := range bytes.SplitSeq(buf, []byte("\n\n")) {
-		if bytes.HasPrefix(stack, header) {
-			return string(stack)
-		}
-	}
-	return ""
+	id := co.home.id.Load()
+	return goroutine.Stacks(id)[id]
 }

@@ -143,7 +143,8 @@ type Execution struct {
 
 	// These are read from outside while code runs.
 	current   atomic.Pointer[coroutine]
-	closed    atomic.Bool // calls of code end their goroutines
+	unwinding atomic.Pointer[coroutine] // by Close
+	closed    atomic.Bool               // calls of code end their goroutines
 	unwound   atomic.Bool
 	progress  atomic.Int64
 	violation atomic.Pointer[ForeignCallError]

@@ -2,5 +2,7 @@
 
 package replay
 
+import "github.com/perdure/perdure/internal/goroutine"
+
 // currentGoroutine answers the number of the calling goroutine.
-func currentGoroutine() uint64 { return goroutineID() }
+func currentGoroutine() uint64 { return goroutine.ID() }

@@ -1,10 +1,9 @@
 package replay
 
 import (
-	"bytes"
-	"runtime"
-	"strconv"
 	"sync/atomic"
+
+	"github.com/perdure/perdure/internal/goroutine"
 )
 
 // home is the goroutine of a coroutine.
@@ -16,21 +15,8 @@ type home struct {
 // settle makes the calling goroutine the home.
 func (h *home) settle() {
 	h.self.Store(currentGoroutine())
-	h.id.Store(goroutineID())
+	h.id.Store(goroutine.ID())
 }
 
 // here tells whether the caller is at home.
 func (h *home) here() bool { return currentGoroutine() == h.self.Load() }
-
-// goroutineID reads the number of the calling goroutine from its stack header, the only
-// place where Go shows it. It costs some microseconds.
-func goroutineID() uint64 {
-	var buf [64]byte
-	header := bytes.TrimPrefix(buf[:runtime.Stack(buf[:], false)], []byte("goroutine "))
-	number, _, _ := bytes.Cut(header, []byte(" "))
-	id, err := strconv.ParseUint(string(number), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return id
-}

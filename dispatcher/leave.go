@@ -1,0 +1,80 @@
+package dispatcher
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure/internal/replay"
+)
+
+// grace has the watchdog wait for the code of a cancelled attempt, or waits for the completer of a pending one. After the
+// grace period the attempt is given up: its slot is freed and its task dealt with as if it had ended.
+func (d *Dispatcher) grace(working context.Context, a *attempt, cause error) {
+	if a.life.pending() {
+		d.gracePending(working, a, cause)
+		return
+	}
+	what := attemptEntry(a, cause)
+	what.leave = func() {
+		// It talks to the storage, for which the watchdog must not wait.
+		go d.leaveAttempt(working, a, cause, fmt.Errorf("did not end within the grace period of %v: %w", d.cfg.GracePeriod, cause))
+	}
+	d.watchdog.enter(&a.watched, what)
+}
+
+// gracePending waits for whoever works on a pending attempt to end it. It has no code here that could leak.
+func (d *Dispatcher) gracePending(working context.Context, a *attempt, cause error) {
+	period := d.cfg.GracePeriod
+	if !patient(cause) {
+		period = 0
+	}
+	timer := time.NewTimer(period)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		d.leaveAttempt(working, a, cause, fmt.Errorf("did not end within the grace period of %v: %w", period, cause))
+	case <-a.done:
+	case <-working.Done():
+	}
+}
+
+// leaveAttempt ends an attempt in place of its code or its completer, unless those were faster.
+func (d *Dispatcher) leaveAttempt(working context.Context, a *attempt, cause, err error) {
+	given, code, ok := a.life.end(whyOver(cause, false))
+	if !ok {
+		return
+	}
+	if code {
+		d.count.attemptsLeaked.Add(1)
+		d.watchdog.enter(&a.watched, attemptEntry(a, cause)) // unless it is on the list
+	} else {
+		d.count.attemptsPending.Add(-1)
+	}
+	if given == nil {
+		given = &outcome{err: err}
+	}
+	d.settle(working, a, cause, given.output, given.err)
+}
+
+func attemptEntry(a *attempt, cause error) entry {
+	return entry{key: a.ref.Key, interrupt: a.user.Interrupt, LeakedWork: LeakedWork{
+		Kind: LeakedActivity, Name: a.call.Name, InstanceID: a.instanceID, Execution: a.ref.Execution,
+		Attempt: int(a.number), Cause: cause.Error(),
+	}}
+}
+
+func completionEntry(a *attempt) entry {
+	what := attemptEntry(a, fmt.Errorf("its transaction could wait for %v", functionTimeout))
+	what.Kind, what.interrupt = LeakedCompletion, nil
+	return what
+}
+
+// watchCode has the watchdog wait for orchestration code that was left behind.
+func (d *Dispatcher) watchCode(e *watched, kind string, x *replay.Execution, cause string) {
+	info := x.Info()
+	e.goroutine.Store(x.Goroutine())
+	d.watchdog.enter(e, entry{key: info.Key, LeakedWork: LeakedWork{
+		Kind: kind, Name: info.Name, InstanceID: info.ID, Execution: info.Execution, Cause: cause,
+	}})
+}
