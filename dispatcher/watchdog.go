@@ -96,7 +96,7 @@ func (w *watchdog) back(e *watched) {
 	w.mu.Unlock()
 	w.calls.done()
 	if work.State != LeakWatching {
-		w.d.cfg.Logger.Warn("leaked code has come back: what it answers is discarded", append(work.attributes(), "after", time.Since(work.Since))...)
+		w.d.cfg.Logger.Warn("leaked code has come back", append(work.attributes(), "after", time.Since(work.Since))...)
 	}
 }
 
