@@ -271,8 +271,8 @@ func TestShutdownWaitsForPending(t *testing.T) {
 		}()
 		began := time.Now()
 		e.Stop(rt)
-		if took := time.Since(began); took < 20*time.Second || took > 21*time.Second {
-			e.T.Errorf("took %v, want the drain timeout and the grace period", took)
+		if took := time.Since(began); took < 15*time.Second || took > 16*time.Second {
+			e.T.Errorf("took %v, want the drain timeout and the force timeout", took)
 		}
 		if err := second.Complete(1); !errors.Is(err, activity.ErrShutdown) {
 			e.T.Errorf("completing answered %v", err)

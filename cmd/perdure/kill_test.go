@@ -66,7 +66,7 @@ func (k *killing) run(workers, kills, plans int) {
 			return // what is broken will not mend
 		}
 	}
-	if k.hits*5 < k.kills*4 {
+	if !testing.Short() && k.hits*5 < k.kills*4 { // the short run has too little work to be met at
 		k.t.Errorf("%d of %d kills hit a worker with turns or activities in flight, must be 4 in 5", k.hits, k.kills)
 	}
 	k.checkOutcomes()
