@@ -1,0 +1,69 @@
+package main
+
+import (
+	"maps"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure/internal/settings"
+)
+
+// Each flag has a row with its default, and each row is a flag.
+func TestPageTellsTheFlags(t *testing.T) {
+	rows := settings.Table(t, "command-line.md", "Flags", "flag")
+	untold := maps.Clone(rows)
+	for name, std := range flagsBelow(newRoot(&app{})) {
+		delete(untold, name)
+		switch row := rows[name]; {
+		case row["what it is"] == "":
+			t.Errorf("command-line.md does not tell of %s", name)
+		case !sameDefault(std, row["default"]):
+			t.Errorf("the default of %s is %q, the page says %q", name, std, row["default"])
+		}
+	}
+	for name := range untold {
+		t.Errorf("there is no flag %s", name)
+	}
+}
+
+// flagsBelow answers the defaults of the flags of a command and all below it.
+func flagsBelow(cmd *cobra.Command) map[string]string {
+	found := flagsOf(cmd)
+	for _, c := range cmd.Commands() {
+		maps.Copy(found, flagsBelow(c))
+	}
+	return found
+}
+
+// flagsOf answers the defaults of a command's own flags. It goes by reflection: the type of a flag is in a module that cobra
+// needs, not we.
+func flagsOf(cmd *cobra.Command) map[string]string {
+	found := map[string]string{}
+	_, path, _ := strings.Cut(cmd.CommandPath()+" ", " ")
+	visit := reflect.ValueOf(cmd.LocalFlags()).MethodByName("VisitAll")
+	visit.Call([]reflect.Value{reflect.MakeFunc(visit.Type().In(0), func(args []reflect.Value) []reflect.Value {
+		if name := args[0].Elem().FieldByName("Name").String(); name != "help" {
+			found[path+"--"+name] = args[0].Elem().FieldByName("DefValue").String()
+		}
+		return nil
+	})})
+	return found
+}
+
+// sameDefault compares a flag's default with what the page says. One that is zero may be told of in words.
+func sameDefault(std, cell string) bool {
+	figure, isFigure := settings.Figure(cell)
+	if d, err := time.ParseDuration(std); err == nil && isFigure {
+		return float64(d) == figure
+	}
+	switch std {
+	case "", "[]", "0", "0s":
+		return cell != "" && !isFigure
+	default:
+		return strings.Trim(cell, "`") == std
+	}
+}

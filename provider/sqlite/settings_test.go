@@ -1,0 +1,12 @@
+package sqlite
+
+import (
+	"testing"
+
+	"github.com/perdure/perdure/internal/settings"
+)
+
+func TestPageTellsTheDefaults(t *testing.T) {
+	t.Parallel()
+	settings.CheckDefaults(t, settings.Table(t, "options.md", "sqlite.Options", "option"), "default", Options{}.withDefaults())
+}
