@@ -138,7 +138,12 @@ func TestDefaultsOfClientsAndRegistries(t *testing.T) {
 		_, again := start(1, client.WithID(h.ID()))
 		began := time.Now()
 		e.Start(reg)
-		got, err := h.Wait(e.T.Context())
+		hour := func() context.Context { // of virtual time
+			ctx, cancel := context.WithTimeout(e.T.Context(), time.Hour)
+			e.T.Cleanup(cancel)
+			return ctx
+		}
+		got, err := h.Wait(hour())
 		wanted(e.T, "Starts", map[string]string{
 			"WithID":        either(bad == nil && id.Version() == 7, "a UUID of version 7", h.ID()),
 			"WithIDPolicy":  either(errors.Is(again, client.ErrExists), "`Reject`", again),
@@ -156,9 +161,7 @@ func TestDefaultsOfClientsAndRegistries(t *testing.T) {
 			e.T.Fatal(err)
 		}
 		e.WaitBlocked(blocked.Key(), 1)
-		limited, cancel := context.WithTimeout(e.T.Context(), time.Hour)
-		defer cancel()
-		_, err = blocked.Wait(limited)
+		_, err = blocked.Wait(hour())
 		wanted(e.T, "Waiting for the end", map[string]string{
 			"OrBlocked": either(errors.Is(err, context.DeadlineExceeded), "go on waiting", err),
 		})
