@@ -33,8 +33,8 @@ type attempt struct {
 	instanceID string
 	number     int64 // the attempt, from 1
 	deliveries int64
-	suspect    bool      // it runs alone
-	granted    time.Time // before the lease was asked for
+	suspect    bool // it runs alone
+	lease      lease
 	scheduled  provider.Time
 	details    []byte // heartbeat details of an earlier attempt
 	completion provider.Completion
@@ -87,8 +87,12 @@ func (a *attempt) notSaved(details []byte) {
 	a.beat.fresh = true
 }
 
-// startAttempt runs an attempt, whose slot is taken, on a goroutine of its own.
+// startAttempt runs an attempt, whose slot is taken, on a goroutine of its own, unless that comes too late.
 func (d *Dispatcher) startAttempt(working context.Context, a *attempt) {
+	if !a.lease.startable(thisMoment()) {
+		d.giveUnbegun(working, a)
+		return
+	}
 	d.work.add()
 	d.count.attemptsRunning.Add(1)
 	d.pools.take(a)

@@ -43,7 +43,7 @@ func (d *Dispatcher) newTask(
 	task.Lease = &provider.TaskLease{Token: token, Owner: d.cfg.Owner, Duration: d.cfg.Lease}
 	t.handOffs = append(t.handOffs, &attempt{
 		ref: taskRef(info.Key, info.Execution, event), token: token, call: call, instanceID: info.ID,
-		number: 1, deliveries: 1, granted: time.Now(), scheduled: d.clock.now(),
+		number: 1, deliveries: 1, lease: lease{thisMoment(), d.cfg.Lease}, scheduled: d.clock.now(),
 	})
 	return task
 }

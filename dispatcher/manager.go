@@ -22,7 +22,7 @@ type manager struct {
 // held is an attempt with its lease.
 type held struct {
 	a     *attempt
-	until time.Time // by this node's clock, counted from before the lease was asked for
+	lease lease // renewed
 }
 
 func newManager(d *Dispatcher) *manager {
@@ -34,7 +34,7 @@ func newManager(d *Dispatcher) *manager {
 func (m *manager) add(a *attempt) {
 	m.mu.Lock()
 	earlier, again := m.attempts[a.ref]
-	m.attempts[a.ref] = &held{a: a, until: a.granted.Add(m.d.cfg.Lease)}
+	m.attempts[a.ref] = &held{a: a, lease: a.lease}
 	m.mu.Unlock()
 	if again {
 		earlier.a.cancel(errLeaseLost)
@@ -106,11 +106,10 @@ func (m *manager) run(working context.Context) {
 // keep renews leases at a third of their length until none is left. When the storage fails it tries again
 // sooner; that alone cancels nothing before a lease is over.
 func (m *manager) keep(working context.Context) {
-	period := m.d.cfg.Lease / 3
 	for failures := 0; len(m.snapshot()) > 0; {
-		wait := period
+		wait := m.d.cfg.Lease / 3
 		if failures > 0 {
-			wait = min(backoff(failures), period)
+			wait = min(backoff(failures), m.slack(m.snapshot()))
 		}
 		if !pause(working, wait) {
 			return
@@ -166,9 +165,9 @@ func (m *manager) renewals(list []*held) provider.RenewTasksRequest {
 }
 
 func (m *manager) renewBatch(working context.Context, batch []*held, req provider.RenewTasksRequest) error {
-	ctx, cancel := context.WithTimeout(working, min(callTimeout, m.d.cfg.Lease/3))
+	ctx, cancel := context.WithTimeout(working, min(callTimeout, m.slack(batch)))
 	defer cancel()
-	asked := time.Now()
+	asked := thisMoment()
 	res, err := m.d.store.RenewTasks(ctx, req)
 	if err != nil {
 		for i, h := range batch {
@@ -183,11 +182,24 @@ func (m *manager) renewBatch(working context.Context, batch []*held, req provide
 	return nil
 }
 
-// notRenewed gives up an attempt only when its lease must be over.
+// slack is how long a renewal may take, or wait to be repeated, before another lease can no longer be relied on.
+func (m *manager) slack(list []*held) time.Duration {
+	shortest, now := m.d.cfg.Lease/3, thisMoment()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, h := range list {
+		if left := h.lease.left(now); left > 0 {
+			shortest = min(shortest, left)
+		}
+	}
+	return shortest
+}
+
+// notRenewed gives up an attempt only when its lease may be over.
 func (m *manager) notRenewed(h *held, details []byte) {
 	h.a.notSaved(details)
 	m.mu.Lock()
-	over := time.Now().After(h.until)
+	over := h.lease.left(thisMoment()) <= 0
 	m.mu.Unlock()
 	if over {
 		h.a.cancel(errLeaseLost)
@@ -195,7 +207,7 @@ func (m *manager) notRenewed(h *held, details []byte) {
 }
 
 // renewed takes over what the storage says of one attempt.
-func (m *manager) renewed(h *held, item *provider.TaskRenewalResult, asked time.Time) {
+func (m *manager) renewed(h *held, item *provider.TaskRenewalResult, asked moment) {
 	switch {
 	case item.State.Kind == provider.ExecutionMissing:
 		h.a.cancel(errOrchestrationMissing)
@@ -208,7 +220,7 @@ func (m *manager) renewed(h *held, item *provider.TaskRenewalResult, asked time.
 	}
 	m.mu.Lock()
 	if item.Err == nil {
-		h.until = asked.Add(m.d.cfg.Lease)
+		h.lease.asked = asked
 	}
 	m.mu.Unlock()
 }

@@ -23,13 +23,12 @@ func (d *Dispatcher) taskLoop(fetching, working context.Context) {
 			return
 		}
 		req.Max, req.Token = n, newToken()
-		asked := time.Now()
-		tasks, err := d.fetchTasks(fetching, req)
+		tasks, read, err := d.fetchTasks(fetching, req)
 		d.tasks.give(n - len(tasks))
 		if err == nil {
 			failures = 0
 			d.count.tasksFetched.Add(int64(len(tasks)))
-			d.takeTasks(working, tasks, req.Token, asked)
+			d.takeTasks(working, tasks, req.Token, read)
 			continue
 		}
 		if fetching.Err() != nil || errors.Is(err, provider.ErrClosed) {
@@ -48,24 +47,26 @@ func (d *Dispatcher) taskLoop(fetching, working context.Context) {
 
 // fetchTasks looks without waiting first: what it finds waits in the queue, so that
 // hand-off must not pass it. Only while the second, waiting call is parked is hand-off allowed.
-func (d *Dispatcher) fetchTasks(ctx context.Context, req provider.FetchTasksRequest) ([]provider.LeasedTask, error) {
+func (d *Dispatcher) fetchTasks(ctx context.Context, req provider.FetchTasksRequest) (tasks []provider.LeasedTask, read anchor, err error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchWait+callTimeout)
 	defer cancel()
 	looks, park, freed := d.pools.offers(req.Max)
 	for _, l := range looks {
 		look := req
 		look.Queues, look.Max, look.Wait = l.queues, l.limit, 0
+		read.sent = thisMoment()
 		res, err := d.store.FetchTasks(ctx, look)
 		d.clock.set(res.Now)
+		read.storage = res.Now
 		if err != nil || len(res.Tasks) > 0 {
-			return res.Tasks, err
+			return res.Tasks, read, err
 		}
 	}
 	waiting, stop := d.pools.wait(ctx, freed)
 	defer stop()
 	if len(looks) == 0 { // every pool is full
 		<-waiting.Done()
-		return nil, nil
+		return nil, read, nil
 	}
 	d.taskLoopIdle.Store(true)
 	defer d.taskLoopIdle.Store(false)
@@ -74,18 +75,18 @@ func (d *Dispatcher) fetchTasks(ctx context.Context, req provider.FetchTasksRequ
 	d.clock.set(res.Now)
 	if err != nil && errors.Is(context.Cause(waiting), errRoom) {
 		d.report(ctx, provider.TaskReport{Token: req.Token, Outcome: provider.TaskRelease}) // what it may have leased
-		return nil, nil
+		return nil, read, nil
 	}
-	return res.Tasks, err
+	return res.Tasks, read, err
 }
 
 // takeTasks starts the attempts of fetched tasks, whose slots are taken, and deals with those that must not
 // run. Suspects that have to wait are given back, and that is durable before the one that may run begins.
-func (d *Dispatcher) takeTasks(working context.Context, tasks []provider.LeasedTask, token provider.UUID, asked time.Time) {
+func (d *Dispatcher) takeTasks(working context.Context, tasks []provider.LeasedTask, token provider.UUID, read anchor) {
 	var alone *attempt
 	var wait []provider.TaskReport
 	for i := range tasks {
-		a, refusal := d.examine(&tasks[i], token, asked)
+		a, refusal := d.examine(&tasks[i], token, read)
 		if refusal != nil {
 			d.refuseTask(working, *refusal)
 			continue
@@ -124,10 +125,10 @@ func (d *Dispatcher) refuseTask(working context.Context, report provider.TaskRep
 }
 
 // examine makes the attempt of a fetched task, or the report on one that must not run.
-func (d *Dispatcher) examine(task *provider.LeasedTask, token provider.UUID, asked time.Time) (*attempt, *provider.TaskReport) {
+func (d *Dispatcher) examine(task *provider.LeasedTask, token provider.UUID, read anchor) (*attempt, *provider.TaskReport) {
 	a := &attempt{
 		ref: task.TaskRef, token: token, instanceID: task.InstanceID, number: task.Attempt, deliveries: task.Deliveries,
-		granted: asked, scheduled: task.ScheduledAt, details: task.Details,
+		lease: read.lease(task.LeaseUntil, d.cfg.Lease), scheduled: task.ScheduledAt, details: task.Details,
 	}
 	report := &provider.TaskReport{TaskRef: a.ref, Token: token, Attempt: a.number}
 	e, err := history.Decode(task.EventID, task.Payload)
