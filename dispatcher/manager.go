@@ -14,6 +14,7 @@ import (
 type manager struct {
 	d    *Dispatcher
 	busy chan struct{} // has room for one: the first attempt since there was none
+	late chan struct{} // has room for one: an attempt whose lease is to be renewed at once
 	mu   sync.Mutex
 	// attempts by task, the latest of each.
 	attempts map[provider.TaskRef]*held
@@ -26,7 +27,7 @@ type held struct {
 }
 
 func newManager(d *Dispatcher) *manager {
-	return &manager{d: d, busy: make(chan struct{}, 1), attempts: make(map[provider.TaskRef]*held)}
+	return &manager{d: d, busy: make(chan struct{}, 1), late: make(chan struct{}, 1), attempts: make(map[provider.TaskRef]*held)}
 }
 
 // add takes over the lease of an attempt. An earlier attempt of the same task that still runs
@@ -39,8 +40,16 @@ func (m *manager) add(a *attempt) {
 	if again {
 		earlier.a.cancel(errLeaseLost)
 	}
+	wake(m.busy)
+	if a.lease.asked.until(thisMoment()) > m.d.cfg.Lease/3 {
+		wake(m.late)
+	}
+}
+
+// wake tells a loop that there is something to do, unless it has been told.
+func wake(loop chan struct{}) {
 	select {
-	case m.busy <- struct{}{}:
+	case loop <- struct{}{}:
 	default:
 	}
 }
@@ -111,7 +120,7 @@ func (m *manager) keep(working context.Context) {
 		if failures > 0 {
 			wait = min(backoff(failures), m.slack(m.snapshot()))
 		}
-		if !pause(working, wait) {
+		if !m.pause(working, wait) {
 			return
 		}
 		if err := m.renew(working); err != nil {
@@ -124,6 +133,19 @@ func (m *manager) keep(working context.Context) {
 		}
 		failures = 0
 	}
+}
+
+// pause waits until renewals are due, and tells by false that the node ends.
+func (m *manager) pause(working context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-m.late:
+	case <-working.Done():
+		return false
+	}
+	return true
 }
 
 // noticed is told by the storage of this process about executions that ended.
