@@ -143,7 +143,7 @@ func TestEagerActivity(t *testing.T) {
 	})
 }
 
-// nonRemote: a node that has no activities runs none, by a short cut neither: the call waits, and health shows it, until a node
+// nonRemote: a node that does not have an activity does not take it, by a short cut neither: the call waits, and health shows it, until a node
 // comes that has it.
 func nonRemote(r *rig) {
 	workers := runtime.NewRegistry()
@@ -152,8 +152,11 @@ func nonRemote(r *rig) {
 		runs.Add(1)
 		return "done", nil
 	})
-	key := r.main(func(ctx *octx, _ none) (string, error) { return call(ctx, "work", "") })
+	r.activity("another", func(context.Context, string) (string, error) { return "", nil }) // so that it looks for activities
+	enginetest.Orchestration(r.T, r.reg, "main", func(ctx *octx, _ none) (string, error) { return call(ctx, "work", "") })
 	turns := r.Start(r.reg)
+	_ = pause(r.T.Context(), 50*time.Millisecond) // until it is parked, which the short cut needs
+	key := r.Create("main", "main", none{})
 	r.Until("it is scheduled", func() bool { return len(r.Tasks(key)) == 1 })
 	task := r.Tasks(key)[0]
 	if task.State != provider.TaskQueued || task.Deliveries != 0 || turns.Stats().TasksHandedOff != 0 || runs.Load() != 0 {
