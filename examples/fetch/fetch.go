@@ -16,7 +16,10 @@ import (
 )
 
 // User is what the service keeps.
-type User struct{ ID, Name string }
+type User struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
 
 // Users is the service.
 type Users struct {
