@@ -54,3 +54,14 @@ func TestHazard39_DeleteAndCreate(t *testing.T) {
 	t.Parallel()
 	holds(t, "clean/delete", "clean/no-child-of-a-deleted-parent", "clean/nothing-resurrects", "fence/deleted")
 }
+
+// The engine's side, in which a node sticks to what it has in memory, is not there yet; what it needs of the storage is.
+func TestHazard23_OnlyTheOwnerFetchesWhatSticks(t *testing.T) {
+	t.Parallel()
+	holds(t, "fetch-turns/sticky", "edges/released-stickiness")
+}
+
+func TestHazard31_StateOfEachItem(t *testing.T) {
+	t.Parallel()
+	holds(t, "renew/", "tasks/cancelled", "report/missing", "report/discard-running")
+}
