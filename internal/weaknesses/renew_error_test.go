@@ -40,6 +40,12 @@ func (w *worker) work(ctx context.Context, n int) (int, error) {
 // and waits until it runs.
 func startWorker(e *engine, w *worker) (plan *faulty.Plan, key provider.UUID) {
 	e.T.Helper()
+	plan, node := faultyNode(e)
+	return plan, startWorkerOn(e, w, node)
+}
+
+func startWorkerOn(e *engine, w *worker, node provider.Provider) (key provider.UUID) {
+	e.T.Helper()
 	w.began = make(chan struct{}, 100)
 	if w.obey == nil {
 		w.obey = func(cause error) (int, error) { return 0, cause }
@@ -49,13 +55,39 @@ func startWorker(e *engine, w *worker) (plan *faulty.Plan, key provider.UUID) {
 	enginetest.Orchestration(e.T, reg, "main", func(ctx *octx, n int) (int, error) {
 		return orchestration.CallActivityNamed[int](ctx, "work", n)
 	})
-	plan, node := faultyNode(e)
 	opts := e.Options
 	opts.Lease = renewLease
 	e.StartOn(node, reg, opts)
 	key = e.Create("main", "main", 7)
 	<-w.began
-	return plan, key
+	return key
+}
+
+// tokens is a store that keeps the token of the task that it leased last.
+type tokens struct {
+	provider.Provider
+
+	last atomic.Pointer[provider.TaskReport]
+}
+
+func (s *tokens) Unwrap() provider.Provider { return s.Provider }
+
+func (s *tokens) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {
+	for _, task := range req.Tasks {
+		if task.Lease != nil {
+			ref := provider.TaskRef{Key: req.Key, Execution: req.Execution, EventID: task.EventID}
+			s.last.Store(&provider.TaskReport{TaskRef: ref, Token: task.Lease.Token, Attempt: 1, Outcome: provider.TaskRelease})
+		}
+	}
+	return s.Provider.CommitTurn(ctx, req)
+}
+
+func (s *tokens) FetchTasks(ctx context.Context, req provider.FetchTasksRequest) (provider.FetchTasksResult, error) {
+	res, err := s.Provider.FetchTasks(ctx, req)
+	for i := range res.Tasks {
+		s.last.Store(&provider.TaskReport{TaskRef: res.Tasks[i].TaskRef, Token: req.Token, Attempt: 1, Outcome: provider.TaskRelease})
+	}
+	return res, err
 }
 
 // failures are the classes of errors that a storage may answer where it should renew.
@@ -111,6 +143,19 @@ func TestWeakness01_RenewErrorCancelsNothing(t *testing.T) {
 				e.T.Error("no report failed")
 			}
 		}
+	}
+	all["the storage ends a lease early and gives the task to the same node"] = func(e *engine) {
+		w, node := &worker{}, &tokens{Provider: e.Store}
+		key := startWorkerOn(e, w, node)
+		if _, err := e.Store.ReportTasks(e.T.Context(), provider.ReportTasksRequest{Items: []provider.TaskReport{*node.last.Load()}}); err != nil {
+			e.T.Fatal(err)
+		}
+		<-w.began
+		pass(e, time.Second)
+		if told := w.causes.All(); len(told) != 1 || !errors.Is(told[0], activity.ErrLeaseLost) {
+			e.T.Errorf("told to stop: %v", told)
+		}
+		want(e, key, 7)
 	}
 	for name, obey := range map[string]func(error) (int, error){
 		"a result": func(error) (int, error) { return 7, nil },
