@@ -103,6 +103,7 @@ func parkedWaiting(e *enginetest.Engine, n int) (keys []provider.UUID) {
 	rt := e.Start(waiting(e.T))
 	for i := range n {
 		key := e.Create(string(rune('a'+i)), "waiting", 0)
+		e.Until("it to wait", func() bool { return e.Get(key).HistoryLength == 1 }) // so that the start has a row of its own
 		e.Raise(key, "more", 10)
 		keys = append(keys, key)
 	}
