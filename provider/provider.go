@@ -93,13 +93,36 @@ type Provider interface {
 	// FetchTasks leases up to Max activity tasks of the named queues and activity names.
 	//
 	// A task is fetchable when it is queued (or its lease has expired), its NotBefore has
-	// come, its instance is not Suspended and, unless Expired is asked for, its Deadline has not passed.
-	// Order is (priority, not-before, insertion). Those past their Deadline come first, by Deadline, and what was
-	// leased before may come later. Each item tells the ExecutionState of the execution
+	// come, its instance is not Suspended and, unless Expired is asked for, it is not past its time.
+	// It is past its time when its Deadline has passed, or its StartBy and it has not begun. A task has begun once it is
+	// leased for work, that is before its time was past, unless that very lease is released without Begun. A lease that lapses leaves it
+	// begun, and so does Retry: StartBy concerns the first attempt only. One that was handed off has begun, and so has one that was parked without a Limit.
+	// Each item tells the ExecutionState of the execution
 	// that wants the result, the Attempt, the Deliveries (raised by this lease), the last heartbeat
 	// details and the last failure. Tasks of ended executions are normally removed when the
 	// execution ends; one that is found is returned with its state, not leased for work.
+	//
+	// Tasks past their time come first, by that time. The others come by rank, and of one rank by insertion. The rank is the moment
+	// from which the task may be fetched, [PriorityStep] earlier for each step of its Priority above the default and later for each below: what
+	// has waited long enough goes before anything new. Suspend and Resume leave a task its rank. If its lease has lapsed, that may be the moment.
+	// Fairness keys take turns: a new task with a FairnessKey and no NotBefore ranks as if it were due [FairnessStep] after the last one
+	// of its key and queue that waits for its first lease, whatever their names and priorities. If none does, it ranks as if it were due no earlier
+	// than the first one with any key that does in its queue. Those with a NotBefore and those of Suspended instances do not count.
+	// The tasks of one commit follow each other in this way; commits at the same time need not see each other. Once a task was leased, it has no turn.
+	// A rank delays nothing: with nothing before it the task is fetched at once.
+	//
 	// The call blocks up to Wait while nothing is fetchable, as FetchTurns does.
+	//
+	// Of a queue with MaxLeased it leases no task while as many have an unexpired lease, of whatever name and owner; parked ones
+	// do not count. Fetches at once keep to it together. Hand-offs and renewals do not ask for a place. A fetch that
+	// waits for one goes on when such a lease ends.
+	//
+	// A task with a session is fetchable only by the owner that holds the session or, if nobody does, by one that holds fewer
+	// than Sessions.Max, which then holds it. Of fetches at once one gets it. A session is known by its ID throughout the
+	// store. Its owner holds it until Sessions.Lease after the last FetchTasks with Sessions or RenewTasks that named the owner, or
+	// until Sessions.Idle after one of its tasks was last leased to the owner, renewed, reported or completed, whatever comes first. While the
+	// owner has an unexpired lease of one of its tasks it holds the session all the same. A fetch that waits for a session goes
+	// on when that ends. What is past its time goes to who asks for Expired, whatever limits and sessions say.
 	FetchTasks(ctx context.Context, req FetchTasksRequest) (FetchTasksResult, error)
 
 	// ReportTasks ends or changes leases of tasks, each item for itself and atomically.
@@ -108,7 +131,8 @@ type Provider interface {
 	// execution still runs (else it only removes it and answers the state). Retry raises Attempt, stores Failure and
 	// Details, resets Deliveries and queues the task after Delay. Park ends the lease, keeps the token as completion token
 	// and never delivers the task again (complete, retry and renewal then go by that token).
-	// A parked task whose Deadline has passed is given to who asks for Expired all the same, and then the token is void.
+	// A parked task whose Deadline has passed is given to who asks for Expired all the same, and then the token is void. Park with a Limit
+	// makes that the task's StartBy, and it has not begun until it is retried.
 	// Release queues it after Delay and gives the delivery back. Discard removes it if its execution is still not Running,
 	// else releases it. Release without a TaskRef releases all tasks that its Token holds, whatever their Attempt.
 	// Lapsed ones are not among them.
@@ -122,7 +146,8 @@ type Provider interface {
 	// Each item answers the ExecutionState, whether cancellation was asked for, and the
 	// lease; a lease is extended only while the execution is Running (Suspended counts as
 	// Running). Precedence of answers: Missing, Terminal, ErrLeaseLost, Running. Details nil keeps the
-	// stored ones. One bad token never fails the batch.
+	// stored ones. One bad token never fails the batch. With Owner it also extends the sessions that Owner holds, to SessionLease from
+	// now; Items may be empty then.
 	RenewTasks(ctx context.Context, req RenewTasksRequest) (RenewTasksResult, error)
 
 	// Send puts a message into the inbox of an instance.

@@ -9,11 +9,14 @@ type TaskRef struct {
 	EventID   int64
 }
 
-// Defaults of the order in which tasks are fetched.
+// What the rank of a task is made of; see Provider.FetchTasks.
 const (
 	PriorityHighest = 1
 	PriorityDefault = 3
 	PriorityLowest  = 5
+
+	PriorityStep = time.Hour   // how much earlier a task ranks for each step of its priority
+	FairnessStep = time.Minute // how much later than the one before it a task of one fairness key ranks
 )
 
 // NewTask is an activity task to be stored by a turn's commit.
@@ -27,6 +30,7 @@ type NewTask struct {
 	Session     string
 	LimitKey    string
 	NotBefore   time.Duration // delay until it may be fetched
+	StartBy     time.Duration // from now until it is past its time if it has not begun; 0: none
 	Deadline    time.Duration // from now until it is past its time; 0: none
 	Lease       *TaskLease    // written already leased to the committer (hand-off)
 }
@@ -57,20 +61,22 @@ type ExecutionState struct {
 
 // QueueFilter names a queue and the activities of it that a node can run.
 type QueueFilter struct {
-	Queue string
-	Names []string
+	Queue     string
+	Names     []string
+	MaxLeased int // 0: no limit; of several for one queue the lowest counts
 }
 
 // FetchTasksRequest asks for tasks. Token, made by the caller, becomes the lease token of
 // every task answered.
 type FetchTasksRequest struct {
-	Owner   string
-	Token   UUID
-	Lease   time.Duration
-	Queues  []QueueFilter
-	Expired bool // also tasks past their Deadline, of every queue and name
-	Max     int
-	Wait    time.Duration
+	Owner    string
+	Token    UUID
+	Lease    time.Duration
+	Queues   []QueueFilter
+	Expired  bool // also tasks past their time, of every queue and name
+	Sessions SessionClaim
+	Max      int
+	Wait     time.Duration
 }
 
 // LeasedTask is a task leased to a node.
@@ -86,8 +92,9 @@ type LeasedTask struct {
 	LeaseUntil      Time
 	State           ExecutionState
 	CancelRequested bool
-	PastDeadline    bool
+	PastDeadline    bool // it is past its time, be it Deadline or StartBy: leased to be ended, not for work
 	ScheduledAt     Time
+	StartBy         Time
 	Deadline        Time
 	Details         []byte // last heartbeat details
 	Failure         []byte // of the last attempt
@@ -95,8 +102,9 @@ type LeasedTask struct {
 
 // FetchTasksResult answers the tasks taken.
 type FetchTasksResult struct {
-	Tasks []LeasedTask
-	Now   Time
+	Tasks    []LeasedTask
+	Sessions int // how many Owner holds now, if the fetch claims any
+	Now      Time
 }
 
 // TaskOutcome is what a report does.
@@ -120,6 +128,8 @@ type TaskReport struct {
 	Outcome TaskOutcome
 	Message NewMessage    // Complete and Poison: the result, for the inbox
 	Delay   time.Duration // Retry and Release
+	Begun   bool          // Release: the code has begun to run, so that StartBy ends the task no more
+	Limit   time.Duration // Park: from now until it is past its time, as its Deadline tells, too; 0: none
 	Failure []byte        // Retry
 	Details []byte        // nil keeps the stored heartbeat details
 	Reason  string        // Poison: for the dead letters
@@ -149,8 +159,10 @@ type TaskRenewal struct {
 
 // RenewTasksRequest renews leases, each until Lease from now.
 type RenewTasksRequest struct {
-	Items []TaskRenewal
-	Lease time.Duration
+	Items        []TaskRenewal
+	Lease        time.Duration
+	Owner        string // whose sessions are extended; "": nobody's
+	SessionLease time.Duration
 }
 
 // TaskRenewalResult answers one renewal.
@@ -164,8 +176,9 @@ type TaskRenewalResult struct {
 
 // RenewTasksResult has one result per item, in order.
 type RenewTasksResult struct {
-	Items []TaskRenewalResult
-	Now   Time
+	Items    []TaskRenewalResult
+	Sessions int // how many Owner holds now
+	Now      Time
 }
 
 // TaskState is where a pending task is.
@@ -183,12 +196,16 @@ type TaskInfo struct {
 	TaskRef
 	Queue       string
 	Name        string
+	Priority    int
+	FairnessKey string
+	Session     string
 	State       TaskState
 	Attempt     int64
 	Deliveries  int64
 	Owner       string
 	LeaseUntil  Time
 	NotBefore   Time
+	StartBy     Time
 	Deadline    Time
 	ScheduledAt Time
 	Details     []byte

@@ -12,6 +12,7 @@ func (t *NewTask) check() error {
 	c.text("Session", t.Session)
 	c.text("LimitKey", t.LimitKey)
 	c.delay("NotBefore", t.NotBefore)
+	c.delay("StartBy", t.StartBy)
 	c.delay("Deadline", t.Deadline)
 	if t.Lease != nil {
 		c.uuid("Lease.Token", t.Lease.Token)
@@ -37,6 +38,7 @@ func (r FetchTasksRequest) Validate() error {
 	for i := range r.Queues {
 		c.item("Queues", i, r.Queues[i].check())
 	}
+	c.sub("Sessions", r.Sessions.check())
 	c.rows("Max", r.Max, 1, MaxBatch)
 	c.delay("Wait", r.Wait)
 	return c.done("fetch tasks")
@@ -51,6 +53,7 @@ func (f *QueueFilter) check() error {
 		one.name("name", name)
 		c.item("Names", i, one.err)
 	}
+	c.least("MaxLeased", int64(f.MaxLeased), 0)
 	return c.err
 }
 
@@ -80,6 +83,7 @@ func (t *TaskReport) check() error {
 	}
 	c.sub("Message", t.Message.check())
 	c.delay("Delay", t.Delay)
+	c.delay("Limit", t.Limit)
 	c.payload("Failure", t.Failure)
 	c.payload("Details", t.Details)
 	c.text("Reason", t.Reason)
@@ -100,5 +104,8 @@ func (r RenewTasksRequest) Validate() error {
 	}
 	size.check(&c)
 	c.lease("Lease", r.Lease)
+	if c.text("Owner", r.Owner); r.Owner != "" {
+		c.lease("SessionLease", r.SessionLease)
+	}
 	return c.done("renew tasks")
 }

@@ -78,7 +78,7 @@ func (p *Provider) ReleaseTurns(ctx context.Context, req provider.ReleaseTurnsRe
 	return write(ctx, p, opReleaseTurns, releaseTurns{req}, releasing(p.state))
 }
 
-// FetchTasks implements provider.Provider. An empty answer has changed nothing.
+// FetchTasks implements provider.Provider. An empty answer has changed nothing, unless it has extended sessions.
 func (p *Provider) FetchTasks(ctx context.Context, req provider.FetchTasksRequest) (provider.FetchTasksResult, error) {
 	if err := req.Validate(); err != nil {
 		return provider.FetchTasksResult{}, err
@@ -86,8 +86,9 @@ func (p *Provider) FetchTasks(ctx context.Context, req provider.FetchTasksReques
 	wait := req.Wait
 	req.Wait = 0
 	found := func(res provider.FetchTasksResult) bool { return len(res.Tasks) > 0 }
+	changed := func(res provider.FetchTasksResult) bool { return found(res) || res.Sessions > 0 }
 	return block(ctx, p, wait, func() (provider.FetchTasksResult, bool, error) {
-		res, err := apply(ctx, p, opFetchTasks, req, p.state.FetchTasks, found)
+		res, err := apply(ctx, p, opFetchTasks, req, p.state.FetchTasks, changed)
 		return res, found(res), err
 	})
 }

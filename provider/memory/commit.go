@@ -93,14 +93,14 @@ func idSet(ids []int64) map[int64]bool {
 // apply does what the contract lists, in its order.
 func (p *Provider) apply(i *instance, req *provider.CommitTurnRequest, now provider.Time) {
 	for _, c := range req.Completes {
-		delete(p.tasks, provider.TaskRef{Key: req.Key, Execution: req.Execution, EventID: c.EventID})
+		ref := provider.TaskRef{Key: req.Key, Execution: req.Execution, EventID: c.EventID}
+		p.useSession(p.tasks[ref], now)
+		delete(p.tasks, ref)
 	}
 	consumed := idSet(req.Consumed)
 	p.remove(i, func(m provider.Message) bool { return consumed[m.ID] })
 	i.execution().add(req.Events...)
-	for n := range req.Tasks {
-		p.schedule(i, &req.Tasks[n], now)
-	}
+	p.scheduleAll(i, req, now)
 	p.cancelTasks(req, now)
 	for _, t := range req.Timers {
 		p.putTimer(i, t)
@@ -110,6 +110,21 @@ func (p *Provider) apply(i *instance, req *provider.CommitTurnRequest, now provi
 	p.deliver(i, req, now)
 	p.applyRow(i, req, now)
 	p.applyStatus(i, req, now)
+}
+
+// scheduleAll stores the tasks. One that the commit itself cancels takes no turn from others.
+func (p *Provider) scheduleAll(i *instance, req *provider.CommitTurnRequest, now provider.Time) {
+	cancelled := make(map[int64]bool, len(req.CancelTasks))
+	for _, c := range req.CancelTasks {
+		cancelled[c.EventID] = true
+	}
+	for n := range req.Tasks {
+		stored := &req.Tasks[n]
+		t := p.schedule(i, stored, now)
+		if stored.FairnessKey != "" && stored.NotBefore == 0 && stored.Lease == nil && !cancelled[stored.EventID] {
+			p.takeTurn(t, now)
+		}
+	}
 }
 
 // deliver hands over sends and starts. A refusal goes into the sender's own inbox, and from

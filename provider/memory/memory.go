@@ -32,6 +32,7 @@ type Provider struct {
 	live      map[provider.UUID]*instance           // those that have not ended
 	children  map[provider.UUID][]*instance         // by the parent's key
 	tasks     map[provider.TaskRef]*task            // pending ones
+	sessions  map[string]*session                   // by ID, also some that nobody holds any more
 	asks      map[provider.UUID]*ask                // open ones
 	letters   []*letter                             // by ID
 	leases    map[string]holder                     // by name
@@ -57,6 +58,7 @@ func New(options Options) *Provider {
 		live:      map[provider.UUID]*instance{},
 		children:  map[provider.UUID][]*instance{},
 		tasks:     map[provider.TaskRef]*task{},
+		sessions:  map[string]*session{},
 		asks:      map[provider.UUID]*ask{},
 		leases:    map[string]holder{},
 		records:   map[string]map[string]provider.Record{},

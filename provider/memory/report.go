@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/perdure/perdure/provider"
 )
@@ -32,6 +33,7 @@ func (p *Provider) report(item *provider.TaskReport, state provider.ExecutionSta
 		return provider.ErrLeaseLost
 	}
 	p.write()
+	p.useSession(t, now)
 	t.keepDetails(item.Details)
 	switch item.Outcome {
 	case provider.TaskComplete:
@@ -44,19 +46,22 @@ func (p *Provider) report(item *provider.TaskReport, state provider.ExecutionSta
 		p.bury(l, item.Reason, now)
 	case provider.TaskRetry:
 		t.attempt++
-		t.deliveries = 0
+		t.deliveries, t.begun = 0, true
 		t.failure = slices.Clone(item.Failure)
 		t.queueAt(now.Add(item.Delay))
 	case provider.TaskPark:
-		t.state, t.owner, t.leaseUntil = provider.TaskParked, "", 0
+		t.state, t.owner, t.leaseUntil, t.begun = provider.TaskParked, "", 0, item.Limit == 0
+		if item.Limit > 0 {
+			t.startBy = now.Add(item.Limit)
+		}
 	case provider.TaskDiscard:
 		if state.Kind != provider.ExecutionRunning {
 			delete(p.tasks, t.TaskRef)
 			break
 		}
-		t.release(now.Add(item.Delay))
+		t.release(now.Add(item.Delay), item.Begun)
 	case provider.TaskRelease:
-		t.release(now.Add(item.Delay))
+		t.release(now.Add(item.Delay), item.Begun)
 	}
 	return nil
 }
@@ -65,8 +70,9 @@ func (p *Provider) report(item *provider.TaskReport, state provider.ExecutionSta
 func (p *Provider) releaseTasks(item *provider.TaskReport, now provider.Time) {
 	for _, t := range p.tasks {
 		if t.state == provider.TaskLeased && t.token == item.Token && t.leaseUntil > now {
+			p.useSession(t, now)
 			t.keepDetails(item.Details)
-			t.release(now.Add(item.Delay))
+			t.release(now.Add(item.Delay), item.Begun)
 			p.write()
 		}
 	}
@@ -84,8 +90,10 @@ func (t *task) keepDetails(details []byte) {
 	}
 }
 
-func (t *task) release(at provider.Time) {
+// release gives the delivery back. If that was the first and no code ran, the task has not begun.
+func (t *task) release(at provider.Time, begun bool) {
 	t.deliveries = max(0, t.deliveries-1)
+	t.begun = begun || t.begun && (t.attempt > 1 || t.deliveries > 0)
 	t.queueAt(at)
 }
 
@@ -101,14 +109,17 @@ func (p *Provider) RenewTasks(ctx context.Context, req provider.RenewTasksReques
 	err = p.do(ctx, req, func(now provider.Time) error {
 		res.Now = now
 		for _, item := range req.Items {
-			res.Items = append(res.Items, p.renew(item, now.Add(req.Lease)))
+			res.Items = append(res.Items, p.renew(item, req.Lease, now))
+		}
+		if req.Owner != "" {
+			res.Sessions = p.extendSessions(req.Owner, req.SessionLease, now)
 		}
 		return nil
 	})
 	return res, err
 }
 
-func (p *Provider) renew(item provider.TaskRenewal, until provider.Time) provider.TaskRenewalResult {
+func (p *Provider) renew(item provider.TaskRenewal, lease time.Duration, now provider.Time) provider.TaskRenewalResult {
 	res := provider.TaskRenewalResult{State: p.state(item.TaskRef)}
 	if res.State.Kind != provider.ExecutionRunning {
 		return res
@@ -119,8 +130,9 @@ func (p *Provider) renew(item provider.TaskRenewal, until provider.Time) provide
 		return res
 	}
 	p.write()
+	p.useSession(t, now)
 	if t.state == provider.TaskLeased {
-		t.leaseUntil = until
+		t.leaseUntil = now.Add(lease)
 	}
 	t.keepDetails(item.Details)
 	res.CancelRequested, res.LeaseUntil = t.cancel, t.leaseUntil

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/perdure/perdure/provider"
 )
@@ -18,7 +19,11 @@ type task struct {
 	name       string
 	payload    []byte
 	priority   int
+	fairness   string
+	session    string
+	turn       provider.Time // see rank.go
 	notBefore  provider.Time
+	startBy    provider.Time
 	deadline   provider.Time
 	scheduled  provider.Time
 
@@ -28,31 +33,39 @@ type task struct {
 	leaseUntil provider.Time
 	attempt    int64
 	deliveries int64
+	begun      bool
 	cancel     bool
 	details    []byte
 	failure    []byte
 }
 
 // schedule stores a task of the current execution, leased if it is handed off.
-func (p *Provider) schedule(i *instance, n *provider.NewTask, now provider.Time) {
+func (p *Provider) schedule(i *instance, n *provider.NewTask, now provider.Time) *task {
 	t := &task{
 		TaskRef:    provider.TaskRef{Key: i.row.Key, Execution: i.row.Execution, EventID: n.EventID},
 		instanceID: i.row.ID, queue: n.Queue, name: n.Name, payload: slices.Clone(n.Payload),
-		priority: cmp.Or(n.Priority, provider.PriorityDefault), notBefore: now.Add(n.NotBefore), scheduled: now,
-		state: provider.TaskQueued, attempt: 1,
+		priority: cmp.Or(n.Priority, provider.PriorityDefault), fairness: n.FairnessKey, session: n.Session,
+		notBefore: now.Add(n.NotBefore), scheduled: now, state: provider.TaskQueued, attempt: 1,
+	}
+	if n.StartBy > 0 {
+		t.startBy = now.Add(n.StartBy)
 	}
 	if n.Deadline > 0 {
 		t.deadline = now.Add(n.Deadline)
 	}
 	if n.Lease != nil {
-		t.take(n.Lease.Token, n.Lease.Owner, now.Add(n.Lease.Duration))
+		t.take(n.Lease.Token, n.Lease.Owner, now, n.Lease.Duration)
 	}
 	p.tasks[t.TaskRef] = t
+	return t
 }
 
-func (t *task) take(token provider.UUID, owner string, until provider.Time) {
-	t.state, t.token, t.owner, t.leaseUntil = provider.TaskLeased, token, owner, until
+// take leases the task: for work, unless it is past its time.
+func (t *task) take(token provider.UUID, owner string, now provider.Time, lease time.Duration) {
+	t.begun = t.begun || !t.late(now)
+	t.state, t.token, t.owner, t.leaseUntil = provider.TaskLeased, token, owner, now.Add(lease)
 	t.deliveries++
+	t.turn = 0
 }
 
 // queueAt ends the lease.
@@ -101,7 +114,9 @@ func (p *Provider) FetchTasks(ctx context.Context, req provider.FetchTasksReques
 			able[kind{f.Queue, name}] = true
 		}
 	}
+	g := gate{p: p, req: &req}
 	err = p.wait(ctx, req, req.Wait, func(now provider.Time) (bool, provider.Time, error) {
+		g.open(now)
 		var ready []*task
 		var again provider.Time
 		for _, t := range p.tasks {
@@ -116,49 +131,43 @@ func (p *Provider) FetchTasks(ctx context.Context, req provider.FetchTasksReques
 				again = sooner(again, at)
 			}
 		}
-		slices.SortFunc(ready, byUrgency(now))
+		slices.SortFunc(ready, byRank(now))
 		res = provider.FetchTasksResult{Now: now}
-		for _, t := range ready[:min(len(ready), req.Max)] {
-			t.take(req.Token, req.Owner, now.Add(req.Lease))
+		for _, t := range ready {
+			if len(res.Tasks) == req.Max || !g.admits(t) {
+				continue
+			}
+			t.take(req.Token, req.Owner, now, req.Lease)
 			res.Tasks = append(res.Tasks, t.leased(p.state(t.TaskRef), now))
 			p.write()
 		}
-		return len(ready) > 0, again, nil
+		res.Sessions = g.held()
+		return len(res.Tasks) > 0, sooner(again, g.again), nil
 	})
 	return res, err
 }
 
-// byUrgency orders tasks that can be fetched now. An execution numbers its events as it makes them.
-func byUrgency(now provider.Time) func(a, b *task) int {
-	return func(a, b *task) int {
-		aPriority, aSince := a.urgency(now)
-		bPriority, bSince := b.urgency(now)
-		return cmp.Or(cmp.Compare(aPriority, bPriority), cmp.Compare(aSince, bSince),
-			slices.Compare(a.Key[:], b.Key[:]), cmp.Compare(a.Execution, b.Execution), cmp.Compare(a.EventID, b.EventID))
+// timeUp is when the task is past its time; 0: never.
+func (t *task) timeUp() provider.Time {
+	if t.begun {
+		return t.deadline
 	}
+	return sooner(t.deadline, t.startBy)
 }
 
-// urgency is the place of a task in the order of fetching: first come those past their deadline.
-func (t *task) urgency(now provider.Time) (priority int, since provider.Time) {
-	if t.late(now) {
-		return 0, t.deadline
-	}
-	return t.priority, t.notBefore
-}
-
-func (t *task) late(now provider.Time) bool { return t.deadline != 0 && t.deadline <= now }
+func (t *task) late(now provider.Time) bool { return t.timeUp() != 0 && t.timeUp() <= now }
 
 // fetchableAt is when the task can be fetched, as far as one knows now; 0 for never. wanted
-// says that its queue and name are asked for, expired that all past their deadline are. A
-// parked task comes back only past its deadline: nobody else would report the timeout.
+// says that its queue and name are asked for, expired that all past their time are. A
+// parked task comes back only past its time: nobody else would report the timeout.
 func (t *task) fetchableAt(wanted, expired bool, now provider.Time) provider.Time {
 	var at provider.Time
-	free := max(t.notBefore, t.leaseUntil)
-	if wanted && t.state != provider.TaskParked && (t.deadline == 0 || max(now, free) < t.deadline) {
+	free, end := max(t.notBefore, t.leaseUntil), t.timeUp()
+	if wanted && t.state != provider.TaskParked && (end == 0 || max(now, free) < end) {
 		at = free
 	}
-	if expired && t.deadline != 0 {
-		at = sooner(at, max(t.deadline, t.leaseUntil))
+	if expired && end != 0 {
+		at = sooner(at, max(end, t.leaseUntil))
 	}
 	return at
 }
@@ -168,7 +177,7 @@ func (t *task) leased(state provider.ExecutionState, now provider.Time) provider
 		TaskRef: t.TaskRef, InstanceID: t.instanceID, Queue: t.queue, Name: t.name, Payload: slices.Clone(t.payload),
 		Priority: t.priority, Attempt: t.attempt, Deliveries: t.deliveries, LeaseUntil: t.leaseUntil, State: state,
 		CancelRequested: t.cancel, PastDeadline: t.late(now), ScheduledAt: t.scheduled,
-		Deadline: t.deadline, Details: slices.Clone(t.details), Failure: slices.Clone(t.failure),
+		StartBy: t.startBy, Deadline: t.deadline, Details: slices.Clone(t.details), Failure: slices.Clone(t.failure),
 	}
 }
 
@@ -180,8 +189,9 @@ func (p *Provider) taskInfos(key provider.UUID, now provider.Time) []provider.Ta
 			continue
 		}
 		info := provider.TaskInfo{
-			TaskRef: t.TaskRef, Queue: t.queue, Name: t.name, State: t.state, Attempt: t.attempt, Deliveries: t.deliveries,
-			Owner: t.owner, LeaseUntil: t.leaseUntil, NotBefore: t.notBefore, Deadline: t.deadline,
+			TaskRef: t.TaskRef, Queue: t.queue, Name: t.name, Priority: t.priority, FairnessKey: t.fairness, Session: t.session,
+			State: t.state, Attempt: t.attempt, Deliveries: t.deliveries,
+			Owner: t.owner, LeaseUntil: t.leaseUntil, NotBefore: t.notBefore, StartBy: t.startBy, Deadline: t.deadline,
 			ScheduledAt: t.scheduled, Details: slices.Clone(t.details), Failure: slices.Clone(t.failure),
 		}
 		if t.state == provider.TaskLeased && t.leaseUntil <= now {

@@ -11,27 +11,35 @@ import (
 )
 
 const (
+	// A task comes by its rank, which delays nothing: after those that are late. Kinds that are ranked by fairness become plain with the
+	// lease, so that all that is left in them may be fetched, save for what an older release has put off.
 	sqlClaimTasks = `WITH clock AS MATERIALIZED (SELECT ` + sqlNow + ` AS now),
-	late AS MATERIALIZED (SELECT t.key, t.execution, t.event_id, 0::bigint AS priority, t.expire_at AS at FROM perdure.task t
+	late AS MATERIALIZED (SELECT t.key, t.execution, t.event_id, true AS late, t.expire_at AS at, t.kind FROM perdure.task t
 		WHERE $6 AND t.expire_at > 0 AND t.expire_at <= (SELECT now FROM clock) ORDER BY t.expire_at LIMIT $3 FOR UPDATE SKIP LOCKED),
-	early AS MATERIALIZED (SELECT d.* FROM unnest($1::bigint[], $2::bigint[]) k (id, priority) CROSS JOIN LATERAL (
-		SELECT t.key, t.execution, t.event_id, k.priority, t.fetch_at AS at FROM perdure.task t WHERE t.kind = k.id AND t.fetch_at > 0
-		AND t.fetch_at <= (SELECT now FROM clock) AND (t.deadline_at = 0 OR t.deadline_at > (SELECT now FROM clock))
+	early AS MATERIALIZED (SELECT d.* FROM unnest($1::bigint[], $2::bigint[], $8::bigint[]) k (id, bonus, plain) CROSS JOIN LATERAL (
+		SELECT t.key, t.execution, t.event_id, false AS late, t.fetch_at - k.bonus AS at, k.plain FROM perdure.task t
+		WHERE t.kind = k.id AND t.fetch_at > 0
+		AND t.fetch_at <= CASE WHEN k.id = k.plain THEN (SELECT now FROM clock) ELSE 9223372036854775807 END
+		AND (t.fetch_at <= (SELECT now FROM clock) OR t.fetch_at = t.rank_at) AND (t.expire_at = 0 OR t.expire_at > (SELECT now FROM clock))
 		ORDER BY t.fetch_at LIMIT $3 FOR UPDATE SKIP LOCKED) d),
-	due AS MATERIALIZED (SELECT * FROM (SELECT * FROM late UNION ALL SELECT * FROM early) u ORDER BY priority, at, key, execution, event_id LIMIT $3),
-	taken AS (UPDATE perdure.task t SET state = 2, token = $4, owner = $5, lease_until = c.now + $7, fetch_at = c.now + $7,
-		expire_at = CASE WHEN t.deadline_at = 0 THEN 0 ELSE greatest(t.deadline_at, c.now + $7) END,
-		deliveries = t.deliveries + 1 FROM due d, clock c
-		WHERE t.key = d.key AND t.execution = d.execution AND t.event_id = d.event_id RETURNING t.*, d.priority AS rank, d.at AS was, c.now AS now)
+	due AS MATERIALIZED (SELECT * FROM (SELECT * FROM late UNION ALL SELECT * FROM early) u
+		ORDER BY late DESC, at, key, execution, event_id LIMIT $3),
+	` + sqlTakeDue
+	// What is due is leased.
+	sqlTakeDue = `taken AS (UPDATE perdure.task t SET state = 2, token = $4, owner = $5, lease_until = c.now + $7, fetch_at = c.now + $7,
+		expire_at = CASE WHEN d.late THEN c.now + $7 WHEN t.deadline_at = 0 THEN 0 ELSE greatest(t.deadline_at, c.now + $7) END,
+		deliveries = t.deliveries + 1, begun = t.begun OR NOT d.late, kind = d.kind, rank_at = 0 FROM due d, clock c
+		WHERE t.key = d.key AND t.execution = d.execution AND t.event_id = d.event_id RETURNING t.*, d.late, d.at, c.now AS now)
 	SELECT t.key, t.execution, t.event_id, t.kind, t.payload, t.attempt, t.deliveries, t.lease_until, t.cancel, t.scheduled_at,
-		t.deadline_at, t.details, t.failure, t.now, coalesce(i.id, ''), coalesce(i.status, 0), coalesce(i.deleting, false),
-		coalesce(i.execution, 0), coalesce(e.status, 0)
+		t.start_by_at, t.deadline_at, t.late, t.details, t.failure, t.now, coalesce(i.id, ''), coalesce(i.status, 0),
+		coalesce(i.deleting, false), coalesce(i.execution, 0), coalesce(e.status, 0)
 	FROM taken t LEFT JOIN perdure.instance i ON i.key = t.key
 	LEFT JOIN perdure.execution e ON e.key = t.key AND e.execution = t.execution
-	ORDER BY t.rank, t.was, t.key, t.execution, t.event_id`
-	sqlNextTask = `SELECT ` + sqlNow + `, least((SELECT min(n.fetch_at) FROM unnest($1::bigint[]) k (id) CROSS JOIN LATERAL (
-		SELECT t.fetch_at FROM perdure.task t WHERE t.kind = k.id AND t.fetch_at > 0
-		AND (t.deadline_at = 0 OR t.deadline_at > t.fetch_at AND t.deadline_at > ` + sqlNow + `) ORDER BY t.fetch_at LIMIT 1) n),
+	ORDER BY t.late DESC, t.at, t.key, t.execution, t.event_id`
+	sqlNextTask = `SELECT ` + sqlNow + `, least((SELECT min(n.at) FROM unnest($1::bigint[]) k (id) CROSS JOIN LATERAL (
+		SELECT CASE WHEN t.fetch_at = t.rank_at THEN 1 ELSE t.fetch_at END AS at FROM perdure.task t WHERE t.kind = k.id AND t.fetch_at > 0
+		AND (t.expire_at = 0 OR t.expire_at > ` + sqlNow + ` AND (t.expire_at > t.fetch_at OR t.fetch_at = t.rank_at))
+		ORDER BY t.fetch_at LIMIT 1) n),
 		CASE WHEN $2 THEN (SELECT t.expire_at FROM perdure.task t WHERE t.expire_at > 0 ORDER BY t.expire_at LIMIT 1) END)`
 )
 
@@ -42,6 +50,10 @@ func (p *Provider) FetchTasks(ctx context.Context, req provider.FetchTasksReques
 	}
 	f := &taskFetch{p: p, req: req}
 	call := &parked{op: "fetch tasks", wants: f.wants, look: f.look, undo: f.undo, due: f.due}
+	if relational.Gated(&req) {
+		g := &gatedFetch{taskFetch: f}
+		call.wants, call.look, call.due = g.wants, g.look, g.due
+	}
 	err := p.park(ctx, call, req.Wait)
 	return f.res, err
 }
@@ -53,17 +65,23 @@ type taskFetch struct {
 	res provider.FetchTasksResult
 }
 
-func (f *taskFetch) kinds() (ids, priorities []int64) {
-	ids, priorities = []int64{}, []int64{}
+// taskKinds are what a fetch asks for: kinds, how much earlier each ranks, and the kind that a task of it has once it is leased.
+type taskKinds struct{ ids, bonuses, plain []int64 }
+
+func (f *taskFetch) kinds() taskKinds {
+	k := taskKinds{[]int64{}, []int64{}, []int64{}}
 	kinds := f.p.kinds.get()
 	for _, q := range f.req.Queues {
 		for _, name := range q.Names {
 			for _, id := range kinds.ByFilter[relational.TaskFilter{Queue: q.Queue, Name: name}] {
-				ids, priorities = append(ids, id), append(priorities, kinds.ByTask[id].Priority)
+				if kinds.ByTask[id].Class&relational.InSession != 0 && f.req.Sessions.Max == 0 {
+					continue
+				}
+				k.ids, k.bonuses, k.plain = append(k.ids, id), append(k.bonuses, kinds.ByTask[id].Bonus()), append(k.plain, kinds.Unranked(id))
 			}
 		}
 	}
-	return ids, priorities
+	return k
 }
 
 func (f *taskFetch) wants(s *signal) bool {
@@ -73,6 +91,9 @@ func (f *taskFetch) wants(s *signal) bool {
 	kinds := f.p.kinds.get()
 	return slices.ContainsFunc(s.Tasks, func(id int64) bool {
 		kind, known := kinds.ByTask[id]
+		if kind.Class&relational.InSession != 0 && f.req.Sessions.Max == 0 {
+			return false
+		}
 		return !known || slices.ContainsFunc(f.req.Queues, func(q provider.QueueFilter) bool {
 			return q.Queue == kind.Queue && slices.Contains(q.Names, kind.Name)
 		})
@@ -84,21 +105,25 @@ func (f *taskFetch) look(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	f.res = provider.FetchTasksResult{}
-	ids, priorities := f.kinds()
+	k := f.kinds()
 	b := &pgx.Batch{}
-	b.Queue(f.p.names.sql(sqlClaimTasks), ids, priorities, f.req.Max, uuid(f.req.Token), f.req.Owner, f.req.Expired, f.req.Lease.Microseconds()).
-		Query(func(rows pgx.Rows) error {
-			for rows.Next() {
-				task, err := f.scan(rows)
-				if err != nil {
-					return err
-				}
-				f.res.Tasks = append(f.res.Tasks, task)
-			}
-			return rows.Err()
-		})
+	b.Queue(f.p.names.sql(sqlClaimTasks), k.ids, k.bonuses, f.req.Max, uuid(f.req.Token), f.req.Owner, f.req.Expired,
+		f.req.Lease.Microseconds(), k.plain).
+		Query(f.collect)
 	err := f.p.claim(ctx, b, &f.res.Now)
 	return err == nil && len(f.res.Tasks) > 0, err
+}
+
+// collect reads the tasks that were taken.
+func (f *taskFetch) collect(rows pgx.Rows) error {
+	for rows.Next() {
+		task, err := f.scan(rows)
+		if err != nil {
+			return err
+		}
+		f.res.Tasks = append(f.res.Tasks, task)
+	}
+	return rows.Err()
 }
 
 func (f *taskFetch) scan(rows pgx.Rows) (task provider.LeasedTask, err error) {
@@ -106,14 +131,13 @@ func (f *taskFetch) scan(rows pgx.Rows) (task provider.LeasedTask, err error) {
 	var status, ended provider.Status
 	var deleting bool
 	err = rows.Scan(into(&task.Key), &task.Execution, &task.EventID, &kind, &task.Payload, &task.Attempt, &task.Deliveries, &task.LeaseUntil,
-		&task.CancelRequested, &task.ScheduledAt, &task.Deadline, &task.Details, &task.Failure, &f.res.Now, &task.InstanceID, &status,
-		&deleting, &execution, &ended)
+		&task.CancelRequested, &task.ScheduledAt, &task.StartBy, &task.Deadline, &task.PastDeadline, &task.Details, &task.Failure, &f.res.Now,
+		&task.InstanceID, &status, &deleting, &execution, &ended)
 	if err != nil {
 		return task, err
 	}
 	of := f.p.kinds.get().ByTask[kind]
 	task.Queue, task.Name, task.Priority = of.Queue, of.Name, int(of.Priority)
-	task.PastDeadline = task.Deadline > 0 && task.Deadline <= f.res.Now
 	switch {
 	case status == 0 || deleting || task.Execution > execution:
 		task.State = provider.ExecutionState{Kind: provider.ExecutionMissing}
@@ -130,9 +154,8 @@ func (f *taskFetch) scan(rows pgx.Rows) (task provider.LeasedTask, err error) {
 }
 
 func (f *taskFetch) due(ctx context.Context) (now, next provider.Time, err error) {
-	ids, _ := f.kinds()
 	var at *provider.Time
-	err = f.p.pool.QueryRow(ctx, f.p.names.sql(sqlNextTask), ids, f.req.Expired).Scan(&now, &at)
+	err = f.p.pool.QueryRow(ctx, f.p.names.sql(sqlNextTask), f.kinds().ids, f.req.Expired).Scan(&now, &at)
 	f.res.Now = now
 	if at == nil {
 		return now, relational.Never, err

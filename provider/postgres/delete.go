@@ -165,7 +165,8 @@ func (p *Provider) erase(ctx context.Context, key provider.UUID) (int64, error) 
 			return err
 		}
 		b := &pgx.Batch{}
-		for _, table := range []string{"outcome", "execution", "history", "inbox", "task", "attribute", "value"} {
+		u.queueTasksOff(b, sqlEraseTasks, uuid(key))
+		for _, table := range []string{"outcome", "execution", "history", "inbox", "attribute", "value"} {
 			b.Queue(p.names.sql(`DELETE FROM perdure.`+table+` WHERE key = $1`), uuid(key))
 		}
 		for _, sql := range []string{sqlDropLettersOf, sqlDropAsksOf, `DELETE FROM perdure.instance WHERE key = $1`} {

@@ -13,7 +13,7 @@ import (
 const (
 	sqlValues  = `SELECT name, value FROM perdure.value WHERE key = $1 ORDER BY name`
 	sqlPending = `SELECT t.execution, t.event_id, k.queue, k.name, t.state, t.attempt, t.deliveries, t.owner, t.lease_until,
-	t.not_before_at, t.deadline_at, t.scheduled_at, t.details, t.failure
+	t.not_before_at, t.deadline_at, t.scheduled_at, t.details, t.failure, k.priority, t.fairness_key, t.session, t.start_by_at
 	FROM perdure.task t JOIN perdure.task_kind k ON k.id = t.kind WHERE t.key = $1 ORDER BY t.execution, t.event_id`
 )
 
@@ -105,8 +105,11 @@ func (p *Provider) details(ctx context.Context, c *pgxpool.Conn, req *provider.G
 
 func scanPending(rows pgx.Rows, res *provider.GetResult) (provider.TaskInfo, error) {
 	task := provider.TaskInfo{TaskRef: provider.TaskRef{Key: res.Instance.Key}}
+	var priority int64
 	err := rows.Scan(&task.Execution, &task.EventID, &task.Queue, &task.Name, &task.State, &task.Attempt, &task.Deliveries,
-		&task.Owner, &task.LeaseUntil, &task.NotBefore, &task.Deadline, &task.ScheduledAt, &task.Details, &task.Failure)
+		&task.Owner, &task.LeaseUntil, &task.NotBefore, &task.Deadline, &task.ScheduledAt, &task.Details, &task.Failure,
+		&priority, &task.FairnessKey, &task.Session, &task.StartBy)
+	task.Priority = int(relational.StoredTaskKind(task.Queue, task.Name, priority).Priority)
 	lapsed := task.State == provider.TaskLeased && task.LeaseUntil <= res.Now
 	if task.State == provider.TaskQueued || lapsed {
 		task.State, task.Owner, task.LeaseUntil = provider.TaskQueued, "", 0

@@ -147,6 +147,9 @@ func (w *writer) end(u *unit, t *relational.Tx) error {
 	w.commits.Add(1)
 	w.turns.Add(t.Effects.Commits)
 	w.dropped.Add(t.Effects.Dropped)
+	for kind := range u.freed {
+		t.Free(kind)
+	}
 	w.p.signals.publish(&t.Effects)
 	return nil
 }

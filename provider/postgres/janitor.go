@@ -68,6 +68,9 @@ func (j *janitor) sweep() {
 		j.mended.Add(tag.RowsAffected())
 		_, err = j.p.pool.Exec(ctx, j.p.names.sql(sqlOldAsks))
 	}
+	if err == nil {
+		_, err = j.p.pool.Exec(ctx, j.p.names.sql(sqlOldSessions))
+	}
 	if err != nil && j.ctx.Err() == nil {
 		j.p.opts.Logger.Warn("perdure postgres: the janitor could not finish", "error", err)
 	}

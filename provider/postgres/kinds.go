@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,7 +38,7 @@ func (k *kinds) note(s *signal) {
 			k.stale.Store(true)
 		}
 	}
-	for _, id := range s.Tasks {
+	for _, id := range slices.Concat(s.Tasks, s.Freed) {
 		if _, ok := known.ByTask[id]; !ok {
 			k.stale.Store(true)
 		}
@@ -66,12 +67,12 @@ func (p *Provider) loadKinds(ctx context.Context) error {
 	})
 	b.Queue(p.names.sql(sqlTaskKinds)).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
-			var id int64
-			var kind relational.TaskKind
-			if err := rows.Scan(&id, &kind.Queue, &kind.Name, &kind.Priority); err != nil {
+			var id, priority int64
+			var queue, name string
+			if err := rows.Scan(&id, &queue, &name, &priority); err != nil {
 				return err
 			}
-			fresh.AddTask(id, kind)
+			fresh.AddTask(id, relational.StoredTaskKind(queue, name, priority))
 		}
 		return rows.Err()
 	})
@@ -110,7 +111,7 @@ func (p *Provider) addKind(ctx context.Context, need *needError) error {
 		_, err = p.pool.Exec(ctx, p.names.sql(sqlNewKind), k.Name, k.CodeVersion, k.Level)
 	} else {
 		k := need.task
-		_, err = p.pool.Exec(ctx, p.names.sql(sqlNewTask), k.Queue, k.Name, k.Priority)
+		_, err = p.pool.Exec(ctx, p.names.sql(sqlNewTask), k.Queue, k.Name, k.StoredPriority())
 	}
 	if err != nil {
 		return err

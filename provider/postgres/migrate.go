@@ -20,8 +20,12 @@ import (
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// codeLevel is the newest migration that this release knows.
-const codeLevel = 1
+const (
+	// codeLevel is the newest migration that this release knows.
+	codeLevel = 2
+	// oldestLevel is the oldest level of code that can run on what they made.
+	oldestLevel = 1
+)
 
 const (
 	sqlHasSchema    = `SELECT count(*) > 0 FROM pg_catalog.pg_tables WHERE schemaname = $1 AND tablename = 'migration'`
@@ -181,7 +185,7 @@ func (p *Provider) apply(ctx context.Context, tx pgx.Tx, step provider.Migration
 	if _, err := tx.Conn().PgConn().Exec(ctx, step.SQL).ReadAll(); err != nil {
 		return err
 	}
-	_, err := tx.Exec(ctx, p.names.sql(sqlAddSchema), step.Version, step.Name, codeLevel)
+	_, err := tx.Exec(ctx, p.names.sql(sqlAddSchema), step.Version, step.Name, oldestLevel)
 	return err
 }
 

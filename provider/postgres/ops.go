@@ -31,6 +31,7 @@ type ops struct {
 	unblocked  []provider.UUID
 	heldTasks  []provider.UUID
 	heads      []relational.Head
+	used       []string // sessions
 	undo       []func() // takes back what the member that runs changed in the unit's memory
 }
 
@@ -111,11 +112,12 @@ func (o *ops) begin() mark {
 		len(o.retired), len(o.instances), len(o.eaten), len(o.buried), len(o.ended), len(o.history), len(o.tasks),
 		len(o.changed), len(o.messages), len(o.noTimers), len(o.letters), len(o.noTasks), len(o.executions), len(o.custom),
 		len(o.results), len(o.attributes), len(o.values), len(o.blocked), len(o.unblocked), len(o.heldTasks), len(o.heads),
+		len(o.used),
 	}
 }
 
 // mark is how many of each there were.
-type mark [21]int
+type mark [22]int
 
 // rollback forgets the writes since m.
 func (o *ops) rollback(m mark) {
@@ -129,6 +131,7 @@ func (o *ops) rollback(m mark) {
 	o.executions, o.custom, o.results = o.executions[:m[12]], o.custom[:m[13]], o.results[:m[14]]
 	o.attributes, o.values, o.blocked = o.attributes[:m[15]], o.values[:m[16]], o.blocked[:m[17]]
 	o.unblocked, o.heldTasks, o.heads = o.unblocked[:m[18]], o.heldTasks[:m[19]], o.heads[:m[20]]
+	o.used = o.used[:m[21]]
 }
 
 func (o *ops) later(undo func()) { o.undo = append(o.undo, undo) }

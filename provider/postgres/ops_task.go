@@ -15,6 +15,9 @@ func (u *unit) AddTask(task *relational.Task, stored *provider.NewTask) error {
 	leaseEnds(task)
 	u.ops.tasks = append(u.ops.tasks, newTask{*task, stored, u.now})
 	u.remember(task.TaskRef, task)
+	if task.Rank != 0 {
+		u.takeTurn(relational.Lane{Queue: stored.Queue, Key: stored.FairnessKey}, task)
+	}
 	return nil
 }
 
@@ -25,8 +28,8 @@ func leaseEnds(task *relational.Task) {
 	}
 	over := provider.Time(task.LeaseUntil)
 	task.FetchAt, task.ExpireAt = max(over, task.NotBefore), 0
-	if task.Deadline > 0 {
-		task.ExpireAt = max(task.Deadline, over)
+	if end := task.TimeUp(); end > 0 {
+		task.ExpireAt = max(end, over)
 	}
 }
 
@@ -78,10 +81,13 @@ func (u *unit) HoldTasks(key provider.UUID) error {
 	return nil
 }
 
-const sqlResumeTasks = `UPDATE perdure.task SET
-	fetch_at = CASE state WHEN 3 THEN 0 WHEN 2 THEN greatest(not_before_at, lease_until) ELSE greatest(not_before_at, 1) END,
-	expire_at = CASE WHEN deadline_at = 0 THEN 0 WHEN state = 2 THEN greatest(deadline_at, lease_until) ELSE deadline_at END
-	WHERE key = $1 RETURNING kind`
+const sqlResumeTasks = `UPDATE perdure.task t SET
+	fetch_at = CASE WHEN state = 3 THEN 0 WHEN state = 2 THEN greatest(not_before_at, lease_until) WHEN rank_at > 0 THEN rank_at
+		ELSE greatest(not_before_at, 1) END,
+	expire_at = CASE WHEN e.at IS NULL THEN 0 WHEN state = 2 THEN greatest(e.at, lease_until) ELSE e.at END
+	FROM (SELECT execution, event_id, least(nullif(deadline_at, 0), CASE WHEN NOT begun THEN nullif(start_by_at, 0) END) AS at
+		FROM perdure.task WHERE key = $1) e
+	WHERE t.key = $1 AND t.execution = e.execution AND t.event_id = e.event_id RETURNING t.kind`
 
 // ResumeTasks implements [relational.Rows].
 func (u *unit) ResumeTasks(t *relational.Tx, h *relational.Head) error {

@@ -63,13 +63,50 @@ func TestClaimsAreIndexScans(t *testing.T) {
 		{"claim turns", sqlClaimTurns, []any{kinds, 10, "node", uuid(unique()), int64(1e6)}},
 		{"messages", sqlTurnMessages, []any{uuid(c.Lease), 1000, 4 << 20}},
 		{"next turn", sqlNextTurn, []any{kinds, "node"}},
-		{"claim tasks", sqlClaimTasks, []any{tasks, []int64{3}, 10, uuid(unique()), "node", true, int64(1e6)}},
+		{"claim tasks", sqlClaimTasks, []any{tasks, []int64{0}, 10, uuid(unique()), "node", true, int64(1e6), tasks}},
 		{"next task", sqlNextTask, []any{tasks, true}},
 		{"lock", sqlLock, []any{uuids([]provider.UUID{c.Key})}},
 		{"lock by ID", sqlLockIDs, []any{uuids([]provider.UUID{c.Key}), []string{"5"}}},
 	} {
 		rows, scan := explain(t, p, q.sql, q.args)
 		if scan != "" || rows > 1000 {
+			t.Errorf("%s: a node handles %v rows, %q is read from end to end", q.what, rows, scan)
+		}
+	}
+}
+
+// TestTaskClaimsAmongAMillion asks for the plans of what orders tasks. Nine in ten sleep until later or are leased, half
+// of the others wait with ranks that fairness put off, most of them by one key.
+func TestTaskClaimsAmongAMillion(t *testing.T) {
+	p := store(t)
+	_, c := step(t, p)
+	c.Tasks = []provider.NewTask{{EventID: 2, Queue: "q", Name: "act", FairnessKey: "flood"}, {EventID: 3, Queue: "q", Name: "act", FairnessKey: "rare"}}
+	commit(t, p, c)
+	plain := number(t, p, `SELECT id FROM perdure.task_kind WHERE priority = 3`)
+	ranked := number(t, p, `SELECT id FROM perdure.task_kind WHERE priority = 16 + 3`)
+	const indexes = `SELECT string_agg(indexdef, ';') FROM pg_indexes WHERE schemaname = $1 AND tablename = 'task' AND indexname <> 'task_pkey'`
+	var restore string
+	if err := p.pool.QueryRow(t.Context(), indexes, p.opts.Schema).Scan(&restore); err != nil {
+		t.Fatal(err)
+	}
+	exec(t, p, `DROP INDEX perdure.task_fetch, perdure.task_expire, perdure.task_fair, perdure.task_session`) // made anew they are there sooner
+	exec(t, p, `INSERT INTO perdure.task (key, execution, event_id, kind, state, scheduled_at, not_before_at, start_by_at, fetch_at, rank_at,
+		expire_at, fairness_key) SELECT lpad(to_hex(n / 1000), 32, '0')::uuid, 1, n % 1000, CASE WHEN n % 20 = 0 THEN $2 ELSE $1::bigint END, 1, n, n,
+		CASE WHEN n % 7 = 0 THEN 8000000000000000 ELSE 0 END, CASE WHEN n % 10 = 0 AND n % 20 <> 0 THEN n ELSE 9000000000000000 + n END,
+		CASE WHEN n % 20 = 0 THEN 9000000000000000 + n ELSE 0 END, CASE WHEN n % 7 = 0 THEN 8000000000000000 ELSE 0 END,
+		CASE WHEN n % 20 = 0 THEN 'flood' ELSE '' END FROM generate_series(1, 1000000) n`, plain, ranked)
+	exec(t, p, restore)
+	exec(t, p, `ANALYZE perdure.task`)
+	kinds := []int64{plain, ranked}
+	for _, q := range []struct {
+		what, sql string
+		args      []any
+	}{
+		{"claim", sqlClaimTasks, []any{kinds, []int64{0, 0}, 10, uuid(unique()), "node", true, int64(1e6), []int64{plain, plain}}},
+		{"next", sqlNextTask, []any{kinds, true}},
+		{"turns", sqlTurns, []any{[]string{"q", "q", "q"}, []string{"flood", "rare", "new"}}},
+	} {
+		if rows, scan := explain(t, p, q.sql, q.args); scan != "" || rows > 100 {
 			t.Errorf("%s: a node handles %v rows, %q is read from end to end", q.what, rows, scan)
 		}
 	}

@@ -76,7 +76,7 @@ func TestManyNodesMigrateAtOnce(t *testing.T) {
 	}
 	all.Wait()
 	p := opened(t, cluster.URL(), Options{})
-	if n := number(t, p, `SELECT count(*) FROM perdure.migration`); n != 1 {
+	if n := number(t, p, `SELECT count(*) FROM perdure.migration`); n != codeLevel {
 		t.Errorf("%d migrations were applied", n)
 	}
 	// With that default isolation a store that relied on it would fail or lose messages.

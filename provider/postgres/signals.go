@@ -37,6 +37,7 @@ type signal struct {
 	Node    string            `json:"n"`
 	Turns   []int64           `json:"t,omitempty"` // kinds
 	Tasks   []int64           `json:"k,omitempty"` // kinds
+	Freed   []int64           `json:"f,omitempty"` // kinds of tasks that are not leased any more, where that matters to somebody
 	Expired bool              `json:"x,omitempty"`
 	Asks    bool              `json:"q,omitempty"`
 	Due     provider.Time     `json:"d,omitempty"`
@@ -47,7 +48,7 @@ type signal struct {
 }
 
 func (s *signal) empty() bool {
-	return len(s.Turns)+len(s.Tasks)+len(s.Changed)+len(s.Answers)+len(s.Notices) == 0 && !s.Expired && !s.Asks && !s.Lost && s.Due == 0
+	return len(s.Turns)+len(s.Tasks)+len(s.Freed)+len(s.Changed)+len(s.Answers)+len(s.Notices) == 0 && !s.Expired && !s.Asks && !s.Lost && s.Due == 0
 }
 
 // signals tells the calls of this process that wait, and those of the others.
@@ -148,6 +149,12 @@ func (s *signals) encode(fx *relational.Effects) *signal {
 	}
 	for kind := range fx.Tasks {
 		out.Tasks = append(out.Tasks, kind)
+	}
+	kinds := s.p.kinds.get()
+	for kind := range fx.Freed {
+		if kinds.Awaited(kind) || s.p.kinds.stale.Load() {
+			out.Freed = append(out.Freed, kind)
+		}
 	}
 	for _, a := range fx.Answers {
 		out.Answers = append(out.Answers, a.ID)
@@ -349,6 +356,7 @@ func (s *signal) split() (a, b *signal) {
 	a, b = &signal{Node: s.Node, Expired: s.Expired, Asks: s.Asks, Due: s.Due, Lost: s.Lost}, &signal{Node: s.Node}
 	a.Turns, b.Turns = halves(s.Turns)
 	a.Tasks, b.Tasks = halves(s.Tasks)
+	a.Freed, b.Freed = halves(s.Freed)
 	a.Changed, b.Changed = halves(s.Changed)
 	a.Answers, b.Answers = halves(s.Answers)
 	a.Notices, b.Notices = halves(s.Notices)

@@ -16,8 +16,11 @@ const (
 	(SELECT count(*) FROM perdure.dead_letter) FROM (SELECT ` + sqlNow + ` AS now) c`
 	sqlWaitingTurns = `SELECT k.name, k.code_version, k.engine_level, count(*), min(i.ready_at) FROM perdure.instance i
 	JOIN perdure.kind k ON k.id = i.kind WHERE i.fetch_at > 0 AND i.fetch_at <= ` + sqlNow + ` GROUP BY k.id ORDER BY 1, 2, 3`
-	sqlWaitingTasks = `SELECT k.queue, k.name, count(*), min(t.fetch_at) FROM perdure.task t JOIN perdure.task_kind k ON k.id = t.kind
-	WHERE t.fetch_at > 0 AND t.fetch_at <= ` + sqlNow + ` AND (t.deadline_at = 0 OR t.deadline_at > ` + sqlNow + `)
+	// What is ranked by fairness waits since before its rank.
+	sqlWaitingTasks = `SELECT k.queue, k.name, count(*), min(t.since) FROM (
+		SELECT kind, fetch_at AS since, expire_at FROM perdure.task WHERE fetch_at > 0 AND fetch_at <= ` + sqlNow + ` AND fetch_at <> rank_at
+		UNION ALL SELECT kind, not_before_at, expire_at FROM perdure.task WHERE rank_at > 0 AND fetch_at = rank_at) t
+	JOIN perdure.task_kind k ON k.id = t.kind WHERE t.expire_at = 0 OR t.expire_at > ` + sqlNow + `
 	GROUP BY k.queue, k.name ORDER BY 1, 2`
 )
 

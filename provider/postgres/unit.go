@@ -33,6 +33,8 @@ type unit struct {
 	inbox     map[provider.UUID]*inbox
 	tasks     map[provider.TaskRef]*relational.Task
 	heldTasks map[provider.TaskRef]struct{}
+	turns     map[relational.Lane]relational.Turns
+	freed     map[int64]struct{} // kinds of leased tasks that were removed with their execution
 	ops       ops
 }
 
@@ -76,7 +78,7 @@ func newUnit(ctx context.Context, p *Provider, conn *pgx.Conn) *unit {
 		rows: make(map[provider.UUID]*stored), ids: make(map[string]provider.UUID),
 		held: make(map[provider.UUID]struct{}), heldID: make(map[string]struct{}),
 		inbox: make(map[provider.UUID]*inbox), tasks: make(map[provider.TaskRef]*relational.Task),
-		heldTasks: make(map[provider.TaskRef]struct{}),
+		heldTasks: make(map[provider.TaskRef]struct{}), turns: make(map[relational.Lane]relational.Turns),
 	}
 }
 

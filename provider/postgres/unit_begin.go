@@ -33,7 +33,7 @@ const (
 	sqlBegun = `SELECT ` + sqlNow + `, set_config('lock_timeout', $1, true),
 	set_config('idle_in_transaction_session_timeout', $2, true)`
 	sqlLockTasks = `SELECT t.key, t.execution, t.event_id, t.kind, t.state, t.attempt, t.deliveries, t.token, t.owner, t.lease_until,
-	t.cancel, t.not_before_at, t.deadline_at, t.fetch_at, t.expire_at
+	t.cancel, t.not_before_at, t.deadline_at, t.fetch_at, t.expire_at, t.start_by_at, t.begun, t.rank_at, t.session
 	FROM unnest($1::uuid[], $2::bigint[], $3::bigint[]) w (key, execution, event_id)
 	JOIN perdure.task t USING (key, execution, event_id) ORDER BY t.key, t.execution, t.event_id FOR UPDATE OF t`
 	sqlTasksThere = `SELECT key, execution, event_id FROM unnest($1::uuid[], $2::bigint[], $3::bigint[]) w (key, execution, event_id)
@@ -71,6 +71,9 @@ func (u *unit) begin(needs relational.Needs) error {
 	}
 	if len(needs.Peek) > 0 { // after the tasks: while one of them is locked its execution cannot end
 		u.queuePeek(b, needs.Peek)
+	}
+	if len(needs.Lanes) > 0 {
+		u.queueTurns(b, needs.Lanes)
 	}
 	if len(needs.Inbox) > 0 {
 		u.queueLook(b, &needs)
@@ -192,7 +195,8 @@ func (u *unit) queueTasks(b *pgx.Batch, refs []provider.TaskRef) {
 		for rows.Next() {
 			var t relational.Task
 			err := rows.Scan(into(&t.Key), &t.Execution, &t.EventID, &t.Kind, &t.State, &t.Attempt, &t.Deliveries, into(&t.Token),
-				&t.Owner, &t.LeaseUntil, &t.Cancel, &t.NotBefore, &t.Deadline, &t.FetchAt, &t.ExpireAt)
+				&t.Owner, &t.LeaseUntil, &t.Cancel, &t.NotBefore, &t.Deadline, &t.FetchAt, &t.ExpireAt,
+				&t.StartBy, &t.Begun, &t.Rank, &t.Session)
 			if err != nil {
 				return err
 			}

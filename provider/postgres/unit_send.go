@@ -29,19 +29,25 @@ const (
 	WHERE t.key = w.key AND t.execution = w.execution AND t.event_id = w.event_id`
 	sqlHistory = `INSERT INTO perdure.history (key, execution, first_id, events, data)
 	SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bytea[])`
-	sqlTasks = `INSERT INTO perdure.task (key, execution, event_id, kind, state, deliveries, token, owner, lease_until, scheduled_at,
-	not_before_at, deadline_at, fetch_at, expire_at, fairness_key, session, limit_key, payload)
+	taskColumns = `key, execution, event_id, kind, state, deliveries, token, owner, lease_until, scheduled_at,
+	not_before_at, deadline_at, fetch_at, expire_at, fairness_key, session, limit_key, payload`
+	sqlTasks = `INSERT INTO perdure.task (` + taskColumns + `)
 	SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::smallint[], $6::bigint[], $7::uuid[], $8::text[],
 	$9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::text[], $16::text[], $17::text[], $18::bytea[])`
+	sqlRankedTasks = `INSERT INTO perdure.task (` + taskColumns + `, start_by_at, begun, rank_at)
+	SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::smallint[], $6::bigint[], $7::uuid[], $8::text[],
+	$9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::text[], $16::text[], $17::text[], $18::bytea[],
+	$19::bigint[], $20::boolean[], $21::bigint[])`
 	// A task of a suspended instance has fetch_at 0 though it is leased, and keeps it.
 	sqlChangeTasks = `UPDATE perdure.task t SET state = w.state, attempt = w.attempt, deliveries = w.deliveries, token = w.token,
 	owner = w.owner, lease_until = w.lease_until, cancel = w.cancel, not_before_at = w.not_before_at,
 	fetch_at = CASE WHEN t.state = 2 AND w.state = 2 AND t.fetch_at = 0 THEN 0 ELSE w.fetch_at END,
 	expire_at = CASE WHEN t.state = 2 AND w.state = 2 AND t.fetch_at = 0 THEN 0 ELSE w.expire_at END,
-	details = coalesce(w.details, t.details), failure = coalesce(w.failure, t.failure)
+	details = coalesce(w.details, t.details), failure = coalesce(w.failure, t.failure), start_by_at = w.start_by_at, begun = w.begun
 	FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::smallint[], $5::bigint[], $6::bigint[], $7::uuid[], $8::text[], $9::bigint[],
-	$10::boolean[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bytea[], $15::bytea[]) w (key, execution, event_id, state, attempt,
-	deliveries, token, owner, lease_until, cancel, not_before_at, fetch_at, expire_at, details, failure)
+	$10::boolean[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bytea[], $15::bytea[], $16::bigint[], $17::boolean[])
+	w (key, execution, event_id, state, attempt,
+	deliveries, token, owner, lease_until, cancel, not_before_at, fetch_at, expire_at, details, failure, start_by_at, begun)
 	WHERE t.key = w.key AND t.execution = w.execution AND t.event_id = w.event_id`
 	sqlMessages = `INSERT INTO perdure.inbox (key, id, visible_at, kind, timer, execution, event_id, payload)
 	SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::smallint[], $5::boolean[], $6::bigint[], $7::bigint[], $8::bytea[])`
@@ -52,7 +58,7 @@ const (
 	INSERT INTO perdure.dead_letter (task, key, instance_id, execution, event_id, kind, timer, queue, name, priority, reason, at, payload)
 	SELECT false, key, instance, execution, event_id, kind, timer, '', '', 0, reason, at, payload FROM gone ORDER BY key, visible_at, id`
 	sqlNoTasks = `DELETE FROM perdure.task t USING unnest($1::uuid[], $2::bigint[]) w (key, execution)
-	WHERE t.key = w.key AND t.execution = w.execution`
+	WHERE t.key = w.key AND t.execution = w.execution RETURNING t.kind, t.lease_until`
 	sqlExecutions = `INSERT INTO perdure.execution (key, execution, status, length)
 	SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::smallint[], $4::bigint[])
 	ON CONFLICT (key, execution) DO UPDATE SET status = excluded.status, length = excluded.length`
@@ -111,6 +117,9 @@ func (u *unit) commit() error {
 func (u *unit) queueOps(b *pgx.Batch) {
 	o := &u.ops
 	s := sender{u.p.names, b}
+	if len(o.used) > 0 { // before what they rest on changes
+		b.Queue(u.p.names.sql(sqlUseSessions), o.used)
+	}
 	s.keys(sqlRetire, o.retired)
 	put(s, sqlEat, o.eaten, func(c *columns, rows []messageRef) {
 		column(c, rows, func(r *messageRef) pgtype.UUID { return uuid(r.key) })
@@ -139,7 +148,7 @@ func (u *unit) queueOps(b *pgx.Batch) {
 		column(c, rows, func(r *inboxLetter) string { return r.reason })
 		column(c, rows, func(r *inboxLetter) int64 { return int64(r.at) })
 	})
-	s.executionRefs(sqlNoTasks, o.noTasks)
+	u.queueNoTasks(b, o.noTasks)
 	put(s, sqlExecutions, o.executions, func(c *columns, rows []executionRow) {
 		column(c, rows, func(r *executionRow) pgtype.UUID { return uuid(r.key) })
 		column(c, rows, func(r *executionRow) int64 { return r.execution })
@@ -225,27 +234,44 @@ func (s sender) buriedTasks(rows []taskLetter) {
 	})
 }
 
+// tasks inserts new tasks: what all have, and what few have besides.
 func (s sender) tasks(rows []newTask) {
-	put(s, sqlTasks, rows, func(c *columns, rows []newTask) {
-		column(c, rows, func(r *newTask) pgtype.UUID { return uuid(r.Key) })
-		column(c, rows, func(r *newTask) int64 { return r.Execution })
-		column(c, rows, func(r *newTask) int64 { return r.EventID })
-		column(c, rows, func(r *newTask) int64 { return r.Kind })
-		column(c, rows, func(r *newTask) int16 { return int16(r.State) })
-		column(c, rows, func(r *newTask) int64 { return r.Deliveries })
-		column(c, rows, func(r *newTask) pgtype.UUID { return uuid(r.Token) })
-		column(c, rows, func(r *newTask) string { return r.Owner })
-		column(c, rows, func(r *newTask) int64 { return r.LeaseUntil })
-		column(c, rows, func(r *newTask) int64 { return int64(r.scheduledAt) })
-		column(c, rows, func(r *newTask) int64 { return int64(r.NotBefore) })
-		column(c, rows, func(r *newTask) int64 { return int64(r.Deadline) })
-		column(c, rows, func(r *newTask) int64 { return int64(r.FetchAt) })
-		column(c, rows, func(r *newTask) int64 { return int64(r.ExpireAt) })
-		column(c, rows, func(r *newTask) string { return r.stored.FairnessKey })
-		column(c, rows, func(r *newTask) string { return r.stored.Session })
-		column(c, rows, func(r *newTask) string { return r.stored.LimitKey })
-		column(c, rows, func(r *newTask) []byte { return r.stored.Payload })
+	var plain, ranked []newTask
+	for _, t := range rows {
+		if t.StartBy == 0 && t.Rank == 0 {
+			plain = append(plain, t)
+		} else {
+			ranked = append(ranked, t)
+		}
+	}
+	put(s, sqlTasks, plain, fillTasks)
+	put(s, sqlRankedTasks, ranked, func(c *columns, rows []newTask) {
+		fillTasks(c, rows)
+		column(c, rows, func(r *newTask) int64 { return int64(r.StartBy) })
+		column(c, rows, func(r *newTask) bool { return r.Begun })
+		column(c, rows, func(r *newTask) int64 { return int64(r.Rank) })
 	})
+}
+
+func fillTasks(c *columns, rows []newTask) {
+	column(c, rows, func(r *newTask) pgtype.UUID { return uuid(r.Key) })
+	column(c, rows, func(r *newTask) int64 { return r.Execution })
+	column(c, rows, func(r *newTask) int64 { return r.EventID })
+	column(c, rows, func(r *newTask) int64 { return r.Kind })
+	column(c, rows, func(r *newTask) int16 { return int16(r.State) })
+	column(c, rows, func(r *newTask) int64 { return r.Deliveries })
+	column(c, rows, func(r *newTask) pgtype.UUID { return uuid(r.Token) })
+	column(c, rows, func(r *newTask) string { return r.Owner })
+	column(c, rows, func(r *newTask) int64 { return r.LeaseUntil })
+	column(c, rows, func(r *newTask) int64 { return int64(r.scheduledAt) })
+	column(c, rows, func(r *newTask) int64 { return int64(r.NotBefore) })
+	column(c, rows, func(r *newTask) int64 { return int64(r.Deadline) })
+	column(c, rows, func(r *newTask) int64 { return int64(r.FetchAt) })
+	column(c, rows, func(r *newTask) int64 { return int64(r.ExpireAt) })
+	column(c, rows, func(r *newTask) string { return r.stored.FairnessKey })
+	column(c, rows, func(r *newTask) string { return r.stored.Session })
+	column(c, rows, func(r *newTask) string { return r.stored.LimitKey })
+	column(c, rows, func(r *newTask) []byte { return r.stored.Payload })
 }
 
 // changedTasks writes the last state of each task: a statement may update a row once only.
@@ -279,6 +305,8 @@ func (s sender) changedTasks(all []changedTask) {
 		column(c, rows, func(r *changedTask) int64 { return int64(r.ExpireAt) })
 		column(c, rows, func(r *changedTask) []byte { return r.details })
 		column(c, rows, func(r *changedTask) []byte { return r.Failure })
+		column(c, rows, func(r *changedTask) int64 { return int64(r.StartBy) })
+		column(c, rows, func(r *changedTask) bool { return r.Begun })
 	})
 }
 

@@ -19,9 +19,10 @@ const (
 	// An owner that another process serves, too, is not gone with this one.
 	sqlGone = ` IN (SELECT owner FROM perdure_owner WHERE process = ?1 EXCEPT SELECT owner FROM perdure_owner WHERE process <> ?1)`
 	// Leases in the past end with the next sweep.
-	sqlLapseTurns  = `UPDATE perdure_instance SET lease_until = 1 WHERE lease_until > 0 AND lease_owner` + sqlGone
-	sqlLapseTasks  = `UPDATE perdure_task SET lease_until = 1 WHERE lease_until > 0 AND owner` + sqlGone
-	sqlLapseSticky = `UPDATE perdure_instance SET sticky_until = 0 WHERE fetch_at IS NOT NULL AND sticky_until > 0 AND sticky_owner` + sqlGone
+	sqlLapseTurns    = `UPDATE perdure_instance SET lease_until = 1 WHERE lease_until > 0 AND lease_owner` + sqlGone
+	sqlLapseTasks    = `UPDATE perdure_task SET lease_until = 1 WHERE lease_until > 0 AND owner` + sqlGone
+	sqlLapseSessions = `UPDATE perdure_session SET lease_until = 1 WHERE owner` + sqlGone
+	sqlLapseSticky   = `UPDATE perdure_instance SET sticky_until = 0 WHERE fetch_at IS NOT NULL AND sticky_until > 0 AND sticky_owner` + sqlGone
 )
 
 // enroll writes down that this process serves a lease owner, in the transaction that gives
@@ -73,7 +74,7 @@ func (w *writer) bury() error {
 		return err
 	}
 	for _, process := range gone {
-		for _, sql := range []string{sqlLapseTurns, sqlLapseTasks, sqlLapseSticky, sqlStrike} {
+		for _, sql := range []string{sqlLapseTurns, sqlLapseTasks, sqlLapseSessions, sqlLapseSticky, sqlStrike} {
 			if _, err := w.tx.exec(sql, process); err != nil {
 				w.rollback()
 				return fmt.Errorf("process %d: %w", process, err)

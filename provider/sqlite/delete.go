@@ -153,6 +153,9 @@ func (t *tx) erase(key provider.UUID) (int64, error) {
 		}
 		delete(t.Heads, key)
 	}
+	if err := t.freeTasks(key); err != nil {
+		return 0, err
+	}
 	for _, sql := range []string{
 		`DELETE FROM perdure_outcome WHERE key = ?`, `DELETE FROM perdure_execution WHERE key = ?`,
 		`DELETE FROM perdure_history WHERE key = ?`, `DELETE FROM perdure_inbox WHERE key = ?`,

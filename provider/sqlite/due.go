@@ -122,5 +122,8 @@ func (w *writer) measure() (dues, error) {
 	}
 	d.wall = min(d.wall, provider.Time(next(sqlNextExpiry, at.now)))
 	d.elapsed = min(d.elapsed, next(sqlNextTurnLease), next(sqlNextTaskLease), next(sqlNextAsk, at.elapsed))
+	if t.kinds.Sessions() {
+		d.elapsed = min(d.elapsed, next(sqlNextSession, at.elapsed))
+	}
 	return d, failed
 }

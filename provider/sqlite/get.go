@@ -10,7 +10,7 @@ import (
 const (
 	sqlValues = `SELECT name, value FROM perdure_value WHERE key = ? ORDER BY name`
 	sqlTasks  = `SELECT t.execution, t.event_id, k.queue, k.name, t.state, t.attempt, t.deliveries, t.owner, t.lease_until,
-		t.not_before_at, t.deadline_at, t.scheduled_at, t.details, t.failure
+		t.not_before_at, t.deadline_at, t.scheduled_at, t.details, t.failure, k.priority, t.fairness_key, t.session, t.start_by_at
 		FROM perdure_task t JOIN perdure_task_kind k ON k.id = t.kind WHERE t.key = ? ORDER BY t.execution, t.event_id`
 )
 
@@ -76,7 +76,8 @@ func (p *Provider) details(ctx context.Context, c *conn, req *provider.GetReques
 			TaskRef: provider.TaskRef{Key: key, Execution: r.int(0), EventID: r.int(1)},
 			Queue:   r.text(2), Name: r.text(3), State: provider.TaskState(r.int(4)), Attempt: r.int(5), Deliveries: r.int(6),
 			Owner: r.text(7), NotBefore: r.time(9), Deadline: r.time(10), ScheduledAt: r.time(11),
-			Details: r.blob(12), Failure: r.blob(13),
+			Details: r.blob(12), Failure: r.blob(13), FairnessKey: r.text(15), Session: r.text(16), StartBy: r.time(17),
+			Priority: int(relational.StoredTaskKind(r.text(2), r.text(3), r.int(14)).Priority),
 		}
 		if until := r.int(8); until > 0 {
 			task.LeaseUntil = provider.Time(until + skew)

@@ -71,6 +71,7 @@ func refusedCommit(err error) bool {
 func (w *writer) transact(group []*relational.Member, savepoints bool) ([]*parked, error) {
 	t := w.tx
 	t.afresh()
+	t.watched = w.awaitsPlace()
 	w.tried = tried{}
 	if w.store.moved.Load() {
 		w.tried.served = true

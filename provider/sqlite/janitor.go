@@ -100,6 +100,9 @@ func (t *tx) audit(from provider.UUID) (a audit, err error) {
 	if _, err := t.exec(sqlOldAsks, t.Elapsed); err != nil {
 		return a, err
 	}
+	if _, err := t.exec(sqlSweepSessions, t.Elapsed); err != nil {
+		return a, err
+	}
 	var wrong []provider.UUID
 	n := 0
 	err = t.each(sqlAudit, func(r *row) error {

@@ -27,8 +27,7 @@ func (t *tx) Kinds() (*relational.Kinds, error) {
 		return nil, err
 	}
 	err = t.each(sqlTaskKinds, func(r *row) error {
-		filter := relational.TaskFilter{Queue: r.text(1), Name: r.text(2)}
-		kinds.AddTask(r.int(0), relational.TaskKind{TaskFilter: filter, Priority: r.int(3)})
+		kinds.AddTask(r.int(0), relational.StoredTaskKind(r.text(1), r.text(2), r.int(3)))
 		return nil
 	})
 	if err == nil {
@@ -48,7 +47,7 @@ func (t *tx) NewTurnKind(kind relational.TurnKind) (int64, error) {
 
 // NewTaskKind implements [relational.Rows].
 func (t *tx) NewTaskKind(kind relational.TaskKind) (int64, error) {
-	id, err := t.insertKind(sqlNewTaskKind, kind.Queue, kind.Name, kind.Priority)
+	id, err := t.insertKind(sqlNewTaskKind, kind.Queue, kind.Name, kind.StoredPriority())
 	if err == nil {
 		t.kinds.AddTask(id, kind)
 	}

@@ -72,7 +72,7 @@ func TestHazard41_NewerSchemaIsRefusedUnlessItAdmitsUs(t *testing.T) {
 	if !errors.Is(err, provider.ErrNewerSchema) {
 		t.Fatalf("error %v: want ErrNewerSchema", err)
 	}
-	for _, says := range []string{"schema 9", "level 7", "level 2", "upgrade"} {
+	for _, says := range []string{"schema 9", "level 7", "level 3", "upgrade"} {
 		if !strings.Contains(err.Error(), says) {
 			t.Errorf("error %q does not say %q", err, says)
 		}

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/perdure/perdure/provider"
@@ -20,6 +21,7 @@ type parked struct {
 	// undo gives back what was claimed for a caller that had gone meanwhile.
 	undo func(*tx) error
 
+	gated bool // it may wait for a place in a queue or for a session
 	wait  bool // block while there is nothing
 	fresh bool // not tried yet
 	done  chan struct{}
@@ -111,6 +113,13 @@ func (w *writer) dismiss(call *parked, patient bool) bool {
 		}
 	}
 	return false
+}
+
+// awaitsPlace tells whether a call waits for more than tasks.
+func (w *writer) awaitsPlace() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(w.parked, func(c *parked) bool { return c.gated })
 }
 
 // candidates marks the parked calls that may have something to take now.

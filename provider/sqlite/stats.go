@@ -12,9 +12,14 @@ const (
 	sqlWaitingTurns = `SELECT k.name, k.code_version, k.engine_level, count(*), min(i.ready_at)
 		FROM perdure_instance i INDEXED BY perdure_instance_fetch JOIN perdure_kind k ON k.id = i.kind
 		WHERE i.fetch_at <= ? GROUP BY k.id ORDER BY k.name, k.code_version, k.engine_level`
-	sqlWaitingTasks = `SELECT k.queue, k.name, count(*), min(t.fetch_at)
-		FROM perdure_task t INDEXED BY perdure_task_fetch JOIN perdure_task_kind k ON k.id = t.kind
-		WHERE t.fetch_at <= ? AND (t.deadline_at = 0 OR t.deadline_at > ?) GROUP BY k.queue, k.name ORDER BY k.queue, k.name`
+	// What is ranked by fairness waits since before its rank.
+	sqlWaitingTasks = `SELECT k.queue, k.name, count(*), min(t.since) FROM (
+			SELECT kind, fetch_at AS since, expire_at FROM perdure_task INDEXED BY perdure_task_fetch
+				WHERE fetch_at <= ?1 AND fetch_at IS NOT rank_at
+			UNION ALL SELECT kind, not_before_at, expire_at FROM perdure_task INDEXED BY perdure_task_fair
+				WHERE rank_at IS NOT NULL AND fetch_at = rank_at) t
+		JOIN perdure_task_kind k ON k.id = t.kind
+		WHERE t.expire_at IS NULL OR t.expire_at > ?1 GROUP BY k.queue, k.name ORDER BY k.queue, k.name`
 	sqlTurnLeases  = `SELECT count(*) FROM perdure_instance WHERE lease_until > ? AND lease_until > 0`
 	sqlTaskLeases  = `SELECT count(*) FROM perdure_task WHERE lease_until > ? AND lease_until > 0`
 	sqlDeadLetters = `SELECT count(*) FROM perdure_dead_letter`
@@ -82,5 +87,5 @@ func (s *store) stats(ctx context.Context, c *conn, res *provider.StatsResult) e
 			Queue: r.text(0), Name: r.text(1), Count: r.int(2), Oldest: r.time(3),
 		})
 		return nil
-	}, res.Now, res.Now)
+	}, res.Now)
 }

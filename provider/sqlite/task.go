@@ -10,19 +10,22 @@ import (
 )
 
 const (
-	sqlTaskRow = `SELECT kind, state, attempt, deliveries, token, owner, lease_until, cancel, not_before_at, deadline_at, fetch_at, expire_at
-		FROM perdure_task WHERE key = ? AND execution = ? AND event_id = ?`
+	sqlTaskRow = `SELECT kind, state, attempt, deliveries, token, owner, lease_until, cancel, not_before_at, deadline_at, fetch_at, expire_at,
+		start_by_at, begun, rank_at, session FROM perdure_task WHERE key = ? AND execution = ? AND event_id = ?`
 	sqlCompleteTask = `DELETE FROM perdure_task WHERE key = ? AND execution = ? AND event_id = ? AND token = ?
 		AND state <> 3`
 	sqlDropTasks  = `DELETE FROM perdure_task WHERE key = ? AND execution = ?`
 	sqlDropTask   = `DELETE FROM perdure_task WHERE key = ? AND execution = ? AND event_id = ?`
 	sqlAddHandOff = `INSERT INTO perdure_task (key, execution, event_id, kind, state, deliveries, token, owner, lease_until,
 		scheduled_at, not_before_at, payload, sum) VALUES (?, ?, ?, ?, 2, 1, ?, ?, ?, ?, ?, ?, ?)`
-	sqlAddTask = `INSERT INTO perdure_task (key, execution, event_id, kind, state, deliveries, token, owner, lease_until,
-		scheduled_at, not_before_at, deadline_at, fetch_at, expire_at, fairness_key, session, limit_key, payload, sum)
+	taskColumns = `key, execution, event_id, kind, state, deliveries, token, owner, lease_until,
+		scheduled_at, not_before_at, deadline_at, fetch_at, expire_at, fairness_key, session, limit_key, payload, sum`
+	sqlAddTask = `INSERT INTO perdure_task (` + taskColumns + `)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	sqlAddRanked = `INSERT INTO perdure_task (` + taskColumns + `, start_by_at, begun, rank_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	sqlStoreTask = `UPDATE perdure_task SET state = ?, attempt = ?, deliveries = ?, token = ?, owner = ?, lease_until = ?, cancel = ?,
-		not_before_at = ?, fetch_at = ?, expire_at = ?, details = coalesce(?, details), failure = coalesce(?, failure)
+		not_before_at = ?, fetch_at = ?, expire_at = ?, start_by_at = ?, begun = ?, details = coalesce(?, details), failure = coalesce(?, failure)
 		WHERE key = ? AND execution = ? AND event_id = ?`
 	sqlBuryTask = `INSERT INTO perdure_dead_letter (task, key, instance_id, execution, event_id, kind, timer, queue, name,
 		priority, reason, at, payload) SELECT 1, key, ?, execution, event_id, 0, 0, ?, ?, ?, ?, ?, payload
@@ -30,6 +33,12 @@ const (
 	sqlTasksOf   = `SELECT key, execution, event_id FROM perdure_task WHERE lease_until > 0 AND token = ?`
 	sqlHoldTasks = `UPDATE perdure_task SET fetch_at = NULL, expire_at = NULL WHERE key = ? AND state <> 2`
 	sqlHeldTasks = `SELECT key, execution, event_id FROM perdure_task WHERE key = ? AND state <> 2`
+	// A task that an older release has leased has a rank, and is fetched by another moment.
+	sqlTurns = `SELECT coalesce(min((SELECT t.fetch_at FROM perdure_task t INDEXED BY perdure_task_fetch
+			WHERE t.kind = k.id AND t.fetch_at IS NOT NULL AND t.fetch_at = t.rank_at ORDER BY t.fetch_at LIMIT 1)), 0),
+		coalesce(max((SELECT t.fetch_at FROM perdure_task t INDEXED BY perdure_task_fair WHERE t.fairness_key = ?2 AND t.kind = k.id
+			AND t.rank_at IS NOT NULL AND t.fetch_at IS NOT NULL ORDER BY t.fetch_at DESC LIMIT 1)), 0)
+		FROM perdure_task_kind k WHERE k.queue = ?1 AND k.priority / 16 % 2 = 1`
 )
 
 // TasksOf implements [relational.Rows].
@@ -53,6 +62,8 @@ func (t *tx) Task(ref provider.TaskRef) (*relational.Task, error) {
 		task.Kind, task.State, task.Attempt, task.Deliveries = r.int(0), provider.TaskState(r.int(1)), r.int(2), r.int(3)
 		task.Token, task.Owner, task.LeaseUntil, task.Cancel = r.uuid(4), r.text(5), r.int(6), r.bool(7)
 		task.NotBefore, task.Deadline, task.FetchAt, task.ExpireAt = r.time(8), r.time(9), r.time(10), r.time(11)
+		task.StartBy, task.Begun, task.Rank = r.time(12), r.bool(13), r.time(14)
+		task.Session = r.text(15)
 	}, ref.Key, ref.Execution, ref.EventID)
 	if err != nil {
 		return nil, fmt.Errorf("perdure_task %s/%d/%d: %w", ref.Key, ref.Execution, ref.EventID, err)
@@ -63,6 +74,12 @@ func (t *tx) Task(ref provider.TaskRef) (*relational.Task, error) {
 	return task, nil
 }
 
+// Turns implements [relational.Rows].
+func (t *tx) Turns(of relational.Lane) (waiting relational.Turns, err error) {
+	_, err = t.one(sqlTurns, func(r *row) { waiting.First, waiting.Last = r.time(0), r.time(1) }, of.Queue, of.Key)
+	return waiting, err
+}
+
 // AddTask implements [relational.Rows]. Most tasks are handed off, which takes a shorter statement.
 func (t *tx) AddTask(task *relational.Task, stored *provider.NewTask) error {
 	if task.Owner != "" {
@@ -70,17 +87,23 @@ func (t *tx) AddTask(task *relational.Task, stored *provider.NewTask) error {
 			return err
 		}
 	}
-	plain := task.Deadline == 0 && stored.FairnessKey == "" && stored.Session == "" && stored.LimitKey == ""
+	simple := task.StartBy == 0 && task.Rank == 0
+	plain := simple && task.Deadline == 0 && stored.FairnessKey == "" && stored.Session == "" && stored.LimitKey == ""
 	sum := checksum(stored.Payload)
 	if task.State == provider.TaskLeased && plain {
 		err := t.do(sqlAddHandOff, task.Key, task.Execution, task.EventID, task.Kind, task.Token, task.Owner, task.LeaseUntil,
 			t.Now, task.NotBefore, stored.Payload, sum)
 		return doubled(err, "task", task.EventID)
 	}
-	err := t.do(sqlAddTask, task.Key, task.Execution, task.EventID, task.Kind, int64(task.State), task.Deliveries, task.Token,
+	sql, args := sqlAddTask, []any{
+		task.Key, task.Execution, task.EventID, task.Kind, int64(task.State), task.Deliveries, task.Token,
 		textOrNull(task.Owner), task.LeaseUntil, t.Now, task.NotBefore, task.Deadline, timeOrNull(task.FetchAt), timeOrNull(task.ExpireAt),
-		textOrNull(stored.FairnessKey), textOrNull(stored.Session), textOrNull(stored.LimitKey), stored.Payload, sum)
-	return doubled(err, "task", task.EventID)
+		textOrNull(stored.FairnessKey), textOrNull(stored.Session), textOrNull(stored.LimitKey), stored.Payload, sum,
+	}
+	if !simple {
+		sql, args = sqlAddRanked, append(args, timeOrNull(task.StartBy), begunOrNull(task), timeOrNull(task.Rank))
+	}
+	return doubled(t.do(sql, args...), "task", task.EventID)
 }
 
 // doubled turns the failure of a unique index into an answer: event IDs are given once, so
@@ -95,8 +118,16 @@ func doubled(err error, what string, event int64) error {
 // StoreTask implements [relational.Rows].
 func (t *tx) StoreTask(task *relational.Task, details []byte) error {
 	return t.do(sqlStoreTask, int64(task.State), task.Attempt, task.Deliveries, task.Token, textOrNull(task.Owner), task.LeaseUntil,
-		task.Cancel, task.NotBefore, timeOrNull(task.FetchAt), timeOrNull(task.ExpireAt), details, task.Failure,
+		task.Cancel, task.NotBefore, timeOrNull(task.FetchAt), timeOrNull(task.ExpireAt), timeOrNull(task.StartBy), begunOrNull(task), details, task.Failure,
 		task.Key, task.Execution, task.EventID)
+}
+
+// begunOrNull is what is stored of whether a task has begun.
+func begunOrNull(task *relational.Task) any {
+	if task.StartBy == 0 || !task.Begun {
+		return nil
+	}
+	return true
 }
 
 // RemoveTask implements [relational.Rows].
@@ -106,6 +137,9 @@ func (t *tx) RemoveTask(ref provider.TaskRef) error {
 
 // RemoveTasks implements [relational.Rows].
 func (t *tx) RemoveTasks(key provider.UUID, execution int64) error {
+	if err := t.freeTasks(key); err != nil {
+		return err
+	}
 	return t.do(sqlDropTasks, key, execution)
 }
 

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 
 	"github.com/perdure/perdure/provider"
@@ -11,15 +12,23 @@ import (
 
 const (
 	sqlFindTasks = `SELECT key, execution, event_id, fetch_at FROM perdure_task INDEXED BY perdure_task_fetch
-		WHERE kind = ? AND fetch_at <= ? AND (deadline_at = 0 OR deadline_at > ?) ORDER BY fetch_at LIMIT ?`
+		WHERE kind = ? AND fetch_at <= ? AND (expire_at IS NULL OR expire_at > ?) ORDER BY fetch_at LIMIT ?`
+	// A rank delays nothing. What an older release has put off is of a ranked kind, too.
+	sqlFindRanked = `SELECT key, execution, event_id, fetch_at FROM perdure_task INDEXED BY perdure_task_fetch
+		WHERE kind = ?1 AND fetch_at IS NOT NULL AND (fetch_at <= ?2 OR fetch_at = rank_at) AND (expire_at IS NULL OR expire_at > ?2)
+		ORDER BY fetch_at LIMIT ?3`
 	// Of the index alone, and of the row alone: for a search that must get past damaged rows.
 	sqlTaskKeys = `SELECT key, execution, event_id, fetch_at FROM perdure_task INDEXED BY perdure_task_fetch
 		WHERE kind = ? AND fetch_at <= ? ORDER BY fetch_at`
-	sqlTaskDeadline = `SELECT deadline_at FROM perdure_task WHERE key = ? AND execution = ? AND event_id = ?`
-	sqlFindExpired  = `SELECT key, execution, event_id, expire_at FROM perdure_task WHERE expire_at <= ? ORDER BY expire_at LIMIT ?`
-	sqlLeaseTask    = `UPDATE perdure_task SET state = 2, token = ?, owner = ?, lease_until = ?, deliveries = deliveries + 1,
+	sqlTaskFetchable = `SELECT (fetch_at <= ?1 OR fetch_at IS rank_at) AND (expire_at IS NULL OR expire_at > ?1)
+		FROM perdure_task WHERE key = ?2 AND execution = ?3 AND event_id = ?4`
+	sqlFindExpired = `SELECT key, execution, event_id, expire_at FROM perdure_task WHERE expire_at <= ? ORDER BY expire_at LIMIT ?`
+	sqlLeaseTask   = `UPDATE perdure_task SET state = 2, token = ?, owner = ?, lease_until = ?, deliveries = deliveries + 1,
 		fetch_at = NULL, expire_at = NULL WHERE key = ? AND execution = ? AND event_id = ?`
-	sqlTask = `SELECT kind, attempt, deliveries, cancel, scheduled_at, deadline_at, payload, details, failure, sum
+	sqlLeaseRanked = `UPDATE perdure_task SET state = 2, token = ?, owner = ?, lease_until = ?, deliveries = deliveries + 1,
+		fetch_at = NULL, expire_at = NULL, rank_at = NULL, kind = coalesce(?, kind) WHERE key = ? AND execution = ? AND event_id = ?`
+	sqlBeginTask = `UPDATE perdure_task SET begun = 1 WHERE key = ? AND execution = ? AND event_id = ?`
+	sqlTask      = `SELECT kind, attempt, deliveries, cancel, scheduled_at, deadline_at, payload, details, failure, sum, start_by_at, begun
 		FROM perdure_task WHERE key = ? AND execution = ? AND event_id = ?`
 )
 
@@ -35,6 +44,10 @@ func (p *Provider) FetchTasks(ctx context.Context, req provider.FetchTasksReques
 		}
 	}
 	call := &parked{op: "fetch tasks", wants: f.wants, find: f.find, take: f.take, undo: f.undo}
+	if relational.Gated(&req) {
+		g := &gatedFetch{taskFetch: f, call: call}
+		call.gated, call.wants, call.find, call.take = true, g.wants, g.find, g.take
+	}
 	if err := p.park(ctx, call, req.Wait); err != nil {
 		return provider.FetchTasksResult{}, err
 	}
@@ -51,10 +64,16 @@ type taskFetch struct {
 	res     provider.FetchTasksResult
 }
 
+// lateRank is before all ranks of those that are not late.
+const lateRank = math.MinInt64 / 2
+
+// A taskPlace is a task that may be taken, and where it comes in the order.
 type taskPlace struct {
 	provider.TaskRef
-	priority int64
-	at       int64
+	late   bool
+	ranked bool
+	at     int64
+	kind   int64 // that it will have; 0: the same
 }
 
 func (f *taskFetch) wants(t *tx) bool {
@@ -62,7 +81,8 @@ func (f *taskFetch) wants(t *tx) bool {
 		return true
 	}
 	for id := range t.Effects.Tasks {
-		if _, ok := f.filters[t.kinds.ByTask[id].TaskFilter]; ok {
+		kind := t.kinds.ByTask[id]
+		if _, ok := f.filters[kind.TaskFilter]; ok && (kind.Class&relational.InSession == 0 || f.req.Sessions.Max > 0) {
 			return true
 		}
 	}
@@ -78,6 +98,9 @@ func (f *taskFetch) find(t *tx) (bool, error) {
 func (f *taskFetch) places(t *tx, limit int) (list []taskPlace, err error) {
 	for filter := range f.filters {
 		for _, id := range t.kinds.ByFilter[filter] {
+			if t.kinds.ByTask[id].Class&relational.InSession != 0 { // a gatedFetch alone asks for those
+				continue
+			}
 			if list, err = t.tasksOfKind(list, id, limit); err != nil {
 				return nil, err
 			}
@@ -85,7 +108,7 @@ func (f *taskFetch) places(t *tx, limit int) (list []taskPlace, err error) {
 	}
 	if f.req.Expired {
 		err = t.each(sqlFindExpired, func(r *row) error {
-			if place := readTaskPlace(r, 0); !t.writer.shunned(place.TaskRef) {
+			if place := readTaskPlace(r, taskPlace{late: true, at: lateRank}); !t.writer.shunned(place.TaskRef) {
 				list = append(list, place)
 			}
 			return nil
@@ -95,7 +118,7 @@ func (f *taskFetch) places(t *tx, limit int) (list []taskPlace, err error) {
 		}
 	}
 	slices.SortFunc(list, func(a, b taskPlace) int {
-		return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(a.at, b.at),
+		return cmp.Or(cmp.Compare(a.at, b.at),
 			slices.Compare(a.Key[:], b.Key[:]), cmp.Compare(a.Execution, b.Execution), cmp.Compare(a.EventID, b.EventID))
 	})
 	if len(list) > limit {
@@ -104,40 +127,46 @@ func (f *taskFetch) places(t *tx, limit int) (list []taskPlace, err error) {
 	return list, nil
 }
 
-func readTaskPlace(r *row, priority int64) taskPlace {
-	return taskPlace{
-		TaskRef:  provider.TaskRef{Key: r.uuid(0), Execution: r.int(1), EventID: r.int(2)},
-		priority: priority, at: r.int(3),
-	}
+// readTaskPlace adds what a row tells to what its query does.
+func readTaskPlace(r *row, place taskPlace) taskPlace {
+	place.TaskRef = provider.TaskRef{Key: r.uuid(0), Execution: r.int(1), EventID: r.int(2)}
+	place.at += r.int(3)
+	return place
 }
 
 // tasksOfKind adds the first tasks of a kind to list.
-func (t *tx) tasksOfKind(list []taskPlace, kind int64, limit int) ([]taskPlace, error) {
-	priority, before := t.kinds.ByTask[kind].Priority, len(list)
+func (t *tx) tasksOfKind(list []taskPlace, id int64, limit int) ([]taskPlace, error) {
+	kind, before := t.kinds.ByTask[id], len(list)
+	place := taskPlace{at: -kind.Bonus()}
+	sql, args, until := sqlFindTasks, []any{id, t.Now, t.Now, limit}, t.Now
+	if kind.Class&relational.Ranked != 0 {
+		place.ranked, place.kind = true, t.kinds.Unranked(id)
+		sql, args, until = sqlFindRanked, []any{id, t.Now, limit}, relational.Never
+	}
 	if len(t.writer.shuns) == 0 {
-		err := t.each(sqlFindTasks, func(r *row) error {
-			list = append(list, readTaskPlace(r, priority))
+		err := t.each(sql, func(r *row) error {
+			list = append(list, readTaskPlace(r, place))
 			return nil
-		}, kind, t.Now, t.Now, limit)
+		}, args...)
 		if !damaged(err) {
 			return list, err
 		}
 	}
 	list = list[:before]
 	err := t.each(sqlTaskKeys, func(r *row) error {
-		place := readTaskPlace(r, priority)
+		place := readTaskPlace(r, place)
 		if t.writer.shunned(place.TaskRef) {
 			return nil
 		}
-		deadline, err := t.integer(sqlTaskDeadline, place.Key, place.Execution, place.EventID)
+		fetchable, err := t.integer(sqlTaskFetchable, t.Now, place.Key, place.Execution, place.EventID)
 		if err != nil {
 			return damageTo(place.TaskRef, err)
 		}
-		if deadline == 0 || provider.Time(deadline) > t.Now {
+		if fetchable != 0 {
 			list = append(list, place)
 		}
 		return stopAt(len(list)-before, limit)
-	}, kind, t.Now)
+	}, id, until)
 	return list, err
 }
 
@@ -152,11 +181,7 @@ func (f *taskFetch) take(t *tx) (bool, error) {
 	}
 	until := t.Elapsed + micros(f.req.Lease)
 	for _, place := range list {
-		_, err := t.exec(sqlLeaseTask, f.req.Token, f.req.Owner, until, place.Key, place.Execution, place.EventID)
-		var task provider.LeasedTask
-		if err == nil {
-			task, err = t.leasedTask(place.TaskRef)
-		}
+		task, err := f.lease(t, place, until)
 		if err != nil {
 			return false, damageTo(place.TaskRef, err)
 		}
@@ -169,20 +194,44 @@ func (f *taskFetch) take(t *tx) (bool, error) {
 	return len(f.res.Tasks) > 0, nil
 }
 
+// lease takes one task: to end it if it is late, else to begin it.
+func (f *taskFetch) lease(t *tx, place taskPlace, until int64) (task provider.LeasedTask, err error) {
+	if place.late || place.ranked {
+		kind := any(place.kind)
+		if place.late { // it keeps its kind, so that its row need not be read to find it
+			kind = nil
+		}
+		err = t.do(sqlLeaseRanked, f.req.Token, f.req.Owner, until, kind, place.Key, place.Execution, place.EventID)
+	} else {
+		err = t.do(sqlLeaseTask, f.req.Token, f.req.Owner, until, place.Key, place.Execution, place.EventID)
+	}
+	if err != nil {
+		return task, err
+	}
+	task, err = t.leasedTask(place.TaskRef)
+	if err == nil && task.StartBy != 0 && !place.late {
+		err = t.do(sqlBeginTask, place.Key, place.Execution, place.EventID)
+	}
+	return task, err
+}
+
 // leasedTask reads a task for the one who runs it.
 func (t *tx) leasedTask(ref provider.TaskRef) (task provider.LeasedTask, err error) {
 	task.TaskRef = ref
+	var stored relational.Task
 	_, err = t.one(sqlTask, func(r *row) {
 		kind := t.kinds.ByTask[r.int(0)]
 		task.Queue, task.Name, task.Priority = kind.Queue, kind.Name, int(kind.Priority)
 		task.Attempt, task.Deliveries, task.CancelRequested = r.int(1), r.int(2), r.bool(3)
 		task.ScheduledAt, task.Deadline = r.time(4), r.time(5)
 		task.Payload, task.Details, task.Failure = r.sound(6, 9), r.blob(7), r.blob(8)
+		stored.StartBy, stored.Deadline, stored.Begun = r.time(10), r.time(5), r.bool(11)
 	}, ref.Key, ref.Execution, ref.EventID)
 	if err != nil {
 		return task, err
 	}
-	task.PastDeadline = task.Deadline > 0 && task.Deadline <= t.Now
+	task.StartBy = stored.StartBy
+	task.PastDeadline = stored.TimeUp() > 0 && stored.TimeUp() <= t.Now
 	var h *relational.Head
 	task.State, h, err = t.State(ref.Key, ref.Execution)
 	if h != nil {

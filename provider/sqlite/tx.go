@@ -16,6 +16,7 @@ type tx struct {
 	kinds    *relational.Kinds // as they were read last
 	current  bool              // nothing may have changed the kinds since
 	enrolled []string          // owners that the file did not have
+	watched  bool              // a fetch waits for a place in a queue
 	guest    bool              // the transaction is a caller's: only the caller's goroutine touches it
 }
 

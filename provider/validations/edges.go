@@ -10,7 +10,7 @@ import (
 // edgeCases are where two rules meet.
 func edgeCases() []testCase {
 	const fetchable = "A task is fetchable when it is queued (or its lease has expired), its NotBefore has come, its instance is not Suspended and, " +
-		"unless Expired is asked for, its Deadline has not passed."
+		"unless Expired is asked for, it is not past its time."
 	const order = "Order within the commit: fence, completes, consumed, events, tasks, timers, sends, starts, status."
 	const replaced = "An instance that was replaced cannot be reset: it answers [ErrExists], or [ErrEnded] if nobody has its ID any more."
 	return []testCase{
@@ -30,8 +30,12 @@ func edgeCases() []testCase {
 		{name: "released-stickiness", run: edgeSticky, rule: "A release ends stickiness, too."},
 		{name: "lapsed-turns-of-a-token", run: edgeLapsedTurns, rule: "Leases that have lapsed are not among them."},
 		{name: "lapsed-tasks-of-a-token", run: edgeLapsedTasks, rule: "Lapsed ones are not among them."},
-		{name: "order-of-one-instant", run: edgeInstant, rule: "Order is (priority, not-before, insertion)."},
-		{name: "late-come-first", run: edgeLate, rule: "Those past their Deadline come first, by Deadline"},
+		{
+			name: "released-by-token-before-it-began", run: begunNone,
+			rule: "Release without a TaskRef releases all tasks that its Token holds, whatever their Attempt.",
+		},
+		{name: "order-of-one-instant", run: edgeInstant, rule: "The others come by rank, and of one rank by insertion."},
+		{name: "late-come-first", run: edgeLate, rule: "Tasks past their time come first, by that time."},
 		{
 			name: "retry-without-failure", run: edgeRetry,
 			rule: "Retry raises Attempt, stores Failure and Details, resets Deliveries and queues the task after Delay.",
@@ -237,7 +241,7 @@ func expired(r *provider.FetchTasksRequest) { r.Expired = true }
 func edgeLate(t *trial) {
 	urgent, later, sooner := newTask(1), newTask(2), newTask(3)
 	urgent.Priority = provider.PriorityHighest
-	later.Deadline, sooner.Deadline = short+short/2, short
+	later.Deadline, sooner.StartBy = short+short/2, short
 	later.Priority, sooner.Priority = provider.PriorityDefault, provider.PriorityLowest
 	t.beginTasks(urgent, later, sooner)
 	t.pass(2 * short)

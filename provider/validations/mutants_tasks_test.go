@@ -21,7 +21,6 @@ func brokenTasks() []brokenRule {
 		{name: "a task of a suspended instance is started", caught: "tasks/suspended", breaks: startsSuspended},
 		{name: "a task past its deadline is fetched for work", caught: "tasks/past-deadline", breaks: fetchesTasks(wantsExpired)},
 		{name: "a hand-off does not count as a delivery", caught: "tasks/hand-off", breaks: countsNoHandOff},
-		{name: "priorities of tasks do not count", caught: "tasks/order", breaks: commits(forgetsPriorities)},
 		{name: "a task forgets what its renewal told", caught: "tasks/details-and-failure", breaks: forgetsHeartbeats},
 		{name: "a queued task outlives its cancellation", caught: "tasks/cancelled-unstarted", breaks: keepsCancelled},
 		{name: "a renewal does not tell of the cancellation", caught: "tasks/cancelled-leased", breaks: renewed(hidesCancellation)},

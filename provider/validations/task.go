@@ -11,7 +11,7 @@ import (
 
 func taskCases() []testCase {
 	const fetchable = "A task is fetchable when it is queued (or its lease has expired), its NotBefore has come, its instance is not Suspended and, " +
-		"unless Expired is asked for, its Deadline has not passed."
+		"unless Expired is asked for, it is not past its time."
 	const counts = "Each item tells the ExecutionState of the execution that wants the result, the Attempt, the Deliveries (raised by this lease), " +
 		"the last heartbeat details and the last failure."
 	return []testCase{
@@ -24,12 +24,11 @@ func taskCases() []testCase {
 		{name: "suspended", run: taskSuspended, rule: fetchable},
 		{name: "past-deadline", run: taskDeadline, rule: "NewTask.Deadline: from now until it is past its time; 0: none"},
 		{name: "hand-off", run: taskHandOff, rule: "NewTask.Lease: written already leased to the committer (hand-off)"},
-		{name: "order", run: taskOrder, rule: "Order is (priority, not-before, insertion)."},
 		{name: "details-and-failure", run: taskDetails, rule: counts},
 		{name: "cancelled-unstarted", run: taskCancelled, rule: "A task that nobody has leased is removed."},
 		{name: "cancelled-leased", run: taskCancelledLeased, rule: "A leased one is flagged (its renewal answers CancelRequested)"},
 		{name: "cancelled-removed", run: taskCancelledRemoved, rule: "unless Remove is set: then it is removed, too."},
-		{name: "expired-too", run: taskExpiredToo, rule: "FetchTasksRequest.Expired: also tasks past their Deadline, of every queue and name"},
+		{name: "expired-too", run: taskExpiredToo, rule: "FetchTasksRequest.Expired: also tasks past their time, of every queue and name"},
 		{name: "of-ended-executions", run: taskEnds, rule: "Tasks of ended executions are normally removed when the execution ends"},
 	}
 }

@@ -207,6 +207,7 @@ func textsKept(t *trial) {
 		t.commit(req)
 		leased := t.fetchTask(func(r *provider.FetchTasksRequest) {
 			r.Queues = []provider.QueueFilter{{Queue: word, Names: []string{word}}}
+			r.Sessions = claim(provider.MaxBatch)
 		})
 		t.checkf(leased.Key == made[word] && leased.Queue == word && leased.Name == word, "a fetch of the queue %q got %+v", word, leased)
 		t.record(put(word, word, 0))

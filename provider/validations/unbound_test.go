@@ -18,8 +18,8 @@ func unbound() map[string][]string {
 			"FetchAsksRequest", "OpenAsk", "FetchAsksResult", "AnswerRequest", "Migration", "Migrator", "Provider", "Filter", "ListRequest",
 			"CountRequest", "CountResult", "StatsRequest", "WaitingTurns", "WaitingTasks", "StatsResult", "DeadLetterAction", "DeadLetter",
 			"LeaseAction", "LeaseRequest", "RecordAction", "Record", "RecordRequest", "TaskRef", "NewTask", "TaskLease", "ExecutionStateKind",
-			"QueueFilter", "FetchTasksRequest", "LeasedTask", "FetchTasksResult", "TaskOutcome", "TaskReport", "ReportTasksRequest",
-			"TaskReportResult", "TaskRenewal", "TaskRenewalResult", "TaskState", "TaskInfo", "UUID", "Capability", "FetchTurnsRequest", "Turn",
+			"QueueFilter", "SessionClaim", "FetchTasksRequest", "LeasedTask", "FetchTasksResult", "TaskOutcome", "TaskReport", "ReportTasksRequest",
+			"TaskReportResult", "TaskRenewal", "TaskRenewalResult", "TaskState", "UUID", "Capability", "FetchTurnsRequest", "Turn",
 			"FetchTurnsResult", "Start", "NextExecution", "CommitTurnRequest", "CommitTurnResult", "TurnFailure", "TurnRelease", "ReleaseTurnsRequest",
 
 			"Outcome", "Event", "Tx", "Completion",
@@ -27,7 +27,7 @@ func unbound() map[string][]string {
 		"heads a list": {
 			"Fencing", "Time", "Slices", "Errors", "Concurrency", "Context", "Sentinels of the contract", "The outcomes", "The kinds of rows, and their order within a key",
 			"The statuses", "The ID conflict policies", "The kinds of attributes", "The actions of Steer", "The actions on dead letters",
-			"The actions on named leases", "The actions on records", "Defaults of the order in which tasks are fetched",
+			"The actions on named leases", "The actions on records", "What the rank of a task is made of; see Provider.FetchTasks",
 			"The kinds of execution states", "The outcomes of a report; see Provider.ReportTasks", "The states of a pending task",
 			"with an instance under the same ID", "See the package comment for the rules that every method obeys",
 		},
@@ -39,7 +39,7 @@ func unbound() map[string][]string {
 		},
 		"allows something": {
 			"unless a caller cancelled the context: then the provider may still read them", "It may lose notices: renewal is the safety net",
-			"It may be some seconds stale", "what was leased before may come later",
+			"It may be some seconds stale", "If its lease has lapsed, that may be the moment", "commits at the same time need not see each other",
 			"One that was held back, by a lease, a delay or Blocked, may count from the moment at which it was free",
 			"fn may be called again, in another transaction, before the call returns",
 		},
@@ -50,8 +50,7 @@ func unbound() map[string][]string {
 		"of a moment that a case cannot see": {
 			"one that is found is returned with its state, not leased for work", "ErrClosed",
 		},
-		"takes a minute":                       {"MaxWait"},
-		"no field could say otherwise":         {"No history is returned"},
-		"stored for later; no call answers it": {"NewTask.FairnessKey"},
+		"takes a minute":               {"MaxWait"},
+		"no field could say otherwise": {"No history is returned"},
 	}
 }

@@ -22,6 +22,7 @@ func waitCases() []testCase {
 		{name: "release-wakes", run: waitRelease, rule: blocks},
 		{name: "resume-wakes", run: waitResume, rule: blocks},
 		{name: "task-wakes", run: waitTask, rule: "The call blocks up to Wait while nothing is fetchable, as FetchTurns does."},
+		{name: "turn-wakes", run: waitTurn, rule: "The call blocks up to Wait while nothing is fetchable, as FetchTurns does."},
 		{name: "released-task-wakes", run: waitTaskRetry, rule: "The call blocks up to Wait while nothing is fetchable, as FetchTurns does."},
 		{name: "ended-wakes-get", run: waitEnded, rule: told},
 		{name: "get-passes", run: waitEndedPasses, rule: told},
@@ -105,6 +106,19 @@ func waitTask(t *trial) {
 	req := next(i)
 	req.Tasks = []provider.NewTask{newTask(1)}
 	t.commit(req)
+	list := fetched()
+	t.checkf(len(list) == 1, "fetched %d tasks", len(list))
+}
+
+// waitTurn waits for a task the turn of which comes after that of another one.
+func waitTurn(t *trial) {
+	t.begin("i")
+	t.begin("j")
+	t.stock("i", "a1 third", "a2 third")
+	fetched := parked(t, func() []leasedTask {
+		return t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Wait = patience })
+	})
+	t.stock("j", "a3")
 	list := fetched()
 	t.checkf(len(list) == 1, "fetched %d tasks", len(list))
 }

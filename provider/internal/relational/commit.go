@@ -69,11 +69,12 @@ func (t *Tx) extend(h *Head, req *provider.CommitTurnRequest) error {
 		return err
 	}
 	gone := takenBack(req)
+	var turns turns
 	for i := range req.Tasks {
 		if gone.tasks[req.Tasks[i].EventID] {
 			continue
 		}
-		if err := t.addTask(h, &req.Tasks[i]); err != nil {
+		if err := t.addTask(h, &req.Tasks[i], &turns); err != nil {
 			return err
 		}
 	}

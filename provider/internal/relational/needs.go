@@ -11,6 +11,7 @@ type Needs struct {
 	Inbox  []InboxNeed        // messages
 	Tasks  []provider.TaskRef // tasks
 	Timers []provider.TaskRef // timers, named by what scheduled them
+	Lanes  []Lane             // where new tasks take turns
 }
 
 // InboxNeed is what a call looks at of an inbox: the named messages, and the first ones besides.
@@ -51,6 +52,11 @@ func CommitNeeds(req *provider.CommitTurnRequest) Needs {
 	}
 	for _, c := range req.CancelTasks {
 		n.Tasks = append(n.Tasks, ref(c.EventID))
+	}
+	for i := range req.Tasks {
+		if of, ok := lane(&req.Tasks[i]); ok {
+			n.Lanes = append(n.Lanes, of)
+		}
 	}
 	for _, event := range req.CancelTimers {
 		n.Timers = append(n.Timers, ref(event))
@@ -98,6 +104,7 @@ func RenewNeeds(req *provider.RenewTasksRequest) Needs {
 func (n *Needs) Add(more *Needs) {
 	n.Keys, n.Peek, n.IDs = append(n.Keys, more.Keys...), append(n.Peek, more.Peek...), append(n.IDs, more.IDs...)
 	n.Inbox, n.Tasks, n.Timers = append(n.Inbox, more.Inbox...), append(n.Tasks, more.Tasks...), append(n.Timers, more.Timers...)
+	n.Lanes = append(n.Lanes, more.Lanes...)
 }
 
 // ReleaseNeeds are those of ReleaseTurns.

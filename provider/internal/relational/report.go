@@ -55,6 +55,9 @@ func (t *Tx) releaseTasks(item *provider.TaskReport) error {
 			continue
 		}
 		t.Changes++
+		if err := t.endLease(task); err != nil {
+			return err
+		}
 		if err := t.release(h, task, item); err != nil {
 			return err
 		}
@@ -78,16 +81,22 @@ func (t *Tx) Report(item *provider.TaskReport) (res provider.TaskReportResult, e
 		return res, nil
 	}
 	t.Changes++
+	if err := t.endLease(task); err != nil {
+		return res, err
+	}
 	running := state.Kind == provider.ExecutionRunning
 	switch item.Outcome {
 	case provider.TaskComplete, provider.TaskPoison:
 		err = t.completeReported(h, task, item, running)
 	case provider.TaskRetry:
-		task.Attempt, task.Deliveries = task.Attempt+1, 0
+		task.Attempt, task.Deliveries, task.Begun = task.Attempt+1, 0, true
 		task.Failure = append([]byte{}, item.Failure...) // not nil, which would keep that of an earlier attempt
 		err = t.requeueReported(h, task, item)
 	case provider.TaskPark:
-		task.State, task.Owner, task.LeaseUntil = provider.TaskParked, "", 0
+		task.State, task.Owner, task.LeaseUntil, task.Begun = provider.TaskParked, "", 0, item.Limit == 0
+		if item.Limit > 0 {
+			task.StartBy = t.Now.Add(item.Limit)
+		}
 		t.Schedule(task, h)
 		err = t.Rows.StoreTask(task, item.Details)
 	case provider.TaskDiscard:
@@ -102,8 +111,10 @@ func (t *Tx) Report(item *provider.TaskReport) (res provider.TaskReportResult, e
 	return res, err
 }
 
+// release gives the delivery back. If that was the first and no code ran, the task has not begun.
 func (t *Tx) release(h *Head, task *Task, item *provider.TaskReport) error {
 	task.Deliveries = max(task.Deliveries-1, 0)
+	task.Begun = item.Begun || task.Begun && (task.Attempt > 1 || task.Deliveries > 0)
 	return t.requeueReported(h, task, item)
 }
 
@@ -145,7 +156,15 @@ func (t *Tx) RenewTasks(req *provider.RenewTasksRequest, res *provider.RenewTask
 		}
 	}
 	res.Now = t.Now
-	return nil
+	if req.Owner == "" {
+		return nil
+	}
+	t.sessionEnds(req.SessionLease)
+	var err error
+	if res.Sessions, err = t.Rows.ExtendSessions(req.Owner, req.SessionLease); res.Sessions > 0 {
+		t.Changes++
+	}
+	return err
 }
 
 // renew extends one lease. The order of answers is Missing, Terminal, lost, Running.
@@ -165,6 +184,9 @@ func (t *Tx) renew(item *provider.TaskRenewal, req *provider.RenewTasksRequest, 
 	if task == nil || task.Token != item.Token {
 		res.Err = provider.ErrLeaseLost
 		return nil
+	}
+	if err := t.use(task); err != nil {
+		return err
 	}
 	if task.State != provider.TaskParked { // a parked task holds no lease
 		task.State, task.LeaseUntil = provider.TaskLeased, t.Lease(req.Lease)

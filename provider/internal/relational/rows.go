@@ -10,6 +10,7 @@ type Rows interface {
 	InboxRows
 	HistoryRows
 	TaskRows
+	SessionRows
 }
 
 // KindRows are the numbers for what fetches filter by.
@@ -86,6 +87,8 @@ type TaskRows interface {
 	// Task reads a task; nil if there is none.
 	Task(ref provider.TaskRef) (*Task, error)
 
+	// Turns answers what a new task of a lane comes after.
+	Turns(of Lane) (Turns, error)
 	AddTask(task *Task, stored *provider.NewTask) error
 	// StoreTask writes back what a report or renewal changed. Nil details keep the stored ones.
 	StoreTask(task *Task, details []byte) error
@@ -144,6 +147,7 @@ type Message struct {
 type Task struct {
 	provider.TaskRef
 	Kind       int64
+	Session    string
 	State      provider.TaskState
 	Attempt    int64
 	Deliveries int64
@@ -151,9 +155,23 @@ type Task struct {
 	Owner      string
 	LeaseUntil int64 // of the elapsed clock; 0: none
 	Cancel     bool
+	Begun      bool // as far as StartBy asks
 	NotBefore  provider.Time
+	StartBy    provider.Time
 	Deadline   provider.Time
-	FetchAt    provider.Time // when a fetch may take it; 0: not now
-	ExpireAt   provider.Time // when a fetch takes it as past its deadline; 0: never
+	Rank       provider.Time // by its fairness key, while it waits for its first lease; else 0
+	FetchAt    provider.Time // when a fetch may take it, or its Rank; 0: not now
+	ExpireAt   provider.Time // when a fetch takes it as past its time; 0: never
 	Failure    []byte        // of the last attempt; nil keeps the stored one
+}
+
+// TimeUp is when the task is past its time; 0: never.
+func (task *Task) TimeUp() provider.Time {
+	if task.Begun || task.StartBy == 0 {
+		return task.Deadline
+	}
+	if task.Deadline == 0 {
+		return task.StartBy
+	}
+	return min(task.StartBy, task.Deadline)
 }

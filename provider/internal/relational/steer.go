@@ -191,6 +191,7 @@ func (t *Tx) Redrive(l *provider.DeadLetter, timer bool, priority int) (bool, er
 	if err != nil || task != nil {
 		return false, err
 	}
-	err = t.addTask(h, &provider.NewTask{EventID: l.EventID, Queue: l.Queue, Name: l.Name, Payload: l.Payload, Priority: priority})
+	again := &provider.NewTask{EventID: l.EventID, Queue: l.Queue, Name: l.Name, Payload: l.Payload, Priority: priority}
+	err = t.addTask(h, again, nil)
 	return err == nil, err
 }

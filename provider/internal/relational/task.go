@@ -9,20 +9,34 @@ import (
 // completeTasks ends the tasks whose results the turn consumed from memory. A single one
 // is checked and removed at once, the commit's first write.
 func (t *Tx) completeTasks(h *Head, list []provider.TaskCompletion) error {
+	if len(list) == 0 {
+		return nil
+	}
 	ref := func(event int64) provider.TaskRef {
 		return provider.TaskRef{Key: h.Key, Execution: h.Execution, EventID: event}
 	}
 	lost := func(event int64) error {
 		return fmt.Errorf("task %d of instance %q: %w", event, h.ID, provider.ErrLeaseLost)
 	}
-	if len(list) > 1 {
-		for _, c := range list {
+	watched, err := t.Rows.TasksWatched()
+	if err != nil {
+		return err
+	}
+	if len(list) > 1 || watched {
+		tasks := make([]*Task, len(list))
+		for i, c := range list {
 			task, err := t.Rows.Task(ref(c.EventID))
 			if err != nil {
 				return err
 			}
 			if task == nil || task.Token != c.Token || task.State == provider.TaskParked {
 				return lost(c.EventID)
+			}
+			tasks[i] = task
+		}
+		for _, task := range tasks {
+			if err := t.endLease(task); err != nil {
+				return err
 			}
 		}
 	}
@@ -40,30 +54,53 @@ func (t *Tx) completeTasks(h *Head, list []provider.TaskCompletion) error {
 }
 
 // addTask stores a task, queued or already leased to the committer.
-func (t *Tx) addTask(h *Head, stored *provider.NewTask) error {
-	priority := stored.Priority
-	if priority == 0 {
-		priority = provider.PriorityDefault
-	}
-	kind, err := t.taskKind(TaskKind{TaskFilter{stored.Queue, stored.Name}, int64(priority)})
-	if err != nil {
-		return err
-	}
+func (t *Tx) addTask(h *Head, stored *provider.NewTask, turns *turns) error {
 	task := &Task{
-		TaskRef: provider.TaskRef{Key: h.Key, Execution: h.Execution, EventID: stored.EventID}, Kind: kind, State: provider.TaskQueued,
-		Attempt: 1, NotBefore: t.Now.Add(stored.NotBefore),
+		TaskRef: provider.TaskRef{Key: h.Key, Execution: h.Execution, EventID: stored.EventID}, State: provider.TaskQueued,
+		Attempt: 1, NotBefore: t.Now.Add(stored.NotBefore), Session: stored.Session,
+	}
+	if stored.StartBy > 0 {
+		task.StartBy = t.Now.Add(stored.StartBy)
 	}
 	if stored.Deadline > 0 {
 		task.Deadline = t.Now.Add(stored.Deadline)
 	}
+	if err := t.classify(task, stored, turns); err != nil {
+		return err
+	}
 	if lease := stored.Lease; lease != nil {
-		task.State, task.Deliveries = provider.TaskLeased, 1
+		task.State, task.Deliveries, task.Begun = provider.TaskLeased, 1, true
 		task.Token, task.Owner, task.LeaseUntil = lease.Token, lease.Owner, t.Lease(lease.Duration)
 	} else {
 		t.Schedule(task, h)
 	}
 	t.Changes++
 	return t.Rows.AddTask(task, stored)
+}
+
+// classify finds the kind of a new task and, if it has a turn, its rank.
+func (t *Tx) classify(task *Task, stored *provider.NewTask, turns *turns) (err error) {
+	kind := TaskKind{TaskFilter: TaskFilter{stored.Queue, stored.Name}, Priority: int64(stored.Priority)}
+	if kind.Priority == 0 {
+		kind.Priority = provider.PriorityDefault
+	}
+	if stored.Session != "" {
+		kind.Class |= InSession
+	}
+	// The kind without a rank comes first, so that whoever knows the other one can lease a task of it.
+	if task.Kind, err = t.taskKind(kind); err != nil {
+		return err
+	}
+	of, ranked := lane(stored)
+	if !ranked {
+		return nil
+	}
+	kind.Class |= Ranked
+	if task.Kind, err = t.taskKind(kind); err != nil {
+		return err
+	}
+	task.Rank, err = turns.take(t, of)
+	return err
 }
 
 // cancelTask removes a task that nobody runs, and asks the one who runs it otherwise.
@@ -82,11 +119,12 @@ func (t *Tx) cancelTask(h *Head, c provider.CancelTask) error {
 		task.Cancel = true
 		return t.Rows.StoreTask(task, nil)
 	}
+	t.Free(task.Kind)
 	return t.Rows.RemoveTask(task.TaskRef)
 }
 
 // Schedule computes when a task that nobody has leased may be fetched, which a parked one may not,
-// and when as one past its deadline, and tells the fetches that wait.
+// and when as one past its time, and tells the fetches that wait.
 func (t *Tx) Schedule(task *Task, h *Head) {
 	task.FetchAt, task.ExpireAt = 0, 0
 	if h != nil && h.Status == provider.StatusSuspended {
@@ -102,17 +140,19 @@ func (t *Tx) Schedule(task *Task, h *Head) {
 	} else {
 		t.Effects.Tasks[task.Kind] = struct{}{}
 	}
+	if task.Rank != 0 {
+		task.FetchAt = task.Rank
+	}
 }
 
-// expires tells the fetches that wait when a task will be past its deadline.
+// expires tells the fetches that wait when a task will be past its time.
 func (t *Tx) expires(task *Task) {
-	if task.Deadline == 0 {
-		return
-	}
-	task.ExpireAt = task.Deadline
-	if task.Deadline > t.Now {
-		t.wake(task.Deadline)
-	} else {
+	task.ExpireAt = task.TimeUp()
+	switch {
+	case task.ExpireAt == 0:
+	case task.ExpireAt > t.Now:
+		t.wake(task.ExpireAt)
+	default:
 		t.Effects.Expired = true
 	}
 }

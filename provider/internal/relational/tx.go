@@ -1,6 +1,7 @@
 package relational
 
 import (
+	"maps"
 	"math"
 	"time"
 
@@ -25,6 +26,7 @@ type Tx struct {
 type Effects struct {
 	Turns      map[int64]struct{} // kinds of instances that became fetchable
 	Tasks      map[int64]struct{} // kinds of tasks that did
+	Freed      map[int64]struct{} // kinds of tasks that are not leased any more; nil for none
 	Expired    bool               // a task may be past its deadline
 	Asks       bool               // a question was left
 	Due        provider.Time      // the next moment at which something becomes fetchable by time alone
@@ -60,6 +62,11 @@ func (fx *Effects) Merge(o *Effects) {
 	}
 	for k := range o.Tasks {
 		fx.Tasks[k] = struct{}{}
+	}
+	if fx.Freed == nil {
+		fx.Freed = o.Freed
+	} else {
+		maps.Copy(fx.Freed, o.Freed)
 	}
 	fx.Expired, fx.Asks = fx.Expired || o.Expired, fx.Asks || o.Asks
 	fx.Due, fx.ElapsedDue = min(fx.Due, o.Due), min(fx.ElapsedDue, o.ElapsedDue)

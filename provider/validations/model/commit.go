@@ -14,6 +14,7 @@ func doCommit(d *driver) {
 			return
 		}
 	}
+	d.brief = d.brief || d.idles
 	res, err := call(d, "commit turn", provider.Provider.CommitTurn, d.lastCommit, nil)
 	_ = res
 	if err != nil {
@@ -164,13 +165,15 @@ func (d *driver) takeBack(req *provider.CommitTurnRequest) {
 func (d *driver) task(event int64) provider.NewTask {
 	t := provider.NewTask{
 		EventID: event, Queue: pick(d, "q", "r"), Name: pick(d, "f", "g"), Payload: d.payload("task"), Priority: pick(d, 0, 0, 1, 5),
-		NotBefore: d.delay(),
+		FairnessKey: pick(d, "", "", "j", "k"), Session: d.session(), NotBefore: d.delay(),
 	}
-	switch d.n(8) {
-	case 5:
-		t.Deadline = long
-	case 6, 7:
-		t.Deadline, d.brief = short, true
+	for _, end := range []*time.Duration{&t.Deadline, &t.StartBy} {
+		switch d.n(8) {
+		case 5:
+			*end = long
+		case 6, 7:
+			*end, d.brief = short, true
+		}
 	}
 	if d.odds(3) {
 		t.Lease = &provider.TaskLease{Token: d.token(), Owner: d.owner(), Duration: d.lease()}

@@ -25,6 +25,7 @@ type driver struct {
 	advance func(time.Duration) // of the subject; nil: its time passes by itself
 
 	brief   bool // the step gave something that is over soon
+	idles   bool // so does what uses a session
 	lines   []string
 	differs string
 

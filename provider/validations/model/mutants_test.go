@@ -168,6 +168,22 @@ func mutants() []mutant {
 				slices.SortStableFunc(res.Tasks, func(x, y provider.LeasedTask) int { return cmp.Compare(y.Priority, x.Priority) })
 			}
 		}},
+		{"a flood of one fairness key goes first", 0, func(b *broken) {
+			b.tasks = func(res *provider.FetchTasksResult) {
+				slices.SortStableFunc(res.Tasks, func(x, y provider.LeasedTask) int {
+					return cmp.Or(cmp.Compare(x.Priority, y.Priority), cmp.Compare(x.ScheduledAt, y.ScheduledAt))
+				})
+			}
+		}},
+		{"what is released has begun", 0, func(b *broken) {
+			b.report = func(r provider.ReportTasksRequest) provider.ReportTasksRequest {
+				r.Items = slices.Clone(r.Items)
+				for i := range r.Items {
+					r.Items[i].Begun = true
+				}
+				return r
+			}
+		}},
 		{"reports store no details", 0, func(b *broken) {
 			b.report = func(r provider.ReportTasksRequest) provider.ReportTasksRequest {
 				r.Items = slices.Clone(r.Items)

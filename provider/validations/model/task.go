@@ -17,9 +17,18 @@ func doFetchTasks(d *driver) {
 		req.Queues = req.Queues[d.n(2):]
 		req.Queues[0].Names = req.Queues[0].Names[d.n(2):]
 	}
+	req.Sessions = d.claim()
+	d.brief = d.brief || d.idles
+	for n := range req.Queues {
+		req.Queues[n].MaxLeased = pick(d, 0, 0, 0, 1, 2, 4)
+	}
 	open := d.openTasks()
-	if open {
+	if open { // nor may it be open which tasks are too many
 		req.Max = 100
+		req.Sessions.Max = min(req.Sessions.Max, 1) * sessions
+		for n := range req.Queues {
+			req.Queues[n].MaxLeased = 0
+		}
 	}
 	res, err := call(d, "fetch tasks", provider.Provider.FetchTasks, always(req), func(_ *side, res *provider.FetchTasksResult) {
 		if open {
@@ -36,6 +45,22 @@ func doFetchTasks(d *driver) {
 	}
 }
 
+// sessions is how many there are.
+const sessions = 3
+
+func (d *driver) session() string { return pick(d, "", "", "", "s1", "s2", "s3") }
+
+// claim draws on what terms a fetch takes sessions.
+func (d *driver) claim() provider.SessionClaim {
+	most := pick(d, 0, 0, sessions, 1, 2)
+	if most == 0 {
+		return provider.SessionClaim{}
+	}
+	claim := provider.SessionClaim{Max: most, Lease: d.lease(), Idle: d.lease()}
+	d.idles = d.idles || claim.Idle == short
+	return claim
+}
+
 // openTasks tells whether the contract leaves open which of the pending tasks is fetched first: if two are of the
 // same instant, of which one may have been leased before, or the lease of one has lapsed.
 func (d *driver) openTasks() bool {
@@ -46,7 +71,7 @@ func (d *driver) openTasks() bool {
 			d.differf("reading the model: %v", err)
 		}
 		for _, t := range res.Tasks {
-			for _, instant := range []provider.Time{t.NotBefore, t.Deadline} {
+			for _, instant := range []provider.Time{t.NotBefore, t.StartBy, t.Deadline} {
 				if instant != 0 && seen[instant] {
 					return true
 				}
@@ -82,6 +107,7 @@ func (d *driver) seen() seenTask {
 func doReport(d *driver) {
 	req := provider.ReportTasksRequest{Items: some(d, 1, d.report)}
 	req.Items = append(req.Items, d.report())
+	d.brief = d.brief || d.idles
 	_, _ = call(d, "report tasks", provider.Provider.ReportTasks, always(req), nil)
 }
 
@@ -103,6 +129,7 @@ func (d *driver) report() provider.TaskReport {
 			item.Failure = d.payload("failure")
 		}
 	case provider.TaskRelease:
+		item.Begun = d.odds(2)
 		if d.odds(4) { // all that the token holds
 			item.TaskRef, item.Attempt = provider.TaskRef{}, 0
 		}
@@ -113,7 +140,10 @@ func (d *driver) report() provider.TaskReport {
 
 func doRenew(d *driver) {
 	req := provider.RenewTasksRequest{Lease: d.lease()}
-	for range 1 + d.n(2) {
+	if d.odds(3) {
+		req.Owner, req.SessionLease = d.owner(), d.lease()
+	}
+	for range d.n(3) {
 		task := d.seen()
 		item := provider.TaskRenewal{TaskRef: task.TaskRef, Token: task.token}
 		if d.odds(3) {
@@ -121,5 +151,6 @@ func doRenew(d *driver) {
 		}
 		req.Items = append(req.Items, item)
 	}
+	d.brief = d.brief || d.idles
 	_, _ = call(d, "renew tasks", provider.Provider.RenewTasks, always(req), nil)
 }

@@ -1,0 +1,46 @@
+package memory
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// byRank orders tasks that can be fetched now. An execution numbers its events as it makes them.
+func byRank(now provider.Time) func(a, b *task) int {
+	return func(a, b *task) int {
+		return cmp.Or(cmp.Compare(a.rank(now), b.rank(now)),
+			slices.Compare(a.Key[:], b.Key[:]), cmp.Compare(a.Execution, b.Execution), cmp.Compare(a.EventID, b.EventID))
+	}
+}
+
+// lateRank is before all ranks of those that are not late.
+const lateRank = -1 << 62
+
+// rank is the place of a task in the order of fetching: first come those past their time.
+func (t *task) rank(now provider.Time) provider.Time {
+	if t.late(now) {
+		return lateRank + t.timeUp()
+	}
+	bonus := time.Duration(provider.PriorityDefault-t.priority) * provider.PriorityStep
+	return cmp.Or(t.turn, t.notBefore).Add(-bonus)
+}
+
+// takeTurn gives a new task with a fairness key its place among those that wait for their first lease. This is start-time
+// fair queueing (Goyal, Vin and Cheng, 1996): a task starts when the one before it of the same key ends, which lasts a
+// FairnessStep, and not before the virtual time, which is the start of the first that waits.
+func (p *Provider) takeTurn(t *task, now provider.Time) {
+	var first, last provider.Time
+	for _, other := range p.tasks {
+		if other.turn == 0 || other.queue != t.queue || p.instances[other.Key].row.Status == provider.StatusSuspended {
+			continue
+		}
+		first = sooner(first, other.turn)
+		if other.fairness == t.fairness {
+			last = max(last, other.turn.Add(provider.FairnessStep))
+		}
+	}
+	t.turn = max(now, cmp.Or(last, first))
+}

@@ -1,0 +1,158 @@
+package memory
+
+import (
+	"maps"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// A session is held by an owner. The tasks that belong to it name it.
+type session struct {
+	owner      string
+	idle       time.Duration
+	leaseUntil provider.Time
+	idleUntil  provider.Time
+}
+
+// heldUntil is when the owner will have lost the session, as far as one knows now.
+func (p *Provider) heldUntil(id string) provider.Time {
+	s := p.sessions[id]
+	if s == nil {
+		return 0
+	}
+	until := min(s.leaseUntil, s.idleUntil)
+	for _, t := range p.tasks {
+		if t.session == id && t.state == provider.TaskLeased && t.owner == s.owner {
+			until = max(until, t.leaseUntil)
+		}
+	}
+	return until
+}
+
+// heldBy counts the sessions of an owner.
+func (p *Provider) heldBy(owner string, now provider.Time) (n int) {
+	for id, s := range p.sessions {
+		if s.owner == owner && p.heldUntil(id) > now {
+			n++
+		}
+	}
+	return n
+}
+
+// useSession notes that somebody works on a task of a session, before that changes the task.
+func (p *Provider) useSession(t *task, now provider.Time) {
+	if t.session != "" && p.heldUntil(t.session) > now {
+		s := p.sessions[t.session]
+		s.idleUntil = now.Add(s.idle)
+	}
+}
+
+// extendSessions extends the leases of all sessions that the owner holds, and counts them.
+func (p *Provider) extendSessions(owner string, lease time.Duration, now provider.Time) (n int) {
+	for id, s := range p.sessions {
+		if s.owner == owner && p.heldUntil(id) > now {
+			s.leaseUntil = now.Add(lease)
+			n++
+			p.write()
+		}
+	}
+	return n
+}
+
+// A gate lets a fetch have tasks as limits of queues and sessions allow it.
+type gate struct {
+	p     *Provider
+	req   *provider.FetchTasksRequest
+	now   provider.Time
+	room  map[string]int // how many tasks of a queue may be leased yet
+	again provider.Time  // when it may let more through although nothing changed
+	begun bool
+}
+
+// open begins a look. The first one counts as a call of the owner.
+func (g *gate) open(now provider.Time) {
+	g.now, g.again, g.room = now, 0, map[string]int{}
+	if claim := g.req.Sessions; claim.Max > 0 && !g.begun {
+		maps.DeleteFunc(g.p.sessions, func(id string, _ *session) bool { return g.p.heldUntil(id) <= now })
+		g.p.extendSessions(g.req.Owner, claim.Lease, now)
+	}
+	g.begun = true
+	for _, q := range g.req.Queues {
+		room, known := g.room[q.Queue]
+		if q.MaxLeased > 0 && (!known || q.MaxLeased < room) {
+			g.room[q.Queue] = q.MaxLeased
+		}
+	}
+	for _, t := range g.p.tasks {
+		if t.state == provider.TaskLeased && t.leaseUntil > now {
+			g.use(t.queue)
+		}
+	}
+}
+
+// use takes a place in a queue if those are counted.
+func (g *gate) use(queue string) {
+	if _, limited := g.room[queue]; limited {
+		g.room[queue]--
+	}
+}
+
+// admits tells whether the fetch may lease the task, which it then must.
+func (g *gate) admits(t *task) bool {
+	room, limited := g.room[t.queue]
+	late := t.late(g.now)
+	if !late && (limited && room <= 0 || !g.claims(t.session)) {
+		g.refuse(t)
+		return false
+	}
+	g.use(t.queue)
+	if s := g.p.sessions[t.session]; s != nil && s.owner == g.req.Owner {
+		g.p.useSession(t, g.now)
+	}
+	return true
+}
+
+// claims tells whether the owner holds the session or does so from now on.
+func (g *gate) claims(id string) bool {
+	claim := g.req.Sessions
+	switch {
+	case id == "":
+		return true
+	case claim.Max == 0:
+		return false
+	case g.p.heldUntil(id) > g.now:
+		return g.p.sessions[id].owner == g.req.Owner
+	case g.held() >= claim.Max:
+		return false
+	}
+	g.p.sessions[id] = &session{
+		owner: g.req.Owner, idle: claim.Idle, leaseUntil: g.now.Add(claim.Lease), idleUntil: g.now.Add(claim.Idle),
+	}
+	return true
+}
+
+// refuse finds out when a place or a session will be free at the latest, or the task past its time.
+func (g *gate) refuse(t *task) {
+	if g.req.Expired {
+		g.again = sooner(g.again, t.deadline)
+	}
+	for _, t := range g.p.tasks {
+		if t.leaseUntil > g.now {
+			g.again = sooner(g.again, t.leaseUntil)
+		}
+	}
+	for id := range g.p.sessions {
+		if until := g.p.heldUntil(id); until > g.now {
+			g.again = sooner(g.again, until)
+		}
+	}
+}
+
+// held counts the sessions of the owner if the fetch claims any.
+func (g *gate) held() int {
+	if g.req.Sessions.Max == 0 {
+		return 0
+	}
+	return g.p.heldBy(g.req.Owner, g.now)
+}

@@ -1,0 +1,76 @@
+package postgres
+
+import (
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+const (
+	// Whether the owner of session s holds it now.
+	sqlHeld = `(least(s.lease_until, s.idle_until) > ` + sqlNow + ` OR EXISTS (SELECT 1 FROM perdure.task k WHERE k.session = s.id
+	AND k.session <> '' AND k.state = 2 AND k.owner = s.owner AND k.lease_until > ` + sqlNow + `))`
+	// Rows of sessions are locked after those of tasks, in the order of their IDs, and only by who does not wait for tasks afterwards.
+	sqlUseSessions = `WITH w AS (SELECT s.id FROM perdure.session s WHERE s.id = ANY($1::text[]) AND ` + sqlHeld + `
+	ORDER BY s.id FOR UPDATE) UPDATE perdure.session s SET idle_until = ` + sqlNow + ` + s.idle FROM w WHERE s.id = w.id`
+	sqlExtendSessions = `WITH w AS (SELECT s.id FROM perdure.session s WHERE s.owner = $1 AND ` + sqlHeld + ` ORDER BY s.id FOR UPDATE)
+	UPDATE perdure.session s SET lease_until = ` + sqlNow + ` + $2 FROM w WHERE s.id = w.id AND s.owner = $1 RETURNING 1`
+	sqlHeldBy      = `SELECT count(*) FROM perdure.session s WHERE s.owner = $1 AND ` + sqlHeld
+	sqlOldSessions = `DELETE FROM perdure.session WHERE id IN (SELECT s.id FROM perdure.session s WHERE NOT ` + sqlHeld + `
+	ORDER BY s.id FOR UPDATE SKIP LOCKED)`
+	sqlEraseTasks = `DELETE FROM perdure.task WHERE key = $1 RETURNING kind, lease_until`
+)
+
+// TasksWatched implements [relational.Rows]: a unit knows all tasks that its calls name.
+func (u *unit) TasksWatched() (bool, error) { return true, nil }
+
+// UseSession implements [relational.Rows].
+func (u *unit) UseSession(task *relational.Task) error {
+	u.ops.used = append(u.ops.used, task.Session)
+	return nil
+}
+
+// ExtendSessions implements [relational.Rows].
+func (u *unit) ExtendSessions(owner string, lease time.Duration) (int, error) {
+	rows, err := u.query(sqlExtendSessions, owner, lease.Microseconds())
+	if err != nil {
+		return 0, err
+	}
+	held, err := pgx.CollectRows(rows, pgx.RowTo[int32])
+	return len(held), err
+}
+
+// queueNoTasks removes the tasks of executions.
+func (u *unit) queueNoTasks(b *pgx.Batch, refs []executionRef) {
+	if len(refs) == 0 {
+		return
+	}
+	c := &columns{}
+	column(c, refs, func(r *executionRef) pgtype.UUID { return uuid(r.key) })
+	column(c, refs, func(r *executionRef) int64 { return r.execution })
+	u.queueTasksOff(b, sqlNoTasks, c.args...)
+}
+
+// queueTasksOff removes tasks and notes which of them were leased.
+func (u *unit) queueTasksOff(b *pgx.Batch, sql string, args ...any) {
+	b.Queue(u.p.names.sql(sql), args...).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			var kind int64
+			var until provider.Time
+			if err := rows.Scan(&kind, &until); err != nil {
+				return err
+			}
+			if until > 0 {
+				if u.freed == nil {
+					u.freed = make(map[int64]struct{})
+				}
+				u.freed[kind] = struct{}{}
+			}
+		}
+		return rows.Err()
+	})
+}

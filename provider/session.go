@@ -1,0 +1,20 @@
+package provider
+
+import "time"
+
+// SessionClaim says on what terms a fetch takes tasks with a session; see Provider.FetchTasks.
+type SessionClaim struct {
+	Max   int           // how many sessions Owner may hold; 0: no task with a session is answered
+	Lease time.Duration // from the last call of Owner
+	Idle  time.Duration // from the last use of the session
+}
+
+func (s SessionClaim) check() error {
+	var c checker
+	c.rows("Max", s.Max, 0, MaxBatch)
+	if s.Max > 0 {
+		c.lease("Lease", s.Lease)
+		c.lease("Idle", s.Idle)
+	}
+	return c.err
+}

@@ -1,0 +1,71 @@
+package sqlite
+
+import (
+	"time"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+const (
+	// Whether the owner of session s holds it at ?1, by the clock of leases.
+	sqlHeld = `(CASE WHEN min(s.lease_until, s.idle_until) > ?1 THEN 1 ELSE EXISTS (SELECT 1 FROM perdure_task k
+		INDEXED BY perdure_task_session WHERE k.session = s.id AND k.lease_until > ?1 AND k.state = 2 AND k.owner = s.owner) END)`
+	sqlSession       = `SELECT s.owner, ` + sqlHeld + ` FROM perdure_session s WHERE s.id = ?2`
+	sqlSessionsOf    = `SELECT count(*) FROM perdure_session s WHERE s.owner = ?2 AND ` + sqlHeld
+	sqlUseSession    = `UPDATE perdure_session AS s SET idle_until = ?1 + idle WHERE s.id = ?2 AND ` + sqlHeld
+	sqlUseOwnSession = sqlUseSession + ` AND s.owner = ?3`
+	sqlExtendSession = `UPDATE perdure_session AS s SET lease_until = ?3 WHERE s.owner = ?2 AND ` + sqlHeld
+	sqlClaimSession  = `INSERT INTO perdure_session (id, owner, lease_until, idle_until, idle) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE
+		SET owner = excluded.owner, lease_until = excluded.lease_until, idle_until = excluded.idle_until, idle = excluded.idle`
+	sqlSweepSessions = `DELETE FROM perdure_session AS s WHERE NOT ` + sqlHeld
+	sqlFreedTasks    = `SELECT kind FROM perdure_task WHERE key = ? AND lease_until > 0`
+	sqlNextSession   = `SELECT min(min(lease_until, idle_until)) FROM perdure_session WHERE min(lease_until, idle_until) > ?`
+)
+
+// TasksWatched implements [relational.Rows].
+func (t *tx) TasksWatched() (bool, error) {
+	if t.watched {
+		return true, nil
+	}
+	kinds, err := t.Kinds()
+	return err == nil && kinds.Sessions(), err
+}
+
+// UseSession implements [relational.Rows].
+func (t *tx) UseSession(task *relational.Task) error {
+	return t.do(sqlUseSession, t.Elapsed, task.Session)
+}
+
+// ExtendSessions implements [relational.Rows].
+func (t *tx) ExtendSessions(owner string, lease time.Duration) (int, error) {
+	if err := t.enroll(owner); err != nil {
+		return 0, err
+	}
+	n, err := t.exec(sqlExtendSession, t.Elapsed, owner, t.Elapsed+max(micros(lease), 1))
+	return int(n), err
+}
+
+// freeTasks tells of the tasks of an instance that are leased, before they are removed.
+func (t *tx) freeTasks(key provider.UUID) error {
+	if watched, err := t.TasksWatched(); err != nil || !watched {
+		return err
+	}
+	return t.each(sqlFreedTasks, func(r *row) error {
+		t.Free(r.int(0))
+		return nil
+	}, key)
+}
+
+// claimSession makes the owner of a fetch hold a session that nobody holds.
+func (t *tx) claimSession(id string, req *provider.FetchTasksRequest) error {
+	lease, idle := t.Elapsed+micros(req.Sessions.Lease), t.Elapsed+micros(req.Sessions.Idle)
+	t.WakeElapsed(min(lease, idle))
+	return t.do(sqlClaimSession, id, req.Owner, lease, idle, micros(req.Sessions.Idle))
+}
+
+// sessionsOf counts the sessions that an owner holds.
+func (t *tx) sessionsOf(owner string) (int, error) {
+	n, err := t.integer(sqlSessionsOf, t.Elapsed, owner)
+	return int(n), err
+}

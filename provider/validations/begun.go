@@ -1,0 +1,155 @@
+package validations
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// begunCases are about tasks that must have begun by some moment.
+func begunCases() []testCase {
+	const kept = "A lease that lapses leaves it begun, and so does Retry: StartBy concerns the first attempt only."
+	const given = "One that was handed off has begun, and so has one that was parked without a Limit."
+	return []testCase{
+		{name: "start-by", run: begunTooLate, rule: "It is past its time when its Deadline has passed, or its StartBy and it has not begun."},
+		{
+			name: "released-begun", run: begunReleased,
+			rule: "TaskReport.Begun: Release: the code has begun to run, so that StartBy ends the task no more",
+		},
+		{
+			name: "released-before-it-began", run: begunNot,
+			rule: "A task has begun once it is leased for work, that is before its time was past, unless that very lease is released without Begun.",
+		},
+		{name: "begun-and-lost", run: begunLost, rule: kept},
+		{name: "begun-and-tried-again", run: begunRetried, rule: kept},
+		{name: "begun-by-hand-off", run: begunHandedOff, rule: given},
+		{name: "begun-by-parking", run: begunParked, rule: given},
+		{
+			name: "parked-with-a-limit", run: parkedForAWhile,
+			rule: "Park with a Limit makes that the task's StartBy, and it has not begun until it is retried.",
+		},
+	}
+}
+
+// started creates an instance with a task that is leased for work before its StartBy, and answers that time. Should the fetch
+// come too late, it tries again with more time.
+func (t *trial) started(changes ...func(*provider.FetchTasksRequest)) (leasedTask, time.Duration) {
+	n, span := 0, 4*short
+	for {
+		task := newTask(1)
+		task.StartBy = span
+		t.begin(fmt.Sprint("i", n), func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{task} })
+		one := t.fetchTask(append(changes, expired)...)
+		if !one.PastDeadline {
+			return one, span
+		}
+		t.ok(t.report(one, provider.TaskComplete).Err)
+		n, span = n+1, 2*span
+	}
+}
+
+// forWork checks that the only task there is can be fetched to be run.
+func (t *trial) forWork() leasedTask {
+	task := t.fetchTask()
+	t.checkf(!task.PastDeadline, "the task counts as past its time: %+v", task)
+	return task
+}
+
+// tooLate checks that the only task there is cannot be fetched any more but to be ended.
+func (t *trial) tooLate() leasedTask {
+	t.checkf(len(t.fetchTasks()) == 0, "a task that had not begun in time was fetched for work")
+	task := t.fetchTask(expired)
+	t.checkf(task.PastDeadline, "the task does not count as past its time: %+v", task)
+	return task
+}
+
+func begunTooLate(t *trial) {
+	task := newTask(1)
+	task.StartBy, task.Deadline = short, long
+	i := t.beginTasks(task)
+	t.pass(2 * short)
+	late := t.tooLate()
+	t.checkf(late.StartBy >= late.ScheduledAt.Add(short) && late.StartBy < late.Deadline, "got %+v", late)
+	t.ok(t.report(late, provider.TaskRelease).Err)
+	t.ok(t.report(t.tooLate(), provider.TaskComplete).Err) // who ends it does not begin it
+	t.checkf(t.get(i.Key).InboxMessages == 1, "its end brought no message")
+}
+
+func releasedBegun(r *provider.TaskReport) { r.Begun = true }
+
+func begunReleased(t *trial) {
+	task, span := t.started()
+	t.pass(span)
+	t.ok(t.report(task, provider.TaskRelease, releasedBegun).Err)
+	t.forWork()
+}
+
+func begunNot(t *trial) {
+	task, span := t.started()
+	t.pass(span)
+	t.ok(t.report(task, provider.TaskRelease).Err)
+	t.tooLate()
+}
+
+func begunNone(t *trial) {
+	task, span := t.started()
+	t.pass(span)
+	all := provider.TaskReport{Token: task.token, Outcome: provider.TaskRelease} // without a TaskRef
+	_, err := t.ReportTasks(t.ctx, provider.ReportTasksRequest{Items: []provider.TaskReport{all}})
+	t.ok(err)
+	t.tooLate()
+}
+
+func begunLost(t *trial) {
+	_, span := t.started(brieflyTask)
+	t.pass(span + short)
+	task := t.forWork()
+	t.ok(t.report(task, provider.TaskRelease).Err) // it was another lease that began it
+	t.forWork()
+}
+
+func begunRetried(t *trial) {
+	task, span := t.started()
+	t.pass(span)
+	t.ok(t.report(task, provider.TaskRetry).Err)
+	task = t.forWork()
+	t.ok(t.report(task, provider.TaskRelease).Err)
+	t.forWork()
+}
+
+func begunHandedOff(t *trial) {
+	task, _ := handedOff()
+	task.StartBy, task.Lease.Duration = short, 2*short
+	t.beginTasks(task)
+	t.pass(3 * short)
+	t.forWork()
+}
+
+func begunParked(t *trial) {
+	task := newTask(1)
+	task.StartBy = short
+	t.beginTasks(task)
+	t.pass(2 * short)
+	late := t.tooLate()
+	t.ok(t.report(late, provider.TaskPark).Err)
+	t.checkf(len(t.fetchTasks(expired)) == 0, "a parked task counts as one that has not begun")
+	t.ok(t.report(late, provider.TaskComplete).Err)
+}
+
+func parkedForAWhile(t *trial) {
+	task := newTask(1)
+	task.Deadline = 20 * long
+	t.beginTasks(task)
+	held := t.fetchTask()
+	t.ok(t.report(held, provider.TaskPark, func(r *provider.TaskReport) { r.Limit = 3 * short }).Err)
+	t.checkf(len(t.fetchTasks(expired)) == 0, "a parked task was past its time at once")
+	t.pass(4 * short)
+	late := t.tooLate()
+	t.checkf(late.StartBy > late.ScheduledAt && late.StartBy < late.Deadline, "got %+v", late)
+	t.checkf(errors.Is(t.report(held, provider.TaskComplete).Err, provider.ErrLeaseLost), "the token of the park is still good")
+	t.ok(t.report(late, provider.TaskRetry).Err)
+	again := t.fetchTask()
+	t.checkf(!again.PastDeadline && again.Attempt == 2, "got %+v", again)
+}

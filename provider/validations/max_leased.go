@@ -1,0 +1,234 @@
+package validations
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/perdure/perdure/provider"
+)
+
+const places = "Of a queue with MaxLeased it leases no task while as many have an unexpired lease, of whatever name and owner;"
+
+func maxLeasedCases() []testCase {
+	const ends = "A fetch that waits for one goes on when such a lease ends."
+	const bypass = "What is past its time goes to who asks for Expired, whatever limits and sessions say."
+	return []testCase{
+		{name: "places", run: placesTaken, rule: places},
+		{name: "unlimited", run: placesUnlimited, rule: "QueueFilter.MaxLeased: 0: no limit; of several for one queue the lowest counts"},
+		{name: "of-every-name-and-owner", run: placesOfAll, rule: places},
+		{name: "of-each-queue", run: placesOfQueues, rule: places},
+		{name: "lowest", run: placesLowest, rule: "of several for one queue the lowest counts"},
+		{name: "lapsed", run: placesLapsed, rule: "no task while as many have an unexpired lease"},
+		{name: "suspended", run: placesSuspended, rule: places},
+		{name: "parked", run: placesParked, rule: "parked ones do not count"},
+		{name: "hand-off", run: placesHandOff, rule: "Hand-offs and renewals do not ask for a place."},
+		{name: "expired", run: placesExpired, rule: bypass},
+		{name: "racing-fetchers", run: placesRace, rule: "Fetches at once keep to it together."},
+		{name: "report-wakes", run: placesReported, rule: ends},
+		{name: "commit-wakes", run: placesCommitted, rule: ends},
+		{name: "end-wakes", run: placesRemoved, rule: ends},
+		{name: "lapse-wakes", run: placesOver, rule: ends},
+	}
+}
+
+// limited makes a fetch keep to n leases of its first queue.
+func limited(n int) func(*provider.FetchTasksRequest) {
+	return func(r *provider.FetchTasksRequest) { r.Queues[0].MaxLeased = n }
+}
+
+func byOwner(name string) func(*provider.FetchTasksRequest) {
+	return func(r *provider.FetchTasksRequest) { r.Owner = name }
+}
+
+// noTask checks that a fetch finds nothing now.
+func (t *trial) noTask(why string, changes ...func(*provider.FetchTasksRequest)) {
+	if list := t.fetchTasks(changes...); len(list) != 0 {
+		t.errorf("fetched %d tasks, want none: %s", len(list), why)
+	}
+}
+
+// tasksOf makes n tasks with the event IDs from 1 on.
+func tasksOf(n int, changes ...func(*provider.NewTask)) []provider.NewTask {
+	list := make([]provider.NewTask, n)
+	for i := range list {
+		list[i] = newTask(int64(i + 1))
+		for _, change := range changes {
+			change(&list[i])
+		}
+	}
+	return list
+}
+
+func placesTaken(t *trial) {
+	t.beginTasks(tasksOf(4)...)
+	list := t.fetchTasks(limited(3))
+	t.mustf(len(list) == 3, "fetched %d tasks under a limit of 3", len(list))
+	t.noTask("three are leased", limited(3))
+	t.ok(t.report(list[1], provider.TaskComplete).Err)
+	t.checkf(len(t.fetchTasks(limited(3))) == 1, "a place is free, and nothing comes")
+}
+
+func placesUnlimited(t *trial) {
+	t.beginTasks(tasksOf(3)...)
+	t.checkf(len(t.fetchTasks(limited(1))) == 1, "the limit of another fetch does not count")
+	t.checkf(len(t.fetchTasks()) == 2, "there is no limit, and not all come")
+}
+
+func placesOfAll(t *trial) {
+	tasks := tasksOf(4)
+	tasks[0].Name, tasks[0].Priority = "other", provider.PriorityHighest
+	t.beginTasks(tasks...)
+	t.fetchTask(byOwner("node-b"), func(r *provider.FetchTasksRequest) { r.Queues[0].Names = []string{"other"} })
+	t.checkf(len(t.fetchTasks(limited(2))) == 1, "the lease of another name and owner takes no place")
+}
+
+// A queue that is full does not hold up another one.
+func placesOfQueues(t *trial) {
+	tasks := tasksOf(4)
+	tasks[2].Queue, tasks[3].Queue = "elsewhere", "elsewhere"
+	t.beginTasks(tasks...)
+	both := func(r *provider.FetchTasksRequest) {
+		r.Queues = append(r.Queues, provider.QueueFilter{Queue: "elsewhere", Names: []string{activity}, MaxLeased: 2})
+	}
+	t.checkf(len(t.fetchTasks(limited(1), both)) == 3, "want one task of a queue and two of the other")
+	t.noTask("both are full", limited(1), both)
+}
+
+func placesLowest(t *trial) {
+	t.beginTasks(tasksOf(4)...)
+	again := func(r *provider.FetchTasksRequest) {
+		r.Queues = append(r.Queues, provider.QueueFilter{Queue: queue, Names: []string{activity, "other"}, MaxLeased: 3})
+	}
+	t.checkf(len(t.fetchTasks(limited(2), again)) == 2, "of two limits the higher one counts")
+}
+
+func placesLapsed(t *trial) {
+	t.beginTasks(tasksOf(2)...)
+	t.mustf(len(t.fetchTasks(limited(1), brieflyTask)) == 1, "want one task")
+	t.pass(2 * short)
+	list := t.fetchTasks(limited(1))
+	t.checkf(len(list) == 1, "fetched %d tasks after the lease had lapsed, want 1", len(list))
+}
+
+// The code of a suspended instance runs on: its place is not free.
+func placesSuspended(t *trial) {
+	i := t.beginTasks(newTask(1))
+	task := t.fetchTask(limited(1))
+	t.begin("other", func(r *provider.CommitTurnRequest) { r.Tasks = tasksOf(1) })
+	t.steer(i.Key, provider.SteerSuspend)
+	t.noTask("the one of a suspended instance is leased", limited(1))
+	t.ok(t.renew(renewal(task)).Err)
+	t.noTask("and was renewed", limited(1))
+	t.ok(t.report(task, provider.TaskComplete).Err)
+	t.fetchTask(limited(1))
+}
+
+func placesParked(t *trial) {
+	t.beginTasks(tasksOf(2)...)
+	t.ok(t.report(t.fetchTask(limited(1)), provider.TaskPark).Err)
+	t.fetchTask(limited(1))
+}
+
+func placesHandOff(t *trial) {
+	handed, token := handedOff()
+	tasks := append(tasksOf(3), handed)
+	tasks[3].EventID = 4
+	i := t.beginTasks(tasks...)
+	list := t.fetchTasks(limited(2))
+	t.mustf(len(list) == 1, "fetched %d tasks beside the one handed off, want 1", len(list))
+	next, second := next(i), handed
+	second.EventID = 5
+	next.Tasks = []provider.NewTask{second}
+	t.commit(next)
+	item := provider.TaskRenewal{TaskRef: ref(i, 5), Token: token}
+	t.checkf(t.renew(item).Err == nil && t.renew(renewal(list[0])).Err == nil, "a renewal asks for a place")
+	t.noTask("three are leased", limited(3))
+}
+
+func placesExpired(t *trial) {
+	tasks := tasksOf(2)
+	tasks[1].Deadline = short
+	t.beginTasks(tasks...)
+	t.mustf(len(t.fetchTasks(limited(1))) == 1, "want one task")
+	late := t.fetchTask(limited(1), func(r *provider.FetchTasksRequest) { r.Expired = true })
+	t.checkf(late.PastDeadline && late.EventID == 2, "got %+v", late)
+}
+
+// Several owners fetch all the time and give back what they have: never do more than the limit have one.
+func placesRace(t *trial) {
+	const limit, rounds = 3, 10
+	t.beginTasks(tasksOf(12)...)
+	var leased atomic.Int64
+	t.parallel(6, func(n int) {
+		for range rounds {
+			list := t.fetchTasks(limited(limit), byOwner(fmt.Sprint("node-", n)), func(r *provider.FetchTasksRequest) { r.Max = 2 })
+			most := leased.Add(int64(len(list)))
+			t.mustf(most <= limit, "%d tasks are leased at once, want at most %d", most, limit)
+			t.pass(blink)
+			leased.Add(-int64(len(list))) // before the place is free
+			for _, task := range list {
+				t.ok(t.report(task, provider.TaskRelease).Err)
+			}
+		}
+	})
+	t.checkf(len(t.fetchTasks(limited(limit))) == limit, "all was given back, and the places are not free")
+}
+
+// full takes the only place, of the first task, and answers what waits for it, once it is freed.
+func (t *trial) full(tasks ...provider.NewTask) (i provider.Instance, first leasedTask, wait func() []leasedTask) {
+	i = t.beginTasks(tasks...)
+	list := t.fetchTasks(limited(1))
+	t.mustf(len(list) == 1, "fetched %d tasks under a limit of 1", len(list))
+	wait = parked(t, func() []leasedTask {
+		return t.fetchTasks(limited(1), byOwner("node-b"), func(r *provider.FetchTasksRequest) { r.Wait = patience })
+	})
+	return i, list[0], wait
+}
+
+func placesReported(t *trial) {
+	for _, outcome := range []provider.TaskOutcome{provider.TaskComplete, provider.TaskRetry, provider.TaskPark, provider.TaskRelease, provider.TaskPoison} {
+		i, task, wait := t.full(tasksOf(2)...)
+		t.ok(t.report(task, outcome, func(r *provider.TaskReport) { r.Delay = long }).Err)
+		list := wait()
+		t.checkf(len(list) == 1, "after outcome %d %d tasks came, want 1", outcome, len(list))
+		t.remove(i.Key, true)
+	}
+}
+
+func placesCommitted(t *trial) {
+	i, task, wait := t.full(tasksOf(2)...)
+	req := next(i)
+	req.Completes = []provider.TaskCompletion{{EventID: task.EventID, Token: task.token}}
+	t.commit(req)
+	t.checkf(len(wait()) == 1, "a commit completed the task, and nothing came")
+}
+
+// The task is cancelled, its instance ends, is continued as new or is deleted.
+func placesRemoved(t *trial) {
+	for n, end := range []func(provider.Instance){
+		func(i provider.Instance) { t.cancel(i, true) },
+		func(i provider.Instance) { t.end(i) },
+		func(i provider.Instance) { t.steer(i.Key, provider.SteerTerminate) },
+		func(i provider.Instance) { t.continueAsNew(i) },
+		func(i provider.Instance) { t.remove(i.Key, true) },
+	} {
+		i, _, wait := t.full(newTask(1))
+		other := t.begin("other", func(r *provider.CommitTurnRequest) { r.Tasks = tasksOf(1) })
+		end(i)
+		list := wait()
+		t.checkf(len(list) == 1 && list[0].Key == other.Key, "end %d: %d tasks came, want 1", n, len(list))
+		t.remove(other.Key, true)
+		if n < 4 {
+			t.remove(i.Key, true)
+		}
+	}
+}
+
+func placesOver(t *trial) {
+	t.beginTasks(tasksOf(2)...)
+	t.mustf(len(t.fetchTasks(limited(1), func(r *provider.FetchTasksRequest) { r.Lease = 3 * short })) == 1, "want one task")
+	wait := parked(t, func() []leasedTask {
+		return t.fetchTasks(limited(1), byOwner("node-b"), func(r *provider.FetchTasksRequest) { r.Wait = patience })
+	})
+	t.checkf(len(wait()) == 1, "the lease lapsed, and nothing came")
+}

@@ -1,0 +1,151 @@
+package validations
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+)
+
+func brokenSessions() []brokenRule {
+	return []brokenRule{
+		{name: "a session is everybody's", caught: "sessions/claimed", breaks: schedules(func(t *provider.NewTask) { t.Session = "" })},
+		{name: "an owner holds as many sessions as it likes", caught: "sessions/max", breaks: claims(func(c *provider.SessionClaim) { c.Max = provider.MaxBatch })},
+		{name: "an owner holds one session only", caught: "sessions/max", breaks: claims(func(c *provider.SessionClaim) { c.Max = 1 })},
+		{name: "who wants no sessions gets some", caught: "sessions/not-asked-for", breaks: fetchesTasks(claimsAlways)},
+		{name: "each queue has its own sessions", caught: "sessions/one-name-space", breaks: schedules(namesSessionsByQueue)},
+		{name: "a fetch counts one session at most", caught: "sessions/counted", breaks: countsOneSession},
+		{name: "a renewal counts one session at most", caught: "sessions/counted-by-renewals", breaks: renewsOneSession},
+		{name: "owners that meet share a session", caught: "sessions/racing-for-one", racing: true, breaks: sharesSessions},
+		{name: "a session is never over", caught: "sessions/lease-over", breaks: claims(func(c *provider.SessionClaim) { c.Lease = long })},
+		{name: "a fetch does not extend sessions", caught: "sessions/fetch-extends", breaks: fetchExtendsNothing},
+		{name: "a renewal does not extend sessions", caught: "sessions/renewal-extends", breaks: renewsNoSessions},
+		{name: "a session is never idle", caught: "sessions/idle", breaks: claims(func(c *provider.SessionClaim) { c.Idle = long })},
+		{name: "a report is no use of a session", caught: "sessions/in-use", breaks: reportsEndSessions},
+		{name: "a session is over while a task of it runs", caught: "sessions/leased-task-keeps-it", breaks: takesBusySessions},
+		{name: "who waits for a session is not told", caught: "sessions/lapse-wakes", breaks: oversleeps(claimsSome)},
+	}
+}
+
+func claimsSome(req *provider.FetchTasksRequest) bool { return req.Sessions.Max > 0 }
+
+// claims changes the terms of fetches that want sessions.
+func claims(change func(*provider.SessionClaim)) func(*mutant) {
+	return fetchesTasks(func(req *provider.FetchTasksRequest) {
+		if claimsSome(req) {
+			change(&req.Sessions)
+		}
+	})
+}
+
+// schedules changes the tasks of commits.
+func schedules(change func(*provider.NewTask)) func(*mutant) {
+	return commits(func(req *provider.CommitTurnRequest) { scheduled(req, change) })
+}
+
+func claimsAlways(req *provider.FetchTasksRequest) {
+	if !claimsSome(req) {
+		req.Sessions = claim(1)
+	}
+}
+
+func namesSessionsByQueue(t *provider.NewTask) {
+	if t.Session != "" {
+		t.Session += t.Queue
+	}
+}
+
+func countsOneSession(m *mutant) {
+	m.tasks.after(func(_ provider.FetchTasksRequest, res *provider.FetchTasksResult, _ *error) {
+		res.Sessions = min(res.Sessions, 1)
+	})
+}
+
+func renewsOneSession(m *mutant) {
+	m.renew.after(func(_ provider.RenewTasksRequest, res *provider.RenewTasksResult, _ *error) {
+		res.Sessions = min(res.Sessions, 1)
+	})
+}
+
+func sharesSessions(m *mutant) {
+	var meeting crowd[string]
+	m.tasks.around(func(ctx context.Context, req provider.FetchTasksRequest, tasks tasksMethod) (provider.FetchTasksResult, error) {
+		if claimsSome(&req) && req.Wait == 0 {
+			leave := meeting.enter(queue)
+			defer leave()
+			window()
+			if meeting.size(queue) > 1 {
+				req.Owner = "all of them"
+			}
+		}
+		return tasks(ctx, req)
+	})
+}
+
+func renewsNoSessions(m *mutant) {
+	m.renew.before(func(req *provider.RenewTasksRequest) { req.Owner = "" })
+}
+
+// relet makes the sessions of an owner end after d.
+func (m *mutant) relet(owner string, d time.Duration) {
+	_, _ = m.Provider.RenewTasks(context.Background(), provider.RenewTasksRequest{Lease: long, Owner: owner, SessionLease: max(d, 1)})
+}
+
+// ledger remembers until when the first fetch of each owner made its sessions last.
+type ledger struct {
+	mu    sync.Mutex
+	until map[string]time.Time
+}
+
+func (l *ledger) first(req *provider.FetchTasksRequest) (until time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.until == nil {
+		l.until = map[string]time.Time{}
+	}
+	if _, known := l.until[req.Owner]; !known {
+		l.until[req.Owner] = time.Now().Add(min(req.Sessions.Lease, req.Sessions.Idle))
+	}
+	return l.until[req.Owner]
+}
+
+// over answers an owner whose sessions are over, "" for none.
+func (l *ledger) over(but string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for owner, until := range l.until {
+		if owner != but && until.Before(time.Now()) {
+			return owner
+		}
+	}
+	return ""
+}
+
+func fetchExtendsNothing(m *mutant) {
+	var held ledger
+	m.tasks.after(func(req provider.FetchTasksRequest, _ *provider.FetchTasksResult, _ *error) {
+		if claimsSome(&req) {
+			m.relet(req.Owner, time.Until(held.first(&req)))
+		}
+	})
+}
+
+func reportsEndSessions(m *mutant) {
+	m.report.after(func(provider.ReportTasksRequest, *provider.ReportTasksResult, *error) { m.relet("a", 1) })
+}
+
+// takesBusySessions takes over what should be over, in the name of the one who holds it.
+func takesBusySessions(m *mutant) {
+	var held ledger
+	m.tasks.around(func(ctx context.Context, req provider.FetchTasksRequest, tasks tasksMethod) (provider.FetchTasksResult, error) {
+		if !claimsSome(&req) {
+			return tasks(ctx, req)
+		}
+		held.first(&req)
+		if owner := held.over(req.Owner); owner != "" {
+			req.Owner = owner
+		}
+		return tasks(ctx, req)
+	})
+}

@@ -1,0 +1,208 @@
+package validations
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// rankCases are about the order in which tasks are fetched.
+func rankCases() []testCase {
+	const rank = "The rank is the moment from which the task may be fetched, [PriorityStep] earlier for each step of its Priority above the default " +
+		"and later for each below: what has waited long enough goes before anything new."
+	const turns = "Fairness keys take turns: a new task with a FairnessKey and no NotBefore ranks as if it were due [FairnessStep] after the last one " +
+		"of its key and queue that waits for its first lease, whatever their names and priorities."
+	const uncounted = "Those with a NotBefore and those of Suspended instances do not count."
+	return []testCase{
+		{name: "order", run: taskOrder, rule: rank},
+		{name: "aging", run: rankAging, rule: rank},
+		{name: "resumed-rank", run: rankResumed, rule: "Suspend and Resume leave a task its rank."},
+		{name: "fairness", run: rankTurns, rule: turns},
+		{name: "fairness-of-names", run: rankNames, rule: turns},
+		{name: "fairness-of-priorities", run: rankPriorities, rule: turns},
+		{name: "fairness-of-queues", run: rankQueues, rule: turns},
+		{
+			name: "fairness-to-newcomers", run: rankNewcomer,
+			rule: "If none does, it ranks as if it were due no earlier than the first one with any key that does in its queue.",
+		},
+		{name: "fairness-without-delayed", run: rankDelayed, rule: uncounted},
+		{name: "fairness-without-suspended", run: rankSuspended, rule: uncounted},
+		{name: "fairness-in-a-commit", run: rankCommit, rule: "The tasks of one commit follow each other in this way"},
+		{name: "fairness-ends-with-a-lease", run: rankLeased, rule: "Once a task was leased, it has no turn."},
+		{
+			name: "rank-delays-nothing", run: rankNothing,
+			rule: "A rank delays nothing: with nothing before it the task is fetched at once.",
+		},
+		{name: "described", run: taskDescribed, rule: "TaskInfo describes a pending task to an observer."},
+	}
+}
+
+// stock commits tasks of the instance id, which it creates if need be. Each is named by its fairness key, its number and what else
+// is said of it, such as "a1" or "b2 urgent", and that is its payload.
+func (t *trial) stock(id string, names ...string) {
+	i, err := t.Get(t.ctx, provider.GetRequest{ID: id})
+	if err != nil {
+		i.Instance = t.begin(id)
+	}
+	req := next(i.Instance)
+	for n, name := range names {
+		task := newTask(i.Instance.HistoryLength + int64(n) + 1)
+		key, remark, _ := strings.Cut(name, " ")
+		task.FairnessKey, task.Payload = strings.Trim(key, "0123456789-"), []byte(key)
+		switch remark {
+		case "urgent":
+			task.Priority = provider.PriorityHighest
+		case "other", "third":
+			task.Name = remark
+		case "elsewhere":
+			task.Queue = "elsewhere"
+		case "later":
+			task.NotBefore = long
+		}
+		req.Tasks, req.Events = append(req.Tasks, task), append(req.Events, []byte("task"))
+	}
+	t.commit(req)
+	t.pass(time.Millisecond) // so that what comes next is of another instant
+}
+
+func anyName(r *provider.FetchTasksRequest) {
+	r.Queues = []provider.QueueFilter{{Queue: queue, Names: []string{activity, "other"}}}
+}
+
+// ranks checks the names of the tasks of the queue, in the order in which they are fetched.
+func (t *trial) ranks(want string) {
+	var got []string
+	for {
+		list := t.fetchTasks(anyName, func(r *provider.FetchTasksRequest) { r.Max = 2 })
+		if len(list) == 0 {
+			break
+		}
+		for _, task := range list {
+			got = append(got, string(task.Payload))
+		}
+	}
+	if order := strings.Join(got, " "); order != want {
+		t.errorf("fetched in the order %s, want %s", order, want)
+	}
+}
+
+// numbered lists names from a first to a last number.
+func numbered(format string, first, last int) (list []string) {
+	for n := first; n <= last; n++ {
+		list = append(list, fmt.Sprintf(format, n))
+	}
+	return list
+}
+
+// rankAging shows by what fairness adds to a rank that it takes part in one sum with the priority. No case can wait for hours.
+func rankAging(t *trial) {
+	const early = int((provider.PriorityDefault - provider.PriorityHighest) * provider.PriorityStep / provider.FairnessStep)
+	t.stock("i", numbered("a%d urgent", 0, early+2)...)
+	t.stock("i", "-1")
+	first := strings.Join(numbered("a%d", 0, early), " ")
+	t.ranks(first + " -1 " + strings.Join(numbered("a%d", early+1, early+2), " "))
+}
+
+func rankResumed(t *trial) {
+	t.stock("i", "a1", "a2", "a3")
+	i := t.byID("i")
+	t.steer(i.Key, provider.SteerSuspend)
+	t.stock("j", "-1")
+	t.steer(i.Key, provider.SteerResume)
+	t.ranks("a1 -1 a2 a3")
+}
+
+func rankTurns(t *trial) {
+	t.stock("i", "a1")
+	t.stock("i", "a2")
+	t.stock("i", "a3")
+	t.stock("j", "b1")
+	t.stock("j", "b2")
+	t.ranks("a1 b1 a2 b2 a3")
+}
+
+func rankNames(t *trial) {
+	t.stock("i", "a1 other")
+	t.stock("i", "a2")
+	t.stock("j", "b1")
+	t.ranks("a1 b1 a2")
+}
+
+func rankPriorities(t *trial) {
+	t.stock("i", "a1 urgent")
+	t.stock("i", "a2")
+	t.stock("j", "b1")
+	t.ranks("a1 b1 a2")
+}
+
+func rankQueues(t *trial) {
+	t.stock("i", "a1 elsewhere", "a2 elsewhere")
+	t.stock("i", "a3")
+	t.stock("j", "b1")
+	t.ranks("a3 b1")
+}
+
+func rankNewcomer(t *trial) {
+	t.stock("i", "a1", "a2", "a3", "a4", "a5")
+	t.checkf(len(t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Max = 2 })) == 2, "not Max tasks")
+	t.stock("i", "b1", "b2", "-1")
+	t.ranks("-1 a3 b1 a4 b2 a5")
+}
+
+func rankDelayed(t *trial) {
+	t.stock("i", "a1 later", "a2 later")
+	t.stock("i", "a3")
+	t.stock("j", "b1")
+	t.ranks("a3 b1")
+}
+
+func rankSuspended(t *trial) {
+	t.stock("i", "a1", "a2", "a3")
+	t.steer(t.byID("i").Key, provider.SteerSuspend)
+	t.stock("j", "a4")
+	t.stock("j", "b1")
+	t.ranks("a4 b1")
+}
+
+func rankCommit(t *trial) {
+	t.stock("i", "a1", "a2", "b1", "a3", "b2")
+	t.stock("j", "-1")
+	t.ranks("a1 b1 -1 a2 b2 a3")
+}
+
+func rankLeased(t *trial) {
+	t.stock("i", "a1", "a2", "a3")
+	first := t.fetchTask(func(r *provider.FetchTasksRequest) { r.Max = 1 })
+	t.ok(t.report(first, provider.TaskRetry).Err)
+	t.ranks("a1 a2 a3")
+	t.stock("i", "a4")
+	t.stock("j", "b1")
+	t.ranks("a4 b1")
+}
+
+func rankNothing(t *trial) {
+	t.stock("i", "a1", "a2", "a3")
+	for range 3 {
+		t.fetchTask(func(r *provider.FetchTasksRequest) { r.Max = 1 })
+	}
+}
+
+// only answers the one task of an instance.
+func (t *trial) only(i provider.Instance) provider.TaskInfo {
+	res, err := t.Get(t.ctx, provider.GetRequest{Key: i.Key, WithTasks: true})
+	t.ok(err)
+	t.mustf(len(res.Tasks) == 1, "%d tasks", len(res.Tasks))
+	return res.Tasks[0]
+}
+
+func taskDescribed(t *trial) {
+	task := newTask(1)
+	task.Priority, task.FairnessKey, task.Session, task.StartBy = provider.PriorityLowest, "key", "session", long
+	got := t.only(t.beginTasks(task))
+	t.checkf(got.Priority == provider.PriorityLowest && got.FairnessKey == "key" && got.Session == "session", "got %+v", got)
+	t.checkf(got.StartBy == got.ScheduledAt.Add(long), "to begin by %d, scheduled at %d", got.StartBy, got.ScheduledAt)
+	plain := t.only(t.begin("j", func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{newTask(1)} }))
+	t.checkf(plain.Priority == provider.PriorityDefault && plain.FairnessKey == "" && plain.Session == "" && plain.StartBy == 0, "got %+v", plain)
+}

@@ -1,0 +1,239 @@
+package validations
+
+import (
+	"fmt"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// When sessions are over, and what keeps them.
+
+func sessionEnds() []testCase {
+	const lease = "Its owner holds it until Sessions.Lease after the last FetchTasks with Sessions or RenewTasks that named the owner"
+	const idle = "or until Sessions.Idle after one of its tasks was last leased to the owner, renewed, reported or completed, whatever comes first."
+	const busy = "While the owner has an unexpired lease of one of its tasks it holds the session all the same."
+	const wakes = "A fetch that waits for a session goes on when that ends."
+	const renew = "With Owner it also extends the sessions that Owner holds, to SessionLease from now; Items may be empty then."
+	return []testCase{
+		{name: "lease-over", run: sessionLapses, rule: lease},
+		{name: "fetch-extends", run: sessionFetchExtends, rule: lease},
+		{name: "renewal-extends", run: sessionRenewExtends, rule: renew},
+		{name: "renewal-of-a-lapsed-one", run: sessionRenewLapsed, rule: renew},
+		{name: "renewal-gives-up", run: sessionGiveUp, rule: renew},
+		{name: "claimed-again", run: sessionAgain, rule: lease},
+		{name: "idle", run: sessionIdle, rule: idle},
+		{name: "in-use", run: sessionUsed, rule: idle},
+		{name: "leased-task-keeps-it", run: sessionBusy, rule: busy},
+		{name: "lapsed-task", run: sessionLapsedTask, rule: idle},
+		{name: "taken-over", run: sessionTakenOver, rule: busy},
+		{name: "completed-after-its-end", run: sessionLate, rule: busy},
+		{name: "lapse-wakes", run: sessionWakes, rule: wakes},
+		{name: "report-wakes", run: sessionReportWakes, rule: wakes},
+	}
+}
+
+// leasing sets how long an owner holds its sessions.
+func leasing(lease provider.SessionClaim) func(*provider.FetchTasksRequest) {
+	return func(r *provider.FetchTasksRequest) { r.Sessions.Lease, r.Sessions.Idle = lease.Lease, lease.Idle }
+}
+
+var (
+	shortLease = leasing(provider.SessionClaim{Lease: short, Idle: long}) //nolint:gochecknoglobals // constant
+	shortIdle  = leasing(provider.SessionClaim{Lease: long, Idle: short}) //nolint:gochecknoglobals // constant
+)
+
+// take fetches the first task of a session for owner "a".
+func (t *trial) take(changes ...func(*provider.FetchTasksRequest)) leasedTask {
+	list := t.fetchTasks(append([]func(*provider.FetchTasksRequest){holding("a", 1), one}, changes...)...)
+	t.mustf(len(list) == 1, "nobody holds the session, and %d tasks come", len(list))
+	return list[0]
+}
+
+func sessionLapses(t *trial) {
+	t.beginTasks(tasksOf(2, inSession("s"))...)
+	t.finish([]leasedTask{t.take(shortLease)})
+	t.pass(2 * short)
+	t.checkf(len(t.fetchTasks(holding("b", 1))) == 1, "the session is held after its lease")
+}
+
+// As long as a task is leased the session is held: so that a slow machine does not lose it meanwhile.
+func sessionFetchExtends(t *trial) {
+	t.beginTasks(append(tasksOf(2, inSession("s")), newTask(3))...)
+	first := t.take(shortLease)
+	plain := t.fetchTasks(holding("a", 1), func(r *provider.FetchTasksRequest) { r.Queues = nil }) // and gets nothing
+	t.mustf(len(plain) == 0, "it asked for nothing, and got %d tasks", len(plain))
+	t.finish([]leasedTask{first})
+	t.pass(2 * short)
+	list := t.fetchTasks(holding("b", 1))
+	t.checkf(events(list) == "3", "its owner has fetched since, and another one gets %q", events(list))
+}
+
+func sessionRenewExtends(t *trial) {
+	t.beginTasks(tasksOf(2, inSession("s"))...)
+	first := t.take(shortLease)
+	t.checkf(t.renewSessions("a") == 1, "the renewal does not tell of the session")
+	t.finish([]leasedTask{first})
+	t.pass(2 * short)
+	t.noTask("the session was renewed", holding("b", 1))
+}
+
+func sessionRenewLapsed(t *trial) {
+	t.beginTasks(tasksOf(2, inSession("s"))...)
+	t.finish([]leasedTask{t.take(shortLease)})
+	t.pass(2 * short)
+	t.checkf(t.renewSessions("a") == 0, "a session is renewed that was over")
+	t.checkf(len(t.fetchTasks(holding("b", 1))) == 1, "it is held again")
+}
+
+// Who stops ends the leases of its sessions, and others need not wait until they lapse.
+func sessionGiveUp(t *trial) {
+	t.beginTasks(tasksOf(2, inSession("s"))...)
+	t.finish([]leasedTask{t.take()})
+	wait := t.waiting()
+	res, err := t.RenewTasks(t.ctx, provider.RenewTasksRequest{Lease: long, Owner: "a", SessionLease: short})
+	t.ok(err)
+	t.checkf(res.Sessions == 1, "it tells of %d sessions", res.Sessions)
+	t.checkf(len(wait()) == 1, "a shorter lease does not count")
+}
+
+func sessionAgain(t *trial) {
+	t.beginTasks(tasksOf(3, inSession("s"))...)
+	t.finish([]leasedTask{t.take(shortLease)})
+	t.pass(2 * short)
+	t.finish([]leasedTask{t.take()})
+	t.noTask("its owner has claimed it again", holding("b", 1))
+}
+
+func sessionIdle(t *trial) {
+	t.beginTasks(tasksOf(2, inSession("s"))...)
+	t.finish([]leasedTask{t.take(shortIdle)})
+	t.pass(2 * short)
+	t.checkf(t.renewSessions("a") == 0, "an idle session is renewed")
+	t.checkf(len(t.fetchTasks(holding("b", 1))) == 1, "an idle session is held")
+}
+
+// Each use counts: right after it the session is held, though the one before it is long ago.
+func sessionUsed(t *trial) {
+	for name, use := range map[string]func(provider.Instance, leasedTask) provider.Time{
+		"completed": func(_ provider.Instance, task leasedTask) provider.Time {
+			return t.reportedAt(task, provider.TaskComplete)
+		},
+		"released": func(_ provider.Instance, task leasedTask) provider.Time {
+			return t.reportedAt(task, provider.TaskRelease)
+		},
+		"parked": func(_ provider.Instance, task leasedTask) provider.Time { return t.reportedAt(task, provider.TaskPark) },
+		"committed": func(i provider.Instance, task leasedTask) provider.Time {
+			req := next(i)
+			req.Completes = []provider.TaskCompletion{{EventID: task.EventID, Token: task.token}}
+			return t.commit(req).Now
+		},
+		"renewed": func(_ provider.Instance, task leasedTask) provider.Time {
+			res, err := t.RenewTasks(t.ctx, provider.RenewTasksRequest{Items: []provider.TaskRenewal{renewal(task)}, Lease: 1})
+			t.ok(err)
+			return res.Now
+		},
+	} {
+		i := t.begin("i"+name, func(r *provider.CommitTurnRequest) { r.Tasks = tasksOf(2, inSession(name)) })
+		task := t.take(shortIdle)
+		t.pass(2 * short)
+		used := use(i, task)
+		t.pass(short / 2)
+		req := fetchTasksRequest()
+		req.Owner, req.Sessions = "b", claim(1)
+		res, err := t.FetchTasks(t.ctx, req)
+		t.ok(err)
+		t.checkf(len(res.Tasks) == 0 || res.Now >= used.Add(short), "%s: the session is over at once", name)
+		t.remove(i.Key, true)
+		t.pass(2 * short) // "a" may hold one session only
+	}
+}
+
+// reportedAt reports on a task and answers when.
+func (t *trial) reportedAt(task leasedTask, outcome provider.TaskOutcome) provider.Time {
+	res, err := t.ReportTasks(t.ctx, provider.ReportTasksRequest{Items: []provider.TaskReport{reportOf(task, outcome)}})
+	t.ok(err)
+	t.mustf(len(res.Items) == 1 && res.Items[0].Err == nil, "answers %+v", res.Items)
+	return res.Now
+}
+
+func sessionBusy(t *trial) {
+	for _, over := range []func(*provider.FetchTasksRequest){shortLease, shortIdle} {
+		i := t.beginTasks(tasksOf(2, inSession("s"))...)
+		first := t.take(over)
+		t.pass(2 * short)
+		t.noTask("a task of the session is leased", holding("b", 1))
+		t.finish([]leasedTask{first, t.take()})
+		t.remove(i.Key, true)
+		t.giveUp("a")
+	}
+}
+
+// giveUp ends the sessions of an owner.
+func (t *trial) giveUp(owner string) {
+	_, err := t.RenewTasks(t.ctx, provider.RenewTasksRequest{Lease: long, Owner: owner, SessionLease: 1})
+	t.ok(err)
+	t.pass(blink)
+}
+
+// A task that was lost comes back to the owner of its session.
+func sessionLapsedTask(t *trial) {
+	t.beginTasks(tasksOf(1, inSession("s"))...)
+	t.take(brieflyTask)
+	t.pass(2 * short)
+	t.noTask("the session is held", holding("b", 1))
+	list := t.fetchTasks(holding("a", 1))
+	t.checkf(len(list) == 1 && list[0].Deliveries == 2, "the holder gets %d tasks, want what it lost", len(list))
+}
+
+// The owner is gone: another one gets what it had, and what it had not yet.
+func sessionTakenOver(t *trial) {
+	t.beginTasks(tasksOf(2, inSession("s"))...)
+	first := t.take(shortLease, brieflyTask)
+	t.pass(2 * short)
+	list := t.fetchTasks(holding("b", 1))
+	t.checkf(len(list) == 2, "the next owner gets %d tasks of the session, want 2", len(list))
+	for _, task := range list {
+		t.checkf(task.EventID != 1 || task.Deliveries == 2, "the one that was leased before is in delivery %d", task.Deliveries)
+	}
+	t.want(t.report(first, provider.TaskComplete).Err, provider.ErrLeaseLost)
+	t.noTask("it has another owner now", holding("a", 1))
+}
+
+// A task's lease stands by itself.
+func sessionLate(t *trial) {
+	t.beginTasks(tasksOf(2, inSession("s"))...)
+	first := t.take(shortLease)
+	t.pass(2 * short)
+	t.finish([]leasedTask{first})
+	t.checkf(len(t.fetchTasks(holding("b", 1))) == 1, "the session is held though its lease is over")
+}
+
+// waiting is a fetch of owner "b" that waits.
+func (t *trial) waiting() func() []leasedTask {
+	return parked(t, func() []leasedTask {
+		return t.fetchTasks(holding("b", 1), func(r *provider.FetchTasksRequest) { r.Wait = patience })
+	})
+}
+
+func sessionWakes(t *trial) {
+	for n, over := range []provider.SessionClaim{{Lease: 3 * short, Idle: long}, {Lease: long, Idle: 3 * short}} {
+		i := t.begin(fmt.Sprint("i", n), func(r *provider.CommitTurnRequest) { r.Tasks = tasksOf(2, inSession("s")) })
+		t.finish([]leasedTask{t.take(leasing(over))})
+		list := t.waiting()()
+		t.checkf(len(list) == 1, "the session lapsed, and %d tasks came, want 1", len(list))
+		t.finish(list)
+		t.remove(i.Key, true)
+		t.giveUp("b")
+		t.giveUp("a")
+	}
+}
+
+// The leased task was all that kept the session.
+func sessionReportWakes(t *trial) {
+	t.beginTasks(tasksOf(2, inSession("s"))...)
+	first := t.take(shortLease)
+	t.pass(2 * short)
+	wait := t.waiting()
+	t.finish([]leasedTask{first})
+	t.checkf(len(wait()) == 1, "the last task that kept the session was completed, and nothing came")
+}

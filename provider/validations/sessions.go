@@ -1,0 +1,277 @@
+package validations
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/perdure/perdure/provider"
+)
+
+func sessionCases() []testCase {
+	const fetchable = "A task with a session is fetchable only by the owner that holds the session or, if nobody does, " +
+		"by one that holds fewer than Sessions.Max, which then holds it."
+	return []testCase{
+		{name: "claimed", run: sessionClaimed, rule: fetchable},
+		{name: "one-for-each-owner", run: sessionOfEach, rule: fetchable},
+		{name: "max", run: sessionMax, rule: fetchable},
+		{name: "hand-off", run: sessionHandOff, rule: fetchable},
+		{name: "first-in-first-out", run: sessionOrder, rule: fetchable},
+		{name: "not-asked-for", run: sessionNone, rule: "SessionClaim.Max: how many sessions Owner may hold; 0: no task with a session is answered"},
+		{name: "one-name-space", run: sessionNames, rule: "A session is known by its ID throughout the store."},
+		{name: "counted", run: sessionCount, rule: "FetchTasksResult.Sessions: how many Owner holds now, if the fetch claims any"},
+		{name: "counted-by-renewals", run: sessionRenewCount, rule: "RenewTasksResult.Sessions: how many Owner holds now"},
+		{name: "expired", run: sessionExpired, rule: "What is past its time goes to who asks for Expired, whatever limits and sessions say."},
+		{name: "limit-of-its-queue", run: sessionLimited, rule: places},
+	}
+}
+
+// claim lets a fetch hold sessions, which are never over within a case.
+func claim(most int) provider.SessionClaim {
+	return provider.SessionClaim{Max: most, Lease: long, Idle: long}
+}
+
+// holding is a fetch by owner, who may hold so many sessions.
+func holding(owner string, most int) func(*provider.FetchTasksRequest) {
+	return func(r *provider.FetchTasksRequest) { r.Owner, r.Sessions = owner, claim(most) }
+}
+
+func inSession(session string) func(*provider.NewTask) {
+	return func(n *provider.NewTask) { n.Session = session }
+}
+
+// ofSessions makes a task of each session, with the event IDs from 1 on.
+func ofSessions(sessions ...string) []provider.NewTask {
+	list := tasksOf(len(sessions))
+	for n, session := range sessions {
+		list[n].Session = session
+	}
+	return list
+}
+
+func one(r *provider.FetchTasksRequest) { r.Max = 1 }
+
+// events names the tasks of a fetch, in order.
+func events(list []leasedTask) string {
+	words := make([]string, 0, len(list))
+	for _, task := range list {
+		words = append(words, fmt.Sprint(task.EventID))
+	}
+	return strings.Join(words, " ")
+}
+
+// finish completes tasks.
+func (t *trial) finish(list []leasedTask) {
+	for _, task := range list {
+		t.ok(t.report(task, provider.TaskComplete).Err)
+	}
+}
+
+// Whoever has the first task of a session has all of them.
+func sessionClaimed(t *trial) {
+	t.beginTasks(tasksOf(3, inSession("s"))...)
+	first := t.fetchTasks(holding("a", 1), one)
+	t.mustf(len(first) == 1, "nobody holds the session, and nothing comes")
+	t.noTask("another owner holds the session", holding("b", 5))
+	t.checkf(len(t.fetchTasks(holding("a", 1), one)) == 1, "the holder does not get the next task")
+	t.finish(first)
+	t.noTask("it is held between two tasks, too", holding("b", 5))
+	t.checkf(len(t.fetchTasks(holding("a", 1))) == 1, "the holder does not get the last task")
+}
+
+func sessionOfEach(t *trial) {
+	t.beginTasks(ofSessions("s1", "s2", "s1", "s2", "")...)
+	a, b := t.fetchTasks(holding("a", 1), one), t.fetchTasks(holding("b", 1), one)
+	t.mustf(events(a) == "1" && events(b) == "2", "two owners got %q and %q, want 1 and 2", events(a), events(b))
+	b = t.fetchTasks(holding("b", 1))
+	t.checkf(events(b) == "4 5", "got %q, want the next one of its session, and the plain one", events(b))
+	a = t.fetchTasks(holding("a", 1))
+	t.checkf(events(a) == "3", "got %q, want the next one of its session", events(a))
+}
+
+func sessionMax(t *trial) {
+	t.beginTasks(ofSessions("s1", "s2", "s3", "s1", "s3")...)
+	a := t.fetchTasks(holding("a", 2))
+	t.checkf(events(a) == "1 2 4", "an owner that may hold two sessions got %q", events(a))
+	t.finish(a)
+	t.noTask("it holds two sessions", holding("a", 2))
+	b := t.fetchTasks(holding("b", 2))
+	t.checkf(events(b) == "3 5", "another one got %q, want 3 5", events(b))
+}
+
+// A task that was handed off gives its session to nobody.
+func sessionHandOff(t *trial) {
+	handed, _ := handedOff()
+	handed.EventID, handed.Session = 2, "s"
+	t.beginTasks(append(tasksOf(1, inSession("s")), handed)...)
+	t.fetchTask(holding("b", 1))
+}
+
+func sessionOrder(t *trial) {
+	t.beginTasks(tasksOf(4, inSession("s"))...)
+	got := make([]string, 0, 4)
+	for range 4 {
+		list := t.fetchTasks(holding("a", 1), one)
+		got = append(got, events(list))
+		t.finish(list)
+	}
+	t.checkf(strings.Join(got, " ") == "1 2 3 4", "the tasks of a session came in the order %q", got)
+}
+
+func sessionNone(t *trial) {
+	t.beginTasks(ofSessions("s", "")...)
+	list := t.fetchTasks()
+	t.checkf(events(list) == "2", "a fetch without sessions got %q, want the task without one", events(list))
+	t.checkf(len(t.fetchTasks(holding(node, 1))) == 1, "the task of a session does not come at all")
+	t.noTask("it is held by the owner, and not asked for")
+}
+
+// Instances, queues and names of activities do not tell sessions apart.
+func sessionNames(t *trial) {
+	t.beginTasks(tasksOf(1, inSession("s"))...)
+	t.begin("other", func(r *provider.CommitTurnRequest) {
+		r.Tasks = tasksOf(1, inSession("s"), func(n *provider.NewTask) { n.Queue, n.Name = "elsewhere", "other" })
+	})
+	t.fetchTask(holding("a", 1))
+	other := func(r *provider.FetchTasksRequest) {
+		r.Queues = []provider.QueueFilter{{Queue: "elsewhere", Names: []string{"other"}}}
+	}
+	t.noTask("the session is held, by a task of another queue and instance", holding("b", 1), other)
+	t.fetchTask(holding("a", 1), other)
+}
+
+func sessionCount(t *trial) {
+	t.beginTasks(ofSessions("s1", "s2", "s2", "")...)
+	for _, want := range []struct{ claims, holds int }{{3, 2}, {1, 2}, {0, 0}} {
+		req := fetchTasksRequest()
+		if want.claims > 0 {
+			req.Sessions = claim(want.claims)
+		}
+		res, err := t.FetchTasks(t.ctx, req)
+		t.ok(err)
+		t.checkf(res.Sessions == want.holds, "a fetch that claims %d tells of %d sessions, want %d", want.claims, res.Sessions, want.holds)
+	}
+}
+
+func (t *trial) renewSessions(owner string) int {
+	res, err := t.RenewTasks(t.ctx, provider.RenewTasksRequest{Lease: long, Owner: owner, SessionLease: long})
+	t.ok(err)
+	return res.Sessions
+}
+
+func sessionRenewCount(t *trial) {
+	t.beginTasks(ofSessions("s1", "s2", "s3")...)
+	t.mustf(len(t.fetchTasks(holding("a", 2))) == 2, "want two tasks")
+	t.checkf(t.renewSessions("a") == 2, "the renewal of one that holds two sessions counts others")
+	t.checkf(t.renewSessions("b") == 0, "the renewal of one that holds none counts some")
+	res, err := t.RenewTasks(t.ctx, provider.RenewTasksRequest{Lease: long})
+	t.ok(err)
+	t.checkf(res.Sessions == 0, "the renewal of nobody's sessions counts %d", res.Sessions)
+}
+
+func sessionExpired(t *trial) {
+	tasks := tasksOf(2, inSession("s"))
+	tasks[1].Deadline = short
+	t.beginTasks(tasks...)
+	t.mustf(len(t.fetchTasks(holding("a", 1), one)) == 1, "want a task")
+	late := t.fetchTask(func(r *provider.FetchTasksRequest) { r.Owner, r.Expired = "b", true })
+	t.checkf(late.PastDeadline && late.EventID == 2, "got %+v", late)
+}
+
+// The holder of a session waits for a place as anybody does, and a fetch that has no place takes no session.
+func sessionLimited(t *trial) {
+	t.beginTasks(ofSessions("s", "s", "r")...)
+	list := t.fetchTasks(holding("a", 2), limited(1))
+	t.checkf(events(list) == "1", "under a limit of 1 came %q", events(list))
+	t.noTask("the only place is taken", holding("b", 2), limited(1))
+	t.checkf(t.renewSessions("b") == 0, "who has no place holds a session")
+	t.finish(list)
+	b := t.fetchTasks(holding("b", 2), limited(1))
+	t.checkf(events(b) == "3", "got %q, want the one of the other session", events(b))
+}
+
+func sessionRaces() []testCase {
+	const once = "Of fetches at once one gets it."
+	return []testCase{
+		{name: "racing-for-one", run: raceSession, rule: once},
+		{name: "racing-for-many", run: raceSessions, rule: once},
+		{name: "racing-fetches-of-one-owner", run: raceOwner, rule: once},
+	}
+}
+
+// Many owners come for one session: one of them has it, with all its tasks.
+func raceSession(t *trial) {
+	for round := range 5 {
+		i := t.beginTasks(tasksOf(8, inSession(fmt.Sprint("s", round)))...)
+		var mu sync.Mutex
+		var holders []string
+		t.parallel(8, func(n int) {
+			owner := fmt.Sprint("node-", n)
+			if list := t.fetchTasks(holding(owner, 1+round), one); len(list) > 0 {
+				mu.Lock()
+				holders = append(holders, owner)
+				mu.Unlock()
+			}
+		})
+		t.mustf(len(holders) == 1, "round %d: %q hold the session", round, holders)
+		t.checkf(len(t.fetchTasks(holding(holders[0], 1+round))) == 7, "the holder does not get the rest")
+		t.remove(i.Key, true)
+	}
+}
+
+// Many owners come for many sessions: each session has one holder, and nobody more than may be.
+func raceSessions(t *trial) {
+	const sessions, owners, most = 12, 4, 2
+	names := make([]string, 2*sessions)
+	for n := range names {
+		names[n] = fmt.Sprint("s", n%sessions)
+	}
+	t.beginTasks(ofSessions(names...)...)
+	var mu sync.Mutex
+	holders := map[string][]string{} // by session
+	t.parallel(2*owners, func(n int) {
+		owner := fmt.Sprint("node-", n%owners)
+		for range sessions {
+			for _, task := range t.fetchTasks(holding(owner, most), one) {
+				session := names[task.EventID-1]
+				mu.Lock()
+				if !slices.Contains(holders[session], owner) {
+					holders[session] = append(holders[session], owner)
+				}
+				mu.Unlock()
+			}
+		}
+	})
+	held := map[string]int{}
+	for session, list := range holders {
+		t.checkf(len(list) == 1, "session %s is held by %q", session, list)
+		for _, owner := range list {
+			held[owner]++
+		}
+	}
+	for n := range owners {
+		owner := fmt.Sprint("node-", n)
+		t.checkf(held[owner] == most, "%s holds %d sessions, want %d", owner, held[owner], most)
+	}
+}
+
+// The loops of one owner share its sessions: all of them together hold no more than it may.
+func raceOwner(t *trial) {
+	const sessions, most = 8, 3
+	names := make([]string, sessions)
+	for n := range names {
+		names[n] = fmt.Sprint("s", n)
+	}
+	t.beginTasks(ofSessions(names...)...)
+	var mu sync.Mutex
+	var got []leasedTask
+	t.parallel(6, func(int) {
+		list := t.fetchTasks(holding("a", most), one)
+		mu.Lock()
+		got = append(got, list...)
+		mu.Unlock()
+	})
+	t.checkf(len(got) == most, "the loops of one owner took %d sessions at once, want %d", len(got), most)
+	t.checkf(t.renewSessions("a") == most, "it holds another number")
+}
