@@ -20,6 +20,7 @@ type Info struct {
 	Deliveries int    // from 1; grows when a node is lost while it runs this attempt
 	Scheduled  time.Time
 	Deadline   time.Time // of this attempt; zero: none
+	Session    string    // that this node holds for it; "": none
 }
 
 // IdempotencyKey answers a string that is the same for every attempt of this call and

@@ -3,8 +3,15 @@ package activity
 // TimeoutKind says which of the limits of an activity has passed.
 type TimeoutKind string
 
-// StartToClose is the limit of one attempt, from its start on.
-const StartToClose TimeoutKind = "start-to-close"
+// The limits of an activity.
+const (
+	// StartToClose is the limit of one attempt, from its start on.
+	StartToClose TimeoutKind = "start-to-close"
+	// ScheduleToStart is the limit until the first attempt begins.
+	ScheduleToStart TimeoutKind = "schedule-to-start"
+	// ScheduleToClose is the limit of all attempts together.
+	ScheduleToClose TimeoutKind = "schedule-to-close"
+)
 
 // TimeoutError is the cause when a limit has passed. It is [ErrTimeout].
 type TimeoutError struct{ Kind TimeoutKind }

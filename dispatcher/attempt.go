@@ -36,7 +36,9 @@ type attempt struct {
 	suspect    bool // it runs alone
 	lease      lease
 	scheduled  provider.Time
-	details    []byte // heartbeat details of an earlier attempt
+	deadline   provider.Time // of the call; 0: none
+	expires    time.Time     // when its own start-to-close timeout passes; zero: none
+	details    []byte        // heartbeat details of an earlier attempt
 	completion provider.Completion
 
 	cancel   context.CancelCauseFunc
@@ -173,13 +175,10 @@ func (d *Dispatcher) codeEnded(working context.Context, a *attempt, cause error,
 func (d *Dispatcher) attemptContext(ctx context.Context, a *attempt) (context.Context, context.CancelFunc) {
 	info := activity.Info{
 		Activity: a.call.Name, Queue: a.call.Queue, InstanceID: a.instanceID, Execution: a.ref.Execution, EventID: a.ref.EventID,
-		Attempt: int(a.number), Deliveries: int(a.deliveries), Scheduled: a.scheduled.Std(),
+		Attempt: int(a.number), Deliveries: int(a.deliveries), Scheduled: a.scheduled.Std(), Session: a.call.Session,
 	}
-	stop := func() {}
-	if limit := time.Duration(a.call.StartToClose) * time.Microsecond; limit > 0 {
-		info.Deadline = time.Now().Add(limit)
-		ctx, stop = context.WithDeadlineCause(ctx, info.Deadline, &activity.TimeoutError{Kind: activity.StartToClose})
-	}
+	ctx, stop, deadline := d.limited(ctx, a)
+	info.Deadline = deadline
 	ctx = provider.WithCompletion(ctx, &a.completion)
 	u := a.user
 	u.Info, u.Key, u.Details, u.Beat, u.Later = info, idempotencyKey(a.ref), a.details, a.heartbeat, &later{d, a}
@@ -267,7 +266,7 @@ func (d *Dispatcher) endAttempt(working context.Context, a *attempt, cause error
 		return
 	case errors.Is(cause, errShutdown):
 		d.count.attemptsReleased.Add(1)
-		report.Outcome = provider.TaskRelease
+		report.Outcome, report.Begun = provider.TaskRelease, true
 	case errors.Is(cause, errLeaseLost):
 		d.count.leasesLost.Add(1)
 		d.manage.remove(a)
@@ -290,8 +289,7 @@ func (d *Dispatcher) failureOf(a *attempt, cause, err error) history.Failure {
 	case errors.Is(cause, errCancelled):
 		err = failure.NonRetryable(failure.New(failure.ErrCancelled, "activity %s was cancelled: %v", a.call.Name, err))
 	case errors.Is(cause, activity.ErrTimeout):
-		err = failure.NewTimeout(string(activity.StartToClose), "activity %s ran longer than its start-to-close timeout of %v: %v",
-			a.call.Name, time.Duration(a.call.StartToClose)*time.Microsecond, err)
+		err = timeoutFailure(a.call, timeoutKind(cause), err)
 	}
 	return d.cfg.Env.Errors.Encode(err)
 }
@@ -299,7 +297,7 @@ func (d *Dispatcher) failureOf(a *attempt, cause, err error) history.Failure {
 // failed puts the task back into the queue for another attempt, or reports the failure.
 func (d *Dispatcher) failed(working context.Context, a *attempt, f history.Failure, report provider.TaskReport) {
 	delay, again := retryDelay(a.call.Retry, a.number, &f)
-	if !again {
+	if left, limited := d.remaining(a); !again || limited && delay >= left {
 		d.count.attemptsFailed.Add(1)
 		d.returnResult(working, &result{attempt: a, details: report.Details, body: &history.ActivityFailed{
 			Scheduled: a.ref.EventID, Failure: f, Attempt: a.number,

@@ -18,12 +18,16 @@ type Config struct {
 	Orchestrations map[provider.Capability]replay.Body
 	Activities     map[string]map[string]activity.Func // by queue and name
 	Limits         []Limit                             // of some of the Activities
+	QueueLimits    map[string]QueueLimit               // by queue
 	Env            *replay.Env
 	Logger         *slog.Logger
 	Settings       history.Settings // of executions started here
 
-	MaxTurns       int // turns at the same time, at least 1
-	MaxActivities  int // attempts at the same time, at least 1; 0 with no Activities
+	MaxTurns            int                   // turns at the same time, at least 1
+	MaxActivities       int                   // attempts at the same time, at least 1; 0 with no Activities
+	ActivitiesPerSecond float64               // begun by this node; 0: no limit
+	Sessions            provider.SessionClaim // on which terms it takes activities of sessions
+
 	CacheCount     int // cached executions; 0: none
 	CacheBytes     int // their estimated memory
 	Lease          time.Duration
@@ -70,7 +74,7 @@ func (c *Config) queues() []provider.QueueFilter {
 		for name := range funcs {
 			names = append(names, name)
 		}
-		all = append(all, provider.QueueFilter{Queue: queue, Names: names})
+		all = append(all, provider.QueueFilter{Queue: queue, Names: names, MaxLeased: c.QueueLimits[queue].MaxConcurrent})
 	}
 	return all
 }

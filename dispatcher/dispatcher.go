@@ -27,6 +27,7 @@ type Dispatcher struct {
 
 	suspects *suspects
 	pools    *pools
+	rate     *nodeRate
 
 	// taskLoopIdle tells that the task loop is parked in a fetch that found nothing: only
 	// then may commits hand tasks to this node, past the queue.
@@ -55,7 +56,7 @@ func Start(cfg Config) *Dispatcher {
 	d.tasks = newSlots(max(cfg.MaxActivities, 1))
 	d.actors = newActors(cfg.CacheCount, cfg.CacheBytes)
 	d.suspects = newSuspects()
-	d.pools = newPools(cfg.queues(), cfg.Limits)
+	d.pools, d.rate = newPools(&cfg), newNodeRate(cfg.ActivitiesPerSecond)
 	d.manage = newManager(d)
 	d.watch = newWatch(d)
 	d.watchdog = newWatchdog(d)
@@ -72,6 +73,7 @@ func Start(cfg Config) *Dispatcher {
 			d.loops.Go(func() { d.watch.run(working) })
 		}
 	}
+	d.fetch(func() { d.deadlineLoop(fetching, working) })
 	if len(cfg.Activities) > 0 {
 		stop := d.manage.listen()
 		d.loops.Go(func() {

@@ -20,9 +20,9 @@ type result struct {
 
 // handOff says whether a task that a turn schedules may be leased to this node by the
 // turn's own commit, and takes the slot for it. It must not jump the queue: it is off while
-// tasks wait there and for activities with a limit, and one commit takes at most half of the slots that it finds free, or the only one.
-func (d *Dispatcher) handOff(t *translation, queue, name string) bool {
-	if d.stopping.Load() || !d.taskLoopIdle.Load() || d.cfg.Activities[queue][name] == nil || d.pools.bounds(queue, name) {
+// tasks wait there and for activities that must queue, and one commit takes at most half of the slots that it finds free, or the only one.
+func (d *Dispatcher) handOff(t *translation, call *history.ActivityScheduled) bool {
+	if d.stopping.Load() || !d.taskLoopIdle.Load() || d.cfg.Activities[call.Queue][call.Name] == nil || d.mustQueue(call) {
 		return false
 	}
 	if len(t.handOffs) == 0 {
@@ -31,19 +31,38 @@ func (d *Dispatcher) handOff(t *translation, queue, name string) bool {
 	return len(t.handOffs) < t.mayTake && d.tasks.tryTake()
 }
 
+// mustQueue tells whether the activity has to go through the queue, which alone keeps to limits, sessions and the
+// order of priorities and fairness keys (hazard 22).
+func (d *Dispatcher) mustQueue(call *history.ActivityScheduled) bool {
+	return d.rate != nil || call.Session != "" || call.FairnessKey != "" || call.Priority != 0 && call.Priority != provider.PriorityDefault ||
+		d.pools.bounds(call.Queue, call.Name)
+}
+
+// deadline is 0 if there is no limit.
+func deadline(now provider.Time, limit time.Duration) provider.Time {
+	if limit == 0 {
+		return 0
+	}
+	return now.Add(limit)
+}
+
 // newTask makes the task of a scheduled activity, leased to this node if it may be.
 func (d *Dispatcher) newTask(
 	t *translation, info *replay.Info, event int64, call *history.ActivityScheduled, payload []byte,
 ) provider.NewTask {
-	task := provider.NewTask{EventID: event, Queue: call.Queue, Name: call.Name, Payload: payload}
-	if !d.handOff(t, call.Queue, call.Name) {
+	task := provider.NewTask{
+		EventID: event, Queue: call.Queue, Name: call.Name, Payload: payload,
+		Priority: int(call.Priority), FairnessKey: call.FairnessKey, Session: call.Session,
+		StartBy: time.Duration(call.ScheduleToStart) * time.Microsecond, Deadline: time.Duration(call.ScheduleToClose) * time.Microsecond,
+	}
+	if !d.handOff(t, call) {
 		return task
 	}
-	token := newToken()
+	token, now := newToken(), d.clock.now()
 	task.Lease = &provider.TaskLease{Token: token, Owner: d.cfg.Owner, Duration: d.cfg.Lease}
 	t.handOffs = append(t.handOffs, &attempt{
 		ref: taskRef(info.Key, info.Execution, event), token: token, call: call, instanceID: info.ID,
-		number: 1, deliveries: 1, lease: lease{thisMoment(), d.cfg.Lease}, scheduled: d.clock.now(),
+		number: 1, deliveries: 1, lease: lease{thisMoment(), d.cfg.Lease}, scheduled: now, deadline: deadline(now, task.Deadline),
 	})
 	return task
 }

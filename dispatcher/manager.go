@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/perdure/perdure/provider"
@@ -18,6 +19,7 @@ type manager struct {
 	mu   sync.Mutex
 	// attempts by task, the latest of each.
 	attempts map[provider.TaskRef]*held
+	sessions atomic.Int64 // that this node holds, as far as it was told
 }
 
 // held is an attempt with its lease.
@@ -112,10 +114,10 @@ func (m *manager) run(working context.Context) {
 	}
 }
 
-// keep renews leases at a third of their length until none is left. When the storage fails it tries again
+// keep renews leases, of attempts and of sessions, at a third of their length until none is left. When the storage fails it tries again
 // sooner; that alone cancels nothing before a lease is over.
 func (m *manager) keep(working context.Context) {
-	for failures := 0; len(m.snapshot()) > 0; {
+	for failures := 0; len(m.snapshot()) > 0 || m.sessions.Load() > 0; {
 		wait := m.d.cfg.Lease / 3
 		if failures > 0 {
 			wait = min(backoff(failures), m.slack(m.snapshot()))
@@ -160,13 +162,15 @@ func (m *manager) noticed(n provider.Notice) {
 func (m *manager) renew(working context.Context) error {
 	all := m.snapshot()
 	var first error
-	for len(all) > 0 {
+	for len(all) > 0 || m.sessions.Load() > 0 {
 		req := m.renewals(all)
 		n := len(req.Items)
 		if err := m.renewBatch(working, all[:n], req); err != nil && first == nil {
 			first = err
 		}
-		all = all[n:]
+		if all = all[n:]; len(all) == 0 {
+			break
+		}
 	}
 	return first
 }
@@ -174,6 +178,9 @@ func (m *manager) renew(working context.Context) error {
 // renewals asks for as many as fit into one request.
 func (m *manager) renewals(list []*held) provider.RenewTasksRequest {
 	req := provider.RenewTasksRequest{Lease: m.d.cfg.Lease}
+	if m.sessions.Load() > 0 {
+		req.Owner, req.SessionLease = m.d.cfg.Owner, m.d.cfg.Sessions.Lease
+	}
 	size := 0
 	for _, h := range list[:min(len(list), provider.MaxBatch)] {
 		details := h.a.unsaved()
@@ -198,6 +205,9 @@ func (m *manager) renewBatch(working context.Context, batch []*held, req provide
 		return err
 	}
 	m.d.clock.set(res.Now)
+	if req.Owner != "" {
+		m.holds(res.Sessions)
+	}
 	for i, h := range batch {
 		m.renewed(h, &res.Items[i], asked)
 	}
@@ -215,6 +225,27 @@ func (m *manager) slack(list []*held) time.Duration {
 		}
 	}
 	return shortest
+}
+
+// holds takes note of how many sessions this node holds.
+func (m *manager) holds(sessions int) {
+	if m.sessions.Swap(int64(sessions)) == 0 && sessions > 0 {
+		wake(m.busy)
+	}
+}
+
+// leaveSessions lets go of the sessions of a node that shuts down, so that others need not wait for its lease to end.
+func (m *manager) leaveSessions(ctx context.Context) {
+	if m.sessions.Load() == 0 {
+		return
+	}
+	m.sessions.Store(0) // the loop does not extend them again
+	_, err := m.d.store.RenewTasks(ctx, provider.RenewTasksRequest{
+		Lease: m.d.cfg.Lease, Owner: m.d.cfg.Owner, SessionLease: time.Microsecond,
+	})
+	if err != nil {
+		m.d.storageFailed("leave sessions", 1, err)
+	}
 }
 
 // notRenewed gives up an attempt only when its lease may be over.

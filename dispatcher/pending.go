@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/internal/failure"
@@ -173,9 +174,11 @@ func (d *Dispatcher) park(working context.Context, a *attempt) {
 	}
 	d.attemptEnded(a)
 	d.count.attemptsParked.Add(1)
-	d.report(working, provider.TaskReport{
-		TaskRef: a.ref, Token: a.token, Attempt: a.number, Outcome: provider.TaskPark, Details: a.unsaved(),
-	})
+	report := provider.TaskReport{TaskRef: a.ref, Token: a.token, Attempt: a.number, Outcome: provider.TaskPark, Details: a.unsaved()}
+	if !a.expires.IsZero() { // any node ends the attempt then
+		report.Limit = max(time.Until(a.expires), time.Microsecond)
+	}
+	d.report(working, report)
 	d.manage.remove(a)
 	if a.suspect {
 		d.suspects.done()

@@ -2,9 +2,9 @@ package dispatcher
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/perdure/perdure/provider"
 )
@@ -21,10 +21,11 @@ type ActivityName struct{ Queue, Name string }
 // pool is a limit in use.
 type pool struct{ size, used int }
 
-// group is the activities that the same pools bound. The first is of those that none does.
+// group is the activities that the same pools and the same throttle bound.
 type group struct {
-	pools  []*pool
-	queues []provider.QueueFilter
+	pools    []*pool
+	throttle *throttle
+	queues   []provider.QueueFilter
 }
 
 // pools lets the task loop ask only for what it may run: nothing is fetched beyond a limit, so that nothing is held
@@ -32,60 +33,73 @@ type group struct {
 type pools struct {
 	mu     sync.Mutex
 	of     map[ActivityName][]*pool
+	limits map[string]QueueLimit
 	groups []*group
 	next   int                // group that is asked first
 	wake   context.CancelFunc // ends a fetch that was parked without the full pools
 	freed  int64              // how often a full pool got a free place
+
+	throttles map[string]*throttle // by queue
 }
 
-func newPools(queues []provider.QueueFilter, limits []Limit) *pools {
-	p := &pools{of: make(map[ActivityName][]*pool)}
-	for _, limit := range limits {
+func newPools(cfg *Config) *pools {
+	p := &pools{of: make(map[ActivityName][]*pool), throttles: make(map[string]*throttle), limits: cfg.QueueLimits}
+	for queue, limit := range cfg.QueueLimits {
+		if limit.PerSecond > 0 {
+			p.throttles[queue] = &throttle{queue: queue, pace: newPace(limit.PerSecond)}
+		}
+	}
+	for _, limit := range cfg.Limits {
 		one := &pool{size: limit.Size}
 		for _, name := range limit.Activities {
 			p.of[name] = append(p.of[name], one)
 		}
 	}
-	for _, filter := range queues {
+	for _, filter := range cfg.queues() {
 		for _, name := range filter.Names {
-			p.group(p.of[ActivityName{filter.Queue, name}]).add(filter.Queue, name)
+			p.group(p.of[ActivityName{filter.Queue, name}], p.throttles[filter.Queue]).add(filter.Queue, name, filter.MaxLeased)
 		}
 	}
 	return p
 }
 
-// group finds or makes the group with these pools.
-func (p *pools) group(bound []*pool) *group {
+// group finds or makes the group with these pools and this throttle.
+func (p *pools) group(bound []*pool, by *throttle) *group {
 	for _, g := range p.groups {
-		if slices.Equal(g.pools, bound) {
+		if slices.Equal(g.pools, bound) && g.throttle == by {
 			return g
 		}
 	}
-	g := &group{pools: bound}
+	g := &group{pools: bound, throttle: by}
 	p.groups = append(p.groups, g)
 	return g
 }
 
-func (g *group) add(queue, name string) {
+func (g *group) add(queue, name string, maxLeased int) {
 	for i := range g.queues {
 		if g.queues[i].Queue == queue {
 			g.queues[i].Names = append(g.queues[i].Names, name)
 			return
 		}
 	}
-	g.queues = append(g.queues, provider.QueueFilter{Queue: queue, Names: []string{name}})
+	g.queues = append(g.queues, provider.QueueFilter{Queue: queue, Names: []string{name}, MaxLeased: maxLeased})
 }
 
-// room is how many attempts of the group may start, at most limit.
-func (g *group) room(limit int) int {
+// room is how many attempts of the group may start, at most limit; if none because of a rate, again is when some may.
+func (g *group) room(limit int, now time.Time) (room int, again time.Time) {
 	for _, one := range g.pools {
 		limit = min(limit, one.size-one.used)
 	}
-	return limit
+	if g.throttle == nil || limit <= 0 {
+		return limit, time.Time{}
+	}
+	return g.throttle.room(limit, now)
 }
 
-// bounds tells whether a pool bounds the activity.
-func (p *pools) bounds(queue, name string) bool { return p.of[ActivityName{queue, name}] != nil }
+// bounds tells whether a limit bounds the activity.
+func (p *pools) bounds(queue, name string) bool {
+	return p.limits[queue] != (QueueLimit{}) || p.of[ActivityName{queue, name}] != nil
+}
 
 // take gives an attempt its places.
 func (p *pools) take(a *attempt) {
@@ -107,70 +121,51 @@ func (p *pools) give(a *attempt) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.free(a.pools)
+}
+
+func (p *pools) free(list []*pool) {
 	full := false
-	for _, one := range a.pools {
+	for _, one := range list {
 		full = full || one.used >= one.size
 		one.used--
 	}
-	if !full {
-		return
+	if full {
+		p.tell()
 	}
+}
+
+// tell ends a fetch that is parked without what has room now.
+func (p *pools) tell() {
 	p.freed++
 	if p.wake != nil {
 		p.wake()
 	}
 }
 
-// An offer is what one fetch may ask for.
-type offer struct {
-	queues []provider.QueueFilter
-	limit  int
-}
-
-// offers answers what may be asked for now, one group after the other, and after all of them what a parked fetch may ask
-// for: of every group with room, as many as fit into the smallest. The group that comes first changes, so that the slots
-// are not always its own. freed is for wait.
-func (p *pools) offers(limit int) (looks []offer, park offer, freed int64) {
+// hold takes places for tasks that begin a little later, and lets nobody fetch more of their queue until moments are reserved.
+func (p *pools) hold(t *throttle, tasks []provider.LeasedTask) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	park.limit = limit
-	all := &group{}
-	for i := range p.groups {
-		g := p.groups[(p.next+i)%len(p.groups)]
-		room := g.room(limit)
-		if room <= 0 {
-			continue
-		}
-		looks = append(looks, offer{g.queues, room})
-		park.limit = min(park.limit, room)
-		for _, f := range g.queues {
-			for _, name := range f.Names {
-				all.add(f.Queue, name)
-			}
+	t.reserves = true
+	for i := range tasks {
+		for _, one := range p.of[ActivityName{tasks[i].Queue, tasks[i].Name}] {
+			one.used++
 		}
 	}
-	p.next = (p.next + 1) % len(p.groups)
-	park.queues = all.queues
-	return looks, park, p.freed
 }
 
-// errRoom ends a parked fetch because a pool that it left out has room.
-var errRoom = errors.New("a pool has room")
-
-// wait makes a context that ends when a pool that was full has had room since offers.
-func (p *pools) wait(ctx context.Context, freed int64) (context.Context, context.CancelFunc) {
-	waiting, cancel := context.WithCancelCause(ctx)
-	wake := func() { cancel(errRoom) }
+// drop gives the place of a held task back: its attempt has one by now, or it does not begin.
+func (p *pools) drop(task *provider.LeasedTask) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.wake = wake
-	if p.freed != freed {
-		wake()
-	}
-	return waiting, func() {
-		p.mu.Lock()
-		p.wake = nil
-		p.mu.Unlock()
-		cancel(nil)
-	}
+	p.free(p.of[ActivityName{task.Queue, task.Name}])
+}
+
+// reserved tells when more of a throttled queue may be fetched.
+func (p *pools) reserved(t *throttle, next time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t.reserves, t.pace.next = false, next
+	p.tell()
 }

@@ -62,7 +62,9 @@ func (d *Dispatcher) shutDown(ctx context.Context) error {
 		d.close(x)
 	}
 	err := error(nil)
-	if !d.handBackAll(last) {
+	handedBack := d.handBackAll(last)
+	d.manage.leaveSessions(last)
+	if !handedBack {
 		err = fmt.Errorf("%w: work in progress, whose leases could not be handed back within %v", ErrLeaked, handBackTimeout)
 	}
 	// What was cancelled only now has a moment, whatever ctx says.

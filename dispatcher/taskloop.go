@@ -13,7 +13,7 @@ import (
 
 // taskLoop fetches activity tasks as long as there are free slots.
 func (d *Dispatcher) taskLoop(fetching, working context.Context) {
-	req := provider.FetchTasksRequest{Owner: d.cfg.Owner, Lease: d.cfg.Lease, Wait: fetchWait}
+	req := provider.FetchTasksRequest{Owner: d.cfg.Owner, Lease: d.cfg.Lease, Wait: fetchWait, Sessions: d.cfg.Sessions}
 	for failures := 0; ; {
 		if !d.suspects.calm(fetching) {
 			return
@@ -22,13 +22,21 @@ func (d *Dispatcher) taskLoop(fetching, working context.Context) {
 		if err != nil {
 			return
 		}
+		allowed, wait := d.rate.allowed(n, time.Now())
+		d.tasks.give(n - allowed)
+		if n = allowed; n == 0 {
+			if !pause(fetching, wait) {
+				return
+			}
+			continue
+		}
 		req.Max, req.Token = n, newToken()
 		tasks, read, err := d.fetchTasks(fetching, req)
 		d.tasks.give(n - len(tasks))
 		if err == nil {
 			failures = 0
 			d.count.tasksFetched.Add(int64(len(tasks)))
-			d.takeTasks(working, tasks, req.Token, read)
+			d.takeTasks(fetching, working, tasks, req.Token, read)
 			continue
 		}
 		if fetching.Err() != nil || errors.Is(err, provider.ErrClosed) {
@@ -50,29 +58,29 @@ func (d *Dispatcher) taskLoop(fetching, working context.Context) {
 func (d *Dispatcher) fetchTasks(ctx context.Context, req provider.FetchTasksRequest) (tasks []provider.LeasedTask, read anchor, err error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchWait+callTimeout)
 	defer cancel()
-	looks, park, freed := d.pools.offers(req.Max)
-	for _, l := range looks {
+	o := d.pools.offers(req.Max)
+	for _, l := range o.looks {
 		look := req
 		look.Queues, look.Max, look.Wait = l.queues, l.limit, 0
 		read.sent = thisMoment()
 		res, err := d.store.FetchTasks(ctx, look)
-		d.clock.set(res.Now)
+		d.fetched(&res)
 		read.storage = res.Now
 		if err != nil || len(res.Tasks) > 0 {
 			return res.Tasks, read, err
 		}
 	}
-	waiting, stop := d.pools.wait(ctx, freed)
+	waiting, stop := d.pools.wait(ctx, o)
 	defer stop()
-	if len(looks) == 0 { // every pool is full
+	if len(o.looks) == 0 { // nothing has room
 		<-waiting.Done()
 		return nil, read, nil
 	}
 	d.taskLoopIdle.Store(true)
 	defer d.taskLoopIdle.Store(false)
-	req.Queues, req.Max = park.queues, park.limit
+	req.Queues, req.Max = o.park.queues, o.park.limit
 	res, err := d.store.FetchTasks(waiting, req)
-	d.clock.set(res.Now)
+	d.fetched(&res)
 	if err != nil && errors.Is(context.Cause(waiting), errRoom) {
 		d.report(ctx, provider.TaskReport{Token: req.Token, Outcome: provider.TaskRelease}) // what it may have leased
 		return nil, read, nil
@@ -80,9 +88,23 @@ func (d *Dispatcher) fetchTasks(ctx context.Context, req provider.FetchTasksRequ
 	return res.Tasks, read, err
 }
 
-// takeTasks starts the attempts of fetched tasks, whose slots are taken, and deals with those that must not
+// fetched takes over what the storage says beside the tasks.
+func (d *Dispatcher) fetched(res *provider.FetchTasksResult) {
+	d.clock.set(res.Now)
+	if d.cfg.Sessions.Max > 0 && res.Now != 0 {
+		d.manage.holds(res.Sessions)
+	}
+}
+
+// takeTasks starts what was fetched.
+func (d *Dispatcher) takeTasks(fetching, working context.Context, tasks []provider.LeasedTask, token provider.UUID, read anchor) {
+	d.rate.began(len(tasks), time.Now())
+	d.beginTasks(working, d.takeThrottled(fetching, working, tasks, token, read), token, read)
+}
+
+// beginTasks starts the attempts of fetched tasks, whose slots are taken, and deals with those that must not
 // run. Suspects that have to wait are given back, and that is durable before the one that may run begins.
-func (d *Dispatcher) takeTasks(working context.Context, tasks []provider.LeasedTask, token provider.UUID, read anchor) {
+func (d *Dispatcher) beginTasks(working context.Context, tasks []provider.LeasedTask, token provider.UUID, read anchor) {
 	var alone *attempt
 	var wait []provider.TaskReport
 	for i := range tasks {
@@ -128,7 +150,7 @@ func (d *Dispatcher) refuseTask(working context.Context, report provider.TaskRep
 func (d *Dispatcher) examine(task *provider.LeasedTask, token provider.UUID, read anchor) (*attempt, *provider.TaskReport) {
 	a := &attempt{
 		ref: task.TaskRef, token: token, instanceID: task.InstanceID, number: task.Attempt, deliveries: task.Deliveries,
-		lease: read.lease(task.LeaseUntil, d.cfg.Lease), scheduled: task.ScheduledAt, details: task.Details,
+		lease: read.lease(task.LeaseUntil, d.cfg.Lease), scheduled: task.ScheduledAt, deadline: task.Deadline, details: task.Details,
 	}
 	report := &provider.TaskReport{TaskRef: a.ref, Token: token, Attempt: a.number}
 	e, err := history.Decode(task.EventID, task.Payload)

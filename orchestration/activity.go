@@ -43,18 +43,6 @@ func WithRetry(p RetryPolicy) ActivityOption {
 	}
 }
 
-// WithStartToCloseTimeout bounds one attempt from its start on. An attempt over it fails
-// with ErrTimeout and is retried as the policy says. Zero means no bound.
-func WithStartToCloseTimeout(d time.Duration) ActivityOption {
-	return func(call *history.ActivityScheduled) error {
-		if d < 0 {
-			return fmt.Errorf("start-to-close timeout is %v: give more than zero, or 0 for none", d)
-		}
-		call.StartToClose = micros(d)
-		return nil
-	}
-}
-
 // WithQueue puts the activity into the named queue.
 func WithQueue(name string) ActivityOption {
 	return func(call *history.ActivityScheduled) error {

@@ -30,6 +30,18 @@ type Options struct {
 	// Pools are the sizes of pools: how many activities registered with InPool run at the same
 	// time. A pool that an activity is in must have one.
 	Pools map[string]int
+	// Queues are the activity queues that this node serves; nil: all that its activities are registered for; empty: none, so that
+	// it runs orchestrations only. Activities of other queues stay registered: orchestration code may call them.
+	Queues []string
+	// QueueLimits bound the activities of queues on all nodes together. They take no short cut past the queue then.
+	QueueLimits map[string]QueueLimit
+	// ActivitiesPerSecond bounds how many attempts this node begins in a second, 0.001 to 1,000,000; default 0: no limit.
+	ActivitiesPerSecond float64
+	// MaxSessions is how many sessions the node holds at the same time, at most 1,000; default 10. Off: it runs no activities of sessions.
+	// See orchestration.WithSession.
+	MaxSessions int
+	// SessionIdle is how long the node holds a session of which it runs nothing, at most 24 h; default 5 min.
+	SessionIdle time.Duration
 	// CacheExecutions bounds how many executions stay in memory between turns; default
 	// 10,000. Off keeps none, so that each turn replays its history.
 	CacheExecutions int
@@ -104,6 +116,7 @@ func (o Options) withDefaults() (Options, error) {
 		{"CacheBytes", &o.CacheBytes, 256 << 20, false},
 		{"PoisonLimit", &o.PoisonLimit, 20, false},
 		{"MaxLeaked", &o.MaxLeaked, 10, true},
+		{"MaxSessions", &o.MaxSessions, defaultSessions, true},
 	} {
 		switch {
 		case *n.value == 0:
@@ -129,6 +142,7 @@ func (o Options) withDefaults() (Options, error) {
 		{"InterruptInterval", &o.InterruptInterval, time.Second, true},
 		{"MaxInterruptInterval", &o.MaxInterruptInterval, time.Minute, true},
 		{"GiveUpAfter", &o.GiveUpAfter, time.Hour, true},
+		{"SessionIdle", &o.SessionIdle, defaultSessionIdle, false},
 	} {
 		switch {
 		case *t.value == 0:
@@ -138,6 +152,9 @@ func (o Options) withDefaults() (Options, error) {
 		case *t.value < 0:
 			return o, fmt.Errorf("%w: option %s is %v: give more than zero, 0 for %v%s", ErrInvalid, t.name, *t.value, t.std, offHint(t.off))
 		}
+	}
+	if err := o.checkRouting(); err != nil {
+		return o, err
 	}
 	if o.Lease < minLease || o.Lease > provider.MaxLease {
 		return o, fmt.Errorf("%w: option Lease is %v: give %v to %v, 0 for 30s", ErrInvalid, o.Lease, minLease, provider.MaxLease)

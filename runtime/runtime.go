@@ -131,6 +131,10 @@ func (r *Registry) config(store provider.Provider, o Options) (dispatcher.Config
 		InterruptInterval: o.InterruptInterval, MaxInterruptInterval: o.MaxInterruptInterval, GiveUpAfter: o.GiveUpAfter,
 		MaxLeaked: o.MaxLeaked, OnFatal: o.OnFatal,
 	}
+	o.route(&cfg)
+	if err := r.served(o); err != nil {
+		return dispatcher.Config{}, err
+	}
 	limits, err := r.limits(o.Pools)
 	if err != nil {
 		return dispatcher.Config{}, err
@@ -143,10 +147,12 @@ func (r *Registry) config(store provider.Provider, o Options) (dispatcher.Config
 	}
 	activities := newNames("activity")
 	for key, entry := range r.activities {
-		if cfg.Activities[key.queue] == nil {
-			cfg.Activities[key.queue] = make(map[string]activity.Func)
+		if o.serves(key.queue) {
+			if cfg.Activities[key.queue] == nil {
+				cfg.Activities[key.queue] = make(map[string]activity.Func)
+			}
+			cfg.Activities[key.queue][key.name] = entry.fn
 		}
-		cfg.Activities[key.queue][key.name] = entry.fn
 		activities.add(key.name, entry.pointer, entry.code)
 	}
 	cfg.Env = &replay.Env{

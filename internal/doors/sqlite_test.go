@@ -118,7 +118,7 @@ func openingFiles() section {
 				{"a file in a file", plain(filepath.Join(note, "orders.db")), providerInvalid, "open DIR/note.txt/orders.db: DIR/note.txt is not a directory: invalid request", "Check the path."},
 				{"a file that is no database", plain(note), notStore, "open DIR/note.txt: not a perdure store: the file is not a SQLite database; give another path, or move the file away: file is not a database (26)", "Check the path. The file is left as it is."},
 				{"`NoMigrate`, database without a store", open(own, sqlite.Options{NoMigrate: true}), notStore, "open DIR/own.db: not a perdure store: migration 1 (core) is missing; run the migrations, or open without NoMigrate and ReadOnly", "Run `perdure migrate up`, or open without `NoMigrate`."},
-				{"a store of a newer release", plain(future), newerSchema, "open DIR/newer.db: store has a newer schema: the file has schema 99, which needs code of level 99 or newer, and this release has level 2; upgrade it, or restore a backup from before the upgrade", "Upgrade this program first, then the others."},
+				{"a store of a newer release", plain(future), newerSchema, "open DIR/newer.db: store has a newer schema: the file has schema 99, which needs code of level 99 or newer, and this release has level 3; upgrade it, or restore a backup from before the upgrade", "Upgrade this program first, then the others."},
 			}
 		},
 	}

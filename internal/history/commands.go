@@ -22,13 +22,18 @@ func (p *RetryPolicy) fields(c *codec) {
 
 // ActivityScheduled asks for an activity. Its encoding is also the payload of the task.
 type ActivityScheduled struct {
-	Name         string
-	Queue        string
-	Input        []byte
-	Retry        *RetryPolicy // nil: tried once
-	StartToClose int64        // microseconds for one attempt; 0: no limit
-	AtMostOnce   bool         // an attempt that is lost with its node ends the call
-	Cancellation int64        // what giving it up does: one of CancelTry, CancelWait, CancelAbandon
+	Name            string
+	Queue           string
+	Input           []byte
+	Retry           *RetryPolicy // nil: tried once
+	StartToClose    int64        // microseconds for one attempt; 0: no limit
+	AtMostOnce      bool         // an attempt that is lost with its node ends the call
+	ScheduleToStart int64        // microseconds until its first attempt begins; 0: no limit
+	ScheduleToClose int64        // microseconds for all attempts together; 0: no limit
+	Cancellation    int64        // what giving it up does: one of CancelTry, CancelWait, CancelAbandon
+	Priority        int64        // 1 (first) to 5; 0: the default
+	FairnessKey     string       // whose turn it takes; "": nobody's
+	Session         string       // that its node must hold; "": none
 }
 
 // What giving up an activity does. Numbers are part of the stored format.
@@ -48,7 +53,12 @@ func (e *ActivityScheduled) fields(c *codec) {
 	optional(c, 5, &e.Retry)
 	c.integer(6, &e.StartToClose)
 	c.boolean(7, &e.AtMostOnce)
+	c.integer(8, &e.ScheduleToStart)
+	c.integer(9, &e.ScheduleToClose)
 	c.integer(11, &e.Cancellation)
+	c.integer(12, &e.Priority)
+	c.text(13, &e.FairnessKey)
+	c.text(14, &e.Session)
 }
 
 // ActivityCancelRequested gives up an activity.

@@ -31,7 +31,10 @@ var samples = []Event{
 	{At: 1767322800000007, Body: &ChildCompleted{Started: 6, Output: []byte("42")}},
 	{At: 1767322800000008, Body: &ChildFailed{Started: 7, Failure: sampleFailure}},
 	{At: 1767322800000009, Body: &CancelRequested{Reason: "customer left", RequestID: "r-5"}},
-	{Body: &ActivityScheduled{Name: "Charge", Queue: "payments", Input: []byte(`{"id":"o-1"}`), Retry: &sampleRetry, StartToClose: 10_000_000, AtMostOnce: true, Cancellation: CancelAbandon}},
+	{Body: &ActivityScheduled{
+		Name: "Charge", Queue: "payments", Input: []byte(`{"id":"o-1"}`), Retry: &sampleRetry, StartToClose: 10_000_000, AtMostOnce: true,
+		ScheduleToStart: 20_000_000, ScheduleToClose: 30_000_000, Cancellation: CancelAbandon, Priority: 5, FairnessKey: "tenant-7", Session: "s-1",
+	}},
 	{Body: &ActivityCancelRequested{Scheduled: 8, How: CancelWait}},
 	{Body: &TimerCreated{Due: 1767409200000000, Duration: 86_400_000_000}},
 	{Body: &TimerCancelled{Timer: 9}},

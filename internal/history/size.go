@@ -23,7 +23,7 @@ func Size(b Body) int64 {
 	case *CancelRequested:
 		return frame + int64(len(b.Reason)+len(b.RequestID))
 	case *ActivityScheduled:
-		return frame + int64(len(b.Name)+len(b.Queue)+len(b.Input)) + retrySize(b.Retry)
+		return frame + int64(len(b.Name)+len(b.Queue)+len(b.Input)+len(b.FairnessKey)+len(b.Session)) + retrySize(b.Retry)
 	case *ChildStarted:
 		return frame + int64(len(b.Name)+len(b.CodeVersion)+len(b.ID)+len(b.Input))
 	case *SideEffectRecorded:

@@ -49,8 +49,9 @@ const FlagsCurrent = flagOneByOne | flagScopes
 
 // EngineLevel is the highest level of stored executions that this release can run; it is
 // raised by a release whose executions older releases must not touch. Level 2: a limit on
-// the bytes of a history. Level 3: what giving up an activity does.
-const EngineLevel = 3
+// the bytes of a history. Level 3: what giving up an activity does. Level 4: timeouts and
+// places of activities, and the list of their attempts.
+const EngineLevel = 4
 
 // DefaultSettings are the limits that new executions are started with.
 func DefaultSettings() history.Settings {

@@ -16,6 +16,7 @@ import (
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/settings"
 	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
 )
 
@@ -75,6 +76,12 @@ func TestDefaultsOfCalls(t *testing.T) {
 					"WithQueue":               quoted(call.Queue),
 					"WithCancellation":        either(call.Cancellation == 0, quoted("TryCancel"), call.Cancellation),
 					"AtMostOnce":              either(!call.AtMostOnce, "at least once", call.AtMostOnce),
+
+					"WithScheduleToStartTimeout": either(call.ScheduleToStart == 0, "none", call.ScheduleToStart),
+					"WithScheduleToCloseTimeout": either(call.ScheduleToClose == 0, "none", call.ScheduleToClose),
+					"WithPriority":               either(call.Priority == 0, fmt.Sprint(provider.PriorityDefault), call.Priority),
+					"WithFairnessKey":            either(call.FairnessKey == "", "none", call.FairnessKey),
+					"WithSession":                either(call.Session == "", "none", call.Session),
 				})
 			case *history.ChildStarted:
 				derived := fmt.Sprintf("%v/1/%d", key, i+1)

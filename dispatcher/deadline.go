@@ -1,0 +1,114 @@
+package dispatcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/provider"
+)
+
+// deadlineLoop ends calls that are past their time while no attempt of them runs: those that nobody has taken, that wait for
+// their next attempt, or that are parked. Every node does it for all queues, since those that serve a queue may
+// be gone (hazard 30). It needs no slots.
+func (d *Dispatcher) deadlineLoop(fetching, working context.Context) {
+	req := provider.FetchTasksRequest{Owner: d.cfg.Owner, Lease: d.cfg.Lease, Expired: true, Max: maxFetch, Wait: fetchWait}
+	for failures := 0; ; {
+		req.Token = newToken()
+		ctx, cancel := context.WithTimeout(fetching, fetchWait+callTimeout)
+		res, err := d.store.FetchTasks(ctx, req)
+		cancel()
+		if err == nil {
+			failures = 0
+			d.clock.set(res.Now)
+			d.endLate(working, res.Tasks, req.Token, res.Now)
+			continue
+		}
+		if fetching.Err() != nil || errors.Is(err, provider.ErrClosed) {
+			return
+		}
+		failures++
+		d.storageFailed("fetch tasks past their time", failures, err)
+		if provider.OutcomeOf(err) == provider.OutcomeUnknown { // nobody ends what it may have leased
+			d.report(working, provider.TaskReport{Token: req.Token, Outcome: provider.TaskRelease})
+		}
+		if !pause(fetching, backoff(failures)) {
+			return
+		}
+	}
+}
+
+// endLate reports how the calls of tasks end that are past their time.
+func (d *Dispatcher) endLate(working context.Context, tasks []provider.LeasedTask, token provider.UUID, now provider.Time) {
+	var reports []provider.TaskReport
+	for i := range tasks {
+		task := &tasks[i]
+		report := provider.TaskReport{TaskRef: task.TaskRef, Token: token, Attempt: task.Attempt}
+		if !d.lateReport(&report, task, now) {
+			continue
+		}
+		reports = append(reports, report)
+		d.manage.cancel(task.TaskRef, errLeaseLost) // an attempt that lost its lease may still run here
+	}
+	if len(reports) > 0 {
+		d.report(working, reports...)
+	}
+	for i := range reports {
+		d.actors.sentTo(reports[i].Key)
+	}
+}
+
+// lateReport says how the call of a task that is past its time ends; false leaves it to a node of a newer release, until the lease is over.
+func (d *Dispatcher) lateReport(report *provider.TaskReport, task *provider.LeasedTask, now provider.Time) bool {
+	e, err := history.Decode(task.EventID, task.Payload)
+	call, ok := e.Body.(*history.ActivityScheduled)
+	switch {
+	case errors.Is(err, history.ErrNewer):
+		return false
+	case task.State.Kind != provider.ExecutionRunning:
+		d.count.attemptsDiscarded.Add(1)
+		report.Outcome = provider.TaskDiscard
+	case task.CancelRequested:
+		failTask(report, d.cfg.Env.Errors.Encode(failure.ErrCancelled))
+	case err != nil || !ok:
+		d.poisonTask(report, "task past its time cannot be decoded")
+	default:
+		f := d.cfg.Env.Errors.Encode(timeoutFailure(call, passed(task, call, now), d.lastFailure(task)))
+		if delay, again := retryDelay(call.Retry, task.Attempt, &f); again && (task.Deadline == 0 || now.Add(delay) < task.Deadline) {
+			d.count.attemptsRetried.Add(1)
+			report.Outcome, report.Delay, report.Failure = provider.TaskRetry, delay, history.EncodeFailure(f)
+			break
+		}
+		d.count.attemptsFailed.Add(1)
+		failTask(report, f)
+	}
+	return true
+}
+
+// passed says which limit a task has passed. A parked one has that of its attempt in place of the one until its first.
+func passed(task *provider.LeasedTask, call *history.ActivityScheduled, now provider.Time) activity.TimeoutKind {
+	switch {
+	case task.Deadline != 0 && task.Deadline <= now:
+		return activity.ScheduleToClose
+	case task.StartBy == task.ScheduledAt.Add(time.Duration(call.ScheduleToStart)*time.Microsecond):
+		return activity.ScheduleToStart
+	default:
+		return activity.StartToClose
+	}
+}
+
+// lastFailure is what the attempt before said, nil if there was none.
+func (d *Dispatcher) lastFailure(task *provider.LeasedTask) error {
+	if task.Failure == nil {
+		return nil
+	}
+	f, err := history.DecodeFailure(task.Failure)
+	if err != nil { // a newer release's, at most
+		return fmt.Errorf("what the last attempt said cannot be read: %w", err)
+	}
+	return d.cfg.Env.Errors.Decode(f)
+}

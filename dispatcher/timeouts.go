@@ -1,0 +1,66 @@
+package dispatcher
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/history"
+)
+
+// limited ends the context of an attempt at the first of its limits, with that as the cause.
+func (d *Dispatcher) limited(ctx context.Context, a *attempt) (_ context.Context, stop context.CancelFunc, deadline time.Time) {
+	limit, kind := time.Duration(a.call.StartToClose)*time.Microsecond, activity.StartToClose
+	if limit > 0 {
+		a.expires = time.Now().Add(limit)
+	}
+	if left, is := d.remaining(a); is && (limit == 0 || left < limit) {
+		limit, kind = max(left, 1), activity.ScheduleToClose
+	}
+	if limit == 0 {
+		return ctx, func() {}, time.Time{}
+	}
+	deadline = time.Now().Add(limit)
+	ctx, stop = context.WithDeadlineCause(ctx, deadline, &activity.TimeoutError{Kind: kind})
+	return ctx, stop, deadline
+}
+
+// timeoutKind says which limit ended a context.
+func timeoutKind(cause error) activity.TimeoutKind {
+	if limit, ok := errors.AsType[*activity.TimeoutError](cause); ok {
+		return limit.Kind
+	}
+	return activity.StartToClose
+}
+
+// timeoutFailure is the error of a call or attempt that is over a limit. why is what its code, or the attempt before, said of it; it may be nil.
+func timeoutFailure(call *history.ActivityScheduled, kind activity.TimeoutKind, why error) error {
+	limit, what := call.StartToClose, "ran longer than"
+	switch kind {
+	case activity.StartToClose:
+	case activity.ScheduleToStart:
+		limit, what = call.ScheduleToStart, "did not begin within"
+	case activity.ScheduleToClose:
+		limit, what = call.ScheduleToClose, "did not end within"
+	}
+	said := ""
+	if why != nil {
+		said = ": " + why.Error()
+	}
+	err := failure.NewTimeout(string(kind), "activity %s %s its %s timeout of %v%s", call.Name, what, kind,
+		time.Duration(limit)*time.Microsecond, said)
+	if kind != activity.StartToClose { // it concerns the whole call
+		err = failure.NonRetryable(err)
+	}
+	return err
+}
+
+// remaining is the time that a call has left from now on, by the storage's clock; false if it has no limit.
+func (d *Dispatcher) remaining(a *attempt) (time.Duration, bool) {
+	if a.deadline == 0 {
+		return 0, false
+	}
+	return max(a.deadline.Sub(d.clock.now()), 0), true
+}

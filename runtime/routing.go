@@ -1,0 +1,105 @@
+package runtime
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/perdure/perdure/dispatcher"
+	"github.com/perdure/perdure/internal/check"
+	"github.com/perdure/perdure/provider"
+)
+
+// QueueLimit bounds the activities of a queue on all nodes together. Every node that serves the queue must be given the same.
+// What is over a limit waits in the store and keeps nothing of other queues waiting.
+type QueueLimit struct {
+	// PerSecond is how many attempts begin in a second, 0.001 to 1,000,000; 0: no limit. They follow each other evenly.
+	PerSecond float64
+	// MaxConcurrent is how many attempts run at the same time, pending ones that hold their slot included; 0: no limit.
+	MaxConcurrent int
+}
+
+const (
+	minRate = 0.001
+	maxRate = 1e6
+
+	defaultSessions    = 10
+	defaultSessionIdle = 5 * time.Minute
+)
+
+// checkRouting refuses limits that make no sense and queues that no node can serve.
+func (o Options) checkRouting() error {
+	if err := checkRate("option ActivitiesPerSecond", o.ActivitiesPerSecond); err != nil {
+		return err
+	}
+	names := make([]string, 0, len(o.QueueLimits))
+	for name := range o.QueueLimits {
+		names = append(names, name)
+	}
+	slices.Sort(names) // the same mistake gets the same answer
+	for _, name := range names {
+		if err := check.Name("queue name", name); err != nil {
+			return fmt.Errorf("%w: option QueueLimits: %w", ErrInvalid, err)
+		}
+		limit := o.QueueLimits[name]
+		if err := checkRate("option QueueLimits: PerSecond of "+check.Quote(name), limit.PerSecond); err != nil {
+			return err
+		}
+		if limit.MaxConcurrent < 0 {
+			return fmt.Errorf("%w: option QueueLimits: MaxConcurrent of %s is %d: give 1 or more, 0 for no limit",
+				ErrInvalid, check.Quote(name), limit.MaxConcurrent)
+		}
+	}
+	for _, name := range o.Queues {
+		if err := check.Name("queue name", name); err != nil {
+			return fmt.Errorf("%w: option Queues: %w", ErrInvalid, err)
+		}
+	}
+	if o.MaxSessions > provider.MaxBatch {
+		return fmt.Errorf("%w: option MaxSessions is %d: give at most %d", ErrInvalid, o.MaxSessions, provider.MaxBatch)
+	}
+	if o.SessionIdle > provider.MaxLease {
+		return fmt.Errorf("%w: option SessionIdle is %v: give at most %v", ErrInvalid, o.SessionIdle, provider.MaxLease)
+	}
+	return nil
+}
+
+func checkRate(what string, perSecond float64) error {
+	if perSecond == 0 || perSecond >= minRate && perSecond <= maxRate && !math.IsNaN(perSecond) {
+		return nil
+	}
+	return fmt.Errorf("%w: %s is %v: give %v to %.0f, 0 for no limit", ErrInvalid, what, perSecond, minRate, maxRate)
+}
+
+// route fills in what the dispatcher needs to route activities.
+func (o Options) route(cfg *dispatcher.Config) {
+	cfg.ActivitiesPerSecond = o.ActivitiesPerSecond
+	cfg.QueueLimits = make(map[string]dispatcher.QueueLimit, len(o.QueueLimits))
+	for queue, limit := range o.QueueLimits {
+		cfg.QueueLimits[queue] = dispatcher.QueueLimit(limit)
+	}
+	if o.MaxSessions > 0 {
+		cfg.Sessions = provider.SessionClaim{Max: o.MaxSessions, Lease: o.Lease, Idle: o.SessionIdle}
+	}
+}
+
+// serves tells whether the node runs activities of the queue.
+func (o Options) serves(queue string) bool {
+	return o.Queues == nil || slices.Contains(o.Queues, queue)
+}
+
+// served refuses a queue that the options name and no activity is registered for.
+func (r *Registry) served(o Options) error {
+	for _, queue := range o.Queues {
+		known := false
+		for key := range r.activities {
+			known = known || key.queue == queue
+		}
+		if !known {
+			return fmt.Errorf("%w: option Queues names %s, for which no activity is registered: add one with OnQueue, or leave the queue out",
+				ErrInvalid, check.Quote(queue))
+		}
+	}
+	return nil
+}
