@@ -3,10 +3,12 @@ package activity
 // TimeoutKind says which of the limits of an activity has passed.
 type TimeoutKind string
 
-// The limits of an activity.
+// The limits of an activity. After those of an attempt the retry policy decides whether there is another one.
 const (
 	// StartToClose is the limit of one attempt, from its start on.
 	StartToClose TimeoutKind = "start-to-close"
+	// NoHeartbeat is the limit of an attempt that gives no sign of life.
+	NoHeartbeat TimeoutKind = "heartbeat"
 	// ScheduleToStart is the limit until the first attempt begins.
 	ScheduleToStart TimeoutKind = "schedule-to-start"
 	// ScheduleToClose is the limit of all attempts together.

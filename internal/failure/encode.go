@@ -56,6 +56,9 @@ func (e *encoder) node(err error, depth int) history.Failure {
 		f.NonRetryable = true
 		return f
 	}
+	if r, ok := err.(*retryAfterError); ok && !registered { //nolint:errorlint // the value itself
+		return e.node(r.err, depth)
+	}
 	e.nodes--
 	f := history.Failure{Type: name, Registered: registered, Message: message(err), NonRetryable: isMarked(err)}
 	if !registered {

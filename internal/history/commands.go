@@ -9,6 +9,8 @@ type RetryPolicy struct {
 	Coefficient     int64 // thousandths: 2000 doubles
 	Jitter          int64 // thousandths of the interval
 	NonRetryable    [][]byte
+	MaxElapsed      int64 // no attempt but the first begins later than so long after the call; 0: without limit
+	Listed          int64 // how many attempts are listed where the call ends; 0: none, which is what older releases can read
 }
 
 func (p *RetryPolicy) fields(c *codec) {
@@ -18,22 +20,25 @@ func (p *RetryPolicy) fields(c *codec) {
 	c.integer(4, &p.Coefficient)
 	c.integer(5, &p.Jitter)
 	c.list(6, &p.NonRetryable)
+	c.integer(7, &p.MaxElapsed)
+	c.integer(8, &p.Listed)
 }
 
 // ActivityScheduled asks for an activity. Its encoding is also the payload of the task.
 type ActivityScheduled struct {
-	Name            string
-	Queue           string
-	Input           []byte
-	Retry           *RetryPolicy // nil: tried once
-	StartToClose    int64        // microseconds for one attempt; 0: no limit
-	AtMostOnce      bool         // an attempt that is lost with its node ends the call
-	ScheduleToStart int64        // microseconds until its first attempt begins; 0: no limit
-	ScheduleToClose int64        // microseconds for all attempts together; 0: no limit
-	Cancellation    int64        // what giving it up does: one of CancelTry, CancelWait, CancelAbandon
-	Priority        int64        // 1 (first) to 5; 0: the default
-	FairnessKey     string       // whose turn it takes; "": nobody's
-	Session         string       // that its node must hold; "": none
+	Name             string
+	Queue            string
+	Input            []byte
+	Retry            *RetryPolicy // nil: tried once
+	StartToClose     int64        // microseconds for one attempt; 0: no limit
+	AtMostOnce       bool         // an attempt that is lost with its node ends the call
+	ScheduleToStart  int64        // microseconds until its first attempt begins; 0: no limit
+	ScheduleToClose  int64        // microseconds for all attempts together; 0: no limit
+	HeartbeatTimeout int64        // microseconds that an attempt may go without a sign of life; 0: no limit
+	Cancellation     int64        // what giving it up does: one of CancelTry, CancelWait, CancelAbandon
+	Priority         int64        // 1 (first) to 5; 0: the default
+	FairnessKey      string       // whose turn it takes; "": nobody's
+	Session          string       // that its node must hold; "": none
 }
 
 // What giving up an activity does. Numbers are part of the stored format.
@@ -55,6 +60,7 @@ func (e *ActivityScheduled) fields(c *codec) {
 	c.boolean(7, &e.AtMostOnce)
 	c.integer(8, &e.ScheduleToStart)
 	c.integer(9, &e.ScheduleToClose)
+	c.integer(10, &e.HeartbeatTimeout)
 	c.integer(11, &e.Cancellation)
 	c.integer(12, &e.Priority)
 	c.text(13, &e.FairnessKey)

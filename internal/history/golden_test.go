@@ -42,6 +42,19 @@ func TestGoldenOutcome(t *testing.T) {
 	}
 }
 
+func TestGoldenRetried(t *testing.T) {
+	want := Retried{Failure: sampleFailure, Attempts: sampleAttempts}
+	got, err := DecodeRetried(golden(t, "Retried", EncodeRetried(want)))
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("decoded %+v, %v", got, err)
+	}
+	// What earlier releases stored in its place.
+	got, err = DecodeRetried(golden(t, "Failure", EncodeFailure(sampleFailure)))
+	if err != nil || !reflect.DeepEqual(got, Retried{Failure: sampleFailure}) {
+		t.Errorf("decoded %+v, %v", got, err)
+	}
+}
+
 func TestGoldenFailure(t *testing.T) {
 	got, err := DecodeFailure(golden(t, "Failure", EncodeFailure(sampleFailure)))
 	if err != nil || !reflect.DeepEqual(got, sampleFailure) {
@@ -55,7 +68,7 @@ func TestGoldenFilesAreAllKnown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := len(kinds) + 2; len(files) != want { // Outcome and Failure
+	if want := len(kinds) + 3; len(files) != want { // Outcome, Failure and Retried
 		t.Errorf("%d golden files, want %d", len(files), want)
 	}
 }

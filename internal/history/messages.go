@@ -72,6 +72,7 @@ type ActivityCompleted struct {
 	Scheduled int64 // event ID of ActivityScheduled
 	Output    []byte
 	Attempt   int64
+	Attempts  []Attempt // the last ones, if there was more than one
 }
 
 // Kind implements Body.
@@ -81,6 +82,7 @@ func (e *ActivityCompleted) fields(c *codec) {
 	c.integer(2, &e.Scheduled)
 	c.payload(3, &e.Output)
 	c.integer(4, &e.Attempt)
+	c.attempts(5, &e.Attempts)
 }
 
 // ActivityFailed carries the failure of an activity's last attempt.
@@ -88,6 +90,7 @@ type ActivityFailed struct {
 	Scheduled int64
 	Failure   Failure
 	Attempt   int64
+	Attempts  []Attempt // the last ones, if there was more than one
 }
 
 // Kind implements Body.
@@ -97,6 +100,7 @@ func (e *ActivityFailed) fields(c *codec) {
 	c.integer(2, &e.Scheduled)
 	c.nested(3, &e.Failure)
 	c.integer(4, &e.Attempt)
+	c.attempts(5, &e.Attempts)
 }
 
 // TimerFired says that a timer is due.

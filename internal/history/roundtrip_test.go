@@ -39,6 +39,12 @@ func fill(t *rapid.T, v reflect.Value, depth int) {
 				*p = append(*p, f)
 			}
 		}
+	case *[]Attempt:
+		for range rapid.IntRange(0, 3).Draw(t, "attempts") {
+			var a Attempt
+			fill(t, reflect.ValueOf(&a).Elem(), depth)
+			*p = append(*p, a)
+		}
 	default:
 		fillComposite(t, v, depth)
 	}

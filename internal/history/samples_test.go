@@ -13,6 +13,12 @@ var sampleFailure = Failure{
 var sampleRetry = RetryPolicy{
 	MaxAttempts: 5, InitialInterval: 1_000_000, MaxInterval: 60_000_000, Coefficient: 2000, Jitter: 100,
 	NonRetryable: [][]byte{[]byte("declined"), {}, []byte("*shop.StockError")},
+	MaxElapsed:   3_600_000_000, Listed: 10,
+}
+
+var sampleAttempts = []Attempt{
+	{Number: 2, Node: "node-1", Began: 1767322800000001, Ended: 1767322800000002, Failure: "card declined"},
+	{Number: 3, Node: "node-2", Began: 1767322800000003},
 }
 
 // samples has one event of each kind, with every field set. The golden files hold their
@@ -24,8 +30,8 @@ var samples = []Event{
 		Seen: [][]byte{[]byte("r-1"), []byte("r-2")}, RequestID: "r-3",
 	}},
 	{At: 1767322800000002, Body: &ExecutionOpened{}},
-	{At: 1767322800000003, Body: &ActivityCompleted{Scheduled: 2, Output: []byte(`"ok"`), Attempt: 3}},
-	{At: 1767322800000004, Body: &ActivityFailed{Scheduled: 3, Failure: sampleFailure, Attempt: 4}},
+	{At: 1767322800000003, Body: &ActivityCompleted{Scheduled: 2, Output: []byte(`"ok"`), Attempt: 3, Attempts: sampleAttempts}},
+	{At: 1767322800000004, Body: &ActivityFailed{Scheduled: 3, Failure: sampleFailure, Attempt: 4, Attempts: sampleAttempts}},
 	{At: 1767322800000005, Body: &TimerFired{Timer: 5}},
 	{At: 1767322800000006, Body: &EventReceived{Name: "approval", Payload: []byte(`{"by":"ann"}`), RequestID: "r-4"}},
 	{At: 1767322800000007, Body: &ChildCompleted{Started: 6, Output: []byte("42")}},
@@ -33,7 +39,8 @@ var samples = []Event{
 	{At: 1767322800000009, Body: &CancelRequested{Reason: "customer left", RequestID: "r-5"}},
 	{Body: &ActivityScheduled{
 		Name: "Charge", Queue: "payments", Input: []byte(`{"id":"o-1"}`), Retry: &sampleRetry, StartToClose: 10_000_000, AtMostOnce: true,
-		ScheduleToStart: 20_000_000, ScheduleToClose: 30_000_000, Cancellation: CancelAbandon, Priority: 5, FairnessKey: "tenant-7", Session: "s-1",
+		ScheduleToStart: 20_000_000, ScheduleToClose: 30_000_000, HeartbeatTimeout: 5_000_000, Cancellation: CancelAbandon,
+		Priority: 5, FairnessKey: "tenant-7", Session: "s-1",
 	}},
 	{Body: &ActivityCancelRequested{Scheduled: 8, How: CancelWait}},
 	{Body: &TimerCreated{Due: 1767409200000000, Duration: 86_400_000_000}},

@@ -11,9 +11,9 @@ func Size(b Body) int64 {
 	case *ExecutionStarted:
 		return frame + int64(len(b.Name)+len(b.CodeVersion)+len(b.Input)+len(b.Parent.ID)+len(b.RequestID)) + listSize(b.Seen)
 	case *ActivityCompleted:
-		return frame + int64(len(b.Output))
+		return frame + int64(len(b.Output)) + attemptsSize(b.Attempts)
 	case *ActivityFailed:
-		return frame + failureSize(&b.Failure)
+		return frame + failureSize(&b.Failure) + attemptsSize(b.Attempts)
 	case *EventReceived:
 		return frame + int64(len(b.Name)+len(b.Payload)+len(b.RequestID))
 	case *ChildCompleted:

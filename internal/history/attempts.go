@@ -1,0 +1,69 @@
+package history
+
+// Attempt is one attempt of an activity that has ended.
+type Attempt struct {
+	Number  int64
+	Node    string // that ran it
+	Began   int64  // microseconds UTC by the storage's clock, as the node knows it
+	Ended   int64
+	Failure string // the beginning of why it failed; "" if it did not
+}
+
+func (a *Attempt) fields(c *codec) {
+	c.integer(1, &a.Number)
+	c.text(2, &a.Node)
+	c.integer(3, &a.Began)
+	c.integer(4, &a.Ended)
+	c.text(5, &a.Failure)
+}
+
+// attempts is a list of attempts.
+func (c *codec) attempts(number int, p *[]Attempt) {
+	if c.writing {
+		items := make([][]byte, len(*p))
+		for i := range *p {
+			items[i] = appendRecord(nil, &(*p)[i])
+		}
+		c.list(number, &items)
+		return
+	}
+	var items [][]byte
+	c.list(number, &items)
+	for _, item := range items {
+		var a Attempt
+		if err := decodeRecord(item, &a, c.depth+1); err != nil {
+			c.fail(err)
+			return
+		}
+		*p = append(*p, a)
+	}
+}
+
+func attemptsSize(list []Attempt) int64 {
+	size := int64(0)
+	for i := range list {
+		size += frame + int64(len(list[i].Node)+len(list[i].Failure))
+	}
+	return size
+}
+
+// Retried is what is stored with a task that is tried again: the failure of its last attempt, and what is
+// known of those before, the oldest first. Releases before level 4 stored the failure alone.
+type Retried struct {
+	Failure  Failure
+	Attempts []Attempt
+}
+
+func (r *Retried) fields(c *codec) {
+	r.Failure.fields(c)
+	c.attempts(8, &r.Attempts)
+}
+
+// EncodeRetried encodes r with the format's version in front.
+func EncodeRetried(r Retried) []byte { return appendRecord([]byte{formatVersion}, &r) }
+
+// DecodeRetried reads what EncodeRetried or EncodeFailure wrote. Errors wrap ErrNewer or ErrCorrupt.
+func DecodeRetried(data []byte) (Retried, error) {
+	var r Retried
+	return r, decodeVersioned(data, &r)
+}
