@@ -21,6 +21,8 @@ type Info struct {
 	Scheduled  time.Time
 	Deadline   time.Time // of this attempt; zero: none
 	Session    string    // that this node holds for it; "": none
+	// HeartbeatTimeout is how long the attempt may go without a heartbeat; 0: no limit.
+	HeartbeatTimeout time.Duration
 }
 
 // IdempotencyKey answers a string that is the same for every attempt of this call and
@@ -70,8 +72,10 @@ func Logger(ctx context.Context) *slog.Logger { return attempt(ctx).Logger }
 // their attempts go along.
 const MaxDetails = 256 << 10
 
-// Heartbeat reports progress. The details, encoded as JSON, reach the next attempt if
-// this one is lost or fails, at the latest with the lease's next renewal. It never blocks.
+// Heartbeat reports progress and a sign of life. The details, encoded as JSON, reach the next attempt and who looks at the
+// instance. It never blocks, and may be called as often as you like: the first details are stored at once, later ones not more often than every
+// 80 % of the heartbeat timeout of the call, or every 30 s if it has none; runtime.Options has the figures. The last ones
+// are stored when the attempt fails, is cancelled or is handed back, so that only a node that is lost loses some.
 // It answers why the activity should stop - the cause of the context's end - or nil, or an
 // error if details cannot be encoded or have more than 256 KiB.
 func Heartbeat(ctx context.Context, details any) error {

@@ -15,7 +15,7 @@ var (
 	// ErrPending: the activity ends later, and its node goes on as if the function were still
 	// running: it keeps the slot, renews the lease and cancels the context. The end comes through the [Completer]
 	// that the function took with [Defer], or by its [Token] from anywhere. Until then the start-to-close
-	// timeout, a cancellation, the end of the orchestration and the loss of the lease end the attempt as
+	// and heartbeat timeouts, a cancellation, the end of the orchestration and the loss of the lease end the attempt as
 	// they end any other; a crash of the node means that the function runs again, with another token.
 	ErrPending = errors.New("activity: pending, the result comes later")
 	// ErrParked is ErrPending with the slot given back. The activity waits in the store: no node

@@ -28,7 +28,7 @@ func CompleteActivity[Out any](ctx context.Context, c *Client, token string, out
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	return c.endActivity(ctx, doing, token, func(t *tasktoken.Token) history.Body {
-		return &history.ActivityCompleted{Scheduled: t.Task.EventID, Output: data, Attempt: t.Attempt}
+		return &history.ActivityCompleted{Scheduled: t.Task.EventID, Output: data, Attempt: t.Attempt, Attempts: c.earlier(ctx, t)}
 	})
 }
 
@@ -41,7 +41,7 @@ func FailActivity(ctx context.Context, c *Client, token string, err error) error
 		return fmt.Errorf("%s: %w: there is no error: give one, or complete the activity", doing, ErrInvalid)
 	}
 	return c.endActivity(ctx, doing, token, func(t *tasktoken.Token) history.Body {
-		return &history.ActivityFailed{Scheduled: t.Task.EventID, Failure: c.errors.Encode(err), Attempt: t.Attempt}
+		return &history.ActivityFailed{Scheduled: t.Task.EventID, Failure: c.errors.Encode(err), Attempt: t.Attempt, Attempts: c.earlier(ctx, t)}
 	})
 }
 
@@ -58,14 +58,14 @@ func ReportCancelled(ctx context.Context, c *Client, token string) error {
 	}
 	return c.endActivity(ctx, doing, token, func(t *tasktoken.Token) history.Body {
 		f := c.errors.Encode(failure.NonRetryable(failure.New(failure.ErrCancelled, "activity was cancelled")))
-		return &history.ActivityFailed{Scheduled: t.Task.EventID, Failure: f, Attempt: t.Attempt}
+		return &history.ActivityFailed{Scheduled: t.Task.EventID, Failure: f, Attempt: t.Attempt, Attempts: c.earlier(ctx, t)}
 	})
 }
 
 // HeartbeatActivity stores progress of an activity that ends later, as activity.Heartbeat does. nil keeps
 // what is stored. It answers activity.ErrCancelled if the activity should stop, and what CompleteActivity answers if it cannot be ended any more.
 // The lease of an activity that holds its slot is renewed, as its node does: whoever goes on calling keeps it from being run again
-// should the node be lost.
+// should the node be lost, and from its heartbeat timeout: call three times within that. Each call is a write.
 func HeartbeatActivity(ctx context.Context, c *Client, token string, details any) error {
 	const doing = "heartbeat of an activity"
 	var data []byte
@@ -176,7 +176,7 @@ func (c *Client) howItEnded(ctx context.Context, doing string, t *tasktoken.Toke
 		if tasks[i].TaskRef != t.Task {
 			continue
 		}
-		if f, err := history.DecodeFailure(tasks[i].Failure); err == nil && tasks[i].Attempt == t.Attempt+1 && timedOut(f) {
+		if r, err := history.DecodeRetried(tasks[i].Failure); err == nil && tasks[i].Attempt == t.Attempt+1 && timedOut(r.Failure) {
 			return activity.ErrTimeout
 		}
 		return activity.ErrLeaseLost

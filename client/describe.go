@@ -91,7 +91,8 @@ type Activity struct {
 	NotBefore   time.Time       `json:"notBefore,omitzero"` // when the attempt may begin
 	Deadline    time.Time       `json:"deadline,omitzero"`
 	Heartbeat   json.RawMessage `json:"heartbeat,omitempty"`
-	Failure     *Failure        `json:"failure,omitempty"` // of the last attempt
+	Failure     *Failure        `json:"failure,omitempty"`  // of the last attempt
+	Attempts    []Attempt       `json:"attempts,omitempty"` // the last ones that have ended, at most ten, the oldest first
 }
 
 // ActivityState is where a pending activity is.
@@ -171,11 +172,11 @@ func describeActivity(t *provider.TaskInfo) Activity {
 	default:
 	}
 	if len(t.Failure) > 0 {
-		f, err := history.DecodeFailure(t.Failure)
+		r, err := history.DecodeRetried(t.Failure)
 		if err != nil {
-			f = history.Failure{Message: "the last failure cannot be read: " + err.Error()}
+			r.Failure = history.Failure{Message: "the last failure cannot be read: " + err.Error()}
 		}
-		a.Failure = describeFailure(&f)
+		a.Failure, a.Attempts = describeFailure(&r.Failure), describeAttempts(r.Attempts)
 	}
 	return a
 }

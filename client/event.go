@@ -29,6 +29,8 @@ type HistoryEvent struct {
 	// Queue and Attempt are of an activity.
 	Queue   string `json:"queue,omitempty"`
 	Attempt int64  `json:"attempt,omitempty"`
+	// Attempts are the last ones of an activity that has ended, at most ten, if there was more than one.
+	Attempts []Attempt `json:"attempts,omitempty"`
 	// Timeout is what one attempt of an activity may take, in nanoseconds.
 	Timeout time.Duration `json:"timeoutNanos,omitempty"`
 	// Duration is what a timer was asked to wait, in nanoseconds, and Due when it fires.
@@ -64,9 +66,9 @@ func (h *HistoryEvent) describeMessage(body history.Body) bool {
 		}
 	case *history.ExecutionOpened:
 	case *history.ActivityCompleted:
-		h.Ref, h.Output, h.Attempt = b.Scheduled, rawJSON(b.Output), b.Attempt
+		h.Ref, h.Output, h.Attempt, h.Attempts = b.Scheduled, rawJSON(b.Output), b.Attempt, describeAttempts(b.Attempts)
 	case *history.ActivityFailed:
-		h.Ref, h.Failure, h.Attempt = b.Scheduled, describeFailure(&b.Failure), b.Attempt
+		h.Ref, h.Failure, h.Attempt, h.Attempts = b.Scheduled, describeFailure(&b.Failure), b.Attempt, describeAttempts(b.Attempts)
 	case *history.TimerFired:
 		h.Ref = b.Timer
 	case *history.EventReceived:

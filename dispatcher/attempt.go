@@ -5,7 +5,6 @@ import (
 	"errors"
 	"runtime/debug"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -50,43 +49,15 @@ type attempt struct {
 	watched  watched
 	user     *activity.Attempt // what its functions are told
 
-	beat struct {
-		mu      sync.Mutex
-		details []byte
-		fresh   bool // not yet stored
-	}
+	pulse  pulse
+	shared atomic.Bool       // its token was asked for, so that others may beat for it
+	began  provider.Time     // by the storage's clock
+	past   []history.Attempt // the attempts before this one
+	last   history.Failure   // of the attempt before this one
 }
 
 func taskRef(key provider.UUID, execution, event int64) provider.TaskRef {
 	return provider.TaskRef{Key: key, Execution: execution, EventID: event}
-}
-
-// heartbeat takes new details; the manager stores them with the next renewal.
-func (a *attempt) heartbeat(details []byte) {
-	a.beat.mu.Lock()
-	a.beat.details, a.beat.fresh = details, true
-	a.beat.mu.Unlock()
-}
-
-// unsaved answers details that are not stored yet, nil if there are none.
-func (a *attempt) unsaved() []byte {
-	a.beat.mu.Lock()
-	defer a.beat.mu.Unlock()
-	if !a.beat.fresh {
-		return nil
-	}
-	a.beat.fresh = false
-	return a.beat.details
-}
-
-// notSaved takes back that unsaved details were stored.
-func (a *attempt) notSaved(details []byte) {
-	if details == nil {
-		return
-	}
-	a.beat.mu.Lock()
-	defer a.beat.mu.Unlock()
-	a.beat.fresh = true
 }
 
 // startAttempt runs an attempt, whose slot is taken, on a goroutine of its own, unless that comes too late.
@@ -102,6 +73,8 @@ func (d *Dispatcher) startAttempt(working context.Context, a *attempt) {
 	a.cancel = cancel
 	a.done = make(chan struct{})
 	a.user = &activity.Attempt{}
+	a.began = d.clock.now()
+	d.startPulse(a)
 	d.manage.add(a)
 	go d.runAttempt(working, ctx, a)
 }
@@ -175,13 +148,13 @@ func (d *Dispatcher) codeEnded(working context.Context, a *attempt, cause error,
 func (d *Dispatcher) attemptContext(ctx context.Context, a *attempt) (context.Context, context.CancelFunc) {
 	info := activity.Info{
 		Activity: a.call.Name, Queue: a.call.Queue, InstanceID: a.instanceID, Execution: a.ref.Execution, EventID: a.ref.EventID,
-		Attempt: int(a.number), Deliveries: int(a.deliveries), Scheduled: a.scheduled.Std(), Session: a.call.Session,
+		Attempt: int(a.number), Deliveries: int(a.deliveries), Scheduled: a.scheduled.Std(), HeartbeatTimeout: a.pulse.limit, Session: a.call.Session,
 	}
 	ctx, stop, deadline := d.limited(ctx, a)
 	info.Deadline = deadline
 	ctx = provider.WithCompletion(ctx, &a.completion)
 	u := a.user
-	u.Info, u.Key, u.Details, u.Beat, u.Later = info, idempotencyKey(a.ref), a.details, a.heartbeat, &later{d, a}
+	u.Info, u.Key, u.Details, u.Beat, u.Later = info, idempotencyKey(a.ref), a.details, func(details []byte) { d.heartbeat(a, details) }, &later{d, a}
 	u.Logger = d.cfg.Logger.With("activity", info.Activity, "instance", info.InstanceID, "execution", info.Execution,
 		"event", info.EventID, "attempt", info.Attempt)
 	return activity.WithAttempt(ctx, u), stop
@@ -193,6 +166,7 @@ func idempotencyKey(ref provider.TaskRef) string {
 
 // attemptEnded frees the slot.
 func (d *Dispatcher) attemptEnded(a *attempt) {
+	a.pulse.stop()
 	d.count.attemptsRunning.Add(-1)
 	d.pools.give(a)
 	d.tasks.give(1)
@@ -233,7 +207,7 @@ func (d *Dispatcher) settle(working context.Context, a *attempt, cause error, ou
 
 // conclusion reports how an attempt ended.
 func (d *Dispatcher) conclusion(working context.Context, a *attempt, cause error, output []byte, err error) {
-	report := provider.TaskReport{TaskRef: a.ref, Token: a.token, Attempt: a.number, Details: a.unsaved()}
+	report := provider.TaskReport{TaskRef: a.ref, Token: a.token, Attempt: a.number, Details: a.pulse.unsaved()}
 	if inside := a.completion.Close(); err == nil && inside != nil {
 		d.completeIn(working, a, inside, output, report)
 		return
@@ -254,15 +228,11 @@ func (d *Dispatcher) endAttempt(working context.Context, a *attempt, cause error
 		report.Outcome = provider.TaskDiscard
 		if err == nil { // kept, should the node have been told wrong
 			report.Outcome = provider.TaskComplete
-			report.Message = message(&history.ActivityCompleted{
-				Scheduled: a.ref.EventID, Output: output, Attempt: a.number,
-			}, a.ref.Execution, a.ref.EventID)
+			report.Message = message(d.completed(a, output), a.ref.Execution, a.ref.EventID)
 		}
 	case err == nil:
 		d.count.attemptsCompleted.Add(1)
-		d.returnResult(working, &result{attempt: a, details: report.Details, body: &history.ActivityCompleted{
-			Scheduled: a.ref.EventID, Output: output, Attempt: a.number,
-		}})
+		d.returnResult(working, &result{attempt: a, details: report.Details, body: d.completed(a, output)})
 		return
 	case errors.Is(cause, errShutdown):
 		d.count.attemptsReleased.Add(1)
@@ -275,7 +245,7 @@ func (d *Dispatcher) endAttempt(working context.Context, a *attempt, cause error
 		d.manage.remove(a)
 		return
 	default:
-		d.failed(working, a, d.failureOf(a, cause, err), report)
+		d.failed(working, a, cause, err, report)
 		return
 	}
 	d.report(working, report)
@@ -295,17 +265,16 @@ func (d *Dispatcher) failureOf(a *attempt, cause, err error) history.Failure {
 }
 
 // failed puts the task back into the queue for another attempt, or reports the failure.
-func (d *Dispatcher) failed(working context.Context, a *attempt, f history.Failure, report provider.TaskReport) {
-	delay, again := retryDelay(a.call.Retry, a.number, &f)
-	if left, limited := d.remaining(a); !again || limited && delay >= left {
+func (d *Dispatcher) failed(working context.Context, a *attempt, cause, err error, report provider.TaskReport) {
+	f := d.failureOf(a, cause, err)
+	delay, again := d.again(a, &f, err)
+	if !again {
 		d.count.attemptsFailed.Add(1)
-		d.returnResult(working, &result{attempt: a, details: report.Details, body: &history.ActivityFailed{
-			Scheduled: a.ref.EventID, Failure: f, Attempt: a.number,
-		}})
+		d.returnResult(working, &result{attempt: a, details: report.Details, body: d.gaveUp(a, f)})
 		return
 	}
 	d.count.attemptsRetried.Add(1)
-	report.Outcome, report.Delay, report.Failure = provider.TaskRetry, delay, history.EncodeFailure(f)
+	report.Outcome, report.Delay, report.Failure = provider.TaskRetry, delay, d.triedAgain(a, f)
 	d.report(working, report)
 	d.manage.remove(a)
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/goroutine"
-	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -24,14 +23,12 @@ func (d *Dispatcher) completeIn(
 	store, ok := provider.As[provider.Transactor](d.store)
 	if !ok {
 		err := fmt.Errorf("the store runs no functions inside its transactions: %w", provider.ErrForeignTx)
-		d.failed(working, a, d.failureOf(a, nil, failure.NonRetryable(err)), report)
+		d.failed(working, a, nil, failure.NonRetryable(err), report)
 		return
 	}
 	item := report
 	item.Outcome = provider.TaskComplete
-	item.Message = message(&history.ActivityCompleted{
-		Scheduled: a.ref.EventID, Output: output, Attempt: a.number,
-	}, a.ref.Execution, a.ref.EventID)
+	item.Message = message(d.completed(a, output), a.ref.Execution, a.ref.EventID)
 	inside = d.guarded(working, a, inside)
 	for failures := 1; ; failures++ {
 		ctx, cancel := context.WithTimeout(working, callTimeout)

@@ -38,6 +38,11 @@ type Config struct {
 	PoisonLimit    int64         // deliveries lost to crashes
 	MaxTurnBackoff time.Duration // longest delay of a failed turn's retry
 
+	HeartbeatThrottle    time.Duration // between details that are stored, of calls without a heartbeat timeout
+	MaxHeartbeatThrottle time.Duration // of all calls
+	AutoHeartbeat        time.Duration // interval of automatic heartbeats; 0: none
+	AutoHeartbeats       map[ActivityName]time.Duration
+
 	// Of the watchdog. Zero switches each off.
 	MaxLeaked            int           // instances with leaked code
 	InterruptInterval    time.Duration // before the first interrupt; doubles

@@ -3,7 +3,6 @@ package dispatcher
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/perdure/perdure/activity"
@@ -77,16 +76,30 @@ func (d *Dispatcher) lateReport(report *provider.TaskReport, task *provider.Leas
 	case err != nil || !ok:
 		d.poisonTask(report, "task past its time cannot be decoded")
 	default:
-		f := d.cfg.Env.Errors.Encode(timeoutFailure(call, passed(task, call, now), d.lastFailure(task)))
-		if delay, again := retryDelay(call.Retry, task.Attempt, &f); again && (task.Deadline == 0 || now.Add(delay) < task.Deadline) {
-			d.count.attemptsRetried.Add(1)
-			report.Outcome, report.Delay, report.Failure = provider.TaskRetry, delay, history.EncodeFailure(f)
-			break
-		}
-		d.count.attemptsFailed.Add(1)
-		failTask(report, f)
+		a := &attempt{ref: task.TaskRef, number: task.Attempt, call: call, scheduled: task.ScheduledAt, deadline: task.Deadline}
+		a.recall(task.Failure)
+		d.endCall(report, a, passed(task, call, now))
 	}
 	return true
+}
+
+// endCall ends a call that is past its time, or the parked attempt that is.
+func (d *Dispatcher) endCall(report *provider.TaskReport, a *attempt, kind activity.TimeoutKind) {
+	var last error // what the attempt before said
+	if a.number > 1 {
+		last = d.cfg.Env.Errors.Decode(a.last)
+	}
+	f, ended := d.cfg.Env.Errors.Encode(timeoutFailure(a.call, kind, last)), a.past
+	if kind == activity.StartToClose {
+		if delay, again := d.again(a, &f, nil); again {
+			d.count.attemptsRetried.Add(1)
+			report.Outcome, report.Delay, report.Failure = provider.TaskRetry, delay, d.triedAgain(a, f)
+			return
+		}
+		ended = d.gaveUp(a, f).Attempts
+	}
+	d.count.attemptsFailed.Add(1)
+	failTask(report, f, ended...)
 }
 
 // passed says which limit a task has passed. A parked one has that of its attempt in place of the one until its first.
@@ -99,16 +112,4 @@ func passed(task *provider.LeasedTask, call *history.ActivityScheduled, now prov
 	default:
 		return activity.StartToClose
 	}
-}
-
-// lastFailure is what the attempt before said, nil if there was none.
-func (d *Dispatcher) lastFailure(task *provider.LeasedTask) error {
-	if task.Failure == nil {
-		return nil
-	}
-	f, err := history.DecodeFailure(task.Failure)
-	if err != nil { // a newer release's, at most
-		return fmt.Errorf("what the last attempt said cannot be read: %w", err)
-	}
-	return d.cfg.Env.Errors.Decode(f)
 }

@@ -33,7 +33,7 @@ func TestHazard26_GapBetweenClocksIsExpiry(t *testing.T) {
 				t.Errorf("begins: %v", begins)
 			}
 			d.manage.add(a)
-			d.manage.notRenewed(d.manage.attempts[a.ref], nil)
+			d.manage.notRenewed(d.manage.attempts[a.ref])
 			if over := errors.Is(cause, errLeaseLost); over != c.over {
 				t.Errorf("told %v", cause)
 			}

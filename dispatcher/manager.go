@@ -19,17 +19,27 @@ type manager struct {
 	mu   sync.Mutex
 	// attempts by task, the latest of each.
 	attempts map[provider.TaskRef]*held
-	sessions atomic.Int64 // that this node holds, as far as it was told
+	sessions atomic.Int64        // that this node holds, as far as it was told
+	beating  map[*held]time.Time // when the heartbeats of some are to be sent
+	next     time.Time           // a heartbeat that is to be sent before it wakes the manager
+	soonest  time.Time           // none is sent before
+	wake     chan struct{}       // has room for one
 }
 
 // held is an attempt with its lease.
 type held struct {
 	a     *attempt
 	lease lease // renewed
+
+	answered time.Time // when the storage had answered the last lease that this node asked for
+	upTo     int64     // the details that are being sent
 }
 
 func newManager(d *Dispatcher) *manager {
-	return &manager{d: d, busy: make(chan struct{}, 1), late: make(chan struct{}, 1), attempts: make(map[provider.TaskRef]*held)}
+	return &manager{
+		d: d, busy: make(chan struct{}, 1), late: make(chan struct{}, 1), attempts: make(map[provider.TaskRef]*held),
+		beating: make(map[*held]time.Time), wake: make(chan struct{}, 1),
+	}
 }
 
 // add takes over the lease of an attempt. An earlier attempt of the same task that still runs
@@ -37,7 +47,8 @@ func newManager(d *Dispatcher) *manager {
 func (m *manager) add(a *attempt) {
 	m.mu.Lock()
 	earlier, again := m.attempts[a.ref]
-	m.attempts[a.ref] = &held{a: a, lease: a.lease}
+	delete(m.beating, earlier)
+	m.attempts[a.ref] = &held{a: a, lease: a.lease, answered: time.Now()}
 	m.mu.Unlock()
 	if again {
 		earlier.a.cancel(errLeaseLost)
@@ -60,6 +71,7 @@ func (m *manager) remove(a *attempt) {
 	m.mu.Lock()
 	if h, ok := m.attempts[a.ref]; ok && h.a == a {
 		delete(m.attempts, a.ref)
+		delete(m.beating, h)
 	}
 	m.mu.Unlock()
 }
@@ -114,40 +126,27 @@ func (m *manager) run(working context.Context) {
 	}
 }
 
-// keep renews leases, of attempts and of sessions, at a third of their length until none is left. When the storage fails it tries again
-// sooner; that alone cancels nothing before a lease is over.
+// keep renews leases, of attempts and of sessions, at a third of their length, and sends heartbeats as they are due, until none is left. When the
+// storage fails it tries all again sooner; that alone cancels nothing before a lease is over.
 func (m *manager) keep(working context.Context) {
-	for failures := 0; len(m.snapshot()) > 0 || m.sessions.Load() > 0; {
-		wait := m.d.cfg.Lease / 3
-		if failures > 0 {
-			wait = min(backoff(failures), m.slack(m.snapshot()))
-		}
-		if !m.pause(working, wait) {
-			return
-		}
-		if err := m.renew(working); err != nil {
+	period := m.d.cfg.Lease / 3
+	renewal := time.Now().Add(period)
+	for failures := 0; m.sleep(working, &renewal, failures == 0); {
+		due, all := m.due(renewal)
+		if err := m.renew(working, due); err != nil {
 			if working.Err() != nil || errors.Is(err, provider.ErrClosed) {
 				return
 			}
 			failures++
 			m.d.storageFailed("renew tasks", failures, err)
+			renewal = time.Now().Add(min(backoff(failures), m.slack(m.snapshot())))
 			continue
 		}
 		failures = 0
+		if all {
+			renewal = time.Now().Add(period)
+		}
 	}
-}
-
-// pause waits until renewals are due, and tells by false that the node ends.
-func (m *manager) pause(working context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-m.late:
-	case <-working.Done():
-		return false
-	}
-	return true
 }
 
 // noticed is told by the storage of this process about executions that ended.
@@ -159,8 +158,8 @@ func (m *manager) noticed(n provider.Notice) {
 	m.cancelExecution(n.Key, n.Execution, errOrchestrationEnded)
 }
 
-func (m *manager) renew(working context.Context) error {
-	all := m.snapshot()
+func (m *manager) renew(working context.Context, all []*held) error {
+	m.look(working, all)
 	var first error
 	for len(all) > 0 || m.sessions.Load() > 0 {
 		req := m.renewals(all)
@@ -183,11 +182,12 @@ func (m *manager) renewals(list []*held) provider.RenewTasksRequest {
 	}
 	size := 0
 	for _, h := range list[:min(len(list), provider.MaxBatch)] {
-		details := h.a.unsaved()
+		details, upTo := h.a.pulse.take(time.Now())
 		if size += len(details); size > provider.MaxCommitBytes && len(req.Items) > 0 {
-			h.a.notSaved(details)
+			h.a.pulse.lost(upTo)
 			break
 		}
+		h.upTo = upTo
 		req.Items = append(req.Items, provider.TaskRenewal{TaskRef: h.a.ref, Token: h.a.token, Details: details})
 	}
 	return req
@@ -199,8 +199,8 @@ func (m *manager) renewBatch(working context.Context, batch []*held, req provide
 	asked := thisMoment()
 	res, err := m.d.store.RenewTasks(ctx, req)
 	if err != nil {
-		for i, h := range batch {
-			m.notRenewed(h, req.Items[i].Details)
+		for _, h := range batch {
+			m.notRenewed(h)
 		}
 		return err
 	}
@@ -249,8 +249,8 @@ func (m *manager) leaveSessions(ctx context.Context) {
 }
 
 // notRenewed gives up an attempt only when its lease may be over.
-func (m *manager) notRenewed(h *held, details []byte) {
-	h.a.notSaved(details)
+func (m *manager) notRenewed(h *held) {
+	h.a.pulse.lost(h.upTo)
 	m.mu.Lock()
 	over := h.lease.left(thisMoment()) <= 0
 	m.mu.Unlock()
@@ -273,7 +273,11 @@ func (m *manager) renewed(h *held, item *provider.TaskRenewalResult, asked momen
 	}
 	m.mu.Lock()
 	if item.Err == nil {
-		h.lease.asked = asked
+		h.lease.asked, h.answered = asked, time.Now()
 	}
 	m.mu.Unlock()
+	if item.Err == nil && item.State.Kind == provider.ExecutionRunning {
+		h.a.pulse.kept(h.upTo)
+	}
+	m.rest(h)
 }

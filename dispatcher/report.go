@@ -48,11 +48,11 @@ func (d *Dispatcher) reported(item *provider.TaskReport, err error) {
 	}
 }
 
-// failTask makes a report that ends the call with a failure.
-func failTask(report *provider.TaskReport, f history.Failure) {
+// failTask makes a report that ends the call with a failure. past are the attempts that have ended.
+func failTask(report *provider.TaskReport, f history.Failure, past ...history.Attempt) {
 	report.Outcome = provider.TaskComplete
 	report.Message = message(&history.ActivityFailed{
-		Scheduled: report.EventID, Attempt: report.Attempt, Failure: f,
+		Scheduled: report.EventID, Attempt: report.Attempt, Failure: f, Attempts: past,
 	}, report.Execution, report.EventID)
 }
 
@@ -63,9 +63,9 @@ func (d *Dispatcher) workerLost(activity, why string) history.Failure {
 
 // poisonTask makes a report that ends the call with ErrPoisoned and keeps the task in the
 // dead letters.
-func (d *Dispatcher) poisonTask(report *provider.TaskReport, reason string) {
+func (d *Dispatcher) poisonTask(report *provider.TaskReport, reason string, past ...history.Attempt) {
 	d.count.attemptsPoisoned.Add(1)
 	d.cfg.Logger.Error("activity is poisoned: moved to the dead letters", "key", report.Key, "event", report.EventID, "reason", reason)
-	failTask(report, d.cfg.Env.Errors.Encode(failure.NonRetryable(failure.New(failure.ErrPoisoned, "%s", reason))))
+	failTask(report, d.cfg.Env.Errors.Encode(failure.NonRetryable(failure.New(failure.ErrPoisoned, "%s", reason))), past...)
 	report.Outcome, report.Reason = provider.TaskPoison, plain(reason, provider.MaxName)
 }

@@ -6,8 +6,34 @@ import (
 	"slices"
 	"time"
 
+	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/provider"
 )
+
+// again tells whether a failed attempt is tried again, and after how long. err, of the activity, may ask for a delay in
+// place of the policy's.
+func (d *Dispatcher) again(a *attempt, f *history.Failure, err error) (time.Duration, bool) {
+	delay, again := retryDelay(a.call.Retry, a.number, f)
+	if !again {
+		return 0, false
+	}
+	if asked, ok := failure.RetryDelay(err); ok {
+		delay = min(asked, maxRetryDelay)
+	}
+	if left, limited := d.remaining(a); limited && delay >= left {
+		return 0, false
+	}
+	return delay, !elapsed(a.call.Retry, a.scheduled, d.clock.now(), delay)
+}
+
+// elapsed tells whether an attempt that begins after the delay would begin too late.
+func elapsed(p *history.RetryPolicy, scheduled, now provider.Time, delay time.Duration) bool {
+	return p.MaxElapsed > 0 && int64(now.Add(delay)-scheduled) > p.MaxElapsed
+}
+
+// maxRetryDelay is the longest delay that neither overflows nor is refused by a storage.
+const maxRetryDelay = math.MaxInt64 / 4000 * time.Microsecond
 
 // retryDelay tells whether a failed attempt is tried again, and after how long: the
 // initial interval grows by the coefficient with each attempt up to the longest, give or
@@ -25,8 +51,7 @@ func retryDelay(p *history.RetryPolicy, attempt int64, f *history.Failure) (time
 	if !(interval > 0) { // not a number, too
 		interval = float64(time.Second / time.Microsecond)
 	}
-	// Beyond it the delay would overflow, or be refused by the storage.
-	return time.Duration(min(interval, math.MaxInt64/4000)) * time.Microsecond, true
+	return time.Duration(min(interval, float64(maxRetryDelay/time.Microsecond))) * time.Microsecond, true
 }
 
 // excluded tells whether the failure or one of its causes has a type that the policy does

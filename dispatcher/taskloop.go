@@ -152,6 +152,7 @@ func (d *Dispatcher) examine(task *provider.LeasedTask, token provider.UUID, rea
 		ref: task.TaskRef, token: token, instanceID: task.InstanceID, number: task.Attempt, deliveries: task.Deliveries,
 		lease: read.lease(task.LeaseUntil, d.cfg.Lease), scheduled: task.ScheduledAt, deadline: task.Deadline, details: task.Details,
 	}
+	a.recall(task.Failure)
 	report := &provider.TaskReport{TaskRef: a.ref, Token: token, Attempt: a.number}
 	e, err := history.Decode(task.EventID, task.Payload)
 	call, ok := e.Body.(*history.ActivityScheduled)
@@ -173,9 +174,13 @@ func (d *Dispatcher) examine(task *provider.LeasedTask, token provider.UUID, rea
 			task.Name, task.Queue, call.Name, call.Queue))
 	case call.AtMostOnce && task.Deliveries > 1:
 		d.count.attemptsFailed.Add(1)
-		failTask(report, d.workerLost(call.Name, "the node that had taken it was lost"))
+		failTask(report, d.workerLost(call.Name, "the node that had taken it was lost"), a.past...)
 	case task.Deliveries > d.cfg.PoisonLimit:
-		d.poisonTask(report, fmt.Sprintf("activity %s: attempt %d was lost with its node %d times", task.Name, task.Attempt, task.Deliveries-1))
+		d.poisonTask(report, fmt.Sprintf("activity %s: attempt %d was lost with its node %d times", task.Name, task.Attempt, task.Deliveries-1), a.past...)
+	case task.Attempt > 1 && call.Retry != nil && elapsed(call.Retry, task.ScheduledAt, d.clock.now(), 0):
+		// It waited for a node or a slot too long: the last attempt was the last one.
+		d.count.attemptsFailed.Add(1)
+		failTask(report, a.last, a.past...)
 	default:
 		a.call = call
 		return a, nil

@@ -40,6 +40,8 @@ func timeoutFailure(call *history.ActivityScheduled, kind activity.TimeoutKind, 
 	limit, what := call.StartToClose, "ran longer than"
 	switch kind {
 	case activity.StartToClose:
+	case activity.NoHeartbeat:
+		limit, what = call.HeartbeatTimeout, "gave no heartbeat within"
 	case activity.ScheduleToStart:
 		limit, what = call.ScheduleToStart, "did not begin within"
 	case activity.ScheduleToClose:
@@ -51,7 +53,7 @@ func timeoutFailure(call *history.ActivityScheduled, kind activity.TimeoutKind, 
 	}
 	err := failure.NewTimeout(string(kind), "activity %s %s its %s timeout of %v%s", call.Name, what, kind,
 		time.Duration(limit)*time.Microsecond, said)
-	if kind != activity.StartToClose { // it concerns the whole call
+	if kind == activity.ScheduleToStart || kind == activity.ScheduleToClose { // it concerns the whole call
 		err = failure.NonRetryable(err)
 	}
 	return err

@@ -29,7 +29,11 @@ type RetryPolicy struct {
 	Coefficient     float64       // growth of the interval, at least 1; 0: 2
 	Jitter          float64       // up to this part of the interval is added or taken, 0 to 1; 0: 0.1; Off: none
 	NonRetryable    []string      // type names of errors that are not retried; see Error.Type
+	MaxElapsed      time.Duration // no attempt but the first begins later than that after the call; 0: no limit
 }
+
+// listedAttempts is how many attempts of a call are kept to be shown.
+const listedAttempts = 10
 
 // ActivityOption is an option of a call of an activity.
 type ActivityOption func(*history.ActivityScheduled) error
@@ -82,6 +86,8 @@ func (p RetryPolicy) stored() (*history.RetryPolicy, error) {
 	switch {
 	case p.MaxAttempts < 0:
 		return nil, fmt.Errorf("retry policy: MaxAttempts is %d: give 1 or more, or 0 for no limit", p.MaxAttempts)
+	case p.MaxElapsed < 0:
+		return nil, fmt.Errorf("retry policy: MaxElapsed is %v: give more than zero, or 0 for no limit", p.MaxElapsed)
 	case p.InitialInterval < 0:
 		return nil, fmt.Errorf("retry policy: InitialInterval is %v: give more than zero, or 0 for 1s", p.InitialInterval)
 	case p.MaxInterval < p.InitialInterval:
@@ -97,6 +103,8 @@ func (p RetryPolicy) stored() (*history.RetryPolicy, error) {
 		MaxInterval:     micros(p.MaxInterval),
 		Coefficient:     int64(math.Round(p.Coefficient * 1000)),
 		Jitter:          int64(math.Round(p.Jitter * 1000)),
+		MaxElapsed:      micros(p.MaxElapsed),
+		Listed:          listedAttempts,
 	}
 	for _, name := range p.NonRetryable {
 		stored.NonRetryable = append(stored.NonRetryable, []byte(name))

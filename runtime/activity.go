@@ -3,6 +3,7 @@ package runtime
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/perdure/perdure/dispatcher"
 	"github.com/perdure/perdure/internal/check"
@@ -13,6 +14,7 @@ import (
 type activitySettings struct {
 	queue  string
 	limits activityLimits
+	beats  time.Duration // interval of automatic heartbeats; 0: the node's
 }
 
 // activityLimits bound how often an activity runs at the same time on a node.
@@ -58,6 +60,9 @@ func settingsOf(opts []ActivityOption) (activitySettings, error) {
 func (s *activitySettings) check() error {
 	if err := check.Name("queue name", s.queue); err != nil {
 		return err
+	}
+	if s.beats != 0 && s.beats != Off && s.beats < minAutoHeartbeat {
+		return fmt.Errorf("AutoHeartbeat is %v: give %v or more, or Off (-1) for none", s.beats, minAutoHeartbeat)
 	}
 	if s.limits.capped && s.limits.max < 1 {
 		return fmt.Errorf("MaxConcurrent is %d: give 1 or more, or leave it out", s.limits.max)

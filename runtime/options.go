@@ -67,6 +67,14 @@ type Options struct {
 	// PoisonLimit is how many deliveries of a task or turn may be lost to crashes before it
 	// is set aside; default 20.
 	PoisonLimit int
+	// DefaultHeartbeatThrottle is the least time between heartbeat details of an activity that are stored, if its call has no
+	// heartbeat timeout, of which it would be 80 %; default 30 s. What is reported in between is kept in memory.
+	DefaultHeartbeatThrottle time.Duration
+	// MaxHeartbeatThrottle bounds that time for all activities; default 1 min.
+	MaxHeartbeatThrottle time.Duration
+	// AutoHeartbeat is how often the node gives a heartbeat in place of the code, in which it also asks whether the activity
+	// should go on; 100 ms or more. Default: never. The option of AddActivity goes before it, and explains.
+	AutoHeartbeat time.Duration
 	// InterruptInterval is after what time a cancelled activity that does not come back is interrupted, by the
 	// functions that it gave to activity.OnInterrupt; default 1 s. Further pauses double. Off: never.
 	InterruptInterval time.Duration
@@ -139,6 +147,8 @@ func (o Options) withDefaults() (Options, error) {
 		{"ForceTimeout", &o.ForceTimeout, 5 * time.Second, true},
 		{"WatchdogTimeout", &o.WatchdogTimeout, 30 * time.Second, true},
 		{"DeadlockLimit", &o.DeadlockLimit, 2 * time.Second, true},
+		{"DefaultHeartbeatThrottle", &o.DefaultHeartbeatThrottle, 30 * time.Second, false},
+		{"MaxHeartbeatThrottle", &o.MaxHeartbeatThrottle, time.Minute, false},
 		{"InterruptInterval", &o.InterruptInterval, time.Second, true},
 		{"MaxInterruptInterval", &o.MaxInterruptInterval, time.Minute, true},
 		{"GiveUpAfter", &o.GiveUpAfter, time.Hour, true},
@@ -154,6 +164,9 @@ func (o Options) withDefaults() (Options, error) {
 		}
 	}
 	if err := o.checkRouting(); err != nil {
+		return o, err
+	}
+	if err := checkAutoHeartbeat(&o.AutoHeartbeat); err != nil {
 		return o, err
 	}
 	if o.Lease < minLease || o.Lease > provider.MaxLease {

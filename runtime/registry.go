@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+	"time"
 
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/internal/check"
@@ -44,6 +45,7 @@ type activityEntry struct {
 	pointer uintptr
 	code    uintptr // behind Define
 	limits  activityLimits
+	beats   time.Duration
 }
 
 // NewRegistry makes an empty registry.
@@ -101,7 +103,7 @@ func AddActivity[In, Out any](r *Registry, fn func(context.Context, In) (Out, er
 	if r.activities == nil {
 		r.activities = make(map[activityName]activityEntry)
 	}
-	r.activities[key] = activityEntry{activity.Bind(fn), reflect.ValueOf(fn).Pointer(), activity.Code(fn), settings.limits}
+	r.activities[key] = activityEntry{activity.Bind(fn), reflect.ValueOf(fn).Pointer(), activity.Code(fn), settings.limits, settings.beats}
 	return nil
 }
 

@@ -130,6 +130,8 @@ func (r *Registry) config(store provider.Provider, o Options) (dispatcher.Config
 		ForceTimeout: o.ForceTimeout, WatchdogTimeout: o.WatchdogTimeout,
 		InterruptInterval: o.InterruptInterval, MaxInterruptInterval: o.MaxInterruptInterval, GiveUpAfter: o.GiveUpAfter,
 		MaxLeaked: o.MaxLeaked, OnFatal: o.OnFatal,
+		HeartbeatThrottle: o.DefaultHeartbeatThrottle, MaxHeartbeatThrottle: o.MaxHeartbeatThrottle,
+		AutoHeartbeat: o.AutoHeartbeat, AutoHeartbeats: r.autoHeartbeats(),
 	}
 	o.route(&cfg)
 	if err := r.served(o); err != nil {

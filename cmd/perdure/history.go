@@ -52,5 +52,8 @@ func historyTable(w *tabwriter.Writer, events []client.HistoryEvent) {
 			at = e.Time.UTC().Format("2006-01-02T15:04:05.000Z")
 		}
 		row(w, e.ID, at, e.Kind, say.text(e))
+		for j := range e.Attempts {
+			row(w, "", "", fmt.Sprintf("attempt %d", e.Attempts[j].Number), attemptText(&e.Attempts[j]))
+		}
 	}
 }

@@ -22,6 +22,10 @@ func TestShowOfWorkInProgress(t *testing.T) {
 			{
 				EventID: 4, Name: "Ship", Queue: "slow", State: client.ActivityQueued, Attempt: 3, ScheduledAt: at, NotBefore: at.Add(time.Hour),
 				Failure: &client.Failure{Message: "no truck\nat all", Type: "*shop.Error"},
+				Attempts: []client.Attempt{
+					{Number: 1, Node: "node-1", Began: at, Ended: at.Add(1500 * time.Millisecond), Failure: "no road"},
+					{Number: 2, Failure: "no truck"},
+				},
 			},
 		},
 	}
@@ -30,6 +34,23 @@ func TestShowOfWorkInProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkGolden(t, "show-progress", steady(out.String()))
+}
+
+// A history tells of the attempts of a call that needed several.
+func TestHistoryOfAttempts(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	events := []client.HistoryEvent{
+		{ID: 2, Time: at, Kind: "ActivityScheduled", Name: "Ship"},
+		{ID: 3, Time: at.Add(5 * time.Second), Kind: "ActivityCompleted", Ref: 2, Attempt: 2, Attempts: []client.Attempt{
+			{Number: 1, Node: "node-1", Began: at, Ended: at.Add(time.Second), Failure: "no\x1broad"},
+			{Number: 2, Node: "node-2", Began: at.Add(2 * time.Second), Ended: at.Add(5 * time.Second)},
+		}},
+	}
+	var out bytes.Buffer
+	if err := writeTable(&out, func(w *tabwriter.Writer) { historyTable(w, events) }); err != nil {
+		t.Fatal(err)
+	}
+	checkGolden(t, "history-attempts", steady(out.String()))
 }
 
 func TestPlainTextCannotSteerTheTerminal(t *testing.T) {

@@ -60,6 +60,7 @@ func showTable(w *tabwriter.Writer, d *client.Description) {
 	}
 	for i := range d.Activities {
 		row(w, fmt.Sprintf("activity %d", d.Activities[i].EventID), activityText(&d.Activities[i]))
+		attemptRows(w, d.Activities[i].Attempts)
 	}
 }
 

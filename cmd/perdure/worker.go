@@ -91,6 +91,7 @@ func (a *app) work(cmd *cobra.Command, o workerOptions) (err error) {
 	defer cancel()
 	rt, err := runtime.Start(ctx, store, reg, runtime.Options{
 		Lease: o.lease, GracePeriod: o.grace, Logger: a.logger, OnFatal: func(error) { cancel() },
+		DefaultHeartbeatThrottle: o.lease / stepsPerLease, // each step is stored
 	})
 	if err != nil {
 		return err

@@ -42,3 +42,36 @@ func Example() {
 	// attempt 2 row 3
 	// 3 <nil>
 }
+
+func Example_timeout() {
+	ctx := context.Background()
+	importer := &heartbeat.Importer{Row: func(ctx context.Context, n int) error {
+		attempt := activity.GetInfo(ctx).Attempt
+		fmt.Println("attempt", attempt, "row", n)
+		if attempt == 1 && n == 2 {
+			<-ctx.Done() // the source does not answer
+			fmt.Println(context.Cause(ctx))
+			return context.Cause(ctx)
+		}
+		return nil
+	}}
+	c, stop := local.Start(func(reg *runtime.Registry) {
+		if err := errors.Join(runtime.AddOrchestration(reg, heartbeat.Watched), runtime.AddActivity(reg, importer.Import)); err != nil {
+			log.Panic(err)
+		}
+	})
+	defer stop()
+
+	h, err := client.Start(ctx, c, heartbeat.Watched, 3)
+	if err != nil {
+		log.Panic(err)
+	}
+	fmt.Println(h.Wait(ctx))
+	// Output:
+	// attempt 1 row 1
+	// attempt 1 row 2
+	// activity: heartbeat timeout
+	// attempt 2 row 2
+	// attempt 2 row 3
+	// 3 <nil>
+}

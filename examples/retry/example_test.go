@@ -18,8 +18,10 @@ func register(reg *runtime.Registry) {
 		runtime.AddOrchestration(reg, retry.Pay),
 		runtime.AddOrchestration(reg, retry.Impatient),
 		runtime.AddOrchestration(reg, retry.Bounded),
+		runtime.AddOrchestration(reg, retry.Patient),
 		runtime.AddActivity(reg, retry.Charge),
 		runtime.AddActivity(reg, retry.Hang),
+		runtime.AddActivity(reg, retry.Ask),
 		runtime.AddError(reg, "no-card", retry.ErrNoCard),
 	)
 	if err != nil {
@@ -45,6 +47,14 @@ func Example() {
 	// Output:
 	// paid with card 7 <nil>
 	// true
+}
+
+func Example_busy() {
+	c, stop := local.Start(register)
+	defer stop()
+
+	fmt.Println(call(c, retry.Patient, "how many"))
+	// Output: how many? 42 <nil>
 }
 
 func Example_timeouts() {

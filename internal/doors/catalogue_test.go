@@ -131,7 +131,7 @@ func catalogue() []group {
 			{[]kind{k("activity.ErrOrchestrationEnded", activity.ErrOrchestrationEnded)}, "the orchestration has ended, nobody waits for the result", "no", "the activity", "Stop; undo what is half done."},
 			{[]kind{k("activity.ErrOrchestrationMissing", activity.ErrOrchestrationMissing)}, "the orchestration was deleted; a notice that comes first says ErrOrchestrationEnded", "no", "the activity", "Stop."},
 			{[]kind{k("activity.ErrCancelled", activity.ErrCancelled)}, "the orchestration gave up this activity", "no", "the activity", "Stop; undo what is half done."},
-			{[]kind{k("activity.ErrTimeout", activity.ErrTimeout)}, "a limit of the activity has passed; errors.As finds a `*activity.TimeoutError` with its kind: `StartToClose`, `ScheduleToStart` or `ScheduleToClose`", "by the retry policy", "the activity", "Stop; the next attempt may run already."},
+			{[]kind{k("activity.ErrTimeout", activity.ErrTimeout)}, "a limit of the activity has passed; errors.As finds a `*activity.TimeoutError` with its kind: `StartToClose`, `NoHeartbeat`, `ScheduleToStart` or `ScheduleToClose`", "by the retry policy", "the activity", "Stop; the next attempt may run already."},
 			{[]kind{k("activity.ErrLeaseLost", activity.ErrLeaseLost)}, "the storage has given the activity to another node; ending it by a token: the token does not hold it, or no longer", "the other node does", "the activity, or who ends it", "Stop at once: the work runs elsewhere, with another token."},
 			{[]kind{k("activity.ErrShutdown", activity.ErrShutdown)}, "this node shuts down", "another node does", "the activity", "Report the position by `Heartbeat` and return."},
 		}},

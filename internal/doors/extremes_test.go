@@ -68,17 +68,18 @@ func TestExtremesOfOptions(t *testing.T) {
 			Name: strings.Repeat("n", 256), MaxConcurrentTurns: math.MaxInt, MaxConcurrentActivities: math.MaxInt, CacheExecutions: math.MaxInt,
 			CacheBytes: math.MaxInt, PoisonLimit: math.MaxInt, Lease: 24 * time.Hour, GracePeriod: forever, DrainTimeout: forever, DeadlockLimit: forever,
 			ForceTimeout: forever, WatchdogTimeout: forever, InterruptInterval: forever, MaxInterruptInterval: forever, GiveUpAfter: forever,
-			MaxLeaked: math.MaxInt,
+			MaxLeaked: math.MaxInt, DefaultHeartbeatThrottle: forever, MaxHeartbeatThrottle: forever, AutoHeartbeat: forever,
 		},
 		"smallest": {
 			MaxConcurrentTurns: 1, MaxConcurrentActivities: 1, CacheExecutions: 1, CacheBytes: 1, PoisonLimit: 1,
 			Lease: 500 * time.Millisecond, GracePeriod: 1, DrainTimeout: 1, DeadlockLimit: time.Second,
 			ForceTimeout: 1, WatchdogTimeout: 1, InterruptInterval: 1, MaxInterruptInterval: 1, GiveUpAfter: 1, MaxLeaked: 1,
+			DefaultHeartbeatThrottle: 1, MaxHeartbeatThrottle: 1, AutoHeartbeat: 100 * time.Millisecond,
 		},
 		"off": {
 			CacheExecutions: runtime.Off, GracePeriod: runtime.Off, DrainTimeout: runtime.Off, DeadlockLimit: runtime.Off,
 			ForceTimeout: runtime.Off, WatchdogTimeout: runtime.Off, InterruptInterval: runtime.Off, MaxInterruptInterval: runtime.Off,
-			GiveUpAfter: runtime.Off, MaxLeaked: runtime.Off,
+			GiveUpAfter: runtime.Off, MaxLeaked: runtime.Off, AutoHeartbeat: runtime.Off,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -114,8 +115,10 @@ func TestExtremesOfCalls(t *testing.T) {
 		err := errors.Join(ctx.Sleep(0), ctx.Sleep(-1), ctx.Sleep(math.MinInt64))
 		policy := orchestration.RetryPolicy{
 			MaxAttempts: math.MaxInt, InitialInterval: forever, MaxInterval: forever, Coefficient: 1000, Jitter: 1, NonRetryable: []string{"", "\xff", long},
+			MaxElapsed: forever,
 		}
-		out, failed := orchestration.CallActivity(ctx, Hello, "ann", orchestration.WithRetry(policy), orchestration.WithStartToCloseTimeout(forever))
+		out, failed := orchestration.CallActivity(ctx, Hello, "ann", orchestration.WithRetry(policy), orchestration.WithStartToCloseTimeout(forever),
+			orchestration.WithHeartbeatTimeout(forever))
 		if out != "hello ann" {
 			failed = errors.Join(failed, errors.New("answered "+out))
 		}

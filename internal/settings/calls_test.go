@@ -73,6 +73,7 @@ func TestDefaultsOfCalls(t *testing.T) {
 				wanted(e.T, "Calls of activities", map[string]string{
 					"WithRetry":               either(call.Retry == nil, "tried once", call.Retry),
 					"WithStartToCloseTimeout": either(call.StartToClose == 0, "none", call.StartToClose),
+					"WithHeartbeatTimeout":    either(call.HeartbeatTimeout == 0, "none", call.HeartbeatTimeout),
 					"WithQueue":               quoted(call.Queue),
 					"WithCancellation":        either(call.Cancellation == 0, quoted("TryCancel"), call.Cancellation),
 					"AtMostOnce":              either(!call.AtMostOnce, "at least once", call.AtMostOnce),
@@ -162,6 +163,7 @@ func TestDefaultsOfClientsAndRegistries(t *testing.T) {
 			"OnQueue":       either(got == 1 && err == nil, quoted(orchestration.DefaultQueue), err),
 			"MaxConcurrent": "no limit",
 			"InPool":        "none",
+			"AutoHeartbeat": quoted("Options.AutoHeartbeat"), // internal/heartbeats
 		})
 		blocked, err := start(-1)
 		if err != nil {

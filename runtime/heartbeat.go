@@ -1,0 +1,43 @@
+package runtime
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure/dispatcher"
+)
+
+// minAutoHeartbeat is the shortest interval of automatic heartbeats: each renews a lease.
+const minAutoHeartbeat = 100 * time.Millisecond
+
+// AutoHeartbeat has the node give heartbeats in place of the activity's code, every d, or every half of its heartbeat timeout
+// if that is less. The details that the code reports stay. With each the node asks the store whether the activity should go on, so that
+// a cancellation of which it was not told is heard after d at the latest. Off switches off what Options.AutoHeartbeat says.
+//
+// It tells that the node lives, not that the code gets on: a heartbeat timeout then never ends an attempt that
+// hangs. Use it for code that cannot call activity.Heartbeat, and bound that by a start-to-close timeout.
+func AutoHeartbeat(d time.Duration) ActivityOption {
+	return func(s *activitySettings) { s.beats = d }
+}
+
+// autoHeartbeats answers the intervals of those activities that have one of their own.
+func (r *Registry) autoHeartbeats() map[dispatcher.ActivityName]time.Duration {
+	own := make(map[dispatcher.ActivityName]time.Duration)
+	for key, entry := range r.activities {
+		if entry.beats != 0 {
+			own[dispatcher.ActivityName{Queue: key.queue, Name: key.name}] = max(entry.beats, 0) // Off: none
+		}
+	}
+	return own
+}
+
+// checkAutoHeartbeat refuses an interval that makes no sense; Off is the default.
+func checkAutoHeartbeat(every *time.Duration) error {
+	switch {
+	case *every == Off:
+		*every = 0
+	case *every != 0 && *every < minAutoHeartbeat:
+		return fmt.Errorf("%w: option AutoHeartbeat is %v: give %v or more, or 0 for none", ErrInvalid, *every, minAutoHeartbeat)
+	}
+	return nil
+}
