@@ -190,7 +190,6 @@ func TestCodeMayAnswerCancellationInItsOwnWay(t *testing.T) {
 					return none{}, c.answer
 				}, none{})
 				e.Cancel(key, "enough")
-				e.Cancel(key, "again")
 				if i := e.WaitEnded(key); i.Status != c.want {
 					e.T.Errorf("ended as %v", i.Status)
 				}
