@@ -15,6 +15,7 @@ type Info struct {
 	Queue      string
 	InstanceID string // of the orchestration that waits for the result
 	Execution  int64  // of that instance, from 1
+	Local      bool   // it runs inside a turn: see orchestration.CallLocal; EventID is 0 then
 	EventID    int64  // of the event that scheduled it; (InstanceID, Execution, EventID) is the same for every attempt
 	Attempt    int    // from 1; grows by failures and timeouts that are retried, not by crashes
 	Deliveries int    // from 1; grows when a node is lost while it runs this attempt

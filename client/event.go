@@ -33,7 +33,7 @@ type HistoryEvent struct {
 	Attempts []Attempt `json:"attempts,omitempty"`
 	// Timeout is what one attempt of an activity may take, in nanoseconds.
 	Timeout time.Duration `json:"timeoutNanos,omitempty"`
-	// Duration is what a timer was asked to wait, in nanoseconds, and Due when it fires.
+	// Duration is what a timer was asked to wait, or a local activity waits for its next attempt, in nanoseconds, and Due when a timer fires.
 	Duration time.Duration `json:"durationNanos,omitempty"`
 	Due      time.Time     `json:"due,omitzero"`
 	// Instance and InstanceKey name the child that is started or cancelled.
@@ -69,6 +69,10 @@ func (h *HistoryEvent) describeMessage(body history.Body) bool {
 		h.Ref, h.Output, h.Attempt, h.Attempts = b.Scheduled, rawJSON(b.Output), b.Attempt, describeAttempts(b.Attempts)
 	case *history.ActivityFailed:
 		h.Ref, h.Failure, h.Attempt, h.Attempts = b.Scheduled, describeFailure(&b.Failure), b.Attempt, describeAttempts(b.Attempts)
+	case *history.LocalEnded:
+		h.Name, h.Output, h.Failure, h.Attempt = b.Name, rawJSON(b.Output), describeFailure(b.Failure), b.Attempt
+	case *history.LocalQueued:
+		h.Name, h.Attempt, h.Duration = b.Name, b.Attempts, micros(b.Delay)
 	case *history.TimerFired:
 		h.Ref = b.Timer
 	case *history.EventReceived:

@@ -52,6 +52,18 @@ var kinds = []struct {
 		&history.ActivityFailed{Scheduled: 3, Failure: history.Failure{Message: "no", Code: "timeout"}, Attempt: 1},
 		`"kind":"ActivityFailed","ref":3,"failure":{"message":"no","code":"timeout"},"attempt":1`,
 	},
+	{
+		&history.LocalEnded{Call: 1, Name: "Price", Output: []byte("7"), Attempt: 2},
+		`"kind":"LocalEnded","name":"Price","output":7,"attempt":2`,
+	},
+	{
+		&history.LocalEnded{Call: 2, Name: "Price", Failure: &history.Failure{Message: "no"}, Attempt: 1},
+		`"kind":"LocalEnded","name":"Price","failure":{"message":"no"},"attempt":1`,
+	},
+	{
+		&history.LocalQueued{Call: 3, Name: "Price", Attempts: 2, Delay: 1_000_000},
+		`"kind":"LocalQueued","name":"Price","attempt":2,"durationNanos":1000000000`,
+	},
 	{&history.ActivityCancelRequested{Scheduled: 3}, `"kind":"ActivityCancelRequested","ref":3`},
 	{
 		&history.TimerCreated{Due: 2_000_000, Duration: 1_000_000},

@@ -31,6 +31,7 @@ type attempt struct {
 	call       *history.ActivityScheduled
 	instanceID string
 	number     int64 // the attempt, from 1
+	before     int64 // of these: inside a turn, of which its task does not know
 	deliveries int64
 	suspect    bool // it runs alone
 	lease      lease
@@ -48,6 +49,7 @@ type attempt struct {
 	pools    []*pool       // that bound it beside the slots
 	watched  watched
 	user     *activity.Attempt // what its functions are told
+	local    *local            // it began inside a turn
 
 	pulse  pulse
 	shared atomic.Bool       // its token was asked for, so that others may beat for it
@@ -56,12 +58,19 @@ type attempt struct {
 	last   history.Failure   // of the attempt before this one
 }
 
+// stored is the attempt's number as its task counts.
+func (a *attempt) stored() int64 { return a.number - a.before }
+
 func taskRef(key provider.UUID, execution, event int64) provider.TaskRef {
 	return provider.TaskRef{Key: key, Execution: execution, EventID: event}
 }
 
 // startAttempt runs an attempt, whose slot is taken, on a goroutine of its own, unless that comes too late.
 func (d *Dispatcher) startAttempt(working context.Context, a *attempt) {
+	if a.local != nil {
+		d.goOn(working, a)
+		return
+	}
 	if !a.lease.startable(thisMoment()) {
 		d.giveUnbegun(working, a)
 		return
@@ -154,14 +163,18 @@ func (d *Dispatcher) attemptContext(ctx context.Context, a *attempt) (context.Co
 	info.Deadline = deadline
 	ctx = provider.WithCompletion(ctx, &a.completion)
 	u := a.user
-	u.Info, u.Key, u.Details, u.Beat, u.Later = info, idempotencyKey(a.ref), a.details, func(details []byte) { d.heartbeat(a, details) }, &later{d, a}
+	u.Info, u.Key, u.Details, u.Beat, u.Later = info, idempotencyKey(a), a.details, func(details []byte) { d.heartbeat(a, details) }, &later{d, a}
 	u.Logger = d.cfg.Logger.With("activity", info.Activity, "instance", info.InstanceID, "execution", info.Execution,
 		"event", info.EventID, "attempt", info.Attempt)
 	return activity.WithAttempt(ctx, u), stop
 }
 
-func idempotencyKey(ref provider.TaskRef) string {
-	return ref.Key.String() + "/" + strconv.FormatInt(ref.Execution, 10) + "/" + strconv.FormatInt(ref.EventID, 10)
+func idempotencyKey(a *attempt) string {
+	id := strconv.FormatInt(a.ref.EventID, 10)
+	if a.call.Local != 0 {
+		id = localIdentity(a.call)
+	}
+	return a.ref.Key.String() + "/" + strconv.FormatInt(a.ref.Execution, 10) + "/" + id
 }
 
 // attemptEnded frees the slot.
@@ -207,7 +220,7 @@ func (d *Dispatcher) settle(working context.Context, a *attempt, cause error, ou
 
 // conclusion reports how an attempt ended.
 func (d *Dispatcher) conclusion(working context.Context, a *attempt, cause error, output []byte, err error) {
-	report := provider.TaskReport{TaskRef: a.ref, Token: a.token, Attempt: a.number, Details: a.pulse.unsaved()}
+	report := provider.TaskReport{TaskRef: a.ref, Token: a.token, Attempt: a.stored(), Details: a.pulse.unsaved()}
 	if inside := a.completion.Close(); err == nil && inside != nil {
 		d.completeIn(working, a, inside, output, report)
 		return

@@ -17,7 +17,7 @@ const maxClosingRounds = 3
 // commitFetched stores a fetched turn and goes on from what the storage says.
 func (d *Dispatcher) commitFetched(working context.Context, a *actor, r *run, x *replay.Execution) {
 	turn := x.Turn()
-	t := d.translate(a, x, turn)
+	t := d.translate(a, x, turn, r.takeGoing())
 	t.req.Lease = r.token
 	t.req.Consumed = consumed(r, turn.End)
 	d.count.messagesDropped.Add(int64(len(t.req.Consumed) - r.seen)) // what came behind the end and is no event
@@ -117,6 +117,9 @@ func (d *Dispatcher) commit(working context.Context, t *translation) (provider.C
 // the tasks that it leased to this node are released by the tokens chosen for them.
 func (d *Dispatcher) revoke(working context.Context, t *translation) {
 	d.tasks.give(len(t.handOffs))
+	for _, h := range t.handOffs {
+		d.orphan(h, errLeaseLost)
+	}
 	if !t.unknown {
 		return
 	}
@@ -125,7 +128,7 @@ func (d *Dispatcher) revoke(working context.Context, t *translation) {
 		go func() {
 			defer d.work.done()
 			d.report(working, provider.TaskReport{
-				TaskRef: h.ref, Token: h.token, Attempt: h.number, Outcome: provider.TaskRelease,
+				TaskRef: h.ref, Token: h.token, Attempt: h.stored(), Outcome: provider.TaskRelease,
 			})
 		}()
 	}

@@ -37,6 +37,7 @@ type Config struct {
 	DeadlockLimit  time.Duration // one resume of code; 0: not watched
 	PoisonLimit    int64         // deliveries lost to crashes
 	MaxTurnBackoff time.Duration // longest delay of a failed turn's retry
+	LocalTime      time.Duration // of a turn, for its local activities; 0: they all go to the queue
 
 	HeartbeatThrottle    time.Duration // between details that are stored, of calls without a heartbeat timeout
 	MaxHeartbeatThrottle time.Duration // of all calls

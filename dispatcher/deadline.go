@@ -76,7 +76,10 @@ func (d *Dispatcher) lateReport(report *provider.TaskReport, task *provider.Leas
 	case err != nil || !ok:
 		d.poisonTask(report, "task past its time cannot be decoded")
 	default:
-		a := &attempt{ref: task.TaskRef, number: task.Attempt, call: call, scheduled: task.ScheduledAt, deadline: task.Deadline}
+		a := &attempt{
+			ref: task.TaskRef, number: call.Attempts + task.Attempt, before: call.Attempts, call: call,
+			scheduled: task.ScheduledAt, deadline: task.Deadline,
+		}
 		a.recall(task.Failure)
 		d.endCall(report, a, passed(task, call, now))
 	}
@@ -86,7 +89,7 @@ func (d *Dispatcher) lateReport(report *provider.TaskReport, task *provider.Leas
 // endCall ends a call that is past its time, or the parked attempt that is.
 func (d *Dispatcher) endCall(report *provider.TaskReport, a *attempt, kind activity.TimeoutKind) {
 	var last error // what the attempt before said
-	if a.number > 1 {
+	if a.stored() > 1 {
 		last = d.cfg.Env.Errors.Decode(a.last)
 	}
 	f, ended := d.cfg.Env.Errors.Encode(timeoutFailure(a.call, kind, last)), a.past

@@ -46,7 +46,9 @@ type Dispatcher struct {
 	shutdownErr  error
 	hurried      chan struct{} // closed when the context of any caller of Shutdown has finished
 	hurry        func()
-	overrun      chan struct{} // closed when the node must end itself
+	overrun      chan struct{}   // closed when the node must end itself
+	localsLive   context.Context //nolint:containedctx // of all local activities
+	tellLocals   context.CancelCauseFunc
 }
 
 // Start starts the loops. They run until Shutdown.
@@ -65,6 +67,7 @@ func Start(cfg Config) *Dispatcher {
 	working, stopWorking := context.WithCancel(context.Background())   //nolint:forbidigo // root of the node's life
 	d.stopFetching, d.stopWorking = stopFetching, stopWorking
 	d.hurried, d.overrun = make(chan struct{}), make(chan struct{})
+	d.localsLive, d.tellLocals = context.WithCancelCause(working)
 	d.hurry = sync.OnceFunc(func() { close(d.hurried) })
 	go d.endOnOverrun(working)
 	if len(cfg.Orchestrations) > 0 {

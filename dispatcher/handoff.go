@@ -25,7 +25,7 @@ func (d *Dispatcher) handOff(t *translation, call *history.ActivityScheduled) bo
 	if d.stopping.Load() || !d.taskLoopIdle.Load() || d.cfg.Activities[call.Queue][call.Name] == nil || d.mustQueue(call) {
 		return false
 	}
-	if len(t.handOffs) == 0 {
+	if t.mayTake == 0 {
 		t.mayTake = max(1, int(d.tasks.free.Load())/2)
 	}
 	return len(t.handOffs) < t.mayTake && d.tasks.tryTake()
@@ -51,18 +51,27 @@ func (d *Dispatcher) newTask(
 	t *translation, info *replay.Info, event int64, call *history.ActivityScheduled, payload []byte,
 ) provider.NewTask {
 	task := provider.NewTask{
-		EventID: event, Queue: call.Queue, Name: call.Name, Payload: payload,
+		EventID: event, Queue: call.Queue, Name: call.Name, Payload: payload, NotBefore: time.Duration(call.Delay) * time.Microsecond,
 		Priority: int(call.Priority), FairnessKey: call.FairnessKey, Session: call.Session,
 		StartBy: time.Duration(call.ScheduleToStart) * time.Microsecond, Deadline: time.Duration(call.ScheduleToClose) * time.Microsecond,
 	}
-	if !d.handOff(t, call) {
+	if a := t.going[call.Local]; a != nil {
+		if d.tasks.tryTake() {
+			a.ref.EventID, a.token, a.lease = event, newToken(), lease{thisMoment(), d.cfg.Lease}
+			task.Lease = &provider.TaskLease{Token: a.token, Owner: d.cfg.Owner, Duration: d.cfg.Lease}
+			t.handOffs = append(t.handOffs, a)
+			return task
+		}
+		d.orphan(a, errLeaseLost) // it begins again when there is a slot
+	}
+	if call.Delay > 0 || !d.handOff(t, call) {
 		return task
 	}
 	token, now := newToken(), d.clock.now()
 	task.Lease = &provider.TaskLease{Token: token, Owner: d.cfg.Owner, Duration: d.cfg.Lease}
 	t.handOffs = append(t.handOffs, &attempt{
 		ref: taskRef(info.Key, info.Execution, event), token: token, call: call, instanceID: info.ID,
-		number: 1, deliveries: 1, lease: lease{thisMoment(), d.cfg.Lease}, scheduled: now, deadline: deadline(now, task.Deadline),
+		number: 1 + call.Attempts, before: call.Attempts, deliveries: 1, lease: lease{thisMoment(), d.cfg.Lease}, scheduled: now, deadline: deadline(now, task.Deadline),
 	})
 	return task
 }
@@ -98,7 +107,7 @@ func (d *Dispatcher) giveBack(working context.Context, results []*result) {
 func (d *Dispatcher) toInbox(working context.Context, r *result) {
 	a := r.attempt
 	d.report(working, provider.TaskReport{
-		TaskRef: a.ref, Token: a.token, Attempt: a.number, Outcome: provider.TaskComplete, Details: r.details,
+		TaskRef: a.ref, Token: a.token, Attempt: a.stored(), Outcome: provider.TaskComplete, Details: r.details,
 		Message: message(r.body, a.ref.Execution, a.ref.EventID),
 	})
 	d.actors.sentTo(a.ref.Key)
@@ -121,6 +130,9 @@ func (d *Dispatcher) fastTurn(working context.Context, a *actor, r *run, jobs []
 	}
 	d.begin(r, a.x)
 	completes, err := d.deliverResults(working, a, r)
+	if err == nil {
+		err = d.runLocals(working, a.x, r)
+	}
 	if !d.conclude(r) {
 		return
 	}
@@ -174,7 +186,7 @@ func (d *Dispatcher) commitFast(working context.Context, a *actor, r *run, compl
 		return
 	}
 	turn := a.x.Turn()
-	t := d.translate(a, a.x, turn)
+	t := d.translate(a, a.x, turn, r.takeGoing())
 	t.req.Completes = completes
 	res, err := d.commit(working, t)
 	if err != nil {

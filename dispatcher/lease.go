@@ -50,7 +50,7 @@ func (l lease) startable(now moment) bool { return l.asked.until(now) <= l.lengt
 // giveUnbegun gives a task back, uncounted, whose slot is taken and whose lease has become too short to begin.
 func (d *Dispatcher) giveUnbegun(working context.Context, a *attempt) {
 	d.count.attemptsReleased.Add(1)
-	d.refuseTask(working, provider.TaskReport{TaskRef: a.ref, Token: a.token, Attempt: a.number, Outcome: provider.TaskRelease})
+	d.refuseTask(working, provider.TaskReport{TaskRef: a.ref, Token: a.token, Attempt: a.stored(), Outcome: provider.TaskRelease})
 	if a.suspect {
 		d.suspects.done()
 	}

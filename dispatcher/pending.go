@@ -107,7 +107,7 @@ type later struct {
 // Token implements activity.Later.
 func (l *later) Token() string {
 	l.a.shared.Store(true)
-	return tasktoken.Encode(tasktoken.Token{Task: l.a.ref, Attempt: l.a.number, Holder: l.a.token, Lease: l.d.cfg.Lease})
+	return tasktoken.Encode(tasktoken.Token{Task: l.a.ref, Attempt: l.a.stored(), Holder: l.a.token, Lease: l.d.cfg.Lease})
 }
 
 // End implements activity.Later.
@@ -175,7 +175,7 @@ func (d *Dispatcher) park(working context.Context, a *attempt) {
 	}
 	d.attemptEnded(a)
 	d.count.attemptsParked.Add(1)
-	report := provider.TaskReport{TaskRef: a.ref, Token: a.token, Attempt: a.number, Outcome: provider.TaskPark, Details: a.pulse.unsaved()}
+	report := provider.TaskReport{TaskRef: a.ref, Token: a.token, Attempt: a.stored(), Outcome: provider.TaskPark, Details: a.pulse.unsaved()}
 	if !a.expires.IsZero() { // any node ends the attempt then
 		report.Limit = max(time.Until(a.expires), time.Microsecond)
 	}

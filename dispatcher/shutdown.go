@@ -51,6 +51,7 @@ func (d *Dispatcher) shutDown(ctx context.Context) error {
 	d.fetchers.wait(fetched)
 	done()
 	if !d.waitFor(ctx, d.cfg.DrainTimeout) {
+		d.tellLocals(errShutdown)
 		for _, h := range d.manage.snapshot() {
 			h.a.cancel(errShutdown)
 		}

@@ -22,6 +22,8 @@ type Stats struct {
 	AttemptsRunning   int64 // gauge
 	AttemptsPending   int64 // gauge, of these: their code came back, and the result comes later
 	AttemptsParked    int64 // gave their slot back to end later
+	AttemptsLocal     int64 // of local activities, inside turns
+	LocalsQueued      int64 // local activities that went on in the queue
 	AttemptsCompleted int64
 	AttemptsFailed    int64 // finally
 	AttemptsRetried   int64
@@ -45,6 +47,7 @@ type counters struct {
 	coldReplays, messagesDropped, cacheEvictions, evictionsStuck                                    atomic.Int64
 	tasksFetched, tasksHandedOff, attemptsRunning, attemptsCompleted, attemptsFailed                atomic.Int64
 	attemptsRetried, attemptsDiscarded, attemptsLeaked, attemptsReleased, attemptsPoisoned          atomic.Int64
+	attemptsLocal, localsQueued                                                                     atomic.Int64
 	suspectsDelayed, leasesLost, storageErrors, resultsLate, attemptsPending, attemptsParked        atomic.Int64
 }
 
@@ -64,6 +67,7 @@ func (d *Dispatcher) Stats() Stats {
 		ResultsLate:      c.resultsLate.Load(),
 		AttemptsReleased: c.attemptsReleased.Load(), AttemptsPoisoned: c.attemptsPoisoned.Load(),
 		AttemptsPending: c.attemptsPending.Load(), AttemptsParked: c.attemptsParked.Load(),
+		AttemptsLocal: c.attemptsLocal.Load(), LocalsQueued: c.localsQueued.Load(),
 		SuspectsDelayed: c.suspectsDelayed.Load(), LeasesLost: c.leasesLost.Load(), StorageErrors: c.storageErrors.Load(),
 	}
 	d.watchdog.figures(&stats)

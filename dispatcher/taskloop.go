@@ -124,7 +124,7 @@ func (d *Dispatcher) beginTasks(working context.Context, tasks []provider.Leased
 			alone = a
 			continue
 		}
-		wait = append(wait, provider.TaskReport{TaskRef: a.ref, Token: token, Attempt: a.number, Outcome: provider.TaskRelease, Delay: delay})
+		wait = append(wait, provider.TaskReport{TaskRef: a.ref, Token: token, Attempt: a.stored(), Outcome: provider.TaskRelease, Delay: delay})
 	}
 	if len(wait) > 0 {
 		d.count.suspectsDelayed.Add(int64(len(wait)))
@@ -153,7 +153,7 @@ func (d *Dispatcher) examine(task *provider.LeasedTask, token provider.UUID, rea
 		lease: read.lease(task.LeaseUntil, d.cfg.Lease), scheduled: task.ScheduledAt, deadline: task.Deadline, details: task.Details,
 	}
 	a.recall(task.Failure)
-	report := &provider.TaskReport{TaskRef: a.ref, Token: token, Attempt: a.number}
+	report := &provider.TaskReport{TaskRef: a.ref, Token: token, Attempt: task.Attempt}
 	e, err := history.Decode(task.EventID, task.Payload)
 	call, ok := e.Body.(*history.ActivityScheduled)
 	switch {
@@ -182,7 +182,8 @@ func (d *Dispatcher) examine(task *provider.LeasedTask, token provider.UUID, rea
 		d.count.attemptsFailed.Add(1)
 		failTask(report, a.last, a.past...)
 	default:
-		a.call = call
+		a.call, a.before = call, call.Attempts
+		a.number += a.before
 		return a, nil
 	}
 	return nil, report

@@ -10,17 +10,18 @@ import (
 // translation is a turn in the words of the storage.
 type translation struct {
 	req       provider.CommitTurnRequest
-	handOffs  []*attempt // tasks that the commit leases to this node
-	mayTake   int        // how many these may be
-	cancelled []int64    // event IDs of activities given up
-	unknown   bool       // an attempt to store it may have succeeded, whatever was answered since
+	handOffs  []*attempt         // tasks that the commit leases to this node
+	mayTake   int                // how many these may be
+	cancelled []int64            // event IDs of activities given up
+	going     map[int64]*attempt // of local activities that run, by number of their call
+	unknown   bool               // an attempt to store it may have succeeded, whatever was answered since
 }
 
 // translate turns the events of a turn into the commit that stores them. Task slots for
 // hand-offs are taken here; revoke gives them back.
-func (d *Dispatcher) translate(a *actor, x *replay.Execution, turn replay.Turn) *translation {
+func (d *Dispatcher) translate(a *actor, x *replay.Execution, turn replay.Turn, going map[int64]*attempt) *translation {
 	info := x.Info()
-	t := &translation{req: provider.CommitTurnRequest{
+	t := &translation{going: going, req: provider.CommitTurnRequest{
 		Key: a.key, Execution: info.Execution, Expected: a.version, Commit: newToken(),
 		Length: x.Length() - int64(len(turn.Events)), Status: provider.StatusRunning, EngineLevel: replay.EngineLevel,
 		Events: make([][]byte, 0, len(turn.Events)),
@@ -79,6 +80,8 @@ func (d *Dispatcher) translateCommand(
 	case *history.ActivityScheduled:
 		if turn.End == nil && !given[e.ID] {
 			t.req.Tasks = append(t.req.Tasks, d.newTask(t, info, e.ID, b, data))
+		} else if a := t.going[b.Local]; a != nil {
+			d.orphanUnstored(a, turn.End != nil)
 		}
 	case *history.ActivityCancelRequested:
 		if b.How == history.CancelWait && turn.End == nil {

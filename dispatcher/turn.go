@@ -26,6 +26,8 @@ type run struct {
 	seen    int       // messages of it delivered before the execution ended or had enough
 	results []*result // of a fast turn
 	unbegun []int64   // cancelled activities that may never have begun
+	locals  atomic.Pointer[locals]
+	going   map[int64]*attempt // of local activities that the commit makes tasks, by number of their call
 	watched watched
 }
 
@@ -66,6 +68,9 @@ func (d *Dispatcher) end(r *run, state int32) bool {
 // with Goexit, and when the engine itself panicked: both fail the turn only.
 func (d *Dispatcher) finish(working context.Context, a *actor, r *run) {
 	panicked := recover()
+	for _, local := range r.takeGoing() {
+		d.orphan(local, errLeaseLost)
+	}
 	going := d.conclude(r)
 	if r.state.Load() == runStuck {
 		d.close(r.x.Load()) // what else is parked in it
@@ -116,6 +121,9 @@ func (d *Dispatcher) fetchedTurn(working context.Context, a *actor, r *run, j jo
 	x, err := d.load(working, a, r)
 	if err == nil {
 		err = d.deliverMessages(x, r)
+	}
+	if err == nil {
+		err = d.runLocals(working, x, r)
 	}
 	if err == nil {
 		err = d.endUnbegun(working, x, r)

@@ -113,6 +113,9 @@ func (d *Dispatcher) leave(working context.Context, r *run, endLease func()) boo
 		return false
 	}
 	x.Abandon()
+	if l := r.locals.Load(); l != nil {
+		l.cancel(errLeaseLost)
+	}
 	d.watchCode(&r.watched, LeakedTurn, x, "its turn was given up")
 	waiting := d.actors.disown(r.a)
 	d.work.add()

@@ -134,6 +134,11 @@ func CallActivity[In, Out any](
 func StartActivity[In, Out any](
 	ctx *Context, fn func(context.Context, In) (Out, error), in In, opts ...ActivityOption,
 ) Future[Out] {
+	return StartActivityNamed[Out](ctx, activityName(ctx, fn), in, opts...)
+}
+
+// activityName answers the stored name of a function; one that has none fails the turn.
+func activityName[In, Out any](ctx *Context, fn func(context.Context, In) (Out, error)) string {
 	scope := ctx.engine()
 	name, defined, err := activity.NameOf(fn)
 	if err == nil && !defined {
@@ -142,7 +147,7 @@ func StartActivity[In, Out any](
 	if err != nil {
 		scope.Fail(failure.New(failure.ErrNotRegistered, "calling an activity: %v", err))
 	}
-	return StartActivityNamed[Out](ctx, name, in, opts...)
+	return name
 }
 
 // CallActivityNamed is CallActivity for an activity that is known by name only.

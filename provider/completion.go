@@ -15,6 +15,7 @@ type Completion struct {
 	mu     sync.Mutex
 	fns    []func(Tx) error
 	closed bool
+	refuse error       // why nothing can be handed over
 	inside atomic.Bool // the functions run
 }
 
@@ -41,11 +42,21 @@ func OnComplete(ctx context.Context, fn func(Tx) error) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.refuse != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, c.refuse)
+	}
 	if c.closed {
 		return fmt.Errorf("%w: %w", ErrInvalid, errOver)
 	}
 	c.fns = append(c.fns, fn)
 	return nil
+}
+
+// Refuse has OnComplete answer ErrInvalid for the given reason.
+func (c *Completion) Refuse(reason error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refuse = reason
 }
 
 // Close answers one function that calls all that were handed over, in order, until one fails; nil if there are none. None

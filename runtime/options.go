@@ -61,6 +61,9 @@ type Options struct {
 	ForceTimeout time.Duration
 	// WatchdogTimeout is how long Shutdown then waits for code that has not come back; default 30 s. Off: not.
 	WatchdogTimeout time.Duration
+	// LocalActivityTime is how long a turn goes on for its local activities, at most a third of Lease; default 1 s. What has not ended
+	// by then goes on in the queue. Off: they are all run from the queue.
+	LocalActivityTime time.Duration
 	// DeadlockLimit is how long orchestration code may run without a call into the engine
 	// before its turn is given up; default 2 s. Off: not watched.
 	DeadlockLimit time.Duration
@@ -146,6 +149,7 @@ func (o Options) withDefaults() (Options, error) {
 		{"DrainTimeout", &o.DrainTimeout, 10 * time.Second, true},
 		{"ForceTimeout", &o.ForceTimeout, 5 * time.Second, true},
 		{"WatchdogTimeout", &o.WatchdogTimeout, 30 * time.Second, true},
+		{"LocalActivityTime", &o.LocalActivityTime, time.Second, true},
 		{"DeadlockLimit", &o.DeadlockLimit, 2 * time.Second, true},
 		{"DefaultHeartbeatThrottle", &o.DefaultHeartbeatThrottle, 30 * time.Second, false},
 		{"MaxHeartbeatThrottle", &o.MaxHeartbeatThrottle, time.Minute, false},

@@ -125,7 +125,7 @@ func (r *Registry) config(store provider.Provider, o Options) (dispatcher.Config
 		Activities:     make(map[string]map[string]activity.Func),
 		MaxTurns:       o.MaxConcurrentTurns, MaxActivities: o.MaxConcurrentActivities,
 		CacheCount: o.CacheExecutions, CacheBytes: o.CacheBytes,
-		Lease: o.Lease, GracePeriod: o.GracePeriod, DrainTimeout: o.DrainTimeout, DeadlockLimit: o.DeadlockLimit,
+		Lease: o.Lease, GracePeriod: o.GracePeriod, DrainTimeout: o.DrainTimeout, DeadlockLimit: o.DeadlockLimit, LocalTime: o.LocalActivityTime,
 		PoisonLimit: int64(o.PoisonLimit), MaxTurnBackoff: maxTurnBackoff,
 		ForceTimeout: o.ForceTimeout, WatchdogTimeout: o.WatchdogTimeout,
 		InterruptInterval: o.InterruptInterval, MaxInterruptInterval: o.MaxInterruptInterval, GiveUpAfter: o.GiveUpAfter,

@@ -16,7 +16,7 @@ func sections() []section {
 	return []section{
 		makingClients(), startingInstances(), steeringInstances(), endingActivities(), readingInstances(), listingInstances(),
 		fillingRegistries(), startingRuntimes(),
-		callingActivities(), callingChildren(), waitingInOrchestrations(), usingActivities(),
+		callingActivities(), callingLocals(), callingChildren(), waitingInOrchestrations(), usingActivities(),
 		openingFiles(), typingCommands(),
 	}
 }

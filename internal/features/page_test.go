@@ -17,6 +17,7 @@ func TestPageNamesTests(t *testing.T) {
 		rows                 int
 	}{
 		{"Features of activities", "feature", "internal/features", 10},
+		{"Local activities", "feature", "internal/local", 15},
 		{"Cancellation of activities", "name in the plan", "internal/cancellation", 22},
 	} {
 		rows := settings.Table(t, "acceptance.md", c.heading, c.column)

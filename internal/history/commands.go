@@ -39,6 +39,11 @@ type ActivityScheduled struct {
 	Priority         int64        // 1 (first) to 5; 0: the default
 	FairnessKey      string       // whose turn it takes; "": nobody's
 	Session          string       // that its node must hold; "": none
+
+	// Of a call that began as a local activity.
+	Local    int64 // its number among these calls, from 1; 0: it is none
+	Attempts int64 // that failed inside the turn
+	Delay    int64 // microseconds before the task may be fetched
 }
 
 // What giving up an activity does. Numbers are part of the stored format.
@@ -65,6 +70,9 @@ func (e *ActivityScheduled) fields(c *codec) {
 	c.integer(12, &e.Priority)
 	c.text(13, &e.FairnessKey)
 	c.text(14, &e.Session)
+	c.integer(15, &e.Local)
+	c.integer(16, &e.Attempts)
+	c.integer(17, &e.Delay)
 }
 
 // ActivityCancelRequested gives up an activity.

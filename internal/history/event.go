@@ -20,6 +20,8 @@ const (
 	KindChildCompleted    Kind = 7
 	KindChildFailed       Kind = 8
 	KindCancelRequested   Kind = 9
+	KindLocalEnded        Kind = 10
+	KindLocalQueued       Kind = 11
 
 	// Commands.
 	KindActivityScheduled       Kind = 32
@@ -58,6 +60,8 @@ var kinds = map[Kind]struct {
 	KindChildCompleted:          {"ChildCompleted", func() Body { return new(ChildCompleted) }},
 	KindChildFailed:             {"ChildFailed", func() Body { return new(ChildFailed) }},
 	KindCancelRequested:         {"CancelRequested", func() Body { return new(CancelRequested) }},
+	KindLocalEnded:              {"LocalEnded", func() Body { return new(LocalEnded) }},
+	KindLocalQueued:             {"LocalQueued", func() Body { return new(LocalQueued) }},
 	KindActivityScheduled:       {"ActivityScheduled", func() Body { return new(ActivityScheduled) }},
 	KindActivityCancelRequested: {"ActivityCancelRequested", func() Body { return new(ActivityCancelRequested) }},
 	KindTimerCreated:            {"TimerCreated", func() Body { return new(TimerCreated) }},

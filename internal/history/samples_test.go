@@ -37,10 +37,12 @@ var samples = []Event{
 	{At: 1767322800000007, Body: &ChildCompleted{Started: 6, Output: []byte("42")}},
 	{At: 1767322800000008, Body: &ChildFailed{Started: 7, Failure: sampleFailure}},
 	{At: 1767322800000009, Body: &CancelRequested{Reason: "customer left", RequestID: "r-5"}},
+	{At: 1767322800000011, Body: &LocalEnded{Call: 1, Name: "Price", Output: []byte("7"), Failure: &sampleFailure, Attempt: 2}},
+	{At: 1767322800000012, Body: &LocalQueued{Call: 2, Name: "Price", Attempts: 3, Delay: 90_000_000}},
 	{Body: &ActivityScheduled{
 		Name: "Charge", Queue: "payments", Input: []byte(`{"id":"o-1"}`), Retry: &sampleRetry, StartToClose: 10_000_000, AtMostOnce: true,
 		ScheduleToStart: 20_000_000, ScheduleToClose: 30_000_000, HeartbeatTimeout: 5_000_000, Cancellation: CancelAbandon,
-		Priority: 5, FairnessKey: "tenant-7", Session: "s-1",
+		Priority: 5, FairnessKey: "tenant-7", Session: "s-1", Local: 2, Attempts: 3, Delay: 90_000_000,
 	}},
 	{Body: &ActivityCancelRequested{Scheduled: 8, How: CancelWait}},
 	{Body: &TimerCreated{Due: 1767409200000000, Duration: 86_400_000_000}},

@@ -14,6 +14,10 @@ func Size(b Body) int64 {
 		return frame + int64(len(b.Output)) + attemptsSize(b.Attempts)
 	case *ActivityFailed:
 		return frame + failureSize(&b.Failure) + attemptsSize(b.Attempts)
+	case *LocalEnded:
+		return frame + int64(len(b.Name)+len(b.Output)) + failureSize(b.Failure)
+	case *LocalQueued:
+		return frame + int64(len(b.Name))
 	case *EventReceived:
 		return frame + int64(len(b.Name)+len(b.Payload)+len(b.RequestID))
 	case *ChildCompleted:

@@ -87,10 +87,13 @@ func breaks() map[string]struct {
 			"undecodable-event waits 7",
 		},
 
-		"second result":          {extends(&history.ActivityCompleted{Scheduled: 5}), "result-observed-twice waits 8"},
-		"second failure":         {extends(&history.ActivityFailed{Scheduled: 5}), "result-observed-twice waits 8"},
-		"result for a timer":     {extends(&history.ChildCompleted{Started: 3}), "result-observed-twice waits 8"},
-		"result for the future":  {extends(&history.TimerFired{Timer: 70}), "result-observed-twice waits 8"},
+		"second result":         {extends(&history.ActivityCompleted{Scheduled: 5}), "result-observed-twice waits 8"},
+		"second failure":        {extends(&history.ActivityFailed{Scheduled: 5}), "result-observed-twice waits 8"},
+		"result for a timer":    {extends(&history.ChildCompleted{Started: 3}), "result-observed-twice waits 8"},
+		"result for the future": {extends(&history.TimerFired{Timer: 70}), "result-observed-twice waits 8"},
+		"local activity answered twice": {
+			extends(&history.LocalEnded{Call: 1}, &history.LocalQueued{Call: 1}), "result-observed-twice waits 9",
+		},
 		"request consumed twice": {extends(&history.EventReceived{Name: "go", RequestID: "r"}), "result-observed-twice waits 8"},
 		"cancelled twice": {
 			extends(&history.CancelRequested{RequestID: "c"}, &history.CancelRequested{RequestID: "c"}), "result-observed-twice waits 9",

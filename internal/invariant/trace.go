@@ -18,7 +18,8 @@ type trace struct {
 	last      history.Kind
 	calls     map[int64]*call
 	seen      map[string]struct{}
-	order     []string // of seen
+	order     []string           // of seen
+	locals    map[int64]struct{} // calls of local activities that were answered
 }
 
 // A call is an event that awaits an answer.
@@ -44,7 +45,7 @@ const maxSeen = 10_000
 // read goes through the events 1 to length of an execution; -1: all. It answers nil, after a
 // finding, if they cannot all be read.
 func (l *look) read(ctx context.Context, n, length int64) (*trace, error) {
-	t := &trace{calls: make(map[int64]*call), seen: make(map[string]struct{})}
+	t := &trace{calls: make(map[int64]*call), seen: make(map[string]struct{}), locals: make(map[int64]struct{})}
 	single := false // a page could not be read: find out from which event on
 	for t.length < length || length < 0 {
 		req := provider.ReadHistoryRequest{Key: l.in.Key, Execution: n, From: t.length + 1, To: max(length, 0)}
@@ -122,6 +123,10 @@ func (t *trace) apply(e history.Event) (wrong string) {
 		return t.answer(b.Scheduled, history.KindActivityScheduled)
 	case *history.ActivityFailed:
 		return t.answer(b.Scheduled, history.KindActivityScheduled)
+	case *history.LocalEnded:
+		return t.answerLocal(b.Call)
+	case *history.LocalQueued:
+		return t.answerLocal(b.Call)
 	case *history.TimerFired:
 		return t.answer(b.Timer, history.KindTimerCreated)
 	case *history.ChildCompleted:
@@ -165,6 +170,15 @@ func (t *trace) answer(id int64, kind history.Kind) (wrong string) {
 		return fmt.Sprintf("%s answers event %d, which was given up before", t.last, id)
 	}
 	c.state = answered
+	return ""
+}
+
+// answerLocal: calls of local activities leave no event of their own, and are answered in any order.
+func (t *trace) answerLocal(number int64) (wrong string) {
+	if _, again := t.locals[number]; again {
+		return fmt.Sprintf("%s answers local call %d, which was answered before", t.last, number)
+	}
+	t.locals[number] = struct{}{}
 	return ""
 }
 

@@ -14,26 +14,26 @@ func (t *thread) call(ctx *octx, s *Statement) bool {
 	}
 	switch s.Do {
 	case doCall:
-		got, err := orchestration.CallActivityNamed[int](ctx, actEcho, s.N)
+		got, err := callNamed[int](ctx, s, actEcho, s.N)
 		t.seef(ctx, s, "%d %s", got, class(err))
 	case doBulk:
-		got, err := orchestration.CallActivityNamed[string](ctx, actRepeat, strings.Repeat("bulk", 256*s.N))
+		got, err := callNamed[string](ctx, s, actRepeat, strings.Repeat("bulk", 256*s.N))
 		t.seef(ctx, s, "%d %s", len(got), class(err))
 	case doRetry:
-		got, err := orchestration.CallActivityNamed[int](ctx, actFlaky, s.N%5, retry(3))
+		got, err := callNamed[int](ctx, s, actFlaky, s.N%5, retry(3))
 		t.seef(ctx, s, "attempt %d %s", got, class(err))
 	case doFinal:
-		_, err := orchestration.CallActivityNamed[int](ctx, actFinal, none{}, retry(5))
+		_, err := callNamed[int](ctx, s, actFinal, none{}, retry(5))
 		t.seef(ctx, s, "%s", class(err))
 	case doPanic:
-		_, err := orchestration.CallActivityNamed[int](ctx, actPanic, none{})
+		_, err := callNamed[int](ctx, s, actPanic, none{})
 		t.seef(ctx, s, "%s", class(err))
 	case doSlow:
-		_, err := orchestration.CallActivityNamed[int](ctx, actHang, none{},
+		_, err := callNamed[int](ctx, s, actHang, none{},
 			orchestration.WithStartToCloseTimeout(t.w.unit), retry(1+s.N%2))
 		t.seef(ctx, s, "%s", class(err))
 	case doDenied:
-		_, err := orchestration.CallActivityNamed[int](ctx, actDeny, s.N)
+		_, err := callNamed[int](ctx, s, actDeny, s.N)
 		t.seef(ctx, s, "%s", class(err))
 	case doFan:
 		t.fan(ctx, s)
@@ -51,7 +51,7 @@ func (t *thread) fan(ctx *octx, s *Statement) {
 		if i%3 == 2 {
 			name = actDeny
 		}
-		futures[i] = orchestration.StartActivityNamed[int](ctx, name, i)
+		futures[i] = startNamed[int](ctx, s, name, i)
 	}
 	got, err := orchestration.All(ctx, futures...)
 	sum := 0
@@ -59,6 +59,18 @@ func (t *thread) fan(ctx *octx, s *Statement) {
 		sum += i * n
 	}
 	t.seef(ctx, s, "%d %s", sum, class(err))
+}
+
+// startNamed starts an activity, in the way of the statement.
+func startNamed[Out any](ctx *octx, s *Statement, name string, in any, opts ...orchestration.ActivityOption) orchestration.Future[Out] {
+	if s.Local {
+		return orchestration.StartLocalNamed[Out](ctx, name, in, opts...)
+	}
+	return orchestration.StartActivityNamed[Out](ctx, name, in, opts...)
+}
+
+func callNamed[Out any](ctx *octx, s *Statement, name string, in any, opts ...orchestration.ActivityOption) (Out, error) {
+	return startNamed[Out](ctx, s, name, in, opts...).Get(ctx)
 }
 
 // ring has an event sent to this instance. A repeat of it has the same request ID.

@@ -58,7 +58,7 @@ func (g *generator) block(depth int, dead bool) []Statement {
 func (g *generator) statement(depth int, dead bool) Statement {
 	g.room--
 	g.id++
-	s := Statement{ID: g.id, N: g.IntN(12)}
+	s := Statement{ID: g.id, N: g.IntN(12), Local: g.id%3 == 0}
 	simple := []string{
 		doCall, doCall, doCall, doBulk, doRetry, doRetry, doFinal, doPanic, doSlow, doDenied, doFan, doSleep, doSleep, doRing, doRing,
 		doPoll, doSelect, doWithin, doEffect, doEffect, doTell, doRace, doGiveUp,
@@ -84,7 +84,7 @@ func (g *generator) fill(s *Statement, depth int, dead bool) {
 	switch s.Do {
 	case doFan:
 		if g.IntN(40) == 0 {
-			s.N = 300
+			s.N, s.Local = 300, false // more than an execution may have of them at once
 		}
 	case doSelect, doRace:
 		s.Kinds = g.kinds(3)

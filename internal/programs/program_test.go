@@ -21,6 +21,7 @@ type Statement struct {
 	ID     int           `json:"i"` // unique in the whole program, children included
 	Do     string        `json:"d"`
 	N      int           `json:"n,omitempty"`
+	Local  bool          `json:"o,omitempty"` // of one that calls activities: they are local ones
 	Kinds  []string      `json:"k,omitempty"` // of what it begins that has no end
 	Bodies [][]Statement `json:"b,omitempty"`
 	Child  *Program      `json:"c,omitempty"`

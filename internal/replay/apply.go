@@ -48,7 +48,7 @@ func (x *Execution) Deliver(message history.Event) (applied bool, err error) {
 	x.length++
 	message.ID = x.length
 	x.fresh = append(x.fresh, message)
-	x.freshBytes += x.burst.bytes
+	x.freshBytes += x.burst.bytes + made(message.Body)
 	x.absorb(message)
 	x.run()
 	return true, x.fault
@@ -74,6 +74,10 @@ func (x *Execution) awaits(body history.Body) bool {
 		return x.pending[b.Started] != nil
 	case *history.ChildFailed:
 		return x.pending[b.Started] != nil
+	case *history.LocalEnded:
+		return x.local(b.Call) != nil
+	case *history.LocalQueued:
+		return x.local(b.Call) != nil
 	case *history.EventReceived:
 		return !x.repeats(b.RequestID)
 	case *history.CancelRequested:
@@ -103,6 +107,10 @@ func (x *Execution) absorb(e history.Event) {
 		x.complete(b.Started, b.Output, nil)
 	case *history.ChildFailed:
 		x.complete(b.Started, nil, &b.Failure)
+	case *history.LocalEnded:
+		x.endLocal(b)
+	case *history.LocalQueued:
+		x.queueLocal(b)
 	case *history.EventReceived:
 		x.remember(b.RequestID)
 		x.mailbox(b.Name).put(e)

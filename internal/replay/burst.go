@@ -50,6 +50,14 @@ func (s *Scope) AdmitSuccessor(size int) error {
 	return nil
 }
 
+// made is what a message adds to a commit: the others are in the storage before.
+func made(message history.Body) int {
+	if b, ok := message.(*history.LocalEnded); ok {
+		return len(b.Output)
+	}
+	return 0
+}
+
 // weight is what the payload of a command adds to a commit, roughly: that of an activity or
 // a child is stored in the history and sent.
 func weight(body history.Body) int {

@@ -64,7 +64,7 @@ func difference(stored, want history.Body) string {
 	}
 	switch s := stored.(type) {
 	case *history.ActivityScheduled:
-		if s.Name != want.(*history.ActivityScheduled).Name {
+		if w := want.(*history.ActivityScheduled); s.Name != w.Name || s.Local != w.Local {
 			return "name"
 		}
 	case *history.TimerCreated:
@@ -100,6 +100,10 @@ func describe(b history.Body) string {
 	switch b := b.(type) {
 	case *history.ActivityScheduled:
 		return fmt.Sprintf("%v of %q", b.Kind(), b.Name)
+	case *history.LocalEnded:
+		return fmt.Sprintf("%v of local call %d of %q", b.Kind(), b.Call, b.Name)
+	case *history.LocalQueued:
+		return fmt.Sprintf("%v of local call %d of %q", b.Kind(), b.Call, b.Name)
 	case *history.TimerCreated:
 		return fmt.Sprintf("%v of %d µs", b.Kind(), b.Duration)
 	case *history.ChildStarted:

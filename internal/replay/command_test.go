@@ -41,6 +41,9 @@ func TestCodeThatDeviatesFromHistory(t *testing.T) {
 		}
 		return await(s, s.Timer(1))
 	}
+	local := func(name string) program {
+		return func(s *replay.Scope) error { return await(s, s.Local(activity(name))) }
+	}
 	nothing := func(*replay.Scope) error { return nil }
 	fails := func(*replay.Scope) error { return errors.New("no") }
 	listen := func(s *replay.Scope) error {
@@ -73,6 +76,10 @@ func TestCodeThatDeviatesFromHistory(t *testing.T) {
 		{"other timer cancelled", cancel(2), cancel(3), nil, 8, "TimerCancelled of event 4", "of event 5", false},
 		{"other child cancelled", cancel(4), cancel(5), nil, 8, "ChildCancelRequested of event 6", "of event 7", false},
 		{"side effect dropped", effect, timer(1), nil, 2, "SideEffectRecorded", "TimerCreated", false},
+		{"local activity name", local("a"), local("b"), localEnded("a"), 2, `local call 1 of "a"`, `local call 1 of "b"`, true},
+		{"local activity dropped", local("a"), listen, localEnded("a"), 2, `local call 1 of "a"`, "nothing", true},
+		{"local activity made ordinary", local("a"), call("a"), localEnded("a"), 2, `local call 1 of "a"`, `ActivityScheduled of "a"`, false},
+		{"ordinary activity made local", call("a"), local("a"), nil, 2, `ActivityScheduled of "a"`, "nothing", true},
 		{"ends early", call("a"), nothing, nil, 2, "ActivityScheduled", "ExecutionCompleted", true},
 		{"does nothing", call("a"), listen, nil, 2, "ActivityScheduled", "nothing", true},
 		{"ends later", nothing, call("a"), nil, 2, "ExecutionCompleted", "ActivityScheduled", false},
@@ -179,4 +186,8 @@ func TestCorruptHistories(t *testing.T) {
 			}
 		})
 	}
+}
+
+func localEnded(name string) []history.Event {
+	return []history.Event{at(1, &history.LocalEnded{Call: 1, Name: name, Output: []byte("1"), Attempt: 1})}
 }

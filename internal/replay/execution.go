@@ -27,7 +27,7 @@ const (
 	maxBurst      = 12_000
 	maxBurstBytes = provider.MaxCommitBytes / 2
 	// A turn that has so much to store takes no further message.
-	maxTurn      = provider.MaxCommitRows - maxBurst - maxPending - 100
+	maxTurn      = provider.MaxCommitRows - maxBurst - maxPending - 3*maxLocals - 100
 	maxTurnBytes = provider.MaxCommitBytes / 8
 	// maxUnread bounds the events that are carried over to the next execution.
 	maxUnread = provider.MaxCommitRows / 2
@@ -121,6 +121,8 @@ type Execution struct {
 	opened       bool
 	pending      map[int64]*Future
 	activities   int
+	locals       []*LocalCall
+	asked        int64 // calls of local activities
 	burst        burst
 	effect       bool // the function of a side effect is running
 	freshBytes   int  // of the commands of bursts before this one that are not confirmed

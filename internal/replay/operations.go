@@ -138,7 +138,7 @@ func (s *Scope) admit(size int, what string) error {
 	if int64(size) > s.x.settings.MaxPayload {
 		return s.x.tooLarge(size, what)
 	}
-	if len(s.x.pending) >= maxPending {
+	if len(s.x.pending)+len(s.x.locals) >= maxPending {
 		return failure.New(failure.ErrTooLarge, "%s: %d activities, timers and children are pending already; wait for some first", what, maxPending)
 	}
 	return s.admitEvent(size)

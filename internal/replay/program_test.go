@@ -23,7 +23,7 @@ type statement struct {
 // leaves and nests are the statements without and with a body.
 func leaves() []string {
 	return []string{
-		"activity", "child", "timer", "get", "cancel", "select", "receive", "within", "try", "sleep", "effect", "rand", "err",
+		"activity", "local", "local", "child", "timer", "get", "cancel", "select", "receive", "within", "try", "sleep", "effect", "rand", "err",
 	}
 }
 
@@ -74,6 +74,10 @@ func (m *machine) step(s *replay.Scope, st statement) {
 	switch st.Do {
 	case "activity":
 		m.open = append(m.open, s.Activity(activity(box)))
+	case "local":
+		call := activity(box)
+		call.Cancellation = int64(st.N % 3)
+		m.open = append(m.open, s.Local(call))
 	case "child":
 		m.open = append(m.open, s.Child(&history.ChildStarted{Name: box}))
 	case "timer":

@@ -40,6 +40,9 @@ func nextMessage(t *rapid.T, x *replay.Execution, events []history.Event, n int6
 	case "late":
 		return at(second, completed(rapid.Int64Range(1, max(1, x.Length())).Draw(t, "answered")))
 	}
+	if locals := x.Locals(); len(locals) > 0 && (len(pending) == 0 || rapid.Bool().Draw(t, "local")) {
+		return at(second, localAnswer(what, rapid.SampledFrom(locals).Draw(t, "call").Call, n))
+	}
 	if len(pending) == 0 {
 		return at(second, received("box0", fmt.Sprint(n), ""))
 	}
@@ -58,6 +61,18 @@ func nextMessage(t *rapid.T, x *replay.Execution, events []history.Event, n int6
 			return at(second, &history.ActivityFailed{Scheduled: id, Failure: f})
 		}
 		return at(second, &history.ActivityCompleted{Scheduled: id, Output: fmt.Append(nil, n)})
+	}
+}
+
+// localAnswer ends a local activity, or has it go on in the queue.
+func localAnswer(what string, call *history.ActivityScheduled, n int64) history.Body {
+	switch {
+	case what == "fail":
+		return &history.LocalEnded{Call: call.Local, Name: call.Name, Failure: new((*failure.Set)(nil).Encode(fmt.Errorf("failure %d", n)))}
+	case n%3 == 0:
+		return &history.LocalQueued{Call: call.Local, Name: call.Name, Attempts: n, Delay: n}
+	default:
+		return &history.LocalEnded{Call: call.Local, Name: call.Name, Output: fmt.Append(nil, n), Attempt: n}
 	}
 }
 

@@ -1,0 +1,354 @@
+package dispatcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/provider"
+)
+
+// locals are the local activities of one turn. The turn takes a bounded time for them; what has not
+// ended by then becomes a task in its commit. So nothing of them is left between turns: whatever waits is in the storage.
+type locals struct {
+	d       *Dispatcher
+	working context.Context //nolint:containedctx // of the turn, which is one call
+	x       *replay.Execution
+	until   time.Time
+	calls   map[int64]*localCall // by number
+	said    []*localCall         // whose answer the code has to hear next
+	going   map[int64]*attempt
+
+	wake chan struct{} // has room for one: something came
+	mu   sync.Mutex
+	came []came
+	all  []*attempt // ever begun
+}
+
+// localCall is what the turn does about one call.
+type localCall struct {
+	call    *history.ActivityScheduled
+	running *attempt // nil: it waits for its next attempt
+	failed  int64    // attempts
+	asked   provider.Time
+	again   time.Time // when the next one begins
+	answer  history.Body
+}
+
+type came struct {
+	a *attempt
+	e ending
+}
+
+// runLocals runs the local activities that the code of a turn asks for, until it asks for none or
+// the turn has taken its time for them.
+func (d *Dispatcher) runLocals(working context.Context, x *replay.Execution, r *run) error {
+	if len(x.Locals()) == 0 {
+		return nil
+	}
+	l := &locals{
+		d: d, working: working, x: x, until: time.Now().Add(min(d.cfg.LocalTime, d.cfg.Lease/3)),
+		calls: make(map[int64]*localCall), wake: make(chan struct{}, 1), going: make(map[int64]*attempt),
+	}
+	r.locals.Store(l)
+	defer l.stop(r)
+	for len(x.Locals()) > 0 && !x.Crowded() {
+		l.obey()              //nolint:contextcheck // the context of local activities is the node's
+		body, err := l.next() //nolint:contextcheck // as above
+		if err != nil {
+			return err
+		}
+		if body == nil {
+			break
+		}
+		if err := l.deliver(body); err != nil {
+			return err
+		}
+	}
+	l.until = time.Now()
+	for len(x.Locals()) > 0 {
+		if err := l.deliver(l.conclude(x.Locals()[0])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *locals) deliver(body history.Body) error {
+	if _, ok := body.(*history.LocalQueued); ok {
+		l.d.count.localsQueued.Add(1)
+	}
+	_, err := l.x.Deliver(history.Event{At: int64(l.d.clock.now()), Body: body})
+	return err
+}
+
+// obey begins what the code asks for and stops what it has given up.
+func (l *locals) obey() {
+	wanted := make(map[int64]bool)
+	for _, c := range l.x.Locals() {
+		n := c.Call.Local
+		wanted[n] = true
+		call := l.calls[n]
+		switch {
+		case call == nil:
+			call = &localCall{call: c.Call, asked: l.d.clock.now()}
+			l.calls[n] = call
+			switch {
+			case c.Cancelled:
+				l.say(call, l.d.localCancelled(call))
+			case !l.d.runsInTurn(c.Call):
+				l.say(call, queued(call, 0))
+			default:
+				l.begin(call)
+			}
+		case c.Cancelled && call.running != nil:
+			call.running.cancel(errCancelled)
+		case c.Cancelled && call.answer == nil:
+			l.say(call, l.d.localCancelled(call))
+		}
+	}
+	for n, call := range l.calls {
+		if !wanted[n] {
+			l.giveUp(call)
+			delete(l.calls, n)
+		}
+	}
+}
+
+// runsInTurn tells whether an activity may run here and now. The queue alone keeps to limits and sessions.
+func (d *Dispatcher) runsInTurn(call *history.ActivityScheduled) bool {
+	return d.cfg.LocalTime > 0 && !d.stopping.Load() && d.cfg.Activities[call.Queue][call.Name] != nil && !d.mustQueue(call)
+}
+
+func (l *locals) begin(call *localCall) {
+	info := l.x.Info()
+	a := l.d.newLocal(taskRef(info.Key, info.Execution, 0), info.ID, call.call, call.failed)
+	a.scheduled, a.deadline = call.asked, deadline(call.asked, time.Duration(call.call.ScheduleToClose)*time.Microsecond)
+	call.running = a
+	l.mu.Lock()
+	l.all = append(l.all, a)
+	l.mu.Unlock()
+	l.d.startLocal(a, func(e ending) { l.push(came{a, e}) })
+}
+
+// push takes the end of an attempt, on any goroutine.
+func (l *locals) push(c came) {
+	l.mu.Lock()
+	l.came = append(l.came, c)
+	l.mu.Unlock()
+	wake(l.wake)
+	l.d.free(c.a)
+}
+
+// take answers the first end that came, or that of the given attempt.
+func (l *locals) take(of *attempt) (came, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, c := range l.came {
+		if of == nil || c.a == of {
+			l.came = append(l.came[:i:i], l.came[i+1:]...)
+			return c, true
+		}
+	}
+	return came{}, false
+}
+
+func (l *locals) say(call *localCall, body history.Body) {
+	call.answer = body
+	l.said = append(l.said, call)
+}
+
+// next answers what the code has to hear next, nil if the turn has taken its time.
+func (l *locals) next() (history.Body, error) {
+	for {
+		if len(l.said) > 0 {
+			call := l.said[0]
+			l.said = l.said[1:]
+			return call.answer, nil
+		}
+		if c, ok := l.take(nil); ok {
+			if call := l.calls[c.a.call.Local]; call != nil && call.running == c.a {
+				l.ended(call, c.e)
+			}
+			continue
+		}
+		wait := l.retry(time.Now())
+		if wait <= 0 {
+			return nil, nil //nolint:nilnil // see above
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-l.wake:
+		case <-timer.C:
+		case <-l.working.Done():
+			timer.Stop()
+			return nil, &storageError{fmt.Errorf("waiting for local activities: %w", context.Cause(l.working))}
+		}
+		timer.Stop()
+	}
+}
+
+// retry begins the attempts that are due and answers how long nothing else is: zero when the turn has taken its time.
+func (l *locals) retry(now time.Time) time.Duration {
+	wait := l.until.Sub(now)
+	if wait <= 0 {
+		return 0
+	}
+	for _, call := range l.calls {
+		switch {
+		case call.running != nil || call.answer != nil:
+		case call.again.After(now):
+			wait = min(wait, call.again.Sub(now))
+		case l.d.runsInTurn(call.call):
+			l.begin(call)
+		default:
+			l.say(call, queued(call, 0))
+			wait = min(wait, time.Nanosecond) // what is said comes first
+		}
+	}
+	return wait
+}
+
+// ended decides what becomes of a call whose attempt has ended: code hears of it, or it is tried again.
+func (l *locals) ended(call *localCall, e ending) {
+	d, a := l.d, call.running
+	call.running = nil
+	switch {
+	case e.err == nil:
+		d.count.attemptsCompleted.Add(1)
+		l.say(call, &history.LocalEnded{Call: call.call.Local, Name: call.call.Name, Output: e.output, Attempt: a.number})
+		return
+	case errors.Is(e.cause, errShutdown):
+		d.count.attemptsReleased.Add(1)
+		l.say(call, queued(call, 0))
+		return
+	}
+	f := d.failureOf(a, e.cause, e.err)
+	delay, again := d.again(a, &f, e.err)
+	if !again {
+		d.count.attemptsFailed.Add(1)
+		l.say(call, &history.LocalEnded{Call: call.call.Local, Name: call.call.Name, Failure: &f, Attempt: a.number})
+		return
+	}
+	d.count.attemptsRetried.Add(1)
+	call.failed = a.number
+	if now := time.Now(); delay < l.until.Sub(now) {
+		call.again = now.Add(delay)
+		return
+	}
+	l.say(call, queued(call, delay))
+}
+
+func queued(call *localCall, delay time.Duration) history.Body {
+	return &history.LocalQueued{
+		Call: call.call.Local, Name: call.call.Name, Attempts: call.failed, Delay: max(delay, 0).Microseconds(),
+	}
+}
+
+// localCancelled ends a call that waits for its activity's end while nothing of that runs.
+func (d *Dispatcher) localCancelled(call *localCall) history.Body {
+	f := d.cfg.Env.Errors.Encode(failure.NonRetryable(failure.New(failure.ErrCancelled, "activity was cancelled while it did not run")))
+	return &history.LocalEnded{Call: call.call.Local, Name: call.call.Name, Failure: &f, Attempt: call.failed}
+}
+
+// conclude answers what becomes of a call for which the turn has no more time. What runs well goes on
+// as a task of this node; what was told to stop is not waited for.
+func (l *locals) conclude(c *replay.LocalCall) history.Body {
+	call := l.calls[c.Call.Local]
+	switch {
+	case call == nil && !c.Cancelled:
+		return queued(&localCall{call: c.Call}, 0)
+	case call == nil:
+		return l.d.localCancelled(&localCall{call: c.Call})
+	case call.answer != nil:
+		return call.answer
+	case call.running == nil && c.Cancelled:
+		return l.d.localCancelled(call)
+	case call.running == nil:
+		return queued(call, time.Until(call.again))
+	}
+	a := call.running
+	if c.Cancelled {
+		a.cancel(errCancelled)
+	}
+	if a.cause() == nil {
+		a.local.hand(nil)
+	} else if !l.d.leaveLocal(a, a.cause()) {
+		l.await(a)
+	}
+	if came, ok := l.take(a); ok {
+		l.ended(call, came.e)
+		return call.answer // the time is over: there is no attempt to wait for
+	}
+	l.going[c.Call.Local] = a
+	return queued(call, 0)
+}
+
+// await waits until the end of an attempt, which is over, has come.
+func (l *locals) await(a *attempt) {
+	for {
+		l.mu.Lock()
+		for _, c := range l.came {
+			if c.a == a {
+				l.mu.Unlock()
+				return
+			}
+		}
+		l.mu.Unlock()
+		<-l.wake
+	}
+}
+
+// giveUp ends what the code does not wait for any more. One that goes on though its call was given up does so
+// unless the execution has ended.
+func (l *locals) giveUp(call *localCall) {
+	switch a := call.running; {
+	case a == nil:
+	case l.x.Ended():
+		l.d.orphan(a, errOrchestrationEnded)
+	case call.call.Cancellation == history.CancelAbandon && l.x.Fault() == nil:
+		a.local.hand(func(ending) { l.d.free(a) })
+	default:
+		l.d.orphan(a, errCancelled)
+	}
+}
+
+// stop ends the turn's part: what it was still waiting for has no turn any more, and the commit takes over what goes on. It runs
+// however the turn ends.
+func (l *locals) stop(r *run) {
+	r.going = l.going
+	wanted := make(map[int64]bool)
+	for _, c := range l.x.Locals() {
+		wanted[c.Call.Local] = true
+	}
+	for n, call := range l.calls {
+		switch {
+		case l.going[n] != nil:
+		case wanted[n] && call.running != nil: // the turn failed
+			l.d.orphan(call.running, errLeaseLost)
+		case !wanted[n]:
+			l.giveUp(call)
+		}
+	}
+}
+
+// cancel tells all attempts to stop, on any goroutine.
+func (l *locals) cancel(cause error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, a := range l.all {
+		a.cancel(cause)
+	}
+}
+
+// takeGoing hands over the attempts that the commit makes tasks.
+func (r *run) takeGoing() map[int64]*attempt {
+	going := r.going
+	r.going = nil
+	return going
+}

@@ -1,0 +1,79 @@
+package orchestration
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/perdure/perdure/internal/history"
+)
+
+// DefaultLocalTimeout is the start-to-close timeout of a local activity without another.
+const DefaultLocalTimeout = 5 * time.Second
+
+// CallLocal runs a short activity inside the turn and waits for its result. It costs one event in
+// the commit of that turn, where an ordinary activity costs a commit of its own: several in a row are stored together.
+//
+// The activity runs before the commit that records its result. So it runs again whenever that
+// commit does not come about: after a crash, but also if another commit was faster or the turn failed. Make it
+// idempotent, or use CallActivity. What it was told - input, context, activity.Info - is as in the queue, but for these: it
+// cannot end later (activity.ErrPending), cannot write inside the store's transaction (OnComplete), and its heartbeats only
+// tell whether it should stop.
+//
+// A turn gives its local activities a second (runtime.Options.LocalActivityTime). One that
+// runs for longer goes on as an ordinary activity, and a retry whose delay ends later waits in the queue, with
+// the number of its attempt. In the queue from the start is one that this node cannot run here: that is not registered, has
+// a limit of its own or one of its node's rate, or is called while the node shuts down; and a call with a session, a priority or a fairness key.
+//
+// An attempt is bounded by [DefaultLocalTimeout] or WithStartToCloseTimeout. WithRetry, WithQueue and
+// WithCancellation mean what they mean for CallActivity; AtMostOnce and WithHeartbeatTimeout are refused. An execution waits for at most 100 at a time.
+func CallLocal[In, Out any](
+	ctx *Context, fn func(context.Context, In) (Out, error), in In, opts ...ActivityOption,
+) (Out, error) {
+	return StartLocal(ctx, fn, in, opts...).Get(ctx)
+}
+
+// StartLocal starts a local activity and answers a future of its result: see [CallLocal]. It begins when the
+// code has come to wait for something; all that were started by then run at the same time.
+func StartLocal[In, Out any](
+	ctx *Context, fn func(context.Context, In) (Out, error), in In, opts ...ActivityOption,
+) Future[Out] {
+	return StartLocalNamed[Out](ctx, activityName(ctx, fn), in, opts...)
+}
+
+// CallLocalNamed is CallLocal for an activity that is known by name only.
+func CallLocalNamed[Out any](ctx *Context, name string, in any, opts ...ActivityOption) (Out, error) {
+	return StartLocalNamed[Out](ctx, name, in, opts...).Get(ctx)
+}
+
+// StartLocalNamed is StartLocal for an activity that is known by name only.
+func StartLocalNamed[Out any](ctx *Context, name string, in any, opts ...ActivityOption) Future[Out] {
+	scope := ctx.engine()
+	call, err := activityCall(name, in, append([]ActivityOption{WithStartToCloseTimeout(DefaultLocalTimeout)}, opts...))
+	if err == nil {
+		err = admitLocal(call)
+	}
+	if err != nil {
+		return Future[Out]{f: scope.Failed(err)}
+	}
+	return Future[Out]{f: scope.Local(call)}
+}
+
+var (
+	errLocalAtMostOnce = errors.New("AtMostOnce: it runs before anything of it is stored: use CallActivity")
+	errLocalHeartbeat  = errors.New("heartbeat timeout: its heartbeats are not kept: bound it by its start-to-close timeout")
+	errLocalUnbounded  = errors.New("start-to-close timeout is 0: give more than zero")
+)
+
+// admitLocal refuses what a local activity cannot have.
+func admitLocal(call *history.ActivityScheduled) error {
+	switch {
+	case call.AtMostOnce:
+		return refused("calling local activity", call.Name, errLocalAtMostOnce)
+	case call.HeartbeatTimeout > 0:
+		return refused("calling local activity", call.Name, errLocalHeartbeat)
+	case call.StartToClose == 0:
+		return refused("calling local activity", call.Name, errLocalUnbounded)
+	}
+	return nil
+}
