@@ -71,7 +71,8 @@ func (d *Dispatcher) newTask(
 	task.Lease = &provider.TaskLease{Token: token, Owner: d.cfg.Owner, Duration: d.cfg.Lease}
 	t.handOffs = append(t.handOffs, &attempt{
 		ref: taskRef(info.Key, info.Execution, event), token: token, call: call, instanceID: info.ID,
-		number: 1 + call.Attempts, before: call.Attempts, deliveries: 1, lease: lease{thisMoment(), d.cfg.Lease}, scheduled: now, deadline: deadline(now, task.Deadline),
+		number: 1 + call.Attempts, before: call.Attempts, deliveries: 1, lease: lease{thisMoment(), d.cfg.Lease},
+		scheduled: now, deadline: deadline(now, task.Deadline),
 	})
 	return task
 }

@@ -185,7 +185,7 @@ func (f *gatedFetch) locks() (keys []int64) {
 	key := func(what, name string) {
 		h := fnv.New64a()
 		_, _ = h.Write([]byte(f.p.opts.Schema + "\x00" + what + "\x00" + name)) // never fails
-		keys = append(keys, int64(h.Sum64()))                                  
+		keys = append(keys, int64(h.Sum64()))
 	}
 	for queue := range maps.Keys(relational.Limits(&f.req)) {
 		key("queue", queue)
