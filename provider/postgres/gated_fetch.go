@@ -14,15 +14,22 @@ import (
 
 const (
 	sqlGateLock = `SELECT pg_advisory_xact_lock($1)`
+	// All that a transaction decides it decides for one moment, after its locks.
+	sqlGateClock   = `SELECT set_config('perdure_gate.now', (` + sqlNow + `)::text, true)::bigint`
+	sqlGateNow     = `current_setting('perdure_gate.now')::bigint`
+	sqlHeldAtGate  = sqlHeldFrom + sqlGateNow + sqlHeldOr + sqlGateNow + sqlHeldEnd
+	sqlHeldBy      = `SELECT count(*) FROM perdure.session s WHERE s.owner = $1 AND ` + sqlHeldAtGate
+	sqlCallExtends = `WITH w AS (SELECT s.id FROM perdure.session s WHERE s.owner = $1 AND ` + sqlHeldAtGate + ` ORDER BY s.id FOR UPDATE)
+	UPDATE perdure.session s SET lease_until = ` + sqlGateNow + ` + $2 FROM w WHERE s.id = w.id AND s.owner = $1`
 	// How many tasks of each limited queue are leased. Those of suspended instances stand apart.
-	sqlLeased = `WITH clock AS MATERIALIZED (SELECT ` + sqlNow + ` AS now)
+	sqlLeased = `WITH clock AS MATERIALIZED (SELECT ` + sqlGateNow + ` AS now)
 	SELECT k.queue, count(*) FROM unnest($1::bigint[], $2::text[]) k (id, queue) CROSS JOIN LATERAL (
 		SELECT 1 FROM perdure.task t WHERE t.kind = k.id AND t.fetch_at > (SELECT now FROM clock) AND t.fetch_at > 0
 			AND t.state = 2 AND t.lease_until > (SELECT now FROM clock)
 		UNION ALL SELECT 1 FROM perdure.task t WHERE t.kind = k.id AND t.fetch_at = 0 AND t.state = 2
 			AND t.lease_until > (SELECT now FROM clock)) l GROUP BY k.queue`
 	// What can be fetched, in order, with the sessions as they are: but nothing of those that others hold or that are one too many.
-	sqlCandidates = `WITH clock AS MATERIALIZED (SELECT ` + sqlNow + ` AS now),
+	sqlCandidates = `WITH clock AS MATERIALIZED (SELECT ` + sqlGateNow + ` AS now),
 	late AS MATERIALIZED (SELECT t.key, t.execution, t.event_id, true AS late, t.expire_at AS at, t.kind AS id, t.kind AS plain, t.session
 		FROM perdure.task t WHERE $4 AND t.expire_at > 0 AND t.expire_at <= (SELECT now FROM clock) ORDER BY t.expire_at LIMIT $5),
 	early AS MATERIALIZED (SELECT d.* FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) k (id, bonus, plain) CROSS JOIN LATERAL (
@@ -33,19 +40,19 @@ const (
 		AND (t.session = '' OR s.owner = $6 OR (s.id IS NULL OR least(s.lease_until, s.idle_until) <= (SELECT now FROM clock))
 			AND (` + sqlHeldBy6 + `) < $7)
 		ORDER BY t.fetch_at LIMIT $8) d)
-	SELECT u.key, u.execution, u.event_id, u.late, u.at, u.id, u.plain, u.session, coalesce(s.owner, ''), coalesce(` + sqlHeld + `, false)
+	SELECT u.key, u.execution, u.event_id, u.late, u.at, u.id, u.plain, u.session, coalesce(s.owner, ''), coalesce(` + sqlHeldAtGate + `, false)
 	FROM (SELECT * FROM late UNION ALL SELECT * FROM early) u LEFT JOIN perdure.session s ON u.session <> '' AND s.id = u.session
 	ORDER BY u.late DESC, u.at, u.key, u.execution, u.event_id`
-	sqlHeldBy6 = `SELECT count(*) FROM perdure.session s WHERE s.owner = $6 AND ` + sqlHeld
+	sqlHeldBy6 = `SELECT count(*) FROM perdure.session s WHERE s.owner = $6 AND ` + sqlHeldAtGate
 	// A lapsed session may have been extended since it was looked at.
 	sqlClaimSessions = `INSERT INTO perdure.session AS s (id, owner, lease_until, idle_until, idle)
-	SELECT w.id, $2, ` + sqlNow + ` + $3, ` + sqlNow + ` + $4, $4 FROM unnest($1::text[]) w (id) ORDER BY w.id
+	SELECT w.id, $2, ` + sqlGateNow + ` + $3, ` + sqlGateNow + ` + $4, $4 FROM unnest($1::text[]) w (id) ORDER BY w.id
 	ON CONFLICT (id) DO UPDATE SET owner = excluded.owner, lease_until = excluded.lease_until, idle_until = excluded.idle_until,
-	idle = excluded.idle WHERE NOT ` + sqlHeld
-	sqlUseOwnSessions = `WITH w AS (SELECT s.id FROM perdure.session s WHERE s.id = ANY($1::text[]) AND s.owner = $2 AND ` + sqlHeld + `
-	ORDER BY s.id FOR UPDATE) UPDATE perdure.session s SET idle_until = ` + sqlNow + ` + s.idle FROM w WHERE s.id = w.id`
+	idle = excluded.idle WHERE NOT ` + sqlHeldAtGate
+	sqlUseOwnSessions = `WITH w AS (SELECT s.id FROM perdure.session s WHERE s.id = ANY($1::text[]) AND s.owner = $2 AND ` + sqlHeldAtGate + `
+	ORDER BY s.id FOR UPDATE) UPDATE perdure.session s SET idle_until = ` + sqlGateNow + ` + s.idle FROM w WHERE s.id = w.id`
 	// Those that were chosen, unless somebody has them or their session meanwhile.
-	sqlTakeChosen = `WITH clock AS MATERIALIZED (SELECT ` + sqlNow + ` AS now),
+	sqlTakeChosen = `WITH clock AS MATERIALIZED (SELECT ` + sqlGateNow + ` AS now),
 	due AS MATERIALIZED (SELECT t.key, t.execution, t.event_id, w.late, w.at, w.kind
 		FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $6::boolean[], $8::bigint[], $9::bigint[]) w (key, execution, event_id, late, at, kind)
 		JOIN perdure.task t USING (key, execution, event_id)
@@ -152,10 +159,10 @@ func (f *gatedFetch) open(u *unit) (*gate, error) {
 	for _, key := range f.locks() {
 		b.Queue(sqlGateLock, key)
 	}
-	b.Queue(`SELECT ` + sqlNow).QueryRow(func(r pgx.Row) error { return r.Scan(&f.seen) })
+	b.Queue(sqlGateClock).QueryRow(func(r pgx.Row) error { return r.Scan(&f.seen) })
 	owner, claim, sql := f.req.Owner, f.req.Sessions, f.p.names.sql
 	if claim.Max > 0 && !f.called {
-		b.Queue(sql(sqlExtendSessions), owner, claim.Lease.Microseconds())
+		b.Queue(sql(sqlCallExtends), owner, claim.Lease.Microseconds())
 	}
 	if claim.Max > 0 {
 		b.Queue(sql(sqlHeldBy), owner).QueryRow(func(r pgx.Row) error { return r.Scan(&g.held) })

@@ -29,6 +29,13 @@ func fetchLater(t *testing.T, p *Provider) <-chan []provider.Turn {
 		}
 		got <- res.Turns
 	}()
+	awaitDozing(t, p)
+	return got
+}
+
+// awaitDozing waits until a fetch sleeps.
+func awaitDozing(t *testing.T, p *Provider) {
+	t.Helper()
 	eventually(t, "the fetch is parked", func() bool {
 		p.signals.mu.Lock()
 		defer p.signals.mu.Unlock()
@@ -39,7 +46,6 @@ func fetchLater(t *testing.T, p *Provider) <-chan []provider.Turn {
 		}
 		return false
 	})
-	return got
 }
 
 // eventually waits for what nobody tells.

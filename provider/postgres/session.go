@@ -11,15 +11,18 @@ import (
 )
 
 const (
-	// Whether the owner of session s holds it now.
-	sqlHeld = `(least(s.lease_until, s.idle_until) > ` + sqlNow + ` OR EXISTS (SELECT 1 FROM perdure.task k WHERE k.session = s.id
-	AND k.session <> '' AND k.state = 2 AND k.owner = s.owner AND k.lease_until > ` + sqlNow + `))`
+	// Whether the owner of session s holds it at an instant.
+	sqlHeldFrom = `(least(s.lease_until, s.idle_until) > `
+	sqlHeldOr   = ` OR EXISTS (SELECT 1 FROM perdure.task k WHERE k.session = s.id
+	AND k.session <> '' AND k.state = 2 AND k.owner = s.owner AND k.lease_until > `
+	sqlHeldEnd = `))`
+	sqlHeld    = sqlHeldFrom + sqlNow + sqlHeldOr + sqlNow + sqlHeldEnd
+	sqlHeldAt2 = sqlHeldFrom + `$2` + sqlHeldOr + `$2` + sqlHeldEnd
 	// Rows of sessions are locked after those of tasks, in the order of their IDs, and only by who does not wait for tasks afterwards.
-	sqlUseSessions = `WITH w AS (SELECT s.id FROM perdure.session s WHERE s.id = ANY($1::text[]) AND ` + sqlHeld + `
-	ORDER BY s.id FOR UPDATE) UPDATE perdure.session s SET idle_until = ` + sqlNow + ` + s.idle FROM w WHERE s.id = w.id`
-	sqlExtendSessions = `WITH w AS (SELECT s.id FROM perdure.session s WHERE s.owner = $1 AND ` + sqlHeld + ` ORDER BY s.id FOR UPDATE)
-	UPDATE perdure.session s SET lease_until = ` + sqlNow + ` + $2 FROM w WHERE s.id = w.id AND s.owner = $1 RETURNING 1`
-	sqlHeldBy      = `SELECT count(*) FROM perdure.session s WHERE s.owner = $1 AND ` + sqlHeld
+	sqlUseSessions = `WITH w AS (SELECT s.id FROM perdure.session s WHERE s.id = ANY($1::text[]) AND ` + sqlHeldAt2 + `
+	ORDER BY s.id FOR UPDATE) UPDATE perdure.session s SET idle_until = $2 + s.idle FROM w WHERE s.id = w.id`
+	sqlExtendSessions = `WITH w AS (SELECT s.id FROM perdure.session s WHERE s.owner = $1 AND ` + sqlHeldAt2 + ` ORDER BY s.id FOR UPDATE)
+	UPDATE perdure.session s SET lease_until = $2 + $3 FROM w WHERE s.id = w.id AND s.owner = $1 RETURNING 1`
 	sqlOldSessions = `DELETE FROM perdure.session WHERE id IN (SELECT s.id FROM perdure.session s WHERE NOT ` + sqlHeld + `
 	ORDER BY s.id FOR UPDATE SKIP LOCKED)`
 	sqlEraseTasks = `DELETE FROM perdure.task WHERE key = $1 RETURNING kind, lease_until`
@@ -36,7 +39,7 @@ func (u *unit) UseSession(task *relational.Task) error {
 
 // ExtendSessions implements [relational.Rows].
 func (u *unit) ExtendSessions(owner string, lease time.Duration) (int, error) {
-	rows, err := u.query(sqlExtendSessions, owner, lease.Microseconds())
+	rows, err := u.query(sqlExtendSessions, owner, int64(u.now), lease.Microseconds())
 	if err != nil {
 		return 0, err
 	}

@@ -118,7 +118,7 @@ func (u *unit) queueOps(b *pgx.Batch) {
 	o := &u.ops
 	s := sender{u.p.names, b}
 	if len(o.used) > 0 { // before what they rest on changes
-		b.Queue(u.p.names.sql(sqlUseSessions), o.used)
+		b.Queue(u.p.names.sql(sqlUseSessions), o.used, int64(u.now))
 	}
 	s.keys(sqlRetire, o.retired)
 	put(s, sqlEat, o.eaten, func(c *columns, rows []messageRef) {

@@ -34,6 +34,7 @@ func hazards() []hazard {
 		{18, "a second process on the same file starves", nil},
 		{26, "a lease is over too early or too late, as clocks differ", []string{
 			"fetch-turns/lease-expires", "tasks/lease-expires", "shared/lease-expires", "renew/extends", "ask/lease-ends",
+			"sessions/lease-over", "max-leased/lapsed",
 		}},
 		{27, "what a commit does to other instances fails it, or is lost", []string{"deliver/"}},
 		{31, "an activity cannot know what became of its execution", []string{
@@ -42,6 +43,7 @@ func hazards() []hazard {
 		{35, "a transaction of the user stops the engine", []string{"transactions/"}},
 		{36, "an operator's feature needs another method of every provider", []string{
 			"shared/", "commit/attributes", "read/list-attributes", "tasks/order", "tasks/not-before", "tasks/past-deadline",
+			"max-leased/", "sessions/",
 		}},
 		{37, "messages come out of order, and a commit consumes one that it does not name", []string{
 			"commit/consumes-what-it-names", "fence/consumed-is-gone", "send/visible-order", "send/timers-in-order", "send/first-in-first-out", "send/race-with-turns",
