@@ -215,7 +215,14 @@ func otherRefusals() []refusal {
 		{"report delay", reportWith(func(r *provider.TaskReport) { r.Delay = -1 }), provider.ErrInvalid, "Delay"},
 		{"report details", reportWith(func(r *provider.TaskReport) { r.Details = big }), provider.ErrTooLarge, "Details"},
 		{"report batch", provider.ReportTasksRequest{Items: make([]provider.TaskReport, 1001)}, provider.ErrTooLarge, "1001"},
+		{"fetch tasks places", with(fetchTasks(), func(r *provider.FetchTasksRequest) {
+			r.Queues = []provider.QueueFilter{{Queue: "q", MaxLeased: -1}}
+		}), provider.ErrInvalid, "Queues[0]: MaxLeased"},
+		{"fetch tasks sessions", with(fetchTasks(), func(r *provider.FetchTasksRequest) {
+			r.Sessions = provider.SessionClaim{Max: 1, Lease: 1}
+		}), provider.ErrInvalid, "Sessions: Idle"},
 		{"renew lease", provider.RenewTasksRequest{}, provider.ErrInvalid, "Lease"},
+		{"renew sessions", provider.RenewTasksRequest{Lease: 1, Owner: "o"}, provider.ErrInvalid, "SessionLease"},
 		{"renew token", provider.RenewTasksRequest{Lease: 1, Items: []provider.TaskRenewal{{TaskRef: ref}}}, provider.ErrInvalid, "Token"},
 		{"history from", provider.ReadHistoryRequest{Key: one}, provider.ErrInvalid, "From"},
 		{"history bytes", provider.ReadHistoryRequest{Key: one, From: 1, MaxBytes: 5 << 20}, provider.ErrTooLarge, "MaxBytes"},

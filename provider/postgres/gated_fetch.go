@@ -21,11 +21,11 @@ const (
 	sqlHeldBy      = `SELECT count(*) FROM perdure.session s WHERE s.owner = $1 AND ` + sqlHeldAtGate
 	sqlCallExtends = `WITH w AS (SELECT s.id FROM perdure.session s WHERE s.owner = $1 AND ` + sqlHeldAtGate + ` ORDER BY s.id FOR UPDATE)
 	UPDATE perdure.session s SET lease_until = ` + sqlGateNow + ` + $2 FROM w WHERE s.id = w.id AND s.owner = $1`
-	// How many tasks of each limited queue are leased. Those of suspended instances stand apart.
+	// How many tasks of each limited queue are leased: no lease is longer than a day. Those of suspended instances stand apart.
 	sqlLeased = `WITH clock AS MATERIALIZED (SELECT ` + sqlGateNow + ` AS now)
 	SELECT k.queue, count(*) FROM unnest($1::bigint[], $2::text[]) k (id, queue) CROSS JOIN LATERAL (
-		SELECT 1 FROM perdure.task t WHERE t.kind = k.id AND t.fetch_at > (SELECT now FROM clock) AND t.fetch_at > 0
-			AND t.state = 2 AND t.lease_until > (SELECT now FROM clock)
+		SELECT 1 FROM perdure.task t WHERE t.kind = k.id AND t.fetch_at > 0
+			AND t.fetch_at > (SELECT now FROM clock) AND t.fetch_at <= (SELECT now FROM clock) + 86400000000 AND t.state = 2 AND t.lease_until > (SELECT now FROM clock)
 		UNION ALL SELECT 1 FROM perdure.task t WHERE t.kind = k.id AND t.fetch_at = 0 AND t.state = 2
 			AND t.lease_until > (SELECT now FROM clock)) l GROUP BY k.queue`
 	// What can be fetched, in order, with the sessions as they are: but nothing of those that others hold or that are one too many.

@@ -89,7 +89,7 @@ func TestTaskClaimsAmongAMillion(t *testing.T) {
 	if err := p.pool.QueryRow(t.Context(), indexes, p.opts.Schema).Scan(&restore); err != nil {
 		t.Fatal(err)
 	}
-	exec(t, p, `DROP INDEX perdure.task_fetch, perdure.task_expire, perdure.task_fair, perdure.task_session`) // made anew they are there sooner
+	exec(t, p, `DROP INDEX perdure.task_fetch, perdure.task_expire, perdure.task_fair, perdure.task_session, perdure.task_held`) // made anew they are there sooner
 	exec(t, p, `INSERT INTO perdure.task (key, execution, event_id, kind, state, scheduled_at, not_before_at, start_by_at, fetch_at, rank_at,
 		expire_at, fairness_key) SELECT lpad(to_hex(n / 1000), 32, '0')::uuid, 1, n % 1000, CASE WHEN n % 20 = 0 THEN $2 ELSE $1::bigint END, 1, n, n,
 		CASE WHEN n % 7 = 0 THEN 8000000000000000 ELSE 0 END, CASE WHEN n % 10 = 0 AND n % 20 <> 0 THEN n ELSE 9000000000000000 + n END,
@@ -105,6 +105,9 @@ func TestTaskClaimsAmongAMillion(t *testing.T) {
 		{"claim", sqlClaimTasks, []any{kinds, []int64{0, 0}, 10, uuid(unique()), "node", true, int64(1e6), []int64{plain, plain}}},
 		{"next", sqlNextTask, []any{kinds, true}},
 		{"turns", sqlTurns, []any{[]string{"q", "q", "q"}, []string{"flood", "rare", "new"}}},
+		{"gated", sqlCandidates, []any{kinds, []int64{0, 0}, []int64{plain, plain}, true, 10, "node", 3, 40}},
+		{"leased", sqlLeased, []any{kinds, []string{"q", "q"}}},
+		{"next gated", sqlNextGated, []any{kinds, true, int64(8e15), true}},
 	} {
 		if rows, scan := explain(t, p, q.sql, q.args); scan != "" || rows > 100 {
 			t.Errorf("%s: a node handles %v rows, %q is read from end to end", q.what, rows, scan)
@@ -125,6 +128,9 @@ func explain(t *testing.T, p *Provider, sql string, args []any) (rows float64, s
 		}
 	}()
 	var text []byte
+	if _, err := tx.Exec(t.Context(), sqlGateClock); err != nil {
+		t.Fatal(err)
+	}
 	args = append([]any{pgx.QueryExecModeCacheDescribe}, args...)
 	if err := tx.QueryRow(t.Context(), "EXPLAIN (ANALYZE, FORMAT JSON) "+p.names.sql(sql), args...).Scan(&text); err != nil {
 		t.Fatal(err)
