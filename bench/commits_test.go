@@ -1,43 +1,20 @@
 package bench
 
 import (
-	"context"
-	"errors"
-	"log/slog"
-	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/bench/workload"
 	"github.com/perdure/perdure/client"
-	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/provider"
-	"github.com/perdure/perdure/provider/sqlite"
-	"github.com/perdure/perdure/runtime"
 )
 
 // One commit per sequential step, as SQLite's own commit hook counts them: a start, the
 // first turn, and one for each result.
 func TestCommitsPerStep(t *testing.T) {
-	store, err := sqlite.Open(filepath.Join(t.TempDir(), "commits.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	reg := runtime.NewRegistry()
-	if err := errors.Join(runtime.AddOrchestration(reg, Chain), runtime.AddActivity(reg, Noop)); err != nil {
-		t.Fatal(err)
-	}
-	rt, err := runtime.Start(t.Context(), store, reg, runtime.Options{Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		err := rt.Shutdown(context.WithoutCancel(t.Context()))
-		enginetest.CheckLeases(t, store)
-		if err := errors.Join(err, store.Close()); err != nil {
-			t.Error(err)
-		}
-	})
-	c := client.New(store, client.Options{})
+	n, end := newNode(t)
+	t.Cleanup(end)
+	store, c := n.Store, n.Client
 	for _, w := range []struct {
 		name       string
 		activities int
@@ -54,7 +31,7 @@ func TestCommitsPerStep(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := commits(t, store)
-			h, err := client.Start(t.Context(), c, Chain, w.activities)
+			h, err := client.Start(t.Context(), c, workload.Chain, workload.Load{N: w.activities})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,13 +52,4 @@ func idle() provider.FetchTurnsRequest {
 		Owner: "nobody", Token: provider.UUID{1}, Lease: time.Second, Max: 1, Wait: 20 * time.Millisecond,
 		Capabilities: []provider.Capability{{Name: "nothing"}},
 	}
-}
-
-func commits(t *testing.T, store *sqlite.Provider) int64 {
-	t.Helper()
-	stats, err := store.Stats(t.Context(), provider.StatsRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return stats.Commits
 }

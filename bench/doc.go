@@ -1,5 +1,6 @@
 // Package bench holds benchmarks of whole workloads through the public API, on a fresh
-// store per run. It has no API; benchmarks of parts stand beside the parts.
+// file per run, and the figures of cost that may not grow unseen. It has no API; the workloads are in
+// bench/workload, and benchmarks of parts stand beside the parts.
 //
 //	go test -run '^$' -bench . -benchtime 1x -count 5 ./bench
 package bench

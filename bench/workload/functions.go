@@ -1,0 +1,88 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/runtime"
+)
+
+// Load is what orchestrations and activities are given.
+type Load struct {
+	N     int // how many
+	Bytes int `json:",omitempty"` // of each answer; 0: about 50 of JSON
+}
+
+// Reply is what activities answer and events carry.
+type Reply struct{ Text string }
+
+func reply(size int) Reply {
+	if size == 0 {
+		return Reply{Text: "forty characters make fifty bytes of JSON"}
+	}
+	return Reply{Text: strings.Repeat("x", size)}
+}
+
+// Noop is an activity that does nothing.
+func Noop(_ context.Context, l Load) (Reply, error) { return reply(l.Bytes), nil }
+
+// Chain calls activities in sequence.
+func Chain(ctx *orchestration.Context, l Load) (int, error) {
+	for i := range l.N {
+		if _, err := orchestration.CallActivity(ctx, Noop, Load{N: i, Bytes: l.Bytes}); err != nil {
+			return 0, err
+		}
+	}
+	return l.N, nil
+}
+
+// Fan calls activities at once and joins them.
+func Fan(ctx *orchestration.Context, l Load) (int, error) {
+	futures := make([]orchestration.Future[Reply], l.N)
+	for i := range futures {
+		futures[i] = orchestration.StartActivity(ctx, Noop, Load{N: i, Bytes: l.Bytes})
+	}
+	_, err := orchestration.All(ctx, futures...)
+	return l.N, err
+}
+
+// Rest is how long to sleep, with something to carry.
+type Rest struct {
+	For  time.Duration
+	Text string `json:",omitempty"`
+}
+
+// Nap sleeps, and answers how long after the timer was due the code went on: by the storage's clock when it
+// was due, by this machine's when the code went on. An outcome is stored and never compared, so the clock does no harm here.
+func Nap(ctx *orchestration.Context, r Rest) (late time.Duration, err error) {
+	due := ctx.Now().Add(r.For)
+	if err := ctx.Sleep(r.For); err != nil {
+		return 0, err
+	}
+	return time.Since(due), nil
+}
+
+// mailbox is the name of the events that Gather takes.
+const mailbox = "event"
+
+// Gather takes events, and ends after n of them.
+func Gather(ctx *orchestration.Context, n int) (int, error) {
+	events := orchestration.Events[Reply](ctx, mailbox)
+	for range n {
+		if _, err := events.Receive(ctx); err != nil {
+			return 0, err
+		}
+	}
+	return n, nil
+}
+
+// Register puts all of them into a registry.
+func Register(reg *runtime.Registry) error {
+	return errors.Join(
+		runtime.AddOrchestration(reg, Chain), runtime.AddOrchestration(reg, Fan),
+		runtime.AddOrchestration(reg, Nap), runtime.AddOrchestration(reg, Gather), runtime.AddActivity(reg, Noop),
+	)
+}

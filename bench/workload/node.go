@@ -1,0 +1,56 @@
+package workload
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/runtime"
+)
+
+// Node is the process that measures: a client of a store, and unless others do the work a runtime on it.
+type Node struct {
+	Store  provider.Provider
+	Client *client.Client
+
+	runtime *runtime.Runtime
+}
+
+// NewClient makes a node that does no work itself.
+func NewClient(store provider.Provider, logger *slog.Logger) *Node {
+	return &Node{Store: store, Client: client.New(store, client.Options{Logger: logger})}
+}
+
+// NewNode makes a node that works.
+func NewNode(ctx context.Context, store provider.Provider, logger *slog.Logger) (*Node, error) {
+	reg := runtime.NewRegistry()
+	if err := Register(reg); err != nil {
+		return nil, err
+	}
+	rt, err := runtime.Start(ctx, store, reg, runtime.Options{Logger: logger})
+	if err != nil {
+		return nil, err
+	}
+	n := NewClient(store, logger)
+	n.runtime = rt
+	return n, nil
+}
+
+// Close ends the work. The store stays open.
+func (n *Node) Close(ctx context.Context) error {
+	if n.runtime == nil {
+		return nil
+	}
+	return n.runtime.Shutdown(ctx)
+}
+
+// finish waits for the outcome of an instance.
+func finish[Out any](ctx context.Context, h client.Handle[Out]) (Out, error) {
+	out, err := h.Wait(ctx, client.OrBlocked())
+	if err != nil {
+		return out, fmt.Errorf("waiting for an orchestration: %w", err)
+	}
+	return out, nil
+}

@@ -1,0 +1,95 @@
+package workload
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/provider"
+)
+
+// atOnce calls fn for 0 to n-1, each on a goroutine of its own.
+func atOnce(ctx context.Context, n int, fn func(ctx context.Context, i int) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for i := range n {
+		group.Go(func() error { return fn(ctx, i) })
+	}
+	return group.Wait()
+}
+
+// runTimers is W5.
+func runTimers(ctx context.Context, n *Node, s Size) (Result, error) {
+	began := time.Now()
+	late, err := napTogether(ctx, n, s.N, Rest{For: s.For})
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{Done: s.N, Steps: s.N * 2, Took: time.Since(began), Latencies: late}, nil
+}
+
+// napTogether starts naps and answers by how much each was late.
+func napTogether(ctx context.Context, n *Node, count int, rest Rest) ([]time.Duration, error) {
+	handles, err := startNaps(ctx, n, count, rest)
+	if err != nil {
+		return nil, err
+	}
+	late := make([]time.Duration, count)
+	err = atOnce(ctx, count, func(ctx context.Context, i int) (err error) {
+		late[i], err = finish(ctx, handles[i])
+		return err
+	})
+	return late, err
+}
+
+func startNaps(ctx context.Context, n *Node, count int, rest Rest) ([]client.Handle[time.Duration], error) {
+	handles := make([]client.Handle[time.Duration], count)
+	err := together(ctx, count, func(ctx context.Context, i int) (err error) {
+		if handles[i], err = client.Start(ctx, n.Client, Nap, rest); err != nil {
+			return fmt.Errorf("starting an orchestration: %w", err)
+		}
+		return nil
+	})
+	return handles, err
+}
+
+// putToSleep prepares W7.
+func putToSleep(ctx context.Context, n *Node, s Size) error {
+	if _, err := startNaps(ctx, n, s.N, Rest{For: 24 * time.Hour}); err != nil {
+		return err
+	}
+	look := time.NewTicker(100 * time.Millisecond)
+	defer look.Stop()
+	for {
+		stats, err := n.Store.Stats(ctx, provider.StatsRequest{})
+		if err != nil {
+			return fmt.Errorf("looking whether all sleep: %w", err)
+		}
+		if len(stats.Turns) == 0 && stats.TurnLeases == 0 {
+			// What was garbage after starting so many is not what their sleep costs.
+			debug.FreeOSMemory()
+			return nil
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// runNothing is W7: what it costs to have them.
+func runNothing(ctx context.Context, _ *Node, s Size) (Result, error) {
+	began := time.Now()
+	timer := time.NewTimer(s.For)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return Result{Done: s.N, Took: time.Since(began)}, nil
+	case <-ctx.Done():
+		return Result{}, context.Cause(ctx)
+	}
+}

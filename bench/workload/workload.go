@@ -1,0 +1,98 @@
+package workload
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Workload is one of W1 to W10.
+type Workload struct {
+	Name  string
+	Title string
+	Unit  string // of what Result.Done counts
+	Of    string // what Result.Latencies are of
+	// Sizes are the values of Size.N that it is measured with.
+	Sizes []int
+	// Workers are the values of Size.Workers; nil: the node itself works.
+	Workers []int
+	// Size is what it is measured with, but for what stands above.
+	Size Size
+	// Prepare is not measured; nil: there is nothing to prepare.
+	Prepare func(ctx context.Context, n *Node, s Size) error
+	// Run is measured.
+	Run func(ctx context.Context, n *Node, s Size) (Result, error)
+}
+
+// Size is how much a workload is.
+type Size struct {
+	N        int           // orchestrations, activities or events
+	For      time.Duration // how long it lasts, or its orchestrations sleep
+	Rate     float64       // W1 and W3: starts each second, each at its moment; 0: W1 as fast as they go, W3 every 5 ms
+	Finished int           // W8: instances in the store that have ended
+	Workers  int           // W9: processes that work; 0: the node itself
+}
+
+// Result is what one run gave.
+type Result struct {
+	Done      int // in the workload's unit
+	Steps     int // starts of orchestrations, and results, timers and events that they waited for
+	Took      time.Duration
+	Latencies []time.Duration
+	Figures   []Figure
+}
+
+// Figure is something else that is worth telling.
+type Figure struct {
+	Name  string
+	Value float64
+	Unit  string
+}
+
+// PerSecond is the throughput.
+func (r Result) PerSecond() float64 { return float64(r.Done) / r.Took.Seconds() }
+
+// Percentile answers the smallest latency that p percent of all do not exceed; 0 without any.
+func (r Result) Percentile(p float64) time.Duration { return percentile(r.Latencies, p) }
+
+func percentile(all []time.Duration, p float64) time.Duration {
+	if len(all) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(all))
+	return sorted[max(0, int(math.Ceil(float64(len(sorted))*p/100))-1)]
+}
+
+// All answers all workloads in order.
+func All() []Workload {
+	const chains = "orchestrations of 5 activities in sequence"
+	orchestrations, activities := "orchestrations", "activities"
+	return []Workload{
+		{Name: "w1", Title: chains, Unit: orchestrations, Of: startToOutcome, Sizes: []int{20_000}, Run: runChains},
+		{Name: "w2a", Title: "one orchestration of parallel activities", Unit: activities, Of: startToOutcome, Sizes: []int{1_000}, Run: runFan},
+		{Name: "w2b", Title: "orchestrations of 50 parallel activities", Unit: orchestrations, Of: startToOutcome, Sizes: []int{100}, Run: runFans},
+		{Name: "w3", Title: "one activity on an idle system, every 5 ms", Unit: orchestrations, Of: momentToOutcome, Sizes: []int{200}, Run: runIdle},
+		{Name: "w4", Title: "one orchestration of activities in sequence", Unit: activities, Of: "from result to result",
+			Sizes: []int{1_000, 10_000}, Run: runLongChain},
+		{Name: "w5", Title: "timers due together", Unit: "timers", Of: "lateness", Sizes: []int{2_000}, Size: Size{For: 5 * time.Second}, Run: runTimers},
+		{Name: "w6", Title: "events to one orchestration", Unit: "events", Of: "to send one", Sizes: []int{2_000}, Run: runEvents},
+		{Name: "w7", Title: "sleeping instances", Unit: "instances", Sizes: []int{100_000}, Size: Size{For: time.Minute}, Prepare: putToSleep, Run: runNothing},
+		{Name: "w8", Title: chains + " beside finished ones", Unit: orchestrations, Of: startToOutcome, Sizes: []int{20_000},
+			Size: Size{Finished: 1_000_000}, Prepare: fill, Run: runChains},
+		{Name: "w9", Title: chains + ", by several processes", Unit: orchestrations, Of: startToOutcome, Sizes: []int{20_000}, Workers: []int{1, 2, 4}, Run: runChains},
+		{Name: "w10", Title: "W1, W2b, W5 and W6 together, 1 KiB and 64 KiB", Unit: orchestrations, Of: "start to outcome of 5 activities",
+			Sizes: []int{100}, Size: Size{For: 10 * time.Minute}, Run: runSoak},
+	}
+}
+
+// Find answers the workloads of a name: that of one, or of a family such as w2.
+func Find(name string) (found []Workload) {
+	for _, w := range All() {
+		if w.Name == name || strings.TrimRight(w.Name, "ab") == name {
+			found = append(found, w)
+		}
+	}
+	return found
+}
