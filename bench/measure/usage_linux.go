@@ -58,8 +58,8 @@ func Load() (load float64, ok bool) {
 	return load, err == nil
 }
 
-// Memory tells whether the files of a folder are kept in memory, where a push to the disk costs nothing and keeps nothing.
-func Memory(folder string) bool {
+// InMemory tells whether the files of a folder are kept in memory, where a push to the disk costs nothing and keeps nothing.
+func InMemory(folder string) bool {
 	var s unix.Statfs_t
 	return unix.Statfs(folder, &s) == nil && (s.Type == unix.TMPFS_MAGIC || s.Type == unix.RAMFS_MAGIC)
 }

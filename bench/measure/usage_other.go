@@ -16,8 +16,8 @@ func ResetPeak() bool { return false }
 // Load cannot be told here.
 func Load() (float64, bool) { return 0, false }
 
-// Memory cannot be told here.
-func Memory(string) bool { return false }
+// InMemory cannot be told here.
+func InMemory(string) bool { return false }
 
 // Server cannot be told here.
 func Server(int, ...string) (int, bool) { return 0, false }

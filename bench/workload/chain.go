@@ -2,7 +2,6 @@ package workload
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -50,22 +49,30 @@ func runChains(ctx context.Context, n *Node, s Size) (Result, error) {
 		return runPaced(ctx, n, s.N, rateToPause(s.Rate), load)
 	}
 	took := make([]time.Duration, s.N)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	waiting, waits := errgroup.WithContext(ctx)
 	began := time.Now()
-	var waiting errgroup.Group
-	err := together(ctx, s.N, func(ctx context.Context, i int) error {
+	err := together(waits, s.N, func(starts context.Context, i int) error {
 		begun := time.Now()
-		h, err := client.Start(ctx, n.Client, Chain, load)
+		h, err := client.Start(starts, n.Client, Chain, load)
 		if err != nil {
 			return fmt.Errorf("starting an orchestration: %w", err)
 		}
 		waiting.Go(func() error {
-			_, err := finish(ctx, h)
+			_, err := finish(waits, h)
 			took[i] = time.Since(begun)
 			return err
 		})
 		return nil
 	})
-	if err := errors.Join(err, waiting.Wait()); err != nil {
+	if err != nil {
+		cancel()
+	}
+	if failed := waiting.Wait(); failed != nil && err == nil {
+		err = failed
+	}
+	if err != nil {
 		return Result{}, err
 	}
 	return Result{Done: s.N, Steps: s.N * (links + 1), Took: time.Since(began), Latencies: took}, nil

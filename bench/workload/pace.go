@@ -25,36 +25,45 @@ func runIdle(ctx context.Context, n *Node, s Size) (Result, error) {
 
 func rateToPause(rate float64) time.Duration { return time.Duration(float64(time.Second) / rate) }
 
-// runPaced starts a chain at each of n moments, whether those before have ended or not.
+// runPaced starts a chain at each of n moments.
 func runPaced(ctx context.Context, n *Node, count int, pause time.Duration, load Load) (Result, error) {
-	took, late := make([]time.Duration, count), make([]time.Duration, count)
 	began := time.Now()
-	group, ctx := errgroup.WithContext(ctx)
-	for i := range count {
-		intended := began.Add(time.Duration(i+1) * pause)
-		if await(ctx, intended, pause >= idlePause) != nil {
-			break
+	took, late, err := paced(ctx, count, pause, func(ctx context.Context) error {
+		h, err := client.Start(ctx, n.Client, Chain, load)
+		if err != nil {
+			return fmt.Errorf("starting an orchestration: %w", err)
 		}
-		group.Go(func() error {
-			late[i] = time.Since(intended)
-			h, err := client.Start(ctx, n.Client, Chain, load)
-			if err != nil {
-				return fmt.Errorf("starting an orchestration: %w", err)
-			}
-			_, err = finish(ctx, h)
-			took[i] = time.Since(intended)
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
+		_, err = finish(ctx, h)
+		return err
+	})
+	if err != nil {
 		return Result{}, err
-	}
-	if err := ctx.Err(); err != nil && took[count-1] == 0 {
-		return Result{}, context.Cause(ctx)
 	}
 	return Result{Done: count, Steps: count * (load.N + 1), Took: time.Since(began), Latencies: took, Figures: []Figure{
 		{"p99 from moment to start", percentile(late, 99).Seconds() * 1e3, "ms"},
 	}}, nil
+}
+
+// paced calls do at each of n moments, whether those before have ended or not. It answers how long after its moment each
+// ended, and how long after it each began.
+func paced(ctx context.Context, n int, pause time.Duration, do func(context.Context) error) (took, late []time.Duration, err error) {
+	took, late = make([]time.Duration, n), make([]time.Duration, n)
+	began := time.Now()
+	group, ctx := errgroup.WithContext(ctx)
+	for i := range n {
+		moment := began.Add(time.Duration(i+1) * pause)
+		if err := await(ctx, moment, pause == idlePause); err != nil {
+			group.Go(func() error { return err })
+			break
+		}
+		group.Go(func() error {
+			late[i] = time.Since(moment)
+			err := do(ctx)
+			took[i] = time.Since(moment)
+			return err
+		})
+	}
+	return took, late, group.Wait()
 }
 
 // timerLag is how late a timer may be in a process that does nothing else: the Go runtime waits in whole milliseconds.

@@ -40,6 +40,8 @@ func flagError(err error) error {
 		must = "a smaller number"
 	case ok && number.Func == "ParseBool":
 		must = "true or false"
+	case ok && number.Func == "ParseFloat":
+		must = "a number"
 	case ok:
 		must = "a whole number"
 	case !strings.Contains(err.Error(), "flag: time: "):

@@ -73,7 +73,7 @@ func newRoot(a *app) *cobra.Command {
 		newDemo(a), newWorker(a),
 		newStart(a), newList(a), newShow(a), newHistory(a),
 		newRaise(a), newCancel(a), newTerminate(a), newUnblock(a),
-		newDoctor(a), newMigrate(a), newVersion(a), newExitCodesTopic(),
+		newDoctor(a), newMigrate(a), newBench(a), newVersion(a), newExitCodesTopic(),
 	)
 	return root
 }

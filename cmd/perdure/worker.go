@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/perdure/perdure/bench/workload"
 	"github.com/perdure/perdure/cmd/perdure/internal/churn"
 	"github.com/perdure/perdure/examples/order"
 	"github.com/perdure/perdure/runtime"
@@ -23,6 +24,7 @@ const (
 	workloadOrder = "order" // of the demo
 	workloadChurn = "churn" // of the test that kills workers
 	workloadHang  = "hang"  // of the test of leaked work
+	workloadBench = "bench" // of the command bench
 )
 
 // stepsPerLease makes packing last longer than a lease, so that it is still going on
@@ -36,6 +38,7 @@ type notice struct {
 	Ready    bool            `json:"ready,omitempty"` // it takes work from here on
 	Owner    string          `json:"owner,omitempty"` // with Ready: the name under which it holds leases
 	Progress *order.Progress `json:"progress,omitempty"`
+	Totals   *totals         `json:"totals,omitempty"` // with the workload bench, at the end
 }
 
 type workerOptions struct {
@@ -59,7 +62,7 @@ func newWorker(a *app) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.DurationVar(&o.lease, "lease", demoLease, "lease of the runtime")
-	flags.StringVar(&o.workload, "workload", workloadOrder, "order, churn or hang")
+	flags.StringVar(&o.workload, "workload", workloadOrder, "order, churn, hang or bench")
 	flags.StringVar(&o.ledger, "ledger", "", "where activities keep their effects (default: beside the database's file)")
 	flags.BoolVar(&o.attached, "attached", false, "shut down when standard input ends, as it does when the starter dies")
 	flags.DurationVar(&o.grace, "grace-period", 0, "grace period of the runtime (default: the runtime's own)")
@@ -72,11 +75,11 @@ func (a *app) work(cmd *cobra.Command, o workerOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	if o.ledger = cmp.Or(o.ledger, db.ledger()); o.ledger == "" {
+	if o.ledger = cmp.Or(o.ledger, db.ledger()); o.ledger == "" && o.workload != workloadBench {
 		return badUsage("flag --ledger is missing: a Postgres has no place beside it where activities could keep their effects")
 	}
 	notices := &notifier{w: cmd.OutOrStdout()}
-	reg, err := workload(o, notices)
+	reg, err := registry(o, notices)
 	if err != nil {
 		return err
 	}
@@ -106,20 +109,29 @@ func (a *app) work(cmd *cobra.Command, o workerOptions) (err error) {
 	<-ctx.Done()
 	ended = forceExit(o.exit, cmd.ErrOrStderr())
 	// The waits of a phased shutdown begin now: they must not see the finished context.
-	return rt.Shutdown(context.WithoutCancel(ctx))
+	ctx = context.WithoutCancel(ctx)
+	err = rt.Shutdown(ctx)
+	if o.workload == workloadBench && err == nil {
+		used, err := readTotals(ctx, store)
+		notices.tell(notice{Totals: &used})
+		return err
+	}
+	return err
 }
 
-// workload registers what the worker runs.
-func workload(o workerOptions, notices *notifier) (*runtime.Registry, error) {
+// registry holds what the worker runs.
+func registry(o workerOptions, notices *notifier) (*runtime.Registry, error) {
 	reg := runtime.NewRegistry()
 	switch o.workload {
 	case workloadHang:
 		return reg, registerHang(reg)
 	case workloadChurn:
 		return reg, churn.Register(reg, churn.Log(o.ledger))
+	case workloadBench:
+		return reg, workload.Register(reg)
 	case workloadOrder:
 	default:
-		return nil, badUsage("flag --workload is %q: it must be %s, %s or %s", o.workload, workloadOrder, workloadChurn, workloadHang)
+		return nil, badUsage("flag --workload is %q: it must be %s, %s, %s or %s", o.workload, workloadOrder, workloadChurn, workloadHang, workloadBench)
 	}
 	ledger, err := order.OpenLedger(o.ledger)
 	if err != nil {

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/perdure/perdure/bench/measure"
+	"github.com/perdure/perdure/bench/workload"
+	"github.com/perdure/perdure/provider"
+)
+
+// totals are what a process has used and its store has done; nil is not known.
+type totals struct {
+	CPU     *float64 `json:"cpu,omitempty"` // seconds
+	Peak    *int64   `json:"peak,omitempty"`
+	Memory  *int64   `json:"memory,omitempty"`
+	Written *int64   `json:"written,omitempty"`
+	Commits int64    `json:"commits"`
+}
+
+func readTotals(ctx context.Context, store provider.Provider) (t totals, err error) {
+	stats, err := store.Stats(ctx, provider.StatsRequest{})
+	if err != nil {
+		return t, fmt.Errorf("reading figures of the store: %w", err)
+	}
+	t.Commits = stats.Commits
+	if u, ok := measure.Self(); ok {
+		t.CPU, t.Peak, t.Memory = new(u.CPU.Seconds()), &u.Peak, &u.Memory
+	}
+	if written, ok := measure.Written(); ok {
+		t.Written = &written
+	}
+	return t, nil
+}
+
+// reading is all that is read before and after a run.
+type reading struct {
+	self  totals
+	place placeReading
+}
+
+func (b *bench) read(ctx context.Context, store provider.Provider) (r reading, err error) {
+	if r.place, err = b.place.read(ctx); err != nil {
+		return r, err
+	}
+	r.self, err = readTotals(ctx, store)
+	return r, err
+}
+
+// run makes one run on a store of its own.
+func (b *bench) run(ctx context.Context, c benchCase, number int) (run benchRun, err error) {
+	run = newBenchRun(c, number)
+	if load, ok := measure.Load(); ok {
+		run.Load = &load
+	}
+	db, err := b.place.begin(ctx)
+	if err != nil {
+		return run, err
+	}
+	defer func() { err = errors.Join(err, b.place.end(context.WithoutCancel(ctx))) }()
+	store, err := b.place.open(ctx, db, b.app.logger)
+	if err != nil {
+		return run, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	if c.size.Workers > 0 {
+		return run, b.beside(ctx, &run, c, db, store)
+	}
+	node, err := workload.NewNode(ctx, store, b.app.logger)
+	if err != nil {
+		return run, err
+	}
+	defer func() { err = errors.Join(err, node.Close(context.WithoutCancel(ctx))) }()
+	return run, b.measured(ctx, &run, c, node)
+}
+
+// measured prepares and runs a workload and fills in the figures.
+func (b *bench) measured(ctx context.Context, run *benchRun, c benchCase, node *workload.Node) error {
+	if c.Prepare != nil {
+		began := time.Now()
+		if err := c.Prepare(ctx, node, c.size); err != nil {
+			return err
+		}
+		run.Prepared = time.Since(began).Seconds()
+	}
+	if !measure.ResetPeak() {
+		run.Notes = append(run.Notes, "the peak of memory is that since the start of the command")
+	}
+	before, err := b.read(ctx, node.Store)
+	if err != nil {
+		return err
+	}
+	result, err := c.Run(ctx, node, c.size)
+	if err != nil {
+		return err
+	}
+	after, err := b.read(ctx, node.Store)
+	if err != nil {
+		return err
+	}
+	run.fill(c, result, before, after)
+	return nil
+}
+
+// beside runs a workload that other processes work on.
+func (b *bench) beside(ctx context.Context, run *benchRun, c benchCase, db database, store provider.Provider) (err error) {
+	if f, ok := b.place.(*benchFile); ok && f.level != synchronousFull {
+		return badUsage("workers open a file with synchronous full: leave --synchronous out")
+	}
+	binary, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding the program to start as a worker: %w", err)
+	}
+	// Of each process the last figures count.
+	told := make([]totals, c.size.Workers)
+	workers := make([]*workerProcess, 0, c.size.Workers)
+	stop := func() (err error) {
+		for _, w := range workers {
+			err = errors.Join(err, w.stop())
+		}
+		workers = nil
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	for i := range c.size.Workers {
+		start := command{binary: binary, db: db.name(), args: []string{"worker", "--workload", workloadBench, "--attached", "--lease", "30s"}}
+		w, err := startProcess(start, b.errs, func(n notice) {
+			if n.Totals != nil {
+				told[i] = *n.Totals
+			}
+		})
+		if err != nil {
+			return err
+		}
+		workers = append(workers, w)
+	}
+	for _, w := range workers {
+		select {
+		case <-w.ready:
+		case <-w.exited:
+			return w.unexpected("before it was ready")
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	if err := b.measured(ctx, run, c, workload.NewClient(store, b.app.logger)); err != nil {
+		return err
+	}
+	if err := stop(); err != nil {
+		return err
+	}
+	run.addWorkers(told)
+	return nil
+}
