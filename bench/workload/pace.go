@@ -52,7 +52,7 @@ func paced(ctx context.Context, n int, pause time.Duration, do func(context.Cont
 	group, ctx := errgroup.WithContext(ctx)
 	for i := range n {
 		moment := began.Add(time.Duration(i+1) * pause)
-		if err := await(ctx, moment, pause == idlePause); err != nil {
+		if err := await(ctx, moment, pause >= idlePause); err != nil {
 			group.Go(func() error { return err })
 			break
 		}

@@ -3,6 +3,8 @@ package workload
 import (
 	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,12 +14,15 @@ import (
 func TestPacedCountsFromTheMoment(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		const n, pause, stall = 20, 10 * time.Millisecond, 100 * time.Millisecond
+		const n, pause, stall = 20, 4 * time.Millisecond, 40 * time.Millisecond
+		var mu sync.Mutex
 		var begun []time.Duration
 		began := time.Now()
 		over := began.Add(pause + stall)
 		took, late, err := paced(t.Context(), n, pause, func(context.Context) error {
+			mu.Lock()
 			begun = append(begun, time.Since(began))
+			mu.Unlock()
 			time.Sleep(max(time.Millisecond, time.Until(over))) //nolint:forbidigo // virtual time
 			return nil
 		})
@@ -38,14 +43,14 @@ func TestPacedEndsWithTheFirstError(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		boom := errors.New("boom")
-		calls := 0
-		_, _, err := paced(t.Context(), 100, 10*time.Millisecond, func(context.Context) error { calls++; return boom })
-		if !errors.Is(err, boom) || calls > 2 {
-			t.Errorf("%d calls, %v", calls, err)
+		var calls atomic.Int64
+		_, _, err := paced(t.Context(), 100, 4*time.Millisecond, func(context.Context) error { calls.Add(1); return boom })
+		if !errors.Is(err, boom) || calls.Load() > 2 {
+			t.Errorf("%d calls, %v", calls.Load(), err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), 6*time.Millisecond)
 		defer cancel()
-		if _, _, err := paced(ctx, 100, 10*time.Millisecond, func(context.Context) error { return nil }); !errors.Is(err, context.DeadlineExceeded) {
+		if _, _, err := paced(ctx, 100, 4*time.Millisecond, func(context.Context) error { return nil }); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a finished context: %v", err)
 		}
 	})

@@ -92,6 +92,7 @@ var commandLines = []struct{ name, line string }{
 	{"help", "help"},
 	{"help-exit-codes", "help exit-codes"},
 	{"help-demo", "demo --help"},
+	{"help-bench", "bench --help"},
 }
 
 // Each command prints what it should.

@@ -23,7 +23,7 @@ type server struct {
 
 func newServer(given string) (server, error) {
 	address, query, _ := strings.Cut(given, "?")
-	parameters, err := url.ParseQuery(query)
+	parameters, err := parseParameters(query)
 	schemas := parameters[schemaParameter]
 	switch {
 	case err != nil:
@@ -34,7 +34,16 @@ func newServer(given string) (server, error) {
 		return server{}, badUsage("the URL of the database must name one schema: schema=NAME")
 	}
 	parameters.Del(schemaParameter)
-	return server{given: given, url: address + "?" + parameters.Encode(), schema: schemas[0]}, nil
+	return server{given: given, url: address + "?" + encodeParameters(parameters), schema: schemas[0]}, nil
+}
+
+// In the URL of a Postgres a plus is a plus, and a space is written %20.
+func parseParameters(query string) (url.Values, error) {
+	return url.ParseQuery(strings.ReplaceAll(query, "+", "%2B"))
+}
+
+func encodeParameters(parameters url.Values) string {
+	return strings.ReplaceAll(parameters.Encode(), "+", "%20")
 }
 
 func (s server) name() string { return s.given }
@@ -70,12 +79,12 @@ func (s server) create(ctx context.Context, logger *slog.Logger) (provider.Provi
 
 func (s server) view(ctx context.Context, logger *slog.Logger) (provider.Provider, error) {
 	address, query, _ := strings.Cut(s.url, "?")
-	parameters, err := url.ParseQuery(query)
+	parameters, err := parseParameters(query)
 	if err != nil {
 		return nil, badUsage("the URL of the database cannot be read") // newServer has read it
 	}
 	parameters.Set("default_transaction_read_only", "on")
-	return s.connect(ctx, address+"?"+parameters.Encode(), postgres.Options{NoMigrate: true, Logger: logger})
+	return s.connect(ctx, address+"?"+encodeParameters(parameters), postgres.Options{NoMigrate: true, Logger: logger})
 }
 
 func (s server) connect(ctx context.Context, url string, o postgres.Options) (provider.Provider, error) {

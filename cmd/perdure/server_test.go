@@ -245,3 +245,12 @@ func TestDemoOnServer(t *testing.T) {
 		t.Errorf("left behind: %v (%v)", left, err)
 	}
 }
+
+// What the driver is given of a URL means what it meant, though its schema is taken out.
+func TestServerKeepsParameters(t *testing.T) {
+	s, err := newServer("postgres://host/db?options=-c%20a%3Db&password=x+y%26&schema=mine")
+	want := "postgres://host/db?options=-c%20a%3Db&password=x%2By%26"
+	if err != nil || s.url != want || s.schema != "mine" {
+		t.Errorf("%q, %q, %v; want %q", s.url, s.schema, err, want)
+	}
+}

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure/bench/workload"
+	"github.com/perdure/perdure/internal/postgrestest"
+)
+
+// tiny makes all workloads but w9 end in a moment. A test's folder may be in memory.
+var tiny = []string{"--n", "4", "--seconds", "0.1", "--finished", "20", "--allow-unsafe"}
+
+// benched runs the command and answers what it prints as JSON.
+func benched(t *testing.T, args ...string) benchReport {
+	t.Helper()
+	code, stdout, stderr := perdure(t, "", append([]string{"bench", "-o", "json"}, args...)...)
+	return benchedJSON(t, code, stdout, stderr)
+}
+
+func benchedJSON(t *testing.T, code exitCode, stdout, stderr string) (report benchReport) {
+	t.Helper()
+	if code != exitOK {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	decoder := json.NewDecoder(strings.NewReader(stdout))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&report); err != nil {
+		t.Fatalf("%v in %s", err, stdout)
+	}
+	return report
+}
+
+// inProcess are the workloads that need no other process.
+func inProcess() (names []string) {
+	for _, w := range workload.All() {
+		if w.Workers == nil {
+			names = append(names, w.Name)
+		}
+	}
+	return names
+}
+
+func TestBenchOnFile(t *testing.T) {
+	report := benched(t, append(inProcess(), tiny...)...)
+	s := report.Settings
+	if s.Perdure == "" || s.Go == "" || s.Cores < 1 || s.Store != "sqlite" || s.Version == "" || s.Settings["synchronous"] != "full" {
+		t.Errorf("settings %+v", s)
+	}
+	checkRuns(t, report, inProcess())
+}
+
+// checkRuns looks whether there is one run of each workload, with figures that can be true.
+func checkRuns(t *testing.T, report benchReport, want []string) {
+	t.Helper()
+	var names []string
+	for _, r := range report.Runs {
+		names = append(names, r.Workload)
+		if r.Title == "" || r.Unit == "" || r.Run != 1 || r.Seconds <= 0 || r.ClientCPU == nil || *r.ClientCPU < 0 || r.Peak == nil || *r.Peak < 1<<20 || r.Load == nil {
+			t.Errorf("%s: %+v", r.Workload, r)
+		}
+		if r.Workload == "w7" {
+			if r.Figures["percent of a core"] <= 0 || r.Figures["memory at the end MiB"] <= 0 || r.Prepared <= 0 {
+				t.Errorf("w7: %+v", r)
+			}
+			continue
+		}
+		l := r.Latency
+		if r.PerSecond <= 0 || l == nil || l.Of == "" || l.P50 > l.P95 || l.P95 > l.P99 || l.P99 > l.Max || l.Max <= 0 {
+			t.Errorf("%s: %+v, %+v", r.Workload, r, l)
+		}
+		if r.Commits <= 0 || r.CommitsPerStep <= 0 || r.CommitsPerStep > 3 || r.Written == nil {
+			t.Errorf("%s: %d commits, %v for each step, %v bytes", r.Workload, r.Commits, r.CommitsPerStep, r.Written)
+		}
+	}
+	if !slices.Equal(names, want) {
+		t.Errorf("ran %v, want %v", names, want)
+	}
+}
+
+// Of a Postgres the schemas are dropped and its figures are known, since it runs on this machine.
+func TestBenchOnServer(t *testing.T) {
+	url := postgrestest.URL(t)
+	names := []string{"w1", "w3", "w5"}
+	report := benched(t, append(names, append(tiny, "--db", url)...)...)
+	checkRuns(t, report, names)
+	s := report.Settings
+	if s.Store != "postgres" || s.Version == "" || s.Settings["fsync"] == "" || s.Settings["synchronous_commit"] != "on" {
+		t.Errorf("settings %+v", s)
+	}
+	for _, r := range report.Runs {
+		if r.ServerCPU == nil || *r.Written <= 0 || r.DatabaseCommits == nil {
+			t.Errorf("%s: server's CPU %v, %d bytes, commits %v", r.Workload, r.ServerCPU, *r.Written, r.DatabaseCommits)
+		}
+	}
+	postgrestest.Exec(t, url, `DO $$ BEGIN
+		ASSERT NOT EXISTS (SELECT FROM pg_namespace WHERE nspname LIKE 'perdure\_bench\_%'), 'schemas are left';
+	END $$`)
+}
+
+// Who measures a store that loses commits must have said so, and is told of both settings.
+func TestBenchRefusesUnsafeStores(t *testing.T) {
+	url := postgrestest.URL(t)
+	careless := url + "&options=-c%20synchronous_commit%3Doff"
+	for _, c := range []struct {
+		name  string
+		args  []string
+		named []string
+	}{
+		{"normal", []string{"--synchronous", "normal"}, []string{"synchronous is normal"}},
+		{"off", []string{"--synchronous", "off"}, []string{"synchronous is off"}},
+		{"fsync", []string{"--db", url}, []string{"fsync is off", "synchronous_commit on"}},
+		{"commit", []string{"--db", careless}, []string{"synchronous_commit is off", "synchronous_commit off", ", fsync o"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.name == "fsync" && os.Getenv("PERDURE_TEST_POSTGRES_URL") != "" {
+				t.Skip("that server may be one that waits for the disk; those that tests start do not")
+			}
+			args := append([]string{"bench", "w2a", "--n", "2"}, c.args...)
+			code, stdout, stderr := perdure(t, "", args...)
+			if code != exitUsage || stdout != "" {
+				t.Errorf("exit code %d, %q", code, stdout)
+			}
+			for _, text := range append(c.named, "--allow-unsafe") {
+				if !strings.Contains(stderr, text) {
+					t.Errorf("%q is not in %s", text, stderr)
+				}
+			}
+			if report := benched(t, append(args[1:], "--allow-unsafe")...); len(report.Runs) != 1 || len(report.Settings.Unsafe) == 0 {
+				t.Errorf("with --allow-unsafe: %+v", report)
+			}
+		})
+	}
+}
+
+// A file that is there is somebody's. One that was made is removed with what lies beside it, unless it is kept.
+func TestBenchStores(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "bench.db")
+	small := []string{"--db", path, "--allow-unsafe"}
+	benched(t, append(small, "w2a", "--n", "2", "--runs", "2")...)
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Fatalf("left behind: %v, %v", left, err)
+	}
+	benched(t, append(small, "w8", "--n", "2", "--finished", "30", "--keep")...)
+	if report := benched(t, append(small, "w8", "--n", "2", "--finished", "20", "--keep")...); report.Runs[0].Workload != "w8" {
+		t.Errorf("%+v", report)
+	}
+	// The copies that w8 makes are whole: 30, and twice two that ran.
+	code, stdout, stderr := perdure(t, "", "doctor", "--quiet", "--db", path, "-o", "json")
+	var found struct{ Findings, Instances, Unchecked any }
+	if err := json.Unmarshal([]byte(stdout), &found); err != nil || code != exitOK || found.Instances != 34.0 {
+		t.Errorf("doctor: exit code %d, %+v, %v, %s", code, found, err, stderr)
+	}
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr = perdure(t, "", append([]string{"bench", "w2a"}, small...)...)
+	after, err := os.ReadFile(path)
+	if code != exitUsage || !strings.Contains(stderr, "--keep") || err != nil || string(before) != string(after) {
+		t.Errorf("exit code %d, %v: %s", code, err, stderr)
+	}
+}
+
+func TestBenchUsage(t *testing.T) {
+	for _, c := range []struct{ line, says string }{
+		{"", "no workload"},
+		{"w1 --all", "not both"},
+		{"w11", `no workload "w11"`},
+		{"w1 --runs 0", "--runs is 0"},
+		{"w1 --n -1", "must not be negative"},
+		{"w9 --workers 0", "--workers not zero"},
+		{"w3 --rate fast", "--rate is \"fast\": it must be a number"},
+		{"w1 --keep", "--keep needs --db"},
+		{"w1 --synchronous hard", "full, normal or off"},
+		{"w1 --db http://host", "this is no database"},
+		{"w1 --db postgres://127.0.0.1:1/x --synchronous off", "is for a SQLite file"},
+		{"w1 --db postgres://127.0.0.1:1/x?schema=mine", "names a schema"},
+	} {
+		code, stdout, stderr := perdure(t, "", append([]string{"bench"}, strings.Fields(c.line)...)...)
+		if code != exitUsage || stdout != "" || !strings.Contains(stderr, c.says) {
+			t.Errorf("bench %s: exit code %d, %q, %s; want %q", c.line, code, stdout, stderr, c.says)
+		}
+	}
+}
+
+// The environment's database is left alone: it may be a real one.
+func TestBenchIgnoresEnvironment(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "real.db")
+	t.Setenv(dbVariable, path)
+	figures := filepath.Join(t.TempDir(), "figures.json")
+	code, stdout, stderr := perdure(t, "", "bench", "w2a", "w3", "--n", "2", "--runs", "3", "--allow-unsafe", "--json", figures)
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	for _, text := range []string{"synchronous full", "w2a n=2", "median", "range", "intended moment to outcome", "COMMITS/STEP"} {
+		if !strings.Contains(stdout, text) {
+			t.Errorf("%q is not in the table:\n%s", text, stdout)
+		}
+	}
+	data, err := os.ReadFile(figures)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report := benchedJSON(t, code, string(data), stderr); len(report.Runs) != 6 {
+		t.Errorf("%d runs are in the file", len(report.Runs))
+	}
+}
+
+// Of w9 the workers tell what they used and how often they committed.
+func TestBenchBesideOtherProcesses(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), binary(t), "bench", "w9", "--n", "20", "--workers", "1,2", "--allow-unsafe", "-o", "json").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := benchedJSON(t, exitOK, string(out), "")
+	if len(report.Runs) != 2 {
+		t.Fatalf("%d runs", len(report.Runs))
+	}
+	for i, r := range report.Runs {
+		// A start is this process's commit; the rest are the workers'.
+		if r.Workers != i+1 || r.WorkerCPU == nil || *r.WorkerCPU <= 0 || r.Steps != 120 || r.Commits < 10 || r.CommitsPerStep <= 0 || r.Written == nil {
+			t.Errorf("%+v", r)
+		}
+	}
+}
