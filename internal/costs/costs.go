@@ -1,0 +1,120 @@
+// Package costs compares what work costs with what it cost when that was stored last. Its figures - statements, commits,
+// bytes, allocations - do not depend on how fast or busy the machine is, so that a test may fail by them. They
+// are kept in bench/testdata; tests only.
+package costs
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+//nolint:gochecknoglobals // a flag of tests
+var update = flag.Bool("costs.update", false, "store the figures of cost as they are now")
+
+// Figure is what something costs. Slack is the part by which it may be more and still count as the same: 0 where it
+// is always the same.
+type Figure struct {
+	Name  string
+	Value float64
+	Slack float64
+}
+
+// Check fails the test if a figure is higher than the one that is stored under the name of a file.
+func Check(t testing.TB, name string, figures []Figure) {
+	t.Helper()
+	root, err := moduleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(root, "bench", "testdata", name+".json")
+	if *update {
+		if err := write(path, figures); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stored, err := read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	worse, better := compare(stored, figures)
+	for _, text := range better {
+		t.Logf("%s: %s; store it with `make bench-check UPDATE=1`", name, text)
+	}
+	for _, text := range worse {
+		t.Errorf("%s: %s", name, text)
+	}
+}
+
+// compare tells what has become worse, and what better.
+func compare(stored map[string]float64, figures []Figure) (worse, better []string) {
+	measured := make(map[string]bool)
+	for _, f := range figures {
+		measured[f.Name] = true
+		was, known := stored[f.Name]
+		change := fmt.Sprintf("%s: %.2f, was %.2f", f.Name, f.Value, was)
+		switch {
+		case !known:
+			worse = append(worse, fmt.Sprintf("%s: %.2f, which is not stored: run `make bench-check UPDATE=1`", f.Name, f.Value))
+		case f.Value > was*(1+f.Slack)+rounding:
+			worse = append(worse, change)
+		case f.Value < was*(1-f.Slack)-rounding:
+			better = append(better, change)
+		}
+	}
+	for name := range stored {
+		if !measured[name] {
+			worse = append(worse, name+": is stored and was not measured")
+		}
+	}
+	return worse, better
+}
+
+// rounding is what a figure may differ by because it is stored in decimals.
+const rounding = 0.005
+
+func read(path string) (stored map[string]float64, err error) {
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(data, &stored)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading figures of cost: %w", err)
+	}
+	return stored, nil
+}
+
+func write(path string, figures []Figure) error {
+	values := make(map[string]json.Number)
+	for _, f := range figures {
+		values[f.Name] = json.Number(fmt.Sprintf("%.2f", f.Value))
+	}
+	data, err := json.MarshalIndent(values, "", "  ")
+	if err == nil {
+		err = os.WriteFile(path, append(data, '\n'), 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("storing figures of cost: %w", err)
+	}
+	return nil
+}
+
+// moduleRoot is the folder above a package's own that has the go.mod.
+func moduleRoot() (string, error) {
+	dir, err := os.Getwd()
+	for err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return "", errors.New("no go.mod is above the package")
+		}
+		dir = up
+	}
+	return "", fmt.Errorf("finding the module: %w", err)
+}

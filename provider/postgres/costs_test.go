@@ -1,0 +1,94 @@
+package postgres
+
+import (
+	"context"
+	"encoding/binary"
+	"net"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/perdure/perdure/internal/costs"
+	"github.com/perdure/perdure/internal/postgrestest"
+	"github.com/perdure/perdure/provider"
+)
+
+// A spoken connection counts the statements that are sent: messages of the kinds Execute and Query.
+type spoken struct {
+	net.Conn
+	n *atomic.Int64
+}
+
+func (s spoken) Write(b []byte) (int, error) {
+	const header = 5
+	for rest := b; len(rest) >= header && rest[0] != 0; { // the first message of a connection has no kind
+		if rest[0] == 'E' || rest[0] == 'Q' {
+			s.n.Add(1)
+		}
+		rest = rest[min(len(rest), 1+int(binary.BigEndian.Uint32(rest[1:header]))):]
+	}
+	return s.Conn.Write(b)
+}
+
+// What each call asks of Postgres, BEGIN and COMMIT included. How often it waits for answers, TestRoundTrips tells.
+func TestCostsOfStatements(t *testing.T) {
+	url, n := postgrestest.URL(t), new(atomic.Int64)
+	made := pool(t, url, func(c *pgxpool.Config) {
+		c.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+			return spoken{conn, n}, err
+		}
+		c.MaxConns = 1
+	})
+	p, err := NewWith(t.Context(), made, Options{Schema: postgrestest.Schema(t, url), ListenURL: url, Logger: silent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeAtEnd(t, p)
+	observer := opened(t, url, Options{Schema: p.opts.Schema})
+	var figures []costs.Figure
+	// What runs beside may come between, so the least of some counts.
+	least := func(what string, prepare func() (call func())) {
+		fewest := int64(1 << 30)
+		for range 5 {
+			call := prepare()
+			before := n.Load()
+			call()
+			fewest = min(fewest, n.Load()-before)
+		}
+		figures = append(figures, costs.Figure{Name: "statements of " + what, Value: float64(fewest)})
+	}
+	least("a create", func() func() { return func() { create(t, p, unique().String()) } })
+	for len(fetchTurns(t, p, turnsRequest())) > 0 { // so that only what follows is there to be fetched
+	}
+	least("a fetch of one turn", func() func() {
+		create(t, observer, unique().String())
+		return func() {
+			if got := len(fetchTurns(t, p, turnsRequest())); got != 1 {
+				t.Fatalf("fetched %d turns", got)
+			}
+		}
+	})
+	in := create(t, observer, "receiver")
+	fetchTurns(t, p, turnsRequest())
+	least("a send", func() func() { return func() { send(t, p, in.Key, text("m")) } })
+
+	_, c := step(t, p)
+	token, event := unique(), int64(2)
+	task := func() []provider.NewTask {
+		return []provider.NewTask{{EventID: event, Queue: "q", Name: "act", Lease: &provider.TaskLease{Token: token, Owner: "node", Duration: lease}}}
+	}
+	c.Tasks = task()
+	commit(t, p, c)
+	least("a hand-off step", func() func() {
+		now := get(t, observer, c.Key)
+		next := turn(&now)
+		next.Completes = []provider.TaskCompletion{{EventID: event, Token: token}}
+		next.Events = [][]byte{[]byte("completed"), []byte("scheduled")}
+		event += 2
+		next.Tasks = task()
+		return func() { commit(t, p, next) }
+	})
+	costs.Check(t, "postgres", figures)
+}

@@ -1,0 +1,105 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/internal/costs"
+	"github.com/perdure/perdure/provider"
+)
+
+// counting is the writer's connection, of which statements are counted.
+type counting struct {
+	driver.Conn
+	n *atomic.Int64
+}
+
+func (c counting) Prepare(sql string) (driver.Stmt, error) {
+	raw, err := c.Conn.Prepare(sql)
+	return countedStatement{raw, c.n}, err
+}
+
+type countedStatement struct {
+	driver.Stmt
+	n *atomic.Int64
+}
+
+func (s countedStatement) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
+	s.n.Add(1)
+	return s.Stmt.(driver.StmtExecContext).ExecContext(ctx, args)
+}
+
+func (s countedStatement) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+	s.n.Add(1)
+	return s.Stmt.(driver.StmtQueryContext).QueryContext(ctx, args)
+}
+
+// count lets the statements of the writer be counted from here on.
+func count(t *testing.T, p *Provider) *atomic.Int64 {
+	t.Helper()
+	n, done := new(atomic.Int64), make(chan error)
+	p.store.writer.later("count", func(tx *tx) (err error) {
+		c := p.store.writer.conn
+		for _, s := range c.stmts {
+			_ = s.raw.Close() // it repeats the statement's own error
+		}
+		clear(c.stmts)
+		c.raw = counting{c.raw, n}
+		close(done)
+		return nil
+	})
+	<-done
+	return n
+}
+
+// What the writer asks of SQLite for each call, BEGIN and COMMIT included.
+func TestCostsOfStatements(t *testing.T) {
+	p := openTest(t, filepath.Join(t.TempDir(), "costs.db"), Options{})
+	n := count(t, p)
+	var figures []costs.Figure
+	number := 0
+	// The janitor may come between, so the least of some counts.
+	least := func(what string, prepare func(id string) (call func() error)) {
+		fewest := int64(1 << 30)
+		for range 5 {
+			number++
+			call := prepare(fmt.Sprint("cost-", number))
+			before := n.Load()
+			if err := call(); err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			fewest = min(fewest, n.Load()-before)
+		}
+		figures = append(figures, costs.Figure{Name: "statements of " + what, Value: float64(fewest)})
+	}
+	least("a create", func(id string) func() error {
+		return func() error { create(t, p, id, "nobody"); return nil }
+	})
+	least("a hand-off step", func(id string) func() error {
+		c := startChain(t, p, id)
+		return func() error { return c.step(t) }
+	})
+	least("a send", func(id string) func() error {
+		in := create(t, p, id, "nobody")
+		return func() error {
+			_, err := p.Send(t.Context(), provider.SendRequest{Key: in.Key, Message: provider.NewMessage{Payload: payload}})
+			return err
+		}
+	})
+	least("a fetch of one turn", func(id string) func() error {
+		create(t, p, id, id)
+		return func() error {
+			res, err := p.FetchTurns(t.Context(), fetchOf(id, newToken(), time.Minute))
+			if err == nil && len(res.Turns) != 1 {
+				err = fmt.Errorf("%d turns", len(res.Turns))
+			}
+			return err
+		}
+	})
+	costs.Check(t, "sqlite", figures)
+}
