@@ -105,7 +105,9 @@ func TestCostsOfEngine(t *testing.T) {
 	}
 	stored := read.Events
 	events := make([]history.Event, len(stored))
-	perEvent := func(fn func()) float64 { return least(func() float64 { return allocations(fn) }) / float64(len(stored)) }
+	perEvent := func(fn func()) float64 {
+		return least(func() float64 { return allocations(fn) }) / float64(len(stored))
+	}
 	decoded := perEvent(func() {
 		for i, e := range stored {
 			if events[i], err = history.Decode(e.ID, e.Data); err != nil {

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -80,7 +81,7 @@ func readStat(pid int) (s stat, ok bool) {
 		return s, false
 	}
 	// The name in brackets may hold anything.
-	words := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:]))
+	words := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
 	if len(words) < 15 {
 		return s, false
 	}

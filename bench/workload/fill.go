@@ -3,7 +3,6 @@ package workload
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/google/uuid"
@@ -39,7 +38,6 @@ func fill(ctx context.Context, n *Node, s Size) error {
 	if err != nil {
 		return err
 	}
-	slog.DebugContext(ctx, "filling the store", "instances", missing)
 	turns := make(chan filled, fillBatch)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return o.create(ctx, n.Store, missing) })

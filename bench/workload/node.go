@@ -26,7 +26,7 @@ func NewClient(store provider.Provider, logger *slog.Logger) *Node {
 // NewNode makes a node that works.
 func NewNode(ctx context.Context, store provider.Provider, logger *slog.Logger) (*Node, error) {
 	reg := runtime.NewRegistry()
-	if err := Register(reg); err != nil {
+	if err := Register(reg); err != nil { //nolint:contextcheck // naming a function needs none
 		return nil, err
 	}
 	rt, err := runtime.Start(ctx, store, reg, runtime.Options{Logger: logger})

@@ -67,23 +67,35 @@ func percentile(all []time.Duration, p float64) time.Duration {
 
 // All answers all workloads in order.
 func All() []Workload {
-	const chains = "orchestrations of 5 activities in sequence"
-	orchestrations, activities := "orchestrations", "activities"
+	const (
+		chains         = "orchestrations of 5 activities in sequence"
+		orchestrations = "orchestrations"
+		activities     = "activities"
+	)
 	return []Workload{
 		{Name: "w1", Title: chains, Unit: orchestrations, Of: startToOutcome, Sizes: []int{20_000}, Run: runChains},
 		{Name: "w2a", Title: "one orchestration of parallel activities", Unit: activities, Of: startToOutcome, Sizes: []int{1_000}, Run: runFan},
 		{Name: "w2b", Title: "orchestrations of 50 parallel activities", Unit: orchestrations, Of: startToOutcome, Sizes: []int{100}, Run: runFans},
 		{Name: "w3", Title: "one activity on an idle system, every 5 ms", Unit: orchestrations, Of: momentToOutcome, Sizes: []int{200}, Run: runIdle},
-		{Name: "w4", Title: "one orchestration of activities in sequence", Unit: activities, Of: "from result to result",
-			Sizes: []int{1_000, 10_000}, Run: runLongChain},
+		{
+			Name: "w4", Title: "one orchestration of activities in sequence", Unit: activities, Of: "from result to result",
+			Sizes: []int{1_000, 10_000}, Run: runLongChain,
+		},
 		{Name: "w5", Title: "timers due together", Unit: "timers", Of: "lateness", Sizes: []int{2_000}, Size: Size{For: 5 * time.Second}, Run: runTimers},
 		{Name: "w6", Title: "events to one orchestration", Unit: "events", Of: "to send one", Sizes: []int{2_000}, Run: runEvents},
 		{Name: "w7", Title: "sleeping instances", Unit: "instances", Sizes: []int{100_000}, Size: Size{For: time.Minute}, Prepare: putToSleep, Run: runNothing},
-		{Name: "w8", Title: chains + " beside finished ones", Unit: orchestrations, Of: startToOutcome, Sizes: []int{20_000},
-			Size: Size{Finished: 1_000_000}, Prepare: fill, Run: runChains},
-		{Name: "w9", Title: chains + ", by several processes", Unit: orchestrations, Of: startToOutcome, Sizes: []int{20_000}, Workers: []int{1, 2, 4}, Run: runChains},
-		{Name: "w10", Title: "W1, W2b, W5 and W6 together, 1 KiB and 64 KiB", Unit: orchestrations, Of: "start to outcome of 5 activities",
-			Sizes: []int{100}, Size: Size{For: 10 * time.Minute}, Run: runSoak},
+		{
+			Name: "w8", Title: chains + " beside finished ones", Unit: orchestrations, Of: startToOutcome, Sizes: []int{20_000},
+			Size: Size{Finished: 1_000_000}, Prepare: fill, Run: runChains,
+		},
+		{
+			Name: "w9", Title: chains + ", by several processes", Unit: orchestrations, Of: startToOutcome, Sizes: []int{20_000},
+			Workers: []int{1, 2, 4}, Run: runChains,
+		},
+		{
+			Name: "w10", Title: "W1, W2b, W5 and W6 together, 1 KiB and 64 KiB", Unit: orchestrations, Of: "start to outcome of 5 activities",
+			Sizes: []int{100}, Size: Size{For: 10 * time.Minute}, Run: runSoak,
+		},
 	}
 }
 

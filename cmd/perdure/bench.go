@@ -184,7 +184,7 @@ func (a *app) bench(cmd *cobra.Command, o benchOptions, cases []benchCase) (err 
 				return fmt.Errorf("%s, run %d: %w", c.Name, number, err)
 			}
 			// Told at once: a later run may fail after hours.
-			fmt.Fprintf(b.errs, "%s\n", run)
+			fmt.Fprintln(b.errs, run.String())
 			report.Runs = append(report.Runs, run)
 		}
 	}

@@ -45,7 +45,8 @@ func newBenchSettings(s placeSettings) benchSettings {
 
 // durability shows the settings of the store.
 func (s benchSettings) durability() string {
-	parts := []string{s.Version}
+	parts := make([]string, 0, 1+len(s.order))
+	parts = append(parts, s.Version)
 	for _, name := range s.order {
 		parts = append(parts, name+" "+s.Settings[name])
 	}
@@ -53,7 +54,7 @@ func (s benchSettings) durability() string {
 }
 
 func (s benchSettings) unsafe() string {
-	var parts []string
+	parts := make([]string, 0, len(s.Unsafe))
 	for _, name := range s.Unsafe {
 		parts = append(parts, name+" is "+s.Settings[name])
 	}
@@ -186,12 +187,12 @@ func plus[T quantity](a, b *T) *T {
 }
 
 // String is a run in one line.
-func (r benchRun) String() string {
+func (r *benchRun) String() string {
 	return strings.Join(append([]string{r.name(), fmt.Sprint("run ", r.Run)}, r.cells()...), "  ")
 }
 
 // name tells the case.
-func (r benchRun) name() string {
+func (r *benchRun) name() string {
 	name := fmt.Sprintf("%s n=%d", r.Workload, r.N)
 	if r.Rate > 0 {
 		name += fmt.Sprintf(" rate=%g", r.Rate)
@@ -243,10 +244,11 @@ func latency(of func(benchLatency) float64) func(benchRun) *float64 {
 	}
 }
 
-func (r benchRun) cells() (cells []string) {
+func (r *benchRun) cells() []string {
+	cells := make([]string, 0, len(benchColumns))
 	for _, c := range benchColumns {
 		cell := "-"
-		if v := c.of(r); v != nil {
+		if v := c.of(*r); v != nil {
 			cell = fmt.Sprintf(c.format, *v)
 		}
 		cells = append(cells, cell)
@@ -258,7 +260,8 @@ func (r benchRun) cells() (cells []string) {
 func (b benchReport) write(out io.Writer) error {
 	s := b.Settings
 	fmt.Fprintf(out, "perdure %s, %s, %s, %d cores; %s %s\n\n", s.Perdure, s.Go, s.Platform, s.Cores, s.Store, s.durability())
-	titles := []any{"WORKLOAD", "RUN"}
+	titles := make([]any, 0, 2+len(benchColumns))
+	titles = append(titles, "WORKLOAD", "RUN")
 	for _, c := range benchColumns {
 		titles = append(titles, c.title)
 	}

@@ -81,6 +81,7 @@ func (b *bench) run(ctx context.Context, c benchCase, number int) (run benchRun,
 func (b *bench) measured(ctx context.Context, run *benchRun, c benchCase, node *workload.Node) error {
 	if c.Prepare != nil {
 		began := time.Now()
+		fmt.Fprintf(b.errs, "%s: preparing what is not measured\n", run.name())
 		if err := c.Prepare(ctx, node, c.size); err != nil {
 			return err
 		}

@@ -60,7 +60,8 @@ func TestCostsOfStatements(t *testing.T) {
 		figures = append(figures, costs.Figure{Name: "statements of " + what, Value: float64(fewest)})
 	}
 	least("a create", func() func() { return func() { create(t, p, unique().String()) } })
-	for len(fetchTurns(t, p, turnsRequest())) > 0 { // so that only what follows is there to be fetched
+	for range 5 { // so that only what follows is there to be fetched
+		fetchTurns(t, p, turnsRequest())
 	}
 	least("a fetch of one turn", func() func() {
 		create(t, observer, unique().String())

@@ -42,8 +42,8 @@ func (s countedStatement) QueryContext(ctx context.Context, args []driver.NamedV
 // count lets the statements of the writer be counted from here on.
 func count(t *testing.T, p *Provider) *atomic.Int64 {
 	t.Helper()
-	n, done := new(atomic.Int64), make(chan error)
-	p.store.writer.later("count", func(tx *tx) (err error) {
+	n, done := new(atomic.Int64), make(chan struct{})
+	p.store.writer.later("count", func(*tx) error {
 		c := p.store.writer.conn
 		for _, s := range c.stmts {
 			_ = s.raw.Close() // it repeats the statement's own error
