@@ -2,8 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -197,11 +195,14 @@ func TestBenchUsage(t *testing.T) {
 // The environment's database is left alone: it may be a real one.
 func TestBenchIgnoresEnvironment(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "real.db")
+	if err := os.WriteFile(path, []byte("real"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	t.Setenv(dbVariable, path)
 	figures := filepath.Join(t.TempDir(), "figures.json")
 	code, stdout, stderr := perdure(t, "", "bench", "w2a", "w3", "--n", "2", "--runs", "3", "--allow-unsafe", "--json", figures)
-	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Error(err)
+	if data, err := os.ReadFile(path); err != nil || string(data) != "real" {
+		t.Errorf("%q, %v", data, err)
 	}
 	for _, text := range []string{"synchronous full", "w2a n=2", "median", "range", "intended moment to outcome", "COMMITS/STEP"} {
 		if !strings.Contains(stdout, text) {
