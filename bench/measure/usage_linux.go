@@ -21,7 +21,8 @@ func Self() (u Usage, ok bool) {
 	u.CPU = time.Duration(r.Utime.Nano() + r.Stime.Nano())
 	peak, ok1 := field("/proc/self/status", "VmHWM:")
 	memory, ok2 := field("/proc/self/status", "VmRSS:")
-	u.Peak, u.Memory = peak<<10, memory<<10
+	// The kernel counts both only about, each on its own.
+	u.Peak, u.Memory = max(peak, memory)<<10, memory<<10
 	return u, ok1 && ok2
 }
 
