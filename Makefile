@@ -9,8 +9,9 @@ LINT         := .bin/golangci-lint
 RACE := ^[^/]+/[^/]+/[^/]+/(provider|internal|dispatcher|orchestration|activity|client|runtime)(/|$$)
 
 # Of these, packages of long tests of what others test shortly. They run without it, so that `make test` ends in time; make
-# test-race LONG='^$$' runs them with it.
-LONG := /internal/(programs|cancellation|weaknesses)$$
+# test-race LONG='^$$' runs them with it. Of VIRTUAL, what takes no real time runs with it, too.
+LONG := /internal/(programs|cancellation|weaknesses|local|routing|heartbeats|features)$$
+VIRTUAL := /internal/(local|routing|heartbeats|features)$$
 
 # -race also checks pointer arithmetic, which SQLite's translated C is full of. Without
 # that check in these packages the tests of provider/sqlite take two thirds of the time.
@@ -25,6 +26,8 @@ BENCHTIME ?= 1s
 FUZZTIME  ?= 60s
 SOAKTIME  ?= 30m
 SOAKCOUNT ?= 20000
+# Set to store the figures of bench-check anew.
+UPDATE    ?=
 # Which mutants to run: a regular expression.
 MATCH     ?= .
 
@@ -38,7 +41,7 @@ timed = printf '\n==> %s\n' '$(1)'; begin=$$(date +%s); $(2); status=$$?; \
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help test need-go need-cc test-build test-cross test-race test-plain \
-	lint lint-tool fmt tidy-check mutants fuzz soak bench clean
+	lint lint-tool fmt tidy-check mutants fuzz soak bench bench-check clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1|\2/p' Makefile | \
@@ -59,7 +62,8 @@ test-race: need-go need-cc ## part 3: tests of the engine's packages, under the 
 		all=$$($(GO) list ./...) || return 1; \
 		pkgs=$$(printf '%s\n' "$$all" | grep -E '$(RACE)' | grep -Ev '$(LONG)'); \
 		if [ -z "$$pkgs" ]; then echo 'no packages'; return 0; fi; \
-		CGO_ENABLED=1 $(GO) test -race $(UNCHECKED) -timeout 6m $(TESTFLAGS) $$pkgs; \
+		CGO_ENABLED=1 $(GO) test -race $(UNCHECKED) -timeout 6m $(TESTFLAGS) $$pkgs && \
+		CGO_ENABLED=1 $(GO) test -race $(UNCHECKED) -short -timeout 6m $(TESTFLAGS) $$(printf '%s\n' "$$all" | grep -E '$(VIRTUAL)'); \
 	}; $(call timed,go test -race,part)
 
 test-plain: need-go ## part 4: tests of all other packages
@@ -95,6 +99,9 @@ soak: need-go ## kill workers, run random programs and calls for SOAKTIME and SO
 		-programs.seed $$(date +%s) -programs.count $(SOAKCOUNT)
 	@$(GO) test ./provider/memory ./provider/sqlite ./provider/postgres -run 'TestModel$$' -count=1 -timeout 12h -v \
 		-model.seed $$(date +%s) -model.count $(SOAKCOUNT)
+
+bench-check: need-go ## compare what work costs (statements, commits, bytes, allocations) with what is stored; UPDATE=1 stores it
+	@$(GO) test ./bench ./provider/sqlite ./provider/postgres -run '^TestCosts' -count=1 $(if $(UPDATE),-costs.update)
 
 bench: need-go ## benchmarks; BENCH=pattern BENCHTIME=5s narrow and lengthen them
 	@$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...

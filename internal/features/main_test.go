@@ -49,6 +49,9 @@ func everyStore(t *testing.T, test func(r *rig)) {
 			enginetest.Bubble(t, opts, run)
 		})
 	}
+	if testing.Short() { // virtual time alone
+		return
+	}
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
 		run(enginetest.SQLite(t, quick()))

@@ -34,6 +34,9 @@ func each(t *testing.T, opts runtime.Options, test func(e *engine)) {
 		t.Parallel()
 		enginetest.Bubble(t, opts, test)
 	})
+	if testing.Short() { // virtual time alone
+		return
+	}
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
 		test(enginetest.SQLite(t, opts))

@@ -111,6 +111,10 @@ func everyMode(t *testing.T, test func(r *rig)) {
 // everyStore is everyMode, and the same on SQLite and Postgres.
 func everyStore(t *testing.T, test func(r *rig)) {
 	t.Helper()
+	if testing.Short() { // virtual time alone
+		enginetest.EveryMode(t, func(e *engine) { test(newRig(e)) })
+		return
+	}
 	enginetest.EveryStore(t, func(e *engine) { test(newRig(e)) })
 	for name, opts := range map[string]runtime.Options{"cached": {}, "uncached": {CacheExecutions: runtime.Off}, "evicted": {CacheBytes: 1}} {
 		t.Run("postgres/"+name, func(t *testing.T) {

@@ -319,6 +319,9 @@ func TestLocalActivity_Refusals(t *testing.T) {
 
 // A turn that has much to store ends early: its commit never gets too large, and all is stored in the end.
 func TestLocalActivity_MuchToStore(t *testing.T) {
+	if testing.Short() {
+		t.Skip("megabytes, under the race detector")
+	}
 	t.Parallel()
 	everyMode(t, func(r *rig) {
 		const n, size = 24, 19 << 20 / 10

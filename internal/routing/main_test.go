@@ -31,6 +31,9 @@ func everyStore(t *testing.T, opts runtime.Options, test func(e *engine)) {
 			enginetest.Bubble(t, own, test)
 		})
 	}
+	if testing.Short() { // virtual time alone
+		return
+	}
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
 		test(enginetest.SQLite(t, opts))
