@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// jobVariable holds a job in the environment of a process that is to do it.
+const jobVariable = "PERDURE_COMPARE_JOB"
+
+// A job is one workload on one system and one store. Each runs in a process of its own.
+type job struct {
+	System   string `json:"system"`
+	Workload string `json:"workload"`
+	Store    store  `json:"store"`
+	Load     load   `json:"load"`
+}
+
+// An outcome is what such a process answers.
+type outcome struct {
+	Figures  []figure `json:"figures,omitempty"`
+	Settings []string `json:"settings,omitempty"`
+}
+
+// logger tells of errors only. It goes to the error output, whose end is shown when a run fails.
+func logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
+}
+
+// beChild does the job that the environment names, if it names one, and ends the process.
+func beChild() {
+	text := os.Getenv(jobVariable)
+	if text == "" {
+		return
+	}
+	var j job
+	err := json.Unmarshal([]byte(text), &j)
+	if err == nil {
+		var o outcome
+		if o, err = j.do(context.Background()); err == nil {
+			err = json.NewEncoder(os.Stdout).Encode(o)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// do runs the workload after one orchestration that is not measured: connections, statements and pages are there then.
+func (j job) do(ctx context.Context) (outcome, error) {
+	p, found := find(products(), j.System, func(p product) string { return p.name })
+	w, known := find(workloads(), j.Workload, func(w workload) string { return w.name })
+	if !found || !known {
+		return outcome{}, fmt.Errorf("no system %q or no workload %q", j.System, j.Workload)
+	}
+	sys, err := p.open(ctx, j.Store)
+	if err != nil {
+		return outcome{}, fmt.Errorf("opening %s: %w", p.name, err)
+	}
+	if err := runOne(ctx, sys, chain, 5); err != nil {
+		return outcome{}, fmt.Errorf("warming up: %w", err)
+	}
+	figures, err := w.run(ctx, sys, j.Load)
+	if err != nil {
+		return outcome{}, err
+	}
+	return outcome{Figures: figures, Settings: sys.Settings(ctx)}, nil
+}
+
+// find answers the element of that name.
+func find[T any](all []T, name string, of func(T) string) (T, bool) {
+	for _, one := range all {
+		if of(one) == name {
+			return one, true
+		}
+	}
+	var none T
+	return none, false
+}
+
+// inChild does the job in a process of its own and answers also the CPU time that it used, worker and client together.
+func (j job) inChild(ctx context.Context, limit time.Duration) (o outcome, cpu time.Duration, err error) {
+	text, err := json.Marshal(j)
+	if err != nil {
+		return o, 0, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return o, 0, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, self)
+	cmd.Env = append(os.Environ(), jobVariable+"="+string(text))
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err = cmd.Run()
+	if cmd.ProcessState != nil {
+		cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	}
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return o, cpu, fmt.Errorf("not done after %v; %s", limit, lastLine(stderr.String()))
+	case err != nil:
+		return o, cpu, fmt.Errorf("%w: %s", err, lastLine(stderr.String()))
+	}
+	return o, cpu, json.Unmarshal(stdout.Bytes(), &o)
+}
+
+// lastLine is what a failed process said in the end.
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[len(lines)-1]
+}
