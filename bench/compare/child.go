@@ -110,15 +110,20 @@ func (j job) inChild(ctx context.Context, limit time.Duration) (o outcome, cpu t
 	}
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return o, cpu, fmt.Errorf("not done after %v; %s", limit, lastLine(stderr.String()))
+		return o, cpu, fmt.Errorf("not done after %v; %s", limit, reason(stderr.String()))
 	case err != nil:
-		return o, cpu, fmt.Errorf("%w: %s", err, lastLine(stderr.String()))
+		return o, cpu, fmt.Errorf("%w: %s", err, reason(stderr.String()))
 	}
 	return o, cpu, json.Unmarshal(stdout.Bytes(), &o)
 }
 
-// lastLine is what a failed process said in the end.
-func lastLine(text string) string {
+// reason is what a failed process said: its panic, or its last line.
+func reason(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
+	for _, line := range lines {
+		if strings.HasPrefix(line, "panic:") || strings.HasPrefix(line, "fatal error:") {
+			return line
+		}
+	}
 	return lines[len(lines)-1]
 }

@@ -45,9 +45,9 @@ func openDurableTask(ctx context.Context, s store) (system, error) {
 			return nil, err
 		}
 		config.MaxConns = connections
-		o := postgres.NewPostgresOptions("", 0, "", "", "")
-		o.PgOptions = config
-		be = postgres.NewPostgresBackend(o, durableTaskLogger{logger()})
+		be = postgres.NewPostgresBackend(&postgres.PostgresOptions{
+			PgOptions: config, OrchestrationLockTimeout: 2 * time.Minute, ActivityLockTimeout: 2 * time.Minute, // the defaults
+		}, durableTaskLogger{logger()})
 	}
 	reg := task.NewTaskRegistry()
 	for p, fn := range durableTaskPrograms() {

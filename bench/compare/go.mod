@@ -4,7 +4,7 @@ go 1.26.0
 
 require (
 	github.com/cschleiden/go-workflows v1.4.2
-	github.com/dbos-inc/dbos-transact-golang v1.2.0
+	github.com/dbos-inc/dbos-transact-golang v1.4.0
 	github.com/google/uuid v1.6.0
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/microsoft/durabletask-go v0.6.0
