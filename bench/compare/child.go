@@ -32,7 +32,13 @@ type outcome struct {
 
 // logger tells of errors only. It goes to the error output, whose end is shown when a run fails.
 func logger() *slog.Logger {
-	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
+	noTime := func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey || a.Key == slog.LevelKey {
+			return slog.Attr{}
+		}
+		return a
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError, ReplaceAttr: noTime}))
 }
 
 // beChild does the job that the environment names, if it names one, and ends the process.
@@ -88,6 +94,9 @@ func find[T any](all []T, name string, of func(T) string) (T, bool) {
 	return none, false
 }
 
+// errLimit is answered for a run that took too long.
+var errLimit = errors.New("not done")
+
 // inChild does the job in a process of its own and answers also the CPU time that it used, worker and client together.
 func (j job) inChild(ctx context.Context, limit time.Duration) (o outcome, cpu time.Duration, err error) {
 	text, err := json.Marshal(j)
@@ -110,7 +119,7 @@ func (j job) inChild(ctx context.Context, limit time.Duration) (o outcome, cpu t
 	}
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return o, cpu, fmt.Errorf("not done after %v; %s", limit, reason(stderr.String()))
+		return o, cpu, fmt.Errorf("%w after %v: %s", errLimit, limit, reason(stderr.String()))
 	case err != nil:
 		return o, cpu, fmt.Errorf("%w: %s", err, reason(stderr.String()))
 	}

@@ -15,15 +15,12 @@ func dbosProduct() product {
 	return product{
 		name: "dbos", module: "github.com/dbos-inc/dbos-transact-golang", open: openDBOS,
 		notes: map[string]string{
-			kindSQLite: fmt.Sprintf("its default is weaker: synchronous=NORMAL, where a power failure may lose the last commits; here FULL, through Config.SQLiteSystemDB; "+
-				"else the settings of its own pool (WAL, %d connections); workflows are started in the process, without a queue", dbosConnections),
+			kindSQLite: "its default is weaker: synchronous=NORMAL, where a power failure may lose the last commits; here FULL, through Config.SQLiteSystemDB; " +
+				"one connection, which is faster than its default of 8; WAL as by default; workflows are started in the process, without a queue",
 			kindPostgres: fmt.Sprintf("%d connections (default 20); workflows are started in the process, without a queue", connections),
 		},
 	}
 }
-
-// dbosConnections is what it opens to SQLite by default.
-const dbosConnections = 8
 
 type dbosSystem struct {
 	ctx  dbos.Context
@@ -36,7 +33,7 @@ func openDBOS(ctx context.Context, s store) (system, error) {
 	config := dbos.Config{AppName: "compare", Logger: logger()}
 	switch s.Kind {
 	case kindSQLite:
-		db, err := openSQLite(s.Address, dbosConnections)
+		db, err := openSQLite(s.Address, 1)
 		if err != nil {
 			return nil, err
 		}
@@ -68,7 +65,7 @@ func (d *dbosSystem) Settings(ctx context.Context) []string {
 	if d.pool != nil {
 		return []string{fmt.Sprintf("connections=%d", d.pool.Config().MaxConns)}
 	}
-	return append(sqliteSettings(ctx, d.db), fmt.Sprintf("connections=%d", dbosConnections))
+	return append(sqliteSettings(ctx, d.db), "connections=1")
 }
 
 func (d *dbosSystem) Start(_ context.Context, what program, n int) (instance, error) {

@@ -20,7 +20,9 @@ func durableTaskProduct() product {
 		notes: map[string]string{
 			kindSQLite: fmt.Sprintf("WAL through the file name (default: rollback journal, which is slower), synchronous=FULL is its default; one connection, which it fixes; "+
 				"parallelism %d for orchestrations and activities (default 1)", durableTaskParallelism),
-			kindPostgres: fmt.Sprintf("up to %d connections (default 1); parallelism %d for orchestrations and activities (default 1)", connections, durableTaskParallelism),
+			kindPostgres: fmt.Sprintf("up to %d connections (default 1); parallelism %d for orchestrations and activities (default 1). "+
+				"v0.6.0 cannot store two activities of one turn (microsoft/durabletask-go#94, mended after the release), so W2a and W2b fail",
+				connections, durableTaskParallelism),
 		},
 	}
 }

@@ -65,7 +65,7 @@ func parse(args []string, usage io.Writer) (p plan, file string, err error) {
 	flags.StringVar(&p.stores.dir, "dir", os.TempDir(), "folder for SQLite files; it must be on a disk")
 	flags.IntVar(&p.rounds, "rounds", 5, "how often each system runs each workload")
 	flags.Float64Var(&p.scale, "scale", 1, "part of the load; less than 1 only shows that everything runs")
-	flags.DurationVar(&p.limit, "limit", 3*time.Minute, "what one run may take; a system that takes longer has failed it")
+	flags.DurationVar(&p.limit, "limit", 2*time.Minute, "what one run may take; a system that takes longer has failed it and is not tried again")
 	flags.StringVar(&file, "json", "", "file for all results")
 	if err := flags.Parse(args); err != nil {
 		return p, "", err

@@ -82,6 +82,9 @@ func (r report) write(out io.Writer, p plan) error {
 	for _, kind := range p.kinds {
 		w.f("\n## %s\n", map[string]string{kindSQLite: "SQLite", kindPostgres: "Postgres"}[kind])
 		w.table(r.rows(kind, p.systems))
+		if failed := r.failures(kind); failed != nil {
+			w.f("\nFailed:\n\n%s", strings.Join(failed, "\n"))
+		}
 		w.f("\nSettings that differ from the defaults:\n")
 		for _, s := range p.systems {
 			w.f("- %s: %s", s.name, s.notes[kind])
@@ -128,6 +131,17 @@ func (r report) rows(kind string, systems []product) [][]string {
 		all = append(all, line)
 	}
 	return all
+}
+
+// failures are the reasons in full, each once.
+func (r report) failures(kind string) (reasons []string) {
+	for _, run := range r.Runs {
+		line := fmt.Sprintf("- %s %s: %s", run.Workload, run.System, run.Failed)
+		if run.Store == kind && run.Failed != "" && !slices.Contains(reasons, line) {
+			reasons = append(reasons, line)
+		}
+	}
+	return reasons
 }
 
 // settings are those of the last run of a system that told them.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -35,15 +36,19 @@ type plan struct {
 	limit     time.Duration
 }
 
+// A hanging is a system that did not end a workload in time. It is not tried again in later rounds, which would take as long.
+type hanging struct{ store, workload, system string }
+
 // run runs it all. The systems take turns within each workload, so that a machine that becomes slower or faster does so
 // for all of them.
 func (p plan) run(ctx context.Context, progress io.Writer) (runs []run, err error) {
+	hung := make(map[hanging]string)
 	for round := range p.rounds {
 		for _, kind := range p.kinds {
 			for _, w := range p.workloads {
 				for _, sys := range p.systems {
 					r := run{Round: round + 1, Store: kind, Workload: w.name, System: sys.name, Load: load{sizes(w.name)[sys.name], p.scale}}
-					if err := p.one(ctx, &r); err != nil {
+					if err := p.one(ctx, &r, hung); err != nil {
 						return runs, err
 					}
 					runs = append(runs, r)
@@ -57,7 +62,12 @@ func (p plan) run(ctx context.Context, progress io.Writer) (runs []run, err erro
 }
 
 // one does a run. Only what keeps all others from running is an error; that a system fails is a result.
-func (p plan) one(ctx context.Context, r *run) error {
+func (p plan) one(ctx context.Context, r *run, hung map[hanging]string) error {
+	h := hanging{r.Store, r.Workload, r.System}
+	if why, known := hung[h]; known {
+		r.Failed = why
+		return ctx.Err()
+	}
 	s, remove, err := p.stores.fresh(ctx, r.Store)
 	if err != nil {
 		return fmt.Errorf("making a store: %w", err)
@@ -69,6 +79,9 @@ func (p plan) one(ctx context.Context, r *run) error {
 	r.Figures, r.Settings = o.Figures, o.Settings
 	if failed != nil {
 		r.Failed = failed.Error()
+	}
+	if errors.Is(failed, errLimit) {
+		hung[h] = r.Failed
 	}
 	if err := remove(); err != nil {
 		return fmt.Errorf("removing a store: %w", err)

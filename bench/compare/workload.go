@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -174,8 +173,10 @@ func w6(ctx context.Context, sys system, l load) ([]figure, error) {
 			return nil, err
 		}
 		seconds, err := timed(1, func() error {
-			err := each(ctx, events, func(ctx context.Context, _ int) error { return h.Send(ctx, reply()) })
-			return errors.Join(err, h.Wait(ctx))
+			if err := each(ctx, events, func(ctx context.Context, _ int) error { return h.Send(ctx, reply()) }); err != nil {
+				return err
+			}
+			return h.Wait(ctx)
 		})
 		if err != nil {
 			return nil, err

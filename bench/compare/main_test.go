@@ -1,0 +1,14 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/perdure/perdure/internal/leaktest"
+	"github.com/perdure/perdure/internal/postgrestest"
+)
+
+// The systems run in processes of this binary, as they do in those of the command.
+func TestMain(m *testing.M) {
+	beChild()
+	leaktest.Main(m, postgrestest.Stop)
+}
