@@ -108,8 +108,15 @@ func TestParse(t *testing.T) {
 		t.Errorf("chosen: %s, want %s", got, want)
 	}
 	for _, wrong := range [][]string{
-		{"-systems", "temporal"}, {"-workloads", "W7"}, {"-stores", "mysql"}, {"-stores", "postgres"},
-		{"-rounds", "0"}, {"-scale", "0"}, {"-scale", "2"}, {"-scale", "NaN"}, {"extra"},
+		{"-systems", "temporal"},
+		{"-workloads", "W7"},
+		{"-stores", "mysql"},
+		{"-stores", "postgres"},
+		{"-rounds", "0"},
+		{"-scale", "0"},
+		{"-scale", "2"},
+		{"-scale", "NaN"},
+		{"extra"},
 	} {
 		if _, _, err := parse(wrong, new(bytes.Buffer)); err == nil {
 			t.Errorf("%v was taken", wrong)

@@ -84,7 +84,8 @@ func TestSmokePostgres(t *testing.T) {
 
 func TestWeakServerIsRefused(t *testing.T) {
 	server := postgrestest.New(t, "fsync=off")
-	err := compare(t.Context(), []string{"-stores", "postgres", "-postgres", server.URL()}, new(bytes.Buffer), new(bytes.Buffer))
+	args := []string{"-systems", "perdure", "-workloads", "W1", "-rounds", "1", "-scale", "0.001", "-stores", "postgres", "-postgres", server.URL()}
+	err := compare(t.Context(), args, new(bytes.Buffer), new(bytes.Buffer))
 	if !errors.Is(err, errWeak) {
 		t.Errorf("a server without fsync: %v, want %v", err, errWeak)
 	}
