@@ -18,7 +18,7 @@ func sizes(workload string) map[string]int {
 	case "W5": // timers
 		return map[string]int{"perdure": 2_000, "go-workflows": 2_000, "durabletask-go": 2_000, "dbos": 2_000}
 	case "W6": // times
-		return map[string]int{"perdure": 20, "go-workflows": 4, "durabletask-go": 10, "dbos": 1}
+		return map[string]int{"perdure": 10, "go-workflows": 4, "durabletask-go": 10, "dbos": 1}
 	}
 	return nil
 }
