@@ -41,7 +41,7 @@ timed = printf '\n==> %s\n' '$(1)'; begin=$$(date +%s); $(2); status=$$?; \
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help test need-go need-cc test-build test-cross test-race test-plain \
-	lint lint-tool fmt tidy-check mutants fuzz soak bench bench-check clean
+	lint lint-tool fmt tidy-check mutants fuzz soak bench bench-check compare clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1|\2/p' Makefile | \
@@ -99,6 +99,9 @@ soak: need-go ## kill workers, run random programs and calls for SOAKTIME and SO
 		-programs.seed $$(date +%s) -programs.count $(SOAKCOUNT)
 	@$(GO) test ./provider/memory ./provider/sqlite ./provider/postgres -run 'TestModel$$' -count=1 -timeout 12h -v \
 		-model.seed $$(date +%s) -model.count $(SOAKCOUNT)
+
+compare: need-go ## build and test bench/compare, a module of its own (fetches the other engines)
+	@part() { cd bench/compare && $(GO) test -vet=all -timeout 5m $(TESTFLAGS) ./...; }; $(call timed,comparison,part)
 
 bench-check: need-go ## compare what work costs (statements, commits, bytes, allocations) with what is stored; UPDATE=1 stores it
 	@$(GO) test ./bench ./provider/sqlite ./provider/postgres -run '^TestCosts' -count=1 $(if $(UPDATE),-costs.update)
