@@ -181,11 +181,17 @@ func TestHazard26_TokenDecides(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{MaxConcurrentActivities: 1}, func(e *enginetest.Engine) {
 		var runs enginetest.Notes[error]
+		began := make(chan struct{}, 2)
 		key := take(e, newSlowAnswers(e.Store, 0), "handed off", func(ctx context.Context, n int) (int, error) {
+			began <- struct{}{}
 			time.Sleep(32 * time.Second) //nolint:forbidigo // virtual time: the lease ended two seconds ago
 			runs.Add(context.Cause(ctx))
 			return n, nil
 		})
+		<-began
+		e.Steer(key, provider.SteerSuspend) // so that nobody else takes it
+		time.Sleep(33 * time.Second)        //nolint:forbidigo // virtual time
+		e.Steer(key, provider.SteerResume)
 		if got := enginetest.Output[int](e, key); got != 7 {
 			e.T.Errorf("got %d", got)
 		}
