@@ -82,6 +82,9 @@ type Activity struct {
 	EventID     int64           `json:"eventId"` // of the event that scheduled it
 	Name        string          `json:"name"`
 	Queue       string          `json:"queue"`
+	Priority    int             `json:"priority"` // 1 (first) to 5
+	FairnessKey string          `json:"fairnessKey,omitempty"`
+	Session     string          `json:"session,omitempty"`
 	State       ActivityState   `json:"state"`
 	Attempt     int64           `json:"attempt"`              // from 1
 	Deliveries  int64           `json:"deliveries,omitempty"` // leases of this attempt
@@ -89,6 +92,7 @@ type Activity struct {
 	LeaseUntil  time.Time       `json:"leaseUntil,omitzero"`
 	ScheduledAt time.Time       `json:"scheduledAt"`
 	NotBefore   time.Time       `json:"notBefore,omitzero"` // when the attempt may begin
+	StartBy     time.Time       `json:"startBy,omitzero"`   // when it is over if it has not begun, or a parked attempt is
 	Deadline    time.Time       `json:"deadline,omitzero"`
 	Heartbeat   json.RawMessage `json:"heartbeat,omitempty"`
 	Failure     *Failure        `json:"failure,omitempty"`  // of the last attempt
@@ -162,7 +166,8 @@ func describeActivity(t *provider.TaskInfo) Activity {
 	a := Activity{
 		EventID: t.EventID, Name: t.Name, Queue: t.Queue, State: ActivityQueued, Attempt: t.Attempt, Deliveries: t.Deliveries,
 		Owner: t.Owner, LeaseUntil: t.LeaseUntil.Std(), ScheduledAt: t.ScheduledAt.Std(), NotBefore: t.NotBefore.Std(),
-		Deadline: t.Deadline.Std(), Heartbeat: rawJSON(t.Details),
+		StartBy: t.StartBy.Std(), Deadline: t.Deadline.Std(), Heartbeat: rawJSON(t.Details),
+		Priority: t.Priority, FairnessKey: t.FairnessKey, Session: t.Session,
 	}
 	switch t.State {
 	case provider.TaskLeased:
