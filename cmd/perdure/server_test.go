@@ -153,7 +153,7 @@ func TestServerMistakes(t *testing.T) {
 func TestRolesOfServer(t *testing.T) {
 	cluster := guardedCluster(t)
 	postgrestest.Exec(t, cluster.URL(), "CREATE DATABASE owned OWNER other")
-	owner, user := as(cluster, "other", "owned")+"&schema=my%20work", as(cluster, "guarded", "owned")+"&schema=my+work"
+	owner, user := as(cluster, "other", "owned")+"&schema=my%20work", as(cluster, "guarded", "owned")+"&schema=my%20work"
 	for _, step := range []struct {
 		line, db string
 		code     exitCode
