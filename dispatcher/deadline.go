@@ -3,7 +3,6 @@ package dispatcher
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/internal/failure"
@@ -110,7 +109,7 @@ func passed(task *provider.LeasedTask, call *history.ActivityScheduled, now prov
 	switch {
 	case task.Deadline != 0 && task.Deadline <= now:
 		return activity.ScheduleToClose
-	case task.StartBy == task.ScheduledAt.Add(time.Duration(call.ScheduleToStart)*time.Microsecond):
+	case task.StartBy == task.ScheduledAt.Add(span(call.ScheduleToStart)):
 		return activity.ScheduleToStart
 	default:
 		return activity.StartToClose

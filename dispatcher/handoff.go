@@ -53,7 +53,7 @@ func (d *Dispatcher) newTask(
 	task := provider.NewTask{
 		EventID: event, Queue: call.Queue, Name: call.Name, Payload: payload, NotBefore: time.Duration(call.Delay) * time.Microsecond,
 		Priority: int(call.Priority), FairnessKey: call.FairnessKey, Session: call.Session,
-		StartBy: time.Duration(call.ScheduleToStart) * time.Microsecond, Deadline: time.Duration(call.ScheduleToClose) * time.Microsecond,
+		StartBy: span(call.ScheduleToStart), Deadline: span(call.ScheduleToClose),
 	}
 	if a := t.going[call.Local]; a != nil {
 		if d.tasks.tryTake() {

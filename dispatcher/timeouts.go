@@ -12,7 +12,7 @@ import (
 
 // limited ends the context of an attempt at the first of its limits, with that as the cause.
 func (d *Dispatcher) limited(ctx context.Context, a *attempt) (_ context.Context, stop context.CancelFunc, deadline time.Time) {
-	limit, kind := time.Duration(a.call.StartToClose)*time.Microsecond, activity.StartToClose
+	limit, kind := span(a.call.StartToClose), activity.StartToClose
 	if limit > 0 {
 		a.expires = time.Now().Add(limit)
 	}
@@ -52,11 +52,16 @@ func timeoutFailure(call *history.ActivityScheduled, kind activity.TimeoutKind, 
 		said = ": " + why.Error()
 	}
 	err := failure.NewTimeout(string(kind), "activity %s %s its %s timeout of %v%s", call.Name, what, kind,
-		time.Duration(limit)*time.Microsecond, said)
+		span(limit), said)
 	if kind == activity.ScheduleToStart || kind == activity.ScheduleToClose { // it concerns the whole call
 		err = failure.NonRetryable(err)
 	}
 	return err
+}
+
+// span is a limit in stored microseconds. What would overflow as a duration, or once a clock is added to it, is cut: nobody lives to see that.
+func span(micros int64) time.Duration {
+	return time.Duration(min(micros, int64(maxRetryDelay/time.Microsecond))) * time.Microsecond
 }
 
 // remaining is the time that a call has left from now on, by the storage's clock; false if it has no limit.
