@@ -43,6 +43,7 @@ type attempt struct {
 
 	cancel   context.CancelCauseFunc
 	cause    func() error // why the context of the user's function has ended, if it has
+	unwanted atomic.Bool  // its call was cancelled, also if its context had ended before
 	patience atomic.Pointer[time.Timer]
 	life     life          // who ends it
 	done     chan struct{} // closed when user code came back, with a result or later
@@ -281,6 +282,9 @@ func (d *Dispatcher) failureOf(a *attempt, cause, err error) history.Failure {
 func (d *Dispatcher) failed(working context.Context, a *attempt, cause, err error, report provider.TaskReport) {
 	f := d.failureOf(a, cause, err)
 	delay, again := d.again(a, &f, err)
+	if again && a.unwanted.Load() { // who waits for its end does not wait for another attempt
+		f, again = d.failureOf(a, errCancelled, err), false
+	}
 	if !again {
 		d.count.attemptsFailed.Add(1)
 		d.returnResult(working, &result{attempt: a, details: report.Details, body: d.gaveUp(a, f)})

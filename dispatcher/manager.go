@@ -19,11 +19,12 @@ type manager struct {
 	mu   sync.Mutex
 	// attempts by task, the latest of each.
 	attempts map[provider.TaskRef]*held
-	sessions atomic.Int64        // that this node holds, as far as it was told
-	beating  map[*held]time.Time // when the heartbeats of some are to be sent
-	next     time.Time           // a heartbeat that is to be sent before it wakes the manager
-	soonest  time.Time           // none is sent before
-	wake     chan struct{}       // has room for one
+	coming   map[provider.TaskRef]error // see expect
+	sessions atomic.Int64               // that this node holds, as far as it was told
+	beating  map[*held]time.Time        // when the heartbeats of some are to be sent
+	next     time.Time                  // a heartbeat that is to be sent before it wakes the manager
+	soonest  time.Time                  // none is sent before
+	wake     chan struct{}              // has room for one
 }
 
 // held is an attempt with its lease.
@@ -37,7 +38,7 @@ type held struct {
 
 func newManager(d *Dispatcher) *manager {
 	return &manager{
-		d: d, busy: make(chan struct{}, 1), late: make(chan struct{}, 1), attempts: make(map[provider.TaskRef]*held),
+		d: d, busy: make(chan struct{}, 1), late: make(chan struct{}, 1), attempts: make(map[provider.TaskRef]*held), coming: make(map[provider.TaskRef]error),
 		beating: make(map[*held]time.Time), wake: make(chan struct{}, 1),
 	}
 }
@@ -80,8 +81,14 @@ func (m *manager) remove(a *attempt) {
 func (m *manager) cancel(ref provider.TaskRef, cause error) {
 	m.mu.Lock()
 	h, ok := m.attempts[ref]
+	if _, soon := m.coming[ref]; soon {
+		m.coming[ref] = cause
+	}
 	m.mu.Unlock()
 	if ok {
+		if errors.Is(cause, errCancelled) {
+			h.a.unwanted.Store(true)
+		}
 		h.a.cancel(cause)
 	}
 }
@@ -91,6 +98,13 @@ func (m *manager) cancelExecution(key provider.UUID, execution int64, cause erro
 	for _, h := range m.snapshot() {
 		if h.a.ref.Key == key && h.a.ref.Execution == execution {
 			h.a.cancel(cause)
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for ref := range m.coming {
+		if ref.Key == key && ref.Execution == execution {
+			m.coming[ref] = cause
 		}
 	}
 }
@@ -261,6 +275,9 @@ func (m *manager) notRenewed(h *held) {
 
 // renewed takes over what the storage says of one attempt.
 func (m *manager) renewed(h *held, item *provider.TaskRenewalResult, asked moment) {
+	if item.CancelRequested {
+		h.a.unwanted.Store(true)
+	}
 	switch {
 	case item.State.Kind == provider.ExecutionMissing:
 		h.a.cancel(errOrchestrationMissing)

@@ -32,6 +32,13 @@ const rateSpace = "perdure.rate"
 // lookAhead is how much earlier than an activity may begin it is fetched.
 const lookAhead = burst
 
+// maxPatience is the longest that an activity is held until its moment.
+const maxPatience = time.Second
+
+// furthest is how far ahead of now the record of the next moment can be; twice that, to be sure. One that is further ahead is of a clock that was set
+// back since, or of a lower rate, and says nothing.
+func (t *throttle) furthest() time.Duration { return 2 * (maxPatience + max(burst, t.pace.interval)) }
+
 // room is how many activities may be fetched now; if none, again is when to look, zero if that will be told.
 func (t *throttle) room(limit int, now time.Time) (room int, again time.Time) {
 	switch {
@@ -60,6 +67,7 @@ func (d *Dispatcher) takeThrottled(fetching, working context.Context, tasks []pr
 	}
 	for t, list := range held {
 		d.pools.hold(t, list)
+		d.manage.expect(list)
 		d.work.add()
 		go func() {
 			defer d.work.done()
@@ -77,13 +85,16 @@ func (d *Dispatcher) beginAtRate(fetching, working context.Context, t *throttle,
 	}
 	for i := range tasks {
 		wait := time.Until(first.Add(time.Duration(i) * t.pace.interval))
+		if err == nil && i < reserved {
+			pause(fetching, wait) // on shutdown it is given back at once
+		}
+		d.manage.arrived(&tasks[i])
 		switch {
 		case err != nil:
 			d.giveTaskBack(working, &tasks[i], token, backoff(1))
 		case i >= reserved:
 			d.giveTaskBack(working, &tasks[i], token, max(wait, 0))
 		default:
-			pause(fetching, wait) // on shutdown it is given back at once
 			d.beginTasks(working, tasks[i:i+1], token, read)
 		}
 		d.pools.drop(&tasks[i])
@@ -102,7 +113,7 @@ func (d *Dispatcher) reserve(fetching context.Context, t *throttle, n int) (firs
 	defer cancel()
 	next := time.Now().Add(backoff(1)) // should the storage not answer
 	defer func() { d.pools.reserved(t, next) }()
-	patience := min(time.Second, d.cfg.Lease/4)
+	patience := min(maxPatience, d.cfg.Lease/4)
 	for {
 		get := provider.RecordRequest{Action: provider.RecordGet, Namespace: rateSpace, Key: t.queue}
 		res, err := d.store.Record(ctx, get)
@@ -111,7 +122,10 @@ func (d *Dispatcher) reserve(fetching context.Context, t *throttle, n int) (firs
 		}
 		answered, at, put := time.Now(), res.Now, get
 		if len(res.Records) > 0 {
-			put.Expect, at = res.Records[0].Version, max(at, stored(res.Records[0].Value))
+			put.Expect = res.Records[0].Version
+			if next := stored(res.Records[0].Value); next <= res.Now.Add(t.furthest()) {
+				at = max(at, next)
+			}
 		}
 		first, next = answered.Add(at.Sub(res.Now)), answered.Add(at.Sub(res.Now)-lookAhead)
 		near := patience - at.Sub(res.Now)
@@ -137,4 +151,26 @@ func stored(value []byte) provider.Time {
 		return 0
 	}
 	return provider.Time(binary.BigEndian.Uint64(value))
+}
+
+// expect has the manager listen for tasks that wait for their moment: nobody else would hear before that they are cancelled.
+func (m *manager) expect(tasks []provider.LeasedTask) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range tasks {
+		m.coming[tasks[i].TaskRef] = nil
+	}
+}
+
+// arrived ends that, and notes at a task what was heard of it.
+func (m *manager) arrived(task *provider.LeasedTask) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch cause := m.coming[task.TaskRef]; {
+	case errors.Is(cause, errCancelled):
+		task.CancelRequested = true
+	case errors.Is(cause, errOrchestrationEnded):
+		task.State.Kind = provider.ExecutionTerminal
+	}
+	delete(m.coming, task.TaskRef)
 }

@@ -1,0 +1,72 @@
+package routing
+
+import (
+	"context"
+	"encoding/binary"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/runtime"
+)
+
+// A record of a rate that lies further ahead than any node can have reserved, since the clock of the store was set back or the rate
+// was raised, does not hold the queue up.
+func TestQueueRateSurvivesItsRecord(t *testing.T) {
+	t.Parallel()
+	enginetest.Bubble(t, runtime.Options{QueueLimits: limit(runtime.QueueLimit{PerSecond: 10})}, func(e *engine) {
+		ahead := provider.TimeOf(time.Now().Add(24 * time.Hour))
+		if _, err := e.Store.Record(t.Context(), provider.RecordRequest{
+			Action: provider.RecordPut, Namespace: "perdure.rate", Key: orchestration.DefaultQueue,
+			Value: binary.BigEndian.AppendUint64(nil, uint64(ahead)),
+		}); err != nil {
+			t.Fatal(err)
+		}
+		var all starts
+		reg := runtime.NewRegistry()
+		enginetest.Activity(t, reg, "work", all.work(time.Millisecond))
+		flood(e, 1, 50)
+		e.Start(reg)
+		rest(10 * time.Second)
+		if n := len(all.All()); n != 50 {
+			t.Errorf("%d of 50 began in 10 s at 10 a second", n)
+		}
+	})
+}
+
+// What is cancelled, or loses its execution, while it waits for its moment does not begin.
+func TestThrottledActivityHearsOfItsCancellation(t *testing.T) {
+	t.Parallel()
+	for _, ends := range []bool{false, true} {
+		enginetest.Bubble(t, runtime.Options{QueueLimits: limit(runtime.QueueLimit{PerSecond: 2})}, func(e *engine) {
+			reg := runtime.NewRegistry()
+			var began enginetest.Notes[int]
+			enginetest.Activity(t, reg, "work", func(_ context.Context, n int) (int, error) {
+				began.Add(n)
+				return n, nil
+			})
+			enginetest.Orchestration(t, reg, "main", func(ctx *octx, _ int) (none, error) {
+				if _, err := orchestration.CallActivityNamed[int](ctx, "work", 1); err != nil {
+					return none{}, err
+				}
+				if err := ctx.Sleep(420 * time.Millisecond); err != nil { // the next moment is after 500 ms
+					return none{}, err
+				}
+				second := orchestration.StartActivityNamed[int](ctx, "work", 2)
+				if err := ctx.Sleep(30 * time.Millisecond); err != nil || ends {
+					return none{}, err
+				}
+				second.Cancel()
+				return none{}, ctx.Sleep(time.Minute)
+			})
+			e.Start(reg)
+			e.WaitEnded(e.Create("one", "main", 0))
+			rest(time.Minute)
+			if all := began.All(); len(all) != 1 {
+				t.Errorf("the execution ended %t: %v began", ends, all)
+			}
+		})
+	}
+}
