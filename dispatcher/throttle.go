@@ -32,8 +32,8 @@ const rateSpace = "perdure.rate"
 // lookAhead is how much earlier than an activity may begin it is fetched.
 const lookAhead = burst
 
-// maxPatience is the longest that an activity is held until its moment.
-const maxPatience = time.Second
+// maxPatience is the longest that an activity is held until its moment. It holds a slot that others may need, on every node.
+const maxPatience = 2 * lookAhead
 
 // furthest is how far ahead of now the record of the next moment can be; twice that, to be sure. One that is further ahead is of a clock that was set
 // back since, or of a lower rate, and says nothing.

@@ -3,6 +3,7 @@ package routing
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"testing"
 	"time"
 
@@ -69,4 +70,38 @@ func TestThrottledActivityHearsOfItsCancellation(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A throttled queue that is flooded leaves the slots to others, on however many nodes it is served, and keeps to its rate.
+func TestThrottledQueueLeavesTheSlots(t *testing.T) {
+	t.Parallel()
+	limits := map[string]runtime.QueueLimit{"slow": {PerSecond: 10}}
+	enginetest.Bubble(t, runtime.Options{QueueLimits: limits, MaxConcurrentActivities: 2}, func(e *engine) {
+		var slow, fast starts
+		reg := runtime.NewRegistry()
+		enginetest.Orchestration(t, reg, "both", func(ctx *octx, n int) (none, error) {
+			var all []orchestration.Future[int]
+			for i := range n {
+				all = append(all, orchestration.StartActivityNamed[int](ctx, "fast", i),
+					orchestration.StartActivityNamed[int](ctx, "slow", i, orchestration.WithQueue("slow")))
+			}
+			_, err := all[0].Get(ctx)
+			return none{}, errors.Join(err, ctx.Sleep(2*time.Second))
+		})
+		e.StartOn(e.Store, reg, runtime.Options{})
+		e.Create("one", "both", 800)
+		for range 8 {
+			worker := runtime.NewRegistry()
+			enginetest.Activity(t, worker, "fast", fast.work(50*time.Millisecond))
+			enginetest.Activity(t, worker, "slow", slow.work(50*time.Millisecond), runtime.OnQueue("slow"))
+			e.Start(worker)
+		}
+		rest(2 * time.Second)
+		if n := len(fast.All()); n < 450 {
+			t.Errorf("%d began where nothing is limited; in 2 s there is room for 640 less what the other queue runs", n)
+		}
+		if n := len(slow.All()); n < 19 || n > 22 {
+			t.Errorf("%d began in 2 s at 10 a second", n)
+		}
+	})
 }
