@@ -133,6 +133,7 @@ type Provider interface {
 	// and never delivers the task again (complete, retry and renewal then go by that token).
 	// A parked task whose Deadline has passed is given to who asks for Expired all the same, and then the token is void. Park with a Limit
 	// makes that the task's StartBy, and it has not begun until it is retried.
+	// A task whose cancellation was asked for is queued without the Delay.
 	// Release queues it after Delay and gives the delivery back. Discard removes it if its execution is still not Running,
 	// else releases it. Release without a TaskRef releases all tasks that its Token holds, whatever their Attempt.
 	// Lapsed ones are not among them.

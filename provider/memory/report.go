@@ -48,7 +48,7 @@ func (p *Provider) report(item *provider.TaskReport, state provider.ExecutionSta
 		t.attempt++
 		t.deliveries, t.begun = 0, true
 		t.failure = slices.Clone(item.Failure)
-		t.queueAt(now.Add(item.Delay))
+		t.queueAt(t.again(item, now))
 	case provider.TaskPark:
 		t.state, t.owner, t.leaseUntil, t.begun = provider.TaskParked, "", 0, item.Limit == 0
 		if item.Limit > 0 {
@@ -59,9 +59,9 @@ func (p *Provider) report(item *provider.TaskReport, state provider.ExecutionSta
 			delete(p.tasks, t.TaskRef)
 			break
 		}
-		t.release(now.Add(item.Delay), item.Begun)
+		t.release(t.again(item, now), item.Begun)
 	case provider.TaskRelease:
-		t.release(now.Add(item.Delay), item.Begun)
+		t.release(t.again(item, now), item.Begun)
 	}
 	return nil
 }
@@ -72,7 +72,7 @@ func (p *Provider) releaseTasks(item *provider.TaskReport, now provider.Time) {
 		if t.state == provider.TaskLeased && t.token == item.Token && t.leaseUntil > now {
 			p.useSession(t, now)
 			t.keepDetails(item.Details)
-			t.release(now.Add(item.Delay), item.Begun)
+			t.release(t.again(item, now), item.Begun)
 			p.write()
 		}
 	}
@@ -88,6 +88,14 @@ func (t *task) keepDetails(details []byte) {
 	if details != nil {
 		t.details = slices.Clone(details)
 	}
+}
+
+// again is when a task may be fetched again. Who waits for the end of a cancelled one does not wait for a delay.
+func (t *task) again(item *provider.TaskReport, now provider.Time) provider.Time {
+	if t.cancel {
+		return now
+	}
+	return now.Add(item.Delay)
 }
 
 // release gives the delivery back. If that was the first and no code ran, the task has not begun.

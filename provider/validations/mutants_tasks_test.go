@@ -23,6 +23,7 @@ func brokenTasks() []brokenRule {
 		{name: "a hand-off does not count as a delivery", caught: "tasks/hand-off", breaks: countsNoHandOff},
 		{name: "a task forgets what its renewal told", caught: "tasks/details-and-failure", breaks: forgetsHeartbeats},
 		{name: "a queued task outlives its cancellation", caught: "tasks/cancelled-unstarted", breaks: keepsCancelled},
+		{name: "a cancelled task waits out its delay", caught: "tasks/cancelled-again", breaks: delaysCancelled},
 		{name: "a renewal does not tell of the cancellation", caught: "tasks/cancelled-leased", breaks: renewed(hidesCancellation)},
 		{name: "a leased task is not removed", caught: "tasks/cancelled-removed", breaks: commits(removesNoTask)},
 		{name: "who asks for what is past its deadline gets nothing else", caught: "tasks/expired-too", breaks: fetchesTasks(wantsExpiredOnly)},
@@ -213,5 +214,12 @@ func outlivesReset(m *mutant) {
 		if task := left.Load(); task != nil && req.Wait == 0 && len(res.Tasks) == 0 {
 			res.Tasks = append(res.Tasks, provider.LeasedTask{TaskRef: task.TaskRef})
 		}
+	})
+}
+
+// delaysCancelled does not hand out cancelled tasks again, as a store would which keeps to their delay.
+func delaysCancelled(m *mutant) {
+	m.tasks.after(func(_ provider.FetchTasksRequest, res *provider.FetchTasksResult, _ *error) {
+		res.Tasks = slices.DeleteFunc(res.Tasks, func(t provider.LeasedTask) bool { return t.CancelRequested })
 	})
 }

@@ -27,6 +27,7 @@ func taskCases() []testCase {
 		{name: "details-and-failure", run: taskDetails, rule: counts},
 		{name: "cancelled-unstarted", run: taskCancelled, rule: "A task that nobody has leased is removed."},
 		{name: "cancelled-leased", run: taskCancelledLeased, rule: "A leased one is flagged (its renewal answers CancelRequested)"},
+		{name: "cancelled-again", run: taskCancelledAgain, rule: "A task whose cancellation was asked for is queued without the Delay."},
 		{name: "cancelled-removed", run: taskCancelledRemoved, rule: "unless Remove is set: then it is removed, too."},
 		{name: "expired-too", run: taskExpiredToo, rule: "FetchTasksRequest.Expired: also tasks past their time, of every queue and name"},
 		{name: "of-ended-executions", run: taskEnds, rule: "Tasks of ended executions are normally removed when the execution ends"},
@@ -257,6 +258,18 @@ func taskCancelledLeased(t *trial) {
 	res := t.renew(provider.TaskRenewal{TaskRef: task.TaskRef, Token: task.token})
 	t.checkf(res.Err == nil && res.CancelRequested && res.State.Kind == provider.ExecutionRunning, "renewal answers %+v", res)
 	t.ok(t.report(task, provider.TaskComplete).Err)
+}
+
+func taskCancelledAgain(t *trial) {
+	for i, outcome := range []provider.TaskOutcome{provider.TaskRetry, provider.TaskRelease} {
+		instance := t.begin(fmt.Sprint("i", i), func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{newTask(1)} })
+		task := t.fetchTask()
+		t.cancel(instance, false)
+		t.ok(t.report(task, outcome, func(r *provider.TaskReport) { r.Delay = long }).Err)
+		again := t.fetchTask()
+		t.checkf(again.TaskRef == task.TaskRef && again.CancelRequested, "got %+v", again)
+		t.ok(t.report(again, provider.TaskComplete).Err)
+	}
 }
 
 func taskCancelledRemoved(t *trial) {

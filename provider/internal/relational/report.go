@@ -121,7 +121,10 @@ func (t *Tx) release(h *Head, task *Task, item *provider.TaskReport) error {
 // requeueReported queues the task again, held by nobody.
 func (t *Tx) requeueReported(h *Head, task *Task, item *provider.TaskReport) error {
 	task.State, task.Token, task.Owner, task.LeaseUntil = provider.TaskQueued, provider.UUID{}, "", 0
-	task.NotBefore = t.Now.Add(item.Delay)
+	task.NotBefore = t.Now
+	if !task.Cancel { // who waits for the end of a cancelled one does not wait for a delay
+		task.NotBefore = t.Now.Add(item.Delay)
+	}
 	t.Schedule(task, h)
 	return t.Rows.StoreTask(task, item.Details)
 }
