@@ -100,6 +100,9 @@ func (f *gatedFetch) look(ctx context.Context) (bool, error) {
 	if err := f.p.refreshKinds(ctx); err != nil {
 		return false, err
 	}
+	if !relational.Minds(&f.req, f.p.kinds.get()) {
+		return f.taskFetch.look(ctx)
+	}
 	if err := f.announce(ctx); err != nil {
 		return false, err
 	}
@@ -240,6 +243,9 @@ func (f *gatedFetch) close(u *unit, g *gate, chosen []candidate) error {
 
 // due answers when the fetch may go on by time alone.
 func (f *gatedFetch) due(ctx context.Context) (now, next provider.Time, err error) {
+	if !relational.Minds(&f.req, f.p.kinds.get()) {
+		return f.taskFetch.due(ctx)
+	}
 	ids, _ := f.p.kinds.get().Near(&f.req)
 	ids = append(ids, f.taskFetch.kinds().ids...)
 	var at *provider.Time

@@ -61,6 +61,7 @@ func count(t *testing.T, p *Provider) *atomic.Int64 {
 func TestCostsOfStatements(t *testing.T) {
 	p := openTest(t, filepath.Join(t.TempDir(), "costs.db"), Options{})
 	n := count(t, p)
+	fetch := fetchAsNodesDo(t, p)
 	var figures []costs.Figure
 	number := 0
 	// The janitor may come between, so the least of some counts.
@@ -101,5 +102,29 @@ func TestCostsOfStatements(t *testing.T) {
 			return err
 		}
 	})
+	least("a fetch of tasks in vain", func(string) func() error { return func() error { return fetch(t.Context(), 0) } })
 	costs.Check(t, "sqlite", figures)
+}
+
+// fetchAsNodesDo answers a fetch of tasks that finds none and claims sessions, of which the store has none; one is parked until the test ends.
+func fetchAsNodesDo(t *testing.T, p *Provider) (fetch func(context.Context, time.Duration) error) {
+	t.Helper()
+	fetch = func(ctx context.Context, wait time.Duration) error {
+		_, err := p.FetchTasks(ctx, provider.FetchTasksRequest{
+			Owner: "cost", Token: newToken(), Lease: time.Minute, Max: 10, Wait: wait, Queues: []provider.QueueFilter{{Queue: "q", Names: []string{"none"}}},
+			Sessions: provider.SessionClaim{Max: 10, Lease: time.Minute, Idle: time.Minute},
+		})
+		return err
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = fetch(ctx, time.Hour) // it ends with the test
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	return fetch
 }

@@ -29,6 +29,9 @@ func (f *gatedFetch) wants(t *tx) bool {
 func (f *gatedFetch) extends() bool { return f.call.fresh && f.req.Sessions.Max > 0 }
 
 func (f *gatedFetch) find(t *tx) (bool, error) {
+	if !relational.Minds(&f.req, t.kinds) {
+		return f.taskFetch.find(t)
+	}
 	g, err := t.newGate(&f.req)
 	if err != nil {
 		return false, err
@@ -42,6 +45,9 @@ func (f *gatedFetch) find(t *tx) (bool, error) {
 }
 
 func (f *gatedFetch) take(t *tx) (bool, error) {
+	if !relational.Minds(&f.req, t.kinds) {
+		return f.taskFetch.take(t)
+	}
 	f.res = provider.FetchTasksResult{Now: t.Now}
 	if f.extends() {
 		if _, err := t.ExtendSessions(f.req.Owner, f.req.Sessions.Lease); err != nil {

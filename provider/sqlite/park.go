@@ -21,11 +21,11 @@ type parked struct {
 	// undo gives back what was claimed for a caller that had gone meanwhile.
 	undo func(*tx) error
 
-	gated bool // it may wait for a place in a queue or for a session
-	wait  bool // block while there is nothing
-	fresh bool // not tried yet
-	done  chan struct{}
-	err   error
+	limited bool // it may wait for a place in a queue
+	wait    bool // block while there is nothing
+	fresh   bool // not tried yet
+	done    chan struct{}
+	err     error
 
 	// Guarded by writer.mu.
 	trying bool
@@ -119,7 +119,7 @@ func (w *writer) dismiss(call *parked, patient bool) bool {
 func (w *writer) awaitsPlace() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.ContainsFunc(w.parked, func(c *parked) bool { return c.gated })
+	return slices.ContainsFunc(w.parked, func(c *parked) bool { return c.limited })
 }
 
 // candidates marks the parked calls that may have something to take now.

@@ -46,7 +46,7 @@ func (p *Provider) FetchTasks(ctx context.Context, req provider.FetchTasksReques
 	call := &parked{op: "fetch tasks", wants: f.wants, find: f.find, take: f.take, undo: f.undo}
 	if relational.Gated(&req) {
 		g := &gatedFetch{taskFetch: f, call: call}
-		call.gated, call.wants, call.find, call.take = true, g.wants, g.find, g.take
+		call.limited, call.wants, call.find, call.take = relational.Bounded(&req), g.wants, g.find, g.take
 	}
 	if err := p.park(ctx, call, req.Wait); err != nil {
 		return provider.FetchTasksResult{}, err

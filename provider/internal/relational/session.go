@@ -45,9 +45,17 @@ func (t *Tx) Free(kind int64) {
 	t.Effects.Freed[kind] = struct{}{}
 }
 
-// Gated tells whether limits of queues or sessions have a say in what a fetch may have.
-func Gated(req *provider.FetchTasksRequest) bool {
-	return req.Sessions.Max > 0 || slices.ContainsFunc(req.Queues, func(q provider.QueueFilter) bool { return q.MaxLeased > 0 })
+// Gated tells whether limits of queues or sessions may ever have a say in what a fetch may have.
+func Gated(req *provider.FetchTasksRequest) bool { return req.Sessions.Max > 0 || Bounded(req) }
+
+// Minds tells whether they have it now. Fetches claim sessions as a rule, and a store without tasks of sessions must not pay for that.
+func Minds(req *provider.FetchTasksRequest, kinds *Kinds) bool {
+	return Bounded(req) || req.Sessions.Max > 0 && kinds.Sessions()
+}
+
+// Bounded tells whether a fetch keeps to limits of queues.
+func Bounded(req *provider.FetchTasksRequest) bool {
+	return slices.ContainsFunc(req.Queues, func(q provider.QueueFilter) bool { return q.MaxLeased > 0 })
 }
 
 // Limits answers how many tasks of each queue may be leased at once, for the queues of a fetch that have a limit.
