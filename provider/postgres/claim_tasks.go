@@ -68,13 +68,14 @@ type taskFetch struct {
 // taskKinds are what a fetch asks for: kinds, how much earlier each ranks, and the kind that a task of it has once it is leased.
 type taskKinds struct{ ids, bonuses, plain []int64 }
 
-func (f *taskFetch) kinds() taskKinds {
+// Tasks with a session are for fetches that mind sessions, and no others, whatever has come to be known since they began.
+func (f *taskFetch) kinds(sessions bool) taskKinds {
 	k := taskKinds{[]int64{}, []int64{}, []int64{}}
 	kinds := f.p.kinds.get()
 	for _, q := range f.req.Queues {
 		for _, name := range q.Names {
 			for _, id := range kinds.ByFilter[relational.TaskFilter{Queue: q.Queue, Name: name}] {
-				if kinds.ByTask[id].Class&relational.InSession != 0 && f.req.Sessions.Max == 0 {
+				if kinds.ByTask[id].Class&relational.InSession != 0 && !sessions {
 					continue
 				}
 				k.ids, k.bonuses, k.plain = append(k.ids, id), append(k.bonuses, kinds.ByTask[id].Bonus()), append(k.plain, kinds.Unranked(id))
@@ -105,7 +106,7 @@ func (f *taskFetch) look(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	f.res = provider.FetchTasksResult{}
-	k := f.kinds()
+	k := f.kinds(false)
 	b := &pgx.Batch{}
 	b.Queue(f.p.names.sql(sqlClaimTasks), k.ids, k.bonuses, f.req.Max, uuid(f.req.Token), f.req.Owner, f.req.Expired,
 		f.req.Lease.Microseconds(), k.plain).
@@ -155,7 +156,7 @@ func (f *taskFetch) scan(rows pgx.Rows) (task provider.LeasedTask, err error) {
 
 func (f *taskFetch) due(ctx context.Context) (now, next provider.Time, err error) {
 	var at *provider.Time
-	err = f.p.pool.QueryRow(ctx, f.p.names.sql(sqlNextTask), f.kinds().ids, f.req.Expired).Scan(&now, &at)
+	err = f.p.pool.QueryRow(ctx, f.p.names.sql(sqlNextTask), f.kinds(false).ids, f.req.Expired).Scan(&now, &at)
 	f.res.Now = now
 	if at == nil {
 		return now, relational.Never, err

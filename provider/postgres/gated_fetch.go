@@ -184,7 +184,7 @@ func (f *gatedFetch) open(u *unit) (*gate, error) {
 			return err
 		})
 	}
-	k := f.taskFetch.kinds()
+	k := f.taskFetch.kinds(f.req.Sessions.Max > 0)
 	g.page = f.req.Max + gatePage
 	b.Queue(sql(sqlCandidates), k.ids, k.bonuses, k.plain, f.req.Expired, f.req.Max, owner, claim.Max, g.page).Query(g.read)
 	return g, u.conn.SendBatch(u.ctx, b).Close()
@@ -247,7 +247,7 @@ func (f *gatedFetch) due(ctx context.Context) (now, next provider.Time, err erro
 		return f.taskFetch.due(ctx)
 	}
 	ids, _ := f.p.kinds.get().Near(&f.req)
-	ids = append(ids, f.taskFetch.kinds().ids...)
+	ids = append(ids, f.taskFetch.kinds(f.req.Sessions.Max > 0).ids...)
 	var at *provider.Time
 	err = f.p.pool.QueryRow(ctx, f.p.names.sql(sqlNextGated), ids, f.req.Expired, f.seen, f.req.Sessions.Max > 0).Scan(&now, &at)
 	f.res.Now = now
