@@ -134,7 +134,8 @@ func TestPoolIsShared(t *testing.T) {
 		if got := enginetest.Output[int](e, e.Create("main", "main", 20)); got != 60 {
 			e.T.Errorf("got %d", got)
 		}
-		if took := time.Since(began); took > 12*time.Second {
+		// Ten seconds at best. When the other ones come first those with a limit of their own are left to the end, two at a time.
+		if took := time.Since(began); took > 16*time.Second {
 			e.T.Errorf("40 tasks of a second, 4 at the same time, took %v", took)
 		}
 		if all.peak() != 4 || own.peak() != 2 || free.peak() != 20 {
