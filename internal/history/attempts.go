@@ -17,28 +17,6 @@ func (a *Attempt) fields(c *codec) {
 	c.text(5, &a.Failure)
 }
 
-// attempts is a list of attempts.
-func (c *codec) attempts(number int, p *[]Attempt) {
-	if c.writing {
-		items := make([][]byte, len(*p))
-		for i := range *p {
-			items[i] = appendRecord(nil, &(*p)[i])
-		}
-		c.list(number, &items)
-		return
-	}
-	var items [][]byte
-	c.list(number, &items)
-	for _, item := range items {
-		var a Attempt
-		if err := decodeRecord(item, &a, c.depth+1); err != nil {
-			c.fail(err)
-			return
-		}
-		*p = append(*p, a)
-	}
-}
-
 func attemptsSize(list []Attempt) int64 {
 	size := int64(0)
 	for i := range list {
@@ -56,7 +34,7 @@ type Retried struct {
 
 func (r *Retried) fields(c *codec) {
 	r.Failure.fields(c)
-	c.attempts(8, &r.Attempts)
+	records(c, 8, &r.Attempts)
 }
 
 // EncodeRetried encodes r with the format's version in front.

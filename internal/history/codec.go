@@ -268,3 +268,28 @@ func (c *codec) list(number int, p *[][]byte) {
 		rest = rest[end:]
 	}
 }
+
+// records is a list of nested records.
+func records[T any, P interface {
+	*T
+	record
+}](c *codec, number int, p *[]T) {
+	if c.writing {
+		items := make([][]byte, len(*p))
+		for i := range *p {
+			items[i] = appendRecord(nil, P(&(*p)[i]))
+		}
+		c.list(number, &items)
+		return
+	}
+	var items [][]byte
+	c.list(number, &items)
+	for _, item := range items {
+		var one T
+		if err := decodeRecord(item, P(&one), c.depth+1); err != nil {
+			c.fail(err)
+			return
+		}
+		*p = append(*p, one)
+	}
+}

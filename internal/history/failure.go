@@ -18,30 +18,8 @@ func (f *Failure) fields(c *codec) {
 	c.payload(3, &f.Details)
 	c.boolean(4, &f.NonRetryable)
 	c.text(5, &f.Code)
-	c.causes(6, &f.Causes)
+	records(c, 6, &f.Causes)
 	c.boolean(7, &f.Registered)
-}
-
-// causes is a list of nested failures.
-func (c *codec) causes(number int, p *[]Failure) {
-	if c.writing {
-		items := make([][]byte, len(*p))
-		for i := range *p {
-			items[i] = appendRecord(nil, &(*p)[i])
-		}
-		c.list(number, &items)
-		return
-	}
-	var items [][]byte
-	c.list(number, &items)
-	for _, item := range items {
-		var f Failure
-		if err := decodeRecord(item, &f, c.depth+1); err != nil {
-			c.fail(err)
-			return
-		}
-		*p = append(*p, f)
-	}
 }
 
 // Outcome is how an execution ended, as stored in an instance's result: an output or a

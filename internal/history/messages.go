@@ -82,7 +82,7 @@ func (e *ActivityCompleted) fields(c *codec) {
 	c.integer(2, &e.Scheduled)
 	c.payload(3, &e.Output)
 	c.integer(4, &e.Attempt)
-	c.attempts(5, &e.Attempts)
+	records(c, 5, &e.Attempts)
 }
 
 // ActivityFailed carries the failure of an activity's last attempt.
@@ -100,7 +100,7 @@ func (e *ActivityFailed) fields(c *codec) {
 	c.integer(2, &e.Scheduled)
 	c.nested(3, &e.Failure)
 	c.integer(4, &e.Attempt)
-	c.attempts(5, &e.Attempts)
+	records(c, 5, &e.Attempts)
 }
 
 // TimerFired says that a timer is due.
