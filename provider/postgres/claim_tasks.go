@@ -55,6 +55,9 @@ func (p *Provider) FetchTasks(ctx context.Context, req provider.FetchTasksReques
 		call.wants, call.look, call.due = g.wants, g.look, g.due
 	}
 	err := p.park(ctx, call, req.Wait)
+	if len(f.res.Tasks) > 0 || f.res.Sessions > 0 {
+		p.presence.serve(req.Owner, max(req.Lease, req.Sessions.Lease))
+	}
 	return f.res, err
 }
 

@@ -58,6 +58,9 @@ func (p *Provider) FetchTurns(ctx context.Context, req provider.FetchTurnsReques
 	f := &turnFetch{p: p, req: req}
 	call := &parked{op: "fetch turns", wants: f.wants, look: f.look, undo: f.undo, due: f.due}
 	err := p.park(ctx, call, req.Wait)
+	if len(f.res.Turns) > 0 {
+		p.presence.serve(req.Owner, req.Lease)
+	}
 	return f.res, err
 }
 

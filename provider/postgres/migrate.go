@@ -22,7 +22,7 @@ var migrationFiles embed.FS
 
 const (
 	// codeLevel is the newest migration that this release knows.
-	codeLevel = 2
+	codeLevel = 3
 	// oldestLevel is the oldest level of code that can run on what they made.
 	oldestLevel = 1
 )

@@ -18,18 +18,19 @@ import (
 type Provider struct {
 	calls
 
-	pool    *pgxpool.Pool
-	spare   *pgxpool.Pool // for renewals only, whoever holds the connections of the other one
-	ownPool bool
-	opts    Options
-	names   *names
-	hub     *relational.Hub
-	kinds   kinds
-	writer  *writer
-	signals *signals
-	pending *pending
-	janitor *janitor
-	door    relational.Door
+	pool     *pgxpool.Pool
+	spare    *pgxpool.Pool // for renewals only, whoever holds the connections of the other one
+	ownPool  bool
+	opts     Options
+	names    *names
+	hub      *relational.Hub
+	kinds    kinds
+	writer   *writer
+	signals  *signals
+	pending  *pending
+	janitor  *janitor
+	presence *presence
+	door     relational.Door
 	// identity names the database, once a caller's transaction was compared with it.
 	identity atomic.Pointer[string]
 	hooks    chan struct{}   // bounds the transactions that callers' functions run in
@@ -99,6 +100,7 @@ func NewWith(ctx context.Context, pool *pgxpool.Pool, o Options) (*Provider, err
 	p.pending = startPending(p)
 	p.writer = startWriter(p) //nolint:contextcheck // a group belongs to no caller
 	p.janitor = startJanitor(p)
+	p.presence = startPresence(p)
 	return p, nil
 }
 
@@ -139,6 +141,7 @@ func (p *Provider) Close() error {
 	p.writer.stop()
 	p.signals.stop()
 	p.pending.stop()
+	p.presence.stop()
 	p.spare.Close()
 	if p.ownPool {
 		p.pool.Close()

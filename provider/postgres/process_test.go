@@ -22,11 +22,16 @@ import (
 const (
 	workerURL    = "PERDURE_TEST_WORKER_URL"
 	workerSchema = "PERDURE_TEST_WORKER_SCHEMA"
+	workerHolds  = "PERDURE_TEST_WORKER_HOLDS" // leases, instead of running a node
 )
 
 func TestMain(m *testing.M) {
 	if url := os.Getenv(workerURL); url != "" {
-		if err := work(context.Background(), url, os.Getenv(workerSchema)); err != nil {
+		do := work
+		if os.Getenv(workerHolds) != "" {
+			do = holdLeases
+		}
+		if err := do(context.Background(), url, os.Getenv(workerSchema)); err != nil {
 			fmt.Fprintln(os.Stderr, "worker:", err)
 			os.Exit(1)
 		}

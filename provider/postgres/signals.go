@@ -102,6 +102,13 @@ func (s *signals) remove(call *parked) {
 	delete(s.parked, call)
 }
 
+// awaited tells whether calls of this process wait for work.
+func (s *signals) awaited() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.parked) > 0
+}
+
 // publish tells of a commit: this process at once, the others soon.
 func (s *signals) publish(fx *relational.Effects) {
 	s.deliver(s.encode(fx))

@@ -1,0 +1,203 @@
+package postgres
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+const (
+	// pulse is how often a process shows that it lives, while it or others hold leases.
+	pulse = 2500 * time.Millisecond
+	// silence is after how long without that it is dead.
+	silence = 10 * time.Second
+)
+
+const (
+	sqlRenewProcess = `INSERT INTO perdure.process (id, owners, renewed_at) VALUES ($1, $2, ` + sqlNow + `)
+	ON CONFLICT (id) DO UPDATE SET owners = excluded.owners, renewed_at = excluded.renewed_at`
+	sqlLeaveProcess = `DELETE FROM perdure.process WHERE id = $1`
+	sqlCloseProcess = `UPDATE perdure.process SET owners = $2, renewed_at = 0 WHERE id = $1`
+	// Whether others serve owners, and who was silent for longest.
+	sqlOtherProcesses = `SELECT ` + sqlNow + `, coalesce(bool_or(n.owners <> '{}'), false), coalesce(min(n.renewed_at), 9223372036854775807)
+	FROM perdure.process n WHERE n.id <> $1`
+)
+
+// A presence shows the other processes that this one lives, while it holds leases, and ends the leases of those that are
+// dead. While only others hold leases it renews its row all the same: who cannot write must not judge.
+type presence struct {
+	p       *Provider
+	process string
+	ctx     context.Context //nolint:containedctx // it ends with the provider
+	cancel  context.CancelFunc
+	ended   sync.WaitGroup
+	poke    chan struct{}
+
+	mu     sync.Mutex
+	owners map[string]struct{} // that this process serves
+	until  time.Time           // when the last of their leases has run out
+
+	// Of the goroutine that attends.
+	stored      bool          // there may be a row of this process
+	others      bool          // others serve owners
+	first, last provider.Time // of the renewals that came one after the other without a gap; 0: none
+}
+
+func startPresence(p *Provider) *presence {
+	s := &presence{p: p, process: p.signals.node, poke: make(chan struct{}, 1), owners: make(map[string]struct{})}
+	s.ctx, s.cancel = context.WithCancel(p.hard)
+	s.ended.Go(s.loop)
+	return s
+}
+
+// stop ends the renewals.
+func (s *presence) stop() {
+	s.cancel()
+	s.ended.Wait()
+}
+
+// leave tells the others that this process has closed the store, so that leases that are left end at once.
+func (s *presence) leave() {
+	if !s.stored {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), time.Second)
+	defer cancel()
+	var err error
+	if owners := s.serves(); len(owners) > 0 {
+		_, err = s.p.spare.Exec(ctx, s.p.names.sql(sqlCloseProcess), s.process, owners)
+	} else {
+		_, err = s.p.spare.Exec(ctx, s.p.names.sql(sqlLeaveProcess), s.process)
+	}
+	if err != nil {
+		s.p.opts.Logger.Warn("perdure postgres: other processes will find out only later that this one has closed the store", "error", err)
+	}
+}
+
+// serve notes that an owner of this process holds leases for as long as d; "" stands for all that it serves.
+func (s *presence) serve(owner string, d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if until := time.Now().Add(d); until.After(s.until) {
+		s.until = until
+	}
+	if _, known := s.owners[owner]; known || owner == "" {
+		return
+	}
+	s.owners[owner] = struct{}{}
+	select {
+	case s.poke <- struct{}{}:
+	default:
+	}
+}
+
+// serves lists the owners that may hold leases.
+func (s *presence) serves() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Now().After(s.until) {
+		clear(s.owners)
+	}
+	return slices.AppendSeq([]string{}, maps.Keys(s.owners))
+}
+
+func (s *presence) loop() {
+	defer s.leave()
+	for s.ctx.Err() == nil {
+		wait, err := s.attend()
+		if err != nil && s.ctx.Err() == nil {
+			s.p.opts.Logger.Warn("perdure postgres: this process cannot show that it lives", "error", err)
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-s.poke:
+		case <-s.ctx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+// attend renews the row of this process if it is needed, looks at those of the others, and answers when to do so again.
+func (s *presence) attend() (time.Duration, error) {
+	owners := s.serves()
+	renews := len(owners) > 0 || s.others
+	if !renews && !s.stored && !s.p.signals.awaited() { // who takes nothing takes nothing over
+		return pulse, nil
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, 2*pulse)
+	defer cancel()
+	b := &pgx.Batch{}
+	if renews {
+		b.Queue(s.p.names.sql(sqlRenewProcess), s.process, owners)
+		s.stored = true
+	} else if s.stored {
+		b.Queue(s.p.names.sql(sqlLeaveProcess), s.process)
+	}
+	var now, oldest provider.Time
+	b.Queue(s.p.names.sql(sqlOtherProcesses), s.process).QueryRow(func(r pgx.Row) error { return r.Scan(&now, &s.others, &oldest) })
+	err := s.p.spare.SendBatch(ctx, b).Close()
+	s.renewed(now, renews && err == nil)
+	if err != nil {
+		return pulse, err
+	}
+	s.stored = renews
+	if limit := s.limit(); oldest <= limit {
+		return pulse, s.bury(ctx, limit)
+	}
+	if due := oldest.Add(silence).Sub(now); oldest != relational.Never && due > 0 {
+		return min(due+time.Millisecond, pulse), nil
+	}
+	return pulse, nil
+}
+
+// renewed notes a renewal. One that comes late begins a new series, as does one after a failure.
+func (s *presence) renewed(now provider.Time, ok bool) {
+	switch {
+	case !ok:
+		s.first, s.last = 0, 0
+	case s.first == 0 || now < s.last || now.Sub(s.last) > 2*pulse:
+		s.first, s.last = now, now
+	default:
+		s.last = now
+	}
+}
+
+// limit answers the moment before which whoever did not renew its row since is dead. After an outage of the database all
+// rows are old: who has not renewed its own for as long without a gap judges nobody but those that closed the store.
+func (s *presence) limit() provider.Time {
+	if s.first == 0 || s.last.Sub(s.first) < silence {
+		return 0
+	}
+	return s.last.Add(-silence)
+}
+
+// CommitTurn implements [provider.Provider].
+func (p *Provider) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {
+	res, err := p.calls.CommitTurn(ctx, req)
+	if err != nil && provider.OutcomeOf(err) == provider.OutcomeNothing {
+		return res, err
+	}
+	for i := range req.Tasks {
+		if lease := req.Tasks[i].Lease; lease != nil {
+			p.presence.serve(lease.Owner, lease.Duration)
+		}
+	}
+	return res, err
+}
+
+// RenewTasks implements [provider.Provider].
+func (p *Provider) RenewTasks(ctx context.Context, req provider.RenewTasksRequest) (provider.RenewTasksResult, error) {
+	res, err := p.calls.RenewTasks(ctx, req)
+	if err == nil || provider.OutcomeOf(err) != provider.OutcomeNothing {
+		p.presence.serve(req.Owner, max(req.Lease, req.SessionLease))
+	}
+	return res, err
+}
