@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"sync"
+	"time"
 
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
@@ -19,8 +20,9 @@ type actor struct {
 	busy    bool
 	idle    *list.Element // in actors.lru, while it is cached and not busy
 	size    int
-	gone    bool // removed; jobs must find another
-	arrived bool // this node has put something into the inbox since the last confirmed commit
+	gone    bool      // removed; jobs must find another
+	stuck   time.Time // until when the instance may be kept for this node; see stick
+	arrived bool      // this node has put something into the inbox since the last confirmed commit
 
 	// Used by the running job only.
 	x       *replay.Execution
@@ -46,6 +48,7 @@ type actors struct {
 	bytes    int
 	maxCount int
 	maxBytes int
+	loose    []provider.UUID // evicted while they may be kept for this node
 	// rounds counts, by instance, closing turns in a row that found the inbox not empty. It
 	// outlives the actor, whose execution is thrown away each time.
 	rounds map[provider.UUID]int
@@ -184,6 +187,9 @@ func (as *actors) remove(a *actor) *replay.Execution {
 	as.bytes -= a.size
 	a.idle, a.gone = nil, true
 	delete(as.byKey, a.key)
+	if a.unstick() {
+		as.loose = append(as.loose, a.key)
+	}
 	x := a.x
 	a.x = nil
 	return x
@@ -237,6 +243,9 @@ func (d *Dispatcher) drive(working context.Context, a *actor) {
 	for _, x := range evict {
 		d.count.cacheEvictions.Add(1)
 		d.close(x)
+	}
+	if len(evict) > 0 {
+		d.letGo(working, d.actors.takeLoose()...)
 	}
 	if len(jobs) == 0 {
 		d.work.done()

@@ -74,6 +74,12 @@ func (d *Dispatcher) committed(
 	x.Confirm()
 	a.version, a.readyAt = t.req.Commit, res.ReadyAt
 	d.actors.looked(a)
+	if t.req.Sticky > 0 {
+		d.actors.sticks(a) // the commit may have taken its time
+		if d.stopping.Load() {
+			d.letGo(working, a.key)
+		}
+	}
 	for i := range t.req.Sends {
 		d.actors.sentTo(t.req.Sends[i].Key)
 	}

@@ -15,15 +15,16 @@ import (
 // Dispatcher runs the loops of a node until Shutdown. Its methods may be called from
 // several goroutines at once.
 type Dispatcher struct {
-	cfg    Config
-	store  provider.Provider
-	clock  clock
-	count  counters
-	turns  *slots
-	tasks  *slots
-	actors *actors
-	manage *manager
-	watch  *watch
+	cfg     Config
+	store   provider.Provider
+	clock   clock
+	count   counters
+	turns   *slots
+	tasks   *slots
+	actors  *actors
+	freeing freeing
+	manage  *manager
+	watch   *watch
 
 	suspects *suspects
 	pools    *pools

@@ -197,6 +197,7 @@ func (d *Dispatcher) commitFast(working context.Context, a *actor, r *run, compl
 		}
 		d.evict(a)
 		d.giveBack(working, r.results)
+		d.letGoOf(working, a)
 		return
 	}
 	d.count.turnsFast.Add(1)

@@ -50,6 +50,7 @@ func (d *Dispatcher) shutDown(ctx context.Context) error {
 	fetched, done := context.WithTimeout(context.WithoutCancel(ctx), handBackTimeout)
 	d.fetchers.wait(fetched)
 	done()
+	d.letGo(context.WithoutCancel(ctx), d.actors.unstickAll()...) // what comes while this node drains is for others
 	if !d.waitFor(ctx, d.cfg.DrainTimeout) {
 		d.tellLocals(errShutdown)
 		for _, h := range d.manage.snapshot() {

@@ -10,8 +10,9 @@ import (
 
 // slots bounds how many things run at a time. Who waits is served in order.
 type slots struct {
-	all  *semaphore.Weighted
-	free atomic.Int64
+	all     *semaphore.Weighted
+	free    atomic.Int64
+	waiting atomic.Int64 // who waits for one
 }
 
 func newSlots(n int) *slots {
@@ -22,6 +23,11 @@ func newSlots(n int) *slots {
 
 // take waits for one slot, or until ctx is finished.
 func (s *slots) take(ctx context.Context) error {
+	if ctx.Err() == nil && s.tryTake() {
+		return nil
+	}
+	s.waiting.Add(1)
+	defer s.waiting.Add(-1)
 	if err := s.all.Acquire(ctx, 1); err != nil {
 		return fmt.Errorf("waiting for a slot: %w", err)
 	}

@@ -38,6 +38,7 @@ func (d *Dispatcher) translate(a *actor, x *replay.Execution, turn replay.Turn, 
 	if turn.End != nil {
 		d.translateEnd(t, &info, turn)
 	}
+	d.stick(t, a, x, turn)
 	return t
 }
 

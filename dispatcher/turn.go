@@ -271,6 +271,7 @@ func (d *Dispatcher) turnFailed(working context.Context, a *actor, r *run, err e
 	d.evict(a)
 	d.giveBack(working, r.results)
 	if r.turn == nil {
+		d.letGoOf(working, a)
 		// The results go to the inbox; the turn that they cause there will show the failure.
 		return
 	}

@@ -121,6 +121,7 @@ func (d *Dispatcher) leave(working context.Context, r *run, endLease func()) boo
 	d.work.add()
 	go func() {
 		defer d.work.done()
+		d.letGoOf(working, r.a)
 		d.refuse(working, waiting)
 		d.giveBack(working, r.results)
 		endLease()

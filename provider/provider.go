@@ -87,7 +87,8 @@ type Provider interface {
 	// whose token no longer holds the lease answers ErrLeaseLost in its place. Releasing
 	// twice changes nothing. The Version does not change. An item without a Key ends all leases that its Token holds: so whoever
 	// does not know what a fetch has leased gives it back, and no delivery is counted.
-	// Leases that have lapsed are not among them. A release ends stickiness, too.
+	// Leases that have lapsed are not among them. A release ends stickiness, too. An item with Owner in place of a Token
+	// ends nothing but the stickiness of its instance, if Owner has it.
 	ReleaseTurns(ctx context.Context, req ReleaseTurnsRequest) (ReleaseTurnsResult, error)
 
 	// FetchTasks leases up to Max activity tasks of the named queues and activity names.

@@ -129,10 +129,11 @@ type TurnFailure struct {
 	Hold    bool // until Unblock
 }
 
-// TurnRelease is one lease to end.
+// TurnRelease is one lease to end, or the stickiness of one instance.
 type TurnRelease struct {
 	Key     UUID
 	Token   UUID
+	Owner   string // in place of a Token
 	Delay   time.Duration
 	Failure *TurnFailure // nil: clean, the delivery is given back
 }

@@ -40,6 +40,9 @@ func (r *TurnRelease) check() error {
 	if r.Failure != nil { // without one it may name all that the token holds
 		c.uuid("Key", r.Key)
 	}
+	if r.Owner != "" {
+		return r.checkOwner()
+	}
 	c.uuid("Token", r.Token)
 	c.delay("Delay", r.Delay)
 	if r.Failure != nil {
@@ -47,6 +50,21 @@ func (r *TurnRelease) check() error {
 		if c.err == nil && len(r.Failure.Message) > MaxPayload {
 			c.failf(ErrTooLarge, "Failure.Message", "has %d bytes: cut it to %d", len(r.Failure.Message), MaxPayload)
 		}
+	}
+	return c.err
+}
+
+// checkOwner checks an item that ends stickiness.
+func (r *TurnRelease) checkOwner() error {
+	var c checker
+	c.uuid("Key", r.Key)
+	c.text("Owner", r.Owner)
+	switch {
+	case c.err != nil:
+	case !r.Token.IsZero():
+		c.failf(ErrInvalid, "Token", "is set, as is Owner: end a lease or a stickiness")
+	case r.Delay != 0 || r.Failure != nil:
+		c.failf(ErrInvalid, "Owner", "is set, as is Delay or Failure: these are of a lease")
 	}
 	return c.err
 }

@@ -97,6 +97,11 @@ func (p *Provider) ReleaseTurns(ctx context.Context, req provider.ReleaseTurnsRe
 				continue
 			}
 			i := p.live[item.Key]
+			if item.Owner != "" {
+				p.unstick(i, item.Owner)
+				res.Errs = append(res.Errs, nil)
+				continue
+			}
 			if i == nil || i.lease != item.Token {
 				res.Errs = append(res.Errs, provider.ErrLeaseLost)
 				continue
@@ -117,6 +122,14 @@ func (p *Provider) releaseAll(item provider.TurnRelease, now provider.Time) {
 			i.release(item, now)
 			p.write()
 		}
+	}
+}
+
+// unstick ends the stickiness of an instance, if owner has it.
+func (p *Provider) unstick(i *instance, owner string) {
+	if i != nil && i.owner == owner {
+		i.owner, i.ownerUntil = "", 0
+		p.write()
 	}
 }
 

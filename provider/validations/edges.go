@@ -28,6 +28,10 @@ func edgeCases() []testCase {
 		{name: "reset-replaced", run: edgeReplaced, rule: replaced},
 		{name: "reset-after-its-successor", run: edgeOrphaned, rule: replaced},
 		{name: "released-stickiness", run: edgeSticky, rule: "A release ends stickiness, too."},
+		{
+			name: "unstick", run: edgeUnstick,
+			rule: "An item with Owner in place of a Token ends nothing but the stickiness of its instance, if Owner has it.",
+		},
 		{name: "lapsed-turns-of-a-token", run: edgeLapsedTurns, rule: "Leases that have lapsed are not among them."},
 		{name: "lapsed-tasks-of-a-token", run: edgeLapsedTasks, rule: "Lapsed ones are not among them."},
 		{
@@ -184,6 +188,27 @@ func edgeSticky(t *trial) {
 	t.ok(t.release(t.fetchOne(named("i"))))
 	list := t.fetch(named("i"), func(r *provider.FetchTurnsRequest) { r.Owner = "node-b" })
 	t.checkf(len(list) == 1, "it is kept for the owner that released it")
+}
+
+func edgeUnstick(t *trial) {
+	i := t.begin("i", func(r *provider.CommitTurnRequest) { r.Owner, r.Sticky = node, long })
+	t.send(i.Key, text("m"))
+	unstick := func(key provider.UUID, owner string) {
+		res, err := t.ReleaseTurns(t.ctx, provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{{Key: key, Owner: owner}}})
+		t.ok(err)
+		t.checkf(len(res.Errs) == 1 && res.Errs[0] == nil, "answers %v", res.Errs)
+	}
+	other := func(r *provider.FetchTurnsRequest) { r.Owner = "node-b" }
+	unstick(unique(), node)
+	t.unchanged(i.Key, func() { unstick(i.Key, "node-c") })
+	t.checkf(len(t.fetch(named("i"), other)) == 0, "who does not own it has ended its stickiness")
+	parked := t.parkedFetch(named("i"), other)
+	t.unchanged(i.Key, func() { unstick(i.Key, node) })
+	u := parked()
+	t.checkf(len(u) == 1, "it is kept for the owner that has let it go")
+	unstick(i.Key, node)
+	unstick(i.Key, "node-b")
+	t.ok(t.release(u[0]))
 }
 
 func edgeLapsedTurns(t *trial) {

@@ -58,7 +58,7 @@ func TestHazard39_DeleteAndCreate(t *testing.T) {
 // The engine's side, in which a node sticks to what it has in memory, is not there yet; what it needs of the storage is.
 func TestHazard23_OnlyTheOwnerFetchesWhatSticks(t *testing.T) {
 	t.Parallel()
-	holds(t, "fetch-turns/sticky", "edges/released-stickiness")
+	holds(t, "fetch-turns/sticky", "edges/released-stickiness", "edges/unstick")
 }
 
 func TestHazard31_StateOfEachItem(t *testing.T) {

@@ -26,6 +26,8 @@ func brokenEdges() []brokenRule {
 			breaks: answersReset(provider.ErrEnded, provider.ErrNotFound),
 		},
 		{name: "stickiness outlives a release", caught: "edges/released-stickiness", breaks: sticksLonger},
+		{name: "an owner cannot let an instance go", caught: "edges/unstick", breaks: keepsSticky},
+		{name: "anybody lets an instance go", caught: "edges/unstick", breaks: unsticksForAnybody},
 		{name: "lapsed turns are given back, too", caught: "edges/lapsed-turns-of-a-token", breaks: givesBackLapsedTurns},
 		{name: "lapsed tasks are given back, too", caught: "edges/lapsed-tasks-of-a-token", breaks: givesBackLapsedTasks},
 		{name: "tasks of one instant come by name", caught: "edges/order-of-one-instant", breaks: ordersByName},
@@ -161,6 +163,30 @@ func sticksLonger(m *mutant) {
 			return k.owner != "" && k.owner != req.Owner && time.Now().Before(k.until)
 		})
 		return res, err
+	})
+}
+
+func keepsSticky(m *mutant) {
+	m.release.around(func(ctx context.Context, req provider.ReleaseTurnsRequest, release releaseMethod) (provider.ReleaseTurnsResult, error) {
+		if len(req.Items) == 1 && req.Items[0].Owner != "" {
+			return provider.ReleaseTurnsResult{Errs: make([]error, 1)}, nil
+		}
+		return release(ctx, req)
+	})
+}
+
+func unsticksForAnybody(m *mutant) {
+	var owners sync.Map // by key
+	m.commit.after(func(req provider.CommitTurnRequest, _ *provider.CommitTurnResult, _ *error) {
+		owners.Store(req.Key, req.Owner)
+	})
+	m.release.around(func(ctx context.Context, req provider.ReleaseTurnsRequest, release releaseMethod) (provider.ReleaseTurnsResult, error) {
+		for i := range req.Items {
+			if owner, ok := owners.Load(req.Items[i].Key); ok && req.Items[i].Owner != "" {
+				req.Items[i].Owner, _ = owner.(string)
+			}
+		}
+		return release(ctx, req)
 	})
 }
 

@@ -23,6 +23,7 @@ func restated() map[string][]string {
 		"fetch-turns/lease-is-exclusive":  {"Token, made by the caller, becomes the lease token of every turn answered"},
 		"fetch-turns/sticky":              {"CommitTurnRequest.Sticky"},
 		"fetch-turns/deliveries":          {"Instance.Deliveries"},
+		"edges/unstick":                   {"TurnRelease.Owner"},
 		"release-turns/clean":             {"TurnRelease.Failure"},
 		"release-turns/failure":           {"Blocked.Reason", "Blocked.Message"},
 		"release-turns/failure-count":     {"Blocked.Count"},

@@ -213,6 +213,12 @@ func (t *Tx) ReleaseTurns(req *provider.ReleaseTurnsRequest, res *provider.Relea
 			}
 			continue
 		}
+		if owner := req.Items[i].Owner; owner != "" {
+			if err := t.unstick(req.Items[i].Key, owner); err != nil {
+				return err
+			}
+			continue
+		}
 		held, err := t.ReleaseTurn(&req.Items[i])
 		if err != nil {
 			return err
@@ -242,6 +248,17 @@ func (t *Tx) releaseAll(item provider.TurnRelease) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// unstick ends the stickiness of an instance, if owner has it.
+func (t *Tx) unstick(key provider.UUID, owner string) error {
+	h, err := t.Head(key)
+	if err != nil || h == nil || h.StickyOwner != owner {
+		return err
+	}
+	h.StickyOwner, h.StickyUntil = "", 0
+	t.touch(h)
 	return nil
 }
 

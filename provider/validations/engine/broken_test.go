@@ -40,6 +40,7 @@ func brokenProviders() map[string]broken {
 		"terminate tells abandoned ones":   {"abandoned-child", "cached", "Cancelled", ignoresClosePolicy},
 		"renewal never says that it ends":  {"terminate", "cached", "hangs", saysAllRun},
 		"retry loses the details":          {"retries", "cached", "got details", losesDetails},
+		"commit sticks to nobody":          {"home", "cached", "replayed", sticksToNobody},
 		"release of a task is not stored":  {"hand-back", "cached", "hangs", keepsTaskLeases},
 		"wait does not hear of the end":    {"waits", "cached", "hangs", waitsInVain},
 		"blocked does not end a wait":      {"unblock", "cached", "hangs", hidesBlocked},
@@ -54,6 +55,10 @@ func changesCommit(m *mutant, change func(*provider.CommitTurnRequest)) {
 		change(&req)
 		return m.Provider.CommitTurn(ctx, req)
 	}
+}
+
+func sticksToNobody(m *mutant) {
+	changesCommit(m, func(r *provider.CommitTurnRequest) { r.Sticky = 0 })
 }
 
 func losesSends(m *mutant) {

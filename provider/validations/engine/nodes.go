@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/runtime"
 )
@@ -18,6 +19,7 @@ func nodeScenarios() []scenario {
 			carries: []string{"FetchTurns.Capabilities", "FetchTasks.Queues", "FetchTurns.Wait", "FetchTasks.Wait", "ReportTasks"},
 		},
 		{name: "hand-back", run: handBack, two: true, again: true, carries: []string{"ReportTasks", "ReleaseTurns", "FetchTasks.Wait"}},
+		{name: "home", run: home, two: true, carries: []string{"CommitTurn.Sticky", "ReportTasks", "FetchTurns.Wait", "Send"}},
 		{
 			name: "takeover", run: takeover, two: true, again: true,
 			carries: []string{"FetchTurns.Lease", "FetchTasks.Lease", "CommitTurn.Expected", "CommitTurn.Completes", "ReportTasks", "RenewTasks"},
@@ -84,6 +86,60 @@ func handBack(t *trial) {
 	t.ok(node.Shutdown(t.ctx))
 	t.nodeOn(t.other, registry(func(context.Context) error { return nil }), opts)
 	completes(t, h, 2)
+}
+
+// home has one node run activities, fire timers and send events for instances that another node holds in memory. Both could make
+// the turns, but only that one need not replay anything for them.
+func home(t *trial) {
+	const many, steps = 5, 5
+	begun := make(chan struct{}, many)
+	first, second := runtime.NewRegistry(), runtime.NewRegistry()
+	main := func(ctx *octx, n int) (int, error) {
+		n, err := orchestration.CallActivityNamed[int](ctx, "begin", n)
+		for range steps {
+			if err == nil {
+				n, err = add(ctx, n)
+			}
+			if err == nil {
+				err = ctx.Sleep(time.Millisecond)
+			}
+		}
+		if err != nil {
+			return 0, err
+		}
+		more, err := orchestration.Events[int](ctx, "more").Receive(ctx)
+		return n + more, err
+	}
+	addOrchestration(t, first, "main", main)
+	addOrchestration(t, second, "main", main)
+	addActivity(t, first, "begin", func(_ context.Context, n int) (int, error) {
+		begun <- struct{}{}
+		return n, nil
+	})
+	addSum(t, second)
+	one := t.nodeOn(t.store, first, t.opts)
+	all := make([]client.Handle[int], many)
+	for i := range all {
+		all[i] = start[int](t, "main", i)
+	}
+	for range many {
+		select {
+		case <-begun:
+		case <-t.ctx.Done():
+			return
+		}
+	}
+	two := t.nodeOn(t.other, second, t.opts)
+	far := newClient(t.other, nil)
+	for i, h := range all {
+		t.ok(far.Raise(t.ctx, h.ID(), "more", 100))
+		completes(t, h, i+steps+100)
+	}
+	for i, node := range []*runtime.Runtime{one, two} {
+		if replays := node.Stats().ColdReplays; t.name == "cached" {
+			t.checkf(replays == 0, "node %d replayed %d histories", i+1, replays)
+		}
+	}
 }
 
 // takeover lets a node stand still in the middle of a turn and of two activities until its leases have
