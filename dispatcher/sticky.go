@@ -14,6 +14,9 @@ import (
 // and does not come to it.
 const stickyTime = 5 * time.Second
 
+// stickyFor is shorter where leases are: a node that died must not hold up its instances for longer than its work.
+func (d *Dispatcher) stickyFor() time.Duration { return min(stickyTime, d.cfg.Lease) }
+
 // freeTimeout bounds the call that frees instances; if it fails they are free after the sticky time.
 const freeTimeout = time.Second
 
@@ -22,7 +25,7 @@ func (d *Dispatcher) stick(t *translation, a *actor, x *replay.Execution, turn r
 	if d.cfg.CacheCount == 0 || x.Size() > d.cfg.CacheBytes || turn.End != nil || d.stopping.Load() || d.turns.waiting.Load() > 0 {
 		return
 	}
-	t.req.Owner, t.req.Sticky = d.cfg.Owner, stickyTime
+	t.req.Owner, t.req.Sticky = d.cfg.Owner, d.stickyFor()
 	d.actors.sticks(a) // whatever becomes of the commit
 }
 

@@ -15,6 +15,7 @@ const (
 	sqlEnroll    = `INSERT INTO perdure_owner (process, owner) VALUES (?, ?) ON CONFLICT DO NOTHING`
 	sqlProcesses = `SELECT DISTINCT process FROM perdure_owner WHERE process <> ?`
 	sqlOwners    = `SELECT process, owner FROM perdure_owner`
+	sqlServed    = `SELECT count(*) FROM perdure_owner WHERE owner = ?`
 	sqlStrike    = `DELETE FROM perdure_owner WHERE process = ?`
 	// An owner that another process serves, too, is not gone with this one.
 	sqlGone = ` IN (SELECT owner FROM perdure_owner WHERE process = ?1 EXCEPT SELECT owner FROM perdure_owner WHERE process <> ?1)`

@@ -135,13 +135,17 @@ func (f *turnFetch) ofKind(t *tx, kind int64, limit int) (list []turnPlace, err 
 	return list, err
 }
 
-// allowed tells whether an instance is not kept for another owner.
+// allowed tells whether an instance is not kept for another owner. One whose processes are known dead keeps nothing: the
+// census has struck it out.
 func (f *turnFetch) allowed(t *tx, sticky string, until int64) bool {
-	if until > t.Elapsed && sticky != f.req.Owner {
-		t.WakeElapsed(until)
-		return false
+	if until <= t.Elapsed || sticky == f.req.Owner {
+		return true
 	}
-	return true
+	if alive, err := t.integer(sqlServed, sticky); err == nil && alive == 0 {
+		return true
+	}
+	t.WakeElapsed(until)
+	return false
 }
 
 func stopAt(n, limit int) error {
