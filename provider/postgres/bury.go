@@ -15,7 +15,8 @@ import (
 const (
 	sqlGone = `WITH clock AS MATERIALIZED (SELECT ` + sqlNow + ` AS now),
 	gone AS MATERIALIZED (SELECT o.owner FROM perdure.process n, unnest(n.owners) o (owner) WHERE n.renewed_at <= $1
-		EXCEPT SELECT o.owner FROM perdure.process n, unnest(n.owners) o (owner) WHERE n.renewed_at > $1)`
+		EXCEPT SELECT o.owner FROM perdure.process n, unnest(n.owners) o (owner) WHERE n.renewed_at > $1
+		EXCEPT SELECT o.owner FROM unnest($2::text[]) o (owner))`
 	sqlEndTurnsOf = sqlGone + `,
 	held AS MATERIALIZED (SELECT i.key FROM perdure.instance i WHERE i.lease_token IS NOT NULL AND i.lease_until > (SELECT now FROM clock)
 		AND i.lease_owner IN (SELECT owner FROM gone) ORDER BY i.key FOR UPDATE SKIP LOCKED)
@@ -45,8 +46,8 @@ const (
 func (s *presence) bury(ctx context.Context, limit provider.Time) error {
 	fx := relational.NewEffects()
 	fx.Freed = make(map[int64]struct{})
-	b := &pgx.Batch{}
-	b.Queue(s.p.names.sql(sqlEndTurnsOf), limit).Query(func(rows pgx.Rows) error {
+	b, known := &pgx.Batch{}, s.known()
+	b.Queue(s.p.names.sql(sqlEndTurnsOf), limit, known).Query(func(rows pgx.Rows) error {
 		var kind int64
 		_, err := pgx.ForEachRow(rows, []any{&kind}, func() error {
 			fx.Turns[kind] = struct{}{}
@@ -54,7 +55,7 @@ func (s *presence) bury(ctx context.Context, limit provider.Time) error {
 		})
 		return err
 	})
-	b.Queue(s.p.names.sql(sqlEndTasksOf), limit).Query(func(rows pgx.Rows) error {
+	b.Queue(s.p.names.sql(sqlEndTasksOf), limit, known).Query(func(rows pgx.Rows) error {
 		var kind int64
 		var late bool
 		_, err := pgx.ForEachRow(rows, []any{&kind, &late}, func() error {
@@ -65,7 +66,7 @@ func (s *presence) bury(ctx context.Context, limit provider.Time) error {
 		return err
 	})
 	sessions := int64(0)
-	b.Queue(s.p.names.sql(sqlEndSessionsOf), limit).Query(func(rows pgx.Rows) error {
+	b.Queue(s.p.names.sql(sqlEndSessionsOf), limit, known).Query(func(rows pgx.Rows) error {
 		rows.Close()
 		sessions = rows.CommandTag().RowsAffected()
 		return rows.Err()

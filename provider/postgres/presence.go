@@ -42,6 +42,7 @@ type presence struct {
 
 	mu     sync.Mutex
 	owners map[string]struct{} // that this process serves
+	met    map[string]struct{} // that this process has served or is about to: none of them is dead
 	until  time.Time           // when the last of their leases has run out
 
 	// Of the goroutine that attends.
@@ -51,7 +52,7 @@ type presence struct {
 }
 
 func startPresence(p *Provider) *presence {
-	s := &presence{p: p, process: p.signals.node, poke: make(chan struct{}, 1), owners: make(map[string]struct{})}
+	s := &presence{p: p, process: p.signals.node, poke: make(chan struct{}, 1), owners: make(map[string]struct{}), met: make(map[string]struct{})}
 	s.ctx, s.cancel = context.WithCancel(p.hard)
 	s.ended.Go(s.loop)
 	return s
@@ -96,6 +97,21 @@ func (s *presence) serve(owner string, d time.Duration) {
 	case s.poke <- struct{}{}:
 	default:
 	}
+}
+
+// meet notes an owner before it may get a lease: one that had its name in a process that is gone, such as this one before it opened the
+// store again, leaves nothing that may be ended.
+func (s *presence) meet(owner string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.met[owner] = struct{}{}
+}
+
+// known lists all owners that were met.
+func (s *presence) known() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.AppendSeq([]string{}, maps.Keys(s.met))
 }
 
 // serves lists the owners that may hold leases.
@@ -181,6 +197,11 @@ func (s *presence) limit() provider.Time {
 
 // CommitTurn implements [provider.Provider].
 func (p *Provider) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {
+	for i := range req.Tasks {
+		if lease := req.Tasks[i].Lease; lease != nil {
+			p.presence.meet(lease.Owner)
+		}
+	}
 	res, err := p.calls.CommitTurn(ctx, req)
 	if err != nil && provider.OutcomeOf(err) == provider.OutcomeNothing {
 		return res, err
