@@ -48,7 +48,6 @@ func (p *Provider) FetchTasks(ctx context.Context, req provider.FetchTasksReques
 	if err := req.Validate(); err != nil {
 		return provider.FetchTasksResult{}, err
 	}
-	p.presence.meet(req.Owner)
 	f := &taskFetch{p: p, req: req}
 	call := &parked{op: "fetch tasks", wants: f.wants, look: f.look, undo: f.undo, due: f.due}
 	if relational.Gated(&req) {

@@ -55,7 +55,6 @@ func (p *Provider) FetchTurns(ctx context.Context, req provider.FetchTurnsReques
 	if req.MaxBytes == 0 {
 		req.MaxBytes = provider.MaxFetchBytes
 	}
-	p.presence.meet(req.Owner)
 	f := &turnFetch{p: p, req: req}
 	call := &parked{op: "fetch turns", wants: f.wants, look: f.look, undo: f.undo, due: f.due}
 	err := p.park(ctx, call, req.Wait)

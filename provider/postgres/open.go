@@ -139,9 +139,9 @@ func (p *Provider) Close() error {
 	defer p.harden()
 	p.janitor.stop()
 	p.writer.stop()
+	p.presence.stop()
 	p.signals.stop()
 	p.pending.stop()
-	p.presence.stop()
 	p.spare.Close()
 	if p.ownPool {
 		p.pool.Close()

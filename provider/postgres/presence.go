@@ -24,7 +24,6 @@ const (
 	sqlRenewProcess = `INSERT INTO perdure.process (id, owners, renewed_at) VALUES ($1, $2, ` + sqlNow + `)
 	ON CONFLICT (id) DO UPDATE SET owners = excluded.owners, renewed_at = excluded.renewed_at`
 	sqlLeaveProcess = `DELETE FROM perdure.process WHERE id = $1`
-	sqlCloseProcess = `UPDATE perdure.process SET owners = $2, renewed_at = 0 WHERE id = $1`
 	// Whether others serve owners, and who was silent for longest.
 	sqlOtherProcesses = `SELECT ` + sqlNow + `, coalesce(bool_or(n.owners <> '{}'), false), coalesce(min(n.renewed_at), 9223372036854775807)
 	FROM perdure.process n WHERE n.id <> $1`
@@ -42,7 +41,6 @@ type presence struct {
 
 	mu     sync.Mutex
 	owners map[string]struct{} // that this process serves
-	met    map[string]struct{} // that this process has served or is about to: none of them is dead
 	until  time.Time           // when the last of their leases has run out
 
 	// Of the goroutine that attends.
@@ -52,7 +50,7 @@ type presence struct {
 }
 
 func startPresence(p *Provider) *presence {
-	s := &presence{p: p, process: p.signals.node, poke: make(chan struct{}, 1), owners: make(map[string]struct{}), met: make(map[string]struct{})}
+	s := &presence{p: p, process: p.signals.node, poke: make(chan struct{}, 1), owners: make(map[string]struct{})}
 	s.ctx, s.cancel = context.WithCancel(p.hard)
 	s.ended.Go(s.loop)
 	return s
@@ -64,20 +62,15 @@ func (s *presence) stop() {
 	s.ended.Wait()
 }
 
-// leave tells the others that this process has closed the store, so that leases that are left end at once.
+// leave ends what is left of the leases of this process, which closes the store.
 func (s *presence) leave() {
-	if !s.stored {
+	owners := s.serves()
+	if !s.stored && len(owners) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), time.Second)
 	defer cancel()
-	var err error
-	if owners := s.serves(); len(owners) > 0 {
-		_, err = s.p.spare.Exec(ctx, s.p.names.sql(sqlCloseProcess), s.process, owners)
-	} else {
-		_, err = s.p.spare.Exec(ctx, s.p.names.sql(sqlLeaveProcess), s.process)
-	}
-	if err != nil {
+	if err := s.buryOwn(ctx, owners); err != nil {
 		s.p.opts.Logger.Warn("perdure postgres: other processes will find out only later that this one has closed the store", "error", err)
 	}
 }
@@ -97,21 +90,6 @@ func (s *presence) serve(owner string, d time.Duration) {
 	case s.poke <- struct{}{}:
 	default:
 	}
-}
-
-// meet notes an owner before it may get a lease: one that had its name in a process that is gone, such as this one before it opened the
-// store again, leaves nothing that may be ended.
-func (s *presence) meet(owner string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.met[owner] = struct{}{}
-}
-
-// known lists all owners that were met.
-func (s *presence) known() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.AppendSeq([]string{}, maps.Keys(s.met))
 }
 
 // serves lists the owners that may hold leases.
@@ -166,7 +144,7 @@ func (s *presence) attend() (time.Duration, error) {
 	}
 	s.stored = renews
 	if limit := s.limit(); oldest <= limit {
-		return pulse, s.bury(ctx, limit)
+		return pulse, s.burySilent(ctx, limit)
 	}
 	if due := oldest.Add(silence).Sub(now); oldest != relational.Never && due > 0 {
 		return min(due+time.Millisecond, pulse), nil
@@ -187,7 +165,7 @@ func (s *presence) renewed(now provider.Time, ok bool) {
 }
 
 // limit answers the moment before which whoever did not renew its row since is dead. After an outage of the database all
-// rows are old: who has not renewed its own for as long without a gap judges nobody but those that closed the store.
+// rows are old: who has not renewed its own for as long without a gap judges nobody.
 func (s *presence) limit() provider.Time {
 	if s.first == 0 || s.last.Sub(s.first) < silence {
 		return 0
@@ -197,11 +175,6 @@ func (s *presence) limit() provider.Time {
 
 // CommitTurn implements [provider.Provider].
 func (p *Provider) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {
-	for i := range req.Tasks {
-		if lease := req.Tasks[i].Lease; lease != nil {
-			p.presence.meet(lease.Owner)
-		}
-	}
 	res, err := p.calls.CommitTurn(ctx, req)
 	if err != nil && provider.OutcomeOf(err) == provider.OutcomeNothing {
 		return res, err

@@ -274,18 +274,24 @@ func TestHazard24_OwnersInDoubtLive(t *testing.T) {
 	}
 }
 
-// Who closes the store leaves no lease behind, and nobody waits to see whether it comes back.
+// Who closes the store leaves no lease behind, and others hear of it at once. An owner that another process serves, too, goes on.
 func TestHazard24_ClosedStoreKeepsNoLeases(t *testing.T) {
 	p := store(t)
-	s := byHand(t, p)
+	byHand(t, p)
 	gone, _, _ := holder(t, p, "gone")
+	both, _, _ := holder(t, p, "both")
+	gone.serve("both", lease)
+	beat(t, both)
+	listening(t, p)
+	fetched, began := fetchTasksLater(t, p), time.Now()
 	if err := gone.p.Close(); err != nil {
 		t.Fatal(err)
 	}
-	fetched := fetchTasksLater(t, p)
-	beat(t, s)
-	if n := <-fetched; n != 1 {
-		t.Errorf("fetched %d tasks", n)
+	if n := <-fetched; n != 1 || time.Since(began) > fallback/2 {
+		t.Errorf("fetched %d tasks after %v", n, time.Since(began))
+	}
+	if n := leased(t, p); n != 2 {
+		t.Errorf("%d tasks are leased, want the one that was fetched and that of the living process", n)
 	}
 	if n := number(t, p, `SELECT count(*) FROM perdure.process WHERE 'gone' = ANY(owners)`); n != 0 {
 		t.Error("its row stays")

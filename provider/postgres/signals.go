@@ -316,22 +316,33 @@ func (s *signals) send(conn *pgx.Conn) error {
 		select {
 		case <-s.ready:
 		case <-s.ctx.Done():
-			return s.ctx.Err()
+			return s.sendPending(conn)
 		}
 		select {
 		case <-gather.C: // long since the last one
 		case <-s.ctx.Done():
-			return s.ctx.Err()
+			return s.sendPending(conn)
 		}
-		fx, out := s.take()
-		if !out.empty() {
-			if err := s.notify(conn, out); err != nil {
-				s.restore(&fx, out.Lost)
-				return err
-			}
+		if err := s.sendPending(conn); err != nil {
+			return err
 		}
 		gather.Reset(coalesce)
 	}
+}
+
+// sendPending sends what there is, also while the provider closes: others would look for it only at their next poll.
+func (s *signals) sendPending(conn *pgx.Conn) error {
+	fx, out := s.take()
+	if out.empty() {
+		return nil
+	}
+	ctx, cancel := s.p.bounded(context.WithoutCancel(s.ctx))
+	defer cancel()
+	err := s.notify(ctx, conn, out)
+	if err != nil {
+		s.restore(&fx, out.Lost)
+	}
+	return err
 }
 
 // restore keeps what could not be sent for the next connection.
@@ -343,17 +354,15 @@ func (s *signals) restore(fx *relational.Effects, lost bool) {
 }
 
 // notify sends a signal, in several parts if it is too long for one.
-func (s *signals) notify(conn *pgx.Conn, out *signal) error {
+func (s *signals) notify(ctx context.Context, conn *pgx.Conn, out *signal) error {
 	payload, err := json.Marshal(out) //nolint:musttag // a Notice goes by its own names
 	if err != nil {
 		return err
 	}
 	if len(payload) > maxPayload {
 		a, b := out.split()
-		return errors.Join(s.notify(conn, a), s.notify(conn, b))
+		return errors.Join(s.notify(ctx, conn, a), s.notify(ctx, conn, b))
 	}
-	ctx, cancel := s.p.bounded(s.ctx)
-	defer cancel()
 	_, err = conn.Exec(ctx, "SELECT pg_notify($1, $2)", s.channel, string(payload))
 	return err
 }

@@ -1,5 +1,5 @@
--- Processes that serve lease owners, or that watch those which do. One whose row was not renewed for 10 s is dead, one with a 0
--- there has closed the store: others end the leases of its owners. A release before this one has no row, and keeps its leases until they run out.
+-- Processes that serve lease owners, or that watch those which do. One whose row was not renewed for 10 s is dead: others end the leases
+-- of its owners. A release before this one has no row, and keeps its leases until they run out.
 CREATE TABLE perdure.process (
   id         text COLLATE "C" NOT NULL PRIMARY KEY,
   owners     text[] NOT NULL,
