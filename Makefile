@@ -40,14 +40,14 @@ timed = printf '\n==> %s\n' '$(1)'; begin=$$(date +%s); $(2); status=$$?; \
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help test need-go need-cc test-build test-cross test-race test-plain \
+.PHONY: help test need-go need-cc test-build test-cross test-compare test-race test-plain \
 	lint lint-tool fmt tidy-check mutants fuzz soak bench bench-check compare clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1|\2/p' Makefile | \
 		while IFS='|' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
 
-test: need-go need-cc test-build test-cross test-race test-plain ## THE test command: all parts below, in order
+test: need-go need-cc test-build test-cross test-compare test-race test-plain ## THE test command: all parts below, in order
 	@printf '\nmake test: all parts passed\n'
 
 test-build: need-go ## part 1: build everything, go vet
@@ -57,7 +57,10 @@ test-cross: need-go ## part 2: build for Windows and macOS
 	@part() { GOOS=windows CGO_ENABLED=0 $(GO) build ./...; }; $(call timed,build for windows,part)
 	@part() { GOOS=darwin CGO_ENABLED=0 $(GO) build ./...; }; $(call timed,build for darwin,part)
 
-test-race: need-go need-cc ## part 3: tests of the engine's packages, under the race detector
+test-compare: need-go ## part 3: build bench/compare, a module of its own (fetches the other engines); make compare tests it
+	@part() { cd bench/compare && $(GO) build ./... && $(GO) vet ./...; }; $(call timed,build bench/compare,part)
+
+test-race: need-go need-cc ## part 4: tests of the engine's packages, under the race detector
 	@part() { \
 		all=$$($(GO) list ./...) || return 1; \
 		pkgs=$$(printf '%s\n' "$$all" | grep -E '$(RACE)' | grep -Ev '$(LONG)'); \
@@ -66,7 +69,7 @@ test-race: need-go need-cc ## part 3: tests of the engine's packages, under the 
 		CGO_ENABLED=1 $(GO) test -race $(UNCHECKED) -short -timeout 6m $(TESTFLAGS) $$(printf '%s\n' "$$all" | grep -E '$(VIRTUAL)'); \
 	}; $(call timed,go test -race,part)
 
-test-plain: need-go ## part 4: tests of all other packages
+test-plain: need-go ## part 5: tests of all other packages
 	@part() { \
 		all=$$($(GO) list ./...) || return 1; \
 		pkgs=$$(printf '%s\n' "$$all" | grep -Ev '$(RACE)'; printf '%s\n' "$$all" | grep -E '$(LONG)'); \
