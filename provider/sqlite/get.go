@@ -19,15 +19,19 @@ func (p *Provider) Get(ctx context.Context, req provider.GetRequest) (provider.G
 	if err := req.Validate(); err != nil {
 		return provider.GetResult{}, err
 	}
-	res, err := p.get(ctx, &req)
-	if err != nil || !req.WaitEnded || req.Wait == 0 || relational.Over(&req, &res.Instance) {
-		return res, err
+	key, waits := req.Key, req.WaitEnded && req.Wait > 0
+	if key.IsZero() || !waits { // else the wait begins with the same look
+		res, err := p.get(ctx, &req)
+		if err != nil || !waits || relational.Over(&req, &res.Instance) {
+			return res, err
+		}
+		key = res.Instance.Key
 	}
 	if err := p.door.Enter(ctx); err != nil {
 		return provider.GetResult{}, err
 	}
 	defer p.door.Leave()
-	return p.store.hub.AwaitEnded(ctx, p.door.Closing, &req, res.Instance.Key, p.get, p.store.clock.wall)
+	return p.store.hub.AwaitEnded(ctx, p.door.Closing, &req, key, p.get, p.store.clock.wall)
 }
 
 // get answers what is stored.
