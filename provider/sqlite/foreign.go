@@ -16,7 +16,7 @@ const (
 
 // foreign watches for what other processes do to the file.
 type foreign struct {
-	version int64
+	version uint32
 	known   bool
 	changed bool // a commit of another process was seen and not yet acted upon
 	alone   bool
@@ -42,12 +42,17 @@ func (w *writer) tell() {
 
 const sqlDataVersion = "PRAGMA data_version"
 
-// look reads data_version on the writing connection, which is blind to its own commits. On a change all
-// that is cached of the file is void.
+// look asks for the version of what the writing connection has cached, which changes with each transaction that finds a foreign commit. Outside
+// of one it begins another, which is all that the pragma is for. On a change all that is cached of the file is void.
 func (w *writer) look() error {
-	v, err := w.tx.db.integer(sqlDataVersion)
+	if !w.begun {
+		if _, err := w.tx.db.integer(sqlDataVersion); err != nil {
+			return err
+		}
+	}
+	v, err := w.file.FileControlDataVersion("main")
 	if err != nil {
-		return err
+		return err //nolint:wrapcheck // callers say what they were about
 	}
 	f := &w.foreign
 	f.looked = time.Now()
@@ -63,6 +68,13 @@ func (w *writer) look() error {
 	w.tx.forget()
 	w.due.stale = true
 	return nil
+}
+
+// written takes note of the version after a commit of our own, which is not foreign.
+func (w *writer) written() {
+	if v, err := w.file.FileControlDataVersion("main"); err == nil { // else it seems foreign, which costs no more than a look at the file
+		w.foreign.version = v
+	}
 }
 
 // interval is how long the writer may go without a look.

@@ -222,6 +222,7 @@ func (w *writer) finish() error {
 		return &commitError{err}
 	}
 	w.begun = false
+	w.written()
 	w.gate.leave()
 	return nil
 }

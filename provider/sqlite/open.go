@@ -172,7 +172,11 @@ func openStore(ctx context.Context, full string, o Options) (_ *store, err error
 	if s.readers, err = newPool(ctx, dsn(full, o, true)); err != nil {
 		return nil, err
 	}
-	s.writer = newWriter(s, w, s.gate)
+	file, ok := w.raw.(sqlite.FileControl)
+	if !ok {
+		return nil, errDriver
+	}
+	s.writer = newWriter(s, w, file, s.gate)
 	if hooks, ok := w.raw.(sqlite.HookRegisterer); ok {
 		hooks.RegisterCommitHook(func() int32 { s.writer.commits.Add(1); return 0 })
 	}

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	sqlite "modernc.org/sqlite"
+
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/internal/relational"
 )
@@ -22,6 +24,7 @@ const (
 type writer struct {
 	store *store
 	conn  *conn
+	file  sqlite.FileControl // of conn
 	gate  *turnstile
 
 	queue *relational.Queue
@@ -51,9 +54,9 @@ type writer struct {
 	dropped    atomic.Int64
 }
 
-func newWriter(s *store, c *conn, gate *turnstile) *writer {
+func newWriter(s *store, c *conn, file sqlite.FileControl, gate *turnstile) *writer {
 	w := &writer{
-		store: s, conn: c, gate: gate, queue: relational.NewQueue(), ended: make(chan struct{}),
+		store: s, conn: c, file: file, gate: gate, queue: relational.NewQueue(), ended: make(chan struct{}),
 		enrolled: make(map[string]struct{}), shuns: make(map[provider.TaskRef]time.Time), complaints: make(map[string]time.Time),
 		out: make(map[*relational.Member]struct{}), rows: make(map[provider.UUID]*provider.Instance),
 	}
