@@ -252,6 +252,7 @@ func (w *writer) publish() {
 	for _, owner := range w.tx.enrolled {
 		w.enrolled[owner] = struct{}{}
 	}
+	w.tx.quiet.stir(w.tx)
 	w.due.wall = min(w.due.wall, fx.Due)
 	w.due.elapsed = min(w.due.elapsed, fx.ElapsedDue)
 	for _, key := range fx.Changed {

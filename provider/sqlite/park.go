@@ -147,6 +147,10 @@ func (w *writer) serve(savepoints bool) ([]*parked, error) {
 	all := w.foreign.changed || w.due.passed(t)
 	w.tried = tried{served: true, all: all, now: t.Now, elapsed: t.Elapsed}
 	calls := w.candidates(all)
+	t.quiet.stir(t)
+	if all {
+		clear(t.quiet)
+	}
 	if len(calls) == 0 {
 		return nil, nil
 	}
@@ -161,6 +165,7 @@ func (w *writer) serve(savepoints bool) ([]*parked, error) {
 		if err := sweep(); err != nil {
 			return calls, rerunFor(err)
 		}
+		t.quiet.stir(t)
 	}
 	for _, c := range calls {
 		if c.err != nil { // it failed in the run before

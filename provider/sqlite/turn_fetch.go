@@ -58,6 +58,7 @@ type turnPlace struct {
 	key   provider.UUID
 	at    int64
 	ready int64
+	kind  int64
 }
 
 func (f *turnFetch) fits(kind relational.TurnKind) bool {
@@ -76,6 +77,9 @@ func (f *turnFetch) wants(t *tx) bool {
 
 func (f *turnFetch) find(t *tx) (bool, error) {
 	list, err := f.places(t, 1)
+	for _, place := range list {
+		delete(t.quiet, place.kind)
+	}
 	return len(list) > 0, err
 }
 
@@ -83,7 +87,7 @@ func (f *turnFetch) find(t *tx) (bool, error) {
 func (f *turnFetch) places(t *tx, limit int) (list []turnPlace, err error) {
 	for c := range f.caps {
 		for _, id := range t.kinds.ByCap[c] {
-			if t.kinds.ByTurn[id].Level > f.req.EngineLevel {
+			if _, none := t.quiet[id]; none || t.kinds.ByTurn[id].Level > f.req.EngineLevel {
 				continue
 			}
 			some, err := f.ofKind(t, id, limit)
@@ -96,8 +100,8 @@ func (f *turnFetch) places(t *tx, limit int) (list []turnPlace, err error) {
 	slices.SortStableFunc(list, func(a, b turnPlace) int {
 		return cmp.Or(cmp.Compare(a.ready, b.ready), cmp.Compare(a.at, b.at))
 	})
-	if len(list) > limit {
-		list = list[:limit]
+	for ; len(list) > limit; list = list[:len(list)-1] {
+		delete(t.quiet, list[len(list)-1].kind)
 	}
 	return list, nil
 }
@@ -105,12 +109,18 @@ func (f *turnFetch) places(t *tx, limit int) (list []turnPlace, err error) {
 // ofKind finds the first instances of a kind.
 func (f *turnFetch) ofKind(t *tx, kind int64, limit int) (list []turnPlace, err error) {
 	if len(t.writer.shuns) == 0 {
+		kept := false // some are, for another owner
 		err = t.each(sqlFindTurns, func(r *row) error {
 			if f.allowed(t, r.text(3), r.int(4)) {
-				list = append(list, turnPlace{key: r.uuid(0), at: r.int(1), ready: r.int(2)})
+				list = append(list, turnPlace{key: r.uuid(0), at: r.int(1), ready: r.int(2), kind: kind})
+			} else {
+				kept = true
 			}
 			return stopAt(len(list), limit)
 		}, kind, t.Now)
+		if err == nil && len(list) < limit && !kept {
+			t.quiet[kind] = struct{}{} // once those of the list are claimed
+		}
 		if !damaged(err) {
 			return list, err
 		}

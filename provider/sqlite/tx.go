@@ -15,9 +15,10 @@ type tx struct {
 	skew     int64             // of the clocks, the same for the whole transaction
 	kinds    *relational.Kinds // as they were read last
 	current  bool              // nothing may have changed the kinds since
-	enrolled []string          // owners that the file did not have
-	watched  bool              // a fetch waits for a place in a queue
-	guest    bool              // the transaction is a caller's: only the caller's goroutine touches it
+	quiet    quiet
+	enrolled []string // owners that the file did not have
+	watched  bool     // a fetch waits for a place in a queue
+	guest    bool     // the transaction is a caller's: only the caller's goroutine touches it
 }
 
 var _ relational.Rows = (*tx)(nil)
@@ -25,7 +26,7 @@ var _ relational.Rows = (*tx)(nil)
 const never = relational.Never
 
 func newTx(w *writer, c *conn) *tx {
-	t := &tx{db: bound{writerContext(), c}, writer: w, kinds: relational.NewKinds()}
+	t := &tx{db: bound{writerContext(), c}, writer: w, kinds: relational.NewKinds(), quiet: make(quiet)}
 	t.Tx = relational.Tx{Rows: t, Heads: make(map[provider.UUID]*relational.Head), Effects: relational.NewEffects()}
 	return t
 }
@@ -79,5 +80,6 @@ func (t *tx) keys(sql string, args ...any) (list []provider.UUID, err error) {
 // forget drops all that is cached of the file.
 func (t *tx) forget() {
 	t.Forget()
+	clear(t.quiet)
 	t.current = false
 }
