@@ -36,6 +36,8 @@ const (
 
 // InsertInstance implements [relational.Rows].
 func (t *tx) InsertInstance(h *relational.Head, req *provider.CreateRequest) error {
+	t.keep(h, req)
+	t.Effects.Made = append(t.Effects.Made, h.Key)
 	if req.Parent.Key.IsZero() {
 		return t.do(sqlCreateRoot, h.Key, h.ID, h.Kind, h.Version, req.RequestID, t.Now, t.Now, h.ReadyAt, h.InboxBytes, h.FetchAt)
 	}
@@ -75,6 +77,7 @@ func (t *tx) ClearBlocked(key provider.UUID) error {
 
 // SetCustomStatus implements [relational.Rows].
 func (t *tx) SetCustomStatus(key provider.UUID, status []byte) error {
+	delete(t.made, key)
 	if len(status) == 0 {
 		return t.do(sqlCustomStatus, key, nil)
 	}
@@ -84,13 +87,18 @@ func (t *tx) SetCustomStatus(key provider.UUID, status []byte) error {
 // SetResult implements [relational.Rows].
 func (t *tx) SetResult(key provider.UUID, result []byte) error {
 	if result == nil {
+		delete(t.made, key)
 		return t.do(sqlDropResult, key)
+	}
+	if m := t.made[key]; m != nil {
+		m.result = result
 	}
 	return t.do(sqlResult, key, result, checksum(result))
 }
 
 // SetAttributes implements [relational.Rows].
 func (t *tx) SetAttributes(key provider.UUID, list []provider.Attribute) error {
+	delete(t.made, key)
 	for _, a := range list {
 		if err := t.do(sqlSetAttribute, key, a.Name, a.Kind, a.Text, a.Number); err != nil {
 			return err

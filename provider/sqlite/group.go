@@ -198,6 +198,7 @@ func (w *writer) begin() error {
 	}
 	if len(w.tx.Heads) > maxHeads {
 		clear(w.tx.Heads)
+		clear(w.tx.made)
 	}
 	return nil
 }
@@ -255,6 +256,7 @@ func (w *writer) publish() {
 	w.tx.quiet.stir(w.tx)
 	w.due.wall = min(w.due.wall, fx.Due)
 	w.due.elapsed = min(w.due.elapsed, fx.ElapsedDue)
+	hub.Made(fx.Made)
 	for _, key := range fx.Changed {
 		hub.Tell(key, w.rows[key])
 	}
@@ -268,11 +270,11 @@ func (w *writer) publish() {
 func (w *writer) attachRows() {
 	clear(w.rows)
 	for _, key := range w.tx.Effects.Changed {
-		if !w.store.hub.Watched(key) {
-			continue
+		if w.store.hub.Watched(key) {
+			if in, err := w.tx.Row(key); err == nil { // else they read, and get the error themselves
+				w.rows[key] = &in
+			}
 		}
-		if in, err := w.tx.Row(key); err == nil { // else they read, and get the error themselves
-			w.rows[key] = &in
-		}
+		delete(w.tx.made, key)
 	}
 }

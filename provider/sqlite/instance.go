@@ -69,6 +69,9 @@ func attributesOf(db statements, key provider.UUID) (list []provider.Attribute, 
 
 // Instance implements [relational.Rows].
 func (t *tx) Instance(key provider.UUID) (in provider.Instance, err error) {
+	if in, ok := t.recall(key); ok {
+		return in, nil
+	}
 	found, err := instanceOf(t.db, &in, sqlInstance, key)
 	if err == nil && !found {
 		err = fmt.Errorf("instance %s: %w", key, provider.ErrNotFound)

@@ -15,6 +15,7 @@ type tx struct {
 	skew     int64             // of the clocks, the same for the whole transaction
 	kinds    *relational.Kinds // as they were read last
 	current  bool              // nothing may have changed the kinds since
+	made     map[provider.UUID]*made
 	quiet    quiet
 	enrolled []string // owners that the file did not have
 	watched  bool     // a fetch waits for a place in a queue
@@ -26,7 +27,7 @@ var _ relational.Rows = (*tx)(nil)
 const never = relational.Never
 
 func newTx(w *writer, c *conn) *tx {
-	t := &tx{db: bound{writerContext(), c}, writer: w, kinds: relational.NewKinds(), quiet: make(quiet)}
+	t := &tx{db: bound{writerContext(), c}, writer: w, kinds: relational.NewKinds(), made: make(map[provider.UUID]*made), quiet: make(quiet)}
 	t.Tx = relational.Tx{Rows: t, Heads: make(map[provider.UUID]*relational.Head), Effects: relational.NewEffects()}
 	return t
 }
@@ -80,6 +81,10 @@ func (t *tx) keys(sql string, args ...any) (list []provider.UUID, err error) {
 // forget drops all that is cached of the file.
 func (t *tx) forget() {
 	t.Forget()
+	clear(t.made)
 	clear(t.quiet)
+	if !t.guest {
+		t.writer.store.hub.Doubt()
+	}
 	t.current = false
 }

@@ -14,7 +14,8 @@ import (
 type Hub struct {
 	mu        sync.Mutex
 	instances map[provider.UUID]map[*waiter]struct{}
-	waiters   int // in instances
+	waiters   int                        // in instances
+	alive     map[provider.UUID]struct{} // of the instances that this process has made: those of which Tell has not told
 	asks      map[provider.UUID]chan Answer
 	foreign   chan struct{} // closed and replaced when another process may have written
 
@@ -31,13 +32,15 @@ type waiter struct {
 // NewHub makes a hub with nobody in it.
 func NewHub() *Hub {
 	return &Hub{
-		instances: make(map[provider.UUID]map[*waiter]struct{}), asks: make(map[provider.UUID]chan Answer),
+		instances: make(map[provider.UUID]map[*waiter]struct{}), alive: make(map[provider.UUID]struct{}), asks: make(map[provider.UUID]chan Answer),
 		foreign: make(chan struct{}), notices: make(map[*func(provider.Notice)]struct{}),
 	}
 }
 
-func (h *Hub) watch(key provider.UUID) *waiter {
-	w := &waiter{news: make(chan *provider.Instance, 1)}
+// watch registers a call that waits. It tells whether the instance is known to be neither ended nor blocked: then
+// there is nothing to read before there is news.
+func (h *Hub) watch(key provider.UUID) (w *waiter, alive bool) {
+	w = &waiter{news: make(chan *provider.Instance, 1)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	set := h.instances[key]
@@ -47,7 +50,8 @@ func (h *Hub) watch(key provider.UUID) *waiter {
 	}
 	set[w] = struct{}{}
 	h.waiters++
-	return w
+	_, alive = h.alive[key]
+	return w, alive
 }
 
 func (h *Hub) unwatch(key provider.UUID, w *waiter) {
@@ -78,12 +82,38 @@ func (h *Hub) Waiting() int {
 func (h *Hub) Tell(key provider.UUID, row *provider.Instance) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	delete(h.alive, key)
 	for w := range h.instances[key] {
 		select {
 		case w.news <- row:
 		default: // it has news that it did not look at yet, and will read the store
 		}
 	}
+}
+
+// maxAlive bounds how many instances are known to be alive.
+const maxAlive = 8192
+
+// Made takes note of instances that a commit has made, before it tells of those that it changed.
+func (h *Hub) Made(keys []provider.UUID) {
+	if len(keys) == 0 {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.alive) > maxAlive {
+		clear(h.alive)
+	}
+	for _, key := range keys {
+		h.alive[key] = struct{}{}
+	}
+}
+
+// Doubt forgets them, because others may have changed them.
+func (h *Hub) Doubt() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	clear(h.alive)
 }
 
 // Recheck makes every call that waits read the store again.
@@ -180,7 +210,8 @@ func (h *Hub) AwaitEnded(
 	ctx context.Context, closing <-chan struct{}, req *provider.GetRequest, key provider.UUID,
 	get func(context.Context, *provider.GetRequest) (provider.GetResult, error), now func() provider.Time,
 ) (provider.GetResult, error) {
-	w := h.watch(key)
+	elsewhere := h.Elsewhere() // before each look, so that nothing falls between
+	w, alive := h.watch(key)
 	defer h.unwatch(key, w)
 	byKey := *req
 	byKey.Key = key
@@ -189,11 +220,11 @@ func (h *Hub) AwaitEnded(
 	recheck := time.NewTicker(recheckEvery)
 	defer recheck.Stop()
 	plain := !req.WithTasks && !req.WithValues
-	for {
-		elsewhere := h.Elsewhere() // before the read, so that nothing falls between
-		res, err := get(ctx, &byKey)
-		if err != nil || Over(req, &res.Instance) {
-			return res, err
+	for ; ; elsewhere, alive = h.Elsewhere(), false {
+		if !alive {
+			if res, err := get(ctx, &byKey); err != nil || Over(req, &res.Instance) {
+				return res, err
+			}
 		}
 		select {
 		case row := <-w.news:

@@ -31,6 +31,7 @@ type Effects struct {
 	Asks       bool               // a question was left
 	Due        provider.Time      // the next moment at which something becomes fetchable by time alone
 	ElapsedDue int64              // the same by the clock of leases
+	Made       []provider.UUID    // instances
 	Changed    []provider.UUID    // instances that ended, were blocked or are gone
 	Answers    []Answer
 	Notices    []provider.Notice
@@ -70,6 +71,7 @@ func (fx *Effects) Merge(o *Effects) {
 	}
 	fx.Expired, fx.Asks = fx.Expired || o.Expired, fx.Asks || o.Asks
 	fx.Due, fx.ElapsedDue = min(fx.Due, o.Due), min(fx.ElapsedDue, o.ElapsedDue)
+	fx.Made = append(fx.Made, o.Made...)
 	fx.Changed, fx.Answers, fx.Notices = append(fx.Changed, o.Changed...), append(fx.Answers, o.Answers...), append(fx.Notices, o.Notices...)
 	fx.Dropped += o.Dropped
 	fx.Commits += o.Commits
