@@ -186,7 +186,7 @@ type Provider interface {
 	Count(ctx context.Context, req CountRequest) (CountResult, error)
 
 	// Stats answers figures about waiting work, for health and metrics. It may be some
-	// seconds stale.
+	// seconds stale. With Waiting set it answers what waits and need not count anything else.
 	Stats(ctx context.Context, req StatsRequest) (StatsResult, error)
 
 	// Delete removes instances and all that hangs on their keys, children first marked.

@@ -61,8 +61,9 @@ type CountRequest struct{ Filter Filter }
 // CountResult answers it.
 type CountResult struct{ Count int64 }
 
-// StatsRequest has no fields yet.
-type StatsRequest struct{}
+// StatsRequest asks for all figures or, with Waiting set, for Turns, Tasks and Now only: they cost no more in a store that holds much
+// that has ended. The others may then be zero.
+type StatsRequest struct{ Waiting bool }
 
 // WaitingTurns is a kind of orchestration with instances ready for a turn.
 type WaitingTurns struct {

@@ -35,20 +35,11 @@ func (p *Provider) Stats(ctx context.Context, req provider.StatsRequest) (res pr
 		Dropped: w.dropped.Load(), ReadyMended: p.janitor.mended.Load(),
 	}
 	b := &pgx.Batch{}
-	b.Queue(p.names.sql(sqlCounts)).QueryRow(func(r pgx.Row) error {
-		return r.Scan(&res.Now, &res.Blocked, &res.TurnLeases, &res.TaskLeases, &res.DeadLetters)
-	})
-	b.Queue(p.names.sql(sqlStatuses)).Query(func(rows pgx.Rows) error {
-		for rows.Next() {
-			var status provider.Status
-			var n int64
-			if err := rows.Scan(&status, &n); err != nil {
-				return err
-			}
-			res.Instances[status] = n
-		}
-		return rows.Err()
-	})
+	if req.Waiting {
+		b.Queue("SELECT " + sqlNow).QueryRow(func(r pgx.Row) error { return r.Scan(&res.Now) })
+	} else {
+		p.queueCounts(b, &res)
+	}
 	b.Queue(p.names.sql(sqlWaitingTurns)).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			var t provider.WaitingTurns
@@ -74,4 +65,22 @@ func (p *Provider) Stats(ctx context.Context, req provider.StatsRequest) (res pr
 		return provider.StatsResult{}, err
 	}
 	return res, nil
+}
+
+// queueCounts queues what reads large parts of the store.
+func (p *Provider) queueCounts(b *pgx.Batch, res *provider.StatsResult) {
+	b.Queue(p.names.sql(sqlCounts)).QueryRow(func(r pgx.Row) error {
+		return r.Scan(&res.Now, &res.Blocked, &res.TurnLeases, &res.TaskLeases, &res.DeadLetters)
+	})
+	b.Queue(p.names.sql(sqlStatuses)).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			var status provider.Status
+			var n int64
+			if err := rows.Scan(&status, &n); err != nil {
+				return err
+			}
+			res.Instances[status] = n
+		}
+		return rows.Err()
+	})
 }

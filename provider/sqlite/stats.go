@@ -41,7 +41,11 @@ func (p *Provider) Stats(ctx context.Context, req provider.StatsRequest) (res pr
 		res.Commits, res.CommitGroups, res.Dropped = w.commits.Load(), w.turns.Load(), w.dropped.Load()
 		res.ReadyMended = s.janitor.mended.Load()
 	}
-	err = p.readSnapshot(ctx, "stats", func(c *conn) error { return s.stats(ctx, c, &res) })
+	read := s.stats
+	if req.Waiting {
+		read = s.waiting
+	}
+	err = p.readSnapshot(ctx, "stats", func(c *conn) error { return read(ctx, c, &res) })
 	if err != nil {
 		return provider.StatsResult{}, err
 	}
@@ -49,6 +53,14 @@ func (p *Provider) Stats(ctx context.Context, req provider.StatsRequest) (res pr
 }
 
 func (s *store) stats(ctx context.Context, c *conn, res *provider.StatsResult) error {
+	if err := s.counts(ctx, c, res); err != nil {
+		return err
+	}
+	return s.waiting(ctx, c, res)
+}
+
+// counts reads large parts of the store.
+func (s *store) counts(ctx context.Context, c *conn, res *provider.StatsResult) error {
 	elapsed := s.clock.elapsed()
 	for _, n := range []struct {
 		into *int64
@@ -65,14 +77,15 @@ func (s *store) stats(ctx context.Context, c *conn, res *provider.StatsResult) e
 			return err
 		}
 	}
-	err := c.each(ctx, sqlStatuses, func(r *row) error {
+	return c.each(ctx, sqlStatuses, func(r *row) error {
 		res.Instances[provider.Status(r.int(0))] = r.int(1)
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	err = c.each(ctx, sqlWaitingTurns, func(r *row) error {
+}
+
+// waiting reads what waits, by index.
+func (s *store) waiting(ctx context.Context, c *conn, res *provider.StatsResult) error {
+	err := c.each(ctx, sqlWaitingTurns, func(r *row) error {
 		res.Turns = append(res.Turns, provider.WaitingTurns{
 			Capability:  provider.Capability{Name: r.text(0), CodeVersion: r.text(1)},
 			EngineLevel: r.int(2), Count: r.int(3), Oldest: r.time(4),

@@ -24,6 +24,7 @@ func brokenRead() []brokenRule {
 		{name: "one waits for an instance that is none", caught: "read/get-unknown", breaks: waitsForNobody},
 		{name: "pending tasks come in no order", caught: "read/get-tasks", breaks: turnsTasksRound},
 		{name: "a lease counts as a change", caught: "read/updated-at", breaks: gets(movesWithLease)},
+		{name: "what waits is counted with all else only", caught: "read/stats-waiting", breaks: hidesWhatWaits},
 		{name: "failed instances are not counted", caught: "read/stats-instances", breaks: figures(forgetsFailed)},
 		{name: "transactions are counted once", caught: "read/stats-commits", breaks: figures(countsOneTransaction)},
 		{name: "turn commits are counted twice", caught: "read/stats-turn-commits", breaks: figures(countsCommitsTwice)},
@@ -108,6 +109,14 @@ func countsAnyName(m *mutant) {
 }
 
 func hidesTaskLeases(res *provider.StatsResult) { res.TaskLeases = 0 }
+
+func hidesWhatWaits(m *mutant) {
+	m.stats.after(func(req provider.StatsRequest, res *provider.StatsResult, _ *error) {
+		if req.Waiting {
+			res.Tasks = nil
+		}
+	})
+}
 
 func forgetsFailed(res *provider.StatsResult) { delete(res.Instances, provider.StatusFailed) }
 

@@ -28,6 +28,7 @@ func readCases() []testCase {
 		{name: "list-replaced", run: readReplaced, rule: "Filter.Replaced: also instances whose ID now names a newer key"},
 		{name: "count", run: readCount, rule: "Count answers how many instances match the filter."},
 		{name: "stats", run: readStats, rule: "Stats answers figures about waiting work, for health and metrics."},
+		{name: "stats-waiting", run: readWaiting, rule: "With Waiting set it answers what waits and need not count anything else."},
 		{name: "get-unknown", run: readGetUnknown, rule: "An unknown instance answers [ErrNotFound]."},
 		{name: "get-by-key-or-id", run: getNamed, rule: "Get answers one instance, by ID (the current key under it) or by Key."},
 		{name: "get-tasks", run: rowTasks, rule: "GetResult.Tasks: WithTasks: pending activity tasks, by event ID"},
@@ -260,6 +261,24 @@ func readStats(t *trial) {
 		return fmt.Sprintf("%d running, turns %s, tasks %s, leases %d %d, %d mended",
 			s.Instances[provider.StatusRunning], turns, tasks, s.TurnLeases, s.TaskLeases, s.ReadyMended)
 	}, "3 running, turns orc 1, tasks q 1, leases 1 1, 0 mended")
+}
+
+func readWaiting(t *trial) {
+	t.beginTasks(newTask(1), newTask(2), newTask(3))
+	t.create("a")
+	t.create("b")
+	t.fetch(func(r *provider.FetchTurnsRequest) { r.Max = 1 })
+	t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Max = 1 })
+	t.figuresBecome(provider.StatsRequest{Waiting: true}, func(s provider.StatsResult) string {
+		waits := make([]string, 0, len(s.Turns)+len(s.Tasks))
+		for _, w := range s.Turns {
+			waits = append(waits, fmt.Sprint(w.Name, " ", w.Count, " ", w.Oldest > 0))
+		}
+		for _, w := range s.Tasks {
+			waits = append(waits, fmt.Sprint(w.Queue, " ", w.Name, " ", w.Count, " ", w.Oldest > 0))
+		}
+		return fmt.Sprint(strings.Join(waits, ", "), ", now ", s.Now > 0)
+	}, "orc 1 true, q act 2 true, now true")
 }
 
 func readGetUnknown(t *trial) {

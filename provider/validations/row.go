@@ -74,9 +74,13 @@ func (t *trial) blockable() turn {
 
 // statsBecome waits until the figures are right: they may be some seconds stale.
 func (t *trial) statsBecome(figures func(provider.StatsResult) string, want string) {
+	t.figuresBecome(provider.StatsRequest{}, figures, want)
+}
+
+func (t *trial) figuresBecome(req provider.StatsRequest, figures func(provider.StatsResult) string, want string) {
 	const patience = 300 // of the duration short
 	for n := range patience {
-		s, err := t.Stats(t.ctx, provider.StatsRequest{})
+		s, err := t.Stats(t.ctx, req)
 		t.ok(err)
 		got := figures(s)
 		if got == want {
