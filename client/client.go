@@ -26,6 +26,12 @@ type Options struct {
 	// storage failures included; default 30 s. orchestration.Off: the context alone bounds it.
 	// Handle.Wait is bounded by its context only, also while the storage is away.
 	CallTimeout time.Duration
+	// MaxBacklog holds starts back while as many turns and activities wait in the store: such as could run, and no node has taken
+	// yet. Give more than the nodes take in a tenth of a second, and less than they do in the time that a step may wait. Starts inside a transaction
+	// of the caller are never made to wait, since nodes may be waiting for that. 0: no limit.
+	MaxBacklog int
+	// Overload says what a start does meanwhile; default Block. WithOverload goes before it.
+	Overload OverloadPolicy
 }
 
 // Client starts, observes and steers the instances of a store. Make it with [New]. It may
@@ -35,13 +41,18 @@ type Client struct {
 	logger  *slog.Logger
 	errors  *orchestration.Errors
 	timeout time.Duration // of one storage call, repeats included; 0: none
-	fault   error         // what makes every call fail
+	backlog *backlog      // nil: no limit
+	policy  OverloadPolicy
+	fault   error // what makes every call fail
 }
 
 // New makes a client of a store. It does not touch the store. Without a store, or with an
 // option that is not allowed, every call of the client answers ErrInvalid.
 func New(store provider.Provider, opts Options) *Client {
-	c := &Client{store: store, logger: opts.Logger, errors: opts.Errors, timeout: opts.CallTimeout}
+	c := &Client{store: store, logger: opts.Logger, errors: opts.Errors, timeout: opts.CallTimeout, policy: opts.Overload}
+	if opts.MaxBacklog > 0 {
+		c.backlog = newBacklog(opts.MaxBacklog, c.waiting)
+	}
 	if c.logger == nil {
 		c.logger = slog.Default()
 	}
@@ -51,6 +62,10 @@ func New(store provider.Provider, opts Options) *Client {
 		c.fault = fmt.Errorf("%w: the client has no store: give client.New an open one", ErrInvalid)
 	case badLogger != nil:
 		c.fault = fmt.Errorf("%w: client option %w", ErrInvalid, badLogger)
+	case opts.MaxBacklog < 0:
+		c.fault = fmt.Errorf("%w: client option MaxBacklog is %d: give 1 or more, or 0 for no limit", ErrInvalid, opts.MaxBacklog)
+	case opts.Overload.check() != nil:
+		c.fault = fmt.Errorf("client option Overload: %w", opts.Overload.check())
 	case opts.CallTimeout == 0:
 		c.timeout = defaultCallTimeout
 	case opts.CallTimeout == orchestration.Off:

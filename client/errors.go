@@ -26,6 +26,8 @@ var (
 	ErrForeignTx = provider.ErrForeignTx
 	// ErrClosed: the store was closed.
 	ErrClosed = provider.ErrClosed
+	// ErrOverloaded: more work waits in the store than Options.MaxBacklog allows. Nothing was stored. The error is an *OverloadedError.
+	ErrOverloaded = errors.New("too much work waits in the store")
 	// ErrOutcomeUnknown: the storage failed or the time was over, and what was asked for
 	// may have been stored all the same.
 	ErrOutcomeUnknown = errors.New("it may have been stored all the same")

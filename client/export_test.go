@@ -2,5 +2,9 @@ package client
 
 // Filled answers the options of a client with the defaults filled in.
 func (c *Client) Filled() Options {
-	return Options{Logger: c.logger, Errors: c.errors, CallTimeout: c.timeout}
+	o := Options{Logger: c.logger, Errors: c.errors, CallTimeout: c.timeout, Overload: c.policy}
+	if c.backlog != nil {
+		o.MaxBacklog = int(c.backlog.limit)
+	}
+	return o
 }

@@ -66,7 +66,8 @@ type startOptions struct {
 	policy    provider.IDPolicy
 	requestID string
 	delay     time.Duration
-	tx        *provider.Tx // nil: a transaction of the store's own
+	overload  *OverloadPolicy // nil: that of the client
+	tx        *provider.Tx    // nil: a transaction of the store's own
 }
 
 type raiseOptions struct {

@@ -21,7 +21,9 @@ import (
 // Inside a transaction of the caller (see postgres.InTx, sqlite.InTx) the instance starts if and only if
 // that commits.
 //
-// Errors: ErrInvalid, ErrTooLarge, ErrExists, ErrForeignTx, ErrOutcomeUnknown, or what ended ctx.
+// While more work waits in the store than Options.MaxBacklog allows, it waits or is refused; see OverloadPolicy.
+//
+// Errors: ErrInvalid, ErrTooLarge, ErrExists, ErrOverloaded, ErrForeignTx, ErrOutcomeUnknown, or what ended ctx.
 func Start[In, Out any](
 	ctx context.Context, c *Client, fn func(*orchestration.Context, In) (Out, error), in In, opts ...StartOption,
 ) (Handle[Out], error) {
@@ -43,15 +45,18 @@ func StartNamed[Out any](ctx context.Context, c *Client, name string, in any, op
 
 // start checks the request, stores it and answers the instance under the ID.
 func (c *Client) start(ctx context.Context, name string, in any, opts []StartOption) (target, error) {
-	req, tx, err := c.startRequest(ctx, name, in, opts)
+	req, o, err := c.startRequest(ctx, name, in, opts)
 	if err != nil {
 		return target{}, fmt.Errorf("starting %s: %w", check.Quote(name), err)
 	}
 	doing := fmt.Sprintf("starting %q as instance %q", name, req.ID)
+	if err := c.enter(ctx, doing, o); err != nil {
+		return target{}, explain(doing, 0, err)
+	}
 	var stored provider.Instance
 	doubtful := false
-	if tx != nil {
-		stored, err = c.createIn(ctx, *tx, req)
+	if o.tx != nil {
+		stored, err = c.createIn(ctx, *o.tx, req)
 	} else {
 		doubtful, err = c.write(ctx, doing, func(ctx context.Context) error {
 			res, err := c.store.Create(ctx, req)
@@ -71,21 +76,20 @@ func (c *Client) start(ctx context.Context, name string, in any, opts []StartOpt
 	return target{id: stored.ID, key: stored.Key}, nil
 }
 
-// startRequest is what is asked of the storage, the same for all repeats.
-func (c *Client) startRequest(ctx context.Context, name string, in any, opts []StartOption) (req provider.CreateRequest, tx *provider.Tx, err error) {
+// startRequest is what is asked of the storage, the same for all repeats, and the options that it was made of.
+func (c *Client) startRequest(ctx context.Context, name string, in any, opts []StartOption) (req provider.CreateRequest, o startOptions, err error) {
 	if err := c.usable(ctx); err != nil {
-		return req, nil, err
+		return req, o, err
 	}
 	if err := checkName("orchestration name", name); err != nil {
-		return req, nil, err
+		return req, o, err
 	}
-	var o startOptions
 	if err := o.apply(opts); err != nil {
-		return req, nil, err
+		return req, o, err
 	}
 	input, err := encodePayload("input", in)
 	if err != nil {
-		return req, nil, err
+		return req, o, err
 	}
 	if o.id == "" {
 		o.id = uuid.Must(uuid.NewV7()).String()
@@ -99,5 +103,5 @@ func (c *Client) startRequest(ctx context.Context, name string, in any, opts []S
 		Message: message(&history.ExecutionStarted{
 			Name: name, Input: input, Settings: replay.DefaultSettings(), RequestID: o.requestID,
 		}, o.delay),
-	}, o.tx, nil
+	}, o, nil
 }

@@ -66,6 +66,11 @@ func catalogue() []group {
 				"too many messages wait for the instance; nothing was stored", "yes, later", "the operator", "Check that a node runs its code and that it is not blocked; send less.",
 			},
 			{
+				[]kind{k("client.ErrOverloaded", client.ErrOverloaded)},
+				"more work waits in the store than `MaxBacklog` allows; nothing was stored; `errors.As` finds a `*client.OverloadedError`", "yes, after its `RetryAfter`", "the caller, or the operator",
+				"Tell your own caller to come again, or block; run more nodes. The text says what most of it is: is there a node that runs it?",
+			},
+			{
 				[]kind{k("client.ErrOutcomeUnknown", client.ErrOutcomeUnknown)},
 				"the storage failed or the time was over, and what was asked for may have been stored all the same", "yes, with the same IDs", "the caller",
 				"Repeat as the text says: with `WithID` and `WithRequestID` a repeat stores nothing twice.",

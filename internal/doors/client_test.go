@@ -2,6 +2,7 @@ package doors_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"math"
 	"strings"
@@ -21,6 +22,7 @@ var (
 	clientNotFound = kind{"client.ErrNotFound", client.ErrNotFound}
 	clientExists   = kind{"client.ErrExists", client.ErrExists}
 	clientEnded    = kind{"client.ErrEnded", client.ErrEnded}
+	overloaded     = kind{"client.ErrOverloaded", client.ErrOverloaded}
 	clientClosed   = kind{"client.ErrClosed", client.ErrClosed}
 	foreignTx      = kind{"client.ErrForeignTx", client.ErrForeignTx}
 	clientFailed   = kind{"client.ErrFailed", client.ErrFailed}
@@ -97,6 +99,8 @@ func makingClients() section {
 				{"a nil store", with(nil, client.Options{}), clientInvalid, `describing instance "open": invalid request: the client has no store: give client.New an open one`, "Open a store before the client is made, and check the error."},
 				{"a nil `*sqlite.Provider`", with(absent, client.Options{}), clientInvalid, `describing instance "open": invalid request: the client has no store: give client.New an open one`, "Check the error of `sqlite.Open`."},
 				{"`CallTimeout: -2`", with(store, client.Options{CallTimeout: -2}), clientInvalid, `describing instance "open": invalid request: client option CallTimeout is -2ns: give more than zero, 0 for 30s, or orchestration.Off (-1) for none`, "Only `orchestration.Off` is a negative value with a meaning."},
+				{"`MaxBacklog: -1`", with(store, client.Options{MaxBacklog: -1}), clientInvalid, `describing instance "open": invalid request: client option MaxBacklog is -1: give 1 or more, or 0 for no limit`, "Leave it zero for no limit."},
+				{"`Overload: 9`", with(store, client.Options{Overload: 9}), clientInvalid, `describing instance "open": client option Overload: invalid request: overload policy 9: give Block, Refuse or Admit`, "Use the constants."},
 				{"`Logger: new(slog.Logger)`", with(store, client.Options{Logger: new(slog.Logger)}), clientInvalid, `describing instance "open": invalid request: client option Logger has no handler: make it with slog.New, or leave it nil for slog.Default()`, "Make loggers with `slog.New`."},
 				{"a nil `*Client`", describe(nil), clientInvalid, `describing instance "open": invalid request: there is no client: make one with client.New`, "Make the client before it is used."},
 				{"a zero `Client`", describe(&client.Client{}), clientInvalid, `describing instance "open": invalid request: there is no client: make one with client.New`, "Use `client.New`."},
@@ -138,6 +142,12 @@ func startingInstances() section {
 				{"`WithID` of a running instance", named(1, client.WithID("open")), clientExists, `starting "Checkout" as instance "open": instance "open" already exists (status Running): use another ID, or take it with client.UseExisting`, "The work is started already: use that instance, or another ID."},
 				{"the same with `ReplaceEnded`", named(1, client.WithID("open"), client.WithIDPolicy(client.ReplaceEnded)), clientExists, `starting "Checkout" as instance "open": instance "open" already exists (status Running): use another ID, or take it with client.UseExisting`, "Wait for its end, or terminate it."},
 				{"the same with `UseExisting`, of another orchestration", start(c, "Refund", 1, client.WithID("open"), client.WithIDPolicy(client.UseExisting)), clientExists, `starting "Refund" as instance "open": instance "open" already exists (status Running), of orchestration "Checkout": use another ID`, "Give each kind of work a prefix of its own."},
+				{"`WithOverload(9)`", named(1, client.WithOverload(9)), clientInvalid, `starting "Checkout": invalid request: overload policy 9: give Block, Refuse or Admit`, "Use the constants."},
+				{"more than `MaxBacklog` waits, with `Refuse`", func(ctx context.Context) error {
+					store := memoryStore(t)
+					busy := client.New(store, client.Options{MaxBacklog: 1, Overload: client.Refuse})
+					return errors.Join(start(client.New(store, client.Options{}), "Checkout", 1)(ctx), start(busy, "Checkout", 1, client.WithID("second"))(ctx))
+				}, overloaded, `starting "Checkout" as instance "second": too much work waits in the store: 1 turns and 0 activities, most of it orchestration "Checkout", and the limit is 1: start again later, or run more nodes`, "Tell your own caller to come again, after the `RetryAfter` of the `*client.OverloadedError`."},
 				{"`WithIDPolicy(9)`", named(1, client.WithIDPolicy(9)), clientInvalid, `starting "Checkout": invalid request: ID policy 9: give Reject, UseExisting or ReplaceEnded`, "Use the constants."},
 				{"`WithDelay(-1)`", named(1, client.WithDelay(-1)), clientInvalid, `starting "Checkout": invalid request: start delay -1ns is negative: give zero or more`, "Check how the delay is computed: a time in the past gives a negative one."},
 				{"`WithRequestID` alone", named(1, client.WithRequestID("click-1")), clientInvalid, `starting "Checkout": invalid request: WithRequestID without WithID: a repeat finds the first start by its instance ID; give both`, "Give both."},

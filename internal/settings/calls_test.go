@@ -155,6 +155,7 @@ func TestDefaultsOfClientsAndRegistries(t *testing.T) {
 		wanted(e.T, "Starts", map[string]string{
 			"WithID":        either(bad == nil && id.Version() == 7, "a UUID of version 7", h.ID()),
 			"WithIDPolicy":  either(errors.Is(again, client.ErrExists), "`Reject`", again),
+			"WithOverload":  quoted("Options.Overload"), // client tests it
 			"WithDelay":     either(time.Since(began) < time.Second, "none", time.Since(began)),
 			"WithRequestID": "a new one for each call", // internal/weaknesses repeats calls
 		})

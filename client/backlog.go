@@ -1,0 +1,156 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// How often a client looks at what waits: not before pauseOfLooks, and not so often that it costs the store more than a part
+// in costOfLooks of the time.
+const (
+	pauseOfLooks = 10 * time.Millisecond
+	costOfLooks  = 20
+)
+
+// A backlog holds starts back while too much work waits in the store. It goes by looks at the store, which alone knows what all
+// clients have started and all nodes have done; a node in the same process knows only its own part. A look counts until the next: as many starts are
+// let in as fitted then, so that a client alone never goes past the limit, and several together at most by what each saw.
+type backlog struct {
+	limit  int64
+	look   func(ctx context.Context, doing string) (OverloadedError, error)
+	line   chan struct{} // held by the first start that waits; the others queue for it
+	looker chan struct{} // held by who looks
+
+	mu    sync.Mutex
+	seen  OverloadedError
+	until time.Time // seen counts until then
+}
+
+func newBacklog(limit int, look func(context.Context, string) (OverloadedError, error)) *backlog {
+	return &backlog{limit: int64(limit), look: look, line: make(chan struct{}, 1), looker: make(chan struct{}, 1)}
+}
+
+// enter lets a start in, or answers why not.
+func (b *backlog) enter(ctx context.Context, doing string, policy OverloadPolicy) error {
+	if policy == Refuse {
+		full, err := b.try(ctx, doing)
+		if full != nil {
+			return full
+		}
+		return err
+	}
+	if err := hold(ctx, b.line); err != nil {
+		return err
+	}
+	defer func() { <-b.line }()
+	var last *OverloadedError
+	for {
+		full, err := b.try(ctx, doing)
+		if full != nil {
+			last = full
+			if !sleep(ctx, full.RetryAfter) {
+				err = why(ctx)
+			}
+		}
+		switch {
+		case err != nil && last != nil:
+			return fmt.Errorf("%w while it was held back: %w", err, last)
+		case err != nil || full == nil:
+			return err
+		}
+	}
+}
+
+// try lets a start in if there is room, and looks at the store if the last look counts no more.
+func (b *backlog) try(ctx context.Context, doing string) (full *OverloadedError, err error) {
+	if full, known := b.known(); known {
+		return full, nil
+	}
+	if err := hold(ctx, b.looker); err != nil {
+		return nil, err
+	}
+	defer func() { <-b.looker }()
+	if full, known := b.known(); known { // somebody has looked meanwhile
+		return full, nil
+	}
+	began := time.Now()
+	seen, err := b.look(ctx, doing)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.seen, b.until = seen, now.Add(max(pauseOfLooks, costOfLooks*now.Sub(began)))
+	return b.take(now), nil
+}
+
+// known goes by the last look, if that still counts.
+func (b *backlog) known() (full *OverloadedError, known bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	if !now.Before(b.until) {
+		return nil, false
+	}
+	return b.take(now), true
+}
+
+// take counts a start in. The lock is held.
+func (b *backlog) take(now time.Time) *OverloadedError {
+	if b.seen.Turns+b.seen.Activities < b.limit {
+		b.seen.Turns++
+		return nil
+	}
+	full := b.seen
+	full.Limit, full.RetryAfter = int(b.limit), b.until.Sub(now)
+	return &full
+}
+
+// hold takes what one goroutine may have at a time; those that wait get it in order.
+func hold(ctx context.Context, place chan struct{}) error {
+	select {
+	case place <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return why(ctx)
+	}
+}
+
+// waiting asks the store what waits for nodes.
+func (c *Client) waiting(ctx context.Context, doing string) (seen OverloadedError, err error) {
+	var stats provider.StatsResult
+	err = c.read(ctx, doing+": looking at what waits", func(ctx context.Context) (err error) {
+		stats, err = c.store.Stats(ctx, provider.StatsRequest{Waiting: true})
+		return err
+	})
+	most := int64(0)
+	count := func(total *int64, n int64, what string) {
+		if *total += n; n > most {
+			most, seen.Most = n, what
+		}
+	}
+	for _, t := range stats.Turns {
+		count(&seen.Turns, t.Count, fmt.Sprintf("orchestration %q", t.Name))
+	}
+	for _, t := range stats.Tasks {
+		count(&seen.Activities, t.Count, fmt.Sprintf("activity %q of queue %q", t.Name, t.Queue))
+	}
+	return seen, err
+}
+
+// enter holds a start back, if it is to be.
+func (c *Client) enter(ctx context.Context, doing string, o startOptions) error {
+	policy := c.policy
+	if o.overload != nil {
+		policy = *o.overload
+	}
+	if c.backlog == nil || policy == Admit || policy == Block && o.tx != nil {
+		return nil
+	}
+	return c.backlog.enter(ctx, doing, policy)
+}

@@ -1,0 +1,56 @@
+package client
+
+import (
+	"fmt"
+	"time"
+)
+
+// OverloadPolicy says what a start does while more work waits in the store than [Options].MaxBacklog allows.
+type OverloadPolicy uint8
+
+// The overload policies. The zero value is Block.
+const (
+	// Block waits until less work waits, bounded by the context only. Starts of a client wait in the order in which they came.
+	Block OverloadPolicy = iota
+	// Refuse answers ErrOverloaded; errors.As finds an *OverloadedError that says when to come again.
+	Refuse
+	// Admit stores the start all the same.
+	Admit
+)
+
+func (p OverloadPolicy) check() error {
+	if p > Admit {
+		return fmt.Errorf("%w: overload policy %d: give Block, Refuse or Admit", ErrInvalid, p)
+	}
+	return nil
+}
+
+// WithOverload says what this start does while too much work waits. Without it, what Options.Overload says. If the client has
+// no MaxBacklog it changes nothing.
+func WithOverload(p OverloadPolicy) StartOption {
+	return startFunc(func(o *startOptions) error {
+		o.overload = &p
+		return p.check()
+	})
+}
+
+// OverloadedError tells what waits. It is ErrOverloaded.
+type OverloadedError struct {
+	Turns      int64         // at the last look into the store, and starts of this client since
+	Activities int64         // at the last look
+	Most       string        // what most of it was: `orchestration "Checkout"`, or `activity "Charge" of queue "default"`; "" if nothing waited
+	Limit      int           // Options.MaxBacklog
+	RetryAfter time.Duration // when the client looks again: until then the answer is the same
+}
+
+func (e *OverloadedError) Error() string {
+	most := ""
+	if e.Most != "" {
+		most = ", most of it " + e.Most + ","
+	}
+	return fmt.Sprintf("%v: %d turns and %d activities%s and the limit is %d: start again later, or run more nodes",
+		ErrOverloaded, e.Turns, e.Activities, most, e.Limit)
+}
+
+// Is makes it ErrOverloaded.
+func (e *OverloadedError) Is(target error) bool { return target == ErrOverloaded }
