@@ -103,6 +103,7 @@ soak: need-go ## kill workers, run random programs and calls for SOAKTIME and SO
 		-programs.seed $$(date +%s) -programs.count $(SOAKCOUNT)
 	@$(GO) test ./provider/memory ./provider/sqlite ./provider/postgres -run 'TestModel$$' -count=1 -timeout 12h -v \
 		-model.seed $$(date +%s) -model.count $(SOAKCOUNT)
+	@$(GO) test ./provider/sqlite -run TestFlatBeside -count=1 -timeout 1h -v -flat.finished 1000000
 
 compare: need-go ## build and test bench/compare, a module of its own (fetches the other engines)
 	@part() { cd bench/compare && $(GO) test -vet=all -timeout 5m $(TESTFLAGS) ./...; }; $(call timed,comparison,part)

@@ -16,13 +16,15 @@ type actor struct {
 	key provider.UUID
 
 	// Guarded by actors.mu.
-	waiting []job
-	busy    bool
-	idle    *list.Element // in actors.lru, while it is cached and not busy
-	size    int
-	gone    bool      // removed; jobs must find another
-	stuck   time.Time // until when the instance may be kept for this node; see stick
-	arrived bool      // this node has put something into the inbox since the last confirmed commit
+	waiting   []job
+	busy      bool
+	idle      *list.Element // in actors.lru, while it is cached and not busy
+	size      int
+	gone      bool      // removed; jobs must find another
+	stuck     time.Time // until when the instance may be kept for this node; see stick
+	commits   bool      // a turn is being committed
+	committed time.Time // when the last one was, or began to be
+	arrived   bool      // this node has put something into the inbox since the last confirmed commit
 
 	// Used by the running job only.
 	x       *replay.Execution
@@ -208,21 +210,41 @@ func (as *actors) disown(a *actor) []job {
 	return jobs
 }
 
-// withdraw takes a result back that no turn has begun with; false means too late.
-func (as *actors) withdraw(key provider.UUID, r *result) bool {
+// commits notes that a turn of an actor is being committed, or that it was.
+func (as *actors) commits(a *actor, now bool) {
+	as.mu.Lock()
+	a.commits, a.committed = now, time.Now()
+	as.mu.Unlock()
+}
+
+// withdrawal says what has become of a result that is to be taken back.
+type withdrawal int
+
+const (
+	withdrawn  withdrawal = iota
+	committing            // it may wait for the commit that is under way
+	begun                 // a turn has begun with it
+)
+
+// withdraw takes a result back that no turn has begun with.
+func (as *actors) withdraw(key provider.UUID, r *result) withdrawal {
 	as.mu.Lock()
 	defer as.mu.Unlock()
 	a, ok := as.byKey[key]
 	if !ok {
-		return false
+		return begun
 	}
 	for i, j := range a.waiting {
-		if j.result == r {
-			a.waiting = append(a.waiting[:i:i], a.waiting[i+1:]...)
-			return true
+		if j.result != r {
+			continue
 		}
+		if (a.commits || time.Since(a.committed) < handOffPatience) && time.Since(r.came) < commitPatience {
+			return committing
+		}
+		a.waiting = append(a.waiting[:i:i], a.waiting[i+1:]...)
+		return withdrawn
 	}
-	return false
+	return begun
 }
 
 // clear empties the cache, for good: from now on nothing is cached.

@@ -25,7 +25,7 @@ func (d *Dispatcher) commitFetched(working context.Context, a *actor, r *run, x 
 		(d.actors.closingRounds(a.key) >= maxClosingRounds || len(t.req.Consumed) < len(r.turn.Messages)) {
 		t.req.CloseInbox = "the instance ended before it read the message"
 	}
-	res, err := d.commit(working, t)
+	res, err := d.commitOf(working, a, t)
 	if err == nil {
 		a.fast = 0
 		d.committed(working, a, x, turn, t, res)
@@ -98,6 +98,13 @@ func (d *Dispatcher) committed(
 		d.count.tasksHandedOff.Add(1)
 		d.startAttempt(working, h)
 	}
+}
+
+// commitOf stores a turn of an actor, whose results wait meanwhile.
+func (d *Dispatcher) commitOf(working context.Context, a *actor, t *translation) (provider.CommitTurnResult, error) {
+	d.actors.commits(a, true)
+	defer d.actors.commits(a, false)
+	return d.commit(working, t)
 }
 
 // commit stores a turn. What may or may not have been stored is tried again with the same

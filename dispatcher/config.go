@@ -59,8 +59,13 @@ const callTimeout = 30 * time.Second
 // fetchWait is how long a fetch may block in the provider for work to come.
 const fetchWait = 30 * time.Second
 
-// handOffPatience is how long a result waits for its execution before it goes to the inbox.
-const handOffPatience = 50 * time.Millisecond
+// handOffPatience is how long a result waits for its execution before it goes to the inbox, not counted while a turn of the execution is being
+// committed: under load that takes longer, and each result of the next turn would cost a report and a message more. In all it waits
+// no longer than commitPatience.
+const (
+	handOffPatience = 50 * time.Millisecond
+	commitPatience  = time.Second
+)
 
 // maxFastTurns is how many fast turns an execution makes in a row while others wait for a slot.
 const maxFastTurns = 16

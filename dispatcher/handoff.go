@@ -83,15 +83,26 @@ func (d *Dispatcher) returnResult(working context.Context, r *result) {
 	a := r.attempt
 	r.came = time.Now()
 	if a.deliveries == 1 && !d.stopping.Load() && d.enqueue(working, a.ref.Key, job{result: r}, false) {
-		timer := time.AfterFunc(handOffPatience, func() {
-			if d.actors.withdraw(a.ref.Key, r) {
-				d.giveBack(working, []*result{r})
-			}
-		})
-		a.patience.Store(timer)
+		d.bePatient(working, r)
 		return
 	}
 	d.toInbox(working, r)
+}
+
+// bePatient lets a result wait. A timer that fires late, for a result that a turn has begun with, does nothing.
+func (d *Dispatcher) bePatient(working context.Context, r *result) {
+	r.attempt.patience.Store(time.AfterFunc(handOffPatience, func() { d.losePatience(working, r) }))
+}
+
+// losePatience brings a result to the inbox that has waited long enough.
+func (d *Dispatcher) losePatience(working context.Context, r *result) {
+	switch d.actors.withdraw(r.attempt.ref.Key, r) {
+	case withdrawn:
+		d.giveBack(working, []*result{r})
+	case committing:
+		d.bePatient(working, r)
+	case begun:
+	}
 }
 
 // giveBack sends results the ordinary way, each on its own since the storage may take its time.
@@ -155,7 +166,11 @@ func (d *Dispatcher) mayHurry(working context.Context, a *actor, r *run) bool {
 	case a.fast >= maxFastTurns && d.turnsQueue.Load():
 		return false
 	}
-	return d.takeSlot(working, r, handOffPatience-time.Since(r.results[0].came))
+	since := r.results[0].came
+	if a.committed.After(since) {
+		since = a.committed
+	}
+	return d.takeSlot(working, r, handOffPatience-time.Since(since))
 }
 
 // deliverResults applies the results one by one. One for another execution than the
@@ -189,7 +204,7 @@ func (d *Dispatcher) commitFast(working context.Context, a *actor, r *run, compl
 	turn := a.x.Turn()
 	t := d.translate(a, a.x, turn, r.takeGoing())
 	t.req.Completes = completes
-	res, err := d.commit(working, t)
+	res, err := d.commitOf(working, a, t)
 	if err != nil {
 		d.revoke(working, t)
 		if errors.Is(err, provider.ErrConflict) {

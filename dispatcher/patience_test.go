@@ -13,8 +13,11 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// patience is how long a result may wait in memory for a fast turn.
-const patience = 50 * time.Millisecond
+// How long a result may wait in memory for a fast turn, and while a turn of its execution is being committed.
+const (
+	patience       = 50 * time.Millisecond
+	commitPatience = time.Second
+)
 
 // inboxWatch is a store that notes when results are completed into the inbox.
 type inboxWatch struct {
@@ -57,8 +60,7 @@ func pair(e *enginetest.Engine, work func(context.Context, int) (int, error), po
 	return reg
 }
 
-// A result waits for its fast turn 50 ms and no longer, whatever keeps it: all slots are taken, or the turn before it is
-// being committed. Where there is no execution to wait for - it was thrown away with a failed turn - it does not wait.
+// A result waits for its fast turn 50 ms and no longer if all slots are taken, and a second if the turn before it is being committed. Where there is no execution to wait for - it was thrown away with a failed turn - it does not wait.
 func TestHazard40_ResultWaitsForAMoment(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -73,7 +75,7 @@ func TestHazard40_ResultWaitsForAMoment(t *testing.T) {
 			w.hold.Store(true)
 			e.Raise(key, "noise", none{})
 			<-w.reached
-		}, patience},
+		}, commitPatience},
 		"blocked": {200, func(e *enginetest.Engine, _ *inboxWatch, key provider.UUID) {
 			e.Raise(key, "poke", none{})
 			e.WaitBlocked(key, 1)
@@ -186,5 +188,47 @@ func TestHazard40_ShutdownFlushesResults(t *testing.T) {
 			e.T.Errorf("%d activities ran: %v", n, runs.All())
 		}
 		results(e, key)
+	})
+}
+
+// slowCommits is a store whose commits take longer than a result's patience.
+type slowCommits struct {
+	inboxWatch
+
+	took time.Duration
+}
+
+func (w *slowCommits) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {
+	time.Sleep(w.took) //nolint:forbidigo // virtual time
+	return w.inboxWatch.CommitTurn(ctx, req)
+}
+
+// Where commits are slow results take the short cut all the same: else each would cost more just when the store has much to do.
+func TestHazard40_SlowCommitsKeepTheShortCut(t *testing.T) {
+	t.Parallel()
+	const calls = 100
+	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
+		reg := registry(e.T)
+		enginetest.Activity(e.T, reg, "work", func(_ context.Context, n int) (int, error) {
+			time.Sleep(time.Duration(n) * time.Millisecond) //nolint:forbidigo // virtual time
+			return n, nil
+		})
+		enginetest.Orchestration(e.T, reg, "fan", func(ctx *octx, _ none) (int, error) {
+			all := make([]orchestration.Future[int], calls)
+			for n := range all {
+				all[n] = orchestration.StartActivityNamed[int](ctx, "work", n)
+			}
+			got, err := orchestration.All(ctx, all...)
+			return len(got), err
+		})
+		w := &slowCommits{inboxWatch: inboxWatch{held: newHeld(e.Store)}, took: patience + 10*time.Millisecond}
+		rt := e.StartOn(w, reg, e.Options)
+		key := e.Create("fan", "fan", none{})
+		if got := enginetest.Output[int](e, key); got != calls {
+			e.T.Errorf("joined %d", got)
+		}
+		if at := w.at.All(); len(at) > 0 {
+			e.T.Errorf("%d of %d results went to the inbox: %+v", len(at), calls, rt.Stats())
+		}
 	})
 }
