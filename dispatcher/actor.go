@@ -38,6 +38,7 @@ type job struct {
 	turn    *provider.Turn
 	token   provider.UUID
 	suspect bool
+	ahead   bool // none of its messages was visible yet
 	result  *result
 }
 

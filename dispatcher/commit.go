@@ -18,7 +18,7 @@ const maxClosingRounds = 3
 func (d *Dispatcher) commitFetched(working context.Context, a *actor, r *run, x *replay.Execution) {
 	turn := x.Turn()
 	t := d.translate(a, x, turn, r.takeGoing())
-	t.req.Lease = r.token
+	t.req.Lease, t.req.Ahead = r.token, r.ahead
 	t.req.Consumed = consumed(r, turn.End)
 	d.count.messagesDropped.Add(int64(len(t.req.Consumed) - r.seen)) // what came behind the end and is no event
 	if turn.End != nil && turn.End.Next == nil &&
@@ -115,6 +115,7 @@ func (d *Dispatcher) commit(working context.Context, t *translation) (provider.C
 		ctx, cancel := context.WithTimeout(working, callTimeout)
 		res, err := d.store.CommitTurn(ctx, t.req)
 		cancel()
+		d.lookEarly(working)
 		if err == nil || provider.OutcomeOf(err) == provider.OutcomeNothing && !provider.Retryable(err) {
 			return res, err
 		}

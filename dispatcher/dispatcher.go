@@ -22,6 +22,7 @@ type Dispatcher struct {
 	turns   *slots
 	tasks   *slots
 	actors  *actors
+	early   *earlyTurns
 	freeing freeing
 	manage  *manager
 	watch   *watch
@@ -58,6 +59,7 @@ func Start(cfg Config) *Dispatcher {
 	d.turns = newSlots(cfg.MaxTurns)
 	d.tasks = newSlots(max(cfg.MaxActivities, 1))
 	d.actors = newActors(cfg.CacheCount, cfg.CacheBytes)
+	d.early = newEarlyTurns()
 	d.suspects = newSuspects()
 	d.pools, d.rate = newPools(&cfg), newNodeRate(cfg.ActivitiesPerSecond)
 	d.manage = newManager(d)

@@ -204,6 +204,7 @@ func (d *Dispatcher) commitFast(working context.Context, a *actor, r *run, compl
 	turn := a.x.Turn()
 	t := d.translate(a, a.x, turn, r.takeGoing())
 	t.req.Completes = completes
+	overtaken := d.dropEarly(t)
 	res, err := d.commitOf(working, a, t)
 	if err != nil {
 		d.revoke(working, t)
@@ -212,6 +213,9 @@ func (d *Dispatcher) commitFast(working context.Context, a *actor, r *run, compl
 		}
 		d.evict(a)
 		d.giveBack(working, r.results)
+		if overtaken != nil {
+			d.refuse(working, []job{*overtaken})
+		}
 		d.letGoOf(working, a)
 		return
 	}

@@ -49,6 +49,7 @@ func (d *Dispatcher) shutDown(ctx context.Context) error {
 	// The user's ctx may be long finished, or finish at any time: handing back has its own.
 	fetched, done := context.WithTimeout(context.WithoutCancel(ctx), handBackTimeout)
 	d.fetchers.wait(fetched)
+	d.giveBackEarly(fetched)
 	done()
 	d.letGo(context.WithoutCancel(ctx), d.actors.unstickAll()...) // what comes while this node drains is for others
 	if !d.waitFor(ctx, d.cfg.DrainTimeout) {

@@ -17,6 +17,7 @@ const (
 	suspectDelay    = time.Second      // of a new suspect; it doubles with each further loss
 	maxSuspectDelay = time.Minute      // the longest
 	maxSuspectWait  = 15 * time.Second // the longest for one that finds another running
+	suspectEarly    = time.Millisecond // how long after its time one that was claimed ahead is fetched: then it counts as late, and is not claimed ahead
 	suspectStart    = time.Second      // how long nothing is fetched after a suspect began
 	suspectAlone    = 15 * time.Second // how long it keeps others from running
 	suspectMemory   = time.Hour        // how long one is remembered that was not seen again

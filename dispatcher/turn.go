@@ -21,6 +21,7 @@ type run struct {
 	state   atomic.Int32
 	slot    bool
 	suspect bool           // it runs alone
+	ahead   bool           // its turn was claimed ahead
 	turn    *provider.Turn // of a fetched turn
 	token   provider.UUID
 	seen    int       // messages of it delivered before the execution ended or had enough
@@ -106,7 +107,7 @@ func (d *Dispatcher) takeSlot(working context.Context, r *run, limit time.Durati
 
 // fetchedTurn makes a turn of the messages that a fetch brought.
 func (d *Dispatcher) fetchedTurn(working context.Context, a *actor, r *run, j job) {
-	r.turn, r.token, r.suspect = j.turn, j.token, j.suspect
+	r.turn, r.token, r.suspect, r.ahead = j.turn, j.token, j.suspect, j.ahead
 	if lostTurns(&j.turn.Instance) >= d.cfg.PoisonLimit {
 		d.conclude(r)
 		d.poisoned(working, a, r)
@@ -213,9 +214,16 @@ func (d *Dispatcher) readPage(working context.Context, inst *provider.Instance, 
 	return page, nil
 }
 
-// deliverMessages applies the fetched messages one by one.
+// deliverMessages applies the fetched messages one by one, as far as they are visible when the turn begins: what was claimed ahead
+// beside them waits in the storage.
 func (d *Dispatcher) deliverMessages(x *replay.Execution, r *run) error {
 	now := d.clock.now()
+	if len(r.turn.Messages) > 0 {
+		now = max(now, r.turn.Messages[0].VisibleAt) // the node's estimate may be a little behind
+	}
+	for n := len(r.turn.Messages); n > 0 && r.turn.Messages[n-1].VisibleAt > now; n-- {
+		r.turn.Messages = r.turn.Messages[:n-1]
+	}
 	r.seen = len(r.turn.Messages)
 	for i := range r.turn.Messages {
 		if x.Crowded() {

@@ -3,6 +3,7 @@ package dispatcher
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
@@ -17,18 +18,24 @@ const maxFetch = 64
 func (d *Dispatcher) turnLoop(fetching, working context.Context) {
 	req := provider.FetchTurnsRequest{
 		Owner: d.cfg.Owner, Lease: d.cfg.Lease, Capabilities: d.cfg.capabilities(),
-		EngineLevel: replay.EngineLevel, Wait: fetchWait,
+		EngineLevel: replay.EngineLevel,
 	}
 	for failures := 0; ; {
 		if !d.suspects.calm(fetching) || !d.turnSlotFree(fetching) {
 			return
 		}
 		req.Max, req.Token = max(1, min(maxFetch, int(d.turns.free.Load())/2)), newToken()
-		turns, err := d.fetchTurns(fetching, req)
+		req.Ahead, req.Wait = d.ahead(), fetchWait
+		if d.early.full() {
+			req.Ahead, req.Wait = 0, req.Ahead
+		}
+		res, err := d.fetchTurns(fetching, req)
 		if err == nil {
 			failures = 0
-			d.count.turnsFetched.Add(int64(len(turns)))
-			d.deliverTurns(working, turns, req.Token)
+			d.count.turnsFetched.Add(int64(len(res.Turns)))
+			if d.deliverTurns(working, &res, req.Token) {
+				d.askTime(fetching)
+			}
 			continue
 		}
 		if fetching.Err() != nil || errors.Is(err, provider.ErrClosed) {
@@ -45,12 +52,12 @@ func (d *Dispatcher) turnLoop(fetching, working context.Context) {
 	}
 }
 
-func (d *Dispatcher) fetchTurns(ctx context.Context, req provider.FetchTurnsRequest) ([]provider.Turn, error) {
+func (d *Dispatcher) fetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchWait+callTimeout)
 	defer cancel()
 	res, err := d.store.FetchTurns(ctx, req)
 	d.clock.set(res.Now)
-	return res.Turns, err
+	return res, err
 }
 
 // turnSlotFree waits until a turn could begin. While it waits, turns may be waiting in the storage.
@@ -67,19 +74,24 @@ func (d *Dispatcher) turnSlotFree(fetching context.Context) bool {
 	return true
 }
 
-// deliverTurns gives fetched turns to their actors. Suspects that have to wait are given back to the storage, and
-// that is durable before the one that may run begins.
-func (d *Dispatcher) deliverTurns(working context.Context, turns []provider.Turn, token provider.UUID) {
+// deliverTurns gives fetched turns to their actors, those that were claimed ahead when they are due. Suspects that have to wait are given
+// back to the storage, and that is durable before the one that may run begins. It tells whether any was claimed ahead.
+func (d *Dispatcher) deliverTurns(working context.Context, res *provider.FetchTurnsResult, token provider.UUID) (ahead bool) {
 	var alone *job
 	var wait []provider.TurnRelease
-	for i := range turns {
-		j := job{turn: &turns[i], token: token}
+	for i := range res.Turns {
+		j := job{turn: &res.Turns[i], token: token}
+		early := j.aheadOf(res.Now)
+		ahead = ahead || early > 0
 		lost := lostTurns(&j.turn.Instance)
 		if !isSuspect(lost, d.cfg.PoisonLimit) {
-			d.deliverTurn(working, j)
+			d.deliverTurn(working, j, early)
 			continue
 		}
-		delay, admitted := d.suspects.admit(turnRef(j.turn.Instance.Key), lost)
+		delay, admitted := early+suspectEarly, false
+		if early == 0 {
+			delay, admitted = d.suspects.admit(turnRef(j.turn.Instance.Key), lost)
+		}
 		if admitted {
 			j.suspect = true
 			alone = &j
@@ -92,16 +104,31 @@ func (d *Dispatcher) deliverTurns(working context.Context, turns []provider.Turn
 		d.releaseTurns(working, wait)
 	}
 	if alone != nil {
-		d.deliverTurn(working, *alone)
+		d.deliverTurn(working, *alone, 0)
 	}
+	return ahead
+}
+
+// aheadOf answers how long before its time a turn was claimed: as long as none of its messages is visible.
+func (j *job) aheadOf(now provider.Time) time.Duration {
+	if len(j.turn.Messages) == 0 {
+		return 0
+	}
+	return max(0, j.turn.Messages[0].VisibleAt.Sub(now))
 }
 
 // deliverTurn gives a fetched turn to its instance's actor, or back to the storage if the
 // fetch came in when this node was to stop.
-func (d *Dispatcher) deliverTurn(working context.Context, j job) {
-	if d.stopping.Load() {
+func (d *Dispatcher) deliverTurn(working context.Context, j job, early time.Duration) {
+	key := j.turn.Instance.Key
+	d.overtaken(key)
+	j.ahead = early > 0
+	switch {
+	case d.stopping.Load():
 		d.refuse(working, []job{j})
-		return
+	case !j.ahead:
+		d.enqueue(working, key, j, true)
+	case !d.hold(working, &j):
+		d.refuse(working, []job{j})
 	}
-	d.enqueue(working, j.turn.Instance.Key, j, true)
 }

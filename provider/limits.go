@@ -17,4 +17,5 @@ const (
 	MaxBatch         = 1_000          // items of a fetch, report, renewal or release
 	MaxWait          = time.Minute    // longest time that a call blocks for Wait; a longer one is cut
 	MaxLease         = 24 * time.Hour // longest lease
+	MaxAhead         = time.Second    // how far ahead a fetch of turns may look
 )

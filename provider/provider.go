@@ -55,6 +55,10 @@ type Provider interface {
 	// The call blocks up to Wait while nothing is fetchable and returns as soon as
 	// something is; it returns an empty result, not an error, when Wait has passed. No
 	// history is returned.
+	// With Ahead, messages that become visible within it count as visible, unless Blocked or a delay holds the instance back
+	// for longer. So a turn is there at the very moment at which it is due; whoever leased it waits until then. A claim ahead, of
+	// which no message is visible yet, ends when one arrives that is visible before all others, and its delivery is given back.
+	// The engine needs no claims ahead: a provider may ignore Ahead, or answer some messages only when they are visible.
 	FetchTurns(ctx context.Context, req FetchTurnsRequest) (FetchTurnsResult, error)
 
 	// CommitTurn applies one turn of one instance: all of it, or nothing.
@@ -68,6 +72,7 @@ type Provider interface {
 	// name in Consumed, timers of this execution excepted; with CloseInbox set they go to
 	// the dead letters instead. In all these cases nothing is changed. Of several reasons to refuse the first
 	// counts: ErrConflict, ErrInboxNotEmpty, ErrLeaseLost.
+	// With Ahead, a Lease that does not hold the instance any more answers ErrConflict, too: something came first.
 	// Order within the commit: fence, completes, consumed, events, tasks, timers, sends,
 	// starts, status. It resets Deliveries, clears Blocked, and ends the turn lease if Lease names it.
 	// Ending or continuing an execution removes all its tasks and timers in the same commit.

@@ -20,6 +20,7 @@ type FetchTurnsRequest struct {
 	MaxMessages  int // per instance; 0: MaxFetchMessages
 	MaxBytes     int // of messages per instance; 0: MaxFetchBytes
 	Wait         time.Duration
+	Ahead        time.Duration // at most MaxAhead; 0: only what is visible
 }
 
 // Turn is an instance leased for one turn.
@@ -91,6 +92,7 @@ type CommitTurnRequest struct {
 	Length    int64 // history length that it was computed from
 	Commit    UUID  // the new Version, unique to this turn
 	Lease     UUID  // token of the turn lease to end; zero for a hand-off turn
+	Ahead     bool  // Lease must hold the instance: no message was visible when it was fetched
 
 	Completes    []TaskCompletion
 	Consumed     []int64 // message IDs

@@ -12,6 +12,10 @@ func (r FetchTurnsRequest) Validate() error {
 	c.rows("MaxMessages", r.MaxMessages, 0, MaxFetchMessages)
 	c.rows("MaxBytes", r.MaxBytes, 0, MaxFetchBytes)
 	c.delay("Wait", r.Wait)
+	c.delay("Ahead", r.Ahead)
+	if c.err == nil && r.Ahead > MaxAhead {
+		c.failf(ErrTooLarge, "Ahead", "is %v: look at most %v ahead", r.Ahead, MaxAhead)
+	}
 	return c.done("fetch turns")
 }
 
@@ -109,6 +113,9 @@ func (r CommitTurnRequest) Validate() error {
 	c.least("Execution", r.Execution, 1)
 	c.least("Length", r.Length, 0)
 	c.least("EngineLevel", r.EngineLevel, 0)
+	if c.err == nil && r.Ahead && r.Lease.IsZero() {
+		c.failf(ErrInvalid, "Ahead", "is set without a Lease: name the one that must hold the instance")
+	}
 	r.checkStatus(&c)
 	r.checkRows(&c)
 	r.checkSticky(&c)

@@ -34,7 +34,7 @@ func (p *Provider) CommitTurn(ctx context.Context, req provider.CommitTurnReques
 func (p *Provider) checkCommit(i *instance, req *provider.CommitTurnRequest) error {
 	row := &i.row
 	if row.Version != req.Expected || row.Execution != req.Execution || row.Status != provider.StatusRunning ||
-		int64(len(i.execution().events)) != req.Length {
+		int64(len(i.execution().events)) != req.Length || req.Ahead && i.lease != req.Lease {
 		return provider.ErrConflict
 	}
 	consumed := idSet(req.Consumed)
@@ -103,7 +103,7 @@ func (p *Provider) apply(i *instance, req *provider.CommitTurnRequest, now provi
 	p.scheduleAll(i, req, now)
 	p.cancelTasks(req, now)
 	for _, t := range req.Timers {
-		p.putTimer(i, t)
+		p.putTimer(i, t, now)
 	}
 	cancelled := idSet(req.CancelTimers)
 	p.remove(i, func(m provider.Message) bool { return m.Timer && cancelled[m.EventID] })

@@ -13,23 +13,27 @@ func (p *Provider) put(i *instance, m provider.NewMessage, now provider.Time) in
 		ID: p.next(), Kind: m.Kind, Execution: m.Execution, EventID: m.EventID,
 		VisibleAt: now.Add(m.Delay), Payload: slices.Clone(m.Payload),
 	}
-	p.insert(i, stored)
+	p.insert(i, stored, now)
 	return stored.ID
 }
 
 // putTimer stores a timer of the current execution of i.
-func (p *Provider) putTimer(i *instance, t provider.Timer) {
+func (p *Provider) putTimer(i *instance, t provider.Timer, now provider.Time) {
 	p.insert(i, provider.Message{
 		ID: p.next(), Kind: t.Kind, Execution: i.row.Execution, EventID: t.EventID, Timer: true,
 		VisibleAt: t.Due, Payload: slices.Clone(t.Payload),
-	})
+	}, now)
 }
 
 // insert keeps the inbox in the order (VisibleAt, ID). m has the highest ID.
-func (p *Provider) insert(i *instance, m provider.Message) {
+func (p *Provider) insert(i *instance, m provider.Message, now provider.Time) {
 	at := len(i.inbox)
 	for at > 0 && i.inbox[at-1].VisibleAt > m.VisibleAt {
 		at--
+	}
+	if ready := i.readyAt(); i.leaseUntil > now && ready > now && m.VisibleAt < ready { // it overtakes a claim ahead
+		i.lease, i.leaseUntil = provider.UUID{}, 0
+		i.row.Deliveries = max(0, i.row.Deliveries-1)
 	}
 	i.inbox = slices.Insert(i.inbox, at, m)
 	i.inboxBytes += int64(len(m.Payload))

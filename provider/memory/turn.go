@@ -18,10 +18,16 @@ func (p *Provider) FetchTurns(ctx context.Context, req provider.FetchTurnsReques
 			if !able[provider.Capability{Name: i.row.Name, CodeVersion: i.row.CodeVersion}] || i.row.EngineLevel > req.EngineLevel {
 				continue
 			}
-			switch at := i.fetchableAt(req.Owner, now); {
+			at := i.fetchableAt(req.Owner, now)
+			if at == i.readyAt() && at <= now.Add(req.Ahead) {
+				at = min(at, now)
+			}
+			switch {
 			case at == 0:
 			case at <= now:
 				ready = append(ready, i)
+			case at == i.readyAt():
+				again = sooner(again, at.Add(-req.Ahead))
 			default:
 				again = sooner(again, at)
 			}
@@ -73,7 +79,7 @@ func (i *instance) take(req *provider.FetchTurnsRequest, now provider.Time) prov
 	turn := provider.Turn{Instance: i.view()}
 	count, room := cmp.Or(req.MaxMessages, provider.MaxFetchMessages), cmp.Or(req.MaxBytes, provider.MaxFetchBytes)
 	for n, m := range i.inbox {
-		if m.VisibleAt > now {
+		if m.VisibleAt > now.Add(req.Ahead) {
 			break
 		}
 		room -= len(m.Payload)

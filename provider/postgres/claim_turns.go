@@ -11,11 +11,15 @@ import (
 )
 
 const (
-	// For each kind an index range in its order; rows that others claim or change are passed over.
+	// For each kind an index range in its order; rows that others claim or change are passed over. It looks ahead when the first
+	// is due within half of that, so that it takes many at once; what is held back by more than its messages waits.
 	sqlClaimTurns = `WITH clock AS MATERIALIZED (SELECT ` + sqlNow + ` AS now),
+	reach AS MATERIALIZED (SELECT now, CASE WHEN $6::bigint > 0 AND EXISTS (SELECT FROM unnest($1::bigint[]) k (id) CROSS JOIN LATERAL (
+		SELECT FROM perdure.instance i WHERE i.kind = k.id AND i.fetch_at > 0
+		AND i.fetch_at <= (SELECT now FROM clock) + $6 / 2 LIMIT 1) near) THEN now + $6 ELSE now END AS until FROM clock),
 	due AS MATERIALIZED (SELECT d.key, d.ready_at FROM unnest($1::bigint[]) k (id) CROSS JOIN LATERAL (
 		SELECT i.key, i.ready_at, i.fetch_at FROM perdure.instance i WHERE i.kind = k.id AND i.fetch_at > 0
-		AND i.fetch_at <= (SELECT now FROM clock)
+		AND i.fetch_at <= (SELECT until FROM reach) AND (i.fetch_at <= i.ready_at OR i.fetch_at <= (SELECT now FROM clock))
 		AND (i.sticky_until <= (SELECT now FROM clock) OR i.sticky_owner = $3)
 		ORDER BY i.fetch_at LIMIT $2 FOR UPDATE SKIP LOCKED) d ORDER BY d.ready_at, d.fetch_at LIMIT $2),
 	taken AS (UPDATE perdure.instance i SET lease_token = $4, lease_owner = $3, lease_until = (SELECT now FROM clock) + $5,
@@ -29,16 +33,18 @@ const (
 		SELECT x.*, sum(coalesce(octet_length(x.payload), 0)) OVER (ORDER BY x.visible_at, x.id)
 		- coalesce(octet_length(x.payload), 0) AS before, row_number() OVER (ORDER BY x.visible_at, x.id) AS place
 		FROM (SELECT * FROM perdure.inbox b WHERE b.key = i.key
-		AND b.visible_at <= (SELECT now FROM clock) ORDER BY b.visible_at, b.id LIMIT $2) x) m
+		AND b.visible_at <= (SELECT now FROM clock) + $4 ORDER BY b.visible_at, b.id LIMIT $2) x) m
 	WHERE i.lease_token = $1 AND (m.before <= $3 OR m.place <= 2) ORDER BY i.key, m.visible_at, m.id`
 	sqlTurnAttributes = `SELECT a.key, a.name, a.kind, a.text, a.number FROM perdure.instance i
 	JOIN perdure.attribute a ON a.key = i.key WHERE i.lease_token = $1 AND i.attributes ORDER BY a.key, a.name`
-	// When the next one is due; among those that are, when the first of them is free. Those at the head of a
-	// long line are enough for that.
+	// When the next one is due, or when it can be claimed ahead, of which $3 says what was looked for; among those that are due, when the
+	// first of them is free. Those at the head of a long line are enough for that.
 	sqlNextTurn = `WITH clock AS MATERIALIZED (SELECT ` + sqlNow + ` AS now)
 	SELECT c.now, (SELECT min(n.at) FROM unnest($1::bigint[]) k (id) CROSS JOIN LATERAL (
 		(SELECT i.fetch_at AS at FROM perdure.instance i WHERE i.kind = k.id AND i.fetch_at > 0
 			AND i.fetch_at > (SELECT now FROM clock) ORDER BY i.fetch_at LIMIT 1)
+		UNION ALL (SELECT greatest(i.fetch_at - $4::bigint, (SELECT now FROM clock) + 1) FROM perdure.instance i WHERE $4 > 0 AND i.kind = k.id
+			AND i.fetch_at > 0 AND i.fetch_at > $3::bigint ORDER BY i.fetch_at LIMIT 1)
 		UNION ALL SELECT CASE WHEN s.sticky_owner = $2 THEN 0 ELSE s.sticky_until END FROM (
 			SELECT i.sticky_owner, i.sticky_until FROM perdure.instance i WHERE i.kind = k.id AND i.fetch_at > 0
 			AND i.fetch_at <= (SELECT now FROM clock) ORDER BY i.fetch_at LIMIT 100) s) n) FROM clock c`
@@ -56,7 +62,7 @@ func (p *Provider) FetchTurns(ctx context.Context, req provider.FetchTurnsReques
 		req.MaxBytes = provider.MaxFetchBytes
 	}
 	f := &turnFetch{p: p, req: req}
-	call := &parked{op: "fetch turns", wants: f.wants, look: f.look, undo: f.undo, due: f.due}
+	call := &parked{op: "fetch turns", wants: f.wants, look: f.look, undo: f.undo, due: f.due, lead: req.Ahead / 2}
 	err := p.park(ctx, call, req.Wait)
 	if len(f.res.Turns) > 0 {
 		p.presence.serve(req.Owner, req.Lease)
@@ -99,15 +105,17 @@ func (f *turnFetch) look(ctx context.Context) (bool, error) {
 	}
 	f.res = provider.FetchTurnsResult{}
 	b := &pgx.Batch{}
+	f.p.queueNow(b, &f.res.Now) // before the claim, so that nothing falls between this look and the next
 	f.queueClaim(b)
-	err := f.p.claim(ctx, b, &f.res.Now)
+	err := f.p.pool.SendBatch(ctx, b).Close()
 	return err == nil && len(f.res.Turns) > 0, err
 }
 
 // queueClaim queues the claim, and what the instances bring along: one round trip, one transaction.
 func (f *turnFetch) queueClaim(b *pgx.Batch) {
 	at := make(map[provider.UUID]int)
-	b.Queue(f.p.names.sql(sqlClaimTurns), f.kinds(), f.req.Max, f.req.Owner, uuid(f.req.Token), f.req.Lease.Microseconds()).
+	b.Queue(f.p.names.sql(sqlClaimTurns), f.kinds(), f.req.Max, f.req.Owner, uuid(f.req.Token), f.req.Lease.Microseconds(),
+		f.req.Ahead.Microseconds()).
 		Query(func(rows pgx.Rows) error {
 			for rows.Next() {
 				var turn provider.Turn
@@ -120,7 +128,8 @@ func (f *turnFetch) queueClaim(b *pgx.Batch) {
 			}
 			return rows.Err()
 		})
-	b.Queue(f.p.names.sql(sqlTurnMessages), uuid(f.req.Token), f.req.MaxMessages+1, f.req.MaxBytes).Query(func(rows pgx.Rows) error {
+	b.Queue(f.p.names.sql(sqlTurnMessages), uuid(f.req.Token), f.req.MaxMessages+1, f.req.MaxBytes,
+		f.req.Ahead.Microseconds()).Query(func(rows pgx.Rows) error {
 		sizes := make(map[provider.UUID]int)
 		for rows.Next() {
 			var key provider.UUID
@@ -156,7 +165,8 @@ func (f *turnFetch) addMessage(turn *provider.Turn, m provider.Message, sizes ma
 
 func (f *turnFetch) due(ctx context.Context) (now, next provider.Time, err error) {
 	var at *provider.Time
-	err = f.p.pool.QueryRow(ctx, f.p.names.sql(sqlNextTurn), f.kinds(), f.req.Owner).Scan(&now, &at)
+	lead := f.req.Ahead / 2
+	err = f.p.pool.QueryRow(ctx, f.p.names.sql(sqlNextTurn), f.kinds(), f.req.Owner, int64(f.res.Now.Add(lead)), lead.Microseconds()).Scan(&now, &at)
 	f.res.Now = now
 	if at == nil {
 		return now, relational.Never, err

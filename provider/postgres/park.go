@@ -31,6 +31,7 @@ type parked struct {
 	// due answers when something may be there by time alone, relational.Never for not.
 	due func(context.Context) (now, next provider.Time, err error)
 
+	lead      time.Duration // how long before something is due it may be taken
 	wake      chan struct{}
 	next      atomic.Int64
 	dozing    atomic.Bool
@@ -86,13 +87,18 @@ func (p *Provider) lookOnce(ctx context.Context, call *parked) (bool, error) {
 
 // claim sends a claim, and takes the time in the same round trip if there was nothing to take.
 func (p *Provider) claim(ctx context.Context, b *pgx.Batch, now *provider.Time) error {
+	p.queueNow(b, now)
+	return p.pool.SendBatch(ctx, b).Close()
+}
+
+// queueNow asks for the time unless it is known when the answer comes.
+func (p *Provider) queueNow(b *pgx.Batch, now *provider.Time) {
 	b.Queue(p.names.sql(`SELECT ` + sqlNow)).QueryRow(func(row pgx.Row) error {
 		if *now != 0 {
 			return nil
 		}
 		return row.Scan(now)
 	})
-	return p.pool.SendBatch(ctx, b).Close()
 }
 
 // sleepOf answers how long the call may sleep if it is not woken.

@@ -177,7 +177,7 @@ func (s *signals) deliver(in *signal) {
 	s.p.kinds.note(in)
 	s.mu.Lock()
 	for call := range s.parked {
-		if call.wants(in) || in.Due > 0 && int64(in.Due) < call.next.Load() {
+		if call.wants(in) || in.Due > 0 && int64(in.Due.Add(-call.lead)) < call.next.Load() {
 			select {
 			case call.wake <- struct{}{}:
 			default:

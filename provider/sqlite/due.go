@@ -11,10 +11,19 @@ import (
 type dues struct {
 	wall    provider.Time
 	elapsed int64
-	stale   bool // unknown: ask the file
+	stale   bool          // unknown: ask the file
+	lead    time.Duration // how long before they are due turns are looked for, too
 }
 
 func (d *dues) passed(t *tx) bool { return d.stale || t.Now >= d.wall || t.Elapsed >= d.elapsed }
+
+// ahead is when to look for a turn that is due at the given moment.
+func (d *dues) ahead(due provider.Time) provider.Time {
+	if due == never {
+		return never
+	}
+	return due.Add(-d.lead)
+}
 
 // tried is which parked fetches the last round has tried, and for which instant: what
 // became due or was seen after it is for the next round.
@@ -90,7 +99,7 @@ func (w *writer) settle() {
 	d, err := w.measure()
 	if err != nil {
 		w.complain("due times cannot be read", err)
-		d = dues{wall: t.Now + 100_000, elapsed: t.Elapsed + 100_000, stale: false} // look again soon
+		d = dues{wall: t.Now + 100_000, elapsed: t.Elapsed + 100_000, lead: d.lead} // look again soon
 	}
 	d.elapsed = w.mindful(d.elapsed)
 	d.elapsed = min(d.elapsed, t.Effects.ElapsedDue) // the ends of the stickiness that the tries met
@@ -99,7 +108,7 @@ func (w *writer) settle() {
 
 // measure asks the file for the next due moments after the last try.
 func (w *writer) measure() (dues, error) {
-	t, at, d := w.tx, w.tried, dues{wall: never, elapsed: never}
+	t, at, d := w.tx, w.tried, dues{wall: never, elapsed: never, lead: w.due.lead}
 	if _, err := t.Kinds(); err != nil {
 		return d, err
 	}
@@ -116,6 +125,9 @@ func (w *writer) measure() (dues, error) {
 	}
 	for id := range t.kinds.ByTurn {
 		d.wall = min(d.wall, provider.Time(next(sqlNextTurn, id, at.now)))
+		if d.lead > 0 {
+			d.wall = min(d.wall, d.ahead(provider.Time(next(sqlNextTurn, id, at.now.Add(d.lead)))))
+		}
 	}
 	for id := range t.kinds.ByTask {
 		d.wall = min(d.wall, provider.Time(next(sqlNextTask, id, at.now)))

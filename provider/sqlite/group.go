@@ -254,7 +254,7 @@ func (w *writer) publish() {
 		w.enrolled[owner] = struct{}{}
 	}
 	w.tx.quiet.stir(w.tx)
-	w.due.wall = min(w.due.wall, fx.Due)
+	w.due.wall = min(w.due.wall, w.due.ahead(fx.Due))
 	w.due.elapsed = min(w.due.elapsed, fx.ElapsedDue)
 	hub.Made(fx.Made)
 	for _, key := range fx.Changed {

@@ -21,9 +21,10 @@ type parked struct {
 	// undo gives back what was claimed for a caller that had gone meanwhile.
 	undo func(*tx) error
 
-	limited bool // it may wait for a place in a queue
-	wait    bool // block while there is nothing
-	fresh   bool // not tried yet
+	limited bool          // it may wait for a place in a queue
+	lead    time.Duration // how long before something is due it may be taken
+	wait    bool          // block while there is nothing
+	fresh   bool          // not tried yet
 	done    chan struct{}
 	err     error
 
@@ -128,6 +129,9 @@ func (w *writer) candidates(all bool) []*parked {
 	defer w.mu.Unlock()
 	var list []*parked
 	for _, c := range w.parked {
+		if c.lead > w.due.lead {
+			w.due.lead, w.due.stale = c.lead, true
+		}
 		if all || c.fresh || c.wants(w.tx) {
 			c.trying, c.found = true, false
 			list = append(list, c)

@@ -37,7 +37,7 @@ func (p *Provider) FetchTurns(ctx context.Context, req provider.FetchTurnsReques
 	for _, c := range req.Capabilities {
 		f.caps[c] = struct{}{}
 	}
-	call := &parked{op: "fetch turns", wants: f.wants, find: f.find, take: f.take, undo: f.undo}
+	call := &parked{op: "fetch turns", wants: f.wants, find: f.find, take: f.take, undo: f.undo, lead: req.Ahead / 2}
 	if err := p.park(ctx, call, req.Wait); err != nil {
 		return provider.FetchTurnsResult{}, err
 	}
@@ -97,6 +97,11 @@ func (f *turnFetch) places(t *tx, limit int) (list []turnPlace, err error) {
 			list = append(list, some...)
 		}
 	}
+	// Looking ahead is worth it for many at once: until the first is near nothing is claimed.
+	near := t.Now.Add(f.req.Ahead / 2)
+	if !slices.ContainsFunc(list, func(place turnPlace) bool { return place.at <= int64(near) }) {
+		return nil, nil
+	}
 	slices.SortStableFunc(list, func(a, b turnPlace) int {
 		return cmp.Or(cmp.Compare(a.ready, b.ready), cmp.Compare(a.at, b.at))
 	})
@@ -111,14 +116,15 @@ func (f *turnFetch) ofKind(t *tx, kind int64, limit int) (list []turnPlace, err 
 	if len(t.writer.shuns) == 0 {
 		kept := false // some are, for another owner
 		err = t.each(sqlFindTurns, func(r *row) error {
-			if f.allowed(t, r.text(3), r.int(4)) {
-				list = append(list, turnPlace{key: r.uuid(0), at: r.int(1), ready: r.int(2), kind: kind})
+			place := turnPlace{key: r.uuid(0), at: r.int(1), ready: r.int(2), kind: kind}
+			if f.allowed(t, place, r.text(3), r.int(4)) {
+				list = append(list, place)
 			} else {
 				kept = true
 			}
 			return stopAt(len(list), limit)
-		}, kind, t.Now)
-		if err == nil && len(list) < limit && !kept {
+		}, kind, t.Now.Add(f.req.Ahead))
+		if err == nil && len(list) < limit && !kept && f.req.Ahead/2 >= t.writer.due.lead {
 			t.quiet[kind] = struct{}{} // once those of the list are claimed
 		}
 		if !damaged(err) {
@@ -133,7 +139,7 @@ func (f *turnFetch) ofKind(t *tx, kind int64, limit int) (list []turnPlace, err 
 			return nil
 		}
 		_, err := t.one(sqlTurnPlace, func(r *row) {
-			if place.ready = r.int(0); f.allowed(t, r.text(1), r.int(2)) {
+			if place.ready = r.int(0); f.allowed(t, place, r.text(1), r.int(2)) {
 				list = append(list, place)
 			}
 		}, place.key)
@@ -141,13 +147,16 @@ func (f *turnFetch) ofKind(t *tx, kind int64, limit int) (list []turnPlace, err 
 			return damageTo(ref, err)
 		}
 		return stopAt(len(list), limit)
-	}, kind, t.Now)
+	}, kind, t.Now.Add(f.req.Ahead))
 	return list, err
 }
 
-// allowed tells whether an instance is not kept for another owner. One whose processes are known dead keeps nothing: the
-// census has struck it out.
-func (f *turnFetch) allowed(t *tx, sticky string, until int64) bool {
+// allowed tells whether an instance is not kept for another owner, nor held back by more than its messages. One whose processes are known
+// dead keeps nothing: the census has struck it out.
+func (f *turnFetch) allowed(t *tx, place turnPlace, sticky string, until int64) bool {
+	if place.at > int64(t.Now) && place.at > place.ready {
+		return false
+	}
 	if until <= t.Elapsed || sticky == f.req.Owner {
 		return true
 	}
@@ -216,7 +225,7 @@ func (f *turnFetch) claim(t *tx, key provider.UUID) (turn provider.Turn, err err
 			Timer: r.bool(4), VisibleAt: r.time(5), Payload: payload,
 		})
 		return nil
-	}, key, t.Now)
+	}, key, t.Now.Add(f.req.Ahead))
 	if err != nil {
 		return turn, fmt.Errorf("perdure_inbox: %w", err)
 	}

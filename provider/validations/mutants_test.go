@@ -25,6 +25,7 @@ func brokenRules() []brokenRule {
 		brokenCreate(),
 		brokenSend(),
 		brokenFetch(),
+		brokenAhead(),
 		brokenRelease(),
 		brokenWait(),
 		brokenFence(),

@@ -24,6 +24,8 @@ func restated() map[string][]string {
 		"fetch-turns/sticky":              {"CommitTurnRequest.Sticky"},
 		"fetch-turns/deliveries":          {"Instance.Deliveries"},
 		"edges/unstick":                   {"TurnRelease.Owner"},
+		"fetch-turns/ahead":               {"FetchTurnsRequest.Ahead"},
+		"fetch-turns/ahead-conflict":      {"CommitTurnRequest.Ahead"},
 		"release-turns/clean":             {"TurnRelease.Failure"},
 		"release-turns/failure":           {"Blocked.Reason", "Blocked.Message"},
 		"release-turns/failure-count":     {"Blocked.Count"},

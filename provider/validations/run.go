@@ -43,7 +43,7 @@ func cases() []testCase {
 	}{
 		{"create", slices.Concat(createCases(), createTextCases())},
 		{"send", slices.Concat(sendCases(), sendRaces())},
-		{"fetch-turns", slices.Concat(fetchCases(), fetchRaces())},
+		{"fetch-turns", slices.Concat(fetchCases(), aheadCases(), fetchRaces())},
 		{"release-turns", slices.Concat(releaseCases(), failurePayloads())},
 		{"wait", waitCases()},
 		{"fence", fenceCases()},

@@ -35,12 +35,13 @@ func unbound() map[string][]string {
 		"tells callers what to do": {
 			"callers pass delays and lease lengths as durations", "Compare with errors.Is",
 			"Callers make them (version 7 for keys, so that they sort by age; version 4 for tokens, which must be unguessable); providers never do",
-			"FetchTurnsRequest.Owner", "fn must be quick and must not call the provider",
+			"FetchTurnsRequest.Owner", "So a turn is there at the very moment at which it is due; whoever leased it waits until then", "fn must be quick and must not call the provider",
 		},
 		"allows something": {
 			"unless a caller cancelled the context: then the provider may still read them", "It may lose notices: renewal is the safety net",
 			"It may be some seconds stale", "If its lease has lapsed, that may be the moment", "commits at the same time need not see each other",
 			"One that was held back, by a lease, a delay or Blocked, may count from the moment at which it was free",
+			"The engine needs no claims ahead: a provider may ignore Ahead, or answer some messages only when they are visible",
 			"fn may be called again, in another transaction, before the call returns",
 		},
 		"of a storage that fails: a case cannot make it fail": {

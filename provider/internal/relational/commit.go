@@ -57,6 +57,8 @@ func fence(h *Head, req *provider.CommitTurnRequest) error {
 		what = "it was changed since"
 	case h.Length != req.Length:
 		what = "its history has another length"
+	case req.Ahead && h.LeaseToken != req.Lease:
+		what = "its claim ahead has ended"
 	default:
 		return nil
 	}

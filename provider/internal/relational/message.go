@@ -36,6 +36,7 @@ func (t *Tx) put(h *Head, m *provider.NewMessage, at provider.Time, timer bool) 
 	if err != nil {
 		return 0, err
 	}
+	t.overtake(h, at)
 	h.NextMessage++
 	h.Inbox++
 	h.InboxBytes += int64(len(m.Payload))
@@ -44,6 +45,15 @@ func (t *Tx) put(h *Head, m *provider.NewMessage, at provider.Time, timer bool) 
 	}
 	t.touch(h)
 	return id, nil
+}
+
+// overtake ends a claim ahead of its time if a message comes before all that it was made for: whoever fetches the
+// instance now gets both in their order.
+func (t *Tx) overtake(h *Head, at provider.Time) {
+	if h.LeaseUntil > t.Elapsed && h.ReadyAt > t.Now && at < h.ReadyAt {
+		t.EndLease(h)
+		h.Deliveries = max(h.Deliveries-1, 0)
+	}
 }
 
 // refuse puts a refusal into the sender's own inbox, or counts what is dropped.

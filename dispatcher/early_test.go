@@ -1,0 +1,229 @@
+package dispatcher_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/runtime"
+)
+
+// A slowClaims is a store of which each claim takes a while, as behind the commits of others. It notes what was claimed ahead.
+type slowClaims struct {
+	provider.Provider
+
+	took  time.Duration
+	ahead chan time.Duration // has a value for each turn claimed ahead: how long before its time
+	deaf  chan struct{}      // if it is set, no fetch is begun after a claim ahead until it is closed
+
+	mu     sync.Mutex
+	claims int
+}
+
+func (s *slowClaims) FetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {
+	s.mu.Lock()
+	claimed := s.claims > 0
+	s.mu.Unlock()
+	if s.deaf != nil && claimed {
+		select {
+		case <-s.deaf:
+		case <-ctx.Done():
+			return provider.FetchTurnsResult{}, ctx.Err()
+		}
+	}
+	res, err := s.Provider.FetchTurns(ctx, req)
+	if len(res.Turns) > 0 {
+		time.Sleep(s.took) //nolint:forbidigo // in virtual time
+	}
+	for _, turn := range res.Turns {
+		if early := turn.Messages[0].VisibleAt.Sub(res.Now); early > 0 {
+			s.mu.Lock()
+			s.claims++
+			s.mu.Unlock()
+			s.ahead <- early
+		}
+	}
+	return res, err
+}
+
+func newSlowClaims(store provider.Provider, took time.Duration) *slowClaims {
+	return &slowClaims{Provider: store, took: took, ahead: make(chan time.Duration, 10_000)}
+}
+
+// next waits for a claim ahead and answers how long before its time it was.
+func (s *slowClaims) next(e *enginetest.Engine) time.Duration {
+	e.T.Helper()
+	select {
+	case early := <-s.ahead:
+		return early
+	case <-time.After(2 * time.Hour): // in virtual time
+		e.T.Fatal("nothing is claimed ahead")
+		return 0
+	}
+}
+
+// nap answers by how much its code went on late.
+func nap(ctx *octx, d time.Duration) (time.Duration, error) {
+	due := ctx.Now().Add(d)
+	if err := ctx.Sleep(d); err != nil {
+		return 0, err
+	}
+	if ctx.Now().Before(due) {
+		return 0, fmt.Errorf("it is %v, before %v", ctx.Now(), due)
+	}
+	return time.Since(due), nil
+}
+
+// eventOrTimer answers which of the two came first.
+func eventOrTimer(ctx *octx, d time.Duration) (string, error) {
+	i, err := orchestration.Select(ctx, orchestration.StartTimer(ctx, d), orchestration.Events[int](ctx, "go"))
+	return []string{"timer", "event"}[i], err
+}
+
+func napping(e *enginetest.Engine) *runtime.Registry {
+	reg := registry(e.T)
+	enginetest.Orchestration(e.T, reg, "nap", nap)
+	enginetest.Orchestration(e.T, reg, "eventOrTimer", eventOrTimer)
+	return reg
+}
+
+// Timers need not wait for their claims: the code goes on at the very moment, never before.
+func TestAhead_TimersAreNotLate(t *testing.T) {
+	t.Parallel()
+	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
+		store := newSlowClaims(e.Store, 10*time.Millisecond)
+		e.StartOn(store, napping(e), e.Options)
+		for _, d := range []time.Duration{5 * time.Second, time.Hour, 40 * time.Millisecond} {
+			if late := enginetest.Output[time.Duration](e, e.Create(d.String(), "nap", d)); late != 0 {
+				e.T.Errorf("after %v: %v late", d, late)
+			}
+			if early := store.next(e); early > 50*time.Millisecond {
+				e.T.Errorf("claimed %v ahead", early)
+			}
+		}
+	})
+}
+
+// More timers than can be held are due at once: none is lost, and those that are not held are claimed when they are due.
+func TestAhead_HoldsABoundedNumber(t *testing.T) {
+	t.Parallel()
+	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
+		const timers = 1500
+		due := time.Now().Add(time.Hour)
+		store := newSlowClaims(e.Store, 0)
+		enough := runtime.NewRegistry()
+		enginetest.Orchestration(e.T, enough, "nap", func(ctx *octx, _ none) (none, error) {
+			return none{}, ctx.Sleep(due.Sub(ctx.Now()))
+		})
+		rt := e.StartOn(store, enough, e.Options)
+		keys := make([]provider.UUID, timers)
+		for i := range keys {
+			keys[i] = e.Create(fmt.Sprint(i), "nap", none{})
+		}
+		e.Until("all sleep", func() bool { return rt.Stats().TurnsCommitted == timers })
+		time.Sleep(time.Until(due) - time.Millisecond) //nolint:forbidigo // in virtual time
+		synctest.Wait()
+		if n := len(store.ahead); n < 200 || n > 600 {
+			e.T.Errorf("%d turns are claimed ahead", n)
+		}
+		for _, key := range keys {
+			e.WaitEnded(key)
+		}
+		if late := time.Since(due); late > time.Second {
+			e.T.Errorf("the last one came after %v", late)
+		}
+	})
+}
+
+// An event that is stored before the timer is due comes before it, though the timer is claimed.
+func TestAhead_EventsOvertake(t *testing.T) {
+	t.Parallel()
+	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
+		store := newSlowClaims(e.Store, 0)
+		e.StartOn(store, napping(e), e.Options)
+		began := time.Now()
+		key := e.Create("in", "eventOrTimer", time.Minute)
+		store.next(e)
+		e.Raise(key, "go", 7)
+		if got := enginetest.Output[string](e, key); got != "event" || time.Since(began) >= time.Minute {
+			e.T.Errorf("%s came first, after %v", got, time.Since(began))
+		}
+	})
+}
+
+// That holds, too, if the node has not heard of the event when the timer is due.
+func TestAhead_UnheardEventsOvertake(t *testing.T) {
+	t.Parallel()
+	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
+		store := newSlowClaims(e.Store, 0)
+		store.deaf = make(chan struct{})
+		rt := e.StartOn(store, napping(e), e.Options)
+		key := e.Create("in", "eventOrTimer", time.Minute)
+		store.next(e)
+		e.Raise(key, "go", 7)
+		e.Until("the timer's turn is refused", func() bool { return rt.Stats().TurnsConflicted == 1 })
+		close(store.deaf)
+		if got := enginetest.Output[string](e, key); got != "event" {
+			e.T.Errorf("%s came first", got)
+		}
+	})
+}
+
+// What a node holds when it stops is for others at once, and counts as no delivery.
+func TestAhead_ShutdownGivesBack(t *testing.T) {
+	t.Parallel()
+	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
+		store := newSlowClaims(e.Store, 0)
+		first := e.StartOn(store, napping(e), e.Options)
+		key := e.Create("in", "nap", time.Minute)
+		store.next(e)
+		e.Stop(first)
+		if in := e.Get(key); in.Deliveries != 0 || in.Status != provider.StatusRunning {
+			e.T.Errorf("%d deliveries are counted, and it is %s", in.Deliveries, in.Status)
+		}
+		e.Start(napping(e))
+		if late := enginetest.Output[time.Duration](e, key); late != 0 {
+			e.T.Errorf("%v late", late)
+		}
+	})
+}
+
+// A fast turn that cancels the timer that is held ends its claim, so that the instance is free for what comes next.
+func TestAhead_FastTurnsEndClaims(t *testing.T) {
+	t.Parallel()
+	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
+		reg := napping(e)
+		finish := make(chan struct{})
+		enginetest.Activity(e.T, reg, "work", func(context.Context, none) (int, error) {
+			<-finish
+			return 1, nil
+		})
+		enginetest.Orchestration(e.T, reg, "patient", func(ctx *octx, d time.Duration) (int, error) {
+			work := orchestration.StartActivityNamed[int](ctx, "work", none{})
+			timeout := orchestration.StartTimer(ctx, d)
+			if i, err := orchestration.Select(ctx, work, timeout); err != nil || i != 0 {
+				return 0, fmt.Errorf("%d came first: %w", i, err)
+			}
+			timeout.Cancel()
+			return orchestration.Events[int](ctx, "go").Receive(ctx)
+		})
+		store := newSlowClaims(e.Store, 0)
+		rt := e.StartOn(store, reg, e.Options)
+		key := e.Create("in", "patient", time.Minute)
+		store.next(e)
+		close(finish)
+		e.Until("the result is there", func() bool { return rt.Stats().TurnsFast == 1 })
+		began := time.Now()
+		e.Raise(key, "go", 7)
+		enginetest.Output[int](e, key)
+		if took, s := time.Since(began), rt.Stats(); took > time.Second || s.TurnsConflicted != 0 || s.ColdReplays != 0 {
+			e.T.Errorf("the event took %v; %d turns were refused, %d histories replayed", took, s.TurnsConflicted, s.ColdReplays)
+		}
+	})
+}

@@ -1,0 +1,153 @@
+package validations
+
+import (
+	"time"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// aheadCases are about claims ahead. A provider that ignores Ahead passes them.
+func aheadCases() []testCase {
+	const counts = "With Ahead, messages that become visible within it count as visible, unless Blocked or a delay holds the instance back for longer."
+	const ends = "A claim ahead, of which no message is visible yet, ends when one arrives that is visible before all others, " +
+		"and its delivery is given back."
+	return []testCase{
+		{name: "ahead", run: aheadVisible, rule: counts},
+		{name: "ahead-waits", run: aheadWaits, rule: counts},
+		{name: "ahead-of-what-is-held-back", run: aheadHeldBack, rule: counts},
+		{name: "ahead-is-exclusive", run: aheadExclusive, rule: counts},
+		{name: "ahead-overtaken", run: aheadOvertaken, rule: ends},
+		{name: "ahead-not-overtaken", run: aheadNotOvertaken, rule: ends},
+		{
+			name: "ahead-conflict", run: aheadConflict,
+			rule: "With Ahead, a Lease that does not hold the instance any more answers ErrConflict, too: something came first.",
+		},
+		{name: "ahead-limit", run: aheadLimit, rule: "MaxAhead: how far ahead a fetch of turns may look"},
+	}
+}
+
+// soon is within half of MaxAhead, and far enough away for a claim before it.
+const soon = 400 * time.Millisecond
+
+func lookAhead(r *provider.FetchTurnsRequest) { r.Ahead = provider.MaxAhead }
+
+// sleeping makes an instance that gets the message "due" soon.
+func (t *trial) sleeping(id string) (i provider.Instance, due provider.Time) {
+	i = t.begin(id)
+	m := text("due")
+	m.Delay = soon
+	return i, t.send(i.Key, m).Now.Add(soon)
+}
+
+// claimAhead claims ahead what sleeping has made as "i"; false if the provider does not, or the machine was too slow.
+func (t *trial) claimAhead(due provider.Time) (turn, bool) {
+	req := with(with(fetchRequest(), named("i")), lookAhead)
+	res, err := t.FetchTurns(t.ctx, req)
+	t.ok(err)
+	if len(res.Turns) == 0 || res.Now >= due {
+		return turn{}, false
+	}
+	return turn{res.Turns[0], req.Token}, true
+}
+
+func aheadVisible(t *trial) {
+	i, due := t.sleeping("i")
+	later := text("later")
+	later.Delay = long
+	t.send(i.Key, later)
+	u := t.fetchOne(named("i"), lookAhead)
+	t.checkf(u.payloads() == "due", "got %q", u.payloads())
+	t.checkf(u.Messages[0].VisibleAt >= due, "visible at %d, sent for %d", u.Messages[0].VisibleAt, due)
+	t.commit(commitOf(u))
+	t.noTurn("the next message is visible much later", named("i"), lookAhead)
+}
+
+// Whoever waits with Ahead gets the turn when it is due at the latest.
+func aheadWaits(t *trial) {
+	i := t.begin("i")
+	m := text("due")
+	m.Delay = 2 * provider.MaxAhead
+	t.send(i.Key, m)
+	began := time.Now()
+	u := t.fetchOne(named("i"), lookAhead)
+	t.checkf(u.payloads() == "due", "got %q", u.payloads())
+	t.checkf(time.Since(began) < patience, "it came after %v, when the wait was over", time.Since(began))
+}
+
+func aheadHeldBack(t *trial) {
+	for id, item := range map[string]provider.TurnRelease{
+		"delayed": {Delay: long},
+		"blocked": {Delay: long, Failure: &provider.TurnFailure{Reason: "test"}},
+		"held":    {Failure: &provider.TurnFailure{Reason: "test", Hold: true}},
+	} {
+		t.sleeping(id)
+		u := t.fetchOne(named(id), lookAhead)
+		item.Key, item.Token = u.Instance.Key, u.token
+		_, err := t.ReleaseTurns(t.ctx, provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{item}})
+		t.ok(err)
+		t.noTurn("it is held back", named(id), lookAhead)
+	}
+}
+
+func aheadExclusive(t *trial) {
+	_, due := t.sleeping("i")
+	if _, ahead := t.claimAhead(due); ahead {
+		t.noTurn("it is leased", named("i"), lookAhead, func(r *provider.FetchTurnsRequest) { r.Owner = "node-b" })
+	}
+}
+
+func aheadOvertaken(t *trial) {
+	i, due := t.sleeping("i")
+	_, ahead := t.claimAhead(due)
+	if sent := t.send(i.Key, text("first")); !ahead || sent.Now >= due {
+		return
+	}
+	u := t.fetchOne(named("i"), func(r *provider.FetchTurnsRequest) { r.Owner = "node-b" })
+	t.checkf(string(u.Messages[0].Payload) == "first", "got %q", u.payloads())
+	t.checkf(u.Instance.Deliveries == 1, "%d deliveries, want that of the second claim only", u.Instance.Deliveries)
+}
+
+func aheadNotOvertaken(t *trial) {
+	i, due := t.sleeping("i")
+	u, ahead := t.claimAhead(due)
+	if !ahead {
+		return
+	}
+	m := text("later")
+	m.Delay = 2 * soon
+	t.send(i.Key, m)
+	t.noTurn("it is leased", named("i"), lookAhead)
+	req := commitOf(u)
+	req.Ahead = true
+	t.commit(req)
+	u = t.fetchOne(named("i"), lookAhead)
+	t.checkf(u.payloads() == "later", "got %q", u.payloads())
+}
+
+func aheadConflict(t *trial) {
+	i, due := t.sleeping("i")
+	u, ahead := t.claimAhead(due)
+	sent := t.send(i.Key, text("first"))
+	if !ahead || sent.Now >= due {
+		return
+	}
+	req := commitOf(u)
+	req.Ahead = true
+	t.unchanged(i.Key, func() { t.refused(req, provider.ErrConflict) })
+	u = t.fetchOne(named("i"), lookAhead)
+	req = commitOf(u)
+	req.Ahead = true
+	t.commit(req)
+}
+
+func aheadLimit(t *trial) {
+	t.create("i")
+	_, err := t.FetchTurns(t.ctx, with(fetchRequest(), func(r *provider.FetchTurnsRequest) { r.Ahead = provider.MaxAhead + 1 }))
+	t.want(err, provider.ErrTooLarge)
+	_, err = t.FetchTurns(t.ctx, with(fetchRequest(), func(r *provider.FetchTurnsRequest) { r.Ahead = -1 }))
+	t.want(err, provider.ErrInvalid)
+	i := t.begin("j")
+	req := next(i)
+	req.Ahead = true
+	t.refused(req, provider.ErrInvalid)
+}
