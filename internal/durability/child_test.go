@@ -1,0 +1,83 @@
+//go:build unix
+
+package durability
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/perdure/perdure/provider/sqlite"
+)
+
+// playing names, in the environment of a process, the shop that it is to be: the file, how that is synced, the name of the shop, its orders.
+const playing = "PERDURE_TEST_DURABILITY"
+
+// customers is how many order at the same time.
+const customers = 8
+
+// child is what such a process does. It tells what it is told in lines, each written by a call of its own after what it tells of, and
+// reads which of those that ask are to be approved. It ends when its orders have, or nobody says anything any more.
+func child(where string) int {
+	if err := play(context.Background(), where); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+func play(ctx context.Context, where string) (err error) {
+	path, sync, name, orders, err := split(where)
+	if err != nil {
+		return err
+	}
+	store, err := sqlite.OpenWith(path, sqlite.Options{Synchronous: sync, Logger: slog.New(slog.DiscardHandler)}) //nolint:contextcheck // opening takes none
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	s := newShop(store, func(t told) {
+		if _, err := io.WriteString(os.Stdout, t.line()+"\n"); err != nil {
+			panic(err) // nobody listens: there is nothing to prove any more
+		}
+	})
+	node, err := s.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, shut(ctx, node)) }()
+	work, end := context.WithCancel(ctx)
+	defer end()
+	go func() {
+		defer end()
+		for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+			if t, err := parse(lines.Text()); err == nil {
+				s.asked <- t
+			}
+		}
+	}()
+	return s.serve(work, name, customers, orders)
+}
+
+// shopAt is what a process is told to be.
+func shopAt(path string, sync sqlite.Synchronous, name string, orders int) string {
+	return fmt.Sprintf("%s=%d|%s|%d|%s", playing, sync, name, orders, path)
+}
+
+func split(where string) (path string, sync sqlite.Synchronous, name string, orders int, err error) {
+	fields := strings.SplitN(where, "|", 4)
+	if len(fields) != 4 {
+		return "", 0, "", 0, fmt.Errorf("%s: %q", playing, where)
+	}
+	level, err := strconv.Atoi(fields[0])
+	if err == nil {
+		orders, err = strconv.Atoi(fields[2])
+	}
+	return fields[3], sqlite.Synchronous(level), fields[1], orders, err
+}

@@ -1,0 +1,109 @@
+//go:build unix
+
+package durability
+
+import (
+	"flag"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/internal/invariant"
+	"github.com/perdure/perdure/provider/sqlite"
+)
+
+//nolint:gochecknoglobals // flags
+var (
+	seed    = flag.Uint64("durability.seed", 0, "seed of the moments; 0: another one each time")
+	soaking = flag.Duration("durability.for", 0, "go on stopping and killing for this long")
+)
+
+// dice answers the source of all that is random in a test.
+func dice(t *testing.T) *rand.Rand {
+	t.Helper()
+	n := *seed
+	if n == 0 {
+		n = uint64(time.Now().UnixNano())
+	}
+	t.Logf("repeat what is random with -durability.seed=%d", n)
+	return rand.New(rand.NewPCG(n, 0))
+}
+
+// stops is how often the shops on one file are stopped: a store that only grows would make each look longer.
+const stops = 10
+
+// Two processes work on one file. At random moments they are stopped where they stand, and the file and its log are copied as they
+// are. In the copy is all that a client outside had been told before, the invariants hold, and a new process finishes it.
+//
+// The index of the log, -shm, is not copied: whoever opens the copy reads the log itself, as after a crash.
+//
+// This sees writes that come too late, not syncs: a copy is made of what the system would write to the disk, be it there or not. It would pass with
+// synchronous=OFF. Whether acknowledgements wait for the disk is what the tests of syncs are for.
+func TestStoppedProcessesHaveStoredWhatTheyTold(t *testing.T) {
+	random, end := dice(t), time.Now().Add(*soaking)
+	for first := true; first || time.Now().Before(end) && !t.Failed(); first = false {
+		path := filepath.Join(t.TempDir(), "store.db")
+		s := newStreet(t)
+		for _, name := range []string{"a", "b"} {
+			s.build(shopAt(path, sqlite.Full, name, 0), os.Args[0])
+		}
+		s.hearMore(20)
+		for range stops {
+			s.hearMore(1 + random.IntN(100))
+			pass(time.Duration(random.IntN(5000)) * time.Microsecond)
+			all := s.freeze()
+			examine(t, copyOf(t, path), all)
+			s.thaw()
+			if t.Failed() {
+				return // what is broken will not mend
+			}
+		}
+		s.close()
+		examine(t, path, s.all())
+		t.Logf("%d stops, after all of which %d things were told", stops, s.count())
+	}
+}
+
+// pass lets a moment pass, in which the processes go on. Nothing waits for it to have passed.
+func pass(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	<-timer.C
+}
+
+// copyOf copies a store as it is on the disk.
+func copyOf(t *testing.T, path string) string {
+	t.Helper()
+	copied := filepath.Join(t.TempDir(), "copy.db")
+	for _, suffix := range []string{"", "-wal"} {
+		data, err := os.ReadFile(path + suffix)
+		if err == nil {
+			err = os.WriteFile(copied+suffix, data, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return copied
+}
+
+// examine looks for all that was told in a store that nobody uses, and finishes it.
+func examine(t *testing.T, path string, all []told) {
+	t.Helper()
+	store, err := sqlite.OpenWith(path, sqlite.Options{Synchronous: sqlite.Off, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	keeps(t, store, all)
+	sound(t, store, invariant.Options{})
+	finish(t, store, all)
+	sound(t, store, invariant.Options{Quiet: true, Expect: done})
+}

@@ -1,0 +1,260 @@
+package durability
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/crc64"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// deed is what a process did that matters to the disk, or to those outside.
+type deed uint8
+
+const (
+	none    deed = iota // that matters
+	wrote               // to a file, and the write has returned
+	syncing             // began to sync a file
+	synced              // ended it
+	tells               // is about to tell
+)
+
+// step is one deed. A trace is a list of steps in their order.
+type step struct {
+	deed deed
+	file string // its path
+	at   int64  // of a write
+	data []byte // of a write
+	sync int    // tells apart syncs that overlap
+	told told
+}
+
+// Sizes in files of SQLite. A frame of the log is a header, with the page's number first and then, in the last frame of a commit, the size of
+// the file, which is zero in others; and the page.
+const (
+	pageSize    = 4096
+	frameHeader = 24
+	logHeader   = 32
+)
+
+// auditor follows a trace and writes down what breaks the rules of a write-ahead log.
+type auditor struct {
+	breaches []breach
+	tellings map[what]int // how many of each were looked at
+	moved    int          // pages that were moved from the log to the file
+	logs     int          // how often the log began
+
+	now     int
+	begun   bool             // there is a log; before that the file is only being made
+	header  map[int64][]byte // of frames, by their place, until the page comes
+	frames  []frame          // of the log, all that were ever written
+	commits []int            // steps at which a commit was whole
+	bearers map[string]int   // of a mark: the first commit with it, as its number
+	open    []string         // marks in frames since the last commit
+	pushed  int              // step up to which the log is on the disk
+	moves   int              // step of the last write to the file
+	settled int              // step up to which the file is on the disk
+	syncs   map[int]int      // when those that go on began
+	durable map[uint64]bool  // pages with their content
+}
+
+type frame struct {
+	step  int
+	image uint64
+}
+
+// breach is a rule that was broken.
+type breach struct{ rule, detail string }
+
+// The rules.
+const (
+	toldEarly  = "told before its commit was on the disk"
+	movedEarly = "moved to the file before the log was on the disk"
+	anewEarly  = "the log began anew before the file was on the disk"
+)
+
+// audit answers all breaches of a trace.
+func audit(trace []step) *auditor {
+	a := &auditor{
+		tellings: make(map[what]int), header: make(map[int64][]byte), bearers: make(map[string]int), syncs: make(map[int]int), durable: make(map[uint64]bool),
+	}
+	for i := range trace {
+		a.now = i + 1
+		switch s := &trace[i]; s.deed {
+		case wrote:
+			if strings.HasSuffix(s.file, "-wal") {
+				a.logged(s)
+			} else if a.begun && strings.HasSuffix(s.file, ".db") {
+				a.filed(s)
+			}
+		case syncing:
+			a.syncs[s.sync] = a.now
+		case synced:
+			a.pushedTo(s)
+		case tells:
+			a.telling(s.told)
+		}
+	}
+	return a
+}
+
+func (a *auditor) breach(rule, format string, args ...any) {
+	a.breaches = append(a.breaches, breach{rule, fmt.Sprintf("step %d: ", a.now) + fmt.Sprintf(format, args...)})
+}
+
+// logged follows a write to the log.
+func (a *auditor) logged(s *step) {
+	a.begun = true
+	switch {
+	case s.at == 0:
+		a.logs++
+		if a.moves > a.settled {
+			a.breach(anewEarly, "the file was written at %d and synced up to %d", a.moves, a.settled)
+		}
+	case len(s.data) == frameHeader && (s.at-logHeader)%(frameHeader+pageSize) == 0:
+		a.header[s.at] = s.data
+	case len(s.data) == pageSize && a.header[s.at-frameHeader] != nil:
+		a.framed(a.header[s.at-frameHeader], s.data)
+	default:
+		a.breach("the log is written in another way than this test knows", "%d bytes at %d", len(s.data), s.at)
+	}
+}
+
+func (a *auditor) framed(header, page []byte) {
+	number, size := binary.BigEndian.Uint32(header), binary.BigEndian.Uint32(header[4:])
+	a.frames = append(a.frames, frame{a.now, image(number, page)})
+	for _, mark := range marks.FindAll(page, -1) {
+		a.open = append(a.open, string(mark))
+	}
+	if size == 0 {
+		return
+	}
+	for _, mark := range a.open {
+		if _, ok := a.bearers[mark]; !ok {
+			a.bearers[mark] = len(a.commits)
+		}
+	}
+	a.open, a.commits = a.open[:0], append(a.commits, a.now)
+}
+
+// image is a page with its content.
+func image(number uint32, page []byte) uint64 {
+	return crc64.Update(uint64(number), crc64.MakeTable(crc64.ECMA), page)
+}
+
+// filed follows a write to the file: a page that is moved there from the log.
+func (a *auditor) filed(s *step) {
+	a.moves = a.now
+	a.moved++
+	if number := uint32(s.at/pageSize) + 1; !a.durable[image(number, s.data)] {
+		a.breach(movedEarly, "page %d", number)
+	}
+}
+
+// pushedTo follows the end of a sync: what was written before it began is on the disk.
+func (a *auditor) pushedTo(s *step) {
+	began, ok := a.syncs[s.sync]
+	if !ok {
+		return
+	}
+	delete(a.syncs, s.sync)
+	switch {
+	case strings.HasSuffix(s.file, "-wal"):
+		a.pushed = max(a.pushed, began)
+		for len(a.frames) > 0 && a.frames[0].step < began {
+			a.durable[a.frames[0].image] = true
+			a.frames = a.frames[1:]
+		}
+	case strings.HasSuffix(s.file, ".db"):
+		a.settled = max(a.settled, began)
+	}
+}
+
+// telling follows an acknowledgement: its commit must be on the disk.
+func (a *auditor) telling(t told) {
+	a.tellings[t.what]++
+	n, ok := a.bearers[t.mark()]
+	switch {
+	case !ok:
+		a.breach(toldEarly, "%s was not even written", t.mark())
+	case a.commits[n] > a.pushed:
+		a.breach(toldEarly, "%s was written at %d, and the log is on the disk up to %d", t.mark(), a.commits[n], a.pushed)
+	}
+}
+
+// enough is how many orders a shop has to do for the log to begin anew: that is so after 1,000 pages.
+const enough = 60
+
+// careful fails the test for each breach, and if the trace did not have all that is to be looked at.
+func careful(t *testing.T, a *auditor) {
+	t.Helper()
+	for _, b := range a.breaches[:min(len(a.breaches), 10)] {
+		t.Errorf("%s: %s", b.rule, b.detail)
+	}
+	for _, w := range []what{started, paid, packing, asking, approved, ended} {
+		if a.tellings[w] < enough {
+			t.Errorf("of %d orders %d are told to be %s", enough, a.tellings[w], w)
+		}
+	}
+	if a.logs < 2 || a.moved == 0 {
+		t.Error("the log did not begin anew")
+	}
+	t.Logf("%d steps, %d commits, %d logs, %d pages moved, told: %v", a.now, len(a.commits), a.logs, a.moved, a.tellings)
+}
+
+// careless fails the test if the auditor has not found each of these rules broken, and no other.
+func careless(t *testing.T, a *auditor, rules ...string) {
+	t.Helper()
+	found := make(map[string]int)
+	for _, b := range a.breaches {
+		found[b.rule]++
+	}
+	for _, rule := range rules {
+		if found[rule] == 0 {
+			t.Errorf("not found in a store that does not sync: %s", rule)
+		}
+	}
+	for rule := range found {
+		if !slices.Contains(rules, rule) {
+			t.Errorf("found beside: %s", rule)
+		}
+	}
+	t.Logf("found as it must be: %v", found)
+}
+
+// The auditor finds each of the breaches, and nothing in a trace without any.
+func TestAuditorSeesEachBreach(t *testing.T) {
+	const log, file = "/x/store.db-wal", "/x/store.db"
+	one := told{what: started, id: "a00001"}
+	page := append([]byte(one.mark()), make([]byte, pageSize-len(one.mark()))...)
+	header := func(size byte) step { return step{deed: wrote, file: log, at: logHeader, data: append([]byte{0, 0, 0, 2, 0, 0, 0, size}, make([]byte, 16)...)} }
+	begin := step{deed: wrote, file: log, data: make([]byte, logHeader)}
+	frame := step{deed: wrote, file: log, at: logHeader + frameHeader, data: page}
+	move := step{deed: wrote, file: file, at: pageSize, data: page}
+	other := step{deed: wrote, file: file, at: pageSize, data: bytes.Repeat([]byte{1}, pageSize)}
+	syncLog, endLog := step{deed: syncing, file: log, sync: 1}, step{deed: synced, file: log, sync: 1}
+	syncFile, endFile := step{deed: syncing, file: file, sync: 2}, step{deed: synced, file: file, sync: 2}
+	tell := step{deed: tells, told: one}
+	for name, c := range map[string]struct {
+		trace []step
+		rule  string
+	}{
+		"nothing":                 {[]step{begin, header(9), frame, syncLog, endLog, tell, move, syncFile, endFile, begin}, ""},
+		"no sync":                 {[]step{begin, header(9), frame, tell}, toldEarly},
+		"sync begins too early":   {[]step{begin, header(9), syncLog, frame, endLog, tell}, toldEarly},
+		"sync ends too late":      {[]step{begin, header(9), frame, syncLog, tell, endLog}, toldEarly},
+		"sync of another file":    {[]step{begin, header(9), frame, syncFile, endFile, tell}, toldEarly},
+		"no end of the commit":    {[]step{begin, header(0), frame, syncLog, endLog, tell}, toldEarly},
+		"nothing is written":      {[]step{begin, syncLog, endLog, tell}, toldEarly},
+		"moved before the sync":   {[]step{begin, header(9), frame, move}, movedEarly},
+		"moved is something else": {[]step{begin, header(9), frame, syncLog, endLog, other}, movedEarly},
+		"anew before the sync":    {[]step{begin, header(9), frame, syncLog, endLog, move, syncFile, begin, endFile}, anewEarly},
+	} {
+		a := audit(c.trace)
+		if c.rule == "" && len(a.breaches) > 0 || c.rule != "" && (len(a.breaches) != 1 || a.breaches[0].rule != c.rule) {
+			t.Errorf("%s: found %v, must be %q", name, a.breaches, c.rule)
+		}
+	}
+}
