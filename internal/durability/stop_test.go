@@ -43,6 +43,7 @@ const stops = 10
 // This sees writes that come too late, not syncs: a copy is made of what the system would write to the disk, be it there or not. It would pass with
 // synchronous=OFF. Whether acknowledgements wait for the disk is what the tests of syncs are for.
 func TestStoppedProcessesHaveStoredWhatTheyTold(t *testing.T) {
+	t.Parallel()
 	random, end := dice(t), time.Now().Add(*soaking)
 	for first := true; first || time.Now().Before(end) && !t.Failed(); first = false {
 		path := filepath.Join(t.TempDir(), "store.db")

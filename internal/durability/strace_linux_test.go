@@ -24,6 +24,7 @@ import (
 // same from inside of the process everywhere. What this one adds is that a sync of SQLite is one of the system, of the very file
 // that was written, and of the directory in which the log was made.
 func TestNobodyIsToldBeforeTheSystemHasSynced(t *testing.T) {
+	t.Parallel()
 	strace := tracer(t)
 	t.Run("full", func(t *testing.T) {
 		trace := traced(t, strace, sqlite.Full, enough)
@@ -32,7 +33,9 @@ func TestNobodyIsToldBeforeTheSystemHasSynced(t *testing.T) {
 	})
 	// What is told too early is seen.
 	t.Run("normal", func(t *testing.T) { careless(t, audit(traced(t, strace, sqlite.Normal, 20)), toldEarly) })
-	t.Run("off", func(t *testing.T) { careless(t, audit(traced(t, strace, sqlite.Off, enough)), toldEarly, movedEarly, anewEarly) })
+	t.Run("off", func(t *testing.T) {
+		careless(t, audit(traced(t, strace, sqlite.Off, enough)), toldEarly, movedEarly, anewEarly)
+	})
 }
 
 // tracer finds strace and tries it.

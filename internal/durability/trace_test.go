@@ -229,7 +229,9 @@ func TestAuditorSeesEachBreach(t *testing.T) {
 	const log, file = "/x/store.db-wal", "/x/store.db"
 	one := told{what: started, id: "a00001"}
 	page := append([]byte(one.mark()), make([]byte, pageSize-len(one.mark()))...)
-	header := func(size byte) step { return step{deed: wrote, file: log, at: logHeader, data: append([]byte{0, 0, 0, 2, 0, 0, 0, size}, make([]byte, 16)...)} }
+	header := func(size byte) step {
+		return step{deed: wrote, file: log, at: logHeader, data: append([]byte{0, 0, 0, 2, 0, 0, 0, size}, make([]byte, 16)...)}
+	}
 	begin := step{deed: wrote, file: log, data: make([]byte, logHeader)}
 	frame := step{deed: wrote, file: log, at: logHeader + frameHeader, data: page}
 	move := step{deed: wrote, file: file, at: pageSize, data: page}
