@@ -10,7 +10,7 @@ RACE := ^[^/]+/[^/]+/[^/]+/(provider|internal|dispatcher|orchestration|activity|
 
 # Of these, packages of long tests of what others test shortly. They run without it, so that `make test` ends in time; make
 # test-race LONG='^$$' runs them with it. Of VIRTUAL, what takes no real time runs with it, too.
-LONG := /internal/(programs|cancellation|weaknesses|local|routing|heartbeats|features)$$|/validations/model$$
+LONG := /internal/(programs|cancellation|weaknesses|local|routing|heartbeats|features|durability)$$|/validations/model$$
 VIRTUAL := /internal/(local|routing|heartbeats|features)$$
 
 # -race also checks pointer arithmetic, which SQLite's translated C is full of. Without
@@ -99,6 +99,7 @@ fuzz: need-go ## fuzz what is read from the store, FUZZTIME for each target
 
 soak: need-go ## kill workers, run random programs and calls for SOAKTIME and SOAKCOUNT, with seeds of the moment
 	@$(GO) test ./cmd/perdure -run TestKilledWorkers -count=1 -timeout 12h -v -kill.for $(SOAKTIME)
+	@$(GO) test ./internal/durability -run 'TestStopped|TestKilled' -count=1 -timeout 12h -v -durability.for $(SOAKTIME)
 	@$(GO) test ./internal/programs -run TestProgramsEndAlike -count=1 -timeout 12h -v \
 		-programs.seed $$(date +%s) -programs.count $(SOAKCOUNT)
 	@$(GO) test ./provider/memory ./provider/sqlite ./provider/postgres -run 'TestModel$$' -count=1 -timeout 12h -v \

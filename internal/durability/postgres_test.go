@@ -28,16 +28,22 @@ const kills = 3
 // they are on the disk, too, is Postgres' own promise under fsync=on, which the server of this test has; `perdure bench` refuses others.
 func TestKilledPostgresHasStoredWhatItTold(t *testing.T) {
 	t.Parallel()
-	random, end := dice(t), time.Now().Add(*soaking)
-	for first := true; first || time.Now().Before(end) && !t.Failed(); first = false {
+	random := dice(t)
+	soak(t, func(t *testing.T) {
 		m := newMarket(t, "fsync=on")
 		for range kills {
 			m.hearMore(20 + random.IntN(200))
-			pass(time.Duration(random.IntN(5000)) * time.Microsecond)
+			if random.IntN(2) == 0 {
+				pass(time.Duration(random.IntN(5000)) * time.Microsecond)
+			}
 			m.cluster.Kill(t)
 			all := m.all()
 			m.cluster.Start(t)
 			keeps(t, m.store, all)
+			if t.Failed() {
+				m.giveUp()
+				return // what is broken will not mend
+			}
 		}
 		m.close()
 		all := m.all()
@@ -45,7 +51,7 @@ func TestKilledPostgresHasStoredWhatItTold(t *testing.T) {
 		finish(t, m.store, all)
 		sound(t, m.store, invariant.Options{Quiet: true, Expect: done})
 		t.Logf("%d kills, after all of which %d things were told", kills, len(all))
-	}
+	})
 }
 
 // A server that answers before it has written is found out by the same means. What it loses is what stands on the last page of its log, which may be
@@ -65,11 +71,7 @@ func TestCarelessPostgresIsFoundOut(t *testing.T) {
 		}
 		if len(lost) > 0 {
 			t.Logf("%d of %d things that were told are lost", len(lost), len(all))
-			m.callOff()
-			<-m.served // its customers are told what makes no sense
-			if err := shut(t.Context(), m.node); err != nil {
-				t.Error(err)
-			}
+			m.giveUp()
 			return
 		}
 	}
@@ -148,6 +150,18 @@ func (m *market) hearMore(n int) {
 		case <-m.t.Context().Done():
 			m.t.Fatal("the shop has fallen silent")
 		}
+	}
+}
+
+// giveUp closes a shop whose customers are told what makes no sense, as things were lost.
+func (m *market) giveUp() {
+	m.t.Helper()
+	m.callOff()
+	if err := <-m.served; err != nil {
+		m.t.Logf("a customer is told: %v", err)
+	}
+	if err := shut(m.t.Context(), m.node); err != nil {
+		m.t.Error(err)
 	}
 }
 

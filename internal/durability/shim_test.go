@@ -34,8 +34,6 @@ type recorded struct {
 
 // tape is the recorder: functions that SQLite calls must find it by themselves. system is how SQLite opens files, and shim what stands before
 // that: translated C holds the addresses of both.
-//
-//nolint:gochecknoglobals // see above
 var (
 	tape   = recorder{files: make(map[uintptr]*recorded)}
 	system lib.Tsqlite3_vfs

@@ -27,13 +27,18 @@ func TestNobodyIsToldBeforeTheSystemHasSynced(t *testing.T) {
 	t.Parallel()
 	strace := tracer(t)
 	t.Run("full", func(t *testing.T) {
+		t.Parallel()
 		trace := traced(t, strace, sqlite.Full, enough)
 		careful(t, audit(trace))
 		linked(t, trace)
 	})
 	// What is told too early is seen.
-	t.Run("normal", func(t *testing.T) { careless(t, audit(traced(t, strace, sqlite.Normal, 20)), toldEarly) })
+	t.Run("normal", func(t *testing.T) {
+		t.Parallel()
+		careless(t, audit(traced(t, strace, sqlite.Normal, 20)), toldEarly)
+	})
 	t.Run("off", func(t *testing.T) {
+		t.Parallel()
 		careless(t, audit(traced(t, strace, sqlite.Off, enough)), toldEarly, movedEarly, anewEarly)
 	})
 }
@@ -96,7 +101,7 @@ var (
 	// or:      , 4096, 32 <unfinished ...>
 	// The result is ? if the process ended meanwhile.
 	wholeCall = regexp.MustCompile(`^(?:, \d+(?:, (\d+))?)?(?:\) += (-?\d+|\?).*| <unfinished \.\.\.>)$`)
-	// Such as: <... fsync resumed>) = 0
+	// Such as: <... fsync resumed>) = 0.
 	restOfCall = regexp.MustCompile(`^<\.\.\. \w+ resumed>.*\) += (-?\d+|\?)`)
 )
 
@@ -108,7 +113,7 @@ func readCalls(r io.Reader) (trace []step, err error) {
 	for n := 1; lines.Scan(); n++ {
 		thread, call, _ := strings.Cut(lines.Text(), " ")
 		call = strings.TrimLeft(call, " ")
-		result := ""
+		var result string
 		if m := restOfCall.FindStringSubmatch(call); m != nil {
 			result = m[1]
 		} else {

@@ -16,7 +16,6 @@ import (
 // Nobody is told of anything before SQLite has synced the log that its commit is in, no page is moved to the file before the log is
 // synced that has it, and no log begins anew before the file is synced. All of that is seen in what SQLite asks of the files.
 func TestNobodyIsToldBeforeTheSync(t *testing.T) {
-	t.Parallel()
 	if err := insert(); err != nil {
 		t.Fatal(err)
 	}

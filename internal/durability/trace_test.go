@@ -100,7 +100,7 @@ func audit(trace []step) *auditor {
 	return a
 }
 
-func (a *auditor) breach(rule, format string, args ...any) {
+func (a *auditor) breachf(rule, format string, args ...any) {
 	a.breaches = append(a.breaches, breach{rule, fmt.Sprintf("step %d: ", a.now) + fmt.Sprintf(format, args...)})
 }
 
@@ -111,14 +111,14 @@ func (a *auditor) logged(s *step) {
 	case s.at == 0:
 		a.logs++
 		if a.moves > a.settled {
-			a.breach(anewEarly, "the file was written at %d and synced up to %d", a.moves, a.settled)
+			a.breachf(anewEarly, "the file was written at %d and synced up to %d", a.moves, a.settled)
 		}
 	case len(s.data) == frameHeader && (s.at-logHeader)%(frameHeader+pageSize) == 0:
 		a.header[s.at] = s.data
 	case len(s.data) == pageSize && a.header[s.at-frameHeader] != nil:
 		a.framed(a.header[s.at-frameHeader], s.data)
 	default:
-		a.breach("the log is written in another way than this test knows", "%d bytes at %d", len(s.data), s.at)
+		a.breachf("the log is written in another way than this test knows", "%d bytes at %d", len(s.data), s.at)
 	}
 }
 
@@ -149,7 +149,7 @@ func (a *auditor) filed(s *step) {
 	a.moves = a.now
 	a.moved++
 	if number := uint32(s.at/pageSize) + 1; !a.durable[image(number, s.data)] {
-		a.breach(movedEarly, "page %d", number)
+		a.breachf(movedEarly, "page %d", number)
 	}
 }
 
@@ -178,9 +178,9 @@ func (a *auditor) telling(t told) {
 	n, ok := a.bearers[t.mark()]
 	switch {
 	case !ok:
-		a.breach(toldEarly, "%s was not even written", t.mark())
+		a.breachf(toldEarly, "%s was not even written", t.mark())
 	case a.commits[n] > a.pushed:
-		a.breach(toldEarly, "%s was written at %d, and the log is on the disk up to %d", t.mark(), a.commits[n], a.pushed)
+		a.breachf(toldEarly, "%s was written at %d, and the log is on the disk up to %d", t.mark(), a.commits[n], a.pushed)
 	}
 }
 
