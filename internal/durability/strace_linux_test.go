@@ -56,13 +56,16 @@ func tracer(t *testing.T) string {
 	return strace
 }
 
+// longest is more than a process writes by one call.
+const longest = 256 << 10
+
 // traced runs a shop under strace until it has done its orders.
 func traced(t *testing.T, strace string, level sqlite.Synchronous, orders int) []step {
 	t.Helper()
 	dir := t.TempDir()
 	calls := filepath.Join(dir, "calls")
 	s := newStreet(t)
-	s.build(shopAt(filepath.Join(dir, "store.db"), level, "a", orders), strace, "-f", "--seccomp-bpf", "-qq", "-y", "-xx", "-s", strconv.Itoa(2*pageSize),
+	s.build(shopAt(filepath.Join(dir, "store.db"), level, "a", orders), strace, "-f", "--seccomp-bpf", "-qq", "-y", "-xx", "-s", strconv.Itoa(longest),
 		"-e", "trace=write,pwrite64,fsync,fdatasync", "-e", "signal=none", "-o", calls, os.Args[0])
 	s.wait()
 	file, err := os.Open(calls)
@@ -109,7 +112,7 @@ var (
 func readCalls(r io.Reader) (trace []step, err error) {
 	open := make(map[string]step) // calls that go on, by thread
 	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, 1<<20)
+	lines.Buffer(nil, 8*longest)
 	for n := 1; lines.Scan(); n++ {
 		thread, call, _ := strings.Cut(lines.Text(), " ")
 		call = strings.TrimLeft(call, " ")

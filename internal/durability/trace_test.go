@@ -49,6 +49,7 @@ type auditor struct {
 	now     int
 	begun   bool             // there is a log; before that the file is only being made
 	header  map[int64][]byte // of frames, by their place, until the page comes
+	end     int64            // of the log
 	frames  []frame          // of the log, all that were ever written
 	commits []int            // steps at which a commit was whole
 	bearers map[string]int   // of a mark: the first commit with it, as its number
@@ -72,6 +73,7 @@ type breach struct{ rule, detail string }
 const (
 	toldEarly  = "told before its commit was on the disk"
 	movedEarly = "moved to the file before the log was on the disk"
+	strange    = "the log was written in another way than this test knows"
 	anewEarly  = "the log began anew before the file was on the disk"
 )
 
@@ -110,6 +112,7 @@ func (a *auditor) logged(s *step) {
 	switch {
 	case s.at == 0:
 		a.logs++
+		a.end = logHeader
 		if a.moves > a.settled {
 			a.breachf(anewEarly, "the file was written at %d and synced up to %d", a.moves, a.settled)
 		}
@@ -117,8 +120,10 @@ func (a *auditor) logged(s *step) {
 		a.header[s.at] = s.data
 	case len(s.data) == pageSize && a.header[s.at-frameHeader] != nil:
 		a.framed(a.header[s.at-frameHeader], s.data)
+		a.end = s.at + pageSize
+	case s.at >= a.end && len(bytes.Trim(s.data, "\x00")) == 0: // room for frames to come
 	default:
-		a.breachf("the log is written in another way than this test knows", "%d bytes at %d", len(s.data), s.at)
+		a.breachf(strange, "%d bytes at %d", len(s.data), s.at)
 	}
 }
 
@@ -249,6 +254,8 @@ func TestAuditorSeesEachBreach(t *testing.T) {
 		"sync ends too late":      {[]step{begin, header(9), frame, syncLog, tell, endLog}, toldEarly},
 		"sync of another file":    {[]step{begin, header(9), frame, syncFile, endFile, tell}, toldEarly},
 		"no end of the commit":    {[]step{begin, header(0), frame, syncLog, endLog, tell}, toldEarly},
+		"zeros behind the log":    {[]step{begin, header(9), frame, {deed: wrote, file: log, at: 9000, data: make([]byte, 8)}, syncLog, endLog, tell}, ""},
+		"zeros into the log":      {[]step{begin, header(9), frame, {deed: wrote, file: log, at: 90, data: make([]byte, 8)}}, strange},
 		"nothing is written":      {[]step{begin, syncLog, endLog, tell}, toldEarly},
 		"moved before the sync":   {[]step{begin, header(9), frame, move}, movedEarly},
 		"moved is something else": {[]step{begin, header(9), frame, syncLog, endLog, other}, movedEarly},
