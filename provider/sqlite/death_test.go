@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/perdure/perdure/provider"
 )
 
 func TestHazard24_LeasesOfADeadProcessEnd(t *testing.T) {
@@ -113,6 +115,30 @@ func ownerGone(t *testing.T, p *Provider, owner string) (gone bool, err error) {
 		return err
 	})
 	return gone, err
+}
+
+// Who sends to an instance does not answer for the owner that it is kept for: when that dies with its process, the instance is free.
+func TestHazard24_SenderDoesNotServeTheOwnerOfAnotherProcess(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	p := openTest(t, path, Options{})
+	key := create(t, p, "one", "x").Key
+	keeper := startPeer(t, "keep", path)
+	keeper.tell()
+	if n := keeper.hears("kept"); n != 1 {
+		t.Fatalf("the peer keeps %d", n)
+	}
+	if _, err := p.Send(t.Context(), provider.SendRequest{Key: key, Message: provider.NewMessage{Payload: payload}}); err != nil {
+		t.Fatal(err)
+	}
+	if res, err := p.FetchTurns(t.Context(), otherNode(0)); err != nil || len(res.Turns) != 0 {
+		t.Fatal("the instance is not kept:", res, err)
+	}
+	keeper.kill()
+	begin := time.Now()
+	res, err := p.FetchTurns(t.Context(), otherNode(20*time.Second))
+	if err != nil || len(res.Turns) != 1 {
+		t.Fatalf("%d turns after %v, %v: the instance is kept for the dead", len(res.Turns), time.Since(begin), err)
+	}
 }
 
 // Whoever is stopped may go on: its lease holds until it has run out.

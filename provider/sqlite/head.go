@@ -80,7 +80,7 @@ func (t *tx) StoreHead(h *relational.Head) error {
 	}
 	wide := h.Wide || fetchAt != h.FetchAt
 	h.FetchAt = fetchAt
-	if h.StickyOwner != "" {
+	if h.Kept && h.StickyOwner != "" { // else another process may serve the owner, and this one does not because it stores a message
 		if err := t.enroll(h.StickyOwner); err != nil {
 			return err
 		}

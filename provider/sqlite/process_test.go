@@ -97,6 +97,12 @@ func obey(ctx context.Context, p *Provider, what string) error {
 				return err
 			}
 			say("leased", len(res.Turns))
+		case "keep": // makes a turn, and keeps the instance for itself
+			n, err := keep(ctx, p)
+			if err != nil {
+				return err
+			}
+			say("kept", n)
 		case "one": // stores one instance
 			say("began", int(time.Now().UnixMicro()))
 			if err := createIn(ctx, p, newKey().String()); err != nil {
@@ -105,6 +111,28 @@ func obey(ctx context.Context, p *Provider, what string) error {
 		}
 	}
 	return nil
+}
+
+// keep makes the turns that there are to make and keeps their instances for a minute.
+func keep(ctx context.Context, p *Provider) (n int, err error) {
+	req := fetchOf("x", newToken(), time.Minute)
+	req.Owner = "node of the dead"
+	res, err := p.FetchTurns(ctx, req)
+	if err != nil {
+		return 0, err
+	}
+	for i := range res.Turns {
+		in := &res.Turns[i].Instance
+		_, err := p.CommitTurn(ctx, provider.CommitTurnRequest{
+			Key: in.Key, Execution: in.Execution, Expected: in.Version, Commit: newToken(), Status: provider.StatusRunning, Lease: req.Token,
+			Consumed: []int64{res.Turns[i].Messages[0].ID}, Events: [][]byte{payload}, Owner: req.Owner, Sticky: time.Minute,
+		})
+		if err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
 }
 
 // say tells the parent process.

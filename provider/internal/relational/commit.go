@@ -266,7 +266,7 @@ func (t *Tx) advance(h *Head, req *provider.CommitTurnRequest) {
 	h.Version, h.UpdatedAt, h.Deliveries = req.Commit, t.Now, 0
 	h.StickyOwner, h.StickyUntil = "", 0
 	if req.Sticky > 0 {
-		h.StickyOwner, h.StickyUntil = req.Owner, t.Elapsed+req.Sticky.Microseconds()
+		h.StickyOwner, h.StickyUntil, h.Kept = req.Owner, t.Elapsed+req.Sticky.Microseconds(), true
 	}
 	if h.Blocked {
 		h.Blocked, h.RetryAt = false, 0

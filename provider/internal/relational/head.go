@@ -36,6 +36,7 @@ type Head struct {
 	FetchAt     provider.Time // as stored; 0: a fetch may not take it
 
 	Wide  bool // columns changed that indexes use
+	Kept  bool // it is StickyOwner's since this transaction
 	dirty bool
 }
 

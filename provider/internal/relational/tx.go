@@ -166,7 +166,7 @@ func (t *Tx) Store(h *Head) error {
 	}
 	h.dirty = false
 	err := t.Rows.StoreHead(h)
-	h.Wide = false
+	h.Wide, h.Kept = false, false
 	t.announce(h)
 	return err
 }
