@@ -19,9 +19,6 @@ import (
 // playing names, in the environment of a process, the shop that it is to be: the file, how that is synced, the name of the shop, its orders.
 const playing = "PERDURE_TEST_DURABILITY"
 
-// customers is how many order at the same time.
-const customers = 8
-
 // child is what such a process does. It tells what it is told in lines, each written by a call of its own after what it tells of, and
 // reads which of those that ask are to be approved. It ends when its orders have, or nobody says anything any more.
 func child(where string) int {
@@ -62,7 +59,10 @@ func play(ctx context.Context, where string) (err error) {
 			}
 		}
 	}()
-	return s.serve(work, name, customers, orders)
+	if orders > 0 {
+		return s.perform(work, name, orders)
+	}
+	return s.serve(work, name, customers, 0)
 }
 
 // shopAt is what a process is told to be.
