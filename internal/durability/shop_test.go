@@ -32,12 +32,19 @@ func Order(ctx *orchestration.Context, in string) (string, error) {
 	return outcome(id, payment, parcel, approval), err
 }
 
-// bulk is in every outcome, so that few orders fill a log that SQLite moves to its file. It comes last, and
-// marks are never cut in two by the end of a page.
-const bulk = 12 << 10
+// large is the name of the shop whose outcomes are so long that few orders fill a log.
+const large = "l"
+
+// bulk is how long an outcome is. What fills it comes last, so that marks are never cut in two by the end of a page.
+func bulk(id string) int {
+	if strings.HasPrefix(id, large) {
+		return 40 << 10
+	}
+	return 8 << 10
+}
 
 func outcome(id, payment, parcel, approval string) string {
-	return strings.Join([]string{told{what: ended, id: id}.mark(), payment, parcel, approval, strings.Repeat("-", bulk)}, " ")
+	return strings.Join([]string{told{what: ended, id: id}.mark(), payment, parcel, approval, strings.Repeat("-", bulk(id))}, " ")
 }
 
 // implied is the outcome that the code of Order implies.
@@ -113,12 +120,21 @@ func (s *shop) serve(ctx context.Context, name string, customers, n int) error {
 	return errors.Join(err, clerks.Wait())
 }
 
-// perform serves so many orders, and then ten for one customer alone: as long as others read, SQLite does not begin its log anew.
+// perform serves so many orders, rests for a moment in which the log may be copied into the file, and serves six for one customer alone: as
+// long as others read, SQLite does not begin its log anew.
 func (s *shop) perform(ctx context.Context, name string, orders int) error {
 	if err := s.serve(ctx, name, customers, orders); err != nil {
 		return err
 	}
-	return s.serve(ctx, "z", 1, 10)
+	pass(20 * time.Millisecond)
+	return s.serve(ctx, "z", 1, 6)
+}
+
+// pass lets a moment pass, in which the processes go on. Nothing waits for it to have passed.
+func pass(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	<-timer.C
 }
 
 // customers is how many order at the same time.

@@ -79,13 +79,6 @@ func TestStoppedProcessesHaveStoredWhatTheyTold(t *testing.T) {
 	})
 }
 
-// pass lets a moment pass, in which the processes go on. Nothing waits for it to have passed.
-func pass(d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	<-timer.C
-}
-
 // copyOf copies a store as it is on the disk.
 func copyOf(t *testing.T, path string) string {
 	t.Helper()

@@ -65,7 +65,7 @@ func traced(t *testing.T, strace string, level sqlite.Synchronous, orders int) [
 	dir := t.TempDir()
 	calls := filepath.Join(dir, "calls")
 	s := newStreet(t)
-	s.build(shopAt(filepath.Join(dir, "store.db"), level, "a", orders), strace, "-f", "--seccomp-bpf", "-qq", "-y", "-xx", "-s", strconv.Itoa(longest),
+	s.build(shopAt(filepath.Join(dir, "store.db"), level, large, orders), strace, "-f", "--seccomp-bpf", "-qq", "-y", "-xx", "-s", strconv.Itoa(longest),
 		"-e", "trace=write,pwrite64,fsync,fdatasync", "-e", "signal=none", "-o", calls, os.Args[0])
 	s.wait()
 	file, err := os.Open(calls)

@@ -48,7 +48,7 @@ func performed(t *testing.T, level sqlite.Synchronous, orders int) []step {
 	if err != nil {
 		t.Fatal(errors.Join(err, store.Close()))
 	}
-	if err := errors.Join(s.perform(ctx, "a", orders), shut(ctx, node), store.Close()); err != nil {
+	if err := errors.Join(s.perform(ctx, large, orders), shut(ctx, node), store.Close()); err != nil {
 		t.Error(err)
 	}
 	return tape.taken()

@@ -189,8 +189,8 @@ func (a *auditor) telling(t told) {
 	}
 }
 
-// enough is how many orders a shop has to do for the log to begin anew: that is so after 1,000 pages.
-const enough = 60
+// enough is how many orders a shop has to do for the log to begin anew: that is so after 2,000 pages at the latest.
+const enough = 50
 
 // careful fails the test for each breach, and if the trace did not have all that is to be looked at.
 func careful(t *testing.T, a *auditor) {
