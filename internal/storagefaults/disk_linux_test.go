@@ -21,7 +21,7 @@ import (
 func disk(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=16m"); err != nil {
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64m"); err != nil {
 		t.Skipf("mounting a small disk: %v", err)
 	}
 	t.Cleanup(func() {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
 )
 
 // How often the janitor runs, and how many instances it looks at in one transaction.
@@ -49,10 +50,16 @@ func (j *janitor) loop() {
 	defer close(j.ended)
 	tick := time.NewTicker(janitorEvery)
 	defer tick.Stop()
+	worn := j.store.writer.worn
 	for {
 		select {
 		case <-tick.C:
 			j.sweep()
+		case <-worn:
+			worn = nil
+			if err := j.makeRoom(); err != nil { // then the log grows as it is written
+				j.store.log.Debug("perdure sqlite: the log was not made longer", "path", j.store.path, "error", err)
+			}
 		case <-j.quit:
 			return
 		}
@@ -68,12 +75,7 @@ func (j *janitor) sweep() {
 			next, err = t.audit(from) // afresh if the group runs twice
 			return err
 		})
-		select {
-		case <-m.Done:
-		case <-j.quit:
-			if !j.store.writer.queue.Withdraw(m) {
-				<-m.Done
-			}
+		if !j.await(m) {
 			return
 		}
 		if m.Err != nil {
@@ -82,6 +84,19 @@ func (j *janitor) sweep() {
 		}
 		j.mended.Add(next.mended)
 		page = next
+	}
+}
+
+// await waits for what the writer does for the janitor; false if it is to stop.
+func (j *janitor) await(m *relational.Member) bool {
+	select {
+	case <-m.Done:
+		return true
+	case <-j.quit:
+		if !j.store.writer.queue.Withdraw(m) {
+			<-m.Done
+		}
+		return false
 	}
 }
 

@@ -178,7 +178,12 @@ func openStore(ctx context.Context, full string, o Options) (_ *store, err error
 	}
 	s.writer = newWriter(s, w, file, s.gate)
 	if hooks, ok := w.raw.(sqlite.HookRegisterer); ok {
-		hooks.RegisterCommitHook(func() int32 { s.writer.commits.Add(1); return 0 })
+		hooks.RegisterCommitHook(func() int32 {
+			if s.writer.commits.Add(1) == logAfter {
+				close(s.writer.worn)
+			}
+			return 0
+		})
 	}
 	go s.writer.loop()
 	s.janitor = startJanitor(s)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/internal/costs"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -74,11 +75,11 @@ func obey(ctx context.Context, p *Provider, what string) error {
 			if err := createIn(ctx, p, fmt.Sprint("child-", n)); err != nil {
 				return err
 			}
-			log, err := os.Stat(p.store.path + "-wal")
+			length, err := costs.LogLength(p.store.path)
 			if err != nil {
 				return err
 			}
-			say("stored", int(log.Size()))
+			say("stored", int(length))
 		case "load": // writes as much as it can for a while
 			n, err := load(ctx, p, newKey().String(), 8)
 			if err != nil {

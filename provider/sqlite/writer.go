@@ -49,6 +49,7 @@ type writer struct {
 	group      []*relational.Member
 	out        map[*relational.Member]struct{}      // they met damage: their errors stand, and reruns of the group pass over them
 	rows       map[provider.UUID]*provider.Instance // that waiting calls will want, of the transaction
+	worn       chan struct{}                        // closed after logAfter commits
 	commits    atomic.Int64
 	turns      atomic.Int64
 	dropped    atomic.Int64
@@ -58,7 +59,7 @@ func newWriter(s *store, c *conn, file sqlite.FileControl, gate *turnstile) *wri
 	w := &writer{
 		store: s, conn: c, file: file, gate: gate, queue: relational.NewQueue(), ended: make(chan struct{}),
 		enrolled: make(map[string]struct{}), shuns: make(map[provider.TaskRef]time.Time), complaints: make(map[string]time.Time),
-		out: make(map[*relational.Member]struct{}), rows: make(map[provider.UUID]*provider.Instance),
+		worn: make(chan struct{}), out: make(map[*relational.Member]struct{}), rows: make(map[provider.UUID]*provider.Instance),
 	}
 	w.due = dues{wall: never, elapsed: never, stale: true}
 	w.tx = newTx(w, c)
