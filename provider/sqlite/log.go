@@ -10,6 +10,8 @@ const (
 	// crosses them. A commit that makes a file longer takes its file system nearly twice as long as one that writes over what is there,
 	// since the new length must be durable, too.
 	logRoom = 32 + 1250*(24+4096)
+	// logStep is how much of it is made at once, so that no commit waits long.
+	logStep = 128 << 10
 	// logAfter is how many commits a process makes before it takes that room.
 	logAfter = 16
 )
@@ -21,21 +23,28 @@ func (j *janitor) makeRoom() error {
 		return fmt.Errorf("log: %w", err)
 	}
 	defer f.Close() //nolint:errcheck // it was synchronised
-	m := j.store.writer.later("log", func(*tx) error { return fill(f) })
-	if !j.await(m) || m.Err != nil {
-		return m.Err
-	}
-	return f.Sync() //nolint:wrapcheck // the caller says what it is about
-}
-
-// fill writes zeros from the end of a log on. Inside a transaction nobody else writes there.
-func fill(log *os.File) error {
-	info, err := log.Stat()
-	if err != nil {
-		return fmt.Errorf("log: %w", err)
-	}
-	if room := logRoom - info.Size(); room > 0 {
-		_, err = log.WriteAt(make([]byte, room), info.Size())
+	zeros, more := make([]byte, logStep), true
+	for more && err == nil {
+		m := j.store.writer.later("log", func(*tx) (err error) {
+			more, err = fill(f, zeros)
+			return err
+		})
+		if !j.await(m) {
+			return nil
+		}
+		if err = m.Err; err == nil {
+			err = f.Sync()
+		}
 	}
 	return err //nolint:wrapcheck // the caller says what it is about
+}
+
+// fill writes zeros behind the end of a log, unless it is long enough. Inside a transaction nobody else writes there.
+func fill(log *os.File, zeros []byte) (more bool, err error) {
+	info, err := log.Stat()
+	if err != nil || info.Size() >= logRoom {
+		return false, err //nolint:wrapcheck // the caller says what it is about
+	}
+	_, err = log.WriteAt(zeros, info.Size())
+	return true, err //nolint:wrapcheck // the caller says what it is about
 }
