@@ -18,6 +18,10 @@ const (
 	sqlDropTask   = `DELETE FROM perdure_task WHERE key = ? AND execution = ? AND event_id = ?`
 	sqlAddHandOff = `INSERT INTO perdure_task (key, execution, event_id, kind, state, deliveries, token, owner, lease_until,
 		scheduled_at, not_before_at, payload, sum) VALUES (?, ?, ?, ?, 2, 1, ?, ?, ?, ?, ?, ?, ?)`
+	sqlSucceed = `UPDATE perdure_task SET event_id = ?, kind = ?, state = 2, attempt = 1, deliveries = 1, token = ?, owner = ?, lease_until = ?,
+		cancel = 0, scheduled_at = ?, not_before_at = ?, deadline_at = 0, fetch_at = NULL, expire_at = NULL, fairness_key = NULL, session = NULL,
+		limit_key = NULL, payload = ?, details = NULL, failure = NULL, sum = ?, start_by_at = NULL, begun = NULL, rank_at = NULL
+		WHERE key = ? AND execution = ? AND event_id = ? AND token = ? AND state <> 3`
 	taskColumns = `key, execution, event_id, kind, state, deliveries, token, owner, lease_until,
 		scheduled_at, not_before_at, deadline_at, fetch_at, expire_at, fairness_key, session, limit_key, payload, sum`
 	sqlAddTask = `INSERT INTO perdure_task (` + taskColumns + `)
@@ -40,6 +44,8 @@ const (
 			AND t.rank_at IS NOT NULL AND t.fetch_at IS NOT NULL ORDER BY t.fetch_at DESC LIMIT 1)), 0)
 		FROM perdure_task_kind k WHERE k.queue = ?1 AND k.priority / 16 % 2 = 1`
 )
+
+var _ relational.SuccessionRows = (*tx)(nil)
 
 // TasksOf implements [relational.Rows].
 func (t *tx) TasksOf(token provider.UUID) (refs []provider.TaskRef, err error) {
@@ -104,6 +110,16 @@ func (t *tx) AddTask(task *relational.Task, stored *provider.NewTask) error {
 		sql, args = sqlAddRanked, append(args, timeOrNull(task.StartBy), begunOrNull(task), timeOrNull(task.Rank))
 	}
 	return doubled(t.do(sql, args...), "task", task.EventID)
+}
+
+// SucceedTask implements [relational.SuccessionRows].
+func (t *tx) SucceedTask(done provider.TaskRef, token provider.UUID, task *relational.Task, stored *provider.NewTask) (bool, error) {
+	if err := t.enroll(task.Owner); err != nil {
+		return false, err
+	}
+	n, err := t.exec(sqlSucceed, task.EventID, task.Kind, task.Token, task.Owner, task.LeaseUntil, t.Now, task.NotBefore,
+		stored.Payload, checksum(stored.Payload), done.Key, done.Execution, done.EventID, token)
+	return n > 0, doubled(err, "task", task.EventID)
 }
 
 // doubled turns the failure of a unique index into an answer: event IDs are given once, so

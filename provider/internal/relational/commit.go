@@ -27,13 +27,20 @@ func (t *Tx) CommitTurn(req *provider.CommitTurnRequest, res *provider.CommitTur
 	if err != nil {
 		return err
 	}
-	if err := t.completeTasks(h, req.Completes); err != nil {
+	succeeded, err := t.succeedTask(h, req)
+	if err == nil && !succeeded {
+		err = t.completeTasks(h, req.Completes)
+	}
+	if err != nil {
 		return err
 	}
 	if err := t.consume(h, eaten); err != nil {
 		return err
 	}
-	for _, part := range []func(*Head, *provider.CommitTurnRequest) error{t.extend, t.sendAll, t.describe, t.conclude} {
+	if err := t.extend(h, req, succeeded); err != nil {
+		return err
+	}
+	for _, part := range []func(*Head, *provider.CommitTurnRequest) error{t.sendAll, t.describe, t.conclude} {
 		if err := part(h, req); err != nil {
 			return err
 		}
@@ -65,15 +72,15 @@ func fence(h *Head, req *provider.CommitTurnRequest) error {
 	return fmt.Errorf("instance %q: %s: %w", h.ID, what, provider.ErrConflict)
 }
 
-// extend appends the events and stores what they stand for.
-func (t *Tx) extend(h *Head, req *provider.CommitTurnRequest) error {
+// extend appends the events and stores what they stand for, but for a task that is stored already.
+func (t *Tx) extend(h *Head, req *provider.CommitTurnRequest, succeeded bool) error {
 	if err := t.appendEvents(h, req.Events); err != nil {
 		return err
 	}
 	gone := takenBack(req)
 	var turns turns
 	for i := range req.Tasks {
-		if gone.tasks[req.Tasks[i].EventID] {
+		if succeeded || gone.tasks[req.Tasks[i].EventID] {
 			continue
 		}
 		if err := t.addTask(h, &req.Tasks[i], &turns); err != nil {

@@ -15,9 +15,6 @@ func (t *Tx) completeTasks(h *Head, list []provider.TaskCompletion) error {
 	ref := func(event int64) provider.TaskRef {
 		return provider.TaskRef{Key: h.Key, Execution: h.Execution, EventID: event}
 	}
-	lost := func(event int64) error {
-		return fmt.Errorf("task %d of instance %q: %w", event, h.ID, provider.ErrLeaseLost)
-	}
 	watched, err := t.Rows.TasksWatched()
 	if err != nil {
 		return err
@@ -30,7 +27,7 @@ func (t *Tx) completeTasks(h *Head, list []provider.TaskCompletion) error {
 				return err
 			}
 			if task == nil || task.Token != c.Token || task.State == provider.TaskParked {
-				return lost(c.EventID)
+				return lostTask(h, c.EventID)
 			}
 			tasks[i] = task
 		}
@@ -46,15 +43,29 @@ func (t *Tx) completeTasks(h *Head, list []provider.TaskCompletion) error {
 			return err
 		}
 		if !held {
-			return lost(c.EventID)
+			return lostTask(h, c.EventID)
 		}
 		t.Changes++
 	}
 	return nil
 }
 
+func lostTask(h *Head, event int64) error {
+	return fmt.Errorf("task %d of instance %q: %w", event, h.ID, provider.ErrLeaseLost)
+}
+
 // addTask stores a task, queued or already leased to the committer.
 func (t *Tx) addTask(h *Head, stored *provider.NewTask, turns *turns) error {
+	task, err := t.newTask(h, stored, turns)
+	if err != nil {
+		return err
+	}
+	t.Changes++
+	return t.Rows.AddTask(task, stored)
+}
+
+// newTask makes a task as it is to be stored.
+func (t *Tx) newTask(h *Head, stored *provider.NewTask, turns *turns) (*Task, error) {
 	task := &Task{
 		TaskRef: provider.TaskRef{Key: h.Key, Execution: h.Execution, EventID: stored.EventID}, State: provider.TaskQueued,
 		Attempt: 1, NotBefore: t.Now.Add(stored.NotBefore), Session: stored.Session,
@@ -66,7 +77,7 @@ func (t *Tx) addTask(h *Head, stored *provider.NewTask, turns *turns) error {
 		task.Deadline = t.Now.Add(stored.Deadline)
 	}
 	if err := t.classify(task, stored, turns); err != nil {
-		return err
+		return nil, err
 	}
 	if lease := stored.Lease; lease != nil {
 		task.State, task.Deliveries, task.Begun = provider.TaskLeased, 1, true
@@ -74,8 +85,7 @@ func (t *Tx) addTask(h *Head, stored *provider.NewTask, turns *turns) error {
 	} else {
 		t.Schedule(task, h)
 	}
-	t.Changes++
-	return t.Rows.AddTask(task, stored)
+	return task, nil
 }
 
 // classify finds the kind of a new task and, if it has a turn, its rank.
