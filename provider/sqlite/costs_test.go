@@ -59,7 +59,12 @@ func count(t *testing.T, p *Provider) *atomic.Int64 {
 
 // What the writer asks of SQLite for each call, BEGIN and COMMIT included.
 func TestCostsOfStatements(t *testing.T) {
-	p := openTest(t, filepath.Join(t.TempDir(), "costs.db"), Options{})
+	path := filepath.Join(t.TempDir(), "costs.db")
+	p := openTest(t, path, Options{})
+	for i := range logAfter {
+		create(t, p, fmt.Sprint("before-", i), "nobody")
+	}
+	await(t, "the room of the log, which takes statements, too", func() bool { return sizeOf(t, path+"-wal") >= logRoom })
 	n := count(t, p)
 	fetch := fetchAsNodesDo(t, p)
 	var figures []costs.Figure

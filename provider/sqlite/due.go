@@ -70,6 +70,9 @@ func (w *writer) patience() time.Duration {
 			sleep = min(sleep, time.Duration(w.due.elapsed-c.elapsed())*time.Microsecond)
 		}
 	}
+	if w.backlog.long() {
+		sleep = min(sleep, lull-time.Since(w.backlog.last))
+	}
 	return max(sleep, 0)
 }
 

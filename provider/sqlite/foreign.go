@@ -1,6 +1,10 @@
 package sqlite
 
-import "time"
+import (
+	"time"
+
+	sqlite "modernc.org/sqlite"
+)
 
 // How often the writer looks for commits of other processes: hot for a while after one
 // was seen, warm while another process is there, lone while somebody here waits for one that may
@@ -70,8 +74,12 @@ func (w *writer) look() error {
 	return nil
 }
 
-// written takes note of the version after a commit of our own, which is not foreign.
+// written takes note of a commit of our own: its version is not foreign, and its pages are in the log.
 func (w *writer) written() {
+	w.backlog.last = time.Now()
+	if n, _, err := w.file.Status(sqlite.DBStatusCacheWrite, false); err == nil {
+		w.backlog.written = n
+	}
 	if v, err := w.file.FileControlDataVersion("main"); err == nil { // else it seems foreign, which costs no more than a look at the file
 		w.foreign.version = v
 	}

@@ -6,10 +6,10 @@ import (
 )
 
 const (
-	// logRoom is how long the write-ahead log is made in advance: for the pages at which SQLite begins it anew, and for the group that
+	// logRoom is how long the write-ahead log is made in advance: for the pages at which a checkpoint comes at the latest, and for the group that
 	// crosses them. A commit that makes a file longer takes its file system nearly twice as long as one that writes over what is there,
 	// since the new length must be durable, too.
-	logRoom = 32 + 1250*(24+4096)
+	logRoom = 32 + (checkpointAt+250)*(24+4096)
 	// logStep is how much of it is made at once, so that no commit waits long.
 	logStep = 128 << 10
 	// logAfter is how many commits a process makes before it takes that room.

@@ -124,6 +124,8 @@ func dsn(full string, o Options, query bool) string {
 	}
 	if query {
 		v.Set("_query_only", "1")
+	} else {
+		v.Add("_pragma", "wal_autocheckpoint("+strconv.Itoa(checkpointAt)+")")
 	}
 	switch {
 	case o.ReadOnly:
@@ -172,7 +174,7 @@ func openStore(ctx context.Context, full string, o Options) (_ *store, err error
 	if s.readers, err = newPool(ctx, dsn(full, o, true)); err != nil {
 		return nil, err
 	}
-	file, ok := w.raw.(sqlite.FileControl)
+	file, ok := w.raw.(connection)
 	if !ok {
 		return nil, errDriver
 	}

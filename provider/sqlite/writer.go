@@ -19,12 +19,18 @@ const (
 	maxGroupBytes = 8 << 20
 )
 
+// connection is what the writer asks of its own beside statements.
+type connection interface {
+	sqlite.FileControl
+	sqlite.DBStatus
+}
+
 // A writer owns the writing connection: one goroutine that folds all calls that wait into
 // one transaction.
 type writer struct {
 	store *store
 	conn  *conn
-	file  sqlite.FileControl // of conn
+	file  connection // of conn
 	gate  *turnstile
 
 	queue *relational.Queue
@@ -45,6 +51,7 @@ type writer struct {
 	unswept    time.Time                      // until when leases are not swept, because of damage
 	complaints map[string]time.Time
 	due        dues
+	backlog    backlog
 	tried      tried
 	group      []*relational.Member
 	out        map[*relational.Member]struct{}      // they met damage: their errors stand, and reruns of the group pass over them
@@ -55,7 +62,7 @@ type writer struct {
 	dropped    atomic.Int64
 }
 
-func newWriter(s *store, c *conn, file sqlite.FileControl, gate *turnstile) *writer {
+func newWriter(s *store, c *conn, file connection, gate *turnstile) *writer {
 	w := &writer{
 		store: s, conn: c, file: file, gate: gate, queue: relational.NewQueue(), ended: make(chan struct{}),
 		enrolled: make(map[string]struct{}), shuns: make(map[provider.TaskRef]time.Time), complaints: make(map[string]time.Time),
@@ -77,6 +84,9 @@ func (w *writer) loop() {
 			return
 		}
 		if len(group) == 0 && !fresh && !w.pressing() {
+			if w.checkpoint() {
+				continue
+			}
 			timer.Reset(w.patience())
 			select {
 			case <-w.queue.Signal:

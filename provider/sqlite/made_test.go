@@ -1,0 +1,106 @@
+package sqlite
+
+import (
+	"context"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// known answers what the writer knows of an instance and what is stored of it.
+func known(t *testing.T, p *Provider, key provider.UUID) (in, stored provider.Instance, ok bool) {
+	t.Helper()
+	m := p.store.writer.later("known", func(t *tx) error {
+		if err := t.Flush(); err != nil {
+			return err
+		}
+		in, ok = t.recall(key)
+		_, err := instanceOf(t.db, &stored, sqlInstance, key)
+		return err
+	})
+	if <-m.Done; m.Err != nil {
+		t.Fatal(m.Err)
+	}
+	return in, stored, ok
+}
+
+func TestKnownRowsAreTheStoredOnes(t *testing.T) {
+	p := openTest(t, filepath.Join(t.TempDir(), "known.db"), Options{})
+	same := func(when string, key provider.UUID) {
+		t.Helper()
+		if in, stored, ok := known(t, p, key); !ok || !reflect.DeepEqual(in, stored) {
+			t.Errorf("%s (known: %v):\n%+v\nstored:\n%+v", when, ok, in, stored)
+		}
+	}
+	root := create(t, p, "root", "nobody")
+	same("made", root.Key)
+	child, err := p.Create(t.Context(), provider.CreateRequest{
+		ID: "child", Key: newKey(), Commit: newToken(), Name: "nobody", RequestID: "once", EngineLevel: 3,
+		Message: provider.NewMessage{Payload: payload, Delay: time.Hour},
+		Parent:  provider.Parent{Key: root.Key, ID: root.ID, Execution: 1, EventID: 7, Close: provider.CloseAbandon},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same("made as a child", child.Instance.Key)
+	c := startChain(t, p, "chain")
+	same("after its first turn", c.key)
+	if err := c.step(t); err != nil {
+		t.Fatal(err)
+	}
+	same("after a step", c.key)
+	req := c.request()
+	req.CustomStatus = []byte("half way")
+	if _, err := p.CommitTurn(t.Context(), req); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, ok := known(t, p, c.key); ok {
+		t.Error("the custom status is not among what is known")
+	}
+}
+
+func TestWhoWaitsHearsTheStoredRow(t *testing.T) {
+	p := openTest(t, filepath.Join(t.TempDir(), "heard.db"), Options{})
+	c := startChain(t, p, "chain")
+	heard := make(chan provider.GetResult, 1)
+	go func() {
+		res, err := p.Get(t.Context(), provider.GetRequest{Key: c.key, WaitEnded: true, Wait: time.Minute})
+		if err != nil {
+			t.Error(err)
+		}
+		heard <- res
+	}()
+	await(t, "the call", func() bool { return p.store.hub.Watched(c.key) })
+	if err := c.end(t); err != nil {
+		t.Fatal(err)
+	}
+	got := <-heard
+	want, err := p.Get(t.Context(), provider.GetRequest{Key: c.key})
+	if err != nil || !reflect.DeepEqual(got.Instance, want.Instance) {
+		t.Errorf("heard:\n%+v\nstored (%v):\n%+v", got.Instance, err, want.Instance)
+	}
+}
+
+// What another process did to an instance of ours is not missed because it is known to run.
+func TestWaitBeginsWithALookAfterAForeignCommit(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "foreign.db")
+	p := openTest(t, path, Options{})
+	in := create(t, p, "ended elsewhere", "nobody")
+	other, err := connect(t.Context(), dsn(path, Options{}.withDefaults(), false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.close() //nolint:errcheck // nothing is open
+	if _, err := other.exec(t.Context(), "UPDATE perdure_instance SET status = ?, ended_at = 1 WHERE key = ?", provider.StatusCompleted, in.Key); err != nil {
+		t.Fatal(err)
+	}
+	create(t, p, "the writer looks", "nobody")
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if _, err := p.Get(ctx, provider.GetRequest{Key: in.Key, WaitEnded: true, Wait: time.Minute}); err != nil {
+		t.Error(err)
+	}
+}
