@@ -158,6 +158,9 @@ func (w *writer) serve(savepoints bool) ([]*parked, error) {
 	if len(calls) == 0 {
 		return nil, nil
 	}
+	if w.begun {
+		t.tick() // some may have come since the last member began
+	}
 	if _, err := t.Kinds(); err != nil {
 		return calls, err
 	}
