@@ -140,6 +140,9 @@ func TestStickinessOfAnotherEndsWhileAFetchIsParked(t *testing.T) {
 	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{})
 	c := startChain(t, p, "w")
 	const stickiness = 300 * time.Millisecond
+	if _, err := write(t.Context(), p, "enroll", 0, func(t *tx, _ *struct{}) error { return t.enroll("other") }); err != nil {
+		t.Fatal(err) // nobody serves an owner that is not enrolled
+	}
 	corrupt(t, p, `UPDATE perdure_instance SET sticky_owner = 'other', sticky_until = ?`, p.store.clock.elapsed()+micros(stickiness))
 	begin := time.Now()
 	if _, err := p.Send(t.Context(), provider.SendRequest{Key: c.key, Message: provider.NewMessage{Payload: payload}}); err != nil {
