@@ -16,18 +16,19 @@ import (
 
 const (
 	sqlAsk = `INSERT INTO perdure.ask (ask_id, key, asked_at, until, payload)
-	SELECT $1, i.key, c.now, c.now + $4, $5 FROM perdure.instance i, (SELECT ` + sqlNow + ` AS now) c
-	WHERE (i.key = $2 OR $2 IS NULL AND i.id = $3 AND i.current) AND NOT i.deleting
+	SELECT $1, i.key, c.now, c.now + $4, $5 FROM (SELECT key FROM perdure.instance WHERE key = $2 AND NOT deleting
+		UNION ALL SELECT key FROM perdure.instance WHERE $2 IS NULL AND id = $3 AND current AND NOT deleting) i,
+	(SELECT ` + sqlNow + ` AS now) c
 	ON CONFLICT (ask_id) DO UPDATE SET until = perdure.ask.until RETURNING key`
 	sqlDropAsk  = `DELETE FROM perdure.ask WHERE ask_id = $1`
 	sqlTakeAsks = `WITH clock AS MATERIALIZED (SELECT ` + sqlNow + ` AS now), due AS MATERIALIZED (
-		SELECT a.ask_id FROM perdure.ask a JOIN perdure.instance i ON i.key = a.key
+		SELECT a.ask_id FROM perdure.ask a JOIN perdure.instance i ON i.key = ANY(ARRAY[a.key])
 		WHERE NOT a.answered AND a.until > (SELECT now FROM clock) AND a.taken_until <= (SELECT now FROM clock)
 		AND i.kind = ANY($1::bigint[]) ORDER BY a.asked_at LIMIT $2 FOR UPDATE OF a SKIP LOCKED),
 	taken AS (UPDATE perdure.ask a SET taken_until = (SELECT now FROM clock) + $3 FROM due WHERE a.ask_id = due.ask_id RETURNING a.*)
-	SELECT ` + instanceColumns + `, a.ask_id, a.payload, (SELECT now FROM clock) FROM taken a JOIN perdure.instance i ON i.key = a.key
-	JOIN perdure.kind k ON k.id = i.kind LEFT JOIN perdure.outcome o ON o.key = i.key ORDER BY a.asked_at`
-	sqlNextAsk = `SELECT c.now, (SELECT min(a.taken_until) FROM perdure.ask a JOIN perdure.instance i ON i.key = a.key
+	SELECT ` + instanceColumns + `, a.ask_id, a.payload, (SELECT now FROM clock) FROM taken a JOIN perdure.instance i ON i.key = ANY(ARRAY[a.key])
+	JOIN perdure.kind k ON k.id = i.kind LEFT JOIN perdure.outcome o ON o.key = ANY(ARRAY[i.key]) ORDER BY a.asked_at`
+	sqlNextAsk = `SELECT c.now, (SELECT min(a.taken_until) FROM perdure.ask a JOIN perdure.instance i ON i.key = ANY(ARRAY[a.key])
 	WHERE NOT a.answered AND a.until > c.now AND i.kind = ANY($1::bigint[])) FROM (SELECT ` + sqlNow + ` AS now) c`
 	sqlUntakeAsks = `UPDATE perdure.ask SET taken_until = 0 WHERE ask_id IN (SELECT a.ask_id FROM perdure.ask a
 		WHERE a.ask_id = ANY($1::uuid[]) AND NOT a.answered FOR UPDATE SKIP LOCKED)`
@@ -50,7 +51,10 @@ func (p *Provider) Ask(ctx context.Context, req provider.AskRequest) (provider.A
 	bounded, cancel := p.bounded(ctx)
 	defer cancel()
 	var key provider.UUID
-	err := p.pool.QueryRow(bounded, p.names.sql(sqlAsk), uuid(req.AskID), uuid(req.Key), req.ID, req.Wait.Microseconds(), req.Payload).Scan(into(&key))
+	b := p.byIndex()
+	b.Queue(p.names.sql(sqlAsk), uuid(req.AskID), uuid(req.Key), req.ID, req.Wait.Microseconds(), req.Payload).
+		QueryRow(func(r pgx.Row) error { return r.Scan(into(&key)) })
+	err := p.pool.SendBatch(bounded, b).Close()
 	if errors.Is(err, pgx.ErrNoRows) {
 		return provider.AskResult{}, relational.NotFound(req.ID, req.Key)
 	}
@@ -150,7 +154,7 @@ func (f *askFetch) look(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	f.res = provider.FetchAsksResult{}
-	b := &pgx.Batch{}
+	b := f.p.beginClaim(&f.res.Now)
 	b.Queue(f.p.names.sql(sqlTakeAsks), f.kinds(), f.req.Max, f.req.Lease.Microseconds()).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			var ask provider.OpenAsk
@@ -161,7 +165,7 @@ func (f *askFetch) look(ctx context.Context) (bool, error) {
 		}
 		return rows.Err()
 	})
-	if err := f.p.claim(ctx, b, &f.res.Now); err != nil {
+	if err := f.p.pool.SendBatch(ctx, b).Close(); err != nil {
 		return false, err
 	}
 	list := make([]*provider.Instance, len(f.res.Asks))
@@ -172,8 +176,7 @@ func (f *askFetch) look(ctx context.Context) (bool, error) {
 }
 
 func (f *askFetch) due(ctx context.Context) (now, next provider.Time, err error) {
-	var at *provider.Time
-	err = f.p.pool.QueryRow(ctx, f.p.names.sql(sqlNextAsk), f.kinds()).Scan(&now, &at)
+	now, at, err := f.p.nextDue(ctx, sqlNextAsk, f.kinds())
 	f.res.Now = now
 	if at == nil {
 		return now, relational.Never, err

@@ -29,12 +29,12 @@ const (
 	sqlTakeDue = `taken AS (UPDATE perdure.task t SET state = 2, token = $4, owner = $5, lease_until = c.now + $7, fetch_at = c.now + $7,
 		expire_at = CASE WHEN d.late THEN c.now + $7 WHEN t.deadline_at = 0 THEN 0 ELSE greatest(t.deadline_at, c.now + $7) END,
 		deliveries = t.deliveries + 1, begun = t.begun OR NOT d.late, kind = d.kind, rank_at = 0 FROM due d, clock c
-		WHERE t.key = d.key AND t.execution = d.execution AND t.event_id = d.event_id RETURNING t.*, d.late, d.at, c.now AS now)
+		WHERE t.key = ANY(ARRAY[d.key]) AND t.execution = ANY(ARRAY[d.execution]) AND t.event_id = ANY(ARRAY[d.event_id]) RETURNING t.*, d.late, d.at, c.now AS now)
 	SELECT t.key, t.execution, t.event_id, t.kind, t.payload, t.attempt, t.deliveries, t.lease_until, t.cancel, t.scheduled_at,
 		t.start_by_at, t.deadline_at, t.late, t.details, t.failure, t.now, coalesce(i.id, ''), coalesce(i.status, 0),
 		coalesce(i.deleting, false), coalesce(i.execution, 0), coalesce(e.status, 0)
-	FROM taken t LEFT JOIN perdure.instance i ON i.key = t.key
-	LEFT JOIN perdure.execution e ON e.key = t.key AND e.execution = t.execution
+	FROM taken t LEFT JOIN perdure.instance i ON i.key = ANY(ARRAY[t.key])
+	LEFT JOIN perdure.execution e ON e.key = ANY(ARRAY[t.key]) AND e.execution = ANY(ARRAY[t.execution])
 	ORDER BY t.late DESC, t.at, t.key, t.execution, t.event_id`
 	sqlNextTask = `SELECT ` + sqlNow + `, least((SELECT min(n.at) FROM unnest($1::bigint[]) k (id) CROSS JOIN LATERAL (
 		SELECT CASE WHEN t.fetch_at = t.rank_at THEN 1 ELSE t.fetch_at END AS at FROM perdure.task t WHERE t.kind = k.id AND t.fetch_at > 0
@@ -110,11 +110,11 @@ func (f *taskFetch) look(ctx context.Context) (bool, error) {
 	}
 	f.res = provider.FetchTasksResult{}
 	k := f.kinds(false)
-	b := &pgx.Batch{}
+	b := f.p.beginClaim(&f.res.Now)
 	b.Queue(f.p.names.sql(sqlClaimTasks), k.ids, k.bonuses, f.req.Max, uuid(f.req.Token), f.req.Owner, f.req.Expired,
 		f.req.Lease.Microseconds(), k.plain).
 		Query(f.collect)
-	err := f.p.claim(ctx, b, &f.res.Now)
+	err := f.p.pool.SendBatch(ctx, b).Close()
 	return err == nil && len(f.res.Tasks) > 0, err
 }
 
@@ -158,8 +158,7 @@ func (f *taskFetch) scan(rows pgx.Rows) (task provider.LeasedTask, err error) {
 }
 
 func (f *taskFetch) due(ctx context.Context) (now, next provider.Time, err error) {
-	var at *provider.Time
-	err = f.p.pool.QueryRow(ctx, f.p.names.sql(sqlNextTask), f.kinds(false).ids, f.req.Expired).Scan(&now, &at)
+	now, at, err := f.p.nextDue(ctx, sqlNextTask, f.kinds(false).ids, f.req.Expired)
 	f.res.Now = now
 	if at == nil {
 		return now, relational.Never, err

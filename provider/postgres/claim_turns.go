@@ -23,20 +23,21 @@ const (
 		AND (i.sticky_until <= (SELECT now FROM clock) OR i.sticky_owner = $3)
 		ORDER BY i.fetch_at LIMIT $2 FOR UPDATE SKIP LOCKED) d ORDER BY d.ready_at, d.fetch_at LIMIT $2),
 	taken AS (UPDATE perdure.instance i SET lease_token = $4, lease_owner = $3, lease_until = (SELECT now FROM clock) + $5,
-		fetch_at = (SELECT now FROM clock) + $5, deliveries = i.deliveries + 1 FROM due WHERE i.key = due.key RETURNING i.*)
+		fetch_at = (SELECT now FROM clock) + $5, deliveries = i.deliveries + 1 FROM due WHERE i.key = ANY(ARRAY[due.key]) RETURNING i.*)
 	SELECT ` + instanceColumns + `, (SELECT now FROM clock) FROM taken i JOIN perdure.kind k ON k.id = i.kind
-	LEFT JOIN perdure.outcome o ON o.key = i.key ORDER BY i.ready_at, i.key`
+	LEFT JOIN perdure.outcome o ON o.key = ANY(ARRAY[i.key]) ORDER BY i.ready_at, i.key`
 	// As many as fit, and one more that shows that there are others.
 	sqlTurnMessages = `WITH clock AS MATERIALIZED (SELECT ` + sqlNow + ` AS now)
 	SELECT i.key, m.id, m.kind, m.execution, m.event_id, m.timer, m.visible_at, m.payload
-	FROM perdure.instance i CROSS JOIN LATERAL (
+	FROM (SELECT key FROM perdure.instance WHERE lease_token = $1 OFFSET 0) i CROSS JOIN LATERAL (
 		SELECT x.*, sum(coalesce(octet_length(x.payload), 0)) OVER (ORDER BY x.visible_at, x.id)
 		- coalesce(octet_length(x.payload), 0) AS before, row_number() OVER (ORDER BY x.visible_at, x.id) AS place
 		FROM (SELECT * FROM perdure.inbox b WHERE b.key = i.key
 		AND b.visible_at <= (SELECT now FROM clock) + $4 ORDER BY b.visible_at, b.id LIMIT $2) x) m
-	WHERE i.lease_token = $1 AND (m.before <= $3 OR m.place <= 2) ORDER BY i.key, m.visible_at, m.id`
-	sqlTurnAttributes = `SELECT a.key, a.name, a.kind, a.text, a.number FROM perdure.instance i
-	JOIN perdure.attribute a ON a.key = i.key WHERE i.lease_token = $1 AND i.attributes ORDER BY a.key, a.name`
+	WHERE m.before <= $3 OR m.place <= 2 ORDER BY i.key, m.visible_at, m.id`
+	sqlTurnAttributes = `SELECT a.key, a.name, a.kind, a.text, a.number FROM
+	(SELECT key FROM perdure.instance WHERE lease_token = $1 AND attributes OFFSET 0) i
+	CROSS JOIN LATERAL (SELECT * FROM perdure.attribute a WHERE a.key = i.key OFFSET 0) a ORDER BY a.key, a.name`
 	// When the next one is due, or when it can be claimed ahead, of which $3 says what was looked for; among those that are due, when the
 	// first of them is free. Those at the head of a long line are enough for that.
 	sqlNextTurn = `WITH clock AS MATERIALIZED (SELECT ` + sqlNow + ` AS now)
@@ -104,8 +105,7 @@ func (f *turnFetch) look(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	f.res = provider.FetchTurnsResult{}
-	b := &pgx.Batch{}
-	f.p.queueNow(b, &f.res.Now) // before the claim, so that nothing falls between this look and the next
+	b := f.p.beginClaim(&f.res.Now)
 	f.queueClaim(b)
 	err := f.p.pool.SendBatch(ctx, b).Close()
 	return err == nil && len(f.res.Turns) > 0, err
@@ -164,9 +164,8 @@ func (f *turnFetch) addMessage(turn *provider.Turn, m provider.Message, sizes ma
 }
 
 func (f *turnFetch) due(ctx context.Context) (now, next provider.Time, err error) {
-	var at *provider.Time
 	lead := f.req.Ahead / 2
-	err = f.p.pool.QueryRow(ctx, f.p.names.sql(sqlNextTurn), f.kinds(), f.req.Owner, int64(f.res.Now.Add(lead)), lead.Microseconds()).Scan(&now, &at)
+	now, at, err := f.p.nextDue(ctx, sqlNextTurn, f.kinds(), f.req.Owner, int64(f.res.Now.Add(lead)), lead.Microseconds())
 	f.res.Now = now
 	if at == nil {
 		return now, relational.Never, err

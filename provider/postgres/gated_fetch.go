@@ -55,7 +55,7 @@ const (
 	sqlTakeChosen = `WITH clock AS MATERIALIZED (SELECT ` + sqlGateNow + ` AS now),
 	due AS MATERIALIZED (SELECT t.key, t.execution, t.event_id, w.late, w.at, w.kind
 		FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $6::boolean[], $8::bigint[], $9::bigint[]) w (key, execution, event_id, late, at, kind)
-		JOIN perdure.task t USING (key, execution, event_id)
+		JOIN perdure.task t ON ` + sqlEachTask + `
 		WHERE w.late AND t.expire_at > 0 AND t.expire_at <= (SELECT now FROM clock)
 		OR NOT w.late AND t.fetch_at > 0 AND (t.fetch_at <= (SELECT now FROM clock) OR t.fetch_at = t.rank_at)
 			AND (t.expire_at = 0 OR t.expire_at > (SELECT now FROM clock))
@@ -248,8 +248,7 @@ func (f *gatedFetch) due(ctx context.Context) (now, next provider.Time, err erro
 	}
 	ids, _ := f.p.kinds.get().Near(&f.req)
 	ids = append(ids, f.taskFetch.kinds(f.req.Sessions.Max > 0).ids...)
-	var at *provider.Time
-	err = f.p.pool.QueryRow(ctx, f.p.names.sql(sqlNextGated), ids, f.req.Expired, f.seen, f.req.Sessions.Max > 0).Scan(&now, &at)
+	now, at, err := f.p.nextDue(ctx, sqlNextGated, ids, f.req.Expired, f.seen, f.req.Sessions.Max > 0)
 	f.res.Now = now
 	switch {
 	case f.retry:

@@ -11,6 +11,8 @@ import (
 )
 
 const (
+	sqlGet     = `SELECT ` + instanceColumns + `, ` + sqlNow + instanceTables + ` WHERE i.key = $1`
+	sqlGetByID = `SELECT ` + instanceColumns + `, ` + sqlNow + instanceTables + ` WHERE i.id = $1 AND i.current`
 	sqlValues  = `SELECT name, value FROM perdure.value WHERE key = $1 ORDER BY name`
 	sqlPending = `SELECT t.execution, t.event_id, k.queue, k.name, t.state, t.attempt, t.deliveries, t.owner, t.lease_until,
 	t.not_before_at, t.deadline_at, t.scheduled_at, t.details, t.failure, k.priority, t.fairness_key, t.session, t.start_by_at
@@ -37,22 +39,21 @@ func (p *Provider) Get(ctx context.Context, req provider.GetRequest) (provider.G
 func (p *Provider) get(ctx context.Context, req *provider.GetRequest) (res provider.GetResult, err error) {
 	err = p.read(ctx, "get", func(ctx context.Context, c *pgxpool.Conn) error {
 		res = provider.GetResult{}
-		sql, arg := sqlInstance, any(uuid(req.Key))
+		sql, arg := sqlGet, any(uuid(req.Key))
 		if req.Key.IsZero() {
-			sql, arg = sqlInstanceByID, any(req.ID)
+			sql, arg = sqlGetByID, any(req.ID)
 		}
-		b := &pgx.Batch{}
+		b := p.byIndex()
 		found := false
 		b.Queue(p.names.sql(sql), arg).Query(func(rows pgx.Rows) error {
 			for rows.Next() {
 				found = true
-				if err := scanInstance(rows, &res.Instance); err != nil {
+				if err := scanInstance(rows, &res.Instance, &res.Now); err != nil {
 					return err
 				}
 			}
 			return rows.Err()
 		})
-		b.Queue(`SELECT ` + sqlNow).QueryRow(func(r pgx.Row) error { return r.Scan(&res.Now) })
 		if err := c.SendBatch(ctx, b).Close(); err != nil {
 			return err
 		}
@@ -72,7 +73,10 @@ func (p *Provider) get(ctx context.Context, req *provider.GetRequest) (res provi
 
 // details adds what the request asks for beside the instance.
 func (p *Provider) details(ctx context.Context, c *pgxpool.Conn, req *provider.GetRequest, res *provider.GetResult) error {
-	b := &pgx.Batch{}
+	if !req.WithValues && !req.WithTasks {
+		return nil
+	}
+	b := p.byIndex()
 	if req.WithValues {
 		b.Queue(p.names.sql(sqlValues), uuid(res.Instance.Key)).Query(func(rows pgx.Rows) error {
 			for rows.Next() {
@@ -96,9 +100,6 @@ func (p *Provider) details(ctx context.Context, c *pgxpool.Conn, req *provider.G
 			}
 			return rows.Err()
 		})
-	}
-	if b.Len() == 0 {
-		return nil
 	}
 	return c.SendBatch(ctx, b).Close()
 }

@@ -54,7 +54,11 @@ func (p *Provider) ReadHistory(ctx context.Context, req provider.ReadHistoryRequ
 
 // historyHead finds the execution that a request names.
 func (p *Provider) historyHead(ctx context.Context, tx pgx.Tx, req *provider.ReadHistoryRequest, res *provider.ReadHistoryResult) error {
-	err := tx.QueryRow(ctx, p.names.sql(sqlHistoryHead), uuid(req.Key)).Scan(&res.Execution, &res.Status, &res.Length, into(&res.Version))
+	b := p.byIndex()
+	b.Queue(p.names.sql(sqlHistoryHead), uuid(req.Key)).QueryRow(func(r pgx.Row) error {
+		return r.Scan(&res.Execution, &res.Status, &res.Length, into(&res.Version))
+	})
+	err := tx.SendBatch(ctx, b).Close()
 	if err == nil && req.Execution != 0 && req.Execution != res.Execution {
 		res.Execution = req.Execution
 		err = tx.QueryRow(ctx, p.names.sql(sqlExecution), uuid(req.Key), req.Execution).Scan(&res.Status, &res.Length)

@@ -16,11 +16,10 @@ const instanceColumns = `i.id, i.key, k.name, k.code_version, i.status, i.deleti
 	o.custom_status, o.result`
 
 const instanceTables = ` FROM perdure.instance i JOIN perdure.kind k ON k.id = i.kind
-	LEFT JOIN perdure.outcome o ON o.key = i.key`
+	LEFT JOIN perdure.outcome o ON o.key = ANY(ARRAY[i.key])`
 
 const (
 	sqlInstance     = `SELECT ` + instanceColumns + instanceTables + ` WHERE i.key = $1`
-	sqlInstanceByID = `SELECT ` + instanceColumns + instanceTables + ` WHERE i.id = $1 AND i.current`
 	sqlAttributesOf = `SELECT key, name, kind, text, number FROM perdure.attribute WHERE key = ANY($1::uuid[]) ORDER BY key, name`
 )
 
@@ -56,6 +55,7 @@ func scanInstance(rows pgx.Rows, in *provider.Instance, more ...any) error {
 // querying is a connection, a transaction or the pool.
 type querying interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 }
 
 // instances reads instances with their attributes.
@@ -95,13 +95,13 @@ func (p *Provider) readAttributes(ctx context.Context, q querying, list []*provi
 	if len(keys) == 0 {
 		return nil
 	}
-	rows, err := q.Query(ctx, p.names.sql(sqlAttributesOf), uuids(keys))
-	if err != nil {
-		return err
-	}
-	return eachAttribute(rows, func(key provider.UUID, a provider.Attribute) {
-		byKey[key].Attributes = append(byKey[key].Attributes, a)
+	b := p.byIndex()
+	b.Queue(p.names.sql(sqlAttributesOf), uuids(keys)).Query(func(rows pgx.Rows) error {
+		return eachAttribute(rows, func(key provider.UUID, a provider.Attribute) {
+			byKey[key].Attributes = append(byKey[key].Attributes, a)
+		})
 	})
+	return q.SendBatch(ctx, b).Close()
 }
 
 // eachAttribute reads rows of attributes to their end.

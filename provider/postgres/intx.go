@@ -112,6 +112,7 @@ func (u *unit) runJoined(t *relational.Tx, m *relational.Member) (id string, err
 	}
 	b := &pgx.Batch{}
 	u.queueOps(b)
+	u.queueLeave(b)
 	b.Queue(sqlTxID).QueryRow(func(r pgx.Row) error { return r.Scan(&id) })
 	return id, u.conn.SendBatch(u.ctx, b).Close()
 }

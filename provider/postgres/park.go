@@ -85,20 +85,11 @@ func (p *Provider) lookOnce(ctx context.Context, call *parked) (bool, error) {
 	return found, ctx.Err()
 }
 
-// claim sends a claim, and takes the time in the same round trip if there was nothing to take.
-func (p *Provider) claim(ctx context.Context, b *pgx.Batch, now *provider.Time) error {
-	p.queueNow(b, now)
-	return p.pool.SendBatch(ctx, b).Close()
-}
-
-// queueNow asks for the time unless it is known when the answer comes.
-func (p *Provider) queueNow(b *pgx.Batch, now *provider.Time) {
-	b.Queue(p.names.sql(`SELECT ` + sqlNow)).QueryRow(func(row pgx.Row) error {
-		if *now != 0 {
-			return nil
-		}
-		return row.Scan(now)
-	})
+// beginClaim begins the batch of a claim: with the time, for a claim that finds nothing.
+func (p *Provider) beginClaim(now *provider.Time) *pgx.Batch {
+	b := &pgx.Batch{}
+	b.Queue(sqlByIndex + `, ` + sqlNow).QueryRow(func(r pgx.Row) error { return r.Scan(nil, nil, nil, now) })
+	return b
 }
 
 // sleepOf answers how long the call may sleep if it is not woken.

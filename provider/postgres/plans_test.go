@@ -65,8 +65,8 @@ func TestClaimsAreIndexScans(t *testing.T) {
 		{"next turn", sqlNextTurn, []any{kinds, "node", int64(1), int64(25e3)}},
 		{"claim tasks", sqlClaimTasks, []any{tasks, []int64{0}, 10, uuid(unique()), "node", true, int64(1e6), tasks}},
 		{"next task", sqlNextTask, []any{tasks, true}},
-		{"lock", sqlLock, []any{uuids([]provider.UUID{c.Key})}},
-		{"lock by ID", sqlLockIDs, []any{uuids([]provider.UUID{c.Key}), []string{"5"}}},
+		{"lock", sqlLock + sqlLocked, []any{uuids([]provider.UUID{c.Key})}},
+		{"lock by ID", sqlLockIDs + sqlLocked, []any{uuids([]provider.UUID{c.Key}), []string{"5"}}},
 	} {
 		rows, scan := explain(t, p, q.sql, q.args)
 		if scan != "" || rows > 1000 {

@@ -23,7 +23,8 @@ type unit struct {
 	// single says that one call runs here. Then it may look at what its request did not name, for which
 	// writes that were held back must go out before the end.
 	single bool
-	joined bool // the transaction is the caller's, who began it and will end it
+	joined bool         // the transaction is the caller's, who began it and will end it
+	before planSettings // of a caller's transaction
 
 	now       provider.Time
 	rows      map[provider.UUID]*stored // nil: there is none
@@ -177,8 +178,8 @@ func (u *unit) known(rows pgx.Rows) ([]provider.UUID, error) {
 }
 
 const (
-	sqlTurnsOf  = `SELECT key FROM perdure.instance WHERE lease_token = $1 ORDER BY key`
-	sqlAttached = `SELECT key FROM perdure.instance WHERE parent_key = $1 AND parent_close = 0 ORDER BY key`
+	sqlTurnsOf  = `SELECT key FROM (SELECT key FROM perdure.instance WHERE lease_token = $1 OFFSET 0) i ORDER BY key`
+	sqlAttached = `SELECT key FROM (SELECT key FROM perdure.instance WHERE parent_key = $1 AND parent_close = 0 OFFSET 0) i ORDER BY key`
 	// No index has the token: this is for the rare fetch of which nobody knows what it took.
 	sqlTasksOf = `SELECT key, execution, event_id FROM perdure.task WHERE state = 2 AND token = $1 ORDER BY 1, 2, 3`
 )

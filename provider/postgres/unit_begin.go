@@ -18,36 +18,42 @@ const (
 	i.parent_key, i.parent_execution, i.parent_event, i.blocked, i.retry_at, i.updated_at, i.ended_at, i.ready_at,
 	i.inbox_messages, i.inbox_bytes, i.next_message, i.deliveries, i.lease_token, i.lease_owner, i.lease_until,
 	i.sticky_owner, i.sticky_until, i.not_before_at, i.fetch_at, i.request_id, i.current`
-	// Rows are locked in the order of their keys, after the sort.
-	sqlLock = `SELECT ` + sqlHeadColumns + ` FROM perdure.instance i WHERE i.key = ANY($1::uuid[])
-	ORDER BY i.key FOR UPDATE OF i`
-	sqlLockIDs = `SELECT ` + sqlHeadColumns + ` FROM perdure.instance i WHERE i.key = ANY($1::uuid[])
-	OR i.current AND i.id = ANY($2::text[]) ORDER BY i.key FOR UPDATE OF i`
-	sqlSkip = ` SKIP LOCKED`
-	// What is there, locked by whomever.
-	sqlThere    = `SELECT key, id, current FROM perdure.instance WHERE key = ANY($1::uuid[])`
-	sqlThereIDs = `SELECT key, id, current FROM perdure.instance WHERE key = ANY($1::uuid[]) OR current AND id = ANY($2::text[])`
+	// Rows are locked one after the other, in the order of their keys. Of those that others hold is told that they are there.
+	sqlLock = `SELECT w.key, NULL::text, ` + sqlNow + `, ` + sqlThere + `, ` + sqlHeadColumns + `
+	FROM (SELECT key FROM unnest($1::uuid[]) k (key) ORDER BY key) w` + sqlEachLocked
+	sqlLockIDs = `SELECT w.key, w.id, ` + sqlNow + `, ` + sqlThere + `, ` + sqlHeadColumns + `
+	FROM (SELECT key, NULL::text AS id FROM unnest($1::uuid[]) k (key)
+		UNION ALL SELECT f.key, n.id FROM unnest($2::text[]) n (id)
+		CROSS JOIN LATERAL (SELECT key FROM perdure.instance WHERE id = n.id AND current OFFSET 0) f ORDER BY key) w` + sqlEachLocked
+	sqlThere      = `i.key IS NOT NULL OR EXISTS (SELECT 1 FROM perdure.instance x WHERE x.key = w.key)`
+	sqlEachLocked = ` LEFT JOIN LATERAL (SELECT * FROM perdure.instance x WHERE x.key = w.key FOR UPDATE`
+	sqlLocked     = `) i ON true`
+	sqlSkip       = ` SKIP LOCKED`
 	// Each statement must see what was committed before it, whatever the database's default is.
 	sqlBegin = `BEGIN ISOLATION LEVEL READ COMMITTED`
 	// A group that dies with its node must not hold its locks for long.
-	sqlBegun = `SELECT ` + sqlNow + `, set_config('lock_timeout', $1, true),
+	sqlBegun = sqlByIndex + `, ` + sqlNow + `, set_config('lock_timeout', $1, true),
 	set_config('idle_in_transaction_session_timeout', $2, true)`
-	sqlLockTasks = `SELECT t.key, t.execution, t.event_id, t.kind, t.state, t.attempt, t.deliveries, t.token, t.owner, t.lease_until,
-	t.cancel, t.not_before_at, t.deadline_at, t.fetch_at, t.expire_at, t.start_by_at, t.begun, t.rank_at, t.session
-	FROM unnest($1::uuid[], $2::bigint[], $3::bigint[]) w (key, execution, event_id)
-	JOIN perdure.task t USING (key, execution, event_id) ORDER BY t.key, t.execution, t.event_id FOR UPDATE OF t`
-	sqlTasksThere = `SELECT key, execution, event_id FROM unnest($1::uuid[], $2::bigint[], $3::bigint[]) w (key, execution, event_id)
-	JOIN perdure.task t USING (key, execution, event_id)`
-	sqlPeek = `SELECT ` + sqlHeadColumns + ` FROM perdure.instance i WHERE i.key = ANY($1::uuid[])`
+	sqlLockTasks = `SELECT w.key, w.execution, w.event_id, ` + sqlNow + `,
+	t.key IS NOT NULL OR EXISTS (SELECT 1 FROM perdure.task x WHERE ` + sqlSameTask + `),
+	t.kind, t.state, t.attempt, t.deliveries, t.token, t.owner, t.lease_until, t.cancel, t.not_before_at, t.deadline_at, t.fetch_at,
+	t.expire_at, t.start_by_at, t.begun, t.rank_at, t.session
+	FROM (SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::bigint[]) n (key, execution, event_id) ORDER BY 1, 2, 3) w
+	LEFT JOIN LATERAL (SELECT * FROM perdure.task x WHERE ` + sqlSameTask + ` FOR UPDATE`
+	sqlTasksLocked = `) t ON true`
+	sqlSameTask    = `x.key = w.key AND x.execution = w.execution AND x.event_id = w.event_id`
+	sqlPeek        = `SELECT ` + sqlHeadColumns + ` FROM perdure.instance i WHERE i.key = ANY($1::uuid[])`
 	// The first messages of each inbox, those that are named, and timers: without payloads.
 	sqlLook = `SELECT i.key, i.visible_at, i.id, coalesce(octet_length(i.payload), 0), i.timer, i.execution, i.event_id, true
 	FROM unnest($1::uuid[]) w (key) CROSS JOIN LATERAL (SELECT * FROM perdure.inbox m WHERE m.key = w.key
 		ORDER BY m.visible_at, m.id LIMIT $2) i
 	UNION ALL SELECT i.key, i.visible_at, i.id, coalesce(octet_length(i.payload), 0), i.timer, i.execution, i.event_id, false
-	FROM unnest($3::uuid[], $4::bigint[]) w (key, id) JOIN perdure.inbox i USING (key, id)
+	FROM unnest($3::uuid[], $4::bigint[]) w (key, id)
+	CROSS JOIN LATERAL (SELECT * FROM perdure.inbox m WHERE m.key = w.key AND m.id = w.id OFFSET 0) i
 	UNION ALL SELECT i.key, i.visible_at, i.id, coalesce(octet_length(i.payload), 0), i.timer, i.execution, i.event_id, false
 	FROM unnest($5::uuid[], $6::bigint[], $7::bigint[]) w (key, execution, event_id)
-	JOIN perdure.inbox i USING (key, execution, event_id) WHERE i.timer`
+	CROSS JOIN LATERAL (SELECT * FROM perdure.inbox m WHERE m.key = w.key AND m.execution = w.execution AND m.event_id = w.event_id
+		AND m.timer OFFSET 0) i`
 )
 
 // How long a transaction waits for another one. A group waits only where no row can be passed over: for one that
@@ -62,7 +68,9 @@ func (u *unit) begin(needs relational.Needs) error {
 	slices.SortFunc(needs.Keys, func(a, b provider.UUID) int { return slices.Compare(a[:], b[:]) })
 	needs.Keys = slices.Compact(needs.Keys)
 	b := &pgx.Batch{}
-	if !u.joined {
+	if u.joined {
+		u.queueJoin(b)
+	} else {
 		u.queueBegin(b)
 	}
 	u.queueLocks(b, &needs)
@@ -78,12 +86,10 @@ func (u *unit) begin(needs relational.Needs) error {
 	if len(needs.Inbox) > 0 {
 		u.queueLook(b, &needs)
 	}
-	// The clock once more: the locks may have been waited for.
-	b.Queue(`SELECT ` + sqlNow).QueryRow(func(r pgx.Row) error { return r.Scan(&u.now) })
 	return u.conn.SendBatch(u.ctx, b).Close()
 }
 
-// queueBegin opens the transaction. The time is that of its begin, until it is read once more.
+// queueBegin opens the transaction. The time is that of its begin, or of the last lock: that may have been waited for.
 func (u *unit) queueBegin(b *pgx.Batch) {
 	patience := groupLockTimeout
 	if u.wait {
@@ -91,8 +97,7 @@ func (u *unit) queueBegin(b *pgx.Batch) {
 	}
 	b.Queue(sqlBegin)
 	b.Queue(sqlBegun, milliseconds(patience), milliseconds(u.p.opts.Timeout)).QueryRow(func(r pgx.Row) error {
-		var lock, idle string
-		return r.Scan(&u.now, &lock, &idle)
+		return r.Scan(nil, nil, nil, &u.now, nil, nil)
 	})
 }
 
@@ -124,9 +129,12 @@ func (u *unit) queuePeek(b *pgx.Batch, keys []provider.UUID) {
 
 // queueLocks locks the instances and finds out which ones are held by others.
 func (u *unit) queueLocks(b *pgx.Batch, needs *relational.Needs) {
-	lock, there, args := sqlLock, sqlThere, []any{uuids(needs.Keys)}
+	if len(needs.Keys)+len(needs.IDs) == 0 {
+		return
+	}
+	lock, args := sqlLock, []any{uuids(needs.Keys)}
 	if len(needs.IDs) > 0 {
-		lock, there, args = sqlLockIDs, sqlThereIDs, append(args, needs.IDs)
+		lock, args = sqlLockIDs, append(args, needs.IDs)
 	}
 	if !u.wait {
 		lock += sqlSkip
@@ -137,45 +145,56 @@ func (u *unit) queueLocks(b *pgx.Batch, needs *relational.Needs) {
 	for _, id := range needs.IDs {
 		u.ids[id] = provider.UUID{}
 	}
-	b.Queue(u.p.names.sql(lock), args...).Query(func(rows pgx.Rows) error {
+	b.Queue(u.p.names.sql(lock+sqlLocked), args...).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
-			row, err := scanStored(rows)
-			if err != nil {
+			if err := u.readLocked(rows); err != nil {
 				return err
-			}
-			u.rows[row.Key] = row
-			if row.current {
-				u.ids[row.ID] = row.Key
-			}
-		}
-		return rows.Err()
-	})
-	b.Queue(u.p.names.sql(there), args...).Query(func(rows pgx.Rows) error {
-		for rows.Next() {
-			var key provider.UUID
-			var id string
-			var current bool
-			if err := rows.Scan(into(&key), &id, &current); err != nil {
-				return err
-			}
-			if u.rows[key] == nil {
-				u.held[key] = struct{}{}
-				if current {
-					u.heldID[id] = struct{}{}
-				}
 			}
 		}
 		return rows.Err()
 	})
 }
 
-func scanStored(rows pgx.Rows) (*stored, error) {
+// readLocked reads what became of one wanted instance. One that was found by its ID and has lost it since counts as held: somebody
+// else has the ID now.
+func (u *unit) readLocked(rows pgx.Rows) error {
+	const before = 4 // columns of what was wanted
+	var key provider.UUID
+	var id *string
+	var there bool
+	if rows.RawValues()[before] == nil {
+		args := make([]any, len(rows.RawValues()))
+		copy(args, []any{into(&key), &id, &u.now, &there})
+		if err := rows.Scan(args...); err != nil || !there {
+			return err
+		}
+		u.held[key] = struct{}{}
+		if id != nil {
+			u.heldID[*id] = struct{}{}
+		}
+		return nil
+	}
+	row, err := scanStored(rows, into(&key), &id, &u.now, &there)
+	if err != nil {
+		return err
+	}
+	u.rows[row.Key] = row
+	if row.current {
+		u.ids[row.ID] = row.Key
+	} else if id != nil {
+		u.heldID[*id] = struct{}{}
+	}
+	return nil
+}
+
+// scanStored reads sqlHeadColumns, and what a statement has before them.
+func scanStored(rows pgx.Rows, before ...any) (*stored, error) {
 	var s stored
 	h := &s.Head
-	err := rows.Scan(into(&h.Key), &h.ID, &h.Kind, &h.Status, &h.Deleting, &h.Execution, into(&h.Version), &h.Length, &h.Bytes,
+	err := rows.Scan(append(before, into(&h.Key), &h.ID, &h.Kind, &h.Status, &h.Deleting, &h.Execution, into(&h.Version), &h.Length, &h.Bytes,
 		into(&h.Parent.Key), &h.Parent.Execution, &h.Parent.EventID, &h.Blocked, &h.RetryAt, &h.UpdatedAt, &h.EndedAt, &h.ReadyAt,
 		&h.Inbox, &h.InboxBytes, &h.NextMessage, &h.Deliveries, into(&h.LeaseToken), &h.LeaseOwner, &h.LeaseUntil,
-		&h.StickyOwner, &h.StickyUntil, &h.NotBefore, &h.FetchAt, &s.request, &s.current)
+		&h.StickyOwner, &h.StickyUntil, &h.NotBefore, &h.FetchAt, &s.request, &s.current)...)
 	return &s, err
 }
 
@@ -191,34 +210,34 @@ func (u *unit) queueTasks(b *pgx.Batch, refs []provider.TaskRef) {
 	if !u.wait {
 		lock += sqlSkip
 	}
-	b.Queue(u.p.names.sql(lock), c.args...).Query(func(rows pgx.Rows) error {
+	b.Queue(u.p.names.sql(lock+sqlTasksLocked), c.args...).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
-			var t relational.Task
-			err := rows.Scan(into(&t.Key), &t.Execution, &t.EventID, &t.Kind, &t.State, &t.Attempt, &t.Deliveries, into(&t.Token),
-				&t.Owner, &t.LeaseUntil, &t.Cancel, &t.NotBefore, &t.Deadline, &t.FetchAt, &t.ExpireAt,
-				&t.StartBy, &t.Begun, &t.Rank, &t.Session)
-			if err != nil {
+			if err := u.readTask(rows); err != nil {
 				return err
 			}
-			u.tasks[t.TaskRef] = &t
 		}
 		return rows.Err()
 	})
-	if u.wait {
-		return
+}
+
+// readTask reads what became of one wanted task.
+func (u *unit) readTask(rows pgx.Rows) error {
+	const before = 5 // columns of what was wanted
+	var t relational.Task
+	var there bool
+	args := []any{into(&t.Key), &t.Execution, &t.EventID, &u.now, &there}
+	if rows.RawValues()[before] == nil {
+		args = append(args, make([]any, len(rows.RawValues())-before)...)
+		if err := rows.Scan(args...); err != nil || !there {
+			return err
+		}
+		u.heldTasks[t.TaskRef] = struct{}{}
+		return nil
 	}
-	b.Queue(u.p.names.sql(sqlTasksThere), c.args...).Query(func(rows pgx.Rows) error {
-		for rows.Next() {
-			var ref provider.TaskRef
-			if err := rows.Scan(into(&ref.Key), &ref.Execution, &ref.EventID); err != nil {
-				return err
-			}
-			if u.tasks[ref] == nil {
-				u.heldTasks[ref] = struct{}{}
-			}
-		}
-		return rows.Err()
-	})
+	err := rows.Scan(append(args, &t.Kind, &t.State, &t.Attempt, &t.Deliveries, into(&t.Token), &t.Owner, &t.LeaseUntil, &t.Cancel,
+		&t.NotBefore, &t.Deadline, &t.FetchAt, &t.ExpireAt, &t.StartBy, &t.Begun, &t.Rank, &t.Session)...)
+	u.tasks[t.TaskRef] = &t
+	return err
 }
 
 // queueLook reads the places of messages.

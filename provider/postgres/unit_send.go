@@ -19,14 +19,15 @@ const (
 	ready_at, 1, bytes, 2, ready_at FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::uuid[], $5::uuid[], $6::text[], $7::bigint[],
 	$8::bigint[], $9::smallint[], $10::text[], $11::bigint[], $12::bigint[], $13::bigint[]) n (key, id, kind, version, parent_key,
 	parent_id, parent_execution, parent_event, parent_close, request_id, at, ready_at, bytes)`
-	sqlEat = `DELETE FROM perdure.inbox i USING unnest($1::uuid[], $2::bigint[]) w (key, id) WHERE i.key = w.key AND i.id = w.id`
+	sqlEat = `DELETE FROM perdure.inbox i USING unnest($1::uuid[], $2::bigint[]) w (key, id) WHERE i.key = ANY(ARRAY[w.key]) AND i.id = ANY(ARRAY[w.id])`
 	// The payload of a task goes into the dead letters within the database.
+	sqlEachTask  = `t.key = ANY(ARRAY[w.key]) AND t.execution = ANY(ARRAY[w.execution]) AND t.event_id = ANY(ARRAY[w.event_id])`
 	sqlBuryTasks = `INSERT INTO perdure.dead_letter (task, key, instance_id, execution, event_id, kind, timer, queue, name, priority,
 	reason, at, payload) SELECT true, t.key, w.instance, t.execution, t.event_id, 0, false, w.queue, w.name, w.priority, w.reason, w.at, t.payload
 	FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::text[], $9::bigint[])
-	w (key, execution, event_id, instance, queue, name, priority, reason, at) JOIN perdure.task t USING (key, execution, event_id)`
+	w (key, execution, event_id, instance, queue, name, priority, reason, at) JOIN perdure.task t ON ` + sqlEachTask
 	sqlEndTasks = `DELETE FROM perdure.task t USING unnest($1::uuid[], $2::bigint[], $3::bigint[]) w (key, execution, event_id)
-	WHERE t.key = w.key AND t.execution = w.execution AND t.event_id = w.event_id`
+	WHERE ` + sqlEachTask
 	sqlHistory = `INSERT INTO perdure.history (key, execution, first_id, events, data)
 	SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bytea[])`
 	taskColumns = `key, execution, event_id, kind, state, deliveries, token, owner, lease_until, scheduled_at,
@@ -48,17 +49,17 @@ const (
 	$10::boolean[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bytea[], $15::bytea[], $16::bigint[], $17::boolean[])
 	w (key, execution, event_id, state, attempt,
 	deliveries, token, owner, lease_until, cancel, not_before_at, fetch_at, expire_at, details, failure, start_by_at, begun)
-	WHERE t.key = w.key AND t.execution = w.execution AND t.event_id = w.event_id`
+	WHERE ` + sqlEachTask
 	sqlMessages = `INSERT INTO perdure.inbox (key, id, visible_at, kind, timer, execution, event_id, payload)
 	SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::smallint[], $5::boolean[], $6::bigint[], $7::bigint[], $8::bytea[])`
 	sqlNoTimers = `DELETE FROM perdure.inbox i USING unnest($1::uuid[], $2::bigint[]) w (key, execution)
-	WHERE i.key = w.key AND i.execution = w.execution AND i.timer`
+	WHERE i.key = ANY(ARRAY[w.key]) AND i.execution = ANY(ARRAY[w.execution]) AND i.timer`
 	sqlBuryInbox = `WITH gone AS (DELETE FROM perdure.inbox i USING unnest($1::uuid[], $2::text[], $3::text[], $4::bigint[])
-	w (key, instance, reason, at) WHERE i.key = w.key RETURNING i.*, w.instance, w.reason, w.at)
+	w (key, instance, reason, at) WHERE i.key = ANY(ARRAY[w.key]) RETURNING i.*, w.instance, w.reason, w.at)
 	INSERT INTO perdure.dead_letter (task, key, instance_id, execution, event_id, kind, timer, queue, name, priority, reason, at, payload)
 	SELECT false, key, instance, execution, event_id, kind, timer, '', '', 0, reason, at, payload FROM gone ORDER BY key, visible_at, id`
 	sqlNoTasks = `DELETE FROM perdure.task t USING unnest($1::uuid[], $2::bigint[]) w (key, execution)
-	WHERE t.key = w.key AND t.execution = w.execution RETURNING t.kind, t.lease_until`
+	WHERE t.key = ANY(ARRAY[w.key]) AND t.execution = ANY(ARRAY[w.execution]) RETURNING t.kind, t.lease_until`
 	sqlExecutions = `INSERT INTO perdure.execution (key, execution, status, length)
 	SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::smallint[], $4::bigint[])
 	ON CONFLICT (key, execution) DO UPDATE SET status = excluded.status, length = excluded.length`
@@ -72,10 +73,11 @@ const (
 	ON CONFLICT (key, name) DO UPDATE SET kind = excluded.kind, text = excluded.text, number = excluded.number`
 	sqlSetValues = `INSERT INTO perdure.value (key, name, value) SELECT * FROM unnest($1::uuid[], $2::text[], $3::bytea[])
 	ON CONFLICT (key, name) DO UPDATE SET value = excluded.value`
-	sqlDropValues = `DELETE FROM perdure.value v USING unnest($1::uuid[], $2::text[]) w (key, name) WHERE v.key = w.key AND v.name = w.name`
-	sqlBlock      = `UPDATE perdure.instance i SET blocked_count = CASE WHEN w.fresh THEN 1 ELSE i.blocked_count + 1 END,
+	sqlDropValues = `DELETE FROM perdure.value v USING unnest($1::uuid[], $2::text[]) w (key, name)
+	WHERE v.key = ANY(ARRAY[w.key]) AND v.name = ANY(ARRAY[w.name])`
+	sqlBlock = `UPDATE perdure.instance i SET blocked_count = CASE WHEN w.fresh THEN 1 ELSE i.blocked_count + 1 END,
 	blocked_reason = w.reason, blocked_message = w.message, blocked_since = CASE WHEN w.fresh THEN w.at ELSE i.blocked_since END
-	FROM unnest($1::uuid[], $2::text[], $3::bytea[], $4::bigint[], $5::boolean[]) w (key, reason, message, at, fresh) WHERE i.key = w.key`
+	FROM unnest($1::uuid[], $2::text[], $3::bytea[], $4::bigint[], $5::boolean[]) w (key, reason, message, at, fresh) WHERE i.key = ANY(ARRAY[w.key])`
 	sqlUnblock = `UPDATE perdure.instance SET blocked_count = 0, blocked_reason = '', blocked_message = '', blocked_since = 0
 	WHERE key = ANY($1::uuid[])`
 	sqlHoldTasks = `UPDATE perdure.task SET fetch_at = 0, expire_at = 0 WHERE key = ANY($1::uuid[])`
@@ -89,7 +91,7 @@ const (
 	$17::bigint[], $18::uuid[], $19::text[], $20::bigint[], $21::text[], $22::bigint[], $23::bigint[], $24::bigint[])
 	w (key, kind, status, deleting, execution, version, length, bytes, blocked, retry_at, updated_at, ended_at, ready_at, inbox,
 	inbox_bytes, next_message, deliveries, lease_token, lease_owner, lease_until, sticky_owner, sticky_until, not_before, fetch_at)
-	WHERE i.key = w.key`
+	WHERE i.key = ANY(ARRAY[w.key])`
 )
 
 // send sends what is held back, without the end of the transaction.
