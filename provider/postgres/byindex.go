@@ -40,10 +40,10 @@ type planSettings struct{ seqScan, jit, cache string }
 
 // queueJoin takes the settings in a caller's transaction.
 func (u *unit) queueJoin(b *pgx.Batch) {
-	b.Queue(`SELECT current_setting('enable_seqscan'), current_setting('jit')`).QueryRow(func(r pgx.Row) error {
-		return r.Scan(&u.before.seqScan, &u.before.jit)
-	})
-	b.Queue(sqlByIndex + `, ` + sqlNow).QueryRow(func(r pgx.Row) error { return r.Scan(nil, nil, &u.now) })
+	was := &u.before
+	b.Queue(`SELECT current_setting('enable_seqscan'), current_setting('jit'), current_setting('plan_cache_mode')`).
+		QueryRow(func(r pgx.Row) error { return r.Scan(&was.seqScan, &was.jit, &was.cache) })
+	b.Queue(sqlByIndex + `, ` + sqlNow).QueryRow(func(r pgx.Row) error { return r.Scan(nil, nil, nil, &u.now) })
 }
 
 // queueLeave gives the caller's transaction its settings back. After an error the savepoint does.

@@ -142,6 +142,9 @@ func (f *taskFetch) scan(rows pgx.Rows) (task provider.LeasedTask, err error) {
 	}
 	of := f.p.kinds.get().ByTask[kind]
 	task.Queue, task.Name, task.Priority = of.Queue, of.Name, int(of.Priority)
+	if of.Class&relational.InSession == 0 {
+		f.p.warm.sawTask(&relational.Task{TaskRef: task.TaskRef, Kind: kind, State: provider.TaskLeased, Token: f.req.Token})
+	}
 	switch {
 	case status == 0 || deleting || task.Execution > execution:
 		task.State = provider.ExecutionState{Kind: provider.ExecutionMissing}

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -24,7 +25,8 @@ const (
 		ORDER BY i.fetch_at LIMIT $2 FOR UPDATE SKIP LOCKED) d ORDER BY d.ready_at, d.fetch_at LIMIT $2),
 	taken AS (UPDATE perdure.instance i SET lease_token = $4, lease_owner = $3, lease_until = (SELECT now FROM clock) + $5,
 		fetch_at = (SELECT now FROM clock) + $5, deliveries = i.deliveries + 1 FROM due WHERE i.key = ANY(ARRAY[due.key]) RETURNING i.*)
-	SELECT ` + instanceColumns + `, (SELECT now FROM clock) FROM taken i JOIN perdure.kind k ON k.id = i.kind
+	SELECT ` + instanceColumns + `, (SELECT now FROM clock), i.kind, i.inbox_bytes, i.next_message, i.lease_until, i.sticky_owner,
+	i.sticky_until, i.not_before_at, i.fetch_at, i.current, txid_current() & 4294967295 FROM taken i JOIN perdure.kind k ON k.id = i.kind
 	LEFT JOIN perdure.outcome o ON o.key = ANY(ARRAY[i.key]) ORDER BY i.ready_at, i.key`
 	// As many as fit, and one more that shows that there are others.
 	sqlTurnMessages = `WITH clock AS MATERIALIZED (SELECT ` + sqlNow + ` AS now)
@@ -76,6 +78,7 @@ type turnFetch struct {
 	p   *Provider
 	req provider.FetchTurnsRequest
 	res provider.FetchTurnsResult
+	got []*memory // what is known of the turns
 }
 
 // kinds answers the numbers of what the caller can run, as far as there are any.
@@ -104,10 +107,13 @@ func (f *turnFetch) look(ctx context.Context) (bool, error) {
 	if err := f.p.refreshKinds(ctx); err != nil {
 		return false, err
 	}
-	f.res = provider.FetchTurnsResult{}
+	f.res, f.got = provider.FetchTurnsResult{}, nil
 	b := f.p.beginClaim(&f.res.Now)
 	f.queueClaim(b)
 	err := f.p.pool.SendBatch(ctx, b).Close()
+	if err == nil {
+		f.remember()
+	}
 	return err == nil && len(f.res.Turns) > 0, err
 }
 
@@ -119,9 +125,13 @@ func (f *turnFetch) queueClaim(b *pgx.Batch) {
 		Query(func(rows pgx.Rows) error {
 			for rows.Next() {
 				var turn provider.Turn
-				if err := scanInstance(rows, &turn.Instance, &f.res.Now); err != nil {
+				m := &memory{at: time.Now()}
+				err := scanInstance(rows, &turn.Instance, &f.res.Now, &m.Kind, &m.InboxBytes, &m.NextMessage, &m.LeaseUntil,
+					&m.StickyOwner, &m.StickyUntil, &m.NotBefore, &m.FetchAt, &m.current, &m.xid)
+				if err != nil {
 					return err
 				}
+				f.got = append(f.got, m)
 				turn.Instance.Attributes = nil
 				at[turn.Instance.Key] = len(f.res.Turns)
 				f.res.Turns = append(f.res.Turns, turn)
@@ -150,6 +160,33 @@ func (f *turnFetch) queueClaim(b *pgx.Batch) {
 			}
 		})
 	})
+}
+
+// remember lets the commits of the turns do without reading the instances.
+func (f *turnFetch) remember() {
+	for i, m := range f.got {
+		turn := &f.res.Turns[i]
+		in := &turn.Instance
+		if in.Blocked != nil {
+			continue
+		}
+		m.Key, m.ID, m.Status, m.Deleting, m.Execution, m.Version = in.Key, in.ID, in.Status, in.Deleting, in.Execution, in.Version
+		m.Length, m.Bytes, m.UpdatedAt, m.ReadyAt = in.HistoryLength, in.HistoryBytes, in.UpdatedAt, in.ReadyAt
+		m.Parent = provider.Parent{Key: in.Parent.Key, Execution: in.Parent.Execution, EventID: in.Parent.EventID}
+		m.Inbox, m.Deliveries, m.request = in.InboxMessages, in.Deliveries, in.RequestID
+		m.LeaseToken, m.LeaseOwner = f.req.Token, f.req.Owner
+		box := &inbox{complete: true, events: make(map[int64]int64)}
+		for j := range turn.Messages {
+			msg := &turn.Messages[j]
+			place := relational.Place{VisibleAt: msg.VisibleAt, ID: msg.ID}
+			box.list = append(box.list, relational.Waiting{Place: place, Bytes: int64(len(msg.Payload)), Timer: msg.Timer, Execution: msg.Execution})
+			if msg.Timer {
+				box.events[msg.EventID] = msg.ID
+			}
+		}
+		m.inbox = box.left(&m.Head)
+		f.p.warm.saw(m)
+	}
 }
 
 // addMessage adds a message unless the turn is full.

@@ -12,6 +12,8 @@ import (
 // SQLSTATE codes and classes that this package knows.
 const (
 	stateUnique      = "23505"
+	stateDivision    = "22012"
+	stateCancelled   = "57014" // also where a lock comes just when its timeout does
 	stateLockTimeout = "55P03"
 	stateNoColumn    = "42703"
 	stateForbidden   = "42501"

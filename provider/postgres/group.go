@@ -31,6 +31,9 @@ func (w *writer) together(pool *pgxpool.Pool, group []*relational.Member) (alone
 		return nil
 	}
 	defer conn.Release()
+	if w.warmly(ctx, conn, group, &needs) {
+		return nil
+	}
 	u := newUnit(ctx, w.p, conn.Conn())
 	u.single = len(group) == 1
 	if err := u.begin(needs); err != nil {
@@ -88,6 +91,11 @@ func judge(u *unit, t *relational.Tx, group []*relational.Member) (v verdict, er
 		case err == nil:
 			v.done = append(v.done, m)
 		case needsMore(err):
+			if errors.Is(err, errHeld) {
+				m.Held++
+			} else {
+				m.Held = 0
+			}
 			v.alone = append(v.alone, m)
 		case isAnswer(err) || errors.Is(err, errRow):
 			m.Err = failed(m.Op, err, provider.OutcomeNothing)
@@ -140,10 +148,18 @@ func (w *writer) end(u *unit, t *relational.Tx) error {
 		u.rollback()
 		return err
 	}
-	if err := u.commit(); err != nil {
+	xid, err := u.commit()
+	if err != nil {
 		u.rollback()
 		return err
 	}
+	w.done(u, t, xid)
+	return nil
+}
+
+// done takes note of what a transaction has stored and tells everybody whom it concerns.
+func (w *writer) done(u *unit, t *relational.Tx, xid uint32) {
+	w.p.warm.remember(u, t, xid)
 	w.commits.Add(1)
 	w.turns.Add(t.Effects.Commits)
 	w.dropped.Add(t.Effects.Dropped)
@@ -151,7 +167,6 @@ func (w *writer) end(u *unit, t *relational.Tx) error {
 		t.Free(kind)
 	}
 	w.p.signals.publish(&t.Effects)
-	return nil
 }
 
 // rollback ends a transaction that is to leave no trace. A connection that cannot do that

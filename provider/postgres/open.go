@@ -30,6 +30,7 @@ type Provider struct {
 	pending  *pending
 	janitor  *janitor
 	presence *presence
+	warm     *warm
 	door     relational.Door
 	// identity names the database, once a caller's transaction was compared with it.
 	identity atomic.Pointer[string]
@@ -82,7 +83,7 @@ func New(ctx context.Context, pool *pgxpool.Pool) (*Provider, error) {
 // NewWith is New with options.
 func NewWith(ctx context.Context, pool *pgxpool.Pool, o Options) (*Provider, error) {
 	o = o.withDefaults()
-	p := &Provider{pool: pool, opts: o, names: newNames(o.Schema), hub: relational.NewHub(), door: relational.NewDoor(), hooks: make(chan struct{}, maxHooks)}
+	p := &Provider{pool: pool, opts: o, names: newNames(o.Schema), warm: newWarm(), hub: relational.NewHub(), door: relational.NewDoor(), hooks: make(chan struct{}, maxHooks)}
 	p.Enqueue = p.enqueue
 	p.hard, p.harden = context.WithCancel(context.WithoutCancel(ctx))
 	if err := p.prepare(ctx); err != nil {

@@ -14,7 +14,7 @@ type ops struct {
 	instances  []newInstance
 	eaten      []messageRef
 	buried     []taskLetter
-	ended      []provider.TaskRef
+	ended      []endedTask
 	history    []historyRow
 	tasks      []newTask
 	changed    []changedTask
@@ -48,6 +48,10 @@ type (
 	messageRow struct {
 		relational.Message
 		key provider.UUID
+	}
+	endedTask struct {
+		provider.TaskRef
+		token provider.UUID
 	}
 	taskLetter struct {
 		ref      provider.TaskRef
@@ -157,8 +161,13 @@ func (u *unit) InsertInstance(h *relational.Head, req *provider.CreateRequest) e
 	old, hadID := u.ids[h.ID]
 	u.rows[h.Key] = &stored{Head: *h, request: req.RequestID, current: true}
 	u.ids[h.ID] = h.Key
-	u.inbox[h.Key] = &inbox{complete: true}
+	u.inbox[h.Key] = &inbox{complete: true, events: make(map[int64]int64)}
+	_, wrote := u.wrote[h.Key]
+	u.wrote[h.Key] = struct{}{}
 	u.ops.later(func() {
+		if !wrote {
+			delete(u.wrote, h.Key)
+		}
 		delete(u.inbox, h.Key)
 		delete(u.rows, h.Key)
 		if known {
@@ -184,6 +193,7 @@ func (u *unit) StoreHead(h *relational.Head) error {
 		h.FetchAt = max(h.FetchAt, provider.Time(h.LeaseUntil))
 	}
 	u.ops.heads = append(u.ops.heads, *h)
+	u.wrote[h.Key] = struct{}{}
 	return nil
 }
 
@@ -241,8 +251,15 @@ func (u *unit) PutMessage(key provider.UUID, m *relational.Message) error {
 	})
 	before := *box
 	u.ops.later(func() { *box = before })
+	if m.Timer {
+		box.events[m.EventID] = m.ID
+		u.ops.later(func() { delete(box.events, m.EventID) })
+	}
 	if box.complete || i < box.first {
-		box.list = slices.Insert(slices.Clone(box.list), i, w)
+		if i < len(box.list) {
+			box.list = slices.Clone(box.list) // what before has must stay as it is
+		}
+		box.list = slices.Insert(box.list, i, w)
 		box.first++
 	}
 	return nil

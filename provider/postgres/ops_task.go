@@ -55,7 +55,11 @@ func (u *unit) remember(ref provider.TaskRef, task *relational.Task) {
 
 // RemoveTask implements [relational.Rows].
 func (u *unit) RemoveTask(ref provider.TaskRef) error {
-	u.ops.ended = append(u.ops.ended, ref)
+	ended := endedTask{TaskRef: ref}
+	if task := u.tasks[ref]; task != nil {
+		ended.token = task.Token
+	}
+	u.ops.ended = append(u.ops.ended, ended)
 	u.remember(ref, nil)
 	return nil
 }

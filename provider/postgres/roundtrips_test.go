@@ -141,11 +141,11 @@ func TestRoundTripsOfClaims(t *testing.T) {
 func TestRoundTripsOfWrites(t *testing.T) {
 	p, w := counting(t)
 	observer := opened(t, postgrestest.URL(t), Options{Schema: p.opts.Schema})
-	w.costs(t, "create", 2, func() { create(t, p, unique().String()) })
+	w.costs(t, "create", 1, func() { create(t, p, unique().String()) })
 	fetchTurns(t, p, turnsRequest())
 	in := create(t, p, "receiver")
 	fetchTurns(t, p, turnsRequest())
-	w.costs(t, "send", 2, func() { send(t, p, in.Key, text("m")) })
+	w.costs(t, "send", 1, func() { send(t, p, in.Key, text("m")) })
 
 	// A step by hand-off: the commit completes the task of the last one and writes the next, leased.
 	_, c := step(t, p)
@@ -153,7 +153,7 @@ func TestRoundTripsOfWrites(t *testing.T) {
 	c.Tasks = []provider.NewTask{{EventID: 2, Queue: "q", Name: "act", Lease: &provider.TaskLease{Token: token, Owner: "node", Duration: lease}}}
 	commit(t, p, c)
 	event := int64(2)
-	w.costs(t, "lone warm step", 2, func() {
+	w.costs(t, "lone warm step", 1, func() {
 		now := get(t, observer, c.Key)
 		next := turn(&now)
 		next.Completes = []provider.TaskCompletion{{EventID: event, Token: token}}
@@ -200,8 +200,7 @@ func TestRoundTripsOfGroups(t *testing.T) {
 	trips, groups := w.trips.Load(), p.writer.commits.Load()
 	burst()
 	trips, groups = w.trips.Load()-trips, p.writer.commits.Load()-groups
-	if trips != 2*groups {
-		t.Errorf("%d round trips for %d groups", trips, groups)
+	if trips != groups || groups > 4 {
+		t.Errorf("20 sends in %d groups, %d round trips", groups, trips)
 	}
-	t.Logf("20 sends in %d groups", groups)
 }

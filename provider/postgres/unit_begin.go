@@ -86,7 +86,11 @@ func (u *unit) begin(needs relational.Needs) error {
 	if len(needs.Inbox) > 0 {
 		u.queueLook(b, &needs)
 	}
-	return u.conn.SendBatch(u.ctx, b).Close()
+	if err := u.conn.SendBatch(u.ctx, b).Close(); err != nil {
+		return err
+	}
+	u.p.warm.clock.heard(u.now)
+	return nil
 }
 
 // queueBegin opens the transaction. The time is that of its begin, or of the last lock: that may have been waited for.

@@ -81,16 +81,19 @@ const (
 	sqlUnblock = `UPDATE perdure.instance SET blocked_count = 0, blocked_reason = '', blocked_message = '', blocked_since = 0
 	WHERE key = ANY($1::uuid[])`
 	sqlHoldTasks = `UPDATE perdure.task SET fetch_at = 0, expire_at = 0 WHERE key = ANY($1::uuid[])`
-	sqlHeads     = `UPDATE perdure.instance i SET kind = w.kind, status = w.status, deleting = w.deleting, execution = w.execution,
+	sqlHeads     = sqlHeadsFrom + sqlHeadsAs + sqlHeadsEnd
+	sqlHeadsFrom = `UPDATE perdure.instance i SET kind = w.kind, status = w.status, deleting = w.deleting, execution = w.execution,
 	version = w.version, history_length = w.length, history_bytes = w.bytes, blocked = w.blocked, retry_at = w.retry_at,
 	updated_at = w.updated_at, ended_at = w.ended_at, ready_at = w.ready_at, inbox_messages = w.inbox, inbox_bytes = w.inbox_bytes,
 	next_message = w.next_message, deliveries = w.deliveries, lease_token = w.lease_token, lease_owner = w.lease_owner,
 	lease_until = w.lease_until, sticky_owner = w.sticky_owner, sticky_until = w.sticky_until, not_before_at = w.not_before,
 	fetch_at = w.fetch_at FROM unnest($1::uuid[], $2::bigint[], $3::smallint[], $4::boolean[], $5::bigint[], $6::uuid[], $7::bigint[],
 	$8::bigint[], $9::boolean[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[],
-	$17::bigint[], $18::uuid[], $19::text[], $20::bigint[], $21::text[], $22::bigint[], $23::bigint[], $24::bigint[])
+	$17::bigint[], $18::uuid[], $19::text[], $20::bigint[], $21::text[], $22::bigint[], $23::bigint[], $24::bigint[]`
+	sqlHeadsAs = `)
 	w (key, kind, status, deleting, execution, version, length, bytes, blocked, retry_at, updated_at, ended_at, ready_at, inbox,
-	inbox_bytes, next_message, deliveries, lease_token, lease_owner, lease_until, sticky_owner, sticky_until, not_before, fetch_at)
+	inbox_bytes, next_message, deliveries, lease_token, lease_owner, lease_until, sticky_owner, sticky_until, not_before, fetch_at`
+	sqlHeadsEnd = `)
 	WHERE i.key = ANY(ARRAY[w.key])`
 )
 
@@ -108,11 +111,12 @@ func (u *unit) send() error {
 }
 
 // commit sends what is held back and commits: one round trip.
-func (u *unit) commit() error {
+func (u *unit) commit() (xid uint32, err error) {
 	b := &pgx.Batch{}
 	u.queueOps(b)
+	b.Queue(`SELECT txid_current() & 4294967295`).QueryRow(func(r pgx.Row) error { return r.Scan(&xid) })
 	b.Queue("COMMIT")
-	return u.conn.SendBatch(u.ctx, b).Close()
+	return xid, u.conn.SendBatch(u.ctx, b).Close()
 }
 
 // queueOps queues all statements, in the order in which their effects may depend on each other.
@@ -128,11 +132,7 @@ func (u *unit) queueOps(b *pgx.Batch) {
 		column(c, rows, func(r *messageRef) int64 { return r.id })
 	})
 	s.buriedTasks(o.buried)
-	put(s, sqlEndTasks, o.ended, func(c *columns, rows []provider.TaskRef) {
-		column(c, rows, func(r *provider.TaskRef) pgtype.UUID { return uuid(r.Key) })
-		column(c, rows, func(r *provider.TaskRef) int64 { return r.Execution })
-		column(c, rows, func(r *provider.TaskRef) int64 { return r.EventID })
-	})
+	put(s, sqlEndTasks, o.ended, fillEnded)
 	put(s, sqlHistory, o.history, func(c *columns, rows []historyRow) {
 		column(c, rows, func(r *historyRow) pgtype.UUID { return uuid(r.key) })
 		column(c, rows, func(r *historyRow) int64 { return r.execution })
@@ -253,6 +253,12 @@ func (s sender) tasks(rows []newTask) {
 		column(c, rows, func(r *newTask) bool { return r.Begun })
 		column(c, rows, func(r *newTask) int64 { return int64(r.Rank) })
 	})
+}
+
+func fillEnded(c *columns, rows []endedTask) {
+	column(c, rows, func(r *endedTask) pgtype.UUID { return uuid(r.Key) })
+	column(c, rows, func(r *endedTask) int64 { return r.Execution })
+	column(c, rows, func(r *endedTask) int64 { return r.EventID })
 }
 
 func fillTasks(c *columns, rows []newTask) {
@@ -389,30 +395,32 @@ func lastOf[Row any, Name comparable](rows []Row, name func(*Row) Name) []Row {
 
 func (s sender) heads(all []relational.Head) {
 	rows := lastOf(all, func(h *relational.Head) provider.UUID { return h.Key })
-	put(s, sqlHeads, rows, func(c *columns, rows []relational.Head) {
-		column(c, rows, func(h *relational.Head) pgtype.UUID { return uuid(h.Key) })
-		column(c, rows, func(h *relational.Head) int64 { return h.Kind })
-		column(c, rows, func(h *relational.Head) int16 { return int16(h.Status) })
-		column(c, rows, func(h *relational.Head) bool { return h.Deleting })
-		column(c, rows, func(h *relational.Head) int64 { return h.Execution })
-		column(c, rows, func(h *relational.Head) pgtype.UUID { return uuid(h.Version) })
-		column(c, rows, func(h *relational.Head) int64 { return h.Length })
-		column(c, rows, func(h *relational.Head) int64 { return h.Bytes })
-		column(c, rows, func(h *relational.Head) bool { return h.Blocked })
-		column(c, rows, func(h *relational.Head) int64 { return int64(h.RetryAt) })
-		column(c, rows, func(h *relational.Head) int64 { return int64(h.UpdatedAt) })
-		column(c, rows, func(h *relational.Head) int64 { return int64(h.EndedAt) })
-		column(c, rows, func(h *relational.Head) int64 { return int64(h.ReadyAt) })
-		column(c, rows, func(h *relational.Head) int64 { return h.Inbox })
-		column(c, rows, func(h *relational.Head) int64 { return h.InboxBytes })
-		column(c, rows, func(h *relational.Head) int64 { return h.NextMessage })
-		column(c, rows, func(h *relational.Head) int64 { return h.Deliveries })
-		column(c, rows, func(h *relational.Head) pgtype.UUID { return uuid(h.LeaseToken) })
-		column(c, rows, func(h *relational.Head) string { return h.LeaseOwner })
-		column(c, rows, func(h *relational.Head) int64 { return h.LeaseUntil })
-		column(c, rows, func(h *relational.Head) string { return h.StickyOwner })
-		column(c, rows, func(h *relational.Head) int64 { return h.StickyUntil })
-		column(c, rows, func(h *relational.Head) int64 { return int64(h.NotBefore) })
-		column(c, rows, func(h *relational.Head) int64 { return int64(h.FetchAt) })
-	})
+	put(s, sqlHeads, rows, fillHeads)
+}
+
+func fillHeads(c *columns, rows []relational.Head) {
+	column(c, rows, func(h *relational.Head) pgtype.UUID { return uuid(h.Key) })
+	column(c, rows, func(h *relational.Head) int64 { return h.Kind })
+	column(c, rows, func(h *relational.Head) int16 { return int16(h.Status) })
+	column(c, rows, func(h *relational.Head) bool { return h.Deleting })
+	column(c, rows, func(h *relational.Head) int64 { return h.Execution })
+	column(c, rows, func(h *relational.Head) pgtype.UUID { return uuid(h.Version) })
+	column(c, rows, func(h *relational.Head) int64 { return h.Length })
+	column(c, rows, func(h *relational.Head) int64 { return h.Bytes })
+	column(c, rows, func(h *relational.Head) bool { return h.Blocked })
+	column(c, rows, func(h *relational.Head) int64 { return int64(h.RetryAt) })
+	column(c, rows, func(h *relational.Head) int64 { return int64(h.UpdatedAt) })
+	column(c, rows, func(h *relational.Head) int64 { return int64(h.EndedAt) })
+	column(c, rows, func(h *relational.Head) int64 { return int64(h.ReadyAt) })
+	column(c, rows, func(h *relational.Head) int64 { return h.Inbox })
+	column(c, rows, func(h *relational.Head) int64 { return h.InboxBytes })
+	column(c, rows, func(h *relational.Head) int64 { return h.NextMessage })
+	column(c, rows, func(h *relational.Head) int64 { return h.Deliveries })
+	column(c, rows, func(h *relational.Head) pgtype.UUID { return uuid(h.LeaseToken) })
+	column(c, rows, func(h *relational.Head) string { return h.LeaseOwner })
+	column(c, rows, func(h *relational.Head) int64 { return h.LeaseUntil })
+	column(c, rows, func(h *relational.Head) string { return h.StickyOwner })
+	column(c, rows, func(h *relational.Head) int64 { return h.StickyUntil })
+	column(c, rows, func(h *relational.Head) int64 { return int64(h.NotBefore) })
+	column(c, rows, func(h *relational.Head) int64 { return int64(h.FetchAt) })
 }

@@ -43,10 +43,11 @@ func startWriter(p *Provider) *writer {
 		quick: make(chan struct{}, maxQuick), waiting: make(chan struct{}, maxWaiting),
 	}
 	w.ctx, w.cancel = context.WithCancel(p.hard)
+	all, renewing := newCrowd(w.queue, p.warm.key), newCrowd(w.renewals, p.warm.key)
 	for range committers {
-		w.ended.Go(func() { w.loop(w.queue, p.pool) })
+		w.ended.Go(func() { w.loop(w.queue, all, p.pool) })
 	}
-	w.ended.Go(func() { w.loop(w.renewals, p.spare) })
+	w.ended.Go(func() { w.loop(w.renewals, renewing, p.spare) })
 	return w
 }
 
@@ -58,9 +59,9 @@ func (w *writer) stop() {
 	w.cancel()
 }
 
-func (w *writer) loop(queue *relational.Queue, pool *pgxpool.Pool) {
+func (w *writer) loop(queue *relational.Queue, crowd *crowd, pool *pgxpool.Pool) {
 	for {
-		group, stopped := queue.Take(nil, maxGroup, maxGroupBytes)
+		group, stopped := crowd.take(queue)
 		if len(group) == 0 {
 			if stopped {
 				queue.Poke() // the other committers wait for it, too
@@ -72,10 +73,26 @@ func (w *writer) loop(queue *relational.Queue, pool *pgxpool.Pool) {
 		if len(group) == maxGroup {
 			queue.Poke() // there may be more
 		}
-		for _, m := range w.together(pool, group) {
-			w.ended.Go(func() { w.byItself(pool, m) })
+		alone := w.together(pool, group)
+		crowd.leave(group)
+		for _, m := range alone {
+			w.ended.Go(func() {
+				if !w.again(queue, m) {
+					w.byItself(pool, m)
+				}
+			})
 		}
 	}
+}
+
+// again lets a call take part in a later group, when whoever held its instance may be done: in most cases a fetch. It answers false
+// for one that has tried that too often, or has another reason to go by itself.
+func (w *writer) again(queue *relational.Queue, m *relational.Member) bool {
+	if m.Held == 0 || m.Held > quickTries || queue == w.renewals {
+		return false
+	}
+	pause(w.ctx, m.Held)
+	return queue.Return(m)
 }
 
 // write runs fn in a group and waits for its commit.

@@ -12,6 +12,8 @@ type Needs struct {
 	Tasks  []provider.TaskRef // tasks
 	Timers []provider.TaskRef // timers, named by what scheduled them
 	Lanes  []Lane             // where new tasks take turns
+
+	Completes int // the first ones of Tasks, of which only the token counts
 }
 
 // InboxNeed is what a call looks at of an inbox: the named messages, and the first ones besides.
@@ -50,6 +52,7 @@ func CommitNeeds(req *provider.CommitTurnRequest) Needs {
 	for _, c := range req.Completes {
 		n.Tasks = append(n.Tasks, ref(c.EventID))
 	}
+	n.Completes = len(n.Tasks)
 	for _, c := range req.CancelTasks {
 		n.Tasks = append(n.Tasks, ref(c.EventID))
 	}

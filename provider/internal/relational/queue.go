@@ -2,6 +2,7 @@ package relational
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/perdure/perdure/provider"
@@ -9,20 +10,25 @@ import (
 
 // Member is one writing call, queued to be folded into a group.
 type Member struct {
-	Op    string
-	Bytes int // that it adds to the transaction
-	Needs Needs
-	Alone bool // its group has no other member
-	Run   func(*Tx) error
-	Done  chan struct{} // closed when Err is set
-	Err   error
-	taken bool // guarded by Queue.mu
+	Op     string
+	Bytes  int // that it adds to the transaction
+	Needs  Needs
+	Alone  bool // its group has no other member
+	Run    func(*Tx) error
+	Done   chan struct{} // closed when Err is set
+	Err    error
+	taken  bool            // guarded by Queue.mu
+	Passed int             // how often Queue.Free made it wait
+	Taken  []provider.UUID // instances that its group keeps others away from
+	Held   int             // how often its group found that another transaction holds what it needs
 }
 
 // Queue holds the calls that wait for a group. It is safe for concurrent use.
 type Queue struct {
 	// Signal has a value whenever something was queued since it was last received from.
 	Signal chan struct{}
+	// Free tells whether a member may be taken now; nil: always. It is called under the queue's lock.
+	Free func(*Member) bool
 
 	mu      sync.Mutex
 	urgent  []*Member // renewals: they go first
@@ -48,6 +54,19 @@ func (q *Queue) Submit(m *Member, urgent bool) bool {
 	q.mu.Unlock()
 	q.Poke()
 	return true
+}
+
+// Return queues a member again that a group could not carry out. It answers false if the queue was stopped.
+func (q *Queue) Return(m *Member) bool {
+	q.mu.Lock()
+	stopped := q.stopped
+	if !stopped {
+		m.taken = false
+		q.rest = append(q.rest, m)
+	}
+	q.mu.Unlock()
+	q.Poke()
+	return !stopped
 }
 
 // Len answers how many members wait.
@@ -84,13 +103,13 @@ func (q *Queue) Withdraw(m *Member) bool {
 }
 
 // Take appends the next group to into: no more than most members of at most bytes together,
-// but one always. A member that goes alone ends the group before it.
+// but one always, if any is free. A member that goes alone ends the group before it.
 func (q *Queue) Take(into []*Member, most, bytes int) (group []*Member, stopped bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	group, size, alone := into, 0, false
 	for _, list := range []*[]*Member{&q.urgent, &q.rest} {
-		n := 0
+		n, kept := 0, 0
 		for _, m := range *list {
 			if len(group) == most || size > 0 && size+m.Bytes > bytes || alone || m.Alone && len(group) > 0 {
 				break
@@ -99,23 +118,18 @@ func (q *Queue) Take(into []*Member, most, bytes int) (group []*Member, stopped 
 			if m.taken {
 				continue
 			}
+			if q.Free != nil && !q.Free(m) {
+				(*list)[kept] = m
+				kept++
+				continue
+			}
 			m.taken = true
 			size, alone = size+m.Bytes, m.Alone
 			group = append(group, m)
 		}
-		*list = shift(*list, n)
+		*list = slices.Delete(*list, kept, n)
 	}
 	return group, q.stopped
-}
-
-// shift drops the first n of q and lets go of what they held.
-func shift(q []*Member, n int) []*Member {
-	if n == 0 {
-		return q
-	}
-	rest := copy(q, q[n:])
-	clear(q[rest:])
-	return q[:rest]
 }
 
 // Stop refuses what comes from now on.

@@ -1,0 +1,51 @@
+package postgres
+
+import (
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// clock tells the storage's time without asking for it: what the storage said last, and what has passed here since. It is never ahead of
+// the storage as long as that one's clock is not set back, and behind it by no more than an answer took. Who relies on it has the
+// storage compare.
+type clock struct {
+	mu   sync.Mutex
+	said provider.Time
+	when time.Time
+	last provider.Time // that was told, so that time does not run backwards
+}
+
+// resample is how long the answer that came fastest counts.
+const resample = time.Second
+
+// heard notes what the storage has just said.
+func (c *clock) heard(now provider.Time) {
+	here := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.said == 0 || now >= c.said.Add(here.Sub(c.when)) || here.Sub(c.when) > resample {
+		c.said, c.when = now, here
+	}
+	c.last = max(c.last, now)
+}
+
+// now answers the time; zero if the storage has not told it lately.
+func (c *clock) now() provider.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	passed := time.Since(c.when)
+	if c.said == 0 || passed > time.Minute {
+		return 0
+	}
+	c.last = max(c.last, c.said+provider.Time(passed.Microseconds()))
+	return c.last
+}
+
+// forget is for when the storage disagrees.
+func (c *clock) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.said, c.last = 0, 0
+}

@@ -1,0 +1,79 @@
+package postgres
+
+import (
+	"sync"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+// maxPassed is how often a call waits for the groups of its own process before it takes its chance among the others.
+const maxPassed = 20
+
+// A crowd keeps the groups of one process out of each other's way: a call on an instance that a group is about to change
+// waits in the queue and goes with the next group, together with all others that wait for the instance. In a group beside that one it
+// would find the row locked and have to go by itself.
+type crowd struct {
+	mu    sync.Mutex
+	keys  map[provider.UUID]int
+	known func(id string) (provider.UUID, bool) // the key under an ID, as far as this process knows
+}
+
+func newCrowd(queue *relational.Queue, known func(string) (provider.UUID, bool)) *crowd {
+	c := &crowd{keys: make(map[provider.UUID]int), known: known}
+	queue.Free = c.free
+	return c
+}
+
+// take answers the next group, in whose way nobody gets until it leaves.
+func (c *crowd) take(queue *relational.Queue) (group []*relational.Member, stopped bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	group, stopped = queue.Take(nil, maxGroup, maxGroupBytes)
+	c.add(group, 1)
+	return group, stopped
+}
+
+// leave lets the others have what a group has changed.
+func (c *crowd) leave(group []*relational.Member) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.add(group, -1)
+}
+
+func (c *crowd) add(group []*relational.Member, n int) {
+	for _, m := range group {
+		if m.Taken == nil {
+			m.Taken = c.keysOf(m) // an ID may be given to another instance meanwhile
+		}
+		for _, key := range m.Taken {
+			if c.keys[key] += n; c.keys[key] == 0 {
+				delete(c.keys, key)
+			}
+		}
+	}
+}
+
+// free tells whether no group is about to change what a call needs. The lock is held by take.
+func (c *crowd) free(m *relational.Member) bool {
+	if m.Passed == maxPassed {
+		return true
+	}
+	for _, key := range c.keysOf(m) {
+		if c.keys[key] > 0 {
+			m.Passed++
+			return false
+		}
+	}
+	return true
+}
+
+func (c *crowd) keysOf(m *relational.Member) []provider.UUID {
+	keys := m.Needs.Keys
+	for _, id := range m.Needs.IDs {
+		if key, ok := c.known(id); ok {
+			keys = append(keys[:len(keys):len(keys)], key)
+		}
+	}
+	return keys
+}

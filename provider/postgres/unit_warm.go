@@ -1,0 +1,109 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+const (
+	// A division by zero takes everything back: the clock was set, or what the calls rest on was changed. The locks of
+	// others are not waited for.
+	sqlWarmBegin = sqlByIndex + `, set_config('lock_timeout', '1ms', true), ` + sqlNow + `,
+	1 / (CASE WHEN ` + sqlNow + ` BETWEEN $1 AND $1 + 100000 THEN 1 ELSE 0 END), txid_current() & 4294967295`
+	sqlAll       = ` RETURNING 1) SELECT 1 / (CASE WHEN count(*) = `
+	sqlAllEnd    = ` THEN 1 ELSE 0 END) FROM all_of`
+	sqlWarmHeads = `WITH all_of AS (` + sqlHeadsFrom + `, $25::xid[]` + sqlHeadsAs + `, xid` + sqlHeadsEnd + ` AND i.xmin = w.xid` + sqlAll + `cardinality($1::uuid[])` + sqlAllEnd
+	sqlWarmTasks = `WITH all_of AS (DELETE FROM perdure.task t USING unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::uuid[])
+	w (key, execution, event_id, token) WHERE ` + sqlEachTask + ` AND t.token = w.token AND t.state <> 3` + sqlAll + `cardinality($1::uuid[])` + sqlAllEnd
+)
+
+// warmly runs a group on what this process knows, in one round trip that is a transaction of its own. It answers false if it cannot, or if
+// the storage found that something is not as it was: then nothing has happened.
+func (w *writer) warmly(ctx context.Context, conn *pgxpool.Conn, group []*relational.Member, needs *relational.Needs) bool {
+	u := newUnit(ctx, w.p, conn.Conn())
+	known := w.p.warm
+	if u.now = known.clock.now(); u.now == 0 || !known.fill(u, group) {
+		return false
+	}
+	t := u.tx()
+	v, err := judge(u, t, group)
+	if err != nil || len(v.refused)+len(v.alone) > 0 || t.Changes == 0 || t.Flush() != nil || !u.fenced() {
+		return false
+	}
+	xid, err := u.commitWarm()
+	if err == nil {
+		w.done(u, t, xid)
+		finish(group, nil, provider.OutcomeHappened)
+		return true
+	}
+	if outcome := outcomeOf(err); sqlState(err) != stateCancelled && (outcome != provider.OutcomeNothing || lost(err)) {
+		finish(group, err, outcome)
+		return true
+	}
+	if sqlState(err) == stateDivision {
+		known.clock.forget()
+	}
+	known.missed(needs, isUnique(err, ""))
+	return false
+}
+
+// fenced tells whether all that was looked at is written, too, so that the storage will notice if it was changed.
+func (u *unit) fenced() bool {
+	for key := range u.rows {
+		if _, ok := u.wrote[key]; !ok {
+			return false
+		}
+	}
+	for _, key := range u.ids {
+		if key.IsZero() {
+			return false
+		}
+	}
+	return len(u.ops.retired)+len(u.ops.used) == 0
+}
+
+// commitWarm sends everything in one round trip. Instances come first, as in all transactions that lock them.
+func (u *unit) commitWarm() (xid uint32, err error) {
+	b := &pgx.Batch{}
+	var now provider.Time
+	b.Queue(sqlWarmBegin, int64(u.now)).QueryRow(func(r pgx.Row) error {
+		err := r.Scan(nil, nil, nil, nil, &now, nil, &xid)
+		u.p.warm.clock.heard(now)
+		return err
+	})
+	s := sender{u.p.names, b}
+	heads := u.ops.heads
+	u.ops.heads = s.warmHeads(lastOf(heads, func(h *relational.Head) provider.UUID { return h.Key }), u.xids)
+	put(s, sqlWarmTasks, u.ops.ended, func(c *columns, rows []endedTask) {
+		fillEnded(c, rows)
+		column(c, rows, func(r *endedTask) pgtype.UUID { return uuid(r.token) })
+	})
+	u.ops.ended = nil
+	u.queueOps(b)
+	return xid, u.conn.SendBatch(u.ctx, b).Close()
+}
+
+// warmHeads writes the heads that were there before, and answers those of new instances.
+func (s sender) warmHeads(all []relational.Head, xids map[provider.UUID]uint32) (fresh []relational.Head) {
+	var rows []relational.Head
+	for i := range all {
+		if _, known := xids[all[i].Key]; known {
+			rows = append(rows, all[i])
+		} else {
+			fresh = append(fresh, all[i])
+		}
+	}
+	slices.SortFunc(rows, func(a, b relational.Head) int { return slices.Compare(a.Key[:], b.Key[:]) })
+	put(s, sqlWarmHeads, rows, func(c *columns, rows []relational.Head) {
+		fillHeads(c, rows)
+		column(c, rows, func(h *relational.Head) pgtype.Uint32 { return pgtype.Uint32{Uint32: xids[h.Key], Valid: true} })
+	})
+	return fresh
+}

@@ -1,0 +1,236 @@
+package postgres
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+// How much is remembered, and how long: a transaction's ID comes again after four thousand million others.
+const (
+	maxWarm      = 10_000
+	maxWarmTasks = 20_000
+	maxWarmInbox = 1_000
+	warmFor      = 10 * time.Minute
+)
+
+// warm is what this process left behind in its last transactions: instances that it need not read before it changes them again. Each
+// goes by the ID of the transaction that wrote its row, so that what others did since is never overlooked. It may forget anything.
+type warm struct {
+	clock clock
+
+	mu    sync.Mutex
+	heads map[provider.UUID]*memory
+	ids   map[string]provider.UUID
+	tasks map[provider.TaskRef]*relational.Task
+	cold  int // how many groups must go the long way, after one that would have created what was there
+}
+
+// memory is one instance. It is never changed.
+type memory struct {
+	stored
+	xid   uint32
+	at    time.Time
+	inbox *inbox // all messages; nil: not known
+}
+
+func newWarm() *warm {
+	return &warm{
+		heads: make(map[provider.UUID]*memory), ids: make(map[string]provider.UUID), tasks: make(map[provider.TaskRef]*relational.Task),
+	}
+}
+
+// key answers the key under an ID as it was last seen.
+func (w *warm) key(id string) (provider.UUID, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key, ok := w.ids[id]
+	return key, ok
+}
+
+// put remembers an instance.
+func (w *warm) put(m *memory) {
+	if len(w.heads) >= maxWarm {
+		for key := range w.heads { // any
+			w.forget(key)
+			break
+		}
+	}
+	w.heads[m.Key] = m
+	if m.current {
+		w.ids[m.ID] = m.Key
+	}
+}
+
+func (w *warm) forget(key provider.UUID) {
+	m := w.heads[key]
+	if m == nil {
+		return
+	}
+	delete(w.heads, key)
+	if w.ids[m.ID] == key {
+		delete(w.ids, m.ID)
+	}
+}
+
+// missed forgets what the calls of a group rest on, of which something has changed.
+func (w *warm) missed(needs *relational.Needs, existed bool) {
+	const groups = 4
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if existed {
+		w.cold = groups
+	}
+	for _, key := range needs.Keys {
+		w.forget(key)
+	}
+	for _, id := range needs.IDs {
+		w.forget(w.ids[id])
+	}
+	for _, ref := range needs.Tasks {
+		delete(w.tasks, ref)
+	}
+}
+
+// fill gives a unit all that the calls of a group will look at; false if something of it is not known. That an instance which is to be
+// created is not there is taken for granted.
+func (w *warm) fill(u *unit, group []*relational.Member) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.cold > 0 {
+		w.cold--
+		return false
+	}
+	for _, m := range group {
+		if len(m.Needs.Peek)+len(m.Needs.Lanes) > 0 || len(m.Needs.Tasks) > m.Needs.Completes {
+			return false
+		}
+		for _, key := range m.Needs.Keys {
+			w.fillHead(u, key)
+		}
+		for _, id := range m.Needs.IDs {
+			key := w.ids[id]
+			u.ids[id] = key
+			if !key.IsZero() {
+				w.fillHead(u, key)
+			}
+		}
+		for _, ref := range m.Needs.Tasks {
+			task := w.tasks[ref]
+			if task == nil {
+				return false
+			}
+			u.tasks[ref] = task
+		}
+	}
+	for _, m := range group {
+		for _, look := range m.Needs.Inbox {
+			if u.inbox[look.Key] == nil {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (w *warm) fillHead(u *unit, key provider.UUID) {
+	if _, known := u.rows[key]; known {
+		return
+	}
+	u.rows[key] = nil
+	m := w.heads[key]
+	if m == nil || time.Since(m.at) > warmFor {
+		return
+	}
+	row := m.stored
+	u.rows[key] = &row
+	u.xids[key] = m.xid
+	if m.inbox != nil {
+		u.inbox[key] = m.inbox.copied()
+	}
+}
+
+// copied answers what a unit may change.
+func (b *inbox) copied() *inbox {
+	c := &inbox{list: slices.Clone(b.list), first: len(b.list), complete: true, events: make(map[int64]int64, len(b.events))}
+	for event, id := range b.events {
+		c.events[event] = id
+	}
+	return c
+}
+
+// left answers the messages that are still there, nil if that is not known.
+func (b *inbox) left(h *relational.Head) *inbox {
+	if h.Inbox == 0 {
+		return &inbox{complete: true}
+	}
+	if b == nil || !b.complete {
+		return nil
+	}
+	kept := &inbox{complete: true, events: make(map[int64]int64)}
+	for _, w := range b.list {
+		if _, gone := b.removed[w.ID]; !gone {
+			kept.list = append(kept.list, w)
+		}
+	}
+	for event, id := range b.events {
+		if _, gone := b.removed[id]; !gone {
+			kept.events[event] = id
+		}
+	}
+	if int64(len(kept.list)) != h.Inbox || len(kept.list) > maxWarmInbox {
+		return nil
+	}
+	return kept
+}
+
+// remember takes over what a unit has written, after its commit.
+func (w *warm) remember(u *unit, t *relational.Tx, xid uint32) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for key := range u.wrote {
+		head, row := t.Heads[key], u.rows[key]
+		if head == nil || row == nil || head.Status.Ended() || head.Deleting {
+			w.forget(key)
+			continue
+		}
+		m := &memory{stored: stored{Head: *head, request: row.request, current: row.current}, xid: xid, at: time.Now()}
+		m.inbox = u.inbox[key].left(head)
+		w.put(m)
+	}
+	for ref, task := range u.tasks {
+		w.putTask(ref, task)
+	}
+}
+
+// saw remembers an instance that a fetch has leased.
+func (w *warm) saw(m *memory) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.put(m)
+}
+
+// sawTask remembers a task that a fetch has leased.
+func (w *warm) sawTask(task *relational.Task) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.putTask(task.TaskRef, task)
+}
+
+// putTask remembers a task that somebody holds, and forgets any other.
+func (w *warm) putTask(ref provider.TaskRef, task *relational.Task) {
+	if task == nil || task.State != provider.TaskLeased || task.Session != "" {
+		delete(w.tasks, ref)
+		return
+	}
+	if len(w.tasks) >= maxWarmTasks {
+		for other := range w.tasks { // any
+			delete(w.tasks, other)
+			break
+		}
+	}
+	w.tasks[ref] = task
+}
