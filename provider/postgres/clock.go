@@ -15,6 +15,7 @@ type clock struct {
 	said provider.Time
 	when time.Time
 	last provider.Time // that was told, so that time does not run backwards
+	seen provider.Time // what the storage said last
 }
 
 // resample is how long the answer that came fastest counts.
@@ -28,7 +29,7 @@ func (c *clock) heard(now provider.Time) {
 	if c.said == 0 || now >= c.said.Add(here.Sub(c.when)) || here.Sub(c.when) > resample {
 		c.said, c.when = now, here
 	}
-	c.last = max(c.last, now)
+	c.last, c.seen = max(c.last, now), now
 }
 
 // now answers the time; zero if the storage has not told it lately.
@@ -41,6 +42,14 @@ func (c *clock) now() provider.Time {
 	}
 	c.last = max(c.last, c.said+provider.Time(passed.Microseconds()))
 	return c.last
+}
+
+// latest answers the time, or the last one that the storage told.
+func (c *clock) latest() provider.Time {
+	now := c.now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return max(now, c.seen)
 }
 
 // forget is for when the storage disagrees.

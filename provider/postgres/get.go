@@ -24,15 +24,50 @@ func (p *Provider) Get(ctx context.Context, req provider.GetRequest) (provider.G
 	if err := req.Validate(); err != nil {
 		return provider.GetResult{}, err
 	}
-	res, err := p.get(ctx, &req)
-	if err != nil || !req.WaitEnded || req.Wait == 0 || relational.Over(&req, &res.Instance) {
-		return res, err
+	waits := req.WaitEnded && req.Wait > 0
+	key := req.Key
+	if !waits || key.IsZero() {
+		res, err := p.get(ctx, &req)
+		if err != nil || !waits || relational.Over(&req, &res.Instance) {
+			return res, err
+		}
+		key = res.Instance.Key
 	}
 	if err := p.door.Enter(ctx); err != nil {
 		return provider.GetResult{}, err
 	}
 	defer p.door.Leave()
-	return p.hub.AwaitEnded(ctx, p.door.Closing, &req, res.Instance.Key, p.get, func() provider.Time { return res.Now })
+	return p.hub.AwaitEnded(ctx, p.door.Closing, &req, key, p.get, p.warm.clock.latest)
+}
+
+const sqlNews = `SELECT ` + instanceColumns + ` FROM (SELECT key FROM unnest($1::uuid[]) n (key)) w
+	CROSS JOIN LATERAL (SELECT * FROM perdure.instance x WHERE x.key = w.key OFFSET 0) i JOIN perdure.kind k ON k.id = i.kind
+	LEFT JOIN perdure.outcome o ON o.key = ANY(ARRAY[i.key])`
+
+// queueNews reads instances that calls of this process wait for, as the transaction leaves them. Those with attributes they read
+// themselves.
+func (u *unit) queueNews(b *pgx.Batch, changed []provider.UUID) {
+	var keys []provider.UUID
+	for _, key := range changed {
+		if u.p.hub.Watched(key) {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) == 0 {
+		return
+	}
+	b.Queue(u.p.names.sql(sqlNews), uuids(keys)).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			in := &provider.Instance{}
+			if err := scanInstance(rows, in); err != nil {
+				return err
+			}
+			if in.Attributes == nil {
+				u.news = append(u.news, in)
+			}
+		}
+		return rows.Err()
+	})
 }
 
 // get answers what is stored.

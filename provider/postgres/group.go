@@ -148,7 +148,7 @@ func (w *writer) end(u *unit, t *relational.Tx) error {
 		u.rollback()
 		return err
 	}
-	xid, err := u.commit()
+	xid, err := u.commit(&t.Effects)
 	if err != nil {
 		u.rollback()
 		return err
@@ -165,6 +165,9 @@ func (w *writer) done(u *unit, t *relational.Tx, xid uint32) {
 	w.dropped.Add(t.Effects.Dropped)
 	for kind := range u.freed {
 		t.Free(kind)
+	}
+	for _, in := range u.news {
+		w.p.hub.Tell(in.Key, in)
 	}
 	w.p.signals.publish(&t.Effects)
 }

@@ -33,7 +33,8 @@ type parked struct {
 
 	lead      time.Duration // how long before something is due it may be taken
 	wake      chan struct{}
-	next      atomic.Int64
+	sooner    chan struct{} // next was brought forward
+	next      atomic.Int64  // when something is due by time alone
 	dozing    atomic.Bool
 	contended time.Duration // how long it slept last because others held what is due
 }
@@ -45,7 +46,7 @@ func (p *Provider) park(ctx context.Context, call *parked, wait time.Duration) e
 		return err
 	}
 	defer p.door.Leave()
-	call.wake = make(chan struct{}, 1)
+	call.wake, call.sooner = make(chan struct{}, 1), make(chan struct{}, 1)
 	call.next.Store(relational.Never)
 	p.signals.add(call)
 	defer p.signals.remove(call)
@@ -113,23 +114,46 @@ func (p *Provider) sleepOf(ctx context.Context, call *parked) (time.Duration, er
 		return call.contended/2 + rand.N(call.contended), nil
 	}
 	call.contended = 0
-	call.next.Store(int64(next))
+	call.expect(int64(next))
 	return min(sleep, next.Sub(now)), nil
+}
+
+// expect notes that something is due then. Whoever hears of a lease that will end need not look now.
+func (call *parked) expect(at int64) {
+	for known := call.next.Load(); at < known; known = call.next.Load() {
+		if call.next.CompareAndSwap(known, at) {
+			select {
+			case call.sooner <- struct{}{}:
+			default:
+			}
+			return
+		}
+	}
 }
 
 // doze sleeps until something may be there; done says that the call is over.
 func (p *Provider) doze(ctx context.Context, call *parked, sleep time.Duration) (done bool, err error) {
 	timer := time.NewTimer(sleep)
 	defer timer.Stop()
+	end := time.Now().Add(sleep)
 	call.dozing.Store(true)
 	defer call.dozing.Store(false)
-	select {
-	case <-call.wake:
-	case <-timer.C:
-	case <-ctx.Done():
-		return true, ctx.Err()
-	case <-p.door.Closing:
-		return true, provider.ErrClosed
+	for {
+		select {
+		case <-call.sooner:
+			now := p.warm.clock.now()
+			if now == 0 {
+				return false, nil
+			}
+			timer.Reset(min(time.Until(end), provider.Time(call.next.Load()).Sub(now)))
+			continue
+		case <-call.wake:
+		case <-timer.C:
+		case <-ctx.Done():
+			return true, ctx.Err()
+		case <-p.door.Closing:
+			return true, provider.ErrClosed
+		}
+		return false, nil
 	}
-	return false, nil
 }

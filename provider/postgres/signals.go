@@ -177,11 +177,14 @@ func (s *signals) deliver(in *signal) {
 	s.p.kinds.note(in)
 	s.mu.Lock()
 	for call := range s.parked {
-		if call.wants(in) || in.Due > 0 && int64(in.Due.Add(-call.lead)) < call.next.Load() {
+		switch {
+		case call.wants(in):
 			select {
 			case call.wake <- struct{}{}:
 			default:
 			}
+		case in.Due > 0:
+			call.expect(int64(in.Due.Add(-call.lead)))
 		}
 	}
 	s.mu.Unlock()

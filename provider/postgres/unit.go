@@ -36,6 +36,7 @@ type unit struct {
 	heldTasks map[provider.TaskRef]struct{}
 	turns     map[relational.Lane]relational.Turns
 	xids      map[provider.UUID]uint32 // transactions that wrote the rows which this process knew without reading
+	news      []*provider.Instance     // that calls of this process wait for
 	wrote     map[provider.UUID]struct{}
 	freed     map[int64]struct{} // kinds of leased tasks that were removed with their execution
 	ops       ops

@@ -111,9 +111,10 @@ func (u *unit) send() error {
 }
 
 // commit sends what is held back and commits: one round trip.
-func (u *unit) commit() (xid uint32, err error) {
+func (u *unit) commit(fx *relational.Effects) (xid uint32, err error) {
 	b := &pgx.Batch{}
 	u.queueOps(b)
+	u.queueNews(b, fx.Changed)
 	b.Queue(`SELECT txid_current() & 4294967295`).QueryRow(func(r pgx.Row) error { return r.Scan(&xid) })
 	b.Queue("COMMIT")
 	return xid, u.conn.SendBatch(u.ctx, b).Close()

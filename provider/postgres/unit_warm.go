@@ -37,7 +37,7 @@ func (w *writer) warmly(ctx context.Context, conn *pgxpool.Conn, group []*relati
 	if err != nil || len(v.refused)+len(v.alone) > 0 || t.Changes == 0 || t.Flush() != nil || !u.fenced() {
 		return false
 	}
-	xid, err := u.commitWarm()
+	xid, err := u.commitWarm(&t.Effects)
 	if err == nil {
 		w.done(u, t, xid)
 		finish(group, nil, provider.OutcomeHappened)
@@ -70,7 +70,7 @@ func (u *unit) fenced() bool {
 }
 
 // commitWarm sends everything in one round trip. Instances come first, as in all transactions that lock them.
-func (u *unit) commitWarm() (xid uint32, err error) {
+func (u *unit) commitWarm(fx *relational.Effects) (xid uint32, err error) {
 	b := &pgx.Batch{}
 	var now provider.Time
 	b.Queue(sqlWarmBegin, int64(u.now)).QueryRow(func(r pgx.Row) error {
@@ -87,6 +87,7 @@ func (u *unit) commitWarm() (xid uint32, err error) {
 	})
 	u.ops.ended = nil
 	u.queueOps(b)
+	u.queueNews(b, fx.Changed)
 	return xid, u.conn.SendBatch(u.ctx, b).Close()
 }
 
