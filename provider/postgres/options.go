@@ -84,7 +84,7 @@ func (n *names) sql(statement string) string {
 	if ok {
 		return s
 	}
-	s = strings.ReplaceAll(statement, defaultSchema+".", n.prefix)
+	s = rowwise(strings.ReplaceAll(statement, defaultSchema+".", n.prefix))
 	n.mu.Lock()
 	n.done[statement] = s
 	n.mu.Unlock()

@@ -89,7 +89,11 @@ func (p *Provider) lookOnce(ctx context.Context, call *parked) (bool, error) {
 // beginClaim begins the batch of a claim: with the time, for a claim that finds nothing.
 func (p *Provider) beginClaim(now *provider.Time) *pgx.Batch {
 	b := &pgx.Batch{}
-	b.Queue(sqlByIndex + `, ` + sqlNow).QueryRow(func(r pgx.Row) error { return r.Scan(nil, nil, nil, now) })
+	b.Queue(sqlByIndex + `, ` + sqlNow).QueryRow(func(r pgx.Row) error {
+		err := r.Scan(nil, nil, nil, now)
+		p.warm.clock.heard(*now)
+		return err
+	})
 	return b
 }
 
@@ -114,19 +118,30 @@ func (p *Provider) sleepOf(ctx context.Context, call *parked) (time.Duration, er
 		return call.contended/2 + rand.N(call.contended), nil
 	}
 	call.contended = 0
-	call.expect(int64(next))
+	call.lower(int64(next))
 	return min(sleep, next.Sub(now)), nil
 }
 
 // expect notes that something is due then. Whoever hears of a lease that will end need not look now.
 func (call *parked) expect(at int64) {
-	for known := call.next.Load(); at < known; known = call.next.Load() {
+	if !call.lower(at) {
+		return
+	}
+	select {
+	case call.sooner <- struct{}{}:
+	default:
+	}
+}
+
+// lower brings the next look forward; false if it was no later.
+func (call *parked) lower(at int64) bool {
+	for {
+		known := call.next.Load()
+		if at >= known {
+			return false
+		}
 		if call.next.CompareAndSwap(known, at) {
-			select {
-			case call.sooner <- struct{}{}:
-			default:
-			}
-			return
+			return true
 		}
 	}
 }
@@ -141,11 +156,13 @@ func (p *Provider) doze(ctx context.Context, call *parked, sleep time.Duration) 
 	for {
 		select {
 		case <-call.sooner:
-			now := p.warm.clock.now()
+			now, next := p.warm.clock.now(), call.next.Load()
 			if now == 0 {
 				return false, nil
 			}
-			timer.Reset(min(time.Until(end), provider.Time(call.next.Load()).Sub(now)))
+			if next != relational.Never {
+				timer.Reset(min(time.Until(end), provider.Time(next).Sub(now)))
+			}
 			continue
 		case <-call.wake:
 		case <-timer.C:

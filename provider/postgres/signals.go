@@ -144,6 +144,9 @@ func (s *signals) take() (fx relational.Effects, out *signal) {
 	defer s.mu.Unlock()
 	fx = s.pending
 	out = s.encode(&fx)
+	if now := s.p.warm.clock.now(); now > 0 && out.Due > now.Add(fallback) {
+		out.Due = 0 // until then all of them look by themselves
+	}
 	out.Lost = s.lost
 	s.pending, s.lost = relational.NewEffects(), false
 	return fx, out

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// A division by zero takes everything back: the clock was set, or what the calls rest on was changed. The locks of
-	// others are not waited for.
-	sqlWarmBegin = sqlByIndex + `, set_config('lock_timeout', '1ms', true), ` + sqlNow + `,
+	// A division by zero takes everything back: the clock was set, or what the calls rest on was changed. A fetch
+	// that takes an instance is soon over; longer than that nobody's locks are waited for.
+	sqlWarmBegin = sqlByIndex + `, set_config('lock_timeout', '10ms', true), ` + sqlNow + `,
 	1 / (CASE WHEN ` + sqlNow + ` BETWEEN $1 AND $1 + 100000 THEN 1 ELSE 0 END), txid_current() & 4294967295`
 	sqlAll       = ` RETURNING 1) SELECT 1 / (CASE WHEN count(*) = `
 	sqlAllEnd    = ` THEN 1 ELSE 0 END) FROM all_of`
