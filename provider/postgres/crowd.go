@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/perdure/perdure/provider"
@@ -72,7 +73,7 @@ func (c *crowd) keysOf(m *relational.Member) []provider.UUID {
 	keys := m.Needs.Keys
 	for _, id := range m.Needs.IDs {
 		if key, ok := c.known(id); ok {
-			keys = append(keys[:len(keys):len(keys)], key)
+			keys = append(slices.Clip(keys), key)
 		}
 	}
 	return keys

@@ -83,7 +83,10 @@ func New(ctx context.Context, pool *pgxpool.Pool) (*Provider, error) {
 // NewWith is New with options.
 func NewWith(ctx context.Context, pool *pgxpool.Pool, o Options) (*Provider, error) {
 	o = o.withDefaults()
-	p := &Provider{pool: pool, opts: o, names: newNames(o.Schema), warm: newWarm(), hub: relational.NewHub(), door: relational.NewDoor(), hooks: make(chan struct{}, maxHooks)}
+	p := &Provider{
+		pool: pool, opts: o, names: newNames(o.Schema), warm: newWarm(), hub: relational.NewHub(), door: relational.NewDoor(),
+		hooks: make(chan struct{}, maxHooks),
+	}
 	p.Enqueue = p.enqueue
 	p.hard, p.harden = context.WithCancel(context.WithoutCancel(ctx))
 	if err := p.prepare(ctx); err != nil {

@@ -171,10 +171,14 @@ func holder(t *testing.T, p *Provider, owner string) (s *presence, task provider
 	instanceWith(t, p, "of "+owner, provider.NewTask{})
 	req := tasksRequest()
 	req.Owner = owner
-	res, err := other.FetchTasks(t.Context(), req)
-	if err != nil || len(res.Tasks) != 1 {
-		t.Fatal(res, err)
-	}
+	var res provider.FetchTasksResult
+	eventually(t, "the process knows the kind", func() (found bool) {
+		var err error
+		if res, err = other.FetchTasks(t.Context(), req); err != nil {
+			t.Fatal(err)
+		}
+		return len(res.Tasks) == 1
+	})
 	beat(t, s)
 	return s, res.Tasks[0], req.Token
 }

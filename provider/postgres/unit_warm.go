@@ -17,11 +17,10 @@ const (
 	// that takes an instance is soon over; longer than that nobody's locks are waited for.
 	sqlWarmBegin = sqlByIndex + `, set_config('lock_timeout', '10ms', true), ` + sqlNow + `,
 	1 / (CASE WHEN ` + sqlNow + ` BETWEEN $1 AND $1 + 100000 THEN 1 ELSE 0 END), txid_current() & 4294967295`
-	sqlAll       = ` RETURNING 1) SELECT 1 / (CASE WHEN count(*) = `
-	sqlAllEnd    = ` THEN 1 ELSE 0 END) FROM all_of`
-	sqlWarmHeads = `WITH all_of AS (` + sqlHeadsFrom + `, $25::xid[]` + sqlHeadsAs + `, xid` + sqlHeadsEnd + ` AND i.xmin = w.xid` + sqlAll + `cardinality($1::uuid[])` + sqlAllEnd
+	sqlAll       = ` RETURNING 1) SELECT 1 / (CASE WHEN count(*) = cardinality($1::uuid[]) THEN 1 ELSE 0 END) FROM all_of`
+	sqlWarmHeads = `WITH all_of AS (` + sqlHeadsFrom + `, $25::xid[]` + sqlHeadsAs + `, xid` + sqlHeadsEnd + ` AND i.xmin = w.xid` + sqlAll
 	sqlWarmTasks = `WITH all_of AS (DELETE FROM perdure.task t USING unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::uuid[])
-	w (key, execution, event_id, token) WHERE ` + sqlEachTask + ` AND t.token = w.token AND t.state <> 3` + sqlAll + `cardinality($1::uuid[])` + sqlAllEnd
+	w (key, execution, event_id, token) WHERE ` + sqlEachTask + ` AND t.token = w.token AND t.state <> 3` + sqlAll
 )
 
 // warmly runs a group on what this process knows, in one round trip that is a transaction of its own. It answers false if it cannot, or if

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -156,9 +157,7 @@ func (w *warm) fillHead(u *unit, key provider.UUID) {
 // copied answers what a unit may change.
 func (b *inbox) copied() *inbox {
 	c := &inbox{list: slices.Clone(b.list), first: len(b.list), complete: true, events: make(map[int64]int64, len(b.events))}
-	for event, id := range b.events {
-		c.events[event] = id
-	}
+	maps.Copy(c.events, b.events)
 	return c
 }
 
