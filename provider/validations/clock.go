@@ -64,7 +64,9 @@ func clockOfRest(c *chronicle, key provider.UUID) {
 	t.ok(err)
 	c.now("report tasks", reported.Now)
 	t.ask(key)
-	asks, err := t.FetchAsks(t.ctx, fetchAsksRequest())
+	wanted := fetchAsksRequest()
+	wanted.Wait = long
+	asks, err := t.FetchAsks(t.ctx, wanted)
 	t.ok(err)
 	t.mustf(len(asks.Asks) == 1, "fetched %+v", asks.Asks)
 	c.now("fetch asks", asks.Now)
