@@ -10,8 +10,15 @@
 // commit. Its first round trip locks all instances that the group touches, in the order of their keys and
 // passing over those that another transaction holds, and reads what the calls need. The calls are then
 // judged in memory by the rules that all SQL stores share. The second round trip writes what they decided
-// and commits. A call whose instance was held by somebody else waits for it in a transaction of its own. So no
-// transaction waits for a lock while it holds one that another could want, and none deadlocks.
+// and commits. A call whose instance was held by somebody else goes with a later group, and at last waits in a transaction of its own.
+//
+// A process remembers the instances that it changed last, each by the ID of the transaction that wrote its row. A group whose
+// instances are all known is judged at once and goes in one round trip: its statements fail if any of these rows was written by another
+// transaction since, or if the clock is not the storage's, and then the group takes the long way. Groups of one process leave each
+// other's instances alone. A lock is waited for only in the order of keys and for no longer than 10 ms where others are held, so none deadlocks.
+//
+// Every statement finds its rows by an index, whatever the statistics of the tables say: sequential scans are switched off within its
+// transaction, and each statement has one plan on each connection.
 //
 // Claims take many items in one round trip, by SKIP LOCKED over narrow partial indexes. Leases run on
 // the database's clock_timestamp(). Nobody polls while there is nothing to do: processes tell each other of their commits by
