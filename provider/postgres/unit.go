@@ -35,8 +35,8 @@ type unit struct {
 	tasks     map[provider.TaskRef]*relational.Task
 	heldTasks map[provider.TaskRef]struct{}
 	turns     map[relational.Lane]relational.Turns
-	xids      map[provider.UUID]uint32 // transactions that wrote the rows which this process knew without reading
-	news      []*provider.Instance     // that calls of this process wait for
+	recalled  map[provider.UUID]*memory // the rows that this process knew without reading
+	news      []*provider.Instance      // that calls of this process wait for
 	wrote     map[provider.UUID]struct{}
 	freed     map[int64]struct{} // kinds of leased tasks that were removed with their execution
 	ops       ops
@@ -83,7 +83,7 @@ func newUnit(ctx context.Context, p *Provider, conn *pgx.Conn) *unit {
 		held: make(map[provider.UUID]struct{}), heldID: make(map[string]struct{}),
 		inbox: make(map[provider.UUID]*inbox), tasks: make(map[provider.TaskRef]*relational.Task),
 		heldTasks: make(map[provider.TaskRef]struct{}), turns: make(map[relational.Lane]relational.Turns),
-		xids: make(map[provider.UUID]uint32), wrote: make(map[provider.UUID]struct{}),
+		recalled: make(map[provider.UUID]*memory), wrote: make(map[provider.UUID]struct{}),
 	}
 }
 

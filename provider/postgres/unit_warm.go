@@ -18,7 +18,8 @@ const (
 	sqlWarmBegin = sqlByIndex + `, set_config('lock_timeout', '10ms', true), ` + sqlNow + `,
 	1 / (CASE WHEN ` + sqlNow + ` BETWEEN $1 AND $1 + 100000 THEN 1 ELSE 0 END), txid_current() & 4294967295`
 	sqlAll       = ` RETURNING 1) SELECT 1 / (CASE WHEN count(*) = cardinality($1::uuid[]) THEN 1 ELSE 0 END) FROM all_of`
-	sqlWarmHeads = `WITH all_of AS (` + sqlHeadsFrom + `, $25::xid[]` + sqlHeadsAs + `, xid` + sqlHeadsEnd + ` AND i.xmin = w.xid` + sqlAll
+	sqlWarmHeads = `WITH all_of AS (` + sqlHeadsFrom + `, $25::xid[], $26::uuid[]` + sqlHeadsAs + `, xid, was` + sqlHeadsEnd +
+		` AND i.xmin = w.xid AND i.version = w.was` + sqlAll
 	sqlWarmTasks = `WITH all_of AS (DELETE FROM perdure.task t USING unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::uuid[])
 	w (key, execution, event_id, token) WHERE ` + sqlEachTask + ` AND t.token = w.token AND t.state <> 3` + sqlAll
 )
@@ -79,7 +80,7 @@ func (u *unit) commitWarm(fx *relational.Effects) (xid uint32, err error) {
 	})
 	s := sender{u.p.names, b}
 	heads := u.ops.heads
-	u.ops.heads = s.warmHeads(lastOf(heads, func(h *relational.Head) provider.UUID { return h.Key }), u.xids)
+	u.ops.heads = s.warmHeads(lastOf(heads, func(h *relational.Head) provider.UUID { return h.Key }), u.recalled)
 	put(s, sqlWarmTasks, u.ops.ended, func(c *columns, rows []endedTask) {
 		fillEnded(c, rows)
 		column(c, rows, func(r *endedTask) pgtype.UUID { return uuid(r.token) })
@@ -91,10 +92,10 @@ func (u *unit) commitWarm(fx *relational.Effects) (xid uint32, err error) {
 }
 
 // warmHeads writes the heads that were there before, and answers those of new instances.
-func (s sender) warmHeads(all []relational.Head, xids map[provider.UUID]uint32) (fresh []relational.Head) {
+func (s sender) warmHeads(all []relational.Head, known map[provider.UUID]*memory) (fresh []relational.Head) {
 	var rows []relational.Head
 	for i := range all {
-		if _, known := xids[all[i].Key]; known {
+		if known[all[i].Key] != nil {
 			rows = append(rows, all[i])
 		} else {
 			fresh = append(fresh, all[i])
@@ -103,7 +104,9 @@ func (s sender) warmHeads(all []relational.Head, xids map[provider.UUID]uint32) 
 	slices.SortFunc(rows, func(a, b relational.Head) int { return slices.Compare(a.Key[:], b.Key[:]) })
 	put(s, sqlWarmHeads, rows, func(c *columns, rows []relational.Head) {
 		fillHeads(c, rows)
-		column(c, rows, func(h *relational.Head) pgtype.Uint32 { return pgtype.Uint32{Uint32: xids[h.Key], Valid: true} })
+		column(c, rows, func(h *relational.Head) pgtype.Uint32 { return pgtype.Uint32{Uint32: known[h.Key].xid, Valid: true} })
+		// A server that has lost transactions, as one that was replaced by its copy may have, gives their IDs again.
+		column(c, rows, func(h *relational.Head) pgtype.UUID { return uuid(known[h.Key].Version) })
 	})
 	return fresh
 }

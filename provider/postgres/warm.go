@@ -124,7 +124,8 @@ func (w *warm) fill(u *unit, group []*relational.Member) bool {
 			if task == nil {
 				return false
 			}
-			u.tasks[ref] = task
+			own := *task
+			u.tasks[ref] = &own
 		}
 	}
 	for _, m := range group {
@@ -148,7 +149,7 @@ func (w *warm) fillHead(u *unit, key provider.UUID) {
 	}
 	row := m.stored
 	u.rows[key] = &row
-	u.xids[key] = m.xid
+	u.recalled[key] = m
 	if m.inbox != nil {
 		u.inbox[key] = m.inbox.copied()
 	}
