@@ -66,6 +66,7 @@ func (p *Provider) FetchTurns(ctx context.Context, req provider.FetchTurnsReques
 	}
 	f := &turnFetch{p: p, req: req}
 	call := &parked{op: "fetch turns", wants: f.wants, look: f.look, undo: f.undo, due: f.due, lead: req.Ahead / 2}
+	call.ride.queue, call.ride.settle = f.rides, f.arrives
 	err := p.park(ctx, call, req.Wait)
 	if len(f.res.Turns) > 0 {
 		p.presence.serve(req.Owner, req.Lease)
@@ -107,7 +108,7 @@ func (f *turnFetch) look(ctx context.Context) (bool, error) {
 	if err := f.p.refreshKinds(ctx); err != nil {
 		return false, err
 	}
-	f.res, f.got = provider.FetchTurnsResult{}, nil
+	f.forget()
 	b := f.p.beginClaim(&f.res.Now)
 	f.queueClaim(b)
 	err := f.p.pool.SendBatch(ctx, b).Close()
@@ -116,6 +117,23 @@ func (f *turnFetch) look(ctx context.Context) (bool, error) {
 	}
 	return err == nil && len(f.res.Turns) > 0, err
 }
+
+// rides claims in the transaction of a group, which may be of what it makes ready.
+func (f *turnFetch) rides(b *pgx.Batch) {
+	f.forget()
+	f.queueClaim(b)
+}
+
+// arrives answers whether that has claimed something.
+func (f *turnFetch) arrives(committed bool) bool {
+	if !committed {
+		f.forget()
+	}
+	f.remember()
+	return len(f.res.Turns) > 0
+}
+
+func (f *turnFetch) forget() { f.res, f.got = provider.FetchTurnsResult{}, nil }
 
 // queueClaim queues the claim, and what the instances bring along: one round trip, one transaction.
 func (f *turnFetch) queueClaim(b *pgx.Batch) {
@@ -168,6 +186,7 @@ func (f *turnFetch) remember() {
 		turn := &f.res.Turns[i]
 		in := &turn.Instance
 		if in.Blocked != nil {
+			f.p.warm.drop(in.Key)
 			continue
 		}
 		m.Key, m.ID, m.Status, m.Deleting, m.Execution, m.Version = in.Key, in.ID, in.Status, in.Deleting, in.Execution, in.Version

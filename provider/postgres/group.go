@@ -153,13 +153,13 @@ func (w *writer) end(u *unit, t *relational.Tx) error {
 		u.rollback()
 		return err
 	}
-	w.done(u, t, xid)
+	w.p.warm.remember(u, t, xid)
+	w.done(u, t)
 	return nil
 }
 
 // done takes note of what a transaction has stored and tells everybody whom it concerns.
-func (w *writer) done(u *unit, t *relational.Tx, xid uint32) {
-	w.p.warm.remember(u, t, xid)
+func (w *writer) done(u *unit, t *relational.Tx) {
 	w.commits.Add(1)
 	w.turns.Add(t.Effects.Commits)
 	w.dropped.Add(t.Effects.Dropped)

@@ -40,7 +40,7 @@ func awaitDozing(t *testing.T, p *Provider) {
 		p.signals.mu.Lock()
 		defer p.signals.mu.Unlock()
 		for call := range p.signals.parked {
-			if call.dozing.Load() {
+			if call.ride.state.Load() == dozing {
 				return true
 			}
 		}

@@ -35,7 +35,7 @@ type parked struct {
 	wake      chan struct{}
 	sooner    chan struct{} // next was brought forward
 	next      atomic.Int64  // when something is due by time alone
-	dozing    atomic.Bool
+	ride      ride
 	contended time.Duration // how long it slept last because others held what is due
 }
 
@@ -46,7 +46,7 @@ func (p *Provider) park(ctx context.Context, call *parked, wait time.Duration) e
 		return err
 	}
 	defer p.door.Leave()
-	call.wake, call.sooner = make(chan struct{}, 1), make(chan struct{}, 1)
+	call.wake, call.sooner, call.ride.over = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)
 	call.next.Store(relational.Never)
 	p.signals.add(call)
 	defer p.signals.remove(call)
@@ -64,7 +64,12 @@ func (p *Provider) park(ctx context.Context, call *parked, wait time.Duration) e
 		if err != nil {
 			return err
 		}
-		if done, err := p.doze(ctx, call, min(sleep, left)); done {
+		found, done, err := p.doze(ctx, call, min(sleep, left))
+		switch {
+		case found && ctx.Err() != nil:
+			call.undo()
+			return ctx.Err()
+		case found || done:
 			return err
 		}
 		p.suspectKinds()
@@ -146,31 +151,32 @@ func (call *parked) lower(at int64) bool {
 	}
 }
 
-// doze sleeps until something may be there; done says that the call is over.
-func (p *Provider) doze(ctx context.Context, call *parked, sleep time.Duration) (done bool, err error) {
+// doze sleeps until something may be there, or has been claimed along with a commit; done says that the call is over.
+func (p *Provider) doze(ctx context.Context, call *parked, sleep time.Duration) (found, done bool, err error) {
 	timer := time.NewTimer(sleep)
 	defer timer.Stop()
 	end := time.Now().Add(sleep)
-	call.dozing.Store(true)
-	defer call.dozing.Store(false)
+	call.ride.doze()
 	for {
 		select {
+		case <-call.ride.over:
+			return call.ride.ends(), false, nil
 		case <-call.sooner:
-			now, next := p.warm.clock.now(), call.next.Load()
-			if now == 0 {
-				return false, nil
+			now := p.warm.clock.now()
+			if now != 0 {
+				timer.Reset(min(time.Until(end), provider.Time(call.next.Load()).Sub(now)))
+				continue
 			}
-			if next != relational.Never {
-				timer.Reset(min(time.Until(end), provider.Time(next).Sub(now)))
-			}
-			continue
 		case <-call.wake:
 		case <-timer.C:
 		case <-ctx.Done():
-			return true, ctx.Err()
+			done, err = true, ctx.Err()
 		case <-p.door.Closing:
-			return true, provider.ErrClosed
+			done, err = true, provider.ErrClosed
 		}
-		return false, nil
+		if call.ride.wakes() {
+			return true, true, nil
+		}
+		return false, done, err
 	}
 }

@@ -203,6 +203,7 @@ func (s *signals) deliver(in *signal) {
 // wakeAll makes everyone look: notifications may have been lost.
 func (s *signals) wakeAll() {
 	s.p.kinds.stale.Store(true)
+	s.p.hub.Doubt()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for call := range s.parked {
@@ -276,7 +277,10 @@ func (s *signals) listen(conn *pgx.Conn) error {
 		return err
 	}
 	s.hears.Store(true)
-	defer s.hears.Store(false)
+	defer func() {
+		s.hears.Store(false)
+		s.p.hub.Doubt()
+	}()
 	s.wakeAll()
 	for {
 		n, err := s.hear(conn)

@@ -37,12 +37,15 @@ func (w *writer) warmly(ctx context.Context, conn *pgxpool.Conn, group []*relati
 	if err != nil || len(v.refused)+len(v.alone) > 0 || t.Changes == 0 || t.Flush() != nil || !u.fenced() {
 		return false
 	}
-	xid, err := u.commitWarm(&t.Effects)
+	xid, rider, err := u.commitWarm(&t.Effects)
 	if err == nil {
-		w.done(u, t, xid)
+		w.p.warm.remember(u, t, xid)
+		rider.alight(true) // what it claimed is not as the group left it
+		w.done(u, t)
 		finish(group, nil, provider.OutcomeHappened)
 		return true
 	}
+	rider.alight(false)
 	if outcome := outcomeOf(err); sqlState(err) != stateCancelled && (outcome != provider.OutcomeNothing || lost(err)) {
 		finish(group, err, outcome)
 		return true
@@ -70,7 +73,7 @@ func (u *unit) fenced() bool {
 }
 
 // commitWarm sends everything in one round trip. Instances come first, as in all transactions that lock them.
-func (u *unit) commitWarm(fx *relational.Effects) (xid uint32, err error) {
+func (u *unit) commitWarm(fx *relational.Effects) (xid uint32, rider *parked, err error) {
 	b := &pgx.Batch{}
 	var now provider.Time
 	b.Queue(sqlWarmBegin, int64(u.now)).QueryRow(func(r pgx.Row) error {
@@ -86,9 +89,29 @@ func (u *unit) commitWarm(fx *relational.Effects) (xid uint32, err error) {
 		column(c, rows, func(r *endedTask) pgtype.UUID { return uuid(r.token) })
 	})
 	u.ops.ended = nil
+	made := u.made()
 	u.queueOps(b)
 	u.queueNews(b, fx.Changed)
-	return xid, u.conn.SendBatch(u.ctx, b).Close()
+	rider = u.p.signals.board(fx, b)
+	u.p.hub.Made(made) // before others can end them
+	if err = u.conn.SendBatch(u.ctx, b).Close(); err != nil {
+		for _, key := range made {
+			u.p.hub.Tell(key, nil)
+		}
+	}
+	return xid, rider, err
+}
+
+// made lists the instances that a group makes, if the end of each will be heard wherever it comes about: then whoever
+// waits for it has nothing to read before.
+func (u *unit) made() (keys []provider.UUID) {
+	if !u.p.signals.hears.Load() {
+		return nil
+	}
+	for i := range u.ops.instances {
+		keys = append(keys, u.ops.instances[i].head.Key)
+	}
+	return keys
 }
 
 // warmHeads writes the heads that were there before, and answers those of new instances.

@@ -213,6 +213,13 @@ func (w *warm) saw(m *memory) {
 	w.put(m)
 }
 
+// drop forgets an instance.
+func (w *warm) drop(key provider.UUID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.forget(key)
+}
+
 // sawTask remembers a task that a fetch has leased.
 func (w *warm) sawTask(task *relational.Task) {
 	w.mu.Lock()
