@@ -40,14 +40,14 @@ const (
 	sqlTurnAttributes = `SELECT a.key, a.name, a.kind, a.text, a.number FROM
 	(SELECT key FROM perdure.instance WHERE lease_token = $1 AND attributes OFFSET 0) i
 	CROSS JOIN LATERAL (SELECT * FROM perdure.attribute a WHERE a.key = i.key OFFSET 0) a ORDER BY a.key, a.name`
-	// When the next one is due, or when it can be claimed ahead, of which $3 says what was looked for; among those that are due, when the
-	// first of them is free. Those at the head of a long line are enough for that.
+	// When the next one is due, or when it can be claimed $3 ahead; among those that are due, when the first of them is free. Those at the
+	// head of a long line are enough for that. It stands in the transaction of the claim, which has looked at least as far as from its beginning.
 	sqlNextTurn = `WITH clock AS MATERIALIZED (SELECT ` + sqlNow + ` AS now)
 	SELECT c.now, (SELECT min(n.at) FROM unnest($1::bigint[]) k (id) CROSS JOIN LATERAL (
 		(SELECT i.fetch_at AS at FROM perdure.instance i WHERE i.kind = k.id AND i.fetch_at > 0
 			AND i.fetch_at > (SELECT now FROM clock) ORDER BY i.fetch_at LIMIT 1)
-		UNION ALL (SELECT greatest(i.fetch_at - $4::bigint, (SELECT now FROM clock) + 1) FROM perdure.instance i WHERE $4 > 0 AND i.kind = k.id
-			AND i.fetch_at > 0 AND i.fetch_at > $3::bigint ORDER BY i.fetch_at LIMIT 1)
+		UNION ALL (SELECT greatest(i.fetch_at - $3::bigint, (SELECT now FROM clock) + 1) FROM perdure.instance i WHERE $3 > 0 AND i.kind = k.id
+			AND i.fetch_at > 0 AND i.fetch_at > ` + sqlTransactionNow + ` + $3 ORDER BY i.fetch_at LIMIT 1)
 		UNION ALL SELECT CASE WHEN s.sticky_owner = $2 THEN 0 ELSE s.sticky_until END FROM (
 			SELECT i.sticky_owner, i.sticky_until FROM perdure.instance i WHERE i.kind = k.id AND i.fetch_at > 0
 			AND i.fetch_at <= (SELECT now FROM clock) ORDER BY i.fetch_at LIMIT 100) s) n) FROM clock c`
@@ -80,6 +80,8 @@ type turnFetch struct {
 	req provider.FetchTurnsRequest
 	res provider.FetchTurnsResult
 	got []*memory // what is known of the turns
+
+	asked, next provider.Time // when the next one is due, and when that was asked
 }
 
 // kinds answers the numbers of what the caller can run, as far as there are any.
@@ -111,6 +113,7 @@ func (f *turnFetch) look(ctx context.Context) (bool, error) {
 	f.forget()
 	b := f.p.beginClaim(&f.res.Now)
 	f.queueClaim(b)
+	f.queueDue(b)
 	err := f.p.pool.SendBatch(ctx, b).Close()
 	if err == nil {
 		f.remember()
@@ -219,14 +222,24 @@ func (f *turnFetch) addMessage(turn *provider.Turn, m provider.Message, sizes ma
 	turn.Messages = append(turn.Messages, m)
 }
 
-func (f *turnFetch) due(ctx context.Context) (now, next provider.Time, err error) {
-	lead := f.req.Ahead / 2
-	now, at, err := f.p.nextDue(ctx, sqlNextTurn, f.kinds(), f.req.Owner, int64(f.res.Now.Add(lead)), lead.Microseconds())
-	f.res.Now = now
-	if at == nil {
-		return now, relational.Never, err
-	}
-	return now, *at, err
+// queueDue asks when there may be more, for a claim that finds nothing.
+func (f *turnFetch) queueDue(b *pgx.Batch) {
+	b.Queue(f.p.names.sql(sqlNextTurn), f.kinds(), f.req.Owner, (f.req.Ahead / 2).Microseconds()).QueryRow(func(r pgx.Row) error {
+		var next *provider.Time
+		if err := r.Scan(&f.asked, &next); err != nil {
+			return err
+		}
+		if f.next = relational.Never; next != nil {
+			f.next = *next
+		}
+		return nil
+	})
+}
+
+// due answers what the claim that found nothing has asked.
+func (f *turnFetch) due(context.Context) (now, next provider.Time, err error) {
+	f.res.Now = f.asked
+	return f.asked, f.next, nil
 }
 
 // undo gives the instances back, each with its delivery.

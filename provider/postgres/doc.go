@@ -20,7 +20,8 @@
 // Every statement finds its rows by an index, whatever the statistics of the tables say: sequential scans are switched off within its
 // transaction, and each statement has one plan on each connection.
 //
-// Claims take many items in one round trip, by SKIP LOCKED over narrow partial indexes. Leases run on
+// Claims take many items in one round trip, by SKIP LOCKED over narrow partial indexes. A fetch of turns that waits takes what
+// a group makes ready by a statement of that group. Leases run on
 // the database's clock_timestamp(). Nobody polls while there is nothing to do: processes tell each other of their commits by
 // NOTIFY, many commits in one, on a connection outside of the pool and of all commits; a slow look of its own
 // heals a lost notification.

@@ -40,6 +40,9 @@ const (
 // sqlNow is the storage's clock: of the moment, not of the transaction's beginning.
 const sqlNow = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
 
+// sqlTransactionNow is when the transaction began.
+const sqlTransactionNow = `(extract(epoch FROM transaction_timestamp()) * 1000000)::bigint`
+
 // opMigrate names what fails when a schema cannot be made or changed.
 const opMigrate = "migrate"
 

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -17,20 +18,29 @@ import (
 // fetchLater runs a fetch that waits, and answers its turns.
 func fetchLater(t *testing.T, p *Provider) <-chan []provider.Turn {
 	t.Helper()
+	_, got := fetchUntil(t, p)
+	return got
+}
+
+// fetchUntil fetches until there is something or it is stopped.
+func fetchUntil(t *testing.T, p *Provider) (stop func(), got <-chan []provider.Turn) {
+	t.Helper()
 	req := turnsRequest()
 	req.Wait = lease
-	got := make(chan []provider.Turn, 1)
+	turns := make(chan []provider.Turn, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
 	go func() {
-		defer close(got)
-		res, err := p.FetchTurns(t.Context(), req)
-		if err != nil {
+		defer close(turns)
+		res, err := p.FetchTurns(ctx, req)
+		if err != nil && ctx.Err() == nil {
 			t.Error(err)
 			return
 		}
-		got <- res.Turns
+		turns <- res.Turns
 	}()
 	awaitDozing(t, p)
-	return got
+	return cancel, turns
 }
 
 // awaitDozing waits until a fetch sleeps.

@@ -47,11 +47,11 @@ func (p *Provider) park(ctx context.Context, call *parked, wait time.Duration) e
 	}
 	defer p.door.Leave()
 	call.wake, call.sooner, call.ride.over = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)
-	call.next.Store(relational.Never)
 	p.signals.add(call)
 	defer p.signals.remove(call)
 	end := time.Now().Add(min(wait, provider.MaxWait))
 	for {
+		call.next.Store(relational.Never) // what becomes due while this looks may be earlier than what it sees
 		found, err := p.lookOnce(ctx, call)
 		if err != nil || found {
 			return err
@@ -106,7 +106,6 @@ func (p *Provider) beginClaim(now *provider.Time) *pgx.Batch {
 func (p *Provider) sleepOf(ctx context.Context, call *parked) (time.Duration, error) {
 	bounded, cancel := p.bounded(ctx)
 	defer cancel()
-	call.next.Store(relational.Never) // what becomes due while this looks may be earlier than what it sees
 	now, next, err := call.due(bounded)
 	if err != nil {
 		if ctx.Err() != nil {

@@ -62,7 +62,7 @@ func TestClaimsAreIndexScans(t *testing.T) {
 	}{
 		{"claim turns", sqlClaimTurns, []any{kinds, 10, "node", uuid(unique()), int64(1e6), int64(5e4)}},
 		{"messages", sqlTurnMessages, []any{uuid(c.Lease), 1000, 4 << 20, int64(5e4)}},
-		{"next turn", sqlNextTurn, []any{kinds, "node", int64(1), int64(25e3)}},
+		{"next turn", sqlNextTurn, []any{kinds, "node", int64(25e3)}},
 		{"claim tasks", sqlClaimTasks, []any{tasks, []int64{0}, 10, uuid(unique()), "node", true, int64(1e6), tasks}},
 		{"next task", sqlNextTask, []any{tasks, true}},
 		{"lock", sqlLock + sqlLocked, []any{uuids([]provider.UUID{c.Key})}},

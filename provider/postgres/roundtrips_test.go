@@ -200,7 +200,7 @@ func TestRoundTripsOfGroups(t *testing.T) {
 	trips, groups := w.trips.Load(), p.writer.commits.Load()
 	burst()
 	trips, groups = w.trips.Load()-trips, p.writer.commits.Load()-groups
-	if trips != groups || groups > 4 {
+	if trips != groups || groups > 10 {
 		t.Errorf("20 sends in %d groups, %d round trips", groups, trips)
 	}
 }

@@ -1,0 +1,83 @@
+package postgres
+
+import (
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/perdure/perdure/internal/postgrestest"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+// What a create makes ready a fetch that waits has claimed when the create returns: the claim makes no round trip.
+func TestClaimsRideAlong(t *testing.T) {
+	p, w := counting(t)
+	create(t, p, "first") // its kind is known from now on
+	fetchTurns(t, p, turnsRequest())
+	trips := int64(0)
+	for range maxRuns { // of which one counts; others may have met something else, such as the row that shows that the process lives
+		got, before := fetchLater(t, p), w.trips.Load()
+		key := create(t, p, unique().String()).Key
+		turns := <-got
+		trips = w.trips.Load() - before
+		if len(turns) != 1 || turns[0].Instance.Key != key || turns[0].Instance.Deliveries != 1 || len(turns[0].Messages) != 1 {
+			t.Fatalf("fetched %+v", turns)
+		}
+		if trips == 1 {
+			return
+		}
+	}
+	t.Errorf("a create and the claim of what it made: %d round trips", trips)
+}
+
+// A group that fails takes the claim back that rides along. The fetch goes on, and takes what the group stores at last.
+func TestClaimsOutliveTheirRide(t *testing.T) {
+	p := store(t)
+	other := opened(t, postgrestest.URL(t), Options{Schema: p.opts.Schema})
+	in := create(t, p, "in")
+	send(t, p, in.Key, text("known"))
+	req := turnsRequest()
+	first := fetchTurns(t, p, req)
+	send(t, other, in.Key, text("between")) // what this process remembers is out of date
+	got := fetchLater(t, p)
+	next := turn(&first[0].Instance, first[0].Messages[0].ID)
+	next.Lease, next.Events = req.Token, [][]byte{[]byte("started")}
+	commit(t, p, next)
+	if turns := <-got; len(turns) != 1 || len(turns[0].Messages) != 2 || string(turns[0].Messages[1].Payload) != "between" {
+		t.Fatalf("fetched %+v", turns)
+	}
+	checkConsistent(t, p)
+}
+
+// Whoever gives up while its claim is under way leaves nothing claimed.
+func TestRiderThatGaveUpClaimsNothing(t *testing.T) {
+	p := store(t)
+	create(t, p, "first")
+	fetchTurns(t, p, turnsRequest())
+	stop, got := fetchUntil(t, p)
+	fx := relational.NewEffects()
+	for _, kind := range p.kinds.get().ByCap[orc[0]] {
+		fx.Turns[kind] = struct{}{}
+	}
+	b := &pgx.Batch{}
+	rider := p.signals.board(&fx, b)
+	if rider == nil {
+		t.Fatal("nobody rides")
+	}
+	create(t, p, "second")
+	stop()
+	if err := p.pool.SendBatch(t.Context(), b).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := number(t, p, `SELECT count(*) FROM perdure.instance WHERE id = 'second' AND lease_token IS NOT NULL`); n != 1 {
+		t.Fatal("the rider has claimed nothing")
+	}
+	rider.alight(true)
+	if turns := <-got; len(turns) != 0 {
+		t.Fatalf("who gave up got %+v", turns)
+	}
+	eventually(t, "the instance is free", func() bool {
+		turns := fetchTurns(t, p, turnsRequest())
+		return len(turns) == 1 && turns[0].Instance.Deliveries == 1
+	})
+}
