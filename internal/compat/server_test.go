@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/provider/postgres"
 )
 
-// recorded is the schema of testdata/server.sql.
+// recorded is the schema of the SQL files of testdata.
 const recorded = "perdure_recorded"
 
 // TestRecordServer makes testdata/server.sql with pg_dump: the instances of core.db, in Postgres.
@@ -25,6 +25,12 @@ func TestRecordServer(t *testing.T) {
 	n.populate(t)
 	n.recordHistories(t, "server")
 	n.close(t)
+	dump(t, url, "server.sql")
+}
+
+// dump writes the recorded schema to a file of testdata, and removes it.
+func dump(t *testing.T, url, name string) {
+	t.Helper()
 	dump := exec.CommandContext(t.Context(), "pg_dump", "--dbname="+url, "--schema="+recorded, "--inserts", "--no-owner", "--no-privileges", "--no-comments")
 	dump.Stderr = os.Stderr
 	script, err := dump.Output()
@@ -33,7 +39,7 @@ func TestRecordServer(t *testing.T) {
 	}
 	// Commands of psql, the version of the programs, and a setting that other connections of the test would feel.
 	script = regexp.MustCompile(`(?m)^(\\.*|--.*|SELECT pg_catalog.set_config.*|SET .*|)\n`).ReplaceAll(script, nil)
-	if err := os.WriteFile("testdata/server.sql", script, 0o600); err != nil {
+	if err := os.WriteFile("testdata/"+name, script, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	postgrestest.Exec(t, url, "DROP SCHEMA "+recorded+" CASCADE")
@@ -49,9 +55,9 @@ func server(t *testing.T, url, schema string) *postgres.Provider {
 }
 
 // restored is the recorded store in a schema of its own.
-func restored(t *testing.T) *postgres.Provider {
+func restored(t *testing.T, name string) *postgres.Provider {
 	t.Helper()
-	script, err := os.ReadFile("testdata/server.sql")
+	script, err := os.ReadFile("testdata/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +68,7 @@ func restored(t *testing.T) *postgres.Provider {
 }
 
 func TestServerReads(t *testing.T) {
-	store := restored(t)
+	store := restored(t, "server.sql")
 	defer func() {
 		if err := store.Close(); err != nil {
 			t.Error(err)
@@ -72,7 +78,7 @@ func TestServerReads(t *testing.T) {
 }
 
 func TestServerFinishes(t *testing.T) {
-	n := openOn(t, restored(t), coreRegistry(true))
+	n := openOn(t, restored(t, "server.sql"), coreRegistry(true))
 	defer n.close(t)
 	n.finishes(t)
 }
