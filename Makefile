@@ -10,7 +10,7 @@ RACE := ^[^/]+/[^/]+/[^/]+/(provider|internal|dispatcher|orchestration|activity|
 
 # Of these, packages of long tests of what others test shortly. They run without it, so that `make test` ends in time; make
 # test-race LONG='^$$' runs them with it. Of VIRTUAL, what takes no real time runs with it, too.
-LONG := /internal/(programs|cancellation|weaknesses|local|routing|heartbeats|features|durability)$$|/validations/model$$
+LONG := /internal/(programs|cancellation|weaknesses|local|routing|heartbeats|features|durability|pending|storagefaults|transactions|invariant)$$|/provider/validations(/|$$)
 VIRTUAL := /internal/(local|routing|heartbeats|features)$$
 
 # -race also checks pointer arithmetic, which SQLite's translated C is full of. Without
