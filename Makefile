@@ -75,7 +75,7 @@ test-plain: need-go ## part 5: tests of all other packages
 		pkgs=$$(printf '%s\n' "$$all" | grep -Ev '$(RACE)'; printf '%s\n' "$$all" | grep -E '$(LONG)'); \
 		if [ -z "$$pkgs" ]; then echo 'no packages'; return 0; fi; \
 		$(GO) test -timeout 6m $(TESTFLAGS) $$pkgs && \
-		$(GO) test -timeout 6m -run AmongAMillion $(TESTFLAGS) ./provider/sqlite; \
+		$(GO) test -timeout 6m -run 'AmongAMillion|TestFlat|TestModel$$' $(TESTFLAGS) ./provider/sqlite; \
 	}; $(call timed,go test,part)
 
 lint: need-go lint-tool ## golangci-lint, pinned, zero findings

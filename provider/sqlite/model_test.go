@@ -10,6 +10,10 @@ import (
 )
 
 func TestModel(t *testing.T) {
+	count := 40
+	if underRace {
+		count = 12 // make test plays the others without the race detector
+	}
 	empty := emptyStore(t)
 	model.Run(t, func(t testing.TB) provider.Provider {
 		path := filepath.Join(t.TempDir(), "store.db")
@@ -17,5 +21,5 @@ func TestModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		return openTest(t, path, Options{Synchronous: Off})
-	}, model.Count(40))
+	}, model.Count(count))
 }

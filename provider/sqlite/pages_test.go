@@ -137,6 +137,9 @@ func TestFlatBesideFinishedInstances(t *testing.T) {
 
 // Of a hundred thousand instances with a timer that is due, each fetch takes its batch and looks at no more.
 func TestFlatTimersDueAtOnce(t *testing.T) {
+	if underRace {
+		t.Skip("long under the race detector; make test runs it without")
+	}
 	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{Synchronous: Off})
 	const batch = 64
 	size := func(name string, n int) int64 {
@@ -161,6 +164,9 @@ func TestFlatTimersDueAtOnce(t *testing.T) {
 
 // A node that serves a quiet queue gets its task at once, however much waits in another.
 func TestFlatQuietQueueBesideAFlood(t *testing.T) {
+	if underRace {
+		t.Skip("long under the race detector; make test runs it without")
+	}
 	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{Synchronous: Off})
 	commitTasks(t, p, provider.NewTask{EventID: 1, Queue: "flood", Name: "n"})
 	look := func() int64 {
