@@ -66,7 +66,7 @@ func (p *Provider) FetchTurns(ctx context.Context, req provider.FetchTurnsReques
 	}
 	f := &turnFetch{p: p, req: req}
 	call := &parked{op: "fetch turns", wants: f.wants, look: f.look, undo: f.undo, due: f.due, lead: req.Ahead / 2}
-	call.ride.queue, call.ride.settle = f.rides, f.arrives
+	call.ride.queue, call.ride.claimed, call.ride.settle = f.rides, func() []provider.Turn { return f.res.Turns }, f.arrives
 	err := p.park(ctx, call, req.Wait)
 	if len(f.res.Turns) > 0 {
 		p.presence.serve(req.Owner, req.Lease)
@@ -189,7 +189,6 @@ func (f *turnFetch) remember() {
 		turn := &f.res.Turns[i]
 		in := &turn.Instance
 		if in.Blocked != nil {
-			f.p.warm.drop(in.Key)
 			continue
 		}
 		m.Key, m.ID, m.Status, m.Deleting, m.Execution, m.Version = in.Key, in.ID, in.Status, in.Deleting, in.Execution, in.Version

@@ -153,7 +153,7 @@ func (w *writer) end(u *unit, t *relational.Tx) error {
 		u.rollback()
 		return err
 	}
-	w.p.warm.remember(u, t, xid)
+	w.p.warm.remember(u, t, xid, nil)
 	w.done(u, t)
 	return nil
 }

@@ -1,13 +1,11 @@
 package postgres
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	process "os/exec"
 	"testing"
 	"time"
 
@@ -93,23 +91,7 @@ func TestHazard24_KilledNodeLosesItsLeases(t *testing.T) {
 	instanceWith(t, p, "task", provider.NewTask{})
 	instanceWith(t, p, "session", provider.NewTask{Session: "s"})
 	paused := instanceWith(t, p, "paused", provider.NewTask{})
-	worker := process.CommandContext(t.Context(), os.Args[0])
-	worker.Env = append(os.Environ(), workerURL+"="+url, workerSchema+"="+p.opts.Schema, workerHolds+"=1")
-	worker.Stderr = os.Stderr
-	_, err := worker.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := worker.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := worker.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
-		t.Fatal(err)
-	}
+	worker, _ := startWorker(t, url, p.opts.Schema, workerHolds+"=1")
 	steer := provider.SteerRequest{Key: paused.Key, Commit: unique(), Action: provider.SteerSuspend}
 	if _, err := p.Steer(t.Context(), steer); err != nil {
 		t.Fatal(err)

@@ -65,14 +65,11 @@ func work(ctx context.Context, url, schema string) error {
 	return store.Close()
 }
 
-// A client here starts an orchestration and waits for its result; a worker in another process runs it. Idle, half of them
-// take less than 5 ms; ten times that shows a poll.
-func TestWakeUpCrossesProcesses(t *testing.T) {
-	url := postgrestest.URL(t)
-	schema := postgrestest.Schema(t, url)
-	c := client.New(opened(t, url, Options{Schema: schema}), client.Options{Logger: silent})
-	worker := process.CommandContext(t.Context(), os.Args[0])
-	worker.Env = append(os.Environ(), workerURL+"="+url, workerSchema+"="+schema)
+// startWorker starts this binary as another process on a schema, and waits until it says that it is ready. It ends when in is closed.
+func startWorker(t *testing.T, url, schema string, env ...string) (worker *process.Cmd, in io.Closer) {
+	t.Helper()
+	worker = process.CommandContext(t.Context(), os.Args[0])
+	worker.Env = append(append(os.Environ(), workerURL+"="+url, workerSchema+"="+schema), env...)
 	worker.Stderr = os.Stderr
 	in, err := worker.StdinPipe()
 	if err != nil {
@@ -88,6 +85,16 @@ func TestWakeUpCrossesProcesses(t *testing.T) {
 	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
+	return worker, in
+}
+
+// A client here starts an orchestration and waits for its result; a worker in another process runs it. Idle, half of them
+// take less than 5 ms; ten times that shows a poll.
+func TestWakeUpCrossesProcesses(t *testing.T) {
+	url := postgrestest.URL(t)
+	schema := postgrestest.Schema(t, url)
+	c := client.New(opened(t, url, Options{Schema: schema}), client.Options{Logger: silent})
+	worker, in := startWorker(t, url, schema)
 	var took []time.Duration
 	for n := range 50 {
 		began := time.Now()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
@@ -22,8 +23,10 @@ type ride struct {
 	// queue adds the claim to a group's batch, and settle says whether that was committed: then it answers whether something was claimed.
 	queue  func(*pgx.Batch)
 	settle func(committed bool) bool
-	found  bool
-	over   chan struct{} // one value for each ride
+	// claimed answers what was claimed, before it is settled.
+	claimed func() []provider.Turn
+	found   bool
+	over    chan struct{} // one value for each ride
 }
 
 // board adds the claim of a call that waits for what a group makes ready; nil if there is none.
@@ -44,6 +47,14 @@ func (s *signals) board(fx *relational.Effects, b *pgx.Batch) *parked {
 		}
 	}
 	return nil
+}
+
+// claimed answers what a rider took.
+func (call *parked) claimed() []provider.Turn {
+	if call == nil {
+		return nil
+	}
+	return call.ride.claimed()
 }
 
 // alight ends the ride.

@@ -23,6 +23,11 @@ func TestClaimsRideAlong(t *testing.T) {
 		if len(turns) != 1 || turns[0].Instance.Key != key || turns[0].Instance.Deliveries != 1 || len(turns[0].Messages) != 1 {
 			t.Fatalf("fetched %+v", turns)
 		}
+		// What this process goes by afterwards is the claim, not the create: both are of one transaction.
+		send(t, p, key, text("later"))
+		if n := number(t, p, `SELECT count(*) FROM perdure.instance WHERE key = $1 AND lease_token IS NOT NULL`, uuid(key)); n != 1 {
+			t.Fatal("a message that came later has taken the claim away")
+		}
 		if trips == 1 {
 			return
 		}

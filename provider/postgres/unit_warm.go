@@ -39,8 +39,8 @@ func (w *writer) warmly(ctx context.Context, conn *pgxpool.Conn, group []*relati
 	}
 	xid, rider, err := u.commitWarm(&t.Effects)
 	if err == nil {
-		w.p.warm.remember(u, t, xid)
-		rider.alight(true) // what it claimed is not as the group left it
+		w.p.warm.remember(u, t, xid, rider.claimed())
+		rider.alight(true)
 		w.done(u, t)
 		finish(group, nil, provider.OutcomeHappened)
 		return true

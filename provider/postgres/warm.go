@@ -187,10 +187,15 @@ func (b *inbox) left(h *relational.Head) *inbox {
 	return kept
 }
 
-// remember takes over what a unit has written, after its commit.
-func (w *warm) remember(u *unit, t *relational.Tx, xid uint32) {
+// remember takes over what a unit has written, after its commit. What a claim in the same transaction has taken is not as the unit left it,
+// and has the same transaction's ID: it is forgotten, and known again by the claim.
+func (w *warm) remember(u *unit, t *relational.Tx, xid uint32, claimed []provider.Turn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	for i := range claimed {
+		delete(u.wrote, claimed[i].Instance.Key)
+		w.forget(claimed[i].Instance.Key)
+	}
 	for key := range u.wrote {
 		head, row := t.Heads[key], u.rows[key]
 		if head == nil || row == nil || head.Status.Ended() || head.Deleting {
@@ -211,13 +216,6 @@ func (w *warm) saw(m *memory) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.put(m)
-}
-
-// drop forgets an instance.
-func (w *warm) drop(key provider.UUID) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.forget(key)
 }
 
 // sawTask remembers a task that a fetch has leased.

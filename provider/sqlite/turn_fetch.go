@@ -52,6 +52,7 @@ type turnFetch struct {
 	req  provider.FetchTurnsRequest
 	caps map[provider.Capability]struct{}
 	res  provider.FetchTurnsResult
+	dead map[string]bool // of the owners that instances are kept for, as this look found them
 }
 
 type turnPlace struct {
@@ -160,11 +161,18 @@ func (f *turnFetch) allowed(t *tx, place turnPlace, sticky string, until int64) 
 	if until <= t.Elapsed || sticky == f.req.Owner {
 		return true
 	}
-	if alive, err := t.integer(sqlServed, sticky); err == nil && alive == 0 {
-		return true
+	dead, known := f.dead[sticky]
+	if !known {
+		served, err := t.integer(sqlServed, sticky)
+		if dead = err == nil && served == 0; f.dead == nil {
+			f.dead = make(map[string]bool)
+		}
+		f.dead[sticky] = dead
 	}
-	t.WakeElapsed(until)
-	return false
+	if !dead {
+		t.WakeElapsed(until)
+	}
+	return dead
 }
 
 func stopAt(n, limit int) error {
@@ -175,7 +183,7 @@ func stopAt(n, limit int) error {
 }
 
 func (f *turnFetch) take(t *tx) (bool, error) {
-	f.res = provider.FetchTurnsResult{Now: t.Now}
+	f.res, f.dead = provider.FetchTurnsResult{Now: t.Now}, nil
 	list, err := f.places(t, f.req.Max)
 	if err == nil && len(list) > 0 {
 		err = t.enroll(f.req.Owner)
