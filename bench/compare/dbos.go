@@ -88,6 +88,8 @@ func (i dbosInstance) Wait(context.Context) error {
 	return expect(got, i.want)
 }
 
+func (i dbosInstance) WaitAsDocumented(ctx context.Context) error { return i.Wait(ctx) }
+
 func (i dbosInstance) Send(_ context.Context, event Reply) error {
 	return dbos.Send(i.ctx, i.handle.GetWorkflowID(), event, eventName)
 }

@@ -96,18 +96,29 @@ type durableTaskInstance struct {
 func (i durableTaskInstance) Wait(ctx context.Context) error {
 	return poll(ctx, func() (bool, error) {
 		m, err := i.client.FetchOrchestrationMetadata(ctx, i.id)
-		switch {
-		case err != nil:
+		if err != nil || !m.IsComplete() {
 			return false, err
-		case !m.IsComplete():
-			return false, nil
-		case m.RuntimeStatus != api.RUNTIME_STATUS_COMPLETED:
-			return false, fmt.Errorf("an orchestration ended as %v: %v", m.RuntimeStatus, m.FailureDetails)
-		case m.SerializedOutput != fmt.Sprint(i.want):
-			return false, fmt.Errorf("an orchestration answered %s, want %d", m.SerializedOutput, i.want)
 		}
-		return true, nil
+		return true, i.check(m)
 	})
+}
+
+func (i durableTaskInstance) WaitAsDocumented(ctx context.Context) error {
+	m, err := i.client.WaitForOrchestrationCompletion(ctx, i.id)
+	if err != nil {
+		return err
+	}
+	return i.check(m)
+}
+
+func (i durableTaskInstance) check(m *api.OrchestrationMetadata) error {
+	switch {
+	case m.RuntimeStatus != api.RUNTIME_STATUS_COMPLETED:
+		return fmt.Errorf("an orchestration ended as %v: %v", m.RuntimeStatus, m.FailureDetails)
+	case m.SerializedOutput != fmt.Sprint(i.want):
+		return fmt.Errorf("an orchestration answered %s, want %d", m.SerializedOutput, i.want)
+	}
+	return nil
 }
 
 func (i durableTaskInstance) Send(ctx context.Context, event Reply) error {

@@ -104,6 +104,10 @@ func (i goWorkflowsInstance) Wait(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return i.WaitAsDocumented(ctx)
+}
+
+func (i goWorkflowsInstance) WaitAsDocumented(ctx context.Context) error {
 	got, err := client.GetWorkflowResult[int](ctx, i.client, i.wfi, time.Minute)
 	if err != nil {
 		return err

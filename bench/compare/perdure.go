@@ -83,6 +83,8 @@ func (i perdureInstance) Wait(ctx context.Context) error {
 	return expect(got, i.want)
 }
 
+func (i perdureInstance) WaitAsDocumented(ctx context.Context) error { return i.Wait(ctx) }
+
 func (i perdureInstance) Send(ctx context.Context, event Reply) error {
 	return i.handle.Raise(ctx, eventName, event)
 }

@@ -11,7 +11,7 @@ func sizes(workload string) map[string]int {
 		return map[string]int{"perdure": 50, "go-workflows": 2, "durabletask-go": 8, "dbos": 8}
 	case "W2b": // times
 		return map[string]int{"perdure": 20, "go-workflows": 1, "durabletask-go": 3, "dbos": 2}
-	case "W3": // times
+	case "W3", "W3 asked": // times
 		return map[string]int{"perdure": 200, "go-workflows": 200, "durabletask-go": 200, "dbos": 200}
 	case "W4": // activities
 		return map[string]int{"perdure": 10_000, "go-workflows": 1_000, "durabletask-go": 200, "dbos": 10_000}

@@ -16,8 +16,10 @@ type system interface {
 
 // An instance is one orchestration that was started.
 type instance interface {
-	// Wait answers when the outcome has been read from the engine: nil if it is a success.
+	// Wait answers when the outcome has been read from the engine: nil if it is a success. An engine that has to be asked is asked often.
 	Wait(ctx context.Context) error
+	// WaitAsDocumented does so by the call that the engine's documentation has for it.
+	WaitAsDocumented(ctx context.Context) error
 	Send(ctx context.Context, event Reply) error
 }
 
