@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/perdure/perdure/internal/postgrestest"
+	"github.com/perdure/perdure/internal/racedetector"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/validations/engine"
 )
@@ -13,6 +14,9 @@ import (
 // Stores come and go on pools that stay, as connecting costs more than most scenarios. The second of two
 // nodes has connections of its own.
 func TestEngine(t *testing.T) {
+	if racedetector.On {
+		t.Skip("make test runs it without the race detector, and that of the memory store with it")
+	}
 	schemas := &emptied{t: t, url: postgrestest.URL(t)}
 	here := pool(t, schemas.url, func(c *pgxpool.Config) { c.MaxConns = 8 })
 	there := pool(t, schemas.url, func(c *pgxpool.Config) { c.MaxConns = 8 })

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/perdure/perdure/internal/racedetector"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -78,6 +79,9 @@ func TestClaimsAreIndexScans(t *testing.T) {
 // TestTaskClaimsAmongAMillion asks for the plans of what orders tasks. Nine in ten sleep until later or are leased, half
 // of the others wait with ranks that fairness put off, most of them by one key.
 func TestTaskClaimsAmongAMillion(t *testing.T) {
+	if racedetector.On {
+		t.Skip("make test runs it without the race detector")
+	}
 	p := store(t)
 	_, c := step(t, p)
 	c.Tasks = []provider.NewTask{{EventID: 2, Queue: "q", Name: "act", FairnessKey: "flood"}, {EventID: 3, Queue: "q", Name: "act", FairnessKey: "rare"}}

@@ -5,11 +5,15 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/perdure/perdure/internal/racedetector"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/validations/engine"
 )
 
 func TestEngine(t *testing.T) {
+	if racedetector.On {
+		t.Skip("make test runs it without the race detector, and that of the memory store with it")
+	}
 	empty := emptyStore(t)
 	engine.Run(t, func(t *testing.T) provider.Provider {
 		path := filepath.Join(t.TempDir(), "store.db")

@@ -5,13 +5,14 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/perdure/perdure/internal/racedetector"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/validations/model"
 )
 
 func TestModel(t *testing.T) {
 	count := 40
-	if underRace {
+	if racedetector.On {
 		count = 12 // make test plays the others without the race detector
 	}
 	empty := emptyStore(t)

@@ -12,6 +12,7 @@ import (
 
 	lib "modernc.org/sqlite/lib"
 
+	"github.com/perdure/perdure/internal/racedetector"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -114,7 +115,7 @@ var finishedInstances = flag.Int("flat.finished", 200_000, "how many finished in
 // Finished instances may deepen the trees that calls descend, by a level or two. They are not read. Their keys come before
 // those of the others, as they do when they are older.
 func TestFlatBesideFinishedInstances(t *testing.T) {
-	if underRace {
+	if racedetector.On {
 		t.Skip("a minute under the race detector; make test runs it without")
 	}
 	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{Synchronous: Off})
@@ -137,7 +138,7 @@ func TestFlatBesideFinishedInstances(t *testing.T) {
 
 // Of a hundred thousand instances with a timer that is due, each fetch takes its batch and looks at no more.
 func TestFlatTimersDueAtOnce(t *testing.T) {
-	if underRace {
+	if racedetector.On {
 		t.Skip("long under the race detector; make test runs it without")
 	}
 	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{Synchronous: Off})
@@ -164,7 +165,7 @@ func TestFlatTimersDueAtOnce(t *testing.T) {
 
 // A node that serves a quiet queue gets its task at once, however much waits in another.
 func TestFlatQuietQueueBesideAFlood(t *testing.T) {
-	if underRace {
+	if racedetector.On {
 		t.Skip("long under the race detector; make test runs it without")
 	}
 	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{Synchronous: Off})

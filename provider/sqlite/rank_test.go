@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/internal/racedetector"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/internal/relational"
 )
@@ -85,7 +86,7 @@ func TestOlderReleaseLeasesTasksWithRanks(t *testing.T) {
 
 // Nine in ten tasks sleep until later, half of the others wait with ranks that fairness put off, most of them by one key.
 func TestTaskClaimsAmongAMillion(t *testing.T) {
-	if underRace {
+	if racedetector.On {
 		t.Skip("a minute under the race detector; make test runs it without")
 	}
 	path := filepath.Join(t.TempDir(), "store.db")

@@ -1,0 +1,6 @@
+//go:build !race
+
+package racedetector
+
+// On tells whether the race detector watches this program.
+const On = false

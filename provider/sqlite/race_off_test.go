@@ -1,6 +1,0 @@
-//go:build !race
-
-package sqlite
-
-// underRace tells whether the race detector is on.
-const underRace = false
