@@ -19,6 +19,7 @@ type actor struct {
 	waiting   []job
 	busy      bool
 	idle      *list.Element // in actors.lru, while it is cached and not busy
+	rested    time.Time     // since when
 	size      int
 	gone      bool      // removed; jobs must find another
 	stuck     time.Time // until when the instance may be kept for this node; see stick
@@ -52,6 +53,7 @@ type actors struct {
 	maxCount int
 	maxBytes int
 	loose    []provider.UUID // evicted while they may be kept for this node
+	cached   chan struct{}   // has room for one: the first that is cached since none was
 	// rounds counts, by instance, closing turns in a row that found the inbox not empty. It
 	// outlives the actor, whose execution is thrown away each time.
 	rounds map[provider.UUID]int
@@ -60,6 +62,7 @@ type actors struct {
 func newActors(maxCount, maxBytes int) *actors {
 	return &actors{
 		byKey: make(map[provider.UUID]*actor), rounds: make(map[provider.UUID]int), maxCount: maxCount, maxBytes: maxBytes,
+		cached: make(chan struct{}, 1),
 	}
 }
 
@@ -177,7 +180,11 @@ func (as *actors) rest(a *actor) (evict []*replay.Execution) {
 	}
 	a.size = a.x.Size()
 	as.bytes += a.size
-	a.idle = as.lru.PushFront(a)
+	a.idle, a.rested = as.lru.PushFront(a), time.Now()
+	select {
+	case as.cached <- struct{}{}:
+	default:
+	}
 	for as.lru.Len() > as.maxCount || as.bytes > as.maxBytes && as.lru.Len() > 0 {
 		oldest := as.lru.Back().Value.(*actor)
 		evict = append(evict, as.remove(oldest))
@@ -263,13 +270,7 @@ func (as *actors) clear() (evicted []*replay.Execution) {
 // or calls Goexit takes the goroutine along, and goes on with the next on another.
 func (d *Dispatcher) drive(working context.Context, a *actor) {
 	jobs, evict := d.actors.next(a)
-	for _, x := range evict {
-		d.count.cacheEvictions.Add(1)
-		d.close(x)
-	}
-	if len(evict) > 0 {
-		d.letGo(working, d.actors.takeLoose()...)
-	}
+	d.discard(working, evict)
 	if len(jobs) == 0 {
 		d.work.done()
 		return

@@ -28,8 +28,9 @@ type Config struct {
 	ActivitiesPerSecond float64               // begun by this node; 0: no limit
 	Sessions            provider.SessionClaim // on which terms it takes activities of sessions
 
-	CacheCount     int // cached executions; 0: none
-	CacheBytes     int // their estimated memory
+	CacheCount     int           // cached executions; 0: none
+	CacheBytes     int           // their estimated memory
+	CacheIdle      time.Duration // how long an idle one stays; 0: without limit
 	Lease          time.Duration
 	GracePeriod    time.Duration // for cancelled activities
 	DrainTimeout   time.Duration // on shutdown, for running activities

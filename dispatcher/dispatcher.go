@@ -78,6 +78,9 @@ func Start(cfg Config) *Dispatcher {
 		if cfg.DeadlockLimit > 0 {
 			d.loops.Go(func() { d.watch.run(working) })
 		}
+		if cfg.CacheIdle > 0 {
+			d.loops.Go(func() { d.forgetIdle(working) })
+		}
 	}
 	d.fetch(func() { d.deadlineLoop(fetching, working) })
 	if len(cfg.Activities) > 0 {

@@ -72,3 +72,35 @@ func TestHazard08_SlowEvictionThatReturns(t *testing.T) {
 		enginetest.Output[none](e, key)
 	})
 }
+
+// Executions that wait for long leave the memory after a while, unless what they wait for is an activity; their next turn replays.
+func TestIdleExecutionsLeaveTheMemory(t *testing.T) {
+	t.Parallel()
+	enginetest.Bubble(t, runtime.Options{CacheIdle: time.Minute}, func(e *enginetest.Engine) {
+		reg := registry(e.T)
+		enginetest.Activity(e.T, reg, "long", func(context.Context, none) (none, error) {
+			time.Sleep(time.Hour) //nolint:forbidigo // virtual time
+			return none{}, nil
+		})
+		enginetest.Orchestration(e.T, reg, "works", func(ctx *octx, _ none) (none, error) {
+			return orchestration.CallActivityNamed[none](ctx, "long", none{})
+		})
+		enginetest.Orchestration(e.T, reg, "sleeps", func(ctx *octx, _ none) (none, error) { return none{}, ctx.Sleep(time.Hour) })
+		rt := e.Start(reg)
+		works, sleeps := e.Create("works", "works", none{}), e.Create("sleeps", "sleeps", none{})
+		for _, at := range []struct {
+			after time.Duration
+			want  int64
+		}{{59 * time.Second, 2}, {17 * time.Second, 1}, {30 * time.Minute, 1}} {
+			time.Sleep(at.after) //nolint:forbidigo // virtual time
+			if n := rt.Stats().Cached; n != at.want {
+				e.T.Errorf("after %v more %d executions are in memory, want %d", at.after, n, at.want)
+			}
+		}
+		enginetest.Output[none](e, works)
+		enginetest.Output[none](e, sleeps)
+		if n := rt.Stats().ColdReplays; n != 1 {
+			e.T.Errorf("%d executions were replayed, want the one that had slept", n)
+		}
+	})
+}

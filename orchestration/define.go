@@ -82,30 +82,41 @@ func ask[In, Out any](fn func(*Context, In) (Out, error)) (given definition, ok 
 func Bind[In, Out any](fn func(*Context, In) (Out, error)) replay.Body {
 	return func(s *replay.Scope) replay.Result {
 		var in In
-		errs := s.Env().Errors
 		if err := payload.Decode(s.Input(), &in); err != nil {
-			f := errs.Encode(failure.New(failure.ErrPayload, "input: %v", err))
-			return replay.Result{Failure: &f}
+			return failed(s, failure.New(failure.ErrPayload, "input: %v", err))
 		}
 		out, err := fn(&Context{scope: s}, in)
-		if next := continued(err); next != nil {
-			return replay.Result{Continue: next.event()}
-		}
-		var data []byte
-		if err == nil {
-			if data, err = payload.Encode(out); err != nil {
-				err = failure.New(failure.ErrPayload, "output: %v", err)
-			} else {
-				err = s.AdmitPayload(len(data), "output")
-			}
-		}
-		if err != nil {
-			f := errs.Encode(err)
-			// Only the engine's own cancellation of the whole execution counts as one.
-			return replay.Result{Failure: &f, Cancelled: s.Err() != nil && failure.IsCancelled(&f)}
-		}
-		return replay.Result{Output: data}
+		return result(s, out, err)
 	}
+}
+
+// result says how the code ended. It is apart from what calls the code, as is failed: what they need is not on the stack of each execution that
+// waits.
+func result[Out any](s *replay.Scope, out Out, err error) replay.Result {
+	if next := continued(err); next != nil {
+		return replay.Result{Continue: next.event()}
+	}
+	var data []byte
+	if err == nil {
+		if data, err = payload.Encode(out); err != nil {
+			err = failure.New(failure.ErrPayload, "output: %v", err)
+		} else {
+			err = s.AdmitPayload(len(data), "output")
+		}
+	}
+	if err != nil {
+		r := failed(s, err)
+		// Only the engine's own cancellation of the whole execution counts as one.
+		r.Cancelled = s.Err() != nil && failure.IsCancelled(r.Failure)
+		return r
+	}
+	return replay.Result{Output: data}
+}
+
+//go:noinline
+func failed(s *replay.Scope, err error) replay.Result {
+	f := s.Env().Errors.Encode(err)
+	return replay.Result{Failure: &f}
 }
 
 // Outcome decodes how an instance ended into its output or error. It is for package client.

@@ -47,6 +47,9 @@ type Options struct {
 	CacheExecutions int
 	// CacheBytes bounds their estimated memory; default 256 MiB.
 	CacheBytes int
+	// CacheIdle is how long one stays that waits for no activity, and of which nothing happens; default 1 min. Off: without limit. The next turn
+	// of one that has gone replays its history.
+	CacheIdle time.Duration
 	// Lease is how long work belongs to a node without renewal, and so how long a crash
 	// delays it; default 30 s, 500 ms to 24 h. It is renewed at a third of it.
 	Lease time.Duration
@@ -157,6 +160,7 @@ func (o Options) withDefaults() (Options, error) {
 		{"MaxInterruptInterval", &o.MaxInterruptInterval, time.Minute, true},
 		{"GiveUpAfter", &o.GiveUpAfter, time.Hour, true},
 		{"SessionIdle", &o.SessionIdle, defaultSessionIdle, false},
+		{"CacheIdle", &o.CacheIdle, time.Minute, true},
 	} {
 		switch {
 		case *t.value == 0:

@@ -124,7 +124,7 @@ func (r *Registry) config(store provider.Provider, o Options) (dispatcher.Config
 		Orchestrations: make(map[provider.Capability]replay.Body),
 		Activities:     make(map[string]map[string]activity.Func),
 		MaxTurns:       o.MaxConcurrentTurns, MaxActivities: o.MaxConcurrentActivities,
-		CacheCount: o.CacheExecutions, CacheBytes: o.CacheBytes,
+		CacheCount: o.CacheExecutions, CacheBytes: o.CacheBytes, CacheIdle: o.CacheIdle,
 		Lease: o.Lease, GracePeriod: o.GracePeriod, DrainTimeout: o.DrainTimeout, DeadlockLimit: o.DeadlockLimit, LocalTime: o.LocalActivityTime,
 		PoisonLimit: int64(o.PoisonLimit), MaxTurnBackoff: maxTurnBackoff,
 		ForceTimeout: o.ForceTimeout, WatchdogTimeout: o.WatchdogTimeout,

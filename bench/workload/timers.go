@@ -68,8 +68,9 @@ func putToSleep(ctx context.Context, n *Node, s Size) error {
 		if err != nil {
 			return fmt.Errorf("looking whether all sleep: %w", err)
 		}
-		if len(stats.Turns) == 0 && stats.TurnLeases == 0 {
-			// What was garbage after starting so many is not what their sleep costs.
+		if len(stats.Turns) == 0 && stats.TurnLeases == 0 && n.runtime.Stats().Cached == 0 {
+			// What was garbage after starting so many is not what their sleep costs, nor is what the node keeps for the case that
+			// something happens to them soon.
 			debug.FreeOSMemory()
 			return nil
 		}

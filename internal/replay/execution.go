@@ -186,6 +186,9 @@ func (x *Execution) Length() int64 { return x.length }
 // Size estimates the memory that the execution holds, in bytes.
 func (x *Execution) Size() int { return x.bytes + coroutineBytes*(len(x.coroutines)+1) }
 
+// Activities is for how many activities the execution waits.
+func (x *Execution) Activities() int { return x.activities }
+
 // Grown tells the execution how many bytes of events it was given or made, for Size.
 func (x *Execution) Grown(bytes int) { x.bytes += bytes }
 

@@ -8,10 +8,12 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// How often the janitor runs, and how many instances it looks at in one transaction.
+// How often the janitor runs at most, how many instances it looks at in one transaction, and how much longer than it took it rests after a
+// sweep, so that a store of many waiting instances costs no more of a core.
 const (
 	janitorEvery = time.Minute
 	janitorBatch = 500
+	janitorRests = 500
 )
 
 const (
@@ -48,13 +50,15 @@ func (j *janitor) stop() {
 
 func (j *janitor) loop() {
 	defer close(j.ended)
-	tick := time.NewTicker(janitorEvery)
-	defer tick.Stop()
+	next := time.NewTimer(janitorEvery)
+	defer next.Stop()
 	worn := j.store.writer.worn
 	for {
 		select {
-		case <-tick.C:
+		case <-next.C:
+			began := time.Now()
 			j.sweep()
+			next.Reset(restAfter(time.Since(began)))
 		case <-worn:
 			worn = nil
 			if err := j.makeRoom(); err != nil { // then the log grows as it is written
@@ -65,6 +69,9 @@ func (j *janitor) loop() {
 		}
 	}
 }
+
+// restAfter is how long the janitor rests after a sweep that took so long.
+func restAfter(took time.Duration) time.Duration { return max(janitorEvery, janitorRests*took) }
 
 // sweep audits all instances, a batch per transaction.
 func (j *janitor) sweep() {

@@ -100,3 +100,12 @@ func TestUnreadableInstanceDoesNotStopSweeps(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// A sweep of a million waiting instances takes seconds: the next comes so much later that they cost no more than a fifth of a percent of a core.
+func TestJanitorRestsAfterALongSweep(t *testing.T) {
+	for took, want := range map[time.Duration]time.Duration{0: time.Minute, 100 * time.Millisecond: time.Minute, 6 * time.Second: 50 * time.Minute} {
+		if got := restAfter(took); got != want {
+			t.Errorf("after %v it rests %v, want %v", took, got, want)
+		}
+	}
+}

@@ -117,14 +117,16 @@ func dsn(full string, o Options, query bool) string {
 	v.Set("_error_rc", "1")
 	for _, pragma := range []string{
 		"busy_timeout(" + strconv.FormatInt(o.BusyTimeout.Milliseconds(), 10) + ")",
-		"foreign_keys(1)", "temp_store(MEMORY)", "cache_size(-16000)",
+		"foreign_keys(1)", "temp_store(MEMORY)",
 		"synchronous(" + o.Synchronous.pragma() + ")",
 	} {
 		v.Add("_pragma", pragma)
 	}
-	if query {
+	if query { // what it has cached is void after each commit of the writer
 		v.Set("_query_only", "1")
+		v.Add("_pragma", "cache_size(-2000)")
 	} else {
+		v.Add("_pragma", "cache_size(-16000)")
 		v.Add("_pragma", "wal_autocheckpoint("+strconv.Itoa(checkpointAt)+")")
 	}
 	switch {
