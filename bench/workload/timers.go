@@ -63,12 +63,15 @@ func putToSleep(ctx context.Context, n *Node, s Size) error {
 	}
 	look := time.NewTicker(100 * time.Millisecond)
 	defer look.Stop()
-	for {
+	for quiet := 0; ; quiet++ { // executions that have just left the cache end on goroutines of their own
 		stats, err := n.Store.Stats(ctx, provider.StatsRequest{})
 		if err != nil {
 			return fmt.Errorf("looking whether all sleep: %w", err)
 		}
-		if len(stats.Turns) == 0 && stats.TurnLeases == 0 && n.runtime.Stats().Cached == 0 {
+		if len(stats.Turns) > 0 || stats.TurnLeases > 0 || n.runtime.Stats().Cached > 0 {
+			quiet = 0
+		}
+		if quiet == 10 {
 			// What was garbage after starting so many is not what their sleep costs, nor is what the node keeps for the case that
 			// something happens to them soon.
 			debug.FreeOSMemory()
