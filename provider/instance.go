@@ -146,12 +146,16 @@ type CreateRequest struct {
 	Parent      Parent // zero Key for a root
 	Attributes  []Attribute
 	Message     NewMessage // the start message
+	// First is a turn of execution 1 from Commit and length 0, without Lease, Completes and Consumed, that leaves the instance Running. Message has no
+	// Delay then. nil: none.
+	First *CommitTurnRequest
 }
 
 // CreateResult answers the instance under the ID and whether this request created it.
 type CreateResult struct {
 	Instance Instance
 	Created  bool
+	Begun    bool // First is stored, and the last commit of the instance
 	Now      Time
 }
 

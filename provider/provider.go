@@ -15,6 +15,10 @@ type Provider interface {
 	// A Create that repeats the RequestID of the stored instance under that ID answers
 	// that instance with Created true and changes nothing, so that a caller may retry
 	// after an unknown outcome. Only Create (and Starts of a commit) insert instances.
+	// First is the first turn of the instance, computed before it exists. If the call inserts the instance, that turn is stored with it,
+	// all or nothing, as CommitTurn would after a fetch of the start message, which never enters the inbox. Begun tells that the stored
+	// Version is First.Commit. An instance that the call does not insert stays as it is. A provider may ignore First: then Begun is false
+	// and the start message waits in the inbox.
 	Create(ctx context.Context, req CreateRequest) (CreateResult, error)
 
 	// Get answers one instance, by ID (the current key under it) or by Key.

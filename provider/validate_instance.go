@@ -21,6 +21,27 @@ func (r CreateRequest) check(c *checker) {
 	c.sub("Parent", r.Parent.check())
 	checkAttributes(c, r.Attributes)
 	c.sub("Message", r.Message.check())
+	r.checkFirst(c)
+}
+
+// checkFirst checks that the first turn is one of the instance to be, and one that only a new instance has.
+func (r CreateRequest) checkFirst(c *checker) {
+	f := r.First
+	if c.err != nil || f == nil {
+		return
+	}
+	switch {
+	case f.Key != r.Key || f.Expected != r.Commit || f.Execution != 1 || f.Length != 0:
+		c.failf(ErrInvalid, "First", "is a turn of execution %d of another instance, Version or length: give Key and Commit of the request, execution 1 and length 0", f.Execution)
+	case !f.Lease.IsZero() || len(f.Completes) > 0 || len(f.Consumed) > 0:
+		c.failf(ErrInvalid, "First", "has a Lease, Completes or Consumed: there is nothing yet to lease, complete or consume")
+	case f.Status != StatusRunning || f.Next != nil:
+		c.failf(ErrInvalid, "First", "ends the execution: let the instance be fetched for that")
+	case r.Message.Delay != 0:
+		c.failf(ErrInvalid, "First", "is set beside a Message with a Delay of %v: the turn of a start that is delayed comes later", r.Message.Delay)
+	default:
+		c.sub("First", f.Validate())
+	}
 }
 
 func (p *Parent) check() error {

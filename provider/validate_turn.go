@@ -232,8 +232,12 @@ func (r CommitTurnRequest) measureOthers(c *checker, size *commitSize) {
 		start := &r.Starts[i]
 		var one checker
 		start.Create.check(&one)
-		if one.err == nil && start.Create.Policy == IDUseExisting {
+		switch {
+		case one.err != nil:
+		case start.Create.Policy == IDUseExisting:
 			one.failf(ErrInvalid, "Create.Policy", "is IDUseExisting: a start rejects or replaces")
+		case start.Create.First != nil:
+			one.failf(ErrInvalid, "Create.First", "is set: a child that a commit starts is fetched for its first turn")
 		}
 		one.sub("Refused", start.Refused.check())
 		size.bytes += len(start.Create.Message.Payload) + len(start.Refused.Payload)
