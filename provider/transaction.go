@@ -21,7 +21,7 @@ func (Tx) RaiseOption() {}
 // store's database answers [ErrForeignTx].
 type Transactor interface {
 	// CreateIn is Create inside tx: the instance is there if and only if tx commits, and nobody
-	// else sees it before.
+	// else sees it before. It may ignore First, as Create may.
 	//
 	// Who holds the ID is decided by what tx sees. A refusal leaves tx as it was. Fetches that wait
 	// are woken soon after tx has committed, although nobody tells the provider that it did.

@@ -55,7 +55,7 @@ type OutMessage struct {
 
 // Start is a child started by a commit.
 type Start struct {
-	Create  CreateRequest // Policy IDReject or IDReplaceEnded
+	Create  CreateRequest // Policy IDReject or IDReplaceEnded, no First
 	Refused NewMessage    // put into the sender's inbox if the ID is in use
 }
 

@@ -32,7 +32,8 @@ func (r CreateRequest) checkFirst(c *checker) {
 	}
 	switch {
 	case f.Key != r.Key || f.Expected != r.Commit || f.Execution != 1 || f.Length != 0:
-		c.failf(ErrInvalid, "First", "is a turn of execution %d of another instance, Version or length: give Key and Commit of the request, execution 1 and length 0", f.Execution)
+		c.failf(ErrInvalid, "First", "is a turn of execution %d, length %d, of %s at %s: give execution 1, length 0, and Key and Commit of the request",
+			f.Execution, f.Length, f.Key, f.Expected)
 	case !f.Lease.IsZero() || len(f.Completes) > 0 || len(f.Consumed) > 0:
 		c.failf(ErrInvalid, "First", "has a Lease, Completes or Consumed: there is nothing yet to lease, complete or consume")
 	case f.Status != StatusRunning || f.Next != nil:

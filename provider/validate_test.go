@@ -10,9 +10,10 @@ import (
 )
 
 var (
-	one = provider.UUID{15: 1}
-	two = provider.UUID{15: 2}
-	ref = provider.TaskRef{Key: one, Execution: 1, EventID: 1}
+	one   = provider.UUID{15: 1}
+	two   = provider.UUID{15: 2}
+	three = provider.UUID{15: 3}
+	ref   = provider.TaskRef{Key: one, Execution: 1, EventID: 1}
 )
 
 func create() provider.CreateRequest {
@@ -56,6 +57,7 @@ func with[R any](r R, change func(*R)) R {
 func valid() map[string]request {
 	return map[string]request{
 		"create":     create(),
+		"first turn": begun(),
 		"get":        provider.GetRequest{ID: "i"},
 		"steer":      provider.SteerRequest{Key: one, Commit: one, Action: provider.SteerReset, Events: [][]byte{{1}}},
 		"turns":      fetchTurns(),
@@ -93,9 +95,9 @@ func TestValidateAccepts(t *testing.T) {
 
 // The engine checks each request of the hot path: it must cost no garbage.
 func TestValidateDoesNotAllocate(t *testing.T) {
-	c, f, r := commit(), fetchTurns(), provider.ReportTasksRequest{Items: []provider.TaskReport{report()}}
+	c, s, f, r := commit(), begun(), fetchTurns(), provider.ReportTasksRequest{Items: []provider.TaskReport{report()}}
 	allocs := testing.AllocsPerRun(100, func() {
-		if err := errors.Join(c.Validate(), f.Validate(), r.Validate()); err != nil {
+		if err := errors.Join(c.Validate(), s.Validate(), f.Validate(), r.Validate()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -121,6 +123,46 @@ func createWith(change func(*provider.CreateRequest)) provider.CreateRequest {
 
 func reportWith(change func(*provider.TaskReport)) provider.ReportTasksRequest {
 	return provider.ReportTasksRequest{Items: []provider.TaskReport{report(), with(report(), change)}}
+}
+
+// begun is a start that carries its first turn.
+func begun() provider.CreateRequest {
+	return createWith(func(r *provider.CreateRequest) {
+		first := commit()
+		first.Expected, first.Commit, first.Consumed = r.Commit, three, nil
+		r.First = &first
+	})
+}
+
+func firstWith(change func(*provider.CommitTurnRequest)) provider.CreateRequest {
+	return with(begun(), func(r *provider.CreateRequest) { change(r.First) })
+}
+
+// firstRefusals are of first turns that only an instance which is there could make.
+func firstRefusals() []refusal {
+	const another, busy, ends = "First: invalid request: is a turn of execution", "First: invalid request: has a Lease", "First: invalid request: ends"
+	return []refusal{
+		{"another key", firstWith(func(r *provider.CommitTurnRequest) { r.Key = two }), provider.ErrInvalid, another},
+		{"another version", firstWith(func(r *provider.CommitTurnRequest) { r.Expected = one }), provider.ErrInvalid, another},
+		{"another execution", firstWith(func(r *provider.CommitTurnRequest) { r.Execution = 2 }), provider.ErrInvalid, another + " 2"},
+		{"another length", firstWith(func(r *provider.CommitTurnRequest) { r.Length = 1 }), provider.ErrInvalid, another},
+		{"lease", firstWith(func(r *provider.CommitTurnRequest) { r.Lease = one }), provider.ErrInvalid, busy},
+		{"completion", firstWith(func(r *provider.CommitTurnRequest) {
+			r.Completes = []provider.TaskCompletion{{EventID: 1, Token: one}}
+		}), provider.ErrInvalid, busy},
+		{"consumed", firstWith(func(r *provider.CommitTurnRequest) { r.Consumed = []int64{1} }), provider.ErrInvalid, busy},
+		{"end", firstWith(func(r *provider.CommitTurnRequest) { r.Status = provider.StatusFailed }), provider.ErrInvalid, ends},
+		{"suspension", firstWith(func(r *provider.CommitTurnRequest) { r.Status = provider.StatusSuspended }), provider.ErrInvalid, ends},
+		{"continuation", firstWith(func(r *provider.CommitTurnRequest) { r.Next = &provider.NextExecution{} }), provider.ErrInvalid, ends},
+		{"delay", with(begun(), func(r *provider.CreateRequest) { r.Message.Delay = time.Second }), provider.ErrInvalid, "First: invalid request: is set beside a Message with a Delay of 1s"},
+		{"own fault", firstWith(func(r *provider.CommitTurnRequest) { r.Commit = r.Expected }), provider.ErrInvalid, "create: First: commit turn: Commit"},
+		{"ahead", firstWith(func(r *provider.CommitTurnRequest) { r.Ahead = true }), provider.ErrInvalid, "First: commit turn: Ahead"},
+		{"payload", firstWith(func(r *provider.CommitTurnRequest) {
+			r.Events = [][]byte{make([]byte, provider.MaxPayload+1)}
+		}), provider.ErrTooLarge, "First: commit turn: Events[0]"},
+		{"child", commitWith(func(r *provider.CommitTurnRequest) { r.Starts[0].Create = begun() }), provider.ErrInvalid, "Starts[0]: Create.First"},
+		{"grandchild", firstWith(func(r *provider.CommitTurnRequest) { r.Starts[0].Create = begun() }), provider.ErrInvalid, "First: commit turn: Starts[0]: Create.First"},
+	}
 }
 
 func instanceRefusals() []refusal {
@@ -244,7 +286,7 @@ func otherRefusals() []refusal {
 }
 
 func TestValidateRefuses(t *testing.T) {
-	groups := map[string][]refusal{"instance": instanceRefusals(), "turn": turnRefusals(), "other": otherRefusals()}
+	groups := map[string][]refusal{"instance": instanceRefusals(), "first": firstRefusals(), "turn": turnRefusals(), "other": otherRefusals()}
 	for group, cases := range groups {
 		for _, c := range cases {
 			t.Run(group+"/"+c.name, func(t *testing.T) {

@@ -115,7 +115,7 @@ func (p *Provider) Create(ctx context.Context, req provider.CreateRequest) (res 
 		if err != nil {
 			return err
 		}
-		res = provider.CreateResult{Instance: i.view(), Created: created, Now: now}
+		res = provider.CreateResult{Instance: i.view(), Created: created, Begun: req.First != nil && i.row.Version == req.First.Commit, Now: now}
 		return nil
 	})
 	return res, err
@@ -153,7 +153,12 @@ func (p *Provider) create(req provider.CreateRequest, now provider.Time) (i *ins
 	if parent := req.Parent.Key; !parent.IsZero() {
 		p.children[parent] = append(p.children[parent], i)
 	}
-	p.put(i, req.Message, now)
+	p.write()
+	if req.First != nil { // it has consumed the start message, and meets nothing that could refuse it
+		p.apply(i, req.First, now)
+	} else {
+		p.put(i, req.Message, now)
+	}
 	return i, true, nil
 }
 

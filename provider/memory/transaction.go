@@ -124,12 +124,13 @@ func (p *Provider) try(ctx context.Context, tx provider.Tx, req request, s step)
 
 var _ provider.Transactor = (*Provider)(nil)
 
-// CreateIn implements provider.Transactor.
+// CreateIn implements provider.Transactor. A first turn is ignored: what it does to others could not be taken back.
 func (p *Provider) CreateIn(ctx context.Context, tx provider.Tx, req provider.CreateRequest) (res provider.CreateResult, err error) {
-	req.Message.Payload, req.Attributes = slices.Clone(req.Message.Payload), slices.Clone(req.Attributes)
+	start := req
+	start.Message.Payload, start.Attributes, start.First = slices.Clone(req.Message.Payload), slices.Clone(req.Attributes), nil
 	err = p.try(ctx, tx, req, func(now provider.Time) (func(), error) {
-		before := p.current[req.ID]
-		i, created, err := p.create(req, now)
+		before := p.current[start.ID]
+		i, created, err := p.create(start, now)
 		if err != nil {
 			return nil, err
 		}

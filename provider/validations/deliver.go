@@ -10,6 +10,7 @@ import (
 func deliverCases() []testCase {
 	const delivered = "Sends and Starts are recorded with the commit and delivered at least once, in order per (sender, target), deduplicated"
 	const refusal = "a refusal (ID in use, target gone or ended) comes back as the message that the caller gave for it, never as this call's error."
+	const policy = "Start.Create: Policy IDReject or IDReplaceEnded, no First"
 	return []testCase{
 		{name: "sends-in-order", run: deliverOrder, rule: delivered},
 		{name: "send-to-self", run: deliverSelf, rule: delivered},
@@ -25,7 +26,8 @@ func deliverCases() []testCase {
 			rule: "OutMessage.Refused: put into the sender's inbox if the target is gone or ended; nil: dropped and counted",
 		},
 		{name: "by-key-or-id", run: deliverNamed, rule: "OutMessage is a message to another instance, named by Key, or by ID when Key is zero."},
-		{name: "start-policy", run: startPolicy, rule: "Start.Create: Policy IDReject or IDReplaceEnded"},
+		{name: "start-policy", run: startPolicy, rule: policy},
+		{name: "start-with-a-first-turn", run: startFirst, rule: policy},
 	}
 }
 

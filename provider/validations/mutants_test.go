@@ -23,6 +23,7 @@ type brokenRule struct {
 func brokenRules() []brokenRule {
 	return slices.Concat(
 		brokenCreate(),
+		brokenFirst(),
 		brokenSend(),
 		brokenFetch(),
 		brokenAhead(),
@@ -140,7 +141,7 @@ func attempt(t *testing.T, c testCase, breaks func(*mutant), inTurn bool) (failu
 	synctest.Test(t, func(t *testing.T) {
 		m := newMutant()
 		breaks(m)
-		failures = execute(t.Context(), c, &trial{Provider: m, beginTx: m.begin, inTurn: inTurn}, 30*time.Second)
+		failures = execute(t.Context(), c, &trial{Provider: m, beginTx: m.begin, begins: true, inTurn: inTurn}, 30*time.Second)
 		if err := m.Provider.Close(); err != nil {
 			t.Error(err)
 		}

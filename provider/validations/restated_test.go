@@ -11,6 +11,7 @@ func restated() map[string][]string {
 			"Commit becomes its first Version", "CreateRequest.Parent", "CreateRequest.Message",
 		},
 		"create/reject":                   {"ErrExists", "IDReject", "CreateRequest.RequestID"},
+		"create/first-turn-repeated":      {"CreateResult.Begun"},
 		"send/first-in-first-out":         {"Message.ID", "SendResult", "Send puts a message into the inbox of an instance"},
 		"send/visible-order":              {"NewMessage.Delay"},
 		"send/fields":                     {"Message.Execution"},

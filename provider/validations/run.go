@@ -41,7 +41,7 @@ func cases() []testCase {
 		name  string
 		cases []testCase
 	}{
-		{"create", slices.Concat(createCases(), createTextCases())},
+		{"create", slices.Concat(createCases(), createTextCases(), broad(firstCases()))},
 		{"send", slices.Concat(sendCases(), sendRaces())},
 		{"fetch-turns", slices.Concat(fetchCases(), aheadCases(), fetchRaces())},
 		{"release-turns", slices.Concat(releaseCases(), failurePayloads())},
@@ -97,9 +97,10 @@ func broad(list []testCase) []testCase {
 }
 
 type options struct {
-	limit time.Duration
-	skip  map[string]string
-	begin beginTx // nil: the suite can begin no transactions of a caller
+	limit  time.Duration
+	skip   map[string]string
+	begin  beginTx // nil: the suite can begin no transactions of a caller
+	begins bool    // the provider stores the first turns of starts
 }
 
 type beginTx func(ctx context.Context, p provider.Provider) (Transaction, error)
@@ -112,6 +113,9 @@ func Limit(d time.Duration) Option { return func(o *options) { o.limit = d } }
 
 // Skip leaves out the case "group/name", for a reason that the test log shows.
 func Skip(name, reason string) Option { return func(o *options) { o.skip[name] = reason } }
+
+// FirstTurns says that the provider stores the first turn that a start carries. Without it one that ignores it passes, too.
+func FirstTurns() Option { return func(o *options) { o.begins = true } }
 
 // Run checks a provider against the whole contract. open makes a fresh, empty one for each
 // case and cleans up after it through t.
@@ -142,7 +146,7 @@ func Run(t *testing.T, open func(t *testing.T) provider.Provider, opts ...Option
 			if c.slow {
 				limit *= 4
 			}
-			failures := execute(t.Context(), c, &trial{Provider: p, beginTx: o.begin}, limit)
+			failures := execute(t.Context(), c, &trial{Provider: p, beginTx: o.begin, begins: o.begins}, limit)
 			for _, f := range failures {
 				t.Error(f)
 			}

@@ -35,6 +35,8 @@ func transactionCases() []testCase {
 		{name: "create", run: transactionCreate, rule: create},
 		{name: "create-rollback", run: transactionRollback, rule: create},
 		{name: "create-unseen", run: transactionUnseen, rule: create},
+		{name: "create-with-a-first-turn", run: transactionFirst, rule: create},
+		{name: "first-turn-rollback", run: transactionFirstRollback, rule: create},
 		{name: "holder", run: transactionHolder, rule: holder},
 		{name: "create-refused", run: transactionRefused, rule: holder + " A refusal leaves tx as it was."},
 		{

@@ -18,6 +18,7 @@ type trial struct {
 	provider.Provider
 
 	beginTx  beginTx
+	begins   bool            // the provider stores the first turns of starts
 	ctx      context.Context //nolint:containedctx // it lives as long as the case
 	inTurn   bool            // parallel callers come one after the other, to tell what only a race shows
 	mu       sync.Mutex

@@ -10,7 +10,7 @@ func unbound() map[string][]string {
 			"A storage implements [Provider]: about twenty methods, each taking a context and a request struct and answering a result struct",
 			"Powers that not every storage has are one-method interfaces of their own ([Notifier], [Migrator]), which the engine discovers with [As]",
 			"What a provider is not", "it knows nothing of orchestrations", "All it needs stands in plain fields beside opaque bytes",
-			"Messages wait in the inbox of an instance",
+			"Messages wait in the inbox of an instance", "First is the first turn of the instance, computed before it exists",
 			"Activity tasks wait in named queues",
 			"ExistsError", "Inspector", "InspectKind", "InspectRequest", "InspectResult", "ExecutionRow", "HistoryRow", "MessageRow", "TaskRow",
 			"TurnLeaseRow", "LeaseRow", "Status", "IDPolicy", "ClosePolicy", "Parent", "Blocked", "AttributeKind", "Attribute",
@@ -42,7 +42,7 @@ func unbound() map[string][]string {
 			"It may be some seconds stale", "If its lease has lapsed, that may be the moment", "commits at the same time need not see each other",
 			"One that was held back, by a lease, a delay or Blocked, may count from the moment at which it was free",
 			"The engine needs no claims ahead: a provider may ignore Ahead, or answer some messages only when they are visible",
-			"fn may be called again, in another transaction, before the call returns",
+			"fn may be called again, in another transaction, before the call returns", "It may ignore First, as Create may",
 		},
 		"of a storage that fails: a case cannot make it fail": {
 			"OutcomeNothing", "OutcomeHappened", "OutcomeUnknown", "Error", "Error.Op", "Error.Outcome", "Error.Retryable", "Error.Err",

@@ -16,6 +16,7 @@ func unknownCases() []testCase {
 	return []testCase{
 		{name: "finished-before", run: unknownFinished, rule: unknown},
 		{name: "create", run: unknownCreate, rule: unknown},
+		{name: "create-with-a-first-turn", run: unknownFirst, rule: unknown},
 		{name: "commit", run: unknownCommit, rule: unknown},
 		{name: "close", run: unknownClose, rule: unknown},
 		{name: "steer", run: unknownSteer, rule: unknown},

@@ -1,0 +1,268 @@
+package validations
+
+import (
+	"fmt"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// firstCases are about starts that carry their first turn. A provider that ignores it passes them, unless the suite was told that
+// it does not: see FirstTurns.
+func firstCases() []testCase {
+	const (
+		stored = "If the call inserts the instance, that turn is stored with it, all or nothing, as CommitTurn would after a fetch of " +
+			"the start message, which never enters the inbox."
+		begun = "Begun tells that the stored Version is First.Commit."
+		stays = "An instance that the call does not insert stays as it is."
+	)
+	return []testCase{
+		{name: "first-turn", run: firstLikeCommit, rule: stored},
+		{name: "first-turn-leaves-no-message", run: firstInbox, rule: stored},
+		{name: "first-turn-hands-off", run: firstHandOff, rule: stored},
+		{name: "first-turn-to-itself", run: firstToItself, rule: stored},
+		{name: "first-turn-cancels", run: firstCancels, rule: stored},
+		{name: "first-turn-sticks", run: firstSticks, rule: stored},
+		{name: "first-turn-wakes", run: firstWakes, rule: stored},
+		{name: "first-turn-replaces", run: firstReplaces, rule: stored},
+		{name: "first-turn-refused", run: firstRefused, rule: stored},
+		{name: "first-turn-too-large", run: firstTooLarge, rule: stored},
+		{name: "first-turn-at-once", run: firstAtOnce, rule: stored},
+		{name: "first-turn-race", run: firstRace, rule: stored},
+		{name: "first-turn-race-of-one-request", run: firstRepeatRace, rule: begun},
+		{name: "first-turn-repeated", run: firstRepeated, rule: begun},
+		{name: "first-turn-of-what-exists", run: firstExisting, rule: stays},
+		{
+			name: "first-turn-or-start-message", run: firstOrStart,
+			rule: "A provider may ignore First: then Begun is false and the start message waits in the inbox.",
+		},
+		{
+			name: "first-turn-fits", run: firstFits,
+			rule: "First is a turn of execution 1 from Commit and length 0, without Lease, Completes and Consumed, that leaves the " +
+				"instance Running. Message has no Delay then. nil: none.",
+		},
+	}
+}
+
+// firstRequest prepares a start that carries a first turn, with changes to that. The orchestration is that of begin.
+func firstRequest(id string, changes ...func(*provider.CommitTurnRequest)) provider.CreateRequest {
+	req := createRequest(id)
+	req.Name = "setup-" + id
+	req.First = firstTurn(req, changes...)
+	return req
+}
+
+func firstTurn(req provider.CreateRequest, changes ...func(*provider.CommitTurnRequest)) *provider.CommitTurnRequest {
+	first := with(next(provider.Instance{Key: req.Key, Execution: 1, Version: req.Commit}, "started"), func(r *provider.CommitTurnRequest) {
+		for _, change := range changes {
+			change(r)
+		}
+	})
+	return &first
+}
+
+// first starts an instance with its first turn. It answers false if the provider ignores that; then the start waits for its turn.
+func (t *trial) first(req provider.CreateRequest) (i provider.Instance, begun bool) {
+	res, err := t.Create(t.ctx, req)
+	t.ok(err)
+	t.checkf(res.Created && res.Instance.Key == req.Key, "created %v, key %s, want %s", res.Created, res.Instance.Key, req.Key)
+	return t.firstStored(req, res), res.Begun
+}
+
+// firstStored checks that the answer to a start which inserted its instance tells what is stored, all of the turn or nothing.
+func (t *trial) firstStored(req provider.CreateRequest, res provider.CreateResult) provider.Instance {
+	i := t.get(req.Key)
+	answered, stored := fmt.Sprintf("%+v", res.Instance), fmt.Sprintf("%+v", i)
+	t.checkf(answered == stored, "it answers %s, but %s is stored", answered, stored)
+	if res.Begun {
+		t.checkf(i.Version == req.First.Commit && i.HistoryLength == int64(len(req.First.Events)), "it says that it has begun, but stored is %s", stored)
+	} else {
+		t.checkf(!t.begins, "it ignores the first turn")
+		t.checkf(i.Version == req.Commit && i.HistoryLength == 0 && i.InboxMessages == 1, "it says that it has not begun, but stored is %s", stored)
+	}
+	return i
+}
+
+// likeness is what an instance has in common with another one that came to the same state in another way.
+func (t *trial) likeness(key provider.UUID) string {
+	res, err := t.Get(t.ctx, provider.GetRequest{Key: key, WithTasks: true, WithValues: true})
+	t.ok(err)
+	i := res.Instance
+	i.ID, i.Key, i.Name, i.Version, i.CreatedAt, i.UpdatedAt = "", provider.UUID{}, "", provider.UUID{}, 0, 0
+	for n := range res.Tasks {
+		task := &res.Tasks[n]
+		for _, instant := range []*provider.Time{&task.LeaseUntil, &task.NotBefore, &task.StartBy, &task.Deadline} {
+			if *instant != 0 {
+				*instant -= task.ScheduledAt
+			}
+		}
+		task.Key, task.ScheduledAt = provider.UUID{}, 0
+	}
+	return fmt.Sprintf("%+v tasks %+v values %+v history %q", i, res.Tasks, res.Values, t.history(key, 0))
+}
+
+// everything is a turn that has a bit of all that a first turn may have.
+func everything(i provider.Instance, due provider.Time) func(*provider.CommitTurnRequest) {
+	leased, _ := handedOff()
+	timed := newTask(3)
+	timed.NotBefore, timed.StartBy, timed.Deadline, timed.Priority = long, 2*long, 3*long, 1
+	return func(r *provider.CommitTurnRequest) {
+		r.Events = [][]byte{[]byte("started"), []byte("more")}
+		r.Tasks = []provider.NewTask{leased, newTask(2), timed}
+		r.Timers = []provider.Timer{{EventID: 4, Due: due, Payload: []byte("timer")}}
+		r.Sends = []provider.OutMessage{{ID: "to", Message: text("from " + i.ID)}}
+		r.Starts = []provider.Start{startOf(i, "child of "+i.ID)}
+		r.CustomStatus = []byte("custom")
+		r.Attributes = []provider.Attribute{{Name: "b", Kind: provider.AttributeText, Text: "t"}}
+		r.Values = []provider.KeyValue{{Key: "k", Value: []byte("v")}, {Key: "none"}}
+		r.EngineLevel = 3
+		r.Owner, r.Sticky = node, long
+	}
+}
+
+// An instance that was created, fetched and committed is like one that began with its start.
+func firstLikeCommit(t *trial) {
+	to := t.begin("to")
+	describe := func(r *provider.CreateRequest) {
+		r.Name, r.EngineLevel = "setup-"+r.ID, 1
+		r.Attributes = []provider.Attribute{{Name: "a", Kind: provider.AttributeInt, Number: 1}, {Name: "b", Kind: provider.AttributeInt, Number: 1}}
+	}
+	a := t.create("a", describe)
+	due := a.CreatedAt.Add(long)
+	req := commitOf(t.fetchOne(named("a"), func(r *provider.FetchTurnsRequest) { r.EngineLevel = 1 }))
+	everything(a, due)(&req)
+	t.commit(req)
+
+	start := with(createRequest("b"), describe)
+	start.First = firstTurn(start, everything(provider.Instance{ID: "b", Key: start.Key, Execution: 1}, due))
+	b, begun := t.first(start)
+	if !begun {
+		return
+	}
+	want, got := t.likeness(a.Key), t.likeness(b.Key)
+	t.checkf(got == want, "the instances differ\nin turn %s\nat once %s", want, got)
+	t.checkf(b.CreatedAt == b.UpdatedAt && b.CreatedAt >= to.CreatedAt && b.ReadyAt == due, "instants of %+v", b)
+	u := t.fetchOne(named("to"))
+	t.checkf(u.payloads() == "from a from b", "sent are %q", u.payloads())
+	children := map[string]string{}
+	for _, child := range t.fetch() {
+		children[child.Instance.ID] = child.Instance.Parent.ID + ": " + child.payloads()
+	}
+	t.checkf(len(children) == 2 && children["child of a"] == "a: start" && children["child of b"] == "b: start", "started are %v", children)
+	t.noTurn("nothing is due", named("b"), func(r *provider.FetchTurnsRequest) { r.EngineLevel = 3 })
+}
+
+// What is sent after the start waits alone.
+func firstInbox(t *trial) {
+	i, begun := t.first(firstRequest("i"))
+	if !begun {
+		return
+	}
+	t.checkf(i.InboxMessages == 0 && i.ReadyAt == 0 && i.Deliveries == 0, "the inbox is not empty: %+v", i)
+	t.noTurn("the start message has been consumed", named("i"))
+	t.send(i.Key, text("m"))
+	u := t.fetchOne(named("i"))
+	t.checkf(u.payloads() == "m" && u.Instance.Deliveries == 1 && u.Instance.Version == i.Version, "fetched %q of %+v", u.payloads(), u.Instance)
+	t.commit(commitOf(u, "next"))
+	t.historyIs(i.Key, 1, "1:started 2:next")
+	closes := next(t.get(i.Key))
+	closes.Status = provider.StatusCompleted
+	t.commit(closes) // with the inbox empty
+}
+
+// The task that the first turn has leased is that of its holder, whose next commit completes it.
+func firstHandOff(t *trial) {
+	task, token := handedOff()
+	i, begun := t.first(firstRequest("i", func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{task, newTask(2)} }))
+	if !begun {
+		return
+	}
+	other := t.fetchTask()
+	t.checkf(other.EventID == 2, "fetched task %d, which is leased", other.EventID)
+	t.ok(t.renew(renewal(leasedTask{provider.LeasedTask{TaskRef: ref(i, 1)}, token})).Err)
+	req := next(i, "done")
+	req.Completes = []provider.TaskCompletion{{EventID: 1, Token: token}}
+	t.commit(req)
+	t.tasksAre(i.Key, "2")
+	t.historyIs(i.Key, 1, "1:started 2:done")
+	t.ok(t.report(other, provider.TaskComplete).Err)
+	u := t.fetchOne(named("i"))
+	t.checkf(u.payloads() == "result", "the inbox has %q", u.payloads())
+}
+
+// What the turn sends to its own instance, by key and by ID, and what comes back from a start under its own ID waits there.
+func firstToItself(t *trial) {
+	req := firstRequest("i")
+	again := startOf(provider.Instance{ID: "i", Key: req.Key, Execution: 1}, "i")
+	req.First.Sends = []provider.OutMessage{{Key: req.Key, Message: text("by key")}, {ID: "i", Message: text("by ID")}}
+	req.First.Starts = []provider.Start{again}
+	req.First.Timers = []provider.Timer{{EventID: 1, Due: 1, Payload: []byte("timer")}}
+	i, begun := t.first(req)
+	if !begun {
+		return
+	}
+	u := t.fetchOne(named("i"))
+	t.checkf(u.payloads() == "timer by key by ID refused", "the inbox has %q", u.payloads())
+	t.commit(commitOf(u))
+	t.checkf(t.byID("i").Key == i.Key, "another instance has the ID")
+}
+
+// What the turn itself cancels is not there. A task that is leased is told.
+func firstCancels(t *trial) {
+	task, token := handedOff()
+	i, begun := t.first(firstRequest("i", func(r *provider.CommitTurnRequest) {
+		r.Tasks = []provider.NewTask{task, newTask(2), newTask(3)}
+		r.CancelTasks = []provider.CancelTask{{EventID: 1}, {EventID: 2}}
+		r.Timers = []provider.Timer{{EventID: 4, Due: 1, Payload: []byte("four")}, {EventID: 5, Due: 1, Payload: []byte("five")}}
+		r.CancelTimers = []int64{4}
+	}))
+	if !begun {
+		return
+	}
+	t.tasksAre(i.Key, "1 3")
+	held := t.renew(renewal(leasedTask{provider.LeasedTask{TaskRef: ref(i, 1)}, token}))
+	t.checkf(held.Err == nil && held.CancelRequested, "the leased task hears %+v", held)
+	u := t.fetchOne(named("i"))
+	t.checkf(u.payloads() == "five", "the inbox has %q", u.payloads())
+}
+
+func firstSticks(t *trial) {
+	i, begun := t.first(firstRequest("i", func(r *provider.CommitTurnRequest) { r.Owner, r.Sticky = node, long }))
+	if !begun {
+		return
+	}
+	t.send(i.Key, text("m"))
+	t.noTurn("it sticks to another", named("i"), func(r *provider.FetchTurnsRequest) { r.Owner = "node-b" })
+	u := t.fetchOne(named("i"))
+	t.checkf(u.payloads() == "m", "got %q", u.payloads())
+}
+
+// Fetches that wait get what the turn of a start brings.
+func firstWakes(t *trial) {
+	if _, begun := t.first(firstRequest("before")); !begun {
+		return
+	}
+	tasks := parked(t, func() []leasedTask { return t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Wait = patience }) })
+	turns := t.parkedFetch()
+	due := t.parkedFetch(named("i"))
+	req := firstRequest("i")
+	req.First.Tasks = []provider.NewTask{newTask(1)}
+	req.First.Starts = []provider.Start{startOf(provider.Instance{ID: "i", Key: req.Key, Execution: 1}, "child")}
+	req.First.Timers = []provider.Timer{{EventID: 2, Due: t.byID("before").CreatedAt.Add(2 * short), Payload: []byte("timer")}}
+	t.first(req)
+	task, child, i := tasks(), turns(), due()
+	t.checkf(len(task) == 1 && task[0].EventID == 1, "fetched %d tasks", len(task))
+	t.checkf(len(child) == 1 && child[0].Instance.ID == "child", "fetched %d turns", len(child))
+	t.checkf(len(i) == 1 && i[0].payloads() == "timer", "fetched %d turns at the timer", len(i))
+}
+
+func firstReplaces(t *trial) {
+	old := t.end(t.begin("i"))
+	var now provider.Instance
+	begun := false
+	t.unchanged(old.Key, func() { now, begun = t.first(with(firstRequest("i"), replace)) })
+	t.checkf(t.byID("i").Key == now.Key, "the ID names another instance")
+	if begun {
+		t.historyIs(now.Key, 1, "1:started")
+		t.noTurn("the start message has been consumed", named("i"))
+	}
+}

@@ -1,0 +1,182 @@
+package validations
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// A provider that ignores the turn keeps the start message, and the turn is made as ever.
+func firstOrStart(t *trial) {
+	i, begun := t.first(firstRequest("i"))
+	if begun {
+		t.noTurn("the start message has been consumed", named("i"))
+		t.historyIs(i.Key, 1, "1:started")
+		return
+	}
+	u := t.fetchOne(named("i"))
+	t.checkf(u.payloads() == "start" && u.Instance.Deliveries == 1, "fetched %q of %+v", u.payloads(), u.Instance)
+	t.commit(commitOf(u, "started"))
+}
+
+// Of a start that is repeated one hears whether its first turn is what was stored last.
+func firstRepeated(t *trial) {
+	req := firstRequest("i")
+	req.RequestID = "r"
+	i, begun := t.first(req)
+	again := func(req provider.CreateRequest, begun bool) {
+		t.unchanged(i.Key, func() {
+			res, err := t.Create(t.ctx, req)
+			t.ok(err)
+			t.checkf(res.Created && res.Instance.Key == i.Key && res.Begun == begun, "want begun %v, got %+v", begun, res)
+		})
+	}
+	again(req, begun)
+	other := firstRequest("i")
+	other.RequestID = "r"
+	again(other, false)
+	t.send(i.Key, text("m"))
+	again(req, begun)
+	t.commit(next(t.get(i.Key), "later"))
+	again(req, false)
+}
+
+// Nobody ever sees the instance before its first turn.
+func firstAtOnce(t *trial) {
+	if _, begun := t.first(firstRequest("before")); !begun {
+		return
+	}
+	const starters, starts = 2, 20
+	var left atomic.Int64
+	left.Store(starters)
+	t.parallel(2*starters, func(n int) {
+		if n < starters {
+			defer left.Add(-1)
+			for range starts {
+				req := createRequest(fresh())
+				req.First = firstTurn(req)
+				t.first(req)
+			}
+			return
+		}
+		for left.Load() > 0 {
+			t.noTurn("each start has made its turn")
+			list, err := t.List(t.ctx, provider.ListRequest{})
+			t.ok(err)
+			for _, i := range list.Instances {
+				t.checkf(i.HistoryLength == 1 && i.InboxMessages == 0, "without its first turn one sees %+v", i)
+			}
+			t.pass(blink)
+		}
+	})
+}
+
+// Of many starts with one ID one is stored, with its own turn and nothing of the others.
+func firstRace(t *trial) {
+	var won atomic.Pointer[provider.CreateRequest]
+	var begun atomic.Bool
+	t.parallel(8, func(n int) {
+		req := firstRequest("i", func(r *provider.CommitTurnRequest) {
+			r.Events = [][]byte{fmt.Append(nil, "turn", n)}
+			r.Tasks = []provider.NewTask{newTask(int64(n + 1))}
+		})
+		req.First.Starts = []provider.Start{startOf(provider.Instance{ID: "i", Key: req.Key, Execution: 1}, fmt.Sprint("child", n))}
+		res, err := t.Create(t.ctx, req)
+		if err != nil {
+			t.want(err, provider.ErrExists)
+			return
+		}
+		t.checkf(won.Swap(&req) == nil, "two starts have made the instance")
+		begun.Store(res.Begun)
+	})
+	req := won.Load()
+	t.mustf(req != nil, "no start has made the instance")
+	all, err := t.Count(t.ctx, provider.CountRequest{Filter: provider.Filter{Replaced: true}})
+	t.ok(err)
+	if !begun.Load() {
+		t.checkf(all.Count == 1 && t.fetchOne(named("i")).Instance.Version == req.Commit, "%d instances, want that of the start", all.Count)
+		return
+	}
+	child := req.First.Starts[0].Create.ID
+	t.checkf(all.Count == 2 && t.there(child), "%d instances, want 2 of which one is %s", all.Count, child)
+	t.historyIs(req.Key, 1, "1:"+string(req.First.Events[0]))
+	t.checkf(t.fetchTask().EventID == req.First.Tasks[0].EventID, "it has another's task")
+}
+
+// Of many calls with one request those have begun of which the turn is stored.
+func firstRepeatRace(t *trial) {
+	var begun atomic.Int64
+	t.parallel(8, func(int) {
+		req := firstRequest("i")
+		req.RequestID = "r"
+		res, err := t.Create(t.ctx, req)
+		t.ok(err)
+		t.checkf(res.Created, "a repeat was answered Created false")
+		own := res.Instance.Version == req.First.Commit
+		t.checkf(res.Begun == own, "begun %v, and its turn is the one stored: %v", res.Begun, own)
+		if res.Begun {
+			begun.Add(1)
+		}
+	})
+	i := t.byID("i")
+	t.checkf(begun.Load() == i.HistoryLength, "%d calls have begun, and %d turns are stored", begun.Load(), i.HistoryLength)
+	t.checkf(i.InboxMessages == 1-i.HistoryLength, "%d messages wait after %d turns", i.InboxMessages, i.HistoryLength)
+}
+
+// unknownFirst cuts starts off that carry a turn: a repeat hears whether it is stored, and it is stored in full or not at all.
+func unknownFirst(t *trial) {
+	t.cutOff(func() cut {
+		req := firstRequest(fresh(), func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{newTask(1)} })
+		req.RequestID = fresh()
+		begun := false
+		return cut{
+			call: func(ctx context.Context) error {
+				res, err := t.Create(ctx, req)
+				t.checkf(err != nil || res.Created, "a repeated create says that it has not created")
+				begun = res.Begun
+				return err
+			},
+			done: func() {
+				i := t.firstStored(req, provider.CreateResult{Instance: t.byID(req.ID), Begun: begun})
+				if begun {
+					t.tasksAre(i.Key, "1")
+					t.historyIs(i.Key, 1, "1:started")
+				}
+			},
+		}
+	})
+}
+
+// transactionFirst: inside a transaction, too, a start tells whether its turn is stored.
+func transactionFirst(t *trial) {
+	var req provider.CreateRequest
+	var res provider.CreateResult
+	t.within(true, func(tx provider.Tx) {
+		res = t.createIn(tx, "i", func(r *provider.CreateRequest) {
+			r.First = firstTurn(*r, func(f *provider.CommitTurnRequest) { f.Tasks = []provider.NewTask{newTask(1)} })
+			req = *r
+		})
+	})
+	i := t.get(req.Key)
+	if res.Begun {
+		t.checkf(i.Version == req.First.Commit && i.InboxMessages == 0, "it says that it has begun, but stored is %+v", i)
+		t.tasksAre(i.Key, "1")
+		return
+	}
+	t.checkf(i.Version == req.Commit && i.HistoryLength == 0, "it says that it has not begun, but stored is %+v", i)
+	u := t.fetchOne()
+	t.checkf(u.payloads() == "start", "its messages are %q", u.payloads())
+}
+
+func transactionFirstRollback(t *trial) {
+	t.begin("to")
+	t.within(false, func(tx provider.Tx) {
+		_, err := t.transactor().CreateIn(t.ctx, tx, fully())
+		t.ok(err)
+	})
+	t.checkf(!t.there("i") && !t.there("child of i"), "it is there after the rollback")
+	t.noTask("the transaction was rolled back")
+	t.checkf(t.byID("to").InboxMessages == 0, "a message is there after the rollback")
+}

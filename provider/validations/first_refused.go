@@ -1,0 +1,122 @@
+package validations
+
+import (
+	"time"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// fully prepares a start of "i" with a first turn that has a bit of all, and that sends to "to".
+func fully(changes ...func(*provider.CreateRequest)) provider.CreateRequest {
+	req := firstRequest("i")
+	everything(provider.Instance{ID: req.ID, Key: req.Key, Execution: 1}, 1)(req.First)
+	for _, change := range changes {
+		change(&req)
+	}
+	return req
+}
+
+// nothingOf makes a start that fully prepared, and checks that nothing of its first turn is stored.
+func (t *trial) nothingOf(req provider.CreateRequest, want error) (res provider.CreateResult) {
+	to := t.byID("to")
+	t.unchanged(to.Key, func() {
+		var err error
+		res, err = t.Create(t.ctx, req)
+		if want != nil {
+			t.want(err, want)
+			t.checkf(provider.OutcomeOf(err) == provider.OutcomeNothing, "%v, outcome %s", err, provider.OutcomeOf(err))
+		} else {
+			t.ok(err)
+		}
+	})
+	t.checkf(!res.Begun, "it says that it has begun")
+	t.noTask("nothing of the turn is stored")
+	t.checkf(!t.there("child of "+req.ID), "its child was started")
+	_, err := t.ReadHistory(t.ctx, provider.ReadHistoryRequest{Key: req.Key, From: 1})
+	t.want(err, provider.ErrNotFound)
+	return res
+}
+
+// An instance that the call finds stays as it is, whatever the policy.
+func firstExisting(t *trial) {
+	t.begin("to")
+	old := t.begin("i")
+	for policy, want := range map[provider.IDPolicy]error{
+		provider.IDReject: provider.ErrExists, provider.IDUseExisting: nil, provider.IDReplaceEnded: provider.ErrExists,
+	} {
+		t.unchanged(old.Key, func() {
+			res := t.nothingOf(fully(func(r *provider.CreateRequest) { r.Policy = policy }), want)
+			t.checkf(!res.Created && (want != nil || res.Instance.Key == old.Key), "policy %d answers %+v", policy, res)
+		})
+	}
+}
+
+// A start that is refused stores nothing of its turn.
+func firstRefused(t *trial) {
+	t.begin("to")
+	other := t.begin("other")
+	t.unchanged(other.Key, func() {
+		req := fully()
+		req.Parent = provider.Parent{Key: unique(), ID: "gone", Execution: 1, EventID: 1}
+		t.nothingOf(req, provider.ErrNotFound)
+		_, err := t.Create(t.ctx, with(fully(), func(r *provider.CreateRequest) {
+			r.Key, r.First.Key = other.Key, other.Key // is in use
+		}))
+		t.want(err, provider.ErrExists)
+	})
+	t.checkf(!t.there("i"), "something was created")
+}
+
+// refusesFirst checks that each change of a first turn makes the start one that is refused, and that nothing is stored.
+func (t *trial) refusesFirst(want error, wrongs map[string]func(*provider.CreateRequest)) {
+	t.begin("to")
+	for what, wrong := range wrongs {
+		t.nothingOf(fully(wrong), want)
+		t.checkf(!t.there("i"), "a first turn %s: the instance was created", what)
+	}
+}
+
+func firstTooLarge(t *trial) {
+	big := make([]byte, provider.MaxPayload+1)
+	t.refusesFirst(provider.ErrTooLarge, map[string]func(*provider.CreateRequest){
+		"with a large event": func(r *provider.CreateRequest) { r.First.Events[1] = big },
+		"with many events":   func(r *provider.CreateRequest) { r.First.Events = make([][]byte, provider.MaxCommitRows+1) },
+		"with a large task":  func(r *provider.CreateRequest) { r.First.Tasks[1].Payload = big },
+		"with large events": func(r *provider.CreateRequest) {
+			for range provider.MaxCommitBytes/len(big) + 1 {
+				r.First.Events = append(r.First.Events, big[1:])
+			}
+		},
+	})
+}
+
+func firstFits(t *trial) {
+	t.refusesFirst(provider.ErrInvalid, map[string]func(*provider.CreateRequest){
+		"of another instance":    func(r *provider.CreateRequest) { r.First.Key = unique() },
+		"of another version":     func(r *provider.CreateRequest) { r.First.Expected = unique() },
+		"of another execution":   func(r *provider.CreateRequest) { r.First.Execution = 2 },
+		"of another length":      func(r *provider.CreateRequest) { r.First.Length = 1 },
+		"without a version":      func(r *provider.CreateRequest) { r.First.Commit = provider.UUID{} },
+		"with the first version": func(r *provider.CreateRequest) { r.First.Commit = r.Commit },
+		"with a lease":           func(r *provider.CreateRequest) { r.First.Lease = unique() },
+		"with a completion": func(r *provider.CreateRequest) {
+			r.First.Completes = []provider.TaskCompletion{{EventID: 1, Token: unique()}}
+		},
+		"that has consumed": func(r *provider.CreateRequest) { r.First.Consumed = []int64{1} },
+		"that ends":         func(r *provider.CreateRequest) { r.First.Status = provider.StatusCompleted },
+		"that continues":    func(r *provider.CreateRequest) { r.First.Next = &provider.NextExecution{} },
+		"of a later start":  func(r *provider.CreateRequest) { r.Message.Delay = time.Nanosecond },
+		"with a task twice": func(r *provider.CreateRequest) { r.First.Tasks = append(r.First.Tasks, r.First.Tasks[0]) },
+	})
+}
+
+// startFirst: the first turn of a child is fetched.
+func startFirst(t *trial) {
+	i := t.begin("i")
+	start := startOf(i, "child")
+	start.Create.First = firstTurn(start.Create)
+	req := next(i)
+	req.Starts = []provider.Start{start}
+	t.refused(req, provider.ErrInvalid)
+	t.checkf(!t.there("child"), "it was started")
+}
