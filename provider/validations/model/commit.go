@@ -15,12 +15,15 @@ func doCommit(d *driver) {
 		}
 	}
 	d.brief = d.brief || d.idles
-	res, err := call(d, "commit turn", provider.Provider.CommitTurn, d.lastCommit, nil)
-	_ = res
-	if err != nil {
+	if _, err := call(d, "commit turn", provider.Provider.CommitTurn, d.lastCommit, nil); err != nil {
 		return
 	}
 	req := d.lastCommit(d.model)
+	d.handedOff(&req)
+}
+
+// handedOff notes the tasks that a commit has leased.
+func (d *driver) handedOff(req *provider.CommitTurnRequest) {
 	for _, t := range req.Tasks {
 		if t.Lease != nil {
 			ref := provider.TaskRef{Key: req.Key, Execution: req.Execution, EventID: t.EventID}
@@ -65,8 +68,33 @@ func (d *driver) newCommit() func(*side) provider.CommitTurnRequest {
 	if req.Expected == req.Commit {
 		req.Commit = d.commit()
 	}
-	consumed := d.consumed(turn)
-	due := make([]time.Duration, len(req.Timers)) // from the begin of the step on
+	consumed, timers := d.consumed(turn), d.timers(&req)
+	return once(func(s *side) provider.CommitTurnRequest {
+		r := req
+		r.Timers = timers(s)
+		for _, m := range consumed {
+			r.Consumed = append(r.Consumed, s.inbox(req.Key).id(m))
+		}
+		return r
+	})
+}
+
+// once makes the request for a side when it is first asked for, and then the same again.
+func once[Req any](build func(*side) Req) func(*side) Req {
+	made := map[*side]Req{}
+	return func(s *side) Req {
+		req, ok := made[s]
+		if !ok {
+			req = build(s)
+			made[s] = req
+		}
+		return req
+	}
+}
+
+// timers draws when the timers of a commit are due, from the begin of the step on.
+func (d *driver) timers(req *provider.CommitTurnRequest) func(*side) []provider.Timer {
+	due := make([]time.Duration, len(req.Timers))
 	for n := range due {
 		due[n] = pick(d, long, -long, 0, short)
 		if due[n] == short { // it may be over before a message is visible that this commit sends
@@ -74,24 +102,13 @@ func (d *driver) newCommit() func(*side) provider.CommitTurnRequest {
 			req.Sends, req.Starts, req.Next = nil, nil, nil
 		}
 	}
-	var made [2]*provider.CommitTurnRequest
-	return func(s *side) provider.CommitTurnRequest {
-		at := 0
-		if s == d.subject {
-			at = 1
+	list := req.Timers
+	return func(s *side) []provider.Timer {
+		timers := slices.Clone(list)
+		for n := range timers {
+			timers[n].Due = s.marks[len(s.marks)-1].from.Add(due[n])
 		}
-		if made[at] == nil {
-			r := req
-			r.Timers = slices.Clone(req.Timers)
-			for n := range r.Timers {
-				r.Timers[n].Due = s.marks[len(s.marks)-1].from.Add(due[n])
-			}
-			for _, m := range consumed {
-				r.Consumed = append(r.Consumed, s.inbox(req.Key).id(m))
-			}
-			made[at] = &r
-		}
-		return *made[at]
+		return timers
 	}
 }
 

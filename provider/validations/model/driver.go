@@ -24,6 +24,7 @@ type driver struct {
 	clock   *memory.Clock
 	advance func(time.Duration) // of the subject; nil: its time passes by itself
 
+	begins  bool // the subject stores first turns
 	brief   bool // the step gave something that is over soon
 	idles   bool // so does what uses a session
 	lines   []string
@@ -36,6 +37,10 @@ type driver struct {
 	released   map[provider.UUID]bool // versions of instances of which a turn was given back
 	tasks      []seenTask
 	lastCommit func(*side) provider.CommitTurnRequest
+	lastCreate struct {
+		req   func(*side) provider.CreateRequest
+		brief bool // something of it is over soon
+	}
 }
 
 // A seenTurn is a turn that was fetched; its messages have their numbers as IDs.
@@ -65,7 +70,7 @@ func play(t *rapid.T, subject provider.Provider, o *options, tell func(story str
 	if o.advance != nil {
 		d.advance = func(by time.Duration) { o.advance(subject, by) }
 	}
-	d.step(func(*driver) {}) // the first mark
+	d.step(tryFirst) // it makes the first mark, too
 	t.Repeat(map[string]func(*rapid.T){
 		"step": func(t *rapid.T) {
 			d.t = t

@@ -6,7 +6,18 @@ import "github.com/perdure/perdure/provider"
 func always[Req any](req Req) func(*side) Req { return func(*side) Req { return req } }
 
 func doCreate(d *driver) {
-	_, _ = call(d, "create", provider.Provider.Create, always(d.create()), nil)
+	if d.lastCreate.req == nil || !d.odds(12) {
+		d.lastCreate.req = always(d.create())
+		if d.odds(3) {
+			d.lastCreate.req = d.begun(d.lastCreate.req(d.model))
+		}
+		d.lastCreate.brief = d.brief
+	}
+	d.brief = d.brief || d.lastCreate.brief || d.idles
+	res, err := call(d, "create", provider.Provider.Create, d.lastCreate.req, nil)
+	if req := d.lastCreate.req(d.model); err == nil && res.Begun {
+		d.handedOff(req.First)
+	}
 }
 
 func doGet(d *driver) {

@@ -22,6 +22,8 @@ type broken struct {
 	provider.Provider
 
 	clock   *memory.Clock
+	create  func(provider.CreateRequest) provider.CreateRequest
+	created func(*provider.CreateResult)
 	commit  func(provider.CommitTurnRequest) provider.CommitTurnRequest
 	letters func(provider.DeadLettersRequest) provider.DeadLettersRequest
 	tasks   func(*provider.FetchTasksResult)
@@ -41,6 +43,14 @@ func newBroken() *broken {
 
 // Unwrap makes the powers of the store reachable.
 func (b *broken) Unwrap() provider.Provider { return b.Provider }
+
+func (b *broken) Create(ctx context.Context, req provider.CreateRequest) (provider.CreateResult, error) {
+	if b.create != nil {
+		req = b.create(req)
+	}
+	res, err := b.Provider.Create(ctx, req)
+	return bend(res, err, b.created)
+}
 
 func (b *broken) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {
 	if b.commit != nil {
@@ -193,6 +203,15 @@ func mutants() []mutant {
 				return r
 			}
 		}},
+		{"first turns lose their second event", 0, firsts(func(f *provider.CommitTurnRequest) { f.Events = f.Events[:min(1, len(f.Events))] })},
+		{"first turns send nothing", 0, firsts(func(f *provider.CommitTurnRequest) { f.Sends = nil })},
+		{"repeated starts do not tell that they have begun", 0, func(b *broken) {
+			told := map[provider.UUID]bool{}
+			b.created = func(res *provider.CreateResult) {
+				res.Begun = res.Begun && !told[res.Instance.Version]
+				told[res.Instance.Version] = true
+			}
+		}},
 		{"redriven letters are thrown away", 0, func(b *broken) {
 			b.letters = func(r provider.DeadLettersRequest) provider.DeadLettersRequest {
 				if r.Action == provider.DeadLettersRedrive {
@@ -210,6 +229,20 @@ func mutants() []mutant {
 		{"pages end too early", 0, func(b *broken) {
 			b.list = func(res *provider.ListResult) { res.Cursor = "" }
 		}},
+	}
+}
+
+// firsts changes the first turns of starts.
+func firsts(change func(*provider.CommitTurnRequest)) func(*broken) {
+	return func(b *broken) {
+		b.create = func(r provider.CreateRequest) provider.CreateRequest {
+			if r.First != nil {
+				first := *r.First
+				change(&first)
+				r.First = &first
+			}
+			return r
+		}
 	}
 }
 
@@ -254,6 +287,19 @@ func TestFindsNothingInASoundStore(t *testing.T) {
 	Run(t, func(t testing.TB) provider.Provider {
 		b := newBroken()
 		t.Cleanup(func() { _ = b.Provider.Close() })
+		return b
+	}, Count(50), Advance(moveClock))
+}
+
+// A store may ignore first turns, as long as it does so from the beginning on.
+func TestFirstTurnsMayBeIgnored(t *testing.T) {
+	Run(t, func(t testing.TB) provider.Provider {
+		b := newBroken()
+		t.Cleanup(func() { _ = b.Provider.Close() })
+		b.create = func(r provider.CreateRequest) provider.CreateRequest {
+			r.First = nil
+			return r
+		}
 		return b
 	}, Count(50), Advance(moveClock))
 }
