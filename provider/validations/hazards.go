@@ -23,7 +23,8 @@ func hazards() []hazard {
 			"report/missing", "report/discard-running", "report/complete-after-end", "renew/missing", "renew/terminal", "tasks/racing-with-creation",
 		}},
 		{15, "a start that is repeated starts twice", []string{
-			"create/repeated-request", "create/race-of-one-request", "deliver/once", "fence/racing-repeats",
+			"create/repeated-request", "create/race-of-one-request", "create/first-turn-repeated", "create/first-turn-race-of-one-request",
+			"unknown/create-with-a-first-turn", "deliver/once", "fence/racing-repeats",
 		}},
 		{16, "commits that are stored together store a loser, wait for each other, or fail each other", []string{
 			"commit/groups-are-invisible", "fence/racing-commits", "deliver/nothing-of-a-refused-commit", "deliver/crossed-sends",
