@@ -97,6 +97,9 @@ func (d *driver) timers(req *provider.CommitTurnRequest) func(*side) []provider.
 	due := make([]time.Duration, len(req.Timers))
 	for n := range due {
 		due[n] = pick(d, long, -long, 0, short)
+		if n > 0 && due[n-1] == short { // nor may it matter whether it is over when the next timer is stored
+			due[n] = max(due[n], short)
+		}
 		if due[n] == short { // it may be over before a message is visible that this commit sends
 			d.brief = true
 			req.Sends, req.Starts, req.Next = nil, nil, nil
