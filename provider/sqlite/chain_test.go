@@ -53,6 +53,21 @@ func startChain(tb testing.TB, p *Provider, id string) *chain {
 	return c
 }
 
+// startBegun creates an instance with its first turn.
+func startBegun(tb testing.TB, p *Provider, id string) *chain {
+	tb.Helper()
+	c := &chain{p: p, key: newKey(), version: newToken()}
+	created := c.version
+	first := c.begin()
+	res, err := p.Create(tb.Context(), provider.CreateRequest{
+		ID: id, Key: c.key, Commit: created, Name: "begun", Message: provider.NewMessage{Payload: payload}, First: &first,
+	})
+	if err != nil || !res.Begun {
+		tb.Fatalf("create: %v, begun: %v", err, res.Begun)
+	}
+	return c
+}
+
 func fetchOf(name string, token provider.UUID, wait time.Duration) provider.FetchTurnsRequest {
 	return provider.FetchTurnsRequest{
 		Owner: "node", Token: token, Lease: 30 * time.Second, Max: 100, Wait: wait,
@@ -74,13 +89,20 @@ func (c *chain) next() provider.NewTask {
 }
 
 func (c *chain) first(tb testing.TB, lease provider.UUID, message int64) error {
+	req := c.begin()
+	req.Lease, req.Consumed = lease, []int64{message}
+	_, err := c.p.CommitTurn(tb.Context(), req)
+	return err
+}
+
+// begin makes the first turn.
+func (c *chain) begin() provider.CommitTurnRequest {
 	req := c.request()
-	req.Lease, req.Consumed, req.Events = lease, []int64{message}, [][]byte{payload, payload}
+	req.Events = [][]byte{payload, payload}
 	c.event, c.token = 2, newToken()
 	req.Tasks = []provider.NewTask{c.next()}
-	_, err := c.p.CommitTurn(tb.Context(), req)
 	c.version, c.length = req.Commit, 2
-	return err
+	return req
 }
 
 // step completes the task in hand and schedules the next one, in one commit.

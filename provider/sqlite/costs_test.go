@@ -86,6 +86,9 @@ func TestCostsOfStatements(t *testing.T) {
 	least("a create", func(id string) func() error {
 		return func() error { create(t, p, id, "nobody"); return nil }
 	})
+	least("a create with its first turn", func(id string) func() error {
+		return func() error { startBegun(t, p, id); return nil }
+	})
 	least("a hand-off step", func(id string) func() error {
 		c := startChain(t, p, id)
 		return func() error { return c.step(t) }

@@ -14,6 +14,10 @@ const (
 	sqlCreateRoot = `INSERT INTO perdure_instance (key, id, kind, status, execution, version, request_id, created_at, updated_at,
 		ready_at, inbox_messages, inbox_bytes, next_message, fetch_at)
 		VALUES (?, ?, ?, 1, 1, ?, ?, ?, ?, ?, 1, ?, 2, ?)`
+	sqlCreateBegun = `INSERT INTO perdure_instance (key, id, kind, status, execution, version, request_id, created_at, updated_at,
+		history_length, history_bytes, ready_at, inbox_messages, inbox_bytes, next_message, sticky_owner, sticky_until, fetch_at,
+		parent_key, parent_id, parent_execution, parent_event, parent_close)
+		VALUES (?, ?, ?, 1, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	sqlTurnsOf  = `SELECT key FROM perdure_instance WHERE lease_until > 0 AND lease_token = ?`
 	sqlAttached = `SELECT key FROM perdure_instance WHERE parent_key = ? AND parent_close = 0`
 	sqlBlock    = `UPDATE perdure_instance SET blocked_count = ?, blocked_reason = ?, blocked_message = ?,
@@ -43,6 +47,25 @@ func (t *tx) InsertInstance(h *relational.Head, req *provider.CreateRequest) err
 	}
 	return t.do(sqlCreate, h.Key, h.ID, h.Kind, h.Version, req.RequestID, t.Now, t.Now, h.ReadyAt, h.InboxBytes, h.FetchAt,
 		req.Parent.Key, req.Parent.ID, req.Parent.Execution, req.Parent.EventID, req.Parent.Close)
+}
+
+// InsertBegun implements [relational.BirthRows].
+func (t *tx) InsertBegun(h *relational.Head, req *provider.CreateRequest) error {
+	t.keep(h, req)
+	t.Effects.Made = append(t.Effects.Made, h.Key)
+	if h.StickyOwner != "" {
+		if err := t.enroll(h.StickyOwner); err != nil {
+			return err
+		}
+	}
+	parent := make([]any, 5) // null for a root
+	if p := req.Parent; !p.Key.IsZero() {
+		parent = []any{p.Key, p.ID, p.Execution, p.EventID, p.Close}
+	}
+	return t.do(sqlCreateBegun, append([]any{
+		h.Key, h.ID, h.Kind, h.Version, req.RequestID, t.Now, t.Now, h.Length, h.Bytes, h.ReadyAt, h.Inbox, h.InboxBytes, h.NextMessage,
+		textOrNull(h.StickyOwner), h.StickyUntil, timeOrNull(h.FetchAt),
+	}, parent...)...)
 }
 
 // Retire implements [relational.Rows].

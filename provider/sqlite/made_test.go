@@ -46,6 +46,7 @@ func TestKnownRowsAreTheStoredOnes(t *testing.T) {
 		t.Fatal(err)
 	}
 	same("made as a child", child.Instance.Key)
+	same("made with its first turn", startBegun(t, p, "begun").key)
 	c := startChain(t, p, "chain")
 	same("after its first turn", c.key)
 	if err := c.step(t); err != nil {

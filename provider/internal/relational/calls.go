@@ -44,7 +44,7 @@ func call[Res any](
 
 // Create implements [provider.Provider].
 func (c Calls) Create(ctx context.Context, req provider.CreateRequest) (provider.CreateResult, error) {
-	m := &Member{Op: "create", Bytes: len(req.Message.Payload), Needs: CreateNeeds(&req)}
+	m := &Member{Op: "create", Bytes: createBytes(&req), Needs: CreateNeeds(&req)}
 	return call(ctx, c, req.Validate(), m, func(t *Tx, res *provider.CreateResult) error { return t.Create(&req, res) })
 }
 

@@ -307,3 +307,11 @@ func commitBytes(req *provider.CommitTurnRequest) int {
 	}
 	return n
 }
+
+// createBytes estimates what a new instance adds to its group.
+func createBytes(req *provider.CreateRequest) int {
+	if req.First == nil {
+		return len(req.Message.Payload)
+	}
+	return len(req.Message.Payload) + commitBytes(req.First)
+}

@@ -35,11 +35,14 @@ func (t *Tx) Create(req *provider.CreateRequest, res *provider.CreateResult) err
 	res.Now = t.Now
 	if existing == nil {
 		res.Created, res.Instance = true, t.created(req)
-		return nil
+	} else {
+		res.Created = repeats(req, existing)
+		if res.Instance, err = t.Row(existing.Key); err != nil {
+			return err
+		}
 	}
-	res.Created = repeats(req, existing)
-	res.Instance, err = t.Row(existing.Key)
-	return err
+	res.Begun = begun(&res.Instance, req)
+	return nil
 }
 
 // create inserts an instance, unless it answers the one that is there already and stays.
@@ -67,6 +70,9 @@ func (t *Tx) create(req *provider.CreateRequest) (existing *Rival, err error) {
 			return nil, err
 		}
 		t.Changes++
+	}
+	if rows, can := t.Rows.(BirthRows); can && req.First != nil {
+		return nil, t.bear(rows, req)
 	}
 	return nil, t.insert(req)
 }
@@ -108,12 +114,17 @@ func (t *Tx) insert(req *provider.CreateRequest) error {
 	if err := t.Rows.PutMessage(h.Key, &first); err != nil {
 		return err
 	}
+	t.adopt(h)
+	t.announce(h)
+	return t.setAttributes(h.Key, req.Attributes)
+}
+
+// adopt takes up the head of an instance that is new.
+func (t *Tx) adopt(h *Head) {
 	if t.journal != nil {
 		t.journal[h.Key] = Head{} // there was none
 	}
 	t.Heads[h.Key] = h
-	t.announce(h)
-	return t.setAttributes(h.Key, req.Attributes)
 }
 
 func (t *Tx) setAttributes(key provider.UUID, list []provider.Attribute) error {
@@ -126,12 +137,17 @@ func (t *Tx) setAttributes(key provider.UUID, list []provider.Attribute) error {
 
 // created is the row as it was just written.
 func (t *Tx) created(req *provider.CreateRequest) provider.Instance {
-	return provider.Instance{
-		ID: req.ID, Key: req.Key, Name: req.Name, CodeVersion: req.CodeVersion, Status: provider.StatusRunning,
-		Execution: 1, Version: req.Commit, EngineLevel: req.EngineLevel, Parent: req.Parent, RequestID: req.RequestID,
-		Attributes: sortedAttributes(req.Attributes), CreatedAt: t.Now, UpdatedAt: t.Now,
-		ReadyAt: t.Now.Add(req.Message.Delay), InboxMessages: 1,
+	h := t.Heads[req.Key]
+	in := provider.Instance{
+		ID: req.ID, Key: req.Key, Name: req.Name, CodeVersion: req.CodeVersion, Status: h.Status,
+		Execution: h.Execution, Version: h.Version, HistoryLength: h.Length, HistoryBytes: h.Bytes, EngineLevel: req.EngineLevel,
+		Parent: req.Parent, RequestID: req.RequestID, Attributes: sortedAttributes(req.Attributes), CreatedAt: t.Now, UpdatedAt: h.UpdatedAt,
+		ReadyAt: h.ReadyAt, InboxMessages: h.Inbox,
 	}
+	if begun(&in, req) {
+		describeBirth(&in, req)
+	}
+	return in
 }
 
 // sortedAttributes answers them as they are stored: by name, of which each counts as it was last given.

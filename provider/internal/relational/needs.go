@@ -32,6 +32,10 @@ func CreateNeeds(req *provider.CreateRequest) Needs {
 	if !req.Parent.Key.IsZero() {
 		n.Keys = append(n.Keys, req.Parent.Key)
 	}
+	if req.First != nil {
+		turn := CommitNeeds(req.First)
+		n.Add(&turn)
+	}
 	return n
 }
 
