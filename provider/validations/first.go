@@ -248,7 +248,9 @@ func firstWakes(t *trial) {
 	req.First.Tasks = []provider.NewTask{newTask(1)}
 	req.First.Starts = []provider.Start{startOf(provider.Instance{ID: "i", Key: req.Key, Execution: 1}, "child")}
 	req.First.Timers = []provider.Timer{{EventID: 2, Due: t.byID("before").CreatedAt.Add(2 * short), Payload: []byte("timer")}}
-	t.first(req)
+	res, err := t.Create(t.ctx, req) // who waits may change it before one could look
+	t.ok(err)
+	t.checkf(res.Begun, "it has not begun")
 	task, child, i := tasks(), turns(), due()
 	t.checkf(len(task) == 1 && task[0].EventID == 1, "fetched %d tasks", len(task))
 	t.checkf(len(child) == 1 && child[0].Instance.ID == "child", "fetched %d turns", len(child))
