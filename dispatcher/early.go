@@ -3,11 +3,13 @@ package dispatcher
 import (
 	"cmp"
 	"context"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/perdure/perdure/internal/alarm"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -26,7 +28,7 @@ type earlyTurns struct {
 
 	mu    sync.Mutex
 	turns map[provider.UUID]*job
-	timer *time.Timer // for the first
+	alarm alarm.Alarm // for the first; nil before there was one
 	over  bool        // the node stops: nothing is held any more
 }
 
@@ -51,7 +53,7 @@ func (e *earlyTurns) take(key provider.UUID) *job {
 	return j
 }
 
-// takeDue takes out the turns that are due, in their order, and has the timer wait for the next.
+// takeDue takes out the turns that are due, in their order, and sets the alarm to the next.
 func (e *earlyTurns) takeDue(now provider.Time) (due []*job) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -70,15 +72,15 @@ func (e *earlyTurns) takeDue(now provider.Time) (due []*job) {
 	return due
 }
 
-// await sets the timer; it needs mu.
+// await sets the alarm; it needs mu.
 func (e *earlyTurns) await(first, now provider.Time) {
 	e.first.Store(int64(first))
 	if first != 0 {
-		e.timer.Reset(first.Sub(now))
+		e.alarm.Set(first.Sub(now))
 	}
 }
 
-// reset has the timer wait by a clock that has become more exact.
+// reset sets the alarm by a clock that has become more exact.
 func (e *earlyTurns) reset(clock *clock) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -90,16 +92,17 @@ func (e *earlyTurns) reset(clock *clock) {
 // end takes all turns out, for good.
 func (e *earlyTurns) end() (all []*job) {
 	e.mu.Lock()
-	defer e.mu.Unlock()
 	e.over = true
-	if e.timer != nil {
-		e.timer.Stop()
-	}
 	e.first.Store(0)
 	for _, j := range e.turns {
 		all = append(all, j)
 	}
 	clear(e.turns)
+	rings := e.alarm
+	e.mu.Unlock()
+	if rings != nil {
+		rings.Stop()
+	}
 	return all
 }
 
@@ -116,21 +119,27 @@ func (d *Dispatcher) hold(working context.Context, j *job) bool {
 	}
 	d.work.add()
 	e.turns[j.turn.Instance.Key] = j
-	if e.timer == nil {
-		e.timer = time.AfterFunc(due.Sub(d.clock.now()), func() { d.beginDue(working) })
-		e.first.Store(int64(due))
-	} else if first := provider.Time(e.first.Load()); first == 0 || due < first {
+	if e.alarm == nil {
+		e.alarm = alarm.New(func() { d.beginDue(working) })
+	}
+	if first := provider.Time(e.first.Load()); first == 0 || due < first {
 		e.await(due, d.clock.now())
 	}
 	return true
 }
 
 // lookEarly delivers the turns that are due, if there are any. Whoever comes by calls it: on a machine that is busy, above all with
-// collecting garbage, Go's timers may be late by milliseconds.
+// collecting garbage, what rings may get no processor for milliseconds.
 func (d *Dispatcher) lookEarly(working context.Context) {
 	if first := d.early.first.Load(); first != 0 && int64(d.clock.now()) >= first {
 		d.beginDue(working)
 	}
+}
+
+// letDueGoOn has the code of the others that are due go on before the caller's commit takes the processor.
+func (d *Dispatcher) letDueGoOn(working context.Context) {
+	d.lookEarly(working)
+	runtime.Gosched()
 }
 
 // beginDue delivers the turns that are due.

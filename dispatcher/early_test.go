@@ -3,7 +3,10 @@ package dispatcher_test
 import (
 	"context"
 	"fmt"
+	goruntime "runtime"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -226,4 +229,71 @@ func TestAhead_FastTurnsEndClaims(t *testing.T) {
 			e.T.Errorf("the event took %v; %d turns were refused, %d histories replayed", took, s.TurnsConflicted, s.ColdReplays)
 		}
 	})
+}
+
+// commitsSeen counts the commits of turns that were claimed ahead.
+type commitsSeen struct {
+	provider.Provider
+	n atomic.Int32
+}
+
+func (s *commitsSeen) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {
+	if req.Ahead {
+		s.n.Add(1)
+	}
+	return s.Provider.CommitTurn(ctx, req)
+}
+
+// Of timers that are due at once the code of all goes on before their commits take the processor, as far as Go's scheduler obeys.
+//
+//nolint:paralleltest // it takes the processors from others
+func TestAhead_CodeGoesOnBeforeCommits(t *testing.T) {
+	defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(1))
+	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
+		const timers = 20
+		due := time.Now().Add(time.Hour)
+		var on, first atomic.Int32
+		store := &commitsSeen{Provider: e.Store}
+		reg := runtime.NewRegistry()
+		enginetest.Orchestration(e.T, reg, "nap", func(ctx *octx, _ none) (none, error) {
+			err := ctx.Sleep(due.Sub(ctx.Now()))
+			if on.Add(1) == timers {
+				first.Store(store.n.Load())
+			}
+			return none{}, err
+		})
+		e.StartOn(store, reg, e.Options)
+		keys := make([]provider.UUID, timers)
+		for i := range keys {
+			keys[i] = e.Create(fmt.Sprint(i), "nap", none{})
+		}
+		for _, key := range keys {
+			e.WaitEnded(key)
+		}
+		if n := first.Load(); n > timers/2 {
+			e.T.Errorf("%d turns were committed before the code of the last went on", n)
+		}
+		if n := store.n.Load(); n != timers {
+			e.T.Errorf("%d of %d turns were claimed ahead", n, timers)
+		}
+	})
+}
+
+// In real time timers are met, too: on a machine at rest within a millisecond. Ten times what they may be late is asserted, which finds a poll.
+// They come one after the other, so that nothing else comes by.
+func TestAhead_RealTimersAreNotLate(t *testing.T) {
+	t.Parallel()
+	e := enginetest.Memory(t, runtime.Options{})
+	e.Start(napping(e))
+	late := make([]time.Duration, 5)
+	for i := range late {
+		late[i] = enginetest.Output[time.Duration](e, e.Create(fmt.Sprint(i), "nap", 100*time.Millisecond))
+		if late[i] < 0 {
+			t.Errorf("the code went on %v early", -late[i])
+		}
+	}
+	slices.Sort(late)
+	if median := late[len(late)/2]; median > 50*time.Millisecond {
+		t.Errorf("of %v timers half are %v late", len(late), median)
+	}
 }

@@ -99,6 +99,10 @@ func (d *Dispatcher) finish(working context.Context, a *actor, r *run) {
 
 // takeSlot waits for the turn's slot, at most for the given time.
 func (d *Dispatcher) takeSlot(working context.Context, r *run, limit time.Duration) bool {
+	if working.Err() == nil && d.turns.tryTake() { // without a deadline, which costs memory and a timer
+		r.slot = true
+		return true
+	}
 	ctx, cancel := context.WithTimeout(working, limit)
 	defer cancel()
 	r.slot = d.turns.take(ctx) == nil
@@ -122,6 +126,9 @@ func (d *Dispatcher) fetchedTurn(working context.Context, a *actor, r *run, j jo
 	x, err := d.load(working, a, r)
 	if err == nil {
 		err = d.deliverMessages(x, r)
+	}
+	if r.ahead {
+		d.letDueGoOn(working)
 	}
 	if err == nil {
 		err = d.runLocals(working, x, r)
