@@ -8,6 +8,7 @@ import (
 
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/nodes"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
@@ -20,6 +21,9 @@ import (
 //
 // Inside a transaction of the caller (see postgres.InTx, sqlite.InTx) the instance starts if and only if
 // that commits.
+//
+// A node of this process that runs on the very store of the client makes the first turn with the start, if it has time: one commit stores both.
+// So code may begin although its start is refused, as when the ID is in use, and whatever it asked for then does not happen.
 //
 // While more work waits in the store than Options.MaxBacklog allows, it waits or is refused; see OverloadPolicy.
 //
@@ -58,11 +62,7 @@ func (c *Client) start(ctx context.Context, name string, in any, opts []StartOpt
 	if o.tx != nil {
 		stored, err = c.createIn(ctx, *o.tx, req)
 	} else {
-		doubtful, err = c.write(ctx, doing, func(ctx context.Context) error {
-			res, err := c.store.Create(ctx, req)
-			stored = res.Instance
-			return err
-		})
+		stored, doubtful, err = c.create(ctx, doing, req)
 	}
 	if err != nil {
 		return target{}, doubt(explain(doing, 0, err), doubtful,
@@ -74,6 +74,26 @@ func (c *Client) start(ctx context.Context, name string, in any, opts []StartOpt
 			&ExistsError{ID: stored.ID, Key: stored.Key, Status: stored.Status}, stored.Name)
 	}
 	return target{id: stored.ID, key: stored.Key}, nil
+}
+
+// create stores a start. A node of this process that can makes the first turn with it; should that have no answer, the repeat
+// finds out what is stored.
+func (c *Client) create(ctx context.Context, doing string, req provider.CreateRequest) (stored provider.Instance, doubtful bool, err error) {
+	asked := false
+	doubtful, err = c.write(ctx, doing, func(ctx context.Context) (err error) {
+		var res provider.CreateResult
+		ok := false
+		if !asked {
+			asked = true
+			res, ok, err = nodes.StartEagerly(ctx, c.store, req)
+		}
+		if !ok {
+			res, err = c.store.Create(ctx, req)
+		}
+		stored = res.Instance
+		return err
+	})
+	return stored, doubtful, err
 }
 
 // startRequest is what is asked of the storage, the same for all repeats, and the options that it was made of.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/perdure/perdure/internal/nodes"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -37,6 +38,8 @@ type Dispatcher struct {
 	turnsQueue   atomic.Bool // the turn loop waits for a slot
 	stopping     atomic.Bool
 
+	working      context.Context //nolint:containedctx // of all work until the node has stopped
+	leaveNodes   func()          // clients of this process start nothing here any more
 	stopFetching context.CancelFunc
 	stopWorking  context.CancelFunc
 	fetchers     inFlight       // fetch loops
@@ -68,11 +71,12 @@ func Start(cfg Config) *Dispatcher {
 	// The loops outlive the caller of Start by design: only Shutdown ends them.
 	fetching, stopFetching := context.WithCancel(context.Background()) //nolint:forbidigo // root of the node's life
 	working, stopWorking := context.WithCancel(context.Background())   //nolint:forbidigo // root of the node's life
-	d.stopFetching, d.stopWorking = stopFetching, stopWorking
+	d.working, d.stopFetching, d.stopWorking = working, stopFetching, stopWorking
 	d.hurried, d.overrun = make(chan struct{}), make(chan struct{})
 	d.localsLive, d.tellLocals = context.WithCancelCause(working)
 	d.hurry = sync.OnceFunc(func() { close(d.hurried) })
 	go d.endOnOverrun(working)
+	d.leaveNodes = func() {}
 	if len(cfg.Orchestrations) > 0 {
 		d.fetch(func() { d.turnLoop(fetching, working) })
 		if cfg.DeadlockLimit > 0 {
@@ -81,6 +85,7 @@ func Start(cfg Config) *Dispatcher {
 		if cfg.CacheIdle > 0 {
 			d.loops.Go(func() { d.forgetIdle(working) })
 		}
+		d.leaveNodes = nodes.Enter(d.store, d)
 	}
 	d.fetch(func() { d.deadlineLoop(fetching, working) })
 	if len(cfg.Activities) > 0 {

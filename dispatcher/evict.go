@@ -45,9 +45,9 @@ func (d *Dispatcher) close(x *replay.Execution) {
 
 // leaveEviction no longer waits for an eviction, and says so.
 func (d *Dispatcher) leaveEviction(x *replay.Execution, code *watched) {
-	d.watchCode(code, LeakedEviction, x, "its execution was thrown away")
-	d.count.evictionsStuck.Add(1)
 	info := x.Info()
+	d.watchCode(code, LeakedEviction, x, info, "its execution was thrown away")
+	d.count.evictionsStuck.Add(1)
 	d.cfg.Logger.Error("eviction is stuck: a deferred function of orchestration code does not return", "instance", info.ID,
 		"orchestration", info.Name, "limit", d.cfg.DeadlockLimit)
 	d.work.done()

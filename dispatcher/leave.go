@@ -71,8 +71,7 @@ func completionEntry(a *attempt) entry {
 }
 
 // watchCode has the watchdog wait for orchestration code that was left behind.
-func (d *Dispatcher) watchCode(e *watched, kind string, x *replay.Execution, cause string) {
-	info := x.Info()
+func (d *Dispatcher) watchCode(e *watched, kind string, x *replay.Execution, info replay.Info, cause string) {
 	e.goroutine.Store(x.Goroutine())
 	d.watchdog.enter(e, entry{key: info.Key, LeakedWork: LeakedWork{
 		Kind: kind, Name: info.Name, InstanceID: info.ID, Execution: info.Execution, Cause: cause,

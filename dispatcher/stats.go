@@ -7,6 +7,7 @@ type Stats struct {
 	TurnsFetched      int64 // leases of instances
 	TurnsCommitted    int64
 	TurnsFast         int64 // of these: made from a result in memory
+	TurnsEager        int64 // of these: first turns, stored with the start
 	TurnsConflicted   int64 // lost to another commit
 	TurnsFailed       int64 // code panicked, deviated or got stuck
 	TurnsStuck        int64 // of these: over the deadlock limit
@@ -44,6 +45,7 @@ type Stats struct {
 
 type counters struct {
 	turnsFetched, turnsCommitted, turnsFast, turnsConflicted, turnsFailed, turnsStuck, turnsRunning atomic.Int64
+	turnsEager                                                                                      atomic.Int64
 	coldReplays, messagesDropped, cacheEvictions, evictionsStuck                                    atomic.Int64
 	tasksFetched, tasksHandedOff, attemptsRunning, attemptsCompleted, attemptsFailed                atomic.Int64
 	attemptsRetried, attemptsDiscarded, attemptsLeaked, attemptsReleased, attemptsPoisoned          atomic.Int64
@@ -56,7 +58,7 @@ func (d *Dispatcher) Stats() Stats {
 	c := &d.count
 	cached, bytes := d.actors.size()
 	stats := Stats{
-		TurnsFetched: c.turnsFetched.Load(), TurnsCommitted: c.turnsCommitted.Load(), TurnsFast: c.turnsFast.Load(),
+		TurnsFetched: c.turnsFetched.Load(), TurnsCommitted: c.turnsCommitted.Load(), TurnsFast: c.turnsFast.Load(), TurnsEager: c.turnsEager.Load(),
 		TurnsConflicted: c.turnsConflicted.Load(), TurnsFailed: c.turnsFailed.Load(), TurnsStuck: c.turnsStuck.Load(),
 		TurnsRunning: c.turnsRunning.Load(), ColdReplays: c.coldReplays.Load(), MessagesDropped: c.messagesDropped.Load(),
 		CacheEvictions: c.cacheEvictions.Load(), EvictionsStuck: c.evictionsStuck.Load(), Cached: int64(cached), CachedBytes: int64(bytes),

@@ -100,13 +100,21 @@ func (s *suspects) done() {
 	}
 }
 
+// settling answers for how long at most nothing may be fetched because a suspect has only just begun, and what is closed when it ends.
+func (s *suspects) settling() (running chan struct{}, wait time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running == nil {
+		return nil, 0
+	}
+	return s.running, suspectStart - time.Since(s.began)
+}
+
 // calm waits while a suspect has only just begun: if it kills the node at once, no other suspect
 // shall have been fetched meanwhile. It answers false if ctx is finished.
 func (s *suspects) calm(ctx context.Context) bool {
-	s.mu.Lock()
-	running, wait := s.running, suspectStart-time.Since(s.began)
-	s.mu.Unlock()
-	if running == nil || wait <= 0 {
+	running, wait := s.settling()
+	if wait <= 0 {
 		return ctx.Err() == nil
 	}
 	timer := time.NewTimer(wait)

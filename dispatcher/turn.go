@@ -18,6 +18,7 @@ import (
 type run struct {
 	a       *actor
 	x       atomic.Pointer[replay.Execution] // set once code may run
+	info    replay.Info                      // of x, before its code ran
 	state   atomic.Int32
 	slot    bool
 	suspect bool           // it runs alone
@@ -43,6 +44,7 @@ func (d *Dispatcher) newRun(a *actor) *run { return &run{a: a} }
 
 // begin lets the watch see the code that is about to run.
 func (d *Dispatcher) begin(r *run, x *replay.Execution) {
+	r.info = x.Info()
 	r.x.Store(x)
 	d.watch.add(r)
 	d.count.turnsRunning.Add(1)

@@ -116,7 +116,7 @@ func (d *Dispatcher) leave(working context.Context, r *run, endLease func()) boo
 	if l := r.locals.Load(); l != nil {
 		l.cancel(errLeaseLost)
 	}
-	d.watchCode(&r.watched, LeakedTurn, x, "its turn was given up")
+	d.watchCode(&r.watched, LeakedTurn, x, r.info, "its turn was given up")
 	waiting := d.actors.disown(r.a)
 	d.work.add()
 	go func() {

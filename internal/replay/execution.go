@@ -151,6 +151,7 @@ type Execution struct {
 	unwound   atomic.Bool
 	progress  atomic.Int64
 	violation atomic.Pointer[ForeignCallError]
+	held      atomic.Pointer[heldLog] // of a speculative turn
 }
 
 // New makes an execution that has applied nothing yet.

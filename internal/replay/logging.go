@@ -30,6 +30,12 @@ func (h *logHandler) Handle(ctx context.Context, r slog.Record) error {
 	if h.muted() {
 		return nil
 	}
+	if h.x.held.Load() != nil {
+		kept := r.Clone()
+		if h.x.holdBack(func() { _ = h.inner.Handle(ctx, kept) }) {
+			return nil
+		}
+	}
 	return h.inner.Handle(ctx, r) //nolint:wrapcheck // a handler answers for the one that it wraps
 }
 

@@ -93,6 +93,7 @@ func (s *Scope) SideEffect(fn func() ([]byte, *history.Failure)) ([]byte, error)
 	}
 	want := &history.SideEffectRecorded{}
 	if !x.Replaying() {
+		x.mustBeStored()
 		want.Value, want.Failure = x.runEffect(fn)
 		if err := s.admitValue(len(want.Value)); err != nil {
 			want.Value, want.Failure = nil, new(x.env.Errors.Encode(err))

@@ -58,6 +58,7 @@ func (x *Execution) Ended() bool { return x.end != nil }
 // Confirm says that the turn is stored.
 func (x *Execution) Confirm() {
 	x.fresh, x.freshBytes, x.burst = nil, 0, burst{}
+	x.tell()
 	x.warn()
 }
 
