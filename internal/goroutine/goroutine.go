@@ -7,10 +7,17 @@ import (
 	"strconv"
 )
 
-// ID reads the number of the calling goroutine from the header of its stack, the only place
-// where Go tells it. No other goroutine of the process ever has the same. It costs
-// microseconds, more on a deep stack.
+// ID answers the number of the calling goroutine. No other goroutine of the process ever has the same. It takes a nanosecond where the
+// place is known at which the runtime keeps it.
 func ID() uint64 {
+	if place != 0 {
+		return word(place)
+	}
+	return header()
+}
+
+// header reads the number from the header of the stack, the only place where Go tells it. It costs microseconds, more on a deep stack.
+func header() uint64 {
 	var buf [64]byte
 	id, _ := number(buf[:runtime.Stack(buf[:], false)])
 	return id

@@ -1,6 +1,7 @@
 package goroutine_test
 
 import (
+	"iter"
 	"strings"
 	"sync"
 	"testing"
@@ -46,5 +47,58 @@ func TestStacksAmongMany(t *testing.T) {
 	all.Wait()
 	if stacks := goroutine.Stacks(last, goroutine.ID()); stacks[last] != "" || len(stacks) != 1 {
 		t.Errorf("after its end: %v", stacks)
+	}
+}
+
+// Each of many goroutines has the number that the header of its stack tells, also on a deep stack and as a coroutine that others resume.
+func TestIDIsThatOfTheStack(t *testing.T) {
+	t.Parallel()
+	if goroutine.Fields > 0 && goroutine.Place() == 0 {
+		t.Error("the place of the number was not found: each call costs microseconds")
+	}
+	same := func() {
+		if id, header := goroutine.ID(), goroutine.Header(); id != header || id == 0 {
+			t.Errorf("got %d, the stack says %d", id, header)
+		}
+	}
+	var deep func(n int)
+	deep = func(n int) {
+		if n > 0 {
+			deep(n - 1)
+		}
+		if n%1000 == 0 {
+			same()
+		}
+	}
+	var all sync.WaitGroup
+	for range 1000 {
+		all.Go(same)
+	}
+	all.Go(func() { deep(10_000) })
+	next, stop := iter.Pull(func(yield func(struct{}) bool) {
+		same()
+		yield(struct{}{})
+		same()
+	})
+	next()
+	all.Go(func() { next() })
+	all.Wait()
+	stop()
+}
+
+// Where no place or more than one fits, none is taken.
+func TestPlaceMustBeSure(t *testing.T) {
+	t.Parallel()
+	if place := goroutine.Find(8); place != 0 {
+		t.Errorf("found at %d where nothing is", place)
+	}
+	if place := goroutine.Find(goroutine.Fields); place != goroutine.Place() {
+		t.Errorf("found at %d and at %d", place, goroutine.Place())
+	}
+}
+
+func BenchmarkID(b *testing.B) {
+	for b.Loop() {
+		goroutine.ID()
 	}
 }
