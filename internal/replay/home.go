@@ -6,17 +6,11 @@ import (
 	"github.com/perdure/perdure/internal/goroutine"
 )
 
-// home is the goroutine of a coroutine.
-type home struct {
-	self atomic.Uint64 // as currentGoroutine names it
-	id   atomic.Uint64 // as stacks name it
-}
+// home is the goroutine of a coroutine, by its number.
+type home struct{ id atomic.Uint64 }
 
 // settle makes the calling goroutine the home.
-func (h *home) settle() {
-	h.self.Store(currentGoroutine())
-	h.id.Store(goroutine.ID())
-}
+func (h *home) settle() { h.id.Store(goroutine.ID()) }
 
-// here tells whether the caller is at home.
-func (h *home) here() bool { return currentGoroutine() == h.self.Load() }
+// here tells whether the caller is at home. It is cheap enough to check every call of code.
+func (h *home) here() bool { return goroutine.ID() == h.id.Load() }
