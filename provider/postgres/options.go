@@ -70,23 +70,30 @@ type names struct {
 	prefix string
 	mu     sync.RWMutex
 	done   map[string]string // by the statement as it is written
+	alone  map[string]string // the same, for one row
 }
 
 func newNames(schema string) *names {
-	return &names{prefix: pgx.Identifier{schema}.Sanitize() + ".", done: make(map[string]string)}
+	return &names{prefix: pgx.Identifier{schema}.Sanitize() + ".", done: make(map[string]string), alone: make(map[string]string)}
 }
 
 // sql answers a statement for this schema.
-func (n *names) sql(statement string) string {
+func (n *names) sql(statement string) string { return n.made(n.done, statement, rowwise) }
+
+// lone answers a statement over arrays for a single row, whose values stand in place of the arrays.
+func (n *names) lone(statement string) string { return n.made(n.alone, statement, loneRow) }
+
+// made answers a statement as form makes it, once.
+func (n *names) made(done map[string]string, statement string, form func(string) string) string {
 	n.mu.RLock()
-	s, ok := n.done[statement]
+	s, ok := done[statement]
 	n.mu.RUnlock()
 	if ok {
 		return s
 	}
-	s = rowwise(strings.ReplaceAll(statement, defaultSchema+".", n.prefix))
+	s = form(strings.ReplaceAll(statement, defaultSchema+".", n.prefix))
 	n.mu.Lock()
-	n.done[statement] = s
+	done[statement] = s
 	n.mu.Unlock()
 	return s
 }

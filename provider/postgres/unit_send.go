@@ -39,6 +39,11 @@ const (
 	SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::smallint[], $6::bigint[], $7::uuid[], $8::text[],
 	$9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::text[], $16::text[], $17::text[], $18::bytea[],
 	$19::bigint[], $20::boolean[], $21::bigint[])`
+	// What is the same for all tasks that are handed off and have nothing that few have need not be sent.
+	sqlHandOffs = `INSERT INTO perdure.task (key, execution, event_id, kind, state, deliveries, token, owner, lease_until, scheduled_at,
+	not_before_at, fetch_at, payload) SELECT key, execution, event_id, kind, 2, 1, token, owner, until, at, at, until, payload
+	FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::uuid[], $6::text[], $7::bigint[], $8::bigint[], $9::bytea[])
+	n (key, execution, event_id, kind, token, owner, until, at, payload)`
 	// A task of a suspended instance has fetch_at 0 though it is leased, and keeps it.
 	sqlChangeTasks = `UPDATE perdure.task t SET state = w.state, attempt = w.attempt, deliveries = w.deliveries, token = w.token,
 	owner = w.owner, lease_until = w.lease_until, cancel = w.cancel, not_before_at = w.not_before_at,
@@ -184,8 +189,12 @@ func put[Row any](s sender, sql string, list []Row, fill func(*columns, []Row)) 
 	if len(list) == 0 {
 		return
 	}
-	c := &columns{}
+	c := &columns{lone: len(list) == 1}
 	fill(c, list)
+	if c.lone {
+		s.batch.Queue(s.names.lone(sql), c.args...)
+		return
+	}
 	s.batch.Queue(s.names.sql(sql), c.args...)
 }
 
@@ -239,14 +248,19 @@ func (s sender) buriedTasks(rows []taskLetter) {
 
 // tasks inserts new tasks: what all have, and what few have besides.
 func (s sender) tasks(rows []newTask) {
-	var plain, ranked []newTask
-	for _, t := range rows {
-		if t.StartBy == 0 && t.Rank == 0 {
-			plain = append(plain, t)
-		} else {
-			ranked = append(ranked, t)
-		}
-	}
+	handed, plain := split(rows, (*newTask).handedOff)
+	plain, ranked := split(plain, func(t *newTask) bool { return t.StartBy == 0 && t.Rank == 0 })
+	put(s, sqlHandOffs, handed, func(c *columns, rows []newTask) {
+		column(c, rows, func(r *newTask) pgtype.UUID { return uuid(r.Key) })
+		column(c, rows, func(r *newTask) int64 { return r.Execution })
+		column(c, rows, func(r *newTask) int64 { return r.EventID })
+		column(c, rows, func(r *newTask) int64 { return r.Kind })
+		column(c, rows, func(r *newTask) pgtype.UUID { return uuid(r.Token) })
+		column(c, rows, func(r *newTask) string { return r.Owner })
+		column(c, rows, func(r *newTask) int64 { return r.LeaseUntil })
+		column(c, rows, func(r *newTask) int64 { return int64(r.scheduledAt) })
+		column(c, rows, func(r *newTask) []byte { return r.stored.Payload })
+	})
 	put(s, sqlTasks, plain, fillTasks)
 	put(s, sqlRankedTasks, ranked, func(c *columns, rows []newTask) {
 		fillTasks(c, rows)
@@ -254,6 +268,37 @@ func (s sender) tasks(rows []newTask) {
 		column(c, rows, func(r *newTask) bool { return r.Begun })
 		column(c, rows, func(r *newTask) int64 { return int64(r.Rank) })
 	})
+}
+
+// handedOff tells whether sqlHandOffs says all about a task.
+func (t *newTask) handedOff() bool {
+	return t.State == provider.TaskLeased && t.Deliveries == 1 && t.NotBefore == t.scheduledAt && t.FetchAt == provider.Time(t.LeaseUntil) &&
+		t.StartBy == 0 && t.Deadline == 0 && t.ExpireAt == 0 && t.Rank == 0 && t.stored.FairnessKey+t.stored.Session+t.stored.LimitKey == ""
+}
+
+// split parts rows by a condition, without a copy where all are alike.
+func split[Row any](rows []Row, first func(*Row) bool) (yes, no []Row) {
+	n := 0
+	for i := range rows {
+		if first(&rows[i]) {
+			n++
+		}
+	}
+	switch n {
+	case 0:
+		return nil, rows
+	case len(rows):
+		return rows, nil
+	}
+	yes, no = make([]Row, 0, n), make([]Row, 0, len(rows)-n)
+	for i := range rows {
+		if first(&rows[i]) {
+			yes = append(yes, rows[i])
+		} else {
+			no = append(no, rows[i])
+		}
+	}
+	return yes, no
 }
 
 func fillEnded(c *columns, rows []endedTask) {

@@ -19,7 +19,13 @@ const (
 	1 / (CASE WHEN ` + sqlNow + ` BETWEEN $1 AND $1 + 100000 THEN 1 ELSE 0 END), txid_current() & 4294967295`
 	sqlAll       = ` RETURNING 1) SELECT 1 / (CASE WHEN count(*) = cardinality($1::uuid[]) THEN 1 ELSE 0 END) FROM all_of`
 	sqlWarmHeads = `WITH all_of AS (` + sqlHeadsFrom + `, $25::xid[], $26::uuid[]` + sqlHeadsAs + `, xid, was` + sqlHeadsEnd +
-		` AND i.xmin = w.xid AND i.version = w.was` + sqlAll
+		sqlAsItWas + sqlAll
+	sqlAsItWas = ` AND i.xmin = w.xid AND i.version = w.was`
+	// A turn that consumes no message changes no more than this.
+	sqlWarmSteps = `WITH all_of AS (UPDATE perdure.instance i SET version = w.version, history_length = w.length, history_bytes = w.bytes,
+	updated_at = w.at, sticky_owner = w.owner, sticky_until = w.until, status = w.status, ended_at = w.ended FROM unnest($1::uuid[], $2::uuid[],
+	$3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::bigint[], $8::smallint[], $9::bigint[], $10::xid[], $11::uuid[])
+	w (key, version, length, bytes, at, owner, until, status, ended, xid, was) WHERE i.key = ANY(ARRAY[w.key])` + sqlAsItWas + sqlAll
 	sqlWarmTasks = `WITH all_of AS (DELETE FROM perdure.task t USING unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::uuid[])
 	w (key, execution, event_id, token) WHERE ` + sqlEachTask + ` AND t.token = w.token AND t.state <> 3` + sqlAll
 )
@@ -116,20 +122,46 @@ func (u *unit) made() (keys []provider.UUID) {
 
 // warmHeads writes the heads that were there before, and answers those of new instances.
 func (s sender) warmHeads(all []relational.Head, known map[provider.UUID]*memory) (fresh []relational.Head) {
-	var rows []relational.Head
-	for i := range all {
-		if known[all[i].Key] != nil {
-			rows = append(rows, all[i])
-		} else {
-			fresh = append(fresh, all[i])
-		}
-	}
+	rows, fresh := split(all, func(h *relational.Head) bool { return known[h.Key] != nil })
 	slices.SortFunc(rows, func(a, b relational.Head) int { return slices.Compare(a.Key[:], b.Key[:]) })
-	put(s, sqlWarmHeads, rows, func(c *columns, rows []relational.Head) {
-		fillHeads(c, rows)
+	asItWas := func(c *columns, rows []relational.Head) {
 		column(c, rows, func(h *relational.Head) pgtype.Uint32 { return pgtype.Uint32{Uint32: known[h.Key].xid, Valid: true} })
 		// A server that has lost transactions, as one that was replaced by its copy may have, gives their IDs again.
 		column(c, rows, func(h *relational.Head) pgtype.UUID { return uuid(known[h.Key].Version) })
+	}
+	steps := rows
+	if slices.ContainsFunc(rows, func(h relational.Head) bool { return !isStep(known[h.Key].Head, h) }) {
+		steps = nil // one statement takes all, in the order of their keys
+	} else {
+		rows = nil
+	}
+	put(s, sqlWarmSteps, steps, func(c *columns, rows []relational.Head) {
+		fillSteps(c, rows)
+		asItWas(c, rows)
+	})
+	put(s, sqlWarmHeads, rows, func(c *columns, rows []relational.Head) {
+		fillHeads(c, rows)
+		asItWas(c, rows)
 	})
 	return fresh
+}
+
+func fillSteps(c *columns, rows []relational.Head) {
+	column(c, rows, func(h *relational.Head) pgtype.UUID { return uuid(h.Key) })
+	column(c, rows, func(h *relational.Head) pgtype.UUID { return uuid(h.Version) })
+	column(c, rows, func(h *relational.Head) int64 { return h.Length })
+	column(c, rows, func(h *relational.Head) int64 { return h.Bytes })
+	column(c, rows, func(h *relational.Head) int64 { return int64(h.UpdatedAt) })
+	column(c, rows, func(h *relational.Head) string { return h.StickyOwner })
+	column(c, rows, func(h *relational.Head) int64 { return h.StickyUntil })
+	column(c, rows, func(h *relational.Head) int16 { return int16(h.Status) })
+	column(c, rows, func(h *relational.Head) int64 { return int64(h.EndedAt) })
+}
+
+// isStep tells whether no more of a head has changed than sqlWarmSteps writes.
+func isStep(was, is relational.Head) bool {
+	was.Version, was.Length, was.Bytes, was.UpdatedAt = is.Version, is.Length, is.Bytes, is.UpdatedAt
+	was.StickyOwner, was.StickyUntil, was.Status, was.EndedAt = is.StickyOwner, is.StickyUntil, is.Status, is.EndedAt
+	was.Wide, was.Kept = is.Wide, is.Kept
+	return was == is
 }

@@ -32,10 +32,17 @@ func (t *target) ScanUUID(v pgtype.UUID) error {
 func into(u *provider.UUID) *target { return (*target)(u) }
 
 // columns collects the arguments of a statement over arrays, column by column.
-type columns struct{ args []any }
+type columns struct {
+	args []any
+	lone bool // there is one row: its values stand for themselves
+}
 
 // column adds one: the value of each row.
 func column[Row, T any](c *columns, rows []Row, value func(*Row) T) {
+	if c.lone {
+		c.args = append(c.args, value(&rows[0]))
+		return
+	}
 	list := make([]T, len(rows))
 	for i := range rows {
 		list[i] = value(&rows[i])
