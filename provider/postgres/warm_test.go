@@ -3,7 +3,9 @@ package postgres
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/perdure/perdure/internal/postgrestest"
 	"github.com/perdure/perdure/provider"
@@ -27,25 +29,34 @@ func warmed(t *testing.T, p *Provider) (next provider.CommitTurnRequest, token p
 	return next, token
 }
 
-// What another process did since is noticed in the one round trip, and then the commit is judged by what is stored.
+// What another process did since is noticed in the one round trip, and then the commit is judged by what is stored. Each of the two fences, the
+// transaction that wrote the row and the version, is the only one that notices some of it.
 func TestWarmCommitsNoticeOthers(t *testing.T) {
 	for _, between := range []struct {
 		what   string
-		do     func(t *testing.T, other *Provider, next provider.CommitTurnRequest, token provider.UUID)
+		do     func(t *testing.T, p, other *Provider, next provider.CommitTurnRequest, token provider.UUID)
 		want   error
 		length int64
 	}{
-		{"a message", func(t *testing.T, other *Provider, next provider.CommitTurnRequest, _ provider.UUID) {
+		{"a message", func(t *testing.T, _, other *Provider, next provider.CommitTurnRequest, _ provider.UUID) {
 			send(t, other, next.Key, text("between"))
 		}, nil, 3},
-		{"the same turn", func(t *testing.T, other *Provider, next provider.CommitTurnRequest, _ provider.UUID) {
+		{"the same turn", func(t *testing.T, _, other *Provider, next provider.CommitTurnRequest, _ provider.UUID) {
 			next.Commit = unique()
 			commit(t, other, next)
 		}, provider.ErrConflict, 3},
-		{"another holder of the task", func(t *testing.T, other *Provider, _ provider.CommitTurnRequest, token provider.UUID) {
+		{"a suspension that only the transaction shows", func(t *testing.T, _, other *Provider, next provider.CommitTurnRequest, _ provider.UUID) {
+			suspend(t, other, next.Key)
+			exec(t, other, `UPDATE perdure.instance SET version = $1 WHERE key = $2`, uuid(next.Expected), uuid(next.Key))
+		}, provider.ErrConflict, 2},
+		{"a suspension by a transaction whose ID came again", func(t *testing.T, p, other *Provider, next provider.CommitTurnRequest, _ provider.UUID) {
+			suspend(t, other, next.Key)
+			p.warm.heads[next.Key].xid = uint32(number(t, other, `SELECT xmin::text::bigint FROM perdure.instance WHERE key = $1`, uuid(next.Key)))
+		}, provider.ErrConflict, 2},
+		{"another holder of the task", func(t *testing.T, _, other *Provider, _ provider.CommitTurnRequest, token provider.UUID) {
 			exec(t, other, `UPDATE perdure.task SET token = $1 WHERE token = $2`, uuid(unique()), uuid(token))
 		}, provider.ErrLeaseLost, 2},
-		{"the end of the instance", func(t *testing.T, other *Provider, next provider.CommitTurnRequest, _ provider.UUID) {
+		{"the end of the instance", func(t *testing.T, _, other *Provider, next provider.CommitTurnRequest, _ provider.UUID) {
 			if _, err := other.Delete(t.Context(), provider.DeleteRequest{Key: next.Key, Force: true}); err != nil {
 				t.Fatal(err)
 			}
@@ -56,17 +67,27 @@ func TestWarmCommitsNoticeOthers(t *testing.T) {
 			schema := postgrestest.Schema(t, url)
 			p, other := opened(t, url, Options{Schema: schema}), opened(t, url, Options{Schema: schema})
 			next, token := warmed(t, p)
-			between.do(t, other, next, token)
+			between.do(t, p, other, next, token)
 			if _, err := p.CommitTurn(t.Context(), next); !errors.Is(err, between.want) {
 				t.Errorf("the commit answers %v", err)
 			}
 			if n := number(t, p, `SELECT coalesce(max(history_length), 0) FROM perdure.instance`); n != between.length {
 				t.Errorf("the history has %d events, want %d", n, between.length)
 			}
+			if between.want == nil {
+				send(t, p, next.Key, text("after")) // it goes by what this process remembers of the inbox
+			}
 			if n := number(t, p, `SELECT coalesce(sum(inbox_messages), 0) - (SELECT count(*) FROM perdure.inbox) FROM perdure.instance`); n != 0 {
 				t.Errorf("%d more messages are counted than wait", n)
 			}
 		})
+	}
+}
+
+func suspend(t *testing.T, p *Provider, key provider.UUID) {
+	t.Helper()
+	if _, err := p.Steer(t.Context(), provider.SteerRequest{Key: key, Action: provider.SteerSuspend, Commit: unique()}); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -123,6 +144,53 @@ func TestCallsOnOneInstanceShareGroups(t *testing.T) {
 	c.leave(second)
 	if len(c.keys) != 0 {
 		t.Errorf("%d instances are kept for nobody", len(c.keys))
+	}
+}
+
+// What few tasks that are handed off have is stored beside those that have nothing of it.
+func TestHandOffsKeepWhatTheyHave(t *testing.T) {
+	p := store(t)
+	_, c := step(t, p)
+	handed := func(event int64) provider.NewTask {
+		return provider.NewTask{
+			EventID: event, Queue: "q", Name: "act", Payload: []byte("in"), Lease: &provider.TaskLease{Token: unique(), Owner: "node", Duration: lease},
+		}
+	}
+	c.Tasks = []provider.NewTask{handed(2), handed(3), handed(4), handed(5), handed(6), handed(7), handed(8)}
+	c.Tasks[1].Deadline, c.Tasks[2].StartBy, c.Tasks[3].FairnessKey = time.Hour, time.Hour, "f"
+	c.Tasks[4].Session, c.Tasks[5].LimitKey, c.Tasks[6].NotBefore = "s", "l", 2*lease
+	commit(t, p, c)
+	for event, where := range []string{
+		2: `state = 2 AND deliveries = 1 AND attempt = 1 AND owner = 'node' AND fetch_at = lease_until AND lease_until = scheduled_at + 60000000
+			AND not_before_at = scheduled_at AND deadline_at + expire_at + rank_at = 0 AND payload = 'in'`,
+		3: `deadline_at = scheduled_at + 3600000000 AND expire_at = deadline_at`, 4: `start_by_at = scheduled_at + 3600000000 AND begun`,
+		5: `fairness_key = 'f'`, 6: `session = 's'`, 7: `limit_key = 'l'`, 8: `not_before_at = scheduled_at + 120000000 AND fetch_at = not_before_at`,
+	} {
+		if event > 0 && where != "" && number(t, p, `SELECT count(*) FROM perdure.task WHERE event_id = $1 AND `+where, int64(event)) != 1 {
+			t.Errorf("the task of event %d is not stored with %s", event, where)
+		}
+	}
+}
+
+// No statement that is sent for one row has an array left.
+func TestLoneRows(t *testing.T) {
+	for statement, want := range map[string]string{
+		sqlEat: `DELETE FROM perdure.inbox i USING (SELECT $1::uuid AS key, $2::bigint AS id) w WHERE i.key = w.key AND i.id = w.id`,
+		`WITH flagged AS (UPDATE t SET a = true WHERE key = ANY($1::uuid[])) INSERT INTO u SELECT * FROM unnest($1::uuid[], $2::text[])`: `WITH flagged AS ` +
+			`(UPDATE t SET a = true WHERE key = $1::uuid) INSERT INTO u SELECT * FROM (SELECT $1::uuid AS c0, $2::text AS c1) w`,
+		`SELECT 1 / (CASE WHEN count(*) = cardinality($1::uuid[]) THEN 1 ELSE 0 END)`: `SELECT 1 / (CASE WHEN count(*) = 1 THEN 1 ELSE 0 END)`,
+	} {
+		if got := loneRow(statement); got != want {
+			t.Errorf("%s\nbecame %s", statement, got)
+		}
+	}
+	for _, statement := range []string{
+		sqlInstances, sqlBegunInstances, sqlBuryTasks, sqlEndTasks, sqlHistory, sqlHandOffs, sqlTasks, sqlRankedTasks, sqlChangeTasks, sqlMessages, sqlNoTimers,
+		sqlBuryInbox, sqlExecutions, sqlCustom, sqlResults, sqlSetAttributes, sqlSetValues, sqlDropValues, sqlBlock, sqlHeads, sqlWarmHeads, sqlWarmSteps, sqlWarmTasks,
+	} {
+		if got := loneRow(statement); strings.Contains(got, "[") || strings.Contains(got, "unnest") {
+			t.Errorf("an array is left in %s", got)
+		}
 	}
 }
 
