@@ -60,6 +60,7 @@ func TestCostsOfStatements(t *testing.T) {
 		figures = append(figures, costs.Figure{Name: "statements of " + what, Value: float64(fewest)})
 	}
 	least("a create", func() func() { return func() { create(t, p, unique().String()) } })
+	least("a create with its first turn", func() func() { return func() { begun(t, p, unique().String()) } })
 	for range 5 { // so that only what follows is there to be fetched
 		fetchTurns(t, p, turnsRequest())
 	}

@@ -28,6 +28,7 @@ var _ provider.Transactor = (*Provider)(nil)
 
 // CreateIn implements [provider.Transactor].
 func (p *Provider) CreateIn(ctx context.Context, tx provider.Tx, req provider.CreateRequest) (provider.CreateResult, error) {
+	req.First = nil // nobody tells this process whether it is stored
 	return p.inside(tx).Create(ctx, req)
 }
 

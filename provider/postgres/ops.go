@@ -40,6 +40,7 @@ type (
 		head    relational.Head
 		req     *provider.CreateRequest
 		created provider.Time
+		begun   bool // with its first turn
 	}
 	messageRef struct {
 		key provider.UUID
@@ -156,7 +157,23 @@ func (u *unit) NewTaskKind(kind relational.TaskKind) (int64, error) {
 
 // InsertInstance implements [relational.Rows].
 func (u *unit) InsertInstance(h *relational.Head, req *provider.CreateRequest) error {
-	u.ops.instances = append(u.ops.instances, newInstance{*h, req, h.UpdatedAt})
+	u.insert(h, req, false)
+	return nil
+}
+
+// InsertBegun implements [relational.BirthRows].
+func (u *unit) InsertBegun(h *relational.Head, req *provider.CreateRequest) error {
+	u.insert(h, req, true)
+	for i := range u.ops.messages { // the timers of the turn
+		if m := &u.ops.messages[i]; m.key == h.Key {
+			u.inbox[h.Key].put(&m.Message)
+		}
+	}
+	return nil
+}
+
+func (u *unit) insert(h *relational.Head, req *provider.CreateRequest, begun bool) {
+	u.ops.instances = append(u.ops.instances, newInstance{*h, req, h.UpdatedAt, begun})
 	before, known := u.rows[h.Key]
 	old, hadID := u.ids[h.ID]
 	u.rows[h.Key] = &stored{Head: *h, request: req.RequestID, current: true}
@@ -178,7 +195,6 @@ func (u *unit) InsertInstance(h *relational.Head, req *provider.CreateRequest) e
 			u.ids[h.ID] = old
 		}
 	})
-	return nil
 }
 
 // Retire implements [relational.Rows].
@@ -245,24 +261,31 @@ func (u *unit) PutMessage(key provider.UUID, m *relational.Message) error {
 	if box == nil {
 		return nil
 	}
-	w := relational.Waiting{Place: m.Place, Bytes: int64(len(m.Payload)), Timer: m.Timer, Execution: m.Execution}
-	i, _ := slices.BinarySearchFunc(box.list, w, func(a, b relational.Waiting) int {
-		return cmp.Or(cmp.Compare(a.VisibleAt, b.VisibleAt), cmp.Compare(a.ID, b.ID))
-	})
 	before := *box
 	u.ops.later(func() { *box = before })
 	if m.Timer {
-		box.events[m.EventID] = m.ID
 		u.ops.later(func() { delete(box.events, m.EventID) })
 	}
-	if box.complete || i < box.first {
-		if i < len(box.list) {
-			box.list = slices.Clone(box.list) // what before has must stay as it is
-		}
-		box.list = slices.Insert(box.list, i, w)
-		box.first++
-	}
+	box.put(m)
 	return nil
+}
+
+// put adds a message where it stands, as far as that is known.
+func (b *inbox) put(m *relational.Message) {
+	w := relational.Waiting{Place: m.Place, Bytes: int64(len(m.Payload)), Timer: m.Timer, Execution: m.Execution}
+	i, _ := slices.BinarySearchFunc(b.list, w, func(a, b relational.Waiting) int {
+		return cmp.Or(cmp.Compare(a.VisibleAt, b.VisibleAt), cmp.Compare(a.ID, b.ID))
+	})
+	if m.Timer {
+		b.events[m.EventID] = m.ID
+	}
+	if b.complete || i < b.first {
+		if i < len(b.list) {
+			b.list = slices.Clone(b.list) // a copy of the inbox as it was must stay as it is
+		}
+		b.list = slices.Insert(b.list, i, w)
+		b.first++
+	}
 }
 
 // RemoveMessages implements [relational.Rows].

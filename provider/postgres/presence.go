@@ -173,18 +173,32 @@ func (s *presence) limit() provider.Time {
 	return s.last.Add(-silence)
 }
 
+// Create implements [provider.Provider].
+func (p *Provider) Create(ctx context.Context, req provider.CreateRequest) (provider.CreateResult, error) {
+	res, err := p.calls.Create(ctx, req)
+	if req.First != nil {
+		p.presence.handedOff(req.First.Tasks, err)
+	}
+	return res, err
+}
+
 // CommitTurn implements [provider.Provider].
 func (p *Provider) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {
 	res, err := p.calls.CommitTurn(ctx, req)
+	p.presence.handedOff(req.Tasks, err)
+	return res, err
+}
+
+// handedOff notes the leases of tasks that a call has stored, or may have.
+func (s *presence) handedOff(tasks []provider.NewTask, err error) {
 	if err != nil && provider.OutcomeOf(err) == provider.OutcomeNothing {
-		return res, err
+		return
 	}
-	for i := range req.Tasks {
-		if lease := req.Tasks[i].Lease; lease != nil {
-			p.presence.serve(lease.Owner, lease.Duration)
+	for i := range tasks {
+		if lease := tasks[i].Lease; lease != nil {
+			s.serve(lease.Owner, lease.Duration)
 		}
 	}
-	return res, err
 }
 
 // RenewTasks implements [provider.Provider].

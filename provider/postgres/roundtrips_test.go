@@ -143,6 +143,10 @@ func TestRoundTripsOfWrites(t *testing.T) {
 	observer := opened(t, postgrestest.URL(t), Options{Schema: p.opts.Schema})
 	w.costs(t, "create", 1, func() { create(t, p, unique().String()) })
 	fetchTurns(t, p, turnsRequest())
+	w.costs(t, "create with its first turn, and the next one", 2, func() {
+		next := begun(t, p, unique().String())
+		commit(t, p, next)
+	})
 	in := create(t, p, "receiver")
 	fetchTurns(t, p, turnsRequest())
 	w.costs(t, "send", 1, func() { send(t, p, in.Key, text("m")) })

@@ -42,7 +42,10 @@ type unit struct {
 	ops       ops
 }
 
-var _ relational.Rows = (*unit)(nil)
+var (
+	_ relational.Rows      = (*unit)(nil)
+	_ relational.BirthRows = (*unit)(nil)
+)
 
 // stored is an instance as begin read it.
 type stored struct {

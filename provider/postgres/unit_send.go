@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -19,6 +20,13 @@ const (
 	ready_at, 1, bytes, 2, ready_at FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::uuid[], $5::uuid[], $6::text[], $7::bigint[],
 	$8::bigint[], $9::smallint[], $10::text[], $11::bigint[], $12::bigint[], $13::bigint[]) n (key, id, kind, version, parent_key,
 	parent_id, parent_execution, parent_event, parent_close, request_id, at, ready_at, bytes)`
+	// As the first turn leaves an instance without a parent.
+	sqlBegunInstances = `INSERT INTO perdure.instance (key, id, kind, status, execution, version, history_length, history_bytes, request_id,
+	created_at, updated_at, ready_at, inbox_messages, inbox_bytes, next_message, sticky_owner, sticky_until, fetch_at)
+	SELECT key, id, kind, 1, 1, version, length, bytes, request_id, at, n.at, ready_at, inbox, inbox_bytes, next, owner, until, fetch_at
+	FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::uuid[], $5::bigint[], $6::bigint[], $7::text[], $8::bigint[], $9::bigint[], $10::bigint[],
+	$11::bigint[], $12::bigint[], $13::text[], $14::bigint[], $15::bigint[])
+	n (key, id, kind, version, length, bytes, request_id, at, ready_at, inbox, inbox_bytes, next, owner, until, fetch_at)`
 	sqlEat = `DELETE FROM perdure.inbox i USING unnest($1::uuid[], $2::bigint[]) w (key, id) WHERE i.key = ANY(ARRAY[w.key]) AND i.id = ANY(ARRAY[w.id])`
 	// The payload of a task goes into the dead letters within the database.
 	sqlEachTask  = `t.key = ANY(ARRAY[w.key]) AND t.execution = ANY(ARRAY[w.execution]) AND t.event_id = ANY(ARRAY[w.event_id])`
@@ -163,7 +171,7 @@ func (u *unit) queueOps(b *pgx.Batch) {
 		column(c, rows, func(r *executionRow) int16 { return int16(r.status) })
 		column(c, rows, func(r *executionRow) int64 { return r.length })
 	})
-	s.instances(o.instances)
+	o.heads = append(s.instances(o.instances), o.heads...)
 	s.descriptions(o)
 	s.keys(sqlUnblock, o.unblocked)
 	put(s, sqlBlock, o.blocked, func(c *columns, rows []blockedRow) {
@@ -211,10 +219,19 @@ func (s sender) executionRefs(sql string, refs []executionRef) {
 	})
 }
 
-// instances are inserted in the order of their IDs: two groups that insert the same ones
-// wait for each other in one direction only.
-func (s sender) instances(rows []newInstance) {
-	slices.SortFunc(rows, func(a, b newInstance) int { return slices.Compare([]byte(a.head.ID), []byte(b.head.ID)) })
+// instances are inserted in the order of their IDs, by one statement: two groups that insert the same ones
+// wait for each other in one direction only. It answers heads that are yet to be written.
+func (s sender) instances(rows []newInstance) (heads []relational.Head) {
+	slices.SortFunc(rows, func(a, b newInstance) int { return cmp.Compare(a.head.ID, b.head.ID) })
+	if !slices.ContainsFunc(rows, func(r newInstance) bool { return !r.begun || !r.req.Parent.Key.IsZero() }) {
+		put(s, sqlBegunInstances, rows, fillBegun)
+		return nil
+	}
+	for i := range rows {
+		if rows[i].begun {
+			heads = append(heads, rows[i].head)
+		}
+	}
 	put(s, sqlInstances, rows, func(c *columns, rows []newInstance) {
 		column(c, rows, func(r *newInstance) pgtype.UUID { return uuid(r.head.Key) })
 		column(c, rows, func(r *newInstance) string { return r.head.ID })
@@ -230,6 +247,25 @@ func (s sender) instances(rows []newInstance) {
 		column(c, rows, func(r *newInstance) int64 { return int64(r.head.ReadyAt) })
 		column(c, rows, func(r *newInstance) int64 { return r.head.InboxBytes })
 	})
+	return heads
+}
+
+func fillBegun(c *columns, rows []newInstance) {
+	column(c, rows, func(r *newInstance) pgtype.UUID { return uuid(r.head.Key) })
+	column(c, rows, func(r *newInstance) string { return r.head.ID })
+	column(c, rows, func(r *newInstance) int64 { return r.head.Kind })
+	column(c, rows, func(r *newInstance) pgtype.UUID { return uuid(r.head.Version) })
+	column(c, rows, func(r *newInstance) int64 { return r.head.Length })
+	column(c, rows, func(r *newInstance) int64 { return r.head.Bytes })
+	column(c, rows, func(r *newInstance) string { return r.req.RequestID })
+	column(c, rows, func(r *newInstance) int64 { return int64(r.created) })
+	column(c, rows, func(r *newInstance) int64 { return int64(r.head.ReadyAt) })
+	column(c, rows, func(r *newInstance) int64 { return r.head.Inbox })
+	column(c, rows, func(r *newInstance) int64 { return r.head.InboxBytes })
+	column(c, rows, func(r *newInstance) int64 { return r.head.NextMessage })
+	column(c, rows, func(r *newInstance) string { return r.head.StickyOwner })
+	column(c, rows, func(r *newInstance) int64 { return r.head.StickyUntil })
+	column(c, rows, func(r *newInstance) int64 { return int64(r.head.FetchAt) })
 }
 
 func (s sender) buriedTasks(rows []taskLetter) {
