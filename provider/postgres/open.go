@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -57,8 +58,11 @@ func OpenWith(ctx context.Context, url string, o Options) (*Provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open postgres: %w", badURL(url, err))
 	}
+	connector := &connector{}
 	if o.Pooler {
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	} else {
+		config.AfterConnect = connector.afterConnect
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
@@ -70,6 +74,12 @@ func OpenWith(ctx context.Context, url string, o Options) (*Provider, error) {
 		return nil, err
 	}
 	p.ownPool = true
+	if o.Pooler {
+		return p, nil
+	}
+	if err := connector.opened(ctx, p); err != nil {
+		return nil, errors.Join(notOpened(config.ConnConfig, err), p.Close())
+	}
 	return p, nil
 }
 

@@ -19,16 +19,16 @@ func rowwise(statement string) string {
 var (
 	ofOne   = regexp.MustCompile(`ANY\(ARRAY\[([^\]]+)\]\)`)
 	amongIt = regexp.MustCompile(`ANY\((\$\d+::\w+)\[\]\)`)
-	lengths = regexp.MustCompile(`cardinality\(\$\d+::\w+\[\]\)`)
+	lengths = regexp.MustCompile(`cardinality\((\$\d+::\w+\[\])\)`)
 	arrays  = regexp.MustCompile(`(\$\d+::\w+)\[\]`)
 )
 
 // loneRow has a statement take values in place of arrays: a lone step sends one row of each kind, and arrays of one element cost the server as
-// much as what it does with them.
+// much as what it does with them. A first value that is null stands for no row.
 func loneRow(statement string) string {
-	statement = replaceColumns(statement, "%s AS %s", "")
+	statement = replaceColumns(statement, "%s AS %s", " WHERE ARRAY IS NOT NULL")
 	statement = amongIt.ReplaceAllString(ofOne.ReplaceAllString(statement, "$1"), "$1")
-	return arrays.ReplaceAllString(lengths.ReplaceAllString(statement, "1"), "$1")
+	return arrays.ReplaceAllString(lengths.ReplaceAllString(statement, "($1 IS NOT NULL)::int"), "$1")
 }
 
 // replaceColumns writes each column that a statement takes from an array by a format, with its name, and where they come from.
