@@ -14,6 +14,7 @@ type verdict struct {
 	done    []*relational.Member // to be written
 	refused []*relational.Member // each with its answer
 	alone   []*relational.Member // they must go by themselves
+	kind    *needError           // one of the kinds that they wait for
 }
 
 // together runs a group in one transaction. It answers the members that must go by themselves; all
@@ -31,8 +32,14 @@ func (w *writer) together(pool *pgxpool.Pool, group []*relational.Member) (alone
 		return nil
 	}
 	defer conn.Release()
-	if w.warmly(ctx, conn, group, &needs) {
-		return nil
+	for range maxTries {
+		done, kind := w.warmly(ctx, conn, group, &needs)
+		if done {
+			return nil
+		}
+		if !w.p.addKindOn(ctx, conn, kind) {
+			break
+		}
 	}
 	u := newUnit(ctx, w.p, conn.Conn())
 	u.single = len(group) == 1
@@ -95,6 +102,9 @@ func judge(u *unit, t *relational.Tx, group []*relational.Member) (v verdict, er
 				m.Held++
 			} else {
 				m.Held = 0
+			}
+			if need, ok := errors.AsType[*needError](err); ok && need.kind() {
+				v.kind = need
 			}
 			v.alone = append(v.alone, m)
 		case isAnswer(err) || errors.Is(err, errRow):

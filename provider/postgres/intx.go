@@ -65,7 +65,7 @@ func (p *Provider) join(ctx context.Context, tx pgx.Tx, m *relational.Member) er
 // learn remembers what a call turned out to need. A new kind is stored by a statement of its own.
 func (p *Provider) learn(ctx context.Context, m *relational.Member, need *needError) error {
 	m.Needs.Add(&need.needs)
-	if need.turn == nil && need.task == nil {
+	if !need.kind() {
 		return nil
 	}
 	return p.addKind(ctx, need)

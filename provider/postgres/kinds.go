@@ -49,11 +49,15 @@ func (k *kinds) note(s *signal) {
 func (p *Provider) loadKinds(ctx context.Context) error {
 	p.kinds.loading.Lock()
 	defer p.kinds.loading.Unlock()
+	return p.readKinds(ctx, p.pool, &pgx.Batch{})
+}
+
+// readKinds does so after what the batch holds. Its caller has locked loading.
+func (p *Provider) readKinds(ctx context.Context, q querying, b *pgx.Batch) error {
 	p.kinds.stale.Store(false)
 	ctx, cancel := p.bounded(ctx)
 	defer cancel()
 	fresh := relational.NewKinds()
-	b := &pgx.Batch{}
 	b.Queue(p.names.sql(sqlKinds)).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			var id int64
@@ -76,7 +80,7 @@ func (p *Provider) loadKinds(ctx context.Context) error {
 		}
 		return rows.Err()
 	})
-	if err := p.pool.SendBatch(ctx, b).Close(); err != nil {
+	if err := q.SendBatch(ctx, b).Close(); err != nil {
 		p.kinds.stale.Store(true)
 		return err
 	}
@@ -103,18 +107,31 @@ func (p *Provider) suspectKinds() {
 	}
 }
 
-// addKind stores a kind by a statement of its own, so that it stays whatever becomes of
+// addKind stores a kind by a transaction of its own, so that it stays whatever becomes of
 // the call that wanted it.
 func (p *Provider) addKind(ctx context.Context, need *needError) error {
-	var err error
+	p.kinds.loading.Lock()
+	defer p.kinds.loading.Unlock()
+	return p.readKinds(ctx, p.pool, p.newKind(need))
+}
+
+// addKindOn does so on a connection that the caller has. It answers false if it cannot: whoever loads kinds may wait for that connection.
+func (p *Provider) addKindOn(ctx context.Context, conn querying, need *needError) bool {
+	if need == nil || !p.kinds.loading.TryLock() {
+		return false
+	}
+	defer p.kinds.loading.Unlock()
+	return p.readKinds(ctx, conn, p.newKind(need)) == nil
+}
+
+// newKind begins a batch that stores a kind.
+func (p *Provider) newKind(need *needError) *pgx.Batch {
+	b := &pgx.Batch{}
 	if k := need.turn; k != nil {
-		_, err = p.pool.Exec(ctx, p.names.sql(sqlNewKind), k.Name, k.CodeVersion, k.Level)
+		b.Queue(p.names.sql(sqlNewKind), k.Name, k.CodeVersion, k.Level)
 	} else {
 		k := need.task
-		_, err = p.pool.Exec(ctx, p.names.sql(sqlNewTask), k.Queue, k.Name, k.StoredPriority())
+		b.Queue(p.names.sql(sqlNewTask), k.Queue, k.Name, k.StoredPriority())
 	}
-	if err != nil {
-		return err
-	}
-	return p.loadKinds(ctx)
+	return b
 }

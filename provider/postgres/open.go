@@ -68,12 +68,11 @@ func OpenWith(ctx context.Context, url string, o Options) (*Provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open postgres: %w", err)
 	}
-	p, err := NewWith(ctx, pool, o)
+	p, err := newWith(ctx, pool, true, o)
 	if err != nil {
 		pool.Close()
 		return nil, err
 	}
-	p.ownPool = true
 	if o.Pooler {
 		return p, nil
 	}
@@ -92,9 +91,13 @@ func New(ctx context.Context, pool *pgxpool.Pool) (*Provider, error) {
 
 // NewWith is New with options.
 func NewWith(ctx context.Context, pool *pgxpool.Pool, o Options) (*Provider, error) {
+	return newWith(ctx, pool, false, o)
+}
+
+func newWith(ctx context.Context, pool *pgxpool.Pool, own bool, o Options) (*Provider, error) {
 	o = o.withDefaults()
 	p := &Provider{
-		pool: pool, opts: o, names: newNames(o.Schema), warm: newWarm(), hub: relational.NewHub(), door: relational.NewDoor(),
+		pool: pool, ownPool: own, opts: o, names: newNames(o.Schema), warm: newWarm(), hub: relational.NewHub(), door: relational.NewDoor(),
 		hooks: make(chan struct{}, maxHooks),
 	}
 	p.Enqueue = p.enqueue
@@ -105,6 +108,9 @@ func NewWith(ctx context.Context, pool *pgxpool.Pool, o Options) (*Provider, err
 	}
 	spare := pool.Config()
 	spare.MaxConns, spare.MinConns, spare.MinIdleConns = maxSpare, 0, 0
+	if own {
+		spare.AfterConnect = nil // what it runs is not waited for
+	}
 	var err error
 	if p.spare, err = pgxpool.NewWithConfig(ctx, spare); err != nil {
 		p.harden()

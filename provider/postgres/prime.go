@@ -2,16 +2,18 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"regexp"
 	"strconv"
+	"sync"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// primed is how many connections are made when a store is opened: one for each committer, and one for who fetches or reads.
-const primed = committers + 1
+// primed is how many connections are made when a store is opened: one for each committer, and for who fetches and reads.
+const primed = committers + 2
 
 // What the way of an orchestration is made of. All of it does nothing for no rows.
 var (
@@ -19,7 +21,10 @@ var (
 		sqlWarmSteps, sqlWarmHeads, sqlWarmTasks, sqlHistory, sqlHandOffs, sqlBegunInstances, sqlInstances, sqlTasks, sqlMessages, sqlEat,
 		sqlNoTimers, sqlNoTasks, sqlResults, sqlHeads,
 	}
-	hotReads = []string{sqlClaimTurns, sqlTurnMessages, sqlTurnAttributes, sqlNextTurn, sqlNews, sqlLockIDs + sqlSkip + sqlLocked} //nolint:gochecknoglobals // constant
+	hotReads = []string{ //nolint:gochecknoglobals // constant
+		sqlClaimTurns, sqlTurnMessages, sqlTurnAttributes, sqlNextTurn, sqlNews, sqlLock + sqlSkip + sqlLocked, sqlLockIDs + sqlSkip + sqlLocked,
+		sqlLockTasks + sqlSkip + sqlTasksLocked, sqlLook,
+	}
 )
 
 // connector opens connections that know their statements, once their store is open.
@@ -37,23 +42,23 @@ func (c *connector) opened(ctx context.Context, p *Provider) error {
 	ctx, cancel := p.bounded(ctx)
 	defer cancel()
 	c.store.Store(p)
-	var conns []*pgxpool.Conn
-	defer func() {
-		for _, conn := range conns {
+	errs := make([]error, min(primed, int(p.pool.Config().MaxConns)))
+	conns := make([]*pgxpool.Conn, len(errs))
+	var made sync.WaitGroup
+	for i := range conns {
+		made.Go(func() {
+			if conns[i], errs[i] = p.pool.Acquire(ctx); errs[i] == nil {
+				errs[i] = p.prime(ctx, conns[i].Conn()) // it may have been made before the tables
+			}
+		})
+	}
+	made.Wait() // nobody is given the connection of another one
+	for _, conn := range conns {
+		if conn != nil {
 			conn.Release()
 		}
-	}()
-	for range min(primed, int(p.pool.Config().MaxConns)) {
-		conn, err := p.pool.Acquire(ctx)
-		if err != nil {
-			return err
-		}
-		conns = append(conns, conn)
-		if err := p.prime(ctx, conn.Conn()); err != nil { // the first ones were made before the tables
-			return err
-		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // parameter is one of a statement, an array or not.

@@ -72,6 +72,9 @@ type needError struct {
 
 func (e *needError) Error() string { return fmt.Sprintf("more is needed: %+v", *e) }
 
+// kind tells whether a kind is missing.
+func (e *needError) kind() bool { return e.turn != nil || e.task != nil }
+
 // errHeld says that another transaction holds what a call needs.
 var errHeld = errors.New("another transaction holds the instance")
 

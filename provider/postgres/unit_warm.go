@@ -31,17 +31,19 @@ const (
 )
 
 // warmly runs a group on what this process knows, in one round trip that is a transaction of its own. It answers false if it cannot, or if
-// the storage found that something is not as it was: then nothing has happened.
-func (w *writer) warmly(ctx context.Context, conn *pgxpool.Conn, group []*relational.Member, needs *relational.Needs) bool {
+// the storage found that something is not as it was: then nothing has happened. For want of a kind it may be called again once that is stored.
+func (w *writer) warmly(
+	ctx context.Context, conn *pgxpool.Conn, group []*relational.Member, needs *relational.Needs,
+) (done bool, kind *needError) {
 	u := newUnit(ctx, w.p, conn.Conn())
 	known := w.p.warm
 	if u.now = known.clock.now(); u.now == 0 || !known.fill(u, group) {
-		return false
+		return false, nil
 	}
 	t := u.tx()
 	v, err := judge(u, t, group)
 	if err != nil || len(v.refused)+len(v.alone) > 0 || t.Changes == 0 || t.Flush() != nil || !u.fenced() {
-		return false
+		return false, v.kind
 	}
 	xid, rider, err := u.commitWarm(&t.Effects)
 	if err == nil {
@@ -49,18 +51,18 @@ func (w *writer) warmly(ctx context.Context, conn *pgxpool.Conn, group []*relati
 		rider.alight(true)
 		w.done(u, t)
 		finish(group, nil, provider.OutcomeHappened)
-		return true
+		return true, nil
 	}
 	rider.alight(false)
 	if outcome := outcomeOf(err); sqlState(err) != stateCancelled && (outcome != provider.OutcomeNothing || lost(err)) {
 		finish(group, err, outcome)
-		return true
+		return true, nil
 	}
 	if sqlState(err) == stateDivision {
 		known.clock.forget()
 	}
 	known.missed(needs, isUnique(err, ""))
-	return false
+	return false, nil
 }
 
 // fenced tells whether all that was looked at is written, too, so that the storage will notice if it was changed.

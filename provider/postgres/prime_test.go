@@ -1,0 +1,67 @@
+package postgres
+
+import (
+	"testing"
+
+	"github.com/perdure/perdure/internal/postgrestest"
+)
+
+// Who calls a store that was just opened need not wait until a connection is made and what it runs is planned. That writes nothing.
+func TestConnectionsAreOpenedPlanned(t *testing.T) {
+	p := store(t)
+	conns := p.pool.AcquireAllIdle(t.Context())
+	if len(conns) < primed {
+		t.Errorf("%d connections are open, want %d", len(conns), primed)
+	}
+	for _, conn := range conns {
+		const planned = `SELECT count(*) FROM pg_prepared_statements WHERE generic_plans > 0 AND statement LIKE '%' || $1 || '%'`
+		var n int
+		if err := conn.QueryRow(t.Context(), planned, p.opts.Schema).Scan(&n); err != nil {
+			t.Error(err)
+		}
+		if want := 2*len(hotWrites) + len(hotReads); n < want {
+			t.Errorf("%d statements are planned, want at least %d", n, want)
+		}
+		conn.Release()
+	}
+	for _, table := range []string{"instance", "history", "task", "inbox", "outcome"} {
+		if n := number(t, p, `SELECT count(*) FROM perdure.`+table); n != 0 {
+			t.Errorf("%d rows are in %s", n, table)
+		}
+	}
+}
+
+// A connection that is made later is planned, too.
+func TestLaterConnectionsArePlanned(t *testing.T) {
+	p := store(t)
+	p.pool.Reset()
+	before := p.pool.Stat().NewConnsCount()
+	conn, err := p.pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	if p.pool.Stat().NewConnsCount() == before {
+		t.Fatal("no connection was made")
+	}
+	var n int
+	if err := conn.QueryRow(t.Context(), `SELECT count(*) FROM pg_prepared_statements`).Scan(&n); err != nil || n < 2*len(hotWrites) {
+		t.Errorf("%d statements are known, %v", n, err)
+	}
+}
+
+// The first call of a kind stores that in the round trip before its own.
+func TestRoundTripsOfNewKinds(t *testing.T) {
+	p, w := counting(t)
+	observer := opened(t, postgrestest.URL(t), Options{Schema: p.opts.Schema})
+	w.costs(t, "create of a new kind", 2, func() {
+		req := createRequest(unique().String())
+		req.Name = req.ID
+		if _, err := p.Create(t.Context(), req); err != nil {
+			t.Fatal(err)
+		}
+		if in := get(t, observer, req.Key); in.Name != req.ID {
+			t.Errorf("its kind is %q", in.Name)
+		}
+	})
+}
