@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -73,11 +72,8 @@ func OpenWith(ctx context.Context, url string, o Options) (*Provider, error) {
 		pool.Close()
 		return nil, err
 	}
-	if o.Pooler {
-		return p, nil
-	}
-	if err := connector.opened(ctx, p); err != nil {
-		return nil, errors.Join(notOpened(config.ConnConfig, err), p.Close())
+	if !o.Pooler {
+		connector.opened(ctx, p)
 	}
 	return p, nil
 }

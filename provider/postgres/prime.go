@@ -2,8 +2,8 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"regexp"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -16,15 +16,12 @@ import (
 const primed = committers + 2
 
 // What the way of an orchestration is made of. All of it does nothing for no rows.
+//
+// Changes of many rows are not among it: with an empty table their plan would look up a task by its instance only, and be kept.
 var (
-	hotWrites = []string{ //nolint:gochecknoglobals // constant
-		sqlWarmSteps, sqlWarmHeads, sqlWarmTasks, sqlHistory, sqlHandOffs, sqlBegunInstances, sqlInstances, sqlTasks, sqlMessages, sqlEat,
-		sqlNoTimers, sqlNoTasks, sqlResults, sqlHeads,
-	}
-	hotReads = []string{ //nolint:gochecknoglobals // constant
-		sqlClaimTurns, sqlTurnMessages, sqlTurnAttributes, sqlNextTurn, sqlNews, sqlLock + sqlSkip + sqlLocked, sqlLockIDs + sqlSkip + sqlLocked,
-		sqlLockTasks + sqlSkip + sqlTasksLocked, sqlLook,
-	}
+	hotInserts = []string{sqlHistory, sqlHandOffs, sqlBegunInstances, sqlInstances, sqlTasks, sqlMessages, sqlResults}               //nolint:gochecknoglobals // constant
+	hotChanges = []string{sqlWarmSteps, sqlWarmHeads, sqlWarmTasks, sqlEat, sqlNoTimers, sqlNoTasks, sqlHeads}                       //nolint:gochecknoglobals // constant
+	hotReads   = []string{sqlClaimTurns, sqlTurnMessages, sqlTurnAttributes, sqlNextTurn, sqlLockIDs + sqlSkip + sqlLocked, sqlLook} //nolint:gochecknoglobals // constant
 )
 
 // connector opens connections that know their statements, once their store is open.
@@ -32,23 +29,27 @@ type connector struct{ store atomic.Pointer[Provider] }
 
 func (c *connector) afterConnect(ctx context.Context, conn *pgx.Conn) error {
 	if p := c.store.Load(); p != nil {
-		return p.prime(ctx, conn)
+		if err := p.prime(ctx, conn); conn.IsClosed() {
+			return err
+		}
 	}
 	return nil
 }
 
 // opened makes connections in advance: else a server process would be started, and all that it runs be planned, while somebody waits for a commit.
-func (c *connector) opened(ctx context.Context, p *Provider) error {
+// Where that is not possible, as in a database that is only read, they are made later.
+func (c *connector) opened(ctx context.Context, p *Provider) {
 	ctx, cancel := p.bounded(ctx)
 	defer cancel()
 	c.store.Store(p)
-	errs := make([]error, min(primed, int(p.pool.Config().MaxConns)))
-	conns := make([]*pgxpool.Conn, len(errs))
+	conns := make([]*pgxpool.Conn, min(primed, int(p.pool.Config().MaxConns)))
 	var made sync.WaitGroup
 	for i := range conns {
 		made.Go(func() {
-			if conns[i], errs[i] = p.pool.Acquire(ctx); errs[i] == nil {
-				errs[i] = p.prime(ctx, conns[i].Conn()) // it may have been made before the tables
+			conn, err := p.pool.Acquire(ctx)
+			if err == nil {
+				_ = p.prime(ctx, conn.Conn()) // it may have been made before the tables
+				conns[i] = conn
 			}
 		})
 	}
@@ -58,7 +59,6 @@ func (c *connector) opened(ctx context.Context, p *Provider) error {
 			conn.Release()
 		}
 	}
-	return errors.Join(errs...)
 }
 
 // parameter is one of a statement, an array or not.
@@ -81,12 +81,11 @@ func (p *Provider) prime(ctx context.Context, conn *pgx.Conn) error {
 		}
 		b.Queue(statement, none...)
 	}
-	for _, write := range hotWrites {
-		queue(p.names.sql(write))
+	for _, write := range slices.Concat(hotInserts, hotChanges) {
 		queue(p.names.lone(write))
 	}
-	for _, read := range hotReads {
-		queue(p.names.sql(read))
+	for _, statement := range slices.Concat(hotInserts, hotReads) {
+		queue(p.names.sql(statement))
 	}
 	return conn.SendBatch(ctx, b).Close()
 }

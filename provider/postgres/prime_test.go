@@ -19,7 +19,7 @@ func TestConnectionsAreOpenedPlanned(t *testing.T) {
 		if err := conn.QueryRow(t.Context(), planned, p.opts.Schema).Scan(&n); err != nil {
 			t.Error(err)
 		}
-		if want := 2*len(hotWrites) + len(hotReads); n < want {
+		if want := 2*len(hotInserts) + len(hotChanges) + len(hotReads); n < want {
 			t.Errorf("%d statements are planned, want at least %d", n, want)
 		}
 		conn.Release()
@@ -45,7 +45,7 @@ func TestLaterConnectionsArePlanned(t *testing.T) {
 		t.Fatal("no connection was made")
 	}
 	var n int
-	if err := conn.QueryRow(t.Context(), `SELECT count(*) FROM pg_prepared_statements`).Scan(&n); err != nil || n < 2*len(hotWrites) {
+	if err := conn.QueryRow(t.Context(), `SELECT count(*) FROM pg_prepared_statements`).Scan(&n); err != nil || n < 2*len(hotInserts) {
 		t.Errorf("%d statements are known, %v", n, err)
 	}
 }
