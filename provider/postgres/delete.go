@@ -165,7 +165,7 @@ func (p *Provider) erase(ctx context.Context, key provider.UUID) (int64, error) 
 			return err
 		}
 		b := &pgx.Batch{}
-		u.queueTasksOff(b, sqlEraseTasks, uuid(key))
+		u.queueTasksOff(b, u.p.names.sql(sqlEraseTasks), uuid(key))
 		for _, table := range []string{"outcome", "execution", "history", "inbox", "attribute", "value"} {
 			b.Queue(p.names.sql(`DELETE FROM perdure.`+table+` WHERE key = $1`), uuid(key))
 		}

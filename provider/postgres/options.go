@@ -83,6 +83,14 @@ func (n *names) sql(statement string) string { return n.made(n.done, statement, 
 // lone answers a statement over arrays for a single row, whose values stand in place of the arrays.
 func (n *names) lone(statement string) string { return n.made(n.alone, statement, loneRow) }
 
+// over answers a statement over arrays for so many rows.
+func (n *names) over(statement string, rows int) string {
+	if rows == 1 {
+		return n.lone(statement)
+	}
+	return n.sql(statement)
+}
+
 // made answers a statement as form makes it, once.
 func (n *names) made(done map[string]string, statement string, form func(string) string) string {
 	n.mu.RLock()

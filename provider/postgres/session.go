@@ -52,15 +52,15 @@ func (u *unit) queueNoTasks(b *pgx.Batch, refs []executionRef) {
 	if len(refs) == 0 {
 		return
 	}
-	c := &columns{}
+	c := &columns{lone: len(refs) == 1}
 	column(c, refs, func(r *executionRef) pgtype.UUID { return uuid(r.key) })
 	column(c, refs, func(r *executionRef) int64 { return r.execution })
-	u.queueTasksOff(b, sqlNoTasks, c.args...)
+	u.queueTasksOff(b, u.p.names.over(sqlNoTasks, len(refs)), c.args...)
 }
 
 // queueTasksOff removes tasks and notes which of them were leased.
 func (u *unit) queueTasksOff(b *pgx.Batch, sql string, args ...any) {
-	b.Queue(u.p.names.sql(sql), args...).Query(func(rows pgx.Rows) error {
+	b.Queue(sql, args...).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			var kind int64
 			var until provider.Time

@@ -199,11 +199,7 @@ func put[Row any](s sender, sql string, list []Row, fill func(*columns, []Row)) 
 	}
 	c := &columns{lone: len(list) == 1}
 	fill(c, list)
-	if c.lone {
-		s.batch.Queue(s.names.lone(sql), c.args...)
-		return
-	}
-	s.batch.Queue(s.names.sql(sql), c.args...)
+	s.batch.Queue(s.names.over(sql, len(list)), c.args...)
 }
 
 func (s sender) keys(sql string, keys []provider.UUID) {
