@@ -3,6 +3,7 @@ package postgres
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/internal/relational"
@@ -11,11 +12,19 @@ import (
 // maxPassed is how often a call waits for the groups of its own process before it takes its chance among the others.
 const maxPassed = 20
 
+// When a second group begins beside one that is under way.
+const (
+	enough   = maxGroup / 2
+	patience = 5 * time.Millisecond
+)
+
 // A crowd keeps the groups of one process out of each other's way: a call on an instance that a group is about to change
 // waits in the queue and goes with the next group, together with all others that wait for the instance. In a group beside that one it
 // would find the row locked and have to go by itself.
 type crowd struct {
 	mu    sync.Mutex
+	busy  int       // groups that are under way
+	since time.Time // when the last of them began
 	keys  map[provider.UUID]int
 	known func(id string) (provider.UUID, bool) // the key under an ID, as far as this process knows
 }
@@ -26,11 +35,18 @@ func newCrowd(queue *relational.Queue, known func(string) (provider.UUID, bool))
 	return c
 }
 
-// take answers the next group, in whose way nobody gets until it leaves.
+// take answers the next group, in whose way nobody gets until it leaves. Beside a group that is under way there is a second one only if
+// many calls wait, or the first takes long: otherwise they cost less in the group after it.
 func (c *crowd) take(queue *relational.Queue) (group []*relational.Member, stopped bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.busy > 0 && queue.Len() < enough && time.Since(c.since) < patience {
+		return nil, false
+	}
 	group, stopped = queue.Take(nil, maxGroup, maxGroupBytes)
+	if len(group) > 0 {
+		c.busy, c.since = c.busy+1, time.Now()
+	}
 	c.add(group, 1)
 	return group, stopped
 }
@@ -39,6 +55,7 @@ func (c *crowd) take(queue *relational.Queue) (group []*relational.Member, stopp
 func (c *crowd) leave(group []*relational.Member) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.busy--
 	c.add(group, -1)
 }
 

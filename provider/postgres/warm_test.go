@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/perdure/perdure/internal/postgrestest"
@@ -121,6 +122,7 @@ func TestCallsOnOneInstanceShareGroups(t *testing.T) {
 	}
 	take := func(want ...*relational.Member) []*relational.Member {
 		t.Helper()
+		c.since = time.Time{} // a group that takes so long keeps none away
 		got, _ := c.take(q)
 		if !slices.Equal(got, want) {
 			t.Fatalf("a group of %d, want %d", len(got), len(want))
@@ -145,6 +147,43 @@ func TestCallsOnOneInstanceShareGroups(t *testing.T) {
 	if len(c.keys) != 0 {
 		t.Errorf("%d instances are kept for nobody", len(c.keys))
 	}
+}
+
+// A second group begins beside one that is under way if many calls wait, or that one takes long.
+func TestSecondGroupIsForManyCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := relational.NewQueue()
+		c := newCrowd(q, func(string) (provider.UUID, bool) { return provider.UUID{}, false })
+		submit := func(n int) {
+			for range n {
+				q.Submit(&relational.Member{}, false)
+			}
+		}
+		take := func(want int) []*relational.Member {
+			t.Helper()
+			got, _ := c.take(q)
+			if len(got) != want {
+				t.Fatalf("a group of %d, want %d", len(got), want)
+			}
+			return got
+		}
+		submit(1)
+		first := take(1)
+		submit(enough - 1)
+		take(0)
+		submit(1)
+		second := take(enough)
+		submit(1)
+		take(0)
+		c.leave(first)
+		take(0) // beside the second
+		time.Sleep(patience)
+		third := take(1)
+		c.leave(second)
+		c.leave(third)
+		submit(1)
+		take(1)
+	})
 }
 
 // What few tasks that are handed off have is stored beside those that have nothing of it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -11,7 +12,7 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// How calls are folded. Two committers keep the server busy while one waits for its disk.
+// How calls are folded. A second committer keeps the server busy while the first waits for its disk, if there is much to do.
 const (
 	committers    = 2
 	maxGroup      = 64
@@ -60,6 +61,8 @@ func (w *writer) stop() {
 }
 
 func (w *writer) loop(queue *relational.Queue, crowd *crowd, pool *pgxpool.Pool) {
+	again := time.NewTimer(patience)
+	defer again.Stop()
 	for {
 		group, stopped := crowd.take(queue)
 		if len(group) == 0 {
@@ -67,7 +70,13 @@ func (w *writer) loop(queue *relational.Queue, crowd *crowd, pool *pgxpool.Pool)
 				queue.Poke() // the other committers wait for it, too
 				return
 			}
-			<-queue.Signal
+			if queue.Len() > 0 { // another group is under way
+				again.Reset(patience)
+			}
+			select {
+			case <-queue.Signal:
+			case <-again.C:
+			}
 			continue
 		}
 		if len(group) == maxGroup {
