@@ -20,7 +20,7 @@ func TestConformance(t *testing.T) {
 			t.Fatal(err)
 		}
 		return openTest(t, path, Options{})
-	}, validations.Transactions(beginTx))
+	}, validations.Transactions(beginTx), validations.FirstTurns())
 }
 
 // beginTx begins a transaction on a store's file as a program would do that has tables of its own there.
