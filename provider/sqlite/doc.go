@@ -11,7 +11,8 @@
 //
 // # How it works
 //
-// One goroutine writes. It takes every call that waits, runs all of them in one
+// One writes at a time: a goroutine of the store's or, if nobody writes just then, the caller itself. Whoever it is takes
+// every call that waits, runs all of them in one
 // transaction, commits once, and only then answers: group commit. Fetches that found
 // nothing are parked in the process, and when a transaction makes something ready the
 // same transaction claims it for them, so starting an instance and fetching it cost one

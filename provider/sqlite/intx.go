@@ -17,7 +17,8 @@ import (
 // It belongs to the caller: nothing here ends it, and a refusal leaves it as it was.
 //
 // Like any use of tx, a call must not go on beside another one: each is a savepoint.
-// A file has one writer at a time. While tx is open the store waits, up to Options.BusyTimeout; commit soon. Begin it
+// A file has one writer at a time. While tx is open the store waits, up to Options.BusyTimeout, and so may a call whose context has
+// no deadline within twice that, even if it is cancelled; commit soon. Begin it
 // as a writing one (_txlock=immediate in the data source name): SQLite refuses to make it one once another transaction has written.
 func InTx(tx *sql.Tx) provider.Tx { return provider.Tx{Of: userTx{Tx: tx, Package: "sqlite"}} }
 

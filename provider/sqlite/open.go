@@ -196,7 +196,7 @@ func openStore(ctx context.Context, full string, o Options) (_ *store, err error
 
 func newStore(full string, o Options) *store {
 	return &store{
-		path: full, readOnly: o.ReadOnly, clock: &clock{fake: o.Clock}, log: o.Logger, hub: relational.NewHub(),
+		path: full, readOnly: o.ReadOnly, patience: o.BusyTimeout, clock: &clock{fake: o.Clock}, log: o.Logger, hub: relational.NewHub(),
 	}
 }
 

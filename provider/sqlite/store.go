@@ -6,6 +6,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/internal/relational"
@@ -16,6 +17,7 @@ type store struct {
 	path     string
 	info     os.FileInfo
 	readOnly bool // nothing but readers is open
+	patience time.Duration
 	clock    *clock
 	log      *slog.Logger
 	hub      *relational.Hub

@@ -6,7 +6,7 @@ import (
 )
 
 // A tx is what members of a group run in: the writer's transaction, and the rows that the
-// rules of package relational work on. Only the writer's goroutine touches it.
+// rules of package relational work on. Only who has the writer's helm touches it.
 type tx struct {
 	relational.Tx
 

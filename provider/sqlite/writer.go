@@ -25,8 +25,8 @@ type connection interface {
 	sqlite.DBStatus
 }
 
-// A writer owns the writing connection: one goroutine that folds all calls that wait into
-// one transaction.
+// A writer owns the writing connection. It folds all calls that wait into one transaction, on a goroutine of its own or on
+// that of a caller that leads.
 type writer struct {
 	store *store
 	conn  *conn
@@ -41,7 +41,9 @@ type writer struct {
 	fresh   bool // a parked fetch has not been tried
 	stopped bool
 
-	// Owned by the goroutine.
+	helm sync.Mutex // of who runs a group: the goroutine, or a caller that leads
+
+	// Guarded by helm.
 	tx         *tx
 	begun      bool
 	foreign    foreign
@@ -52,6 +54,8 @@ type writer struct {
 	complaints map[string]time.Time
 	due        dues
 	backlog    backlog
+	wakes      time.Time // when the goroutine looks again unless it is called
+	crowd      bool      // the last group had several members
 	tried      tried
 	group      []*relational.Member
 	out        map[*relational.Member]struct{}      // they met damage: their errors stand, and reruns of the group pass over them
@@ -73,26 +77,43 @@ func newWriter(s *store, c *conn, file connection, gate *turnstile) *writer {
 	return w
 }
 
-// loop runs until stop. Each round waits for work, takes all of it, and commits it.
+// loop runs until stop. It does what no caller leads.
 func (w *writer) loop() {
 	defer close(w.ended)
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
+		rest, ended := w.work()
+		if ended {
+			return
+		}
+		if w.queue.Len() > 0 { // its caller found the helm taken
+			continue
+		}
+		timer.Reset(rest)
+		select {
+		case <-w.queue.Signal:
+		case <-timer.C:
+		}
+	}
+}
+
+// work runs groups until nothing is left to do, and tells for how long that will be so.
+func (w *writer) work() (rest time.Duration, ended bool) {
+	w.helm.Lock()
+	defer w.helm.Unlock()
+	for {
 		group, fresh, stopped := w.take()
 		if stopped && len(group) == 0 {
-			return
+			return 0, true
 		}
 		if len(group) == 0 && !fresh && !w.pressing() {
 			if w.checkpoint() {
 				continue
 			}
-			timer.Reset(w.patience())
-			select {
-			case <-w.queue.Signal:
-			case <-timer.C:
-			}
-			continue
+			rest = w.patience()
+			w.wakes = time.Now().Add(rest)
+			return rest, false
 		}
 		w.attend()
 		w.round(group)
@@ -102,6 +123,9 @@ func (w *writer) loop() {
 // take answers the next group, and whether a fetch waits to be tried.
 func (w *writer) take() (group []*relational.Member, fresh, stopped bool) {
 	w.group, stopped = w.queue.Take(w.group[:0], maxGroup, maxGroupBytes)
+	if len(w.group) > 0 {
+		w.crowd = len(w.group) > 1
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	fresh, w.fresh = w.fresh, false
@@ -134,7 +158,7 @@ func (p *Provider) enqueue(ctx context.Context, m *relational.Member, urgent boo
 		return err
 	}
 	defer p.door.Leave()
-	return p.store.writer.queue.Await(ctx, p.door.Closing, m, urgent)
+	return p.store.writer.await(ctx, p.door.Closing, m, urgent)
 }
 
 // later runs fn in a group that nobody has to wait for.

@@ -41,9 +41,18 @@ func NewQueue() *Queue { return &Queue{Signal: make(chan struct{}, 1)} }
 
 // Submit queues m. It answers false if the queue was stopped.
 func (q *Queue) Submit(m *Member, urgent bool) bool {
+	if !q.Add(m, urgent) {
+		return false
+	}
+	q.Poke()
+	return true
+}
+
+// Add is Submit without a signal.
+func (q *Queue) Add(m *Member, urgent bool) bool {
 	q.mu.Lock()
+	defer q.mu.Unlock()
 	if q.stopped {
-		q.mu.Unlock()
 		return false
 	}
 	if urgent {
@@ -51,8 +60,6 @@ func (q *Queue) Submit(m *Member, urgent bool) bool {
 	} else {
 		q.rest = append(q.rest, m)
 	}
-	q.mu.Unlock()
-	q.Poke()
 	return true
 }
 
@@ -132,6 +139,20 @@ func (q *Queue) Take(into []*Member, most, bytes int) (group []*Member, stopped 
 	return group, q.stopped
 }
 
+// TakeLone takes m if nothing else waits.
+func (q *Queue) TakeLone(m *Member) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if m.taken || len(q.urgent)+len(q.rest) != 1 {
+		return false
+	}
+	m.taken = true
+	clear(q.urgent)
+	clear(q.rest)
+	q.urgent, q.rest = q.urgent[:0], q.rest[:0]
+	return true
+}
+
 // Stop refuses what comes from now on.
 func (q *Queue) Stop() {
 	q.mu.Lock()
@@ -140,12 +161,17 @@ func (q *Queue) Stop() {
 	q.Poke()
 }
 
-// Await queues m and waits until its group has been committed. A caller that gives up before the
-// group took m up changed nothing; afterwards the outcome is unknown.
+// Await queues m and waits for it.
 func (q *Queue) Await(ctx context.Context, closing <-chan struct{}, m *Member, urgent bool) error {
 	if !q.Submit(m, urgent) {
 		return provider.ErrClosed
 	}
+	return q.Wait(ctx, closing, m)
+}
+
+// Wait waits until the group of m, which is queued, has been committed. A caller that gives up before the
+// group took m up changed nothing; afterwards the outcome is unknown.
+func (q *Queue) Wait(ctx context.Context, closing <-chan struct{}, m *Member) error {
 	select {
 	case <-m.Done:
 		return m.Err

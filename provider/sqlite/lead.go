@@ -1,0 +1,50 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+// await queues a call and waits for its commit. If nobody writes, the caller does: to wake the writer's goroutine and to be woken by it
+// takes longer than the statements of a step, because each of both rouses an idle thread, too.
+func (w *writer) await(ctx context.Context, closing <-chan struct{}, m *relational.Member, urgent bool) error {
+	if !w.queue.Add(m, urgent) {
+		return provider.ErrClosed
+	}
+	if m.Alone || !w.patient(ctx) { // one that goes alone runs a program's function, which may take long
+		w.queue.Poke()
+	} else if w.helm.TryLock() { // else whoever has it looks at the queue afterwards
+		w.lead(m)
+	}
+	return w.queue.Wait(ctx, closing, m)
+}
+
+// patient tells whether a caller may wait for locks of the file, which it cannot leave when it leads.
+func (w *writer) patient(ctx context.Context) bool {
+	end, limited := ctx.Deadline()
+	return !limited || time.Until(end) > 2*w.store.patience
+}
+
+// lead runs a call, and gives up the helm. That is left to the goroutine where many call, so that it goes on with the next group
+// at once, and beside other processes, which may make it wait.
+func (w *writer) lead(m *relational.Member) {
+	call := true
+	if !w.crowd && w.foreign.alone && w.queue.TakeLone(m) {
+		w.attend()
+		w.group = append(w.group[:0], m)
+		w.round(w.group)
+		call = w.restless()
+	}
+	w.helm.Unlock()
+	if call || w.queue.Len() > 0 {
+		w.queue.Poke()
+	}
+}
+
+// restless tells whether there is something to do sooner than the goroutine will look.
+func (w *writer) restless() bool {
+	return w.foreign.changed || w.due.stale && w.anyParked() || time.Now().Add(w.patience()).Before(w.wakes)
+}

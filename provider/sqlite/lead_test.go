@@ -1,0 +1,155 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+// led tells whether a call was run by its caller.
+func led(ctx context.Context, p *Provider) (bool, error) {
+	return ledAs(ctx, p, &relational.Member{Op: "test"})
+}
+
+func ledAs(ctx context.Context, p *Provider, m *relational.Member) (bool, error) {
+	return relational.Do(ctx, p.enqueue, m, false, func(_ *relational.Tx, led *bool) error {
+		frames := make([]uintptr, 50)
+		list := runtime.CallersFrames(frames[:runtime.Callers(1, frames)])
+		for f, more := list.Next(); more && !*led; f, more = list.Next() {
+			*led = strings.HasSuffix(f.Function, "(*writer).lead")
+		}
+		return nil
+	})
+}
+
+// awaitLed waits until calls are led, as they are once the store knows that no other process has the file.
+func awaitLed(tb testing.TB, p *Provider) {
+	tb.Helper()
+	await(tb, "a call that its caller runs", func() bool {
+		led, err := led(tb.Context(), p)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return led
+	})
+}
+
+func TestLoneCallerRunsItsCall(t *testing.T) {
+	p := openTest(t, filepath.Join(t.TempDir(), "lead.db"), Options{})
+	awaitLed(t, p)
+	ctx, cancel := context.WithTimeout(t.Context(), defaultBusyTimeout)
+	defer cancel()
+	for range 20 {
+		if led, err := led(ctx, p); led || err != nil {
+			t.Fatalf("a caller whose time is short runs its call (%v)", err)
+		}
+	}
+	for range 20 {
+		if led, err := ledAs(t.Context(), p, &relational.Member{Op: "test", Alone: true}); led || err != nil {
+			t.Fatalf("a caller runs what may run a program's function (%v)", err)
+		}
+	}
+	release, told := hold(t, p), make(chan error, 2)
+	for range 2 {
+		go func() {
+			_, err := led(t.Context(), p)
+			told <- err
+		}()
+	}
+	await(t, "a group of two", func() bool { return queued(p) == 2 })
+	release()
+	for range 2 {
+		if err := <-told; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if led, err := led(t.Context(), p); led || err != nil {
+		t.Fatalf("a caller runs its call after a group of several (%v)", err)
+	}
+	awaitLed(t, p)
+	pretendPeer(t, p)
+	for range 20 {
+		if led, err := led(t.Context(), p); led || err != nil {
+			t.Fatalf("a caller beside another process runs its call (%v)", err)
+		}
+	}
+}
+
+// pretendPeer makes the store believe that another process has the file.
+func pretendPeer(t *testing.T, p *Provider) {
+	t.Helper()
+	w := p.store.writer
+	w.helm.Lock()
+	defer w.helm.Unlock()
+	w.foreign.alone, w.foreign.census = false, time.Now().Add(time.Hour)
+}
+
+// Who leads cannot leave, so it must not be one who has to.
+func TestCallerLeavesAtItsDeadlineThoughTheFileIsLocked(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "locked.db")
+	p := openTest(t, path, Options{BusyTimeout: 20 * time.Second})
+	awaitLed(t, p)
+	other, err := connect(t.Context(), dsn(path, Options{}.withDefaults(), false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.close() //nolint:errcheck // nothing is open
+	if _, err := other.exec(t.Context(), "BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	_, err = p.Create(ctx, provider.CreateRequest{ID: "late", Key: newKey(), Commit: newToken(), Name: "x"})
+	if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > 10*time.Second {
+		t.Errorf("after %v: %v: want the deadline", time.Since(began), err)
+	}
+	if _, err := other.exec(t.Context(), "ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestLeaderCallsTheGoroutineForWhatComesSooner(t *testing.T) {
+	p := openTest(t, filepath.Join(t.TempDir(), "restless.db"), Options{})
+	fetched := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		_, err := p.FetchTurns(ctx, fetchOf("nobody", newToken(), time.Hour))
+		fetched <- err
+	}()
+	w := p.store.writer
+	awaitParked(t, w, 1)
+	awaitLed(t, p)
+	w.helm.Lock()
+	was, due, foreign, log := w.wakes, w.due, w.foreign, w.backlog
+	for name, change := range map[string]func(){
+		"a turn is due":              func() { w.due.wall = p.store.clock.wall().Add(time.Second) },
+		"a lease ends":               func() { w.due.elapsed = p.store.clock.elapsed() + 1e6 },
+		"what is due is not known":   func() { w.due.stale = true },
+		"another process has stored": func() { w.foreign.changed = true },
+		"the log is long":            func() { w.backlog.written, w.backlog.last = w.backlog.copied+checkpointAfter, time.Now() },
+	} {
+		now := time.Now()
+		w.due, w.foreign, w.backlog = dues{wall: never, elapsed: never}, foreign, log
+		w.foreign.changed, w.foreign.alone, w.foreign.looked, w.wakes = false, true, now.Add(time.Hour), now.Add(10*time.Second)
+		if w.restless() {
+			t.Error("there is nothing to do")
+		}
+		if change(); !w.restless() {
+			t.Errorf("the goroutine sleeps on, though %s", name)
+		}
+	}
+	w.wakes, w.due, w.foreign, w.backlog = was, due, foreign, log
+	w.helm.Unlock()
+	cancel()
+	if err := <-fetched; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
