@@ -18,10 +18,12 @@ const primed = committers + 2
 // What the way of an orchestration is made of. All of it does nothing for no rows.
 //
 // Changes of many rows are not among it: with an empty table their plan would look up a task by its instance only, and be kept.
+//
+//nolint:gochecknoglobals // constant
 var (
-	hotInserts = []string{sqlHistory, sqlHandOffs, sqlBegunInstances, sqlInstances, sqlTasks, sqlMessages, sqlResults}               //nolint:gochecknoglobals // constant
-	hotChanges = []string{sqlWarmSteps, sqlWarmHeads, sqlWarmTasks, sqlEat, sqlNoTimers, sqlNoTasks, sqlHeads}                       //nolint:gochecknoglobals // constant
-	hotReads   = []string{sqlClaimTurns, sqlTurnMessages, sqlTurnAttributes, sqlNextTurn, sqlLockIDs + sqlSkip + sqlLocked, sqlLook} //nolint:gochecknoglobals // constant
+	hotInserts = []string{sqlHistory, sqlHandOffs, sqlBegunInstances, sqlInstances, sqlTasks, sqlMessages, sqlResults}
+	hotChanges = []string{sqlWarmSteps, sqlWarmHeads, sqlWarmTasks, sqlEat, sqlNoTimers, sqlNoTasks, sqlHeads}
+	hotReads   = []string{sqlClaimTurns, sqlTurnMessages, sqlTurnAttributes, sqlNextTurn, sqlLockIDs + sqlSkip + sqlLocked, sqlLook}
 )
 
 // connector opens connections that know their statements, once their store is open.

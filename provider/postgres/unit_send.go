@@ -49,7 +49,7 @@ const (
 	$19::bigint[], $20::boolean[], $21::bigint[])`
 	// What is the same for all tasks that are handed off and have nothing that few have need not be sent.
 	sqlHandOffs = `INSERT INTO perdure.task (key, execution, event_id, kind, state, deliveries, token, owner, lease_until, scheduled_at,
-	not_before_at, fetch_at, payload) SELECT key, execution, event_id, kind, 2, 1, token, owner, until, at, at, until, payload
+	fetch_at, not_before_at, payload) SELECT key, execution, event_id, kind, 2, 1, token, owner, until, n.at, until, n.at, payload
 	FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::uuid[], $6::text[], $7::bigint[], $8::bigint[], $9::bytea[])
 	n (key, execution, event_id, kind, token, owner, until, at, payload)`
 	// A task of a suspended instance has fetch_at 0 though it is leased, and keeps it.

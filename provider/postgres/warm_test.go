@@ -176,8 +176,8 @@ func TestSecondGroupIsForManyCalls(t *testing.T) {
 		submit(1)
 		take(0)
 		c.leave(first)
-		take(0) // beside the second
-		time.Sleep(patience)
+		take(0)              // beside the second
+		time.Sleep(patience) //nolint:forbidigo // in a bubble
 		third := take(1)
 		c.leave(second)
 		c.leave(third)
