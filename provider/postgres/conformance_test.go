@@ -17,7 +17,7 @@ func TestConformance(t *testing.T) {
 	schemas := &emptied{t: t, url: postgrestest.URL(t)}
 	validations.Run(t, func(t *testing.T) provider.Provider {
 		return schemas.open(t, func(o Options) (*Provider, error) { return OpenWith(t.Context(), schemas.url+"&pool_max_conns=6", o) })
-	}, validations.Transactions(beginTx))
+	}, validations.Transactions(beginTx), validations.FirstTurns())
 }
 
 // beginTx begins a transaction as a program would do that has tables of its own in the database.
