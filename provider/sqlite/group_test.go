@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
 )
 
 func create(tb testing.TB, p *Provider, id, name string) provider.Instance {
@@ -161,7 +162,8 @@ func cancelRunning(t *testing.T, _ *Provider) chan error {
 	defer cancel()
 	began, end, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
-		_, err := write(ctx, p, "test", 0, func(*tx, *struct{}) error {
+		m := &relational.Member{Op: "test", Alone: true} // its caller does not run it
+		_, err := relational.Do(ctx, p.enqueue, m, false, func(*relational.Tx, *struct{}) error {
 			close(began)
 			<-end
 			return nil
