@@ -15,7 +15,7 @@ func sizes(workload string) map[string]int {
 		return map[string]int{"perdure": 200, "go-workflows": 200, "durabletask-go": 200, "dbos": 200}
 	case "W4": // activities
 		return map[string]int{"perdure": 10_000, "go-workflows": 1_000, "durabletask-go": 200, "dbos": 10_000}
-	case "W5": // timers
+	case "W5", "W5 paced": // timers
 		return map[string]int{"perdure": 2_000, "go-workflows": 2_000, "durabletask-go": 2_000, "dbos": 2_000}
 	case "W6": // times
 		return map[string]int{"perdure": 10, "go-workflows": 4, "durabletask-go": 10, "dbos": 1}

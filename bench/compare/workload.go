@@ -48,6 +48,7 @@ func workloads() []workload {
 		{"W3 asked", "the same; systems that cannot tell of an outcome are asked often, which their own calls do not", w3Asked},
 		{"W4", "one orchestration of sequential activities", w4},
 		{"W5", "2,000 timers of 5 s, how late", w5},
+		{"W5 paced", "the same, started one by one at 400/s, so that as many are due in each moment for all systems", w5Paced},
 		{"W6", "2,000 events to one orchestration from 8 clients, a median", w6},
 	}
 }
@@ -168,8 +169,29 @@ func w4(ctx context.Context, sys system, l load) ([]figure, error) {
 }
 
 func w5(ctx context.Context, sys system, l load) ([]figure, error) {
+	return nap(ctx, sys, l, func() {})
+}
+
+// w5Paced starts at the same pace whatever the system: how near to each other starts are, so near are the timers.
+func w5Paced(ctx context.Context, sys system, l load) ([]figure, error) {
+	next := time.NewTicker(time.Second / 400)
+	defer next.Stop()
+	return nap(ctx, sys, l, func() { <-next.C })
+}
+
+// nap starts orchestrations that sleep, each when wait returns, and answers how late they went on.
+func nap(ctx context.Context, sys system, l load, wait func()) ([]figure, error) {
 	pause := max(200*time.Millisecond, time.Duration(l.Scale*float64(5*time.Second)))
-	if err := runAll(ctx, sys, l.size(), sleep, int(pause.Milliseconds())); err != nil {
+	started := make([]instance, l.size())
+	err := each(ctx, len(started), func(ctx context.Context, i int) (err error) {
+		wait()
+		started[i], err = sys.Start(ctx, sleep, int(pause.Milliseconds()))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := each(ctx, len(started), func(ctx context.Context, i int) error { return started[i].Wait(ctx) }); err != nil {
 		return nil, err
 	}
 	late := wakes.late()
