@@ -20,13 +20,19 @@ func led(ctx context.Context, p *Provider) (bool, error) {
 
 func ledAs(ctx context.Context, p *Provider, m *relational.Member) (bool, error) {
 	return relational.Do(ctx, p.enqueue, m, false, func(_ *relational.Tx, led *bool) error {
-		frames := make([]uintptr, 50)
-		list := runtime.CallersFrames(frames[:runtime.Callers(1, frames)])
-		for f, more := list.Next(); more && !*led; f, more = list.Next() {
-			*led = strings.HasSuffix(f.Function, "(*writer).lead")
-		}
+		*led = leads()
 		return nil
 	})
+}
+
+// leads tells whether its caller is run by who made the call.
+func leads() (led bool) {
+	frames := make([]uintptr, 50)
+	list := runtime.CallersFrames(frames[:runtime.Callers(1, frames)])
+	for f, more := list.Next(); more && !led; f, more = list.Next() {
+		led = strings.HasSuffix(f.Function, "(*writer).lead")
+	}
+	return led
 }
 
 // awaitLed waits until calls are led, as they are once the store knows that no other process has the file.
@@ -78,6 +84,28 @@ func TestLoneCallerRunsItsCall(t *testing.T) {
 	for range 20 {
 		if led, err := led(t.Context(), p); led || err != nil {
 			t.Fatalf("a caller beside another process runs its call (%v)", err)
+		}
+	}
+}
+
+// Who leads learns what has become of its call, though its context is cancelled meanwhile.
+func TestLeaderKnowsTheOutcomeThoughItIsCancelled(t *testing.T) {
+	p := openTest(t, filepath.Join(t.TempDir(), "cancelled.db"), Options{})
+	for n := 0; n < 20; {
+		awaitLed(t, p)
+		ctx, cancel := context.WithCancel(t.Context())
+		led := false
+		_, err := relational.Do(ctx, p.enqueue, &relational.Member{Op: "test"}, false, func(_ *relational.Tx, _ *struct{}) error {
+			led = leads()
+			cancel()
+			return nil
+		})
+		switch {
+		case !led: // the goroutine was at work just then
+		case err != nil:
+			t.Fatal("it was done, and its caller is told:", err)
+		default:
+			n++
 		}
 	}
 }

@@ -16,8 +16,8 @@ import (
 type store struct {
 	path     string
 	info     os.FileInfo
-	readOnly bool // nothing but readers is open
-	patience time.Duration
+	readOnly bool          // nothing but readers is open
+	patience time.Duration // Options.BusyTimeout: how long a transaction may wait for the file's lock
 	clock    *clock
 	log      *slog.Logger
 	hub      *relational.Hub
