@@ -23,7 +23,7 @@ func TestChainCostsOneCommitPerStep(t *testing.T) {
 		key := e.Create("chain", "Chain", 100)
 		enginetest.Output[int](e, key)
 		s := rt.Stats()
-		if commits := 1 + s.TurnsCommitted; commits > 102 || s.TurnsFast != 100 || s.TasksHandedOff != 100 || s.TasksFetched != 0 {
+		if commits := 1 + s.TurnsCommitted; commits != 102 || s.TurnsFast != 100 || s.TasksHandedOff != 100 || s.TasksFetched != 0 {
 			e.T.Errorf("%d commits with the creation; %+v", commits, s)
 		}
 		if s.ColdReplays != 0 || s.StorageErrors != 0 || s.TurnsConflicted != 0 {

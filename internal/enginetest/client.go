@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"encoding/json"
+	"testing/synctest"
 	"time"
 
 	"github.com/perdure/perdure/internal/failure"
@@ -113,10 +114,15 @@ func (e *Engine) get(req provider.GetRequest) provider.GetResult {
 	return res
 }
 
-// WaitEnded waits for the end of an instance.
+// WaitEnded waits for the end of an instance. In virtual time it also waits until the nodes rest:
+// who waits may hear of a commit before the node that made it, which counts and releases after it.
 func (e *Engine) WaitEnded(key provider.UUID) provider.Instance {
 	e.T.Helper()
-	return e.wait(key, false, func(i *provider.Instance) bool { return i.Status.Ended() })
+	i := e.wait(key, false, func(i *provider.Instance) bool { return i.Status.Ended() })
+	if e.Virtual {
+		synctest.Wait()
+	}
+	return i
 }
 
 // WaitBlocked waits until an instance is Blocked for at least the given time in a row.
