@@ -207,12 +207,29 @@ func TestHazard24_InDoubtAnOwnerIsAlive(t *testing.T) {
 	})
 }
 
-// A writer that is killed, wherever it is, leaves the way free at once.
+// A writer that is killed leaves the way free at once: in the middle of a transaction, and wherever it just is.
 func TestHazard18_SurvivorWritesOnAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	p := openTest(t, path, Options{})
-	longest := time.Duration(0)
-	for round := range 5 {
+	other := startPeer(t, "midway", path)
+	other.tell()
+	if n := other.hears("writes"); n != 1 {
+		t.Fatal("the peer does not write")
+	}
+	waits := make(chan error, 1)
+	go func() { waits <- createIn(t.Context(), p, newKey().String()) }()
+	await(t, "a place in the queue", func() bool {
+		p.store.gate.mu.Lock()
+		defer p.store.gate.mu.Unlock()
+		return p.store.gate.place != nil
+	})
+	killed := time.Now()
+	other.kill()
+	if err := <-waits; err != nil {
+		t.Fatal(err)
+	}
+	longest := time.Since(killed)
+	for round := range 4 {
 		other := startPeer(t, "load", path)
 		other.tell()
 		for i := range 40 {

@@ -86,6 +86,15 @@ func obey(ctx context.Context, p *Provider, what string) error {
 				return err
 			}
 			say("wrote", int(n))
+		case "midway": // begins to write, says so, and goes on when it is told
+			_, err := write(ctx, p, what, 0, func(_ *tx, _ *struct{}) error {
+				say("writes", 1)
+				told.Scan()
+				return nil
+			})
+			if err != nil {
+				return err
+			}
 		case "small":
 			if err := smallCommits(ctx, p); err != nil {
 				return err
