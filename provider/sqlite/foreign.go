@@ -8,14 +8,15 @@ import (
 
 // How often the writer looks for commits of other processes: hot for a while after one
 // was seen, warm while another process is there, lone while somebody here waits for one that may
-// come, else cold.
+// come, else cold, as it is when the kernel tells of the next write.
 const (
 	lookHot  = 2 * time.Millisecond
 	lookWarm = 10 * time.Millisecond
 	lookLone = 12 * time.Millisecond
 	lookCold = 250 * time.Millisecond
 	hotFor   = time.Second
-	tellEach = 50 * time.Microsecond // a share of one core
+	calmFor  = 100 * time.Millisecond // without a commit, before the kernel is asked to tell of the next one
+	tellEach = 50 * time.Microsecond  // a share of one core
 )
 
 // foreign watches for what other processes do to the file.
@@ -31,6 +32,10 @@ type foreign struct {
 	others  []int64   // the processes of which the file has owners
 	owed    bool      // waiting calls have not heard of the last foreign commit
 	told    time.Time
+	stirred time.Time // when a commit was last found, or told of by the kernel
+	commits int64     // of our own, at the last watch
+	doubted bool      // the kernel has not yet told of one of ours
+	deaf    bool      // it does not
 }
 
 // tell makes the calls that wait read the store again after a foreign commit: all of them,
@@ -89,12 +94,14 @@ func (w *writer) written() {
 func (w *writer) interval() time.Duration {
 	f := &w.foreign
 	switch {
+	case w.news.awaited() && !f.deaf:
+		return lookCold
+	case time.Since(f.seen) < hotFor:
+		return lookHot
 	case f.alone && w.awaited():
 		return lookLone
 	case f.alone:
 		return lookCold
-	case time.Since(f.seen) < hotFor:
-		return lookHot
 	default:
 		return lookWarm
 	}
@@ -103,11 +110,38 @@ func (w *writer) interval() time.Duration {
 // watch looks when it is time to; afterwards foreign.changed says whether to recheck all that waits.
 func (w *writer) watch() {
 	f := &w.foreign
-	if time.Since(f.looked) < w.interval() {
+	rang := w.news.heard()
+	if !rang && time.Since(f.looked) < w.interval() {
 		return
 	}
+	seen := f.seen
 	if err := w.look(); err != nil {
 		f.looked = time.Now()
 		w.complain("other processes' writes cannot be seen", err)
+	}
+	w.listen(rang, !f.seen.Equal(seen))
+}
+
+// listen leaves it to the kernel to tell of the next write when there was none for a while. As it tells when a commit begins, what it
+// told of may not have come yet: then the writer looks on. A file system of which it does not tell our own commits is not trusted.
+func (w *writer) listen(rang, came bool) {
+	f := &w.foreign
+	own := w.commits.Load() != f.commits
+	f.commits = w.commits.Load()
+	if w.news.awaited() {
+		f.deaf, f.doubted = f.doubted, f.doubted || own
+		return
+	}
+	f.doubted = false
+	switch {
+	case rang && !came && !own:
+		f.seen, f.stirred = f.looked, f.looked
+	case rang || came || own:
+		f.stirred = f.looked
+	case !f.deaf && time.Since(f.stirred) >= calmFor:
+		if err := w.news.await(); err != nil {
+			f.deaf = true
+			w.complain("the kernel does not tell of other processes' writes", err)
+		}
 	}
 }

@@ -189,6 +189,9 @@ func openStore(ctx context.Context, full string, o Options) (_ *store, err error
 			return 0
 		})
 	}
+	if s.writer.news, err = openNews(full+"-wal", s.writer.queue.Poke); err != nil {
+		s.log.Debug("the writer looks for the commits of other processes itself", "err", err)
+	}
 	go s.writer.loop()
 	s.janitor = startJanitor(s)
 	return s, nil

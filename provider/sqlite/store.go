@@ -90,6 +90,7 @@ func (s *store) close() error {
 	var errs []error
 	if s.writer != nil {
 		s.writer.stop()
+		errs = append(errs, s.writer.news.close())
 	}
 	if s.readers != nil {
 		errs = append(errs, s.readers.close())

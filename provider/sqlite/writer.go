@@ -32,6 +32,7 @@ type writer struct {
 	conn  *conn
 	file  connection // of conn
 	gate  *turnstile
+	news  *news // or nil
 
 	queue *relational.Queue
 	ended chan struct{}
