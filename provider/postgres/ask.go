@@ -67,7 +67,7 @@ func (p *Provider) Ask(ctx context.Context, req provider.AskRequest) (provider.A
 	}
 	fx := relational.NewEffects()
 	fx.Asks = true
-	p.signals.publish(&fx)
+	p.signals.publish(&fx, nil)
 	return p.awaitAnswer(ctx, &req, ch)
 }
 
@@ -218,6 +218,6 @@ func (p *Provider) Answer(ctx context.Context, req provider.AnswerRequest) error
 		p.signals.hint(&fx)
 		return err
 	}
-	p.signals.publish(&fx)
+	p.signals.publish(&fx, nil)
 	return nil
 }

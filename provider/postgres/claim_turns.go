@@ -65,13 +65,15 @@ func (p *Provider) FetchTurns(ctx context.Context, req provider.FetchTurnsReques
 		req.MaxBytes = provider.MaxFetchBytes
 	}
 	f := &turnFetch{p: p, req: req}
-	call := &parked{op: "fetch turns", wants: f.wants, look: f.look, undo: f.undo, due: f.due, lead: req.Ahead / 2}
+	call := &parked{op: "fetch turns", wants: f.wants, look: f.look, undo: f.undo, due: f.due, lead: req.Ahead / 2, turns: f}
 	call.ride.queue, call.ride.claimed, call.ride.settle = f.rides, func() []provider.Turn { return f.res.Turns }, f.arrives
 	err := p.park(ctx, call, req.Wait)
 	if len(f.res.Turns) > 0 {
 		p.presence.serve(req.Owner, req.Lease)
 	}
-	return f.res, err
+	res := f.res
+	f.forget() // the call may go on to hear
+	return res, err
 }
 
 // A turnFetch is one FetchTurns.
@@ -81,6 +83,7 @@ type turnFetch struct {
 	res provider.FetchTurnsResult
 	got []*memory // what is known of the turns
 
+	rode        bool          // along with a group
 	asked, next provider.Time // when the next one is due, and when that was asked
 }
 
@@ -133,7 +136,8 @@ func (f *turnFetch) arrives(committed bool) bool {
 		f.forget()
 	}
 	f.remember()
-	return len(f.res.Turns) > 0
+	f.rode = len(f.res.Turns) > 0
+	return f.rode
 }
 
 func (f *turnFetch) forget() { f.res, f.got = provider.FetchTurnsResult{}, nil }

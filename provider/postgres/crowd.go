@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -18,6 +19,9 @@ const (
 	patience = 5 * time.Millisecond
 )
 
+// comeback is how long a caller that was answered takes at most to make its next call, if it makes one at once.
+const comeback = 40 * time.Microsecond
+
 // A crowd keeps the groups of one process out of each other's way: a call on an instance that a group is about to change
 // waits in the queue and goes with the next group, together with all others that wait for the instance. In a group beside that one it
 // would find the row locked and have to go by itself.
@@ -26,11 +30,13 @@ type crowd struct {
 	busy  int       // groups that are under way
 	since time.Time // when the last of them began
 	keys  map[provider.UUID]int
-	known func(id string) (provider.UUID, bool) // the key under an ID, as far as this process knows
+
+	comeback time.Duration
+	known    func(id string) (provider.UUID, bool) // the key under an ID, as far as this process knows
 }
 
 func newCrowd(queue *relational.Queue, known func(string) (provider.UUID, bool)) *crowd {
-	c := &crowd{keys: make(map[provider.UUID]int), known: known}
+	c := &crowd{keys: make(map[provider.UUID]int), comeback: comeback, known: known}
 	queue.Free = c.free
 	return c
 }
@@ -49,6 +55,22 @@ func (c *crowd) take(queue *relational.Queue) (group []*relational.Member, stopp
 	}
 	c.add(group, 1)
 	return group, stopped
+}
+
+// gather lets those whom a group has answered come back before the next one begins. Else the first of them would go alone, and the others wait
+// for its commit. It ends with the last of them, or when nobody has come for a while; a lone step waits for nobody.
+func (c *crowd) gather(queue *relational.Queue, answered int) {
+	if answered < 2 {
+		return
+	}
+	there := queue.Len()
+	all, last := there+answered, time.Now()
+	for there < min(all, enough) && time.Since(last) < c.comeback {
+		runtime.Gosched() // a timer would be late by more than all of this takes
+		if now := queue.Len(); now > there {
+			there, last = now, time.Now()
+		}
+	}
 }
 
 // leave lets the others have what a group has changed.

@@ -158,18 +158,20 @@ func (w *writer) end(u *unit, t *relational.Tx) error {
 		u.rollback()
 		return err
 	}
-	xid, err := u.commit(&t.Effects)
+	xid, rider, err := u.commit(&t.Effects)
 	if err != nil {
+		rider.alight(false)
 		u.rollback()
 		return err
 	}
-	w.p.warm.remember(u, t, xid, nil)
-	w.done(u, t)
+	w.p.warm.remember(u, t, xid, rider.claimed())
+	w.done(u, t, rider)
+	rider.alight(true)
 	return nil
 }
 
-// done takes note of what a transaction has stored and tells everybody whom it concerns.
-func (w *writer) done(u *unit, t *relational.Tx) {
+// done takes note of what a transaction has stored and tells everybody whom it concerns. A rider has seen it.
+func (w *writer) done(u *unit, t *relational.Tx, rider *parked) {
 	w.commits.Add(1)
 	w.turns.Add(t.Effects.Commits)
 	w.dropped.Add(t.Effects.Dropped)
@@ -179,7 +181,7 @@ func (w *writer) done(u *unit, t *relational.Tx) {
 	for _, in := range u.news {
 		w.p.hub.Tell(in.Key, in)
 	}
-	w.p.signals.publish(&t.Effects)
+	w.p.signals.publish(&t.Effects, rider)
 }
 
 // rollback ends a transaction that is to leave no trace. A connection that cannot do that

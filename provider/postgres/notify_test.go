@@ -214,7 +214,7 @@ func TestLongSignalsAreSplit(t *testing.T) {
 		fx.Changed = append(fx.Changed, key)
 	}
 	fx.Turns[7], fx.Due = struct{}{}, 5
-	p.signals.publish(&fx)
+	p.signals.publish(&fx, nil)
 	for len(want) > 0 {
 		n, err := conn.WaitForNotification(t.Context())
 		if err != nil {
@@ -238,7 +238,7 @@ func TestUnsentSignalsAreBounded(t *testing.T) {
 	for range 3 * maxPending {
 		fx := relational.NewEffects()
 		fx.Changed = []provider.UUID{unique()}
-		p.signals.publish(&fx)
+		p.signals.publish(&fx, nil)
 	}
 	fx, out := p.signals.take()
 	if len(fx.Changed) > maxPending+1 || !out.Lost || out.empty() {

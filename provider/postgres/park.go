@@ -37,6 +37,7 @@ type parked struct {
 	next      atomic.Int64  // when something is due by time alone
 	ride      ride
 	contended time.Duration // how long it slept last because others held what is due
+	turns     *turnFetch    // that it is, if it is one
 }
 
 // park looks until there is something, wait has passed, ctx is finished or the provider is
@@ -47,9 +48,15 @@ func (p *Provider) park(ctx context.Context, call *parked, wait time.Duration) e
 	}
 	defer p.door.Leave()
 	call.wake, call.sooner, call.ride.over = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)
+	call.next.Store(relational.Never)
 	p.signals.add(call)
-	defer p.signals.remove(call)
+	defer p.signals.leave(call)
 	end := time.Now().Add(min(wait, provider.MaxWait))
+	if rest := p.signals.relieve(call, wait); rest > 0 {
+		if over, err := p.sleep(ctx, call, rest); over {
+			return err
+		}
+	}
 	for {
 		call.next.Store(relational.Never) // what becomes due while this looks may be earlier than what it sees
 		found, err := p.lookOnce(ctx, call)
@@ -64,16 +71,21 @@ func (p *Provider) park(ctx context.Context, call *parked, wait time.Duration) e
 		if err != nil {
 			return err
 		}
-		found, done, err := p.doze(ctx, call, min(sleep, left))
-		switch {
-		case found && ctx.Err() != nil:
-			call.undo()
-			return ctx.Err()
-		case found || done:
+		if over, err := p.sleep(ctx, call, min(sleep, left)); over {
 			return err
 		}
 		p.suspectKinds()
 	}
+}
+
+// sleep lets a call doze, and tells whether it is over.
+func (p *Provider) sleep(ctx context.Context, call *parked, limit time.Duration) (over bool, err error) {
+	found, done, err := p.doze(ctx, call, limit)
+	if found && ctx.Err() != nil {
+		call.undo()
+		return true, ctx.Err()
+	}
+	return found || done, err
 }
 
 // lookOnce looks, whatever becomes of the caller meanwhile.
@@ -126,6 +138,14 @@ func (p *Provider) sleepOf(ctx context.Context, call *parked) (time.Duration, er
 	return min(sleep, next.Sub(now)), nil
 }
 
+// rouse makes the call look.
+func (call *parked) rouse() {
+	select {
+	case call.wake <- struct{}{}:
+	default:
+	}
+}
+
 // expect notes that something is due then. Whoever hears of a lease that will end need not look now.
 func (call *parked) expect(at int64) {
 	if !call.lower(at) {
@@ -174,6 +194,7 @@ func (p *Provider) doze(ctx context.Context, call *parked, sleep time.Duration) 
 			done, err = true, provider.ErrClosed
 		}
 		if call.ride.wakes() {
+			call.rouse() // what this was about may have come too late for the ride
 			return true, true, nil
 		}
 		return false, done, err

@@ -119,7 +119,7 @@ func (w *pending) ask(ids []string) error {
 		delete(w.open, id)
 		w.mu.Unlock()
 		if status == nil || *status != "aborted" {
-			w.p.signals.publish(&j.fx)
+			w.p.signals.publish(&j.fx, nil)
 		}
 		return nil
 	})

@@ -63,6 +63,8 @@ type signals struct {
 
 	mu      sync.Mutex
 	parked  map[*parked]struct{}
+	resting map[string]*rest   // by owner of turns
+	restFor time.Duration      // a test may set it
 	pending relational.Effects // not yet sent
 	lost    bool               // and some that never will be
 	ready   chan struct{}
@@ -73,7 +75,8 @@ func startSignals(p *Provider) *signals {
 	_, _ = hash.Write([]byte(p.opts.Schema)) // never fails
 	s := &signals{
 		p: p, node: fmt.Sprintf("%016x", rand.Uint64()), channel: fmt.Sprintf("perdure_%016x", hash.Sum64()),
-		parked: make(map[*parked]struct{}), pending: relational.NewEffects(), ready: make(chan struct{}, 1),
+		parked: make(map[*parked]struct{}), resting: make(map[string]*rest), restFor: restFor,
+		pending: relational.NewEffects(), ready: make(chan struct{}, 1),
 	}
 	s.ctx, s.cancel = context.WithCancel(p.hard)
 	if p.opts.Pooler && p.opts.ListenURL == "" {
@@ -96,12 +99,6 @@ func (s *signals) add(call *parked) {
 	s.parked[call] = struct{}{}
 }
 
-func (s *signals) remove(call *parked) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.parked, call)
-}
-
 // awaited tells whether calls of this process wait for work.
 func (s *signals) awaited() bool {
 	s.mu.Lock()
@@ -109,9 +106,9 @@ func (s *signals) awaited() bool {
 	return len(s.parked) > 0
 }
 
-// publish tells of a commit: this process at once, the others soon.
-func (s *signals) publish(fx *relational.Effects) {
-	s.deliver(s.encode(fx))
+// publish tells of a commit: this process at once, but for a call that knows, the others soon.
+func (s *signals) publish(fx *relational.Effects, knows *parked) {
+	s.deliver(s.encode(fx), knows)
 	for _, a := range fx.Answers {
 		s.p.hub.Reply(a)
 	}
@@ -120,7 +117,7 @@ func (s *signals) publish(fx *relational.Effects) {
 
 // hint tells everybody to look whether there are such effects.
 func (s *signals) hint(fx *relational.Effects) {
-	s.deliver(s.encode(fx))
+	s.deliver(s.encode(fx), nil)
 	s.keepFor(fx)
 }
 
@@ -175,20 +172,19 @@ func (s *signals) encode(fx *relational.Effects) *signal {
 	return out
 }
 
-// deliver wakes the calls of this process that a signal concerns.
-func (s *signals) deliver(in *signal) {
+// deliver wakes the calls of this process that a signal concerns, but for one.
+func (s *signals) deliver(in *signal, but *parked) {
 	s.p.kinds.note(in)
 	s.mu.Lock()
 	for call := range s.parked {
-		switch {
-		case call.wants(in):
-			select {
-			case call.wake <- struct{}{}:
-			default:
-			}
-		case in.Due > 0:
-			call.expect(int64(in.Due.Add(-call.lead)))
+		if call != but {
+			call.hear(in)
+		} else if in.Due > 0 {
+			call.lower(int64(in.Due.Add(-call.lead)))
 		}
+	}
+	for _, rest := range s.resting {
+		rest.call.hear(in)
 	}
 	s.mu.Unlock()
 	for _, key := range in.Changed {
@@ -200,17 +196,25 @@ func (s *signals) deliver(in *signal) {
 	}
 }
 
+// hear takes what a signal says to the call.
+func (call *parked) hear(in *signal) {
+	switch {
+	case call.wants(in):
+		call.rouse()
+	case in.Due > 0:
+		call.expect(int64(in.Due.Add(-call.lead)))
+	}
+}
+
 // wakeAll makes everyone look: notifications may have been lost.
 func (s *signals) wakeAll() {
 	s.p.kinds.stale.Store(true)
 	s.p.hub.Doubt()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	clear(s.resting)
 	for call := range s.parked {
-		select {
-		case call.wake <- struct{}{}:
-		default:
-		}
+		call.rouse()
 	}
 	s.p.hub.Recheck()
 }
@@ -293,7 +297,7 @@ func (s *signals) listen(conn *pgx.Conn) error {
 		case err != nil || in.Lost: // from a newer release, or what it says is incomplete
 			s.wakeAll()
 		default:
-			s.deliver(&in)
+			s.deliver(&in, nil)
 		}
 	}
 }

@@ -124,13 +124,14 @@ func (u *unit) send() error {
 }
 
 // commit sends what is held back and commits: one round trip.
-func (u *unit) commit(fx *relational.Effects) (xid uint32, err error) {
+func (u *unit) commit(fx *relational.Effects) (xid uint32, rider *parked, err error) {
 	b := &pgx.Batch{}
 	u.queueOps(b)
 	u.queueNews(b, fx.Changed)
+	rider = u.p.signals.board(fx, b)
 	b.Queue(`SELECT txid_current() & 4294967295`).QueryRow(func(r pgx.Row) error { return r.Scan(&xid) })
 	b.Queue("COMMIT")
-	return xid, u.conn.SendBatch(u.ctx, b).Close()
+	return xid, rider, u.conn.SendBatch(u.ctx, b).Close()
 }
 
 // queueOps queues all statements, in the order in which their effects may depend on each other.

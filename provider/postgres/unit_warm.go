@@ -48,8 +48,8 @@ func (w *writer) warmly(
 	xid, rider, err := u.commitWarm(&t.Effects)
 	if err == nil {
 		w.p.warm.remember(u, t, xid, rider.claimed())
+		w.done(u, t, rider)
 		rider.alight(true)
-		w.done(u, t)
 		finish(group, nil, provider.OutcomeHappened)
 		return true, nil
 	}

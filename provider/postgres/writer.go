@@ -83,6 +83,7 @@ func (w *writer) loop(queue *relational.Queue, crowd *crowd, pool *pgxpool.Pool)
 			queue.Poke() // there may be more
 		}
 		alone := w.together(pool, group)
+		crowd.gather(queue, len(group)-len(alone))
 		crowd.leave(group)
 		for _, m := range alone {
 			w.ended.Go(func() {

@@ -1,0 +1,38 @@
+package postgres
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+// Those whom a group has answered go together again: none of them goes ahead, and nobody waits for one who does not come.
+func TestGroupWaitsForThoseWhoComeBack(t *testing.T) {
+	queue := relational.NewQueue()
+	crowd := newCrowd(queue, func(string) (provider.UUID, bool) { return provider.UUID{}, false })
+	crowd.comeback = time.Minute
+	const answered = 3
+	queue.Add(&relational.Member{}, false) // it came while the group was under way
+	go func() {
+		for range answered {
+			for range 100 {
+				runtime.Gosched()
+			}
+			queue.Add(&relational.Member{}, false)
+		}
+	}()
+	crowd.gather(queue, answered)
+	if group, _ := crowd.take(queue); len(group) != 1+answered {
+		t.Errorf("the next group has %d members", len(group))
+	}
+	began := time.Now()
+	crowd.gather(queue, 1)
+	if took := time.Since(began); took > crowd.comeback/2 {
+		t.Errorf("after a lone step the next waited for %v", took)
+	}
+	crowd.comeback = time.Millisecond
+	crowd.gather(queue, answered) // it ends, though nobody comes
+}

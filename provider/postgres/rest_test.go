@@ -1,0 +1,125 @@
+package postgres
+
+import (
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/internal/postgrestest"
+	"github.com/perdure/perdure/provider"
+)
+
+// rests answers a store in which a claim has just ridden along. No fetch looks for anything but for good reason.
+func rests(t *testing.T, p *Provider) {
+	t.Helper()
+	p.signals.restFor = time.Hour
+	listening(t, p)
+	create(t, p, unique().String()) // its kind is known from now on
+	fetchTurns(t, p, turnsRequest())
+	eventually(t, "a claim rides along", func() bool {
+		got := fetchLater(t, p)
+		create(t, p, unique().String())
+		<-got
+		p.signals.mu.Lock()
+		defer p.signals.mu.Unlock()
+		return len(p.signals.resting) == 1
+	})
+}
+
+// fetchWaiting fetches one turn. A fetch looks when its wait is over, whatever it has heard: that is too late.
+func fetchWaiting(t *testing.T, p *Provider) provider.Instance {
+	t.Helper()
+	req := turnsRequest()
+	req.Wait = 10 * time.Second
+	began := time.Now()
+	turns := fetchTurns(t, p, req)
+	if took := time.Since(began); len(turns) != 1 || took > req.Wait/2 {
+		t.Fatalf("fetched %d turns after %v", len(turns), took)
+	}
+	return turns[0].Instance
+}
+
+// A node that takes turns as they come neither looks for more in between nor claims in a transaction of its own.
+func TestNoLookAfterAClaimThatRodeAlong(t *testing.T) {
+	p, w := counting(t)
+	rests(t, p)
+	const turns = 5
+	trips := int64(0)
+	for range maxRuns { // of which one counts; others may have met something else, such as the row that shows that the process lives
+		before := w.trips.Load()
+		for range turns {
+			got := fetchLater(t, p)
+			create(t, p, unique().String())
+			<-got
+		}
+		if trips = w.trips.Load() - before; trips == turns {
+			return
+		}
+	}
+	t.Errorf("%d round trips for %d starts, each with the claim of its turn", trips, turns)
+}
+
+// Between two fetches nobody is parked. What becomes ready then wakes the next one, wherever it comes from.
+func TestNothingIsMissedBetweenFetches(t *testing.T) {
+	p := store(t)
+	rests(t, p)
+	here := create(t, p, "here")
+	if in := fetchWaiting(t, p); in.Key != here.Key {
+		t.Errorf("fetched %s", in.ID)
+	}
+	rests(t, p)
+	other := opened(t, postgrestest.URL(t), Options{Schema: p.opts.Schema})
+	there := create(t, other, "there")
+	if in := fetchWaiting(t, p); in.Key != there.Key {
+		t.Errorf("fetched %s", in.ID)
+	}
+}
+
+// What is due later was heard by a fetch before this one: at its look, or since.
+func TestFetchThatRestsKeepsTheTime(t *testing.T) {
+	p := store(t)
+	p.signals.restFor = time.Hour
+	later := createRequest("later")
+	later.Message.Delay = 100 * time.Millisecond
+	if _, err := p.Create(t.Context(), later); err != nil {
+		t.Fatal(err)
+	}
+	rests(t, p)
+	if in := fetchWaiting(t, p); in.ID != "later" {
+		t.Errorf("fetched %s", in.ID)
+	}
+	rests(t, p)
+	later = createRequest("later still")
+	later.Message.Delay = 100 * time.Millisecond
+	if _, err := p.Create(t.Context(), later); err != nil {
+		t.Fatal(err)
+	}
+	if in := fetchWaiting(t, p); in.ID != "later still" {
+		t.Errorf("fetched %s", in.ID)
+	}
+}
+
+// A claim says nothing about what others would find, or the same node by another request.
+func TestRestServesTheSameRequestOnly(t *testing.T) {
+	of := turnsRequest()
+	of.Ahead, of.EngineLevel = time.Second, 1
+	made := func() *rest {
+		return &rest{of: of, call: &parked{wake: make(chan struct{}, 1)}, until: time.Now().Add(time.Hour)}
+	}
+	if again := of; !made().serves(&again) {
+		t.Error("the same request is to look")
+	}
+	for what, change := range map[string]func(*provider.FetchTurnsRequest, *rest){
+		"other owner":        func(r *provider.FetchTurnsRequest, _ *rest) { r.Owner = "other" },
+		"more code":          func(r *provider.FetchTurnsRequest, _ *rest) { r.Capabilities = append(r.Capabilities, orc...) },
+		"newer engine":       func(r *provider.FetchTurnsRequest, _ *rest) { r.EngineLevel++ },
+		"further ahead":      func(r *provider.FetchTurnsRequest, _ *rest) { r.Ahead *= 2 },
+		"something is there": func(_ *provider.FetchTurnsRequest, r *rest) { r.call.rouse() },
+		"long ago":           func(_ *provider.FetchTurnsRequest, r *rest) { r.until = time.Now() },
+	} {
+		req, rest := of, made()
+		change(&req, rest)
+		if rest.serves(&req) {
+			t.Errorf("%s: it need not look", what)
+		}
+	}
+}
