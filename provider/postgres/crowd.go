@@ -20,7 +20,7 @@ const (
 )
 
 // comeback is how long a caller that was answered takes at most to make its next call, if it makes one at once.
-const comeback = 40 * time.Microsecond
+const comeback = 80 * time.Microsecond
 
 // A crowd keeps the groups of one process out of each other's way: a call on an instance that a group is about to change
 // waits in the queue and goes with the next group, together with all others that wait for the instance. In a group beside that one it
