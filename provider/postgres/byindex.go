@@ -13,7 +13,9 @@ import (
 // A plan that was kept while a table was small, or before it was ever analysed, reads it from end to end; and it is kept
 // while the table grows. So each transaction, before its statements are planned, takes the choice away: every one of them finds its
 // rows by an index, whatever the statistics say. Joins leave no other way either: `t.key = ANY(ARRAY[w.key])` can be neither
-// hashed nor merged, and what stands in a LATERAL with OFFSET 0 or FOR UPDATE is looked up for one row after the other.
+// hashed nor merged, and what stands in a LATERAL with OFFSET 0 or FOR UPDATE is looked up for one row after the other. Only the first column of
+// an index is compared so, the others plainly: of conditions in this form on later columns the planner may make no use of the index, and does not
+// as long as the table is empty. Then it would read all of an instance's tasks for each one.
 //
 // With that there is one plan for each statement, so that it is made once on each connection, which takes longer than a lone step may.
 //

@@ -29,12 +29,12 @@ const (
 	sqlTakeDue = `taken AS (UPDATE perdure.task t SET state = 2, token = $4, owner = $5, lease_until = c.now + $7, fetch_at = c.now + $7,
 		expire_at = CASE WHEN d.late THEN c.now + $7 WHEN t.deadline_at = 0 THEN 0 ELSE greatest(t.deadline_at, c.now + $7) END,
 		deliveries = t.deliveries + 1, begun = t.begun OR NOT d.late, kind = d.kind, rank_at = 0 FROM due d, clock c
-		WHERE t.key = ANY(ARRAY[d.key]) AND t.execution = ANY(ARRAY[d.execution]) AND t.event_id = ANY(ARRAY[d.event_id]) RETURNING t.*, d.late, d.at, c.now AS now)
+		WHERE t.key = ANY(ARRAY[d.key]) AND t.execution = d.execution AND t.event_id = d.event_id RETURNING t.*, d.late, d.at, c.now AS now)
 	SELECT t.key, t.execution, t.event_id, t.kind, t.payload, t.attempt, t.deliveries, t.lease_until, t.cancel, t.scheduled_at,
 		t.start_by_at, t.deadline_at, t.late, t.details, t.failure, t.now, coalesce(i.id, ''), coalesce(i.status, 0),
 		coalesce(i.deleting, false), coalesce(i.execution, 0), coalesce(e.status, 0)
 	FROM taken t LEFT JOIN perdure.instance i ON i.key = ANY(ARRAY[t.key])
-	LEFT JOIN perdure.execution e ON e.key = ANY(ARRAY[t.key]) AND e.execution = ANY(ARRAY[t.execution])
+	LEFT JOIN perdure.execution e ON e.key = ANY(ARRAY[t.key]) AND e.execution = t.execution
 	ORDER BY t.late DESC, t.at, t.key, t.execution, t.event_id`
 	sqlNextTask = `SELECT ` + sqlNow + `, least((SELECT min(n.at) FROM unnest($1::bigint[]) k (id) CROSS JOIN LATERAL (
 		SELECT CASE WHEN t.fetch_at = t.rank_at THEN 1 ELSE t.fetch_at END AS at FROM perdure.task t WHERE t.kind = k.id AND t.fetch_at > 0

@@ -15,9 +15,7 @@ import (
 // primed is how many connections are made when a store is opened: one for each committer, and for who fetches and reads.
 const primed = committers + 2
 
-// What the way of an orchestration is made of. All of it does nothing for no rows.
-//
-// Changes of many rows are not among it: with an empty table their plan would look up a task by its instance only, and be kept.
+// What the way of an orchestration is made of. All of it does nothing for no rows. Changes of many rows are planned when they come.
 //
 //nolint:gochecknoglobals // constant
 var (

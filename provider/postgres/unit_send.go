@@ -27,9 +27,9 @@ const (
 	FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::uuid[], $5::bigint[], $6::bigint[], $7::text[], $8::bigint[], $9::bigint[], $10::bigint[],
 	$11::bigint[], $12::bigint[], $13::text[], $14::bigint[], $15::bigint[])
 	n (key, id, kind, version, length, bytes, request_id, at, ready_at, inbox, inbox_bytes, next, owner, until, fetch_at)`
-	sqlEat = `DELETE FROM perdure.inbox i USING unnest($1::uuid[], $2::bigint[]) w (key, id) WHERE i.key = ANY(ARRAY[w.key]) AND i.id = ANY(ARRAY[w.id])`
+	sqlEat = `DELETE FROM perdure.inbox i USING unnest($1::uuid[], $2::bigint[]) w (key, id) WHERE i.key = ANY(ARRAY[w.key]) AND i.id = w.id`
 	// The payload of a task goes into the dead letters within the database.
-	sqlEachTask  = `t.key = ANY(ARRAY[w.key]) AND t.execution = ANY(ARRAY[w.execution]) AND t.event_id = ANY(ARRAY[w.event_id])`
+	sqlEachTask  = `t.key = ANY(ARRAY[w.key]) AND t.execution = w.execution AND t.event_id = w.event_id`
 	sqlBuryTasks = `INSERT INTO perdure.dead_letter (task, key, instance_id, execution, event_id, kind, timer, queue, name, priority,
 	reason, at, payload) SELECT true, t.key, w.instance, t.execution, t.event_id, 0, false, w.queue, w.name, w.priority, w.reason, w.at, t.payload
 	FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::text[], $9::bigint[])
@@ -66,13 +66,13 @@ const (
 	sqlMessages = `INSERT INTO perdure.inbox (key, id, visible_at, kind, timer, execution, event_id, payload)
 	SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::smallint[], $5::boolean[], $6::bigint[], $7::bigint[], $8::bytea[])`
 	sqlNoTimers = `DELETE FROM perdure.inbox i USING unnest($1::uuid[], $2::bigint[]) w (key, execution)
-	WHERE i.key = ANY(ARRAY[w.key]) AND i.execution = ANY(ARRAY[w.execution]) AND i.timer`
+	WHERE i.key = ANY(ARRAY[w.key]) AND i.execution = w.execution AND i.timer`
 	sqlBuryInbox = `WITH gone AS (DELETE FROM perdure.inbox i USING unnest($1::uuid[], $2::text[], $3::text[], $4::bigint[])
 	w (key, instance, reason, at) WHERE i.key = ANY(ARRAY[w.key]) RETURNING i.*, w.instance, w.reason, w.at)
 	INSERT INTO perdure.dead_letter (task, key, instance_id, execution, event_id, kind, timer, queue, name, priority, reason, at, payload)
 	SELECT false, key, instance, execution, event_id, kind, timer, '', '', 0, reason, at, payload FROM gone ORDER BY key, visible_at, id`
 	sqlNoTasks = `DELETE FROM perdure.task t USING unnest($1::uuid[], $2::bigint[]) w (key, execution)
-	WHERE t.key = ANY(ARRAY[w.key]) AND t.execution = ANY(ARRAY[w.execution]) RETURNING t.kind, t.lease_until`
+	WHERE t.key = ANY(ARRAY[w.key]) AND t.execution = w.execution RETURNING t.kind, t.lease_until`
 	sqlExecutions = `INSERT INTO perdure.execution (key, execution, status, length)
 	SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::smallint[], $4::bigint[])
 	ON CONFLICT (key, execution) DO UPDATE SET status = excluded.status, length = excluded.length`
@@ -87,7 +87,7 @@ const (
 	sqlSetValues = `INSERT INTO perdure.value (key, name, value) SELECT * FROM unnest($1::uuid[], $2::text[], $3::bytea[])
 	ON CONFLICT (key, name) DO UPDATE SET value = excluded.value`
 	sqlDropValues = `DELETE FROM perdure.value v USING unnest($1::uuid[], $2::text[]) w (key, name)
-	WHERE v.key = ANY(ARRAY[w.key]) AND v.name = ANY(ARRAY[w.name])`
+	WHERE v.key = ANY(ARRAY[w.key]) AND v.name = w.name`
 	sqlBlock = `UPDATE perdure.instance i SET blocked_count = CASE WHEN w.fresh THEN 1 ELSE i.blocked_count + 1 END,
 	blocked_reason = w.reason, blocked_message = w.message, blocked_since = CASE WHEN w.fresh THEN w.at ELSE i.blocked_since END
 	FROM unnest($1::uuid[], $2::text[], $3::bytea[], $4::bigint[], $5::boolean[]) w (key, reason, message, at, fresh) WHERE i.key = ANY(ARRAY[w.key])`
