@@ -210,6 +210,8 @@ func (f *turnFetch) remember() {
 			}
 		}
 		m.inbox = box.left(&m.Head)
+		row := *in
+		m.row = &row
 		f.p.warm.saw(m)
 	}
 }

@@ -215,18 +215,21 @@ func (u *unit) StoreHead(h *relational.Head) error {
 
 // Block implements [relational.Rows].
 func (u *unit) Block(key provider.UUID, f *provider.TurnFailure, now provider.Time, fresh bool) error {
+	u.described[key] = true
 	u.ops.blocked = append(u.ops.blocked, blockedRow{key, f.Reason, f.Message, now, fresh})
 	return nil
 }
 
 // ClearBlocked implements [relational.Rows].
 func (u *unit) ClearBlocked(key provider.UUID) error {
+	u.described[key] = true
 	u.ops.unblocked = append(u.ops.unblocked, key)
 	return nil
 }
 
 // SetCustomStatus implements [relational.Rows].
 func (u *unit) SetCustomStatus(key provider.UUID, status []byte) error {
+	u.described[key] = true
 	if len(status) == 0 {
 		status = nil
 	}
@@ -236,12 +239,14 @@ func (u *unit) SetCustomStatus(key provider.UUID, status []byte) error {
 
 // SetResult implements [relational.Rows].
 func (u *unit) SetResult(key provider.UUID, result []byte) error {
+	u.described[key] = true
 	u.ops.results = append(u.ops.results, keyBytes{key, result})
 	return nil
 }
 
 // SetAttributes implements [relational.Rows].
 func (u *unit) SetAttributes(key provider.UUID, list []provider.Attribute) error {
+	u.described[key] = true
 	for _, a := range list {
 		u.ops.attributes = append(u.ops.attributes, attributeRow{a, key})
 	}

@@ -38,8 +38,10 @@ type unit struct {
 	recalled  map[provider.UUID]*memory // the rows that this process knew without reading
 	news      []*provider.Instance      // that calls of this process wait for
 	wrote     map[provider.UUID]struct{}
-	freed     map[int64]struct{} // kinds of leased tasks that were removed with their execution
+	described map[provider.UUID]bool // more than the head of the row has changed
+	freed     map[int64]struct{}     // kinds of leased tasks that were removed with their execution
 	ops       ops
+	came      []messageRow // that were sent
 }
 
 var (
@@ -90,6 +92,7 @@ func newUnit(ctx context.Context, p *Provider, conn *pgx.Conn) *unit {
 		inbox: make(map[provider.UUID]*inbox), tasks: make(map[provider.TaskRef]*relational.Task),
 		heldTasks: make(map[provider.TaskRef]struct{}), turns: make(map[relational.Lane]relational.Turns),
 		recalled: make(map[provider.UUID]*memory), wrote: make(map[provider.UUID]struct{}),
+		described: make(map[provider.UUID]bool),
 	}
 }
 

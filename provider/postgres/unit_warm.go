@@ -45,9 +45,14 @@ func (w *writer) warmly(
 	if err != nil || len(v.refused)+len(v.alone) > 0 || t.Changes == 0 || t.Flush() != nil || !u.fenced() {
 		return false, v.kind
 	}
+	knowing := w.p.signals.boardKnown(u, t)
 	xid, rider, err := u.commitWarm(&t.Effects)
+	claimed := rider.claimed()
+	if knowing != nil { // nothing was left for another
+		rider = knowing
+	}
 	if err == nil {
-		w.p.warm.remember(u, t, xid, rider.claimed())
+		w.p.warm.remember(u, t, xid, claimed)
 		w.done(u, t, rider)
 		rider.alight(true)
 		finish(group, nil, provider.OutcomeHappened)
@@ -98,6 +103,7 @@ func (u *unit) commitWarm(fx *relational.Effects) (xid uint32, rider *parked, er
 	})
 	u.ops.ended = nil
 	made := u.made()
+	u.came = u.ops.messages
 	u.queueOps(b)
 	u.queueNews(b, fx.Changed)
 	rider = u.p.signals.board(fx, b)

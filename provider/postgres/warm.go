@@ -15,7 +15,10 @@ const (
 	maxWarm      = 10_000
 	maxWarmTasks = 20_000
 	maxWarmInbox = 1_000
-	warmFor      = 10 * time.Minute
+
+	maxWarmMessages = 64 // of an instance, with their payloads
+	maxWarmBytes    = 4 << 10
+	warmFor         = 10 * time.Minute
 )
 
 // warm is what this process left behind in its last transactions: instances that it need not read before it changes them again. Each
@@ -33,9 +36,11 @@ type warm struct {
 // memory is one instance. It is never changed.
 type memory struct {
 	stored
-	xid   uint32
-	at    time.Time
-	inbox *inbox // all messages; nil: not known
+	xid     uint32
+	at      time.Time
+	inbox   *inbox             // all messages; nil: not known
+	waiting []provider.Message // as many of them as are known
+	row     *provider.Instance // of which a commit changes no more than the head; nil: not known
 }
 
 func newWarm() *warm {
@@ -204,6 +209,9 @@ func (w *warm) remember(u *unit, t *relational.Tx, xid uint32, claimed []provide
 		}
 		m := &memory{stored: stored{Head: *head, request: row.request, current: row.current}, xid: xid, at: time.Now()}
 		m.inbox = u.inbox[key].left(head)
+		if was := u.recalled[key]; was != nil && !u.described[key] {
+			m.row, m.waiting = was.row, u.remembered(head)
+		}
 		w.put(m)
 	}
 	for ref, task := range u.tasks {
