@@ -27,12 +27,12 @@ func ridesKnown(t *testing.T, p *Provider, fn func()) provider.Turn {
 	return turns[0]
 }
 
-// leasedNow makes a turn's commit, which others may extend.
-func leasedNow(turn0 *provider.Turn, p *Provider, t *testing.T) provider.CommitTurnRequest {
+// consuming makes the commit of a fetched turn.
+func consuming(t *testing.T, p *Provider, fetched *provider.Turn) provider.CommitTurnRequest {
 	t.Helper()
-	c := turn(&turn0.Instance)
-	for i := range turn0.Messages {
-		c.Consumed = append(c.Consumed, turn0.Messages[i].ID)
+	c := turn(&fetched.Instance)
+	for i := range fetched.Messages {
+		c.Consumed = append(c.Consumed, fetched.Messages[i].ID)
 	}
 	if err := p.pool.QueryRow(t.Context(), p.names.sql(`SELECT lease_token FROM perdure.instance WHERE key = $1`), uuid(c.Key)).Scan(into(&c.Lease)); err != nil {
 		t.Fatal(err)
@@ -67,9 +67,9 @@ func TestClaimOfWhatIsKnown(t *testing.T) {
 		checkConsistent(t, p)
 	}
 	// A turn's commit leaves what came meanwhile, and a send what it sends.
-	next := ridesKnown(t, p, func() { commit(t, p, leasedNow(&first[0], p, t)) })
+	next := ridesKnown(t, p, func() { commit(t, p, consuming(t, p, &first[0])) })
 	check(next, "during the turn")
-	done := leasedNow(&next, p, t)
+	done := consuming(t, p, &next)
 	done.Events = [][]byte{[]byte("e")}
 	commit(t, p, done)
 	next = ridesKnown(t, p, func() { send(t, p, key, text("later")) })
@@ -78,16 +78,39 @@ func TestClaimOfWhatIsKnown(t *testing.T) {
 	if turns := fetchTurns(t, p, turnsRequest()); len(turns) != 0 {
 		t.Fatalf("fetched %+v", turns)
 	}
-	// What a commit says beside its events is read again.
-	done = leasedNow(&next, p, t)
-	done.CustomStatus = []byte("new")
-	done.Attributes = []provider.Attribute{{Name: "a", Kind: provider.AttributeInt, Number: 2}}
-	commit(t, p, done)
+	// What a commit says beside its events is read, with it and after it.
+	for i, during := range []bool{true, false} {
+		if during {
+			send(t, p, key, text("last"))
+		}
+		done = consuming(t, p, &next)
+		done.CustomStatus = []byte{byte(i)}
+		done.Attributes = []provider.Attribute{{Name: "a", Kind: provider.AttributeInt, Number: int64(2 + i)}}
+		got := fetchLater(t, p)
+		commit(t, p, done)
+		if !during {
+			send(t, p, key, text("last"))
+		}
+		turns := <-got
+		if len(turns) != 1 {
+			t.Fatalf("fetched %+v", turns)
+		}
+		next = turns[0]
+		check(next, "last")
+	}
+	// So is a message that was not sent since the instance was last read.
+	send(t, p, key, text("unread"))
+	if _, err := p.ReleaseTurns(t.Context(), provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{{Key: key, Token: consuming(t, p, &next).Lease}}}); err != nil {
+		t.Fatal(err)
+	}
+	again := fetchTurns(t, p, turnsRequest())
+	done = consuming(t, p, &again[0])
+	done.Consumed = done.Consumed[:1]
 	got := fetchLater(t, p)
-	send(t, p, key, text("last"))
-	turns := <-got
-	if len(turns) != 1 {
+	commit(t, p, done)
+	if turns := <-got; len(turns) == 1 {
+		check(turns[0], "unread")
+	} else {
 		t.Fatalf("fetched %+v", turns)
 	}
-	check(turns[0], "last")
 }
