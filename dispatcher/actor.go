@@ -32,6 +32,7 @@ type actor struct {
 	version provider.UUID // of the last confirmed commit
 	readyAt provider.Time // when the inbox has something, as that commit said; 0: nothing
 	fast    int           // fast turns since the last fetched one
+	handed  *attempt      // that the last commit has handed off; who drives the actor starts it
 }
 
 // job is one thing to do for an instance: a fetched turn, or a result from memory.
@@ -116,36 +117,39 @@ func (as *actors) size() (count, bytes int) {
 	return as.lru.Len(), as.bytes
 }
 
-// enqueue gives a job to the instance's actor and starts it unless it is busy. Without
-// create, only an actor that exists takes it; the answer tells.
-func (d *Dispatcher) enqueue(working context.Context, key provider.UUID, j job, create bool) bool {
+// enqueue gives a job to the instance's actor, and starts it unless it is busy.
+func (d *Dispatcher) enqueue(working context.Context, key provider.UUID, j job) {
+	if _, idle := d.enlist(key, j, true); idle != nil {
+		go d.drive(working, idle)
+	}
+}
+
+// enlist gives a job to the instance's actor. Without create, only an actor that exists takes it. One that was idle is answered: the caller
+// has to drive it.
+func (d *Dispatcher) enlist(key provider.UUID, j job, create bool) (taken bool, idle *actor) {
 	as := d.actors
 	as.mu.Lock()
+	defer as.mu.Unlock()
 	a, ok := as.byKey[key]
 	if !ok {
 		if !create {
-			as.mu.Unlock()
-			return false
+			return false, nil
 		}
 		a = &actor{key: key}
 		as.byKey[key] = a
 	}
 	a.waiting = append(a.waiting, j)
-	start := !a.busy
-	if start {
-		a.busy = true
-		if a.idle != nil {
-			as.lru.Remove(a.idle)
-			as.bytes -= a.size
-			a.idle = nil
-		}
+	if a.busy {
+		return true, nil
 	}
-	as.mu.Unlock()
-	if start {
-		d.work.add()
-		go d.drive(working, a)
+	a.busy = true
+	if a.idle != nil {
+		as.lru.Remove(a.idle)
+		as.bytes -= a.size
+		a.idle = nil
 	}
-	return true
+	d.work.add()
+	return true, a
 }
 
 // next takes what the actor does next: a fetched turn, or all results up to the next one.
@@ -264,22 +268,4 @@ func (as *actors) clear() (evicted []*replay.Execution) {
 		evicted = append(evicted, as.remove(as.lru.Back().Value.(*actor)))
 	}
 	return evicted
-}
-
-// drive makes one step of an actor on a goroutine of its own, since code that is unwound
-// or calls Goexit takes the goroutine along, and goes on with the next on another.
-func (d *Dispatcher) drive(working context.Context, a *actor) {
-	jobs, evict := d.actors.next(a)
-	d.discard(working, evict)
-	if len(jobs) == 0 {
-		d.work.done()
-		return
-	}
-	r := d.newRun(a)
-	defer d.finish(working, a, r)
-	if jobs[0].turn != nil {
-		d.fetchedTurn(working, a, r, jobs[0])
-	} else {
-		d.fastTurn(working, a, r, jobs)
-	}
 }

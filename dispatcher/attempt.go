@@ -51,6 +51,8 @@ type attempt struct {
 	watched  watched
 	user     *activity.Attempt // what its functions are told
 	local    *local            // it began inside a turn
+	own      bool              // the goroutine that ran its code deals with its end
+	next     *actor            // that this goroutine drives next
 
 	pulse  pulse
 	shared atomic.Bool       // its token was asked for, so that others may beat for it
@@ -66,15 +68,22 @@ func taskRef(key provider.UUID, execution, event int64) provider.TaskRef {
 	return provider.TaskRef{Key: key, Execution: execution, EventID: event}
 }
 
-// startAttempt runs an attempt, whose slot is taken, on a goroutine of its own, unless that comes too late.
+// startAttempt runs an attempt, whose slot is taken, on a goroutine of its own.
 func (d *Dispatcher) startAttempt(working context.Context, a *attempt) {
+	if ctx := d.beginAttempt(working, a); ctx != nil {
+		go func() { d.drive(working, d.runAttempt(working, ctx, a)) }()
+	}
+}
+
+// beginAttempt answers the context of an attempt that is to be run. It is nil if that comes too late, and if the attempt runs already.
+func (d *Dispatcher) beginAttempt(working context.Context, a *attempt) context.Context {
 	if a.local != nil {
 		d.goOn(working, a)
-		return
+		return nil
 	}
 	if !a.lease.startable(thisMoment()) {
 		d.giveUnbegun(working, a)
-		return
+		return nil
 	}
 	d.work.add()
 	d.count.attemptsRunning.Add(1)
@@ -86,12 +95,12 @@ func (d *Dispatcher) startAttempt(working context.Context, a *attempt) {
 	a.began = d.clock.now()
 	d.startPulse(a)
 	d.manage.add(a)
-	go d.runAttempt(working, ctx, a)
+	return ctx
 }
 
 // runAttempt runs the user's function and reports how it ended, also when the function
-// takes the goroutine along with Goexit.
-func (d *Dispatcher) runAttempt(working, ctx context.Context, a *attempt) {
+// takes the goroutine along with Goexit. It answers the actor, if any, that this goroutine drives next, with the result.
+func (d *Dispatcher) runAttempt(working, ctx context.Context, a *attempt) (next *actor) {
 	a.watched.goroutine.Store(goroutine.ID())
 	ctx, stop := d.attemptContext(ctx, a)
 	a.cause = func() error { return context.Cause(ctx) }
@@ -119,9 +128,14 @@ func (d *Dispatcher) runAttempt(working, ctx context.Context, a *attempt) {
 		defer free()
 		stopGrace()
 		d.codeEnded(working, a, a.cause(), output, err)
+		if next = a.next; next != nil && (!returned || goroutine.Bound()) {
+			go d.drive(working, next)
+			next = nil
+		}
 	}()
 	output, err = d.runUser(ctx, a)
 	returned = true
+	return next
 }
 
 // cameLate discards the result of an attempt that was left behind: its task was dealt with when the grace period was over.
@@ -140,6 +154,7 @@ func (d *Dispatcher) codeEnded(working context.Context, a *attempt, cause error,
 		return
 	}
 	close(a.done)
+	a.own = true
 	switch {
 	case given != nil:
 		if !failure.Wraps(err, activity.ErrPending) {

@@ -94,8 +94,12 @@ func (d *Dispatcher) committed(
 		}
 		d.evict(a)
 	}
-	for _, h := range t.handOffs {
-		d.count.tasksHandedOff.Add(1)
+	d.count.tasksHandedOff.Add(int64(len(t.handOffs)))
+	for i, h := range t.handOffs {
+		if i == len(t.handOffs)-1 {
+			a.handed = h
+			break
+		}
 		d.startAttempt(working, h)
 	}
 }

@@ -90,7 +90,11 @@ func (d *Dispatcher) beginEager(ctx context.Context, req provider.CreateRequest)
 	a.x = x
 	d.begin(e.run, x)
 	d.work.add()
-	go d.eagerTurn(d.working, a, e) //nolint:contextcheck // what follows the commit outlives the caller
+	go func() { //nolint:contextcheck // what follows the commit outlives the caller
+		if d.eagerStep(d.working, a, e) {
+			d.drive(d.working, a)
+		}
+	}()
 	return e
 }
 
@@ -106,10 +110,17 @@ func (as *actors) born(req *provider.CreateRequest) *actor {
 	return a
 }
 
-// eagerTurn makes the turn and, unless the caller has taken it back, stores it.
-func (d *Dispatcher) eagerTurn(working context.Context, a *actor, e *eager) {
-	defer d.finish(working, a, e.run)
+// eagerStep makes the turn and, unless the caller has taken it back, stores it.
+func (d *Dispatcher) eagerStep(working context.Context, a *actor, e *eager) (more bool) {
+	back := false
+	defer func() { more = d.finish(working, a, e.run, recover(), back) }()
 	defer close(e.done)
+	d.eagerTurn(working, a, e)
+	back = true
+	return more
+}
+
+func (d *Dispatcher) eagerTurn(working context.Context, a *actor, e *eager) {
 	if e.run.state.Load() != runGoing {
 		return
 	}

@@ -145,7 +145,7 @@ func (d *Dispatcher) letDueGoOn(working context.Context) {
 // beginDue delivers the turns that are due.
 func (d *Dispatcher) beginDue(working context.Context) {
 	for _, j := range d.early.takeDue(d.clock.now()) {
-		d.enqueue(working, j.turn.Instance.Key, *j, true)
+		d.enqueue(working, j.turn.Instance.Key, *j)
 		d.work.done()
 	}
 }

@@ -82,11 +82,20 @@ func (d *Dispatcher) newTask(
 func (d *Dispatcher) returnResult(working context.Context, r *result) {
 	a := r.attempt
 	r.came = time.Now()
-	if a.deliveries == 1 && !d.stopping.Load() && d.enqueue(working, a.ref.Key, job{result: r}, false) {
-		d.bePatient(working, r)
-		return
+	taken, idle := false, (*actor)(nil)
+	if a.deliveries == 1 && !d.stopping.Load() {
+		taken, idle = d.enlist(a.ref.Key, job{result: r}, false)
 	}
-	d.toInbox(working, r)
+	switch {
+	case !taken:
+		d.toInbox(working, r)
+	case idle == nil:
+		d.bePatient(working, r)
+	case a.own:
+		a.next = idle
+	default:
+		go d.drive(working, idle)
+	}
 }
 
 // bePatient lets a result wait. A timer that fires late, for a result that a turn has begun with, does nothing.

@@ -67,10 +67,9 @@ func (d *Dispatcher) end(r *run, state int32) bool {
 	return true
 }
 
-// finish is deferred by every turn. It also runs when user code took the goroutine along
-// with Goexit, and when the engine itself panicked: both fail the turn only.
-func (d *Dispatcher) finish(working context.Context, a *actor, r *run) {
-	panicked := recover()
+// finish ends every turn, also when user code took the goroutine along with Goexit, and when the engine itself panicked: both fail the
+// turn only. It tells whether the goroutine goes on with the actor.
+func (d *Dispatcher) finish(working context.Context, a *actor, r *run, panicked any, back bool) (more bool) {
 	for _, local := range r.takeGoing() {
 		d.orphan(local, errLeaseLost)
 	}
@@ -78,7 +77,7 @@ func (d *Dispatcher) finish(working context.Context, a *actor, r *run) {
 	if r.state.Load() == runStuck {
 		d.close(r.x.Load()) // what else is parked in it
 		d.watchdog.back(&r.watched)
-		return
+		return false
 	}
 	switch {
 	case panicked != nil:
@@ -96,7 +95,10 @@ func (d *Dispatcher) finish(working context.Context, a *actor, r *run) {
 	if r.suspect {
 		d.suspects.done()
 	}
-	go d.drive(working, a)
+	if !back {
+		go d.drive(working, a)
+	}
+	return back
 }
 
 // takeSlot waits for the turn's slot, at most for the given time.

@@ -127,7 +127,7 @@ func (d *Dispatcher) deliverTurn(working context.Context, j job, early time.Dura
 	case d.stopping.Load():
 		d.refuse(working, []job{j})
 	case !j.ahead:
-		d.enqueue(working, key, j, true)
+		d.enqueue(working, key, j)
 	case !d.hold(working, &j):
 		d.refuse(working, []job{j})
 	}

@@ -11,3 +11,6 @@ const Fields = fields
 
 // Find looks for it again.
 func Find(within uintptr) uintptr { return find(within) }
+
+// FindBinding looks for the thread that a goroutine is bound to again.
+func FindBinding(within uintptr) uintptr { return findBinding(within) }

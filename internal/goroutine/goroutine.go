@@ -16,6 +16,10 @@ func ID() uint64 {
 	return header()
 }
 
+// Bound tells whether the calling goroutine is bound to its thread, as by runtime.LockOSThread: such a one must run nobody else's code. Where
+// that cannot be told, it is true.
+func Bound() bool { return binding == 0 || word(binding) != 0 }
+
 // header reads the number from the header of the stack, the only place where Go tells it. It costs microseconds, more on a deep stack.
 func header() uint64 {
 	var buf [64]byte

@@ -2,6 +2,7 @@ package goroutine_test
 
 import (
 	"iter"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -94,6 +95,39 @@ func TestPlaceMustBeSure(t *testing.T) {
 	}
 	if place := goroutine.Find(goroutine.Fields); place != goroutine.Place() {
 		t.Errorf("found at %d and at %d", place, goroutine.Place())
+	}
+}
+
+// A goroutine is bound from the first call to as many that undo it.
+func TestBoundIsWhoLockedItsThread(t *testing.T) {
+	t.Parallel()
+	if goroutine.Fields == 0 {
+		if !goroutine.Bound() {
+			t.Error("told where it cannot be")
+		}
+		return
+	}
+	var all sync.WaitGroup
+	for range 100 {
+		all.Go(func() {
+			for range 3 {
+				if goroutine.Bound() {
+					t.Error("bound before it was")
+				}
+				runtime.LockOSThread()
+				runtime.LockOSThread()
+				runtime.Gosched()
+				runtime.UnlockOSThread()
+				if !goroutine.Bound() {
+					t.Error("not bound though it is")
+				}
+				runtime.UnlockOSThread()
+			}
+		})
+	}
+	all.Wait()
+	if goroutine.FindBinding(8) != 0 {
+		t.Error("found where nothing is")
 	}
 }
 
