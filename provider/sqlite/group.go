@@ -258,7 +258,8 @@ func (w *writer) publish() {
 	w.due.elapsed = min(w.due.elapsed, fx.ElapsedDue)
 	hub.Made(fx.Made)
 	for _, key := range fx.Changed {
-		hub.Tell(key, w.rows[key])
+		hub.Tell(key, w.rowOf(key))
+		delete(w.tx.made, key)
 	}
 	for _, a := range fx.Answers {
 		hub.Reply(a)
@@ -275,6 +276,16 @@ func (w *writer) attachRows() {
 				w.rows[key] = &in
 			}
 		}
-		delete(w.tx.made, key)
 	}
+}
+
+// rowOf answers the row that was read, or for who began to wait during the commit what is known without reading; nil if there is none.
+func (w *writer) rowOf(key provider.UUID) *provider.Instance {
+	row := w.rows[key]
+	if row == nil && w.store.hub.Watched(key) {
+		if in, ok := w.tx.recall(key); ok {
+			row = &in
+		}
+	}
+	return row
 }
