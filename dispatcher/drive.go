@@ -7,6 +7,7 @@ import "context"
 // wakes a thread of an idle processor, and as its stack must grow to what a storage needs. What is taken along by
 // code that is unwound or calls Goexit, is goes on with on another one.
 func (d *Dispatcher) drive(working context.Context, a *actor) {
+	makeRoom(-1)
 	for a != nil {
 		a = d.proceed(working, a)
 	}

@@ -112,6 +112,7 @@ func (as *actors) born(req *provider.CreateRequest) *actor {
 
 // eagerStep makes the turn and, unless the caller has taken it back, stores it.
 func (d *Dispatcher) eagerStep(working context.Context, a *actor, e *eager) (more bool) {
+	makeRoom(-1)
 	back := false
 	defer func() { more = d.finish(working, a, e.run, recover(), back) }()
 	defer close(e.done)
