@@ -22,6 +22,10 @@ func (d *Dispatcher) close(x *replay.Execution) {
 	if x == nil {
 		return
 	}
+	if !x.Parked() { // nothing to wait for
+		x.Close()
+		return
+	}
 	d.work.add()
 	var left atomic.Bool
 	var code watched

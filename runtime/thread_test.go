@@ -49,6 +49,8 @@ func TestThreadProcess(t *testing.T) {
 		e := openApart(t, store)
 		e.Start(threads(t, goruntime.LockOSThread))
 		enginetest.Output[int](e, keyOf(e, "locks"))
+	case "activity locks":
+		activityLocks(t, store)
 	case "caller is locked":
 		goruntime.LockOSThread() // the main goroutine of a program with windows does so
 		defer goruntime.UnlockOSThread()
@@ -128,6 +130,44 @@ func callerIsLocked(t *testing.T, path string) {
 func TestHazard10_CallersThreadDoesNotMatter(t *testing.T) {
 	t.Parallel()
 	out, err := apart(t, "caller is locked", filepath.Join(t.TempDir(), "store.db"))
+	if err != nil {
+		t.Errorf("the process ended with %v:\n%s", err, out)
+	}
+}
+
+// activityLocks runs a chain of activities that keep their threads, with the execution in memory: each result goes on at once with the turn.
+func activityLocks(t *testing.T, path string) {
+	t.Helper()
+	e := openApart(t, path)
+	reg := threads(t, func() {})
+	enginetest.Orchestration(t, reg, "chain", func(ctx *octx, n int) (int, error) {
+		for range 3 {
+			var err error
+			if n, err = orchestration.CallActivityNamed[int](ctx, "keep", n); err != nil {
+				return 0, err
+			}
+		}
+		return n, nil
+	})
+	rt := e.StartOn(e.Store, reg, runtime.Options{})
+	for range 20 {
+		h, err := client.StartNamed[int](t.Context(), client.New(e.Store, client.Options{}), "chain", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := h.Wait(t.Context()); got != 4 || err != nil {
+			t.Errorf("got %d, %v", got, err)
+		}
+	}
+	if s := rt.Stats(); s.TurnsFast == 0 {
+		t.Errorf("no result went on at once: %+v", s)
+	}
+}
+
+// An activity may keep its thread: the goroutine that ran it makes no turns, which would kill the process.
+func TestHazard10_ActivityMayKeepItsThread(t *testing.T) {
+	t.Parallel()
+	out, err := apart(t, "activity locks", filepath.Join(t.TempDir(), "store.db"))
 	if err != nil {
 		t.Errorf("the process ended with %v:\n%s", err, out)
 	}

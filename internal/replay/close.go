@@ -25,6 +25,9 @@ func (x *Execution) Close() {
 	x.unwinding.Store(nil)
 }
 
+// Parked tells whether code is parked in the execution, which Close has to unwind.
+func (x *Execution) Parked() bool { return len(x.coroutines) > 0 }
+
 // Abandon gives up an execution whose code is stuck in a resume: its goroutine ends at
 // its next call into the engine. It may be called while code runs.
 func (x *Execution) Abandon() { x.closed.Store(true) }

@@ -8,6 +8,7 @@ const (
 	checkpointAfter = 1000 // pages
 	checkpointAt    = 2000 // where SQLite does it inside a commit
 	lull            = 500 * time.Microsecond
+	maxMissed       = 5 // lulls that did not come, after which the next is not looked for more seldom
 )
 
 const sqlCheckpoint = "PRAGMA wal_checkpoint(PASSIVE)"
@@ -17,17 +18,25 @@ type backlog struct {
 	written int // pages, since the connection was opened
 	copied  int // of these, when the last checkpoint began
 	last    time.Time
+	missed  int // how often in a row a lull was looked for in vain
 }
 
 func (b *backlog) long() bool { return b.written-b.copied >= checkpointAfter }
 
+// pause is how long after a commit a lull is looked for. Who calls at a steady pace shall not be held up by that each time.
+func (b *backlog) pause() time.Duration { return lull << b.missed }
+
 // checkpoint copies the log into the file if it is long and nobody has called for a moment; false if it is not time for that.
 func (w *writer) checkpoint() bool {
 	b := &w.backlog
-	if !b.long() || time.Since(b.last) < lull {
+	if !b.long() {
 		return false
 	}
-	b.copied = b.written
+	if time.Since(b.last) < lull {
+		b.missed = min(b.missed+1, maxMissed)
+		return false
+	}
+	b.copied, b.missed = b.written, 0
 	if _, err := w.tx.db.integer(sqlCheckpoint); err != nil {
 		w.complain("the log cannot be copied into the file", err)
 	}

@@ -71,7 +71,7 @@ func (w *writer) patience() time.Duration {
 		}
 	}
 	if w.backlog.long() {
-		sleep = min(sleep, lull-time.Since(w.backlog.last))
+		sleep = min(sleep, w.backlog.pause()-time.Since(w.backlog.last))
 	}
 	return max(sleep, 0)
 }

@@ -16,9 +16,10 @@ const (
 		lease_owner, lease_until, sticky_owner, sticky_until, not_before_at, fetch_at, parent_key, parent_execution, parent_event
 		FROM perdure_instance WHERE key = ?`
 	sqlKeyOfID = `SELECT key FROM perdure_instance WHERE id = ? AND current = 1`
-	// Both rows that a new instance could collide with; each OR term is one index look-up.
-	sqlSameID = `SELECT key, status, deleting, request_id, id, current FROM perdure_instance
-		WHERE (id = ? AND current = 1) OR key = ?`
+	// Both rows that a new instance could collide with, by one index look-up each. One row that is both comes twice, which an OR would
+	// keep a table of its own to prevent.
+	sqlSameID = `SELECT key, status, deleting, request_id, id, current FROM perdure_instance WHERE id = ? AND current = 1
+		UNION ALL SELECT key, status, deleting, request_id, id, current FROM perdure_instance WHERE key = ?`
 	sqlHeadSmall = `UPDATE perdure_instance SET version = ?, history_length = ?, history_bytes = ?, updated_at = ?,
 		ready_at = ?, inbox_messages = ?, inbox_bytes = ?, next_message = ?, deliveries = ?, sticky_owner = ?,
 		sticky_until = ? WHERE key = ?`

@@ -85,6 +85,30 @@ func TestWhoWaitsHearsTheStoredRow(t *testing.T) {
 	}
 }
 
+// Who begins to wait while the commit is under way, when rows that somebody waits for have been read, hears what is known of them.
+func TestWhoBeganToWaitDuringTheCommitHearsTheRow(t *testing.T) {
+	p := openTest(t, filepath.Join(t.TempDir(), "late.db"), Options{})
+	c, other := startChain(t, p, "chain"), startChain(t, p, "nobody waits for it")
+	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		_, _ = p.Get(ctx, provider.GetRequest{Key: c.key, WaitEnded: true, Wait: time.Minute})
+	}()
+	await(t, "the call", func() bool { return p.store.hub.Watched(c.key) })
+	_, stored, _ := known(t, p, c.key)
+	w := p.store.writer
+	w.helm.Lock()
+	clear(w.rows)
+	row, none := w.rowOf(c.key), w.rowOf(other.key)
+	w.helm.Unlock()
+	if row == nil || !reflect.DeepEqual(*row, stored) || none != nil {
+		t.Errorf("heard:\n%+v\nstored:\n%+v\nof the one that nobody waits for: %+v", row, stored, none)
+	}
+	cancel()
+	<-over
+}
+
 // What another process did to an instance of ours is not missed because it is known to run.
 func TestWaitBeginsWithALookAfterAForeignCommit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "foreign.db")

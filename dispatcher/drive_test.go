@@ -1,0 +1,69 @@
+package dispatcher_test
+
+import (
+	"context"
+	goruntime "runtime"
+	"testing"
+	"testing/synctest"
+
+	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/goroutine"
+	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/runtime"
+)
+
+// goroutinesOf answers on how many goroutines the activities of a chain of ten ran. Each calls spoil.
+func goroutinesOf(t *testing.T, spoil func()) (n int) {
+	t.Helper()
+	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
+		var ran enginetest.Notes[uint64]
+		reg := registry(e.T)
+		enginetest.Activity(e.T, reg, "step", func(context.Context, none) (none, error) {
+			ran.Add(goroutine.ID())
+			spoil()
+			return none{}, nil
+		})
+		enginetest.Orchestration(e.T, reg, "steps", func(ctx *octx, _ none) (int, error) {
+			for range 10 {
+				_, _ = orchestration.CallActivityNamed[none](ctx, "step", none{}) // it may fail
+			}
+			return 10, nil
+		})
+		e.StartOn(e.Store, reg, e.Options)
+		synctest.Wait() // until the node is parked in its fetches
+		if got := enginetest.Output[int](e, e.Create("steps", "steps", none{})); got != 10 {
+			e.T.Errorf("got %d", got)
+		}
+		seen := make(map[uint64]bool)
+		for _, id := range ran.All() {
+			seen[id] = true
+		}
+		n = len(seen)
+		if len(ran.All()) != 10 {
+			e.T.Errorf("%d activities ran", len(ran.All()))
+		}
+	})
+	return n
+}
+
+// What follows in a chain stays on the goroutine of its first turn, unless code takes that along or binds it to its thread.
+func TestChainStaysOnOneGoroutine(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		spoil func()
+		want  int
+	}{
+		{"code that returns", func() {}, 1},
+		{"code that calls Goexit", goruntime.Goexit, 10},
+		{"code that locks its thread", goruntime.LockOSThread, 10},
+		{"code that locks and unlocks it", func() { goruntime.LockOSThread(); goruntime.UnlockOSThread() }, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if got := goroutinesOf(t, c.spoil); got != c.want {
+				t.Errorf("%d goroutines, want %d", got, c.want)
+			}
+		})
+	}
+}
