@@ -3,9 +3,9 @@ package dispatcher
 import "context"
 
 // drive makes the steps of an actor until nothing waits for it, then runs the attempt that its last turn has handed off, then makes the turn
-// that this one's result causes: a chain stays on one goroutine. One for each step would cost more than the step itself, as it
-// wakes a thread of an idle processor, and as its stack must grow to what a storage needs. What is taken along by
-// code that is unwound or calls Goexit, is goes on with on another one.
+// that this one's result causes: a chain stays on one goroutine. A goroutine for each step would cost more than the step, as its start
+// wakes a thread of an idle processor, and as its stack must grow to what a storage needs. Code that is unwound, that calls Goexit or that
+// binds the goroutine to its thread has it for itself: then another one goes on.
 func (d *Dispatcher) drive(working context.Context, a *actor) {
 	makeRoom(-1)
 	for a != nil {
