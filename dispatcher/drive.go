@@ -29,10 +29,11 @@ func (d *Dispatcher) proceed(working context.Context, a *actor) *actor {
 		return nil
 	}
 	// From here on the actor may be another goroutine's.
-	var ctx context.Context
-	if handed != nil {
-		ctx = d.beginAttempt(working, handed)
+	if handed == nil {
+		d.work.done()
+		return nil
 	}
+	ctx := d.beginAttempt(working, handed) // before the step is done: the node must not seem to be at rest between them
 	d.work.done()
 	if ctx == nil {
 		return nil

@@ -90,7 +90,7 @@ func (d *Dispatcher) beginEager(ctx context.Context, req provider.CreateRequest)
 	a.x = x
 	d.begin(e.run, x)
 	d.work.add()
-	go func() { //nolint:contextcheck // what follows the commit outlives the caller
+	go func() { // what follows the commit outlives the caller
 		if d.eagerStep(d.working, a, e) {
 			d.drive(d.working, a)
 		}
