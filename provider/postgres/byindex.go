@@ -23,6 +23,12 @@ import (
 const sqlByIndex = `SELECT set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true),
 	set_config('plan_cache_mode', 'force_generic_plan', true)`
 
+// Connections of a store's own pool have the settings anyway, for lone steps. What callers' functions run in them has not.
+const (
+	sqlSettle   = `SELECT set_config('enable_seqscan', 'off', false), set_config('jit', 'off', false), set_config('plan_cache_mode', 'force_generic_plan', false)`
+	sqlUnsettle = `SET LOCAL enable_seqscan TO DEFAULT; SET LOCAL jit TO DEFAULT; SET LOCAL plan_cache_mode TO DEFAULT`
+)
+
 // byIndex begins a batch that is a transaction of its own.
 func (p *Provider) byIndex() *pgx.Batch {
 	b := &pgx.Batch{}

@@ -73,6 +73,18 @@ func (c *crowd) gather(queue *relational.Queue, answered int) {
 	}
 }
 
+// alone lets a call go by itself if nobody else is under way or waits.
+func (c *crowd) alone(queue *relational.Queue, group []*relational.Member) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.busy > 0 || queue.Len() > 0 {
+		return false
+	}
+	c.busy, c.since = 1, time.Now()
+	c.add(group, 1)
+	return true
+}
+
 // leave lets the others have what a group has changed.
 func (c *crowd) leave(group []*relational.Member) {
 	c.mu.Lock()

@@ -139,7 +139,7 @@ func (f *gatedFetch) announce(ctx context.Context) error {
 		if q.MaxLeased == 0 || known {
 			continue
 		}
-		if err := f.p.addKind(ctx, &needError{task: &kind}); err != nil {
+		if err := f.p.addKind(ctx, &needError{tasks: []relational.TaskKind{kind}}); err != nil {
 			return err
 		}
 		fx := relational.NewEffects()

@@ -49,7 +49,7 @@ const sqlNews = `SELECT ` + instanceColumns + ` FROM (SELECT key FROM unnest($1:
 func (u *unit) queueNews(b *pgx.Batch, changed []provider.UUID) {
 	var keys []provider.UUID
 	for _, key := range changed {
-		if u.p.hub.Watched(key) {
+		if u.asked(key) {
 			keys = append(keys, key)
 		}
 	}

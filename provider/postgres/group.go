@@ -130,6 +130,9 @@ func runMember(u *unit, t *relational.Tx, m *relational.Member) error {
 	t.Begin()
 	before := u.ops.begin()
 	err := m.Run(t)
+	if err == nil && u.missing != nil && u.missing.kind() {
+		err = u.missing
+	}
 	mine := t.Effects
 	t.Effects = outer
 	if err == nil {
@@ -143,8 +146,9 @@ func runMember(u *unit, t *relational.Tx, m *relational.Member) error {
 
 // tx is the view that calls have of the unit.
 func (u *unit) tx() *relational.Tx {
+	u.heads = make(map[provider.UUID]*relational.Head)
 	return &relational.Tx{
-		Rows: u, Now: u.now, Elapsed: int64(u.now), Heads: make(map[provider.UUID]*relational.Head), Effects: relational.NewEffects(),
+		Rows: u, Now: u.now, Elapsed: int64(u.now), Heads: u.heads, Effects: relational.NewEffects(),
 	}
 }
 
@@ -180,6 +184,11 @@ func (w *writer) done(u *unit, t *relational.Tx, rider *parked) {
 	}
 	for _, in := range u.news {
 		w.p.hub.Tell(in.Key, in)
+	}
+	for _, key := range t.Effects.Changed {
+		if u.owns(key) && w.p.hub.Watched(key) {
+			w.p.hub.Tell(key, u.ownInstance(key))
+		}
 	}
 	w.p.signals.publish(&t.Effects, rider)
 }

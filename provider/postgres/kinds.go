@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -107,12 +108,12 @@ func (p *Provider) suspectKinds() {
 	}
 }
 
-// addKind stores a kind by a transaction of its own, so that it stays whatever becomes of
-// the call that wanted it.
+// addKind stores kinds by a transaction of its own, so that they stay whatever becomes of
+// the call that wanted them.
 func (p *Provider) addKind(ctx context.Context, need *needError) error {
 	p.kinds.loading.Lock()
 	defer p.kinds.loading.Unlock()
-	return p.readKinds(ctx, p.pool, p.newKind(need))
+	return p.readKinds(ctx, p.pool, p.newKinds(need))
 }
 
 // addKindOn does so on a connection that the caller has. It answers false if it cannot: whoever loads kinds may wait for that connection.
@@ -121,16 +122,22 @@ func (p *Provider) addKindOn(ctx context.Context, conn querying, need *needError
 		return false
 	}
 	defer p.kinds.loading.Unlock()
-	return p.readKinds(ctx, conn, p.newKind(need)) == nil
+	return p.readKinds(ctx, conn, p.newKinds(need)) == nil
 }
 
-// newKind begins a batch that stores a kind.
-func (p *Provider) newKind(need *needError) *pgx.Batch {
+// newKinds begins a batch that stores kinds.
+func (p *Provider) newKinds(need *needError) *pgx.Batch {
 	b := &pgx.Batch{}
-	if k := need.turn; k != nil {
+	slices.SortFunc(need.turns, func(a, b relational.TurnKind) int { // so that two processes wait for each other in one direction only
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.CodeVersion, b.CodeVersion), cmp.Compare(a.Level, b.Level))
+	})
+	slices.SortFunc(need.tasks, func(a, b relational.TaskKind) int {
+		return cmp.Or(cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Name, b.Name), cmp.Compare(a.StoredPriority(), b.StoredPriority()))
+	})
+	for _, k := range need.turns {
 		b.Queue(p.names.sql(sqlNewKind), k.Name, k.CodeVersion, k.Level)
-	} else {
-		k := need.task
+	}
+	for _, k := range need.tasks {
 		b.Queue(p.names.sql(sqlNewTask), k.Queue, k.Name, k.StoredPriority())
 	}
 	return b

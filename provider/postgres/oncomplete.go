@@ -101,6 +101,11 @@ func (p *Provider) completeOnce(ctx context.Context, m *relational.Member, fn fu
 	if err != nil {
 		return provider.OutcomeNothing, err
 	}
+	if p.settled {
+		if _, err := tx.Exec(ctx, sqlUnsettle); err != nil {
+			return provider.OutcomeNothing, err
+		}
+	}
 	u := newUnit(ctx, p, conn.Conn())
 	u.single, u.wait, u.joined = true, true, true
 	if err := hook(ctx, tx, fn); err != nil {

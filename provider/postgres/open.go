@@ -21,6 +21,8 @@ type Provider struct {
 	pool     *pgxpool.Pool
 	spare    *pgxpool.Pool // for renewals only, whoever holds the connections of the other one
 	ownPool  bool
+	fuses    bool // lone steps are one statement
+	settled  bool // the connections of the pool have the settings of plans
 	opts     Options
 	names    *names
 	hub      *relational.Hub
@@ -97,10 +99,13 @@ func newWith(ctx context.Context, pool *pgxpool.Pool, own bool, o Options) (*Pro
 		hooks: make(chan struct{}, maxHooks),
 	}
 	p.Enqueue = p.enqueue
+	config := pool.Config().ConnConfig
+	p.fuses = !o.Pooler && config.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement && config.Tracer == nil
+	p.settled = own && !o.Pooler
 	p.hard, p.harden = context.WithCancel(context.WithoutCancel(ctx))
 	if err := p.prepare(ctx); err != nil {
 		p.harden()
-		return nil, notOpened(pool.Config().ConnConfig, err)
+		return nil, notOpened(config, err)
 	}
 	spare := pool.Config()
 	spare.MaxConns, spare.MinConns, spare.MinIdleConns = maxSpare, 0, 0

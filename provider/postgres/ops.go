@@ -113,6 +113,11 @@ type (
 // begin starts a member whose writes rollback can take back.
 func (o *ops) begin() mark {
 	o.undo = o.undo[:0]
+	return o.lengths()
+}
+
+// lengths answers how many of each there are.
+func (o *ops) lengths() mark {
 	return mark{
 		len(o.retired), len(o.instances), len(o.eaten), len(o.buried), len(o.ended), len(o.history), len(o.tasks),
 		len(o.changed), len(o.messages), len(o.noTimers), len(o.letters), len(o.noTasks), len(o.executions), len(o.custom),
@@ -123,6 +128,12 @@ func (o *ops) begin() mark {
 
 // mark is how many of each there were.
 type mark [22]int
+
+// oneOfEach is how many of each a lone step may have: an instance, an ended task, a row of history, a task, a message, an execution
+// without tasks, a result and a head.
+//
+//nolint:gochecknoglobals // constant
+var oneOfEach = mark{1: 1, 4: 1, 5: 1, 6: 1, 8: 1, 11: 1, 14: 1, 20: 1}
 
 // rollback forgets the writes since m.
 func (o *ops) rollback(m mark) {
@@ -147,12 +158,22 @@ func (u *unit) Kinds() (*relational.Kinds, error) { return u.p.kinds.get(), nil 
 // NewTurnKind implements [relational.Rows]: a kind is stored by a transaction of its own,
 // so that it stays if this one fails.
 func (u *unit) NewTurnKind(kind relational.TurnKind) (int64, error) {
-	return 0, &needError{turn: &kind}
+	if u.missing == nil {
+		return 0, &needError{turns: []relational.TurnKind{kind}}
+	}
+	if kind.Name != "" { // else it comes of one that is missing itself
+		u.missing.turns = append(u.missing.turns, kind)
+	}
+	return 0, nil // nothing of the call will be written
 }
 
 // NewTaskKind implements [relational.Rows].
 func (u *unit) NewTaskKind(kind relational.TaskKind) (int64, error) {
-	return 0, &needError{task: &kind}
+	if u.missing == nil {
+		return 0, &needError{tasks: []relational.TaskKind{kind}}
+	}
+	u.missing.tasks = append(u.missing.tasks, kind)
+	return 0, nil
 }
 
 // InsertInstance implements [relational.Rows].
@@ -176,7 +197,7 @@ func (u *unit) insert(h *relational.Head, req *provider.CreateRequest, begun boo
 	u.ops.instances = append(u.ops.instances, newInstance{*h, req, h.UpdatedAt, begun})
 	before, known := u.rows[h.Key]
 	old, hadID := u.ids[h.ID]
-	u.rows[h.Key] = &stored{Head: *h, request: req.RequestID, current: true}
+	u.rows[h.Key] = &stored{Head: *h, request: req.RequestID, current: true, own: &ownRow{created: h.UpdatedAt}}
 	u.ids[h.ID] = h.Key
 	u.inbox[h.Key] = &inbox{complete: true, events: make(map[int64]int64)}
 	_, wrote := u.wrote[h.Key]
@@ -233,6 +254,7 @@ func (u *unit) SetCustomStatus(key provider.UUID, status []byte) error {
 	if len(status) == 0 {
 		status = nil
 	}
+	u.disown(key)
 	u.ops.custom = append(u.ops.custom, keyBytes{key, status})
 	return nil
 }
@@ -240,6 +262,11 @@ func (u *unit) SetCustomStatus(key provider.UUID, status []byte) error {
 // SetResult implements [relational.Rows].
 func (u *unit) SetResult(key provider.UUID, result []byte) error {
 	u.described[key] = true
+	if row := u.rows[key]; row != nil && row.own != nil {
+		before := row.own
+		row.own = &ownRow{before.created, result}
+		u.ops.later(func() { row.own = before })
+	}
 	u.ops.results = append(u.ops.results, keyBytes{key, result})
 	return nil
 }
@@ -247,6 +274,7 @@ func (u *unit) SetResult(key provider.UUID, result []byte) error {
 // SetAttributes implements [relational.Rows].
 func (u *unit) SetAttributes(key provider.UUID, list []provider.Attribute) error {
 	u.described[key] = true
+	u.disown(key)
 	for _, a := range list {
 		u.ops.attributes = append(u.ops.attributes, attributeRow{a, key})
 	}

@@ -71,17 +71,31 @@ type names struct {
 	mu     sync.RWMutex
 	done   map[string]string // by the statement as it is written
 	alone  map[string]string // the same, for one row
+	steps  map[writes]string // lone steps
 }
 
 func newNames(schema string) *names {
-	return &names{prefix: pgx.Identifier{schema}.Sanitize() + ".", done: make(map[string]string), alone: make(map[string]string)}
+	return &names{
+		prefix: pgx.Identifier{schema}.Sanitize() + ".",
+		done:   make(map[string]string), alone: make(map[string]string), steps: make(map[writes]string),
+	}
 }
 
 // sql answers a statement for this schema.
-func (n *names) sql(statement string) string { return n.made(n.done, statement, rowwise) }
+func (n *names) sql(statement string) string { return made(n, n.done, statement, n.rowwise) }
 
 // lone answers a statement over arrays for a single row, whose values stand in place of the arrays.
-func (n *names) lone(statement string) string { return n.made(n.alone, statement, loneRow) }
+func (n *names) lone(statement string) string { return made(n, n.alone, statement, n.loneRow) }
+
+// fused answers the statement that is a lone step of such writes.
+func (n *names) fused(set writes) string { return made(n, n.steps, set, n.loneStep) }
+
+func (n *names) rowwise(statement string) string { return rowwise(n.here(statement)) }
+func (n *names) loneRow(statement string) string { return loneRow(n.here(statement)) }
+func (n *names) loneStep(set writes) string      { return n.here(set.sql()) }
+func (n *names) here(statement string) string {
+	return strings.ReplaceAll(statement, defaultSchema+".", n.prefix)
+}
 
 // over answers a statement over arrays for so many rows.
 func (n *names) over(statement string, rows int) string {
@@ -92,16 +106,16 @@ func (n *names) over(statement string, rows int) string {
 }
 
 // made answers a statement as form makes it, once.
-func (n *names) made(done map[string]string, statement string, form func(string) string) string {
+func made[Key comparable](n *names, done map[Key]string, key Key, form func(Key) string) string {
 	n.mu.RLock()
-	s, ok := done[statement]
+	s, ok := done[key]
 	n.mu.RUnlock()
 	if ok {
 		return s
 	}
-	s = form(strings.ReplaceAll(statement, defaultSchema+".", n.prefix))
+	s = form(key)
 	n.mu.Lock()
-	done[statement] = s
+	done[key] = s
 	n.mu.Unlock()
 	return s
 }

@@ -28,6 +28,9 @@ var (
 type connector struct{ store atomic.Pointer[Provider] }
 
 func (c *connector) afterConnect(ctx context.Context, conn *pgx.Conn) error {
+	if _, err := conn.Exec(ctx, sqlSettle); err != nil {
+		return err
+	}
 	if p := c.store.Load(); p != nil {
 		if err := p.prime(ctx, conn); conn.IsClosed() {
 			return err
@@ -87,5 +90,19 @@ func (p *Provider) prime(ctx context.Context, conn *pgx.Conn) error {
 	for _, statement := range slices.Concat(hotInserts, hotReads) {
 		queue(p.names.sql(statement))
 	}
-	return conn.SendBatch(ctx, b).Close()
+	if err := conn.SendBatch(ctx, b).Close(); err != nil || !p.fuses {
+		return err
+	}
+	u := newUnit(ctx, p, conn)
+	for _, set := range hotSteps {
+		sql := p.names.fused(set)
+		sd, err := conn.Prepare(ctx, sql, sql)
+		if err == nil {
+			_, err = u.commitFused(loneStep{sql, make([]any, len(sd.ParamOIDs))})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -19,7 +19,7 @@ func TestConnectionsAreOpenedPlanned(t *testing.T) {
 		if err := conn.QueryRow(t.Context(), planned, p.opts.Schema).Scan(&n); err != nil {
 			t.Error(err)
 		}
-		if want := 2*len(hotInserts) + len(hotChanges) + len(hotReads); n < want {
+		if want := 2*len(hotInserts) + len(hotChanges) + len(hotReads) + len(hotSteps); n < want {
 			t.Errorf("%d statements are planned, want at least %d", n, want)
 		}
 		conn.Release()
@@ -54,6 +54,14 @@ func TestLaterConnectionsArePlanned(t *testing.T) {
 func TestRoundTripsOfNewKinds(t *testing.T) {
 	p, w := counting(t)
 	observer := opened(t, postgrestest.URL(t), Options{Schema: p.opts.Schema})
+	w.costs(t, "create with a first turn of new kinds", 2, func() {
+		req := createRequest(unique().String())
+		req.Name, req.First = req.ID, firstTurn(&req)
+		req.First.Tasks[0].Name = req.ID
+		if _, err := p.Create(t.Context(), req); err != nil {
+			t.Fatal(err)
+		}
+	})
 	w.costs(t, "create of a new kind", 2, func() {
 		req := createRequest(unique().String())
 		req.Name = req.ID

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/internal/relational"
@@ -53,9 +52,16 @@ func (u *unit) queueNoTasks(b *pgx.Batch, refs []executionRef) {
 		return
 	}
 	c := &columns{lone: len(refs) == 1}
-	column(c, refs, func(r *executionRef) pgtype.UUID { return uuid(r.key) })
-	column(c, refs, func(r *executionRef) int64 { return r.execution })
+	fillExecutions(c, refs)
 	u.queueTasksOff(b, u.p.names.over(sqlNoTasks, len(refs)), c.args...)
+}
+
+// free notes that leased tasks of a kind were removed.
+func (u *unit) free(kind int64) {
+	if u.freed == nil {
+		u.freed = make(map[int64]struct{})
+	}
+	u.freed[kind] = struct{}{}
 }
 
 // queueTasksOff removes tasks and notes which of them were leased.
@@ -68,10 +74,7 @@ func (u *unit) queueTasksOff(b *pgx.Batch, sql string, args ...any) {
 				return err
 			}
 			if until > 0 {
-				if u.freed == nil {
-					u.freed = make(map[int64]struct{})
-				}
-				u.freed[kind] = struct{}{}
+				u.free(kind)
 			}
 		}
 		return rows.Err()

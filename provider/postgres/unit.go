@@ -38,8 +38,10 @@ type unit struct {
 	recalled  map[provider.UUID]*memory // the rows that this process knew without reading
 	news      []*provider.Instance      // that calls of this process wait for
 	wrote     map[provider.UUID]struct{}
-	described map[provider.UUID]bool // more than the head of the row has changed
-	freed     map[int64]struct{}     // kinds of leased tasks that were removed with their execution
+	described map[provider.UUID]bool             // more than the head of the row has changed
+	heads     map[provider.UUID]*relational.Head // of the calls' view
+	missing   *needError                         // gathers the kinds that are missing, so that one transaction stores all; nil: the first ends the call
+	freed     map[int64]struct{}                 // kinds of leased tasks that were removed with their execution
 	ops       ops
 	came      []messageRow // that were sent
 }
@@ -54,6 +56,7 @@ type stored struct {
 	relational.Head
 	request string
 	current bool
+	own     *ownRow // nil: what else the row holds is not known
 }
 
 // inbox is what is known of one inbox: messages in order.
@@ -68,14 +71,14 @@ type inbox struct {
 // needError asks for a transaction that begins with more than the calls' own needs.
 type needError struct {
 	needs relational.Needs
-	turn  *relational.TurnKind
-	task  *relational.TaskKind
+	turns []relational.TurnKind
+	tasks []relational.TaskKind
 }
 
 func (e *needError) Error() string { return fmt.Sprintf("more is needed: %+v", *e) }
 
-// kind tells whether a kind is missing.
-func (e *needError) kind() bool { return e.turn != nil || e.task != nil }
+// kind tells whether kinds are missing.
+func (e *needError) kind() bool { return len(e.turns)+len(e.tasks) > 0 }
 
 // errHeld says that another transaction holds what a call needs.
 var errHeld = errors.New("another transaction holds the instance")

@@ -148,13 +148,7 @@ func (u *unit) queueOps(b *pgx.Batch) {
 	})
 	s.buriedTasks(o.buried)
 	put(s, sqlEndTasks, o.ended, fillEnded)
-	put(s, sqlHistory, o.history, func(c *columns, rows []historyRow) {
-		column(c, rows, func(r *historyRow) pgtype.UUID { return uuid(r.key) })
-		column(c, rows, func(r *historyRow) int64 { return r.execution })
-		column(c, rows, func(r *historyRow) int64 { return r.first })
-		column(c, rows, func(r *historyRow) int64 { return r.events })
-		column(c, rows, func(r *historyRow) []byte { return r.data })
-	})
+	put(s, sqlHistory, o.history, fillHistory)
 	s.tasks(o.tasks)
 	s.changedTasks(o.changed)
 	s.messages(o.messages)
@@ -210,10 +204,7 @@ func (s sender) keys(sql string, keys []provider.UUID) {
 }
 
 func (s sender) executionRefs(sql string, refs []executionRef) {
-	put(s, sql, refs, func(c *columns, rows []executionRef) {
-		column(c, rows, func(r *executionRef) pgtype.UUID { return uuid(r.key) })
-		column(c, rows, func(r *executionRef) int64 { return r.execution })
-	})
+	put(s, sql, refs, fillExecutions)
 }
 
 // instances are inserted in the order of their IDs, by one statement: two groups that insert the same ones
@@ -283,17 +274,7 @@ func (s sender) buriedTasks(rows []taskLetter) {
 func (s sender) tasks(rows []newTask) {
 	handed, plain := split(rows, (*newTask).handedOff)
 	plain, ranked := split(plain, func(t *newTask) bool { return t.StartBy == 0 && t.Rank == 0 })
-	put(s, sqlHandOffs, handed, func(c *columns, rows []newTask) {
-		column(c, rows, func(r *newTask) pgtype.UUID { return uuid(r.Key) })
-		column(c, rows, func(r *newTask) int64 { return r.Execution })
-		column(c, rows, func(r *newTask) int64 { return r.EventID })
-		column(c, rows, func(r *newTask) int64 { return r.Kind })
-		column(c, rows, func(r *newTask) pgtype.UUID { return uuid(r.Token) })
-		column(c, rows, func(r *newTask) string { return r.Owner })
-		column(c, rows, func(r *newTask) int64 { return r.LeaseUntil })
-		column(c, rows, func(r *newTask) int64 { return int64(r.scheduledAt) })
-		column(c, rows, func(r *newTask) []byte { return r.stored.Payload })
-	})
+	put(s, sqlHandOffs, handed, fillHandOffs)
 	put(s, sqlTasks, plain, fillTasks)
 	put(s, sqlRankedTasks, ranked, func(c *columns, rows []newTask) {
 		fillTasks(c, rows)
@@ -398,16 +379,7 @@ func (s sender) changedTasks(all []changedTask) {
 }
 
 func (s sender) messages(rows []messageRow) {
-	put(s, sqlMessages, rows, func(c *columns, rows []messageRow) {
-		column(c, rows, func(r *messageRow) pgtype.UUID { return uuid(r.key) })
-		column(c, rows, func(r *messageRow) int64 { return r.ID })
-		column(c, rows, func(r *messageRow) int64 { return int64(r.VisibleAt) })
-		column(c, rows, func(r *messageRow) int16 { return int16(r.Kind) })
-		column(c, rows, func(r *messageRow) bool { return r.Timer })
-		column(c, rows, func(r *messageRow) int64 { return r.Execution })
-		column(c, rows, func(r *messageRow) int64 { return r.EventID })
-		column(c, rows, func(r *messageRow) []byte { return r.Payload })
-	})
+	put(s, sqlMessages, rows, fillMessages)
 }
 
 // descriptions writes what observers read. Of several values for one name the last one counts.
@@ -417,10 +389,7 @@ func (s sender) descriptions(o *ops) {
 		rows []keyBytes
 	}{{sqlCustom, o.custom}, {sqlResults, o.results}} {
 		rows := lastOf(part.rows, func(r *keyBytes) provider.UUID { return r.key })
-		put(s, part.sql, rows, func(c *columns, rows []keyBytes) {
-			column(c, rows, func(r *keyBytes) pgtype.UUID { return uuid(r.key) })
-			column(c, rows, func(r *keyBytes) []byte { return r.data })
-		})
+		put(s, part.sql, rows, fillBytes)
 	}
 	type place struct {
 		key  provider.UUID
@@ -502,4 +471,45 @@ func fillHeads(c *columns, rows []relational.Head) {
 	column(c, rows, func(h *relational.Head) int64 { return h.StickyUntil })
 	column(c, rows, func(h *relational.Head) int64 { return int64(h.NotBefore) })
 	column(c, rows, func(h *relational.Head) int64 { return int64(h.FetchAt) })
+}
+
+func fillHistory(c *columns, rows []historyRow) {
+	column(c, rows, func(r *historyRow) pgtype.UUID { return uuid(r.key) })
+	column(c, rows, func(r *historyRow) int64 { return r.execution })
+	column(c, rows, func(r *historyRow) int64 { return r.first })
+	column(c, rows, func(r *historyRow) int64 { return r.events })
+	column(c, rows, func(r *historyRow) []byte { return r.data })
+}
+
+func fillHandOffs(c *columns, rows []newTask) {
+	column(c, rows, func(r *newTask) pgtype.UUID { return uuid(r.Key) })
+	column(c, rows, func(r *newTask) int64 { return r.Execution })
+	column(c, rows, func(r *newTask) int64 { return r.EventID })
+	column(c, rows, func(r *newTask) int64 { return r.Kind })
+	column(c, rows, func(r *newTask) pgtype.UUID { return uuid(r.Token) })
+	column(c, rows, func(r *newTask) string { return r.Owner })
+	column(c, rows, func(r *newTask) int64 { return r.LeaseUntil })
+	column(c, rows, func(r *newTask) int64 { return int64(r.scheduledAt) })
+	column(c, rows, func(r *newTask) []byte { return r.stored.Payload })
+}
+
+func fillMessages(c *columns, rows []messageRow) {
+	column(c, rows, func(r *messageRow) pgtype.UUID { return uuid(r.key) })
+	column(c, rows, func(r *messageRow) int64 { return r.ID })
+	column(c, rows, func(r *messageRow) int64 { return int64(r.VisibleAt) })
+	column(c, rows, func(r *messageRow) int16 { return int16(r.Kind) })
+	column(c, rows, func(r *messageRow) bool { return r.Timer })
+	column(c, rows, func(r *messageRow) int64 { return r.Execution })
+	column(c, rows, func(r *messageRow) int64 { return r.EventID })
+	column(c, rows, func(r *messageRow) []byte { return r.Payload })
+}
+
+func fillExecutions(c *columns, rows []executionRef) {
+	column(c, rows, func(r *executionRef) pgtype.UUID { return uuid(r.key) })
+	column(c, rows, func(r *executionRef) int64 { return r.execution })
+}
+
+func fillBytes(c *columns, rows []keyBytes) {
+	column(c, rows, func(r *keyBytes) pgtype.UUID { return uuid(r.key) })
+	column(c, rows, func(r *keyBytes) []byte { return r.data })
 }

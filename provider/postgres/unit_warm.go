@@ -17,17 +17,20 @@ const (
 	// that takes an instance is soon over; longer than that nobody's locks are waited for.
 	sqlWarmBegin = sqlByIndex + `, set_config('lock_timeout', '10ms', true), ` + sqlNow + `,
 	1 / (CASE WHEN ` + sqlNow + ` BETWEEN $1 AND $1 + 100000 THEN 1 ELSE 0 END), txid_current() & 4294967295`
-	sqlAll       = ` RETURNING 1) SELECT 1 / (CASE WHEN count(*) = cardinality($1::uuid[]) THEN 1 ELSE 0 END) FROM all_of`
-	sqlWarmHeads = `WITH all_of AS (` + sqlHeadsFrom + `, $25::xid[], $26::uuid[]` + sqlHeadsAs + `, xid, was` + sqlHeadsEnd +
-		sqlAsItWas + sqlAll
-	sqlAsItWas = ` AND i.xmin = w.xid AND i.version = w.was`
+	sqlAllOf           = `WITH all_of AS (`
+	sqlAll             = ` RETURNING 1) SELECT 1 / (CASE WHEN count(*) = cardinality($1::uuid[]) THEN 1 ELSE 0 END) FROM all_of`
+	sqlWarmHeads       = sqlAllOf + sqlHeadsAsTheyWere + sqlAll
+	sqlHeadsAsTheyWere = sqlHeadsFrom + `, $25::xid[], $26::uuid[]` + sqlHeadsAs + `, xid, was` + sqlHeadsEnd + sqlAsItWas
+	sqlAsItWas         = ` AND i.xmin = w.xid AND i.version = w.was`
 	// A turn that consumes no message changes no more than this.
-	sqlWarmSteps = `WITH all_of AS (UPDATE perdure.instance i SET version = w.version, history_length = w.length, history_bytes = w.bytes,
+	sqlWarmSteps = sqlAllOf + sqlSteps + sqlAll
+	sqlSteps     = `UPDATE perdure.instance i SET version = w.version, history_length = w.length, history_bytes = w.bytes,
 	updated_at = w.at, sticky_owner = w.owner, sticky_until = w.until, status = w.status, ended_at = w.ended FROM unnest($1::uuid[], $2::uuid[],
 	$3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::bigint[], $8::smallint[], $9::bigint[], $10::xid[], $11::uuid[])
-	w (key, version, length, bytes, at, owner, until, status, ended, xid, was) WHERE i.key = ANY(ARRAY[w.key])` + sqlAsItWas + sqlAll
-	sqlWarmTasks = `WITH all_of AS (DELETE FROM perdure.task t USING unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::uuid[])
-	w (key, execution, event_id, token) WHERE ` + sqlEachTask + ` AND t.token = w.token AND t.state <> 3` + sqlAll
+	w (key, version, length, bytes, at, owner, until, status, ended, xid, was) WHERE i.key = ANY(ARRAY[w.key])` + sqlAsItWas
+	sqlWarmTasks       = sqlAllOf + sqlTasksAsTheyWere + sqlAll
+	sqlTasksAsTheyWere = `DELETE FROM perdure.task t USING unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::uuid[])
+	w (key, execution, event_id, token) WHERE ` + sqlEachTask + ` AND t.token = w.token AND t.state <> 3`
 )
 
 // warmly runs a group on what this process knows, in one round trip that is a transaction of its own. It answers false if it cannot, or if
@@ -36,38 +39,62 @@ func (w *writer) warmly(
 	ctx context.Context, conn *pgxpool.Conn, group []*relational.Member, needs *relational.Needs,
 ) (done bool, kind *needError) {
 	u := newUnit(ctx, w.p, conn.Conn())
-	known := w.p.warm
-	if u.now = known.clock.now(); u.now == 0 || !known.fill(u, group) {
-		return false, nil
-	}
-	t := u.tx()
-	v, err := judge(u, t, group)
-	if err != nil || len(v.refused)+len(v.alone) > 0 || t.Changes == 0 || t.Flush() != nil || !u.fenced() {
-		return false, v.kind
+	t, kind := u.recall(group)
+	if t == nil {
+		return false, kind
 	}
 	knowing := w.p.signals.boardKnown(u, t)
-	xid, rider, err := u.commitWarm(&t.Effects)
-	claimed := rider.claimed()
+	c := u.commitWarm(&t.Effects)
 	if knowing != nil { // nothing was left for another
-		rider = knowing
+		c.rider = knowing
 	}
+	return w.warmed(u, t, group, needs, c), nil
+}
+
+// recall runs the calls of a group on what is known; nil if it cannot.
+func (u *unit) recall(group []*relational.Member) (*relational.Tx, *needError) {
+	known := u.p.warm
+	if u.now = known.clock.now(); u.now == 0 || !known.fill(u, group) {
+		return nil, nil
+	}
+	t := u.tx()
+	u.missing = &needError{}
+	v, err := judge(u, t, group)
+	if err != nil || len(v.refused)+len(v.alone) > 0 || t.Changes == 0 || t.Flush() != nil || !u.fenced() {
+		return nil, v.kind
+	}
+	u.came = u.ops.messages
+	return t, nil
+}
+
+// warmCommit is what became of a warm transaction.
+type warmCommit struct {
+	xid     uint32
+	rider   *parked         // whose claim rode along
+	claimed []provider.Turn // by a statement of its own
+	err     error
+}
+
+// warmed concludes a group by the answer of the storage. It answers false if nothing has happened.
+func (w *writer) warmed(u *unit, t *relational.Tx, group []*relational.Member, needs *relational.Needs, c warmCommit) (done bool) {
+	err, rider := c.err, c.rider
 	if err == nil {
-		w.p.warm.remember(u, t, xid, claimed)
+		w.p.warm.remember(u, t, c.xid, c.claimed)
 		w.done(u, t, rider)
 		rider.alight(true)
 		finish(group, nil, provider.OutcomeHappened)
-		return true, nil
+		return true
 	}
 	rider.alight(false)
 	if outcome := outcomeOf(err); sqlState(err) != stateCancelled && (outcome != provider.OutcomeNothing || lost(err)) {
 		finish(group, err, outcome)
-		return true, nil
+		return true
 	}
 	if sqlState(err) == stateDivision {
-		known.clock.forget()
+		w.p.warm.clock.forget()
 	}
-	known.missed(needs, isUnique(err, ""))
-	return false, nil
+	w.p.warm.missed(needs, isUnique(err, ""))
+	return false
 }
 
 // fenced tells whether all that was looked at is written, too, so that the storage will notice if it was changed.
@@ -86,7 +113,30 @@ func (u *unit) fenced() bool {
 }
 
 // commitWarm sends everything in one round trip. Instances come first, as in all transactions that lock them.
-func (u *unit) commitWarm(fx *relational.Effects) (xid uint32, rider *parked, err error) {
+func (u *unit) commitWarm(fx *relational.Effects) (c warmCommit) {
+	made := u.made()
+	u.p.hub.Made(made) // before others can end them
+	if step, ok := u.fuse(fx); ok {
+		c.xid, c.err = u.commitFused(step)
+	} else {
+		c.xid, c.rider, c.err = u.commitApart(fx)
+		c.claimed = c.rider.claimed()
+	}
+	if c.err != nil {
+		u.unmade(made)
+	}
+	return c
+}
+
+// unmade has those who wait for instances look, as nobody knows what became of them.
+func (u *unit) unmade(keys []provider.UUID) {
+	for _, key := range keys {
+		u.p.hub.Tell(key, nil)
+	}
+}
+
+// commitApart sends a statement for each kind of write.
+func (u *unit) commitApart(fx *relational.Effects) (xid uint32, rider *parked, err error) {
 	b := &pgx.Batch{}
 	var now provider.Time
 	b.Queue(sqlWarmBegin, int64(u.now)).QueryRow(func(r pgx.Row) error {
@@ -102,18 +152,10 @@ func (u *unit) commitWarm(fx *relational.Effects) (xid uint32, rider *parked, er
 		column(c, rows, func(r *endedTask) pgtype.UUID { return uuid(r.token) })
 	})
 	u.ops.ended = nil
-	made := u.made()
-	u.came = u.ops.messages
 	u.queueOps(b)
 	u.queueNews(b, fx.Changed)
 	rider = u.p.signals.board(fx, b)
-	u.p.hub.Made(made) // before others can end them
-	if err = u.conn.SendBatch(u.ctx, b).Close(); err != nil {
-		for _, key := range made {
-			u.p.hub.Tell(key, nil)
-		}
-	}
-	return xid, rider, err
+	return xid, rider, u.conn.SendBatch(u.ctx, b).Close()
 }
 
 // made lists the instances that a group makes, if the end of each will be heard wherever it comes about: then whoever
@@ -132,11 +174,6 @@ func (u *unit) made() (keys []provider.UUID) {
 func (s sender) warmHeads(all []relational.Head, known map[provider.UUID]*memory) (fresh []relational.Head) {
 	rows, fresh := split(all, func(h *relational.Head) bool { return known[h.Key] != nil })
 	slices.SortFunc(rows, func(a, b relational.Head) int { return slices.Compare(a.Key[:], b.Key[:]) })
-	asItWas := func(c *columns, rows []relational.Head) {
-		column(c, rows, func(h *relational.Head) pgtype.Uint32 { return pgtype.Uint32{Uint32: known[h.Key].xid, Valid: true} })
-		// A server that has lost transactions, as one that was replaced by its copy may have, gives their IDs again.
-		column(c, rows, func(h *relational.Head) pgtype.UUID { return uuid(known[h.Key].Version) })
-	}
 	steps := rows
 	if slices.ContainsFunc(rows, func(h relational.Head) bool { return !isStep(known[h.Key].Head, h) }) {
 		steps = nil // one statement takes all, in the order of their keys
@@ -145,13 +182,19 @@ func (s sender) warmHeads(all []relational.Head, known map[provider.UUID]*memory
 	}
 	put(s, sqlWarmSteps, steps, func(c *columns, rows []relational.Head) {
 		fillSteps(c, rows)
-		asItWas(c, rows)
+		fillAsTheyWere(c, rows, known)
 	})
 	put(s, sqlWarmHeads, rows, func(c *columns, rows []relational.Head) {
 		fillHeads(c, rows)
-		asItWas(c, rows)
+		fillAsTheyWere(c, rows, known)
 	})
 	return fresh
+}
+
+func fillAsTheyWere(c *columns, rows []relational.Head, known map[provider.UUID]*memory) {
+	column(c, rows, func(h *relational.Head) pgtype.Uint32 { return pgtype.Uint32{Uint32: known[h.Key].xid, Valid: true} })
+	// A server that has lost transactions, as one that was replaced by its copy may have, gives their IDs again.
+	column(c, rows, func(h *relational.Head) pgtype.UUID { return uuid(known[h.Key].Version) })
 }
 
 func fillSteps(c *columns, rows []relational.Head) {

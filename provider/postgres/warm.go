@@ -207,7 +207,7 @@ func (w *warm) remember(u *unit, t *relational.Tx, xid uint32, claimed []provide
 			w.forget(key)
 			continue
 		}
-		m := &memory{stored: stored{Head: *head, request: row.request, current: row.current}, xid: xid, at: time.Now()}
+		m := &memory{stored: stored{Head: *head, request: row.request, current: row.current, own: row.own}, xid: xid, at: time.Now()}
 		m.inbox = u.inbox[key].left(head)
 		if was := u.recalled[key]; was != nil && !u.described[key] {
 			m.row, m.waiting = was.row, u.remembered(head)

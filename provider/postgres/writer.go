@@ -27,6 +27,7 @@ const (
 type writer struct {
 	p        *Provider
 	queue    *relational.Queue
+	crowd    *crowd // of that queue
 	renewals *relational.Queue
 	quick    chan struct{} // bounds the calls that run by themselves and wait for no lock
 	waiting  chan struct{} // bounds those that do
@@ -44,9 +45,10 @@ func startWriter(p *Provider) *writer {
 		quick: make(chan struct{}, maxQuick), waiting: make(chan struct{}, maxWaiting),
 	}
 	w.ctx, w.cancel = context.WithCancel(p.hard)
-	all, renewing := newCrowd(w.queue, p.warm.key), newCrowd(w.renewals, p.warm.key)
+	w.crowd = newCrowd(w.queue, p.warm.key)
+	renewing := newCrowd(w.renewals, p.warm.key)
 	for range committers {
-		w.ended.Go(func() { w.loop(w.queue, all, p.pool) })
+		w.ended.Go(func() { w.loop(w.queue, w.crowd, p.pool) })
 	}
 	w.ended.Go(func() { w.loop(w.renewals, renewing, p.spare) })
 	return w
@@ -118,6 +120,11 @@ func (p *Provider) enqueue(ctx context.Context, m *relational.Member, renewal bo
 		return err
 	}
 	defer p.door.Leave()
+	if m.Step {
+		if done, err := p.writer.lead(ctx, m); done {
+			return err
+		}
+	}
 	queue := p.writer.queue
 	if renewal {
 		queue = p.writer.renewals

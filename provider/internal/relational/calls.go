@@ -44,7 +44,7 @@ func call[Res any](
 
 // Create implements [provider.Provider].
 func (c Calls) Create(ctx context.Context, req provider.CreateRequest) (provider.CreateResult, error) {
-	m := &Member{Op: "create", Bytes: createBytes(&req), Needs: CreateNeeds(&req)}
+	m := &Member{Op: "create", Bytes: createBytes(&req), Needs: CreateNeeds(&req), Step: req.First != nil}
 	return call(ctx, c, req.Validate(), m, func(t *Tx, res *provider.CreateResult) error { return t.Create(&req, res) })
 }
 
@@ -59,7 +59,7 @@ func (c Calls) Steer(ctx context.Context, req provider.SteerRequest) (provider.S
 
 // CommitTurn implements [provider.Provider].
 func (c Calls) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {
-	m := &Member{Op: "commit turn", Bytes: commitBytes(&req), Needs: CommitNeeds(&req)}
+	m := &Member{Op: "commit turn", Bytes: commitBytes(&req), Needs: CommitNeeds(&req), Step: true}
 	return call(ctx, c, req.Validate(), m, func(t *Tx, res *provider.CommitTurnResult) error { return t.CommitTurn(&req, res) })
 }
 

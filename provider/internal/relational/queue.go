@@ -14,6 +14,7 @@ type Member struct {
 	Bytes  int // that it adds to the transaction
 	Needs  Needs
 	Alone  bool // its group has no other member
+	Step   bool // it is the commit of a turn, or the start of an instance with one
 	Run    func(*Tx) error
 	Done   chan struct{} // closed when Err is set
 	Err    error

@@ -1,0 +1,171 @@
+package postgres
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+// A lone step is one statement, of which each write is a common table expression: the messages, snapshots and locks of five statements
+// cost as much as what they do.
+
+// writes is a set of such writes.
+type writes uint16
+
+const (
+	ofStep writes = 1 << iota
+	ofHead
+	ofEnded
+	ofBirth
+	ofHistory
+	ofHandOff
+	ofMessage
+	ofResult
+	ofRest
+)
+
+// hotSteps are what most lone steps are: the first turn of an orchestration, the next one, and the last.
+//
+//nolint:gochecknoglobals // constant
+var hotSteps = []writes{
+	ofBirth | ofHistory | ofHandOff,
+	ofStep | ofEnded | ofHistory | ofHandOff,
+	ofStep | ofEnded | ofHistory | ofResult | ofRest,
+}
+
+// fusible are the writes in the order of their bits. What is guarded must find its row.
+//
+//nolint:gochecknoglobals // constant
+var fusible = []struct {
+	name, sql string
+	guarded   bool
+}{
+	{"step", sqlSteps, true},
+	{"head", sqlHeadsAsTheyWere, true},
+	{"ended", sqlTasksAsTheyWere, true},
+	{"birth", sqlBegunInstances, false},
+	{"history", sqlHistory, false},
+	{"task", sqlHandOffs, false},
+	{"message", sqlMessages, false},
+	{"result", sqlResults, false},
+	{"rest", sqlNoTasks, false},
+}
+
+const (
+	// The guarded writes happen while the columns are made, in their order; all others after that. The conditions are those of sqlWarmBegin.
+	sqlFused = ` SELECT set_config('lock_timeout', '10ms', true), ` + sqlNow + `,
+	1 / (CASE WHEN ` + sqlNow + ` NOT BETWEEN $1::bigint AND $1 + 100000 THEN 0 ELSE 1 END),
+	CASE WHEN $1 IS NULL THEN 0 ELSE txid_current() & 4294967295 END`
+	sqlGuard = `, 1 / (CASE WHEN (SELECT count(*) FROM %s) = ($%d IS NOT NULL)::int THEN 1 ELSE 0 END)`
+	// The rest is without what the guarded one has removed.
+	sqlFreed     = `, (SELECT string_agg(kind::text, ' ') FROM rest WHERE lease_until > 0)`
+	sqlNoneFreed = `, ''`
+)
+
+// sql answers the statement for a set of writes: its first parameter is the time, and then come those of each write.
+func (set writes) sql() string {
+	with, columns, n := make([]string, 0, len(fusible)), sqlFused, 1
+	for i, write := range fusible {
+		if set&(1<<i) == 0 {
+			continue
+		}
+		sql := write.sql
+		if write.guarded {
+			sql += ` RETURNING 1`
+			columns += fmt.Sprintf(sqlGuard, write.name, n+1)
+		}
+		most := 0
+		sql = parameter.ReplaceAllStringFunc(sql, func(found string) string {
+			part := parameter.FindStringSubmatch(found)
+			nth, _ := strconv.Atoi(part[1]) // it is a number
+			most = max(most, nth)
+			return "$" + strconv.Itoa(n+nth) + part[2]
+		})
+		with, n = append(with, write.name+" AS ("+loneRow(sql)+")"), n+most
+	}
+	if set&ofRest == 0 {
+		columns += sqlNoneFreed
+	} else {
+		columns += sqlFreed
+	}
+	return "WITH " + strings.Join(with, ", ") + columns
+}
+
+// loneStep is the statement of a lone step with its parameters.
+type loneStep struct {
+	sql  string
+	args []any
+}
+
+// fuse answers the statement of a group, if it is a lone step of writes that can be fused.
+func (u *unit) fuse(fx *relational.Effects) (step loneStep, ok bool) {
+	o := &u.ops
+	if !u.p.fuses || len(fx.Turns) > 0 || !o.lone() || slices.ContainsFunc(fx.Changed, u.asked) {
+		return step, false
+	}
+	c, set := &columns{lone: true, args: append(make([]any, 0, maxFused), int64(u.now))}, writes(0)
+	for i := range o.heads {
+		known := u.recalled[o.heads[i].Key]
+		if known == nil {
+			return step, false
+		}
+		if isStep(known.Head, o.heads[i]) {
+			set |= ofStep
+			fillSteps(c, o.heads)
+		} else {
+			set |= ofHead
+			fillHeads(c, o.heads)
+		}
+		fillAsTheyWere(c, o.heads, u.recalled)
+	}
+	for range o.ended {
+		set |= ofEnded
+		fillEnded(c, o.ended)
+		column(c, o.ended, func(r *endedTask) pgtype.UUID { return uuid(r.token) })
+	}
+	for range o.instances {
+		set |= ofBirth
+		fillBegun(c, o.instances)
+	}
+	for range o.history {
+		set |= ofHistory
+		fillHistory(c, o.history)
+	}
+	for range o.tasks {
+		set |= ofHandOff
+		fillHandOffs(c, o.tasks)
+	}
+	for range o.messages {
+		set |= ofMessage
+		fillMessages(c, o.messages)
+	}
+	for range o.results {
+		set |= ofResult
+		fillBytes(c, o.results)
+	}
+	for range o.noTasks {
+		set |= ofRest
+		fillExecutions(c, o.noTasks)
+	}
+	return loneStep{u.p.names.fused(set), c.args}, true
+}
+
+// maxFused is about how many parameters a lone step has.
+const maxFused = 48
+
+// lone tells whether one instance is written, and of all else that can be fused one row at most, and nothing besides.
+func (o *ops) lone() bool {
+	for i, n := range o.lengths() {
+		if n > oneOfEach[i] {
+			return false
+		}
+	}
+	begun := func(r newInstance) bool { return r.begun && r.req.Parent.Key.IsZero() }
+	return len(o.heads)+len(o.instances) == 1 && !slices.ContainsFunc(o.instances, func(r newInstance) bool { return !begun(r) }) &&
+		!slices.ContainsFunc(o.tasks, func(t newTask) bool { return !t.handedOff() })
+}
