@@ -109,7 +109,7 @@ type Execution struct {
 	info     Info
 	main     Body
 	settings history.Settings
-	logger   *slog.Logger
+	logger   *slog.Logger // see log
 
 	// What follows is changed by code and by messages, one at a time.
 	root         *Scope
@@ -164,8 +164,6 @@ func New(env *Env, info Info, body Body) *Execution {
 		seen:      make(map[string]struct{}),
 	}
 	x.root = &Scope{x: x}
-	x.logger = slog.New(&logHandler{x: x, inner: env.Logger.Handler()}).With(
-		"instance", info.ID, "execution", info.Execution, "orchestration", info.Name)
 	return x
 }
 

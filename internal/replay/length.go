@@ -18,7 +18,7 @@ func (x *Execution) warn() {
 		return
 	}
 	x.warned = true
-	x.logger.Warn("history gets long: continue as new now and then",
+	x.log().Warn("history gets long: continue as new now and then",
 		"events", x.length, "bytes", x.size, "max_events", x.settings.MaxEvents, "max_bytes", x.settings.MaxBytes)
 }
 

@@ -9,7 +9,16 @@ import (
 // while code is unwound.
 func (s *Scope) Logger() *slog.Logger {
 	s.x.look()
-	return s.x.logger
+	return s.x.log()
+}
+
+// log makes the logger when it is asked for first: most executions never log, and all that sleep would hold one.
+func (x *Execution) log() *slog.Logger {
+	if x.logger == nil {
+		x.logger = slog.New(&logHandler{x: x, inner: x.env.Logger.Handler()}).With(
+			"instance", x.info.ID, "execution", x.info.Execution, "orchestration", x.info.Name)
+	}
+	return x.logger
 }
 
 // logHandler drops what code logs while it is replayed or unwound.

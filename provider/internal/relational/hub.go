@@ -13,7 +13,7 @@ import (
 // finds them without a look at anyone else. It is safe for concurrent use.
 type Hub struct {
 	mu        sync.Mutex
-	instances map[provider.UUID]map[*waiter]struct{}
+	instances map[provider.UUID]*waiter  // the first of those that wait for it
 	waiters   int                        // in instances
 	alive     map[provider.UUID]struct{} // of the instances that this process has made: those of which Tell has not told
 	asks      map[provider.UUID]chan Answer
@@ -26,13 +26,14 @@ type Hub struct {
 // A waiter is told at most once at a time; whoever is told reads the store again unless
 // the row comes along.
 type waiter struct {
-	news chan *provider.Instance
+	news       chan *provider.Instance
+	prev, next *waiter // that wait for the same instance
 }
 
 // NewHub makes a hub with nobody in it.
 func NewHub() *Hub {
 	return &Hub{
-		instances: make(map[provider.UUID]map[*waiter]struct{}), alive: make(map[provider.UUID]struct{}), asks: make(map[provider.UUID]chan Answer),
+		instances: make(map[provider.UUID]*waiter), alive: make(map[provider.UUID]struct{}), asks: make(map[provider.UUID]chan Answer),
 		foreign: make(chan struct{}), notices: make(map[*func(provider.Notice)]struct{}),
 	}
 }
@@ -43,12 +44,10 @@ func (h *Hub) watch(key provider.UUID) (w *waiter, alive bool) {
 	w = &waiter{news: make(chan *provider.Instance, 1)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	set := h.instances[key]
-	if set == nil {
-		set = make(map[*waiter]struct{})
-		h.instances[key] = set
+	if w.next = h.instances[key]; w.next != nil {
+		w.next.prev = w
 	}
-	set[w] = struct{}{}
+	h.instances[key] = w
 	h.waiters++
 	_, alive = h.alive[key]
 	return w, alive
@@ -57,9 +56,16 @@ func (h *Hub) watch(key provider.UUID) (w *waiter, alive bool) {
 func (h *Hub) unwatch(key provider.UUID, w *waiter) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.instances[key], w)
 	h.waiters--
-	if len(h.instances[key]) == 0 {
+	if w.next != nil {
+		w.next.prev = w.prev
+	}
+	switch {
+	case w.prev != nil:
+		w.prev.next = w.next
+	case w.next != nil:
+		h.instances[key] = w.next
+	default:
 		delete(h.instances, key)
 	}
 }
@@ -68,7 +74,7 @@ func (h *Hub) unwatch(key provider.UUID, w *waiter) {
 func (h *Hub) Watched(key provider.UUID) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return len(h.instances[key]) > 0
+	return h.instances[key] != nil
 }
 
 // Waiting tells how many calls a Recheck would wake.
@@ -83,7 +89,7 @@ func (h *Hub) Tell(key provider.UUID, row *provider.Instance) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.alive, key)
-	for w := range h.instances[key] {
+	for w := h.instances[key]; w != nil; w = w.next {
 		select {
 		case w.news <- row:
 		default: // it has news that it did not look at yet, and will read the store
@@ -205,7 +211,7 @@ func Over(req *provider.GetRequest, in *provider.Instance) bool {
 }
 
 // AwaitEnded blocks until a commit tells that the instance has ended, or what else ends
-// the wait of req; get reads what is stored and now is the storage's clock.
+// the wait of req, which it changes to be by key; get reads what is stored and now is the storage's clock.
 func (h *Hub) AwaitEnded(
 	ctx context.Context, closing <-chan struct{}, req *provider.GetRequest, key provider.UUID,
 	get func(context.Context, *provider.GetRequest) (provider.GetResult, error), now func() provider.Time,
@@ -213,16 +219,14 @@ func (h *Hub) AwaitEnded(
 	elsewhere := h.Elsewhere() // before each look, so that nothing falls between
 	w, alive := h.watch(key)
 	defer h.unwatch(key, w)
-	byKey := *req
-	byKey.Key = key
-	deadline := time.NewTimer(min(req.Wait, provider.MaxWait))
-	defer deadline.Stop()
-	recheck := time.NewTicker(recheckEvery)
-	defer recheck.Stop()
+	req.Key = key
+	until := time.Now().Add(min(req.Wait, provider.MaxWait))
+	look := time.NewTimer(min(time.Until(until), recheckEvery)) // one for both, as many may wait
+	defer look.Stop()
 	plain := !req.WithTasks && !req.WithValues
 	for ; ; elsewhere, alive = h.Elsewhere(), false {
 		if !alive {
-			if res, err := get(ctx, &byKey); err != nil || Over(req, &res.Instance) {
+			if res, err := get(ctx, req); err != nil || Over(req, &res.Instance) {
 				return res, err
 			}
 		}
@@ -232,9 +236,12 @@ func (h *Hub) AwaitEnded(
 				return provider.GetResult{Instance: own(row), Now: now()}, nil
 			}
 		case <-elsewhere:
-		case <-recheck.C:
-		case <-deadline.C:
-			return get(ctx, &byKey)
+		case <-look.C:
+			left := time.Until(until)
+			if left <= 0 {
+				return get(ctx, req)
+			}
+			look.Reset(min(left, recheckEvery))
 		case <-ctx.Done():
 			return provider.GetResult{}, ctx.Err()
 		case <-closing:

@@ -1,0 +1,76 @@
+package relational
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/perdure/perdure/internal/leaktest"
+	"github.com/perdure/perdure/provider"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
+
+var running = provider.Instance{Status: provider.StatusRunning}
+
+func noTime() provider.Time { return 0 }
+
+// await waits as a provider does, and answers when the store was read.
+func await(ctx context.Context, h *Hub, key provider.UUID, wait time.Duration) (looks []time.Duration, err error) {
+	began := time.Now()
+	req := provider.GetRequest{Key: key, WaitEnded: true, Wait: wait}
+	_, err = h.AwaitEnded(ctx, nil, &req, key, func(context.Context, *provider.GetRequest) (provider.GetResult, error) {
+		looks = append(looks, time.Since(began))
+		return provider.GetResult{Instance: running}, nil
+	}, noTime)
+	return looks, err
+}
+
+// A call that waits reads the store at first, now and then should a wake-up be lost, and when its time is over.
+func TestAwaitLooksAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		t.Helper()
+		h, key := NewHub(), provider.UUID{1}
+		for wait, want := range map[time.Duration][]time.Duration{
+			time.Second:      {0, time.Second},
+			20 * time.Second: {0, recheckEvery, 20 * time.Second},
+			time.Hour:        {0, recheckEvery, 2 * recheckEvery},
+		} {
+			looks, err := await(t.Context(), h, key, wait)
+			if err != nil || len(looks) < len(want) || !slices.Equal(looks[:len(want)], want) || looks[len(looks)-1] > provider.MaxWait {
+				t.Errorf("who waits %v looks at %v, %v", wait, looks, err)
+			}
+		}
+	})
+}
+
+// Of several calls that wait for one instance each may leave first; those that stay are told, and nobody is left.
+func TestWaitersLeaveInAnyOrder(t *testing.T) {
+	t.Parallel()
+	for leaver := range 3 {
+		h, key := NewHub(), provider.UUID{1}
+		waiters := make([]*waiter, 3)
+		for i := range waiters {
+			waiters[i], _ = h.watch(key)
+		}
+		h.unwatch(key, waiters[leaver])
+		h.Tell(key, &running)
+		for i, w := range waiters {
+			if told := len(w.news) == 1; told == (i == leaver) {
+				t.Errorf("without %d: %d is told: %t", leaver, i, told)
+			}
+			if i != leaver {
+				h.unwatch(key, w)
+			}
+			if gone := i == 2 || leaver == 2 && i == 1; gone == h.Watched(key) {
+				t.Errorf("without %d: after %d has left, somebody waits: %t", leaver, i, h.Watched(key))
+			}
+		}
+		if h.Waiting() != 0 || len(h.instances) != 0 {
+			t.Errorf("%d calls wait for %d instances", h.Waiting(), len(h.instances))
+		}
+	}
+}
