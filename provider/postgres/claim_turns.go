@@ -149,17 +149,18 @@ func (f *turnFetch) queueClaim(b *pgx.Batch) {
 		f.req.Ahead.Microseconds()).
 		Query(func(rows pgx.Rows) error {
 			for rows.Next() {
-				var turn provider.Turn
+				f.res.Turns = append(f.res.Turns, provider.Turn{})
+				turn := &f.res.Turns[len(f.res.Turns)-1]
 				m := &memory{at: time.Now()}
 				err := scanInstance(rows, &turn.Instance, &f.res.Now, &m.Kind, &m.InboxBytes, &m.NextMessage, &m.LeaseUntil,
 					&m.StickyOwner, &m.StickyUntil, &m.NotBefore, &m.FetchAt, &m.current, &m.xid)
 				if err != nil {
+					f.res.Turns = f.res.Turns[:len(f.got)]
 					return err
 				}
 				f.got = append(f.got, m)
 				turn.Instance.Attributes = nil
-				at[turn.Instance.Key] = len(f.res.Turns)
-				f.res.Turns = append(f.res.Turns, turn)
+				at[turn.Instance.Key] = len(f.res.Turns) - 1
 			}
 			return rows.Err()
 		})

@@ -32,14 +32,13 @@ func scanInstance(rows pgx.Rows, in *provider.Instance, more ...any) error {
 	var message []byte // no text: it holds whatever a panic said
 	var isBlocked, attributes bool
 	p := &in.Parent
-	args := append([]any{
+	args := append(make([]any, 0, 48), // one slice for the columns and what is after them
 		&in.ID, into(&in.Key), &in.Name, &in.CodeVersion, &in.Status, &in.Deleting, &in.Execution, into(&in.Version),
 		&in.HistoryLength, &in.HistoryBytes, &in.EngineLevel, into(&p.Key), &p.ID, &p.Execution, &p.EventID, &p.Close,
 		&isBlocked, &blocked.Reason, &message, &blocked.Count, &blocked.Since, &blocked.RetryAt, &in.RequestID,
 		&attributes, &in.CreatedAt, &in.UpdatedAt, &in.EndedAt, &in.ReadyAt, &in.InboxMessages, &in.Deliveries,
-		&in.CustomStatus, &in.Result,
-	}, more...)
-	if err := rows.Scan(args...); err != nil {
+		&in.CustomStatus, &in.Result)
+	if err := rows.Scan(append(args, more...)...); err != nil {
 		return err
 	}
 	if isBlocked {
