@@ -22,7 +22,7 @@ func (d *Dispatcher) close(x *replay.Execution) {
 	if x == nil {
 		return
 	}
-	if !x.Parked() { // nothing to wait for
+	if !x.Parked() { // as nearly always at the end
 		x.Close()
 		return
 	}

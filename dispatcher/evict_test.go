@@ -57,6 +57,24 @@ func TestHazard08_SlowEvictionIsLeftBehind(t *testing.T) {
 	})
 }
 
+// That holds, too, for what an execution has left parked when it ended.
+func TestHazard08_SlowRestOfAnEndedExecution(t *testing.T) {
+	t.Parallel()
+	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
+		block := make(chan struct{})
+		reg := registry(e.T)
+		enginetest.Orchestration(e.T, reg, "end", func(ctx *octx, _ none) (none, error) {
+			rest := blocker(block)
+			ctx.Go(func(ctx *octx) error { _, err := rest(ctx, none{}); return err })
+			return none{}, ctx.Sleep(time.Second)
+		})
+		rt := e.Start(reg)
+		enginetest.Output[none](e, e.Create("end", "end", none{}))
+		e.Until("the eviction is given up", func() bool { return rt.Stats().EvictionsStuck == 1 })
+		close(block)
+	})
+}
+
 // One that returns late, but before the node stops, is no leak.
 func TestHazard08_SlowEvictionThatReturns(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,10 @@
 package replay
 
-import "github.com/perdure/perdure/internal/goroutine"
+import (
+	"slices"
+
+	"github.com/perdure/perdure/internal/goroutine"
+)
 
 // Close unwinds all parked code; deferred functions run. Afterwards calls from its
 // coroutines end their goroutines. It blocks for as long as deferred functions of user
@@ -25,8 +29,10 @@ func (x *Execution) Close() {
 	x.unwinding.Store(nil)
 }
 
-// Parked tells whether code is parked in the execution, which Close has to unwind.
-func (x *Execution) Parked() bool { return len(x.coroutines) > 0 }
+// Parked tells whether there is code to unwind.
+func (x *Execution) Parked() bool {
+	return slices.ContainsFunc(x.coroutines, func(co *coroutine) bool { return !co.done })
+}
 
 // Abandon gives up an execution whose code is stuck in a resume: its goroutine ends at
 // its next call into the engine. It may be called while code runs.

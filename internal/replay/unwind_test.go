@@ -57,6 +57,31 @@ func TestCloseUnwinds(t *testing.T) {
 	}
 }
 
+// Only what is parked has to be unwound: not what has ended, nor what was unwound.
+func TestParked(t *testing.T) {
+	t.Parallel()
+	if x := live(t, func(*replay.Scope) error { return nil }); x.Parked() {
+		t.Error("code that has returned is parked")
+	}
+	x := live(t, func(s *replay.Scope) error { return await(s, s.Timer(time.Hour)) })
+	if !x.Parked() {
+		t.Error("code that sleeps is not parked")
+	}
+	x.Close()
+	if x.Parked() {
+		t.Error("what was unwound is parked")
+	}
+	never := newExecution(func(s *replay.Scope) error {
+		s.Go(func(s *replay.Scope) error { return await(s, s.Timer(time.Hour)) })
+		panic("while another coroutine has not begun")
+	})
+	lose(func() { _, _ = never.Deliver(started()) })
+	if !never.Parked() {
+		t.Error("what never began is not parked")
+	}
+	never.Close()
+}
+
 // A coroutine that never began has nothing to unwind.
 func TestCloseOfCodeThatNeverBegan(t *testing.T) {
 	t.Parallel()
