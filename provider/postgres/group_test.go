@@ -91,6 +91,13 @@ func TestHazard16_HeldRowMakesOnlyItsOwnMemberWait(t *testing.T) {
 	held := []provider.Instance{create(t, p, "a"), create(t, p, "b")}
 	free := create(t, p, "free")
 	release := []func(){hold(t, p, held[0].Key), hold(t, p, held[1].Key)}
+	p.warm.forget(free.Key) // a group of what is remembered has another way
+	waits, goes := memberSend(held[0].Key, text("waits")), memberSend(free.Key, text("m"))
+	began := time.Now()
+	if alone := p.writer.together(p.pool, []*relational.Member{waits, goes}); len(alone) != 1 || alone[0] != waits || time.Since(began) > time.Second {
+		t.Fatalf("%d members of a group go by themselves, after %v", len(alone), time.Since(began))
+	}
+	<-goes.Done
 	var waiting sync.WaitGroup
 	for i := range 12 { // more than may run by themselves at once
 		waiting.Go(func() { send(t, p, held[i%2].Key, text("waits")) })
