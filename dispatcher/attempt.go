@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime/debug"
+	"runtime/pprof"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -131,6 +132,9 @@ func (d *Dispatcher) runAttempt(working, ctx context.Context, a *attempt) (next 
 		if next = a.next; next != nil && (!returned || goroutine.Bound()) {
 			go d.drive(working, next)
 			next = nil
+		}
+		if next != nil {
+			pprof.SetGoroutineLabels(working) // those that the activity has set are not of what follows
 		}
 	}()
 	output, err = d.runUser(ctx, a)

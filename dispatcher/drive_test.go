@@ -1,8 +1,10 @@
 package dispatcher_test
 
 import (
+	"bytes"
 	"context"
 	goruntime "runtime"
+	"runtime/pprof"
 	"testing"
 	"testing/synctest"
 
@@ -66,4 +68,33 @@ func TestChainStaysOnOneGoroutine(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What an activity labels its goroutine with is not told of what runs on it afterwards.
+func TestLabelsOfAnActivityEndWithIt(t *testing.T) {
+	t.Parallel()
+	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
+		const label = "of-the-first-step-only"
+		reg := registry(e.T)
+		enginetest.Activity(e.T, reg, "labels", func(ctx context.Context, n int) (bool, error) {
+			var profile bytes.Buffer
+			if err := pprof.Lookup("goroutine").WriteTo(&profile, 1); err != nil {
+				return false, err
+			}
+			if n == 0 {
+				pprof.SetGoroutineLabels(pprof.WithLabels(ctx, pprof.Labels(label, "yes")))
+			}
+			return bytes.Contains(profile.Bytes(), []byte(label)), nil
+		})
+		enginetest.Orchestration(e.T, reg, "labelled", func(ctx *octx, _ none) (bool, error) {
+			if _, err := orchestration.CallActivityNamed[bool](ctx, "labels", 0); err != nil {
+				return false, err
+			}
+			return orchestration.CallActivityNamed[bool](ctx, "labels", 1)
+		})
+		e.Start(reg)
+		if enginetest.Output[bool](e, e.Create("labelled", "labelled", none{})) {
+			e.T.Error("the second activity has the label of the first one")
+		}
+	})
 }
