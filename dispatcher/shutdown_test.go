@@ -255,16 +255,18 @@ func TestShutdownHandsBackWhatAFetchBringsLate(t *testing.T) {
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
 		node := &slowNode{slowFetch{Provider: e.Store, until: make(chan struct{})}}
 		var runs enginetest.Notes[int]
-		reg := single(e, func(_ context.Context, n int) (int, error) {
+		work := func(_ context.Context, n int) (int, error) {
 			runs.Add(n)
 			return n, nil
-		})
+		}
+		reg, late := single(e, work), registry(e.T) // the late node makes no turn of "single", so that its task comes about
+		enginetest.Activity(e.T, late, "work", work)
 		turns := runtime.NewRegistry()
 		enginetest.Orchestration(e.T, turns, "single", func(ctx *octx, n int) (int, error) {
 			return orchestration.CallActivityNamed[int](ctx, "work", n)
 		})
 		first := e.Start(turns)
-		rt, err := runtime.Start(e.T.Context(), node, reg, runtime.Options{})
+		rt, err := runtime.Start(e.T.Context(), node, late, runtime.Options{})
 		if err != nil {
 			e.T.Fatal(err)
 		}
