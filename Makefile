@@ -10,7 +10,7 @@ RACE := ^[^/]+/[^/]+/[^/]+/(provider|internal|dispatcher|orchestration|activity|
 
 # Of these, packages of long tests of what others test shortly. They run without it, so that `make test` ends in time; make
 # test-race LONG='^$$' runs them with it. Of VIRTUAL, what takes no real time runs with it, too.
-LONG := /internal/(programs|cancellation|weaknesses|local|routing|heartbeats|features|durability|pending|storagefaults|transactions|invariant)$$|/provider/validations(/|$$)
+LONG := /internal/(programs|cancellation|weaknesses|local|routing|heartbeats|features|durability|pending|storagefaults|transactions|invariant)$$|/provider/(faulty|validations)(/|$$)
 VIRTUAL := /internal/(local|routing|heartbeats|features)$$
 
 # -race also checks pointer arithmetic, which SQLite's translated C is full of. Without
@@ -59,7 +59,7 @@ test-cross: need-go ## part 2: build for Windows and macOS
 	@part() { GOOS=darwin CGO_ENABLED=0 $(GO) build -gcflags='all=-N -l' ./...; }; $(call timed,build for darwin,part)
 
 test-compare: need-go ## part 3: build bench/compare, a module of its own (fetches the other engines); make compare tests it
-	@part() { cd bench/compare && $(GO) build ./... && $(GO) vet ./...; }; $(call timed,build bench/compare,part)
+	@part() { cd bench/compare && $(GO) build ./...; }; $(call timed,build bench/compare,part)
 
 test-race: need-go need-cc ## part 4: tests of the engine's packages, under the race detector
 	@part() { \
