@@ -129,12 +129,13 @@ func (d *Dispatcher) runAttempt(working, ctx context.Context, a *attempt) (next 
 		defer free()
 		stopGrace()
 		d.codeEnded(working, a, a.cause(), output, err)
-		if next = a.next; next != nil && (!returned || goroutine.Bound()) {
-			go d.drive(working, next)
-			next = nil
-		}
-		if next != nil {
+		switch {
+		case a.next == nil:
+		case !returned || goroutine.Bound():
+			go d.drive(working, a.next)
+		default:
 			pprof.SetGoroutineLabels(working) // those that the activity has set are not of what follows
+			next = a.next
 		}
 	}()
 	output, err = d.runUser(ctx, a)

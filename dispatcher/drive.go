@@ -44,13 +44,20 @@ func (d *Dispatcher) proceed(working context.Context, a *actor) *actor {
 // step does jobs of an actor, and tells whether the goroutine goes on with it.
 func (d *Dispatcher) step(working context.Context, a *actor, jobs []job) (more bool) {
 	r := d.newRun(a)
+	return d.finished(working, a, r, func() {
+		if jobs[0].turn != nil {
+			d.fetchedTurn(working, a, r, jobs[0])
+		} else {
+			d.fastTurn(working, a, r, jobs)
+		}
+	})
+}
+
+// finished makes a turn and ends it, whether it comes back or not. Else as step.
+func (d *Dispatcher) finished(working context.Context, a *actor, r *run, turn func()) (more bool) {
 	back := false
 	defer func() { more = d.finish(working, a, r, recover(), back) }()
-	if jobs[0].turn != nil {
-		d.fetchedTurn(working, a, r, jobs[0])
-	} else {
-		d.fastTurn(working, a, r, jobs)
-	}
+	turn()
 	back = true
 	return more
 }

@@ -113,12 +113,10 @@ func (as *actors) born(req *provider.CreateRequest) *actor {
 // eagerStep makes the turn and, unless the caller has taken it back, stores it.
 func (d *Dispatcher) eagerStep(working context.Context, a *actor, e *eager) (more bool) {
 	makeRoom(-1)
-	back := false
-	defer func() { more = d.finish(working, a, e.run, recover(), back) }()
-	defer close(e.done)
-	d.eagerTurn(working, a, e)
-	back = true
-	return more
+	return d.finished(working, a, e.run, func() {
+		defer close(e.done)
+		d.eagerTurn(working, a, e)
+	})
 }
 
 func (d *Dispatcher) eagerTurn(working context.Context, a *actor, e *eager) {

@@ -13,19 +13,7 @@ import (
 // TestPlansOfSmallTablesStayGood lets every statement of the way of an orchestration be planned while its tables hold a page, often
 // enough that the plans are kept, and counts what is read once the tables have grown behind the planner's back.
 func TestPlansOfSmallTablesStayGood(t *testing.T) {
-	url := postgrestest.URL(t)
-	made := pool(t, url, func(c *pgxpool.Config) { c.MaxConns = 1 })
-	p, err := NewWith(t.Context(), made, Options{Schema: postgrestest.Schema(t, url), ListenURL: url, Logger: silent})
-	if err != nil {
-		t.Fatal(err)
-	}
-	closeAtEnd(t, p)
-	if number(t, p, `SELECT current_setting('server_version_num')::bigint`) < 150_000 {
-		t.Skip("before Postgres 15 a session cannot be made to tell what it read")
-	}
-	if _, err := p.database(t.Context(), nil); err != nil { // else the transaction of the life would wait for its own connection
-		t.Fatal(err)
-	}
+	p := plansOnce(t)
 	tables := []string{"instance", "task", "inbox", "history", "outcome", "execution", "attribute", "value"}
 	for _, table := range tables { // which would have the plans made anew
 		exec(t, p, `ALTER TABLE perdure.`+table+` SET (autovacuum_enabled = false)`)
@@ -56,6 +44,25 @@ func TestPlansOfSmallTablesStayGood(t *testing.T) {
 			t.Errorf("one life reads %d rows by %s", rows, name)
 		}
 	}
+}
+
+// plansOnce opens a store of one connection, which keeps its plans and tells what it read.
+func plansOnce(t *testing.T) *Provider {
+	t.Helper()
+	url := postgrestest.URL(t)
+	made := pool(t, url, func(c *pgxpool.Config) { c.MaxConns = 1 })
+	p, err := NewWith(t.Context(), made, Options{Schema: postgrestest.Schema(t, url), ListenURL: url, Logger: silent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeAtEnd(t, p)
+	if number(t, p, `SELECT current_setting('server_version_num')::bigint`) < 150_000 {
+		t.Skip("before Postgres 15 a session cannot be made to tell what it read")
+	}
+	if _, err := p.database(t.Context(), nil); err != nil { // else the transaction of the life would wait for its own connection
+		t.Fatal(err)
+	}
+	return p
 }
 
 // readRows is what was read of each table from end to end and by each index so far.

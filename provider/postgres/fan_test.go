@@ -3,28 +3,13 @@ package postgres
 import (
 	"testing"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
-	"github.com/perdure/perdure/internal/postgrestest"
 	"github.com/perdure/perdure/provider"
 )
 
 // TestNoPlanReadsTheFanForEachRow lets the statements that change many rows be planned while their tables are empty, and counts what they
 // read when the instance has thousands of each. A plan that finds a row by its instance alone reads all of these, for each row that it changes.
 func TestNoPlanReadsTheFanForEachRow(t *testing.T) {
-	url := postgrestest.URL(t)
-	made := pool(t, url, func(c *pgxpool.Config) { c.MaxConns = 1 })
-	p, err := NewWith(t.Context(), made, Options{Schema: postgrestest.Schema(t, url), ListenURL: url, Logger: silent})
-	if err != nil {
-		t.Fatal(err)
-	}
-	closeAtEnd(t, p)
-	if number(t, p, `SELECT current_setting('server_version_num')::bigint`) < 150_000 {
-		t.Skip("before Postgres 15 a session cannot be made to tell what it read")
-	}
-	if _, err := p.database(t.Context(), nil); err != nil { // else the transaction of the life would wait for its own connection
-		t.Fatal(err)
-	}
+	p := plansOnce(t)
 	for _, table := range []string{"task", "inbox", "value"} { // which would have the plans made anew
 		exec(t, p, `ALTER TABLE perdure.`+table+` SET (autovacuum_enabled = false)`)
 	}

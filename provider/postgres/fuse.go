@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/jackc/pgx/v5/pgtype"
-
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
@@ -108,51 +106,41 @@ func (u *unit) fuse(fx *relational.Effects) (step loneStep, ok bool) {
 	if !u.p.fuses || len(fx.Turns) > 0 || !o.lone() || slices.ContainsFunc(fx.Changed, u.asked) {
 		return step, false
 	}
-	c, set := &columns{lone: true, args: append(make([]any, 0, maxFused), int64(u.now))}, writes(0)
+	f := fusion{columns: columns{lone: true, args: append(make([]any, 0, maxFused), int64(u.now))}}
 	for i := range o.heads {
 		known := u.recalled[o.heads[i].Key]
 		if known == nil {
 			return step, false
 		}
+		bit, fill := ofHead, fillHeads
 		if isStep(known.Head, o.heads[i]) {
-			set |= ofStep
-			fillSteps(c, o.heads)
-		} else {
-			set |= ofHead
-			fillHeads(c, o.heads)
+			bit, fill = ofStep, fillSteps
 		}
-		fillAsTheyWere(c, o.heads, u.recalled)
+		take(&f, bit, o.heads, fill)
+		fillAsTheyWere(&f.columns, o.heads, u.recalled)
 	}
-	for range o.ended {
-		set |= ofEnded
-		fillEnded(c, o.ended)
-		column(c, o.ended, func(r *endedTask) pgtype.UUID { return uuid(r.token) })
+	take(&f, ofEnded, o.ended, fillHeld)
+	take(&f, ofBirth, o.instances, fillBegun)
+	take(&f, ofHistory, o.history, fillHistory)
+	take(&f, ofHandOff, o.tasks, fillHandOffs)
+	take(&f, ofMessage, o.messages, fillMessages)
+	take(&f, ofResult, o.results, fillBytes)
+	take(&f, ofRest, o.noTasks, fillExecutions)
+	return loneStep{u.p.names.fused(f.set), f.args}, true
+}
+
+// fusion is a lone step in the making.
+type fusion struct {
+	columns
+	set writes
+}
+
+// take adds a write, if there is a row for it. It is called in the order of their bits.
+func take[Row any](f *fusion, bit writes, rows []Row, fill func(*columns, []Row)) {
+	if len(rows) > 0 {
+		f.set |= bit
+		fill(&f.columns, rows)
 	}
-	for range o.instances {
-		set |= ofBirth
-		fillBegun(c, o.instances)
-	}
-	for range o.history {
-		set |= ofHistory
-		fillHistory(c, o.history)
-	}
-	for range o.tasks {
-		set |= ofHandOff
-		fillHandOffs(c, o.tasks)
-	}
-	for range o.messages {
-		set |= ofMessage
-		fillMessages(c, o.messages)
-	}
-	for range o.results {
-		set |= ofResult
-		fillBytes(c, o.results)
-	}
-	for range o.noTasks {
-		set |= ofRest
-		fillExecutions(c, o.noTasks)
-	}
-	return loneStep{u.p.names.fused(set), c.args}, true
 }
 
 // maxFused is about how many parameters a lone step has.

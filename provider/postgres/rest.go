@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -29,6 +30,7 @@ func (s *signals) leave(call *parked) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.parked, call)
+	maps.DeleteFunc(s.resting, func(_ string, r *rest) bool { return time.Now().After(r.until) }) // of nodes that have gone
 	if f := call.turns; f != nil && f.rode && len(f.res.Turns) < f.req.Max {
 		s.resting[f.req.Owner] = &rest{f.req, call, time.Now().Add(s.restFor)}
 	}

@@ -123,3 +123,18 @@ func TestRestServesTheSameRequestOnly(t *testing.T) {
 		}
 	}
 }
+
+// A node that never fetches again leaves nothing behind that would have to hear each signal.
+func TestRestOfANodeThatHasGoneIsForgotten(t *testing.T) {
+	p := store(t)
+	s := p.signals
+	s.mu.Lock()
+	s.resting["gone"] = &rest{call: &parked{wants: func(*signal) bool { return false }}}
+	s.mu.Unlock()
+	fetchTurns(t, p, turnsRequest())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.resting["gone"] != nil {
+		t.Error("it stays")
+	}
+}

@@ -321,6 +321,12 @@ func fillEnded(c *columns, rows []endedTask) {
 	column(c, rows, func(r *endedTask) int64 { return r.EventID })
 }
 
+// fillHeld is for tasks that must be held as this process knows.
+func fillHeld(c *columns, rows []endedTask) {
+	fillEnded(c, rows)
+	column(c, rows, func(r *endedTask) pgtype.UUID { return uuid(r.token) })
+}
+
 func fillTasks(c *columns, rows []newTask) {
 	column(c, rows, func(r *newTask) pgtype.UUID { return uuid(r.Key) })
 	column(c, rows, func(r *newTask) int64 { return r.Execution })

@@ -147,10 +147,7 @@ func (u *unit) commitApart(fx *relational.Effects) (xid uint32, rider *parked, e
 	s := sender{u.p.names, b}
 	heads := u.ops.heads
 	u.ops.heads = s.warmHeads(lastOf(heads, func(h *relational.Head) provider.UUID { return h.Key }), u.recalled)
-	put(s, sqlWarmTasks, u.ops.ended, func(c *columns, rows []endedTask) {
-		fillEnded(c, rows)
-		column(c, rows, func(r *endedTask) pgtype.UUID { return uuid(r.token) })
-	})
+	put(s, sqlWarmTasks, u.ops.ended, fillHeld)
 	u.ops.ended = nil
 	u.queueOps(b)
 	u.queueNews(b, fx.Changed)

@@ -29,7 +29,8 @@
 // Another process's writes are noticed by PRAGMA data_version: within 2 ms while both
 // are busy, 10 ms while the other is there but quiet, 12 ms when nobody else was seen and a call
 // waits, else 250 ms. On Linux, after 100 ms in which nobody wrote, the kernel tells of the next write
-// (inotify), and the writer looks each 250 ms only.
+// (inotify), and the writer looks each 250 ms only. An open store takes one of the inotify instances that the
+// system allows a user; where none is left, it looks as on other systems.
 // Calls that wait for an instance hear of them the later the more calls wait, by 50 us each
 // and a second at most; fetches always hear at once.
 //

@@ -178,7 +178,7 @@ func settled(tb testing.TB, p *Provider) {
 	await(tb, "quiet", func() bool {
 		w.helm.Lock()
 		defer w.helm.Unlock()
-		return w.news.awaited()
+		return w.news.awaited() && w.foreign.calm
 	})
 }
 

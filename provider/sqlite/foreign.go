@@ -34,6 +34,7 @@ type foreign struct {
 	told    time.Time
 	stirred time.Time // when a commit was last found, or told of by the kernel
 	commits int64     // of our own, at the last watch
+	calm    bool      // a look since the kernel was asked to tell of the next one has found nothing
 	doubted bool      // the kernel has not yet told of one of ours
 	deaf    bool      // it does not
 }
@@ -94,7 +95,7 @@ func (w *writer) written() {
 func (w *writer) interval() time.Duration {
 	f := &w.foreign
 	switch {
-	case w.news.awaited() && !f.deaf:
+	case w.news.awaited() && f.calm && !f.deaf:
 		return lookCold
 	case time.Since(f.seen) < hotFor:
 		return lookHot
@@ -123,16 +124,17 @@ func (w *writer) watch() {
 }
 
 // listen leaves it to the kernel to tell of the next write when there was none for a while. As it tells when a commit begins, what it
-// told of may not have come yet: then the writer looks on. A file system of which it does not tell our own commits is not trusted.
+// told of may not have come yet: then the writer looks on, and once more after it has asked. A file system of which it does not tell our
+// own commits is not trusted.
 func (w *writer) listen(rang, came bool) {
 	f := &w.foreign
 	own := w.commits.Load() != f.commits
 	f.commits = w.commits.Load()
 	if w.news.awaited() {
-		f.deaf, f.doubted = f.doubted, f.doubted || own
+		f.calm, f.deaf, f.doubted = !came, f.doubted, f.doubted || own
 		return
 	}
-	f.doubted = false
+	f.calm, f.doubted = false, false
 	switch {
 	case rang && !came && !own:
 		f.seen, f.stirred = f.looked, f.looked
