@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -95,20 +97,45 @@ func TestBind(t *testing.T) {
 	}
 }
 
+// Each record of an activity's logger names the attempt, whoever asks for the logger and how often.
+func TestLoggerNamesTheAttempt(t *testing.T) {
+	t.Parallel()
+	var lines strings.Builder
+	plain := slog.New(slog.NewTextHandler(&lines, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}}))
+	ctx := activity.WithAttempt(t.Context(), &activity.Attempt{Logger: plain, Info: activity.Info{
+		Activity: "charge", InstanceID: "o-1", Execution: 2, EventID: 7, Attempt: 3,
+	}})
+	var asking sync.WaitGroup
+	for range 4 {
+		asking.Go(func() { activity.Logger(ctx) })
+	}
+	asking.Wait()
+	activity.Logger(ctx).Info("paid", "sum", 5)
+	want := "level=INFO msg=paid activity=charge instance=o-1 execution=2 event=7 attempt=3 sum=5\n"
+	if diff := cmp.Diff(want, lines.String()); diff != "" {
+		t.Error(diff)
+	}
+	if activity.Logger(activity.WithAttempt(t.Context(), &activity.Attempt{})) == nil {
+		t.Error("an attempt that a test made without a logger has none")
+	}
+}
+
 // The functions of the package work on the attempt that the context carries.
 func TestAttempt(t *testing.T) {
 	t.Parallel()
 	var beats []string
 	cause := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(activity.WithAttempt(t.Context(), &activity.Attempt{
-		Info: activity.Info{Activity: "charge", Attempt: 2}, Key: "k/1/2", Logger: slog.New(slog.DiscardHandler),
+		Info: activity.Info{Activity: "charge", Attempt: 2}, Key: "k/1/2",
 		Details: []byte(`{"ID":"half"}`), Beat: func(d []byte) { beats = append(beats, string(d)) },
 	}))
 	if info := activity.GetInfo(ctx); info.Activity != "charge" || info.Attempt != 2 || activity.IdempotencyKey(ctx) != "k/1/2" {
 		t.Errorf("%+v, %s", info, activity.IdempotencyKey(ctx))
-	}
-	if activity.Logger(ctx) == nil {
-		t.Error("no logger")
 	}
 	if got, ok, err := activity.HeartbeatDetails[order](ctx); got.ID != "half" || !ok || err != nil {
 		t.Errorf("details %+v, %v, %v", got, ok, err)

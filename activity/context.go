@@ -3,6 +3,7 @@ package activity
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/perdure/perdure/internal/failure"
@@ -34,13 +35,28 @@ func IdempotencyKey(ctx context.Context) string { return attempt(ctx).Key }
 // made by package dispatcher; activity code has no use for it.
 type Attempt struct {
 	Info    Info
-	Key     string // the idempotency key
-	Logger  *slog.Logger
+	Key     string               // the idempotency key
+	Logger  *slog.Logger         // of the node, nil is slog.Default; Logger adds the attempt
 	Details []byte               // last heartbeat details of an earlier attempt
 	Beat    func(details []byte) // takes over new details
 	Later   Later                // ends it when its function has come back without a result
 
-	hooks hooks
+	hooks  hooks
+	name   sync.Once
+	logger *slog.Logger // it names the attempt; made for who asks, as most activities do not log
+}
+
+// named answers a logger that names the attempt, to any number of goroutines.
+func (a *Attempt) named() *slog.Logger {
+	a.name.Do(func() {
+		of := a.Logger
+		if of == nil {
+			of = slog.Default()
+		}
+		a.logger = of.With("activity", a.Info.Activity, "instance", a.Info.InstanceID, "execution", a.Info.Execution,
+			"event", a.Info.EventID, "attempt", a.Info.Attempt)
+	})
+	return a.logger
 }
 
 type attemptKey struct{}
@@ -67,7 +83,7 @@ func attempt(ctx context.Context) *Attempt {
 func GetInfo(ctx context.Context) Info { return attempt(ctx).Info }
 
 // Logger answers a logger that names the attempt in each record.
-func Logger(ctx context.Context) *slog.Logger { return attempt(ctx).Logger }
+func Logger(ctx context.Context) *slog.Logger { return attempt(ctx).named() }
 
 // MaxDetails is the limit on heartbeat details, in bytes: leases are renewed in batches, and the details of all
 // their attempts go along.

@@ -185,8 +185,7 @@ func (d *Dispatcher) attemptContext(ctx context.Context, a *attempt) (context.Co
 	ctx = provider.WithCompletion(ctx, &a.completion)
 	u := a.user
 	u.Info, u.Key, u.Details, u.Beat, u.Later = info, idempotencyKey(a), a.details, func(details []byte) { d.heartbeat(a, details) }, &later{d, a}
-	u.Logger = d.cfg.Logger.With("activity", info.Activity, "instance", info.InstanceID, "execution", info.Execution,
-		"event", info.EventID, "attempt", info.Attempt)
+	u.Logger = d.cfg.Logger
 	return activity.WithAttempt(ctx, u), stop
 }
 
