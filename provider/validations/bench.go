@@ -27,6 +27,8 @@ import (
 //   - task: a task is fetched and reported. A hundredth of the turn that schedules and consumes a hundred is in it.
 //   - history: 1,000 events of 200 bytes are read.
 //   - wake: from the beginning of a create in an idle store until a parked fetch has the instance.
+//   - life: after a rest of 5 ms an instance is stored with its first turn, which hands a task to its caller, and then the
+//     turn that has the result and ends it. It is all that the storage sees of a short orchestration in an idle process.
 //
 // Beside the time for each operation, which callers share, and allocations it reports p50-us and p99-us, what one
 // caller waits, and commits/op, transactions of the store as its Stats count them. What was measured is looked at

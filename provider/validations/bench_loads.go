@@ -21,6 +21,7 @@ func loads() []load {
 		{name: "task", callers: []int{1, 8}, caller: newTasker},
 		{name: "history", callers: []int{1}, caller: newReader, bytes: benchEvents * benchEventBytes},
 		{name: "wake", callers: []int{1}, caller: newWaker, rests: true},
+		{name: "life", callers: []int{1}, caller: newLiver, rests: true},
 	}
 }
 
@@ -83,11 +84,7 @@ func (c *claimer) do(ctx context.Context) (time.Time, error) {
 		_, err := fetchFor(ctx, c.p, c.name)
 		c.fetched <- err
 	}()
-	if c.rest > 0 {
-		timer := time.NewTimer(c.rest)
-		defer timer.Stop()
-		<-timer.C
-	}
+	<-time.After(c.rest)
 	began, err := c.creator.do(ctx)
 	return began, errors.Join(err, <-c.fetched)
 }

@@ -66,14 +66,8 @@ func TestBenchGivesNoFigureForWorkThatIsNotStored(t *testing.T) {
 				return m.Provider.Send(ctx, req)
 			}
 		},
-		"step": func(m *mutant, nth int) {
-			m.commit = func(ctx context.Context, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {
-				if nth--; nth <= 0 {
-					return provider.CommitTurnResult{}, nil
-				}
-				return m.Provider.CommitTurn(ctx, req)
-			}
-		},
+		"step": forgetCommits,
+		"life": forgetCommits,
 		"task": func(m *mutant, nth int) {
 			m.report = func(ctx context.Context, req provider.ReportTasksRequest) (provider.ReportTasksResult, error) {
 				if nth--; nth <= 0 {
@@ -94,5 +88,14 @@ func TestBenchGivesNoFigureForWorkThatIsNotStored(t *testing.T) {
 				t.Error("it has a figure")
 			}
 		})
+	}
+}
+
+func forgetCommits(m *mutant, nth int) {
+	m.commit = func(ctx context.Context, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {
+		if nth--; nth <= 0 {
+			return provider.CommitTurnResult{}, nil
+		}
+		return m.Provider.CommitTurn(ctx, req)
 	}
 }
