@@ -54,7 +54,7 @@ func (p *Provider) Ask(ctx context.Context, req provider.AskRequest) (provider.A
 	b := p.byIndex()
 	b.Queue(p.names.sql(sqlAsk), uuid(req.AskID), uuid(req.Key), req.ID, req.Wait.Microseconds(), req.Payload).
 		QueryRow(func(r pgx.Row) error { return r.Scan(into(&key)) })
-	err := p.pool.SendBatch(bounded, b).Close()
+	err := p.pooled(bounded, b)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return provider.AskResult{}, relational.NotFound(req.ID, req.Key)
 	}
@@ -165,7 +165,7 @@ func (f *askFetch) look(ctx context.Context) (bool, error) {
 		}
 		return rows.Err()
 	})
-	if err := f.p.pool.SendBatch(ctx, b).Close(); err != nil {
+	if err := f.p.pooled(ctx, b); err != nil {
 		return false, err
 	}
 	list := make([]*provider.Instance, len(f.res.Asks))

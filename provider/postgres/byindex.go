@@ -40,7 +40,7 @@ func (p *Provider) byIndex() *pgx.Batch {
 func (p *Provider) nextDue(ctx context.Context, sql string, args ...any) (now provider.Time, next *provider.Time, err error) {
 	b := p.byIndex()
 	b.Queue(p.names.sql(sql), args...).QueryRow(func(r pgx.Row) error { return r.Scan(&now, &next) })
-	return now, next, p.pool.SendBatch(ctx, b).Close()
+	return now, next, p.pooled(ctx, b)
 }
 
 // planSettings are the caller's own, for a transaction that is not ended here.

@@ -114,7 +114,7 @@ func (f *taskFetch) look(ctx context.Context) (bool, error) {
 	b.Queue(f.p.names.sql(sqlClaimTasks), k.ids, k.bonuses, f.req.Max, uuid(f.req.Token), f.req.Owner, f.req.Expired,
 		f.req.Lease.Microseconds(), k.plain).
 		Query(f.collect)
-	err := f.p.pool.SendBatch(ctx, b).Close()
+	err := f.p.pooled(ctx, b)
 	return err == nil && len(f.res.Tasks) > 0, err
 }
 

@@ -117,7 +117,7 @@ func (f *turnFetch) look(ctx context.Context) (bool, error) {
 	b := f.p.beginClaim(&f.res.Now)
 	f.queueClaim(b)
 	f.queueDue(b)
-	err := f.p.pool.SendBatch(ctx, b).Close()
+	err := f.p.pooled(ctx, b)
 	if err == nil {
 		f.remember()
 	}

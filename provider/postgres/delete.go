@@ -172,7 +172,7 @@ func (p *Provider) erase(ctx context.Context, key provider.UUID) (int64, error) 
 		for _, sql := range []string{sqlDropLettersOf, sqlDropAsksOf, `DELETE FROM perdure.instance WHERE key = $1`} {
 			b.Queue(p.names.sql(sql), uuid(key))
 		}
-		if err := u.conn.SendBatch(u.ctx, b).Close(); err != nil {
+		if err := u.exchange(b); err != nil {
 			return err
 		}
 		t.Changes++

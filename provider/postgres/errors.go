@@ -18,6 +18,8 @@ const (
 	stateNoColumn    = "42703"
 	stateForbidden   = "42501"
 	stateReadOnly    = "25006"
+	stateNoStatement = "26000" // somebody has removed what was prepared
+	stateOldPlan     = "0A000" // or the columns of its tables are others
 	// A savepoint was asked for outside of a transaction.
 	stateNoTransaction = "25P01"
 )

@@ -187,7 +187,7 @@ func (f *gatedFetch) open(u *unit) (*gate, error) {
 	k := f.taskFetch.kinds(f.req.Sessions.Max > 0)
 	g.page = f.req.Max + gatePage
 	b.Queue(sql(sqlCandidates), k.ids, k.bonuses, k.plain, f.req.Expired, f.req.Max, owner, claim.Max, g.page).Query(g.read)
-	return g, u.conn.SendBatch(u.ctx, b).Close()
+	return g, u.exchange(b)
 }
 
 // locks are the keys of the advisory locks that the fetch takes, in order.
@@ -224,7 +224,7 @@ func (f *gatedFetch) close(u *unit, g *gate, chosen []candidate) error {
 		}
 	}
 	b.Queue("COMMIT")
-	if err := u.conn.SendBatch(u.ctx, b).Close(); err != nil {
+	if err := u.exchange(b); err != nil {
 		f.res = provider.FetchTasksResult{}
 		return err
 	}

@@ -89,7 +89,7 @@ func (p *Provider) get(ctx context.Context, req *provider.GetRequest) (res provi
 			}
 			return rows.Err()
 		})
-		if err := c.SendBatch(ctx, b).Close(); err != nil {
+		if err := p.exchange(ctx, c.Conn(), b); err != nil {
 			return err
 		}
 		if !found {
@@ -136,7 +136,7 @@ func (p *Provider) details(ctx context.Context, c *pgxpool.Conn, req *provider.G
 			return rows.Err()
 		})
 	}
-	return c.SendBatch(ctx, b).Close()
+	return p.exchange(ctx, c.Conn(), b)
 }
 
 func scanPending(rows pgx.Rows, res *provider.GetResult) (provider.TaskInfo, error) {

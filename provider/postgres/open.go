@@ -21,7 +21,7 @@ type Provider struct {
 	pool     *pgxpool.Pool
 	spare    *pgxpool.Pool // for renewals only, whoever holds the connections of the other one
 	ownPool  bool
-	fuses    bool // lone steps are one statement
+	fuses    bool // connections are spoken to by messages of our own, and lone steps are one statement
 	settled  bool // the connections of the pool have the settings of plans
 	opts     Options
 	names    *names

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -67,6 +68,14 @@ func (c *connector) opened(ctx context.Context, p *Provider) {
 // parameter is one of a statement, an array or not.
 var parameter = regexp.MustCompile(`\$(\d+)(::\w+\[\])?`)
 
+// emptyOf answers the list of no rows for the type of a parameter.
+//
+//nolint:gochecknoglobals // constant
+var emptyOf = map[string]any{
+	"::uuid[]": []pgtype.UUID{}, "::bigint[]": []int64{}, "::smallint[]": []int16{}, "::text[]": []string{}, "::boolean[]": []bool{},
+	"::bytea[]": [][]byte{}, "::xid[]": []pgtype.Uint32{},
+}
+
 // prime has a connection prepare and plan the statements of a lone step and of groups, by running them for no rows.
 func (p *Provider) prime(ctx context.Context, conn *pgx.Conn) error {
 	b := &pgx.Batch{}
@@ -79,7 +88,7 @@ func (p *Provider) prime(ctx context.Context, conn *pgx.Conn) error {
 				none = append(none, nil)
 			}
 			if found[2] != "" {
-				none[n-1] = "{}"
+				none[n-1] = emptyOf[found[2]]
 			}
 		}
 		b.Queue(statement, none...)
@@ -90,7 +99,7 @@ func (p *Provider) prime(ctx context.Context, conn *pgx.Conn) error {
 	for _, statement := range slices.Concat(hotInserts, hotReads) {
 		queue(p.names.sql(statement))
 	}
-	if err := conn.SendBatch(ctx, b).Close(); err != nil || !p.fuses {
+	if err := p.exchange(ctx, conn, b); err != nil || !p.fuses {
 		return err
 	}
 	u := newUnit(ctx, p, conn)

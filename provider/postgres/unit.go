@@ -376,3 +376,11 @@ func (u *unit) query(sql string, args ...any) (pgx.Rows, error) {
 	}
 	return u.conn.Query(u.ctx, u.p.names.sql(sql), args...)
 }
+
+// exchange sends a batch and reads its answers. A caller's connection may be one that speaks in another way.
+func (u *unit) exchange(b *pgx.Batch) error {
+	if u.joined {
+		return u.conn.SendBatch(u.ctx, b).Close()
+	}
+	return u.p.exchange(u.ctx, u.conn, b)
+}

@@ -86,7 +86,7 @@ func (u *unit) begin(needs relational.Needs) error {
 	if len(needs.Inbox) > 0 {
 		u.queueLook(b, &needs)
 	}
-	if err := u.conn.SendBatch(u.ctx, b).Close(); err != nil {
+	if err := u.exchange(b); err != nil {
 		return err
 	}
 	u.p.warm.clock.heard(u.now)

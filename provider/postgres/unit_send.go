@@ -120,7 +120,7 @@ func (u *unit) send() error {
 	if b.Len() == 0 {
 		return nil
 	}
-	return u.conn.SendBatch(u.ctx, b).Close()
+	return u.exchange(b)
 }
 
 // commit sends what is held back and commits: one round trip.
@@ -131,7 +131,7 @@ func (u *unit) commit(fx *relational.Effects) (xid uint32, rider *parked, err er
 	rider = u.p.signals.board(fx, b)
 	b.Queue(`SELECT txid_current() & 4294967295`).QueryRow(func(r pgx.Row) error { return r.Scan(&xid) })
 	b.Queue("COMMIT")
-	return xid, rider, u.conn.SendBatch(u.ctx, b).Close()
+	return xid, rider, u.exchange(b)
 }
 
 // queueOps queues all statements, in the order in which their effects may depend on each other.

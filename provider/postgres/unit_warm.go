@@ -152,7 +152,7 @@ func (u *unit) commitApart(fx *relational.Effects) (xid uint32, rider *parked, e
 	u.queueOps(b)
 	u.queueNews(b, fx.Changed)
 	rider = u.p.signals.board(fx, b)
-	return xid, rider, u.conn.SendBatch(u.ctx, b).Close()
+	return xid, rider, u.exchange(b)
 }
 
 // made lists the instances that a group makes, if the end of each will be heard wherever it comes about: then whoever

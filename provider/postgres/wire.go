@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -12,16 +11,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
-	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/perdure/perdure/provider"
 )
-
-// A lone step speaks to the server by messages of its own: a batch of the driver would look up how to write each parameter, and set a timer
-// against a server that does not read, which wakes another thread.
-
-// binaryFormat is that of all parameters and columns.
-var binaryFormat = []int16{pgtype.BinaryFormatCode} //nolint:gochecknoglobals // constant
 
 // answer is the row of a lone step, as far as it was read.
 type answer struct {
@@ -40,9 +32,9 @@ func (u *unit) commitFused(step loneStep) (xid uint32, err error) {
 	return u.heard(&a, err)
 }
 
-// heard takes note of an answer. A connection on which none came, though something was sent, is of no use any more.
+// heard takes note of an answer.
 func (u *unit) heard(a *answer, err error) (xid uint32, _ error) {
-	if _, torn := errors.AsType[*unanswered](err); torn {
+	if useless(err) {
 		_ = u.conn.Close(u.ctx) // it is closed whatever this answers
 	}
 	if err != nil {
@@ -57,34 +49,24 @@ func (u *unit) heard(a *answer, err error) (xid uint32, _ error) {
 
 // ask sends a lone step, which is a transaction of its own.
 func (p *Provider) ask(ctx context.Context, conn *pgx.Conn, step loneStep) error {
-	values, err := encoded(step.args)
-	if err != nil {
-		return err
-	}
-	prepared, err := conn.Prepare(ctx, step.sql, step.sql)
-	if err != nil {
-		return err
-	}
-	f := conn.PgConn().Frontend()
+	out := outgoingOn(conn)
 	if !p.settled {
-		settings, err := conn.Prepare(ctx, sqlByIndex, sqlByIndex)
-		if err != nil {
+		if _, err := out.add(ctx, sqlByIndex, nil); err != nil {
 			return err
 		}
-		f.SendBind(&pgproto3.Bind{PreparedStatement: settings.Name, ResultFormatCodes: binaryFormat})
-		f.SendExecute(&pgproto3.Execute{})
 	}
-	f.SendBind(&pgproto3.Bind{
-		PreparedStatement: prepared.Name, Parameters: values, ParameterFormatCodes: binaryFormat, ResultFormatCodes: binaryFormat,
-	})
-	f.SendExecute(&pgproto3.Execute{})
-	f.SendSync(&pgproto3.Sync{})
+	if _, err := out.add(ctx, step.sql, step.args); err != nil {
+		return err
+	}
 	socket := conn.PgConn().Conn() // whose caller cannot give up before all is sent
-	if err = socket.SetWriteDeadline(time.Now().Add(p.opts.Timeout)); err == nil {
-		err = errors.Join(f.Flush(), socket.SetWriteDeadline(time.Time{}))
+	if err := socket.SetWriteDeadline(time.Now().Add(p.opts.Timeout)); err != nil {
+		return &unanswered{cause: err, unsent: true}
 	}
-	if err != nil {
-		return &unanswered{err}
+	if err := out.send(); err != nil {
+		return err
+	}
+	if err := socket.SetWriteDeadline(time.Time{}); err != nil {
+		return &unanswered{cause: err}
 	}
 	return nil
 }
@@ -94,7 +76,7 @@ func (a *answer) receive(ctx context.Context, conn *pgconn.PgConn) error {
 	for {
 		message, err := conn.ReceiveMessage(ctx)
 		if err != nil {
-			return &unanswered{err}
+			return &unanswered{cause: err}
 		}
 		switch m := message.(type) {
 		case *pgproto3.DataRow:
@@ -121,46 +103,20 @@ func (a *answer) read(columns [][]byte) {
 	}
 }
 
-// unanswered is the end of a connection before its answer. It hides what the driver says about repeating: something was sent.
-type unanswered struct{ cause error }
+// unanswered is the end of a connection before its answer.
+type unanswered struct {
+	cause  error
+	unsent bool
+}
 
 func (e *unanswered) Error() string { return "no answer: " + e.cause.Error() }
 
-// encoded answers parameters in the binary format.
-func encoded(args []any) ([][]byte, error) {
-	const long = 16
-	values, room := make([][]byte, len(args)), make([]byte, 0, long*len(args))
-	for i, arg := range args {
-		from := len(room)
-		switch v := arg.(type) {
-		case nil:
-			continue
-		case pgtype.UUID:
-			if !v.Valid {
-				continue
-			}
-			room = append(room, v.Bytes[:]...)
-		case int64:
-			room = binary.BigEndian.AppendUint64(room, uint64(v))
-		case int16:
-			room = binary.BigEndian.AppendUint16(room, uint16(v))
-		case pgtype.Uint32:
-			room = binary.BigEndian.AppendUint32(room, v.Uint32)
-		case bool:
-			var b byte
-			if v {
-				b = 1
-			}
-			room = append(room, b)
-		case string:
-			room = append(room, v...)
-		case []byte:
-			values[i] = v
-			continue
-		default:
-			return nil, fmt.Errorf("a parameter of type %T has no form: %w", arg, provider.ErrInvalid)
-		}
-		values[i] = room[from:len(room):len(room)]
-	}
-	return values, nil
+// SafeToRetry tells the driver's way whether nothing was sent, whatever the driver said about the cause.
+func (e *unanswered) SafeToRetry() bool { return e.unsent }
+
+// useless tells whether a connection is of no use after an error: none of its answers can be told from those to come, or its statements are not
+// what they were.
+func useless(err error) bool {
+	_, torn := errors.AsType[*unanswered](err)
+	return torn || sqlState(err) == stateNoStatement || sqlState(err) == stateOldPlan
 }

@@ -1,0 +1,217 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"reflect"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// acquired is a connection of a store.
+func acquired(t *testing.T, p *Provider) *pgxpool.Conn {
+	t.Helper()
+	conn, err := p.pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Release)
+	return conn
+}
+
+// The server understands parameters, and rows are read, as if the driver had written and read them.
+func TestExchangeSpeaksAsTheDriver(t *testing.T) {
+	p := store(t)
+	conn := acquired(t, p).Conn()
+	some := unique()
+	type row struct {
+		key      provider.UUID
+		long     int64
+		at       provider.Time
+		short    provider.Status
+		text     string
+		maybe    *string
+		data     []byte
+		yes      bool
+		keys     []pgtype.UUID
+		longs    []int64
+		shorts   []int16
+		texts    []string
+		flags    []bool
+		blobs    [][]byte
+		ids      []pgtype.Uint32
+		duration time.Duration
+	}
+	const sql = `SELECT $1::uuid, $2::bigint, $3::bigint, $4::smallint, $5::text, $6::text, $7::bytea, $8::boolean, $9::uuid[], $10::bigint[],
+		$11::smallint[], $12::text[], $13::boolean[], $14::bytea[], $15::xid[], $16::int::bigint`
+	read := func(send func(*pgx.Batch) error, args []any) (got row) {
+		b := &pgx.Batch{}
+		b.Queue(`SELECT 1`)
+		b.Queue(sql, args...).QueryRow(func(r pgx.Row) error {
+			return r.Scan(into(&got.key), &got.long, &got.at, &got.short, &got.text, &got.maybe, &got.data, &got.yes, &got.keys, &got.longs,
+				&got.shorts, &got.texts, &got.flags, &got.blobs, &got.ids, &got.duration)
+		})
+		if err := send(b); err != nil {
+			t.Fatalf("%v: %v", args, err)
+		}
+		return got
+	}
+	word := "word"
+	for _, args := range [][]any{
+		{
+			uuid(some), int64(-3), provider.Time(1 << 50), int16(7), "é", &word,
+			[]byte{0, 1},
+			true,
+			[]pgtype.UUID{uuid(some), {}},
+			[]int64{1, -1 << 60},
+			[]int16{-1, 300},
+			[]string{"", "a\"b"},
+			[]bool{true, false},
+			[][]byte{nil, {}, {9}},
+			[]pgtype.Uint32{{Uint32: 1<<32 - 1, Valid: true}},
+			70_000,
+		},
+		{
+			pgtype.UUID{},
+			5, int64(0), 6, "", nil,
+			[]byte{},
+			false,
+			[]pgtype.UUID{},
+			[]int64{},
+			[]int16{},
+			[]string{},
+			[]bool{},
+			[][]byte{},
+			[]pgtype.Uint32{},
+			-1,
+		},
+		{
+			nil, int64(0), int64(0), int16(0), "", nil, []byte(nil), false, []pgtype.UUID(nil), nil, []int16(nil), []string(nil), nil, [][]byte(nil), nil,
+			int64(1),
+		},
+	} {
+		got := read(func(b *pgx.Batch) error { return p.exchange(t.Context(), conn, b) }, args)
+		want := read(func(b *pgx.Batch) error { return conn.SendBatch(t.Context(), b).Close() }, args)
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%v is read as\n%+v, by the driver as\n%+v", args, got, want)
+		}
+	}
+}
+
+// What does not fit is refused and not cut off.
+func TestExchangeRefusesWhatDoesNotFit(t *testing.T) {
+	p := store(t)
+	conn := acquired(t, p).Conn()
+	b := &pgx.Batch{}
+	b.Queue(`SELECT $1::smallint`, int64(1<<16))
+	if err := p.exchange(t.Context(), conn, b); err == nil {
+		t.Error("a number that is too large was sent")
+	}
+	b = &pgx.Batch{}
+	var status provider.Status
+	b.Queue(`SELECT 257::smallint`).QueryRow(func(r pgx.Row) error { return r.Scan(&status) })
+	if err := p.exchange(t.Context(), conn, b); err == nil {
+		t.Errorf("a number that is too large was read as %d", status)
+	}
+}
+
+// An error of a statement ends its batch, of which nothing else is read, and not the connection.
+func TestExchangeEndsAtTheFirstError(t *testing.T) {
+	p := store(t)
+	conn := acquired(t, p).Conn()
+	b, read := &pgx.Batch{}, 0
+	count := func(r pgx.Row) error {
+		var n int64
+		err := r.Scan(&n)
+		if err == nil {
+			read++
+		}
+		return err
+	}
+	b.Queue(`SELECT generate_series(1, 9)::bigint`).QueryRow(count) // of which the first is read
+	b.Queue(`SELECT 1 / ($1::bigint)`, int64(0)).QueryRow(count)
+	b.Queue(`SELECT 1::bigint`).QueryRow(count)
+	if err := p.exchange(t.Context(), conn, b); sqlState(err) != stateDivision || read != 1 {
+		t.Errorf("%d rows were read, and then: %v", read, err)
+	}
+	b = &pgx.Batch{}
+	b.Queue(`SELECT 1::bigint`).QueryRow(count)
+	if err := p.exchange(t.Context(), conn, b); err != nil || read != 2 {
+		t.Errorf("after that: %v, %d rows", err, read)
+	}
+}
+
+// A caller that gives up does not wait for the answer, and does not know the outcome. The connection is not used again.
+func TestExchangeEndsWithItsContext(t *testing.T) {
+	p := store(t)
+	conn := acquired(t, p).Conn()
+	pid := conn.PgConn().PID()
+	ctx, giveUp := context.WithCancel(t.Context())
+	defer giveUp()
+	gone := make(chan error, 1)
+	go func() {
+		b := &pgx.Batch{}
+		b.Queue(`SELECT pg_sleep(60) IS NULL`)
+		gone <- p.exchange(ctx, conn, b)
+	}()
+	within(t, p, `SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND pid = `+strconv.FormatUint(uint64(pid), 10))
+	giveUp()
+	select {
+	case err := <-gone:
+		if outcomeOf(err) != provider.OutcomeUnknown || pgconn.SafeToRetry(err) || !conn.IsClosed() {
+			t.Errorf("the outcome is told as %v, of %v; closed: %v", outcomeOf(err), err, conn.IsClosed())
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the caller waits on")
+	}
+}
+
+// What is larger than a server takes in unread goes another way.
+func TestExchangeSendsLargeBatches(t *testing.T) {
+	p := store(t)
+	conn := acquired(t, p).Conn()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	data := bytes.Repeat([]byte("x"), 8<<20)
+	b, got := &pgx.Batch{}, 0
+	for range 4 {
+		b.Queue(`SELECT $1::bytea`, data).QueryRow(func(r pgx.Row) error {
+			var back []byte
+			err := r.Scan(&back)
+			got += len(back)
+			return err
+		})
+	}
+	if err := p.exchange(ctx, conn, b); err != nil || got != 4*len(data) {
+		t.Fatalf("%d bytes came back: %v", got, err)
+	}
+	if kept := cap(outgoingOn(conn).bytes); kept > 2*maxOutgoing {
+		t.Errorf("%d bytes are kept", kept)
+	}
+}
+
+// Connections whose statements somebody has removed are given up.
+func TestExchangeOutlivesItsStatements(t *testing.T) {
+	p := store(t)
+	in := create(t, p, "i")
+	for _, conn := range p.pool.AcquireAllIdle(t.Context()) {
+		if _, err := conn.Exec(t.Context(), `DEALLOCATE ALL`, pgx.QueryExecModeSimpleProtocol); err != nil {
+			t.Fatal(err)
+		}
+		conn.Release()
+	}
+	for range p.pool.Config().MaxConns + 1 {
+		if _, err := p.Get(t.Context(), provider.GetRequest{Key: in.Key}); err == nil {
+			return
+		}
+	}
+	t.Error("the instance cannot be read any more")
+}
