@@ -229,6 +229,9 @@ func (u *unit) StoreHead(h *relational.Head) error {
 	if h.FetchAt = h.Ready(); h.FetchAt != 0 && h.LeaseUntil != 0 {
 		h.FetchAt = max(h.FetchAt, provider.Time(h.LeaseUntil))
 	}
+	if u.ops.heads == nil {
+		u.ops.heads = make([]relational.Head, 0, len(u.heads))
+	}
 	u.ops.heads = append(u.ops.heads, *h)
 	u.wrote[h.Key] = struct{}{}
 	return nil

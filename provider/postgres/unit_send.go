@@ -433,16 +433,20 @@ func lastOf[Row any, Name comparable](rows []Row, name func(*Row) Name) []Row {
 	if len(rows) < 2 {
 		return rows
 	}
-	at := make(map[Name]int, len(rows))
-	kept := make([]Row, 0, len(rows))
+	last := make(map[Name]int, len(rows))
+	for i := range rows {
+		last[name(&rows[i])] = i
+	}
+	if len(last) == len(rows) {
+		return rows
+	}
+	kept := make([]Row, 0, len(last))
 	for i := range rows {
 		n := name(&rows[i])
-		if j, ok := at[n]; ok {
-			kept[j] = rows[i]
-			continue
+		if j, ok := last[n]; ok {
+			kept = append(kept, rows[j])
+			delete(last, n)
 		}
-		at[n] = len(kept)
-		kept = append(kept, rows[i])
 	}
 	return kept
 }

@@ -129,8 +129,7 @@ func (w *warm) fill(u *unit, group []*relational.Member) bool {
 			if task == nil {
 				return false
 			}
-			own := *task
-			u.tasks[ref] = &own
+			u.tasks[ref] = task // nobody changes it
 		}
 	}
 	for _, m := range group {
