@@ -29,10 +29,12 @@ const (
 	sqlUnsettle = `SET LOCAL enable_seqscan TO DEFAULT; SET LOCAL jit TO DEFAULT; SET LOCAL plan_cache_mode TO DEFAULT`
 )
 
-// byIndex begins a batch that is a transaction of its own.
+// byIndex begins a batch that is a transaction of its own, on a connection of the pool.
 func (p *Provider) byIndex() *pgx.Batch {
 	b := &pgx.Batch{}
-	b.Queue(sqlByIndex)
+	if !p.settled {
+		b.Queue(sqlByIndex)
+	}
 	return b
 }
 
