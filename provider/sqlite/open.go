@@ -124,7 +124,7 @@ func dsn(full string, o Options, query bool) string {
 	}
 	if query { // what it has cached is void after each commit of the writer
 		v.Set("_query_only", "1")
-		v.Add("_pragma", "cache_size(-2000)")
+		v.Add("_pragma", "cache_size(-"+strconv.Itoa(readerCache)+")")
 	} else {
 		v.Add("_pragma", "cache_size(-16000)")
 		v.Add("_pragma", "wal_autocheckpoint("+strconv.Itoa(checkpointAt)+")")

@@ -4,11 +4,18 @@ import (
 	"context"
 	"errors"
 
+	sqlite "modernc.org/sqlite"
+
 	"github.com/perdure/perdure/provider"
 )
 
-// readers is how many connections read.
-const readers = 4
+const (
+	// readers is how many connections read.
+	readers = 4
+	// readerCache is how many KiB of pages each of them may cache, and readerMost how many bytes that is at most, with what SQLite keeps of each page.
+	readerCache = 2000
+	readerMost  = readerCache * 1024 * 5 / 4
+)
 
 // A pool lends reading connections. They hold no transaction between calls.
 type pool struct {
@@ -34,10 +41,26 @@ func newPool(ctx context.Context, dsn string) (*pool, error) {
 func (p *pool) with(ctx context.Context, fn func(*conn) error) error {
 	select {
 	case c := <-p.free:
-		defer func() { p.free <- c }()
+		defer func() {
+			c.giveBack(context.WithoutCancel(ctx))
+			p.free <- c
+		}()
 		return fn(c)
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+}
+
+// giveBack frees the pages of a connection that has more of them than it may. All connections of a process share one list of pages that
+// can be used again: one that reads much takes those that went unused for longest, whosever they are. For as long as it keeps them
+// the writer can cache so much less, and reads the same pages again and again.
+func (c *conn) giveBack(ctx context.Context) {
+	file, ok := c.raw.(connection)
+	if !ok {
+		return
+	}
+	if n, _, err := file.Status(sqlite.DBStatusCacheUsed, false); err == nil && n > readerMost {
+		_ = c.script(ctx, "PRAGMA shrink_memory") // a script, as this pragma acts when it is prepared; it cannot fail
 	}
 }
 
