@@ -15,15 +15,15 @@ import (
 // transaction. That is rare, and savepoints for all would cost all of them.
 var errRerun = errors.New("a call failed within the group")
 
-// round runs one group and serves the parked fetches that it concerns.
-func (w *writer) round(group []*relational.Member) {
-	claims, err := w.transact(group, false)
+// round runs the group and serves the parked fetches that it concerns.
+func (w *writer) round() {
+	claims, err := w.transact(false)
 	for n := 0; errors.Is(err, errRerun) && n < maxDamage; n++ {
 		w.showDamage()
-		claims, err = w.transact(group, true)
+		claims, err = w.transact(true)
 	}
 	if err != nil {
-		for _, m := range group {
+		for _, m := range w.group {
 			if _, out := w.out[m]; !out {
 				m.Err = failed(m.Op, err, outcomeOfAbort(err))
 			}
@@ -32,14 +32,15 @@ func (w *writer) round(group []*relational.Member) {
 	} else {
 		w.publish()
 	}
-	for i, m := range group {
+	for i, m := range w.group {
 		close(m.Done)
-		group[i] = nil
+		w.group[i] = nil
 	}
+	w.group = w.group[:0]
 	clear(w.out)
 	w.answer(claims)
 	if err != nil && !w.tried.served {
-		w.round(nil) // the group failed before the fetches had their turn
+		w.round() // the group failed before the fetches had their turn
 		return
 	}
 	w.settle()
@@ -68,7 +69,7 @@ func refusedCommit(err error) bool {
 }
 
 // transact runs the group and the claims of parked fetches in one transaction.
-func (w *writer) transact(group []*relational.Member, savepoints bool) ([]*parked, error) {
+func (w *writer) transact(savepoints bool) ([]*parked, error) {
 	t := w.tx
 	t.afresh()
 	t.watched = w.awaitsPlace()
@@ -77,12 +78,14 @@ func (w *writer) transact(group []*relational.Member, savepoints bool) ([]*parke
 		w.tried.served = true
 		return w.candidates(true), errMoved
 	}
-	if len(group) > 0 {
+	if len(w.group) > 0 {
 		if err := w.begin(); err != nil {
 			return nil, err
 		}
+		w.group, _ = w.queue.Take(w.group, maxGroup, maxGroupBytes) // who came while other processes had the file goes along
+		w.crowd = len(w.group) > 1
 	}
-	for _, m := range group {
+	for _, m := range w.group {
 		if err := w.member(m, savepoints); err != nil {
 			w.rollback()
 			return nil, err

@@ -35,7 +35,7 @@ func (w *writer) lead(m *relational.Member) {
 	if !w.crowd && w.foreign.alone && w.queue.TakeLone(m) {
 		w.attend()
 		w.group = append(w.group[:0], m)
-		w.round(w.group)
+		w.round()
 		call = w.restless()
 	}
 	w.helm.Unlock()

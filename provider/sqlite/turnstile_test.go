@@ -52,3 +52,38 @@ func TestHazard18_StoppedProcessDoesNotHangTheOthers(t *testing.T) {
 	}
 	other.leave()
 }
+
+// Calls that come while their process waits for its turn go along with the one that waits, not behind it.
+func TestGroupTakesAlongWhoComesWhileItWaits(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	p := openTest(t, path, Options{})
+	other, err := openTurnstile(path, time.Minute) // as another process would
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.close()
+	if err := other.enter(); err != nil {
+		t.Fatal(err)
+	}
+	before := p.store.writer.commits.Load()
+	created := make(chan error, 3)
+	begin := func(id string) { go func() { created <- createIn(t.Context(), p, id) }() }
+	begin("first")
+	await(t, "the first to stand in line", func() bool {
+		p.store.gate.mu.Lock()
+		defer p.store.gate.mu.Unlock()
+		return p.store.gate.place != nil
+	})
+	begin("second")
+	begin("third")
+	await(t, "the others", func() bool { return queued(p) == 2 })
+	other.leave()
+	for range 3 {
+		if err := <-created; err != nil {
+			t.Error(err)
+		}
+	}
+	if n := p.store.writer.commits.Load() - before; n != 1 {
+		t.Errorf("%d commits: want one for all that had come when the turn did", n)
+	}
+}

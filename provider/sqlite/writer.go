@@ -104,11 +104,11 @@ func (w *writer) work() (rest time.Duration, ended bool) {
 	w.helm.Lock()
 	defer w.helm.Unlock()
 	for {
-		group, fresh, stopped := w.take()
-		if stopped && len(group) == 0 {
+		fresh, stopped := w.take()
+		if stopped && len(w.group) == 0 {
 			return 0, true
 		}
-		if len(group) == 0 && !fresh && !w.pressing() {
+		if len(w.group) == 0 && !fresh && !w.pressing() {
 			if w.checkpoint() {
 				continue
 			}
@@ -117,20 +117,17 @@ func (w *writer) work() (rest time.Duration, ended bool) {
 			return rest, false
 		}
 		w.attend()
-		w.round(group)
+		w.round()
 	}
 }
 
-// take answers the next group, and whether a fetch waits to be tried.
-func (w *writer) take() (group []*relational.Member, fresh, stopped bool) {
+// take takes up the next group, and tells whether a fetch waits to be tried.
+func (w *writer) take() (fresh, stopped bool) {
 	w.group, stopped = w.queue.Take(w.group[:0], maxGroup, maxGroupBytes)
-	if len(w.group) > 0 {
-		w.crowd = len(w.group) > 1
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	fresh, w.fresh = w.fresh, false
-	return w.group, fresh, stopped
+	return fresh, stopped
 }
 
 // stop ends the loop after what is queued.

@@ -110,12 +110,15 @@ func (q *Queue) Withdraw(m *Member) bool {
 	return true
 }
 
-// Take appends the next group to into: no more than most members of at most bytes together,
+// Take adds to a group, or makes one of none: no more than most members of at most bytes together,
 // but one always, if any is free. A member that goes alone ends the group before it.
 func (q *Queue) Take(into []*Member, most, bytes int) (group []*Member, stopped bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	group, size, alone := into, 0, false
+	for _, m := range into {
+		size, alone = size+m.Bytes, m.Alone
+	}
 	for _, list := range []*[]*Member{&q.urgent, &q.rest} {
 		n, kept := 0, 0
 		for _, m := range *list {
