@@ -15,8 +15,15 @@ func (p *Provider) exchange(ctx context.Context, conn *pgx.Conn, b *pgx.Batch) e
 		return conn.SendBatch(ctx, b).Close()
 	}
 	out, a := outgoingOn(conn), newAnswers(ctx, conn, b.Len())
+	texts := make([]string, len(b.QueuedQueries))
+	for i, query := range b.QueuedQueries {
+		texts[i] = query.SQL
+	}
+	if err := out.prepare(ctx, texts...); err != nil {
+		return err
+	}
 	for _, query := range b.QueuedQueries {
-		known, err := out.add(ctx, query.SQL, query.Arguments)
+		known, err := out.add(query.SQL, query.Arguments)
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"reflect"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -214,4 +215,42 @@ func TestExchangeOutlivesItsStatements(t *testing.T) {
 		}
 	}
 	t.Error("the instance cannot be read any more")
+}
+
+// All statements that a connection does not know are prepared in one round trip, also after one that the server refused.
+func TestExchangePreparesInOneRoundTrip(t *testing.T) {
+	p, w := counting(t)
+	conn, err := p.pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	var got []int64
+	batch := func(statements ...string) (trips int64, err error) {
+		b := &pgx.Batch{}
+		for _, sql := range statements {
+			b.Queue(sql, int64(1)).QueryRow(func(r pgx.Row) error {
+				var n int64
+				err := r.Scan(&n)
+				got = append(got, n)
+				return err
+			})
+		}
+		before := w.trips.Load()
+		err = p.exchange(t.Context(), conn.Conn(), b)
+		return w.trips.Load() - before, err
+	}
+	const one, two, three, refused = `SELECT $1::bigint`, `SELECT $1::bigint + 1`, `SELECT $1::bigint + 2`, `SELECT $1::bigint FROM nowhere`
+	if _, err := batch(one, refused, two); sqlState(err) != "42P01" {
+		t.Fatalf("a table that is not there: %v", err)
+	}
+	if trips, err := batch(one, two, three, two); err != nil || trips != 2 {
+		t.Errorf("new statements: %d round trips, want 2; %v", trips, err)
+	}
+	if trips, err := batch(three, one); err != nil || trips != 1 {
+		t.Errorf("known statements: %d round trips, want 1; %v", trips, err)
+	}
+	if want := []int64{1, 2, 3, 2, 3, 1}; !slices.Equal(got, want) {
+		t.Errorf("read %v, want %v", got, want)
+	}
 }

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"context"
 	"encoding/binary"
 	"fmt"
 
@@ -18,6 +17,7 @@ import (
 // outgoing is what is about to be sent on a connection, which keeps it.
 type outgoing struct {
 	conn  *pgx.Conn
+	known map[string]*pgconn.StatementDescription // what the connection has prepared, by its text
 	bytes []byte
 }
 
@@ -30,7 +30,7 @@ func outgoingOn(conn *pgx.Conn) *outgoing {
 	kept := conn.PgConn().CustomData()
 	out, ok := kept[name].(*outgoing)
 	if !ok {
-		out = &outgoing{conn: conn}
+		out = &outgoing{conn: conn, known: make(map[string]*pgconn.StatementDescription)}
 		kept[name] = out
 	}
 	if out.bytes = out.bytes[:0]; cap(out.bytes) > 2*maxOutgoing {
@@ -39,12 +39,9 @@ func outgoingOn(conn *pgx.Conn) *outgoing {
 	return out
 }
 
-// add adds a statement, with all parameters and columns in the binary format.
-func (o *outgoing) add(ctx context.Context, sql string, args []any) (*pgconn.StatementDescription, error) {
-	known, err := o.conn.Prepare(ctx, sql, sql)
-	if err != nil {
-		return nil, err
-	}
+// add adds a statement that was prepared, with all parameters and columns in the binary format.
+func (o *outgoing) add(sql string, args []any) (*pgconn.StatementDescription, error) {
+	known := o.known[sql]
 	if len(args) != len(known.ParamOIDs) {
 		return nil, fmt.Errorf("%d parameters where %d are wanted: %w", len(args), len(known.ParamOIDs), provider.ErrInvalid)
 	}

@@ -102,14 +102,17 @@ func (p *Provider) prime(ctx context.Context, conn *pgx.Conn) error {
 	if err := p.exchange(ctx, conn, b); err != nil || !p.fuses {
 		return err
 	}
+	steps := make([]string, len(hotSteps))
+	for i, set := range hotSteps {
+		steps[i] = p.names.fused(set)
+	}
+	out := outgoingOn(conn)
+	if err := out.prepare(ctx, steps...); err != nil {
+		return err
+	}
 	u := newUnit(ctx, p, conn)
-	for _, set := range hotSteps {
-		sql := p.names.fused(set)
-		sd, err := conn.Prepare(ctx, sql, sql)
-		if err == nil {
-			_, err = u.commitFused(loneStep{sql, make([]any, len(sd.ParamOIDs))})
-		}
-		if err != nil {
+	for _, sql := range steps {
+		if _, err := u.commitFused(loneStep{sql, make([]any, len(out.known[sql].ParamOIDs))}); err != nil {
 			return err
 		}
 	}

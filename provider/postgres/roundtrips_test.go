@@ -200,11 +200,14 @@ func TestRoundTripsOfGroups(t *testing.T) {
 		blocker.Release()
 		sent.Wait()
 	}
-	burst()
-	trips, groups := w.trips.Load(), p.writer.commits.Load()
-	burst()
-	trips, groups = w.trips.Load()-trips, p.writer.commits.Load()-groups
-	if trips != groups || groups > 10 {
-		t.Errorf("20 sends in %d groups, %d round trips", groups, trips)
+	var trips, groups int64
+	for range maxRuns { // which calls go alone is up to chance, and the first that do so have their statement prepared
+		trips, groups = w.trips.Load(), p.writer.commits.Load()
+		burst()
+		trips, groups = w.trips.Load()-trips, p.writer.commits.Load()-groups
+		if trips == groups && groups <= 10 {
+			return
+		}
 	}
+	t.Errorf("20 sends in %d groups, %d round trips", groups, trips)
 }

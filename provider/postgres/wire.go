@@ -50,12 +50,15 @@ func (u *unit) heard(a *answer, err error) (xid uint32, _ error) {
 // ask sends a lone step, which is a transaction of its own.
 func (p *Provider) ask(ctx context.Context, conn *pgx.Conn, step loneStep) error {
 	out := outgoingOn(conn)
+	if err := out.prepare(ctx, sqlByIndex, step.sql); err != nil {
+		return err
+	}
 	if !p.settled {
-		if _, err := out.add(ctx, sqlByIndex, nil); err != nil {
+		if _, err := out.add(sqlByIndex, nil); err != nil {
 			return err
 		}
 	}
-	if _, err := out.add(ctx, step.sql, step.args); err != nil {
+	if _, err := out.add(step.sql, step.args); err != nil {
 		return err
 	}
 	socket := conn.PgConn().Conn() // whose caller cannot give up before all is sent
