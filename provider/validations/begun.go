@@ -27,7 +27,7 @@ func begunCases() []testCase {
 		{name: "begun-by-hand-off", run: begunHandedOff, rule: given},
 		{name: "begun-by-parking", run: begunParked, rule: given},
 		{
-			name: "parked-with-a-limit", run: parkedForAWhile,
+			name: "parked-with-a-limit", run: parkedForAWhile, broad: true,
 			rule: "Park with a Limit makes that the task's StartBy, and it has not begun until it is retried.",
 		},
 	}

@@ -26,7 +26,7 @@ func maxLeasedCases() []testCase {
 		{name: "racing-fetchers", run: placesRace, rule: "Fetches at once keep to it together."},
 		{name: "report-wakes", run: placesReported, rule: ends},
 		{name: "commit-wakes", run: placesCommitted, rule: ends},
-		{name: "end-wakes", run: placesRemoved, rule: ends},
+		{name: "end-wakes", run: placesRemoved, broad: true, rule: ends},
 		{name: "lapse-wakes", run: placesOver, rule: ends},
 	}
 }

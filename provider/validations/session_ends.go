@@ -25,7 +25,7 @@ func sessionEnds() []testCase {
 		{name: "in-use", run: sessionUsed, rule: idle},
 		{name: "leased-task-keeps-it", run: sessionBusy, rule: busy},
 		{name: "lapsed-task", run: sessionLapsedTask, rule: idle},
-		{name: "taken-over", run: sessionTakenOver, rule: busy},
+		{name: "taken-over", run: sessionTakenOver, broad: true, rule: busy},
 		{name: "completed-after-its-end", run: sessionLate, rule: busy},
 		{name: "lapse-wakes", run: sessionWakes, rule: wakes},
 		{name: "report-wakes", run: sessionReportWakes, rule: wakes},
