@@ -217,6 +217,30 @@ func TestExchangeOutlivesItsStatements(t *testing.T) {
 	t.Error("the instance cannot be read any more")
 }
 
+// So are those whose statements answer other columns than when they were prepared.
+func TestExchangeOutlivesChangedTables(t *testing.T) {
+	p := store(t)
+	conn := acquired(t, p).Conn()
+	read := func() error {
+		b := &pgx.Batch{}
+		b.Queue(`SELECT * FROM changing`)
+		return p.exchange(t.Context(), conn, b)
+	}
+	alter := func(sql string) {
+		if _, err := conn.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	alter(`CREATE TEMPORARY TABLE changing (one int)`)
+	if err := read(); err != nil {
+		t.Fatal(err)
+	}
+	alter(`ALTER TABLE changing ADD two int`)
+	if err := read(); sqlState(err) != stateOldPlan || !conn.IsClosed() {
+		t.Errorf("%v; closed: %v", err, conn.IsClosed())
+	}
+}
+
 // All statements that a connection does not know are prepared in one round trip, also after one that the server refused.
 func TestExchangePreparesInOneRoundTrip(t *testing.T) {
 	p, w := counting(t)

@@ -26,13 +26,13 @@ func (o *outgoing) prepare(ctx context.Context, statements ...string) error {
 		pipeline.SendPrepare(name(i), sql, nil)
 	}
 	if err := pipeline.Sync(); err != nil {
-		_ = pipeline.Close() // for the same reason
+		_ = pipeline.Close() // which tells the same
 		return fmt.Errorf("preparing statements: %w", err)
 	}
 	for i, sql := range wanted { // those before one that is refused have been prepared
 		result, err := pipeline.GetResults()
 		known, ok := result.(*pgconn.StatementDescription)
-		if err != nil || !ok {
+		if !ok { // it was refused
 			_ = pipeline.Close()
 			return fmt.Errorf("preparing %.60q: %w", sql, err)
 		}

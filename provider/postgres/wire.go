@@ -50,13 +50,16 @@ func (u *unit) heard(a *answer, err error) (xid uint32, _ error) {
 // ask sends a lone step, which is a transaction of its own.
 func (p *Provider) ask(ctx context.Context, conn *pgx.Conn, step loneStep) error {
 	out := outgoingOn(conn)
-	if err := out.prepare(ctx, sqlByIndex, step.sql); err != nil {
-		return err
-	}
 	if !p.settled {
+		if err := out.prepare(ctx, sqlByIndex, step.sql); err != nil {
+			return err
+		}
 		if _, err := out.add(sqlByIndex, nil); err != nil {
 			return err
 		}
+	}
+	if err := out.prepare(ctx, step.sql); err != nil {
+		return err
 	}
 	if _, err := out.add(step.sql, step.args); err != nil {
 		return err

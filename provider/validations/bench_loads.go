@@ -84,7 +84,9 @@ func (c *claimer) do(ctx context.Context) (time.Time, error) {
 		_, err := fetchFor(ctx, c.p, c.name)
 		c.fetched <- err
 	}()
-	<-time.After(c.rest)
+	if c.rest > 0 {
+		<-time.After(c.rest)
+	}
 	began, err := c.creator.do(ctx)
 	return began, errors.Join(err, <-c.fetched)
 }
