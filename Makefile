@@ -13,6 +13,10 @@ RACE := ^[^/]+/[^/]+/[^/]+/(provider|internal|dispatcher|orchestration|activity|
 LONG := /internal/(programs|cancellation|weaknesses|local|routing|heartbeats|features|durability|pending|storagefaults|transactions|invariant)$$|/provider/(faulty|validations)(/|$$)
 VIRTUAL := /internal/(local|routing|heartbeats|features)$$
 
+# Tests of provider/sqlite and provider/postgres that the race detector would make too slow: with it they are skipped, or
+# do less, and they run again without it.
+SLOW := AmongAMillion|TestFlat|TestModel$$|TestEngine$$|TestConformance/(send|clean)/(inbox-full|prune-default)
+
 # SQLite's translated C, and the C library and allocator below it, are not instrumented. Their memory is mapped beside that
 # of Go, of which alone the race detector knows: it can find nothing there, and to look takes more than half the
 # CPU time of provider/sqlite's tests. The driver above them is, save for the pointer arithmetic that -race checks, too.
@@ -72,7 +76,7 @@ test-plain: need-go ## part 4: tests of all other packages
 		pkgs=$$(printf '%s\n' "$$all" | grep -Ev '$(RACE)'; printf '%s\n' "$$all" | grep -E '$(LONG)'); \
 		if [ -z "$$pkgs" ]; then echo 'no packages'; return 0; fi; \
 		$(GO) test -vet=off -timeout 6m $(TESTFLAGS) $$pkgs && \
-		$(GO) test -vet=off -timeout 6m -run 'AmongAMillion|TestFlat|TestModel$$|TestEngine$$' $(TESTFLAGS) ./provider/sqlite ./provider/postgres; \
+		$(GO) test -vet=off -timeout 6m -run '$(SLOW)' $(TESTFLAGS) ./provider/sqlite ./provider/postgres; \
 	}; $(call timed,go test,part)
 
 lint: need-go lint-tool ## golangci-lint, pinned, zero findings

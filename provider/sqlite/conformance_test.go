@@ -8,19 +8,26 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/perdure/perdure/internal/racedetector"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/validations"
 )
 
 func TestConformance(t *testing.T) {
 	empty := emptyStore(t)
+	opts := []validations.Option{validations.Transactions(beginTx), validations.FirstTurns()}
+	if racedetector.On {
+		for _, name := range []string{"send/inbox-full", "send/inbox-full-of-bytes", "clean/prune-default"} {
+			opts = append(opts, validations.Skip(name, "make test runs it without the race detector, and that of the memory store with it"))
+		}
+	}
 	validations.Run(t, func(t *testing.T) provider.Provider {
 		path := filepath.Join(t.TempDir(), "store.db")
 		if err := os.WriteFile(path, empty, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return openTest(t, path, Options{})
-	}, validations.Transactions(beginTx), validations.FirstTurns())
+	}, opts...)
 }
 
 // beginTx begins a transaction on a store's file as a program would do that has tables of its own there.
