@@ -13,14 +13,18 @@ RACE := ^[^/]+/[^/]+/[^/]+/(provider|internal|dispatcher|orchestration|activity|
 LONG := /internal/(programs|cancellation|weaknesses|local|routing|heartbeats|features|durability|pending|storagefaults|transactions|invariant)$$|/provider/(faulty|validations)(/|$$)
 VIRTUAL := /internal/(local|routing|heartbeats|features)$$
 
-# Tests of provider/sqlite and provider/postgres that the race detector would make too slow: with it they are skipped, or
-# do less, and they run again without it.
-SLOW := AmongAMillion|TestFlat|TestModel$$|TestEngine$$|TestConformance/(send|clean)/(inbox-full|prune-default)
+# Tests of packages above that the race detector would make too slow: with it they are skipped, or do less, and they run
+# again without it.
+SLOW := TestWideFanIn|AmongAMillion|TestFlat|TestModel$$|TestEngine$$|TestConformance/(send|clean)/(inbox-full|prune-default)
 
 # SQLite's translated C, and the C library and allocator below it, are not instrumented. Their memory is mapped beside that
 # of Go, of which alone the race detector knows: it can find nothing there, and to look takes more than half the
 # CPU time of provider/sqlite's tests. The driver above them is, save for the pointer arithmetic that -race checks, too.
 PLAINC := -gcflags='modernc.org/...=-d=checkptr=0' $(foreach p,sqlite/lib libc/... memory,-gcflags='modernc.org/$(p)=-race=false')
+
+# How many packages are built and tested at once: one more than two cores, as tests of processes and leases mostly wait;
+# not many more, as tests in real time must not starve. A larger machine can take more.
+ATONCE ?= 3
 
 # Extra flags for go test, such as TESTFLAGS='-run TestX -v'.
 TESTFLAGS ?=
@@ -61,13 +65,14 @@ test-build: need-go ## part 1: build everything, go vet
 test-compare: need-go ## part 2: build bench/compare, a module of its own (fetches the other engines); make compare tests it
 	@part() { cd bench/compare && $(GO) build ./...; }; $(call timed,build bench/compare,part)
 
+# From the end of the list, as the longest tests, those of the stores, stand there.
 test-race: need-go need-cc ## part 3: tests of the engine's packages, under the race detector
 	@part() { \
 		all=$$($(GO) list ./...) || return 1; \
-		pkgs=$$(printf '%s\n' "$$all" | grep -E '$(RACE)' | grep -Ev '$(LONG)'); \
+		pkgs=$$(printf '%s\n' "$$all" | grep -E '$(RACE)' | grep -Ev '$(LONG)' | sort -r); \
 		if [ -z "$$pkgs" ]; then echo 'no packages'; return 0; fi; \
-		CGO_ENABLED=1 $(GO) test -race $(PLAINC) -vet=off -timeout 6m $(TESTFLAGS) $$pkgs && \
-		CGO_ENABLED=1 $(GO) test -race $(PLAINC) -vet=off -short -timeout 6m $(TESTFLAGS) $$(printf '%s\n' "$$all" | grep -E '$(VIRTUAL)'); \
+		CGO_ENABLED=1 $(GO) test -race $(PLAINC) -p $(ATONCE) -vet=off -timeout 6m $(TESTFLAGS) $$pkgs && \
+		CGO_ENABLED=1 $(GO) test -race $(PLAINC) -p $(ATONCE) -vet=off -short -timeout 6m $(TESTFLAGS) $$(printf '%s\n' "$$all" | grep -E '$(VIRTUAL)'); \
 	}; $(call timed,go test -race,part)
 
 test-plain: need-go ## part 4: tests of all other packages
@@ -75,8 +80,8 @@ test-plain: need-go ## part 4: tests of all other packages
 		all=$$($(GO) list ./...) || return 1; \
 		pkgs=$$(printf '%s\n' "$$all" | grep -Ev '$(RACE)'; printf '%s\n' "$$all" | grep -E '$(LONG)'); \
 		if [ -z "$$pkgs" ]; then echo 'no packages'; return 0; fi; \
-		$(GO) test -vet=off -timeout 6m $(TESTFLAGS) $$pkgs && \
-		$(GO) test -vet=off -timeout 6m -run '$(SLOW)' $(TESTFLAGS) ./provider/sqlite ./provider/postgres; \
+		$(GO) test -p $(ATONCE) -vet=off -timeout 6m $(TESTFLAGS) $$pkgs && \
+		$(GO) test -p $(ATONCE) -vet=off -timeout 6m -run '$(SLOW)' $(TESTFLAGS) ./provider/sqlite ./provider/postgres ./orchestration; \
 	}; $(call timed,go test,part)
 
 lint: need-go lint-tool ## golangci-lint, pinned, zero findings

@@ -17,7 +17,7 @@ type restartedCluster struct {
 // Four workers on one Postgres are killed and stopped like those on a file, and the server is restarted under all of
 // them in immediate mode, which ends every transaction where it stands.
 func TestKilledWorkersAndPostgresLoseNothing(t *testing.T) {
-	kills, plans := 25, 2_000
+	kills, plans := 20, 1_500
 	if testing.Short() {
 		kills, plans = 5, 48
 	}
