@@ -94,7 +94,7 @@ func TestHazard16_HeldRowMakesOnlyItsOwnMemberWait(t *testing.T) {
 	p.warm.forget(free.Key) // a group of what is remembered has another way
 	waits, goes := memberSend(held[0].Key, text("waits")), memberSend(free.Key, text("m"))
 	began := time.Now()
-	if alone := p.writer.together(p.pool, []*relational.Member{waits, goes}); len(alone) != 1 || alone[0] != waits || time.Since(began) > time.Second {
+	if alone := p.writer.together(p.pool, []*relational.Member{waits, goes}); len(alone) != 1 || alone[0] != waits || time.Since(began) > 10*time.Second {
 		t.Fatalf("%d members of a group go by themselves, after %v", len(alone), time.Since(began))
 	}
 	<-goes.Done
@@ -110,7 +110,7 @@ func TestHazard16_HeldRowMakesOnlyItsOwnMemberWait(t *testing.T) {
 		fastest, slowest = min(fastest, took), max(slowest, took)
 	}
 	t.Logf("the others took %v to %v", fastest, slowest)
-	if fastest > 100*time.Millisecond || slowest > time.Second { // the slowest one measures the machine, too
+	if fastest > 100*time.Millisecond || slowest > 10*time.Second { // the slowest one measures the machine, too
 		t.Errorf("sends to a free instance took %v to %v", fastest, slowest)
 	}
 	for _, r := range release {

@@ -96,7 +96,7 @@ func TestWakeUpCrossesProviders(t *testing.T) {
 	slices.Sort(took)
 	p50 := took[len(took)/2]
 	t.Logf("start here, fetched there: p50 %v, worst %v", p50, took[len(took)-1])
-	if p50 > 10*5*time.Millisecond { // 5 ms on an idle machine
+	if p50 > fallback/5 { // 5 ms on an idle machine; who does not hear of it polls
 		t.Errorf("p50 is %v", p50)
 	}
 }
