@@ -75,10 +75,16 @@ func TestChildProcess(t *testing.T) {
 		case <-time.After(time.Millisecond):
 		}
 	}
-	for attempt := range 2 {
-		a.Interrupt(attempt+1, func(call func()) { call() })
-	}
-	if err := <-done; err == nil || err.Error() != "sh: signal: killed" {
-		t.Errorf("ended with %v", err)
+	// The program may be up before Render listens. What it does not hear is repeated, as a node does.
+	for attempt := 1; ; attempt++ {
+		a.Interrupt(attempt, func(call func()) { call() })
+		select {
+		case err := <-done:
+			if err == nil || err.Error() != "sh: signal: killed" {
+				t.Errorf("ended with %v", err)
+			}
+			return
+		case <-time.After(time.Millisecond):
+		}
 	}
 }
