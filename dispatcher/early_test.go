@@ -279,13 +279,14 @@ func TestAhead_CodeGoesOnBeforeCommits(t *testing.T) {
 	})
 }
 
-// In real time timers are met, too: on a machine at rest within a millisecond. Ten times what they may be late is asserted, which finds a poll.
-// They come one after the other, so that nothing else comes by.
+// In real time timers are met, too: on a machine at rest within a millisecond. A busy one makes some late, a poll all but a few,
+// so two of eight must be in time. They come one after the other, so that nothing else comes by.
+//
+//nolint:paralleltest // others would take the processors from it
 func TestAhead_RealTimersAreNotLate(t *testing.T) {
-	t.Parallel()
 	e := enginetest.Memory(t, runtime.Options{})
 	e.Start(napping(e))
-	late := make([]time.Duration, 5)
+	late := make([]time.Duration, 8)
 	for i := range late {
 		late[i] = enginetest.Output[time.Duration](e, e.Create(fmt.Sprint(i), "nap", 100*time.Millisecond))
 		if late[i] < 0 {
@@ -293,7 +294,7 @@ func TestAhead_RealTimersAreNotLate(t *testing.T) {
 		}
 	}
 	slices.Sort(late)
-	if median := late[len(late)/2]; median > 50*time.Millisecond {
-		t.Errorf("of %v timers half are %v late", len(late), median)
+	if late[1] > 50*time.Millisecond {
+		t.Errorf("of %d timers all but one are %v late or more", len(late), late[1])
 	}
 }
