@@ -13,8 +13,8 @@ RACE := ^[^/]+/[^/]+/[^/]+/(provider|internal|dispatcher|orchestration|activity|
 LONG := /internal/(programs|cancellation|weaknesses|local|routing|heartbeats|features|durability|pending|storagefaults|transactions|invariant)$$|/provider/(faulty|validations)(/|$$)
 VIRTUAL := /internal/(local|routing|heartbeats|features)$$
 
-# Tests of packages above that the race detector would make too slow: with it they are skipped, or do less, and they run
-# again without it.
+# Tests of RACE that the race detector makes too slow: with it they are skipped, or do less, and they run once more without it,
+# those of provider/sqlite, provider/postgres and orchestration.
 SLOW := TestWideFanIn|AmongAMillion|TestFlat|TestModel$$|TestEngine$$|TestConformance/(send|clean)/(inbox-full|prune-default)
 
 # SQLite's translated C, and the C library and allocator below it, are not instrumented. Their memory is mapped beside that
