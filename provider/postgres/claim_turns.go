@@ -213,6 +213,9 @@ func (f *turnFetch) remember() {
 		m.inbox = box.left(&m.Head)
 		row := *in
 		m.row = &row
+		if in.Parent.Key.IsZero() && in.CustomStatus == nil && in.Attributes == nil {
+			m.own = &ownRow{created: in.CreatedAt, result: slices.Clone(in.Result)}
+		}
 		f.p.warm.saw(m)
 	}
 }

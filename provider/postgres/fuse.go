@@ -20,6 +20,7 @@ const (
 	ofHead
 	ofEnded
 	ofBirth
+	ofEaten
 	ofHistory
 	ofHandOff
 	ofMessage
@@ -27,13 +28,14 @@ const (
 	ofRest
 )
 
-// hotSteps are what most lone steps are: the first turn of an orchestration, the next one, and the last.
+// hotSteps are what most lone steps are: the first turn of an orchestration, the next one, and the last, after an activity or a timer.
 //
 //nolint:gochecknoglobals // constant
 var hotSteps = []writes{
 	ofBirth | ofHistory | ofHandOff,
 	ofStep | ofEnded | ofHistory | ofHandOff,
 	ofStep | ofEnded | ofHistory | ofResult | ofRest,
+	ofHead | ofEaten | ofHistory | ofResult | ofRest,
 }
 
 // fusible are the writes in the order of their bits. What is guarded must find its row.
@@ -47,6 +49,7 @@ var fusible = []struct {
 	{"head", sqlHeadsAsTheyWere, true},
 	{"ended", sqlTasksAsTheyWere, true},
 	{"birth", sqlBegunInstances, false},
+	{"eaten", sqlEat, false},
 	{"history", sqlHistory, false},
 	{"task", sqlHandOffs, false},
 	{"message", sqlMessages, false},
@@ -121,6 +124,7 @@ func (u *unit) fuse(fx *relational.Effects) (step loneStep, ok bool) {
 	}
 	take(&f, ofEnded, o.ended, fillHeld)
 	take(&f, ofBirth, o.instances, fillBegun)
+	take(&f, ofEaten, o.eaten, fillEaten)
 	take(&f, ofHistory, o.history, fillHistory)
 	take(&f, ofHandOff, o.tasks, fillHandOffs)
 	take(&f, ofMessage, o.messages, fillMessages)
@@ -145,6 +149,15 @@ func take[Row any](f *fusion, bit writes, rows []Row, fill func(*columns, []Row)
 
 // maxFused is about how many parameters a lone step has.
 const maxFused = 48
+
+// mayBeLone tells whether a call that looks at so much may be a lone step.
+func mayBeLone(n *relational.Needs) bool {
+	eaten := len(n.Timers)
+	for i := range n.Inbox {
+		eaten += len(n.Inbox[i].Named)
+	}
+	return len(n.Keys) == 1 && len(n.Tasks) <= 1 && eaten <= 1
+}
 
 // lone tells whether one instance is written, and of all else that can be fused one row at most, and nothing besides.
 func (o *ops) lone() bool {

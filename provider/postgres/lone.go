@@ -13,7 +13,7 @@ import (
 // each time. It answers false if that cannot be; then nothing has happened.
 func (w *writer) lead(ctx context.Context, m *relational.Member) (done bool, err error) {
 	l := &leader{w: w, group: []*relational.Member{m}}
-	if !w.p.fuses || !w.crowd.alone(w.queue, l.group) {
+	if !w.p.fuses || !mayBeLone(&m.Needs) || !w.crowd.alone(w.queue, l.group) {
 		return false, nil
 	}
 	bounded, cancel := w.p.bounded(ctx)

@@ -129,11 +129,11 @@ func (o *ops) lengths() mark {
 // mark is how many of each there were.
 type mark [22]int
 
-// oneOfEach is how many of each a lone step may have: an instance, an ended task, a row of history, a task, a message, an execution
-// without tasks, a result and a head.
+// oneOfEach is how many of each a lone step may have: an instance, an eaten message, an ended task, a row of history, a task, a message, an
+// execution without tasks, a result and a head.
 //
 //nolint:gochecknoglobals // constant
-var oneOfEach = mark{1: 1, 4: 1, 5: 1, 6: 1, 8: 1, 11: 1, 14: 1, 20: 1}
+var oneOfEach = mark{1: 1, 2: 1, 4: 1, 5: 1, 6: 1, 8: 1, 11: 1, 14: 1, 20: 1}
 
 // rollback forgets the writes since m.
 func (o *ops) rollback(m mark) {

@@ -6,8 +6,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// ownRow is what the row of an instance holds beside its head, of an instance that this process has made and that has neither attributes nor a
-// custom status. Who waits for its end is handed the row without a read. It is never changed.
+// ownRow is what the row of an instance holds beside its head, of an instance that this process has made or fetched whole and that has neither
+// attributes nor a custom status. Who waits for its end is handed the row without a read. It is never changed.
 type ownRow struct {
 	created provider.Time
 	result  []byte

@@ -142,10 +142,7 @@ func (u *unit) queueOps(b *pgx.Batch) {
 		b.Queue(u.p.names.sql(sqlUseSessions), o.used, int64(u.now))
 	}
 	s.keys(sqlRetire, o.retired)
-	put(s, sqlEat, o.eaten, func(c *columns, rows []messageRef) {
-		column(c, rows, func(r *messageRef) pgtype.UUID { return uuid(r.key) })
-		column(c, rows, func(r *messageRef) int64 { return r.id })
-	})
+	put(s, sqlEat, o.eaten, fillEaten)
 	s.buriedTasks(o.buried)
 	put(s, sqlEndTasks, o.ended, fillEnded)
 	put(s, sqlHistory, o.history, fillHistory)
@@ -313,6 +310,11 @@ func split[Row any](rows []Row, first func(*Row) bool) (yes, no []Row) {
 		}
 	}
 	return yes, no
+}
+
+func fillEaten(c *columns, rows []messageRef) {
+	column(c, rows, func(r *messageRef) pgtype.UUID { return uuid(r.key) })
+	column(c, rows, func(r *messageRef) int64 { return r.id })
 }
 
 func fillEnded(c *columns, rows []endedTask) {
