@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -33,12 +32,12 @@ func (p *Provider) exchange(ctx context.Context, conn *pgx.Conn, b *pgx.Batch) e
 		return conn.SendBatch(ctx, b).Close() // it reads while it writes
 	}
 	socket := conn.PgConn().Conn()
-	stop := context.AfterFunc(ctx, func() { _ = socket.SetDeadline(time.Unix(1, 0)) }) // then whatever waits fails
+	stop := interrupting(ctx, socket)
 	err := out.send()
 	if err == nil {
 		err = a.receive(b)
 	}
-	if !stop() || useless(err) {
+	if stop() || useless(err) {
 		_ = conn.Close(ctx) // it is closed whatever this answers
 	}
 	return err
@@ -56,7 +55,7 @@ func (p *Provider) pooled(ctx context.Context, b *pgx.Batch) error {
 
 // answers are those of a batch, in the order of its statements. They implement [pgx.BatchResults].
 type answers struct {
-	ctx   context.Context //nolint:containedctx // one for all messages: exchange has watched the caller's before
+	ctx   context.Context //nolint:containedctx // without an end: exchange has watched the caller's before
 	conn  *pgx.Conn
 	known []*pgconn.StatementDescription
 	next  int

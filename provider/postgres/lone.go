@@ -16,7 +16,7 @@ func (w *writer) lead(ctx context.Context, m *relational.Member) (done bool, err
 	if !w.p.fuses || !mayBeLone(&m.Needs) || !w.crowd.alone(w.queue, l.group) {
 		return false, nil
 	}
-	bounded, cancel := w.p.bounded(ctx)
+	bounded, cancel := w.p.led(ctx)
 	defer cancel()
 	step, ok := l.prepare(bounded)
 	if !ok {
@@ -64,8 +64,7 @@ func (l *leader) prepare(ctx context.Context) (step loneStep, ok bool) {
 
 // follow waits for an answer that the caller has not waited for.
 func (l *leader) follow() {
-	ctx, cancel := l.w.p.bounded(l.w.ctx)
-	defer cancel()
+	ctx := l.w.p.bound.shared()
 	l.u.ctx = ctx
 	l.conclude(l.answer.receive(ctx, l.u.conn.PgConn()))
 }

@@ -39,6 +39,7 @@ type Provider struct {
 	hooks    chan struct{}   // bounds the transactions that callers' functions run in
 	hard     context.Context //nolint:containedctx // it ends soon after the closing began, and every call of the database with it
 	harden   context.CancelFunc
+	bound    bound
 }
 
 type calls = relational.Calls
@@ -103,6 +104,7 @@ func newWith(ctx context.Context, pool *pgxpool.Pool, own bool, o Options) (*Pro
 	p.fuses = !o.Pooler && config.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement && config.Tracer == nil
 	p.settled = own && !o.Pooler
 	p.hard, p.harden = context.WithCancel(context.WithoutCancel(ctx))
+	p.bound.limit, p.bound.hard = o.Timeout, p.hard
 	if err := p.prepare(ctx); err != nil {
 		p.harden()
 		return nil, notOpened(config, err)
@@ -168,16 +170,6 @@ func (p *Provider) Close() error {
 		p.pool.Close()
 	}
 	return nil
-}
-
-// bounded gives a call of the database its deadline.
-func (p *Provider) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithTimeout(ctx, p.opts.Timeout)
-	stop := context.AfterFunc(p.hard, cancel)
-	return ctx, func() {
-		stop()
-		cancel()
-	}
 }
 
 // read runs fn on a connection of the pool, with a deadline.

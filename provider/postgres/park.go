@@ -90,9 +90,7 @@ func (p *Provider) sleep(ctx context.Context, call *parked, limit time.Duration)
 
 // lookOnce looks, whatever becomes of the caller meanwhile.
 func (p *Provider) lookOnce(ctx context.Context, call *parked) (bool, error) {
-	bounded, cancel := p.bounded(context.WithoutCancel(ctx))
-	defer cancel()
-	found, err := call.look(bounded)
+	found, err := call.look(p.unheeding(ctx))
 	if err != nil {
 		return false, failed(call.op, err, outcomeOf(err))
 	}
@@ -116,9 +114,7 @@ func (p *Provider) beginClaim(now *provider.Time) *pgx.Batch {
 
 // sleepOf answers how long the call may sleep if it is not woken.
 func (p *Provider) sleepOf(ctx context.Context, call *parked) (time.Duration, error) {
-	bounded, cancel := p.bounded(ctx)
-	defer cancel()
-	now, next, err := call.due(bounded)
+	now, next, err := call.due(p.unheeding(ctx))
 	if err != nil {
 		if ctx.Err() != nil {
 			return 0, ctx.Err()

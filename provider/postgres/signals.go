@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -280,20 +282,24 @@ func (s *signals) listen(conn *pgx.Conn) error {
 	if _, err := conn.Exec(s.ctx, "LISTEN "+pgx.Identifier{s.channel}.Sanitize()); err != nil {
 		return err
 	}
+	defer interrupting(s.ctx, conn.PgConn().Conn())()
 	s.hears.Store(true)
 	defer func() {
 		s.hears.Store(false)
 		s.p.hub.Doubt()
 	}()
 	s.wakeAll()
+	own := `{"n":"` + s.node + `"` // how what this process has sent begins
 	for {
 		n, err := s.hear(conn)
 		if err != nil {
 			return err
 		}
+		if strings.HasPrefix(n.Payload, own) {
+			continue
+		}
 		var in signal
 		switch err := json.Unmarshal([]byte(n.Payload), &in); { //nolint:musttag // a Notice goes by its own names
-		case in.Node == s.node:
 		case err != nil || in.Lost: // from a newer release, or what it says is incomplete
 			s.wakeAll()
 		default:
@@ -305,20 +311,32 @@ func (s *signals) listen(conn *pgx.Conn) error {
 // hear waits for a notification. A connection on which nothing came for long is tested: the other end may be
 // gone without a word.
 func (s *signals) hear(conn *pgx.Conn) (*pgconn.Notification, error) {
-	for {
-		ctx, cancel := context.WithTimeout(s.ctx, quiet)
-		n, err := conn.WaitForNotification(ctx)
-		cancel()
+	watched := context.WithoutCancel(s.ctx) // by listen
+	for socket := conn.PgConn().Conn(); ; {
+		if err := socket.SetReadDeadline(time.Now().Add(quiet)); err != nil {
+			return nil, err
+		}
+		if err := s.ctx.Err(); err != nil { // else it ends the waiting from now on
+			return nil, err
+		}
+		n, err := conn.WaitForNotification(watched)
 		if err == nil || s.ctx.Err() != nil || !pgconn.Timeout(err) {
 			return n, err
 		}
-		ctx, cancel = s.p.bounded(s.ctx)
-		err = conn.Ping(ctx)
-		cancel()
-		if err != nil {
+		if err := s.test(conn, socket); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// test asks the other end whether it is there.
+func (s *signals) test(conn *pgx.Conn, socket net.Conn) error {
+	if err := socket.SetReadDeadline(time.Time{}); err != nil {
+		return err
+	}
+	ctx, cancel := s.p.bounded(s.ctx)
+	defer cancel()
+	return conn.Ping(ctx)
 }
 
 // send tells other processes, outside of all commits: a NOTIFY inside of them would make
@@ -350,9 +368,7 @@ func (s *signals) sendPending(conn *pgx.Conn) error {
 	if out.empty() {
 		return nil
 	}
-	ctx, cancel := s.p.bounded(context.WithoutCancel(s.ctx))
-	defer cancel()
-	err := s.notify(ctx, conn, out)
+	err := s.notify(s.p.bound.shared(), conn, out)
 	if err != nil {
 		s.restore(&fx, out.Lost)
 	}
@@ -377,8 +393,7 @@ func (s *signals) notify(ctx context.Context, conn *pgx.Conn, out *signal) error
 		a, b := out.split()
 		return errors.Join(s.notify(ctx, conn, a), s.notify(ctx, conn, b))
 	}
-	_, err = conn.Exec(ctx, "SELECT pg_notify($1, $2)", s.channel, string(payload))
-	return err
+	return s.p.say(ctx, conn, loneStep{"SELECT pg_notify($1, $2)", []any{s.channel, string(payload)}})
 }
 
 // split halves a signal.

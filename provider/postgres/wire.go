@@ -58,13 +58,30 @@ func (p *Provider) ask(ctx context.Context, conn *pgx.Conn, step loneStep) error
 			return err
 		}
 	}
+	return p.send(ctx, out, step)
+}
+
+// say runs a statement whose rows nobody wants on a connection that was made for notifications.
+func (p *Provider) say(ctx context.Context, conn *pgx.Conn, step loneStep) error {
+	if !p.fuses || p.opts.ListenURL != "" {
+		_, err := conn.Exec(ctx, step.sql, step.args...)
+		return err
+	}
+	if err := p.send(ctx, outgoingOn(conn), step); err != nil {
+		return err
+	}
+	return new(answer).receive(ctx, conn.PgConn())
+}
+
+// send sends a statement after what was added before.
+func (p *Provider) send(ctx context.Context, out *outgoing, step loneStep) error {
 	if err := out.prepare(ctx, step.sql); err != nil {
 		return err
 	}
 	if _, err := out.add(step.sql, step.args); err != nil {
 		return err
 	}
-	socket := conn.PgConn().Conn() // whose caller cannot give up before all is sent
+	socket := out.conn.PgConn().Conn() // whose caller cannot give up before all is sent
 	if err := socket.SetWriteDeadline(time.Now().Add(p.opts.Timeout)); err != nil {
 		return &unanswered{cause: err, unsent: true}
 	}
@@ -79,8 +96,10 @@ func (p *Provider) ask(ctx context.Context, conn *pgx.Conn, step loneStep) error
 
 // receive reads until the transaction is over. After a context that has ended it may be called again.
 func (a *answer) receive(ctx context.Context, conn *pgconn.PgConn) error {
+	defer interrupting(ctx, conn.Conn())()
+	watched := context.WithoutCancel(ctx) // one watch is for all messages
 	for {
-		message, err := conn.ReceiveMessage(ctx)
+		message, err := conn.ReceiveMessage(watched)
 		if err != nil {
 			return &unanswered{cause: err}
 		}
