@@ -81,7 +81,7 @@ type turnFetch struct {
 	p   *Provider
 	req provider.FetchTurnsRequest
 	res provider.FetchTurnsResult
-	got []*memory // what is known of the turns
+	got []*memory // what is known of the turns, of which row is as it was read
 
 	rode        bool          // along with a group
 	asked, next provider.Time // when the next one is due, and when that was asked
@@ -144,48 +144,66 @@ func (f *turnFetch) forget() { f.res, f.got = provider.FetchTurnsResult{}, nil }
 
 // queueClaim queues the claim, and what the instances bring along: one round trip, one transaction.
 func (f *turnFetch) queueClaim(b *pgx.Batch) {
-	at := make(map[provider.UUID]int)
 	b.Queue(f.p.names.sql(sqlClaimTurns), f.kinds(), f.req.Max, f.req.Owner, uuid(f.req.Token), f.req.Lease.Microseconds(),
-		f.req.Ahead.Microseconds()).
-		Query(func(rows pgx.Rows) error {
-			for rows.Next() {
-				f.res.Turns = append(f.res.Turns, provider.Turn{})
-				turn := &f.res.Turns[len(f.res.Turns)-1]
-				m := &memory{at: time.Now()}
-				err := scanInstance(rows, &turn.Instance, &f.res.Now, &m.Kind, &m.InboxBytes, &m.NextMessage, &m.LeaseUntil,
-					&m.StickyOwner, &m.StickyUntil, &m.NotBefore, &m.FetchAt, &m.current, &m.xid)
-				if err != nil {
-					f.res.Turns = f.res.Turns[:len(f.got)]
-					return err
-				}
-				f.got = append(f.got, m)
-				turn.Instance.Attributes = nil
-				at[turn.Instance.Key] = len(f.res.Turns) - 1
-			}
-			return rows.Err()
-		})
-	b.Queue(f.p.names.sql(sqlTurnMessages), uuid(f.req.Token), f.req.MaxMessages+1, f.req.MaxBytes,
-		f.req.Ahead.Microseconds()).Query(func(rows pgx.Rows) error {
-		sizes := make(map[provider.UUID]int)
-		for rows.Next() {
-			var key provider.UUID
-			var m provider.Message
-			if err := rows.Scan(into(&key), &m.ID, &m.Kind, &m.Execution, &m.EventID, &m.Timer, &m.VisibleAt, &m.Payload); err != nil {
-				return err
-			}
-			if i, ok := at[key]; ok {
-				f.addMessage(&f.res.Turns[i], m, sizes)
-			}
-		}
-		return rows.Err()
-	})
+		f.req.Ahead.Microseconds()).Query(f.readTurns)
+	b.Queue(f.p.names.sql(sqlTurnMessages), uuid(f.req.Token), f.req.MaxMessages+1, f.req.MaxBytes, f.req.Ahead.Microseconds()).
+		Query(f.readMessages)
 	b.Queue(f.p.names.sql(sqlTurnAttributes), uuid(f.req.Token)).Query(func(rows pgx.Rows) error {
 		return eachAttribute(rows, func(key provider.UUID, a provider.Attribute) {
-			if i, ok := at[key]; ok {
-				f.res.Turns[i].Instance.Attributes = append(f.res.Turns[i].Instance.Attributes, a)
+			if turn := f.turnOf(key); turn != nil {
+				turn.Instance.Attributes = append(turn.Instance.Attributes, a)
 			}
 		})
 	})
+}
+
+func (f *turnFetch) readTurns(rows pgx.Rows) error {
+	for rows.Next() {
+		m := &memory{at: time.Now(), row: &provider.Instance{}}
+		err := scanInstance(rows, m.row, &f.res.Now, &m.Kind, &m.InboxBytes, &m.NextMessage, &m.LeaseUntil,
+			&m.StickyOwner, &m.StickyUntil, &m.NotBefore, &m.FetchAt, &m.current, &m.xid)
+		if err != nil {
+			return err
+		}
+		m.row.Attributes = nil
+		f.got = append(f.got, m)
+	}
+	f.res.Turns = make([]provider.Turn, len(f.got))
+	for i, m := range f.got {
+		f.res.Turns[i].Instance = *m.row
+	}
+	return rows.Err()
+}
+
+// readMessages gives each turn its messages, which come one turn after the other.
+func (f *turnFetch) readMessages(rows pgx.Rows) error {
+	var turn *provider.Turn
+	size := 0
+	for rows.Next() {
+		var key provider.UUID
+		var m provider.Message
+		if err := rows.Scan(into(&key), &m.ID, &m.Kind, &m.Execution, &m.EventID, &m.Timer, &m.VisibleAt, &m.Payload); err != nil {
+			return err
+		}
+		if turn == nil || turn.Instance.Key != key {
+			if turn = f.turnOf(key); turn == nil {
+				continue
+			}
+			size = 0
+		}
+		size = f.addMessage(turn, m, size)
+	}
+	return rows.Err()
+}
+
+// turnOf finds the turn of an instance among the few.
+func (f *turnFetch) turnOf(key provider.UUID) *provider.Turn {
+	for i := range f.res.Turns {
+		if f.res.Turns[i].Instance.Key == key {
+			return &f.res.Turns[i]
+		}
+	}
+	return nil
 }
 
 // remember lets the commits of the turns do without reading the instances.
@@ -201,18 +219,8 @@ func (f *turnFetch) remember() {
 		m.Parent = provider.Parent{Key: in.Parent.Key, Execution: in.Parent.Execution, EventID: in.Parent.EventID}
 		m.Inbox, m.Deliveries, m.request = in.InboxMessages, in.Deliveries, in.RequestID
 		m.LeaseToken, m.LeaseOwner = f.req.Token, f.req.Owner
-		box := &inbox{complete: true, events: make(map[int64]int64)}
-		for j := range turn.Messages {
-			msg := &turn.Messages[j]
-			place := relational.Place{VisibleAt: msg.VisibleAt, ID: msg.ID}
-			box.list = append(box.list, relational.Waiting{Place: place, Bytes: int64(len(msg.Payload)), Timer: msg.Timer, Execution: msg.Execution})
-			if msg.Timer {
-				box.events[msg.EventID] = msg.ID
-			}
-		}
-		m.inbox = box.left(&m.Head)
-		row := *in
-		m.row = &row
+		m.inbox = inboxOf(turn.Messages).left(&m.Head)
+		m.row.Attributes = in.Attributes
 		if in.Parent.Key.IsZero() && in.CustomStatus == nil && in.Attributes == nil {
 			m.own = &ownRow{created: in.CreatedAt, result: slices.Clone(in.Result)}
 		}
@@ -220,15 +228,28 @@ func (f *turnFetch) remember() {
 	}
 }
 
-// addMessage adds a message unless the turn is full.
-func (f *turnFetch) addMessage(turn *provider.Turn, m provider.Message, sizes map[provider.UUID]int) {
-	size := sizes[turn.Instance.Key]
+// inboxOf is an inbox of no more than these messages.
+func inboxOf(messages []provider.Message) *inbox {
+	box := &inbox{complete: true, list: make([]relational.Waiting, 0, len(messages))}
+	for i := range messages {
+		m := &messages[i]
+		place := relational.Place{VisibleAt: m.VisibleAt, ID: m.ID}
+		box.list = append(box.list, relational.Waiting{Place: place, Bytes: int64(len(m.Payload)), Timer: m.Timer, Execution: m.Execution})
+		if m.Timer {
+			box.note(m.EventID, m.ID)
+		}
+	}
+	return box
+}
+
+// addMessage adds a message unless the turn, which has so many bytes, is full, and answers how many it has then.
+func (f *turnFetch) addMessage(turn *provider.Turn, m provider.Message, size int) int {
 	if n := len(turn.Messages); turn.More || n > 0 && (n == f.req.MaxMessages || size+len(m.Payload) > f.req.MaxBytes) {
 		turn.More = true
-		return
+		return size
 	}
-	sizes[turn.Instance.Key] = size + len(m.Payload)
 	turn.Messages = append(turn.Messages, m)
+	return size + len(m.Payload)
 }
 
 // queueDue asks when there may be more, for a claim that finds nothing.

@@ -109,7 +109,7 @@ func (u *unit) fuse(fx *relational.Effects) (step loneStep, ok bool) {
 	if !u.p.fuses || len(fx.Turns) > 0 || !o.lone() || slices.ContainsFunc(fx.Changed, u.asked) {
 		return step, false
 	}
-	f := fusion{columns: columns{lone: true, args: append(make([]any, 0, maxFused), int64(u.now))}}
+	f := fusion{columns: columns{lone: true, args: append(slices.Grow(u.args, maxFused), int64(u.now))}}
 	for i := range o.heads {
 		known := u.recalled[o.heads[i].Key]
 		if known == nil {
@@ -130,6 +130,7 @@ func (u *unit) fuse(fx *relational.Effects) (step loneStep, ok bool) {
 	take(&f, ofMessage, o.messages, fillMessages)
 	take(&f, ofResult, o.results, fillBytes)
 	take(&f, ofRest, o.noTasks, fillExecutions)
+	u.args = f.args
 	return loneStep{u.p.names.fused(f.set), f.args}, true
 }
 

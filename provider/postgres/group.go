@@ -125,7 +125,8 @@ func needsMore(err error) bool {
 // runMember runs one call and takes back what it did if it fails.
 func runMember(u *unit, t *relational.Tx, m *relational.Member) error {
 	outer := t.Effects
-	t.Effects = relational.NewEffects()
+	u.effects.Reset()
+	t.Effects = u.effects
 	t.Begin()
 	before := u.ops.begin()
 	err := m.Run(t)
@@ -145,10 +146,8 @@ func runMember(u *unit, t *relational.Tx, m *relational.Member) error {
 
 // tx is the view that calls have of the unit.
 func (u *unit) tx() *relational.Tx {
-	u.heads = make(map[provider.UUID]*relational.Head)
-	return &relational.Tx{
-		Rows: u, Now: u.now, Elapsed: int64(u.now), Heads: u.heads, Effects: relational.NewEffects(),
-	}
+	u.view.Now, u.view.Elapsed = u.now, int64(u.now)
+	return &u.view
 }
 
 // end writes the heads and commits; then everybody whom it concerns is told.

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -28,27 +29,37 @@ var flagged = []provider.Attribute{} //nolint:gochecknoglobals // constant
 
 // scanInstance reads instanceColumns, and what a statement has after them.
 func scanInstance(rows pgx.Rows, in *provider.Instance, more ...any) error {
-	var blocked provider.Blocked
-	var message []byte // no text: it holds whatever a panic said
-	var isBlocked, attributes bool
-	p := &in.Parent
+	var rest struct { // one place for what has none in the instance
+		blocked               provider.Blocked
+		message               []byte // no text: it holds whatever a panic said
+		isBlocked, attributes bool
+	}
+	p, blocked := &in.Parent, &rest.blocked
 	args := append(make([]any, 0, 48), // one slice for the columns and what is after them
 		&in.ID, into(&in.Key), &in.Name, &in.CodeVersion, &in.Status, &in.Deleting, &in.Execution, into(&in.Version),
 		&in.HistoryLength, &in.HistoryBytes, &in.EngineLevel, into(&p.Key), &p.ID, &p.Execution, &p.EventID, &p.Close,
-		&isBlocked, &blocked.Reason, &message, &blocked.Count, &blocked.Since, &blocked.RetryAt, &in.RequestID,
-		&attributes, &in.CreatedAt, &in.UpdatedAt, &in.EndedAt, &in.ReadyAt, &in.InboxMessages, &in.Deliveries,
+		&rest.isBlocked, &blocked.Reason, &rest.message, &blocked.Count, &blocked.Since, &blocked.RetryAt, &in.RequestID,
+		&rest.attributes, &in.CreatedAt, &in.UpdatedAt, &in.EndedAt, &in.ReadyAt, &in.InboxMessages, &in.Deliveries,
 		&in.CustomStatus, &in.Result)
-	if err := rows.Scan(append(args, more...)...); err != nil {
+	if err := scan(rows, append(args, more...)...); err != nil {
 		return err
 	}
-	if isBlocked {
-		blocked.Message = string(message)
-		in.Blocked = &blocked
+	if rest.isBlocked {
+		blocked.Message = string(rest.message)
+		in.Blocked = blocked
 	}
-	if attributes {
+	if rest.attributes {
 		in.Attributes = flagged
 	}
 	return nil
+}
+
+// scan reads a row, whose list of places goes to the heap for the driver's rows only.
+func scan(rows pgx.Rows, places ...any) error {
+	if r, ok := rows.(*incoming); ok {
+		return r.Scan(places...)
+	}
+	return rows.Scan(slices.Clone(places)...)
 }
 
 // querying is a connection, a transaction or the pool.

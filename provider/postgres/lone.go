@@ -51,7 +51,7 @@ func (l *leader) prepare(ctx context.Context) (step loneStep, ok bool) {
 	if l.conn, err = l.w.p.pool.Acquire(ctx); err != nil {
 		return step, false
 	}
-	l.u = newUnit(ctx, l.w.p, l.conn.Conn())
+	l.u = l.w.known(ctx, l.conn.Conn())
 	if l.t, _ = l.u.recall(l.group); l.t == nil {
 		return step, false
 	}
@@ -82,6 +82,7 @@ func (l *leader) conclude(err error) (done bool) {
 // end lets others go on.
 func (l *leader) end() {
 	if l.conn != nil {
+		l.w.reuse(l.u)
 		l.conn.Release()
 	}
 	l.w.crowd.leave(l.group)

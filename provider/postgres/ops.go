@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/perdure/perdure/provider"
@@ -197,9 +198,10 @@ func (u *unit) insert(h *relational.Head, req *provider.CreateRequest, begun boo
 	u.ops.instances = append(u.ops.instances, newInstance{*h, req, h.UpdatedAt, begun})
 	before, known := u.rows[h.Key]
 	old, hadID := u.ids[h.ID]
-	u.rows[h.Key] = &stored{Head: *h, request: req.RequestID, current: true, own: &ownRow{created: h.UpdatedAt}}
+	u.rows[h.Key] = &stored{Head: *h, request: req.RequestID, current: true}
+	u.own[h.Key] = &ownRow{created: h.UpdatedAt}
 	u.ids[h.ID] = h.Key
-	u.inbox[h.Key] = &inbox{complete: true, events: make(map[int64]int64)}
+	u.inbox[h.Key] = &inbox{complete: true}
 	_, wrote := u.wrote[h.Key]
 	u.wrote[h.Key] = struct{}{}
 	u.ops.later(func() {
@@ -207,6 +209,7 @@ func (u *unit) insert(h *relational.Head, req *provider.CreateRequest, begun boo
 			delete(u.wrote, h.Key)
 		}
 		delete(u.inbox, h.Key)
+		delete(u.own, h.Key)
 		delete(u.rows, h.Key)
 		if known {
 			u.rows[h.Key] = before
@@ -230,7 +233,7 @@ func (u *unit) StoreHead(h *relational.Head) error {
 		h.FetchAt = max(h.FetchAt, provider.Time(h.LeaseUntil))
 	}
 	if u.ops.heads == nil {
-		u.ops.heads = make([]relational.Head, 0, len(u.heads))
+		u.ops.heads = make([]relational.Head, 0, len(u.view.Heads))
 	}
 	u.ops.heads = append(u.ops.heads, *h)
 	u.wrote[h.Key] = struct{}{}
@@ -265,10 +268,9 @@ func (u *unit) SetCustomStatus(key provider.UUID, status []byte) error {
 // SetResult implements [relational.Rows].
 func (u *unit) SetResult(key provider.UUID, result []byte) error {
 	u.described[key] = true
-	if row := u.rows[key]; row != nil && row.own != nil {
-		before := row.own
-		row.own = &ownRow{before.created, result}
-		u.ops.later(func() { row.own = before })
+	if before := u.own[key]; before != nil {
+		u.own[key] = &ownRow{before.created, result}
+		u.ops.later(func() { u.own[key] = before })
 	}
 	u.ops.results = append(u.ops.results, keyBytes{key, result})
 	return nil
@@ -313,7 +315,7 @@ func (b *inbox) put(m *relational.Message) {
 		return cmp.Or(cmp.Compare(a.VisibleAt, b.VisibleAt), cmp.Compare(a.ID, b.ID))
 	})
 	if m.Timer {
-		b.events[m.EventID] = m.ID
+		b.note(m.EventID, m.ID)
 	}
 	if b.complete || i < b.first {
 		if i < len(b.list) {
@@ -322,6 +324,16 @@ func (b *inbox) put(m *relational.Message) {
 		b.list = slices.Insert(b.list, i, w)
 		b.first++
 	}
+}
+
+// note notes the message of a timer.
+func (b *inbox) note(event, id int64) {
+	if b.shared || b.events == nil {
+		events := make(map[int64]int64, len(b.events)+1)
+		maps.Copy(events, b.events)
+		b.events, b.shared = events, false
+	}
+	b.events[event] = id
 }
 
 // RemoveMessages implements [relational.Rows].

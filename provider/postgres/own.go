@@ -15,26 +15,24 @@ type ownRow struct {
 
 // disown is for what an ownRow does not hold.
 func (u *unit) disown(key provider.UUID) {
-	if row := u.rows[key]; row != nil {
-		row.own = nil
-	}
+	delete(u.own, key)
 }
 
 // owns tells whether ownInstance can answer: the end of an instance, and nothing else, is told with its row.
 func (u *unit) owns(key provider.UUID) bool {
-	row, h := u.rows[key], u.heads[key]
-	return row != nil && row.own != nil && h != nil && h.Status.Ended() && !h.Deleting && !h.Blocked
+	h := u.view.Heads[key]
+	return u.own[key] != nil && h != nil && h.Status.Ended() && !h.Deleting && !h.Blocked
 }
 
 // ownInstance is the row of an instance as the unit leaves it.
 func (u *unit) ownInstance(key provider.UUID) *provider.Instance {
-	row, h := u.rows[key], u.heads[key]
+	row, own, h := u.rows[key], u.own[key], u.view.Heads[key]
 	kind := u.p.kinds.get().ByTurn[h.Kind]
 	return &provider.Instance{
 		ID: h.ID, Key: h.Key, Name: kind.Name, CodeVersion: kind.CodeVersion, EngineLevel: kind.Level, Status: h.Status,
 		Execution: h.Execution, Version: h.Version, HistoryLength: h.Length, HistoryBytes: h.Bytes, Parent: h.Parent, RequestID: row.request,
-		CreatedAt: row.own.created, UpdatedAt: h.UpdatedAt, EndedAt: h.EndedAt, ReadyAt: h.ReadyAt, InboxMessages: h.Inbox,
-		Deliveries: h.Deliveries, Result: slices.Clone(row.own.result),
+		CreatedAt: own.created, UpdatedAt: h.UpdatedAt, EndedAt: h.EndedAt, ReadyAt: h.ReadyAt, InboxMessages: h.Inbox,
+		Deliveries: h.Deliveries, Result: slices.Clone(own.result),
 	}
 }
 

@@ -28,6 +28,7 @@ type unit struct {
 
 	now       provider.Time
 	rows      map[provider.UUID]*stored // nil: there is none
+	own       map[provider.UUID]*ownRow // of those of which no more than that is known
 	ids       map[string]provider.UUID
 	held      map[provider.UUID]struct{} // another transaction has them
 	heldID    map[string]struct{}
@@ -38,12 +39,14 @@ type unit struct {
 	recalled  map[provider.UUID]*memory // the rows that this process knew without reading
 	news      []*provider.Instance      // that calls of this process wait for
 	wrote     map[provider.UUID]struct{}
-	described map[provider.UUID]bool             // more than the head of the row has changed
-	heads     map[provider.UUID]*relational.Head // of the calls' view
-	missing   *needError                         // gathers the kinds that are missing, so that one transaction stores all; nil: the first ends the call
-	freed     map[int64]struct{}                 // kinds of leased tasks that were removed with their execution
+	described map[provider.UUID]bool // more than the head of the row has changed
+	view      relational.Tx          // that calls have
+	effects   relational.Effects     // of the call that runs
+	missing   *needError             // gathers the kinds that are missing, so that one transaction stores all; nil: the first ends the call
+	freed     map[int64]struct{}     // kinds of leased tasks that were removed with their execution
 	ops       ops
 	came      []messageRow // that were sent
+	args      []any        // of a lone step
 }
 
 var (
@@ -51,12 +54,11 @@ var (
 	_ relational.BirthRows = (*unit)(nil)
 )
 
-// stored is an instance as begin read it.
+// stored is an instance as begin read it. It is never changed.
 type stored struct {
 	relational.Head
 	request string
 	current bool
-	own     *ownRow // nil: what else the row holds is not known
 }
 
 // inbox is what is known of one inbox: messages in order.
@@ -66,6 +68,7 @@ type inbox struct {
 	first    int             // how many of the first ones are known for sure
 	complete bool            // all are known
 	removed  map[int64]struct{}
+	shared   bool // events are another one's
 }
 
 // needError asks for a transaction that begins with more than the calls' own needs.
@@ -86,18 +89,6 @@ var errHeld = errors.New("another transaction holds the instance")
 // errAlone says that a call cannot share its transaction. In a group nothing is written before the end,
 // so that a refused call can be taken back and no call waits for what another one of its group holds.
 var errAlone = errors.New("the call needs a transaction of its own")
-
-func newUnit(ctx context.Context, p *Provider, conn *pgx.Conn) *unit {
-	return &unit{
-		p: p, ctx: ctx, conn: conn,
-		rows: make(map[provider.UUID]*stored), ids: make(map[string]provider.UUID),
-		held: make(map[provider.UUID]struct{}), heldID: make(map[string]struct{}),
-		inbox: make(map[provider.UUID]*inbox), tasks: make(map[provider.TaskRef]*relational.Task),
-		heldTasks: make(map[provider.TaskRef]struct{}), turns: make(map[relational.Lane]relational.Turns),
-		recalled: make(map[provider.UUID]*memory), wrote: make(map[provider.UUID]struct{}),
-		described: make(map[provider.UUID]bool),
-	}
-}
 
 // unitOf answers the unit below a transaction of this store.
 func unitOf(t *relational.Tx) *unit { return t.Rows.(*unit) } //nolint:forcetypeassert // all are made by unit.tx

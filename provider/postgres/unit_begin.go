@@ -257,7 +257,7 @@ func (u *unit) queueLook(b *pgx.Batch, needs *relational.Needs) {
 		for _, id := range look.Named {
 			named = append(named, messageRef{look.Key, id})
 		}
-		u.inbox[look.Key] = &inbox{events: make(map[int64]int64)}
+		u.inbox[look.Key] = &inbox{}
 	}
 	c := &columns{args: []any{uuids(keys), first}}
 	column(c, named, func(r *messageRef) pgtype.UUID { return uuid(r.key) })
@@ -283,7 +283,7 @@ func (u *unit) queueLook(b *pgx.Batch, needs *relational.Needs) {
 				box.first++
 			}
 			if w.Timer {
-				box.events[event] = w.ID
+				box.note(event, w.ID)
 			}
 		}
 		for _, box := range u.inbox {

@@ -38,7 +38,8 @@ const (
 func (w *writer) warmly(
 	ctx context.Context, conn *pgxpool.Conn, group []*relational.Member, needs *relational.Needs,
 ) (done bool, kind *needError) {
-	u := newUnit(ctx, w.p, conn.Conn())
+	u := w.known(ctx, conn.Conn())
+	defer w.reuse(u)
 	t, kind := u.recall(group)
 	if t == nil {
 		return false, kind

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -38,6 +37,7 @@ type memory struct {
 	stored
 	xid     uint32
 	at      time.Time
+	own     *ownRow            // nil: what else the row holds is not known
 	inbox   *inbox             // all messages; nil: not known
 	waiting []provider.Message // as many of them as are known
 	row     *provider.Instance // of which a commit changes no more than the head; nil: not known
@@ -151,30 +151,36 @@ func (w *warm) fillHead(u *unit, key provider.UUID) {
 	if m == nil || time.Since(m.at) > warmFor {
 		return
 	}
-	row := m.stored
-	u.rows[key] = &row
+	u.rows[key] = &m.stored
 	u.recalled[key] = m
+	if m.own != nil {
+		u.own[key] = m.own
+	}
 	if m.inbox != nil {
 		u.inbox[key] = m.inbox.copied()
 	}
 }
 
-// copied answers what a unit may change.
+// copied answers what a unit may change: the list and the timers of it are the same until then.
 func (b *inbox) copied() *inbox {
-	c := &inbox{list: slices.Clone(b.list), first: len(b.list), complete: true, events: make(map[int64]int64, len(b.events))}
-	maps.Copy(c.events, b.events)
-	return c
+	return &inbox{list: slices.Clip(b.list), first: len(b.list), complete: true, events: b.events, shared: true}
 }
+
+// noMessages is an empty inbox. It is never changed.
+var noMessages = &inbox{complete: true} //nolint:gochecknoglobals // constant
 
 // left answers the messages that are still there, nil if that is not known.
 func (b *inbox) left(h *relational.Head) *inbox {
 	if h.Inbox == 0 {
-		return &inbox{complete: true}
+		return noMessages
 	}
 	if b == nil || !b.complete {
 		return nil
 	}
-	kept := &inbox{complete: true, events: make(map[int64]int64)}
+	if len(b.removed) == 0 && int64(len(b.list)) == h.Inbox && len(b.list) <= maxWarmInbox {
+		return b
+	}
+	kept := &inbox{complete: true}
 	for _, w := range b.list {
 		if _, gone := b.removed[w.ID]; !gone {
 			kept.list = append(kept.list, w)
@@ -182,7 +188,7 @@ func (b *inbox) left(h *relational.Head) *inbox {
 	}
 	for event, id := range b.events {
 		if _, gone := b.removed[id]; !gone {
-			kept.events[event] = id
+			kept.note(event, id)
 		}
 	}
 	if int64(len(kept.list)) != h.Inbox || len(kept.list) > maxWarmInbox {
@@ -206,7 +212,7 @@ func (w *warm) remember(u *unit, t *relational.Tx, xid uint32, claimed []provide
 			w.forget(key)
 			continue
 		}
-		m := &memory{stored: stored{Head: *head, request: row.request, current: row.current, own: row.own}, xid: xid, at: time.Now()}
+		m := &memory{stored: stored{Head: *head, request: row.request, current: row.current}, own: u.own[key], xid: xid, at: time.Now()}
 		m.inbox = u.inbox[key].left(head)
 		if was := u.recalled[key]; was != nil && !u.described[key] {
 			m.row, m.waiting = was.row, u.remembered(head)

@@ -31,6 +31,7 @@ type writer struct {
 	renewals *relational.Queue
 	quick    chan struct{} // bounds the calls that run by themselves and wait for no lock
 	waiting  chan struct{} // bounds those that do
+	over     chan *unit    // to be used again
 	ended    sync.WaitGroup
 	ctx      context.Context //nolint:containedctx // a group belongs to no caller, so that no caller's context may end it
 	cancel   context.CancelFunc
@@ -42,7 +43,7 @@ type writer struct {
 func startWriter(p *Provider) *writer {
 	w := &writer{
 		p: p, queue: relational.NewQueue(), renewals: relational.NewQueue(),
-		quick: make(chan struct{}, maxQuick), waiting: make(chan struct{}, maxWaiting),
+		quick: make(chan struct{}, maxQuick), waiting: make(chan struct{}, maxWaiting), over: make(chan *unit, committers+1),
 	}
 	w.ctx, w.cancel = context.WithCancel(p.hard)
 	w.crowd = newCrowd(w.queue, p.warm.key)

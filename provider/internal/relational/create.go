@@ -121,9 +121,7 @@ func (t *Tx) insert(req *provider.CreateRequest) error {
 
 // adopt takes up the head of an instance that is new.
 func (t *Tx) adopt(h *Head) {
-	if t.journal != nil {
-		t.journal[h.Key] = Head{} // there was none
-	}
+	t.remember(h.Key, &Head{}) // there was none
 	t.Heads[h.Key] = h
 }
 

@@ -18,8 +18,19 @@ type Tx struct {
 	Effects Effects
 
 	dirty   []*Head
-	journal map[provider.UUID]Head // of the member that runs; nil unless Begin was called
-	packed  []byte                 // reused
+	begun   bool                  // by Begin
+	journal map[provider.UUID]int // where in was the heads are that the member saw
+	was     []Head                // as it found them; one without a key was made by it
+	packed  []byte                // reused
+}
+
+// Reset makes an empty transaction of one that is over, and of which nobody holds anything.
+func (t *Tx) Reset() {
+	clear(t.Heads)
+	t.Effects.Reset()
+	clear(t.dirty)
+	clear(t.was)
+	*t = Tx{Rows: t.Rows, Heads: t.Heads, Effects: t.Effects, dirty: t.dirty[:0], journal: t.journal, was: t.was[:0], packed: t.packed}
 }
 
 // Effects are what others must hear of once the transaction is durable.
@@ -56,6 +67,13 @@ func NewEffects() Effects {
 	}
 }
 
+// Reset makes empty ones of those that were told. Their lists may be held by others.
+func (fx *Effects) Reset() {
+	clear(fx.Turns)
+	clear(fx.Tasks)
+	*fx = Effects{Turns: fx.Turns, Tasks: fx.Tasks, Due: Never, ElapsedDue: Never}
+}
+
 // Merge adds what a later member did.
 func (fx *Effects) Merge(o *Effects) {
 	for k := range o.Turns {
@@ -78,16 +96,22 @@ func (fx *Effects) Merge(o *Effects) {
 }
 
 // Begin starts a member that Undo can take back.
-func (t *Tx) Begin() { t.journal = make(map[provider.UUID]Head) }
+func (t *Tx) Begin() {
+	if t.journal == nil {
+		t.journal = make(map[provider.UUID]int)
+	}
+	clear(t.journal)
+	t.begun, t.was = true, t.was[:0]
+}
 
 // Undo gives the heads that the member saw their former contents. The rows are the store's business.
 func (t *Tx) Undo() {
-	for key, was := range t.journal {
-		if was.Key.IsZero() { // it was made by the member
+	for key, at := range t.journal {
+		if t.was[at].Key.IsZero() { // it was made by the member
 			delete(t.Heads, key)
 			continue
 		}
-		*t.Heads[key] = was
+		*t.Heads[key] = t.was[at]
 	}
 	kept := t.dirty[:0]
 	for _, h := range t.dirty {
@@ -96,7 +120,7 @@ func (t *Tx) Undo() {
 		}
 	}
 	t.dirty = kept
-	t.journal = nil
+	t.begun = false
 }
 
 // Head answers the head of an instance, nil if there is none.
@@ -109,16 +133,18 @@ func (t *Tx) Head(key provider.UUID) (*Head, error) {
 		}
 		t.Heads[key] = h
 	}
-	t.remember(h)
+	t.remember(h.Key, h)
 	return h, nil
 }
 
-func (t *Tx) remember(h *Head) {
-	if t.journal == nil {
+// remember notes how a member found a head, or that it made it.
+func (t *Tx) remember(key provider.UUID, was *Head) {
+	if !t.begun {
 		return
 	}
-	if _, ok := t.journal[h.Key]; !ok {
-		t.journal[h.Key] = *h
+	if _, known := t.journal[key]; !known {
+		t.journal[key] = len(t.was)
+		t.was = append(t.was, *was)
 	}
 }
 
@@ -221,7 +247,7 @@ func (t *Tx) Wall(elapsed int64) provider.Time {
 // Row answers a whole row as the transaction has it.
 func (t *Tx) Row(key provider.UUID) (provider.Instance, error) {
 	if h := t.Heads[key]; h != nil {
-		t.remember(h) // a member before this one may have changed it, which must be written if this one is taken back
+		t.remember(key, h) // a member before this one may have changed it, which must be written if this one is taken back
 		if err := t.Store(h); err != nil {
 			return provider.Instance{}, err
 		}
