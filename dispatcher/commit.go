@@ -116,9 +116,7 @@ func (d *Dispatcher) commitOf(working context.Context, a *actor, t *translation)
 func (d *Dispatcher) commit(working context.Context, t *translation) (provider.CommitTurnResult, error) {
 	deadline := time.Now().Add(d.cfg.Lease / 2)
 	for failures := 1; ; failures++ {
-		ctx, cancel := context.WithTimeout(working, callTimeout)
-		res, err := d.store.CommitTurn(ctx, t.req)
-		cancel()
+		res, err := d.store.CommitTurn(d.calling.Context(), t.req) //nolint:contextcheck // it ends with working
 		d.lookEarly(working)
 		if err == nil || provider.OutcomeOf(err) == provider.OutcomeNothing && !provider.Retryable(err) {
 			return res, err

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/perdure/perdure/internal/nodes"
+	"github.com/perdure/perdure/internal/timelimit"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -38,8 +39,9 @@ type Dispatcher struct {
 	turnsQueue   atomic.Bool // the turn loop waits for a slot
 	stopping     atomic.Bool
 
-	working      context.Context //nolint:containedctx // of all work until the node has stopped
-	leaveNodes   func()          // clients of this process start nothing here any more
+	working      context.Context   //nolint:containedctx // of all work until the node has stopped
+	calling      *timelimit.Shared // of commits
+	leaveNodes   func()            // clients of this process start nothing here any more
 	stopFetching context.CancelFunc
 	stopWorking  context.CancelFunc
 	fetchers     inFlight       // fetch loops
@@ -71,6 +73,7 @@ func Start(cfg Config) *Dispatcher {
 	// The loops outlive the caller of Start by design: only Shutdown ends them.
 	fetching, stopFetching := context.WithCancel(context.Background()) //nolint:forbidigo // root of the node's life
 	working, stopWorking := context.WithCancel(context.Background())   //nolint:forbidigo // root of the node's life
+	d.calling = timelimit.NewShared(working, callTimeout)
 	d.working, d.stopFetching, d.stopWorking = working, stopFetching, stopWorking
 	d.hurried, d.overrun = make(chan struct{}), make(chan struct{})
 	d.localsLive, d.tellLocals = context.WithCancelCause(working)

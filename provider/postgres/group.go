@@ -20,7 +20,7 @@ type verdict struct {
 // together runs a group in one transaction. It answers the members that must go by themselves; all
 // others are done.
 func (w *writer) together(pool *pgxpool.Pool, group []*relational.Member) (alone []*relational.Member) {
-	ctx := w.p.bound.shared()
+	ctx := w.p.calling.Context()
 	var needs relational.Needs
 	for _, m := range group {
 		needs.Add(&m.Needs)

@@ -64,7 +64,7 @@ func (l *leader) prepare(ctx context.Context) (step loneStep, ok bool) {
 
 // follow waits for an answer that the caller has not waited for.
 func (l *leader) follow() {
-	ctx := l.w.p.bound.shared()
+	ctx := l.w.p.calling.Context()
 	l.u.ctx = ctx
 	l.conclude(l.answer.receive(ctx, l.u.conn.PgConn()))
 }

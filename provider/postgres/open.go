@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/perdure/perdure/internal/timelimit"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/internal/relational"
 )
@@ -39,7 +40,7 @@ type Provider struct {
 	hooks    chan struct{}   // bounds the transactions that callers' functions run in
 	hard     context.Context //nolint:containedctx // it ends soon after the closing began, and every call of the database with it
 	harden   context.CancelFunc
-	bound    bound
+	calling  *timelimit.Shared // of calls that are over soon, as a rule
 }
 
 type calls = relational.Calls
@@ -104,7 +105,7 @@ func newWith(ctx context.Context, pool *pgxpool.Pool, own bool, o Options) (*Pro
 	p.fuses = !o.Pooler && config.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement && config.Tracer == nil
 	p.settled = own && !o.Pooler
 	p.hard, p.harden = context.WithCancel(context.WithoutCancel(ctx))
-	p.bound.limit, p.bound.hard = o.Timeout, p.hard
+	p.calling = timelimit.NewShared(p.hard, o.Timeout) //nolint:contextcheck // its calls belong to no caller
 	if err := p.prepare(ctx); err != nil {
 		p.harden()
 		return nil, notOpened(config, err)

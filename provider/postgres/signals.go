@@ -368,7 +368,7 @@ func (s *signals) sendPending(conn *pgx.Conn) error {
 	if out.empty() {
 		return nil
 	}
-	err := s.notify(s.p.bound.shared(), conn, out)
+	err := s.notify(s.p.calling.Context(), conn, out)
 	if err != nil {
 		s.restore(&fx, out.Lost)
 	}
