@@ -68,10 +68,14 @@ func attributesOf(db statements, key provider.UUID) (list []provider.Attribute, 
 }
 
 // Instance implements [relational.Rows].
-func (t *tx) Instance(key provider.UUID) (in provider.Instance, err error) {
+func (t *tx) Instance(key provider.UUID) (provider.Instance, error) {
 	if in, ok := t.recall(key); ok {
 		return in, nil
 	}
+	return t.readInstance(key)
+}
+
+func (t *tx) readInstance(key provider.UUID) (in provider.Instance, err error) {
 	found, err := instanceOf(t.db, &in, sqlInstance, key)
 	if err == nil && !found {
 		err = fmt.Errorf("instance %s: %w", key, provider.ErrNotFound)

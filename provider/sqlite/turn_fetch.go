@@ -191,31 +191,32 @@ func (f *turnFetch) take(t *tx) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	for _, place := range list {
-		turn, err := f.claim(t, place.key)
-		if err != nil {
+	f.res.Turns = make([]provider.Turn, 0, len(list))
+	for i, place := range list {
+		f.res.Turns = f.res.Turns[:i+1]
+		if err := f.claim(t, place.key, &f.res.Turns[i]); err != nil {
+			f.res.Turns = f.res.Turns[:i]
 			return false, damageTo(provider.TaskRef{Key: place.key}, err)
 		}
-		f.res.Turns = append(f.res.Turns, turn)
 	}
 	return len(f.res.Turns) > 0, nil
 }
 
 // claim leases one instance and reads what its turn needs.
-func (f *turnFetch) claim(t *tx, key provider.UUID) (turn provider.Turn, err error) {
+func (f *turnFetch) claim(t *tx, key provider.UUID, turn *provider.Turn) error {
 	h, err := t.Head(key)
 	if err != nil {
-		return turn, err
+		return err
 	}
 	if h == nil {
-		return turn, fmt.Errorf("perdure_instance %s: %w: it is in the index only", key, errRow)
+		return fmt.Errorf("perdure_instance %s: %w: it is in the index only", key, errRow)
 	}
 	turn.Instance, err = t.Row(key)
 	switch {
 	case errors.Is(err, provider.ErrNotFound):
-		return turn, fmt.Errorf("perdure_instance %s: %w: its kind is missing", key, errRow)
+		return fmt.Errorf("perdure_instance %s: %w: its kind is missing", key, errRow)
 	case err != nil:
-		return turn, err
+		return err
 	}
 	size := 0
 	err = t.each(sqlTurnMessages, func(r *row) error {
@@ -235,13 +236,13 @@ func (f *turnFetch) claim(t *tx, key provider.UUID) (turn provider.Turn, err err
 		return nil
 	}, key, t.Now.Add(f.req.Ahead))
 	if err != nil {
-		return turn, fmt.Errorf("perdure_inbox: %w", err)
+		return fmt.Errorf("perdure_inbox: %w", err)
 	}
 	h.LeaseToken, h.LeaseOwner, h.LeaseUntil = f.req.Token, f.req.Owner, t.Lease(f.req.Lease)
 	h.Deliveries++
 	t.TouchWide(h)
 	turn.Instance.Deliveries = h.Deliveries
-	return turn, nil
+	return nil
 }
 
 // undo gives the instances back, each with its delivery.

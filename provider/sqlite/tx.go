@@ -19,6 +19,7 @@ type tx struct {
 	quiet    quiet
 	enrolled []string // owners that the file did not have
 	watched  bool     // a fetch waits for a place in a queue
+	args     []any    // of the statement that was run last
 	guest    bool     // the transaction is a caller's: only the caller's goroutine touches it
 }
 
@@ -42,9 +43,15 @@ func (t *tx) tick() {
 	t.Now, t.Elapsed = now, int64(now)-t.skew
 }
 
+// given copies arguments into a list that is used again, so that those of callers need not be on the heap. They are bound before anything else is run.
+func (t *tx) given(args []any) []any {
+	t.args = append(t.args[:0], args...)
+	return t.args
+}
+
 // exec runs a writing statement.
 func (t *tx) exec(sql string, args ...any) (int64, error) {
-	n, err := t.db.exec(sql, args...)
+	n, err := t.db.exec(sql, t.given(args)...)
 	if n > 0 {
 		t.Changes++
 	}
@@ -58,15 +65,15 @@ func (t *tx) do(sql string, args ...any) error {
 }
 
 func (t *tx) each(sql string, fn func(*row) error, args ...any) error {
-	return t.db.each(sql, fn, args...)
+	return t.db.each(sql, fn, t.given(args)...)
 }
 
 func (t *tx) one(sql string, fn func(*row), args ...any) (bool, error) {
-	return t.db.one(sql, fn, args...)
+	return t.db.one(sql, fn, t.given(args)...)
 }
 
 func (t *tx) integer(sql string, args ...any) (int64, error) {
-	return t.db.integer(sql, args...)
+	return t.db.integer(sql, t.given(args)...)
 }
 
 // keys collects a column of keys.
