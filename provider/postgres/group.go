@@ -162,7 +162,7 @@ func (w *writer) end(u *unit, t *relational.Tx) error {
 	}
 	xid, rider, err := u.commit(&t.Effects)
 	if err != nil {
-		rider.alight(false)
+		w.fails(t, rider, err, outcomeOf(err))
 		u.rollback()
 		return err
 	}
@@ -189,6 +189,19 @@ func (w *writer) done(u *unit, t *relational.Tx, rider *parked) {
 		}
 	}
 	w.p.signals.publish(&t.Effects, rider)
+}
+
+// fails tells of a transaction that was not answered as it should be. Of one that may be stored everybody is told to look, as nobody will hear
+// of it otherwise: a call that is repeated finds it stored and changes nothing.
+func (w *writer) fails(t *relational.Tx, rider *parked, err error, outcome provider.Outcome) {
+	if outcome != provider.OutcomeUnknown {
+		rider.alight(false)
+		return
+	}
+	rider.strand(err)
+	fx := t.Effects
+	fx.Notices = nil // they say that something is so
+	w.p.signals.hint(&fx)
 }
 
 // rollback ends a transaction that is to leave no trace. A connection that cannot do that

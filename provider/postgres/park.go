@@ -175,7 +175,7 @@ func (p *Provider) doze(ctx context.Context, call *parked, sleep time.Duration) 
 	for {
 		select {
 		case <-call.ride.over:
-			return call.ride.ends(), false, nil
+			return call.ride.ends(), call.ride.err != nil, call.ride.err
 		case <-call.sooner:
 			now := p.warm.clock.now()
 			if now != 0 {
@@ -192,6 +192,9 @@ func (p *Provider) doze(ctx context.Context, call *parked, sleep time.Duration) 
 		if call.ride.wakes() {
 			call.rouse() // what this was about may have come too late for the ride
 			return true, true, nil
+		}
+		if call.ride.err != nil {
+			return false, true, call.ride.err
 		}
 		return false, done, err
 	}

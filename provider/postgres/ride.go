@@ -26,6 +26,7 @@ type ride struct {
 	// claimed answers what was claimed, before it is settled.
 	claimed func() []provider.Turn
 	found   bool
+	err     error         // nobody knows whether something was claimed
 	over    chan struct{} // one value for each ride
 }
 
@@ -64,6 +65,15 @@ func (call *parked) alight(committed bool) {
 	}
 	call.ride.found = call.ride.settle(committed)
 	call.ride.over <- struct{}{}
+}
+
+// strand ends the ride with a group of which nobody knows the outcome: who asked for the claim must give it back, as after a look of its own.
+func (call *parked) strand(err error) {
+	if call == nil {
+		return
+	}
+	call.ride.err = failed(call.op, err, provider.OutcomeUnknown)
+	call.alight(false)
 }
 
 // doze begins to wait.

@@ -86,11 +86,12 @@ func (w *writer) warmed(u *unit, t *relational.Tx, group []*relational.Member, n
 		finish(group, nil, provider.OutcomeHappened)
 		return true
 	}
-	rider.alight(false)
 	if outcome := outcomeOf(err); sqlState(err) != stateCancelled && (outcome != provider.OutcomeNothing || lost(err)) {
+		w.fails(t, rider, err, outcome)
 		finish(group, err, outcome)
 		return true
 	}
+	rider.alight(false)
 	if sqlState(err) == stateDivision {
 		w.p.warm.clock.forget()
 	}

@@ -1,0 +1,146 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/perdure/perdure/internal/postgrestest"
+	"github.com/perdure/perdure/provider"
+)
+
+// fatal is in the payload of what the server stores and nobody is told of.
+const fatal = "its answer is lost"
+
+// answerless is a connection that breaks with the first answer after it has carried such a payload.
+type answerless struct {
+	net.Conn
+
+	doomed atomic.Bool
+}
+
+func (c *answerless) Write(b []byte) (int, error) {
+	if bytes.Contains(b, []byte(fatal)) {
+		c.doomed.Store(true)
+	}
+	return c.Conn.Write(b)
+}
+
+func (c *answerless) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if err == nil && c.doomed.Load() {
+		return 0, syscall.ECONNRESET
+	}
+	return n, err
+}
+
+// losing opens a store whose connections lose such answers.
+func losing(t *testing.T) *Provider {
+	t.Helper()
+	url := postgrestest.URL(t)
+	made := pool(t, url, func(c *pgxpool.Config) {
+		c.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+			return &answerless{Conn: conn}, err
+		}
+	})
+	p, err := NewWith(t.Context(), made, Options{Schema: postgrestest.Schema(t, url), Logger: silent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeAtEnd(t, p)
+	listening(t, p)
+	return p
+}
+
+// unknown makes a call whose answer is lost.
+func unknown(t *testing.T, call func() error) {
+	t.Helper()
+	if err := call(); provider.OutcomeOf(err) != provider.OutcomeUnknown || !provider.Retryable(err) {
+		t.Errorf("a call whose answer was lost is told %v", err)
+	}
+}
+
+// A fetch whose claim rode along with a group of which nobody knows the outcome must tell so: what it may have leased nobody would run, or give back.
+func TestRiderOfAnUnknownGroupDoesNotKnowEither(t *testing.T) {
+	for _, known := range []bool{false, true} {
+		p := losing(t)
+		in := create(t, p, "in")
+		req := turnsRequest()
+		req.Wait = time.Minute
+		if known { // then the claim is part of what the group writes
+			first := fetchTurns(t, p, turnsRequest())
+			commit(t, p, consuming(t, p, &first[0]))
+		} else {
+			fetchTurns(t, p, turnsRequest())
+		}
+		fetched := make(chan error, 1)
+		go func() {
+			_, err := p.FetchTurns(t.Context(), req)
+			fetched <- err
+		}()
+		awaitDozing(t, p)
+		unknown(t, func() error {
+			if known {
+				_, err := p.Send(t.Context(), provider.SendRequest{Key: in.Key, Message: text(fatal)})
+				return err
+			}
+			other := createRequest("other")
+			other.Message = text(fatal)
+			_, err := p.Create(t.Context(), other)
+			return err
+		})
+		if n := number(t, p, `SELECT count(*) FROM perdure.instance WHERE lease_token = $1`, uuid(req.Token)); n != 1 {
+			t.Fatalf("known: %v: %d claims rode along", known, n)
+		}
+		select {
+		case err := <-fetched:
+			if provider.OutcomeOf(err) != provider.OutcomeUnknown || !provider.Retryable(err) {
+				t.Errorf("known: %v: the fetch is told %v", known, err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("known: %v: the fetch sleeps on its claim", known)
+		}
+	}
+}
+
+// What a group of which nobody knows the outcome may have stored is looked for at once, in all processes.
+func TestUnknownGroupsAreLookedFor(t *testing.T) {
+	p := losing(t)
+	p.signals.restFor = 0
+	other := opened(t, postgrestest.URL(t), Options{Schema: p.opts.Schema})
+	in := create(t, p, "in")
+	fetchTurns(t, p, turnsRequest())
+	listening(t, other)
+	var notices atomic.Int64
+	defer p.Notify(func(provider.Notice) { notices.Add(1) })()
+	awaited := make(chan provider.GetResult, 2)
+	for _, p := range []*Provider{p, other} {
+		go func() {
+			res, _ := p.Get(t.Context(), provider.GetRequest{Key: in.Key, WaitEnded: true, Wait: time.Minute})
+			awaited <- res
+		}()
+	}
+	eventually(t, "both wait", func() bool { return p.hub.Watched(in.Key) && other.hub.Watched(in.Key) })
+	last := turn(&in, 1)
+	last.Status, last.Result = provider.StatusCompleted, []byte(fatal)
+	began := time.Now()
+	unknown(t, func() error {
+		_, err := p.CommitTurn(t.Context(), last)
+		return err
+	})
+	for range 2 {
+		if res := <-awaited; res.Instance.Status != provider.StatusCompleted {
+			t.Errorf("it waits for %v", res.Instance.Status)
+		}
+	}
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("the end was found after %v", took)
+	}
+}
