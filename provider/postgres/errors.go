@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 
@@ -18,8 +19,9 @@ const (
 	stateNoColumn    = "42703"
 	stateForbidden   = "42501"
 	stateReadOnly    = "25006"
-	stateNoStatement = "26000" // somebody has removed what was prepared
-	stateOldPlan     = "0A000" // or the columns of its tables are others
+	stateNoStatement = "26000"                 // somebody has removed what was prepared
+	stateOldPlan     = "0A000"                 // or the columns of its tables are others
+	oldPlan          = "RevalidateCachedQuery" // says so; the state stands for all that a server cannot do
 	// A savepoint was asked for outside of a transaction.
 	stateNoTransaction = "25P01"
 )
@@ -59,6 +61,9 @@ func permanent(err error) bool {
 	if len(state) != 5 || state == stateUnique {
 		return errors.Is(err, errRow)
 	}
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Routine == oldPlan {
+		return false // another connection plans anew
+	}
 	switch state[:2] {
 	case "22", "23", "28", "3D", "42", "54", "0A", "3F":
 		return true
@@ -70,18 +75,28 @@ func permanent(err error) bool {
 
 // outcomeOf tells what is known of a transaction of which the last thing sent, its COMMIT,
 // was answered by err. An error of the server means that it has rolled back; all else may have come too late, unless
-// nothing was sent.
+// nothing was sent. So may the last words of a server, or of a pooler whose server is gone.
 func outcomeOf(err error) provider.Outcome {
 	state := sqlState(err)
 	switch {
 	case unsent(err):
 		return provider.OutcomeNothing
-	case state == "":
+	case state == "" || ends(err):
 		return provider.OutcomeUnknown
 	case state[:2] == "57" || state[:2] == "08" || state[:2] == "40" && state == "40003":
 		return provider.OutcomeUnknown // the server goes down, or says so itself
 	}
 	return provider.OutcomeNothing
+}
+
+// ends tells whether the server has ended the connection with the error.
+func ends(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
+		return false
+	}
+	severity := cmp.Or(e.SeverityUnlocalized, e.Severity)
+	return severity == "FATAL" || severity == "PANIC"
 }
 
 // errRow marks a stored row that cannot be read.
