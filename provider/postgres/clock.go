@@ -21,8 +21,11 @@ type clock struct {
 // resample is how long the answer that came fastest counts.
 const resample = time.Second
 
-// heard notes what the storage has just said.
+// heard notes what the storage has just said; zero if the statement that was to tell it failed.
 func (c *clock) heard(now provider.Time) {
+	if now == 0 {
+		return
+	}
 	here := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()

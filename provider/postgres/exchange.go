@@ -9,11 +9,11 @@ import (
 )
 
 // exchange sends a batch and reads its answers: one round trip.
-func (p *Provider) exchange(ctx context.Context, conn *pgx.Conn, b *pgx.Batch) error {
+func (p *Provider) exchange(ctx context.Context, conn *pgx.Conn, b *pgx.Batch) (err error) {
 	if !p.fuses || conn.IsClosed() || ctx.Err() != nil || b.Len() == 0 {
 		return conn.SendBatch(ctx, b).Close()
 	}
-	out, a := outgoingOn(conn), newAnswers(ctx, conn, b.Len())
+	out, a := outgoingOn(conn), newAnswers(conn, b.Len())
 	texts := make([]string, len(b.QueuedQueries))
 	for i, query := range b.QueuedQueries {
 		texts[i] = query.SQL
@@ -33,13 +33,16 @@ func (p *Provider) exchange(ctx context.Context, conn *pgx.Conn, b *pgx.Batch) e
 	}
 	socket := conn.PgConn().Conn()
 	stop := interrupting(ctx, socket)
-	err := out.send()
-	if err == nil {
+	over := false
+	defer func() { // though somebody panics who reads a row
+		if stop() || !over || useless(err) {
+			_ = conn.Close(ctx) // it is closed whatever this answers
+		}
+	}()
+	if err = out.send(); err == nil {
 		err = a.receive(b)
 	}
-	if stop() || useless(err) {
-		_ = conn.Close(ctx) // it is closed whatever this answers
-	}
+	over = true
 	return err
 }
 
@@ -55,7 +58,6 @@ func (p *Provider) pooled(ctx context.Context, b *pgx.Batch) error {
 
 // answers are those of a batch, in the order of its statements. They implement [pgx.BatchResults].
 type answers struct {
-	ctx   context.Context //nolint:containedctx // without an end: exchange has watched the caller's before
 	conn  *pgx.Conn
 	known []*pgconn.StatementDescription
 	next  int
@@ -64,8 +66,8 @@ type answers struct {
 	ready bool     // the server has said that this was all
 }
 
-func newAnswers(ctx context.Context, conn *pgx.Conn, n int) *answers {
-	return &answers{ctx: context.WithoutCancel(ctx), conn: conn, known: make([]*pgconn.StatementDescription, 0, n)}
+func newAnswers(conn *pgx.Conn, n int) *answers {
+	return &answers{conn: conn, known: make([]*pgconn.StatementDescription, 0, n)}
 }
 
 // receive has each statement's rows read, up to the end.
@@ -93,7 +95,7 @@ func (a *answers) receive(b *pgx.Batch) (err error) {
 
 // message answers the next one.
 func (a *answers) message() (pgproto3.BackendMessage, error) {
-	message, err := a.conn.PgConn().ReceiveMessage(a.ctx)
+	message, err := a.conn.PgConn().ReceiveMessage(context.Background()) // exchange watches the caller's
 	if err != nil {
 		a.err, a.ready = &unanswered{cause: err}, true
 		return nil, a.err

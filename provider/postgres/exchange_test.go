@@ -3,6 +3,7 @@ package postgres
 import (
 	"bytes"
 	"context"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -172,6 +173,58 @@ func TestExchangeEndsWithItsContext(t *testing.T) {
 		}
 	case <-time.After(10 * time.Second):
 		t.Fatal("the caller waits on")
+	}
+}
+
+// Whoever panics while rows are read leaves nobody the answers that are yet to be read.
+func TestExchangeOutlivesPanics(t *testing.T) {
+	p := store(t)
+	conn := acquired(t, p).Conn()
+	var n int64
+	read := func(sql string, fn func(pgx.Row) error) error {
+		b := &pgx.Batch{}
+		b.Queue(sql).QueryRow(fn)
+		b.Queue(`SELECT 2::bigint`)
+		return p.exchange(t.Context(), conn, b)
+	}
+	three := func() error { return read(`SELECT 3::bigint`, func(r pgx.Row) error { return r.Scan(&n) }) }
+	if err := three(); err != nil || n != 3 {
+		t.Fatal(n, err)
+	}
+	func() {
+		defer func() { _ = recover() }()
+		_ = read(`SELECT 1::bigint`, func(pgx.Row) error { panic("unexpected") })
+		t.Error("there was no panic")
+	}()
+	if !conn.IsClosed() {
+		err := three()
+		t.Errorf("the next one on the connection reads %d, %v", n, err)
+	}
+}
+
+// A statement has the same name on each connection: if a pooler that nobody has told of hands out another server connection, then it is there, or it is
+// not, but it is no other one.
+func TestStatementsAreNamedByWhatTheyAre(t *testing.T) {
+	p := store(t)
+	named := func(statements ...string) map[string]string {
+		conn := acquired(t, p).Conn()
+		if err := outgoingOn(conn).prepare(t.Context(), statements...); err != nil {
+			t.Fatal(err)
+		}
+		rows, err := conn.Query(t.Context(), `SELECT statement, name FROM pg_prepared_statements WHERE statement = ANY($1)`, statements)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := make(map[string]string)
+		var text, name string
+		if _, err := pgx.ForEachRow(rows, []any{&text, &name}, func() error { names[text] = name; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		return names
+	}
+	const one, two = `SELECT 'one', $1::bigint`, `SELECT 'two', $1::bigint`
+	if a, b := named(one, two), named(two, one); !maps.Equal(a, b) || len(a) != 2 || a[one] == a[two] {
+		t.Errorf("on one connection %v, on another one %v", a, b)
 	}
 }
 

@@ -181,15 +181,21 @@ func (p *Provider) read(ctx context.Context, op string, fn func(context.Context,
 	defer p.door.Leave()
 	bounded, cancel := p.bounded(ctx)
 	defer cancel()
-	conn, err := p.pool.Acquire(bounded)
-	if err == nil {
-		err = fn(bounded, conn)
-		conn.Release()
-	}
+	err := p.withConn(bounded, fn)
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
 	return failed(op, err, provider.OutcomeNothing)
+}
+
+// withConn runs fn on a connection of the pool, which has it back though fn panics.
+func (p *Provider) withConn(ctx context.Context, fn func(context.Context, *pgxpool.Conn) error) error {
+	conn, err := p.pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	return fn(ctx, conn)
 }
 
 // snapshot is read with all statements seeing one state of the store.

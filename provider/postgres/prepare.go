@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"slices"
 
@@ -19,25 +20,30 @@ func (o *outgoing) prepare(ctx context.Context, statements ...string) error {
 	if len(wanted) == 0 {
 		return nil
 	}
-	first := len(o.known)
-	name := func(i int) string { return fmt.Sprintf("perdure_%d", first+i) }
 	pipeline := o.conn.PgConn().StartPipeline(ctx)
-	for i, sql := range wanted {
-		pipeline.SendPrepare(name(i), sql, nil)
+	for _, sql := range wanted {
+		pipeline.SendPrepare(nameOf(sql), sql, nil)
 	}
 	if err := pipeline.Sync(); err != nil {
 		_ = pipeline.Close() // which tells the same
 		return fmt.Errorf("preparing statements: %w", err)
 	}
-	for i, sql := range wanted { // those before one that is refused have been prepared
+	for _, sql := range wanted { // those before one that is refused have been prepared
 		result, err := pipeline.GetResults()
 		known, ok := result.(*pgconn.StatementDescription)
 		if !ok { // it was refused
 			_ = pipeline.Close()
 			return fmt.Errorf("preparing %.60q: %w", sql, err)
 		}
-		known.Name = name(i)
+		known.Name = nameOf(sql)
 		o.known[sql] = known
 	}
 	return pipeline.Close()
+}
+
+// nameOf answers the name of a statement, which is no other one's on any connection: a pooler that nobody has told of may hand out a server
+// connection on which another process has prepared its own.
+func nameOf(sql string) string {
+	sum := sha256.Sum256([]byte(sql))
+	return fmt.Sprintf("perdure_%x", sum[:8])
 }
