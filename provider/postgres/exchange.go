@@ -13,7 +13,7 @@ func (p *Provider) exchange(ctx context.Context, conn *pgx.Conn, b *pgx.Batch) (
 	if !p.fuses || conn.IsClosed() || ctx.Err() != nil || b.Len() == 0 {
 		return conn.SendBatch(ctx, b).Close()
 	}
-	out, a := outgoingOn(conn), newAnswers(conn, b.Len())
+	out, a := outgoingOn(conn), newAnswers(ctx, conn, b.Len())
 	texts := make([]string, len(b.QueuedQueries))
 	for i, query := range b.QueuedQueries {
 		texts[i] = query.SQL
@@ -58,6 +58,7 @@ func (p *Provider) pooled(ctx context.Context, b *pgx.Batch) error {
 
 // answers are those of a batch, in the order of its statements. They implement [pgx.BatchResults].
 type answers struct {
+	ctx   context.Context //nolint:containedctx // one for all messages: exchange has watched the caller's before
 	conn  *pgx.Conn
 	known []*pgconn.StatementDescription
 	next  int
@@ -66,8 +67,8 @@ type answers struct {
 	ready bool     // the server has said that this was all
 }
 
-func newAnswers(conn *pgx.Conn, n int) *answers {
-	return &answers{conn: conn, known: make([]*pgconn.StatementDescription, 0, n)}
+func newAnswers(ctx context.Context, conn *pgx.Conn, n int) *answers {
+	return &answers{ctx: context.WithoutCancel(ctx), conn: conn, known: make([]*pgconn.StatementDescription, 0, n)}
 }
 
 // receive has each statement's rows read, up to the end.
@@ -95,7 +96,7 @@ func (a *answers) receive(b *pgx.Batch) (err error) {
 
 // message answers the next one.
 func (a *answers) message() (pgproto3.BackendMessage, error) {
-	message, err := a.conn.PgConn().ReceiveMessage(context.Background()) // exchange watches the caller's
+	message, err := a.conn.PgConn().ReceiveMessage(a.ctx)
 	if err != nil {
 		a.err, a.ready = &unanswered{cause: err}, true
 		return nil, a.err
