@@ -136,8 +136,9 @@ func home(t *trial) {
 		completes(t, h, i+steps+100)
 	}
 	for i, node := range []*runtime.Runtime{one, two} {
-		if replays := node.Stats().ColdReplays; t.name == "cached" {
-			t.checkf(replays == 0, "node %d replayed %d histories", i+1, replays)
+		// An event that overtakes the claim of a timer's turn refuses that turn, and what it made is thrown away.
+		if s := node.Stats(); t.name == "cached" {
+			t.checkf(s.ColdReplays <= s.TurnsConflicted, "node %d replayed %d histories, after %d conflicts", i+1, s.ColdReplays, s.TurnsConflicted)
 		}
 	}
 }
