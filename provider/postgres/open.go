@@ -102,6 +102,9 @@ func newWith(ctx context.Context, pool *pgxpool.Pool, own bool, o Options) (*Pro
 	}
 	p.Enqueue = p.enqueue
 	config := pool.Config().ConnConfig
+	if err := checkExecMode(config.DefaultQueryExecMode); err != nil {
+		return nil, err
+	}
 	p.fuses = !o.Pooler && config.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement && config.Tracer == nil
 	p.settled = own && !o.Pooler
 	p.hard, p.harden = context.WithCancel(context.WithoutCancel(ctx))
@@ -126,6 +129,16 @@ func newWith(ctx context.Context, pool *pgxpool.Pool, own bool, o Options) (*Pro
 	p.janitor = startJanitor(p)
 	p.presence = startPresence(p)
 	return p, nil
+}
+
+// checkExecMode refuses what does not ask the server for the types of parameters: such connections cannot send lists of all of them, and
+// groups would fail for ever.
+func checkExecMode(mode pgx.QueryExecMode) error {
+	if mode != pgx.QueryExecModeExec && mode != pgx.QueryExecModeSimpleProtocol {
+		return nil
+	}
+	return fmt.Errorf("open postgres: connections have the query exec mode %v: %w: leave it out, or behind a pooler set Options.Pooler or %v",
+		mode, provider.ErrInvalid, pgx.QueryExecModeCacheDescribe)
 }
 
 // prepare checks the options and the schema.
