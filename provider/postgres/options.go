@@ -23,7 +23,7 @@ type Options struct {
 	Pooler bool
 	// ListenURL is where notifications are received and sent; "" means the pool's own server.
 	ListenURL string
-	// Timeout bounds each call of the database; 0 means 10 s.
+	// Timeout bounds each call of the database, which has seven eighths of it at least; 0 means 10 s.
 	Timeout time.Duration
 	// Logger tells of faults that no caller is told about; nil means slog.Default.
 	Logger *slog.Logger
