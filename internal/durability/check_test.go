@@ -47,6 +47,10 @@ func stored(ctx context.Context, store provider.Provider, id string) (func(told)
 	if err != nil {
 		return nil, err
 	}
+	waiting, err := inbox(ctx, store, d.Key) // before the history, into which a turn moves its messages meanwhile
+	if err != nil {
+		return nil, err
+	}
 	text := strings.Builder{}
 	for e, err := range client.HandleOf[string](c, d.ID, d.Key).History(ctx, d.Execution) {
 		if err != nil {
@@ -54,10 +58,6 @@ func stored(ctx context.Context, store provider.Provider, id string) (func(told)
 		}
 		text.Write(e.Input)
 		text.Write(e.Output)
-	}
-	waiting, err := inbox(ctx, store, d.Key)
-	if err != nil {
-		return nil, err
 	}
 	return func(t told) bool {
 		switch {
