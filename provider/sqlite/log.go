@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 )
@@ -25,14 +26,14 @@ func (j *janitor) makeRoom() error {
 	defer f.Close() //nolint:errcheck // it was synchronised
 	zeros, more := make([]byte, logStep), true
 	for more && err == nil {
-		m := j.store.writer.later("log", func(*tx) (err error) {
+		m := j.store.writer.later("log", func(*tx) error {
 			more, err = fill(f, zeros)
-			return err
+			return nil // what fails here is the log's room alone: the calls of the same group go on
 		})
 		if !j.await(m) {
 			return nil
 		}
-		if err = m.Err; err == nil {
+		if err = cmp.Or(m.Err, err); err == nil {
 			err = f.Sync()
 		}
 	}
