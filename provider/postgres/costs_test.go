@@ -76,6 +76,12 @@ func TestCostsOfStatements(t *testing.T) {
 	fetchTurns(t, p, turnsRequest())
 	least("a send", func() func() { return func() { send(t, p, in.Key, text("m")) } })
 
+	least("a turn of one message that ends its instance", func() func() {
+		_, c := step(t, p)
+		c.Status, c.Result = provider.StatusCompleted, []byte("done")
+		return func() { commit(t, p, c) }
+	})
+
 	_, c := step(t, p)
 	token, event := unique(), int64(2)
 	task := func() []provider.NewTask {

@@ -70,9 +70,14 @@ func TestCallerOfALoneStepMayGiveUp(t *testing.T) {
 func TestWaitersAreHandedRowsThatNobodyRead(t *testing.T) {
 	p := store(t)
 	observer := opened(t, postgrestest.URL(t), Options{Schema: p.opts.Schema})
-	for _, result := range []string{"", "done"} {
-		next := begun(t, p, unique().String())
-		next.Status, next.Result = provider.StatusCompleted, []byte(result)
+	made := func() provider.CommitTurnRequest { return begun(t, p, unique().String()) }
+	fetched := func() provider.CommitTurnRequest {
+		create(t, observer, unique().String())
+		_, next := nextTurn(t, p)
+		return next
+	}
+	for i, next := range []provider.CommitTurnRequest{made(), made(), fetched(), fetched()} {
+		next.Status, next.Result = provider.StatusCompleted, []byte([]string{"", "done"}[i%2])
 		type outcome struct {
 			res provider.GetResult
 			err error

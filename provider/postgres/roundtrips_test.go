@@ -86,6 +86,12 @@ func (w *wire) costs(t *testing.T, what string, want int64, fn func()) {
 func step(t *testing.T, p *Provider) (provider.Turn, provider.CommitTurnRequest) {
 	t.Helper()
 	create(t, p, unique().String())
+	return nextTurn(t, p)
+}
+
+// nextTurn fetches one turn and answers it with a commit that consumes its message.
+func nextTurn(t *testing.T, p *Provider) (provider.Turn, provider.CommitTurnRequest) {
+	t.Helper()
 	req := turnsRequest()
 	turns := fetchTurns(t, p, req)
 	if len(turns) != 1 {
