@@ -87,7 +87,7 @@ func (w *writer) tryAlone(ctx context.Context, pool *pgxpool.Pool, m *relational
 
 // runAlone is a transaction of one call.
 func (w *writer) runAlone(ctx context.Context, pool *pgxpool.Pool, m *relational.Member, wait bool) (provider.Outcome, error) {
-	conn, err := pool.Acquire(ctx)
+	conn, err := w.p.acquire(ctx, pool)
 	if err != nil {
 		return provider.OutcomeNothing, err
 	}

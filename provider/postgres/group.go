@@ -25,7 +25,7 @@ func (w *writer) together(pool *pgxpool.Pool, group []*relational.Member) (alone
 	for _, m := range group {
 		needs.Add(&m.Needs)
 	}
-	conn, err := pool.Acquire(ctx)
+	conn, err := w.p.acquire(ctx, pool)
 	if err != nil {
 		finish(group, err, provider.OutcomeNothing)
 		return nil
@@ -194,6 +194,9 @@ func (w *writer) done(u *unit, t *relational.Tx, rider *parked) {
 // fails tells of a transaction that was not answered as it should be. Of one that may be stored everybody is told to look, as nobody will hear
 // of it otherwise: a call that is repeated finds it stored and changes nothing.
 func (w *writer) fails(t *relational.Tx, rider *parked, err error, outcome provider.Outcome) {
+	if lost(err) {
+		w.p.kinds.stale.Store(true)
+	}
 	if outcome != provider.OutcomeUnknown {
 		rider.alight(false)
 		return

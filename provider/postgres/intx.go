@@ -47,6 +47,9 @@ func (p *Provider) inside(tx provider.Tx) relational.Calls {
 func (p *Provider) join(ctx context.Context, tx pgx.Tx, m *relational.Member) error {
 	ctx, cancel := p.bounded(ctx)
 	defer cancel()
+	if err := p.refreshKinds(ctx); err != nil {
+		return failed(m.Op, err, provider.OutcomeNothing)
+	}
 	for more := 0; ; more++ {
 		err := p.joinOnce(ctx, tx, m)
 		need, asks := errors.AsType[*needError](err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/perdure/perdure/provider/internal/relational"
 )
@@ -26,7 +27,7 @@ type kinds struct {
 	current atomic.Pointer[relational.Kinds]
 	loading sync.Mutex
 	loaded  time.Time   // guarded by loading
-	stale   atomic.Bool // another process spoke of one that is not known here
+	stale   atomic.Bool // another process spoke of one that is not known here, or the server may be another one
 }
 
 func (k *kinds) get() *relational.Kinds { return k.current.Load() }
@@ -96,6 +97,22 @@ func (p *Provider) refreshKinds(ctx context.Context) error {
 		return nil
 	}
 	return p.loadKinds(ctx)
+}
+
+// acquire answers a connection of a pool on which a group can be judged. One that has been made anew may lead to another server behind the same
+// name, a copy or a backup, which has lost kinds and given their numbers again: what is judged on it must go by its kinds. Renewals need none.
+func (p *Provider) acquire(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Conn, error) {
+	for range maxTries {
+		conn, err := pool.Acquire(ctx)
+		if err != nil || pool != p.pool || !p.kinds.stale.Load() {
+			return conn, err
+		}
+		conn.Release() // who loads kinds may wait for it
+		if err := p.loadKinds(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return pool.Acquire(ctx)
 }
 
 // suspectKinds makes the next fetch read the kinds if that was long ago: notifications may be lost. It is asked

@@ -51,6 +51,11 @@ func (l *leader) prepare(ctx context.Context) (step loneStep, ok bool) {
 	if l.conn, err = l.w.p.pool.Acquire(ctx); err != nil {
 		return step, false
 	}
+	if l.w.p.kinds.stale.Load() { // maybe because of this connection
+		l.conn.Release()
+		l.conn = nil
+		return step, false
+	}
 	l.u = l.w.known(ctx, l.conn.Conn())
 	if l.t, _ = l.u.recall(l.group); l.t == nil {
 		return step, false

@@ -33,6 +33,7 @@ func (c *connector) afterConnect(ctx context.Context, conn *pgx.Conn) error {
 		return err
 	}
 	if p := c.store.Load(); p != nil {
+		p.kinds.stale.Store(true)
 		if err := p.prime(ctx, conn); conn.IsClosed() {
 			return err
 		}

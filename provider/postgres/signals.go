@@ -286,6 +286,7 @@ func (s *signals) listen(conn *pgx.Conn) error {
 	s.hears.Store(true)
 	defer func() {
 		s.hears.Store(false)
+		s.p.kinds.stale.Store(true)
 		s.p.hub.Doubt()
 	}()
 	s.wakeAll()

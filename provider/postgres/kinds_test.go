@@ -1,0 +1,40 @@
+package postgres
+
+import (
+	"testing"
+
+	"github.com/perdure/perdure/internal/postgrestest"
+	"github.com/perdure/perdure/provider"
+)
+
+// Behind the same name there may be a server tomorrow that has lost kinds, as a copy or a backup has, and has given their numbers again. Who only starts
+// instances goes by that one's.
+func TestKindsOfAnotherServer(t *testing.T) {
+	url := postgrestest.URL(t)
+	schema := postgrestest.Schema(t, url)
+	client := opened(t, url+"&application_name="+schema, Options{Schema: schema})
+	create(t, client, "first")
+	listening(t, client)
+	lost := opened(t, url, Options{Schema: schema})
+	for _, sql := range []string{
+		`DELETE FROM perdure.outcome`, `DELETE FROM perdure.inbox`, `DELETE FROM perdure.instance`, `TRUNCATE perdure.kind RESTART IDENTITY`,
+	} {
+		exec(t, lost, sql)
+	}
+	exec(t, lost, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1`, schema)
+	other := opened(t, url, Options{Schema: schema})
+	invoice := createRequest("invoice")
+	invoice.Name = "invoice"
+	if _, err := other.Create(t.Context(), invoice); err != nil {
+		t.Fatal(err)
+	}
+	var req provider.CreateRequest
+	eventually(t, "an instance is started", func() bool {
+		req = createRequest(unique().String())
+		_, err := client.Create(t.Context(), req)
+		return err == nil
+	})
+	if in := get(t, other, req.Key); in.Name != req.Name {
+		t.Errorf("%s was started, %s is stored", req.Name, in.Name)
+	}
+}
