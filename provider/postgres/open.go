@@ -84,7 +84,7 @@ func OpenWith(ctx context.Context, url string, o Options) (*Provider, error) {
 
 // New opens the store through a pool that the program has, with the default options. Close leaves the pool open. A
 // pool needs at least four connections beside those that the program itself holds. Leases are renewed, and notifications exchanged, on up to four connections
-// outside of it.
+// outside of it. The exec modes of pgx that do not ask the server for types, Exec and SimpleProtocol, are refused.
 func New(ctx context.Context, pool *pgxpool.Pool) (*Provider, error) {
 	return NewWith(ctx, pool, Options{})
 }
