@@ -12,7 +12,7 @@
 //	test: ./dispatcher TestHazard07_DirtyExecutionIsEvicted
 //	file: dispatcher/commit.go
 //	--- old
-//	text that stands in the file exactly once
+//	Go code that stands in the file exactly once, compared token by token
 //	--- new
 //	what replaces it, which must compile
 //	--- end

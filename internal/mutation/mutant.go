@@ -69,10 +69,15 @@ func parseChange(block string) (Change, error) {
 	return Change{File: strings.TrimSpace(file), Old: before, New: strings.TrimPrefix(after, "\n")}, nil
 }
 
-// Apply answers source with the change made.
+// Apply returns source with the change made. The old text is compared token by token, so that comments and white space do not
+// count. A text that has no such place, such as a piece of a string literal, must stand there to the letter.
 func (c Change) Apply(source string) (string, error) {
-	if n := strings.Count(source, c.Old); n != 1 {
+	places := find(source, c.Old)
+	if len(places) == 0 {
+		places = findText(source, c.Old)
+	}
+	if n := len(places); n != 1 {
 		return "", fmt.Errorf("%s: the old text stands there %d times, must be once:\n%s", c.File, n, c.Old)
 	}
-	return strings.Replace(source, c.Old, c.New, 1), nil
+	return source[:places[0].begin] + c.New + source[places[0].end:], nil
 }

@@ -214,3 +214,28 @@ func TestParseRefuses(t *testing.T) {
 		t.Error("applied where the old text stands twice")
 	}
 }
+
+func TestApplyComparesTokens(t *testing.T) {
+	const source = "package p\n\n// f returns two.\nfunc f() int {\n\treturn 1 + // one\n\t\t1\n}\n\nconst query = `SELECT a FROM b`\n"
+	for _, c := range []struct{ old, new, want string }{
+		{old: "return  1+1", new: "return 3", want: strings.Replace(source, "return 1 + // one\n\t\t1", "return 3", 1)},
+		{old: "func f() int { // any\n return", new: "func f() int { _ =", want: strings.Replace(source, "{\n\treturn", "{ _ =", 1)},
+		{old: "SELECT a", new: "SELECT c", want: strings.Replace(source, "SELECT a", "SELECT c", 1)},
+		{old: "// f returns two.", new: "var _ = f()", want: strings.Replace(source, "// f returns two.", "var _ = f()", 1)},
+	} {
+		got, err := Change{File: "p.go", Old: c.old, New: c.new}.Apply(source)
+		if err != nil {
+			t.Errorf("%q: %v", c.old, err)
+		} else if squeeze(got) != squeeze(c.want) {
+			t.Errorf("%q became\n%s, want\n%s", c.old, got, c.want)
+		}
+	}
+	for _, old := range []string{"1", "return 1 1", "missing"} {
+		if got, err := (Change{File: "p.go", Old: old, New: "x"}).Apply(source); err == nil {
+			t.Errorf("%q: applied where it does not stand once: %s", old, got)
+		}
+	}
+}
+
+// squeeze returns text without white space.
+func squeeze(text string) string { return strings.Join(strings.Fields(text), "") }
