@@ -83,6 +83,11 @@ func TestHazard43_OnlyTheEnginesCancellationCounts(t *testing.T) {
 		"the engine's":         {func(err error) error { return err }, provider.StatusCancelled},
 		"wrapped":              {func(err error) error { return fmt.Errorf("stopping: %w", errors.Join(errRefused, err)) }, provider.StatusCancelled},
 		"the sentinel":         {func(error) error { return orchestration.ErrCancelled }, provider.StatusCancelled},
+		"after 20 undo steps":  {func(err error) error { return undo(err, 20, nil) }, provider.StatusCancelled},
+		"after 100 undo steps": {func(err error) error { return undo(err, 100, nil) }, provider.StatusCancelled},
+		"after undo steps fail": {
+			func(err error) error { return undo(fmt.Errorf("sleeping: %w", err), 100, errors.New("undo failed")) }, provider.StatusCancelled,
+		},
 		"vain":                 {func(error) error { return vain{} }, provider.StatusFailed},
 		"context.Canceled":     {func(error) error { return context.Canceled }, provider.StatusFailed},
 		"another of that text": {func(error) error { return errors.New("cancelled") }, provider.StatusFailed},
@@ -105,8 +110,16 @@ func TestHazard43_OnlyTheEnginesCancellationCounts(t *testing.T) {
 	}
 }
 
-// A tree of errors keeps its shape and what is registered in it, twenty deep; what lies
-// beyond is left out and the error says so.
+// undo joins what each undo step returned to err, as a saga may do.
+func undo(err error, steps int, undoErr error) error {
+	for range steps {
+		err = errors.Join(err, undoErr)
+	}
+	return err
+}
+
+// A tree of errors keeps its shape twenty deep. What lies beyond is left out and the error
+// says so, but what is registered in it is still found.
 func TestHazard43_TreesOfErrors(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {
@@ -135,11 +148,26 @@ func TestHazard43_TreesOfErrors(t *testing.T) {
 				return none{}, fmt.Errorf("%d causes: %w", len(stored.Causes), shallow)
 			}
 			_, deep := orchestration.CallActivityNamed[none](ctx, "fail", 20)
-			if errors.Is(deep, errRefused) || !errors.As(deep, &declined) {
+			if !errors.Is(deep, errRefused) || !errors.As(deep, &declined) {
 				return none{}, fmt.Errorf("too deep: %w", deep)
+			}
+			_, deep = orchestration.CallActivityNamed[none](ctx, "fail", 100)
+			if !errors.Is(deep, errRefused) || !strings.Contains(fmt.Sprintf("%+v", messages(deep)), "causes left out") {
+				return none{}, fmt.Errorf("far too deep: %w", deep)
 			}
 			return none{}, nil
 		}, none{})
 		enginetest.Output[none](e, key)
 	})
+}
+
+// messages returns the messages of all stored errors in the tree of err.
+func messages(err error) (all []string) {
+	if stored, ok := err.(*orchestration.Error); ok { //nolint:errorlint // each error of the tree is looked at by itself
+		all = append(all, stored.Message)
+		for _, cause := range stored.Causes {
+			all = append(all, messages(cause)...)
+		}
+	}
+	return all
 }

@@ -37,12 +37,13 @@ func Trip(ctx *orchestration.Context, list []string) (bookings []string, err err
 			return
 		}
 		// A cancelled scope refuses new work; a detached one does not.
-		undo := ctx.Detached()
+		undo, errs := ctx.Detached(), []error{err}
 		for _, booking := range slices.Backward(bookings) {
 			_, undoErr := orchestration.CallActivity(undo, hotel.Cancel, booking,
 				orchestration.WithRetry(orchestration.RetryPolicy{}))
-			err = errors.Join(err, undoErr)
+			errs = append(errs, undoErr)
 		}
+		err = errors.Join(errs...)
 	}()
 	for _, what := range list {
 		booking, err := orchestration.CallActivity(ctx, hotel.Book, what)

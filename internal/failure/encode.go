@@ -14,10 +14,13 @@ import (
 
 // Limits of one stored tree. What lies beyond them is left out, and a message says so.
 // The shape goes before the words: with its 64 KiB used up, each message is cut to
-// minMessage bytes, but sentinels far down are still found.
+// minMessage bytes. Identity goes before the shape: sentinels and registered types of a
+// part that is left out are stored where the tree was cut.
 const (
 	maxDepth    = 20
 	maxNodes    = 256
+	maxKept     = 64   // sentinels and types kept of what is left out
+	maxVisits   = 4096 // errors looked at: a tree of a user may have no end
 	maxMessage  = 16 << 10
 	minMessage  = 128
 	maxMessages = 64 << 10
@@ -36,7 +39,10 @@ func (s *Set) Encode(err error) (f history.Failure) {
 			f = history.Failure{Type: goType(err), Message: fmt.Sprintf("error of type %T cannot be stored: panic: %v", err, r)}
 		}
 	}()
-	e := encoder{set: s, nodes: maxNodes, messages: maxMessages, details: maxDetails}
+	e := encoder{
+		set: s, nodes: maxNodes, kept: maxKept, visits: maxVisits, messages: maxMessages, details: maxDetails,
+		seen: make(map[identity]bool),
+	}
 	f = e.node(err, 1)
 	f.NonRetryable = IsNonRetryable(err)
 	return f
@@ -44,22 +50,24 @@ func (s *Set) Encode(err error) (f history.Failure) {
 
 // encoder walks a tree of errors; the numbers are what may still be stored.
 type encoder struct {
-	set                      *Set
-	nodes, messages, details int
+	set                                    *Set
+	nodes, kept, visits, messages, details int
+	seen                                   map[identity]bool // that are stored
 }
 
 // node encodes err and what it wraps.
 func (e *encoder) node(err error, depth int) history.Failure {
-	name, registered := e.set.sentinelName(err)
-	if n, ok := err.(*nonRetryableError); ok && !registered { //nolint:errorlint // the value itself
-		f := e.node(n.err, depth)
-		f.NonRetryable = true
-		return f
-	}
-	if r, ok := err.(*retryAfterError); ok && !registered { //nolint:errorlint // the value itself
-		return e.node(r.err, depth)
-	}
+	err, marked := e.set.plain(err)
 	e.nodes--
+	f := e.single(err)
+	f.NonRetryable = f.NonRetryable || marked
+	e.causes(&f, e.wrapped(err), depth)
+	return f
+}
+
+// single encodes err without what it wraps.
+func (e *encoder) single(err error) history.Failure {
+	name, registered := e.set.sentinelName(err)
 	f := history.Failure{Type: name, Registered: registered, Message: message(err), NonRetryable: isMarked(err)}
 	if !registered {
 		e.identify(&f, err)
@@ -72,7 +80,9 @@ func (e *encoder) node(err error, depth int) history.Failure {
 		f.Message = cut(f.Message, limit)
 	}
 	e.messages -= len(f.Message)
-	e.causes(&f, err, depth, !registered)
+	if id, ok := e.set.identity(err); ok {
+		e.seen[id] = true
+	}
 	return f
 }
 
@@ -110,24 +120,37 @@ func (e *encoder) identify(f *history.Failure, err error) {
 	e.details -= len(f.Details)
 }
 
-// causes encodes what err wraps. With claims, an error that has an Is method also gets
-// the registered sentinels that it says it is: the method itself is not stored.
-func (e *encoder) causes(f *history.Failure, err error, depth int, claims bool) {
+// wrapped returns what err wraps. Unless it is a sentinel itself, an error that has an Is
+// method also wraps the registered sentinels that it says it is: the method itself is not
+// stored.
+func (e *encoder) wrapped(err error) []error {
 	causes := unwrap(err)
-	if claims {
+	if _, registered := e.set.sentinelName(err); !registered {
 		causes = append(slices.Clip(causes), e.claimed(err)...)
 	}
+	return causes
+}
+
+// causes encodes the causes of the error that f was made of.
+func (e *encoder) causes(f *history.Failure, causes []error, depth int) {
 	if len(causes) > 0 && depth == maxDepth {
 		f.Message += " (causes left out)"
 		return
 	}
 	for i, cause := range causes {
 		if e.nodes <= 0 {
-			f.Message += fmt.Sprintf(" (%d causes left out)", len(causes)-i)
+			if lost := e.keep(f, causes[i:]); lost > 0 {
+				f.Message += fmt.Sprintf(" (%d causes left out)", lost)
+			}
 			return
 		}
-		if cause != nil {
-			f.Causes = append(f.Causes, e.node(cause, depth+1))
+		if cause == nil {
+			continue
+		}
+		f.Causes = append(f.Causes, e.node(cause, depth+1))
+		if depth+1 == maxDepth {
+			inner, _ := e.set.plain(cause)
+			e.keep(f, e.wrapped(inner))
 		}
 	}
 }

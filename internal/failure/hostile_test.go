@@ -3,6 +3,7 @@ package failure
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -110,8 +111,8 @@ func TestDeepNesting(t *testing.T) {
 		}
 		f, got := store(t, s, err)
 		fits := levels < maxDepth
-		if errors.Is(got, errDeclined) != fits {
-			t.Errorf("%d levels: found %v", levels, !fits)
+		if !errors.Is(got, errDeclined) {
+			t.Errorf("%d levels: the sentinel is lost", levels)
 		}
 		if n := depth(f); n != min(levels+1, maxDepth) {
 			t.Errorf("%d levels stored %d deep", levels, n)
@@ -120,7 +121,7 @@ func TestDeepNesting(t *testing.T) {
 			t.Errorf("%d levels: the cut is not noted", levels)
 		}
 		again, _ := store(t, s, got)
-		if depth(again) != depth(f) || deepest(again).Message != deepest(f).Message {
+		if !reflect.DeepEqual(again, f) {
 			t.Errorf("%d levels: changed when stored again", levels)
 		}
 	}
@@ -154,6 +155,7 @@ func TestSizeIsBounded(t *testing.T) {
 		"cycle":         errors.Join(errDeclined, &selfError{1}),
 		"wide cycle":    errors.Join(errDeclined, &selfError{50}),
 		"wide join":     errors.Join(errDeclined, errors.Join(make1000()...)),
+		"last of many":  errors.Join(errors.Join(make1000()...), fmt.Errorf("at last: %w", errDeclined)),
 		"large details": errors.Join(&Error{Message: "m", Details: []byte(huge)}, errDeclined),
 	} {
 		f, got := store(t, s, err)
@@ -162,6 +164,9 @@ func TestSizeIsBounded(t *testing.T) {
 		}
 		if !errors.Is(got, errDeclined) {
 			t.Errorf("%s: the sentinel is lost", name)
+		}
+		if again, _ := store(t, s, got); !reflect.DeepEqual(again, f) {
+			t.Errorf("%s: changed when stored again", name)
 		}
 	}
 }

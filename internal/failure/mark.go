@@ -30,7 +30,7 @@ func NonRetryable(err error) error {
 // IsNonRetryable tells whether err, or an error that it wraps, is marked as
 // non-retryable or is an error of the engine that trying again cannot mend.
 func IsNonRetryable(err error) bool {
-	budget := maxNodes
+	budget := maxVisits
 	return anyMarked(err, &budget)
 }
 
@@ -53,7 +53,7 @@ func anyMarked(err error, budget *int) bool {
 // Wraps tells whether err is target or wraps it. Unlike errors.Is it asks no method Is, and errors of user code
 // whose methods panic, or that wrap themselves, do no harm.
 func Wraps(err, target error) bool {
-	budget := maxNodes
+	budget := maxVisits
 	return anyIs(err, target, &budget)
 }
 

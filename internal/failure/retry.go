@@ -26,7 +26,7 @@ func RetryAfter(err error, delay time.Duration) error {
 // RetryDelay answers the delay that RetryAfter was given, the first in the tree of err; ok is false if
 // there is none.
 func RetryDelay(err error) (delay time.Duration, ok bool) {
-	budget := maxNodes
+	budget := maxVisits
 	return askedDelay(err, &budget)
 }
 

@@ -1,0 +1,109 @@
+package failure
+
+import (
+	"errors"
+	"reflect"
+
+	"github.com/perdure/perdure/internal/history"
+)
+
+// identity is what errors.Is and errors.As find of a stored error: the name that it was
+// registered with, or the code of an error of the engine.
+type identity struct{ name, code string }
+
+// identity returns the identity of err itself; ok is false for an error that has none.
+func (s *Set) identity(err error) (id identity, ok bool) {
+	if name, registered := s.sentinelName(err); registered {
+		return identity{name: name}, true
+	}
+	if isNilPointer(err) {
+		return identity{}, false
+	}
+	switch own := err.(type) { //nolint:errorlint // each error of the tree is looked at by itself
+	case *sentinel:
+		return identity{code: own.code}, true
+	case *Error:
+		if own.registered {
+			id.name = own.Type
+		}
+		id.code = own.code
+		return id, id != identity{}
+	default:
+		name, registered := s.typeName(err)
+		return identity{name: name}, registered
+	}
+}
+
+// keep adds to f what must survive although errs and their causes are left out: every
+// sentinel and registered type that is not stored yet, without its causes. It returns the
+// number of errors that are lost.
+func (e *encoder) keep(f *history.Failure, errs []error) (lost int) {
+	for _, err := range errs {
+		if err == nil {
+			continue
+		}
+		if e.visits <= 0 {
+			return lost + 1
+		}
+		e.visits--
+		err, _ = e.set.plain(err)
+		if !e.keepOne(f, err) {
+			lost++
+		}
+		lost += e.keep(f, e.wrapped(err))
+	}
+	return lost
+}
+
+// keepOne reports whether err was added to f.
+func (e *encoder) keepOne(f *history.Failure, err error) bool {
+	id, ok := e.set.identity(err)
+	if !ok || e.seen[id] || e.kept <= 0 {
+		return false
+	}
+	one := e.single(err)
+	if !one.Registered && one.Code == "" {
+		return false // its details are too large, or cannot be encoded
+	}
+	e.kept--
+	f.Causes = append(f.Causes, one)
+	return true
+}
+
+// plain takes from err what is stored as a mark or not at all, and reports whether it
+// was marked as non-retryable. A join of one error is that error.
+func (s *Set) plain(err error) (inner error, marked bool) {
+	for range maxVisits {
+		if _, registered := s.sentinelName(err); registered {
+			break
+		}
+		switch own := err.(type) { //nolint:errorlint // the value itself
+		case *nonRetryableError:
+			err, marked = own.err, true
+			continue
+		case *retryAfterError:
+			err = own.err
+			continue
+		}
+		only, ok := joinOfOne(err)
+		if !ok {
+			break
+		}
+		err = only
+	}
+	return err, marked
+}
+
+// joinOfOne returns the error that errors.Join was given if it was a single one.
+func joinOfOne(err error) (error, bool) {
+	if reflect.TypeOf(err) != joined {
+		return nil, false
+	}
+	if causes := unwrap(err); len(causes) == 1 {
+		return causes[0], true
+	}
+	return nil, false
+}
+
+//nolint:gochecknoglobals // constant: a type that the package errors does not export
+var joined = reflect.TypeOf(errors.Join(ErrInvalid))
