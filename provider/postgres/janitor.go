@@ -6,21 +6,38 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/perdure/perdure/provider"
 )
 
-// janitorEvery is how often each process looks, on average.
-const janitorEvery = time.Minute
+// How often each process sweeps on average, how many inboxes it reads in one statement, and how many times the duration of a sweep it
+// rests after it. A store with many waiting instances so costs the server no more than a hundredth of a core per process.
+const (
+	janitorEvery = time.Minute
+	janitorBatch = 1000
+	janitorRests = 100
+)
 
 const (
-	// Ready times that are later than the first message of the inbox, or missing. In one that changes meanwhile this
-	// may find a message that is gone: then a turn without messages is fetched, no harm.
+	// The inboxes of the next keys after $1, and of which of them the instance has a ready time that is missing, or later than the first
+	// message. It walks from inbox to inbox: an instance that waits for nothing costs nothing, however many there are.
+	sqlAudit = `WITH RECURSIVE page (key, n) AS ((SELECT m.key, 1 FROM perdure.inbox m WHERE m.key > $1 ORDER BY m.key LIMIT 1)
+		UNION ALL SELECT (SELECT m.key FROM perdure.inbox m WHERE m.key > page.key ORDER BY m.key LIMIT 1), n + 1 FROM page
+		WHERE page.key IS NOT NULL AND n < $2)
+	SELECT page.key, i.key IS NOT NULL FROM page LEFT JOIN LATERAL (SELECT x.key FROM perdure.instance x WHERE x.key = page.key
+		AND x.status < 3 AND NOT x.deleting AND (x.ready_at = 0 OR x.ready_at > (SELECT m.visible_at FROM perdure.inbox m
+			WHERE m.key = page.key ORDER BY m.visible_at LIMIT 1)) OFFSET 0) i ON true WHERE page.key IS NOT NULL ORDER BY page.key`
+	// An instance may change meanwhile, and the message be gone that this has found. Then a turn without messages is fetched, which does no harm.
 	sqlMend = `UPDATE perdure.instance i SET ready_at = w.first,
 	fetch_at = CASE WHEN i.status <> 1 OR i.deleting OR i.blocked AND i.retry_at = 0 THEN 0
 		ELSE greatest(w.first, i.not_before_at, CASE WHEN i.blocked THEN i.retry_at ELSE 0 END, i.lease_until) END
 	FROM (SELECT l.key, (SELECT min(m.visible_at) FROM perdure.inbox m WHERE m.key = l.key) AS first
-		FROM (SELECT i.key FROM perdure.instance i WHERE i.status < 3 AND NOT i.deleting AND EXISTS (SELECT 1 FROM perdure.inbox m
-			WHERE m.key = i.key AND (i.ready_at = 0 OR m.visible_at < i.ready_at)) ORDER BY i.key FOR UPDATE OF i SKIP LOCKED) l) w
-	WHERE i.key = w.key AND w.first IS NOT NULL AND (i.ready_at = 0 OR w.first < i.ready_at)`
+		FROM (SELECT i.key FROM perdure.instance i WHERE i.key = ANY($1::uuid[]) AND i.status < 3 AND NOT i.deleting
+			ORDER BY i.key FOR UPDATE OF i SKIP LOCKED) l) w
+	WHERE i.key = w.key AND w.first IS NOT NULL AND (i.ready_at = 0 OR w.first < i.ready_at) RETURNING 1`
 	sqlOldAsks = `DELETE FROM perdure.ask WHERE ask_id IN (SELECT a.ask_id FROM perdure.ask a WHERE a.until <= ` + sqlNow + ` FOR UPDATE SKIP LOCKED)`
 )
 
@@ -47,12 +64,15 @@ func (j *janitor) stop() {
 }
 
 func (j *janitor) loop() {
+	rest := janitorEvery
 	for {
-		// Processes that were started together shall not look together.
-		timer := time.NewTimer(janitorEvery/2 + rand.N(janitorEvery))
+		// Processes that were started together shall not sweep together.
+		timer := time.NewTimer(rest/2 + rand.N(rest))
 		select {
 		case <-timer.C:
+			began := time.Now()
 			j.sweep()
+			rest = max(janitorEvery, janitorRests*time.Since(began))
 		case <-j.ctx.Done():
 			timer.Stop()
 			return
@@ -60,21 +80,85 @@ func (j *janitor) loop() {
 	}
 }
 
+// sweep audits all inboxes, and removes questions and sessions whose time is over.
 func (j *janitor) sweep() {
-	ctx, cancel := context.WithTimeout(j.ctx, janitorEvery/2)
-	defer cancel()
-	tag, err := j.p.pool.Exec(ctx, j.p.names.sql(sqlMend))
-	if err == nil {
-		j.mended.Add(tag.RowsAffected())
-		_, err = j.p.pool.Exec(ctx, j.p.names.sql(sqlOldAsks))
-	}
-	if err == nil {
-		_, err = j.p.pool.Exec(ctx, j.p.names.sql(sqlOldSessions))
+	err := j.auditAll()
+	for _, old := range []string{sqlOldAsks, sqlOldSessions} {
+		if err == nil {
+			err = j.run(func(b *pgx.Batch) { b.Queue(j.p.names.sql(old)) })
+		}
 	}
 	if err != nil && j.ctx.Err() == nil {
 		j.p.opts.Logger.Warn("perdure postgres: the janitor could not finish", "error", err)
 	}
-	if tag.RowsAffected() > 0 {
+}
+
+// auditAll audits the inboxes page by page, so that no transaction is long.
+func (j *janitor) auditAll() error {
+	for page := (audit{more: true}); page.more; {
+		next, err := j.audit(page.last)
+		if err == nil && len(next.wrong) > 0 {
+			err = j.mend(next.wrong)
+		}
+		if err != nil {
+			return err
+		}
+		page = next
+	}
+	return nil
+}
+
+// audit is what one page of inboxes shows.
+type audit struct {
+	last  provider.UUID
+	more  bool
+	wrong []provider.UUID // instances with a wrong ready time
+}
+
+// audit reads the inboxes of the next keys after one.
+func (j *janitor) audit(after provider.UUID) (a audit, err error) {
+	// The zero UUID is no key; as a parameter it must not be NULL.
+	from := pgtype.UUID{Bytes: after, Valid: true}
+	err = j.run(func(b *pgx.Batch) {
+		b.Queue(j.p.names.sql(sqlAudit), from, int64(janitorBatch)).Query(func(rows pgx.Rows) error {
+			var bad bool
+			n := 0
+			_, err := pgx.ForEachRow(rows, []any{into(&a.last), &bad}, func() error {
+				if n++; bad {
+					a.wrong = append(a.wrong, a.last)
+				}
+				return nil
+			})
+			a.more = n == janitorBatch
+			return err
+		})
+	})
+	return a, err
+}
+
+// mend derives the ready times of instances from their inboxes, and wakes whoever waits for them.
+func (j *janitor) mend(keys []provider.UUID) error {
+	mended := int64(0)
+	err := j.run(func(b *pgx.Batch) {
+		b.Queue(j.p.names.sql(sqlMend), uuids(keys)).Query(func(rows pgx.Rows) error {
+			for rows.Next() {
+				mended++
+			}
+			return rows.Err()
+		})
+	})
+	if err == nil && mended > 0 {
+		j.mended.Add(mended)
 		j.p.signals.wakeAll()
 	}
+	return err
+}
+
+// run runs what queue adds to a batch: a transaction of its own, with a deadline.
+func (j *janitor) run(queue func(*pgx.Batch)) error {
+	ctx, cancel := j.p.bounded(j.ctx)
+	defer cancel()
+	b := j.p.byIndex()
+	queue(b)
+	return j.p.pooled(ctx, b)
 }
