@@ -148,7 +148,7 @@ func (d *Dispatcher) enlist(key provider.UUID, j job, create bool) (taken bool, 
 		as.bytes -= a.size
 		a.idle = nil
 	}
-	d.work.add()
+	d.work.Add()
 	return true, a
 }
 

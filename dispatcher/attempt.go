@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/dispatcher/internal/leak"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/goroutine"
 	"github.com/perdure/perdure/internal/history"
@@ -49,7 +50,7 @@ type attempt struct {
 	life     life          // who ends it
 	done     chan struct{} // closed when user code came back, with a result or later
 	pools    []*pool       // that bound it beside the slots
-	watched  watched
+	watched  leak.Code
 	user     *activity.Attempt // what its functions are told
 	local    *local            // it began inside a turn
 	own      bool              // the goroutine that ran its code deals with its end
@@ -86,7 +87,7 @@ func (d *Dispatcher) beginAttempt(working context.Context, a *attempt) context.C
 		d.giveUnbegun(working, a)
 		return nil
 	}
-	d.work.add()
+	d.work.Add()
 	d.count.attemptsRunning.Add(1)
 	d.pools.take(a)
 	ctx, cancel := context.WithCancelCause(working)
@@ -102,7 +103,7 @@ func (d *Dispatcher) beginAttempt(working context.Context, a *attempt) context.C
 // runAttempt runs the user's function and reports how it ended, also when the function
 // takes the goroutine along with Goexit. It answers the actor, if any, that this goroutine drives next, with the result.
 func (d *Dispatcher) runAttempt(working, ctx context.Context, a *attempt) (next *actor) {
-	a.watched.goroutine.Store(goroutine.ID())
+	a.watched.RunsOn(goroutine.ID())
 	ctx, stop := d.attemptContext(ctx, a)
 	a.cause = func() error { return context.Cause(ctx) }
 	// When the context ends, the code has the grace period to come back.
@@ -116,7 +117,7 @@ func (d *Dispatcher) runAttempt(working, ctx context.Context, a *attempt) (next 
 	var err error
 	returned := false
 	defer func() {
-		d.watchdog.back(&a.watched)
+		d.watchdog.Returned(&a.watched)
 		if !returned {
 			err = failure.New(failure.ErrPanic, "activity %s called runtime.Goexit\n%s", a.call.Name, debug.Stack())
 		}
@@ -235,7 +236,7 @@ func (d *Dispatcher) settle(working context.Context, a *attempt, cause error, ou
 	if a.suspect {
 		d.suspects.done()
 	}
-	d.work.done()
+	d.work.Done()
 }
 
 // conclusion reports how an attempt ended.

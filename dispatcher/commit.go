@@ -140,9 +140,9 @@ func (d *Dispatcher) revoke(working context.Context, t *translation) {
 		return
 	}
 	for _, h := range t.handOffs {
-		d.work.add()
+		d.work.Add()
 		go func() {
-			defer d.work.done()
+			defer d.work.Done()
 			d.report(working, provider.TaskReport{
 				TaskRef: h.ref, Token: h.token, Attempt: h.stored(), Outcome: provider.TaskRelease,
 			})

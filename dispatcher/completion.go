@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/perdure/perdure/dispatcher/internal/leak"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/goroutine"
 	"github.com/perdure/perdure/provider"
@@ -81,16 +82,16 @@ func (d *Dispatcher) guarded(working context.Context, a *attempt, fn func(provid
 	name := a.call.Name
 	return func(tx provider.Tx) error {
 		var over atomic.Bool // it came back, or was left behind
-		var code watched
+		var code leak.Code
 		done := make(chan error, 1)
 		go func() {
-			code.goroutine.Store(goroutine.ID())
+			code.RunsOn(goroutine.ID())
 			err := failure.New(failure.ErrPanic, "activity %s called runtime.Goexit inside its transaction", name)
 			defer func() {
 				if p := recover(); p != nil {
 					err = failure.New(failure.ErrPanic, "activity %s panicked inside its transaction: %v\n%s", name, p, debug.Stack())
 				}
-				d.watchdog.back(&code)
+				d.watchdog.Returned(&code)
 				over.CompareAndSwap(false, true)
 				done <- err
 			}()
@@ -107,7 +108,7 @@ func (d *Dispatcher) guarded(working context.Context, a *attempt, fn func(provid
 		if !over.CompareAndSwap(false, true) {
 			return <-done
 		}
-		d.watchdog.enter(&code, completionEntry(a))
+		d.watchdog.Enter(&code, completionEntry(a))
 		return failure.New(failure.ErrTimeout, "activity %s did not end inside its transaction within %v: left behind", name, functionTimeout)
 	}
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/perdure/perdure/dispatcher/internal/inflight"
+	"github.com/perdure/perdure/dispatcher/internal/leak"
 	"github.com/perdure/perdure/internal/nodes"
 	"github.com/perdure/perdure/internal/timelimit"
 	"github.com/perdure/perdure/provider"
@@ -44,10 +46,10 @@ type Dispatcher struct {
 	leaveNodes   func()            // clients of this process start nothing here any more
 	stopFetching context.CancelFunc
 	stopWorking  context.CancelFunc
-	fetchers     inFlight       // fetch loops
+	fetchers     inflight.Count // fetch loops
 	loops        sync.WaitGroup // manager and watch
-	work         inFlight       // turns, attempts and closing executions
-	watchdog     *watchdog
+	work         inflight.Count // turns, attempts and closing executions
+	watchdog     *leak.Watchdog
 	fatal        atomic.Pointer[error]
 	stopped      chan struct{} // closed when Shutdown is done; shutdownErr is set then
 	shutdownErr  error
@@ -69,7 +71,10 @@ func Start(cfg Config) *Dispatcher {
 	d.pools, d.rate = newPools(&cfg), newNodeRate(cfg.ActivitiesPerSecond)
 	d.manage = newManager(d)
 	d.watch = newWatch(d)
-	d.watchdog = newWatchdog(d)
+	d.watchdog = leak.New(leak.Options{
+		GracePeriod: cfg.GracePeriod, InterruptInterval: cfg.InterruptInterval, MaxInterruptInterval: cfg.MaxInterruptInterval,
+		GiveUpAfter: cfg.GiveUpAfter, MaxLeaked: cfg.MaxLeaked, TooMany: d.tooManyLeaks, Logger: cfg.Logger,
+	})
 	// The loops outlive the caller of Start by design: only Shutdown ends them.
 	fetching, stopFetching := context.WithCancel(context.Background()) //nolint:forbidigo // root of the node's life
 	working, stopWorking := context.WithCancel(context.Background())   //nolint:forbidigo // root of the node's life
@@ -103,9 +108,9 @@ func Start(cfg Config) *Dispatcher {
 }
 
 func (d *Dispatcher) fetch(loop func()) {
-	d.fetchers.add()
+	d.fetchers.Add()
 	go func() {
-		defer d.fetchers.done()
+		defer d.fetchers.Done()
 		loop()
 	}()
 }

@@ -30,11 +30,11 @@ func (d *Dispatcher) proceed(working context.Context, a *actor) *actor {
 	}
 	// From here on the actor may be another goroutine's.
 	if handed == nil {
-		d.work.done()
+		d.work.Done()
 		return nil
 	}
 	ctx := d.beginAttempt(working, handed) // before the step is done: the node must not seem to be at rest between them
-	d.work.done()
+	d.work.Done()
 	if ctx == nil {
 		return nil
 	}

@@ -71,8 +71,8 @@ func capability(req *provider.CreateRequest) provider.Capability {
 
 // beginEager begins the turn on a goroutine of its own, as the actor of the instance to be. It is nil if it may not begin now.
 func (d *Dispatcher) beginEager(ctx context.Context, req provider.CreateRequest) *eager {
-	d.fetchers.add() // like a fetch it brings work, which must not come after Shutdown has looked
-	defer d.fetchers.done()
+	d.fetchers.Add() // like a fetch it brings work, which must not come after Shutdown has looked
+	defer d.fetchers.Done()
 	if !d.mayStart(&req) || !d.turns.tryTake() {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (d *Dispatcher) beginEager(ctx context.Context, req provider.CreateRequest)
 	x.Speculate()
 	a.x = x
 	d.begin(e.run, x)
-	d.work.add()
+	d.work.Add()
 	go func() { // what follows the commit outlives the caller
 		if d.eagerStep(d.working, a, e) {
 			d.drive(d.working, a)

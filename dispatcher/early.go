@@ -117,7 +117,7 @@ func (d *Dispatcher) hold(working context.Context, j *job) bool {
 	if e.over {
 		return false
 	}
-	d.work.add()
+	d.work.Add()
 	e.turns[j.turn.Instance.Key] = j
 	if e.alarm == nil {
 		e.alarm = alarm.New(func() { d.beginDue(working) })
@@ -146,14 +146,14 @@ func (d *Dispatcher) letDueGoOn(working context.Context) {
 func (d *Dispatcher) beginDue(working context.Context) {
 	for _, j := range d.early.takeDue(d.clock.now()) {
 		d.enqueue(working, j.turn.Instance.Key, *j)
-		d.work.done()
+		d.work.Done()
 	}
 }
 
 // overtaken forgets the claim ahead of an instance that was fetched again: the storage has ended it.
 func (d *Dispatcher) overtaken(key provider.UUID) {
 	if d.early.take(key) != nil {
-		d.work.done()
+		d.work.Done()
 	}
 }
 
@@ -166,7 +166,7 @@ func (d *Dispatcher) dropEarly(t *translation) *job {
 	early := d.early.take(t.req.Key)
 	if early != nil {
 		t.req.Lease = early.token
-		d.work.done()
+		d.work.Done()
 	}
 	return early
 }
@@ -182,6 +182,6 @@ func (d *Dispatcher) giveBackEarly(ctx context.Context) {
 		d.releaseTurns(ctx, items)
 	}
 	for range all {
-		d.work.done()
+		d.work.Done()
 	}
 }

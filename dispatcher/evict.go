@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/perdure/perdure/dispatcher/internal/leak"
 	"github.com/perdure/perdure/internal/replay"
 )
 
@@ -26,9 +27,9 @@ func (d *Dispatcher) close(x *replay.Execution) {
 		x.Close()
 		return
 	}
-	d.work.add()
+	d.work.Add()
 	var left atomic.Bool
-	var code watched
+	var code leak.Code
 	stop := func() bool { return true }
 	if limit := d.cfg.DeadlockLimit; limit > 0 {
 		stop = time.AfterFunc(limit, func() {
@@ -40,19 +41,19 @@ func (d *Dispatcher) close(x *replay.Execution) {
 	go func() {
 		x.Close()
 		stop()
-		d.watchdog.back(&code)
+		d.watchdog.Returned(&code)
 		if left.CompareAndSwap(false, true) {
-			d.work.done()
+			d.work.Done()
 		}
 	}()
 }
 
 // leaveEviction no longer waits for an eviction, and says so.
-func (d *Dispatcher) leaveEviction(x *replay.Execution, code *watched) {
+func (d *Dispatcher) leaveEviction(x *replay.Execution, code *leak.Code) {
 	info := x.Info()
-	d.watchCode(code, LeakedEviction, x, info, "its execution was thrown away")
+	d.watchCode(code, leak.Eviction, x, info, "its execution was thrown away")
 	d.count.evictionsStuck.Add(1)
 	d.cfg.Logger.Error("eviction is stuck: a deferred function of orchestration code does not return", "instance", info.ID,
 		"orchestration", info.Name, "limit", d.cfg.DeadlockLimit)
-	d.work.done()
+	d.work.Done()
 }

@@ -117,9 +117,9 @@ func (d *Dispatcher) losePatience(working context.Context, r *result) {
 // giveBack sends results the ordinary way, each on its own since the storage may take its time.
 func (d *Dispatcher) giveBack(working context.Context, results []*result) {
 	for _, r := range results {
-		d.work.add()
+		d.work.Add()
 		go func() {
-			defer d.work.done()
+			defer d.work.Done()
 			d.toInbox(working, r)
 		}()
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/perdure/perdure/dispatcher/internal/leak"
 	"github.com/perdure/perdure/internal/replay"
 )
 
@@ -16,11 +17,11 @@ func (d *Dispatcher) grace(working context.Context, a *attempt, cause error) {
 		return
 	}
 	what := attemptEntry(a, cause)
-	what.leave = func() {
+	what.Leave = func() {
 		// It talks to the storage, for which the watchdog must not wait.
 		go d.leaveAttempt(working, a, cause, fmt.Errorf("did not end within the grace period of %v: %w", d.cfg.GracePeriod, cause))
 	}
-	d.watchdog.enter(&a.watched, what)
+	d.watchdog.Enter(&a.watched, what)
 }
 
 // gracePending waits for whoever works on a pending attempt to end it. It has no code here that could leak.
@@ -47,7 +48,7 @@ func (d *Dispatcher) leaveAttempt(working context.Context, a *attempt, cause, er
 	}
 	if code {
 		d.count.attemptsLeaked.Add(1)
-		d.watchdog.enter(&a.watched, attemptEntry(a, cause)) // unless it is on the list
+		d.watchdog.Enter(&a.watched, attemptEntry(a, cause)) // unless it is on the list
 	} else {
 		d.count.attemptsPending.Add(-1)
 	}
@@ -57,23 +58,23 @@ func (d *Dispatcher) leaveAttempt(working context.Context, a *attempt, cause, er
 	d.settle(working, a, cause, given.output, given.err)
 }
 
-func attemptEntry(a *attempt, cause error) entry {
-	return entry{key: a.ref.Key, interrupt: a.user.Interrupt, LeakedWork: LeakedWork{
-		Kind: LeakedActivity, Name: a.call.Name, InstanceID: a.instanceID, Execution: a.ref.Execution,
+func attemptEntry(a *attempt, cause error) leak.Entry {
+	return leak.Entry{Key: a.ref.Key, Interrupt: a.user.Interrupt, Work: leak.Work{
+		Kind: leak.Activity, Name: a.call.Name, InstanceID: a.instanceID, Execution: a.ref.Execution,
 		Attempt: int(a.number), Cause: cause.Error(),
 	}}
 }
 
-func completionEntry(a *attempt) entry {
+func completionEntry(a *attempt) leak.Entry {
 	what := attemptEntry(a, fmt.Errorf("its transaction could wait for %v", functionTimeout))
-	what.Kind, what.interrupt = LeakedCompletion, nil
+	what.Kind, what.Interrupt = leak.Completion, nil
 	return what
 }
 
 // watchCode has the watchdog wait for orchestration code that was left behind.
-func (d *Dispatcher) watchCode(e *watched, kind string, x *replay.Execution, info replay.Info, cause string) {
-	e.goroutine.Store(x.Goroutine())
-	d.watchdog.enter(e, entry{key: info.Key, LeakedWork: LeakedWork{
+func (d *Dispatcher) watchCode(code *leak.Code, kind string, x *replay.Execution, info replay.Info, cause string) {
+	code.RunsOn(x.Goroutine())
+	d.watchdog.Enter(code, leak.Entry{Key: info.Key, Work: leak.Work{
 		Kind: kind, Name: info.Name, InstanceID: info.ID, Execution: info.Execution, Cause: cause,
 	}})
 }

@@ -55,7 +55,7 @@ func (l *local) hand(then func(ending)) {
 }
 
 // free ends the counting of a local attempt. Who waits for its code even so is its turn, or the watchdog.
-func (d *Dispatcher) free(a *attempt) { a.local.freed.Do(d.work.done) }
+func (d *Dispatcher) free(a *attempt) { a.local.freed.Do(d.work.Done) }
 
 // newLocal makes the attempt of a local activity.
 func (d *Dispatcher) newLocal(ref provider.TaskRef, instanceID string, call *history.ActivityScheduled, failed int64) *attempt {
@@ -67,7 +67,7 @@ func (d *Dispatcher) newLocal(ref provider.TaskRef, instanceID string, call *his
 
 // startLocal runs it on a goroutine of its own.
 func (d *Dispatcher) startLocal(a *attempt, then func(ending)) {
-	d.work.add()
+	d.work.Add()
 	d.count.attemptsLocal.Add(1)
 	a.local.then = then
 	ctx, cancel := context.WithCancelCause(d.localsLive)
@@ -75,7 +75,7 @@ func (d *Dispatcher) startLocal(a *attempt, then func(ending)) {
 	ctx, stop := d.localContext(ctx, a)
 	a.cause = func() error { return context.Cause(ctx) }
 	go func() {
-		a.watched.goroutine.Store(goroutine.ID())
+		a.watched.RunsOn(goroutine.ID())
 		stopGrace := context.AfterFunc(ctx, func() { d.graceLocal(a, context.Cause(ctx)) })
 		var output []byte
 		var err error
@@ -84,7 +84,7 @@ func (d *Dispatcher) startLocal(a *attempt, then func(ending)) {
 			if !returned {
 				err = failure.New(failure.ErrPanic, "activity %s called runtime.Goexit\n%s", a.call.Name, debug.Stack())
 			}
-			d.watchdog.back(&a.watched)
+			d.watchdog.Returned(&a.watched)
 			stopGrace()
 			e := ending{outcome{output, endsLater(a, err)}, context.Cause(ctx)}
 			stop()
@@ -114,8 +114,8 @@ func endsLater(a *attempt, err error) error {
 // nobody else waits for it.
 func (d *Dispatcher) graceLocal(a *attempt, cause error) {
 	what := attemptEntry(a, cause)
-	what.leave = func() { go d.leaveLocal(a, cause) }
-	d.watchdog.enter(&a.watched, what)
+	what.Leave = func() { go d.leaveLocal(a, cause) }
+	d.watchdog.Enter(&a.watched, what)
 	d.free(a)
 }
 
@@ -135,7 +135,7 @@ func (d *Dispatcher) goOn(working context.Context, a *attempt) {
 	counted := false
 	a.local.freed.Do(func() { counted = true })
 	if !counted {
-		d.work.add() // it was told to stop meanwhile
+		d.work.Add() // it was told to stop meanwhile
 	}
 	a.local.hand(func(e ending) {
 		go d.settle(working, a, e.cause, e.output, e.err)

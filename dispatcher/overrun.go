@@ -2,20 +2,33 @@ package dispatcher
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
+
+	"github.com/perdure/perdure/dispatcher/internal/leak"
 )
 
-// tooManyLeaks is called once, when more instances than MaxLeaked have leaked code: nothing that a
-// node can do ends a goroutine. Without OnFatal it is told by the log and by Fatal, and the node goes on. With it
-// the node shuts down, so that others take its work, and OnFatal is told why.
+// ErrLeaked is part of the error of Shutdown if user code did not end in time; the error names the code. Its leases were handed back
+// even so.
+var ErrLeaked = leak.ErrLeaked
+
+// ErrTooManyLeaks is the reason that OnFatal gets: more instances than MaxLeaked have leaked code.
+var ErrTooManyLeaks = errors.New("too many leaked goroutines")
+
+// LeakedWork is user code that should have returned and has not.
+type LeakedWork = leak.Work
+
+// tooManyLeaks is called once, when more instances than MaxLeaked have leaked code: nothing that a node
+// can do ends a goroutine. Without OnFatal, the log and Fatal report it and the node goes on. With it, the node shuts down, so that others
+// take its work, and OnFatal gets the reason.
 func (d *Dispatcher) tooManyLeaks(instances int) {
 	if d.stopping.Load() {
 		return
 	}
 	reason := fmt.Errorf("%w: code of %d instances, the limit is %d", ErrTooManyLeaks, instances, d.cfg.MaxLeaked)
 	d.fatal.Store(&reason)
-	d.cfg.Logger.Error("too much work does not come back: the process should be restarted", "err", reason, "shutting_down", d.cfg.OnFatal != nil)
+	d.cfg.Logger.Error("too many leaked goroutines; restart the process", "err", reason, "shutting_down", d.cfg.OnFatal != nil)
 	if d.cfg.OnFatal == nil {
 		return
 	}
@@ -34,12 +47,12 @@ func (d *Dispatcher) tooManyLeaks(instances int) {
 func (d *Dispatcher) endOnOverrun(working context.Context) {
 	select {
 	case <-d.overrun:
-		_ = d.Shutdown(context.WithoutCancel(working)) // who else calls it gets the answer
+		_ = d.Shutdown(context.WithoutCancel(working)) // other callers of Shutdown return the error
 	case <-d.stopped:
 	}
 }
 
-// Fatal answers why this node can no longer be trusted with work; nil: it can.
+// Fatal returns why this node can no longer be trusted with work; nil if it can.
 func (d *Dispatcher) Fatal() error {
 	if reason := d.fatal.Load(); reason != nil {
 		return *reason
@@ -47,5 +60,5 @@ func (d *Dispatcher) Fatal() error {
 	return nil
 }
 
-// Leaked answers the user code that should have come back and has not, the oldest first.
-func (d *Dispatcher) Leaked() []LeakedWork { return d.watchdog.list() }
+// Leaked returns the user code that should have returned and has not, the oldest first.
+func (d *Dispatcher) Leaked() []LeakedWork { return d.watchdog.List() }

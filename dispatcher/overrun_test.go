@@ -46,7 +46,7 @@ func TestEleventhLeakIsFatal(t *testing.T) {
 			e.T.Errorf("while it has the grace period: %v, told %v", h.Fatal, reasons.All())
 		}
 		after(began, 11*time.Second)
-		const want = "too much work does not come back: code of 11 instances, the limit is 10"
+		const want = "too many leaked goroutines: code of 11 instances, the limit is 10"
 		if told := reasons.All(); len(told) != 1 || told[0].Error() != want || !errors.Is(told[0], runtime.ErrTooManyLeaks) {
 			e.T.Errorf("told %v", told)
 		}
@@ -100,7 +100,7 @@ func TestLeaksAreOnlyToldWithoutOnFatal(t *testing.T) {
 				if err != nil || errors.Is(h.Fatal, runtime.ErrTooManyLeaks) != c.fatal || len(h.Leaked) != 20 {
 					e.T.Errorf("%d leaks, %v, %v", len(h.Leaked), h.Fatal, err)
 				}
-				if told := strings.Count(lines.String(), "the process should be restarted"); told > 1 || (told == 1) != c.fatal {
+				if told := strings.Count(lines.String(), "restart the process"); told > 1 || (told == 1) != c.fatal {
 					e.T.Errorf("told %d times", told)
 				}
 				if got := enginetest.Output[int](e, e.Create("chain", "Chain", 3)); got != 8 {

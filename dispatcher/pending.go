@@ -184,7 +184,7 @@ func (d *Dispatcher) park(working context.Context, a *attempt) {
 	if a.suspect {
 		d.suspects.done()
 	}
-	d.work.done()
+	d.work.Done()
 }
 
 // heard ends attempts whose results are in the history by now, as somebody else had their tokens. Who

@@ -49,7 +49,7 @@ func (d *Dispatcher) shutDown(ctx context.Context) error {
 	d.stopFetching()
 	// The user's ctx may be long finished, or finish at any time: handing back has its own.
 	fetched, done := context.WithTimeout(context.WithoutCancel(ctx), handBackTimeout)
-	d.fetchers.wait(fetched)
+	d.fetchers.Wait(fetched)
 	d.giveBackEarly(fetched)
 	done()
 	d.letGo(context.WithoutCancel(ctx), d.actors.unstickAll()...) // what comes while this node drains is for others
@@ -72,11 +72,11 @@ func (d *Dispatcher) shutDown(ctx context.Context) error {
 		err = fmt.Errorf("%w: work in progress, whose leases could not be handed back within %v", ErrLeaked, handBackTimeout)
 	}
 	// What was cancelled only now has a moment, whatever ctx says.
-	if !d.watchdog.wait(ctx, d.cfg.WatchdogTimeout) && !d.watchdog.wait(last, handBackPause) {
-		err = errors.Join(err, leakError(d.Leaked(), d.watchdog.runningHooks()))
+	if !d.watchdog.Wait(ctx, d.cfg.WatchdogTimeout) && !d.watchdog.Wait(last, handBackPause) {
+		err = errors.Join(err, d.watchdog.Err())
 	}
 	d.stopWorking()
-	d.watchdog.close()
+	d.watchdog.Close()
 	d.loops.Wait()
 	return err
 }
@@ -101,7 +101,7 @@ func (d *Dispatcher) handBackAll(ctx context.Context) bool {
 func (d *Dispatcher) waitFor(ctx context.Context, limit time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return d.work.wait(ctx)
+	return d.work.Wait(ctx)
 }
 
 // handBack releases the leases of attempts whose code still runs, without a count, so

@@ -72,6 +72,8 @@ func (d *Dispatcher) Stats() Stats {
 		AttemptsLocal: c.attemptsLocal.Load(), LocalsQueued: c.localsQueued.Load(),
 		SuspectsDelayed: c.suspectsDelayed.Load(), LeasesLost: c.leasesLost.Load(), StorageErrors: c.storageErrors.Load(),
 	}
-	d.watchdog.figures(&stats)
+	leaks := d.watchdog.Figures()
+	stats.LeaksWatched, stats.LeaksRunning, stats.LeaksGivenUp = leaks.Watched, leaks.Running, leaks.GivenUp
+	stats.LeaksRecovered, stats.LeakedInstances = leaks.Recovered, leaks.Instances
 	return stats
 }

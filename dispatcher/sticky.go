@@ -86,7 +86,7 @@ func (d *Dispatcher) letGo(working context.Context, keys ...provider.UUID) {
 	f.busy = f.busy || start
 	f.mu.Unlock()
 	if start {
-		d.work.add()
+		d.work.Add()
 		go d.freeAll(working)
 	}
 }
@@ -99,7 +99,7 @@ func (d *Dispatcher) letGoOf(working context.Context, a *actor) {
 }
 
 func (d *Dispatcher) freeAll(working context.Context) {
-	defer d.work.done()
+	defer d.work.Done()
 	for {
 		batch := d.freeing.next()
 		if len(batch) == 0 {

@@ -138,9 +138,9 @@ func (d *Dispatcher) beginTasks(working context.Context, tasks []provider.Leased
 
 // refuseTask reports on a task that must not run and frees its slot.
 func (d *Dispatcher) refuseTask(working context.Context, report provider.TaskReport) {
-	d.work.add()
+	d.work.Add()
 	go func() {
-		defer d.work.done()
+		defer d.work.Done()
 		defer d.tasks.give(1)
 		d.report(working, report)
 	}()

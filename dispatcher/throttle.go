@@ -68,9 +68,9 @@ func (d *Dispatcher) takeThrottled(fetching, working context.Context, tasks []pr
 	for t, list := range held {
 		d.pools.hold(t, list)
 		d.manage.expect(list)
-		d.work.add()
+		d.work.Add()
 		go func() {
-			defer d.work.done()
+			defer d.work.Done()
 			d.beginAtRate(fetching, working, t, list, token, read)
 		}()
 	}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/perdure/perdure/dispatcher/internal/leak"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
@@ -30,7 +31,7 @@ type run struct {
 	unbegun []int64   // cancelled activities that may never have begun
 	locals  atomic.Pointer[locals]
 	going   map[int64]*attempt // of local activities that the commit makes tasks, by number of their call
-	watched watched
+	watched leak.Code
 }
 
 // The states of a run.
@@ -76,7 +77,7 @@ func (d *Dispatcher) finish(working context.Context, a *actor, r *run, panicked 
 	going := d.conclude(r)
 	if r.state.Load() == runStuck {
 		d.close(r.x.Load()) // what else is parked in it
-		d.watchdog.back(&r.watched)
+		d.watchdog.Returned(&r.watched)
 		return false
 	}
 	switch {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/perdure/perdure/dispatcher/internal/leak"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -116,11 +117,11 @@ func (d *Dispatcher) leave(working context.Context, r *run, endLease func()) boo
 	if l := r.locals.Load(); l != nil {
 		l.cancel(errLeaseLost)
 	}
-	d.watchCode(&r.watched, LeakedTurn, x, r.info, "its turn was given up")
+	d.watchCode(&r.watched, leak.Turn, x, r.info, "its turn was given up")
 	waiting := d.actors.disown(r.a)
-	d.work.add()
+	d.work.Add()
 	go func() {
-		defer d.work.done()
+		defer d.work.Done()
 		d.letGoOf(working, r.a)
 		d.refuse(working, waiting)
 		d.giveBack(working, r.results)
@@ -132,7 +133,7 @@ func (d *Dispatcher) leave(working context.Context, r *run, endLease func()) boo
 	if r.slot {
 		d.turns.give(1)
 	}
-	d.work.done()
+	d.work.Done()
 	return true
 }
 

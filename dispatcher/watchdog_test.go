@@ -310,7 +310,7 @@ func TestInterruptHooksHarmNobody(t *testing.T) {
 		}
 		at := time.Now()
 		err = rt.Shutdown(e.T.Context())
-		if want := `work was left running: 1 functions of activity.OnInterrupt do not return: activity "work" of instance "single"`; err == nil || err.Error() != want {
+		if want := `user code is still running: 1 functions of activity.OnInterrupt do not return: activity "work" of instance "single"`; err == nil || err.Error() != want {
 			e.T.Errorf("shutdown answered %v", err)
 		}
 		if took := time.Since(at); took != 30*time.Second {
@@ -366,7 +366,7 @@ func TestShutdownWaitsForTheWatchdog(t *testing.T) {
 					}
 					return
 				}
-				want := `work was left running: activity "work" of instance "single", attempt 1: not back 35s after it should have (activity: node shuts down)`
+				want := `user code is still running: activity "work" of instance "single", attempt 1: still running 35s after it should have returned (activity: node shuts down)`
 				if err == nil || err.Error() != want || took != 45*time.Second {
 					e.T.Errorf("after %v: %v", took, err)
 				}

@@ -16,11 +16,11 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// ErrLeaked is in the answer of Shutdown if user code did not end in time; the error names it.
+// ErrLeaked is part of the error of Shutdown if user code did not end in time; the error names the code.
 var ErrLeaked = dispatcher.ErrLeaked
 
-// ErrTooManyLeaks is what Options.OnFatal is told, and Health: more than MaxLeaked instances have code that does not come
-// back. Shutdown answers it, too, if that is why the node ended.
+// ErrTooManyLeaks is the reason that Options.OnFatal and Health.Fatal get when more than MaxLeaked instances have leaked code.
+// Shutdown returns it, too, if that is why the node ended.
 var ErrTooManyLeaks = dispatcher.ErrTooManyLeaks
 
 // Runtime is a running node. Its methods may be called from several goroutines at once.
@@ -83,28 +83,6 @@ func (rt *Runtime) Stats() Stats { return rt.dispatcher.Stats() }
 
 // Stats counts what a node has done; see dispatcher.Stats.
 type Stats = dispatcher.Stats
-
-// Leaked answers the user code that should have come back and has not, the oldest first: cancelled activities, turns that are stuck,
-// deferred functions that hang. If there is any, it stops the world for a moment to tell where it is.
-func (rt *Runtime) Leaked() []LeakedWork { return rt.dispatcher.Leaked() }
-
-// LeakedWork is user code that should have come back; see dispatcher.LeakedWork.
-type LeakedWork = dispatcher.LeakedWork
-
-// LeakState is the state of LeakedWork.
-type LeakState = dispatcher.LeakState
-
-// The kinds and states of LeakedWork.
-const (
-	LeakedActivity   = dispatcher.LeakedActivity
-	LeakedCompletion = dispatcher.LeakedCompletion
-	LeakedTurn       = dispatcher.LeakedTurn
-	LeakedEviction   = dispatcher.LeakedEviction
-
-	LeakWatching = dispatcher.LeakWatching
-	LeakLeaked   = dispatcher.LeakLeaked
-	LeakGaveUp   = dispatcher.LeakGaveUp
-)
 
 // Owner is the name under which this node holds leases, unique to this Start.
 func (rt *Runtime) Owner() string { return rt.owner }
