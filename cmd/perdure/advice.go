@@ -39,11 +39,11 @@ var adviceOn = map[invariant.Rule]advice{
 	},
 	invariant.DeadLease: {
 		"a process that is gone still holds the work, which waits until the lease is over",
-		"wait for that, or start a worker: it ends the leases of the dead",
+		"wait for that, or start your service: it ends the leases of the dead",
 	},
 	invariant.ReadyTime: {
 		"the instance may be woken too late or never, or for nothing",
-		"start a worker: every minute it mends what would keep an instance from waking; then check again",
+		"start your service: every minute it mends what would keep an instance from waking; then check again",
 	},
 	invariant.ParentChild: {
 		"a child runs on for nobody, or its parent waits for ever",

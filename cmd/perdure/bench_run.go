@@ -127,8 +127,8 @@ func (b *bench) beside(ctx context.Context, run *benchRun, c benchCase, db datab
 	}
 	defer func() { err = errors.Join(err, stop()) }()
 	for i := range c.size.Workers {
-		start := command{binary: binary, db: db.name(), args: []string{"worker", "--workload", workloadBench, "--attached", "--lease", "30s"}}
-		w, err := startProcess(start, b.errs, func(n notice) {
+		o := workerOptions{DB: db.name(), Workload: workloadBench, Lease: 30 * time.Second}
+		w, err := startProcess(binary, o, b.errs, func(n notice) {
 			if n.Totals != nil {
 				told[i] = *n.Totals
 			}

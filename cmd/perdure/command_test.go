@@ -186,7 +186,9 @@ func TestMistakes(t *testing.T) {
 		{"demo --lease 1ms", exitUsage, []string{"--lease is 1ms", "500ms"}},
 		{"demo -o json", exitUsage, []string{"text only"}},
 		{"demo --db TEXT", exitStore, []string{"not a SQLite database"}},
-		{"worker --db DB --workload none", exitUsage, []string{"none"}},
+		{"demo --db DB", exitUsage, []string{"fixture.db", "was not made by the demo", "another database"}},
+		{"demo --db FOREIGN", exitUsage, []string{"foreign.db", "was not made by the demo", "another database"}},
+		{"worker --db DB", exitUsage, []string{`unknown command "worker"`}},
 	} {
 		t.Run(c.line, func(t *testing.T) {
 			t.Setenv(dbVariable, "")

@@ -70,7 +70,8 @@ func newDemo(a *app) *cobra.Command {
 }
 
 // demonstrate runs the demo on the database of the flag --db, which is kept, or on one
-// that is removed. The environment's database is not touched: it may be a real one.
+// that is removed. The environment's database is not touched: it may be a real one. So may be that of the flag, which is
+// therefore refused unless it is empty or the demo has made it.
 func (a *app) demonstrate(cmd *cobra.Command, o order.Order, lease time.Duration) (err error) {
 	dir, err := os.MkdirTemp("", "perdure-demo-")
 	if err != nil {
@@ -81,7 +82,7 @@ func (a *app) demonstrate(cmd *cobra.Command, o order.Order, lease time.Duration
 	if err != nil {
 		return err
 	}
-	store, err := db.create(cmd.Context(), a.logger)
+	store, err := a.openForDemo(cmd.Context(), db)
 	if err != nil {
 		return err
 	}

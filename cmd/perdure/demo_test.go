@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/perdure/perdure/examples/order"
 )
 
 // runDemo runs the real binary, which starts and kills real workers.
@@ -47,8 +49,8 @@ func TestDemo(t *testing.T) {
 	if took := time.Since(begun); took > 20*time.Second {
 		t.Errorf("it took %v, must take 20s at most", took)
 	}
-	mustSay(t, out, "The lease is 2s", "killed with SIGKILL", "raised approval", "Shop.Pack goes on after step",
-		"Shop.Reserve attempt 1 fails", "ActivityCompleted  of 2 Shop.Reserve on attempt 2", "ExecutionCompleted",
+	mustSay(t, out, "The lease is 2s", "killed with SIGKILL", "raised approval", "perdure-demo.Pack goes on after step",
+		"perdure-demo.Reserve attempt 1 fails", "ActivityCompleted  of 2 perdure-demo.Reserve on attempt 2", "ExecutionCompleted",
 		"The order was shipped", "Restart to the first resumed turn", "Every outcome was observed once")
 	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v (%v)", left, err)
@@ -61,17 +63,22 @@ func TestDemoOfRefusedOrders(t *testing.T) {
 	t.Parallel()
 	temp := t.TempDir()
 	path := filepath.Join(temp, "demo.db")
-	for _, args := range [][]string{{"migrate", "up"}, {"start", "Process", "--id", "o 1-left", "--input", defaultOrder}} {
-		if code, _, stderr := perdure(t, "", append(args, "--db", path)...); code != exitOK {
-			t.Fatal(stderr)
-		}
+	store, err := (&app{}).openForDemo(t.Context(), file(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := perdure(t, "", "start", order.ProcessName, "--id", "o 1-left", "--input", defaultOrder, "--db", path); code != exitOK {
+		t.Fatal(stderr)
 	}
 	for _, c := range []struct {
 		order string
 		says  []string
 	}{
 		{`{"id":"o 1","customer":"Bob","decline":true,"items":[{"sku":"tv","quantity":1,"unit_cents":59900}]}`, []string{
-			"Shop.Charge attempt 1 fails", "payment: charging Bob: card declined", "undone: unpack, then release stock", "Shop.Unpack", "Shop.Release",
+			"perdure-demo.Charge attempt 1 fails", "payment: charging Bob: card declined", "undone: unpack, then release stock", "perdure-demo.Unpack", "perdure-demo.Release",
 		}},
 		{`{"id":"o 1","customer":"Eve","items":[{"sku":"tv","quantity":100,"unit_cents":59900}]}`, []string{
 			"approval: the total of 59900.00 is not below 10000.00", "undone: unpack, then release stock",
@@ -80,7 +87,7 @@ func TestDemoOfRefusedOrders(t *testing.T) {
 		out := runDemo(t, temp, "--db", path, "--lease", "500ms", "--order", c.order)
 		mustSay(t, out, append(c.says, "The order was refused", "perdure list --db "+path)...)
 	}
-	code, stdout, stderr := perdure(t, "", "list", "--name", "Process", "--status", "completed", "--db", path)
+	code, stdout, stderr := perdure(t, "", "list", "--name", order.ProcessName, "--status", "completed", "--db", path)
 	if code != exitOK || strings.Count(stdout, "o 1-") != 2 {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/perdure/perdure/provider/sqlite"
 )
 
+var errNoFile = errors.New("there is no such file")
+
 // file is a SQLite file.
 type file string
 
@@ -77,13 +79,19 @@ func (f file) salvage() string {
 func (f file) mustExist() error {
 	_, err := os.Stat(string(f))
 	if errors.Is(err, fs.ErrNotExist) {
-		return &storeError{fmt.Errorf("open %s: there is no such file; check --db and %s, or create it with 'perdure migrate up --db %s'",
-			f, dbVariable, f)}
+		return &storeError{fmt.Errorf("open %s: %w; check --db and %s, or create it with 'perdure migrate up --db %s'",
+			f, errNoFile, dbVariable, f)}
 	}
 	if err != nil {
 		return &storeError{fmt.Errorf("open %s: %w", f, err)}
 	}
 	return nil
+}
+
+// hasTables reports whether the file is a database of SQLite that is not empty.
+func (f file) hasTables() bool {
+	info, err := os.Stat(string(f))
+	return err == nil && info.Size() > 0 && f.isDatabase()
 }
 
 // isDatabase tells a SQLite file, or an empty one, which SQLite takes for a database.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,6 +15,14 @@ import (
 	"github.com/perdure/perdure/provider/sqlite"
 	"github.com/perdure/perdure/runtime"
 )
+
+// CallHang gives up after a moment.
+func CallHang(ctx *orchestration.Context, in orchestration.None) (orchestration.None, error) {
+	return orchestration.CallActivity(ctx, Hang, in, orchestration.WithStartToCloseTimeout(10*time.Millisecond))
+}
+
+// Hang obeys nothing.
+func Hang(context.Context, orchestration.None) (orchestration.None, error) { select {} }
 
 // A worker whose activities do not come back goes on with ten of them. With the eleventh it shuts down, and ends with
 // code 1 though that code never ends.
@@ -28,12 +35,10 @@ func TestWorkerEndsWithTheEleventhLeak(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = store.Close() })
 	var stderr bytes.Buffer
-	args := []string{"worker", "--workload", workloadHang, "--grace-period", "10ms", "--exit-after", "300ms", "--attached", "--log-level", "error"}
-	w, err := startProcess(command{binary(t), path, args}, &stderr, func(notice) {})
-	if err != nil {
-		t.Fatal(err)
+	o := workerOptions{
+		DB: path, Workload: workloadHang, Lease: demoLease, GracePeriod: 10 * time.Millisecond, ExitAfter: 300 * time.Millisecond, LogLevel: "error",
 	}
-	t.Cleanup(func() { _ = w.kill() })
+	w := startWorker(t, o, &stderr, func(notice) {})
 	c := client.New(store, client.Options{})
 	for i := range 11 {
 		h, err := client.Start(t.Context(), c, CallHang, orchestration.None{}, client.WithID(fmt.Sprint("hang-", i)))
@@ -57,7 +62,7 @@ func TestWorkerEndsWithTheEleventhLeak(t *testing.T) {
 	}
 	select {
 	case <-w.exited:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("it goes on")
 	}
 	if code := w.cmd.ProcessState.ExitCode(); code != int(exitFailure) {
@@ -75,17 +80,5 @@ func TestExitCodeOfLeaks(t *testing.T) {
 	t.Parallel()
 	if code := codeOf(errors.Join(runtime.ErrTooManyLeaks, runtime.ErrLeaked)); code != exitFailure {
 		t.Errorf("code %d", code)
-	}
-}
-
-// The page of concurrency settings tells the binary's own.
-func TestPageTellsTheLimitOfShutdown(t *testing.T) {
-	t.Parallel()
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "concurrency-settings.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if limit := newWorker(&app{}).Flags().Lookup("exit-after").DefValue; limit != "1m0s" || !strings.Contains(string(page), "| `perdure worker --exit-after` | 1 min |") {
-		t.Errorf("the default is %s", limit)
 	}
 }

@@ -13,7 +13,7 @@ const lease = time.Second
 // fleet is the workers of the kill test.
 type fleet struct {
 	t       *testing.T
-	command command // of a worker
+	worker  workerOptions
 	stderr  io.Writer
 	workers []*workerProcess
 
@@ -25,8 +25,7 @@ type fleet struct {
 
 func newFleet(t *testing.T, db, ledger string, stderr io.Writer) *fleet {
 	t.Helper()
-	args := []string{"worker", "--lease", lease.String(), "--workload", workloadChurn, "--ledger", ledger, "--attached"}
-	return &fleet{t: t, command: command{binary(t), db, args}, stderr: stderr}
+	return &fleet{t: t, worker: workerOptions{DB: db, Workload: workloadChurn, Ledger: ledger, Lease: lease}, stderr: stderr}
 }
 
 // man starts n workers.
@@ -40,12 +39,7 @@ func (f *fleet) man(n int) {
 
 func (f *fleet) spawn(i int) {
 	f.t.Helper()
-	w, err := startProcess(f.command, f.stderr, func(notice) {})
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	f.t.Cleanup(func() { _ = w.kill() }) // one that still runs: the test has failed
-	f.workers[i] = w
+	f.workers[i] = startWorker(f.t, f.worker, f.stderr, func(notice) {})
 }
 
 // ready waits until a worker takes work.

@@ -7,10 +7,15 @@ import (
 	"os"
 )
 
-func main() {
+func main() { os.Exit(int(process(productCode))) }
+
+// process runs a command line, or the worker as which another process of this program has started this one.
+func process(code workerCode) exitCode {
 	configureLogs()
 	ctx, stop := withSignals(context.Background())
-	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
-	stop()
-	os.Exit(int(code))
+	defer stop()
+	if worker := os.Getenv(workerVariable); worker != "" {
+		return runWorker(ctx, worker, code, os.Stdin, os.Stdout, os.Stderr)
+	}
+	return run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 }

@@ -1,15 +1,19 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
 
+	"github.com/perdure/perdure/cmd/perdure/internal/churn"
 	"github.com/perdure/perdure/internal/leaktest"
 	"github.com/perdure/perdure/internal/postgrestest"
+	"github.com/perdure/perdure/runtime"
 )
 
 // built is the real binary, built once and only if a test needs it.
@@ -20,12 +24,47 @@ var built struct {
 }
 
 func TestMain(m *testing.M) {
+	if os.Getenv(workerVariable) != "" {
+		os.Exit(int(process(testCode)))
+	}
 	leaktest.Main(m, func() {
 		postgrestest.Stop()
 		if built.dir != "" {
 			_ = os.RemoveAll(built.dir)
 		}
 	})
+}
+
+// testCode has workloads that only tests run, beside those of the program.
+func testCode(o workerOptions, notices *notifier) (*runtime.Registry, error) {
+	reg := runtime.NewRegistry()
+	switch o.Workload {
+	case workloadChurn:
+		return reg, churn.Register(reg, churn.Log(o.Ledger))
+	case workloadHang:
+		return reg, errors.Join(runtime.AddOrchestration(reg, CallHang), runtime.AddActivity(reg, Hang))
+	}
+	return productCode(o, notices)
+}
+
+const (
+	workloadChurn = "churn" // of the tests that kill workers
+	workloadHang  = "hang"  // of the test of leaked work
+)
+
+// startWorker starts this very program, the test's, as a worker.
+func startWorker(t *testing.T, o workerOptions, stderr io.Writer, watch func(notice)) *workerProcess {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := startProcess(self, o, stderr, watch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.kill() }) // one that still runs: the test has failed
+	return w
 }
 
 func binary(t *testing.T) string {

@@ -19,7 +19,7 @@ import (
 )
 
 // packActivity is the one in flight when the worker is killed.
-const packActivity = "Shop.Pack"
+const packActivity = order.PackName
 
 // The worker is killed once this many steps of packing are done, and at least so many
 // of them are stored.
@@ -32,7 +32,8 @@ const (
 type play struct {
 	out, errs io.Writer
 	logger    *slog.Logger
-	worker    command
+	worker    workerOptions
+	binary    string
 	order     order.Order
 	id        string // of its instance
 	lease     time.Duration
@@ -60,9 +61,7 @@ func newPlay(a *app, cmd *cobra.Command, db database, ledgerPath string, o order
 	return &play{
 		out: cmd.OutOrStdout(), errs: cmd.ErrOrStderr(), logger: a.logger, order: o, lease: lease, ledger: ledger,
 		id: o.ID + "-" + uuid.NewString()[:8], // so that an order can be played twice on a database
-		worker: command{binary, db.name(), []string{
-			"worker", "--lease", lease.String(), "--ledger", ledgerPath, "--attached", "--log-level", a.logLevel,
-		}},
+		binary: binary, worker: workerOptions{DB: db.name(), Workload: workloadDemo, Ledger: ledgerPath, Lease: lease, LogLevel: a.logLevel},
 		// A worker tells some 30 lines about an order.
 		timeline: newTimeline(cmd.OutOrStdout()), progress: make(chan notice, 1_000),
 	}, nil
@@ -98,7 +97,7 @@ func (p *play) introduce() {
 
 // spawn starts a worker process.
 func (p *play) spawn() (*workerProcess, error) {
-	w, err := startProcess(p.worker, p.errs, p.watch)
+	w, err := startProcess(p.binary, p.worker, p.errs, p.watch)
 	if err == nil {
 		p.timeline.addf(time.Now(), fromProcess, "worker %d started", w.pid())
 	}

@@ -18,21 +18,17 @@ type workerProcess struct {
 	err    error
 }
 
-// command is how a worker is started.
-type command struct {
-	binary string
-	db     string // handed over in the environment: others may read a command line, and it may hold a password
-	args   []string
-}
-
-// startProcess starts a worker. watch is told of each notice, one at a time. The worker
+// startProcess starts a binary of this program as a worker. watch is told of each notice, one at a time. The worker
 // shuts down when this process dies.
-func startProcess(c command, stderr io.Writer, watch func(notice)) (*workerProcess, error) {
+func startProcess(binary string, o workerOptions, stderr io.Writer, watch func(notice)) (*workerProcess, error) {
+	options, err := json.Marshal(o)
+	if err != nil {
+		return nil, fmt.Errorf("starting a worker: %w", err)
+	}
 	//nolint:noctx,gosec // the worker is this program; kill and stop end it, a context would do it without a word
-	p := &workerProcess{cmd: exec.Command(c.binary, c.args...), ready: make(chan struct{}), exited: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), dbVariable+"="+c.db)
+	p := &workerProcess{cmd: exec.Command(binary), ready: make(chan struct{}), exited: make(chan struct{})}
+	p.cmd.Env = append(os.Environ(), workerVariable+"="+string(options))
 	p.cmd.Stderr = stderr
-	var err error
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		return nil, fmt.Errorf("starting a worker: %w", err)
 	}

@@ -70,7 +70,7 @@ func newRoot(a *app) *cobra.Command {
 	flags.StringVarP(&a.output, "output", "o", outputTable, "output format: table or json")
 	flags.StringVar(&a.logLevel, "log-level", "warn", "log to standard error from this level on: debug, info, warn, error")
 	root.AddCommand(
-		newDemo(a), newWorker(a),
+		newDemo(a),
 		newStart(a), newList(a), newShow(a), newHistory(a),
 		newRaise(a), newCancel(a), newTerminate(a), newUnblock(a),
 		newDoctor(a), newMigrate(a), newBench(a), newVersion(a), newExitCodesTopic(),

@@ -18,13 +18,14 @@ import (
 )
 
 // packingWorker answers a worker process that has begun to pack an order.
-func packingWorker(t *testing.T, path, lease string) (w *workerProcess, store *sqlite.Provider, stderr *bytes.Buffer) {
+func packingWorker(t *testing.T, path string, lease time.Duration) (w *workerProcess, store *sqlite.Provider, stderr *bytes.Buffer) {
 	t.Helper()
 	store, err := sqlite.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
+	markAsDemo(t, store)
 	o, err := order.Parse([]byte(defaultOrder))
 	if err != nil {
 		t.Fatal(err)
@@ -34,16 +35,12 @@ func packingWorker(t *testing.T, path, lease string) (w *workerProcess, store *s
 	}
 	packing := make(chan struct{}, 100)
 	stderr = &bytes.Buffer{}
-	worker := command{binary(t), path, []string{"worker", "--lease", lease, "--attached", "--log-level", "error"}}
-	w, err = startProcess(worker, stderr, func(n notice) {
+	worker := workerOptions{DB: path, Workload: workloadDemo, Ledger: path + "-ledger", Lease: lease, LogLevel: "error"}
+	w = startWorker(t, worker, stderr, func(n notice) {
 		if n.Progress != nil && n.Progress.Activity == packActivity {
 			packing <- struct{}{}
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = w.kill() })
 	select {
 	case <-packing:
 	case <-w.exited:
@@ -55,7 +52,7 @@ func packingWorker(t *testing.T, path, lease string) (w *workerProcess, store *s
 // The first signal lets the activity that runs end, and its orchestration go on elsewhere.
 func TestSignalShutsDownInPhases(t *testing.T) {
 	t.Parallel()
-	w, store, stderr := packingWorker(t, filepath.Join(t.TempDir(), "signal.db"), "500ms")
+	w, store, stderr := packingWorker(t, filepath.Join(t.TempDir(), "signal.db"), 500*time.Millisecond)
 	if err := w.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +73,7 @@ func TestSignalShutsDownInPhases(t *testing.T) {
 // The second signal does not wait for anything.
 func TestSecondSignalExitsAtOnce(t *testing.T) {
 	t.Parallel()
-	w, _, _ := packingWorker(t, filepath.Join(t.TempDir(), "signal.db"), "1m") // of which packing takes more than a minute
+	w, _, _ := packingWorker(t, filepath.Join(t.TempDir(), "signal.db"), time.Minute) // of which packing takes more than a minute
 	begun := time.Now()
 	// Two different ones, since a signal that is still pending swallows another of its kind.
 	for _, signal := range []os.Signal{syscall.SIGTERM, syscall.SIGINT} {
@@ -97,7 +94,7 @@ func TestSecondSignalExitsAtOnce(t *testing.T) {
 func TestOperatingBesideAWorker(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "live.db")
-	w, store, stderr := packingWorker(t, path, "1m")
+	w, store, stderr := packingWorker(t, path, time.Minute)
 	operate := func(args ...string) string {
 		t.Helper()
 		out, err := exec.CommandContext(t.Context(), binary(t), append(args, "--db", path)...).CombinedOutput()
@@ -106,8 +103,8 @@ func TestOperatingBesideAWorker(t *testing.T) {
 		}
 		return string(out)
 	}
-	mustSay(t, operate("list"), "order", "Process", "Running")
-	mustSay(t, operate("show", "order"), "Shop.Pack on queue default: Running, attempt 1")
+	mustSay(t, operate("list"), "order", "perdure-demo.Process", "Running")
+	mustSay(t, operate("show", "order"), "perdure-demo.Pack on queue default: Running, attempt 1")
 	operate("cancel", "order", "--reason", "out of tape")
 	h, err := client.Lookup[order.Receipt](t.Context(), client.New(store, client.Options{}), "order")
 	if err != nil {
@@ -116,7 +113,7 @@ func TestOperatingBesideAWorker(t *testing.T) {
 	if _, err := h.Wait(t.Context()); !errors.Is(err, orchestration.ErrCancelled) {
 		t.Errorf("the order ended with %v, must be cancelled", err)
 	}
-	mustSay(t, operate("history", "order"), "CancelRequested", "out of tape", "ActivityCancelRequested", "Shop.Release", "ExecutionCancelled")
+	mustSay(t, operate("history", "order"), "CancelRequested", "out of tape", "ActivityCancelRequested", "perdure-demo.Release", "ExecutionCancelled")
 	if err := w.stop(); err != nil {
 		t.Errorf("%v\n%s", err, stderr)
 	}

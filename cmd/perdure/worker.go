@@ -11,25 +11,44 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/perdure/perdure/bench/workload"
-	"github.com/perdure/perdure/cmd/perdure/internal/churn"
+	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/examples/order"
+	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
 )
 
-// The values of the worker's flag --workload.
+// workerVariable makes a process of this program a worker of the process that started it. No command does that:
+// a worker takes over the work of a whole database, and what it does there is made up.
+const workerVariable = "PERDURE_STARTED_WORKER"
+
+// The values of workerOptions.Workload. Tests have others.
 const (
-	workloadOrder = "order" // of the demo
-	workloadChurn = "churn" // of the test that kills workers
-	workloadHang  = "hang"  // of the test of leaked work
-	workloadBench = "bench" // of the command bench
+	workloadDemo  = "demo"
+	workloadBench = "bench"
 )
 
 // stepsPerLease makes packing last longer than a lease, so that it is still going on
 // when the worker is killed, and its leases and heartbeats matter.
 const stepsPerLease = 6
+
+// exitAfter is how long the shutdown of a worker may take.
+const exitAfter = time.Minute
+
+// workerOptions is what the starter tells a worker, as JSON in workerVariable. Other users of the machine may read
+// a command line, and the name of a database may hold a password.
+type workerOptions struct {
+	DB          string        `json:"db"`
+	Workload    string        `json:"workload"`
+	Ledger      string        `json:"ledger,omitempty"` // where activities keep their effects
+	Lease       time.Duration `json:"lease"`
+	GracePeriod time.Duration `json:"gracePeriod,omitempty"`
+	ExitAfter   time.Duration `json:"exitAfter,omitempty"` // 0: exitAfter
+	LogLevel    string        `json:"logLevel,omitempty"`
+}
+
+// workerCode returns the orchestrations and activities of a workload.
+type workerCode func(workerOptions, *notifier) (*runtime.Registry, error)
 
 // notice is a line of JSON that a worker writes to its standard output for whoever started it.
 type notice struct {
@@ -41,77 +60,63 @@ type notice struct {
 	Totals   *totals         `json:"totals,omitempty"` // with the workload bench, at the end
 }
 
-type workerOptions struct {
-	lease    time.Duration
-	workload string
-	ledger   string
-	attached bool
-	grace    time.Duration
-	exit     time.Duration
-}
-
-// newWorker is the process that the demo and the kill test start and kill.
-func newWorker(a *app) *cobra.Command {
+// runWorker is the whole life of a worker process.
+func runWorker(ctx context.Context, options string, code workerCode, in io.Reader, out, errs io.Writer) exitCode {
 	var o workerOptions
-	cmd := &cobra.Command{
-		Use:    "worker",
-		Short:  "Run the demo's orchestrations on a database",
-		Hidden: true,
-		Args:   arguments,
-		RunE:   func(cmd *cobra.Command, _ []string) error { return a.work(cmd, o) },
+	err := json.Unmarshal([]byte(options), &o)
+	if err == nil {
+		err = o.work(ctx, code, in, out, errs)
 	}
-	flags := cmd.Flags()
-	flags.DurationVar(&o.lease, "lease", demoLease, "lease of the runtime")
-	flags.StringVar(&o.workload, "workload", workloadOrder, "order, churn, hang or bench")
-	flags.StringVar(&o.ledger, "ledger", "", "where activities keep their effects (default: beside the database's file)")
-	flags.BoolVar(&o.attached, "attached", false, "shut down when standard input ends, as it does when the starter dies")
-	flags.DurationVar(&o.grace, "grace-period", 0, "grace period of the runtime (default: the runtime's own)")
-	flags.DurationVar(&o.exit, "exit-after", time.Minute, "end with code 1 when shutting down takes longer; 0: wait without end")
-	return cmd
+	if err != nil {
+		fmt.Fprintf(errs, "perdure: worker: %s\n", lines(masked(err.Error())))
+	}
+	return codeOf(err)
 }
 
-func (a *app) work(cmd *cobra.Command, o workerOptions) (err error) {
-	db, err := a.database()
+func (o workerOptions) work(ctx context.Context, code workerCode, in io.Reader, out, errs io.Writer) (err error) {
+	a := &app{}
+	if a.logger, err = newLogger(errs, cmp.Or(o.LogLevel, "warn")); err != nil {
+		return err
+	}
+	db, err := databaseOf(o.DB)
 	if err != nil {
 		return err
 	}
-	if o.ledger = cmp.Or(o.ledger, db.ledger()); o.ledger == "" && o.workload != workloadBench {
-		return badUsage("flag --ledger is missing: a Postgres has no place beside it where activities could keep their effects")
-	}
-	notices := &notifier{w: cmd.OutOrStdout()}
-	reg, err := registry(o, notices)
+	notices := &notifier{w: out}
+	reg, err := code(o, notices)
 	if err != nil {
 		return err
 	}
-	store, err := db.create(cmd.Context(), a.logger)
+	store, err := db.open(ctx, a.logger)
 	if err != nil {
 		return err
 	}
 	ended := func() {}
 	defer func() { ended() }()
 	defer func() { err = errors.Join(err, store.Close()) }()
-	ctx, cancel := context.WithCancel(cmd.Context())
+	if err := o.admit(ctx, db, store); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	rt, err := runtime.Start(ctx, store, reg, runtime.Options{
-		Lease: o.lease, GracePeriod: o.grace, Logger: a.logger, OnFatal: func(error) { cancel() },
-		DefaultHeartbeatThrottle: o.lease / stepsPerLease, // each step is stored
+		Lease: o.Lease, GracePeriod: o.GracePeriod, Logger: a.logger, OnFatal: func(error) { cancel() },
+		DefaultHeartbeatThrottle: o.Lease / stepsPerLease, // each step is stored
 	})
 	if err != nil {
 		return err
 	}
-	if o.attached {
-		go func() {
-			_, _ = io.Copy(io.Discard, cmd.InOrStdin())
-			cancel()
-		}()
-	}
+	go func() { // the input ends when the starter dies
+		_, _ = io.Copy(io.Discard, in)
+		cancel()
+	}()
 	notices.tell(notice{Ready: true, Owner: rt.Owner()})
 	<-ctx.Done()
-	ended = forceExit(o.exit, cmd.ErrOrStderr())
+	ended = forceExit(cmp.Or(o.ExitAfter, exitAfter), errs)
 	// The waits of a phased shutdown begin now: they must not see the finished context.
 	ctx = context.WithoutCancel(ctx)
 	err = rt.Shutdown(ctx)
-	if o.workload == workloadBench && err == nil {
+	if o.Workload == workloadBench && err == nil {
 		used, err := readTotals(ctx, store)
 		notices.tell(notice{Totals: &used})
 		return err
@@ -119,29 +124,37 @@ func (a *app) work(cmd *cobra.Command, o workerOptions) (err error) {
 	return err
 }
 
-// registry holds what the worker runs.
-func registry(o workerOptions, notices *notifier) (*runtime.Registry, error) {
+// admit returns an error if a worker of the demo is about to run on a database that the demo has not made.
+func (o workerOptions) admit(ctx context.Context, db database, store provider.Provider) error {
+	if o.Workload != workloadDemo {
+		return nil
+	}
+	made, err := madeByDemo(ctx, client.New(store, client.Options{}))
+	if err == nil && !made {
+		err = refusal(db)
+	}
+	return err
+}
+
+// productCode has the workloads of the program's own commands.
+func productCode(o workerOptions, notices *notifier) (*runtime.Registry, error) {
 	reg := runtime.NewRegistry()
-	switch o.workload {
-	case workloadHang:
-		return reg, registerHang(reg)
-	case workloadChurn:
-		return reg, churn.Register(reg, churn.Log(o.ledger))
+	switch o.Workload {
 	case workloadBench:
 		return reg, workload.Register(reg)
-	case workloadOrder:
+	case workloadDemo:
 	default:
-		return nil, badUsage("flag --workload is %q: it must be %s, %s, %s or %s", o.workload, workloadOrder, workloadChurn, workloadHang, workloadBench)
+		return nil, badUsage("there is no workload %q", o.Workload)
 	}
-	ledger, err := order.OpenLedger(o.ledger)
+	ledger, err := order.OpenLedger(o.Ledger)
 	if err != nil {
-		return nil, fmt.Errorf("starting worker: %w", err)
+		return nil, fmt.Errorf("starting a worker: %w", err)
 	}
 	shop := &order.Shop{
-		Ledger: ledger, StepTime: o.lease / stepsPerLease,
+		Ledger: ledger, StepTime: o.Lease / stepsPerLease,
 		Watch: func(p order.Progress) { notices.tell(notice{Progress: &p}) },
 	}
-	return reg, order.Register(reg, shop)
+	return reg, errors.Join(runtime.AddOrchestration(reg, mark), order.Register(reg, shop))
 }
 
 // notifier writes notices, one line each. Nobody may be listening any more; that is no

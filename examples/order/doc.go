@@ -8,5 +8,6 @@
 // is lost with its process is delivered again; each of their effects goes through a
 // [Ledger] under an idempotency key, which applies it once.
 //
-// The command perdure demo runs this package and kills its process in the middle.
+// The command perdure demo runs this package and kills its process in the middle. All of its
+// stored names begin with "perdure-demo.", so that the demo takes no work of a service.
 package order

@@ -140,7 +140,21 @@ func TestOutcomes(t *testing.T) {
 			if got := s.effects(); got != c.effects {
 				t.Errorf("effects are %q, must be %q", got, c.effects)
 			}
+			s.checkNames(h)
 		})
+	}
+}
+
+// checkNames fails if a stored name could be that of a service: the results of this package are made up.
+func (s *shop) checkNames(h client.Handle[Receipt]) {
+	s.t.Helper()
+	for e, err := range h.History(s.t.Context(), 0) {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if scheduled := e.Kind == "ActivityScheduled" || e.Kind == "ExecutionStarted"; scheduled && !strings.HasPrefix(e.Name, "perdure-demo.") {
+			s.t.Errorf("%s has the name %q", e.Kind, e.Name)
+		}
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/orchestration"
-	"github.com/perdure/perdure/runtime"
 )
 
 // ApprovalEvent is the name of the event that [Process] waits for.
@@ -21,23 +20,8 @@ const PickupDelay = time.Second
 // ErrDeclined is the answer of a bank that will not pay.
 var ErrDeclined = errors.New("card declined")
 
-// Register adds all of this package to a registry.
-func Register(reg *runtime.Registry, shop *Shop) error {
-	return errors.Join(
-		runtime.AddError(reg, "order.declined", ErrDeclined),
-		runtime.AddOrchestration(reg, Process),
-		runtime.AddActivity(reg, shop.Reserve),
-		runtime.AddActivity(reg, shop.Release),
-		runtime.AddActivity(reg, shop.Pack),
-		runtime.AddActivity(reg, shop.Unpack),
-		runtime.AddActivity(reg, shop.Charge),
-		runtime.AddActivity(reg, shop.Refund),
-		runtime.AddActivity(reg, shop.Ship),
-	)
-}
-
-// Process takes an order from stock to the carrier.
-func Process(ctx *orchestration.Context, o Order) (Receipt, error) {
+// process takes an order from stock to the carrier.
+func process(ctx *orchestration.Context, o Order) (Receipt, error) {
 	s := &saga{receipt: Receipt{Order: o.ID, TotalCents: o.Total()}}
 	refused, err := s.run(ctx, o)
 	if refused == "" && err == nil {
@@ -60,24 +44,24 @@ type saga struct {
 
 // run answers why the order was refused, "" if it was not.
 func (s *saga) run(ctx *orchestration.Context, o Order) (refused string, err error) {
-	var shop *Shop // never called here: it only names the activities
-	reservation, err := orchestration.CallActivity(ctx, shop.Reserve, o, patiently())
+	do := activitiesOf(nil) // never called here: they only name the activities
+	reservation, err := orchestration.CallActivity(ctx, do.reserve, o, patiently())
 	if err != nil {
 		return "", err
 	}
 	s.onRefusal(func(ctx *orchestration.Context) error {
-		_, err := orchestration.CallActivity(ctx, shop.Release, reservation, patiently())
+		_, err := orchestration.CallActivity(ctx, do.release, reservation, patiently())
 		return s.undone("release stock", err)
 	})
 
 	// The warehouse packs while a person decides.
-	packing := orchestration.StartActivity(ctx, shop.Pack, reservation, patiently())
+	packing := orchestration.StartActivity(ctx, do.pack, reservation, patiently())
 	s.onRefusal(func(ctx *orchestration.Context) error {
 		parcel, err := packing.Get(ctx)
 		if err != nil {
 			return nil //nolint:nilerr // there is no parcel to unpack: packing was given up
 		}
-		_, err = orchestration.CallActivity(ctx, shop.Unpack, parcel, patiently())
+		_, err = orchestration.CallActivity(ctx, do.unpack, parcel, patiently())
 		return s.undone("unpack", err)
 	})
 	approval, err := orchestration.Events[Approval](ctx, ApprovalEvent).Receive(ctx, orchestration.Within(ApprovalTime))
@@ -95,7 +79,7 @@ func (s *saga) run(ctx *orchestration.Context, o Order) (refused string, err err
 		return "", err
 	}
 
-	s.receipt.Payment, err = orchestration.CallActivity(ctx, shop.Charge, o, patiently())
+	s.receipt.Payment, err = orchestration.CallActivity(ctx, do.charge, o, patiently())
 	if errors.Is(err, ErrDeclined) {
 		return "payment: " + err.Error(), nil
 	}
@@ -103,14 +87,14 @@ func (s *saga) run(ctx *orchestration.Context, o Order) (refused string, err err
 		return "", err
 	}
 	s.onRefusal(func(ctx *orchestration.Context) error {
-		_, err := orchestration.CallActivity(ctx, shop.Refund, s.receipt.Payment, patiently())
+		_, err := orchestration.CallActivity(ctx, do.refund, s.receipt.Payment, patiently())
 		return s.undone("refund", err)
 	})
 
 	if err := ctx.Sleep(PickupDelay); err != nil {
 		return "", err
 	}
-	s.receipt.Tracking, err = orchestration.CallActivity(ctx, shop.Ship, parcel, patiently())
+	s.receipt.Tracking, err = orchestration.CallActivity(ctx, do.ship, parcel, patiently())
 	return "", err
 }
 
