@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/dispatcher"
 	"github.com/perdure/perdure/internal/check"
+	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
 )
@@ -136,7 +137,7 @@ func (r *Registry) config(store provider.Provider, o Options) (dispatcher.Config
 		activities.add(key.name, entry.pointer, entry.code)
 	}
 	cfg.Env = &replay.Env{
-		NewKey: dispatcher.NewKey, Logger: o.Logger, Errors: &r.errors,
+		NewKey: dispatcher.NewKey, Logger: o.Logger, Errors: failure.Snapshot(&r.errors),
 		Activities: activities, Orchestrations: orchestrations,
 	}
 	return cfg, nil

@@ -42,10 +42,7 @@ func isBare(f history.Failure, kind *sentinel) bool {
 // that is the error which says so: it is there to see, but not stored again, and the
 // details still go to others.
 func (s *Set) restore(e *Error) {
-	if s == nil {
-		return
-	}
-	known, ok := s.entries[e.Type]
+	known, ok := s.table().entries[e.Type]
 	if !ok {
 		return
 	}

@@ -40,7 +40,7 @@ func (s *Set) Encode(err error) (f history.Failure) {
 		}
 	}()
 	e := encoder{
-		set: s, nodes: maxNodes, kept: maxKept, visits: maxVisits, messages: maxMessages, details: maxDetails,
+		set: s.table(), nodes: maxNodes, kept: maxKept, visits: maxVisits, messages: maxMessages, details: maxDetails,
 		seen: make(map[identity]bool),
 	}
 	f = e.node(err, 1)
@@ -50,7 +50,7 @@ func (s *Set) Encode(err error) (f history.Failure) {
 
 // encoder walks a tree of errors; the numbers are what may still be stored.
 type encoder struct {
-	set                                    *Set
+	set                                    *table
 	nodes, kept, visits, messages, details int
 	seen                                   map[identity]bool // that are stored
 }
@@ -158,7 +158,7 @@ func (e *encoder) causes(f *history.Failure, causes []error, depth int) {
 // claimed returns the registered sentinels that the Is method of err accepts.
 func (e *encoder) claimed(err error) (targets []error) {
 	is, ok := err.(interface{ Is(target error) bool })
-	if !ok || e.set == nil || isNilPointer(err) {
+	if !ok || isNilPointer(err) {
 		return nil
 	}
 	defer func() {

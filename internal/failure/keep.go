@@ -12,8 +12,8 @@ import (
 type identity struct{ name, code string }
 
 // identity returns the identity of err itself; ok is false for an error that has none.
-func (s *Set) identity(err error) (id identity, ok bool) {
-	if name, registered := s.sentinelName(err); registered {
+func (t *table) identity(err error) (id identity, ok bool) {
+	if name, registered := t.sentinelName(err); registered {
 		return identity{name: name}, true
 	}
 	if isNilPointer(err) {
@@ -29,7 +29,7 @@ func (s *Set) identity(err error) (id identity, ok bool) {
 		id.code = own.code
 		return id, id != identity{}
 	default:
-		name, registered := s.typeName(err)
+		name, registered := t.typeName(err)
 		return identity{name: name}, registered
 	}
 }
@@ -72,9 +72,9 @@ func (e *encoder) keepOne(f *history.Failure, err error) bool {
 
 // plain takes from err what is stored as a mark or not at all, and reports whether it
 // was marked as non-retryable. A join of one error is that error.
-func (s *Set) plain(err error) (inner error, marked bool) {
+func (t *table) plain(err error) (inner error, marked bool) {
 	for range maxVisits {
-		if _, registered := s.sentinelName(err); registered {
+		if _, registered := t.sentinelName(err); registered {
 			break
 		}
 		switch own := err.(type) { //nolint:errorlint // the value itself

@@ -3,8 +3,11 @@ package failure
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/payload"
@@ -12,8 +15,14 @@ import (
 )
 
 // Set is the errors that keep their identity when they are stored. Its zero value and a
-// nil *Set are empty. A Set is filled first; from then on it is safe for concurrent use.
+// nil *Set are empty. It is safe for concurrent use.
 type Set struct {
+	adding  sync.Mutex            // held while an error is added
+	current atomic.Pointer[table] // never changed once stored: reading takes no lock; nil: empty
+}
+
+// table is the content of a Set.
+type table struct {
 	entries map[string]entry // by name
 	targets map[error]string
 	types   map[reflect.Type]string
@@ -32,10 +41,56 @@ var ErrRegistration = errors.New("registration refused")
 // maxName is the limit on the name of a type that is not registered, in bytes.
 const maxName = provider.MaxName
 
+// Snapshot returns a set with the present content of s. What is added to s later is not in it.
+func Snapshot(s *Set) *Set {
+	snapshot := &Set{}
+	snapshot.current.Store(s.table())
+	return snapshot
+}
+
+// table returns the content for reading.
+func (s *Set) table() *table {
+	if s != nil {
+		if t := s.current.Load(); t != nil {
+			return t
+		}
+	}
+	return emptyTable
+}
+
+// emptyTable is the content of a set to which nothing was added.
+var emptyTable = &table{} //nolint:gochecknoglobals // constant table
+
+// extend adds an entry to a copy of the content, which readers see from then on. The caller holds adding.
+func (s *Set) extend(t *table, name string, e entry) {
+	next := &table{maps.Clone(t.entries), maps.Clone(t.targets), maps.Clone(t.types), t.names}
+	if next.entries == nil {
+		next = &table{entries: make(map[string]entry), targets: make(map[error]string), types: make(map[reflect.Type]string)}
+	}
+	next.entries[name] = e
+	if e.target != nil {
+		next.targets[e.target] = name
+		at, _ := slices.BinarySearch(t.names, name)
+		next.names = slices.Insert(slices.Clone(t.names), at, name)
+	} else {
+		next.types[e.typ] = name
+	}
+	s.current.Store(next)
+}
+
+// errNoSet refuses an addition to a nil set.
+var errNoSet = fmt.Errorf("%w: the set of errors is nil: make one", ErrRegistration)
+
 // AddSentinel lets errors.Is(err, target) hold for errors that were stored. The name is
 // stored and must never change.
 func (s *Set) AddSentinel(name string, target error) error {
-	if err := s.checkName(name); err != nil {
+	if s == nil {
+		return errNoSet
+	}
+	s.adding.Lock()
+	defer s.adding.Unlock()
+	t := s.table()
+	if err := t.checkName(name); err != nil {
 		return err
 	}
 	if target == nil || isNilPointer(target) {
@@ -47,13 +102,10 @@ func (s *Set) AddSentinel(name string, target error) error {
 	if !reflect.ValueOf(target).Comparable() {
 		return fmt.Errorf("%w: values of %T cannot be compared: make it a pointer, or register its type", ErrRegistration, target)
 	}
-	if other, ok := s.targets[target]; ok {
+	if other, ok := t.targets[target]; ok {
 		return fmt.Errorf("%w: the same error is already registered as %q: register it once", ErrRegistration, other)
 	}
-	s.add(name, entry{target: target})
-	s.targets[target] = name
-	at, _ := slices.BinarySearch(s.names, name)
-	s.names = slices.Insert(s.names, at, name)
+	s.extend(t, name, entry{target: target})
 	return nil
 }
 
@@ -65,68 +117,58 @@ func AddType[T error](s *Set, name string) error {
 	return s.addType(name, reflect.TypeFor[T]())
 }
 
-func (s *Set) addType(name string, t reflect.Type) error {
-	if err := s.checkName(name); err != nil {
+func (s *Set) addType(name string, typ reflect.Type) error {
+	if s == nil {
+		return errNoSet
+	}
+	s.adding.Lock()
+	defer s.adding.Unlock()
+	t := s.table()
+	if err := t.checkName(name); err != nil {
 		return err
 	}
-	value := t
-	if t.Kind() == reflect.Pointer {
-		value = t.Elem()
+	value := typ
+	if typ.Kind() == reflect.Pointer {
+		value = typ.Elem()
 	}
 	switch {
 	case value.Kind() == reflect.Interface:
-		return fmt.Errorf("%w: %v is an interface: give the type behind it", ErrRegistration, t)
-	case t == reflect.TypeFor[*Error]():
+		return fmt.Errorf("%w: %v is an interface: give the type behind it", ErrRegistration, typ)
+	case typ == reflect.TypeFor[*Error]():
 		return fmt.Errorf("%w: the engine's own *orchestration.Error keeps its identity by itself: leave it out", ErrRegistration)
 	}
-	if other, ok := s.types[t]; ok {
-		return fmt.Errorf("%w: type %v is already registered as %q: register it once", ErrRegistration, t, other)
+	if other, ok := t.types[typ]; ok {
+		return fmt.Errorf("%w: type %v is already registered as %q: register it once", ErrRegistration, typ, other)
 	}
 	if err := payload.Check(value); err != nil {
 		return fmt.Errorf("%w: %w", ErrRegistration, err)
 	}
-	s.add(name, entry{typ: t})
-	s.types[t] = name
+	s.extend(t, name, entry{typ: typ})
 	return nil
 }
 
-func (s *Set) checkName(name string) error {
-	if s == nil {
-		return fmt.Errorf("%w: the set of errors is nil: make one", ErrRegistration)
-	}
+func (t *table) checkName(name string) error {
 	if err := check.Name("error name", name); err != nil {
 		return fmt.Errorf("%w: %w", ErrRegistration, err)
 	}
-	if _, ok := s.entries[name]; ok {
+	if _, ok := t.entries[name]; ok {
 		return fmt.Errorf("%w: the name %q is given to another error: choose another one", ErrRegistration, name)
 	}
 	return nil
 }
 
-func (s *Set) add(name string, e entry) {
-	if s.entries == nil {
-		s.entries = make(map[string]entry)
-		s.targets = make(map[error]string)
-		s.types = make(map[reflect.Type]string)
-	}
-	s.entries[name] = e
-}
-
 // sentinelName returns the name of err if it is a registered sentinel.
-func (s *Set) sentinelName(err error) (string, bool) {
-	if s == nil || !reflect.ValueOf(err).Comparable() {
+func (t *table) sentinelName(err error) (string, bool) {
+	if !reflect.ValueOf(err).Comparable() {
 		return "", false
 	}
-	name, ok := s.targets[err]
+	name, ok := t.targets[err]
 	return name, ok
 }
 
 // typeName returns the name of the type of err if that is registered.
-func (s *Set) typeName(err error) (string, bool) {
-	if s == nil {
-		return "", false
-	}
-	name, ok := s.types[reflect.TypeOf(err)]
+func (t *table) typeName(err error) (string, bool) {
+	name, ok := t.types[reflect.TypeOf(err)]
 	return name, ok
 }
 
