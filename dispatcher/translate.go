@@ -27,14 +27,11 @@ func (d *Dispatcher) translate(a *actor, x *replay.Execution, turn replay.Turn, 
 		Events: make([][]byte, 0, len(turn.Events)),
 	}}
 	given := givenUp(turn.Events)
-	size := 0
 	for _, e := range turn.Events {
 		data := history.Encode(make([]byte, 0, 96), e)
-		size += len(data)
 		t.req.Events = append(t.req.Events, data)
 		d.translateCommand(t, &info, e, data, turn, given)
 	}
-	x.Grown(size)
 	if turn.End != nil {
 		d.translateEnd(t, &info, turn)
 	}

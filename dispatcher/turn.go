@@ -167,7 +167,7 @@ func (d *Dispatcher) load(working context.Context, a *actor, r *run) (*replay.Ex
 	if !ok {
 		return nil, fmt.Errorf("orchestration %q version %q is not registered on this node", inst.Name, inst.CodeVersion)
 	}
-	events, size, err := d.readHistory(working, inst)
+	events, err := d.readHistory(working, inst)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +175,6 @@ func (d *Dispatcher) load(working context.Context, a *actor, r *run) (*replay.Ex
 		ID: inst.ID, Key: inst.Key, Execution: inst.Execution, Name: inst.Name, CodeVersion: inst.CodeVersion,
 	}, body)
 	a.x, a.version = x, inst.Version
-	x.Grown(size)
 	d.begin(r, x)
 	if len(events) > 0 {
 		d.count.coldReplays.Add(1)
@@ -187,31 +186,29 @@ func (d *Dispatcher) load(working context.Context, a *actor, r *run) (*replay.Ex
 }
 
 // readHistory reads and decodes the events up to the length that the fetch told.
-func (d *Dispatcher) readHistory(working context.Context, inst *provider.Instance) ([]history.Event, int, error) {
+func (d *Dispatcher) readHistory(working context.Context, inst *provider.Instance) ([]history.Event, error) {
 	events := make([]history.Event, 0, inst.HistoryLength)
-	size := 0
 	for int64(len(events)) < inst.HistoryLength {
 		page, err := d.readPage(working, inst, int64(len(events))+1)
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 		for _, stored := range page.Events {
 			if stored.ID != int64(len(events))+1 {
-				return nil, 0, fmt.Errorf("event %d follows event %d: %w", stored.ID, len(events), history.ErrCorrupt)
+				return nil, fmt.Errorf("event %d follows event %d: %w", stored.ID, len(events), history.ErrCorrupt)
 			}
 			e, err := history.Decode(stored.ID, stored.Data)
 			if err != nil {
-				return nil, 0, fmt.Errorf("reading history: %w", err)
+				return nil, fmt.Errorf("reading history: %w", err)
 			}
 			events = append(events, e)
-			size += len(stored.Data)
 		}
 		if len(page.Events) == 0 {
-			return nil, 0, fmt.Errorf("history has %d events, the instance row says %d: %w",
+			return nil, fmt.Errorf("history has %d events, the instance row says %d: %w",
 				len(events), inst.HistoryLength, history.ErrCorrupt)
 		}
 	}
-	return events, size, nil
+	return events, nil
 }
 
 func (d *Dispatcher) readPage(working context.Context, inst *provider.Instance, from int64) (provider.ReadHistoryResult, error) {

@@ -45,7 +45,8 @@ type Options struct {
 	// CacheExecutions bounds how many executions stay in memory between turns; default
 	// 10,000. Off keeps none, so that each turn replays its history.
 	CacheExecutions int
-	// CacheBytes bounds their estimated memory; default 256 MiB.
+	// CacheBytes bounds their estimated memory: inputs, coroutines, and events and results that code has not read. The length of
+	// histories does not count, nor does what code keeps in variables. Default 256 MiB.
 	CacheBytes int
 	// CacheIdle is how long one stays that waits for no activity, and of which nothing happens; default 1 min. Off: without limit. The next turn
 	// of one that has gone replays its history.

@@ -98,15 +98,15 @@ func (x *Execution) absorb(e history.Event) {
 	case *history.ExecutionOpened:
 		x.open()
 	case *history.ActivityCompleted:
-		x.complete(b.Scheduled, b.Output, nil)
+		x.complete(b.Scheduled, b.Output, nil, b)
 	case *history.ActivityFailed:
-		x.complete(b.Scheduled, nil, &b.Failure)
+		x.complete(b.Scheduled, nil, &b.Failure, b)
 	case *history.TimerFired:
-		x.complete(b.Timer, nil, nil)
+		x.complete(b.Timer, nil, nil, b)
 	case *history.ChildCompleted:
-		x.complete(b.Started, b.Output, nil)
+		x.complete(b.Started, b.Output, nil, b)
 	case *history.ChildFailed:
-		x.complete(b.Started, nil, &b.Failure)
+		x.complete(b.Started, nil, &b.Failure, b)
 	case *history.LocalEnded:
 		x.endLocal(b)
 	case *history.LocalQueued:
@@ -128,6 +128,7 @@ func (x *Execution) absorb(e history.Event) {
 func (x *Execution) begin(b *history.ExecutionStarted) {
 	x.started = true
 	x.startEvent = b
+	x.retained += int(history.Size(b))
 	x.settings = b.Settings
 	x.info.Name, x.info.CodeVersion, x.info.Parent = b.Name, b.CodeVersion, b.Parent
 	for _, id := range b.Seen {
@@ -146,14 +147,14 @@ func (x *Execution) open() {
 // Input is the input of the execution.
 func (s *Scope) Input() []byte { return s.x.startEvent.Input }
 
-func (x *Execution) complete(id int64, output []byte, f *history.Failure) {
+func (x *Execution) complete(id int64, output []byte, f *history.Failure, message history.Body) {
 	future, ok := x.pending[id]
 	if !ok {
 		x.fail(fmt.Errorf("event %d answers event %d, which awaits nothing: %w", x.length, id, history.ErrCorrupt))
 		return
 	}
 	delete(x.pending, id)
-	future.complete(output, f)
+	future.complete(output, f, message)
 }
 
 // repeats tells whether a request ID was consumed before.
@@ -168,9 +169,11 @@ func (x *Execution) remember(requestID string) {
 		return
 	}
 	x.seen[requestID] = struct{}{}
+	x.retained += len(requestID)
 	x.seenOrder = append(x.seenOrder, requestID)
 	if len(x.seenOrder) > maxSeen {
 		delete(x.seen, x.seenOrder[0])
+		x.retained -= len(x.seenOrder[0])
 		x.seenOrder = x.seenOrder[1:]
 	}
 }

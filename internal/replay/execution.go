@@ -35,6 +35,9 @@ const (
 	maxSeen = 10_000
 	// coroutineBytes is what a parked coroutine costs in memory, roughly.
 	coroutineBytes = 8 << 10
+	// pendingBytes is what an operation that code waits for costs, namedBytes what a mailbox and a remembered request ID cost beside their names.
+	pendingBytes = 512
+	namedBytes   = 128
 )
 
 // The scheduler behaviours. A change of what code sees gets a flag here, and old histories
@@ -136,7 +139,7 @@ type Execution struct {
 	fresh        []history.Event
 	end          *End
 	fault        error
-	bytes        int
+	retained     int // bytes of what size depends on: see Size
 
 	script     []history.Event // on replay: the stored history
 	position   int
@@ -182,14 +185,15 @@ func (s *Scope) Info() Info {
 // Length is how many events the execution has, those of an unconfirmed turn included.
 func (x *Execution) Length() int64 { return x.length }
 
-// Size estimates the memory that the execution holds, in bytes.
-func (x *Execution) Size() int { return x.bytes + coroutineBytes*(len(x.coroutines)+1) }
+// Size estimates the memory that the execution holds between turns, in bytes: the input, events and results that code has not read,
+// request IDs, pending operations and coroutines. It does not depend on the length of the history, and does not know what code keeps.
+func (x *Execution) Size() int {
+	return x.retained + coroutineBytes*(len(x.coroutines)+1) + pendingBytes*(len(x.pending)+len(x.locals)) +
+		namedBytes*(len(x.seen)+len(x.mailboxes))
+}
 
 // Activities is for how many activities the execution waits.
 func (x *Execution) Activities() int { return x.activities }
-
-// Grown tells the execution how many bytes of events it was given or made, for Size.
-func (x *Execution) Grown(bytes int) { x.bytes += bytes }
 
 // Replaying tells whether stored history is being applied.
 func (x *Execution) Replaying() bool { return x.replaying.Load() }

@@ -12,6 +12,7 @@ type Future struct {
 	waiting waitList
 	settled bool
 	output  []byte
+	unread  int              // bytes of a result that code has not read
 	failure *history.Failure // of a remote operation
 	err     error            // of the engine
 	scope   *Scope
@@ -19,8 +20,8 @@ type Future struct {
 	abandon func()        // records that the operation is given up; nil if there is nothing to record
 	ask     func()        // in place of abandon: asks the operation to end, and its end is awaited
 	asked   bool
-	then    func()                // runs when it is settled
-	child   *history.ChildStarted // of a child instance, else nil
+	then    func()   // runs when it is settled
+	child   [16]byte // the key of a child instance, else zero
 }
 
 // Ready implements Source.
@@ -32,6 +33,8 @@ func (f *Future) list() *waitList { return &f.waiting }
 // waited for the future before.
 func (f *Future) Result() ([]byte, error) {
 	f.x.look()
+	f.x.retained -= f.unread
+	f.unread = 0
 	switch {
 	case f.err != nil:
 		return nil, f.err
@@ -82,11 +85,16 @@ func (f *Future) settle() {
 	}
 }
 
-func (f *Future) complete(output []byte, failure *history.Failure) {
+// complete settles the future with the result that a message brought.
+func (f *Future) complete(output []byte, failure *history.Failure, message history.Body) {
 	if f.settled {
 		return
 	}
 	f.output, f.failure = output, failure
+	if output != nil || failure != nil {
+		f.unread = int(history.Size(message))
+		f.x.retained += f.unread
+	}
 	f.settle()
 }
 

@@ -94,7 +94,7 @@ func (x *Execution) answered(b history.Body, number int64, name string) *LocalCa
 
 func (x *Execution) endLocal(b *history.LocalEnded) {
 	if local := x.answered(b, b.Call, b.Name); local != nil {
-		local.future.complete(b.Output, b.Failure)
+		local.future.complete(b.Output, b.Failure, b)
 	}
 }
 

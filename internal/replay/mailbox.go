@@ -20,6 +20,7 @@ func (x *Execution) mailbox(name string) *Mailbox {
 	m, ok := x.mailboxes[name]
 	if !ok {
 		m = &Mailbox{x: x}
+		x.retained += len(name)
 		x.mailboxes[name] = m
 		x.mailboxOrder = append(x.mailboxOrder, m)
 	}
@@ -38,6 +39,7 @@ func (m *Mailbox) Take() (payload []byte, ok bool) {
 		return nil, false
 	}
 	received := m.unread[0].Body.(*history.EventReceived)
+	m.x.retained -= int(history.Size(received))
 	m.unread[0] = history.Event{}
 	m.unread = m.unread[1:]
 	return received.Payload, true
@@ -45,5 +47,6 @@ func (m *Mailbox) Take() (payload []byte, ok bool) {
 
 func (m *Mailbox) put(e history.Event) {
 	m.unread = append(m.unread, e)
+	m.x.retained += int(history.Size(e.Body))
 	m.waiting.wakeAll()
 }

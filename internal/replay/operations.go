@@ -70,11 +70,11 @@ func (s *Scope) Child(call *history.ChildStarted) *Future {
 		call.Key = x.env.NewKey()
 	}
 	id := x.emit(call)
-	stored := x.recorded(call).(*history.ChildStarted)
+	key := x.recorded(call).(*history.ChildStarted).Key
 	f := s.newFuture()
-	f.child = stored
+	f.child = key
 	f.abandon = func() {
-		x.emit(&history.ChildCancelRequested{Started: id, Key: stored.Key})
+		x.emit(&history.ChildCancelRequested{Started: id, Key: key})
 		x.dropPending(id)
 	}
 	x.pending[id] = f

@@ -44,8 +44,8 @@ func (x *Execution) Turn() Turn {
 func (x *Execution) openChildren() []Child {
 	var children []Child
 	for id, f := range x.pending {
-		if f.child != nil {
-			children = append(children, Child{EventID: id, Key: f.child.Key})
+		if f.child != ([16]byte{}) {
+			children = append(children, Child{EventID: id, Key: f.child})
 		}
 	}
 	slices.SortFunc(children, func(a, b Child) int { return int(a.EventID - b.EventID) })
