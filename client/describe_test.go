@@ -69,7 +69,7 @@ func (w *world) tasks(name string, report provider.TaskReport) {
 	if report.Outcome == 0 {
 		return
 	}
-	report.TaskRef, report.Token = res.Tasks[0].TaskRef, token
+	report.TaskRef, report.Token = res.Tasks[0].TaskRef, provider.TaskToken(token, res.Tasks[0].TaskRef)
 	answer, err := w.store.ReportTasks(w.t.Context(), provider.ReportTasksRequest{Items: []provider.TaskReport{report}})
 	if err != nil || answer.Items[0].Err != nil {
 		w.t.Fatal(answer, err)

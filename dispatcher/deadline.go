@@ -45,7 +45,7 @@ func (d *Dispatcher) endLate(working context.Context, tasks []provider.LeasedTas
 	var reports []provider.TaskReport
 	for i := range tasks {
 		task := &tasks[i]
-		report := provider.TaskReport{TaskRef: task.TaskRef, Token: token, Attempt: task.Attempt}
+		report := provider.TaskReport{TaskRef: task.TaskRef, Token: provider.TaskToken(token, task.TaskRef), Attempt: task.Attempt}
 		if !d.lateReport(&report, task, now) {
 			continue
 		}

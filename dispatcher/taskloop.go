@@ -124,7 +124,7 @@ func (d *Dispatcher) beginTasks(working context.Context, tasks []provider.Leased
 			alone = a
 			continue
 		}
-		wait = append(wait, provider.TaskReport{TaskRef: a.ref, Token: token, Attempt: a.stored(), Outcome: provider.TaskRelease, Delay: delay})
+		wait = append(wait, provider.TaskReport{TaskRef: a.ref, Token: a.token, Attempt: a.stored(), Outcome: provider.TaskRelease, Delay: delay})
 	}
 	if len(wait) > 0 {
 		d.count.suspectsDelayed.Add(int64(len(wait)))
@@ -149,11 +149,11 @@ func (d *Dispatcher) refuseTask(working context.Context, report provider.TaskRep
 // examine makes the attempt of a fetched task, or the report on one that must not run.
 func (d *Dispatcher) examine(task *provider.LeasedTask, token provider.UUID, read anchor) (*attempt, *provider.TaskReport) {
 	a := &attempt{
-		ref: task.TaskRef, token: token, instanceID: task.InstanceID, number: task.Attempt, deliveries: task.Deliveries,
+		ref: task.TaskRef, token: provider.TaskToken(token, task.TaskRef), instanceID: task.InstanceID, number: task.Attempt, deliveries: task.Deliveries,
 		lease: read.lease(task.LeaseUntil, d.cfg.Lease), scheduled: task.ScheduledAt, deadline: task.Deadline, details: task.Details,
 	}
 	a.recall(task.Failure)
-	report := &provider.TaskReport{TaskRef: a.ref, Token: token, Attempt: task.Attempt}
+	report := &provider.TaskReport{TaskRef: a.ref, Token: a.token, Attempt: task.Attempt}
 	e, err := history.Decode(task.EventID, task.Payload)
 	call, ok := e.Body.(*history.ActivityScheduled)
 	switch {

@@ -103,7 +103,7 @@ func (d *Dispatcher) beginAtRate(fetching, working context.Context, t *throttle,
 
 func (d *Dispatcher) giveTaskBack(working context.Context, task *provider.LeasedTask, token provider.UUID, delay time.Duration) {
 	d.refuseTask(working, provider.TaskReport{
-		TaskRef: task.TaskRef, Token: token, Attempt: task.Attempt, Outcome: provider.TaskRelease, Delay: delay,
+		TaskRef: task.TaskRef, Token: provider.TaskToken(token, task.TaskRef), Attempt: task.Attempt, Outcome: provider.TaskRelease, Delay: delay,
 	})
 }
 

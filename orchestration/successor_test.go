@@ -240,5 +240,5 @@ func take(e *enginetest.Engine, name string) provider.TaskRenewal {
 	if err != nil || len(res.Tasks) != 1 {
 		e.T.Fatalf("fetched %d tasks, %v", len(res.Tasks), err)
 	}
-	return provider.TaskRenewal{TaskRef: res.Tasks[0].TaskRef, Token: req.Token}
+	return provider.TaskRenewal{TaskRef: res.Tasks[0].TaskRef, Token: provider.TaskToken(req.Token, res.Tasks[0].TaskRef)}
 }

@@ -102,6 +102,7 @@ type Provider interface {
 
 	// FetchTasks leases up to Max activity tasks of the named queues and activity names.
 	//
+	// The lease token of each task is [TaskToken] of the request's Token and the task. The request's Token itself is the lease token of none.
 	// A task is fetchable when it is queued (or its lease has expired), its NotBefore has
 	// come, its instance is not Suspended and, unless Expired is asked for, it is not past its time.
 	// It is past its time when its Deadline has passed, or its StartBy and it has not begun. A task has begun once it is
@@ -145,7 +146,8 @@ type Provider interface {
 	// makes that the task's StartBy, and it has not begun until it is retried.
 	// A task whose cancellation was asked for is queued without the Delay.
 	// Release queues it after Delay and gives the delivery back. Discard removes it if its execution is still not Running,
-	// else releases it. Release without a TaskRef releases all tasks that its Token holds, whatever their Attempt.
+	// else releases it. Release without a TaskRef releases all tasks that its Token holds, whatever their Attempt. The Token of a
+	// fetch holds all tasks that the fetch has leased.
 	// Lapsed ones are not among them.
 	// Poison is Complete that also leaves a copy in the dead letters. An item whose
 	// token does not hold the task answers ErrLeaseLost in its place; so does a repeat of

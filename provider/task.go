@@ -66,8 +66,7 @@ type QueueFilter struct {
 	MaxLeased int // 0: no limit; of several for one queue the lowest counts
 }
 
-// FetchTasksRequest asks for tasks. Token, made by the caller, becomes the lease token of
-// every task answered.
+// FetchTasksRequest asks for tasks. Token, made by the caller, names the fetch; see [TaskToken].
 type FetchTasksRequest struct {
 	Owner    string
 	Token    UUID

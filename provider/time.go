@@ -39,7 +39,7 @@ func (t Time) Add(d time.Duration) Time {
 func (t Time) Sub(u Time) time.Duration { return time.Duration(t-u) * time.Microsecond }
 
 // UUID is a 16-byte unique ID: an instance key, a commit ID or a lease token. Callers
-// make them (version 7 for keys, so that they sort by age; version 4 for tokens, which
+// make them (version 7 for keys, so that they sort by age; random bits for tokens, which
 // must be unguessable); providers never do. The zero value means none.
 type UUID [16]byte
 

@@ -59,8 +59,9 @@ func (q *queued) fetch() []provider.LeasedTask {
 // renew renews the lease of the task, which the execution of the given number scheduled.
 func (q *queued) renew(execution int64) provider.TaskRenewalResult {
 	q.T.Helper()
+	ref := provider.TaskRef{Key: q.key, Execution: execution, EventID: 2}
 	res, err := q.Store.RenewTasks(q.T.Context(), provider.RenewTasksRequest{Lease: q.lease(), Items: []provider.TaskRenewal{
-		{TaskRef: provider.TaskRef{Key: q.key, Execution: execution, EventID: 2}, Token: q.token},
+		{TaskRef: ref, Token: provider.TaskToken(q.token, ref)},
 	}})
 	if err != nil {
 		q.T.Fatal(err)

@@ -75,7 +75,7 @@ func failOnce(e *engine, failure []byte) {
 		e.T.Fatalf("%+v, %v", res, err)
 	}
 	_, err = e.Store.ReportTasks(e.T.Context(), provider.ReportTasksRequest{Items: []provider.TaskReport{
-		{TaskRef: res.Tasks[0].TaskRef, Token: token, Attempt: 1, Outcome: provider.TaskRetry, Failure: failure},
+		{TaskRef: res.Tasks[0].TaskRef, Token: provider.TaskToken(token, res.Tasks[0].TaskRef), Attempt: 1, Outcome: provider.TaskRetry, Failure: failure},
 	}})
 	if err != nil {
 		e.T.Fatal(err)

@@ -85,7 +85,8 @@ func (s *tokens) CommitTurn(ctx context.Context, req provider.CommitTurnRequest)
 func (s *tokens) FetchTasks(ctx context.Context, req provider.FetchTasksRequest) (provider.FetchTasksResult, error) {
 	res, err := s.Provider.FetchTasks(ctx, req)
 	for i := range res.Tasks {
-		s.last.Store(&provider.TaskReport{TaskRef: res.Tasks[i].TaskRef, Token: req.Token, Attempt: 1, Outcome: provider.TaskRelease})
+		ref := res.Tasks[i].TaskRef
+		s.last.Store(&provider.TaskReport{TaskRef: ref, Token: provider.TaskToken(req.Token, ref), Attempt: 1, Outcome: provider.TaskRelease})
 	}
 	return res, err
 }

@@ -29,7 +29,7 @@ func (p *Provider) ReportTasks(ctx context.Context, req provider.ReportTasksRequ
 
 func (p *Provider) report(item *provider.TaskReport, state provider.ExecutionState, now provider.Time) error {
 	t := p.tasks[item.TaskRef]
-	if t == nil || t.token != item.Token || t.attempt != item.Attempt || (t.state == provider.TaskParked && !goesByToken(item.Outcome)) {
+	if t == nil || !provider.SameToken(t.token, item.Token) || t.attempt != item.Attempt || (t.state == provider.TaskParked && !goesByToken(item.Outcome)) {
 		return provider.ErrLeaseLost
 	}
 	p.write()
@@ -69,13 +69,18 @@ func (p *Provider) report(item *provider.TaskReport, state provider.ExecutionSta
 // releaseTasks ends the unexpired leases that a token holds.
 func (p *Provider) releaseTasks(item *provider.TaskReport, now provider.Time) {
 	for _, t := range p.tasks {
-		if t.state == provider.TaskLeased && t.token == item.Token && t.leaseUntil > now {
+		if t.state == provider.TaskLeased && t.heldBy(item.Token) && t.leaseUntil > now {
 			p.useSession(t, now)
 			t.keepDetails(item.Details)
 			t.release(t.again(item, now), item.Begun)
 			p.write()
 		}
 	}
+}
+
+// heldBy reports whether a token leases the task: its own, or that of the fetch that leased it.
+func (t *task) heldBy(token provider.UUID) bool {
+	return t.token == token || t.token == provider.TaskToken(token, t.TaskRef)
 }
 
 // goesByToken tells which reports a parked task takes.
@@ -133,7 +138,7 @@ func (p *Provider) renew(item provider.TaskRenewal, lease time.Duration, now pro
 		return res
 	}
 	t := p.tasks[item.TaskRef]
-	if t == nil || t.token != item.Token {
+	if t == nil || !provider.SameToken(t.token, item.Token) {
 		res.Err = provider.ErrLeaseLost
 		return res
 	}

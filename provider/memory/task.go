@@ -137,7 +137,7 @@ func (p *Provider) FetchTasks(ctx context.Context, req provider.FetchTasksReques
 			if len(res.Tasks) == req.Max || !g.admits(t) {
 				continue
 			}
-			t.take(req.Token, req.Owner, now, req.Lease)
+			t.take(provider.TaskToken(req.Token, t.TaskRef), req.Owner, now, req.Lease)
 			res.Tasks = append(res.Tasks, t.leased(p.state(t.TaskRef), now))
 			p.write()
 		}

@@ -129,10 +129,11 @@ func life(t *testing.T, p *Provider) {
 		t.Fatalf("fetched %d tasks", len(tasks.Tasks))
 	}
 	ref := tasks.Tasks[0].TaskRef
-	_, err = p.RenewTasks(t.Context(), provider.RenewTasksRequest{Lease: lease, Items: []provider.TaskRenewal{{TaskRef: ref, Token: req.Token}}})
+	token := provider.TaskToken(req.Token, ref)
+	_, err = p.RenewTasks(t.Context(), provider.RenewTasksRequest{Lease: lease, Items: []provider.TaskRenewal{{TaskRef: ref, Token: token}}})
 	check("renew", err)
 	_, err = p.ReportTasks(t.Context(), provider.ReportTasksRequest{Items: []provider.TaskReport{
-		{TaskRef: ref, Token: req.Token, Attempt: 1, Outcome: provider.TaskComplete, Message: text("done")},
+		{TaskRef: ref, Token: token, Attempt: 1, Outcome: provider.TaskComplete, Message: text("done")},
 	}})
 	check("report", err)
 	c = fetch()

@@ -26,7 +26,7 @@ const (
 		ORDER BY late DESC, at, key, execution, event_id LIMIT $3),
 	` + sqlTakeDue
 	// What is due is leased.
-	sqlTakeDue = `taken AS (UPDATE perdure.task t SET state = 2, token = $4, owner = $5, lease_until = c.now + $7, fetch_at = c.now + $7,
+	sqlTakeDue = `taken AS (UPDATE perdure.task t SET state = 2, token = ` + sqlTokenFrom + `$4` + sqlTokenOfTask + `, owner = $5, lease_until = c.now + $7, fetch_at = c.now + $7,
 		expire_at = CASE WHEN d.late THEN c.now + $7 WHEN t.deadline_at = 0 THEN 0 ELSE greatest(t.deadline_at, c.now + $7) END,
 		deliveries = t.deliveries + 1, begun = t.begun OR NOT d.late, kind = d.kind, rank_at = 0 FROM due d, clock c
 		WHERE t.key = ANY(ARRAY[d.key]) AND t.execution = d.execution AND t.event_id = d.event_id RETURNING t.*, d.late, d.at, c.now AS now)
@@ -36,7 +36,10 @@ const (
 	FROM taken t LEFT JOIN perdure.instance i ON i.key = ANY(ARRAY[t.key])
 	LEFT JOIN perdure.execution e ON e.key = ANY(ARRAY[t.key]) AND e.execution = t.execution
 	ORDER BY t.late DESC, t.at, t.key, t.execution, t.event_id`
-	sqlNextTask = `SELECT ` + sqlNow + `, least((SELECT min(n.at) FROM unnest($1::bigint[]) k (id) CROSS JOIN LATERAL (
+	// The lease token of a task, from the token of its fetch, which stands between the two: provider.TaskToken.
+	sqlTokenFrom   = `encode(substring(sha256(uuid_send(`
+	sqlTokenOfTask = `::uuid) || uuid_send(t.key) || int8send(t.execution) || int8send(t.event_id)) FOR 16), 'hex')::uuid`
+	sqlNextTask    = `SELECT ` + sqlNow + `, least((SELECT min(n.at) FROM unnest($1::bigint[]) k (id) CROSS JOIN LATERAL (
 		SELECT CASE WHEN t.fetch_at = t.rank_at THEN 1 ELSE t.fetch_at END AS at FROM perdure.task t WHERE t.kind = k.id AND t.fetch_at > 0
 		AND (t.expire_at = 0 OR t.expire_at > ` + sqlNow + ` AND (t.expire_at > t.fetch_at OR t.fetch_at = t.rank_at))
 		ORDER BY t.fetch_at LIMIT 1) n),
@@ -143,7 +146,7 @@ func (f *taskFetch) scan(rows pgx.Rows) (task provider.LeasedTask, err error) {
 	of := f.p.kinds.get().ByTask[kind]
 	task.Queue, task.Name, task.Priority = of.Queue, of.Name, int(of.Priority)
 	if of.Class&relational.InSession == 0 {
-		f.p.warm.sawTask(&relational.Task{TaskRef: task.TaskRef, Kind: kind, State: provider.TaskLeased, Token: f.req.Token})
+		f.p.warm.sawTask(&relational.Task{TaskRef: task.TaskRef, Kind: kind, State: provider.TaskLeased, Token: provider.TaskToken(f.req.Token, task.TaskRef)})
 	}
 	switch {
 	case status == 0 || deleting || task.Execution > execution:
@@ -173,8 +176,9 @@ func (f *taskFetch) due(ctx context.Context) (now, next provider.Time, err error
 func (f *taskFetch) undo() {
 	req := provider.ReportTasksRequest{}
 	for i := range f.res.Tasks {
+		ref := f.res.Tasks[i].TaskRef
 		req.Items = append(req.Items, provider.TaskReport{
-			TaskRef: f.res.Tasks[i].TaskRef, Token: f.req.Token, Attempt: f.res.Tasks[i].Attempt, Outcome: provider.TaskRelease,
+			TaskRef: ref, Token: provider.TaskToken(f.req.Token, ref), Attempt: f.res.Tasks[i].Attempt, Outcome: provider.TaskRelease,
 		})
 	}
 	f.res = provider.FetchTasksResult{}

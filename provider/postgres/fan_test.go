@@ -85,7 +85,8 @@ func report(t *testing.T, p *Provider, req provider.FetchTasksRequest, outcome p
 	var all provider.ReportTasksRequest
 	for i := range leased.Tasks {
 		task := &leased.Tasks[i]
-		all.Items = append(all.Items, provider.TaskReport{TaskRef: task.TaskRef, Token: req.Token, Attempt: task.Attempt, Outcome: outcome})
+		token := provider.TaskToken(req.Token, task.TaskRef)
+		all.Items = append(all.Items, provider.TaskReport{TaskRef: task.TaskRef, Token: token, Attempt: task.Attempt, Outcome: outcome})
 		if outcome == provider.TaskComplete {
 			all.Items[i].Message = text("done")
 		}

@@ -76,7 +76,8 @@ func TestPlacesAreFreedAcrossProcesses(t *testing.T) {
 	}()
 	awaitDozing(t, other)
 	begin := time.Now()
-	item := provider.TaskReport{TaskRef: first.Tasks[0].TaskRef, Token: req.Token, Attempt: 1, Outcome: provider.TaskPark}
+	ref := first.Tasks[0].TaskRef
+	item := provider.TaskReport{TaskRef: ref, Token: provider.TaskToken(req.Token, ref), Attempt: 1, Outcome: provider.TaskPark}
 	if _, err := p.ReportTasks(t.Context(), provider.ReportTasksRequest{Items: []provider.TaskReport{item}}); err != nil {
 		t.Fatal(err)
 	}

@@ -195,12 +195,12 @@ func (m *mob) work(ctx context.Context, p *Provider, r *rand.Rand) {
 		task := &res.Tasks[i]
 		if r.IntN(3) == 0 {
 			m.mu.Lock()
-			m.tasks, m.token = append(m.tasks, *task), append(m.token, req.Token)
+			m.tasks, m.token = append(m.tasks, *task), append(m.token, provider.TaskToken(req.Token, task.TaskRef))
 			m.mu.Unlock()
 			continue
 		}
 		report.Items = append(report.Items, provider.TaskReport{
-			TaskRef: task.TaskRef, Token: req.Token, Attempt: task.Attempt, Message: text("result"), Reason: "poison",
+			TaskRef: task.TaskRef, Token: provider.TaskToken(req.Token, task.TaskRef), Attempt: task.Attempt, Message: text("result"), Reason: "poison",
 			Outcome: []provider.TaskOutcome{provider.TaskComplete, provider.TaskRetry, provider.TaskRelease, provider.TaskPoison, provider.TaskDiscard}[r.IntN(5)],
 		})
 	}

@@ -188,7 +188,8 @@ const (
 	sqlTurnsOf  = `SELECT key FROM (SELECT key FROM perdure.instance WHERE lease_token = $1 OFFSET 0) i ORDER BY key`
 	sqlAttached = `SELECT key FROM (SELECT key FROM perdure.instance WHERE parent_key = $1 AND parent_close = 0 OFFSET 0) i ORDER BY key`
 	// No index has the token: this is for the rare fetch of which nobody knows what it took.
-	sqlTasksOf = `SELECT key, execution, event_id FROM perdure.task WHERE state = 2 AND token = $1 ORDER BY 1, 2, 3`
+	sqlTasksOf = `SELECT key, execution, event_id FROM perdure.task t WHERE state = 2
+		AND token IN ($1, ` + sqlTokenFrom + `$1` + sqlTokenOfTask + `) ORDER BY 1, 2, 3`
 )
 
 // TasksOf implements [relational.Rows].

@@ -34,9 +34,9 @@ const (
 	sqlBuryTask = `INSERT INTO perdure_dead_letter (task, key, instance_id, execution, event_id, kind, timer, queue, name,
 		priority, reason, at, payload) SELECT 1, key, ?, execution, event_id, 0, 0, ?, ?, ?, ?, ?, payload
 		FROM perdure_task WHERE key = ? AND execution = ? AND event_id = ?`
-	sqlTasksOf   = `SELECT key, execution, event_id FROM perdure_task WHERE lease_until > 0 AND token = ?`
-	sqlHoldTasks = `UPDATE perdure_task SET fetch_at = NULL, expire_at = NULL WHERE key = ? AND state <> 2`
-	sqlHeldTasks = `SELECT key, execution, event_id FROM perdure_task WHERE key = ? AND state <> 2`
+	sqlLeasedTasks = `SELECT key, execution, event_id, token FROM perdure_task WHERE lease_until > 0`
+	sqlHoldTasks   = `UPDATE perdure_task SET fetch_at = NULL, expire_at = NULL WHERE key = ? AND state <> 2`
+	sqlHeldTasks   = `SELECT key, execution, event_id FROM perdure_task WHERE key = ? AND state <> 2`
 	// A task that an older release has leased has a rank, and is fetched by another moment.
 	sqlTurns = `SELECT coalesce(min((SELECT t.fetch_at FROM perdure_task t INDEXED BY perdure_task_fetch
 			WHERE t.kind = k.id AND t.fetch_at IS NOT NULL AND t.fetch_at = t.rank_at ORDER BY t.fetch_at LIMIT 1)), 0),
@@ -49,7 +49,14 @@ var _ relational.SuccessionRows = (*tx)(nil)
 
 // TasksOf implements [relational.Rows].
 func (t *tx) TasksOf(token provider.UUID) (refs []provider.TaskRef, err error) {
-	return t.taskRefs(sqlTasksOf, token)
+	err = t.each(sqlLeasedTasks, func(r *row) error {
+		task := relational.Task{TaskRef: provider.TaskRef{Key: r.uuid(0), Execution: r.int(1), EventID: r.int(2)}, Token: r.uuid(3)}
+		if task.LeasedBy(token) {
+			refs = append(refs, task.TaskRef)
+		}
+		return nil
+	})
+	return refs, err
 }
 
 // taskRefs collects the columns that name tasks.

@@ -196,14 +196,15 @@ func (f *taskFetch) take(t *tx) (bool, error) {
 
 // lease takes one task: to end it if it is late, else to begin it.
 func (f *taskFetch) lease(t *tx, place taskPlace, until int64) (task provider.LeasedTask, err error) {
+	token := provider.TaskToken(f.req.Token, place.TaskRef)
 	if place.late || place.ranked {
 		kind := any(place.kind)
 		if place.late { // it keeps its kind, so that its row need not be read to find it
 			kind = nil
 		}
-		err = t.do(sqlLeaseRanked, f.req.Token, f.req.Owner, until, kind, place.Key, place.Execution, place.EventID)
+		err = t.do(sqlLeaseRanked, token, f.req.Owner, until, kind, place.Key, place.Execution, place.EventID)
 	} else {
-		err = t.do(sqlLeaseTask, f.req.Token, f.req.Owner, until, place.Key, place.Execution, place.EventID)
+		err = t.do(sqlLeaseTask, token, f.req.Owner, until, place.Key, place.Execution, place.EventID)
 	}
 	if err != nil {
 		return task, err
@@ -243,8 +244,9 @@ func (t *tx) leasedTask(ref provider.TaskRef) (task provider.LeasedTask, err err
 // undo gives the tasks back, each with its delivery.
 func (f *taskFetch) undo(t *tx) error {
 	for i := range f.res.Tasks {
+		ref := f.res.Tasks[i].TaskRef
 		report := provider.TaskReport{
-			TaskRef: f.res.Tasks[i].TaskRef, Token: f.req.Token, Attempt: f.res.Tasks[i].Attempt, Outcome: provider.TaskRelease,
+			TaskRef: ref, Token: provider.TaskToken(f.req.Token, ref), Attempt: f.res.Tasks[i].Attempt, Outcome: provider.TaskRelease,
 		}
 		if res, err := t.Report(&report); err != nil && res.Err == nil {
 			return err

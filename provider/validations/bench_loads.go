@@ -282,7 +282,8 @@ func (t *tasker) do(ctx context.Context) (time.Time, error) {
 	t.left--
 	one := fetched.Tasks[0]
 	res, err := t.p.ReportTasks(ctx, provider.ReportTasksRequest{Items: []provider.TaskReport{{
-		TaskRef: one.TaskRef, Token: req.Token, Attempt: one.Attempt, Outcome: provider.TaskComplete, Message: sampleMessage(),
+		TaskRef: one.TaskRef, Token: provider.TaskToken(req.Token, one.TaskRef), Attempt: one.Attempt,
+		Outcome: provider.TaskComplete, Message: sampleMessage(),
 	}}})
 	if err == nil {
 		err = res.Items[0].Err

@@ -232,10 +232,11 @@ func (t *trial) unchangedDelivery(key provider.UUID, act func()) {
 
 func edgeLapsedTasks(t *trial) {
 	t.beginTasks(newTask(1))
-	task := t.fetchTask(brieflyTask)
+	fetch := unique()
+	t.fetchTask(brieflyTask, func(r *provider.FetchTasksRequest) { r.Token = fetch })
 	t.pass(2 * short)
 	_, err := t.ReportTasks(t.ctx, provider.ReportTasksRequest{Items: []provider.TaskReport{
-		{Token: task.token, Outcome: provider.TaskRelease, Delay: long},
+		{Token: fetch, Outcome: provider.TaskRelease, Delay: long},
 	}})
 	t.ok(err)
 	t.checkf(t.fetchTask().Deliveries == 2, "the lapsed delivery was given back")

@@ -222,7 +222,7 @@ func givesBackLapsedTasks(m *mutant) {
 		for _, item := range req.Items {
 			for _, task := range held[item.Token] {
 				if item.TaskRef == (provider.TaskRef{}) {
-					item.TaskRef, item.Attempt = task.TaskRef, task.Attempt
+					item.TaskRef, item.Attempt, item.Token = task.TaskRef, task.Attempt, provider.TaskToken(item.Token, task.TaskRef)
 					_, _ = m.Provider.ReportTasks(ctx, provider.ReportTasksRequest{Items: []provider.TaskReport{item}})
 				}
 			}

@@ -3,6 +3,7 @@ package validations
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/perdure/perdure/provider"
@@ -22,6 +23,9 @@ func brokenReport() []brokenRule {
 		{name: "a discarded task is removed though it is wanted", caught: "report/discard-running", breaks: reports(completesDiscarded)},
 		{name: "a dead letter does not say why", caught: "report/poison", breaks: reports(forgetsReason)},
 		{name: "a report by a wrong token is said to be fine", caught: "report/wrong-token", breaks: parksForAnyone},
+		{name: "a release by the token of a fetch releases nothing", caught: "report/release-fetch", breaks: releasesNoFetch},
+		{name: "the tasks of one fetch go by each other's tokens", caught: "report/token-of-each", breaks: sharesTokens},
+		{name: "a task goes by the token of its fetch", caught: "report/token-of-the-fetch", breaks: goesByFetch},
 		{name: "a report of another attempt counts", caught: "report/wrong-attempt", breaks: ignoresAttempts},
 		{name: "a repeated retry is said to be fine", caught: "report/repeat", breaks: repeatsRetries},
 		{name: "a refused report keeps those after it", caught: "report/each-for-itself", breaks: stopsAtBadReport},
@@ -152,6 +156,71 @@ func parksForAnyone(m *mutant) {
 			res.Err = nil
 		}
 	})(m)
+}
+
+// A fetched task is one task with the token of the fetch that leased it.
+type fetchedTask struct {
+	provider.TaskRef
+
+	fetch provider.UUID
+}
+
+// fetched notes the tasks that a mutant leases, by their lease tokens.
+func (m *mutant) fetched() *sync.Map {
+	var all sync.Map
+	m.tasks.after(func(req provider.FetchTasksRequest, res *provider.FetchTasksResult, _ *error) {
+		for _, task := range res.Tasks {
+			all.Store(provider.TaskToken(req.Token, task.TaskRef), fetchedTask{task.TaskRef, req.Token})
+		}
+	})
+	return &all
+}
+
+// takesToken changes the tokens by which reports and renewals name tasks.
+func (m *mutant) takesToken(change func(provider.TaskRef, provider.UUID) provider.UUID) {
+	reports(func(item *provider.TaskReport) { item.Token = change(item.TaskRef, item.Token) })(m)
+	m.renew.before(func(req *provider.RenewTasksRequest) {
+		req.Items = slices.Clone(req.Items)
+		for n := range req.Items {
+			req.Items[n].Token = change(req.Items[n].TaskRef, req.Items[n].Token)
+		}
+	})
+}
+
+func sharesTokens(m *mutant) {
+	all := m.fetched()
+	m.takesToken(func(ref provider.TaskRef, token provider.UUID) provider.UUID {
+		if of, ok := all.Load(token); ok && ref != (provider.TaskRef{}) {
+			return provider.TaskToken(of.(fetchedTask).fetch, ref)
+		}
+		return token
+	})
+}
+
+func goesByFetch(m *mutant) {
+	all := m.fetched()
+	m.takesToken(func(ref provider.TaskRef, token provider.UUID) provider.UUID {
+		if own := provider.TaskToken(token, ref); ref != (provider.TaskRef{}) {
+			if _, ok := all.Load(own); ok {
+				return own
+			}
+		}
+		return token
+	})
+}
+
+func releasesNoFetch(m *mutant) {
+	all := m.fetched()
+	m.report.around(func(ctx context.Context, req provider.ReportTasksRequest, report reportMethod) (provider.ReportTasksResult, error) {
+		named := false
+		for _, of := range all.Range {
+			named = named || of.(fetchedTask).fetch == req.Items[0].Token
+		}
+		if len(req.Items) == 1 && req.Items[0].Key.IsZero() && named {
+			return provider.ReportTasksResult{Items: make([]provider.TaskReportResult, 1)}, nil
+		}
+		return report(ctx, req)
+	})
 }
 
 func ignoresAttempts(m *mutant) {

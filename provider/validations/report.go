@@ -23,10 +23,16 @@ func reportCases() []testCase {
 			name: "release-all", run: reportReleaseAll,
 			rule: "Release without a TaskRef releases all tasks that its Token holds, whatever their Attempt.",
 		},
+		{name: "release-fetch", run: reportReleaseFetch, rule: "The Token of a fetch holds all tasks that the fetch has leased."},
 		{name: "release", run: reportRelease, rule: "Release queues it after Delay and gives the delivery back."},
 		{name: "discard-running", run: reportDiscard, rule: discard},
 		{name: "poison", run: reportPoison, rule: "Poison is Complete that also leaves a copy in the dead letters."},
 		{name: "wrong-token", run: reportWrongToken, rule: lost},
+		{
+			name: "token-of-each", run: reportTokenOfEach,
+			rule: "The lease token of each task is [TaskToken] of the request's Token and the task.",
+		},
+		{name: "token-of-the-fetch", run: reportTokenOfFetch, rule: "The request's Token itself is the lease token of none."},
 		{name: "wrong-attempt", run: reportWrongAttempt, rule: lost},
 		{name: "repeat", run: reportRepeat, rule: lost},
 		{name: "each-for-itself", run: reportEach, rule: "ReportTasks ends or changes leases of tasks, each item for itself and atomically."},
@@ -163,6 +169,45 @@ func reportWrongToken(t *trial) {
 	t.ok(t.report(task, provider.TaskComplete).Err)
 }
 
+// holdsNothing checks that a token can do nothing with a task.
+func (t *trial) holdsNothing(task leasedTask, token provider.UUID) {
+	task.token = token
+	for outcome := provider.TaskComplete; outcome <= provider.TaskPoison; outcome++ {
+		t.unchanged(task.Key, func() { t.want(t.report(task, outcome).Err, provider.ErrLeaseLost) })
+	}
+	t.unchanged(task.Key, func() { t.want(t.renew(renewal(task)).Err, provider.ErrLeaseLost) })
+}
+
+// reportTokenOfEach: who has the token of one task can do nothing with the others of the same fetch, be they leased or parked.
+func reportTokenOfEach(t *trial) {
+	t.beginTasks(newTask(1), newTask(2), newTask(3))
+	t.begin("other", func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{newTask(1)} })
+	list := t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Wait = patience })
+	t.mustf(len(list) == 4, "fetched %d tasks, want 4", len(list))
+	t.ok(t.report(list[2], provider.TaskPark).Err)
+	for n, task := range list {
+		for m, other := range list {
+			if n != m {
+				t.holdsNothing(task, other.token)
+			}
+		}
+	}
+	for _, task := range list {
+		t.ok(t.report(task, provider.TaskComplete).Err)
+	}
+}
+
+func reportTokenOfFetch(t *trial) {
+	t.beginTasks(newTask(1), newTask(2))
+	fetch := unique()
+	list := t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Wait, r.Token = patience, fetch })
+	t.mustf(len(list) == 2, "fetched %d tasks, want 2", len(list))
+	t.ok(t.report(list[1], provider.TaskPark).Err)
+	for _, task := range list {
+		t.holdsNothing(task, fetch)
+	}
+}
+
 func reportWrongAttempt(t *trial) {
 	i := t.beginTasks(newTask(1))
 	task := t.fetchTask()
@@ -235,10 +280,24 @@ func reportReplaced(t *trial) {
 }
 
 func reportReleaseAll(t *trial) {
+	task, token := handedOff()
+	other := newTask(2)
+	other.Lease = task.Lease
+	t.beginTasks(task, other)
+	t.releasesBoth(token)
+}
+
+func reportReleaseFetch(t *trial) {
 	t.beginTasks(newTask(4), newTask(5))
-	lost := t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Wait = patience })
+	fetch := unique()
+	lost := t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Wait, r.Token = patience, fetch })
 	t.mustf(len(lost) == 2, "fetched %d tasks, want 2", len(lost))
-	unknown := provider.TaskReport{Token: lost[0].token, Outcome: provider.TaskRelease}
+	t.releasesBoth(fetch)
+}
+
+// releasesBoth releases all tasks that a token holds, which are the only two.
+func (t *trial) releasesBoth(token provider.UUID) {
+	unknown := provider.TaskReport{Token: token, Outcome: provider.TaskRelease}
 	for range 2 { // it may be repeated
 		res, err := t.ReportTasks(t.ctx, provider.ReportTasksRequest{Items: []provider.TaskReport{unknown}})
 		t.ok(err)

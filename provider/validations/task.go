@@ -75,7 +75,7 @@ func (t *trial) fetchTasks(changes ...func(*provider.FetchTasksRequest)) []lease
 	t.ok(err)
 	list := make([]leasedTask, 0, len(res.Tasks))
 	for _, one := range res.Tasks {
-		list = append(list, leasedTask{one, req.Token})
+		list = append(list, leasedTask{one, provider.TaskToken(req.Token, one.TaskRef)})
 	}
 	return list
 }

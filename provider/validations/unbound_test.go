@@ -34,7 +34,7 @@ func unbound() map[string][]string {
 		"tells about the suite": {"The comment of each method is its specification; the conformance suite quotes its sentences"},
 		"tells callers what to do": {
 			"callers pass delays and lease lengths as durations", "Compare with errors.Is",
-			"Callers make them (version 7 for keys, so that they sort by age; version 4 for tokens, which must be unguessable); providers never do",
+			"Callers make them (version 7 for keys, so that they sort by age; random bits for tokens, which must be unguessable); providers never do",
 			"FetchTurnsRequest.Owner", "So a turn is there at the very moment at which it is due; whoever leased it waits until then", "fn must be quick and must not call the provider",
 		},
 		"allows something": {

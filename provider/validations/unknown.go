@@ -227,7 +227,7 @@ func unknownFetchTasks(t *trial) {
 			},
 			done: func() {
 				t.mustf(len(res.Tasks) == 1, "fetched %d tasks, want 1", len(res.Tasks))
-				task := leasedTask{res.Tasks[0], req.Token}
+				task := leasedTask{res.Tasks[0], provider.TaskToken(req.Token, res.Tasks[0].TaskRef)}
 				t.checkf(task.TaskRef == ref(i, 1) && task.Deliveries == 1 && task.Attempt == 1, "fetched %+v", task)
 				t.ok(t.report(task, provider.TaskComplete).Err)
 			},

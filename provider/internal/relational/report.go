@@ -7,7 +7,7 @@ import (
 // Holds tells whether a token may do this to the task. A token holds a task until somebody
 // else takes it, whether its lease has lapsed or not; a parked task goes by its token, too.
 func (task *Task) Holds(item *provider.TaskReport) bool {
-	if task.Token != item.Token || task.Attempt != item.Attempt {
+	if !provider.SameToken(task.Token, item.Token) || task.Attempt != item.Attempt {
 		return false
 	}
 	switch item.Outcome {
@@ -16,6 +16,11 @@ func (task *Task) Holds(item *provider.TaskReport) bool {
 	default:
 		return task.State != provider.TaskParked
 	}
+}
+
+// LeasedBy reports whether a token leases the task: its own, or that of the fetch that leased it.
+func (task *Task) LeasedBy(token provider.UUID) bool {
+	return task.Token == token || task.Token == provider.TaskToken(token, task.TaskRef)
 }
 
 // ReportTasks applies reports, each for itself.
@@ -51,7 +56,7 @@ func (t *Tx) releaseTasks(item *provider.TaskReport) error {
 		if err != nil {
 			return err
 		}
-		if task == nil || task.Token != item.Token || task.State != provider.TaskLeased || task.LeaseUntil <= t.Elapsed {
+		if task == nil || !task.LeasedBy(item.Token) || task.State != provider.TaskLeased || task.LeaseUntil <= t.Elapsed {
 			continue
 		}
 		t.Changes++
@@ -184,7 +189,7 @@ func (t *Tx) renew(item *provider.TaskRenewal, req *provider.RenewTasksRequest, 
 	if err != nil {
 		return err
 	}
-	if task == nil || task.Token != item.Token {
+	if task == nil || !provider.SameToken(task.Token, item.Token) {
 		res.Err = provider.ErrLeaseLost
 		return nil
 	}

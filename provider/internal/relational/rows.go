@@ -82,7 +82,7 @@ type HistoryRows interface {
 
 // TaskRows are the activity tasks.
 type TaskRows interface {
-	// TasksOf answers the tasks that a token leases.
+	// TasksOf returns the tasks that a token leases: its own, or those of the fetch that it names.
 	TasksOf(token provider.UUID) ([]provider.TaskRef, error)
 	// Task reads a task; nil if there is none.
 	Task(ref provider.TaskRef) (*Task, error)

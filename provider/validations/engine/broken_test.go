@@ -132,7 +132,7 @@ func leasesBriefly(m *mutant) {
 			if !again[t.TaskRef] {
 				again[t.TaskRef] = true
 				_, _ = m.Provider.ReportTasks(ctx, provider.ReportTasksRequest{Items: []provider.TaskReport{{
-					TaskRef: t.TaskRef, Token: req.Token, Attempt: t.Attempt, Outcome: provider.TaskRelease,
+					TaskRef: t.TaskRef, Token: provider.TaskToken(req.Token, t.TaskRef), Attempt: t.Attempt, Outcome: provider.TaskRelease,
 				}}})
 			}
 		}

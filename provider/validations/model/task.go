@@ -41,7 +41,7 @@ func doFetchTasks(d *driver) {
 		return
 	}
 	for _, t := range res.Tasks {
-		d.tasks = append(d.tasks, seenTask{t.TaskRef, req.Token, t.Attempt})
+		d.tasks = append(d.tasks, seenTask{t.TaskRef, provider.TaskToken(req.Token, t.TaskRef), t.Attempt})
 	}
 }
 
@@ -130,8 +130,9 @@ func (d *driver) report() provider.TaskReport {
 		}
 	case provider.TaskRelease:
 		item.Begun = d.odds(2)
-		if d.odds(4) { // all that the token holds
+		if d.odds(4) { // all that the token holds, of a task or of a fetch
 			item.TaskRef, item.Attempt = provider.TaskRef{}, 0
+			item.Token = pick(d, task.token, d.token())
 		}
 	default:
 	}
