@@ -35,6 +35,10 @@ func (f file) create(_ context.Context, logger *slog.Logger) (provider.Provider,
 	return store, nil
 }
 
+func (f file) read(ctx context.Context, logger *slog.Logger) (provider.Provider, error) {
+	return f.view(ctx, logger)
+}
+
 func (f file) view(_ context.Context, logger *slog.Logger) (provider.Provider, error) {
 	return f.existing(sqlite.Options{ReadOnly: true, Logger: logger}) //nolint:contextcheck // opening has a bound of its own
 }

@@ -24,7 +24,7 @@ func newHistory(a *app) *cobra.Command {
 		Short: "Print the events of an execution of an instance",
 		Args:  arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			return a.withReader(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				out := events{ID: args[0], Events: []client.HistoryEvent{}}
 				for e, err := range c.History(ctx, args[0], execution) {
 					if err != nil {

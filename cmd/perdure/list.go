@@ -34,7 +34,7 @@ func newList(a *app) *cobra.Command {
 			if filter.Statuses, err = parseStatuses(statuses); err != nil {
 				return err
 			}
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			return a.withReader(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				out := listed{Instances: []client.Description{}}
 				for d, err := range c.All(ctx, filter) {
 					if err != nil {

@@ -21,6 +21,7 @@ type app struct {
 	db       string
 	output   string
 	logLevel string
+	readOnly bool
 	logger   *slog.Logger
 	started  bool // the command line was understood, and a command runs
 }
@@ -69,6 +70,7 @@ func newRoot(a *app) *cobra.Command {
 	flags.StringVar(&a.db, "db", "", "SQLite file or postgres:// URL of the service (default: the environment's "+dbVariable+")")
 	flags.StringVarP(&a.output, "output", "o", outputTable, "output format: table or json")
 	flags.StringVar(&a.logLevel, "log-level", "warn", "log to standard error from this level on: debug, info, warn, error")
+	flags.BoolVar(&a.readOnly, "read-only", false, "refuse every change of the database, whatever the command")
 	root.AddCommand(
 		newDemo(a),
 		newStart(a), newList(a), newShow(a), newHistory(a),
@@ -86,6 +88,9 @@ func (a *app) begin(cmd *cobra.Command) error {
 	if a.output != outputTable && a.output != outputJSON {
 		return fmt.Errorf("flag --output is %q: it must be table or json", a.output)
 	}
+	if name := cmd.Name(); a.readOnly && (name == "demo" || name == "bench") {
+		return fmt.Errorf("flag --read-only: %s writes to databases of its own; leave the flag out", name)
+	}
 	logger, err := newLogger(cmd.ErrOrStderr(), a.logLevel)
 	if err != nil {
 		return err
@@ -101,7 +106,11 @@ func (a *app) database() (database, error) {
 	if name == "" {
 		return nil, badUsage("no database is named: give --db with a path or a postgres:// URL, or set %s", dbVariable)
 	}
-	return databaseOf(name)
+	db, err := databaseOf(name)
+	if err != nil || !a.readOnly {
+		return db, err
+	}
+	return readOnly{db}, nil
 }
 
 // named is what the user named; "" if it is nothing.

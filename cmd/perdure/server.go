@@ -77,6 +77,11 @@ func (s server) create(ctx context.Context, logger *slog.Logger) (provider.Provi
 	return s.connect(ctx, s.url, postgres.Options{Logger: logger})
 }
 
+// read is open: some poolers refuse the session that view asks for.
+func (s server) read(ctx context.Context, logger *slog.Logger) (provider.Provider, error) {
+	return s.open(ctx, logger)
+}
+
 func (s server) view(ctx context.Context, logger *slog.Logger) (provider.Provider, error) {
 	address, query, _ := strings.Cut(s.url, "?")
 	parameters, err := parseParameters(query)

@@ -18,7 +18,7 @@ func newShow(a *app) *cobra.Command {
 		Short: "Show an instance, its result and its pending activities",
 		Args:  arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			return a.withReader(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				d, err := c.Describe(ctx, args[0])
 				if err != nil {
 					return err

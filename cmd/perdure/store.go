@@ -22,6 +22,8 @@ type database interface {
 	open(ctx context.Context, logger *slog.Logger) (provider.Provider, error)
 	// create opens it and brings its schema up to date.
 	create(ctx context.Context, logger *slog.Logger) (provider.Provider, error)
+	// read opens it for a command that only reads. It makes no lock files beside a SQLite file.
+	read(ctx context.Context, logger *slog.Logger) (provider.Provider, error)
 	// view opens it so that nothing can be changed.
 	view(ctx context.Context, logger *slog.Logger) (provider.Provider, error)
 
@@ -46,13 +48,39 @@ func databaseOf(name string) (database, error) {
 	return file(name), nil
 }
 
+// readOnly is a database that no command can change: --read-only.
+type readOnly struct{ database }
+
+func (r readOnly) open(ctx context.Context, logger *slog.Logger) (provider.Provider, error) {
+	return r.view(ctx, logger)
+}
+
+func (r readOnly) create(ctx context.Context, logger *slog.Logger) (provider.Provider, error) {
+	return r.view(ctx, logger)
+}
+
+func (r readOnly) read(ctx context.Context, logger *slog.Logger) (provider.Provider, error) {
+	return r.view(ctx, logger)
+}
+
 // withClient runs fn with a client of the existing database.
-func (a *app) withClient(ctx context.Context, fn func(context.Context, *client.Client) error) (err error) {
+func (a *app) withClient(ctx context.Context, fn func(context.Context, *client.Client) error) error {
+	return a.with(ctx, database.open, fn)
+}
+
+// withReader runs fn with a client that fn only reads with.
+func (a *app) withReader(ctx context.Context, fn func(context.Context, *client.Client) error) error {
+	return a.with(ctx, database.read, fn)
+}
+
+type opener = func(database, context.Context, *slog.Logger) (provider.Provider, error)
+
+func (a *app) with(ctx context.Context, open opener, fn func(context.Context, *client.Client) error) (err error) {
 	db, err := a.database()
 	if err != nil {
 		return err
 	}
-	store, err := db.open(ctx, a.logger)
+	store, err := open(db, ctx, a.logger)
 	if err != nil {
 		return err
 	}

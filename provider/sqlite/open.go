@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -32,12 +33,12 @@ func Open(path string) (*Provider, error) { return OpenWith(path, Options{}) }
 // file; and [provider.ErrNewerSchema] if a newer release wrote it. A file that is refused is not changed.
 func OpenWith(path string, options Options) (*Provider, error) {
 	options = options.withDefaults()
+	registry.mu.Lock() // a file is created only while the process has it not open
+	defer registry.mu.Unlock()
 	full, err := checkPath(path, options.ReadOnly || options.NoMigrate)
 	if err != nil {
 		return nil, err
 	}
-	registry.mu.Lock()
-	defer registry.mu.Unlock()
 	s := sharing(full, options.ReadOnly)
 	if s == nil {
 		ctx, cancel := context.WithTimeout(writerContext(), openTimeout)
@@ -57,7 +58,7 @@ func OpenWith(path string, options Options) (*Provider, error) {
 	return p, nil
 }
 
-// checkPath finds the mistakes that SQLite reports badly, and makes path absolute.
+// checkPath finds the mistakes that SQLite reports badly, creates the file unless it must be there, and makes path absolute.
 func checkPath(path string, must bool) (string, error) {
 	switch {
 	case path == "":
@@ -78,6 +79,11 @@ func checkPath(path string, must bool) (string, error) {
 	}
 	if !dir.IsDir() {
 		return "", fmt.Errorf("open %s: %s is not a directory: %w", path, filepath.Dir(full), provider.ErrInvalid)
+	}
+	if _, err := os.Stat(full); !must && errors.Is(err, fs.ErrNotExist) { //nolint:gosec // the caller names the file
+		if err := createFile(full); err != nil {
+			return "", fmt.Errorf("open %s: the file cannot be created; check owner and mode of the directory: %w", path, err)
+		}
 	}
 	if target, err := filepath.EvalSymlinks(full); err == nil {
 		full = target // so that the lock files lie beside the real file, whatever name it is opened by
@@ -129,11 +135,9 @@ func dsn(full string, o Options, query bool) string {
 		v.Add("_pragma", "cache_size(-16000)")
 		v.Add("_pragma", "wal_autocheckpoint("+strconv.Itoa(checkpointAt)+")")
 	}
-	switch {
-	case o.ReadOnly:
+	v.Set("mode", "rw") // a file that has gone is not created anew: see createFile
+	if o.ReadOnly {
 		v.Set("mode", "ro")
-	case o.NoMigrate:
-		v.Set("mode", "rw") // a file that has gone since is not made anew
 	}
 	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(full), RawQuery: v.Encode()}
 	return u.String()
@@ -242,12 +246,6 @@ func explain(err error) error {
 		return fmt.Errorf("the disk is full; make room: %w", err)
 	}
 	return err
-}
-
-// explainLocks says why there are files that the caller did not name.
-func explainLocks(err error) error {
-	return fmt.Errorf("lock files must be made beside the database; check the directory's owner and mode and that the disk is mounted for "+
-		"writing, or open it with ReadOnly to look only: %w", err)
 }
 
 // prepare brings the schema up to date and ends what a reboot or a dead process left.

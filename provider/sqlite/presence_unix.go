@@ -22,9 +22,9 @@ type presence struct {
 }
 
 func openPresence(path string) (*presence, error) {
-	file, err := os.OpenFile(path+"-p", os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the caller names the file
+	file, err := openBeside(path, "-p")
 	if err != nil {
-		return nil, fmt.Errorf("open lock file: %w", err)
+		return nil, err
 	}
 	p := &presence{file: file, process: 1 + rand.Int64N(math.MaxInt64/2)}
 	lock := byteLock(p.process, 1)

@@ -40,10 +40,10 @@ func openTurnstile(path string, patience time.Duration) (*turnstile, error) {
 		file   **os.File
 		suffix string
 	}{{&t.queue, "-q"}, {&t.writer, "-w"}} {
-		file, err := os.OpenFile(path+f.suffix, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the caller names the file
+		file, err := openBeside(path, f.suffix)
 		if err != nil {
 			t.close()
-			return nil, fmt.Errorf("open lock file: %w", err)
+			return nil, err
 		}
 		*f.file = file
 	}

@@ -1,0 +1,27 @@
+//go:build unix
+
+package sqlite
+
+import (
+	"os"
+	"syscall"
+)
+
+// shareAs gives a file the owner and the mode of the database. This process can use the file even if that fails,
+// so errors are passed over, as SQLite does. Only root can give a file away; others can pass on a group of their own.
+func shareAs(file *os.File, database os.FileInfo) {
+	info, err := file.Stat()
+	if err != nil {
+		return
+	}
+	have, ok := info.Sys().(*syscall.Stat_t)
+	want, same := database.Sys().(*syscall.Stat_t)
+	if ok && same && (have.Uid != want.Uid || have.Gid != want.Gid) {
+		if file.Chown(int(want.Uid), int(want.Gid)) != nil {
+			_ = file.Chown(-1, int(want.Gid))
+		}
+	}
+	if info.Mode().Perm() != database.Mode().Perm() {
+		_ = file.Chmod(database.Mode().Perm())
+	}
+}
