@@ -32,6 +32,8 @@ type Dispatcher struct {
 	manage  *manager
 	watch   *watch
 
+	slowStarts slowStarts
+
 	suspects *suspects
 	pools    *pools
 	rate     *nodeRate

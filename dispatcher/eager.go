@@ -3,6 +3,7 @@ package dispatcher
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/perdure/perdure/internal/history"
@@ -10,9 +11,12 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// eagerPatience is how long a start waits for the code of its first turn. What takes longer is stored first and made like any other turn,
-// which shows what keeps it.
-const eagerPatience = 5 * time.Millisecond
+// A start waits for the code of its first turn, so that no other run of it begins meanwhile. If that takes longer than eagerLimit, later starts of
+// the orchestration are stored first and wait for no code, for slowFactor times as long as it took.
+const (
+	eagerLimit = 5 * time.Millisecond
+	slowFactor = 20
+)
 
 // errNotEager stops a first turn that only a stored instance may make.
 var errNotEager = errors.New("the turn needs a stored instance")
@@ -20,10 +24,12 @@ var errNotEager = errors.New("the turn needs a stored instance")
 // eager is the first turn of an instance that is not stored yet. Code has no effects but through the commit, so a turn that does not
 // come to it has no consequence.
 type eager struct {
-	run  *run
-	ctx  context.Context //nolint:containedctx // of the caller, who waits
-	req  provider.CreateRequest
-	done chan struct{} // closed when the turn is over; the following is set before
+	run   *run
+	ctx   context.Context //nolint:containedctx // of the caller, who waits
+	req   provider.CreateRequest
+	began time.Time
+	left  chan struct{} // closed when the turn was abandoned
+	done  chan struct{} // closed when the turn is over; the following is set before
 
 	ok  bool
 	res provider.CreateResult
@@ -31,36 +37,68 @@ type eager struct {
 }
 
 // StartEagerly makes the first turn of an instance and stores the instance as that turn leaves it, in one commit. ok is false if
-// nothing is stored by it: the node is busy, the turn is none that goes with a start, or its code failed or took too long. The instance is
+// nothing is stored by it: the node is busy, the turn is none that goes with a start, or its code failed or is stuck. The instance is
 // then to be created the ordinary way, and what fails shows there.
 func (d *Dispatcher) StartEagerly(ctx context.Context, req provider.CreateRequest) (res provider.CreateResult, ok bool, err error) {
 	e := d.beginEager(ctx, req)
 	if e == nil {
 		return res, false, nil
 	}
-	patience := time.NewTimer(eagerPatience)
-	defer patience.Stop()
 	select {
 	case <-e.done:
 		return e.res, e.ok, e.err
-	case <-patience.C:
+	case <-e.left:
 	case <-ctx.Done():
+		d.leave(d.working, e.run, func() {}) //nolint:contextcheck // what is left behind is the node's
 	}
-	if d.leave(d.working, e.run, func() {}) || //nolint:contextcheck // what is left behind is the node's
-		e.run.state.Load() == runStuck {
+	select {
+	case <-e.left:
+		d.slowStarts.took(capability(&req), time.Since(e.began))
 		return res, false, nil
+	case <-e.done: // it was on its way to the storage, which ctx bounds
+		return e.res, e.ok, e.err
 	}
-	<-e.done // it is on its way to the storage, which ctx bounds
-	return e.res, e.ok, e.err
+}
+
+// slowStarts keeps starts from waiting for the code of orchestrations whose last first turn took long.
+type slowStarts struct {
+	mu    sync.Mutex
+	until map[provider.Capability]time.Time
+}
+
+// took notes how long the code of a first turn ran.
+func (s *slowStarts) took(of provider.Capability, d time.Duration) {
+	if d <= eagerLimit {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.until == nil {
+		s.until = make(map[provider.Capability]time.Time)
+	}
+	s.until[of] = time.Now().Add(slowFactor * d)
+}
+
+// slow reports whether starts of the orchestration are not to wait for its code now.
+func (s *slowStarts) slow(of provider.Capability) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	until, ok := s.until[of]
+	if ok && time.Now().After(until) {
+		delete(s.until, of)
+		return false
+	}
+	return ok
 }
 
 // mayStart tells whether a first turn may be made at once. It must not get ahead of turns that wait, and leaves half of the
-// slots to those of instances that have begun.
+// slots to those of instances that have begun. Without a deadlock limit nobody would find the code stuck for which the start waits.
 func (d *Dispatcher) mayStart(req *provider.CreateRequest) bool {
 	if _, wait := d.suspects.settling(); wait > 0 {
 		return false
 	}
-	return d.cfg.Orchestrations[capability(req)] != nil && req.EngineLevel <= replay.EngineLevel &&
+	of := capability(req)
+	return d.cfg.Orchestrations[of] != nil && d.cfg.DeadlockLimit > 0 && !d.slowStarts.slow(of) && req.EngineLevel <= replay.EngineLevel &&
 		req.Policy != provider.IDUseExisting && req.Message.Delay == 0 && d.clock.now() != 0 && !d.stopping.Load() &&
 		int(d.turns.free.Load()) > d.cfg.MaxTurns/2
 }
@@ -81,8 +119,8 @@ func (d *Dispatcher) beginEager(ctx context.Context, req provider.CreateRequest)
 		d.turns.give(1)
 		return nil
 	}
-	e := &eager{run: d.newRun(a), ctx: ctx, req: req, done: make(chan struct{})}
-	e.run.slot = true
+	e := &eager{run: d.newRun(a), ctx: ctx, req: req, left: make(chan struct{}), done: make(chan struct{}), began: time.Now()}
+	e.run.slot, e.run.left = true, e.left
 	x := replay.New(d.cfg.Env, replay.Info{
 		ID: req.ID, Key: req.Key, Execution: 1, Name: req.Name, CodeVersion: req.CodeVersion,
 	}, d.cfg.Orchestrations[capability(&req)])
@@ -124,6 +162,7 @@ func (d *Dispatcher) eagerTurn(working context.Context, a *actor, e *eager) {
 		return
 	}
 	err := d.deliverStart(a.x, &e.req)
+	d.slowStarts.took(capability(&e.req), time.Since(e.began))
 	if !d.conclude(e.run) {
 		return
 	}

@@ -107,8 +107,8 @@ func TestEagerStart_Shutdown(t *testing.T) {
 	})
 }
 
-// The start of an orchestration that blocks outside of the engine takes a moment longer, and the instance is Blocked as any is. What the start
-// left behind ends at its next call into the engine.
+// The start of an orchestration that blocks outside of the engine takes as long as the deadlock limit, later ones do not, and the instance is
+// Blocked as any is. What the start left behind ends at its next call into the engine.
 func TestEagerStart_StuckCode(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
@@ -126,13 +126,13 @@ func TestEagerStart_StuckCode(t *testing.T) {
 		rt, c := serve(e, e.Store, reg, e.Options)
 		began := time.Now()
 		h := begin(e, c, "main")
-		if took := time.Since(began); took > 10*time.Millisecond {
+		if took := time.Since(began); took > 5*time.Second {
 			e.T.Errorf("the start took %v", took)
 		}
 		if b := e.WaitBlocked(h.Key(), 1).Blocked; b.Reason != "deadlock" {
 			e.T.Errorf("%+v", b)
 		}
-		if s := rt.Stats(); s.TurnsStuck != 1 || len(rt.Leaked()) != 2 {
+		if s := rt.Stats(); s.TurnsStuck != 2 || len(rt.Leaked()) != 2 {
 			e.T.Errorf("%+v, leaked %+v", s, rt.Leaked())
 		}
 		if got, err := h.Wait(e.T.Context()); got != 42 || err != nil {

@@ -173,10 +173,6 @@ func TestEagerStart_LeavesTurnsToStoredInstances(t *testing.T) {
 			}
 			return orchestration.CallActivity(ctx, Double, n)
 		},
-		"slow": func(ctx *octx, n int) (int, error) {
-			time.Sleep(20 * time.Millisecond) //nolint:forbidigo // virtual time
-			return orchestration.CallActivity(ctx, Double, n)
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			effects.Store(0)

@@ -21,6 +21,7 @@ type run struct {
 	x       atomic.Pointer[replay.Execution] // set once code may run
 	info    replay.Info                      // of x, before its code ran
 	state   atomic.Int32
+	left    chan struct{} // of a first turn: closed when it is abandoned
 	slot    bool
 	suspect bool           // it runs alone
 	ahead   bool           // its turn was claimed ahead

@@ -114,6 +114,9 @@ func (d *Dispatcher) leave(working context.Context, r *run, endLease func()) boo
 		return false
 	}
 	x.Abandon()
+	if r.left != nil {
+		close(r.left)
+	}
 	if l := r.locals.Load(); l != nil {
 		l.cancel(errLeaseLost)
 	}
