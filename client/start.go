@@ -23,6 +23,7 @@ import (
 // that commits.
 //
 // A node of this process that runs on the very store of the client makes the first turn with the start, if it has time: one commit stores both.
+// Start then waits for the code to block or return. It does not wait for an orchestration whose code was slow before.
 // So code may begin although its start is refused, as when the ID is in use, and whatever it asked for then does not happen.
 //
 // While more work waits in the store than Options.MaxBacklog allows, it waits or is refused; see OverloadPolicy.
