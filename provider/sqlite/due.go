@@ -109,36 +109,79 @@ func (w *writer) settle() {
 	w.due = d
 }
 
-// measure asks the file for the next due moments after the last try.
+// measure reads the next due moments after the last try from the file. The last try asked for each kind that a parked
+// call names, so a kind that nobody waits for costs nothing.
 func (w *writer) measure() (dues, error) {
-	t, at, d := w.tx, w.tried, dues{wall: never, elapsed: never, lead: w.due.lead}
+	t, at, a := w.tx, w.tried, &w.asked
 	if _, err := t.Kinds(); err != nil {
-		return d, err
+		return dues{lead: w.due.lead}, err
 	}
-	var failed error
-	next := func(sql string, args ...any) int64 {
-		n, err := t.integer(sql, args...)
-		if err != nil {
-			failed = err
-		}
-		if n == 0 {
-			return never
-		}
-		return n
+	a.turns.forgetBefore(at.elapsed - keepAsked)
+	a.tasks.forgetBefore(at.elapsed - keepAsked)
+	a.turns.fresh, a.tasks.fresh = a.turns.fresh[:0], a.tasks.fresh[:0]
+	m := &measuring{w: w, dues: dues{wall: never, elapsed: never, lead: w.due.lead}}
+	for kind := range a.turns.known {
+		m.turns(kind)
 	}
-	for id := range t.kinds.ByTurn {
-		d.wall = min(d.wall, provider.Time(next(sqlNextTurn, id, at.now)))
-		if d.lead > 0 {
-			d.wall = min(d.wall, d.ahead(provider.Time(next(sqlNextTurn, id, at.now.Add(d.lead)))))
-		}
+	for kind := range a.tasks.known {
+		m.tasks(kind)
 	}
-	for id := range t.kinds.ByTask {
-		d.wall = min(d.wall, provider.Time(next(sqlNextTask, id, at.now)))
-	}
-	d.wall = min(d.wall, provider.Time(next(sqlNextExpiry, at.now)))
-	d.elapsed = min(d.elapsed, next(sqlNextTurnLease), next(sqlNextTaskLease), next(sqlNextAsk, at.elapsed))
+	d := &m.dues
+	d.wall = min(d.wall, provider.Time(m.next(sqlNextExpiry, at.now)))
+	d.elapsed = min(d.elapsed, m.next(sqlNextTurnLease), m.next(sqlNextTaskLease), m.next(sqlNextAsk, at.elapsed))
 	if t.kinds.Sessions() {
-		d.elapsed = min(d.elapsed, next(sqlNextSession, at.elapsed))
+		d.elapsed = min(d.elapsed, m.next(sqlNextSession, at.elapsed))
 	}
-	return d, failed
+	return m.dues, m.err
+}
+
+// measureFresh lowers the due time by the kinds that it does not cover yet, unless all are about to be measured. After an
+// error the next round measures everything.
+func (w *writer) measureFresh() {
+	a := &w.asked
+	if len(a.turns.fresh)+len(a.tasks.fresh) == 0 || !w.tried.served || w.tried.all && w.due.passed(w.tx) {
+		return
+	}
+	m := &measuring{w: w, dues: w.due}
+	for _, kind := range a.turns.fresh {
+		m.turns(kind)
+	}
+	for _, kind := range a.tasks.fresh {
+		m.tasks(kind)
+	}
+	a.turns.fresh, a.tasks.fresh = a.turns.fresh[:0], a.tasks.fresh[:0]
+	w.due = m.dues
+	w.due.stale = w.due.stale || m.err != nil
+}
+
+// A measuring reads due times that come after the last try, and keeps an error.
+type measuring struct {
+	w    *writer
+	dues dues
+	err  error
+}
+
+func (m *measuring) next(sql string, args ...any) int64 {
+	n, err := m.w.tx.integer(sql, args...)
+	if err != nil {
+		m.err = err
+	}
+	if n == 0 {
+		return never
+	}
+	return n
+}
+
+func (m *measuring) turns(kind int64) {
+	d, after := &m.dues, m.w.tried.now
+	d.wall = min(d.wall, provider.Time(m.next(sqlNextTurn, kind, after)))
+	if d.lead > 0 {
+		d.wall = min(d.wall, d.ahead(provider.Time(m.next(sqlNextTurn, kind, after.Add(d.lead)))))
+	}
+	m.w.asked.turns.cover(kind)
+}
+
+func (m *measuring) tasks(kind int64) {
+	m.dues.wall = min(m.dues.wall, provider.Time(m.next(sqlNextTask, kind, m.w.tried.now)))
+	m.w.asked.tasks.cover(kind)
 }

@@ -195,6 +195,7 @@ func (g *gate) streams() (list []*stream, err error) {
 					continue
 				}
 				seen[id] = true
+				g.t.writer.asked.tasks.ask(id, g.t.Elapsed)
 				s := &stream{g: g, kind: id, of: of}
 				more, err := s.next()
 				if err != nil {

@@ -38,10 +38,13 @@ func (w *writer) round() {
 	}
 	w.group = w.group[:0]
 	clear(w.out)
-	w.answer(claims)
+	waits := w.answer(claims)
 	if err != nil && !w.tried.served {
 		w.round() // the group failed before the fetches had their turn
 		return
+	}
+	if waits {
+		w.measureFresh()
 	}
 	w.settle()
 }
@@ -225,7 +228,7 @@ func (w *writer) finish() error {
 		w.rollback()
 		return &commitError{err}
 	}
-	w.begun = false
+	w.begun, w.tx.read.made = false, false
 	w.written()
 	w.gate.leave()
 	return nil
@@ -235,6 +238,7 @@ func (w *writer) finish() error {
 // statement fails and nothing is left to undo.
 func (w *writer) rollback() {
 	w.tx.forget()
+	w.tx.read.made = false
 	if !w.begun {
 		return
 	}

@@ -3,37 +3,55 @@ package sqlite
 import "github.com/perdure/perdure/provider/internal/relational"
 
 const (
-	sqlKinds     = `SELECT id, name, code_version, engine_level FROM perdure_kind`
-	sqlTaskKinds = `SELECT id, queue, name, priority FROM perdure_task_kind`
+	sqlKinds     = `SELECT id, name, code_version, engine_level FROM perdure_kind WHERE id > ? ORDER BY id`
+	sqlTaskKinds = `SELECT id, queue, name, priority FROM perdure_task_kind WHERE id > ? ORDER BY id`
 	sqlNewKind   = `INSERT INTO perdure_kind (name, code_version, engine_level) VALUES (?, ?, ?)
 		ON CONFLICT DO UPDATE SET name = excluded.name RETURNING id`
 	sqlNewTaskKind = `INSERT INTO perdure_task_kind (queue, name, priority) VALUES (?, ?, ?)
 		ON CONFLICT DO UPDATE SET name = excluded.name RETURNING id`
 )
 
-// Kinds implements [relational.Rows]: it reads them if something may have changed them.
+// kindsRead says how much of the kinds of the file a tx has read. A kind is never removed or changed, so only newer ones
+// are read again.
+type kindsRead struct {
+	turn, task int64 // the newest
+	current    bool  // nothing may have been added since
+	made       bool  // the open transaction has added some
+	void       bool  // some were added by a transaction that was rolled back
+}
+
+// Kinds implements [relational.Rows]: it reads those that are new if there may be some.
 func (t *tx) Kinds() (*relational.Kinds, error) {
-	if t.current {
+	if t.read.current {
 		return t.kinds, nil
 	}
-	kinds := relational.NewKinds()
+	if t.read.void {
+		t.kinds, t.read = relational.NewKinds(), kindsRead{made: t.read.made}
+	}
 	err := t.each(sqlKinds, func(r *row) error {
 		kind := relational.TurnKind{Level: r.int(3)}
 		kind.Name, kind.CodeVersion = r.text(1), r.text(2)
-		kinds.AddTurn(r.int(0), kind)
+		if r.bad == nil {
+			t.read.turn = r.int(0)
+			t.kinds.AddTurn(t.read.turn, kind)
+		}
 		return nil
-	})
+	}, t.read.turn)
+	if err == nil && !t.guest { // a guest makes the kinds of its tasks without reading them
+		err = t.each(sqlTaskKinds, func(r *row) error {
+			kind := relational.StoredTaskKind(r.text(1), r.text(2), r.int(3))
+			if r.bad == nil {
+				t.read.task = r.int(0)
+				t.kinds.AddTask(t.read.task, kind)
+			}
+			return nil
+		}, t.read.task)
+	}
 	if err != nil {
 		return nil, err
 	}
-	err = t.each(sqlTaskKinds, func(r *row) error {
-		kinds.AddTask(r.int(0), relational.StoredTaskKind(r.text(1), r.text(2), r.int(3)))
-		return nil
-	})
-	if err == nil {
-		t.kinds, t.current = kinds, true
-	}
-	return kinds, err
+	t.read.current = true
+	return t.kinds, nil
 }
 
 // NewTurnKind implements [relational.Rows].
@@ -41,6 +59,7 @@ func (t *tx) NewTurnKind(kind relational.TurnKind) (int64, error) {
 	id, err := t.insertKind(sqlNewKind, kind.Name, kind.CodeVersion, kind.Level)
 	if err == nil {
 		t.kinds.AddTurn(id, kind)
+		t.read.turn = max(t.read.turn, id)
 	}
 	return id, err
 }
@@ -50,12 +69,14 @@ func (t *tx) NewTaskKind(kind relational.TaskKind) (int64, error) {
 	id, err := t.insertKind(sqlNewTaskKind, kind.Queue, kind.Name, kind.StoredPriority())
 	if err == nil {
 		t.kinds.AddTask(id, kind)
+		t.read.task = max(t.read.task, id)
 	}
 	return id, err
 }
 
 func (t *tx) insertKind(sql string, args ...any) (id int64, err error) {
 	t.Changes++
+	t.read.made = true
 	err = t.each(sql, func(r *row) error { id = r.int(0); return nil }, args...)
 	return id, err
 }

@@ -219,10 +219,11 @@ func (w *writer) failParked(calls []*parked, err error) {
 	}
 }
 
-// answer ends the calls that got something, and those that do not wait.
-func (w *writer) answer(calls []*parked) {
+// answer ends the calls that got something, and those that do not wait. It reports whether others were tried in vain
+// and wait on.
+func (w *writer) answer(calls []*parked) (waits bool) {
 	if len(calls) == 0 {
-		return
+		return false
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -242,9 +243,10 @@ func (w *writer) answer(calls []*parked) {
 		case c.found || c.err != nil || !c.wait:
 			close(c.done)
 		default:
-			rest = append(rest, c)
+			rest, waits = append(rest, c), true
 		}
 	}
 	clear(w.parked[len(rest):])
 	w.parked = rest
+	return waits
 }

@@ -136,6 +136,7 @@ func readTaskPlace(r *row, place taskPlace) taskPlace {
 
 // tasksOfKind adds the first tasks of a kind to list.
 func (t *tx) tasksOfKind(list []taskPlace, id int64, limit int) ([]taskPlace, error) {
+	t.writer.asked.tasks.ask(id, t.Elapsed)
 	kind, before := t.kinds.ByTask[id], len(list)
 	place := taskPlace{at: -kind.Bonus()}
 	sql, args, until := sqlFindTasks, []any{id, t.Now, t.Now, limit}, t.Now

@@ -88,7 +88,11 @@ func (f *turnFetch) find(t *tx) (bool, error) {
 func (f *turnFetch) places(t *tx, limit int) (list []turnPlace, err error) {
 	for c := range f.caps {
 		for _, id := range t.kinds.ByCap[c] {
-			if _, none := t.quiet[id]; none || t.kinds.ByTurn[id].Level > f.req.EngineLevel {
+			if t.kinds.ByTurn[id].Level > f.req.EngineLevel {
+				continue
+			}
+			t.writer.asked.turns.ask(id, t.Elapsed)
+			if _, none := t.quiet[id]; none {
 				continue
 			}
 			some, err := f.ofKind(t, id, limit)
@@ -125,7 +129,7 @@ func (f *turnFetch) ofKind(t *tx, kind int64, limit int) (list []turnPlace, err 
 			}
 			return stopAt(len(list), limit)
 		}, kind, t.Now.Add(f.req.Ahead))
-		if err == nil && len(list) < limit && !kept && f.req.Ahead/2 >= t.writer.due.lead {
+		if err == nil && len(list) < limit && !kept && f.req.Ahead/2 >= t.writer.due.lead && t.writer.asked.turns.covers(kind) {
 			t.quiet[kind] = struct{}{} // once those of the list are claimed
 		}
 		if !damaged(err) {

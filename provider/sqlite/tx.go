@@ -14,7 +14,7 @@ type tx struct {
 	writer   *writer
 	skew     int64             // of the clocks, the same for the whole transaction
 	kinds    *relational.Kinds // as they were read last
-	current  bool              // nothing may have changed the kinds since
+	read     kindsRead
 	made     map[provider.UUID]*made
 	quiet    quiet
 	enrolled []string // owners that the file did not have
@@ -93,5 +93,5 @@ func (t *tx) forget() {
 	if !t.guest {
 		t.writer.store.hub.Doubt()
 	}
-	t.current = false
+	t.read.current, t.read.void = false, t.read.void || t.read.made
 }

@@ -54,6 +54,7 @@ type writer struct {
 	unswept    time.Time                      // until when leases are not swept, because of damage
 	complaints map[string]time.Time
 	due        dues
+	asked      asked
 	backlog    backlog
 	wakes      time.Time // when the goroutine looks again unless it is called
 	crowd      bool      // the last group had several members

@@ -10,8 +10,9 @@ type Kinds struct {
 	ByCap    map[provider.Capability][]int64
 	ByTask   map[int64]TaskKind
 	ByFilter map[TaskFilter][]int64
-	sessions bool
-	limited  map[string]bool // queues
+	sessions []int64            // kinds of tasks that belong to a session
+	queues   map[string][]int64 // kinds of tasks by queue
+	limited  map[string]bool    // queues
 	turns    map[TurnKind]int64
 	tasks    map[TaskKind]int64
 }
@@ -62,7 +63,8 @@ type TaskFilter struct{ Queue, Name string }
 func NewKinds() *Kinds {
 	return &Kinds{
 		turns: make(map[TurnKind]int64), ByTurn: make(map[int64]TurnKind), ByCap: make(map[provider.Capability][]int64),
-		limited: make(map[string]bool), tasks: make(map[TaskKind]int64), ByTask: make(map[int64]TaskKind), ByFilter: make(map[TaskFilter][]int64),
+		queues: make(map[string][]int64), limited: make(map[string]bool), tasks: make(map[TaskKind]int64),
+		ByTask: make(map[int64]TaskKind), ByFilter: make(map[TaskFilter][]int64),
 	}
 }
 
@@ -82,7 +84,10 @@ func (k *Kinds) AddTask(id int64, kind TaskKind) {
 	}
 	k.tasks[kind], k.ByTask[id] = id, kind
 	k.ByFilter[kind.TaskFilter] = append(k.ByFilter[kind.TaskFilter], id)
-	k.sessions = k.sessions || kind.Class&InSession != 0
+	k.queues[kind.Queue] = append(k.queues[kind.Queue], id)
+	if kind.Class&InSession != 0 {
+		k.sessions = append(k.sessions, id)
+	}
 	if kind.Class&Limited != 0 {
 		k.limited[kind.Queue] = true
 	}
@@ -99,7 +104,7 @@ func (k *Kinds) Unranked(id int64) int64 {
 }
 
 // Sessions tells whether any task may belong to a session.
-func (k *Kinds) Sessions() bool { return k.sessions }
+func (k *Kinds) Sessions() bool { return len(k.sessions) > 0 }
 
 // Awaited tells whether somebody may wait for the end of a lease of the kind: those who keep to the limit of its queue, or want its session.
 func (k *Kinds) Awaited(id int64) bool {
@@ -115,9 +120,18 @@ func (k *Kinds) Limit(queue string) (kind TaskKind, known bool) {
 // Near answers the kinds of the queues that a fetch limits, and of sessions if it claims any: what ends there may let it go on.
 func (k *Kinds) Near(req *provider.FetchTasksRequest) (ids []int64, queues []string) {
 	limits := Limits(req)
-	for id, kind := range k.ByTask {
-		if _, limited := limits[kind.Queue]; limited || kind.Class&InSession != 0 && req.Sessions.Max > 0 {
-			ids, queues = append(ids, id), append(queues, kind.Queue)
+	for queue := range limits {
+		for _, id := range k.queues[queue] {
+			ids, queues = append(ids, id), append(queues, queue)
+		}
+	}
+	if req.Sessions.Max == 0 {
+		return ids, queues
+	}
+	for _, id := range k.sessions {
+		queue := k.ByTask[id].Queue
+		if _, limited := limits[queue]; !limited {
+			ids, queues = append(ids, id), append(queues, queue)
 		}
 	}
 	return ids, queues
