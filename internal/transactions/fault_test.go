@@ -176,6 +176,51 @@ func TestFunctionMeetsTrouble(t *testing.T) {
 	}
 }
 
+// A row that another transaction holds is not the fault of a function that waits for it: it runs again until it gets the row, although
+// the activity is tried once.
+func TestFunctionWaitsForARow(t *testing.T) {
+	t.Parallel()
+	url := postgrestest.URL(t)
+	h := onPostgres(t, url+"&lock_timeout=200", postgrestest.Schema(t, url))
+	h.within(t, func(tx transaction) bool {
+		if err := tx.exec(enter); err != nil {
+			t.Fatal(err)
+		}
+		return true
+	})
+	var runs atomic.Int64
+	again := make(chan struct{})
+	reg := once(t, func(ctx context.Context, n int) (int, error) {
+		return n, postgres.OnComplete(ctx, func(tx pgx.Tx) error {
+			if runs.Add(1) == 3 {
+				close(again)
+			}
+			_, err := tx.Exec(ctx, `UPDATE ledger SET entry = entry || '.'`)
+			return err
+		})
+	})
+	engineOn(t, h).Start(reg)
+	var handle client.Handle[int]
+	h.within(t, func(tx transaction) bool {
+		err := tx.exec(`SELECT entry FROM ledger FOR UPDATE`)
+		if err == nil {
+			handle, err = client.StartNamed[int](t.Context(), client.New(h.store, client.Options{}), "once", 7)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-again:
+		case <-time.After(time.Minute):
+			t.Error("the function did not run again")
+		}
+		return false
+	})
+	if got, err := handle.Wait(t.Context()); err != nil || got != 7 {
+		t.Errorf("the instance ended with %d, %v", got, err)
+	}
+}
+
 // A function that writes to the file past its transaction waits for itself; that fails the attempt.
 func TestFunctionWritesPastItsTransaction(t *testing.T) {
 	t.Parallel()

@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/internal/relational"
@@ -14,14 +18,32 @@ import (
 // maxHooks is how many functions of callers run in transactions at once.
 const maxHooks = 4
 
+const (
+	// hookIdle is how long the server waits for the next statement of a function. The engine leaves a function behind sooner, so that
+	// this ends only transactions of processes that are paused or cut off. Their locks would keep others waiting.
+	hookIdle = 20 * time.Second
+	// hookLock is how long a statement of a function waits for a lock. Then the function runs again, in another transaction.
+	hookLock = 2500 * time.Millisecond
+)
+
+// A setting of the connection in milliseconds; NULL if it is off.
+const (
+	sqlSetting    = `1000 * extract(epoch FROM nullif(current_setting('`
+	sqlSettingEnd = `'), '0')::interval)`
+)
+
 // OnComplete hands over a function that is to run inside the transaction which completes the running activity, whose
 // context is given: what it does to the database through tx is stored if and only if the activity's result
 // is, exactly once. It runs after the activity has returned without an error; its error fails the attempt, which is then retried as
 // the call's policy says. Several functions run in the order in which they were handed over.
 //
-// The function should be quick and do nothing but work on tx: it may run again, in another transaction, when the first one could
-// not be committed, and has Options.Timeout in all. Committing tx or rolling it back concerns no more than what the function did; it
-// must not end the transaction by a statement. Constraints that are deferred to the commit are checked when it has ended.
+// The function should be quick and do nothing but work on tx. It runs again, in another transaction, when the first one could not be
+// committed, and when one of its statements has waited 2.5 s for a lock, or as long as a lower lock_timeout of the connection says; it then
+// returns that statement's error, which it may wrap. A lock that NOWAIT did not get is the function's own failure. If its process
+// is paused, the server ends the transaction 20 s after the last statement.
+//
+// Committing tx or rolling it back concerns no more than what the function did; it must not end the transaction by a statement.
+// Constraints that are deferred to the commit are checked when it has ended.
 //
 // An activity whose store is not one of Postgres fails with [provider.ErrForeignTx] when it completes. OnComplete answers
 // [provider.ErrInvalid] for a context that is not a running activity's, and for no function.
@@ -66,14 +88,10 @@ func (p *Provider) complete(ctx context.Context, m *relational.Member, fn func(p
 		return err
 	}
 	defer p.door.Leave()
-	ctx, cancel := p.bounded(ctx)
-	defer cancel()
-	select {
-	case p.hooks <- struct{}{}:
-		defer func() { <-p.hooks }()
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := p.awaitHook(ctx); err != nil {
+		return err
 	}
+	defer func() { <-p.hooks }()
 	for more := 0; ; more++ {
 		outcome, err := p.completeOnce(ctx, m, fn)
 		need, asks := errors.AsType[*needError](err)
@@ -84,31 +102,59 @@ func (p *Provider) complete(ctx context.Context, m *relational.Member, fn func(p
 			return failed(m.Op, err, outcome)
 		}
 		if asks {
-			if err := p.learn(ctx, m, need); err != nil {
+			if err := p.learnFor(ctx, m, need); err != nil {
 				return failed(m.Op, err, provider.OutcomeNothing)
 			}
 		}
 	}
 }
 
+// awaitHook takes a place among the functions that run.
+func (p *Provider) awaitHook(ctx context.Context) error {
+	bounded, cancel := p.bounded(ctx)
+	defer cancel()
+	select {
+	case p.hooks <- struct{}{}:
+		return nil
+	case <-bounded.Done():
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return failed("complete task", fmt.Errorf("waiting for functions of other activities: %w", bounded.Err()), provider.OutcomeNothing)
+}
+
+// learnFor is learn with a deadline.
+func (p *Provider) learnFor(ctx context.Context, m *relational.Member, need *needError) error {
+	ctx, cancel := p.bounded(ctx)
+	defer cancel()
+	return p.learn(ctx, m, need)
+}
+
+// completeOnce is one try. The statements of the store have a deadline before the function, and another one after it, so that the time
+// which the function takes makes neither of them fail.
 func (p *Provider) completeOnce(ctx context.Context, m *relational.Member, fn func(provider.Tx) error) (provider.Outcome, error) {
-	conn, err := p.pool.Acquire(ctx)
+	opening, opened := p.bounded(ctx)
+	defer opened()
+	conn, err := p.pool.Acquire(opening)
 	if err != nil {
 		return provider.OutcomeNothing, err
 	}
 	defer conn.Release()
-	tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
+	tx, err := p.beginHook(opening, conn)
 	if err != nil {
 		return provider.OutcomeNothing, err
 	}
-	if p.settled {
-		if _, err := tx.Exec(ctx, sqlUnsettle); err != nil {
-			return provider.OutcomeNothing, err
-		}
+	savepoint, err := tx.Begin(opening)
+	if err != nil {
+		return provider.OutcomeNothing, err
 	}
-	u := newUnit(ctx, p, conn.Conn())
+	fault := fn(provider.Tx{Of: userTx{Tx: savepoint, Package: "postgres"}})
+	ending, ended := p.bounded(ctx)
+	defer ended()
+	u := newUnit(ending, p, conn.Conn())
 	u.single, u.wait, u.joined = true, true, true
-	if err := hook(ctx, tx, fn); err != nil {
+	if err := endHook(ending, tx, savepoint, fault); err != nil {
 		u.rollback()
 		return provider.OutcomeNothing, err
 	}
@@ -125,26 +171,46 @@ func (p *Provider) completeOnce(ctx context.Context, m *relational.Member, fn fu
 	return outcomeOf(err), err
 }
 
-// hook calls the function in a savepoint, so that ending its transaction ends no more than that. What is
-// deferred to the commit is checked before it: whatever the function broke is the function's error.
-func hook(ctx context.Context, tx pgx.Tx, fn func(provider.Tx) error) error {
-	savepoint, err := tx.Begin(ctx)
-	if err != nil {
-		return err
+// beginHook begins a transaction for a function, in one round trip. It limits how long the transaction waits for a lock, and how long for
+// the next statement; lower limits of the connection stay. The wait for a lock ends before a statement_timeout, whose error would
+// not say what the statement did.
+func (p *Provider) beginHook(ctx context.Context, conn *pgxpool.Conn) (pgx.Tx, error) {
+	begin := sqlBegin + `; `
+	if p.settled {
+		begin += sqlUnsettle + `; `
 	}
-	if err := fn(provider.Tx{Of: userTx{Tx: savepoint, Package: "postgres"}}); err != nil {
-		err = faultOf(tx, err)
+	ms := func(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+	const idle = `idle_in_transaction_session_timeout`
+	begin += `SELECT set_config('` + idle + `', ceil(least(` + ms(p.hookIdle) + `, ` + sqlSetting + idle + sqlSettingEnd + `))::text, true),
+		set_config('lock_timeout', ceil(least(` + ms(p.hookLock) + `, ` + sqlSetting + `lock_timeout` + sqlSettingEnd + `,
+		0.75 * ` + sqlSetting + `statement_timeout` + sqlSettingEnd + `))::text, true)`
+	return conn.BeginTx(ctx, pgx.TxOptions{BeginQuery: begin})
+}
+
+// endHook judges what a function did in its savepoint, and ends that. What is deferred to the commit is checked now, so that whatever the
+// function broke is the function's error.
+func endHook(ctx context.Context, tx, savepoint pgx.Tx, fault error) error {
+	if fault != nil {
+		fault = faultOf(tx, fault)
 		_ = savepoint.Rollback(ctx) // whoever kept it cannot reach the connection any more
-		return err
+		return fault
 	}
 	if tx.Conn().PgConn().TxStatus() == 'I' {
 		return &provider.FuncError{Err: fmt.Errorf("%w: the transaction was ended by a statement of the function", provider.ErrInvalid)}
 	}
-	if _, err := tx.Exec(ctx, `SET CONSTRAINTS ALL IMMEDIATE`); err != nil {
-		return faultOf(tx, fmt.Errorf("at the function's end: %w", err))
+	_, err := tx.Exec(ctx, `SET CONSTRAINTS ALL IMMEDIATE`)
+	if err != nil {
+		err = fmt.Errorf("at the function's end: %w", err)
+	} else if err = savepoint.Commit(ctx); errors.Is(err, pgx.ErrTxClosed) {
+		err = nil
+	} else if err != nil {
+		err = fmt.Errorf("the function left the transaction unusable: %w", err)
 	}
-	if err := savepoint.Commit(ctx); err != nil && !errors.Is(err, pgx.ErrTxClosed) {
-		return faultOf(tx, fmt.Errorf("the function left the transaction unusable: %w", err))
+	if err != nil {
+		if ctx.Err() != nil { // the deadline is the store's
+			return err
+		}
+		return faultOf(tx, err)
 	}
 	if status := tx.Conn().PgConn().TxStatus(); status != 'T' {
 		return &provider.FuncError{Err: fmt.Errorf("the function left the transaction in state %q: it must not end it by a statement", status)}
@@ -152,12 +218,18 @@ func hook(ctx context.Context, tx pgx.Tx, fn func(provider.Tx) error) error {
 	return nil
 }
 
-// faultOf answers an error of the function, unless it says that the server gave the transaction up for the sake of another
-// one, or that it was lost. A context that ends on the way costs the connection, too: that is the function's doing.
+// faultOf returns an error of the function, unless it says that the wait for a lock took too long, that the server gave the transaction up
+// for the sake of another one, or that it was lost. A context that ends on the way costs the connection, too: that is the function's doing.
 func faultOf(tx pgx.Tx, err error) error {
 	stopped := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
-	if isSerialization(err) || tx.Conn().IsClosed() && !stopped {
+	if isSerialization(err) || waitedForLock(err) || tx.Conn().IsClosed() && !stopped {
 		return err
 	}
 	return &provider.FuncError{Err: err}
+}
+
+// waitedForLock reports whether lock_timeout ended a statement. NOWAIT has the same code.
+func waitedForLock(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && e.Code == stateLockTimeout && e.Routine == "ProcessInterrupts"
 }

@@ -37,7 +37,9 @@ type Provider struct {
 	door     relational.Door
 	// identity names the database, once a caller's transaction was compared with it.
 	identity atomic.Pointer[string]
-	hooks    chan struct{}   // bounds the transactions that callers' functions run in
+	hooks    chan struct{} // bounds the transactions that callers' functions run in
+	hookIdle time.Duration // a test may set it, and the next one
+	hookLock time.Duration
 	hard     context.Context //nolint:containedctx // it ends soon after the closing began, and every call of the database with it
 	harden   context.CancelFunc
 	calling  *timelimit.Shared // of calls that are over soon, as a rule
@@ -98,7 +100,7 @@ func newWith(ctx context.Context, pool *pgxpool.Pool, own bool, o Options) (*Pro
 	o = o.withDefaults()
 	p := &Provider{
 		pool: pool, ownPool: own, opts: o, names: newNames(o.Schema), warm: newWarm(), hub: relational.NewHub(), door: relational.NewDoor(),
-		hooks: make(chan struct{}, maxHooks),
+		hooks: make(chan struct{}, maxHooks), hookIdle: hookIdle, hookLock: hookLock,
 	}
 	p.Enqueue = p.enqueue
 	config := pool.Config().ConnConfig
