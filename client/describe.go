@@ -44,8 +44,8 @@ type Description struct {
 	Execution     int64           `json:"execution"`          // the current one, from 1
 	HistoryLength int64           `json:"historyLength"`      // events of the current execution
 	HistoryBytes  int64           `json:"historyBytes"`
-	EngineLevel   int64           `json:"engineLevel"` // that a node needs to run it
-	InboxMessages int64           `json:"inboxMessages"`
+	EngineLevel   int64           `json:"engineLevel"`      // that a node needs to run it
+	InboxMessages int64           `json:"inboxMessages"`    // timers, too
 	Deliveries    int64           `json:"deliveries"`       // turns begun since the last one that was stored
 	Parent        *Parent         `json:"parent,omitempty"` // nil: none
 	RequestID     string          `json:"requestId,omitempty"`

@@ -205,7 +205,7 @@ func TestNonDeterminismBlocksUntilTheCodeFits(t *testing.T) {
 		rt = e.Start(broken(e, code(true)))
 		e.Raise(key, "end", " end")
 		b := e.WaitBlocked(key, 1).Blocked
-		for _, part := range []string{`event 2`, `ActivityScheduled of "Double"`, "TimerCreated of 60000000", "blocked_test.go:"} {
+		for _, part := range []string{`event 2`, `ActivityScheduled of "Double"`, "TimerCreated of 1m0s", "blocked_test.go:"} {
 			if !strings.Contains(b.Message, part) {
 				e.T.Errorf("%q is not in %s", part, b.Message)
 			}

@@ -24,6 +24,14 @@ func arguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// notEmpty returns an error if a flag is given without a value: it must not mean the same as a flag that is left out.
+func notEmpty(cmd *cobra.Command, flag string, length int) error {
+	if cmd.Flags().Changed(flag) && length == 0 {
+		return badUsage("flag --%s is empty: give a value, or leave the flag out", flag)
+	}
+	return nil
+}
+
 // badValue is how the parser of flags begins its error about a value.
 var badValue = regexp.MustCompile(`^invalid argument (".*") for ".*(--[a-z-]+)" flag: `)
 

@@ -92,6 +92,10 @@ var commandLines = []struct{ name, line string }{
 	{"help", "help"},
 	{"help-exit-codes", "help exit-codes"},
 	{"help-demo", "demo --help"},
+	{"help-migrate-print", "help migrate print"},
+	{"exit-codes", "exit-codes"},
+	{"exit-codes-json", "exit-codes -o json"},
+	{"grants-json", "migrate grants app --db postgres://me@host/app -o json"},
 	{"help-bench", "bench --help"},
 }
 
@@ -186,6 +190,11 @@ func TestMistakes(t *testing.T) {
 		{"demo --lease 1ms", exitUsage, []string{"--lease is 1ms", "500ms"}},
 		{"demo -o json", exitUsage, []string{"text only"}},
 		{"demo --db TEXT", exitStore, []string{"not a SQLite database"}},
+		{"help frob", exitUsage, []string{`unknown command "frob"`, "perdure help"}},
+		{"help migrate frob", exitUsage, []string{`unknown command "migrate frob"`, "perdure help"}},
+		{"list --db DB --status=", exitUsage, []string{"--status is empty", "leave the flag out"}},
+		{"list --db DB --name=", exitUsage, []string{"--name is empty", "leave the flag out"}},
+		{"unblock idle-1 --db DB", exitConflict, []string{"idle-1", "not blocked"}},
 		{"demo --db DB", exitUsage, []string{"fixture.db", "was not made by the demo", "another database"}},
 		{"demo --db FOREIGN", exitUsage, []string{"foreign.db", "was not made by the demo", "another database"}},
 		{"worker --db DB", exitUsage, []string{`unknown command "worker"`}},
@@ -305,7 +314,7 @@ func TestExitCodes(t *testing.T) {
 		}
 	}
 	for _, code := range []exitCode{exitOK, exitFailure, exitUsage, exitNotFound, exitConflict, exitStore, exitInterrupted} {
-		if !strings.Contains(exitCodesText, fmt.Sprintf("\n%5d  ", code)) {
+		if !strings.Contains(exitCodesText(), fmt.Sprintf("\n%5d  ", code)) {
 			t.Errorf("exit code %d is not documented", code)
 		}
 	}

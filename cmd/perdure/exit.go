@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -27,21 +28,51 @@ const (
 	exitInterrupted exitCode = 130
 )
 
-const exitCodesText = `Exit codes, the same for all commands:
+// exitMeaning is one line of what exit-codes prints.
+type exitMeaning struct {
+	Code    exitCode `json:"code"`
+	Meaning string   `json:"meaning"`
+}
 
-    0  done
-    1  failure: anything that has no code of its own, such as a demo that proved nothing, or findings of doctor
-    2  usage or bad input: unknown command or flag, wrong JSON, a payload over the limit
-    3  not found: no such instance, execution or history
-    4  conflict: the ID is in use, the instance has ended or its inbox is full
-    5  store unusable: no such file or server, not a perdure database, a newer schema, access refused
-  130  interrupted by SIGINT or SIGTERM
+// exitMeanings has an entry for each exit code.
+//
+//nolint:gochecknoglobals // constant table
+var exitMeanings = []exitMeaning{
+	{exitOK, "done"},
+	{exitFailure, "failure: anything that has no code of its own, such as a demo that proved nothing, or findings of doctor"},
+	{exitUsage, "usage or bad input: unknown command or flag, wrong JSON, a payload over the limit"},
+	{exitNotFound, "not found: no such instance, execution or history"},
+	{exitConflict, "conflict: the ID is in use, the instance has ended, is not blocked or its inbox is full"},
+	{exitStore, "store unusable: no such file or server, not a perdure database, a newer schema, access refused"},
+	{exitInterrupted, "interrupted by SIGINT or SIGTERM"},
+}
 
+const exitStreams = `
 An error goes to standard error and nothing to standard output, unless the exit code is 0. Only doctor prints its
 findings to standard output in any case.`
 
-func newExitCodesTopic() *cobra.Command {
-	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodesText}
+func exitCodesText() string {
+	var text strings.Builder
+	text.WriteString("Exit codes, the same for all commands:\n\n")
+	for _, e := range exitMeanings {
+		fmt.Fprintf(&text, "%5d  %s\n", e.Code, e.Meaning)
+	}
+	return text.String() + exitStreams
+}
+
+func newExitCodes(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "exit-codes", Short: "Print what the exit codes mean", Long: exitCodesText(), Args: arguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if a.output == outputJSON {
+				return writeJSON(cmd.OutOrStdout(), struct {
+					ExitCodes []exitMeaning `json:"exitCodes"`
+				}{exitMeanings})
+			}
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), exitCodesText())
+			return err
+		},
+	}
 }
 
 // usageError is a mistake in what the user typed.
@@ -90,7 +121,7 @@ func codeOf(err error) exitCode {
 		return exitInterrupted
 	case is(client.ErrNotFound):
 		return exitNotFound
-	case is(client.ErrExists, client.ErrEnded, client.ErrInboxFull, provider.ErrConflict, provider.ErrRunning):
+	case is(client.ErrExists, client.ErrEnded, client.ErrInboxFull, errNotBlocked, provider.ErrConflict, provider.ErrRunning):
 		return exitConflict
 	case is(provider.ErrNotStore, provider.ErrNewerSchema, provider.ErrClosed, history.ErrNewer, history.ErrCorrupt,
 		client.ErrOutcomeUnknown, context.DeadlineExceeded, fs.ErrPermission):

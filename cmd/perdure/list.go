@@ -30,6 +30,12 @@ func newList(a *app) *cobra.Command {
 			if limit < 1 {
 				return badUsage("flag --limit is %d: it must be 1 or more", limit)
 			}
+			if err := notEmpty(cmd, "status", len(statuses)); err != nil {
+				return err
+			}
+			if err := notEmpty(cmd, "name", len(filter.Orchestration)); err != nil {
+				return err
+			}
 			var err error
 			if filter.Statuses, err = parseStatuses(statuses); err != nil {
 				return err

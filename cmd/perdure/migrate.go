@@ -18,6 +18,13 @@ type migration struct {
 	Applied bool   `json:"applied"`
 }
 
+// migrationSQL is one step in the output of migrate print.
+type migrationSQL struct {
+	Version int    `json:"version"`
+	Name    string `json:"name"`
+	SQL     string `json:"sql"`
+}
+
 func newMigrate(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate",
@@ -88,6 +95,15 @@ func (a *app) migratePrint(cmd *cobra.Command) error {
 	if err != nil {
 		return fmt.Errorf("reading migrations: %w", err)
 	}
+	if a.output == outputJSON {
+		out := make([]migrationSQL, len(steps))
+		for i, step := range steps {
+			out[i] = migrationSQL{step.Version, step.Name, step.SQL}
+		}
+		return writeJSON(cmd.OutOrStdout(), struct {
+			Migrations []migrationSQL `json:"migrations"`
+		}{out})
+	}
 	for _, step := range steps {
 		fmt.Fprintf(cmd.OutOrStdout(), "-- migration %d: %s\n%s\n", step.Version, step.Name, step.SQL)
 	}
@@ -102,6 +118,11 @@ func (a *app) migrateGrants(cmd *cobra.Command, role string) error {
 	statements, err := db.grants(role)
 	if err != nil {
 		return err
+	}
+	if a.output == outputJSON {
+		return writeJSON(cmd.OutOrStdout(), struct {
+			Statements []string `json:"statements"`
+		}{statements})
 	}
 	for _, statement := range statements {
 		fmt.Fprintf(cmd.OutOrStdout(), "%s;\n", statement)

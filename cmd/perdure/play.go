@@ -60,7 +60,7 @@ func newPlay(a *app, cmd *cobra.Command, db database, ledgerPath string, o order
 	}
 	return &play{
 		out: cmd.OutOrStdout(), errs: cmd.ErrOrStderr(), logger: a.logger, order: o, lease: lease, ledger: ledger,
-		id: o.ID + "-" + uuid.NewString()[:8], // so that an order can be played twice on a database
+		id:     o.ID + "-" + uuid.NewString()[:8], // so that an order can be played twice on a database
 		binary: binary, worker: workerOptions{DB: db.name(), Workload: workloadDemo, Ledger: ledgerPath, Lease: lease, LogLevel: a.logLevel},
 		// A worker tells some 30 lines about an order.
 		timeline: newTimeline(cmd.OutOrStdout()), progress: make(chan notice, 1_000),

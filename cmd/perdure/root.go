@@ -75,8 +75,9 @@ func newRoot(a *app) *cobra.Command {
 		newDemo(a),
 		newStart(a), newList(a), newShow(a), newHistory(a),
 		newRaise(a), newCancel(a), newTerminate(a), newUnblock(a),
-		newDoctor(a), newMigrate(a), newBench(a), newVersion(a), newExitCodesTopic(),
+		newDoctor(a), newMigrate(a), newBench(a), newVersion(a), newExitCodes(a),
 	)
+	root.SetHelpCommand(newHelp())
 	return root
 }
 

@@ -43,7 +43,7 @@ func showTable(w *tabwriter.Writer, d *client.Description) {
 	}
 	row(w, "execution", d.Execution)
 	row(w, "history", fmt.Sprintf("%d events, %d bytes", d.HistoryLength, d.HistoryBytes))
-	row(w, "inbox", fmt.Sprintf("%d messages", d.InboxMessages))
+	row(w, "inbox", inboxText(d))
 	if p := d.Parent; p != nil {
 		row(w, "parent", fmt.Sprintf("%s, execution %d, event %d", p.ID, p.Execution, p.EventID))
 	}
@@ -61,6 +61,22 @@ func showTable(w *tabwriter.Writer, d *client.Description) {
 	for i := range d.Activities {
 		row(w, fmt.Sprintf("activity %d", d.Activities[i].EventID), activityText(&d.Activities[i]))
 		attemptRows(w, d.Activities[i].Attempts)
+	}
+}
+
+// inboxText says what waits in the inbox, where timers wait, too. While nothing is due there are timers only.
+func inboxText(d *client.Description) string {
+	switch {
+	case d.InboxMessages == 0:
+		return "empty"
+	case d.ReadyAt.After(d.AsOf) && d.HistoryLength == 0:
+		return "the start, at " + instant(d.ReadyAt)
+	case d.ReadyAt.After(d.AsOf):
+		return fmt.Sprintf("%s, the next fires at %s", plural(int(d.InboxMessages), "timer"), instant(d.ReadyAt))
+	case d.HistoryLength == 0:
+		return plural(int(d.InboxMessages), "message")
+	default:
+		return fmt.Sprintf("%d messages and timers", d.InboxMessages)
 	}
 }
 

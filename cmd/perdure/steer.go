@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"text/tabwriter"
 
@@ -10,6 +11,9 @@ import (
 
 	"github.com/perdure/perdure/client"
 )
+
+// errNotBlocked is the error of an unblock that has nothing to do.
+var errNotBlocked = errors.New("the instance is not blocked")
 
 // steered is what raise, cancel, terminate and unblock print.
 type steered struct {
@@ -74,6 +78,13 @@ func newUnblock(a *app) *cobra.Command {
 		Args: arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				d, err := c.Describe(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				if d.Blocked == nil && !d.Status.Ended() {
+					return fmt.Errorf("unblocking %q: %w; see 'perdure list --blocked'", args[0], errNotBlocked)
+				}
 				if err := c.Unblock(ctx, args[0]); err != nil {
 					return err
 				}

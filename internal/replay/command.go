@@ -2,8 +2,10 @@ package replay
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/perdure/perdure/internal/history"
 )
@@ -105,7 +107,7 @@ func describe(b history.Body) string {
 	case *history.LocalQueued:
 		return fmt.Sprintf("%v of local call %d of %q", b.Kind(), b.Call, b.Name)
 	case *history.TimerCreated:
-		return fmt.Sprintf("%v of %d µs", b.Kind(), b.Duration)
+		return fmt.Sprintf("%v of %s", b.Kind(), duration(b.Duration))
 	case *history.ChildStarted:
 		if b.Explicit {
 			return fmt.Sprintf("%v of %q with ID %q", b.Kind(), b.Name, b.ID)
@@ -120,6 +122,14 @@ func describe(b history.Body) string {
 	default:
 		return b.Kind().String()
 	}
+}
+
+// duration shows microseconds as Go does, as long as a [time.Duration] holds them.
+func duration(micros int64) string {
+	if micros > math.MaxInt64/1_000 {
+		return fmt.Sprintf("%d µs", micros)
+	}
+	return (time.Duration(micros) * time.Microsecond).String()
 }
 
 const module = "github.com/perdure/perdure/"

@@ -67,8 +67,8 @@ func TestCodeThatDeviatesFromHistory(t *testing.T) {
 		noSource  bool
 	}{
 		{"activity name", call("a"), call("b"), nil, 2, `ActivityScheduled of "a"`, `ActivityScheduled of "b"`, false},
-		{"activity became timer", call("a"), timer(1), nil, 2, `ActivityScheduled of "a"`, "TimerCreated of 1 µs", false},
-		{"timer duration", timer(time.Second), timer(time.Minute), nil, 2, "1000000 µs", "60000000 µs", false},
+		{"activity became timer", call("a"), timer(1), nil, 2, `ActivityScheduled of "a"`, "TimerCreated of 1µs", false},
+		{"timer duration", timer(time.Second), timer(time.Minute), nil, 2, "TimerCreated of 1s", "TimerCreated of 1m0s", false},
 		{"child name", child("a", ""), child("b", ""), nil, 2, `ChildStarted of "a"`, `ChildStarted of "b"`, false},
 		{"child ID", child("a", "x"), child("a", "y"), nil, 2, `with ID "x"`, `with ID "y"`, false},
 		{"child ID dropped", child("a", "x"), child("a", ""), nil, 2, `with ID "x"`, `ChildStarted of "a"`, false},
