@@ -2,6 +2,7 @@ package cancellation
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,19 +12,22 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// queued is an instance that waits for an activity, which the test itself takes as a worker would.
+// queued is an instance that waits for an activity, which the test itself takes as a worker would, by the worker's store.
 type queued struct {
 	*rig
 
 	key   provider.UUID
-	token provider.UUID
+	token provider.UUID // of the last fetch
 }
+
+const queuedName = "taken by the test"
 
 // newQueued starts an orchestration that calls an activity and then does what it is told.
 func newQueued(r *rig) *queued {
 	r.T.Helper()
+	r.listen("another activity", nil) // a node does not start without one
 	key := r.main(func(ctx *octx, _ none) (string, error) {
-		begin(ctx, "taken by the test", "")
+		begin(ctx, queuedName, "")
 		for {
 			what, err := orchestration.Events[string](ctx, "do").Receive(ctx)
 			switch {
@@ -38,17 +42,28 @@ func newQueued(r *rig) *queued {
 			}
 		}
 	})
-	q := &queued{rig: r, key: key, token: enginetest.NewID()}
+	q := &queued{rig: r, key: key}
 	r.Until("the task is queued", func() bool { return len(r.Tasks(key)) == 1 })
 	return q
 }
 
-// fetch takes what there is to take.
-func (q *queued) fetch() []provider.LeasedTask {
+// fetch takes what there is to take, until it has the task of the given instance: a store on another node may hear late
+// of a kind of tasks.
+func (q *queued) fetch(key provider.UUID) (tasks []provider.LeasedTask) {
 	q.T.Helper()
-	res, err := q.Store.FetchTasks(q.T.Context(), provider.FetchTasksRequest{
+	q.Until("the task is fetched", func() bool {
+		tasks = append(tasks, q.fetchOnce()...)
+		return slices.ContainsFunc(tasks, func(task provider.LeasedTask) bool { return task.Key == key })
+	})
+	return tasks
+}
+
+func (q *queued) fetchOnce() []provider.LeasedTask {
+	q.T.Helper()
+	q.token = enginetest.NewID()
+	res, err := q.near.FetchTasks(q.T.Context(), provider.FetchTasksRequest{
 		Owner: "test", Token: q.token, Lease: q.lease(), Max: 10,
-		Queues: []provider.QueueFilter{{Queue: orchestration.DefaultQueue, Names: []string{"taken by the test"}}},
+		Queues: []provider.QueueFilter{{Queue: orchestration.DefaultQueue, Names: []string{queuedName}}},
 	})
 	if err != nil {
 		q.T.Fatal(err)
@@ -60,7 +75,7 @@ func (q *queued) fetch() []provider.LeasedTask {
 func (q *queued) renew(execution int64) provider.TaskRenewalResult {
 	q.T.Helper()
 	ref := provider.TaskRef{Key: q.key, Execution: execution, EventID: 2}
-	res, err := q.Store.RenewTasks(q.T.Context(), provider.RenewTasksRequest{Lease: q.lease(), Items: []provider.TaskRenewal{
+	res, err := q.near.RenewTasks(q.T.Context(), provider.RenewTasksRequest{Lease: q.lease(), Items: []provider.TaskRenewal{
 		{TaskRef: ref, Token: provider.TaskToken(q.token, ref)},
 	}})
 	if err != nil {
@@ -89,22 +104,40 @@ func (q *queued) deleted() {
 // fetched takes the only task and wants it to be for work.
 func (q *queued) fetched() provider.LeasedTask {
 	q.T.Helper()
-	tasks := q.fetch()
+	tasks := q.fetch(q.key)
 	if len(tasks) != 1 || tasks[0].State.Kind != provider.ExecutionRunning || tasks[0].CancelRequested {
 		q.T.Fatalf("fetched %+v, want one task of a running execution", tasks)
 	}
 	return tasks[0]
 }
 
-// fetchesNothing: the document lets a task of an ended execution be fetched with the state that forbids to run it. Here
-// the commit that ends the execution removes it, so that no worker ever sees it.
-func (q *queued) fetchesNothing() {
+// again starts another instance under the ID of the one that was deleted.
+func (q *queued) again() provider.UUID {
 	q.T.Helper()
-	for _, task := range q.fetch() {
-		if task.Execution == 1 {
+	key := q.Create("main", "main", none{})
+	q.Until("the task of the new instance is queued", func() bool { return len(q.Tasks(key)) == 1 })
+	return key
+}
+
+// gone wants the task of the first execution to be withheld from workers, and its state to be the given one. The
+// document lets a worker fetch such a task together with a state that forbids to run it. Here the commit that ends the
+// execution removes the task, so that no worker sees it. The task of another instance, which is queued after it under
+// the same name, is fetched: the fetch does look.
+func (q *queued) gone(kind provider.ExecutionStateKind, status provider.Status) {
+	q.T.Helper()
+	other := q.Create("other", "main", none{})
+	q.Until("the task of the other instance is queued", func() bool { return len(q.Tasks(other)) == 1 })
+	for _, task := range q.fetch(other) {
+		switch {
+		case task.Key == q.key && task.Execution == 1:
 			q.T.Errorf("fetched %+v", task)
+		case task.State.Kind != provider.ExecutionRunning || task.CancelRequested:
+			q.T.Errorf("fetched %+v, want the task of a running execution", task)
 		}
 	}
+	q.wants(q.renew(1), kind, status)
+	q.Raise(other, "do", "complete")
+	q.WaitEnded(other)
 }
 
 // wants compares a renewal with what the document asks for.
@@ -127,16 +160,18 @@ func (q *queued) clear() {
 	}
 }
 
-// stores opens the three stores.
-func stores() map[string]func(t *testing.T) *engine {
-	return map[string]func(t *testing.T) *engine{
-		"memory": func(t *testing.T) *engine { t.Helper(); return enginetest.Memory(t, runtime.Options{}) },
-		"sqlite": func(t *testing.T) *engine { t.Helper(); return enginetest.SQLite(t, runtime.Options{}) },
-		"postgres": func(t *testing.T) *engine {
+// stores opens the three stores, each with the provider by which the worker reaches it.
+func stores() map[string]func(t *testing.T) (*engine, provider.Provider) {
+	alone := func(open func(testing.TB, runtime.Options) *engine) func(t *testing.T) (*engine, provider.Provider) {
+		return func(t *testing.T) (*engine, provider.Provider) {
 			t.Helper()
-			e, _ := onPostgres(t, runtime.Options{})
-			return e
-		},
+			e := open(t, runtime.Options{})
+			return e, e.Store
+		}
+	}
+	return map[string]func(t *testing.T) (*engine, provider.Provider){
+		"memory": alone(enginetest.Memory), "sqlite": alone(enginetest.SQLite),
+		"postgres": func(t *testing.T) (*engine, provider.Provider) { t.Helper(); return onPostgres(t, runtime.Options{}) },
 	}
 }
 
@@ -153,49 +188,83 @@ func TestActivity_StateOfTheExecution(t *testing.T) {
 			q.T.Errorf("leased until %v, then until %v", task.LeaseUntil, got.LeaseUntil)
 		}
 	}
-	fetchAfter := func(do func(q *queued)) func(q *queued) {
-		return func(q *queued) { do(q); q.fetchesNothing() }
+	terminal := func(status provider.Status) func(q *queued) {
+		return func(q *queued) { q.wants(q.renew(1), provider.ExecutionTerminal, status) }
 	}
+	missing := func(q *queued) { q.wants(q.renew(1), provider.ExecutionMissing, 0) }
 	for name, test := range map[string]func(q *queued){
-		"fetch_returns_running_state_for_active_orchestration":      running,
-		"fetch_returns_terminal_state_when_orchestration_completed": fetchAfter(func(q *queued) { q.told("complete") }),
-		"fetch_returns_terminal_state_when_orchestration_failed":    fetchAfter(func(q *queued) { q.told("fail") }),
-		"fetch_returns_missing_state_when_instance_deleted":         fetchAfter((*queued).deleted),
-		// Executions are not deleted alone; what comes nearest is one that was replaced.
-		"fetch_returns_missing_state_when_execution_deleted": fetchAfter(func(q *queued) { q.told("continue") }),
-		"renew_returns_running_when_orchestration_active":    renewsWhenRunning,
-		"renew_succeeds_when_orchestration_running":          renewsWhenRunning,
+		"fetch_returns_running_state_for_active_orchestration": running,
+		"fetch_returns_terminal_state_when_orchestration_completed": func(q *queued) {
+			q.told("complete")
+			q.gone(provider.ExecutionTerminal, provider.StatusCompleted)
+		},
+		"fetch_returns_terminal_state_when_orchestration_failed": func(q *queued) {
+			q.told("fail")
+			q.gone(provider.ExecutionTerminal, provider.StatusFailed)
+		},
+		"fetch_returns_missing_state_when_instance_deleted": func(q *queued) {
+			q.deleted()
+			q.gone(provider.ExecutionMissing, 0)
+		},
+		// No call deletes an execution and leaves its instance. The nearest to it is an instance that was started again under
+		// the ID of a deleted one: the instance exists, and the execution of the task does not.
+		"fetch_returns_missing_state_when_execution_deleted": func(q *queued) {
+			q.deleted()
+			key := q.again()
+			q.gone(provider.ExecutionMissing, 0)
+			q.key = key
+		},
+		"fetch_withholds_the_task_of_a_replaced_execution": func(q *queued) {
+			q.told("continue")
+			q.gone(provider.ExecutionTerminal, provider.StatusContinuedAsNew)
+		},
+		"renew_returns_running_when_orchestration_active": renewsWhenRunning,
+		"renew_succeeds_when_orchestration_running":       renewsWhenRunning,
 		"renew_returns_terminal_when_orchestration_completed": func(q *queued) {
 			q.fetched()
 			q.told("complete")
-			q.wants(q.renew(1), provider.ExecutionTerminal, provider.StatusCompleted)
+			terminal(provider.StatusCompleted)(q)
 		},
 		"renew_returns_terminal_when_orchestration_failed": func(q *queued) {
 			q.fetched()
 			q.told("fail")
-			q.wants(q.renew(1), provider.ExecutionTerminal, provider.StatusFailed)
+			terminal(provider.StatusFailed)(q)
+		},
+		"renew_returns_terminal_when_execution_replaced": func(q *queued) {
+			q.fetched()
+			q.told("continue")
+			terminal(provider.StatusContinuedAsNew)(q)
 		},
 		"renew_returns_missing_when_instance_deleted": func(q *queued) {
 			q.fetched()
 			q.deleted()
-			q.wants(q.renew(1), provider.ExecutionMissing, 0)
+			missing(q)
 		},
 		"renew_returns_missing_when_execution_deleted": func(q *queued) {
 			q.fetched()
-			q.wants(q.renew(7), provider.ExecutionMissing, 0)
+			q.deleted()
+			key := q.again()
+			missing(q)
+			q.key = key
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for store, open := range stores() {
-				t.Run(store, func(t *testing.T) {
-					t.Parallel()
-					e := open(t)
-					q := newQueued(newRig(e, same, e.Store))
-					test(q)
-					q.clear()
-				})
-			}
+			inEveryWay(t, func(q *queued) { test(q); q.clear() })
 		})
+	}
+}
+
+// inEveryWay runs a test on each store in each way: the nodes may differ in who makes the turns, and notices may be lost.
+func inEveryWay(t *testing.T, test func(q *queued)) {
+	t.Helper()
+	for name, w := range map[string]way{"same node": same, "another node": notice, "renewal alone": deaf} {
+		for store, open := range stores() {
+			t.Run(store+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				e, near := open(t)
+				test(newQueued(newRig(e, w, near)))
+			})
+		}
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// What was accepted is read, lies in the dead letters, or shows on an instance that is
-// blocked. It never vanishes.
+// What was accepted is read, lies in the dead letters, shows on an instance that is blocked, or stays in the history of
+// an instance that ended without reading it. It never vanishes from the store.
 func TestWeakness10_NothingIsLostInSilence(t *testing.T) {
 	t.Parallel()
 	inEveryStore(t, claims{
@@ -106,6 +106,30 @@ func eventsBeforeTheCode(e *engine) {
 	}
 	e.Raise(key, "now", none{})
 	want(e, key, "all")
+	kept(e, key, 30)
+}
+
+// kept wants so many events, which were accepted and nobody read, to be in the dead letters or in the history.
+func kept(e *engine, key provider.UUID, n int) {
+	e.T.Helper()
+	res, err := e.Store.DeadLetters(e.T.Context(), provider.DeadLettersRequest{Action: provider.DeadLettersList})
+	if err != nil {
+		e.T.Fatal(err)
+	}
+	buried, unread := 0, 0
+	for _, l := range res.Letters {
+		if l.Key == key && l.Kind == provider.MessageKind(history.KindEventReceived) {
+			buried++
+		}
+	}
+	for _, event := range e.History(key, 1) {
+		if b, ok := event.Body.(*history.EventReceived); ok && b.Name == "ignored" {
+			unread++
+		}
+	}
+	if buried+unread != n {
+		e.T.Errorf("%d events were accepted and not read: %d are dead letters, %d are in the history", n, buried, unread)
+	}
 }
 
 func eventsBeforeTheNode(e *engine) {
