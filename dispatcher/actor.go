@@ -25,7 +25,7 @@ type actor struct {
 	stuck     time.Time // until when the instance may be kept for this node; see stick
 	commits   bool      // a turn is being committed
 	committed time.Time // when the last one was, or began to be
-	arrived   bool      // this node has put something into the inbox since the last confirmed commit
+	arrived   bool      // this node has put something into the inbox since the last commit began
 
 	// Used by the running job only.
 	x       *replay.Execution
@@ -97,18 +97,11 @@ func (as *actors) sentTo(key provider.UUID) {
 	as.mu.Unlock()
 }
 
-// hasArrived tells whether that was so since the last confirmed commit.
+// hasArrived reports whether that was so since the last commit began.
 func (as *actors) hasArrived(a *actor) bool {
 	as.mu.Lock()
 	defer as.mu.Unlock()
 	return a.arrived
-}
-
-// looked forgets it: the commit has told what waits in the inbox.
-func (as *actors) looked(a *actor) {
-	as.mu.Lock()
-	a.arrived = false
-	as.mu.Unlock()
 }
 
 func (as *actors) size() (count, bytes int) {
@@ -222,10 +215,14 @@ func (as *actors) disown(a *actor) []job {
 	return jobs
 }
 
-// commits notes that a turn of an actor is being committed, or that it was.
+// commits notes that a turn of an actor is being committed, or that it was. The commit reads the inbox: it tells of all that arrived before it began.
+// What arrives while it is under way may have come after it read, so that it stays noted.
 func (as *actors) commits(a *actor, now bool) {
 	as.mu.Lock()
 	a.commits, a.committed = now, time.Now()
+	if now {
+		a.arrived = false
+	}
 	as.mu.Unlock()
 }
 

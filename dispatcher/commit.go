@@ -17,7 +17,9 @@ const maxClosingRounds = 3
 // commitFetched stores a fetched turn and goes on from what the storage says.
 func (d *Dispatcher) commitFetched(working context.Context, a *actor, r *run, x *replay.Execution) {
 	turn := x.Turn()
-	t := d.translate(a, x, turn, r.takeGoing())
+	t := d.newTranslation(a, x, turn, r.takeGoing())
+	defer d.revoke(working, t)
+	d.translate(t, a, x, turn)
 	t.req.Lease, t.req.Ahead = r.token, r.ahead
 	t.req.Consumed = consumed(r, turn.End)
 	d.count.messagesDropped.Add(int64(len(t.req.Consumed) - r.seen)) // what came behind the end and is no event
@@ -73,7 +75,6 @@ func (d *Dispatcher) committed(
 	d.count.turnsCommitted.Add(1)
 	x.Confirm()
 	a.version, a.readyAt = t.req.Commit, res.ReadyAt
-	d.actors.looked(a)
 	if t.req.Sticky > 0 {
 		d.actors.sticks(a) // the commit may have taken its time
 		if d.stopping.Load() {
@@ -94,9 +95,12 @@ func (d *Dispatcher) committed(
 		}
 		d.evict(a)
 	}
+	t.early, t.going = nil, nil
 	d.count.tasksHandedOff.Add(int64(len(t.handOffs)))
-	for i, h := range t.handOffs {
-		if i == len(t.handOffs)-1 {
+	for len(t.handOffs) > 0 {
+		h := t.handOffs[0]
+		t.handOffs = t.handOffs[1:]
+		if len(t.handOffs) == 0 {
 			a.handed = h
 			break
 		}
@@ -116,12 +120,17 @@ func (d *Dispatcher) commitOf(working context.Context, a *actor, t *translation)
 func (d *Dispatcher) commit(working context.Context, t *translation) (provider.CommitTurnResult, error) {
 	deadline := time.Now().Add(d.cfg.Lease / 2)
 	for failures := 1; ; failures++ {
+		before := t.unknown
+		t.unknown = true                                           // until the call has returned, which it does not if the provider panics
 		res, err := d.store.CommitTurn(d.calling.Context(), t.req) //nolint:contextcheck // it ends with working
 		d.lookEarly(working)
-		if err == nil || provider.OutcomeOf(err) == provider.OutcomeNothing && !provider.Retryable(err) {
+		if err == nil {
+			return res, nil
+		}
+		t.unknown = before || provider.OutcomeOf(err) != provider.OutcomeNothing
+		if provider.OutcomeOf(err) == provider.OutcomeNothing && !provider.Retryable(err) {
 			return res, err
 		}
-		t.unknown = t.unknown || provider.OutcomeOf(err) != provider.OutcomeNothing
 		d.storageFailed("commit turn", failures, err)
 		if time.Now().After(deadline) || !pause(working, backoff(failures)) {
 			return res, err
@@ -129,17 +138,23 @@ func (d *Dispatcher) commit(working context.Context, t *translation) (provider.C
 	}
 }
 
-// revoke takes back what a failed commit had prepared. If it may have been stored after all,
-// the tasks that it leased to this node are released by the tokens chosen for them.
+// revoke releases what the translation still holds: slots, local attempts and a turn that was claimed ahead. That is all of it if the commit failed or
+// panicked, and nothing after committed. If the commit may have been stored, the tasks that it leased to this node are
+// released by the tokens chosen for them.
 func (d *Dispatcher) revoke(working context.Context, t *translation) {
-	d.tasks.give(len(t.handOffs))
-	for _, h := range t.handOffs {
-		d.orphan(h, errLeaseLost)
+	handOffs, going, early := t.handOffs, t.going, t.early
+	t.handOffs, t.going, t.early = nil, nil, nil
+	d.tasks.give(len(handOffs))
+	for _, local := range going {
+		d.orphan(local, errLeaseLost)
+	}
+	if early != nil {
+		d.refuse(working, []job{*early})
 	}
 	if !t.unknown {
 		return
 	}
-	for _, h := range t.handOffs {
+	for _, h := range handOffs {
 		d.work.Add()
 		go func() {
 			defer d.work.Done()

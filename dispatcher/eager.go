@@ -190,8 +190,11 @@ func (d *Dispatcher) deliverStart(x *replay.Execution, req *provider.CreateReque
 func (d *Dispatcher) commitEager(working context.Context, a *actor, e *eager) {
 	x := a.x
 	turn := x.Turn()
-	t := d.translate(a, x, turn, nil)
+	t := d.newTranslation(a, x, turn, nil)
+	defer d.revoke(working, t)
+	d.translate(t, a, x, turn)
 	e.req.First = &t.req
+	t.unknown = true // until the call has returned, which it does not if the provider panics
 	e.res, e.err = d.create(working, a, e)
 	e.ok = true
 	stored := &e.res.Instance

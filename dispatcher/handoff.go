@@ -3,6 +3,7 @@ package dispatcher
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/perdure/perdure/internal/history"
@@ -149,8 +150,12 @@ func (d *Dispatcher) fastTurn(working context.Context, a *actor, r *run, jobs []
 		d.giveBack(working, r.results)
 		return
 	}
+	if r.results = d.ofExecution(working, a, r.results); len(r.results) == 0 {
+		d.conclude(r)
+		return
+	}
 	d.begin(r, a.x)
-	completes, err := d.deliverResults(working, a, r)
+	completes, err := d.deliverResults(a, r)
 	if err == nil {
 		err = d.runLocals(working, a.x, r)
 	}
@@ -182,24 +187,34 @@ func (d *Dispatcher) mayHurry(working context.Context, a *actor, r *run) bool {
 	return d.takeSlot(working, r, handOffPatience-time.Since(since))
 }
 
-// deliverResults applies the results one by one. One for another execution than the
-// cached one goes the ordinary way, where the storage says what has become of its execution.
-func (d *Dispatcher) deliverResults(working context.Context, a *actor, r *run) ([]provider.TaskCompletion, error) {
+// ofExecution returns the results for the cached execution. One for another execution goes the ordinary way, where the storage says what has
+// become of its execution.
+func (d *Dispatcher) ofExecution(working context.Context, a *actor, results []*result) (mine []*result) {
+	cached := a.x.Info().Execution
+	others := func(res *result) bool { return res.attempt.ref.Execution != cached }
+	if !slices.ContainsFunc(results, others) { // as nearly always
+		return results
+	}
+	for _, res := range results {
+		if others(res) {
+			d.giveBack(working, []*result{res})
+		} else {
+			mine = append(mine, res)
+		}
+	}
+	return mine
+}
+
+// deliverResults applies the results one by one. It does not change r.results, which leave reads on another goroutine.
+func (d *Dispatcher) deliverResults(a *actor, r *run) ([]provider.TaskCompletion, error) {
 	now := int64(d.clock.now())
 	completes := make([]provider.TaskCompletion, 0, len(r.results))
-	mine := r.results[:0]
 	for _, res := range r.results {
-		if res.attempt.ref.Execution != a.x.Info().Execution {
-			d.giveBack(working, []*result{res})
-			continue
-		}
-		mine = append(mine, res)
 		if _, err := a.x.Deliver(history.Event{At: now, Body: res.body}); err != nil {
 			return nil, err
 		}
 		completes = append(completes, provider.TaskCompletion{EventID: res.attempt.ref.EventID, Token: res.attempt.token})
 	}
-	r.results = mine
 	return completes, nil
 }
 
@@ -207,13 +222,12 @@ func (d *Dispatcher) deliverResults(working context.Context, a *actor, r *run) (
 // thrown away and the results go the ordinary way; should the turn be stored after all, their
 // tasks are gone and the reports change nothing.
 func (d *Dispatcher) commitFast(working context.Context, a *actor, r *run, completes []provider.TaskCompletion) {
-	if len(completes) == 0 {
-		return
-	}
 	turn := a.x.Turn()
-	t := d.translate(a, a.x, turn, r.takeGoing())
+	t := d.newTranslation(a, a.x, turn, r.takeGoing())
+	defer d.revoke(working, t)
+	d.translate(t, a, a.x, turn)
 	t.req.Completes = completes
-	overtaken := d.dropEarly(t)
+	t.early = d.dropEarly(t)
 	res, err := d.commitOf(working, a, t)
 	if err != nil {
 		d.revoke(working, t)
@@ -222,9 +236,6 @@ func (d *Dispatcher) commitFast(working context.Context, a *actor, r *run, compl
 		}
 		d.evict(a)
 		d.giveBack(working, r.results)
-		if overtaken != nil {
-			d.refuse(working, []job{*overtaken})
-		}
 		d.letGoOf(working, a)
 		return
 	}

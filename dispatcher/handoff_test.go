@@ -198,3 +198,82 @@ func TestOneTurnSlotTakesTheShortCut(t *testing.T) {
 		}
 	})
 }
+
+// windowStore is a store in which something happens between a commit and the moment at which the engine hears of it.
+type windowStore struct {
+	slowFetch
+
+	armed  atomic.Bool // for the next commit of the instance
+	key    provider.UUID
+	happen func()
+}
+
+func (s *windowStore) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {
+	res, err := s.Provider.CommitTurn(ctx, req)
+	if req.Key == s.key && s.armed.Swap(false) {
+		s.happen()
+	}
+	return res, err
+}
+
+// A message of this node that comes right after a commit, before the engine has heard of that, is not passed by results
+// from memory, although the commit knew nothing of it.
+func TestHazard03_MessageRightAfterACommitIsNotPassed(t *testing.T) {
+	t.Parallel()
+	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
+		const step = 50
+		end, passed := make(chan struct{}), make(chan struct{})
+		var steps enginetest.Notes[int]
+		node := &windowStore{slowFetch: slowFetch{Provider: e.Store, until: make(chan struct{})}}
+		node.happen = func() { // the child ends, and this node puts that into the parent's inbox
+			close(end)
+			synctest.Wait()
+			close(passed)
+		}
+		reg := registry(e.T)
+		enginetest.Activity(e.T, reg, "wait", func(context.Context, none) (none, error) {
+			<-end
+			return none{}, nil
+		})
+		enginetest.Activity(e.T, reg, "step", func(_ context.Context, n int) (none, error) {
+			steps.Add(n)
+			if n == step {
+				node.slow.Store(true)
+				node.armed.Store(true)
+			}
+			return none{}, nil
+		})
+		enginetest.Orchestration(e.T, reg, "child", func(ctx *octx, _ none) (none, error) {
+			return orchestration.CallActivityNamed[none](ctx, "wait", none{})
+		})
+		enginetest.Orchestration(e.T, reg, "parent", func(ctx *octx, _ none) (int, error) {
+			child := orchestration.StartOrchestrationNamed[none](ctx, "child", none{})
+			if _, err := orchestration.Events[int](ctx, "go").Receive(ctx); err != nil {
+				return 0, err
+			}
+			for i := range 2 * step {
+				if _, err := orchestration.CallActivityNamed[none](ctx, "step", i); err != nil {
+					return 0, err
+				}
+				if child.Ready() {
+					return i, nil
+				}
+			}
+			return 0, errors.New("the chain starved the inbox")
+		})
+		e.StartOn(node, reg, e.Options)
+		key := e.Create("parent", "parent", none{})
+		synctest.Wait() // until the child runs its activity
+		node.key = key
+		e.Raise(key, "go", 1)
+		<-passed
+		synctest.Wait()
+		if n := len(steps.All()); n > step+2 {
+			e.T.Errorf("%d steps were made past the message", n-step-1)
+		}
+		close(node.until)
+		if got := enginetest.Output[int](e, key); got > step+1 {
+			e.T.Errorf("sent after step %d, seen after step %d", step, got)
+		}
+	})
+}

@@ -10,22 +10,26 @@ import (
 // translation is a turn in the words of the storage.
 type translation struct {
 	req       provider.CommitTurnRequest
-	handOffs  []*attempt         // tasks that the commit leases to this node
+	handOffs  []*attempt         // tasks that the commit leases to this node, each with a slot; see revoke
 	mayTake   int                // how many these may be
 	cancelled []int64            // event IDs of activities given up
 	going     map[int64]*attempt // of local activities that run, by number of their call
+	early     *job               // claimed ahead; the commit ends the claim
 	unknown   bool               // an attempt to store it may have succeeded, whatever was answered since
 }
 
-// translate turns the events of a turn into the commit that stores them. Task slots for
-// hand-offs are taken here; revoke gives them back.
-func (d *Dispatcher) translate(a *actor, x *replay.Execution, turn replay.Turn, going map[int64]*attempt) *translation {
-	info := x.Info()
-	t := &translation{going: going, req: provider.CommitTurnRequest{
-		Key: a.key, Execution: info.Execution, Expected: a.version, Commit: newToken(),
+// newTranslation returns the translation of a turn that translate fills in. The caller defers revoke in between.
+func (d *Dispatcher) newTranslation(a *actor, x *replay.Execution, turn replay.Turn, going map[int64]*attempt) *translation {
+	return &translation{going: going, req: provider.CommitTurnRequest{
+		Key: a.key, Execution: x.Info().Execution, Expected: a.version, Commit: newToken(),
 		Length: x.Length() - int64(len(turn.Events)), Status: provider.StatusRunning, EngineLevel: replay.EngineLevel,
 		Events: make([][]byte, 0, len(turn.Events)),
 	}}
+}
+
+// translate turns the events of a turn into the commit that stores them. It takes slots for hand-offs; revoke releases them.
+func (d *Dispatcher) translate(t *translation, a *actor, x *replay.Execution, turn replay.Turn) {
+	info := x.Info()
 	given := givenUp(turn.Events)
 	for _, e := range turn.Events {
 		data := history.Encode(make([]byte, 0, 96), e)
@@ -36,7 +40,6 @@ func (d *Dispatcher) translate(a *actor, x *replay.Execution, turn replay.Turn, 
 		d.translateEnd(t, &info, turn)
 	}
 	d.stick(t, a, x, turn)
-	return t
 }
 
 // givenUp lists the commands that were made and given up within the same turn: they leave

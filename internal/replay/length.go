@@ -18,8 +18,10 @@ func (x *Execution) warn() {
 		return
 	}
 	x.warned = true
-	x.log().Warn("history gets long: continue as new now and then",
-		"events", x.length, "bytes", x.size, "max_events", x.settings.MaxEvents, "max_bytes", x.settings.MaxBytes)
+	told(func() {
+		x.log().Warn("history gets long: continue as new now and then",
+			"events", x.length, "bytes", x.size, "max_events", x.settings.MaxEvents, "max_bytes", x.settings.MaxBytes)
+	})
 }
 
 // admitLength refuses what would make the history too long, with an input or value of
