@@ -145,7 +145,8 @@ type Provider interface {
 	// A parked task whose Deadline has passed is given to who asks for Expired all the same, and then the token is void. Park with a Limit
 	// makes that the task's StartBy, and it has not begun until it is retried.
 	// A task whose cancellation was asked for is queued without the Delay.
-	// Release queues it after Delay and gives the delivery back. Discard removes it if its execution is still not Running,
+	// Release queues it after Delay and gives the delivery back. With Begun the task has begun for good and loses its StartBy.
+	// Discard removes it if its execution is still not Running,
 	// else releases it. Release without a TaskRef releases all tasks that its Token holds, whatever their Attempt. The Token of a
 	// fetch holds all tasks that the fetch has leased.
 	// Lapsed ones are not among them.

@@ -103,10 +103,14 @@ func (t *task) again(item *provider.TaskReport, now provider.Time) provider.Time
 	return now.Add(item.Delay)
 }
 
-// release gives the delivery back. If that was the first and no code ran, the task has not begun.
+// release gives the delivery back. If that was the first and no code ran, the task has not begun. Once code
+// ran the task needs no StartBy, so that no later release brings it back.
 func (t *task) release(at provider.Time, begun bool) {
 	t.deliveries = max(0, t.deliveries-1)
 	t.begun = begun || t.begun && (t.attempt > 1 || t.deliveries > 0)
+	if begun {
+		t.startBy = 0
+	}
 	t.queueAt(at)
 }
 

@@ -19,6 +19,10 @@ func begunCases() []testCase {
 			rule: "TaskReport.Begun: Release: the code has begun to run, so that StartBy ends the task no more",
 		},
 		{
+			name: "released-begun-and-released", run: begunForGood,
+			rule: "With Begun the task has begun for good and loses its StartBy.",
+		},
+		{
 			name: "released-before-it-began", run: begunNot,
 			rule: "A task has begun once it is leased for work, that is before its time was past, unless that very lease is released without Begun.",
 		},
@@ -83,6 +87,18 @@ func begunReleased(t *trial) {
 	task, span := t.started()
 	t.pass(span)
 	t.ok(t.report(task, provider.TaskRelease, releasedBegun).Err)
+	t.forWork()
+}
+
+// A lease that is released without Begun takes back nothing but itself.
+func begunForGood(t *trial) {
+	task, span := t.started()
+	t.ok(t.report(task, provider.TaskRelease, releasedBegun).Err)
+	again := t.forWork()
+	t.checkf(again.StartBy == 0, "the task has begun, and must begin by %d", again.StartBy)
+	t.ok(t.report(again, provider.TaskRelease).Err)
+	t.pass(span)
+	t.ok(t.report(t.forWork(), provider.TaskRelease).Err)
 	t.forWork()
 }
 

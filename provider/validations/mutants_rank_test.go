@@ -16,6 +16,7 @@ func brokenBegun() []brokenRule {
 		{name: "a task may begin whenever it likes", caught: "tasks/start-by", breaks: commits(forgetsStartBy)},
 		{name: "who ends a late task begins it", caught: "tasks/start-by", breaks: beginsLate},
 		{name: "released code has not begun", caught: "tasks/released-begun", breaks: reports(forgetsBegun)},
+		{name: "a second release takes the first one back", caught: "tasks/released-begun-and-released", breaks: forgetsEarlierBegun},
 		{name: "what is released has begun", caught: "tasks/released-before-it-began", breaks: reports(alwaysBegun)},
 		{name: "what is released by its token has begun", caught: "edges/released-by-token-before-it-began", breaks: reports(allBegun)},
 		{name: "a task that was lost has not begun", caught: "tasks/begun-and-lost", breaks: unbegins(lostDelivery)},
@@ -69,6 +70,30 @@ func beginsLate(m *mutant) {
 }
 
 func forgetsBegun(item *provider.TaskReport) { item.Begun = false }
+
+// forgetsEarlierBegun has a release without Begun undo an earlier one with it.
+func forgetsEarlierBegun(m *mutant) {
+	var begun, forgotten sync.Map
+	m.report.before(func(req *provider.ReportTasksRequest) {
+		for _, item := range req.Items {
+			if item.Outcome != provider.TaskRelease {
+				continue
+			}
+			if item.Begun {
+				begun.Store(item.TaskRef, true)
+			} else if _, ok := begun.Load(item.TaskRef); ok {
+				forgotten.Store(item.TaskRef, true)
+			}
+		}
+	})
+	m.tasks.after(func(_ provider.FetchTasksRequest, res *provider.FetchTasksResult, _ *error) {
+		for n := range res.Tasks {
+			if _, ok := forgotten.Load(res.Tasks[n].TaskRef); ok {
+				res.Tasks[n].PastDeadline = true
+			}
+		}
+	})
+}
 
 func alwaysBegun(item *provider.TaskReport) { item.Begun = item.TaskRef != (provider.TaskRef{}) }
 

@@ -116,10 +116,14 @@ func (t *Tx) Report(item *provider.TaskReport) (res provider.TaskReportResult, e
 	return res, err
 }
 
-// release gives the delivery back. If that was the first and no code ran, the task has not begun.
+// release gives the delivery back. If that was the first and no code ran, the task has not begun. Once code
+// ran the task needs no StartBy, so that no later release brings it back.
 func (t *Tx) release(h *Head, task *Task, item *provider.TaskReport) error {
 	task.Deliveries = max(task.Deliveries-1, 0)
 	task.Begun = item.Begun || task.Begun && (task.Attempt > 1 || task.Deliveries > 0)
+	if item.Begun {
+		task.StartBy = 0
+	}
 	return t.requeueReported(h, task, item)
 }
 
