@@ -15,8 +15,22 @@ import (
 // deadlockStrikes is at which deadlock in a row an instance is held until a person looks.
 const deadlockStrikes = 3
 
-// watch finds turns whose code does not come back: neither a return nor a call into the
-// engine within the deadlock limit, by the monotonic clock.
+// Code loops without end when it calls the engine loopCalls times within loopLimits times the deadlock limit
+// or longer, and none of the calls has an effect. Both bounds are far from what code does that makes progress,
+// on slow machines too. Nothing of such a turn is stored, so that the bounds may change.
+const (
+	loopCalls  = 10_000
+	loopLimits = 10
+)
+
+// The reasons that an instance is blocked for when its turn is given up.
+const (
+	reasonDeadlock = "deadlock"
+	reasonLoop     = "endless-loop"
+)
+
+// watch finds turns whose code does not come back, by the monotonic clock. Such code neither returns nor calls the
+// engine within the deadlock limit, or calls it without end.
 type watch struct {
 	d    *Dispatcher
 	busy chan struct{} // has room for one: the first run since there was none
@@ -28,6 +42,9 @@ type watch struct {
 type sample struct {
 	progress int64
 	since    time.Time
+	effects  int64
+	calls    int64 // the progress when it saw these effects first, which was then
+	then     time.Time
 }
 
 func newWatch(d *Dispatcher) *watch {
@@ -36,7 +53,7 @@ func newWatch(d *Dispatcher) *watch {
 
 func (w *watch) add(r *run) {
 	w.mu.Lock()
-	w.runs[r] = &sample{progress: -1}
+	w.runs[r] = &sample{progress: -1, effects: -1}
 	w.mu.Unlock()
 	select {
 	case w.busy <- struct{}{}:
@@ -68,42 +85,70 @@ func (w *watch) run(working context.Context) {
 			if !pause(working, w.d.cfg.DeadlockLimit/8) {
 				return
 			}
-			for _, r := range w.stuck(time.Now()) {
-				w.d.abandon(working, r)
+			for r, why := range w.stuck(time.Now()) {
+				w.d.abandon(working, r, why)
 			}
 		}
 	}
 }
 
-// stuck answers the runs that have shown no progress for the limit.
-func (w *watch) stuck(now time.Time) []*run {
+// stuck returns the runs whose code does not come back, and why each is stuck.
+func (w *watch) stuck(now time.Time) map[*run]*stuckTurn {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var found []*run
+	var found map[*run]*stuckTurn
 	for r, s := range w.runs {
-		if p := r.x.Load().Progress(); p != s.progress {
-			s.progress, s.since = p, now
-			continue
-		}
-		if now.Sub(s.since) >= w.d.cfg.DeadlockLimit && r.x.Load().InCode() {
-			found = append(found, r)
+		x := r.x.Load()
+		if why := s.look(x.Progress(), x.Effects(), now, w.d.cfg.DeadlockLimit); why != nil && x.InCode() {
+			if found == nil {
+				found = make(map[*run]*stuckTurn)
+			}
+			found[r] = why
 		}
 	}
 	return found
 }
 
+// look compares what a run shows now with what it showed before. The result is nil unless the run is stuck.
+func (s *sample) look(progress, effects int64, now time.Time, limit time.Duration) *stuckTurn {
+	if effects != s.effects {
+		s.effects, s.calls, s.then = effects, progress, now
+	}
+	if progress == s.progress {
+		if now.Sub(s.since) < limit {
+			return nil
+		}
+		return &stuckTurn{
+			reason: reasonDeadlock, log: "turn is stuck: orchestration code blocks outside of the engine",
+			message: fmt.Sprintf("code ran for %v without a call into the engine", limit),
+		}
+	}
+	s.progress, s.since = progress, now
+	if calls, took := progress-s.calls, now.Sub(s.then); calls >= loopCalls && took >= loopLimits*limit {
+		return &stuckTurn{
+			reason: reasonLoop, log: "turn is stuck: orchestration code calls the engine in an endless loop",
+			message: fmt.Sprintf("code called the engine %d times in %v and waited for nothing; let the loop block, in Receive or Sleep for example, or end",
+				calls, took.Round(time.Millisecond)),
+		}
+	}
+	return nil
+}
+
+// stuckTurn says why a turn is given up.
+type stuckTurn struct{ reason, message, log string }
+
 // abandon gives up a turn that is stuck and shows it on the instance.
-func (d *Dispatcher) abandon(working context.Context, r *run) {
+func (d *Dispatcher) abandon(working context.Context, r *run, why *stuckTurn) {
 	x := r.x.Load()
 	stack := x.StuckStack()
-	if stack == "" || !d.leave(working, r, func() { d.deadlocked(working, r, stack) }) {
+	if stack == "" || !d.leave(working, r, func() { d.deadlocked(working, r, why, stack) }) {
 		return
 	}
 	d.count.turnsFailed.Add(1)
 	d.count.turnsStuck.Add(1)
 	info := x.Info()
-	d.cfg.Logger.Error("turn is stuck: orchestration code blocks outside of the engine", "instance", info.ID,
-		"orchestration", info.Name, "limit", d.cfg.DeadlockLimit, "stack", stack)
+	d.cfg.Logger.Error(why.log, "instance", info.ID,
+		"orchestration", info.Name, "reason", why.reason, "limit", d.cfg.DeadlockLimit, "stack", stack)
 }
 
 // leave ends a turn in place of its goroutine: slot freed, results sent the ordinary way, the lease ended as
@@ -141,17 +186,16 @@ func (d *Dispatcher) leave(working context.Context, r *run, endLease func()) boo
 }
 
 // deadlocked blocks the instance of a stuck turn; the third time in a row until a person looks.
-func (d *Dispatcher) deadlocked(working context.Context, r *run, stack string) {
+func (d *Dispatcher) deadlocked(working context.Context, r *run, why *stuckTurn, stack string) {
 	if r.turn == nil {
 		return
 	}
 	failures := int64(0)
-	if b := r.turn.Instance.Blocked; b != nil && b.Reason == "deadlock" {
+	if b := r.turn.Instance.Blocked; b != nil && (b.Reason == reasonDeadlock || b.Reason == reasonLoop) {
 		failures = b.Count
 	}
 	d.block(working, r, &provider.TurnFailure{
-		Reason: "deadlock", Hold: failures+1 >= deadlockStrikes,
-		Message: fmt.Sprintf("code ran for %v without a call into the engine:\n%s", d.cfg.DeadlockLimit, stack),
+		Reason: why.reason, Hold: failures+1 >= deadlockStrikes, Message: why.message + ":\n" + stack,
 	}, failures)
 }
 

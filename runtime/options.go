@@ -69,7 +69,8 @@ type Options struct {
 	// by then goes on in the queue. Off: they are all run from the queue.
 	LocalActivityTime time.Duration
 	// DeadlockLimit is how long orchestration code may run without a call into the engine
-	// before its turn is given up; default 2 s. Off: not watched.
+	// before its turn is given up; default 2 s. After ten times the limit a turn is given up, too, if its code has
+	// made 10,000 calls that had no effect: an endless loop. Off: not watched.
 	DeadlockLimit time.Duration
 	// PoisonLimit is how many deliveries of a task or turn may be lost to crashes before it
 	// is set aside; default 20.

@@ -92,6 +92,7 @@ func (x *Execution) absorb(e history.Event) {
 	x.now = max(x.now, e.At)
 	x.size += history.Size(e.Body)
 	x.burst.reset()
+	x.effects.Add(1)
 	switch b := e.Body.(type) {
 	case *history.ExecutionStarted:
 		x.begin(b)

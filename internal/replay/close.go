@@ -42,6 +42,11 @@ func (x *Execution) Abandon() { x.closed.Store(true) }
 // stays the same while a turn is in progress means that user code does not come back.
 func (x *Execution) Progress() int64 { return x.progress.Load() }
 
+// Effects grows with every message that is applied, every command and every event that code takes from a
+// mailbox. For one message their number is bounded. A value that stays the same while Progress grows means
+// that code calls the engine without ever waiting for anything.
+func (x *Execution) Effects() int64 { return x.effects.Load() }
+
 // InCode tells whether a coroutine is running now.
 func (x *Execution) InCode() bool { return x.current.Load() != nil }
 

@@ -14,6 +14,7 @@ import (
 // matched against the next event of the history instead; a difference is a fault, and the
 // coroutine that made it never goes on.
 func (x *Execution) emit(want history.Body) int64 {
+	x.effects.Add(1)
 	if !x.Replaying() {
 		x.burst.add(want)
 		x.size += history.Size(want)

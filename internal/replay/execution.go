@@ -153,6 +153,7 @@ type Execution struct {
 	closed    atomic.Bool               // calls of code end their goroutines
 	unwound   atomic.Bool
 	progress  atomic.Int64
+	effects   atomic.Int64
 	violation atomic.Pointer[ForeignCallError]
 	held      atomic.Pointer[heldLog] // of a speculative turn
 }

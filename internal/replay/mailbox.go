@@ -42,6 +42,7 @@ func (m *Mailbox) Take() (payload []byte, ok bool) {
 	m.x.retained -= int(history.Size(received))
 	m.unread[0] = history.Event{}
 	m.unread = m.unread[1:]
+	m.x.effects.Add(1)
 	return received.Payload, true
 }
 
