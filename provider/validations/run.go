@@ -108,7 +108,8 @@ type beginTx func(ctx context.Context, p provider.Provider) (Transaction, error)
 // Option changes how the suite runs.
 type Option func(*options)
 
-// Limit is how long one case may take before it counts as hanging; 30 seconds if not given.
+// Limit is how long one case may take before it counts as hanging; 2 minutes if not given. Cases that fill the
+// store up to a limit have four times as long.
 func Limit(d time.Duration) Option { return func(o *options) { o.limit = d } }
 
 // Skip leaves out the case "group/name", for a reason that the test log shows.
@@ -121,7 +122,7 @@ func FirstTurns() Option { return func(o *options) { o.begins = true } }
 // case and cleans up after it through t.
 func Run(t *testing.T, open func(t *testing.T) provider.Provider, opts ...Option) {
 	t.Helper()
-	o := options{limit: 30 * time.Second, skip: map[string]string{}}
+	o := options{limit: 2 * time.Minute, skip: map[string]string{}}
 	for _, opt := range opts {
 		opt(&o)
 	}

@@ -1,0 +1,82 @@
+package validations
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// slowly makes every call of a method come late and its result later, as on a machine that has no time for the test. The
+// storage itself is as quick as ever.
+func slowly[Req, Res any](f *method[Req, Res], by func() time.Duration) {
+	f.around(func(ctx context.Context, req Req, inner method[Req, Res]) (Res, error) {
+		time.Sleep(by()) //nolint:forbidigo // of a bubble's clock
+		res, err := inner(ctx, req)
+		time.Sleep(by()) //nolint:forbidigo // of a bubble's clock
+		return res, err
+	})
+}
+
+// starving slows all methods down.
+func starving(by func() time.Duration) func(m *mutant) {
+	return func(m *mutant) {
+		slowly(&m.create, by)
+		slowly(&m.get, by)
+		slowly(&m.steer, by)
+		slowly(&m.turns, by)
+		slowly(&m.commit, by)
+		slowly(&m.release, by)
+		slowly(&m.tasks, by)
+		slowly(&m.report, by)
+		slowly(&m.renew, by)
+		slowly(&m.send, by)
+		slowly(&m.ask, by)
+		slowly(&m.asks, by)
+		slowly(&m.answer, by)
+		slowly(&m.history, by)
+		slowly(&m.list, by)
+		slowly(&m.count, by)
+		slowly(&m.stats, by)
+		slowly(&m.remove, by)
+		slowly(&m.prune, by)
+		slowly(&m.letters, by)
+		slowly(&m.lease, by)
+		slowly(&m.record, by)
+		slowly(&m.inspect, by)
+		slowly(&m.createIn, by)
+		slowly(&m.sendIn, by)
+		slowly(&m.completeIn, by)
+	}
+}
+
+// A case that fails on a machine without time says nothing about the provider. No case depends on how soon the next call
+// follows: all hold on a store that each call reaches late, and from which it comes back late.
+func TestSuitePassesASlowStore(t *testing.T) {
+	t.Parallel()
+	for _, late := range []time.Duration{7 * time.Millisecond, 20 * time.Millisecond, 60 * time.Millisecond} {
+		t.Run(fmt.Sprint(late), func(t *testing.T) {
+			t.Parallel()
+			for _, c := range cases() {
+				t.Run(c.group+"/"+c.name, func(t *testing.T) {
+					t.Parallel()
+					if c.slow {
+						t.Skip("makes thousands of calls")
+					}
+					synctest.Test(t, func(t *testing.T) {
+						m := newMutant()
+						starving(func() time.Duration { return late })(m)
+						for _, f := range execute(t.Context(), c, &trial{Provider: m, beginTx: m.begin, begins: true}, time.Hour) {
+							t.Error(f)
+						}
+						if err := m.Provider.Close(); err != nil {
+							t.Error(err)
+						}
+						time.Sleep(time.Hour) //nolint:forbidigo // of a bubble's clock: calls that nobody awaits come back
+					})
+				})
+			}
+		})
+	}
+}
