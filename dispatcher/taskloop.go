@@ -31,8 +31,7 @@ func (d *Dispatcher) taskLoop(fetching, working context.Context) {
 			continue
 		}
 		req.Max, req.Token = n, newToken()
-		tasks, read, err := d.fetchTasks(fetching, req)
-		d.tasks.give(n - len(tasks))
+		tasks, read, err := d.fetchTasks(fetching, working, req)
 		if err == nil {
 			failures = 0
 			d.count.tasksFetched.Add(int64(len(tasks)))
@@ -54,10 +53,13 @@ func (d *Dispatcher) taskLoop(fetching, working context.Context) {
 }
 
 // fetchTasks looks without waiting first: what it finds waits in the queue, so that
-// hand-off must not pass it. Only while the second, waiting call is parked is hand-off allowed.
-func (d *Dispatcher) fetchTasks(ctx context.Context, req provider.FetchTasksRequest) (tasks []provider.LeasedTask, read anchor, err error) {
-	ctx, cancel := context.WithTimeout(ctx, fetchWait+callTimeout)
+// hand-off must not pass it. Only while the second, waiting call is parked is hand-off allowed. The caller has taken req.Max slots;
+// fetchTasks releases those that it returns no task for.
+func (d *Dispatcher) fetchTasks(fetching, working context.Context, req provider.FetchTasksRequest) (tasks []provider.LeasedTask, read anchor, err error) {
+	ctx, cancel := context.WithTimeout(fetching, fetchWait+callTimeout)
 	defer cancel()
+	taken := req.Max
+	defer func() { d.tasks.give(taken - len(tasks)) }()
 	o := d.pools.offers(req.Max)
 	for _, l := range o.looks {
 		look := req
@@ -70,6 +72,8 @@ func (d *Dispatcher) fetchTasks(ctx context.Context, req provider.FetchTasksRequ
 			return res.Tasks, read, err
 		}
 	}
+	d.tasks.give(taken) // hand-off may use them while the fetch waits
+	taken = 0
 	waiting, stop := d.pools.wait(ctx, o)
 	defer stop()
 	if len(o.looks) == 0 { // nothing has room
@@ -80,12 +84,38 @@ func (d *Dispatcher) fetchTasks(ctx context.Context, req provider.FetchTasksRequ
 	defer d.taskLoopIdle.Store(false)
 	req.Queues, req.Max = o.park.queues, o.park.limit
 	res, err := d.store.FetchTasks(waiting, req)
+	d.taskLoopIdle.Store(false)
 	d.fetched(&res)
 	if err != nil && errors.Is(context.Cause(waiting), errRoom) {
 		d.report(ctx, provider.TaskReport{Token: req.Token, Outcome: provider.TaskRelease}) // what it may have leased
 		return nil, read, nil
 	}
-	return res.Tasks, read, err
+	for taken < len(res.Tasks) && d.tasks.tryTake() {
+		taken++
+	}
+	d.giveTasksBack(working, res.Tasks[taken:], req.Token)
+	return res.Tasks[:taken], read, err
+}
+
+// giveTasksBack gives tasks back, uncounted, for which hand-offs have left no slot. Another node may have one; the loop of this node asks again
+// when it has one.
+func (d *Dispatcher) giveTasksBack(working context.Context, tasks []provider.LeasedTask, token provider.UUID) {
+	if len(tasks) == 0 {
+		return
+	}
+	d.count.attemptsReleased.Add(int64(len(tasks)))
+	reports := make([]provider.TaskReport, len(tasks))
+	for i := range tasks {
+		ref := tasks[i].TaskRef
+		reports[i] = provider.TaskReport{
+			TaskRef: ref, Token: provider.TaskToken(token, ref), Attempt: tasks[i].Attempt, Outcome: provider.TaskRelease,
+		}
+	}
+	d.work.Add()
+	go func() {
+		defer d.work.Done()
+		d.report(working, reports...)
+	}()
 }
 
 // fetched takes over what the storage says beside the tasks.
