@@ -79,7 +79,7 @@ func (w *writer) tryAlone(ctx context.Context, pool *pgxpool.Pool, m *relational
 	if !ok {
 		return outcome, err
 	}
-	if err := w.p.learn(ctx, m, need); err != nil {
+	if err := w.p.learn(ctx, pool, m, need); err != nil {
 		return provider.OutcomeNothing, err
 	}
 	return outcome, err

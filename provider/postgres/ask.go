@@ -150,7 +150,7 @@ func (f *askFetch) kinds() []int64 {
 }
 
 func (f *askFetch) look(ctx context.Context) (bool, error) {
-	if err := f.p.refreshKinds(ctx); err != nil {
+	if err := f.p.refreshKinds(ctx, f.p.pool); err != nil {
 		return false, err
 	}
 	f.res = provider.FetchAsksResult{}

@@ -108,7 +108,7 @@ func (f *taskFetch) wants(s *signal) bool {
 }
 
 func (f *taskFetch) look(ctx context.Context) (bool, error) {
-	if err := f.p.refreshKinds(ctx); err != nil {
+	if err := f.p.refreshKinds(ctx, f.p.pool); err != nil {
 		return false, err
 	}
 	f.res = provider.FetchTasksResult{}

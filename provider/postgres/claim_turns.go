@@ -110,7 +110,7 @@ func (f *turnFetch) wants(s *signal) bool {
 }
 
 func (f *turnFetch) look(ctx context.Context) (bool, error) {
-	if err := f.p.refreshKinds(ctx); err != nil {
+	if err := f.p.refreshKinds(ctx, f.p.pool); err != nil {
 		return false, err
 	}
 	f.forget()

@@ -97,7 +97,7 @@ func (f *gatedFetch) wants(s *signal) bool {
 
 func (f *gatedFetch) look(ctx context.Context) (bool, error) {
 	f.retry = false
-	if err := f.p.refreshKinds(ctx); err != nil {
+	if err := f.p.refreshKinds(ctx, f.p.pool); err != nil {
 		return false, err
 	}
 	if !relational.Minds(&f.req, f.p.kinds.get()) {
@@ -139,7 +139,7 @@ func (f *gatedFetch) announce(ctx context.Context) error {
 		if q.MaxLeased == 0 || known {
 			continue
 		}
-		if err := f.p.addKind(ctx, &needError{tasks: []relational.TaskKind{kind}}); err != nil {
+		if err := f.p.loadKinds(ctx, f.p.pool, &needError{tasks: []relational.TaskKind{kind}}); err != nil {
 			return err
 		}
 		fx := relational.NewEffects()

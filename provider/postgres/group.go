@@ -36,7 +36,7 @@ func (w *writer) together(pool *pgxpool.Pool, group []*relational.Member) (alone
 		if done {
 			return nil
 		}
-		if !w.p.addKindOn(ctx, conn, kind) {
+		if kind == nil || w.p.loadKindsOn(ctx, conn, kind) != nil {
 			break
 		}
 	}

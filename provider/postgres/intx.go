@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/internal/relational"
@@ -44,10 +45,13 @@ func (p *Provider) inside(tx provider.Tx) relational.Calls {
 
 // join runs a call in a transaction of the caller, each try in a savepoint: what the call refuses, and what another transaction
 // did first, must not end the transaction.
+//
+// The transaction may hold a connection of the store's pool, and others like it all the rest. So nothing here takes a connection of that
+// pool: what the transaction must not hold or may not see is asked on the spare one.
 func (p *Provider) join(ctx context.Context, tx pgx.Tx, m *relational.Member) error {
 	ctx, cancel := p.bounded(ctx)
 	defer cancel()
-	if err := p.refreshKinds(ctx); err != nil {
+	if err := p.refreshKinds(ctx, p.spare); err != nil {
 		return failed(m.Op, err, provider.OutcomeNothing)
 	}
 	for more := 0; ; more++ {
@@ -58,20 +62,20 @@ func (p *Provider) join(ctx context.Context, tx pgx.Tx, m *relational.Member) er
 			return failed(m.Op, err, provider.OutcomeNothing)
 		}
 		if asks {
-			if err := p.learn(ctx, m, need); err != nil {
+			if err := p.learn(ctx, p.spare, m, need); err != nil {
 				return failed(m.Op, err, provider.OutcomeNothing)
 			}
 		}
 	}
 }
 
-// learn remembers what a call turned out to need. A new kind is stored by a statement of its own.
-func (p *Provider) learn(ctx context.Context, m *relational.Member, need *needError) error {
+// learn remembers what a call turned out to need. A new kind is stored by a statement of its own, on a connection of pool.
+func (p *Provider) learn(ctx context.Context, pool *pgxpool.Pool, m *relational.Member, need *needError) error {
 	m.Needs.Add(&need.needs)
 	if !need.kind() {
 		return nil
 	}
-	return p.addKind(ctx, need)
+	return p.loadKinds(ctx, pool, need)
 }
 
 const sqlTxID = `SELECT pg_current_xact_id()::text`
@@ -144,25 +148,35 @@ func (u *unit) checkDatabase() error {
 	if err := u.conn.QueryRow(u.ctx, sqlDatabase, u.p.names.sql(anyTable)).Scan(&there); err != nil {
 		return err
 	}
-	here, err := u.p.database(u.ctx, there)
+	if u.p.kinds.from(there) {
+		return nil
+	}
+	if there != nil { // the server may have been restarted
+		if err := u.p.relearnDatabase(u.ctx, there); err != nil || u.p.kinds.from(there) {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: its connection is to another server or database, or to one without the store's schema", provider.ErrForeignTx)
+}
+
+// relearnDatabase reads anew which database the store's is, unless another call has found meanwhile that it is there. It makes a connection:
+// those of the pool may all be held by callers that wait for this, and those of the spare one may lead to the server before a fail-over.
+func (p *Provider) relearnDatabase(ctx context.Context, there *string) error {
+	select {
+	case p.relearn <- struct{}{}:
+		defer func() { <-p.relearn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if p.kinds.from(there) {
+		return nil
+	}
+	config := p.spare.Config()
+	config.MaxConns = 1
+	fresh, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return err
 	}
-	if there == nil || here != *there {
-		return fmt.Errorf("%w: its connection is to another server or database, or to one without the store's schema", provider.ErrForeignTx)
-	}
-	return nil
-}
-
-// database names the store's own. It is asked again for one that differs: the server may have been restarted.
-func (p *Provider) database(ctx context.Context, other *string) (string, error) {
-	if own := p.identity.Load(); own != nil && other != nil && *own == *other {
-		return *own, nil
-	}
-	var own string
-	if err := p.pool.QueryRow(ctx, sqlDatabase, p.names.sql(anyTable)).Scan(&own); err != nil {
-		return "", err
-	}
-	p.identity.Store(&own)
-	return own, nil
+	defer fresh.Close()
+	return p.loadKinds(ctx, fresh, nil)
 }

@@ -25,6 +25,10 @@ const (
 // its readers need no lock.
 type kinds struct {
 	current atomic.Pointer[relational.Kinds]
+	// database is the identity of the database that they were read from; see sqlDatabase.
+	database atomic.Pointer[string]
+	// loading is locked only by a caller that has its connection already. One that still waited for a connection could wait for
+	// callers that hold all of them and wait for the lock.
 	loading sync.Mutex
 	loaded  time.Time   // guarded by loading
 	stale   atomic.Bool // another process spoke of one that is not known here, or the server may be another one
@@ -47,19 +51,39 @@ func (k *kinds) note(s *signal) {
 	}
 }
 
-// loadKinds reads all kinds, of which others may have added some.
-func (p *Provider) loadKinds(ctx context.Context) error {
-	p.kinds.loading.Lock()
-	defer p.kinds.loading.Unlock()
-	return p.readKinds(ctx, p.pool, &pgx.Batch{})
+// from reports whether the kinds were read from the database that other identifies.
+func (k *kinds) from(other *string) bool {
+	own := k.database.Load()
+	return own != nil && other != nil && *own == *other
 }
 
-// readKinds does so after what the batch holds. Its caller has locked loading.
+// loadKinds reads all kinds on a connection of a pool. It first stores the kinds that need names, in a transaction of its own, so that
+// they stay whatever becomes of the call that wanted them.
+func (p *Provider) loadKinds(ctx context.Context, pool *pgxpool.Pool, need *needError) error {
+	ctx, cancel := p.bounded(ctx)
+	defer cancel()
+	conn, err := pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	return p.loadKindsOn(ctx, conn, need)
+}
+
+// loadKindsOn is loadKinds on a connection that the caller has.
+func (p *Provider) loadKindsOn(ctx context.Context, conn querying, need *needError) error {
+	p.kinds.loading.Lock()
+	defer p.kinds.loading.Unlock()
+	return p.readKinds(ctx, conn, p.newKinds(need))
+}
+
+// readKinds sends the batch and reads all kinds, with the identity of their database. The caller has locked loading.
 func (p *Provider) readKinds(ctx context.Context, q querying, b *pgx.Batch) error {
 	p.kinds.stale.Store(false)
 	ctx, cancel := p.bounded(ctx)
 	defer cancel()
 	fresh := relational.NewKinds()
+	var database *string
 	b.Queue(p.names.sql(sqlKinds)).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			var id int64
@@ -82,37 +106,38 @@ func (p *Provider) readKinds(ctx context.Context, q querying, b *pgx.Batch) erro
 		}
 		return rows.Err()
 	})
+	b.Queue(sqlDatabase, p.names.sql(anyTable)).QueryRow(func(r pgx.Row) error { return r.Scan(&database) })
 	if err := q.SendBatch(ctx, b).Close(); err != nil {
 		p.kinds.stale.Store(true)
 		return err
 	}
 	p.kinds.loaded = time.Now()
+	p.kinds.database.Store(database)
 	p.kinds.current.Store(fresh)
 	return nil
 }
 
 // refreshKinds reads the kinds if another process spoke of one that is not known here.
-func (p *Provider) refreshKinds(ctx context.Context) error {
+func (p *Provider) refreshKinds(ctx context.Context, pool *pgxpool.Pool) error {
 	if !p.kinds.stale.Load() {
 		return nil
 	}
-	return p.loadKinds(ctx)
+	return p.loadKinds(ctx, pool, nil)
 }
 
-// acquire answers a connection of a pool on which a group can be judged. One that has been made anew may lead to another server behind the same
-// name, a copy or a backup, which has lost kinds and given their numbers again: what is judged on it must go by its kinds. Renewals need none.
+// acquire returns a connection of a pool on which a group can be judged. A connection that was made anew may lead to another server behind the
+// same name, such as a copy or a backup, which has lost kinds and given their numbers again. So the kinds are read on that very connection.
+// Renewals need no kinds.
 func (p *Provider) acquire(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Conn, error) {
-	for range maxTries {
-		conn, err := pool.Acquire(ctx)
-		if err != nil || pool != p.pool || !p.kinds.stale.Load() {
-			return conn, err
-		}
-		conn.Release() // who loads kinds may wait for it
-		if err := p.loadKinds(ctx); err != nil {
-			return nil, err
-		}
+	conn, err := pool.Acquire(ctx)
+	if err != nil || pool != p.pool || !p.kinds.stale.Load() {
+		return conn, err
 	}
-	return pool.Acquire(ctx)
+	if err := p.loadKindsOn(ctx, conn, nil); err != nil {
+		conn.Release()
+		return nil, err
+	}
+	return conn, nil
 }
 
 // suspectKinds makes the next fetch read the kinds if that was long ago: notifications may be lost. It is asked
@@ -125,26 +150,12 @@ func (p *Provider) suspectKinds() {
 	}
 }
 
-// addKind stores kinds by a transaction of its own, so that they stay whatever becomes of
-// the call that wanted them.
-func (p *Provider) addKind(ctx context.Context, need *needError) error {
-	p.kinds.loading.Lock()
-	defer p.kinds.loading.Unlock()
-	return p.readKinds(ctx, p.pool, p.newKinds(need))
-}
-
-// addKindOn does so on a connection that the caller has. It answers false if it cannot: whoever loads kinds may wait for that connection.
-func (p *Provider) addKindOn(ctx context.Context, conn querying, need *needError) bool {
-	if need == nil || !p.kinds.loading.TryLock() {
-		return false
-	}
-	defer p.kinds.loading.Unlock()
-	return p.readKinds(ctx, conn, p.newKinds(need)) == nil
-}
-
-// newKinds begins a batch that stores kinds.
+// newKinds begins a batch that stores kinds, if any are needed.
 func (p *Provider) newKinds(need *needError) *pgx.Batch {
 	b := &pgx.Batch{}
+	if need == nil {
+		return b
+	}
 	slices.SortFunc(need.turns, func(a, b relational.TurnKind) int { // so that two processes wait for each other in one direction only
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.CodeVersion, b.CodeVersion), cmp.Compare(a.Level, b.Level))
 	})

@@ -102,7 +102,7 @@ func (p *Provider) complete(ctx context.Context, m *relational.Member, fn func(p
 			return failed(m.Op, err, outcome)
 		}
 		if asks {
-			if err := p.learnFor(ctx, m, need); err != nil {
+			if err := p.learn(ctx, p.pool, m, need); err != nil {
 				return failed(m.Op, err, provider.OutcomeNothing)
 			}
 		}
@@ -122,13 +122,6 @@ func (p *Provider) awaitHook(ctx context.Context) error {
 		return ctx.Err()
 	}
 	return failed("complete task", fmt.Errorf("waiting for functions of other activities: %w", bounded.Err()), provider.OutcomeNothing)
-}
-
-// learnFor is learn with a deadline.
-func (p *Provider) learnFor(ctx context.Context, m *relational.Member, need *needError) error {
-	ctx, cancel := p.bounded(ctx)
-	defer cancel()
-	return p.learn(ctx, m, need)
 }
 
 // completeOnce is one try. The statements of the store have a deadline before the function, and another one after it, so that the time

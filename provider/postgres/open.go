@@ -3,7 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
+	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -20,7 +20,7 @@ type Provider struct {
 	calls
 
 	pool     *pgxpool.Pool
-	spare    *pgxpool.Pool // for renewals only, whoever holds the connections of the other one
+	spare    *pgxpool.Pool // for what must go on although the program holds all connections of pool
 	ownPool  bool
 	fuses    bool // connections are spoken to by messages of our own, and lone steps are one statement
 	settled  bool // the connections of the pool have the settings of plans
@@ -35,8 +35,7 @@ type Provider struct {
 	presence *presence
 	warm     *warm
 	door     relational.Door
-	// identity names the database, once a caller's transaction was compared with it.
-	identity atomic.Pointer[string]
+	relearn  chan struct{} // held by a call that finds out which database the store's is by now
 	hooks    chan struct{} // bounds the transactions that callers' functions run in
 	hookIdle time.Duration // a test may set it, and the next one
 	hookLock time.Duration
@@ -84,9 +83,12 @@ func OpenWith(ctx context.Context, url string, o Options) (*Provider, error) {
 	return p, nil
 }
 
-// New opens the store through a pool that the program has, with the default options. Close leaves the pool open. A
-// pool needs at least four connections beside those that the program itself holds. Leases are renewed, and notifications exchanged, on up to four connections
-// outside of it. The exec modes of pgx that do not ask the server for types, Exec and SimpleProtocol, are refused.
+// New opens the store through a pool that the program has, with the default options. Close leaves the pool open.
+//
+// A pool needs at least four connections beside those that the program itself holds; a smaller one is logged. Up to five connections outside
+// of it carry notifications, renew leases and serve [InTx].
+//
+// The exec modes of pgx that do not ask the server for types, Exec and SimpleProtocol, are refused.
 func New(ctx context.Context, pool *pgxpool.Pool) (*Provider, error) {
 	return NewWith(ctx, pool, Options{})
 }
@@ -101,12 +103,14 @@ func newWith(ctx context.Context, pool *pgxpool.Pool, own bool, o Options) (*Pro
 	p := &Provider{
 		pool: pool, ownPool: own, opts: o, names: newNames(o.Schema), warm: newWarm(), hub: relational.NewHub(), door: relational.NewDoor(),
 		hooks: make(chan struct{}, maxHooks), hookIdle: hookIdle, hookLock: hookLock,
+		relearn: make(chan struct{}, 1),
 	}
 	p.Enqueue = p.enqueue
 	config := pool.Config().ConnConfig
 	if err := checkExecMode(config.DefaultQueryExecMode); err != nil {
 		return nil, err
 	}
+	warnIfSmall(pool.Config().MaxConns, own, o.Logger)
 	p.fuses = !o.Pooler && config.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement && config.Tracer == nil
 	p.settled = own && !o.Pooler
 	p.hard, p.harden = context.WithCancel(context.WithoutCancel(ctx))
@@ -143,6 +147,15 @@ func checkExecMode(mode pgx.QueryExecMode) error {
 		mode, provider.ErrInvalid, pgx.QueryExecModeCacheDescribe)
 }
 
+// warnIfSmall logs that a pool leaves no connection for calls beside the committers, or none for the program that it is shared with.
+func warnIfSmall(conns int32, own bool, logger *slog.Logger) {
+	if conns < primed || !own && conns == primed {
+		const text = "perdure postgres: the pool is too small: calls will wait for each other's connections; " +
+			"set pool_max_conns to 8 or more, or MaxConns of its configuration"
+		logger.Warn(text, "connections", conns, "store_uses", primed)
+	}
+}
+
 // prepare checks the options and the schema.
 func (p *Provider) prepare(ctx context.Context) error {
 	if err := checkSchemaName(p.opts.Schema); err != nil {
@@ -156,14 +169,14 @@ func (p *Provider) prepare(ctx context.Context) error {
 	if err := p.prepareSchema(ctx); err != nil {
 		return err
 	}
-	return failed("load kinds", p.loadKinds(ctx), provider.OutcomeNothing)
+	return failed("load kinds", p.loadKinds(ctx, p.pool, nil), provider.OutcomeNothing)
 }
 
 // Notify implements [provider.Notifier]: it tells of what any process commits.
 func (p *Provider) Notify(fn func(provider.Notice)) (stop func()) { return p.hub.Notify(fn) }
 
-// maxSpare is how many connections renewals have for themselves.
-const maxSpare = 2
+// maxSpare is how many connections there are outside of the pool: two for renewals, and one for callers that hold a connection of the pool.
+const maxSpare = 3
 
 // closeGrace is how long calls in progress may go on while the provider is closed.
 const closeGrace = 3 * time.Second
@@ -190,22 +203,26 @@ func (p *Provider) Close() error {
 
 // read runs fn on a connection of the pool, with a deadline.
 func (p *Provider) read(ctx context.Context, op string, fn func(context.Context, *pgxpool.Conn) error) error {
+	return p.readOn(ctx, p.pool, op, fn)
+}
+
+func (p *Provider) readOn(ctx context.Context, pool *pgxpool.Pool, op string, fn func(context.Context, *pgxpool.Conn) error) error {
 	if err := p.door.Enter(ctx); err != nil {
 		return err
 	}
 	defer p.door.Leave()
 	bounded, cancel := p.bounded(ctx)
 	defer cancel()
-	err := p.withConn(bounded, fn)
+	err := withConn(bounded, pool, fn)
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
 	return failed(op, err, provider.OutcomeNothing)
 }
 
-// withConn runs fn on a connection of the pool, which has it back though fn panics.
-func (p *Provider) withConn(ctx context.Context, fn func(context.Context, *pgxpool.Conn) error) error {
-	conn, err := p.pool.Acquire(ctx)
+// withConn runs fn on a connection of a pool, which has it back though fn panics.
+func withConn(ctx context.Context, pool *pgxpool.Pool, fn func(context.Context, *pgxpool.Conn) error) error {
+	conn, err := pool.Acquire(ctx)
 	if err != nil {
 		return err
 	}
@@ -215,7 +232,11 @@ func (p *Provider) withConn(ctx context.Context, fn func(context.Context, *pgxpo
 
 // snapshot is read with all statements seeing one state of the store.
 func (p *Provider) snapshot(ctx context.Context, op string, fn func(context.Context, pgx.Tx) error) error {
-	return p.read(ctx, op, func(ctx context.Context, c *pgxpool.Conn) error {
+	return p.snapshotOn(ctx, p.pool, op, fn)
+}
+
+func (p *Provider) snapshotOn(ctx context.Context, pool *pgxpool.Pool, op string, fn func(context.Context, pgx.Tx) error) error {
+	return p.readOn(ctx, pool, op, func(ctx context.Context, c *pgxpool.Conn) error {
 		options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 		return pgx.BeginTxFunc(ctx, c, options, func(tx pgx.Tx) error { return fn(ctx, tx) })
 	})

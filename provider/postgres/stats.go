@@ -34,8 +34,10 @@ func (p *Provider) Stats(ctx context.Context, req provider.StatsRequest) (res pr
 		Instances: make(map[provider.Status]int64), Commits: w.commits.Load(), CommitGroups: w.turns.Load(),
 		Dropped: w.dropped.Load(), ReadyMended: p.janitor.mended.Load(),
 	}
-	b := &pgx.Batch{}
-	if req.Waiting {
+	b, pool := &pgx.Batch{}, p.pool
+	if req.Waiting { // a start asks for it that may be about to join a transaction of the caller, which holds a connection
+		pool = p.spare
+		b.Queue(sqlByIndex)
 		b.Queue("SELECT " + sqlNow).QueryRow(func(r pgx.Row) error { return r.Scan(&res.Now) })
 	} else {
 		p.queueCounts(b, &res)
@@ -60,7 +62,7 @@ func (p *Provider) Stats(ctx context.Context, req provider.StatsRequest) (res pr
 		}
 		return rows.Err()
 	})
-	err = p.snapshot(ctx, "stats", func(ctx context.Context, tx pgx.Tx) error { return tx.SendBatch(ctx, b).Close() })
+	err = p.snapshotOn(ctx, pool, "stats", func(ctx context.Context, tx pgx.Tx) error { return tx.SendBatch(ctx, b).Close() })
 	if err != nil {
 		return provider.StatsResult{}, err
 	}
