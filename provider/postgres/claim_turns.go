@@ -220,7 +220,8 @@ func (f *turnFetch) remember() {
 		m.Inbox, m.Deliveries, m.request = in.InboxMessages, in.Deliveries, in.RequestID
 		m.LeaseToken, m.LeaseOwner = f.req.Token, f.req.Owner
 		m.inbox = inboxOf(turn.Messages).left(&m.Head)
-		m.row.Attributes = in.Attributes
+		// The turn is the caller's, who may change what its slices hold.
+		m.row.Attributes, m.row.CustomStatus, m.row.Result = slices.Clone(in.Attributes), slices.Clone(in.CustomStatus), slices.Clone(in.Result)
 		if in.Parent.Key.IsZero() && in.CustomStatus == nil && in.Attributes == nil {
 			m.own = &ownRow{created: in.CreatedAt, result: slices.Clone(in.Result)}
 		}

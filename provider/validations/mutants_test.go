@@ -62,6 +62,7 @@ func brokenRules() []brokenRule {
 		brokenNames(),
 		brokenPages(),
 		brokenMessages(),
+		brokenSlices(),
 		brokenNotify(),
 		brokenMigrate(),
 	)

@@ -69,6 +69,7 @@ func cases() []testCase {
 		{"texts", broad(textCases())},
 		{"values", broad(valueCases())},
 		{"edges", broad(edgeCases())},
+		{"slices", broad(sliceCases())},
 		{"notify", notifyCases()},
 		{"migrate", migrateCases()},
 	}
