@@ -16,6 +16,7 @@ const (
 	stateDivision    = "22012"
 	stateCancelled   = "57014" // also where a lock comes just when its timeout does
 	stateLockTimeout = "55P03"
+	stateDeadlock    = "40P01"
 	stateNoColumn    = "42703"
 	stateForbidden   = "42501"
 	stateReadOnly    = "25006"

@@ -85,6 +85,9 @@ func advice(err error) string {
 	default:
 		return ""
 	}
+	if _, waited := errors.AsType[*waitError](err); waited {
+		return ""
+	}
 	_, connecting := errors.AsType[*pgconn.ConnectError](err)
 	if connecting || errors.Is(err, context.DeadlineExceeded) {
 		return "check host, port and sslmode, and that the server runs"

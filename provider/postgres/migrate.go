@@ -5,7 +5,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"hash/fnv"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -16,6 +15,9 @@ import (
 
 // Migrations only add, so that an older release that is still running goes on working; each row
 // of the table names the oldest level of code that may run on it.
+//
+// An index on a table that may be large is built by a CREATE INDEX CONCURRENTLY of its own that begins a line, without IF NOT EXISTS. The
+// other statements of such a migration may run again after a crash: they say IF NOT EXISTS.
 //
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
@@ -34,7 +36,6 @@ const (
 	sqlSchema       = `SELECT version FROM perdure.migration ORDER BY version`
 	sqlSchemaBounds = `SELECT coalesce(max(version), 0), coalesce(max(oldest), 0) FROM perdure.migration`
 	sqlAddSchema    = `INSERT INTO perdure.migration (version, name, oldest, applied_at) VALUES ($1, $2, $3, ` + sqlNow + `)`
-	sqlMigrateLock  = `SELECT pg_advisory_xact_lock($1)`
 )
 
 // sqlNow is the storage's clock: of the moment, not of the transaction's beginning.
@@ -100,35 +101,40 @@ func (p *Provider) appliedMigrations(ctx context.Context, q querier) ([]int64, e
 
 // prepareSchema brings the schema up to date, or checks that it is.
 func (p *Provider) prepareSchema(ctx context.Context) error {
+	missing, err := p.checkSchema(ctx)
+	if err != nil || missing == 0 {
+		return err
+	}
+	return p.migrate(ctx)
+}
+
+// checkSchema counts the missing migrations. It refuses a schema that this release cannot use.
+func (p *Provider) checkSchema(ctx context.Context) (missing int, err error) {
 	ctx, cancel := p.bounded(ctx)
 	defer cancel()
 	list, err := p.migrations(ctx, p.pool)
 	if err != nil {
-		return failed("open", err, provider.OutcomeNothing)
+		return 0, failed("open", err, provider.OutcomeNothing)
 	}
-	missing := 0
 	for _, step := range list {
 		if !step.Applied {
 			missing++
 		}
 	}
 	if missing == len(list) && p.opts.NoMigrate {
-		return fmt.Errorf("schema %q: %w: it has no tables; run `perdure migrate up` with a role that may create them",
+		return 0, fmt.Errorf("schema %q: %w: it has no tables; run `perdure migrate up` with a role that may create them",
 			p.opts.Schema, provider.ErrNotStore)
 	}
 	if missing < len(list) {
 		if err := p.checkLevel(ctx); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	if missing == 0 {
-		return nil
-	}
-	if p.opts.NoMigrate {
-		return fmt.Errorf("schema %q: %w: %d migrations are missing; run `perdure migrate up` with a role that may create tables",
+	if missing > 0 && p.opts.NoMigrate {
+		return 0, fmt.Errorf("schema %q: %w: %d migrations are missing; run `perdure migrate up` with a role that may create tables",
 			p.opts.Schema, provider.ErrNotStore, missing)
 	}
-	return p.migrate(ctx)
+	return missing, nil
 }
 
 // checkLevel refuses a schema of a newer release that does not admit this one.
@@ -142,54 +148,6 @@ func (p *Provider) checkLevel(ctx context.Context) error {
 			provider.ErrNewerSchema, p.opts.Schema, version, oldest, codeLevel)
 	}
 	return nil
-}
-
-// migrate applies what is missing in one transaction, under a lock that lets one process do it at a time.
-func (p *Provider) migrate(ctx context.Context) error {
-	hash := fnv.New64a()
-	_, _ = hash.Write([]byte("perdure migrate " + p.opts.Schema)) // never fails
-	// After the wait for the lock the tables of whoever held it must be seen.
-	options := pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
-	err := pgx.BeginTxFunc(ctx, p.pool, options, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, sqlMigrateLock, int64(hash.Sum64())); err != nil {
-			return err
-		}
-		var exists bool
-		if err := tx.QueryRow(ctx, `SELECT count(*) > 0 FROM pg_catalog.pg_namespace WHERE nspname = $1`, p.opts.Schema).Scan(&exists); err != nil {
-			return err
-		}
-		if !exists { // IF NOT EXISTS would ask for the right to create even then
-			if _, err := tx.Exec(ctx, `CREATE SCHEMA `+pgx.Identifier{p.opts.Schema}.Sanitize()); err != nil {
-				return err
-			}
-		}
-		if _, err := tx.Exec(ctx, p.names.sql(sqlCreateSchema)); err != nil {
-			return err
-		}
-		list, err := p.migrations(ctx, tx)
-		if err != nil {
-			return err
-		}
-		for _, step := range list {
-			if step.Applied {
-				continue
-			}
-			if err := p.apply(ctx, tx, step); err != nil {
-				return fmt.Errorf("migration %d (%s): %w", step.Version, step.Name, err)
-			}
-		}
-		return nil
-	})
-	return failed(opMigrate, err, outcomeOf(err))
-}
-
-func (p *Provider) apply(ctx context.Context, tx pgx.Tx, step provider.Migration) error {
-	// Several statements at once need the simple protocol.
-	if _, err := tx.Conn().PgConn().Exec(ctx, step.SQL).ReadAll(); err != nil {
-		return err
-	}
-	_, err := tx.Exec(ctx, p.names.sql(sqlAddSchema), step.Version, step.Name, oldestLevel)
-	return err
 }
 
 // Migrations lists the migrations of this release and which of them the schema has at the database that url names, without
@@ -240,7 +198,5 @@ func (p *Provider) Migrate(ctx context.Context) error {
 		return err
 	}
 	defer p.door.Leave()
-	ctx, cancel := p.bounded(ctx)
-	defer cancel()
 	return p.migrate(ctx)
 }

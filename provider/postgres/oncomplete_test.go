@@ -113,10 +113,10 @@ func TestSlowFunctionIsStored(t *testing.T) {
 func TestLimitsInsideFunctions(t *testing.T) {
 	schema := postgrestest.Schema(t, postgrestest.URL(t))
 	for settings, want := range map[string][2]string{
-		"":                                          {"20s", "2500ms"},
-		"&lock_timeout=1min&statement_timeout=0":    {"20s", "2500ms"},
-		"&lock_timeout=700":                         {"20s", "700ms"},
-		"&statement_timeout=2s":                     {"20s", "1500ms"},
+		"":                                       {"20s", "2500ms"},
+		"&lock_timeout=1min&statement_timeout=0": {"20s", "2500ms"},
+		"&lock_timeout=700":                      {"20s", "700ms"},
+		"&statement_timeout=2s":                  {"20s", "1500ms"},
 		"&idle_in_transaction_session_timeout=9999": {"9999ms", "2500ms"},
 	} {
 		p := opened(t, postgrestest.URL(t)+settings, Options{Schema: schema})
