@@ -53,6 +53,7 @@ func (c *Client) repeat(ctx context.Context, doing string, ask call) (doubtful b
 	if ctx.Err() != nil {
 		return false, why(ctx)
 	}
+	var said error          // by the storage, before the deadline
 	level := slog.LevelWarn // for the first failure; the others of an outage say no more
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		err = ask(ctx)
@@ -61,8 +62,12 @@ func (c *Client) repeat(ctx context.Context, doing string, ask call) (doubtful b
 		}
 		doubtful = doubtful || provider.OutcomeOf(err) != provider.OutcomeNothing
 		if ctx.Err() != nil {
+			if said != nil && errors.Is(err, ctx.Err()) {
+				err = said
+			}
 			return doubtful, finished(ctx, err)
 		}
+		said = err
 		// What happened without an answer is asked for again: the repeat is answered.
 		if !provider.Retryable(err) && provider.OutcomeOf(err) != provider.OutcomeHappened {
 			return doubtful, err

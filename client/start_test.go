@@ -276,3 +276,32 @@ func TestUnusableClient(t *testing.T) {
 		t.Errorf("without a timeout: %v", err)
 	}
 }
+
+// deaf is a store that is locked, and then says nothing.
+type deaf struct {
+	hidden
+
+	calls int
+}
+
+var errLocked = errors.New("the file is locked by shop.go:36")
+
+func (d *deaf) Create(ctx context.Context, _ provider.CreateRequest) (provider.CreateResult, error) {
+	if d.calls++; d.calls == 1 {
+		return provider.CreateResult{}, &provider.Error{Op: "create", Outcome: provider.OutcomeNothing, Retryable: true, Err: errLocked}
+	}
+	<-ctx.Done()
+	return provider.CreateResult{}, ctx.Err()
+}
+
+// The error of a deadline says what the storage said before it, even if the last attempt got no reply.
+func TestTimeoutSaysWhatTheStorageSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, client.Options{})
+		c := client.New(&deaf{hidden: hidden{w.store}}, client.Options{Logger: slog.New(slog.DiscardHandler)})
+		_, err := client.Start(t.Context(), c, Checkout, order{})
+		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, errLocked) {
+			t.Errorf("%v: want the deadline, and that the file was locked", err)
+		}
+	})
+}
