@@ -36,8 +36,8 @@ func sell(ctx context.Context, path string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	// The program's own way to the same file. Its transactions begin as writing ones.
-	db, err := sql.Open("sqlite", "file:"+path+"?_txlock=immediate&_pragma=busy_timeout(5000)")
+	// The program's own way to the same file, for reading. It must not create a file that has been moved away.
+	db, err := sql.Open("sqlite", "file:"+path+"?mode=ro&_pragma=busy_timeout(5000)")
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func sell(ctx context.Context, path string) (err error) {
 	}
 	defer func() { err = errors.Join(err, rt.Shutdown(ctx)) }()
 
-	shop := &transactions.Shop{DB: db, Client: client.New(store, client.Options{})}
+	shop := &transactions.Shop{Store: store, Client: client.New(store, client.Options{})}
 	order := transactions.Order{ID: "42", Cents: 1250}
 	if err := errors.Join(shop.Tables(ctx), shop.Place(ctx, order)); err != nil {
 		return err

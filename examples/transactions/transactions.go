@@ -20,20 +20,28 @@ type Order struct {
 
 // Shop has tables of its own in the file of the store.
 type Shop struct {
-	DB     *sql.DB
+	Store  *sqlite.Provider
 	Client *client.Client
 }
 
 // Tables makes the shop's own tables.
-func (s *Shop) Tables(ctx context.Context) error {
-	_, err := s.DB.ExecContext(ctx, `CREATE TABLE orders (id TEXT PRIMARY KEY, cents INTEGER NOT NULL);
+func (s *Shop) Tables(ctx context.Context) (err error) {
+	tx, err := s.Store.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, ignoreDone(tx.Rollback())) }()
+	_, err = tx.ExecContext(ctx, `CREATE TABLE orders (id TEXT PRIMARY KEY, cents INTEGER NOT NULL);
 		CREATE TABLE ledger (entry TEXT PRIMARY KEY, cents INTEGER NOT NULL)`)
-	return err
+	if err != nil {
+		return err
+	}
+	return tx.Commit()
 }
 
 // Place stores an order and starts its checkout: both, or neither.
 func (s *Shop) Place(ctx context.Context, o Order) (err error) {
-	tx, err := s.DB.BeginTx(ctx, nil)
+	tx, err := s.Store.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func (w *writer) attend() {
 	}
 	f.census = time.Now()
 	w.store.checkPlace()
-	if w.store.moved.Load() {
+	if w.store.misplaced() != nil {
 		return
 	}
 	if w.store.clock.stepped() {

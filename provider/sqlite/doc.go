@@ -34,6 +34,9 @@
 // Calls that wait for an instance hear of them the later the more calls wait, by 50 us each
 // and a second at most; fetches always hear at once.
 //
+// Transactions that a program begins with [Provider.BeginTx] wait in the same line as the store's writer, in order of
+// arrival, and pass the same turnstile. Those of a handle of its own wait in SQLite's busy handler, which is not fair.
+//
 // A process that is stopped while it writes makes writes of the others fail, retryably,
 // after [Options].BusyTimeout each.
 //

@@ -111,8 +111,8 @@ func (w *writer) interval() time.Duration {
 // watch looks when it is time to; afterwards foreign.changed says whether to recheck all that waits.
 func (w *writer) watch() {
 	f := &w.foreign
-	rang := w.news.heard()
-	if !rang && time.Since(f.looked) < w.interval() {
+	rang, nudged := w.news.heard(), w.nudged.Swap(false)
+	if !rang && !nudged && time.Since(f.looked) < w.interval() {
 		return
 	}
 	seen := f.seen

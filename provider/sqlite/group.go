@@ -77,9 +77,9 @@ func (w *writer) transact(savepoints bool) ([]*parked, error) {
 	t.afresh()
 	t.watched = w.awaitsPlace()
 	w.tried = tried{}
-	if w.store.moved.Load() {
+	if err := w.store.misplaced(); err != nil {
 		w.tried.served = true
-		return w.candidates(true), errMoved
+		return w.candidates(true), err
 	}
 	if len(w.group) > 0 {
 		if err := w.begin(); err != nil {
@@ -193,7 +193,7 @@ func (w *writer) begin() error {
 	}
 	if _, err := w.tx.db.exec("BEGIN IMMEDIATE"); err != nil {
 		w.gate.leave()
-		return fmt.Errorf("begin: %w", err)
+		return fmt.Errorf("begin: %w", w.store.whoHolds(err))
 	}
 	w.begun = true
 	w.tx.skew = w.store.clock.skew()

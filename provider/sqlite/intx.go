@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
+
+	lib "modernc.org/sqlite/lib"
 
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/internal/relational"
@@ -14,13 +17,15 @@ import (
 
 // InTx makes a transaction that the caller began through database/sql an option of client.Start and Raise: what they store is
 // there if and only if tx commits. Tx must be one on the very file that the store was opened with, through the driver modernc.org/sqlite.
-// It belongs to the caller: nothing here ends it, and a refusal leaves it as it was.
+// Begin it with [Provider.BeginTx], or on a handle of your own. It belongs to the caller: nothing here ends it, and a refusal leaves it as it was.
 //
 // Like any use of tx, a call must not go on beside another one: each is a savepoint.
 // A file has one writer at a time. While tx is open the store waits, up to Options.BusyTimeout, and so may a call whose context has
-// no deadline within twice that, even if it is cancelled; commit soon. Begin it
+// no deadline within twice that, even if it is cancelled; commit soon. On a handle of your own begin it
 // as a writing one (_txlock=immediate in the data source name): SQLite refuses to make it one once another transaction has written.
-func InTx(tx *sql.Tx) provider.Tx { return provider.Tx{Of: userTx{Tx: tx, Package: "sqlite"}} }
+func InTx(tx *sql.Tx) provider.Tx {
+	return provider.Tx{Of: userTx{Tx: tx, Package: "sqlite", From: caller()}}
+}
 
 type userTx = relational.UserTx[*sql.Tx]
 
@@ -38,20 +43,38 @@ func (p *Provider) SendIn(ctx context.Context, tx provider.Tx, req provider.Send
 
 // inside are the calls as they are carried out in a transaction of the caller.
 func (p *Provider) inside(tx provider.Tx) relational.Calls {
+	of, _ := tx.Of.(userTx)
 	return relational.Inside(tx, &p.door, func(ctx context.Context, own *sql.Tx, m *relational.Member) error {
 		if p.readOnly {
 			return refused(m.Op)
 		}
-		return failed(m.Op, p.store.join(ctx, own, m), provider.OutcomeNothing)
+		err := p.store.join(ctx, own, m)
+		if err == nil {
+			p.store.lent.Store(&origin{of.From, time.Now()})
+		}
+		return failed(m.Op, err, provider.OutcomeNothing)
 	})
+}
+
+// whoHolds says of a file that is busy which transaction may keep it so.
+func (s *store) whoHolds(err error) error {
+	if code(err)&0xff != lib.SQLITE_BUSY {
+		return err
+	}
+	if lent := s.lent.Load(); lent != nil {
+		return fmt.Errorf("%w: another connection has begun a transaction; if it is the one that was given to InTx at %v, commit it or roll it back; "+
+			"BeginTx of the store takes turns", err, lent)
+	}
+	return fmt.Errorf("%w: a connection that is not the store's has begun a transaction; commit it or roll it back; "+
+		"BeginTx of the store takes turns", err)
 }
 
 // join runs a call in a transaction of the caller, in a savepoint: what it refuses must leave no trace. The
 // writer sees the commit as it sees those of other processes. The statements are few and short, and none is interrupted: SQLite
 // would end the whole transaction, and what comes after it would be stored at once.
 func (s *store) join(ctx context.Context, lent *sql.Tx, m *relational.Member) error {
-	if s.moved.Load() {
-		return errMoved
+	if err := s.misplaced(); err != nil {
+		return err
 	}
 	db := lentTx{context.WithoutCancel(ctx), lent}
 	if err := s.checkFile(db); err != nil {

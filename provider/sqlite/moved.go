@@ -6,21 +6,70 @@ import (
 	"os"
 )
 
-// errMoved is answered by all calls while the path names no file, or another one: what is
-// written now would be lost with the file that is open. It ends when the file is put back.
-var errMoved = errors.New("the database file was removed or replaced while it is open; put it back, " +
-	"or restart the processes that use it")
+var (
+	// errMoved is in the errors of all calls while the path names no file, or another one: what is
+	// written now would be lost with the file that is open. It ends when the file is put back.
+	errMoved = errors.New("the database file was removed or replaced while it is open; put it back, " +
+		"or restart the processes that use it")
+	// errLogMoved is the same for the files that belong to the database. What this process stored since the last checkpoint may be in
+	// the open log alone. SQLite copies it into the database when the last connection closes.
+	errLogMoved = errors.New("the database's log (-wal) or its index (-shm) was removed or replaced while the database is open; " +
+		"end all processes that use it in an orderly way, which saves the last commits, and start them again")
+)
 
-// checkPlace looks whether the path still names the file that is open.
-func (s *store) checkPlace() {
-	info, err := os.Stat(s.path)
-	moved := errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(info, s.info)
-	if s.moved.Swap(moved) == moved {
-		return
+// A companion is a file that SQLite keeps beside the open database.
+type companion struct {
+	path string
+	info os.FileInfo
+}
+
+// remember notes which files are open, for checkPlace.
+func (s *store) remember() {
+	for _, suffix := range []string{"-wal", "-shm"} {
+		if info, err := os.Stat(s.path + suffix); err == nil {
+			s.beside = append(s.beside, companion{s.path + suffix, info})
+		}
 	}
-	if moved {
-		s.log.Error("perdure sqlite: all calls are refused", "path", s.path, "error", errMoved)
-	} else {
+}
+
+// lost returns what is wrong with the places of the open files.
+func (s *store) lost() error {
+	if elsewhere(s.path, s.info) {
+		return errMoved
+	}
+	for _, c := range s.beside {
+		if elsewhere(c.path, c.info) {
+			return errLogMoved
+		}
+	}
+	return nil
+}
+
+// elsewhere reports whether a path no longer names the file that it named.
+func elsewhere(path string, was os.FileInfo) bool {
+	info, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(info, was)
+}
+
+// checkPlace looks whether the paths still name the files that are open.
+func (s *store) checkPlace() {
+	var now *error
+	if err := s.lost(); err != nil {
+		now = &err
+	}
+	was := s.moved.Swap(now)
+	switch {
+	case was == nil && now != nil:
+		s.log.Error("perdure sqlite: all calls are refused", "path", s.path, "error", *now)
+	case was != nil && now == nil:
 		s.log.Info("perdure sqlite: the database file is back", "path", s.path)
 	}
+}
+
+// misplaced returns what checkPlace found last.
+func (s *store) misplaced() error {
+	if err := s.moved.Load(); err != nil {
+		return *err
+	}
+	return nil
 }

@@ -165,7 +165,7 @@ func openStore(ctx context.Context, full string, o Options) (_ *store, err error
 	if s.info, err = os.Stat(full); err != nil { //nolint:gosec // the caller names the file
 		return nil, err //nolint:wrapcheck // OpenWith names the file
 	}
-	if s.gate, err = openTurnstile(full, o.BusyTimeout); err != nil {
+	if s.gate, err = openEntrance(full, o.BusyTimeout); err != nil {
 		return nil, explainLocks(err)
 	}
 	if s.here, err = openPresence(full); err != nil {
@@ -177,6 +177,7 @@ func openStore(ctx context.Context, full string, o Options) (_ *store, err error
 	if err := s.prepare(ctx, w, o); err != nil {
 		return nil, explain(err)
 	}
+	s.remember()
 	if s.readers, err = newPool(ctx, dsn(full, o, true)); err != nil {
 		return nil, err
 	}
@@ -203,7 +204,7 @@ func openStore(ctx context.Context, full string, o Options) (_ *store, err error
 
 func newStore(full string, o Options) *store {
 	return &store{
-		path: full, readOnly: o.ReadOnly, patience: o.BusyTimeout, clock: &clock{fake: o.Clock}, log: o.Logger, hub: relational.NewHub(),
+		path: full, name: dsn(full, o, o.ReadOnly), readOnly: o.ReadOnly, patience: o.BusyTimeout, clock: &clock{fake: o.Clock}, log: o.Logger, hub: relational.NewHub(),
 	}
 }
 

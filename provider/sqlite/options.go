@@ -40,7 +40,7 @@ type Options struct {
 	// file must exist, and nothing of perdure's is laid beside it, so that a copy, a backup or a disk
 	// mounted for reading will do.
 	ReadOnly bool
-	// BusyTimeout bounds the wait for locks of other processes; 0 means 5 s.
+	// BusyTimeout bounds the wait for locks of other processes, and of BeginTx for its turn; 0 means 5 s.
 	BusyTimeout time.Duration
 	// Logger tells of faults that no caller is told about; nil means slog.Default.
 	Logger *slog.Logger

@@ -105,8 +105,11 @@ func (p *Provider) reading(ctx context.Context, op string, fn func(*conn) error,
 		return err
 	}
 	defer p.door.Leave()
-	if p.store.moved.Load() {
-		return failed(op, errMoved, provider.OutcomeNothing)
+	if p.store.readOnly { // otherwise the writer looks
+		p.store.checkPlace()
+	}
+	if err := p.store.misplaced(); err != nil {
+		return failed(op, err, provider.OutcomeNothing)
 	}
 	return failed(op, lend(ctx, fn), provider.OutcomeNothing)
 }

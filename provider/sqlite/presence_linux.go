@@ -7,4 +7,6 @@ import "golang.org/x/sys/unix"
 const (
 	setLock = unix.F_OFD_SETLK
 	getLock = unix.F_OFD_GETLK
+
+	locksFall = false
 )

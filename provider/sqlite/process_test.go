@@ -56,6 +56,17 @@ func act(ctx context.Context, what, path string) error {
 		say("leased", len(res.Turns))
 		_, err = bufio.NewReader(os.Stdin).ReadString('\n')
 		return err
+	case "own": // begins a transaction of its own, and stays in it
+		tx, err := p.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		if _, err := p.CreateIn(ctx, InTx(tx), provider.CreateRequest{ID: "own", Key: newKey(), Commit: newToken(), Name: "x"}); err != nil {
+			return err
+		}
+		say("began", 1)
+		_, err = bufio.NewReader(os.Stdin).ReadString('\n')
+		return err
 	case "end": // ends the instance "w" from here
 		_, err := p.Steer(ctx, provider.SteerRequest{ID: "w", Action: provider.SteerTerminate, Commit: newToken()})
 		return err

@@ -39,7 +39,8 @@ func openToRead(ctx context.Context, full string, o Options) (_ *store, err erro
 		if info, e := os.Stat(full + "-wal"); e == nil && info.Size() > 0 { //nolint:gosec // the caller names the file
 			return nil, fmt.Errorf("there are commits in %s-wal that cannot be read here; copy both files where they can be written: %w", full, err)
 		}
-		err = s.openReaders(ctx, name+"&immutable=1")
+		s.name = name + "&immutable=1"
+		err = s.openReaders(ctx, s.name)
 	}
 	if err != nil {
 		return nil, explain(err)

@@ -15,6 +15,7 @@ import (
 // A store is one open file, shared by all handles of this process.
 type store struct {
 	path     string
+	name     string // for connections of the program's transactions
 	info     os.FileInfo
 	readOnly bool          // nothing but readers is open
 	patience time.Duration // Options.BusyTimeout: how long a transaction may wait for the file's lock
@@ -24,10 +25,13 @@ type store struct {
 	readers  *pool
 	writer   *writer
 	janitor  *janitor
-	gate     *turnstile
+	gate     *entrance
+	own      own
+	lent     atomic.Pointer[origin] // the last call with InTx
 	here     *presence
-	moved    atomic.Bool // the path names another file than the one that is open
-	handles  int         // guarded by registry.mu
+	beside   []companion
+	moved    atomic.Pointer[error] // a path names another file than the one that is open
+	handles  int                   // guarded by registry.mu
 }
 
 // registry holds the stores that are open, because two writers in one process would
@@ -84,10 +88,10 @@ func (p *Provider) Notify(fn func(provider.Notice)) (stop func()) { return p.sto
 // close stops the goroutines and closes the files. Readers close first, so that the
 // writer's connection is the last one and folds the log into the file.
 func (s *store) close() error {
+	errs := []error{s.own.close()}
 	if s.janitor != nil {
 		s.janitor.stop()
 	}
-	var errs []error
 	if s.writer != nil {
 		s.writer.stop()
 		errs = append(errs, s.writer.news.close())

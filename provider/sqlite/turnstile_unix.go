@@ -70,8 +70,8 @@ func flock(f *os.File, how int) error {
 	return err //nolint:wrapcheck // callers name the file
 }
 
-// enter waits for this process's turn to write.
-func (t *turnstile) enter() error {
+// enter waits for this process's turn to write, or until one of the channels is closed.
+func (t *turnstile) enter(quits ...<-chan struct{}) error {
 	t.mu.Lock()
 	p := t.place
 	if p == nil {
@@ -86,12 +86,9 @@ func (t *turnstile) enter() error {
 	}
 	p.givenUp = false
 	t.mu.Unlock()
-	timer := time.NewTimer(t.patience)
-	defer timer.Stop()
-	select {
-	case <-p.done:
+	err := waitFor(p.done, t.patience, quits)
+	if err == nil {
 		return p.err
-	case <-timer.C:
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -100,6 +97,9 @@ func (t *turnstile) enter() error {
 		return p.err
 	default:
 		p.givenUp = true
+		if errors.Is(err, errLeave) {
+			return err
+		}
 		return fmt.Errorf("lock %s, after %v: %w", t.writer.Name(), t.patience, errTurn)
 	}
 }

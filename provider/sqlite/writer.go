@@ -31,7 +31,7 @@ type writer struct {
 	store *store
 	conn  *conn
 	file  connection // of conn
-	gate  *turnstile
+	gate  *entrance
 	news  *news // or nil
 
 	queue *relational.Queue
@@ -66,9 +66,10 @@ type writer struct {
 	commits    atomic.Int64
 	turns      atomic.Int64
 	dropped    atomic.Int64
+	nudged     atomic.Bool // a transaction of the program has ended: look for what it stored
 }
 
-func newWriter(s *store, c *conn, file connection, gate *turnstile) *writer {
+func newWriter(s *store, c *conn, file connection, gate *entrance) *writer {
 	w := &writer{
 		store: s, conn: c, file: file, gate: gate, queue: relational.NewQueue(), ended: make(chan struct{}),
 		enrolled: make(map[string]struct{}), shuns: make(map[provider.TaskRef]time.Time), complaints: make(map[string]time.Time),

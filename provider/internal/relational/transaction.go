@@ -10,7 +10,8 @@ import (
 // UserTx is a transaction of a program as InTx of a store's package hands it on.
 type UserTx[T comparable] struct {
 	Tx      T
-	Package string // whose InTx it was
+	Package string  // whose InTx it was
+	From    uintptr // where that was called, if it is known
 }
 
 func (u UserTx[T]) origin() string { return "one of package " + u.Package }

@@ -1,0 +1,245 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// BeginTx begins a transaction of the program on the store's file, for tables of its own and for [InTx]. It is that of
+// database/sql in all but one: it takes its place in the queue of all who write to the file, of this process and of others,
+// in order of arrival. A transaction of a database handle of one's own has none, and starves while the store is busy.
+//
+// The call waits for its turn until ctx ends, or an error says after [Options].BusyTimeout who holds the file. When ctx
+// ends the transaction is rolled back, as it is by Close and when the process dies. Commit soon: nobody else writes meanwhile, and a call of the
+// store without InTx(tx) waits for the transaction. Foreign keys are enforced. SQLite has one isolation level,
+// serializable. A transaction with opts.ReadOnly reads one state of the file and waits for nobody.
+//
+// BeginTx returns [ErrReadOnly] for a store that is open for reading only, unless opts.ReadOnly is set.
+func (p *Provider) BeginTx(ctx context.Context, opts *sql.TxOptions) (*sql.Tx, error) {
+	tx, err := p.begin(ctx, opts, caller())
+	if err != nil {
+		return nil, failed("begin", err, provider.OutcomeNothing)
+	}
+	return tx, nil
+}
+
+func (p *Provider) begin(ctx context.Context, opts *sql.TxOptions, from uintptr) (*sql.Tx, error) {
+	s, reads := p.store, opts != nil && opts.ReadOnly
+	if p.readOnly && !reads {
+		return nil, refused("begin")
+	}
+	if err := provider.CheckPast(ctx); err != nil {
+		return nil, err //nolint:wrapcheck // it says it all
+	}
+	if err := p.door.Enter(ctx); err != nil {
+		return nil, err //nolint:wrapcheck // it says it all
+	}
+	defer p.door.Leave()
+	s.checkPlace()
+	if err := s.misplaced(); err != nil {
+		return nil, err
+	}
+	db := s.own.open(s)
+	turn, ctx := s.own.turn(ctx)
+	if !reads {
+		if err := s.gate.enter(ctx.Done(), p.door.Closing); err != nil {
+			err = begun(ctx, err)
+			turn.end()
+			return nil, err
+		}
+		turn.enter(s.gate, s.writer, &origin{from, time.Now()})
+	}
+	tx, err := db.BeginTx(context.WithValue(ctx, turnKey{}, turn), opts)
+	if err != nil {
+		turn.end()
+		return nil, s.whoHolds(err)
+	}
+	return tx, nil
+}
+
+// begun is the error of a wait for a turn that was ended.
+func begun(ctx context.Context, err error) error {
+	switch {
+	case !errors.Is(err, errLeave):
+		return err
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	default:
+		return provider.ErrClosed
+	}
+}
+
+// own has the connections of the program's transactions, which are opened as they are needed.
+type own struct {
+	mu    sync.Mutex
+	db    *sql.DB
+	turns map[*turn]struct{}
+	ended sync.WaitGroup
+}
+
+// ownIdle is how many connections stay open. One writes at a time; the others are for reading.
+const ownIdle = 2
+
+func (o *own) open(s *store) *sql.DB {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.db == nil {
+		o.db, o.turns = sql.OpenDB(ownConnector{s.name}), make(map[*turn]struct{})
+		o.db.SetMaxIdleConns(ownIdle)
+	}
+	return o.db
+}
+
+// turn is for a transaction that is about to begin, and makes the context which ends it.
+func (o *own) turn(ctx context.Context) (*turn, context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	t := &turn{own: o, cancel: cancel}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.turns[t] = struct{}{}
+	o.ended.Add(1)
+	return t, ctx
+}
+
+// close rolls back what is open, and waits for that.
+func (o *own) close() error {
+	o.mu.Lock()
+	if o.db == nil {
+		o.mu.Unlock()
+		return nil
+	}
+	for t := range o.turns {
+		t.cancel()
+	}
+	o.mu.Unlock()
+	o.ended.Wait()
+	if err := o.db.Close(); err != nil {
+		return fmt.Errorf("close the connections of BeginTx: %w", err)
+	}
+	return nil
+}
+
+// A turn is the time of one transaction of the program, with its passage through the entrance if it writes.
+type turn struct {
+	own    *own
+	cancel context.CancelFunc
+	once   sync.Once
+	gate   *entrance
+	writer *writer
+}
+
+type turnKey struct{}
+
+func (t *turn) enter(gate *entrance, w *writer, from *origin) {
+	t.gate, t.writer = gate, w
+	gate.held.Store(from)
+}
+
+// end lets the next one in. The writer looks at once for what was stored.
+func (t *turn) end() {
+	t.once.Do(func() {
+		t.cancel()
+		if t.gate != nil {
+			t.gate.held.Store(nil)
+			t.gate.leave()
+			t.writer.nudged.Store(true)
+			t.writer.queue.Poke()
+		}
+		t.own.mu.Lock()
+		delete(t.own.turns, t)
+		t.own.mu.Unlock()
+		t.own.ended.Done()
+	})
+}
+
+// ownConnector opens connections whose transactions end turns.
+type ownConnector struct{ dsn string }
+
+// Connect implements [driver.Connector].
+func (c ownConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	made, err := connect(ctx, c.dsn)
+	if err != nil {
+		return nil, err
+	}
+	raw, ok := made.raw.(rawConn)
+	if !ok {
+		return nil, errors.Join(errDriver, made.close())
+	}
+	return &ownConn{rawConn: raw}, nil
+}
+
+// Driver implements [driver.Connector]; nobody asks.
+func (c ownConnector) Driver() driver.Driver { return nil }
+
+// rawConn is what package database/sql uses of a connection of the driver.
+type rawConn interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.QueryerContext
+	driver.SessionResetter
+	driver.Validator
+}
+
+type ownConn struct {
+	rawConn
+
+	spoilt bool // a transaction may still be open
+}
+
+// IsValid implements [driver.Validator].
+func (c *ownConn) IsValid() bool { return !c.spoilt && c.rawConn.IsValid() }
+
+// BeginTx implements [driver.ConnBeginTx].
+func (c *ownConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
+	turn, ok := ctx.Value(turnKey{}).(*turn)
+	if !ok {
+		return nil, errDriver
+	}
+	if err := c.queryOnly(opts.ReadOnly); err != nil {
+		return nil, err
+	}
+	tx, err := c.rawConn.BeginTx(ctx, driver.TxOptions{ReadOnly: opts.ReadOnly}) // serializable is all levels
+	if err != nil {
+		return nil, err //nolint:wrapcheck // failed wraps it once, with the method's name
+	}
+	return &ownTx{tx, c, turn}, nil
+}
+
+// queryOnly refuses or admits writes.
+func (c *ownConn) queryOnly(on bool) error {
+	state := "0"
+	if on {
+		state = "1"
+	}
+	_, err := c.ExecContext(writerContext(), "PRAGMA query_only = "+state, nil) //nolint:contextcheck // it is done at once
+	return err                                                                  //nolint:wrapcheck // failed wraps it once, with the method's name
+}
+
+type ownTx struct {
+	tx   driver.Tx
+	conn *ownConn
+	turn *turn
+}
+
+// Commit implements [driver.Tx].
+func (t *ownTx) Commit() error {
+	defer t.turn.end()
+	return t.tx.Commit() //nolint:wrapcheck // the program's own transaction
+}
+
+// Rollback implements [driver.Tx].
+func (t *ownTx) Rollback() error {
+	defer t.turn.end()
+	err := t.tx.Rollback()
+	t.conn.spoilt = err != nil && !noTransaction(err)
+	return err //nolint:wrapcheck // the program's own transaction
+}

@@ -1,0 +1,284 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// orders opens a store with a table of the program's own.
+func orders(t *testing.T, o Options) *Provider {
+	t.Helper()
+	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), o)
+	tx := beginOwn(t, p)
+	if _, err := tx.ExecContext(t.Context(), `CREATE TABLE orders (id TEXT PRIMARY KEY)`); err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func beginOwn(t *testing.T, p *Provider) *sql.Tx {
+	t.Helper()
+	tx, err := p.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tx
+}
+
+func place(ctx context.Context, p *Provider, tx *sql.Tx, id string) error {
+	_, err := tx.ExecContext(ctx, `INSERT INTO orders VALUES (?)`, id)
+	if err != nil {
+		return err //nolint:wrapcheck // tests show it
+	}
+	_, err = p.CreateIn(ctx, InTx(tx), provider.CreateRequest{
+		ID: id, Key: newKey(), Commit: newToken(), Name: "x", Message: provider.NewMessage{Payload: payload},
+	})
+	return err
+}
+
+// stored reads how many orders and instances are stored.
+func stored(t *testing.T, p *Provider) (orders, instances int) {
+	t.Helper()
+	tx, err := p.BeginTx(t.Context(), &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := tx.QueryRowContext(t.Context(), `SELECT (SELECT count(*) FROM orders), (SELECT count(*) FROM perdure_instance)`)
+	if err := errors.Join(row.Scan(&orders, &instances), tx.Rollback()); err != nil {
+		t.Fatal(err)
+	}
+	return orders, instances
+}
+
+// What a transaction of BeginTx stores is there with what InTx stores in it, or neither is.
+func TestOwnTransactionStoresAllOrNothing(t *testing.T) {
+	p := orders(t, Options{})
+	tx := beginOwn(t, p)
+	if err := errors.Join(place(t.Context(), p, tx, "kept"), tx.Commit()); err != nil {
+		t.Fatal(err)
+	}
+	tx = beginOwn(t, p)
+	if err := errors.Join(place(t.Context(), p, tx, "undone"), tx.Rollback()); err != nil {
+		t.Fatal(err)
+	}
+	if n, m := stored(t, p); n != 1 || m != 1 {
+		t.Errorf("%d orders and %d instances: want one of each", n, m)
+	}
+	if err := createIn(t.Context(), p, "after"); err != nil {
+		t.Error("the store writes no more:", err)
+	}
+}
+
+// Transactions of the program and the store's own writes take turns in order of arrival.
+func TestOwnTransactionsTakeTurnsWithTheStore(t *testing.T) {
+	p := orders(t, Options{BusyTimeout: time.Minute})
+	release := hold(t, p)
+	type step struct {
+		what string
+		err  error
+	}
+	steps := make(chan step, 3)
+	waiting := func(n int) func() bool {
+		return func() bool {
+			p.store.gate.line.Lock()
+			defer p.store.gate.line.Unlock()
+			return len(p.store.gate.waiting) == n
+		}
+	}
+	for n, id := range []string{"first", "second"} {
+		go func() {
+			tx, err := p.BeginTx(t.Context(), nil)
+			steps <- step{id, err}
+			if err != nil {
+				return
+			}
+			if err := errors.Join(place(t.Context(), p, tx, id), tx.Commit()); err != nil {
+				t.Error(err)
+			}
+		}()
+		await(t, id+" to stand in line", waiting(n+1))
+	}
+	created := make(chan error, 1)
+	go func() { created <- createIn(t.Context(), p, "third") }()
+	release()
+	for _, id := range []string{"first", "second"} {
+		if s := <-steps; s.err != nil || s.what != id {
+			t.Fatalf("%s began (%v): want %s", s.what, s.err, id)
+		}
+	}
+	if err := <-created; err != nil {
+		t.Fatal(err)
+	}
+	await(t, "all to be stored", func() bool {
+		n, m := stored(t, p)
+		return n == 2 && m == 3
+	})
+}
+
+// A forgotten transaction keeps the store from writing. The error says where it began.
+func TestForgottenTransactionIsNamed(t *testing.T) {
+	p := orders(t, Options{BusyTimeout: 50 * time.Millisecond})
+	tx := beginOwn(t, p)
+	want := func(err error, says ...string) {
+		t.Helper()
+		if err == nil || provider.OutcomeOf(err) != provider.OutcomeNothing || !provider.Retryable(err) {
+			t.Fatalf("error %v: want one that says nothing happened and may be retried", err)
+		}
+		for _, text := range says {
+			if !strings.Contains(err.Error(), text) {
+				t.Errorf("error %q does not say %q", err, text)
+			}
+		}
+	}
+	want(createIn(t.Context(), p, "one"), "BeginTx began it at begin_test.go:", "commit it or roll it back")
+	_, err := p.BeginTx(t.Context(), nil)
+	want(err, "BeginTx began it at begin_test.go:")
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+
+	db, err := sql.Open("sqlite", "file:"+p.store.path+"?mode=rw&_txlock=immediate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close() //nolint:errcheck // its transaction is over
+	if tx, err = db.BeginTx(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	want(createIn(t.Context(), p, "one"), "a connection that is not the store's", "commit it or roll it back")
+	if err := place(t.Context(), p, tx, "lent"); err != nil {
+		t.Fatal(err)
+	}
+	want(createIn(t.Context(), p, "one"), "InTx at begin_test.go:", "commit it or roll it back")
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if err := createIn(t.Context(), p, "one"); err != nil {
+		t.Error("the file is free again:", err)
+	}
+}
+
+// A context that ends gives up the wait, and ends what has begun.
+func TestOwnTransactionEndsWithItsContext(t *testing.T) {
+	p := orders(t, Options{BusyTimeout: time.Minute})
+	ctx, cancel := context.WithCancel(t.Context())
+	open, err := p.BeginTx(ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := place(ctx, p, open, "undone"); err != nil {
+		t.Fatal(err)
+	}
+	brief, leave := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer leave()
+	if _, err := p.BeginTx(brief, nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error("the wait for a turn:", err)
+	}
+	cancel()
+	tx := beginOwn(t, p)
+	if err := errors.Join(place(t.Context(), p, tx, "kept"), tx.Commit()); err != nil {
+		t.Fatal(err)
+	}
+	if err := open.Commit(); err == nil {
+		t.Error("a transaction was committed after its context had ended")
+	}
+	if n, m := stored(t, p); n != 1 || m != 1 {
+		t.Errorf("%d orders and %d instances: want one of each", n, m)
+	}
+}
+
+// Close rolls back what is open, and ends the wait of who would begin.
+func TestCloseEndsOwnTransactions(t *testing.T) {
+	p := orders(t, Options{BusyTimeout: time.Minute})
+	if err := place(t.Context(), p, beginOwn(t, p), "undone"); err != nil {
+		t.Fatal(err)
+	}
+	waits := make(chan error, 1)
+	go func() {
+		_, err := p.BeginTx(t.Context(), nil)
+		waits <- err
+	}()
+	await(t, "the second to stand in line", func() bool {
+		p.store.gate.line.Lock()
+		defer p.store.gate.line.Unlock()
+		return len(p.store.gate.waiting) == 1
+	})
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-waits; !errors.Is(err, provider.ErrClosed) {
+		t.Error("who waited for its turn:", err)
+	}
+	if _, err := p.BeginTx(t.Context(), nil); !errors.Is(err, provider.ErrClosed) {
+		t.Error("a closed store began a transaction:", err)
+	}
+	if n, m := stored(t, openTest(t, p.store.path, Options{})); n != 0 || m != 0 {
+		t.Errorf("%d orders and %d instances: want none", n, m)
+	}
+}
+
+// A process that dies within its transaction leaves nothing of it, and lets the others in.
+func TestOwnTransactionOfADeadProcess(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	p := openTest(t, path, Options{BusyTimeout: time.Minute})
+	cmd, in, lines := startChild(t, "own", path)
+	defer in.Close() //nolint:errcheck // the child is dead
+	if !lines.Scan() || lines.Text() != "began 1" {
+		t.Fatal(lines.Text())
+	}
+	waits := make(chan error, 1)
+	go func() { waits <- createIn(t.Context(), p, "after") }()
+	await(t, "the store to stand in line", func() bool {
+		p.store.gate.mu.Lock()
+		defer p.store.gate.mu.Unlock()
+		return p.store.gate.place != nil
+	})
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+	if err := <-waits; err != nil {
+		t.Error(err)
+	}
+	res, err := p.Count(t.Context(), provider.CountRequest{})
+	if err != nil || res.Count != 1 {
+		t.Errorf("%d instances (%v): want that of the survivor", res.Count, err)
+	}
+}
+
+func TestOwnTransactionOfAStoreThatIsRead(t *testing.T) {
+	path := orders(t, Options{}).store.path
+	execSQL(t, path, `VACUUM INTO '`+path+`.copy'`)
+	p := openTest(t, path+".copy", Options{ReadOnly: true})
+	if _, err := p.BeginTx(t.Context(), nil); !errors.Is(err, ErrReadOnly) {
+		t.Error("a transaction that writes:", err)
+	}
+	if n, _ := stored(t, p); n != 0 {
+		t.Errorf("%d orders", n)
+	}
+	for _, p := range []*Provider{p, openTest(t, path, Options{})} {
+		tx, err := p.BeginTx(t.Context(), &sql.TxOptions{ReadOnly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.ExecContext(t.Context(), `INSERT INTO orders VALUES ('x')`); err == nil {
+			t.Error("a transaction for reading wrote")
+		}
+		if err := tx.Rollback(); err != nil {
+			t.Error(err)
+		}
+	}
+	if p := openTest(t, path, Options{}); place(t.Context(), p, beginOwn(t, p), "x") != nil {
+		t.Error("a connection that was used for reading does not write")
+	}
+}
