@@ -22,11 +22,13 @@ const (
 )
 
 const (
-	// The inboxes of the next keys after $1, and of which of them the instance has a ready time that is missing, or later than the first
-	// message. It walks from inbox to inbox: an instance that waits for nothing costs nothing, however many there are.
-	sqlAudit = `WITH RECURSIVE page (key, n) AS ((SELECT m.key, 1 FROM perdure.inbox m WHERE m.key > $1 ORDER BY m.key LIMIT 1)
+	// The inboxes of the next keys after $1. It walks from inbox to inbox: an instance that waits for nothing costs nothing, however many
+	// there are.
+	sqlInboxPage = `WITH RECURSIVE page (key, n) AS ((SELECT m.key, 1 FROM perdure.inbox m WHERE m.key > $1 ORDER BY m.key LIMIT 1)
 		UNION ALL SELECT (SELECT m.key FROM perdure.inbox m WHERE m.key > page.key ORDER BY m.key LIMIT 1), n + 1 FROM page
-		WHERE page.key IS NOT NULL AND n < $2)
+		WHERE page.key IS NOT NULL AND n < $2)`
+	// In which of them the instance has a ready time that is missing, or later than the first message.
+	sqlAudit = sqlInboxPage + `
 	SELECT page.key, i.key IS NOT NULL FROM page LEFT JOIN LATERAL (SELECT x.key FROM perdure.instance x WHERE x.key = page.key
 		AND x.status < 3 AND NOT x.deleting AND (x.ready_at = 0 OR x.ready_at > (SELECT m.visible_at FROM perdure.inbox m
 			WHERE m.key = page.key ORDER BY m.visible_at LIMIT 1)) OFFSET 0) i ON true WHERE page.key IS NOT NULL ORDER BY page.key`
@@ -96,7 +98,7 @@ func (j *janitor) sweep() {
 // auditAll audits the inboxes page by page, so that no transaction is long.
 func (j *janitor) auditAll() error {
 	for page := (audit{more: true}); page.more; {
-		next, err := j.audit(page.last)
+		next, err := j.inboxes(sqlAudit, page.last)
 		if err == nil && len(next.wrong) > 0 {
 			err = j.mend(next.wrong)
 		}
@@ -115,12 +117,13 @@ type audit struct {
 	wrong []provider.UUID // instances with a wrong ready time
 }
 
-// audit reads the inboxes of the next keys after one.
-func (j *janitor) audit(after provider.UUID) (a audit, err error) {
+// inboxes reads the inboxes of the next keys after one, by a statement that says which of them are wrong.
+func (j *janitor) inboxes(sql string, after provider.UUID, args ...any) (a audit, err error) {
 	// The zero UUID is no key; as a parameter it must not be NULL.
 	from := pgtype.UUID{Bytes: after, Valid: true}
+	args = append([]any{from, int64(janitorBatch)}, args...)
 	err = j.run(func(b *pgx.Batch) {
-		b.Queue(j.p.names.sql(sqlAudit), from, int64(janitorBatch)).Query(func(rows pgx.Rows) error {
+		b.Queue(j.p.names.sql(sql), args...).Query(func(rows pgx.Rows) error {
 			var bad bool
 			n := 0
 			_, err := pgx.ForEachRow(rows, []any{into(&a.last), &bad}, func() error {

@@ -32,6 +32,7 @@ type Provider struct {
 	signals  *signals
 	pending  *pending
 	janitor  *janitor
+	setback  *setback
 	presence *presence
 	warm     *warm
 	door     relational.Door
@@ -133,6 +134,7 @@ func newWith(ctx context.Context, pool *pgxpool.Pool, own bool, o Options) (*Pro
 	p.pending = startPending(p)
 	p.writer = startWriter(p) //nolint:contextcheck // a group belongs to no caller
 	p.janitor = startJanitor(p)
+	p.setback = startSetback(p)
 	p.presence = startPresence(p)
 	return p, nil
 }
@@ -189,6 +191,7 @@ func (p *Provider) Close() error {
 		return nil
 	}
 	defer p.harden()
+	p.setback.stop()
 	p.janitor.stop()
 	p.writer.stop()
 	p.presence.stop()

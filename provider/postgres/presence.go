@@ -135,13 +135,16 @@ func (s *presence) attend() (time.Duration, error) {
 	} else if s.stored {
 		b.Queue(s.p.names.sql(sqlLeaveProcess), s.process)
 	}
-	var now, oldest provider.Time
+	var now, oldest, newest provider.Time
+	s.p.setback.queueNewest(b, &newest)
 	b.Queue(s.p.names.sql(sqlOtherProcesses), s.process).QueryRow(func(r pgx.Row) error { return r.Scan(&now, &s.others, &oldest) })
+	asked := time.Now()
 	err := s.p.spare.SendBatch(ctx, b).Close()
 	s.renewed(now, renews && err == nil)
 	if err != nil {
 		return pulse, err
 	}
+	s.p.setback.reading(now, newest, asked, time.Now())
 	s.stored = renews
 	if limit := s.limit(); oldest <= limit {
 		return pulse, s.burySilent(ctx, limit)

@@ -1,0 +1,183 @@
+package postgres
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+// The database stamps what it stores with the time of its clock. When that clock is set back, what was stored before
+// carries stamps that lie ahead, and no fetch would take it until the clock has come there again. Processes notice the
+// step and stamp anew what was stored to be taken at once: starts, messages and tasks. What has a delay, as timers and
+// retries have, waits until the clock says so.
+const (
+	// setbackTolerance is how far the clock may go back without being noticed.
+	setbackTolerance = time.Second
+	// setbackTail is for how long after a step statements that read the clock before it may commit.
+	setbackTail = 15 * time.Second
+)
+
+const (
+	// The newest stamps in the store, for a process that has not seen the clock before.
+	sqlNewestStamp = `SELECT greatest((SELECT i.created_at FROM perdure.instance i ORDER BY i.created_at DESC, i.key DESC LIMIT 1),
+		(SELECT max(n.renewed_at) FROM perdure.process n))`
+	// Which of the next inboxes after $1 hold something that is stamped ahead, up to $3.
+	sqlStampedAhead = sqlInboxPage + `
+	SELECT page.key, EXISTS (SELECT 1 FROM perdure.inbox m WHERE m.key = page.key AND NOT m.timer AND m.visible_at > ` + sqlNow + `
+		AND m.visible_at <= $3) FROM page WHERE page.key IS NOT NULL ORDER BY page.key`
+	// Messages keep the order in which they were sent. The first one of an instance has a delay if it is later than the instance.
+	sqlStampMessages = sqlClock + `
+	held AS MATERIALIZED (SELECT i.key, i.created_at FROM perdure.instance i WHERE i.key = ANY($1::uuid[]) AND i.status < 3 AND NOT i.deleting
+		ORDER BY i.key FOR UPDATE SKIP LOCKED),
+	stamped AS (SELECT m.key, m.id, m.visible_at > c.now AND m.visible_at <= $2 AND NOT (m.id = 1 AND m.visible_at > held.created_at) AS ahead,
+		least(c.now, min(m.visible_at) OVER (PARTITION BY m.key ORDER BY m.id ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)) AS at
+		FROM clock c, held JOIN perdure.inbox m ON m.key = held.key WHERE NOT m.timer),
+	moved AS (UPDATE perdure.inbox m SET visible_at = s.at FROM stamped s WHERE s.ahead AND m.key = s.key AND m.id = s.id
+		RETURNING m.key, m.visible_at),
+	first AS (SELECT key, min(visible_at) AS at FROM moved GROUP BY key)
+	UPDATE perdure.instance i SET ready_at = least(nullif(i.ready_at, 0), first.at), sticky_until = least(i.sticky_until, c.now),
+		fetch_at = CASE WHEN i.status <> 1 OR i.blocked AND i.retry_at = 0 THEN 0
+			WHEN i.lease_until > c.now AND i.fetch_at = i.lease_until THEN i.fetch_at
+			ELSE greatest(least(nullif(i.ready_at, 0), first.at), i.not_before_at, CASE WHEN i.blocked THEN i.retry_at ELSE 0 END) END
+	FROM first, clock c WHERE i.key = first.key RETURNING i.kind`
+	// A later attempt waits for the delay of its retry.
+	sqlStampTasks = sqlClock + `
+	ahead AS MATERIALIZED (SELECT d.* FROM perdure.task_kind k CROSS JOIN LATERAL (
+		SELECT t.key, t.execution, t.event_id FROM perdure.task t WHERE t.kind = k.id AND t.fetch_at > 0 AND t.fetch_at > (SELECT now FROM clock)
+		AND t.fetch_at <= $1 AND t.state = 1 AND t.attempt = 1 AND t.fetch_at <> t.rank_at FOR UPDATE SKIP LOCKED) d)
+	UPDATE perdure.task t SET not_before_at = c.now, fetch_at = c.now FROM ahead a, clock c
+	WHERE t.key = a.key AND t.execution = a.execution AND t.event_id = a.event_id RETURNING t.kind`
+	// Whoever lives renews its row at once. A stamp that lies ahead would let the dead live for as long.
+	sqlStampProcesses = `UPDATE perdure.process SET renewed_at = ` + sqlNow + ` WHERE renewed_at > ` + sqlNow
+)
+
+// A setback notices that the clock of the database was set back, and makes good what that hides.
+type setback struct {
+	p     *Provider
+	ctx   context.Context //nolint:containedctx // it ends with the provider
+	stop  func()
+	steps chan provider.Time // the latest time that the clock may have shown before the step
+	ended sync.WaitGroup
+
+	// Of the goroutine that reads the clock: the last reading, and between which moments it was made.
+	read     provider.Time
+	from, to time.Time
+}
+
+func startSetback(p *Provider) *setback {
+	s := &setback{p: p, steps: make(chan provider.Time, 1)}
+	ctx, cancel := context.WithCancel(p.hard)
+	s.ctx, s.stop = ctx, func() {
+		cancel()
+		s.ended.Wait()
+	}
+	s.ended.Go(s.loop)
+	return s
+}
+
+// queueNewest asks for the newest stamp if this is the first reading of the clock.
+func (s *setback) queueNewest(b *pgx.Batch, newest *provider.Time) {
+	if s.read != 0 {
+		return
+	}
+	b.Queue(s.p.names.sql(sqlNewestStamp)).QueryRow(func(r pgx.Row) error {
+		var at *provider.Time
+		err := r.Scan(&at)
+		if at != nil {
+			*newest = *at
+		}
+		return err
+	})
+}
+
+// reading takes a reading of the clock that was made between two moments. The clock was set back if it shows less than the last
+// reading and what has passed since, or less than the newest stamp in the store.
+func (s *setback) reading(now, newest provider.Time, from, to time.Time) {
+	latest := newest
+	if s.read != 0 {
+		latest = max(latest, s.read.Add(to.Sub(s.from)))
+		newest = max(newest, s.read.Add(from.Sub(s.to)))
+	}
+	s.read, s.from, s.to = now, from, to
+	if newest.Sub(now) <= setbackTolerance {
+		return
+	}
+	s.p.opts.Logger.Warn("perdure postgres: the database's clock was set back; what it hides is stamped anew, and timers and leases are late by as much",
+		"by", newest.Sub(now))
+	select {
+	case s.steps <- latest:
+	case earlier := <-s.steps: // the goroutine is still busy
+		s.steps <- max(earlier, latest)
+	}
+}
+
+func (s *setback) loop() {
+	for {
+		select {
+		case latest := <-s.steps:
+			s.makeGood(latest)
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// makeGood stamps anew what lies ahead up to a time, again and again until nothing more can be stored by the old time.
+func (s *setback) makeGood(latest provider.Time) {
+	for began, pause := time.Now(), firstRetry; ; pause = min(2*pause, lastRetry) {
+		err := s.stampAll(latest)
+		if err != nil && s.ctx.Err() == nil {
+			s.p.opts.Logger.Warn("perdure postgres: what a step of the clock hides could not be stamped anew", "error", err)
+		}
+		if err == nil && time.Since(began) > setbackTail {
+			return
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case later := <-s.steps:
+			timer.Stop()
+			latest, began, pause = max(latest, later), time.Now(), firstRetry
+		case <-s.ctx.Done():
+			timer.Stop()
+			return
+		}
+	}
+}
+
+// stampAll stamps anew what lies ahead up to a time, and tells who waits for it.
+func (s *setback) stampAll(latest provider.Time) error {
+	fx := relational.NewEffects()
+	err := s.p.janitor.run(func(b *pgx.Batch) { b.Queue(s.p.names.sql(sqlStampProcesses)) })
+	if err == nil {
+		err = s.stamp(fx.Tasks, sqlStampTasks, int64(latest))
+	}
+	for page := (audit{more: true}); err == nil && page.more; {
+		if page, err = s.p.janitor.inboxes(sqlStampedAhead, page.last, int64(latest)); err == nil && len(page.wrong) > 0 {
+			err = s.stamp(fx.Turns, sqlStampMessages, uuids(page.wrong), int64(latest))
+		}
+	}
+	if len(fx.Turns)+len(fx.Tasks) > 0 {
+		s.p.signals.hint(&fx)
+	}
+	return err
+}
+
+// stamp runs a statement that returns the kinds of what it has stamped anew.
+func (s *setback) stamp(kinds map[int64]struct{}, sql string, args ...any) error {
+	return s.p.janitor.run(func(b *pgx.Batch) {
+		b.Queue(s.p.names.sql(sql), args...).Query(func(rows pgx.Rows) error {
+			var kind int64
+			_, err := pgx.ForEachRow(rows, []any{&kind}, func() error {
+				kinds[kind] = struct{}{}
+				return nil
+			})
+			return err
+		})
+	})
+}
