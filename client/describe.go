@@ -44,10 +44,11 @@ type Description struct {
 	Execution     int64           `json:"execution"`          // the current one, from 1
 	HistoryLength int64           `json:"historyLength"`      // events of the current execution
 	HistoryBytes  int64           `json:"historyBytes"`
-	EngineLevel   int64           `json:"engineLevel"`      // that a node needs to run it
-	InboxMessages int64           `json:"inboxMessages"`    // timers, too
-	Deliveries    int64           `json:"deliveries"`       // turns begun since the last one that was stored
-	Parent        *Parent         `json:"parent,omitempty"` // nil: none
+	EngineLevel   int64           `json:"engineLevel"`           // that a node needs to run it
+	InboxMessages int64           `json:"inboxMessages"`         // timers, too
+	DeadLetters   int64           `json:"deadLetters,omitempty"` // messages and activities that were set aside; Describe only
+	Deliveries    int64           `json:"deliveries"`            // turns begun since the last one that was stored
+	Parent        *Parent         `json:"parent,omitempty"`      // nil: none
 	RequestID     string          `json:"requestId,omitempty"`
 	CreatedAt     time.Time       `json:"createdAt"`
 	UpdatedAt     time.Time       `json:"updatedAt"`
@@ -125,6 +126,7 @@ func (c *Client) describe(ctx context.Context, t target) (Description, error) {
 		return Description{}, err
 	}
 	d := describe(&res.Instance, res.Now)
+	d.DeadLetters = res.DeadLetters
 	for i := range res.Tasks {
 		d.Activities = append(d.Activities, describeActivity(&res.Tasks[i]))
 	}

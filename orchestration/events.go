@@ -11,6 +11,10 @@ import (
 
 // Mailbox is the durable queue of external events of one name, first in, first out. An
 // event that came before anybody listened is kept, also over continue-as-new.
+//
+// Events are given to the code one at a time. When the orchestration's function returns, events that were accepted and not
+// given to it yet go to the dead letters; see client.DeadLetters. So code that takes all with TryReceive and
+// returns may leave some behind. Continue as new, or wait for an event that says it is the last.
 type Mailbox[T any] struct {
 	name string
 	box  *replay.Mailbox
@@ -77,7 +81,7 @@ func (m Mailbox[T]) Receive(ctx *Context, opts ...ReceiveOption) (T, error) {
 	return event, err
 }
 
-// TryReceive takes the next event if one is there; ok is false if not.
+// TryReceive takes the next event if one is there; ok is false if none has been given to the code. More may have been accepted.
 func (m Mailbox[T]) TryReceive() (event T, ok bool, err error) {
 	data, ok := m.made().Take()
 	if !ok {

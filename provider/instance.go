@@ -172,10 +172,11 @@ type GetRequest struct {
 
 // GetResult answers the stored instance.
 type GetResult struct {
-	Instance Instance
-	Tasks    []TaskInfo // WithTasks: pending activity tasks, by event ID
-	Values   []KeyValue // WithValues: by key
-	Now      Time
+	Instance    Instance
+	Tasks       []TaskInfo // WithTasks: pending activity tasks, by event ID
+	Values      []KeyValue // WithValues: by key
+	DeadLetters int64      // WithTasks: how many dead letters the instance has
+	Now         Time
 }
 
 // SteerAction is what Steer does.

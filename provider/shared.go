@@ -16,6 +16,7 @@ const (
 type DeadLettersRequest struct {
 	Action DeadLetterAction
 	IDs    []int64 // Redrive, Discard
+	Key    UUID    // List: only those of this instance; zero: all
 	Cursor int64   // List: IDs above it
 	Max    int     // List: 1 to MaxPage; 0: MaxPage
 }

@@ -44,6 +44,9 @@ func showTable(w *tabwriter.Writer, d *client.Description) {
 	row(w, "execution", d.Execution)
 	row(w, "history", fmt.Sprintf("%d events, %d bytes", d.HistoryLength, d.HistoryBytes))
 	row(w, "inbox", inboxText(d))
+	if d.DeadLetters > 0 {
+		row(w, "dead letters", fmt.Sprintf("%d; 'perdure dead-letters list --instance ID' shows them", d.DeadLetters))
+	}
 	if p := d.Parent; p != nil {
 		row(w, "parent", fmt.Sprintf("%s, execution %d, event %d", p.ID, p.Execution, p.EventID))
 	}

@@ -99,7 +99,7 @@ func (p *Provider) DeadLetters(ctx context.Context, req provider.DeadLettersRequ
 	err = p.do(ctx, req, func(now provider.Time) error {
 		if req.Action == provider.DeadLettersList {
 			for _, l := range p.letters {
-				if l.ID > req.Cursor && len(res.Letters) < cmp.Or(req.Max, provider.MaxPage) {
+				if l.ID > req.Cursor && (req.Key.IsZero() || l.Key == req.Key) && len(res.Letters) < cmp.Or(req.Max, provider.MaxPage) {
 					dead := l.DeadLetter
 					dead.Payload = slices.Clone(dead.Payload)
 					res.Letters = append(res.Letters, dead)

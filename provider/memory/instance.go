@@ -182,6 +182,11 @@ func (p *Provider) Get(ctx context.Context, req provider.GetRequest) (res provid
 		res = provider.GetResult{Instance: i.view(), Now: now}
 		if req.WithTasks {
 			res.Tasks = p.taskInfos(key, now)
+			for _, l := range p.letters {
+				if l.Key == key {
+					res.DeadLetters++
+				}
+			}
 		}
 		if req.WithValues {
 			for _, k := range slices.Sorted(maps.Keys(i.values)) {

@@ -13,6 +13,8 @@ import (
 const (
 	deadLetterColumns = `id, task, key, instance_id, execution, event_id, kind, queue, name, reason, payload, at, timer, priority`
 	sqlListLetters    = `SELECT ` + deadLetterColumns + ` FROM perdure.dead_letter WHERE id > $1 ORDER BY id LIMIT $2`
+	sqlListLettersOf  = `SELECT ` + deadLetterColumns + ` FROM perdure.dead_letter WHERE key = $3 AND id > $1 ORDER BY id LIMIT $2`
+	sqlCountLettersOf = `SELECT count(*) FROM perdure.dead_letter WHERE key = $1`
 	sqlTakeLetter     = `SELECT ` + deadLetterColumns + ` FROM perdure.dead_letter WHERE id = $1 FOR UPDATE`
 	// Rows that others delete, too, are locked in one order.
 	sqlDropLetters = `DELETE FROM perdure.dead_letter WHERE id IN (SELECT id FROM perdure.dead_letter
@@ -69,8 +71,12 @@ func (p *Provider) listLetters(ctx context.Context, req *provider.DeadLettersReq
 	if req.Max == 0 {
 		req.Max = provider.MaxPage
 	}
+	sql, args := sqlListLetters, []any{req.Cursor, req.Max}
+	if !req.Key.IsZero() {
+		sql, args = sqlListLettersOf, append(args, uuid(req.Key))
+	}
 	err = p.read(ctx, "dead letters", func(ctx context.Context, c *pgxpool.Conn) error {
-		rows, err := c.Query(ctx, p.names.sql(sqlListLetters), req.Cursor, req.Max)
+		rows, err := c.Query(ctx, p.names.sql(sql), args...)
 		if err != nil {
 			return err
 		}

@@ -125,6 +125,9 @@ func (p *Provider) details(ctx context.Context, c *pgxpool.Conn, req *provider.G
 		})
 	}
 	if req.WithTasks {
+		b.Queue(p.names.sql(sqlCountLettersOf), uuid(res.Instance.Key)).QueryRow(func(row pgx.Row) error {
+			return row.Scan(&res.DeadLetters)
+		})
 		b.Queue(p.names.sql(sqlPending), uuid(res.Instance.Key)).Query(func(rows pgx.Rows) error {
 			for rows.Next() {
 				task, err := scanPending(rows, res)

@@ -9,6 +9,8 @@ import (
 const (
 	deadLetterColumns = `id, task, key, instance_id, execution, event_id, kind, queue, name, reason, payload, at, timer, priority`
 	sqlListLetters    = `SELECT ` + deadLetterColumns + ` FROM perdure_dead_letter WHERE id > ? ORDER BY id LIMIT ?`
+	sqlListLettersOf  = `SELECT ` + deadLetterColumns + ` FROM perdure_dead_letter WHERE key = ? AND id > ? ORDER BY id LIMIT ?`
+	sqlCountLettersOf = `SELECT count(*) FROM perdure_dead_letter WHERE key = ?`
 	sqlLetter         = `SELECT ` + deadLetterColumns + ` FROM perdure_dead_letter WHERE id = ?`
 	sqlDropLetter     = `DELETE FROM perdure_dead_letter WHERE id = ?`
 )
@@ -47,12 +49,16 @@ func (p *Provider) listLetters(ctx context.Context, req *provider.DeadLettersReq
 	if req.Max == 0 {
 		req.Max = provider.MaxPage
 	}
+	sql, args := sqlListLetters, []any{req.Cursor, req.Max}
+	if !req.Key.IsZero() {
+		sql, args = sqlListLettersOf, append([]any{req.Key}, args...)
+	}
 	err = p.read(ctx, "dead letters", func(c *conn) error {
-		return c.each(context.WithoutCancel(ctx), sqlListLetters, func(r *row) error {
+		return c.each(context.WithoutCancel(ctx), sql, func(r *row) error {
 			letter, _, _ := scanLetter(r)
 			res.Letters = append(res.Letters, letter)
 			return nil
-		}, req.Cursor, req.Max)
+		}, args...)
 	})
 	return res, err
 }

@@ -73,6 +73,9 @@ func (p *Provider) details(ctx context.Context, c *conn, req *provider.GetReques
 	if !req.WithTasks {
 		return nil
 	}
+	if _, err := c.one(ctx, sqlCountLettersOf, func(r *row) { res.DeadLetters = r.int(0) }, key); err != nil {
+		return err
+	}
 	skew := p.store.clock.skew()
 	elapsed := int64(res.Now) - skew
 	return c.each(ctx, sqlTasks, func(r *row) error {

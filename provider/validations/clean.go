@@ -26,6 +26,8 @@ func cleanCases() []testCase {
 		{name: "prune-keeps-young", run: pruneYoung, rule: "PruneRequest deletes instances that ended at least Age ago, at most Max (0: 1,000)."},
 		{name: "prune-cascades", run: pruneCascade, rule: "children go with their parent, never alone before it."},
 		{name: "letters-pages", run: lettersPages, rule: redrive},
+		{name: "letters-of-an-instance", run: lettersOfOne, rule: "DeadLettersRequest.Key: List: only those of this instance; zero: all"},
+		{name: "letters-counted", run: lettersCounted, rule: "GetResult.DeadLetters: WithTasks: how many dead letters the instance has"},
 		{name: "letters-redrive", run: lettersRedrive, rule: redrive},
 		{name: "letters-redrive-task", run: lettersRedriveTask, rule: redrive},
 		{name: "letters-discard", run: lettersDiscard, rule: redrive},
@@ -255,6 +257,46 @@ func lettersPages(t *trial) {
 	res, err := t.DeadLetters(t.ctx, provider.DeadLettersRequest{Cursor: cursor})
 	t.ok(err)
 	t.checkf(len(res.Letters) == 0, "letters after the last one: %+v", res.Letters)
+}
+
+func lettersOfOne(t *trial) {
+	first := t.bury(3)
+	other := t.begin("other")
+	t.send(other.Key, text("other"))
+	t.steer(other.Key, provider.SteerTerminate)
+	list := func(req provider.DeadLettersRequest) (payloads string) {
+		res, err := t.DeadLetters(t.ctx, req)
+		t.ok(err)
+		for _, l := range res.Letters {
+			payloads += string(l.Payload) + " "
+		}
+		return payloads
+	}
+	all := t.letters()
+	t.mustf(len(all) == 4, "%d dead letters", len(all))
+	for want, req := range map[string]provider.DeadLettersRequest{
+		"m0 m1 m2 ": {Key: first.Key},
+		"m1 ":       {Key: first.Key, Cursor: all[0].ID, Max: 1},
+		"other ":    {Key: other.Key, Cursor: all[0].ID},
+		"":          {Key: t.begin("third").Key},
+	} {
+		got := list(req)
+		t.checkf(got == want, "%+v lists %q, want %q", req, got, want)
+	}
+}
+
+func lettersCounted(t *trial) {
+	first, other := t.bury(3), t.begin("other")
+	count := func(key provider.UUID) int64 {
+		res, err := t.Get(t.ctx, provider.GetRequest{Key: key, WithTasks: true})
+		t.ok(err)
+		return res.DeadLetters
+	}
+	got := []int64{count(first.Key), count(other.Key)}
+	t.checkf(got[0] == 3 && got[1] == 0, "%d dead letters, want 3 and 0", got)
+	t.act(provider.DeadLettersDiscard, t.letters()[0].ID)
+	left := count(first.Key)
+	t.checkf(left == 2, "%d dead letters after one was discarded, want 2", left)
 }
 
 func (t *trial) act(action provider.DeadLetterAction, ids ...int64) int64 {

@@ -24,6 +24,8 @@ func brokenClean() []brokenRule {
 		{name: "a prune takes 999 at most", caught: "clean/prune-default", breaks: prunes(prunesLess)},
 		{name: "a child is pruned alone", caught: "clean/prune-cascades", breaks: prunesChildren},
 		{name: "dead letters that are none are discarded", caught: "clean/letters-discard", breaks: discardsNothing},
+		{name: "letters of all instances are listed", caught: "clean/letters-of-an-instance", breaks: listsAllLetters},
+		{name: "an instance has no dead letters", caught: "clean/letters-counted", breaks: countsNoLetters},
 		{name: "a redriven letter loses its kind", caught: "clean/letters-redrive", breaks: redrivesAnew},
 		{name: "a deleted instance counts as ended", caught: "clean/delete-refuses-at-once", breaks: endsDeleted},
 		{name: "a delete takes who got the ID meanwhile", caught: "clean/delete-keeps-the-id", racing: true, breaks: deletesByID},
@@ -211,4 +213,12 @@ func givesUpDeleting(m *mutant) {
 		}
 		return remove(ctx, req)
 	})
+}
+
+func listsAllLetters(m *mutant) {
+	m.letters.before(func(req *provider.DeadLettersRequest) { req.Key = provider.UUID{} })
+}
+
+func countsNoLetters(m *mutant) {
+	m.get.after(func(_ provider.GetRequest, res *provider.GetResult, _ *error) { res.DeadLetters = 0 })
 }

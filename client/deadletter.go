@@ -1,0 +1,178 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/provider"
+)
+
+// lettersPage is how many dead letters are read at once: each may have a payload of the largest size.
+const lettersPage = 20
+
+// DeadLetter is a message that its instance did not take before it ended, or an activity that was lost to crashes
+// too often. Times are UTC by the storage's clock.
+type DeadLetter struct {
+	ID          int64           `json:"id"`
+	Kind        string          `json:"kind"`           // such as "EventReceived"; "ActivityScheduled" of an activity
+	Name        string          `json:"name,omitempty"` // of the event or activity
+	Instance    string          `json:"instance"`
+	InstanceKey provider.UUID   `json:"instanceKey"`
+	Execution   int64           `json:"execution,omitempty"` // that it was for; 0: any
+	EventID     int64           `json:"eventId,omitempty"`   // that it answers or, of an activity, that scheduled it
+	Queue       string          `json:"queue,omitempty"`     // of an activity
+	Payload     json.RawMessage `json:"payload,omitempty"`   // of the event, or the input of the activity
+	Reason      string          `json:"reason"`
+	At          time.Time       `json:"at"`
+	Unreadable  string          `json:"unreadable,omitempty"` // why Name and Payload cannot be shown
+}
+
+// DeadLetters ranges over the dead letters of the instance that the ID names now, or of all instances with "", the oldest
+// first. It ends after the first error. It reads page by page, so that a loop may stop early.
+func (c *Client) DeadLetters(ctx context.Context, instance string) iter.Seq2[DeadLetter, error] {
+	return func(yield func(DeadLetter, error) bool) {
+		const doing = "listing dead letters"
+		req := provider.DeadLettersRequest{Max: lettersPage}
+		err := c.usable(ctx)
+		if err != nil {
+			err = fmt.Errorf("%s: %w", doing, err)
+		} else if instance != "" {
+			var t target
+			t, _, err = c.resolve(ctx, target{id: instance}, fmt.Sprintf("%s of %s", doing, target{id: instance}))
+			req.Key = t.key
+		}
+		for more := true; more; {
+			var page []provider.DeadLetter
+			if err == nil {
+				page, err = c.letters(ctx, doing, req)
+			}
+			if err != nil {
+				yield(DeadLetter{}, err)
+				return
+			}
+			for i := range page {
+				req.Cursor = page[i].ID
+				if !yield(describeLetter(&page[i]), nil) {
+					return
+				}
+			}
+			more = len(page) == lettersPage
+		}
+	}
+}
+
+func (c *Client) letters(ctx context.Context, doing string, req provider.DeadLettersRequest) ([]provider.DeadLetter, error) {
+	var res provider.DeadLettersResult
+	err := c.read(ctx, doing, func(ctx context.Context) (err error) {
+		res, err = c.store.DeadLetters(ctx, req)
+		return err
+	})
+	if err != nil {
+		return nil, explain(doing, 0, err)
+	}
+	return res.Letters, nil
+}
+
+// describeLetter turns a stored dead letter into what people read.
+func describeLetter(l *provider.DeadLetter) DeadLetter {
+	d := DeadLetter{
+		ID: l.ID, Kind: history.Kind(l.Kind).String(), Name: l.Name, Instance: l.InstanceID, InstanceKey: l.Key, Execution: l.Execution,
+		EventID: l.EventID, Queue: l.Queue, Reason: l.Reason, At: l.At.Std(),
+	}
+	if l.Task {
+		d.Kind = history.KindActivityScheduled.String()
+	}
+	stored, err := history.Decode(0, l.Payload)
+	if err != nil {
+		d.Unreadable = err.Error()
+		return d
+	}
+	e := describeEvent(stored)
+	d.Kind, d.Payload = e.Kind, e.Input
+	if d.Payload == nil {
+		d.Payload = e.Output
+	}
+	if d.Name == "" {
+		d.Name = e.Name
+	}
+	return d
+}
+
+// RedriveDeadLetter puts a dead letter back where it came from: a message into the inbox of its instance, an activity into its
+// queue, with its first attempt and without a deadline. That is possible while the instance runs and, for an activity, still runs
+// the execution that scheduled it. Otherwise the letter stays, and the error is ErrEnded; ErrExists if the activity is pending
+// again. An unknown letter is ErrNotFound.
+func (c *Client) RedriveDeadLetter(ctx context.Context, id int64) error {
+	return c.onLetter(ctx, fmt.Sprintf("redriving dead letter %d", id), provider.DeadLettersRedrive, id)
+}
+
+// DropDeadLetter deletes a dead letter for good. An unknown letter is ErrNotFound.
+func (c *Client) DropDeadLetter(ctx context.Context, id int64) error {
+	return c.onLetter(ctx, fmt.Sprintf("dropping dead letter %d", id), provider.DeadLettersDiscard, id)
+}
+
+func (c *Client) onLetter(ctx context.Context, doing string, action provider.DeadLetterAction, id int64) error {
+	err := c.usable(ctx)
+	if err == nil && id < 1 {
+		err = fmt.Errorf("%w: the ID is %d: give that of a dead letter, 1 or more", ErrInvalid, id)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	req := provider.DeadLettersRequest{Action: action, IDs: []int64{id}}
+	var res provider.DeadLettersResult
+	tries := 0
+	doubtful, err := c.write(ctx, doing, func(ctx context.Context) (err error) {
+		tries++
+		res, err = c.store.DeadLetters(ctx, req)
+		return err
+	})
+	if err != nil {
+		return doubt(explain(doing, 0, err), doubtful, "list the dead letters")
+	}
+	if res.Done > 0 {
+		return nil
+	}
+	l, err := c.letter(ctx, doing, id)
+	switch {
+	case err != nil:
+		return err
+	case l == nil && tries > 1:
+		return nil // an earlier try, whose answer was lost, did it
+	case l == nil:
+		return fmt.Errorf("%s: %w: there is no such letter; it was redriven, dropped or deleted with its instance", doing, ErrNotFound)
+	}
+	return c.stays(ctx, doing, l)
+}
+
+// letter reads one dead letter; nil if there is none of that ID.
+func (c *Client) letter(ctx context.Context, doing string, id int64) (*provider.DeadLetter, error) {
+	page, err := c.letters(ctx, doing, provider.DeadLettersRequest{Cursor: id - 1, Max: 1})
+	if err != nil || len(page) == 0 || page[0].ID != id {
+		return nil, err
+	}
+	return &page[0], nil
+}
+
+// stays returns why a letter could not go back.
+func (c *Client) stays(ctx context.Context, doing string, l *provider.DeadLetter) error {
+	t := target{id: l.InstanceID, key: l.Key}
+	res, err := c.instance(ctx, t, doing, false)
+	switch i := &res.Instance; {
+	case errors.Is(err, ErrNotFound):
+		return fmt.Errorf("%s: %w: %s was deleted; drop the letter", doing, ErrNotFound, t)
+	case err != nil:
+		return err
+	case i.Status.Ended():
+		return fmt.Errorf("%s: %w (%s): %s takes nothing back; raise the event to another instance and drop the letter", doing, ErrEnded, i.Status, t)
+	case l.Task && l.Execution != i.Execution:
+		return fmt.Errorf("%s: execution %d of %s, which asked for the activity, is over: %w; drop the letter", doing, l.Execution, t, ErrEnded)
+	default:
+		return fmt.Errorf("%s: activity %d of %s is pending again: %w; drop the letter", doing, l.EventID, t, ErrExists)
+	}
+}

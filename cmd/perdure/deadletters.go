@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure/client"
+)
+
+// lettersListed is what dead-letters list prints.
+type lettersListed struct {
+	Letters []client.DeadLetter `json:"deadLetters"`
+	More    bool                `json:"more"` // the limit cut the list
+}
+
+// lettersDone is what dead-letters redrive and drop print.
+type lettersDone struct {
+	ID     int64  `json:"id"`
+	Action string `json:"action"`
+}
+
+func newDeadLetters(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "dead-letters",
+		Short: "List, redrive and drop what could not be delivered or processed",
+		Long: "Dead letters are events that an instance had accepted and did not take before it ended, and activities that were\n" +
+			"lost to crashes too often.",
+		Args: arguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(
+		newDeadLettersList(a),
+		newDeadLetterAction(a, &cobra.Command{
+			Use:   "redrive LETTER",
+			Short: "Put a dead letter back where it came from",
+			Long: "Redrive puts an event into the inbox of its instance, or an activity into its queue. The instance must still run, and\n" +
+				"for an activity the execution that scheduled it. The list has the number of each letter.",
+		}, "redrive", "put letter %d back\n", (*client.Client).RedriveDeadLetter),
+		newDeadLetterAction(a, &cobra.Command{
+			Use:   "drop LETTER",
+			Short: "Delete a dead letter for good",
+			Long:  "Drop deletes a dead letter. The list has the number of each.",
+		}, "drop", "dropped letter %d\n", (*client.Client).DropDeadLetter),
+	)
+	return cmd
+}
+
+func newDeadLettersList(a *app) *cobra.Command {
+	instance, limit := "", 0
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List dead letters, oldest first",
+		Example: "  perdure dead-letters list --instance order-42 -o json --db orders.db",
+		Args:    arguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if limit < 1 {
+				return badUsage("flag --limit is %d: it must be 1 or more", limit)
+			}
+			if cmd.Flags().Changed("instance") && instance == "" {
+				return badUsage("flag --instance is empty: give an ID, or leave the flag out for all")
+			}
+			return a.withReader(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				out := lettersListed{Letters: []client.DeadLetter{}}
+				for l, err := range c.DeadLetters(ctx, instance) {
+					if err != nil {
+						return err
+					}
+					if out.More = len(out.Letters) == limit; out.More {
+						break
+					}
+					out.Letters = append(out.Letters, l)
+				}
+				if out.More && a.output == outputTable {
+					fmt.Fprintf(cmd.ErrOrStderr(), "the list is cut after %d letters: raise --limit for more\n", limit)
+				}
+				return a.show(cmd, out, func(w *tabwriter.Writer) { lettersTable(w, out.Letters) })
+			})
+		},
+	}
+	cmd.Flags().StringVar(&instance, "instance", "", "only of the instance with this ID")
+	cmd.Flags().IntVar(&limit, "limit", 100, "at most so many")
+	return cmd
+}
+
+func lettersTable(w *tabwriter.Writer, letters []client.DeadLetter) {
+	row(w, "LETTER", "INSTANCE", "KIND", "NAME", "SINCE", "REASON", "PAYLOAD")
+	for i := range letters {
+		l := &letters[i]
+		shown := payloadText(l.Payload, eventLimit)
+		if l.Unreadable != "" {
+			shown = "cannot be read: " + l.Unreadable
+		}
+		row(w, l.ID, l.Instance, l.Kind, l.Name, instant(l.At), l.Reason, shown)
+	}
+}
+
+// newDeadLetterAction completes a command that acts on one dead letter.
+func newDeadLetterAction(
+	a *app, cmd *cobra.Command, action, told string, act func(*client.Client, context.Context, int64) error,
+) *cobra.Command {
+	cmd.Args = arguments
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		id, err := strconv.ParseInt(args[0], 10, 64)
+		if err != nil || id < 1 {
+			return badUsage("argument LETTER is %q: it must be a number that 'perdure dead-letters list' shows", args[0])
+		}
+		return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			if err := act(c, ctx, id); err != nil {
+				return err
+			}
+			return a.show(cmd, lettersDone{ID: id, Action: action}, func(w *tabwriter.Writer) { fmt.Fprintf(w, told, id) })
+		})
+	}
+	return cmd
+}
