@@ -3,6 +3,7 @@ package dispatcher
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime/debug"
 	"runtime/pprof"
 	"strconv"
@@ -119,7 +120,7 @@ func (d *Dispatcher) runAttempt(working, ctx context.Context, a *attempt) (next 
 	defer func() {
 		d.watchdog.Returned(&a.watched)
 		if !returned {
-			err = failure.New(failure.ErrPanic, "activity %s called runtime.Goexit\n%s", a.call.Name, debug.Stack())
+			err = d.panicked(a, "called runtime.Goexit")
 		}
 		if d.keepPending(working, ctx, a, err, free) {
 			if ctx.Err() != nil { // it ended on the way, when the watchdog still waited for the code
@@ -210,7 +211,7 @@ func (d *Dispatcher) attemptEnded(a *attempt) {
 func (d *Dispatcher) runUser(ctx context.Context, a *attempt) (output []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = failure.New(failure.ErrPanic, "activity %s panicked: %v\n%s", a.call.Name, p, debug.Stack())
+			err = d.panicked(a, fmt.Sprintf("panicked: %v", p))
 		}
 	}()
 	output, err = d.cfg.Activities[a.call.Queue][a.call.Name](ctx, a.call.Input)
@@ -218,6 +219,23 @@ func (d *Dispatcher) runUser(ctx context.Context, a *attempt) (output []byte, er
 		err = d.fits(a, output)
 	}
 	return output, err
+}
+
+// panicked returns the failure of an attempt whose code did not return, and logs it: a retry may hide it from all others. It is called
+// while the code's stack is still there.
+func (d *Dispatcher) panicked(a *attempt, how string) error {
+	stack := string(debug.Stack())
+	d.cfg.Logger.Error("activity panicked", "activity", a.call.Name, "instance", a.instanceID, "attempt", a.number, "err", how, "stack", stack)
+	return failure.New(failure.ErrPanic, "activity %s %s\n%s", a.call.Name, how, stack)
+}
+
+// countFailed counts an attempt that ended its call with an error. One that was told to stop and obeyed has not failed.
+func (d *Dispatcher) countFailed(a *attempt, cause error) {
+	if errors.Is(cause, errCancelled) || a.unwanted.Load() {
+		d.count.attemptsCancelled.Add(1)
+		return
+	}
+	d.count.attemptsFailed.Add(1)
 }
 
 // fits refuses an output that no history takes.
@@ -306,7 +324,7 @@ func (d *Dispatcher) failed(working context.Context, a *attempt, cause, err erro
 		f, again = d.failureOf(a, errCancelled, err), false
 	}
 	if !again {
-		d.count.attemptsFailed.Add(1)
+		d.countFailed(a, cause)
 		d.returnResult(working, &result{attempt: a, details: report.Details, body: d.gaveUp(a, f)})
 		return
 	}

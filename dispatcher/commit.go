@@ -30,6 +30,9 @@ func (d *Dispatcher) commitFetched(working context.Context, a *actor, r *run, x 
 	res, err := d.commitOf(working, a, t)
 	if err == nil {
 		a.fast = 0
+		if t.req.CloseInbox != "" {
+			t.buried = buriedEvents(r.turn.Messages, t.req.Consumed)
+		}
 		d.committed(working, a, x, turn, t, res)
 		return
 	}
@@ -89,6 +92,7 @@ func (d *Dispatcher) committed(
 	}
 	d.manage.heard(a.key, t.req.Execution, turn.Events)
 	if turn.End != nil {
+		d.tellLeft(x, t.buried)
 		d.actors.settled(a.key)
 		if turn.Pending > 0 {
 			d.manage.cancelExecution(a.key, t.req.Execution, errOrchestrationEnded)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -86,16 +85,20 @@ func (d *Dispatcher) guarded(working context.Context, a *attempt, fn func(provid
 		done := make(chan error, 1)
 		go func() {
 			code.RunsOn(goroutine.ID())
-			err := failure.New(failure.ErrPanic, "activity %s called runtime.Goexit inside its transaction", name)
+			returned := false
+			var err error
 			defer func() {
 				if p := recover(); p != nil {
-					err = failure.New(failure.ErrPanic, "activity %s panicked inside its transaction: %v\n%s", name, p, debug.Stack())
+					err = d.panicked(a, fmt.Sprintf("panicked inside its transaction: %v", p))
+				} else if !returned {
+					err = d.panicked(a, "called runtime.Goexit inside its transaction")
 				}
 				d.watchdog.Returned(&code)
 				over.CompareAndSwap(false, true)
 				done <- err
 			}()
 			err = fn(tx)
+			returned = true
 		}()
 		limit := time.NewTimer(functionTimeout)
 		defer limit.Stop()

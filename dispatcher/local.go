@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"strconv"
 	"sync"
 
@@ -82,7 +81,7 @@ func (d *Dispatcher) startLocal(a *attempt, then func(ending)) {
 		returned := false
 		defer func() {
 			if !returned {
-				err = failure.New(failure.ErrPanic, "activity %s called runtime.Goexit\n%s", a.call.Name, debug.Stack())
+				err = d.panicked(a, "called runtime.Goexit")
 			}
 			d.watchdog.Returned(&a.watched)
 			stopGrace()

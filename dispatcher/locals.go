@@ -231,7 +231,7 @@ func (l *locals) ended(call *localCall, e ending) {
 	f := d.failureOf(a, e.cause, e.err)
 	delay, again := d.again(a, &f, e.err)
 	if !again {
-		d.count.attemptsFailed.Add(1)
+		d.countFailed(a, e.cause)
 		l.say(call, &history.LocalEnded{Call: call.call.Local, Name: call.call.Name, Failure: &f, Attempt: a.number})
 		return
 	}

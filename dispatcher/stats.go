@@ -14,6 +14,8 @@ type Stats struct {
 	TurnsRunning      int64 // gauge
 	ColdReplays       int64 // executions rebuilt from their history
 	MessagesDropped   int64 // that meant nothing to their execution any more
+	EventsBuried      int64 // moved to the dead letters, as their instance ended before it was given them
+	EventsUnread      int64 // given to an instance that ended before its code took them
 	CacheEvictions    int64
 	EvictionsStuck    int64 // deferred functions did not return within the deadlock limit
 	Cached            int64 // gauge: executions in the cache
@@ -27,6 +29,7 @@ type Stats struct {
 	LocalsQueued      int64 // local activities that went on in the queue
 	AttemptsCompleted int64
 	AttemptsFailed    int64 // finally
+	AttemptsCancelled int64 // told to stop by their execution, and stopped
 	AttemptsRetried   int64
 	AttemptsDiscarded int64 // nobody wanted the result
 	AttemptsLeaked    int64 // did not end within the grace period
@@ -46,9 +49,11 @@ type Stats struct {
 type counters struct {
 	turnsFetched, turnsCommitted, turnsFast, turnsConflicted, turnsFailed, turnsStuck, turnsRunning atomic.Int64
 	turnsEager                                                                                      atomic.Int64
+	eventsBuried, eventsUnread                                                                      atomic.Int64
 	coldReplays, messagesDropped, cacheEvictions, evictionsStuck                                    atomic.Int64
 	tasksFetched, tasksHandedOff, attemptsRunning, attemptsCompleted, attemptsFailed                atomic.Int64
 	attemptsRetried, attemptsDiscarded, attemptsLeaked, attemptsReleased, attemptsPoisoned          atomic.Int64
+	attemptsCancelled                                                                               atomic.Int64
 	attemptsLocal, localsQueued                                                                     atomic.Int64
 	suspectsDelayed, leasesLost, storageErrors, resultsLate, attemptsPending, attemptsParked        atomic.Int64
 }
@@ -61,10 +66,11 @@ func (d *Dispatcher) Stats() Stats {
 		TurnsFetched: c.turnsFetched.Load(), TurnsCommitted: c.turnsCommitted.Load(), TurnsFast: c.turnsFast.Load(), TurnsEager: c.turnsEager.Load(),
 		TurnsConflicted: c.turnsConflicted.Load(), TurnsFailed: c.turnsFailed.Load(), TurnsStuck: c.turnsStuck.Load(),
 		TurnsRunning: c.turnsRunning.Load(), ColdReplays: c.coldReplays.Load(), MessagesDropped: c.messagesDropped.Load(),
+		EventsBuried: c.eventsBuried.Load(), EventsUnread: c.eventsUnread.Load(),
 		CacheEvictions: c.cacheEvictions.Load(), EvictionsStuck: c.evictionsStuck.Load(), Cached: int64(cached), CachedBytes: int64(bytes),
 		TasksFetched: c.tasksFetched.Load(), TasksHandedOff: c.tasksHandedOff.Load(),
 		AttemptsRunning: c.attemptsRunning.Load(), AttemptsCompleted: c.attemptsCompleted.Load(),
-		AttemptsFailed: c.attemptsFailed.Load(), AttemptsRetried: c.attemptsRetried.Load(),
+		AttemptsFailed: c.attemptsFailed.Load(), AttemptsRetried: c.attemptsRetried.Load(), AttemptsCancelled: c.attemptsCancelled.Load(),
 		AttemptsDiscarded: c.attemptsDiscarded.Load(), AttemptsLeaked: c.attemptsLeaked.Load(),
 		ResultsLate:      c.resultsLate.Load(),
 		AttemptsReleased: c.attemptsReleased.Load(), AttemptsPoisoned: c.attemptsPoisoned.Load(),

@@ -15,6 +15,7 @@ type translation struct {
 	cancelled []int64            // event IDs of activities given up
 	going     map[int64]*attempt // of local activities that run, by number of their call
 	early     *job               // claimed ahead; the commit ends the claim
+	buried    []string           // names of events that it moves to the dead letters
 	unknown   bool               // an attempt to store it may have succeeded, whatever was answered since
 }
 

@@ -124,6 +124,7 @@ type Execution struct {
 	opened       bool
 	pending      map[int64]*Future
 	activities   int
+	failed       []leftError
 	locals       []*LocalCall
 	asked        int64 // calls of local activities
 	burst        burst

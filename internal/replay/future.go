@@ -20,6 +20,7 @@ type Future struct {
 	abandon func()        // records that the operation is given up; nil if there is nothing to record
 	ask     func()        // in place of abandon: asks the operation to end, and its end is awaited
 	asked   bool
+	read    bool     // code has had the result
 	then    func()   // runs when it is settled
 	child   [16]byte // the key of a child instance, else zero
 }
@@ -35,6 +36,7 @@ func (f *Future) Result() ([]byte, error) {
 	f.x.look()
 	f.x.retained -= f.unread
 	f.unread = 0
+	f.read = true
 	switch {
 	case f.err != nil:
 		return nil, f.err

@@ -130,6 +130,9 @@ func (s *Scope) Go(body func(*Scope) error) *Future {
 		if !f.settled {
 			f.err = err
 			f.settle()
+			if err != nil {
+				s.x.keepError(f)
+			}
 		}
 	})
 	return f
