@@ -11,7 +11,8 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5" //nolint:depguard // what a server costs is no matter of the contract
+	"github.com/jackc/pgx/v5"         //nolint:depguard // what a server costs is no matter of the contract
+	"github.com/jackc/pgx/v5/pgxpool" //nolint:depguard // the same
 
 	"github.com/perdure/perdure/bench/measure"
 	"github.com/perdure/perdure/provider"
@@ -33,7 +34,11 @@ func newBenchServer(ctx context.Context, s server, o benchOptions) (*benchServer
 	if s.schema != "" && !o.keep {
 		return nil, badUsage("the URL names a schema, and each run makes one of its own: leave it out, or give --keep to run on it as it is")
 	}
-	conn, err := pgx.Connect(ctx, s.url)
+	config, err := pgxpool.ParseConfig(s.url) // which also takes the parameters of a pool
+	if err != nil {
+		return nil, badUsage("the URL of the database cannot be read")
+	}
+	conn, err := pgx.ConnectConfig(ctx, config.ConnConfig)
 	if err != nil {
 		return nil, &storeError{fmt.Errorf("open %s: %w", s, err)}
 	}

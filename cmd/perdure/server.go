@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"net/url"
+	"os"
 	"strings"
 
 	"github.com/perdure/perdure/provider"
@@ -13,6 +15,12 @@ import (
 
 // schemaParameter names the schema in a URL. Postgres knows no such parameter; one name of a database then says it all.
 const schemaParameter = "schema"
+
+// What says which of several servers is meant.
+const (
+	sessionParameter = "target_session_attrs"
+	sessionVariable  = "PGTARGETSESSIONATTRS"
+)
 
 // server is a schema of a Postgres database.
 type server struct {
@@ -89,6 +97,10 @@ func (s server) view(ctx context.Context, logger *slog.Logger) (provider.Provide
 		return nil, badUsage("the URL of the database cannot be read") // newServer has read it
 	}
 	parameters.Set("default_transaction_read_only", "on")
+	// A session that only reads is none that can write, wherever it is. The server that takes writes is the primary.
+	if cmp.Or(parameters.Get(sessionParameter), os.Getenv(sessionVariable)) == "read-write" {
+		parameters.Set(sessionParameter, "primary")
+	}
 	return s.connect(ctx, address+"?"+encodeParameters(parameters), postgres.Options{NoMigrate: true, Logger: logger})
 }
 

@@ -263,3 +263,36 @@ func TestServerKeepsParameters(t *testing.T) {
 		t.Errorf("%q, %q, %v; want %q", s.url, s.schema, err, want)
 	}
 }
+
+// What the URL or the environment says of the server that is meant holds for commands that only read, too.
+func TestViewOfServerWithSessionAttributes(t *testing.T) {
+	url := postgrestest.URL(t)
+	name := url + "&schema=" + postgrestest.Schema(t, url)
+	if code, _, stderr := perdure(t, "", "migrate", "up", "--db", name); code != exitOK {
+		t.Fatal(stderr)
+	}
+	for _, attributes := range []string{"read-write", "primary", "any"} {
+		if code, _, stderr := perdure(t, "", "doctor", "--db", name+"&target_session_attrs="+attributes); code != exitOK {
+			t.Errorf("%s: exit code %d: %s", attributes, code, stderr)
+		}
+	}
+	t.Setenv(sessionVariable, "read-write")
+	if code, _, stderr := perdure(t, "", "doctor", "--db", name); code != exitOK {
+		t.Errorf("by the environment: exit code %d: %s", code, stderr)
+	}
+}
+
+// A URL may have parameters of the pool, as the guide recommends.
+func TestBenchOnServerWithPoolParameters(t *testing.T) {
+	s, err := newServer(postgrestest.URL(t) + "&pool_max_conns=8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := newBenchServer(t.Context(), s, benchOptions{synchronous: synchronousFull})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

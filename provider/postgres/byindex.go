@@ -24,8 +24,11 @@ const sqlByIndex = `SELECT set_config('enable_seqscan', 'off', true), set_config
 	set_config('plan_cache_mode', 'force_generic_plan', true)`
 
 // Connections of a store's own pool have the settings anyway, for lone steps. What callers' functions run in them has not.
+//
+// A pooler lends the server's connections to other programs, too, which would be given the settings. It gives its clients process IDs of its own.
 const (
-	sqlSettle   = `SELECT set_config('enable_seqscan', 'off', false), set_config('jit', 'off', false), set_config('plan_cache_mode', 'force_generic_plan', false)`
+	sqlSettle = `SELECT pg_backend_pid() = $1::bigint, CASE WHEN pg_backend_pid() = $1::bigint THEN set_config('enable_seqscan', 'off', false)
+	|| set_config('jit', 'off', false) || set_config('plan_cache_mode', 'force_generic_plan', false) END`
 	sqlUnsettle = `SET LOCAL enable_seqscan TO DEFAULT; SET LOCAL jit TO DEFAULT; SET LOCAL plan_cache_mode TO DEFAULT`
 )
 

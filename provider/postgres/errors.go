@@ -3,6 +3,7 @@ package postgres
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -20,7 +21,8 @@ const (
 	stateNoColumn    = "42703"
 	stateForbidden   = "42501"
 	stateReadOnly    = "25006"
-	stateNoStatement = "26000"                 // somebody has removed what was prepared
+	stateNoStatement = "26000"                 // somebody has removed what was prepared, or a pooler has changed the connection
+	stateTwice       = "42P05"                 // somebody has prepared it already
 	stateOldPlan     = "0A000"                 // or the columns of its tables are others
 	oldPlan          = "RevalidateCachedQuery" // says so; the state stands for all that a server cannot do
 	// A savepoint was asked for outside of a transaction.
@@ -52,8 +54,14 @@ func failed(op string, err error, outcome provider.Outcome) error {
 	if _, ok := errors.AsType[*provider.Error](err); ok || isAnswer(err) {
 		return err
 	}
+	if state := sqlState(err); state == stateNoStatement || state == stateTwice {
+		err = fmt.Errorf("%w; %s", err, setPooler)
+	}
 	return &provider.Error{Op: op, Outcome: outcome, Retryable: !permanent(err), Err: err}
 }
+
+// setPooler is what to do about errors that a pooler causes.
+const setPooler = "if the connections go through a pooler such as PgBouncer, set Options.Pooler, and Options.ListenURL to the server's own URL"
 
 // permanent tells whether repeating cannot help: the data or the schema is at fault. A
 // read-only server may be a standby that is promoted soon, so it is none of these.

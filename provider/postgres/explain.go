@@ -77,6 +77,8 @@ func advice(err error) string {
 			return "run `perdure migrate up` with a role that may create schema and tables"
 		}
 		return "the owner of the tables must grant the role what it needs: see Grants, or `perdure migrate grants`"
+	case stateNoStatement, stateTwice:
+		return setPooler
 	case "57P03":
 		return "wait until the server takes connections"
 	case "53300":

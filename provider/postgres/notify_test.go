@@ -78,6 +78,14 @@ func listening(t *testing.T, p *Provider) {
 	eventually(t, "the store listens", func() bool { return p.signals.hears.Load() })
 }
 
+// A ListenURL may have parameters of the pool, as the guide recommends for the URL beside it.
+func TestListenURLWithPoolParameters(t *testing.T) {
+	t.Parallel()
+	url := postgrestest.URL(t)
+	p := opened(t, url, Options{Schema: postgrestest.Schema(t, url), ListenURL: url + "&pool_max_conns=8&pool_min_conns=2"})
+	listening(t, p)
+}
+
 func TestWakeUpCrossesProviders(t *testing.T) {
 	url := postgrestest.URL(t)
 	schema := postgrestest.Schema(t, url)

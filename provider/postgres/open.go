@@ -73,7 +73,7 @@ func OpenWith(ctx context.Context, url string, o Options) (*Provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open postgres: %w", err)
 	}
-	p, err := newWith(ctx, pool, true, o)
+	p, err := newWith(ctx, pool, connector, o)
 	if err != nil {
 		pool.Close()
 		return nil, err
@@ -96,11 +96,12 @@ func New(ctx context.Context, pool *pgxpool.Pool) (*Provider, error) {
 
 // NewWith is New with options.
 func NewWith(ctx context.Context, pool *pgxpool.Pool, o Options) (*Provider, error) {
-	return newWith(ctx, pool, false, o)
+	return newWith(ctx, pool, nil, o)
 }
 
-func newWith(ctx context.Context, pool *pgxpool.Pool, own bool, o Options) (*Provider, error) {
-	o = o.withDefaults()
+// newWith opens the store through a pool, which is the store's own if it has a connector.
+func newWith(ctx context.Context, pool *pgxpool.Pool, connector *connector, o Options) (*Provider, error) {
+	o, own := o.withDefaults(), connector != nil
 	p := &Provider{
 		pool: pool, ownPool: own, opts: o, names: newNames(o.Schema), warm: newWarm(), hub: relational.NewHub(), door: relational.NewDoor(),
 		hooks: make(chan struct{}, maxHooks), hookIdle: hookIdle, hookLock: hookLock,
@@ -113,12 +114,18 @@ func newWith(ctx context.Context, pool *pgxpool.Pool, own bool, o Options) (*Pro
 	}
 	warnIfSmall(pool.Config().MaxConns, own, o.Logger)
 	p.fuses = !o.Pooler && config.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement && config.Tracer == nil
-	p.settled = own && !o.Pooler
+	if config.Tracer != nil && !o.Pooler {
+		o.Logger.Info("perdure postgres: the pool has a tracer, so each call goes through it: steps take more round trips and about a third more CPU time")
+	}
 	p.hard, p.harden = context.WithCancel(context.WithoutCancel(ctx))
 	p.calling = timelimit.NewShared(p.hard, o.Timeout) //nolint:contextcheck // its calls belong to no caller
 	if err := p.prepare(ctx); err != nil {
 		p.harden()
 		return nil, notOpened(config, err)
+	}
+	p.settled = own && !o.Pooler && !connector.pooled.Load()
+	if own && connector.pooled.Load() {
+		o.Logger.Warn("perdure postgres: the connections go through a pooler; " + setPooler)
 	}
 	spare := pool.Config()
 	spare.MaxConns, spare.MinConns, spare.MinIdleConns = maxSpare, 0, 0

@@ -26,14 +26,24 @@ var (
 )
 
 // connector opens connections that know their statements, once their store is open.
-type connector struct{ store atomic.Pointer[Provider] }
+type connector struct {
+	store  atomic.Pointer[Provider]
+	pooled atomic.Bool // a connection has led to a pooler, whose connections keep nothing of us
+}
 
 func (c *connector) afterConnect(ctx context.Context, conn *pgx.Conn) error {
-	if _, err := conn.Exec(ctx, sqlSettle); err != nil {
+	var direct bool
+	if err := conn.QueryRow(ctx, sqlSettle, pgx.QueryExecModeExec, int64(conn.PgConn().PID())).Scan(&direct, nil); err != nil {
 		return err
+	}
+	if !direct {
+		c.pooled.Store(true)
 	}
 	if p := c.store.Load(); p != nil {
 		p.kinds.stale.Store(true)
+		if c.pooled.Load() {
+			return nil
+		}
 		if err := p.prime(ctx, conn); conn.IsClosed() {
 			return err
 		}
@@ -47,6 +57,9 @@ func (c *connector) opened(ctx context.Context, p *Provider) {
 	ctx, cancel := p.bounded(ctx)
 	defer cancel()
 	c.store.Store(p)
+	if c.pooled.Load() {
+		return
+	}
 	conns := make([]*pgxpool.Conn, min(primed, int(p.pool.Config().MaxConns)))
 	var made sync.WaitGroup
 	for i := range conns {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/internal/relational"
@@ -23,8 +24,6 @@ import (
 const (
 	// maxPayload is what one notification may carry; Postgres takes less than 8,000 bytes.
 	maxPayload = 7_500
-	// coalesce is how long notifications are gathered while others have just been sent.
-	coalesce = 2 * time.Millisecond
 	// Delays before a lost connection is tried again.
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = 5 * time.Second
@@ -62,6 +61,7 @@ type signals struct {
 	cancel  context.CancelFunc
 	ended   sync.WaitGroup
 	hears   atomic.Bool // what other processes say
+	peers   peers
 
 	mu      sync.Mutex
 	parked  map[*parked]struct{}
@@ -262,11 +262,11 @@ func (s *signals) connected(work func(*pgx.Conn) error) error {
 // listenConfig says where notifications are exchanged.
 func (p *Provider) listenConfig(ctx context.Context) (*pgx.ConnConfig, error) {
 	if p.opts.ListenURL != "" {
-		config, err := pgx.ParseConfig(p.opts.ListenURL)
+		config, err := pgxpool.ParseConfig(p.opts.ListenURL) // which also takes the parameters of a pool
 		if err != nil {
 			return nil, fmt.Errorf("ListenURL: %w", badURL(p.opts.ListenURL, err))
 		}
-		return config, nil
+		return config.ConnConfig, nil
 	}
 	config := p.pool.Config()
 	if before := config.BeforeConnect; before != nil { // it may bring a fresh password
@@ -299,6 +299,7 @@ func (s *signals) listen(conn *pgx.Conn) error {
 		if strings.HasPrefix(n.Payload, own) {
 			continue
 		}
+		s.peers.heard(n.Payload, time.Now())
 		var in signal
 		switch err := json.Unmarshal([]byte(n.Payload), &in); { //nolint:musttag // a Notice goes by its own names
 		case err != nil || in.Lost: // from a newer release, or what it says is incomplete
@@ -359,7 +360,7 @@ func (s *signals) send(conn *pgx.Conn) error {
 		if err := s.sendPending(conn); err != nil {
 			return err
 		}
-		gather.Reset(coalesce)
+		gather.Reset(s.peers.gather(time.Now()))
 	}
 }
 

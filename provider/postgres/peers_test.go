@@ -1,0 +1,40 @@
+package postgres
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// However many processes are busy, up to twenty, each hears about a thousand notifications in a second, as with two of them.
+func TestNotificationsOfManyProcesses(t *testing.T) {
+	const most = 1100
+	for _, processes := range []int{1, 2, 5, 10, 20} {
+		var p peers
+		now := time.Unix(1, 0)
+		for n := range processes - 1 {
+			p.heard(fmt.Sprintf(`{"n":"%016x","t":[1]}`, n), now)
+			p.heard(fmt.Sprintf(`{"n":"%016x","t":[2]}`, n), now)
+		}
+		gather := p.gather(now)
+		if rate := time.Duration(processes-1) * time.Second / gather; rate > most || gather < coalesce {
+			t.Errorf("%d processes: each gathers for %v and hears %d notifications in a second", processes, gather, rate)
+		}
+		if after := p.gather(now.Add(recently + 1)); after != coalesce {
+			t.Errorf("%d processes: when the others are silent it gathers for %v", processes, after)
+		}
+	}
+}
+
+// Any role may send notifications. They neither fill the memory nor hold back what this process has to say.
+func TestNotificationsOfStrangers(t *testing.T) {
+	var p peers
+	now := time.Unix(1, 0)
+	for n := range 100_000 {
+		p.heard(fmt.Sprintf(`{"n":"%016x"`, n), now)
+	}
+	p.heard("", now)
+	if gather := p.gather(now); len(p.last) > maxPeers || gather > maxCoalesce {
+		t.Errorf("%d processes are counted, notifications are gathered for %v", len(p.last), gather)
+	}
+}
