@@ -80,6 +80,9 @@ func (m *manager) plan(renewal, soonest time.Time, beats bool) (next time.Time, 
 			next = due
 		}
 	}
+	if due := latest(m.doubted, soonest); len(m.doubts) > 0 && due.Before(next) {
+		next = due
+	}
 	m.next = next
 	return next, ok
 }
@@ -107,7 +110,7 @@ func (m *manager) due(renewal time.Time) (list []*held, all bool) {
 			}
 		}
 	}
-	return list, all
+	return m.doubtful(list, all, now), all
 }
 
 // look finds out whether those who have the tokens of attempts gave signs of life to the store, before a renewal

@@ -20,6 +20,8 @@ type manager struct {
 	// attempts by task, the latest of each.
 	attempts map[provider.TaskRef]*held
 	coming   map[provider.TaskRef]error // see expect
+	doubts   map[*held]struct{}         // of which there was a notice; see noticed
+	doubted  time.Time                  // when to ask the storage about those
 	sessions atomic.Int64               // that this node holds, as far as it was told
 	beating  map[*held]time.Time        // when the heartbeats of some are to be sent
 	next     time.Time                  // a heartbeat that is to be sent before it wakes the manager
@@ -34,11 +36,13 @@ type held struct {
 
 	answered time.Time // when the storage had answered the last lease that this node asked for
 	upTo     int64     // the details that are being sent
+	told     bool      // its context was ended
+	hint     bool      // there was a notice that it was asked to stop
 }
 
 func newManager(d *Dispatcher) *manager {
 	return &manager{
-		d: d, busy: make(chan struct{}, 1), late: make(chan struct{}, 1), attempts: make(map[provider.TaskRef]*held), coming: make(map[provider.TaskRef]error),
+		d: d, busy: make(chan struct{}, 1), late: make(chan struct{}, 1), attempts: make(map[provider.TaskRef]*held), coming: make(map[provider.TaskRef]error), doubts: make(map[*held]struct{}),
 		beating: make(map[*held]time.Time), wake: make(chan struct{}, 1),
 	}
 }
@@ -49,6 +53,7 @@ func (m *manager) add(a *attempt) {
 	m.mu.Lock()
 	earlier, again := m.attempts[a.ref]
 	delete(m.beating, earlier)
+	delete(m.doubts, earlier)
 	m.attempts[a.ref] = &held{a: a, lease: a.lease, answered: time.Now()}
 	m.mu.Unlock()
 	if again {
@@ -73,6 +78,7 @@ func (m *manager) remove(a *attempt) {
 	if h, ok := m.attempts[a.ref]; ok && h.a == a {
 		delete(m.attempts, a.ref)
 		delete(m.beating, h)
+		delete(m.doubts, h)
 	}
 	m.mu.Unlock()
 }
@@ -81,6 +87,9 @@ func (m *manager) remove(a *attempt) {
 func (m *manager) cancel(ref provider.TaskRef, cause error) {
 	m.mu.Lock()
 	h, ok := m.attempts[ref]
+	if ok {
+		h.told = true
+	}
 	if _, soon := m.coming[ref]; soon {
 		m.coming[ref] = cause
 	}
@@ -102,6 +111,9 @@ func (m *manager) cancelExecution(key provider.UUID, execution int64, cause erro
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	for ref, h := range m.attempts {
+		h.told = h.told || ref.Key == key && ref.Execution == execution
+	}
 	for ref := range m.coming {
 		if ref.Key == key && ref.Execution == execution {
 			m.coming[ref] = cause
@@ -161,15 +173,6 @@ func (m *manager) keep(working context.Context) {
 			renewal = time.Now().Add(period)
 		}
 	}
-}
-
-// noticed is told by the storage of this process about executions that ended.
-func (m *manager) noticed(n provider.Notice) {
-	if n.EventID != 0 {
-		m.cancel(taskRef(n.Key, n.Execution, n.EventID), errCancelled)
-		return
-	}
-	m.cancelExecution(n.Key, n.Execution, errOrchestrationEnded)
 }
 
 func (m *manager) renew(working context.Context, all []*held) error {
@@ -275,26 +278,40 @@ func (m *manager) notRenewed(h *held) {
 
 // renewed takes over what the storage says of one attempt.
 func (m *manager) renewed(h *held, item *provider.TaskRenewalResult, asked moment) {
-	if item.CancelRequested {
-		h.a.unwanted.Store(true)
-	}
-	switch {
-	case item.State.Kind == provider.ExecutionMissing:
-		h.a.cancel(errOrchestrationMissing)
-	case item.State.Kind == provider.ExecutionTerminal:
-		h.a.cancel(errOrchestrationEnded)
-	case item.Err != nil:
-		h.a.cancel(errLeaseLost)
-	case item.CancelRequested:
-		h.a.cancel(errCancelled)
-	}
+	cause := stops(item)
 	m.mu.Lock()
+	if h.hint && errors.Is(cause, errOrchestrationEnded) { // it was cancelled first
+		cause = errCancelled
+	}
+	h.told, h.hint = h.told || cause != nil, h.hint && cause != nil
 	if item.Err == nil {
 		h.lease.asked, h.answered = asked, time.Now()
 	}
 	m.mu.Unlock()
+	if item.CancelRequested || errors.Is(cause, errCancelled) {
+		h.a.unwanted.Store(true)
+	}
+	if cause != nil {
+		h.a.cancel(cause)
+	}
 	if item.Err == nil && item.State.Kind == provider.ExecutionRunning {
 		h.a.pulse.kept(h.upTo)
 	}
 	m.rest(h)
+}
+
+// stops returns why an attempt has to stop, by what the storage says of it; nil: it need not.
+func stops(item *provider.TaskRenewalResult) error {
+	switch {
+	case item.State.Kind == provider.ExecutionMissing:
+		return errOrchestrationMissing
+	case item.State.Kind == provider.ExecutionTerminal:
+		return errOrchestrationEnded
+	case item.Err != nil:
+		return errLeaseLost
+	case item.CancelRequested:
+		return errCancelled
+	default:
+		return nil
+	}
 }

@@ -88,7 +88,9 @@ func (d *Dispatcher) beginAtRate(fetching, working context.Context, t *throttle,
 		if err == nil && i < reserved {
 			pause(fetching, wait) // on shutdown it is given back at once
 		}
-		d.manage.arrived(&tasks[i])
+		if d.manage.arrived(&tasks[i]) {
+			d.lookAt(working, &tasks[i], token)
+		}
 		switch {
 		case err != nil:
 			d.giveTaskBack(working, &tasks[i], token, backoff(1))
@@ -162,8 +164,8 @@ func (m *manager) expect(tasks []provider.LeasedTask) {
 	}
 }
 
-// arrived ends that, and notes at a task what was heard of it.
-func (m *manager) arrived(task *provider.LeasedTask) {
+// arrived ends that, and notes at a task what was heard of it. It reports whether the storage has to be asked.
+func (m *manager) arrived(task *provider.LeasedTask) (doubtful bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch cause := m.coming[task.TaskRef]; {
@@ -172,5 +174,7 @@ func (m *manager) arrived(task *provider.LeasedTask) {
 	case errors.Is(cause, errOrchestrationEnded):
 		task.State.Kind = provider.ExecutionTerminal
 	}
+	doubtful = errors.Is(m.coming[task.TaskRef], errDoubt)
 	delete(m.coming, task.TaskRef)
+	return doubtful
 }

@@ -11,7 +11,8 @@ type Notice struct {
 }
 
 // Notifier is implemented by providers that can tell about ended executions and
-// cancelled tasks at once. It may lose notices: renewal is the safety net.
+// cancelled tasks at once. A notice may be lost, doubled or invented by another process. So a notice is a hint to look at the
+// store, by a renewal, and regular renewal is the safety net.
 type Notifier interface {
 	// Notify calls fn for each notice until stop is called; stop waits for a running fn.
 	// fn must be quick and must not call the provider.

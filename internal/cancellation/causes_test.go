@@ -135,7 +135,7 @@ func wantCause(r *rig, got, want error) {
 	}
 }
 
-// A deleted instance is missing. When the store tells of it first, the notice says no more than that it has ended.
+// A deleted instance is missing. The notice says no more than that it has ended; the look at the store says all.
 func TestActivity_HearsThatItsOrchestrationIsMissing(t *testing.T) {
 	t.Parallel()
 	everyWay(t, func(r *rig) {
@@ -146,11 +146,7 @@ func TestActivity_HearsThatItsOrchestrationIsMissing(t *testing.T) {
 		if _, err := r.Store.Delete(r.T.Context(), provider.DeleteRequest{Key: key, Force: true}); err != nil {
 			r.T.Fatal(err)
 		}
-		want := activity.ErrOrchestrationMissing
-		if r.way != deaf {
-			want = activity.ErrOrchestrationEnded
-		}
-		wantCause(r, r.next(l, asked).cause, want)
+		wantCause(r, r.next(l, asked).cause, activity.ErrOrchestrationMissing)
 	})
 }
 

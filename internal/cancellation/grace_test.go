@@ -51,7 +51,7 @@ func (r *rig) listened() *journal {
 	return j
 }
 
-const leftBehind = "left behind"
+const leftBehind = "user code leaked"
 
 // What becomes of an activity that was told to stop.
 func TestActivity_GracePeriod(t *testing.T) {

@@ -132,6 +132,7 @@ func (r *run) live(ctx context.Context, ended <-chan struct{}) error {
 
 // shake makes calls of the storage fail, with and without effect.
 func shake(plan *faulty.Plan) {
+	plan.InventNotices(true)
 	often := []faulty.Op{faulty.CommitTurn, faulty.ReportTasks, faulty.ReadHistory, faulty.ReleaseTurns, faulty.RenewTasks}
 	plan.Add(faulty.Rule{Ops: often, Probability: 0.1, Kind: faulty.Before})
 	plan.Add(faulty.Rule{Ops: often, Probability: 0.15, Kind: faulty.After})

@@ -132,6 +132,31 @@ func TestDelayEndsWithItsContext(t *testing.T) {
 	}
 }
 
+func TestInventedNotices(t *testing.T) {
+	p, plan := open(t)
+	var heard []provider.Notice
+	stop := p.Notify(func(n provider.Notice) { heard = append(heard, n) })
+	forged := provider.Notice{Key: provider.UUID{1}, Execution: 2, EventID: 3}
+	p.Invent(forged)
+	if len(heard) != 1 || heard[0] != forged {
+		t.Errorf("heard %v", heard)
+	}
+	plan.InventNotices(true)
+	_, err := p.CommitTurn(t.Context(), provider.CommitTurnRequest{Key: provider.UUID{1}, Execution: 1, Tasks: []provider.NewTask{
+		{EventID: 7, Lease: &provider.TaskLease{}},
+	}})
+	heard = nil
+	_, renewed := p.RenewTasks(t.Context(), provider.RenewTasksRequest{Lease: time.Second})
+	if len(heard) != 2 || heard[0] != (provider.Notice{Key: provider.UUID{1}, Execution: 1, EventID: 7}) || heard[1].EventID != 0 {
+		t.Errorf("heard %v: %v, %v", heard, err, renewed)
+	}
+	stop()
+	p.Invent(forged)
+	if len(heard) != 2 {
+		t.Error("told after stop")
+	}
+}
+
 func TestDroppedNotices(t *testing.T) {
 	p, plan := open(t)
 	heard := 0

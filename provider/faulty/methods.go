@@ -16,24 +16,9 @@ func (p *Provider) Steer(ctx context.Context, req provider.SteerRequest) (provid
 	return call(ctx, p, Steer, req, p.inner.Steer)
 }
 
-// CommitTurn implements provider.Provider.
-func (p *Provider) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {
-	return call(ctx, p, CommitTurn, req, p.inner.CommitTurn)
-}
-
 // ReleaseTurns implements provider.Provider.
 func (p *Provider) ReleaseTurns(ctx context.Context, req provider.ReleaseTurnsRequest) (provider.ReleaseTurnsResult, error) {
 	return call(ctx, p, ReleaseTurns, req, p.inner.ReleaseTurns)
-}
-
-// ReportTasks implements provider.Provider.
-func (p *Provider) ReportTasks(ctx context.Context, req provider.ReportTasksRequest) (provider.ReportTasksResult, error) {
-	return call(ctx, p, ReportTasks, req, p.inner.ReportTasks)
-}
-
-// RenewTasks implements provider.Provider.
-func (p *Provider) RenewTasks(ctx context.Context, req provider.RenewTasksRequest) (provider.RenewTasksResult, error) {
-	return call(ctx, p, RenewTasks, req, p.inner.RenewTasks)
 }
 
 // Send implements provider.Provider.

@@ -102,6 +102,7 @@ type Plan struct {
 	rules   []*armed
 	outage  bool
 	deaf    bool
+	invents bool
 	line    line
 	flights map[*flight]struct{}
 	calls   map[Op]int

@@ -3,6 +3,7 @@ package faulty
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/perdure/perdure/provider"
 )
@@ -11,7 +12,13 @@ import (
 type Provider struct {
 	inner  provider.Provider
 	plan   *Plan
-	closed bool // guarded by the plan's lock
+	closed bool // guarded by the plan's lock, as are the next two
+
+	leased   []provider.TaskRef // not long ago
+	invented int
+
+	listeners sync.RWMutex
+	notices   map[*func(provider.Notice)]struct{} // guarded by listeners
 }
 
 var (
@@ -104,19 +111,6 @@ func (p *Plan) delay(ctx context.Context, r *armed) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// Notify implements provider.Notifier. When nothing below has notices, there are none.
-func (p *Provider) Notify(fn func(provider.Notice)) (stop func()) {
-	notifier, ok := provider.As[provider.Notifier](p.inner)
-	if !ok {
-		return func() {}
-	}
-	return notifier.Notify(func(n provider.Notice) {
-		for range p.plan.tellings(n) {
-			fn(n)
-		}
-	})
 }
 
 // Close implements provider.Provider.

@@ -74,7 +74,11 @@ func (p *Provider) FetchTurns(ctx context.Context, req provider.FetchTurnsReques
 func (p *Provider) FetchTasks(ctx context.Context, req provider.FetchTasksRequest) (provider.FetchTasksResult, error) {
 	return block(ctx, p, FetchTasks, req, req.Wait, func(ctx context.Context, wait time.Duration) (provider.FetchTasksResult, bool, error) {
 		req.Wait = wait
+		p.invents()
 		res, err := p.inner.FetchTasks(ctx, req)
+		for i := range res.Tasks {
+			p.leases(res.Tasks[i].TaskRef)
+		}
 		return res, len(res.Tasks) > 0, err
 	})
 }

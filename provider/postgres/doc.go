@@ -24,7 +24,7 @@
 // a group makes ready by a statement of that group. Leases run on
 // the database's clock_timestamp(). Nobody polls while there is nothing to do: processes tell each other of their commits by
 // NOTIFY, many commits in one, on a connection outside of the pool and of all commits; a slow look of its own
-// heals a lost notification.
+// heals a lost notification. Postgres lets every role of the database send notifications, so that each is a hint to look and no more.
 //
 // # Roles
 //

@@ -38,7 +38,8 @@ func unbound() map[string][]string {
 			"FetchTurnsRequest.Owner", "So a turn is there at the very moment at which it is due; whoever leased it waits until then", "fn must be quick and must not call the provider",
 		},
 		"allows something": {
-			"unless a caller cancelled the context: then the provider may still read them", "It may lose notices: renewal is the safety net",
+			"unless a caller cancelled the context: then the provider may still read them", "A notice may be lost, doubled or invented by another process",
+			"So a notice is a hint to look at the store, by a renewal, and regular renewal is the safety net",
 			"It may be some seconds stale", "If its lease has lapsed, that may be the moment", "commits at the same time need not see each other",
 			"One that was held back, by a lease, a delay or Blocked, may count from the moment at which it was free",
 			"The engine needs no claims ahead: a provider may ignore Ahead, or answer some messages only when they are visible",

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 
 	"github.com/perdure/perdure/client"
@@ -11,11 +12,55 @@ import (
 
 func faultScenarios() []scenario {
 	return []scenario{
+		{name: "invented-notices", run: inventedNotices, carries: []string{"RenewTasks"}},
 		{
 			name: "lost-answers", run: lostAnswers,
 			carries: []string{"Create.RequestID", "CommitTurn.Commit", "ReportTasks", "FetchTurns.Token", "FetchTasks.Token", "ReleaseTurns", "Steer.Commit", "Send"},
 		},
 	}
+}
+
+// inventedNotices are those that others have made up: that a running activity was cancelled, and that its execution has ended.
+func inventedNotices(t *trial) {
+	plan := faulty.NewPlan(1)
+	store := faulty.Wrap(t.store, plan)
+	reg := runtime.NewRegistry()
+	working, seen, finish := newGate(), newGate(), newGate()
+	addActivity(t, reg, "work", func(ctx context.Context, n int) (int, error) {
+		working.open()
+		return n, finish.wait(ctx)
+	})
+	addActivity(t, reg, "see", func(_ context.Context, n int) (int, error) {
+		if n == 0 {
+			seen.open()
+		}
+		return n, nil
+	})
+	addOrchestration(t, reg, "main", func(ctx *octx, n int) (int, error) {
+		work := orchestration.StartActivityNamed[int](ctx, "work", n)
+		for {
+			event, err := orchestration.Events[int](ctx, "e").Receive(ctx)
+			if err == nil {
+				event, err = orchestration.CallActivityNamed[int](ctx, "see", event)
+			}
+			if err != nil {
+				return 0, err
+			}
+			if event == 0 {
+				return work.Get(ctx)
+			}
+		}
+	})
+	t.nodeOn(store, reg, t.opts)
+	plan.InventNotices(true)
+	h := start[int](t, "main", 7)
+	t.await(working)
+	for n := range 5 { // each commit invents notices
+		t.ok(h.Raise(t.ctx, "e", 4-n))
+	}
+	t.await(seen)
+	finish.open()
+	completes(t, h, 7)
 }
 
 // lostAnswers are those of calls that are carried out and never heard of again. Node and client repeat them, and

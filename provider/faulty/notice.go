@@ -1,0 +1,95 @@
+package faulty
+
+import (
+	"context"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// maxInvented bounds the tasks that a provider remembers, to invent notices about them.
+const maxInvented = 64
+
+// InventNotices says whether notices are invented: whenever a task is fetched, reported or renewed and whenever a turn is
+// committed, those who listen hear that a task which was leased before was cancelled, and that its execution has ended.
+func (p *Plan) InventNotices(invent bool) { p.set(&p.invents, invent) }
+
+// Invent tells those who listen a notice, true or not.
+func (p *Provider) Invent(n provider.Notice) {
+	p.listeners.RLock()
+	defer p.listeners.RUnlock()
+	for fn := range p.notices {
+		(*fn)(n)
+	}
+}
+
+// Notify implements provider.Notifier. When nothing below has notices, there are none but those that are invented.
+func (p *Provider) Notify(fn func(provider.Notice)) (stop func()) {
+	p.listeners.Lock()
+	if p.notices == nil {
+		p.notices = make(map[*func(provider.Notice)]struct{})
+	}
+	p.notices[&fn] = struct{}{}
+	p.listeners.Unlock()
+	inner := func() {}
+	if notifier, ok := provider.As[provider.Notifier](p.inner); ok {
+		inner = notifier.Notify(func(n provider.Notice) {
+			for range p.plan.tellings(n) {
+				fn(n)
+			}
+		})
+	}
+	return func() {
+		inner()
+		p.listeners.Lock() // waits for a running fn
+		defer p.listeners.Unlock()
+		delete(p.notices, &fn)
+	}
+}
+
+// invents invents notices about a task that was leased before, in turn.
+func (p *Provider) invents() {
+	p.plan.mu.Lock()
+	invents, known := p.plan.invents, len(p.leased)
+	var ref provider.TaskRef
+	if invents && known > 0 {
+		p.invented++
+		ref = p.leased[p.invented%known]
+	}
+	p.plan.mu.Unlock()
+	if invents && known > 0 {
+		p.Invent(provider.Notice{Key: ref.Key, Execution: ref.Execution, EventID: ref.EventID})
+		p.Invent(provider.Notice{Key: ref.Key, Execution: ref.Execution})
+	}
+}
+
+// leases remembers a task that was leased.
+func (p *Provider) leases(ref provider.TaskRef) {
+	p.plan.mu.Lock()
+	defer p.plan.mu.Unlock()
+	if p.leased = append(p.leased, ref); len(p.leased) > maxInvented {
+		p.leased = p.leased[1:]
+	}
+}
+
+// CommitTurn implements provider.Provider.
+func (p *Provider) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {
+	p.invents()
+	for i := range req.Tasks {
+		if req.Tasks[i].Lease != nil {
+			p.leases(provider.TaskRef{Key: req.Key, Execution: req.Execution, EventID: req.Tasks[i].EventID})
+		}
+	}
+	return call(ctx, p, CommitTurn, req, p.inner.CommitTurn)
+}
+
+// ReportTasks implements provider.Provider.
+func (p *Provider) ReportTasks(ctx context.Context, req provider.ReportTasksRequest) (provider.ReportTasksResult, error) {
+	p.invents()
+	return call(ctx, p, ReportTasks, req, p.inner.ReportTasks)
+}
+
+// RenewTasks implements provider.Provider.
+func (p *Provider) RenewTasks(ctx context.Context, req provider.RenewTasksRequest) (provider.RenewTasksResult, error) {
+	p.invents()
+	return call(ctx, p, RenewTasks, req, p.inner.RenewTasks)
+}
