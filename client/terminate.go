@@ -29,7 +29,7 @@ func (c *Client) terminate(ctx context.Context, t target, reason string) error {
 	if res.Instance.Status.Ended() {
 		return explain(doing, res.Instance.Status, ErrEnded)
 	}
-	req := terminateRequest(&res.Instance, reason)
+	req := terminateRequest(&res.Instance, reason, max(res.Now, res.Instance.UpdatedAt))
 	doubtful, err := c.write(ctx, doing, func(ctx context.Context) error {
 		_, err := c.store.Steer(ctx, req)
 		if provider.OutcomeOf(err) == provider.OutcomeHappened {
@@ -44,9 +44,8 @@ func (c *Client) terminate(ctx context.Context, t target, reason string) error {
 }
 
 // terminateRequest writes all that a termination leaves behind, as the storage invents
-// nothing: the event, the outcome, and the notices to parent and children. The event has
-// no time, as that of the storage is not known here.
-func terminateRequest(i *provider.Instance, reason string) provider.SteerRequest {
+// nothing: the event, the outcome, and the notices to parent and children. now is the storage's time.
+func terminateRequest(i *provider.Instance, reason string, now provider.Time) provider.SteerRequest {
 	stop := orchestration.ErrTerminated
 	if reason != "" {
 		stop = failure.New(orchestration.ErrTerminated, "terminated: %s", reason)
@@ -55,7 +54,7 @@ func terminateRequest(i *provider.Instance, reason string) provider.SteerRequest
 	commit := uuid.New()
 	req := provider.SteerRequest{
 		Key: i.Key, Action: provider.SteerTerminate, Commit: provider.UUID(commit),
-		Event:  history.Encode(nil, history.Event{Body: &history.ExecutionTerminated{Reason: reason}}),
+		Event:  history.Encode(nil, history.Event{At: int64(now), Body: &history.ExecutionTerminated{Reason: reason}}),
 		Result: history.EncodeOutcome(history.Outcome{Failure: &cause}),
 		ChildNotice: new(message(&history.CancelRequested{
 			Reason: fmt.Sprintf("its parent %s was terminated", i.ID), RequestID: "terminate:" + commit.String(),

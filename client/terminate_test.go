@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -109,5 +110,35 @@ func TestTerminateEnded(t *testing.T) {
 	}
 	if err := h.Terminate(t.Context(), "two"); !errors.Is(err, client.ErrEnded) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// The event of a termination has the storage's time of then, also if it is the first of the history.
+func TestTimeOfTermination(t *testing.T) {
+	for name, began := range map[string]bool{"before the first turn": false, "after a turn": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, client.Options{})
+				h := w.start(client.WithID("stuck"))
+				if began {
+					w.commit(h.Key(), func(*provider.CommitTurnRequest) {})
+				}
+				time.Sleep(time.Hour) //nolint:forbidigo // virtual time
+				from := time.Now().UTC()
+				if err := h.Terminate(t.Context(), "stuck"); err != nil {
+					t.Fatal(err)
+				}
+				var last client.HistoryEvent
+				for e, err := range h.History(t.Context(), 0) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					last = e
+				}
+				if ended := w.get(h.Key()).EndedAt.Std(); last.Kind != "ExecutionTerminated" || last.Time.Before(from) || last.Time.After(ended) {
+					t.Errorf("%s at %v, terminated at %v, ended at %v", last.Kind, last.Time, from, ended)
+				}
+			})
+		})
 	}
 }
