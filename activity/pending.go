@@ -19,9 +19,10 @@ var (
 	// they end any other; a crash of the node means that the function runs again, with another token.
 	ErrPending = errors.New("activity: pending, the result comes later")
 	// ErrParked is ErrPending with the slot given back. The activity waits in the store: no node
-	// holds it, it survives restarts and its function never runs again. It ends only by its [Token], or
-	// with its orchestration, which may give it up. No timeout ends it in this release: start-to-close bounds the run of the
-	// function alone, so let the orchestration race it against a timer where nobody may ever answer.
+	// holds it and it survives restarts. It ends by its [Token], with its orchestration, which may give it up, or by a timeout
+	// of its call. The start-to-close timeout goes on while it is parked: a short one, meant for the run of the function, voids the
+	// token, and with a retry policy the function runs again. So give no start-to-close timeout, or one as long as
+	// the answer may take; schedule-to-close bounds the whole call. The heartbeat timeout ends when it is parked.
 	ErrParked = fmt.Errorf("%w: the slot is given back", ErrPending)
 )
 

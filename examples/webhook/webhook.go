@@ -35,7 +35,8 @@ func (d *Desk) Approve(ctx context.Context, cents int) (Decision, error) {
 	return Decision{}, activity.ErrParked
 }
 
-// Expense waits a week for the decision. Nothing else ends an activity that is parked.
+// Expense waits a week for the decision. The call has no start-to-close timeout: it would go on while the activity is
+// parked, and end the link.
 func Expense(ctx *orchestration.Context, cents int) (string, error) {
 	var desk *Desk
 	decision := orchestration.StartActivity(ctx, desk.Approve, cents)
