@@ -76,8 +76,9 @@ func TestHandOffsAndFetchesShareTheSlots(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(seed, round))
 			slots, instances := 1+random.IntN(6), 2+random.IntN(12)
-			enginetest.Bubble(t, runtime.Options{MaxConcurrentActivities: slots}, func(e *enginetest.Engine) {
+			enginetest.Bubble(t, runtime.Options{MaxConcurrentActivities: slots, Lease: time.Hour}, func(e *enginetest.Engine) {
 				var g gauge
+				began := time.Now()
 				pauses := make([]time.Duration, 64)
 				for i := range pauses {
 					pauses[i] = time.Duration(random.IntN(200)) * time.Millisecond
@@ -112,6 +113,9 @@ func TestHandOffsAndFetchesShareTheSlots(t *testing.T) {
 					if got := enginetest.Output[int](e, key); got != n {
 						e.T.Errorf("got %d, want %d", got, n)
 					}
+				}
+				if took := time.Since(began); took > 30*time.Minute {
+					e.T.Errorf("a lease of nobody was waited for: all took %v", took)
 				}
 				s := rt.Stats()
 				if g.peak() > slots || g.started != calls {
