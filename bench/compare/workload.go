@@ -47,8 +47,8 @@ func workloads() []workload {
 		{"W3", "idle: start, one activity, outcome; 200 times, 5 ms apart; by the documented call of each", w3},
 		{"W3 asked", "the same; systems that cannot tell of an outcome are asked often, which their own calls do not", w3Asked},
 		{"W4", "one orchestration of sequential activities", w4},
-		{"W5", "2,000 timers of 5 s, how late", w5},
-		{"W5 paced", "the same, started one by one at 400/s, so that as many are due in each moment for all systems", w5Paced},
+		{"W5", "2,000 timers of 5 s, how late; not judged, as each system starts them at a pace of its own", w5},
+		{"W5 paced", "the same, started one by one at 400/s, so that as many are due in each moment for all systems; W5 is judged by this", w5Paced},
 		{"W6", "2,000 events to one orchestration from 8 clients, a median", w6},
 	}
 }

@@ -23,6 +23,17 @@ func runIdle(ctx context.Context, n *Node, s Size) (Result, error) {
 	return runPaced(ctx, n, s.N, pause, Load{N: 1})
 }
 
+// AtMoments calls do at each of n moments, with the pauses of W3 between them, and returns how long after its moment each
+// call ended. Calls may overlap. A zero rate stands for the workload's own pause.
+func AtMoments(ctx context.Context, n int, rate float64, do func(ctx context.Context) error) ([]time.Duration, error) {
+	pause := idlePause
+	if rate > 0 {
+		pause = rateToPause(rate)
+	}
+	took, _, err := paced(ctx, n, pause, do)
+	return took, err
+}
+
 func rateToPause(rate float64) time.Duration { return time.Duration(float64(time.Second) / rate) }
 
 // runPaced starts a chain at each of n moments.

@@ -20,6 +20,8 @@ type Workload struct {
 	Workers []int
 	// Size is what it is measured with, but for what stands above.
 	Size Size
+	// Pair says that the latency is to be compared with that of two bare commits.
+	Pair bool
 	// Prepare is not measured; nil: there is nothing to prepare.
 	Prepare func(ctx context.Context, n *Node, s Size) error
 	// Run is measured.
@@ -76,7 +78,7 @@ func All() []Workload {
 		{Name: "w1", Title: chains, Unit: orchestrations, Of: startToOutcome, Sizes: []int{20_000}, Run: runChains},
 		{Name: "w2a", Title: "one orchestration of parallel activities", Unit: activities, Of: startToOutcome, Sizes: []int{1_000}, Run: runFan},
 		{Name: "w2b", Title: "orchestrations of 50 parallel activities", Unit: orchestrations, Of: startToOutcome, Sizes: []int{100}, Run: runFans},
-		{Name: "w3", Title: "one activity on an idle system, every 5 ms", Unit: orchestrations, Of: momentToOutcome, Sizes: []int{200}, Run: runIdle},
+		{Name: "w3", Title: "one activity on an idle system, every 5 ms", Unit: orchestrations, Of: momentToOutcome, Sizes: []int{200}, Pair: true, Run: runIdle},
 		{
 			Name: "w4", Title: "one orchestration of activities in sequence", Unit: activities, Of: "from result to result",
 			Sizes: []int{1_000, 10_000}, Run: runLongChain,

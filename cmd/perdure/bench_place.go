@@ -26,6 +26,8 @@ type benchPlace interface {
 	open(ctx context.Context, db database, logger *slog.Logger) (provider.Provider, error)
 	// read tells what the place has done so far.
 	read(ctx context.Context) (placeReading, error)
+	// pair opens what makes bare commits at the same place.
+	pair(ctx context.Context) (*barePair, error)
 	// end removes the store, unless it is kept.
 	end(ctx context.Context) error
 	close(ctx context.Context) error

@@ -90,6 +90,14 @@ func (b *bench) measured(ctx context.Context, run *benchRun, c benchCase, node *
 	if !measure.ResetPeak() {
 		run.Notes = append(run.Notes, "the peak of memory is that since the start of the command")
 	}
+	if c.Pair {
+		return b.besidePair(ctx, run, c, node)
+	}
+	return b.between(ctx, run, c, node)
+}
+
+// between runs a workload between two readings.
+func (b *bench) between(ctx context.Context, run *benchRun, c benchCase, node *workload.Node) error {
 	before, err := b.read(ctx, node.Store)
 	if err != nil {
 		return err
@@ -103,6 +111,28 @@ func (b *bench) measured(ctx context.Context, run *benchRun, c benchCase, node *
 		return err
 	}
 	run.fill(c, result, before, after)
+	return nil
+}
+
+// besidePair measures as many bare pairs of commits as the workload has orchestrations, half of them before it and half
+// after it, so that a disk that changes its speed does so for both.
+func (b *bench) besidePair(ctx context.Context, run *benchRun, c benchCase, node *workload.Node) (err error) {
+	pair, err := b.place.pair(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, pair.close(context.WithoutCancel(ctx))) }()
+	first := (c.size.N + 1) / 2
+	if err := pair.measure(ctx, first, c.size.Rate); err != nil {
+		return err
+	}
+	if err := b.between(ctx, run, c, node); err != nil {
+		return err
+	}
+	if err := pair.measure(ctx, c.size.N-first, c.size.Rate); err != nil {
+		return err
+	}
+	pair.fill(run)
 	return nil
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -74,6 +75,10 @@ func checkRuns(t *testing.T, report benchReport, want []string) {
 		if r.PerSecond <= 0 || l == nil || l.Of == "" || l.P50 > l.P95 || l.P95 > l.P99 || l.P99 > l.Max || l.Max <= 0 {
 			t.Errorf("%s: %+v, %+v", r.Workload, r, l)
 		}
+		pair, ratio := r.Figures["bare pair of commits p50 ms"], r.Figures["p50 by that of the bare pair (at most 1.6)"]
+		if compared := pair > 0 && math.Abs(ratio*pair-l.P50) < 1e-6; compared != (r.Workload == "w3") {
+			t.Errorf("%s: beside a pair of commits: %v", r.Workload, r.Figures)
+		}
 		if r.Commits <= 0 || r.CommitsPerStep <= 0 || r.CommitsPerStep > 3 || r.Written == nil {
 			t.Errorf("%s: %d commits, %v for each step, %v bytes", r.Workload, r.Commits, r.CommitsPerStep, r.Written)
 		}
@@ -99,7 +104,7 @@ func TestBenchOnServer(t *testing.T) {
 		}
 	}
 	postgrestest.Exec(t, url, `DO $$ BEGIN
-		ASSERT NOT EXISTS (SELECT FROM pg_namespace WHERE nspname LIKE 'perdure\_bench\_%'), 'schemas are left';
+		ASSERT NOT EXISTS (SELECT FROM pg_namespace WHERE nspname SIMILAR TO 'perdure\_(bench|pair)\_%'), 'schemas are left';
 	END $$`)
 }
 

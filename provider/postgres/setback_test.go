@@ -70,6 +70,7 @@ func namesOf(turns []provider.Turn) (ids []string) {
 // The clock of the database is set back by ten minutes. What was stored to be taken at once is taken all the same, by this
 // process and by one that knows nothing of steps; what has a delay waits for the clock.
 func TestHazard25_SetBackClockHidesNothingThatWaits(t *testing.T) {
+	t.Parallel()
 	for _, by := range []time.Duration{-10 * time.Minute, -26 * time.Hour} {
 		t.Run(by.String(), func(t *testing.T) {
 			t.Parallel()
@@ -185,7 +186,6 @@ func TestHazard25_DeadProcessDoesNotLiveUntilTheClockComesBack(t *testing.T) {
 func TestSetbackIsNoticedByReadings(t *testing.T) {
 	const first = provider.Time(1 << 50)
 	began := time.Now()
-	at := func(d time.Duration) time.Time { return began.Add(d) }
 	for name, c := range map[string]struct {
 		now      provider.Time
 		from, to time.Duration
@@ -199,8 +199,8 @@ func TestSetbackIsNoticedByReadings(t *testing.T) {
 	} {
 		p := &Provider{opts: Options{Logger: silent}}
 		s := &setback{p: p, steps: make(chan provider.Time, 1)}
-		s.reading(first, 0, at(0), at(0))
-		s.reading(c.now, 0, at(c.from), at(c.to))
+		s.reading(first, 0, began, began)
+		s.reading(c.now, 0, began.Add(c.from), began.Add(c.to))
 		if stepped := len(s.steps) > 0; stepped != c.stepped {
 			t.Errorf("%s: noticed a step: %v", name, stepped)
 		} else if stepped {
