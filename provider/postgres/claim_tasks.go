@@ -117,8 +117,12 @@ func (f *taskFetch) look(ctx context.Context) (bool, error) {
 	b.Queue(f.p.names.sql(sqlClaimTasks), k.ids, k.bonuses, f.req.Max, uuid(f.req.Token), f.req.Owner, f.req.Expired,
 		f.req.Lease.Microseconds(), k.plain).
 		Query(f.collect)
-	err := f.p.pooled(ctx, b)
-	return err == nil && len(f.res.Tasks) > 0, err
+	took := func() bool { return len(f.res.Tasks) > 0 }
+	if err := f.p.claim(ctx, f.req.Owner, f.req.Lease, b, took); err != nil {
+		f.res = provider.FetchTasksResult{}
+		return false, err
+	}
+	return took(), nil
 }
 
 // collect reads the tasks that were taken.

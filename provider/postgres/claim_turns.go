@@ -117,11 +117,13 @@ func (f *turnFetch) look(ctx context.Context) (bool, error) {
 	b := f.p.beginClaim(&f.res.Now)
 	f.queueClaim(b)
 	f.queueDue(b)
-	err := f.p.pooled(ctx, b)
-	if err == nil {
-		f.remember()
+	took := func() bool { return len(f.res.Turns) > 0 }
+	if err := f.p.claim(ctx, f.req.Owner, f.req.Lease, b, took); err != nil {
+		f.forget()
+		return false, err
 	}
-	return err == nil && len(f.res.Turns) > 0, err
+	f.remember()
+	return took(), nil
 }
 
 // rides claims in the transaction of a group, which may be of what it makes ready.

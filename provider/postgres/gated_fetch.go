@@ -125,6 +125,11 @@ func (f *gatedFetch) look(ctx context.Context) (bool, error) {
 	}
 	f.called = true
 	chosen := g.choose(f.req.Max)
+	if len(chosen) > 0 {
+		if err := f.p.presence.show(ctx, f.req.Owner, max(f.req.Lease, f.req.Sessions.Lease)); err != nil {
+			return false, err
+		}
+	}
 	if err := f.close(u, g, chosen); err != nil {
 		return false, err
 	}

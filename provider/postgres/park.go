@@ -112,6 +112,32 @@ func (p *Provider) beginClaim(now *provider.Time) *pgx.Batch {
 	return b
 }
 
+// claim runs the batch of a claim, which is a transaction of its own. The first leases of an owner are stored only after the row of this
+// process names it: if the process died in between, nobody would end them.
+func (p *Provider) claim(ctx context.Context, owner string, lease time.Duration, b *pgx.Batch, took func() bool) error {
+	if p.presence.shows(owner) {
+		return p.pooled(ctx, b)
+	}
+	conn, err := p.pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release() // a transaction that was not committed ends with the connection
+	begun := &pgx.Batch{}
+	begun.Queue(sqlBegin)
+	begun.QueuedQueries = append(begun.QueuedQueries, b.QueuedQueries...)
+	if err := p.exchange(ctx, conn.Conn(), begun); err != nil {
+		return err
+	}
+	if took() {
+		if err := p.presence.show(ctx, owner, lease); err != nil {
+			return err
+		}
+	}
+	_, err = conn.Exec(ctx, `COMMIT`)
+	return err
+}
+
 // sleepOf answers how long the call may sleep if it is not woken.
 func (p *Provider) sleepOf(ctx context.Context, call *parked) (time.Duration, error) {
 	now, next, err := call.due(p.unheeding(ctx))

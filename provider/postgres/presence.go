@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -41,16 +42,20 @@ type presence struct {
 
 	mu     sync.Mutex
 	owners map[string]struct{} // that this process serves
+	shown  map[string]struct{} // those that its row names
+	wrote  time.Time           // when that was stored last
 	until  time.Time           // when the last of their leases has run out
 
-	// Of the goroutine that attends.
+	writing chan struct{} // a place for whoever writes the row; it guards what follows
+	// Of the goroutine that attends, but for stored.
 	stored      bool          // there may be a row of this process
 	others      bool          // others serve owners
 	first, last provider.Time // of the renewals that came one after the other without a gap; 0: none
 }
 
 func startPresence(p *Provider) *presence {
-	s := &presence{p: p, process: p.signals.node, poke: make(chan struct{}, 1), owners: make(map[string]struct{})}
+	s := &presence{p: p, process: p.signals.node, poke: make(chan struct{}, 1), owners: make(map[string]struct{}),
+		shown: make(map[string]struct{}), writing: make(chan struct{}, 1)}
 	s.ctx, s.cancel = context.WithCancel(p.hard)
 	s.ended.Go(s.loop)
 	return s
@@ -92,12 +97,71 @@ func (s *presence) serve(owner string, d time.Duration) {
 	}
 }
 
-// serves lists the owners that may hold leases.
+// shows reports whether the row of this process names an owner, and goes on to do so for longer than a call takes. Others may have removed a
+// row that was not renewed in time.
+func (s *presence) shows(owner string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.shown[owner]
+	return ok && !time.Now().After(s.until) && time.Since(s.wrote) < silence
+}
+
+// show has the row of this process name an owner, which is about to get leases for as long as d. Else nobody would end them if the
+// process died now. Without the right to write the row its leases hold until they run out.
+func (s *presence) show(ctx context.Context, owner string, d time.Duration) error {
+	if s.shows(owner) {
+		return nil
+	}
+	if err := s.write(ctx); err != nil {
+		return err
+	}
+	defer s.written()
+	if s.shows(owner) {
+		return nil
+	}
+	s.serve(owner, d)
+	ctx, cancel := context.WithTimeout(ctx, 2*pulse)
+	defer cancel()
+	owners := s.serves()
+	s.stored = true
+	at := time.Now()
+	_, err := s.p.spare.Exec(ctx, s.p.names.sql(sqlRenewProcess), s.process, owners)
+	if err != nil && !permanent(err) {
+		return fmt.Errorf("showing other processes that this one lives: %w", err)
+	}
+	s.names(owners, at)
+	return nil
+}
+
+// write takes the right to write the row, which written gives back.
+func (s *presence) write(ctx context.Context) error {
+	select {
+	case s.writing <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *presence) written() { <-s.writing }
+
+// names notes whom the row names since a moment.
+func (s *presence) names(owners []string, at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wrote = at
+	for _, owner := range owners {
+		s.shown[owner] = struct{}{}
+	}
+}
+
+// serves lists the owners that may hold leases. A call that relies on the row may be under way when the last lease is over.
 func (s *presence) serves() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if time.Now().After(s.until) {
+	if time.Now().After(s.until.Add(2 * s.p.opts.Timeout)) {
 		clear(s.owners)
+		clear(s.shown)
 	}
 	return slices.AppendSeq([]string{}, maps.Keys(s.owners))
 }
@@ -121,7 +185,11 @@ func (s *presence) loop() {
 
 // attend renews the row of this process if it is needed, looks at those of the others, and answers when to do so again.
 func (s *presence) attend() (time.Duration, error) {
-	owners := s.serves()
+	if err := s.write(s.ctx); err != nil {
+		return pulse, err
+	}
+	defer s.written()
+	owners, at := s.serves(), time.Now()
 	renews := len(owners) > 0 || s.others
 	if !renews && !s.stored && !s.p.signals.awaited() { // who takes nothing takes nothing over
 		return pulse, nil
@@ -146,6 +214,10 @@ func (s *presence) attend() (time.Duration, error) {
 	}
 	s.p.setback.reading(now, newest, asked, time.Now())
 	s.stored = renews
+	s.names(owners, at)
+	if s.others && !renews {
+		return 0, nil // who does not renew its row judges nobody
+	}
 	if limit := s.limit(); oldest <= limit {
 		return pulse, s.burySilent(ctx, limit)
 	}
@@ -178,18 +250,37 @@ func (s *presence) limit() provider.Time {
 
 // Create implements [provider.Provider].
 func (p *Provider) Create(ctx context.Context, req provider.CreateRequest) (provider.CreateResult, error) {
-	res, err := p.calls.Create(ctx, req)
-	if req.First != nil {
-		p.presence.handedOff(req.First.Tasks, err)
+	if req.First == nil {
+		return p.calls.Create(ctx, req)
 	}
+	if err := p.presence.handsOff(ctx, req.First.Tasks); err != nil {
+		return provider.CreateResult{}, failed("create", err, provider.OutcomeNothing)
+	}
+	res, err := p.calls.Create(ctx, req)
+	p.presence.handedOff(req.First.Tasks, err)
 	return res, err
 }
 
 // CommitTurn implements [provider.Provider].
 func (p *Provider) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {
+	if err := p.presence.handsOff(ctx, req.Tasks); err != nil {
+		return provider.CommitTurnResult{}, failed("commit turn", err, provider.OutcomeNothing)
+	}
 	res, err := p.calls.CommitTurn(ctx, req)
 	p.presence.handedOff(req.Tasks, err)
 	return res, err
+}
+
+// handsOff shows the owners to which a call is about to lease tasks.
+func (s *presence) handsOff(ctx context.Context, tasks []provider.NewTask) error {
+	for i := range tasks {
+		if lease := tasks[i].Lease; lease != nil {
+			if err := s.show(ctx, lease.Owner, lease.Duration); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // handedOff notes the leases of tasks that a call has stored, or may have.

@@ -79,7 +79,7 @@ func TestFetchThatRestsKeepsTheTime(t *testing.T) {
 	p := store(t)
 	p.signals.restFor = time.Hour
 	later := createRequest("later")
-	later.Message.Delay = 100 * time.Millisecond
+	later.Message.Delay = 3 * time.Second
 	if _, err := p.Create(t.Context(), later); err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestFetchThatRestsKeepsTheTime(t *testing.T) {
 	}
 	rests(t, p)
 	later = createRequest("later still")
-	later.Message.Delay = 100 * time.Millisecond
+	later.Message.Delay = 3 * time.Second
 	if _, err := p.Create(t.Context(), later); err != nil {
 		t.Fatal(err)
 	}

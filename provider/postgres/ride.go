@@ -42,7 +42,7 @@ func (s *signals) board(fx *relational.Effects, b *pgx.Batch) *parked {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for call := range s.parked {
-		if call.ride.queue != nil && call.wants(out) && call.ride.state.CompareAndSwap(dozing, riding) {
+		if call.ride.queue != nil && call.wants(out) && s.p.presence.shows(call.turns.req.Owner) && call.ride.state.CompareAndSwap(dozing, riding) {
 			call.ride.queue(b)
 			return call
 		}

@@ -17,7 +17,7 @@ func (s *signals) boardKnown(u *unit, t *relational.Tx) *parked {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for call := range s.parked {
-		if call.turns == nil || call.ride.state.Load() != dozing {
+		if call.turns == nil || call.ride.state.Load() != dozing || !s.p.presence.shows(call.turns.req.Owner) {
 			continue
 		}
 		turns := call.turns.known(u)

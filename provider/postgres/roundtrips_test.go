@@ -104,6 +104,10 @@ func nextTurn(t *testing.T, p *Provider) (provider.Turn, provider.CommitTurnRequ
 
 func TestRoundTripsOfClaims(t *testing.T) {
 	p, w := counting(t)
+	w.costs(t, "fetch nothing, before the first lease", 2, func() { fetchTurns(t, p, turnsRequest()) })
+	if err := p.presence.show(t.Context(), "node", lease); err != nil {
+		t.Fatal(err)
+	}
 	w.costs(t, "fetch nothing", 1, func() { fetchTurns(t, p, turnsRequest()) })
 	ready := func() {
 		req := createRequest(unique().String())
