@@ -66,7 +66,10 @@ func TestDeadLetters(t *testing.T) {
 	if l := all[44]; l.Kind != "EventReceived" || l.Name != "paid" || string(l.Payload) != "44" || l.Instance != "late" || l.InstanceKey != h.Key() {
 		t.Errorf("the last one is %+v", l)
 	}
-	for range w.DeadLetters(t.Context(), "") {
+	for _, err := range w.DeadLetters(t.Context(), "") {
+		if err != nil {
+			t.Error(err)
+		}
 		break
 	}
 	want(t, w.RedriveDeadLetter(t.Context(), all[0].ID), fmt.Sprintf("redriving dead letter %d: instance has ended (Terminated): "+

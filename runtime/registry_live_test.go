@@ -15,10 +15,10 @@ import (
 
 var errLate = errors.New("late")
 
-// lateType is an error type of its own for each T.
-type lateType[T any] struct{ Value int }
+// lateError is an error type of its own for each T.
+type lateError[T any] struct{ Value int }
 
-func (lateType[T]) Error() string { return "late type" }
+func (lateError[T]) Error() string { return "late type" }
 
 // failing registers an orchestration that returns the error of an activity.
 func failing(t *testing.T, reg *runtime.Registry, err error) {
@@ -60,7 +60,7 @@ func TestRegistryGrowsBesideARunningNode(t *testing.T) {
 					runtime.AddOrchestration(reg, orchestration.Define(name, Twice)),
 				)
 				if i == 0 && g == 0 {
-					err = errors.Join(err, runtime.AddErrorType[lateType[int]](reg, "late int"))
+					err = errors.Join(err, runtime.AddErrorType[lateError[int]](reg, "late int"))
 				}
 				if err != nil {
 					t.Error(err)
@@ -85,14 +85,14 @@ func TestAddedAfterStartHasNoEffect(t *testing.T) {
 	t.Parallel()
 	e := enginetest.Memory(t, runtime.Options{})
 	reg := runtime.NewRegistry()
-	failing(t, reg, errors.Join(errLate, lateType[int]{7}))
+	failing(t, reg, errors.Join(errLate, lateError[int]{7}))
 	enginetest.Orchestration(t, reg, "calls late code", func(ctx *octx, n int) (int, error) {
 		return orchestration.CallActivity(ctx, Double, n)
 	})
 	e.Start(reg)
 	err := errors.Join(
 		runtime.AddError(reg, "late", errLate),
-		runtime.AddErrorType[lateType[int]](reg, "late type"),
+		runtime.AddErrorType[lateError[int]](reg, "late type"),
 		runtime.AddActivity(reg, Double),
 	)
 	if err != nil {
@@ -102,7 +102,7 @@ func TestAddedAfterStartHasNoEffect(t *testing.T) {
 	if err == nil || errors.Is(err, errLate) {
 		t.Errorf("the error registered after Start came back as itself: %v", err)
 	}
-	if late, ok := errors.AsType[lateType[int]](err); ok {
+	if late, ok := errors.AsType[lateError[int]](err); ok {
 		t.Errorf("the error type registered after Start came back as itself: %v", late)
 	}
 	blocked := e.WaitBlocked(e.Create("code", "calls late code", 1), 1)

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -88,7 +87,7 @@ func buryEvents(t *testing.T, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := db.create(t.Context(), slog.New(slog.NewTextHandler(io.Discard, nil)))
+	store, err := db.create(t.Context(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

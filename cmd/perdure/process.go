@@ -25,7 +25,7 @@ func startProcess(binary string, o workerOptions, stderr io.Writer, watch func(n
 	if err != nil {
 		return nil, fmt.Errorf("starting a worker: %w", err)
 	}
-	//nolint:noctx,gosec // the worker is this program; kill and stop end it, a context would do it without a word
+	//nolint:noctx // the worker is this program; kill and stop end it, a context would do it without a word
 	p := &workerProcess{cmd: exec.Command(binary), ready: make(chan struct{}), exited: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), workerVariable+"="+string(options))
 	p.cmd.Stderr = stderr

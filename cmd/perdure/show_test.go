@@ -10,7 +10,6 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/orchestration"
-	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/sqlite"
 	"github.com/perdure/perdure/runtime"
 )
@@ -79,7 +78,7 @@ func TestMigratePrintAsJSON(t *testing.T) {
 		_, text, _ := perdure(t, "", args...)
 		code, stdout, stderr := perdure(t, "", append(args, "-o", "json")...)
 		var out struct {
-			Migrations []provider.Migration `json:"migrations"`
+			Migrations []migrationSQL `json:"migrations"`
 		}
 		if err := json.Unmarshal([]byte(stdout), &out); code != exitOK || err != nil || len(out.Migrations) == 0 {
 			t.Fatalf("exit code %d, %v: %s%s", code, err, stdout, stderr)

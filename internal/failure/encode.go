@@ -57,7 +57,7 @@ type encoder struct {
 
 // node encodes err and what it wraps.
 func (e *encoder) node(err error, depth int) history.Failure {
-	err, marked := e.set.plain(err)
+	marked, err := e.set.plain(err)
 	e.nodes--
 	f := e.single(err)
 	f.NonRetryable = f.NonRetryable || marked
@@ -149,7 +149,7 @@ func (e *encoder) causes(f *history.Failure, causes []error, depth int) {
 		}
 		f.Causes = append(f.Causes, e.node(cause, depth+1))
 		if depth+1 == maxDepth {
-			inner, _ := e.set.plain(cause)
+			_, inner := e.set.plain(cause)
 			e.keep(f, e.wrapped(inner))
 		}
 	}

@@ -46,7 +46,7 @@ func (e *encoder) keep(f *history.Failure, errs []error) (lost int) {
 			return lost + 1
 		}
 		e.visits--
-		err, _ = e.set.plain(err)
+		_, err = e.set.plain(err)
 		if !e.keepOne(f, err) {
 			lost++
 		}
@@ -72,7 +72,7 @@ func (e *encoder) keepOne(f *history.Failure, err error) bool {
 
 // plain takes from err what is stored as a mark or not at all, and reports whether it
 // was marked as non-retryable. A join of one error is that error.
-func (t *table) plain(err error) (inner error, marked bool) {
+func (t *table) plain(err error) (marked bool, inner error) {
 	for range maxVisits {
 		if _, registered := t.sentinelName(err); registered {
 			break
@@ -85,24 +85,24 @@ func (t *table) plain(err error) (inner error, marked bool) {
 			err = own.err
 			continue
 		}
-		only, ok := joinOfOne(err)
-		if !ok {
+		only := joinOfOne(err)
+		if only == nil {
 			break
 		}
 		err = only
 	}
-	return err, marked
+	return marked, err
 }
 
-// joinOfOne returns the error that errors.Join was given if it was a single one.
-func joinOfOne(err error) (error, bool) {
+// joinOfOne returns the error that errors.Join was given if it was a single one, else nil.
+func joinOfOne(err error) error {
 	if reflect.TypeOf(err) != joined {
-		return nil, false
+		return nil
 	}
 	if causes := unwrap(err); len(causes) == 1 {
-		return causes[0], true
+		return causes[0]
 	}
-	return nil, false
+	return nil
 }
 
 //nolint:gochecknoglobals // constant: a type that the package errors does not export

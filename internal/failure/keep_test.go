@@ -80,7 +80,7 @@ func TestClaimsFarDown(t *testing.T) {
 type claimError struct{}
 
 func (*claimError) Error() string        { return "claims" }
-func (*claimError) Is(target error) bool { return target == errDeclined } //nolint:errorlint // an Is method
+func (*claimError) Is(target error) bool { return target == errDeclined }
 
 // An endless tree hides nothing that comes before it, and ends.
 func TestEndlessTreeIsCut(t *testing.T) {
