@@ -42,8 +42,8 @@ type held struct {
 
 func newManager(d *Dispatcher) *manager {
 	return &manager{
-		d: d, busy: make(chan struct{}, 1), late: make(chan struct{}, 1), attempts: make(map[provider.TaskRef]*held), coming: make(map[provider.TaskRef]error), doubts: make(map[*held]struct{}),
-		beating: make(map[*held]time.Time), wake: make(chan struct{}, 1),
+		d: d, busy: make(chan struct{}, 1), late: make(chan struct{}, 1), attempts: make(map[provider.TaskRef]*held),
+		coming: make(map[provider.TaskRef]error), doubts: make(map[*held]struct{}), beating: make(map[*held]time.Time), wake: make(chan struct{}, 1),
 	}
 }
 

@@ -78,7 +78,7 @@ type deviation struct {
 }
 
 var deviations = map[string]deviation{
-	"duration of a timer": {was: sleep(time.Hour), is: sleep(2 * time.Hour), history: "TimerCreated of 3600000000 µs", code: "TimerCreated of 7200000000 µs"},
+	"duration of a timer": {was: sleep(time.Hour), is: sleep(2 * time.Hour), history: "TimerCreated of 1h0m0s", code: "TimerCreated of 2h0m0s"},
 	"name of an activity": {was: call("one"), is: call("two"), history: `ActivityScheduled of "one"`, code: `ActivityScheduled of "two"`},
 	"name of a child":     {was: child("one"), is: child("two"), history: `ChildStarted of "one"`, code: `ChildStarted of "two"`},
 	"ID of a child": {

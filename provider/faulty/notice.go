@@ -46,7 +46,7 @@ func (p *Provider) Notify(fn func(provider.Notice)) (stop func()) {
 	}
 }
 
-// invents invents notices about a task that was leased before, in turn.
+// invents sends notices of nobody about a task that was leased before, one task after the other.
 func (p *Provider) invents() {
 	p.plan.mu.Lock()
 	invents, known := p.plan.invents, len(p.leased)
@@ -57,7 +57,7 @@ func (p *Provider) invents() {
 	}
 	p.plan.mu.Unlock()
 	if invents && known > 0 {
-		p.Invent(provider.Notice{Key: ref.Key, Execution: ref.Execution, EventID: ref.EventID})
+		p.Invent(provider.Notice(ref))
 		p.Invent(provider.Notice{Key: ref.Key, Execution: ref.Execution})
 	}
 }

@@ -3,6 +3,7 @@ package postgres
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"net"
 	"sync/atomic"
 	"syscall"
@@ -18,6 +19,9 @@ import (
 // fatal is in the payload of what the server stores and nobody is told of.
 const fatal = "its answer is lost"
 
+// cancelRequest is the code of a CancelRequest message; see "Message Formats" in the Postgres documentation.
+const cancelRequest = 80877102
+
 // answerless is a connection that breaks with the first answer after it has carried such a payload.
 type answerless struct {
 	net.Conn
@@ -26,6 +30,10 @@ type answerless struct {
 }
 
 func (c *answerless) Write(b []byte) (int, error) {
+	// The driver asks the server to cancel what a broken connection was doing. That request must not overtake the commit.
+	if len(b) == 16 && binary.BigEndian.Uint32(b[4:]) == cancelRequest {
+		return len(b), nil
+	}
 	if bytes.Contains(b, []byte(fatal)) {
 		c.doomed.Store(true)
 	}

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -34,7 +35,7 @@ func ledger(t *testing.T, p *Provider) func(ctx context.Context, tx pgx.Tx) erro
 }
 
 func inHook(fn func(pgx.Tx) error) func(provider.Tx) error {
-	return func(tx provider.Tx) error { return fn(tx.Of.(userTx).Tx) } //nolint:forcetypeassert // it is the store's own
+	return func(tx provider.Tx) error { return fn(tx.Of.(userTx).Tx) }
 }
 
 // A process is paused in its function, and holds the row that the function of the next attempt wants. That one does not fail: the server ends
@@ -46,13 +47,14 @@ func TestPausedFunctionFailsNoOther(t *testing.T) {
 	count := ledger(t, p)
 	item := running(t, p)
 	holds, paused := make(chan struct{}), make(chan error, 1)
-	resumed, resume := context.WithCancel(context.Background())
+	resumed := make(chan struct{})
+	resume := sync.OnceFunc(func() { close(resumed) })
 	defer resume()
 	go func() {
 		_, err := p.CompleteIn(context.WithoutCancel(t.Context()), item, inHook(func(tx pgx.Tx) error {
 			err := count(t.Context(), tx)
 			close(holds)
-			<-resumed.Done()
+			<-resumed
 			return err
 		}))
 		paused <- err

@@ -54,8 +54,10 @@ type presence struct {
 }
 
 func startPresence(p *Provider) *presence {
-	s := &presence{p: p, process: p.signals.node, poke: make(chan struct{}, 1), owners: make(map[string]struct{}),
-		shown: make(map[string]struct{}), writing: make(chan struct{}, 1)}
+	s := &presence{
+		p: p, process: p.signals.node, poke: make(chan struct{}, 1), owners: make(map[string]struct{}),
+		shown: make(map[string]struct{}), writing: make(chan struct{}, 1),
+	}
 	s.ctx, s.cancel = context.WithCancel(p.hard)
 	s.ended.Go(s.loop)
 	return s

@@ -50,7 +50,7 @@ var errMigrating = errors.New("another process migrates the schema")
 func (p *Provider) migrate(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(p.hard, cancel)()
+	defer context.AfterFunc(p.hard, cancel)() //nolint:contextcheck // Close ends it, too
 	m := &migration{p: p, key: migrationKey(p.opts.Schema)}
 	err := m.run(ctx)
 	return failed(opMigrate, err, outcomeOf(err))
@@ -180,7 +180,7 @@ func (m *migration) holder(ctx context.Context) string {
 	var pid int32
 	var application, table string
 	var began *time.Time
-	row := m.p.pool.QueryRow(ctx, sqlBlocker, int32(m.conn.PgConn().PID()), m.p.opts.Schema, m.key) //nolint:gosec // Postgres calls it an int4
+	row := m.p.pool.QueryRow(ctx, sqlBlocker, int32(m.conn.PgConn().PID()), m.p.opts.Schema, m.key)
 	if row.Scan(&pid, &application, &began, &table) != nil {
 		return ""
 	}

@@ -36,10 +36,10 @@ func (p *Provider) begin(ctx context.Context, opts *sql.TxOptions, from uintptr)
 		return nil, refused("begin")
 	}
 	if err := provider.CheckPast(ctx); err != nil {
-		return nil, err //nolint:wrapcheck // it says it all
+		return nil, err
 	}
 	if err := p.door.Enter(ctx); err != nil {
-		return nil, err //nolint:wrapcheck // it says it all
+		return nil, err
 	}
 	defer p.door.Leave()
 	s.checkPlace()
@@ -204,7 +204,7 @@ func (c *ownConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx
 	if !ok {
 		return nil, errDriver
 	}
-	if err := c.queryOnly(opts.ReadOnly); err != nil {
+	if err := c.queryOnly(opts.ReadOnly); err != nil { //nolint:contextcheck // it is done at once
 		return nil, err
 	}
 	tx, err := c.rawConn.BeginTx(ctx, driver.TxOptions{ReadOnly: opts.ReadOnly}) // serializable is all levels
@@ -220,8 +220,8 @@ func (c *ownConn) queryOnly(on bool) error {
 	if on {
 		state = "1"
 	}
-	_, err := c.ExecContext(writerContext(), "PRAGMA query_only = "+state, nil) //nolint:contextcheck // it is done at once
-	return err                                                                  //nolint:wrapcheck // failed wraps it once, with the method's name
+	_, err := c.ExecContext(writerContext(), "PRAGMA query_only = "+state, nil)
+	return err //nolint:wrapcheck // failed wraps it once, with the method's name
 }
 
 type ownTx struct {

@@ -38,7 +38,7 @@ func beginOwn(t *testing.T, p *Provider) *sql.Tx {
 func place(ctx context.Context, p *Provider, tx *sql.Tx, id string) error {
 	_, err := tx.ExecContext(ctx, `INSERT INTO orders VALUES (?)`, id)
 	if err != nil {
-		return err //nolint:wrapcheck // tests show it
+		return err
 	}
 	_, err = p.CreateIn(ctx, InTx(tx), provider.CreateRequest{
 		ID: id, Key: newKey(), Commit: newToken(), Name: "x", Message: provider.NewMessage{Payload: payload},
@@ -224,35 +224,6 @@ func TestCloseEndsOwnTransactions(t *testing.T) {
 	}
 	if n, m := stored(t, openTest(t, p.store.path, Options{})); n != 0 || m != 0 {
 		t.Errorf("%d orders and %d instances: want none", n, m)
-	}
-}
-
-// A process that dies within its transaction leaves nothing of it, and lets the others in.
-func TestOwnTransactionOfADeadProcess(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "store.db")
-	p := openTest(t, path, Options{BusyTimeout: time.Minute})
-	cmd, in, lines := startChild(t, "own", path)
-	defer in.Close() //nolint:errcheck // the child is dead
-	if !lines.Scan() || lines.Text() != "began 1" {
-		t.Fatal(lines.Text())
-	}
-	waits := make(chan error, 1)
-	go func() { waits <- createIn(t.Context(), p, "after") }()
-	await(t, "the store to stand in line", func() bool {
-		p.store.gate.mu.Lock()
-		defer p.store.gate.mu.Unlock()
-		return p.store.gate.place != nil
-	})
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait() // it was killed
-	if err := <-waits; err != nil {
-		t.Error(err)
-	}
-	res, err := p.Count(t.Context(), provider.CountRequest{})
-	if err != nil || res.Count != 1 {
-		t.Errorf("%d instances (%v): want that of the survivor", res.Count, err)
 	}
 }
 

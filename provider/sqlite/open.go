@@ -204,7 +204,8 @@ func openStore(ctx context.Context, full string, o Options) (_ *store, err error
 
 func newStore(full string, o Options) *store {
 	return &store{
-		path: full, name: dsn(full, o, o.ReadOnly), readOnly: o.ReadOnly, patience: o.BusyTimeout, clock: &clock{fake: o.Clock}, log: o.Logger, hub: relational.NewHub(),
+		path: full, name: dsn(full, o, o.ReadOnly), readOnly: o.ReadOnly, patience: o.BusyTimeout,
+		clock: &clock{fake: o.Clock}, log: o.Logger, hub: relational.NewHub(),
 	}
 }
 

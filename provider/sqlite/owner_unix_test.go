@@ -22,7 +22,7 @@ func serviceStore(t *testing.T, mode os.FileMode) (path string) {
 		t.Skip("only root can be another user")
 	}
 	dir := t.TempDir()
-	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil { //nolint:gosec // the service must reach its files
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	path = filepath.Join(dir, "orders.db")
