@@ -100,7 +100,7 @@ func (r *rig) within() time.Duration {
 	case r.Virtual:
 		return 100 * time.Millisecond
 	default:
-		return time.Second
+		return r.lease() / 3 * 9 / 10
 	}
 }
 
@@ -125,9 +125,10 @@ func (r *rig) pause(d time.Duration) {
 	<-timer.C
 }
 
-// quick are options under which real time is short and leases hold on a busy machine. Who is told hears long before a renewal.
+// quick are options under which real time is short and leases hold on a busy machine. An activity that is told hears long
+// before a renewal, on such a machine, too.
 func quick(w way) runtime.Options {
-	lease := 6 * time.Second
+	lease := 30 * time.Second
 	if w == deaf {
 		lease = 3 * time.Second
 	}

@@ -16,17 +16,18 @@ import (
 type queued struct {
 	*rig
 
+	id    string
 	key   provider.UUID
 	token provider.UUID // of the last fetch
 }
 
 const queuedName = "taken by the test"
 
-// newQueued starts an orchestration that calls an activity and then does what it is told.
-func newQueued(r *rig) *queued {
+// runsQueued starts the nodes, with an orchestration that calls an activity and then does what it is told.
+func (r *rig) runsQueued() {
 	r.T.Helper()
 	r.listen("another activity", nil) // a node does not start without one
-	key := r.main(func(ctx *octx, _ none) (string, error) {
+	enginetest.Orchestration(r.T, r.orchestrations, "main", func(ctx *octx, _ none) (string, error) {
 		begin(ctx, queuedName, "")
 		for {
 			what, err := orchestration.Events[string](ctx, "do").Receive(ctx)
@@ -42,8 +43,14 @@ func newQueued(r *rig) *queued {
 			}
 		}
 	})
-	q := &queued{rig: r, key: key}
-	r.Until("the task is queued", func() bool { return len(r.Tasks(key)) == 1 })
+	r.start()
+}
+
+// newQueued starts an instance and waits for its task.
+func newQueued(r *rig, id string) *queued {
+	r.T.Helper()
+	q := &queued{rig: r, id: id}
+	q.key = q.again()
 	return q
 }
 
@@ -111,11 +118,11 @@ func (q *queued) fetched() provider.LeasedTask {
 	return tasks[0]
 }
 
-// again starts another instance under the ID of the one that was deleted.
+// again starts an instance, after the first time under the ID of the one that was deleted.
 func (q *queued) again() provider.UUID {
 	q.T.Helper()
-	key := q.Create("main", "main", none{})
-	q.Until("the task of the new instance is queued", func() bool { return len(q.Tasks(key)) == 1 })
+	key := q.Create(q.id, "main", none{})
+	q.Until("the task is queued", func() bool { return len(q.Tasks(key)) == 1 })
 	return key
 }
 
@@ -125,7 +132,7 @@ func (q *queued) again() provider.UUID {
 // the same name, is fetched: the fetch does look.
 func (q *queued) gone(kind provider.ExecutionStateKind, status provider.Status) {
 	q.T.Helper()
-	other := q.Create("other", "main", none{})
+	other := q.Create("beside "+q.id, "main", none{})
 	q.Until("the task of the other instance is queued", func() bool { return len(q.Tasks(other)) == 1 })
 	for _, task := range q.fetch(other) {
 		switch {
@@ -192,7 +199,7 @@ func TestActivity_StateOfTheExecution(t *testing.T) {
 		return func(q *queued) { q.wants(q.renew(1), provider.ExecutionTerminal, status) }
 	}
 	missing := func(q *queued) { q.wants(q.renew(1), provider.ExecutionMissing, 0) }
-	for name, test := range map[string]func(q *queued){
+	tests := map[string]func(q *queued){
 		"fetch_returns_running_state_for_active_orchestration": running,
 		"fetch_returns_terminal_state_when_orchestration_completed": func(q *queued) {
 			q.told("complete")
@@ -247,23 +254,24 @@ func TestActivity_StateOfTheExecution(t *testing.T) {
 			missing(q)
 			q.key = key
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inEveryWay(t, func(q *queued) { test(q); q.clear() })
-		})
 	}
-}
-
-// inEveryWay runs a test on each store in each way: the nodes may differ in who makes the turns, and notices may be lost.
-func inEveryWay(t *testing.T, test func(q *queued)) {
-	t.Helper()
 	for name, w := range map[string]way{"same node": same, "another node": notice, "renewal alone": deaf} {
 		for store, open := range stores() {
 			t.Run(store+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				e, near := open(t)
-				test(newQueued(newRig(e, w, near)))
+				r := newRig(e, w, near)
+				r.runsQueued()
+				for name, test := range tests {
+					t.Run(name, func(t *testing.T) {
+						all := e.T
+						e.T = t
+						defer func() { e.T = all }()
+						q := newQueued(r, name)
+						test(q)
+						q.clear()
+					})
+				}
 			})
 		}
 	}

@@ -130,7 +130,8 @@ func underLoad(r *rig) {
 }
 
 // An activity hears within 10 ms where the turns are made, and within 100 ms on another node
-// of Postgres. The machine may be busy: the tests allow ten times of that, and tell what it took.
+// of Postgres. The machine may be busy: the fastest of many shows what the engine takes, and none waits for the renewal
+// of its lease.
 func TestActivity_HearsFast(t *testing.T) {
 	lease := runtime.Options{Lease: time.Minute}
 	t.Run("same node", func(t *testing.T) {
@@ -159,7 +160,10 @@ func hearsFast(r *rig, promised time.Duration) {
 	slices.Sort(took)
 	p50, p98 := took[len(took)/2], took[len(took)-2]
 	r.T.Logf("from the client's call to the activity's context: p50 %v, p98 %v, worst %v", p50, p98, took[len(took)-1])
-	if p98 > 10*promised {
-		r.T.Errorf("p98 is %v, want %v, or ten times of it on a busy machine", p98, promised)
+	if fastest := took[0]; fastest > promised {
+		r.T.Errorf("the fastest took %v, want %v", fastest, promised)
+	}
+	if worst := took[len(took)-1]; worst > r.lease()/3*9/10 {
+		r.T.Errorf("the slowest took %v: it heard by the renewal of its lease", worst)
 	}
 }

@@ -244,7 +244,7 @@ func TestHazard18_SurvivorWritesOnAtOnce(t *testing.T) {
 		}
 	}
 	t.Logf("longest commit %v", longest)
-	if longest > 2*time.Second {
+	if longest > 10*time.Second { // far more than on a busy machine; who waits for the dead waits without end
 		t.Errorf("a commit took %v", longest)
 	}
 }

