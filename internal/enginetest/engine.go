@@ -93,5 +93,5 @@ func (e *Engine) limit() time.Duration {
 	if e.Virtual {
 		return 10 * 24 * time.Hour
 	}
-	return 30 * time.Second
+	return 2 * time.Minute
 }

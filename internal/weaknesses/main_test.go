@@ -99,7 +99,7 @@ func patience(e *engine) (limit, look time.Duration) {
 	if e.Virtual {
 		return 3 * time.Hour, time.Second
 	}
-	return 30 * time.Second, 5 * time.Millisecond
+	return 2 * time.Minute, 5 * time.Millisecond
 }
 
 // until waits until cond holds.
