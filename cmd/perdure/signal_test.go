@@ -85,7 +85,7 @@ func TestSecondSignalExitsAtOnce(t *testing.T) {
 	if exit, ok := errors.AsType[*exec.ExitError](w.err); !ok || exit.ExitCode() != int(exitInterrupted) {
 		t.Errorf("the worker ended with %v, must end with exit code %d", w.err, exitInterrupted)
 	}
-	if took := time.Since(begun); took > 5*time.Second {
+	if took := time.Since(begun); took > 30*time.Second { // packing lasts more than a minute
 		t.Errorf("it took %v", took)
 	}
 }

@@ -141,9 +141,9 @@ func (r *rig) pause(d time.Duration) {
 // quick are options under which real time is short and leases hold on a busy machine. An activity that is told hears long
 // before a renewal, on such a machine, too.
 func quick(w way) runtime.Options {
-	lease := 30 * time.Second
+	lease := 12 * time.Second
 	if w == deaf {
-		lease = 9 * time.Second
+		lease = 6 * time.Second
 	}
 	return runtime.Options{Lease: lease, GracePeriod: 500 * time.Millisecond}
 }
