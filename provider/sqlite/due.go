@@ -70,6 +70,9 @@ func (w *writer) patience() time.Duration {
 			sleep = min(sleep, time.Duration(w.due.elapsed-c.elapsed())*time.Microsecond)
 		}
 	}
+	if w.holding.owed {
+		sleep = min(sleep, time.Until(w.holding.again))
+	}
 	if w.backlog.long() {
 		sleep = min(sleep, w.backlog.pause()-time.Since(w.backlog.last))
 	}

@@ -42,6 +42,7 @@ type foreign struct {
 // tell makes the calls that wait read the store again after a foreign commit: all of them,
 // whichever it concerned, so the more there are the less often.
 func (w *writer) tell() {
+	w.hear()
 	f := &w.foreign
 	if !f.owed || time.Since(f.told) < min(time.Duration(w.store.hub.Waiting())*tellEach, hotFor) {
 		return
@@ -70,7 +71,7 @@ func (w *writer) look() error {
 		return nil
 	}
 	if f.known {
-		f.changed, f.seen = true, f.looked
+		f.changed, f.seen, w.holding.owed = true, f.looked, true
 		f.alone = false // whoever it was may have gone again, and left leases
 		f.listed = false
 	}

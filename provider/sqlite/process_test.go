@@ -124,6 +124,10 @@ func obey(ctx context.Context, p *Provider, what string) error {
 				return err
 			}
 			say("kept", n)
+		case "stop": // ends an execution, or asks its task to stop
+			if err := stopTask(ctx, p, told.Text()); err != nil {
+				return err
+			}
 		case "one": // stores one instance
 			say("began", int(time.Now().UnixMicro()))
 			if err := createIn(ctx, p, newKey().String()); err != nil {

@@ -82,7 +82,8 @@ func (p *Provider) Close() error {
 	return failed("close", s.close(), provider.OutcomeHappened)
 }
 
-// Notify implements [provider.Notifier]: it tells of what this process commits.
+// Notify implements [provider.Notifier]: it tells of what this process commits, and of leased tasks of this process that
+// another one has stopped.
 func (p *Provider) Notify(fn func(provider.Notice)) (stop func()) { return p.store.hub.Notify(fn) }
 
 // close stops the goroutines and closes the files. Readers close first, so that the

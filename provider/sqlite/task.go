@@ -100,6 +100,9 @@ func (t *tx) AddTask(task *relational.Task, stored *provider.NewTask) error {
 			return err
 		}
 	}
+	if task.State == provider.TaskLeased {
+		t.holds(task.TaskRef)
+	}
 	simple := task.StartBy == 0 && task.Rank == 0
 	plain := simple && task.Deadline == 0 && stored.FairnessKey == "" && stored.Session == "" && stored.LimitKey == ""
 	sum := checksum(stored.Payload)
@@ -124,6 +127,7 @@ func (t *tx) SucceedTask(done provider.TaskRef, token provider.UUID, task *relat
 	if err := t.enroll(task.Owner); err != nil {
 		return false, err
 	}
+	t.holds(task.TaskRef)
 	n, err := t.exec(sqlSucceed, task.EventID, task.Kind, task.Token, task.Owner, task.LeaseUntil, t.Now, task.NotBefore,
 		stored.Payload, checksum(stored.Payload), done.Key, done.Execution, done.EventID, token)
 	return n > 0, doubled(err, "task", task.EventID)

@@ -210,6 +210,7 @@ func (f *taskFetch) lease(t *tx, place taskPlace, until int64) (task provider.Le
 	if err != nil {
 		return task, err
 	}
+	t.holds(place.TaskRef)
 	task, err = t.leasedTask(place.TaskRef)
 	if err == nil && task.StartBy != 0 && !place.late {
 		err = t.do(sqlBeginTask, place.Key, place.Execution, place.EventID)

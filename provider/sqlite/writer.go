@@ -48,6 +48,7 @@ type writer struct {
 	tx         *tx
 	begun      bool
 	foreign    foreign
+	holding    holding
 	enrolled   map[string]struct{}            // lease owners that the file knows to be of this process
 	shuns      map[provider.TaskRef]time.Time // damaged items, and until when fetches pass over them
 	met        []*damage                      // not yet shown on its instances
