@@ -71,8 +71,8 @@ test-race: need-go need-cc ## part 3: tests of the engine's packages, under the 
 		all=$$($(GO) list ./...) || return 1; \
 		pkgs=$$(printf '%s\n' "$$all" | grep -E '$(RACE)' | grep -Ev '$(LONG)' | sort -r); \
 		if [ -z "$$pkgs" ]; then echo 'no packages'; return 0; fi; \
-		CGO_ENABLED=1 $(GO) test -race $(PLAINC) -p $(ATONCE) -vet=off -timeout 10m $(TESTFLAGS) $$pkgs && \
-		CGO_ENABLED=1 $(GO) test -race $(PLAINC) -p $(ATONCE) -vet=off -short -timeout 10m $(TESTFLAGS) $$(printf '%s\n' "$$all" | grep -E '$(VIRTUAL)'); \
+		CGO_ENABLED=1 $(GO) test -race $(PLAINC) -p $(ATONCE) -vet=off -timeout 20m $(TESTFLAGS) $$pkgs && \
+		CGO_ENABLED=1 $(GO) test -race $(PLAINC) -p $(ATONCE) -vet=off -short -timeout 20m $(TESTFLAGS) $$(printf '%s\n' "$$all" | grep -E '$(VIRTUAL)'); \
 	}; $(call timed,go test -race,part)
 
 test-plain: need-go ## part 4: tests of all other packages
@@ -80,8 +80,8 @@ test-plain: need-go ## part 4: tests of all other packages
 		all=$$($(GO) list ./...) || return 1; \
 		pkgs=$$(printf '%s\n' "$$all" | grep -Ev '$(RACE)'; printf '%s\n' "$$all" | grep -E '$(LONG)'); \
 		if [ -z "$$pkgs" ]; then echo 'no packages'; return 0; fi; \
-		$(GO) test -p $(ATONCE) -vet=off -timeout 10m $(TESTFLAGS) $$pkgs && \
-		$(GO) test -p $(ATONCE) -vet=off -timeout 10m -run '$(SLOW)' $(TESTFLAGS) ./provider/sqlite ./provider/postgres ./orchestration; \
+		$(GO) test -p $(ATONCE) -vet=off -timeout 20m $(TESTFLAGS) $$pkgs && \
+		$(GO) test -p $(ATONCE) -vet=off -timeout 20m -run '$(SLOW)' $(TESTFLAGS) ./provider/sqlite ./provider/postgres ./orchestration; \
 	}; $(call timed,go test,part)
 
 lint: need-go lint-tool ## golangci-lint, pinned, zero findings
