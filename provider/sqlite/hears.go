@@ -60,7 +60,7 @@ func (w *writer) hear() {
 			kept = append(kept, ref)
 			continue
 		}
-		over = append(over, provider.Notice{Key: ref.Key, Execution: ref.Execution, EventID: ref.EventID})
+		over = append(over, provider.Notice(ref))
 	}
 	h.refs, h.left = kept, len(kept)
 	w.store.hub.Announce(over)
