@@ -33,7 +33,7 @@ type HistoryEvent struct {
 	Attempts []Attempt `json:"attempts,omitempty"`
 	// Timeout is what one attempt of an activity may take, in nanoseconds.
 	Timeout time.Duration `json:"timeoutNanos,omitempty"`
-	// Duration is what a timer was asked to wait, or a local activity waits for its next attempt, in nanoseconds, and Due when a timer fires.
+	// Duration is what a timer was asked to wait, a start is delayed, or a local activity waits for its next attempt, in nanoseconds, and Due when a timer fires.
 	Duration time.Duration `json:"durationNanos,omitempty"`
 	Due      time.Time     `json:"due,omitzero"`
 	// Instance and InstanceKey name the child that is started or cancelled.
@@ -60,7 +60,7 @@ func (h *HistoryEvent) describeMessage(body history.Body) bool {
 	switch b := body.(type) {
 	case *history.ExecutionStarted:
 		h.Name, h.CodeVersion, h.Input = b.Name, b.CodeVersion, rawJSON(b.Input)
-		h.RequestID, h.Continued = b.RequestID, b.Continued
+		h.RequestID, h.Continued, h.Duration = b.RequestID, b.Continued, micros(b.Delay)
 		if p := &b.Parent; p.Key != [16]byte{} {
 			h.Parent = &Parent{ID: p.ID, Key: p.Key, Execution: p.Execution, EventID: p.EventID}
 		}

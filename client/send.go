@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -64,7 +63,7 @@ func (c *Client) send(ctx context.Context, t target, doing, again string, body h
 	if status.Ended() {
 		return explain(doing, status, ErrEnded)
 	}
-	req := provider.SendRequest{Key: t.key, Message: message(body, 0)}
+	req := provider.SendRequest{Key: t.key, Message: message(body)}
 	doubtful, err := c.write(ctx, doing, func(ctx context.Context) error {
 		_, err := c.store.Send(ctx, req)
 		if provider.OutcomeOf(err) == provider.OutcomeHappened {
@@ -85,8 +84,6 @@ func (c *Client) send(ctx context.Context, t target, doing, again string, body h
 }
 
 // message encodes a body for an inbox.
-func message(b history.Body, delay time.Duration) provider.NewMessage {
-	return provider.NewMessage{
-		Kind: provider.MessageKind(b.Kind()), Delay: delay, Payload: history.Encode(nil, history.Event{Body: b}),
-	}
+func message(b history.Body) provider.NewMessage {
+	return provider.NewMessage{Kind: provider.MessageKind(b.Kind()), Payload: history.Encode(nil, history.Event{Body: b})}
 }

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -118,11 +119,25 @@ func (c *Client) startRequest(ctx context.Context, name string, in any, opts []S
 	if o.requestID == "" {
 		o.requestID = uuid.NewString()
 	}
+	level := int64(replay.LowestLevel)
+	if o.delay > 0 {
+		level = replay.LevelOfDelay
+	}
 	return provider.CreateRequest{
 		ID: o.id, Key: provider.UUID(uuid.Must(uuid.NewV7())), Commit: provider.UUID(uuid.New()),
-		Name: name, EngineLevel: replay.EngineLevel, Policy: o.policy, RequestID: o.requestID,
+		Name: name, EngineLevel: level, Policy: o.policy, RequestID: o.requestID,
 		Message: message(&history.ExecutionStarted{
 			Name: name, Input: input, Settings: replay.DefaultSettings(), RequestID: o.requestID,
-		}, o.delay),
+			Delay: roundUp(o.delay),
+		}),
 	}, o, nil
+}
+
+// roundUp returns d in microseconds, never less: nothing begins early.
+func roundUp(d time.Duration) int64 {
+	micros := int64(d / time.Microsecond)
+	if d%time.Microsecond != 0 {
+		micros++
+	}
+	return micros
 }

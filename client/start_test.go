@@ -24,7 +24,7 @@ func TestStartStoresInstance(t *testing.T) {
 	w := newWorld(t, client.Options{})
 	h := w.start(client.WithID("order-42"))
 	i := w.get(h.Key())
-	if h.ID() != "order-42" || i.ID != "order-42" || i.Name != "Checkout" || i.EngineLevel != replay.EngineLevel || i.RequestID == "" {
+	if h.ID() != "order-42" || i.ID != "order-42" || i.Name != "Checkout" || i.EngineLevel != replay.LowestLevel || i.RequestID == "" {
 		t.Errorf("stored %+v", i)
 	}
 	started, ok := w.inbox(h.Key())[0].(*history.ExecutionStarted)
@@ -114,9 +114,12 @@ func TestStartRequestID(t *testing.T) {
 func TestStartDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, client.Options{})
-		h := w.start(client.WithDelay(time.Hour))
-		if due := w.get(h.Key()).ReadyAt.Std(); !due.Equal(time.Now().Add(time.Hour)) {
-			t.Errorf("due at %v", due)
+		for d, want := range map[time.Duration]int64{time.Hour: 3_600_000_000, time.Nanosecond: 1} { // nothing begins early
+			h := w.start(client.WithDelay(d))
+			started := w.inbox(h.Key())[0].(*history.ExecutionStarted)
+			if level := w.get(h.Key()).EngineLevel; started.Delay != want || level != replay.LevelOfDelay {
+				t.Errorf("a delay of %v is %d µs at level %d", d, started.Delay, level)
+			}
 		}
 	})
 }

@@ -58,10 +58,10 @@ func terminateRequest(i *provider.Instance, reason string, now provider.Time) pr
 		Result: history.EncodeOutcome(history.Outcome{Failure: &cause}),
 		ChildNotice: new(message(&history.CancelRequested{
 			Reason: fmt.Sprintf("its parent %s was terminated", i.ID), RequestID: "terminate:" + commit.String(),
-		}, 0)),
+		})),
 	}
 	if !i.Parent.Key.IsZero() {
-		req.ParentNotice = new(message(&history.ChildFailed{Started: i.Parent.EventID, Failure: cause}, 0))
+		req.ParentNotice = new(message(&history.ChildFailed{Started: i.Parent.EventID, Failure: cause}))
 	}
 	return req
 }

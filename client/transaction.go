@@ -42,7 +42,7 @@ func (c *Client) sendIn(ctx context.Context, tx provider.Tx, to target, doing st
 	}
 	ctx, cancel := c.bound(ctx)
 	defer cancel()
-	req := provider.SendRequest{Key: to.key, Message: message(body, 0)}
+	req := provider.SendRequest{Key: to.key, Message: message(body)}
 	if to.key.IsZero() {
 		req.ID = to.id
 	}

@@ -214,7 +214,6 @@ func TestEagerStart_OrdinaryWay(t *testing.T) {
 		create func(provider.CreateRequest) error
 		with   int
 	}{
-		"delayed":                {opts: client.WithDelay(time.Minute)},
 		"whatever exists":        {opts: client.WithIDPolicy(client.UseExisting)},
 		"too large with turn":    {create: refuse(fmt.Errorf("first: %w", provider.ErrTooLarge)), with: 1},
 		"invalid with turn":      {create: refuse(fmt.Errorf("first: %w", provider.ErrInvalid)), with: 1},

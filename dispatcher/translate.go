@@ -23,7 +23,7 @@ type translation struct {
 func (d *Dispatcher) newTranslation(a *actor, x *replay.Execution, turn replay.Turn, going map[int64]*attempt) *translation {
 	return &translation{going: going, req: provider.CommitTurnRequest{
 		Key: a.key, Execution: x.Info().Execution, Expected: a.version, Commit: newToken(),
-		Length: x.Length() - int64(len(turn.Events)), Status: provider.StatusRunning, EngineLevel: replay.EngineLevel,
+		Length: x.Length() - int64(len(turn.Events)), Status: provider.StatusRunning, EngineLevel: replay.LowestLevel,
 		Events: make([][]byte, 0, len(turn.Events)),
 	}}
 }
@@ -124,7 +124,7 @@ func (d *Dispatcher) startChild(info *replay.Info, event int64, b *history.Child
 		failure.New(failure.ErrExists, "starting child %s: instance ID %q is in use: choose another one", b.Name, b.ID))}
 	return provider.Start{
 		Create: provider.CreateRequest{
-			ID: b.ID, Key: b.Key, Commit: newToken(), Name: b.Name, CodeVersion: b.CodeVersion, EngineLevel: replay.EngineLevel,
+			ID: b.ID, Key: b.Key, Commit: newToken(), Name: b.Name, CodeVersion: b.CodeVersion, EngineLevel: replay.LowestLevel,
 			Parent:  provider.Parent{Key: info.Key, ID: info.ID, Execution: info.Execution, EventID: event, Close: provider.CloseCancel},
 			Message: message(started, 0, 0),
 		},
@@ -177,7 +177,7 @@ func childOutcome(event int64, end *replay.End) history.Body {
 func nextExecution(events []history.Event) *provider.NextExecution {
 	started := events[0].Body.(*history.ExecutionStarted)
 	next := &provider.NextExecution{
-		Name: started.Name, CodeVersion: started.CodeVersion, EngineLevel: replay.EngineLevel,
+		Name: started.Name, CodeVersion: started.CodeVersion, EngineLevel: replay.LowestLevel,
 		Message: new(message(&history.ExecutionOpened{}, 0, 0)),
 	}
 	for _, e := range events {

@@ -43,6 +43,7 @@ type ExecutionStarted struct {
 	Continued   bool
 	Seen        [][]byte // request IDs already consumed by earlier executions
 	RequestID   string
+	Delay       int64 // microseconds before the code begins; 0: none, which is what older releases can read
 }
 
 // Kind implements Body.
@@ -57,6 +58,7 @@ func (e *ExecutionStarted) fields(c *codec) {
 	c.boolean(7, &e.Continued)
 	c.list(8, &e.Seen)
 	c.text(9, &e.RequestID)
+	c.integer(10, &e.Delay)
 }
 
 // ExecutionOpened lets the code of a continued execution begin.

@@ -27,7 +27,7 @@ var samples = []Event{
 	{At: 1767322800000001, Body: &ExecutionStarted{
 		Name: "Checkout", CodeVersion: "v2", Input: []byte(`{"id":"o-1"}`), Settings: Settings{MaxPayload: 2 << 20, MaxEvents: 50_000, Flags: 3, MaxBytes: 50 << 20},
 		Parent: Parent{Key: [16]byte{1, 2, 15: 16}, ID: "parent", Execution: 2, EventID: 17}, Continued: true,
-		Seen: [][]byte{[]byte("r-1"), []byte("r-2")}, RequestID: "r-3",
+		Seen: [][]byte{[]byte("r-1"), []byte("r-2")}, RequestID: "r-3", Delay: 60_000_000,
 	}},
 	{At: 1767322800000002, Body: &ExecutionOpened{}},
 	{At: 1767322800000003, Body: &ActivityCompleted{Scheduled: 2, Output: []byte(`"ok"`), Attempt: 3, Attempts: sampleAttempts}},

@@ -2,6 +2,8 @@ package replay
 
 import (
 	"fmt"
+	"math"
+	"time"
 
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
@@ -142,7 +144,31 @@ func (x *Execution) begin(b *history.ExecutionStarted) {
 
 func (x *Execution) open() {
 	x.opened = true
-	x.spawn(func() { x.finish(x.main(x.root)) })
+	x.spawn(func() {
+		if r, over := x.root.delay(x.startEvent.Delay); over {
+			x.finish(r)
+			return
+		}
+		x.finish(x.main(x.root))
+	})
+}
+
+// delay waits for so many microseconds before the code begins. It reports over with the result of the execution if that is
+// cancelled first: its code never begins.
+func (s *Scope) delay(micros int64) (r Result, over bool) {
+	if micros <= 0 {
+		return Result{}, false
+	}
+	f := s.Timer(time.Duration(min(micros, math.MaxInt64/int64(time.Microsecond))) * time.Microsecond)
+	_, err := s.Wait(f)
+	if err == nil {
+		_, err = f.Result()
+	}
+	if err == nil {
+		return Result{}, false
+	}
+	failed := s.x.env.Errors.Encode(err)
+	return Result{Failure: &failed, Cancelled: s.Err() != nil && failure.IsCancelled(&failed)}, true
 }
 
 // Input is the input of the execution.

@@ -53,8 +53,15 @@ const FlagsCurrent = flagOneByOne | flagScopes
 // EngineLevel is the highest level of stored executions that this release can run; it is
 // raised by a release whose executions older releases must not touch. Level 2: a limit on
 // the bytes of a history. Level 3: what giving up an activity does. Level 4: timeouts and
-// places of activities, and the list of their attempts.
-const EngineLevel = 4
+// places of activities, and the list of their attempts. Level 5: a start with a delay.
+const EngineLevel = 5
+
+// LowestLevel is the level of an execution that uses nothing newer, and LevelOfDelay that of a start with a delay. So nodes of the
+// release before run all but these.
+const (
+	LowestLevel  = 4
+	LevelOfDelay = 5
+)
 
 // DefaultSettings are the limits that new executions are started with.
 func DefaultSettings() history.Settings {
