@@ -244,39 +244,51 @@ func (s *commitsSeen) CommitTurn(ctx context.Context, req provider.CommitTurnReq
 	return s.Provider.CommitTurn(ctx, req)
 }
 
-// Of timers that are due at once the code of all goes on before their commits take the processor, as far as Go's scheduler obeys.
+// When timers are due at once, the code of all goes on before their commits take the processor. The operating system may take that away
+// in between, which lets commits go first, so one of five tries must show the order.
 //
 //nolint:paralleltest // it takes the processors from others
 func TestAhead_CodeGoesOnBeforeCommits(t *testing.T) {
 	defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(1))
-	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
-		const timers = 20
-		due := time.Now().Add(time.Hour)
-		var on, first atomic.Int32
-		store := &commitsSeen{Provider: e.Store}
-		reg := runtime.NewRegistry()
-		enginetest.Orchestration(e.T, reg, "nap", func(ctx *octx, _ none) (none, error) {
-			err := ctx.Sleep(due.Sub(ctx.Now()))
-			if on.Add(1) == timers {
-				first.Store(store.n.Load())
-			}
-			return none{}, err
+	const timers = 20
+	var committed []int32
+	for len(committed) < 5 {
+		enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
+			committed = append(committed, committedBeforeTheLast(e, timers))
 		})
-		e.StartOn(store, reg, e.Options)
-		keys := make([]provider.UUID, timers)
-		for i := range keys {
-			keys[i] = e.Create(fmt.Sprint(i), "nap", none{})
+		if committed[len(committed)-1] <= timers/2 {
+			return
 		}
-		for _, key := range keys {
-			e.WaitEnded(key)
+	}
+	t.Errorf("before the code of the last of %d went on, %d turns were committed", timers, committed)
+}
+
+// committedBeforeTheLast lets so many instances sleep until one time. It returns how many turns were committed when the code of the last
+// of them went on.
+func committedBeforeTheLast(e *enginetest.Engine, timers int) int32 {
+	due := time.Now().Add(time.Hour)
+	var on, first atomic.Int32
+	store := &commitsSeen{Provider: e.Store}
+	reg := runtime.NewRegistry()
+	enginetest.Orchestration(e.T, reg, "nap", func(ctx *octx, _ none) (none, error) {
+		err := ctx.Sleep(due.Sub(ctx.Now()))
+		if int(on.Add(1)) == timers {
+			first.Store(store.n.Load())
 		}
-		if n := first.Load(); n > timers/2 {
-			e.T.Errorf("%d turns were committed before the code of the last went on", n)
-		}
-		if n := store.n.Load(); n != timers {
-			e.T.Errorf("%d of %d turns were claimed ahead", n, timers)
-		}
+		return none{}, err
 	})
+	e.StartOn(store, reg, e.Options)
+	keys := make([]provider.UUID, timers)
+	for i := range keys {
+		keys[i] = e.Create(fmt.Sprint(i), "nap", none{})
+	}
+	for _, key := range keys {
+		e.WaitEnded(key)
+	}
+	if n := store.n.Load(); int(n) != timers {
+		e.T.Errorf("%d of %d turns were claimed ahead", n, timers)
+	}
+	return first.Load()
 }
 
 // In real time timers are met, too: on a machine at rest within a millisecond. A busy one makes some late, a poll all but a few,
