@@ -10,8 +10,8 @@ RACE := ^[^/]+/[^/]+/[^/]+/(provider|internal|dispatcher|orchestration|activity|
 
 # Of these, packages of long tests of what others test shortly. They run without it, so that `make test` ends in time; make
 # test-race LONG='^$$' runs them with it. Of VIRTUAL, what takes no real time runs with it, too.
-LONG := /internal/(programs|cancellation|weaknesses|local|routing|heartbeats|features|durability|pending|storagefaults|transactions|invariant)$$|/provider/(faulty|validations)(/|$$)
-VIRTUAL := /internal/(local|routing|heartbeats|features)$$
+LONG := /internal/test/(programs|cancellation|weaknesses|local|routing|heartbeats|features|durability|pending|storagefaults|transactions)$$|/internal/invariant$$|/provider/(faulty|validations)(/|$$)
+VIRTUAL := /internal/test/(local|routing|heartbeats|features)$$
 
 # Tests of RACE that the race detector makes too slow: with it they are skipped, or do less, and they run once more without it,
 # those of provider/sqlite, provider/postgres and orchestration.
@@ -94,7 +94,7 @@ tidy-check: need-go ## fail if go.mod or go.sum is not tidy
 	@$(GO) mod tidy -diff
 
 mutants: need-go ## break the code on purpose, see each guarding test fail (long); MATCH=pattern narrows it
-	@$(GO) test ./internal/mutation -run TestMutantsAreCaught -count=1 -timeout 3h -v -mutants -mutants.match '$(MATCH)'
+	@$(GO) test ./internal/test/mutation -run TestMutantsAreCaught -count=1 -timeout 3h -v -mutants -mutants.match '$(MATCH)'
 
 fuzz: need-go ## fuzz what is read from the store, FUZZTIME for each target
 	@for dir in $$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u); do \
@@ -105,8 +105,8 @@ fuzz: need-go ## fuzz what is read from the store, FUZZTIME for each target
 
 soak: need-go ## kill workers, run random programs and calls for SOAKTIME and SOAKCOUNT, with seeds of the moment
 	@$(GO) test ./cmd/perdure -run TestKilledWorkers -count=1 -timeout 12h -v -kill.for $(SOAKTIME)
-	@$(GO) test ./internal/durability -run 'TestStopped|TestKilled' -count=1 -timeout 12h -v -durability.for $(SOAKTIME)
-	@$(GO) test ./internal/programs -run TestProgramsEndAlike -count=1 -timeout 12h -v \
+	@$(GO) test ./internal/test/durability -run 'TestStopped|TestKilled' -count=1 -timeout 12h -v -durability.for $(SOAKTIME)
+	@$(GO) test ./internal/test/programs -run TestProgramsEndAlike -count=1 -timeout 12h -v \
 		-programs.seed $$(date +%s) -programs.count $(SOAKCOUNT)
 	@$(GO) test ./provider/memory ./provider/sqlite ./provider/postgres -run 'TestModel$$' -count=1 -timeout 12h -v \
 		-model.seed $$(date +%s) -model.count $(SOAKCOUNT)

@@ -48,7 +48,7 @@ func TestLinkedModules(t *testing.T) {
 		{"provider", []string{"."}},
 		{"provider/validations", []string{"."}},
 		{"provider/validations/engine", []string{
-			"sqlite", "pgx", "cobra", "zerolog", "go-cmp", "goleak", "rapid", module + "internal/enginetest", module + "internal/leaktest", module + "internal/postgrestest",
+			"sqlite", "pgx", "cobra", "zerolog", "go-cmp", "goleak", "rapid", module + "internal/testkit/enginetest", module + "internal/testkit/leaktest", module + "internal/testkit/postgrestest",
 		}},
 		{"provider/sqlite", []string{"pgx", "cobra", "zerolog", module + "internal/replay", module + "dispatcher"}},
 		{"runtime", []string{"sqlite", "pgx", "cobra", "zerolog"}},

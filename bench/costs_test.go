@@ -10,10 +10,10 @@ import (
 
 	"github.com/perdure/perdure/bench/workload"
 	"github.com/perdure/perdure/client"
-	"github.com/perdure/perdure/internal/costs"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/internal/testkit/costs"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/memory"

@@ -13,7 +13,7 @@ import (
 
 	"github.com/perdure/perdure/bench/workload"
 	"github.com/perdure/perdure/client"
-	"github.com/perdure/perdure/internal/postgrestest"
+	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/memory"

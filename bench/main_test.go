@@ -3,8 +3,8 @@ package bench
 import (
 	"testing"
 
-	"github.com/perdure/perdure/internal/leaktest"
-	"github.com/perdure/perdure/internal/postgrestest"
+	"github.com/perdure/perdure/internal/testkit/leaktest"
+	"github.com/perdure/perdure/internal/testkit/postgrestest"
 )
 
 func TestMain(m *testing.M) { leaktest.Main(m, postgrestest.Stop) }

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/bench/workload"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/sqlite"
 )

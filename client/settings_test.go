@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/client"
-	"github.com/perdure/perdure/internal/settings"
+	"github.com/perdure/perdure/internal/testkit/settings"
 	"github.com/perdure/perdure/provider/memory"
 )
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/activity"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/faulty"

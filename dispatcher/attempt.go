@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/dispatcher/internal/leak"
 	"github.com/perdure/perdure/internal/failure"
-	"github.com/perdure/perdure/internal/goroutine"
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/platform/goroutine"
 	"github.com/perdure/perdure/provider"
 )
 

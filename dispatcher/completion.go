@@ -9,7 +9,7 @@ import (
 
 	"github.com/perdure/perdure/dispatcher/internal/leak"
 	"github.com/perdure/perdure/internal/failure"
-	"github.com/perdure/perdure/internal/goroutine"
+	"github.com/perdure/perdure/internal/platform/goroutine"
 	"github.com/perdure/perdure/provider"
 )
 

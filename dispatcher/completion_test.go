@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/faulty"
 	"github.com/perdure/perdure/provider/memory"

@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/inflight"
 	"github.com/perdure/perdure/dispatcher/internal/leak"
 	"github.com/perdure/perdure/internal/nodes"
-	"github.com/perdure/perdure/internal/timelimit"
+	"github.com/perdure/perdure/internal/platform/timelimit"
 	"github.com/perdure/perdure/provider"
 )
 

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/perdure/perdure/internal/enginetest"
-	"github.com/perdure/perdure/internal/goroutine"
+	"github.com/perdure/perdure/internal/platform/goroutine"
+	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/runtime"
 )

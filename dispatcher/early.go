@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/perdure/perdure/internal/alarm"
+	"github.com/perdure/perdure/internal/platform/alarm"
 	"github.com/perdure/perdure/provider"
 )
 

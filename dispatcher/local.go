@@ -11,8 +11,8 @@ import (
 
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/internal/failure"
-	"github.com/perdure/perdure/internal/goroutine"
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/platform/goroutine"
 	"github.com/perdure/perdure/provider"
 )
 

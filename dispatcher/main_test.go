@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/history"
-	"github.com/perdure/perdure/internal/leaktest"
+	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/internal/testkit/leaktest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/faulty"

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/activity"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/runtime"
 )

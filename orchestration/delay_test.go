@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
-	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 )

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perdure/perdure/activity"
-	"github.com/perdure/perdure/internal/enginetest"
-	"github.com/perdure/perdure/internal/racedetector"
+	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/internal/testkit/racedetector"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/runtime"
 )

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/perdure/perdure/internal/enginetest"
-	"github.com/perdure/perdure/internal/leaktest"
+	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/internal/testkit/leaktest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"

@@ -4,8 +4,8 @@ import (
 	"context"
 	"testing"
 
-	"github.com/perdure/perdure/internal/leaktest"
-	"github.com/perdure/perdure/internal/postgrestest"
+	"github.com/perdure/perdure/internal/testkit/leaktest"
+	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/orchestration"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/perdure/perdure/internal/settings"
+	"github.com/perdure/perdure/internal/testkit/settings"
 	"github.com/perdure/perdure/runtime"
 )
 

@@ -3,8 +3,8 @@ package main
 import (
 	"testing"
 
-	"github.com/perdure/perdure/internal/leaktest"
-	"github.com/perdure/perdure/internal/postgrestest"
+	"github.com/perdure/perdure/internal/testkit/leaktest"
+	"github.com/perdure/perdure/internal/testkit/postgrestest"
 )
 
 // The systems run in processes of this binary, as they do in those of the command.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perdure/perdure/internal/postgrestest"
+	"github.com/perdure/perdure/internal/testkit/postgrestest"
 )
 
 // tiny runs the command with these arguments and answers its report.

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/bench/workload"
-	"github.com/perdure/perdure/internal/postgrestest"
+	"github.com/perdure/perdure/internal/testkit/postgrestest"
 )
 
 // tiny makes all workloads but w9 end in a moment. A test's folder may be in memory.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/history"
-	"github.com/perdure/perdure/internal/postgrestest"
 	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/provider"
 )
 

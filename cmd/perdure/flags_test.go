@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/perdure/perdure/internal/settings"
+	"github.com/perdure/perdure/internal/testkit/settings"
 )
 
 // Each flag has a row with its default, and each row is a flag.

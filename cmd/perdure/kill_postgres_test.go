@@ -4,7 +4,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/perdure/perdure/internal/postgrestest"
+	"github.com/perdure/perdure/internal/testkit/postgrestest"
 )
 
 // restartedCluster is a Postgres that is restarted under those who work on it.

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/cmd/perdure/internal/churn"
-	"github.com/perdure/perdure/internal/leaktest"
-	"github.com/perdure/perdure/internal/postgrestest"
+	"github.com/perdure/perdure/internal/testkit/leaktest"
+	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/runtime"
 )
 

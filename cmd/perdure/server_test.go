@@ -14,7 +14,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/examples/order"
-	"github.com/perdure/perdure/internal/postgrestest"
+	"github.com/perdure/perdure/internal/testkit/postgrestest"
 )
 
 // password is what no output may show.

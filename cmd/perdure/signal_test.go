@@ -12,7 +12,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/examples/order"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider/sqlite"
 )

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/perdure/perdure/internal/leaktest"
+	"github.com/perdure/perdure/internal/testkit/leaktest"
 )
 
 func TestMain(m *testing.M) {

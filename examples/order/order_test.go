@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/client"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider/memory"
 	"github.com/perdure/perdure/runtime"

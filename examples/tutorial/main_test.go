@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
-	"github.com/perdure/perdure/internal/leaktest"
+	"github.com/perdure/perdure/internal/testkit/leaktest"
 	"github.com/perdure/perdure/provider/sqlite"
 )
 

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/invariant"
 	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
 )

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/perdure/perdure/internal/leaktest"
 	"github.com/perdure/perdure/internal/nodes"
+	"github.com/perdure/perdure/internal/testkit/leaktest"
 	"github.com/perdure/perdure/provider"
 )
 

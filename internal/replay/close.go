@@ -3,7 +3,7 @@ package replay
 import (
 	"slices"
 
-	"github.com/perdure/perdure/internal/goroutine"
+	"github.com/perdure/perdure/internal/platform/goroutine"
 )
 
 // Close unwinds all parked code; deferred functions run. Afterwards calls from its

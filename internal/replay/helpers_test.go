@@ -10,8 +10,8 @@ import (
 
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
-	"github.com/perdure/perdure/internal/leaktest"
 	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/internal/testkit/leaktest"
 )
 
 func TestMain(m *testing.M) { leaktest.Main(m) }

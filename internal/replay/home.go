@@ -3,7 +3,7 @@ package replay
 import (
 	"sync/atomic"
 
-	"github.com/perdure/perdure/internal/goroutine"
+	"github.com/perdure/perdure/internal/platform/goroutine"
 )
 
 // home is the goroutine of a coroutine, by its number.

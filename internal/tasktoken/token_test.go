@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/perdure/perdure/internal/leaktest"
 	"github.com/perdure/perdure/internal/tasktoken"
+	"github.com/perdure/perdure/internal/testkit/leaktest"
 	"github.com/perdure/perdure/provider"
 )
 

@@ -3,8 +3,8 @@ package postgres
 import (
 	"testing"
 
-	"github.com/perdure/perdure/internal/postgrestest"
-	"github.com/perdure/perdure/internal/racedetector"
+	"github.com/perdure/perdure/internal/testkit/postgrestest"
+	"github.com/perdure/perdure/internal/testkit/racedetector"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/validations/model"
 )

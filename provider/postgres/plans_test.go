@@ -6,7 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/perdure/perdure/internal/racedetector"
+	"github.com/perdure/perdure/internal/testkit/racedetector"
 	"github.com/perdure/perdure/provider"
 )
 

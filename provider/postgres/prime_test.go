@@ -3,7 +3,7 @@ package postgres
 import (
 	"testing"
 
-	"github.com/perdure/perdure/internal/postgrestest"
+	"github.com/perdure/perdure/internal/testkit/postgrestest"
 )
 
 // Who calls a store that was just opened need not wait until a connection is made and what it runs is planned. That writes nothing.

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
-	"github.com/perdure/perdure/internal/leaktest"
-	"github.com/perdure/perdure/internal/postgrestest"
+	"github.com/perdure/perdure/internal/testkit/leaktest"
+	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/runtime"
 )

@@ -3,7 +3,7 @@ package postgres
 import (
 	"testing"
 
-	"github.com/perdure/perdure/internal/settings"
+	"github.com/perdure/perdure/internal/testkit/settings"
 )
 
 func TestPageTellsTheDefaults(t *testing.T) {

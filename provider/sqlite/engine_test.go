@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/perdure/perdure/internal/racedetector"
+	"github.com/perdure/perdure/internal/testkit/racedetector"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/validations/engine"
 )

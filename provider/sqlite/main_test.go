@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/perdure/perdure/internal/leaktest"
+	"github.com/perdure/perdure/internal/testkit/leaktest"
 )
 
 // childEnv makes the test binary act as another process on a store; see process_test.go.

@@ -12,7 +12,7 @@ import (
 
 	lib "modernc.org/sqlite/lib"
 
-	"github.com/perdure/perdure/internal/racedetector"
+	"github.com/perdure/perdure/internal/testkit/racedetector"
 	"github.com/perdure/perdure/provider"
 )
 

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perdure/perdure/internal/costs"
+	"github.com/perdure/perdure/internal/testkit/costs"
 	"github.com/perdure/perdure/provider"
 )
 

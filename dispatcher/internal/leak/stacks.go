@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/perdure/perdure/internal/goroutine"
+	"github.com/perdure/perdure/internal/platform/goroutine"
 )
 
 // dump is the stacks of the listed code, kept for a moment: leaks often come in groups, and each look stops the world.

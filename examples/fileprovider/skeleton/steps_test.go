@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perdure/perdure/internal/leaktest"
+	"github.com/perdure/perdure/internal/testkit/leaktest"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/faulty"
 	"github.com/perdure/perdure/provider/memory"

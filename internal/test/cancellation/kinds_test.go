@@ -1,0 +1,163 @@
+package cancellation
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/provider"
+)
+
+// The call of an activity that is given up ends at once, when the activity has ended by itself, or at once without
+// telling the activity.
+func TestActivity_CallChoosesItsCancellation(t *testing.T) {
+	t.Parallel()
+	slow := func(r *rig) func(error) (string, error) {
+		return func(error) (string, error) {
+			r.pause(r.grace() / 2)
+			return "tidied up", nil
+		}
+	}
+	t.Run("TryCancel", func(t *testing.T) {
+		t.Parallel()
+		everyStore(t, func(r *rig) {
+			l := r.listen("work", slow(r))
+			got, asked, took := r.giveUp(l, orchestration.TryCancel)
+			if h := r.next(l, asked); !errors.Is(h.cause, activity.ErrCancelled) {
+				r.T.Errorf("heard %v", h.cause)
+			}
+			if got != "cancelled" || (r.Virtual && took >= time.Second) {
+				r.T.Errorf("the call answered %q after %v", got, took)
+			}
+		})
+	})
+	t.Run("WaitForEnd", func(t *testing.T) {
+		t.Parallel()
+		everyStore(t, func(r *rig) {
+			l := r.listen("work", slow(r))
+			got, _, took := r.giveUp(l, orchestration.WaitForEnd)
+			if h := r.hear(l); !errors.Is(h.cause, activity.ErrCancelled) {
+				r.T.Errorf("heard %v", h.cause)
+			}
+			if got != "tidied up" || took < r.grace()/2 {
+				r.T.Errorf("the call answered %q after %v", got, took)
+			}
+		})
+	})
+	t.Run("Abandon", func(t *testing.T) {
+		t.Parallel()
+		everyStore(t, func(r *rig) {
+			l := r.listen("work", nil)
+			got, _, took := r.giveUp(l, orchestration.Abandon)
+			if got != "cancelled" || (r.Virtual && took >= time.Second) {
+				r.T.Errorf("the call answered %q after %v", got, took)
+			}
+			// It heard of the end of the execution only, which came a renewal later.
+			if h := r.hear(l); !errors.Is(h.cause, activity.ErrOrchestrationEnded) {
+				r.T.Errorf("heard %v", h.cause)
+			}
+		})
+	})
+}
+
+// giveUp cancels the scope of a call once it runs, and answers what came of the call and when. The execution
+// goes on for a while afterwards.
+func (r *rig) giveUp(l *listener, c orchestration.Cancellation) (answer string, asked time.Time, took time.Duration) {
+	r.T.Helper()
+	answered := make(chan time.Time, 10)
+	enginetest.Activity(r.T, r.activities, "note", func(context.Context, string) (string, error) {
+		answered <- time.Now()
+		return "", nil
+	})
+	key := r.main(func(ctx *octx, _ none) (string, error) {
+		scope, cancel := ctx.WithCancel()
+		f := begin(scope, "work", "one", orchestration.WithCancellation(c))
+		if err := receive(ctx, "stop"); err != nil {
+			return "", err
+		}
+		cancel()
+		cancel()
+		f.Cancel() // once is enough
+		got, err := f.Get(scope)
+		if errors.Is(err, orchestration.ErrCancelled) {
+			got = "cancelled"
+		} else if err != nil {
+			return "", err
+		}
+		if _, err := call(ctx, "note", ""); err != nil {
+			return "", err
+		}
+		return got, ctx.Sleep(r.lease() / 2)
+	})
+	<-l.began
+	asked = time.Now()
+	r.Raise(key, "stop", none{})
+	took = (<-answered).Sub(asked)
+	return enginetest.Output[string](r.engine, key), asked, took
+}
+
+// A call that waits for the end is answered, too, when nobody is at work: the task waits in the queue, was given up in the turn that
+// asked for it, waits for its next attempt, or its node was lost.
+func TestActivity_WaitForEndIsAlwaysAnswered(t *testing.T) {
+	t.Parallel()
+	wait := orchestration.WithCancellation(orchestration.WaitForEnd)
+	cases := map[string]struct {
+		call  func(ctx *octx) orchestration.Future[string]
+		ready func(tasks []provider.TaskInfo) bool
+	}{
+		"queued": {
+			func(ctx *octx) orchestration.Future[string] { return begin(ctx, "nobody has it", "", wait) },
+			func(tasks []provider.TaskInfo) bool { return len(tasks) == 1 },
+		},
+		"in the same turn": {
+			func(ctx *octx) orchestration.Future[string] {
+				f := begin(ctx, "work", "", wait)
+				f.Cancel()
+				return f
+			}, nil,
+		},
+		"in retry back-off": {
+			func(ctx *octx) orchestration.Future[string] {
+				return begin(ctx, "refuse", "", wait, orchestration.WithRetry(orchestration.RetryPolicy{InitialInterval: time.Hour}))
+			},
+			func(tasks []provider.TaskInfo) bool { return len(tasks) == 1 && tasks[0].Attempt == 2 },
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			everyStore(t, func(r *rig) {
+				l := r.listen("work", nil)
+				enginetest.Activity(r.T, r.activities, "refuse", func(context.Context, string) (string, error) {
+					return "", errors.New("refused")
+				})
+				key := r.main(func(ctx *octx, _ none) (string, error) {
+					f := c.call(ctx)
+					if err := receive(ctx, "stop"); err != nil {
+						return "", err
+					}
+					f.Cancel()
+					_, err := f.Get(ctx)
+					if !errors.Is(err, orchestration.ErrCancelled) {
+						return "", err
+					}
+					return "cancelled", nil
+				})
+				if c.ready != nil {
+					r.Until("the task is there", func() bool { return c.ready(r.Tasks(key)) })
+				}
+				r.Raise(key, "stop", none{})
+				if got := enginetest.Output[string](r.engine, key); got != "cancelled" {
+					r.T.Errorf("the call answered %q", got)
+				}
+				if len(l.began) != 0 {
+					r.T.Error("it was run")
+				}
+			})
+		})
+	}
+}

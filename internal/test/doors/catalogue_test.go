@@ -1,0 +1,226 @@
+package doors_test
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/sqlite"
+	"github.com/perdure/perdure/runtime"
+)
+
+// A sentinel is an error that callers compare with.
+type sentinel struct {
+	kinds []kind // one error may have several names
+	means string
+	again string // does it help to try again?
+	who   string
+	do    string
+}
+
+// A group of sentinels meets the same people.
+type group struct {
+	title     string
+	sentinels []sentinel
+}
+
+func k(name string, err error) kind { return kind{name, err} }
+
+// catalogue has all sentinels that the public packages export.
+func catalogue() []group {
+	return []group{
+		{"What clients and operators meet", []sentinel{
+			{
+				[]kind{k("client.ErrInvalid", client.ErrInvalid), k("runtime.ErrInvalid", runtime.ErrInvalid), k("provider.ErrInvalid", provider.ErrInvalid)},
+				"an argument or option is not allowed; nothing was stored or started", "no", "who wrote the call", "Mend what the text names.",
+			},
+			{
+				[]kind{k("client.ErrTooLarge", client.ErrTooLarge), k("provider.ErrTooLarge", provider.ErrTooLarge)},
+				"a payload or another argument is over its [limit](limits.md); nothing was stored", "no", "who wrote the call", "Store the data elsewhere and pass where.",
+			},
+			{
+				[]kind{k("client.ErrNotFound", client.ErrNotFound), k("provider.ErrNotFound", provider.ErrNotFound)},
+				"there is no instance of that ID or key", "no, unless somebody starts it", "the caller", "Check ID and store; deleted instances are gone.",
+			},
+			{
+				[]kind{k("client.ErrExists", client.ErrExists), k("provider.ErrExists", provider.ErrExists)},
+				"the ID is in use; `errors.As` finds a `*client.ExistsError` that names the instance", "no", "the caller", "Often it means that the work is started already. Else use another ID, or an ID policy.",
+			},
+			{
+				[]kind{k("client.ErrEnded", client.ErrEnded), k("provider.ErrEnded", provider.ErrEnded)},
+				"the instance has ended and takes nothing any more", "no", "the caller", "Decide what a late event means; start a new instance.",
+			},
+			{
+				[]kind{k("client.ErrInboxFull", client.ErrInboxFull), k("provider.ErrInboxFull", provider.ErrInboxFull)},
+				"too many messages wait for the instance; nothing was stored", "yes, later", "the operator", "Check that a node runs its code and that it is not blocked; send less.",
+			},
+			{
+				[]kind{k("client.ErrOverloaded", client.ErrOverloaded)},
+				"more work waits in the store than `MaxBacklog` allows; nothing was stored; `errors.As` finds a `*client.OverloadedError`", "yes, after its `RetryAfter`", "the caller, or the operator",
+				"Tell your own caller to come again, or block; run more nodes. The text says what most of it is: is there a node that runs it?",
+			},
+			{
+				[]kind{k("client.ErrOutcomeUnknown", client.ErrOutcomeUnknown)},
+				"the storage failed or the time was over, and what was asked for may have been stored all the same", "yes, with the same IDs", "the caller",
+				"Repeat as the text says: with `WithID` and `WithRequestID` a repeat stores nothing twice.",
+			},
+			{
+				[]kind{k("client.ErrFailed", client.ErrFailed)},
+				"`Wait`: the instance ended without an output; the error wraps why", "no", "the author of the orchestration", "Look at the cause with `errors.Is` and `errors.As`; a new start is a new instance.",
+			},
+			{
+				[]kind{k("client.ErrBlocked", client.ErrBlocked)},
+				"`Wait` with `OrBlocked`: the instance cannot make a turn; the error is a `*client.BlockedError`", "the engine does", "the author, or the operator",
+				"Deploy mended code; `perdure unblock` spares the delay. See [Release blocked instances](../how-to/release-blocked-instances.md).",
+			},
+			{
+				[]kind{k("client.ErrClosed", client.ErrClosed), k("provider.ErrClosed", provider.ErrClosed)},
+				"the store was closed", "no", "who wrote the service", "Close the store last.",
+			},
+			{
+				[]kind{k("client.ErrForeignTx", client.ErrForeignTx), k("provider.ErrForeignTx", provider.ErrForeignTx)},
+				"a transaction that the caller began is not one on the store's database; nothing was stored", "no", "who wrote the service",
+				"Begin it on the store's own database. See [Use your own transactions](../how-to/use-your-own-transactions.md).",
+			},
+			{
+				[]kind{k("provider.ErrNotStore", provider.ErrNotStore)},
+				"the file or database is no store, or is damaged; it is left as it is", "no", "the operator", "Check the path; migrate, or restore a backup.",
+			},
+			{
+				[]kind{k("provider.ErrNewerSchema", provider.ErrNewerSchema)},
+				"a newer release wrote the store, and this one cannot serve it", "no", "the operator", "Upgrade this program.",
+			},
+			{
+				[]kind{k("sqlite.ErrReadOnly", sqlite.ErrReadOnly)},
+				"the store was opened with `ReadOnly`; nothing was stored", "no", "who wrote the service", "Open the file without `ReadOnly` to write to it.",
+			},
+			{
+				[]kind{k("runtime.ErrRegistration", runtime.ErrRegistration)},
+				"the registry has refused a function or an error", "no", "who wrote the registration", "Mend what the text names.",
+			},
+			{
+				[]kind{k("runtime.ErrLeaked", runtime.ErrLeaked)},
+				"`Shutdown`: user code still runs after its time was over; the text names it", "no", "the author of the activity", "Let it watch its context, or [interrupt](../how-to/stop-activities-that-do-not-obey.md) it; end the process.",
+			},
+			{
+				[]kind{k("runtime.ErrTooManyLeaks", runtime.ErrTooManyLeaks)},
+				"`OnFatal`, `Health.Fatal`, and `Shutdown` of a node that `OnFatal` has ended: more than `MaxLeaked` instances have code that does not come back", "no", "the operator, then the author", "Restart the process; the log and `Leaked` tell where the code is.",
+			},
+		}},
+		{"What orchestrations get", []sentinel{
+			{[]kind{k("orchestration.ErrCancelled", orchestration.ErrCancelled)}, "the instance or the scope was cancelled", "no", "the orchestration", "Clean up in a detached scope and return the error."},
+			{[]kind{k("orchestration.ErrTimeout", orchestration.ErrTimeout)}, "an attempt, a wait or a scope took longer than allowed; `TimeoutKind` tells which limit of an activity", "yes; attempts by the retry policy", "the orchestration", "Decide what the lateness means."},
+			{[]kind{k("orchestration.ErrPoisoned", orchestration.ErrPoisoned)}, "the activity was lost with its node more often than the poison limit allows; a copy is in the dead letters", "no", "the operator", "Find out why it kills nodes (memory?) before the work is started anew."},
+			{[]kind{k("orchestration.ErrWorkerLost", orchestration.ErrWorkerLost)}, "the node of an activity called with AtMostOnce was lost, or shut down, before there was a result; the activity may or may not have had its effect", "no", "the orchestration", "Find out what happened where the effect would be seen, then decide."},
+			{[]kind{k("orchestration.ErrTerminated", orchestration.ErrTerminated)}, "the instance was terminated from outside", "no", "the operator", "Ask who did it: the reason is in the history."},
+			{[]kind{k("orchestration.ErrPanic", orchestration.ErrPanic)}, "an activity panicked", "yes, by the retry policy", "the author of the activity", "Mend it; the stack is in the log."},
+			{[]kind{k("orchestration.ErrPayload", orchestration.ErrPayload)}, "a value cannot be encoded, or bytes cannot be decoded into the type asked for", "no", "the author", "Make both sides agree on the type."},
+			{[]kind{k("orchestration.ErrTooLarge", orchestration.ErrTooLarge)}, "a payload, or the number of things that are pending, is over its [limit](limits.md); nothing was recorded", "no; pending ones: after some are done", "the author", "Store the data elsewhere and pass where; wait before more is scheduled."},
+			{[]kind{k("orchestration.ErrHistoryFull", orchestration.ErrHistoryFull)}, "the history is too long to go on", "no", "the author", "[Continue as new](../how-to/children-and-continue-as-new.md) earlier."},
+			{[]kind{k("orchestration.ErrExists", orchestration.ErrExists)}, "the ID chosen for a child is in use", "no", "the author", "Put the parent's ID into it, or leave the option out."},
+			{[]kind{k("orchestration.ErrNotRegistered", orchestration.ErrNotRegistered)}, "a function is not registered under its name on this node; the turn fails and the instance is blocked", "the engine does", "who deploys", "Register it and deploy, or call it by name."},
+			{[]kind{k("orchestration.ErrInvalid", orchestration.ErrInvalid)}, "an option or a name is not allowed; nothing was recorded", "no", "the author", "Mend what the text names."},
+		}},
+		{"Why the context of an activity ends", []sentinel{
+			{[]kind{k("activity.ErrOrchestrationEnded", activity.ErrOrchestrationEnded)}, "the orchestration has ended, nobody waits for the result", "no", "the activity", "Stop; undo what is half done."},
+			{[]kind{k("activity.ErrOrchestrationMissing", activity.ErrOrchestrationMissing)}, "the orchestration was deleted; a notice that comes first says ErrOrchestrationEnded", "no", "the activity", "Stop."},
+			{[]kind{k("activity.ErrCancelled", activity.ErrCancelled)}, "the orchestration gave up this activity", "no", "the activity", "Stop; undo what is half done."},
+			{[]kind{k("activity.ErrTimeout", activity.ErrTimeout)}, "a limit of the activity has passed; errors.As finds a `*activity.TimeoutError` with its kind: `StartToClose`, `NoHeartbeat`, `ScheduleToStart` or `ScheduleToClose`", "by the retry policy", "the activity", "Stop; the next attempt may run already."},
+			{[]kind{k("activity.ErrLeaseLost", activity.ErrLeaseLost)}, "the storage has given the activity to another node; ending it by a token: the token does not hold it, or no longer", "the other node does", "the activity, or who ends it", "Stop at once: the work runs elsewhere, with another token."},
+			{[]kind{k("activity.ErrShutdown", activity.ErrShutdown)}, "this node shuts down", "another node does", "the activity", "Report the position by `Heartbeat` and return."},
+		}},
+		{"Activities that end later", []sentinel{
+			{[]kind{k("activity.ErrPending", activity.ErrPending)}, "returned by an activity: its result comes later, and its slot stays taken", "no", "the activity", "End it by its completer or its token. See [Complete activities later](../how-to/complete-activities-later.md)."},
+			{[]kind{k("activity.ErrParked", activity.ErrParked)}, "returned by an activity: its result comes later, and its slot is given back; answered by a completer of such an activity", "no", "the activity", "End it by its token."},
+			{[]kind{k("activity.ErrAlreadyCompleted", activity.ErrAlreadyCompleted)}, "the activity has its result or its failure", "no", "who ends it", "Take it for done: the first end counts."},
+			{[]kind{k("activity.ErrNotCancelled", activity.ErrNotCancelled)}, "an activity that nobody asked to stop cannot end as cancelled", "no", "who ends it", "Complete it, or let it fail."},
+		}},
+		{"What only authors of providers and engines meet", []sentinel{
+			{[]kind{k("provider.ErrConflict", provider.ErrConflict)}, "what the caller had seen is no longer what is stored", "with what is stored now", "the engine", "It evicts the execution and runs it again."},
+			{[]kind{k("provider.ErrLeaseLost", provider.ErrLeaseLost)}, "the token does not hold the lease", "no", "the engine", "It drops its result."},
+			{[]kind{k("provider.ErrInboxNotEmpty", provider.ErrInboxNotEmpty)}, "messages wait that the closing turn has not seen", "with these messages", "the engine", "It runs the turn again with them."},
+			{[]kind{k("provider.ErrRunning", provider.ErrRunning)}, "the instance has not ended", "after its end", "the caller", "Terminate it, or wait."},
+			{[]kind{k("provider.ErrNoAnswer", provider.ErrNoAnswer)}, "nobody answered a question in time", "yes", "the caller", "Check that a node runs the instance's code."},
+		}},
+	}
+}
+
+// exported lists the error variables that a public package exports.
+func exported(t *testing.T, pkg string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("../../..", pkg, "*.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files of %s: %v", pkg, err)
+	}
+	var found []string
+	for _, path := range files {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range file.Decls {
+			decl, ok := d.(*ast.GenDecl)
+			if !ok || decl.Tok != token.VAR {
+				continue
+			}
+			for _, spec := range decl.Specs {
+				for _, name := range spec.(*ast.ValueSpec).Names {
+					if strings.HasPrefix(name.Name, "Err") {
+						found = append(found, filepath.Base(pkg)+"."+name.Name)
+					}
+				}
+			}
+		}
+	}
+	return found
+}
+
+// The catalogue names each exported error once, and no other.
+func TestCatalogueIsComplete(t *testing.T) {
+	listed := map[string]error{}
+	for _, g := range catalogue() {
+		for _, s := range g.sentinels {
+			for _, k := range s.kinds {
+				if listed[k.name] != nil {
+					t.Errorf("%s stands twice", k.name)
+				}
+				if listed[k.name] = k.err; k.err == nil || !errors.Is(k.err, s.kinds[0].err) {
+					t.Errorf("%s is not %s", k.name, s.kinds[0].name)
+				}
+			}
+		}
+	}
+	var all []string
+	for _, pkg := range []string{"client", "orchestration", "activity", "runtime", "provider", "provider/sqlite", "provider/memory"} {
+		all = append(all, exported(t, pkg)...)
+	}
+	slices.Sort(all)
+	if names := slices.Sorted(maps.Keys(listed)); !slices.Equal(names, all) {
+		t.Errorf("the catalogue has\n\t%v\nthe packages export\n\t%v", names, all)
+	}
+}
+
+func (g group) write(page *strings.Builder) {
+	fmt.Fprintf(page, "\n## %s\n\n| error | meaning | again? | who acts | what to do |\n| --- | --- | --- | --- | --- |\n", g.title)
+	for _, s := range g.sentinels {
+		names := make([]string, len(s.kinds))
+		for i, k := range s.kinds {
+			names[i] = "`" + k.name + "`"
+		}
+		fmt.Fprintf(page, "| %s: %s | %s | %s | %s | %s |\n", strings.Join(names, ", "), cell(s.kinds[0].err.Error()), s.means, s.again, s.who, s.do)
+	}
+}

@@ -1,0 +1,18 @@
+//go:build unix
+
+package durability
+
+import (
+	"os"
+	"testing"
+
+	"github.com/perdure/perdure/internal/testkit/leaktest"
+	"github.com/perdure/perdure/internal/testkit/postgrestest"
+)
+
+func TestMain(m *testing.M) {
+	if where := os.Getenv(playing); where != "" {
+		os.Exit(child(where))
+	}
+	leaktest.Main(m, postgrestest.Stop)
+}

@@ -1,0 +1,282 @@
+package mutation
+
+import (
+	"flag"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	run     = flag.Bool("mutants", false, "build and test every mutant: minutes")
+	pattern = flag.String("mutants.match", "", "run only the mutants whose folder and name match this regular expression")
+	sample  = flag.Int("mutants.sample", 3, "how many mutants, drawn at random, a run without -mutants tests")
+	seed    = flag.Int64("mutants.seed", 0, "draw the sample by this number; 0: by the time")
+)
+
+const root = "../../.."
+
+// all reads the mutants of the module.
+func all(t *testing.T) []Mutant {
+	t.Helper()
+	var mutants []Mutant
+	err := fs.WalkDir(os.DirFS("testdata"), ".", func(name string, _ fs.DirEntry, err error) error {
+		if err != nil || path.Ext(name) != ".mutant" {
+			return err
+		}
+		text, err := os.ReadFile(filepath.Join("testdata", filepath.FromSlash(name)))
+		if err != nil {
+			return err
+		}
+		m, err := Parse(strings.TrimSuffix(name, ".mutant"), string(text))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			return nil
+		}
+		folder, base := path.Split(m.Name)
+		if base != m.Test && !strings.HasPrefix(base, m.Test+".") {
+			t.Errorf("%s: it is for %s and must be named after it", name, m.Test)
+		}
+		if broken := path.Dir(m.Changes[0].File); path.Clean(folder) != broken {
+			t.Errorf("%s: it breaks package %s and must be in that folder", name, broken)
+		}
+		mutants = append(mutants, m)
+		return nil
+	})
+	if err != nil || len(mutants) == 0 {
+		t.Fatalf("%d mutants, %v", len(mutants), err)
+	}
+	return mutants
+}
+
+func TestMutantsFitTheCode(t *testing.T) {
+	for _, m := range all(t) {
+		for _, c := range m.Changes {
+			source, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(c.File)))
+			if err != nil {
+				t.Errorf("%s: %v", m.Name, err)
+				continue
+			}
+			if _, err := c.Apply(string(source)); err != nil {
+				t.Errorf("%s: %v", m.Name, err)
+			}
+		}
+		if !strings.Contains(tests(t, m.Package), "func "+m.Test+"(") {
+			t.Errorf("%s: package %s has no test %s", m.Name, m.Package, m.Test)
+		}
+	}
+}
+
+// tests returns the sources of a package's tests.
+func tests(t *testing.T, pkg string) string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(root, pkg, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sources strings.Builder
+	for _, path := range paths {
+		source, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sources.Write(source)
+	}
+	return sources.String()
+}
+
+func TestEveryRuleHasAMutant(t *testing.T) {
+	covered := make(map[string]bool)
+	for _, m := range all(t) {
+		covered[m.Test] = true
+	}
+	rule := regexp.MustCompile(`(?m)^func (Test(?:Hazard|Weakness)\d+_\w+)\(`)
+	err := filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		for _, found := range rule.FindAllStringSubmatch(string(source), -1) {
+			if !covered[found[1]] {
+				t.Errorf("%s in %s has no mutant that shows that it can fail", found[1], path)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestMutantsAreCaught runs each mutant's test on the broken code.
+func TestMutantsAreCaught(t *testing.T) {
+	if !*run {
+		t.Skip("slow: run it by `make mutants`")
+	}
+	match := regexp.MustCompile(*pattern)
+	for _, m := range all(t) {
+		if match.MatchString(m.Name) {
+			demandCaught(t, m, 1)
+		}
+	}
+}
+
+// TestSampleOfMutantsIsCaught runs a few mutants drawn at random, so that every run of the tests proves some of them. Where a break shows
+// only in some schedules, one of three runs must find it.
+func TestSampleOfMutantsIsCaught(t *testing.T) {
+	if testing.Short() || *run {
+		t.Skip("slow")
+	}
+	drawn := *seed
+	if drawn == 0 {
+		drawn = time.Now().UnixNano()
+	}
+	t.Logf("seed %d: repeat with -mutants.seed %d", drawn, drawn)
+	mutants := all(t)
+	random := rand.New(rand.NewPCG(uint64(drawn), 0))
+	random.Shuffle(len(mutants), func(i, j int) { mutants[i], mutants[j] = mutants[j], mutants[i] })
+	for _, m := range mutants[:*sample] {
+		demandCaught(t, m, 3)
+	}
+}
+
+// demandCaught fails t unless one of so many runs of the mutant's test fails.
+func demandCaught(t *testing.T, m Mutant, runs int) {
+	t.Helper()
+	began := time.Now()
+	for try := 1; ; try++ {
+		output, err := test(t, m)
+		switch {
+		case err == nil && try < runs:
+			t.Logf("%s survived run %d of %d", m.Name, try, runs)
+			continue
+		case err == nil:
+			t.Errorf("SURVIVED %s: %s", m.Name, m.Broken)
+		case !failedBy(m.Test, output):
+			t.Errorf("UNCLEAR %s: the test did not fail by itself: %v\n%s", m.Name, err, tail(output))
+		default:
+			t.Logf("caught %s in %.0fs: %s", m.Name, time.Since(began).Seconds(), m.Broken)
+		}
+		return
+	}
+}
+
+// failedBy reports whether a test failed by an assertion or took its process down. Code that did not build or hung is neither.
+func failedBy(test, output string) bool {
+	crashed := strings.Contains("\n"+output, "\npanic: ") || strings.Contains(output, "fatal error: ")
+	return strings.Contains(output, "--- FAIL: "+test) ||
+		crashed && strings.Contains(output, test) && !strings.Contains(output, "panic: test timed out")
+}
+
+// test runs the mutant's test and returns what it printed. An error means that it failed.
+func test(t *testing.T, m Mutant) (string, error) {
+	t.Helper()
+	overlay := overlay(t, m)
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-timeout=3m", "-run", "^"+m.Test+"$", m.Package)
+	cmd.Dir = root
+	// By the environment, so that a test which builds a binary of its own builds the broken one.
+	cmd.Env = append(os.Environ(), "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -overlay="+overlay))
+	output, err := cmd.CombinedOutput()
+	return string(output), err
+}
+
+// overlay writes the broken files and returns the path of the list that the toolchain reads.
+func overlay(t *testing.T, m Mutant) string {
+	t.Helper()
+	dir := t.TempDir()
+	broken := make(map[string]string) // by absolute path of the file that they replace
+	for _, c := range m.Changes {
+		path, err := filepath.Abs(filepath.Join(root, filepath.FromSlash(c.File)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		source, ok := broken[path]
+		if !ok {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			source = string(data)
+		}
+		if broken[path], err = c.Apply(source); err != nil {
+			t.Fatalf("%s: %v", m.Name, err)
+		}
+	}
+	return writeOverlay(t, dir, broken)
+}
+
+func writeOverlay(t *testing.T, dir string, broken map[string]string) string {
+	t.Helper()
+	var entries []string
+	for path, source := range broken {
+		copied := filepath.Join(dir, fmt.Sprintf("%d.go", len(entries)))
+		if err := os.WriteFile(copied, []byte(source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		entries = append(entries, fmt.Sprintf("%q: %q", path, copied))
+	}
+	list := filepath.Join(dir, "overlay.json")
+	text := `{"Replace": {` + strings.Join(entries, ", ") + `}}`
+	if err := os.WriteFile(list, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// tail is the end of what a command printed.
+func tail(output string) string {
+	lines := strings.Split(strings.TrimSpace(output), "\n")
+	return strings.Join(lines[max(0, len(lines)-20):], "\n")
+}
+
+func TestParseRefuses(t *testing.T) {
+	const good = "# broken\ntest: ./p TestX\nfile: p/p.go\n--- old\na\n--- new\nb\n--- end\n"
+	m, err := Parse("TestX", good)
+	if err != nil || m.Broken != "broken" || m.Package != "./p" || m.Test != "TestX" || len(m.Changes) != 1 {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	if c := m.Changes[0]; c != (Change{File: "p/p.go", Old: "a", New: "b"}) {
+		t.Errorf("%+v", c)
+	}
+	for _, line := range []string{"# broken\n", "test: ./p TestX\n", "file: p/p.go\n", "--- old\n", "--- new\n", "--- end\n"} {
+		if _, err := Parse("TestX", strings.Replace(good, line, "", 1)); err == nil {
+			t.Errorf("read without %q", line)
+		}
+	}
+	if _, err := (Change{File: "p.go", Old: "a", New: "b"}).Apply("a a"); err == nil {
+		t.Error("applied where the old text stands twice")
+	}
+}
+
+func TestApplyComparesTokens(t *testing.T) {
+	const source = "package p\n\n// f returns two.\nfunc f() int {\n\treturn 1 + // one\n\t\t1\n}\n\nconst query = `SELECT a FROM b`\n"
+	for _, c := range []struct{ old, new, want string }{
+		{old: "return  1+1", new: "return 3", want: strings.Replace(source, "return 1 + // one\n\t\t1", "return 3", 1)},
+		{old: "func f() int { // any\n return", new: "func f() int { _ =", want: strings.Replace(source, "{\n\treturn", "{ _ =", 1)},
+		{old: "SELECT a", new: "SELECT c", want: strings.Replace(source, "SELECT a", "SELECT c", 1)},
+		{old: "// f returns two.", new: "var _ = f()", want: strings.Replace(source, "// f returns two.", "var _ = f()", 1)},
+	} {
+		got, err := Change{File: "p.go", Old: c.old, New: c.new}.Apply(source)
+		if err != nil {
+			t.Errorf("%q: %v", c.old, err)
+		} else if squeeze(got) != squeeze(c.want) {
+			t.Errorf("%q became\n%s, want\n%s", c.old, got, c.want)
+		}
+	}
+	for _, old := range []string{"1", "return 1 1", "missing"} {
+		if got, err := (Change{File: "p.go", Old: old, New: "x"}).Apply(source); err == nil {
+			t.Errorf("%q: applied where it does not stand once: %s", old, got)
+		}
+	}
+}
+
+// squeeze returns text without white space.
+func squeeze(text string) string { return strings.Join(strings.Fields(text), "") }

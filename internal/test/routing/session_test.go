@@ -1,0 +1,208 @@
+package routing
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/faulty"
+	"github.com/perdure/perdure/runtime"
+)
+
+// desk is nodes that tell which of them ran an activity.
+type desk struct {
+	e     *engine
+	plans []*faulty.Plan
+	nodes []*runtime.Runtime
+}
+
+// newDesk starts nodes with an activity "where" that answers the number of its node, and a node that makes turns.
+func newDesk(e *engine, workers int, opts runtime.Options) *desk {
+	e.T.Helper()
+	d := &desk{e: e}
+	reg := runtime.NewRegistry()
+	enginetest.Orchestration(e.T, reg, "group", func(ctx *octx, in group) ([]int, error) {
+		var ran []int
+		for i := range in.Calls {
+			n, err := orchestration.CallActivityNamed[int](ctx, "where", i, orchestration.WithSession(in.Session))
+			if err != nil {
+				return nil, err
+			}
+			ran = append(ran, n)
+			if in.Pause > 0 {
+				if err := ctx.Sleep(in.Pause); err != nil {
+					return nil, err
+				}
+			}
+			if i == in.WaitBefore {
+				if _, err := orchestration.Events[none](ctx, "go on").Receive(ctx); err != nil {
+					return nil, err
+				}
+			}
+		}
+		return ran, nil
+	})
+	e.StartOn(e.Store, reg, runtime.Options{})
+	for n := range workers {
+		d.add(n, opts)
+	}
+	return d
+}
+
+// group is what an instance does: so many activities of one session.
+type group struct {
+	Session    string
+	Calls      int
+	Pause      time.Duration // after each
+	WaitBefore int           // the call after which it waits for an event; negative: none
+}
+
+func (d *desk) add(n int, opts runtime.Options) {
+	d.e.T.Helper()
+	plan := faulty.NewPlan(1)
+	reg := runtime.NewRegistry()
+	enginetest.Activity(d.e.T, reg, "where", func(ctx context.Context, _ int) (int, error) {
+		if activity.GetInfo(ctx).Session == "" {
+			return 0, fmt.Errorf("no session")
+		}
+		return n, nil
+	})
+	d.plans = append(d.plans, plan)
+	d.nodes = append(d.nodes, d.e.StartOn(faulty.Wrap(d.e.Store, plan), reg, opts))
+	d.e.T.Cleanup(plan.EndOutage)
+}
+
+func same(list []int) bool { return len(slices.Compact(slices.Clone(list))) == 1 }
+
+// All activities of a session run on one node, though others are idle.
+func TestSessionStaysOnItsNode(t *testing.T) {
+	t.Parallel()
+	everyStore(t, runtime.Options{}, func(e *engine) {
+		d := newDesk(e, 3, e.Options)
+		var keys []provider.UUID
+		for i := range 6 {
+			keys = append(keys, e.Create(fmt.Sprint(i), "group", group{Session: fmt.Sprint("s-", i%5), Calls: 10, WaitBefore: -1}))
+		}
+		var first []int
+		for i, key := range keys {
+			ran := enginetest.Output[[]int](e, key)
+			if len(ran) != 10 || !same(ran) {
+				e.T.Errorf("instance %d ran on %v", i, ran)
+			}
+			first = append(first, ran[0])
+		}
+		if first[0] != first[5] {
+			e.T.Errorf("the session that two instances share ran on %d and %d", first[0], first[5])
+		}
+		_ = d
+	})
+}
+
+// A session outlives its idle node's pauses up to SessionIdle, and not longer.
+func TestSessionEndsWhenIdle(t *testing.T) {
+	t.Parallel()
+	enginetest.Bubble(t, runtime.Options{MaxSessions: 1, SessionIdle: 10 * time.Minute}, func(e *engine) {
+		d := newDesk(e, 1, e.Options)
+		key := e.Create("one", "group", group{Session: "one", Calls: 3, Pause: 9 * time.Minute, WaitBefore: -1})
+		e.Until("it holds the session", func() bool { return e.Get(key).HistoryLength > 3 })
+		began := time.Now()
+		other := e.Create("other", "group", group{Session: "other", Calls: 1, WaitBefore: -1})
+		if got := enginetest.Output[[]int](e, key); !same(got) {
+			e.T.Errorf("ran on %v", got)
+		}
+		enginetest.Output[[]int](e, other)
+		// Three uses 9 minutes apart, and 10 minutes after the last: the one place is free then.
+		if took := time.Since(began); took < 27*time.Minute || took > 29*time.Minute {
+			e.T.Errorf("the next session began after %v", took)
+		}
+		_ = d
+	})
+}
+
+// A node holds no more than MaxSessions; what is over waits for another node or for an end, and activities without a session pass by.
+func TestSessionsPerNode(t *testing.T) {
+	t.Parallel()
+	enginetest.Bubble(t, runtime.Options{MaxSessions: 2, SessionIdle: time.Hour}, func(e *engine) {
+		d := newDesk(e, 2, e.Options)
+		var keys []provider.UUID
+		for i := range 5 {
+			keys = append(keys, e.Create(fmt.Sprint(i), "group", group{Session: fmt.Sprint("s-", i), Calls: 2, WaitBefore: -1}))
+		}
+		rest(time.Minute)
+		nodes := map[int]int{}
+		ended := 0
+		for _, key := range keys {
+			if e.Get(key).Status == provider.StatusCompleted {
+				nodes[enginetest.Output[[]int](e, key)[0]]++
+				ended++
+			}
+		}
+		if ended != 4 || nodes[0] != 2 || nodes[1] != 2 {
+			e.T.Errorf("%d have ended, by node %v", ended, nodes)
+		}
+		d.add(2, e.Options)
+		for _, key := range keys {
+			if ran := enginetest.Output[[]int](e, key); !same(ran) {
+				e.T.Errorf("ran on %v", ran)
+			}
+		}
+	})
+}
+
+// A node that crashed loses its sessions with its lease, one that shuts down at once, and another takes them over.
+func TestSessionIsTakenOver(t *testing.T) {
+	t.Parallel()
+	for name, crash := range map[string]bool{"crash": true, "shutdown": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			everyStore(t, runtime.Options{Lease: 2 * time.Second, SessionIdle: time.Hour}, func(e *engine) {
+				d := newDesk(e, 1, e.Options)
+				key := e.Create("one", "group", group{Session: "one", Calls: 4, WaitBefore: 1})
+				e.Until("two calls have ended", func() bool { return d.nodes[0].Stats().AttemptsCompleted == 2 })
+				d.add(1, e.Options)
+				began := time.Now()
+				if crash {
+					d.plans[0].StartOutage()
+				} else {
+					e.Stop(d.nodes[0])
+				}
+				e.Raise(key, "go on", none{})
+				if got := enginetest.Output[[]int](e, key); !slices.Equal(got, []int{0, 0, 1, 1}) {
+					e.T.Errorf("ran on %v", got)
+				}
+				took := time.Since(began)
+				if limit := time.Second; !crash && took > limit {
+					e.T.Errorf("taken over after %v, want %v at most", took, limit)
+				}
+				if limit := 4 * time.Second; crash && took > limit {
+					e.T.Errorf("taken over after %v, want %v at most", took, limit)
+				}
+			})
+		})
+	}
+}
+
+// A node without places for sessions leaves their activities alone.
+func TestNoSessions(t *testing.T) {
+	t.Parallel()
+	enginetest.Bubble(t, runtime.Options{MaxSessions: runtime.Off}, func(e *engine) {
+		d := newDesk(e, 1, e.Options)
+		key := e.Create("one", "group", group{Session: "one", Calls: 1, WaitBefore: -1})
+		rest(time.Hour)
+		if got := d.nodes[0].Stats().TasksFetched; got != 0 {
+			e.T.Errorf("%d fetched", got)
+		}
+		opts := e.Options
+		opts.MaxSessions = 0
+		d.add(1, opts)
+		if got := enginetest.Output[[]int](e, key); !slices.Equal(got, []int{1}) {
+			e.T.Errorf("ran on %v", got)
+		}
+	})
+}

@@ -1,0 +1,96 @@
+package weaknesses
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/internal/testkit/enginetest"
+	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/runtime"
+)
+
+// wide is as many activities as one execution may wait for.
+const wide = 10_000
+
+// joined checks the results of a join: all of them, in the order of the call.
+func joined(values []int, err error) (int, error) {
+	for i, v := range values {
+		if v != i {
+			return 0, fmt.Errorf("result %d is %d", i, v)
+		}
+	}
+	return len(values), err
+}
+
+func joinActivities(ctx *octx, n int) (int, error) {
+	futures := make([]orchestration.Future[int], n)
+	for i := range futures {
+		futures[i] = orchestration.StartActivityNamed[int](ctx, "echo", i)
+	}
+	return joined(orchestration.All(ctx, futures...))
+}
+
+func joinChildren(ctx *octx, n int) (int, error) {
+	futures := make([]orchestration.Future[int], n)
+	for i := range futures {
+		futures[i] = orchestration.StartOrchestration(ctx, Echo, i)
+	}
+	return joined(orchestration.All(ctx, futures...))
+}
+
+// joinTimers fires the timer that is awaited first at last, five hundred at a time.
+func joinTimers(ctx *octx, n int) (int, error) {
+	futures := make([]orchestration.Future[none], n)
+	for i := range futures {
+		futures[i] = orchestration.StartTimer(ctx, time.Duration(1+(n-i)/500)*20*time.Millisecond)
+	}
+	values, err := orchestration.All(ctx, futures...)
+	return len(values), err
+}
+
+func joinCoroutines(ctx *octx, n int) (int, error) {
+	futures := make([]orchestration.Future[none], n)
+	for i := range futures {
+		futures[i] = ctx.Go(func(ctx *octx) error { return ctx.Sleep(time.Second) })
+	}
+	values, err := orchestration.All(ctx, futures...)
+	return len(values), err
+}
+
+// A join of ten thousand completes, whatever it joins and in whatever order the parts end,
+// in a time that people wait for.
+func TestWeakness02_LargeJoinCompletes(t *testing.T) {
+	t.Parallel()
+	joins := map[string]func(*octx, int) (int, error){
+		"activities": joinActivities, "children": joinChildren, "timers": joinTimers, "coroutines": joinCoroutines,
+	}
+	for name, join := range joins {
+		claim := func(e *engine) {
+			reg := registry(e)
+			enginetest.Activity(e.T, reg, "echo", echo)
+			want(e, start(e, reg, join, wide), wide)
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			began := time.Now() // real time, outside of any bubble
+			enginetest.Bubble(t, runtime.Options{}, claim)
+			if took := time.Since(began); took > 2*time.Minute {
+				t.Errorf("took %v", took)
+			}
+		})
+		// The rest costs the race detector more than it tells for each of the joins.
+		switch name {
+		case "activities":
+			t.Run(name+"/evicted", func(t *testing.T) {
+				t.Parallel()
+				enginetest.Bubble(t, runtime.Options{CacheBytes: 1}, claim)
+			})
+		case "timers":
+			t.Run(name+"/sqlite", func(t *testing.T) {
+				t.Parallel()
+				claim(enginetest.SQLite(t, runtime.Options{}))
+			})
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package settings_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure/internal/testkit/settings"
+)
+
+// A kind of settings has a table: a struct of options, or a type that functions answer.
+type kind struct{ pkg, name, page, heading, column string }
+
+func kinds() []kind {
+	return []kind{
+		{"runtime", "Options", "options.md", "runtime.Options", "option"},
+		{"runtime", "ActivityOption", "options.md", "AddActivity", "option"},
+		{"client", "Options", "options.md", "client.Options", "option"},
+		{"client", "StartOption", "options.md", "Starts", "option"},
+		{"client", "RaiseOption", "options.md", "Events", "option"},
+		{"client", "WaitOption", "options.md", "Waiting for the end", "option"},
+		{"provider/sqlite", "Options", "options.md", "sqlite.Options", "option"},
+		{"provider/postgres", "Options", "options.md", "postgres.Options", "option"},
+		{"provider/memory", "Options", "options.md", "memory.Options", "option"},
+		{"orchestration", "ActivityOption", "options.md", "Calls of activities", "option"},
+		{"orchestration", "RetryPolicy", "options.md", "Retry policy", "field"},
+		{"orchestration", "ChildOption", "options.md", "Calls of children", "option"},
+		{"orchestration", "ReceiveOption", "options.md", "Receive", "option"},
+	}
+}
+
+// both are the kinds of options that functions of one type serve.
+func both() map[string][]string {
+	return map[string][]string{"RequestIDOption": {"StartOption", "RaiseOption"}}
+}
+
+// packages are those that users of the engine set something in. Tests of providers have options of their own, in conformance.md.
+var packages = []string{"runtime", "client", "activity", "orchestration", "provider", "provider/sqlite", "provider/postgres", "provider/memory"}
+
+// source is what a package declares that may be a setting.
+type source struct {
+	types     map[string]ast.Expr // exported
+	functions map[string][]string // exported, by the type that they answer
+}
+
+func parse(t *testing.T, pkg string) source {
+	t.Helper()
+	s := source{types: map[string]ast.Expr{}, functions: map[string][]string{}}
+	paths, err := filepath.Glob(filepath.Join(settings.Root(t), pkg, "*.go"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("package %s: %d files, %v", pkg, len(paths), err)
+	}
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range file.Decls {
+			s.add(decl)
+		}
+	}
+	return s
+}
+
+func (s source) add(decl ast.Decl) {
+	switch d := decl.(type) {
+	case *ast.FuncDecl:
+		if d.Recv != nil || !d.Name.IsExported() || d.Type.Results == nil {
+			return
+		}
+		for _, result := range d.Type.Results.List {
+			if name, ok := result.Type.(*ast.Ident); ok {
+				s.functions[name.Name] = append(s.functions[name.Name], d.Name.Name)
+			}
+		}
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			if spec, ok := spec.(*ast.TypeSpec); ok && spec.Name.IsExported() {
+				s.types[spec.Name.Name] = spec.Type
+			}
+		}
+	}
+}
+
+// settings answers the names of all settings of a kind.
+func (s source) settings(kind string) (names []string) {
+	structure, ok := s.types[kind].(*ast.StructType)
+	if ok {
+		for _, field := range structure.Fields.List {
+			for _, name := range field.Names {
+				if name.IsExported() {
+					names = append(names, name.Name)
+				}
+			}
+		}
+		return names
+	}
+	names = append(names, s.functions[kind]...)
+	for shared, of := range both() {
+		if slices.Contains(of, kind) {
+			names = append(names, s.functions[shared]...)
+		}
+	}
+	return names
+}
+
+// Each setting has a row in the table of its kind, and each row is a setting.
+func TestEverySettingHasARow(t *testing.T) {
+	t.Parallel()
+	for _, k := range kinds() {
+		rows := settings.Table(t, k.page, k.heading, k.column)
+		names := parse(t, k.pkg).settings(k.name)
+		if len(names) == 0 {
+			t.Errorf("%s.%s has no settings", k.pkg, k.name)
+		}
+		for _, name := range names {
+			if row := rows[name]; row["what it is"] == "" {
+				t.Errorf("%s, table %q: no row says what `%s` of package %s is", k.page, k.heading, name, k.pkg)
+			}
+		}
+		for name := range maps.Keys(rows) {
+			if !slices.Contains(names, name) {
+				t.Errorf("%s, table %q: package %s has no `%s`", k.page, k.heading, k.pkg, name)
+			}
+		}
+	}
+}
+
+// Each kind of settings has a table.
+func TestEveryKindOfSettingsHasATable(t *testing.T) {
+	t.Parallel()
+	for _, pkg := range packages {
+		s := parse(t, pkg)
+		for name, is := range s.types {
+			_, values := is.(*ast.Ident) // an enumeration
+			known := slices.ContainsFunc(kinds(), func(k kind) bool { return k.pkg == pkg && k.name == name })
+			if !values && !known && both()[name] == nil && isSettings(name) {
+				t.Errorf("%s.%s has no table in docs/reference: add one, and name it here", pkg, name)
+			}
+		}
+	}
+}
+
+func isSettings(name string) bool {
+	for _, end := range []string{"Option", "Options", "Policy", "Settings", "Limits"} {
+		if strings.HasSuffix(name, end) {
+			return true
+		}
+	}
+	return false
+}
