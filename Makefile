@@ -22,6 +22,9 @@ SLOW := TestWideFanIn|AmongAMillion|TestFlat|TestModel$$|TestEngine$$|TestConfor
 # CPU time of provider/sqlite's tests. The driver above them is, save for the pointer arithmetic that -race checks, too.
 PLAINC := -gcflags='modernc.org/...=-d=checkptr=0' $(foreach p,sqlite/lib libc/... memory,-gcflags='modernc.org/$(p)=-race=false')
 
+# Packages whose tests `make check` leaves to `make test`: stores on a disk or a server, suites, programs.
+UNHURRIED := /(bench|cmd|examples|internal/test|provider/(faulty|postgres|sqlite|validations))(/|$$)
+
 # How many packages are built and tested at once: one more than two cores, as tests of processes and leases mostly wait;
 # not many more, as tests in real time must not starve. A larger machine can take more.
 ATONCE ?= 3
@@ -49,12 +52,18 @@ timed = printf '\n==> %s\n' '$(1)'; begin=$$(date +%s); $(2); status=$$?; \
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help test need-go need-cc test-build test-compare test-race test-plain \
+.PHONY: help check test need-go need-cc test-build test-compare test-race test-plain \
 	lint lint-tool fmt tidy-check cross mutants fuzz soak bench bench-check compare clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1|\2/p' Makefile | \
 		while IFS='|' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
+
+check: need-go lint-tool ## the inner loop, under a minute when little has changed: build, vet, lint, quick tests
+	@part() { \
+		$(GO) build ./... && $(GO) vet ./... && $(LINT) run ./... && \
+		$(GO) test -short -vet=off -timeout 5m $(TESTFLAGS) $$($(GO) list ./... | grep -Ev '$(UNHURRIED)'); \
+	}; $(call timed,check,part)
 
 test: need-go need-cc test-build test-compare test-race test-plain ## THE test command: all parts below, in order
 	@printf '\nmake test: all parts passed\n'
