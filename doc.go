@@ -1,14 +1,15 @@
-// Package perdure is the root of a durable-execution engine that Go services embed:
-// ordinary functions that survive crashes, restarts and deploys.
+// Package perdure is the root of a durable-execution library for Go services:
+// ordinary functions survive crashes, restarts and deploys.
 //
 // It holds no code. A service uses these packages:
 //
-//   - orchestration: what orchestration code sees
-//   - activity: what activity code sees
+//   - orchestration: the API for orchestration code
+//   - activity: the API for activity code
 //   - runtime: registers functions and runs them on a store
 //   - client: starts, observes and steers instances
-//   - provider/sqlite: the store in a file
+//   - provider/sqlite: a store in a file
+//   - provider/postgres: a store in Postgres, for several machines
 //
-// Package provider is the contract for those who write a store. README.md has a quick
-// start, ARCHITECTURE.md the map.
+// Package provider is the contract for authors of stores. README.md has a quick
+// start, and ARCHITECTURE.md a map of the packages.
 package perdure
