@@ -8,6 +8,15 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
+// asks has the open questions.
+type asks struct {
+	*store
+
+	instances *instances
+	open      map[provider.UUID]*ask
+	asked     int64 // how many there were: they come and go with their calls and leave no gap in other numbers
+}
+
 // An ask lives as long as the call that made it.
 type ask struct {
 	id       provider.UUID
@@ -20,34 +29,34 @@ type ask struct {
 }
 
 // Ask implements provider.Provider.
-func (p *Provider) Ask(ctx context.Context, req provider.AskRequest) (res provider.AskResult, err error) {
+func (as *asks) Ask(ctx context.Context, req provider.AskRequest) (res provider.AskResult, err error) {
 	var mine *ask
 	defer func() {
 		if mine != nil {
-			p.mu.Lock()
-			delete(p.asks, req.AskID)
-			p.mu.Unlock()
+			as.mu.Lock()
+			delete(as.open, req.AskID)
+			as.mu.Unlock()
 		}
 	}()
-	err = p.wait(ctx, req, req.Wait, func(now provider.Time) (bool, provider.Time, error) {
+	err = as.wait(ctx, req, req.Wait, func(now provider.Time) (bool, provider.Time, error) {
 		if mine == nil {
-			i, err := p.find(req.ID, req.Key)
+			i, err := as.instances.find(req.ID, req.Key)
 			if err != nil {
 				return false, 0, err
 			}
-			if p.asks[req.AskID] != nil {
+			if as.open[req.AskID] != nil {
 				return false, 0, provider.ErrExists
 			}
-			p.asked++
-			mine = &ask{id: req.AskID, sequence: p.asked, key: i.row.Key, payload: slices.Clone(req.Payload)}
-			p.asks[req.AskID] = mine
-			p.write()
+			as.asked++
+			mine = &ask{id: req.AskID, sequence: as.asked, key: i.row.Key, payload: slices.Clone(req.Payload)}
+			as.open[req.AskID] = mine
+			as.write()
 		}
 		if mine.answered {
 			res = provider.AskResult{Payload: mine.answer, Now: now}
 			return true, 0, nil
 		}
-		if p.instances[mine.key] == nil {
+		if as.instances.byKey[mine.key] == nil {
 			return false, 0, provider.ErrNotFound
 		}
 		return false, 0, nil
@@ -59,13 +68,13 @@ func (p *Provider) Ask(ctx context.Context, req provider.AskRequest) (res provid
 }
 
 // FetchAsks implements provider.Provider.
-func (p *Provider) FetchAsks(ctx context.Context, req provider.FetchAsksRequest) (res provider.FetchAsksResult, err error) {
+func (as *asks) FetchAsks(ctx context.Context, req provider.FetchAsksRequest) (res provider.FetchAsksResult, err error) {
 	able := capabilitySet(req.Capabilities)
-	err = p.wait(ctx, req, req.Wait, func(now provider.Time) (bool, provider.Time, error) {
+	err = as.wait(ctx, req, req.Wait, func(now provider.Time) (bool, provider.Time, error) {
 		var open []*ask
 		var again provider.Time
-		for _, a := range p.asks {
-			i := p.instances[a.key]
+		for _, a := range as.open {
+			i := as.instances.byKey[a.key]
 			if a.answered || i == nil || i.row.EngineLevel > req.EngineLevel ||
 				!able[provider.Capability{Name: i.row.Name, CodeVersion: i.row.CodeVersion}] {
 				continue
@@ -81,7 +90,7 @@ func (p *Provider) FetchAsks(ctx context.Context, req provider.FetchAsksRequest)
 		for _, a := range open[:min(len(open), req.Max)] {
 			a.taken = now.Add(req.Lease)
 			res.Asks = append(res.Asks, provider.OpenAsk{
-				AskID: a.id, Instance: p.instances[a.key].view(), Payload: slices.Clone(a.payload),
+				AskID: a.id, Instance: as.instances.byKey[a.key].view(), Payload: slices.Clone(a.payload),
 			})
 		}
 		return len(open) > 0, again, nil
@@ -90,14 +99,14 @@ func (p *Provider) FetchAsks(ctx context.Context, req provider.FetchAsksRequest)
 }
 
 // Answer implements provider.Provider.
-func (p *Provider) Answer(ctx context.Context, req provider.AnswerRequest) error {
-	return p.do(ctx, req, func(provider.Time) error {
-		a := p.asks[req.AskID]
+func (as *asks) Answer(ctx context.Context, req provider.AnswerRequest) error {
+	return as.do(ctx, req, func(provider.Time) error {
+		a := as.open[req.AskID]
 		if a == nil || a.answered {
 			return provider.ErrNotFound
 		}
 		a.answered, a.answer = true, slices.Clone(req.Payload)
-		p.write()
+		as.write()
 		return nil
 	})
 }

@@ -8,58 +8,63 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
+// A cleaner removes instances, and dead letters or what they stand for.
+type cleaner struct {
+	*store
+
+	instances *instances
+	inboxes   *inboxes
+	letters   *letters
+	tasks     *tasks
+	turns     *turns
+}
+
 // Delete implements provider.Provider. Under one mutex nobody sees an instance marked.
-func (p *Provider) Delete(ctx context.Context, req provider.DeleteRequest) (res provider.DeleteResult, err error) {
-	err = p.do(ctx, req, func(provider.Time) error {
-		i, err := p.find(req.ID, req.Key)
+func (cl *cleaner) Delete(ctx context.Context, req provider.DeleteRequest) (res provider.DeleteResult, err error) {
+	err = cl.do(ctx, req, func(provider.Time) error {
+		i, err := cl.instances.find(req.ID, req.Key)
 		if err != nil {
 			return err
 		}
-		if !req.Force && p.runs(i) {
+		if !req.Force && cl.instances.runs(i) {
 			return provider.ErrRunning
 		}
-		res.Instances = p.erase(i)
+		res.Instances = cl.erase(i)
 		return nil
 	})
 	return res, err
 }
 
-// runs tells whether the instance or one below it has not ended. An abandoned child outlives
-// its parent, so a plain delete of the parent must not take it down unasked.
-func (p *Provider) runs(i *instance) bool {
-	return !i.row.Status.Ended() || slices.ContainsFunc(p.children[i.row.Key], p.runs)
-}
-
 // erase removes the instance and all below it, and answers how many that were.
-func (p *Provider) erase(i *instance) int64 {
+func (cl *cleaner) erase(i *instance) int64 {
 	var n int64 = 1
-	for _, child := range slices.Clone(p.children[i.row.Key]) {
-		n += p.erase(child)
+	for _, child := range slices.Clone(cl.instances.children[i.row.Key]) {
+		n += cl.erase(child)
 	}
-	p.dropWork(i)
+	cl.turns.dropWork(i)
 	key := i.row.Key
-	delete(p.instances, key)
-	delete(p.live, key)
-	delete(p.children, key)
-	if p.current[i.row.ID] == i {
-		delete(p.current, i.row.ID)
+	delete(cl.instances.byKey, key)
+	delete(cl.instances.live, key)
+	delete(cl.instances.children, key)
+	if cl.instances.current[i.row.ID] == i {
+		delete(cl.instances.current, i.row.ID)
 	}
-	if parent := i.row.Parent.Key; len(p.children[parent]) > 0 {
-		p.children[parent] = slices.DeleteFunc(p.children[parent], func(c *instance) bool { return c == i })
+	if parent := i.row.Parent.Key; len(cl.instances.children[parent]) > 0 {
+		cl.instances.children[parent] = slices.DeleteFunc(cl.instances.children[parent], func(c *instance) bool { return c == i })
 	}
-	p.letters = slices.DeleteFunc(p.letters, func(l *letter) bool { return l.Key == key })
-	p.write()
+	cl.letters.list = slices.DeleteFunc(cl.letters.list, func(l *letter) bool { return l.Key == key })
+	cl.write()
 	return n
 }
 
 // Prune implements provider.Provider. Max counts the trees taken, the result all that was
 // removed. A tree in which something runs stays. Of those that ended at once the lower key goes first, so that one store always
 // does the same.
-func (p *Provider) Prune(ctx context.Context, req provider.PruneRequest) (res provider.PruneResult, err error) {
-	err = p.do(ctx, req, func(now provider.Time) error {
+func (cl *cleaner) Prune(ctx context.Context, req provider.PruneRequest) (res provider.PruneResult, err error) {
+	err = cl.do(ctx, req, func(now provider.Time) error {
 		var old []*instance
-		for _, i := range p.instances {
-			if i.row.Status.Ended() && i.row.EndedAt.Add(req.Age) <= now && p.instances[i.row.Parent.Key] == nil && !p.runs(i) {
+		for _, i := range cl.instances.byKey {
+			if i.row.Status.Ended() && i.row.EndedAt.Add(req.Age) <= now && cl.instances.byKey[i.row.Parent.Key] == nil && !cl.instances.runs(i) {
 				old = append(old, i)
 			}
 		}
@@ -67,38 +72,18 @@ func (p *Provider) Prune(ctx context.Context, req provider.PruneRequest) (res pr
 			return cmp.Or(cmp.Compare(a.row.EndedAt, b.row.EndedAt), slices.Compare(a.row.Key[:], b.row.Key[:]))
 		})
 		for _, i := range old[:min(len(old), cmp.Or(req.Max, provider.MaxBatch))] {
-			res.Instances += p.erase(i)
+			res.Instances += cl.erase(i)
 		}
 		return nil
 	})
 	return res, err
 }
 
-// A letter is a dead letter.
-type letter struct {
-	provider.DeadLetter
-
-	priority int // of a task
-}
-
-func letterOf(i *instance, m provider.Message) *letter {
-	return &letter{DeadLetter: provider.DeadLetter{
-		Key: i.row.Key, InstanceID: i.row.ID, Execution: m.Execution, EventID: m.EventID, Kind: m.Kind, Payload: m.Payload,
-	}}
-}
-
-// bury adds a dead letter.
-func (p *Provider) bury(l *letter, reason string, now provider.Time) {
-	l.ID, l.Reason, l.At = p.next(), reason, now
-	p.letters = append(p.letters, l)
-	p.write()
-}
-
 // DeadLetters implements provider.Provider.
-func (p *Provider) DeadLetters(ctx context.Context, req provider.DeadLettersRequest) (res provider.DeadLettersResult, err error) {
-	err = p.do(ctx, req, func(now provider.Time) error {
+func (cl *cleaner) DeadLetters(ctx context.Context, req provider.DeadLettersRequest) (res provider.DeadLettersResult, err error) {
+	err = cl.do(ctx, req, func(now provider.Time) error {
 		if req.Action == provider.DeadLettersList {
-			for _, l := range p.letters {
+			for _, l := range cl.letters.list {
 				if l.ID > req.Cursor && (req.Key.IsZero() || l.Key == req.Key) && len(res.Letters) < cmp.Or(req.Max, provider.MaxPage) {
 					dead := l.DeadLetter
 					dead.Payload = slices.Clone(dead.Payload)
@@ -108,11 +93,11 @@ func (p *Provider) DeadLetters(ctx context.Context, req provider.DeadLettersRequ
 			return nil
 		}
 		for _, id := range req.IDs {
-			n := slices.IndexFunc(p.letters, func(l *letter) bool { return l.ID == id })
-			if n >= 0 && (req.Action == provider.DeadLettersDiscard || p.redrive(p.letters[n], now)) {
-				p.letters = slices.Delete(p.letters, n, n+1)
+			n := slices.IndexFunc(cl.letters.list, func(l *letter) bool { return l.ID == id })
+			if n >= 0 && (req.Action == provider.DeadLettersDiscard || cl.redrive(cl.letters.list[n], now)) {
+				cl.letters.list = slices.Delete(cl.letters.list, n, n+1)
 				res.Done++
-				p.write()
+				cl.write()
 			}
 		}
 		return nil
@@ -122,19 +107,19 @@ func (p *Provider) DeadLetters(ctx context.Context, req provider.DeadLettersRequ
 
 // redrive puts the item back and tells whether it could: the receiver must still run, the
 // execution of a task, too.
-func (p *Provider) redrive(l *letter, now provider.Time) bool {
-	i := p.live[l.Key]
+func (cl *cleaner) redrive(l *letter, now provider.Time) bool {
+	i := cl.instances.live[l.Key]
 	if i == nil {
 		return false
 	}
 	if !l.Task {
-		p.put(i, provider.NewMessage{Kind: l.Kind, Execution: l.Execution, EventID: l.EventID, Payload: l.Payload}, now)
+		cl.inboxes.put(i, provider.NewMessage{Kind: l.Kind, Execution: l.Execution, EventID: l.EventID, Payload: l.Payload}, now)
 		return true
 	}
 	ref := provider.TaskRef{Key: l.Key, Execution: l.Execution, EventID: l.EventID}
-	if i.row.Execution != l.Execution || p.tasks[ref] != nil {
+	if i.row.Execution != l.Execution || cl.tasks.byRef[ref] != nil {
 		return false
 	}
-	p.schedule(i, &provider.NewTask{EventID: l.EventID, Queue: l.Queue, Name: l.Name, Payload: l.Payload, Priority: l.priority}, now)
+	cl.tasks.schedule(i, &provider.NewTask{EventID: l.EventID, Queue: l.Queue, Name: l.Name, Payload: l.Payload, Priority: l.priority}, now)
 	return true
 }

@@ -10,19 +10,19 @@ import (
 )
 
 // CommitTurn implements provider.Provider.
-func (p *Provider) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (res provider.CommitTurnResult, err error) {
-	err = p.do(ctx, req, func(now provider.Time) error {
-		i := p.instances[req.Key]
+func (tn *turns) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (res provider.CommitTurnResult, err error) {
+	err = tn.do(ctx, req, func(now provider.Time) error {
+		i := tn.instances.byKey[req.Key]
 		if i == nil {
 			return provider.ErrConflict
 		}
 		if i.row.Version != req.Commit {
-			if err := p.checkCommit(i, &req); err != nil {
+			if err := tn.checkCommit(i, &req); err != nil {
 				return err
 			}
-			p.apply(i, &req, now)
-			p.write()
-			p.stats.CommitGroups++
+			tn.apply(i, &req, now)
+			tn.write()
+			tn.counts.CommitGroups++
 		}
 		res = provider.CommitTurnResult{Now: now, ReadyAt: i.readyAt()}
 		return nil
@@ -31,7 +31,7 @@ func (p *Provider) CommitTurn(ctx context.Context, req provider.CommitTurnReques
 }
 
 // checkCommit finds every reason to refuse the commit, so that apply cannot fail.
-func (p *Provider) checkCommit(i *instance, req *provider.CommitTurnRequest) error {
+func (tn *turns) checkCommit(i *instance, req *provider.CommitTurnRequest) error {
 	row := &i.row
 	if row.Version != req.Expected || row.Execution != req.Execution || row.Status != provider.StatusRunning ||
 		int64(len(i.execution().events)) != req.Length || req.Ahead && i.lease != req.Lease {
@@ -57,20 +57,20 @@ func (p *Provider) checkCommit(i *instance, req *provider.CommitTurnRequest) err
 	}
 	completed := map[int64]bool{}
 	for _, c := range req.Completes {
-		t := p.tasks[provider.TaskRef{Key: req.Key, Execution: req.Execution, EventID: c.EventID}]
+		t := tn.tasks.byRef[provider.TaskRef{Key: req.Key, Execution: req.Execution, EventID: c.EventID}]
 		if t == nil || t.state != provider.TaskLeased || t.token != c.Token {
 			return provider.ErrLeaseLost
 		}
 		completed[c.EventID] = true
 	}
-	return p.checkNew(req, completed, timers)
+	return tn.checkNew(req, completed, timers)
 }
 
 // checkNew refuses a task or timer for an event that has one already: event IDs are given
 // once, so this is a fault of the engine.
-func (p *Provider) checkNew(req *provider.CommitTurnRequest, completed, timers map[int64]bool) error {
+func (tn *turns) checkNew(req *provider.CommitTurnRequest, completed, timers map[int64]bool) error {
 	for _, t := range req.Tasks {
-		if !completed[t.EventID] && p.tasks[provider.TaskRef{Key: req.Key, Execution: req.Execution, EventID: t.EventID}] != nil {
+		if !completed[t.EventID] && tn.tasks.byRef[provider.TaskRef{Key: req.Key, Execution: req.Execution, EventID: t.EventID}] != nil {
 			return fmt.Errorf("commit turn: %w: event %d has a task already", provider.ErrInvalid, t.EventID)
 		}
 	}
@@ -91,66 +91,66 @@ func idSet(ids []int64) map[int64]bool {
 }
 
 // apply does what the contract lists, in its order.
-func (p *Provider) apply(i *instance, req *provider.CommitTurnRequest, now provider.Time) {
+func (tn *turns) apply(i *instance, req *provider.CommitTurnRequest, now provider.Time) {
 	for _, c := range req.Completes {
 		ref := provider.TaskRef{Key: req.Key, Execution: req.Execution, EventID: c.EventID}
-		p.useSession(p.tasks[ref], now)
-		delete(p.tasks, ref)
+		tn.tasks.useSession(tn.tasks.byRef[ref], now)
+		delete(tn.tasks.byRef, ref)
 	}
 	consumed := idSet(req.Consumed)
-	p.remove(i, func(m provider.Message) bool { return consumed[m.ID] })
+	tn.inboxes.remove(i, func(m provider.Message) bool { return consumed[m.ID] })
 	i.execution().add(req.Events...)
-	p.scheduleAll(i, req, now)
-	p.cancelTasks(req, now)
+	tn.scheduleAll(i, req, now)
+	tn.tasks.cancel(req, now)
 	for _, t := range req.Timers {
-		p.putTimer(i, t, now)
+		tn.inboxes.putTimer(i, t, now)
 	}
 	cancelled := idSet(req.CancelTimers)
-	p.remove(i, func(m provider.Message) bool { return m.Timer && cancelled[m.EventID] })
-	p.deliver(i, req, now)
-	p.applyRow(i, req, now)
-	p.applyStatus(i, req, now)
+	tn.inboxes.remove(i, func(m provider.Message) bool { return m.Timer && cancelled[m.EventID] })
+	tn.deliver(i, req, now)
+	tn.applyRow(i, req, now)
+	tn.applyStatus(i, req, now)
 }
 
 // scheduleAll stores the tasks. One that the commit itself cancels takes no turn from others.
-func (p *Provider) scheduleAll(i *instance, req *provider.CommitTurnRequest, now provider.Time) {
+func (tn *turns) scheduleAll(i *instance, req *provider.CommitTurnRequest, now provider.Time) {
 	cancelled := make(map[int64]bool, len(req.CancelTasks))
 	for _, c := range req.CancelTasks {
 		cancelled[c.EventID] = true
 	}
 	for n := range req.Tasks {
 		stored := &req.Tasks[n]
-		t := p.schedule(i, stored, now)
+		t := tn.tasks.schedule(i, stored, now)
 		if stored.FairnessKey != "" && stored.NotBefore == 0 && stored.Lease == nil && !cancelled[stored.EventID] {
-			p.takeTurn(t, now)
+			tn.tasks.takeTurn(t, now)
 		}
 	}
 }
 
 // deliver hands over sends and starts. A refusal goes into the sender's own inbox, and from
 // there to the dead letters if the commit ends the sender.
-func (p *Provider) deliver(i *instance, req *provider.CommitTurnRequest, now provider.Time) {
+func (tn *turns) deliver(i *instance, req *provider.CommitTurnRequest, now provider.Time) {
 	for _, s := range req.Sends {
-		to, err := p.receiver(s.ID, s.Key)
+		to, err := tn.instances.receiver(s.ID, s.Key)
 		closed := to == i && req.Status.Ended() // nobody would read it
 		switch {
 		case err == nil && !closed:
-			p.put(to, s.Message, now)
+			tn.inboxes.put(to, s.Message, now)
 		case s.Refused != nil:
-			p.put(i, *s.Refused, now)
+			tn.inboxes.put(i, *s.Refused, now)
 		default:
-			p.stats.Dropped++
+			tn.counts.Dropped++
 		}
 	}
 	for _, s := range req.Starts {
-		if _, _, err := p.create(s.Create, now); err != nil {
-			p.put(i, s.Refused, now)
+		if _, _, err := tn.create(s.Create, now); err != nil {
+			tn.inboxes.put(i, s.Refused, now)
 		}
 	}
 }
 
 // applyRow sets the plain fields of the instance.
-func (p *Provider) applyRow(i *instance, req *provider.CommitTurnRequest, now provider.Time) {
+func (tn *turns) applyRow(i *instance, req *provider.CommitTurnRequest, now provider.Time) {
 	row := &i.row
 	row.Version, row.UpdatedAt = req.Commit, now
 	row.Deliveries, row.Blocked = 0, nil
@@ -174,15 +174,15 @@ func (p *Provider) applyRow(i *instance, req *provider.CommitTurnRequest, now pr
 }
 
 // applyStatus ends the instance or continues it as new, if the commit says so.
-func (p *Provider) applyStatus(i *instance, req *provider.CommitTurnRequest, now provider.Time) {
+func (tn *turns) applyStatus(i *instance, req *provider.CommitTurnRequest, now provider.Time) {
 	if req.Status.Ended() {
-		p.end(i, req.Status, req.Result, cmp.Or(req.CloseInbox, "sent by the turn that closed the instance"), now)
+		tn.end(i, req.Status, req.Result, cmp.Or(req.CloseInbox, "sent by the turn that closed the instance"), now)
 		return
 	}
 	if req.Next == nil {
 		return
 	}
-	p.dropWork(i)
+	tn.dropWork(i)
 	i.execution().status = provider.StatusContinuedAsNew
 	i.open(req.Next.EngineLevel, req.Next.Events)
 	if req.Next.Name != "" {
@@ -192,6 +192,30 @@ func (p *Provider) applyStatus(i *instance, req *provider.CommitTurnRequest, now
 	if req.Next.Message != nil {
 		m := *req.Next.Message
 		m.Execution = i.row.Execution
-		p.put(i, m, now)
+		tn.inboxes.put(i, m, now)
 	}
+}
+
+// end closes the instance: nothing of its execution stays but the history.
+func (tn *turns) end(i *instance, status provider.Status, result []byte, reason string, now provider.Time) {
+	tn.dropWork(i)
+	for _, m := range tn.inboxes.remove(i, func(provider.Message) bool { return true }) {
+		tn.letters.bury(letterOf(i, m), reason, now)
+	}
+	i.row.Status, i.row.Result, i.row.EndedAt = status, slices.Clone(result), now
+	i.row.Blocked, i.row.Deliveries = nil, 0
+	i.lease, i.leaseUntil, i.wokenAt = provider.UUID{}, 0, 0
+	delete(tn.instances.live, i.row.Key)
+}
+
+// dropWork removes the tasks and timers of the current execution and tells the nodes
+// that run them.
+func (tn *turns) dropWork(i *instance) {
+	for ref := range tn.tasks.byRef {
+		if ref.Key == i.row.Key {
+			delete(tn.tasks.byRef, ref)
+		}
+	}
+	tn.inboxes.remove(i, isTimer)
+	tn.notice(i.row.Key, i.row.Execution, 0)
 }

@@ -9,8 +9,6 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-var _ provider.Inspector = (*Provider)(nil)
-
 // spot is the place of a row in the order that Inspect promises.
 type spot struct {
 	key  provider.UUID
@@ -29,13 +27,13 @@ type shown struct {
 }
 
 // Inspect implements provider.Inspector. Nothing outlives its key here, so that no row is without its instance.
-func (p *Provider) Inspect(ctx context.Context, req provider.InspectRequest) (res provider.InspectResult, err error) {
-	err = p.do(ctx, req, func(now provider.Time) error {
+func (rd *reader) Inspect(ctx context.Context, req provider.InspectRequest) (res provider.InspectResult, err error) {
+	err = rd.do(ctx, req, func(now provider.Time) error {
 		after, err := readSpot(req.Cursor)
 		if err != nil {
 			return err
 		}
-		rows := slices.DeleteFunc(p.rows(req.Kind, now), func(r shown) bool {
+		rows := slices.DeleteFunc(rd.rows(req.Kind, now), func(r shown) bool {
 			return !req.Key.IsZero() && r.at.key != req.Key || req.Cursor != "" && r.at.compare(after) <= 0
 		})
 		slices.SortFunc(rows, func(a, b shown) int { return a.at.compare(b.at) })
@@ -71,26 +69,26 @@ func readSpot(cursor string) (s spot, err error) {
 }
 
 // rows lists all rows of a kind, in no order.
-func (p *Provider) rows(kind provider.InspectKind, now provider.Time) (rows []shown) {
+func (rd *reader) rows(kind provider.InspectKind, now provider.Time) (rows []shown) {
 	switch kind {
 	case provider.InspectTasks:
-		for _, t := range p.tasks {
+		for _, t := range rd.tasks.byRef {
 			rows = append(rows, t.show(now))
 		}
 	case provider.InspectAsks:
 		keys := map[provider.UUID]bool{}
-		for _, a := range p.asks {
+		for _, a := range rd.asks.open {
 			keys[a.key] = true
 		}
 		rows = showKeys(keys)
 	case provider.InspectDeadLetters:
 		keys := map[provider.UUID]bool{}
-		for _, l := range p.letters {
+		for _, l := range rd.letters.list {
 			keys[l.Key] = true
 		}
 		rows = showKeys(keys)
 	default:
-		for _, i := range p.instances {
+		for _, i := range rd.instances.byKey {
 			rows = append(rows, i.show(kind, now)...)
 		}
 	}

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -94,109 +93,4 @@ func (i *instance) setAttributes(list []provider.Attribute) {
 	for _, a := range list {
 		i.attributes[a.Name] = a
 	}
-}
-
-// find answers the instance under key, or under the ID when key is zero.
-func (p *Provider) find(id string, key provider.UUID) (*instance, error) {
-	i := p.instances[key]
-	if key.IsZero() {
-		i = p.current[id]
-	}
-	if i == nil {
-		return nil, provider.ErrNotFound
-	}
-	return i, nil
-}
-
-// Create implements provider.Provider.
-func (p *Provider) Create(ctx context.Context, req provider.CreateRequest) (res provider.CreateResult, err error) {
-	err = p.do(ctx, req, func(now provider.Time) error {
-		i, created, err := p.create(req, now)
-		if err != nil {
-			return err
-		}
-		res = provider.CreateResult{Instance: i.view(), Created: created, Begun: req.First != nil && i.row.Version == req.First.Commit, Now: now}
-		return nil
-	})
-	return res, err
-}
-
-// create inserts an instance; it is the only place that does.
-func (p *Provider) create(req provider.CreateRequest, now provider.Time) (i *instance, created bool, err error) {
-	if old := p.current[req.ID]; old != nil {
-		switch {
-		case req.RequestID != "" && req.RequestID == old.row.RequestID:
-			return old, true, nil
-		case req.Policy == provider.IDUseExisting:
-			return old, false, nil
-		case req.Policy == provider.IDReject || !old.row.Status.Ended():
-			return nil, false, exists(old)
-		}
-	}
-	if other := p.instances[req.Key]; other != nil {
-		return nil, false, exists(other)
-	}
-	if parent := req.Parent.Key; !parent.IsZero() && p.instances[parent] == nil {
-		return nil, false, provider.ErrNotFound
-	}
-	i = &instance{
-		row: provider.Instance{
-			ID: req.ID, Key: req.Key, Name: req.Name, CodeVersion: req.CodeVersion, Status: provider.StatusRunning,
-			Version: req.Commit, Parent: req.Parent, RequestID: req.RequestID, CreatedAt: now, UpdatedAt: now,
-		},
-		attributes: map[string]provider.Attribute{},
-		values:     map[string][]byte{},
-	}
-	i.open(req.EngineLevel, nil)
-	i.setAttributes(req.Attributes)
-	p.instances[req.Key], p.current[req.ID], p.live[req.Key] = i, i, i
-	if parent := req.Parent.Key; !parent.IsZero() {
-		p.children[parent] = append(p.children[parent], i)
-	}
-	p.write()
-	if req.First != nil { // it has consumed the start message, and meets nothing that could refuse it
-		p.apply(i, req.First, now)
-	} else {
-		p.put(i, req.Message, now)
-	}
-	return i, true, nil
-}
-
-func exists(i *instance) error {
-	return &provider.ExistsError{ID: i.row.ID, Key: i.row.Key, Status: i.row.Status}
-}
-
-// Get implements provider.Provider.
-func (p *Provider) Get(ctx context.Context, req provider.GetRequest) (res provider.GetResult, err error) {
-	wait := req.Wait
-	if !req.WaitEnded {
-		wait = 0
-	}
-	key := req.Key // of the instance that the ID named first: a successor is another one
-	err = p.wait(ctx, req, wait, func(now provider.Time) (bool, provider.Time, error) {
-		i, err := p.find(req.ID, key)
-		if err != nil {
-			return false, 0, err
-		}
-		key = i.row.Key
-		res = provider.GetResult{Instance: i.view(), Now: now}
-		if req.WithTasks {
-			res.Tasks = p.taskInfos(key, now)
-			for _, l := range p.letters {
-				if l.Key == key {
-					res.DeadLetters++
-				}
-			}
-		}
-		if req.WithValues {
-			for _, k := range slices.Sorted(maps.Keys(i.values)) {
-				res.Values = append(res.Values, provider.KeyValue{Key: k, Value: slices.Clone(i.values[k])})
-			}
-		}
-		return i.row.Status.Ended() || (req.WaitBlocked && i.row.Blocked != nil), 0, nil
-	})
-	if err != nil {
-		res = provider.GetResult{}
-	}
-	return res, err
 }

@@ -31,10 +31,10 @@ func (t *task) rank(now provider.Time) provider.Time {
 // takeTurn gives a new task with a fairness key its place among those that wait for their first lease. This is start-time
 // fair queueing (Goyal, Vin and Cheng, 1996): a task starts when the one before it of the same key ends, which lasts a
 // FairnessStep, and not before the virtual time, which is the start of the first that waits.
-func (p *Provider) takeTurn(t *task, now provider.Time) {
+func (ts *tasks) takeTurn(t *task, now provider.Time) {
 	var first, last provider.Time
-	for _, other := range p.tasks {
-		if other.turn == 0 || other.queue != t.queue || p.instances[other.Key].row.Status == provider.StatusSuspended {
+	for _, other := range ts.byRef {
+		if other.turn == 0 || other.queue != t.queue || ts.instances.byKey[other.Key].row.Status == provider.StatusSuspended {
 			continue
 		}
 		first = sooner(first, other.turn)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,10 +12,20 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
+// A reader has the calls that only read.
+type reader struct {
+	*store
+
+	instances *instances
+	tasks     *tasks
+	asks      *asks
+	letters   *letters
+}
+
 // ReadHistory implements provider.Provider.
-func (p *Provider) ReadHistory(ctx context.Context, req provider.ReadHistoryRequest) (res provider.ReadHistoryResult, err error) {
-	err = p.do(ctx, req, func(provider.Time) error {
-		i, err := p.find("", req.Key)
+func (rd *reader) ReadHistory(ctx context.Context, req provider.ReadHistoryRequest) (res provider.ReadHistoryResult, err error) {
+	err = rd.do(ctx, req, func(provider.Time) error {
+		i, err := rd.instances.find("", req.Key)
 		if err != nil {
 			return err
 		}
@@ -43,47 +54,10 @@ func (p *Provider) ReadHistory(ctx context.Context, req provider.ReadHistoryRequ
 	return res, err
 }
 
-// matching answers the instances that the filter lets through, newest first.
-func (p *Provider) matching(f *provider.Filter) []*instance {
-	var list []*instance
-	for _, i := range p.instances {
-		if (f.Replaced || p.current[i.row.ID] == i) && i.matches(f) {
-			list = append(list, i)
-		}
-	}
-	slices.SortFunc(list, func(a, b *instance) int { return compare(&b.row, a.row.CreatedAt, a.row.Key) })
-	return list
-}
-
-// compare orders a row against a place in the order of creation.
-func compare(row *provider.Instance, at provider.Time, key provider.UUID) int {
-	return cmp.Or(cmp.Compare(row.CreatedAt, at), slices.Compare(row.Key[:], key[:]))
-}
-
-func (i *instance) matches(f *provider.Filter) bool {
-	row := &i.row
-	switch {
-	case !strings.HasPrefix(row.ID, f.IDPrefix),
-		f.Name != "" && f.Name != row.Name,
-		len(f.Statuses) > 0 && !slices.Contains(f.Statuses, row.Status),
-		f.Blocked && row.Blocked == nil,
-		!f.ParentKey.IsZero() && f.ParentKey != row.Parent.Key,
-		row.CreatedAt < f.CreatedAfter,
-		f.CreatedBefore != 0 && row.CreatedAt >= f.CreatedBefore:
-		return false
-	}
-	for _, a := range f.Attributes {
-		if i.attributes[a.Name] != a {
-			return false
-		}
-	}
-	return true
-}
-
 // List implements provider.Provider.
-func (p *Provider) List(ctx context.Context, req provider.ListRequest) (res provider.ListResult, err error) {
-	err = p.do(ctx, req, func(now provider.Time) error {
-		list := p.matching(&req.Filter)
+func (rd *reader) List(ctx context.Context, req provider.ListRequest) (res provider.ListResult, err error) {
+	err = rd.do(ctx, req, func(now provider.Time) error {
+		list := rd.instances.matching(&req.Filter)
 		if req.Cursor != "" {
 			at, key, err := readCursor(req.Cursor)
 			if err != nil {
@@ -118,10 +92,45 @@ func readCursor(s string) (at provider.Time, key provider.UUID, err error) {
 }
 
 // Count implements provider.Provider.
-func (p *Provider) Count(ctx context.Context, req provider.CountRequest) (res provider.CountResult, err error) {
-	err = p.do(ctx, req, func(provider.Time) error {
-		res.Count = int64(len(p.matching(&req.Filter)))
+func (rd *reader) Count(ctx context.Context, req provider.CountRequest) (res provider.CountResult, err error) {
+	err = rd.do(ctx, req, func(provider.Time) error {
+		res.Count = int64(len(rd.instances.matching(&req.Filter)))
 		return nil
 	})
+	return res, err
+}
+
+// Get implements provider.Provider.
+func (rd *reader) Get(ctx context.Context, req provider.GetRequest) (res provider.GetResult, err error) {
+	wait := req.Wait
+	if !req.WaitEnded {
+		wait = 0
+	}
+	key := req.Key // of the instance that the ID named first: a successor is another one
+	err = rd.wait(ctx, req, wait, func(now provider.Time) (bool, provider.Time, error) {
+		i, err := rd.instances.find(req.ID, key)
+		if err != nil {
+			return false, 0, err
+		}
+		key = i.row.Key
+		res = provider.GetResult{Instance: i.view(), Now: now}
+		if req.WithTasks {
+			res.Tasks = rd.tasks.infos(key, now)
+			for _, l := range rd.letters.list {
+				if l.Key == key {
+					res.DeadLetters++
+				}
+			}
+		}
+		if req.WithValues {
+			for _, k := range slices.Sorted(maps.Keys(i.values)) {
+				res.Values = append(res.Values, provider.KeyValue{Key: k, Value: slices.Clone(i.values[k])})
+			}
+		}
+		return i.row.Status.Ended() || (req.WaitBlocked && i.row.Blocked != nil), 0, nil
+	})
+	if err != nil {
+		res = provider.GetResult{}
+	}
 	return res, err
 }

@@ -9,41 +9,41 @@ import (
 )
 
 // ReportTasks implements provider.Provider.
-func (p *Provider) ReportTasks(ctx context.Context, req provider.ReportTasksRequest) (res provider.ReportTasksResult, err error) {
-	err = p.do(ctx, req, func(now provider.Time) error {
+func (ts *tasks) ReportTasks(ctx context.Context, req provider.ReportTasksRequest) (res provider.ReportTasksResult, err error) {
+	err = ts.do(ctx, req, func(now provider.Time) error {
 		res.Now = now
 		for n := range req.Items {
 			item := &req.Items[n]
 			if item.TaskRef == (provider.TaskRef{}) {
-				p.releaseTasks(item, now)
+				ts.releaseAll(item, now)
 				res.Items = append(res.Items, provider.TaskReportResult{})
 				continue
 			}
-			state := p.state(item.TaskRef)
-			res.Items = append(res.Items, provider.TaskReportResult{Err: p.report(item, state, now), State: state})
+			state := ts.state(item.TaskRef)
+			res.Items = append(res.Items, provider.TaskReportResult{Err: ts.report(item, state, now), State: state})
 		}
 		return nil
 	})
 	return res, err
 }
 
-func (p *Provider) report(item *provider.TaskReport, state provider.ExecutionState, now provider.Time) error {
-	t := p.tasks[item.TaskRef]
+func (ts *tasks) report(item *provider.TaskReport, state provider.ExecutionState, now provider.Time) error {
+	t := ts.byRef[item.TaskRef]
 	if t == nil || !provider.SameToken(t.token, item.Token) || t.attempt != item.Attempt || (t.state == provider.TaskParked && !goesByToken(item.Outcome)) {
 		return provider.ErrLeaseLost
 	}
-	p.write()
-	p.useSession(t, now)
+	ts.write()
+	ts.useSession(t, now)
 	t.keepDetails(item.Details)
 	switch item.Outcome {
 	case provider.TaskComplete:
-		p.complete(t, item, state, now)
+		ts.complete(t, item, state, now)
 	case provider.TaskPoison:
-		p.complete(t, item, state, now)
+		ts.complete(t, item, state, now)
 		l := &letter{priority: t.priority}
 		l.Task, l.Key, l.InstanceID, l.Execution, l.EventID = true, t.Key, t.instanceID, t.Execution, t.EventID
 		l.Queue, l.Name, l.Payload = t.queue, t.name, t.payload
-		p.bury(l, item.Reason, now)
+		ts.letters.bury(l, item.Reason, now)
 	case provider.TaskRetry:
 		t.attempt++
 		t.deliveries, t.begun = 0, true
@@ -56,7 +56,7 @@ func (p *Provider) report(item *provider.TaskReport, state provider.ExecutionSta
 		}
 	case provider.TaskDiscard:
 		if state.Kind != provider.ExecutionRunning {
-			delete(p.tasks, t.TaskRef)
+			delete(ts.byRef, t.TaskRef)
 			break
 		}
 		t.release(t.again(item, now), item.Begun)
@@ -67,13 +67,13 @@ func (p *Provider) report(item *provider.TaskReport, state provider.ExecutionSta
 }
 
 // releaseTasks ends the unexpired leases that a token holds.
-func (p *Provider) releaseTasks(item *provider.TaskReport, now provider.Time) {
-	for _, t := range p.tasks {
+func (ts *tasks) releaseAll(item *provider.TaskReport, now provider.Time) {
+	for _, t := range ts.byRef {
 		if t.state == provider.TaskLeased && t.heldBy(item.Token) && t.leaseUntil > now {
-			p.useSession(t, now)
+			ts.useSession(t, now)
 			t.keepDetails(item.Details)
 			t.release(t.again(item, now), item.Begun)
-			p.write()
+			ts.write()
 		}
 	}
 }
@@ -114,45 +114,45 @@ func (t *task) release(at provider.Time, begun bool) {
 	t.queueAt(at)
 }
 
-func (p *Provider) complete(t *task, item *provider.TaskReport, state provider.ExecutionState, now provider.Time) {
-	delete(p.tasks, t.TaskRef)
+func (ts *tasks) complete(t *task, item *provider.TaskReport, state provider.ExecutionState, now provider.Time) {
+	delete(ts.byRef, t.TaskRef)
 	if state.Kind == provider.ExecutionRunning {
-		p.put(p.instances[t.Key], item.Message, now)
+		ts.inboxes.put(ts.instances.byKey[t.Key], item.Message, now)
 	}
 }
 
 // RenewTasks implements provider.Provider.
-func (p *Provider) RenewTasks(ctx context.Context, req provider.RenewTasksRequest) (res provider.RenewTasksResult, err error) {
-	err = p.do(ctx, req, func(now provider.Time) error {
+func (ts *tasks) RenewTasks(ctx context.Context, req provider.RenewTasksRequest) (res provider.RenewTasksResult, err error) {
+	err = ts.do(ctx, req, func(now provider.Time) error {
 		res.Now = now
 		for _, item := range req.Items {
-			res.Items = append(res.Items, p.renew(item, req.Lease, now))
+			res.Items = append(res.Items, ts.renew(item, req.Lease, now))
 		}
 		if req.Owner != "" {
-			res.Sessions = p.extendSessions(req.Owner, req.SessionLease, now)
+			res.Sessions = ts.extendSessions(req.Owner, req.SessionLease, now)
 		}
 		return nil
 	})
 	return res, err
 }
 
-func (p *Provider) renew(item provider.TaskRenewal, lease time.Duration, now provider.Time) provider.TaskRenewalResult {
-	res := provider.TaskRenewalResult{State: p.state(item.TaskRef)}
+func (ts *tasks) renew(item provider.TaskRenewal, lease time.Duration, now provider.Time) provider.TaskRenewalResult {
+	res := provider.TaskRenewalResult{State: ts.state(item.TaskRef)}
 	if res.State.Kind != provider.ExecutionRunning {
 		return res
 	}
-	t := p.tasks[item.TaskRef]
+	t := ts.byRef[item.TaskRef]
 	if t == nil || !provider.SameToken(t.token, item.Token) {
 		res.Err = provider.ErrLeaseLost
 		return res
 	}
-	p.write()
-	p.useSession(t, now)
+	ts.write()
+	ts.useSession(t, now)
 	if t.state == provider.TaskLeased {
 		t.leaseUntil = now.Add(lease)
 	}
 	t.keepDetails(item.Details)
 	res.CancelRequested, res.LeaseUntil = t.cancel, t.leaseUntil
-	res.Paused = p.instances[item.Key].row.Status == provider.StatusSuspended
+	res.Paused = ts.instances.byKey[item.Key].row.Status == provider.StatusSuspended
 	return res
 }

@@ -16,13 +16,13 @@ type session struct {
 }
 
 // heldUntil is when the owner will have lost the session, as far as one knows now.
-func (p *Provider) heldUntil(id string) provider.Time {
-	s := p.sessions[id]
+func (ts *tasks) heldUntil(id string) provider.Time {
+	s := ts.sessions[id]
 	if s == nil {
 		return 0
 	}
 	until := min(s.leaseUntil, s.idleUntil)
-	for _, t := range p.tasks {
+	for _, t := range ts.byRef {
 		if t.session == id && t.state == provider.TaskLeased && t.owner == s.owner {
 			until = max(until, t.leaseUntil)
 		}
@@ -31,9 +31,9 @@ func (p *Provider) heldUntil(id string) provider.Time {
 }
 
 // heldBy counts the sessions of an owner.
-func (p *Provider) heldBy(owner string, now provider.Time) (n int) {
-	for id, s := range p.sessions {
-		if s.owner == owner && p.heldUntil(id) > now {
+func (ts *tasks) heldBy(owner string, now provider.Time) (n int) {
+	for id, s := range ts.sessions {
+		if s.owner == owner && ts.heldUntil(id) > now {
 			n++
 		}
 	}
@@ -41,20 +41,20 @@ func (p *Provider) heldBy(owner string, now provider.Time) (n int) {
 }
 
 // useSession notes that somebody works on a task of a session, before that changes the task.
-func (p *Provider) useSession(t *task, now provider.Time) {
-	if t.session != "" && p.heldUntil(t.session) > now {
-		s := p.sessions[t.session]
+func (ts *tasks) useSession(t *task, now provider.Time) {
+	if t.session != "" && ts.heldUntil(t.session) > now {
+		s := ts.sessions[t.session]
 		s.idleUntil = now.Add(s.idle)
 	}
 }
 
 // extendSessions extends the leases of all sessions that the owner holds, and counts them.
-func (p *Provider) extendSessions(owner string, lease time.Duration, now provider.Time) (n int) {
-	for id, s := range p.sessions {
-		if s.owner == owner && p.heldUntil(id) > now {
+func (ts *tasks) extendSessions(owner string, lease time.Duration, now provider.Time) (n int) {
+	for id, s := range ts.sessions {
+		if s.owner == owner && ts.heldUntil(id) > now {
 			s.leaseUntil = now.Add(lease)
 			n++
-			p.write()
+			ts.write()
 		}
 	}
 	return n
@@ -62,7 +62,7 @@ func (p *Provider) extendSessions(owner string, lease time.Duration, now provide
 
 // A gate lets a fetch have tasks as limits of queues and sessions allow it.
 type gate struct {
-	p     *Provider
+	tasks *tasks
 	req   *provider.FetchTasksRequest
 	now   provider.Time
 	room  map[string]int // how many tasks of a queue may be leased yet
@@ -74,8 +74,8 @@ type gate struct {
 func (g *gate) open(now provider.Time) {
 	g.now, g.again, g.room = now, 0, map[string]int{}
 	if claim := g.req.Sessions; claim.Max > 0 && !g.begun {
-		maps.DeleteFunc(g.p.sessions, func(id string, _ *session) bool { return g.p.heldUntil(id) <= now })
-		g.p.extendSessions(g.req.Owner, claim.Lease, now)
+		maps.DeleteFunc(g.tasks.sessions, func(id string, _ *session) bool { return g.tasks.heldUntil(id) <= now })
+		g.tasks.extendSessions(g.req.Owner, claim.Lease, now)
 	}
 	g.begun = true
 	for _, q := range g.req.Queues {
@@ -84,7 +84,7 @@ func (g *gate) open(now provider.Time) {
 			g.room[q.Queue] = q.MaxLeased
 		}
 	}
-	for _, t := range g.p.tasks {
+	for _, t := range g.tasks.byRef {
 		if t.state == provider.TaskLeased && t.leaseUntil > now {
 			g.use(t.queue)
 		}
@@ -107,8 +107,8 @@ func (g *gate) admits(t *task) bool {
 		return false
 	}
 	g.use(t.queue)
-	if s := g.p.sessions[t.session]; s != nil && s.owner == g.req.Owner {
-		g.p.useSession(t, g.now)
+	if s := g.tasks.sessions[t.session]; s != nil && s.owner == g.req.Owner {
+		g.tasks.useSession(t, g.now)
 	}
 	return true
 }
@@ -121,12 +121,12 @@ func (g *gate) claims(id string) bool {
 		return true
 	case claim.Max == 0:
 		return false
-	case g.p.heldUntil(id) > g.now:
-		return g.p.sessions[id].owner == g.req.Owner
+	case g.tasks.heldUntil(id) > g.now:
+		return g.tasks.sessions[id].owner == g.req.Owner
 	case g.held() >= claim.Max:
 		return false
 	}
-	g.p.sessions[id] = &session{
+	g.tasks.sessions[id] = &session{
 		owner: g.req.Owner, idle: claim.Idle, leaseUntil: g.now.Add(claim.Lease), idleUntil: g.now.Add(claim.Idle),
 	}
 	return true
@@ -137,13 +137,13 @@ func (g *gate) refuse(t *task) {
 	if g.req.Expired {
 		g.again = sooner(g.again, t.deadline)
 	}
-	for _, t := range g.p.tasks {
+	for _, t := range g.tasks.byRef {
 		if t.leaseUntil > g.now {
 			g.again = sooner(g.again, t.leaseUntil)
 		}
 	}
-	for id := range g.p.sessions {
-		if until := g.p.heldUntil(id); until > g.now {
+	for id := range g.tasks.sessions {
+		if until := g.tasks.heldUntil(id); until > g.now {
 			g.again = sooner(g.again, until)
 		}
 	}
@@ -154,5 +154,5 @@ func (g *gate) held() int {
 	if g.req.Sessions.Max == 0 {
 		return 0
 	}
-	return g.p.heldBy(g.req.Owner, g.now)
+	return g.tasks.heldBy(g.req.Owner, g.now)
 }

@@ -10,6 +10,14 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
+// shared has what the nodes of a store share beside its instances: named leases and records.
+type shared struct {
+	*store
+
+	leases  map[string]holder                     // by name
+	records map[string]map[string]provider.Record // by namespace and key
+}
+
 // holder is who has a named lease.
 type holder struct {
 	token provider.UUID
@@ -18,34 +26,34 @@ type holder struct {
 }
 
 // Lease implements provider.Provider.
-func (p *Provider) Lease(ctx context.Context, req provider.LeaseRequest) (res provider.LeaseResult, err error) {
-	err = p.do(ctx, req, func(now provider.Time) error {
+func (sh *shared) Lease(ctx context.Context, req provider.LeaseRequest) (res provider.LeaseResult, err error) {
+	err = sh.do(ctx, req, func(now provider.Time) error {
 		res.Now = now
-		h, held := p.leases[req.Name]
+		h, held := sh.leases[req.Name]
 		switch {
 		case held && h.token != req.Token && h.until > now:
 			res.Owner, res.Until = h.owner, h.until
 			return provider.ErrLeaseLost
 		case req.Action == provider.LeaseAcquire:
 			h = holder{token: req.Token, owner: req.Owner, until: now.Add(req.Duration)}
-			p.leases[req.Name] = h
+			sh.leases[req.Name] = h
 			res.Owner, res.Until = h.owner, h.until
 		case !held || h.token != req.Token:
 			return provider.ErrLeaseLost
 		default:
-			delete(p.leases, req.Name)
+			delete(sh.leases, req.Name)
 		}
-		p.write()
+		sh.write()
 		return nil
 	})
 	return res, err
 }
 
 // Record implements provider.Provider.
-func (p *Provider) Record(ctx context.Context, req provider.RecordRequest) (res provider.RecordResult, err error) {
-	err = p.do(ctx, req, func(now provider.Time) error {
+func (sh *shared) Record(ctx context.Context, req provider.RecordRequest) (res provider.RecordResult, err error) {
+	err = sh.do(ctx, req, func(now provider.Time) error {
 		res.Now = now
-		space := p.records[req.Namespace]
+		space := sh.records[req.Namespace]
 		if req.Action == provider.RecordScan {
 			res.Records = scan(space, &req)
 			return nil
@@ -62,7 +70,7 @@ func (p *Provider) Record(ctx context.Context, req provider.RecordRequest) (res 
 		if stored.Version != req.Expect {
 			return provider.ErrConflict
 		}
-		p.write()
+		sh.write()
 		if req.Action == provider.RecordDelete {
 			if stored.Version != 0 {
 				res.Records = []provider.Record{stored}
@@ -72,7 +80,7 @@ func (p *Provider) Record(ctx context.Context, req provider.RecordRequest) (res 
 		}
 		if space == nil {
 			space = map[string]provider.Record{}
-			p.records[req.Namespace] = space
+			sh.records[req.Namespace] = space
 		}
 		stored = provider.Record{Key: req.Key, Value: slices.Clone(req.Value), Version: stored.Version + 1, UpdatedAt: now}
 		space[req.Key] = stored

@@ -9,14 +9,14 @@ import (
 )
 
 // Stats implements provider.Provider. Instances are counted as List does, without the replaced ones.
-func (p *Provider) Stats(ctx context.Context, req provider.StatsRequest) (res provider.StatsResult, err error) {
-	err = p.do(ctx, req, func(now provider.Time) error {
-		res = p.stats
+func (rd *reader) Stats(ctx context.Context, req provider.StatsRequest) (res provider.StatsResult, err error) {
+	err = rd.do(ctx, req, func(now provider.Time) error {
+		res = rd.counts
 		res.Now = now
 		res.Instances = map[provider.Status]int64{}
-		res.DeadLetters = int64(len(p.letters))
+		res.DeadLetters = int64(len(rd.letters.list))
 		turns := map[provider.WaitingTurns]*provider.WaitingTurns{}
-		for _, i := range p.matching(&provider.Filter{}) {
+		for _, i := range rd.instances.matching(&provider.Filter{}) {
 			res.Instances[i.row.Status]++
 			if i.row.Blocked != nil {
 				res.Blocked++
@@ -31,10 +31,10 @@ func (p *Provider) Stats(ctx context.Context, req provider.StatsRequest) (res pr
 			}
 		}
 		tasks := map[provider.WaitingTasks]*provider.WaitingTasks{}
-		for _, t := range p.tasks {
+		for _, t := range rd.tasks.byRef {
 			if t.leaseUntil > now {
 				res.TaskLeases++
-			} else if t.fetchableAt(true, false, now) != 0 && t.notBefore <= now && p.instances[t.Key].row.Status == provider.StatusRunning {
+			} else if t.fetchableAt(true, false, now) != 0 && t.notBefore <= now && rd.instances.byKey[t.Key].row.Status == provider.StatusRunning {
 				w := entry(tasks, provider.WaitingTasks{Queue: t.queue, Name: t.name})
 				w.Count, w.Oldest = w.Count+1, sooner(w.Oldest, t.notBefore)
 			}

@@ -9,6 +9,17 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
+// tasks has the pending activity tasks, and the sessions that some of them belong to.
+type tasks struct {
+	*store
+
+	instances *instances
+	inboxes   *inboxes
+	letters   *letters
+	byRef     map[provider.TaskRef]*task
+	sessions  map[string]*session // by ID, also some that nobody holds any more
+}
+
 // A task is a pending activity task. Its token holds it until somebody else takes it: the
 // end of the lease only makes it fetchable.
 type task struct {
@@ -40,7 +51,7 @@ type task struct {
 }
 
 // schedule stores a task of the current execution, leased if it is handed off.
-func (p *Provider) schedule(i *instance, n *provider.NewTask, now provider.Time) *task {
+func (ts *tasks) schedule(i *instance, n *provider.NewTask, now provider.Time) *task {
 	t := &task{
 		TaskRef:    provider.TaskRef{Key: i.row.Key, Execution: i.row.Execution, EventID: n.EventID},
 		instanceID: i.row.ID, queue: n.Queue, name: n.Name, payload: slices.Clone(n.Payload),
@@ -56,7 +67,7 @@ func (p *Provider) schedule(i *instance, n *provider.NewTask, now provider.Time)
 	if n.Lease != nil {
 		t.take(n.Lease.Token, n.Lease.Owner, now, n.Lease.Duration)
 	}
-	p.tasks[t.TaskRef] = t
+	ts.byRef[t.TaskRef] = t
 	return t
 }
 
@@ -76,26 +87,26 @@ func (t *task) queueAt(at provider.Time) {
 
 // cancelTasks applies the cancellations of a commit. A parked task counts as leased: its
 // holder goes on renewing and so hears of it.
-func (p *Provider) cancelTasks(req *provider.CommitTurnRequest, now provider.Time) {
+func (ts *tasks) cancel(req *provider.CommitTurnRequest, now provider.Time) {
 	for _, c := range req.CancelTasks {
-		t := p.tasks[provider.TaskRef{Key: req.Key, Execution: req.Execution, EventID: c.EventID}]
+		t := ts.byRef[provider.TaskRef{Key: req.Key, Execution: req.Execution, EventID: c.EventID}]
 		if t == nil {
 			continue
 		}
 		held := t.state == provider.TaskParked || (t.state == provider.TaskLeased && t.leaseUntil > now)
 		if held {
 			t.cancel = true
-			p.notice(t.Key, t.Execution, t.EventID)
+			ts.notice(t.Key, t.Execution, t.EventID)
 		}
 		if !held || c.Remove {
-			delete(p.tasks, t.TaskRef)
+			delete(ts.byRef, t.TaskRef)
 		}
 	}
 }
 
 // state tells about the execution that wants a result.
-func (p *Provider) state(ref provider.TaskRef) provider.ExecutionState {
-	i := p.instances[ref.Key]
+func (ts *tasks) state(ref provider.TaskRef) provider.ExecutionState {
+	i := ts.instances.byKey[ref.Key]
 	if i == nil || i.status(ref.Execution) == 0 {
 		return provider.ExecutionState{Kind: provider.ExecutionMissing}
 	}
@@ -106,7 +117,7 @@ func (p *Provider) state(ref provider.TaskRef) provider.ExecutionState {
 }
 
 // FetchTasks implements provider.Provider.
-func (p *Provider) FetchTasks(ctx context.Context, req provider.FetchTasksRequest) (res provider.FetchTasksResult, err error) {
+func (ts *tasks) FetchTasks(ctx context.Context, req provider.FetchTasksRequest) (res provider.FetchTasksResult, err error) {
 	type kind struct{ queue, name string }
 	able := map[kind]bool{}
 	for _, f := range req.Queues {
@@ -114,13 +125,13 @@ func (p *Provider) FetchTasks(ctx context.Context, req provider.FetchTasksReques
 			able[kind{f.Queue, name}] = true
 		}
 	}
-	g := gate{p: p, req: &req}
-	err = p.wait(ctx, req, req.Wait, func(now provider.Time) (bool, provider.Time, error) {
+	g := gate{tasks: ts, req: &req}
+	err = ts.wait(ctx, req, req.Wait, func(now provider.Time) (bool, provider.Time, error) {
 		g.open(now)
 		var ready []*task
 		var again provider.Time
-		for _, t := range p.tasks {
-			if p.instances[t.Key].row.Status == provider.StatusSuspended {
+		for _, t := range ts.byRef {
+			if ts.instances.byKey[t.Key].row.Status == provider.StatusSuspended {
 				continue
 			}
 			switch at := t.fetchableAt(able[kind{t.queue, t.name}], req.Expired, now); {
@@ -138,8 +149,8 @@ func (p *Provider) FetchTasks(ctx context.Context, req provider.FetchTasksReques
 				continue
 			}
 			t.take(provider.TaskToken(req.Token, t.TaskRef), req.Owner, now, req.Lease)
-			res.Tasks = append(res.Tasks, t.leased(p.state(t.TaskRef), now))
-			p.write()
+			res.Tasks = append(res.Tasks, t.leased(ts.state(t.TaskRef), now))
+			ts.write()
 		}
 		res.Sessions = g.held()
 		return len(res.Tasks) > 0, sooner(again, g.again), nil
@@ -182,9 +193,9 @@ func (t *task) leased(state provider.ExecutionState, now provider.Time) provider
 }
 
 // taskInfos describes the pending tasks of an instance.
-func (p *Provider) taskInfos(key provider.UUID, now provider.Time) []provider.TaskInfo {
+func (ts *tasks) infos(key provider.UUID, now provider.Time) []provider.TaskInfo {
 	var list []provider.TaskInfo
-	for _, t := range p.tasks {
+	for _, t := range ts.byRef {
 		if t.Key != key {
 			continue
 		}

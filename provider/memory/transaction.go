@@ -12,7 +12,7 @@ import (
 // Tx is a transaction that a program began itself, for tests of code that starts instances and
 // raises events in one. It is safe for concurrent use.
 type Tx struct {
-	store *Provider
+	store *store
 	inner bool // it is part of a transaction of the store's own, which decides
 
 	// Guarded by store.mu.
@@ -27,7 +27,7 @@ type step func(now provider.Time) (undo func(), err error)
 var errTxOver = errors.New("the transaction is over: begin another one")
 
 // Begin begins a transaction.
-func (p *Provider) Begin() *Tx { return &Tx{store: p} }
+func (p *Provider) Begin() *Tx { return &Tx{store: p.store} }
 
 // InTx makes tx an option of client.Start and Raise: what they store is there if and only if tx commits.
 func InTx(tx *Tx) provider.Tx { return provider.Tx{Of: tx} }
@@ -101,36 +101,44 @@ func apply(steps []step, now provider.Time) (undo func(), err error) {
 	return undo, nil
 }
 
+// guests carries out calls in transactions that programs began themselves.
+type guests struct {
+	*store
+
+	instances *instances
+	inboxes   *inboxes
+	tasks     *tasks
+	turns     *turns
+}
+
 // try adds a step to the transaction if it could be committed now: all steps are done and taken back under the lock.
-func (p *Provider) try(ctx context.Context, tx provider.Tx, req request, s step) error {
+func (g *guests) try(ctx context.Context, tx provider.Tx, req request, s step) error {
 	t, ok := tx.Of.(*Tx)
-	if !ok || t == nil || t.store != p {
+	if !ok || t == nil || t.store != g.store {
 		return fmt.Errorf("%w: it is a %T", provider.ErrForeignTx, tx.Of)
 	}
-	return p.do(ctx, req, func(now provider.Time) error {
+	return g.do(ctx, req, func(now provider.Time) error {
 		if t.over {
 			return errTxOver
 		}
-		commits, dirty := p.stats.Commits, p.dirty
+		commits, dirty := g.counts.Commits, g.dirty
 		undo, err := apply(append(slices.Clip(t.steps), s), now)
 		if err == nil {
 			undo()
 			t.steps = append(t.steps, s)
 		}
-		p.stats.Commits, p.dirty = commits, dirty
+		g.counts.Commits, g.dirty = commits, dirty
 		return err
 	})
 }
 
-var _ provider.Transactor = (*Provider)(nil)
-
 // CreateIn implements provider.Transactor. A first turn is ignored: what it does to others could not be taken back.
-func (p *Provider) CreateIn(ctx context.Context, tx provider.Tx, req provider.CreateRequest) (res provider.CreateResult, err error) {
+func (g *guests) CreateIn(ctx context.Context, tx provider.Tx, req provider.CreateRequest) (res provider.CreateResult, err error) {
 	start := req
 	start.Message.Payload, start.Attributes, start.First = slices.Clone(req.Message.Payload), slices.Clone(req.Attributes), nil
-	err = p.try(ctx, tx, req, func(now provider.Time) (func(), error) {
-		before := p.current[start.ID]
-		i, created, err := p.create(start, now)
+	err = g.try(ctx, tx, req, func(now provider.Time) (func(), error) {
+		before := g.instances.current[start.ID]
+		i, created, err := g.turns.create(start, now)
 		if err != nil {
 			return nil, err
 		}
@@ -138,60 +146,46 @@ func (p *Provider) CreateIn(ctx context.Context, tx provider.Tx, req provider.Cr
 		if i == before {
 			return func() {}, nil
 		}
-		return func() { p.uncreate(i, before) }, nil
+		return func() { g.instances.uncreate(i, before) }, nil
 	})
 	return res, err
 }
 
-// uncreate takes back the creation of i, which took the ID from before.
-func (p *Provider) uncreate(i, before *instance) {
-	delete(p.instances, i.row.Key)
-	delete(p.live, i.row.Key)
-	delete(p.current, i.row.ID)
-	if parent := i.row.Parent.Key; !parent.IsZero() {
-		p.children[parent] = slices.DeleteFunc(p.children[parent], func(child *instance) bool { return child == i })
-	}
-	if before != nil {
-		p.current[i.row.ID] = before
-	}
-}
-
 // SendIn implements provider.Transactor. The message's ID is another one once tx has committed.
-func (p *Provider) SendIn(ctx context.Context, tx provider.Tx, req provider.SendRequest) (res provider.SendResult, err error) {
+func (g *guests) SendIn(ctx context.Context, tx provider.Tx, req provider.SendRequest) (res provider.SendResult, err error) {
 	req.Message.Payload = slices.Clone(req.Message.Payload)
-	err = p.try(ctx, tx, req, func(now provider.Time) (func(), error) {
-		i, id, err := p.send(req, now)
+	err = g.try(ctx, tx, req, func(now provider.Time) (func(), error) {
+		i, id, err := g.turns.send(req, now)
 		if err != nil {
 			return nil, err
 		}
 		res = provider.SendResult{Key: i.row.Key, MessageID: id, Now: now}
-		return func() { p.remove(i, func(m provider.Message) bool { return m.ID == id }) }, nil
+		return func() { g.inboxes.remove(i, func(m provider.Message) bool { return m.ID == id }) }, nil
 	})
 	return res, err
 }
 
 // CompleteIn implements provider.Transactor.
-func (p *Provider) CompleteIn(
+func (g *guests) CompleteIn(
 	ctx context.Context, item provider.TaskReport, fn func(provider.Tx) error,
 ) (res provider.TaskReportResult, err error) {
 	req := provider.ReportTasksRequest{Items: []provider.TaskReport{item}}
 	if err := req.Validate(); err != nil {
 		return res, err
 	}
-	tx := p.Begin()
-	tx.inner = true
+	tx := &Tx{store: g.store, inner: true}
 	if err := fn(InTx(tx)); err != nil {
 		return res, &provider.FuncError{Err: err}
 	}
-	err = p.do(ctx, req, func(now provider.Time) error {
+	err = g.do(ctx, req, func(now provider.Time) error {
 		tx.over = true
-		state, t := p.state(item.TaskRef), p.tasks[item.TaskRef]
+		state, t := g.tasks.state(item.TaskRef), g.tasks.byRef[item.TaskRef]
 		if state.Kind == provider.ExecutionRunning && t != nil && t.token == item.Token && t.attempt == item.Attempt {
 			if _, err := apply(tx.steps, now); err != nil {
 				return &provider.FuncError{Err: err}
 			}
 		}
-		res = provider.TaskReportResult{Err: p.report(&item, state, now), State: state}
+		res = provider.TaskReportResult{Err: g.tasks.report(&item, state, now), State: state}
 		return nil
 	})
 	return res, err

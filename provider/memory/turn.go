@@ -8,13 +8,23 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
+// turns make instances and change them: by turns, by messages and by operators.
+type turns struct {
+	*store
+
+	instances *instances
+	inboxes   *inboxes
+	letters   *letters
+	tasks     *tasks
+}
+
 // FetchTurns implements provider.Provider.
-func (p *Provider) FetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (res provider.FetchTurnsResult, err error) {
+func (tn *turns) FetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (res provider.FetchTurnsResult, err error) {
 	able := capabilitySet(req.Capabilities)
-	err = p.wait(ctx, req, req.Wait, func(now provider.Time) (bool, provider.Time, error) {
+	err = tn.wait(ctx, req, req.Wait, func(now provider.Time) (bool, provider.Time, error) {
 		var ready []*instance
 		var again provider.Time
-		for _, i := range p.live {
+		for _, i := range tn.instances.live {
 			if !able[provider.Capability{Name: i.row.Name, CodeVersion: i.row.CodeVersion}] || i.row.EngineLevel > req.EngineLevel {
 				continue
 			}
@@ -38,7 +48,7 @@ func (p *Provider) FetchTurns(ctx context.Context, req provider.FetchTurnsReques
 		res = provider.FetchTurnsResult{Now: now}
 		for _, i := range ready[:min(len(ready), req.Max)] {
 			res.Turns = append(res.Turns, i.take(&req, now))
-			p.write()
+			tn.write()
 		}
 		return len(ready) > 0, again, nil
 	})
@@ -94,17 +104,17 @@ func (i *instance) take(req *provider.FetchTurnsRequest, now provider.Time) prov
 }
 
 // ReleaseTurns implements provider.Provider.
-func (p *Provider) ReleaseTurns(ctx context.Context, req provider.ReleaseTurnsRequest) (res provider.ReleaseTurnsResult, err error) {
-	err = p.do(ctx, req, func(now provider.Time) error {
+func (tn *turns) ReleaseTurns(ctx context.Context, req provider.ReleaseTurnsRequest) (res provider.ReleaseTurnsResult, err error) {
+	err = tn.do(ctx, req, func(now provider.Time) error {
 		for _, item := range req.Items {
 			if item.Key.IsZero() {
-				p.releaseAll(item, now)
+				tn.releaseAll(item, now)
 				res.Errs = append(res.Errs, nil)
 				continue
 			}
-			i := p.live[item.Key]
+			i := tn.instances.live[item.Key]
 			if item.Owner != "" {
-				p.unstick(i, item.Owner)
+				tn.unstick(i, item.Owner)
 				res.Errs = append(res.Errs, nil)
 				continue
 			}
@@ -113,7 +123,7 @@ func (p *Provider) ReleaseTurns(ctx context.Context, req provider.ReleaseTurnsRe
 				continue
 			}
 			i.release(item, now)
-			p.write()
+			tn.write()
 			res.Errs = append(res.Errs, nil)
 		}
 		return nil
@@ -122,20 +132,20 @@ func (p *Provider) ReleaseTurns(ctx context.Context, req provider.ReleaseTurnsRe
 }
 
 // releaseAll ends the unexpired leases that a token holds.
-func (p *Provider) releaseAll(item provider.TurnRelease, now provider.Time) {
-	for _, i := range p.live {
+func (tn *turns) releaseAll(item provider.TurnRelease, now provider.Time) {
+	for _, i := range tn.instances.live {
 		if i.lease == item.Token && i.leaseUntil > now {
 			i.release(item, now)
-			p.write()
+			tn.write()
 		}
 	}
 }
 
 // unstick ends the stickiness of an instance, if owner has it.
-func (p *Provider) unstick(i *instance, owner string) {
+func (tn *turns) unstick(i *instance, owner string) {
 	if i != nil && i.owner == owner {
 		i.owner, i.ownerUntil = "", 0
-		p.write()
+		tn.write()
 	}
 }
 

@@ -14,44 +14,44 @@ type attempt func(now provider.Time) (done bool, again provider.Time, err error)
 
 // wait repeats try, as one transaction each, after every change and at the instants that
 // try names, until it is done, d has passed, the context is finished or the store closes.
-func (p *Provider) wait(ctx context.Context, req request, d time.Duration, try attempt) error {
+func (s *store) wait(ctx context.Context, req request, d time.Duration, try attempt) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if err := req.Validate(); err != nil {
 		return err
 	}
-	p.mu.Lock()
-	if p.closed {
-		p.mu.Unlock()
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
 		return provider.ErrClosed
 	}
-	p.calls.Add(1)
-	defer p.calls.Done()
-	until := p.now().Add(min(d, provider.MaxWait))
-	for !p.closed {
-		now := p.now()
+	s.calls.Add(1)
+	defer s.calls.Done()
+	until := s.now().Add(min(d, provider.MaxWait))
+	for !s.closed {
+		now := s.now()
 		done, again, err := try(now)
-		changed := p.changed // taken under the lock, so that no change slips between
-		p.unlock()
+		changed := s.changed // taken under the lock, so that no change slips between
+		s.unlock()
 		if done || err != nil || now >= until {
 			return err
 		}
 		if again == 0 || again > until {
 			again = until
 		}
-		if err := p.sleep(ctx, changed, again.Sub(now)); err != nil {
+		if err := s.sleep(ctx, changed, again.Sub(now)); err != nil {
 			return err
 		}
-		p.mu.Lock()
+		s.mu.Lock()
 	}
-	p.mu.Unlock()
+	s.mu.Unlock()
 	return provider.ErrClosed
 }
 
 // sleep returns after d, or when changed is closed.
-func (p *Provider) sleep(ctx context.Context, changed <-chan struct{}, d time.Duration) error {
-	fired, stop := p.clock.Timer(d)
+func (s *store) sleep(ctx context.Context, changed <-chan struct{}, d time.Duration) error {
+	fired, stop := s.clock.Timer(d)
 	defer stop()
 	select {
 	case <-fired:
@@ -90,8 +90,8 @@ func (n *notifier) ring(notices []provider.Notice) {
 }
 
 // Notify implements provider.Notifier. The lock makes stop wait for a running fn.
-func (p *Provider) Notify(fn func(provider.Notice)) (stop func()) {
-	n := &p.bell
+func (s *store) Notify(fn func(provider.Notice)) (stop func()) {
+	n := &s.bell
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.listeners == nil {
@@ -103,9 +103,4 @@ func (p *Provider) Notify(fn func(provider.Notice)) (stop func()) {
 		defer n.mu.Unlock()
 		delete(n.listeners, &fn)
 	}
-}
-
-// notice tells the listeners after the transaction; event 0 concerns the whole execution.
-func (p *Provider) notice(key provider.UUID, execution, event int64) {
-	p.notices = append(p.notices, provider.Notice{Key: key, Execution: execution, EventID: event})
 }

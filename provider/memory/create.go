@@ -1,0 +1,90 @@
+package memory
+
+import (
+	"context"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// Create implements provider.Provider.
+func (tn *turns) Create(ctx context.Context, req provider.CreateRequest) (res provider.CreateResult, err error) {
+	err = tn.do(ctx, req, func(now provider.Time) error {
+		i, created, err := tn.create(req, now)
+		if err != nil {
+			return err
+		}
+		res = provider.CreateResult{Instance: i.view(), Created: created, Begun: req.First != nil && i.row.Version == req.First.Commit, Now: now}
+		return nil
+	})
+	return res, err
+}
+
+// create inserts an instance; it is the only place that does.
+func (tn *turns) create(req provider.CreateRequest, now provider.Time) (i *instance, created bool, err error) {
+	if old := tn.instances.current[req.ID]; old != nil {
+		switch {
+		case req.RequestID != "" && req.RequestID == old.row.RequestID:
+			return old, true, nil
+		case req.Policy == provider.IDUseExisting:
+			return old, false, nil
+		case req.Policy == provider.IDReject || !old.row.Status.Ended():
+			return nil, false, exists(old)
+		}
+	}
+	if other := tn.instances.byKey[req.Key]; other != nil {
+		return nil, false, exists(other)
+	}
+	if parent := req.Parent.Key; !parent.IsZero() && tn.instances.byKey[parent] == nil {
+		return nil, false, provider.ErrNotFound
+	}
+	i = &instance{
+		row: provider.Instance{
+			ID: req.ID, Key: req.Key, Name: req.Name, CodeVersion: req.CodeVersion, Status: provider.StatusRunning,
+			Version: req.Commit, Parent: req.Parent, RequestID: req.RequestID, CreatedAt: now, UpdatedAt: now,
+		},
+		attributes: map[string]provider.Attribute{},
+		values:     map[string][]byte{},
+	}
+	i.open(req.EngineLevel, nil)
+	i.setAttributes(req.Attributes)
+	tn.instances.byKey[req.Key], tn.instances.current[req.ID], tn.instances.live[req.Key] = i, i, i
+	if parent := req.Parent.Key; !parent.IsZero() {
+		tn.instances.children[parent] = append(tn.instances.children[parent], i)
+	}
+	tn.write()
+	if req.First != nil { // it has consumed the start message, and meets nothing that could refuse it
+		tn.apply(i, req.First, now)
+	} else {
+		tn.inboxes.put(i, req.Message, now)
+	}
+	return i, true, nil
+}
+
+func exists(i *instance) error {
+	return &provider.ExistsError{ID: i.row.ID, Key: i.row.Key, Status: i.row.Status}
+}
+
+// Send implements provider.Provider.
+func (tn *turns) Send(ctx context.Context, req provider.SendRequest) (res provider.SendResult, err error) {
+	err = tn.do(ctx, req, func(now provider.Time) error {
+		i, id, err := tn.send(req, now)
+		if err != nil {
+			return err
+		}
+		res = provider.SendResult{Key: i.row.Key, MessageID: id, Now: now}
+		return nil
+	})
+	return res, err
+}
+
+// send puts a message into the inbox of whom it names.
+func (tn *turns) send(req provider.SendRequest, now provider.Time) (to *instance, id int64, err error) {
+	to, err = tn.instances.receiver(req.ID, req.Key)
+	if err != nil {
+		return nil, 0, err
+	}
+	if len(to.inbox) >= provider.MaxInboxMessages || to.inboxBytes+int64(len(req.Message.Payload)) > provider.MaxInboxBytes {
+		return nil, 0, provider.ErrInboxFull
+	}
+	return to, tn.inboxes.put(to, req.Message, now), nil
+}

@@ -1,0 +1,62 @@
+package memory
+
+import (
+	"slices"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// inboxes puts messages into the inboxes of instances and takes them out.
+type inboxes struct{ *store }
+
+// put stores a message in the inbox of i and answers its ID.
+func (in *inboxes) put(i *instance, m provider.NewMessage, now provider.Time) int64 {
+	stored := provider.Message{
+		ID: in.next(), Kind: m.Kind, Execution: m.Execution, EventID: m.EventID,
+		VisibleAt: now.Add(m.Delay), Payload: slices.Clone(m.Payload),
+	}
+	in.insert(i, stored, now)
+	return stored.ID
+}
+
+// putTimer stores a timer of the current execution of i.
+func (in *inboxes) putTimer(i *instance, t provider.Timer, now provider.Time) {
+	in.insert(i, provider.Message{
+		ID: in.next(), Kind: t.Kind, Execution: i.row.Execution, EventID: t.EventID, Timer: true,
+		VisibleAt: t.Due, Payload: slices.Clone(t.Payload),
+	}, now)
+}
+
+// insert keeps the inbox in the order (VisibleAt, ID). m has the highest ID.
+func (in *inboxes) insert(i *instance, m provider.Message, now provider.Time) {
+	at := len(i.inbox)
+	for at > 0 && i.inbox[at-1].VisibleAt > m.VisibleAt {
+		at--
+	}
+	if ready := i.readyAt(); i.leaseUntil > now && ready > now && m.VisibleAt < ready { // it overtakes a claim ahead
+		i.lease, i.leaseUntil = provider.UUID{}, 0
+		i.row.Deliveries = max(0, i.row.Deliveries-1)
+	}
+	i.inbox = slices.Insert(i.inbox, at, m)
+	i.inboxBytes += int64(len(m.Payload))
+	in.write()
+}
+
+// remove takes the messages out of the inbox that match chooses, and answers them.
+func (in *inboxes) remove(i *instance, match func(provider.Message) bool) []provider.Message {
+	var kept, removed []provider.Message
+	for _, m := range i.inbox {
+		if match(m) {
+			removed = append(removed, m)
+			i.inboxBytes -= int64(len(m.Payload))
+		} else {
+			kept = append(kept, m)
+		}
+	}
+	i.inbox = kept
+	return removed
+}
+
+// isTimer tells whether m is a timer; all timers in an inbox are of its current execution,
+// as those of older ones are removed with it.
+func isTimer(m provider.Message) bool { return m.Timer }

@@ -1,0 +1,96 @@
+package memory
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// instances has all instances by what names them.
+type instances struct {
+	*store
+
+	byKey    map[provider.UUID]*instance
+	current  map[string]*instance          // by ID
+	live     map[provider.UUID]*instance   // those that have not ended
+	children map[provider.UUID][]*instance // by the parent's key
+}
+
+// find answers the instance under key, or under the ID when key is zero.
+func (all *instances) find(id string, key provider.UUID) (*instance, error) {
+	i := all.byKey[key]
+	if key.IsZero() {
+		i = all.current[id]
+	}
+	if i == nil {
+		return nil, provider.ErrNotFound
+	}
+	return i, nil
+}
+
+// receiver answers the instance if it takes messages.
+func (all *instances) receiver(id string, key provider.UUID) (*instance, error) {
+	i, err := all.find(id, key)
+	if err == nil && i.row.Status.Ended() {
+		return nil, provider.ErrEnded
+	}
+	return i, err
+}
+
+// matching answers the instances that the filter lets through, newest first.
+func (all *instances) matching(f *provider.Filter) []*instance {
+	var list []*instance
+	for _, i := range all.byKey {
+		if (f.Replaced || all.current[i.row.ID] == i) && i.matches(f) {
+			list = append(list, i)
+		}
+	}
+	slices.SortFunc(list, func(a, b *instance) int { return compare(&b.row, a.row.CreatedAt, a.row.Key) })
+	return list
+}
+
+// compare orders a row against a place in the order of creation.
+func compare(row *provider.Instance, at provider.Time, key provider.UUID) int {
+	return cmp.Or(cmp.Compare(row.CreatedAt, at), slices.Compare(row.Key[:], key[:]))
+}
+
+func (i *instance) matches(f *provider.Filter) bool {
+	row := &i.row
+	switch {
+	case !strings.HasPrefix(row.ID, f.IDPrefix),
+		f.Name != "" && f.Name != row.Name,
+		len(f.Statuses) > 0 && !slices.Contains(f.Statuses, row.Status),
+		f.Blocked && row.Blocked == nil,
+		!f.ParentKey.IsZero() && f.ParentKey != row.Parent.Key,
+		row.CreatedAt < f.CreatedAfter,
+		f.CreatedBefore != 0 && row.CreatedAt >= f.CreatedBefore:
+		return false
+	}
+	for _, a := range f.Attributes {
+		if i.attributes[a.Name] != a {
+			return false
+		}
+	}
+	return true
+}
+
+// runs tells whether the instance or one below it has not ended. An abandoned child outlives
+// its parent, so a plain delete of the parent must not take it down unasked.
+func (all *instances) runs(i *instance) bool {
+	return !i.row.Status.Ended() || slices.ContainsFunc(all.children[i.row.Key], all.runs)
+}
+
+// uncreate takes back the creation of i, which took the ID from before.
+func (all *instances) uncreate(i, before *instance) {
+	delete(all.byKey, i.row.Key)
+	delete(all.live, i.row.Key)
+	delete(all.current, i.row.ID)
+	if parent := i.row.Parent.Key; !parent.IsZero() {
+		all.children[parent] = slices.DeleteFunc(all.children[parent], func(child *instance) bool { return child == i })
+	}
+	if before != nil {
+		all.current[i.row.ID] = before
+	}
+}

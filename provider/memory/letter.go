@@ -1,0 +1,30 @@
+package memory
+
+import "github.com/perdure/perdure/provider"
+
+// letters has the dead letters.
+type letters struct {
+	*store
+
+	list []*letter // by ID
+}
+
+// A letter is a dead letter.
+type letter struct {
+	provider.DeadLetter
+
+	priority int // of a task
+}
+
+func letterOf(i *instance, m provider.Message) *letter {
+	return &letter{DeadLetter: provider.DeadLetter{
+		Key: i.row.Key, InstanceID: i.row.ID, Execution: m.Execution, EventID: m.EventID, Kind: m.Kind, Payload: m.Payload,
+	}}
+}
+
+// bury adds a dead letter.
+func (ls *letters) bury(l *letter, reason string, now provider.Time) {
+	l.ID, l.Reason, l.At = ls.next(), reason, now
+	ls.list = append(ls.list, l)
+	ls.write()
+}
