@@ -35,7 +35,7 @@ func (cl *cleaner) Delete(ctx context.Context, req provider.DeleteRequest) (res 
 	return res, err
 }
 
-// erase removes the instance and all below it, and answers how many that were.
+// erase removes the instance and all below it, and returns how many that were.
 func (cl *cleaner) erase(i *instance) int64 {
 	var n int64 = 1
 	for _, child := range slices.Clone(cl.instances.children[i.row.Key]) {
@@ -105,7 +105,7 @@ func (cl *cleaner) DeadLetters(ctx context.Context, req provider.DeadLettersRequ
 	return res, err
 }
 
-// redrive puts the item back and tells whether it could: the receiver must still run, the
+// redrive puts the item back and reports whether it could: the receiver must still run, the
 // execution of a task, too.
 func (cl *cleaner) redrive(l *letter, now provider.Time) bool {
 	i := cl.instances.live[l.Key]

@@ -9,7 +9,7 @@ import (
 type Source interface {
 	// Now reads the clock.
 	Now() time.Time
-	// Timer answers a channel that is closed, or receives, after d; stop frees it.
+	// Timer returns a channel that is closed, or receives, after d; stop frees it.
 	Timer(d time.Duration) (fired <-chan time.Time, stop func())
 }
 

@@ -77,7 +77,7 @@ func (tn *turns) Send(ctx context.Context, req provider.SendRequest) (res provid
 	return res, err
 }
 
-// send puts a message into the inbox of whom it names.
+// send puts a message into the inbox of the instance that it names.
 func (tn *turns) send(req provider.SendRequest, now provider.Time) (to *instance, id int64, err error) {
 	to, err = tn.instances.receiver(req.ID, req.Key)
 	if err != nil {

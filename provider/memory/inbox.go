@@ -9,7 +9,7 @@ import (
 // inboxes puts messages into the inboxes of instances and takes them out.
 type inboxes struct{ *store }
 
-// put stores a message in the inbox of i and answers its ID.
+// put stores a message in the inbox of i and returns its ID.
 func (in *inboxes) put(i *instance, m provider.NewMessage, now provider.Time) int64 {
 	stored := provider.Message{
 		ID: in.next(), Kind: m.Kind, Execution: m.Execution, EventID: m.EventID,
@@ -42,7 +42,7 @@ func (in *inboxes) insert(i *instance, m provider.Message, now provider.Time) {
 	in.write()
 }
 
-// remove takes the messages out of the inbox that match chooses, and answers them.
+// remove takes the messages out of the inbox that match chooses, and returns them.
 func (in *inboxes) remove(i *instance, match func(provider.Message) bool) []provider.Message {
 	var kept, removed []provider.Message
 	for _, m := range i.inbox {
@@ -57,6 +57,6 @@ func (in *inboxes) remove(i *instance, match func(provider.Message) bool) []prov
 	return removed
 }
 
-// isTimer tells whether m is a timer; all timers in an inbox are of its current execution,
+// isTimer reports whether m is a timer; all timers in an inbox are of its current execution,
 // as those of older ones are removed with it.
 func isTimer(m provider.Message) bool { return m.Timer }

@@ -106,7 +106,7 @@ func showKeys(keys map[provider.UUID]bool) (rows []shown) {
 	return rows
 }
 
-// show answers the rows of a kind that the instance holds itself.
+// show returns the rows of a kind that the instance holds itself.
 func (i *instance) show(kind provider.InspectKind, now provider.Time) []shown {
 	key := i.row.Key
 	only := func(there bool) []shown {

@@ -18,7 +18,7 @@ type instances struct {
 	children map[provider.UUID][]*instance // by the parent's key
 }
 
-// find answers the instance under key, or under the ID when key is zero.
+// find returns the instance under key, or under the ID when key is zero.
 func (all *instances) find(id string, key provider.UUID) (*instance, error) {
 	i := all.byKey[key]
 	if key.IsZero() {
@@ -30,7 +30,7 @@ func (all *instances) find(id string, key provider.UUID) (*instance, error) {
 	return i, nil
 }
 
-// receiver answers the instance if it takes messages.
+// receiver returns the instance if it takes messages.
 func (all *instances) receiver(id string, key provider.UUID) (*instance, error) {
 	i, err := all.find(id, key)
 	if err == nil && i.row.Status.Ended() {
@@ -39,7 +39,7 @@ func (all *instances) receiver(id string, key provider.UUID) (*instance, error) 
 	return i, err
 }
 
-// matching answers the instances that the filter lets through, newest first.
+// matching returns the instances that the filter lets through, newest first.
 func (all *instances) matching(f *provider.Filter) []*instance {
 	var list []*instance
 	for _, i := range all.byKey {
@@ -76,7 +76,7 @@ func (i *instance) matches(f *provider.Filter) bool {
 	return true
 }
 
-// runs tells whether the instance or one below it has not ended. An abandoned child outlives
+// runs reports whether the instance or one below it has not ended. An abandoned child outlives
 // its parent, so a plain delete of the parent must not take it down unasked.
 func (all *instances) runs(i *instance) bool {
 	return !i.row.Status.Ended() || slices.ContainsFunc(all.children[i.row.Key], all.runs)

@@ -83,7 +83,7 @@ func (t *task) heldBy(token provider.UUID) bool {
 	return t.token == token || t.token == provider.TaskToken(token, t.TaskRef)
 }
 
-// goesByToken tells which reports a parked task takes.
+// goesByToken reports whether a parked task takes a report with this outcome.
 func goesByToken(o provider.TaskOutcome) bool {
 	return o == provider.TaskComplete || o == provider.TaskRetry || o == provider.TaskPoison
 }

@@ -98,7 +98,7 @@ func (g *gate) use(queue string) {
 	}
 }
 
-// admits tells whether the fetch may lease the task, which it then must.
+// admits reports whether the fetch may lease the task, which it then must.
 func (g *gate) admits(t *task) bool {
 	room, limited := g.room[t.queue]
 	late := t.late(g.now)
@@ -113,7 +113,7 @@ func (g *gate) admits(t *task) bool {
 	return true
 }
 
-// claims tells whether the owner holds the session or does so from now on.
+// claims reports whether the owner holds the session or does so from now on.
 func (g *gate) claims(id string) bool {
 	claim := g.req.Sessions
 	switch {

@@ -18,7 +18,7 @@ type shared struct {
 	records map[string]map[string]provider.Record // by namespace and key
 }
 
-// holder is who has a named lease.
+// holder has a named lease.
 type holder struct {
 	token provider.UUID
 	owner string

@@ -69,7 +69,7 @@ func (s *store) write() {
 	s.dirty = true
 }
 
-// unlock ends a transaction: it wakes who waits and then tells the notices.
+// unlock ends a transaction: it wakes those that wait and then passes the notices on.
 func (s *store) unlock() {
 	if s.dirty {
 		close(s.changed)

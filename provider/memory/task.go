@@ -104,7 +104,7 @@ func (ts *tasks) cancel(req *provider.CommitTurnRequest, now provider.Time) {
 	}
 }
 
-// state tells about the execution that wants a result.
+// state is that of the execution that wants a result.
 func (ts *tasks) state(ref provider.TaskRef) provider.ExecutionState {
 	i := ts.instances.byKey[ref.Key]
 	if i == nil || i.status(ref.Execution) == 0 {

@@ -20,7 +20,7 @@ type Tx struct {
 	over  bool
 }
 
-// A step does something to the store under its lock, and answers how to take it back.
+// A step does something to the store under its lock, and returns how to take it back.
 type step func(now provider.Time) (undo func(), err error)
 
 // errTxOver: the transaction was committed or rolled back before.

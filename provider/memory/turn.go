@@ -82,7 +82,7 @@ func (i *instance) fetchableAt(owner string, now provider.Time) provider.Time {
 	return max(at, i.leaseUntil, i.heldUntil)
 }
 
-// take leases the instance and answers its visible messages.
+// take leases the instance and returns its visible messages.
 func (i *instance) take(req *provider.FetchTurnsRequest, now provider.Time) provider.Turn {
 	i.lease, i.leaseOwner, i.leaseUntil = req.Token, req.Owner, now.Add(req.Lease)
 	i.row.Deliveries++

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// An attempt tells whether a blocking call is done and, if not, when it should look again
+// An attempt reports whether a blocking call is done and, if not, when it should look again
 // although nothing changed (0: never).
 type attempt func(now provider.Time) (done bool, again provider.Time, err error)
 
