@@ -95,7 +95,7 @@ func (d *Dispatcher) beginAttempt(working context.Context, a *attempt) context.C
 	a.cancel = cancel
 	a.done = make(chan struct{})
 	a.user = &activity.Attempt{}
-	a.began = d.clock.now()
+	a.began = d.clock.Now()
 	d.startPulse(a)
 	d.manage.add(a)
 	return ctx

@@ -74,7 +74,7 @@ func consumed(r *run, end *replay.End) []int64 {
 func (d *Dispatcher) committed(
 	working context.Context, a *actor, x *replay.Execution, turn replay.Turn, t *translation, res provider.CommitTurnResult,
 ) {
-	d.clock.set(res.Now)
+	d.clock.Set(res.Now)
 	d.count.turnsCommitted.Add(1)
 	x.Confirm()
 	a.version, a.readyAt = t.req.Commit, res.ReadyAt

@@ -22,7 +22,7 @@ func (d *Dispatcher) deadlineLoop(fetching, working context.Context) {
 		cancel()
 		if err == nil {
 			failures = 0
-			d.clock.set(res.Now)
+			d.clock.Set(res.Now)
 			d.endLate(working, res.Tasks, req.Token, res.Now)
 			continue
 		}

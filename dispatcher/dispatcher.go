@@ -12,6 +12,7 @@ import (
 
 	"github.com/perdure/perdure/dispatcher/internal/inflight"
 	"github.com/perdure/perdure/dispatcher/internal/leak"
+	"github.com/perdure/perdure/dispatcher/internal/storetime"
 	"github.com/perdure/perdure/internal/nodes"
 	"github.com/perdure/perdure/internal/platform/timelimit"
 	"github.com/perdure/perdure/provider"
@@ -22,7 +23,7 @@ import (
 type Dispatcher struct {
 	cfg     Config
 	store   provider.Provider
-	clock   clock
+	clock   storetime.Clock
 	count   counters
 	turns   *slots
 	tasks   *slots

@@ -99,7 +99,7 @@ func (d *Dispatcher) mayStart(req *provider.CreateRequest) bool {
 	}
 	of := capability(req)
 	return d.cfg.Orchestrations[of] != nil && d.cfg.DeadlockLimit > 0 && !d.slowStarts.slow(of) && req.EngineLevel <= replay.EngineLevel &&
-		req.Policy != provider.IDUseExisting && req.Message.Delay == 0 && d.clock.now() != 0 && !d.stopping.Load() &&
+		req.Policy != provider.IDUseExisting && req.Message.Delay == 0 && d.clock.Now() != 0 && !d.stopping.Load() &&
 		int(d.turns.free.Load()) > d.cfg.MaxTurns/2
 }
 
@@ -179,7 +179,7 @@ func (d *Dispatcher) deliverStart(x *replay.Execution, req *provider.CreateReque
 	if err != nil {
 		return err
 	}
-	started.At = int64(d.clock.now())
+	started.At = int64(d.clock.Now())
 	if _, err = x.Deliver(started); err == nil && (x.Ended() || len(x.Locals()) > 0) {
 		err = errNotEager
 	}
@@ -204,7 +204,7 @@ func (d *Dispatcher) commitEager(working context.Context, a *actor, e *eager) {
 		return
 	}
 	if e.err == nil { // stored as a repeat found it, or by a provider that takes no first turns
-		d.clock.set(e.res.Now)
+		d.clock.Set(e.res.Now)
 		t.unknown = stored.Key == a.key && stored.Version != e.req.Commit
 	} else {
 		t.unknown = provider.OutcomeOf(e.err) != provider.OutcomeNothing

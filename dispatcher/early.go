@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/perdure/perdure/dispatcher/internal/storetime"
 	"github.com/perdure/perdure/internal/platform/alarm"
 	"github.com/perdure/perdure/provider"
 )
@@ -81,11 +82,11 @@ func (e *earlyTurns) await(first, now provider.Time) {
 }
 
 // reset sets the alarm by a clock that has become more exact.
-func (e *earlyTurns) reset(clock *clock) {
+func (e *earlyTurns) reset(clock *storetime.Clock) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if first := provider.Time(e.first.Load()); first != 0 {
-		e.await(first, clock.now())
+		e.await(first, clock.Now())
 	}
 }
 
@@ -123,7 +124,7 @@ func (d *Dispatcher) hold(working context.Context, j *job) bool {
 		e.alarm = alarm.New(func() { d.beginDue(working) })
 	}
 	if first := provider.Time(e.first.Load()); first == 0 || due < first {
-		e.await(due, d.clock.now())
+		e.await(due, d.clock.Now())
 	}
 	return true
 }
@@ -131,7 +132,7 @@ func (d *Dispatcher) hold(working context.Context, j *job) bool {
 // lookEarly delivers the turns that are due, if there are any. Whoever comes by calls it: on a machine that is busy, above all with
 // collecting garbage, what rings may get no processor for milliseconds.
 func (d *Dispatcher) lookEarly(working context.Context) {
-	if first := d.early.first.Load(); first != 0 && int64(d.clock.now()) >= first {
+	if first := d.early.first.Load(); first != 0 && int64(d.clock.Now()) >= first {
 		d.beginDue(working)
 	}
 }
@@ -144,7 +145,7 @@ func (d *Dispatcher) letDueGoOn(working context.Context) {
 
 // beginDue delivers the turns that are due.
 func (d *Dispatcher) beginDue(working context.Context) {
-	for _, j := range d.early.takeDue(d.clock.now()) {
+	for _, j := range d.early.takeDue(d.clock.Now()) {
 		d.enqueue(working, j.turn.Instance.Key, *j)
 		d.work.Done()
 	}

@@ -68,7 +68,7 @@ func (d *Dispatcher) newTask(
 	if call.Delay > 0 || !d.handOff(t, call) {
 		return task
 	}
-	token, now := newToken(), d.clock.now()
+	token, now := newToken(), d.clock.Now()
 	task.Lease = &provider.TaskLease{Token: token, Owner: d.cfg.Owner, Duration: d.cfg.Lease}
 	t.handOffs = append(t.handOffs, &attempt{
 		ref: taskRef(info.Key, info.Execution, event), token: token, call: call, instanceID: info.ID,
@@ -175,7 +175,7 @@ func (d *Dispatcher) mayHurry(working context.Context, a *actor, r *run) bool {
 	switch {
 	case a.x == nil, d.stopping.Load():
 		return false
-	case a.readyAt != 0 && a.readyAt <= d.clock.now(), d.actors.hasArrived(a):
+	case a.readyAt != 0 && a.readyAt <= d.clock.Now(), d.actors.hasArrived(a):
 		return false
 	case a.fast >= maxFastTurns && d.turnsQueue.Load():
 		return false
@@ -207,7 +207,7 @@ func (d *Dispatcher) ofExecution(working context.Context, a *actor, results []*r
 
 // deliverResults applies the results one by one. It does not change r.results, which leave reads on another goroutine.
 func (d *Dispatcher) deliverResults(a *actor, r *run) ([]provider.TaskCompletion, error) {
-	now := int64(d.clock.now())
+	now := int64(d.clock.Now())
 	completes := make([]provider.TaskCompletion, 0, len(r.results))
 	for _, res := range r.results {
 		if _, err := a.x.Deliver(history.Event{At: now, Body: res.body}); err != nil {

@@ -60,7 +60,7 @@ func (d *Dispatcher) free(a *attempt) { a.local.freed.Do(d.work.Done) }
 func (d *Dispatcher) newLocal(ref provider.TaskRef, instanceID string, call *history.ActivityScheduled, failed int64) *attempt {
 	return &attempt{
 		ref: ref, call: call, instanceID: instanceID, number: failed + 1, before: failed, deliveries: 1,
-		began: d.clock.now(), done: make(chan struct{}), user: &activity.Attempt{}, local: &local{},
+		began: d.clock.Now(), done: make(chan struct{}), user: &activity.Attempt{}, local: &local{},
 	}
 }
 

@@ -83,7 +83,7 @@ func (l *locals) deliver(body history.Body) error {
 	if _, ok := body.(*history.LocalQueued); ok {
 		l.d.count.localsQueued.Add(1)
 	}
-	_, err := l.x.Deliver(history.Event{At: int64(l.d.clock.now()), Body: body})
+	_, err := l.x.Deliver(history.Event{At: int64(l.d.clock.Now()), Body: body})
 	return err
 }
 
@@ -96,7 +96,7 @@ func (l *locals) obey() {
 		call := l.calls[n]
 		switch {
 		case call == nil:
-			call = &localCall{call: c.Call, asked: l.d.clock.now()}
+			call = &localCall{call: c.Call, asked: l.d.clock.Now()}
 			l.calls[n] = call
 			switch {
 			case c.Cancelled:

@@ -221,7 +221,7 @@ func (m *manager) renewBatch(working context.Context, batch []*held, req provide
 		}
 		return err
 	}
-	m.d.clock.set(res.Now)
+	m.d.clock.Set(res.Now)
 	if req.Owner != "" {
 		m.holds(res.Sessions)
 	}

@@ -15,7 +15,7 @@ func (d *Dispatcher) listed(a *attempt, f *history.Failure) []history.Attempt {
 	if a.call.Retry == nil || a.call.Retry.Listed <= 0 {
 		return nil
 	}
-	own := history.Attempt{Number: a.number, Node: d.cfg.Owner, Began: int64(a.began), Ended: int64(d.clock.now())}
+	own := history.Attempt{Number: a.number, Node: d.cfg.Owner, Began: int64(a.began), Ended: int64(d.clock.Now())}
 	if f != nil {
 		own.Failure = reason(f.Message)
 	}

@@ -19,7 +19,7 @@ func (d *Dispatcher) report(working context.Context, items ...provider.TaskRepor
 		cancel()
 		switch {
 		case err == nil:
-			d.clock.set(res.Now)
+			d.clock.Set(res.Now)
 			for i := range items {
 				d.reported(&items[i], res.Items[i].Err) // the contract has one answer for each
 			}

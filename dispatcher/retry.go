@@ -24,7 +24,7 @@ func (d *Dispatcher) again(a *attempt, f *history.Failure, err error) (time.Dura
 	if left, limited := d.remaining(a); limited && delay >= left {
 		return 0, false
 	}
-	return delay, !elapsed(a.call.Retry, a.scheduled, d.clock.now(), delay)
+	return delay, !elapsed(a.call.Retry, a.scheduled, d.clock.Now(), delay)
 }
 
 // elapsed tells whether an attempt that begins after the delay would begin too late.

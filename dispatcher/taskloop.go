@@ -120,7 +120,7 @@ func (d *Dispatcher) giveTasksBack(working context.Context, tasks []provider.Lea
 
 // fetched takes over what the storage says beside the tasks.
 func (d *Dispatcher) fetched(res *provider.FetchTasksResult) {
-	d.clock.set(res.Now)
+	d.clock.Set(res.Now)
 	if d.cfg.Sessions.Max > 0 && res.Now != 0 {
 		d.manage.holds(res.Sessions)
 	}
@@ -207,7 +207,7 @@ func (d *Dispatcher) examine(task *provider.LeasedTask, token provider.UUID, rea
 		failTask(report, d.workerLost(call.Name, "the node that had taken it was lost"), a.past...)
 	case task.Deliveries > d.cfg.PoisonLimit:
 		d.poisonTask(report, fmt.Sprintf("activity %s: attempt %d was lost with its node %d times", task.Name, task.Attempt, task.Deliveries-1), a.past...)
-	case task.Attempt > 1 && call.Retry != nil && elapsed(call.Retry, task.ScheduledAt, d.clock.now(), 0):
+	case task.Attempt > 1 && call.Retry != nil && elapsed(call.Retry, task.ScheduledAt, d.clock.Now(), 0):
 		// It waited for a node or a slot too long: the last attempt was the last one.
 		d.count.attemptsFailed.Add(1)
 		failTask(report, a.last, a.past...)

@@ -69,5 +69,5 @@ func (d *Dispatcher) remaining(a *attempt) (time.Duration, bool) {
 	if a.deadline == 0 {
 		return 0, false
 	}
-	return max(a.deadline.Sub(d.clock.now()), 0), true
+	return max(a.deadline.Sub(d.clock.Now()), 0), true
 }

@@ -227,7 +227,7 @@ func (d *Dispatcher) readPage(working context.Context, inst *provider.Instance, 
 // deliverMessages applies the fetched messages one by one, as far as they are visible when the turn begins: what was claimed ahead
 // beside them waits in the storage.
 func (d *Dispatcher) deliverMessages(x *replay.Execution, r *run) error {
-	now := d.clock.now()
+	now := d.clock.Now()
 	if len(r.turn.Messages) > 0 {
 		now = max(now, r.turn.Messages[0].VisibleAt) // the node's estimate may be a little behind
 	}

@@ -56,8 +56,20 @@ func (d *Dispatcher) fetchTurns(ctx context.Context, req provider.FetchTurnsRequ
 	ctx, cancel := context.WithTimeout(ctx, fetchWait+callTimeout)
 	defer cancel()
 	res, err := d.store.FetchTurns(ctx, req)
-	d.clock.set(res.Now)
+	d.clock.Set(res.Now)
 	return res, err
+}
+
+// askTime asks the storage for its time, now and then. Turns that are held until they are due go by it.
+func (d *Dispatcher) askTime(fetching context.Context) {
+	if !d.clock.Claim() {
+		return
+	}
+	d.fetch(func() {
+		if d.clock.Ask(fetching, d.store, callTimeout) {
+			d.early.reset(&d.clock)
+		}
+	})
 }
 
 // turnSlotFree waits until a turn could begin. While it waits, turns may be waiting in the storage.
