@@ -290,7 +290,7 @@ func (d *Dispatcher) endAttempt(working context.Context, a *attempt, cause error
 		d.count.attemptsReleased.Add(1)
 		report.Outcome, report.Begun = provider.TaskRelease, true
 	case errors.Is(cause, errLeaseLost):
-		d.count.leasesLost.Add(1)
+		d.store.LeasesLost.Add(1)
 		d.manage.remove(a)
 		return
 	case errors.Is(cause, errAlreadyCompleted):
@@ -300,7 +300,7 @@ func (d *Dispatcher) endAttempt(working context.Context, a *attempt, cause error
 		d.failed(working, a, cause, err, report)
 		return
 	}
-	d.report(working, report)
+	d.store.Report(working, report)
 	d.manage.remove(a)
 }
 
@@ -330,6 +330,6 @@ func (d *Dispatcher) failed(working context.Context, a *attempt, cause, err erro
 	}
 	d.count.attemptsRetried.Add(1)
 	report.Outcome, report.Delay, report.Failure = provider.TaskRetry, delay, d.triedAgain(a, f)
-	d.report(working, report)
+	d.store.Report(working, report)
 	d.manage.remove(a)
 }

@@ -91,22 +91,5 @@ func (d *Dispatcher) release(working context.Context, r *run, item provider.Turn
 		return
 	}
 	item.Key, item.Token = r.turn.Instance.Key, r.token
-	d.releaseTurns(working, []provider.TurnRelease{item})
-}
-
-func (d *Dispatcher) releaseTurns(working context.Context, items []provider.TurnRelease) {
-	deadline := time.Now().Add(d.cfg.Lease)
-	for failures := 1; ; failures++ {
-		ctx, cancel := context.WithTimeout(working, callTimeout)
-		_, err := d.store.ReleaseTurns(ctx, provider.ReleaseTurnsRequest{Items: items})
-		cancel()
-		// An item whose lease is lost belongs to another node: nothing is left to do.
-		if err == nil || provider.OutcomeOf(err) == provider.OutcomeNothing && !provider.Retryable(err) {
-			return
-		}
-		d.storageFailed("release turns", failures, err)
-		if time.Now().After(deadline) || !pause(working, backoff(failures)) {
-			return
-		}
-	}
+	d.store.Release(working, item)
 }

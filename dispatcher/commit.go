@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
@@ -132,11 +133,11 @@ func (d *Dispatcher) commit(working context.Context, t *translation) (provider.C
 			return res, nil
 		}
 		t.unknown = before || provider.OutcomeOf(err) != provider.OutcomeNothing
-		if provider.OutcomeOf(err) == provider.OutcomeNothing && !provider.Retryable(err) {
+		if storage.Refused(err) {
 			return res, err
 		}
-		d.storageFailed("commit turn", failures, err)
-		if time.Now().After(deadline) || !pause(working, backoff(failures)) {
+		d.store.Failed("commit turn", failures, err)
+		if time.Now().After(deadline) || !storage.Pause(working, storage.Backoff(failures)) {
 			return res, err
 		}
 	}
@@ -162,7 +163,7 @@ func (d *Dispatcher) revoke(working context.Context, t *translation) {
 		d.work.Add()
 		go func() {
 			defer d.work.Done()
-			d.report(working, provider.TaskReport{
+			d.store.Report(working, provider.TaskReport{
 				TaskRef: h.ref, Token: h.token, Attempt: h.stored(), Outcome: provider.TaskRelease,
 			})
 		}()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/dispatcher/internal/leak"
+	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/platform/goroutine"
 	"github.com/perdure/perdure/provider"
@@ -20,7 +21,7 @@ import (
 func (d *Dispatcher) completeIn(
 	working context.Context, a *attempt, inside func(provider.Tx) error, output []byte, report provider.TaskReport,
 ) {
-	store, ok := provider.As[provider.Transactor](d.store)
+	store, ok := provider.As[provider.Transactor](d.store.Provider)
 	if !ok {
 		err := fmt.Errorf("the store runs no functions inside its transactions: %w", provider.ErrForeignTx)
 		d.failed(working, a, nil, failure.NonRetryable(err), report)
@@ -31,19 +32,19 @@ func (d *Dispatcher) completeIn(
 	item.Message = message(d.completed(a, output), a.ref.Execution, a.ref.EventID)
 	inside = d.guarded(working, a, inside)
 	for failures := 1; ; failures++ {
-		ctx, cancel := context.WithTimeout(working, callTimeout)
+		ctx, cancel := context.WithTimeout(working, storage.CallTimeout)
 		res, err := store.CompleteIn(ctx, item, inside)
 		cancel()
 		if refused, ok := errors.AsType[*provider.FuncError](err); ok {
 			d.endAttempt(working, a, a.cause(), nil, final(refused.Err), report)
 			return
 		}
-		if err == nil || provider.OutcomeOf(err) == provider.OutcomeNothing && !provider.Retryable(err) {
+		if err == nil || storage.Refused(err) {
 			d.completedIn(a, &item, res, err)
 			return
 		}
-		d.storageFailed("complete task", failures, err)
-		if !pause(working, backoff(failures)) {
+		d.store.Failed("complete task", failures, err)
+		if !storage.Pause(working, storage.Backoff(failures)) {
 			d.manage.remove(a)
 			return
 		}
@@ -52,7 +53,7 @@ func (d *Dispatcher) completeIn(
 
 // completedIn notes what the storage answered.
 func (d *Dispatcher) completedIn(a *attempt, report *provider.TaskReport, res provider.TaskReportResult, err error) {
-	d.reported(report, errors.Join(err, res.Err))
+	d.store.Reported(report, errors.Join(err, res.Err))
 	switch {
 	case err != nil || res.Err != nil:
 	case res.State.Kind == provider.ExecutionRunning:
@@ -73,7 +74,7 @@ func final(err error) error {
 }
 
 // functionTimeout is how long a function of an activity may take. The call that it is part of has as much again to store the completion.
-const functionTimeout = callTimeout / 2
+const functionTimeout = storage.CallTimeout / 2
 
 // guarded runs a function of the activity on a goroutine of its own: neither a panic nor Goexit may reach the provider, whose
 // transaction a function that does not come back must not hold for ever.

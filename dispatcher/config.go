@@ -54,12 +54,6 @@ type Config struct {
 	OnFatal              func(error)   // told why the node shuts itself down; nil: it does not
 }
 
-// callTimeout is the deadline of a database call that does not wait for work.
-const callTimeout = 30 * time.Second
-
-// fetchWait is how long a fetch may block in the provider for work to come.
-const fetchWait = 30 * time.Second
-
 // handOffPatience is how long a result waits for its execution before it goes to the inbox, not counted while a turn of the execution is being
 // committed: under load that takes longer, and each result of the next turn would cost a report and a message more. In all it waits
 // no longer than commitPatience.

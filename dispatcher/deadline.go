@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/provider"
@@ -14,10 +15,10 @@ import (
 // their next attempt, or that are parked. Every node does it for all queues, since those that serve a queue may
 // be gone (hazard 30). It needs no slots.
 func (d *Dispatcher) deadlineLoop(fetching, working context.Context) {
-	req := provider.FetchTasksRequest{Owner: d.cfg.Owner, Lease: d.cfg.Lease, Expired: true, Max: maxFetch, Wait: fetchWait}
+	req := provider.FetchTasksRequest{Owner: d.cfg.Owner, Lease: d.cfg.Lease, Expired: true, Max: storage.MaxFetch, Wait: storage.FetchWait}
 	for failures := 0; ; {
-		req.Token = newToken()
-		ctx, cancel := context.WithTimeout(fetching, fetchWait+callTimeout)
+		req.Token = storage.NewToken()
+		ctx, cancel := context.WithTimeout(fetching, storage.FetchWait+storage.CallTimeout)
 		res, err := d.store.FetchTasks(ctx, req)
 		cancel()
 		if err == nil {
@@ -26,15 +27,10 @@ func (d *Dispatcher) deadlineLoop(fetching, working context.Context) {
 			d.endLate(working, res.Tasks, req.Token, res.Now)
 			continue
 		}
-		if fetching.Err() != nil || errors.Is(err, provider.ErrClosed) {
-			return
-		}
 		failures++
-		d.storageFailed("fetch tasks past their time", failures, err)
-		if provider.OutcomeOf(err) == provider.OutcomeUnknown { // nobody ends what it may have leased
-			d.report(working, provider.TaskReport{Token: req.Token, Outcome: provider.TaskRelease})
-		}
-		if !pause(fetching, backoff(failures)) {
+		if !d.store.FetchAgain(fetching, "fetch tasks past their time", failures, err, func() {
+			d.store.Report(working, provider.TaskReport{Token: req.Token, Outcome: provider.TaskRelease})
+		}) {
 			return
 		}
 	}
@@ -53,7 +49,7 @@ func (d *Dispatcher) endLate(working context.Context, tasks []provider.LeasedTas
 		d.manage.cancel(task.TaskRef, errLeaseLost) // an attempt that lost its lease may still run here
 	}
 	if len(reports) > 0 {
-		d.report(working, reports...)
+		d.store.Report(working, reports...)
 	}
 	for i := range reports {
 		d.actors.sentTo(reports[i].Key)

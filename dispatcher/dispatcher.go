@@ -2,28 +2,25 @@ package dispatcher
 
 import (
 	"context"
-	crand "crypto/rand"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/perdure/perdure/dispatcher/internal/inflight"
 	"github.com/perdure/perdure/dispatcher/internal/leak"
+	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/dispatcher/internal/storetime"
 	"github.com/perdure/perdure/internal/nodes"
 	"github.com/perdure/perdure/internal/platform/timelimit"
-	"github.com/perdure/perdure/provider"
 )
 
 // Dispatcher runs the loops of a node until Shutdown. Its methods may be called from
 // several goroutines at once.
 type Dispatcher struct {
 	cfg     Config
-	store   provider.Provider
-	clock   storetime.Clock
+	store   *storage.Store
+	clock   *storetime.Clock // of store
 	count   counters
 	turns   *slots
 	tasks   *slots
@@ -66,7 +63,8 @@ type Dispatcher struct {
 
 // Start starts the loops. They run until Shutdown.
 func Start(cfg Config) *Dispatcher {
-	d := &Dispatcher{cfg: cfg, store: cfg.Provider, stopped: make(chan struct{})}
+	d := &Dispatcher{cfg: cfg, store: storage.New(cfg.Provider, cfg.Lease, cfg.Logger), stopped: make(chan struct{})}
+	d.clock = &d.store.Clock
 	d.turns = newSlots(cfg.MaxTurns)
 	d.tasks = newSlots(max(cfg.MaxActivities, 1))
 	d.actors = newActors(cfg.CacheCount, cfg.CacheBytes)
@@ -82,7 +80,7 @@ func Start(cfg Config) *Dispatcher {
 	// The loops outlive the caller of Start by design: only Shutdown ends them.
 	fetching, stopFetching := context.WithCancel(context.Background()) //nolint:forbidigo // root of the node's life
 	working, stopWorking := context.WithCancel(context.Background())   //nolint:forbidigo // root of the node's life
-	d.calling = timelimit.NewShared(working, callTimeout)
+	d.calling = timelimit.NewShared(working, storage.CallTimeout)
 	d.working, d.stopFetching, d.stopWorking = working, stopFetching, stopWorking
 	d.hurried, d.overrun = make(chan struct{}), make(chan struct{})
 	d.localsLive, d.tellLocals = context.WithCancelCause(working)
@@ -97,7 +95,7 @@ func Start(cfg Config) *Dispatcher {
 		if cfg.CacheIdle > 0 {
 			d.loops.Go(func() { d.forgetIdle(working) })
 		}
-		d.leaveNodes = nodes.Enter(d.store, d)
+		d.leaveNodes = nodes.Enter(cfg.Provider, d)
 	}
 	d.fetch(func() { d.deadlineLoop(fetching, working) })
 	if len(cfg.Activities) > 0 {
@@ -119,37 +117,5 @@ func (d *Dispatcher) fetch(loop func()) {
 	}()
 }
 
-// newToken draws a token or commit ID that nobody can guess: 128 random bits, where a UUID of version 4 has 122.
-func newToken() (token provider.UUID) {
-	_, _ = crand.Read(token[:]) // never fails
-	return token
-}
-
 // NewKey makes a never-reused key that sorts by age.
 func NewKey() [16]byte { return uuid.Must(uuid.NewV7()) }
-
-// backoff is the delay before a storage call is repeated: 50 ms doubling to 5 s, with jitter.
-func backoff(failures int) time.Duration {
-	delay := min(50*time.Millisecond<<min(failures, 10), 5*time.Second)
-	return delay/2 + rand.N(delay/2)
-}
-
-// pause waits for d or until ctx is finished, and tells whether d has passed.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// storageFailed counts and logs an error that is no answer of the contract.
-func (d *Dispatcher) storageFailed(what string, failures int, err error) {
-	d.count.storageErrors.Add(1)
-	if failures == 1 || failures%20 == 0 {
-		d.cfg.Logger.Warn("storage does not answer: trying again", "call", what, "failures", failures, "err", err)
-	}
-}

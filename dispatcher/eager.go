@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
@@ -219,7 +220,7 @@ func (d *Dispatcher) commitEager(working context.Context, a *actor, e *eager) {
 
 // create asks the storage once: the caller repeats what has no answer, and the storage knows it again.
 func (d *Dispatcher) create(working context.Context, a *actor, e *eager) (provider.CreateResult, error) {
-	ctx, cancel := context.WithTimeout(e.ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(e.ctx, storage.CallTimeout)
 	defer cancel()
 	defer context.AfterFunc(working, cancel)()
 	d.actors.commits(a, true)

@@ -180,7 +180,7 @@ func (d *Dispatcher) giveBackEarly(ctx context.Context) {
 		for i, t := range batch {
 			items[i] = provider.TurnRelease{Key: t.turn.Instance.Key, Token: t.token}
 		}
-		d.releaseTurns(ctx, items)
+		d.store.Release(ctx, items...)
 	}
 	for range all {
 		d.work.Done()

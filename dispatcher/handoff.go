@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
@@ -58,7 +59,7 @@ func (d *Dispatcher) newTask(
 	}
 	if a := t.going[call.Local]; a != nil {
 		if d.tasks.tryTake() {
-			a.ref.EventID, a.token, a.lease = event, newToken(), lease{thisMoment(), d.cfg.Lease}
+			a.ref.EventID, a.token, a.lease = event, storage.NewToken(), lease{thisMoment(), d.cfg.Lease}
 			task.Lease = &provider.TaskLease{Token: a.token, Owner: d.cfg.Owner, Duration: d.cfg.Lease}
 			t.handOffs = append(t.handOffs, a)
 			return task
@@ -68,7 +69,7 @@ func (d *Dispatcher) newTask(
 	if call.Delay > 0 || !d.handOff(t, call) {
 		return task
 	}
-	token, now := newToken(), d.clock.Now()
+	token, now := storage.NewToken(), d.clock.Now()
 	task.Lease = &provider.TaskLease{Token: token, Owner: d.cfg.Owner, Duration: d.cfg.Lease}
 	t.handOffs = append(t.handOffs, &attempt{
 		ref: taskRef(info.Key, info.Execution, event), token: token, call: call, instanceID: info.ID,
@@ -128,7 +129,7 @@ func (d *Dispatcher) giveBack(working context.Context, results []*result) {
 
 func (d *Dispatcher) toInbox(working context.Context, r *result) {
 	a := r.attempt
-	d.report(working, provider.TaskReport{
+	d.store.Report(working, provider.TaskReport{
 		TaskRef: a.ref, Token: a.token, Attempt: a.stored(), Outcome: provider.TaskComplete, Details: r.details,
 		Message: message(r.body, a.ref.Execution, a.ref.EventID),
 	})

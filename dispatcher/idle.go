@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/internal/replay"
 )
 
@@ -17,7 +18,7 @@ func (d *Dispatcher) forgetIdle(working context.Context) {
 			return
 		}
 		for {
-			if !pause(working, d.cfg.CacheIdle/4) {
+			if !storage.Pause(working, d.cfg.CacheIdle/4) {
 				return
 			}
 			idle, left := d.actors.idleSince(time.Now().Add(-d.cfg.CacheIdle))

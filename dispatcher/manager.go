@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -134,7 +135,7 @@ func (m *manager) snapshot() []*held {
 // listen asks the storage for notices, if it has any, until stop is called. It comes before the
 // first attempt: a notice that nobody hears costs a renewal period.
 func (m *manager) listen() (stop func()) {
-	if notifier, ok := provider.As[provider.Notifier](m.d.store); ok {
+	if notifier, ok := provider.As[provider.Notifier](m.d.store.Provider); ok {
 		return notifier.Notify(m.noticed)
 	}
 	return func() {}
@@ -164,8 +165,8 @@ func (m *manager) keep(working context.Context) {
 				return
 			}
 			failures++
-			m.d.storageFailed("renew tasks", failures, err)
-			renewal = time.Now().Add(min(backoff(failures), m.slack(m.snapshot())))
+			m.d.store.Failed("renew tasks", failures, err)
+			renewal = time.Now().Add(min(storage.Backoff(failures), m.slack(m.snapshot())))
 			continue
 		}
 		failures = 0
@@ -211,7 +212,7 @@ func (m *manager) renewals(list []*held) provider.RenewTasksRequest {
 }
 
 func (m *manager) renewBatch(working context.Context, batch []*held, req provider.RenewTasksRequest) error {
-	ctx, cancel := context.WithTimeout(working, min(callTimeout, m.slack(batch)))
+	ctx, cancel := context.WithTimeout(working, min(storage.CallTimeout, m.slack(batch)))
 	defer cancel()
 	asked := thisMoment()
 	res, err := m.d.store.RenewTasks(ctx, req)
@@ -261,7 +262,7 @@ func (m *manager) leaveSessions(ctx context.Context) {
 		Lease: m.d.cfg.Lease, Owner: m.d.cfg.Owner, SessionLease: time.Microsecond,
 	})
 	if err != nil {
-		m.d.storageFailed("leave sessions", 1, err)
+		m.d.store.Failed("leave sessions", 1, err)
 	}
 }
 

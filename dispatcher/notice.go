@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -78,12 +79,12 @@ func (m *manager) doubtful(list []*held, all bool, now time.Time) []*held {
 // lookAt asks the storage about a task of which there was a notice before it began. When that fails, the renewals of
 // its attempt will tell.
 func (d *Dispatcher) lookAt(working context.Context, task *provider.LeasedTask, token provider.UUID) {
-	ctx, cancel := context.WithTimeout(working, callTimeout)
+	ctx, cancel := context.WithTimeout(working, storage.CallTimeout)
 	defer cancel()
 	item := provider.TaskRenewal{TaskRef: task.TaskRef, Token: provider.TaskToken(token, task.TaskRef)}
 	res, err := d.store.RenewTasks(ctx, provider.RenewTasksRequest{Items: []provider.TaskRenewal{item}, Lease: d.cfg.Lease})
 	if err != nil {
-		d.storageFailed("look at a task", 1, err)
+		d.store.Failed("look at a task", 1, err)
 		return
 	}
 	task.State, task.CancelRequested = res.Items[0].State, res.Items[0].CancelRequested

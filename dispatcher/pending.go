@@ -179,7 +179,7 @@ func (d *Dispatcher) park(working context.Context, a *attempt) {
 	if !a.expires.IsZero() { // any node ends the attempt then
 		report.Limit = max(time.Until(a.expires), time.Microsecond)
 	}
-	d.report(working, report)
+	d.store.Report(working, report)
 	d.manage.remove(a)
 	if a.suspect {
 		d.suspects.done()

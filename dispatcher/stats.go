@@ -55,7 +55,7 @@ type counters struct {
 	attemptsRetried, attemptsDiscarded, attemptsLeaked, attemptsReleased, attemptsPoisoned          atomic.Int64
 	attemptsCancelled                                                                               atomic.Int64
 	attemptsLocal, localsQueued                                                                     atomic.Int64
-	suspectsDelayed, leasesLost, storageErrors, resultsLate, attemptsPending, attemptsParked        atomic.Int64
+	suspectsDelayed, resultsLate, attemptsPending, attemptsParked                                   atomic.Int64
 }
 
 // Stats answers the counters now.
@@ -76,7 +76,7 @@ func (d *Dispatcher) Stats() Stats {
 		AttemptsReleased: c.attemptsReleased.Load(), AttemptsPoisoned: c.attemptsPoisoned.Load(),
 		AttemptsPending: c.attemptsPending.Load(), AttemptsParked: c.attemptsParked.Load(),
 		AttemptsLocal: c.attemptsLocal.Load(), LocalsQueued: c.localsQueued.Load(),
-		SuspectsDelayed: c.suspectsDelayed.Load(), LeasesLost: c.leasesLost.Load(), StorageErrors: c.storageErrors.Load(),
+		SuspectsDelayed: c.suspectsDelayed.Load(), LeasesLost: d.store.LeasesLost.Load(), StorageErrors: d.store.Errors.Load(),
 	}
 	leaks := d.watchdog.Figures()
 	stats.LeaksWatched, stats.LeaksRunning, stats.LeaksGivenUp = leaks.Watched, leaks.Running, leaks.GivenUp

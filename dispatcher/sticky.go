@@ -113,7 +113,7 @@ func (d *Dispatcher) freeAll(working context.Context) {
 		_, err := d.store.ReleaseTurns(ctx, req)
 		cancel()
 		if err != nil && working.Err() == nil {
-			d.storageFailed("free instances", 1, err)
+			d.store.Failed("free instances", 1, err)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/provider"
@@ -13,24 +14,24 @@ import (
 
 // taskLoop fetches activity tasks as long as there are free slots.
 func (d *Dispatcher) taskLoop(fetching, working context.Context) {
-	req := provider.FetchTasksRequest{Owner: d.cfg.Owner, Lease: d.cfg.Lease, Wait: fetchWait, Sessions: d.cfg.Sessions}
+	req := provider.FetchTasksRequest{Owner: d.cfg.Owner, Lease: d.cfg.Lease, Wait: storage.FetchWait, Sessions: d.cfg.Sessions}
 	for failures := 0; ; {
 		if !d.suspects.calm(fetching) {
 			return
 		}
-		n, err := d.tasks.takeUpTo(fetching, maxFetch)
+		n, err := d.tasks.takeUpTo(fetching, storage.MaxFetch)
 		if err != nil {
 			return
 		}
 		allowed, wait := d.rate.allowed(n, time.Now())
 		d.tasks.give(n - allowed)
 		if n = allowed; n == 0 {
-			if !pause(fetching, wait) {
+			if !storage.Pause(fetching, wait) {
 				return
 			}
 			continue
 		}
-		req.Max, req.Token = n, newToken()
+		req.Max, req.Token = n, storage.NewToken()
 		tasks, read, err := d.fetchTasks(fetching, working, req)
 		if err == nil {
 			failures = 0
@@ -38,15 +39,10 @@ func (d *Dispatcher) taskLoop(fetching, working context.Context) {
 			d.takeTasks(fetching, working, tasks, req.Token, read)
 			continue
 		}
-		if fetching.Err() != nil || errors.Is(err, provider.ErrClosed) {
-			return
-		}
 		failures++
-		d.storageFailed("fetch tasks", failures, err)
-		if provider.OutcomeOf(err) == provider.OutcomeUnknown { // nobody runs what it may have leased
-			d.report(working, provider.TaskReport{Token: req.Token, Outcome: provider.TaskRelease})
-		}
-		if !pause(fetching, backoff(failures)) {
+		if !d.store.FetchAgain(fetching, "fetch tasks", failures, err, func() {
+			d.store.Report(working, provider.TaskReport{Token: req.Token, Outcome: provider.TaskRelease})
+		}) {
 			return
 		}
 	}
@@ -56,7 +52,7 @@ func (d *Dispatcher) taskLoop(fetching, working context.Context) {
 // hand-off must not pass it. Only while the second, waiting call is parked is hand-off allowed. The caller has taken req.Max slots;
 // fetchTasks releases those that it returns no task for.
 func (d *Dispatcher) fetchTasks(fetching, working context.Context, req provider.FetchTasksRequest) (tasks []provider.LeasedTask, read anchor, err error) {
-	ctx, cancel := context.WithTimeout(fetching, fetchWait+callTimeout)
+	ctx, cancel := context.WithTimeout(fetching, storage.FetchWait+storage.CallTimeout)
 	defer cancel()
 	taken := req.Max
 	defer func() { d.tasks.give(taken - len(tasks)) }()
@@ -87,7 +83,7 @@ func (d *Dispatcher) fetchTasks(fetching, working context.Context, req provider.
 	d.taskLoopIdle.Store(false)
 	d.fetched(&res)
 	if err != nil && errors.Is(context.Cause(waiting), errRoom) {
-		d.report(ctx, provider.TaskReport{Token: req.Token, Outcome: provider.TaskRelease}) // what it may have leased
+		d.store.Report(ctx, provider.TaskReport{Token: req.Token, Outcome: provider.TaskRelease}) // what it may have leased
 		return nil, read, nil
 	}
 	for taken < len(res.Tasks) && d.tasks.tryTake() {
@@ -114,7 +110,7 @@ func (d *Dispatcher) giveTasksBack(working context.Context, tasks []provider.Lea
 	d.work.Add()
 	go func() {
 		defer d.work.Done()
-		d.report(working, reports...)
+		d.store.Report(working, reports...)
 	}()
 }
 
@@ -158,7 +154,7 @@ func (d *Dispatcher) beginTasks(working context.Context, tasks []provider.Leased
 	}
 	if len(wait) > 0 {
 		d.count.suspectsDelayed.Add(int64(len(wait)))
-		d.report(working, wait...)
+		d.store.Report(working, wait...)
 		d.tasks.give(len(wait))
 	}
 	if alone != nil {
@@ -172,7 +168,7 @@ func (d *Dispatcher) refuseTask(working context.Context, report provider.TaskRep
 	go func() {
 		defer d.work.Done()
 		defer d.tasks.give(1)
-		d.report(working, report)
+		d.store.Report(working, report)
 	}()
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -81,19 +82,19 @@ func (d *Dispatcher) takeThrottled(fetching, working context.Context, tasks []pr
 func (d *Dispatcher) beginAtRate(fetching, working context.Context, t *throttle, tasks []provider.LeasedTask, token provider.UUID, read anchor) {
 	first, reserved, err := d.reserve(fetching, t, len(tasks))
 	if err != nil && fetching.Err() == nil {
-		d.storageFailed("reserve a rate", 1, err)
+		d.store.Failed("reserve a rate", 1, err)
 	}
 	for i := range tasks {
 		wait := time.Until(first.Add(time.Duration(i) * t.pace.interval))
 		if err == nil && i < reserved {
-			pause(fetching, wait) // on shutdown it is given back at once
+			storage.Pause(fetching, wait) // on shutdown it is given back at once
 		}
 		if d.manage.arrived(&tasks[i]) {
 			d.lookAt(working, &tasks[i], token)
 		}
 		switch {
 		case err != nil:
-			d.giveTaskBack(working, &tasks[i], token, backoff(1))
+			d.giveTaskBack(working, &tasks[i], token, storage.Backoff(1))
 		case i >= reserved:
 			d.giveTaskBack(working, &tasks[i], token, max(wait, 0))
 		default:
@@ -111,9 +112,9 @@ func (d *Dispatcher) giveTaskBack(working context.Context, task *provider.Leased
 
 // reserve takes up to n moments of the queue, those that are near, and answers the first by this node's clock.
 func (d *Dispatcher) reserve(fetching context.Context, t *throttle, n int) (first time.Time, reserved int, err error) {
-	ctx, cancel := context.WithTimeout(fetching, callTimeout)
+	ctx, cancel := context.WithTimeout(fetching, storage.CallTimeout)
 	defer cancel()
-	next := time.Now().Add(backoff(1)) // should the storage not answer
+	next := time.Now().Add(storage.Backoff(1)) // should the storage not answer
 	defer func() { d.pools.reserved(t, next) }()
 	patience := min(maxPatience, d.cfg.Lease/4)
 	for {

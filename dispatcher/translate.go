@@ -1,6 +1,7 @@
 package dispatcher
 
 import (
+	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
@@ -22,7 +23,7 @@ type translation struct {
 // newTranslation returns the translation of a turn that translate fills in. The caller defers revoke in between.
 func (d *Dispatcher) newTranslation(a *actor, x *replay.Execution, turn replay.Turn, going map[int64]*attempt) *translation {
 	return &translation{going: going, req: provider.CommitTurnRequest{
-		Key: a.key, Execution: x.Info().Execution, Expected: a.version, Commit: newToken(),
+		Key: a.key, Execution: x.Info().Execution, Expected: a.version, Commit: storage.NewToken(),
 		Length: x.Length() - int64(len(turn.Events)), Status: provider.StatusRunning, EngineLevel: replay.LowestLevel,
 		Events: make([][]byte, 0, len(turn.Events)),
 	}}
@@ -124,7 +125,7 @@ func (d *Dispatcher) startChild(info *replay.Info, event int64, b *history.Child
 		failure.New(failure.ErrExists, "starting child %s: instance ID %q is in use: choose another one", b.Name, b.ID))}
 	return provider.Start{
 		Create: provider.CreateRequest{
-			ID: b.ID, Key: b.Key, Commit: newToken(), Name: b.Name, CodeVersion: b.CodeVersion, EngineLevel: replay.LowestLevel,
+			ID: b.ID, Key: b.Key, Commit: storage.NewToken(), Name: b.Name, CodeVersion: b.CodeVersion, EngineLevel: replay.LowestLevel,
 			Parent:  provider.Parent{Key: info.Key, ID: info.ID, Execution: info.Execution, EventID: event, Close: provider.CloseCancel},
 			Message: message(started, 0, 0),
 		},

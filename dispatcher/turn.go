@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/dispatcher/internal/leak"
+	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
@@ -213,7 +214,7 @@ func (d *Dispatcher) readHistory(working context.Context, inst *provider.Instanc
 }
 
 func (d *Dispatcher) readPage(working context.Context, inst *provider.Instance, from int64) (provider.ReadHistoryResult, error) {
-	ctx, cancel := context.WithTimeout(working, callTimeout)
+	ctx, cancel := context.WithTimeout(working, storage.CallTimeout)
 	defer cancel()
 	page, err := d.store.ReadHistory(ctx, provider.ReadHistoryRequest{
 		Key: inst.Key, Execution: inst.Execution, From: from, To: inst.HistoryLength,
@@ -295,7 +296,7 @@ func (d *Dispatcher) turnFailed(working context.Context, a *actor, r *run, err e
 	}
 	if outage(err) || errors.Is(err, history.ErrNewer) {
 		d.cfg.Logger.Warn("turn given back", "instance", r.turn.Instance.ID, "err", err)
-		d.release(working, r, provider.TurnRelease{Delay: backoff(5)})
+		d.release(working, r, provider.TurnRelease{Delay: storage.Backoff(5)})
 		return
 	}
 	d.count.turnsFailed.Add(1)

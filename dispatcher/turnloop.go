@@ -2,16 +2,12 @@ package dispatcher
 
 import (
 	"context"
-	"errors"
 	"time"
 
+	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
 )
-
-// maxFetch bounds the instances and tasks of one fetch, so that one node does not take
-// all of a burst from the others.
-const maxFetch = 64
 
 // turnLoop fetches instances with messages as long as there are free slots. It holds none of them while its
 // fetch is parked, so that fast turns may use all: each turn takes its own when it begins.
@@ -24,8 +20,8 @@ func (d *Dispatcher) turnLoop(fetching, working context.Context) {
 		if !d.suspects.calm(fetching) || !d.turnSlotFree(fetching) {
 			return
 		}
-		req.Max, req.Token = max(1, min(maxFetch, int(d.turns.free.Load())/2)), newToken()
-		req.Ahead, req.Wait = d.ahead(), fetchWait
+		req.Max, req.Token = max(1, min(storage.MaxFetch, int(d.turns.free.Load())/2)), storage.NewToken()
+		req.Ahead, req.Wait = d.ahead(), storage.FetchWait
 		if d.early.full() {
 			req.Ahead, req.Wait = 0, req.Ahead
 		}
@@ -38,22 +34,17 @@ func (d *Dispatcher) turnLoop(fetching, working context.Context) {
 			}
 			continue
 		}
-		if fetching.Err() != nil || errors.Is(err, provider.ErrClosed) {
-			return
-		}
 		failures++
-		d.storageFailed("fetch turns", failures, err)
-		if provider.OutcomeOf(err) == provider.OutcomeUnknown { // nobody runs what it may have leased
-			d.releaseTurns(working, []provider.TurnRelease{{Token: req.Token}})
-		}
-		if !pause(fetching, backoff(failures)) {
+		if !d.store.FetchAgain(fetching, "fetch turns", failures, err, func() {
+			d.store.Release(working, provider.TurnRelease{Token: req.Token})
+		}) {
 			return
 		}
 	}
 }
 
 func (d *Dispatcher) fetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {
-	ctx, cancel := context.WithTimeout(ctx, fetchWait+callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, storage.FetchWait+storage.CallTimeout)
 	defer cancel()
 	res, err := d.store.FetchTurns(ctx, req)
 	d.clock.Set(res.Now)
@@ -66,8 +57,8 @@ func (d *Dispatcher) askTime(fetching context.Context) {
 		return
 	}
 	d.fetch(func() {
-		if d.clock.Ask(fetching, d.store, callTimeout) {
-			d.early.reset(&d.clock)
+		if d.clock.Ask(fetching, d.store, storage.CallTimeout) {
+			d.early.reset(d.clock)
 		}
 	})
 }
@@ -113,7 +104,7 @@ func (d *Dispatcher) deliverTurns(working context.Context, res *provider.FetchTu
 	}
 	if len(wait) > 0 {
 		d.count.suspectsDelayed.Add(int64(len(wait)))
-		d.releaseTurns(working, wait)
+		d.store.Release(working, wait...)
 	}
 	if alone != nil {
 		d.deliverTurn(working, *alone, 0)

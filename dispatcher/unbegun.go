@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
@@ -31,7 +32,7 @@ func (d *Dispatcher) endUnbegun(working context.Context, x *replay.Execution, r 
 	if len(r.unbegun) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(working, callTimeout)
+	ctx, cancel := context.WithTimeout(working, storage.CallTimeout)
 	defer cancel()
 	inst := &r.turn.Instance
 	found, err := d.store.Get(ctx, provider.GetRequest{Key: inst.Key, WithTasks: true})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/dispatcher/internal/leak"
+	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -82,7 +83,7 @@ func (w *watch) run(working context.Context) {
 			return
 		}
 		for len(w.all()) > 0 {
-			if !pause(working, w.d.cfg.DeadlockLimit/8) {
+			if !storage.Pause(working, w.d.cfg.DeadlockLimit/8) {
 				return
 			}
 			for r, why := range w.stuck(time.Now()) {
@@ -206,7 +207,7 @@ func (d *Dispatcher) refuse(working context.Context, jobs []job) {
 			d.giveBack(working, []*result{j.result})
 			continue
 		}
-		d.releaseTurns(working, []provider.TurnRelease{{Key: j.turn.Instance.Key, Token: j.token}})
+		d.store.Release(working, provider.TurnRelease{Key: j.turn.Instance.Key, Token: j.token})
 		if j.suspect {
 			d.suspects.done()
 		}
