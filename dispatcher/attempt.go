@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/dispatcher/internal/flow"
 	"github.com/perdure/perdure/dispatcher/internal/leak"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
@@ -50,7 +51,7 @@ type attempt struct {
 	patience atomic.Pointer[time.Timer]
 	life     life          // who ends it
 	done     chan struct{} // closed when user code came back, with a result or later
-	pools    []*pool       // that bound it beside the slots
+	places   flow.Places   // in pools
 	watched  leak.Code
 	user     *activity.Attempt // what its functions are told
 	local    *local            // it began inside a turn
@@ -90,7 +91,7 @@ func (d *Dispatcher) beginAttempt(working context.Context, a *attempt) context.C
 	}
 	d.work.Add()
 	d.count.attemptsRunning.Add(1)
-	d.pools.take(a)
+	a.places = d.pools.Take(a.call.Queue, a.call.Name)
 	ctx, cancel := context.WithCancelCause(working)
 	a.cancel = cancel
 	a.done = make(chan struct{})
@@ -203,8 +204,8 @@ func idempotencyKey(a *attempt) string {
 func (d *Dispatcher) attemptEnded(a *attempt) {
 	a.pulse.stop()
 	d.count.attemptsRunning.Add(-1)
-	d.pools.give(a)
-	d.tasks.give(1)
+	d.pools.Release(a.places)
+	d.tasks.Release(1)
 }
 
 // runUser runs the user's function. A panic is a failure of the attempt.

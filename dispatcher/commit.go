@@ -149,7 +149,7 @@ func (d *Dispatcher) commit(working context.Context, t *translation) (provider.C
 func (d *Dispatcher) revoke(working context.Context, t *translation) {
 	handOffs, going, early := t.handOffs, t.going, t.early
 	t.handOffs, t.going, t.early = nil, nil, nil
-	d.tasks.give(len(handOffs))
+	d.tasks.Release(len(handOffs))
 	for _, local := range going {
 		d.orphan(local, errLeaseLost)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/dispatcher/internal/flow"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
@@ -53,6 +54,13 @@ type Config struct {
 	WatchdogTimeout      time.Duration // on shutdown, for code that has not come back
 	OnFatal              func(error)   // told why the node shuts itself down; nil: it does not
 }
+
+// What bounds activities; see package flow.
+type (
+	Limit        = flow.Limit
+	ActivityName = flow.ActivityName
+	QueueLimit   = flow.QueueLimit
+)
 
 // handOffPatience is how long a result waits for its execution before it goes to the inbox, not counted while a turn of the execution is being
 // committed: under load that takes longer, and each result of the next turn would cost a report and a message more. In all it waits

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/perdure/perdure/dispatcher/internal/flow"
 	"github.com/perdure/perdure/dispatcher/internal/inflight"
 	"github.com/perdure/perdure/dispatcher/internal/leak"
 	"github.com/perdure/perdure/dispatcher/internal/storage"
@@ -22,8 +23,8 @@ type Dispatcher struct {
 	store   *storage.Store
 	clock   *storetime.Clock // of store
 	count   counters
-	turns   *slots
-	tasks   *slots
+	turns   *flow.Slots
+	tasks   *flow.Slots
 	actors  *actors
 	early   *earlyTurns
 	freeing freeing
@@ -33,8 +34,8 @@ type Dispatcher struct {
 	slowStarts slowStarts
 
 	suspects *suspects
-	pools    *pools
-	rate     *nodeRate
+	pools    *flow.Pools
+	rate     *flow.NodeRate
 
 	// taskLoopIdle tells that the task loop is parked in a fetch that found nothing: only
 	// then may commits hand tasks to this node, past the queue.
@@ -65,12 +66,12 @@ type Dispatcher struct {
 func Start(cfg Config) *Dispatcher {
 	d := &Dispatcher{cfg: cfg, store: storage.New(cfg.Provider, cfg.Lease, cfg.Logger), stopped: make(chan struct{})}
 	d.clock = &d.store.Clock
-	d.turns = newSlots(cfg.MaxTurns)
-	d.tasks = newSlots(max(cfg.MaxActivities, 1))
+	d.turns = flow.NewSlots(cfg.MaxTurns)
+	d.tasks = flow.NewSlots(max(cfg.MaxActivities, 1))
 	d.actors = newActors(cfg.CacheCount, cfg.CacheBytes)
 	d.early = newEarlyTurns()
 	d.suspects = newSuspects()
-	d.pools, d.rate = newPools(&cfg), newNodeRate(cfg.ActivitiesPerSecond)
+	d.pools, d.rate = flow.NewPools(cfg.Limits, cfg.QueueLimits, cfg.queues()), flow.NewNodeRate(cfg.ActivitiesPerSecond)
 	d.manage = newManager(d)
 	d.watch = newWatch(d)
 	d.watchdog = leak.New(leak.Options{

@@ -101,7 +101,7 @@ func (d *Dispatcher) mayStart(req *provider.CreateRequest) bool {
 	of := capability(req)
 	return d.cfg.Orchestrations[of] != nil && d.cfg.DeadlockLimit > 0 && !d.slowStarts.slow(of) && req.EngineLevel <= replay.EngineLevel &&
 		req.Policy != provider.IDUseExisting && req.Message.Delay == 0 && d.clock.Now() != 0 && !d.stopping.Load() &&
-		int(d.turns.free.Load()) > d.cfg.MaxTurns/2
+		d.turns.Free() > d.cfg.MaxTurns/2
 }
 
 func capability(req *provider.CreateRequest) provider.Capability {
@@ -112,12 +112,12 @@ func capability(req *provider.CreateRequest) provider.Capability {
 func (d *Dispatcher) beginEager(ctx context.Context, req provider.CreateRequest) *eager {
 	d.fetchers.Add() // like a fetch it brings work, which must not come after Shutdown has looked
 	defer d.fetchers.Done()
-	if !d.mayStart(&req) || !d.turns.tryTake() {
+	if !d.mayStart(&req) || !d.turns.TryTake() {
 		return nil
 	}
 	a := d.actors.born(&req)
 	if a == nil {
-		d.turns.give(1)
+		d.turns.Release(1)
 		return nil
 	}
 	e := &eager{run: d.newRun(a), ctx: ctx, req: req, left: make(chan struct{}), done: make(chan struct{}), began: time.Now()}

@@ -28,16 +28,16 @@ func (d *Dispatcher) handOff(t *translation, call *history.ActivityScheduled) bo
 		return false
 	}
 	if t.mayTake == 0 {
-		t.mayTake = max(1, int(d.tasks.free.Load())/2)
+		t.mayTake = max(1, d.tasks.Free()/2)
 	}
-	return len(t.handOffs) < t.mayTake && d.tasks.tryTake()
+	return len(t.handOffs) < t.mayTake && d.tasks.TryTake()
 }
 
 // mustQueue tells whether the activity has to go through the queue, which alone keeps to limits, sessions and the
 // order of priorities and fairness keys (hazard 22).
 func (d *Dispatcher) mustQueue(call *history.ActivityScheduled) bool {
 	return d.rate != nil || call.Session != "" || call.FairnessKey != "" || call.Priority != 0 && call.Priority != provider.PriorityDefault ||
-		d.pools.bounds(call.Queue, call.Name)
+		d.pools.Bounds(call.Queue, call.Name)
 }
 
 // deadline is 0 if there is no limit.
@@ -58,7 +58,7 @@ func (d *Dispatcher) newTask(
 		StartBy: span(call.ScheduleToStart), Deadline: span(call.ScheduleToClose),
 	}
 	if a := t.going[call.Local]; a != nil {
-		if d.tasks.tryTake() {
+		if d.tasks.TryTake() {
 			a.ref.EventID, a.token, a.lease = event, storage.NewToken(), lease{thisMoment(), d.cfg.Lease}
 			task.Lease = &provider.TaskLease{Token: a.token, Owner: d.cfg.Owner, Duration: d.cfg.Lease}
 			t.handOffs = append(t.handOffs, a)

@@ -38,7 +38,7 @@ func (c *Config) pace(call *history.ActivityScheduled) (throttle, limit, every t
 		limit = time.Duration(call.HeartbeatTimeout) * time.Microsecond
 		throttle = limit / 5 * 4
 	}
-	every, ok := c.AutoHeartbeats[ActivityName{call.Queue, call.Name}]
+	every, ok := c.AutoHeartbeats[ActivityName{Queue: call.Queue, Name: call.Name}]
 	if !ok {
 		every = c.AutoHeartbeat
 	}

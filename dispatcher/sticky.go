@@ -22,7 +22,7 @@ const freeTimeout = time.Second
 
 // stick keeps the instance for this node if the commit leaves a cached execution. While turns wait here for a slot, others may have it.
 func (d *Dispatcher) stick(t *translation, a *actor, x *replay.Execution, turn replay.Turn) {
-	if d.cfg.CacheCount == 0 || x.Size() > d.cfg.CacheBytes || turn.End != nil || d.stopping.Load() || d.turns.waiting.Load() > 0 {
+	if d.cfg.CacheCount == 0 || x.Size() > d.cfg.CacheBytes || turn.End != nil || d.stopping.Load() || d.turns.Wanted() {
 		return
 	}
 	t.req.Owner, t.req.Sticky = d.cfg.Owner, d.stickyFor()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/perdure/perdure/dispatcher/internal/flow"
 	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
@@ -19,12 +20,12 @@ func (d *Dispatcher) taskLoop(fetching, working context.Context) {
 		if !d.suspects.calm(fetching) {
 			return
 		}
-		n, err := d.tasks.takeUpTo(fetching, storage.MaxFetch)
+		n, err := d.tasks.TakeUpTo(fetching, storage.MaxFetch)
 		if err != nil {
 			return
 		}
-		allowed, wait := d.rate.allowed(n, time.Now())
-		d.tasks.give(n - allowed)
+		allowed, wait := d.rate.Allowed(n, time.Now())
+		d.tasks.Release(n - allowed)
 		if n = allowed; n == 0 {
 			if !storage.Pause(fetching, wait) {
 				return
@@ -55,11 +56,11 @@ func (d *Dispatcher) fetchTasks(fetching, working context.Context, req provider.
 	ctx, cancel := context.WithTimeout(fetching, storage.FetchWait+storage.CallTimeout)
 	defer cancel()
 	taken := req.Max
-	defer func() { d.tasks.give(taken - len(tasks)) }()
-	o := d.pools.offers(req.Max)
-	for _, l := range o.looks {
+	defer func() { d.tasks.Release(taken - len(tasks)) }()
+	o := d.pools.Offers(req.Max)
+	for _, l := range o.Looks {
 		look := req
-		look.Queues, look.Max, look.Wait = l.queues, l.limit, 0
+		look.Queues, look.Max, look.Wait = l.Queues, l.Limit, 0
 		read.sent = thisMoment()
 		res, err := d.store.FetchTasks(ctx, look)
 		d.fetched(&res)
@@ -68,25 +69,25 @@ func (d *Dispatcher) fetchTasks(fetching, working context.Context, req provider.
 			return res.Tasks, read, err
 		}
 	}
-	d.tasks.give(taken) // hand-off may use them while the fetch waits
+	d.tasks.Release(taken) // hand-off may use them while the fetch waits
 	taken = 0
-	waiting, stop := d.pools.wait(ctx, o)
+	waiting, stop := d.pools.Wait(ctx, o)
 	defer stop()
-	if len(o.looks) == 0 { // nothing has room
+	if len(o.Looks) == 0 { // nothing has room
 		<-waiting.Done()
 		return nil, read, nil
 	}
 	d.taskLoopIdle.Store(true)
 	defer d.taskLoopIdle.Store(false)
-	req.Queues, req.Max = o.park.queues, o.park.limit
+	req.Queues, req.Max = o.Park.Queues, o.Park.Limit
 	res, err := d.store.FetchTasks(waiting, req)
 	d.taskLoopIdle.Store(false)
 	d.fetched(&res)
-	if err != nil && errors.Is(context.Cause(waiting), errRoom) {
+	if err != nil && errors.Is(context.Cause(waiting), flow.ErrRoom) {
 		d.store.Report(ctx, provider.TaskReport{Token: req.Token, Outcome: provider.TaskRelease}) // what it may have leased
 		return nil, read, nil
 	}
-	for taken < len(res.Tasks) && d.tasks.tryTake() {
+	for taken < len(res.Tasks) && d.tasks.TryTake() {
 		taken++
 	}
 	d.giveTasksBack(working, res.Tasks[taken:], req.Token)
@@ -124,7 +125,7 @@ func (d *Dispatcher) fetched(res *provider.FetchTasksResult) {
 
 // takeTasks starts what was fetched.
 func (d *Dispatcher) takeTasks(fetching, working context.Context, tasks []provider.LeasedTask, token provider.UUID, read anchor) {
-	d.rate.began(len(tasks), time.Now())
+	d.rate.Began(len(tasks), time.Now())
 	d.beginTasks(working, d.takeThrottled(fetching, working, tasks, token, read), token, read)
 }
 
@@ -155,7 +156,7 @@ func (d *Dispatcher) beginTasks(working context.Context, tasks []provider.Leased
 	if len(wait) > 0 {
 		d.count.suspectsDelayed.Add(int64(len(wait)))
 		d.store.Report(working, wait...)
-		d.tasks.give(len(wait))
+		d.tasks.Release(len(wait))
 	}
 	if alone != nil {
 		d.startAttempt(working, alone)
@@ -167,7 +168,7 @@ func (d *Dispatcher) refuseTask(working context.Context, report provider.TaskRep
 	d.work.Add()
 	go func() {
 		defer d.work.Done()
-		defer d.tasks.give(1)
+		defer d.tasks.Release(1)
 		d.store.Report(working, report)
 	}()
 }

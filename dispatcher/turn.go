@@ -93,7 +93,7 @@ func (d *Dispatcher) finish(working context.Context, a *actor, r *run, panicked 
 		d.turnFailed(working, a, r, err)
 	}
 	if r.slot {
-		d.turns.give(1)
+		d.turns.Release(1)
 	}
 	if r.suspect {
 		d.suspects.done()
@@ -106,13 +106,13 @@ func (d *Dispatcher) finish(working context.Context, a *actor, r *run, panicked 
 
 // takeSlot waits for the turn's slot, at most for the given time.
 func (d *Dispatcher) takeSlot(working context.Context, r *run, limit time.Duration) bool {
-	if working.Err() == nil && d.turns.tryTake() { // without a deadline, which costs memory and a timer
+	if working.Err() == nil && d.turns.TryTake() { // without a deadline, which costs memory and a timer
 		r.slot = true
 		return true
 	}
 	ctx, cancel := context.WithTimeout(working, limit)
 	defer cancel()
-	r.slot = d.turns.take(ctx) == nil
+	r.slot = d.turns.Take(ctx) == nil
 	return r.slot
 }
 

@@ -20,7 +20,7 @@ func (d *Dispatcher) turnLoop(fetching, working context.Context) {
 		if !d.suspects.calm(fetching) || !d.turnSlotFree(fetching) {
 			return
 		}
-		req.Max, req.Token = max(1, min(storage.MaxFetch, int(d.turns.free.Load())/2)), storage.NewToken()
+		req.Max, req.Token = max(1, min(storage.MaxFetch, d.turns.Free()/2)), storage.NewToken()
 		req.Ahead, req.Wait = d.ahead(), storage.FetchWait
 		if d.early.full() {
 			req.Ahead, req.Wait = 0, req.Ahead
@@ -65,15 +65,15 @@ func (d *Dispatcher) askTime(fetching context.Context) {
 
 // turnSlotFree waits until a turn could begin. While it waits, turns may be waiting in the storage.
 func (d *Dispatcher) turnSlotFree(fetching context.Context) bool {
-	if !d.turns.tryTake() {
+	if !d.turns.TryTake() {
 		d.turnsQueue.Store(true)
-		err := d.turns.take(fetching)
+		err := d.turns.Take(fetching)
 		d.turnsQueue.Store(false)
 		if err != nil {
 			return false
 		}
 	}
-	d.turns.give(1)
+	d.turns.Release(1)
 	return true
 }
 

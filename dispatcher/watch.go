@@ -180,7 +180,7 @@ func (d *Dispatcher) leave(working context.Context, r *run, endLease func()) boo
 		}
 	}()
 	if r.slot {
-		d.turns.give(1)
+		d.turns.Release(1)
 	}
 	d.work.Done()
 	return true

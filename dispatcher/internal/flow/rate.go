@@ -1,4 +1,4 @@
-package dispatcher
+package flow
 
 import (
 	"math"
@@ -17,27 +17,28 @@ func newPace(perSecond float64) pace {
 	return pace{interval: max(time.Duration(math.Round(float64(time.Second)/perSecond)), 1)}
 }
 
-// within is how many fit into a span, at least one.
+// within returns how many fit into a span, at least one.
 func (p *pace) within(span time.Duration) int { return max(1, int(span/p.interval)) }
 
 // burst is how long a pace saves up what was not used.
 const burst = 100 * time.Millisecond
 
-// nodeRate bounds how many activities a node begins in a second. A nil one does not.
-type nodeRate struct {
+// NodeRate bounds how many activities a node begins in a second. A nil one does not.
+type NodeRate struct {
 	mu   sync.Mutex
 	pace pace
 }
 
-func newNodeRate(perSecond float64) *nodeRate {
+// NewNodeRate returns the rate; nil for 0, which is no limit.
+func NewNodeRate(perSecond float64) *NodeRate {
 	if perSecond == 0 {
 		return nil
 	}
-	return &nodeRate{pace: newPace(perSecond)}
+	return &NodeRate{pace: newPace(perSecond)}
 }
 
-// allowed answers how many of n may begin now, or how long it takes until one may.
-func (r *nodeRate) allowed(n int, now time.Time) (int, time.Duration) {
+// Allowed returns how many of n may begin now. If none may, it returns the time until one may.
+func (r *NodeRate) Allowed(n int, now time.Time) (int, time.Duration) {
 	if r == nil {
 		return n, 0
 	}
@@ -52,8 +53,8 @@ func (r *nodeRate) allowed(n int, now time.Time) (int, time.Duration) {
 	return min(n, room), 0
 }
 
-// began takes note of n.
-func (r *nodeRate) began(n int, now time.Time) {
+// Began counts n that begin.
+func (r *NodeRate) Began(n int, now time.Time) {
 	if r == nil || n == 0 {
 		return
 	}

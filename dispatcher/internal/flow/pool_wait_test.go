@@ -1,0 +1,35 @@
+package flow_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/perdure/perdure/dispatcher/internal/flow"
+	"github.com/perdure/perdure/internal/testkit/leaktest"
+	"github.com/perdure/perdure/provider"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
+
+// A place that gets free after the loop has looked at its pools, and before it is parked, ends the wait at once.
+func TestPlaceFreedBeforeTheWait(t *testing.T) {
+	t.Parallel()
+	name := flow.ActivityName{Queue: "default", Name: "hash"}
+	p := flow.NewPools([]flow.Limit{{Size: 1, Activities: []flow.ActivityName{name}}}, nil,
+		[]provider.QueueFilter{{Queue: name.Queue, Names: []string{name.Name}}})
+	places := p.Take(name.Queue, name.Name)
+	full := p.Offers(10)
+	if len(full.Looks) != 0 || len(full.Park.Queues) != 0 {
+		t.Errorf("a full pool is offered: %+v", full)
+	}
+	p.Release(places)
+	ctx, stop := p.Wait(t.Context(), full)
+	defer stop()
+	if !errors.Is(context.Cause(ctx), flow.ErrRoom) {
+		t.Errorf("the wait goes on: %v", context.Cause(ctx))
+	}
+	if o := p.Offers(10); len(o.Looks) != 1 || o.Looks[0].Limit != 1 || o.Park.Limit != 1 {
+		t.Errorf("offered is %+v", o)
+	}
+}
