@@ -253,7 +253,7 @@ func (d *Dispatcher) settle(working context.Context, a *attempt, cause error, ou
 	d.attemptEnded(a)
 	d.conclusion(working, a, cause, output, err)
 	if a.suspect {
-		d.suspects.done()
+		d.suspects.Done()
 	}
 	d.work.Done()
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/leak"
 	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/dispatcher/internal/storetime"
+	"github.com/perdure/perdure/dispatcher/internal/suspect"
 	"github.com/perdure/perdure/internal/nodes"
 	"github.com/perdure/perdure/internal/platform/timelimit"
 )
@@ -33,7 +34,7 @@ type Dispatcher struct {
 
 	slowStarts slowStarts
 
-	suspects *suspects
+	suspects *suspect.List
 	pools    *flow.Pools
 	rate     *flow.NodeRate
 
@@ -70,7 +71,7 @@ func Start(cfg Config) *Dispatcher {
 	d.tasks = flow.NewSlots(max(cfg.MaxActivities, 1))
 	d.actors = newActors(cfg.CacheCount, cfg.CacheBytes)
 	d.early = newEarlyTurns()
-	d.suspects = newSuspects()
+	d.suspects = suspect.NewList()
 	d.pools, d.rate = flow.NewPools(cfg.Limits, cfg.QueueLimits, cfg.queues()), flow.NewNodeRate(cfg.ActivitiesPerSecond)
 	d.manage = newManager(d)
 	d.watch = newWatch(d)

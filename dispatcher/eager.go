@@ -95,7 +95,7 @@ func (s *slowStarts) slow(of provider.Capability) bool {
 // mayStart tells whether a first turn may be made at once. It must not get ahead of turns that wait, and leaves half of the
 // slots to those of instances that have begun. Without a deadlock limit nobody would find the code stuck for which the start waits.
 func (d *Dispatcher) mayStart(req *provider.CreateRequest) bool {
-	if _, wait := d.suspects.settling(); wait > 0 {
+	if d.suspects.Settling() {
 		return false
 	}
 	of := capability(req)

@@ -52,6 +52,6 @@ func (d *Dispatcher) giveUnbegun(working context.Context, a *attempt) {
 	d.count.attemptsReleased.Add(1)
 	d.refuseTask(working, provider.TaskReport{TaskRef: a.ref, Token: a.token, Attempt: a.stored(), Outcome: provider.TaskRelease})
 	if a.suspect {
-		d.suspects.done()
+		d.suspects.Done()
 	}
 }

@@ -182,7 +182,7 @@ func (d *Dispatcher) park(working context.Context, a *attempt) {
 	d.store.Report(working, report)
 	d.manage.remove(a)
 	if a.suspect {
-		d.suspects.done()
+		d.suspects.Done()
 	}
 	d.work.Done()
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/perdure/perdure/dispatcher/internal/flow"
 	"github.com/perdure/perdure/dispatcher/internal/storage"
+	"github.com/perdure/perdure/dispatcher/internal/suspect"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/provider"
@@ -17,7 +18,7 @@ import (
 func (d *Dispatcher) taskLoop(fetching, working context.Context) {
 	req := provider.FetchTasksRequest{Owner: d.cfg.Owner, Lease: d.cfg.Lease, Wait: storage.FetchWait, Sessions: d.cfg.Sessions}
 	for failures := 0; ; {
-		if !d.suspects.calm(fetching) {
+		if !d.suspects.Wait(fetching) {
 			return
 		}
 		n, err := d.tasks.TakeUpTo(fetching, storage.MaxFetch)
@@ -141,11 +142,11 @@ func (d *Dispatcher) beginTasks(working context.Context, tasks []provider.Leased
 			continue
 		}
 		lost := a.deliveries - 1
-		if !isSuspect(lost, d.cfg.PoisonLimit) {
+		if !suspect.Is(lost, d.cfg.PoisonLimit) {
 			d.startAttempt(working, a)
 			continue
 		}
-		delay, admitted := d.suspects.admit(a.ref, lost)
+		delay, admitted := d.suspects.Admit(a.ref, lost)
 		if admitted {
 			a.suspect = true
 			alone = a

@@ -96,7 +96,7 @@ func (d *Dispatcher) finish(working context.Context, a *actor, r *run, panicked 
 		d.turns.Release(1)
 	}
 	if r.suspect {
-		d.suspects.done()
+		d.suspects.Done()
 	}
 	if !back {
 		go d.drive(working, a)

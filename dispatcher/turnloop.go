@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/dispatcher/internal/storage"
+	"github.com/perdure/perdure/dispatcher/internal/suspect"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
 )
@@ -17,7 +18,7 @@ func (d *Dispatcher) turnLoop(fetching, working context.Context) {
 		EngineLevel: replay.EngineLevel,
 	}
 	for failures := 0; ; {
-		if !d.suspects.calm(fetching) || !d.turnSlotFree(fetching) {
+		if !d.suspects.Wait(fetching) || !d.turnSlotFree(fetching) {
 			return
 		}
 		req.Max, req.Token = max(1, min(storage.MaxFetch, d.turns.Free()/2)), storage.NewToken()
@@ -87,13 +88,13 @@ func (d *Dispatcher) deliverTurns(working context.Context, res *provider.FetchTu
 		early := j.aheadOf(res.Now)
 		ahead = ahead || early > 0
 		lost := lostTurns(&j.turn.Instance)
-		if !isSuspect(lost, d.cfg.PoisonLimit) {
+		if !suspect.Is(lost, d.cfg.PoisonLimit) {
 			d.deliverTurn(working, j, early)
 			continue
 		}
-		delay, admitted := early+suspectEarly, false
+		delay, admitted := early+suspect.Early, false
 		if early == 0 {
-			delay, admitted = d.suspects.admit(turnRef(j.turn.Instance.Key), lost)
+			delay, admitted = d.suspects.Admit(suspect.Turn(j.turn.Instance.Key), lost)
 		}
 		if admitted {
 			j.suspect = true

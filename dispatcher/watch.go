@@ -176,7 +176,7 @@ func (d *Dispatcher) leave(working context.Context, r *run, endLease func()) boo
 		d.giveBack(working, r.results)
 		endLease()
 		if r.suspect {
-			d.suspects.done()
+			d.suspects.Done()
 		}
 	}()
 	if r.slot {
@@ -209,7 +209,7 @@ func (d *Dispatcher) refuse(working context.Context, jobs []job) {
 		}
 		d.store.Release(working, provider.TurnRelease{Key: j.turn.Instance.Key, Token: j.token})
 		if j.suspect {
-			d.suspects.done()
+			d.suspects.Done()
 		}
 	}
 }
