@@ -8,23 +8,23 @@ import (
 	"sync/atomic"
 )
 
-// Completion is what a running activity wants to have done inside the transaction that completes it. The engine puts one into the
-// context of each attempt; functions of the packages of stores, such as postgres.OnComplete, add to it. It
-// is safe for concurrent use.
+// Completion collects what a running activity wants to do inside the transaction that completes it. The
+// engine puts one into the context of each attempt. Functions of store packages, such as
+// postgres.OnComplete, add to it. It is safe for concurrent use.
 type Completion struct {
 	mu     sync.Mutex
 	fns    []func(Tx) error
 	closed bool
-	refuse error       // why nothing can be handed over
-	inside atomic.Bool // the functions run
+	refuse error       // why no function can be added
+	inside atomic.Bool // the functions are running
 }
 
 type completionKey struct{}
 
 var (
 	errNoActivity = errors.New("the context is not one that an activity was given: pass that, or one derived from it")
-	errInside     = errors.New("a function that runs inside the store's transaction waits for itself when it calls the store past it: pass InTx(tx)")
-	errOver       = errors.New("the attempt is over: hand the function over before the activity returns")
+	errInside     = errors.New("a call outside the transaction would deadlock with the store's transaction around it: pass InTx(tx)")
+	errOver       = errors.New("the attempt is over: add the function before the activity returns")
 )
 
 // WithCompletion returns a context that carries c. It is for the engine.
@@ -32,9 +32,9 @@ func WithCompletion(ctx context.Context, c *Completion) context.Context {
 	return context.WithValue(ctx, completionKey{}, c)
 }
 
-// OnComplete hands over a function for the transaction that completes the activity whose context is given. It is for
-// the packages of stores, which check in fn that the transaction is of their kind. It answers ErrInvalid if the context
-// is not that of a running activity.
+// OnComplete adds fn to the transaction that completes the activity to which ctx belongs. It is for store
+// packages, which check in fn that the transaction is of their kind. It returns ErrInvalid if ctx does not
+// belong to a running activity.
 func OnComplete(ctx context.Context, fn func(Tx) error) error {
 	c, ok := ctx.Value(completionKey{}).(*Completion)
 	if !ok {
@@ -52,15 +52,15 @@ func OnComplete(ctx context.Context, fn func(Tx) error) error {
 	return nil
 }
 
-// Refuse has OnComplete answer ErrInvalid for the given reason.
+// Refuse makes OnComplete return ErrInvalid with the given reason.
 func (c *Completion) Refuse(reason error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.refuse = reason
 }
 
-// Close answers one function that calls all that were handed over, in order, until one fails; nil if there are none. None
-// can be added any more.
+// Close returns one function that calls all added functions in order, until one fails. It returns nil if
+// there are none. No function can be added after Close.
 func (c *Completion) Close() func(Tx) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,8 +80,8 @@ func (c *Completion) Close() func(Tx) error {
 	}
 }
 
-// CheckPast answers ErrInvalid if ctx is that of an activity whose functions run inside a transaction at this moment. It is for
-// stores that have one writer, which such a function must not wait for.
+// CheckPast returns ErrInvalid if ctx belongs to an activity whose functions run inside a transaction at this
+// moment. It is for stores with a single writer: such a function would deadlock with it.
 func CheckPast(ctx context.Context) error {
 	if c, ok := ctx.Value(completionKey{}).(*Completion); ok && c.inside.Load() {
 		return fmt.Errorf("%w: %w", ErrInvalid, errInside)

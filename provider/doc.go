@@ -1,18 +1,17 @@
 // Package provider is the contract between the perdure engine and a storage.
 //
-// A storage implements [Provider]: about twenty methods, each taking a context and
-// a request struct and answering a result struct. The comment of each method is its
-// specification; the conformance suite quotes its sentences. Powers that not every
-// storage has are one-method interfaces of their own ([Notifier], [Migrator]), which
-// the engine discovers with [As].
+// A storage implements [Provider]: about twenty methods, each with a context, a request
+// struct and a result struct. The comment of each method is its specification; the
+// conformance suite quotes its sentences. Features that not every storage has are small
+// interfaces of their own ([Notifier], [Migrator]), which the engine discovers with [As].
 //
-// What a provider is not: it never looks inside an event, a message or a payload, it
-// invents no events, IDs or decisions, and it knows nothing of orchestrations. All it
-// needs stands in plain fields beside opaque bytes.
+// A provider never looks inside an event, a message or a payload. It invents no events,
+// IDs or decisions. It knows nothing about orchestrations. All that it needs is in plain
+// fields next to the opaque bytes.
 //
-// # The model in one screen
+// # The model
 //
-// An instance has an ID chosen by a caller and a never-reused Key under it. It has
+// An instance has an ID chosen by a caller and a Key that is never reused. It has
 // executions 1, 2, ...; each execution has a history of events 1, 2, ... n without
 // gaps. Messages wait in the inbox of an instance. A turn consumes messages and
 // extends the history in one commit. Activity tasks wait in named queues.
@@ -20,21 +19,21 @@
 // # Rules for every method
 //
 //   - Fencing. An instance row holds Version, the ID of the last commit that changed
-//     it. CommitTurn names the Version it was computed from and its own new ID. A lock
-//     (turn lease) is only a hint that saves work.
-//   - Time. Only the storage's clock counts. Instants are [Time], integer microseconds
-//     UTC as the storage reads them; callers pass delays and lease lengths as durations.
-//     An answer tells Now also when it found nothing.
-//   - Slices. A provider does not keep or change a request's slices after it returned,
-//     unless a caller cancelled the context: then the provider may still read them.
-//     Result slices belong to the caller.
-//   - Errors. Every error is, or wraps, a sentinel of this package or an [*Error] that
-//     says whether nothing happened, it happened, or the outcome is unknown.
+//     it. CommitTurn names the Version that the turn was computed from and a new ID of
+//     its own. A turn lease is only a hint that saves work.
+//   - Time. Only the storage's clock counts. Instants are [Time]: integer microseconds
+//     UTC, as the storage reads them. Callers pass delays and lease lengths as durations.
+//     A result has Now even if the call found nothing.
+//   - Slices. A provider does not keep or change a request's slices after it returned.
+//     If the caller cancelled the context, the provider may still read them. Result
+//     slices belong to the caller.
+//   - Errors. Every error is, or wraps, a sentinel of this package or an [*Error]. An
+//     *Error says whether nothing happened, it happened, or the outcome is unknown.
 //   - Text. IDs, names and keys are valid UTF-8 without NUL, at most [MaxName] bytes,
 //     compared byte by byte. Everything else is refused with [ErrInvalid].
-//   - Concurrency. All methods may be called at once from many goroutines.
-//   - Context. A call whose context is finished before the storage took it up changes
-//     nothing and answers the context's error; afterwards the outcome is unknown.
+//   - Concurrency. All methods are safe for concurrent use.
+//   - Context. A call whose context is done before the storage takes it up changes
+//     nothing and returns the context's error. After that, the outcome is unknown.
 //   - Stale reads may only err towards Running: Terminal and Missing come from a read
 //     that includes every acknowledged commit.
 package provider

@@ -7,35 +7,35 @@ import (
 
 // Sentinels of the contract. Compare with errors.Is.
 var (
-	// ErrConflict: what the caller had seen is no longer what is stored. Nothing happened.
-	ErrConflict = errors.New("conflict: the stored version is another one")
-	// ErrLeaseLost: the token does not hold the lease. Nothing happened.
+	// ErrConflict means that the store has changed since the caller read it. Nothing happened.
+	ErrConflict = errors.New("conflict: the stored version has changed")
+	// ErrLeaseLost means that the token does not hold the lease. Nothing happened.
 	ErrLeaseLost = errors.New("lease lost")
-	// ErrInboxNotEmpty: a closing commit left messages unnamed. Nothing happened.
+	// ErrInboxNotEmpty means that a closing commit left messages unnamed. Nothing happened.
 	ErrInboxNotEmpty = errors.New("inbox not empty: messages wait that the closing turn has not seen")
-	// ErrInboxFull: the receiver has too many waiting messages. Nothing happened.
+	// ErrInboxFull means that the receiver has too many waiting messages. Nothing happened.
 	ErrInboxFull = errors.New("inbox full")
-	// ErrNotFound: there is no such thing.
+	// ErrNotFound means that what the request names does not exist.
 	ErrNotFound = errors.New("not found")
-	// ErrExists: the ID is in use. Nothing happened. The error is an *ExistsError.
+	// ErrExists means that the ID is in use. Nothing happened. The error is an *ExistsError.
 	ErrExists = errors.New("already exists")
-	// ErrEnded: the instance has ended. Nothing happened.
+	// ErrEnded means that the instance has ended. Nothing happened.
 	ErrEnded = errors.New("instance has ended")
-	// ErrRunning: the instance has not ended. Nothing happened.
+	// ErrRunning means that the instance has not ended. Nothing happened.
 	ErrRunning = errors.New("instance is running")
-	// ErrNoAnswer: nobody answered a question in time.
+	// ErrNoAnswer means that a question was not answered in time.
 	ErrNoAnswer = errors.New("no answer in time")
-	// ErrInvalid: the request breaks the contract. Nothing happened.
+	// ErrInvalid means that the request breaks the contract. Nothing happened.
 	ErrInvalid = errors.New("invalid request")
-	// ErrTooLarge: something is over a limit of this package. Nothing happened.
+	// ErrTooLarge means that the request exceeds a limit of this package. Nothing happened.
 	ErrTooLarge = errors.New("too large")
-	// ErrClosed: the provider was closed. Nothing happened.
+	// ErrClosed means that the provider was closed. Nothing happened.
 	ErrClosed = errors.New("provider is closed")
-	// ErrNewerSchema: the store was written by a newer release that this one cannot serve.
+	// ErrNewerSchema means that a newer release wrote the store and this release cannot serve it.
 	ErrNewerSchema = errors.New("store has a newer schema")
-	// ErrNotStore: the file or database is not a perdure store.
+	// ErrNotStore means that the file or database is not a perdure store.
 	ErrNotStore = errors.New("not a perdure store")
-	// ErrForeignTx: a transaction that the caller began is not one on the store's database. Nothing happened.
+	// ErrForeignTx means that the caller's transaction is not on the store's database. Nothing happened.
 	ErrForeignTx = errors.New("the transaction is not one on this store's database")
 )
 
@@ -45,7 +45,7 @@ type Outcome uint8
 // The outcomes.
 const (
 	OutcomeNothing  Outcome = iota + 1 // nothing was changed
-	OutcomeHappened                    // it was stored all the same
+	OutcomeHappened                    // it was stored nevertheless
 	OutcomeUnknown                     // it may have been stored; repeat the same request to find out
 )
 
@@ -61,7 +61,7 @@ func (o Outcome) String() string {
 	}
 }
 
-// Error is a failure of the storage itself, as against an answer such as ErrConflict.
+// Error is a failure of the storage itself, as opposed to a refusal such as ErrConflict.
 type Error struct {
 	Op        string  // the method, such as "commit turn"
 	Outcome   Outcome // what is known about the effect
@@ -75,7 +75,7 @@ func (e *Error) Error() string { return fmt.Sprintf("%s: %v (%s)", e.Op, e.Err, 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// ExistsError tells which instance holds the ID. It is ErrExists.
+// ExistsError names the instance that holds the ID. It is ErrExists.
 type ExistsError struct {
 	ID     string
 	Key    UUID
@@ -90,14 +90,15 @@ func (e *ExistsError) Error() string {
 // Is makes errors.Is(err, ErrExists) true.
 func (e *ExistsError) Is(target error) bool { return target == ErrExists }
 
-// answers are the errors that mean: the storage works and has changed nothing.
+// answers are the errors of a storage that works and has changed nothing.
 var answers = []error{ //nolint:gochecknoglobals // constant table
 	ErrConflict, ErrLeaseLost, ErrInboxNotEmpty, ErrInboxFull, ErrNotFound, ErrExists, ErrEnded,
 	ErrRunning, ErrNoAnswer, ErrInvalid, ErrTooLarge, ErrClosed, ErrNewerSchema, ErrNotStore, ErrForeignTx,
 }
 
-// OutcomeOf tells what is known about the effect of a call that answered err: an answer
-// of the contract means that nothing happened, an *Error says it, all else is unknown.
+// OutcomeOf returns what is known about the effect of a call that returned err. A sentinel
+// of this package means that nothing happened, and an *Error has its own Outcome. After any
+// other error the outcome is unknown.
 func OutcomeOf(err error) Outcome {
 	if err == nil {
 		return OutcomeHappened
@@ -116,8 +117,8 @@ func OutcomeOf(err error) Outcome {
 	return OutcomeUnknown
 }
 
-// Retryable tells whether repeating the same request may help: true for a storage failure that says so
-// and for errors that are no answer of the contract.
+// Retryable reports whether repeating the same request may help. It is true for an *Error that
+// says so, and for errors that the contract does not know.
 func Retryable(err error) bool {
 	if _, ok := errors.AsType[*FuncError](err); ok {
 		return false

@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// FuzzUUID reads any text as a UUID: one that writes itself as the same text, or an
-// error that leaves nothing behind.
+// FuzzUUID parses any text as a UUID. A UUID formats as the same text, and an error leaves
+// the value unchanged.
 func FuzzUUID(f *testing.F) {
 	for _, text := range []string{
 		"", "00000000-0000-0000-0000-000000000000", "0190A1B2-c3d4-7e5f-8011-223344556677", "0190a1b2c3d47e5f8011223344556677",

@@ -2,27 +2,28 @@ package provider
 
 import "context"
 
-// Inspector is implemented by providers that show what they store row by row, so that a
-// whole store can be checked.
+// Inspector is implemented by providers that return their stored rows, so that a whole store
+// can be checked.
 type Inspector interface {
-	// Inspect answers the stored rows of one kind as they stand, also those that no method of Provider
-	// would answer: rows whose key is gone, and rows of executions that have ended.
+	// Inspect returns the stored rows of one kind as they are. That includes rows that no method of Provider
+	// would return: rows whose key is gone, and rows of ended executions.
 	//
-	// Rows come in order of key, then as InspectKind says, a page at a time: Cursor leads on to the
-	// next page, and each page is one state of the store. With Key set only rows of that key are answered. A page has at most Max rows,
-	// and instances end it once their payloads reach [MaxFetchBytes]. Payloads of events, messages and tasks are left out. A lease
-	// tells its owner, whether it is over by the storage's clock, and whether the storage knows
-	// that the owner is dead. Inspect changes nothing.
+	// Rows come in order of key, then in the order of their InspectKind, a page at a time. Cursor leads to the next
+	// page, and each page is one state of the store. With Key, only rows of that key are returned. A page has at
+	// most Max rows, and a page of instances ends once their payloads reach [MaxFetchBytes]. Payloads of events,
+	// messages and tasks are left out. A lease has its owner, whether it has expired by the storage's clock, and
+	// whether the storage knows that the owner is dead. Inspect changes nothing.
 	Inspect(ctx context.Context, req InspectRequest) (InspectResult, error)
 }
 
-// InspectKind names the rows that Inspect answers.
+// InspectKind names the rows that Inspect returns.
 type InspectKind uint8
 
-// The kinds of rows, and their order within a key. Instances are all, also replaced ones and
-// those marked for deletion. Executions are those before the current one, by number. History and
-// tasks come by execution and event ID, messages by VisibleAt and ID. A lapsed lease is there
-// until the storage or who takes over ends it. Of the last five kinds only the keys are answered, each once.
+// The kinds of rows, and their order within a key. Instances include replaced ones and those
+// marked for deletion. Executions are those before the current one, by number. History and
+// tasks come by execution and event ID, messages by VisibleAt and ID. An expired lease is
+// included until the storage or the next owner ends it. For the last five kinds only the keys
+// are returned, each once.
 const (
 	InspectInstances InspectKind = iota + 1
 	InspectExecutions
@@ -53,8 +54,8 @@ type InspectResult struct {
 	Messages   []MessageRow
 	Tasks      []TaskRow
 	TurnLeases []TurnLeaseRow
-	Keys       []UUID     // of the kinds that answer keys only
-	Faults     []RowFault // rows in the place of which there is nothing to answer: they hide no other row
+	Keys       []UUID     // for the kinds that return only keys
+	Faults     []RowFault // rows that cannot be read; they hide no other row
 	Cursor     string
 	Now        Time
 }
@@ -99,8 +100,8 @@ type TurnLeaseRow struct {
 type LeaseRow struct {
 	Owner     string
 	Until     Time
-	Over      bool // by the storage's clock
-	OwnerGone bool // the storage knows that the owner is dead; false: it lives, or nobody knows
+	Over      bool // expired by the storage's clock
+	OwnerGone bool // the storage knows that the owner is dead; false: it is alive, or that is unknown
 }
 
 // RowFault is a row that cannot be read.

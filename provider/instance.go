@@ -29,11 +29,11 @@ func (s Status) String() string {
 	return statusNames[0]
 }
 
-// Ended tells whether s is final for an execution; an ended instance never runs again
-// (Reset opens another execution).
+// Ended reports whether s is final for an execution. An ended instance never runs again;
+// Reset opens another execution.
 func (s Status) Ended() bool { return s >= StatusCompleted }
 
-// ParseStatus finds a status by its name; ok is false for an unknown one.
+// ParseStatus returns the status with the given name. ok is false for an unknown name.
 func ParseStatus(name string) (s Status, ok bool) {
 	for i, n := range statusNames {
 		if i > 0 && n == name {
@@ -128,7 +128,7 @@ type Instance struct {
 	CreatedAt     Time
 	UpdatedAt     Time // last change of Version
 	EndedAt       Time // 0 while not ended
-	ReadyAt       Time // when the earliest inbox message is visible, or since when a reset waits for its turn; 0: never
+	ReadyAt       Time // when the earliest inbox message is visible, or when a reset began to wait for its turn; 0: never
 	InboxMessages int64
 	Deliveries    int64 // turn leases since the last commit
 }
@@ -146,16 +146,16 @@ type CreateRequest struct {
 	Parent      Parent // zero Key for a root
 	Attributes  []Attribute
 	Message     NewMessage // the start message
-	// First is a turn of execution 1 from Commit and length 0, without Lease, Completes and Consumed, that leaves the instance Running. Message has no
-	// Delay then. nil: none.
+	// First is a turn of execution 1, computed from Commit and length 0. It has no Lease, Completes and Consumed,
+	// and leaves the instance Running. Message then has no Delay. nil: none.
 	First *CommitTurnRequest
 }
 
-// CreateResult answers the instance under the ID and whether this request created it.
+// CreateResult has the instance under the ID and reports whether this request created it.
 type CreateResult struct {
 	Instance Instance
 	Created  bool
-	Begun    bool // First is stored, and the last commit of the instance
+	Begun    bool // First is stored, and is the last commit of the instance
 	Now      Time
 }
 
@@ -164,13 +164,13 @@ type GetRequest struct {
 	ID          string
 	Key         UUID
 	WaitEnded   bool          // block until the instance has ended
-	WaitBlocked bool          // with WaitEnded: a Blocked instance ends the wait, too
-	Wait        time.Duration // longest time to block; 0 answers at once
+	WaitBlocked bool          // with WaitEnded: a Blocked instance also ends the wait
+	Wait        time.Duration // longest time to block; 0 returns at once
 	WithTasks   bool
 	WithValues  bool
 }
 
-// GetResult answers the stored instance.
+// GetResult has the stored instance.
 type GetResult struct {
 	Instance    Instance
 	Tasks       []TaskInfo // WithTasks: pending activity tasks, by event ID
@@ -205,7 +205,7 @@ type SteerRequest struct {
 	EngineLevel  int64       // Reset: of the new execution
 }
 
-// SteerResult answers the instance after the change.
+// SteerResult has the instance after the change.
 type SteerResult struct {
 	Instance Instance
 	Now      Time

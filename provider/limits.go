@@ -6,7 +6,7 @@ import "time"
 // ErrInboxFull, before anything is stored.
 const (
 	MaxName          = 512            // bytes of an ID, name or key
-	MaxPayload       = 2<<20 + 64<<10 // bytes of one payload: 2 MiB of user data and the engine's envelope
+	MaxPayload       = 2<<20 + 64<<10 // bytes of one payload: 2 MiB of user data plus the engine's envelope
 	MaxCommitRows    = 25_000         // of each kind in one commit: events, messages consumed, tasks, timers, sends, starts
 	MaxCommitBytes   = 32 << 20       // payload bytes of one commit, or of one batch of reports or renewals
 	MaxFetchMessages = 1_000          // messages of one fetched turn
@@ -15,7 +15,7 @@ const (
 	MaxInboxBytes    = 256 << 20      // their bytes
 	MaxPage          = 1_000          // rows of a page
 	MaxBatch         = 1_000          // items of a fetch, report, renewal or release
-	MaxWait          = time.Minute    // longest time that a call blocks for Wait; a longer one is cut
+	MaxWait          = time.Minute    // longest time that a call blocks for Wait; a longer Wait is shortened
 	MaxLease         = 24 * time.Hour // longest lease
 	MaxAhead         = time.Second    // how far ahead a fetch of turns may look
 )

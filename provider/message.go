@@ -2,13 +2,13 @@ package provider
 
 import "time"
 
-// MessageKind is a small number that the engine gives a message; providers store and
-// answer it and never act on it.
+// MessageKind is a small number that the engine gives a message. Providers store and
+// return it and never act on it.
 type MessageKind uint8
 
 // Message is a message in an inbox.
 type Message struct {
-	ID        int64 // given by the storage: positive, unique in the inbox, rising per sender
+	ID        int64 // assigned by the storage: positive, unique in the inbox, rising per sender
 	Kind      MessageKind
 	Execution int64 // the execution of the receiver that it concerns; 0: whichever is current
 	EventID   int64 // the event of that execution that it answers; 0: none
@@ -33,15 +33,15 @@ type SendRequest struct {
 	Message NewMessage
 }
 
-// SendResult answers where the message went.
+// SendResult says where the message went.
 type SendResult struct {
 	Key       UUID
 	MessageID int64
 	Now       Time
 }
 
-// AskRequest asks an instance something beside its inbox. It names the instance by Key, or by ID when
-// Key is zero.
+// AskRequest asks an instance a question outside its inbox. It names the instance by Key, or by ID
+// when Key is zero.
 type AskRequest struct {
 	ID      string
 	Key     UUID
@@ -72,7 +72,7 @@ type OpenAsk struct {
 	Payload  []byte
 }
 
-// FetchAsksResult answers the questions taken.
+// FetchAsksResult has the questions taken.
 type FetchAsksResult struct {
 	Asks []OpenAsk
 	Now  Time

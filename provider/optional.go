@@ -2,17 +2,17 @@ package provider
 
 import "context"
 
-// Notice tells that an execution ended or that a task was asked to stop, so that a node need not wait for
-// its next lease renewal. EventID 0 concerns all tasks of the execution.
+// Notice reports that an execution ended or that a task was asked to stop, so that a node need not wait for
+// its next lease renewal. EventID 0 means all tasks of the execution.
 type Notice struct {
 	Key       UUID
 	Execution int64
 	EventID   int64
 }
 
-// Notifier is implemented by providers that can tell about ended executions and
-// cancelled tasks at once. A notice may be lost, doubled or invented by another process. So a notice is a hint to look at the
-// store, by a renewal, and regular renewal is the safety net.
+// Notifier is implemented by providers that can report ended executions and cancelled
+// tasks at once. A notice may be lost, duplicated or made up by another process. So a
+// notice is a hint to look at the store, by a renewal. Regular renewals are the safety net.
 type Notifier interface {
 	// Notify calls fn for each notice until stop is called; stop waits for a running fn.
 	// fn must be quick and must not call the provider.
@@ -31,11 +31,11 @@ type Migration struct {
 type Migrator interface {
 	// Migrations lists all steps that this release knows, in order, and whether each is applied.
 	Migrations(ctx context.Context) ([]Migration, error)
-	// Migrate applies what is missing. It is safe when several processes do it at once.
+	// Migrate applies the missing steps. Several processes may call it at once.
 	Migrate(ctx context.Context) error
 }
 
-// As finds a power in p or in what it decorates: a decorator has a method Unwrap() Provider.
+// As finds the interface T in p or in a provider that p decorates. A decorator has a method Unwrap() Provider.
 func As[T any](p Provider) (T, bool) {
 	for p != nil {
 		if t, ok := p.(T); ok {

@@ -7,226 +7,251 @@ import "context"
 type Provider interface {
 	// Create stores a new instance together with its start message, atomically.
 	//
-	// The ID conflict policy is decided in storage: with an instance under the same ID,
-	// Reject answers [ErrExists] (an [*ExistsError] that names it); UseExisting answers
-	// the existing one with Created false; ReplaceEnded creates a new key if the old
-	// instance has ended, and else answers ErrExists. The replaced instance stays
-	// readable by its key. An instance that is being deleted counts as existing.
-	// A Create that repeats the RequestID of the stored instance under that ID answers
-	// that instance with Created true and changes nothing, so that a caller may retry
-	// after an unknown outcome. Only Create (and Starts of a commit) insert instances.
-	// First is the first turn of the instance, computed before it exists. If the call inserts the instance, that turn is stored with it,
-	// all or nothing, as CommitTurn would after a fetch of the start message, which never enters the inbox. Begun tells that the stored
-	// Version is First.Commit. An instance that the call does not insert stays as it is. A provider may ignore First: then Begun is false
+	// The storage decides the ID conflict policy. If the ID is in use:
+	//   - Reject returns [ErrExists], an [*ExistsError] that names the instance.
+	//   - UseExisting returns the existing instance, with Created false.
+	//   - ReplaceEnded creates a new key if the old instance has ended, and otherwise returns ErrExists.
+	//
+	// The replaced instance stays readable by its key. An instance that is being deleted counts as existing.
+	// Only Create, and the Starts of a commit, insert instances.
+	//
+	// A Create that repeats the RequestID of the instance under that ID returns the instance with Created true
+	// and changes nothing. So a caller may retry after an unknown outcome.
+	//
+	// First is the first turn of the instance, computed before the instance exists. If the call inserts the
+	// instance, it also stores that turn, all or nothing, as CommitTurn would after a fetch of the start message.
+	// The start message then never enters the inbox. Begun reports that the stored Version is First.Commit.
+	// An instance that the call does not insert stays as it is. A provider may ignore First: then Begun is false
 	// and the start message waits in the inbox.
 	Create(ctx context.Context, req CreateRequest) (CreateResult, error)
 
-	// Get answers one instance, by ID (the current key under it) or by Key.
+	// Get returns one instance, by ID (the current key under it) or by Key.
 	//
-	// An unknown instance answers [ErrNotFound]. With WaitEnded set the call blocks until
-	// the instance has an ended status, is Blocked and WaitBlocked is set, or Wait has
-	// passed, and then answers what is stored; it is told by the commit, not by a poll,
-	// when that commit happened in this process.
+	// It returns [ErrNotFound] for an unknown instance. With WaitEnded it blocks until the instance has ended,
+	// until the instance is Blocked and WaitBlocked is set, or until Wait has passed. It then returns what is
+	// stored. A commit in the same process wakes the call at once, without a poll.
 	Get(ctx context.Context, req GetRequest) (GetResult, error)
 
 	// Steer changes an instance from outside: suspend, resume, terminate, unblock, reset.
 	//
-	// It is not fenced: it applies to whatever is stored, atomically, and writes a new
-	// Version, so that a turn in flight fails with ErrConflict. If the stored Version is
-	// already req.Commit, the call succeeds again and changes nothing. An ended instance
-	// answers [ErrEnded] for all but Reset. Terminate appends the caller's opaque Event at length+1, stores Result, removes all
-	// tasks and timers of the execution (a leased task's next renewal answers Terminal), moves
-	// the rest of the inbox to the dead letters, delivers ParentNotice to the inbox of a parent that still runs the execution which
-	// started it, and ChildNotice to every running child with close policy Cancel.
-	// Suspend keeps turns from being fetched and queued tasks from being started; Resume ends that. Unblock clears
-	// the Blocked flag and its counts. Reset closes the current execution with status Reset
-	// (or keeps its ended status) and opens the next one, Running, with Events as its history; tasks
-	// and timers of the old one are removed, inbox messages stay. The next execution is ready for a turn at once, even
-	// with an empty inbox. An instance that was replaced cannot be reset: it answers [ErrExists], or [ErrEnded]
-	// if nobody has its ID any more.
+	// It is not fenced: it applies to whatever is stored, atomically. It writes a new Version, so that a turn in
+	// flight fails with ErrConflict. If the stored Version is already req.Commit, the call succeeds again and
+	// changes nothing. For an ended instance, every action except Reset returns [ErrEnded].
+	//
+	//   - Suspend keeps turns from being fetched and queued tasks from being started. Resume ends that.
+	//   - Unblock clears the Blocked flag and its counts.
+	//   - Terminate appends the caller's opaque Event at length+1 and stores Result. It removes all tasks and
+	//     timers of the execution; the next renewal of a leased task returns Terminal. It moves the rest of the
+	//     inbox to the dead letters. It delivers ParentNotice to the inbox of the parent if the execution that
+	//     started the instance still runs. It delivers ChildNotice to every running child with close policy Cancel.
+	//   - Reset closes the current execution with status Reset, or keeps its ended status. It opens the next one,
+	//     Running, with Events as its history. Tasks and timers of the old one are removed; inbox messages stay.
+	//     The next execution is ready for a turn at once, even with an empty inbox. A replaced instance cannot be
+	//     reset: the call returns [ErrExists], or [ErrEnded] if no instance has the ID any more.
 	Steer(ctx context.Context, req SteerRequest) (SteerResult, error)
 
 	// FetchTurns leases up to Max instances that have visible messages, with those messages.
 	//
-	// An instance is fetchable when it is Running, has a visible message (or ReadyAt has
-	// come), holds no unexpired turn lease, is not held back by Blocked or by another
-	// owner's stickiness, its (name, version) is among Capabilities, and its engine level
-	// is at most EngineLevel. Others are left alone and never counted. Instances come in
-	// order of ReadyAt. One that was held back, by a lease, a delay or Blocked, may count from
-	// the moment at which it was free. Messages come in order (VisibleAt, ID), at most MaxMessages and
-	// MaxBytes per instance (always at least one); More says that others are visible.
-	// Each lease raises Deliveries durably before the call returns, and a commit sets it to 0.
-	// The call blocks up to Wait while nothing is fetchable and returns as soon as
-	// something is; it returns an empty result, not an error, when Wait has passed. No
-	// history is returned.
-	// With Ahead, messages that become visible within it count as visible, unless Blocked or a delay holds the instance back
-	// for longer. So a turn is there at the very moment at which it is due; whoever leased it waits until then. A claim ahead, of
-	// which no message is visible yet, ends when one arrives that is visible before all others, and its delivery is given back.
-	// The engine needs no claims ahead: a provider may ignore Ahead, or answer some messages only when they are visible.
+	// An instance is fetchable if all of these hold:
+	//   - Its status is Running.
+	//   - It has a visible message, or its ReadyAt has come.
+	//   - No unexpired turn lease holds it.
+	//   - Neither Blocked nor the stickiness of another owner holds it back.
+	//   - Its (name, version) is among Capabilities.
+	//   - Its engine level is at most EngineLevel.
+	//
+	// Other instances are left alone and their deliveries are not counted. Instances come in order of ReadyAt.
+	// An instance that was held back, by a lease, a delay or Blocked, may count from the moment it was free.
+	// Messages come in order (VisibleAt, ID), at most MaxMessages and MaxBytes per instance, but at least one.
+	// More reports that further messages are visible. Each lease raises Deliveries durably before the call
+	// returns, and a commit sets it to 0. No history is returned.
+	//
+	// The call blocks up to Wait while nothing is fetchable and returns as soon as something is. When Wait has
+	// passed, it returns an empty result, not an error.
+	//
+	// With Ahead, messages that become visible within it count as visible, unless Blocked or a delay holds the
+	// instance back for longer. The caller then holds the turn until the moment at which it is due. A claim ahead
+	// is a lease without any visible message. It ends when a message arrives that is visible before all others,
+	// and its delivery is not counted. The engine needs no claims ahead: a provider may ignore Ahead, or return
+	// some messages only once they are visible.
 	FetchTurns(ctx context.Context, req FetchTurnsRequest) (FetchTurnsResult, error)
 
 	// CommitTurn applies one turn of one instance: all of it, or nothing.
 	//
-	// If the stored Version is req.Commit the turn was stored before and the call succeeds
-	// again. Any other mismatch of key, execution, Version or history length answers
-	// [ErrConflict], as does a consumed message that is gone, a Suspended or ended instance
-	// and one that is marked for deletion. A Completes item whose task is not leased under
-	// its token answers [ErrLeaseLost]. A closing commit (Status not Running, or Next set
-	// is not closing) fails with [ErrInboxNotEmpty] if messages wait that it does not
-	// name in Consumed, timers of this execution excepted; with CloseInbox set they go to
-	// the dead letters instead. In all these cases nothing is changed. Of several reasons to refuse the first
-	// counts: ErrConflict, ErrInboxNotEmpty, ErrLeaseLost.
-	// With Ahead, a Lease that does not hold the instance any more answers ErrConflict, too: something came first.
-	// Order within the commit: fence, completes, consumed, events, tasks, timers, sends,
-	// starts, status. It resets Deliveries, clears Blocked, and ends the turn lease if Lease names it.
-	// Ending or continuing an execution removes all its tasks and timers in the same commit.
-	// Sends and Starts are recorded with the commit and delivered at least once, in order
-	// per (sender, target), deduplicated; a refusal (ID in use, target gone or ended) comes
-	// back as the message that the caller gave for it, never as this call's error. A refusal to a sender
-	// that ends in this commit goes to the dead letters.
-	// The result tells ReadyAt of what is left in the inbox. Nobody is woken before the
+	// If the stored Version is req.Commit, the turn was stored before and the call succeeds again.
+	//
+	// A refused commit changes nothing. The first reason that applies is returned:
+	//   - [ErrConflict]: the key, execution, Version or history length is not the stored one, a consumed message
+	//     is gone, or the instance is Suspended, ended or marked for deletion. With Ahead, a Lease that no longer
+	//     holds the instance is a conflict, too: something came first.
+	//   - [ErrInboxNotEmpty]: a closing commit does not name all waiting messages in Consumed. Timers of this
+	//     execution do not count. A commit is closing if its Status is not Running; Next does not close. With
+	//     CloseInbox, the waiting messages go to the dead letters instead.
+	//   - [ErrLeaseLost]: the task of a Completes item is not leased under the item's token.
+	//
+	// The order within the commit is: fence, completes, consumed, events, tasks, timers, sends, starts, status.
+	// The commit resets Deliveries, clears Blocked, and ends the turn lease if Lease names it. If it ends or
+	// continues the execution, it also removes all tasks and timers of that execution.
+	//
+	// Sends and Starts are recorded with the commit. They are delivered at least once, in order per (sender,
+	// target), and deduplicated. A refusal (ID in use, target gone or ended) comes back as the message that the
+	// caller gave for it, never as an error of this call. If the sender ends in this commit, the refusal goes to
+	// the dead letters.
+	//
+	// ReadyAt of the result covers the messages that are left in the inbox. No waiting call wakes before the
 	// commit is durable. Commits of different instances never fail each other.
 	CommitTurn(ctx context.Context, req CommitTurnRequest) (CommitTurnResult, error)
 
-	// ReleaseTurns ends turn leases without a commit, each item for itself.
+	// ReleaseTurns ends turn leases without a commit. Its items are independent of each other.
 	//
-	// Without Failure the delivery is given back (Deliveries is lowered) and the instance
-	// is fetchable after Delay. With Failure the Blocked flag is set or updated
-	// (count, reason, message, retry time after Delay; Hold means until Unblock). An item
-	// whose token no longer holds the lease answers ErrLeaseLost in its place. Releasing
-	// twice changes nothing. The Version does not change. An item without a Key ends all leases that its Token holds: so whoever
-	// does not know what a fetch has leased gives it back, and no delivery is counted.
-	// Leases that have lapsed are not among them. A release ends stickiness, too. An item with Owner in place of a Token
-	// ends nothing but the stickiness of its instance, if Owner has it.
+	// Without Failure, Deliveries is lowered again and the instance is fetchable after Delay. With Failure, the
+	// Blocked flag is set or updated: count, reason, message, and the retry time after Delay. Hold blocks until
+	// Unblock. An item whose token no longer holds the lease gets the error ErrLeaseLost. Releasing twice changes
+	// nothing. The Version does not change. A release also ends stickiness.
+	//
+	// An item without a Key ends all leases that its Token holds, and lowers their Deliveries. So a caller can
+	// release the leases of a fetch whose result it never got. Expired leases are not included. An item with Owner
+	// instead of a Token ends only the stickiness of its instance, if Owner has it.
 	ReleaseTurns(ctx context.Context, req ReleaseTurnsRequest) (ReleaseTurnsResult, error)
 
 	// FetchTasks leases up to Max activity tasks of the named queues and activity names.
 	//
-	// The lease token of each task is [TaskToken] of the request's Token and the task. The request's Token itself is the lease token of none.
-	// A task is fetchable when it is queued (or its lease has expired), its NotBefore has
-	// come, its instance is not Suspended and, unless Expired is asked for, it is not past its time.
-	// It is past its time when its Deadline has passed, or its StartBy and it has not begun. A task has begun once it is
-	// leased for work, that is before its time was past, unless that very lease is released without Begun. A lease that lapses leaves it
-	// begun, and so does Retry: StartBy concerns the first attempt only. One that was handed off has begun, and so has one that was parked without a Limit.
-	// Each item tells the ExecutionState of the execution
-	// that wants the result, the Attempt, the Deliveries (raised by this lease), the last heartbeat
-	// details and the last failure. Tasks of ended executions are normally removed when the
-	// execution ends; one that is found is returned with its state, not leased for work.
+	// The lease token of each task is [TaskToken] of the request's Token and the task. The request's Token is
+	// itself the lease token of no task.
 	//
-	// Tasks past their time come first, by that time. The others come by rank, and of one rank by insertion. The rank is the moment
-	// from which the task may be fetched, [PriorityStep] earlier for each step of its Priority above the default and later for each below: what
-	// has waited long enough goes before anything new. Suspend and Resume leave a task its rank. If its lease has lapsed, that may be the moment.
-	// Fairness keys take turns: a new task with a FairnessKey and no NotBefore ranks as if it were due [FairnessStep] after the last one
-	// of its key and queue that waits for its first lease, whatever their names and priorities. If none does, it ranks as if it were due no earlier
-	// than the first one with any key that does in its queue. Those with a NotBefore and those of Suspended instances do not count.
-	// The tasks of one commit follow each other in this way; commits at the same time need not see each other. Once a task was leased, it has no turn.
-	// A rank delays nothing: with nothing before it the task is fetched at once.
+	// A task is fetchable if it is queued or its lease has expired, its NotBefore has come, and its instance is
+	// not Suspended. A task that is past its time is fetchable only with Expired. A task is past its time when its
+	// Deadline has passed, or when its StartBy has passed and it has not begun.
+	//
+	// A task has begun once it is leased for work, before it is past its time. It has not begun if that lease is
+	// released without Begun. An expired lease leaves it begun, and so does Retry: StartBy limits the first attempt
+	// only. A task that was handed off has begun, and so has one that was parked without a Limit.
+	//
+	// Each item has the ExecutionState of the execution that wants the result, the Attempt, the Deliveries (raised
+	// by this lease), the last heartbeat details and the last failure. Tasks of an execution are normally removed
+	// when it ends. One that is left is returned with its state, not leased for work.
+	//
+	// Tasks past their time come first, ordered by that time. The others come by rank, and equal ranks by insertion.
+	// The rank is the moment from which the task may be fetched. It is [PriorityStep] earlier for each step of
+	// Priority above the default, and later for each step below. So a task that has waited long enough goes before
+	// any new one. Suspend and Resume leave a task its rank. An expired lease may move the rank to its expiry.
+	//
+	// Fairness keys take turns. A new task with a FairnessKey and no NotBefore ranks as if it were due [FairnessStep]
+	// after the last task of its key and queue that waits for its first lease. The names and priorities of these
+	// tasks do not matter. Without such a task, it is due no earlier than the first task in its queue, with any key,
+	// that waits for its first lease. Tasks with a NotBefore and tasks of Suspended instances do not count. The
+	// tasks of one commit follow each other in the same way. Concurrent commits need not see each other's tasks.
+	// A task that was leased once takes no more turns. A rank delays nothing: a task with nothing before it is
+	// fetched at once.
 	//
 	// The call blocks up to Wait while nothing is fetchable, as FetchTurns does.
 	//
-	// Of a queue with MaxLeased it leases no task while as many have an unexpired lease, of whatever name and owner; parked ones
-	// do not count. Fetches at once keep to it together. Hand-offs and renewals do not ask for a place. A fetch that
-	// waits for one goes on when such a lease ends.
+	// MaxLeased limits the unexpired leases of a queue, of all names and owners together. At the limit, no further
+	// task of the queue is leased. Parked tasks do not count. Concurrent fetches share the limit. Hand-offs and
+	// renewals are not limited. A fetch at the limit continues when one of the leases ends.
 	//
-	// A task with a session is fetchable only by the owner that holds the session or, if nobody does, by one that holds fewer
-	// than Sessions.Max, which then holds it. Of fetches at once one gets it. A session is known by its ID throughout the
-	// store. Its owner holds it until Sessions.Lease after the last FetchTasks with Sessions or RenewTasks that named the owner, or
-	// until Sessions.Idle after one of its tasks was last leased to the owner, renewed, reported or completed, whatever comes first. While the
-	// owner has an unexpired lease of one of its tasks it holds the session all the same. A fetch that waits for a session goes
-	// on when that ends. What is past its time goes to who asks for Expired, whatever limits and sessions say.
+	// A task with a session is fetchable only by the owner that holds the session. If no owner holds it, an owner
+	// with fewer than Sessions.Max sessions can fetch the task, and then holds the session. Of several concurrent
+	// fetches only one gets the session. Its ID names a session throughout the store. A session ends
+	// Sessions.Lease after the last FetchTasks with Sessions, or RenewTasks, that named its owner. It also ends
+	// Sessions.Idle after one of its tasks was last leased to the owner, renewed, reported or completed. In both
+	// cases the owner keeps it while it has an unexpired lease of one of its tasks. A fetch that waits for a session
+	// continues when the session ends. A task past its time goes to any fetch with Expired, regardless of limits
+	// and sessions.
 	FetchTasks(ctx context.Context, req FetchTasksRequest) (FetchTasksResult, error)
 
-	// ReportTasks ends or changes leases of tasks, each item for itself and atomically.
+	// ReportTasks ends or changes leases of tasks. Each item is atomic and independent of the others.
 	//
-	// Complete removes the task and puts Message into the inbox of its instance, if the
-	// execution still runs (else it only removes it and answers the state). Retry raises Attempt, stores Failure and
-	// Details, resets Deliveries and queues the task after Delay. Park ends the lease, keeps the token as completion token
-	// and never delivers the task again (complete, retry and renewal then go by that token).
-	// A parked task whose Deadline has passed is given to who asks for Expired all the same, and then the token is void. Park with a Limit
-	// makes that the task's StartBy, and it has not begun until it is retried.
-	// A task whose cancellation was asked for is queued without the Delay.
-	// Release queues it after Delay and gives the delivery back. With Begun the task has begun for good and loses its StartBy.
-	// Discard removes it if its execution is still not Running,
-	// else releases it. Release without a TaskRef releases all tasks that its Token holds, whatever their Attempt. The Token of a
-	// fetch holds all tasks that the fetch has leased.
-	// Lapsed ones are not among them.
-	// Poison is Complete that also leaves a copy in the dead letters. An item whose
-	// token does not hold the task answers ErrLeaseLost in its place; so does a repeat of
-	// an item that was stored before.
+	//   - Complete removes the task and puts Message into the inbox of its instance, if the execution still runs.
+	//     Otherwise it only removes the task and returns the state.
+	//   - Retry raises Attempt, stores Failure and Details, resets Deliveries and queues the task after Delay.
+	//   - Park ends the lease and never delivers the task again. It keeps the token as completion token, for a later
+	//     completion, retry or renewal. A parked task whose Deadline has passed still goes to a fetch with Expired,
+	//     which voids the token. Limit becomes the StartBy of the parked task, and the task has then not begun until
+	//     it is retried.
+	//   - Release queues the task after Delay and lowers Deliveries again. With Begun, the task has begun for good and
+	//     loses its StartBy. A Release without a TaskRef releases all tasks that its Token holds, whatever their
+	//     Attempt. The Token of a fetch holds all tasks that the fetch has leased. Tasks whose lease has expired are
+	//     not included.
+	//   - Discard removes the task if its execution is still not Running, and otherwise releases it.
+	//   - Poison is Complete that also leaves a copy in the dead letters.
+	//
+	// A task whose cancellation was requested is queued without the Delay. An item whose token does not hold the
+	// task gets the error ErrLeaseLost. So does a repeat of an item that was stored before.
 	ReportTasks(ctx context.Context, req ReportTasksRequest) (ReportTasksResult, error)
 
-	// RenewTasks extends leases of tasks and stores heartbeat details, each item for itself.
+	// RenewTasks extends leases of tasks and stores heartbeat details. Its items are independent of each other.
 	//
-	// Each item answers the ExecutionState, whether cancellation was asked for, and the
-	// lease; a lease is extended only while the execution is Running (Suspended counts as
-	// Running). Precedence of answers: Missing, Terminal, ErrLeaseLost, Running. Details nil keeps the
-	// stored ones. One bad token never fails the batch. With Owner it also extends the sessions that Owner holds, to SessionLease from
-	// now; Items may be empty then.
+	// Each item returns the ExecutionState, whether cancellation was requested, and the lease. A lease is extended
+	// only while the execution is Running; Suspended counts as Running. Missing comes before Terminal, Terminal
+	// before ErrLeaseLost, and ErrLeaseLost before Running. Nil Details keep the stored ones. One bad token never
+	// fails the batch. With Owner, the call also extends the sessions that Owner holds, to SessionLease from now.
+	// Items may then be empty.
 	RenewTasks(ctx context.Context, req RenewTasksRequest) (RenewTasksResult, error)
 
 	// Send puts a message into the inbox of an instance.
 	//
-	// An instance that never existed answers [ErrNotFound], one that has ended [ErrEnded], one
-	// that is being deleted [ErrNotFound]. Suspended, Blocked and not yet started instances accept. Sending serialises with
-	// closing: after success the message is in the inbox of an instance that has not closed. Beyond
-	// [MaxInboxMessages] or [MaxInboxBytes] it answers [ErrInboxFull].
+	// It returns [ErrNotFound] for an instance that never existed or is being deleted, and [ErrEnded] for one that
+	// has ended. Suspended, Blocked and not yet started instances accept messages. Sending is serialized with
+	// closing: after success, the message is in the inbox of an instance that has not closed. Beyond
+	// [MaxInboxMessages] or [MaxInboxBytes] it returns [ErrInboxFull].
 	Send(ctx context.Context, req SendRequest) (SendResult, error)
 
-	// Ask leaves a question beside the inbox and blocks until it is answered, Wait has
-	// passed ([ErrNoAnswer]) or the context is finished. Asks are accepted in any status. The question is
-	// removed when the call returns or its time is over.
+	// Ask stores a question outside the inbox. It blocks until the question is answered, Wait has passed
+	// ([ErrNoAnswer]) or the context is done. An instance accepts questions in any status. The question is removed
+	// when the call returns or Wait has passed.
 	Ask(ctx context.Context, req AskRequest) (AskResult, error)
 
-	// FetchAsks takes up to Max open questions to instances of the given capabilities,
-	// whatever their status. A taken question is not given to others for Lease. It blocks up to Wait.
+	// FetchAsks takes up to Max open questions to instances of the given capabilities, in any status.
+	// A taken question is hidden from other fetches for Lease. The call blocks up to Wait.
 	FetchAsks(ctx context.Context, req FetchAsksRequest) (FetchAsksResult, error)
 
-	// Answer answers a question. One that is gone or was answered answers [ErrNotFound].
+	// Answer answers a question. It returns [ErrNotFound] if the question is gone or was answered before.
 	Answer(ctx context.Context, req AnswerRequest) error
 
-	// ReadHistory answers events From..To of one execution in order, as many as fit
-	// MaxBytes (at least one if there is one). Ended and replaced executions are readable until deleted.
-	// An unknown key or execution answers ErrNotFound.
+	// ReadHistory returns events From to To of one execution in order, as many as fit MaxBytes, but at least one
+	// if there is one. Ended and replaced executions are readable until deleted. It returns ErrNotFound for an
+	// unknown key or execution.
 	ReadHistory(ctx context.Context, req ReadHistoryRequest) (ReadHistoryResult, error)
 
-	// List answers instances that match the filter, newest creation first (then by key,
-	// descending), a page at a time. A page continues after Cursor, so that instances created or ended while a caller
-	// pages neither repeat nor hide others.
+	// List returns the instances that match the filter, a page at a time. The newest creation comes first, then
+	// keys descend. A page continues after Cursor, so that instances created or ended between two pages neither
+	// repeat nor hide others.
 	List(ctx context.Context, req ListRequest) (ListResult, error)
 
-	// Count answers how many instances match the filter.
+	// Count returns how many instances match the filter.
 	Count(ctx context.Context, req CountRequest) (CountResult, error)
 
-	// Stats answers figures about waiting work, for health and metrics. It may be some
-	// seconds stale. With Waiting set it answers what waits and need not count anything else.
+	// Stats returns figures about waiting work, for health and metrics. They may be some seconds stale.
+	// With Waiting, it returns what waits and need not count anything else.
 	Stats(ctx context.Context, req StatsRequest) (StatsResult, error)
 
-	// Delete removes instances and all that hangs on their keys, children first marked.
+	// Delete removes an instance and its children, with everything stored under their keys.
 	//
-	// It first marks the instance as deleting (a new Version; fetch, send and create under
-	// it refuse), then removes bottom-up until nothing with that parent link is left. A running instance
-	// answers [ErrRunning] unless Force is set. It is resumable: repeating it goes on. An unknown instance answers ErrNotFound.
+	// It first marks the instance and its children as deleting: that writes new Versions, and fetches, sends and
+	// creates under them are refused. It then removes bottom-up until nothing with that parent link is left. An
+	// interrupted Delete continues when it is repeated. It returns [ErrRunning] for a running instance unless Force
+	// is set, and ErrNotFound for an unknown one.
 	Delete(ctx context.Context, req DeleteRequest) (DeleteResult, error)
 
-	// Prune deletes up to Max instances that ended before a given age, oldest first, and
-	// answers how many; children go with their parent, never alone before it. A parent of which a child still runs stays,
-	// and takes no place among the Max.
+	// Prune deletes up to Max instances that ended before a given age, oldest first, and returns how many. Children
+	// go with their parent, never alone before it. A parent with a running child stays and does not count towards Max.
 	Prune(ctx context.Context, req PruneRequest) (PruneResult, error)
 
-	// DeadLetters lists what could not be delivered or processed, puts items back where
-	// they came from (redrive) or discards them. Items are taken in the order in which
-	// they are named. A redriven task begins anew, with its first attempt and without a deadline. An item that cannot go back stays, and is not counted.
+	// DeadLetters lists what could not be delivered or processed, puts items back where they came from (redrive) or
+	// discards them. Items are taken in the order in which they are named. A redriven task begins anew, with its
+	// first attempt and without a deadline. An item that cannot go back stays and is not counted.
 	DeadLetters(ctx context.Context, req DeadLettersRequest) (DeadLettersResult, error)
 
-	// Lease acquires, renews or releases a named lease. Acquire of a lease that another
-	// token holds unexpired answers [ErrLeaseLost] with the holder in the result.
+	// Lease acquires, renews or releases a named lease. Acquiring a lease that another token holds unexpired
+	// returns [ErrLeaseLost] with the holder in the result.
 	Lease(ctx context.Context, req LeaseRequest) (LeaseResult, error)
 
-	// Record reads, writes, deletes or scans versioned records. A write or delete names the
-	// record's version that it expects (0: must not exist); a mismatch answers [ErrConflict].
+	// Record reads, writes, deletes or scans versioned records. A write or delete names the version that it expects,
+	// 0 if the record must not exist. A mismatch returns [ErrConflict].
 	Record(ctx context.Context, req RecordRequest) (RecordResult, error)
 
-	// Close ends all blocked calls with [ErrClosed], waits for calls in progress and frees
-	// what the provider holds. Later calls answer ErrClosed; closing twice is fine.
+	// Close ends all blocked calls with [ErrClosed], waits for calls in progress and frees what the provider holds.
+	// Later calls return ErrClosed. Closing twice is fine.
 	Close() error
 }

@@ -18,7 +18,7 @@ type Event struct {
 	Data []byte
 }
 
-// ReadHistoryResult answers events in order; More says that events up to To remain.
+// ReadHistoryResult has events in order. More reports that events up to To remain.
 type ReadHistoryResult struct {
 	Events    []Event
 	More      bool
@@ -58,11 +58,11 @@ type ListResult struct {
 // CountRequest asks how many instances match.
 type CountRequest struct{ Filter Filter }
 
-// CountResult answers it.
+// CountResult has their number.
 type CountResult struct{ Count int64 }
 
-// StatsRequest asks for all figures or, with Waiting set, for Turns, Tasks and Now only: they cost no more in a store that holds much
-// that has ended. The others may then be zero.
+// StatsRequest asks for all figures or, with Waiting, for Turns, Tasks and Now only. These cost no more in a
+// store with many ended instances. The other figures may then be zero.
 type StatsRequest struct{ Waiting bool }
 
 // WaitingTurns is a kind of orchestration with instances ready for a turn.
@@ -81,7 +81,7 @@ type WaitingTasks struct {
 	Oldest Time
 }
 
-// StatsResult is what Stats answers.
+// StatsResult is what Stats returns.
 type StatsResult struct {
 	Instances    map[Status]int64 // Running to Terminated
 	Blocked      int64
@@ -90,8 +90,8 @@ type StatsResult struct {
 	TurnLeases   int64          // unexpired
 	TaskLeases   int64          // unexpired
 	DeadLetters  int64
-	ReadyMended  int64 // ready times that the janitor had to correct since opening
-	Dropped      int64 // messages to keys that are gone since opening
+	ReadyMended  int64 // ready times that the janitor has corrected since opening
+	Dropped      int64 // messages dropped since opening because their key was gone
 	Commits      int64 // transactions that changed the store, by this provider value since opening
 	CommitGroups int64 // turn commits in these transactions
 	Now          Time
@@ -104,7 +104,7 @@ type DeleteRequest struct {
 	Force bool // also while it runs
 }
 
-// DeleteResult answers how many instances were removed, children included.
+// DeleteResult says how many instances were removed, children included.
 type DeleteResult struct{ Instances int64 }
 
 // PruneRequest deletes instances that ended at least Age ago, at most Max (0: 1,000).
@@ -113,5 +113,5 @@ type PruneRequest struct {
 	Max int
 }
 
-// PruneResult answers how many were removed.
+// PruneResult says how many instances were removed.
 type PruneResult struct{ Instances int64 }

@@ -2,9 +2,9 @@ package provider
 
 import "time"
 
-// SessionClaim says on what terms a fetch takes tasks with a session; see Provider.FetchTasks.
+// SessionClaim holds the terms on which a fetch takes tasks with a session; see Provider.FetchTasks.
 type SessionClaim struct {
-	Max   int           // how many sessions Owner may hold; 0: no task with a session is answered
+	Max   int           // how many sessions Owner may hold; 0: no task with a session is returned
 	Lease time.Duration // from the last call of Owner
 	Idle  time.Duration // from the last use of the session
 }

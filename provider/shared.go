@@ -12,7 +12,7 @@ const (
 	DeadLettersDiscard
 )
 
-// DeadLettersRequest lists after Cursor, or acts on the named ones.
+// DeadLettersRequest lists dead letters after Cursor, or acts on those that it names.
 type DeadLettersRequest struct {
 	Action DeadLetterAction
 	IDs    []int64 // Redrive, Discard
@@ -37,7 +37,7 @@ type DeadLetter struct {
 	At         Time
 }
 
-// DeadLettersResult is the page, or for an action how many items it concerned.
+// DeadLettersResult is the page or, for an action, the number of items that it changed.
 type DeadLettersResult struct {
 	Letters []DeadLetter
 	Done    int64
@@ -61,7 +61,7 @@ type LeaseRequest struct {
 	Duration time.Duration
 }
 
-// LeaseResult answers who holds the lease now, "" if nobody.
+// LeaseResult has the current holder of the lease, "" for none.
 type LeaseResult struct {
 	Owner string
 	Until Time
@@ -98,7 +98,7 @@ type RecordRequest struct {
 	Max       int    // Scan: 1 to MaxPage; 0: MaxPage
 }
 
-// RecordResult answers the record read, written or deleted, or the scanned ones by key.
+// RecordResult has the record that was read, written or deleted, or the scanned ones by key.
 type RecordResult struct {
 	Records []Record
 	Now     Time

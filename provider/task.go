@@ -9,14 +9,14 @@ type TaskRef struct {
 	EventID   int64
 }
 
-// What the rank of a task is made of; see Provider.FetchTasks.
+// The parts of a task's rank; see Provider.FetchTasks.
 const (
 	PriorityHighest = 1
 	PriorityDefault = 3
 	PriorityLowest  = 5
 
 	PriorityStep = time.Hour   // how much earlier a task ranks for each step of its priority
-	FairnessStep = time.Minute // how much later than the one before it a task of one fairness key ranks
+	FairnessStep = time.Minute // how much later a task ranks than the one before it with the same fairness key
 )
 
 // NewTask is an activity task to be stored by a turn's commit.
@@ -35,14 +35,14 @@ type NewTask struct {
 	Lease       *TaskLease    // written already leased to the committer (hand-off)
 }
 
-// TaskLease is a lease that the committer of a hand-off task chose itself.
+// TaskLease is a lease that the committer of a hand-off task chooses itself.
 type TaskLease struct {
 	Token    UUID
 	Owner    string
 	Duration time.Duration
 }
 
-// ExecutionStateKind tells whether the execution that wants a result is there.
+// ExecutionStateKind says whether the execution that wants a result exists and runs.
 type ExecutionStateKind uint8
 
 // The kinds of execution states. Suspended counts as Running.
@@ -59,11 +59,11 @@ type ExecutionState struct {
 	Status Status
 }
 
-// QueueFilter names a queue and the activities of it that a node can run.
+// QueueFilter names a queue and those of its activities that a node can run.
 type QueueFilter struct {
 	Queue     string
 	Names     []string
-	MaxLeased int // 0: no limit; of several for one queue the lowest counts
+	MaxLeased int // 0: no limit; the lowest of several for one queue counts
 }
 
 // FetchTasksRequest asks for tasks. Token, made by the caller, names the fetch; see [TaskToken].
@@ -91,7 +91,7 @@ type LeasedTask struct {
 	LeaseUntil      Time
 	State           ExecutionState
 	CancelRequested bool
-	PastDeadline    bool // it is past its time, be it Deadline or StartBy: leased to be ended, not for work
+	PastDeadline    bool // it is past its Deadline or StartBy: leased to be ended, not for work
 	ScheduledAt     Time
 	StartBy         Time
 	Deadline        Time
@@ -99,7 +99,7 @@ type LeasedTask struct {
 	Failure         []byte // of the last attempt
 }
 
-// FetchTasksResult answers the tasks taken.
+// FetchTasksResult has the tasks taken.
 type FetchTasksResult struct {
 	Tasks    []LeasedTask
 	Sessions int // how many Owner holds now, if the fetch claims any
@@ -127,8 +127,8 @@ type TaskReport struct {
 	Outcome TaskOutcome
 	Message NewMessage    // Complete and Poison: the result, for the inbox
 	Delay   time.Duration // Retry and Release
-	Begun   bool          // Release: the code has begun to run, so that StartBy ends the task no more
-	Limit   time.Duration // Park: from now until it is past its time, as its Deadline tells, too; 0: none
+	Begun   bool          // Release: the code has begun to run, so that StartBy no longer ends the task
+	Limit   time.Duration // Park: from now until it is past its time, in addition to its Deadline; 0: none
 	Failure []byte        // Retry
 	Details []byte        // nil keeps the stored heartbeat details
 	Reason  string        // Poison: for the dead letters
@@ -137,7 +137,7 @@ type TaskReport struct {
 // ReportTasksRequest reports on tasks.
 type ReportTasksRequest struct{ Items []TaskReport }
 
-// TaskReportResult answers one report.
+// TaskReportResult is the result of one report.
 type TaskReportResult struct {
 	Err   error
 	State ExecutionState
@@ -160,11 +160,11 @@ type TaskRenewal struct {
 type RenewTasksRequest struct {
 	Items        []TaskRenewal
 	Lease        time.Duration
-	Owner        string // whose sessions are extended; "": nobody's
+	Owner        string // whose sessions are extended; "": none are
 	SessionLease time.Duration
 }
 
-// TaskRenewalResult answers one renewal.
+// TaskRenewalResult is the result of one renewal.
 type TaskRenewalResult struct {
 	Err             error // nil or ErrLeaseLost
 	State           ExecutionState

@@ -10,7 +10,7 @@ import (
 // Zero means none.
 type Time int64
 
-// TimeOf converts t, cutting it to microseconds. The zero time.Time becomes 0.
+// TimeOf converts t, truncated to microseconds. The zero time.Time becomes 0.
 func TimeOf(t time.Time) Time {
 	if t.IsZero() {
 		return 0
@@ -26,7 +26,7 @@ func (t Time) Std() time.Time {
 	return time.UnixMicro(int64(t)).UTC()
 }
 
-// Add returns t later by d, rounded up to a microsecond so that nothing is ever early.
+// Add returns t+d, rounded up to a microsecond so that nothing is ever early.
 func (t Time) Add(d time.Duration) Time {
 	later := d / time.Microsecond
 	if d%time.Microsecond > 0 {
@@ -39,11 +39,11 @@ func (t Time) Add(d time.Duration) Time {
 func (t Time) Sub(u Time) time.Duration { return time.Duration(t-u) * time.Microsecond }
 
 // UUID is a 16-byte unique ID: an instance key, a commit ID or a lease token. Callers
-// make them (version 7 for keys, so that they sort by age; random bits for tokens, which
-// must be unguessable); providers never do. The zero value means none.
+// make them, providers never do. Keys are version 7, so that they sort by age. Tokens are
+// random bits, so that they cannot be guessed. The zero value means none.
 type UUID [16]byte
 
-// IsZero tells whether u is the zero value, which means none.
+// IsZero reports whether u is the zero value, which means none.
 func (u UUID) IsZero() bool { return u == UUID{} }
 
 // String formats u in the usual 8-4-4-4-12 form.

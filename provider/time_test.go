@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Delays are rounded up, and the longest ones do not turn around.
+// Delays are rounded up, and the longest ones do not overflow.
 func TestTimeAdd(t *testing.T) {
 	for d, want := range map[time.Duration]Time{
 		0: 1000, 1: 1001, time.Microsecond: 1001, time.Microsecond + 1: 1002, -1: 1000, -time.Microsecond: 999,

@@ -6,9 +6,9 @@ import (
 	"encoding/binary"
 )
 
-// TaskToken returns the lease token of one task that FetchTasks leases; fetch is the Token of the request. The engine gives the lease
-// token of a task to people outside, as part of its completion token. It gives the Token of a request to nobody.
-// So a token says nothing about the tokens of other tasks, of which some were leased by the same fetch.
+// TaskToken returns the lease token of one task that FetchTasks leases; fetch is the Token of the request. The
+// lease token of a task leaves the engine as part of its completion token. The Token of a request never leaves
+// it. So a lease token reveals nothing about the tokens of other tasks, even of the same fetch.
 //
 // The token is the first 16 bytes of the SHA-256 of fetch, Key, Execution and EventID, integers as 8 bytes in big-endian order.
 func TaskToken(fetch UUID, task TaskRef) (token UUID) {

@@ -6,7 +6,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Stores compute the token in SQL, and an engine of another release may run beside this one: it never changes.
+// The token never changes: stores compute it in SQL, and engines of several releases may share a store.
 func TestTaskTokenNeverChanges(t *testing.T) {
 	t.Parallel()
 	task := provider.TaskRef{Key: provider.UUID{1, 15: 2}, Execution: 3, EventID: 70_000}

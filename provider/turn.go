@@ -9,7 +9,7 @@ type Capability struct {
 }
 
 // FetchTurnsRequest asks for instances with work. Token, made by the caller, becomes the
-// lease token of every turn answered.
+// lease token of every turn returned.
 type FetchTurnsRequest struct {
 	Owner        string // unique per process start
 	Token        UUID
@@ -30,14 +30,14 @@ type Turn struct {
 	More     bool // further messages are visible
 }
 
-// FetchTurnsResult answers the turns taken.
+// FetchTurnsResult has the turns taken.
 type FetchTurnsResult struct {
 	Turns []Turn
 	Now   Time
 }
 
-// Timer is a message to the own instance that becomes visible at Due. Timers are keyed
-// by (execution, EventID).
+// Timer is a message from the instance to itself that becomes visible at Due. Timers are
+// keyed by (execution, EventID).
 type Timer struct {
 	EventID int64
 	Kind    MessageKind
@@ -66,9 +66,9 @@ type TaskCompletion struct {
 	Token   UUID
 }
 
-// CancelTask asks for the cancellation of a task of the execution. A task that nobody
-// has leased is removed. A leased one is flagged (its renewal answers
-// CancelRequested), unless Remove is set: then it is removed, too.
+// CancelTask requests the cancellation of a task of the execution. A task that is not
+// leased is removed. A leased one is flagged: its renewal returns CancelRequested. With
+// Remove, a leased task is removed, too.
 type CancelTask struct {
 	EventID int64
 	Remove  bool
@@ -81,7 +81,7 @@ type NextExecution struct {
 	CodeVersion string
 	EngineLevel int64
 	Events      [][]byte
-	Message     *NewMessage // put into the own inbox so that the new execution is fetched; Execution is filled by the provider
+	Message     *NewMessage // put into the instance's inbox so that the new execution is fetched; the provider fills Execution
 }
 
 // CommitTurnRequest is one turn of one instance.
@@ -100,7 +100,7 @@ type CommitTurnRequest struct {
 	Tasks        []NewTask
 	CancelTasks  []CancelTask
 	Timers       []Timer
-	CancelTimers []int64 // event IDs; one that is gone is fine
+	CancelTimers []int64 // event IDs; one may be gone
 	Sends        []OutMessage
 	Starts       []Start
 
@@ -113,20 +113,20 @@ type CommitTurnRequest struct {
 	Values       []KeyValue
 	EngineLevel  int64 // 0 keeps; the stored level never falls within an execution
 
-	Owner  string        // with Sticky: only this owner fetches the instance until then
-	Sticky time.Duration // 0: anyone
+	Owner  string        // with Sticky: only this owner fetches the instance for that long
+	Sticky time.Duration // 0: any owner may fetch it
 }
 
-// CommitTurnResult answers a stored commit.
+// CommitTurnResult is the result of a stored commit.
 type CommitTurnResult struct {
 	Now     Time
 	ReadyAt Time // when the earliest message left in the inbox is visible, timers included; 0: none
 }
 
-// TurnFailure says why a turn could not be made.
+// TurnFailure says why a turn failed.
 type TurnFailure struct {
 	Reason string
-	// Message is any bytes, also such as are no UTF-8, kept as they are.
+	// Message may be any bytes, even invalid UTF-8. They are kept as they are.
 	Message string
 	Hold    bool // until Unblock
 }
@@ -135,9 +135,9 @@ type TurnFailure struct {
 type TurnRelease struct {
 	Key     UUID
 	Token   UUID
-	Owner   string // in place of a Token
+	Owner   string // instead of a Token
 	Delay   time.Duration
-	Failure *TurnFailure // nil: clean, the delivery is given back
+	Failure *TurnFailure // nil: clean, the delivery is not counted
 }
 
 // ReleaseTurnsRequest ends leases.

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// A checker collects the first fault of a request. All its methods do nothing once there
-// is one, so that checks read as a list. On success it allocates nothing.
+// A checker keeps the first fault of a request. After that its methods do nothing, so that
+// checks read as a list. On success it allocates nothing.
 type checker struct{ err error }
 
 // shown is how many bytes of a bad value an error repeats.
@@ -85,7 +85,7 @@ func (c *checker) count(field string, n, limit int) {
 	}
 }
 
-// rows checks how much a caller wants to get.
+// rows checks how many rows a caller asks for.
 func (c *checker) rows(field string, n, low, limit int) {
 	c.least(field, int64(n), int64(low))
 	if c.err == nil && n > limit {
@@ -125,8 +125,8 @@ func (c *checker) item(field string, i int, err error) {
 	}
 }
 
-// distinct checks that the event IDs of a list are positive and differ. Engines give them
-// in rising order, which is proved without a copy.
+// distinct checks that the event IDs of a list are positive and differ. Engines pass them
+// in rising order, which needs no copy to check.
 func (c *checker) distinct(field string, n int, id func(i int) int64) {
 	if c.err != nil {
 		return
@@ -155,7 +155,7 @@ func (c *checker) distinct(field string, n int, id func(i int) int64) {
 	}
 }
 
-// done names the method in the fault, if there is one.
+// done returns the fault, if any, with the name of the method.
 func (c *checker) done(method string) error {
 	if c.err == nil {
 		return nil

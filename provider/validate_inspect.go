@@ -1,7 +1,7 @@
 package provider
 
-// Validate checks the request before a provider touches its store. Whether Cursor can be
-// read is for the provider that made it.
+// Validate checks the request before a provider touches its store. The provider that made
+// Cursor checks it.
 func (r InspectRequest) Validate() error {
 	var c checker
 	if r.Kind < InspectInstances || r.Kind > InspectDeadLetters {

@@ -24,7 +24,7 @@ func (r CreateRequest) check(c *checker) {
 	r.checkFirst(c)
 }
 
-// checkFirst checks that the first turn is one of the instance to be, and one that only a new instance has.
+// checkFirst checks that the first turn belongs to the new instance, and that a new instance can have it.
 func (r CreateRequest) checkFirst(c *checker) {
 	f := r.First
 	if c.err != nil || f == nil {
@@ -37,9 +37,9 @@ func (r CreateRequest) checkFirst(c *checker) {
 	case !f.Lease.IsZero() || len(f.Completes) > 0 || len(f.Consumed) > 0:
 		c.failf(ErrInvalid, "First", "has a Lease, Completes or Consumed: there is nothing yet to lease, complete or consume")
 	case f.Status != StatusRunning || f.Next != nil:
-		c.failf(ErrInvalid, "First", "ends the execution: let the instance be fetched for that")
+		c.failf(ErrInvalid, "First", "ends the execution: only a fetched turn can end it")
 	case r.Message.Delay != 0:
-		c.failf(ErrInvalid, "First", "is set beside a Message with a Delay of %v: the turn of a start that is delayed comes later", r.Message.Delay)
+		c.failf(ErrInvalid, "First", "is set with a Message whose Delay is %v: a delayed start has its first turn later", r.Message.Delay)
 	default:
 		c.sub("First", f.Validate())
 	}
@@ -49,7 +49,7 @@ func (p *Parent) check() error {
 	var c checker
 	if p.Key.IsZero() {
 		if p.ID != "" || p.Execution != 0 || p.EventID != 0 {
-			c.failf(ErrInvalid, "Key", "is zero beside other fields: name the parent in full or not at all")
+			c.failf(ErrInvalid, "Key", "is zero while other fields are set: name the parent in full or not at all")
 		}
 		return c.err
 	}

@@ -27,8 +27,8 @@ func (f *Filter) check() error {
 	return c.err
 }
 
-// Validate checks the request before a provider touches its store. Whether Cursor can be
-// read is for the provider that made it.
+// Validate checks the request before a provider touches its store. The provider that made
+// Cursor checks it.
 func (r ListRequest) Validate() error {
 	var c checker
 	c.sub("Filter", r.Filter.check())
@@ -43,7 +43,7 @@ func (r CountRequest) Validate() error {
 	return c.done("count")
 }
 
-// Validate answers nil: there is nothing to check yet.
+// Validate returns nil: there is nothing to check yet.
 func (r StatsRequest) Validate() error { return nil }
 
 // Validate checks the request before a provider touches its store.

@@ -73,7 +73,7 @@ func (r ReportTasksRequest) Validate() error {
 
 func (t *TaskReport) check() error {
 	var c checker
-	if t.Outcome != TaskRelease || t.TaskRef != (TaskRef{}) { // a release may name all that the token holds
+	if t.Outcome != TaskRelease || t.TaskRef != (TaskRef{}) { // a release may cover all that the token holds
 		checkRef(&c, t.TaskRef)
 		c.least("Attempt", t.Attempt, 1)
 	}

@@ -93,7 +93,7 @@ func TestValidateAccepts(t *testing.T) {
 	}
 }
 
-// The engine checks each request of the hot path: it must cost no garbage.
+// The engine checks each request of the hot path: a check must not allocate.
 func TestValidateDoesNotAllocate(t *testing.T) {
 	c, s, f, r := commit(), begun(), fetchTurns(), provider.ReportTasksRequest{Items: []provider.TaskReport{report()}}
 	allocs := testing.AllocsPerRun(100, func() {
@@ -138,7 +138,7 @@ func firstWith(change func(*provider.CommitTurnRequest)) provider.CreateRequest 
 	return with(begun(), func(r *provider.CreateRequest) { change(r.First) })
 }
 
-// firstRefusals are of first turns that only an instance which is there could make.
+// firstRefusals are first turns that only an existing instance could make.
 func firstRefusals() []refusal {
 	const another, busy, ends = "First: invalid request: is a turn of execution", "First: invalid request: has a Lease", "First: invalid request: ends"
 	return []refusal{
@@ -154,7 +154,7 @@ func firstRefusals() []refusal {
 		{"end", firstWith(func(r *provider.CommitTurnRequest) { r.Status = provider.StatusFailed }), provider.ErrInvalid, ends},
 		{"suspension", firstWith(func(r *provider.CommitTurnRequest) { r.Status = provider.StatusSuspended }), provider.ErrInvalid, ends},
 		{"continuation", firstWith(func(r *provider.CommitTurnRequest) { r.Next = &provider.NextExecution{} }), provider.ErrInvalid, ends},
-		{"delay", with(begun(), func(r *provider.CreateRequest) { r.Message.Delay = time.Second }), provider.ErrInvalid, "First: invalid request: is set beside a Message with a Delay of 1s"},
+		{"delay", with(begun(), func(r *provider.CreateRequest) { r.Message.Delay = time.Second }), provider.ErrInvalid, "First: invalid request: is set with a Message whose Delay is 1s"},
 		{"own fault", firstWith(func(r *provider.CommitTurnRequest) { r.Commit = r.Expected }), provider.ErrInvalid, "create: First: commit turn: Commit"},
 		{"ahead", firstWith(func(r *provider.CommitTurnRequest) { r.Ahead = true }), provider.ErrInvalid, "First: commit turn: Ahead"},
 		{"payload", firstWith(func(r *provider.CommitTurnRequest) {
@@ -224,7 +224,7 @@ func turnRefusals() []refusal {
 		{"result while running", commitWith(func(r *provider.CommitTurnRequest) { r.Result = big[:1] }), provider.ErrInvalid, "Result"},
 		{"inbox closed while running", commitWith(func(r *provider.CommitTurnRequest) { r.CloseInbox = "x" }), provider.ErrInvalid, "CloseInbox"},
 		{"event size", commitWith(func(r *provider.CommitTurnRequest) { r.Events = [][]byte{nil, big} }), provider.ErrTooLarge, "Events[1]"},
-		{"commit size", commitWith(func(r *provider.CommitTurnRequest) { r.Events = events }), provider.ErrTooLarge, "together"},
+		{"commit size", commitWith(func(r *provider.CommitTurnRequest) { r.Events = events }), provider.ErrTooLarge, "in total"},
 		{"rows", commitWith(func(r *provider.CommitTurnRequest) { r.Events = make([][]byte, provider.MaxCommitRows+1) }), provider.ErrTooLarge, "25001"},
 		{"task twice", commitWith(func(r *provider.CommitTurnRequest) { r.Tasks[1].EventID = 2 }), provider.ErrInvalid, "Tasks: invalid request: names ID 2 twice"},
 		{"timer twice", commitWith(func(r *provider.CommitTurnRequest) {

@@ -41,7 +41,7 @@ func (r ReleaseTurnsRequest) Validate() error {
 
 func (r *TurnRelease) check() error {
 	var c checker
-	if r.Failure != nil { // without one it may name all that the token holds
+	if r.Failure != nil { // without one it may release all that the token holds
 		c.uuid("Key", r.Key)
 	}
 	if r.Owner != "" {
@@ -66,9 +66,9 @@ func (r *TurnRelease) checkOwner() error {
 	switch {
 	case c.err != nil:
 	case !r.Token.IsZero():
-		c.failf(ErrInvalid, "Token", "is set, as is Owner: end a lease or a stickiness")
+		c.failf(ErrInvalid, "Token", "is set together with Owner: end either a lease or a stickiness")
 	case r.Delay != 0 || r.Failure != nil:
-		c.failf(ErrInvalid, "Owner", "is set, as is Delay or Failure: these are of a lease")
+		c.failf(ErrInvalid, "Owner", "is set together with Delay or Failure: these belong to a lease")
 	}
 	return c.err
 }
@@ -97,7 +97,7 @@ func (s *commitSize) payloads(c *checker, field string, list [][]byte) {
 
 func (s *commitSize) check(c *checker) {
 	if c.err == nil && s.bytes > MaxCommitBytes {
-		c.failf(ErrTooLarge, "payloads", "have %d bytes together: at most %d fit into one request", s.bytes, MaxCommitBytes)
+		c.failf(ErrTooLarge, "payloads", "have %d bytes in total: at most %d fit into one request", s.bytes, MaxCommitBytes)
 	}
 }
 
@@ -108,7 +108,7 @@ func (r CommitTurnRequest) Validate() error {
 	c.uuid("Expected", r.Expected)
 	c.uuid("Commit", r.Commit)
 	if c.err == nil && r.Commit == r.Expected {
-		c.failf(ErrInvalid, "Commit", "is Expected, too: make a new ID for each turn")
+		c.failf(ErrInvalid, "Commit", "equals Expected: make a new ID for each turn")
 	}
 	c.least("Execution", r.Execution, 1)
 	c.least("Length", r.Length, 0)
@@ -126,7 +126,7 @@ func (r CommitTurnRequest) Validate() error {
 	return c.done("commit turn")
 }
 
-// checkStatus checks that the parts about the end of the turn fit each other.
+// checkStatus checks that the fields about the end of the turn fit each other.
 func (r CommitTurnRequest) checkStatus(c *checker) {
 	running := r.Status == StatusRunning
 	switch {
@@ -180,7 +180,7 @@ func (r CommitTurnRequest) checkSticky(c *checker) {
 	}
 }
 
-// measureOwn checks and adds what the commit stores in its own instance.
+// measureOwn checks and sizes what the commit stores in its own instance.
 func (r CommitTurnRequest) measureOwn(c *checker, size *commitSize) {
 	size.payloads(c, "Events", r.Events)
 	for i := range r.Tasks {
@@ -214,7 +214,7 @@ func (r CommitTurnRequest) measureOwn(c *checker, size *commitSize) {
 	}
 }
 
-// measureOthers checks and adds what the commit sends to other instances.
+// measureOthers checks and sizes what the commit sends to other instances.
 func (r CommitTurnRequest) measureOthers(c *checker, size *commitSize) {
 	for i := range r.Sends {
 		send := &r.Sends[i]

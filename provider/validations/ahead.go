@@ -9,8 +9,8 @@ import (
 // aheadCases are about claims ahead. A provider that ignores Ahead passes them.
 func aheadCases() []testCase {
 	const counts = "With Ahead, messages that become visible within it count as visible, unless Blocked or a delay holds the instance back for longer."
-	const ends = "A claim ahead, of which no message is visible yet, ends when one arrives that is visible before all others, " +
-		"and its delivery is given back."
+	const ends = "A claim ahead is a lease without any visible message. It ends when a message " +
+		"arrives that is visible before all others, and its delivery is not counted."
 	return []testCase{
 		{name: "ahead", run: aheadVisible, rule: counts},
 		{name: "ahead-waits", run: aheadWaits, rule: counts},
@@ -20,7 +20,7 @@ func aheadCases() []testCase {
 		{name: "ahead-not-overtaken", run: aheadNotOvertaken, rule: ends},
 		{
 			name: "ahead-conflict", run: aheadConflict,
-			rule: "With Ahead, a Lease that does not hold the instance any more answers ErrConflict, too: something came first.",
+			rule: "With Ahead, a Lease that no longer holds the instance is a conflict, too: something came first.",
 		},
 		{name: "ahead-limit", run: aheadLimit, broad: true, rule: "MaxAhead: how far ahead a fetch of turns may look"},
 	}

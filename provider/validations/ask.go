@@ -7,28 +7,29 @@ import (
 )
 
 func askCases() []testCase {
-	const asks = "Ask leaves a question beside the inbox and blocks until it is answered, Wait has passed ([ErrNoAnswer]) or the context is finished."
-	const fetches = "FetchAsks takes up to Max open questions to instances of the given capabilities, whatever their status."
-	const gone = "Answer answers a question. One that is gone or was answered answers [ErrNotFound]."
+	const asks = "Ask stores a question outside the inbox. It blocks until the question is " +
+		"answered, Wait has passed ([ErrNoAnswer]) or the context is done."
+	const fetches = "FetchAsks takes up to Max open questions to instances of the given capabilities, in any status."
+	const gone = "Answer answers a question. It returns [ErrNotFound] if the question is gone or was answered before."
 	return []testCase{
 		{name: "answered", run: askAnswered, rule: asks},
 		{name: "no-answer", run: askNoAnswer, rule: asks},
 		{name: "cancelled", run: askCancelled, rule: asks},
 		{name: "unknown", run: askUnknown, rule: asks},
-		{name: "ended-instance", run: askEnded, rule: "Asks are accepted in any status."},
-		{name: "held-instance", run: askHeld, rule: "Asks are accepted in any status."},
+		{name: "ended-instance", run: askEnded, rule: "An instance accepts questions in any status."},
+		{name: "held-instance", run: askHeld, rule: "An instance accepts questions in any status."},
 		{name: "asker-is-gone", run: askGone, rule: gone},
 		{name: "beside-the-inbox", run: askBeside, rule: asks},
 		{name: "capabilities", run: askCapabilities, rule: fetches},
-		{name: "taken", run: askTaken, rule: "A taken question is not given to others for Lease."},
-		{name: "lease-ends", run: askLeaseEnds, rule: "A taken question is not given to others for Lease."},
+		{name: "taken", run: askTaken, rule: "A taken question is hidden from other fetches for Lease."},
+		{name: "lease-ends", run: askLeaseEnds, rule: "A taken question is hidden from other fetches for Lease."},
 		{name: "answered-once", run: askOnce, rule: gone},
-		{name: "removed", run: askRemoved, rule: "The question is removed when the call returns or its time is over."},
+		{name: "removed", run: askRemoved, rule: "The question is removed when the call returns or Wait has passed."},
 		{name: "by-key-or-id", run: askNamed, rule: "It names the instance by Key, or by ID when Key is zero."},
 		{name: "wait-is-positive", run: askNeedsWait, rule: "AskRequest.Wait: must be positive"},
 		{name: "up-to-max", run: asksMax, rule: fetches},
-		{name: "fetch-passes", run: asksPass, rule: "It blocks up to Wait."},
-		{name: "question-wakes", run: asksWake, rule: "It blocks up to Wait."},
+		{name: "fetch-passes", run: asksPass, rule: "The call blocks up to Wait."},
+		{name: "question-wakes", run: asksWake, rule: "The call blocks up to Wait."},
 	}
 }
 

@@ -7,7 +7,7 @@ func atomicCases() []testCase {
 	const all = "CommitTurn applies one turn of one instance: all of it, or nothing."
 	return []testCase{
 		{name: "each-part-fails", run: atomicParts, rule: all},
-		{name: "refused-keeps-the-lease", run: atomicLease, rule: "In all these cases nothing is changed."},
+		{name: "refused-keeps-the-lease", run: atomicLease, rule: "A refused commit changes nothing."},
 		{name: "what-comes-meanwhile-waits", run: atomicArrivals, rule: "A turn consumes messages and extends the history in one commit."},
 	}
 }

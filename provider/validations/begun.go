@@ -10,21 +10,21 @@ import (
 
 // begunCases are about tasks that must have begun by some moment.
 func begunCases() []testCase {
-	const kept = "A lease that lapses leaves it begun, and so does Retry: StartBy concerns the first attempt only."
-	const given = "One that was handed off has begun, and so has one that was parked without a Limit."
+	const kept = "An expired lease leaves it begun, and so does Retry: StartBy limits the first attempt only."
+	const given = "A task that was handed off has begun, and so has one that was parked without a Limit."
 	return []testCase{
-		{name: "start-by", run: begunTooLate, rule: "It is past its time when its Deadline has passed, or its StartBy and it has not begun."},
+		{name: "start-by", run: begunTooLate, rule: "A task is past its time when its Deadline has passed, or when its StartBy has passed and it has not begun."},
 		{
 			name: "released-begun", run: begunReleased,
-			rule: "TaskReport.Begun: Release: the code has begun to run, so that StartBy ends the task no more",
+			rule: "TaskReport.Begun: Release: the code has begun to run, so that StartBy no longer ends the task",
 		},
 		{
 			name: "released-begun-and-released", run: begunForGood,
-			rule: "With Begun the task has begun for good and loses its StartBy.",
+			rule: "With Begun, the task has begun for good and loses its StartBy.",
 		},
 		{
 			name: "released-before-it-began", run: begunNot,
-			rule: "A task has begun once it is leased for work, that is before its time was past, unless that very lease is released without Begun.",
+			rule: "A task has begun once it is leased for work, before it is past its time. It has not begun if that lease is released without Begun.",
 		},
 		{name: "begun-and-lost", run: begunLost, rule: kept},
 		{name: "begun-and-tried-again", run: begunRetried, rule: kept},
@@ -32,7 +32,7 @@ func begunCases() []testCase {
 		{name: "begun-by-parking", run: begunParked, rule: given},
 		{
 			name: "parked-with-a-limit", run: parkedForAWhile, broad: true,
-			rule: "Park with a Limit makes that the task's StartBy, and it has not begun until it is retried.",
+			rule: "Limit becomes the StartBy of the parked task, and the task has then not begun until it is retried.",
 		},
 	}
 }

@@ -10,21 +10,21 @@ import (
 func cleanCases() []testCase {
 	const redrive = "DeadLetters lists what could not be delivered or processed, puts items back where they came from (redrive) or discards them."
 	return []testCase{
-		{name: "delete-ended", run: deleteEnded, rule: "Delete removes instances and all that hangs on their keys, children first marked."},
-		{name: "delete-running", run: deleteRunning, rule: "A running instance answers [ErrRunning] unless Force is set."},
-		{name: "delete-unknown", run: deleteUnknown, rule: "An unknown instance answers ErrNotFound."},
-		{name: "delete-cascades", run: deleteCascade, rule: "DeleteResult answers how many instances were removed, children included."},
-		{name: "delete-frees-the-id", run: deleteReuse, rule: "An instance has an ID chosen by a caller and a never-reused Key under it."},
+		{name: "delete-ended", run: deleteEnded, rule: "Delete removes an instance and its children, with everything stored under their keys."},
+		{name: "delete-running", run: deleteRunning, rule: "It returns [ErrRunning] for a running instance unless Force is set"},
+		{name: "delete-unknown", run: deleteUnknown, rule: "and ErrNotFound for an unknown one."},
+		{name: "delete-cascades", run: deleteCascade, rule: "DeleteResult says how many instances were removed, children included."},
+		{name: "delete-frees-the-id", run: deleteReuse, rule: "An instance has an ID chosen by a caller and a Key that is never reused."},
 		{
 			name: "no-child-of-a-deleted-parent", run: deleteOrphan,
-			rule: "It first marks the instance as deleting (a new Version; fetch, send and create under it refuse)",
+			rule: "It first marks the instance and its children as deleting: that writes new Versions, and fetches, sends and creates under them are refused.",
 		},
-		{name: "delete-races-with-children", run: deleteRace, rule: "then removes bottom-up until nothing with that parent link is left."},
-		{name: "nothing-resurrects", run: deleteStays, rule: "Only Create (and Starts of a commit) insert instances."},
+		{name: "delete-races-with-children", run: deleteRace, rule: "It then removes bottom-up until nothing with that parent link is left."},
+		{name: "nothing-resurrects", run: deleteStays, rule: "Only Create, and the Starts of a commit, insert instances."},
 		{name: "delete-replaced", run: deleteReplaced, rule: "The replaced instance stays readable by its key."},
-		{name: "prune", run: pruneOld, rule: "Prune deletes up to Max instances that ended before a given age, oldest first, and answers how many"},
+		{name: "prune", run: pruneOld, rule: "Prune deletes up to Max instances that ended before a given age, oldest first, and returns how many."},
 		{name: "prune-keeps-young", run: pruneYoung, rule: "PruneRequest deletes instances that ended at least Age ago, at most Max (0: 1,000)."},
-		{name: "prune-cascades", run: pruneCascade, rule: "children go with their parent, never alone before it."},
+		{name: "prune-cascades", run: pruneCascade, rule: "Children go with their parent, never alone before it."},
 		{name: "letters-pages", run: lettersPages, rule: redrive},
 		{name: "letters-of-an-instance", run: lettersOfOne, rule: "DeadLettersRequest.Key: List: only those of this instance; zero: all"},
 		{name: "letters-counted", run: lettersCounted, rule: "GetResult.DeadLetters: WithTasks: how many dead letters the instance has"},
@@ -37,9 +37,9 @@ func cleanCases() []testCase {
 			rule: "PruneRequest deletes instances that ended at least Age ago, at most Max (0: 1,000).",
 		},
 		{name: "delete-by-key-or-id", run: deleteNamed, rule: "DeleteRequest names an instance by Key, or by ID when Key is zero."},
-		{name: "delete-refuses-at-once", run: deleteRefuses, rule: "one that is being deleted [ErrNotFound]."},
+		{name: "delete-refuses-at-once", run: deleteRefuses, rule: "or is being deleted"},
 		{name: "delete-keeps-the-id", run: deleteAndCreate, rule: "An instance that is being deleted counts as existing."},
-		{name: "delete-resumes", run: deleteResumes, rule: "It is resumable: repeating it goes on."},
+		{name: "delete-resumes", run: deleteResumes, rule: "An interrupted Delete continues when it is repeated."},
 	}
 }
 

@@ -3,15 +3,14 @@ package validations
 import "github.com/perdure/perdure/provider"
 
 func closeCases() []testCase {
-	const notEmpty = "A closing commit (Status not Running, or Next set is not closing) fails with [ErrInboxNotEmpty] " +
-		"if messages wait that it does not name in Consumed, timers of this execution excepted"
-	const removes = "Ending or continuing an execution removes all its tasks and timers in the same commit."
+	const notEmpty = "[ErrInboxNotEmpty]: a closing commit does not name all waiting messages in Consumed. Timers of this execution do not count."
+	const removes = "If it ends or continues the execution, it also removes all tasks and timers of that execution."
 	return []testCase{
 		{name: "waiting-message", run: closeWaiting, rule: notEmpty},
 		{name: "invisible-message", run: closeInvisible, rule: notEmpty},
 		{name: "timers-excepted", run: closeTimers, rule: notEmpty},
-		{name: "continuing-is-not-closing", run: closeNext, rule: "or Next set is not closing"},
-		{name: "dead-letters", run: closeDeadLetters, rule: "with CloseInbox set they go to the dead letters instead."},
+		{name: "continuing-is-not-closing", run: closeNext, rule: "A commit is closing if its Status is not Running; Next does not close."},
+		{name: "dead-letters", run: closeDeadLetters, rule: "With CloseInbox, the waiting messages go to the dead letters instead."},
 		{name: "removes-work", run: closeRemovesWork, rule: removes},
 		{name: "result", run: closeResult, rule: "CommitTurnRequest.Result: with an ended status: the opaque outcome"},
 		{name: "statuses", run: closeStatuses, rule: "CommitTurnRequest.Status: StatusRunning to go on; an ended one closes the instance"},

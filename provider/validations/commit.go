@@ -9,7 +9,7 @@ import (
 
 func commitCases() []testCase {
 	const all = "CommitTurn applies one turn of one instance: all of it, or nothing."
-	const rest = "The result tells ReadyAt of what is left in the inbox."
+	const rest = "ReadyAt of the result covers the messages that are left in the inbox."
 	return []testCase{
 		{name: "all-of-it", run: commitAll, rule: all},
 		{name: "consumes-what-it-names", run: commitConsumes, rule: "CommitTurnRequest.Consumed: message IDs"},
@@ -17,22 +17,22 @@ func commitCases() []testCase {
 		{name: "values", run: commitValues, rule: "In a commit a nil Value deletes the key."},
 		{name: "attributes", run: commitAttributes, rule: "CommitTurnRequest.Attributes: set or replaced by name; nil keeps"},
 		{name: "engine-level", run: commitLevel, rule: "CommitTurnRequest.EngineLevel: 0 keeps; the stored level never falls within an execution"},
-		{name: "lost-completion", run: commitLeaseLost, rule: "A Completes item whose task is not leased under its token answers [ErrLeaseLost]."},
+		{name: "lost-completion", run: commitLeaseLost, rule: "[ErrLeaseLost]: the task of a Completes item is not leased under the item's token."},
 		{
 			name: "completion", run: commitCompletes,
 			rule: "TaskCompletion completes, within a turn's commit, a task whose result the turn has consumed from memory (hand-off).",
 		},
-		{name: "ends-the-lease", run: commitEndsLease, rule: "It resets Deliveries, clears Blocked, and ends the turn lease if Lease names it."},
-		{name: "keeps-another-lease", run: commitKeepsLease, rule: "It resets Deliveries, clears Blocked, and ends the turn lease if Lease names it."},
+		{name: "ends-the-lease", run: commitEndsLease, rule: "The commit resets Deliveries, clears Blocked, and ends the turn lease if Lease names it."},
+		{name: "keeps-another-lease", run: commitKeepsLease, rule: "The commit resets Deliveries, clears Blocked, and ends the turn lease if Lease names it."},
 		{name: "ready-at-message", run: commitReadyMessage, rule: rest},
 		{name: "ready-at-timer", run: commitReadyTimer, rule: rest},
 		{name: "ready-never", run: commitReadyNever, rule: rest},
-		{name: "timer", run: commitTimer, rule: "Timer is a message to the own instance that becomes visible at Due."},
-		{name: "cancel-timer", run: commitCancelTimer, rule: "CommitTurnRequest.CancelTimers: event IDs; one that is gone is fine"},
+		{name: "timer", run: commitTimer, rule: "Timer is a message from the instance to itself that becomes visible at Due."},
+		{name: "cancel-timer", run: commitCancelTimer, rule: "CommitTurnRequest.CancelTimers: event IDs; one may be gone"},
 		{name: "cancel-consumed-timer", run: commitCancelConsumed, rule: "Timers are keyed by (execution, EventID)."},
 		{name: "groups-are-invisible", run: commitGroup, rule: "Commits of different instances never fail each other."},
-		{name: "payload-bytes", run: commitPayloads, rule: "it never looks inside an event, a message or a payload"},
-		{name: "order", run: commitOrder, rule: "Order within the commit: fence, completes, consumed, events, tasks, timers, sends, starts, status."},
+		{name: "payload-bytes", run: commitPayloads, rule: "A provider never looks inside an event, a message or a payload."},
+		{name: "order", run: commitOrder, rule: "The order within the commit is: fence, completes, consumed, events, tasks, timers, sends, starts, status."},
 		{
 			name: "attribute-kinds", run: attributeKinds,
 			rule: "Text uses Attribute.Text; the others use Attribute.Number (Bool 0 or 1, Instant as Time).",

@@ -11,18 +11,18 @@ func createCases() []testCase {
 	return []testCase{
 		{name: "stores", run: createStores, rule: "Create stores a new instance together with its start message, atomically."},
 		{name: "delayed-start", run: createDelayed, rule: "Create stores a new instance together with its start message, atomically."},
-		{name: "reject", run: createReject, rule: "Reject answers [ErrExists] (an [*ExistsError] that names it)"},
-		{name: "use-existing", run: createUseExisting, rule: "UseExisting answers the existing one with Created false"},
+		{name: "reject", run: createReject, rule: "Reject returns [ErrExists], an [*ExistsError] that names the instance."},
+		{name: "use-existing", run: createUseExisting, rule: "UseExisting returns the existing instance, with Created false."},
 		{name: "replace-ended", run: createReplace, rule: "ReplaceEnded creates a new key if the old instance has ended"},
-		{name: "replace-running", run: createReplaceRunning, rule: "and else answers ErrExists."},
+		{name: "replace-running", run: createReplaceRunning, rule: "and otherwise returns ErrExists."},
 		{name: "replaced-is-readable", run: createReplacedReadable, rule: "The replaced instance stays readable by its key."},
 		{
 			name: "repeated-request", run: createRepeat,
-			rule: "A Create that repeats the RequestID of the stored instance under that ID answers that instance with Created true and changes nothing",
+			rule: "A Create that repeats the RequestID of the instance under that ID returns the instance with Created true and changes nothing.",
 		},
-		{name: "race", run: createRace, rule: "The ID conflict policy is decided in storage"},
-		{name: "race-of-one-request", run: createRepeatRace, rule: "so that a caller may retry after an unknown outcome."},
-		{name: "only-create-inserts", run: createOnly, rule: "Only Create (and Starts of a commit) insert instances."},
+		{name: "race", run: createRace, rule: "The storage decides the ID conflict policy."},
+		{name: "race-of-one-request", run: createRepeatRace, rule: "So a caller may retry after an unknown outcome."},
+		{name: "only-create-inserts", run: createOnly, rule: "Only Create, and the Starts of a commit, insert instances."},
 		{name: "names-by-bytes", run: createBytes, rule: "compared byte by byte."},
 	}
 }

@@ -8,15 +8,15 @@ import (
 )
 
 func deliverCases() []testCase {
-	const delivered = "Sends and Starts are recorded with the commit and delivered at least once, in order per (sender, target), deduplicated"
-	const refusal = "a refusal (ID in use, target gone or ended) comes back as the message that the caller gave for it, never as this call's error."
+	const delivered = "Sends and Starts are recorded with the commit. They are delivered at least once, in order per (sender, target), and deduplicated."
+	const refusal = "A refusal (ID in use, target gone or ended) comes back as the message that the caller gave for it, never as an error of this call."
 	const policy = "Start.Create: Policy IDReject or IDReplaceEnded, no First"
 	return []testCase{
 		{name: "sends-in-order", run: deliverOrder, rule: delivered},
 		{name: "send-to-self", run: deliverSelf, rule: delivered},
 		{name: "start", run: deliverStart, rule: delivered},
 		{name: "once", run: deliverOnce, rule: delivered},
-		{name: "nothing-of-a-refused-commit", run: deliverNothing, rule: "In all these cases nothing is changed."},
+		{name: "nothing-of-a-refused-commit", run: deliverNothing, rule: "A refused commit changes nothing."},
 		{name: "send-refused-gone", run: deliverRefusedGone, rule: refusal},
 		{name: "send-refused-ended", run: deliverRefusedEnded, rule: refusal},
 		{name: "start-refused", run: deliverStartRefused, rule: "Start.Refused: put into the sender's inbox if the ID is in use"},

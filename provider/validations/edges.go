@@ -9,54 +9,54 @@ import (
 
 // edgeCases are where two rules meet.
 func edgeCases() []testCase {
-	const fetchable = "A task is fetchable when it is queued (or its lease has expired), its NotBefore has come, its instance is not Suspended and, " +
-		"unless Expired is asked for, it is not past its time."
-	const order = "Order within the commit: fence, completes, consumed, events, tasks, timers, sends, starts, status."
-	const replaced = "An instance that was replaced cannot be reset: it answers [ErrExists], or [ErrEnded] if nobody has its ID any more."
+	const fetchable = "A task is fetchable if it is queued or its lease has expired, its NotBefore has come, and its " +
+		"instance is not Suspended. A task that is past its time is fetchable only with Expired."
+	const order = "The order within the commit is: fence, completes, consumed, events, tasks, timers, sends, starts, status."
+	const replaced = "A replaced instance cannot be reset: the call returns [ErrExists], or [ErrEnded] if no instance has the ID any more."
 	return []testCase{
-		{name: "refused-to-the-closing", run: edgeRefused, rule: "A refusal to a sender that ends in this commit goes to the dead letters."},
+		{name: "refused-to-the-closing", run: edgeRefused, rule: "If the sender ends in this commit, the refusal goes to the dead letters."},
 		{
 			name: "first-reason", run: edgeReasons,
-			rule: "Of several reasons to refuse the first counts: ErrConflict, ErrInboxNotEmpty, ErrLeaseLost.",
+			rule: "The first reason that applies is returned",
 		},
 		{name: "cancelled-as-it-is-made", run: edgeCancelled, rule: order},
 		{name: "task-after-its-completion", run: edgeSecondTask, rule: order},
 		{name: "timer-after-its-message", run: edgeSecondTimer, rule: order},
 		{name: "level-of-the-last-turn", run: edgeLevel, rule: "CommitTurn applies one turn of one instance: all of it, or nothing."},
-		{name: "attribute-twice", run: edgeAttribute, rule: "CreateResult answers the instance under the ID and whether this request created it."},
+		{name: "attribute-twice", run: edgeAttribute, rule: "CreateResult has the instance under the ID and reports whether this request created it."},
 		{name: "reset-is-ready", run: edgeReset, rule: "The next execution is ready for a turn at once, even with an empty inbox."},
 		{name: "reset-replaced", run: edgeReplaced, rule: replaced},
 		{name: "reset-after-its-successor", run: edgeOrphaned, rule: replaced},
-		{name: "released-stickiness", run: edgeSticky, rule: "A release ends stickiness, too."},
+		{name: "released-stickiness", run: edgeSticky, rule: "A release also ends stickiness."},
 		{
 			name: "unstick", run: edgeUnstick,
-			rule: "An item with Owner in place of a Token ends nothing but the stickiness of its instance, if Owner has it.",
+			rule: "An item with Owner instead of a Token ends only the stickiness of its instance, if Owner has it.",
 		},
-		{name: "lapsed-turns-of-a-token", run: edgeLapsedTurns, rule: "Leases that have lapsed are not among them."},
-		{name: "lapsed-tasks-of-a-token", run: edgeLapsedTasks, rule: "Lapsed ones are not among them."},
+		{name: "lapsed-turns-of-a-token", run: edgeLapsedTurns, rule: "Expired leases are not included."},
+		{name: "lapsed-tasks-of-a-token", run: edgeLapsedTasks, rule: "Tasks whose lease has expired are not included."},
 		{
 			name: "released-by-token-before-it-began", run: begunNone,
-			rule: "Release without a TaskRef releases all tasks that its Token holds, whatever their Attempt.",
+			rule: "A Release without a TaskRef releases all tasks that its Token holds, whatever their Attempt.",
 		},
-		{name: "order-of-one-instant", run: edgeInstant, rule: "The others come by rank, and of one rank by insertion."},
-		{name: "late-come-first", run: edgeLate, rule: "Tasks past their time come first, by that time."},
+		{name: "order-of-one-instant", run: edgeInstant, rule: "The others come by rank, and equal ranks by insertion."},
+		{name: "late-come-first", run: edgeLate, rule: "Tasks past their time come first, ordered by that time."},
 		{
 			name: "retry-without-failure", run: edgeRetry,
 			rule: "Retry raises Attempt, stores Failure and Details, resets Deliveries and queues the task after Delay.",
 		},
 		{
 			name: "parked-past-deadline", run: edgeParked,
-			rule: "A parked task whose Deadline has passed is given to who asks for Expired all the same, and then the token is void.",
+			rule: "A parked task whose Deadline has passed still goes to a fetch with Expired, which voids the token.",
 		},
 		{name: "parked-suspended", run: edgeParkedSuspended, rule: fetchable},
 		{name: "handed-off-before-its-time", run: edgeHandOff, rule: fetchable},
 		{name: "renewed-suspended", run: edgeRenewedSuspended, rule: fetchable},
 		{name: "letters-in-order", run: edgeLetters, rule: "Items are taken in the order in which they are named."},
 		{name: "redriven-task", run: edgeRedriven, rule: "A redriven task begins anew, with its first attempt and without a deadline."},
-		{name: "letter-stays", run: edgeLetterStays, rule: "An item that cannot go back stays, and is not counted."},
-		{name: "prune-passes-over", run: edgePrune, rule: "A parent of which a child still runs stays, and takes no place among the Max."},
-		{name: "deleted-record", run: edgeRecord, rule: "RecordResult answers the record read, written or deleted"},
-		{name: "now-of-nothing", run: edgeNow, rule: "An answer tells Now also when it found nothing."},
+		{name: "letter-stays", run: edgeLetterStays, rule: "An item that cannot go back stays and is not counted."},
+		{name: "prune-passes-over", run: edgePrune, rule: "A parent with a running child stays and does not count towards Max."},
+		{name: "deleted-record", run: edgeRecord, rule: "RecordResult has the record that was read, written or deleted"},
+		{name: "now-of-nothing", run: edgeNow, rule: "A result has Now even if the call found nothing."},
 		{
 			name: "large-batches", run: edgeLarge,
 			rule: "Limits that every provider enforces with ErrInvalid (names), ErrTooLarge (sizes) or ErrInboxFull, before anything is stored.",

@@ -3,7 +3,7 @@ package validations
 import "github.com/perdure/perdure/provider"
 
 func executionCases() []testCase {
-	const removes = "Ending or continuing an execution removes all its tasks and timers in the same commit."
+	const removes = "If it ends or continues the execution, it also removes all tasks and timers of that execution."
 	return []testCase{
 		{name: "opens-next", run: executionOpens, rule: "It has executions 1, 2, ...; each execution has a history of events 1, 2, ... n without gaps."},
 		{name: "renames", run: executionRenames, rule: "NextExecution.Name: \"\" keeps the orchestration"},
@@ -12,10 +12,10 @@ func executionCases() []testCase {
 		{name: "messages-stay", run: executionMessages, rule: "Unconsumed messages stay in the inbox."},
 		{
 			name: "own-message", run: executionMessage,
-			rule: "NextExecution.Message: put into the own inbox so that the new execution is fetched; Execution is filled by the provider",
+			rule: "NextExecution.Message: put into the instance's inbox so that the new execution is fetched; the provider fills Execution",
 		},
-		{name: "old-execution-is-fenced", run: executionFence, rule: "Any other mismatch of key, execution, Version or history length answers [ErrConflict]"},
-		{name: "same-commit-again", run: executionAgain, rule: "If the stored Version is req.Commit the turn was stored before and the call succeeds again."},
+		{name: "old-execution-is-fenced", run: executionFence, rule: "[ErrConflict]: the key, execution, Version or history length is not the stored one"},
+		{name: "same-commit-again", run: executionAgain, rule: "If the stored Version is req.Commit, the turn was stored before and the call succeeds again."},
 	}
 }
 

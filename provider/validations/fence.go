@@ -8,9 +8,9 @@ import (
 )
 
 func fenceCases() []testCase {
-	const mismatch = "Any other mismatch of key, execution, Version or history length answers [ErrConflict], " +
-		"as does a consumed message that is gone, a Suspended or ended instance and one that is marked for deletion."
-	const again = "If the stored Version is req.Commit the turn was stored before and the call succeeds again."
+	const mismatch = "[ErrConflict]: the key, execution, Version or history length is not the stored one, a " +
+		"consumed message is gone, or the instance is Suspended, ended or marked for deletion."
+	const again = "If the stored Version is req.Commit, the turn was stored before and the call succeeds again."
 	return []testCase{
 		{name: "version", run: fenceVersion, rule: mismatch},
 		{name: "key", run: fenceKey, rule: mismatch},
@@ -20,12 +20,12 @@ func fenceCases() []testCase {
 		{name: "suspended", run: fenceSuspended, rule: mismatch},
 		{name: "ended", run: fenceEnded, rule: mismatch},
 		{name: "deleted", run: fenceDeleted, rule: mismatch},
-		{name: "steered", run: fenceSteered, rule: "writes a new Version, so that a turn in flight fails with ErrConflict."},
+		{name: "steered", run: fenceSteered, rule: "It writes a new Version, so that a turn in flight fails with ErrConflict."},
 		{name: "same-commit-again", run: fenceAgain, rule: again},
 		{name: "same-close-again", run: fenceAgainClosed, rule: again},
-		{name: "racing-commits", run: fenceRace, rule: "CommitTurn names the Version it was computed from and its own new ID."},
+		{name: "racing-commits", run: fenceRace, rule: "CommitTurn names the Version that the turn was computed from and a new ID of its own."},
 		{name: "racing-repeats", run: fenceRepeatRace, rule: again},
-		{name: "lease-is-a-hint", run: fenceHint, rule: "A lock (turn lease) is only a hint that saves work."},
+		{name: "lease-is-a-hint", run: fenceHint, rule: "A turn lease is only a hint that saves work."},
 		{name: "eventless-turn", run: fenceEventless, rule: "An instance row holds Version, the ID of the last commit that changed it."},
 	}
 }

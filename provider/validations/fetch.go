@@ -9,22 +9,22 @@ import (
 )
 
 func fetchCases() []testCase {
-	const fetchable = "An instance is fetchable when it is Running, has a visible message (or ReadyAt has come), holds no unexpired turn lease, " +
-		"is not held back by Blocked or by another owner's stickiness, its (name, version) is among Capabilities, " +
-		"and its engine level is at most EngineLevel."
+	const leased = "No unexpired turn lease holds it."
+	const running = "Its status is Running."
+	const capable = "Its (name, version) is among Capabilities."
 	return []testCase{
-		{name: "lease-is-exclusive", run: fetchExclusive, rule: fetchable},
-		{name: "racing-fetchers", run: fetchRace, rule: fetchable},
-		{name: "lease-expires", run: fetchExpires, rule: fetchable},
-		{name: "needs-a-message", run: fetchNeedsMessage, rule: fetchable},
-		{name: "not-suspended", run: fetchSuspended, rule: fetchable},
-		{name: "not-ended", run: fetchEnded, rule: fetchable},
-		{name: "exact-capability", run: fetchCapability, rule: fetchable},
-		{name: "no-capability", run: fetchNoCapability, rule: fetchable},
-		{name: "engine-level", run: fetchLevel, rule: fetchable},
-		{name: "sticky", run: fetchSticky, rule: "CommitTurnRequest.Owner: with Sticky: only this owner fetches the instance until then"},
-		{name: "sticky-ends", run: fetchStickyEnds, rule: fetchable},
-		{name: "others-are-not-counted", run: fetchOthers, rule: "Others are left alone and never counted."},
+		{name: "lease-is-exclusive", run: fetchExclusive, rule: leased},
+		{name: "racing-fetchers", run: fetchRace, rule: leased},
+		{name: "lease-expires", run: fetchExpires, rule: leased},
+		{name: "needs-a-message", run: fetchNeedsMessage, rule: "It has a visible message, or its ReadyAt has come."},
+		{name: "not-suspended", run: fetchSuspended, rule: running},
+		{name: "not-ended", run: fetchEnded, rule: running},
+		{name: "exact-capability", run: fetchCapability, rule: capable},
+		{name: "no-capability", run: fetchNoCapability, rule: capable},
+		{name: "engine-level", run: fetchLevel, rule: "Its engine level is at most EngineLevel."},
+		{name: "sticky", run: fetchSticky, rule: "CommitTurnRequest.Owner: with Sticky: only this owner fetches the instance for that long"},
+		{name: "sticky-ends", run: fetchStickyEnds, rule: "Neither Blocked nor the stickiness of another owner holds it back."},
+		{name: "others-are-not-counted", run: fetchOthers, rule: "Other instances are left alone and their deliveries are not counted."},
 		{name: "order", run: fetchOrder, rule: "Instances come in order of ReadyAt."},
 		{name: "up-to-max", run: fetchMax, rule: "FetchTurns leases up to Max instances that have visible messages, with those messages."},
 		{
@@ -32,7 +32,7 @@ func fetchCases() []testCase {
 			rule: "Each lease raises Deliveries durably before the call returns, and a commit sets it to 0.",
 		},
 		{name: "result-is-the-callers", run: fetchOwnSlices, rule: "Result slices belong to the caller."},
-		{name: "request-is-copied", run: sendOwnSlices, rule: "A provider does not keep or change a request's slices after it returned"},
+		{name: "request-is-copied", run: sendOwnSlices, rule: "A provider does not keep or change a request's slices after it returned."},
 		{name: "messages-of-a-turn", run: fetchManyMessages, rule: "MaxFetchMessages: messages of one fetched turn"},
 	}
 }

@@ -10,9 +10,9 @@ import (
 // it does not: see FirstTurns.
 func firstCases() []testCase {
 	const (
-		stored = "If the call inserts the instance, that turn is stored with it, all or nothing, as CommitTurn would after a fetch of " +
-			"the start message, which never enters the inbox."
-		begun = "Begun tells that the stored Version is First.Commit."
+		stored = "If the call inserts the instance, it also stores that turn, all or nothing, as CommitTurn " +
+			"would after a fetch of the start message. The start message then never enters the inbox."
+		begun = "Begun reports that the stored Version is First.Commit."
 		stays = "An instance that the call does not insert stays as it is."
 	)
 	return []testCase{
@@ -37,8 +37,8 @@ func firstCases() []testCase {
 		},
 		{
 			name: "first-turn-fits", run: firstFits,
-			rule: "First is a turn of execution 1 from Commit and length 0, without Lease, Completes and Consumed, that leaves the " +
-				"instance Running. Message has no Delay then. nil: none.",
+			rule: "First is a turn of execution 1, computed from Commit and length 0. It has no Lease, Completes " +
+				"and Consumed, and leaves the instance Running. Message then has no Delay. nil: none.",
 		},
 	}
 }

@@ -10,26 +10,26 @@ import (
 // inspectCases check a power that a provider may lack: they are left out then.
 func inspectCases() []testCase {
 	const (
-		shows = "Inspect answers the stored rows of one kind as they stand, also those that no method of Provider would answer: " +
-			"rows whose key is gone, and rows of executions that have ended."
-		order = "Rows come in order of key, then as InspectKind says, a page at a time: Cursor leads on to the next page"
-		lease = "A lease tells its owner, whether it is over by the storage's clock, and whether the storage knows that the owner is dead."
+		shows = "Inspect returns the stored rows of one kind as they are. That includes rows that no method " +
+			"of Provider would return: rows whose key is gone, and rows of ended executions."
+		order = "Rows come in order of key, then in the order of their InspectKind, a page at a time. Cursor leads to the next page"
+		lease = "A lease has its owner, whether it has expired by the storage's clock, and whether the storage knows that the owner is dead."
 	)
 	list := []testCase{
 		{name: "instances", run: inspectInstances, rule: shows},
-		{name: "replaced", run: inspectReplaced, rule: "Instances are all, also replaced ones and those marked for deletion."},
+		{name: "replaced", run: inspectReplaced, rule: "Instances include replaced ones and those marked for deletion."},
 		{name: "executions", run: inspectExecutions, rule: "Executions are those before the current one, by number."},
 		{name: "history", run: inspectHistory, rule: shows},
 		{name: "messages", run: inspectMessages, rule: shows},
 		{name: "tasks", run: inspectTasks, rule: shows},
-		{name: "keys", run: inspectKeys, rule: "Of the last five kinds only the keys are answered, each once."},
+		{name: "keys", run: inspectKeys, rule: "For the last five kinds only the keys are returned, each once."},
 		{name: "turn-leases", run: inspectTurnLeases, rule: lease},
-		{name: "lapsed-turn-lease", run: inspectLapsedLease, rule: "A lapsed lease is there until the storage or who takes over ends it."},
+		{name: "lapsed-turn-lease", run: inspectLapsedLease, rule: "An expired lease is included until the storage or the next owner ends it."},
 		{name: "task-leases", run: inspectTaskLeases, rule: lease},
 		{name: "order", run: inspectOrder, rule: "History and tasks come by execution and event ID, messages by VisibleAt and ID."},
 		{name: "pages", run: inspectPages, rule: order},
-		{name: "bytes", run: inspectBytes, rule: "A page has at most Max rows, and instances end it once their payloads reach [MaxFetchBytes]."},
-		{name: "key", run: inspectKey, rule: "With Key set only rows of that key are answered."},
+		{name: "bytes", run: inspectBytes, rule: "A page has at most Max rows, and a page of instances ends once their payloads reach [MaxFetchBytes]."},
+		{name: "key", run: inspectKey, rule: "With Key, only rows of that key are returned."},
 		{name: "payloads", run: inspectPayloads, rule: "Payloads of events, messages and tasks are left out."},
 		{name: "changes-nothing", run: inspectChangesNothing, rule: "Inspect changes nothing."},
 		{name: "default-page", run: inspectDefault, rule: "InspectRequest.Max: 1 to MaxPage; 0: MaxPage"},

@@ -5,18 +5,18 @@ import "github.com/perdure/perdure/provider"
 // What becomes of tasks that are given up: by a lapsed lease, or by the orchestration.
 
 func lapsedTaskCases() []testCase {
-	const cancelled = "A task that nobody has leased is removed."
+	const cancelled = "A task that is not leased is removed."
 	return []testCase{
 		{name: "deliveries-of-each", run: lapsedDeliveries, rule: "the Deliveries (raised by this lease)"},
 		{name: "cancelled-many", run: lapsedMany, rule: cancelled},
 		{name: "scheduled-and-cancelled", run: lapsedAtOnce, rule: cancelled},
-		{name: "cancelled-unknown", run: lapsedUnknown, rule: "CancelTask asks for the cancellation of a task of the execution."},
+		{name: "cancelled-unknown", run: lapsedUnknown, rule: "CancelTask requests the cancellation of a task of the execution."},
 	}
 }
 
 func lapsedRenewalCases() []testCase {
 	return []testCase{
-		{name: "taken-over", run: lapsedRenewal, rule: "Precedence of answers: Missing, Terminal, ErrLeaseLost, Running."},
+		{name: "taken-over", run: lapsedRenewal, rule: "Missing comes before Terminal, Terminal before ErrLeaseLost, and ErrLeaseLost before Running."},
 	}
 }
 

@@ -12,23 +12,23 @@ func limitCases() []testCase {
 	return []testCase{
 		{name: "names", run: limitNames, rule: names + ", compared byte by byte. Everything else is refused with [ErrInvalid]."},
 		{name: "longest-name", run: limitLongest, rule: "MaxName: bytes of an ID, name or key"},
-		{name: "payload", run: limitPayload, rule: "MaxPayload: bytes of one payload: 2 MiB of user data and the engine's envelope"},
-		{name: "largest-payload", run: limitLargest, rule: "MaxPayload: bytes of one payload: 2 MiB of user data and the engine's envelope"},
-		{name: "zero-ids", run: limitZero, rule: "ErrInvalid: the request breaks the contract. Nothing happened."},
+		{name: "payload", run: limitPayload, rule: "MaxPayload: bytes of one payload: 2 MiB of user data plus the engine's envelope"},
+		{name: "largest-payload", run: limitLargest, rule: "MaxPayload: bytes of one payload: 2 MiB of user data plus the engine's envelope"},
+		{name: "zero-ids", run: limitZero, rule: "ErrInvalid means that the request breaks the contract. Nothing happened."},
 		{name: "empty-batches", run: limitEmpty, rule: "ReportTasksResult has one result per item, in order."},
 		{name: "refused-before-stored", run: limitCommit, rule: limits},
 		{name: "rows-of-a-commit", run: commitRows, rule: "MaxCommitRows: of each kind in one commit: events, messages consumed, tasks, timers, sends, starts"},
-		{name: "calls-at-once", run: callAtOnce, broad: true, rule: "All methods may be called at once from many goroutines."},
+		{name: "calls-at-once", run: callAtOnce, broad: true, rule: "All methods are safe for concurrent use."},
 		{name: "page", run: limitPage, rule: "MaxPage: rows of a page"},
 		{name: "batch", run: limitBatch, rule: "MaxBatch: items of a fetch, report, renewal or release"},
 		{name: "lease", run: limitLease, rule: "MaxLease: longest lease"},
 		{
 			name: "every-error", run: limitErrors,
-			rule: "Every error is, or wraps, a sentinel of this package or an [*Error] that says whether nothing happened, it happened, " +
-				"or the outcome is unknown.",
+			rule: "Every error is, or wraps, a sentinel of this package or an [*Error]. An *Error " +
+				"says whether nothing happened, it happened, or the outcome is unknown.",
 		},
 		{name: "one-clock", run: clockOfStorage, rule: "Only the storage's clock counts."},
-		{name: "microseconds", run: clockUnit, rule: "Instants are [Time], integer microseconds UTC as the storage reads them"},
+		{name: "microseconds", run: clockUnit, rule: "Instants are [Time]: integer microseconds UTC, as the storage reads them."},
 	}
 }
 

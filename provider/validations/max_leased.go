@@ -7,23 +7,24 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-const places = "Of a queue with MaxLeased it leases no task while as many have an unexpired lease, of whatever name and owner;"
+const places = "MaxLeased limits the unexpired leases of a queue, of all names and owners " +
+	"together. At the limit, no further task of the queue is leased."
 
 func maxLeasedCases() []testCase {
-	const ends = "A fetch that waits for one goes on when such a lease ends."
-	const bypass = "What is past its time goes to who asks for Expired, whatever limits and sessions say."
+	const ends = "A fetch at the limit continues when one of the leases ends."
+	const bypass = "A task past its time goes to any fetch with Expired, regardless of limits and sessions."
 	return []testCase{
 		{name: "places", run: placesTaken, rule: places},
-		{name: "unlimited", run: placesUnlimited, rule: "QueueFilter.MaxLeased: 0: no limit; of several for one queue the lowest counts"},
+		{name: "unlimited", run: placesUnlimited, rule: "QueueFilter.MaxLeased: 0: no limit; the lowest of several for one queue counts"},
 		{name: "of-every-name-and-owner", run: placesOfAll, rule: places},
 		{name: "of-each-queue", run: placesOfQueues, rule: places},
-		{name: "lowest", run: placesLowest, rule: "of several for one queue the lowest counts"},
-		{name: "lapsed", run: placesLapsed, rule: "no task while as many have an unexpired lease"},
+		{name: "lowest", run: placesLowest, rule: "the lowest of several for one queue counts"},
+		{name: "lapsed", run: placesLapsed, rule: "MaxLeased limits the unexpired leases of a queue"},
 		{name: "suspended", run: placesSuspended, rule: places},
-		{name: "parked", run: placesParked, rule: "parked ones do not count"},
-		{name: "hand-off", run: placesHandOff, rule: "Hand-offs and renewals do not ask for a place."},
+		{name: "parked", run: placesParked, rule: "Parked tasks do not count."},
+		{name: "hand-off", run: placesHandOff, rule: "Hand-offs and renewals are not limited."},
 		{name: "expired", run: placesExpired, rule: bypass},
-		{name: "racing-fetchers", run: placesRace, rule: "Fetches at once keep to it together."},
+		{name: "racing-fetchers", run: placesRace, rule: "Concurrent fetches share the limit."},
 		{name: "report-wakes", run: placesReported, rule: ends},
 		{name: "commit-wakes", run: placesCommitted, rule: ends},
 		{name: "end-wakes", run: placesRemoved, broad: true, rule: ends},

@@ -13,8 +13,8 @@ func migrateCases() []testCase {
 			name: "listed", run: migrateListed,
 			rule: "Migrations lists all steps that this release knows, in order, and whether each is applied.",
 		},
-		{name: "again", run: migrateAgain, rule: "Migrate applies what is missing."},
-		{name: "at-once", run: migrateRace, rule: "It is safe when several processes do it at once."},
+		{name: "again", run: migrateAgain, rule: "Migrate applies the missing steps."},
+		{name: "at-once", run: migrateRace, rule: "Several processes may call it at once."},
 	}
 	for i := range list {
 		list[i].power = canMigrate

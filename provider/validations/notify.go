@@ -10,13 +10,13 @@ import (
 
 // notifyCases check a power that a provider may lack: they are left out then.
 func notifyCases() []testCase {
-	const tells = "Notifier is implemented by providers that can tell about ended executions and cancelled tasks at once."
+	const tells = "Notifier is implemented by providers that can report ended executions and cancelled tasks at once."
 	list := []testCase{
-		{name: "ended", run: notifyEnded, rule: "EventID 0 concerns all tasks of the execution."},
+		{name: "ended", run: notifyEnded, rule: "EventID 0 means all tasks of the execution."},
 		{name: "cancelled", run: notifyCancelled, rule: tells},
 		{
 			name: "nothing-else", run: notifyNothingElse,
-			rule: "Notice tells that an execution ended or that a task was asked to stop, so that a node need not wait for its next lease renewal.",
+			rule: "Notice reports that an execution ended or that a task was asked to stop, so that a node need not wait for its next lease renewal.",
 		},
 		{name: "stop", run: notifyStop, rule: "Notify calls fn for each notice until stop is called; stop waits for a running fn."},
 	}

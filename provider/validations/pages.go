@@ -15,11 +15,11 @@ func readPageRaces() []testCase {
 	return []testCase{
 		{
 			name: "list-while-others-write", run: pagesOfInstances,
-			rule: "A page continues after Cursor, so that instances created or ended while a caller pages neither repeat nor hide others.",
+			rule: "A page continues after Cursor, so that instances created or ended between two pages neither repeat nor hide others.",
 		},
 		{
 			name: "history-while-it-grows", run: pagesOfHistory,
-			rule: "ReadHistory answers events From..To of one execution in order, as many as fit MaxBytes (at least one if there is one).",
+			rule: "ReadHistory returns events From to To of one execution in order, as many as fit MaxBytes, but at least one if there is one.",
 		},
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 // payloadCases pass through every field with opaque bytes what a store might trip over.
 func payloadCases() []testCase {
-	const opaque = "it never looks inside an event, a message or a payload"
+	const opaque = "A provider never looks inside an event, a message or a payload."
 	return []testCase{
 		{name: "of-creates-and-sends", run: payloadSends, rule: opaque},
 		{name: "of-commits", run: payloadCommits, rule: opaque},
@@ -23,7 +23,7 @@ func payloadCases() []testCase {
 
 func failurePayloads() []testCase {
 	return []testCase{
-		{name: "any-failure", run: payloadFailures, rule: "Message is any bytes, also such as are no UTF-8, kept as they are."},
+		{name: "any-failure", run: payloadFailures, rule: "Message may be any bytes, even invalid UTF-8. They are kept as they are."},
 	}
 }
 

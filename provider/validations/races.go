@@ -13,22 +13,22 @@ import (
 // together. Each belongs to the group of the sentence that it checks.
 
 func fetchRaces() []testCase {
-	const leased = "holds no unexpired turn lease"
+	const leased = "No unexpired turn lease holds it."
 	return []testCase{
 		{
 			name: "racing-parked-fetchers", run: raceParked, broad: true,
-			rule: "The call blocks up to Wait while nothing is fetchable and returns as soon as something is;",
+			rule: "The call blocks up to Wait while nothing is fetchable and returns as soon as something is.",
 		},
 		{name: "racing-for-one", run: raceHolder, rule: leased},
 		{name: "racing-for-a-lapsed-lease", run: raceLapsed, rule: leased},
-		{name: "racing-capabilities", run: raceCapabilities, rule: "its (name, version) is among Capabilities"},
+		{name: "racing-capabilities", run: raceCapabilities, rule: "Its (name, version) is among Capabilities."},
 	}
 }
 
 func sendRaces() []testCase {
 	return []testCase{
 		{name: "race-with-turns", run: raceMessages, rule: "A turn consumes messages and extends the history in one commit."},
-		{name: "race-with-a-commit", run: raceReady, rule: "An instance is fetchable when it is Running, has a visible message (or ReadyAt has come)"},
+		{name: "race-with-a-commit", run: raceReady, rule: "It has a visible message, or its ReadyAt has come."},
 	}
 }
 
@@ -45,7 +45,7 @@ func taskRaces() []testCase {
 }
 
 func reportRaces() []testCase {
-	const complete = "Complete removes the task and puts Message into the inbox of its instance, if the execution still runs"
+	const complete = "Complete removes the task and puts Message into the inbox of its instance, if the execution still runs."
 	return []testCase{
 		{name: "racing-with-renewals", run: raceReport, rule: complete},
 	}
@@ -53,7 +53,7 @@ func reportRaces() []testCase {
 
 func cleanRaces() []testCase {
 	return []testCase{
-		{name: "races-at-one-id", run: raceID, rule: "Only Create (and Starts of a commit) insert instances."},
+		{name: "races-at-one-id", run: raceID, rule: "Only Create, and the Starts of a commit, insert instances."},
 	}
 }
 

@@ -10,11 +10,11 @@ import (
 
 // rankCases are about the order in which tasks are fetched.
 func rankCases() []testCase {
-	const rank = "The rank is the moment from which the task may be fetched, [PriorityStep] earlier for each step of its Priority above the default " +
-		"and later for each below: what has waited long enough goes before anything new."
-	const turns = "Fairness keys take turns: a new task with a FairnessKey and no NotBefore ranks as if it were due [FairnessStep] after the last one " +
-		"of its key and queue that waits for its first lease, whatever their names and priorities."
-	const uncounted = "Those with a NotBefore and those of Suspended instances do not count."
+	const rank = "The rank is the moment from which the task may be fetched. It is [PriorityStep] earlier for each step of Priority " +
+		"above the default, and later for each step below. So a task that has waited long enough goes before any new one."
+	const turns = "Fairness keys take turns. A new task with a FairnessKey and no NotBefore ranks as if it were due [FairnessStep] after the " +
+		"last task of its key and queue that waits for its first lease. The names and priorities of these tasks do not matter."
+	const uncounted = "Tasks with a NotBefore and tasks of Suspended instances do not count."
 	return []testCase{
 		{name: "order", run: taskOrder, rule: rank},
 		{name: "aging", run: rankAging, rule: rank},
@@ -25,15 +25,15 @@ func rankCases() []testCase {
 		{name: "fairness-of-queues", run: rankQueues, rule: turns},
 		{
 			name: "fairness-to-newcomers", run: rankNewcomer,
-			rule: "If none does, it ranks as if it were due no earlier than the first one with any key that does in its queue.",
+			rule: "Without such a task, it is due no earlier than the first task in its queue, with any key, that waits for its first lease.",
 		},
 		{name: "fairness-without-delayed", run: rankDelayed, rule: uncounted},
 		{name: "fairness-without-suspended", run: rankSuspended, rule: uncounted},
-		{name: "fairness-in-a-commit", run: rankCommit, rule: "The tasks of one commit follow each other in this way"},
-		{name: "fairness-ends-with-a-lease", run: rankLeased, rule: "Once a task was leased, it has no turn."},
+		{name: "fairness-in-a-commit", run: rankCommit, rule: "The tasks of one commit follow each other in the same way."},
+		{name: "fairness-ends-with-a-lease", run: rankLeased, rule: "A task that was leased once takes no more turns."},
 		{
 			name: "rank-delays-nothing", run: rankNothing,
-			rule: "A rank delays nothing: with nothing before it the task is fetched at once.",
+			rule: "A rank delays nothing: a task with nothing before it is fetched at once.",
 		},
 		{name: "described", run: taskDescribed, broad: true, rule: "TaskInfo describes a pending task to an observer."},
 	}

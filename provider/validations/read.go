@@ -8,29 +8,29 @@ import (
 )
 
 func readCases() []testCase {
-	const history = "ReadHistory answers events From..To of one execution in order, as many as fit MaxBytes (at least one if there is one)."
-	const list = "List answers instances that match the filter, newest creation first (then by key, descending), a page at a time."
+	const history = "ReadHistory returns events From to To of one execution in order, as many as fit MaxBytes, but at least one if there is one."
+	const list = "List returns the instances that match the filter, a page at a time. The newest creation comes first, then keys descend."
 	return []testCase{
 		{
 			name: "history-range", run: readRange,
 			rule: "ReadHistoryRequest asks for events From (at least 1) to To (0: the end) of an execution (0: the current one).",
 		},
 		{name: "history-bytes", run: readBytes, rule: history},
-		{name: "history-unknown", run: readUnknown, rule: "An unknown key or execution answers ErrNotFound."},
+		{name: "history-unknown", run: readUnknown, rule: "It returns ErrNotFound for an unknown key or execution."},
 		{name: "history-of-ended", run: readEnded, rule: "Ended and replaced executions are readable until deleted."},
 		{name: "list-order-and-pages", run: readPages, rule: list},
 		{
 			name: "list-while-changing", run: readChanging,
-			rule: "A page continues after Cursor, so that instances created or ended while a caller pages neither repeat nor hide others.",
+			rule: "A page continues after Cursor, so that instances created or ended between two pages neither repeat nor hide others.",
 		},
 		{name: "list-filters", run: readFilters, rule: "Zero fields do not restrict."},
 		{name: "list-attributes", run: readAttributes, rule: "Filter.Attributes: all must be equal"},
 		{name: "list-replaced", run: readReplaced, rule: "Filter.Replaced: also instances whose ID now names a newer key"},
-		{name: "count", run: readCount, rule: "Count answers how many instances match the filter."},
-		{name: "stats", run: readStats, rule: "Stats answers figures about waiting work, for health and metrics."},
-		{name: "stats-waiting", run: readWaiting, rule: "With Waiting set it answers what waits and need not count anything else."},
-		{name: "get-unknown", run: readGetUnknown, rule: "An unknown instance answers [ErrNotFound]."},
-		{name: "get-by-key-or-id", run: getNamed, rule: "Get answers one instance, by ID (the current key under it) or by Key."},
+		{name: "count", run: readCount, rule: "Count returns how many instances match the filter."},
+		{name: "stats", run: readStats, rule: "Stats returns figures about waiting work, for health and metrics."},
+		{name: "stats-waiting", run: readWaiting, rule: "With Waiting, it returns what waits and need not count anything else."},
+		{name: "get-unknown", run: readGetUnknown, rule: "It returns [ErrNotFound] for an unknown instance."},
+		{name: "get-by-key-or-id", run: getNamed, rule: "Get returns one instance, by ID (the current key under it) or by Key."},
 		{name: "get-tasks", run: rowTasks, rule: "GetResult.Tasks: WithTasks: pending activity tasks, by event ID"},
 		{name: "updated-at", run: rowUpdatedAt, rule: "Instance.UpdatedAt: last change of Version"},
 		{name: "history-default-page", run: historyDefault, rule: "ReadHistoryRequest.MaxBytes: 0: MaxFetchBytes"},

@@ -3,9 +3,9 @@ package validations
 import "github.com/perdure/perdure/provider"
 
 func releaseCases() []testCase {
-	const clean = "Without Failure the delivery is given back (Deliveries is lowered) and the instance is fetchable after Delay."
-	const failed = "With Failure the Blocked flag is set or updated (count, reason, message, retry time after Delay; Hold means until Unblock)."
-	const lost = "An item whose token no longer holds the lease answers ErrLeaseLost in its place."
+	const clean = "Without Failure, Deliveries is lowered again and the instance is fetchable after Delay."
+	const failed = "With Failure, the Blocked flag is set or updated: count, reason, message, and the retry time after Delay. Hold blocks until Unblock."
+	const lost = "An item whose token no longer holds the lease gets the error ErrLeaseLost."
 	return []testCase{
 		{name: "clean", run: releaseClean, rule: clean},
 		{name: "delay", run: releaseDelay, rule: clean},
@@ -13,15 +13,15 @@ func releaseCases() []testCase {
 		{name: "failure-count", run: releaseCount, rule: failed},
 		{name: "hold", run: releaseHold, rule: failed},
 		{name: "wrong-token", run: releaseWrongToken, rule: lost},
-		{name: "each-for-itself", run: releaseEach, rule: "ReleaseTurns ends turn leases without a commit, each item for itself."},
+		{name: "each-for-itself", run: releaseEach, rule: "ReleaseTurns ends turn leases without a commit. Its items are independent of each other."},
 		{name: "twice", run: releaseTwice, rule: "Releasing twice changes nothing."},
 		{name: "version-stays", run: releaseVersion, rule: "The Version does not change."},
 		{
 			name: "all-of-a-token", run: releaseAll,
-			rule: "An item without a Key ends all leases that its Token holds: so whoever does not know what a fetch has leased " +
-				"gives it back, and no delivery is counted.",
+			rule: "An item without a Key ends all leases that its Token holds, and lowers their " +
+				"Deliveries. So a caller can release the leases of a fetch whose result it never got.",
 		},
-		{name: "commit-unblocks", run: releaseCommit, rule: "It resets Deliveries, clears Blocked, and ends the turn lease if Lease names it."},
+		{name: "commit-unblocks", run: releaseCommit, rule: "The commit resets Deliveries, clears Blocked, and ends the turn lease if Lease names it."},
 	}
 }
 

@@ -3,9 +3,9 @@ package validations
 import "github.com/perdure/perdure/provider"
 
 func renewCases() []testCase {
-	const precedence = "Precedence of answers: Missing, Terminal, ErrLeaseLost, Running."
-	const extended = "Each item answers the ExecutionState, whether cancellation was asked for, and the lease; " +
-		"a lease is extended only while the execution is Running (Suspended counts as Running)."
+	const precedence = "Missing comes before Terminal, Terminal before ErrLeaseLost, and ErrLeaseLost before Running."
+	const extended = "Each item returns the ExecutionState, whether cancellation was requested, and the lease. A " +
+		"lease is extended only while the execution is Running; Suspended counts as Running."
 	return []testCase{
 		{name: "extends", run: renewExtends, rule: extended},
 		{name: "suspended", run: renewSuspended, rule: "TaskRenewalResult.Paused: the instance is Suspended"},
@@ -13,9 +13,9 @@ func renewCases() []testCase {
 		{name: "missing", run: renewMissing, rule: precedence},
 		{name: "unknown-execution", run: renewUnknownExecution, rule: precedence},
 		{name: "lost", run: renewLost, rule: precedence},
-		{name: "details", run: renewDetails, rule: "Details nil keeps the stored ones."},
+		{name: "details", run: renewDetails, rule: "Nil Details keep the stored ones."},
 		{name: "batch", run: renewBatch, rule: "One bad token never fails the batch."},
-		{name: "delivery-stays", run: renewDelivery, rule: "RenewTasks extends leases of tasks and stores heartbeat details, each item for itself."},
+		{name: "delivery-stays", run: renewDelivery, rule: "RenewTasks extends leases of tasks and stores heartbeat details. Its items are independent of each other."},
 	}
 }
 

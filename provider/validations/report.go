@@ -3,13 +3,12 @@ package validations
 import "github.com/perdure/perdure/provider"
 
 func reportCases() []testCase {
-	const complete = "Complete removes the task and puts Message into the inbox of its instance, if the execution still runs " +
-		"(else it only removes it and answers the state)."
+	const complete = "Complete removes the task and puts Message into the inbox of its instance, if the " +
+		"execution still runs. Otherwise it only removes the task and returns the state."
 	const retry = "Retry raises Attempt, stores Failure and Details, resets Deliveries and queues the task after Delay."
-	const park = "Park ends the lease, keeps the token as completion token and never delivers the task again " +
-		"(complete, retry and renewal then go by that token)."
-	const lost = "An item whose token does not hold the task answers ErrLeaseLost in its place; so does a repeat of an item that was stored before."
-	const discard = "Discard removes it if its execution is still not Running, else releases it."
+	const park = "Park ends the lease and never delivers the task again. It keeps the token as completion token, for a later completion, retry or renewal."
+	const lost = "An item whose token does not hold the task gets the error ErrLeaseLost. So does a repeat of an item that was stored before."
+	const discard = "Discard removes the task if its execution is still not Running, and otherwise releases it."
 	const stale = "Stale reads may only err towards Running: Terminal and Missing come from a read that includes every acknowledged commit."
 	return []testCase{
 		{name: "complete", run: reportComplete, rule: complete},
@@ -21,10 +20,10 @@ func reportCases() []testCase {
 		{name: "park-then-retry", run: reportParkRetry, rule: park},
 		{
 			name: "release-all", run: reportReleaseAll,
-			rule: "Release without a TaskRef releases all tasks that its Token holds, whatever their Attempt.",
+			rule: "A Release without a TaskRef releases all tasks that its Token holds, whatever their Attempt.",
 		},
 		{name: "release-fetch", run: reportReleaseFetch, rule: "The Token of a fetch holds all tasks that the fetch has leased."},
-		{name: "release", run: reportRelease, rule: "Release queues it after Delay and gives the delivery back."},
+		{name: "release", run: reportRelease, rule: "Release queues the task after Delay and lowers Deliveries again."},
 		{name: "discard-running", run: reportDiscard, rule: discard},
 		{name: "poison", run: reportPoison, rule: "Poison is Complete that also leaves a copy in the dead letters."},
 		{name: "wrong-token", run: reportWrongToken, rule: lost},
@@ -32,13 +31,13 @@ func reportCases() []testCase {
 			name: "token-of-each", run: reportTokenOfEach, broad: true,
 			rule: "The lease token of each task is [TaskToken] of the request's Token and the task.",
 		},
-		{name: "token-of-the-fetch", run: reportTokenOfFetch, rule: "The request's Token itself is the lease token of none."},
+		{name: "token-of-the-fetch", run: reportTokenOfFetch, rule: "The request's Token is itself the lease token of no task."},
 		{name: "wrong-attempt", run: reportWrongAttempt, rule: lost},
 		{name: "repeat", run: reportRepeat, rule: lost},
-		{name: "each-for-itself", run: reportEach, rule: "ReportTasks ends or changes leases of tasks, each item for itself and atomically."},
+		{name: "each-for-itself", run: reportEach, rule: "ReportTasks ends or changes leases of tasks. Each item is atomic and independent of the others."},
 		{name: "missing", run: reportMissing, rule: stale},
 		{name: "racing-reports", run: reportRace, rule: lost},
-		{name: "after-replacement", run: reportReplaced, rule: "An instance has an ID chosen by a caller and a never-reused Key under it."},
+		{name: "after-replacement", run: reportReplaced, rule: "An instance has an ID chosen by a caller and a Key that is never reused."},
 	}
 }
 

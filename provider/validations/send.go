@@ -12,9 +12,9 @@ import (
 )
 
 func sendCases() []testCase {
-	const order = "Messages come in order (VisibleAt, ID), at most MaxMessages and MaxBytes per instance (always at least one); " +
-		"More says that others are visible."
-	const accepts = "Suspended, Blocked and not yet started instances accept."
+	const order = "Messages come in order (VisibleAt, ID), at most MaxMessages and MaxBytes per " +
+		"instance, but at least one. More reports that further messages are visible."
+	const accepts = "Suspended, Blocked and not yet started instances accept messages."
 	return []testCase{
 		{name: "first-in-first-out", run: sendOrder, rule: order},
 		{name: "visible-order", run: sendDelayedOrder, rule: order},
@@ -22,24 +22,24 @@ func sendCases() []testCase {
 		{name: "more-by-default", run: sendMoreDefault, rule: order},
 		{name: "more-by-count", run: sendMoreCount, rule: order},
 		{name: "more-by-bytes", run: sendMoreBytes, rule: order},
-		{name: "unknown", run: sendUnknown, rule: "An instance that never existed answers [ErrNotFound], one that has ended [ErrEnded]"},
-		{name: "ended", run: sendEnded, rule: "An instance that never existed answers [ErrNotFound], one that has ended [ErrEnded]"},
-		{name: "by-old-key", run: sendOldKey, rule: "An instance has an ID chosen by a caller and a never-reused Key under it."},
+		{name: "unknown", run: sendUnknown, rule: "It returns [ErrNotFound] for an instance that never existed"},
+		{name: "ended", run: sendEnded, rule: "and [ErrEnded] for one that has ended."},
+		{name: "by-old-key", run: sendOldKey, rule: "An instance has an ID chosen by a caller and a Key that is never reused."},
 		{name: "suspended", run: sendSuspended, rule: accepts},
 		{name: "blocked", run: sendBlocked, rule: accepts},
 		{name: "before-start", run: sendBeforeStart, rule: accepts},
 		{name: "version-stays", run: sendVersion, rule: "An instance row holds Version, the ID of the last commit that changed it."},
 		{
 			name: "race-with-close", run: sendRaceClose,
-			rule: "Sending serialises with closing: after success the message is in the inbox of an instance that has not closed.",
+			rule: "Sending is serialized with closing: after success, the message is in the inbox of an instance that has not closed.",
 		},
-		{name: "inbox-full", run: sendFull, slow: true, rule: "Beyond [MaxInboxMessages] or [MaxInboxBytes] it answers [ErrInboxFull]."},
+		{name: "inbox-full", run: sendFull, slow: true, rule: "Beyond [MaxInboxMessages] or [MaxInboxBytes] it returns [ErrInboxFull]."},
 		{name: "inbox-full-of-bytes", run: sendBytes, slow: true, rule: "MaxInboxBytes: their bytes"},
 		{name: "by-key-or-id", run: sendNamed, rule: "SendRequest names the receiver by Key, or by ID when Key is zero."},
 		{name: "fields", run: sendFields, rule: "Message.EventID: the event of that execution that it answers; 0: none"},
 		{
 			name: "kinds", run: sendKinds,
-			rule: "MessageKind is a small number that the engine gives a message; providers store and answer it and never act on it.",
+			rule: "MessageKind is a small number that the engine gives a message. Providers store and return it and never act on it.",
 		},
 	}
 }

@@ -9,11 +9,11 @@ import (
 // When sessions are over, and what keeps them.
 
 func sessionEnds() []testCase {
-	const lease = "Its owner holds it until Sessions.Lease after the last FetchTasks with Sessions or RenewTasks that named the owner"
-	const idle = "or until Sessions.Idle after one of its tasks was last leased to the owner, renewed, reported or completed, whatever comes first."
-	const busy = "While the owner has an unexpired lease of one of its tasks it holds the session all the same."
-	const wakes = "A fetch that waits for a session goes on when that ends."
-	const renew = "With Owner it also extends the sessions that Owner holds, to SessionLease from now; Items may be empty then."
+	const lease = "A session ends Sessions.Lease after the last FetchTasks with Sessions, or RenewTasks, that named its owner."
+	const idle = "It also ends Sessions.Idle after one of its tasks was last leased to the owner, renewed, reported or completed."
+	const busy = "In both cases the owner keeps it while it has an unexpired lease of one of its tasks."
+	const wakes = "A fetch that waits for a session continues when the session ends."
+	const renew = "With Owner, the call also extends the sessions that Owner holds, to SessionLease from now. Items may then be empty."
 	return []testCase{
 		{name: "lease-over", run: sessionLapses, rule: lease},
 		{name: "fetch-extends", run: sessionFetchExtends, rule: lease},

@@ -10,19 +10,19 @@ import (
 )
 
 func sessionCases() []testCase {
-	const fetchable = "A task with a session is fetchable only by the owner that holds the session or, if nobody does, " +
-		"by one that holds fewer than Sessions.Max, which then holds it."
+	const fetchable = "A task with a session is fetchable only by the owner that holds the session. If no owner holds it, an " +
+		"owner with fewer than Sessions.Max sessions can fetch the task, and then holds the session."
 	return []testCase{
 		{name: "claimed", run: sessionClaimed, rule: fetchable},
 		{name: "one-for-each-owner", run: sessionOfEach, rule: fetchable},
 		{name: "max", run: sessionMax, rule: fetchable},
 		{name: "hand-off", run: sessionHandOff, rule: fetchable},
 		{name: "first-in-first-out", run: sessionOrder, rule: fetchable},
-		{name: "not-asked-for", run: sessionNone, rule: "SessionClaim.Max: how many sessions Owner may hold; 0: no task with a session is answered"},
-		{name: "one-name-space", run: sessionNames, rule: "A session is known by its ID throughout the store."},
+		{name: "not-asked-for", run: sessionNone, rule: "SessionClaim.Max: how many sessions Owner may hold; 0: no task with a session is returned"},
+		{name: "one-name-space", run: sessionNames, rule: "Its ID names a session throughout the store."},
 		{name: "counted", run: sessionCount, rule: "FetchTasksResult.Sessions: how many Owner holds now, if the fetch claims any"},
 		{name: "counted-by-renewals", run: sessionRenewCount, rule: "RenewTasksResult.Sessions: how many Owner holds now"},
-		{name: "expired", run: sessionExpired, rule: "What is past its time goes to who asks for Expired, whatever limits and sessions say."},
+		{name: "expired", run: sessionExpired, rule: "A task past its time goes to any fetch with Expired, regardless of limits and sessions."},
 		{name: "limit-of-its-queue", run: sessionLimited, broad: true, rule: places},
 	}
 }
@@ -192,7 +192,7 @@ func sessionLimited(t *trial) {
 }
 
 func sessionRaces() []testCase {
-	const once = "Of fetches at once one gets it."
+	const once = "Of several concurrent fetches only one gets the session."
 	return []testCase{
 		{name: "racing-for-one", run: raceSession, rule: once},
 		{name: "racing-for-many", run: raceSessions, rule: once},

@@ -10,8 +10,8 @@ import (
 
 func sharedCases() []testCase {
 	const lease = "Lease acquires, renews or releases a named lease."
-	const held = "Acquire of a lease that another token holds unexpired answers [ErrLeaseLost] with the holder in the result."
-	const expects = "A write or delete names the record's version that it expects (0: must not exist); a mismatch answers [ErrConflict]."
+	const held = "Acquiring a lease that another token holds unexpired returns [ErrLeaseLost] with the holder in the result."
+	const expects = "A write or delete names the version that it expects, 0 if the record must not exist. A mismatch returns [ErrConflict]."
 	const record = "Record reads, writes, deletes or scans versioned records."
 	return []testCase{
 		{name: "lease-acquire", run: leaseAcquire, rule: held},
@@ -24,7 +24,7 @@ func sharedCases() []testCase {
 		{name: "record-expect", run: recordExpect, rule: expects},
 		{name: "record-delete", run: recordDelete, rule: expects},
 		{name: "record-race", run: recordRace, rule: expects},
-		{name: "record-scan", run: recordScan, rule: "RecordResult answers the record read, written or deleted, or the scanned ones by key."},
+		{name: "record-scan", run: recordScan, rule: "RecordResult has the record that was read, written or deleted, or the scanned ones by key."},
 		{name: "record-default-page", run: scanDefault, rule: "RecordRequest.Max: Scan: 1 to MaxPage; 0: MaxPage"},
 	}
 }

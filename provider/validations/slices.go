@@ -16,7 +16,7 @@ func sliceCases() []testCase {
 		{name: "turns-are-the-callers", run: slicesOfTurns, rule: results},
 		{name: "tasks-are-the-callers", run: slicesOfTasks, rule: results},
 		{name: "results-are-the-callers", run: slicesOfResults, rule: results},
-		{name: "requests-are-copied", run: slicesOfRequests, rule: "A provider does not keep or change a request's slices after it returned"},
+		{name: "requests-are-copied", run: slicesOfRequests, rule: "A provider does not keep or change a request's slices after it returned."},
 	}
 }
 

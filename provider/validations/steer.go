@@ -3,28 +3,28 @@ package validations
 import "github.com/perdure/perdure/provider"
 
 func steerCases() []testCase {
-	const terminate = "Terminate appends the caller's opaque Event at length+1, stores Result, removes all tasks and timers of the execution " +
-		"(a leased task's next renewal answers Terminal), moves the rest of the inbox to the dead letters, delivers ParentNotice " +
-		"to the inbox of a parent that still runs the execution which started it, and ChildNotice to every running child with close policy Cancel."
-	const reset = "Reset closes the current execution with status Reset (or keeps its ended status) and opens the next one, Running, " +
-		"with Events as its history; tasks and timers of the old one are removed, inbox messages stay."
+	const terminate = "Terminate appends the caller's opaque Event at length+1 and stores Result. It removes all tasks and timers of the " +
+		"execution; the next renewal of a leased task returns Terminal. It moves the rest of the inbox to the dead letters."
+	const parent = "It delivers ParentNotice to the inbox of the parent if the execution that started the instance still runs."
+	const reset = "Reset closes the current execution with status Reset, or keeps its ended status. It opens the next one, " +
+		"Running, with Events as its history. Tasks and timers of the old one are removed; inbox messages stay."
 	return []testCase{
-		{name: "suspend-and-resume", run: steerSuspend, rule: "Suspend keeps turns from being fetched and queued tasks from being started; Resume ends that."},
-		{name: "new-version", run: steerVersion, rule: "It is not fenced: it applies to whatever is stored, atomically, and writes a new Version"},
+		{name: "suspend-and-resume", run: steerSuspend, rule: "Suspend keeps turns from being fetched and queued tasks from being started. Resume ends that."},
+		{name: "new-version", run: steerVersion, rule: "It is not fenced: it applies to whatever is stored, atomically. It writes a new Version"},
 		{name: "same-commit-again", run: steerAgain, rule: "If the stored Version is already req.Commit, the call succeeds again and changes nothing."},
-		{name: "ended", run: steerEnded, rule: "An ended instance answers [ErrEnded] for all but Reset."},
+		{name: "ended", run: steerEnded, rule: "For an ended instance, every action except Reset returns [ErrEnded]."},
 		{name: "unknown", run: steerUnknown, rule: "Steer changes an instance from outside: suspend, resume, terminate, unblock, reset."},
 		{name: "terminate", run: steerTerminate, rule: terminate},
-		{name: "terminate-tells-parent", run: steerParent, rule: terminate},
-		{name: "terminate-of-old-parent", run: steerOldParent, rule: terminate},
-		{name: "terminate-tells-children", run: steerChildren, rule: terminate},
+		{name: "terminate-tells-parent", run: steerParent, rule: parent},
+		{name: "terminate-of-old-parent", run: steerOldParent, rule: parent},
+		{name: "terminate-tells-children", run: steerChildren, rule: "It delivers ChildNotice to every running child with close policy Cancel."},
 		{name: "unblock", run: steerUnblock, rule: "Unblock clears the Blocked flag and its counts."},
 		{name: "reset-running", run: steerReset, rule: reset},
 		{name: "reset-ended", run: steerResetEnded, rule: reset},
 		{name: "reset-level", run: steerResetLevel, rule: "SteerRequest.EngineLevel: Reset: of the new execution"},
 		{name: "by-key-or-id", run: steerNamed, rule: "SteerRequest names an instance by Key, or by ID when Key is zero."},
 		{name: "event", run: steerEvent, rule: "SteerRequest.Event: appended to the history; nil for none"},
-		{name: "no-event", run: steerBare, rule: "it invents no events, IDs or decisions"},
+		{name: "no-event", run: steerBare, rule: "It invents no events, IDs or decisions."},
 	}
 }
 

@@ -10,10 +10,10 @@ import (
 )
 
 func taskCases() []testCase {
-	const fetchable = "A task is fetchable when it is queued (or its lease has expired), its NotBefore has come, its instance is not Suspended and, " +
-		"unless Expired is asked for, it is not past its time."
-	const counts = "Each item tells the ExecutionState of the execution that wants the result, the Attempt, the Deliveries (raised by this lease), " +
-		"the last heartbeat details and the last failure."
+	const fetchable = "A task is fetchable if it is queued or its lease has expired, its NotBefore has come, and its " +
+		"instance is not Suspended. A task that is past its time is fetchable only with Expired."
+	const counts = "Each item has the ExecutionState of the execution that wants the result, the Attempt, the " +
+		"Deliveries (raised by this lease), the last heartbeat details and the last failure."
 	return []testCase{
 		{name: "fetched", run: taskFetched, rule: "FetchTasks leases up to Max activity tasks of the named queues and activity names."},
 		{name: "filter", run: taskFilter, rule: "FetchTasks leases up to Max activity tasks of the named queues and activity names."},
@@ -25,12 +25,12 @@ func taskCases() []testCase {
 		{name: "past-deadline", run: taskDeadline, rule: "NewTask.Deadline: from now until it is past its time; 0: none"},
 		{name: "hand-off", run: taskHandOff, rule: "NewTask.Lease: written already leased to the committer (hand-off)"},
 		{name: "details-and-failure", run: taskDetails, rule: counts},
-		{name: "cancelled-unstarted", run: taskCancelled, rule: "A task that nobody has leased is removed."},
-		{name: "cancelled-leased", run: taskCancelledLeased, rule: "A leased one is flagged (its renewal answers CancelRequested)"},
-		{name: "cancelled-again", run: taskCancelledAgain, rule: "A task whose cancellation was asked for is queued without the Delay."},
-		{name: "cancelled-removed", run: taskCancelledRemoved, rule: "unless Remove is set: then it is removed, too."},
+		{name: "cancelled-unstarted", run: taskCancelled, rule: "A task that is not leased is removed."},
+		{name: "cancelled-leased", run: taskCancelledLeased, rule: "A leased one is flagged: its renewal returns CancelRequested."},
+		{name: "cancelled-again", run: taskCancelledAgain, rule: "A task whose cancellation was requested is queued without the Delay."},
+		{name: "cancelled-removed", run: taskCancelledRemoved, rule: "With Remove, a leased task is removed, too."},
 		{name: "expired-too", run: taskExpiredToo, rule: "FetchTasksRequest.Expired: also tasks past their time, of every queue and name"},
-		{name: "of-ended-executions", run: taskEnds, rule: "Tasks of ended executions are normally removed when the execution ends"},
+		{name: "of-ended-executions", run: taskEnds, rule: "Tasks of an execution are normally removed when it ends."},
 	}
 }
 

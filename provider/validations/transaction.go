@@ -23,12 +23,12 @@ func Transactions(begin func(ctx context.Context, p provider.Provider) (Transact
 // transactionCases check a power that a provider may lack: they are left out then.
 func transactionCases() []testCase {
 	const (
-		create   = "CreateIn is Create inside tx: the instance is there if and only if tx commits, and nobody else sees it before."
+		create   = "CreateIn is Create inside tx: the instance exists if and only if tx commits, and is not visible outside tx before that."
 		send     = "SendIn is Send inside tx: the message is in the inbox, of an instance that has not closed, if and only if tx commits."
-		holder   = "Who holds the ID is decided by what tx sees."
+		holder   = "The holder of the ID is the one that tx sees."
 		own      = "It may go to an instance that was created inside the same tx."
-		complete = "CompleteIn is ReportTasks of one Complete item, with fn called inside the transaction that stores it: " +
-			"what fn does there is stored if and only if the completion is."
+		complete = "CompleteIn is ReportTasks of one Complete item, with fn called inside the transaction " +
+			"that stores it. The writes of fn are stored if and only if the completion is."
 		gone = "If the token does not hold the task, or the execution no longer runs, nothing of fn is stored."
 	)
 	list := []testCase{
@@ -41,7 +41,7 @@ func transactionCases() []testCase {
 		{name: "create-refused", run: transactionRefused, rule: holder + " A refusal leaves tx as it was."},
 		{
 			name: "wakes", run: transactionWakes,
-			rule: "Fetches that wait are woken soon after tx has committed, although nobody tells the provider that it did.",
+			rule: "Waiting fetches wake soon after tx has committed, although the caller does not report the commit to the provider.",
 		},
 		{name: "send", run: transactionSend, rule: send},
 		{name: "send-rollback", run: transactionSendRollback, rule: send},
@@ -49,12 +49,12 @@ func transactionCases() []testCase {
 		{name: "send-to-own", run: transactionSendToOwn, rule: own},
 		{name: "send-refused", run: transactionSendRefused, rule: own + " A refusal leaves tx as it was."},
 		{name: "complete", run: transactionComplete, rule: complete},
-		{name: "complete-fails", run: transactionFails, rule: "An error of fn is answered as a [*FuncError], and then nothing is stored."},
+		{name: "complete-fails", run: transactionFails, rule: "An error of fn is returned as a [*FuncError], and nothing is stored."},
 		{name: "complete-lost", run: transactionLost, rule: gone},
 		{name: "complete-ended", run: transactionEnded, rule: gone},
 		{
 			name: "foreign", run: transactionForeign,
-			rule: "A transaction that is not one of the store's database answers [ErrForeignTx].",
+			rule: "A transaction that is not on the store's database fails with [ErrForeignTx].",
 		},
 	}
 	for i := range list {

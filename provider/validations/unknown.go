@@ -11,8 +11,8 @@ import (
 // unknownCases cut calls off in the middle: whatever was stored by then is whole, and a repeat of the
 // same request leads to where an undisturbed call would have led.
 func unknownCases() []testCase {
-	const unknown = "A call whose context is finished before the storage took it up changes nothing and answers the context's error; " +
-		"afterwards the outcome is unknown."
+	const unknown = "A call whose context is done before the storage takes it up changes nothing " +
+		"and returns the context's error. After that, the outcome is unknown."
 	return []testCase{
 		{name: "finished-before", run: unknownFinished, rule: unknown},
 		{name: "create", run: unknownCreate, rule: unknown},

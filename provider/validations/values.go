@@ -15,8 +15,8 @@ func valueCases() []testCase {
 		{name: "set-again", run: valuesAgain, rule: one},
 		{name: "of-each-instance", run: valuesApart, rule: one},
 		{name: "of-ended", run: valuesEnded, rule: one},
-		{name: "gone-with-the-instance", run: valuesGone, rule: "Delete removes instances and all that hangs on their keys, children first marked."},
-		{name: "of-a-successor", run: valuesSuccessor, rule: "An instance has an ID chosen by a caller and a never-reused Key under it."},
+		{name: "gone-with-the-instance", run: valuesGone, rule: "Delete removes an instance and its children, with everything stored under their keys."},
+		{name: "of-a-successor", run: valuesSuccessor, rule: "An instance has an ID chosen by a caller and a Key that is never reused."},
 	}
 }
 

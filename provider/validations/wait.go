@@ -8,12 +8,12 @@ import (
 )
 
 func waitCases() []testCase {
-	const blocks = "The call blocks up to Wait while nothing is fetchable and returns as soon as something is; " +
-		"it returns an empty result, not an error, when Wait has passed."
-	const told = "With WaitEnded set the call blocks until the instance has an ended status, is Blocked and WaitBlocked is set, " +
-		"or Wait has passed, and then answers what is stored"
+	const blocks = "The call blocks up to Wait while nothing is fetchable and returns as soon as " +
+		"something is. When Wait has passed, it returns an empty result, not an error."
+	const told = "With WaitEnded it blocks until the instance has ended, until the instance is Blocked and " +
+		"WaitBlocked is set, or until Wait has passed. It then returns what is stored."
 	const closing = "Close ends all blocked calls with [ErrClosed], waits for calls in progress and frees what the provider holds."
-	const finished = "A call whose context is finished before the storage took it up changes nothing and answers the context's error"
+	const finished = "A call whose context is done before the storage takes it up changes nothing and returns the context's error."
 	return []testCase{
 		{name: "passes", run: waitPasses, rule: blocks},
 		{name: "message-wakes", run: waitMessage, rule: blocks},
@@ -31,10 +31,10 @@ func waitCases() []testCase {
 		{name: "finished-context", run: waitFinished, rule: finished},
 		{name: "cancelled-while-blocked", run: waitCancelled, rule: finished},
 		{name: "close-ends-waits", run: waitClose, rule: closing},
-		{name: "closed", run: waitAfterClose, rule: "Later calls answer ErrClosed; closing twice is fine."},
-		{name: "get-at-once", run: getAtOnce, rule: "GetRequest.Wait: longest time to block; 0 answers at once"},
-		{name: "told-by-the-commit", run: toldByCommit, rule: "it is told by the commit, not by a poll, when that commit happened in this process."},
-		{name: "woken-finds-the-commit", run: wokenFindsCommit, rule: "Nobody is woken before the commit is durable."},
+		{name: "closed", run: waitAfterClose, rule: "Later calls return ErrClosed. Closing twice is fine."},
+		{name: "get-at-once", run: getAtOnce, rule: "GetRequest.Wait: longest time to block; 0 returns at once"},
+		{name: "told-by-the-commit", run: toldByCommit, rule: "A commit in the same process wakes the call at once, without a poll."},
+		{name: "woken-finds-the-commit", run: wokenFindsCommit, rule: "No waiting call wakes before the commit is durable."},
 	}
 }
 
