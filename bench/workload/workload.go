@@ -87,7 +87,7 @@ func All() []Workload {
 		{Name: "w6", Title: "events to one orchestration", Unit: "events", Of: "to send one", Sizes: []int{2_000}, Run: runEvents},
 		{Name: "w7", Title: "sleeping instances", Unit: "instances", Sizes: []int{100_000}, Size: Size{For: time.Minute}, Prepare: putToSleep, Run: runNothing},
 		{
-			Name: "w8", Title: chains + " beside finished ones", Unit: orchestrations, Of: startToOutcome, Sizes: []int{20_000},
+			Name: "w8", Title: chains + ", among finished ones", Unit: orchestrations, Of: startToOutcome, Sizes: []int{20_000},
 			Size: Size{Finished: 1_000_000}, Prepare: fill, Run: runChains,
 		},
 		{

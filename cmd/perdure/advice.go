@@ -2,7 +2,7 @@ package main
 
 import "github.com/perdure/perdure/internal/invariant"
 
-// advice is what a finding means to an operator, and what to do.
+// advice explains a finding to an operator.
 type advice struct{ means, do string }
 
 // adviceOn has an entry for each rule that doctor can find broken.
@@ -10,47 +10,47 @@ type advice struct{ means, do string }
 //nolint:gochecknoglobals // constant table
 var adviceOn = map[invariant.Rule]advice{
 	invariant.MissingOutcome: {
-		"who waits for the instance gets no outcome, or the wrong one",
+		"callers that wait for the instance get no outcome, or the wrong one",
 		"compare 'perdure show' with 'perdure history'; if the work must be done, start it again under another ID",
 	},
 	invariant.Stuck: {
-		"the instance waits for something that can no longer come, and would wait for ever",
-		"look with 'perdure history' how far it came, end it with 'perdure terminate', and start it again",
+		"the instance waits forever for something that can no longer happen",
+		"check its progress with 'perdure history', end it with 'perdure terminate', and start it again",
 	},
 	invariant.EventGap: {
-		"the history is not whole, so that the instance cannot be rebuilt from it",
-		"restore a backup; without one, end the instance with 'perdure terminate' and start it again",
+		"the history is incomplete, so the instance cannot be rebuilt from it",
+		"restore a backup; if there is none, end the instance with 'perdure terminate' and start it again",
 	},
 	invariant.UndecodableEvent: {
-		"an event cannot be read, so that the instance cannot be rebuilt from its history",
-		"if a newer release runs on this database, use its doctor; else restore a backup, or end the instance with 'perdure terminate'",
+		"an event cannot be read, so the instance cannot be rebuilt from its history",
+		"if a newer release runs on this database, use its doctor; otherwise restore a backup, or end the instance with 'perdure terminate'",
 	},
 	invariant.ResultObservedTwice: {
-		"the code has seen a result or an event that it must not see, and may have acted on it",
-		"compare 'perdure history' with what the activities did outside",
+		"the code received a result or an event that it must not receive, and may have acted on it",
+		"compare 'perdure history' with the effects of the activities",
 	},
 	invariant.Leftover: {
-		"something was not cleaned up; an activity may run in vain, its result is dropped",
-		"nothing is lost; after putting a dead letter back it is as it must be, and ends when the activity has run",
+		"something was not cleaned up; an activity may run for nothing, and its result is dropped",
+		"nothing is lost; after a redrive of a dead letter this is expected and ends when the activity has run",
 	},
 	invariant.Orphan: {
-		"rows are left that belong to nothing; they take room and do nothing else",
-		"nothing is lost; a deletion that was interrupted goes on when it is repeated",
+		"rows are left that belong to nothing; they only take up space",
+		"nothing is lost; if a deletion was interrupted, repeat it",
 	},
 	invariant.DeadLease: {
-		"a process that is gone still holds the work, which waits until the lease is over",
-		"wait for that, or start your service: it ends the leases of the dead",
+		"a process that no longer runs still holds the work, which waits until the lease expires",
+		"wait until the lease expires, or start your service, which releases leases of dead processes",
 	},
 	invariant.ReadyTime: {
-		"the instance may be woken too late or never, or for nothing",
-		"start your service: every minute it mends what would keep an instance from waking; then check again",
+		"the instance may wake too late, never, or for nothing",
+		"start your service, which repairs missing wake-ups every minute; then check again",
 	},
 	invariant.ParentChild: {
-		"a child runs on for nobody, or its parent waits for ever",
-		"end the one that should have ended with 'perdure cancel' or 'perdure terminate'",
+		"a child still runs after its parent ended, or a parent waits forever for its child",
+		"end the instance that should have ended with 'perdure cancel' or 'perdure terminate'",
 	},
 	invariant.UnreadableRow: {
-		"a row cannot be read; the instance that it belongs to cannot go on, all others can",
+		"a row cannot be read; its instance cannot continue, all others can",
 		"restore a backup",
 	},
 }

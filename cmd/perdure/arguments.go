@@ -10,13 +10,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// arguments checks the number of arguments against the command's line of usage, which
-// names them: "raise ID EVENT [JSON]" takes two or three.
+// arguments checks the number of arguments against the names in the command's usage line: "raise ID EVENT [JSON]"
+// takes two or three.
 func arguments(cmd *cobra.Command, args []string) error {
 	names := strings.Fields(cmd.Use)[1:]
 	usage := strings.Join(append([]string{cmd.CommandPath()}, names...), " ")
 	if len(args) > len(names) {
-		return fmt.Errorf("argument %q is too many: the command is '%s'", args[len(names)], usage)
+		return fmt.Errorf("unexpected argument %q: the command is '%s'", args[len(names)], usage)
 	}
 	if rest := names[len(args):]; len(rest) > 0 && !strings.HasPrefix(rest[0], "[") {
 		return fmt.Errorf("argument %s is missing: the command is '%s'", rest[0], usage)
@@ -24,7 +24,7 @@ func arguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// notEmpty returns an error if a flag is given without a value: it must not mean the same as a flag that is left out.
+// notEmpty returns an error if a flag has an empty value, which must not mean the same as leaving the flag out.
 func notEmpty(cmd *cobra.Command, flag string, length int) error {
 	if cmd.Flags().Changed(flag) && length == 0 {
 		return badUsage("flag --%s is empty: give a value, or leave the flag out", flag)
@@ -32,10 +32,10 @@ func notEmpty(cmd *cobra.Command, flag string, length int) error {
 	return nil
 }
 
-// badValue is how the parser of flags begins its error about a value.
+// badValue matches the start of the flag parser's error about a value.
 var badValue = regexp.MustCompile(`^invalid argument (".*") for ".*(--[a-z-]+)" flag: `)
 
-// flagError says what a flag takes where its value cannot be parsed.
+// flagError names the kind of value that a flag takes if its value cannot be parsed.
 func flagError(err error) error {
 	parts := badValue.FindStringSubmatch(err.Error())
 	if parts == nil {

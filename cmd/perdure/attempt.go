@@ -8,14 +8,14 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// attemptRows writes a row for each attempt of an activity that has ended.
+// attemptRows writes a row for each attempt that has ended.
 func attemptRows(w *tabwriter.Writer, list []client.Attempt) {
 	for i := range list {
 		row(w, fmt.Sprintf("  attempt %d", list[i].Number), attemptText(&list[i]))
 	}
 }
 
-// attemptText says in a line how an attempt went.
+// attemptText describes an attempt in one line.
 func attemptText(a *client.Attempt) string {
 	text := instant(a.Began)
 	if !a.Began.IsZero() && !a.Ended.IsZero() {

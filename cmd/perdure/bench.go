@@ -17,7 +17,7 @@ import (
 	"github.com/perdure/perdure/bench/workload"
 )
 
-// benchOptions are the flags of bench. Zero leaves what a workload has.
+// benchOptions are the flags of bench. Zero keeps the workload's own value.
 type benchOptions struct {
 	all         bool
 	runs        int
@@ -39,18 +39,18 @@ type benchCase struct {
 	size workload.Size
 }
 
-const benchText = `Bench measures perdure with the workloads W1 to W10, one after the other, each on a fresh store:
+const benchText = `Bench runs the workloads W1 to W10 one after the other, each on a fresh store:
 
 %s
-The store is a SQLite file in a temporary directory; with --db PATH one of that name, which must not exist and is removed; with the
-URL of a Postgres a schema that is made and dropped. The environment's database is not touched. Figures of a file on
-a memory disk, or of a database that does not push its commits to the disk, are not those of a durable store: they need --allow-unsafe.`
+The store is a SQLite file in a temporary directory. With --db PATH it is a file of that name, which must not exist
+and is removed afterwards. With a postgres:// URL it is a schema that bench creates and drops. PERDURE_DB is ignored.
+A file on a memory disk, or a database that does not sync its commits, is not durable: it needs --allow-unsafe.`
 
 func newBench(a *app) *cobra.Command {
 	var o benchOptions
 	cmd := &cobra.Command{
 		Use:   "bench [WORKLOAD...]",
-		Short: "Measure perdure on a fresh store",
+		Short: "Measure the performance of perdure on a fresh store",
 		Long:  fmt.Sprintf(benchText, benchList()),
 		Example: "  perdure bench w1 w3\n  perdure bench --all --runs 5 --max-load 0.2 --json figures.json\n" +
 			"  perdure bench w4 --n 5000 --db postgres://user@host/database\n  perdure bench w3 --rate 400 --n 8000",
@@ -63,25 +63,25 @@ func newBench(a *app) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&o.all, "all", false, "all workloads; w7, w8 and w10 take minutes")
-	flags.IntVar(&o.runs, "runs", 1, "how often each is run")
-	flags.IntVar(&o.n, "n", 0, "how many orchestrations, activities, timers or events (default: the workload's own)")
-	flags.Float64Var(&o.seconds, "seconds", 0, "how long w7 and w10 last, and the orchestrations of w5 sleep (default: the workload's own)")
-	flags.Float64Var(&o.rate, "rate", 0, "for w1 and w3: so many starts each second, each at its moment whether others have ended or not")
+	flags.BoolVar(&o.all, "all", false, "run all workloads; w7, w8 and w10 take minutes")
+	flags.IntVar(&o.runs, "runs", 1, "number of runs of each workload")
+	flags.IntVar(&o.n, "n", 0, "number of orchestrations, activities, timers or events (default: as listed)")
+	flags.Float64Var(&o.seconds, "seconds", 0, "for w7 and w10: duration of a run; for w5: sleep of the orchestrations (default: the workload's own)")
+	flags.Float64Var(&o.rate, "rate", 0, "for w1 and w3: starts per second, at fixed times, whether or not earlier ones have ended")
 	flags.IntVar(&o.finished, "finished", 0, "for w8: finished instances in the store (default 1000000)")
-	flags.IntSliceVar(&o.workers, "workers", nil, "for w9: processes (default 1,2,4)")
-	flags.StringVar(&o.json, "json", "", "write all figures as JSON to this file, or - for standard output in place of the table")
-	flags.BoolVar(&o.keep, "keep", false, "run on the store that --db names as it is, and leave it")
-	flags.BoolVar(&o.allowUnsafe, "allow-unsafe", false, "measure a store that loses commits when the machine dies")
+	flags.IntSliceVar(&o.workers, "workers", nil, "for w9: numbers of processes (default 1,2,4)")
+	flags.StringVar(&o.json, "json", "", "write all figures as JSON to this file; - is standard output, instead of the table")
+	flags.BoolVar(&o.keep, "keep", false, "run on the existing store that --db names, and keep it")
+	flags.BoolVar(&o.allowUnsafe, "allow-unsafe", false, "allow a store that loses commits when the machine crashes")
 	flags.StringVar(&o.synchronous, "synchronous", synchronousFull, "for a SQLite file: full, normal or off")
-	flags.Float64Var(&o.maxLoad, "max-load", 0, "before each run wait until the machine's load of the last minute is below (default: do not wait)")
+	flags.Float64Var(&o.maxLoad, "max-load", 0, "before each run, wait until the one-minute load average is below this (default: do not wait)")
 	return cmd
 }
 
-// benchList shows the workloads and their sizes.
+// benchList returns a table of the workloads and their sizes.
 func benchList() string {
 	var list strings.Builder
-	_ = writeTable(&list, func(w *tabwriter.Writer) { // a builder takes everything
+	_ = writeTable(&list, func(w *tabwriter.Writer) { // a builder never fails
 		for _, l := range workload.All() {
 			row(w, "  "+l.Name, l.Title, "n = "+strings.Trim(fmt.Sprint(l.Sizes), "[]"))
 		}
@@ -89,7 +89,7 @@ func benchList() string {
 	return list.String()
 }
 
-// cases are what was asked for.
+// cases returns the named workloads, or all of them, at their sizes.
 func (o benchOptions) cases(names []string) (cases []benchCase, err error) {
 	if err := o.check(names); err != nil {
 		return nil, err
@@ -120,12 +120,12 @@ func (o benchOptions) check(names []string) error {
 	case o.runs < 1:
 		return badUsage("flag --runs is %d: it must be 1 or more", o.runs)
 	case o.n < 0 || o.seconds < 0 || o.rate < 0 || o.finished < 0 || o.maxLoad < 0 || slices.ContainsFunc(o.workers, func(n int) bool { return n < 1 }):
-		return badUsage("flags --n, --seconds, --rate, --finished, --workers and --max-load must not be negative, and --workers not zero")
+		return badUsage("flags --n, --seconds, --rate, --finished, --workers and --max-load must not be negative; --workers must not be zero")
 	}
 	return nil
 }
 
-// casesOf answers a workload at its own sizes, or at those of the flags.
+// casesOf returns a workload at its own sizes, or at those of the flags.
 func (o benchOptions) casesOf(w workload.Workload) (cases []benchCase) {
 	size := w.Size
 	if o.seconds > 0 && size.For > 0 {
@@ -169,8 +169,8 @@ func (a *app) bench(cmd *cobra.Command, o benchOptions, cases []benchCase) (err 
 	}
 	report := benchReport{Settings: newBenchSettings(settings)}
 	if unsafe := report.Settings.unsafe(); unsafe != "" && !o.allowUnsafe {
-		return badUsage("this store can lose what it has told when the machine dies, and is fast for that reason: %s (%s); "+
-			"mend the settings, or give --allow-unsafe", unsafe, report.Settings.durability())
+		return badUsage("this store can lose acknowledged commits when the machine crashes: %s (%s); "+
+			"change the settings, or give --allow-unsafe", unsafe, report.Settings.durability())
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", report.Settings.Store, report.Settings.durability())
 	b := &bench{app: a, place: place, errs: cmd.ErrOrStderr()}
@@ -183,7 +183,7 @@ func (a *app) bench(cmd *cobra.Command, o benchOptions, cases []benchCase) (err 
 			if err != nil {
 				return fmt.Errorf("%s, run %d: %w", c.Name, number, err)
 			}
-			// Told at once: a later run may fail after hours.
+			// Printed at once, since a later run may fail after hours.
 			fmt.Fprintln(b.errs, run.String())
 			report.Runs = append(report.Runs, run)
 		}
@@ -208,20 +208,20 @@ func (a *app) showBench(cmd *cobra.Command, o benchOptions, report benchReport) 
 	return report.write(cmd.OutOrStdout())
 }
 
-// awaitQuiet waits until the load is below the limit; 0 is no limit.
+// awaitQuiet waits until the load average is below the limit; 0 means no limit.
 func (b *bench) awaitQuiet(ctx context.Context, limit float64) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for told := false; limit > 0; told = true {
 		load, ok := measure.Load()
 		if !ok {
-			return badUsage("flag --max-load: this system does not tell its load")
+			return badUsage("flag --max-load: this system reports no load average")
 		}
 		if load < limit {
 			return nil
 		}
 		if !told {
-			fmt.Fprintf(b.errs, "waiting until the load of %.2f is below %.2f\n", load, limit)
+			fmt.Fprintf(b.errs, "load average is %.2f, waiting until it is below %.2f\n", load, limit)
 		}
 		select {
 		case <-tick.C:
@@ -232,7 +232,7 @@ func (b *bench) awaitQuiet(ctx context.Context, limit float64) error {
 	return nil
 }
 
-// bench is the command at work.
+// bench is one run of the command.
 type bench struct {
 	app   *app
 	place benchPlace

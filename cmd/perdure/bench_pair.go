@@ -13,24 +13,24 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5" //nolint:depguard // what two bare commits cost is no matter of the contract
+	"github.com/jackc/pgx/v5" //nolint:depguard // the cost of two bare commits is measured below the contract
 
 	"github.com/perdure/perdure/bench/workload"
 )
 
-// pairLimit is how many times a bare pair of commits W3 may take at p50.
+// pairLimit is the highest ratio of W3's p50 to the p50 of a bare pair of commits.
 const pairLimit = 1.6
 
-// A barePair makes two commits of one row each, one after the other on one connection: the least that an orchestration
-// of one activity can cost on the same disk or server.
+// barePair makes two commits of one row each in sequence on one connection. An orchestration of one activity cannot
+// cost less on the same disk or server.
 type barePair struct {
-	mu     sync.Mutex // of the connection
+	mu     sync.Mutex // guards the connection
 	commit func(ctx context.Context) error
 	close  func(ctx context.Context) error
 	took   []time.Duration
 }
 
-// measure makes pairs at n moments, each after the rest that W3 has between its starts.
+// measure makes n pairs at the given rate, which is that of W3's starts.
 func (p *barePair) measure(ctx context.Context, n int, rate float64) error {
 	took, err := workload.AtMoments(ctx, n, rate, func(ctx context.Context) error {
 		p.mu.Lock()
@@ -41,7 +41,7 @@ func (p *barePair) measure(ctx context.Context, n int, rate float64) error {
 	return err
 }
 
-// fill prints the pair beside W3.
+// fill adds the figures of the pair to a run of W3.
 func (p *barePair) fill(r *benchRun) {
 	of := workload.Result{Latencies: p.took}
 	r.figure("bare pair of commits p50 ms", milliseconds(of.Percentile(50)))
@@ -51,10 +51,10 @@ func (p *barePair) fill(r *benchRun) {
 	}
 }
 
-// pairRoom is how much the log of a file has room for before the pairs are measured, as that of a store has.
+// pairRoom is the size in bytes to which the file's log grows before the measurement, as a store's log has grown.
 const pairRoom = 4 << 20
 
-// pair opens a file of its own beside the store's, with the same durability.
+// pair opens a separate file next to the store's, with the same durability.
 func (f *benchFile) pair(ctx context.Context) (*barePair, error) {
 	dir, err := os.MkdirTemp(filepath.Dir(f.path), "perdure-pair-")
 	if err != nil {
@@ -88,7 +88,7 @@ func (f *benchFile) pair(ctx context.Context) (*barePair, error) {
 	return p, nil
 }
 
-// pair makes a schema of its own on the server.
+// pair creates a separate schema on the server.
 func (b *benchServer) pair(ctx context.Context) (*barePair, error) {
 	conn, err := pgx.Connect(ctx, b.server.url)
 	if err != nil {

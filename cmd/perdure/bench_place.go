@@ -19,22 +19,22 @@ import (
 
 // benchPlace is where bench makes its stores.
 type benchPlace interface {
-	// settings are those that say what the figures are worth.
+	// settings returns the settings that affect the figures.
 	settings(ctx context.Context) (placeSettings, error)
-	// begin makes a store, or answers the one that is kept.
+	// begin creates a store, or returns the kept one.
 	begin(ctx context.Context) (database, error)
 	open(ctx context.Context, db database, logger *slog.Logger) (provider.Provider, error)
-	// read tells what the place has done so far.
+	// read returns the counters of the place.
 	read(ctx context.Context) (placeReading, error)
-	// pair opens what makes bare commits at the same place.
+	// pair returns a barePair for the same place.
 	pair(ctx context.Context) (*barePair, error)
 	// end removes the store, unless it is kept.
 	end(ctx context.Context) error
 	close(ctx context.Context) error
 }
 
-// placeSettings are the kind of the store, its version, and settings by name; unsafe names those under which a
-// commit that was told can be lost.
+// placeSettings are the kind of the store, its version, and settings by name. unsafe names the settings under which
+// an acknowledged commit can be lost.
 type placeSettings struct {
 	store, version string
 	names          []string // in order
@@ -53,7 +53,7 @@ func (s *placeSettings) add(name, value string, safe bool) {
 	}
 }
 
-// placeReading are counters that only grow; nil is not known.
+// placeReading holds counters that only grow; nil means unknown.
 type placeReading struct {
 	cpu          *time.Duration // of the server
 	written      *int64         // bytes of its log
@@ -67,7 +67,7 @@ const (
 	synchronousOff    = "off"
 )
 
-// benchPlace answers the place that the flags name. The environment's database may be a real one.
+// benchPlace returns the place that the flags name. It ignores the environment's database, which may be a real one.
 func (a *app) benchPlace(ctx context.Context, o benchOptions) (benchPlace, error) {
 	level, ok := map[string]sqlite.Synchronous{synchronousFull: sqlite.Full, synchronousNormal: sqlite.Normal, synchronousOff: sqlite.Off}[o.synchronous]
 	if !ok {
@@ -95,7 +95,7 @@ func (a *app) benchPlace(ctx context.Context, o benchOptions) (benchPlace, error
 	return f, nil
 }
 
-// benchFile makes SQLite files.
+// benchFile creates SQLite files.
 type benchFile struct {
 	path        string
 	dir         string // to be removed; "" for none
@@ -104,7 +104,7 @@ type benchFile struct {
 	level       string
 }
 
-// mayBegin guards a file that is there.
+// mayBegin returns an error if the file exists, unless it is to be kept.
 func (f *benchFile) mayBegin() error {
 	_, err := os.Stat(f.path)
 	switch {
@@ -113,7 +113,7 @@ func (f *benchFile) mayBegin() error {
 	case err != nil:
 		return &storeError{fmt.Errorf("open %s: %w", f.path, err)}
 	}
-	return badUsage("%s is there: each run makes a file of that name and removes it; name one that does not exist, or give --keep to run on it as it is", f.path)
+	return badUsage("%s exists: each run creates and removes this file; name a new file, or give --keep to run on the existing one", f.path)
 }
 
 func (f *benchFile) settings(context.Context) (placeSettings, error) {
@@ -132,14 +132,14 @@ func (f *benchFile) begin(context.Context) (database, error) { return file(f.pat
 
 func (f *benchFile) open(_ context.Context, db database, logger *slog.Logger) (provider.Provider, error) {
 	o := sqlite.Options{Synchronous: f.synchronous, Logger: logger}
-	store, err := sqlite.OpenWith(db.name(), o) //nolint:contextcheck // opening has a bound of its own
+	store, err := sqlite.OpenWith(db.name(), o) //nolint:contextcheck // opening has its own timeout
 	if err != nil {
 		return nil, &storeError{err}
 	}
 	return store, nil
 }
 
-// read tells nothing: what a file costs is the process's own.
+// read returns no counters: a file's cost is part of this process's usage.
 func (f *benchFile) read(context.Context) (placeReading, error) { return placeReading{}, nil }
 
 func (f *benchFile) end(context.Context) error {

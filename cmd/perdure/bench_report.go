@@ -13,13 +13,13 @@ import (
 	"github.com/perdure/perdure/bench/workload"
 )
 
-// benchReport is what bench prints as JSON.
+// benchReport is the JSON output of bench.
 type benchReport struct {
 	Settings benchSettings `json:"settings"`
 	Runs     []benchRun    `json:"runs"`
 }
 
-// benchSettings say on what the figures were made.
+// benchSettings describe the machine, the versions and the store of a report.
 type benchSettings struct {
 	Perdure  string            `json:"perdure"`
 	Revision string            `json:"revision,omitempty"`
@@ -30,7 +30,7 @@ type benchSettings struct {
 	Store    string            `json:"store"`
 	Version  string            `json:"storeVersion"`
 	Settings map[string]string `json:"storeSettings"`
-	Unsafe   []string          `json:"unsafe,omitempty"` // those of the settings that may lose commits
+	Unsafe   []string          `json:"unsafe,omitempty"` // settings that may lose commits
 
 	order []string
 }
@@ -43,7 +43,7 @@ func newBenchSettings(s placeSettings) benchSettings {
 	}
 }
 
-// durability shows the settings of the store.
+// durability returns the store's settings as text.
 func (s benchSettings) durability() string {
 	parts := make([]string, 0, 1+len(s.order))
 	parts = append(parts, s.Version)
@@ -61,7 +61,7 @@ func (s benchSettings) unsafe() string {
 	return strings.Join(parts, ", ")
 }
 
-// benchLatency are the times that single operations took, in milliseconds.
+// benchLatency holds latencies of single operations in milliseconds.
 type benchLatency struct {
 	Of  string  `json:"of"`
 	P50 float64 `json:"p50"`
@@ -70,7 +70,7 @@ type benchLatency struct {
 	Max float64 `json:"max"`
 }
 
-// benchRun are the figures of one run. What is left out could not be read, or means nothing there.
+// benchRun holds the figures of one run. A missing figure could not be read or does not apply.
 type benchRun struct {
 	Workload  string        `json:"workload"`
 	Title     string        `json:"title"`
@@ -88,14 +88,14 @@ type benchRun struct {
 	Steps     int           `json:"steps,omitempty"`
 
 	ClientCPU       *float64           `json:"clientCpuSeconds,omitempty"` // of this process
-	WorkerCPU       *float64           `json:"workerCpuSeconds,omitempty"` // of the others, their start and end included
+	WorkerCPU       *float64           `json:"workerCpuSeconds,omitempty"` // of the worker processes, including their start and end
 	ServerCPU       *float64           `json:"serverCpuSeconds,omitempty"`
 	Peak            *int64             `json:"peakRssBytes,omitempty"` // of all processes
 	Written         *int64             `json:"bytesWritten,omitempty"`
 	WrittenPerStep  *float64           `json:"bytesPerStep,omitempty"`
 	Commits         int64              `json:"commits"`
 	CommitsPerStep  float64            `json:"commitsPerStep,omitempty"`
-	DatabaseCommits *int64             `json:"databaseCommits,omitempty"` // about: all transactions of the database, reads too
+	DatabaseCommits *int64             `json:"databaseCommits,omitempty"` // approximate: all transactions of the database, including reads
 	Figures         map[string]float64 `json:"figures,omitempty"`
 	Notes           []string           `json:"notes,omitempty"`
 
@@ -110,7 +110,7 @@ func newBenchRun(c benchCase, number int) benchRun {
 
 func milliseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
 
-// fill takes the figures from the result and from what was read before and after.
+// fill computes the figures from the result and the readings before and after.
 func (r *benchRun) fill(c benchCase, result workload.Result, before, after reading) {
 	r.Seconds, r.Steps = result.Took.Seconds(), result.Steps
 	if len(result.Latencies) > 0 {
@@ -123,7 +123,7 @@ func (r *benchRun) fill(c benchCase, result workload.Result, before, after readi
 	if after.place.cpu != nil && before.place.cpu != nil {
 		r.ServerCPU = new((*after.place.cpu - *before.place.cpu).Seconds())
 	} else if after.place.written != nil {
-		r.Notes = append(r.Notes, "the server's processes are not on this machine, or cannot be seen")
+		r.Notes = append(r.Notes, "the server's processes are not on this machine or not visible")
 	}
 	r.Written = cmp.Or(less(after.place.written, before.place.written), less(after.self.Written, before.self.Written))
 	for _, f := range result.Figures {
@@ -142,12 +142,12 @@ func (r *benchRun) fill(c benchCase, result workload.Result, before, after readi
 	}
 }
 
-// addWorkers adds what other processes have used.
+// addWorkers adds the usage of the worker processes.
 func (r *benchRun) addWorkers(workers []totals) {
 	r.WorkerCPU = new(0.0)
 	for _, w := range workers {
 		r.WorkerCPU, r.Peak = plus(r.WorkerCPU, w.CPU), plus(r.Peak, w.Peak)
-		if r.DatabaseCommits == nil { // else it is the server that writes, and its log was read
+		if r.DatabaseCommits == nil { // otherwise the server writes, and its log was read
 			r.Written = plus(r.Written, w.Written)
 		}
 		r.Commits += w.Commits
@@ -186,12 +186,12 @@ func plus[T quantity](a, b *T) *T {
 	return new(*a + *b)
 }
 
-// String is a run in one line.
+// String returns the run as one line.
 func (r *benchRun) String() string {
 	return strings.Join(append([]string{r.name(), fmt.Sprint("run ", r.Run)}, r.cells()...), "  ")
 }
 
-// name tells the case.
+// name returns the name and size of the case.
 func (r *benchRun) name() string {
 	name := fmt.Sprintf("%s n=%d", r.Workload, r.N)
 	if r.Rate > 0 {
@@ -256,7 +256,7 @@ func (r *benchRun) cells() []string {
 	return cells
 }
 
-// write prints tables: the runs, medians where there are several, and what the columns have no place for.
+// write prints a table of the runs, medians of repeated runs, and the figures that have no column.
 func (b benchReport) write(out io.Writer) error {
 	s := b.Settings
 	fmt.Fprintf(out, "perdure %s, %s, %s, %d cores; %s %s\n\n", s.Perdure, s.Go, s.Platform, s.Cores, s.Store, s.durability())
@@ -284,7 +284,7 @@ func (b benchReport) write(out io.Writer) error {
 	return writeTable(out, b.legend)
 }
 
-// legend tells what the cases are, and their other figures.
+// legend prints the titles of the cases and the figures that have no column.
 func (b benchReport) legend(w *tabwriter.Writer) {
 	for _, runs := range b.cases() {
 		r := runs[0]
@@ -324,7 +324,7 @@ func anyOf(cells []string) (all []any) {
 	return all
 }
 
-// spread shows for each column what text makes of the sorted figures of several runs.
+// spread returns a cell for each column, made by text from the sorted figures of the runs.
 func spread(runs []benchRun, text func(format string, sorted []float64) string) (cells []string) {
 	for _, c := range benchColumns {
 		var all []float64

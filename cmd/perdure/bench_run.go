@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// totals are what a process has used and its store has done; nil is not known.
+// totals holds the usage of a process and the counters of its store; nil means unknown.
 type totals struct {
 	CPU     *float64 `json:"cpu,omitempty"` // seconds
 	Peak    *int64   `json:"peak,omitempty"`
@@ -36,7 +36,7 @@ func readTotals(ctx context.Context, store provider.Provider) (t totals, err err
 	return t, nil
 }
 
-// reading is all that is read before and after a run.
+// reading holds all counters read before and after a run.
 type reading struct {
 	self  totals
 	place placeReading
@@ -50,7 +50,7 @@ func (b *bench) read(ctx context.Context, store provider.Provider) (r reading, e
 	return r, err
 }
 
-// run makes one run on a store of its own.
+// run makes one run on a separate store.
 func (b *bench) run(ctx context.Context, c benchCase, number int) (run benchRun, err error) {
 	run = newBenchRun(c, number)
 	if load, ok := measure.Load(); ok {
@@ -81,14 +81,14 @@ func (b *bench) run(ctx context.Context, c benchCase, number int) (run benchRun,
 func (b *bench) measured(ctx context.Context, run *benchRun, c benchCase, node *workload.Node) error {
 	if c.Prepare != nil {
 		began := time.Now()
-		fmt.Fprintf(b.errs, "%s: preparing what is not measured\n", run.name())
+		fmt.Fprintf(b.errs, "%s: preparing (not measured)\n", run.name())
 		if err := c.Prepare(ctx, node, c.size); err != nil {
 			return err
 		}
 		run.Prepared = time.Since(began).Seconds()
 	}
 	if !measure.ResetPeak() {
-		run.Notes = append(run.Notes, "the peak of memory is that since the start of the command")
+		run.Notes = append(run.Notes, "peak memory is measured from the start of the command")
 	}
 	if c.Pair {
 		return b.besidePair(ctx, run, c, node)
@@ -114,8 +114,8 @@ func (b *bench) between(ctx context.Context, run *benchRun, c benchCase, node *w
 	return nil
 }
 
-// besidePair measures as many bare pairs of commits as the workload has orchestrations, half of them before it and half
-// after it, so that a disk that changes its speed does so for both.
+// besidePair runs the workload and as many bare pairs of commits as it has orchestrations. Half of the pairs run
+// before it and half after it, so that a change in disk speed affects both.
 func (b *bench) besidePair(ctx context.Context, run *benchRun, c benchCase, node *workload.Node) (err error) {
 	pair, err := b.place.pair(ctx)
 	if err != nil {
@@ -136,16 +136,16 @@ func (b *bench) besidePair(ctx context.Context, run *benchRun, c benchCase, node
 	return nil
 }
 
-// beside runs a workload that other processes work on.
+// beside runs a workload with worker processes.
 func (b *bench) beside(ctx context.Context, run *benchRun, c benchCase, db database, store provider.Provider) (err error) {
 	if f, ok := b.place.(*benchFile); ok && f.level != synchronousFull {
-		return badUsage("workers open a file with synchronous full: leave --synchronous out")
+		return badUsage("workers always open a file with synchronous full: leave --synchronous out")
 	}
 	binary, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("finding the program to start as a worker: %w", err)
 	}
-	// Of each process the last figures count.
+	// The last figures of each process count.
 	told := make([]totals, c.size.Workers)
 	workers := make([]*workerProcess, 0, c.size.Workers)
 	stop := func() (err error) {

@@ -11,19 +11,19 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"         //nolint:depguard // what a server costs is no matter of the contract
+	"github.com/jackc/pgx/v5"         //nolint:depguard // the cost of a server is measured below the contract
 	"github.com/jackc/pgx/v5/pgxpool" //nolint:depguard // the same
 
 	"github.com/perdure/perdure/bench/measure"
 	"github.com/perdure/perdure/provider"
 )
 
-// benchServer makes schemas in a Postgres.
+// benchServer creates schemas in a Postgres database.
 type benchServer struct {
 	server  server
 	keep    bool
 	conn    *pgx.Conn
-	process int // of the server, on this machine; 0: not known
+	process int // of the server, on this machine; 0 if unknown
 	made    string
 }
 
@@ -32,11 +32,11 @@ func newBenchServer(ctx context.Context, s server, o benchOptions) (*benchServer
 		return nil, badUsage("flag --synchronous is for a SQLite file")
 	}
 	if s.schema != "" && !o.keep {
-		return nil, badUsage("the URL names a schema, and each run makes one of its own: leave it out, or give --keep to run on it as it is")
+		return nil, badUsage("the URL names a schema, but each run creates its own: leave it out, or give --keep to run on it")
 	}
-	config, err := pgxpool.ParseConfig(s.url) // which also takes the parameters of a pool
+	config, err := pgxpool.ParseConfig(s.url) // accepts pool parameters, too
 	if err != nil {
-		return nil, badUsage("the URL of the database cannot be read")
+		return nil, badUsage("the URL of the database is invalid")
 	}
 	conn, err := pgx.ConnectConfig(ctx, config.ConnConfig)
 	if err != nil {
@@ -47,7 +47,8 @@ func newBenchServer(ctx context.Context, s server, o benchOptions) (*benchServer
 	return b, nil
 }
 
-// serverProcess finds the server among the processes of this machine. One of ours has the end of the connection in its title.
+// serverProcess returns the process ID of the server, or 0 if it is not on this machine. The title of the backend
+// process names this end of the connection.
 func serverProcess(conn *pgx.Conn) int {
 	end := "[local]"
 	if address, ok := conn.PgConn().Conn().LocalAddr().(*net.TCPAddr); ok {

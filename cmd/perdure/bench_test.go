@@ -14,10 +14,10 @@ import (
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 )
 
-// tiny makes all workloads but w9 end in a moment. A test's folder may be in memory.
+// tiny makes all workloads but w9 short. A test's directory may be in memory.
 var tiny = []string{"--n", "4", "--seconds", "0.1", "--finished", "20", "--allow-unsafe"}
 
-// benched runs the command and answers what it prints as JSON.
+// benched runs the command and returns its JSON output.
 func benched(t *testing.T, args ...string) benchReport {
 	t.Helper()
 	code, stdout, stderr := perdure(t, "", append([]string{"bench", "-o", "json"}, args...)...)
@@ -37,7 +37,7 @@ func benchedJSON(t *testing.T, code exitCode, stdout, stderr string) (report ben
 	return report
 }
 
-// inProcess are the workloads that need no other process.
+// inProcess returns the workloads that need no other process.
 func inProcess() (names []string) {
 	for _, w := range workload.All() {
 		if w.Workers == nil {
@@ -56,7 +56,7 @@ func TestBenchOnFile(t *testing.T) {
 	checkRuns(t, report, inProcess())
 }
 
-// checkRuns looks whether there is one run of each workload, with figures that can be true.
+// checkRuns checks that there is one run of each workload, with plausible figures.
 func checkRuns(t *testing.T, report benchReport, want []string) {
 	t.Helper()
 	var names []string
@@ -77,7 +77,7 @@ func checkRuns(t *testing.T, report benchReport, want []string) {
 		}
 		pair, ratio := r.Figures["bare pair of commits p50 ms"], r.Figures["p50 by that of the bare pair (at most 1.6)"]
 		if compared := pair > 0 && math.Abs(ratio*pair-l.P50) < 1e-6; compared != (r.Workload == "w3") {
-			t.Errorf("%s: beside a pair of commits: %v", r.Workload, r.Figures)
+			t.Errorf("%s: compared with a pair of commits: %v", r.Workload, r.Figures)
 		}
 		if r.Commits <= 0 || r.CommitsPerStep <= 0 || r.CommitsPerStep > 3 || r.Written == nil {
 			t.Errorf("%s: %d commits, %v for each step, %v bytes", r.Workload, r.Commits, r.CommitsPerStep, r.Written)
@@ -88,7 +88,7 @@ func checkRuns(t *testing.T, report benchReport, want []string) {
 	}
 }
 
-// Of a Postgres the schemas are dropped and its figures are known, since it runs on this machine.
+// On Postgres bench drops its schemas. The server's figures are known, since it runs on this machine.
 func TestBenchOnServer(t *testing.T) {
 	url := postgrestest.URL(t)
 	names := []string{"w1", "w3", "w5"}
@@ -108,7 +108,7 @@ func TestBenchOnServer(t *testing.T) {
 	END $$`)
 }
 
-// Who measures a store that loses commits must have said so, and is told of both settings.
+// Bench refuses a store that loses commits unless the flag allows it, and names both settings.
 func TestBenchRefusesUnsafeStores(t *testing.T) {
 	url := postgrestest.URL(t)
 	careless := url + "&options=-c%20synchronous_commit%3Doff"
@@ -143,7 +143,7 @@ func TestBenchRefusesUnsafeStores(t *testing.T) {
 	}
 }
 
-// A file that is there is somebody's. One that was made is removed with what lies beside it, unless it is kept.
+// Bench refuses an existing file. A file that it creates is removed with the files next to it, unless it is kept.
 func TestBenchStores(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "bench.db")
@@ -156,7 +156,7 @@ func TestBenchStores(t *testing.T) {
 	if report := benched(t, append(small, "w8", "--n", "2", "--finished", "20", "--keep")...); report.Runs[0].Workload != "w8" {
 		t.Errorf("%+v", report)
 	}
-	// The copies that w8 makes are whole: 30, and twice two that ran.
+	// The copies that w8 makes are complete: 30, and twice two that ran.
 	code, stdout, stderr := perdure(t, "", "doctor", "--quiet", "--db", path, "-o", "json")
 	var found struct {
 		Instances int `json:"instances"`
@@ -182,11 +182,11 @@ func TestBenchUsage(t *testing.T) {
 		{"w11", `no workload "w11"`},
 		{"w1 --runs 0", "--runs is 0"},
 		{"w1 --n -1", "must not be negative"},
-		{"w9 --workers 0", "--workers not zero"},
+		{"w9 --workers 0", "--workers must not be zero"},
 		{"w3 --rate fast", "--rate is \"fast\": it must be a number"},
 		{"w1 --keep", "--keep needs --db"},
 		{"w1 --synchronous hard", "full, normal or off"},
-		{"w1 --db http://host", "this is no database"},
+		{"w1 --db http://host", "not a database name"},
 		{"w1 --db postgres://127.0.0.1:1/x --synchronous off", "is for a SQLite file"},
 		{"w1 --db postgres://127.0.0.1:1/x?schema=mine", "names a schema"},
 	} {
@@ -197,7 +197,7 @@ func TestBenchUsage(t *testing.T) {
 	}
 }
 
-// The environment's database is left alone: it may be a real one.
+// Bench ignores the environment's database, which may be a real one.
 func TestBenchIgnoresEnvironment(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "real.db")
 	if err := os.WriteFile(path, []byte("real"), 0o600); err != nil {
@@ -223,7 +223,7 @@ func TestBenchIgnoresEnvironment(t *testing.T) {
 	}
 }
 
-// Of w9 the workers tell what they used and how often they committed.
+// The workers of w9 report their usage and their commits.
 func TestBenchBesideOtherProcesses(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), binary(t), "bench", "w9", "--n", "20", "--workers", "1,2", "--allow-unsafe", "-o", "json").Output()
 	if err != nil {

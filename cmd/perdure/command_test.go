@@ -26,7 +26,7 @@ func perdure(t *testing.T, stdin string, args ...string) (code exitCode, stdout,
 	return code, out.String(), errs.String()
 }
 
-// What differs from run to run. JSON cuts zeros at the end of a time, so its fraction goes.
+// Parts of the output that differ from run to run. JSON cuts trailing zeros of a time, so the fraction is removed.
 var (
 	anyTime = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 	anyKey  = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
@@ -59,7 +59,7 @@ func checkGolden(t *testing.T, name, got string) {
 	}
 }
 
-// Lines of commands that print the same on every kind of database, which DB stands for.
+// Command lines that print the same on every kind of database. DB is replaced by the database.
 var commandLines = []struct{ name, line string }{
 	{"list", "list --db DB"},
 	{"list-json", "list --db DB -o json --name Greet"},
@@ -99,7 +99,7 @@ var commandLines = []struct{ name, line string }{
 	{"help-bench", "bench --help"},
 }
 
-// Each command prints what it should.
+// Each command prints its golden output.
 func TestCommands(t *testing.T) {
 	for _, c := range commandLines {
 		t.Run(c.name, func(t *testing.T) { checkCommand(t, c.name, c.line, fixture(t)) })
@@ -115,7 +115,7 @@ func checkCommand(t *testing.T, name, line, db string) {
 	checkGolden(t, name, steady(stdout))
 }
 
-// Mistakes get the exit code of their kind, and an error that says where and how to mend it.
+// Each mistake gets the exit code of its kind, and an error that says where it is and how to fix it.
 func TestMistakes(t *testing.T) {
 	dir := t.TempDir()
 	large := filepath.Join(dir, "large.json")
@@ -219,9 +219,9 @@ func TestMistakes(t *testing.T) {
 		})
 	}
 	if _, err := os.Stat(filepath.Join(dir, "missing.db")); err == nil {
-		t.Error("a command that only looks has created a database")
+		t.Error("a command that only reads created a database")
 	}
-	// Nothing of the refused inputs is half stored.
+	// Refused input leaves nothing in the store.
 	_, stdout, _ := perdure(t, "", "show", "idle-1", "-o", "json", "--db", paths.Replace("DB"))
 	var idle client.Description
 	if err := json.Unmarshal([]byte(stdout), &idle); err != nil || idle.InboxMessages != 1 {

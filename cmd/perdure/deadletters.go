@@ -11,13 +11,13 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// lettersListed is what dead-letters list prints.
+// lettersListed is the output of dead-letters list.
 type lettersListed struct {
 	Letters []client.DeadLetter `json:"deadLetters"`
 	More    bool                `json:"more"` // the limit cut the list
 }
 
-// lettersDone is what dead-letters redrive and drop print.
+// lettersDone is the output of dead-letters redrive and drop.
 type lettersDone struct {
 	ID     int64  `json:"id"`
 	Action string `json:"action"`
@@ -26,8 +26,8 @@ type lettersDone struct {
 func newDeadLetters(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dead-letters",
-		Short: "List, redrive and drop what could not be delivered or processed",
-		Long: "Dead letters are events that an instance had accepted and did not take before it ended, and activities that were\n" +
+		Short: "List, redrive and drop undelivered events and lost activities",
+		Long: "Dead letters are events that an instance accepted but did not receive before it ended, and activities that were\n" +
 			"lost to crashes too often.",
 		Args: arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -37,13 +37,14 @@ func newDeadLetters(a *app) *cobra.Command {
 		newDeadLetterAction(a, &cobra.Command{
 			Use:   "redrive LETTER",
 			Short: "Put a dead letter back where it came from",
-			Long: "Redrive puts an event into the inbox of its instance, or an activity into its queue. The instance must still run, and\n" +
-				"for an activity the execution that scheduled it. The list has the number of each letter.",
+			Long: "Redrive puts an event back into its instance's inbox, or an activity back into its queue. The instance must still\n" +
+				"run. For an activity, the execution that scheduled it must still run. LETTER is a number from\n" +
+				"'perdure dead-letters list'.",
 		}, "redrive", "put letter %d back\n", (*client.Client).RedriveDeadLetter),
 		newDeadLetterAction(a, &cobra.Command{
 			Use:   "drop LETTER",
 			Short: "Delete a dead letter for good",
-			Long:  "Drop deletes a dead letter. The list has the number of each.",
+			Long:  "Drop deletes a dead letter. LETTER is a number from 'perdure dead-letters list'.",
 		}, "drop", "dropped letter %d\n", (*client.Client).DropDeadLetter),
 	)
 	return cmd
@@ -81,8 +82,8 @@ func newDeadLettersList(a *app) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&instance, "instance", "", "only of the instance with this ID")
-	cmd.Flags().IntVar(&limit, "limit", 100, "at most so many")
+	cmd.Flags().StringVar(&instance, "instance", "", "only letters of the instance with this ID")
+	cmd.Flags().IntVar(&limit, "limit", 100, "maximum number of letters")
 	return cmd
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Dead letters are listed, put back and dropped, on each kind of database.
+// Dead letters are listed, redriven and dropped on each kind of database.
 func TestDeadLetters(t *testing.T) {
 	t.Run("file", func(t *testing.T) { checkDeadLetters(t, filepath.Join(t.TempDir(), "letters.db")) })
 	t.Run("server", func(t *testing.T) {
@@ -77,10 +77,11 @@ func checkDeadLetters(t *testing.T, db string) {
 	said(exitUsage, "must be 1 or more", "dead-letters", "list", "--limit", "0")
 	said(exitUsage, "flag --instance is empty", "dead-letters", "list", "--instance", "")
 	said(exitUsage, "argument LETTER is missing", "dead-letters", "drop")
-	said(exitUsage, `"bury" is too many`, "dead-letters", "bury")
+	said(exitUsage, `unexpected argument "bury"`, "dead-letters", "bury")
 }
 
-// buryEvents makes a store with an ended instance and one that was opened again, each with a start and 25 events in the dead letters, and one with none.
+// buryEvents makes three instances: an ended one and a reopened one with a start and 25 events as dead letters
+// each, and one without dead letters.
 func buryEvents(t *testing.T, name string) {
 	t.Helper()
 	db, err := databaseOf(name)

@@ -14,24 +14,24 @@ import (
 	"github.com/perdure/perdure/examples/order"
 )
 
-// The lease of the demo's workers, and its bounds. Below the least the runtime refuses it.
+// The lease of the demo's workers and its bounds. The runtime refuses a shorter lease.
 const (
 	demoLease    = 2 * time.Second
 	minDemoLease = 500 * time.Millisecond
 	maxDemoLease = time.Minute
 )
 
-// defaultOrder is used where the user gives none.
+// defaultOrder is the order of a demo without --order.
 const defaultOrder = `{"id": "order-42", "customer": "Ann", "items": [
   {"sku": "lamp", "quantity": 2, "unit_cents": 4995}, {"sku": "bulb", "quantity": 10, "unit_cents": 498}]}`
 
-const demoText = `Demo runs an order - reserve stock, pack, approve, charge, wait for the carrier, ship - in a worker process,
-kills that process with SIGKILL while it packs, starts another one and lets it finish. It prints what happened
-and checks that nothing was lost or doubled; if it was, the exit code is 1.
+const demoText = `Demo runs an order in a worker process: reserve stock, pack, approve, charge, wait for the carrier, ship.
+It kills the worker with SIGKILL during packing, starts another one and lets that one finish. It prints a timeline
+and checks that nothing was lost or done twice. If the check fails, the exit code is 1.
 
 An order is JSON: {"id": "order-42", "customer": "Ann", "items": [{"sku": "lamp", "quantity": 2, "unit_cents": 4995}]}.
-With "decline": true the bank refuses the charge, and with a total of 10000.00 or more the manager refuses the
-order: what was done is then undone, last step first.`
+With "decline": true the bank declines the charge. With a total of 10000.00 or more the manager refuses the order.
+In both cases the finished steps are undone, last step first.`
 
 func newDemo(a *app) *cobra.Command {
 	var given string
@@ -63,15 +63,15 @@ func newDemo(a *app) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&given, "order", defaultOrder, "your own order as JSON, @file, or - for standard input")
-	flags.DurationVar(&lease, "lease", demoLease, "how long work belongs to a worker that no longer renews it")
-	cmd.Flag("order").DefValue = "an order of Ann's"
+	flags.StringVar(&given, "order", defaultOrder, "order as JSON, @file, or - for standard input")
+	flags.DurationVar(&lease, "lease", demoLease, "how long a worker keeps its work without renewing the lease")
+	cmd.Flag("order").DefValue = "a sample order"
 	return cmd
 }
 
-// demonstrate runs the demo on the database of the flag --db, which is kept, or on one
-// that is removed. The environment's database is not touched: it may be a real one. So may be that of the flag, which is
-// therefore refused unless it is empty or the demo has made it.
+// demonstrate runs the demo on the database of the flag --db, which is kept, or on a temporary one. It ignores the
+// environment's database, which may be a real one. It refuses the flag's database unless that is empty or was made
+// by the demo.
 func (a *app) demonstrate(cmd *cobra.Command, o order.Order, lease time.Duration) (err error) {
 	dir, err := os.MkdirTemp("", "perdure-demo-")
 	if err != nil {
@@ -91,7 +91,7 @@ func (a *app) demonstrate(cmd *cobra.Command, o order.Order, lease time.Duration
 	if err != nil {
 		return err
 	}
-	// The bound is for a machine on which nothing moves; the demo ends long before.
+	// The timeout is for a machine that makes no progress; the demo takes much less.
 	ctx, cancel := context.WithTimeoutCause(cmd.Context(), time.Minute+5*lease, errDemoTime)
 	defer cancel()
 	err = d.run(ctx, store)
@@ -99,10 +99,10 @@ func (a *app) demonstrate(cmd *cobra.Command, o order.Order, lease time.Duration
 		err = cause
 	}
 	if a.db != "" {
-		fmt.Fprintf(d.out, "\nThe database is kept. Look at it with\n  perdure list --db %s\n  perdure history %s --db %s\n",
+		fmt.Fprintf(d.out, "\nThe database is kept. Inspect it with\n  perdure list --db %s\n  perdure history %s --db %s\n",
 			shellWord(db.String()), shellWord(d.id), shellWord(db.String()))
 	}
 	return err
 }
 
-var errDemoTime = errors.New("the demo did not end in its time: see the timeline for what did not happen")
+var errDemoTime = errors.New("demo timed out: see the timeline for the missing step")

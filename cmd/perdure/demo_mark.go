@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// markID is the instance that marks a database as one of the demo. The demo starts it before anything else.
+// markID is the ID of the instance that marks a database as made by the demo. The demo starts it first.
 const markID = "perdure-demo"
 
 // mark is the orchestration of that instance. It does nothing.
@@ -20,7 +20,8 @@ var mark = orchestration.Define("perdure-demo.Mark", func(*orchestration.Context
 	return orchestration.None{}, nil
 })
 
-// openForDemo opens a database that is empty or that the demo has made, and marks it. It migrates nothing that exists.
+// openForDemo opens a database that is empty or was made by the demo, and marks it. It never migrates a service's
+// database.
 func (a *app) openForDemo(ctx context.Context, db database) (provider.Provider, error) {
 	if err := a.admitDemo(ctx, db); err != nil {
 		return nil, err
@@ -31,12 +32,12 @@ func (a *app) openForDemo(ctx context.Context, db database) (provider.Provider, 
 	}
 	_, err = client.Start(ctx, client.New(store, client.Options{Logger: a.logger}), mark, orchestration.None{}, client.WithID(markID))
 	if err != nil && !errors.Is(err, client.ErrExists) {
-		return nil, errors.Join(fmt.Errorf("marking the database as one of the demo: %w", err), store.Close())
+		return nil, errors.Join(fmt.Errorf("marking the database as made by the demo: %w", err), store.Close())
 	}
 	return store, nil
 }
 
-// admitDemo returns an error if a database exists that the demo has not made.
+// admitDemo returns an error if the database exists and was not made by the demo.
 func (a *app) admitDemo(ctx context.Context, db database) (err error) {
 	store, err := db.open(ctx, a.logger)
 	if f, ok := db.(file); ok && errors.Is(err, provider.ErrNotStore) && f.hasTables() {
@@ -77,5 +78,5 @@ func madeByDemo(ctx context.Context, c *client.Client) (bool, error) {
 }
 
 func refusal(db database) error {
-	return badUsage("%s was not made by the demo, whose results are made up; give another database", db)
+	return badUsage("%s was not made by the demo, which stores made-up results: name another database", db)
 }

@@ -15,12 +15,12 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// Sell is a service's own orchestration. Its activity has the name that the documentation uses.
+// Sell is a service's own orchestration. Its activity has the same name as in the documentation.
 func Sell(ctx *orchestration.Context, in orchestration.None) (string, error) {
 	return orchestration.CallActivityNamed[string](ctx, "Shop.Charge", in)
 }
 
-// The demo runs on no database of a service: its made-up payments must never be taken for real ones.
+// The demo refuses the database of a service, where its made-up payments could be taken for real ones.
 func TestDemoRefusesTheDatabaseOfAService(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "service.db")
@@ -68,7 +68,7 @@ func TestDemoRefusesTheDatabaseOfAService(t *testing.T) {
 	}
 }
 
-// markAsDemo makes a database one of the demo.
+// markAsDemo marks a database as made by the demo.
 func markAsDemo(t *testing.T, store provider.Provider) {
 	t.Helper()
 	if _, err := client.Start(t.Context(), client.New(store, client.Options{}), mark, orchestration.None{}, client.WithID(markID)); err != nil {
@@ -76,7 +76,7 @@ func markAsDemo(t *testing.T, store provider.Provider) {
 	}
 }
 
-// A worker of the demo looks for the mark itself.
+// A worker of the demo checks the mark itself.
 func TestDemoWorkerRefusesTheDatabaseOfAService(t *testing.T) {
 	t.Parallel()
 	path := fixture(t)
@@ -99,7 +99,7 @@ func instances(t *testing.T, c *client.Client) (n int) {
 	return n
 }
 
-// No command takes over the work of a database.
+// No command runs work of a database.
 func TestNoCommandRunsWork(t *testing.T) {
 	t.Parallel()
 	for _, c := range newRoot(&app{}).Commands() {

@@ -22,7 +22,7 @@ func runDemo(t *testing.T, temp string, args ...string) (stdout string) {
 		t.Fatalf("%v\n%s%s", err, &out, &errs)
 	}
 	for line := range strings.Lines(errs.String()) {
-		// On a busy machine a worker may tell of a store that lets it wait.
+		// On a busy machine a worker may warn about a slow store.
 		if !strings.Contains(line, " WRN ") {
 			t.Errorf("standard error must be empty: %s", line)
 		}
@@ -39,7 +39,7 @@ func mustSay(t *testing.T, text string, parts ...string) {
 	}
 }
 
-// With nothing set the demo proves its point and leaves nothing behind.
+// Without flags the demo passes its checks and leaves nothing behind.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -47,7 +47,7 @@ func TestDemo(t *testing.T) {
 	}
 	temp := t.TempDir()
 	out := runDemo(t, temp)
-	mustSay(t, out, "The lease is 2s", "killed with SIGKILL", "raised approval", "perdure-demo.Pack goes on after step",
+	mustSay(t, out, "The lease is 2s", "killed with SIGKILL", "raised approval", "perdure-demo.Pack resumes after step",
 		"perdure-demo.Reserve attempt 1 fails", "ActivityCompleted  of 2 perdure-demo.Reserve on attempt 2", "ExecutionCompleted",
 		"The order was shipped", "Restart to the first resumed turn", "Every outcome was observed once")
 	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
@@ -55,8 +55,8 @@ func TestDemo(t *testing.T) {
 	}
 }
 
-// Refused orders are undone, and demos may follow one another on a database that is kept,
-// with an order that an interrupted demo left behind.
+// Refused orders are undone. Demos can run one after another on a kept database, even one with an unfinished order
+// of an interrupted demo.
 func TestDemoOfRefusedOrders(t *testing.T) {
 	t.Parallel()
 	temp := t.TempDir()

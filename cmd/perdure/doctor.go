@@ -23,7 +23,7 @@ type finding struct {
 	Advice    string         `json:"advice"`
 }
 
-// diagnosis is what doctor prints.
+// diagnosis is the output of doctor.
 type diagnosis struct {
 	Findings   []finding `json:"findings"`
 	Instances  int64     `json:"instances"`
@@ -36,10 +36,10 @@ func newDoctor(a *app) *cobra.Command {
 	var options invariant.Options
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check that a database holds what perdure promises",
-		Long: "doctor reads the whole database, also while workers use it, and changes nothing. It tells what is not as it must be:\n" +
-			"work that nobody can finish, events that are missing or cannot be read, and what was left behind.\n\n" +
-			"Exit code 0 means that all is well, 1 that there are findings.",
+		Short: "Check a database for damage",
+		Long: "Doctor reads the whole database and reports damage: work that can never finish, missing or unreadable events,\n" +
+			"and leftovers. It changes nothing and can run while workers use the database.\n\n" +
+			"The exit code is 0 without findings and 1 with findings.",
 		Example: "  perdure doctor --db orders.db\n  perdure doctor --quiet -o json --db orders.db",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -57,11 +57,11 @@ func newDoctor(a *app) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&options.Quiet, "quiet", false, "no process works on the database: a lease that holds is a finding, too")
+	cmd.Flags().BoolVar(&options.Quiet, "quiet", false, "no process uses the database: report leases that are still valid, too")
 	return cmd
 }
 
-// diagnose checks the database that the user named. An error comes with what was found before it.
+// diagnose checks the database that the user named. The report holds the findings up to the error.
 func (a *app) diagnose(ctx context.Context, options invariant.Options) (report invariant.Report, err error) {
 	db, err := a.database()
 	if err != nil {
@@ -74,7 +74,7 @@ func (a *app) diagnose(ctx context.Context, options invariant.Options) (report i
 	defer func() { err = errors.Join(err, view.Close()) }()
 	report, err = invariant.Check(ctx, view, options)
 	if err != nil && ctx.Err() == nil {
-		err = &storeError{fmt.Errorf("%w; the check has ended early: %s", err, db.salvage())}
+		err = &storeError{fmt.Errorf("%w; the check ended early: %s", err, db.salvage())}
 	}
 	return report, err
 }
@@ -95,7 +95,7 @@ func diagnosisOf(r *invariant.Report) diagnosis {
 
 func doctorTable(w *tabwriter.Writer, d *diagnosis) {
 	if len(d.Findings) > 0 {
-		row(w, "RULE", "INSTANCE", "EXECUTION", "EVENT", "WHAT")
+		row(w, "RULE", "INSTANCE", "EXECUTION", "EVENT", "DETAIL")
 	}
 	for i := range d.Findings {
 		f := &d.Findings[i]
@@ -107,7 +107,7 @@ func doctorTable(w *tabwriter.Writer, d *diagnosis) {
 		if !told[f.Rule] {
 			row(w)
 			row(w, fmt.Sprintf("%s: %s.", f.Rule, f.Means))
-			row(w, fmt.Sprintf("What to do: %s.", f.Advice))
+			row(w, fmt.Sprintf("Advice: %s.", f.Advice))
 		}
 		told[f.Rule] = true
 	}
@@ -121,7 +121,7 @@ func doctorTable(w *tabwriter.Writer, d *diagnosis) {
 		plural(int(d.Events), "event"), plural(len(d.Findings), "finding")))
 }
 
-// nameOf is the ID, or the key where the ID is not known.
+// nameOf returns the ID, or the key if the ID is not known.
 func nameOf(f *finding) string {
 	if f.ID == "" {
 		return f.Key

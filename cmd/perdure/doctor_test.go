@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/invariant"
 )
 
-// A broken database is told by name, with what it means and what to do, in the exit code, too.
+// Doctor names the damage, explains it, gives advice, and sets the exit code.
 func TestDoctorFinds(t *testing.T) {
 	path := fixture(t)
 	alter(t, path, `DELETE FROM perdure_outcome WHERE key = (SELECT key FROM perdure_instance WHERE id = 'greet-1')`)
@@ -31,7 +31,7 @@ func TestDoctorFinds(t *testing.T) {
 	}
 }
 
-// doctor leaves the file as it is, also leases of the dead that others would end.
+// Doctor does not change the file, not even leases of dead processes that other commands would end.
 func TestDoctorChangesNothing(t *testing.T) {
 	path := fixture(t)
 	alter(t, path, `UPDATE perdure_instance SET lease_owner = 'ghost', lease_until = 1 << 60 WHERE id = 'idle-1'`)
@@ -51,7 +51,7 @@ func TestDoctorChangesNothing(t *testing.T) {
 	}
 }
 
-// What cannot be read is said, with what can be done.
+// Doctor reports unreadable data with advice.
 func TestDoctorOfADamagedFile(t *testing.T) {
 	path := fixture(t)
 	data, err := os.ReadFile(path)
@@ -77,6 +77,6 @@ func TestEveryRuleHasAdvice(t *testing.T) {
 		}
 	}
 	if len(adviceOn) != len(invariant.Rules())-1 {
-		t.Error("advice on rules that are none")
+		t.Error("advice on unknown rules")
 	}
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// eventLimit is how much of a payload a row of a table shows.
+// eventLimit is the length to which a table row cuts a payload.
 const eventLimit = 100
 
-// narrator says in a line what an event tells beside its kind. It takes the events of an
-// execution in order and remembers the names that later ones refer to.
+// narrator describes events in one line each, without their kind. It takes the events of an execution in order and
+// remembers the names that later events refer to.
 type narrator struct {
 	limit int // of a payload
 	names map[int64]string
@@ -59,7 +59,7 @@ func (n *narrator) text(e *client.HistoryEvent) string {
 	return strings.Join(parts, " ")
 }
 
-// payloadText is a stored payload on one line.
+// payloadText returns a stored payload as one line.
 func payloadText(data json.RawMessage, limit int) string {
 	if len(data) == 0 {
 		return "-"
@@ -67,7 +67,7 @@ func payloadText(data json.RawMessage, limit int) string {
 	return short(string(data), limit)
 }
 
-// failureText is the first line of a failure, with the type that retry policies name.
+// failureText returns the first line of a failure, with the code or type that retry policies name.
 func failureText(f *client.Failure) string {
 	message, _, _ := strings.Cut(f.Message, "\n")
 	switch {

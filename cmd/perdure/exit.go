@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// exitCode is what the process answers; scripts rely on the numbers.
+// exitCode is the exit code of the process. Scripts rely on the numbers.
 type exitCode int
 
 const (
@@ -28,7 +28,7 @@ const (
 	exitInterrupted exitCode = 130
 )
 
-// exitMeaning is one line of what exit-codes prints.
+// exitMeaning is one line of the output of exit-codes.
 type exitMeaning struct {
 	Code    exitCode `json:"code"`
 	Meaning string   `json:"meaning"`
@@ -39,17 +39,17 @@ type exitMeaning struct {
 //nolint:gochecknoglobals // constant table
 var exitMeanings = []exitMeaning{
 	{exitOK, "done"},
-	{exitFailure, "failure: anything that has no code of its own, such as a demo that proved nothing, or findings of doctor"},
+	{exitFailure, "failure: any error without a code of its own, such as a failed demo check, or findings of doctor"},
 	{exitUsage, "usage or bad input: unknown command or flag, wrong JSON, a payload over the limit"},
 	{exitNotFound, "not found: no such instance, execution or history"},
-	{exitConflict, "conflict: the ID is in use, the instance has ended, is not blocked or its inbox is full"},
+	{exitConflict, "conflict: the ID is in use, or the instance has ended, is not blocked or has a full inbox"},
 	{exitStore, "store unusable: no such file or server, not a perdure database, a newer schema, access refused"},
 	{exitInterrupted, "interrupted by SIGINT or SIGTERM"},
 }
 
 const exitStreams = `
-An error goes to standard error and nothing to standard output, unless the exit code is 0. Only doctor prints its
-findings to standard output in any case.`
+Errors go to standard error. A command that fails prints nothing to standard output, except doctor, which prints
+its findings.`
 
 func exitCodesText() string {
 	var text strings.Builder
@@ -62,7 +62,7 @@ func exitCodesText() string {
 
 func newExitCodes(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "exit-codes", Short: "Print what the exit codes mean", Long: exitCodesText(), Args: arguments,
+		Use: "exit-codes", Short: "Print the exit codes and their meanings", Long: exitCodesText(), Args: arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if a.output == outputJSON {
 				return writeJSON(cmd.OutOrStdout(), struct {
@@ -86,15 +86,14 @@ func badUsage(format string, args ...any) error {
 	return &usageError{fmt.Errorf(format, args...)}
 }
 
-// storeError is a store that cannot be opened.
+// storeError is the error of a store that cannot be used.
 type storeError struct{ err error }
 
 func (e *storeError) Error() string { return e.err.Error() }
 
 func (e *storeError) Unwrap() error { return e.err }
 
-// codeOf finds the exit code of an error. Conflicts go before bad input, since
-// some answers of the storage are both.
+// codeOf returns the exit code for an error. It checks conflicts before bad input, since some storage errors are both.
 func codeOf(err error) exitCode {
 	is := func(targets ...error) bool {
 		for _, target := range targets {

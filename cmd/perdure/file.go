@@ -24,11 +24,11 @@ func (f file) String() string { return string(f) }
 func (f file) ledger() string { return string(f) + "-ledger" }
 
 func (f file) open(_ context.Context, logger *slog.Logger) (provider.Provider, error) {
-	return f.existing(sqlite.Options{NoMigrate: true, Logger: logger}) //nolint:contextcheck // opening has a bound of its own
+	return f.existing(sqlite.Options{NoMigrate: true, Logger: logger}) //nolint:contextcheck // opening has its own timeout
 }
 
 func (f file) create(_ context.Context, logger *slog.Logger) (provider.Provider, error) {
-	store, err := sqlite.OpenWith(string(f), sqlite.Options{Logger: logger}) //nolint:contextcheck // opening has a bound of its own
+	store, err := sqlite.OpenWith(string(f), sqlite.Options{Logger: logger}) //nolint:contextcheck // opening has its own timeout
 	if err != nil {
 		return nil, &storeError{err}
 	}
@@ -40,7 +40,7 @@ func (f file) read(ctx context.Context, logger *slog.Logger) (provider.Provider,
 }
 
 func (f file) view(_ context.Context, logger *slog.Logger) (provider.Provider, error) {
-	return f.existing(sqlite.Options{ReadOnly: true, Logger: logger}) //nolint:contextcheck // opening has a bound of its own
+	return f.existing(sqlite.Options{ReadOnly: true, Logger: logger}) //nolint:contextcheck // opening has its own timeout
 }
 
 func (f file) existing(o sqlite.Options) (provider.Provider, error) {
@@ -73,11 +73,11 @@ func (f file) script(ctx context.Context) ([]provider.Migration, error) {
 }
 
 func (f file) grants(string) ([]string, error) {
-	return nil, badUsage("a SQLite file has no roles: name a Postgres with --db postgres://...")
+	return nil, badUsage("a SQLite file has no roles: name a Postgres database with --db postgres://...")
 }
 
 func (f file) salvage() string {
-	return "if the file is damaged, restore a backup, or take out what can be read with sqlite3's .dump"
+	return "if the file is damaged, restore a backup, or save the readable rows with sqlite3's .dump"
 }
 
 func (f file) mustExist() error {
@@ -92,13 +92,13 @@ func (f file) mustExist() error {
 	return nil
 }
 
-// hasTables reports whether the file is a database of SQLite that is not empty.
+// hasTables reports whether the file is a SQLite database that is not empty.
 func (f file) hasTables() bool {
 	info, err := os.Stat(string(f))
 	return err == nil && info.Size() > 0 && f.isDatabase()
 }
 
-// isDatabase tells a SQLite file, or an empty one, which SQLite takes for a database.
+// isDatabase reports whether the file is a SQLite file or empty. SQLite accepts an empty file as a database.
 func (f file) isDatabase() bool {
 	const magic = "SQLite format 3\x00"
 	opened, err := os.Open(string(f))

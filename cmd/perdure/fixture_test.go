@@ -26,7 +26,7 @@ func Greet(ctx *orchestration.Context, name string) (string, error) {
 	return orchestration.CallActivity(ctx, Hello, name)
 }
 
-// Count goes on as new until n is 0.
+// Count continues as new until n is 0.
 func Count(ctx *orchestration.Context, n int) (string, error) {
 	if n > 0 {
 		return "", orchestration.ContinueAsNew(ctx, n-1)
@@ -54,14 +54,14 @@ func Family(ctx *orchestration.Context, name string) (string, error) {
 	return greeting + ", " + word, errors.Join(err, ctx.Sleep(10*time.Millisecond))
 }
 
-// A fixture is made once and copied for each test.
+// The fixture is made once and copied for each test.
 var made struct {
 	once sync.Once
 	data []byte
 	err  error
 }
 
-// fixture answers the path of a database with an instance of each kind:
+// fixture returns the path of a database with an instance of each kind:
 //
 //	greet-1 (Completed), count-1 (Completed, execution 2), break-1 (Failed), family-1 (Completed)
 //	with its child, panic-1 (Running, blocked), idle-1 (Running, never fetched)
@@ -70,7 +70,7 @@ func fixture(t *testing.T) string {
 	made.once.Do(func() {
 		path := filepath.Join(t.TempDir(), "made.db")
 		if made.err = makeFixture(t.Context(), file(path)); made.err == nil {
-			made.data, made.err = os.ReadFile(path) // closing has emptied the log beside it
+			made.data, made.err = os.ReadFile(path) // closing has emptied the log next to it
 		}
 	})
 	if made.err != nil {
@@ -97,7 +97,7 @@ func startIdle(ctx context.Context, c *client.Client) error {
 	return err
 }
 
-// runInstances starts one instance after the other, so that their order is always the same.
+// runInstances starts instances one after another, so that their order is always the same.
 func runInstances(ctx context.Context, store provider.Provider, c *client.Client) error {
 	reg := runtime.NewRegistry()
 	err := errors.Join(
@@ -149,7 +149,7 @@ func ran[In, Out any](
 	return err
 }
 
-// alter changes a database behind the back of perdure.
+// alter changes a database without perdure.
 func alter(t *testing.T, path, statement string) string {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)

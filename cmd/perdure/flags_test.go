@@ -20,7 +20,7 @@ func TestPageTellsTheFlags(t *testing.T) {
 		delete(untold, name)
 		switch row := rows[name]; {
 		case row["what it is"] == "":
-			t.Errorf("command-line.md does not tell of %s", name)
+			t.Errorf("command-line.md does not list %s", name)
 		case !sameDefault(std, row["default"]):
 			t.Errorf("the default of %s is %q, the page says %q", name, std, row["default"])
 		}
@@ -30,7 +30,7 @@ func TestPageTellsTheFlags(t *testing.T) {
 	}
 }
 
-// flagsBelow answers the defaults of the flags of a command and all below it.
+// flagsBelow returns the defaults of the flags of a command and its subcommands.
 func flagsBelow(cmd *cobra.Command) map[string]string {
 	found := flagsOf(cmd)
 	for _, c := range cmd.Commands() {
@@ -39,8 +39,8 @@ func flagsBelow(cmd *cobra.Command) map[string]string {
 	return found
 }
 
-// flagsOf answers the defaults of a command's own flags. It goes by reflection: the type of a flag is in a module that cobra
-// needs, not we.
+// flagsOf returns the defaults of a command's own flags. It uses reflection, since the type of a flag is in a
+// module that only cobra imports.
 func flagsOf(cmd *cobra.Command) map[string]string {
 	found := map[string]string{}
 	_, path, _ := strings.Cut(cmd.CommandPath()+" ", " ")
@@ -54,7 +54,7 @@ func flagsOf(cmd *cobra.Command) map[string]string {
 	return found
 }
 
-// sameDefault compares a flag's default with what the page says. One that is zero may be told of in words.
+// sameDefault compares a flag's default with the page. The page may describe a zero default in words.
 func sameDefault(std, cell string) bool {
 	figure, isFigure := settings.Figure(cell)
 	if d, err := time.ParseDuration(std); err == nil && isFigure {

@@ -21,11 +21,11 @@ func CallHang(ctx *orchestration.Context, in orchestration.None) (orchestration.
 	return orchestration.CallActivity(ctx, Hang, in, orchestration.WithStartToCloseTimeout(10*time.Millisecond))
 }
 
-// Hang obeys nothing.
+// Hang ignores its context.
 func Hang(context.Context, orchestration.None) (orchestration.None, error) { select {} }
 
-// A worker whose activities do not come back goes on with ten of them. With the eleventh it shuts down, and ends with
-// code 1 though that code never ends.
+// A worker continues with ten activities that never return. With the eleventh it shuts down and exits with code 1,
+// although that code still runs.
 func TestWorkerEndsWithTheEleventhLeak(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "hang.db")
@@ -45,7 +45,7 @@ func TestWorkerEndsWithTheEleventhLeak(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if i == 10 { // its worker may end before it is told
+		if i == 10 { // the worker may exit before it reports this one
 			break
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -63,19 +63,19 @@ func TestWorkerEndsWithTheEleventhLeak(t *testing.T) {
 	select {
 	case <-w.exited:
 	case <-time.After(time.Minute):
-		t.Fatal("it goes on")
+		t.Fatal("the worker still runs")
 	}
 	if code := w.cmd.ProcessState.ExitCode(); code != int(exitFailure) {
 		t.Errorf("exit code %d", code)
 	}
-	for _, want := range []string{"code of 11 instances, the limit is 10", "shutting down takes longer than 300ms: the process ends"} {
+	for _, want := range []string{"code of 11 instances, the limit is 10", "shutdown took longer than 300ms: exiting"} {
 		if !strings.Contains(stderr.String(), want) {
 			t.Errorf("standard error lacks %q:\n%s", want, &stderr)
 		}
 	}
 }
 
-// A worker that shuts down in time because of leaks ends with code 1, too.
+// A worker that shuts down in time because of leaks exits with code 1, too.
 func TestExitCodeOfLeaks(t *testing.T) {
 	t.Parallel()
 	if code := codeOf(errors.Join(runtime.ErrTooManyLeaks, runtime.ErrLeaked)); code != exitFailure {

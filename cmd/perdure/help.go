@@ -6,12 +6,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newHelp is cobra's command help, but an unknown command is an error.
+// newHelp returns cobra's help command, but treats an unknown command as an error.
 func newHelp() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
-		Short: "Help about any command",
-		Long:  "Help prints what 'perdure COMMAND --help' prints, such as 'perdure help migrate up'.",
+		Short: "Print how to use a command",
+		Long:  "Help prints the same as 'perdure COMMAND --help'. For a subcommand, run 'perdure help migrate up'.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {

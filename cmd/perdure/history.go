@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// events is what history prints.
+// events is the output of history.
 type events struct {
 	ID     string                `json:"id"`
 	Events []client.HistoryEvent `json:"events"`
@@ -21,7 +21,7 @@ func newHistory(a *app) *cobra.Command {
 	execution := int64(0)
 	cmd := &cobra.Command{
 		Use:   "history ID",
-		Short: "Print the events of an execution of an instance",
+		Short: "Print the events of an instance",
 		Args:  arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withReader(cmd.Context(), func(ctx context.Context, c *client.Client) error {
@@ -41,7 +41,7 @@ func newHistory(a *app) *cobra.Command {
 }
 
 func historyTable(w *tabwriter.Writer, events []client.HistoryEvent) {
-	row(w, "EVENT", "TIME", "KIND", "WHAT")
+	row(w, "EVENT", "TIME", "KIND", "DETAIL")
 	start := time.Time{}
 	say := newNarrator(eventLimit)
 	for i := range events {

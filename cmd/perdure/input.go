@@ -11,8 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// readText answers what the user gave: the text itself, the file after an @, or standard
-// input for a single -.
+// readText returns the given text, the content of the file after an @, or standard input for a single -.
 func readText(cmd *cobra.Command, what, given string) ([]byte, error) {
 	var data []byte
 	var err error
@@ -34,14 +33,13 @@ func readText(cmd *cobra.Command, what, given string) ([]byte, error) {
 	return data, nil
 }
 
-// maxInput bounds what is read, in bytes: a payload is much smaller, also one with much
-// space in it.
+// maxInput is the maximum number of bytes to read. Payloads are much smaller, even with generous white space.
 const maxInput = 16 << 20
 
 func readAll(r io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxInput+1))
 	if len(data) > maxInput {
-		return nil, fmt.Errorf("it has more than %d bytes: store the data elsewhere and pass a reference", maxInput)
+		return nil, fmt.Errorf("more than %d bytes: store the data elsewhere and pass a reference", maxInput)
 	}
 	return data, err
 }
@@ -55,7 +53,7 @@ func readFile(path string) (data []byte, err error) {
 	return readAll(f)
 }
 
-// readJSON is readText of one JSON value, which goes to the store as it is.
+// readJSON returns readText of one JSON value, which is stored unchanged.
 func readJSON(cmd *cobra.Command, what, given string) (json.RawMessage, error) {
 	data, err := readText(cmd, what, given)
 	if err != nil {
@@ -67,7 +65,7 @@ func readJSON(cmd *cobra.Command, what, given string) (json.RawMessage, error) {
 		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 			at = fmt.Sprintf(" at byte %d", syntax.Offset)
 		}
-		return nil, badUsage("%s is not valid JSON%s: %w; a text needs quotes, as in '\"text\"'", what, at, err)
+		return nil, badUsage("%s is not valid JSON%s: %w; a string needs quotes, as in '\"text\"'", what, at, err)
 	}
 	return value, nil
 }

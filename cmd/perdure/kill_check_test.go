@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// checkInvariants reads the whole store and reports each promise that is broken.
+// checkInvariants reads the whole store and reports each broken promise.
 func (k *killing) checkInvariants(ctx context.Context, o invariant.Options) {
 	k.t.Helper()
 	report, err := invariant.Check(ctx, k.store, o)
@@ -32,13 +32,13 @@ func (k *killing) checkInvariants(ctx context.Context, o invariant.Options) {
 		report.Instances, report.Executions, report.Events, len(report.Findings))
 }
 
-// expected tells what is wrong with the outcome of an instance that must have ended.
+// expected returns an error if an ended instance has the wrong outcome.
 func (k *killing) expected(i provider.Instance, o history.Outcome) error {
 	switch i.Name {
 	case "Run":
 		at := slices.IndexFunc(k.courses, func(c *course) bool { return c.id() == i.ID })
 		if at < 0 {
-			return fmt.Errorf("nobody started it")
+			return fmt.Errorf("it was never started")
 		}
 		return k.courses[at].fate().check(i.Status, o.Output)
 	case "Leaf": // its output is in the sum of its plan

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/churn"
 )
 
-// crowd is what clients do during the kill test, in the test's own process. Each start
-// and event has a request ID, and some are made twice.
+// crowd is the clients of the kill test, in the test's own process. Each start and event has a request ID, and some
+// calls are made twice.
 type crowd struct {
 	client  *client.Client
 	random  *rand.Rand
@@ -21,17 +21,17 @@ type crowd struct {
 	brief   bool // plans have few steps, so that there can be many
 }
 
-// Which seeds, modulo 10, end in another way than well.
+// The seeds, modulo 10, of plans that do not complete.
 const (
 	cancelled  = 4
 	terminated = 7
 	broken     = 9
 )
 
-// haste is how many rounds the crowd takes to do what there is to do.
+// haste is the number of rounds in which the crowd finishes its work.
 const haste = 6
 
-// enlist adds n plans, of which nothing is started yet.
+// enlist adds n plans that are not started yet.
 func (c *crowd) enlist(n int) {
 	for range n {
 		c.courses = append(c.courses, c.newCourse(uint64(len(c.courses))+1))
@@ -71,7 +71,7 @@ func (c *crowd) newCourse(seed uint64) *course {
 	return o
 }
 
-// act does a part of what there is to do, mixed over all plans.
+// act does a part of the work, mixed over all plans.
 func (c *crowd) act(ctx context.Context) error {
 	total := 0
 	for _, o := range c.courses {
@@ -80,7 +80,7 @@ func (c *crowd) act(ctx context.Context) error {
 	return c.do(ctx, (total+haste-1)/haste)
 }
 
-// finish does the rest.
+// finish does the remaining work.
 func (c *crowd) finish(ctx context.Context) error {
 	for {
 		open := c.open()
@@ -97,7 +97,7 @@ func (c *crowd) open() []*course {
 	return slices.DeleteFunc(slices.Clone(c.courses), func(o *course) bool { return len(o.todo) == 0 })
 }
 
-// callers is how many act at the same time.
+// callers is the number of concurrent callers.
 const callers = 4
 
 // do does n steps.
@@ -116,7 +116,7 @@ func (c *crowd) do(ctx context.Context, n int) error {
 	return errors.Join(faults...)
 }
 
-// caller does what there is to do for some of the plans.
+// caller does the steps of some of the plans.
 type caller struct {
 	random *rand.Rand
 	open   []*course
@@ -134,7 +134,7 @@ func (c *caller) do(ctx context.Context, n int) error {
 			return err
 		}
 		o.todo = o.todo[1:]
-		// Some do not know whether they were heard, and repeat themselves, at once or later.
+		// Some callers do not know whether a call arrived, and repeat it at once or later.
 		if !o.stopped && c.random.IntN(5) == 0 {
 			o.todo = slices.Insert(o.todo, c.random.IntN(len(o.todo)+1), o.repeat(step))
 		}
@@ -145,7 +145,7 @@ func (c *caller) do(ctx context.Context, n int) error {
 	return nil
 }
 
-// course is a plan with what clients do about it.
+// course is a plan with the clients' steps for it.
 type course struct {
 	client  *client.Client
 	plan    churn.Plan
@@ -166,7 +166,7 @@ func (o *course) start(ctx context.Context) error {
 	return err
 }
 
-// word answers what sends the event of a round.
+// word returns a function that sends the event of a round.
 func (o *course) word(round int) func(context.Context) error {
 	return func(ctx context.Context) error {
 		err := o.handle.Raise(ctx, churn.WordEvent, wordOf(o.plan, round), client.WithRequestID(fmt.Sprintf("word %d", round)))
@@ -177,7 +177,7 @@ func (o *course) word(round int) func(context.Context) error {
 	}
 }
 
-// repeat answers what does a step again. By then the plan may have ended.
+// repeat returns a function that repeats a step. By then the plan may have ended.
 func (o *course) repeat(step func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if err := step(ctx); !errors.Is(err, client.ErrEnded) {
@@ -187,8 +187,8 @@ func (o *course) repeat(step func(context.Context) error) func(context.Context) 
 	}
 }
 
-// doneBefore tells whether a call that the client repeated, because it did not know whether it was heard, found
-// an instance that had ended.
+// doneBefore reports whether a repeated call found an instance that had ended. The client repeats a call if it does
+// not know whether it arrived.
 func doneBefore(err error) bool {
 	return errors.Is(err, client.ErrOutcomeUnknown) && errors.Is(err, client.ErrEnded)
 }

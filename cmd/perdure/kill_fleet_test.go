@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// lease is that of the workers.
+// lease is the lease of the workers.
 const lease = time.Second
 
 // fleet is the workers of the kill test.
@@ -17,9 +17,9 @@ type fleet struct {
 	stderr  io.Writer
 	workers []*workerProcess
 
-	kills  int // of workers that were ready
-	hits   int // of these, with work in flight
-	early  int // of workers that were opening the store
+	kills  int // kills of workers that were ready
+	hits   int // kills with work in flight
+	early  int // kills while opening the store
 	pauses int
 }
 
@@ -52,7 +52,7 @@ func (f *fleet) ready(i int) {
 	}
 }
 
-// pass lets time pass, in which no worker may end by itself.
+// pass sleeps. No worker may exit meanwhile.
 func (f *fleet) pass(d time.Duration) {
 	f.t.Helper()
 	moment := time.NewTimer(d)
@@ -73,8 +73,8 @@ func (f *fleet) kill(i int) {
 	}
 }
 
-// pause stops a worker in the middle of what it does. When it goes on, others have
-// taken its work over: the fence must hold it off.
+// pause stops a worker at a random point. When it continues, others have taken over its work, and the fence must
+// reject its commits.
 func (f *fleet) pause(i int, d time.Duration) {
 	f.t.Helper()
 	f.ready(i)
@@ -86,7 +86,7 @@ func (f *fleet) pause(i int, d time.Duration) {
 	f.pauses++
 }
 
-// dismiss lets all workers shut down.
+// dismiss shuts down all workers.
 func (f *fleet) dismiss() {
 	f.t.Helper()
 	for i, w := range f.workers {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// freeze stops a process where it stands, and answers whether that can be done here.
+// freeze suspends a process and reports whether this platform can do so.
 func freeze(t *testing.T, w *workerProcess) bool {
 	t.Helper()
 	if err := w.cmd.Process.Signal(syscall.SIGSTOP); err != nil {

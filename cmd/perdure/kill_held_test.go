@@ -6,7 +6,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// maxDead is more connections than a pool of the tests has.
+// maxDead is larger than any connection pool of the tests.
 const maxDead = 50
 
 // heldBy counts the turns and activities that an owner has leased.
@@ -29,13 +29,13 @@ func (k *killing) heldBy(ctx context.Context, owner string) (turns, activities i
 	return turns, activities
 }
 
-// rows reads all rows of a kind, page by page. A restart of the server leaves dead connections in the pool of this
-// process: each may fail one read.
+// rows reads all rows of a kind, page by page. A restart of the server leaves dead connections in this process's
+// pool, and each may fail one read.
 func (k *killing) rows(ctx context.Context, kind provider.InspectKind, take func(*provider.InspectResult)) {
 	k.t.Helper()
 	inspector, ok := provider.As[provider.Inspector](k.store)
 	if !ok {
-		k.t.Fatal("the store shows no rows")
+		k.t.Fatal("the store cannot be inspected")
 	}
 	dead := 0
 	for req := (provider.InspectRequest{Kind: kind}); ; {

@@ -10,8 +10,7 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/churn"
 )
 
-// checkResults compares all results in all histories with what the bodies of the
-// activities wrote down.
+// checkResults compares all results in all histories with the log of the activities' bodies.
 func (k *killing) checkResults(ctx context.Context) {
 	k.t.Helper()
 	bodies := k.readLog()
@@ -46,14 +45,14 @@ func (k *killing) checkExecution(ctx context.Context, d client.Description, n in
 	return errors.Join(faults...)
 }
 
-// checkResult compares a stored result with what the bodies of its activity wrote down.
+// checkResult compares a stored result with the log of its activity's bodies.
 func checkResult(result, scheduled client.HistoryEvent, b *body) error {
 	var in churn.Call
 	if err := json.Unmarshal(scheduled.Input, &in); err != nil {
 		return err
 	}
 	if b == nil {
-		return fmt.Errorf("its body never began")
+		return fmt.Errorf("its body never started")
 	}
 	attempt := 1
 	if scheduled.Name == "Mix" {
@@ -63,7 +62,7 @@ func checkResult(result, scheduled client.HistoryEvent, b *body) error {
 		return fmt.Errorf("it is of attempt %d, must be %d: %+v", result.Attempt, attempt, in)
 	}
 	if result.Kind == "ActivityFailed" {
-		return nil // breaks, which tells no delivery
+		return nil // breaks, which stores no delivery
 	}
 	var out churn.Answer
 	if err := json.Unmarshal(result.Output, &out); err != nil {
@@ -71,10 +70,10 @@ func checkResult(result, scheduled client.HistoryEvent, b *body) error {
 	}
 	stored := try{attempt, out.Delivery}
 	if !b.done[stored] {
-		return fmt.Errorf("no body has done %+v", stored)
+		return fmt.Errorf("no body finished %+v", stored)
 	}
-	// A later delivery voids the token of an earlier one. So the last that began is the one that counts,
-	// and after its result none begins.
+	// A later delivery invalidates the token of an earlier one. So the last delivery that began counts, and after
+	// its result none begins.
 	if b.last != stored {
 		return fmt.Errorf("it is of %+v, but %+v began", stored, b.last)
 	}
@@ -88,16 +87,15 @@ func (a try) less(b try) bool {
 	return a.attempt < b.attempt || a.attempt == b.attempt && a.delivery < b.delivery
 }
 
-// body is what the log holds about one scheduled activity.
+// body is the log of one scheduled activity.
 type body struct {
 	begun  int
-	last   try // of those that began
+	last   try // last one that began
 	done   map[try]bool
 	failed map[int]bool // by attempt
 }
 
-// readLog collects what the activities wrote, and checks that attempts are used up by
-// failures only, never by a kill.
+// readLog collects the log of the activities. It checks that only failures use up attempts, never a kill.
 func (k *killing) readLog() map[string]*body {
 	k.t.Helper()
 	lines, cut, err := k.log.Read()
@@ -130,6 +128,6 @@ func (k *killing) readLog() map[string]*body {
 			b.failed[this.attempt] = true
 		}
 	}
-	k.t.Logf("%d activities; bodies began again %d times after a kill or a pause; %d lines were cut short", len(bodies), again, cut)
+	k.t.Logf("%d activities; bodies began again %d times after a kill or a pause; %d lines were truncated", len(bodies), again, cut)
 	return bodies
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// wordOf is the event that the test sends for a round.
+// wordOf returns the event that the test sends for a round.
 func wordOf(p churn.Plan, round int) uint64 { return p.Seed*1000 + uint64(round) }
 
-// implied computes what a plan ends with, apart from the code that runs it.
+// implied computes the outcome of a plan independently of the code that runs it.
 func implied(p churn.Plan) uint64 {
 	sum := uint64(0)
 	for round := range p.Rounds {
@@ -28,7 +28,7 @@ func implied(p churn.Plan) uint64 {
 	return sum
 }
 
-// partsOf lists the values of a round's parts, before they are turned.
+// partsOf returns the values of a round's parts before they are rotated.
 func partsOf(p churn.Plan, round int) [7][]uint64 {
 	value := func(step int) uint64 { return (p.Seed<<20 + uint64(round)<<10 + uint64(step)) * 2654435761 }
 	var sequence, fan, haul, broken []uint64
@@ -47,11 +47,11 @@ func partsOf(p churn.Plan, round int) [7][]uint64 {
 	return [7][]uint64{sequence, fan, haul, {1}, {wordOf(p, round)}, {value(200) ^ value(201)}, broken}
 }
 
-// fate is how a plan must end.
+// fate is the expected end of a plan.
 type fate struct {
 	status provider.Status
 	sum    uint64 // if it completes
-	err    error  // else, as a client sees it
+	err    error  // otherwise, as a client sees it
 }
 
 func (o *course) fate() fate {

@@ -7,15 +7,15 @@ import (
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 )
 
-// restartedCluster is a Postgres that is restarted under those who work on it.
+// restartedCluster is a Postgres server that is restarted while processes use it.
 type restartedCluster struct {
 	*postgrestest.Cluster
 
 	restarts int
 }
 
-// Four workers on one Postgres are killed and stopped like those on a file, and the server is restarted under all of
-// them in immediate mode, which ends every transaction where it stands.
+// Four workers on one Postgres database are killed and suspended like those on a file. The server is restarted
+// meanwhile in immediate mode, which aborts every transaction.
 func TestKilledWorkersAndPostgresLoseNothing(t *testing.T) {
 	kills, plans := 20, 1_500
 	if testing.Short() {
@@ -32,8 +32,8 @@ func TestKilledWorkersAndPostgresLoseNothing(t *testing.T) {
 	t.Logf("%d restarts of Postgres in immediate mode", cluster.restarts)
 }
 
-// restart lets the server, if there is one, be away for a moment. A worker that is just opening the store would rightly give up, so
-// all have done that before.
+// restart restarts the server, if there is one. A worker that opens the store would rightly give up, so all workers
+// are ready before it.
 func (k *killing) restart() {
 	k.t.Helper()
 	if k.cluster == nil {

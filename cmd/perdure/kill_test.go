@@ -22,8 +22,8 @@ import (
 )
 
 var (
-	killSeed = flag.Uint64("kill.seed", 0, "seed of the kill test; 0: another one each time")
-	killFor  = flag.Duration("kill.for", 0, "go on killing for this long, with as much work as it takes")
+	killSeed = flag.Uint64("kill.seed", 0, "seed of the kill test; 0: random")
+	killFor  = flag.Duration("kill.for", 0, "kill for this long, with as much work as needed")
 )
 
 // killing is one run of the kill test.
@@ -36,13 +36,13 @@ type killing struct {
 	log     churn.Log
 	random  *rand.Rand
 	stderr  *output
-	midst   int               // the strike beside which the store is checked while all work on it
-	cluster *restartedCluster // of a Postgres that is restarted; nil for a file
+	midst   int               // index of the kill during which the store is checked
+	cluster *restartedCluster // a Postgres that is restarted; nil for a file
 }
 
-// Two workers on one file are killed in turn at random moments, and now and then stopped for
-// about a lease, while a third process starts hundreds of orchestrations and sends
-// to them. All of them reach the outcome that their code implies, and the store is sound.
+// Two workers on one file are killed in turn at random moments, and sometimes suspended for about a lease. A third
+// process starts hundreds of orchestrations and sends events to them. All orchestrations reach the outcome that
+// their code implies, and the store is sound.
 func TestKilledWorkersLoseNothing(t *testing.T) {
 	kills, plans := 30, 400
 	if testing.Short() {
@@ -52,7 +52,7 @@ func TestKilledWorkersLoseNothing(t *testing.T) {
 	k.run(2, kills, plans)
 }
 
-// run enlists plans and kills workers, and then demands that nothing is lost.
+// run enlists plans, kills workers, and then checks that nothing is lost.
 func (k *killing) run(workers, kills, plans int) {
 	k.t.Helper()
 	k.midst = kills / 2
@@ -63,10 +63,10 @@ func (k *killing) run(workers, kills, plans int) {
 		k.enlist(plans * 3 / 4 / kills)
 		k.strike(n)
 		if k.t.Failed() {
-			return // what is broken will not mend
+			return // further checks would only repeat the failure
 		}
 	}
-	// Nine in ten do. How many is chance, and the short run has too little work to be met at.
+	// Nine in ten kills usually hit. The number is random, and the short run has too little work to require it.
 	if !testing.Short() && k.hits*2 < k.kills {
 		k.t.Errorf("%d of %d kills hit a worker with turns or activities in flight, must be half of them", k.hits, k.kills)
 	}
@@ -84,7 +84,7 @@ func newKilling(t *testing.T, db database) *killing {
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())
 	}
-	t.Logf("repeat what is random with -kill.seed=%d", seed)
+	t.Logf("repeat this run with -kill.seed=%d", seed)
 	ledger := filepath.Join(t.TempDir(), "ledger")
 	k := &killing{t: t, random: rand.New(rand.NewPCG(seed, 0)), stderr: &output{}, log: churn.Log(ledger)}
 	quiet := slog.New(slog.DiscardHandler)
@@ -110,10 +110,10 @@ func newKilling(t *testing.T, db database) *killing {
 	return k
 }
 
-// strike lets the crowd do its share and kills a worker at a random moment meanwhile. Every
-// eighth time another worker is stopped first until its leases run out, or are about to, every tenth time the
-// successor is killed, too, while it opens the store, and a server is restarted every fifth time. The moment
-// is the test's stimulus; nothing waits for it to have passed.
+// strike lets the crowd do a part of its work and kills a worker at a random moment meanwhile. Every eighth time it
+// first suspends another worker until its leases expire or nearly do. Every tenth time it also kills the successor
+// while that opens the store. Every fifth time it restarts the server. The random moment is only the stimulus;
+// nothing waits for it.
 func (k *killing) strike(n int) {
 	k.t.Helper()
 	acted := make(chan error, 1)
@@ -135,7 +135,7 @@ func (k *killing) strike(n int) {
 	}
 	k.ready(victim)
 	k.pass(k.moment(20, 900))
-	// From here on none of its code runs. Were it dead, others would take over what is to be counted.
+	// From here on none of its code runs. If it were dead, others would take over the work that is counted.
 	freeze(k.t, k.workers[victim])
 	turns, activities := k.heldBy(k.t.Context(), k.workers[victim].owner)
 	k.t.Logf("kill %d: worker %d had %d turns and %d activities in flight", n+1, k.workers[victim].pid(), turns, activities)
@@ -156,12 +156,12 @@ func (k *killing) strike(n int) {
 	}
 }
 
-// moment answers a random time from low to high milliseconds.
+// moment returns a random time from low to high milliseconds.
 func (k *killing) moment(low, high int) time.Duration {
 	return time.Duration(low+k.random.IntN(high-low)) * time.Millisecond
 }
 
-// checkOutcomes lets everything come to its end.
+// checkOutcomes waits until all plans have ended and checks their outcomes.
 func (k *killing) checkOutcomes() {
 	k.t.Helper()
 	ctx, cancel := context.WithTimeout(k.t.Context(), time.Minute)
@@ -178,7 +178,7 @@ func (k *killing) checkOutcomes() {
 			return
 		}
 	}
-	// Children that were cancelled with their parents end after them.
+	// Children that were cancelled with their parents end later than the parents.
 	for d := range k.running(k.t.Context()) {
 		_, err := client.HandleOf[uint64](k.client, d.ID, d.Key).Wait(ctx, client.OrBlocked())
 		if err != nil && !errors.Is(err, client.ErrFailed) {
@@ -187,7 +187,7 @@ func (k *killing) checkOutcomes() {
 	}
 }
 
-// running lists the instances that have not ended.
+// running returns the instances that have not ended.
 func (k *killing) running(ctx context.Context) iter.Seq[client.Description] {
 	k.t.Helper()
 	return func(yield func(client.Description) bool) {
@@ -202,7 +202,7 @@ func (k *killing) running(ctx context.Context) iter.Seq[client.Description] {
 	}
 }
 
-// tellUnended describes what has not come to its end in time.
+// tellUnended reports the instances that have not ended in time.
 func (k *killing) tellUnended(ctx context.Context) {
 	k.t.Helper()
 	count := 0
@@ -218,7 +218,7 @@ func (k *killing) tellUnended(ctx context.Context) {
 	k.t.Errorf("%d instances have not ended; %+v %v", count, stats, err)
 }
 
-// output collects what several processes write.
+// output collects the output of several processes.
 type output struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

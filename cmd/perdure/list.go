@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// listed is what list prints.
+// listed is the output of list.
 type listed struct {
 	Instances []client.Description `json:"instances"`
 	More      bool                 `json:"more"` // the limit cut the list
@@ -59,14 +59,14 @@ func newList(a *app) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVar(&statuses, "status", nil, "only with this status, such as running; may be repeated")
-	flags.StringVar(&filter.Orchestration, "name", "", "only of this orchestration")
-	flags.BoolVar(&filter.Blocked, "blocked", false, "only those that cannot make a turn")
-	flags.IntVar(&limit, "limit", 100, "at most so many")
+	flags.StringSliceVar(&statuses, "status", nil, "only instances with this status, such as running; repeatable")
+	flags.StringVar(&filter.Orchestration, "name", "", "only instances of this orchestration")
+	flags.BoolVar(&filter.Blocked, "blocked", false, "only blocked instances, whose turns fail")
+	flags.IntVar(&limit, "limit", 100, "maximum number of instances")
 	return cmd
 }
 
-// parseStatuses knows the statuses of instances in any case.
+// parseStatuses parses statuses in upper or lower case.
 func parseStatuses(given []string) ([]client.Status, error) {
 	known := []client.Status{
 		client.StatusRunning, client.StatusSuspended, client.StatusCompleted,
@@ -94,7 +94,7 @@ func listTable(w *tabwriter.Writer, instances []client.Description) {
 	}
 }
 
-// statusText is the status with the flag beside it.
+// statusText returns the status, and why the instance is blocked.
 func statusText(d *client.Description) string {
 	if d.Blocked == nil {
 		return string(d.Status)

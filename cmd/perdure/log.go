@@ -9,10 +9,10 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// configureLogs sets what zerolog keeps for the whole program.
+// configureLogs sets zerolog's global options.
 func configureLogs() { zerolog.DurationFieldFormat = zerolog.DurationFormatString }
 
-// newLogger backs slog with zerolog, which writes one readable line for each record.
+// newLogger returns a slog logger that writes each record as one readable line with zerolog.
 func newLogger(w io.Writer, level string) (*slog.Logger, error) {
 	known := map[string]zerolog.Level{
 		"debug": zerolog.DebugLevel, "info": zerolog.InfoLevel, "warn": zerolog.WarnLevel, "error": zerolog.ErrorLevel,

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A look changes nothing and leaves no lock files, which would belong to whoever looked.
+// A command that only reads changes nothing and leaves no lock files, which would belong to the user who ran it.
 func TestLookLeavesNoLockFiles(t *testing.T) {
 	for _, line := range []string{"list", "show greet-1", "history greet-1", "doctor", "migrate status"} {
 		path := fixture(t)

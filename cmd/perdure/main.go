@@ -1,5 +1,5 @@
-// Command perdure shows and operates durable orchestrations: a demo, and commands that
-// start, list, show and steer the instances of any perdure database.
+// Command perdure inspects and operates durable orchestrations. It has a demo, and commands that start, list, show and
+// control the instances of any perdure database.
 package main
 
 import (
@@ -9,7 +9,7 @@ import (
 
 func main() { os.Exit(int(process(productCode))) }
 
-// process runs a command line, or the worker as which another process of this program has started this one.
+// process runs a command line, or a worker if another process of this program started this one as a worker.
 func process(code workerCode) exitCode {
 	configureLogs()
 	ctx, stop := withSignals(context.Background())

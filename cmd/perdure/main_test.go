@@ -16,7 +16,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// built is the real binary, built once and only if a test needs it.
+// built is the real binary. It is built once, and only if a test needs it.
 var built struct {
 	once sync.Once
 	dir  string
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// testCode has workloads that only tests run, beside those of the program.
+// testCode adds the workloads of tests to those of the program.
 func testCode(o workerOptions, notices *notifier) (*runtime.Registry, error) {
 	reg := runtime.NewRegistry()
 	switch o.Workload {
@@ -52,7 +52,7 @@ const (
 	workloadHang  = "hang"  // of the test of leaked work
 )
 
-// startWorker starts this very program, the test's, as a worker.
+// startWorker starts the test binary as a worker.
 func startWorker(t *testing.T, o workerOptions, stderr io.Writer, watch func(notice)) *workerProcess {
 	t.Helper()
 	self, err := os.Executable()
@@ -63,14 +63,14 @@ func startWorker(t *testing.T, o workerOptions, stderr io.Writer, watch func(not
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = w.kill() }) // one that still runs: the test has failed
+	t.Cleanup(func() { _ = w.kill() }) // if it still runs, the test has failed
 	return w
 }
 
 func binary(t *testing.T) string {
 	t.Helper()
 	built.once.Do(func() {
-		//nolint:usetesting // it outlives the test that happens to be first
+		//nolint:usetesting // it must outlive the first test
 		if built.dir, built.err = os.MkdirTemp("", "perdure-test-"); built.err != nil {
 			return
 		}

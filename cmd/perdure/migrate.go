@@ -28,7 +28,7 @@ type migrationSQL struct {
 func newMigrate(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate",
-		Short: "Look at the database's schema, bring it up to date, or print its SQL",
+		Short: "List, apply or print schema migrations",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -38,7 +38,7 @@ func newMigrate(a *app) *cobra.Command {
 			RunE: func(cmd *cobra.Command, _ []string) error { return a.migrateStatus(cmd) },
 		},
 		&cobra.Command{
-			Use: "up", Short: "Apply what is missing; creates file or schema if there is none", Args: arguments,
+			Use: "up", Short: "Apply missing migrations; create the file or schema if there is none", Args: arguments,
 			RunE: func(cmd *cobra.Command, _ []string) error { return a.migrateUp(cmd) },
 		},
 		&cobra.Command{
@@ -46,9 +46,10 @@ func newMigrate(a *app) *cobra.Command {
 			RunE: func(cmd *cobra.Command, _ []string) error { return a.migratePrint(cmd) },
 		},
 		&cobra.Command{
-			Use: "grants ROLE", Short: "Print what lets a role of Postgres run the store, and change no table", Args: arguments,
-			Long: "Grants prints the SQL with which the owner of the tables lets another role of Postgres run the store: it may read and\n" +
-				"change rows, and make nothing. Repeat it after each migration. It asks no database:\n\n" +
+			Use: "grants ROLE", Short: "Print the SQL that lets a Postgres role run the store without changing its tables", Args: arguments,
+			Long: "Grants prints the SQL with which the owner of the tables lets another Postgres role run the store. The role may\n" +
+				"read and change rows, but not create anything. Run the SQL again after each migration. The command needs no\n" +
+				"database:\n\n" +
 				"  perdure migrate grants app --db postgres://owner@host/database | psql postgres://owner@host/database",
 			RunE: func(cmd *cobra.Command, args []string) error { return a.migrateGrants(cmd, args[0]) },
 		},
@@ -85,7 +86,7 @@ func (a *app) migrateUp(cmd *cobra.Command) (err error) {
 	return a.showMigrations(cmd, steps)
 }
 
-// migratePrint needs no database; what is named says which SQL it is.
+// migratePrint needs no database. The database name selects the SQL dialect.
 func (a *app) migratePrint(cmd *cobra.Command) error {
 	db, err := databaseOf(a.named())
 	if err != nil {

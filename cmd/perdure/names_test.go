@@ -13,19 +13,19 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// steering are texts that would steer a terminal, turn a line around or end a table's row.
+// steering holds texts that would control a terminal, reverse the direction of a line or end a table's row.
 var steering = []string{
 	"\x1b[31m", "\x1b]0;title\a", "\u009b2J", "\x7f", "\r", "\n", "\t", "\b", "a\u202eb", "\u200b", "\ufeff", "\u2028", "\U000e0001", "\u00a0", "\x00", "\xff",
 	"-", "--db", "'", "\"", "\\", "<b>", "е", "e\u0301", "\u65e5\u672c", "\U0001f600",
 }
 
-// clean tells whether a terminal shows the text as it is.
+// clean reports whether a terminal shows the text unchanged.
 func clean(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) })
 }
 
-// Whatever the ID, event and reason: the commands refuse it, or show what was stored and nothing
-// that a terminal obeys. JSON gives it back letter by letter.
+// For every ID, event and reason, a command either refuses it or shows the stored text without control characters.
+// JSON output returns it unchanged.
 func TestNamesOnTerminal(t *testing.T) {
 	path := fixture(t)
 	names := rapid.OneOf(
@@ -40,7 +40,7 @@ func TestNamesOnTerminal(t *testing.T) {
 			if !clean(stdout) || !clean(stderr) {
 				rt.Errorf("%q steers the terminal: %q %q", args, stdout, stderr)
 			}
-			// It is refused in the first round, and in use in the later ones.
+			// A valid name is accepted in the first round and in use in later ones. Any other is refused.
 			if want := code == exitOK || code == exitConflict; want != fits {
 				rt.Errorf("%q: exit code %d: %s", args, code, stderr)
 			}

@@ -23,7 +23,7 @@ const (
 	outputJSON  = "json"
 )
 
-// show writes v as JSON, or what table makes of it, to the command's standard output.
+// show writes v as JSON, or the table, to the command's standard output.
 func (a *app) show(cmd *cobra.Command, v any, table func(*tabwriter.Writer)) error {
 	if a.output == outputJSON {
 		return writeJSON(cmd.OutOrStdout(), v)
@@ -46,8 +46,7 @@ func writeJSON(w io.Writer, v any) error {
 	return nil
 }
 
-// escapeJSON writes what could steer a terminal in the other way that JSON has for it. All
-// of it stands in strings, the line feeds excepted.
+// escapeJSON escapes characters that could control a terminal. All of them are inside strings, except line feeds.
 func escapeJSON(text []byte) []byte {
 	steers := func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }
 	if bytes.IndexFunc(text, steers) < 0 {
@@ -96,7 +95,7 @@ func row(w io.Writer, cells ...any) {
 	fmt.Fprintln(w)
 }
 
-// plain keeps stored text from breaking the table or steering the terminal.
+// plain quotes stored text that would break the table or control the terminal.
 func plain(s string) string {
 	if utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return s
@@ -105,7 +104,7 @@ func plain(s string) string {
 	return quoted[1 : len(quoted)-1]
 }
 
-// lines is plain text of several lines, those after the first indented.
+// lines returns text of several lines with each line made plain and all but the first indented.
 func lines(s string) string {
 	parts := strings.Split(s, "\n")
 	for i := range parts {
@@ -123,7 +122,7 @@ func shellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// short cuts a text for a table.
+// short cuts a text to the limit.
 func short(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -131,7 +130,7 @@ func short(s string, limit int) string {
 	return strings.ToValidUTF8(s[:limit], "") + "..."
 }
 
-// instant is a time in a table; "-" for none.
+// instant returns a time as text, or "-" for the zero time.
 func instant(t time.Time) string {
 	if t.IsZero() {
 		return "-"
@@ -139,13 +138,13 @@ func instant(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// A password in a URL, wherever its parts are. What follows it must not be taken for something else, so it takes too much.
+// Passwords in URLs and parameters. The patterns match more than the password rather than less.
 var (
 	urlPassword = regexp.MustCompile(`(?i)(postgres(?:ql)?:/*[^\s:/@]*):\S*@`)
 	keyPassword = regexp.MustCompile(`(?i)(password=)[^\s&]+`)
 )
 
-// masked hides passwords of what the user typed, which an error may repeat.
+// masked hides passwords in errors, which may quote the user's input.
 func masked(text string) string {
 	return keyPassword.ReplaceAllString(urlPassword.ReplaceAllString(text, "$1:xxxxx@"), "${1}xxxxx")
 }

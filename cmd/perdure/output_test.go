@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// What a test of commands cannot bring about reliably is shown, too.
+// Tables show states that a test of commands cannot produce reliably.
 func TestShowOfWorkInProgress(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	d := client.Description{
@@ -36,7 +36,7 @@ func TestShowOfWorkInProgress(t *testing.T) {
 	checkGolden(t, "show-progress", steady(out.String()))
 }
 
-// A history tells of the attempts of a call that needed several.
+// A history lists the attempts of a call that needed several.
 func TestHistoryOfAttempts(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	events := []client.HistoryEvent{
@@ -71,7 +71,7 @@ func TestPlainTextCannotSteerTheTerminal(t *testing.T) {
 	}
 }
 
-// Lines that come late are printed in order of time, and an outcome after what its activity told.
+// Late lines are printed in order of time, and an outcome after its activity's notices.
 func TestTimelineOrder(t *testing.T) {
 	var out bytes.Buffer
 	line := newTimeline(&out)

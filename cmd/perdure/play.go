@@ -18,11 +18,10 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// packActivity is the one in flight when the worker is killed.
+// packActivity is the activity in flight when the worker is killed.
 const packActivity = order.PackName
 
-// The worker is killed once this many steps of packing are done, and at least so many
-// of them are stored.
+// The worker is killed once it has done killAfterStep steps of packing and killAfterStored of them are stored.
 const (
 	killAfterStep   = order.PackSteps / 2
 	killAfterStored = 2
@@ -43,9 +42,9 @@ type play struct {
 	progress  chan notice // about this order
 
 	killed    int64     // length of the history when the worker was dead
-	restarted time.Time // when its successor was started
-	taken     time.Time // when that went on packing
-	resumedAt int       // the step after which it did
+	restarted time.Time // when the second worker was started
+	taken     time.Time // when the second worker resumed packing
+	resumedAt int       // last step before packing resumed
 	packed    int       // steps that the killed worker had done
 }
 
@@ -60,14 +59,14 @@ func newPlay(a *app, cmd *cobra.Command, db database, ledgerPath string, o order
 	}
 	return &play{
 		out: cmd.OutOrStdout(), errs: cmd.ErrOrStderr(), logger: a.logger, order: o, lease: lease, ledger: ledger,
-		id:     o.ID + "-" + uuid.NewString()[:8], // so that an order can be played twice on a database
+		id:     o.ID + "-" + uuid.NewString()[:8], // so that an order can run twice on a database
 		binary: binary, worker: workerOptions{DB: db.name(), Workload: workloadDemo, Ledger: ledgerPath, Lease: lease, LogLevel: a.logLevel},
-		// A worker tells some 30 lines about an order.
+		// A worker sends some 30 notices about an order.
 		timeline: newTimeline(cmd.OutOrStdout()), progress: make(chan notice, 1_000),
 	}, nil
 }
 
-// run plays it and answers what went wrong.
+// run runs the demo and returns an error if a check fails.
 func (p *play) run(ctx context.Context, store provider.Provider) error {
 	p.introduce()
 	first, err := p.spawn()
@@ -92,7 +91,7 @@ func (p *play) run(ctx context.Context, store provider.Provider) error {
 func (p *play) introduce() {
 	o := p.order
 	fmt.Fprintf(p.out, "perdure demo: order %s of %s, total %s\n", plain(o.ID), plain(o.Customer), money(o.Total()))
-	fmt.Fprintf(p.out, "The lease is %v, so that another worker soon takes over from a killed one (a runtime's default is 30s).\n\n", p.lease)
+	fmt.Fprintf(p.out, "The lease is %v, so another worker takes over soon after a kill (the runtime's default is 30s).\n\n", p.lease)
 }
 
 // spawn starts a worker process.
@@ -104,19 +103,19 @@ func (p *play) spawn() (*workerProcess, error) {
 	return w, err
 }
 
-// watch takes what a worker tells.
+// watch handles a worker's notice.
 func (p *play) watch(n notice) {
 	if n.Ready {
 		p.timeline.addf(n.At, fromProcess, "worker %d is ready", n.PID)
 		return
 	}
 	if n.Progress == nil || n.Progress.Instance != p.id {
-		return // of an order that an earlier demo left behind
+		return // about an order of an earlier demo
 	}
 	p.timeline.activity(n.At, n.Progress.Event, progressText(n.Progress))
 	select {
 	case p.progress <- n:
-	default: // nobody waits for progress any more
+	default: // no receiver is left
 	}
 }
 
@@ -125,7 +124,7 @@ func progressText(s *order.Progress) string {
 	case s.Fails != "":
 		return fmt.Sprintf("%s attempt %d fails: %s", s.Activity, s.Attempt, s.Fails)
 	case s.Resumed:
-		return fmt.Sprintf("%s goes on after step %d of %d, from the heartbeat of the lost delivery (attempt %d, delivery %d)",
+		return fmt.Sprintf("%s resumes after step %d of %d, from the last stored heartbeat (attempt %d, delivery %d)",
 			s.Activity, s.Step, s.Total, s.Attempt, s.Delivery)
 	case s.Started && s.Delivery > 1:
 		return fmt.Sprintf("%s attempt %d begins again (delivery %d)", s.Activity, s.Attempt, s.Delivery)
@@ -236,7 +235,7 @@ func (p *play) awaitMidst(ctx context.Context, w *workerProcess) error {
 				return nil
 			}
 			if p.packed == order.PackSteps {
-				return fmt.Errorf("packing ended before %d heartbeats were stored: no moment to kill the worker in", killAfterStored)
+				return fmt.Errorf("packing ended before %d heartbeats were stored: the worker could not be killed in time", killAfterStored)
 			}
 		case <-w.exited:
 			return w.unexpected("before it was killed")
@@ -246,7 +245,7 @@ func (p *play) awaitMidst(ctx context.Context, w *workerProcess) error {
 	}
 }
 
-// storedStep answers the step of the heartbeat that the store has.
+// storedStep returns the step of the stored heartbeat.
 func (p *play) storedStep(ctx context.Context) (step int, err error) {
 	d, err := p.handle.Describe(ctx)
 	if err != nil {
@@ -263,7 +262,7 @@ func (p *play) storedStep(ctx context.Context) (step int, err error) {
 	return step, nil
 }
 
-// awaitEnd waits for the order's receipt, or for the worker to end before it.
+// awaitEnd waits for the order's receipt. It fails if the worker exits first.
 func (p *play) awaitEnd(ctx context.Context, w *workerProcess) (order.Receipt, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -281,7 +280,7 @@ func (p *play) awaitEnd(ctx context.Context, w *workerProcess) (order.Receipt, e
 	return receipt, nil
 }
 
-// decide is what the manager says to an order.
+// decide returns the manager's decision on an order.
 func decide(o order.Order) order.Approval {
 	if o.Total() >= order.ApprovalLimit {
 		return order.Approval{By: "manager", Reason: fmt.Sprintf("the total of %s is not below %s", money(o.Total()), money(order.ApprovalLimit))}

@@ -8,24 +8,24 @@ import (
 	"os/exec"
 )
 
-// workerProcess is a worker that runs as a process of its own.
+// workerProcess is a worker that runs in a separate process.
 type workerProcess struct {
 	cmd    *exec.Cmd
 	stdin  io.Closer
-	ready  chan struct{} // closed when it takes work; owner is set then
+	ready  chan struct{} // closed when it takes work, after owner is set
 	owner  string        // of its leases
-	exited chan struct{} // closed when it is gone; err then says how
+	exited chan struct{} // closed when it has exited, after err is set
 	err    error
 }
 
-// startProcess starts a binary of this program as a worker. watch is told of each notice, one at a time. The worker
+// startProcess starts a binary of this program as a worker. It calls watch for each notice, one at a time. The worker
 // shuts down when this process dies.
 func startProcess(binary string, o workerOptions, stderr io.Writer, watch func(notice)) (*workerProcess, error) {
 	options, err := json.Marshal(o)
 	if err != nil {
 		return nil, fmt.Errorf("starting a worker: %w", err)
 	}
-	//nolint:noctx // the worker is this program; kill and stop end it, a context would do it without a word
+	//nolint:noctx // kill and stop end the worker; a context would end it without an error
 	p := &workerProcess{cmd: exec.Command(binary), ready: make(chan struct{}), exited: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), workerVariable+"="+string(options))
 	p.cmd.Stderr = stderr
@@ -43,12 +43,12 @@ func startProcess(binary string, o workerOptions, stderr io.Writer, watch func(n
 	return p, nil
 }
 
-// listen reads notices to the end of the process.
+// listen reads notices until the process exits.
 func (p *workerProcess) listen(stdout io.Reader, watch func(notice)) {
 	defer close(p.exited)
 	for lines := json.NewDecoder(stdout); ; {
 		var n notice
-		// The last line of a killed worker may be torn: what remains is not read.
+		// A killed worker may leave a partial last line, so decoding stops at the first error.
 		if lines.Decode(&n) != nil {
 			break
 		}
@@ -64,8 +64,7 @@ func (p *workerProcess) listen(stdout io.Reader, watch func(notice)) {
 
 func (p *workerProcess) pid() int { return p.cmd.Process.Pid }
 
-// kill ends the process with SIGKILL, so that no line of its code runs any more, and
-// waits until it is gone.
+// kill ends the process with SIGKILL, so that none of its code runs any more, and waits until it has exited.
 func (p *workerProcess) kill() error {
 	if err := p.cmd.Process.Kill(); err != nil {
 		return fmt.Errorf("killing worker %d: %w", p.pid(), err)
@@ -84,10 +83,10 @@ func (p *workerProcess) stop() error {
 	return nil
 }
 
-// unexpected is the error of a worker that is gone and should not be.
+// unexpected returns the error of a worker that exited too early.
 func (p *workerProcess) unexpected(when string) error {
 	if p.err != nil {
 		return fmt.Errorf("worker %d ended %s: %w", p.pid(), when, p.err)
 	}
-	return fmt.Errorf("worker %d ended %s: it was told to shut down", p.pid(), when)
+	return fmt.Errorf("worker %d ended %s: it received a request to shut down", p.pid(), when)
 }

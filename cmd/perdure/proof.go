@@ -12,17 +12,17 @@ import (
 	"github.com/perdure/perdure/examples/order"
 )
 
-// slack is what a restart may take beyond the lease.
+// slack is the time that a restart may take in addition to the lease.
 const slack = time.Second
 
-// observed is what history and ledger hold about one scheduled activity.
+// observed is the content of history and ledger for one scheduled activity.
 type observed struct {
 	event    int64
 	activity string
 	outcomes int // completions and failures in the history
 	outcome  string
-	attempts int // times its code began, in all processes
-	tried    int // effects that it tried
+	attempts int // times its code started, in all processes
+	tried    int // effects attempted
 	effects  map[string]int
 }
 
@@ -95,16 +95,16 @@ func observe(events []client.HistoryEvent, entries []order.Entry) []*observed {
 }
 
 func (p *play) printProof(rows []*observed) error {
-	fmt.Fprint(p.out, "\nWhat the orchestration observed, beside what the activities did:\n\n")
+	fmt.Fprint(p.out, "\nOutcomes that the orchestration observed, and effects of the activities:\n\n")
 	return writeTable(p.out, func(w *tabwriter.Writer) {
-		row(w, "EVENT", "ACTIVITY", "OUTCOMES", "RUNS BEGUN", "EFFECTS TRIED", "EFFECTS APPLIED")
+		row(w, "EVENT", "ACTIVITY", "OUTCOMES", "RUNS STARTED", "EFFECTS TRIED", "EFFECTS APPLIED")
 		for _, o := range rows {
 			row(w, o.event, o.activity, fmt.Sprintf("%d (%s)", o.outcomes, o.outcome), o.attempts, o.tried, len(o.effects))
 		}
 	})
 }
 
-// drainProgress finds when the second worker went on packing.
+// drainProgress finds when the second worker resumed packing.
 func (p *play) drainProgress() {
 	for {
 		select {
@@ -118,11 +118,11 @@ func (p *play) drainProgress() {
 	}
 }
 
-// judge answers every promise that was broken.
+// judge returns an error that lists every broken promise.
 func (p *play) judge(receipt order.Receipt, events []client.HistoryEvent, rows []*observed) error {
 	faults := append(judgeHistory(events, rows), p.judgeRestart(events)...)
 	if receipt.Status == order.Refused != (p.order.Decline || p.order.Total() >= order.ApprovalLimit) {
-		faults = append(faults, fmt.Errorf("the order was %s, which it should not be", receipt.Status))
+		faults = append(faults, fmt.Errorf("the order was %s, which is the wrong outcome", receipt.Status))
 	}
 	if len(faults) > 0 {
 		return fmt.Errorf("the demo found faults: %w", errors.Join(faults...))
@@ -131,7 +131,7 @@ func (p *play) judge(receipt order.Receipt, events []client.HistoryEvent, rows [
 	return nil
 }
 
-// judgeHistory checks that nothing is missing or doubled.
+// judgeHistory checks that nothing is missing or duplicated.
 func judgeHistory(events []client.HistoryEvent, rows []*observed) (faults []error) {
 	for i, e := range events {
 		if e.ID != int64(i)+1 {
@@ -143,7 +143,7 @@ func judgeHistory(events []client.HistoryEvent, rows []*observed) (faults []erro
 			faults = append(faults, fmt.Errorf("%s (event %d) has %d outcomes", o.activity, o.event, o.outcomes))
 		}
 		for key, applied := range o.effects {
-			// The process may die between an effect and its line in the ledger, hence 0.
+			// 0 is possible: the process may die between an effect and its line in the ledger.
 			if applied > 1 {
 				faults = append(faults, fmt.Errorf("%s (event %d) applied %s %d times", o.activity, o.event, key, applied))
 			}
@@ -152,21 +152,22 @@ func judgeHistory(events []client.HistoryEvent, rows []*observed) (faults []erro
 	return faults
 }
 
-// judgeRestart checks that the second worker went on where it should, and prints how soon. A busy machine is no fault of the demo.
+// judgeRestart checks where the second worker resumed packing, and prints how soon. A slow restart is not a fault,
+// since the machine may be busy.
 func (p *play) judgeRestart(events []client.HistoryEvent) (faults []error) {
 	limit := p.lease + slack
 	if int64(len(events)) <= p.killed || p.taken.IsZero() {
-		return []error{errors.New("the second worker made no turn, or did not go on packing")}
+		return []error{errors.New("the second worker ran no turn or did not resume packing")}
 	}
 	turn, taken := events[p.killed].Time.Sub(p.restarted), p.taken.Sub(p.restarted)
-	fmt.Fprintf(p.out, "\nPacking went on after step %d of %d; the killed worker had done %d.\n", p.resumedAt, order.PackSteps, p.packed)
-	fmt.Fprintf(p.out, "Restart to the first resumed turn: %.3fs. Restart to the interrupted activity going on: %.3fs. Limit: lease + %v = %v.\n",
+	fmt.Fprintf(p.out, "\nPacking resumed after step %d of %d; the killed worker had done %d.\n", p.resumedAt, order.PackSteps, p.packed)
+	fmt.Fprintf(p.out, "Restart to the first resumed turn: %.3fs. Restart to the resumed activity: %.3fs. Limit: lease + %v = %v.\n",
 		turn.Seconds(), taken.Seconds(), slack, limit)
 	if turn > limit || taken > limit {
-		fmt.Fprintf(p.out, "The restart took longer than %v: something else keeps this machine busy.\n", limit)
+		fmt.Fprintf(p.out, "The restart took longer than %v: this machine is busy.\n", limit)
 	}
 	if p.resumedAt < killAfterStored {
-		faults = append(faults, fmt.Errorf("packing went on after step %d, though the heartbeat of step %d was stored", p.resumedAt, killAfterStored))
+		faults = append(faults, fmt.Errorf("packing resumed after step %d, but the heartbeat of step %d was stored", p.resumedAt, killAfterStored))
 	}
 	return faults
 }

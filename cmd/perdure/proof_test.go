@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/examples/order"
 )
 
-// The demo would tell if something were lost, doubled or late.
+// The demo detects effects that are lost, duplicated or late.
 func TestProofFindsFaults(t *testing.T) {
 	begun := time.Now()
 	good := func() ([]client.HistoryEvent, []order.Entry) {
@@ -60,15 +60,15 @@ func TestProofFindsFaults(t *testing.T) {
 		{"a lost heartbeat", func(p *play, e []client.HistoryEvent, _ []order.Entry) []client.HistoryEvent {
 			p.resumedAt = 0
 			return e
-		}, "packing went on after step 0"},
+		}, "packing resumed after step 0"},
 		{"no turn", func(p *play, e []client.HistoryEvent, _ []order.Entry) []client.HistoryEvent {
 			p.killed = 3
 			return e
-		}, "made no turn"},
+		}, "ran no turn"},
 		{"the wrong end", func(p *play, e []client.HistoryEvent, _ []order.Entry) []client.HistoryEvent {
 			p.order.Decline = true
 			return e
-		}, "the order was shipped, which it should not be"},
+		}, "the order was shipped, which is the wrong outcome"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out bytes.Buffer

@@ -16,14 +16,14 @@ import (
 // dbVariable names the database when the flag --db does not.
 const dbVariable = "PERDURE_DB"
 
-// app is what all commands share: the global flags and what follows from them.
+// app holds what all commands share: the global flags and the logger.
 type app struct {
 	db       string
 	output   string
 	logLevel string
 	readOnly bool
 	logger   *slog.Logger
-	started  bool // the command line was understood, and a command runs
+	started  bool // the command line was valid and a command runs
 }
 
 // run executes one command line.
@@ -38,7 +38,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	if err == nil {
 		return exitOK
 	}
-	// Interrupted storage calls answer that the context is cancelled; say why it is.
+	// Interrupted storage calls return context.Canceled; report its cause instead.
 	if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
 		err = cause
 	}
@@ -54,10 +54,11 @@ func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "perdure",
 		Short: "Durable orchestrations that survive crashes: demo and operation",
-		Long: "perdure shows and operates durable orchestrations.\n\n" +
-			"Begin with 'perdure demo'. The other commands work on the SQLite file or the Postgres of any service that embeds\n" +
-			"perdure, also while it runs: name it with --db or " + dbVariable + ", a path or a URL such as postgres://user@host/database.\n" +
-			"In a URL ?schema=NAME names another schema than perdure; a password may as well stand in PGPASSWORD or a .pgpass file.",
+		Long: "perdure inspects and operates durable orchestrations.\n\n" +
+			"Start with 'perdure demo'. The other commands work on the SQLite file or Postgres database of any service that\n" +
+			"embeds perdure, even while the service runs. Name the database with --db or " + dbVariable + ": a path, or a URL such as\n" +
+			"postgres://user@host/database. Add ?schema=NAME to the URL if the schema is not called perdure. The password can\n" +
+			"be in the URL, in PGPASSWORD or in a .pgpass file.",
 		Args:              cobra.NoArgs,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
@@ -67,10 +68,10 @@ func newRoot(a *app) *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.db, "db", "", "SQLite file or postgres:// URL of the service (default: the environment's "+dbVariable+")")
+	flags.StringVar(&a.db, "db", "", "SQLite file or postgres:// URL of the service (default: $"+dbVariable+")")
 	flags.StringVarP(&a.output, "output", "o", outputTable, "output format: table or json")
-	flags.StringVar(&a.logLevel, "log-level", "warn", "log to standard error from this level on: debug, info, warn, error")
-	flags.BoolVar(&a.readOnly, "read-only", false, "refuse every change of the database, whatever the command")
+	flags.StringVar(&a.logLevel, "log-level", "warn", "lowest level to log to standard error: debug, info, warn or error")
+	flags.BoolVar(&a.readOnly, "read-only", false, "refuse to change the database, whatever the command")
 	root.AddCommand(
 		newDemo(a),
 		newStart(a), newList(a), newShow(a), newHistory(a),
@@ -81,7 +82,7 @@ func newRoot(a *app) *cobra.Command {
 	return root
 }
 
-// begin checks the global flags. From here on an error is the command's own.
+// begin checks the global flags. Later errors are the command's own.
 func (a *app) begin(cmd *cobra.Command) error {
 	if cmd.Flags().Changed("db") && a.db == "" {
 		return errors.New("flag --db is empty: give a path or a URL, or leave the flag out to use " + dbVariable)
@@ -101,7 +102,7 @@ func (a *app) begin(cmd *cobra.Command) error {
 	return nil
 }
 
-// database answers the one that the user named.
+// database returns the database that the user named.
 func (a *app) database() (database, error) {
 	name := a.named()
 	if name == "" {
@@ -114,5 +115,5 @@ func (a *app) database() (database, error) {
 	return readOnly{db}, nil
 }
 
-// named is what the user named; "" if it is nothing.
+// named returns the database name from the flag or the environment, or "".
 func (a *app) named() string { return cmp.Or(a.db, strings.TrimSpace(os.Getenv(dbVariable))) }

@@ -13,10 +13,10 @@ import (
 	"github.com/perdure/perdure/provider/postgres"
 )
 
-// schemaParameter names the schema in a URL. Postgres knows no such parameter; one name of a database then says it all.
+// schemaParameter names the schema in a URL, so that one string names the store. Postgres has no such parameter.
 const schemaParameter = "schema"
 
-// What says which of several servers is meant.
+// The parameter and the variable that select one of several servers.
 const (
 	sessionParameter = "target_session_attrs"
 	sessionVariable  = "PGTARGETSESSIONATTRS"
@@ -35,7 +35,7 @@ func newServer(given string) (server, error) {
 	schemas := parameters[schemaParameter]
 	switch {
 	case err != nil:
-		return server{}, badUsage("the URL of the database cannot be read: write special characters after its question mark as %%XX")
+		return server{}, badUsage("the URL of the database is invalid: write special characters after the question mark as %%XX")
 	case len(schemas) == 0:
 		return server{given: given, url: given}, nil
 	case len(schemas) > 1 || schemas[0] == "":
@@ -45,7 +45,7 @@ func newServer(given string) (server, error) {
 	return server{given: given, url: address + "?" + encodeParameters(parameters), schema: schemas[0]}, nil
 }
 
-// In the URL of a Postgres a plus is a plus, and a space is written %20.
+// parseParameters parses the query of a Postgres URL, in which + is a plus sign and %20 a space.
 func parseParameters(query string) (url.Values, error) {
 	return url.ParseQuery(strings.ReplaceAll(query, "+", "%2B"))
 }
@@ -56,7 +56,7 @@ func encodeParameters(parameters url.Values) string {
 
 func (s server) name() string { return s.given }
 
-// String leaves out what may be secret.
+// String returns the URL without passwords.
 func (s server) String() string {
 	u, err := url.Parse(s.given)
 	if err != nil {
@@ -85,7 +85,7 @@ func (s server) create(ctx context.Context, logger *slog.Logger) (provider.Provi
 	return s.connect(ctx, s.url, postgres.Options{Logger: logger})
 }
 
-// read is open: some poolers refuse the session that view asks for.
+// read is the same as open, since some poolers refuse the session parameter of view.
 func (s server) read(ctx context.Context, logger *slog.Logger) (provider.Provider, error) {
 	return s.open(ctx, logger)
 }
@@ -94,10 +94,10 @@ func (s server) view(ctx context.Context, logger *slog.Logger) (provider.Provide
 	address, query, _ := strings.Cut(s.url, "?")
 	parameters, err := parseParameters(query)
 	if err != nil {
-		return nil, badUsage("the URL of the database cannot be read") // newServer has read it
+		return nil, badUsage("the URL of the database is invalid") // unreachable: newServer has parsed it
 	}
 	parameters.Set("default_transaction_read_only", "on")
-	// A session that only reads is none that can write, wherever it is. The server that takes writes is the primary.
+	// A read-only session never counts as read-write, so ask for the primary, which is the server that takes writes.
 	if cmp.Or(parameters.Get(sessionParameter), os.Getenv(sessionVariable)) == "read-write" {
 		parameters.Set(sessionParameter, "primary")
 	}
@@ -113,7 +113,7 @@ func (s server) connect(ctx context.Context, url string, o postgres.Options) (pr
 	return store, nil
 }
 
-// serverError tells a mistake in what was typed from a server that cannot be used.
+// serverError returns a usage error for invalid input, and a store error otherwise.
 func serverError(err error) error {
 	if errors.Is(err, provider.ErrInvalid) {
 		return &usageError{err}
@@ -140,5 +140,5 @@ func (s server) script(ctx context.Context) ([]provider.Migration, error) {
 func (s server) grants(role string) ([]string, error) { return postgres.Grants(s.schema, role), nil }
 
 func (s server) salvage() string {
-	return "if the server is well, repeat it; if it tells of damage, restore a backup"
+	return "if the server works, run doctor again; if it reports damage, restore a backup"
 }

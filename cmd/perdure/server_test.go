@@ -17,13 +17,13 @@ import (
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 )
 
-// password is what no output may show.
+// password must not appear in any output.
 const password = "s3cret/word"
 
-// guardedCluster makes a Postgres of which the role "guarded" needs its password.
+// guardedCluster returns a Postgres cluster with a role "guarded" that needs its password.
 func guardedCluster(t *testing.T) *postgrestest.Cluster {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "perdure-rules-") //nolint:usetesting // the server's user could not enter a test's own folder
+	dir, err := os.MkdirTemp("", "perdure-rules-") //nolint:usetesting // the server's user cannot enter a test's directory
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func guardedCluster(t *testing.T) *postgrestest.Cluster {
 	return c
 }
 
-// as answers the URL of a database of the cluster for a role.
+// as returns the URL of a database of the cluster for a role.
 func as(c *postgrestest.Cluster, role, database string) string {
 	if role == "guarded" {
 		role += ":" + strings.ReplaceAll(password, "/", "%2F")
@@ -46,7 +46,7 @@ func as(c *postgrestest.Cluster, role, database string) string {
 	return fmt.Sprintf("postgres://%s@127.0.0.1:%d/%s?sslmode=disable", role, c.Port(), database)
 }
 
-// All commands print on Postgres what they print on a file.
+// All commands print the same on Postgres as on a file.
 func TestCommandsOnServer(t *testing.T) {
 	cluster := guardedCluster(t)
 	postgrestest.Exec(t, cluster.URL(), "CREATE DATABASE fixture OWNER guarded")
@@ -69,7 +69,7 @@ func TestCommandsOnServer(t *testing.T) {
 	}
 }
 
-// What is wrong with a server is told like what is wrong with a file, and no output ever shows the password.
+// Mistakes with a server are reported like mistakes with a file, and no output shows the password.
 func TestServerMistakes(t *testing.T) {
 	cluster := guardedCluster(t)
 	guarded := as(cluster, "guarded", "postgres")
@@ -124,7 +124,7 @@ func TestServerMistakes(t *testing.T) {
 		{"list --db mysql://guarded:s3cret@db/x", exitUsage, []string{"SQLite file", "postgres://"}},
 		{"list --db postgres:guarded:s3cret@db/x", exitUsage, []string{"SQLite file", "postgres://"}},
 		{"list --db host=db,password=s3cret", exitUsage, []string{"SQLite file", "postgres://"}},
-		{"list SLASH --db DB", exitUsage, []string{"too many"}},
+		{"list SLASH --db DB", exitUsage, []string{"unexpected argument"}},
 		{"migrate grants app --db FILE", exitUsage, []string{"has no roles", "postgres://"}},
 		{"migrate grants --db DB", exitUsage, []string{"ROLE is missing"}},
 	} {
@@ -149,7 +149,7 @@ func TestServerMistakes(t *testing.T) {
 	}
 }
 
-// A role that owns nothing runs a store that another role has made, in a schema of its own.
+// A role that owns nothing runs a store in a schema that another role has created.
 func TestRolesOfServer(t *testing.T) {
 	cluster := guardedCluster(t)
 	postgrestest.Exec(t, cluster.URL(), "CREATE DATABASE owned OWNER other")
@@ -183,7 +183,7 @@ func TestRolesOfServer(t *testing.T) {
 	}
 }
 
-// doctor finds on Postgres what it finds on a file, and cannot change anything there.
+// Doctor finds the same on Postgres as on a file, and cannot change anything there.
 func TestDoctorOnServer(t *testing.T) {
 	url := postgrestest.URL(t)
 	schema := postgrestest.Schema(t, url)
@@ -214,7 +214,7 @@ func TestDoctorOnServer(t *testing.T) {
 	}
 }
 
-// The command line of a worker, which every user of the machine may read, holds no password.
+// A worker's command line, which every user of the machine can read, contains no password.
 func TestWorkersCommandLineHidesPassword(t *testing.T) {
 	a := &app{}
 	db, err := databaseOf("postgres://guarded:" + password + "@db/x")
@@ -255,7 +255,7 @@ func TestDemoOnServer(t *testing.T) {
 	}
 }
 
-// What the driver is given of a URL means what it meant, though its schema is taken out.
+// The driver gets the URL's parameters with their meaning unchanged, without the schema.
 func TestServerKeepsParameters(t *testing.T) {
 	s, err := newServer("postgres://host/db?options=-c%20a%3Db&password=x+y%26&schema=mine")
 	want := "postgres://host/db?options=-c%20a%3Db&password=x%2By%26"
@@ -264,7 +264,7 @@ func TestServerKeepsParameters(t *testing.T) {
 	}
 }
 
-// What the URL or the environment says of the server that is meant holds for commands that only read, too.
+// Session attributes from the URL or the environment also work for commands that only read.
 func TestViewOfServerWithSessionAttributes(t *testing.T) {
 	url := postgrestest.URL(t)
 	name := url + "&schema=" + postgrestest.Schema(t, url)
@@ -282,7 +282,7 @@ func TestViewOfServerWithSessionAttributes(t *testing.T) {
 	}
 }
 
-// A URL may have parameters of the pool, as the guide recommends.
+// A URL may have pool parameters, as the guide recommends.
 func TestBenchOnServerWithPoolParameters(t *testing.T) {
 	s, err := newServer(postgrestest.URL(t) + "&pool_max_conns=8")
 	if err != nil {

@@ -38,7 +38,7 @@ func showTable(w *tabwriter.Writer, d *client.Description) {
 	}
 	row(w, "status", statusText(d))
 	if b := d.Blocked; b != nil {
-		message, _, _ := strings.Cut(b.Message, "\n") // a panic's goes on with the stack
+		message, _, _ := strings.Cut(b.Message, "\n") // after a panic the stack follows
 		row(w, "blocked", fmt.Sprintf("%d failed turns since %s, next try %s: %s", b.Count, instant(b.Since), retryText(b), message))
 	}
 	row(w, "execution", d.Execution)
@@ -67,7 +67,7 @@ func showTable(w *tabwriter.Writer, d *client.Description) {
 	}
 }
 
-// inboxText says what waits in the inbox, where timers wait, too. While nothing is due there are timers only.
+// inboxText describes the content of the inbox, which also holds timers. While nothing is due, it holds only timers.
 func inboxText(d *client.Description) string {
 	switch {
 	case d.InboxMessages == 0:
@@ -83,7 +83,7 @@ func inboxText(d *client.Description) string {
 	}
 }
 
-// showLimit is how much of a payload a table shows; -o json shows all.
+// showLimit is the length to which show cuts a payload. JSON output shows all of it.
 const showLimit = 2_000
 
 func retryText(b *client.Blocked) string {

@@ -19,7 +19,7 @@ func Nap(ctx *orchestration.Context, _ orchestration.None) (orchestration.None, 
 	return orchestration.None{}, ctx.Sleep(24 * time.Hour)
 }
 
-// A timer is no message that somebody sent.
+// Show does not count timers as messages.
 func TestShowTellsTimersFromMessages(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "nap.db")
 	store, err := sqlite.Open(path)
@@ -68,7 +68,7 @@ func TestShowTellsTimersFromMessages(t *testing.T) {
 	}
 }
 
-// JSON of migrate print has the same text as the table.
+// The JSON output of migrate print has the same SQL as the text output.
 func TestMigratePrintAsJSON(t *testing.T) {
 	for _, db := range []string{"", "postgres://me@host/app"} {
 		args := []string{"migrate", "print"}

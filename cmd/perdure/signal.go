@@ -8,11 +8,11 @@ import (
 	"syscall"
 )
 
-// errInterrupted is why the context of a command ends early.
+// errInterrupted is the cause of a command's context after a signal.
 var errInterrupted = errors.New("interrupted by a signal")
 
-// withSignals answers a context that the first SIGINT or SIGTERM ends, so that workers
-// shut down in phases. The second one ends the process at once.
+// withSignals returns a context that the first SIGINT or SIGTERM cancels, so that workers shut down in phases. The
+// second one exits the process at once.
 func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)

@@ -17,7 +17,7 @@ import (
 	"github.com/perdure/perdure/provider/sqlite"
 )
 
-// packingWorker answers a worker process that has begun to pack an order.
+// packingWorker returns a worker process that has begun to pack an order.
 func packingWorker(t *testing.T, path string, lease time.Duration) (w *workerProcess, store *sqlite.Provider, stderr *bytes.Buffer) {
 	t.Helper()
 	store, err := sqlite.Open(path)
@@ -49,7 +49,7 @@ func packingWorker(t *testing.T, path string, lease time.Duration) (w *workerPro
 	return w, store, stderr
 }
 
-// The first signal lets the activity that runs end, and its orchestration go on elsewhere.
+// After the first signal the running activity finishes, and its orchestration continues elsewhere.
 func TestSignalShutsDownInPhases(t *testing.T) {
 	t.Parallel()
 	w, store, stderr := packingWorker(t, filepath.Join(t.TempDir(), "signal.db"), 500*time.Millisecond)
@@ -70,12 +70,12 @@ func TestSignalShutsDownInPhases(t *testing.T) {
 	enginetest.CheckLeases(t, store)
 }
 
-// The second signal does not wait for anything.
+// The second signal exits at once.
 func TestSecondSignalExitsAtOnce(t *testing.T) {
 	t.Parallel()
-	w, _, _ := packingWorker(t, filepath.Join(t.TempDir(), "signal.db"), time.Minute) // of which packing takes more than a minute
+	w, _, _ := packingWorker(t, filepath.Join(t.TempDir(), "signal.db"), time.Minute) // packing takes more than a minute with this lease
 	begun := time.Now()
-	// Two different ones, since a signal that is still pending swallows another of its kind.
+	// Two different signals, since a pending signal swallows another of its kind.
 	for _, signal := range []os.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		if err := w.cmd.Process.Signal(signal); err != nil {
 			t.Fatal(err)
@@ -90,7 +90,7 @@ func TestSecondSignalExitsAtOnce(t *testing.T) {
 	}
 }
 
-// Operator commands work beside a service that runs, from another process.
+// Operator commands work from another process while a service runs.
 func TestOperatingBesideAWorker(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "live.db")

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// started is what start prints.
+// started is the output of start.
 type started struct {
 	ID  string `json:"id"`
 	Key string `json:"key"`
@@ -23,8 +23,8 @@ func newStart(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "start NAME",
 		Short: "Start an instance of an orchestration",
-		Long: "Start stores a new instance of the orchestration NAME. It runs as soon as a service that has this\n" +
-			"orchestration registered works on the database; until then it waits.",
+		Long: "Start stores a new instance of the orchestration NAME. The instance waits until a service that has registered\n" +
+			"the orchestration runs on the database.",
 		Example: "  perdure start Checkout --id order-42 --input '{\"cents\": 4200}' --db orders.db",
 		Args:    arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {

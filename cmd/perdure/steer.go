@@ -12,10 +12,10 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// errNotBlocked is the error of an unblock that has nothing to do.
+// errNotBlocked is the error of unblocking an instance that is not blocked.
 var errNotBlocked = errors.New("the instance is not blocked")
 
-// steered is what raise, cancel, terminate and unblock print.
+// steered is the output of raise, cancel, terminate and unblock.
 type steered struct {
 	ID     string `json:"id"`
 	Action string `json:"action"`
@@ -27,8 +27,8 @@ func newRaise(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "raise ID EVENT [JSON]",
 		Short: "Send an event to an instance",
-		Long: "Raise puts an event into the mailbox EVENT of the instance, which keeps it until the orchestration asks\n" +
-			"for it. The payload is JSON, @file, or - for standard input; without it, null.",
+		Long: "Raise puts an event into the instance's mailbox EVENT. The mailbox keeps it until the orchestration receives\n" +
+			"it. The payload is JSON, @file, or - for standard input. The default is null.",
 		Example: "  perdure raise order-42 approval '{\"by\": \"ann\", \"approved\": true}' --db orders.db",
 		Args:    arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -54,27 +54,27 @@ func newRaise(a *app) *cobra.Command {
 func newCancel(a *app) *cobra.Command {
 	return newEnder(a, &cobra.Command{
 		Use:   "cancel ID",
-		Short: "Ask an instance to stop in its own way",
-		Long: "Cancel ends the orchestration's context, so that it can clean up and stop. It answers when the request\n" +
-			"is stored; 'perdure show' tells what came of it.",
+		Short: "Cancel an instance, so that its code can clean up",
+		Long: "Cancel cancels the orchestration's context, so that its code can clean up and return. The command returns when\n" +
+			"the request is stored. Check the outcome with 'perdure show'.",
 	}, "cancel", "asked %s to stop\n", (*client.Client).Cancel)
 }
 
 func newTerminate(a *app) *cobra.Command {
 	return newEnder(a, &cobra.Command{
 		Use:   "terminate ID",
-		Short: "End an instance at once, without its code",
-		Long: "Terminate ends the instance without running its code again: nothing is cleaned up, and its waiting\n" +
-			"messages go to the dead letters. Prefer 'perdure cancel' where the code still answers.",
+		Short: "End an instance at once, without running its code",
+		Long: "Terminate ends the instance without running its code again. Nothing is cleaned up, and its waiting messages\n" +
+			"become dead letters. Prefer 'perdure cancel' if the code still responds.",
 	}, "terminate", "terminated %s\n", (*client.Client).Terminate)
 }
 
 func newUnblock(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "unblock ID",
-		Short: "Let a blocked instance be tried at once",
-		Long: "Unblock clears the flag that 'perdure list --blocked' shows, so that the next turn is tried at once: mend the\n" +
-			"cause first. An instance that is held needs it; others are tried again by themselves.",
+		Short: "Retry a blocked instance at once",
+		Long: "Unblock clears the blocked flag, so that the next turn is tried at once. Fix the cause first. Blocked instances\n" +
+			"are listed by 'perdure list --blocked'. A held instance runs only after unblock; the others retry on their own.",
 		Args: arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
@@ -108,6 +108,6 @@ func newEnder(a *app, cmd *cobra.Command, action, told string, stop func(*client
 			return a.show(cmd, out, func(w *tabwriter.Writer) { fmt.Fprintf(w, told, plain(out.ID)) })
 		})
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for people; stored in the history")
+	cmd.Flags().StringVar(&reason, "reason", "", "reason for people to read, stored in the history")
 	return cmd
 }

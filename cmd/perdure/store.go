@@ -10,32 +10,32 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// database is where a store is kept. What it prints, errors too, shows no password.
+// database is the location of a store. Its texts and errors contain no password.
 type database interface {
-	// name is what --db takes, and String the same without a password.
+	// name returns the value of --db, and String the same without a password.
 	name() string
 	String() string
-	// ledger is where activities of the binary keep their effects; "" if there is no place for them.
+	// ledger returns the path at which activities of this program record their effects, or "" if there is none.
 	ledger() string
 
-	// open creates nothing and changes no schema: a database that is mistyped must not become an empty one.
+	// open creates nothing and changes no schema, so that a mistyped name never creates an empty database.
 	open(ctx context.Context, logger *slog.Logger) (provider.Provider, error)
-	// create opens it and brings its schema up to date.
+	// create opens the store and brings its schema up to date.
 	create(ctx context.Context, logger *slog.Logger) (provider.Provider, error)
-	// read opens it for a command that only reads. It makes no lock files beside a SQLite file.
+	// read opens the store for a command that only reads. It creates no lock files next to a SQLite file.
 	read(ctx context.Context, logger *slog.Logger) (provider.Provider, error)
-	// view opens it so that nothing can be changed.
+	// view opens the store read-only.
 	view(ctx context.Context, logger *slog.Logger) (provider.Provider, error)
 
 	migrations(ctx context.Context) ([]provider.Migration, error)
-	// script lists the migrations of this release, and asks no database.
+	// script returns the migrations of this release without a database.
 	script(ctx context.Context) ([]provider.Migration, error)
 	grants(role string) ([]string, error)
-	// salvage is what to do when it cannot be read to its end.
+	// salvage returns advice for a store that cannot be read completely.
 	salvage() string
 }
 
-// databaseOf reads what --db takes.
+// databaseOf parses a value of --db.
 func databaseOf(name string) (database, error) {
 	scheme, _, isURL := strings.Cut(strings.ToLower(name), "://")
 	switch {
@@ -43,12 +43,12 @@ func databaseOf(name string) (database, error) {
 		return newServer(name)
 	case isURL && strings.Trim(scheme, "abcdefghijklmnopqrstuvwxyz0123456789+") == "" && scheme != "file",
 		strings.HasPrefix(scheme, "postgres:"), strings.HasPrefix(scheme, "postgresql:"), strings.Contains(scheme, "password="):
-		return nil, badUsage("this is no database: give the path of a SQLite file, or a URL such as postgres://user@host/database")
+		return nil, badUsage("not a database name: give the path of a SQLite file, or a URL such as postgres://user@host/database")
 	}
 	return file(name), nil
 }
 
-// readOnly is a database that no command can change: --read-only.
+// readOnly is a database that no command can change, for --read-only.
 type readOnly struct{ database }
 
 func (r readOnly) open(ctx context.Context, logger *slog.Logger) (provider.Provider, error) {
@@ -63,12 +63,12 @@ func (r readOnly) read(ctx context.Context, logger *slog.Logger) (provider.Provi
 	return r.view(ctx, logger)
 }
 
-// withClient runs fn with a client of the existing database.
+// withClient calls fn with a client of the existing database.
 func (a *app) withClient(ctx context.Context, fn func(context.Context, *client.Client) error) error {
 	return a.with(ctx, database.open, fn)
 }
 
-// withReader runs fn with a client that fn only reads with.
+// withReader calls fn with a client for reading only.
 func (a *app) withReader(ctx context.Context, fn func(context.Context, *client.Client) error) error {
 	return a.with(ctx, database.read, fn)
 }

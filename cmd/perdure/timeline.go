@@ -20,21 +20,21 @@ const (
 	fromClient   = "client"
 )
 
-// settleTime is how late a line may come and still be printed in order: the
-// history is read every so often, while processes tell at once.
+// settleTime is the maximum delay of a line that is still printed in order. The history is polled, while processes
+// send notices at once.
 const settleTime = 250 * time.Millisecond
 
-// timelineLimit is how much of a payload a line shows.
+// timelineLimit is the length to which a line cuts a payload.
 const timelineLimit = 60
 
-// timeline prints what happens in several processes, in order of time.
+// timeline prints the events of several processes in order of time.
 type timeline struct {
 	mu    sync.Mutex
 	out   io.Writer
 	begun time.Time
 	lines []timelineLine      // not yet printed
-	told  map[int64]time.Time // when the activity of an event was last heard of
-	last  time.Time           // of the history's lines
+	told  map[int64]time.Time // time of the last notice from the activity of an event
+	last  time.Time           // latest line of the history
 	say   *narrator
 }
 
@@ -48,7 +48,7 @@ func newTimeline(out io.Writer) *timeline {
 	return &timeline{out: out, begun: time.Now(), told: make(map[int64]time.Time), say: newNarrator(timelineLimit)}
 }
 
-// addf takes a line to be printed.
+// addf adds a line.
 func (t *timeline) addf(at time.Time, from, format string, args ...any) {
 	t.mu.Lock()
 	text := strings.TrimRight(plain(fmt.Sprintf(format, args...)), " ")
@@ -56,7 +56,7 @@ func (t *timeline) addf(at time.Time, from, format string, args ...any) {
 	t.mu.Unlock()
 }
 
-// activity takes what the activity scheduled by an event tells.
+// activity adds a line from the activity that an event scheduled.
 func (t *timeline) activity(at time.Time, event int64, text string) {
 	t.mu.Lock()
 	t.told[event] = at
@@ -64,9 +64,8 @@ func (t *timeline) activity(at time.Time, event int64, text string) {
 	t.addf(at, fromActivity, "%s", text)
 }
 
-// event takes an event of the history. The storage reads its clock when a transaction
-// begins, so that an outcome may bear a time a millisecond before the activity's own
-// words; it is put after them, where it belongs.
+// event adds an event of the history. The storage reads its clock when a transaction begins, so an outcome can be a
+// millisecond older than the activity's last notice. It is printed after that notice.
 func (t *timeline) event(e *client.HistoryEvent) {
 	t.mu.Lock()
 	at := e.Time
@@ -96,8 +95,8 @@ func (t *timeline) print(before time.Time) {
 	t.lines = slices.Delete(t.lines, 0, n)
 }
 
-// settled prints what can no longer be overtaken.
+// settled prints the lines that no later line can precede.
 func (t *timeline) settled() { t.print(time.Now().Add(-settleTime)) }
 
-// finish prints all that is left.
+// finish prints all remaining lines.
 func (t *timeline) finish() { t.print(time.Now().Add(time.Hour)) }

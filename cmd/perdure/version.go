@@ -10,12 +10,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is what the command of that name prints.
+// version is the output of the command version.
 type version struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`
 	Schema   int    `json:"schema"`         // of a SQLite file
-	Postgres int    `json:"postgresSchema"` // of a Postgres
+	Postgres int    `json:"postgresSchema"` // of a Postgres schema
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
@@ -39,7 +39,7 @@ func newVersion(a *app) *cobra.Command {
 				if v.Revision != "" {
 					row(w, "revision", v.Revision)
 				}
-				row(w, "schema", fmt.Sprintf("%d of a file, %d of a Postgres", v.Schema, v.Postgres))
+				row(w, "schema", fmt.Sprintf("%d (SQLite), %d (Postgres)", v.Schema, v.Postgres))
 				row(w, "go", v.Go)
 				row(w, "platform", v.Platform)
 			})
@@ -47,7 +47,7 @@ func newVersion(a *app) *cobra.Command {
 	}
 }
 
-// newest is the newest schema of a kind of database that this release knows.
+// newest returns the newest schema version of a kind of database.
 func newest(ctx context.Context, db database) (version int, err error) {
 	steps, err := db.script(ctx)
 	if err != nil {
@@ -59,7 +59,7 @@ func newest(ctx context.Context, db database) (version int, err error) {
 	return version, nil
 }
 
-// buildVersion reads what the Go command stamped into the binary.
+// buildVersion reads the build information that the Go command stamped into the binary.
 func buildVersion() version {
 	v := version{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()

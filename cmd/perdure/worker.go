@@ -18,29 +18,29 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// workerVariable makes a process of this program a worker of the process that started it. No command does that:
-// a worker takes over the work of a whole database, and what it does there is made up.
+// workerVariable makes a process of this program a worker of the process that started it. No command starts a worker,
+// since a worker takes the work of a whole database and its results are made up.
 const workerVariable = "PERDURE_STARTED_WORKER"
 
-// The values of workerOptions.Workload. Tests have others.
+// The values of workerOptions.Workload. Tests add others.
 const (
 	workloadDemo  = "demo"
 	workloadBench = "bench"
 )
 
-// stepsPerLease makes packing last longer than a lease, so that it is still going on
-// when the worker is killed, and its leases and heartbeats matter.
+// stepsPerLease makes packing take longer than a lease, so that it is in flight when the worker is killed, and leases
+// and heartbeats matter.
 const stepsPerLease = 6
 
-// exitAfter is how long the shutdown of a worker may take.
+// exitAfter is the timeout of a worker's shutdown.
 const exitAfter = time.Minute
 
-// workerOptions is what the starter tells a worker, as JSON in workerVariable. Other users of the machine may read
-// a command line, and the name of a database may hold a password.
+// workerOptions is passed to a worker as JSON in workerVariable. A command line would be visible to other users of the
+// machine, and the name of the database may contain a password.
 type workerOptions struct {
 	DB          string        `json:"db"`
 	Workload    string        `json:"workload"`
-	Ledger      string        `json:"ledger,omitempty"` // where activities keep their effects
+	Ledger      string        `json:"ledger,omitempty"` // path at which activities record their effects
 	Lease       time.Duration `json:"lease"`
 	GracePeriod time.Duration `json:"gracePeriod,omitempty"`
 	ExitAfter   time.Duration `json:"exitAfter,omitempty"` // 0: exitAfter
@@ -50,17 +50,17 @@ type workerOptions struct {
 // workerCode returns the orchestrations and activities of a workload.
 type workerCode func(workerOptions, *notifier) (*runtime.Registry, error)
 
-// notice is a line of JSON that a worker writes to its standard output for whoever started it.
+// notice is a line of JSON that a worker writes to its standard output for the process that started it.
 type notice struct {
 	At       time.Time       `json:"at"`
 	PID      int             `json:"pid"`
-	Ready    bool            `json:"ready,omitempty"` // it takes work from here on
+	Ready    bool            `json:"ready,omitempty"` // it now takes work
 	Owner    string          `json:"owner,omitempty"` // with Ready: the name under which it holds leases
 	Progress *order.Progress `json:"progress,omitempty"`
 	Totals   *totals         `json:"totals,omitempty"` // with the workload bench, at the end
 }
 
-// runWorker is the whole life of a worker process.
+// runWorker runs a worker process from start to exit.
 func runWorker(ctx context.Context, options string, code workerCode, in io.Reader, out, errs io.Writer) exitCode {
 	var o workerOptions
 	err := json.Unmarshal([]byte(options), &o)
@@ -106,14 +106,14 @@ func (o workerOptions) work(ctx context.Context, code workerCode, in io.Reader, 
 	if err != nil {
 		return err
 	}
-	go func() { // the input ends when the starter dies
+	go func() { // the input ends when the starting process dies
 		_, _ = io.Copy(io.Discard, in)
 		cancel()
 	}()
 	notices.tell(notice{Ready: true, Owner: rt.Owner()})
 	<-ctx.Done()
 	ended = forceExit(cmp.Or(o.ExitAfter, exitAfter), errs)
-	// The waits of a phased shutdown begin now: they must not see the finished context.
+	// A phased shutdown waits, so it must not see the cancelled context.
 	ctx = context.WithoutCancel(ctx)
 	err = rt.Shutdown(ctx)
 	if o.Workload == workloadBench && err == nil {
@@ -124,7 +124,7 @@ func (o workerOptions) work(ctx context.Context, code workerCode, in io.Reader, 
 	return err
 }
 
-// admit returns an error if a worker of the demo is about to run on a database that the demo has not made.
+// admit returns an error for a worker of the demo on a database that the demo has not made.
 func (o workerOptions) admit(ctx context.Context, db database, store provider.Provider) error {
 	if o.Workload != workloadDemo {
 		return nil
@@ -136,7 +136,7 @@ func (o workerOptions) admit(ctx context.Context, db database, store provider.Pr
 	return err
 }
 
-// productCode has the workloads of the program's own commands.
+// productCode returns the workloads of the program's own commands.
 func productCode(o workerOptions, notices *notifier) (*runtime.Registry, error) {
 	reg := runtime.NewRegistry()
 	switch o.Workload {
@@ -157,8 +157,7 @@ func productCode(o workerOptions, notices *notifier) (*runtime.Registry, error) 
 	return reg, errors.Join(runtime.AddOrchestration(reg, mark), order.Register(reg, shop))
 }
 
-// notifier writes notices, one line each. Nobody may be listening any more; that is no
-// reason to stop working.
+// notifier writes notices, one line each. It ignores errors: a worker continues when no process listens any more.
 type notifier struct {
 	mu sync.Mutex
 	w  io.Writer
@@ -168,5 +167,5 @@ func (n *notifier) tell(line notice) {
 	line.At, line.PID = time.Now().UTC(), os.Getpid()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	_ = json.NewEncoder(n.w).Encode(line) //nolint:errchkjson // there is nobody else to tell
+	_ = json.NewEncoder(n.w).Encode(line) //nolint:errchkjson // there is no one else to report the error to
 }

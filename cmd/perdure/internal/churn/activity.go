@@ -17,8 +17,7 @@ const (
 	breakName = "Break"
 )
 
-// logged gives an activity its name and lets it write to the log where its body begins
-// and how it ends.
+// logged names an activity and logs the start and the end of its body.
 func logged(log Log, name string, body func(context.Context, Call) error) func(context.Context, Call) (Answer, error) {
 	return activity.Define(name, func(ctx context.Context, c Call) (Answer, error) {
 		info := activity.GetInfo(ctx)
@@ -42,7 +41,7 @@ func value(c Call) uint64 {
 	return (c.Seed<<20 + uint64(c.Round)<<10 + uint64(c.Step)) * 2_654_435_761
 }
 
-// mix takes a moment, and fails as often as it is asked to.
+// mix takes a moment and fails as often as its input says.
 func mix(ctx context.Context, c Call) error {
 	if err := pass(ctx, time.Duration(5+(c.Seed+uint64(c.Step))%30)*time.Millisecond); err != nil {
 		return err
@@ -56,7 +55,7 @@ func mix(ctx context.Context, c Call) error {
 // haulPart makes a haul longer than a lease.
 const haulPart = 150 * time.Millisecond
 
-// haul goes on from the part that its last heartbeat told.
+// haul resumes after the part of its last heartbeat.
 func haul(ctx context.Context, c Call) error {
 	done, _, err := activity.HeartbeatDetails[int](ctx)
 	if err != nil {
@@ -74,10 +73,10 @@ func haul(ctx context.Context, c Call) error {
 	return nil
 }
 
-// fail fails for good.
+// fail fails without a retry.
 func fail(context.Context, Call) error { return orchestration.NonRetryable(ErrBroken) }
 
-// pass lets time pass, or answers why the activity should stop.
+// pass sleeps, or returns the cause of the activity's cancellation.
 func pass(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -1,4 +1,3 @@
-// Package churn is the workload of the test that kills workers: orchestrations that use
-// every kind of step and whose outcome follows from their input, and activities that
-// write down what their bodies did.
+// Package churn is the workload of the test that kills workers. Its orchestrations use every kind of step, and their
+// outcome follows from their input. Its activities log the start and the end of their bodies.
 package churn

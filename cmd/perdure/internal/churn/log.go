@@ -9,17 +9,16 @@ import (
 	"os"
 )
 
-// Log is the path of a file to which the activities of all workers append. A line is one
-// write, so that lines stand in the order in which things happened, whichever process wrote
-// them, and a kill cuts at most one line short.
+// Log is the path of a file to which the activities of all workers append. Each line is one write. So lines from all
+// processes are in the order of what happened, and a kill truncates at most one line.
 type Log string
 
-// What a line tells of a body.
+// The values of Line.What.
 const (
 	Began   = "began"
 	Done    = "done"
-	Failed  = "failed"  // by itself
-	Stopped = "stopped" // because it was told to
+	Failed  = "failed"  // with an error of its own
+	Stopped = "stopped" // by cancellation
 )
 
 // Line is a moment in the life of an attempt.
@@ -41,7 +40,7 @@ func (l Log) add(line Line, what string) error {
 	if err != nil {
 		return fmt.Errorf("log of activities: %w", err)
 	}
-	// It begins a line of its own, whatever is left of one that was cut short.
+	// The leading line feed ends a truncated line.
 	_, err = f.Write(append(append([]byte{'\n'}, data...), '\n'))
 	if err := errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("log of activities: %w", err)
@@ -49,7 +48,7 @@ func (l Log) add(line Line, what string) error {
 	return nil
 }
 
-// Read answers all lines in order, and how many were cut short.
+// Read returns all lines in order, and how many were truncated.
 func (l Log) Read() (lines []Line, cut int, err error) {
 	f, err := os.Open(string(l))
 	if err != nil {

@@ -6,16 +6,16 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// WordEvent is the event of which each round of Run receives one.
+// WordEvent is the name of an event. Each round of Run receives one.
 const WordEvent = "word"
 
-// NeverEvent is an event that nobody sends.
+// NeverEvent is the name of an event that is never sent.
 const NeverEvent = "never"
 
 // End is how a plan ends.
 type End string
 
-// The ends. A plan that waits is cancelled or terminated from outside.
+// The ends. A plan with EndWaits is cancelled or terminated by a client.
 const (
 	EndWell   End = ""
 	EndBroken End = "broken"
@@ -40,16 +40,16 @@ type Call struct {
 	Round    int    `json:"round"`
 	Step     int    `json:"step"`
 	Failures int    `json:"failures,omitempty"` // attempts that fail first
-	Parts    int    `json:"parts,omitempty"`    // of a haul
+	Parts    int    `json:"parts,omitempty"`    // parts of a haul
 }
 
 // Answer is the output of an activity.
 type Answer struct {
 	Value    uint64 `json:"value"`
-	Delivery int    `json:"delivery"` // the one whose result counted
+	Delivery int    `json:"delivery"` // the delivery whose result counted
 }
 
-// ErrBroken is how a plan ends that ends broken.
+// ErrBroken is the error of a plan with EndBroken.
 var ErrBroken = errors.New("broken on purpose")
 
 // Register adds the workload to a registry. Its activities write to log.

@@ -8,11 +8,11 @@ import (
 	"github.com/perdure/perdure/orchestration"
 )
 
-// Run makes one round of a plan and goes on with the next.
+// Run runs one round of a plan and continues as new with the next.
 func Run(ctx *orchestration.Context, p Plan) (uint64, error) {
 	r := &round{plan: p, sum: p.Sum}
 	if err := r.run(ctx); err != nil {
-		// Cancelled: it cleans up, with an activity that no cancellation reaches.
+		// After a cancellation it cleans up with a detached activity.
 		_, undo := r.call(ctx.Detached(), mixName, stepUndo)
 		return 0, errors.Join(err, undo)
 	}
@@ -27,7 +27,7 @@ func Run(ctx *orchestration.Context, p Plan) (uint64, error) {
 	return r.sum, nil
 }
 
-// The steps of a round that are not counted from 0 on.
+// The steps of a round that are not counted from 0.
 const (
 	stepFan   = 100
 	stepLeaf  = 200
@@ -47,7 +47,7 @@ func (r *round) run(ctx *orchestration.Context) error {
 		orchestration.StartOrchestration(ctx, Linger, r.plan.Seed) // the end of the round cancels it
 	}
 	parts := []func(*orchestration.Context) error{r.sequence, r.fan, r.haul, r.quiet, r.word, r.child, r.broken}
-	// Each plan has the parts in another order, so that kills meet all of their borders.
+	// Each plan has the parts in another order, so that kills hit all boundaries between them.
 	turn := int(r.plan.Seed+uint64(r.plan.Round)) % len(parts)
 	for _, part := range append(parts[turn:], parts[:turn]...) {
 		if err := part(ctx); err != nil {
@@ -64,7 +64,7 @@ func (r *round) run(ctx *orchestration.Context) error {
 	return nil
 }
 
-// fold depends on the order, so that a result that is lost, doubled or swapped shows.
+// fold depends on the order, so that a lost, duplicated or swapped result changes the sum.
 func (r *round) fold(v uint64) { r.sum = r.sum*31 + v }
 
 func (r *round) input(step int) Call {
@@ -76,8 +76,8 @@ func (r *round) call(ctx *orchestration.Context, name string, step int) (uint64,
 	return answer.Value, err
 }
 
-// start schedules an activity with exactly as many attempts as it needs: if a kill used
-// one up, the call would fail.
+// start schedules an activity with exactly as many attempts as it needs. If a kill used up an attempt, the call would
+// fail.
 func start(ctx *orchestration.Context, name string, c Call) orchestration.Future[Answer] {
 	return orchestration.StartActivityNamed[Answer](ctx, name, c, orchestration.WithRetry(orchestration.RetryPolicy{
 		MaxAttempts: c.Failures + 1, InitialInterval: 20 * time.Millisecond, MaxInterval: 100 * time.Millisecond,
@@ -116,7 +116,7 @@ func (r *round) haul(ctx *orchestration.Context) error {
 	return err
 }
 
-// quiet selects an event that never comes against a timer.
+// quiet selects between an event that is never sent and a timer.
 func (r *round) quiet(ctx *orchestration.Context) error {
 	timer := orchestration.StartTimer(ctx, time.Duration(50+r.plan.Seed%150)*time.Millisecond)
 	first, err := orchestration.Select(ctx, orchestration.Events[uint64](ctx, NeverEvent), timer)
@@ -124,8 +124,7 @@ func (r *round) quiet(ctx *orchestration.Context) error {
 	return err
 }
 
-// word selects an event that comes against a timer of an hour. Some leave the timer to
-// the end of the execution.
+// word selects between an event that is sent and a timer of an hour. Plans with an odd seed do not cancel the timer.
 func (r *round) word(ctx *orchestration.Context) error {
 	words, timer := orchestration.Events[uint64](ctx, WordEvent), orchestration.StartTimer(ctx, time.Hour)
 	first, err := orchestration.Select(ctx, words, timer)
@@ -150,7 +149,7 @@ func (r *round) child(ctx *orchestration.Context) error {
 	return err
 }
 
-// broken has a child that fails, and goes on.
+// broken calls a child that fails, and continues.
 func (r *round) broken(ctx *orchestration.Context) error {
 	if r.plan.Seed%5 != 0 {
 		return nil
@@ -160,10 +159,10 @@ func (r *round) broken(ctx *orchestration.Context) error {
 		r.fold(stepBreak)
 		return nil
 	}
-	return fmt.Errorf("a child that fails answered: %w", err)
+	return fmt.Errorf("failing child returned: %w", err)
 }
 
-// Leaf is the child of a round; it has a child, too, in its first step.
+// Leaf is the child of a round. In its first step it has a child, too.
 func Leaf(ctx *orchestration.Context, c Call) (uint64, error) {
 	if c.Step == stepLeaf {
 		c.Step++
