@@ -1,4 +1,4 @@
-// Package aggregate shows how to gather from many sources at once, of which some fail or take too long.
+// Package aggregate shows how to gather figures from many sources at once when some of them fail or are slow.
 package aggregate
 
 import (
@@ -11,26 +11,27 @@ import (
 	"github.com/perdure/perdure/orchestration"
 )
 
-// Sources are asked for figures.
+// Sources provides figures.
 type Sources struct {
 	Ask func(ctx context.Context, source string) (int, error)
 }
 
-// Figure asks one source.
+// Figure asks one source for its figure.
 func (s *Sources) Figure(ctx context.Context, source string) (int, error) { return s.Ask(ctx, source) }
 
-// Summary is what came together.
+// Summary is the combined result.
 type Summary struct {
 	Total   int
-	Missing []string // sources that did not answer, and why
+	Missing []string // sources without a figure, and why
 }
 
-// Summarize asks all sources at once, each as an activity of its own: what has answered is stored, and a crash repeats only
-// the rest. Each is tried three times, and all together have two seconds. Whoever has not answered then is missing from the summary.
+// Summarize asks all sources at once, each in a separate activity. Stored results survive a crash, which repeats
+// only the rest. Each source is tried three times, and all of them have two seconds together. Sources that have not
+// answered by then are listed as missing.
 func Summarize(ctx *orchestration.Context, sources []string) (Summary, error) {
 	var s *Sources
 	limited, cancel := ctx.WithTimeout(2 * time.Second)
-	defer cancel() // those still at work are told to stop
+	defer cancel() // cancel the activities that still run
 	retry := orchestration.WithRetry(orchestration.RetryPolicy{MaxAttempts: 3, InitialInterval: 10 * time.Millisecond})
 	figures := make([]orchestration.Future[int], len(sources))
 	for i, source := range sources {
@@ -40,7 +41,7 @@ func Summarize(ctx *orchestration.Context, sources []string) (Summary, error) {
 	for i, figure := range figures {
 		n, err := figure.Get(limited)
 		if err != nil {
-			if stopped := ctx.Err(); stopped != nil { // the whole was cancelled, not this source
+			if stopped := ctx.Err(); stopped != nil { // the orchestration was cancelled, not this source
 				return Summary{}, stopped
 			}
 			sum.Missing = append(sum.Missing, fmt.Sprintf("%s: %v", sources[i], err))
@@ -51,8 +52,8 @@ func Summarize(ctx *orchestration.Context, sources []string) (Summary, error) {
 	return sum, nil
 }
 
-// All asks all sources at once within one activity: one commit instead of one for each, good for many that are quick. A crash repeats
-// them all, but for those that an earlier attempt reported.
+// All asks all sources at once in one activity. It takes one commit instead of one per source, which suits many
+// quick sources. A crash repeats all calls except those reported by an earlier attempt.
 func (s *Sources) All(ctx context.Context, sources []string) (total int, err error) {
 	known, _, err := activity.HeartbeatDetails[map[string]int](ctx)
 	if err != nil {
@@ -79,9 +80,9 @@ func (s *Sources) All(ctx context.Context, sources []string) (total int, err err
 			known[source] = n
 		})
 	}
-	asking.Wait() // an activity leaves nothing behind
+	asking.Wait() // an activity must not leave goroutines behind
 	if failed != nil {
-		_ = activity.Heartbeat(ctx, known) // what it answers is why failed is what it is
+		_ = activity.Heartbeat(ctx, known) // return failed, which already says why
 		return 0, failed
 	}
 	for _, n := range known {
@@ -90,7 +91,7 @@ func (s *Sources) All(ctx context.Context, sources []string) (total int, err err
 	return total, nil
 }
 
-// Total asks them within one activity.
+// Total asks all sources in one activity.
 func Total(ctx *orchestration.Context, sources []string) (int, error) {
 	var s *Sources
 	return orchestration.CallActivity(ctx, s.All, sources,

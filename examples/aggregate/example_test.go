@@ -14,13 +14,13 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// world is where the sources are.
+// world simulates the sources.
 type world struct {
 	mu    sync.Mutex
 	asked map[string]int
 }
 
-// ask answers the length of a source's name, unless its name says otherwise.
+// ask returns the length of a source's name, or behaves as the name says.
 func (w *world) ask(ctx context.Context, source string) (int, error) {
 	w.mu.Lock()
 	w.asked[source]++
@@ -36,7 +36,7 @@ func (w *world) ask(ctx context.Context, source string) (int, error) {
 	return len(source), nil
 }
 
-// call runs an orchestration in a world of its own, and answers how often each source was asked.
+// call runs an orchestration in a new world and returns how often each source was asked.
 func call[Out any](fn func(*orchestration.Context, []string) (Out, error), sources ...string) (Out, map[string]int) {
 	w := &world{asked: map[string]int{}}
 	s := &aggregate.Sources{Ask: w.ask}

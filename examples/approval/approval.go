@@ -20,7 +20,7 @@ func Expense(ctx *orchestration.Context, cents int) (string, error) {
 	d, err := decisions.Receive(ctx, orchestration.Within(24*time.Hour))
 	switch {
 	case errors.Is(err, orchestration.ErrTimeout):
-		return "nobody decided", nil
+		return "no decision", nil
 	case err != nil:
 		return "", err
 	case !d.Approved:
@@ -35,7 +35,7 @@ type Line struct {
 	Count int
 }
 
-// Basket takes lines until somebody checks out or nothing comes for an hour.
+// Basket collects lines until a checkout event, or until no event arrives for an hour.
 func Basket(ctx *orchestration.Context, _ orchestration.None) (map[string]int, error) {
 	lines := orchestration.Events[Line](ctx, "line")
 	checkout := orchestration.Events[orchestration.None](ctx, "checkout")

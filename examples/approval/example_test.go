@@ -28,7 +28,7 @@ func Example() {
 	if err != nil {
 		log.Panic(err)
 	}
-	// From a web handler, a command line, another process: by handle, or by ID.
+	// A web handler, a command line or another process can raise events: by handle, or by ID.
 	err = c.Raise(ctx, "expense-7", "decision", approval.Decision{By: "ann", Approved: true},
 		client.WithRequestID("click-1"))
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package blocked shows an instance that cannot go on, and how it is released.
+// Package blocked shows a blocked instance and its release.
 package blocked
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/orchestration"
 )
 
-// Code is one release of an orchestration's code: a broken one, or a fixed one.
+// Code is one release of an orchestration's code, either broken or fixed.
 type Code struct{ Fixed bool }
 
 // Bill panics until it is fixed.
@@ -19,7 +19,7 @@ func (c *Code) Bill(_ *orchestration.Context, cents int) (int, error) {
 	return cents, nil
 }
 
-// List answers the IDs of all blocked instances with the reason.
+// List returns the IDs of all blocked instances with the reason.
 func List(ctx context.Context, c *client.Client) (map[string]string, error) {
 	found := map[string]string{}
 	for d, err := range c.All(ctx, client.Filter{Blocked: true}) {

@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// deploy starts a node with one release of the code.
+// deploy starts a node that runs one release of the code.
 func deploy(store provider.Provider, code *blocked.Code) *runtime.Runtime {
 	reg := runtime.NewRegistry()
 	if err := runtime.AddOrchestration(reg, code.Bill); err != nil {
@@ -43,14 +43,14 @@ func Example() {
 	fmt.Println(ok, problem.Reason)
 	fmt.Println(blocked.List(ctx, c))
 	d, err := h.Describe(ctx)
-	fmt.Println(d.Status, err) // it has not failed, and will not
+	fmt.Println(d.Status, err) // it has not failed and will not fail
 
-	// Deploy the fixed code. The next retry would find it; Unblock does so at once.
+	// Deploy the fixed code. Unblock retries at once instead of at the next retry.
 	if err := rt.Shutdown(ctx); err != nil {
 		log.Panic(err)
 	}
 	rt = deploy(store, &blocked.Code{Fixed: true})
-	defer rt.Shutdown(ctx) //nolint:errcheck // the example has shown what it wants to
+	defer rt.Shutdown(ctx) //nolint:errcheck // the example is over
 	if err := c.Unblock(ctx, "bill-1"); err != nil {
 		log.Panic(err)
 	}

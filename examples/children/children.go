@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/orchestration"
 )
 
-// Pack is a child: an orchestration like any other.
+// Pack is a child. A child is an ordinary orchestration.
 func Pack(_ *orchestration.Context, item string) (string, error) {
 	return "parcel with " + item, nil
 }
@@ -27,13 +27,13 @@ func Deliver(ctx *orchestration.Context, items []string) ([]string, error) {
 	return parcels, err
 }
 
-// Meter is what a counter carries from one execution to the next.
+// Meter is the state that a counter carries from one execution to the next.
 type Meter struct{ Total, Seen int }
 
-// maxEvents is how many events one execution of Count takes.
+// maxEvents is the number of events that one execution of Count receives.
 const maxEvents = 3
 
-// Count adds up events for as long as the world stands, or until it has seen eight.
+// Count adds up events until it has seen eight. A real counter may run forever.
 func Count(ctx *orchestration.Context, m Meter) (int, error) {
 	amounts := orchestration.Events[int](ctx, "amount")
 	for range maxEvents {

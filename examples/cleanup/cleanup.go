@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/orchestration"
 )
 
-// Hotel books rooms and flights. Log sees what happens.
+// Hotel books rooms and flights. Log receives what happens.
 type Hotel struct{ Log func(text string) }
 
 // Book books one thing of a trip.
@@ -29,7 +29,7 @@ func (h *Hotel) Cancel(_ context.Context, booking string) (orchestration.None, e
 	return orchestration.None{}, nil
 }
 
-// Trip books all of the list, or nothing.
+// Trip books the whole list or nothing.
 func Trip(ctx *orchestration.Context, list []string) (bookings []string, err error) {
 	var hotel *Hotel // never called here: it only names the activities
 	defer func() {
@@ -52,10 +52,10 @@ func Trip(ctx *orchestration.Context, list []string) (bookings []string, err err
 		}
 		bookings = append(bookings, booking)
 	}
-	return bookings, ctx.Sleep(time.Hour) // time to change one's mind
+	return bookings, ctx.Sleep(time.Hour) // time to cancel the trip
 }
 
-// Fastest asks in a scope of its own and gives the slower call up.
+// Fastest takes whichever ends first, a booking or a timer, and cancels the other.
 func Fastest(ctx *orchestration.Context, list []string) (string, error) {
 	var hotel *Hotel
 	scope, cancel := ctx.WithCancel()
@@ -67,7 +67,7 @@ func Fastest(ctx *orchestration.Context, list []string) (string, error) {
 		return "", err
 	}
 	if which == 1 {
-		return "", errors.New("nobody answered within a minute")
+		return "", errors.New("no answer within a minute")
 	}
 	return first.Get(ctx)
 }

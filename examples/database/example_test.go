@@ -23,7 +23,7 @@ func Example() {
 		log.Panic(err)
 	}
 	defer db.Close()      //nolint:errcheck // it is in memory
-	db.SetMaxOpenConns(1) // each connection would have a database of its own
+	db.SetMaxOpenConns(1) // each connection would open a separate database
 
 	users := &database.Users{DB: db, Welcome: func(ctx context.Context, u database.User) error {
 		attempt := activity.GetInfo(ctx).Attempt

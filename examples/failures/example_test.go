@@ -38,12 +38,12 @@ func Example() {
 	_, err = checkout(c, -1)
 	fmt.Println(errors.Is(err, orchestration.ErrPanic))
 	// Output:
-	// please give another card <nil>
+	// please use another card <nil>
 	// true 1000 1200
 	// true
 }
 
-// An error that nobody registered keeps its message, its type name and its causes.
+// An unregistered error keeps its message, its type name and its causes.
 func Example_unregistered() {
 	c, stop := local.Start(func(reg *runtime.Registry) {
 		if err := errors.Join(runtime.AddOrchestration(reg, failures.Checkout), runtime.AddActivity(reg, failures.Charge)); err != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// ErrDeclined is a value to compare with errors.Is.
+// ErrDeclined is a value for errors.Is.
 var ErrDeclined = errors.New("card declined")
 
-// LimitError is a type to find with errors.As. Its exported fields are stored as JSON.
+// LimitError is a type for errors.As. Its exported fields are stored as JSON.
 type LimitError struct{ Limit, Asked int }
 
 // Error implements error.
@@ -21,7 +21,7 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("%d is over the limit of %d", e.Asked, e.Limit)
 }
 
-// Register gives both a name. The names are stored: never change them.
+// Register names both errors. The names are stored, so they must never change.
 func Register(reg *runtime.Registry) error {
 	return errors.Join(
 		runtime.AddError(reg, "shop.declined", ErrDeclined),
@@ -44,11 +44,11 @@ func Charge(_ context.Context, cents int) (string, error) {
 	return "paid", nil
 }
 
-// Checkout decides by the kind of error, as code without a store would.
+// Checkout branches on the kind of error, like code without a store.
 func Checkout(ctx *orchestration.Context, cents int) (string, error) {
 	receipt, err := orchestration.CallActivity(ctx, Charge, cents)
 	if errors.Is(err, ErrDeclined) {
-		return "please give another card", nil
+		return "please use another card", nil
 	}
 	return receipt, err
 }

@@ -18,7 +18,7 @@ func Resize(_ context.Context, picture string) (string, error) {
 	return "small " + picture, nil
 }
 
-// Album resizes all pictures at once and joins them, in the order of the input.
+// Album resizes all pictures at once and returns them in the order of the input.
 func Album(ctx *orchestration.Context, pictures []string) ([]string, error) {
 	futures := make([]orchestration.Future[string], len(pictures))
 	for i, picture := range pictures {
@@ -30,13 +30,13 @@ func Album(ctx *orchestration.Context, pictures []string) ([]string, error) {
 // Quote asks a shop for a price; slow shops take a day.
 func Quote(ctx context.Context, shop string) (string, error) {
 	if shop == "slow" {
-		<-ctx.Done() // Race gives the loser up, which ends its context
+		<-ctx.Done() // Race cancels the loser's context
 		return "", context.Cause(ctx)
 	}
 	return shop + ": 42.00", nil
 }
 
-// Cheapest takes the answer that comes first and gives the others up.
+// Cheapest returns the first quote and cancels the other calls.
 func Cheapest(ctx *orchestration.Context, shops []string) (string, error) {
 	futures := make([]orchestration.Future[string], len(shops))
 	for i, shop := range shops {
@@ -46,7 +46,7 @@ func Cheapest(ctx *orchestration.Context, shops []string) (string, error) {
 	return quote, err
 }
 
-// Limited has at most three resizings in flight.
+// Limited has at most three calls in flight.
 func Limited(ctx *orchestration.Context, pictures []string) ([]string, error) {
 	small := make([]string, len(pictures))
 	next := 0
@@ -69,7 +69,7 @@ func Limited(ctx *orchestration.Context, pictures []string) ([]string, error) {
 	return small, err
 }
 
-// Watched runs something in the background while the main work goes on.
+// Watched runs a coroutine in the background during the main work.
 func Watched(ctx *orchestration.Context, pictures []string) (string, error) {
 	reminders := 0
 	reminding := ctx.Go(func(ctx *orchestration.Context) error {

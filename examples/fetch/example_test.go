@@ -18,7 +18,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// service keeps users, and fails at the worst moments.
+// service keeps users. It fails at the worst moments.
 type service struct {
 	mu    sync.Mutex
 	users []fetch.User
@@ -26,7 +26,7 @@ type service struct {
 	asked int
 }
 
-// add stores a user once for each key. The first answer is lost: the user is stored, and the caller hears of an error.
+// add stores a user once per key. It loses its first response: the user is stored, but the caller gets an error.
 func (s *service) add(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,7 +43,7 @@ func (s *service) add(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(user)
 }
 
-// find is too busy for two of three requests.
+// find rejects two of three requests as busy.
 func (s *service) find(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +111,7 @@ func Example() {
 	// true 4
 }
 
-// A cancelled orchestration ends the request that is on its way.
+// Cancelling the orchestration ends the request in flight.
 func Example_cancel() {
 	reached, gone := make(chan struct{}), make(chan struct{})
 	mux := http.NewServeMux()

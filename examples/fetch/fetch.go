@@ -15,13 +15,13 @@ import (
 	"github.com/perdure/perdure/orchestration"
 )
 
-// User is what the service keeps.
+// User is a user of the service.
 type User struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 }
 
-// Users is the service.
+// Users is a client of the service.
 type Users struct {
 	Client *http.Client
 	URL    string
@@ -30,7 +30,7 @@ type Users struct {
 // ErrNotFound means that there is no such user.
 var ErrNotFound = errors.New("no such user")
 
-// Find waits without holding anything up: hundreds may do so at the same time. A cancelled call ends the request.
+// Find waits for the network, so hundreds of calls can be in flight. Cancelling the call ends the request.
 func (u *Users) Find(ctx context.Context, id string) (User, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.URL+"/users/"+url.PathEscape(id), nil)
 	if err != nil {
@@ -39,8 +39,8 @@ func (u *Users) Find(ctx context.Context, id string) (User, error) {
 	return u.do(req)
 }
 
-// Add may run again after the service has done it, as when its answer was lost. The key is the same for all attempts, so that
-// the service recognises them.
+// Add may run again after the service has added the user, for example when the response was lost. All attempts send
+// the same key, so that the service recognises a repeat.
 func (u *Users) Add(ctx context.Context, name string) (User, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.URL+"/users", strings.NewReader(name))
 	if err != nil {
@@ -50,7 +50,7 @@ func (u *Users) Add(ctx context.Context, name string) (User, error) {
 	return u.do(req)
 }
 
-// do says of each failure whether trying again may help: a service that is away or busy comes back, a wrong request stays wrong.
+// do classifies each failure: an unavailable or busy service may recover and is retried, a bad request is not.
 func (u *Users) do(req *http.Request) (user User, err error) {
 	res, err := u.Client.Do(req)
 	if err != nil {
@@ -61,14 +61,14 @@ func (u *Users) do(req *http.Request) (user User, err error) {
 	case res.StatusCode == http.StatusNotFound:
 		return User{}, orchestration.NonRetryable(ErrNotFound)
 	case res.StatusCode >= http.StatusInternalServerError, res.StatusCode == http.StatusTooManyRequests:
-		return User{}, fmt.Errorf("the service answers %s", res.Status)
+		return User{}, fmt.Errorf("the service responded %s", res.Status)
 	case res.StatusCode >= http.StatusBadRequest:
-		return User{}, orchestration.NonRetryable(fmt.Errorf("the service answers %s", res.Status))
+		return User{}, orchestration.NonRetryable(fmt.Errorf("the service responded %s", res.Status))
 	}
 	return user, json.NewDecoder(res.Body).Decode(&user)
 }
 
-// patient tries for long, and lets no attempt hang.
+// patient retries for a long time and limits each attempt.
 func patient() []orchestration.ActivityOption {
 	return []orchestration.ActivityOption{
 		orchestration.WithStartToCloseTimeout(30 * time.Second),

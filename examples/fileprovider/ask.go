@@ -6,17 +6,17 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A question lives as long as the call that asks it, so that questions stay in memory: who asked is gone after a crash.
+// Questions stay in memory, since a question lives only as long as the call that asks it.
 
-// beside makes a call that concerns questions. It blocks in memory, so it does not hold the lock; what it tells of
-// instances must be on disk all the same.
+// beside makes a call about questions. The call blocks in memory, so it does not hold the lock. It returns only
+// when the instance states that it saw are on disk.
 func beside[Req, Res any](ctx context.Context, p *Provider, op string, req Req, call func(context.Context, Req) (Res, error)) (res Res, err error) {
 	if err := p.enter(); err != nil {
 		return res, err
 	}
 	defer p.calls.Done()
 	got, err := call(ctx, req)
-	rests, _ := p.journal.state() // of a disk that has failed, the last group says so
+	rests, _ := p.journal.state() // a failed disk shows in the last group
 	if failed := rests.wait(ctx, op); failed != nil {
 		return res, failed
 	}

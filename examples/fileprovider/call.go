@@ -9,10 +9,10 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// interval is how often a blocked call looks for what has become due by time alone. What other calls do wakes it at once.
+// interval is how often a blocked call checks for work that has become due. Other calls wake it at once.
 const interval = 10 * time.Millisecond
 
-// request is what all requests of the contract have in common: they check themselves.
+// request is the interface of all requests of the contract, which validate themselves.
 type request interface{ Validate() error }
 
 // write makes a call that changes the store.
@@ -29,8 +29,9 @@ func read[Req request, Res any](
 	return apply(ctx, p, op, req, call, func(Res) bool { return false })
 }
 
-// apply makes one call under the lock, puts it into the journal if it has changed the store, and answers when all that it saw
-// or did is on disk. That holds for refusals, too: what they rest on must not be gone after a crash.
+// apply makes one call under the lock and appends it to the journal if it changed the store. It returns when
+// everything that the call saw or did is on disk. This includes refusals: a crash must not undo what they depend
+// on.
 func apply[Req request, Res any](
 	ctx context.Context, p *Provider, op string, req Req, call func(context.Context, Req) (Res, error), changes func(Res) bool,
 ) (res Res, err error) {
@@ -51,18 +52,18 @@ func apply[Req request, Res any](
 	return got, err
 }
 
-// run does it, and answers the group on which the answer rests; nil: it rests on nothing, as nothing happened.
+// run makes the call and returns the group that its result depends on, or nil if nothing happened.
 func run[Req request, Res any](
 	ctx context.Context, p *Provider, op string, req Req, call func(context.Context, Req) (Res, error), changes func(Res) bool,
 ) (res Res, rests *group, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	rests, failed := p.journal.state()
-	if failed != nil { // what is in memory may not be on disk: no more of it gets out
+	if failed != nil { // memory may be ahead of the disk, so return nothing more of it
 		return res, nil, &provider.Error{Op: op, Outcome: provider.OutcomeNothing, Retryable: true, Err: failed}
 	}
-	// What is applied is what the journal says, so that nothing can be another after a restart. JSON keeps nil and empty payloads
-	// apart, as the contract does; gob would not.
+	// The call is applied from its journal form, so that a replay cannot differ. JSON keeps nil and empty payloads
+	// apart, as the contract requires; gob does not.
 	data, err := json.Marshal(req)
 	if err != nil {
 		return res, nil, fmt.Errorf("%s: encode the request: %w", op, err)
@@ -86,7 +87,7 @@ func run[Req request, Res any](
 	return res, rests, nil
 }
 
-// wait blocks until the group is on disk. When the caller gives up or the disk fails, the outcome is unknown.
+// wait blocks until the group is on disk. If the caller gives up or the disk fails, the outcome is unknown.
 func (g *group) wait(ctx context.Context, op string) error {
 	select {
 	case <-g.done:
@@ -99,7 +100,7 @@ func (g *group) wait(ctx context.Context, op string) error {
 	return nil
 }
 
-// block looks again and again, at each change and each interval, until it finds something or d has passed.
+// block calls look at each change and each interval until it finds something or d has passed.
 func block[Res any](ctx context.Context, p *Provider, d time.Duration, look func() (res Res, found bool, err error)) (Res, error) {
 	over := time.NewTimer(min(d, provider.MaxWait))
 	defer over.Stop()
@@ -107,7 +108,7 @@ func block[Res any](ctx context.Context, p *Provider, d time.Duration, look func
 	defer tick.Stop()
 	for {
 		p.mu.Lock()
-		changed := p.changed // before the look, so that no change slips between
+		changed := p.changed // before the look, so that no change is missed
 		p.mu.Unlock()
 		res, found, err := look()
 		if found || err != nil || d <= 0 {
@@ -117,7 +118,7 @@ func block[Res any](ctx context.Context, p *Provider, d time.Duration, look func
 		case <-changed:
 		case <-tick.C:
 		case <-over.C:
-			d = 0 // it looks a last time
+			d = 0 // look a last time
 		case <-ctx.Done():
 			return res, ctx.Err()
 		case <-p.closed:

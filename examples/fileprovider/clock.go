@@ -7,13 +7,13 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// clock is the storage's time. It goes on from the last time in the journal, by the monotonic clock, so that it never goes
-// back. While a call runs it stands still, at the time that the journal keeps.
+// clock is the storage's time. It continues from the last time in the journal with the monotonic clock, so that it
+// never runs backwards. During a call it stands still at the time that goes into the journal.
 type clock struct {
 	mu      sync.Mutex
 	base    time.Time // when the clock was started
-	started time.Time // base, by the machine
-	stopped time.Time // zero: it goes
+	started time.Time // monotonic time of base
+	stopped time.Time // zero while the clock runs
 }
 
 // Now implements memory.Source.
@@ -36,7 +36,7 @@ func (*clock) Timer(d time.Duration) (fired <-chan time.Time, stop func()) {
 	return t.C, func() { t.Stop() }
 }
 
-// stop makes it stand still and answers at which time.
+// stop stops the clock and returns its time.
 func (c *clock) stop() provider.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -44,14 +44,14 @@ func (c *clock) stop() provider.Time {
 	return provider.TimeOf(c.stopped)
 }
 
-// set makes it stand still at a time of the journal.
+// set stops the clock at a time from the journal.
 func (c *clock) set(at provider.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.stopped = at.Std()
 }
 
-// start lets it go on, from now or from where it stood if that is later.
+// start starts the clock at the current time, or at the time at which it was stopped if that is later.
 func (c *clock) start() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

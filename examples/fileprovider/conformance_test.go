@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/provider/validations"
 )
 
-// open opens the store of a test, and closes it when the test ends.
+// open opens a store and closes it when the test ends.
 func open(t *testing.T, path string) *Provider {
 	t.Helper()
 	p, err := Open(t.Context(), path)
@@ -35,7 +35,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// Each case of the suite leaves a store behind that is the same after it was closed and opened again.
+// The store that each case of the suite leaves behind is the same after it was closed and opened again.
 func TestConformanceSurvivesReopening(t *testing.T) {
 	validations.Run(t, func(t *testing.T) provider.Provider {
 		path := newFile(t)
@@ -44,7 +44,7 @@ func TestConformanceSurvivesReopening(t *testing.T) {
 			ctx := context.WithoutCancel(t.Context())
 			before, err := dump(ctx, p)
 			if errors.Is(err, provider.ErrClosed) {
-				return // the case is about that
+				return // the case is about closing
 			}
 			if err := errors.Join(err, p.Close()); err != nil {
 				t.Error(err)
@@ -59,14 +59,14 @@ func TestConformanceSurvivesReopening(t *testing.T) {
 				t.Error(err)
 			}
 			if !reflect.DeepEqual(before, after) {
-				t.Errorf("the store is another one after it was opened again (-before +after):\n%s", cmp.Diff(before, after))
+				t.Errorf("the store differs after it was opened again (-before +after):\n%s", cmp.Diff(before, after))
 			}
 		})
 		return p
 	}, validations.Skip("send/inbox-full", "a hundred thousand messages take long to compare"))
 }
 
-// dump answers all that a store holds, but for what follows from the time of asking.
+// dump returns the content of a store, without values that depend on the current time.
 func dump(ctx context.Context, p *Provider) (all []any, err error) {
 	keep := func(v any, failed error) {
 		all, err = append(all, v), errors.Join(err, failed)
@@ -85,7 +85,7 @@ func dump(ctx context.Context, p *Provider) (all []any, err error) {
 				page.Tasks[i].Lease.Over = false
 			}
 			if kind == provider.InspectAsks {
-				page.Keys = nil // they end with their calls
+				page.Keys = nil // leases of questions end with their calls
 			}
 			keep(page, failed)
 		}
@@ -95,7 +95,7 @@ func dump(ctx context.Context, p *Provider) (all []any, err error) {
 		got.Now = 0
 		for n := range got.Tasks {
 			if got.Tasks[n].State == provider.TaskLeased {
-				got.Tasks[n].State = provider.TaskQueued // the lease may be over by now
+				got.Tasks[n].State = provider.TaskQueued // the lease may have expired
 			}
 		}
 		keep(got, failed)

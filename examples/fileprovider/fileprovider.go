@@ -19,11 +19,11 @@ type Provider struct {
 	state   *memory.Provider
 	clock   *clock
 	journal *journal
-	opened  provider.StatsResult // what was counted while the journal was read
+	opened  provider.StatsResult // counts of the calls replayed while opening
 
-	mu      sync.Mutex     // held while a call is applied: the order of the journal is the order of the calls
+	mu      sync.Mutex     // held while a call is applied, so that the journal has the order of the calls
 	calls   sync.WaitGroup // those in progress
-	changed chan struct{}  // closed and replaced by each change
+	changed chan struct{}  // closed and replaced at each change
 	closed  chan struct{}
 	closing sync.Once
 }
@@ -33,7 +33,7 @@ var (
 	_ provider.Inspector = (*Provider)(nil)
 )
 
-// Open opens the store in a file, or makes it. No other process may have it open.
+// Open opens the store in a file, or creates it. No other process may have it open.
 func Open(ctx context.Context, path string) (*Provider, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the caller names the file
 	if err != nil {
@@ -53,7 +53,7 @@ func Open(ctx context.Context, path string) (*Provider, error) {
 	return p, nil
 }
 
-// load reads the file, and cuts off what was being written when its process died.
+// load reads the file and cuts off a partial write of a dead process.
 func (p *Provider) load(ctx context.Context) (number int64, err error) {
 	if err := lock(p.file); err != nil {
 		return 0, err
@@ -79,7 +79,7 @@ func (p *Provider) load(ctx context.Context) (number int64, err error) {
 	return number, errors.Join(err, p.file.Sync())
 }
 
-// begin makes an empty store. A new file is there after a power loss only if its folder is synced, too.
+// begin creates an empty store. A new file survives a power loss only if its directory is synced, too.
 func (p *Provider) begin() error {
 	if _, err := p.file.WriteAt([]byte(header), 0); err != nil {
 		return fmt.Errorf("begin the journal: %w", err)
@@ -99,7 +99,7 @@ func (p *Provider) Close() error {
 	var err error
 	p.closing.Do(func() {
 		p.mu.Lock()
-		close(p.closed) // ends who waits; from here on nobody enters
+		close(p.closed) // ends blocked calls; from here on no call enters
 		p.mu.Unlock()
 		err = p.state.Close()
 		p.calls.Wait()
@@ -109,7 +109,7 @@ func (p *Provider) Close() error {
 	return err
 }
 
-// enter begins a call.
+// enter registers a call, or returns an error if the store is closed.
 func (p *Provider) enter() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,44 +10,44 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A record is a call that changed the store: one line of the journal, after its checksum.
+// record is a call that changed the store. It is one line of the journal, after its checksum.
 type record struct {
 	Number  int64           `json:"number"` // 1, 2, ...
-	Synced  int64           `json:"synced"` // the records up to this one were on disk when this one was made
+	Synced  int64           `json:"synced"` // records up to this number were on disk when this one was written
 	At      provider.Time   `json:"at"`
 	Op      string          `json:"op"`
 	Request json.RawMessage `json:"request"`
 }
 
-// disk is what the journal needs of a file. Tests put one in its place that fails.
+// disk is the part of a file that the journal uses. Tests replace it with a failing one.
 type disk interface {
 	io.Writer
 	Sync() error
 }
 
-// journal puts records on disk, many at a time: while one group is being synced, the next gathers.
+// journal writes records to disk in groups: while one group is synced, the next one gathers.
 type journal struct {
 	disk disk
-	wake chan struct{} // holds one: something has gathered
-	over chan struct{} // closed when run is over
+	wake chan struct{} // capacity 1: records are waiting
+	over chan struct{} // closed when run returns
 
 	mu        sync.Mutex
 	number    int64
 	synced    int64
 	gathering *group
-	newest    *group // with records; all before it are on disk once it is
+	newest    *group // last group with records; everything before it is on disk once it is
 	failed    error
 }
 
-// A group is what one sync puts on disk.
+// group is the set of records that one sync writes.
 type group struct {
 	lines []byte
 	last  int64 // number of its last record
 	done  chan struct{}
-	err   error // once done
+	err   error // set before done is closed
 }
 
-// startJournal goes on after the record number; its goroutine ends with close.
+// startJournal continues after the record number. Its goroutine ends with close.
 func startJournal(d disk, number int64) *journal {
 	j := &journal{
 		disk: d, wake: make(chan struct{}, 1), over: make(chan struct{}), number: number, synced: number,
@@ -58,7 +58,8 @@ func startJournal(d disk, number int64) *journal {
 	return j
 }
 
-// append adds a record to the group that gathers. The caller waits for the newest group before it answers anybody.
+// append adds a record to the gathering group. The caller must wait for the newest group before it returns a
+// result.
 func (j *journal) append(at provider.Time, op string, request []byte) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -73,12 +74,12 @@ func (j *journal) append(at provider.Time, op string, request []byte) error {
 	j.newest = j.gathering
 	select {
 	case j.wake <- struct{}{}:
-	default: // it has been told already
+	default: // run has been woken already
 	}
 	return nil
 }
 
-// state answers the group on which everything rests that was applied so far, and why nothing can be any more.
+// state returns the group that all results so far depend on, and the error that stops the journal, if any.
 func (j *journal) state() (newest *group, failed error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -107,8 +108,8 @@ func (j *journal) run() {
 	}
 }
 
-// store puts a group on disk. After a failed sync nobody knows what is there, and a second one could
-// say that all is well: so the first failure is the last word of this journal.
+// store writes a group to disk. After a failed sync the content of the disk is unknown, and a second sync could
+// succeed wrongly. So the first failure stops the journal for good.
 func (j *journal) store(lines []byte) error {
 	if _, err := j.disk.Write(lines); err != nil {
 		return fmt.Errorf("write the journal: %w", err)
@@ -119,7 +120,7 @@ func (j *journal) store(lines []byte) error {
 	return nil
 }
 
-// close ends the journal once all that was appended is on disk; nothing may be appended any more.
+// close ends the journal once all appended records are on disk. No record may be appended afterwards.
 func (j *journal) close() {
 	close(j.wake)
 	<-j.over
@@ -127,7 +128,7 @@ func (j *journal) close() {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli) //nolint:gochecknoglobals // constant table
 
-// encode makes the line of a record.
+// encode returns the line of a record.
 func encode(r record) ([]byte, error) {
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -136,7 +137,7 @@ func encode(r record) ([]byte, error) {
 	return fmt.Appendf(nil, "%08x %s\n", crc32.Checksum(data, castagnoli), data), nil
 }
 
-// decode reads the line of a record; ok is false if it is torn or damaged.
+// decode parses the line of a record. ok is false if the line is torn or damaged.
 func decode(line []byte) (r record, ok bool) {
 	const sum = 8
 	if len(line) < sum+2 || line[sum] != ' ' || line[len(line)-1] != '\n' {

@@ -15,13 +15,13 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// slowDisk is a disk whose sync waits for the test. What it has synced survives a power loss.
+// slowDisk is a disk whose syncs wait for the test. Synced data survives a power loss.
 type slowDisk struct {
 	mu       sync.Mutex
 	cache    bytes.Buffer
 	platter  []byte
 	syncs    int
-	let      chan struct{} // one for each sync; closed: all may
+	let      chan struct{} // one value per sync; closed: all syncs may proceed
 	failWith error
 }
 
@@ -43,7 +43,7 @@ func (d *slowDisk) Sync() error {
 	return nil
 }
 
-// onDisk opens a store whose journal is on a disk of the test's.
+// onDisk opens a store whose journal is on the test's disk.
 func onDisk(t *testing.T, d *slowDisk) *Provider {
 	t.Helper()
 	p := open(t, newFile(t))
@@ -52,7 +52,7 @@ func onDisk(t *testing.T, d *slowDisk) *Provider {
 	return p
 }
 
-// powerLoss opens what a power loss would leave.
+// powerLoss opens the store that a power loss would leave.
 func powerLoss(t *testing.T, platter []byte) *Provider {
 	t.Helper()
 	path := newFile(t)
@@ -62,8 +62,8 @@ func powerLoss(t *testing.T, platter []byte) *Provider {
 	return open(t, path)
 }
 
-// Nobody is answered before what the answer rests on is on disk: not who writes, not who reads it, not who is refused because of it,
-// and not who was parked until it came. Callers that wait share one sync.
+// No call returns before the data that its result depends on is on disk: neither a write, nor a read of it, nor a
+// refusal because of it, nor a parked fetch that it woke. Waiting callers share one sync.
 func TestNoAnswerBeforeTheSync(t *testing.T) {
 	const many = 50
 	synctest.Test(t, func(t *testing.T) {
@@ -93,18 +93,18 @@ func TestNoAnswerBeforeTheSync(t *testing.T) {
 			call("sends", func() error { _, err := p.Send(t.Context(), sendRequest(0, "m")); return err })
 		}
 		if len(answered) > 0 {
-			t.Errorf("%s: answered before the sync", <-answered)
+			t.Errorf("%s: returned before the sync", <-answered)
 		}
-		d.let <- struct{}{} // that of the create; the fetch that it woke may ride along
+		d.let <- struct{}{} // the sync of the create; the fetch that it woke may ride along
 		synctest.Wait()
 		early := len(answered)
 		for range early {
 			if got := <-answered; got == "sends" {
-				t.Error("a send was answered by the sync before its own")
+				t.Error("a send returned after the sync before its own")
 			}
 		}
 		if early == 0 {
-			t.Error("the create is not answered after its sync")
+			t.Error("the create did not return after its sync")
 		}
 		close(d.let)
 		for range many + 4 - early {
@@ -113,7 +113,7 @@ func TestNoAnswerBeforeTheSync(t *testing.T) {
 			}
 		}
 		if took := time.Since(began); took > 0 {
-			t.Errorf("who was parked was woken by time, after %v", took)
+			t.Errorf("the parked fetch was woken by time, after %v", took)
 		}
 		if d.syncs > 3 {
 			t.Errorf("%d syncs for %d calls", d.syncs, many+2)
@@ -125,13 +125,13 @@ func TestNoAnswerBeforeTheSync(t *testing.T) {
 	})
 }
 
-// Once a sync has failed nobody knows what is on disk. Who waits hears that the outcome is unknown, who comes later that
-// nothing happened, who reads nothing at all; opening the file again tells.
+// After a failed sync the content of the disk is unknown. Calls that wait return an unknown outcome. Later writes
+// return that nothing happened, and reads fail. Opening the file again shows the outcome.
 func TestFailedSync(t *testing.T) {
 	d := &slowDisk{let: make(chan struct{}), failWith: errors.New("input/output error")}
 	p := onDisk(t, d)
 	errs := make(chan error, 2)
-	for n := range 2 { // the second gathers while the first is synced, or rides along
+	for n := range 2 { // the second one gathers during the first one's sync, or rides along
 		go func() {
 			_, err := p.Create(t.Context(), createRequest(n))
 			errs <- err
@@ -143,23 +143,23 @@ func TestFailedSync(t *testing.T) {
 	close(d.let)
 	for range 2 {
 		if err := <-errs; provider.OutcomeOf(err) != provider.OutcomeUnknown || !provider.Retryable(err) || !errors.Is(err, d.failWith) {
-			t.Errorf("who waits: %v", err)
+			t.Errorf("waiting call: %v", err)
 		}
 	}
-	d.failWith = nil // a disk may say that all is well now
+	d.failWith = nil // a disk may report success now
 	_, err := p.Create(t.Context(), createRequest(2))
 	if provider.OutcomeOf(err) != provider.OutcomeNothing || !provider.Retryable(err) {
-		t.Errorf("who comes later: %v", err)
+		t.Errorf("later write: %v", err)
 	}
 	if _, err := p.Get(t.Context(), provider.GetRequest{ID: "i-0"}); provider.OutcomeOf(err) != provider.OutcomeNothing || errors.Is(err, provider.ErrNotFound) {
-		t.Errorf("who reads: %v", err)
+		t.Errorf("read: %v", err)
 	}
 	if d.syncs != 1 {
 		t.Errorf("%d syncs, want none after the one that failed", d.syncs)
 	}
 }
 
-// written makes a journal of one create and some sends, each synced alone, and answers its lines.
+// written makes a journal of one create and some sends, each with its own sync, and returns its lines.
 func written(t *testing.T, sends int) (lines [][]byte) {
 	t.Helper()
 	path := newFile(t)
@@ -182,7 +182,7 @@ func written(t *testing.T, sends int) (lines [][]byte) {
 	return bytes.SplitAfter(bytes.TrimPrefix(data, []byte(header)), []byte("\n"))[:sends+1]
 }
 
-// However much of the last record got to the disk, it is cut off, and what comes after it can be read.
+// A partly written last record is cut off, and records after the cut can be read.
 func TestTornTailIsCutOff(t *testing.T) {
 	lines := written(t, 3)
 	whole, last := bytes.Join(lines[:3], nil), lines[3]
@@ -207,7 +207,7 @@ func TestTornTailIsCutOff(t *testing.T) {
 	}
 }
 
-// A record that was on disk and cannot be read is no torn tail: nothing is cut, and the store does not open.
+// An unreadable record that was on disk is not a torn tail: nothing is cut, and the store does not open.
 func TestDamageIsNotCutOff(t *testing.T) {
 	lines := written(t, 4)
 	for n, line := range lines[:3] {
@@ -222,13 +222,13 @@ func TestDamageIsNotCutOff(t *testing.T) {
 				t.Errorf("byte %d of record %d: %v, want ErrDamaged", at, n+1, err)
 			}
 			if after, err := os.ReadFile(path); err != nil || len(after) != len(header)+len(damaged) {
-				t.Errorf("the file has %d bytes, %v: want it as it was", len(after), err)
+				t.Errorf("the file has %d bytes, %v: want it unchanged", len(after), err)
 			}
 		}
 	}
 }
 
-// Of a group that was being written, later records may have got to the disk without an earlier one.
+// Of a group in progress, later records may be on disk without an earlier one.
 func TestTornGroupIsCutOff(t *testing.T) {
 	lines := written(t, 1)
 	var group []byte
@@ -251,7 +251,7 @@ func TestTornGroupIsCutOff(t *testing.T) {
 	if res, err := p.Get(t.Context(), provider.GetRequest{ID: "i-0"}); err != nil || res.Instance.InboxMessages != 2 {
 		t.Errorf("%d messages, %v, want the start and the first of the group", res.Instance.InboxMessages, err)
 	}
-	if _, err := p.Send(t.Context(), sendRequest(0, "m-0")); err != nil { // a record as long as the one that was bad
+	if _, err := p.Send(t.Context(), sendRequest(0, "m-0")); err != nil { // a record as long as the unreadable one
 		t.Fatal(err)
 	}
 	path := p.file.Name()
@@ -281,14 +281,14 @@ func TestOtherFilesAreRefused(t *testing.T) {
 	if err := os.WriteFile(half, []byte(header[:7]), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	open(t, half) // the machine died in the first write
+	open(t, half) // the machine crashed in the first write
 }
 
-// Time goes on from where it stood, whatever the wall clock says; text that JSON cannot hold is the same before and after.
+// Time continues from the last record, whatever the wall clock says. Text that JSON cannot represent is unchanged.
 func TestReopenedStoreGoesOn(t *testing.T) {
 	path := newFile(t)
 	p := open(t, path)
-	p.clock.base = time.Now().Add(24 * time.Hour) // the wall clock was a day ahead, and was then set right
+	p.clock.base = time.Now().Add(24 * time.Hour) // the wall clock was a day ahead and was then corrected
 	created, err := p.Create(t.Context(), createRequest(0))
 	if err != nil {
 		t.Fatal(err)

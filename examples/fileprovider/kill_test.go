@@ -15,10 +15,10 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// victim names the store of a child process of these tests, which is killed at work.
+// victim names the store of a child process that these tests kill.
 const victim = "FILEPROVIDER_VICTIM"
 
-// senders is how many goroutines of the child send at once, each to an instance of its own.
+// senders is the number of goroutines of the child that send at once, each to its own instance.
 const senders = 8
 
 func createRequest(n int) provider.CreateRequest {
@@ -29,7 +29,7 @@ func sendRequest(n int, text string) provider.SendRequest {
 	return provider.SendRequest{Key: provider.UUID{1, byte(n)}, Message: provider.NewMessage{Payload: []byte(text)}}
 }
 
-// sendUntilKilled sends messages for ever, and prints each once it was told that it is stored.
+// sendUntilKilled sends messages forever and prints each acknowledged one.
 func sendUntilKilled(path string) int {
 	ctx := context.Background()
 	p, err := Open(ctx, path)
@@ -50,7 +50,7 @@ func sendUntilKilled(path string) int {
 					fmt.Println(err)
 					return
 				}
-				fmt.Println("stored", text) // one write: lines of goroutines do not mix
+				fmt.Println("stored", text) // one write, so that lines of goroutines do not mix
 			}
 		})
 	}
@@ -58,7 +58,7 @@ func sendUntilKilled(path string) int {
 	return 1
 }
 
-// killAfter runs a child until it has printed so many lines, kills it, and answers what it printed.
+// killAfter runs a child until it has printed so many lines, kills it, and returns the printed messages.
 func killAfter(t *testing.T, path string, lines int) (stored []string) {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0])
@@ -73,23 +73,23 @@ func killAfter(t *testing.T, path string, lines int) (stored []string) {
 	for scan := bufio.NewScanner(out); scan.Scan(); {
 		text, ok := strings.CutPrefix(scan.Text(), "stored ")
 		if !ok {
-			t.Errorf("the child says: %s", scan.Text())
+			t.Errorf("the child printed: %s", scan.Text())
 		}
 		stored = append(stored, text)
 		if len(stored) == lines {
-			if err := child.Process.Kill(); err != nil { // SIGKILL; what is in the pipe was told all the same
+			if err := child.Process.Kill(); err != nil { // SIGKILL; lines in the pipe count as printed
 				t.Fatal(err)
 			}
 		}
 	}
 	if err := child.Wait(); err == nil {
-		t.Error("the child ended by itself")
+		t.Error("the child exited early")
 	}
 	return stored
 }
 
-// A process is killed again and again at work: each time the store opens, everything that was acknowledged is there once,
-// and in order.
+// A process is killed again and again while it works. Each time the store opens, every acknowledged message is
+// there once and in order.
 func TestKilledProcessLosesNothing(t *testing.T) {
 	path := newFile(t)
 	var told []string
@@ -124,7 +124,7 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 	}
 }
 
-// messages answers what waits in each inbox, without the start message; the turns go back.
+// messages returns the messages in each inbox, without the start message, and releases the turns.
 func messages(t *testing.T, p *Provider) (inboxes [senders][]string) {
 	t.Helper()
 	token := provider.UUID{3}
@@ -141,7 +141,7 @@ func messages(t *testing.T, p *Provider) (inboxes [senders][]string) {
 			inboxes[n] = append(inboxes[n], string(m.Payload))
 		}
 		if turn.More {
-			t.Error("more messages wait than one fetch answers: let the children live shorter")
+			t.Error("more messages wait than one fetch returns: kill the children earlier")
 		}
 	}
 	_, err = p.ReleaseTurns(t.Context(), provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{{Token: token}}})
@@ -151,7 +151,7 @@ func messages(t *testing.T, p *Provider) (inboxes [senders][]string) {
 	return inboxes
 }
 
-// The file is one process's: a second one is told so, until the first has gone.
+// Only one process can open the file. A second one gets an error until the first has exited.
 func TestOneProcessAtATime(t *testing.T) {
 	path := newFile(t)
 	p := open(t, path)

@@ -8,5 +8,5 @@ import (
 	"os"
 )
 
-// lock is missing here: two processes would write over each other, so none may open the store.
+// lock returns an error: without a lock two processes would overwrite each other's data.
 func lock(*os.File) error { return fmt.Errorf("lock the store: %w", errors.ErrUnsupported) }

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// lock makes the file this Provider's alone. The lock falls with the process, however that ends.
+// lock locks the file for this Provider. The lock ends with the process.
 func lock(f *os.File) error {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return fmt.Errorf("another process has the store open: %w", err)

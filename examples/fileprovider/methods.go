@@ -6,7 +6,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// The names of the calls in the journal. They are stored: a name never changes.
+// The names of the calls in the journal. They are stored, so they must never change.
 const (
 	opCreate       = "create"
 	opSteer        = "steer"
@@ -29,7 +29,7 @@ func (p *Provider) Create(ctx context.Context, req provider.CreateRequest) (prov
 	return write(ctx, p, opCreate, req, p.state.Create)
 }
 
-// Get implements provider.Provider. An ID leads to the same instance at each look: its successor is another one.
+// Get implements provider.Provider. An ID resolves to the same instance at each look, never to its successor.
 func (p *Provider) Get(ctx context.Context, req provider.GetRequest) (provider.GetResult, error) {
 	wait := req.Wait
 	if !req.WaitEnded {
@@ -54,7 +54,7 @@ func (p *Provider) Steer(ctx context.Context, req provider.SteerRequest) (provid
 	return write(ctx, p, opSteer, req, p.state.Steer)
 }
 
-// FetchTurns implements provider.Provider. An empty answer has changed nothing.
+// FetchTurns implements provider.Provider. An empty result changes nothing.
 func (p *Provider) FetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {
 	if err := req.Validate(); err != nil {
 		return provider.FetchTurnsResult{}, err
@@ -78,7 +78,7 @@ func (p *Provider) ReleaseTurns(ctx context.Context, req provider.ReleaseTurnsRe
 	return write(ctx, p, opReleaseTurns, releaseTurns{req}, releasing(p.state))
 }
 
-// FetchTasks implements provider.Provider. An empty answer has changed nothing, unless it has extended sessions.
+// FetchTasks implements provider.Provider. An empty result changes nothing, unless it has extended sessions.
 func (p *Provider) FetchTasks(ctx context.Context, req provider.FetchTasksRequest) (provider.FetchTasksResult, error) {
 	if err := req.Validate(); err != nil {
 		return provider.FetchTasksResult{}, err
@@ -123,7 +123,7 @@ func (p *Provider) Count(ctx context.Context, req provider.CountRequest) (provid
 	return read(ctx, p, "count", req, p.state.Count)
 }
 
-// Stats implements provider.Provider. What is counted since opening leaves out the calls that the journal made again.
+// Stats implements provider.Provider. Counts since opening leave out the replayed calls.
 func (p *Provider) Stats(ctx context.Context, req provider.StatsRequest) (provider.StatsResult, error) {
 	res, err := read(ctx, p, "stats", req, p.state.Stats)
 	if err == nil {

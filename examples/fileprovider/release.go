@@ -8,7 +8,8 @@ import (
 	"github.com/perdure/perdure/provider/memory"
 )
 
-// releaseTurns is the one request with text that may be any bytes: what a panic said. JSON would change what is no UTF-8 in it.
+// releaseTurns is the only request with arbitrary bytes: a panic's message. JSON would change bytes that are not
+// UTF-8.
 type releaseTurns struct{ provider.ReleaseTurnsRequest }
 
 type releasedTurn struct {
@@ -45,7 +46,7 @@ func (r *releaseTurns) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// releasing does it to what is in memory.
+// releasing returns a call of ReleaseTurns on the memory store.
 func releasing(state *memory.Provider) func(context.Context, releaseTurns) (provider.ReleaseTurnsResult, error) {
 	return func(ctx context.Context, r releaseTurns) (provider.ReleaseTurnsResult, error) {
 		return state.ReleaseTurns(ctx, r.ReleaseTurnsRequest)

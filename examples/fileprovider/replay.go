@@ -15,13 +15,13 @@ import (
 // header is the first line of each file.
 const header = "perdure example journal 1\n"
 
-// ErrDamaged tells that a record which was on disk cannot be read. The file is left as it is: what was acknowledged
-// must not get lost in silence.
+// ErrDamaged means that a record which was on disk cannot be read. The file is left unchanged, so that acknowledged
+// data is not lost silently.
 var ErrDamaged = errors.New("the journal is damaged")
 
-// replay makes the calls of a journal again. It answers the number of the last record, and where it ends: what follows was
-// being written when the process or the machine died, and nobody was told that it is stored. (Damage in the very last
-// record looks the same, and nothing in one file could tell.)
+// replay makes the calls of a journal again. It returns the number of the last record and the offset of its end.
+// Bytes after that were being written when the process or the machine died, and were never acknowledged. (Damage in
+// the very last record looks the same, and one file cannot show the difference.)
 func replay(ctx context.Context, journal io.Reader, state *memory.Provider, c *clock) (number, end int64, err error) {
 	lines := bufio.NewReaderSize(journal, 1<<16)
 	torn := false
@@ -37,7 +37,7 @@ func replay(ctx context.Context, journal io.Reader, state *memory.Provider, c *c
 		r, ok := decode(line)
 		switch {
 		case torn && ok && r.Synced > number:
-			// It was made when the unreadable one before it had long been on disk.
+			// It was written after the unreadable record was on disk.
 			return 0, 0, fmt.Errorf("record %d: %w", number+1, ErrDamaged)
 		case torn || !ok:
 			torn = true
@@ -53,7 +53,7 @@ func replay(ctx context.Context, journal io.Reader, state *memory.Provider, c *c
 	}
 }
 
-// redo makes a call again. It succeeded once, and so it does now.
+// redo makes a call again. It succeeded once, so it succeeds again.
 func redo(ctx context.Context, s *memory.Provider, r record) error {
 	switch r.Op {
 	case opCreate:

@@ -49,7 +49,7 @@ func Example_timeout() {
 		attempt := activity.GetInfo(ctx).Attempt
 		fmt.Println("attempt", attempt, "row", n)
 		if attempt == 1 && n == 2 {
-			<-ctx.Done() // the source does not answer
+			<-ctx.Done() // the source does not respond
 			fmt.Println(context.Cause(ctx))
 			return context.Cause(ctx)
 		}

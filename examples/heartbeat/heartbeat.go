@@ -1,4 +1,4 @@
-// Package heartbeat shows an activity that goes on where its last attempt was.
+// Package heartbeat shows an activity that resumes where its last attempt stopped.
 package heartbeat
 
 import (
@@ -15,7 +15,7 @@ type Importer struct {
 	Row func(ctx context.Context, n int) error
 }
 
-// Import begins after the last row that an earlier attempt reported.
+// Import starts after the last row that an earlier attempt reported.
 func (i *Importer) Import(ctx context.Context, rows int) (int, error) {
 	done, _, err := activity.HeartbeatDetails[int](ctx)
 	if err != nil {
@@ -39,5 +39,5 @@ func Nightly(ctx *orchestration.Context, rows int) (int, error) {
 		orchestration.WithRetry(orchestration.RetryPolicy{InitialInterval: time.Millisecond}))
 }
 
-// ErrAway is a failure that goes by.
-var ErrAway = errors.New("the source is away")
+// ErrAway is a temporary failure.
+var ErrAway = errors.New("the source is unavailable")

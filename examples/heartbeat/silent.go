@@ -6,7 +6,7 @@ import (
 	"github.com/perdure/perdure/orchestration"
 )
 
-// Watched gives up an attempt that has imported no row for 200 ms, and tries again.
+// Watched ends an attempt that has imported no row for 200 ms, and retries it.
 func Watched(ctx *orchestration.Context, rows int) (int, error) {
 	var importer *Importer
 	return orchestration.CallActivity(ctx, importer.Import, rows,

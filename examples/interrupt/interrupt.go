@@ -1,4 +1,5 @@
-// Package interrupt shows activities that wait for what knows no context: they come back all the same.
+// Package interrupt shows activities that wait on calls without a context, and still return when they are
+// cancelled.
 package interrupt
 
 import (
@@ -15,12 +16,12 @@ import (
 	"github.com/perdure/perdure/orchestration"
 )
 
-// Gauge is a device whose protocol knows no deadline.
+// Gauge is a device whose protocol has no deadlines.
 type Gauge struct {
 	Dial func() (net.Conn, error)
 }
 
-// Read waits for as long as the device is silent.
+// Read waits as long as the device is silent.
 func (g *Gauge) Read(ctx context.Context, _ activity.None) (string, error) {
 	conn, err := g.Dial()
 	if err != nil {
@@ -36,7 +37,8 @@ func (g *Gauge) Read(ctx context.Context, _ activity.None) (string, error) {
 	return line, nil
 }
 
-// Render runs a program. It is asked to end first, so that it can remove its files; if it does not, it is killed.
+// Render runs a program. An interrupt first asks the program to exit, so that it can remove its files. The next one
+// kills it.
 func Render(ctx context.Context, command []string) (activity.None, error) {
 	cmd := exec.Command(command[0], command[1:]...) //nolint:noctx,gosec // a context would kill it at once
 	if err := cmd.Start(); err != nil {
@@ -56,10 +58,10 @@ func Render(ctx context.Context, command []string) (activity.None, error) {
 	return activity.None{}, nil
 }
 
-// timeout is short, to show what comes after it.
+// timeout is short to show what follows it.
 const timeout = 50 * time.Millisecond
 
-// Measure answers "silent" if the device does not answer in time.
+// Measure returns "silent" if the device does not respond in time.
 func Measure(ctx *orchestration.Context, g *Gauge) (string, error) {
 	line, err := orchestration.CallActivity(ctx, g.Read, activity.None{}, orchestration.WithStartToCloseTimeout(timeout))
 	if errors.Is(err, orchestration.ErrTimeout) {

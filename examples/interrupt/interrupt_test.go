@@ -19,7 +19,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// A read that knows no context ends a second after the timeout, and nothing is leaked.
+// A read without a context returns a second after the timeout, and nothing leaks.
 func TestSilentDevice(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestSilentDevice(t *testing.T) {
 	})
 }
 
-// A program that does not listen to an interrupt is killed at the second.
+// A program that ignores an interrupt is killed at the second one.
 func TestChildProcess(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("sh"); err != nil {
@@ -75,7 +75,7 @@ func TestChildProcess(t *testing.T) {
 		case <-time.After(time.Millisecond):
 		}
 	}
-	// The program may be up before Render listens. What it does not hear is repeated, as a node does.
+	// The program may run before Render listens for interrupts. A missed interrupt is repeated, as a node does.
 	for attempt := 1; ; attempt++ {
 		a.Interrupt(attempt, func(call func()) { call() })
 		select {

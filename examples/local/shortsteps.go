@@ -20,7 +20,7 @@ type Shop struct {
 // ErrUnknown means that the shop does not have the article.
 var ErrUnknown = errors.New("no such article")
 
-// Price looks an article up: short, and harmless when it is done again.
+// Price looks up an article. It is short, and running it again does no harm.
 func (s *Shop) Price(_ context.Context, article string) (int, error) {
 	price, ok := s.Prices[article]
 	if !ok {
@@ -34,18 +34,18 @@ func (s *Shop) Normalise(_ context.Context, address string) (string, error) {
 	return strings.ToUpper(strings.TrimSpace(address)), nil
 }
 
-// Ship is worth a commit of its own: it must not run again for nothing.
+// Ship gets its own commit, since it must not run again for nothing.
 func (s *Shop) Ship(_ context.Context, label string) (string, error) {
 	return "shipped to " + label, nil
 }
 
-// Order is what a customer wants.
+// Order is a customer's order.
 type Order struct {
 	Articles []string
 	Address  string
 }
 
-// Checkout has as many local steps as it likes: they are stored together, with the scheduling of Ship.
+// Checkout can use any number of local steps: they are stored together with the scheduling of Ship.
 func Checkout(ctx *orchestration.Context, o Order) (string, error) {
 	var s *Shop
 	total := 0
@@ -63,7 +63,7 @@ func Checkout(ctx *orchestration.Context, o Order) (string, error) {
 	return orchestration.CallActivity(ctx, s.Ship, fmt.Sprintf("%s for %d", address, total))
 }
 
-// Offers asks for all prices at the same time, and tries each three times.
+// Offers looks up all prices at the same time, with three attempts each.
 func Offers(ctx *orchestration.Context, articles []string) ([]int, error) {
 	var s *Shop
 	prices := make([]orchestration.Future[int], len(articles))
@@ -76,7 +76,7 @@ func Offers(ctx *orchestration.Context, articles []string) ([]int, error) {
 	return orchestration.All(ctx, prices...)
 }
 
-// Register registers local activities as all others: the call decides.
+// Register registers local activities like all others. The call makes them local.
 func Register(reg *runtime.Registry, s *Shop) error {
 	return errors.Join(
 		runtime.AddActivity(reg, s.Price),

@@ -16,14 +16,14 @@ import (
 	"github.com/perdure/perdure/activity"
 )
 
-// Ledger stands for the services of the outside world: it applies each effect once and
-// keeps a list of all that was tried. Several processes may use one directory.
+// Ledger stands for external services. It applies each effect once and keeps a list of all attempts. Several
+// processes may use one directory.
 //
-// An effect is a file that only one call can create, named by its idempotency key. The
-// list is a file of JSON lines.
+// An effect is a file named by its idempotency key, which only one call can create. The list is a file of JSON
+// lines.
 type Ledger struct {
 	dir string
-	mu  sync.Mutex // lines of this process do not mix
+	mu  sync.Mutex // keeps lines of this process apart
 }
 
 // Entry is one line of the list.
@@ -32,7 +32,7 @@ type Entry struct {
 	PID      int       `json:"pid"`
 	Instance string    `json:"instance"`
 	Activity string    `json:"activity"`
-	Event    int64     `json:"event"` // that scheduled the activity
+	Event    int64     `json:"event"` // event that scheduled the activity
 	Attempt  int       `json:"attempt"`
 	Delivery int       `json:"delivery"`
 	What     string    `json:"what"` // one of the constants below
@@ -48,7 +48,7 @@ const (
 
 const listName = "ledger.jsonl"
 
-// OpenLedger opens or makes the ledger in a directory.
+// OpenLedger opens or creates the ledger in a directory.
 func OpenLedger(dir string) (*Ledger, error) {
 	if err := os.MkdirAll(filepath.Join(dir, "effects"), 0o750); err != nil {
 		return nil, fmt.Errorf("opening ledger: %w", err)
@@ -56,11 +56,11 @@ func OpenLedger(dir string) (*Ledger, error) {
 	return &Ledger{dir: dir}, nil
 }
 
-// Attempt notes that an attempt of an activity begins.
+// Attempt records the start of an attempt of an activity.
 func (l *Ledger) Attempt(ctx context.Context) error { return l.note(ctx, EntryAttempt, "") }
 
-// Once applies the effect of the name in this call of an activity, whichever attempt comes
-// first with it. A repeat is no error: what was wanted has happened.
+// Once applies the named effect of an activity call at most once over all attempts. A repeat returns nil, since the
+// effect is applied.
 func (l *Ledger) Once(ctx context.Context, name string) error {
 	key := activity.IdempotencyKey(ctx) + "/" + name
 	path := filepath.Join(l.dir, "effects", strings.ReplaceAll(key, "/", "."))
@@ -77,7 +77,7 @@ func (l *Ledger) Once(ctx context.Context, name string) error {
 	return l.note(ctx, EntryEffect, key)
 }
 
-// note appends a line with a single write, which other processes do not tear.
+// note appends a line with a single write, so that lines of several processes do not mix.
 func (l *Ledger) note(ctx context.Context, what, key string) error {
 	info := activity.GetInfo(ctx)
 	line, err := json.Marshal(Entry{
@@ -100,7 +100,7 @@ func (l *Ledger) note(ctx context.Context, what, key string) error {
 	return nil
 }
 
-// Read answers what was tried for an instance, oldest first.
+// Read returns the entries of an instance, oldest first.
 func (l *Ledger) Read(instance string) ([]Entry, error) {
 	data, err := os.ReadFile(filepath.Join(l.dir, listName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// The stored names. Their prefix keeps them apart from those of every service: the results are made up, so a worker of the
-// demo must never find the activity of a service in its queue. Without [orchestration.Define] and [activity.Define] the
+// The stored names. The prefix keeps them apart from the names of services: the results are made up, so a worker of
+// the demo must never fetch an activity of a service. Without [orchestration.Define] and [activity.Define] the
 // names would be Process, Shop.Reserve and so on.
 const (
 	prefix      = "perdure-demo."
@@ -23,7 +23,7 @@ const (
 //nolint:gochecknoglobals // constant: a function with a name
 var Process = orchestration.Define(ProcessName, process)
 
-// activities are the methods of a shop under their stored names.
+// activities holds the methods of a shop under their stored names.
 type activities struct {
 	reserve func(context.Context, Order) (Reservation, error)
 	release func(context.Context, Reservation) (orchestration.None, error)
@@ -46,7 +46,7 @@ func activitiesOf(s *Shop) activities {
 	}
 }
 
-// Register adds all of this package to a registry.
+// Register adds the orchestration and the activities of this package to a registry.
 func Register(reg *runtime.Registry, shop *Shop) error {
 	do := activitiesOf(shop)
 	return errors.Join(

@@ -11,7 +11,7 @@ import (
 	"unicode"
 )
 
-// ApprovalLimit is the total, in cents, from which on the demo's manager refuses.
+// ApprovalLimit is the total, in cents, at which the demo's manager starts to refuse orders.
 const ApprovalLimit = 1_000_000
 
 // Order is the input of [Process].
@@ -19,7 +19,7 @@ type Order struct {
 	ID       string `json:"id"`
 	Customer string `json:"customer"`
 	Items    []Item `json:"items"`
-	Decline  bool   `json:"decline,omitempty"` // the card will be refused
+	Decline  bool   `json:"decline,omitempty"` // the bank declines the card
 }
 
 // Item is a line of an order.
@@ -53,7 +53,7 @@ const (
 	Refused = "refused"
 )
 
-// Total answers the sum of all lines in cents.
+// Total returns the sum of all lines in cents.
 func (o Order) Total() int64 {
 	total := int64(0)
 	for _, item := range o.Items {
@@ -70,7 +70,7 @@ const (
 	maxText     = 100
 )
 
-// Validate names every field that is wrong.
+// Validate returns an error that names every invalid field.
 func (o Order) Validate() error {
 	problems := []error{checkText("id", o.ID), checkText("customer", o.Customer)}
 	if len(o.Items) == 0 || len(o.Items) > maxItems {
@@ -101,8 +101,8 @@ func checkText(field, s string) error {
 	return nil
 }
 
-// Parse reads an order in JSON and validates it. Unknown fields are refused, so that a
-// misspelt one is not taken for a missing one.
+// Parse parses a JSON order and validates it. It refuses unknown fields, so that a misspelt field is not silently
+// missing.
 func Parse(data []byte) (Order, error) {
 	var o Order
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -116,7 +116,7 @@ func Parse(data []byte) (Order, error) {
 	return o, o.Validate()
 }
 
-// explain puts the field's name in front, where there is one.
+// explain puts the name of the field, if there is one, in front of a JSON error.
 func explain(err error) error {
 	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && mismatch.Field != "" {
 		return fmt.Errorf("%s: is a JSON %s, must be %s", mismatch.Field, mismatch.Value, inWords(mismatch.Type.Kind()))
@@ -125,7 +125,7 @@ func explain(err error) error {
 		return fmt.Errorf("not valid JSON at byte %d: %w", syntax.Offset, err)
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("not valid JSON: it ends too early")
+		return errors.New("not valid JSON: unexpected end")
 	}
 	return fmt.Errorf("not an order: %s", strings.TrimPrefix(err.Error(), "json: "))
 }
@@ -133,7 +133,7 @@ func explain(err error) error {
 func inWords(k reflect.Kind) string {
 	switch k {
 	case reflect.String:
-		return "a text in quotes"
+		return "a string"
 	case reflect.Bool:
 		return "true or false"
 	case reflect.Slice:

@@ -26,14 +26,14 @@ func TestParseNamesTheField(t *testing.T) {
 		{`{"id": "` + strings.Repeat("x", 101) + `", "customer": "Ann", ` + items + `}`, []string{"id: has 101 bytes"}},
 		{`{"id": "a\u001b", "customer": "Ann", ` + items + `}`, []string{"id: ", "control characters"}},
 		{`{"id": "o", "customer": "Ann", "items": [{"sku": "a", "quantity": 0, "unit_cents": -1}]}`, []string{"items[0].quantity: is 0", "items[0].unit_cents: is -1"}},
-		{`{"id": 7}`, []string{"id: is a JSON number, must be a text in quotes"}},
+		{`{"id": 7}`, []string{"id: is a JSON number, must be a string"}},
 		{`{"items": 7}`, []string{"items: is a JSON number, must be a list"}},
 		{`{"items": [7]}`, []string{"items", "must be an object"}},
 		{`{"items": [{"quantity": 1.5}]}`, []string{"items.quantity: is a JSON number 1.5, must be a whole number"}},
 		{`{"decline": "yes"}`, []string{"decline: is a JSON string, must be true or false"}},
 		{`{"ID2": "o"}`, []string{`unknown field "ID2"`}},
-		{`{"id": "o"`, []string{"ends too early"}},
-		{``, []string{"ends too early"}},
+		{`{"id": "o"`, []string{"unexpected end"}},
+		{``, []string{"unexpected end"}},
 		{`{"id" "o"}`, []string{"not valid JSON at byte 7"}},
 		{`[]`, []string{"not an order"}},
 		{`{"id": "o", "customer": "Ann", ` + items + `} x`, []string{"text follows"}},
@@ -98,7 +98,7 @@ func (s *shop) start(o Order) client.Handle[Receipt] {
 	return h
 }
 
-// effects lists what was applied, packing as one.
+// effects returns the applied effects, with all steps of packing as one.
 func (s *shop) effects() string {
 	s.t.Helper()
 	entries, err := s.ledger.Read("o")
@@ -145,7 +145,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// checkNames fails if a stored name could be that of a service: the results of this package are made up.
+// checkNames fails if a stored name could belong to a service, since the results of this package are made up.
 func (s *shop) checkNames(h client.Handle[Receipt]) {
 	s.t.Helper()
 	for e, err := range h.History(s.t.Context(), 0) {
@@ -158,7 +158,7 @@ func (s *shop) checkNames(h client.Handle[Receipt]) {
 	}
 }
 
-// An order that is cancelled while it is packed is undone before it ends as cancelled.
+// An order that is cancelled during packing is undone before it ends as cancelled.
 func TestCancelledOrderIsUndone(t *testing.T) {
 	half, release := make(chan struct{}), make(chan struct{})
 	s := openShop(t, func(p Progress) {

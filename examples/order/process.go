@@ -11,13 +11,13 @@ import (
 // ApprovalEvent is the name of the event that [Process] waits for.
 const ApprovalEvent = "approval"
 
-// ApprovalTime is how long [Process] waits for it.
+// ApprovalTime is the timeout of [Process] for the approval.
 const ApprovalTime = 24 * time.Hour
 
-// PickupDelay is how long the carrier takes to come.
+// PickupDelay is the time until the carrier picks up the parcel.
 const PickupDelay = time.Second
 
-// ErrDeclined is the answer of a bank that will not pay.
+// ErrDeclined is the error of a bank that declines a charge.
 var ErrDeclined = errors.New("card declined")
 
 // process takes an order from stock to the carrier.
@@ -36,15 +36,15 @@ func process(ctx *orchestration.Context, o Order) (Receipt, error) {
 	return s.receipt, err
 }
 
-// saga is one order on its way, with what must be undone if it does not arrive.
+// saga is an order in progress, with the steps to undo if it fails.
 type saga struct {
 	receipt Receipt
 	undos   []func(*orchestration.Context) error
 }
 
-// run answers why the order was refused, "" if it was not.
+// run returns why the order was refused, or "".
 func (s *saga) run(ctx *orchestration.Context, o Order) (refused string, err error) {
-	do := activitiesOf(nil) // never called here: they only name the activities
+	do := activitiesOf(nil) // never called here: it only names the activities
 	reservation, err := orchestration.CallActivity(ctx, do.reserve, o, patiently())
 	if err != nil {
 		return "", err
@@ -59,14 +59,14 @@ func (s *saga) run(ctx *orchestration.Context, o Order) (refused string, err err
 	s.onRefusal(func(ctx *orchestration.Context) error {
 		parcel, err := packing.Get(ctx)
 		if err != nil {
-			return nil //nolint:nilerr // there is no parcel to unpack: packing was given up
+			return nil //nolint:nilerr // packing was cancelled, so there is no parcel to unpack
 		}
 		_, err = orchestration.CallActivity(ctx, do.unpack, parcel, patiently())
 		return s.undone("unpack", err)
 	})
 	approval, err := orchestration.Events[Approval](ctx, ApprovalEvent).Receive(ctx, orchestration.Within(ApprovalTime))
 	if errors.Is(err, orchestration.ErrTimeout) {
-		approval, err = Approval{Reason: "nobody approved it in time"}, nil
+		approval, err = Approval{Reason: "no approval in time"}, nil
 	}
 	if err != nil {
 		return "", err
@@ -100,7 +100,7 @@ func (s *saga) run(ctx *orchestration.Context, o Order) (refused string, err err
 
 func (s *saga) onRefusal(undo func(*orchestration.Context) error) { s.undos = append(s.undos, undo) }
 
-// undone notes that something was undone.
+// undone records a compensation.
 func (s *saga) undone(name string, err error) error {
 	if err == nil {
 		s.receipt.Undone = append(s.receipt.Undone, name)
@@ -108,8 +108,7 @@ func (s *saga) undone(name string, err error) error {
 	return err
 }
 
-// undo runs the compensations, last step first. One that fails does not keep the
-// others from being tried.
+// undo runs the compensations, last step first. If one fails, the others still run.
 func (s *saga) undo(ctx *orchestration.Context) error {
 	var errs []error
 	for _, undo := range slices.Backward(s.undos) {

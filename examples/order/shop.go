@@ -11,33 +11,33 @@ import (
 	"github.com/perdure/perdure/orchestration"
 )
 
-// PackSteps is the number of steps of [Shop.Pack], each of which it reports.
+// PackSteps is the number of steps of [Shop.Pack]. Each step is reported as a heartbeat.
 const PackSteps = 10
 
-// Shop is the world that the activities of an order touch.
+// Shop is the external world of an order's activities.
 type Shop struct {
 	Ledger *Ledger
-	// StepTime is how long a step of packing takes.
+	// StepTime is the duration of a packing step.
 	StepTime time.Duration
-	// Watch is told of each attempt and each step of packing; nil: nobody is.
+	// Watch, if not nil, is called for each attempt and each step of packing.
 	Watch func(Progress)
 }
 
-// Progress is what Shop.Watch is told.
+// Progress is the argument of Shop.Watch.
 type Progress struct {
 	Instance string `json:"instance"`
 	Activity string `json:"activity"`
-	Event    int64  `json:"event"` // that scheduled the activity
+	Event    int64  `json:"event"` // event that scheduled the activity
 	Attempt  int    `json:"attempt"`
 	Delivery int    `json:"delivery"`
 	Started  bool   `json:"started,omitempty"` // an attempt begins
 	Fails    string `json:"fails,omitempty"`   // why an attempt fails
-	Resumed  bool   `json:"resumed,omitempty"` // it goes on after Step, which an earlier one had reported
-	Step     int    `json:"step,omitempty"`    // of packing
+	Resumed  bool   `json:"resumed,omitempty"` // resumes after Step, which an earlier attempt reported
+	Step     int    `json:"step,omitempty"`    // packing step
 	Total    int    `json:"total,omitempty"`
 }
 
-// Reservation is stock put aside for an order.
+// Reservation is stock reserved for an order.
 type Reservation struct {
 	Order string `json:"order"`
 	Ref   string `json:"ref"`
@@ -50,10 +50,10 @@ type Parcel struct {
 	Ref   string `json:"ref"`
 }
 
-// errBusy is the failure that Reserve makes on purpose.
+// errBusy is the failure that Reserve returns on purpose.
 var errBusy = errors.New("warehouse is busy, try again")
 
-// Reserve puts stock aside. Its first attempt fails on purpose, to show the retry.
+// Reserve reserves stock. Its first attempt fails on purpose, to show the retry.
 func (s *Shop) Reserve(ctx context.Context, o Order) (Reservation, error) {
 	if err := s.begin(ctx, Progress{}); err != nil {
 		return Reservation{}, err
@@ -69,7 +69,7 @@ func (s *Shop) Reserve(ctx context.Context, o Order) (Reservation, error) {
 	return Reservation{Order: o.ID, Ref: reference(ctx, "RSV"), Units: units}, s.Ledger.Once(ctx, "reserve")
 }
 
-// Release gives the stock back.
+// Release releases the stock.
 func (s *Shop) Release(ctx context.Context, _ Reservation) (orchestration.None, error) {
 	if err := s.begin(ctx, Progress{}); err != nil {
 		return orchestration.None{}, err
@@ -77,8 +77,7 @@ func (s *Shop) Release(ctx context.Context, _ Reservation) (orchestration.None, 
 	return orchestration.None{}, s.Ledger.Once(ctx, "release")
 }
 
-// Pack takes a while. It reports each step as a heartbeat, and an attempt that follows a
-// lost one goes on after the last step that was stored.
+// Pack reports each step as a heartbeat. An attempt that follows a lost one resumes after the last stored step.
 func (s *Shop) Pack(ctx context.Context, r Reservation) (Parcel, error) {
 	done, resumed, err := activity.HeartbeatDetails[int](ctx)
 	if err != nil {
@@ -91,8 +90,8 @@ func (s *Shop) Pack(ctx context.Context, r Reservation) (Parcel, error) {
 		if err := wait(ctx, s.StepTime); err != nil {
 			return Parcel{}, err
 		}
-		// A step that was done and not yet reported when the process died comes again; its key
-		// does not, so the ledger drops it.
+		// A step that was done but not reported when the process died runs again with the same key, so the ledger
+		// drops it.
 		if err := s.Ledger.Once(ctx, fmt.Sprintf("pack-%02d", step)); err != nil {
 			return Parcel{}, err
 		}
@@ -112,7 +111,7 @@ func (s *Shop) Unpack(ctx context.Context, _ Parcel) (orchestration.None, error)
 	return orchestration.None{}, s.Ledger.Once(ctx, "unpack")
 }
 
-// Charge takes the customer's money and answers the payment. A refusal is final.
+// Charge charges the customer and returns the payment. A declined charge is not retried.
 func (s *Shop) Charge(ctx context.Context, o Order) (string, error) {
 	if err := s.begin(ctx, Progress{}); err != nil {
 		return "", err
@@ -124,7 +123,7 @@ func (s *Shop) Charge(ctx context.Context, o Order) (string, error) {
 	return reference(ctx, "PAY"), s.Ledger.Once(ctx, "charge")
 }
 
-// Refund gives a payment back.
+// Refund refunds a payment.
 func (s *Shop) Refund(ctx context.Context, _ string) (orchestration.None, error) {
 	if err := s.begin(ctx, Progress{}); err != nil {
 		return orchestration.None{}, err
@@ -132,7 +131,7 @@ func (s *Shop) Refund(ctx context.Context, _ string) (orchestration.None, error)
 	return orchestration.None{}, s.Ledger.Once(ctx, "refund")
 }
 
-// Ship hands the parcel to the carrier and answers its tracking number.
+// Ship hands the parcel to the carrier and returns its tracking number.
 func (s *Shop) Ship(ctx context.Context, _ Parcel) (string, error) {
 	if err := s.begin(ctx, Progress{}); err != nil {
 		return "", err
@@ -140,7 +139,7 @@ func (s *Shop) Ship(ctx context.Context, _ Parcel) (string, error) {
 	return reference(ctx, "TRK"), s.Ledger.Once(ctx, "ship")
 }
 
-// begin notes the attempt and tells who watches.
+// begin records the attempt and calls Watch.
 func (s *Shop) begin(ctx context.Context, p Progress) error {
 	if err := s.Ledger.Attempt(ctx); err != nil {
 		return err
@@ -160,7 +159,7 @@ func (s *Shop) tell(ctx context.Context, p Progress) {
 	s.Watch(p)
 }
 
-// reference is the number under which the outside world knows a call: the same for all of its attempts.
+// reference returns the identifier of a call in the external world. It is the same for all of its attempts.
 func reference(ctx context.Context, kind string) string {
 	h := fnv.New32a()
 	h.Write([]byte(activity.IdempotencyKey(ctx)))

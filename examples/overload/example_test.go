@@ -25,10 +25,10 @@ func Example() {
 	store := memory.New(memory.Options{})
 	defer store.Close() //nolint:errcheck // nothing to lose in memory
 	opts := overload.Options()
-	opts.MaxBacklog = 2 // so that little is too much
+	opts.MaxBacklog = 2 // a small limit for the example
 	c := client.New(store, opts)
 
-	// No node runs yet, so that what is started waits.
+	// No node runs yet, so all starts wait.
 	handler := overload.Order(c)
 	for _, order := range []string{"1", "2", "3"} {
 		send(handler, order)

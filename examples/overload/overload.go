@@ -1,4 +1,4 @@
-// Package overload shows a service that takes no more work than its nodes can do in time.
+// Package overload shows a service that rejects work when its nodes fall behind.
 package overload
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/orchestration"
 )
 
-// Options hold starts back while 400 turns and activities wait for nodes.
+// Options rejects starts while 400 turns and activities wait for nodes.
 func Options() client.Options {
 	return client.Options{MaxBacklog: 400}
 }
@@ -22,12 +22,12 @@ func Options() client.Options {
 // Charge charges for an order.
 func Charge(_ context.Context, order string) (string, error) { return "paid " + order, nil }
 
-// Checkout is what each order needs.
+// Checkout runs for each order.
 func Checkout(ctx *orchestration.Context, order string) (string, error) {
 	return orchestration.CallActivity(ctx, Charge, order)
 }
 
-// Order starts a checkout, or tells the sender when to come again.
+// Order starts a checkout, or tells the client when to retry.
 func Order(c *client.Client) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		order := r.FormValue("order")
@@ -46,10 +46,10 @@ func Order(c *client.Client) http.HandlerFunc {
 	}
 }
 
-// seconds rounds up, as the header knows no less.
+// seconds rounds up, since the Retry-After header takes whole seconds.
 func seconds(d time.Duration) string { return strconv.Itoa(int(math.Ceil(d.Seconds()))) }
 
-// Import starts a checkout for each order of a file, as fast as the nodes take them.
+// Import starts a checkout for each order of a file, as fast as the nodes can take them.
 func Import(ctx context.Context, c *client.Client, orders []string) error {
 	for _, order := range orders {
 		if _, err := client.Start(ctx, c, Checkout, order,
@@ -60,7 +60,7 @@ func Import(ctx context.Context, c *client.Client, orders []string) error {
 	return nil
 }
 
-// Urgent is started however much waits.
+// Urgent starts a checkout whatever the backlog.
 func Urgent(ctx context.Context, c *client.Client, order string) error {
 	_, err := client.Start(ctx, c, Checkout, order, client.WithOverload(client.Admit))
 	return err

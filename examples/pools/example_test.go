@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// recorder calls back from a goroutine of its own.
+// recorder calls back from another goroutine.
 type recorder struct{}
 
 func (recorder) Record(url string, done func(int, error)) { go done(len(url), nil) }

@@ -1,4 +1,4 @@
-// Package pools shows activities that need processors beside others that only wait.
+// Package pools shows activities that use the CPU together with activities that only wait.
 package pools
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// Media fetches pictures and works on them.
+// Media downloads pictures and processes them.
 type Media struct {
 	Get      func(ctx context.Context, url string) ([]byte, error)
 	Recorder Recorder
@@ -24,21 +24,21 @@ type Recorder interface {
 	Record(url string, done func(id int, err error))
 }
 
-// Fetch waits for the network: hundreds may do so at the same time.
+// Fetch waits for the network. Hundreds of calls can do so at the same time.
 func (m *Media) Fetch(ctx context.Context, url string) ([]byte, error) { return m.Get(ctx, url) }
 
-// Hash keeps a processor busy.
+// Hash uses the CPU.
 func (m *Media) Hash(_ context.Context, picture []byte) (string, error) {
 	sum := sha256.Sum256(picture)
 	return hex.EncodeToString(sum[:4]), nil
 }
 
-// Record returns at once and ends when the recorder calls back. Its slot stays taken.
+// Record returns at once and ends when the recorder calls back. It keeps its slot until then.
 func (m *Media) Record(ctx context.Context, url string) (int, error) {
 	completer := activity.Defer[int](ctx)
 	m.Recorder.Record(url, func(id int, err error) {
 		if err != nil {
-			_ = completer.Fail(err) // an error means that nobody waits any more
+			_ = completer.Fail(err) // an error means that no caller waits any more
 			return
 		}
 		_ = completer.Complete(id)
@@ -46,7 +46,7 @@ func (m *Media) Record(ctx context.Context, url string) (int, error) {
 	return 0, activity.ErrPending
 }
 
-// Register says what each of them needs.
+// Register registers each function with the pool that it needs.
 func Register(reg *runtime.Registry, m *Media) error {
 	return errors.Join(
 		runtime.AddActivity(reg, m.Fetch),
@@ -56,7 +56,7 @@ func Register(reg *runtime.Registry, m *Media) error {
 	)
 }
 
-// Options has a place in the pool for each processor.
+// Options gives the pool one slot per CPU.
 func Options() runtime.Options {
 	return runtime.Options{
 		MaxConcurrentActivities: 1000,

@@ -1,4 +1,4 @@
-// Package retry shows retry policies, timeouts of attempts and timeouts of whole pieces of work.
+// Package retry shows retry policies, timeouts of attempts and timeouts of whole scopes.
 package retry
 
 import (
@@ -11,21 +11,21 @@ import (
 	"github.com/perdure/perdure/orchestration"
 )
 
-// ErrNoCard means that trying again is of no use.
+// ErrNoCard means that a retry is pointless.
 var ErrNoCard = errors.New("there is no such card")
 
-// Charge asks a bank that is away for the first two attempts.
+// Charge calls a bank that is unavailable for the first two attempts.
 func Charge(ctx context.Context, card string) (string, error) {
 	if card == "" {
 		return "", orchestration.NonRetryable(ErrNoCard)
 	}
 	if n := activity.GetInfo(ctx).Attempt; n < 3 {
-		return "", fmt.Errorf("the bank is away (attempt %d)", n)
+		return "", fmt.Errorf("the bank is unavailable (attempt %d)", n)
 	}
 	return "paid with " + card, nil
 }
 
-// Pay tries five times: after 20 ms, 40 ms, 80 ms and 100 ms.
+// Pay makes five attempts, with retries after 20 ms, 40 ms, 80 ms and 100 ms.
 func Pay(ctx *orchestration.Context, card string) (string, error) {
 	return orchestration.CallActivity(ctx, Charge, card,
 		orchestration.WithRetry(orchestration.RetryPolicy{
@@ -37,13 +37,13 @@ func Pay(ctx *orchestration.Context, card string) (string, error) {
 	)
 }
 
-// Hang obeys its context, as every activity that may take long should.
+// Hang obeys its context, as every long activity should.
 func Hang(ctx context.Context, _ orchestration.None) (orchestration.None, error) {
 	<-ctx.Done()
 	return orchestration.None{}, context.Cause(ctx)
 }
 
-// Impatient gives each attempt 20 ms and tries twice.
+// Impatient makes two attempts of 20 ms each.
 func Impatient(ctx *orchestration.Context, _ orchestration.None) (string, error) {
 	_, err := orchestration.CallActivity(ctx, Hang, orchestration.None{},
 		orchestration.WithStartToCloseTimeout(20*time.Millisecond),
@@ -55,7 +55,7 @@ func Impatient(ctx *orchestration.Context, _ orchestration.None) (string, error)
 	return "", err
 }
 
-// Bounded gives a piece of work 50 ms altogether, retries and all.
+// Bounded limits a scope to 50 ms in total, including retries.
 func Bounded(ctx *orchestration.Context, _ orchestration.None) (string, error) {
 	limited, cancel := ctx.WithTimeout(50 * time.Millisecond)
 	defer cancel()

@@ -1,4 +1,5 @@
-// Package routing shows how activities are sent to the right node, in the right order, and at a rate that others can bear.
+// Package routing shows how to send activities to the right node, in the right order, and at a rate that other
+// services can bear.
 package routing
 
 import (
@@ -12,34 +13,34 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// Films is what the nodes that work on films know.
+// Films is the data of the nodes that work on films.
 type Films struct {
-	Dir string // of this node
+	Dir string // directory of this node
 }
 
-// Download puts a film into the node's own directory.
+// Download puts a film into the node's directory.
 func (f *Films) Download(_ context.Context, film string) (orchestration.None, error) {
 	return orchestration.None{}, os.WriteFile(f.path(film), []byte("all of "+film), 0o600)
 }
 
-// Cut needs the file that Download has left on this node.
+// Cut needs the file that Download left on this node.
 func (f *Films) Cut(_ context.Context, film string) (int, error) {
 	data, err := os.ReadFile(f.path(film))
 	if errors.Is(err, os.ErrNotExist) {
-		return 0, ErrNotHere // another node has taken the session over
+		return 0, ErrNotHere // another node has taken over the session
 	}
 	return len(data), err
 }
 
 func (f *Films) path(film string) string { return filepath.Join(f.Dir, filepath.Base(film)) }
 
-// ErrNotHere says that the film is on another node.
+// ErrNotHere means that the film is on another node.
 var ErrNotHere = errors.New("the film is not on this node")
 
-// Mail is sent by a service that takes 20 messages in a second from all of us together.
+// Mail calls a service that accepts 20 messages per second from all nodes together.
 func Mail(_ context.Context, _ string) (orchestration.None, error) { return orchestration.None{}, nil }
 
-// Produce downloads and cuts on one node. If that node is lost in between, it begins again on the next.
+// Produce downloads and cuts on one node. If that node is lost in between, it starts over on another.
 func Produce(ctx *orchestration.Context, film string) (int, error) {
 	var f *Films
 	here := orchestration.WithSession(ctx.NewUUID().String())
@@ -55,14 +56,14 @@ func Produce(ctx *orchestration.Context, film string) (int, error) {
 	}
 }
 
-// Order is of one of many shops.
+// Order is an order of one of many shops.
 type Order struct {
 	Shop   string
 	Urgent bool
 }
 
-// Confirm sends a mail. No shop holds up the others, however many orders it has, and what is urgent goes first.
-// What has not been sent within a day is not sent any more.
+// Confirm sends a mail. Shops do not block each other, however many orders one has, and urgent mails go first. A
+// mail that is not sent within a day is dropped.
 func Confirm(ctx *orchestration.Context, o Order) (string, error) {
 	priority := orchestration.PriorityDefault
 	if o.Urgent {
@@ -80,7 +81,7 @@ func Confirm(ctx *orchestration.Context, o Order) (string, error) {
 	return "sent", err
 }
 
-// Register is the same on all nodes: the options say what a node serves.
+// Register is the same on all nodes. The options select what a node serves.
 func Register(reg *runtime.Registry, f *Films) error {
 	return errors.Join(
 		runtime.AddError(reg, "not-here", ErrNotHere),
@@ -92,7 +93,7 @@ func Register(reg *runtime.Registry, f *Films) error {
 	)
 }
 
-// Limits are of the queues, whatever the number of nodes.
+// Limits returns the rates of the queues, which hold for all nodes together.
 func Limits() map[string]runtime.QueueLimit {
 	return map[string]runtime.QueueLimit{
 		"mail":  {PerSecond: 20},
@@ -100,10 +101,10 @@ func Limits() map[string]runtime.QueueLimit {
 	}
 }
 
-// FilmNode serves films only, at most four at a time.
+// FilmNode serves only films, at most four at a time.
 func FilmNode() runtime.Options {
 	return runtime.Options{Queues: []string{"films"}, QueueLimits: Limits(), MaxSessions: 4}
 }
 
-// TurnNode runs orchestrations and no activities.
+// TurnNode runs orchestrations but no activities.
 func TurnNode() runtime.Options { return runtime.Options{Queues: []string{}} }

@@ -1,4 +1,4 @@
-// Service is a web service that embeds perdure: it starts orders, shows them and ends in phases.
+// Service is a web service that embeds perdure. It starts orders, shows their state and shuts down in phases.
 package main
 
 import (
@@ -41,17 +41,17 @@ func main() {
 	}
 	if err != nil {
 		slog.Error("service failed", "err", err)
-		os.Exit(1) //nolint:gocritic // stop would only give the signals back
+		os.Exit(1) //nolint:gocritic // stop would only unregister the signals
 	}
 }
 
-// serve runs until ctx is finished.
+// serve runs until ctx is done.
 func serve(ctx context.Context, listener net.Listener, path string) (err error) {
-	store, err := sqlite.Open(path) //nolint:contextcheck // opening has a bound of its own
+	store, err := sqlite.Open(path) //nolint:contextcheck // opening has its own timeout
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, store.Close()) }() // last: all below uses it
+	defer func() { err = errors.Join(err, store.Close()) }() // last, since everything below uses it
 
 	reg := runtime.NewRegistry()
 	if err := errors.Join(
@@ -70,10 +70,10 @@ func serve(ctx context.Context, listener net.Listener, path string) (err error) 
 	go func() { failed <- server.Serve(listener) }()
 
 	select {
-	case err = <-failed: // the listener broke
+	case err = <-failed: // the listener failed
 	case <-ctx.Done(): // a signal
 	}
-	// A new context: ctx is finished, and would skip the waits.
+	// Shutdown needs a new context: ctx is done, so it would skip the waits.
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 25*time.Second)
 	defer cancel()
 	return errors.Join(err, server.Shutdown(ending), rt.Shutdown(ending))
@@ -91,8 +91,8 @@ func (a *api) routes() http.Handler {
 	return mux
 }
 
-// welcome starts an orchestration and answers at once. The ID comes from the caller's
-// world, so that a repeated request starts nothing twice.
+// welcome starts an orchestration and returns at once. The caller chooses the ID, so a repeated request starts
+// nothing twice.
 func (a *api) welcome(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	_, err := client.Start(r.Context(), a.c, Welcome, name,
@@ -104,7 +104,7 @@ func (a *api) welcome(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// health answers 503 while the store does not answer; the rest is for people to look at.
+// health returns 503 while the store does not respond. The body is for people.
 func (a *api) health(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
 	defer cancel()

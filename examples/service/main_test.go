@@ -43,12 +43,12 @@ func TestService(t *testing.T) {
 	}
 	for range 2 {
 		if status, body := ask(http.MethodPost, "/welcome/ann"); status != http.StatusAccepted {
-			t.Errorf("welcome answers %d %s", status, body)
+			t.Errorf("welcome returned %d %s", status, body)
 		}
 	}
 	status, body := ask(http.MethodGet, "/health")
 	if status != http.StatusOK || body != "0 blocked, 0 dead letters" {
-		t.Errorf("health answers %d %s", status, body)
+		t.Errorf("health returned %d %s", status, body)
 	}
 	cancel()
 	if err := <-ended; err != nil {

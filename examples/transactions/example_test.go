@@ -31,12 +31,12 @@ func Example() {
 }
 
 func sell(ctx context.Context, path string) (err error) {
-	store, err := sqlite.Open(path) //nolint:contextcheck // opening has a bound of its own
+	store, err := sqlite.Open(path) //nolint:contextcheck // opening has its own timeout
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	// The program's own way to the same file, for reading. It must not create a file that has been moved away.
+	// The program opens the same file read-only. It must not create a file that has been moved away.
 	db, err := sql.Open("sqlite", "file:"+path+"?mode=ro&_pragma=busy_timeout(5000)")
 	if err != nil {
 		return err

@@ -1,4 +1,5 @@
-// Package transactions shows a shop whose own tables and whose orchestrations change together: in one SQLite file.
+// Package transactions shows a shop whose tables and orchestrations change in the same transaction, in one SQLite
+// file.
 package transactions
 
 import (
@@ -12,19 +13,19 @@ import (
 	"github.com/perdure/perdure/provider/sqlite"
 )
 
-// Order is what a customer wants.
+// Order is a customer's order.
 type Order struct {
 	ID    string
 	Cents int
 }
 
-// Shop has tables of its own in the file of the store.
+// Shop has its own tables in the store's file.
 type Shop struct {
 	Store  *sqlite.Provider
 	Client *client.Client
 }
 
-// Tables makes the shop's own tables.
+// Tables creates the shop's tables.
 func (s *Shop) Tables(ctx context.Context) (err error) {
 	tx, err := s.Store.BeginTx(ctx, nil)
 	if err != nil {
@@ -39,7 +40,7 @@ func (s *Shop) Tables(ctx context.Context) (err error) {
 	return tx.Commit()
 }
 
-// Place stores an order and starts its checkout: both, or neither.
+// Place stores an order and starts its checkout, or does neither.
 func (s *Shop) Place(ctx context.Context, o Order) (err error) {
 	tx, err := s.Store.BeginTx(ctx, nil)
 	if err != nil {
@@ -55,7 +56,7 @@ func (s *Shop) Place(ctx context.Context, o Order) (err error) {
 	return tx.Commit()
 }
 
-// ignoreDone is for a rollback after the commit.
+// ignoreDone ignores the error of a rollback after the commit.
 func ignoreDone(err error) error {
 	if errors.Is(err, sql.ErrTxDone) {
 		return nil
@@ -68,7 +69,8 @@ func Checkout(ctx *orchestration.Context, o Order) (int, error) {
 	return orchestration.CallActivity(ctx, Enter, o, orchestration.WithRetry(orchestration.RetryPolicy{}))
 }
 
-// Enter has an effect that happens exactly once, however often the activity runs: it is stored by the commit that stores the result.
+// Enter has an effect that happens exactly once, however often the activity runs: the commit that stores the result
+// also stores the effect.
 func Enter(ctx context.Context, o Order) (int, error) {
 	entry := activity.IdempotencyKey(ctx)
 	return o.Cents, sqlite.OnComplete(ctx, func(tx *sql.Tx) error {

@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// Order is what a customer wants.
+// Order is a customer's order.
 type Order struct {
 	Item  string
 	Cents int
@@ -24,10 +24,10 @@ type Order struct {
 // Approval is the event that an order waits for.
 type Approval struct{ By string }
 
-// Receipt is what comes out.
+// Receipt is the result of an order.
 type Receipt struct{ Shelf, Payment, Parcel string }
 
-// Reserve, Charge and Ship touch the world. They are activities.
+// Reserve, Charge and Ship have effects outside of the program, so they are activities.
 
 func Reserve(_ context.Context, o Order) (string, error) {
 	fmt.Println("  reserve", o.Item)

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-// shop is the tutorial's program, run as a process of its own.
+// shop runs the tutorial's program in a separate process.
 type shop struct {
 	t     *testing.T
 	exe   string
@@ -53,8 +53,7 @@ func (s *shop) see(text string) {
 	s.t.Fatalf("the program ended before it printed %q:\n%s", text, strings.Join(s.all, "\n"))
 }
 
-// stored waits until the history holds so many events of a kind: what a reader does by
-// waiting for a second.
+// stored waits until the history holds so many events of a kind. A reader waits a second instead.
 func (s *shop) stored(kind string, count int) {
 	s.t.Helper()
 	for {
@@ -93,7 +92,7 @@ func (s *shop) kill() {
 	_ = s.cmd.Wait() // it was killed
 }
 
-// What the tutorial tells its reader to do, in that order.
+// The test does the same steps as the tutorial, in the same order.
 func TestTutorial(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -119,7 +118,7 @@ func TestTutorial(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	s.see("charge 4200 cents")
-	s.stored("ActivityCompleted", 2) // else charge would rightly run again
+	s.stored("ActivityCompleted", 2) // otherwise charge would rightly run again
 	s.kill()
 	s.start()
 	s.see("{Shelf:shelf 7 Payment:payment 1 Parcel:parcel 99}")

@@ -1,4 +1,4 @@
-// Package virtualtime shows how orchestrations that take days are tested in milliseconds.
+// Package virtualtime shows how to test orchestrations that take days in milliseconds.
 package virtualtime
 
 import (
@@ -19,7 +19,7 @@ func (m *Mailer) Send(ctx context.Context, text string) (orchestration.None, err
 	return orchestration.None{}, m.Post(ctx, text)
 }
 
-// Invoice reminds once a day until somebody pays, three times at most.
+// Invoice sends a reminder once a day until the invoice is paid, at most three times.
 func Invoice(ctx *orchestration.Context, number string) (string, error) {
 	var mailer *Mailer
 	payments := orchestration.Events[int](ctx, "payment")

@@ -14,8 +14,8 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// start starts a node on a store in memory; both end with the test. It must be called
-// inside the bubble, so that all goroutines and timers belong to it.
+// start starts a node on a store in memory. Both end with the test. Call it inside the bubble, so that all
+// goroutines and timers belong to it.
 func start(t *testing.T, post func(context.Context, string) error) *client.Client {
 	t.Helper()
 	store := memory.New(memory.Options{})
@@ -29,7 +29,7 @@ func start(t *testing.T, post func(context.Context, string) error) *client.Clien
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		// t.Context is finished here.
+		// t.Context is done here.
 		if err := errors.Join(rt.Shutdown(context.WithoutCancel(t.Context())), store.Close()); err != nil {
 			t.Error(err)
 		}
@@ -67,7 +67,7 @@ func TestPaidAfterADayAndAHalf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(36 * time.Hour) // costs nothing in the bubble
+		time.Sleep(36 * time.Hour) // takes no real time in the bubble
 		synctest.Wait()
 		if letters != 1 {
 			t.Errorf("%d letters after a day and a half, want 1", letters)

@@ -47,11 +47,11 @@ func Example() {
 	// approve 4200 cents? https://shop.example/decide
 	// 200 OK: thank you
 	// approved by ann <nil>
-	// 410 Gone: it is decided already
-	// 400 Bad Request: this is not the link that was sent
+	// 410 Gone: already decided
+	// 400 Bad Request: invalid link
 }
 
-// click is what the person does.
+// click does what the person does.
 func click(server, token string) {
 	res, err := http.PostForm(server, url.Values{"token": {token}, "by": {"ann"}, "approved": {"yes"}})
 	if err != nil {

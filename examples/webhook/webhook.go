@@ -1,4 +1,4 @@
-// Package webhook shows an activity that a person ends, days later, by a link.
+// Package webhook shows an activity that a person completes days later by opening a link.
 package webhook
 
 import (
@@ -26,7 +26,7 @@ type Desk struct {
 	Mail func(ctx context.Context, text string) error
 }
 
-// Approve asks for a decision and does not wait for it: no slot and no lease is held meanwhile.
+// Approve asks for a decision and returns without it. It holds no slot and no lease until the decision arrives.
 func (d *Desk) Approve(ctx context.Context, cents int) (Decision, error) {
 	link := d.URL + "/decide?token=" + url.QueryEscape(activity.Token(ctx))
 	if err := d.Mail(ctx, fmt.Sprintf("approve %d cents? %s", cents, link)); err != nil {
@@ -35,8 +35,8 @@ func (d *Desk) Approve(ctx context.Context, cents int) (Decision, error) {
 	return Decision{}, activity.ErrParked
 }
 
-// Expense waits a week for the decision. The call has no start-to-close timeout: it would go on while the activity is
-// parked, and end the link.
+// Expense waits a week for the decision. The call has no start-to-close timeout, which would keep running while the
+// activity is parked and invalidate the link.
 func Expense(ctx *orchestration.Context, cents int) (string, error) {
 	var desk *Desk
 	decision := orchestration.StartActivity(ctx, desk.Approve, cents)
@@ -47,7 +47,7 @@ func Expense(ctx *orchestration.Context, cents int) (string, error) {
 	}
 	if which == 1 {
 		decision.Cancel()
-		return "nobody decided", nil
+		return "no decision", nil
 	}
 	d, err := decision.Get(ctx)
 	switch {
@@ -59,7 +59,7 @@ func Expense(ctx *orchestration.Context, cents int) (string, error) {
 	return "approved by " + d.By, nil
 }
 
-// Decide serves the link. It may run in another process than the activity did.
+// Decide serves the link. It may run in another process than the activity.
 func Decide(c *client.Client) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		d := Decision{By: r.FormValue("by"), Approved: r.FormValue("approved") == "yes"}
@@ -68,10 +68,10 @@ func Decide(c *client.Client) http.HandlerFunc {
 		case err == nil:
 			fmt.Fprintln(w, "thank you")
 		case errors.Is(err, client.ErrInvalid):
-			http.Error(w, "this is not the link that was sent", http.StatusBadRequest)
+			http.Error(w, "invalid link", http.StatusBadRequest)
 		case errors.Is(err, activity.ErrAlreadyCompleted), errors.Is(err, activity.ErrLeaseLost),
 			errors.Is(err, client.ErrEnded), errors.Is(err, client.ErrNotFound):
-			http.Error(w, "it is decided already", http.StatusGone)
+			http.Error(w, "already decided", http.StatusGone)
 		default:
 			http.Error(w, "try again later", http.StatusServiceUnavailable)
 		}

@@ -1,4 +1,4 @@
-// Package skeleton is where a provider begins: all methods are there, and none does anything yet.
+// Package skeleton is a starting point for a provider: all methods exist, and none is implemented.
 package skeleton
 
 import (
@@ -8,17 +8,17 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Provider is the storage to be. Methods of its own take the place of those of unwritten, one after the other.
+// Provider is the future storage. Its own methods replace those of unwritten one by one.
 type Provider struct {
 	unwritten
 }
 
-// Open makes an empty store.
+// Open returns an empty store.
 func Open() (*Provider, error) { return &Provider{}, nil }
 
 var _ provider.Provider = (*Provider)(nil)
 
-// unwritten answers each call with an error that names it.
+// unwritten returns an error from each method that names the call.
 type unwritten struct{}
 
 func todo[Req, Res any](_ Req, _ Res) (res Res, err error) {

@@ -22,18 +22,18 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-// written names the methods that a child process of this test has.
+// written names the methods that a child process of this test implements.
 const written = "SKELETON_WRITTEN"
 
 const guide = "../../../docs/how-to/write-a-provider.md"
 
-// operation turns a method's name into that of its faults: FetchTurns into "fetch turns".
+// operation turns a method's name into the name of its faults: FetchTurns into "fetch turns".
 func operation(method string) faulty.Op {
 	spaced := regexp.MustCompile(`([a-z])([A-Z])`).ReplaceAllString(method, "$1 $2")
 	return faulty.Op(strings.ToLower(spaced))
 }
 
-// TestSuiteOnStep runs the suite on a provider of which only some methods are written. It is the child of TestSteps.
+// TestSuiteOnStep runs the suite on a provider that implements only some methods. It is the child of TestSteps.
 func TestSuiteOnStep(t *testing.T) {
 	names, ok := os.LookupEnv(written)
 	if !ok {
@@ -60,12 +60,12 @@ func TestSuiteOnStep(t *testing.T) {
 	}, validations.Limit(10*time.Second))
 }
 
-// green answers the groups of the suite in which no case fails when only these methods are written, and the names of all cases.
+// green returns the groups of the suite in which no case fails with only these methods, and the names of all cases.
 func green(t *testing.T, methods []string) (groups []string, cases map[string]bool) {
 	t.Helper()
-	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSuiteOnStep$", "-test.v", "-test.short", "-test.parallel=16") // what hangs does so together
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSuiteOnStep$", "-test.v", "-test.short", "-test.parallel=16") // cases that hang do so in parallel
 	child.Env = append(os.Environ(), written+"="+strings.Join(methods, " "))
-	out, _ := child.CombinedOutput() // it fails, until the last step
+	out, _ := child.CombinedOutput() // it fails until the last step
 	passes := map[string]bool{}
 	cases = map[string]bool{}
 	for scan := bufio.NewScanner(bytes.NewReader(out)); scan.Scan(); {
@@ -87,7 +87,7 @@ func green(t *testing.T, methods []string) (groups []string, cases map[string]bo
 	return slices.Sorted(maps.Keys(passes)), cases
 }
 
-// The table of the guide says which groups are green after each step; and so they are.
+// The guide's table of green groups after each step is right.
 func TestSteps(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(guide)

@@ -12,12 +12,12 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// Start starts a node with what add registers. stop ends it.
+// Start starts a node with the functions that add registers. The caller must call stop.
 func Start(add func(*runtime.Registry)) (c *client.Client, stop func()) {
 	return StartWith(runtime.Options{}, add)
 }
 
-// StartWith is Start with options of the node.
+// StartWith is like Start, with options for the node.
 func StartWith(opts runtime.Options, add func(*runtime.Registry)) (c *client.Client, stop func()) {
 	ctx := context.Background()
 	store := memory.New(memory.Options{})

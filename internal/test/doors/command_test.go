@@ -154,7 +154,7 @@ func typingCommands() section {
 				line(usage, "demo --lease 1ms", "flag --lease is 1ms: it must be 500ms to 1m0s", "Give one within the bounds."),
 				line(usage, "demo --lease soon", `flag --lease is "soon": it must be a duration, such as 500ms or 2s`, "Write a number and a unit."),
 				line(usage, "demo --order {\"id\":\"o-1\",\"customer\":\"Ann\",\"items\":[]}", "flag --order: items: there are 0, must be 1 to 1000", "Mend the order."),
-				line(usage, "demo --order {\"id\":7}", "flag --order: id: is a JSON number, must be a text in quotes", "Mend the order."),
+				line(usage, "demo --order {\"id\":7}", "flag --order: id: is a JSON number, must be a string", "Mend the order."),
 				line(usage, "demo -o json", "flag --output is json: the demo prints text only; use --db and then 'perdure history -o json'", "Keep the database with `--db`."),
 			}
 		},
