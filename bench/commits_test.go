@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// One commit per sequential step, as SQLite's own commit hook counts them: a start, the
-// first turn, and one for each result.
+// A sequential step takes one commit, as counted by SQLite's own commit hook: one for the start, one for the first
+// turn, and one for each result.
 func TestCommitsPerStep(t *testing.T) {
 	n, end := newNode(t)
 	t.Cleanup(end)
@@ -23,8 +23,8 @@ func TestCommitsPerStep(t *testing.T) {
 		{"a W1 orchestration", 5, 7},
 		{"a chain of 100 activities", 100, 102},
 	} {
-		// A stalled machine may make a step take the long way, which is no more than a slow
-		// step; with three tries the best one shows what the engine asks of the store.
+		// On a stalled machine a step may take the slow path. The best of three tries shows what the engine asks of
+		// the store.
 		best := int64(1 << 30)
 		for range 3 {
 			if _, err := store.FetchTurns(t.Context(), idle()); err != nil {
@@ -46,7 +46,7 @@ func TestCommitsPerStep(t *testing.T) {
 	}
 }
 
-// idle is a fetch that finds nothing and waits a moment, so that the loops of the runtime are parked.
+// idle is a fetch that finds nothing and waits a moment, so that the loops of the runtime park.
 func idle() provider.FetchTurnsRequest {
 	return provider.FetchTurnsRequest{
 		Owner: "nobody", Token: provider.UUID{1}, Lease: time.Second, Max: 1, Wait: 20 * time.Millisecond,

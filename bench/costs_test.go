@@ -23,7 +23,7 @@ import (
 // runChain runs an orchestration of n activities in sequence.
 func runChain(t *testing.T, n *workload.Node, activities int) client.Handle[int] {
 	t.Helper()
-	// The loops of the runtime are parked when this has found nothing.
+	// When this fetch finds nothing, the loops of the runtime are parked.
 	if _, err := n.Store.FetchTurns(t.Context(), idle()); err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func runChain(t *testing.T, n *workload.Node, activities int) client.Handle[int]
 	return h
 }
 
-// least is the least of some measurements: what runs beside can only add to it.
+// least returns the minimum of some measurements. Other load can only add to a measurement.
 func least(measure func() float64) float64 {
 	fewest := measure()
 	for range 4 {
@@ -46,7 +46,7 @@ func least(measure func() float64) float64 {
 	return fewest
 }
 
-// allocations answers how many fn makes, whoever makes them.
+// allocations returns the number of allocations of the whole process during fn.
 func allocations(fn func()) float64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -55,7 +55,7 @@ func allocations(fn func()) float64 {
 	return float64(after.Mallocs - before.Mallocs)
 }
 
-// What a step costs in commits, and in bytes of the log before it is full and begins anew.
+// A step costs as many commits and as many log bytes as stored. The log must not restart during the measurement.
 func TestCostsOnFile(t *testing.T) {
 	const activities = 30
 	path := filepath.Join(t.TempDir(), "costs.db")
@@ -77,7 +77,7 @@ func TestCostsOnFile(t *testing.T) {
 		before := logged()
 		runChain(t, n, activities)
 		if logged() <= before {
-			t.Fatal("the log has begun anew: measure less")
+			t.Fatal("the log has restarted: measure fewer steps")
 		}
 		return (logged() - before) / (activities + 2)
 	}
@@ -91,7 +91,7 @@ func TestCostsOnFile(t *testing.T) {
 	})
 }
 
-// What a step costs the engine in allocations, and each event of it when it is written, read and replayed.
+// A step costs the engine as many allocations as stored, and so does writing, reading and replaying an event.
 func TestCostsOfEngine(t *testing.T) {
 	const activities = 1_000
 	n, end := onStore(t, memory.New(memory.Options{}))

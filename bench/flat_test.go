@@ -21,33 +21,34 @@ import (
 	"github.com/perdure/perdure/provider/sqlite"
 )
 
-// What a unit of work costs must not depend on how much of it there is. The tests compare few with many, in counts
-// that do not depend on the machine: allocations of the whole process, turns, reads of histories.
+// The cost of a unit of work must not depend on the amount of work. The tests compare small with large amounts, in
+// counts that do not depend on the machine: allocations of the whole process, turns, and reads of histories.
 
-// slack is the part by which a unit of many may cost more than one of few: what grows doubles now and then.
+// slack is the fraction by which a unit of a large amount may cost more than one of a small amount, since buffers
+// double now and then.
 const slack = 0.5
 
-// spent is what a run has cost.
+// spent is the cost of a run.
 type spent struct{ allocations, bytes float64 }
 
-// spending answers what the process has spent so far.
+// spending returns the cost of the process so far.
 func spending() spent {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return spent{float64(m.Mallocs), float64(m.TotalAlloc)}
 }
 
-// since answers what was spent on each of n units.
+// since returns the cost per unit of n units.
 func (s spent) since(before spent, n int) spent {
 	return spent{(s.allocations - before.allocations) / float64(n), (s.bytes - before.bytes) / float64(n)}
 }
 
-// flat reports whether a unit of many costs no more than one of few.
+// flat reports whether a unit of a large amount costs no more than one of a small amount.
 func flat(few, many spent) bool {
 	return many.allocations <= few.allocations*(1+slack) && many.bytes <= few.bytes*(1+slack)
 }
 
-// checkFlat fails if a unit of many costs more than one of few.
+// checkFlat fails if a unit of a large amount costs more than one of a small amount.
 func checkFlat(t *testing.T, few, many spent) {
 	t.Helper()
 	t.Logf("each: %.0f allocations and %.0f bytes of few, %.0f and %.0f of many", few.allocations, few.bytes, many.allocations, many.bytes)
@@ -56,12 +57,12 @@ func checkFlat(t *testing.T, few, many spent) {
 	}
 }
 
-// watched is a store of which calls are counted.
+// watched is a store that counts calls.
 type watched struct {
 	provider.Provider
 
-	reads   atomic.Int64 // of histories
-	turns   atomic.Int64 // fetched
+	reads   atomic.Int64 // reads of histories
+	turns   atomic.Int64 // fetched turns
 	commits atomic.Int64
 	at      func(commit int64)
 }
@@ -87,7 +88,7 @@ func (w *watched) CommitTurn(ctx context.Context, req provider.CommitTurnRequest
 	return res, err
 }
 
-// onDatabases runs a test on a new store of each kind that programs use, with a size for it.
+// onDatabases runs a test on a new store of each kind of database, with a size for each.
 func onDatabases(t *testing.T, inFile, inPostgres int, test func(t *testing.T, store provider.Provider, size int)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
@@ -119,11 +120,11 @@ func run[In any](t *testing.T, n *workload.Node, fn func(*orchestration.Context,
 	}
 }
 
-// The last steps of a long chain cost what the first ones cost, and read nothing of the history. A stalled machine may make steps take the
-// long way, which costs more: the cheapest parts of both ends show what the engine does.
+// The last steps of a long chain cost the same as the first ones, and read no history. On a stalled machine a step
+// may take the slow path, which costs more, so the cheapest parts of both ends are compared.
 func TestFlatTurns(t *testing.T) {
 	test := func(t *testing.T, store provider.Provider, steps int) {
-		const warm, part, parts = 50, 50, 8 // commits that do not count, and those that are measured together
+		const warm, part, parts = 50, 50, 8 // commits that do not count, and commits that are measured together
 		var marks []spent
 		w := &watched{Provider: store}
 		w.at = func(n int64) {
@@ -151,8 +152,8 @@ func TestFlatTurns(t *testing.T) {
 	onDatabases(t, 4_000, 1_000, test)
 }
 
-// An activity among ten thousand that are joined costs what one among a thousand costs. Results that a stalled machine
-// keeps waiting take the long way, so the cheapest of three counts.
+// An activity among ten thousand parallel ones costs the same as one among a thousand. On a stalled machine results
+// may take the slow path, so the cheapest of three runs counts.
 func TestFlatFanIn(t *testing.T) {
 	store, err := sqlite.Open(filepath.Join(t.TempDir(), "flat.db"))
 	if err != nil {
@@ -174,7 +175,8 @@ func TestFlatFanIn(t *testing.T) {
 	checkFlat(t, few, fan(10_000))
 }
 
-// A message costs the same whether a thousand wait for an instance or ten thousand, and no turn takes more than fit.
+// A message costs the same whether a thousand or ten thousand wait for an instance, and no turn takes more messages
+// than fit.
 func TestFlatInbox(t *testing.T) {
 	onDatabases(t, 10_000, 4_000, func(t *testing.T, store provider.Provider, many int) {
 		drain := func(size int) spent {
@@ -209,7 +211,7 @@ func TestFlatInbox(t *testing.T) {
 		}
 		drain(100)
 		few, all := drain(many/10), drain(many)
-		// What runs beside adds to the cost, and the longer it takes the more: the cheapest of some drains counts.
+		// Other load adds to the cost, and more so over a longer time, so the cheapest of some drains counts.
 		for range 4 {
 			if flat(few, all) {
 				break

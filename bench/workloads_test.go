@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/provider/sqlite"
 )
 
-// newNode makes one process with a fresh file, and what closes both.
+// newNode returns a node with a fresh file, and a function that closes both.
 func newNode(tb testing.TB) (n *workload.Node, end func()) {
 	tb.Helper()
 	store, err := sqlite.Open(filepath.Join(tb.TempDir(), "bench.db"))
@@ -49,7 +49,7 @@ func commits(tb testing.TB, store provider.Provider) int64 {
 	return stats.Commits
 }
 
-// The workloads that take seconds. The command perdure bench has all of them, also on Postgres.
+// The workloads that take seconds. The command perdure bench runs all of them, also on Postgres.
 
 func BenchmarkW1(b *testing.B)  { benchmark(b, "w1") }
 func BenchmarkW2a(b *testing.B) { benchmark(b, "w2a") }
@@ -83,7 +83,7 @@ func measure(b *testing.B, w workload.Workload, size int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.ReportMetric(0, "ns/op") // not shown: the making of the store is in it
+	b.ReportMetric(0, "ns/op") // not shown, since it includes creating the store
 	b.ReportMetric(r.Took.Seconds(), "s")
 	b.ReportMetric(r.PerSecond(), w.Unit+"/s")
 	b.ReportMetric(r.Percentile(50).Seconds()*1e3, "p50-ms")

@@ -1,3 +1,3 @@
-// Package measure reads what processes use of the machine. What cannot be read on a system is
-// answered as not known, never as zero.
+// Package measure reads what processes use of the machine. It reports a value that a system does not provide as
+// unknown, never as zero.
 package measure

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Self reads what this process has used. ok is false where the system does not tell.
+// Self returns the usage of this process. ok is false if the system does not report it.
 func Self() (u Usage, ok bool) {
 	var r unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &r) != nil {
@@ -21,20 +21,21 @@ func Self() (u Usage, ok bool) {
 	u.CPU = time.Duration(r.Utime.Nano() + r.Stime.Nano())
 	peak, ok1 := field("/proc/self/status", "VmHWM:")
 	memory, ok2 := field("/proc/self/status", "VmRSS:")
-	// The kernel counts both only about, each on its own.
+	// The kernel's values are approximate and independent of each other.
 	u.Peak, u.Memory = max(peak, memory)<<10, memory<<10
 	return u, ok1 && ok2
 }
 
-// Written answers how many bytes this process has caused to be written to disks. ok is false where the system does not tell.
+// Written returns the number of bytes that this process has caused to be written to disks. ok is false if the
+// system does not report it.
 func Written() (n int64, ok bool) { return field("/proc/self/io", "write_bytes:") }
 
-// ResetPeak lets Usage.Peak begin anew. ok is false where the system does not let it.
+// ResetPeak resets Usage.Peak. ok is false if the system does not support it.
 func ResetPeak() (ok bool) {
 	return os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) == nil
 }
 
-// field finds a number in a file of lines "name value".
+// field returns a number from a file of lines "name value".
 func field(path, name string) (int64, bool) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -49,7 +50,7 @@ func field(path, name string) (int64, bool) {
 	return 0, false
 }
 
-// Load answers how many processes wanted the processors during the last minute.
+// Load returns the average number of processes that ran or waited for a processor in the last minute.
 func Load() (load float64, ok bool) {
 	data, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -60,20 +61,21 @@ func Load() (load float64, ok bool) {
 	return load, err == nil
 }
 
-// InMemory tells whether the files of a folder are kept in memory, where a push to the disk costs nothing and keeps nothing.
+// InMemory reports whether the files of a directory are in memory, where a sync costs nothing and makes nothing
+// durable.
 func InMemory(folder string) bool {
 	var s unix.Statfs_t
 	return unix.Statfs(folder, &s) == nil && (s.Type == unix.TMPFS_MAGIC || s.Type == unix.RAMFS_MAGIC)
 }
 
-// ticks are a second of the times in /proc, on every processor that Go knows.
+// ticks is the number of time units per second in /proc, on every processor that Go supports.
 const ticks = 100
 
-// stat is what /proc tells about a process.
+// stat holds fields of a process from /proc.
 type stat struct {
 	parent int
 	cpu    time.Duration
-	buried time.Duration // of children that are gone
+	buried time.Duration // of children that have exited
 }
 
 func readStat(pid int) (s stat, ok bool) {
@@ -81,7 +83,7 @@ func readStat(pid int) (s stat, ok bool) {
 	if err != nil {
 		return s, false
 	}
-	// The name in brackets may hold anything.
+	// The name in parentheses may contain anything.
 	words := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
 	if len(words) < 15 {
 		return s, false
@@ -98,8 +100,8 @@ func readStat(pid int) (s stat, ok bool) {
 	return s, ok
 }
 
-// Server finds the server of which a process of this machine is a child, if that process has a title in
-// which all words stand: a process of that number may be another machine's.
+// Server returns the parent of a child process on this machine, if the title of the child contains all words. The
+// check is needed because the process ID may belong to another machine.
 func Server(child int, words ...string) (server int, ok bool) {
 	title, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", child))
 	if err != nil {
@@ -114,7 +116,7 @@ func Server(child int, words ...string) (server int, ok bool) {
 	return s.parent, ok && s.parent > 1
 }
 
-// Family answers what a process and all its children have used, also those that are gone.
+// Family returns the CPU time of a process and all its children, including those that have exited.
 func Family(parent int) (cpu time.Duration, ok bool) {
 	s, ok := readStat(parent)
 	if !ok {

@@ -13,12 +13,12 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-// Memory that is touched shows in the peak, also when it was given back, until the peak begins anew.
+// Touched memory shows in the peak even after it was freed, until the peak is reset.
 func TestSelf(t *testing.T) {
 	const size = 64 << 20
-	debug.FreeOSMemory() // what the runtime kept would be used again
+	debug.FreeOSMemory() // otherwise the runtime would reuse memory that it kept
 	if !ResetPeak() {
-		t.Skip("the peak cannot begin anew here")
+		t.Skip("the peak cannot be reset here")
 	}
 	before, ok := Self()
 	touched := make([]byte, size)
@@ -32,13 +32,13 @@ func TestSelf(t *testing.T) {
 	runtime.KeepAlive(touched)
 	debug.FreeOSMemory()
 	if given, _ := Self(); given.Peak < after.Peak-size/2 || given.Memory > after.Memory-size/2 {
-		t.Errorf("%+v, after memory was given back %+v", after, given)
+		t.Errorf("%+v, after memory was freed %+v", after, given)
 	}
 	if !ResetPeak() {
-		t.Error("the peak did not begin anew")
+		t.Error("the peak was not reset")
 	}
 	if anew, _ := Self(); anew.Peak > after.Peak-size/2 {
-		t.Errorf("the peak was %d and began anew at %d", after.Peak, anew.Peak)
+		t.Errorf("the peak was %d and was reset to %d", after.Peak, anew.Peak)
 	}
 	if load, ok := Load(); !ok || load < 0 {
 		t.Errorf("load %v, %v", load, ok)
@@ -50,21 +50,21 @@ func TestWritten(t *testing.T) {
 	dir := t.TempDir()
 	before, ok := Written()
 	if !ok || InMemory(dir) {
-		t.Skip("not told here")
+		t.Skip("not reported here")
 	}
 	if err := os.WriteFile(dir+"/file", make([]byte, size), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if after, _ := Written(); after-before < size {
-		t.Errorf("%d bytes were written, and %d are told", size, after-before)
+		t.Errorf("%d bytes were written, and %d are reported", size, after-before)
 	}
 }
 
-// What a child has used is there while it runs, and does not go when it does.
+// The CPU time of a child counts while it runs and after it has exited.
 func TestFamily(t *testing.T) {
 	before, ok := Family(os.Getpid())
 	if !ok {
-		t.Fatal("not told")
+		t.Fatal("not reported")
 	}
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; echo; read x")
 	in, err := cmd.StdinPipe()
@@ -91,7 +91,7 @@ func TestFamily(t *testing.T) {
 	if err := in.Close(); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // read has found no line
+	_ = cmd.Wait() // read has got end of input
 	gone, _ := Family(os.Getpid())
 	if running < before+20*time.Millisecond || gone < running {
 		t.Errorf("%v before, %v while the child runs, %v after", before, running, gone)

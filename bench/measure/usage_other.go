@@ -4,23 +4,23 @@ package measure
 
 import "time"
 
-// Self cannot be told here.
+// Self is not supported here.
 func Self() (Usage, bool) { return Usage{}, false }
 
-// Written cannot be told here.
+// Written is not supported here.
 func Written() (int64, bool) { return 0, false }
 
-// ResetPeak cannot be done here.
+// ResetPeak is not supported here.
 func ResetPeak() bool { return false }
 
-// Load cannot be told here.
+// Load is not supported here.
 func Load() (float64, bool) { return 0, false }
 
-// InMemory cannot be told here.
+// InMemory is not supported here.
 func InMemory(string) bool { return false }
 
-// Server cannot be told here.
+// Server is not supported here.
 func Server(int, ...string) (int, bool) { return 0, false }
 
-// Family cannot be told here.
+// Family is not supported here.
 func Family(int) (time.Duration, bool) { return 0, false }

@@ -16,13 +16,13 @@ const (
 	momentToOutcome = "intended moment to outcome"
 )
 
-// starters are the goroutines that start orchestrations and send events.
+// starters is the number of goroutines that start orchestrations and send events.
 const starters = 8
 
-// links is how many activities an orchestration of W1 calls.
+// links is the number of activities of a W1 orchestration.
 const links = 5
 
-// together calls fn for 0 to n-1 from the starters, each taking the next one when it is done with the last.
+// together calls fn for 0 to n-1 on the starter goroutines. Each takes the next number when its call returns.
 func together(ctx context.Context, n int, fn func(ctx context.Context, i int) error) error {
 	var next atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
@@ -78,7 +78,7 @@ func runChains(ctx context.Context, n *Node, s Size) (Result, error) {
 	return Result{Done: s.N, Steps: s.N * (links + 1), Took: time.Since(began), Latencies: took}, nil
 }
 
-// runLongChain is W4. When a result came, the history tells.
+// runLongChain is W4. It takes the times of the results from the history.
 func runLongChain(ctx context.Context, n *Node, s Size) (Result, error) {
 	began := time.Now()
 	h, err := client.Start(ctx, n.Client, Chain, Load{N: s.N})
@@ -102,7 +102,7 @@ func runLongChain(ctx context.Context, n *Node, s Size) (Result, error) {
 	}}, nil
 }
 
-// resultGaps answers the times between the results of an orchestration's activities, as they were stored.
+// resultGaps returns the times between the stored results of an orchestration's activities.
 func resultGaps(ctx context.Context, h client.Handle[int]) (gaps []time.Duration, err error) {
 	var last time.Time
 	for event, err := range h.History(ctx, 1) {

@@ -32,10 +32,10 @@ func runEvents(ctx context.Context, n *Node, s Size) (Result, error) {
 	return Result{Done: s.N, Steps: s.N + 1, Took: time.Since(began), Latencies: took}, nil
 }
 
-// fullPause is how long a sender waits for room in a full inbox.
+// fullPause is the pause of a sender before it retries on a full inbox.
 const fullPause = 10 * time.Millisecond
 
-// send raises an event, when there is room for it.
+// send raises an event. It waits while the inbox is full.
 func send(ctx context.Context, h client.Handle[int], event Reply) error {
 	for {
 		err := h.Raise(ctx, mailbox, event)

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// blades is how many activities an orchestration of W2b calls at once.
+// blades is the number of parallel activities of a W2b orchestration.
 const blades = 50
 
 // runFan is W2a.
@@ -21,7 +21,7 @@ func runFan(ctx context.Context, n *Node, s Size) (Result, error) {
 	return Result{Done: s.N, Steps: s.N + 1, Took: took, Latencies: []time.Duration{took}}, nil
 }
 
-// runFans is W2b: all are started at once.
+// runFans is W2b. All orchestrations start at once.
 func runFans(ctx context.Context, n *Node, s Size) (Result, error) {
 	took := make([]time.Duration, s.N)
 	began := time.Now()

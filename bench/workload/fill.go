@@ -12,25 +12,26 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// copies is the code version of the instances that fill makes, which no node runs.
+// copies is the code version of the instances that fill creates. No node runs it.
 const copies = "finished"
 
 const (
 	fillers   = 64  // goroutines that create, and as many that commit
-	fillBatch = 200 // instances of a fetch
+	fillBatch = 200 // instances per fetch
 	fillLease = time.Minute
 	fillWait  = 100 * time.Millisecond
 )
 
-// fill prepares W8: it makes finished instances until there are so many, as copies of one that ran.
+// fill prepares W8. It copies an instance that ran until the store has enough finished instances.
 //
-// Each is created, fetched and ended with the whole history of five activities in one commit, so that a million take minutes.
+// Each copy is created, fetched and ended with the whole history of five activities in one commit, so a million
+// take minutes.
 func fill(ctx context.Context, n *Node, s Size) error {
 	there, err := n.Store.Count(ctx, provider.CountRequest{Filter: provider.Filter{Statuses: []provider.Status{provider.StatusCompleted}}})
 	if err != nil {
 		return fmt.Errorf("counting finished instances: %w", err)
 	}
-	missing := s.Finished - int(there.Count) - 1 // the original is one of them
+	missing := s.Finished - int(there.Count) - 1 // the original counts, too
 	if missing < 0 {
 		return nil
 	}
@@ -61,19 +62,19 @@ func fill(ctx context.Context, n *Node, s Size) error {
 	return nil
 }
 
-// original is what finished instances are copies of.
+// original is the instance that fill copies.
 type original struct {
 	instance provider.Instance
 	events   [][]byte
 }
 
-// filled is a turn that the filler leased.
+// filled is a turn that fill has leased.
 type filled struct {
 	provider.Turn
 	lease provider.UUID
 }
 
-// runOriginal runs an orchestration of W1 and reads what is stored of it.
+// runOriginal runs a W1 orchestration and reads its stored form.
 func runOriginal(ctx context.Context, n *Node) (o original, err error) {
 	h, err := client.Start(ctx, n.Client, Chain, Load{N: links})
 	if err == nil {
@@ -99,7 +100,7 @@ func runOriginal(ctx context.Context, n *Node) (o original, err error) {
 
 func newID() provider.UUID { return provider.UUID(uuid.New()) }
 
-// newKey answers one that sorts by age, as clients make them.
+// newKey returns a key that sorts by age, like the keys of clients.
 func newKey() provider.UUID { return provider.UUID(uuid.Must(uuid.NewV7())) }
 
 func (o original) create(ctx context.Context, store provider.Provider, count int) error {

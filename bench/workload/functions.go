@@ -10,13 +10,13 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// Load is what orchestrations and activities are given.
+// Load is the input of orchestrations and activities.
 type Load struct {
-	N     int // how many
-	Bytes int `json:",omitempty"` // of each answer; 0: about 50 of JSON
+	N     int // count
+	Bytes int `json:",omitempty"` // size of each reply; 0: about 50 bytes of JSON
 }
 
-// Reply is what activities answer and events carry.
+// Reply is the output of activities and the payload of events.
 type Reply struct{ Text string }
 
 func reply(size int) Reply {
@@ -39,7 +39,7 @@ func Chain(ctx *orchestration.Context, l Load) (int, error) {
 	return l.N, nil
 }
 
-// Fan calls activities at once and joins them.
+// Fan calls activities in parallel and joins them.
 func Fan(ctx *orchestration.Context, l Load) (int, error) {
 	futures := make([]orchestration.Future[Reply], l.N)
 	for i := range futures {
@@ -49,14 +49,15 @@ func Fan(ctx *orchestration.Context, l Load) (int, error) {
 	return l.N, err
 }
 
-// Rest is how long to sleep, with something to carry.
+// Rest is a sleep duration and a payload.
 type Rest struct {
 	For  time.Duration
 	Text string `json:",omitempty"`
 }
 
-// Nap sleeps, and answers how long after the timer was due the code went on: by the storage's clock when it
-// was due, by this machine's when the code went on. An outcome is stored and never compared, so the clock does no harm here.
+// Nap sleeps and returns how late its code continued after the due time of the timer. The due time is by the
+// storage's clock, the other by this machine's. The outcome is stored but never compared, so reading the clock does
+// no harm here.
 func Nap(ctx *orchestration.Context, r Rest) (late time.Duration, err error) {
 	due := ctx.Now().Add(r.For)
 	if err := ctx.Sleep(r.For); err != nil {
@@ -65,10 +66,10 @@ func Nap(ctx *orchestration.Context, r Rest) (late time.Duration, err error) {
 	return time.Since(due), nil
 }
 
-// mailbox is the name of the events that Gather takes.
+// mailbox is the name of the events that Gather receives.
 const mailbox = "event"
 
-// Gather takes events, and ends after n of them.
+// Gather receives n events and ends.
 func Gather(ctx *orchestration.Context, n int) (int, error) {
 	events := orchestration.Events[Reply](ctx, mailbox)
 	for range n {
@@ -79,7 +80,7 @@ func Gather(ctx *orchestration.Context, n int) (int, error) {
 	return n, nil
 }
 
-// Register puts all of them into a registry.
+// Register adds all functions to a registry.
 func Register(reg *runtime.Registry) error {
 	return errors.Join(
 		runtime.AddOrchestration(reg, Chain), runtime.AddOrchestration(reg, Fan),

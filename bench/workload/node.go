@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// Node is the process that measures: a client of a store, and unless others do the work a runtime on it.
+// Node is the measuring process: a client of a store and, unless other processes do the work, a runtime on it.
 type Node struct {
 	Store  provider.Provider
 	Client *client.Client
@@ -18,15 +18,15 @@ type Node struct {
 	runtime *runtime.Runtime
 }
 
-// NewClient makes a node that does no work itself.
+// NewClient returns a node without a runtime.
 func NewClient(store provider.Provider, logger *slog.Logger) *Node {
 	return &Node{Store: store, Client: client.New(store, client.Options{Logger: logger})}
 }
 
-// NewNode makes a node that works.
+// NewNode returns a node with a runtime.
 func NewNode(ctx context.Context, store provider.Provider, logger *slog.Logger) (*Node, error) {
 	reg := runtime.NewRegistry()
-	if err := Register(reg); err != nil { //nolint:contextcheck // naming a function needs none
+	if err := Register(reg); err != nil { //nolint:contextcheck // registering needs no context
 		return nil, err
 	}
 	rt, err := runtime.Start(ctx, store, reg, runtime.Options{Logger: logger})
@@ -38,7 +38,7 @@ func NewNode(ctx context.Context, store provider.Provider, logger *slog.Logger) 
 	return n, nil
 }
 
-// Close ends the work. The store stays open.
+// Close shuts down the runtime. The store stays open.
 func (n *Node) Close(ctx context.Context) error {
 	if n.runtime == nil {
 		return nil

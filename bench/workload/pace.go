@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// idlePause is between two starts of W3.
+// idlePause is the pause between two starts of W3.
 const idlePause = 5 * time.Millisecond
 
 // runIdle is W3.
@@ -23,8 +23,8 @@ func runIdle(ctx context.Context, n *Node, s Size) (Result, error) {
 	return runPaced(ctx, n, s.N, pause, Load{N: 1})
 }
 
-// AtMoments calls do at each of n moments, with the pauses of W3 between them, and returns how long after its moment each
-// call ended. Calls may overlap. A zero rate stands for the workload's own pause.
+// AtMoments calls do at each of n moments and returns how long after its moment each call ended. Calls may overlap.
+// Rate is in calls per second; zero is the pause of W3.
 func AtMoments(ctx context.Context, n int, rate float64, do func(ctx context.Context) error) ([]time.Duration, error) {
 	pause := idlePause
 	if rate > 0 {
@@ -55,8 +55,8 @@ func runPaced(ctx context.Context, n *Node, count int, pause time.Duration, load
 	}}, nil
 }
 
-// paced calls do at each of n moments, whether those before have ended or not. It answers how long after its moment each
-// ended, and how long after it each began.
+// paced calls do at each of n moments, whether or not earlier calls have ended. It returns how long after its
+// moment each call ended, and how long after it each began.
 func paced(ctx context.Context, n int, pause time.Duration, do func(context.Context) error) (took, late []time.Duration, err error) {
 	took, late = make([]time.Duration, n), make([]time.Duration, n)
 	began := time.Now()
@@ -77,12 +77,12 @@ func paced(ctx context.Context, n int, pause time.Duration, do func(context.Cont
 	return took, late, group.Wait()
 }
 
-// timerLag is how late a timer may be in a process that does nothing else: the Go runtime waits in whole milliseconds.
+// timerLag is the maximum delay of a timer in an idle process: the Go runtime waits in whole milliseconds.
 const timerLag = 1200 * time.Microsecond
 
-// await waits for a moment. That a timer is late would count as latency of what is measured; so, where there is time for it, the
-// last stretch is spent looking at the clock. Under load, when moments are close, that would take the processor from
-// what is measured, and timers are on time.
+// await waits for a moment. A late timer would count as latency of the measured system. So with exactly, the last
+// stretch is spent polling the clock. Under load, when moments are close together, polling would take processor
+// time from the measured system, and timers are punctual.
 func await(ctx context.Context, moment time.Time, exactly bool) error {
 	rest := time.Until(moment)
 	if exactly {

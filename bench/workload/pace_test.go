@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// What is asked of a system that stalls is asked at its moment all the same, and the wait counts.
+// Calls to a stalled system start at their moments all the same, and their wait counts.
 func TestPacedCountsFromTheMoment(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

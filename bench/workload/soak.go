@@ -12,8 +12,9 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// What runs at the same time in W10. All of it begins anew when it has ended: 64 orchestrations of W1, Size.N of W2b, and for each of these
-// some timers of W5 and events of W6, of which 2,000 of 64 KiB would be more than one history should hold.
+// These run at the same time in W10, and start again when they have ended: 64 orchestrations of W1 and Size.N of
+// W2b, and for each of the latter some timers of W5 and events of W6. Events are fewer than in W6, since 2,000 of
+// 64 KiB are too much for one history.
 const (
 	soakChains = 64
 	soakTimers = 20
@@ -21,7 +22,7 @@ const (
 	soakNap    = 5 * time.Second
 )
 
-// Payloads of W10 are small and large in turn.
+// Payloads of W10 alternate between small and large.
 const (
 	small = 1 << 10
 	large = 64 << 10
@@ -34,14 +35,14 @@ func soakBytes(i int) int {
 	return large
 }
 
-// Pruning keeps W10 from filling the disk.
+// Pruning limits the disk space of W10.
 const (
 	pruneEvery = time.Second
 	pruneAge   = 10 * time.Second
 	pruneMax   = 1_000
 )
 
-// soak is what W10 has done so far.
+// soak holds the counts of W10 so far.
 type soak struct {
 	node *Node
 	size Size
@@ -55,7 +56,7 @@ type soak struct {
 	counted map[string]int
 }
 
-// runSoak is W10: W1, W2b, W5 and W6 together, over and over again. What has begun is waited for.
+// runSoak is W10. It repeats W1, W2b, W5 and W6 together, and waits for the last ones to end.
 func runSoak(ctx context.Context, n *Node, s Size) (Result, error) {
 	began := time.Now()
 	k := &soak{node: n, size: s, end: began.Add(s.For), counted: make(map[string]int)}
@@ -89,7 +90,7 @@ func (k *soak) again(ctx context.Context, fn func(round int) error) error {
 	return ctx.Err()
 }
 
-// add counts what has ended.
+// add counts ended work.
 func (k *soak) add(kind string, orchestrations, steps, counted int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -147,7 +148,7 @@ func (k *soak) events(ctx context.Context, round int) error {
 	return err
 }
 
-// prune removes what has ended.
+// prune removes ended instances.
 func (k *soak) prune(ctx context.Context) error {
 	return k.again(ctx, func(int) error {
 		res, err := k.node.Store.Prune(ctx, provider.PruneRequest{Age: pruneAge, Max: pruneMax})

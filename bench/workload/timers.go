@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// atOnce calls fn for 0 to n-1, each on a goroutine of its own.
+// atOnce calls fn for 0 to n-1, each on a separate goroutine.
 func atOnce(ctx context.Context, n int, fn func(ctx context.Context, i int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for i := range n {
@@ -31,7 +31,7 @@ func runTimers(ctx context.Context, n *Node, s Size) (Result, error) {
 	return Result{Done: s.N, Steps: s.N * 2, Took: time.Since(began), Latencies: late}, nil
 }
 
-// napTogether starts naps and answers by how much each was late.
+// napTogether starts naps and returns how late each was.
 func napTogether(ctx context.Context, n *Node, count int, rest Rest) ([]time.Duration, error) {
 	handles, err := startNaps(ctx, n, count, rest)
 	if err != nil {
@@ -63,18 +63,18 @@ func putToSleep(ctx context.Context, n *Node, s Size) error {
 	}
 	look := time.NewTicker(100 * time.Millisecond)
 	defer look.Stop()
-	for quiet := 0; ; quiet++ { // executions that have just left the cache end on goroutines of their own
+	for quiet := 0; ; quiet++ { // executions that have just left the cache end on separate goroutines
 		stats, err := n.Store.Stats(ctx, provider.StatsRequest{})
 		if err != nil {
-			return fmt.Errorf("looking whether all sleep: %w", err)
+			return fmt.Errorf("checking that all instances sleep: %w", err)
 		}
-		cached := n.runtime.Stats().Cached > 0 && s.For >= time.Minute // they leave after that; a shorter run is none to measure memory by
+		cached := n.runtime.Stats().Cached > 0 && s.For >= time.Minute // executions leave the cache after that time; shorter runs measure no memory
 		if len(stats.Turns) > 0 || stats.TurnLeases > 0 || cached {
 			quiet = 0
 		}
 		if quiet == 10 {
-			// What was garbage after starting so many is not what their sleep costs, nor is what the node keeps for the case that
-			// something happens to them soon.
+			// Free the garbage of the starts and the memory that the node keeps for instances that act soon.
+			// Neither is part of the cost of sleeping instances.
 			debug.FreeOSMemory()
 			return nil
 		}
@@ -86,7 +86,7 @@ func putToSleep(ctx context.Context, n *Node, s Size) error {
 	}
 }
 
-// runNothing is W7: what it costs to have them.
+// runNothing is W7. It measures the cost of sleeping instances.
 func runNothing(ctx context.Context, _ *Node, s Size) (Result, error) {
 	began := time.Now()
 	timer := time.NewTimer(s.For)

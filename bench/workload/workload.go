@@ -12,51 +12,51 @@ import (
 type Workload struct {
 	Name  string
 	Title string
-	Unit  string // of what Result.Done counts
-	Of    string // what Result.Latencies are of
-	// Sizes are the values of Size.N that it is measured with.
+	Unit  string // unit of Result.Done
+	Of    string // meaning of Result.Latencies
+	// Sizes are the measured values of Size.N.
 	Sizes []int
-	// Workers are the values of Size.Workers; nil: the node itself works.
+	// Workers are the values of Size.Workers; nil: the node itself does the work.
 	Workers []int
-	// Size is what it is measured with, but for what stands above.
+	// Size has the other parameters.
 	Size Size
-	// Pair says that the latency is to be compared with that of two bare commits.
+	// Pair reports whether to compare the latency with that of two bare commits.
 	Pair bool
-	// Prepare is not measured; nil: there is nothing to prepare.
+	// Prepare is not measured. It may be nil.
 	Prepare func(ctx context.Context, n *Node, s Size) error
 	// Run is measured.
 	Run func(ctx context.Context, n *Node, s Size) (Result, error)
 }
 
-// Size is how much a workload is.
+// Size is the size of a run.
 type Size struct {
 	N        int           // orchestrations, activities or events
-	For      time.Duration // how long it lasts, or its orchestrations sleep
-	Rate     float64       // W1 and W3: starts each second, each at its moment; 0: W1 as fast as they go, W3 every 5 ms
-	Finished int           // W8: instances in the store that have ended
-	Workers  int           // W9: processes that work; 0: the node itself
+	For      time.Duration // duration of the run, or of the sleep of its orchestrations
+	Rate     float64       // W1 and W3: starts per second, at fixed times; 0: W1 as fast as possible, W3 every 5 ms
+	Finished int           // W8: finished instances in the store
+	Workers  int           // W9: worker processes; 0: the node itself
 }
 
-// Result is what one run gave.
+// Result is the result of one run.
 type Result struct {
 	Done      int // in the workload's unit
-	Steps     int // starts of orchestrations, and results, timers and events that they waited for
+	Steps     int // starts of orchestrations, and the results, timers and events that they waited for
 	Took      time.Duration
 	Latencies []time.Duration
 	Figures   []Figure
 }
 
-// Figure is something else that is worth telling.
+// Figure is an additional figure.
 type Figure struct {
 	Name  string
 	Value float64
 	Unit  string
 }
 
-// PerSecond is the throughput.
+// PerSecond returns the throughput.
 func (r Result) PerSecond() float64 { return float64(r.Done) / r.Took.Seconds() }
 
-// Percentile answers the smallest latency that p percent of all do not exceed; 0 without any.
+// Percentile returns the smallest latency that p percent of all do not exceed, or 0 without latencies.
 func (r Result) Percentile(p float64) time.Duration { return percentile(r.Latencies, p) }
 
 func percentile(all []time.Duration, p float64) time.Duration {
@@ -67,7 +67,7 @@ func percentile(all []time.Duration, p float64) time.Duration {
 	return sorted[max(0, int(math.Ceil(float64(len(sorted))*p/100))-1)]
 }
 
-// All answers all workloads in order.
+// All returns all workloads in order.
 func All() []Workload {
 	const (
 		chains         = "orchestrations of 5 activities in sequence"
@@ -101,7 +101,7 @@ func All() []Workload {
 	}
 }
 
-// Find answers the workloads of a name: that of one, or of a family such as w2.
+// Find returns the workloads of a name: one, or a family such as w2.
 func Find(name string) (found []Workload) {
 	for _, w := range All() {
 		if w.Name == name || strings.TrimRight(w.Name, "ab") == name {
