@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// jobVariable holds a job in the environment of a process that is to do it.
+// jobVariable holds the job of a child process as JSON.
 const jobVariable = "PERDURE_COMPARE_JOB"
 
-// A job is one workload on one system and one store. Each runs in a process of its own.
+// job is one workload on one system and one store. Each job runs in a separate process.
 type job struct {
 	System   string `json:"system"`
 	Workload string `json:"workload"`
@@ -24,13 +24,13 @@ type job struct {
 	Load     load   `json:"load"`
 }
 
-// An outcome is what such a process answers.
+// outcome is the result of a child process.
 type outcome struct {
 	Figures  []figure `json:"figures,omitempty"`
 	Settings []string `json:"settings,omitempty"`
 }
 
-// logger tells of errors only. It goes to the error output, whose end is shown when a run fails.
+// logger logs only errors, to standard error. The end of that output is shown when a run fails.
 func logger() *slog.Logger {
 	noTime := func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey || a.Key == slog.LevelKey {
@@ -41,7 +41,7 @@ func logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError, ReplaceAttr: noTime}))
 }
 
-// beChild does the job that the environment names, if it names one, and ends the process.
+// beChild runs the job from the environment, if there is one, and exits the process.
 func beChild() {
 	text := os.Getenv(jobVariable)
 	if text == "" {
@@ -62,7 +62,8 @@ func beChild() {
 	os.Exit(0)
 }
 
-// do runs the workload after one orchestration that is not measured: connections, statements and pages are there then.
+// do runs the workload after one orchestration that is not measured. By then connections, statements and pages
+// exist.
 func (j job) do(ctx context.Context) (outcome, error) {
 	p, found := find(products(), j.System, func(p product) string { return p.name })
 	w, known := find(workloads(), j.Workload, func(w workload) string { return w.name })
@@ -83,7 +84,7 @@ func (j job) do(ctx context.Context) (outcome, error) {
 	return outcome{Figures: figures, Settings: sys.Settings(ctx)}, nil
 }
 
-// find answers the element of that name.
+// find returns the element with that name.
 func find[T any](all []T, name string, of func(T) string) (T, bool) {
 	for _, one := range all {
 		if of(one) == name {
@@ -94,10 +95,11 @@ func find[T any](all []T, name string, of func(T) string) (T, bool) {
 	return none, false
 }
 
-// errLimit is answered for a run that took too long.
+// errLimit is the error of a run that took too long.
 var errLimit = errors.New("not done")
 
-// inChild does the job in a process of its own and answers also the CPU time that it used, worker and client together.
+// inChild runs the job in a separate process. It also returns the CPU time of that process, worker and client
+// together.
 func (j job) inChild(ctx context.Context, limit time.Duration) (o outcome, cpu time.Duration, err error) {
 	text, err := json.Marshal(j)
 	if err != nil {
@@ -126,7 +128,7 @@ func (j job) inChild(ctx context.Context, limit time.Duration) (o outcome, cpu t
 	return o, cpu, json.Unmarshal(stdout.Bytes(), &o)
 }
 
-// reason is what a failed process said: its panic, or its last line.
+// reason returns why a process failed: its panic, or its last line.
 func reason(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	for _, line := range lines {

@@ -123,7 +123,7 @@ func dbosFan(ctx dbos.Context, n int) (int, error) {
 
 func dbosSleep(ctx dbos.Context, n int) (int, error) {
 	pause := time.Duration(n) * time.Millisecond
-	due := time.Now().Add(pause) // as Sleep itself counts it
+	due := time.Now().Add(pause) // as Sleep itself computes it
 	if _, err := dbos.Sleep(ctx, pause); err != nil {
 		return 0, err
 	}

@@ -31,7 +31,7 @@ const durableTaskParallelism = 200
 
 type durableTaskSystem struct {
 	client backend.TaskHubClient
-	file   string // of SQLite
+	file   string // SQLite only
 }
 
 func openDurableTask(ctx context.Context, s store) (system, error) {
@@ -68,7 +68,7 @@ func openDurableTask(ctx context.Context, s store) (system, error) {
 	return d, worker.Start(ctx)
 }
 
-// Settings asks a second handle with the same file name, because the first one is the system's own.
+// Settings reads from a second handle with the same file name, since the first one belongs to the system.
 func (d *durableTaskSystem) Settings(ctx context.Context) []string {
 	parallelism := fmt.Sprintf("parallelism=%d", durableTaskParallelism)
 	if d.file == "" {
@@ -116,7 +116,7 @@ func (i durableTaskInstance) check(m *api.OrchestrationMetadata) error {
 	case m.RuntimeStatus != api.RUNTIME_STATUS_COMPLETED:
 		return fmt.Errorf("an orchestration ended as %v: %v", m.RuntimeStatus, m.FailureDetails)
 	case m.SerializedOutput != fmt.Sprint(i.want):
-		return fmt.Errorf("an orchestration answered %s, want %d", m.SerializedOutput, i.want)
+		return fmt.Errorf("an orchestration returned %s, want %d", m.SerializedOutput, i.want)
 	}
 	return nil
 }
@@ -203,7 +203,7 @@ func durableTaskListen(ctx *task.OrchestrationContext) (any, error) {
 	return n, nil
 }
 
-// durableTaskLogger hands on what durabletask-go logs as an error or a warning.
+// durableTaskLogger forwards errors and warnings of durabletask-go.
 type durableTaskLogger struct{ to *slog.Logger }
 
 func (durableTaskLogger) Debug(...any)                {}

@@ -22,7 +22,7 @@ func goWorkflowsProduct() product {
 	return product{
 		name: "go-workflows", module: "github.com/cschleiden/go-workflows", open: openGoWorkflows,
 		notes: map[string]string{
-			kindSQLite: "monoprocess backend, so that the worker is told of work and does not poll; one connection and WAL as its documentation has it, " +
+			kindSQLite: "monoprocess backend, which wakes the worker instead of polling; one connection and WAL as in its documentation, " +
 				"synchronous=FULL is its default; executor cache 10,000 (default 128), history size unlimited (default 10,000 events)",
 			kindPostgres: fmt.Sprintf("monoprocess backend; up to %d connections; %d pollers of each kind (default 2); executor cache 10,000 (default 128), "+
 				"history size unlimited (default 10,000 events)", connections, goWorkflowsPollers),
@@ -30,7 +30,8 @@ func goWorkflowsProduct() product {
 	}
 }
 
-// goWorkflowsPollers fetch from Postgres at the same time; the one connection of SQLite leaves them nothing to do.
+// goWorkflowsPollers is the number of concurrent fetches from Postgres. With the one connection of SQLite, pollers
+// gain nothing.
 const goWorkflowsPollers = 8
 
 type goWorkflowsSystem struct {

@@ -1,5 +1,5 @@
-// Command compare runs the workloads W1 to W6 on perdure and on its peers that a Go service can embed, on the same machine
-// and with the same durability, and prints by how much perdure is faster. See README.md.
+// Command compare runs the workloads W1 to W6 on perdure and on other engines that a Go service can embed, on the
+// same machine and with the same durability. It prints by how much perdure is faster. See README.md.
 package main
 
 import (
@@ -24,7 +24,7 @@ func main() {
 	}
 }
 
-// compare is the command: it runs what the arguments say and reports.
+// compare parses the arguments, runs the plan and prints the report.
 func compare(ctx context.Context, args []string, out, progress io.Writer) error {
 	p, file, err := parse(args, progress)
 	if err != nil {
@@ -54,24 +54,24 @@ func compare(ctx context.Context, args []string, out, progress io.Writer) error 
 	return errors.Join(err, r.write(out, p))
 }
 
-// parse reads the arguments; file is where the JSON goes.
+// parse parses the arguments. file is the path for the JSON output.
 func parse(args []string, usage io.Writer) (p plan, file string, err error) {
 	flags := flag.NewFlagSet("compare", flag.ContinueOnError)
 	flags.SetOutput(usage)
 	systems := flags.String("systems", joined(products(), productName), "the systems")
 	work := flags.String("workloads", joined(workloads(), workloadName), "the workloads")
 	kinds := flags.String("stores", kindSQLite, "the stores: sqlite, postgres or both, separated by a comma")
-	flags.StringVar(&p.stores.postgres, "postgres", "", "URL of a Postgres server, as a superuser; each run makes a database and drops it")
-	flags.StringVar(&p.stores.dir, "dir", os.TempDir(), "folder for SQLite files; it must be on a disk")
-	flags.IntVar(&p.rounds, "rounds", 5, "how often each system runs each workload")
-	flags.Float64Var(&p.scale, "scale", 1, "part of the load; less than 1 only shows that everything runs")
-	flags.DurationVar(&p.limit, "limit", 2*time.Minute, "what one run may take; a system that takes longer has failed it and is not tried again")
+	flags.StringVar(&p.stores.postgres, "postgres", "", "URL of a Postgres server, as a superuser; each run creates and drops a database")
+	flags.StringVar(&p.stores.dir, "dir", os.TempDir(), "directory for SQLite files; it must be on a disk")
+	flags.IntVar(&p.rounds, "rounds", 5, "number of runs of each workload on each system")
+	flags.Float64Var(&p.scale, "scale", 1, "fraction of the load; less than 1 only checks that everything runs")
+	flags.DurationVar(&p.limit, "limit", 2*time.Minute, "timeout of a run; a system that exceeds it has failed the workload and is not tried again")
 	flags.StringVar(&file, "json", "", "file for all results")
 	if err := flags.Parse(args); err != nil {
 		return p, "", err
 	}
 	if flags.NArg() > 0 {
-		return p, "", fmt.Errorf("%q is no flag", flags.Arg(0))
+		return p, "", fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
 	p.systems, err = chosen(products(), *systems, productName)
 	if err != nil {
@@ -106,7 +106,7 @@ func joined[T any](all []T, name func(T) string) string {
 	return strings.Join(names, ",")
 }
 
-// chosen answers those whose names stand in a list, in their own order.
+// chosen returns the elements whose names are in a list, in their own order.
 func chosen[T any](all []T, list string, name func(T) string) (picked []T, err error) {
 	wanted := make(map[string]bool)
 	for text := range strings.SplitSeq(list, ",") {

@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 )
 
-// The systems run in processes of this binary, as they do in those of the command.
+// The systems run in processes of this binary, like those of the command.
 func TestMain(m *testing.M) {
 	beChild()
 	leaktest.Main(m, postgrestest.Stop)

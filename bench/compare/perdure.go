@@ -89,10 +89,10 @@ func (i perdureInstance) Send(ctx context.Context, event Reply) error {
 	return i.handle.Raise(ctx, eventName, event)
 }
 
-// expect compares the output of an orchestration with what it was asked to do.
+// expect returns an error if an orchestration has the wrong output.
 func expect(got, want int) error {
 	if got != want {
-		return fmt.Errorf("an orchestration answered %d, want %d", got, want)
+		return fmt.Errorf("an orchestration returned %d, want %d", got, want)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A report is all that is known of a comparison; the JSON file holds it whole.
+// report is the complete result of a comparison. The JSON file holds all of it.
 type report struct {
 	Started  time.Time         `json:"started"`
 	Machine  string            `json:"machine"`
@@ -35,7 +35,7 @@ func newReport(p plan, wait time.Duration, server []string) report {
 	}
 }
 
-// moduleVersions are those of the systems and of the drivers that they share.
+// moduleVersions returns the versions of the systems and of their shared drivers.
 func moduleVersions(systems []product) map[string]string {
 	versions := make(map[string]string)
 	info, ok := debug.ReadBuildInfo()
@@ -58,7 +58,7 @@ func moduleVersions(systems []product) map[string]string {
 	return versions
 }
 
-// revision is the commit that the binary was built of, where the build recorded it.
+// revision returns the commit that the binary was built from, if the build recorded it.
 func revision(info *debug.BuildInfo) (text string) {
 	for _, s := range info.Settings {
 		switch {
@@ -71,7 +71,7 @@ func revision(info *debug.BuildInfo) (text string) {
 	return text
 }
 
-// write prints the tables and what is needed to judge them.
+// write prints the tables and the information needed to judge them.
 func (r report) write(out io.Writer, p plan) error {
 	w := &lines{out: out}
 	w.f("Comparison of %s, %s, %s, %d rounds", r.Started.Format(time.DateTime+" MST"), r.Machine, r.Go, r.Rounds)
@@ -89,7 +89,7 @@ func (r report) write(out io.Writer, p plan) error {
 		for _, s := range p.systems {
 			w.f("- %s: %s", s.name, s.notes[kind])
 		}
-		w.f("\nSettings as the systems told in their last runs:\n")
+		w.f("\nSettings as read back in the last runs:\n")
 		for _, s := range p.systems {
 			w.f("- %s: %s", s.name, strings.Join(r.settings(kind, s.name), ", "))
 		}
@@ -113,7 +113,7 @@ func (r report) write(out io.Writer, p plan) error {
 	return w.err
 }
 
-// rows are the lines of a table, the first of them its head.
+// rows returns the lines of a table, starting with its head.
 func (r report) rows(kind string, systems []product) [][]string {
 	head := []string{"", ""}
 	for _, s := range systems {
@@ -144,7 +144,7 @@ func (r report) failures(kind string) (reasons []string) {
 	return reasons
 }
 
-// settings are those of the last run of a system that told them.
+// settings returns the settings of the last run of a system that has them.
 func (r report) settings(kind, system string) []string {
 	for _, run := range slices.Backward(r.Runs) {
 		if run.Store == kind && run.System == system && run.Settings != nil {
@@ -163,7 +163,7 @@ func (r report) save(path string) error {
 	return os.WriteFile(path, append(text, '\n'), 0o644)
 }
 
-// lines writes until something fails.
+// lines writes until an error occurs.
 type lines struct {
 	out io.Writer
 	err error
@@ -175,7 +175,7 @@ func (l *lines) f(format string, args ...any) {
 	}
 }
 
-// table writes Markdown with columns of even width.
+// table writes a Markdown table with aligned columns.
 func (l *lines) table(rows [][]string) {
 	width := make([]int, len(rows[0]))
 	for _, row := range rows {

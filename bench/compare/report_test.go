@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// did is a run with one figure.
+// did returns a run with one figure.
 func did(system, figureName string, isRate bool, value float64) run {
 	return run{Store: kindSQLite, Workload: "W1", System: system, Figures: []figure{{figureName, value, isRate}}}
 }
@@ -54,7 +54,7 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// A workload that some did not do has the figures of the others.
+// A workload that failed on some systems has the figures of the others.
 func TestFiguresOfFailedWorkload(t *testing.T) {
 	rows := summarize([]run{{Store: kindSQLite, Workload: "W1", System: "perdure", Failed: "why"}, did("dbos", "s", false, 1)})
 	if len(rows) != 1 || rows[0].Figure != "s" || rows[0].Systems["dbos"].Faster != 0 {

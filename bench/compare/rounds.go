@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A run is one job done, or not.
+// run is a job and its result or failure.
 type run struct {
 	Round       int      `json:"round"`
 	Store       string   `json:"store"`
@@ -19,28 +19,29 @@ type run struct {
 	Load        load     `json:"load"`
 	MachineLoad string   `json:"machine_load,omitempty"` // of the last minute, before the run
 	Seconds     float64  `json:"seconds"`                // of the whole process
-	CPUSeconds  float64  `json:"cpu_seconds"`            // of the system's process; a server's are not in it
+	CPUSeconds  float64  `json:"cpu_seconds"`            // of the system's process, without a server
 	Figures     []figure `json:"figures,omitempty"`
 	Settings    []string `json:"settings,omitempty"`
 	Failed      string   `json:"failed,omitempty"`
 }
 
-// A plan is what to run.
+// plan is what to run.
 type plan struct {
 	systems   []product
 	workloads []workload
-	kinds     []string // of stores
+	kinds     []string // kinds of stores
 	stores    stores
 	rounds    int
 	scale     float64
 	limit     time.Duration
 }
 
-// A hanging is a system that did not end a workload in time. It is not tried again in later rounds, which would take as long.
+// hanging is a system that exceeded the limit on a workload. It is not tried again in later rounds, which would
+// take as long.
 type hanging struct{ store, workload, system string }
 
-// run runs it all. The systems take turns within each workload, so that a machine that becomes slower or faster does so
-// for all of them.
+// run runs the plan. The systems alternate within each workload, so that a change in the speed of the machine
+// affects all of them.
 func (p plan) run(ctx context.Context, progress io.Writer) (runs []run, err error) {
 	hung := make(map[hanging]string)
 	for round := range p.rounds {
@@ -61,7 +62,7 @@ func (p plan) run(ctx context.Context, progress io.Writer) (runs []run, err erro
 	return runs, nil
 }
 
-// one does a run. Only what keeps all others from running is an error; that a system fails is a result.
+// one does one run. It returns an error only if no run can succeed. A failure of the system is a result.
 func (p plan) one(ctx context.Context, r *run, hung map[hanging]string) error {
 	h := hanging{r.Store, r.Workload, r.System}
 	if why, known := hung[h]; known {
@@ -89,7 +90,7 @@ func (p plan) one(ctx context.Context, r *run, hung map[hanging]string) error {
 	return ctx.Err()
 }
 
-// say tells the result in a few words.
+// say returns the result in a few words.
 func (r run) say() string {
 	if r.Failed != "" {
 		return "failed: " + r.Failed
@@ -101,7 +102,7 @@ func (r run) say() string {
 	return strings.Join(said, ", ")
 }
 
-// machineLoad is the average number of processes that ran or wanted to in the last minute, where the system tells.
+// machineLoad returns the load average of the last minute, or "" if the system does not report it.
 func machineLoad() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

@@ -1,8 +1,8 @@
 package main
 
-// sizes answers how much of a workload to run, by the name of the system: such that a run takes 5 to 20 s on a machine of
-// two cores. Rates are compared, not durations. Where more of it costs a system more for each (a longer history, a fuller
-// table) the smaller size is in that system's favour.
+// sizes returns the size of a workload for each system, chosen so that a run takes 5 to 20 s on a machine with two
+// cores. Rates are compared, not durations. If a larger size makes each unit more expensive (a longer history, a
+// fuller table), the smaller size favours its system.
 func sizes(workload string) map[string]int {
 	switch workload {
 	case "W1": // orchestrations

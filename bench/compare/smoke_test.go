@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 )
 
-// tiny runs the command with these arguments and answers its report.
+// tiny runs the command with these arguments and returns its report.
 func tiny(t *testing.T, args ...string) (r report, printed string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "out.json")
@@ -34,7 +34,7 @@ func tiny(t *testing.T, args ...string) (r report, printed string) {
 	return r, out.String()
 }
 
-// checkRuns sees to it that each of the systems did each of the workloads.
+// checkRuns checks that each system ran each workload.
 func checkRuns(t *testing.T, r report, systems, workloads int) {
 	t.Helper()
 	if len(r.Runs) != systems*workloads {
@@ -58,7 +58,7 @@ func TestSmokeSQLite(t *testing.T) {
 	r, printed := tiny(t)
 	checkRuns(t, r, len(products()), len(workloads()))
 	for _, run := range r.Runs {
-		// That is FULL. Perdure's own tests show it for perdure.
+		// 2 is FULL. Perdure's own tests check it for perdure.
 		if run.System != "perdure" && !slices.Contains(run.Settings, "synchronous=2") {
 			t.Errorf("%s ran with %v", run.System, run.Settings)
 		}
@@ -75,7 +75,7 @@ func TestSmokePostgres(t *testing.T) {
 	postgres := []string{"-stores", "postgres", "-postgres", server.URL()}
 	r, _ := tiny(t, append(postgres, "-systems", "perdure,go-workflows,dbos", "-workloads", "W1,W2a,W6")...)
 	checkRuns(t, r, 3, 3)
-	// Release v0.6.0 cannot store two activities of one turn there (its issue 94).
+	// Release v0.6.0 cannot store two activities of one turn on Postgres (its issue 94).
 	r, _ = tiny(t, append(postgres, "-systems", "durabletask-go", "-workloads", "W1,W6")...)
 	checkRuns(t, r, 1, 2)
 	postgrestest.Exec(t, server.URL(),
@@ -91,7 +91,7 @@ func TestWeakServerIsRefused(t *testing.T) {
 	}
 }
 
-// What hangs is ended at the limit and not tried in the rounds after.
+// A system that hangs is killed at the limit and not tried in later rounds.
 func TestLimit(t *testing.T) {
 	p, _, err := parse([]string{"-systems", "perdure", "-workloads", "W1", "-rounds", "2", "-limit", "1ms", "-dir", t.TempDir()}, new(bytes.Buffer))
 	if err != nil {

@@ -6,14 +6,14 @@ import (
 	"fmt"
 )
 
-// sqliteName is a file name for modernc.org/sqlite, the driver of all four systems. Each connection waits for the disk
-// at each commit.
+// sqliteName returns a file name for modernc.org/sqlite, the driver of all four systems. With it each connection
+// syncs at each commit.
 func sqliteName(path string) string {
 	return "file:" + path + "?_txlock=immediate&_pragma=busy_timeout(5000)&_pragma=foreign_keys(ON)" +
 		"&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"
 }
 
-// openSQLite opens a file for the systems that take a handle.
+// openSQLite opens a file for systems that take a handle.
 func openSQLite(path string, connections int) (*sql.DB, error) {
 	db, err := sql.Open("sqlite", sqliteName(path))
 	if err != nil {
@@ -24,7 +24,8 @@ func openSQLite(path string, connections int) (*sql.DB, error) {
 	return db, nil
 }
 
-// sqliteSettings reads back what holds for the connections of a handle. In Postgres, which has no such settings, it answers nothing.
+// sqliteSettings reads back the settings of a handle's connections. It returns nothing on Postgres, which has no
+// such settings.
 func sqliteSettings(ctx context.Context, db *sql.DB) (settings []string) {
 	for _, name := range []string{"journal_mode", "synchronous"} {
 		var value string

@@ -15,13 +15,13 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// stores makes a fresh store for each run.
+// stores creates a fresh store for each run.
 type stores struct {
 	dir      string // for SQLite
 	postgres string // URL of a server
 }
 
-// fresh makes a store and answers what removes it.
+// fresh creates a store and returns a function that removes it.
 func (s stores) fresh(ctx context.Context, kind string) (store, func() error, error) {
 	if kind == kindSQLite {
 		dir, err := os.MkdirTemp(s.dir, "compare-")
@@ -35,7 +35,7 @@ func (s stores) fresh(ctx context.Context, kind string) (store, func() error, er
 		return store{}, nil, err
 	}
 	name := "compare_" + strings.ReplaceAll(uuid.NewString(), "-", "")
-	// What the run before has written must not have to be flushed in this one.
+	// Flush the data of the previous run now, so that this run does not have to.
 	if err := s.exec(ctx, "CREATE DATABASE "+name, "CHECKPOINT"); err != nil {
 		return store{}, nil, err
 	}
@@ -59,10 +59,10 @@ func (s stores) exec(ctx context.Context, statements ...string) error {
 	return errors.Join(err, conn.Close(ctx))
 }
 
-// errWeak is answered for a server that does not wait for the disk.
-var errWeak = errors.New("the server may lose commits that it has told of")
+// errWeak is the error of a server that does not sync its commits.
+var errWeak = errors.New("the server may lose acknowledged commits")
 
-// serverSettings reads what a server's commits wait for, and refuses one that does not wait for the disk.
+// serverSettings reads the server's settings for commits, and refuses a server that does not sync them.
 func (s stores) serverSettings(ctx context.Context) (settings []string, err error) {
 	conn, err := pgx.Connect(ctx, s.postgres)
 	if err != nil {
@@ -86,8 +86,8 @@ func (s stores) serverSettings(ctx context.Context) (settings []string, err erro
 	return settings, nil
 }
 
-// diskWait is the median time of writing a page and waiting for the disk in the folder of the SQLite files: a few
-// microseconds tell of a file system in memory, where nothing is durable and no comparison is fair.
+// diskWait returns the median time of writing and syncing a page in the directory of the SQLite files. A few
+// microseconds indicate a file system in memory, where nothing is durable and no comparison is fair.
 func (s stores) diskWait() (wait time.Duration, err error) {
 	f, err := os.CreateTemp(s.dir, "compare-")
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// A row is one figure of a workload on one kind of store, for all systems.
+// row is one figure of a workload on one kind of store, for all systems.
 type row struct {
 	Store    string          `json:"store"`
 	Workload string          `json:"workload"`
@@ -14,19 +14,20 @@ type row struct {
 	Systems  map[string]cell `json:"systems"`
 }
 
-// A cell is what one system reached over all rounds.
+// cell is the result of one system over all rounds.
 type cell struct {
 	Median float64 `json:"median"`
 	Min    float64 `json:"min"`
 	Max    float64 `json:"max"`
 	Runs   int     `json:"runs"`
 	Failed int     `json:"failed,omitempty"`
-	Why    string  `json:"why,omitempty"` // of the last failed run
-	// Faster is by how much perdure is faster, by the medians: 1 is the same, less is slower. 0 for perdure itself.
+	Why    string  `json:"why,omitempty"` // reason of the last failed run
+	// Faster is the ratio by which perdure is faster, computed from the medians. 1 is equal and less is slower. It
+	// is 0 for perdure itself.
 	Faster float64 `json:"perdure_is_faster_by,omitempty"`
 }
 
-// summarize makes rows of runs, in the order of the runs.
+// summarize returns rows in the order of the runs.
 func summarize(runs []run) []row {
 	var rows []row
 	for _, r := range runs {
@@ -40,7 +41,7 @@ func summarize(runs []run) []row {
 	return rows
 }
 
-// figureNames are the figures that any system has of a workload; one without a name if all failed.
+// figureNames returns the names of the figures that any system has for a workload, or one empty name if all failed.
 func figureNames(runs []run, store, workload string) []string {
 	for _, r := range runs {
 		if r.Store == store && r.Workload == workload && len(r.Figures) > 0 {
@@ -88,7 +89,7 @@ func median(values []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// compare fills in by how much perdure is faster than each peer.
+// compare sets the ratio by which perdure is faster than each peer.
 func (r row) compare(isRate bool) {
 	ours := r.Systems["perdure"].Median
 	for name, c := range r.Systems {
@@ -102,7 +103,7 @@ func (r row) compare(isRate bool) {
 	}
 }
 
-// String is the cell of the table: median, range and ratio.
+// String returns the cell of the table: median, range and ratio.
 func (c cell) String() string {
 	if c.Failed == c.Runs {
 		if c.Runs == 0 {
@@ -123,7 +124,7 @@ func (c cell) String() string {
 	return text
 }
 
-// short is a reason that fits into a table.
+// short cuts a reason to fit into a table.
 func short(why string) string {
 	const limit = 60
 	if r := []rune(why); len(r) > limit {
@@ -132,7 +133,7 @@ func short(why string) string {
 	return why
 }
 
-// number writes three digits, or all before the point.
+// number formats a value with three digits, or all digits before the point.
 func number(v float64) string {
 	if v >= 100 {
 		return strconv.FormatFloat(v, 'f', 0, 64)

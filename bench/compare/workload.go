@@ -10,31 +10,31 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// clients is how many goroutines start orchestrations and send events, for every system.
+// clients is the number of goroutines that start orchestrations and send events, for every system.
 const clients = 8
 
-// A workload is one of W1 to W6. Its size says how often or how long, and differs between systems so that a run takes
-// 5 to 20 s for each; see sizes.
+// workload is one of W1 to W6. Its size is a count or a duration and differs between systems, so that a run takes 5
+// to 20 s for each; see sizes.
 type workload struct {
 	name  string
 	about string
 	run   func(ctx context.Context, sys system, l load) ([]figure, error)
 }
 
-// A figure is a thing measured.
+// figure is one measured value.
 type figure struct {
 	Name   string  `json:"name"`
 	Value  float64 `json:"value"`
-	IsRate bool    `json:"is_rate"` // more is better; else less is
+	IsRate bool    `json:"is_rate"` // more is better; otherwise less is
 }
 
-// A load is how much of a workload to run.
+// load is the size of a run.
 type load struct {
 	Size  int     `json:"size"`
-	Scale float64 `json:"scale"` // 1 is the workload as it is defined; less is a check that it runs
+	Scale float64 `json:"scale"` // 1 is the workload as defined; less only checks that it runs
 }
 
-// size is the scaled size, and of a number that belongs to the workload.
+// size returns the scaled size. of scales another number of the workload.
 func (l load) size() int { return l.of(l.Size) }
 
 func (l load) of(n int) int { return max(1, int(float64(n)*l.Scale)) }
@@ -45,15 +45,15 @@ func workloads() []workload {
 		{"W2a", "one orchestration of 1,000 parallel activities, a median", w2a},
 		{"W2b", "100 orchestrations of 50 parallel activities, a median", w2b},
 		{"W3", "idle: start, one activity, outcome; 200 times, 5 ms apart; by the documented call of each", w3},
-		{"W3 asked", "the same; systems that cannot tell of an outcome are asked often, which their own calls do not", w3Asked},
+		{"W3 asked", "the same; systems without notification are polled more often than by their own calls", w3Asked},
 		{"W4", "one orchestration of sequential activities", w4},
-		{"W5", "2,000 timers of 5 s, how late; not judged, as each system starts them at a pace of its own", w5},
+		{"W5", "2,000 timers of 5 s, lateness; not judged, since each system starts them at its own pace", w5},
 		{"W5 paced", "the same, started one by one at 400/s, so that as many are due in each moment for all systems; W5 is judged by this", w5Paced},
 		{"W6", "2,000 events to one orchestration from 8 clients, a median", w6},
 	}
 }
 
-// each runs fn for 0 to n-1, shared out among the clients.
+// each calls fn for 0 to n-1, distributed among the clients.
 func each(ctx context.Context, n int, fn func(ctx context.Context, i int) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for c := range min(clients, n) {
@@ -69,8 +69,8 @@ func each(ctx context.Context, n int, fn func(ctx context.Context, i int) error)
 	return g.Wait()
 }
 
-// runAll starts n orchestrations as fast as the clients can, then waits for all. The clients wait for one after the other,
-// so that a system that has to be asked is not asked about thousands at once.
+// runAll starts n orchestrations as fast as the clients can, then waits for all. Each client waits for one instance
+// after another, so that a system that needs polling is not polled for thousands at once.
 func runAll(ctx context.Context, sys system, n int, p program, in int) error {
 	started := make([]instance, n)
 	err := each(ctx, n, func(ctx context.Context, i int) (err error) {
@@ -91,7 +91,7 @@ func runOne(ctx context.Context, sys system, p program, in int) error {
 	return h.Wait(ctx)
 }
 
-// timed answers the seconds that each of n calls took.
+// timed returns the seconds that each of n calls took.
 func timed(n int, fn func() error) (seconds []float64, err error) {
 	for range n {
 		began := time.Now()
@@ -103,7 +103,7 @@ func timed(n int, fn func() error) (seconds []float64, err error) {
 	return seconds, nil
 }
 
-// quantile is the value below which a share of the values lies.
+// quantile returns the value below which a share of the values lies.
 func quantile(values []float64, share float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	return sorted[min(len(sorted)-1, int(share*float64(len(sorted))))]
@@ -172,14 +172,14 @@ func w5(ctx context.Context, sys system, l load) ([]figure, error) {
 	return nap(ctx, sys, l, func() {})
 }
 
-// w5Paced starts at the same pace whatever the system: how near to each other starts are, so near are the timers.
+// w5Paced starts at the same pace on every system, since the distance between timers follows that between starts.
 func w5Paced(ctx context.Context, sys system, l load) ([]figure, error) {
 	next := time.NewTicker(time.Second / 400)
 	defer next.Stop()
 	return nap(ctx, sys, l, func() { <-next.C })
 }
 
-// nap starts orchestrations that sleep, each when wait returns, and answers how late they went on.
+// nap starts orchestrations that sleep, each when wait returns, and returns how late they continued.
 func nap(ctx context.Context, sys system, l load, wait func()) ([]figure, error) {
 	pause := max(200*time.Millisecond, time.Duration(l.Scale*float64(5*time.Second)))
 	started := make([]instance, l.size())
@@ -196,7 +196,7 @@ func nap(ctx context.Context, sys system, l load, wait func()) ([]figure, error)
 	}
 	late := wakes.late()
 	if len(late) < l.size() {
-		return nil, fmt.Errorf("%d of %d timers were seen to fire", len(late), l.size())
+		return nil, fmt.Errorf("%d of %d timers fired", len(late), l.size())
 	}
 	return []figure{{Name: "p50 ms late", Value: quantile(late, 0.5)}, {Name: "p99 ms late", Value: quantile(late, 0.99)}}, nil
 }
@@ -223,7 +223,8 @@ func w6(ctx context.Context, sys system, l load) ([]figure, error) {
 	return []figure{{Name: "events/s", Value: quantile(rates, 0.5), IsRate: true}}, nil
 }
 
-// wakes are how late the timers of this process fired. Orchestration code adds to it, which it should never do elsewhere.
+// wakes records how late the timers of this process fired. Orchestration code adds to it, which normal code must
+// never do.
 var wakes lateness
 
 type lateness struct {
