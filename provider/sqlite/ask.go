@@ -23,15 +23,18 @@ const (
 	sqlAnswerOf   = `SELECT answered, answer FROM perdure_ask WHERE ask_id = ?`
 )
 
+// asks are the calls of askers, and of those that have fetched a question.
+type asks struct{ *handle }
+
 // Ask implements [provider.Provider].
-func (p *Provider) Ask(ctx context.Context, req provider.AskRequest) (provider.AskResult, error) {
+func (as *asks) Ask(ctx context.Context, req provider.AskRequest) (provider.AskResult, error) {
 	if err := req.Validate(); err != nil {
 		return provider.AskResult{}, err
 	}
 	req.Wait = min(req.Wait, provider.MaxWait)
-	ch := p.store.hub.Expect(req.AskID)
-	defer p.store.hub.Unexpect(req.AskID)
-	_, err := write(ctx, p, "ask", len(req.Payload), func(t *tx, _ *struct{}) error {
+	ch := as.store.hub.Expect(req.AskID)
+	defer as.store.hub.Unexpect(req.AskID)
+	_, err := write(ctx, as.handle, "ask", len(req.Payload), func(t *tx, _ *struct{}) error {
 		h, err := t.Find(req.ID, req.Key)
 		if err != nil {
 			return err
@@ -47,27 +50,27 @@ func (p *Provider) Ask(ctx context.Context, req provider.AskRequest) (provider.A
 	})
 	if err != nil {
 		if provider.OutcomeOf(err) == provider.OutcomeUnknown {
-			p.withdrawAsk(req.AskID) // nobody would read the answer
+			as.withdrawAsk(req.AskID) // nobody would read the answer
 		}
 		return provider.AskResult{}, err
 	}
-	if err := p.door.Enter(ctx); err != nil {
-		p.withdrawAsk(req.AskID)
+	if err := as.door.Enter(ctx); err != nil {
+		as.withdrawAsk(req.AskID)
 		return provider.AskResult{}, err
 	}
-	defer p.door.Leave()
-	return p.awaitAnswer(ctx, &req, ch)
+	defer as.door.Leave()
+	return as.awaitAnswer(ctx, &req, ch)
 }
 
 // awaitAnswer blocks until the question is answered, and removes it otherwise.
-func (p *Provider) awaitAnswer(ctx context.Context, req *provider.AskRequest, ch <-chan relational.Answer) (provider.AskResult, error) {
+func (as *asks) awaitAnswer(ctx context.Context, req *provider.AskRequest, ch <-chan relational.Answer) (provider.AskResult, error) {
 	deadline := time.NewTimer(req.Wait)
 	defer deadline.Stop()
 	for {
-		elsewhere := p.store.hub.Elsewhere()
-		res, ok, err := p.answerOf(ctx, req.AskID)
+		elsewhere := as.store.hub.Elsewhere()
+		res, ok, err := as.answerOf(ctx, req.AskID)
 		if err != nil || ok {
-			p.withdrawAsk(req.AskID)
+			as.withdrawAsk(req.AskID)
 			return res, err
 		}
 		select {
@@ -75,7 +78,7 @@ func (p *Provider) awaitAnswer(ctx context.Context, req *provider.AskRequest, ch
 			return provider.AskResult{Payload: a.Payload, Now: a.Now}, nil
 		case <-elsewhere:
 		case <-deadline.C:
-			<-p.withdrawAsk(req.AskID).Done
+			<-as.withdrawAsk(req.AskID).Done
 			select {
 			case a := <-ch: // it came in the last moment
 				return provider.AskResult{Payload: a.Payload, Now: a.Now}, nil
@@ -83,32 +86,32 @@ func (p *Provider) awaitAnswer(ctx context.Context, req *provider.AskRequest, ch
 				return provider.AskResult{}, fmt.Errorf("ask %s, after %v: %w", req.AskID, req.Wait, provider.ErrNoAnswer)
 			}
 		case <-ctx.Done():
-			p.withdrawAsk(req.AskID)
+			as.withdrawAsk(req.AskID)
 			return provider.AskResult{}, ctx.Err()
-		case <-p.door.Closing:
-			p.withdrawAsk(req.AskID)
+		case <-as.door.Closing:
+			as.withdrawAsk(req.AskID)
 			return provider.AskResult{}, provider.ErrClosed
 		}
 	}
 }
 
 // answerOf reads an answer that another process stored.
-func (p *Provider) answerOf(ctx context.Context, id provider.UUID) (res provider.AskResult, ok bool, err error) {
-	err = p.read(ctx, "ask", func(c *conn) error {
+func (as *asks) answerOf(ctx context.Context, id provider.UUID) (res provider.AskResult, ok bool, err error) {
+	err = as.read(ctx, "ask", func(c *conn) error {
 		_, err := c.one(context.WithoutCancel(ctx), sqlAnswerOf, func(r *row) { ok, res.Payload = r.bool(0), r.blob(1) }, id)
-		res.Now = p.store.clock.wall()
+		res.Now = as.store.clock.wall()
 		return err
 	})
 	return res, ok, err
 }
 
 // withdrawAsk removes a question without waiting for that.
-func (p *Provider) withdrawAsk(id provider.UUID) *relational.Member {
-	return p.store.writer.later("ask", func(t *tx) error { return t.do(sqlDropAsk, id) })
+func (as *asks) withdrawAsk(id provider.UUID) *relational.Member {
+	return as.store.writer.later("ask", func(t *tx) error { return t.do(sqlDropAsk, id) })
 }
 
 // FetchAsks implements [provider.Provider].
-func (p *Provider) FetchAsks(ctx context.Context, req provider.FetchAsksRequest) (provider.FetchAsksResult, error) {
+func (fs *fetches) FetchAsks(ctx context.Context, req provider.FetchAsksRequest) (provider.FetchAsksResult, error) {
 	if err := req.Validate(); err != nil {
 		return provider.FetchAsksResult{}, err
 	}
@@ -119,11 +122,11 @@ func (p *Provider) FetchAsks(ctx context.Context, req provider.FetchAsksRequest)
 	call := &parked{
 		op: "fetch asks", wants: func(t *tx) bool { return t.Effects.Asks }, find: f.find, take: f.take, undo: f.undo,
 	}
-	if err := p.park(ctx, call, req.Wait); err != nil {
+	if err := fs.park(ctx, call, req.Wait); err != nil {
 		return provider.FetchAsksResult{}, err
 	}
 	if f.res.Now == 0 {
-		f.res.Now = p.store.clock.wall()
+		f.res.Now = fs.store.clock.wall()
 	}
 	return f.res, nil
 }
@@ -205,11 +208,11 @@ func (f *askFetch) undo(t *tx) error {
 }
 
 // Answer implements [provider.Provider].
-func (p *Provider) Answer(ctx context.Context, req provider.AnswerRequest) error {
+func (as *asks) Answer(ctx context.Context, req provider.AnswerRequest) error {
 	if err := req.Validate(); err != nil {
 		return err
 	}
-	_, err := write(ctx, p, "answer", len(req.Payload), func(t *tx, _ *struct{}) error {
+	_, err := write(ctx, as.handle, "answer", len(req.Payload), func(t *tx, _ *struct{}) error {
 		open, err := t.integer(sqlIsOpenAsk, req.AskID, t.Elapsed)
 		if err != nil {
 			return err
@@ -217,7 +220,7 @@ func (p *Provider) Answer(ctx context.Context, req provider.AnswerRequest) error
 		if open == 0 {
 			return fmt.Errorf("question %s: %w", req.AskID, provider.ErrNotFound)
 		}
-		if !p.store.hub.Expected(req.AskID) { // the asker is another process: it reads the answer
+		if !as.store.hub.Expected(req.AskID) { // the asker is another process: it reads the answer
 			_, err := t.exec(sqlAnswer, req.Payload, req.AskID, t.Elapsed)
 			return err
 		}

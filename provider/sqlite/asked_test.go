@@ -15,7 +15,7 @@ import (
 // addKinds stores kinds of turns and of tasks that nobody waits for.
 func addKinds(t *testing.T, p *Provider, n int) {
 	t.Helper()
-	_, err := write(t.Context(), p, "kinds", 0, func(x *tx, _ *struct{}) error {
+	_, err := write(t.Context(), p.handle, "kinds", 0, func(x *tx, _ *struct{}) error {
 		if _, err := x.Kinds(); err != nil {
 			return err
 		}
@@ -92,7 +92,7 @@ func TestForeignCommitsCostNoReadOfKnownKinds(t *testing.T) {
 	p := openTest(t, path, Options{})
 	addKinds(t, p, 10)
 	kinds := func() (rows int, names map[provider.Capability][]int64) {
-		_, err := write(t.Context(), p, "kinds", 0, func(x *tx, _ *struct{}) error {
+		_, err := write(t.Context(), p.handle, "kinds", 0, func(x *tx, _ *struct{}) error {
 			counted := *x
 			counted.db = countedRows{x.db, &rows}
 			k, err := counted.Kinds()
@@ -110,7 +110,7 @@ func TestForeignCommitsCostNoReadOfKnownKinds(t *testing.T) {
 		t.Errorf("read %d rows to learn of one kind, and know %v", rows, names)
 	}
 	// A kind that was never committed is forgotten, and its number is another one's.
-	_, err := write(t.Context(), p, "kinds", 0, func(x *tx, _ *struct{}) error {
+	_, err := write(t.Context(), p.handle, "kinds", 0, func(x *tx, _ *struct{}) error {
 		if _, err := x.NewTurnKind(relational.TurnKind{Capability: provider.Capability{Name: "gone"}}); err != nil {
 			return err
 		}
@@ -201,7 +201,7 @@ func TestKindThatNobodyWaitsForIsSearchedAgain(t *testing.T) {
 // remeasure has the due times measured by what is waited for now.
 func remeasure(t *testing.T, p *Provider) {
 	t.Helper()
-	_, err := write(t.Context(), p, "remeasure", 0, func(x *tx, _ *struct{}) error {
+	_, err := write(t.Context(), p.handle, "remeasure", 0, func(x *tx, _ *struct{}) error {
 		x.writer.due.stale = true
 		return nil
 	})

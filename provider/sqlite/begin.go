@@ -22,26 +22,26 @@ import (
 // serializable. A transaction with opts.ReadOnly reads one state of the file and waits for nobody.
 //
 // BeginTx returns [ErrReadOnly] for a store that is open for reading only, unless opts.ReadOnly is set.
-func (p *Provider) BeginTx(ctx context.Context, opts *sql.TxOptions) (*sql.Tx, error) {
-	tx, err := p.begin(ctx, opts, caller())
+func (g *guests) BeginTx(ctx context.Context, opts *sql.TxOptions) (*sql.Tx, error) {
+	tx, err := g.begin(ctx, opts, caller())
 	if err != nil {
 		return nil, failed("begin", err, provider.OutcomeNothing)
 	}
 	return tx, nil
 }
 
-func (p *Provider) begin(ctx context.Context, opts *sql.TxOptions, from uintptr) (*sql.Tx, error) {
-	s, reads := p.store, opts != nil && opts.ReadOnly
-	if p.readOnly && !reads {
+func (g *guests) begin(ctx context.Context, opts *sql.TxOptions, from uintptr) (*sql.Tx, error) {
+	s, reads := g.store, opts != nil && opts.ReadOnly
+	if g.readOnly && !reads {
 		return nil, refused("begin")
 	}
 	if err := provider.CheckPast(ctx); err != nil {
 		return nil, err
 	}
-	if err := p.door.Enter(ctx); err != nil {
+	if err := g.door.Enter(ctx); err != nil {
 		return nil, err
 	}
-	defer p.door.Leave()
+	defer g.door.Leave()
 	s.checkPlace()
 	if err := s.misplaced(); err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (p *Provider) begin(ctx context.Context, opts *sql.TxOptions, from uintptr)
 	db := s.own.open(s)
 	turn, ctx := s.own.turn(ctx)
 	if !reads {
-		if err := s.gate.enter(ctx.Done(), p.door.Closing); err != nil {
+		if err := s.gate.enter(ctx.Done(), g.door.Closing); err != nil {
 			err = begun(ctx, err)
 			turn.end()
 			return nil, err

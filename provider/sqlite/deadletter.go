@@ -17,14 +17,14 @@ const (
 
 // DeadLetters implements [provider.Provider]. An item whose instance cannot take it back,
 // because it is gone, has ended or runs another execution, stays and is not counted as done.
-func (p *Provider) DeadLetters(ctx context.Context, req provider.DeadLettersRequest) (provider.DeadLettersResult, error) {
+func (cl *cleaner) DeadLetters(ctx context.Context, req provider.DeadLettersRequest) (provider.DeadLettersResult, error) {
 	if err := req.Validate(); err != nil {
 		return provider.DeadLettersResult{}, err
 	}
 	if req.Action == provider.DeadLettersList {
-		return p.listLetters(ctx, &req)
+		return cl.listLetters(ctx, &req)
 	}
-	return write(ctx, p, "dead letters", 0, func(t *tx, res *provider.DeadLettersResult) error {
+	return write(ctx, cl.handle, "dead letters", 0, func(t *tx, res *provider.DeadLettersResult) error {
 		for _, id := range req.IDs {
 			if req.Action == provider.DeadLettersRedrive {
 				back, err := t.redrive(id)
@@ -45,7 +45,7 @@ func (p *Provider) DeadLetters(ctx context.Context, req provider.DeadLettersRequ
 	})
 }
 
-func (p *Provider) listLetters(ctx context.Context, req *provider.DeadLettersRequest) (res provider.DeadLettersResult, err error) {
+func (cl *cleaner) listLetters(ctx context.Context, req *provider.DeadLettersRequest) (res provider.DeadLettersResult, err error) {
 	if req.Max == 0 {
 		req.Max = provider.MaxPage
 	}
@@ -53,7 +53,7 @@ func (p *Provider) listLetters(ctx context.Context, req *provider.DeadLettersReq
 	if !req.Key.IsZero() {
 		sql, args = sqlListLettersOf, append([]any{req.Key}, args...)
 	}
-	err = p.read(ctx, "dead letters", func(c *conn) error {
+	err = cl.read(ctx, "dead letters", func(c *conn) error {
 		return c.each(context.WithoutCancel(ctx), sql, func(r *row) error {
 			letter, _, _ := scanLetter(r)
 			res.Letters = append(res.Letters, letter)

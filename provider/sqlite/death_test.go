@@ -48,7 +48,7 @@ func TestHazard24_BusySurvivorEndsLeasesOfADeadProcess(t *testing.T) {
 	if !lines.Scan() || lines.Text() != "leased 1" {
 		t.Fatal("the child leased nothing:", lines.Text())
 	}
-	_, err := write(t.Context(), p, "busy", 0, func(x *tx, _ *struct{}) error {
+	_, err := write(t.Context(), p.handle, "busy", 0, func(x *tx, _ *struct{}) error {
 		x.writer.foreign.looked = time.Now().Add(time.Hour) // as if a transaction were always just over
 		return nil
 	})
@@ -169,7 +169,7 @@ func TestHazard24_InDoubtAnOwnerIsAlive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = write(t.Context(), p, "enroll", 0, func(x *tx, _ *struct{}) error {
+	_, err = write(t.Context(), p.handle, "enroll", 0, func(x *tx, _ *struct{}) error {
 		x.writer.foreign.listed = false
 		_, err := x.exec(`INSERT INTO perdure_owner VALUES (?, 'elsewhere'), (?, 'both'), (?, 'both')`,
 			other.process, other.process, p.store.here.process)

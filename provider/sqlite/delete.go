@@ -28,13 +28,16 @@ const (
 		ORDER BY i.ended_at LIMIT ?`
 )
 
+// A cleaner removes instances, and dead letters or what they stand for.
+type cleaner struct{ *handle }
+
 // Delete implements [provider.Provider].
-func (p *Provider) Delete(ctx context.Context, req provider.DeleteRequest) (provider.DeleteResult, error) {
+func (cl *cleaner) Delete(ctx context.Context, req provider.DeleteRequest) (provider.DeleteResult, error) {
 	if err := req.Validate(); err != nil {
 		return provider.DeleteResult{}, err
 	}
 	var key provider.UUID
-	_, err := write(ctx, p, "delete", 0, func(t *tx, _ *struct{}) error {
+	_, err := write(ctx, cl.handle, "delete", 0, func(t *tx, _ *struct{}) error {
 		h, err := t.Find(req.ID, req.Key)
 		switch {
 		case err != nil:
@@ -54,7 +57,7 @@ func (p *Provider) Delete(ctx context.Context, req provider.DeleteRequest) (prov
 	if err != nil {
 		return provider.DeleteResult{}, err
 	}
-	n, err := p.remove(ctx, key)
+	n, err := cl.remove(ctx, key)
 	return provider.DeleteResult{Instances: n}, err
 }
 
@@ -81,11 +84,11 @@ func (t *tx) markDeleting(h *relational.Head) {
 // remove takes the tree below a marked instance away: down to a leaf, marking on the way,
 // then that leaf, and again, in short transactions. Whatever it left when it was stopped is
 // marked or hangs below what is marked, so that repeating goes on.
-func (p *Provider) remove(ctx context.Context, root provider.UUID) (int64, error) {
+func (cl *cleaner) remove(ctx context.Context, root provider.UUID) (int64, error) {
 	total := int64(0)
 	path := []provider.UUID{root}
 	for len(path) > 0 {
-		step, err := write(ctx, p, "delete", 0, func(t *tx, s *removal) error { return t.removeSome(path, s) })
+		step, err := write(ctx, cl.handle, "delete", 0, func(t *tx, s *removal) error { return t.removeSome(path, s) })
 		if err != nil {
 			return total, err
 		}
@@ -171,14 +174,14 @@ func (t *tx) erase(key provider.UUID) (int64, error) {
 }
 
 // Prune implements [provider.Provider].
-func (p *Provider) Prune(ctx context.Context, req provider.PruneRequest) (provider.PruneResult, error) {
+func (cl *cleaner) Prune(ctx context.Context, req provider.PruneRequest) (provider.PruneResult, error) {
 	if err := req.Validate(); err != nil {
 		return provider.PruneResult{}, err
 	}
 	if req.Max == 0 {
 		req.Max = provider.MaxBatch
 	}
-	keys, err := write(ctx, p, "prune", 0, func(t *tx, list *[]provider.UUID) (err error) {
+	keys, err := write(ctx, cl.handle, "prune", 0, func(t *tx, list *[]provider.UUID) (err error) {
 		before := t.Now - provider.Time(req.Age.Microseconds())
 		*list, err = t.keys(sqlPrunable, before, req.Max)
 		return err
@@ -188,7 +191,7 @@ func (p *Provider) Prune(ctx context.Context, req provider.PruneRequest) (provid
 	}
 	var res provider.PruneResult
 	for _, key := range keys {
-		n, err := p.prune(ctx, key)
+		n, err := cl.prune(ctx, key)
 		res.Instances += n
 		if err != nil {
 			return res, err
@@ -198,8 +201,8 @@ func (p *Provider) Prune(ctx context.Context, req provider.PruneRequest) (provid
 }
 
 // prune removes one ended instance, unless it was reset meanwhile.
-func (p *Provider) prune(ctx context.Context, key provider.UUID) (int64, error) {
-	marked, err := write(ctx, p, "prune", 0, func(t *tx, ok *bool) error {
+func (cl *cleaner) prune(ctx context.Context, key provider.UUID) (int64, error) {
+	marked, err := write(ctx, cl.handle, "prune", 0, func(t *tx, ok *bool) error {
 		h, err := t.Head(key)
 		if err != nil || h == nil {
 			return err
@@ -217,5 +220,5 @@ func (p *Provider) prune(ctx context.Context, key provider.UUID) (int64, error) 
 	if err != nil || !marked {
 		return 0, err
 	}
-	return p.remove(ctx, key)
+	return cl.remove(ctx, key)
 }

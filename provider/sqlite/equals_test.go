@@ -178,7 +178,7 @@ func smallCommits(ctx context.Context, p *Provider) error {
 // that it has seen another process at all.
 func idle(tb testing.TB, p *Provider, lone bool) {
 	tb.Helper()
-	_, err := write(tb.Context(), p, "idle", 0, func(x *tx, _ *struct{}) error {
+	_, err := write(tb.Context(), p.handle, "idle", 0, func(x *tx, _ *struct{}) error {
 		x.writer.foreign.seen = time.Time{}
 		if lone {
 			x.writer.foreign.alone = true

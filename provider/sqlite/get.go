@@ -14,35 +14,38 @@ const (
 		FROM perdure_task t JOIN perdure_task_kind k ON k.id = t.kind WHERE t.key = ? ORDER BY t.execution, t.event_id`
 )
 
+// A reader has the calls that only read. They need no writer, and see what is committed.
+type reader struct{ *handle }
+
 // Get implements [provider.Provider].
-func (p *Provider) Get(ctx context.Context, req provider.GetRequest) (provider.GetResult, error) {
+func (rd *reader) Get(ctx context.Context, req provider.GetRequest) (provider.GetResult, error) {
 	if err := req.Validate(); err != nil {
 		return provider.GetResult{}, err
 	}
 	key, waits := req.Key, req.WaitEnded && req.Wait > 0
 	if key.IsZero() || !waits { // else the wait begins with the same look
-		res, err := p.get(ctx, &req)
+		res, err := rd.get(ctx, &req)
 		if err != nil || !waits || relational.Over(&req, &res.Instance) {
 			return res, err
 		}
 		key = res.Instance.Key
 	}
-	if err := p.door.Enter(ctx); err != nil {
+	if err := rd.door.Enter(ctx); err != nil {
 		return provider.GetResult{}, err
 	}
-	defer p.door.Leave()
-	return p.store.hub.AwaitEnded(ctx, p.door.Closing, &req, key, p.get, p.store.clock.wall)
+	defer rd.door.Leave()
+	return rd.store.hub.AwaitEnded(ctx, rd.door.Closing, &req, key, rd.get, rd.store.clock.wall)
 }
 
 // get answers what is stored.
-func (p *Provider) get(ctx context.Context, req *provider.GetRequest) (res provider.GetResult, err error) {
-	err = p.read(ctx, "get", func(c *conn) error {
+func (rd *reader) get(ctx context.Context, req *provider.GetRequest) (res provider.GetResult, err error) {
+	err = rd.read(ctx, "get", func(c *conn) error {
 		plain := context.WithoutCancel(ctx) // point reads: an interrupt would cost more than it saves
 		sql, arg := sqlInstance, any(req.Key)
 		if req.Key.IsZero() {
 			sql, arg = sqlInstanceByID, any(req.ID)
 		}
-		res = provider.GetResult{Now: p.store.clock.wall()}
+		res = provider.GetResult{Now: rd.store.clock.wall()}
 		found, err := instanceOf(bound{plain, c}, &res.Instance, sql, arg)
 		if err != nil {
 			return err
@@ -50,7 +53,7 @@ func (p *Provider) get(ctx context.Context, req *provider.GetRequest) (res provi
 		if !found {
 			return relational.NotFound(req.ID, req.Key)
 		}
-		return p.details(plain, c, req, &res)
+		return rd.details(plain, c, req, &res)
 	})
 	if err != nil {
 		return provider.GetResult{}, err
@@ -59,7 +62,7 @@ func (p *Provider) get(ctx context.Context, req *provider.GetRequest) (res provi
 }
 
 // details adds what the request asks for beside the instance.
-func (p *Provider) details(ctx context.Context, c *conn, req *provider.GetRequest, res *provider.GetResult) error {
+func (rd *reader) details(ctx context.Context, c *conn, req *provider.GetRequest, res *provider.GetResult) error {
 	key := res.Instance.Key
 	if req.WithValues {
 		err := c.each(ctx, sqlValues, func(r *row) error {
@@ -76,7 +79,7 @@ func (p *Provider) details(ctx context.Context, c *conn, req *provider.GetReques
 	if _, err := c.one(ctx, sqlCountLettersOf, func(r *row) { res.DeadLetters = r.int(0) }, key); err != nil {
 		return err
 	}
-	skew := p.store.clock.skew()
+	skew := rd.store.clock.skew()
 	elapsed := int64(res.Now) - skew
 	return c.each(ctx, sqlTasks, func(r *row) error {
 		task := provider.TaskInfo{

@@ -88,7 +88,7 @@ func TestHazard17_OneFailingMemberLeavesTheOthersAlone(t *testing.T) {
 	for i, run := range runs {
 		errs[i] = make(chan error, 1)
 		go func() {
-			_, err := write(t.Context(), p, "test", 0, run)
+			_, err := write(t.Context(), p.handle, "test", 0, run)
 			errs[i] <- err
 		}()
 		await(t, "the member", func() bool { return queued(p) == i+1 })
@@ -182,7 +182,7 @@ func TestStorageErrorGoesToEveryMemberAndTheWriterRecovers(t *testing.T) {
 	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{})
 	limit := func(sql string) {
 		t.Helper()
-		_, err := write(t.Context(), p, "limit", 0, func(t *tx, _ *struct{}) error {
+		_, err := write(t.Context(), p.handle, "limit", 0, func(t *tx, _ *struct{}) error {
 			_, err := t.integer(sql)
 			return err
 		})

@@ -41,14 +41,14 @@ func (t *tx) ExecutionStatus(key provider.UUID, execution int64) (provider.Statu
 var errHistory = fmt.Errorf("perdure_history: %w", errRow)
 
 // ReadHistory implements [provider.Provider].
-func (p *Provider) ReadHistory(ctx context.Context, req provider.ReadHistoryRequest) (res provider.ReadHistoryResult, err error) {
+func (rd *reader) ReadHistory(ctx context.Context, req provider.ReadHistoryRequest) (res provider.ReadHistoryResult, err error) {
 	if err := req.Validate(); err != nil {
 		return res, err
 	}
 	if req.MaxBytes == 0 {
 		req.MaxBytes = provider.MaxFetchBytes
 	}
-	err = p.readSnapshot(ctx, "read history", func(c *conn) error {
+	err = rd.readSnapshot(ctx, "read history", func(c *conn) error {
 		plain := context.WithoutCancel(ctx) // a few rows: an interrupt would cost more than it saves
 		if err := c.historyHead(plain, &req, &res); err != nil {
 			return err

@@ -9,8 +9,6 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-var _ provider.Inspector = (*Provider)(nil)
-
 // inspections are the queries of Inspect. The last three columns are the place of a row in
 // the order of its kind; the table that the rows are of is i.
 //
@@ -37,7 +35,7 @@ var inspections = map[provider.InspectKind]string{
 }
 
 // Inspect implements [provider.Inspector].
-func (p *Provider) Inspect(ctx context.Context, req provider.InspectRequest) (res provider.InspectResult, err error) {
+func (rd *reader) Inspect(ctx context.Context, req provider.InspectRequest) (res provider.InspectResult, err error) {
 	if err := req.Validate(); err != nil {
 		return res, err
 	}
@@ -50,9 +48,9 @@ func (p *Provider) Inspect(ctx context.Context, req provider.InspectRequest) (re
 	}
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	err = p.readSnapshot(ctx, "inspect", func(c *conn) error {
-		v := page{store: p.store, kind: req.Kind}
-		v.res.Now = p.store.clock.wall()
+	err = rd.readSnapshot(ctx, "inspect", func(c *conn) error {
+		v := page{store: rd.store, kind: req.Kind}
+		v.res.Now = rd.store.clock.wall()
 		if err := v.read(ctx, c, &req, after); err != nil {
 			return fmt.Errorf("perdure rows of kind %d: %w", req.Kind, err)
 		}

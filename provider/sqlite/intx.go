@@ -29,28 +29,29 @@ func InTx(tx *sql.Tx) provider.Tx {
 
 type userTx = relational.UserTx[*sql.Tx]
 
-var _ provider.Transactor = (*Provider)(nil)
+// guests are the calls in transactions that the program began itself, and those that lend it one.
+type guests struct{ *handle }
 
 // CreateIn implements [provider.Transactor].
-func (p *Provider) CreateIn(ctx context.Context, tx provider.Tx, req provider.CreateRequest) (provider.CreateResult, error) {
-	return p.inside(tx).Create(ctx, req)
+func (g *guests) CreateIn(ctx context.Context, tx provider.Tx, req provider.CreateRequest) (provider.CreateResult, error) {
+	return g.inside(tx).Create(ctx, req)
 }
 
 // SendIn implements [provider.Transactor].
-func (p *Provider) SendIn(ctx context.Context, tx provider.Tx, req provider.SendRequest) (provider.SendResult, error) {
-	return p.inside(tx).Send(ctx, req)
+func (g *guests) SendIn(ctx context.Context, tx provider.Tx, req provider.SendRequest) (provider.SendResult, error) {
+	return g.inside(tx).Send(ctx, req)
 }
 
 // inside are the calls as they are carried out in a transaction of the caller.
-func (p *Provider) inside(tx provider.Tx) relational.Calls {
+func (g *guests) inside(tx provider.Tx) relational.Calls {
 	of, _ := tx.Of.(userTx)
-	return relational.Inside(tx, &p.door, func(ctx context.Context, own *sql.Tx, m *relational.Member) error {
-		if p.readOnly {
+	return relational.Inside(tx, &g.door, func(ctx context.Context, own *sql.Tx, m *relational.Member) error {
+		if g.readOnly {
 			return refused(m.Op)
 		}
-		err := p.store.join(ctx, own, m)
+		err := g.store.join(ctx, own, m)
 		if err == nil {
-			p.store.lent.Store(&origin{of.From, time.Now()})
+			g.store.lent.Store(&origin{of.From, time.Now()})
 		}
 		return failed(m.Op, err, provider.OutcomeNothing)
 	})

@@ -14,9 +14,12 @@ const (
 	sqlReleaseNamed = `DELETE FROM perdure_lease WHERE name = ?`
 )
 
+// shared are the calls for what nodes share beside instances: named leases and records.
+type shared struct{ *handle }
+
 // Lease implements [provider.Provider]. Releasing what another token holds, or nobody,
 // answers ErrLeaseLost with the holder.
-func (p *Provider) Lease(ctx context.Context, req provider.LeaseRequest) (provider.LeaseResult, error) {
+func (sh *shared) Lease(ctx context.Context, req provider.LeaseRequest) (provider.LeaseResult, error) {
 	if err := req.Validate(); err != nil {
 		return provider.LeaseResult{}, err
 	}
@@ -24,7 +27,7 @@ func (p *Provider) Lease(ctx context.Context, req provider.LeaseRequest) (provid
 		res  provider.LeaseResult
 		lost bool
 	}
-	out, err := write(ctx, p, "lease", 0, func(t *tx, out *outcome) (err error) {
+	out, err := write(ctx, sh.handle, "lease", 0, func(t *tx, out *outcome) (err error) {
 		out.res, out.lost, err = t.namedLease(&req)
 		return err
 	})

@@ -18,7 +18,7 @@ var dialect = relational.Dialect{
 }
 
 // List implements [provider.Provider].
-func (p *Provider) List(ctx context.Context, req provider.ListRequest) (res provider.ListResult, err error) {
+func (rd *reader) List(ctx context.Context, req provider.ListRequest) (res provider.ListResult, err error) {
 	if err := req.Validate(); err != nil {
 		return res, err
 	}
@@ -32,9 +32,9 @@ func (p *Provider) List(ctx context.Context, req provider.ListRequest) (res prov
 	sql := `SELECT ` + instanceColumns + instanceTables + c.SQL() + ` ORDER BY i.created_at DESC, i.key DESC LIMIT ?`
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	err = p.readSnapshot(ctx, "list", func(conn *conn) error {
+	err = rd.readSnapshot(ctx, "list", func(conn *conn) error {
 		var tagged []int
-		res = provider.ListResult{Now: p.store.clock.wall()}
+		res = provider.ListResult{Now: rd.store.clock.wall()}
 		err := conn.each(ctx, sql, func(r *row) error {
 			var in provider.Instance
 			if scanInstance(r, &in) {
@@ -69,7 +69,7 @@ func (p *Provider) List(ctx context.Context, req provider.ListRequest) (res prov
 }
 
 // Count implements [provider.Provider].
-func (p *Provider) Count(ctx context.Context, req provider.CountRequest) (res provider.CountResult, err error) {
+func (rd *reader) Count(ctx context.Context, req provider.CountRequest) (res provider.CountResult, err error) {
 	if err := req.Validate(); err != nil {
 		return res, err
 	}
@@ -77,7 +77,7 @@ func (p *Provider) Count(ctx context.Context, req provider.CountRequest) (res pr
 	sql := `SELECT count(*) FROM perdure_instance i` + c.SQL()
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	err = p.read(ctx, "count", func(conn *conn) error {
+	err = rd.read(ctx, "count", func(conn *conn) error {
 		var err error
 		res.Count, err = conn.integer(ctx, sql, c.Args...)
 		conn.evict(sql)

@@ -13,7 +13,7 @@ import (
 // corrupt changes the file behind the back of the heads.
 func corrupt(t *testing.T, p *Provider, sql string, args ...any) {
 	t.Helper()
-	_, err := write(t.Context(), p, "corrupt", 0, func(t *tx, _ *struct{}) error {
+	_, err := write(t.Context(), p.handle, "corrupt", 0, func(t *tx, _ *struct{}) error {
 		_, err := t.exec(sql, args...)
 		t.forget()
 		t.writer.due.stale = true

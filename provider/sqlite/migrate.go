@@ -151,9 +151,12 @@ func Migrations(ctx context.Context, path string) (list []provider.Migration, er
 	return list, nil
 }
 
+// A migrator shows and applies migrations.
+type migrator struct{ *handle }
+
 // Migrations implements [provider.Migrator].
-func (p *Provider) Migrations(ctx context.Context) (list []provider.Migration, err error) {
-	err = p.read(ctx, "migrations", func(c *conn) error {
+func (mg *migrator) Migrations(ctx context.Context) (list []provider.Migration, err error) {
+	err = mg.read(ctx, "migrations", func(c *conn) error {
 		list, err = migrations(ctx, c)
 		return err
 	})
@@ -162,8 +165,8 @@ func (p *Provider) Migrations(ctx context.Context) (list []provider.Migration, e
 
 // Migrate implements [provider.Migrator]. Open has applied everything already unless
 // NoMigrate was set, which needs an up-to-date schema; so this finds nothing to do.
-func (p *Provider) Migrate(ctx context.Context) error {
-	list, err := p.Migrations(ctx)
+func (mg *migrator) Migrate(ctx context.Context) error {
+	list, err := mg.Migrations(ctx)
 	if err != nil {
 		return err
 	}

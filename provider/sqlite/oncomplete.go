@@ -31,7 +31,7 @@ func OnComplete(ctx context.Context, fn func(tx *sql.Tx) error) error {
 
 // CompleteIn implements [provider.Transactor]. The call goes alone: a statement of the function that is
 // interrupted ends the whole transaction.
-func (p *Provider) CompleteIn(
+func (g *guests) CompleteIn(
 	ctx context.Context, item provider.TaskReport, fn func(provider.Tx) error,
 ) (res provider.TaskReportResult, err error) {
 	req := provider.ReportTasksRequest{Items: []provider.TaskReport{item}}
@@ -40,8 +40,8 @@ func (p *Provider) CompleteIn(
 	}
 	m := &relational.Member{Op: "complete task", Alone: true}
 	//nolint:contextcheck // a group belongs to no caller
-	res, err = relational.Do(ctx, p.enqueue, m, false, func(t *relational.Tx, res *provider.TaskReportResult) error {
-		return p.store.writer.complete(t, &item, fn, res)
+	res, err = relational.Do(ctx, g.enqueue, m, false, func(t *relational.Tx, res *provider.TaskReportResult) error {
+		return g.store.writer.complete(t, &item, fn, res)
 	})
 	if refusedCommit(err) { // the store itself defers no constraint
 		err = &provider.FuncError{Err: err}

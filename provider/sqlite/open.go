@@ -53,9 +53,7 @@ func OpenWith(path string, options Options) (*Provider, error) {
 		registry.stores = append(registry.stores, s)
 	}
 	s.handles++
-	p := &Provider{store: s, readOnly: options.ReadOnly, door: relational.NewDoor()}
-	p.Enqueue = p.enqueue
-	return p, nil
+	return newProvider(s, options.ReadOnly), nil
 }
 
 // checkPath finds the mistakes that SQLite reports badly, creates the file unless it must be there, and makes path absolute.

@@ -19,7 +19,7 @@ import (
 // pages answers how many pages the writer has looked at since the store was opened, in its cache or in the file.
 func pages(t *testing.T, p *Provider) int64 {
 	t.Helper()
-	total, err := write(t.Context(), p, "pages", 0, func(t *tx, total *int64) (err error) {
+	total, err := write(t.Context(), p.handle, "pages", 0, func(t *tx, total *int64) (err error) {
 		*total, err = pagesOf(t)
 		return err
 	})

@@ -8,6 +8,9 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
+// fetches are the calls that claim work, and wait until there is some.
+type fetches struct{ *handle }
+
 // A parked call is a fetch that waits in the process. The writer claims for it in the
 // transaction that makes something ready, so that being told and having it are one commit.
 type parked struct {
@@ -37,16 +40,16 @@ type parked struct {
 // park queues a fetch and waits until it is answered, wait has passed, ctx is finished or
 // the handle is closed. A claim is never lost: what was taken for a caller that had gone
 // is given back.
-func (p *Provider) park(ctx context.Context, call *parked, wait time.Duration) error {
-	if p.readOnly {
+func (fs *fetches) park(ctx context.Context, call *parked, wait time.Duration) error {
+	if fs.readOnly {
 		return refused(call.op)
 	}
-	if err := p.door.Enter(ctx); err != nil {
+	if err := fs.door.Enter(ctx); err != nil {
 		return err
 	}
-	defer p.door.Leave()
+	defer fs.door.Leave()
 	call.wait, call.fresh, call.done = wait > 0, true, make(chan struct{})
-	w := p.store.writer
+	w := fs.store.writer
 	if !w.admit(call) {
 		return provider.ErrClosed
 	}
@@ -69,7 +72,7 @@ func (p *Provider) park(ctx context.Context, call *parked, wait time.Duration) e
 		}
 		<-call.done
 		return call.err
-	case <-p.door.Closing:
+	case <-fs.door.Closing:
 		if w.dismiss(call, false) {
 			return provider.ErrClosed
 		}

@@ -5,8 +5,6 @@ import (
 	"errors"
 
 	sqlite "modernc.org/sqlite"
-
-	"github.com/perdure/perdure/provider"
 )
 
 const (
@@ -86,30 +84,4 @@ func (p *pool) close() error {
 		errs = append(errs, c.close())
 	}
 	return errors.Join(errs...)
-}
-
-// read lends a reading connection to fn for the method op.
-func (p *Provider) read(ctx context.Context, op string, fn func(*conn) error) error {
-	return p.reading(ctx, op, fn, p.store.readers.with)
-}
-
-// readSnapshot is read with one state for all of fn's statements.
-func (p *Provider) readSnapshot(ctx context.Context, op string, fn func(*conn) error) error {
-	return p.reading(ctx, op, fn, p.store.readers.snapshot)
-}
-
-func (p *Provider) reading(ctx context.Context, op string, fn func(*conn) error,
-	lend func(context.Context, func(*conn) error) error,
-) error {
-	if err := p.door.Enter(ctx); err != nil {
-		return err
-	}
-	defer p.door.Leave()
-	if p.store.readOnly { // otherwise the writer looks
-		p.store.checkPlace()
-	}
-	if err := p.store.misplaced(); err != nil {
-		return failed(op, err, provider.OutcomeNothing)
-	}
-	return failed(op, lend(ctx, fn), provider.OutcomeNothing)
 }

@@ -11,7 +11,7 @@ import (
 // a cache until the reader is used again.
 func TestReaderGivesBackWhatItTookFromTheWriter(t *testing.T) {
 	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{})
-	kept, err := write(t.Context(), p, "fill", 0, func(tx *tx, kept *int) error {
+	kept, err := write(t.Context(), p.handle, "fill", 0, func(tx *tx, kept *int) error {
 		err := tx.do(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 12000)
 			INSERT INTO perdure_value (key, name, value) SELECT x'00', i, zeroblob(900) FROM n`)
 		if err == nil {

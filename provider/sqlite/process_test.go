@@ -98,7 +98,7 @@ func obey(ctx context.Context, p *Provider, what string) error {
 			}
 			say("wrote", int(n))
 		case "midway": // begins to write, says so, and goes on when it is told
-			_, err := write(ctx, p, what, 0, func(_ *tx, _ *struct{}) error {
+			_, err := write(ctx, p.handle, what, 0, func(_ *tx, _ *struct{}) error {
 				say("writes", 1)
 				told.Scan()
 				return nil

@@ -138,7 +138,7 @@ func TestTaskClaimsAmongAMillion(t *testing.T) {
 	if got := fetchedTasks(t, p, 500); strings.Contains(got, "rare") {
 		t.Error("what was stored last came first")
 	}
-	of, err := write(t.Context(), p, "turns", 0, func(t *tx, of *relational.Turns) (err error) {
+	of, err := write(t.Context(), p.handle, "turns", 0, func(t *tx, of *relational.Turns) (err error) {
 		*of, err = t.Turns(relational.Lane{Queue: "q", Key: "flood"})
 		return err
 	})

@@ -17,7 +17,7 @@ const (
 )
 
 // Record implements [provider.Provider].
-func (p *Provider) Record(ctx context.Context, req provider.RecordRequest) (provider.RecordResult, error) {
+func (sh *shared) Record(ctx context.Context, req provider.RecordRequest) (provider.RecordResult, error) {
 	if err := req.Validate(); err != nil {
 		return provider.RecordResult{}, err
 	}
@@ -25,9 +25,9 @@ func (p *Provider) Record(ctx context.Context, req provider.RecordRequest) (prov
 		req.Max = provider.MaxPage
 	}
 	if req.Action == provider.RecordGet || req.Action == provider.RecordScan {
-		return p.readRecords(ctx, &req)
+		return sh.readRecords(ctx, &req)
 	}
-	return write(ctx, p, "record", len(req.Value), func(t *tx, res *provider.RecordResult) error {
+	return write(ctx, sh.handle, "record", len(req.Value), func(t *tx, res *provider.RecordResult) error {
 		return t.writeRecord(&req, res)
 	})
 }
@@ -36,10 +36,10 @@ func scanRecord(r *row) provider.Record {
 	return provider.Record{Key: r.text(0), Value: r.blob(1), Version: r.int(2), UpdatedAt: r.time(3)}
 }
 
-func (p *Provider) readRecords(ctx context.Context, req *provider.RecordRequest) (res provider.RecordResult, err error) {
-	err = p.read(ctx, "record", func(c *conn) error {
+func (sh *shared) readRecords(ctx context.Context, req *provider.RecordRequest) (res provider.RecordResult, err error) {
+	err = sh.read(ctx, "record", func(c *conn) error {
 		plain := context.WithoutCancel(ctx) // at most a page
-		res.Now = p.store.clock.wall()
+		res.Now = sh.store.clock.wall()
 		collect := func(r *row) error {
 			record := scanRecord(r)
 			if len(record.Key) < len(req.Prefix) || record.Key[:len(req.Prefix)] != req.Prefix {

@@ -21,7 +21,7 @@ func TestHazard24_SessionsOfADeadProcessEnd(t *testing.T) {
 		t.Fatalf("the peer leased %d", n)
 	}
 	addSessions(t, p, "s")
-	_, err := write(t.Context(), p, "hold", 0, func(x *tx, _ *struct{}) error {
+	_, err := write(t.Context(), p.handle, "hold", 0, func(x *tx, _ *struct{}) error {
 		return x.claimSession("s", &provider.FetchTasksRequest{
 			Owner: "node of the dead", Sessions: provider.SessionClaim{Max: 1, Lease: time.Hour, Idle: time.Hour},
 		})

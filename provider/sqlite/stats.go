@@ -27,13 +27,13 @@ const (
 
 // Stats implements [provider.Provider]. Leases that have lapsed and were not yet taken up
 // again are counted neither as leases nor as waiting work.
-func (p *Provider) Stats(ctx context.Context, req provider.StatsRequest) (res provider.StatsResult, err error) {
+func (rd *reader) Stats(ctx context.Context, req provider.StatsRequest) (res provider.StatsResult, err error) {
 	if err := req.Validate(); err != nil {
 		return res, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	s := p.store
+	s := rd.store
 	res = provider.StatsResult{
 		Instances: make(map[provider.Status]int64), Now: s.clock.wall(),
 	}
@@ -45,7 +45,7 @@ func (p *Provider) Stats(ctx context.Context, req provider.StatsRequest) (res pr
 	if req.Waiting {
 		read = s.waiting
 	}
-	err = p.readSnapshot(ctx, "stats", func(c *conn) error { return read(ctx, c, &res) })
+	err = rd.readSnapshot(ctx, "stats", func(c *conn) error { return read(ctx, c, &res) })
 	if err != nil {
 		return provider.StatsResult{}, err
 	}

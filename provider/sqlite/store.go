@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
@@ -42,49 +41,6 @@ var registry struct {
 	mu     sync.Mutex
 	stores []*store
 }
-
-// Provider is a handle of a SQLite store. It implements [provider.Provider],
-// [provider.Notifier] and [provider.Migrator]; all methods may be called concurrently.
-type Provider struct {
-	calls
-
-	store    *store
-	readOnly bool
-	door     relational.Door
-}
-
-type calls = relational.Calls
-
-var (
-	_ provider.Provider = (*Provider)(nil)
-	_ provider.Notifier = (*Provider)(nil)
-	_ provider.Migrator = (*Provider)(nil)
-)
-
-// Close implements [provider.Provider]. The last handle of a file closes it.
-func (p *Provider) Close() error {
-	if first := p.door.Close(); !first {
-		return nil
-	}
-	registry.mu.Lock()
-	defer registry.mu.Unlock()
-	s := p.store
-	s.handles--
-	if s.handles > 0 {
-		return nil
-	}
-	for i, other := range registry.stores {
-		if other == s {
-			registry.stores = append(registry.stores[:i], registry.stores[i+1:]...)
-			break
-		}
-	}
-	return failed("close", s.close(), provider.OutcomeHappened)
-}
-
-// Notify implements [provider.Notifier]: it tells of what this process commits, and of leased tasks of this process that
-// another one has stopped.
-func (p *Provider) Notify(fn func(provider.Notice)) (stop func()) { return p.store.hub.Notify(fn) }
 
 // close stops the goroutines and closes the files. Readers close first, so that the
 // writer's connection is the last one and folds the log into the file.

@@ -33,7 +33,7 @@ const (
 )
 
 // FetchTasks implements [provider.Provider].
-func (p *Provider) FetchTasks(ctx context.Context, req provider.FetchTasksRequest) (provider.FetchTasksResult, error) {
+func (fs *fetches) FetchTasks(ctx context.Context, req provider.FetchTasksRequest) (provider.FetchTasksResult, error) {
 	if err := req.Validate(); err != nil {
 		return provider.FetchTasksResult{}, err
 	}
@@ -48,11 +48,11 @@ func (p *Provider) FetchTasks(ctx context.Context, req provider.FetchTasksReques
 		g := &gatedFetch{taskFetch: f, call: call}
 		call.limited, call.wants, call.find, call.take = relational.Bounded(&req), g.wants, g.find, g.take
 	}
-	if err := p.park(ctx, call, req.Wait); err != nil {
+	if err := fs.park(ctx, call, req.Wait); err != nil {
 		return provider.FetchTasksResult{}, err
 	}
 	if f.res.Now == 0 {
-		f.res.Now = p.store.clock.wall()
+		f.res.Now = fs.store.clock.wall()
 	}
 	return f.res, nil
 }

@@ -23,7 +23,7 @@ const (
 )
 
 // FetchTurns implements [provider.Provider].
-func (p *Provider) FetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {
+func (fs *fetches) FetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {
 	if err := req.Validate(); err != nil {
 		return provider.FetchTurnsResult{}, err
 	}
@@ -38,11 +38,11 @@ func (p *Provider) FetchTurns(ctx context.Context, req provider.FetchTurnsReques
 		f.caps[c] = struct{}{}
 	}
 	call := &parked{op: "fetch turns", wants: f.wants, find: f.find, take: f.take, undo: f.undo, lead: req.Ahead / 2}
-	if err := p.park(ctx, call, req.Wait); err != nil {
+	if err := fs.park(ctx, call, req.Wait); err != nil {
 		return provider.FetchTurnsResult{}, err
 	}
 	if f.res.Now == 0 {
-		f.res.Now = p.store.clock.wall()
+		f.res.Now = fs.store.clock.wall()
 	}
 	return f.res, nil
 }

@@ -17,7 +17,7 @@ import (
 func calm(t *testing.T, p *Provider) {
 	t.Helper()
 	await(t, "a calm writer", func() bool {
-		settled, err := write(t.Context(), p, "look", 0, func(x *tx, ok *bool) error {
+		settled, err := write(t.Context(), p.handle, "look", 0, func(x *tx, ok *bool) error {
 			*ok = x.writer.foreign.alone && !x.writer.due.stale
 			return nil
 		})
@@ -106,7 +106,7 @@ func TestHazard05_FetchIsTriedThoughItsGroupFails(t *testing.T) {
 	boom := errors.New("disk I/O error")
 	began, end, errs := make(chan struct{}), make(chan struct{}), make(chan error, 2)
 	go func() {
-		_, err := write(t.Context(), p, "test", 0, func(*tx, *struct{}) error {
+		_, err := write(t.Context(), p.handle, "test", 0, func(*tx, *struct{}) error {
 			close(began)
 			<-end
 			return boom
@@ -115,7 +115,7 @@ func TestHazard05_FetchIsTriedThoughItsGroupFails(t *testing.T) {
 	}()
 	<-began
 	go func() {
-		_, err := write(t.Context(), p, "test", 0, func(*tx, *struct{}) error { return boom })
+		_, err := write(t.Context(), p.handle, "test", 0, func(*tx, *struct{}) error { return boom })
 		errs <- err
 	}()
 	await(t, "the member", func() bool { return queued(p) == 1 })
@@ -140,7 +140,7 @@ func TestStickinessOfAnotherEndsWhileAFetchIsParked(t *testing.T) {
 	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{})
 	c := startChain(t, p, "w")
 	const stickiness = 300 * time.Millisecond
-	if _, err := write(t.Context(), p, "enroll", 0, func(t *tx, _ *struct{}) error { return t.enroll("other") }); err != nil {
+	if _, err := write(t.Context(), p.handle, "enroll", 0, func(t *tx, _ *struct{}) error { return t.enroll("other") }); err != nil {
 		t.Fatal(err) // nobody serves an owner that is not enrolled
 	}
 	corrupt(t, p, `UPDATE perdure_instance SET sticky_owner = 'other', sticky_until = ?`, p.store.clock.elapsed()+micros(stickiness))
@@ -167,7 +167,7 @@ func TestJanitorMendsThoughItsGroupRunsTwice(t *testing.T) {
 	}()
 	await(t, "the janitor", func() bool { return queued(p) == 1 })
 	go func() {
-		_, err := write(t.Context(), p, "test", 0, func(x *tx, _ *struct{}) error {
+		_, err := write(t.Context(), p.handle, "test", 0, func(x *tx, _ *struct{}) error {
 			return errors.Join(insertRecord(x, "bad"), provider.ErrConflict)
 		})
 		refused <- err
@@ -227,7 +227,7 @@ func TestHazard28_CancelledAskLeavesNoQuestion(t *testing.T) {
 	}
 	close(end)
 	<-last.Done
-	n, err := write(t.Context(), p, "count", 0, func(x *tx, n *int64) (err error) {
+	n, err := write(t.Context(), p.handle, "count", 0, func(x *tx, n *int64) (err error) {
 		*n, err = x.integer(`SELECT count(*) FROM perdure_ask`)
 		return err
 	})
@@ -243,7 +243,7 @@ func TestManyWaitingCallsAreToldLessOften(t *testing.T) {
 		p.store.hub.Expect(newKey())
 	}
 	others := func() {
-		_, err := write(t.Context(), p, "foreign", 0, func(x *tx, _ *struct{}) error {
+		_, err := write(t.Context(), p.handle, "foreign", 0, func(x *tx, _ *struct{}) error {
 			x.writer.foreign.changed = true
 			return nil
 		})

@@ -1,8 +1,6 @@
 package sqlite
 
 import (
-	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -140,26 +138,6 @@ func (w *writer) stop() {
 	w.mu.Unlock()
 	w.queue.Stop()
 	<-w.ended
-}
-
-// write runs fn in the writer's next group and waits for its commit.
-func write[T any](ctx context.Context, p *Provider, op string, bytes int, fn func(*tx, *T) error) (T, error) {
-	m := &relational.Member{Op: op, Bytes: bytes}
-	return relational.Do(ctx, p.enqueue, m, false, func(_ *relational.Tx, out *T) error { return fn(p.store.writer.tx, out) })
-}
-
-func (p *Provider) enqueue(ctx context.Context, m *relational.Member, urgent bool) error {
-	if p.readOnly {
-		return refused(m.Op)
-	}
-	if err := provider.CheckPast(ctx); err != nil {
-		return fmt.Errorf("%s: %w", m.Op, err)
-	}
-	if err := p.door.Enter(ctx); err != nil {
-		return err
-	}
-	defer p.door.Leave()
-	return p.store.writer.await(ctx, p.door.Closing, m, urgent)
 }
 
 // later runs fn in a group that nobody has to wait for.

@@ -1,0 +1,65 @@
+package sqlite
+
+import (
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+// Provider is a handle of a SQLite store. It implements [provider.Provider],
+// [provider.Notifier], [provider.Inspector], [provider.Transactor] and [provider.Migrator]; all methods may be called concurrently.
+// Each of its parts has the calls that concern it.
+type Provider struct {
+	calls     // Create, Send, CommitTurn, ReleaseTurns, ReportTasks, RenewTasks, Steer
+	*handle   // no call of the contract
+	*reader   // Get, ReadHistory, List, Count, Stats, Inspect
+	*fetches  // FetchTurns, FetchTasks, FetchAsks
+	*asks     // Ask, Answer
+	*cleaner  // Delete, Prune, DeadLetters
+	*shared   // Lease, Record
+	*guests   // CreateIn, SendIn, CompleteIn, BeginTx
+	*migrator // Migrate, Migrations
+}
+
+type calls = relational.Calls
+
+var (
+	_ provider.Provider   = (*Provider)(nil)
+	_ provider.Notifier   = (*Provider)(nil)
+	_ provider.Migrator   = (*Provider)(nil)
+	_ provider.Inspector  = (*Provider)(nil)
+	_ provider.Transactor = (*Provider)(nil)
+)
+
+// newProvider makes a handle of an open store.
+func newProvider(s *store, readOnly bool) *Provider {
+	h := &handle{store: s, readOnly: readOnly, door: relational.NewDoor()}
+	return &Provider{
+		calls: calls{Enqueue: h.enqueue}, handle: h, reader: &reader{h}, fetches: &fetches{h}, asks: &asks{h}, cleaner: &cleaner{h},
+		shared: &shared{h}, guests: &guests{h}, migrator: &migrator{h},
+	}
+}
+
+// Close implements [provider.Provider]. The last handle of a file closes it.
+func (p *Provider) Close() error {
+	if first := p.door.Close(); !first {
+		return nil
+	}
+	registry.mu.Lock()
+	defer registry.mu.Unlock()
+	s := p.store
+	s.handles--
+	if s.handles > 0 {
+		return nil
+	}
+	for i, other := range registry.stores {
+		if other == s {
+			registry.stores = append(registry.stores[:i], registry.stores[i+1:]...)
+			break
+		}
+	}
+	return failed("close", s.close(), provider.OutcomeHappened)
+}
+
+// Notify implements [provider.Notifier]: it tells of what this process commits, and of leased tasks of this process that
+// another one has stopped.
+func (p *Provider) Notify(fn func(provider.Notice)) (stop func()) { return p.store.hub.Notify(fn) }
