@@ -47,7 +47,7 @@ func (s *store) lost() error {
 
 // elsewhere reports whether a path no longer names the file that it named.
 func elsewhere(path string, was os.FileInfo) bool {
-	info, err := os.Stat(path) //nolint:gosec // as in remember
+	info, err := os.Stat(path)
 	return errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(info, was)
 }
 
