@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/dispatcher/internal/flow"
 	"github.com/perdure/perdure/dispatcher/internal/leak"
+	"github.com/perdure/perdure/dispatcher/internal/manage"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/platform/goroutine"
@@ -30,39 +31,35 @@ var (
 
 // attempt is one run of an activity on this node.
 type attempt struct {
-	ref        provider.TaskRef
-	token      provider.UUID
+	manage.Attempt
+
 	call       *history.ActivityScheduled
 	instanceID string
 	number     int64 // the attempt, from 1
 	before     int64 // of these: inside a turn, of which its task does not know
 	deliveries int64
 	suspect    bool // it runs alone
-	lease      lease
 	scheduled  provider.Time
 	deadline   provider.Time // of the call; 0: none
 	expires    time.Time     // when its own start-to-close timeout passes; zero: none
 	details    []byte        // heartbeat details of an earlier attempt
 	completion provider.Completion
 
-	cancel   context.CancelCauseFunc
 	cause    func() error // why the context of the user's function has ended, if it has
-	unwanted atomic.Bool  // its call was cancelled, also if its context had ended before
 	patience atomic.Pointer[time.Timer]
 	life     life          // who ends it
 	done     chan struct{} // closed when user code came back, with a result or later
 	places   flow.Places   // in pools
 	watched  leak.Code
+	later    later
 	user     *activity.Attempt // what its functions are told
 	local    *local            // it began inside a turn
 	own      bool              // the goroutine that ran its code deals with its end
 	next     *actor            // that this goroutine drives next
 
-	pulse  pulse
-	shared atomic.Bool       // its token was asked for, so that others may beat for it
-	began  provider.Time     // by the storage's clock
-	past   []history.Attempt // the attempts before this one
-	last   history.Failure   // of the attempt before this one
+	began provider.Time     // by the storage's clock
+	past  []history.Attempt // the attempts before this one
+	last  history.Failure   // of the attempt before this one
 }
 
 // stored is the attempt's number as its task counts.
@@ -85,7 +82,7 @@ func (d *Dispatcher) beginAttempt(working context.Context, a *attempt) context.C
 		d.goOn(working, a)
 		return nil
 	}
-	if !a.lease.startable(thisMoment()) {
+	if !a.Lease.Startable() {
 		d.giveUnbegun(working, a)
 		return nil
 	}
@@ -93,12 +90,14 @@ func (d *Dispatcher) beginAttempt(working context.Context, a *attempt) context.C
 	d.count.attemptsRunning.Add(1)
 	a.places = d.pools.Take(a.call.Queue, a.call.Name)
 	ctx, cancel := context.WithCancelCause(working)
-	a.cancel = cancel
+	a.Cancel = cancel
 	a.done = make(chan struct{})
 	a.user = &activity.Attempt{}
 	a.began = d.clock.Now()
-	d.startPulse(a)
-	d.manage.add(a)
+	a.later = later{d, a}
+	a.Owner = &a.later
+	d.manage.StartBeating(&a.Attempt, d.cfg.pace(a.call))
+	d.manage.Add(&a.Attempt)
 	return ctx
 }
 
@@ -113,7 +112,7 @@ func (d *Dispatcher) runAttempt(working, ctx context.Context, a *attempt) (next 
 	free := func() {
 		stopGrace()
 		stop()
-		a.cancel(nil)
+		a.Cancel(nil)
 	}
 	var output []byte
 	var err error
@@ -180,29 +179,29 @@ func (d *Dispatcher) codeEnded(working context.Context, a *attempt, cause error,
 // attemptContext is what the user's function gets: deadline, identity and heartbeat.
 func (d *Dispatcher) attemptContext(ctx context.Context, a *attempt) (context.Context, context.CancelFunc) {
 	info := activity.Info{
-		Activity: a.call.Name, Queue: a.call.Queue, InstanceID: a.instanceID, Execution: a.ref.Execution, EventID: a.ref.EventID,
-		Attempt: int(a.number), Deliveries: int(a.deliveries), Scheduled: a.scheduled.Std(), HeartbeatTimeout: a.pulse.limit, Session: a.call.Session,
+		Activity: a.call.Name, Queue: a.call.Queue, InstanceID: a.instanceID, Execution: a.Ref.Execution, EventID: a.Ref.EventID,
+		Attempt: int(a.number), Deliveries: int(a.deliveries), Scheduled: a.scheduled.Std(), HeartbeatTimeout: a.HeartbeatTimeout(), Session: a.call.Session,
 	}
 	ctx, stop, deadline := d.limited(ctx, a)
 	info.Deadline = deadline
 	ctx = provider.WithCompletion(ctx, &a.completion)
 	u := a.user
-	u.Info, u.Key, u.Details, u.Beat, u.Later = info, idempotencyKey(a), a.details, func(details []byte) { d.heartbeat(a, details) }, &later{d, a}
+	u.Info, u.Key, u.Details, u.Beat, u.Later = info, idempotencyKey(a), a.details, func(details []byte) { d.manage.Heartbeat(&a.Attempt, details) }, &a.later
 	u.Logger = d.cfg.Logger
 	return activity.WithAttempt(ctx, u), stop
 }
 
 func idempotencyKey(a *attempt) string {
-	id := strconv.FormatInt(a.ref.EventID, 10)
+	id := strconv.FormatInt(a.Ref.EventID, 10)
 	if a.call.Local != 0 {
 		id = localIdentity(a.call)
 	}
-	return a.ref.Key.String() + "/" + strconv.FormatInt(a.ref.Execution, 10) + "/" + id
+	return a.Ref.Key.String() + "/" + strconv.FormatInt(a.Ref.Execution, 10) + "/" + id
 }
 
 // attemptEnded frees the slot.
 func (d *Dispatcher) attemptEnded(a *attempt) {
-	a.pulse.stop()
+	a.StopBeating()
 	d.count.attemptsRunning.Add(-1)
 	d.pools.Release(a.places)
 	d.tasks.Release(1)
@@ -232,7 +231,7 @@ func (d *Dispatcher) panicked(a *attempt, how string) error {
 
 // countFailed counts an attempt that ended its call with an error. One that was told to stop and obeyed has not failed.
 func (d *Dispatcher) countFailed(a *attempt, cause error) {
-	if errors.Is(cause, errCancelled) || a.unwanted.Load() {
+	if errors.Is(cause, errCancelled) || a.Unwanted() {
 		d.count.attemptsCancelled.Add(1)
 		return
 	}
@@ -260,7 +259,7 @@ func (d *Dispatcher) settle(working context.Context, a *attempt, cause error, ou
 
 // conclusion reports how an attempt ended.
 func (d *Dispatcher) conclusion(working context.Context, a *attempt, cause error, output []byte, err error) {
-	report := provider.TaskReport{TaskRef: a.ref, Token: a.token, Attempt: a.stored(), Details: a.pulse.unsaved()}
+	report := provider.TaskReport{TaskRef: a.Ref, Token: a.Token, Attempt: a.stored(), Details: a.Unsaved()}
 	if inside := a.completion.Close(); err == nil && inside != nil {
 		d.completeIn(working, a, inside, output, report)
 		return
@@ -281,7 +280,7 @@ func (d *Dispatcher) endAttempt(working context.Context, a *attempt, cause error
 		report.Outcome = provider.TaskDiscard
 		if err == nil { // kept, should the node have been told wrong
 			report.Outcome = provider.TaskComplete
-			report.Message = message(d.completed(a, output), a.ref.Execution, a.ref.EventID)
+			report.Message = message(d.completed(a, output), a.Ref.Execution, a.Ref.EventID)
 		}
 	case err == nil:
 		d.count.attemptsCompleted.Add(1)
@@ -292,17 +291,17 @@ func (d *Dispatcher) endAttempt(working context.Context, a *attempt, cause error
 		report.Outcome, report.Begun = provider.TaskRelease, true
 	case errors.Is(cause, errLeaseLost):
 		d.store.LeasesLost.Add(1)
-		d.manage.remove(a)
+		d.manage.Remove(&a.Attempt)
 		return
 	case errors.Is(cause, errAlreadyCompleted):
-		d.manage.remove(a)
+		d.manage.Remove(&a.Attempt)
 		return
 	default:
 		d.failed(working, a, cause, err, report)
 		return
 	}
 	d.store.Report(working, report)
-	d.manage.remove(a)
+	d.manage.Remove(&a.Attempt)
 }
 
 // failureOf says how the attempt failed. The engine's own reasons go before the error
@@ -321,7 +320,7 @@ func (d *Dispatcher) failureOf(a *attempt, cause, err error) history.Failure {
 func (d *Dispatcher) failed(working context.Context, a *attempt, cause, err error, report provider.TaskReport) {
 	f := d.failureOf(a, cause, err)
 	delay, again := d.again(a, &f, err)
-	if again && a.unwanted.Load() { // who waits for its end does not wait for another attempt
+	if again && a.Unwanted() { // who waits for its end does not wait for another attempt
 		f, again = d.failureOf(a, errCancelled, err), false
 	}
 	if !again {
@@ -332,5 +331,5 @@ func (d *Dispatcher) failed(working context.Context, a *attempt, cause, err erro
 	d.count.attemptsRetried.Add(1)
 	report.Outcome, report.Delay, report.Failure = provider.TaskRetry, delay, d.triedAgain(a, f)
 	d.store.Report(working, report)
-	d.manage.remove(a)
+	d.manage.Remove(&a.Attempt)
 }

@@ -89,14 +89,14 @@ func (d *Dispatcher) committed(
 		d.actors.sentTo(t.req.Sends[i].Key)
 	}
 	for _, event := range t.cancelled {
-		d.manage.cancel(taskRef(a.key, t.req.Execution, event), errCancelled)
+		d.manage.Cancel(taskRef(a.key, t.req.Execution, event), errCancelled)
 	}
-	d.manage.heard(a.key, t.req.Execution, turn.Events)
+	d.manage.Heard(a.key, t.req.Execution, turn.Events)
 	if turn.End != nil {
 		d.tellLeft(x, t.buried)
 		d.actors.settled(a.key)
 		if turn.Pending > 0 {
-			d.manage.cancelExecution(a.key, t.req.Execution, errOrchestrationEnded)
+			d.manage.CancelExecution(a.key, t.req.Execution, errOrchestrationEnded)
 		}
 		d.evict(a)
 	}
@@ -164,7 +164,7 @@ func (d *Dispatcher) revoke(working context.Context, t *translation) {
 		go func() {
 			defer d.work.Done()
 			d.store.Report(working, provider.TaskReport{
-				TaskRef: h.ref, Token: h.token, Attempt: h.stored(), Outcome: provider.TaskRelease,
+				TaskRef: h.Ref, Token: h.Token, Attempt: h.stored(), Outcome: provider.TaskRelease,
 			})
 		}()
 	}

@@ -29,7 +29,7 @@ func (d *Dispatcher) completeIn(
 	}
 	item := report
 	item.Outcome = provider.TaskComplete
-	item.Message = message(d.completed(a, output), a.ref.Execution, a.ref.EventID)
+	item.Message = message(d.completed(a, output), a.Ref.Execution, a.Ref.EventID)
 	inside = d.guarded(working, a, inside)
 	for failures := 1; ; failures++ {
 		ctx, cancel := context.WithTimeout(working, storage.CallTimeout)
@@ -45,7 +45,7 @@ func (d *Dispatcher) completeIn(
 		}
 		d.store.Failed("complete task", failures, err)
 		if !storage.Pause(working, storage.Backoff(failures)) {
-			d.manage.remove(a)
+			d.manage.Remove(&a.Attempt)
 			return
 		}
 	}
@@ -58,11 +58,11 @@ func (d *Dispatcher) completedIn(a *attempt, report *provider.TaskReport, res pr
 	case err != nil || res.Err != nil:
 	case res.State.Kind == provider.ExecutionRunning:
 		d.count.attemptsCompleted.Add(1)
-		d.actors.sentTo(a.ref.Key)
+		d.actors.sentTo(a.Ref.Key)
 	default:
 		d.count.attemptsDiscarded.Add(1)
 	}
-	d.manage.remove(a)
+	d.manage.Remove(&a.Attempt)
 }
 
 // final makes an error that no other attempt could mend one that is not retried.

@@ -2,10 +2,12 @@ package dispatcher
 
 import (
 	"log/slog"
+	"math"
 	"time"
 
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/dispatcher/internal/flow"
+	"github.com/perdure/perdure/dispatcher/internal/manage"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
@@ -55,12 +57,14 @@ type Config struct {
 	OnFatal              func(error)   // told why the node shuts itself down; nil: it does not
 }
 
-// What bounds activities; see package flow.
-type (
-	Limit        = flow.Limit
-	ActivityName = flow.ActivityName
-	QueueLimit   = flow.QueueLimit
-)
+// A Limit bounds the attempts of some activities on this node, in addition to MaxActivities.
+type Limit = flow.Limit
+
+// ActivityName is an activity of a queue.
+type ActivityName = flow.ActivityName
+
+// QueueLimit bounds the activities of a queue on all nodes together.
+type QueueLimit = flow.QueueLimit
 
 // handOffPatience is how long a result waits for its execution before it goes to the inbox, not counted while a turn of the execution is being
 // committed: under load that takes longer, and each result of the next turn would cost a report and a message more. In all it waits
@@ -91,4 +95,21 @@ func (c *Config) queues() []provider.QueueFilter {
 		all = append(all, provider.QueueFilter{Queue: queue, Names: names, MaxLeased: c.QueueLimits[queue].MaxConcurrent})
 	}
 	return all
+}
+
+// pace returns how the heartbeats of a call are treated, by the call and the settings of the node.
+func (c *Config) pace(call *history.ActivityScheduled) manage.Pace {
+	throttle, limit := c.HeartbeatThrottle, time.Duration(0)
+	if call.HeartbeatTimeout > 0 && call.HeartbeatTimeout < math.MaxInt64/int64(time.Microsecond) { // else three hundred years
+		limit = time.Duration(call.HeartbeatTimeout) * time.Microsecond
+		throttle = limit / 5 * 4
+	}
+	every, ok := c.AutoHeartbeats[ActivityName{Queue: call.Queue, Name: call.Name}]
+	if !ok {
+		every = c.AutoHeartbeat
+	}
+	if limit > 0 && every > 0 {
+		every = min(every, limit/2) // the node does not know what timeouts callers choose
+	}
+	return manage.Pace{Throttle: min(throttle, c.MaxHeartbeatThrottle), Timeout: limit, Auto: every}
 }

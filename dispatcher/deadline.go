@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/dispatcher/internal/manage"
 	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
@@ -46,7 +47,7 @@ func (d *Dispatcher) endLate(working context.Context, tasks []provider.LeasedTas
 			continue
 		}
 		reports = append(reports, report)
-		d.manage.cancel(task.TaskRef, errLeaseLost) // an attempt that lost its lease may still run here
+		d.manage.Cancel(task.TaskRef, errLeaseLost) // an attempt that lost its lease may still run here
 	}
 	if len(reports) > 0 {
 		d.store.Report(working, reports...)
@@ -72,7 +73,7 @@ func (d *Dispatcher) lateReport(report *provider.TaskReport, task *provider.Leas
 		d.poisonTask(report, "task past its time cannot be decoded")
 	default:
 		a := &attempt{
-			ref: task.TaskRef, number: call.Attempts + task.Attempt, before: call.Attempts, call: call,
+			Attempt: manage.Attempt{Ref: task.TaskRef}, number: call.Attempts + task.Attempt, before: call.Attempts, call: call,
 			scheduled: task.ScheduledAt, deadline: task.Deadline,
 		}
 		a.recall(task.Failure)

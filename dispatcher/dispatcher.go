@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/flow"
 	"github.com/perdure/perdure/dispatcher/internal/inflight"
 	"github.com/perdure/perdure/dispatcher/internal/leak"
+	"github.com/perdure/perdure/dispatcher/internal/manage"
 	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/dispatcher/internal/storetime"
 	"github.com/perdure/perdure/dispatcher/internal/suspect"
@@ -29,7 +30,7 @@ type Dispatcher struct {
 	actors  *actors
 	early   *earlyTurns
 	freeing freeing
-	manage  *manager
+	manage  *manage.Manager
 	watch   *watch
 
 	slowStarts slowStarts
@@ -73,7 +74,7 @@ func Start(cfg Config) *Dispatcher {
 	d.early = newEarlyTurns()
 	d.suspects = suspect.NewList()
 	d.pools, d.rate = flow.NewPools(cfg.Limits, cfg.QueueLimits, cfg.queues()), flow.NewNodeRate(cfg.ActivitiesPerSecond)
-	d.manage = newManager(d)
+	d.manage = manage.New(d.store, manage.Options{Owner: cfg.Owner, Lease: cfg.Lease, Sessions: cfg.Sessions})
 	d.watch = newWatch(d)
 	d.watchdog = leak.New(leak.Options{
 		GracePeriod: cfg.GracePeriod, InterruptInterval: cfg.InterruptInterval, MaxInterruptInterval: cfg.MaxInterruptInterval,
@@ -101,10 +102,10 @@ func Start(cfg Config) *Dispatcher {
 	}
 	d.fetch(func() { d.deadlineLoop(fetching, working) })
 	if len(cfg.Activities) > 0 {
-		stop := d.manage.listen()
+		stop := d.manage.Listen()
 		d.loops.Go(func() {
 			defer stop()
-			d.manage.run(working)
+			d.manage.Run(working)
 		})
 		d.fetch(func() { d.taskLoop(fetching, working) })
 	}

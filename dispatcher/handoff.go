@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/perdure/perdure/dispatcher/internal/manage"
 	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
@@ -59,8 +60,8 @@ func (d *Dispatcher) newTask(
 	}
 	if a := t.going[call.Local]; a != nil {
 		if d.tasks.TryTake() {
-			a.ref.EventID, a.token, a.lease = event, storage.NewToken(), lease{thisMoment(), d.cfg.Lease}
-			task.Lease = &provider.TaskLease{Token: a.token, Owner: d.cfg.Owner, Duration: d.cfg.Lease}
+			a.Ref.EventID, a.Token, a.Lease = event, storage.NewToken(), manage.NewLease(d.cfg.Lease)
+			task.Lease = &provider.TaskLease{Token: a.Token, Owner: d.cfg.Owner, Duration: d.cfg.Lease}
 			t.handOffs = append(t.handOffs, a)
 			return task
 		}
@@ -72,8 +73,8 @@ func (d *Dispatcher) newTask(
 	token, now := storage.NewToken(), d.clock.Now()
 	task.Lease = &provider.TaskLease{Token: token, Owner: d.cfg.Owner, Duration: d.cfg.Lease}
 	t.handOffs = append(t.handOffs, &attempt{
-		ref: taskRef(info.Key, info.Execution, event), token: token, call: call, instanceID: info.ID,
-		number: 1 + call.Attempts, before: call.Attempts, deliveries: 1, lease: lease{thisMoment(), d.cfg.Lease},
+		Attempt: manage.Attempt{Ref: taskRef(info.Key, info.Execution, event), Token: token, Lease: manage.NewLease(d.cfg.Lease)},
+		call:    call, instanceID: info.ID, number: 1 + call.Attempts, before: call.Attempts, deliveries: 1,
 		scheduled: now, deadline: deadline(now, task.Deadline),
 	})
 	return task
@@ -86,7 +87,7 @@ func (d *Dispatcher) returnResult(working context.Context, r *result) {
 	r.came = time.Now()
 	taken, idle := false, (*actor)(nil)
 	if a.deliveries == 1 && !d.stopping.Load() {
-		taken, idle = d.enlist(a.ref.Key, job{result: r}, false)
+		taken, idle = d.enlist(a.Ref.Key, job{result: r}, false)
 	}
 	switch {
 	case !taken:
@@ -107,7 +108,7 @@ func (d *Dispatcher) bePatient(working context.Context, r *result) {
 
 // losePatience brings a result to the inbox that has waited long enough.
 func (d *Dispatcher) losePatience(working context.Context, r *result) {
-	switch d.actors.withdraw(r.attempt.ref.Key, r) {
+	switch d.actors.withdraw(r.attempt.Ref.Key, r) {
 	case withdrawn:
 		d.giveBack(working, []*result{r})
 	case committing:
@@ -130,11 +131,11 @@ func (d *Dispatcher) giveBack(working context.Context, results []*result) {
 func (d *Dispatcher) toInbox(working context.Context, r *result) {
 	a := r.attempt
 	d.store.Report(working, provider.TaskReport{
-		TaskRef: a.ref, Token: a.token, Attempt: a.stored(), Outcome: provider.TaskComplete, Details: r.details,
-		Message: message(r.body, a.ref.Execution, a.ref.EventID),
+		TaskRef: a.Ref, Token: a.Token, Attempt: a.stored(), Outcome: provider.TaskComplete, Details: r.details,
+		Message: message(r.body, a.Ref.Execution, a.Ref.EventID),
 	})
-	d.actors.sentTo(a.ref.Key)
-	d.manage.remove(a)
+	d.actors.sentTo(a.Ref.Key)
+	d.manage.Remove(&a.Attempt)
 }
 
 // fastTurn makes a turn of results from memory and commits it with their completion. It
@@ -192,7 +193,7 @@ func (d *Dispatcher) mayHurry(working context.Context, a *actor, r *run) bool {
 // become of its execution.
 func (d *Dispatcher) ofExecution(working context.Context, a *actor, results []*result) (mine []*result) {
 	cached := a.x.Info().Execution
-	others := func(res *result) bool { return res.attempt.ref.Execution != cached }
+	others := func(res *result) bool { return res.attempt.Ref.Execution != cached }
 	if !slices.ContainsFunc(results, others) { // as nearly always
 		return results
 	}
@@ -214,7 +215,7 @@ func (d *Dispatcher) deliverResults(a *actor, r *run) ([]provider.TaskCompletion
 		if _, err := a.x.Deliver(history.Event{At: now, Body: res.body}); err != nil {
 			return nil, err
 		}
-		completes = append(completes, provider.TaskCompletion{EventID: res.attempt.ref.EventID, Token: res.attempt.token})
+		completes = append(completes, provider.TaskCompletion{EventID: res.attempt.Ref.EventID, Token: res.attempt.Token})
 	}
 	return completes, nil
 }
@@ -243,7 +244,7 @@ func (d *Dispatcher) commitFast(working context.Context, a *actor, r *run, compl
 	d.count.turnsFast.Add(1)
 	a.fast++
 	for _, done := range r.results {
-		d.manage.remove(done.attempt)
+		d.manage.Remove(&done.attempt.Attempt)
 	}
 	d.committed(working, a, a.x, turn, t, res)
 }

@@ -59,8 +59,8 @@ func (d *Dispatcher) leaveAttempt(working context.Context, a *attempt, cause, er
 }
 
 func attemptEntry(a *attempt, cause error) leak.Entry {
-	return leak.Entry{Key: a.ref.Key, Interrupt: a.user.Interrupt, Work: leak.Work{
-		Kind: leak.Activity, Name: a.call.Name, InstanceID: a.instanceID, Execution: a.ref.Execution,
+	return leak.Entry{Key: a.Ref.Key, Interrupt: a.user.Interrupt, Work: leak.Work{
+		Kind: leak.Activity, Name: a.call.Name, InstanceID: a.instanceID, Execution: a.Ref.Execution,
 		Attempt: int(a.number), Cause: cause.Error(),
 	}}
 }

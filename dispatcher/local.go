@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/dispatcher/internal/manage"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/platform/goroutine"
@@ -59,7 +60,7 @@ func (d *Dispatcher) free(a *attempt) { a.local.freed.Do(d.work.Done) }
 // newLocal makes the attempt of a local activity.
 func (d *Dispatcher) newLocal(ref provider.TaskRef, instanceID string, call *history.ActivityScheduled, failed int64) *attempt {
 	return &attempt{
-		ref: ref, call: call, instanceID: instanceID, number: failed + 1, before: failed, deliveries: 1,
+		Attempt: manage.Attempt{Ref: ref}, call: call, instanceID: instanceID, number: failed + 1, before: failed, deliveries: 1,
 		began: d.clock.Now(), done: make(chan struct{}), user: &activity.Attempt{}, local: &local{},
 	}
 }
@@ -70,7 +71,7 @@ func (d *Dispatcher) startLocal(a *attempt, then func(ending)) {
 	d.count.attemptsLocal.Add(1)
 	a.local.then = then
 	ctx, cancel := context.WithCancelCause(d.localsLive)
-	a.cancel = cancel
+	a.Cancel = cancel
 	ctx, stop := d.localContext(ctx, a)
 	a.cause = func() error { return context.Cause(ctx) }
 	go func() {
@@ -130,7 +131,9 @@ func (d *Dispatcher) leaveLocal(a *attempt, cause error) bool {
 // goOn lets a local attempt that the commit made a task, with a slot, go on as its first one.
 func (d *Dispatcher) goOn(working context.Context, a *attempt) {
 	d.count.attemptsRunning.Add(1)
-	d.manage.add(a)
+	a.later = later{d, a}
+	a.Owner = &a.later
+	d.manage.Add(&a.Attempt)
 	counted := false
 	a.local.freed.Do(func() { counted = true })
 	if !counted {
@@ -144,7 +147,7 @@ func (d *Dispatcher) goOn(working context.Context, a *attempt) {
 // orphan ends an attempt that began inside a turn, and whose result nobody wants.
 func (d *Dispatcher) orphan(a *attempt, cause error) {
 	if a.local != nil {
-		a.cancel(cause)
+		a.Cancel(cause)
 		a.local.hand(func(ending) {})
 		d.free(a)
 	}

@@ -107,7 +107,7 @@ func (l *locals) obey() {
 				l.begin(call)
 			}
 		case c.Cancelled && call.running != nil:
-			call.running.cancel(errCancelled)
+			call.running.Cancel(errCancelled)
 		case c.Cancelled && call.answer == nil:
 			l.say(call, l.d.localCancelled(call))
 		}
@@ -141,7 +141,10 @@ func (l *locals) push(c came) {
 	l.mu.Lock()
 	l.came = append(l.came, c)
 	l.mu.Unlock()
-	wake(l.wake)
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
 	l.d.free(c.a)
 }
 
@@ -274,7 +277,7 @@ func (l *locals) conclude(c *replay.LocalCall) history.Body {
 	}
 	a := call.running
 	if c.Cancelled {
-		a.cancel(errCancelled)
+		a.Cancel(errCancelled)
 	}
 	if a.cause() == nil {
 		a.local.hand(nil)
@@ -342,7 +345,7 @@ func (l *locals) cancel(cause error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, a := range l.all {
-		a.cancel(cause)
+		a.Cancel(cause)
 	}
 }
 

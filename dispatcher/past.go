@@ -34,7 +34,7 @@ func reason(message string) string {
 
 // completed is the end of a call whose activity returned.
 func (d *Dispatcher) completed(a *attempt, output []byte) *history.ActivityCompleted {
-	b := &history.ActivityCompleted{Scheduled: a.ref.EventID, Output: output, Attempt: a.number}
+	b := &history.ActivityCompleted{Scheduled: a.Ref.EventID, Output: output, Attempt: a.number}
 	if len(a.past) > 0 {
 		b.Attempts = d.listed(a, nil)
 	}
@@ -43,7 +43,7 @@ func (d *Dispatcher) completed(a *attempt, output []byte) *history.ActivityCompl
 
 // gaveUp is the end of a call whose activity failed for good.
 func (d *Dispatcher) gaveUp(a *attempt, f history.Failure) *history.ActivityFailed {
-	b := &history.ActivityFailed{Scheduled: a.ref.EventID, Failure: f, Attempt: a.number}
+	b := &history.ActivityFailed{Scheduled: a.Ref.EventID, Failure: f, Attempt: a.number}
 	if len(a.past) > 0 {
 		b.Attempts = d.listed(a, &f)
 	}

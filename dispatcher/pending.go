@@ -8,7 +8,6 @@ import (
 
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/internal/failure"
-	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/tasktoken"
 	"github.com/perdure/perdure/provider"
 )
@@ -98,7 +97,7 @@ func (l *life) over() error {
 	return l.why
 }
 
-// later ends an attempt when its code has come back without a result. It implements activity.Later.
+// later ends an attempt whose code has returned without a result. It implements activity.Later and manage.Owner.
 type later struct {
 	d *Dispatcher
 	a *attempt
@@ -106,8 +105,8 @@ type later struct {
 
 // Token implements activity.Later.
 func (l *later) Token() string {
-	l.a.shared.Store(true)
-	return tasktoken.Encode(tasktoken.Token{Task: l.a.ref, Attempt: l.a.stored(), Holder: l.a.token, Lease: l.d.cfg.Lease})
+	l.a.Share()
+	return tasktoken.Encode(tasktoken.Token{Task: l.a.Ref, Attempt: l.a.stored(), Holder: l.a.Token, Lease: l.d.cfg.Lease})
 }
 
 // End implements activity.Later.
@@ -127,6 +126,11 @@ func (l *later) Cause() error {
 		return err
 	}
 	return l.a.cause()
+}
+
+// Leave implements manage.Owner.
+func (l *later) Leave(ctx context.Context) {
+	l.d.leaveAttempt(ctx, l.a, errShutdown, errShutdown)
 }
 
 // keepPending keeps an attempt whose code came back with ErrPending: slot, lease and context stay, a goroutine
@@ -175,27 +179,14 @@ func (d *Dispatcher) park(working context.Context, a *attempt) {
 	}
 	d.attemptEnded(a)
 	d.count.attemptsParked.Add(1)
-	report := provider.TaskReport{TaskRef: a.ref, Token: a.token, Attempt: a.stored(), Outcome: provider.TaskPark, Details: a.pulse.unsaved()}
+	report := provider.TaskReport{TaskRef: a.Ref, Token: a.Token, Attempt: a.stored(), Outcome: provider.TaskPark, Details: a.Unsaved()}
 	if !a.expires.IsZero() { // any node ends the attempt then
 		report.Limit = max(time.Until(a.expires), time.Microsecond)
 	}
 	d.store.Report(working, report)
-	d.manage.remove(a)
+	d.manage.Remove(&a.Attempt)
 	if a.suspect {
 		d.suspects.Done()
 	}
 	d.work.Done()
-}
-
-// heard ends attempts whose results are in the history by now, as somebody else had their tokens. Who
-// runs or waits for them hears it at once, and not with the next renewal.
-func (m *manager) heard(key provider.UUID, execution int64, events []history.Event) {
-	for i := range events {
-		switch b := events[i].Body.(type) {
-		case *history.ActivityCompleted:
-			m.cancel(taskRef(key, execution, b.Scheduled), errAlreadyCompleted)
-		case *history.ActivityFailed:
-			m.cancel(taskRef(key, execution, b.Scheduled), errAlreadyCompleted)
-		}
-	}
 }

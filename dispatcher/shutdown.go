@@ -55,8 +55,8 @@ func (d *Dispatcher) shutDown(ctx context.Context) error {
 	d.letGo(context.WithoutCancel(ctx), d.actors.unstickAll()...) // what comes while this node drains is for others
 	if !d.waitFor(ctx, d.cfg.DrainTimeout) {
 		d.tellLocals(errShutdown)
-		for _, h := range d.manage.snapshot() {
-			h.a.cancel(errShutdown)
+		for _, a := range d.manage.Running() {
+			a.Cancel(errShutdown)
 		}
 		d.waitFor(ctx, d.cfg.ForceTimeout)
 	}
@@ -67,7 +67,7 @@ func (d *Dispatcher) shutDown(ctx context.Context) error {
 	}
 	err := error(nil)
 	handedBack := d.handBackAll(last)
-	d.manage.leaveSessions(last)
+	d.manage.LeaveSessions(last)
 	if !handedBack {
 		err = fmt.Errorf("%w: work in progress, whose leases could not be handed back within %v", ErrLeaked, handBackTimeout)
 	}
@@ -107,9 +107,9 @@ func (d *Dispatcher) waitFor(ctx context.Context, limit time.Duration) bool {
 // handBack releases the leases of attempts whose code still runs, without a count, so
 // that another node can begin at once.
 func (d *Dispatcher) handBack(ctx context.Context) {
-	for _, h := range d.manage.snapshot() {
-		h.a.cancel(errShutdown)
-		d.leaveAttempt(ctx, h.a, errShutdown, errShutdown)
+	for _, a := range d.manage.Running() {
+		a.Cancel(errShutdown)
+		a.Owner.Leave(ctx)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/dispatcher/internal/flow"
+	"github.com/perdure/perdure/dispatcher/internal/manage"
 	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/dispatcher/internal/suspect"
 	"github.com/perdure/perdure/internal/failure"
@@ -53,7 +54,9 @@ func (d *Dispatcher) taskLoop(fetching, working context.Context) {
 // fetchTasks looks without waiting first: what it finds waits in the queue, so that
 // hand-off must not pass it. Only while the second, waiting call is parked is hand-off allowed. The caller has taken req.Max slots;
 // fetchTasks releases those that it returns no task for.
-func (d *Dispatcher) fetchTasks(fetching, working context.Context, req provider.FetchTasksRequest) (tasks []provider.LeasedTask, read anchor, err error) {
+func (d *Dispatcher) fetchTasks(
+	fetching, working context.Context, req provider.FetchTasksRequest,
+) (tasks []provider.LeasedTask, read manage.Anchor, err error) {
 	ctx, cancel := context.WithTimeout(fetching, storage.FetchWait+storage.CallTimeout)
 	defer cancel()
 	taken := req.Max
@@ -62,10 +65,10 @@ func (d *Dispatcher) fetchTasks(fetching, working context.Context, req provider.
 	for _, l := range o.Looks {
 		look := req
 		look.Queues, look.Max, look.Wait = l.Queues, l.Limit, 0
-		read.sent = thisMoment()
+		read.Sent = manage.ThisMoment()
 		res, err := d.store.FetchTasks(ctx, look)
 		d.fetched(&res)
-		read.storage = res.Now
+		read.Storage = res.Now
 		if err != nil || len(res.Tasks) > 0 {
 			return res.Tasks, read, err
 		}
@@ -120,19 +123,19 @@ func (d *Dispatcher) giveTasksBack(working context.Context, tasks []provider.Lea
 func (d *Dispatcher) fetched(res *provider.FetchTasksResult) {
 	d.clock.Set(res.Now)
 	if d.cfg.Sessions.Max > 0 && res.Now != 0 {
-		d.manage.holds(res.Sessions)
+		d.manage.Holds(res.Sessions)
 	}
 }
 
 // takeTasks starts what was fetched.
-func (d *Dispatcher) takeTasks(fetching, working context.Context, tasks []provider.LeasedTask, token provider.UUID, read anchor) {
+func (d *Dispatcher) takeTasks(fetching, working context.Context, tasks []provider.LeasedTask, token provider.UUID, read manage.Anchor) {
 	d.rate.Began(len(tasks), time.Now())
 	d.beginTasks(working, d.takeThrottled(fetching, working, tasks, token, read), token, read)
 }
 
 // beginTasks starts the attempts of fetched tasks, whose slots are taken, and deals with those that must not
 // run. Suspects that have to wait are given back, and that is durable before the one that may run begins.
-func (d *Dispatcher) beginTasks(working context.Context, tasks []provider.LeasedTask, token provider.UUID, read anchor) {
+func (d *Dispatcher) beginTasks(working context.Context, tasks []provider.LeasedTask, token provider.UUID, read manage.Anchor) {
 	var alone *attempt
 	var wait []provider.TaskReport
 	for i := range tasks {
@@ -146,13 +149,13 @@ func (d *Dispatcher) beginTasks(working context.Context, tasks []provider.Leased
 			d.startAttempt(working, a)
 			continue
 		}
-		delay, admitted := d.suspects.Admit(a.ref, lost)
+		delay, admitted := d.suspects.Admit(a.Ref, lost)
 		if admitted {
 			a.suspect = true
 			alone = a
 			continue
 		}
-		wait = append(wait, provider.TaskReport{TaskRef: a.ref, Token: a.token, Attempt: a.stored(), Outcome: provider.TaskRelease, Delay: delay})
+		wait = append(wait, provider.TaskReport{TaskRef: a.Ref, Token: a.Token, Attempt: a.stored(), Outcome: provider.TaskRelease, Delay: delay})
 	}
 	if len(wait) > 0 {
 		d.count.suspectsDelayed.Add(int64(len(wait)))
@@ -175,13 +178,15 @@ func (d *Dispatcher) refuseTask(working context.Context, report provider.TaskRep
 }
 
 // examine makes the attempt of a fetched task, or the report on one that must not run.
-func (d *Dispatcher) examine(task *provider.LeasedTask, token provider.UUID, read anchor) (*attempt, *provider.TaskReport) {
+func (d *Dispatcher) examine(task *provider.LeasedTask, token provider.UUID, read manage.Anchor) (*attempt, *provider.TaskReport) {
 	a := &attempt{
-		ref: task.TaskRef, token: provider.TaskToken(token, task.TaskRef), instanceID: task.InstanceID, number: task.Attempt, deliveries: task.Deliveries,
-		lease: read.lease(task.LeaseUntil, d.cfg.Lease), scheduled: task.ScheduledAt, deadline: task.Deadline, details: task.Details,
+		Attempt: manage.Attempt{
+			Ref: task.TaskRef, Token: provider.TaskToken(token, task.TaskRef), Lease: read.Lease(task.LeaseUntil, d.cfg.Lease),
+		},
+		instanceID: task.InstanceID, number: task.Attempt, deliveries: task.Deliveries, scheduled: task.ScheduledAt, deadline: task.Deadline, details: task.Details,
 	}
 	a.recall(task.Failure)
-	report := &provider.TaskReport{TaskRef: a.ref, Token: a.token, Attempt: task.Attempt}
+	report := &provider.TaskReport{TaskRef: a.Ref, Token: a.Token, Attempt: task.Attempt}
 	e, err := history.Decode(task.EventID, task.Payload)
 	call, ok := e.Body.(*history.ActivityScheduled)
 	switch {
@@ -215,4 +220,13 @@ func (d *Dispatcher) examine(task *provider.LeasedTask, token provider.UUID, rea
 		return a, nil
 	}
 	return nil, report
+}
+
+// giveUnbegun gives a task back, uncounted, whose slot is taken and whose lease has become too short to begin.
+func (d *Dispatcher) giveUnbegun(working context.Context, a *attempt) {
+	d.count.attemptsReleased.Add(1)
+	d.refuseTask(working, provider.TaskReport{TaskRef: a.Ref, Token: a.Token, Attempt: a.stored(), Outcome: provider.TaskRelease})
+	if a.suspect {
+		d.suspects.Done()
+	}
 }

@@ -2,16 +2,18 @@ package dispatcher
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/perdure/perdure/dispatcher/internal/flow"
+	"github.com/perdure/perdure/dispatcher/internal/manage"
 	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/provider"
 )
 
 // takeThrottled takes the tasks of throttled queues out of those fetched, and begins each when its moment has come.
-func (d *Dispatcher) takeThrottled(fetching, working context.Context, tasks []provider.LeasedTask, token provider.UUID, read anchor) []provider.LeasedTask {
+func (d *Dispatcher) takeThrottled(
+	fetching, working context.Context, tasks []provider.LeasedTask, token provider.UUID, read manage.Anchor,
+) []provider.LeasedTask {
 	if !d.pools.Throttles() {
 		return tasks
 	}
@@ -27,7 +29,7 @@ func (d *Dispatcher) takeThrottled(fetching, working context.Context, tasks []pr
 	}
 	for t, list := range held {
 		d.pools.Hold(t, list)
-		d.manage.expect(list)
+		d.manage.Expect(list)
 		d.work.Add()
 		go func() {
 			defer d.work.Done()
@@ -38,7 +40,7 @@ func (d *Dispatcher) takeThrottled(fetching, working context.Context, tasks []pr
 }
 
 // beginAtRate reserves moments for tasks and begins each at its own. Those whose moment is too far away are given back until then.
-func (d *Dispatcher) beginAtRate(fetching, working context.Context, t *flow.Throttle, tasks []provider.LeasedTask, token provider.UUID, read anchor) {
+func (d *Dispatcher) beginAtRate(fetching, working context.Context, t *flow.Throttle, tasks []provider.LeasedTask, token provider.UUID, read manage.Anchor) {
 	first, reserved, err := d.pools.Reserve(fetching, d.store, t, len(tasks), d.cfg.Lease/4)
 	if err != nil && fetching.Err() == nil {
 		d.store.Failed("reserve a rate", 1, err)
@@ -48,8 +50,8 @@ func (d *Dispatcher) beginAtRate(fetching, working context.Context, t *flow.Thro
 		if err == nil && i < reserved {
 			storage.Pause(fetching, wait) // on shutdown it is given back at once
 		}
-		if d.manage.arrived(&tasks[i]) {
-			d.lookAt(working, &tasks[i], token)
+		if d.manage.Arrived(&tasks[i]) {
+			d.manage.LookAt(working, &tasks[i], token)
 		}
 		switch {
 		case err != nil:
@@ -67,28 +69,4 @@ func (d *Dispatcher) giveTaskBack(working context.Context, task *provider.Leased
 	d.refuseTask(working, provider.TaskReport{
 		TaskRef: task.TaskRef, Token: provider.TaskToken(token, task.TaskRef), Attempt: task.Attempt, Outcome: provider.TaskRelease, Delay: delay,
 	})
-}
-
-// expect has the manager listen for tasks that wait for their moment: nobody else would hear before that they are cancelled.
-func (m *manager) expect(tasks []provider.LeasedTask) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for i := range tasks {
-		m.coming[tasks[i].TaskRef] = nil
-	}
-}
-
-// arrived ends that, and notes at a task what was heard of it. It reports whether the storage has to be asked.
-func (m *manager) arrived(task *provider.LeasedTask) (doubtful bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	switch cause := m.coming[task.TaskRef]; {
-	case errors.Is(cause, errCancelled):
-		task.CancelRequested = true
-	case errors.Is(cause, errOrchestrationEnded):
-		task.State.Kind = provider.ExecutionTerminal
-	}
-	doubtful = errors.Is(m.coming[task.TaskRef], errDoubt)
-	delete(m.coming, task.TaskRef)
-	return doubtful
 }

@@ -1,0 +1,359 @@
+// Package manage is the activity manager of a node: it renews leases, sends heartbeats, and turns what the storage says of an execution
+// into the cancellation of a context.
+package manage
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/dispatcher/internal/storage"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/provider"
+)
+
+// Manager keeps the leases of a node's attempts: it renews them in batches and turns what
+// the storage says of their executions into cancellations. The methods may be called from several goroutines at once.
+type Manager struct {
+	store        *storage.Store
+	owner        string
+	lease        time.Duration
+	sessionClaim provider.SessionClaim
+
+	busy chan struct{} // has room for one: the first attempt since there was none
+	late chan struct{} // has room for one: an attempt whose lease is to be renewed at once
+	mu   sync.Mutex
+	// attempts by task, the latest of each.
+	attempts map[provider.TaskRef]*held
+	coming   map[provider.TaskRef]error // see Expect
+	doubts   map[*held]struct{}         // had a notice; see noticed
+	doubted  time.Time                  // when to ask the storage about those
+	sessions atomic.Int64               // that this node holds, as far as it knows
+	beating  map[*held]time.Time        // when heartbeats are to be sent
+	next     time.Time                  // a heartbeat that is to be sent before it wakes the manager
+	soonest  time.Time                  // none is sent before
+	wake     chan struct{}              // has room for one
+}
+
+// held is an attempt with its lease.
+type held struct {
+	a     *Attempt
+	lease Lease // renewed
+
+	answered time.Time // when the storage had answered the last lease that this node asked for
+	upTo     int64     // the details that are being sent
+	told     bool      // its context was ended
+	hint     bool      // there was a notice that it was asked to stop
+}
+
+// Options of a Manager.
+type Options struct {
+	Owner    string
+	Lease    time.Duration
+	Sessions provider.SessionClaim
+}
+
+// New returns a manager without attempts.
+func New(store *storage.Store, o Options) *Manager {
+	return &Manager{
+		store: store, owner: o.Owner, lease: o.Lease, sessionClaim: o.Sessions,
+		busy: make(chan struct{}, 1), late: make(chan struct{}, 1), attempts: make(map[provider.TaskRef]*held),
+		coming: make(map[provider.TaskRef]error), doubts: make(map[*held]struct{}), beating: make(map[*held]time.Time), wake: make(chan struct{}, 1),
+	}
+}
+
+// Add takes over the lease of an attempt. An earlier attempt of the same task that still runs
+// here has lost its lease: Add cancels it.
+func (m *Manager) Add(a *Attempt) {
+	m.mu.Lock()
+	earlier, again := m.attempts[a.Ref]
+	delete(m.beating, earlier)
+	delete(m.doubts, earlier)
+	m.attempts[a.Ref] = &held{a: a, lease: a.Lease, answered: time.Now()}
+	m.mu.Unlock()
+	if again {
+		earlier.a.Cancel(activity.ErrLeaseLost)
+	}
+	wake(m.busy)
+	if a.Lease.asked.until(ThisMoment()) > m.lease/3 {
+		wake(m.late)
+	}
+}
+
+// wake wakes a loop, which may be awake.
+func wake(loop chan struct{}) {
+	select {
+	case loop <- struct{}{}:
+	default:
+	}
+}
+
+// Remove ends the renewals of an attempt.
+func (m *Manager) Remove(a *Attempt) {
+	m.mu.Lock()
+	if h, ok := m.attempts[a.Ref]; ok && h.a == a {
+		delete(m.attempts, a.Ref)
+		delete(m.beating, h)
+		delete(m.doubts, h)
+	}
+	m.mu.Unlock()
+}
+
+// Cancel ends the context of a task's attempt if one runs here.
+func (m *Manager) Cancel(ref provider.TaskRef, cause error) {
+	m.mu.Lock()
+	h, ok := m.attempts[ref]
+	if ok {
+		h.told = true
+	}
+	if _, soon := m.coming[ref]; soon {
+		m.coming[ref] = cause
+	}
+	m.mu.Unlock()
+	if ok {
+		if errors.Is(cause, activity.ErrCancelled) {
+			h.a.unwanted.Store(true)
+		}
+		h.a.Cancel(cause)
+	}
+}
+
+// CancelExecution ends the contexts of all attempts for an execution that run here.
+func (m *Manager) CancelExecution(key provider.UUID, execution int64, cause error) {
+	for _, h := range m.snapshot() {
+		if h.a.Ref.Key == key && h.a.Ref.Execution == execution {
+			h.a.Cancel(cause)
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for ref, h := range m.attempts {
+		h.told = h.told || ref.Key == key && ref.Execution == execution
+	}
+	for ref := range m.coming {
+		if ref.Key == key && ref.Execution == execution {
+			m.coming[ref] = cause
+		}
+	}
+}
+
+// Running returns all attempts.
+func (m *Manager) Running() []*Attempt {
+	list := m.snapshot()
+	all := make([]*Attempt, len(list))
+	for i, h := range list {
+		all[i] = h.a
+	}
+	return all
+}
+
+func (m *Manager) snapshot() []*held {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := make([]*held, 0, len(m.attempts))
+	for _, h := range m.attempts {
+		all = append(all, h)
+	}
+	return all
+}
+
+// Listen asks the storage for notices, if it has any, until stop is called. It comes before the
+// first attempt: a notice that is missed costs a renewal period.
+func (m *Manager) Listen() (stop func()) {
+	if notifier, ok := provider.As[provider.Notifier](m.store.Provider); ok {
+		return notifier.Notify(m.noticed)
+	}
+	return func() {}
+}
+
+// Run renews leases while there are any, until ctx is finished.
+func (m *Manager) Run(working context.Context) {
+	for {
+		select {
+		case <-m.busy:
+			m.keep(working)
+		case <-working.Done():
+			return
+		}
+	}
+}
+
+// keep renews leases, of attempts and of sessions, at a third of their length, and sends heartbeats as they are due, until none is left. When the
+// storage fails it tries all again sooner; that alone cancels nothing before a lease has expired.
+func (m *Manager) keep(working context.Context) {
+	period := m.lease / 3
+	renewal := time.Now().Add(period)
+	for failures := 0; m.sleep(working, &renewal, failures == 0); {
+		due, all := m.due(renewal)
+		if err := m.renew(working, due); err != nil {
+			if working.Err() != nil || errors.Is(err, provider.ErrClosed) {
+				return
+			}
+			failures++
+			m.store.Failed("renew tasks", failures, err)
+			renewal = time.Now().Add(min(storage.Backoff(failures), m.slack(m.snapshot())))
+			continue
+		}
+		failures = 0
+		if all {
+			renewal = time.Now().Add(period)
+		}
+	}
+}
+
+func (m *Manager) renew(working context.Context, all []*held) error {
+	m.look(working, all)
+	var first error
+	for len(all) > 0 || m.sessions.Load() > 0 {
+		req := m.renewals(all)
+		n := len(req.Items)
+		if err := m.renewBatch(working, all[:n], req); err != nil && first == nil {
+			first = err
+		}
+		if all = all[n:]; len(all) == 0 {
+			break
+		}
+	}
+	return first
+}
+
+// renewals returns a request with as many attempts as fit into it.
+func (m *Manager) renewals(list []*held) provider.RenewTasksRequest {
+	req := provider.RenewTasksRequest{Lease: m.lease}
+	if m.sessions.Load() > 0 {
+		req.Owner, req.SessionLease = m.owner, m.sessionClaim.Lease
+	}
+	size := 0
+	for _, h := range list[:min(len(list), provider.MaxBatch)] {
+		details, upTo := h.a.pulse.take(time.Now())
+		if size += len(details); size > provider.MaxCommitBytes && len(req.Items) > 0 {
+			h.a.pulse.lost(upTo)
+			break
+		}
+		h.upTo = upTo
+		req.Items = append(req.Items, provider.TaskRenewal{TaskRef: h.a.Ref, Token: h.a.Token, Details: details})
+	}
+	return req
+}
+
+func (m *Manager) renewBatch(working context.Context, batch []*held, req provider.RenewTasksRequest) error {
+	ctx, cancel := context.WithTimeout(working, min(storage.CallTimeout, m.slack(batch)))
+	defer cancel()
+	asked := ThisMoment()
+	res, err := m.store.RenewTasks(ctx, req)
+	if err != nil {
+		for _, h := range batch {
+			m.notRenewed(h)
+		}
+		return err
+	}
+	m.store.Clock.Set(res.Now)
+	if req.Owner != "" {
+		m.Holds(res.Sessions)
+	}
+	for i, h := range batch {
+		m.renewed(h, &res.Items[i], asked)
+	}
+	return nil
+}
+
+// slack returns how long a renewal may take, or wait to be repeated, before another lease can no longer be relied on.
+func (m *Manager) slack(list []*held) time.Duration {
+	shortest, now := m.lease/3, ThisMoment()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, h := range list {
+		if left := h.lease.left(now); left > 0 {
+			shortest = min(shortest, left)
+		}
+	}
+	return shortest
+}
+
+// Holds sets how many sessions this node holds.
+func (m *Manager) Holds(sessions int) {
+	if m.sessions.Swap(int64(sessions)) == 0 && sessions > 0 {
+		wake(m.busy)
+	}
+}
+
+// LeaveSessions releases the sessions of a node that shuts down, so that others need not wait until their leases expire.
+func (m *Manager) LeaveSessions(ctx context.Context) {
+	if m.sessions.Load() == 0 {
+		return
+	}
+	m.sessions.Store(0) // the loop does not extend them again
+	_, err := m.store.RenewTasks(ctx, provider.RenewTasksRequest{
+		Lease: m.lease, Owner: m.owner, SessionLease: time.Microsecond,
+	})
+	if err != nil {
+		m.store.Failed("leave sessions", 1, err)
+	}
+}
+
+// notRenewed cancels an attempt if its lease may have expired.
+func (m *Manager) notRenewed(h *held) {
+	h.a.pulse.lost(h.upTo)
+	m.mu.Lock()
+	over := h.lease.left(ThisMoment()) <= 0
+	m.mu.Unlock()
+	if over {
+		h.a.Cancel(activity.ErrLeaseLost)
+	}
+}
+
+// renewed takes over what the storage says of one attempt.
+func (m *Manager) renewed(h *held, item *provider.TaskRenewalResult, asked Moment) {
+	cause := stops(item)
+	m.mu.Lock()
+	if h.hint && errors.Is(cause, activity.ErrOrchestrationEnded) { // it was cancelled first
+		cause = activity.ErrCancelled
+	}
+	h.told, h.hint = h.told || cause != nil, h.hint && cause != nil
+	if item.Err == nil {
+		h.lease.asked, h.answered = asked, time.Now()
+	}
+	m.mu.Unlock()
+	if item.CancelRequested || errors.Is(cause, activity.ErrCancelled) {
+		h.a.unwanted.Store(true)
+	}
+	if cause != nil {
+		h.a.Cancel(cause)
+	}
+	if item.Err == nil && item.State.Kind == provider.ExecutionRunning {
+		h.a.pulse.kept(h.upTo)
+	}
+	m.rest(h)
+}
+
+// Heard cancels attempts whose results are in the history: others with their tokens have completed them. The attempts learn it at once, and
+// not with the next renewal.
+func (m *Manager) Heard(key provider.UUID, execution int64, events []history.Event) {
+	for i := range events {
+		switch b := events[i].Body.(type) {
+		case *history.ActivityCompleted:
+			m.Cancel(provider.TaskRef{Key: key, Execution: execution, EventID: b.Scheduled}, activity.ErrAlreadyCompleted)
+		case *history.ActivityFailed:
+			m.Cancel(provider.TaskRef{Key: key, Execution: execution, EventID: b.Scheduled}, activity.ErrAlreadyCompleted)
+		}
+	}
+}
+
+// stops returns why an attempt has to stop, by what the storage says of it; nil: it need not.
+func stops(item *provider.TaskRenewalResult) error {
+	switch {
+	case item.State.Kind == provider.ExecutionMissing:
+		return activity.ErrOrchestrationMissing
+	case item.State.Kind == provider.ExecutionTerminal:
+		return activity.ErrOrchestrationEnded
+	case item.Err != nil:
+		return activity.ErrLeaseLost
+	case item.CancelRequested:
+		return activity.ErrCancelled
+	default:
+		return nil
+	}
+}

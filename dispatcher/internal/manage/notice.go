@@ -1,0 +1,118 @@
+package manage
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/dispatcher/internal/storage"
+	"github.com/perdure/perdure/provider"
+)
+
+// noticePause is how long a notice waits before the storage is asked. Notices that come together cost one call. A commit of this
+// node ends its attempts meanwhile, so that the notice of it costs none.
+const noticePause = 2 * time.Millisecond
+
+// errDoubt marks a task that has not begun and had a notice.
+var errDoubt = errors.New("there was a notice")
+
+// noticed takes a notice that a task was asked to stop, or that an execution has ended. Others may have invented that. So the
+// leases concerned are renewed soon, and what the storage then says counts.
+func (m *Manager) noticed(n provider.Notice) {
+	m.mu.Lock()
+	if n.EventID != 0 {
+		ref := provider.TaskRef(n)
+		if h, ok := m.attempts[ref]; ok {
+			h.hint = true
+		}
+		m.doubt(ref)
+	} else {
+		for ref := range m.attempts {
+			if ref.Key == n.Key && ref.Execution == n.Execution {
+				m.doubt(ref)
+			}
+		}
+		for ref := range m.coming {
+			if ref.Key == n.Key && ref.Execution == n.Execution {
+				m.doubt(ref)
+			}
+		}
+	}
+	early := len(m.doubts) > 0 && latest(m.doubted, m.soonest).Before(m.next)
+	m.mu.Unlock()
+	if early {
+		wake(m.wake)
+	}
+}
+
+// doubt makes the manager ask the storage about a task. m is locked.
+func (m *Manager) doubt(ref provider.TaskRef) {
+	if cause, soon := m.coming[ref]; soon && cause == nil {
+		m.coming[ref] = errDoubt
+	}
+	h, ok := m.attempts[ref]
+	if !ok || h.told {
+		return
+	}
+	if len(m.doubts) == 0 {
+		m.doubted = time.Now().Add(noticePause)
+	}
+	m.doubts[h] = struct{}{}
+}
+
+// doubtful returns list with the attempts about which the storage is to be asked now, and forgets them; all says
+// that list has all attempts. m is locked.
+func (m *Manager) doubtful(list []*held, all bool, now time.Time) []*held {
+	if !all && m.doubted.After(now) {
+		return list
+	}
+	for h := range m.doubts {
+		if !all && !h.told && !slices.Contains(list, h) {
+			list = append(list, h)
+		}
+	}
+	clear(m.doubts)
+	return list
+}
+
+// LookAt asks the storage about a task that had a notice before it began. If that fails, the renewals of its attempt ask again.
+func (m *Manager) LookAt(ctx context.Context, task *provider.LeasedTask, token provider.UUID) {
+	ctx, cancel := context.WithTimeout(ctx, storage.CallTimeout)
+	defer cancel()
+	item := provider.TaskRenewal{TaskRef: task.TaskRef, Token: provider.TaskToken(token, task.TaskRef)}
+	res, err := m.store.RenewTasks(ctx, provider.RenewTasksRequest{Items: []provider.TaskRenewal{item}, Lease: m.lease})
+	if err != nil {
+		m.store.Failed("look at a task", 1, err)
+		return
+	}
+	task.State, task.CancelRequested = res.Items[0].State, res.Items[0].CancelRequested
+	if res.Items[0].Err != nil { // the storage refuses the report on it, too
+		task.State.Kind = provider.ExecutionMissing
+	}
+}
+
+// Expect announces tasks that wait for their moment, so that their cancellation is noticed before they begin.
+func (m *Manager) Expect(tasks []provider.LeasedTask) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range tasks {
+		m.coming[tasks[i].TaskRef] = nil
+	}
+}
+
+// Arrived ends Expect for one task, and sets at the task what is known of it. It reports whether the caller must LookAt it.
+func (m *Manager) Arrived(task *provider.LeasedTask) (doubtful bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch cause := m.coming[task.TaskRef]; {
+	case errors.Is(cause, activity.ErrCancelled):
+		task.CancelRequested = true
+	case errors.Is(cause, activity.ErrOrchestrationEnded):
+		task.State.Kind = provider.ExecutionTerminal
+	}
+	doubtful = errors.Is(m.coming[task.TaskRef], errDoubt)
+	delete(m.coming, task.TaskRef)
+	return doubtful
+}

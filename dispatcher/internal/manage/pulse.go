@@ -1,0 +1,192 @@
+package manage
+
+import (
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure/activity"
+)
+
+// Pace is how the heartbeats of an attempt are treated.
+type Pace struct {
+	Throttle time.Duration // least time between details that are sent
+	Timeout  time.Duration // the heartbeat timeout; 0: none
+	Auto     time.Duration // interval of automatic heartbeats; 0: none
+}
+
+// pulse is the signs of life of an attempt, and how much of its details the store has. It has no goroutine, and only the timers that
+// its Pace needs.
+type pulse struct {
+	throttle, limit, every time.Duration // a Pace
+
+	mu      sync.Mutex
+	details []byte
+	given   int64     // how many details came
+	taken   int64     // up to which of them they were sent
+	stored  int64     // up to which the store has them
+	sent    time.Time // when details were sent last
+	last    time.Time // the last sign of life
+	ask     bool      // the lease is to be renewed at once, whatever there is to send
+	queued  bool      // the manager knows that there is something to send, when it is due
+	due     time.Time
+	over    bool
+	overdue *time.Timer // to look for the heartbeat timeout
+	auto    *time.Timer // of the next automatic heartbeat
+}
+
+// StartBeating starts the heartbeat timeout and the automatic heartbeats of an attempt.
+func (m *Manager) StartBeating(a *Attempt, pace Pace) {
+	p := &a.pulse
+	p.throttle, p.limit, p.every = pace.Throttle, pace.Timeout, pace.Auto
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last = time.Now()
+	if p.limit > 0 {
+		p.overdue = time.AfterFunc(p.limit, func() { m.checkPulse(a) })
+	}
+	if p.every > 0 {
+		p.auto = time.AfterFunc(p.every, func() { m.autoBeat(a) })
+	}
+}
+
+// stop stops the timers. What was not stored is still there for the report on the attempt.
+func (p *pulse) stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = true
+	for _, timer := range []*time.Timer{p.overdue, p.auto} {
+		if timer != nil {
+			timer.Stop()
+		}
+	}
+}
+
+// Heartbeat takes new details from the code or the completer of an attempt.
+func (m *Manager) Heartbeat(a *Attempt, details []byte) {
+	p := &a.pulse
+	p.mu.Lock()
+	if p.over { // leaked code beats on
+		p.mu.Unlock()
+		return
+	}
+	p.details, p.last = details, time.Now()
+	p.given++
+	due, tell := p.enqueue()
+	p.mu.Unlock()
+	if tell {
+		m.beats(a, due)
+	}
+}
+
+// autoBeat is a heartbeat without details: it keeps those that the code gave. The lease is renewed with it, so that the node learns of a
+// cancellation that no notice brought.
+func (m *Manager) autoBeat(a *Attempt) {
+	p := &a.pulse
+	p.mu.Lock()
+	if p.over {
+		p.mu.Unlock()
+		return
+	}
+	p.last, p.ask = time.Now(), true
+	p.auto.Reset(p.every)
+	due, tell := p.enqueue()
+	p.mu.Unlock()
+	if tell {
+		m.beats(a, due)
+	}
+}
+
+// checkPulse ends an attempt that has passed its heartbeat timeout. If others have its token, one of them may have sent a heartbeat to the
+// store: the manager looks there first.
+func (m *Manager) checkPulse(a *Attempt) {
+	if !a.pulse.silent() {
+		return
+	}
+	if !a.shared.Load() {
+		a.Cancel(&activity.TimeoutError{Kind: activity.NoHeartbeat})
+		return
+	}
+	a.pulse.mu.Lock()
+	a.pulse.ask = true
+	due, tell := a.pulse.enqueue()
+	a.pulse.mu.Unlock()
+	if tell {
+		m.beats(a, due)
+	}
+}
+
+// silent reports whether the attempt has passed its heartbeat timeout. If not, the timer is set to when it may have.
+func (p *pulse) silent() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over {
+		return false
+	}
+	left := p.limit - time.Since(p.last)
+	if left > 0 {
+		p.overdue.Reset(left)
+	}
+	return left <= 0
+}
+
+// heard takes a sign of life that somebody else gave.
+func (p *pulse) heard(at time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if at.After(p.last) {
+		p.last = at
+	}
+}
+
+// enqueue returns when the manager is to send something, if it does not know that. p is locked.
+func (p *pulse) enqueue() (due time.Time, tell bool) {
+	if p.over || !p.ask && p.given == p.taken {
+		return due, false
+	}
+	if !p.ask {
+		due = p.sent.Add(p.throttle)
+	}
+	if p.queued && !due.Before(p.due) {
+		return due, false
+	}
+	p.queued, p.due = true, due
+	return due, true
+}
+
+// take returns the details that are to be sent now, and up to which they go; 0: none are, or not yet.
+func (p *pulse) take(now time.Time) (details []byte, upTo int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.queued, p.ask = false, false
+	if p.given == p.taken || now.Before(p.sent.Add(p.throttle)) {
+		return nil, 0
+	}
+	p.taken, p.sent = p.given, now
+	return p.details, p.given
+}
+
+// kept says that the store has what was taken.
+func (p *pulse) kept(upTo int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stored = max(p.stored, upTo)
+}
+
+// lost says that what was taken may not be stored: it is sent with the next renewal.
+func (p *pulse) lost(upTo int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if upTo > 0 {
+		p.taken, p.sent = p.stored, time.Time{}
+	}
+}
+
+// unsaved returns the last details unless the store surely has them.
+func (p *pulse) unsaved() []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.given == p.stored {
+		return nil
+	}
+	return p.details
+}
