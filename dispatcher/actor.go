@@ -32,7 +32,6 @@ type actor struct {
 	version provider.UUID // of the last confirmed commit
 	readyAt provider.Time // when the inbox has something, as that commit said; 0: nothing
 	fast    int           // fast turns since the last fetched one
-	handed  *attempt      // that the last commit has handed off; who drives the actor starts it
 }
 
 // job is one thing to do for an instance: a fetched turn, or a result from memory.
@@ -113,7 +112,7 @@ func (as *actors) size() (count, bytes int) {
 // enqueue gives a job to the instance's actor, and starts it unless it is busy.
 func (d *Dispatcher) enqueue(working context.Context, key provider.UUID, j job) {
 	if _, idle := d.enlist(key, j, true); idle != nil {
-		go d.drive(working, idle)
+		go d.drive(working, idle, nil)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"runtime/pprof"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -54,8 +53,6 @@ type attempt struct {
 	later    later
 	user     *activity.Attempt // what its functions are told
 	local    *local            // it began inside a turn
-	own      bool              // the goroutine that ran its code deals with its end
-	next     *actor            // that this goroutine drives next
 
 	began provider.Time     // by the storage's clock
 	past  []history.Attempt // the attempts before this one
@@ -72,11 +69,11 @@ func taskRef(key provider.UUID, execution, event int64) provider.TaskRef {
 // startAttempt runs an attempt, whose slot is taken, on a goroutine of its own.
 func (d *Dispatcher) startAttempt(working context.Context, a *attempt) {
 	if ctx := d.beginAttempt(working, a); ctx != nil {
-		go func() { d.drive(working, d.runAttempt(working, ctx, a)) }()
+		go func() { d.drive(working, d.resume(working, d.runAttempt(working, ctx, a)), nil) }()
 	}
 }
 
-// beginAttempt answers the context of an attempt that is to be run. It is nil if that comes too late, and if the attempt runs already.
+// beginAttempt returns the context of an attempt that is to be run. It is nil if the lease has become too short, and if the attempt already runs.
 func (d *Dispatcher) beginAttempt(working context.Context, a *attempt) context.Context {
 	if a.local != nil {
 		d.goOn(working, a)
@@ -102,8 +99,8 @@ func (d *Dispatcher) beginAttempt(working context.Context, a *attempt) context.C
 }
 
 // runAttempt runs the user's function and reports how it ended, also when the function
-// takes the goroutine along with Goexit. It answers the actor, if any, that this goroutine drives next, with the result.
-func (d *Dispatcher) runAttempt(working, ctx context.Context, a *attempt) (next *actor) {
+// ends the goroutine by Goexit. It returns the result that is left for the caller to deliver; nil: none.
+func (d *Dispatcher) runAttempt(working, ctx context.Context, a *attempt) (left *result) {
 	a.watched.RunsOn(goroutine.ID())
 	ctx, stop := d.attemptContext(ctx, a)
 	a.cause = func() error { return context.Cause(ctx) }
@@ -130,19 +127,15 @@ func (d *Dispatcher) runAttempt(working, ctx context.Context, a *attempt) (next 
 		}
 		defer free()
 		stopGrace()
-		d.codeEnded(working, a, a.cause(), output, err)
-		switch {
-		case a.next == nil:
-		case !returned || goroutine.Bound():
-			go d.drive(working, a.next)
-		default:
-			pprof.SetGoroutineLabels(working) // those that the activity has set are not of what follows
-			next = a.next
+		left = d.codeEnded(working, a, a.cause(), output, err)
+		if !returned || goroutine.Bound() { // nothing else may run on this goroutine
+			d.deliver(working, left)
+			left = nil
 		}
 	}()
 	output, err = d.runUser(ctx, a)
 	returned = true
-	return next
+	return left
 }
 
 // cameLate discards the result of an attempt that was left behind: its task was dealt with when the grace period was over.
@@ -152,27 +145,26 @@ func (d *Dispatcher) cameLate(a *attempt, err error) {
 		"attempt", a.number, "err", err)
 }
 
-// codeEnded deals with an attempt whose code has come back for good. What a completer said goes before what it returns.
-func (d *Dispatcher) codeEnded(working context.Context, a *attempt, cause error, output []byte, err error) {
+// codeEnded ends an attempt whose code has ended for good. The outcome of a completer goes before that of the code. The result is as of settle.
+func (d *Dispatcher) codeEnded(working context.Context, a *attempt, cause error, output []byte, err error) *result {
 	parked := cause == nil && failure.Wraps(err, activity.ErrParked)
 	given, _, ok := a.life.end(whyOver(cause, parked))
 	if !ok {
 		d.cameLate(a, err)
-		return
+		return nil
 	}
 	close(a.done)
-	a.own = true
 	switch {
 	case given != nil:
 		if !failure.Wraps(err, activity.ErrPending) {
 			d.cfg.Logger.Warn("activity returned although its completer had ended it: what it returned is dropped",
 				"activity", a.call.Name, "instance", a.instanceID, "err", err)
 		}
-		d.settle(working, a, cause, given.output, given.err)
+		return d.settle(working, a, cause, given.output, given.err)
 	case parked:
-		d.park(working, a)
+		return d.park(working, a)
 	default:
-		d.settle(working, a, cause, output, err)
+		return d.settle(working, a, cause, output, err)
 	}
 }
 
@@ -247,28 +239,37 @@ func (d *Dispatcher) fits(a *attempt, output []byte) error {
 		a.call.Name, len(output), d.cfg.Settings.MaxPayload))
 }
 
-// settle deals with an attempt whose code came back or was left behind.
-func (d *Dispatcher) settle(working context.Context, a *attempt, cause error, output []byte, err error) {
+// settle ends an attempt whose code has ended or was abandoned. It returns the result if the execution is to have it; the caller delivers it.
+func (d *Dispatcher) settle(working context.Context, a *attempt, cause error, output []byte, err error) *result {
 	d.attemptEnded(a)
-	d.conclusion(working, a, cause, output, err)
+	left := d.conclusion(working, a, cause, output, err)
+	if left == nil {
+		d.attemptOver(a)
+	}
+	return left
+}
+
+// attemptOver ends an attempt whose end is reported or delivered.
+func (d *Dispatcher) attemptOver(a *attempt) {
 	if a.suspect {
 		d.suspects.Done()
 	}
 	d.work.Done()
 }
 
-// conclusion reports how an attempt ended.
-func (d *Dispatcher) conclusion(working context.Context, a *attempt, cause error, output []byte, err error) {
+// conclusion reports how an attempt ended, or returns its result.
+func (d *Dispatcher) conclusion(working context.Context, a *attempt, cause error, output []byte, err error) *result {
 	report := provider.TaskReport{TaskRef: a.Ref, Token: a.Token, Attempt: a.stored(), Details: a.Unsaved()}
 	if inside := a.completion.Close(); err == nil && inside != nil {
-		d.completeIn(working, a, inside, output, report)
-		return
+		return d.completeIn(working, a, inside, output, report)
 	}
-	d.endAttempt(working, a, cause, output, err, report)
+	return d.endAttempt(working, a, cause, output, err, report)
 }
 
-// endAttempt reports that an attempt ended by itself, or because it was told to stop.
-func (d *Dispatcher) endAttempt(working context.Context, a *attempt, cause error, output []byte, err error, report provider.TaskReport) {
+// endAttempt reports that an attempt ended by itself, or because it was cancelled. The result is as of settle.
+func (d *Dispatcher) endAttempt(
+	working context.Context, a *attempt, cause error, output []byte, err error, report provider.TaskReport,
+) *result {
 	gone := errors.Is(cause, errOrchestrationEnded) || errors.Is(cause, errOrchestrationMissing)
 	switch {
 	case err != nil && a.call.AtMostOnce && (gone || errors.Is(cause, errShutdown)):
@@ -284,24 +285,23 @@ func (d *Dispatcher) endAttempt(working context.Context, a *attempt, cause error
 		}
 	case err == nil:
 		d.count.attemptsCompleted.Add(1)
-		d.returnResult(working, &result{attempt: a, details: report.Details, body: d.completed(a, output)})
-		return
+		return &result{attempt: a, details: report.Details, body: d.completed(a, output)}
 	case errors.Is(cause, errShutdown):
 		d.count.attemptsReleased.Add(1)
 		report.Outcome, report.Begun = provider.TaskRelease, true
 	case errors.Is(cause, errLeaseLost):
 		d.store.LeasesLost.Add(1)
 		d.manage.Remove(&a.Attempt)
-		return
+		return nil
 	case errors.Is(cause, errAlreadyCompleted):
 		d.manage.Remove(&a.Attempt)
-		return
+		return nil
 	default:
-		d.failed(working, a, cause, err, report)
-		return
+		return d.failed(working, a, cause, err, report)
 	}
 	d.store.Report(working, report)
 	d.manage.Remove(&a.Attempt)
+	return nil
 }
 
 // failureOf says how the attempt failed. The engine's own reasons go before the error
@@ -316,8 +316,8 @@ func (d *Dispatcher) failureOf(a *attempt, cause, err error) history.Failure {
 	return d.cfg.Env.Errors.Encode(err)
 }
 
-// failed puts the task back into the queue for another attempt, or reports the failure.
-func (d *Dispatcher) failed(working context.Context, a *attempt, cause, err error, report provider.TaskReport) {
+// failed puts the task back into the queue for another attempt, or returns the failure as the result.
+func (d *Dispatcher) failed(working context.Context, a *attempt, cause, err error, report provider.TaskReport) *result {
 	f := d.failureOf(a, cause, err)
 	delay, again := d.again(a, &f, err)
 	if again && a.Unwanted() { // who waits for its end does not wait for another attempt
@@ -325,11 +325,11 @@ func (d *Dispatcher) failed(working context.Context, a *attempt, cause, err erro
 	}
 	if !again {
 		d.countFailed(a, cause)
-		d.returnResult(working, &result{attempt: a, details: report.Details, body: d.gaveUp(a, f)})
-		return
+		return &result{attempt: a, details: report.Details, body: d.gaveUp(a, f)}
 	}
 	d.count.attemptsRetried.Add(1)
 	report.Outcome, report.Delay, report.Failure = provider.TaskRetry, delay, d.triedAgain(a, f)
 	d.store.Report(working, report)
 	d.manage.Remove(&a.Attempt)
+	return nil
 }

@@ -16,7 +16,7 @@ import (
 const maxClosingRounds = 3
 
 // commitFetched stores a fetched turn and goes on from what the storage says.
-func (d *Dispatcher) commitFetched(working context.Context, a *actor, r *run, x *replay.Execution) {
+func (d *Dispatcher) commitFetched(working context.Context, a *actor, r *run, x *replay.Execution) (handed *attempt) {
 	turn := x.Turn()
 	t := d.newTranslation(a, x, turn, r.takeGoing())
 	defer d.revoke(working, t)
@@ -34,8 +34,7 @@ func (d *Dispatcher) commitFetched(working context.Context, a *actor, r *run, x 
 		if t.req.CloseInbox != "" {
 			t.buried = buriedEvents(r.turn.Messages, t.req.Consumed)
 		}
-		d.committed(working, a, x, turn, t, res)
-		return
+		return d.committed(working, a, x, turn, t, res)
 	}
 	d.revoke(working, t)
 	switch {
@@ -53,6 +52,7 @@ func (d *Dispatcher) commitFetched(working context.Context, a *actor, r *run, x 
 	default:
 		d.turnFailed(working, a, r, &storageError{err})
 	}
+	return nil
 }
 
 // consumed names the messages that the turn has dealt with. One that had enough leaves
@@ -71,10 +71,11 @@ func consumed(r *run, end *replay.End) []int64 {
 	return ids
 }
 
-// committed takes over what the storage confirmed. From here on others may see it.
+// committed takes over what the storage confirmed. From here on others may see it. It starts the attempts that the commit handed off, and
+// returns the last of them, which the goroutine may run itself; nil: none.
 func (d *Dispatcher) committed(
 	working context.Context, a *actor, x *replay.Execution, turn replay.Turn, t *translation, res provider.CommitTurnResult,
-) {
+) (handed *attempt) {
 	d.clock.Set(res.Now)
 	d.count.turnsCommitted.Add(1)
 	x.Confirm()
@@ -106,11 +107,11 @@ func (d *Dispatcher) committed(
 		h := t.handOffs[0]
 		t.handOffs = t.handOffs[1:]
 		if len(t.handOffs) == 0 {
-			a.handed = h
-			break
+			return h
 		}
 		d.startAttempt(working, h)
 	}
+	return nil
 }
 
 // commitOf stores a turn of an actor, whose results wait meanwhile.

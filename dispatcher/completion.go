@@ -17,15 +17,14 @@ import (
 // completeIn completes a task together with what its activity handed over for that transaction. It takes no short cut through
 // the cached execution: should a function fail, then the attempt does and no turn. The storage decides whether the execution still
 // wants the result, so that it is asked even if this node was told otherwise. A function that fails has failed the way the activity
-// itself would have: it may have been told to stop, too, by the context that it works with.
+// itself would have: the context that it works with may have been cancelled, too. The result is as of settle.
 func (d *Dispatcher) completeIn(
 	working context.Context, a *attempt, inside func(provider.Tx) error, output []byte, report provider.TaskReport,
-) {
+) *result {
 	store, ok := provider.As[provider.Transactor](d.store.Provider)
 	if !ok {
 		err := fmt.Errorf("the store runs no functions inside its transactions: %w", provider.ErrForeignTx)
-		d.failed(working, a, nil, failure.NonRetryable(err), report)
-		return
+		return d.failed(working, a, nil, failure.NonRetryable(err), report)
 	}
 	item := report
 	item.Outcome = provider.TaskComplete
@@ -36,17 +35,16 @@ func (d *Dispatcher) completeIn(
 		res, err := store.CompleteIn(ctx, item, inside)
 		cancel()
 		if refused, ok := errors.AsType[*provider.FuncError](err); ok {
-			d.endAttempt(working, a, a.cause(), nil, final(refused.Err), report)
-			return
+			return d.endAttempt(working, a, a.cause(), nil, final(refused.Err), report)
 		}
 		if err == nil || storage.Refused(err) {
 			d.completedIn(a, &item, res, err)
-			return
+			return nil
 		}
 		d.store.Failed("complete task", failures, err)
 		if !storage.Pause(working, storage.Backoff(failures)) {
 			d.manage.Remove(&a.Attempt)
-			return
+			return nil
 		}
 	}
 }

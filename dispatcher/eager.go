@@ -130,8 +130,8 @@ func (d *Dispatcher) beginEager(ctx context.Context, req provider.CreateRequest)
 	d.begin(e.run, x)
 	d.work.Add()
 	go func() { // what follows the commit outlives the caller
-		if d.eagerStep(d.working, a, e) {
-			d.drive(d.working, a)
+		if handed, more := d.eagerStep(d.working, a, e); more {
+			d.drive(d.working, a, handed)
 		}
 	}()
 	return e
@@ -150,28 +150,28 @@ func (as *actors) born(req *provider.CreateRequest) *actor {
 }
 
 // eagerStep makes the turn and, unless the caller has taken it back, stores it.
-func (d *Dispatcher) eagerStep(working context.Context, a *actor, e *eager) (more bool) {
+func (d *Dispatcher) eagerStep(working context.Context, a *actor, e *eager) (handed *attempt, more bool) {
 	makeRoom(-1)
-	return d.finished(working, a, e.run, func() {
+	return d.finished(working, a, e.run, func() *attempt {
 		defer close(e.done)
-		d.eagerTurn(working, a, e)
+		return d.eagerTurn(working, a, e)
 	})
 }
 
-func (d *Dispatcher) eagerTurn(working context.Context, a *actor, e *eager) {
+func (d *Dispatcher) eagerTurn(working context.Context, a *actor, e *eager) (handed *attempt) {
 	if e.run.state.Load() != runGoing {
-		return
+		return nil
 	}
 	err := d.deliverStart(a.x, &e.req)
 	d.slowStarts.took(capability(&e.req), time.Since(e.began))
 	if !d.conclude(e.run) {
-		return
+		return nil
 	}
 	if err != nil {
 		d.evict(a)
-		return
+		return nil
 	}
-	d.commitEager(working, a, e)
+	return d.commitEager(working, a, e)
 }
 
 // deliverStart applies the start message at the moment that the storage would be asked.
@@ -188,7 +188,7 @@ func (d *Dispatcher) deliverStart(x *replay.Execution, req *provider.CreateReque
 }
 
 // commitEager stores the instance with its first turn. If it was not stored so, the execution is thrown away.
-func (d *Dispatcher) commitEager(working context.Context, a *actor, e *eager) {
+func (d *Dispatcher) commitEager(working context.Context, a *actor, e *eager) (handed *attempt) {
 	x := a.x
 	turn := x.Turn()
 	t := d.newTranslation(a, x, turn, nil)
@@ -201,8 +201,7 @@ func (d *Dispatcher) commitEager(working context.Context, a *actor, e *eager) {
 	stored := &e.res.Instance
 	if e.err == nil && e.res.Begun {
 		d.count.turnsEager.Add(1)
-		d.committed(working, a, x, turn, t, provider.CommitTurnResult{Now: e.res.Now, ReadyAt: stored.ReadyAt})
-		return
+		return d.committed(working, a, x, turn, t, provider.CommitTurnResult{Now: e.res.Now, ReadyAt: stored.ReadyAt})
 	}
 	if e.err == nil { // stored as a repeat found it, or by a provider that takes no first turns
 		d.clock.Set(e.res.Now)
@@ -216,6 +215,7 @@ func (d *Dispatcher) commitEager(working context.Context, a *actor, e *eager) {
 	if kept := d.actors.unstick(a); kept && t.unknown {
 		d.letGo(working, a.key)
 	}
+	return nil
 }
 
 // create asks the storage once: the caller repeats what has no answer, and the storage knows it again.

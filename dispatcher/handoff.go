@@ -3,6 +3,7 @@ package dispatcher
 import (
 	"context"
 	"errors"
+	"runtime/pprof"
 	"slices"
 	"time"
 
@@ -80,10 +81,29 @@ func (d *Dispatcher) newTask(
 	return task
 }
 
-// returnResult brings a result to the cached execution that waits for it, or to the
-// inbox. A task that was delivered before takes no short cut: if its turn kills the node, the turn must be counted.
-func (d *Dispatcher) returnResult(working context.Context, r *result) {
+// deliver takes a result, unless it is nil, and goes on with its execution on another goroutine.
+func (d *Dispatcher) deliver(working context.Context, r *result) {
+	if next := d.takeResult(working, r); next != nil {
+		go d.drive(working, next, nil)
+	}
+}
+
+// resume takes a result, unless it is nil, and returns the actor that the goroutine drives next; nil: none.
+func (d *Dispatcher) resume(working context.Context, r *result) (next *actor) {
+	if next = d.takeResult(working, r); next != nil {
+		pprof.SetGoroutineLabels(working) // those that the activity has set are not of what follows
+	}
+	return next
+}
+
+// takeResult brings a result to the cached execution that waits for it, or to the inbox, and ends its attempt. It returns the actor that
+// the caller has to drive; nil: none. A task that was delivered before goes to the inbox: if its turn kills the node, the turn must be counted.
+func (d *Dispatcher) takeResult(working context.Context, r *result) (next *actor) {
+	if r == nil {
+		return nil
+	}
 	a := r.attempt
+	defer d.attemptOver(a)
 	r.came = time.Now()
 	taken, idle := false, (*actor)(nil)
 	if a.deliveries == 1 && !d.stopping.Load() {
@@ -94,11 +114,8 @@ func (d *Dispatcher) returnResult(working context.Context, r *result) {
 		d.toInbox(working, r)
 	case idle == nil:
 		d.bePatient(working, r)
-	case a.own:
-		a.next = idle
-	default:
-		go d.drive(working, idle)
 	}
+	return idle
 }
 
 // bePatient lets a result wait. A timer that fires late, for a result that a turn has begun with, does nothing.
@@ -140,7 +157,7 @@ func (d *Dispatcher) toInbox(working context.Context, r *result) {
 
 // fastTurn makes a turn of results from memory and commits it with their completion. It
 // obeys the inbox: with a message waiting there the results queue behind it.
-func (d *Dispatcher) fastTurn(working context.Context, a *actor, r *run, jobs []job) {
+func (d *Dispatcher) fastTurn(working context.Context, a *actor, r *run, jobs []job) (handed *attempt) {
 	for _, j := range jobs {
 		r.results = append(r.results, j.result)
 		if timer := j.result.attempt.patience.Load(); timer != nil {
@@ -150,11 +167,11 @@ func (d *Dispatcher) fastTurn(working context.Context, a *actor, r *run, jobs []
 	if !d.mayHurry(working, a, r) {
 		d.conclude(r)
 		d.giveBack(working, r.results)
-		return
+		return nil
 	}
 	if r.results = d.ofExecution(working, a, r.results); len(r.results) == 0 {
 		d.conclude(r)
-		return
+		return nil
 	}
 	d.begin(r, a.x)
 	completes, err := d.deliverResults(a, r)
@@ -162,13 +179,13 @@ func (d *Dispatcher) fastTurn(working context.Context, a *actor, r *run, jobs []
 		err = d.runLocals(working, a.x, r)
 	}
 	if !d.conclude(r) {
-		return
+		return nil
 	}
 	if err != nil {
 		d.turnFailed(working, a, r, err)
-		return
+		return nil
 	}
-	d.commitFast(working, a, r, completes)
+	return d.commitFast(working, a, r, completes)
 }
 
 // mayHurry tells whether a fast turn is allowed, and takes its slot. After many of them in a
@@ -223,7 +240,7 @@ func (d *Dispatcher) deliverResults(a *actor, r *run) ([]provider.TaskCompletion
 // commitFast stores a fast turn. If that fails, for whatever reason, the execution is
 // thrown away and the results go the ordinary way; should the turn be stored after all, their
 // tasks are gone and the reports change nothing.
-func (d *Dispatcher) commitFast(working context.Context, a *actor, r *run, completes []provider.TaskCompletion) {
+func (d *Dispatcher) commitFast(working context.Context, a *actor, r *run, completes []provider.TaskCompletion) (handed *attempt) {
 	turn := a.x.Turn()
 	t := d.newTranslation(a, a.x, turn, r.takeGoing())
 	defer d.revoke(working, t)
@@ -239,12 +256,12 @@ func (d *Dispatcher) commitFast(working context.Context, a *actor, r *run, compl
 		d.evict(a)
 		d.giveBack(working, r.results)
 		d.letGoOf(working, a)
-		return
+		return nil
 	}
 	d.count.turnsFast.Add(1)
 	a.fast++
 	for _, done := range r.results {
 		d.manage.Remove(&done.attempt.Attempt)
 	}
-	d.committed(working, a, a.x, turn, t, res)
+	return d.committed(working, a, a.x, turn, t, res)
 }

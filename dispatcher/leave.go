@@ -55,7 +55,7 @@ func (d *Dispatcher) leaveAttempt(working context.Context, a *attempt, cause, er
 	if given == nil {
 		given = &outcome{err: err}
 	}
-	d.settle(working, a, cause, given.output, given.err)
+	d.deliver(working, d.settle(working, a, cause, given.output, given.err))
 }
 
 func attemptEntry(a *attempt, cause error) leak.Entry {

@@ -140,7 +140,7 @@ func (d *Dispatcher) goOn(working context.Context, a *attempt) {
 		d.work.Add() // it was told to stop meanwhile
 	}
 	a.local.hand(func(e ending) {
-		go d.settle(working, a, e.cause, e.output, e.err)
+		go func() { d.deliver(working, d.settle(working, a, e.cause, e.output, e.err)) }()
 	})
 }
 

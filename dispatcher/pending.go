@@ -145,7 +145,7 @@ func (d *Dispatcher) keepPending(working, ctx context.Context, a *attempt, err e
 		defer free()
 		close(a.done)
 		d.count.attemptsPending.Add(-1)
-		d.settle(working, a, a.cause(), o.output, o.err)
+		d.deliver(working, d.settle(working, a, a.cause(), o.output, o.err))
 	})
 	if !kept {
 		d.count.attemptsPending.Add(-1)
@@ -171,11 +171,10 @@ func patient(cause error) bool {
 }
 
 // park gives the slot of an attempt back. From here on the task goes by its token alone.
-func (d *Dispatcher) park(working context.Context, a *attempt) {
+func (d *Dispatcher) park(working context.Context, a *attempt) *result {
 	if a.completion.Close() != nil {
-		d.settle(working, a, nil, nil, failure.NonRetryable(failure.New(failure.ErrInvalid,
+		return d.settle(working, a, nil, nil, failure.NonRetryable(failure.New(failure.ErrInvalid,
 			"activity %s gave its slot back, and what it gave OnComplete would be lost: do that where the activity is completed", a.call.Name)))
-		return
 	}
 	d.attemptEnded(a)
 	d.count.attemptsParked.Add(1)
@@ -185,8 +184,6 @@ func (d *Dispatcher) park(working context.Context, a *attempt) {
 	}
 	d.store.Report(working, report)
 	d.manage.Remove(&a.Attempt)
-	if a.suspect {
-		d.suspects.Done()
-	}
-	d.work.Done()
+	d.attemptOver(a)
+	return nil
 }

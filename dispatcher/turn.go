@@ -99,7 +99,7 @@ func (d *Dispatcher) finish(working context.Context, a *actor, r *run, panicked 
 		d.suspects.Done()
 	}
 	if !back {
-		go d.drive(working, a)
+		go d.drive(working, a, nil)
 	}
 	return back
 }
@@ -117,18 +117,18 @@ func (d *Dispatcher) takeSlot(working context.Context, r *run, limit time.Durati
 }
 
 // fetchedTurn makes a turn of the messages that a fetch brought.
-func (d *Dispatcher) fetchedTurn(working context.Context, a *actor, r *run, j job) {
+func (d *Dispatcher) fetchedTurn(working context.Context, a *actor, r *run, j job) (handed *attempt) {
 	r.turn, r.token, r.suspect, r.ahead = j.turn, j.token, j.suspect, j.ahead
 	if lostTurns(&j.turn.Instance) >= d.cfg.PoisonLimit {
 		d.conclude(r)
 		d.poisoned(working, a, r)
-		return
+		return nil
 	}
 	// A turn that waited for long must not begin under a lease that is nearly over.
 	if !d.takeSlot(working, r, d.cfg.Lease/3) {
 		d.conclude(r)
 		d.release(working, r, provider.TurnRelease{})
-		return
+		return nil
 	}
 	x, err := d.load(working, a, r)
 	if err == nil {
@@ -144,13 +144,13 @@ func (d *Dispatcher) fetchedTurn(working context.Context, a *actor, r *run, j jo
 		err = d.endUnbegun(working, x, r)
 	}
 	if !d.conclude(r) {
-		return
+		return nil
 	}
 	if err != nil {
 		d.turnFailed(working, a, r, err)
-		return
+		return nil
 	}
-	d.commitFetched(working, a, r, x)
+	return d.commitFetched(working, a, r, x)
 }
 
 // load answers the execution that the turn belongs to: the cached one if it is at the
