@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/perdure/perdure/dispatcher/internal/inflight"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
 )
@@ -46,6 +47,8 @@ type job struct {
 // actors holds the actors of a node and bounds the memory of their cached executions: the
 // least recently used is evicted first.
 type actors struct {
+	work *inflight.Count // counts each actor that is busy
+
 	mu       sync.Mutex
 	byKey    map[provider.UUID]*actor
 	lru      list.List // idle actors with a cached execution, most recent first
@@ -59,9 +62,10 @@ type actors struct {
 	rounds map[provider.UUID]int
 }
 
-func newActors(maxCount, maxBytes int) *actors {
+func newActors(n *node) *actors {
 	return &actors{
-		byKey: make(map[provider.UUID]*actor), rounds: make(map[provider.UUID]int), maxCount: maxCount, maxBytes: maxBytes,
+		work:  &n.work,
+		byKey: make(map[provider.UUID]*actor), rounds: make(map[provider.UUID]int), maxCount: n.cfg.CacheCount, maxBytes: n.cfg.CacheBytes,
 		cached: make(chan struct{}, 1),
 	}
 }
@@ -73,7 +77,7 @@ func (as *actors) closingRound(key provider.UUID) {
 	as.mu.Unlock()
 }
 
-// closingRounds answers how many there were since the last confirmed turn.
+// closingRounds returns how many there were since the last confirmed turn.
 func (as *actors) closingRounds(key provider.UUID) int {
 	as.mu.Lock()
 	defer as.mu.Unlock()
@@ -110,16 +114,15 @@ func (as *actors) size() (count, bytes int) {
 }
 
 // enqueue gives a job to the instance's actor, and starts it unless it is busy.
-func (d *Dispatcher) enqueue(working context.Context, key provider.UUID, j job) {
-	if _, idle := d.enlist(key, j, true); idle != nil {
-		go d.drive(working, idle, nil)
+func (ts *turns) enqueue(working context.Context, key provider.UUID, j job) {
+	if _, idle := ts.actors.enlist(key, j, true); idle != nil {
+		go ts.drive(working, idle, nil)
 	}
 }
 
-// enlist gives a job to the instance's actor. Without create, only an actor that exists takes it. One that was idle is answered: the caller
+// enlist gives a job to the instance's actor. Without create, only an actor that exists takes it. It returns the actor if that was idle: the caller
 // has to drive it.
-func (d *Dispatcher) enlist(key provider.UUID, j job, create bool) (taken bool, idle *actor) {
-	as := d.actors
+func (as *actors) enlist(key provider.UUID, j job, create bool) (taken bool, idle *actor) {
 	as.mu.Lock()
 	defer as.mu.Unlock()
 	a, ok := as.byKey[key]
@@ -140,12 +143,12 @@ func (d *Dispatcher) enlist(key provider.UUID, j job, create bool) (taken bool, 
 		as.bytes -= a.size
 		a.idle = nil
 	}
-	d.work.Add()
+	as.work.Add()
 	return true, a
 }
 
 // next takes what the actor does next: a fetched turn, or all results up to the next one.
-// With nothing left the actor becomes idle, and what must be evicted for it is answered.
+// With nothing left the actor becomes idle, and next returns what must be evicted for it.
 func (as *actors) next(a *actor) (jobs []job, evict []*replay.Execution) {
 	as.mu.Lock()
 	defer as.mu.Unlock()
@@ -201,7 +204,7 @@ func (as *actors) remove(a *actor) *replay.Execution {
 	return x
 }
 
-// disown takes an actor whose turn is stuck out of use; its waiting jobs are answered.
+// disown takes an actor whose turn is stuck out of use; and returns its waiting jobs.
 func (as *actors) disown(a *actor) []job {
 	as.mu.Lock()
 	defer as.mu.Unlock()
@@ -214,7 +217,7 @@ func (as *actors) disown(a *actor) []job {
 	return jobs
 }
 
-// commits notes that a turn of an actor is being committed, or that it was. The commit reads the inbox: it tells of all that arrived before it began.
+// commits says that a turn of an actor is being committed, or was. The commit reads the inbox: its result covers all that arrived before it began.
 // What arrives while it is under way may have come after it read, so that it stays noted.
 func (as *actors) commits(a *actor, now bool) {
 	as.mu.Lock()

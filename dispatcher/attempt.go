@@ -35,7 +35,7 @@ type attempt struct {
 	call       *history.ActivityScheduled
 	instanceID string
 	number     int64 // the attempt, from 1
-	before     int64 // of these: inside a turn, of which its task does not know
+	before     int64 // of these: inside a turn, which its task does not count
 	deliveries int64
 	suspect    bool // it runs alone
 	scheduled  provider.Time
@@ -46,17 +46,61 @@ type attempt struct {
 
 	cause    func() error // why the context of the user's function has ended, if it has
 	patience atomic.Pointer[time.Timer]
-	life     life          // who ends it
-	done     chan struct{} // closed when user code came back, with a result or later
+	life     life          // what ends it
+	done     chan struct{} // closed when the attempt has ended, by its code or its completer
 	places   flow.Places   // in pools
 	watched  leak.Code
 	later    later
-	user     *activity.Attempt // what its functions are told
+	user     *activity.Attempt // what package activity reads
 	local    *local            // it began inside a turn
 
 	began provider.Time     // by the storage's clock
 	past  []history.Attempt // the attempts before this one
 	last  history.Failure   // of the attempt before this one
+}
+
+// executions are where the results of attempts go.
+type executions interface {
+	// deliver takes a result, unless it is nil, and goes on with its execution on another goroutine.
+	deliver(ctx context.Context, r *result)
+	// follow does the same on this goroutine.
+	follow(ctx context.Context, r *result)
+	// sentTo says that this node has put a message into the inbox of an instance.
+	sentTo(key provider.UUID)
+}
+
+// worker runs the attempts of a node, whose slots are taken.
+type worker struct {
+	*node
+
+	judge      *judge
+	pools      *flow.Pools
+	rate       *flow.NodeRate
+	executions executions
+
+	// queueEmpty says that the task loop is parked in a fetch that found nothing: only
+	// then may commits hand tasks to this node, past the queue.
+	queueEmpty atomic.Bool
+}
+
+func newWorker(n *node) *worker {
+	return &worker{
+		node: n, judge: &judge{n}, pools: flow.NewPools(n.cfg.Limits, n.cfg.QueueLimits, n.cfg.queues()),
+		rate: flow.NewNodeRate(n.cfg.ActivitiesPerSecond),
+	}
+}
+
+// mayHandOff reports whether a turn's own commit may lease the task of a call to this node. It must not jump the queue: it may not while
+// tasks wait there, and not for activities that must queue.
+func (w *worker) mayHandOff(call *history.ActivityScheduled) bool {
+	return !w.stopping.Load() && w.queueEmpty.Load() && w.cfg.Activities[call.Queue][call.Name] != nil && !w.mustQueue(call)
+}
+
+// mustQueue reports whether the activity must go through the queue, which alone keeps to limits, sessions and the
+// order of priorities and fairness keys (hazard 22).
+func (w *worker) mustQueue(call *history.ActivityScheduled) bool {
+	return w.rate != nil || call.Session != "" || call.FairnessKey != "" || call.Priority != 0 && call.Priority != provider.PriorityDefault ||
+		w.pools.Bounds(call.Queue, call.Name)
 }
 
 // stored is the attempt's number as its task counts.
@@ -66,46 +110,42 @@ func taskRef(key provider.UUID, execution, event int64) provider.TaskRef {
 	return provider.TaskRef{Key: key, Execution: execution, EventID: event}
 }
 
-// startAttempt runs an attempt, whose slot is taken, on a goroutine of its own.
-func (d *Dispatcher) startAttempt(working context.Context, a *attempt) {
-	if ctx := d.beginAttempt(working, a); ctx != nil {
-		go func() { d.drive(working, d.resume(working, d.runAttempt(working, ctx, a)), nil) }()
+// start runs an attempt, whose slot is taken, on a goroutine of its own.
+func (w *worker) start(working context.Context, a *attempt) {
+	if ctx := w.begin(working, a); ctx != nil {
+		go func() { w.executions.follow(working, w.run(working, ctx, a)) }()
 	}
 }
 
-// beginAttempt returns the context of an attempt that is to be run. It is nil if the lease has become too short, and if the attempt already runs.
-func (d *Dispatcher) beginAttempt(working context.Context, a *attempt) context.Context {
-	if a.local != nil {
-		d.goOn(working, a)
-		return nil
-	}
+// begin returns the context of an attempt that is to be run. It is nil if the lease has become too short, and if the attempt already runs.
+func (w *worker) begin(working context.Context, a *attempt) context.Context {
 	if !a.Lease.Startable() {
-		d.giveUnbegun(working, a)
+		w.releaseUnbegun(working, a)
 		return nil
 	}
-	d.work.Add()
-	d.count.attemptsRunning.Add(1)
-	a.places = d.pools.Take(a.call.Queue, a.call.Name)
+	w.work.Add()
+	w.count.attemptsRunning.Add(1)
+	a.places = w.pools.Take(a.call.Queue, a.call.Name)
 	ctx, cancel := context.WithCancelCause(working)
 	a.Cancel = cancel
 	a.done = make(chan struct{})
 	a.user = &activity.Attempt{}
-	a.began = d.clock.Now()
-	a.later = later{d, a}
+	a.began = w.clock.Now()
+	a.later = later{w, a}
 	a.Owner = &a.later
-	d.manage.StartBeating(&a.Attempt, d.cfg.pace(a.call))
-	d.manage.Add(&a.Attempt)
+	w.manage.StartBeating(&a.Attempt, w.cfg.pace(a.call))
+	w.manage.Add(&a.Attempt)
 	return ctx
 }
 
-// runAttempt runs the user's function and reports how it ended, also when the function
+// run runs the user's function and reports how it ended, also when the function
 // ends the goroutine by Goexit. It returns the result that is left for the caller to deliver; nil: none.
-func (d *Dispatcher) runAttempt(working, ctx context.Context, a *attempt) (left *result) {
+func (w *worker) run(working, ctx context.Context, a *attempt) (left *result) {
 	a.watched.RunsOn(goroutine.ID())
-	ctx, stop := d.attemptContext(ctx, a)
+	ctx, stop := w.contextOf(ctx, a)
 	a.cause = func() error { return context.Cause(ctx) }
-	// When the context ends, the code has the grace period to come back.
-	stopGrace := context.AfterFunc(ctx, func() { d.grace(working, a, context.Cause(ctx)) })
+	// When the context ends, the code has the grace period to return.
+	stopGrace := context.AfterFunc(ctx, func() { w.grace(working, a, context.Cause(ctx)) })
 	free := func() {
 		stopGrace()
 		stop()
@@ -115,71 +155,71 @@ func (d *Dispatcher) runAttempt(working, ctx context.Context, a *attempt) (left 
 	var err error
 	returned := false
 	defer func() {
-		d.watchdog.Returned(&a.watched)
+		w.watchdog.Returned(&a.watched)
 		if !returned {
-			err = d.panicked(a, "called runtime.Goexit")
+			err = w.panicked(a, "called runtime.Goexit")
 		}
-		if d.keepPending(working, ctx, a, err, free) {
+		if w.keepPending(working, ctx, a, err, free) {
 			if ctx.Err() != nil { // it ended on the way, when the watchdog still waited for the code
-				go d.gracePending(working, a, context.Cause(ctx))
+				go w.gracePending(working, a, context.Cause(ctx))
 			}
 			return
 		}
 		defer free()
 		stopGrace()
-		left = d.codeEnded(working, a, a.cause(), output, err)
+		left = w.codeEnded(working, a, a.cause(), output, err)
 		if !returned || goroutine.Bound() { // nothing else may run on this goroutine
-			d.deliver(working, left)
+			w.executions.deliver(working, left)
 			left = nil
 		}
 	}()
-	output, err = d.runUser(ctx, a)
+	output, err = w.runUser(ctx, a)
 	returned = true
 	return left
 }
 
-// cameLate discards the result of an attempt that was left behind: its task was dealt with when the grace period was over.
-func (d *Dispatcher) cameLate(a *attempt, err error) {
-	d.count.resultsLate.Add(1)
-	d.cfg.Logger.Warn("result of a leaked activity discarded", "activity", a.call.Name, "instance", a.instanceID,
+// discardLate discards the result of an attempt that was abandoned: its task was dealt with when the grace period was over.
+func (w *worker) discardLate(a *attempt, err error) {
+	w.count.resultsLate.Add(1)
+	w.cfg.Logger.Warn("result of a leaked activity discarded", "activity", a.call.Name, "instance", a.instanceID,
 		"attempt", a.number, "err", err)
 }
 
 // codeEnded ends an attempt whose code has ended for good. The outcome of a completer goes before that of the code. The result is as of settle.
-func (d *Dispatcher) codeEnded(working context.Context, a *attempt, cause error, output []byte, err error) *result {
+func (w *worker) codeEnded(working context.Context, a *attempt, cause error, output []byte, err error) *result {
 	parked := cause == nil && failure.Wraps(err, activity.ErrParked)
 	given, _, ok := a.life.end(whyOver(cause, parked))
 	if !ok {
-		d.cameLate(a, err)
+		w.discardLate(a, err)
 		return nil
 	}
 	close(a.done)
 	switch {
 	case given != nil:
 		if !failure.Wraps(err, activity.ErrPending) {
-			d.cfg.Logger.Warn("activity returned although its completer had ended it: what it returned is dropped",
+			w.cfg.Logger.Warn("activity returned although its completer had ended it: what it returned is dropped",
 				"activity", a.call.Name, "instance", a.instanceID, "err", err)
 		}
-		return d.settle(working, a, cause, given.output, given.err)
+		return w.settle(working, a, cause, given.output, given.err)
 	case parked:
-		return d.park(working, a)
+		return w.park(working, a)
 	default:
-		return d.settle(working, a, cause, output, err)
+		return w.settle(working, a, cause, output, err)
 	}
 }
 
-// attemptContext is what the user's function gets: deadline, identity and heartbeat.
-func (d *Dispatcher) attemptContext(ctx context.Context, a *attempt) (context.Context, context.CancelFunc) {
+// contextOf is what the user's function gets: deadline, identity and heartbeat.
+func (w *worker) contextOf(ctx context.Context, a *attempt) (context.Context, context.CancelFunc) {
 	info := activity.Info{
 		Activity: a.call.Name, Queue: a.call.Queue, InstanceID: a.instanceID, Execution: a.Ref.Execution, EventID: a.Ref.EventID,
 		Attempt: int(a.number), Deliveries: int(a.deliveries), Scheduled: a.scheduled.Std(), HeartbeatTimeout: a.HeartbeatTimeout(), Session: a.call.Session,
 	}
-	ctx, stop, deadline := d.limited(ctx, a)
+	ctx, stop, deadline := w.limited(ctx, a)
 	info.Deadline = deadline
 	ctx = provider.WithCompletion(ctx, &a.completion)
 	u := a.user
-	u.Info, u.Key, u.Details, u.Beat, u.Later = info, idempotencyKey(a), a.details, func(details []byte) { d.manage.Heartbeat(&a.Attempt, details) }, &a.later
-	u.Logger = d.cfg.Logger
+	u.Info, u.Key, u.Details, u.Beat, u.Later = info, idempotencyKey(a), a.details, func(details []byte) { w.manage.Heartbeat(&a.Attempt, details) }, &a.later
+	u.Logger = w.cfg.Logger
 	return activity.WithAttempt(ctx, u), stop
 }
 
@@ -191,145 +231,145 @@ func idempotencyKey(a *attempt) string {
 	return a.Ref.Key.String() + "/" + strconv.FormatInt(a.Ref.Execution, 10) + "/" + id
 }
 
-// attemptEnded frees the slot.
-func (d *Dispatcher) attemptEnded(a *attempt) {
+// freeSlot frees the slot.
+func (w *worker) freeSlot(a *attempt) {
 	a.StopBeating()
-	d.count.attemptsRunning.Add(-1)
-	d.pools.Release(a.places)
-	d.tasks.Release(1)
+	w.count.attemptsRunning.Add(-1)
+	w.pools.Release(a.places)
+	w.tasks.Release(1)
 }
 
 // runUser runs the user's function. A panic is a failure of the attempt.
-func (d *Dispatcher) runUser(ctx context.Context, a *attempt) (output []byte, err error) {
+func (w *worker) runUser(ctx context.Context, a *attempt) (output []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = d.panicked(a, fmt.Sprintf("panicked: %v", p))
+			err = w.panicked(a, fmt.Sprintf("panicked: %v", p))
 		}
 	}()
-	output, err = d.cfg.Activities[a.call.Queue][a.call.Name](ctx, a.call.Input)
+	output, err = w.cfg.Activities[a.call.Queue][a.call.Name](ctx, a.call.Input)
 	if err == nil {
-		err = d.fits(a, output)
+		err = w.judge.fits(a, output)
 	}
 	return output, err
 }
 
 // panicked returns the failure of an attempt whose code did not return, and logs it: a retry may hide it from all others. It is called
 // while the code's stack is still there.
-func (d *Dispatcher) panicked(a *attempt, how string) error {
+func (w *worker) panicked(a *attempt, how string) error {
 	stack := string(debug.Stack())
-	d.cfg.Logger.Error("activity panicked", "activity", a.call.Name, "instance", a.instanceID, "attempt", a.number, "err", how, "stack", stack)
+	w.cfg.Logger.Error("activity panicked", "activity", a.call.Name, "instance", a.instanceID, "attempt", a.number, "err", how, "stack", stack)
 	return failure.New(failure.ErrPanic, "activity %s %s\n%s", a.call.Name, how, stack)
 }
 
-// countFailed counts an attempt that ended its call with an error. One that was told to stop and obeyed has not failed.
-func (d *Dispatcher) countFailed(a *attempt, cause error) {
+// countFailed counts an attempt that ended its call with an error. One that was cancelled and stopped has not failed.
+func (j *judge) countFailed(a *attempt, cause error) {
 	if errors.Is(cause, errCancelled) || a.Unwanted() {
-		d.count.attemptsCancelled.Add(1)
+		j.count.attemptsCancelled.Add(1)
 		return
 	}
-	d.count.attemptsFailed.Add(1)
+	j.count.attemptsFailed.Add(1)
 }
 
 // fits refuses an output that no history takes.
-func (d *Dispatcher) fits(a *attempt, output []byte) error {
-	if int64(len(output)) <= d.cfg.Settings.MaxPayload {
+func (j *judge) fits(a *attempt, output []byte) error {
+	if int64(len(output)) <= j.cfg.Settings.MaxPayload {
 		return nil
 	}
 	return failure.NonRetryable(failure.New(failure.ErrTooLarge, "output of activity %s has %d bytes, the limit is %d",
-		a.call.Name, len(output), d.cfg.Settings.MaxPayload))
+		a.call.Name, len(output), j.cfg.Settings.MaxPayload))
 }
 
 // settle ends an attempt whose code has ended or was abandoned. It returns the result if the execution is to have it; the caller delivers it.
-func (d *Dispatcher) settle(working context.Context, a *attempt, cause error, output []byte, err error) *result {
-	d.attemptEnded(a)
-	left := d.conclusion(working, a, cause, output, err)
+func (w *worker) settle(working context.Context, a *attempt, cause error, output []byte, err error) *result {
+	w.freeSlot(a)
+	left := w.conclude(working, a, cause, output, err)
 	if left == nil {
-		d.attemptOver(a)
+		w.over(a)
 	}
 	return left
 }
 
-// attemptOver ends an attempt whose end is reported or delivered.
-func (d *Dispatcher) attemptOver(a *attempt) {
+// over ends an attempt whose end is reported or delivered.
+func (w *worker) over(a *attempt) {
 	if a.suspect {
-		d.suspects.Done()
+		w.suspects.Done()
 	}
-	d.work.Done()
+	w.work.Done()
 }
 
-// conclusion reports how an attempt ended, or returns its result.
-func (d *Dispatcher) conclusion(working context.Context, a *attempt, cause error, output []byte, err error) *result {
+// conclude reports how an attempt ended, or returns its result.
+func (w *worker) conclude(working context.Context, a *attempt, cause error, output []byte, err error) *result {
 	report := provider.TaskReport{TaskRef: a.Ref, Token: a.Token, Attempt: a.stored(), Details: a.Unsaved()}
 	if inside := a.completion.Close(); err == nil && inside != nil {
-		return d.completeIn(working, a, inside, output, report)
+		return w.completeIn(working, a, inside, output, report)
 	}
-	return d.endAttempt(working, a, cause, output, err, report)
+	return w.end(working, a, cause, output, err, report)
 }
 
-// endAttempt reports that an attempt ended by itself, or because it was cancelled. The result is as of settle.
-func (d *Dispatcher) endAttempt(
+// end reports that an attempt ended by itself, or because it was cancelled. The result is as of settle.
+func (w *worker) end(
 	working context.Context, a *attempt, cause error, output []byte, err error, report provider.TaskReport,
 ) *result {
 	gone := errors.Is(cause, errOrchestrationEnded) || errors.Is(cause, errOrchestrationMissing)
 	switch {
 	case err != nil && a.call.AtMostOnce && (gone || errors.Is(cause, errShutdown)):
-		// It has begun. Should the node have been told wrong, a released task would run again.
-		d.count.attemptsFailed.Add(1)
-		failTask(&report, d.workerLost(a.call.Name, cause.Error()))
+		// It has begun. If the node was told wrong, a released task would run again.
+		w.count.attemptsFailed.Add(1)
+		failTask(&report, w.judge.workerLost(a.call.Name, cause.Error()))
 	case gone:
-		d.count.attemptsDiscarded.Add(1)
+		w.count.attemptsDiscarded.Add(1)
 		report.Outcome = provider.TaskDiscard
-		if err == nil { // kept, should the node have been told wrong
+		if err == nil { // kept, in case the node was told wrong
 			report.Outcome = provider.TaskComplete
-			report.Message = message(d.completed(a, output), a.Ref.Execution, a.Ref.EventID)
+			report.Message = message(w.judge.completed(a, output), a.Ref.Execution, a.Ref.EventID)
 		}
 	case err == nil:
-		d.count.attemptsCompleted.Add(1)
-		return &result{attempt: a, details: report.Details, body: d.completed(a, output)}
+		w.count.attemptsCompleted.Add(1)
+		return &result{attempt: a, details: report.Details, body: w.judge.completed(a, output)}
 	case errors.Is(cause, errShutdown):
-		d.count.attemptsReleased.Add(1)
+		w.count.attemptsReleased.Add(1)
 		report.Outcome, report.Begun = provider.TaskRelease, true
 	case errors.Is(cause, errLeaseLost):
-		d.store.LeasesLost.Add(1)
-		d.manage.Remove(&a.Attempt)
+		w.store.LeasesLost.Add(1)
+		w.manage.Remove(&a.Attempt)
 		return nil
 	case errors.Is(cause, errAlreadyCompleted):
-		d.manage.Remove(&a.Attempt)
+		w.manage.Remove(&a.Attempt)
 		return nil
 	default:
-		return d.failed(working, a, cause, err, report)
+		return w.failed(working, a, cause, err, report)
 	}
-	d.store.Report(working, report)
-	d.manage.Remove(&a.Attempt)
+	w.store.Report(working, report)
+	w.manage.Remove(&a.Attempt)
 	return nil
 }
 
 // failureOf says how the attempt failed. The engine's own reasons go before the error
 // with which the code obeyed them.
-func (d *Dispatcher) failureOf(a *attempt, cause, err error) history.Failure {
+func (j *judge) failureOf(a *attempt, cause, err error) history.Failure {
 	switch {
 	case errors.Is(cause, errCancelled):
 		err = failure.NonRetryable(failure.New(failure.ErrCancelled, "activity %s was cancelled: %v", a.call.Name, err))
 	case errors.Is(cause, activity.ErrTimeout):
 		err = timeoutFailure(a.call, timeoutKind(cause), err)
 	}
-	return d.cfg.Env.Errors.Encode(err)
+	return j.cfg.Env.Errors.Encode(err)
 }
 
 // failed puts the task back into the queue for another attempt, or returns the failure as the result.
-func (d *Dispatcher) failed(working context.Context, a *attempt, cause, err error, report provider.TaskReport) *result {
-	f := d.failureOf(a, cause, err)
-	delay, again := d.again(a, &f, err)
-	if again && a.Unwanted() { // who waits for its end does not wait for another attempt
-		f, again = d.failureOf(a, errCancelled, err), false
+func (w *worker) failed(working context.Context, a *attempt, cause, err error, report provider.TaskReport) *result {
+	f := w.judge.failureOf(a, cause, err)
+	delay, again := w.judge.again(a, &f, err)
+	if again && a.Unwanted() { // a caller that waits for its end does not wait for another attempt
+		f, again = w.judge.failureOf(a, errCancelled, err), false
 	}
 	if !again {
-		d.countFailed(a, cause)
-		return &result{attempt: a, details: report.Details, body: d.gaveUp(a, f)}
+		w.judge.countFailed(a, cause)
+		return &result{attempt: a, details: report.Details, body: w.judge.gaveUp(a, f)}
 	}
-	d.count.attemptsRetried.Add(1)
-	report.Outcome, report.Delay, report.Failure = provider.TaskRetry, delay, d.triedAgain(a, f)
-	d.store.Report(working, report)
-	d.manage.Remove(&a.Attempt)
+	w.count.attemptsRetried.Add(1)
+	report.Outcome, report.Delay, report.Failure = provider.TaskRetry, delay, w.judge.triedAgain(a, f)
+	w.store.Report(working, report)
+	w.manage.Remove(&a.Attempt)
 	return nil
 }

@@ -55,8 +55,8 @@ func plain(text string, limit int) string {
 
 // turnBackoff is the delay after the given number of earlier failures in a row: 1 s,
 // doubling.
-func (d *Dispatcher) turnBackoff(failures int64) time.Duration {
-	return min(time.Second<<min(failures, 20), d.cfg.MaxTurnBackoff)
+func (ts *turns) turnBackoff(failures int64) time.Duration {
+	return min(time.Second<<min(failures, 20), ts.cfg.MaxTurnBackoff)
 }
 
 // lostTurns is how many turns in a row, the present one excepted, ended with the loss of
@@ -70,26 +70,26 @@ func lostTurns(inst *provider.Instance) int64 {
 }
 
 // poisoned holds an instance whose turns keep losing their nodes until a person releases it.
-func (d *Dispatcher) poisoned(working context.Context, a *actor, r *run) {
-	d.count.turnsFailed.Add(1)
-	d.evict(a)
+func (ts *turns) poisoned(working context.Context, a *actor, r *run) {
+	ts.count.turnsFailed.Add(1)
+	ts.evictor.evict(a)
 	inst := &r.turn.Instance
 	message := fmt.Sprintf("%d turns in a row ended with the loss of their node", lostTurns(inst))
-	d.cfg.Logger.Error("instance is poisoned: held until unblocked", "instance", inst.ID, "orchestration", inst.Name, "err", message)
-	d.block(working, r, &provider.TurnFailure{Reason: "poisoned", Message: message, Hold: true}, 0)
+	ts.cfg.Logger.Error("instance is poisoned: held until unblocked", "instance", inst.ID, "orchestration", inst.Name, "err", message)
+	ts.block(working, r, &provider.TurnFailure{Reason: "poisoned", Message: message, Hold: true}, 0)
 }
 
 // block ends a turn's lease and shows why on the instance.
-func (d *Dispatcher) block(working context.Context, r *run, f *provider.TurnFailure, failures int64) {
+func (ts *turns) block(working context.Context, r *run, f *provider.TurnFailure, failures int64) {
 	f.Message = plain(f.Message, maxBlockedMessage)
-	d.release(working, r, provider.TurnRelease{Failure: f, Delay: d.turnBackoff(failures)})
+	ts.release(working, r, provider.TurnRelease{Failure: f, Delay: ts.turnBackoff(failures)})
 }
 
 // release ends the turn's lease in the given way, trying until the lease would be over anyway.
-func (d *Dispatcher) release(working context.Context, r *run, item provider.TurnRelease) {
+func (ts *turns) release(working context.Context, r *run, item provider.TurnRelease) {
 	if r.turn == nil {
 		return
 	}
 	item.Key, item.Token = r.turn.Instance.Key, r.token
-	d.store.Release(working, item)
+	ts.store.Release(working, item)
 }

@@ -18,52 +18,52 @@ import (
 // the cached execution: should a function fail, then the attempt does and no turn. The storage decides whether the execution still
 // wants the result, so that it is asked even if this node was told otherwise. A function that fails has failed the way the activity
 // itself would have: the context that it works with may have been cancelled, too. The result is as of settle.
-func (d *Dispatcher) completeIn(
+func (w *worker) completeIn(
 	working context.Context, a *attempt, inside func(provider.Tx) error, output []byte, report provider.TaskReport,
 ) *result {
-	store, ok := provider.As[provider.Transactor](d.store.Provider)
+	store, ok := provider.As[provider.Transactor](w.store.Provider)
 	if !ok {
 		err := fmt.Errorf("the store runs no functions inside its transactions: %w", provider.ErrForeignTx)
-		return d.failed(working, a, nil, failure.NonRetryable(err), report)
+		return w.failed(working, a, nil, failure.NonRetryable(err), report)
 	}
 	item := report
 	item.Outcome = provider.TaskComplete
-	item.Message = message(d.completed(a, output), a.Ref.Execution, a.Ref.EventID)
-	inside = d.guarded(working, a, inside)
+	item.Message = message(w.judge.completed(a, output), a.Ref.Execution, a.Ref.EventID)
+	inside = w.guarded(working, a, inside)
 	for failures := 1; ; failures++ {
 		ctx, cancel := context.WithTimeout(working, storage.CallTimeout)
 		res, err := store.CompleteIn(ctx, item, inside)
 		cancel()
 		if refused, ok := errors.AsType[*provider.FuncError](err); ok {
-			return d.endAttempt(working, a, a.cause(), nil, final(refused.Err), report)
+			return w.end(working, a, a.cause(), nil, final(refused.Err), report)
 		}
 		if err == nil || storage.Refused(err) {
-			d.completedIn(a, &item, res, err)
+			w.completedIn(a, &item, res, err)
 			return nil
 		}
-		d.store.Failed("complete task", failures, err)
+		w.store.Failed("complete task", failures, err)
 		if !storage.Pause(working, storage.Backoff(failures)) {
-			d.manage.Remove(&a.Attempt)
+			w.manage.Remove(&a.Attempt)
 			return nil
 		}
 	}
 }
 
-// completedIn notes what the storage answered.
-func (d *Dispatcher) completedIn(a *attempt, report *provider.TaskReport, res provider.TaskReportResult, err error) {
-	d.store.Reported(report, errors.Join(err, res.Err))
+// completedIn counts and logs what the storage returned.
+func (w *worker) completedIn(a *attempt, report *provider.TaskReport, res provider.TaskReportResult, err error) {
+	w.store.Reported(report, errors.Join(err, res.Err))
 	switch {
 	case err != nil || res.Err != nil:
 	case res.State.Kind == provider.ExecutionRunning:
-		d.count.attemptsCompleted.Add(1)
-		d.actors.sentTo(a.Ref.Key)
+		w.count.attemptsCompleted.Add(1)
+		w.executions.sentTo(a.Ref.Key)
 	default:
-		d.count.attemptsDiscarded.Add(1)
+		w.count.attemptsDiscarded.Add(1)
 	}
-	d.manage.Remove(&a.Attempt)
+	w.manage.Remove(&a.Attempt)
 }
 
-// final makes an error that no other attempt could mend one that is not retried.
+// final makes an error non-retryable if no other attempt could succeed.
 func final(err error) error {
 	if errors.Is(err, provider.ErrForeignTx) || errors.Is(err, provider.ErrInvalid) {
 		return failure.NonRetryable(err)
@@ -75,11 +75,11 @@ func final(err error) error {
 const functionTimeout = storage.CallTimeout / 2
 
 // guarded runs a function of the activity on a goroutine of its own: neither a panic nor Goexit may reach the provider, whose
-// transaction a function that does not come back must not hold for ever.
-func (d *Dispatcher) guarded(working context.Context, a *attempt, fn func(provider.Tx) error) func(provider.Tx) error {
+// transaction must not be held by a function that does not return.
+func (w *worker) guarded(working context.Context, a *attempt, fn func(provider.Tx) error) func(provider.Tx) error {
 	name := a.call.Name
 	return func(tx provider.Tx) error {
-		var over atomic.Bool // it came back, or was left behind
+		var over atomic.Bool // it returned, or was abandoned
 		var code leak.Code
 		done := make(chan error, 1)
 		go func() {
@@ -88,11 +88,11 @@ func (d *Dispatcher) guarded(working context.Context, a *attempt, fn func(provid
 			var err error
 			defer func() {
 				if p := recover(); p != nil {
-					err = d.panicked(a, fmt.Sprintf("panicked inside its transaction: %v", p))
+					err = w.panicked(a, fmt.Sprintf("panicked inside its transaction: %v", p))
 				} else if !returned {
-					err = d.panicked(a, "called runtime.Goexit inside its transaction")
+					err = w.panicked(a, "called runtime.Goexit inside its transaction")
 				}
-				d.watchdog.Returned(&code)
+				w.watchdog.Returned(&code)
 				over.CompareAndSwap(false, true)
 				done <- err
 			}()
@@ -110,7 +110,7 @@ func (d *Dispatcher) guarded(working context.Context, a *attempt, fn func(provid
 		if !over.CompareAndSwap(false, true) {
 			return <-done
 		}
-		d.watchdog.Enter(&code, completionEntry(a))
+		w.watchdog.Enter(&code, completionEntry(a))
 		return failure.New(failure.ErrTimeout, "activity %s did not end inside its transaction within %v: left behind", name, functionTimeout)
 	}
 }

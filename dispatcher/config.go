@@ -53,8 +53,8 @@ type Config struct {
 	InterruptInterval    time.Duration // before the first interrupt; doubles
 	MaxInterruptInterval time.Duration
 	GiveUpAfter          time.Duration // the end of interrupts
-	WatchdogTimeout      time.Duration // on shutdown, for code that has not come back
-	OnFatal              func(error)   // told why the node shuts itself down; nil: it does not
+	WatchdogTimeout      time.Duration // on shutdown, for code that has not returned
+	OnFatal              func(error)   // gets the reason that the node shuts itself down; nil: it does not
 }
 
 // A Limit bounds the attempts of some activities on this node, in addition to MaxActivities.

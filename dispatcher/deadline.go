@@ -12,10 +12,18 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// deadlineLoop ends calls that are past their time while no attempt of them runs: those that nobody has taken, that wait for
+// deadlines ends calls that are past their time while no attempt of them runs.
+type deadlines struct {
+	*node
+
+	judge      *judge
+	executions executions
+}
+
+// loop ends calls that are past their time while no attempt of them runs: those that no node has taken, that wait for
 // their next attempt, or that are parked. Every node does it for all queues, since those that serve a queue may
 // be gone (hazard 30). It needs no slots.
-func (d *Dispatcher) deadlineLoop(fetching, working context.Context) {
+func (d *deadlines) loop(fetching, working context.Context) {
 	req := provider.FetchTasksRequest{Owner: d.cfg.Owner, Lease: d.cfg.Lease, Expired: true, Max: storage.MaxFetch, Wait: storage.FetchWait}
 	for failures := 0; ; {
 		req.Token = storage.NewToken()
@@ -38,7 +46,7 @@ func (d *Dispatcher) deadlineLoop(fetching, working context.Context) {
 }
 
 // endLate reports how the calls of tasks end that are past their time.
-func (d *Dispatcher) endLate(working context.Context, tasks []provider.LeasedTask, token provider.UUID, now provider.Time) {
+func (d *deadlines) endLate(working context.Context, tasks []provider.LeasedTask, token provider.UUID, now provider.Time) {
 	var reports []provider.TaskReport
 	for i := range tasks {
 		task := &tasks[i]
@@ -53,12 +61,12 @@ func (d *Dispatcher) endLate(working context.Context, tasks []provider.LeasedTas
 		d.store.Report(working, reports...)
 	}
 	for i := range reports {
-		d.actors.sentTo(reports[i].Key)
+		d.executions.sentTo(reports[i].Key)
 	}
 }
 
 // lateReport says how the call of a task that is past its time ends; false leaves it to a node of a newer release, until the lease is over.
-func (d *Dispatcher) lateReport(report *provider.TaskReport, task *provider.LeasedTask, now provider.Time) bool {
+func (d *deadlines) lateReport(report *provider.TaskReport, task *provider.LeasedTask, now provider.Time) bool {
 	e, err := history.Decode(task.EventID, task.Payload)
 	call, ok := e.Body.(*history.ActivityScheduled)
 	switch {
@@ -70,7 +78,7 @@ func (d *Dispatcher) lateReport(report *provider.TaskReport, task *provider.Leas
 	case task.CancelRequested:
 		failTask(report, d.cfg.Env.Errors.Encode(failure.ErrCancelled))
 	case err != nil || !ok:
-		d.poisonTask(report, "task past its time cannot be decoded")
+		d.judge.poisonTask(report, "task past its time cannot be decoded")
 	default:
 		a := &attempt{
 			Attempt: manage.Attempt{Ref: task.TaskRef}, number: call.Attempts + task.Attempt, before: call.Attempts, call: call,
@@ -83,19 +91,19 @@ func (d *Dispatcher) lateReport(report *provider.TaskReport, task *provider.Leas
 }
 
 // endCall ends a call that is past its time, or the parked attempt that is.
-func (d *Dispatcher) endCall(report *provider.TaskReport, a *attempt, kind activity.TimeoutKind) {
+func (d *deadlines) endCall(report *provider.TaskReport, a *attempt, kind activity.TimeoutKind) {
 	var last error // what the attempt before said
 	if a.stored() > 1 {
 		last = d.cfg.Env.Errors.Decode(a.last)
 	}
 	f, ended := d.cfg.Env.Errors.Encode(timeoutFailure(a.call, kind, last)), a.past
 	if kind == activity.StartToClose {
-		if delay, again := d.again(a, &f, nil); again {
+		if delay, again := d.judge.again(a, &f, nil); again {
 			d.count.attemptsRetried.Add(1)
-			report.Outcome, report.Delay, report.Failure = provider.TaskRetry, delay, d.triedAgain(a, f)
+			report.Outcome, report.Delay, report.Failure = provider.TaskRetry, delay, d.judge.triedAgain(a, f)
 			return
 		}
-		ended = d.gaveUp(a, f).Attempts
+		ended = d.judge.gaveUp(a, f).Attempts
 	}
 	d.count.attemptsFailed.Add(1)
 	failTask(report, f, ended...)

@@ -19,6 +19,14 @@ const (
 	slowFactor = 20
 )
 
+// starter starts instances together with their first turn.
+type starter struct {
+	*node
+
+	turns      *turns
+	slowStarts slowStarts
+}
+
 // errNotEager stops a first turn that only a stored instance may make.
 var errNotEager = errors.New("the turn needs a stored instance")
 
@@ -37,11 +45,11 @@ type eager struct {
 	err error
 }
 
-// StartEagerly makes the first turn of an instance and stores the instance as that turn leaves it, in one commit. ok is false if
+// start makes the first turn of an instance and stores the instance as that turn leaves it, in one commit. ok is false if
 // nothing is stored by it: the node is busy, the turn is none that goes with a start, or its code failed or is stuck. The instance is
 // then to be created the ordinary way, and what fails shows there.
-func (d *Dispatcher) StartEagerly(ctx context.Context, req provider.CreateRequest) (res provider.CreateResult, ok bool, err error) {
-	e := d.beginEager(ctx, req)
+func (s *starter) start(ctx context.Context, req provider.CreateRequest) (res provider.CreateResult, ok bool, err error) {
+	e := s.begin(ctx, req)
 	if e == nil {
 		return res, false, nil
 	}
@@ -50,11 +58,11 @@ func (d *Dispatcher) StartEagerly(ctx context.Context, req provider.CreateReques
 		return e.res, e.ok, e.err
 	case <-e.left:
 	case <-ctx.Done():
-		d.leave(d.working, e.run, func() {}) //nolint:contextcheck // what is left behind is the node's
+		s.turns.abandon(s.working, e.run, func() {}) //nolint:contextcheck // what is left behind is the node's
 	}
 	select {
 	case <-e.left:
-		d.slowStarts.took(capability(&req), time.Since(e.began))
+		s.slowStarts.took(capability(&req), time.Since(e.began))
 		return res, false, nil
 	case <-e.done: // it was on its way to the storage, which ctx bounds
 		return e.res, e.ok, e.err
@@ -92,46 +100,46 @@ func (s *slowStarts) slow(of provider.Capability) bool {
 	return ok
 }
 
-// mayStart tells whether a first turn may be made at once. It must not get ahead of turns that wait, and leaves half of the
+// canStart reports whether a first turn may be made at once. It must not get ahead of turns that wait, and leaves half of the
 // slots to those of instances that have begun. Without a deadlock limit nobody would find the code stuck for which the start waits.
-func (d *Dispatcher) mayStart(req *provider.CreateRequest) bool {
-	if d.suspects.Settling() {
+func (s *starter) canStart(req *provider.CreateRequest) bool {
+	if s.suspects.Settling() {
 		return false
 	}
 	of := capability(req)
-	return d.cfg.Orchestrations[of] != nil && d.cfg.DeadlockLimit > 0 && !d.slowStarts.slow(of) && req.EngineLevel <= replay.EngineLevel &&
-		req.Policy != provider.IDUseExisting && req.Message.Delay == 0 && d.clock.Now() != 0 && !d.stopping.Load() &&
-		d.turns.Free() > d.cfg.MaxTurns/2
+	return s.cfg.Orchestrations[of] != nil && s.cfg.DeadlockLimit > 0 && !s.slowStarts.slow(of) && req.EngineLevel <= replay.EngineLevel &&
+		req.Policy != provider.IDUseExisting && req.Message.Delay == 0 && s.clock.Now() != 0 && !s.stopping.Load() &&
+		s.turns.slots.Free() > s.cfg.MaxTurns/2
 }
 
 func capability(req *provider.CreateRequest) provider.Capability {
 	return provider.Capability{Name: req.Name, CodeVersion: req.CodeVersion}
 }
 
-// beginEager begins the turn on a goroutine of its own, as the actor of the instance to be. It is nil if it may not begin now.
-func (d *Dispatcher) beginEager(ctx context.Context, req provider.CreateRequest) *eager {
-	d.fetchers.Add() // like a fetch it brings work, which must not come after Shutdown has looked
-	defer d.fetchers.Done()
-	if !d.mayStart(&req) || !d.turns.TryTake() {
+// begin begins the turn on a goroutine of its own, as the actor of the instance to be. It is nil if it may not begin now.
+func (s *starter) begin(ctx context.Context, req provider.CreateRequest) *eager {
+	s.fetchers.Add() // like a fetch it brings work, which must not come after Shutdown has looked
+	defer s.fetchers.Done()
+	if !s.canStart(&req) || !s.turns.slots.TryTake() {
 		return nil
 	}
-	a := d.actors.born(&req)
+	a := s.turns.actors.born(&req)
 	if a == nil {
-		d.turns.Release(1)
+		s.turns.slots.Release(1)
 		return nil
 	}
-	e := &eager{run: d.newRun(a), ctx: ctx, req: req, left: make(chan struct{}), done: make(chan struct{}), began: time.Now()}
+	e := &eager{run: s.turns.newRun(a), ctx: ctx, req: req, left: make(chan struct{}), done: make(chan struct{}), began: time.Now()}
 	e.run.slot, e.run.left = true, e.left
-	x := replay.New(d.cfg.Env, replay.Info{
+	x := replay.New(s.cfg.Env, replay.Info{
 		ID: req.ID, Key: req.Key, Execution: 1, Name: req.Name, CodeVersion: req.CodeVersion,
-	}, d.cfg.Orchestrations[capability(&req)])
+	}, s.cfg.Orchestrations[capability(&req)])
 	x.Speculate()
 	a.x = x
-	d.begin(e.run, x)
-	d.work.Add()
+	s.turns.begin(e.run, x)
+	s.work.Add()
 	go func() { // what follows the commit outlives the caller
-		if handed, more := d.eagerStep(d.working, a, e); more {
-			d.drive(d.working, a, handed)
+		if handed, more := s.step(s.working, a, e); more {
+			s.turns.drive(s.working, a, handed)
 		}
 	}()
 	return e
@@ -149,82 +157,82 @@ func (as *actors) born(req *provider.CreateRequest) *actor {
 	return a
 }
 
-// eagerStep makes the turn and, unless the caller has taken it back, stores it.
-func (d *Dispatcher) eagerStep(working context.Context, a *actor, e *eager) (handed *attempt, more bool) {
+// step makes the turn and, unless the caller has taken it back, stores it.
+func (s *starter) step(working context.Context, a *actor, e *eager) (handed *attempt, more bool) {
 	makeRoom(-1)
-	return d.finished(working, a, e.run, func() *attempt {
+	return s.turns.finished(working, a, e.run, func() *attempt {
 		defer close(e.done)
-		return d.eagerTurn(working, a, e)
+		return s.turn(working, a, e)
 	})
 }
 
-func (d *Dispatcher) eagerTurn(working context.Context, a *actor, e *eager) (handed *attempt) {
+func (s *starter) turn(working context.Context, a *actor, e *eager) (handed *attempt) {
 	if e.run.state.Load() != runGoing {
 		return nil
 	}
-	err := d.deliverStart(a.x, &e.req)
-	d.slowStarts.took(capability(&e.req), time.Since(e.began))
-	if !d.conclude(e.run) {
+	err := s.deliverStart(a.x, &e.req)
+	s.slowStarts.took(capability(&e.req), time.Since(e.began))
+	if !s.turns.conclude(e.run) {
 		return nil
 	}
 	if err != nil {
-		d.evict(a)
+		s.turns.evictor.evict(a)
 		return nil
 	}
-	return d.commitEager(working, a, e)
+	return s.commit(working, a, e)
 }
 
 // deliverStart applies the start message at the moment that the storage would be asked.
-func (d *Dispatcher) deliverStart(x *replay.Execution, req *provider.CreateRequest) error {
+func (s *starter) deliverStart(x *replay.Execution, req *provider.CreateRequest) error {
 	started, err := history.Decode(0, req.Message.Payload)
 	if err != nil {
 		return err
 	}
-	started.At = int64(d.clock.Now())
+	started.At = int64(s.clock.Now())
 	if _, err = x.Deliver(started); err == nil && (x.Ended() || len(x.Locals()) > 0) {
 		err = errNotEager
 	}
 	return err
 }
 
-// commitEager stores the instance with its first turn. If it was not stored so, the execution is thrown away.
-func (d *Dispatcher) commitEager(working context.Context, a *actor, e *eager) (handed *attempt) {
+// commit stores the instance with its first turn. If it was not stored so, the execution is thrown away.
+func (s *starter) commit(working context.Context, a *actor, e *eager) (handed *attempt) {
 	x := a.x
 	turn := x.Turn()
-	t := d.newTranslation(a, x, turn, nil)
-	defer d.revoke(working, t)
-	d.translate(t, a, x, turn)
+	t := s.turns.translator.begin(a, x, turn, nil)
+	defer s.turns.committer.revoke(working, t)
+	s.turns.translator.translate(t, a, x, turn)
 	e.req.First = &t.req
 	t.unknown = true // until the call has returned, which it does not if the provider panics
-	e.res, e.err = d.create(working, a, e)
+	e.res, e.err = s.create(working, a, e)
 	e.ok = true
 	stored := &e.res.Instance
 	if e.err == nil && e.res.Begun {
-		d.count.turnsEager.Add(1)
-		return d.committed(working, a, x, turn, t, provider.CommitTurnResult{Now: e.res.Now, ReadyAt: stored.ReadyAt})
+		s.count.turnsEager.Add(1)
+		return s.turns.committer.committed(working, a, x, turn, t, provider.CommitTurnResult{Now: e.res.Now, ReadyAt: stored.ReadyAt})
 	}
 	if e.err == nil { // stored as a repeat found it, or by a provider that takes no first turns
-		d.clock.Set(e.res.Now)
+		s.clock.Set(e.res.Now)
 		t.unknown = stored.Key == a.key && stored.Version != e.req.Commit
 	} else {
 		t.unknown = provider.OutcomeOf(e.err) != provider.OutcomeNothing
 		e.ok = !errors.Is(e.err, provider.ErrInvalid) && !errors.Is(e.err, provider.ErrTooLarge) // that may be about the turn
 	}
-	d.revoke(working, t)
-	d.evict(a)
-	if kept := d.actors.unstick(a); kept && t.unknown {
-		d.letGo(working, a.key)
+	s.turns.committer.revoke(working, t)
+	s.turns.evictor.evict(a)
+	if kept := s.turns.actors.unstick(a); kept && t.unknown {
+		s.turns.unpinner.unpin(working, a.key)
 	}
 	return nil
 }
 
 // create asks the storage once: the caller repeats what has no answer, and the storage knows it again.
-func (d *Dispatcher) create(working context.Context, a *actor, e *eager) (provider.CreateResult, error) {
+func (s *starter) create(working context.Context, a *actor, e *eager) (provider.CreateResult, error) {
 	ctx, cancel := context.WithTimeout(e.ctx, storage.CallTimeout)
 	defer cancel()
 	defer context.AfterFunc(working, cancel)()
-	d.actors.commits(a, true)
-	defer d.actors.commits(a, false)
-	defer d.lookEarly(working)
-	return d.store.Create(ctx, e.req) //nolint:contextcheck // the caller's, who waits
+	s.turns.actors.commits(a, true)
+	defer s.turns.actors.commits(a, false)
+	defer s.turns.claims.beginDueNow(working)
+	return s.store.Create(ctx, e.req) //nolint:contextcheck // the caller's, who waits
 }

@@ -22,9 +22,13 @@ const (
 	maxEarly = 512
 )
 
-// earlyTurns are turns that were claimed ahead. Each begins at its moment and holds no slot before. If something else comes to the
+// claims are turns that were claimed ahead. Each begins at its moment and holds no slot before. If something else comes to the
 // instance meanwhile, the storage ends the claim, and the instance is fetched with both.
-type earlyTurns struct {
+type claims struct {
+	*node
+
+	begin func(working context.Context, key provider.UUID, j job) // a turn that is due
+
 	first atomic.Int64 // when the first is due, by the storage's time; 0: none is held
 
 	mu    sync.Mutex
@@ -33,20 +37,22 @@ type earlyTurns struct {
 	over  bool        // the node stops: nothing is held any more
 }
 
-func newEarlyTurns() *earlyTurns { return &earlyTurns{turns: make(map[provider.UUID]*job)} }
+func newClaims(n *node, begin func(context.Context, provider.UUID, job)) *claims {
+	return &claims{node: n, begin: begin, turns: make(map[provider.UUID]*job)}
+}
 
 // due is when the turn begins.
 func (j *job) due() provider.Time { return j.turn.Messages[0].VisibleAt }
 
-// full tells whether nothing more may be claimed ahead.
-func (e *earlyTurns) full() bool {
+// full reports whether nothing more may be claimed ahead.
+func (e *claims) full() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return len(e.turns) >= maxEarly
 }
 
 // take takes the turn of an instance out; nil if none is held.
-func (e *earlyTurns) take(key provider.UUID) *job {
+func (e *claims) take(key provider.UUID) *job {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	j := e.turns[key]
@@ -55,7 +61,7 @@ func (e *earlyTurns) take(key provider.UUID) *job {
 }
 
 // takeDue takes out the turns that are due, in their order, and sets the alarm to the next.
-func (e *earlyTurns) takeDue(now provider.Time) (due []*job) {
+func (e *claims) takeDue(now provider.Time) (due []*job) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	first := provider.Time(0)
@@ -74,7 +80,7 @@ func (e *earlyTurns) takeDue(now provider.Time) (due []*job) {
 }
 
 // await sets the alarm; it needs mu.
-func (e *earlyTurns) await(first, now provider.Time) {
+func (e *claims) await(first, now provider.Time) {
 	e.first.Store(int64(first))
 	if first != 0 {
 		e.alarm.Set(first.Sub(now))
@@ -82,7 +88,7 @@ func (e *earlyTurns) await(first, now provider.Time) {
 }
 
 // reset sets the alarm by a clock that has become more exact.
-func (e *earlyTurns) reset(clock *storetime.Clock) {
+func (e *claims) reset(clock *storetime.Clock) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if first := provider.Time(e.first.Load()); first != 0 {
@@ -91,7 +97,7 @@ func (e *earlyTurns) reset(clock *storetime.Clock) {
 }
 
 // end takes all turns out, for good.
-func (e *earlyTurns) end() (all []*job) {
+func (e *claims) end() (all []*job) {
 	e.mu.Lock()
 	e.over = true
 	e.first.Store(0)
@@ -108,81 +114,81 @@ func (e *earlyTurns) end() (all []*job) {
 }
 
 // ahead is how far ahead this node claims. A lease that is short itself must not be spent on waiting.
-func (d *Dispatcher) ahead() time.Duration { return min(claimAhead, d.cfg.Lease/10) }
+func (e *claims) ahead() time.Duration { return min(claimAhead, e.cfg.Lease/10) }
 
 // hold delivers a turn when it is due. It is false if nothing is held any more.
-func (d *Dispatcher) hold(working context.Context, j *job) bool {
-	e, due := d.early, j.due()
+func (e *claims) hold(working context.Context, j *job) bool {
+	due := j.due()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.over {
 		return false
 	}
-	d.work.Add()
+	e.work.Add()
 	e.turns[j.turn.Instance.Key] = j
 	if e.alarm == nil {
-		e.alarm = alarm.New(func() { d.beginDue(working) })
+		e.alarm = alarm.New(func() { e.beginDue(working) })
 	}
 	if first := provider.Time(e.first.Load()); first == 0 || due < first {
-		e.await(due, d.clock.Now())
+		e.await(due, e.clock.Now())
 	}
 	return true
 }
 
-// lookEarly delivers the turns that are due, if there are any. Whoever comes by calls it: on a machine that is busy, above all with
+// beginDueNow delivers the turns that are due, if there are any. Whoever comes by calls it: on a machine that is busy, above all with
 // collecting garbage, what rings may get no processor for milliseconds.
-func (d *Dispatcher) lookEarly(working context.Context) {
-	if first := d.early.first.Load(); first != 0 && int64(d.clock.Now()) >= first {
-		d.beginDue(working)
+func (e *claims) beginDueNow(working context.Context) {
+	if first := e.first.Load(); first != 0 && int64(e.clock.Now()) >= first {
+		e.beginDue(working)
 	}
 }
 
-// letDueGoOn has the code of the others that are due go on before the caller's commit takes the processor.
-func (d *Dispatcher) letDueGoOn(working context.Context) {
-	d.lookEarly(working)
+// runDueTurns has the code of the others that are due go on before the caller's commit takes the processor.
+func (e *claims) runDueTurns(working context.Context) {
+	e.beginDueNow(working)
 	runtime.Gosched()
 }
 
 // beginDue delivers the turns that are due.
-func (d *Dispatcher) beginDue(working context.Context) {
-	for _, j := range d.early.takeDue(d.clock.Now()) {
-		d.enqueue(working, j.turn.Instance.Key, *j)
-		d.work.Done()
+func (e *claims) beginDue(working context.Context) {
+	for _, j := range e.takeDue(e.clock.Now()) {
+		e.begin(working, j.turn.Instance.Key, *j)
+		e.work.Done()
 	}
 }
 
 // overtaken forgets the claim ahead of an instance that was fetched again: the storage has ended it.
-func (d *Dispatcher) overtaken(key provider.UUID) {
-	if d.early.take(key) != nil {
-		d.work.Done()
+func (e *claims) overtaken(key provider.UUID) {
+	if e.take(key) != nil {
+		e.work.Done()
 	}
 }
 
-// dropEarly takes a claim ahead that a fast turn makes useless, as it ends the execution or cancels timers. Its commit has to
+// drop takes a claim ahead that a fast turn makes useless, as it ends the execution or cancels timers. Its commit has to
 // end the claim, by the token.
-func (d *Dispatcher) dropEarly(t *translation) *job {
+func (e *claims) drop(t *translation) *job {
 	if t.req.Status == provider.StatusRunning && t.req.Next == nil && len(t.req.CancelTimers) == 0 {
 		return nil
 	}
-	early := d.early.take(t.req.Key)
+	early := e.take(t.req.Key)
 	if early != nil {
 		t.req.Lease = early.token
-		d.work.Done()
+		e.work.Done()
 	}
 	return early
 }
 
-// giveBackEarly gives all claims ahead back when the node stops.
-func (d *Dispatcher) giveBackEarly(ctx context.Context) {
-	all := d.early.end()
+// releaseAll gives all claims ahead back when the node stops.
+func (e *claims) releaseAll(ctx context.Context) {
+	all := e.end()
 	for batch := range slices.Chunk(all, provider.MaxBatch) {
 		items := make([]provider.TurnRelease, len(batch))
 		for i, t := range batch {
 			items[i] = provider.TurnRelease{Key: t.turn.Instance.Key, Token: t.token}
 		}
-		d.store.Release(ctx, items...)
+		e.store.Release(ctx, items...)
 	}
 	for range all {
-		d.work.Done()
+		e.work.Done()
 	}
 }

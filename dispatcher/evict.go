@@ -8,18 +8,26 @@ import (
 	"github.com/perdure/perdure/internal/replay"
 )
 
+// evictor ends executions in memory.
+type evictor struct {
+	*node
+
+	actors   *actors
+	unpinner *unpinner
+}
+
 // evict throws the actor's execution away.
-func (d *Dispatcher) evict(a *actor) {
+func (ev *evictor) evict(a *actor) {
 	if a.x != nil {
-		d.count.cacheEvictions.Add(1)
-		d.close(a.x)
+		ev.count.cacheEvictions.Add(1)
+		ev.close(a.x)
 		a.x = nil
 	}
 }
 
-// close unwinds an execution beside the running work; its deferred functions are the
-// user's. What does not come back within the deadlock limit is left behind, like a stuck turn.
-func (d *Dispatcher) close(x *replay.Execution) {
+// close unwinds an execution while other work goes on: its deferred functions are the
+// user's. Code that does not return within the deadlock limit is abandoned, like a stuck turn.
+func (ev *evictor) close(x *replay.Execution) {
 	if x == nil {
 		return
 	}
@@ -27,33 +35,33 @@ func (d *Dispatcher) close(x *replay.Execution) {
 		x.Close()
 		return
 	}
-	d.work.Add()
+	ev.work.Add()
 	var left atomic.Bool
 	var code leak.Code
 	stop := func() bool { return true }
-	if limit := d.cfg.DeadlockLimit; limit > 0 {
+	if limit := ev.cfg.DeadlockLimit; limit > 0 {
 		stop = time.AfterFunc(limit, func() {
 			if left.CompareAndSwap(false, true) {
-				d.leaveEviction(x, &code)
+				ev.abandon(x, &code)
 			}
 		}).Stop
 	}
 	go func() {
 		x.Close()
 		stop()
-		d.watchdog.Returned(&code)
+		ev.watchdog.Returned(&code)
 		if left.CompareAndSwap(false, true) {
-			d.work.Done()
+			ev.work.Done()
 		}
 	}()
 }
 
-// leaveEviction no longer waits for an eviction, and says so.
-func (d *Dispatcher) leaveEviction(x *replay.Execution, code *leak.Code) {
+// abandon no longer waits for an eviction, and says so.
+func (ev *evictor) abandon(x *replay.Execution, code *leak.Code) {
 	info := x.Info()
-	d.watchCode(code, leak.Eviction, x, info, "its execution was thrown away")
-	d.count.evictionsStuck.Add(1)
-	d.cfg.Logger.Error("eviction is stuck: a deferred function of orchestration code does not return", "instance", info.ID,
-		"orchestration", info.Name, "limit", d.cfg.DeadlockLimit)
-	d.work.Done()
+	ev.watchCode(code, leak.Eviction, x, info, "its execution was thrown away")
+	ev.count.evictionsStuck.Add(1)
+	ev.cfg.Logger.Error("eviction is stuck: a deferred function of orchestration code does not return", "instance", info.ID,
+		"orchestration", info.Name, "limit", ev.cfg.DeadlockLimit)
+	ev.work.Done()
 }

@@ -22,24 +22,24 @@ type result struct {
 	came    time.Time
 }
 
-// handOff says whether a task that a turn schedules may be leased to this node by the
-// turn's own commit, and takes the slot for it. It must not jump the queue: it is off while
-// tasks wait there and for activities that must queue, and one commit takes at most half of the slots that it finds free, or the only one.
-func (d *Dispatcher) handOff(t *translation, call *history.ActivityScheduled) bool {
-	if d.stopping.Load() || !d.taskLoopIdle.Load() || d.cfg.Activities[call.Queue][call.Name] == nil || d.mustQueue(call) {
+// courier brings results to the executions that wait for them.
+type courier struct {
+	*node
+
+	actors   *actors
+	attempts attempts
+}
+
+// handOff reports whether a task that a turn schedules is leased to this node by the
+// turn's own commit, and takes the slot for it. One commit takes at most half of the slots that it finds free, or the only one.
+func (tr *translator) handOff(t *translation, call *history.ActivityScheduled) bool {
+	if !tr.attempts.mayHandOff(call) {
 		return false
 	}
 	if t.mayTake == 0 {
-		t.mayTake = max(1, d.tasks.Free()/2)
+		t.mayTake = max(1, tr.tasks.Free()/2)
 	}
-	return len(t.handOffs) < t.mayTake && d.tasks.TryTake()
-}
-
-// mustQueue tells whether the activity has to go through the queue, which alone keeps to limits, sessions and the
-// order of priorities and fairness keys (hazard 22).
-func (d *Dispatcher) mustQueue(call *history.ActivityScheduled) bool {
-	return d.rate != nil || call.Session != "" || call.FairnessKey != "" || call.Priority != 0 && call.Priority != provider.PriorityDefault ||
-		d.pools.Bounds(call.Queue, call.Name)
+	return len(t.handOffs) < t.mayTake && tr.tasks.TryTake()
 }
 
 // deadline is 0 if there is no limit.
@@ -51,7 +51,7 @@ func deadline(now provider.Time, limit time.Duration) provider.Time {
 }
 
 // newTask makes the task of a scheduled activity, leased to this node if it may be.
-func (d *Dispatcher) newTask(
+func (tr *translator) newTask(
 	t *translation, info *replay.Info, event int64, call *history.ActivityScheduled, payload []byte,
 ) provider.NewTask {
 	task := provider.NewTask{
@@ -60,21 +60,21 @@ func (d *Dispatcher) newTask(
 		StartBy: span(call.ScheduleToStart), Deadline: span(call.ScheduleToClose),
 	}
 	if a := t.going[call.Local]; a != nil {
-		if d.tasks.TryTake() {
-			a.Ref.EventID, a.Token, a.Lease = event, storage.NewToken(), manage.NewLease(d.cfg.Lease)
-			task.Lease = &provider.TaskLease{Token: a.Token, Owner: d.cfg.Owner, Duration: d.cfg.Lease}
+		if tr.tasks.TryTake() {
+			a.Ref.EventID, a.Token, a.Lease = event, storage.NewToken(), manage.NewLease(tr.cfg.Lease)
+			task.Lease = &provider.TaskLease{Token: a.Token, Owner: tr.cfg.Owner, Duration: tr.cfg.Lease}
 			t.handOffs = append(t.handOffs, a)
 			return task
 		}
-		d.orphan(a, errLeaseLost) // it begins again when there is a slot
+		tr.locals.orphan(a, errLeaseLost) // it begins again when there is a slot
 	}
-	if call.Delay > 0 || !d.handOff(t, call) {
+	if call.Delay > 0 || !tr.handOff(t, call) {
 		return task
 	}
-	token, now := storage.NewToken(), d.clock.Now()
-	task.Lease = &provider.TaskLease{Token: token, Owner: d.cfg.Owner, Duration: d.cfg.Lease}
+	token, now := storage.NewToken(), tr.clock.Now()
+	task.Lease = &provider.TaskLease{Token: token, Owner: tr.cfg.Owner, Duration: tr.cfg.Lease}
 	t.handOffs = append(t.handOffs, &attempt{
-		Attempt: manage.Attempt{Ref: taskRef(info.Key, info.Execution, event), Token: token, Lease: manage.NewLease(d.cfg.Lease)},
+		Attempt: manage.Attempt{Ref: taskRef(info.Key, info.Execution, event), Token: token, Lease: manage.NewLease(tr.cfg.Lease)},
 		call:    call, instanceID: info.ID, number: 1 + call.Attempts, before: call.Attempts, deliveries: 1,
 		scheduled: now, deadline: deadline(now, task.Deadline),
 	})
@@ -82,133 +82,141 @@ func (d *Dispatcher) newTask(
 }
 
 // deliver takes a result, unless it is nil, and goes on with its execution on another goroutine.
-func (d *Dispatcher) deliver(working context.Context, r *result) {
-	if next := d.takeResult(working, r); next != nil {
-		go d.drive(working, next, nil)
+func (ts *turns) deliver(working context.Context, r *result) {
+	if next := ts.courier.take(working, r); next != nil {
+		go ts.drive(working, next, nil)
 	}
 }
 
+// follow takes a result, unless it is nil, and goes on with its execution on this goroutine.
+func (ts *turns) follow(working context.Context, r *result) {
+	ts.drive(working, ts.resume(working, r), nil)
+}
+
+// sentTo says that this node has put a message into the inbox of an instance.
+func (ts *turns) sentTo(key provider.UUID) { ts.actors.sentTo(key) }
+
 // resume takes a result, unless it is nil, and returns the actor that the goroutine drives next; nil: none.
-func (d *Dispatcher) resume(working context.Context, r *result) (next *actor) {
-	if next = d.takeResult(working, r); next != nil {
+func (ts *turns) resume(working context.Context, r *result) (next *actor) {
+	if next = ts.courier.take(working, r); next != nil {
 		pprof.SetGoroutineLabels(working) // those that the activity has set are not of what follows
 	}
 	return next
 }
 
-// takeResult brings a result to the cached execution that waits for it, or to the inbox, and ends its attempt. It returns the actor that
+// take brings a result to the cached execution that waits for it, or to the inbox, and ends its attempt. It returns the actor that
 // the caller has to drive; nil: none. A task that was delivered before goes to the inbox: if its turn kills the node, the turn must be counted.
-func (d *Dispatcher) takeResult(working context.Context, r *result) (next *actor) {
+func (co *courier) take(working context.Context, r *result) (next *actor) {
 	if r == nil {
 		return nil
 	}
 	a := r.attempt
-	defer d.attemptOver(a)
+	defer co.attempts.over(a)
 	r.came = time.Now()
 	taken, idle := false, (*actor)(nil)
-	if a.deliveries == 1 && !d.stopping.Load() {
-		taken, idle = d.enlist(a.Ref.Key, job{result: r}, false)
+	if a.deliveries == 1 && !co.stopping.Load() {
+		taken, idle = co.actors.enlist(a.Ref.Key, job{result: r}, false)
 	}
 	switch {
 	case !taken:
-		d.toInbox(working, r)
+		co.toInbox(working, r)
 	case idle == nil:
-		d.bePatient(working, r)
+		co.bePatient(working, r)
 	}
 	return idle
 }
 
 // bePatient lets a result wait. A timer that fires late, for a result that a turn has begun with, does nothing.
-func (d *Dispatcher) bePatient(working context.Context, r *result) {
-	r.attempt.patience.Store(time.AfterFunc(handOffPatience, func() { d.losePatience(working, r) }))
+func (co *courier) bePatient(working context.Context, r *result) {
+	r.attempt.patience.Store(time.AfterFunc(handOffPatience, func() { co.losePatience(working, r) }))
 }
 
 // losePatience brings a result to the inbox that has waited long enough.
-func (d *Dispatcher) losePatience(working context.Context, r *result) {
-	switch d.actors.withdraw(r.attempt.Ref.Key, r) {
+func (co *courier) losePatience(working context.Context, r *result) {
+	switch co.actors.withdraw(r.attempt.Ref.Key, r) {
 	case withdrawn:
-		d.giveBack(working, []*result{r})
+		co.giveBack(working, []*result{r})
 	case committing:
-		d.bePatient(working, r)
+		co.bePatient(working, r)
 	case begun:
 	}
 }
 
 // giveBack sends results the ordinary way, each on its own since the storage may take its time.
-func (d *Dispatcher) giveBack(working context.Context, results []*result) {
+func (co *courier) giveBack(working context.Context, results []*result) {
 	for _, r := range results {
-		d.work.Add()
+		co.work.Add()
 		go func() {
-			defer d.work.Done()
-			d.toInbox(working, r)
+			defer co.work.Done()
+			co.toInbox(working, r)
 		}()
 	}
 }
 
-func (d *Dispatcher) toInbox(working context.Context, r *result) {
+func (co *courier) toInbox(working context.Context, r *result) {
 	a := r.attempt
-	d.store.Report(working, provider.TaskReport{
+	co.store.Report(working, provider.TaskReport{
 		TaskRef: a.Ref, Token: a.Token, Attempt: a.stored(), Outcome: provider.TaskComplete, Details: r.details,
 		Message: message(r.body, a.Ref.Execution, a.Ref.EventID),
 	})
-	d.actors.sentTo(a.Ref.Key)
-	d.manage.Remove(&a.Attempt)
+	co.actors.sentTo(a.Ref.Key)
+	co.manage.Remove(&a.Attempt)
 }
 
 // fastTurn makes a turn of results from memory and commits it with their completion. It
 // obeys the inbox: with a message waiting there the results queue behind it.
-func (d *Dispatcher) fastTurn(working context.Context, a *actor, r *run, jobs []job) (handed *attempt) {
+func (ts *turns) fastTurn(working context.Context, a *actor, r *run, jobs []job) (handed *attempt) {
 	for _, j := range jobs {
 		r.results = append(r.results, j.result)
 		if timer := j.result.attempt.patience.Load(); timer != nil {
 			timer.Stop()
 		}
 	}
-	if !d.mayHurry(working, a, r) {
-		d.conclude(r)
-		d.giveBack(working, r.results)
+	if !ts.canFastTurn(working, a, r) {
+		ts.conclude(r)
+		ts.courier.giveBack(working, r.results)
 		return nil
 	}
-	if r.results = d.ofExecution(working, a, r.results); len(r.results) == 0 {
-		d.conclude(r)
+	if r.results = ts.ofExecution(working, a, r.results); len(r.results) == 0 {
+		ts.conclude(r)
 		return nil
 	}
-	d.begin(r, a.x)
-	completes, err := d.deliverResults(a, r)
+	ts.begin(r, a.x)
+	completes, err := ts.deliverResults(a, r)
 	if err == nil {
-		err = d.runLocals(working, a.x, r)
+		err = ts.runLocals(working, a.x, r)
 	}
-	if !d.conclude(r) {
+	if !ts.conclude(r) {
 		return nil
 	}
 	if err != nil {
-		d.turnFailed(working, a, r, err)
+		ts.turnFailed(working, a, r, err)
 		return nil
 	}
-	return d.commitFast(working, a, r, completes)
+	return ts.commitFast(working, a, r, completes)
 }
 
-// mayHurry tells whether a fast turn is allowed, and takes its slot. After many of them in a
+// canFastTurn reports whether a fast turn is allowed, and takes its slot. After many of them in a
 // row the execution gives way to turns that wait in the storage.
-func (d *Dispatcher) mayHurry(working context.Context, a *actor, r *run) bool {
+func (ts *turns) canFastTurn(working context.Context, a *actor, r *run) bool {
 	switch {
-	case a.x == nil, d.stopping.Load():
+	case a.x == nil, ts.stopping.Load():
 		return false
-	case a.readyAt != 0 && a.readyAt <= d.clock.Now(), d.actors.hasArrived(a):
+	case a.readyAt != 0 && a.readyAt <= ts.clock.Now(), ts.actors.hasArrived(a):
 		return false
-	case a.fast >= maxFastTurns && d.turnsQueue.Load():
+	case a.fast >= maxFastTurns && ts.queued.Load():
 		return false
 	}
 	since := r.results[0].came
 	if a.committed.After(since) {
 		since = a.committed
 	}
-	return d.takeSlot(working, r, handOffPatience-time.Since(since))
+	return ts.takeSlot(working, r, handOffPatience-time.Since(since))
 }
 
 // ofExecution returns the results for the cached execution. One for another execution goes the ordinary way, where the storage says what has
 // become of its execution.
-func (d *Dispatcher) ofExecution(working context.Context, a *actor, results []*result) (mine []*result) {
+func (ts *turns) ofExecution(working context.Context, a *actor, results []*result) (mine []*result) {
 	cached := a.x.Info().Execution
 	others := func(res *result) bool { return res.attempt.Ref.Execution != cached }
 	if !slices.ContainsFunc(results, others) { // as nearly always
@@ -216,7 +224,7 @@ func (d *Dispatcher) ofExecution(working context.Context, a *actor, results []*r
 	}
 	for _, res := range results {
 		if others(res) {
-			d.giveBack(working, []*result{res})
+			ts.courier.giveBack(working, []*result{res})
 		} else {
 			mine = append(mine, res)
 		}
@@ -225,8 +233,8 @@ func (d *Dispatcher) ofExecution(working context.Context, a *actor, results []*r
 }
 
 // deliverResults applies the results one by one. It does not change r.results, which leave reads on another goroutine.
-func (d *Dispatcher) deliverResults(a *actor, r *run) ([]provider.TaskCompletion, error) {
-	now := int64(d.clock.Now())
+func (ts *turns) deliverResults(a *actor, r *run) ([]provider.TaskCompletion, error) {
+	now := int64(ts.clock.Now())
 	completes := make([]provider.TaskCompletion, 0, len(r.results))
 	for _, res := range r.results {
 		if _, err := a.x.Deliver(history.Event{At: now, Body: res.body}); err != nil {
@@ -240,28 +248,28 @@ func (d *Dispatcher) deliverResults(a *actor, r *run) ([]provider.TaskCompletion
 // commitFast stores a fast turn. If that fails, for whatever reason, the execution is
 // thrown away and the results go the ordinary way; should the turn be stored after all, their
 // tasks are gone and the reports change nothing.
-func (d *Dispatcher) commitFast(working context.Context, a *actor, r *run, completes []provider.TaskCompletion) (handed *attempt) {
+func (ts *turns) commitFast(working context.Context, a *actor, r *run, completes []provider.TaskCompletion) (handed *attempt) {
 	turn := a.x.Turn()
-	t := d.newTranslation(a, a.x, turn, r.takeGoing())
-	defer d.revoke(working, t)
-	d.translate(t, a, a.x, turn)
+	t := ts.translator.begin(a, a.x, turn, r.takeGoing())
+	defer ts.committer.revoke(working, t)
+	ts.translator.translate(t, a, a.x, turn)
 	t.req.Completes = completes
-	t.early = d.dropEarly(t)
-	res, err := d.commitOf(working, a, t)
+	t.early = ts.claims.drop(t)
+	res, err := ts.committer.commitOf(working, a, t)
 	if err != nil {
-		d.revoke(working, t)
+		ts.committer.revoke(working, t)
 		if errors.Is(err, provider.ErrConflict) {
-			d.count.turnsConflicted.Add(1)
+			ts.count.turnsConflicted.Add(1)
 		}
-		d.evict(a)
-		d.giveBack(working, r.results)
-		d.letGoOf(working, a)
+		ts.evictor.evict(a)
+		ts.courier.giveBack(working, r.results)
+		ts.unpinner.unpinActor(working, a)
 		return nil
 	}
-	d.count.turnsFast.Add(1)
+	ts.count.turnsFast.Add(1)
 	a.fast++
 	for _, done := range r.results {
-		d.manage.Remove(&done.attempt.Attempt)
+		ts.manage.Remove(&done.attempt.Attempt)
 	}
-	return d.committed(working, a, a.x, turn, t, res)
+	return ts.committer.committed(working, a, a.x, turn, t, res)
 }

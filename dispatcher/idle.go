@@ -8,21 +8,21 @@ import (
 	"github.com/perdure/perdure/internal/replay"
 )
 
-// forgetIdle throws away executions that have rested for CacheIdle, so that instances which wait for long cost no memory. It looks while
+// evictIdle throws away executions that have rested for CacheIdle, so that instances which wait for long cost no memory. It looks while
 // there are any, four times in that time.
-func (d *Dispatcher) forgetIdle(working context.Context) {
+func (ev *evictor) evictIdle(working context.Context) {
 	for {
 		select {
-		case <-d.actors.cached:
+		case <-ev.actors.cached:
 		case <-working.Done():
 			return
 		}
 		for {
-			if !storage.Pause(working, d.cfg.CacheIdle/4) {
+			if !storage.Pause(working, ev.cfg.CacheIdle/4) {
 				return
 			}
-			idle, left := d.actors.idleSince(time.Now().Add(-d.cfg.CacheIdle))
-			d.discard(working, idle)
+			idle, left := ev.actors.idleSince(time.Now().Add(-ev.cfg.CacheIdle))
+			ev.discard(working, idle)
 			if !left {
 				break
 			}
@@ -31,17 +31,17 @@ func (d *Dispatcher) forgetIdle(working context.Context) {
 }
 
 // discard closes executions that the cache has given up.
-func (d *Dispatcher) discard(working context.Context, evicted []*replay.Execution) {
+func (ev *evictor) discard(working context.Context, evicted []*replay.Execution) {
 	for _, x := range evicted {
-		d.count.cacheEvictions.Add(1)
-		d.close(x)
+		ev.count.cacheEvictions.Add(1)
+		ev.close(x)
 	}
 	if len(evicted) > 0 {
-		d.letGo(working, d.actors.takeLoose()...)
+		ev.unpinner.unpin(working, ev.actors.takeLoose()...)
 	}
 }
 
-// idleSince removes the executions that have rested since a moment or longer, and tells whether any is left. One that waits for activities
+// idleSince removes the executions that have rested since a moment or longer, and reports whether any is left. One that waits for activities
 // stays: their results come from this node, most likely, and go on at once with it.
 func (as *actors) idleSince(moment time.Time) (evicted []*replay.Execution, left bool) {
 	as.mu.Lock()

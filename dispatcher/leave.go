@@ -11,22 +11,22 @@ import (
 
 // grace has the watchdog wait for the code of a cancelled attempt, or waits for the completer of a pending one. After the
 // grace period the attempt is given up: its slot is freed and its task dealt with as if it had ended.
-func (d *Dispatcher) grace(working context.Context, a *attempt, cause error) {
+func (w *worker) grace(working context.Context, a *attempt, cause error) {
 	if a.life.pending() {
-		d.gracePending(working, a, cause)
+		w.gracePending(working, a, cause)
 		return
 	}
 	what := attemptEntry(a, cause)
 	what.Leave = func() {
 		// It talks to the storage, for which the watchdog must not wait.
-		go d.leaveAttempt(working, a, cause, fmt.Errorf("did not end within the grace period of %v: %w", d.cfg.GracePeriod, cause))
+		go w.abandon(working, a, cause, fmt.Errorf("did not end within the grace period of %v: %w", w.cfg.GracePeriod, cause))
 	}
-	d.watchdog.Enter(&a.watched, what)
+	w.watchdog.Enter(&a.watched, what)
 }
 
 // gracePending waits for whoever works on a pending attempt to end it. It has no code here that could leak.
-func (d *Dispatcher) gracePending(working context.Context, a *attempt, cause error) {
-	period := d.cfg.GracePeriod
+func (w *worker) gracePending(working context.Context, a *attempt, cause error) {
+	period := w.cfg.GracePeriod
 	if !patient(cause) {
 		period = 0
 	}
@@ -34,28 +34,28 @@ func (d *Dispatcher) gracePending(working context.Context, a *attempt, cause err
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		d.leaveAttempt(working, a, cause, fmt.Errorf("did not end within the grace period of %v: %w", period, cause))
+		w.abandon(working, a, cause, fmt.Errorf("did not end within the grace period of %v: %w", period, cause))
 	case <-a.done:
 	case <-working.Done():
 	}
 }
 
-// leaveAttempt ends an attempt in place of its code or its completer, unless those were faster.
-func (d *Dispatcher) leaveAttempt(working context.Context, a *attempt, cause, err error) {
+// abandon ends an attempt in place of its code or its completer, unless those were faster.
+func (w *worker) abandon(working context.Context, a *attempt, cause, err error) {
 	given, code, ok := a.life.end(whyOver(cause, false))
 	if !ok {
 		return
 	}
 	if code {
-		d.count.attemptsLeaked.Add(1)
-		d.watchdog.Enter(&a.watched, attemptEntry(a, cause)) // unless it is on the list
+		w.count.attemptsLeaked.Add(1)
+		w.watchdog.Enter(&a.watched, attemptEntry(a, cause)) // unless it is on the list
 	} else {
-		d.count.attemptsPending.Add(-1)
+		w.count.attemptsPending.Add(-1)
 	}
 	if given == nil {
 		given = &outcome{err: err}
 	}
-	d.deliver(working, d.settle(working, a, cause, given.output, given.err))
+	w.executions.deliver(working, w.settle(working, a, cause, given.output, given.err))
 }
 
 func attemptEntry(a *attempt, cause error) leak.Entry {
@@ -72,9 +72,9 @@ func completionEntry(a *attempt) leak.Entry {
 }
 
 // watchCode has the watchdog wait for orchestration code that was left behind.
-func (d *Dispatcher) watchCode(code *leak.Code, kind string, x *replay.Execution, info replay.Info, cause string) {
+func (ev *evictor) watchCode(code *leak.Code, kind string, x *replay.Execution, info replay.Info, cause string) {
 	code.RunsOn(x.Goroutine())
-	d.watchdog.Enter(code, leak.Entry{Key: info.Key, Work: leak.Work{
+	ev.watchdog.Enter(code, leak.Entry{Key: info.Key, Work: leak.Work{
 		Kind: kind, Name: info.Name, InstanceID: info.ID, Execution: info.Execution, Cause: cause,
 	}})
 }

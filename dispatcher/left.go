@@ -11,9 +11,9 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// tellLeft logs and counts what an execution left behind whose end is stored: once, by the node that ended it.
+// reportLeft logs and counts what an execution left behind whose end is stored: once, by the node that ended it.
 // buried are the events that its last commit moved to the dead letters, as far as the node has seen them.
-func (d *Dispatcher) tellLeft(x *replay.Execution, buried []string) {
+func (c *committer) reportLeft(x *replay.Execution, buried []string) {
 	left := x.Left()
 	if left == nil && len(buried) == 0 {
 		return
@@ -24,16 +24,16 @@ func (d *Dispatcher) tellLeft(x *replay.Execution, buried []string) {
 		left = &replay.Left{}
 	}
 	if len(buried)+len(left.Unread) > 0 {
-		d.count.eventsBuried.Add(int64(len(buried)))
-		d.count.eventsUnread.Add(int64(len(left.Unread)))
-		d.cfg.Logger.Warn("instance ended before its code took all events", append(of,
+		c.count.eventsBuried.Add(int64(len(buried)))
+		c.count.eventsUnread.Add(int64(len(left.Unread)))
+		c.cfg.Logger.Warn("instance ended before its code took all events", append(of,
 			"dead_letters", len(buried), "unread", len(left.Unread), "events", counted(slices.Concat(buried, left.Unread)))...)
 	}
 	for _, text := range left.Errors {
-		d.cfg.Logger.Warn("error of a coroutine that nobody read", append(of, "err", text)...)
+		c.cfg.Logger.Warn("error of a coroutine that nobody read", append(of, "err", text)...)
 	}
 	if left.Coroutines > 0 {
-		d.cfg.Logger.Info("execution ended before its coroutines", append(of, "coroutines", left.Coroutines)...)
+		c.cfg.Logger.Info("execution ended before its coroutines", append(of, "coroutines", left.Coroutines)...)
 	}
 }
 

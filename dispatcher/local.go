@@ -26,13 +26,29 @@ type local struct {
 	freed sync.Once // it no longer counts as work in flight of its own
 }
 
+// localWorker runs local activities, whose attempts begin inside turns.
+type localWorker struct {
+	*node
+
+	worker    *worker
+	judge     *judge
+	live      context.Context         //nolint:containedctx // of all local activities
+	cancelAll context.CancelCauseFunc // ends live
+}
+
+func newLocalWorker(w *worker) *localWorker {
+	l := &localWorker{node: w.node, worker: w, judge: w.judge}
+	l.live, l.cancelAll = context.WithCancelCause(w.working)
+	return l
+}
+
 // ending is how an attempt ended, and why its context had ended by then, if it had.
 type ending struct {
 	outcome
 	cause error
 }
 
-// end tells that the attempt is over.
+// end ends the attempt.
 func (l *local) end(e ending) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -54,49 +70,49 @@ func (l *local) hand(then func(ending)) {
 	}
 }
 
-// free ends the counting of a local attempt. Who waits for its code even so is its turn, or the watchdog.
-func (d *Dispatcher) free(a *attempt) { a.local.freed.Do(d.work.Done) }
+// free ends the counting of a local attempt. Only its turn or the watchdog still waits for its code.
+func (w *localWorker) free(a *attempt) { a.local.freed.Do(w.work.Done) }
 
 // newLocal makes the attempt of a local activity.
-func (d *Dispatcher) newLocal(ref provider.TaskRef, instanceID string, call *history.ActivityScheduled, failed int64) *attempt {
+func (w *localWorker) newLocal(ref provider.TaskRef, instanceID string, call *history.ActivityScheduled, failed int64) *attempt {
 	return &attempt{
 		Attempt: manage.Attempt{Ref: ref}, call: call, instanceID: instanceID, number: failed + 1, before: failed, deliveries: 1,
-		began: d.clock.Now(), done: make(chan struct{}), user: &activity.Attempt{}, local: &local{},
+		began: w.clock.Now(), done: make(chan struct{}), user: &activity.Attempt{}, local: &local{},
 	}
 }
 
-// startLocal runs it on a goroutine of its own.
-func (d *Dispatcher) startLocal(a *attempt, then func(ending)) {
-	d.work.Add()
-	d.count.attemptsLocal.Add(1)
+// start runs it on a goroutine of its own.
+func (w *localWorker) start(a *attempt, then func(ending)) {
+	w.work.Add()
+	w.count.attemptsLocal.Add(1)
 	a.local.then = then
-	ctx, cancel := context.WithCancelCause(d.localsLive)
+	ctx, cancel := context.WithCancelCause(w.live)
 	a.Cancel = cancel
-	ctx, stop := d.localContext(ctx, a)
+	ctx, stop := w.contextOf(ctx, a)
 	a.cause = func() error { return context.Cause(ctx) }
 	go func() {
 		a.watched.RunsOn(goroutine.ID())
-		stopGrace := context.AfterFunc(ctx, func() { d.graceLocal(a, context.Cause(ctx)) })
+		stopGrace := context.AfterFunc(ctx, func() { w.grace(a, context.Cause(ctx)) })
 		var output []byte
 		var err error
 		returned := false
 		defer func() {
 			if !returned {
-				err = d.panicked(a, "called runtime.Goexit")
+				err = w.worker.panicked(a, "called runtime.Goexit")
 			}
-			d.watchdog.Returned(&a.watched)
+			w.watchdog.Returned(&a.watched)
 			stopGrace()
 			e := ending{outcome{output, endsLater(a, err)}, context.Cause(ctx)}
 			stop()
 			cancel(nil)
 			if _, _, ok := a.life.end(whyOver(e.cause, false)); !ok {
-				d.cameLate(a, err)
+				w.worker.discardLate(a, err)
 				return
 			}
 			close(a.done)
 			a.local.end(e)
 		}()
-		output, err = d.runUser(ctx, a)
+		output, err = w.worker.runUser(ctx, a)
 		returned = true
 	}()
 }
@@ -110,17 +126,17 @@ func endsLater(a *attempt, err error) error {
 		"activity %s answered that it ends later, which a local activity cannot: call it with CallActivity", a.call.Name))
 }
 
-// graceLocal has the watchdog wait for code that was told to stop. When the grace period is over,
-// nobody else waits for it.
-func (d *Dispatcher) graceLocal(a *attempt, cause error) {
+// grace has the watchdog wait for cancelled code. When the grace period is over,
+// nothing else waits for it.
+func (w *localWorker) grace(a *attempt, cause error) {
 	what := attemptEntry(a, cause)
-	what.Leave = func() { go d.leaveLocal(a, cause) }
-	d.watchdog.Enter(&a.watched, what)
-	d.free(a)
+	what.Leave = func() { go w.abandon(a, cause) }
+	w.watchdog.Enter(&a.watched, what)
+	w.free(a)
 }
 
-// leaveLocal ends an attempt in place of its code, unless that was faster.
-func (d *Dispatcher) leaveLocal(a *attempt, cause error) bool {
+// abandon ends an attempt in place of its code, unless that was faster.
+func (w *localWorker) abandon(a *attempt, cause error) bool {
 	if _, _, ok := a.life.end(whyOver(cause, false)); !ok {
 		return false
 	}
@@ -129,43 +145,43 @@ func (d *Dispatcher) leaveLocal(a *attempt, cause error) bool {
 }
 
 // goOn lets a local attempt that the commit made a task, with a slot, go on as its first one.
-func (d *Dispatcher) goOn(working context.Context, a *attempt) {
-	d.count.attemptsRunning.Add(1)
-	a.later = later{d, a}
+func (w *localWorker) goOn(working context.Context, a *attempt) {
+	w.count.attemptsRunning.Add(1)
+	a.later = later{w.worker, a}
 	a.Owner = &a.later
-	d.manage.Add(&a.Attempt)
+	w.manage.Add(&a.Attempt)
 	counted := false
 	a.local.freed.Do(func() { counted = true })
 	if !counted {
-		d.work.Add() // it was told to stop meanwhile
+		w.work.Add() // it was cancelled meanwhile
 	}
 	a.local.hand(func(e ending) {
-		go func() { d.deliver(working, d.settle(working, a, e.cause, e.output, e.err)) }()
+		go func() { w.worker.executions.deliver(working, w.worker.settle(working, a, e.cause, e.output, e.err)) }()
 	})
 }
 
-// orphan ends an attempt that began inside a turn, and whose result nobody wants.
-func (d *Dispatcher) orphan(a *attempt, cause error) {
+// orphan ends an attempt that began inside a turn and whose result has no use.
+func (w *localWorker) orphan(a *attempt, cause error) {
 	if a.local != nil {
 		a.Cancel(cause)
 		a.local.hand(func(ending) {})
-		d.free(a)
+		w.free(a)
 	}
 }
 
 // orphanUnstored is orphan for one that no task was made of, as its call was given up in the same turn, or the execution has ended.
-func (d *Dispatcher) orphanUnstored(a *attempt, ended bool) {
+func (w *localWorker) orphanUnstored(a *attempt, ended bool) {
 	if ended {
-		d.orphan(a, errOrchestrationEnded)
+		w.orphan(a, errOrchestrationEnded)
 		return
 	}
-	d.orphan(a, errCancelled)
+	w.orphan(a, errCancelled)
 }
 
-// localContext is what the function of a local activity gets. It belongs to no task.
-func (d *Dispatcher) localContext(ctx context.Context, a *attempt) (context.Context, context.CancelFunc) {
+// contextOf is what the function of a local activity gets. It belongs to no task.
+func (w *localWorker) contextOf(ctx context.Context, a *attempt) (context.Context, context.CancelFunc) {
 	a.completion.Refuse(errLocalCompletion)
-	ctx, stop := d.attemptContext(ctx, a)
+	ctx, stop := w.worker.contextOf(ctx, a)
 	u := a.user
 	u.Info.Local, u.Beat, u.Later = true, func([]byte) {}, neverLater{a}
 	return ctx, stop
@@ -185,7 +201,7 @@ func (l neverLater) End([]byte, error) error { return endsLater(l.a, activity.Er
 // Cause implements activity.Later.
 func (l neverLater) Cause() error { return l.a.cause() }
 
-// localIdentity tells a call from all others of its execution. It has no event yet, and when its turn is repeated other
+// localIdentity distinguishes a call from all others of its execution. It has no event yet, and when its turn is repeated other
 // messages may come first, so that another call gets the same number.
 func localIdentity(call *history.ActivityScheduled) string {
 	sum := sha256.Sum256(append([]byte(call.Name+"\x00"), call.Input...))

@@ -16,12 +16,12 @@ import (
 // locals are the local activities of one turn. The turn takes a bounded time for them; what has not
 // ended by then becomes a task in its commit. So nothing of them is left between turns: whatever waits is in the storage.
 type locals struct {
-	d       *Dispatcher
+	w       *localWorker
 	working context.Context //nolint:containedctx // of the turn, which is one call
 	x       *replay.Execution
 	until   time.Time
 	calls   map[int64]*localCall // by number
-	said    []*localCall         // whose answer the code has to hear next
+	said    []*localCall         // whose answer the code gets next
 	going   map[int64]*attempt
 
 	wake chan struct{} // has room for one: something came
@@ -47,12 +47,12 @@ type came struct {
 
 // runLocals runs the local activities that the code of a turn asks for, until it asks for none or
 // the turn has taken its time for them.
-func (d *Dispatcher) runLocals(working context.Context, x *replay.Execution, r *run) error {
+func (ts *turns) runLocals(working context.Context, x *replay.Execution, r *run) error {
 	if len(x.Locals()) == 0 {
 		return nil
 	}
 	l := &locals{
-		d: d, working: working, x: x, until: time.Now().Add(min(d.cfg.LocalTime, d.cfg.Lease/3)),
+		w: ts.locals, working: working, x: x, until: time.Now().Add(min(ts.cfg.LocalTime, ts.cfg.Lease/3)),
 		calls: make(map[int64]*localCall), wake: make(chan struct{}, 1), going: make(map[int64]*attempt),
 	}
 	r.locals.Store(l)
@@ -81,9 +81,9 @@ func (d *Dispatcher) runLocals(working context.Context, x *replay.Execution, r *
 
 func (l *locals) deliver(body history.Body) error {
 	if _, ok := body.(*history.LocalQueued); ok {
-		l.d.count.localsQueued.Add(1)
+		l.w.count.localsQueued.Add(1)
 	}
-	_, err := l.x.Deliver(history.Event{At: int64(l.d.clock.Now()), Body: body})
+	_, err := l.x.Deliver(history.Event{At: int64(l.w.clock.Now()), Body: body})
 	return err
 }
 
@@ -96,12 +96,12 @@ func (l *locals) obey() {
 		call := l.calls[n]
 		switch {
 		case call == nil:
-			call = &localCall{call: c.Call, asked: l.d.clock.Now()}
+			call = &localCall{call: c.Call, asked: l.w.clock.Now()}
 			l.calls[n] = call
 			switch {
 			case c.Cancelled:
-				l.say(call, l.d.localCancelled(call))
-			case !l.d.runsInTurn(c.Call):
+				l.say(call, l.w.cancelled(call))
+			case !l.w.runsInTurn(c.Call):
 				l.say(call, queued(call, 0))
 			default:
 				l.begin(call)
@@ -109,7 +109,7 @@ func (l *locals) obey() {
 		case c.Cancelled && call.running != nil:
 			call.running.Cancel(errCancelled)
 		case c.Cancelled && call.answer == nil:
-			l.say(call, l.d.localCancelled(call))
+			l.say(call, l.w.cancelled(call))
 		}
 	}
 	for n, call := range l.calls {
@@ -120,20 +120,20 @@ func (l *locals) obey() {
 	}
 }
 
-// runsInTurn tells whether an activity may run here and now. The queue alone keeps to limits and sessions.
-func (d *Dispatcher) runsInTurn(call *history.ActivityScheduled) bool {
-	return d.cfg.LocalTime > 0 && !d.stopping.Load() && d.cfg.Activities[call.Queue][call.Name] != nil && !d.mustQueue(call)
+// runsInTurn reports whether an activity may run here and now. The queue alone keeps to limits and sessions.
+func (w *localWorker) runsInTurn(call *history.ActivityScheduled) bool {
+	return w.cfg.LocalTime > 0 && !w.stopping.Load() && w.cfg.Activities[call.Queue][call.Name] != nil && !w.worker.mustQueue(call)
 }
 
 func (l *locals) begin(call *localCall) {
 	info := l.x.Info()
-	a := l.d.newLocal(taskRef(info.Key, info.Execution, 0), info.ID, call.call, call.failed)
+	a := l.w.newLocal(taskRef(info.Key, info.Execution, 0), info.ID, call.call, call.failed)
 	a.scheduled, a.deadline = call.asked, deadline(call.asked, time.Duration(call.call.ScheduleToClose)*time.Microsecond)
 	call.running = a
 	l.mu.Lock()
 	l.all = append(l.all, a)
 	l.mu.Unlock()
-	l.d.startLocal(a, func(e ending) { l.push(came{a, e}) })
+	l.w.start(a, func(e ending) { l.push(came{a, e}) })
 }
 
 // push takes the end of an attempt, on any goroutine.
@@ -145,10 +145,10 @@ func (l *locals) push(c came) {
 	case l.wake <- struct{}{}:
 	default:
 	}
-	l.d.free(c.a)
+	l.w.free(c.a)
 }
 
-// take answers the first end that came, or that of the given attempt.
+// take returns the first end that came, or that of the given attempt.
 func (l *locals) take(of *attempt) (came, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -166,7 +166,7 @@ func (l *locals) say(call *localCall, body history.Body) {
 	l.said = append(l.said, call)
 }
 
-// next answers what the code has to hear next, nil if the turn has taken its time.
+// next returns what the code gets next, nil if the turn has taken its time.
 func (l *locals) next() (history.Body, error) {
 	for {
 		if len(l.said) > 0 {
@@ -196,7 +196,7 @@ func (l *locals) next() (history.Body, error) {
 	}
 }
 
-// retry begins the attempts that are due and answers how long nothing else is: zero when the turn has taken its time.
+// retry begins the attempts that are due and returns how long nothing else is: zero when the turn has taken its time.
 func (l *locals) retry(now time.Time) time.Duration {
 	wait := l.until.Sub(now)
 	if wait <= 0 {
@@ -207,7 +207,7 @@ func (l *locals) retry(now time.Time) time.Duration {
 		case call.running != nil || call.answer != nil:
 		case call.again.After(now):
 			wait = min(wait, call.again.Sub(now))
-		case l.d.runsInTurn(call.call):
+		case l.w.runsInTurn(call.call):
 			l.begin(call)
 		default:
 			l.say(call, queued(call, 0))
@@ -217,28 +217,28 @@ func (l *locals) retry(now time.Time) time.Duration {
 	return wait
 }
 
-// ended decides what becomes of a call whose attempt has ended: code hears of it, or it is tried again.
+// ended decides what becomes of a call whose attempt has ended: the code gets the result, or there is another attempt.
 func (l *locals) ended(call *localCall, e ending) {
-	d, a := l.d, call.running
+	w, a := l.w, call.running
 	call.running = nil
 	switch {
 	case e.err == nil:
-		d.count.attemptsCompleted.Add(1)
+		w.count.attemptsCompleted.Add(1)
 		l.say(call, &history.LocalEnded{Call: call.call.Local, Name: call.call.Name, Output: e.output, Attempt: a.number})
 		return
 	case errors.Is(e.cause, errShutdown):
-		d.count.attemptsReleased.Add(1)
+		w.count.attemptsReleased.Add(1)
 		l.say(call, queued(call, 0))
 		return
 	}
-	f := d.failureOf(a, e.cause, e.err)
-	delay, again := d.again(a, &f, e.err)
+	f := w.judge.failureOf(a, e.cause, e.err)
+	delay, again := w.judge.again(a, &f, e.err)
 	if !again {
-		d.countFailed(a, e.cause)
+		w.judge.countFailed(a, e.cause)
 		l.say(call, &history.LocalEnded{Call: call.call.Local, Name: call.call.Name, Failure: &f, Attempt: a.number})
 		return
 	}
-	d.count.attemptsRetried.Add(1)
+	w.count.attemptsRetried.Add(1)
 	call.failed = a.number
 	if now := time.Now(); delay < l.until.Sub(now) {
 		call.again = now.Add(delay)
@@ -253,25 +253,25 @@ func queued(call *localCall, delay time.Duration) history.Body {
 	}
 }
 
-// localCancelled ends a call that waits for its activity's end while nothing of that runs.
-func (d *Dispatcher) localCancelled(call *localCall) history.Body {
-	f := d.cfg.Env.Errors.Encode(failure.NonRetryable(failure.New(failure.ErrCancelled, "activity was cancelled while it did not run")))
+// cancelled ends a call that waits for its activity's end while nothing of that runs.
+func (w *localWorker) cancelled(call *localCall) history.Body {
+	f := w.cfg.Env.Errors.Encode(failure.NonRetryable(failure.New(failure.ErrCancelled, "activity was cancelled while it did not run")))
 	return &history.LocalEnded{Call: call.call.Local, Name: call.call.Name, Failure: &f, Attempt: call.failed}
 }
 
-// conclude answers what becomes of a call for which the turn has no more time. What runs well goes on
-// as a task of this node; what was told to stop is not waited for.
+// conclude returns what becomes of a call for which the turn has no more time. An attempt that was not cancelled goes on
+// as a task of this node; a cancelled one is not waited for.
 func (l *locals) conclude(c *replay.LocalCall) history.Body {
 	call := l.calls[c.Call.Local]
 	switch {
 	case call == nil && !c.Cancelled:
 		return queued(&localCall{call: c.Call}, 0)
 	case call == nil:
-		return l.d.localCancelled(&localCall{call: c.Call})
+		return l.w.cancelled(&localCall{call: c.Call})
 	case call.answer != nil:
 		return call.answer
 	case call.running == nil && c.Cancelled:
-		return l.d.localCancelled(call)
+		return l.w.cancelled(call)
 	case call.running == nil:
 		return queued(call, time.Until(call.again))
 	}
@@ -281,7 +281,7 @@ func (l *locals) conclude(c *replay.LocalCall) history.Body {
 	}
 	if a.cause() == nil {
 		a.local.hand(nil)
-	} else if !l.d.leaveLocal(a, a.cause()) {
+	} else if !l.w.abandon(a, a.cause()) {
 		l.await(a)
 	}
 	if came, ok := l.take(a); ok {
@@ -313,11 +313,11 @@ func (l *locals) giveUp(call *localCall) {
 	switch a := call.running; {
 	case a == nil:
 	case l.x.Ended():
-		l.d.orphan(a, errOrchestrationEnded)
+		l.w.orphan(a, errOrchestrationEnded)
 	case call.call.Cancellation == history.CancelAbandon && l.x.Fault() == nil:
-		a.local.hand(func(ending) { l.d.free(a) })
+		a.local.hand(func(ending) { l.w.free(a) })
 	default:
-		l.d.orphan(a, errCancelled)
+		l.w.orphan(a, errCancelled)
 	}
 }
 
@@ -333,14 +333,14 @@ func (l *locals) stop(r *run) {
 		switch {
 		case l.going[n] != nil:
 		case wanted[n] && call.running != nil: // the turn failed
-			l.d.orphan(call.running, errLeaseLost)
+			l.w.orphan(call.running, errLeaseLost)
 		case !wanted[n]:
 			l.giveUp(call)
 		}
 	}
 }
 
-// cancel tells all attempts to stop, on any goroutine.
+// cancel cancels all attempts, on any goroutine.
 func (l *locals) cancel(cause error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

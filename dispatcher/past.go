@@ -7,15 +7,15 @@ import (
 	"github.com/perdure/perdure/internal/history"
 )
 
-// maxReason bounds what a list of attempts tells of each failure, in bytes.
+// maxReason bounds the text of each failure in a list of attempts, in bytes.
 const maxReason = 200
 
-// listed answers the attempts so far, this one included, as many as the call asks for. f is why it failed, nil if it did not.
-func (d *Dispatcher) listed(a *attempt, f *history.Failure) []history.Attempt {
+// listed returns the attempts so far, this one included, as many as the call asks for. f is why it failed, nil if it did not.
+func (j *judge) listed(a *attempt, f *history.Failure) []history.Attempt {
 	if a.call.Retry == nil || a.call.Retry.Listed <= 0 {
 		return nil
 	}
-	own := history.Attempt{Number: a.number, Node: d.cfg.Owner, Began: int64(a.began), Ended: int64(d.clock.Now())}
+	own := history.Attempt{Number: a.number, Node: j.cfg.Owner, Began: int64(a.began), Ended: int64(j.clock.Now())}
 	if f != nil {
 		own.Failure = reason(f.Message)
 	}
@@ -32,27 +32,27 @@ func reason(message string) string {
 	return line
 }
 
-// completed is the end of a call whose activity returned.
-func (d *Dispatcher) completed(a *attempt, output []byte) *history.ActivityCompleted {
+// completed returns the end of a call whose activity returned.
+func (j *judge) completed(a *attempt, output []byte) *history.ActivityCompleted {
 	b := &history.ActivityCompleted{Scheduled: a.Ref.EventID, Output: output, Attempt: a.number}
 	if len(a.past) > 0 {
-		b.Attempts = d.listed(a, nil)
+		b.Attempts = j.listed(a, nil)
 	}
 	return b
 }
 
-// gaveUp is the end of a call whose activity failed for good.
-func (d *Dispatcher) gaveUp(a *attempt, f history.Failure) *history.ActivityFailed {
+// gaveUp returns the end of a call whose activity failed for good.
+func (j *judge) gaveUp(a *attempt, f history.Failure) *history.ActivityFailed {
 	b := &history.ActivityFailed{Scheduled: a.Ref.EventID, Failure: f, Attempt: a.number}
 	if len(a.past) > 0 {
-		b.Attempts = d.listed(a, &f)
+		b.Attempts = j.listed(a, &f)
 	}
 	return b
 }
 
-// triedAgain is what is stored with a task that gets another attempt.
-func (d *Dispatcher) triedAgain(a *attempt, f history.Failure) []byte {
-	return history.EncodeRetried(history.Retried{Failure: f, Attempts: d.listed(a, &f)})
+// triedAgain returns what is stored with a task that gets another attempt.
+func (j *judge) triedAgain(a *attempt, f history.Failure) []byte {
+	return history.EncodeRetried(history.Retried{Failure: f, Attempts: j.listed(a, &f)})
 }
 
 // recall takes over what was stored with the task. What cannot be read is of no use, and no reason not to run.

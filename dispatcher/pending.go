@@ -20,7 +20,7 @@ type phase uint8
 
 const (
 	phaseCode    phase = iota // user code runs
-	phasePending              // it came back with ErrPending
+	phasePending              // it returned ErrPending
 	phaseOver                 // somebody deals with the end
 )
 
@@ -30,7 +30,7 @@ type outcome struct {
 	err    error
 }
 
-// life decides who ends an attempt: its code, its completer, or who gives it up.
+// life decides what ends an attempt: its code, its completer, or the watchdog.
 type life struct {
 	mu     sync.Mutex
 	phase  phase
@@ -39,8 +39,8 @@ type life struct {
 	why    error         // it is over
 }
 
-// end makes the caller the one who deals with the end, if ok. given is what a completer
-// said before; code tells that user code still runs.
+// end makes the caller deal with the end, if ok. given is the outcome of a
+// completer, if there is one. code reports whether user code still runs.
 func (l *life) end(why error) (given *outcome, code, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,7 +87,7 @@ func (l *life) give(o outcome) error {
 	return nil
 }
 
-// over answers why nothing can be given any more; nil if something can.
+// over returns why no outcome is taken any more; nil if one is.
 func (l *life) over() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,20 +99,20 @@ func (l *life) over() error {
 
 // later ends an attempt whose code has returned without a result. It implements activity.Later and manage.Owner.
 type later struct {
-	d *Dispatcher
+	w *worker
 	a *attempt
 }
 
 // Token implements activity.Later.
 func (l *later) Token() string {
 	l.a.Share()
-	return tasktoken.Encode(tasktoken.Token{Task: l.a.Ref, Attempt: l.a.stored(), Holder: l.a.Token, Lease: l.d.cfg.Lease})
+	return tasktoken.Encode(tasktoken.Token{Task: l.a.Ref, Attempt: l.a.stored(), Holder: l.a.Token, Lease: l.w.cfg.Lease})
 }
 
 // End implements activity.Later.
 func (l *later) End(output []byte, err error) error {
 	if err == nil {
-		err = l.d.fits(l.a, output)
+		err = l.w.judge.fits(l.a, output)
 		if err != nil {
 			return err
 		}
@@ -130,30 +130,30 @@ func (l *later) Cause() error {
 
 // Leave implements manage.Owner.
 func (l *later) Leave(ctx context.Context) {
-	l.d.leaveAttempt(ctx, l.a, errShutdown, errShutdown)
+	l.w.abandon(ctx, l.a, errShutdown, errShutdown)
 }
 
-// keepPending keeps an attempt whose code came back with ErrPending: slot, lease and context stay, a goroutine
+// keepPending keeps an attempt whose code returned ErrPending: slot, lease and context stay, a goroutine
 // does not. free ends the context when a completer has ended the attempt.
-func (d *Dispatcher) keepPending(working, ctx context.Context, a *attempt, err error, free func()) bool {
+func (w *worker) keepPending(working, ctx context.Context, a *attempt, err error, free func()) bool {
 	if !failure.Wraps(err, activity.ErrPending) || failure.Wraps(err, activity.ErrParked) || ctx.Err() != nil {
 		return false
 	}
 	// It is counted first: once it is pending, others may end it.
-	d.count.attemptsPending.Add(1)
+	w.count.attemptsPending.Add(1)
 	kept := a.life.wait(func(o outcome) {
 		defer free()
 		close(a.done)
-		d.count.attemptsPending.Add(-1)
-		d.deliver(working, d.settle(working, a, a.cause(), o.output, o.err))
+		w.count.attemptsPending.Add(-1)
+		w.executions.deliver(working, w.settle(working, a, a.cause(), o.output, o.err))
 	})
 	if !kept {
-		d.count.attemptsPending.Add(-1)
+		w.count.attemptsPending.Add(-1)
 	}
 	return kept
 }
 
-// whyOver is what a completer hears that comes too late.
+// whyOver returns the error of a completer that comes too late.
 func whyOver(cause error, parked bool) error {
 	switch {
 	case parked:
@@ -164,26 +164,26 @@ func whyOver(cause error, parked bool) error {
 	return errAlreadyCompleted
 }
 
-// patient tells whether who works on a pending attempt may use the grace period: to stop, or to say
-// that it was cancelled. For all other causes its word does not count any more.
+// patient reports whether the completer of a pending attempt has the grace period: to stop, or to say
+// that it was cancelled. For all other causes its outcome does not count any more.
 func patient(cause error) bool {
 	return errors.Is(cause, errCancelled) || errors.Is(cause, errShutdown)
 }
 
 // park gives the slot of an attempt back. From here on the task goes by its token alone.
-func (d *Dispatcher) park(working context.Context, a *attempt) *result {
+func (w *worker) park(working context.Context, a *attempt) *result {
 	if a.completion.Close() != nil {
-		return d.settle(working, a, nil, nil, failure.NonRetryable(failure.New(failure.ErrInvalid,
+		return w.settle(working, a, nil, nil, failure.NonRetryable(failure.New(failure.ErrInvalid,
 			"activity %s gave its slot back, and what it gave OnComplete would be lost: do that where the activity is completed", a.call.Name)))
 	}
-	d.attemptEnded(a)
-	d.count.attemptsParked.Add(1)
+	w.freeSlot(a)
+	w.count.attemptsParked.Add(1)
 	report := provider.TaskReport{TaskRef: a.Ref, Token: a.Token, Attempt: a.stored(), Outcome: provider.TaskPark, Details: a.Unsaved()}
 	if !a.expires.IsZero() { // any node ends the attempt then
 		report.Limit = max(time.Until(a.expires), time.Microsecond)
 	}
-	d.store.Report(working, report)
-	d.manage.Remove(&a.Attempt)
-	d.attemptOver(a)
+	w.store.Report(working, report)
+	w.manage.Remove(&a.Attempt)
+	w.over(a)
 	return nil
 }

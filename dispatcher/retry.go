@@ -11,9 +11,9 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// again tells whether a failed attempt is tried again, and after how long. err, of the activity, may ask for a delay in
+// again reports whether a failed attempt is tried again, and after how long. err, of the activity, may ask for a delay in
 // place of the policy's.
-func (d *Dispatcher) again(a *attempt, f *history.Failure, err error) (time.Duration, bool) {
+func (j *judge) again(a *attempt, f *history.Failure, err error) (time.Duration, bool) {
 	delay, again := retryDelay(a.call.Retry, a.number, f)
 	if !again {
 		return 0, false
@@ -21,13 +21,13 @@ func (d *Dispatcher) again(a *attempt, f *history.Failure, err error) (time.Dura
 	if asked, ok := failure.RetryDelay(err); ok {
 		delay = min(asked, maxRetryDelay)
 	}
-	if left, limited := d.remaining(a); limited && delay >= left {
+	if left, limited := j.remaining(a); limited && delay >= left {
 		return 0, false
 	}
-	return delay, !elapsed(a.call.Retry, a.scheduled, d.clock.Now(), delay)
+	return delay, !elapsed(a.call.Retry, a.scheduled, j.clock.Now(), delay)
 }
 
-// elapsed tells whether an attempt that begins after the delay would begin too late.
+// elapsed reports whether an attempt that begins after the delay would begin too late.
 func elapsed(p *history.RetryPolicy, scheduled, now provider.Time, delay time.Duration) bool {
 	return p.MaxElapsed > 0 && int64(now.Add(delay)-scheduled) > p.MaxElapsed
 }
@@ -35,7 +35,7 @@ func elapsed(p *history.RetryPolicy, scheduled, now provider.Time, delay time.Du
 // maxRetryDelay is the longest delay that neither overflows nor is refused by a storage.
 const maxRetryDelay = math.MaxInt64 / 4000 * time.Microsecond
 
-// retryDelay tells whether a failed attempt is tried again, and after how long: the
+// retryDelay reports whether a failed attempt is tried again, and after how long: the
 // initial interval grows by the coefficient with each attempt up to the longest, give or
 // take the jitter.
 func retryDelay(p *history.RetryPolicy, attempt int64, f *history.Failure) (time.Duration, bool) {
@@ -54,7 +54,7 @@ func retryDelay(p *history.RetryPolicy, attempt int64, f *history.Failure) (time
 	return time.Duration(min(interval, float64(maxRetryDelay/time.Microsecond))) * time.Microsecond, true
 }
 
-// excluded tells whether the failure or one of its causes has a type that the policy does
+// excluded reports whether the failure or one of its causes has a type that the policy does
 // not retry.
 func excluded(p *history.RetryPolicy, f *history.Failure) bool {
 	if slices.ContainsFunc(p.NonRetryable, func(name []byte) bool { return f.Type == string(name) }) {

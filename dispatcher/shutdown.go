@@ -18,10 +18,10 @@ const handBackPause = 50 * time.Millisecond
 
 // Shutdown ends the node in phases: no new work is taken; turns finish and running
 // activities may, for the drain timeout; then activities are cancelled with ErrShutdown and
-// have the force timeout; then all leases are handed back; then code that has not come back is
+// have the force timeout; then all leases are released; then code that has not returned is
 // waited for, for the watchdog timeout. A finished ctx, of any caller, skips the waits.
-// It answers an ErrLeaked for all that has not ended even so, and ErrTooManyLeaks if that is why the
-// node shut itself down. Further calls answer the same.
+// It returns an ErrLeaked for all that has not ended even so, and ErrTooManyLeaks if that is why the
+// node shut itself down. Further calls return the same.
 func (d *Dispatcher) Shutdown(ctx context.Context) error {
 	defer context.AfterFunc(ctx, d.hurry)()
 	if !d.stopping.Swap(true) {
@@ -50,11 +50,11 @@ func (d *Dispatcher) shutDown(ctx context.Context) error {
 	// The user's ctx may be long finished, or finish at any time: handing back has its own.
 	fetched, done := context.WithTimeout(context.WithoutCancel(ctx), handBackTimeout)
 	d.fetchers.Wait(fetched)
-	d.giveBackEarly(fetched)
+	d.turns.claims.releaseAll(fetched)
 	done()
-	d.letGo(context.WithoutCancel(ctx), d.actors.unstickAll()...) // what comes while this node drains is for others
+	d.turns.unpinner.unpin(context.WithoutCancel(ctx), d.turns.actors.unstickAll()...) // what comes while this node drains is for others
 	if !d.waitFor(ctx, d.cfg.DrainTimeout) {
-		d.tellLocals(errShutdown)
+		d.locals.cancelAll(errShutdown)
 		for _, a := range d.manage.Running() {
 			a.Cancel(errShutdown)
 		}
@@ -62,8 +62,8 @@ func (d *Dispatcher) shutDown(ctx context.Context) error {
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), handBackTimeout)
 	defer cancel()
-	for _, x := range d.actors.clear() {
-		d.close(x)
+	for _, x := range d.turns.actors.clear() {
+		d.turns.evictor.close(x)
 	}
 	err := error(nil)
 	handedBack := d.handBackAll(last)
@@ -82,7 +82,7 @@ func (d *Dispatcher) shutDown(ctx context.Context) error {
 }
 
 // handBackAll hands back until nothing is in flight: a turn that ends only now may have
-// started further attempts. Turns get half of the time to come back. It answers false if ctx was finished before.
+// started further attempts. Turns get half of the time to return. It reports false if ctx was finished before.
 func (d *Dispatcher) handBackAll(ctx context.Context) bool {
 	patience := time.Now().Add(handBackTimeout / 2)
 	for ctx.Err() == nil {
@@ -113,11 +113,11 @@ func (d *Dispatcher) handBack(ctx context.Context) {
 	}
 }
 
-// handBackTurns does the same for turns whose code does not come back.
+// handBackTurns does the same for turns whose code does not return.
 func (d *Dispatcher) handBackTurns(ctx context.Context) {
-	for _, r := range d.watch.all() {
+	for _, r := range d.turns.watch.all() {
 		if r.x.Load().InCode() {
-			d.leave(ctx, r, func() { d.release(ctx, r, provider.TurnRelease{}) })
+			d.turns.abandon(ctx, r, func() { d.turns.release(ctx, r, provider.TurnRelease{}) })
 		}
 	}
 }

@@ -23,26 +23,26 @@ type Stats struct {
 	TasksFetched      int64
 	TasksHandedOff    int64 // leased by the commit that scheduled them
 	AttemptsRunning   int64 // gauge
-	AttemptsPending   int64 // gauge, of these: their code came back, and the result comes later
+	AttemptsPending   int64 // gauge, of these: their code returned, and the result comes later
 	AttemptsParked    int64 // gave their slot back to end later
 	AttemptsLocal     int64 // of local activities, inside turns
 	LocalsQueued      int64 // local activities that went on in the queue
 	AttemptsCompleted int64
 	AttemptsFailed    int64 // finally
-	AttemptsCancelled int64 // told to stop by their execution, and stopped
+	AttemptsCancelled int64 // cancelled by their execution, and stopped
 	AttemptsRetried   int64
-	AttemptsDiscarded int64 // nobody wanted the result
+	AttemptsDiscarded int64 // the result had no use any more
 	AttemptsLeaked    int64 // did not end within the grace period
 	ResultsLate       int64 // of leaked attempts: discarded
 	AttemptsReleased  int64 // handed back on shutdown
 	AttemptsPoisoned  int64
-	SuspectsDelayed   int64 // lost with their nodes too often to run beside others of their kind
+	SuspectsDelayed   int64 // lost with their nodes too often; they run one at a time
 	LeasesLost        int64
 	StorageErrors     int64
-	LeaksWatched      int64 // gauge: code that should come back and has the grace period
-	LeaksRunning      int64 // gauge: code that is over it and runs beside what the slots allow
+	LeaksWatched      int64 // gauge: code that should return, within the grace period
+	LeaksRunning      int64 // gauge: leaked code that still runs; it does not hold a slot
 	LeaksGivenUp      int64 // gauge, of these: no longer interrupted
-	LeaksRecovered    int64 // came back after the grace period
+	LeaksRecovered    int64 // returned after the grace period
 	LeakedInstances   int64 // gauge: instances with such code, which is what MaxLeaked bounds
 }
 
@@ -58,10 +58,10 @@ type counters struct {
 	suspectsDelayed, resultsLate, attemptsPending, attemptsParked                                   atomic.Int64
 }
 
-// Stats answers the counters now.
+// Stats returns the counters of now.
 func (d *Dispatcher) Stats() Stats {
 	c := &d.count
-	cached, bytes := d.actors.size()
+	cached, bytes := d.turns.actors.size()
 	stats := Stats{
 		TurnsFetched: c.turnsFetched.Load(), TurnsCommitted: c.turnsCommitted.Load(), TurnsFast: c.turnsFast.Load(), TurnsEager: c.turnsEager.Load(),
 		TurnsConflicted: c.turnsConflicted.Load(), TurnsFailed: c.turnsFailed.Load(), TurnsStuck: c.turnsStuck.Load(),

@@ -14,19 +14,19 @@ import (
 // and does not come to it.
 const stickyTime = 5 * time.Second
 
-// stickyFor is shorter where leases are: a node that died must not hold up its instances for longer than its work.
-func (d *Dispatcher) stickyFor() time.Duration { return min(stickyTime, d.cfg.Lease) }
+// pinTime is shorter where leases are: a node that died must not hold up its instances for longer than its work.
+func (tr *translator) pinTime() time.Duration { return min(stickyTime, tr.cfg.Lease) }
 
 // freeTimeout bounds the call that frees instances; if it fails they are free after the sticky time.
 const freeTimeout = time.Second
 
-// stick keeps the instance for this node if the commit leaves a cached execution. While turns wait here for a slot, others may have it.
-func (d *Dispatcher) stick(t *translation, a *actor, x *replay.Execution, turn replay.Turn) {
-	if d.cfg.CacheCount == 0 || x.Size() > d.cfg.CacheBytes || turn.End != nil || d.stopping.Load() || d.turns.Wanted() {
+// pin keeps the instance for this node if the commit leaves a cached execution. While turns wait here for a slot, others may have it.
+func (tr *translator) pin(t *translation, a *actor, x *replay.Execution, turn replay.Turn) {
+	if tr.cfg.CacheCount == 0 || x.Size() > tr.cfg.CacheBytes || turn.End != nil || tr.stopping.Load() || tr.turnSlots.Wanted() {
 		return
 	}
-	t.req.Owner, t.req.Sticky = d.cfg.Owner, d.stickyFor()
-	d.actors.sticks(a) // whatever becomes of the commit
+	t.req.Owner, t.req.Sticky = tr.cfg.Owner, tr.pinTime()
+	tr.actors.sticks(a) // whatever becomes of the commit
 }
 
 // sticks notes that the instance may be kept for this node from now on.
@@ -36,7 +36,7 @@ func (as *actors) sticks(a *actor) {
 	as.mu.Unlock()
 }
 
-// unstick tells whether the instance may still be kept for this node, and forgets it.
+// unstick reports whether the instance may still be kept for this node, and forgets it.
 func (as *actors) unstick(a *actor) bool {
 	as.mu.Lock()
 	defer as.mu.Unlock()
@@ -55,7 +55,7 @@ func (as *actors) unstickAll() (keys []provider.UUID) {
 	return keys
 }
 
-// takeLoose answers instances that were evicted while they may be kept for this node.
+// takeLoose returns instances that were evicted while they may be kept for this node.
 func (as *actors) takeLoose() (keys []provider.UUID) {
 	as.mu.Lock()
 	defer as.mu.Unlock()
@@ -70,60 +70,63 @@ func (a *actor) unstick() bool {
 	return stuck
 }
 
-// freeing gathers instances that are not kept for this node any more: one call at a time lets all of them go.
-type freeing struct {
+// unpinner lets other nodes fetch instances that were kept for this node. One call at a time unpins all that have gathered.
+type unpinner struct {
+	*node
+
+	actors *actors
+
 	mu   sync.Mutex
 	keys []provider.UUID
 	busy bool
 }
 
-// letGo lets other nodes fetch what this one does not keep in memory any more.
-func (d *Dispatcher) letGo(working context.Context, keys ...provider.UUID) {
-	f := &d.freeing
-	f.mu.Lock()
-	f.keys = append(f.keys, keys...)
-	start := !f.busy && len(f.keys) > 0
-	f.busy = f.busy || start
-	f.mu.Unlock()
+// unpin lets other nodes fetch what this one does not keep in memory any more.
+func (u *unpinner) unpin(working context.Context, keys ...provider.UUID) {
+	u.mu.Lock()
+	u.keys = append(u.keys, keys...)
+	start := !u.busy && len(u.keys) > 0
+	u.busy = u.busy || start
+	u.mu.Unlock()
 	if start {
-		d.work.Add()
-		go d.freeAll(working)
+		u.work.Add()
+		go u.run(working)
 	}
 }
 
-// letGoOf lets one instance go, unless it is surely not kept any more.
-func (d *Dispatcher) letGoOf(working context.Context, a *actor) {
-	if d.actors.unstick(a) {
-		d.letGo(working, a.key)
+// unpinActor unpins one instance, unless it is surely not kept any more.
+func (u *unpinner) unpinActor(working context.Context, a *actor) {
+	if u.actors.unstick(a) {
+		u.unpin(working, a.key)
 	}
 }
 
-func (d *Dispatcher) freeAll(working context.Context) {
-	defer d.work.Done()
+func (u *unpinner) run(working context.Context) {
+	defer u.work.Done()
 	for {
-		batch := d.freeing.next()
+		batch := u.next()
 		if len(batch) == 0 {
 			return
 		}
 		req := provider.ReleaseTurnsRequest{}
 		for _, key := range batch {
-			req.Items = append(req.Items, provider.TurnRelease{Key: key, Owner: d.cfg.Owner})
+			req.Items = append(req.Items, provider.TurnRelease{Key: key, Owner: u.cfg.Owner})
 		}
 		ctx, cancel := context.WithTimeout(working, freeTimeout)
-		_, err := d.store.ReleaseTurns(ctx, req)
+		_, err := u.store.ReleaseTurns(ctx, req)
 		cancel()
 		if err != nil && working.Err() == nil {
-			d.store.Failed("free instances", 1, err)
+			u.store.Failed("free instances", 1, err)
 		}
 	}
 }
 
 // next takes a batch; with none the sender ends.
-func (f *freeing) next() (batch []provider.UUID) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	n := min(len(f.keys), provider.MaxBatch)
-	batch, f.keys = f.keys[:n:n], f.keys[n:]
-	f.busy = n > 0
+func (u *unpinner) next() (batch []provider.UUID) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	n := min(len(u.keys), provider.MaxBatch)
+	batch, u.keys = u.keys[:n:n], u.keys[n:]
+	u.busy = n > 0
 	return batch
 }

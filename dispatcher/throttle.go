@@ -11,16 +11,16 @@ import (
 )
 
 // takeThrottled takes the tasks of throttled queues out of those fetched, and begins each when its moment has come.
-func (d *Dispatcher) takeThrottled(
+func (f *taskFetcher) takeThrottled(
 	fetching, working context.Context, tasks []provider.LeasedTask, token provider.UUID, read manage.Anchor,
 ) []provider.LeasedTask {
-	if !d.pools.Throttles() {
+	if !f.worker.pools.Throttles() {
 		return tasks
 	}
 	free := tasks[:0]
 	held := map[*flow.Throttle][]provider.LeasedTask{}
 	for i := range tasks {
-		t := d.pools.Throttle(tasks[i].Queue)
+		t := f.worker.pools.Throttle(tasks[i].Queue)
 		if t == nil || tasks[i].State.Kind != provider.ExecutionRunning {
 			free = append(free, tasks[i])
 			continue
@@ -28,45 +28,45 @@ func (d *Dispatcher) takeThrottled(
 		held[t] = append(held[t], tasks[i])
 	}
 	for t, list := range held {
-		d.pools.Hold(t, list)
-		d.manage.Expect(list)
-		d.work.Add()
+		f.worker.pools.Hold(t, list)
+		f.manage.Expect(list)
+		f.work.Add()
 		go func() {
-			defer d.work.Done()
-			d.beginAtRate(fetching, working, t, list, token, read)
+			defer f.work.Done()
+			f.beginAtRate(fetching, working, t, list, token, read)
 		}()
 	}
 	return free
 }
 
-// beginAtRate reserves moments for tasks and begins each at its own. Those whose moment is too far away are given back until then.
-func (d *Dispatcher) beginAtRate(fetching, working context.Context, t *flow.Throttle, tasks []provider.LeasedTask, token provider.UUID, read manage.Anchor) {
-	first, reserved, err := d.pools.Reserve(fetching, d.store, t, len(tasks), d.cfg.Lease/4)
+// beginAtRate reserves moments for tasks and begins each at its own. Tasks whose moment is too far away are released until then.
+func (f *taskFetcher) beginAtRate(fetching, working context.Context, t *flow.Throttle, tasks []provider.LeasedTask, token provider.UUID, read manage.Anchor) {
+	first, reserved, err := f.worker.pools.Reserve(fetching, f.store, t, len(tasks), f.cfg.Lease/4)
 	if err != nil && fetching.Err() == nil {
-		d.store.Failed("reserve a rate", 1, err)
+		f.store.Failed("reserve a rate", 1, err)
 	}
 	for i := range tasks {
 		wait := time.Until(first.Add(time.Duration(i) * t.Interval()))
 		if err == nil && i < reserved {
-			storage.Pause(fetching, wait) // on shutdown it is given back at once
+			storage.Pause(fetching, wait) // on shutdown it is released at once
 		}
-		if d.manage.Arrived(&tasks[i]) {
-			d.manage.LookAt(working, &tasks[i], token)
+		if f.manage.Arrived(&tasks[i]) {
+			f.manage.LookAt(working, &tasks[i], token)
 		}
 		switch {
 		case err != nil:
-			d.giveTaskBack(working, &tasks[i], token, storage.Backoff(1))
+			f.releaseLater(working, &tasks[i], token, storage.Backoff(1))
 		case i >= reserved:
-			d.giveTaskBack(working, &tasks[i], token, max(wait, 0))
+			f.releaseLater(working, &tasks[i], token, max(wait, 0))
 		default:
-			d.beginTasks(working, tasks[i:i+1], token, read)
+			f.begin(working, tasks[i:i+1], token, read)
 		}
-		d.pools.Drop(&tasks[i])
+		f.worker.pools.Drop(&tasks[i])
 	}
 }
 
-func (d *Dispatcher) giveTaskBack(working context.Context, task *provider.LeasedTask, token provider.UUID, delay time.Duration) {
-	d.refuseTask(working, provider.TaskReport{
+func (f *taskFetcher) releaseLater(working context.Context, task *provider.LeasedTask, token provider.UUID, delay time.Duration) {
+	f.worker.refuse(working, provider.TaskReport{
 		TaskRef: task.TaskRef, Token: provider.TaskToken(token, task.TaskRef), Attempt: task.Attempt, Outcome: provider.TaskRelease, Delay: delay,
 	})
 }

@@ -11,12 +11,12 @@ import (
 )
 
 // limited ends the context of an attempt at the first of its limits, with that as the cause.
-func (d *Dispatcher) limited(ctx context.Context, a *attempt) (_ context.Context, stop context.CancelFunc, deadline time.Time) {
+func (w *worker) limited(ctx context.Context, a *attempt) (_ context.Context, stop context.CancelFunc, deadline time.Time) {
 	limit, kind := span(a.call.StartToClose), activity.StartToClose
 	if limit > 0 {
 		a.expires = time.Now().Add(limit)
 	}
-	if left, is := d.remaining(a); is && (limit == 0 || left < limit) {
+	if left, is := w.judge.remaining(a); is && (limit == 0 || left < limit) {
 		limit, kind = max(left, 1), activity.ScheduleToClose
 	}
 	if limit == 0 {
@@ -59,15 +59,15 @@ func timeoutFailure(call *history.ActivityScheduled, kind activity.TimeoutKind, 
 	return err
 }
 
-// span is a limit in stored microseconds. What would overflow as a duration, or once a clock is added to it, is cut: nobody lives to see that.
+// span is a limit in stored microseconds. It is cut where it would overflow, as a duration or when a clock is added: that is hundreds of years away.
 func span(micros int64) time.Duration {
 	return time.Duration(min(micros, int64(maxRetryDelay/time.Microsecond))) * time.Microsecond
 }
 
 // remaining is the time that a call has left from now on, by the storage's clock; false if it has no limit.
-func (d *Dispatcher) remaining(a *attempt) (time.Duration, bool) {
+func (j *judge) remaining(a *attempt) (time.Duration, bool) {
 	if a.deadline == 0 {
 		return 0, false
 	}
-	return max(a.deadline.Sub(d.clock.Now()), 0), true
+	return max(a.deadline.Sub(j.clock.Now()), 0), true
 }

@@ -1,6 +1,7 @@
 package dispatcher
 
 import (
+	"github.com/perdure/perdure/dispatcher/internal/flow"
 	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
@@ -17,11 +18,21 @@ type translation struct {
 	going     map[int64]*attempt // of local activities that run, by number of their call
 	early     *job               // claimed ahead; the commit ends the claim
 	buried    []string           // names of events that it moves to the dead letters
-	unknown   bool               // an attempt to store it may have succeeded, whatever was answered since
+	unknown   bool               // an attempt to store it may have succeeded, whatever later ones returned
 }
 
-// newTranslation returns the translation of a turn that translate fills in. The caller defers revoke in between.
-func (d *Dispatcher) newTranslation(a *actor, x *replay.Execution, turn replay.Turn, going map[int64]*attempt) *translation {
+// translator makes the commits of turns.
+type translator struct {
+	*node
+
+	actors    *actors
+	turnSlots *flow.Slots
+	attempts  attempts
+	locals    *localWorker
+}
+
+// begin returns the translation of a turn that translate fills in. The caller defers revoke in between.
+func (tr *translator) begin(a *actor, x *replay.Execution, turn replay.Turn, going map[int64]*attempt) *translation {
 	return &translation{going: going, req: provider.CommitTurnRequest{
 		Key: a.key, Execution: x.Info().Execution, Expected: a.version, Commit: storage.NewToken(),
 		Length: x.Length() - int64(len(turn.Events)), Status: provider.StatusRunning, EngineLevel: replay.LowestLevel,
@@ -30,18 +41,18 @@ func (d *Dispatcher) newTranslation(a *actor, x *replay.Execution, turn replay.T
 }
 
 // translate turns the events of a turn into the commit that stores them. It takes slots for hand-offs; revoke releases them.
-func (d *Dispatcher) translate(t *translation, a *actor, x *replay.Execution, turn replay.Turn) {
+func (tr *translator) translate(t *translation, a *actor, x *replay.Execution, turn replay.Turn) {
 	info := x.Info()
 	given := givenUp(turn.Events)
 	for _, e := range turn.Events {
 		data := history.Encode(make([]byte, 0, 96), e)
 		t.req.Events = append(t.req.Events, data)
-		d.translateCommand(t, &info, e, data, turn, given)
+		tr.command(t, &info, e, data, turn, given)
 	}
 	if turn.End != nil {
-		d.translateEnd(t, &info, turn)
+		tr.end(t, &info, turn)
 	}
-	d.stick(t, a, x, turn)
+	tr.pin(t, a, x, turn)
 }
 
 // givenUp lists the commands that were made and given up within the same turn: they leave
@@ -73,18 +84,18 @@ func givenUp(events []history.Event) map[int64]bool {
 	return given
 }
 
-// translateCommand adds what one event asks of the storage. An execution that has ended
+// command adds what one event asks of the storage. An execution that has ended
 // asks for nothing new.
-func (d *Dispatcher) translateCommand(
+func (tr *translator) command(
 	t *translation, info *replay.Info, e history.Event, data []byte, turn replay.Turn, given map[int64]bool,
 ) {
 	first := turn.Events[0].ID
 	switch b := e.Body.(type) {
 	case *history.ActivityScheduled:
 		if turn.End == nil && !given[e.ID] {
-			t.req.Tasks = append(t.req.Tasks, d.newTask(t, info, e.ID, b, data))
+			t.req.Tasks = append(t.req.Tasks, tr.newTask(t, info, e.ID, b, data))
 		} else if a := t.going[b.Local]; a != nil {
-			d.orphanUnstored(a, turn.End != nil)
+			tr.locals.orphanUnstored(a, turn.End != nil)
 		}
 	case *history.ActivityCancelRequested:
 		if b.How == history.CancelWait && turn.End == nil {
@@ -107,7 +118,7 @@ func (d *Dispatcher) translateCommand(
 		}
 	case *history.ChildStarted:
 		if turn.End == nil && !given[e.ID] {
-			t.req.Starts = append(t.req.Starts, d.startChild(info, e.ID, b))
+			t.req.Starts = append(t.req.Starts, tr.startChild(info, e.ID, b))
 		}
 	case *history.ChildCancelRequested:
 		if b.Started < first {
@@ -116,9 +127,9 @@ func (d *Dispatcher) translateCommand(
 	}
 }
 
-func (d *Dispatcher) startChild(info *replay.Info, event int64, b *history.ChildStarted) provider.Start {
+func (tr *translator) startChild(info *replay.Info, event int64, b *history.ChildStarted) provider.Start {
 	started := &history.ExecutionStarted{
-		Name: b.Name, CodeVersion: b.CodeVersion, Input: b.Input, Settings: d.cfg.Settings,
+		Name: b.Name, CodeVersion: b.CodeVersion, Input: b.Input, Settings: tr.cfg.Settings,
 		Parent: history.Parent{Key: info.Key, ID: info.ID, Execution: info.Execution, EventID: event},
 	}
 	refused := &history.ChildFailed{Started: event, Failure: (*failure.Set)(nil).Encode(
@@ -140,9 +151,9 @@ func cancelChild(info *replay.Info, event int64, key provider.UUID) provider.Out
 	}, 0, event)}
 }
 
-// translateEnd closes the execution: outcome, notice to the parent, cancel requests to
+// end closes the execution: outcome, notice to the parent, cancel requests to
 // children that still run, or the next execution.
-func (d *Dispatcher) translateEnd(t *translation, info *replay.Info, turn replay.Turn) {
+func (tr *translator) end(t *translation, info *replay.Info, turn replay.Turn) {
 	end, first := turn.End, turn.Events[0].ID
 	for _, child := range turn.Children {
 		if child.EventID < first {

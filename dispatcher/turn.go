@@ -8,15 +8,67 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/perdure/perdure/dispatcher/internal/flow"
 	"github.com/perdure/perdure/dispatcher/internal/leak"
 	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/platform/timelimit"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
 )
 
-// run is one turn in progress. Whoever ends it first - the turn itself or the watch that
-// found it stuck - answers for its slot, its lease and its results.
+// attempts is what turns need of those that run attempts.
+type attempts interface {
+	// mayHandOff reports whether a turn's own commit may lease the task of a call to this node.
+	mayHandOff(call *history.ActivityScheduled) bool
+	// start runs an attempt on a goroutine of its own.
+	start(ctx context.Context, a *attempt)
+	// begin returns the context for run. It is nil if the attempt is not to be run.
+	begin(ctx context.Context, a *attempt) context.Context
+	// run runs an attempt on this goroutine. It returns the result that is left for the caller to deliver; nil: none.
+	run(working, ctx context.Context, a *attempt) *result
+	// over ends an attempt whose result is delivered.
+	over(a *attempt)
+}
+
+// turns makes the turns of a node.
+type turns struct {
+	*node
+
+	slots    *flow.Slots
+	queued   atomic.Bool // the turn loop waits for a slot
+	actors   *actors
+	claims   *claims
+	watch    *watch
+	attempts attempts
+	locals   *localWorker
+
+	translator *translator
+	committer  *committer
+	courier    *courier
+	evictor    *evictor
+	unpinner   *unpinner
+}
+
+func newTurns(n *node, all attempts, locals *localWorker) *turns {
+	ts := &turns{
+		node: n, slots: flow.NewSlots(n.cfg.MaxTurns), actors: newActors(n), attempts: all, locals: locals,
+	}
+	ts.claims = newClaims(n, ts.enqueue)
+	ts.watch = newWatch(n.cfg.DeadlockLimit, ts.abandonStuck)
+	ts.unpinner = &unpinner{node: n, actors: ts.actors}
+	ts.evictor = &evictor{node: n, actors: ts.actors, unpinner: ts.unpinner}
+	ts.courier = &courier{node: n, actors: ts.actors, attempts: all}
+	ts.translator = &translator{node: n, actors: ts.actors, turnSlots: ts.slots, attempts: all, locals: locals}
+	ts.committer = &committer{
+		node: n, actors: ts.actors, attempts: all, locals: locals, evictor: ts.evictor, unpinner: ts.unpinner,
+		courier: ts.courier, claims: ts.claims, calling: timelimit.NewShared(n.working, storage.CallTimeout),
+	}
+	return ts
+}
+
+// run is one turn in progress. The turn itself ends it, or the watch that finds it stuck. The first of them
+// releases its slot and its lease, and delivers its results.
 type run struct {
 	a       *actor
 	x       atomic.Pointer[replay.Execution] // set once code may run
@@ -40,146 +92,146 @@ type run struct {
 const (
 	runGoing int32 = iota
 	runEnded
-	runStuck // the watch has answered for it
+	runStuck // the watch has ended it
 )
 
-func (d *Dispatcher) newRun(a *actor) *run { return &run{a: a} }
+func (ts *turns) newRun(a *actor) *run { return &run{a: a} }
 
 // begin lets the watch see the code that is about to run.
-func (d *Dispatcher) begin(r *run, x *replay.Execution) {
+func (ts *turns) begin(r *run, x *replay.Execution) {
 	r.info = x.Info()
 	r.x.Store(x)
-	d.watch.add(r)
-	d.count.turnsRunning.Add(1)
+	ts.watch.add(r)
+	ts.count.turnsRunning.Add(1)
 }
 
 // conclude ends a run for everybody; false means that the watch was faster and the
 // caller must not touch the actor any more.
-func (d *Dispatcher) conclude(r *run) bool {
-	return d.end(r, runEnded)
+func (ts *turns) conclude(r *run) bool {
+	return ts.end(r, runEnded)
 }
 
-func (d *Dispatcher) end(r *run, state int32) bool {
+func (ts *turns) end(r *run, state int32) bool {
 	if !r.state.CompareAndSwap(runGoing, state) {
 		return false
 	}
 	if r.x.Load() != nil {
-		d.watch.remove(r)
-		d.count.turnsRunning.Add(-1)
+		ts.watch.remove(r)
+		ts.count.turnsRunning.Add(-1)
 	}
 	return true
 }
 
 // finish ends every turn, also when user code took the goroutine along with Goexit, and when the engine itself panicked: both fail the
-// turn only. It tells whether the goroutine goes on with the actor.
-func (d *Dispatcher) finish(working context.Context, a *actor, r *run, panicked any, back bool) (more bool) {
+// turn only. It reports whether the goroutine goes on with the actor.
+func (ts *turns) finish(working context.Context, a *actor, r *run, panicked any, back bool) (more bool) {
 	for _, local := range r.takeGoing() {
-		d.orphan(local, errLeaseLost)
+		ts.locals.orphan(local, errLeaseLost)
 	}
-	going := d.conclude(r)
+	going := ts.conclude(r)
 	if r.state.Load() == runStuck {
-		d.close(r.x.Load()) // what else is parked in it
-		d.watchdog.Returned(&r.watched)
+		ts.evictor.close(r.x.Load()) // what else is parked in it
+		ts.watchdog.Returned(&r.watched)
 		return false
 	}
 	switch {
 	case panicked != nil:
-		d.turnFailed(working, a, r, fmt.Errorf("engine panicked: %v\n%s", panicked, debug.Stack()))
+		ts.turnFailed(working, a, r, fmt.Errorf("engine panicked: %v\n%s", panicked, debug.Stack()))
 	case going:
 		err := errors.New("turn ended by runtime.Goexit")
 		if a.x != nil && a.x.Fault() != nil {
 			err = a.x.Fault()
 		}
-		d.turnFailed(working, a, r, err)
+		ts.turnFailed(working, a, r, err)
 	}
 	if r.slot {
-		d.turns.Release(1)
+		ts.slots.Release(1)
 	}
 	if r.suspect {
-		d.suspects.Done()
+		ts.suspects.Done()
 	}
 	if !back {
-		go d.drive(working, a, nil)
+		go ts.drive(working, a, nil)
 	}
 	return back
 }
 
 // takeSlot waits for the turn's slot, at most for the given time.
-func (d *Dispatcher) takeSlot(working context.Context, r *run, limit time.Duration) bool {
-	if working.Err() == nil && d.turns.TryTake() { // without a deadline, which costs memory and a timer
+func (ts *turns) takeSlot(working context.Context, r *run, limit time.Duration) bool {
+	if working.Err() == nil && ts.slots.TryTake() { // without a deadline, which costs memory and a timer
 		r.slot = true
 		return true
 	}
 	ctx, cancel := context.WithTimeout(working, limit)
 	defer cancel()
-	r.slot = d.turns.Take(ctx) == nil
+	r.slot = ts.slots.Take(ctx) == nil
 	return r.slot
 }
 
 // fetchedTurn makes a turn of the messages that a fetch brought.
-func (d *Dispatcher) fetchedTurn(working context.Context, a *actor, r *run, j job) (handed *attempt) {
+func (ts *turns) fetchedTurn(working context.Context, a *actor, r *run, j job) (handed *attempt) {
 	r.turn, r.token, r.suspect, r.ahead = j.turn, j.token, j.suspect, j.ahead
-	if lostTurns(&j.turn.Instance) >= d.cfg.PoisonLimit {
-		d.conclude(r)
-		d.poisoned(working, a, r)
+	if lostTurns(&j.turn.Instance) >= ts.cfg.PoisonLimit {
+		ts.conclude(r)
+		ts.poisoned(working, a, r)
 		return nil
 	}
 	// A turn that waited for long must not begin under a lease that is nearly over.
-	if !d.takeSlot(working, r, d.cfg.Lease/3) {
-		d.conclude(r)
-		d.release(working, r, provider.TurnRelease{})
+	if !ts.takeSlot(working, r, ts.cfg.Lease/3) {
+		ts.conclude(r)
+		ts.release(working, r, provider.TurnRelease{})
 		return nil
 	}
-	x, err := d.load(working, a, r)
+	x, err := ts.load(working, a, r)
 	if err == nil {
-		err = d.deliverMessages(x, r)
+		err = ts.deliverMessages(x, r)
 	}
 	if r.ahead {
-		d.letDueGoOn(working)
+		ts.claims.runDueTurns(working)
 	}
 	if err == nil {
-		err = d.runLocals(working, x, r)
+		err = ts.runLocals(working, x, r)
 	}
 	if err == nil {
-		err = d.endUnbegun(working, x, r)
+		err = ts.endUnbegun(working, x, r)
 	}
-	if !d.conclude(r) {
+	if !ts.conclude(r) {
 		return nil
 	}
 	if err != nil {
-		d.turnFailed(working, a, r, err)
+		ts.turnFailed(working, a, r, err)
 		return nil
 	}
-	return d.commitFetched(working, a, r, x)
+	return ts.commitFetched(working, a, r, x)
 }
 
-// load answers the execution that the turn belongs to: the cached one if it is at the
+// load returns the execution that the turn belongs to: the cached one if it is at the
 // stored version, else one rebuilt from the history.
-func (d *Dispatcher) load(working context.Context, a *actor, r *run) (*replay.Execution, error) {
+func (ts *turns) load(working context.Context, a *actor, r *run) (*replay.Execution, error) {
 	inst := &r.turn.Instance
 	// A cached execution that is longer is ahead of the fetch: a fast turn committed
 	// since. If it is on another branch, the fence will say so.
 	if a.x != nil && a.x.Info().Execution == inst.Execution &&
 		(a.version == inst.Version || a.x.Length() > inst.HistoryLength) {
-		d.begin(r, a.x)
+		ts.begin(r, a.x)
 		return a.x, nil
 	}
-	d.evict(a)
-	body, ok := d.cfg.Orchestrations[provider.Capability{Name: inst.Name, CodeVersion: inst.CodeVersion}]
+	ts.evictor.evict(a)
+	body, ok := ts.cfg.Orchestrations[provider.Capability{Name: inst.Name, CodeVersion: inst.CodeVersion}]
 	if !ok {
 		return nil, fmt.Errorf("orchestration %q version %q is not registered on this node", inst.Name, inst.CodeVersion)
 	}
-	events, err := d.readHistory(working, inst)
+	events, err := ts.readHistory(working, inst)
 	if err != nil {
 		return nil, err
 	}
-	x := replay.New(d.cfg.Env, replay.Info{
+	x := replay.New(ts.cfg.Env, replay.Info{
 		ID: inst.ID, Key: inst.Key, Execution: inst.Execution, Name: inst.Name, CodeVersion: inst.CodeVersion,
 	}, body)
 	a.x, a.version = x, inst.Version
-	d.begin(r, x)
+	ts.begin(r, x)
 	if len(events) > 0 {
-		d.count.coldReplays.Add(1)
+		ts.count.coldReplays.Add(1)
 		if err := x.Replay(events); err != nil {
 			return nil, err
 		}
@@ -187,11 +239,11 @@ func (d *Dispatcher) load(working context.Context, a *actor, r *run) (*replay.Ex
 	return x, nil
 }
 
-// readHistory reads and decodes the events up to the length that the fetch told.
-func (d *Dispatcher) readHistory(working context.Context, inst *provider.Instance) ([]history.Event, error) {
+// readHistory reads and decodes the events up to the length that the fetch returned.
+func (ts *turns) readHistory(working context.Context, inst *provider.Instance) ([]history.Event, error) {
 	events := make([]history.Event, 0, inst.HistoryLength)
 	for int64(len(events)) < inst.HistoryLength {
-		page, err := d.readPage(working, inst, int64(len(events))+1)
+		page, err := ts.readPage(working, inst, int64(len(events))+1)
 		if err != nil {
 			return nil, err
 		}
@@ -213,10 +265,10 @@ func (d *Dispatcher) readHistory(working context.Context, inst *provider.Instanc
 	return events, nil
 }
 
-func (d *Dispatcher) readPage(working context.Context, inst *provider.Instance, from int64) (provider.ReadHistoryResult, error) {
+func (ts *turns) readPage(working context.Context, inst *provider.Instance, from int64) (provider.ReadHistoryResult, error) {
 	ctx, cancel := context.WithTimeout(working, storage.CallTimeout)
 	defer cancel()
-	page, err := d.store.ReadHistory(ctx, provider.ReadHistoryRequest{
+	page, err := ts.store.ReadHistory(ctx, provider.ReadHistoryRequest{
 		Key: inst.Key, Execution: inst.Execution, From: from, To: inst.HistoryLength,
 	})
 	if err != nil {
@@ -226,9 +278,9 @@ func (d *Dispatcher) readPage(working context.Context, inst *provider.Instance, 
 }
 
 // deliverMessages applies the fetched messages one by one, as far as they are visible when the turn begins: what was claimed ahead
-// beside them waits in the storage.
-func (d *Dispatcher) deliverMessages(x *replay.Execution, r *run) error {
-	now := d.clock.Now()
+// with them waits in the storage.
+func (ts *turns) deliverMessages(x *replay.Execution, r *run) error {
+	now := ts.clock.Now()
 	if len(r.turn.Messages) > 0 {
 		now = max(now, r.turn.Messages[0].VisibleAt) // the node's estimate may be a little behind
 	}
@@ -243,7 +295,7 @@ func (d *Dispatcher) deliverMessages(x *replay.Execution, r *run) error {
 		}
 		m := &r.turn.Messages[i]
 		if m.Execution != 0 && m.Execution != r.turn.Instance.Execution {
-			d.count.messagesDropped.Add(1)
+			ts.count.messagesDropped.Add(1)
 			continue
 		}
 		e, err := history.Decode(0, m.Payload)
@@ -260,7 +312,7 @@ func (d *Dispatcher) deliverMessages(x *replay.Execution, r *run) error {
 			return err
 		}
 		if !applied {
-			d.count.messagesDropped.Add(1)
+			ts.count.messagesDropped.Add(1)
 		}
 		if x.Ended() {
 			r.seen = i + 1
@@ -270,7 +322,7 @@ func (d *Dispatcher) deliverMessages(x *replay.Execution, r *run) error {
 	return nil
 }
 
-// outage tells whether the storage failed and may do better later. What it refuses for good
+// outage reports whether the storage failed and may succeed later. What it refuses for good
 // is a fault of what is stored, and shows on the instance.
 func outage(err error) bool {
 	failed, ok := errors.AsType[*storageError](err)
@@ -286,26 +338,26 @@ func (e *storageError) Unwrap() error { return e.err }
 
 // turnFailed ends a turn that could not be made. The execution is thrown away; the
 // instance is Blocked and tried again later, unless the fault lies with this node or the storage.
-func (d *Dispatcher) turnFailed(working context.Context, a *actor, r *run, err error) {
-	d.evict(a)
-	d.giveBack(working, r.results)
+func (ts *turns) turnFailed(working context.Context, a *actor, r *run, err error) {
+	ts.evictor.evict(a)
+	ts.courier.giveBack(working, r.results)
 	if r.turn == nil {
-		d.letGoOf(working, a)
+		ts.unpinner.unpinActor(working, a)
 		// The results go to the inbox; the turn that they cause there will show the failure.
 		return
 	}
 	if outage(err) || errors.Is(err, history.ErrNewer) {
-		d.cfg.Logger.Warn("turn given back", "instance", r.turn.Instance.ID, "err", err)
-		d.release(working, r, provider.TurnRelease{Delay: storage.Backoff(5)})
+		ts.cfg.Logger.Warn("turn given back", "instance", r.turn.Instance.ID, "err", err)
+		ts.release(working, r, provider.TurnRelease{Delay: storage.Backoff(5)})
 		return
 	}
-	d.count.turnsFailed.Add(1)
+	ts.count.turnsFailed.Add(1)
 	failures := int64(0)
 	if b := r.turn.Instance.Blocked; b != nil {
 		failures = b.Count
 	}
-	delay := d.turnBackoff(failures)
-	d.cfg.Logger.Error("turn failed: the instance is blocked", "instance", r.turn.Instance.ID,
+	delay := ts.turnBackoff(failures)
+	ts.cfg.Logger.Error("turn failed: the instance is blocked", "instance", r.turn.Instance.ID,
 		"orchestration", r.turn.Instance.Name, "reason", reasonOf(err), "retry_in", delay, "err", err)
-	d.block(working, r, &provider.TurnFailure{Reason: reasonOf(err), Message: err.Error()}, failures)
+	ts.block(working, r, &provider.TurnFailure{Reason: reasonOf(err), Message: err.Error()}, failures)
 }

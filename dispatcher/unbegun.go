@@ -13,9 +13,9 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A call that waits for its activity's own end needs an answer, also when the commit that cancels it finds
-// nobody at work and removes the task. The storage does not tell which it did. So the commit sends the execution a reminder
-// to look: a task that is there is marked and will answer; for one that is gone, an answer is sent.
+// A call that waits for its activity's own end needs a result, even if the commit that cancels it finds
+// no attempt and removes the task. The storage does not return which it did. So the commit sends the execution a reminder
+// to look: a task that is there is marked, and its attempt brings the result; for one that is gone, a result is sent.
 
 // endUnlessBegun is that reminder, which becomes no event.
 func endUnlessBegun(info *replay.Info, b *history.ActivityCancelRequested, data []byte) provider.OutMessage {
@@ -24,10 +24,10 @@ func endUnlessBegun(info *replay.Info, b *history.ActivityCancelRequested, data 
 	}}
 }
 
-// endUnbegun answers the calls of the turn's reminders whose tasks are gone. A result that the activity had after all was
-// put into the inbox when its task was removed, so that it comes first and this answer means nothing.
+// endUnbegun ends the calls of the turn's reminders whose tasks are gone. A result that the activity had even so was
+// put into the inbox when its task was removed: it comes first, and this one means nothing.
 // It is done before the turn's commit consumes the reminders, and so at least once.
-func (d *Dispatcher) endUnbegun(working context.Context, x *replay.Execution, r *run) error {
+func (ts *turns) endUnbegun(working context.Context, x *replay.Execution, r *run) error {
 	r.unbegun = slices.DeleteFunc(r.unbegun, func(event int64) bool { return !x.Awaits(event) })
 	if len(r.unbegun) == 0 {
 		return nil
@@ -35,7 +35,7 @@ func (d *Dispatcher) endUnbegun(working context.Context, x *replay.Execution, r 
 	ctx, cancel := context.WithTimeout(working, storage.CallTimeout)
 	defer cancel()
 	inst := &r.turn.Instance
-	found, err := d.store.Get(ctx, provider.GetRequest{Key: inst.Key, WithTasks: true})
+	found, err := ts.store.Get(ctx, provider.GetRequest{Key: inst.Key, WithTasks: true})
 	if err != nil {
 		return &storageError{fmt.Errorf("looking for cancelled tasks: %w", err)}
 	}
@@ -49,9 +49,9 @@ func (d *Dispatcher) endUnbegun(working context.Context, x *replay.Execution, r 
 		if there[event] {
 			continue
 		}
-		gone := &history.ActivityFailed{Scheduled: event, Failure: d.cfg.Env.Errors.Encode(
+		gone := &history.ActivityFailed{Scheduled: event, Failure: ts.cfg.Env.Errors.Encode(
 			failure.NonRetryable(failure.New(failure.ErrCancelled, "activity was cancelled before it began")))}
-		_, err := d.store.Send(ctx, provider.SendRequest{Key: inst.Key, Message: message(gone, inst.Execution, event)})
+		_, err := ts.store.Send(ctx, provider.SendRequest{Key: inst.Key, Message: message(gone, inst.Execution, event)})
 		if err != nil && !errors.Is(err, provider.ErrEnded) {
 			return &storageError{fmt.Errorf("ending a cancelled call: %w", err)}
 		}

@@ -30,13 +30,14 @@ const (
 	reasonLoop     = "endless-loop"
 )
 
-// watch finds turns whose code does not come back, by the monotonic clock. Such code neither returns nor calls the
+// watch finds turns whose code does not return, by the monotonic clock. Such code neither returns nor calls the
 // engine within the deadlock limit, or calls it without end.
 type watch struct {
-	d    *Dispatcher
-	busy chan struct{} // has room for one: the first run since there was none
-	mu   sync.Mutex
-	runs map[*run]*sample
+	limit   time.Duration // the deadlock limit
+	abandon func(working context.Context, r *run, why *stuckTurn)
+	busy    chan struct{} // has room for one: the first run since there was none
+	mu      sync.Mutex
+	runs    map[*run]*sample
 }
 
 // sample is what the watch saw of a run, and when first.
@@ -48,8 +49,8 @@ type sample struct {
 	then     time.Time
 }
 
-func newWatch(d *Dispatcher) *watch {
-	return &watch{d: d, busy: make(chan struct{}, 1), runs: make(map[*run]*sample)}
+func newWatch(limit time.Duration, abandon func(context.Context, *run, *stuckTurn)) *watch {
+	return &watch{limit: limit, abandon: abandon, busy: make(chan struct{}, 1), runs: make(map[*run]*sample)}
 }
 
 func (w *watch) add(r *run) {
@@ -83,24 +84,24 @@ func (w *watch) run(working context.Context) {
 			return
 		}
 		for len(w.all()) > 0 {
-			if !storage.Pause(working, w.d.cfg.DeadlockLimit/8) {
+			if !storage.Pause(working, w.limit/8) {
 				return
 			}
 			for r, why := range w.stuck(time.Now()) {
-				w.d.abandon(working, r, why)
+				w.abandon(working, r, why)
 			}
 		}
 	}
 }
 
-// stuck returns the runs whose code does not come back, and why each is stuck.
+// stuck returns the runs whose code does not return, and why each is stuck.
 func (w *watch) stuck(now time.Time) map[*run]*stuckTurn {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var found map[*run]*stuckTurn
 	for r, s := range w.runs {
 		x := r.x.Load()
-		if why := s.look(x.Progress(), x.Effects(), now, w.d.cfg.DeadlockLimit); why != nil && x.InCode() {
+		if why := s.look(x.Progress(), x.Effects(), now, w.limit); why != nil && x.InCode() {
 			if found == nil {
 				found = make(map[*run]*stuckTurn)
 			}
@@ -138,25 +139,25 @@ func (s *sample) look(progress, effects int64, now time.Time, limit time.Duratio
 // stuckTurn says why a turn is given up.
 type stuckTurn struct{ reason, message, log string }
 
-// abandon gives up a turn that is stuck and shows it on the instance.
-func (d *Dispatcher) abandon(working context.Context, r *run, why *stuckTurn) {
+// abandonStuck gives up a turn that is stuck and shows it on the instance.
+func (ts *turns) abandonStuck(working context.Context, r *run, why *stuckTurn) {
 	x := r.x.Load()
 	stack := x.StuckStack()
-	if stack == "" || !d.leave(working, r, func() { d.deadlocked(working, r, why, stack) }) {
+	if stack == "" || !ts.abandon(working, r, func() { ts.deadlocked(working, r, why, stack) }) {
 		return
 	}
-	d.count.turnsFailed.Add(1)
-	d.count.turnsStuck.Add(1)
+	ts.count.turnsFailed.Add(1)
+	ts.count.turnsStuck.Add(1)
 	info := x.Info()
-	d.cfg.Logger.Error(why.log, "instance", info.ID,
-		"orchestration", info.Name, "reason", why.reason, "limit", d.cfg.DeadlockLimit, "stack", stack)
+	ts.cfg.Logger.Error(why.log, "instance", info.ID,
+		"orchestration", info.Name, "reason", why.reason, "limit", ts.cfg.DeadlockLimit, "stack", stack)
 }
 
-// leave ends a turn in place of its goroutine: slot freed, results sent the ordinary way, the lease ended as
+// abandon ends a turn in place of its goroutine: slot freed, results sent the ordinary way, the lease ended as
 // endLease does. The goroutine ends at its next call into the engine. False means that the turn was faster.
-func (d *Dispatcher) leave(working context.Context, r *run, endLease func()) bool {
+func (ts *turns) abandon(working context.Context, r *run, endLease func()) bool {
 	x := r.x.Load()
-	if !d.end(r, runStuck) {
+	if !ts.end(r, runStuck) {
 		return false
 	}
 	x.Abandon()
@@ -166,28 +167,28 @@ func (d *Dispatcher) leave(working context.Context, r *run, endLease func()) boo
 	if l := r.locals.Load(); l != nil {
 		l.cancel(errLeaseLost)
 	}
-	d.watchCode(&r.watched, leak.Turn, x, r.info, "its turn was given up")
-	waiting := d.actors.disown(r.a)
-	d.work.Add()
+	ts.evictor.watchCode(&r.watched, leak.Turn, x, r.info, "its turn was given up")
+	waiting := ts.actors.disown(r.a)
+	ts.work.Add()
 	go func() {
-		defer d.work.Done()
-		d.letGoOf(working, r.a)
-		d.refuse(working, waiting)
-		d.giveBack(working, r.results)
+		defer ts.work.Done()
+		ts.unpinner.unpinActor(working, r.a)
+		ts.courier.refuse(working, waiting)
+		ts.courier.giveBack(working, r.results)
 		endLease()
 		if r.suspect {
-			d.suspects.Done()
+			ts.suspects.Done()
 		}
 	}()
 	if r.slot {
-		d.turns.Release(1)
+		ts.slots.Release(1)
 	}
-	d.work.Done()
+	ts.work.Done()
 	return true
 }
 
 // deadlocked blocks the instance of a stuck turn; the third time in a row until a person looks.
-func (d *Dispatcher) deadlocked(working context.Context, r *run, why *stuckTurn, stack string) {
+func (ts *turns) deadlocked(working context.Context, r *run, why *stuckTurn, stack string) {
 	if r.turn == nil {
 		return
 	}
@@ -195,21 +196,21 @@ func (d *Dispatcher) deadlocked(working context.Context, r *run, why *stuckTurn,
 	if b := r.turn.Instance.Blocked; b != nil && (b.Reason == reasonDeadlock || b.Reason == reasonLoop) {
 		failures = b.Count
 	}
-	d.block(working, r, &provider.TurnFailure{
+	ts.block(working, r, &provider.TurnFailure{
 		Reason: why.reason, Hold: failures+1 >= deadlockStrikes, Message: why.message + ":\n" + stack,
 	}, failures)
 }
 
-// refuse answers jobs that no actor will do: turns are released, results go to the inbox.
-func (d *Dispatcher) refuse(working context.Context, jobs []job) {
+// refuse ends jobs that no actor will do: turns are released, results go to the inbox.
+func (co *courier) refuse(working context.Context, jobs []job) {
 	for _, j := range jobs {
 		if j.result != nil {
-			d.giveBack(working, []*result{j.result})
+			co.giveBack(working, []*result{j.result})
 			continue
 		}
-		d.store.Release(working, provider.TurnRelease{Key: j.turn.Instance.Key, Token: j.token})
+		co.store.Release(working, provider.TurnRelease{Key: j.turn.Instance.Key, Token: j.token})
 		if j.suspect {
-			d.suspects.Done()
+			co.suspects.Done()
 		}
 	}
 }

@@ -21,7 +21,7 @@ type Attempt struct {
 	pulse    pulse
 }
 
-// Owner is who runs an Attempt.
+// Owner runs an Attempt.
 type Owner interface {
 	// Leave ends the attempt in place of its code and releases its task.
 	Leave(ctx context.Context)

@@ -43,7 +43,7 @@ type held struct {
 	a     *Attempt
 	lease Lease // renewed
 
-	answered time.Time // when the storage had answered the last lease that this node asked for
+	answered time.Time // when the storage returned the last lease that this node asked for
 	upTo     int64     // the details that are being sent
 	told     bool      // its context was ended
 	hint     bool      // there was a notice that it was asked to stop
