@@ -121,8 +121,8 @@ func TestRiderOfAnUnknownGroupDoesNotKnowEither(t *testing.T) {
 // What a group of which nobody knows the outcome may have stored is looked for at once, in all processes.
 func TestUnknownGroupsAreLookedFor(t *testing.T) {
 	p := losing(t)
-	p.signals.restFor = 0
-	other := opened(t, postgrestest.URL(t), Options{Schema: p.opts.Schema})
+	p.parking.restFor = 0
+	other := opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema})
 	in := create(t, p, "in")
 	fetchTurns(t, p, turnsRequest())
 	listening(t, other)

@@ -37,7 +37,7 @@ func begun(t *testing.T, p *Provider, id string) provider.CommitTurnRequest {
 // What a create with a first turn answers is what is stored, whatever that turn does, alone and in a group with others.
 func TestFirstTurnIsStoredWithItsInstance(t *testing.T) {
 	p, _ := counting(t)
-	observer := opened(t, postgrestest.URL(t), Options{Schema: p.opts.Schema})
+	observer := opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema})
 	parent := create(t, p, "parent")
 	plain := func() provider.CreateRequest {
 		req := createRequest(unique().String())
@@ -72,7 +72,7 @@ func TestFirstTurnIsStoredWithItsInstance(t *testing.T) {
 	stores(child)
 	stores(rich)
 	for _, group := range [][]provider.CreateRequest{{plain(), plain()}, {plain(), createRequest("without"), plain()}} {
-		blocker, err := p.pool.Acquire(t.Context())
+		blocker, err := p.db.pool.Acquire(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

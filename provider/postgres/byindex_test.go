@@ -65,15 +65,15 @@ func plansOnce(t *testing.T) *Provider {
 // readRows is what was read of each table from end to end and by each index so far.
 func readRows(t *testing.T, p *Provider) map[string]int64 {
 	t.Helper()
-	for _, pool := range []*pgxpool.Pool{p.pool, p.spare} { // a session tells what it read at its next statement
+	for _, pool := range []*pgxpool.Pool{p.db.pool, p.db.spare} { // a session tells what it read at its next statement
 		for range 2 {
 			if _, err := pool.Exec(t.Context(), `SELECT pg_stat_force_next_flush()`); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	rows, err := p.pool.Query(t.Context(), `SELECT relname::text, seq_tup_read FROM pg_stat_user_tables WHERE schemaname = $1 AND relname <> 'kind'
-		UNION ALL SELECT indexrelname, idx_tup_read FROM pg_stat_user_indexes WHERE schemaname = $1`, p.opts.Schema)
+	rows, err := p.db.pool.Query(t.Context(), `SELECT relname::text, seq_tup_read FROM pg_stat_user_tables WHERE schemaname = $1 AND relname <> 'kind'
+		UNION ALL SELECT indexrelname, idx_tup_read FROM pg_stat_user_indexes WHERE schemaname = $1`, p.db.opts.Schema)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func life(t *testing.T, p *Provider) {
 	in = get(t, p, c.Key)
 	_, err = p.ReadHistory(t.Context(), provider.ReadHistoryRequest{Key: c.Key, From: 1})
 	check("read history", err)
-	tx := begin(t, p.pool, pgx.TxOptions{})
+	tx := begin(t, p.db.pool, pgx.TxOptions{})
 	_, err = p.SendIn(t.Context(), InTx(tx), provider.SendRequest{ID: in.ID, Message: text("m")})
 	check("send in a transaction", err)
 	check("commit", tx.Commit(t.Context()))

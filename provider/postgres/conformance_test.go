@@ -40,7 +40,7 @@ func TestConformance(t *testing.T) {
 // beginTx begins a transaction as a program would do that has tables of its own in the database.
 func beginTx(ctx context.Context, p provider.Provider) (validations.Transaction, error) {
 	own, _ := provider.As[*Provider](p)
-	conn, err := pgx.ConnectConfig(ctx, own.pool.Config().ConnConfig)
+	conn, err := pgx.ConnectConfig(ctx, own.db.pool.Config().ConnConfig)
 	if err != nil {
 		return validations.Transaction{}, err
 	}

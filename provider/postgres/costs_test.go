@@ -46,7 +46,7 @@ func TestCostsOfStatements(t *testing.T) {
 		t.Fatal(err)
 	}
 	closeAtEnd(t, p)
-	observer := opened(t, url, Options{Schema: p.opts.Schema})
+	observer := opened(t, url, Options{Schema: p.db.opts.Schema})
 	var figures []costs.Figure
 	// What runs beside may come between, so the least of some counts.
 	least := func(what string, prepare func() (call func())) {

@@ -31,12 +31,15 @@ const (
 // deleteBatch is how many children one transaction of a deletion marks.
 const deleteBatch = 100
 
-// Delete implements [provider.Provider].
-func (p *Provider) Delete(ctx context.Context, req provider.DeleteRequest) (provider.DeleteResult, error) {
+// deleter takes instances away, with what hangs below them.
+type deleter struct{ group *group }
+
+// delete removes the tree below an instance.
+func (d deleter) delete(ctx context.Context, req provider.DeleteRequest) (provider.DeleteResult, error) {
 	if err := req.Validate(); err != nil {
 		return provider.DeleteResult{}, err
 	}
-	key, err := write(ctx, p, "delete", 0, relational.NamedNeeds(req.ID, req.Key), func(t *relational.Tx, key *provider.UUID) error {
+	key, err := write(ctx, d.group, "delete", 0, relational.NamedNeeds(req.ID, req.Key), func(t *relational.Tx, key *provider.UUID) error {
 		h, err := t.Find(req.ID, req.Key)
 		if err != nil {
 			return err
@@ -56,7 +59,7 @@ func (p *Provider) Delete(ctx context.Context, req provider.DeleteRequest) (prov
 	if err != nil {
 		return provider.DeleteResult{}, err
 	}
-	n, err := p.remove(ctx, key)
+	n, err := d.remove(ctx, key)
 	return provider.DeleteResult{Instances: n}, err
 }
 
@@ -85,10 +88,10 @@ func checkEnded(t *relational.Tx, h *relational.Head) error {
 // remove takes the tree below a marked instance away: down to a leaf, marking on the way, then that leaf, and
 // again, in short transactions. Whatever it left when it was stopped is marked or hangs
 // below what is marked, so that repeating goes on.
-func (p *Provider) remove(ctx context.Context, root provider.UUID) (total int64, err error) {
+func (d deleter) remove(ctx context.Context, root provider.UUID) (total int64, err error) {
 	for path := []provider.UUID{root}; len(path) > 0; {
 		key := path[len(path)-1]
-		child, err := p.markChildren(ctx, key)
+		child, err := d.markChildren(ctx, key)
 		if err != nil {
 			return total, err
 		}
@@ -96,7 +99,7 @@ func (p *Provider) remove(ctx context.Context, root provider.UUID) (total int64,
 			path = append(path, child)
 			continue
 		}
-		n, err := p.erase(ctx, key)
+		n, err := d.erase(ctx, key)
 		if err != nil {
 			return total, err
 		}
@@ -107,8 +110,8 @@ func (p *Provider) remove(ctx context.Context, root provider.UUID) (total int64,
 }
 
 // markChildren marks some children and answers one that is left, zero for none.
-func (p *Provider) markChildren(ctx context.Context, parent provider.UUID) (provider.UUID, error) {
-	return write(ctx, p, "delete", 0, relational.Needs{}, func(t *relational.Tx, child *provider.UUID) error {
+func (d deleter) markChildren(ctx context.Context, parent provider.UUID) (provider.UUID, error) {
+	return write(ctx, d.group, "delete", 0, relational.Needs{}, func(t *relational.Tx, child *provider.UUID) error {
 		u := unitOf(t)
 		keys, err := u.keys(sqlChildren, uuid(parent), deleteBatch)
 		if err != nil {
@@ -144,18 +147,9 @@ func (p *Provider) markChildren(ctx context.Context, parent provider.UUID) (prov
 	})
 }
 
-// keys reads a column of keys.
-func (u *unit) keys(sql string, args ...any) ([]provider.UUID, error) {
-	rows, err := u.query(sql, args...)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, func(r pgx.CollectableRow) (key provider.UUID, err error) { return key, r.Scan(into(&key)) })
-}
-
 // erase removes all rows of one marked instance without children; 0 if there was none.
-func (p *Provider) erase(ctx context.Context, key provider.UUID) (int64, error) {
-	return write(ctx, p, "delete", 0, relational.Needs{Keys: []provider.UUID{key}}, func(t *relational.Tx, n *int64) error {
+func (d deleter) erase(ctx context.Context, key provider.UUID) (int64, error) {
+	return write(ctx, d.group, "delete", 0, relational.Needs{Keys: []provider.UUID{key}}, func(t *relational.Tx, n *int64) error {
 		h, err := t.Head(key)
 		if err != nil || h == nil {
 			return err
@@ -165,12 +159,12 @@ func (p *Provider) erase(ctx context.Context, key provider.UUID) (int64, error) 
 			return err
 		}
 		b := &pgx.Batch{}
-		u.queueTasksOff(b, u.p.names.sql(sqlEraseTasks), uuid(key))
+		u.queueTasksOff(b, u.db.names.sql(sqlEraseTasks), uuid(key))
 		for _, table := range []string{"outcome", "execution", "history", "inbox", "attribute", "value"} {
-			b.Queue(p.names.sql(`DELETE FROM perdure.`+table+` WHERE key = $1`), uuid(key))
+			b.Queue(u.db.names.sql(`DELETE FROM perdure.`+table+` WHERE key = $1`), uuid(key))
 		}
 		for _, sql := range []string{sqlDropLettersOf, sqlDropAsksOf, `DELETE FROM perdure.instance WHERE key = $1`} {
-			b.Queue(p.names.sql(sql), uuid(key))
+			b.Queue(u.db.names.sql(sql), uuid(key))
 		}
 		if err := u.exchange(b); err != nil {
 			return err
@@ -183,20 +177,20 @@ func (p *Provider) erase(ctx context.Context, key provider.UUID) (int64, error) 
 	})
 }
 
-// Prune implements [provider.Provider].
-func (p *Provider) Prune(ctx context.Context, req provider.PruneRequest) (res provider.PruneResult, err error) {
+// prune removes trees that ended long ago.
+func (d deleter) prune(ctx context.Context, req provider.PruneRequest) (res provider.PruneResult, err error) {
 	if err := req.Validate(); err != nil {
 		return res, err
 	}
 	if req.Max == 0 {
 		req.Max = provider.MaxBatch
 	}
-	keys, err := write(ctx, p, "prune", 0, relational.Needs{}, func(t *relational.Tx, keys *[]provider.UUID) (err error) {
+	keys, err := write(ctx, d.group, "prune", 0, relational.Needs{}, func(t *relational.Tx, keys *[]provider.UUID) (err error) {
 		*keys, err = unitOf(t).keys(sqlPrunable, req.Age.Microseconds(), req.Max)
 		return err
 	})
 	for _, key := range keys {
-		n, err := p.prune(ctx, key)
+		n, err := d.pruneOne(ctx, key)
 		res.Instances += n
 		if err != nil {
 			return res, err
@@ -205,9 +199,9 @@ func (p *Provider) Prune(ctx context.Context, req provider.PruneRequest) (res pr
 	return res, err
 }
 
-// prune removes one ended instance, unless it was reset meanwhile or one below it runs.
-func (p *Provider) prune(ctx context.Context, key provider.UUID) (int64, error) {
-	marked, err := write(ctx, p, "prune", 0, relational.Needs{Keys: []provider.UUID{key}}, func(t *relational.Tx, ok *bool) error {
+// pruneOne removes one ended instance, unless it was reset meanwhile or one below it runs.
+func (d deleter) pruneOne(ctx context.Context, key provider.UUID) (int64, error) {
+	marked, err := write(ctx, d.group, "prune", 0, relational.Needs{Keys: []provider.UUID{key}}, func(t *relational.Tx, ok *bool) error {
 		h, err := t.Head(key)
 		if err != nil || h == nil {
 			return err
@@ -227,5 +221,5 @@ func (p *Provider) prune(ctx context.Context, key provider.UUID) (int64, error) 
 	if err != nil || !marked {
 		return 0, err
 	}
-	return p.remove(ctx, key)
+	return d.remove(ctx, key)
 }

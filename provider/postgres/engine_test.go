@@ -23,7 +23,7 @@ func TestEngine(t *testing.T) {
 	engine.Run(t, func(t *testing.T) provider.Provider {
 		return schemas.open(t, func(o Options) (*Provider, error) { return NewWith(t.Context(), here, o) })
 	}, engine.Peer(func(t *testing.T, first provider.Provider) provider.Provider {
-		p, err := NewWith(t.Context(), there, Options{Schema: first.(*Provider).opts.Schema})
+		p, err := NewWith(t.Context(), there, Options{Schema: first.(*Provider).db.opts.Schema})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,8 +9,8 @@ import (
 )
 
 // exchange sends a batch and reads its answers: one round trip.
-func (p *Provider) exchange(ctx context.Context, conn *pgx.Conn, b *pgx.Batch) (err error) {
-	if !p.fuses || conn.IsClosed() || ctx.Err() != nil || b.Len() == 0 {
+func (db *database) exchange(ctx context.Context, conn *pgx.Conn, b *pgx.Batch) (err error) {
+	if !db.fuses || conn.IsClosed() || ctx.Err() != nil || b.Len() == 0 {
 		return conn.SendBatch(ctx, b).Close()
 	}
 	out, a := outgoingOn(conn), newAnswers(ctx, conn, b.Len())
@@ -47,13 +47,13 @@ func (p *Provider) exchange(ctx context.Context, conn *pgx.Conn, b *pgx.Batch) (
 }
 
 // pooled is exchange on any connection.
-func (p *Provider) pooled(ctx context.Context, b *pgx.Batch) error {
-	conn, err := p.pool.Acquire(ctx)
+func (db *database) pooled(ctx context.Context, b *pgx.Batch) error {
+	conn, err := db.pool.Acquire(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Release()
-	return p.exchange(ctx, conn.Conn(), b)
+	return db.exchange(ctx, conn.Conn(), b)
 }
 
 // answers are those of a batch, in the order of its statements. They implement [pgx.BatchResults].

@@ -21,7 +21,7 @@ import (
 // acquired is a connection of a store.
 func acquired(t *testing.T, p *Provider) *pgxpool.Conn {
 	t.Helper()
-	conn, err := p.pool.Acquire(t.Context())
+	conn, err := p.db.pool.Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestExchangeSpeaksAsTheDriver(t *testing.T) {
 			int64(1),
 		},
 	} {
-		got := read(func(b *pgx.Batch) error { return p.exchange(t.Context(), conn, b) }, args)
+		got := read(func(b *pgx.Batch) error { return p.db.exchange(t.Context(), conn, b) }, args)
 		want := read(func(b *pgx.Batch) error { return conn.SendBatch(t.Context(), b).Close() }, args)
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%v is read as\n%+v, by the driver as\n%+v", args, got, want)
@@ -114,13 +114,13 @@ func TestExchangeRefusesWhatDoesNotFit(t *testing.T) {
 	conn := acquired(t, p).Conn()
 	b := &pgx.Batch{}
 	b.Queue(`SELECT $1::smallint`, int64(1<<16))
-	if err := p.exchange(t.Context(), conn, b); err == nil {
+	if err := p.db.exchange(t.Context(), conn, b); err == nil {
 		t.Error("a number that is too large was sent")
 	}
 	b = &pgx.Batch{}
 	var status provider.Status
 	b.Queue(`SELECT 257::smallint`).QueryRow(func(r pgx.Row) error { return r.Scan(&status) })
-	if err := p.exchange(t.Context(), conn, b); err == nil {
+	if err := p.db.exchange(t.Context(), conn, b); err == nil {
 		t.Errorf("a number that is too large was read as %d", status)
 	}
 }
@@ -141,12 +141,12 @@ func TestExchangeEndsAtTheFirstError(t *testing.T) {
 	b.Queue(`SELECT generate_series(1, 9)::bigint`).QueryRow(count) // of which the first is read
 	b.Queue(`SELECT 1 / ($1::bigint)`, int64(0)).QueryRow(count)
 	b.Queue(`SELECT 1::bigint`).QueryRow(count)
-	if err := p.exchange(t.Context(), conn, b); sqlState(err) != stateDivision || read != 1 {
+	if err := p.db.exchange(t.Context(), conn, b); sqlState(err) != stateDivision || read != 1 {
 		t.Errorf("%d rows were read, and then: %v", read, err)
 	}
 	b = &pgx.Batch{}
 	b.Queue(`SELECT 1::bigint`).QueryRow(count)
-	if err := p.exchange(t.Context(), conn, b); err != nil || read != 2 {
+	if err := p.db.exchange(t.Context(), conn, b); err != nil || read != 2 {
 		t.Errorf("after that: %v, %d rows", err, read)
 	}
 }
@@ -162,7 +162,7 @@ func TestExchangeEndsWithItsContext(t *testing.T) {
 	go func() {
 		b := &pgx.Batch{}
 		b.Queue(`SELECT pg_sleep(60) IS NULL`)
-		gone <- p.exchange(ctx, conn, b)
+		gone <- p.db.exchange(ctx, conn, b)
 	}()
 	within(t, p, `SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND pid = `+strconv.FormatUint(uint64(pid), 10))
 	giveUp()
@@ -185,7 +185,7 @@ func TestExchangeOutlivesPanics(t *testing.T) {
 		b := &pgx.Batch{}
 		b.Queue(sql).QueryRow(fn)
 		b.Queue(`SELECT 2::bigint`)
-		return p.exchange(t.Context(), conn, b)
+		return p.db.exchange(t.Context(), conn, b)
 	}
 	three := func() error { return read(`SELECT 3::bigint`, func(r pgx.Row) error { return r.Scan(&n) }) }
 	if err := three(); err != nil || n != 3 {
@@ -244,7 +244,7 @@ func TestExchangeSendsLargeBatches(t *testing.T) {
 			return err
 		})
 	}
-	if err := p.exchange(ctx, conn, b); err != nil || got != 4*len(data) {
+	if err := p.db.exchange(ctx, conn, b); err != nil || got != 4*len(data) {
 		t.Fatalf("%d bytes came back: %v", got, err)
 	}
 	if kept := cap(outgoingOn(conn).bytes); kept > 2*maxOutgoing {
@@ -256,13 +256,13 @@ func TestExchangeSendsLargeBatches(t *testing.T) {
 func TestExchangeOutlivesItsStatements(t *testing.T) {
 	p := store(t)
 	in := create(t, p, "i")
-	for _, conn := range p.pool.AcquireAllIdle(t.Context()) {
+	for _, conn := range p.db.pool.AcquireAllIdle(t.Context()) {
 		if _, err := conn.Exec(t.Context(), `DEALLOCATE ALL`, pgx.QueryExecModeSimpleProtocol); err != nil {
 			t.Fatal(err)
 		}
 		conn.Release()
 	}
-	for range p.pool.Config().MaxConns + 1 {
+	for range p.db.pool.Config().MaxConns + 1 {
 		if _, err := p.Get(t.Context(), provider.GetRequest{Key: in.Key}); err == nil {
 			return
 		}
@@ -277,7 +277,7 @@ func TestExchangeOutlivesChangedTables(t *testing.T) {
 	read := func() error {
 		b := &pgx.Batch{}
 		b.Queue(`SELECT * FROM changing`)
-		return p.exchange(t.Context(), conn, b)
+		return p.db.exchange(t.Context(), conn, b)
 	}
 	alter := func(sql string) {
 		if _, err := conn.Exec(t.Context(), sql); err != nil {
@@ -297,7 +297,7 @@ func TestExchangeOutlivesChangedTables(t *testing.T) {
 // All statements that a connection does not know are prepared in one round trip, also after one that the server refused.
 func TestExchangePreparesInOneRoundTrip(t *testing.T) {
 	p, w := counting(t)
-	conn, err := p.pool.Acquire(t.Context())
+	conn, err := p.db.pool.Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,7 +314,7 @@ func TestExchangePreparesInOneRoundTrip(t *testing.T) {
 			})
 		}
 		before := w.trips.Load()
-		err = p.exchange(t.Context(), conn.Conn(), b)
+		err = p.db.exchange(t.Context(), conn.Conn(), b)
 		return w.trips.Load() - before, err
 	}
 	const one, two, three, refused = `SELECT $1::bigint`, `SELECT $1::bigint + 1`, `SELECT $1::bigint + 2`, `SELECT $1::bigint FROM nowhere`

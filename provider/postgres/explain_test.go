@@ -26,7 +26,7 @@ func TestErrorsOfOpenShowNoPassword(t *testing.T) {
 	} {
 		_, opened := OpenWith(t.Context(), url, Options{Logger: silent})
 		_, listed := Migrations(t.Context(), url, Options{})
-		_, listening := (&Provider{opts: Options{ListenURL: url}}).listenConfig(t.Context())
+		_, listening := (&database{opts: Options{ListenURL: url}}).listenConfig(t.Context())
 		for _, err := range []error{opened, listed} {
 			if err == nil || !strings.Contains(err.Error(), says) {
 				t.Errorf("%s: %v, want a word on %q", url, err, says)

@@ -1,7 +1,9 @@
 package postgres
 
 import (
-	"errors"
+	"context"
+	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -9,211 +11,136 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// verdict is what became of the members of a group as far as they were judged in memory.
-type verdict struct {
-	done    []*relational.Member // to be written
-	refused []*relational.Member // each with its answer
-	alone   []*relational.Member // they must go by themselves
-	kind    *needError           // one of the kinds that they wait for
+// How calls are folded. A second committer keeps the server busy while the first waits for its disk, if there is much to do.
+const (
+	committers    = 2
+	maxGroup      = 64
+	maxGroupBytes = 8 << 20
+)
+
+// A group folds the calls of a process that change instances into transactions.
+//
+// Renewals have a queue, a committer and connections of their own: a pool whose connections the program holds must not cost
+// its leases. They lock tasks without the instances above them, which
+// everybody else locks first. So they must not share a transaction with a call that may wait for anything.
+type group struct {
+	db       *database
+	kinds    *kinds
+	memory   *memory
+	units    *units
+	commits  *commits
+	queue    *relational.Queue
+	crowd    *crowd // of that queue
+	renewals *relational.Queue
+	quick    chan struct{} // bounds the calls that run by themselves and wait for no lock
+	waiting  chan struct{} // bounds those that do
+	ended    sync.WaitGroup
+	ctx      context.Context //nolint:containedctx // a group belongs to no caller, so that no caller's context may end it
+	cancel   context.CancelFunc
 }
 
-// together runs a group in one transaction. It answers the members that must go by themselves; all
-// others are done.
-func (w *writer) together(pool *pgxpool.Pool, group []*relational.Member) (alone []*relational.Member) {
-	ctx := w.p.calling.Context()
-	var needs relational.Needs
-	for _, m := range group {
-		needs.Add(&m.Needs)
+func startGroup(db *database, kinds *kinds, memory *memory, units *units, commits *commits) *group {
+	g := &group{
+		db: db, kinds: kinds, memory: memory, units: units, commits: commits, queue: relational.NewQueue(), renewals: relational.NewQueue(),
+		quick: make(chan struct{}, maxQuick), waiting: make(chan struct{}, maxWaiting),
 	}
-	conn, err := w.p.acquire(ctx, pool)
-	if err != nil {
-		finish(group, err, provider.OutcomeNothing)
-		return nil
+	g.ctx, g.cancel = context.WithCancel(db.hard)
+	g.crowd = newCrowd(g.queue, memory.key)
+	renewing := newCrowd(g.renewals, memory.key)
+	for range committers {
+		g.ended.Go(func() { g.loop(g.queue, g.crowd, db.pool) })
 	}
-	defer conn.Release()
-	for range maxTries {
-		done, kind := w.warmly(ctx, conn, group, &needs)
-		if done {
-			return nil
-		}
-		if kind == nil || w.p.loadKindsOn(ctx, conn, kind) != nil {
-			break
-		}
-	}
-	u := newUnit(ctx, w.p, conn.Conn())
-	u.single = len(group) == 1
-	if err := u.begin(needs); err != nil {
-		u.rollback()
-		if len(group) > 1 && !lost(err) { // one of them is at fault, and shows by itself
-			return group
-		}
-		finish(group, err, provider.OutcomeNothing)
-		return nil
-	}
-	t := u.tx()
-	v, err := judge(u, t, group)
-	if err != nil {
-		u.rollback()
-		return group
-	}
-	return w.conclude(u, t, v)
+	g.ended.Go(func() { g.loop(g.renewals, renewing, db.spare) })
+	return g
 }
 
-// conclude ends the transaction and answers its members. A refusal may rest on what others of the group did:
-// it counts only if that is stored, and else is judged again.
-func (w *writer) conclude(u *unit, t *relational.Tx, v verdict) (alone []*relational.Member) {
-	if len(v.done) == 0 { // a call that ran alone may have sent some of what it takes back
-		u.rollback()
-		finishRefused(v.refused)
-		return v.alone
-	}
-	err := w.end(u, t)
-	outcome := outcomeOf(err)
-	switch {
-	case err == nil:
-		finishRefused(v.refused)
-	case outcome == provider.OutcomeNothing && !lost(err) && (len(v.done) > 1 || isUnique(err, "") || sqlState(err) == stateLockTimeout):
-		return append(append(v.alone, v.refused...), v.done...)
-	default:
-		v.alone = append(v.alone, v.refused...)
-	}
-	finish(v.done, err, outcome)
-	return v.alone
+// stop ends the committers after what is queued.
+func (g *group) stop() {
+	g.queue.Stop()
+	g.renewals.Stop()
+	g.ended.Wait()
+	g.cancel()
 }
 
-// finishRefused answers members with the error that they have.
-func finishRefused(refused []*relational.Member) {
-	for _, m := range refused {
+func (g *group) loop(queue *relational.Queue, crowd *crowd, pool *pgxpool.Pool) {
+	again := time.NewTimer(patience)
+	defer again.Stop()
+	for {
+		members, stopped := crowd.take(queue)
+		if len(members) == 0 {
+			if stopped {
+				queue.Poke() // the other committers wait for it, too
+				return
+			}
+			if queue.Len() > 0 { // another group is under way
+				again.Reset(patience)
+			}
+			select {
+			case <-queue.Signal:
+			case <-again.C:
+			}
+			continue
+		}
+		if len(members) == maxGroup {
+			queue.Poke() // there may be more
+		}
+		alone := g.together(pool, members)
+		crowd.gather(queue, len(members)-len(alone))
+		crowd.leave(members)
+		for _, m := range alone {
+			g.ended.Go(func() {
+				if !g.again(queue, m) {
+					g.byItself(pool, m)
+				}
+			})
+		}
+	}
+}
+
+// again lets a call take part in a later group, when whoever held its instance may be done: in most cases a fetch. It answers false
+// for one that has tried that too often, or has another reason to go by itself.
+func (g *group) again(queue *relational.Queue, m *relational.Member) bool {
+	if m.Held == 0 || m.Held > quickTries || queue == g.renewals {
+		return false
+	}
+	pause(g.ctx, m.Held)
+	return queue.Return(m)
+}
+
+// write runs fn in a group and waits for its commit.
+func write[T any](
+	ctx context.Context, g *group, op string, bytes int, needs relational.Needs, fn func(*relational.Tx, *T) error,
+) (T, error) {
+	return relational.Do(ctx, g.enqueue, &relational.Member{Op: op, Bytes: bytes, Needs: needs}, false, fn)
+}
+
+// enqueue queues a call and waits for its commit. Renewals have a queue of their own.
+func (g *group) enqueue(ctx context.Context, m *relational.Member, renewal bool) error {
+	if err := g.db.door.Enter(ctx); err != nil {
+		return err
+	}
+	defer g.db.door.Leave()
+	if m.Step {
+		if done, err := g.lead(ctx, m); done {
+			return err
+		}
+	}
+	queue := g.queue
+	if renewal {
+		queue = g.renewals
+	}
+	return queue.Await(ctx, g.db.door.Closing, m, false)
+}
+
+// later runs fn in a group that nobody waits for.
+func (g *group) later(op string, needs relational.Needs, fn func(*relational.Tx) error) {
+	g.queue.Submit(&relational.Member{Op: op, Needs: needs, Run: fn, Done: make(chan struct{})}, false)
+}
+
+// finish answers members.
+func finish(members []*relational.Member, err error, outcome provider.Outcome) {
+	for _, m := range members {
+		m.Err = failed(m.Op, err, outcome)
 		close(m.Done)
-	}
-}
-
-// judge runs each call in memory. One that is refused is taken back without a trace. An error answered here
-// ends the transaction.
-func judge(u *unit, t *relational.Tx, group []*relational.Member) (v verdict, err error) {
-	for _, m := range group {
-		err := runMember(u, t, m)
-		switch {
-		case err == nil:
-			v.done = append(v.done, m)
-		case needsMore(err):
-			if errors.Is(err, errHeld) {
-				m.Held++
-			} else {
-				m.Held = 0
-			}
-			if need, ok := errors.AsType[*needError](err); ok && need.kind() {
-				v.kind = need
-			}
-			v.alone = append(v.alone, m)
-		case isAnswer(err) || errors.Is(err, errRow):
-			m.Err = failed(m.Op, err, provider.OutcomeNothing)
-			v.refused = append(v.refused, m)
-		default:
-			return v, err
-		}
-	}
-	return v, nil
-}
-
-// needsMore tells whether a call could not be judged in a group.
-func needsMore(err error) bool {
-	_, need := errors.AsType[*needError](err)
-	return need || errors.Is(err, errHeld) || errors.Is(err, errAlone)
-}
-
-// runMember runs one call and takes back what it did if it fails.
-func runMember(u *unit, t *relational.Tx, m *relational.Member) error {
-	outer := t.Effects
-	u.effects.Reset()
-	t.Effects = u.effects
-	t.Begin()
-	before := u.ops.begin()
-	err := m.Run(t)
-	if err == nil && u.missing != nil && u.missing.kind() {
-		err = u.missing
-	}
-	mine := t.Effects
-	t.Effects = outer
-	if err == nil {
-		t.Effects.Merge(&mine)
-		return nil
-	}
-	t.Undo()
-	u.ops.rollback(before)
-	return err
-}
-
-// tx is the view that calls have of the unit.
-func (u *unit) tx() *relational.Tx {
-	u.view.Now, u.view.Elapsed = u.now, int64(u.now)
-	return &u.view
-}
-
-// end writes the heads and commits; then everybody whom it concerns is told.
-func (w *writer) end(u *unit, t *relational.Tx) error {
-	if t.Changes == 0 {
-		u.rollback()
-		return nil
-	}
-	if err := t.Flush(); err != nil {
-		u.rollback()
-		return err
-	}
-	xid, rider, err := u.commit(&t.Effects)
-	if err != nil {
-		w.fails(t, rider, err, outcomeOf(err))
-		u.rollback()
-		return err
-	}
-	w.p.warm.remember(u, t, xid, rider.claimed())
-	w.done(u, t, rider)
-	rider.alight(true)
-	return nil
-}
-
-// done takes note of what a transaction has stored and tells everybody whom it concerns. A rider has seen it.
-func (w *writer) done(u *unit, t *relational.Tx, rider *parked) {
-	w.commits.Add(1)
-	w.turns.Add(t.Effects.Commits)
-	w.dropped.Add(t.Effects.Dropped)
-	for kind := range u.freed {
-		t.Free(kind)
-	}
-	for _, in := range u.news {
-		w.p.hub.Tell(in.Key, in)
-	}
-	for _, key := range t.Effects.Changed {
-		if u.owns(key) && w.p.hub.Watched(key) {
-			w.p.hub.Tell(key, u.ownInstance(key))
-		}
-	}
-	w.p.signals.publish(&t.Effects, rider)
-}
-
-// fails tells of a transaction that was not answered as it should be. Of one that may be stored everybody is told to look, as nobody will hear
-// of it otherwise: a call that is repeated finds it stored and changes nothing.
-func (w *writer) fails(t *relational.Tx, rider *parked, err error, outcome provider.Outcome) {
-	if lost(err) {
-		w.p.kinds.stale.Store(true)
-	}
-	if outcome != provider.OutcomeUnknown {
-		rider.alight(false)
-		return
-	}
-	rider.strand(err)
-	fx := t.Effects
-	fx.Notices = nil // they say that something is so
-	w.p.signals.hint(&fx)
-}
-
-// rollback ends a transaction that is to leave no trace. A connection that cannot do that
-// is closed: its server ends the transaction then.
-func (u *unit) rollback() {
-	if u.conn.IsClosed() || u.conn.PgConn().TxStatus() == 'I' {
-		return
-	}
-	if _, err := u.conn.Exec(u.ctx, "ROLLBACK"); err != nil {
-		_ = u.conn.Close(u.ctx) // it is closed whatever this answers
 	}
 }

@@ -20,7 +20,7 @@ func TestHazard16_OneMemberFailsAlone(t *testing.T) {
 	fine.Events = [][]byte{[]byte("one")}
 	early := turn(&closing)
 	early.Status = provider.StatusCompleted
-	errs := group(p, memberCommit(old), memberCommit(fine), memberCommit(early), memberSend(receiver.Key, text("m")))
+	errs := grouped(p, memberCommit(old), memberCommit(fine), memberCommit(early), memberSend(receiver.Key, text("m")))
 	wantErrors(t, errs, provider.ErrConflict, nil, provider.ErrInboxNotEmpty, nil)
 	if n := number(t, p, `SELECT count(*) FROM perdure.history WHERE key = $1`, uuid(stale.Key)); n != 0 {
 		t.Errorf("the loser's history has %d rows", n)
@@ -38,7 +38,7 @@ func TestHazard16_ServerRefusesOneMember(t *testing.T) {
 	p := store(t)
 	exec(t, p, `ALTER TABLE perdure.inbox ADD CONSTRAINT small CHECK (coalesce(octet_length(payload), 0) < 1000)`)
 	a, b, c := create(t, p, "a"), create(t, p, "b"), create(t, p, "c")
-	errs := group(p, memberSend(a.Key, text("m")), memberSend(b.Key, provider.NewMessage{Payload: make([]byte, 2000)}), memberSend(c.Key, text("m")))
+	errs := grouped(p, memberSend(a.Key, text("m")), memberSend(b.Key, provider.NewMessage{Payload: make([]byte, 2000)}), memberSend(c.Key, text("m")))
 	wantErrors(t, errs, nil, errs[1], nil)
 	var failure *provider.Error
 	if !errors.As(errs[1], &failure) || failure.Outcome != provider.OutcomeNothing || failure.Retryable {
@@ -59,7 +59,7 @@ func TestHazard16_SameInstanceTwiceInAGroup(t *testing.T) {
 	}
 	late := send(t, p, in.Key, provider.NewMessage{Delay: time.Hour})
 	first, second := turn(&in, 1, 2), turn(&in, late.MessageID)
-	errs := group(p, memberCommit(first), memberCommit(second))
+	errs := grouped(p, memberCommit(first), memberCommit(second))
 	wantErrors(t, errs, nil, provider.ErrConflict)
 	checkConsistent(t, p)
 	if got := get(t, p, in.Key); got.ReadyAt == 0 || got.ReadyAt >= late.Now {
@@ -67,7 +67,7 @@ func TestHazard16_SameInstanceTwiceInAGroup(t *testing.T) {
 	}
 	// Two sends and a commit, all of one instance, all in one update of its row.
 	now := get(t, p, in.Key)
-	errs = group(p, memberSend(in.Key, text("x")), memberCommit(turn(&now, 3)), memberSend(in.Key, text("y")))
+	errs = grouped(p, memberSend(in.Key, text("x")), memberCommit(turn(&now, 3)), memberSend(in.Key, text("y")))
 	wantErrors(t, errs, nil, nil, nil)
 	checkConsistent(t, p)
 }
@@ -79,7 +79,7 @@ func TestHazard16_RefusalOfAnUnstoredGroup(t *testing.T) {
 	other := create(t, p, "other")
 	broken, good := createRequest("same"), createRequest("same")
 	broken.Message.Payload = make([]byte, 2000)
-	errs := group(p, memberCreate(broken), memberCreate(good), memberSend(other.Key, text("m")))
+	errs := grouped(p, memberCreate(broken), memberCreate(good), memberSend(other.Key, text("m")))
 	wantErrors(t, errs, errs[0], nil, nil)
 	if errs[0] == nil {
 		t.Error("the broken instance was stored")
@@ -91,10 +91,10 @@ func TestHazard16_HeldRowMakesOnlyItsOwnMemberWait(t *testing.T) {
 	held := []provider.Instance{create(t, p, "a"), create(t, p, "b")}
 	free := create(t, p, "free")
 	release := []func(){hold(t, p, held[0].Key), hold(t, p, held[1].Key)}
-	p.warm.forget(free.Key) // a group of what is remembered has another way
+	p.memory.forget(free.Key) // a group of what is remembered has another way
 	waits, goes := memberSend(held[0].Key, text("waits")), memberSend(free.Key, text("m"))
 	began := time.Now()
-	if alone := p.writer.together(p.pool, []*relational.Member{waits, goes}); len(alone) != 1 || alone[0] != waits || time.Since(began) > 10*time.Second {
+	if alone := p.group.together(p.db.pool, []*relational.Member{waits, goes}); len(alone) != 1 || alone[0] != waits || time.Since(began) > 10*time.Second {
 		t.Fatalf("%d members of a group go by themselves, after %v", len(alone), time.Since(began))
 	}
 	<-goes.Done
@@ -133,7 +133,7 @@ func TestHazard17_CallerThatGivesUp(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	gone := make(chan error, 1)
-	go func() { gone <- p.writer.queue.Await(ctx, p.door.Closing, m, false) }()
+	go func() { gone <- p.group.queue.Await(ctx, p.db.door.Closing, m, false) }()
 	<-taken
 	cancel()
 	if err := <-gone; !isFailure(err) || provider.OutcomeOf(err) != provider.OutcomeUnknown {
@@ -156,7 +156,7 @@ func TestHazard16_CallThatGoesAloneTakesNothingAlong(t *testing.T) {
 	in := create(t, p, "in")
 	existing := createRequest("in")
 	existing.Policy = provider.IDUseExisting
-	errs := group(p, memberSend(in.Key, text("m")), memberCreate(existing))
+	errs := grouped(p, memberSend(in.Key, text("m")), memberCreate(existing))
 	wantErrors(t, errs, nil, nil)
 	if got := get(t, p, in.Key).InboxMessages; got != 2 {
 		t.Errorf("%d messages", got)

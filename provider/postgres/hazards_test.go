@@ -18,7 +18,7 @@ import (
 // Sending serialises with closing: what was accepted was seen by the turn that closed.
 func TestHazard04_SendSerialisesWithClosing(t *testing.T) {
 	p := store(t)
-	other := opened(t, postgrestest.URL(t), Options{Schema: p.opts.Schema})
+	other := opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema})
 	accepted, refused := 0, 0
 	for range 150 {
 		in := create(t, p, unique().String())
@@ -61,7 +61,7 @@ func close1(t *testing.T, p *Provider, in *provider.Instance) []int64 {
 // A message that arrives while a turn is committed is never slept on.
 func TestHazard05_ReadyTimeIsNeverLost(t *testing.T) {
 	p := store(t)
-	other := opened(t, postgrestest.URL(t), Options{Schema: p.opts.Schema})
+	other := opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema})
 	in := create(t, p, "in")
 	waiting := int64(1)
 	for round := range 1500 {
@@ -90,7 +90,7 @@ func TestHazard05_ReadyTimeIsNeverLost(t *testing.T) {
 // A task that is fetched while its instance is made must not look like one of an instance that is gone.
 func TestHazard14_FreshTaskIsNeverMissing(t *testing.T) {
 	p := store(t)
-	other := opened(t, postgrestest.URL(t), Options{Schema: p.opts.Schema})
+	other := opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema})
 	const rounds = 100
 	var making sync.WaitGroup
 	for range 4 {
@@ -133,11 +133,11 @@ func TestHazard26_LeasesBeginAfterTheWait(t *testing.T) {
 	in := create(t, p, "in")
 	for {
 		release := hold(t, p, in.Key)
-		conn, err := p.pool.Acquire(t.Context())
+		conn, err := p.db.pool.Acquire(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		u := newUnit(t.Context(), p, conn.Conn())
+		u := p.units.on(t.Context(), conn.Conn())
 		u.wait = true
 		begun := make(chan error, 1)
 		go func() { begun <- u.begin(relational.Needs{Keys: []provider.UUID{in.Key}}) }()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -27,20 +29,18 @@ type userTx = relational.UserTx[pgx.Tx]
 
 var _ provider.Transactor = (*Provider)(nil)
 
-// CreateIn implements [provider.Transactor].
-func (p *Provider) CreateIn(ctx context.Context, tx provider.Tx, req provider.CreateRequest) (provider.CreateResult, error) {
-	req.First = nil // nobody tells this process whether it is stored
-	return p.inside(tx).Create(ctx, req)
-}
-
-// SendIn implements [provider.Transactor].
-func (p *Provider) SendIn(ctx context.Context, tx provider.Tx, req provider.SendRequest) (provider.SendResult, error) {
-	return p.inside(tx).Send(ctx, req)
+// joins carries calls out in transactions of the caller.
+type joins struct {
+	db      *database
+	kinds   *kinds
+	units   *units
+	pending *pending
+	relearn chan struct{} // held by a call that finds out which database the store's is by now
 }
 
 // inside are the calls as they are carried out in a transaction of the caller.
-func (p *Provider) inside(tx provider.Tx) relational.Calls {
-	return relational.Inside(tx, &p.door, p.join)
+func (j *joins) inside(tx provider.Tx) relational.Calls {
+	return relational.Inside(tx, &j.db.door, j.join)
 }
 
 // join runs a call in a transaction of the caller, each try in a savepoint: what the call refuses, and what another transaction
@@ -48,40 +48,31 @@ func (p *Provider) inside(tx provider.Tx) relational.Calls {
 //
 // The transaction may hold a connection of the store's pool, and others like it all the rest. So nothing here takes a connection of that
 // pool: what the transaction must not hold or may not see is asked on the spare one.
-func (p *Provider) join(ctx context.Context, tx pgx.Tx, m *relational.Member) error {
-	ctx, cancel := p.bounded(ctx)
+func (j *joins) join(ctx context.Context, tx pgx.Tx, m *relational.Member) error {
+	ctx, cancel := j.db.bounded(ctx)
 	defer cancel()
-	if err := p.refreshKinds(ctx, p.spare); err != nil {
+	if err := j.kinds.refresh(ctx, j.db.spare); err != nil {
 		return failed(m.Op, err, provider.OutcomeNothing)
 	}
 	for more := 0; ; more++ {
-		err := p.joinOnce(ctx, tx, m)
+		err := j.joinOnce(ctx, tx, m)
 		need, asks := errors.AsType[*needError](err)
 		again := asks || errors.Is(err, errHeld) || isUnique(err, "instance_")
 		if !again || more == maxTries {
 			return failed(m.Op, err, provider.OutcomeNothing)
 		}
 		if asks {
-			if err := p.learn(ctx, p.spare, m, need); err != nil {
+			if err := j.kinds.learn(ctx, j.db.spare, m, need); err != nil {
 				return failed(m.Op, err, provider.OutcomeNothing)
 			}
 		}
 	}
 }
 
-// learn remembers what a call turned out to need. A new kind is stored by a statement of its own, on a connection of pool.
-func (p *Provider) learn(ctx context.Context, pool *pgxpool.Pool, m *relational.Member, need *needError) error {
-	m.Needs.Add(&need.needs)
-	if !need.kind() {
-		return nil
-	}
-	return p.loadKinds(ctx, pool, need)
-}
-
 const sqlTxID = `SELECT pg_current_xact_id()::text`
 
 // joinOnce is one try. A call that changes nothing keeps no locks.
-func (p *Provider) joinOnce(ctx context.Context, tx pgx.Tx, m *relational.Member) error {
+func (j *joins) joinOnce(ctx context.Context, tx pgx.Tx, m *relational.Member) error {
 	savepoint, err := tx.Begin(ctx)
 	if errors.Is(err, pgx.ErrTxClosed) || sqlState(err) == stateNoTransaction {
 		return relational.TxOver(err)
@@ -89,23 +80,23 @@ func (p *Provider) joinOnce(ctx context.Context, tx pgx.Tx, m *relational.Member
 	if err != nil {
 		return err
 	}
-	u := newUnit(ctx, p, savepoint.Conn())
+	u := j.units.on(ctx, savepoint.Conn())
 	u.single, u.wait, u.joined = true, true, true
 	t := u.tx()
-	id, err := u.runJoined(t, m)
+	id, err := j.run(u, t, m)
 	if err != nil || t.Changes == 0 {
 		return errors.Join(err, undo(ctx, savepoint))
 	}
 	if err := savepoint.Commit(ctx); err != nil {
 		return err
 	}
-	p.pending.add(id, t.Effects)
+	j.pending.add(id, t.Effects)
 	return nil
 }
 
-// runJoined carries a call out and answers the ID of the transaction that it is in.
-func (u *unit) runJoined(t *relational.Tx, m *relational.Member) (id string, err error) {
-	if err := u.checkDatabase(); err != nil {
+// run carries a call out and returns the ID of the transaction that it is in.
+func (j *joins) run(u *unit, t *relational.Tx, m *relational.Member) (id string, err error) {
+	if err := j.checkDatabase(&u.txn); err != nil {
 		return "", err
 	}
 	if err := u.begin(m.Needs); err != nil {
@@ -143,16 +134,16 @@ const sqlDatabase = `SELECT extract(epoch FROM pg_postmaster_start_time())::text
 const anyTable = `perdure.instance`
 
 // checkDatabase refuses a transaction that is not one of this store's database.
-func (u *unit) checkDatabase() error {
+func (j *joins) checkDatabase(t *txn) error {
 	var there *string
-	if err := u.conn.QueryRow(u.ctx, sqlDatabase, u.p.names.sql(anyTable)).Scan(&there); err != nil {
+	if err := t.conn.QueryRow(t.ctx, sqlDatabase, j.db.names.sql(anyTable)).Scan(&there); err != nil {
 		return err
 	}
-	if u.p.kinds.from(there) {
+	if j.kinds.from(there) {
 		return nil
 	}
 	if there != nil { // the server may have been restarted
-		if err := u.p.relearnDatabase(u.ctx, there); err != nil || u.p.kinds.from(there) {
+		if err := j.relearnDatabase(t.ctx, there); err != nil || j.kinds.from(there) {
 			return err
 		}
 	}
@@ -161,22 +152,139 @@ func (u *unit) checkDatabase() error {
 
 // relearnDatabase reads anew which database the store's is, unless another call has found meanwhile that it is there. It makes a connection:
 // those of the pool may all be held by callers that wait for this, and those of the spare one may lead to the server before a fail-over.
-func (p *Provider) relearnDatabase(ctx context.Context, there *string) error {
+func (j *joins) relearnDatabase(ctx context.Context, there *string) error {
 	select {
-	case p.relearn <- struct{}{}:
-		defer func() { <-p.relearn }()
+	case j.relearn <- struct{}{}:
+		defer func() { <-j.relearn }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if p.kinds.from(there) {
+	if j.kinds.from(there) {
 		return nil
 	}
-	config := p.spare.Config()
+	config := j.db.spare.Config()
 	config.MaxConns = 1
 	fresh, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return err
 	}
 	defer fresh.Close()
-	return p.loadKinds(ctx, fresh, nil)
+	return j.kinds.load(ctx, fresh, nil)
+}
+
+// How often is asked whether the transactions of callers are over: after a tenth of their age, within these bounds.
+const (
+	firstPending = 5 * time.Millisecond
+	lastPending  = 30 * time.Millisecond
+)
+
+// pending are the transactions of callers that something was stored in, and what others must hear once they have
+// committed. Nobody tells when that is, and a NOTIFY inside of them would make them wait for each other: so it is asked for, in one
+// statement for all of them.
+type pending struct {
+	db    *database
+	wake  *wake
+	ended sync.WaitGroup
+	added chan struct{}
+
+	mu   sync.Mutex
+	open map[string]*joined // by the ID of the transaction
+}
+
+// joined is one transaction of a caller.
+type joined struct {
+	since time.Time
+	fx    relational.Effects
+}
+
+func startPending(db *database, wake *wake) *pending {
+	w := &pending{db: db, wake: wake, added: make(chan struct{}, 1), open: make(map[string]*joined)}
+	w.ended.Go(w.watch)
+	return w
+}
+
+// stop ends the watch after the provider's context has ended.
+func (w *pending) stop() { w.ended.Wait() }
+
+// add watches a transaction for what a call did in it.
+func (w *pending) add(id string, fx relational.Effects) {
+	w.mu.Lock()
+	if j := w.open[id]; j != nil {
+		j.fx.Merge(&fx)
+	} else {
+		w.open[id] = &joined{since: time.Now(), fx: fx}
+	}
+	w.mu.Unlock()
+	select {
+	case w.added <- struct{}{}:
+	default:
+	}
+}
+
+// watch asks for the open transactions until the provider closes.
+func (w *pending) watch() {
+	timer := time.NewTimer(lastPending)
+	defer timer.Stop()
+	for asked := time.Now(); ; {
+		ids, wait := w.next()
+		var due <-chan time.Time
+		if len(ids) > 0 {
+			timer.Reset(wait - time.Since(asked)) // however often others are added meanwhile
+			due = timer.C
+		}
+		select {
+		case <-w.added:
+			if len(ids) == 0 {
+				asked = time.Now() // it is not over yet
+			}
+			continue
+		case <-w.wake.ctx.Done():
+			return
+		case <-due:
+		}
+		asked = time.Now()
+		if err := w.ask(ids); err != nil && w.db.hard.Err() == nil {
+			w.db.opts.Logger.Debug("perdure postgres: whether callers' transactions are over cannot be asked", "error", err)
+		}
+	}
+}
+
+// next answers what to ask for, and when: a share of the age of the youngest.
+func (w *pending) next() (ids []string, wait time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	wait = lastPending
+	for id, j := range w.open {
+		ids = append(ids, id)
+		wait = min(wait, max(firstPending, time.Since(j.since)/10))
+	}
+	return ids, wait
+}
+
+// Not asked for is what cannot be over: the server refuses an ID of the future, which one is that it gave before a crash.
+const sqlOver = `SELECT id, status FROM unnest($1::text[]) w (id), LATERAL (SELECT CASE
+	WHEN id::xid8 < pg_snapshot_xmax(pg_current_snapshot()) THEN pg_xact_status(id::xid8) ELSE 'in progress' END) s (status)
+	WHERE status IS DISTINCT FROM 'in progress'`
+
+// ask finds out which transactions are over and tells of those that have committed, or of which nobody knows any more.
+func (w *pending) ask(ids []string) error {
+	ctx, cancel := w.db.bounded(context.WithoutCancel(w.db.hard))
+	defer cancel()
+	rows, err := w.db.pool.Query(ctx, sqlOver, ids)
+	if err != nil {
+		return err
+	}
+	var id string
+	var status *string
+	_, err = pgx.ForEachRow(rows, []any{&id, &status}, func() error {
+		w.mu.Lock()
+		j := w.open[id]
+		delete(w.open, id)
+		w.mu.Unlock()
+		if status == nil || *status != "aborted" {
+			w.wake.publish(&j.fx, nil)
+		}
+		return nil
+	})
+	return err
 }

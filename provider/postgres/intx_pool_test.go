@@ -49,11 +49,11 @@ func TestTransactionsMayHoldTheWholePool(t *testing.T) {
 // startsOnAll begins as many transactions as the pool has connections, and only then has each start an instance.
 func startsOnAll(t *testing.T, p *Provider, what string, name func(i int) string) {
 	t.Helper()
-	txs := make([]pgx.Tx, p.pool.Config().MaxConns)
+	txs := make([]pgx.Tx, p.db.pool.Config().MaxConns)
 	var calls sync.WaitGroup
 	for i := range txs {
 		calls.Go(func() {
-			tx, err := p.pool.Begin(t.Context())
+			tx, err := p.db.pool.Begin(t.Context())
 			if err != nil {
 				t.Errorf("%s: begin: %v", what, err)
 			}

@@ -33,7 +33,7 @@ func begin(t *testing.T, p *pgxpool.Pool, o pgx.TxOptions) pgx.Tx {
 func startIn(t *testing.T, p *Provider) {
 	t.Helper()
 	fetched := fetchLater(t, p)
-	tx := begin(t, p.pool, pgx.TxOptions{})
+	tx := begin(t, p.db.pool, pgx.TxOptions{})
 	_, err := p.CreateIn(t.Context(), InTx(tx), createRequest("i"))
 	if err := errors.Join(err, tx.Commit(t.Context())); err != nil {
 		t.Fatal(err)
@@ -50,7 +50,7 @@ func startIn(t *testing.T, p *Provider) {
 func TestCommitsAreSeenAmongManyCalls(t *testing.T) {
 	t.Parallel()
 	p := store(t)
-	long := begin(t, p.pool, pgx.TxOptions{})
+	long := begin(t, p.db.pool, pgx.TxOptions{})
 	var id string
 	if err := long.QueryRow(t.Context(), sqlTxID).Scan(&id); err != nil {
 		t.Fatal(err)
@@ -112,12 +112,12 @@ func TestTransactionsOfEverySchemaName(t *testing.T) {
 	url := postgrestest.URL(t)
 	for _, name := range []string{"it's", `a "quoted" one`, "Ünïcode"} {
 		p := opened(t, url, Options{Schema: postgrestest.Schema(t, url) + name})
-		tx := begin(t, p.pool, pgx.TxOptions{})
+		tx := begin(t, p.db.pool, pgx.TxOptions{})
 		_, err := p.CreateIn(t.Context(), InTx(tx), createRequest("i"))
 		if err := errors.Join(err, tx.Rollback(t.Context())); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}
-		exec(t, p, `DROP SCHEMA `+pgx.Identifier{p.opts.Schema}.Sanitize()+` CASCADE`)
+		exec(t, p, `DROP SCHEMA `+pgx.Identifier{p.db.opts.Schema}.Sanitize()+` CASCADE`)
 	}
 }
 
@@ -127,7 +127,7 @@ func TestStrictTransactions(t *testing.T) {
 	p := store(t)
 	for _, level := range []pgx.TxIsoLevel{pgx.RepeatableRead, pgx.Serializable} {
 		i := create(t, p, "before "+string(level))
-		tx := begin(t, p.pool, pgx.TxOptions{IsoLevel: level})
+		tx := begin(t, p.db.pool, pgx.TxOptions{IsoLevel: level})
 		if _, err := tx.Exec(t.Context(), `SELECT 1 FROM pg_class`); err != nil { // it sees nothing later from here on
 			t.Fatal(err)
 		}

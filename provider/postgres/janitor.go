@@ -46,16 +46,17 @@ const (
 // A janitor mends what no correct code leaves behind: ready times that are not those of
 // the inbox, which would let an instance sleep for ever. It counts what it mends.
 type janitor struct {
-	p      *Provider
+	db     *database
+	wake   *wake
 	ctx    context.Context //nolint:containedctx // it ends with the provider
 	cancel context.CancelFunc
 	ended  sync.WaitGroup
 	mended atomic.Int64
 }
 
-func startJanitor(p *Provider) *janitor {
-	j := &janitor{p: p}
-	j.ctx, j.cancel = context.WithCancel(p.hard)
+func startJanitor(db *database, wake *wake) *janitor {
+	j := &janitor{db: db, wake: wake}
+	j.ctx, j.cancel = context.WithCancel(db.hard)
 	j.ended.Go(j.loop)
 	return j
 }
@@ -87,11 +88,11 @@ func (j *janitor) sweep() {
 	err := j.auditAll()
 	for _, old := range []string{sqlOldAsks, sqlOldSessions} {
 		if err == nil {
-			err = j.run(func(b *pgx.Batch) { b.Queue(j.p.names.sql(old)) })
+			err = j.run(func(b *pgx.Batch) { b.Queue(j.db.names.sql(old)) })
 		}
 	}
 	if err != nil && j.ctx.Err() == nil {
-		j.p.opts.Logger.Warn("perdure postgres: the janitor could not finish", "error", err)
+		j.db.opts.Logger.Warn("perdure postgres: the janitor could not finish", "error", err)
 	}
 }
 
@@ -123,7 +124,7 @@ func (j *janitor) inboxes(sql string, after provider.UUID, args ...any) (a audit
 	from := pgtype.UUID{Bytes: after, Valid: true}
 	args = append([]any{from, int64(janitorBatch)}, args...)
 	err = j.run(func(b *pgx.Batch) {
-		b.Queue(j.p.names.sql(sql), args...).Query(func(rows pgx.Rows) error {
+		b.Queue(j.db.names.sql(sql), args...).Query(func(rows pgx.Rows) error {
 			var bad bool
 			n := 0
 			_, err := pgx.ForEachRow(rows, []any{into(&a.last), &bad}, func() error {
@@ -143,7 +144,7 @@ func (j *janitor) inboxes(sql string, after provider.UUID, args ...any) (a audit
 func (j *janitor) mend(keys []provider.UUID) error {
 	mended := int64(0)
 	err := j.run(func(b *pgx.Batch) {
-		b.Queue(j.p.names.sql(sqlMend), uuids(keys)).Query(func(rows pgx.Rows) error {
+		b.Queue(j.db.names.sql(sqlMend), uuids(keys)).Query(func(rows pgx.Rows) error {
 			for rows.Next() {
 				mended++
 			}
@@ -152,16 +153,16 @@ func (j *janitor) mend(keys []provider.UUID) error {
 	})
 	if err == nil && mended > 0 {
 		j.mended.Add(mended)
-		j.p.signals.wakeAll()
+		j.wake.wakeAll()
 	}
 	return err
 }
 
 // run runs what queue adds to a batch: a transaction of its own, with a deadline.
 func (j *janitor) run(queue func(*pgx.Batch)) error {
-	ctx, cancel := j.p.bounded(j.ctx)
+	ctx, cancel := j.db.bounded(j.ctx)
 	defer cancel()
-	b := j.p.byIndex()
+	b := j.db.byIndex()
 	queue(b)
-	return j.p.pooled(ctx, b)
+	return j.db.pooled(ctx, b)
 }

@@ -24,6 +24,7 @@ const (
 // kinds are the kinds that this process knows. What is answered is never changed, so that
 // its readers need no lock.
 type kinds struct {
+	db      *database
 	current atomic.Pointer[relational.Kinds]
 	// database is the identity of the database that they were read from; see sqlDatabase.
 	database atomic.Pointer[string]
@@ -57,34 +58,34 @@ func (k *kinds) from(other *string) bool {
 	return own != nil && other != nil && *own == *other
 }
 
-// loadKinds reads all kinds on a connection of a pool. It first stores the kinds that need names, in a transaction of its own, so that
+// load reads all kinds on a connection of a pool. It first stores the kinds that need names, in a transaction of its own, so that
 // they stay whatever becomes of the call that wanted them.
-func (p *Provider) loadKinds(ctx context.Context, pool *pgxpool.Pool, need *needError) error {
-	ctx, cancel := p.bounded(ctx)
+func (k *kinds) load(ctx context.Context, pool *pgxpool.Pool, need *needError) error {
+	ctx, cancel := k.db.bounded(ctx)
 	defer cancel()
 	conn, err := pool.Acquire(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Release()
-	return p.loadKindsOn(ctx, conn, need)
+	return k.loadOn(ctx, conn, need)
 }
 
-// loadKindsOn is loadKinds on a connection that the caller has.
-func (p *Provider) loadKindsOn(ctx context.Context, conn querying, need *needError) error {
-	p.kinds.loading.Lock()
-	defer p.kinds.loading.Unlock()
-	return p.readKinds(ctx, conn, p.newKinds(need))
+// loadOn is load on a connection that the caller has.
+func (k *kinds) loadOn(ctx context.Context, conn querying, need *needError) error {
+	k.loading.Lock()
+	defer k.loading.Unlock()
+	return k.read(ctx, conn, k.create(need))
 }
 
-// readKinds sends the batch and reads all kinds, with the identity of their database. The caller has locked loading.
-func (p *Provider) readKinds(ctx context.Context, q querying, b *pgx.Batch) error {
-	p.kinds.stale.Store(false)
-	ctx, cancel := p.bounded(ctx)
+// read sends the batch and reads all kinds, with the identity of their database. The caller has locked loading.
+func (k *kinds) read(ctx context.Context, q querying, b *pgx.Batch) error {
+	k.stale.Store(false)
+	ctx, cancel := k.db.bounded(ctx)
 	defer cancel()
 	fresh := relational.NewKinds()
 	var database *string
-	b.Queue(p.names.sql(sqlKinds)).Query(func(rows pgx.Rows) error {
+	b.Queue(k.db.names.sql(sqlKinds)).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			var id int64
 			var kind relational.TurnKind
@@ -95,7 +96,7 @@ func (p *Provider) readKinds(ctx context.Context, q querying, b *pgx.Batch) erro
 		}
 		return rows.Err()
 	})
-	b.Queue(p.names.sql(sqlTaskKinds)).Query(func(rows pgx.Rows) error {
+	b.Queue(k.db.names.sql(sqlTaskKinds)).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			var id, priority int64
 			var queue, name string
@@ -106,52 +107,52 @@ func (p *Provider) readKinds(ctx context.Context, q querying, b *pgx.Batch) erro
 		}
 		return rows.Err()
 	})
-	b.Queue(sqlDatabase, p.names.sql(anyTable)).QueryRow(func(r pgx.Row) error { return r.Scan(&database) })
+	b.Queue(sqlDatabase, k.db.names.sql(anyTable)).QueryRow(func(r pgx.Row) error { return r.Scan(&database) })
 	if err := q.SendBatch(ctx, b).Close(); err != nil {
-		p.kinds.stale.Store(true)
+		k.stale.Store(true)
 		return err
 	}
-	p.kinds.loaded = time.Now()
-	p.kinds.database.Store(database)
-	p.kinds.current.Store(fresh)
+	k.loaded = time.Now()
+	k.database.Store(database)
+	k.current.Store(fresh)
 	return nil
 }
 
-// refreshKinds reads the kinds if another process spoke of one that is not known here.
-func (p *Provider) refreshKinds(ctx context.Context, pool *pgxpool.Pool) error {
-	if !p.kinds.stale.Load() {
+// refresh reads the kinds if another process spoke of one that is not known here.
+func (k *kinds) refresh(ctx context.Context, pool *pgxpool.Pool) error {
+	if !k.stale.Load() {
 		return nil
 	}
-	return p.loadKinds(ctx, pool, nil)
+	return k.load(ctx, pool, nil)
 }
 
 // acquire returns a connection of a pool on which a group can be judged. A connection that was made anew may lead to another server behind the
 // same name, such as a copy or a backup, which has lost kinds and given their numbers again. So the kinds are read on that very connection.
 // Renewals need no kinds.
-func (p *Provider) acquire(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Conn, error) {
+func (k *kinds) acquire(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Conn, error) {
 	conn, err := pool.Acquire(ctx)
-	if err != nil || pool != p.pool || !p.kinds.stale.Load() {
+	if err != nil || pool != k.db.pool || !k.stale.Load() {
 		return conn, err
 	}
-	if err := p.loadKindsOn(ctx, conn, nil); err != nil {
+	if err := k.loadOn(ctx, conn, nil); err != nil {
 		conn.Release()
 		return nil, err
 	}
 	return conn, nil
 }
 
-// suspectKinds makes the next fetch read the kinds if that was long ago: notifications may be lost. It is asked
+// suspect makes the next fetch read the kinds if that was long ago: notifications may be lost. It is asked
 // by fetches that found nothing, so that a claim costs one round trip.
-func (p *Provider) suspectKinds() {
-	p.kinds.loading.Lock()
-	defer p.kinds.loading.Unlock()
-	if time.Since(p.kinds.loaded) > fallback/2 {
-		p.kinds.stale.Store(true)
+func (k *kinds) suspect() {
+	k.loading.Lock()
+	defer k.loading.Unlock()
+	if time.Since(k.loaded) > fallback/2 {
+		k.stale.Store(true)
 	}
 }
 
-// newKinds begins a batch that stores kinds, if any are needed.
-func (p *Provider) newKinds(need *needError) *pgx.Batch {
+// create begins a batch that stores kinds, if any are needed.
+func (k *kinds) create(need *needError) *pgx.Batch {
 	b := &pgx.Batch{}
 	if need == nil {
 		return b
@@ -162,11 +163,20 @@ func (p *Provider) newKinds(need *needError) *pgx.Batch {
 	slices.SortFunc(need.tasks, func(a, b relational.TaskKind) int {
 		return cmp.Or(cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Name, b.Name), cmp.Compare(a.StoredPriority(), b.StoredPriority()))
 	})
-	for _, k := range need.turns {
-		b.Queue(p.names.sql(sqlNewKind), k.Name, k.CodeVersion, k.Level)
+	for _, kind := range need.turns {
+		b.Queue(k.db.names.sql(sqlNewKind), kind.Name, kind.CodeVersion, kind.Level)
 	}
-	for _, k := range need.tasks {
-		b.Queue(p.names.sql(sqlNewTask), k.Queue, k.Name, k.StoredPriority())
+	for _, kind := range need.tasks {
+		b.Queue(k.db.names.sql(sqlNewTask), kind.Queue, kind.Name, kind.StoredPriority())
 	}
 	return b
+}
+
+// learn remembers what a call turned out to need. A new kind is stored by a statement of its own, on a connection of pool.
+func (k *kinds) learn(ctx context.Context, pool *pgxpool.Pool, m *relational.Member, need *needError) error {
+	m.Needs.Add(&need.needs)
+	if !need.kind() {
+		return nil
+	}
+	return k.load(ctx, pool, need)
 }

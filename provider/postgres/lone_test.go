@@ -31,7 +31,7 @@ func TestCallerOfALoneStepMayGiveUp(t *testing.T) {
 	exec(t, p, `CREATE FUNCTION perdure.held() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 		WHILE NOT pg_try_advisory_xact_lock(`+fmt.Sprint(gate)+`) LOOP PERFORM pg_sleep(0.002); END LOOP; RETURN NEW; END $$`)
 	exec(t, p, `CREATE TRIGGER held BEFORE INSERT ON perdure.history FOR EACH ROW EXECUTE FUNCTION perdure.held()`)
-	holder, err := p.pool.Acquire(t.Context())
+	holder, err := p.db.pool.Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,8 +45,8 @@ func TestCallerOfALoneStepMayGiveUp(t *testing.T) {
 		_, err := p.CommitTurn(ctx, next)
 		gone <- err
 	}()
-	within(t, p, `SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE 'WITH step%"`+p.opts.Schema+`"%'`)
-	before := p.pool.Stat().TotalConns()
+	within(t, p, `SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE 'WITH step%"`+p.db.opts.Schema+`"%'`)
+	before := p.db.pool.Stat().TotalConns()
 	giveUp()
 	select {
 	case err := <-gone:
@@ -59,9 +59,9 @@ func TestCallerOfALoneStepMayGiveUp(t *testing.T) {
 	if _, err := holder.Exec(t.Context(), `SELECT pg_advisory_unlock($1)`, gate); err != nil {
 		t.Fatal(err)
 	}
-	within(t, p, `SELECT count(*) = 1 FROM `+p.names.prefix+`instance WHERE history_length = 3`)
+	within(t, p, `SELECT count(*) = 1 FROM `+p.db.names.prefix+`instance WHERE history_length = 3`)
 	send(t, p, next.Key, text("after")) // it waits for the step, whose instance it needs
-	if after := p.pool.Stat().TotalConns(); after < before {
+	if after := p.db.pool.Stat().TotalConns(); after < before {
 		t.Errorf("%d connections are left of %d", after, before)
 	}
 }
@@ -69,7 +69,7 @@ func TestCallerOfALoneStepMayGiveUp(t *testing.T) {
 // Who waits for the end of an instance is handed its row as it is stored, though nobody has read it.
 func TestWaitersAreHandedRowsThatNobodyRead(t *testing.T) {
 	p := store(t)
-	observer := opened(t, postgrestest.URL(t), Options{Schema: p.opts.Schema})
+	observer := opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema})
 	made := func() provider.CommitTurnRequest { return begun(t, p, unique().String()) }
 	fetched := func() provider.CommitTurnRequest {
 		create(t, observer, unique().String())
@@ -90,7 +90,7 @@ func TestWaitersAreHandedRowsThatNobodyRead(t *testing.T) {
 		for !p.hub.Watched(next.Key) {
 			runtime.Gosched()
 		}
-		if p.warm.heads[next.Key].own == nil {
+		if p.memory.heads[next.Key].own == nil {
 			t.Fatal("the row is not known")
 		}
 		commit(t, p, next)
@@ -117,10 +117,10 @@ func TestFunctionsHaveTheirOwnPlans(t *testing.T) {
 		t.Fatal(err)
 	}
 	var own, server string
-	if err := p.pool.QueryRow(t.Context(), settings).Scan(&own); err != nil {
+	if err := p.db.pool.QueryRow(t.Context(), settings).Scan(&own); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.spare.QueryRow(t.Context(), settings).Scan(&server); err != nil {
+	if err := p.db.spare.QueryRow(t.Context(), settings).Scan(&server); err != nil {
 		t.Fatal(err)
 	}
 	if inside != server || own == server {

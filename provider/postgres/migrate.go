@@ -47,32 +47,29 @@ const sqlTransactionNow = `(extract(epoch FROM transaction_timestamp()) * 100000
 // opMigrate names what fails when a schema cannot be made or changed.
 const opMigrate = "migrate"
 
-// querier is a connection, a pool or a transaction.
-type querier interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-}
+// A migrator keeps the schema of a store.
+type migrator struct{ db *database }
 
 // known lists all steps, of which none is applied.
-func (p *Provider) known() ([]provider.Migration, error) {
+func (m migrator) known() ([]provider.Migration, error) {
 	list, err := relational.Migrations(migrationFiles)
 	for i := range list {
-		list[i].SQL = p.names.sql(list[i].SQL)
+		list[i].SQL = m.db.names.sql(list[i].SQL)
 	}
 	return list, err
 }
 
 // migrations lists all steps and whether each is applied.
-func (p *Provider) migrations(ctx context.Context, q querier) ([]provider.Migration, error) {
-	list, err := p.known()
+func (m migrator) migrations(ctx context.Context, q querier) ([]provider.Migration, error) {
+	list, err := m.known()
 	if err != nil {
 		return nil, err
 	}
 	var has bool
-	if err := q.QueryRow(ctx, sqlHasSchema, p.opts.Schema).Scan(&has); err != nil || !has {
+	if err := q.QueryRow(ctx, sqlHasSchema, m.db.opts.Schema).Scan(&has); err != nil || !has {
 		return list, err
 	}
-	applied, err := p.appliedMigrations(ctx, q)
+	applied, err := m.appliedMigrations(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -84,35 +81,35 @@ func (p *Provider) migrations(ctx context.Context, q querier) ([]provider.Migrat
 	return list, nil
 }
 
-func (p *Provider) appliedMigrations(ctx context.Context, q querier) ([]int64, error) {
-	rows, err := q.Query(ctx, p.names.sql(sqlSchema))
+func (m migrator) appliedMigrations(ctx context.Context, q querier) ([]int64, error) {
+	rows, err := q.Query(ctx, m.db.names.sql(sqlSchema))
 	var applied []int64
 	if err == nil {
 		applied, err = pgx.CollectRows(rows, pgx.RowTo[int64])
 	}
 	switch sqlState(err) {
 	case stateNoColumn:
-		return nil, fmt.Errorf("schema %q: %w: it has another program's table \"migration\"", p.opts.Schema, provider.ErrNotStore)
+		return nil, fmt.Errorf("schema %q: %w: it has another program's table \"migration\"", m.db.opts.Schema, provider.ErrNotStore)
 	case stateForbidden:
-		return nil, fmt.Errorf("schema %q: the role may not use it: run what Grants answers as the owner: %w", p.opts.Schema, err)
+		return nil, fmt.Errorf("schema %q: the role may not use it: run what Grants answers as the owner: %w", m.db.opts.Schema, err)
 	}
 	return applied, err
 }
 
 // prepareSchema brings the schema up to date, or checks that it is.
-func (p *Provider) prepareSchema(ctx context.Context) error {
-	missing, err := p.checkSchema(ctx)
+func (m migrator) prepareSchema(ctx context.Context) error {
+	missing, err := m.checkSchema(ctx)
 	if err != nil || missing == 0 {
 		return err
 	}
-	return p.migrate(ctx)
+	return m.migrate(ctx)
 }
 
 // checkSchema counts the missing migrations. It refuses a schema that this release cannot use.
-func (p *Provider) checkSchema(ctx context.Context) (missing int, err error) {
-	ctx, cancel := p.bounded(ctx)
+func (m migrator) checkSchema(ctx context.Context) (missing int, err error) {
+	ctx, cancel := m.db.bounded(ctx)
 	defer cancel()
-	list, err := p.migrations(ctx, p.pool)
+	list, err := m.migrations(ctx, m.db.pool)
 	if err != nil {
 		return 0, failed("open", err, provider.OutcomeNothing)
 	}
@@ -121,31 +118,31 @@ func (p *Provider) checkSchema(ctx context.Context) (missing int, err error) {
 			missing++
 		}
 	}
-	if missing == len(list) && p.opts.NoMigrate {
+	if missing == len(list) && m.db.opts.NoMigrate {
 		return 0, fmt.Errorf("schema %q: %w: it has no tables; run `perdure migrate up` with a role that may create them",
-			p.opts.Schema, provider.ErrNotStore)
+			m.db.opts.Schema, provider.ErrNotStore)
 	}
 	if missing < len(list) {
-		if err := p.checkLevel(ctx); err != nil {
+		if err := m.checkLevel(ctx); err != nil {
 			return 0, err
 		}
 	}
-	if missing > 0 && p.opts.NoMigrate {
+	if missing > 0 && m.db.opts.NoMigrate {
 		return 0, fmt.Errorf("schema %q: %w: %d migrations are missing; run `perdure migrate up` with a role that may create tables",
-			p.opts.Schema, provider.ErrNotStore, missing)
+			m.db.opts.Schema, provider.ErrNotStore, missing)
 	}
 	return missing, nil
 }
 
 // checkLevel refuses a schema of a newer release that does not admit this one.
-func (p *Provider) checkLevel(ctx context.Context) error {
+func (m migrator) checkLevel(ctx context.Context) error {
 	var version, oldest int64
-	if err := p.pool.QueryRow(ctx, p.names.sql(sqlSchemaBounds)).Scan(&version, &oldest); err != nil {
+	if err := m.db.pool.QueryRow(ctx, m.db.names.sql(sqlSchemaBounds)).Scan(&version, &oldest); err != nil {
 		return failed("open", err, provider.OutcomeNothing)
 	}
 	if oldest > codeLevel {
 		return fmt.Errorf("%w: schema %q has version %d, which needs code of level %d or newer, and this release has level %d; upgrade it",
-			provider.ErrNewerSchema, p.opts.Schema, version, oldest, codeLevel)
+			provider.ErrNewerSchema, m.db.opts.Schema, version, oldest, codeLevel)
 	}
 	return nil
 }
@@ -157,9 +154,9 @@ func Migrations(ctx context.Context, url string, o Options) ([]provider.Migratio
 	if err := checkSchemaName(o.Schema); err != nil {
 		return nil, err
 	}
-	p := &Provider{opts: o, names: newNames(o.Schema)}
+	m := migrator{db: &database{opts: o, names: newNames(o.Schema)}}
 	if url == "" {
-		return p.known()
+		return m.known()
 	}
 	pool, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -171,7 +168,7 @@ func Migrations(ctx context.Context, url string, o Options) ([]provider.Migratio
 	var list []provider.Migration
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err == nil {
-		list, err = p.migrations(ctx, conn)
+		list, err = m.migrations(ctx, conn)
 		err = errors.Join(err, conn.Close(ctx))
 	}
 	if err != nil {
@@ -180,23 +177,37 @@ func Migrations(ctx context.Context, url string, o Options) ([]provider.Migratio
 	return list, nil
 }
 
-// Migrations implements [provider.Migrator].
-func (p *Provider) Migrations(ctx context.Context) (list []provider.Migration, err error) {
-	if err := p.door.Enter(ctx); err != nil {
+// list lists all steps and whether each is applied.
+func (m migrator) list(ctx context.Context) ([]provider.Migration, error) {
+	if err := m.db.door.Enter(ctx); err != nil {
 		return nil, err
 	}
-	defer p.door.Leave()
-	ctx, cancel := p.bounded(ctx)
+	defer m.db.door.Leave()
+	ctx, cancel := m.db.bounded(ctx)
 	defer cancel()
-	list, err = p.migrations(ctx, p.pool)
+	list, err := m.migrations(ctx, m.db.pool)
 	return list, failed("migrations", err, provider.OutcomeNothing)
 }
 
-// Migrate implements [provider.Migrator].
-func (p *Provider) Migrate(ctx context.Context) error {
-	if err := p.door.Enter(ctx); err != nil {
+// apply applies what is missing.
+func (m migrator) apply(ctx context.Context) error {
+	if err := m.db.door.Enter(ctx); err != nil {
 		return err
 	}
-	defer p.door.Leave()
-	return p.migrate(ctx)
+	defer m.db.door.Leave()
+	return m.migrate(ctx)
+}
+
+// Grants answers the statements that give role the rights to run a store whose tables another role made: to read and change
+// rows, to create nothing. The owner runs them after each migration. With them a store opens
+// with [Options].NoMigrate, or without while no migration is missing.
+func Grants(schema, role string) []string {
+	if schema == "" {
+		schema = defaultSchema
+	}
+	in, to := pgx.Identifier{schema}.Sanitize(), pgx.Identifier{role}.Sanitize()
+	return []string{
+		"GRANT USAGE ON SCHEMA " + in + " TO " + to,
+		"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA " + in + " TO " + to,
+	}
 }

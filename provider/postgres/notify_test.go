@@ -47,9 +47,9 @@ func fetchUntil(t *testing.T, p *Provider) (stop func(), got <-chan []provider.T
 func awaitDozing(t *testing.T, p *Provider) {
 	t.Helper()
 	eventually(t, "the fetch is parked", func() bool {
-		p.signals.mu.Lock()
-		defer p.signals.mu.Unlock()
-		for call := range p.signals.parked {
+		p.parking.mu.Lock()
+		defer p.parking.mu.Unlock()
+		for call := range p.parking.parked {
 			if call.ride.state.Load() == dozing {
 				return true
 			}
@@ -75,7 +75,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 // listening waits until a store hears of others: a node of its own knows what it sent.
 func listening(t *testing.T, p *Provider) {
 	t.Helper()
-	eventually(t, "the store listens", func() bool { return p.signals.hears.Load() })
+	eventually(t, "the store listens", func() bool { return p.wake.hears.Load() })
 }
 
 // A ListenURL may have parameters of the pool, as the guide recommends for the URL beside it.
@@ -174,9 +174,9 @@ func TestDueTimesAreForgotten(t *testing.T) {
 }
 
 func parkedUntil(p *Provider) int64 {
-	p.signals.mu.Lock()
-	defer p.signals.mu.Unlock()
-	for call := range p.signals.parked {
+	p.parking.mu.Lock()
+	defer p.parking.mu.Unlock()
+	for call := range p.parking.parked {
 		return call.next.Load()
 	}
 	return 0
@@ -184,13 +184,13 @@ func parkedUntil(p *Provider) int64 {
 
 func TestListenerReconnects(t *testing.T) {
 	p := store(t)
-	other := opened(t, postgrestest.URL(t), Options{Schema: p.opts.Schema})
+	other := opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema})
 	create(t, p, "kind")
 	fetchTurns(t, p, turnsRequest())
 	for range 3 {
 		listening(t, p)
 		fetched := fetchLater(t, p)
-		exec(t, p, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN "' || $1 || '"'`, p.signals.channel)
+		exec(t, p, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN "' || $1 || '"'`, p.wake.channel)
 		create(t, other, unique().String())
 		select {
 		case <-fetched:
@@ -211,7 +211,7 @@ func TestLongSignalsAreSplit(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if _, err := conn.Exec(t.Context(), "LISTEN "+p.signals.channel); err != nil {
+	if _, err := conn.Exec(t.Context(), "LISTEN "+p.wake.channel); err != nil {
 		t.Fatal(err)
 	}
 	fx := relational.NewEffects()
@@ -222,7 +222,7 @@ func TestLongSignalsAreSplit(t *testing.T) {
 		fx.Changed = append(fx.Changed, key)
 	}
 	fx.Turns[7], fx.Due = struct{}{}, 5
-	p.signals.publish(&fx, nil)
+	p.wake.publish(&fx, nil)
 	for len(want) > 0 {
 		n, err := conn.WaitForNotification(t.Context())
 		if err != nil {
@@ -246,9 +246,9 @@ func TestUnsentSignalsAreBounded(t *testing.T) {
 	for range 3 * maxPending {
 		fx := relational.NewEffects()
 		fx.Changed = []provider.UUID{unique()}
-		p.signals.publish(&fx, nil)
+		p.wake.publish(&fx, nil)
 	}
-	fx, out := p.signals.take()
+	fx, out := p.wake.take()
 	if len(fx.Changed) > maxPending+1 || !out.Lost || out.empty() {
 		t.Errorf("%d are kept, lost %t", len(fx.Changed), out.Lost)
 	}

@@ -54,46 +54,51 @@ func OnComplete(ctx context.Context, fn func(tx pgx.Tx) error) error {
 // errGone says that there is nothing to complete, so that what the function did must not be stored.
 var errGone = errors.New("the task is not held or its execution is over")
 
-// CompleteIn implements [provider.Transactor].
-func (p *Provider) CompleteIn(
-	ctx context.Context, item provider.TaskReport, fn func(provider.Tx) error,
-) (res provider.TaskReportResult, err error) {
-	req := provider.ReportTasksRequest{Items: []provider.TaskReport{item}}
-	if err := req.Validate(); err != nil {
-		return res, err
+// completions runs functions of callers in the transactions that complete their activities.
+type completions struct {
+	db      *database
+	kinds   *kinds
+	units   *units
+	commits *commits
+	hooks   chan struct{} // bounds the transactions that callers' functions run in
+	idle    time.Duration // a test may set it, and the next one
+	lock    time.Duration
+}
+
+func newCompletions(db *database, kinds *kinds, units *units, commits *commits) *completions {
+	return &completions{
+		db: db, kinds: kinds, units: units, commits: commits, hooks: make(chan struct{}, maxHooks), idle: hookIdle, lock: hookLock,
 	}
-	m := &relational.Member{Op: "complete task", Needs: relational.ReportNeeds(&req)}
-	enqueue := func(ctx context.Context, m *relational.Member, _ bool) error { return p.complete(ctx, m, fn) }
-	res, err = relational.Do(ctx, enqueue, m, false, func(t *relational.Tx, res *provider.TaskReportResult) (err error) {
-		*res, err = t.Report(&item)
+}
+
+// completeIn completes a task together with what fn does. The error is errGone if there is nothing to complete.
+func (h *completions) completeIn(
+	ctx context.Context, req *provider.ReportTasksRequest, fn func(provider.Tx) error,
+) (provider.TaskReportResult, error) {
+	m := &relational.Member{Op: "complete task", Needs: relational.ReportNeeds(req)}
+	enqueue := func(ctx context.Context, m *relational.Member, _ bool) error { return h.complete(ctx, m, fn) }
+	return relational.Do(ctx, enqueue, m, false, func(t *relational.Tx, res *provider.TaskReportResult) (err error) {
+		*res, err = t.Report(&req.Items[0])
 		if err == nil && (res.Err != nil || res.State.Kind != provider.ExecutionRunning) {
 			return errGone
 		}
 		return err
 	})
-	if !errors.Is(err, errGone) {
-		return res, err
-	}
-	alone, err := p.ReportTasks(ctx, req)
-	if err != nil {
-		return res, err
-	}
-	return alone.Items[0], nil
 }
 
 // complete runs fn and then m in one transaction of their own. The function comes first, so that the instance is
 // locked no longer than for any other report.
-func (p *Provider) complete(ctx context.Context, m *relational.Member, fn func(provider.Tx) error) error {
-	if err := p.door.Enter(ctx); err != nil {
+func (h *completions) complete(ctx context.Context, m *relational.Member, fn func(provider.Tx) error) error {
+	if err := h.db.door.Enter(ctx); err != nil {
 		return err
 	}
-	defer p.door.Leave()
-	if err := p.awaitHook(ctx); err != nil {
+	defer h.db.door.Leave()
+	if err := h.awaitHook(ctx); err != nil {
 		return err
 	}
-	defer func() { <-p.hooks }()
+	defer func() { <-h.hooks }()
 	for more := 0; ; more++ {
-		outcome, err := p.completeOnce(ctx, m, fn)
+		outcome, err := h.completeOnce(ctx, m, fn)
 		need, asks := errors.AsType[*needError](err)
 		if errors.Is(err, errGone) {
 			return err
@@ -102,7 +107,7 @@ func (p *Provider) complete(ctx context.Context, m *relational.Member, fn func(p
 			return failed(m.Op, err, outcome)
 		}
 		if asks {
-			if err := p.learn(ctx, p.pool, m, need); err != nil {
+			if err := h.kinds.learn(ctx, h.db.pool, m, need); err != nil {
 				return failed(m.Op, err, provider.OutcomeNothing)
 			}
 		}
@@ -110,11 +115,11 @@ func (p *Provider) complete(ctx context.Context, m *relational.Member, fn func(p
 }
 
 // awaitHook takes a place among the functions that run.
-func (p *Provider) awaitHook(ctx context.Context) error {
-	bounded, cancel := p.bounded(ctx)
+func (h *completions) awaitHook(ctx context.Context) error {
+	bounded, cancel := h.db.bounded(ctx)
 	defer cancel()
 	select {
-	case p.hooks <- struct{}{}:
+	case h.hooks <- struct{}{}:
 		return nil
 	case <-bounded.Done():
 	}
@@ -126,15 +131,15 @@ func (p *Provider) awaitHook(ctx context.Context) error {
 
 // completeOnce is one try. The statements of the store have a deadline before the function, and another one after it, so that the time
 // which the function takes makes neither of them fail.
-func (p *Provider) completeOnce(ctx context.Context, m *relational.Member, fn func(provider.Tx) error) (provider.Outcome, error) {
-	opening, opened := p.bounded(ctx)
+func (h *completions) completeOnce(ctx context.Context, m *relational.Member, fn func(provider.Tx) error) (provider.Outcome, error) {
+	opening, opened := h.db.bounded(ctx)
 	defer opened()
-	conn, err := p.pool.Acquire(opening)
+	conn, err := h.db.pool.Acquire(opening)
 	if err != nil {
 		return provider.OutcomeNothing, err
 	}
 	defer conn.Release()
-	tx, err := p.beginHook(opening, conn)
+	tx, err := h.beginHook(opening, conn)
 	if err != nil {
 		return provider.OutcomeNothing, err
 	}
@@ -143,9 +148,9 @@ func (p *Provider) completeOnce(ctx context.Context, m *relational.Member, fn fu
 		return provider.OutcomeNothing, err
 	}
 	fault := fn(provider.Tx{Of: userTx{Tx: savepoint, Package: "postgres"}})
-	ending, ended := p.bounded(ctx)
+	ending, ended := h.db.bounded(ctx)
 	defer ended()
-	u := newUnit(ending, p, conn.Conn())
+	u := h.units.on(ending, conn.Conn())
 	u.single, u.wait, u.joined = true, true, true
 	if err := endHook(ending, tx, savepoint, fault); err != nil {
 		u.rollback()
@@ -160,22 +165,22 @@ func (p *Provider) completeOnce(ctx context.Context, m *relational.Member, fn fu
 		u.rollback()
 		return provider.OutcomeNothing, err
 	}
-	err = p.writer.end(u, t)
+	err = h.commits.end(u, t)
 	return outcomeOf(err), err
 }
 
 // beginHook begins a transaction for a function, in one round trip. It limits how long the transaction waits for a lock, and how long for
 // the next statement; lower limits of the connection stay. The wait for a lock ends before a statement_timeout, whose error would
 // not say what the statement did.
-func (p *Provider) beginHook(ctx context.Context, conn *pgxpool.Conn) (pgx.Tx, error) {
+func (h *completions) beginHook(ctx context.Context, conn *pgxpool.Conn) (pgx.Tx, error) {
 	begin := sqlBegin + `; `
-	if p.settled {
+	if h.db.settled {
 		begin += sqlUnsettle + `; `
 	}
 	ms := func(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 	const idle = `idle_in_transaction_session_timeout`
-	begin += `SELECT set_config('` + idle + `', ceil(least(` + ms(p.hookIdle) + `, ` + sqlSetting + idle + sqlSettingEnd + `))::text, true),
-		set_config('lock_timeout', ceil(least(` + ms(p.hookLock) + `, ` + sqlSetting + `lock_timeout` + sqlSettingEnd + `,
+	begin += `SELECT set_config('` + idle + `', ceil(least(` + ms(h.idle) + `, ` + sqlSetting + idle + sqlSettingEnd + `))::text, true),
+		set_config('lock_timeout', ceil(least(` + ms(h.lock) + `, ` + sqlSetting + `lock_timeout` + sqlSettingEnd + `,
 		0.75 * ` + sqlSetting + `statement_timeout` + sqlSettingEnd + `))::text, true)`
 	return conn.BeginTx(ctx, pgx.TxOptions{BeginQuery: begin})
 }

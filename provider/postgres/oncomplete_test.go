@@ -29,7 +29,7 @@ func ledger(t *testing.T, p *Provider) func(ctx context.Context, tx pgx.Tx) erro
 	exec(t, p, `CREATE TABLE perdure.ledger (n int)`)
 	exec(t, p, `INSERT INTO perdure.ledger VALUES (0)`)
 	return func(ctx context.Context, tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, p.names.sql(`UPDATE perdure.ledger SET n = n + 1`))
+		_, err := tx.Exec(ctx, p.db.names.sql(`UPDATE perdure.ledger SET n = n + 1`))
 		return err
 	}
 }
@@ -42,8 +42,8 @@ func inHook(fn func(pgx.Tx) error) func(provider.Tx) error {
 // the transaction of the paused process, whose effect is not stored.
 func TestPausedFunctionFailsNoOther(t *testing.T) {
 	p := store(t)
-	other := opened(t, postgrestest.URL(t), Options{Schema: p.opts.Schema})
-	p.hookIdle, other.hookLock = 2*time.Second, 100*time.Millisecond
+	other := opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema})
+	p.completions.idle, other.completions.lock = 2*time.Second, 100*time.Millisecond
 	count := ledger(t, p)
 	item := running(t, p)
 	holds, paused := make(chan struct{}), make(chan error, 1)
@@ -86,7 +86,7 @@ func TestPausedFunctionFailsNoOther(t *testing.T) {
 // The time that a function takes is not the store's: it may be longer than the deadline of a call of the database.
 func TestSlowFunctionIsStored(t *testing.T) {
 	first := store(t)
-	p := opened(t, postgrestest.URL(t), Options{Schema: first.opts.Schema, Timeout: 2 * time.Second})
+	p := opened(t, postgrestest.URL(t), Options{Schema: first.db.opts.Schema, Timeout: 2 * time.Second})
 	count := ledger(t, first)
 	item := running(t, first)
 	complete := func() (provider.TaskReportResult, error) {

@@ -29,7 +29,7 @@ func TestExecModes(t *testing.T) {
 		closeAtEnd(t, p)
 		a, b := create(t, p, "a"), create(t, p, "b")
 		for range 2 { // the second time by what is known of them
-			wantErrors(t, group(p, memberSend(a.Key, text("m")), memberSend(b.Key, text("m"))), nil, nil)
+			wantErrors(t, grouped(p, memberSend(a.Key, text("m")), memberSend(b.Key, text("m"))), nil, nil)
 		}
 	}
 }

@@ -4,11 +4,8 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/perdure/perdure/provider"
 )
@@ -63,59 +60,4 @@ func checkSchemaName(name string) error {
 		return fmt.Errorf("schema %q: %w: names that begin with pg_ belong to Postgres", name, provider.ErrInvalid)
 	}
 	return nil
-}
-
-// names puts the schema's name into statements, which are written for the default one.
-type names struct {
-	prefix string
-	mu     sync.RWMutex
-	done   map[string]string // by the statement as it is written
-	alone  map[string]string // the same, for one row
-	steps  map[writes]string // lone steps
-}
-
-func newNames(schema string) *names {
-	return &names{
-		prefix: pgx.Identifier{schema}.Sanitize() + ".",
-		done:   make(map[string]string), alone: make(map[string]string), steps: make(map[writes]string),
-	}
-}
-
-// sql answers a statement for this schema.
-func (n *names) sql(statement string) string { return made(n, n.done, statement, n.rowwise) }
-
-// lone answers a statement over arrays for a single row, whose values stand in place of the arrays.
-func (n *names) lone(statement string) string { return made(n, n.alone, statement, n.loneRow) }
-
-// fused answers the statement that is a lone step of such writes.
-func (n *names) fused(set writes) string { return made(n, n.steps, set, n.loneStep) }
-
-func (n *names) rowwise(statement string) string { return rowwise(n.here(statement)) }
-func (n *names) loneRow(statement string) string { return loneRow(n.here(statement)) }
-func (n *names) loneStep(set writes) string      { return n.here(set.sql()) }
-func (n *names) here(statement string) string {
-	return strings.ReplaceAll(statement, defaultSchema+".", n.prefix)
-}
-
-// over answers a statement over arrays for so many rows.
-func (n *names) over(statement string, rows int) string {
-	if rows == 1 {
-		return n.lone(statement)
-	}
-	return n.sql(statement)
-}
-
-// made answers a statement as form makes it, once.
-func made[Key comparable](n *names, done map[Key]string, key Key, form func(Key) string) string {
-	n.mu.RLock()
-	s, ok := done[key]
-	n.mu.RUnlock()
-	if ok {
-		return s
-	}
-	s = form(key)
-	n.mu.Lock()
-	done[key] = s
-	n.mu.Unlock()
-	return s
 }

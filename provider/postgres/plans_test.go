@@ -90,7 +90,7 @@ func TestTaskClaimsAmongAMillion(t *testing.T) {
 	ranked := number(t, p, `SELECT id FROM perdure.task_kind WHERE priority = 16 + 3`)
 	const indexes = `SELECT string_agg(indexdef, ';') FROM pg_indexes WHERE schemaname = $1 AND tablename = 'task' AND indexname <> 'task_pkey'`
 	var restore string
-	if err := p.pool.QueryRow(t.Context(), indexes, p.opts.Schema).Scan(&restore); err != nil {
+	if err := p.db.pool.QueryRow(t.Context(), indexes, p.db.opts.Schema).Scan(&restore); err != nil {
 		t.Fatal(err)
 	}
 	exec(t, p, `DROP INDEX perdure.task_fetch, perdure.task_expire, perdure.task_fair, perdure.task_session, perdure.task_held`) // made anew they are there sooner
@@ -122,7 +122,7 @@ func TestTaskClaimsAmongAMillion(t *testing.T) {
 // explain runs a statement and takes it back.
 func explain(t *testing.T, p *Provider, sql string, args []any) (rows float64, scan string) {
 	t.Helper()
-	tx, err := p.pool.Begin(t.Context())
+	tx, err := p.db.pool.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func explain(t *testing.T, p *Provider, sql string, args []any) (rows float64, s
 		t.Fatal(err)
 	}
 	args = append([]any{pgx.QueryExecModeCacheDescribe}, args...)
-	if err := tx.QueryRow(t.Context(), "EXPLAIN (ANALYZE, FORMAT JSON) "+p.names.sql(sql), args...).Scan(&text); err != nil {
+	if err := tx.QueryRow(t.Context(), "EXPLAIN (ANALYZE, FORMAT JSON) "+p.db.names.sql(sql), args...).Scan(&text); err != nil {
 		t.Fatal(err)
 	}
 	var list []struct {

@@ -106,10 +106,10 @@ func TestPoolerThatNobodyToldOfKeepsNoSettings(t *testing.T) {
 	everyCall(t, p)
 	settings := `SELECT current_setting('enable_seqscan') || current_setting('jit') || current_setting('plan_cache_mode')`
 	var want string
-	if err := p.spare.QueryRow(t.Context(), settings).Scan(&want); err != nil {
+	if err := p.db.spare.QueryRow(t.Context(), settings).Scan(&want); err != nil {
 		t.Fatal(err)
 	}
-	for _, conn := range p.pool.AcquireAllIdle(t.Context()) {
+	for _, conn := range p.db.pool.AcquireAllIdle(t.Context()) {
 		var got string
 		if err := conn.QueryRow(t.Context(), settings).Scan(&got); err != nil || got != want {
 			t.Errorf("a connection has the settings %s, want %s: %v", got, want, err)

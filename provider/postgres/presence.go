@@ -33,7 +33,10 @@ const (
 // A presence shows the other processes that this one lives, while it holds leases, and ends the leases of those that are
 // dead. While only others hold leases it renews its row all the same: who cannot write must not judge.
 type presence struct {
-	p       *Provider
+	db      *database
+	kinds   *kinds
+	wake    *wake
+	setback *setback
 	process string
 	ctx     context.Context //nolint:containedctx // it ends with the provider
 	cancel  context.CancelFunc
@@ -53,12 +56,12 @@ type presence struct {
 	first, last provider.Time // of the renewals that came one after the other without a gap; 0: none
 }
 
-func startPresence(p *Provider) *presence {
+func startPresence(db *database, kinds *kinds, wake *wake, setback *setback) *presence {
 	s := &presence{
-		p: p, process: p.signals.node, poke: make(chan struct{}, 1), owners: make(map[string]struct{}),
+		db: db, kinds: kinds, wake: wake, setback: setback, process: wake.node, poke: make(chan struct{}, 1), owners: make(map[string]struct{}),
 		shown: make(map[string]struct{}), writing: make(chan struct{}, 1),
 	}
-	s.ctx, s.cancel = context.WithCancel(p.hard)
+	s.ctx, s.cancel = context.WithCancel(db.hard)
 	s.ended.Go(s.loop)
 	return s
 }
@@ -78,7 +81,7 @@ func (s *presence) leave() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), time.Second)
 	defer cancel()
 	if err := s.buryOwn(ctx, owners); err != nil {
-		s.p.opts.Logger.Warn("perdure postgres: other processes will find out only later that this one has closed the store", "error", err)
+		s.db.opts.Logger.Warn("perdure postgres: other processes will find out only later that this one has closed the store", "error", err)
 	}
 }
 
@@ -127,7 +130,7 @@ func (s *presence) show(ctx context.Context, owner string, d time.Duration) erro
 	owners := s.serves()
 	s.stored = true
 	at := time.Now()
-	_, err := s.p.spare.Exec(ctx, s.p.names.sql(sqlRenewProcess), s.process, owners)
+	_, err := s.db.spare.Exec(ctx, s.db.names.sql(sqlRenewProcess), s.process, owners)
 	if err != nil && !permanent(err) {
 		return fmt.Errorf("showing other processes that this one lives: %w", err)
 	}
@@ -161,7 +164,7 @@ func (s *presence) names(owners []string, at time.Time) {
 func (s *presence) serves() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if time.Now().After(s.until.Add(2 * s.p.opts.Timeout)) {
+	if time.Now().After(s.until.Add(2 * s.db.opts.Timeout)) {
 		clear(s.owners)
 		clear(s.shown)
 	}
@@ -173,7 +176,7 @@ func (s *presence) loop() {
 	for s.ctx.Err() == nil {
 		wait, err := s.attend()
 		if err != nil && s.ctx.Err() == nil {
-			s.p.opts.Logger.Warn("perdure postgres: this process cannot show that it lives", "error", err)
+			s.db.opts.Logger.Warn("perdure postgres: this process cannot show that it lives", "error", err)
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -193,28 +196,28 @@ func (s *presence) attend() (time.Duration, error) {
 	defer s.written()
 	owners, at := s.serves(), time.Now()
 	renews := len(owners) > 0 || s.others
-	if !renews && !s.stored && !s.p.signals.awaited() { // who takes nothing takes nothing over
+	if !renews && !s.stored && !s.wake.parking.awaited() { // who takes nothing takes nothing over
 		return pulse, nil
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, 2*pulse)
 	defer cancel()
 	b := &pgx.Batch{}
 	if renews {
-		b.Queue(s.p.names.sql(sqlRenewProcess), s.process, owners)
+		b.Queue(s.db.names.sql(sqlRenewProcess), s.process, owners)
 		s.stored = true
 	} else if s.stored {
-		b.Queue(s.p.names.sql(sqlLeaveProcess), s.process)
+		b.Queue(s.db.names.sql(sqlLeaveProcess), s.process)
 	}
 	var now, oldest, newest provider.Time
-	s.p.setback.queueNewest(b, &newest)
-	b.Queue(s.p.names.sql(sqlOtherProcesses), s.process).QueryRow(func(r pgx.Row) error { return r.Scan(&now, &s.others, &oldest) })
+	s.setback.queueNewest(b, &newest)
+	b.Queue(s.db.names.sql(sqlOtherProcesses), s.process).QueryRow(func(r pgx.Row) error { return r.Scan(&now, &s.others, &oldest) })
 	asked := time.Now()
-	err := s.p.spare.SendBatch(ctx, b).Close()
+	err := s.db.spare.SendBatch(ctx, b).Close()
 	s.renewed(now, renews && err == nil)
 	if err != nil {
 		return pulse, err
 	}
-	s.p.setback.reading(now, newest, asked, time.Now())
+	s.setback.reading(now, newest, asked, time.Now())
 	s.stored = renews
 	s.names(owners, at)
 	if s.others && !renews {
@@ -250,29 +253,6 @@ func (s *presence) limit() provider.Time {
 	return s.last.Add(-silence)
 }
 
-// Create implements [provider.Provider].
-func (p *Provider) Create(ctx context.Context, req provider.CreateRequest) (provider.CreateResult, error) {
-	if req.First == nil {
-		return p.calls.Create(ctx, req)
-	}
-	if err := p.presence.handsOff(ctx, req.First.Tasks); err != nil {
-		return provider.CreateResult{}, failed("create", err, provider.OutcomeNothing)
-	}
-	res, err := p.calls.Create(ctx, req)
-	p.presence.handedOff(req.First.Tasks, err)
-	return res, err
-}
-
-// CommitTurn implements [provider.Provider].
-func (p *Provider) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {
-	if err := p.presence.handsOff(ctx, req.Tasks); err != nil {
-		return provider.CommitTurnResult{}, failed("commit turn", err, provider.OutcomeNothing)
-	}
-	res, err := p.calls.CommitTurn(ctx, req)
-	p.presence.handedOff(req.Tasks, err)
-	return res, err
-}
-
 // handsOff shows the owners to which a call is about to lease tasks.
 func (s *presence) handsOff(ctx context.Context, tasks []provider.NewTask) error {
 	for i := range tasks {
@@ -297,11 +277,89 @@ func (s *presence) handedOff(tasks []provider.NewTask, err error) {
 	}
 }
 
-// RenewTasks implements [provider.Provider].
-func (p *Provider) RenewTasks(ctx context.Context, req provider.RenewTasksRequest) (provider.RenewTasksResult, error) {
-	res, err := p.calls.RenewTasks(ctx, req)
-	if err == nil || provider.OutcomeOf(err) != provider.OutcomeNothing {
-		p.presence.serve(req.Owner, max(req.Lease, req.SessionLease))
+// What ends the leases of owners that are gone: those of processes that are silent, and those of one that closes the store. An owner
+// that a living process serves, too, is not gone. Nobody is waited for: what others hold meanwhile comes with the next pulse, since the
+// rows of the silent stay for a while.
+const (
+	sqlClock  = `WITH clock AS MATERIALIZED (SELECT ` + sqlNow + ` AS now),`
+	sqlSilent = sqlClock + `
+	gone AS MATERIALIZED (SELECT o.owner FROM perdure.process n, unnest(n.owners) o (owner) WHERE n.renewed_at <= $1
+		EXCEPT SELECT o.owner FROM perdure.process n, unnest(n.owners) o (owner) WHERE n.renewed_at > $1)`
+	sqlOwn = sqlClock + `
+	gone AS MATERIALIZED (SELECT o.owner FROM unnest($1::text[]) o (owner)
+		EXCEPT SELECT o.owner FROM perdure.process n, unnest(n.owners) o (owner) WHERE n.id <> $2)`
+	sqlEndTurnsOf = `,
+	held AS MATERIALIZED (SELECT i.key FROM perdure.instance i WHERE i.lease_token IS NOT NULL AND i.lease_until > (SELECT now FROM clock)
+		AND i.lease_owner IN (SELECT owner FROM gone) ORDER BY i.key FOR UPDATE SKIP LOCKED)
+	UPDATE perdure.instance i SET lease_until = c.now, fetch_at = CASE WHEN i.fetch_at = i.lease_until THEN c.now ELSE i.fetch_at END
+	FROM held, clock c WHERE i.key = held.key RETURNING i.kind`
+	// Those of suspended instances stand apart. When the task is past its time counts from now on, and no more the end of the lease.
+	sqlEndTasksOf = `,
+	held AS MATERIALIZED (SELECT d.* FROM perdure.task_kind k CROSS JOIN LATERAL (
+		SELECT t.key, t.execution, t.event_id FROM perdure.task t WHERE t.kind = k.id AND t.fetch_at > 0 AND t.fetch_at > (SELECT now FROM clock)
+			AND t.state = 2 AND t.lease_until > (SELECT now FROM clock) AND t.owner IN (SELECT owner FROM gone) FOR UPDATE SKIP LOCKED) d
+		UNION ALL SELECT d.* FROM perdure.task_kind k CROSS JOIN LATERAL (
+		SELECT t.key, t.execution, t.event_id FROM perdure.task t WHERE t.kind = k.id AND t.fetch_at = 0 AND t.state = 2
+			AND t.lease_until > (SELECT now FROM clock) AND t.owner IN (SELECT owner FROM gone) FOR UPDATE SKIP LOCKED) d)
+	UPDATE perdure.task t SET lease_until = c.now, fetch_at = CASE WHEN t.fetch_at = t.lease_until THEN c.now ELSE t.fetch_at END,
+		expire_at = CASE WHEN t.expire_at = 0 THEN 0 WHEN t.begun OR t.start_by_at = 0 THEN t.deadline_at
+			WHEN t.deadline_at = 0 THEN t.start_by_at ELSE least(t.start_by_at, t.deadline_at) END
+	FROM held, clock c WHERE t.key = held.key AND t.execution = held.execution AND t.event_id = held.event_id
+	RETURNING t.kind, t.expire_at > 0 AND t.expire_at <= c.now`
+	sqlEndSessionsOf = `,
+	held AS MATERIALIZED (SELECT s.id FROM perdure.session s WHERE s.owner IN (SELECT owner FROM gone) AND ` + sqlHeld + `
+		ORDER BY s.id FOR UPDATE SKIP LOCKED)
+	UPDATE perdure.session s SET lease_until = c.now FROM held, clock c WHERE s.id = held.id RETURNING 1`
+	sqlStrike = `DELETE FROM perdure.process WHERE renewed_at <= $1 OR id = $2`
+)
+
+// burySilent ends the leases of processes whose rows were not renewed since limit. Tokens keep safe who is buried alive.
+func (s *presence) burySilent(ctx context.Context, limit provider.Time) error {
+	return s.bury(ctx, sqlSilent, []any{limit}, limit.Add(-silence), "")
+}
+
+// buryOwn ends the leases of owners of this process, which show themselves no more.
+func (s *presence) buryOwn(ctx context.Context, owners []string) error {
+	return s.bury(ctx, sqlOwn, []any{owners, s.process}, 0, s.process)
+}
+
+func (s *presence) bury(ctx context.Context, gone string, args []any, old provider.Time, process string) error {
+	fx := relational.NewEffects()
+	fx.Freed = make(map[int64]struct{})
+	b := &pgx.Batch{}
+	b.Queue(s.db.names.sql(gone+sqlEndTurnsOf), args...).Query(func(rows pgx.Rows) error {
+		var kind int64
+		_, err := pgx.ForEachRow(rows, []any{&kind}, func() error {
+			fx.Turns[kind] = struct{}{}
+			return nil
+		})
+		return err
+	})
+	b.Queue(s.db.names.sql(gone+sqlEndTasksOf), args...).Query(func(rows pgx.Rows) error {
+		var kind int64
+		var late bool
+		_, err := pgx.ForEachRow(rows, []any{&kind, &late}, func() error {
+			fx.Tasks[kind], fx.Freed[kind] = struct{}{}, struct{}{}
+			fx.Expired = fx.Expired || late
+			return nil
+		})
+		return err
+	})
+	sessions := int64(0)
+	b.Queue(s.db.names.sql(gone+sqlEndSessionsOf), args...).Query(func(rows pgx.Rows) error {
+		rows.Close()
+		sessions = rows.CommandTag().RowsAffected()
+		return rows.Err()
+	})
+	b.Queue(s.db.names.sql(sqlStrike), old, process)
+	if err := s.db.spare.SendBatch(ctx, b).Close(); err != nil {
+		return fmt.Errorf("ending leases of owners that are gone: %w", err)
 	}
-	return res, err
+	if sessions > 0 { // whoever waits for tasks of them
+		for kind := range s.kinds.get().ByTask {
+			fx.Tasks[kind] = struct{}{}
+		}
+	}
+	s.wake.hint(&fx)
+	return nil
 }

@@ -39,22 +39,29 @@ func holdLeases(ctx context.Context, url, schema string) error {
 	return p.Close()
 }
 
+// attended is the presence of a process, attended to by a test.
+type attended struct {
+	*presence
+
+	p *Provider
+}
+
 // byHand stops the renewals of a process, which a test then makes itself.
-func byHand(t *testing.T, p *Provider) *presence {
+func byHand(t *testing.T, p *Provider) *attended {
 	t.Helper()
 	s := p.presence
 	s.cancel()
 	s.ended.Wait()
-	s.ctx, s.cancel = context.WithCancel(p.hard)
+	s.ctx, s.cancel = context.WithCancel(p.db.hard)
 	s.ended.Go(func() {
 		defer s.leave()
 		<-s.ctx.Done()
 	})
-	return s
+	return &attended{s, p}
 }
 
 // beat attends once.
-func beat(t *testing.T, s *presence) {
+func beat(t *testing.T, s *attended) {
 	t.Helper()
 	if _, err := s.attend(); err != nil {
 		t.Fatal(err)
@@ -62,10 +69,10 @@ func beat(t *testing.T, s *presence) {
 }
 
 // trust lets a process judge as if it had renewed its row for long enough.
-func trust(s *presence) { s.first = s.last.Add(-silence) }
+func trust(s *attended) { s.first = s.last.Add(-silence) }
 
 // silenced lets all processes but one have been silent for long enough.
-func silenced(t *testing.T, s *presence) {
+func silenced(t *testing.T, s *attended) {
 	t.Helper()
 	exec(t, s.p, `UPDATE perdure.process SET renewed_at = renewed_at - $1 WHERE id <> $2`, silence.Microseconds(), s.process)
 }
@@ -87,13 +94,13 @@ func TestHazard24_KilledNodeLosesItsLeases(t *testing.T) {
 	p := store(t)
 	url := postgrestest.URL(t)
 	byHand(t, p)
-	third := opened(t, url, Options{Schema: p.opts.Schema})
+	third := opened(t, url, Options{Schema: p.db.opts.Schema})
 	s := byHand(t, third)
 	create(t, p, "turn")
 	instanceWith(t, p, "task", provider.NewTask{})
 	instanceWith(t, p, "session", provider.NewTask{Session: "s"})
 	paused := instanceWith(t, p, "paused", provider.NewTask{})
-	worker, _ := startWorker(t, url, p.opts.Schema, workerHolds+"=1")
+	worker, _ := startWorker(t, url, p.db.opts.Schema, workerHolds+"=1")
 	steer := provider.SteerRequest{Key: paused.Key, Commit: unique(), Action: provider.SteerSuspend}
 	if _, err := p.Steer(t.Context(), steer); err != nil {
 		t.Fatal(err)
@@ -148,9 +155,9 @@ func TestHazard24_KilledNodeLosesItsLeases(t *testing.T) {
 }
 
 // holder is a process that holds a task, and shows it.
-func holder(t *testing.T, p *Provider, owner string) (s *presence, task provider.LeasedTask, token provider.UUID) {
+func holder(t *testing.T, p *Provider, owner string) (s *attended, task provider.LeasedTask, token provider.UUID) {
 	t.Helper()
-	other := opened(t, postgrestest.URL(t), Options{Schema: p.opts.Schema})
+	other := opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema})
 	s = byHand(t, other)
 	instanceWith(t, p, "of "+owner, provider.NewTask{})
 	req := tasksRequest()
@@ -244,7 +251,7 @@ func TestHazard24_OutageKillsNobody(t *testing.T) {
 func TestHazard24_OwnersInDoubtLive(t *testing.T) {
 	p := store(t)
 	s := byHand(t, p)
-	var all []*presence
+	var all []*attended
 	for _, owner := range []string{"unknown", "both", "dead"} {
 		one, _, _ := holder(t, p, owner)
 		all = append(all, one)

@@ -9,14 +9,14 @@ import (
 // Who calls a store that was just opened need not wait until a connection is made and what it runs is planned. That writes nothing.
 func TestConnectionsAreOpenedPlanned(t *testing.T) {
 	p := store(t)
-	conns := p.pool.AcquireAllIdle(t.Context())
+	conns := p.db.pool.AcquireAllIdle(t.Context())
 	if len(conns) < primed {
 		t.Errorf("%d connections are open, want %d", len(conns), primed)
 	}
 	for _, conn := range conns {
 		const planned = `SELECT count(*) FROM pg_prepared_statements WHERE generic_plans > 0 AND statement LIKE '%' || $1 || '%'`
 		var n int
-		if err := conn.QueryRow(t.Context(), planned, p.opts.Schema).Scan(&n); err != nil {
+		if err := conn.QueryRow(t.Context(), planned, p.db.opts.Schema).Scan(&n); err != nil {
 			t.Error(err)
 		}
 		if want := 2*len(hotInserts) + len(hotChanges) + len(hotReads) + len(hotSteps); n < want {
@@ -34,14 +34,14 @@ func TestConnectionsAreOpenedPlanned(t *testing.T) {
 // A connection that is made later is planned, too.
 func TestLaterConnectionsArePlanned(t *testing.T) {
 	p := store(t)
-	p.pool.Reset()
-	before := p.pool.Stat().NewConnsCount()
-	conn, err := p.pool.Acquire(t.Context())
+	p.db.pool.Reset()
+	before := p.db.pool.Stat().NewConnsCount()
+	conn, err := p.db.pool.Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Release()
-	if p.pool.Stat().NewConnsCount() == before {
+	if p.db.pool.Stat().NewConnsCount() == before {
 		t.Fatal("no connection was made")
 	}
 	var n int
@@ -53,7 +53,7 @@ func TestLaterConnectionsArePlanned(t *testing.T) {
 // The first call of a kind stores that in the round trip before its own.
 func TestRoundTripsOfNewKinds(t *testing.T) {
 	p, w := counting(t)
-	observer := opened(t, postgrestest.URL(t), Options{Schema: p.opts.Schema})
+	observer := opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema})
 	w.costs(t, "create with a first turn of new kinds", 2, func() {
 		req := createRequest(unique().String())
 		req.Name, req.First = req.ID, firstTurn(&req)

@@ -88,7 +88,7 @@ func TestTurnsInAGroup(t *testing.T) {
 		}
 		return memberCommit(req)
 	}
-	errs := group(p, member("a1"), member("a2", "twice"), member("a3"), member("b1", "b2", "b3"))
+	errs := grouped(p, member("a1"), member("a2", "twice"), member("a3"), member("b1", "b2", "b3"))
 	wantErrors(t, errs, nil, provider.ErrInvalid, nil, nil)
 	if got := fetchedTasks(t, p); got != "a0 b1 a1 b2 a3 b3" {
 		t.Errorf("fetched %q", got)

@@ -11,7 +11,7 @@ import (
 // rests answers a store in which a claim has just ridden along. No fetch looks for anything but for good reason.
 func rests(t *testing.T, p *Provider) {
 	t.Helper()
-	p.signals.restFor = time.Hour
+	p.parking.restFor = time.Hour
 	listening(t, p)
 	create(t, p, unique().String()) // its kind is known from now on
 	fetchTurns(t, p, turnsRequest())
@@ -19,9 +19,9 @@ func rests(t *testing.T, p *Provider) {
 		got := fetchLater(t, p)
 		create(t, p, unique().String())
 		<-got
-		p.signals.mu.Lock()
-		defer p.signals.mu.Unlock()
-		return len(p.signals.resting) == 1
+		p.parking.mu.Lock()
+		defer p.parking.mu.Unlock()
+		return len(p.parking.resting) == 1
 	})
 }
 
@@ -67,7 +67,7 @@ func TestNothingIsMissedBetweenFetches(t *testing.T) {
 		t.Errorf("fetched %s", in.ID)
 	}
 	rests(t, p)
-	other := opened(t, postgrestest.URL(t), Options{Schema: p.opts.Schema})
+	other := opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema})
 	there := create(t, other, "there")
 	if in := fetchWaiting(t, p); in.Key != there.Key {
 		t.Errorf("fetched %s", in.ID)
@@ -77,7 +77,7 @@ func TestNothingIsMissedBetweenFetches(t *testing.T) {
 // What is due later was heard by a fetch before this one: at its look, or since.
 func TestFetchThatRestsKeepsTheTime(t *testing.T) {
 	p := store(t)
-	p.signals.restFor = time.Hour
+	p.parking.restFor = time.Hour
 	for delay := 100 * time.Millisecond; ; delay *= 2 {
 		later := createRequest("later by " + delay.String())
 		later.Message.Delay = delay
@@ -134,7 +134,7 @@ func TestRestServesTheSameRequestOnly(t *testing.T) {
 // A node that never fetches again leaves nothing behind that would have to hear each signal.
 func TestRestOfANodeThatHasGoneIsForgotten(t *testing.T) {
 	p := store(t)
-	s := p.signals
+	s := p.parking
 	s.mu.Lock()
 	s.resting["gone"] = &rest{call: &parked{wants: func(*signal) bool { return false }}}
 	s.mu.Unlock()

@@ -14,11 +14,11 @@ import (
 func ridesKnown(t *testing.T, p *Provider, fn func()) provider.Turn {
 	t.Helper()
 	got := fetchLater(t, p)
-	p.signals.mu.Lock()
-	for call := range p.signals.parked {
+	p.parking.mu.Lock()
+	for call := range p.parking.parked {
 		call.ride.queue = func(*pgx.Batch) { t.Error("the claim asks the database") }
 	}
-	p.signals.mu.Unlock()
+	p.parking.mu.Unlock()
 	fn()
 	turns := <-got
 	if len(turns) != 1 {
@@ -34,7 +34,7 @@ func consuming(t *testing.T, p *Provider, fetched *provider.Turn) provider.Commi
 	for i := range fetched.Messages {
 		c.Consumed = append(c.Consumed, fetched.Messages[i].ID)
 	}
-	if err := p.pool.QueryRow(t.Context(), p.names.sql(`SELECT lease_token FROM perdure.instance WHERE key = $1`), uuid(c.Key)).Scan(into(&c.Lease)); err != nil {
+	if err := p.db.pool.QueryRow(t.Context(), p.db.names.sql(`SELECT lease_token FROM perdure.instance WHERE key = $1`), uuid(c.Key)).Scan(into(&c.Lease)); err != nil {
 		t.Fatal(err)
 	}
 	return c

@@ -38,7 +38,7 @@ func TestClaimsRideAlong(t *testing.T) {
 // A group that fails takes the claim back that rides along. The fetch goes on, and takes what the group stores at last.
 func TestClaimsOutliveTheirRide(t *testing.T) {
 	p := store(t)
-	other := opened(t, postgrestest.URL(t), Options{Schema: p.opts.Schema})
+	other := opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema})
 	in := create(t, p, "in")
 	send(t, p, in.Key, text("known"))
 	req := turnsRequest()
@@ -65,13 +65,13 @@ func TestRiderThatGaveUpClaimsNothing(t *testing.T) {
 		fx.Turns[kind] = struct{}{}
 	}
 	b := &pgx.Batch{}
-	rider := p.signals.board(&fx, b)
+	rider := p.parking.board(&fx, b, p.presence)
 	if rider == nil {
 		t.Fatal("nobody rides")
 	}
 	create(t, p, "second")
 	stop()
-	if err := p.pool.SendBatch(t.Context(), b).Close(); err != nil {
+	if err := p.db.pool.SendBatch(t.Context(), b).Close(); err != nil {
 		t.Fatal(err)
 	}
 	if n := number(t, p, `SELECT count(*) FROM perdure.instance WHERE id = 'second' AND lease_token IS NOT NULL`); n != 1 {

@@ -25,7 +25,7 @@ func TestLeastPrivilege(t *testing.T) {
 	for _, o := range []Options{{Schema: "mine", NoMigrate: true}, {Schema: "mine"}} {
 		everyCall(t, opened(t, url, o))
 	}
-	if _, err := owner.pool.Exec(t.Context(), `SET ROLE worker; CREATE TABLE mine.x (i int)`); err == nil {
+	if _, err := owner.db.pool.Exec(t.Context(), `SET ROLE worker; CREATE TABLE mine.x (i int)`); err == nil {
 		t.Error("the role may create tables")
 	}
 }

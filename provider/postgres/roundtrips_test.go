@@ -150,7 +150,7 @@ func TestRoundTripsOfClaims(t *testing.T) {
 
 func TestRoundTripsOfWrites(t *testing.T) {
 	p, w := counting(t)
-	observer := opened(t, postgrestest.URL(t), Options{Schema: p.opts.Schema})
+	observer := opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema})
 	w.costs(t, "create", 1, func() { create(t, p, unique().String()) })
 	fetchTurns(t, p, turnsRequest())
 	w.costs(t, "create with its first turn, and the next one", 2, func() {
@@ -199,7 +199,7 @@ func TestRoundTripsOfGroups(t *testing.T) {
 		receivers[i] = create(t, p, unique().String())
 	}
 	burst := func() {
-		blocker, err := p.pool.Acquire(t.Context())
+		blocker, err := p.db.pool.Acquire(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,9 +212,9 @@ func TestRoundTripsOfGroups(t *testing.T) {
 	}
 	var trips, groups int64
 	for range maxRuns { // which calls go alone is up to chance, and the first that do so have their statement prepared
-		trips, groups = w.trips.Load(), p.writer.commits.Load()
+		trips, groups = w.trips.Load(), p.commits.count.Load()
 		burst()
-		trips, groups = w.trips.Load()-trips, p.writer.commits.Load()-groups
+		trips, groups = w.trips.Load()-trips, p.commits.count.Load()-groups
 		if trips == groups && groups <= 10 {
 			return
 		}

@@ -102,9 +102,9 @@ func TestNoMigrate(t *testing.T) {
 func TestHazard41_NewerSchemaIsRefusedUnlessItAdmitsUs(t *testing.T) {
 	p := store(t)
 	exec(t, p, `INSERT INTO perdure.migration VALUES (7, 'later', 1, 0)`)
-	opened(t, postgrestest.URL(t), Options{Schema: p.opts.Schema}) // this one lets older releases work
+	opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema}) // this one lets older releases work
 	exec(t, p, `INSERT INTO perdure.migration VALUES (8, 'much later', $1, 0)`, codeLevel+1)
-	if _, err := OpenWith(t.Context(), postgrestest.URL(t), Options{Schema: p.opts.Schema}); !errors.Is(err, provider.ErrNewerSchema) {
+	if _, err := OpenWith(t.Context(), postgrestest.URL(t), Options{Schema: p.db.opts.Schema}); !errors.Is(err, provider.ErrNewerSchema) {
 		t.Errorf("a schema that does not admit this release: %v", err)
 	}
 }
@@ -113,7 +113,7 @@ func TestAnotherProgramsSchemaIsRefused(t *testing.T) {
 	p := store(t)
 	exec(t, p, `DROP TABLE perdure.migration`)
 	exec(t, p, `CREATE TABLE perdure.migration (id int)`)
-	if _, err := OpenWith(t.Context(), postgrestest.URL(t), Options{Schema: p.opts.Schema}); !errors.Is(err, provider.ErrNotStore) {
+	if _, err := OpenWith(t.Context(), postgrestest.URL(t), Options{Schema: p.db.opts.Schema}); !errors.Is(err, provider.ErrNotStore) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -146,7 +146,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 func TestReadOnlyServer(t *testing.T) {
 	p := store(t)
 	in := create(t, p, "in")
-	readOnly, err := OpenWith(t.Context(), postgrestest.URL(t)+"&default_transaction_read_only=on", Options{Schema: p.opts.Schema, Logger: silent})
+	readOnly, err := OpenWith(t.Context(), postgrestest.URL(t)+"&default_transaction_read_only=on", Options{Schema: p.db.opts.Schema, Logger: silent})
 	if err != nil {
 		t.Fatal(err)
 	}

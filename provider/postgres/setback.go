@@ -58,20 +58,22 @@ const (
 
 // A setback notices that the clock of the database was set back, and makes good what that hides.
 type setback struct {
-	p     *Provider
-	ctx   context.Context //nolint:containedctx // it ends with the provider
-	stop  func()
-	steps chan provider.Time // the latest time that the clock may have shown before the step
-	ended sync.WaitGroup
+	db      *database
+	janitor *janitor
+	wake    *wake
+	ctx     context.Context //nolint:containedctx // it ends with the provider
+	stop    func()
+	steps   chan provider.Time // the latest time that the clock may have shown before the step
+	ended   sync.WaitGroup
 
 	// Of the goroutine that reads the clock: the last reading, and between which moments it was made.
 	read     provider.Time
 	from, to time.Time
 }
 
-func startSetback(p *Provider) *setback {
-	s := &setback{p: p, steps: make(chan provider.Time, 1)}
-	ctx, cancel := context.WithCancel(p.hard)
+func startSetback(db *database, janitor *janitor, wake *wake) *setback {
+	s := &setback{db: db, janitor: janitor, wake: wake, steps: make(chan provider.Time, 1)}
+	ctx, cancel := context.WithCancel(db.hard)
 	s.ctx, s.stop = ctx, func() {
 		cancel()
 		s.ended.Wait()
@@ -85,7 +87,7 @@ func (s *setback) queueNewest(b *pgx.Batch, newest *provider.Time) {
 	if s.read != 0 {
 		return
 	}
-	b.Queue(s.p.names.sql(sqlNewestStamp)).QueryRow(func(r pgx.Row) error {
+	b.Queue(s.db.names.sql(sqlNewestStamp)).QueryRow(func(r pgx.Row) error {
 		var at *provider.Time
 		err := r.Scan(&at)
 		if at != nil {
@@ -107,7 +109,7 @@ func (s *setback) reading(now, newest provider.Time, from, to time.Time) {
 	if newest.Sub(now) <= setbackTolerance {
 		return
 	}
-	s.p.opts.Logger.Warn("perdure postgres: the database's clock was set back; what it hides is stamped anew, and timers and leases are late by as much",
+	s.db.opts.Logger.Warn("perdure postgres: the database's clock was set back; what it hides is stamped anew, and timers and leases are late by as much",
 		"by", newest.Sub(now))
 	select {
 	case s.steps <- latest:
@@ -132,7 +134,7 @@ func (s *setback) makeGood(latest provider.Time) {
 	for began, pause := time.Now(), firstRetry; ; pause = min(2*pause, lastRetry) {
 		err := s.stampAll(latest)
 		if err != nil && s.ctx.Err() == nil {
-			s.p.opts.Logger.Warn("perdure postgres: what a step of the clock hides could not be stamped anew", "error", err)
+			s.db.opts.Logger.Warn("perdure postgres: what a step of the clock hides could not be stamped anew", "error", err)
 		}
 		if err == nil && time.Since(began) > setbackTail {
 			return
@@ -153,25 +155,25 @@ func (s *setback) makeGood(latest provider.Time) {
 // stampAll stamps anew what lies ahead up to a time, and tells who waits for it.
 func (s *setback) stampAll(latest provider.Time) error {
 	fx := relational.NewEffects()
-	err := s.p.janitor.run(func(b *pgx.Batch) { b.Queue(s.p.names.sql(sqlStampProcesses)) })
+	err := s.janitor.run(func(b *pgx.Batch) { b.Queue(s.db.names.sql(sqlStampProcesses)) })
 	if err == nil {
 		err = s.stamp(fx.Tasks, sqlStampTasks, int64(latest))
 	}
 	for page := (audit{more: true}); err == nil && page.more; {
-		if page, err = s.p.janitor.inboxes(sqlStampedAhead, page.last, int64(latest)); err == nil && len(page.wrong) > 0 {
+		if page, err = s.janitor.inboxes(sqlStampedAhead, page.last, int64(latest)); err == nil && len(page.wrong) > 0 {
 			err = s.stamp(fx.Turns, sqlStampMessages, uuids(page.wrong), int64(latest))
 		}
 	}
 	if len(fx.Turns)+len(fx.Tasks) > 0 {
-		s.p.signals.hint(&fx)
+		s.wake.hint(&fx)
 	}
 	return err
 }
 
 // stamp runs a statement that returns the kinds of what it has stamped anew.
 func (s *setback) stamp(kinds map[int64]struct{}, sql string, args ...any) error {
-	return s.p.janitor.run(func(b *pgx.Batch) {
-		b.Queue(s.p.names.sql(sql), args...).Query(func(rows pgx.Rows) error {
+	return s.janitor.run(func(b *pgx.Batch) {
+		b.Queue(s.db.names.sql(sql), args...).Query(func(rows pgx.Rows) error {
 			var kind int64
 			_, err := pgx.ForEachRow(rows, []any{&kind}, func() error {
 				kinds[kind] = struct{}{}

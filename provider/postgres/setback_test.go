@@ -31,7 +31,7 @@ func clockFunction(schema, name string) string {
 }
 
 // stepped opens a store on a clock that a test sets, with a presence that the test makes beat.
-func stepped(t *testing.T) (p *Provider, s *presence, set func(time.Duration)) {
+func stepped(t *testing.T) (p *Provider, s *attended, set func(time.Duration)) {
 	t.Helper()
 	schema := postgrestest.Schema(t, postgrestest.URL(t))
 	url, set := clockOf(t, schema)
@@ -40,7 +40,7 @@ func stepped(t *testing.T) (p *Provider, s *presence, set func(time.Duration)) {
 }
 
 // watching lets a test make a process beat that waits for work, and so minds the clock.
-func watching(t *testing.T, p *Provider) *presence {
+func watching(t *testing.T, p *Provider) *attended {
 	t.Helper()
 	s := byHand(t, p)
 	s.serve("node", time.Hour)
@@ -75,7 +75,7 @@ func TestHazard25_SetBackClockHidesNothingThatWaits(t *testing.T) {
 		t.Run(by.String(), func(t *testing.T) {
 			t.Parallel()
 			p, s, set := stepped(t)
-			old := opened(t, p.pool.Config().ConnString(), Options{Schema: p.opts.Schema})
+			old := opened(t, p.db.pool.Config().ConnString(), Options{Schema: p.db.opts.Schema})
 			byHand(t, old) // it does not look at the clock, like an older release
 			event := waitsFor(t, p, "event")
 			delayed := createRequest("delayed start")
@@ -159,7 +159,7 @@ func completeTask(t *testing.T, p *Provider) {
 // A process that opens the store after the step learns of it from what is stored.
 func TestHazard25_SetBackClockIsNoticedAtOpening(t *testing.T) {
 	p, _, set := stepped(t)
-	url, o := p.pool.Config().ConnString(), Options{Schema: p.opts.Schema}
+	url, o := p.db.pool.Config().ConnString(), Options{Schema: p.db.opts.Schema}
 	create(t, p, "start")
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
@@ -197,8 +197,7 @@ func TestSetbackIsNoticedByReadings(t *testing.T) {
 		"an answer that was late": {first.Add(time.Second), time.Second, time.Minute, false},
 		"set back":                {first.Add(50 * time.Second), time.Minute, time.Minute, true},
 	} {
-		p := &Provider{opts: Options{Logger: silent}}
-		s := &setback{p: p, steps: make(chan provider.Time, 1)}
+		s := &setback{db: &database{opts: Options{Logger: silent}}, steps: make(chan provider.Time, 1)}
 		s.reading(first, 0, began, began)
 		s.reading(c.now, 0, began.Add(c.from), began.Add(c.to))
 		if stepped := len(s.steps) > 0; stepped != c.stepped {

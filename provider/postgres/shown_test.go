@@ -78,7 +78,7 @@ func TestHazard24_FirstLeaseIsShown(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			other := opened(t, postgrestest.URL(t), Options{Schema: p.opts.Schema})
+			other := opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema})
 			byHand(t, other)
 			take(t, other)
 		})
@@ -93,7 +93,7 @@ func TestHazard24_KilledAtItsFirstLease(t *testing.T) {
 	p := store(t)
 	byHand(t, p)
 	in := create(t, p, "turn")
-	worker, _ := startWorker(t, postgrestest.URL(t), p.opts.Schema, workerHolds+"=turn")
+	worker, _ := startWorker(t, postgrestest.URL(t), p.db.opts.Schema, workerHolds+"=turn")
 	if err := worker.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestHazard24_KilledAtItsFirstLease(t *testing.T) {
 		t.Fatalf("%d rows name the owner", n)
 	}
 	until := number(t, p, `SELECT lease_until FROM perdure.instance WHERE key = $1`, uuid(in.Key))
-	other := opened(t, postgrestest.URL(t), Options{Schema: p.opts.Schema})
+	other := opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema})
 	req := turnsRequest()
 	req.Wait = lease
 	began := time.Now()

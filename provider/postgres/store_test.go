@@ -155,7 +155,7 @@ func fetchTurns(t *testing.T, p *Provider, req provider.FetchTurnsRequest) []pro
 // exec runs SQL in the store's schema.
 func exec(t *testing.T, p *Provider, sql string, args ...any) {
 	t.Helper()
-	if _, err := p.pool.Exec(t.Context(), p.names.sql(sql), args...); err != nil {
+	if _, err := p.db.pool.Exec(t.Context(), p.db.names.sql(sql), args...); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -163,7 +163,7 @@ func exec(t *testing.T, p *Provider, sql string, args ...any) {
 // number reads one number by SQL in the store's schema.
 func number(t *testing.T, p *Provider, sql string, args ...any) (n int64) {
 	t.Helper()
-	if err := p.pool.QueryRow(t.Context(), p.names.sql(sql), args...).Scan(&n); err != nil {
+	if err := p.db.pool.QueryRow(t.Context(), p.db.names.sql(sql), args...).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -172,11 +172,11 @@ func number(t *testing.T, p *Provider, sql string, args ...any) (n int64) {
 // hold locks an instance as a transaction of the user would, until the answer is called.
 func hold(t *testing.T, p *Provider, key provider.UUID) (release func()) {
 	t.Helper()
-	tx, err := p.pool.Begin(t.Context())
+	tx, err := p.db.pool.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tx.Exec(t.Context(), p.names.sql(`SELECT 1 FROM perdure.instance WHERE key = $1 FOR UPDATE`), uuid(key)); err != nil {
+	if _, err := tx.Exec(t.Context(), p.db.names.sql(`SELECT 1 FROM perdure.instance WHERE key = $1 FOR UPDATE`), uuid(key)); err != nil {
 		t.Fatal(err)
 	}
 	release = sync.OnceFunc(func() {
@@ -210,11 +210,11 @@ func memberCreate(req provider.CreateRequest) *relational.Member {
 		func(t *relational.Tx, res *provider.CreateResult) error { return t.Create(&req, res) })
 }
 
-// group runs members in one transaction, and those by themselves that it could not take. It answers their errors.
-func group(p *Provider, members ...*relational.Member) []error {
+// grouped runs members in one transaction, and those by themselves that it could not take. It answers their errors.
+func grouped(p *Provider, members ...*relational.Member) []error {
 	var alone sync.WaitGroup
-	for _, m := range p.writer.together(p.pool, members) {
-		alone.Go(func() { p.writer.byItself(p.pool, m) })
+	for _, m := range p.group.together(p.db.pool, members) {
+		alone.Go(func() { p.group.byItself(p.db.pool, m) })
 	}
 	alone.Wait()
 	errs := make([]error, len(members))

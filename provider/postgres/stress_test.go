@@ -68,7 +68,7 @@ func (m *mob) settle() {
 		}
 	}
 	p := m.nodes[0]
-	p.writer.stop()
+	p.group.stop()
 }
 
 func (m *mob) remember(keys ...provider.UUID) {

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,62 +15,27 @@ import (
 
 // A unit is one transaction in which a group of calls runs. It implements
 // [relational.Rows]: reads are answered from what begin read and locked in one round
-// trip, writes are held back for the next one.
+// trip, writes are held back for the next one. Each kind of rows is a part of its own.
 type unit struct {
-	p    *Provider
-	ctx  context.Context //nolint:containedctx // the unit lives as long as one transaction, whose context it is
-	conn *pgx.Conn
-	wait bool // for locks that others hold, instead of leaving such instances out
-	// single says that one call runs here. Then it may look at what its request did not name, for which
-	// writes that were held back must go out before the end.
-	single bool
-	joined bool         // the transaction is the caller's, who began it and will end it
-	before planSettings // of a caller's transaction
+	txn
+	kindRows
+	instanceRows
+	inboxRows
+	historyRows
+	taskRows
+	sessionRows
 
-	now       provider.Time
-	rows      map[provider.UUID]*stored // nil: there is none
-	own       map[provider.UUID]*ownRow // of those of which no more than that is known
-	ids       map[string]provider.UUID
-	held      map[provider.UUID]struct{} // another transaction has them
-	heldID    map[string]struct{}
-	inbox     map[provider.UUID]*inbox
-	tasks     map[provider.TaskRef]*relational.Task
-	heldTasks map[provider.TaskRef]struct{}
-	turns     map[relational.Lane]relational.Turns
-	recalled  map[provider.UUID]*memory // the rows that this process knew without reading
-	news      []*provider.Instance      // that calls of this process wait for
-	wrote     map[provider.UUID]struct{}
-	described map[provider.UUID]bool // more than the head of the row has changed
-	view      relational.Tx          // that calls have
-	effects   relational.Effects     // of the call that runs
-	missing   *needError             // gathers the kinds that are missing, so that one transaction stores all; nil: the first ends the call
-	freed     map[int64]struct{}     // kinds of leased tasks that were removed with their execution
-	ops       ops
-	came      []messageRow // that were sent
-	args      []any        // of a lone step
+	view    relational.Tx        // that calls have
+	effects relational.Effects   // of the call that runs
+	came    []messageRow         // that were sent
+	args    []any                // of a lone step
+	news    []*provider.Instance // that calls of this process wait for
 }
 
 var (
 	_ relational.Rows      = (*unit)(nil)
 	_ relational.BirthRows = (*unit)(nil)
 )
-
-// stored is an instance as begin read it. It is never changed.
-type stored struct {
-	relational.Head
-	request string
-	current bool
-}
-
-// inbox is what is known of one inbox: messages in order.
-type inbox struct {
-	list     []relational.Waiting
-	events   map[int64]int64 // message IDs of the timers of the current execution, by event
-	first    int             // how many of the first ones are known for sure
-	complete bool            // all are known
-	removed  map[int64]struct{}
-	shared   bool // events are another one's
-}
 
 // needError asks for a transaction that begins with more than the calls' own needs.
 type needError struct {
@@ -93,286 +59,236 @@ var errAlone = errors.New("the call needs a transaction of its own")
 // unitOf answers the unit below a transaction of this store.
 func unitOf(t *relational.Tx) *unit { return t.Rows.(*unit) } //nolint:forcetypeassert // all are made by unit.tx
 
-// LoadHead implements [relational.Rows].
-func (u *unit) LoadHead(key provider.UUID) (*relational.Head, error) {
-	row, known := u.rows[key]
-	if _, held := u.held[key]; held {
-		return nil, errHeld
-	}
-	if !known {
-		return nil, &needError{needs: relational.Needs{Keys: []provider.UUID{key}}}
-	}
-	if row == nil {
-		return nil, nil //nolint:nilnil // no instance is an answer
-	}
-	h := row.Head
-	return &h, nil
+// units makes the transactions of a store.
+type units struct {
+	db    *database
+	kinds *kinds
+	clock *clock
+	over  chan *unit // to be used again
 }
 
-// Current implements [relational.Rows].
-func (u *unit) Current(id string) (provider.UUID, error) {
-	if _, held := u.heldID[id]; held {
-		return provider.UUID{}, errHeld
-	}
-	key, known := u.ids[id]
-	if !known {
-		return key, &needError{needs: relational.Needs{IDs: []string{id}}}
-	}
-	return key, nil
+func newUnits(db *database, kinds *kinds, clock *clock) *units {
+	return &units{db: db, kinds: kinds, clock: clock, over: make(chan *unit, committers+1)}
 }
 
-// Rivals implements [relational.Rows].
-func (u *unit) Rivals(id string, key provider.UUID) (sameID, sameKey *relational.Rival, err error) {
-	current, err := u.Current(id)
-	if err != nil {
-		return nil, nil, err
+// on returns a unit for a transaction on a connection.
+func (us *units) on(ctx context.Context, conn *pgx.Conn) *unit {
+	u := &unit{
+		txn: txn{db: us.db, kinds: us.kinds, clock: us.clock, ctx: ctx, conn: conn},
+		instanceRows: instanceRows{
+			rows: make(map[provider.UUID]*stored), own: make(map[provider.UUID]*ownRow), ids: make(map[string]provider.UUID),
+			held: make(map[provider.UUID]struct{}), heldID: make(map[string]struct{}), recalled: make(map[provider.UUID]*memo),
+			wrote: make(map[provider.UUID]struct{}), described: make(map[provider.UUID]bool),
+		},
+		inboxRows: inboxRows{inbox: make(map[provider.UUID]*inbox)},
+		taskRows: taskRows{
+			tasks: make(map[provider.TaskRef]*relational.Task), heldTasks: make(map[provider.TaskRef]struct{}),
+			turns: make(map[relational.Lane]relational.Turns),
+		},
+		effects: relational.NewEffects(),
 	}
-	if sameID, err = u.rival(current); err != nil {
-		return nil, nil, err
-	}
-	sameKey, err = u.rival(key)
-	return sameID, sameKey, err
+	t := &u.txn
+	u.kindRows.t, u.instanceRows.t, u.inboxRows.t, u.historyRows.t, u.taskRows.t, u.sessionRows.t = t, t, t, t, t, t
+	u.view = relational.Tx{Rows: u, Heads: make(map[provider.UUID]*relational.Head), Effects: relational.NewEffects()}
+	return u
 }
 
-func (u *unit) rival(key provider.UUID) (*relational.Rival, error) {
-	if key.IsZero() {
-		return nil, nil //nolint:nilnil // none is an answer
+// known returns a unit for calls that go by what is known. The maps and lists of one are most of what a short step would leave to the garbage
+// collector, so they are used again.
+func (us *units) known(ctx context.Context, conn *pgx.Conn) *unit {
+	select {
+	case u := <-us.over:
+		u.ctx, u.conn = ctx, conn
+		return u
+	default:
+		return us.on(ctx, conn)
 	}
-	if _, err := u.LoadHead(key); err != nil {
-		return nil, err
-	}
-	row := u.rows[key]
-	if row == nil {
-		return nil, nil //nolint:nilnil // none is an answer
-	}
-	return &relational.Rival{Key: row.Key, ID: row.ID, Status: row.Status, Deleting: row.Deleting, Request: row.request}, nil
 }
 
-// Attached implements [relational.Rows]. The children are wanted next, so all of them are asked for at once.
-func (u *unit) Attached(parent provider.UUID) ([]provider.UUID, error) {
-	rows, err := u.query(sqlAttached, uuid(parent))
-	if err != nil {
-		return nil, err
+// reuse takes back what known returned, when its calls have their results and nobody holds anything of it.
+func (us *units) reuse(u *unit) {
+	u.reset()
+	select {
+	case us.over <- u:
+	default:
 	}
-	return u.known(rows)
 }
 
-// TurnsOf implements [relational.Rows].
-func (u *unit) TurnsOf(token provider.UUID) ([]provider.UUID, error) {
-	rows, err := u.query(sqlTurnsOf, uuid(token))
-	if err != nil {
-		return nil, err
+// reset leaves nothing but empty maps and lists.
+func (u *unit) reset() {
+	u.instanceRows.reset()
+	clear(u.inbox)
+	u.taskRows.reset()
+	u.view.Reset()
+	u.effects.Reset()
+	*u = unit{
+		txn:      txn{db: u.db, kinds: u.kinds, clock: u.clock, ops: u.ops.cleared()},
+		kindRows: kindRows{t: &u.txn}, instanceRows: u.instanceRows, inboxRows: u.inboxRows, historyRows: u.historyRows,
+		taskRows: u.taskRows, sessionRows: u.sessionRows, view: u.view, effects: u.effects, args: cleared(u.args),
 	}
-	return u.known(rows)
 }
 
-// known reads a column of keys of instances that are wanted next: all of them are asked for at once.
-func (u *unit) known(rows pgx.Rows) ([]provider.UUID, error) {
-	keys, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (key provider.UUID, err error) {
-		return key, r.Scan(into(&key))
-	})
-	if err != nil {
-		return nil, err
+// begin opens the transaction, unless it is the caller's, locks what the calls need and reads it: one round trip.
+func (u *unit) begin(needs relational.Needs) error {
+	slices.SortFunc(needs.Keys, func(a, b provider.UUID) int { return slices.Compare(a[:], b[:]) })
+	needs.Keys = slices.Compact(needs.Keys)
+	b := &pgx.Batch{}
+	if u.joined {
+		u.queueJoin(b)
+	} else {
+		u.queueBegin(b)
 	}
-	unknown := slices.DeleteFunc(slices.Clone(keys), func(key provider.UUID) bool {
-		_, known := u.rows[key]
-		return known
-	})
-	if len(unknown) > 0 {
-		return nil, &needError{needs: relational.Needs{Keys: unknown}}
+	u.queueLocks(b, &needs)
+	if len(needs.Tasks) > 0 {
+		u.queueTasks(b, needs.Tasks)
 	}
-	return keys, nil
-}
-
-const (
-	sqlTurnsOf  = `SELECT key FROM (SELECT key FROM perdure.instance WHERE lease_token = $1 OFFSET 0) i ORDER BY key`
-	sqlAttached = `SELECT key FROM (SELECT key FROM perdure.instance WHERE parent_key = $1 AND parent_close = 0 OFFSET 0) i ORDER BY key`
-	// No index has the token: this is for the rare fetch of which nobody knows what it took.
-	sqlTasksOf = `SELECT key, execution, event_id FROM perdure.task t WHERE state = 2
-		AND token IN ($1, ` + sqlTokenFrom + `$1` + sqlTokenOfTask + `) ORDER BY 1, 2, 3`
-)
-
-// TasksOf implements [relational.Rows].
-func (u *unit) TasksOf(token provider.UUID) ([]provider.TaskRef, error) {
-	rows, err := u.query(sqlTasksOf, uuid(token))
-	if err != nil {
-		return nil, err
+	if len(needs.Peek) > 0 { // after the tasks: while one of them is locked its execution cannot end
+		u.queuePeek(b, needs.Peek)
 	}
-	refs, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (ref provider.TaskRef, err error) {
-		return ref, r.Scan(into(&ref.Key), &ref.Execution, &ref.EventID)
-	})
-	if err != nil {
-		return nil, err
+	if len(needs.Lanes) > 0 {
+		u.queueTurns(b, needs.Lanes)
 	}
-	var more relational.Needs
-	for _, ref := range refs {
-		if _, known := u.tasks[ref]; !known {
-			more.Keys, more.Tasks = append(more.Keys, ref.Key), append(more.Tasks, ref)
-		}
+	if len(needs.Inbox) > 0 {
+		u.queueLook(b, &needs)
 	}
-	if len(more.Tasks) > 0 {
-		return nil, &needError{needs: more}
-	}
-	return refs, nil
-}
-
-// Waiting implements [relational.Rows].
-func (u *unit) Waiting(key provider.UUID, named []int64, fn func(relational.Waiting) bool) error {
-	box, err := u.box(key)
-	if err != nil {
+	if err := u.exchange(b); err != nil {
 		return err
 	}
-	if !box.complete && box.first >= relational.ClosingLook { // a closing commit with very many
-		return u.readWaiting(key, fn)
-	}
-	for i, w := range box.list {
-		if _, gone := box.removed[w.ID]; gone || !box.complete && i >= box.first && !slices.Contains(named, w.ID) {
-			continue // what is beyond the first ones is known by its name only
-		}
-		if !fn(w) {
-			return nil
+	u.clock.heard(u.now)
+	return nil
+}
+
+// tx is the view that calls have of the unit.
+func (u *unit) tx() *relational.Tx {
+	u.view.Now, u.view.Elapsed = u.now, int64(u.now)
+	return &u.view
+}
+
+// InsertInstance implements [relational.Rows].
+func (u *unit) InsertInstance(h *relational.Head, req *provider.CreateRequest) error {
+	u.insert(h, req, false)
+	return nil
+}
+
+// InsertBegun implements [relational.BirthRows].
+func (u *unit) InsertBegun(h *relational.Head, req *provider.CreateRequest) error {
+	u.insert(h, req, true)
+	for i := range u.ops.messages { // the timers of the turn
+		if m := &u.ops.messages[i]; m.key == h.Key {
+			u.inbox[h.Key].put(&m.Message)
 		}
 	}
 	return nil
 }
 
-const sqlWaiting = `SELECT visible_at, id, coalesce(octet_length(payload), 0), timer, execution FROM perdure.inbox
-	WHERE key = $1 ORDER BY visible_at, id`
-
-// readWaiting asks the database for a whole inbox.
-func (u *unit) readWaiting(key provider.UUID, fn func(relational.Waiting) bool) error {
-	rows, err := u.query(sqlWaiting, uuid(key))
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var w relational.Waiting
-		if err := rows.Scan(&w.VisibleAt, &w.ID, &w.Bytes, &w.Timer, &w.Execution); err != nil {
-			return err
+func (u *unit) insert(h *relational.Head, req *provider.CreateRequest, begun bool) {
+	u.ops.instances = append(u.ops.instances, newInstance{*h, req, h.UpdatedAt, begun})
+	before, known := u.rows[h.Key]
+	old, hadID := u.ids[h.ID]
+	u.rows[h.Key] = &stored{Head: *h, request: req.RequestID, current: true}
+	u.own[h.Key] = &ownRow{created: h.UpdatedAt}
+	u.ids[h.ID] = h.Key
+	u.inbox[h.Key] = &inbox{complete: true}
+	_, wrote := u.wrote[h.Key]
+	u.wrote[h.Key] = struct{}{}
+	u.ops.later(func() {
+		if !wrote {
+			delete(u.wrote, h.Key)
 		}
-		if !fn(w) {
-			break
+		delete(u.inbox, h.Key)
+		delete(u.own, h.Key)
+		delete(u.rows, h.Key)
+		if known {
+			u.rows[h.Key] = before
 		}
-	}
-	rows.Close()
-	return rows.Err()
+		delete(u.ids, h.ID)
+		if hadID {
+			u.ids[h.ID] = old
+		}
+	})
 }
 
-// box answers what is known of an inbox.
-func (u *unit) box(key provider.UUID) (*inbox, error) {
-	box := u.inbox[key]
-	if box == nil {
-		return nil, &needError{needs: relational.Needs{Keys: []provider.UUID{key}, Inbox: []relational.InboxNeed{{Key: key, First: 1}}}}
+// StoreHead implements [relational.Rows].
+func (u *unit) StoreHead(h *relational.Head) error {
+	if h.FetchAt = h.Ready(); h.FetchAt != 0 && h.LeaseUntil != 0 {
+		h.FetchAt = max(h.FetchAt, provider.Time(h.LeaseUntil))
 	}
-	return box, nil
+	if u.ops.heads == nil {
+		u.ops.heads = make([]relational.Head, 0, len(u.view.Heads))
+	}
+	u.ops.heads = append(u.ops.heads, *h)
+	u.wrote[h.Key] = struct{}{}
+	return nil
 }
 
-// FirstVisible implements [relational.Rows].
-func (u *unit) FirstVisible(key provider.UUID) (provider.Time, error) {
-	box, err := u.box(key)
-	if err != nil {
-		return 0, err
-	}
-	for i, w := range box.list {
-		if !box.complete && i >= box.first {
-			break
-		}
-		if _, gone := box.removed[w.ID]; !gone {
-			return w.VisibleAt, nil
+// fenced tells whether all that was looked at is written, too, so that the storage will notice if it was changed.
+func (u *unit) fenced() bool {
+	for key := range u.rows {
+		if _, ok := u.wrote[key]; !ok {
+			return false
 		}
 	}
-	var at *provider.Time
-	rows, err := u.query(`SELECT min(visible_at) FROM perdure.inbox WHERE key = $1`, uuid(key))
-	if err != nil {
-		return 0, err
+	for _, key := range u.ids {
+		if key.IsZero() {
+			return false
+		}
 	}
-	at, err = pgx.CollectExactlyOneRow(rows, pgx.RowTo[*provider.Time])
-	if err != nil || at == nil {
-		return 0, err
-	}
-	return *at, nil
+	return len(u.ops.retired)+len(u.ops.used) == 0
 }
 
-// Timers implements [relational.Rows].
-func (u *unit) Timers(key provider.UUID, execution int64) (count, bytes int64, err error) {
-	box, err := u.box(key)
-	if err != nil {
-		return 0, 0, err
+// owns tells whether ownInstance can answer: the end of an instance, and nothing else, is told with its row.
+func (u *unit) owns(key provider.UUID) bool {
+	h := u.view.Heads[key]
+	return u.own[key] != nil && h != nil && h.Status.Ended() && !h.Deleting && !h.Blocked
+}
+
+// ownInstance is the row of an instance as the unit leaves it.
+func (u *unit) ownInstance(key provider.UUID) *provider.Instance {
+	row, own, h := u.rows[key], u.own[key], u.view.Heads[key]
+	kind := u.kinds.get().ByTurn[h.Kind]
+	return &provider.Instance{
+		ID: h.ID, Key: h.Key, Name: kind.Name, CodeVersion: kind.CodeVersion, EngineLevel: kind.Level, Status: h.Status,
+		Execution: h.Execution, Version: h.Version, HistoryLength: h.Length, HistoryBytes: h.Bytes, Parent: h.Parent, RequestID: row.request,
+		CreatedAt: own.created, UpdatedAt: h.UpdatedAt, EndedAt: h.EndedAt, ReadyAt: h.ReadyAt, InboxMessages: h.Inbox,
+		Deliveries: h.Deliveries, Result: slices.Clone(own.result),
 	}
-	if box.complete {
-		for _, w := range box.list {
-			if _, gone := box.removed[w.ID]; !gone && w.Timer && w.Execution == execution {
-				count, bytes = count+1, bytes+w.Bytes
+}
+
+// waiting lists what waits in an inbox, as far as it is known: what this process remembers, and what came with the group.
+func (u *unit) waiting(h *relational.Head, came []messageRow) (list []provider.Message) {
+	removed := map[int64]struct{}{}
+	if box := u.inbox[h.Key]; box != nil {
+		removed = box.removed
+	}
+	if was := u.recalled[h.Key]; was != nil {
+		for _, m := range was.waiting {
+			if _, gone := removed[m.ID]; !gone {
+				list = append(list, m)
 			}
 		}
-		return count, bytes, nil
 	}
-	rows, err := u.query(`SELECT count(*), coalesce(sum(octet_length(payload)), 0)::bigint FROM perdure.inbox
-		WHERE key = $1 AND execution = $2 AND timer`, uuid(key), execution)
-	if err != nil {
-		return 0, 0, err
+	for i := range came {
+		m := &came[i]
+		if _, gone := removed[m.ID]; !gone && m.key == h.Key {
+			list = append(list, provider.Message{
+				ID: m.ID, Kind: m.Kind, Execution: m.Execution, EventID: m.EventID, Timer: m.Timer, VisibleAt: m.VisibleAt, Payload: m.Payload,
+			})
+		}
 	}
-	_, err = pgx.CollectExactlyOneRow(rows, func(r pgx.CollectableRow) (struct{}, error) { return struct{}{}, r.Scan(&count, &bytes) })
-	return count, bytes, err
+	slices.SortFunc(list, func(a, b provider.Message) int {
+		return cmp.Or(cmp.Compare(a.VisibleAt, b.VisibleAt), cmp.Compare(a.ID, b.ID))
+	})
+	return list
 }
 
-// ExecutionStatus implements [relational.Rows].
-func (u *unit) ExecutionStatus(key provider.UUID, execution int64) (provider.Status, error) {
-	rows, err := u.query(`SELECT status FROM perdure.execution WHERE key = $1 AND execution = $2`, uuid(key), execution)
-	if err != nil {
-		return 0, err
+// remembered answers what of that is kept for the claim that follows the turn in progress.
+func (u *unit) remembered(h *relational.Head) []provider.Message {
+	if h.LeaseUntil == 0 || h.Inbox == 0 || h.Inbox > maxWarmMessages || h.InboxBytes > maxWarmBytes {
+		return nil
 	}
-	list, err := pgx.CollectRows(rows, pgx.RowTo[int16])
-	if err != nil || len(list) == 0 {
-		return 0, err
+	list := u.waiting(h, u.came)
+	for i := range list {
+		list[i].Payload = slices.Clone(list[i].Payload)
 	}
-	return provider.Status(list[0]), nil
-}
-
-// Task implements [relational.Rows].
-func (u *unit) Task(ref provider.TaskRef) (*relational.Task, error) {
-	task, known := u.tasks[ref]
-	if _, held := u.heldTasks[ref]; held && task == nil {
-		return nil, errHeld
-	}
-	if !known {
-		return nil, &needError{needs: relational.Needs{Tasks: []provider.TaskRef{ref}}}
-	}
-	if task == nil {
-		return nil, nil //nolint:nilnil // none is an answer
-	}
-	copied := *task
-	return &copied, nil
-}
-
-// Instance implements [relational.Rows].
-func (u *unit) Instance(key provider.UUID) (provider.Instance, error) {
-	if err := u.send(); err != nil {
-		return provider.Instance{}, err
-	}
-	list, err := u.p.instances(u.ctx, u.conn, sqlInstance, uuid(key))
-	if err != nil {
-		return provider.Instance{}, err
-	}
-	if len(list) == 0 {
-		return provider.Instance{}, relational.NotFound("", key)
-	}
-	return list[0], nil
-}
-
-// query sends what is held back and then reads what needs did not name.
-func (u *unit) query(sql string, args ...any) (pgx.Rows, error) {
-	if err := u.send(); err != nil {
-		return nil, err
-	}
-	return u.conn.Query(u.ctx, u.p.names.sql(sql), args...)
-}
-
-// exchange sends a batch and reads its answers. A caller's connection may be one that speaks in another way.
-func (u *unit) exchange(b *pgx.Batch) error {
-	if u.joined {
-		return u.conn.SendBatch(u.ctx, b).Close()
-	}
-	return u.p.exchange(u.ctx, u.conn, b)
+	return list
 }

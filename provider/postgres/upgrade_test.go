@@ -20,15 +20,15 @@ func oldStore(t *testing.T) (url string, o Options) {
 	t.Helper()
 	url = postgrestest.URL(t)
 	o = Options{Schema: postgrestest.Schema(t, url), Logger: silent}
-	p := &Provider{opts: o, names: newNames(o.Schema)}
+	p := migrator{&database{opts: o, names: newNames(o.Schema)}}
 	list, err := p.known()
 	if err != nil {
 		t.Fatal(err)
 	}
 	conn := connect(t, url)
 	for _, sql := range []string{
-		`CREATE SCHEMA IF NOT EXISTS ` + pgx.Identifier{o.Schema}.Sanitize(), p.names.sql(sqlCreateSchema), list[0].SQL,
-		p.names.sql(`INSERT INTO perdure.migration VALUES (1, 'core', 1, 1)`),
+		`CREATE SCHEMA IF NOT EXISTS ` + pgx.Identifier{o.Schema}.Sanitize(), p.db.names.sql(sqlCreateSchema), list[0].SQL,
+		p.db.names.sql(`INSERT INTO perdure.migration VALUES (1, 'core', 1, 1)`),
 	} {
 		if _, err := conn.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)
@@ -47,8 +47,8 @@ func connect(t *testing.T, url string) *pgx.Conn {
 	return conn
 }
 
-// reader reads the tasks in a transaction that stays open, as pg_dump does.
-func reader(t *testing.T, url, schema string) pgx.Tx {
+// longRead reads the tasks in a transaction that stays open, as pg_dump does.
+func longRead(t *testing.T, url, schema string) pgx.Tx {
 	t.Helper()
 	tx, err := connect(t, url+"&application_name=nightly-dump").Begin(t.Context())
 	if err != nil {
@@ -94,7 +94,7 @@ func (w *waits) told() (int, string) {
 // goes on when the reader has finished.
 func TestHazard41_MigrationBesideALongReader(t *testing.T) {
 	url, o := oldStore(t)
-	tx := reader(t, url, o.Schema)
+	tx := longRead(t, url, o.Schema)
 	log := &waits{Handler: slog.DiscardHandler}
 	o.Logger, o.Timeout = slog.New(log), 3*time.Second
 	opened := make(chan error, 1)
@@ -162,7 +162,7 @@ func TestMigrationNamesItsBlocker(t *testing.T) {
 			}
 		}
 	}
-	tx := reader(t, url, o.Schema)
+	tx := longRead(t, url, o.Schema)
 	open("migration 2", fmt.Sprintf("process %d", tx.Conn().PgConn().PID()), `"nightly-dump"`, "holds task", "pg_terminate_backend")
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ func warmed(t *testing.T, p *Provider) (next provider.CommitTurnRequest, token p
 		Key: c.Key, Execution: 1, Expected: c.Commit, Length: 2, Commit: unique(), Status: provider.StatusRunning,
 		Completes: []provider.TaskCompletion{{EventID: 2, Token: token}}, Events: [][]byte{[]byte("completed")},
 	}
-	if p.warm.heads[c.Key] == nil {
+	if p.memory.heads[c.Key] == nil {
 		t.Fatal("the instance is not remembered")
 	}
 	return next, token
@@ -52,7 +52,7 @@ func TestWarmCommitsNoticeOthers(t *testing.T) {
 		}, provider.ErrConflict, 2},
 		{"a suspension by a transaction whose ID came again", func(t *testing.T, p, other *Provider, next provider.CommitTurnRequest, _ provider.UUID) {
 			suspend(t, other, next.Key)
-			p.warm.heads[next.Key].xid = uint32(number(t, other, `SELECT xmin::text::bigint FROM perdure.instance WHERE key = $1`, uuid(next.Key)))
+			p.memory.heads[next.Key].xid = uint32(number(t, other, `SELECT xmin::text::bigint FROM perdure.instance WHERE key = $1`, uuid(next.Key)))
 		}, provider.ErrConflict, 2},
 		{"another holder of the task", func(t *testing.T, _, other *Provider, _ provider.CommitTurnRequest, token provider.UUID) {
 			exec(t, other, `UPDATE perdure.task SET token = $1 WHERE token = $2`, uuid(unique()), uuid(token))
@@ -97,10 +97,10 @@ func TestWarmCommitsKeepToTheStoragesClock(t *testing.T) {
 	p := store(t)
 	next, _ := warmed(t, p)
 	for _, ahead := range []provider.Time{1e9, -1e9} {
-		p.warm.clock.mu.Lock()
-		p.warm.clock.said += ahead
-		p.warm.clock.last += ahead
-		p.warm.clock.mu.Unlock()
+		p.memory.clock.mu.Lock()
+		p.memory.clock.said += ahead
+		p.memory.clock.last += ahead
+		p.memory.clock.mu.Unlock()
 		res := commit(t, p, next)
 		next.Expected, next.Length, next.Commit, next.Completes = next.Commit, next.Length+1, unique(), nil
 		if now := provider.Time(number(t, p, `SELECT `+sqlNow)); res.Now > now || res.Now < now-1e8 {

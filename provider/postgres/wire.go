@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"net"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -23,34 +25,10 @@ type answer struct {
 	refused error
 }
 
-// commitFused runs a lone step.
-func (u *unit) commitFused(step loneStep) (xid uint32, err error) {
-	var a answer
-	if err = u.p.ask(u.ctx, u.conn, step); err == nil {
-		err = a.receive(u.ctx, u.conn.PgConn())
-	}
-	return u.heard(&a, err)
-}
-
-// heard takes note of an answer.
-func (u *unit) heard(a *answer, err error) (xid uint32, _ error) {
-	if useless(err) {
-		_ = u.conn.Close(u.ctx) // it is closed whatever this answers
-	}
-	if err != nil {
-		return 0, err
-	}
-	u.p.warm.clock.heard(a.now)
-	for _, kind := range a.freed {
-		u.free(kind)
-	}
-	return a.xid, nil
-}
-
 // ask sends a lone step, which is a transaction of its own.
-func (p *Provider) ask(ctx context.Context, conn *pgx.Conn, step loneStep) error {
+func (db *database) ask(ctx context.Context, conn *pgx.Conn, step loneStep) error {
 	out := outgoingOn(conn)
-	if !p.settled {
+	if !db.settled {
 		if err := out.prepare(ctx, sqlByIndex, step.sql); err != nil {
 			return err
 		}
@@ -58,23 +36,23 @@ func (p *Provider) ask(ctx context.Context, conn *pgx.Conn, step loneStep) error
 			return err
 		}
 	}
-	return p.send(ctx, out, step)
+	return db.send(ctx, out, step)
 }
 
 // say runs a statement whose rows nobody wants on a connection that was made for notifications.
-func (p *Provider) say(ctx context.Context, conn *pgx.Conn, step loneStep) error {
-	if !p.fuses || p.opts.ListenURL != "" {
+func (db *database) say(ctx context.Context, conn *pgx.Conn, step loneStep) error {
+	if !db.fuses || db.opts.ListenURL != "" {
 		_, err := conn.Exec(ctx, step.sql, step.args...)
 		return err
 	}
-	if err := p.send(ctx, outgoingOn(conn), step); err != nil {
+	if err := db.send(ctx, outgoingOn(conn), step); err != nil {
 		return err
 	}
 	return new(answer).receive(ctx, conn.PgConn())
 }
 
 // send sends a statement after what was added before.
-func (p *Provider) send(ctx context.Context, out *outgoing, step loneStep) error {
+func (db *database) send(ctx context.Context, out *outgoing, step loneStep) error {
 	if err := out.prepare(ctx, step.sql); err != nil {
 		return err
 	}
@@ -82,7 +60,7 @@ func (p *Provider) send(ctx context.Context, out *outgoing, step loneStep) error
 		return err
 	}
 	socket := out.conn.PgConn().Conn() // whose caller cannot give up before all is sent
-	if err := socket.SetWriteDeadline(time.Now().Add(p.opts.Timeout)); err != nil {
+	if err := socket.SetWriteDeadline(time.Now().Add(db.opts.Timeout)); err != nil {
 		return &unanswered{cause: err, unsent: true}
 	}
 	if err := out.send(); err != nil {
@@ -144,4 +122,23 @@ func (e *unanswered) SafeToRetry() bool { return e.unsent }
 func useless(err error) bool {
 	_, torn := errors.AsType[*unanswered](err)
 	return torn || sqlState(err) == stateNoStatement || sqlState(err) == stateOldPlan
+}
+
+// interrupting has whatever waits on a socket fail when a context ends, until stop is called. Then the socket is as it was, and stop tells whether
+// that has happened.
+func interrupting(ctx context.Context, socket net.Conn) (stop func() (interrupted bool)) {
+	var over sync.WaitGroup
+	over.Add(1)
+	release := context.AfterFunc(ctx, func() {
+		_ = socket.SetDeadline(time.Unix(1, 0))
+		over.Done()
+	})
+	return func() bool {
+		if release() {
+			return false
+		}
+		over.Wait()
+		_ = socket.SetDeadline(time.Time{})
+		return true
+	}
 }

@@ -1,0 +1,175 @@
+package postgres
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// A parking is where the fetches of this process wait for work.
+type parking struct {
+	clock *clock
+
+	mu      sync.Mutex
+	parked  map[*parked]struct{}
+	resting map[string]*rest // by owner of turns
+	restFor time.Duration    // a test may set it
+}
+
+func newParking(clock *clock) *parking {
+	return &parking{clock: clock, parked: make(map[*parked]struct{}), resting: make(map[string]*rest), restFor: restFor}
+}
+
+// add lets a call wait.
+func (p *parking) add(call *parked) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.parked[call] = struct{}{}
+}
+
+// awaited reports whether calls wait for work.
+func (p *parking) awaited() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.parked) > 0
+}
+
+// hear wakes the calls that a signal concerns, except for one.
+func (p *parking) hear(in *signal, but *parked) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for call := range p.parked {
+		if call != but {
+			call.hear(in)
+		} else if in.Due > 0 {
+			call.lower(int64(in.Due.Add(-call.lead)))
+		}
+	}
+	for _, rest := range p.resting {
+		rest.call.hear(in)
+	}
+}
+
+// rouse makes all calls look.
+func (p *parking) rouse() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	clear(p.resting)
+	for call := range p.parked {
+		call.rouse()
+	}
+}
+
+// A parked call is a fetch that waits in this process.
+type parked struct {
+	op    string
+	wants func(*signal) bool
+	// look takes what it can, in one round trip; it tells whether it got something.
+	look func(context.Context) (bool, error)
+	// undo gives back what look took for a caller that had gone meanwhile.
+	undo func()
+	// due answers when something may be there by time alone, relational.Never for not.
+	due func(context.Context) (now, next provider.Time, err error)
+
+	lead      time.Duration // how long before something is due it may be taken
+	wake      chan struct{}
+	sooner    chan struct{} // next was brought forward
+	next      atomic.Int64  // when something is due by time alone
+	ride      ride
+	contended time.Duration // how long it slept last because others held what is due
+	turns     *turnFetch    // that it is, if it is one
+}
+
+// rouse makes the call look.
+func (call *parked) rouse() {
+	select {
+	case call.wake <- struct{}{}:
+	default:
+	}
+}
+
+// expect notes that something is due then. Whoever hears of a lease that will end need not look now.
+func (call *parked) expect(at int64) {
+	if !call.lower(at) {
+		return
+	}
+	select {
+	case call.sooner <- struct{}{}:
+	default:
+	}
+}
+
+// lower brings the next look forward; false if it was no later.
+func (call *parked) lower(at int64) bool {
+	for {
+		known := call.next.Load()
+		if at >= known {
+			return false
+		}
+		if call.next.CompareAndSwap(known, at) {
+			return true
+		}
+	}
+}
+
+// hear takes what a signal says to the call.
+func (call *parked) hear(in *signal) {
+	switch {
+	case call.wants(in):
+		call.rouse()
+	case in.Due > 0:
+		call.expect(int64(in.Due.Add(-call.lead)))
+	}
+}
+
+// A rest is what a claim that rode along leaves behind. It took all that there was, and its call goes on to hear what comes. So the node's
+// next fetch need not look, if it begins soon: it would find nothing, and be in the way of the group that makes work ready.
+type rest struct {
+	of    provider.FetchTurnsRequest
+	call  *parked
+	until time.Time
+}
+
+// restFor is how long a fetch relies on the claim before it, against what nobody tells of: rows that others held and did not take.
+const restFor = 20 * time.Millisecond
+
+// serves tells whether a request would find no more than the claim.
+func (r *rest) serves(req *provider.FetchTurnsRequest) bool {
+	return time.Now().Before(r.until) && len(r.call.wake) == 0 && req.Owner == r.of.Owner && req.Ahead == r.of.Ahead &&
+		req.EngineLevel == r.of.EngineLevel && slices.Equal(req.Capabilities, r.of.Capabilities)
+}
+
+// leave ends a call. One that took all that there was hears on for the next one.
+func (p *parking) leave(call *parked) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.parked, call)
+	maps.DeleteFunc(p.resting, func(_ string, r *rest) bool { return time.Now().After(r.until) }) // of nodes that have gone
+	if f := call.turns; f != nil && f.rode && len(f.res.Turns) < f.req.Max {
+		p.resting[f.req.Owner] = &rest{f.req, call, time.Now().Add(p.restFor)}
+	}
+}
+
+// relieve answers how long a call need not look. It goes by what was heard before it.
+func (p *parking) relieve(call *parked, wait time.Duration) time.Duration {
+	if call.turns == nil {
+		return 0
+	}
+	req := &call.turns.req
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before, now := p.resting[req.Owner], p.clock.now()
+	delete(p.resting, req.Owner)
+	if before == nil || now == 0 || !before.serves(req) {
+		return 0
+	}
+	if call.lower(before.call.next.Load()) {
+		wait = min(wait, provider.Time(call.next.Load()).Sub(now))
+	}
+	return min(wait, time.Until(before.until))
+}

@@ -1,0 +1,181 @@
+package postgres
+
+import (
+	"slices"
+	"sync/atomic"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+// What a call that waits is at.
+const (
+	awake int32 = iota
+	dozing
+	riding
+)
+
+// A ride is a parked call's place in the transaction of a group that makes work ready for it: the claim costs no transaction, no push to
+// the disk and no round trip of its own.
+type ride struct {
+	state atomic.Int32
+	// queue adds the claim to a group's batch, and settle says whether that was committed: then it answers whether something was claimed.
+	queue  func(*pgx.Batch)
+	settle func(committed bool) bool
+	// claimed answers what was claimed, before it is settled.
+	claimed func() []provider.Turn
+	found   bool
+	err     error         // nobody knows whether something was claimed
+	over    chan struct{} // one value for each ride
+}
+
+// board adds the claim of a call that waits for what a group makes ready; nil if there is none.
+func (p *parking) board(fx *relational.Effects, b *pgx.Batch, shown *presence) *parked {
+	if len(fx.Turns) == 0 {
+		return nil
+	}
+	out := &signal{}
+	for kind := range fx.Turns {
+		out.Turns = append(out.Turns, kind)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for call := range p.parked {
+		if call.ride.queue != nil && call.wants(out) && shown.shows(call.turns.req.Owner) && call.ride.state.CompareAndSwap(dozing, riding) {
+			call.ride.queue(b)
+			return call
+		}
+	}
+	return nil
+}
+
+// claimed answers what a rider took.
+func (call *parked) claimed() []provider.Turn {
+	if call == nil {
+		return nil
+	}
+	return call.ride.claimed()
+}
+
+// alight ends the ride.
+func (call *parked) alight(committed bool) {
+	if call == nil {
+		return
+	}
+	call.ride.found = call.ride.settle(committed)
+	call.ride.over <- struct{}{}
+}
+
+// strand ends the ride with a group of which nobody knows the outcome: who asked for the claim must give it back, as after a look of its own.
+func (call *parked) strand(err error) {
+	if call == nil {
+		return
+	}
+	call.ride.err = failed(call.op, err, provider.OutcomeUnknown)
+	call.alight(false)
+}
+
+// doze begins to wait.
+func (r *ride) doze() { r.state.Store(dozing) }
+
+// wakes ends the waiting, after a ride that is under way. It answers whether that has claimed something.
+func (r *ride) wakes() (found bool) {
+	if r.state.CompareAndSwap(dozing, awake) {
+		return false
+	}
+	<-r.over
+	return r.ends()
+}
+
+// ends is told of the end of a ride.
+func (r *ride) ends() (found bool) {
+	r.state.Store(awake)
+	return r.found
+}
+
+// boardKnown has a call that waits take what a group makes ready, without a statement more: this process knows all that a claim would
+// read. The rows that the group writes anyway are written as the claim leaves them. It is nil, and nothing is changed, if it does not know all of it.
+func (p *parking) boardKnown(u *unit, t *relational.Tx, shown *presence) *parked {
+	if len(t.Effects.Turns) == 0 || len(u.ops.instances) > 0 {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for call := range p.parked {
+		if call.turns == nil || call.ride.state.Load() != dozing || !shown.shows(call.turns.req.Owner) {
+			continue
+		}
+		turns := call.turns.known(u)
+		if len(turns) == 0 || !call.ride.state.CompareAndSwap(dozing, riding) {
+			continue
+		}
+		call.turns.takes(u, t, turns)
+		return call
+	}
+	return nil
+}
+
+// known answers the turns of all instances that a group makes ready, none if a claim might answer something else.
+func (f *turnFetch) known(u *unit) (turns []provider.Turn) {
+	kinds := f.kinds()
+	for i := range u.ops.heads {
+		h := &u.ops.heads[i]
+		if h.FetchAt == 0 || h.FetchAt > u.now {
+			continue
+		}
+		kept := h.StickyUntil > int64(u.now) && h.StickyOwner != f.req.Owner
+		if kept || len(turns) == f.req.Max || !slices.Contains(kinds, h.Kind) {
+			return nil
+		}
+		turn, ok := f.turn(u, h)
+		if !ok {
+			return nil
+		}
+		turns = append(turns, turn)
+	}
+	return turns
+}
+
+// turn makes up a turn of what a group leaves of an instance.
+func (f *turnFetch) turn(u *unit, h *relational.Head) (turn provider.Turn, ok bool) {
+	was := u.recalled[h.Key]
+	if was == nil || was.row == nil || u.described[h.Key] || h.Blocked || h.Inbox > int64(f.req.MaxMessages) {
+		return turn, false
+	}
+	turn.Messages = u.waiting(h, u.ops.messages)
+	size := 0
+	for i := range turn.Messages {
+		m := &turn.Messages[i]
+		if size += len(m.Payload); m.VisibleAt > u.now || size > f.req.MaxBytes {
+			return turn, false
+		}
+		m.Payload = slices.Clone(m.Payload)
+	}
+	turn.Instance = *was.row
+	in, kind := &turn.Instance, u.kinds.get().ByTurn[h.Kind]
+	in.Name, in.CodeVersion, in.EngineLevel = kind.Name, kind.CodeVersion, kind.Level
+	in.Status, in.Execution, in.Version, in.HistoryLength, in.HistoryBytes = h.Status, h.Execution, h.Version, h.Length, h.Bytes
+	in.UpdatedAt, in.ReadyAt, in.InboxMessages, in.Deliveries = h.UpdatedAt, h.ReadyAt, h.Inbox, h.Deliveries+1
+	in.Attributes, in.CustomStatus, in.Result = slices.Clone(in.Attributes), slices.Clone(in.CustomStatus), slices.Clone(in.Result)
+	return turn, int64(len(turn.Messages)) == h.Inbox
+}
+
+// takes leases the instances to the fetch.
+func (f *turnFetch) takes(u *unit, t *relational.Tx, turns []provider.Turn) {
+	f.forget()
+	f.res = provider.FetchTurnsResult{Turns: turns, Now: u.now}
+	until := int64(u.now) + f.req.Lease.Microseconds()
+	for i := range u.ops.heads {
+		h := &u.ops.heads[i]
+		if h.FetchAt == 0 || h.FetchAt > u.now {
+			continue
+		}
+		for _, h := range []*relational.Head{h, t.Heads[h.Key]} { // what is written, and what will be remembered
+			h.LeaseToken, h.LeaseOwner, h.LeaseUntil, h.FetchAt = f.req.Token, f.req.Owner, until, provider.Time(until)
+			h.Deliveries++
+		}
+	}
+	clear(t.Effects.Turns) // nobody else need look
+}

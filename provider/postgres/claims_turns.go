@@ -1,0 +1,275 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+const (
+	// For each kind an index range in its order; rows that others claim or change are passed over. It looks ahead when the first
+	// is due within half of that, so that it takes many at once; what is held back by more than its messages waits.
+	sqlClaimTurns = `WITH clock AS MATERIALIZED (SELECT ` + sqlNow + ` AS now),
+	reach AS MATERIALIZED (SELECT now, CASE WHEN $6::bigint > 0 AND EXISTS (SELECT FROM unnest($1::bigint[]) k (id) CROSS JOIN LATERAL (
+		SELECT FROM perdure.instance i WHERE i.kind = k.id AND i.fetch_at > 0
+		AND i.fetch_at <= (SELECT now FROM clock) + $6 / 2 LIMIT 1) near) THEN now + $6 ELSE now END AS until FROM clock),
+	due AS MATERIALIZED (SELECT d.key, d.ready_at FROM unnest($1::bigint[]) k (id) CROSS JOIN LATERAL (
+		SELECT i.key, i.ready_at, i.fetch_at FROM perdure.instance i WHERE i.kind = k.id AND i.fetch_at > 0
+		AND i.fetch_at <= (SELECT until FROM reach) AND (i.fetch_at <= i.ready_at OR i.fetch_at <= (SELECT now FROM clock))
+		AND (i.sticky_until <= (SELECT now FROM clock) OR i.sticky_owner = $3)
+		ORDER BY i.fetch_at LIMIT $2 FOR UPDATE SKIP LOCKED) d ORDER BY d.ready_at, d.fetch_at LIMIT $2),
+	taken AS (UPDATE perdure.instance i SET lease_token = $4, lease_owner = $3, lease_until = (SELECT now FROM clock) + $5,
+		fetch_at = (SELECT now FROM clock) + $5, deliveries = i.deliveries + 1 FROM due WHERE i.key = ANY(ARRAY[due.key]) RETURNING i.*)
+	SELECT ` + instanceColumns + `, (SELECT now FROM clock), i.kind, i.inbox_bytes, i.next_message, i.lease_until, i.sticky_owner,
+	i.sticky_until, i.not_before_at, i.fetch_at, i.current, txid_current() & 4294967295 FROM taken i JOIN perdure.kind k ON k.id = i.kind
+	LEFT JOIN perdure.outcome o ON o.key = ANY(ARRAY[i.key]) ORDER BY i.ready_at, i.key`
+	// As many as fit, and one more that shows that there are others.
+	sqlTurnMessages = `WITH clock AS MATERIALIZED (SELECT ` + sqlNow + ` AS now)
+	SELECT i.key, m.id, m.kind, m.execution, m.event_id, m.timer, m.visible_at, m.payload
+	FROM (SELECT key FROM perdure.instance WHERE lease_token = $1 OFFSET 0) i CROSS JOIN LATERAL (
+		SELECT x.*, sum(coalesce(octet_length(x.payload), 0)) OVER (ORDER BY x.visible_at, x.id)
+		- coalesce(octet_length(x.payload), 0) AS before, row_number() OVER (ORDER BY x.visible_at, x.id) AS place
+		FROM (SELECT * FROM perdure.inbox b WHERE b.key = i.key
+		AND b.visible_at <= (SELECT now FROM clock) + $4 ORDER BY b.visible_at, b.id LIMIT $2) x) m
+	WHERE m.before <= $3 OR m.place <= 2 ORDER BY i.key, m.visible_at, m.id`
+	sqlTurnAttributes = `SELECT a.key, a.name, a.kind, a.text, a.number FROM
+	(SELECT key FROM perdure.instance WHERE lease_token = $1 AND attributes OFFSET 0) i
+	CROSS JOIN LATERAL (SELECT * FROM perdure.attribute a WHERE a.key = i.key OFFSET 0) a ORDER BY a.key, a.name`
+	// When the next one is due, or when it can be claimed $3 ahead; among those that are due, when the first of them is free. Those at the
+	// head of a long line are enough for that. It stands in the transaction of the claim, which has looked at least as far as from its beginning.
+	sqlNextTurn = `WITH clock AS MATERIALIZED (SELECT ` + sqlNow + ` AS now)
+	SELECT c.now, (SELECT min(n.at) FROM unnest($1::bigint[]) k (id) CROSS JOIN LATERAL (
+		(SELECT i.fetch_at AS at FROM perdure.instance i WHERE i.kind = k.id AND i.fetch_at > 0
+			AND i.fetch_at > (SELECT now FROM clock) ORDER BY i.fetch_at LIMIT 1)
+		UNION ALL (SELECT greatest(i.fetch_at - $3::bigint, (SELECT now FROM clock) + 1) FROM perdure.instance i WHERE $3 > 0 AND i.kind = k.id
+			AND i.fetch_at > 0 AND i.fetch_at > ` + sqlTransactionNow + ` + $3 ORDER BY i.fetch_at LIMIT 1)
+		UNION ALL SELECT CASE WHEN s.sticky_owner = $2 THEN 0 ELSE s.sticky_until END FROM (
+			SELECT i.sticky_owner, i.sticky_until FROM perdure.instance i WHERE i.kind = k.id AND i.fetch_at > 0
+			AND i.fetch_at <= (SELECT now FROM clock) ORDER BY i.fetch_at LIMIT 100) s) n) FROM clock c`
+)
+
+// fetchTurns claims turns, or waits for some.
+func (c *claims) fetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {
+	if err := req.Validate(); err != nil {
+		return provider.FetchTurnsResult{}, err
+	}
+	if req.MaxMessages == 0 {
+		req.MaxMessages = provider.MaxFetchMessages
+	}
+	if req.MaxBytes == 0 {
+		req.MaxBytes = provider.MaxFetchBytes
+	}
+	f := &turnFetch{c: c, req: req}
+	call := &parked{op: "fetch turns", wants: f.wants, look: f.look, undo: f.undo, due: f.due, lead: req.Ahead / 2, turns: f}
+	call.ride.queue, call.ride.claimed, call.ride.settle = f.rides, func() []provider.Turn { return f.res.Turns }, f.arrives
+	err := c.park(ctx, call, req.Wait)
+	if len(f.res.Turns) > 0 {
+		c.presence.serve(req.Owner, req.Lease)
+	}
+	res := f.res
+	f.forget() // the call may go on to hear
+	return res, err
+}
+
+// A turnFetch is one FetchTurns.
+type turnFetch struct {
+	c   *claims
+	req provider.FetchTurnsRequest
+	res provider.FetchTurnsResult
+	got []*memo // what is known of the turns, of which row is as it was read
+
+	rode        bool          // along with a group
+	asked, next provider.Time // when the next one is due, and when that was asked
+}
+
+// kinds answers the numbers of what the caller can run, as far as there are any.
+func (f *turnFetch) kinds() []int64 {
+	kinds := f.c.kinds.get()
+	list := []int64{}
+	for _, c := range f.req.Capabilities {
+		for _, id := range kinds.ByCap[c] {
+			if kinds.ByTurn[id].Level <= f.req.EngineLevel {
+				list = append(list, id)
+			}
+		}
+	}
+	return list
+}
+
+func (f *turnFetch) wants(s *signal) bool {
+	kinds := f.c.kinds.get()
+	return slices.ContainsFunc(s.Turns, func(id int64) bool {
+		kind, known := kinds.ByTurn[id]
+		return !known || kind.Level <= f.req.EngineLevel && slices.Contains(f.req.Capabilities, kind.Capability)
+	})
+}
+
+func (f *turnFetch) look(ctx context.Context) (bool, error) {
+	if err := f.c.kinds.refresh(ctx, f.c.db.pool); err != nil {
+		return false, err
+	}
+	f.forget()
+	b := f.c.begin(&f.res.Now)
+	f.queueClaim(b)
+	f.queueDue(b)
+	took := func() bool { return len(f.res.Turns) > 0 }
+	if err := f.c.run(ctx, f.req.Owner, f.req.Lease, b, took); err != nil {
+		f.forget()
+		return false, err
+	}
+	f.remember()
+	return took(), nil
+}
+
+// rides claims in the transaction of a group, which may be of what it makes ready.
+func (f *turnFetch) rides(b *pgx.Batch) {
+	f.forget()
+	f.queueClaim(b)
+}
+
+// arrives answers whether that has claimed something.
+func (f *turnFetch) arrives(committed bool) bool {
+	if !committed {
+		f.forget()
+	}
+	f.remember()
+	f.rode = len(f.res.Turns) > 0
+	return f.rode
+}
+
+func (f *turnFetch) forget() { f.res, f.got = provider.FetchTurnsResult{}, nil }
+
+// queueClaim queues the claim, and what the instances bring along: one round trip, one transaction.
+func (f *turnFetch) queueClaim(b *pgx.Batch) {
+	b.Queue(f.c.db.names.sql(sqlClaimTurns), f.kinds(), f.req.Max, f.req.Owner, uuid(f.req.Token), f.req.Lease.Microseconds(),
+		f.req.Ahead.Microseconds()).Query(f.readTurns)
+	b.Queue(f.c.db.names.sql(sqlTurnMessages), uuid(f.req.Token), f.req.MaxMessages+1, f.req.MaxBytes, f.req.Ahead.Microseconds()).
+		Query(f.readMessages)
+	b.Queue(f.c.db.names.sql(sqlTurnAttributes), uuid(f.req.Token)).Query(func(rows pgx.Rows) error {
+		return eachAttribute(rows, func(key provider.UUID, a provider.Attribute) {
+			if turn := f.turnOf(key); turn != nil {
+				turn.Instance.Attributes = append(turn.Instance.Attributes, a)
+			}
+		})
+	})
+}
+
+func (f *turnFetch) readTurns(rows pgx.Rows) error {
+	for rows.Next() {
+		m := &memo{at: time.Now(), row: &provider.Instance{}}
+		err := scanInstance(rows, m.row, &f.res.Now, &m.Kind, &m.InboxBytes, &m.NextMessage, &m.LeaseUntil,
+			&m.StickyOwner, &m.StickyUntil, &m.NotBefore, &m.FetchAt, &m.current, &m.xid)
+		if err != nil {
+			return err
+		}
+		m.row.Attributes = nil
+		f.got = append(f.got, m)
+	}
+	f.res.Turns = make([]provider.Turn, len(f.got))
+	for i, m := range f.got {
+		f.res.Turns[i].Instance = *m.row
+	}
+	return rows.Err()
+}
+
+// readMessages gives each turn its messages, which come one turn after the other.
+func (f *turnFetch) readMessages(rows pgx.Rows) error {
+	var turn *provider.Turn
+	size := 0
+	for rows.Next() {
+		var key provider.UUID
+		var m provider.Message
+		if err := rows.Scan(into(&key), &m.ID, &m.Kind, &m.Execution, &m.EventID, &m.Timer, &m.VisibleAt, &m.Payload); err != nil {
+			return err
+		}
+		if turn == nil || turn.Instance.Key != key {
+			if turn = f.turnOf(key); turn == nil {
+				continue
+			}
+			size = 0
+		}
+		size = f.addMessage(turn, m, size)
+	}
+	return rows.Err()
+}
+
+// turnOf finds the turn of an instance among the few.
+func (f *turnFetch) turnOf(key provider.UUID) *provider.Turn {
+	for i := range f.res.Turns {
+		if f.res.Turns[i].Instance.Key == key {
+			return &f.res.Turns[i]
+		}
+	}
+	return nil
+}
+
+// remember lets the commits of the turns do without reading the instances.
+func (f *turnFetch) remember() {
+	for i, m := range f.got {
+		turn := &f.res.Turns[i]
+		in := &turn.Instance
+		if in.Blocked != nil {
+			continue
+		}
+		m.Key, m.ID, m.Status, m.Deleting, m.Execution, m.Version = in.Key, in.ID, in.Status, in.Deleting, in.Execution, in.Version
+		m.Length, m.Bytes, m.UpdatedAt, m.ReadyAt = in.HistoryLength, in.HistoryBytes, in.UpdatedAt, in.ReadyAt
+		m.Parent = provider.Parent{Key: in.Parent.Key, Execution: in.Parent.Execution, EventID: in.Parent.EventID}
+		m.Inbox, m.Deliveries, m.request = in.InboxMessages, in.Deliveries, in.RequestID
+		m.LeaseToken, m.LeaseOwner = f.req.Token, f.req.Owner
+		m.inbox = inboxOf(turn.Messages).left(&m.Head)
+		// The turn is the caller's, who may change what its slices hold.
+		m.row.Attributes, m.row.CustomStatus, m.row.Result = slices.Clone(in.Attributes), slices.Clone(in.CustomStatus), slices.Clone(in.Result)
+		if in.Parent.Key.IsZero() && in.CustomStatus == nil && in.Attributes == nil {
+			m.own = &ownRow{created: in.CreatedAt, result: slices.Clone(in.Result)}
+		}
+		f.c.memory.saw(m)
+	}
+}
+
+// addMessage adds a message unless the turn, which has so many bytes, is full, and answers how many it has then.
+func (f *turnFetch) addMessage(turn *provider.Turn, m provider.Message, size int) int {
+	if n := len(turn.Messages); turn.More || n > 0 && (n == f.req.MaxMessages || size+len(m.Payload) > f.req.MaxBytes) {
+		turn.More = true
+		return size
+	}
+	turn.Messages = append(turn.Messages, m)
+	return size + len(m.Payload)
+}
+
+// queueDue asks when there may be more, for a claim that finds nothing.
+func (f *turnFetch) queueDue(b *pgx.Batch) {
+	b.Queue(f.c.db.names.sql(sqlNextTurn), f.kinds(), f.req.Owner, (f.req.Ahead / 2).Microseconds()).QueryRow(func(r pgx.Row) error {
+		var next *provider.Time
+		if err := r.Scan(&f.asked, &next); err != nil {
+			return err
+		}
+		if f.next = relational.Never; next != nil {
+			f.next = *next
+		}
+		return nil
+	})
+}
+
+// due answers what the claim that found nothing has asked.
+func (f *turnFetch) due(context.Context) (now, next provider.Time, err error) {
+	f.res.Now = f.asked
+	return f.asked, f.next, nil
+}
+
+// undo gives the instances back, each with its delivery.
+func (f *turnFetch) undo() {
+	req := provider.ReleaseTurnsRequest{}
+	for i := range f.res.Turns {
+		req.Items = append(req.Items, provider.TurnRelease{Key: f.res.Turns[i].Instance.Key, Token: f.req.Token})
+	}
+	f.res = provider.FetchTurnsResult{}
+	f.c.group.later("fetch turns", relational.ReleaseNeeds(&req), func(t *relational.Tx) error {
+		var res provider.ReleaseTurnsResult
+		return t.ReleaseTurns(&req, &res)
+	})
+}

@@ -1,0 +1,141 @@
+package postgres
+
+import (
+	"sync/atomic"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+// commits ends the transactions of units, and tells everybody whom they concern.
+type commits struct {
+	db       *database
+	kinds    *kinds
+	hub      *relational.Hub
+	memory   *memory
+	wake     *wake
+	parking  *parking
+	presence *presence
+
+	count   atomic.Int64 // transactions that changed something
+	turns   atomic.Int64
+	dropped atomic.Int64
+}
+
+// end writes the heads and commits; then everybody whom it concerns is told.
+func (c *commits) end(u *unit, t *relational.Tx) error {
+	if t.Changes == 0 {
+		u.rollback()
+		return nil
+	}
+	if err := t.Flush(); err != nil {
+		u.rollback()
+		return err
+	}
+	xid, rider, err := c.write(u, &t.Effects)
+	if err != nil {
+		c.fails(t, rider, err, outcomeOf(err))
+		u.rollback()
+		return err
+	}
+	c.memory.remember(u, t, xid, rider.claimed())
+	c.done(u, t, rider)
+	rider.alight(true)
+	return nil
+}
+
+// done takes note of what a transaction has stored and tells everybody whom it concerns. A rider has seen it.
+func (c *commits) done(u *unit, t *relational.Tx, rider *parked) {
+	c.count.Add(1)
+	c.turns.Add(t.Effects.Commits)
+	c.dropped.Add(t.Effects.Dropped)
+	for kind := range u.freed {
+		t.Free(kind)
+	}
+	for _, in := range u.news {
+		c.hub.Tell(in.Key, in)
+	}
+	for _, key := range t.Effects.Changed {
+		if u.owns(key) && c.hub.Watched(key) {
+			c.hub.Tell(key, u.ownInstance(key))
+		}
+	}
+	c.wake.publish(&t.Effects, rider)
+}
+
+// fails tells of a transaction that was not answered as it should be. Of one that may be stored everybody is told to look, as nobody will hear
+// of it otherwise: a call that is repeated finds it stored and changes nothing.
+func (c *commits) fails(t *relational.Tx, rider *parked, err error, outcome provider.Outcome) {
+	if lost(err) {
+		c.kinds.stale.Store(true)
+	}
+	if outcome != provider.OutcomeUnknown {
+		rider.alight(false)
+		return
+	}
+	rider.strand(err)
+	fx := t.Effects
+	fx.Notices = nil // they say that something is so
+	c.wake.hint(&fx)
+}
+
+// write sends what is held back and commits: one round trip.
+func (c *commits) write(u *unit, fx *relational.Effects) (xid uint32, rider *parked, err error) {
+	b := &pgx.Batch{}
+	u.queueOps(b)
+	c.queueNews(u, b, fx.Changed)
+	rider = c.parking.board(fx, b, c.presence)
+	b.Queue(`SELECT txid_current() & 4294967295`).QueryRow(func(r pgx.Row) error { return r.Scan(&xid) })
+	b.Queue("COMMIT")
+	return xid, rider, u.exchange(b)
+}
+
+const sqlNews = `SELECT ` + instanceColumns + ` FROM (SELECT key FROM unnest($1::uuid[]) n (key)) w
+	CROSS JOIN LATERAL (SELECT * FROM perdure.instance x WHERE x.key = w.key OFFSET 0) i JOIN perdure.kind k ON k.id = i.kind
+	LEFT JOIN perdure.outcome o ON o.key = ANY(ARRAY[i.key])`
+
+// queueNews reads instances that calls of this process wait for, as the transaction leaves them. Those with attributes they read
+// themselves.
+func (c *commits) queueNews(u *unit, b *pgx.Batch, changed []provider.UUID) {
+	var keys []provider.UUID
+	for _, key := range changed {
+		if c.asked(u, key) {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) == 0 {
+		return
+	}
+	b.Queue(c.db.names.sql(sqlNews), uuids(keys)).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			in := &provider.Instance{}
+			if err := scanInstance(rows, in); err != nil {
+				return err
+			}
+			if in.Attributes == nil {
+				u.news = append(u.news, in)
+			}
+		}
+		return rows.Err()
+	})
+}
+
+// asked tells whether a call of this process waits for the row of an instance, which must be read for it.
+func (c *commits) asked(u *unit, key provider.UUID) bool { return !u.owns(key) && c.hub.Watched(key) }
+
+// anyAsked reports whether calls of this process wait for the row of one of these instances.
+func (c *commits) anyAsked(u *unit, keys []provider.UUID) bool {
+	for _, key := range keys {
+		if c.asked(u, key) {
+			return true
+		}
+	}
+	return false
+}
+
+// boardKnown has a call that waits take what a group makes ready, if all that it would read is known. See [parking.boardKnown].
+func (c *commits) boardKnown(u *unit, t *relational.Tx) *parked {
+	return c.parking.boardKnown(u, t, c.presence)
+}

@@ -1,0 +1,107 @@
+package postgres
+
+import (
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+const (
+	// A division by zero takes everything back: the clock was set, or what the calls rest on was changed. A fetch
+	// that takes an instance is soon over; longer than that nobody's locks are waited for.
+	sqlWarmBegin = sqlByIndex + `, set_config('lock_timeout', '10ms', true), ` + sqlNow + `,
+	1 / (CASE WHEN ` + sqlNow + ` BETWEEN $1 AND $1 + 100000 THEN 1 ELSE 0 END), txid_current() & 4294967295`
+	sqlAllOf           = `WITH all_of AS (`
+	sqlAll             = ` RETURNING 1) SELECT 1 / (CASE WHEN count(*) = cardinality($1::uuid[]) THEN 1 ELSE 0 END) FROM all_of`
+	sqlWarmHeads       = sqlAllOf + sqlHeadsAsTheyWere + sqlAll
+	sqlHeadsAsTheyWere = sqlHeadsFrom + `, $25::xid[], $26::uuid[]` + sqlHeadsAs + `, xid, was` + sqlHeadsEnd + sqlAsItWas
+	sqlAsItWas         = ` AND i.xmin = w.xid AND i.version = w.was`
+	// A turn that consumes no message changes no more than this.
+	sqlWarmSteps = sqlAllOf + sqlSteps + sqlAll
+	sqlSteps     = `UPDATE perdure.instance i SET version = w.version, history_length = w.length, history_bytes = w.bytes,
+	updated_at = w.at, sticky_owner = w.owner, sticky_until = w.until, status = w.status, ended_at = w.ended FROM unnest($1::uuid[], $2::uuid[],
+	$3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::bigint[], $8::smallint[], $9::bigint[], $10::xid[], $11::uuid[])
+	w (key, version, length, bytes, at, owner, until, status, ended, xid, was) WHERE i.key = ANY(ARRAY[w.key])` + sqlAsItWas
+	sqlWarmTasks       = sqlAllOf + sqlTasksAsTheyWere + sqlAll
+	sqlTasksAsTheyWere = `DELETE FROM perdure.task t USING unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::uuid[])
+	w (key, execution, event_id, token) WHERE ` + sqlEachTask + ` AND t.token = w.token AND t.state <> 3`
+)
+
+// writeWarm sends everything in one round trip. Instances come first, as in all transactions that lock them.
+func (c *commits) writeWarm(u *unit, fx *relational.Effects) (w warmCommit) {
+	made := c.made(u)
+	c.hub.Made(made) // before others can end them
+	if step, ok := c.fuse(u, fx); ok {
+		w.xid, w.err = u.commitFused(step)
+	} else {
+		w.xid, w.rider, w.err = c.writeApart(u, fx)
+		w.claimed = w.rider.claimed()
+	}
+	if w.err != nil {
+		c.unmade(made)
+	}
+	return w
+}
+
+// unmade has those who wait for instances look, as nobody knows what became of them.
+func (c *commits) unmade(keys []provider.UUID) {
+	for _, key := range keys {
+		c.hub.Tell(key, nil)
+	}
+}
+
+// writeApart sends a statement for each kind of write.
+func (c *commits) writeApart(u *unit, fx *relational.Effects) (xid uint32, rider *parked, err error) {
+	b := &pgx.Batch{}
+	var now provider.Time
+	b.Queue(sqlWarmBegin, int64(u.now)).QueryRow(func(r pgx.Row) error {
+		err := r.Scan(nil, nil, nil, nil, &now, nil, &xid)
+		c.memory.clock.heard(now)
+		return err
+	})
+	s := sender{c.db.names, b}
+	heads := u.ops.heads
+	u.ops.heads = s.warmHeads(lastOf(heads, func(h *relational.Head) provider.UUID { return h.Key }), u.recalled)
+	put(s, sqlWarmTasks, u.ops.ended, fillHeld)
+	u.ops.ended = nil
+	u.queueOps(b)
+	c.queueNews(u, b, fx.Changed)
+	rider = c.parking.board(fx, b, c.presence)
+	return xid, rider, u.exchange(b)
+}
+
+// made lists the instances that a group makes, if the end of each will be heard wherever it comes about: then whoever
+// waits for it has nothing to read before.
+func (c *commits) made(u *unit) (keys []provider.UUID) {
+	if !c.wake.hears.Load() {
+		return nil
+	}
+	for i := range u.ops.instances {
+		keys = append(keys, u.ops.instances[i].head.Key)
+	}
+	return keys
+}
+
+// warmHeads writes the heads that were there before, and answers those of new instances.
+func (s sender) warmHeads(all []relational.Head, known map[provider.UUID]*memo) (fresh []relational.Head) {
+	rows, fresh := split(all, func(h *relational.Head) bool { return known[h.Key] != nil })
+	slices.SortFunc(rows, func(a, b relational.Head) int { return slices.Compare(a.Key[:], b.Key[:]) })
+	steps := rows
+	if slices.ContainsFunc(rows, func(h relational.Head) bool { return !isStep(known[h.Key].Head, h) }) {
+		steps = nil // one statement takes all, in the order of their keys
+	} else {
+		rows = nil
+	}
+	put(s, sqlWarmSteps, steps, func(c *columns, rows []relational.Head) {
+		fillSteps(c, rows)
+		fillAsTheyWere(c, rows, known)
+	})
+	put(s, sqlWarmHeads, rows, func(c *columns, rows []relational.Head) {
+		fillHeads(c, rows)
+		fillAsTheyWere(c, rows, known)
+	})
+	return fresh
+}

@@ -1,0 +1,235 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/perdure/perdure/internal/platform/timelimit"
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+// A database is the server as the parts of a store see it: its connections, and how statements get there.
+type database struct {
+	pool    *pgxpool.Pool
+	spare   *pgxpool.Pool // for what must go on although the program holds all connections of pool
+	ownPool bool
+	fuses   bool // connections are spoken to by messages of our own, and lone steps are one statement
+	settled bool // the connections of the pool have the settings of plans
+	opts    Options
+	names   *names
+	door    relational.Door
+	hard    context.Context //nolint:containedctx // it ends soon after the closing began, and every call of the database with it
+	harden  context.CancelFunc
+	calling *timelimit.Shared // of calls that are over soon, as a rule
+}
+
+// newDatabase checks the configuration of a pool. It asks the server nothing.
+func newDatabase(ctx context.Context, pool *pgxpool.Pool, own bool, o Options) (*database, error) {
+	db := &database{pool: pool, ownPool: own, opts: o, names: newNames(o.Schema), door: relational.NewDoor()}
+	config := pool.Config().ConnConfig
+	if err := checkExecMode(config.DefaultQueryExecMode); err != nil {
+		return nil, err
+	}
+	warnIfSmall(pool.Config().MaxConns, own, o.Logger)
+	db.fuses = !o.Pooler && config.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement && config.Tracer == nil
+	if config.Tracer != nil && !o.Pooler {
+		o.Logger.Info("perdure postgres: the pool has a tracer, so each call goes through it: steps take more round trips and about a third more CPU time")
+	}
+	db.hard, db.harden = context.WithCancel(context.WithoutCancel(ctx))
+	db.calling = timelimit.NewShared(db.hard, o.Timeout) //nolint:contextcheck // its calls belong to no caller
+	return db, nil
+}
+
+// open makes the spare pool, once the schema is there. It ends all calls if it fails.
+func (db *database) open(ctx context.Context, connector *connector) error {
+	pooled := db.ownPool && connector.pooled.Load()
+	db.settled = db.ownPool && !db.opts.Pooler && !pooled
+	if pooled {
+		db.opts.Logger.Warn("perdure postgres: the connections go through a pooler; " + setPooler)
+	}
+	spare := db.pool.Config()
+	spare.MaxConns, spare.MinConns, spare.MinIdleConns = maxSpare, 0, 0
+	if db.ownPool {
+		spare.AfterConnect = nil // what it runs is not waited for
+	}
+	var err error
+	if db.spare, err = pgxpool.NewWithConfig(ctx, spare); err != nil {
+		db.harden()
+		return fmt.Errorf("open postgres: %w", err)
+	}
+	return nil
+}
+
+// close closes the spare pool, and the pool if it is the store's own.
+func (db *database) close() {
+	db.spare.Close()
+	if db.ownPool {
+		db.pool.Close()
+	}
+}
+
+// checkExecMode refuses what does not ask the server for the types of parameters: such connections cannot send lists of all of them, and
+// groups would fail for ever.
+func checkExecMode(mode pgx.QueryExecMode) error {
+	if mode != pgx.QueryExecModeExec && mode != pgx.QueryExecModeSimpleProtocol {
+		return nil
+	}
+	return fmt.Errorf("open postgres: connections have the query exec mode %v: %w: leave it out, or behind a pooler set Options.Pooler or %v",
+		mode, provider.ErrInvalid, pgx.QueryExecModeCacheDescribe)
+}
+
+// warnIfSmall logs that a pool leaves no connection for calls beside the committers, or none for the program that it is shared with.
+func warnIfSmall(conns int32, own bool, logger *slog.Logger) {
+	if conns < primed || !own && conns == primed {
+		const text = "perdure postgres: the pool is too small: calls will wait for each other's connections; " +
+			"set pool_max_conns to 8 or more, or MaxConns of its configuration"
+		logger.Warn(text, "connections", conns, "store_uses", primed)
+	}
+}
+
+// maxSpare is how many connections there are outside of the pool: two for renewals, and one for callers that hold a connection of the pool.
+const maxSpare = 3
+
+// read runs fn on a connection of the pool, with a deadline.
+func (db *database) read(ctx context.Context, op string, fn func(context.Context, *pgxpool.Conn) error) error {
+	return db.readOn(ctx, db.pool, op, fn)
+}
+
+func (db *database) readOn(ctx context.Context, pool *pgxpool.Pool, op string, fn func(context.Context, *pgxpool.Conn) error) error {
+	if err := db.door.Enter(ctx); err != nil {
+		return err
+	}
+	defer db.door.Leave()
+	bounded, cancel := db.bounded(ctx)
+	defer cancel()
+	err := withConn(bounded, pool, fn)
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return failed(op, err, provider.OutcomeNothing)
+}
+
+// withConn runs fn on a connection of a pool, which has it back though fn panics.
+func withConn(ctx context.Context, pool *pgxpool.Pool, fn func(context.Context, *pgxpool.Conn) error) error {
+	conn, err := pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	return fn(ctx, conn)
+}
+
+// snapshot is read with all statements seeing one state of the store.
+func (db *database) snapshot(ctx context.Context, op string, fn func(context.Context, pgx.Tx) error) error {
+	return db.snapshotOn(ctx, db.pool, op, fn)
+}
+
+func (db *database) snapshotOn(ctx context.Context, pool *pgxpool.Pool, op string, fn func(context.Context, pgx.Tx) error) error {
+	return db.readOn(ctx, pool, op, func(ctx context.Context, c *pgxpool.Conn) error {
+		options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+		return pgx.BeginTxFunc(ctx, c, options, func(tx pgx.Tx) error { return fn(ctx, tx) })
+	})
+}
+
+// autocommit runs a statement outside of groups.
+func (db *database) autocommit(ctx context.Context, op string, fn func(context.Context, *pgxpool.Pool) error) error {
+	if err := db.door.Enter(ctx); err != nil {
+		return err
+	}
+	defer db.door.Leave()
+	bounded, cancel := db.bounded(ctx)
+	defer cancel()
+	err := fn(bounded, db.pool)
+	return failed(op, err, outcomeOf(err))
+}
+
+// listenConfig says where notifications are exchanged.
+func (db *database) listenConfig(ctx context.Context) (*pgx.ConnConfig, error) {
+	if db.opts.ListenURL != "" {
+		config, err := pgxpool.ParseConfig(db.opts.ListenURL) // which also takes the parameters of a pool
+		if err != nil {
+			return nil, fmt.Errorf("ListenURL: %w", badURL(db.opts.ListenURL, err))
+		}
+		return config.ConnConfig, nil
+	}
+	config := db.pool.Config()
+	if before := config.BeforeConnect; before != nil { // it may bring a fresh password
+		if err := before(ctx, config.ConnConfig); err != nil {
+			return nil, err
+		}
+	}
+	return config.ConnConfig, nil
+}
+
+// byIndex begins a batch that is a transaction of its own, on a connection of the pool.
+func (db *database) byIndex() *pgx.Batch {
+	b := &pgx.Batch{}
+	if !db.settled {
+		b.Queue(sqlByIndex)
+	}
+	return b
+}
+
+// nextDue asks by one statement for the clock and for when something is due, in the same round trip as the settings.
+func (db *database) nextDue(ctx context.Context, sql string, args ...any) (now provider.Time, next *provider.Time, err error) {
+	b := db.byIndex()
+	b.Queue(db.names.sql(sql), args...).QueryRow(func(r pgx.Row) error { return r.Scan(&now, &next) })
+	return now, next, db.pooled(ctx, b)
+}
+
+// bounded gives a call of the database its deadline.
+func (db *database) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, db.opts.Timeout)
+	stop := context.AfterFunc(db.hard, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
+	}
+}
+
+// led is bounded for a call that is over soon, as a rule: it may have an eighth less time.
+func (db *database) led(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(db.calling.Context(), cancel)
+	return ctx, func() {
+		stop()
+		cancel()
+	}
+}
+
+// unheeding is led for a call that goes on whatever becomes of its caller.
+func (db *database) unheeding(ctx context.Context) context.Context {
+	return unheeding{db.calling.Context(), context.WithoutCancel(ctx)}
+}
+
+// unheeding is a shared context that has the values of a caller's, for whom it may concern on the way to a connection.
+type unheeding struct {
+	context.Context //nolint:containedctx // it is one
+
+	values context.Context //nolint:containedctx // without an end
+}
+
+// Value implements [context.Context].
+func (u unheeding) Value(key any) any {
+	if v := u.values.Value(key); v != nil {
+		return v
+	}
+	return u.Context.Value(key)
+}
+
+// querier is a connection, a pool or a transaction.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// querying is a connection, a transaction or the pool.
+type querying interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
+}

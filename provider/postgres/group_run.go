@@ -1,0 +1,212 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+// verdict is what became of the members of a group as far as they were judged in memory.
+type verdict struct {
+	done    []*relational.Member // to be written
+	refused []*relational.Member // each with its answer
+	alone   []*relational.Member // they must go by themselves
+	kind    *needError           // one of the kinds that they wait for
+}
+
+// together runs a group in one transaction. It answers the members that must go by themselves; all
+// others are done.
+func (g *group) together(pool *pgxpool.Pool, members []*relational.Member) (alone []*relational.Member) {
+	ctx := g.db.calling.Context()
+	var needs relational.Needs
+	for _, m := range members {
+		needs.Add(&m.Needs)
+	}
+	conn, err := g.kinds.acquire(ctx, pool)
+	if err != nil {
+		finish(members, err, provider.OutcomeNothing)
+		return nil
+	}
+	defer conn.Release()
+	for range maxTries {
+		done, kind := g.warmly(ctx, conn, members, &needs)
+		if done {
+			return nil
+		}
+		if kind == nil || g.kinds.loadOn(ctx, conn, kind) != nil {
+			break
+		}
+	}
+	u := g.units.on(ctx, conn.Conn())
+	u.single = len(members) == 1
+	if err := u.begin(needs); err != nil {
+		u.rollback()
+		if len(members) > 1 && !lost(err) { // one of them is at fault, and shows by itself
+			return members
+		}
+		finish(members, err, provider.OutcomeNothing)
+		return nil
+	}
+	t := u.tx()
+	v, err := judge(u, t, members)
+	if err != nil {
+		u.rollback()
+		return members
+	}
+	return g.conclude(u, t, v)
+}
+
+// conclude ends the transaction and answers its members. A refusal may rest on what others of the group did:
+// it counts only if that is stored, and else is judged again.
+func (g *group) conclude(u *unit, t *relational.Tx, v verdict) (alone []*relational.Member) {
+	if len(v.done) == 0 { // a call that ran alone may have sent some of what it takes back
+		u.rollback()
+		finishRefused(v.refused)
+		return v.alone
+	}
+	err := g.commits.end(u, t)
+	outcome := outcomeOf(err)
+	switch {
+	case err == nil:
+		finishRefused(v.refused)
+	case outcome == provider.OutcomeNothing && !lost(err) && (len(v.done) > 1 || isUnique(err, "") || sqlState(err) == stateLockTimeout):
+		return append(append(v.alone, v.refused...), v.done...)
+	default:
+		v.alone = append(v.alone, v.refused...)
+	}
+	finish(v.done, err, outcome)
+	return v.alone
+}
+
+// finishRefused answers members with the error that they have.
+func finishRefused(refused []*relational.Member) {
+	for _, m := range refused {
+		close(m.Done)
+	}
+}
+
+// judge runs each call in memory. One that is refused is taken back without a trace. An error answered here
+// ends the transaction.
+func judge(u *unit, t *relational.Tx, members []*relational.Member) (v verdict, err error) {
+	for _, m := range members {
+		err := runMember(u, t, m)
+		switch {
+		case err == nil:
+			v.done = append(v.done, m)
+		case needsMore(err):
+			if errors.Is(err, errHeld) {
+				m.Held++
+			} else {
+				m.Held = 0
+			}
+			if need, ok := errors.AsType[*needError](err); ok && need.kind() {
+				v.kind = need
+			}
+			v.alone = append(v.alone, m)
+		case isAnswer(err) || errors.Is(err, errRow):
+			m.Err = failed(m.Op, err, provider.OutcomeNothing)
+			v.refused = append(v.refused, m)
+		default:
+			return v, err
+		}
+	}
+	return v, nil
+}
+
+// needsMore tells whether a call could not be judged in a group.
+func needsMore(err error) bool {
+	_, need := errors.AsType[*needError](err)
+	return need || errors.Is(err, errHeld) || errors.Is(err, errAlone)
+}
+
+// runMember runs one call and takes back what it did if it fails.
+func runMember(u *unit, t *relational.Tx, m *relational.Member) error {
+	outer := t.Effects
+	u.effects.Reset()
+	t.Effects = u.effects
+	t.Begin()
+	before := u.ops.begin()
+	err := m.Run(t)
+	if err == nil && u.missing != nil && u.missing.kind() {
+		err = u.missing
+	}
+	mine := t.Effects
+	t.Effects = outer
+	if err == nil {
+		t.Effects.Merge(&mine)
+		return nil
+	}
+	t.Undo()
+	u.ops.rollback(before)
+	return err
+}
+
+// warmly runs a group on what this process knows, in one round trip that is a transaction of its own. It answers false if it cannot, or if
+// the storage found that something is not as it was: then nothing has happened. For want of a kind it may be called again once that is stored.
+func (g *group) warmly(
+	ctx context.Context, conn *pgxpool.Conn, members []*relational.Member, needs *relational.Needs,
+) (done bool, kind *needError) {
+	u := g.units.known(ctx, conn.Conn())
+	defer g.units.reuse(u)
+	t, kind := g.recall(u, members)
+	if t == nil {
+		return false, kind
+	}
+	knowing := g.commits.boardKnown(u, t)
+	c := g.commits.writeWarm(u, &t.Effects)
+	if knowing != nil { // nothing was left for another
+		c.rider = knowing
+	}
+	return g.warmed(u, t, members, needs, c), nil
+}
+
+// recall runs the calls of a group on what is known; nil if it cannot.
+func (g *group) recall(u *unit, members []*relational.Member) (*relational.Tx, *needError) {
+	known := g.memory
+	if u.now = known.clock.now(); u.now == 0 || !known.fill(u, members) {
+		return nil, nil
+	}
+	t := u.tx()
+	u.missing = &needError{}
+	v, err := judge(u, t, members)
+	if err != nil || len(v.refused)+len(v.alone) > 0 || t.Changes == 0 || t.Flush() != nil || !u.fenced() {
+		return nil, v.kind
+	}
+	u.came = u.ops.messages
+	return t, nil
+}
+
+// warmed concludes a group by the answer of the storage. It answers false if nothing has happened.
+func (g *group) warmed(u *unit, t *relational.Tx, members []*relational.Member, needs *relational.Needs, c warmCommit) (done bool) {
+	err, rider := c.err, c.rider
+	if err == nil {
+		g.memory.remember(u, t, c.xid, c.claimed)
+		g.commits.done(u, t, rider)
+		rider.alight(true)
+		finish(members, nil, provider.OutcomeHappened)
+		return true
+	}
+	if outcome := outcomeOf(err); sqlState(err) != stateCancelled && (outcome != provider.OutcomeNothing || lost(err)) {
+		g.commits.fails(t, rider, err, outcome)
+		finish(members, err, outcome)
+		return true
+	}
+	rider.alight(false)
+	if sqlState(err) == stateDivision {
+		g.memory.clock.forget()
+	}
+	g.memory.missed(needs, isUnique(err, ""))
+	return false
+}
+
+// warmCommit is what became of a warm transaction.
+type warmCommit struct {
+	xid     uint32
+	rider   *parked         // whose claim rode along
+	claimed []provider.Turn // by a statement of its own
+	err     error
+}

@@ -1,0 +1,203 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+// lead has the caller of a lone step commit it, if nobody else calls: to wake a committer and to be woken by it rouses an idle thread
+// each time. It answers false if that cannot be; then nothing has happened.
+func (g *group) lead(ctx context.Context, m *relational.Member) (done bool, err error) {
+	l := &leader{g: g, members: []*relational.Member{m}}
+	if !g.db.fuses || !mayBeLone(&m.Needs) || !g.crowd.alone(g.queue, l.members) {
+		return false, nil
+	}
+	bounded, cancel := g.db.led(ctx)
+	defer cancel()
+	step, ok := l.prepare(bounded)
+	if !ok {
+		l.end()
+		return false, nil
+	}
+	if err := g.db.ask(bounded, l.u.conn, step); err != nil {
+		return l.conclude(err), m.Err
+	}
+	err = l.answer.receive(bounded, l.u.conn.PgConn())
+	if err == nil || ctx.Err() == nil || sqlState(err) != "" {
+		return l.conclude(err), m.Err
+	}
+	g.ended.Go(l.follow)
+	return true, &provider.Error{Op: m.Op, Outcome: provider.OutcomeUnknown, Retryable: true, Err: ctx.Err()}
+}
+
+// A leader is a lone step that its caller commits.
+type leader struct {
+	g       *group
+	members []*relational.Member
+	conn    *pgxpool.Conn
+	u       *unit
+	t       *relational.Tx
+	made    []provider.UUID
+	answer  answer
+}
+
+// prepare makes the statement; false if a committer must take the call.
+func (l *leader) prepare(ctx context.Context) (step loneStep, ok bool) {
+	var err error
+	if l.conn, err = l.g.db.pool.Acquire(ctx); err != nil {
+		return step, false
+	}
+	if l.g.kinds.stale.Load() { // maybe because of this connection
+		l.conn.Release()
+		l.conn = nil
+		return step, false
+	}
+	l.u = l.g.units.known(ctx, l.conn.Conn())
+	if l.t, _ = l.g.recall(l.u, l.members); l.t == nil {
+		return step, false
+	}
+	if step, ok = l.g.commits.fuse(l.u, &l.t.Effects); ok {
+		l.made = l.g.commits.made(l.u)
+		l.g.commits.hub.Made(l.made) // before others can end them
+	}
+	return step, ok
+}
+
+// follow waits for an answer that the caller has not waited for.
+func (l *leader) follow() {
+	ctx := l.g.db.calling.Context()
+	l.u.ctx = ctx
+	l.conclude(l.answer.receive(ctx, l.u.conn.PgConn()))
+}
+
+func (l *leader) conclude(err error) (done bool) {
+	xid, err := l.u.heard(&l.answer, err)
+	if err != nil {
+		l.g.commits.unmade(l.made)
+	}
+	done = l.g.warmed(l.u, l.t, l.members, &l.members[0].Needs, warmCommit{xid: xid, err: err})
+	l.end()
+	return done
+}
+
+// end lets others go on.
+func (l *leader) end() {
+	if l.conn != nil {
+		l.g.units.reuse(l.u)
+		l.conn.Release()
+	}
+	l.g.crowd.leave(l.members)
+	if l.g.queue.Len() > 0 {
+		l.g.queue.Poke()
+	}
+}
+
+// How calls run that no group could take.
+const (
+	maxQuick   = 4  // at once, of those that wait for no lock
+	maxWaiting = 2  // at once, of those that wait for one
+	quickTries = 4  // before a call waits for the lock that it did not get
+	maxTries   = 20 // of a call that finds each time that it needs more
+)
+
+// byItself runs one call in a transaction of its own: because another transaction holds its instance, because it must look
+// at more than its request told, or because its group failed.
+//
+// At first it tries again after a while, holding nothing meanwhile. Then it waits for the lock,
+// which nobody can hold for ever without being overtaken. Renewals never wait: see group.
+func (g *group) byItself(pool *pgxpool.Pool, m *relational.Member) {
+	ctx, cancel := g.db.bounded(g.ctx)
+	defer cancel()
+	for held, more := 0, 0; ; {
+		wait := held > quickTries && len(m.Needs.Peek) == 0
+		outcome, err := g.tryAlone(ctx, pool, m, wait)
+		switch {
+		case ctx.Err() != nil || more == maxTries:
+		case errors.Is(err, errHeld):
+			held++
+			if !wait {
+				pause(ctx, held)
+			}
+			continue
+		case needsMore(err) || isUnique(err, "instance_"): // another one made it meanwhile, which the call will see now
+			more++
+			continue
+		}
+		if isUnique(err, "") {
+			err = fmt.Errorf("a task or timer of the call is there already: %w", provider.ErrInvalid)
+		}
+		finish([]*relational.Member{m}, err, outcome)
+		return
+	}
+}
+
+// pause lets whoever holds a row finish.
+func pause(ctx context.Context, try int) {
+	timer := time.NewTimer(time.Millisecond/2 + rand.N(time.Duration(min(try, 10))*2*time.Millisecond))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// tryAlone runs a call once. What it turned out to need is remembered for the next time.
+func (g *group) tryAlone(ctx context.Context, pool *pgxpool.Pool, m *relational.Member, wait bool) (provider.Outcome, error) {
+	slots := g.quick
+	if wait {
+		slots = g.waiting
+	}
+	select {
+	case slots <- struct{}{}:
+		defer func() { <-slots }()
+	case <-ctx.Done():
+		return provider.OutcomeNothing, ctx.Err()
+	}
+	outcome, err := g.runAlone(ctx, pool, m, wait)
+	need, ok := errors.AsType[*needError](err)
+	if !ok {
+		return outcome, err
+	}
+	if err := g.kinds.learn(ctx, pool, m, need); err != nil {
+		return provider.OutcomeNothing, err
+	}
+	return outcome, err
+}
+
+// runAlone is a transaction of one call.
+func (g *group) runAlone(ctx context.Context, pool *pgxpool.Pool, m *relational.Member, wait bool) (provider.Outcome, error) {
+	conn, err := g.kinds.acquire(ctx, pool)
+	if err != nil {
+		return provider.OutcomeNothing, err
+	}
+	defer conn.Release()
+	u := g.units.on(ctx, conn.Conn())
+	u.single, u.wait = true, wait
+	if err := u.begin(m.Needs); err != nil {
+		u.rollback()
+		return provider.OutcomeNothing, heldBy(err)
+	}
+	t := u.tx()
+	if err := m.Run(t); err != nil {
+		u.rollback()
+		return provider.OutcomeNothing, heldBy(err)
+	}
+	err = g.commits.end(u, t)
+	return outcomeOf(err), heldBy(err)
+}
+
+// heldBy turns the end of a wait into what it means.
+func heldBy(err error) error {
+	if sqlState(err) == stateLockTimeout {
+		return errHeld
+	}
+	return err
+}

@@ -1,0 +1,248 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+// Provider is a handle of a store in Postgres. It implements [provider.Provider],
+// [provider.Notifier] and [provider.Migrator]; all methods may be called concurrently.
+type Provider struct {
+	calls
+
+	db          *database
+	kinds       *kinds
+	memory      *memory
+	hub         *relational.Hub
+	parking     *parking
+	wake        *wake
+	pending     *pending
+	janitor     *janitor
+	setback     *setback
+	presence    *presence
+	units       *units
+	commits     *commits
+	group       *group
+	claims      *claims
+	asks        *asks
+	reader      *reader
+	letters     letters
+	deleter     deleter
+	records     records
+	joins       *joins
+	completions *completions
+}
+
+// calls are those that change instances: a group carries each of them out.
+type calls = relational.Calls
+
+var (
+	_ provider.Provider   = (*Provider)(nil)
+	_ provider.Notifier   = (*Provider)(nil)
+	_ provider.Migrator   = (*Provider)(nil)
+	_ provider.Inspector  = (*Provider)(nil)
+	_ provider.Transactor = (*Provider)(nil)
+)
+
+// Create implements [provider.Provider].
+func (p *Provider) Create(ctx context.Context, req provider.CreateRequest) (provider.CreateResult, error) {
+	if req.First == nil {
+		return p.calls.Create(ctx, req)
+	}
+	if err := p.presence.handsOff(ctx, req.First.Tasks); err != nil {
+		return provider.CreateResult{}, failed("create", err, provider.OutcomeNothing)
+	}
+	res, err := p.calls.Create(ctx, req)
+	p.presence.handedOff(req.First.Tasks, err)
+	return res, err
+}
+
+// CommitTurn implements [provider.Provider].
+func (p *Provider) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {
+	if err := p.presence.handsOff(ctx, req.Tasks); err != nil {
+		return provider.CommitTurnResult{}, failed("commit turn", err, provider.OutcomeNothing)
+	}
+	res, err := p.calls.CommitTurn(ctx, req)
+	p.presence.handedOff(req.Tasks, err)
+	return res, err
+}
+
+// RenewTasks implements [provider.Provider].
+func (p *Provider) RenewTasks(ctx context.Context, req provider.RenewTasksRequest) (provider.RenewTasksResult, error) {
+	res, err := p.calls.RenewTasks(ctx, req)
+	if err == nil || provider.OutcomeOf(err) != provider.OutcomeNothing {
+		p.presence.serve(req.Owner, max(req.Lease, req.SessionLease))
+	}
+	return res, err
+}
+
+// FetchTurns implements [provider.Provider].
+func (p *Provider) FetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {
+	return p.claims.fetchTurns(ctx, req)
+}
+
+// FetchTasks implements [provider.Provider].
+func (p *Provider) FetchTasks(ctx context.Context, req provider.FetchTasksRequest) (provider.FetchTasksResult, error) {
+	return p.claims.fetchTasks(ctx, req)
+}
+
+// FetchAsks implements [provider.Provider].
+func (p *Provider) FetchAsks(ctx context.Context, req provider.FetchAsksRequest) (provider.FetchAsksResult, error) {
+	return p.claims.fetchAsks(ctx, req)
+}
+
+// Ask implements [provider.Provider].
+func (p *Provider) Ask(ctx context.Context, req provider.AskRequest) (provider.AskResult, error) {
+	return p.asks.ask(ctx, req)
+}
+
+// Answer implements [provider.Provider].
+func (p *Provider) Answer(ctx context.Context, req provider.AnswerRequest) error {
+	return p.asks.answer(ctx, req)
+}
+
+// Get implements [provider.Provider].
+func (p *Provider) Get(ctx context.Context, req provider.GetRequest) (provider.GetResult, error) {
+	return p.reader.await(ctx, req)
+}
+
+// List implements [provider.Provider].
+func (p *Provider) List(ctx context.Context, req provider.ListRequest) (provider.ListResult, error) {
+	return p.reader.list(ctx, req)
+}
+
+// Count implements [provider.Provider].
+func (p *Provider) Count(ctx context.Context, req provider.CountRequest) (provider.CountResult, error) {
+	return p.reader.count(ctx, req)
+}
+
+// Stats implements [provider.Provider].
+func (p *Provider) Stats(ctx context.Context, req provider.StatsRequest) (provider.StatsResult, error) {
+	return p.reader.stats(ctx, req)
+}
+
+// ReadHistory implements [provider.Provider].
+func (p *Provider) ReadHistory(ctx context.Context, req provider.ReadHistoryRequest) (provider.ReadHistoryResult, error) {
+	return p.reader.readHistory(ctx, req)
+}
+
+// Inspect implements [provider.Inspector]. It does not know that an owner is dead.
+func (p *Provider) Inspect(ctx context.Context, req provider.InspectRequest) (provider.InspectResult, error) {
+	return p.reader.inspect(ctx, req)
+}
+
+// DeadLetters implements [provider.Provider].
+func (p *Provider) DeadLetters(ctx context.Context, req provider.DeadLettersRequest) (provider.DeadLettersResult, error) {
+	return p.letters.handle(ctx, req)
+}
+
+// Delete implements [provider.Provider].
+func (p *Provider) Delete(ctx context.Context, req provider.DeleteRequest) (provider.DeleteResult, error) {
+	return p.deleter.delete(ctx, req)
+}
+
+// Prune implements [provider.Provider].
+func (p *Provider) Prune(ctx context.Context, req provider.PruneRequest) (provider.PruneResult, error) {
+	return p.deleter.prune(ctx, req)
+}
+
+// Record implements [provider.Provider].
+func (p *Provider) Record(ctx context.Context, req provider.RecordRequest) (provider.RecordResult, error) {
+	return p.records.handle(ctx, req)
+}
+
+// Lease implements [provider.Provider]. A release of what another token holds, or nobody,
+// returns ErrLeaseLost with the holder.
+func (p *Provider) Lease(ctx context.Context, req provider.LeaseRequest) (provider.LeaseResult, error) {
+	return p.records.lease(ctx, req)
+}
+
+// CreateIn implements [provider.Transactor].
+func (p *Provider) CreateIn(ctx context.Context, tx provider.Tx, req provider.CreateRequest) (provider.CreateResult, error) {
+	req.First = nil // this process does not learn whether it is stored
+	return p.joins.inside(tx).Create(ctx, req)
+}
+
+// SendIn implements [provider.Transactor].
+func (p *Provider) SendIn(ctx context.Context, tx provider.Tx, req provider.SendRequest) (provider.SendResult, error) {
+	return p.joins.inside(tx).Send(ctx, req)
+}
+
+// CompleteIn implements [provider.Transactor].
+func (p *Provider) CompleteIn(
+	ctx context.Context, item provider.TaskReport, fn func(provider.Tx) error,
+) (provider.TaskReportResult, error) {
+	req := provider.ReportTasksRequest{Items: []provider.TaskReport{item}}
+	if err := req.Validate(); err != nil {
+		return provider.TaskReportResult{}, err
+	}
+	res, err := p.completions.completeIn(ctx, &req, fn)
+	if !errors.Is(err, errGone) {
+		return res, err
+	}
+	plain, err := p.ReportTasks(ctx, req)
+	if err != nil {
+		return res, err
+	}
+	return plain.Items[0], nil
+}
+
+// Notify implements [provider.Notifier]: it tells of what any process commits.
+func (p *Provider) Notify(fn func(provider.Notice)) (stop func()) { return p.hub.Notify(fn) }
+
+// Migrations implements [provider.Migrator].
+func (p *Provider) Migrations(ctx context.Context) ([]provider.Migration, error) {
+	return migrator{p.db}.list(ctx)
+}
+
+// Migrate implements [provider.Migrator].
+func (p *Provider) Migrate(ctx context.Context) error { return migrator{p.db}.apply(ctx) }
+
+// start makes the parts of a store, each from those that it uses.
+func start(db *database, kinds *kinds) *Provider {
+	p := &Provider{db: db, kinds: kinds, memory: newMemory(), hub: relational.NewHub()}
+	p.parking = newParking(&p.memory.clock)
+	p.wake = startWake(db, kinds, p.hub, p.parking)
+	p.pending = startPending(db, p.wake)
+	p.janitor = startJanitor(db, p.wake)
+	p.setback = startSetback(db, p.janitor, p.wake)
+	p.presence = startPresence(db, kinds, p.wake, p.setback)
+	p.units = newUnits(db, kinds, &p.memory.clock)
+	p.commits = &commits{db: db, kinds: kinds, hub: p.hub, memory: p.memory, wake: p.wake, parking: p.parking, presence: p.presence}
+	p.group = startGroup(db, kinds, p.memory, p.units, p.commits)
+	p.Enqueue = p.group.enqueue
+	p.claims = &claims{db: db, kinds: kinds, memory: p.memory, parking: p.parking, presence: p.presence, wake: p.wake, group: p.group}
+	p.asks = &asks{db: db, hub: p.hub, wake: p.wake}
+	p.reader = &reader{db: db, hub: p.hub, memory: p.memory, commits: p.commits, janitor: p.janitor}
+	p.letters = letters{db: db, group: p.group}
+	p.deleter = deleter{group: p.group}
+	p.records = records{db: db}
+	p.joins = &joins{db: db, kinds: kinds, units: p.units, pending: p.pending, relearn: make(chan struct{}, 1)}
+	p.completions = newCompletions(db, kinds, p.units, p.commits)
+	return p
+}
+
+// closeGrace is how long calls in progress may go on while the provider is closed.
+const closeGrace = 3 * time.Second
+
+// Close implements [provider.Provider].
+func (p *Provider) Close() error {
+	grace := time.AfterFunc(closeGrace, p.db.harden)
+	defer grace.Stop()
+	if first := p.db.door.Close(); !first {
+		return nil
+	}
+	defer p.db.harden()
+	p.setback.stop()
+	p.janitor.stop()
+	p.group.stop()
+	p.presence.stop()
+	p.wake.stop()
+	p.pending.stop()
+	p.db.close()
+	return nil
+}

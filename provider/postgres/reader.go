@@ -1,0 +1,267 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+const (
+	sqlGet     = `SELECT ` + instanceColumns + `, ` + sqlNow + instanceTables + ` WHERE i.key = $1`
+	sqlGetByID = `SELECT ` + instanceColumns + `, ` + sqlNow + instanceTables + ` WHERE i.id = $1 AND i.current`
+	sqlValues  = `SELECT name, value FROM perdure.value WHERE key = $1 ORDER BY name`
+	sqlPending = `SELECT t.execution, t.event_id, k.queue, k.name, t.state, t.attempt, t.deliveries, t.owner, t.lease_until,
+	t.not_before_at, t.deadline_at, t.scheduled_at, t.details, t.failure, k.priority, t.fairness_key, t.session, t.start_by_at
+	FROM perdure.task t JOIN perdure.task_kind k ON k.id = t.kind WHERE t.key = $1 ORDER BY t.execution, t.event_id`
+)
+
+// reader answers the plain reads.
+type reader struct {
+	db      *database
+	hub     *relational.Hub
+	memory  *memory
+	commits *commits // counted by stats
+	janitor *janitor // the same
+}
+
+// await returns an instance, once it has ended if the request says so.
+func (r *reader) await(ctx context.Context, req provider.GetRequest) (provider.GetResult, error) {
+	if err := req.Validate(); err != nil {
+		return provider.GetResult{}, err
+	}
+	waits := req.WaitEnded && req.Wait > 0
+	key := req.Key
+	if !waits || key.IsZero() {
+		res, err := r.get(ctx, &req)
+		if err != nil || !waits || relational.Over(&req, &res.Instance) {
+			return res, err
+		}
+		key = res.Instance.Key
+	}
+	if err := r.db.door.Enter(ctx); err != nil {
+		return provider.GetResult{}, err
+	}
+	defer r.db.door.Leave()
+	return r.hub.AwaitEnded(ctx, r.db.door.Closing, &req, key, r.get, r.memory.clock.latest)
+}
+
+// get returns what is stored.
+func (r *reader) get(ctx context.Context, req *provider.GetRequest) (res provider.GetResult, err error) {
+	err = r.db.read(ctx, "get", func(ctx context.Context, c *pgxpool.Conn) error {
+		res = provider.GetResult{}
+		sql, arg := sqlGet, any(uuid(req.Key))
+		if req.Key.IsZero() {
+			sql, arg = sqlGetByID, any(req.ID)
+		}
+		b := r.db.byIndex()
+		found := false
+		b.Queue(r.db.names.sql(sql), arg).Query(func(rows pgx.Rows) error {
+			for rows.Next() {
+				found = true
+				if err := scanInstance(rows, &res.Instance, &res.Now); err != nil {
+					return err
+				}
+			}
+			return rows.Err()
+		})
+		if err := r.db.exchange(ctx, c.Conn(), b); err != nil {
+			return err
+		}
+		if !found {
+			return relational.NotFound(req.ID, req.Key)
+		}
+		if err := r.db.readAttributes(ctx, c, []*provider.Instance{&res.Instance}); err != nil {
+			return err
+		}
+		return r.details(ctx, c, req, &res)
+	})
+	if err != nil {
+		return provider.GetResult{}, err
+	}
+	return res, nil
+}
+
+// details adds what the request asks for beside the instance.
+func (r *reader) details(ctx context.Context, c *pgxpool.Conn, req *provider.GetRequest, res *provider.GetResult) error {
+	if !req.WithValues && !req.WithTasks {
+		return nil
+	}
+	b := r.db.byIndex()
+	if req.WithValues {
+		b.Queue(r.db.names.sql(sqlValues), uuid(res.Instance.Key)).Query(func(rows pgx.Rows) error {
+			for rows.Next() {
+				var v provider.KeyValue
+				if err := rows.Scan(&v.Key, &v.Value); err != nil {
+					return err
+				}
+				res.Values = append(res.Values, v)
+			}
+			return rows.Err()
+		})
+	}
+	if req.WithTasks {
+		b.Queue(r.db.names.sql(sqlCountLettersOf), uuid(res.Instance.Key)).QueryRow(func(row pgx.Row) error {
+			return row.Scan(&res.DeadLetters)
+		})
+		b.Queue(r.db.names.sql(sqlPending), uuid(res.Instance.Key)).Query(func(rows pgx.Rows) error {
+			for rows.Next() {
+				task, err := scanPending(rows, res)
+				if err != nil {
+					return err
+				}
+				res.Tasks = append(res.Tasks, task)
+			}
+			return rows.Err()
+		})
+	}
+	return r.db.exchange(ctx, c.Conn(), b)
+}
+
+func scanPending(rows pgx.Rows, res *provider.GetResult) (provider.TaskInfo, error) {
+	task := provider.TaskInfo{TaskRef: provider.TaskRef{Key: res.Instance.Key}}
+	var priority int64
+	err := rows.Scan(&task.Execution, &task.EventID, &task.Queue, &task.Name, &task.State, &task.Attempt, &task.Deliveries,
+		&task.Owner, &task.LeaseUntil, &task.NotBefore, &task.Deadline, &task.ScheduledAt, &task.Details, &task.Failure,
+		&priority, &task.FairnessKey, &task.Session, &task.StartBy)
+	task.Priority = int(relational.StoredTaskKind(task.Queue, task.Name, priority).Priority)
+	lapsed := task.State == provider.TaskLeased && task.LeaseUntil <= res.Now
+	if task.State == provider.TaskQueued || lapsed {
+		task.State, task.Owner, task.LeaseUntil = provider.TaskQueued, "", 0
+	}
+	return task, err
+}
+
+//nolint:gochecknoglobals // constant
+var dialect = relational.Dialect{
+	Table: defaultSchema + ".", True: "true", Mark: func(n int) string { return "$" + strconv.Itoa(n) },
+	UUID: func(u provider.UUID) any { return uuid(u) },
+}
+
+// list returns what its request asks for.
+func (r *reader) list(ctx context.Context, req provider.ListRequest) (res provider.ListResult, err error) {
+	if err := req.Validate(); err != nil {
+		return res, err
+	}
+	if req.Max == 0 {
+		req.Max = provider.MaxPage
+	}
+	c := dialect.Where(&req.Filter)
+	if err := c.After(req.Cursor); err != nil {
+		return res, err
+	}
+	c.Args = append(c.Args, req.Max+1)
+	sql := `SELECT ` + instanceColumns + instanceTables + c.SQL() + fmt.Sprintf(` ORDER BY i.created_at DESC, i.key DESC LIMIT $%d`, len(c.Args))
+	err = r.db.snapshot(ctx, "list", func(ctx context.Context, tx pgx.Tx) error {
+		res = provider.ListResult{}
+		var err error
+		if res.Instances, err = r.db.instances(ctx, tx, sql, c.Args...); err != nil {
+			return err
+		}
+		return tx.QueryRow(ctx, `SELECT `+sqlNow).Scan(&res.Now)
+	})
+	if err != nil {
+		return provider.ListResult{}, err
+	}
+	if len(res.Instances) > req.Max {
+		last := &res.Instances[req.Max-1]
+		res.Cursor = relational.WriteCursor(last.CreatedAt, last.Key)
+		res.Instances = res.Instances[:req.Max]
+	}
+	return res, nil
+}
+
+// count returns what its request asks for.
+func (r *reader) count(ctx context.Context, req provider.CountRequest) (res provider.CountResult, err error) {
+	if err := req.Validate(); err != nil {
+		return res, err
+	}
+	c := dialect.Where(&req.Filter)
+	err = r.db.snapshot(ctx, "count", func(ctx context.Context, tx pgx.Tx) error {
+		return tx.QueryRow(ctx, r.db.names.sql(`SELECT count(*) FROM perdure.instance i`+c.SQL()), c.Args...).Scan(&res.Count)
+	})
+	return res, err
+}
+
+const (
+	sqlStatuses = `SELECT status, count(*) FROM perdure.instance GROUP BY status`
+	sqlCounts   = `SELECT c.now, (SELECT count(*) FROM perdure.instance WHERE blocked),
+	(SELECT count(*) FROM perdure.instance WHERE lease_token IS NOT NULL AND lease_until > c.now),
+	(SELECT count(*) FROM perdure.task WHERE state = 2 AND lease_until > c.now),
+	(SELECT count(*) FROM perdure.dead_letter) FROM (SELECT ` + sqlNow + ` AS now) c`
+	sqlWaitingTurns = `SELECT k.name, k.code_version, k.engine_level, count(*), min(i.ready_at) FROM perdure.instance i
+	JOIN perdure.kind k ON k.id = i.kind WHERE i.fetch_at > 0 AND i.fetch_at <= ` + sqlNow + ` GROUP BY k.id ORDER BY 1, 2, 3`
+	// What is ranked by fairness waits since before its rank.
+	sqlWaitingTasks = `SELECT k.queue, k.name, count(*), min(t.since) FROM (
+		SELECT kind, fetch_at AS since, expire_at FROM perdure.task WHERE fetch_at > 0 AND fetch_at <= ` + sqlNow + ` AND fetch_at <> rank_at
+		UNION ALL SELECT kind, not_before_at, expire_at FROM perdure.task WHERE rank_at > 0 AND fetch_at = rank_at) t
+	JOIN perdure.task_kind k ON k.id = t.kind WHERE t.expire_at = 0 OR t.expire_at > ` + sqlNow + `
+	GROUP BY k.queue, k.name ORDER BY 1, 2`
+)
+
+// stats returns what its request asks for.
+func (r *reader) stats(ctx context.Context, req provider.StatsRequest) (res provider.StatsResult, err error) {
+	if err := req.Validate(); err != nil {
+		return res, err
+	}
+	res = provider.StatsResult{
+		Instances: make(map[provider.Status]int64), Commits: r.commits.count.Load(), CommitGroups: r.commits.turns.Load(),
+		Dropped: r.commits.dropped.Load(), ReadyMended: r.janitor.mended.Load(),
+	}
+	b, pool := &pgx.Batch{}, r.db.pool
+	if req.Waiting { // a start asks for it that may be about to join a transaction of the caller, which holds a connection
+		pool = r.db.spare
+		b.Queue(sqlByIndex)
+		b.Queue("SELECT " + sqlNow).QueryRow(func(r pgx.Row) error { return r.Scan(&res.Now) })
+	} else {
+		r.queueCounts(b, &res)
+	}
+	b.Queue(r.db.names.sql(sqlWaitingTurns)).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			var t provider.WaitingTurns
+			if err := rows.Scan(&t.Name, &t.CodeVersion, &t.EngineLevel, &t.Count, &t.Oldest); err != nil {
+				return err
+			}
+			res.Turns = append(res.Turns, t)
+		}
+		return rows.Err()
+	})
+	b.Queue(r.db.names.sql(sqlWaitingTasks)).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			var t provider.WaitingTasks
+			if err := rows.Scan(&t.Queue, &t.Name, &t.Count, &t.Oldest); err != nil {
+				return err
+			}
+			res.Tasks = append(res.Tasks, t)
+		}
+		return rows.Err()
+	})
+	err = r.db.snapshotOn(ctx, pool, "stats", func(ctx context.Context, tx pgx.Tx) error { return tx.SendBatch(ctx, b).Close() })
+	if err != nil {
+		return provider.StatsResult{}, err
+	}
+	return res, nil
+}
+
+// queueCounts queues what reads large parts of the store.
+func (r *reader) queueCounts(b *pgx.Batch, res *provider.StatsResult) {
+	b.Queue(r.db.names.sql(sqlCounts)).QueryRow(func(r pgx.Row) error {
+		return r.Scan(&res.Now, &res.Blocked, &res.TurnLeases, &res.TaskLeases, &res.DeadLetters)
+	})
+	b.Queue(r.db.names.sql(sqlStatuses)).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			var status provider.Status
+			var n int64
+			if err := rows.Scan(&status, &n); err != nil {
+				return err
+			}
+			res.Instances[status] = n
+		}
+		return rows.Err()
+	})
+}

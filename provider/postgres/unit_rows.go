@@ -1,0 +1,110 @@
+package postgres
+
+import (
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+// kindRows are the kinds as a unit sees them.
+type kindRows struct {
+	t       *txn
+	missing *needError // gathers the kinds that are missing, so that one transaction stores all; nil: the first ends the call
+}
+
+// Kinds implements [relational.Rows].
+func (r *kindRows) Kinds() (*relational.Kinds, error) { return r.t.kinds.get(), nil }
+
+// NewTurnKind implements [relational.Rows]: a kind is stored by a transaction of its own,
+// so that it stays if this one fails.
+func (r *kindRows) NewTurnKind(kind relational.TurnKind) (int64, error) {
+	if r.missing == nil {
+		return 0, &needError{turns: []relational.TurnKind{kind}}
+	}
+	if kind.Name != "" { // else it comes of one that is missing itself
+		r.missing.turns = append(r.missing.turns, kind)
+	}
+	return 0, nil // nothing of the call will be written
+}
+
+// NewTaskKind implements [relational.Rows].
+func (r *kindRows) NewTaskKind(kind relational.TaskKind) (int64, error) {
+	if r.missing == nil {
+		return 0, &needError{tasks: []relational.TaskKind{kind}}
+	}
+	r.missing.tasks = append(r.missing.tasks, kind)
+	return 0, nil
+}
+
+// historyRows are the events that a unit adds.
+type historyRows struct{ t *txn }
+
+// AppendEvents implements [relational.Rows].
+func (r *historyRows) AppendEvents(h *relational.Head, count int, packed []byte) error {
+	row := historyRow{h.Key, h.Execution, h.Length + 1, int64(count), slices.Clone(packed)}
+	r.t.ops.history = append(r.t.ops.history, row)
+	return nil
+}
+
+// AddExecution implements [relational.Rows].
+func (r *historyRows) AddExecution(key provider.UUID, execution int64, status provider.Status, length int64) error {
+	r.t.ops.executions = append(r.t.ops.executions, executionRow{executionRef{key, execution}, status, length})
+	return nil
+}
+
+// ExecutionStatus implements [relational.Rows].
+func (r *historyRows) ExecutionStatus(key provider.UUID, execution int64) (provider.Status, error) {
+	rows, err := r.t.query(`SELECT status FROM perdure.execution WHERE key = $1 AND execution = $2`, uuid(key), execution)
+	if err != nil {
+		return 0, err
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowTo[int16])
+	if err != nil || len(list) == 0 {
+		return 0, err
+	}
+	return provider.Status(list[0]), nil
+}
+
+// sessionRows are the sessions that a unit uses.
+type sessionRows struct{ t *txn }
+
+const (
+	// Whether the owner of session s holds it at an instant.
+	sqlHeldFrom = `(least(s.lease_until, s.idle_until) > `
+	sqlHeldOr   = ` OR EXISTS (SELECT 1 FROM perdure.task k WHERE k.session = s.id
+	AND k.session <> '' AND k.state = 2 AND k.owner = s.owner AND k.lease_until > `
+	sqlHeldEnd = `))`
+	sqlHeld    = sqlHeldFrom + sqlNow + sqlHeldOr + sqlNow + sqlHeldEnd
+	sqlHeldAt2 = sqlHeldFrom + `$2` + sqlHeldOr + `$2` + sqlHeldEnd
+	// Rows of sessions are locked after those of tasks, in the order of their IDs, and only by who does not wait for tasks afterwards.
+	sqlUseSessions = `WITH w AS (SELECT s.id FROM perdure.session s WHERE s.id = ANY($1::text[]) AND ` + sqlHeldAt2 + `
+	ORDER BY s.id FOR UPDATE) UPDATE perdure.session s SET idle_until = $2 + s.idle FROM w WHERE s.id = w.id`
+	sqlExtendSessions = `WITH w AS (SELECT s.id FROM perdure.session s WHERE s.owner = $1 AND ` + sqlHeldAt2 + ` ORDER BY s.id FOR UPDATE)
+	UPDATE perdure.session s SET lease_until = $2 + $3 FROM w WHERE s.id = w.id AND s.owner = $1 RETURNING 1`
+	sqlOldSessions = `DELETE FROM perdure.session WHERE id IN (SELECT s.id FROM perdure.session s WHERE NOT ` + sqlHeld + `
+	ORDER BY s.id FOR UPDATE SKIP LOCKED)`
+	sqlEraseTasks = `DELETE FROM perdure.task WHERE key = $1 RETURNING kind, lease_until`
+)
+
+// TasksWatched implements [relational.Rows]: a unit knows all tasks that its calls name.
+func (r *sessionRows) TasksWatched() (bool, error) { return true, nil }
+
+// UseSession implements [relational.Rows].
+func (r *sessionRows) UseSession(task *relational.Task) error {
+	r.t.ops.used = append(r.t.ops.used, task.Session)
+	return nil
+}
+
+// ExtendSessions implements [relational.Rows].
+func (r *sessionRows) ExtendSessions(owner string, lease time.Duration) (int, error) {
+	rows, err := r.t.query(sqlExtendSessions, owner, int64(r.t.now), lease.Microseconds())
+	if err != nil {
+		return 0, err
+	}
+	held, err := pgx.CollectRows(rows, pgx.RowTo[int32])
+	return len(held), err
+}

@@ -1,0 +1,177 @@
+package postgres
+
+import (
+	"slices"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+// ops are the writes that a unit holds back, a list for each statement that will make them.
+type ops struct {
+	retired    []provider.UUID
+	instances  []newInstance
+	eaten      []messageRef
+	buried     []taskLetter
+	ended      []endedTask
+	history    []historyRow
+	tasks      []newTask
+	changed    []changedTask
+	messages   []messageRow
+	noTimers   []executionRef
+	letters    []inboxLetter
+	noTasks    []executionRef
+	executions []executionRow
+	custom     []keyBytes
+	results    []keyBytes
+	attributes []attributeRow
+	values     []valueRow
+	blocked    []blockedRow
+	unblocked  []provider.UUID
+	heldTasks  []provider.UUID
+	heads      []relational.Head
+	used       []string // sessions
+	undo       []func() // takes back what the member that runs changed in the unit's memory
+}
+
+type (
+	newInstance struct {
+		head    relational.Head
+		req     *provider.CreateRequest
+		created provider.Time
+		begun   bool // with its first turn
+	}
+	messageRef struct {
+		key provider.UUID
+		id  int64
+	}
+	messageRow struct {
+		relational.Message
+		key provider.UUID
+	}
+	endedTask struct {
+		provider.TaskRef
+		token provider.UUID
+	}
+	taskLetter struct {
+		ref      provider.TaskRef
+		kind     relational.TaskKind
+		instance string
+		reason   string
+		at       provider.Time
+	}
+	inboxLetter struct {
+		key      provider.UUID
+		instance string
+		reason   string
+		at       provider.Time
+	}
+	historyRow struct {
+		key                      provider.UUID
+		execution, first, events int64
+		data                     []byte
+	}
+	newTask struct {
+		relational.Task
+		stored      *provider.NewTask
+		scheduledAt provider.Time
+	}
+	changedTask struct {
+		relational.Task
+		details []byte
+	}
+	executionRef struct {
+		key       provider.UUID
+		execution int64
+	}
+	executionRow struct {
+		executionRef
+		status provider.Status
+		length int64
+	}
+	keyBytes struct {
+		key  provider.UUID
+		data []byte
+	}
+	attributeRow struct {
+		provider.Attribute
+		key provider.UUID
+	}
+	valueRow struct {
+		provider.KeyValue
+		key provider.UUID
+	}
+	blockedRow struct {
+		key             provider.UUID
+		reason, message string
+		at              provider.Time
+		fresh           bool
+	}
+)
+
+// begin starts a member whose writes rollback can take back.
+func (o *ops) begin() mark {
+	o.undo = o.undo[:0]
+	return o.lengths()
+}
+
+// lengths answers how many of each there are.
+func (o *ops) lengths() mark {
+	return mark{
+		len(o.retired), len(o.instances), len(o.eaten), len(o.buried), len(o.ended), len(o.history), len(o.tasks),
+		len(o.changed), len(o.messages), len(o.noTimers), len(o.letters), len(o.noTasks), len(o.executions), len(o.custom),
+		len(o.results), len(o.attributes), len(o.values), len(o.blocked), len(o.unblocked), len(o.heldTasks), len(o.heads),
+		len(o.used),
+	}
+}
+
+// mark is how many of each there were.
+type mark [22]int
+
+// oneOfEach is how many of each a lone step may have: an instance, an eaten message, an ended task, a row of history, a task, a message, an
+// execution without tasks, a result and a head.
+//
+//nolint:gochecknoglobals // constant
+var oneOfEach = mark{1: 1, 2: 1, 4: 1, 5: 1, 6: 1, 8: 1, 11: 1, 14: 1, 20: 1}
+
+// rollback forgets the writes since m.
+func (o *ops) rollback(m mark) {
+	for _, undo := range slices.Backward(o.undo) {
+		undo()
+	}
+	o.undo = o.undo[:0]
+	o.retired, o.instances, o.eaten, o.buried = o.retired[:m[0]], o.instances[:m[1]], o.eaten[:m[2]], o.buried[:m[3]]
+	o.ended, o.history, o.tasks, o.changed = o.ended[:m[4]], o.history[:m[5]], o.tasks[:m[6]], o.changed[:m[7]]
+	o.messages, o.noTimers, o.letters, o.noTasks = o.messages[:m[8]], o.noTimers[:m[9]], o.letters[:m[10]], o.noTasks[:m[11]]
+	o.executions, o.custom, o.results = o.executions[:m[12]], o.custom[:m[13]], o.results[:m[14]]
+	o.attributes, o.values, o.blocked = o.attributes[:m[15]], o.values[:m[16]], o.blocked[:m[17]]
+	o.unblocked, o.heldTasks, o.heads = o.unblocked[:m[18]], o.heldTasks[:m[19]], o.heads[:m[20]]
+	o.used = o.used[:m[21]]
+}
+
+func (o *ops) later(undo func()) { o.undo = append(o.undo, undo) }
+
+// cleared keeps the lists that most steps need.
+func (o *ops) cleared() ops {
+	return ops{
+		instances: cleared(o.instances), eaten: cleared(o.eaten), ended: cleared(o.ended), history: cleared(o.history), tasks: cleared(o.tasks),
+		messages: cleared(o.messages), noTasks: cleared(o.noTasks), results: cleared(o.results), heads: cleared(o.heads), undo: cleared(o.undo),
+	}
+}
+
+func cleared[T any](list []T) []T {
+	clear(list)
+	return list[:0]
+}
+
+// lone tells whether one instance is written, and of all else that can be fused one row at most, and nothing besides.
+func (o *ops) lone() bool {
+	for i, n := range o.lengths() {
+		if n > oneOfEach[i] {
+			return false
+		}
+	}
+	begun := func(r newInstance) bool { return r.begun && r.req.Parent.Key.IsZero() }
+	return len(o.heads)+len(o.instances) == 1 && !slices.ContainsFunc(o.instances, func(r newInstance) bool { return !begun(r) }) &&
+		!slices.ContainsFunc(o.tasks, func(t newTask) bool { return !t.handedOff() })
+}

@@ -1,0 +1,189 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+const (
+	// maxPayload is what one notification may carry; Postgres takes less than 8,000 bytes.
+	maxPayload = 7_500
+	// Delays before a lost connection is tried again.
+	firstRetry = 50 * time.Millisecond
+	lastRetry  = 5 * time.Second
+	// maxPending is how many instances, answers and notices wait for a lost connection; beyond it the others look at everything.
+	maxPending = 10_000
+	// quiet is how long nothing is heard before the connection is tested.
+	quiet = 20 * time.Second
+)
+
+// signal is what one process tells the others of its commits.
+type signal struct {
+	Node    string            `json:"n"`
+	Turns   []int64           `json:"t,omitempty"` // kinds
+	Tasks   []int64           `json:"k,omitempty"` // kinds
+	Freed   []int64           `json:"f,omitempty"` // kinds of tasks that are not leased any more, where that matters to somebody
+	Expired bool              `json:"x,omitempty"`
+	Asks    bool              `json:"q,omitempty"`
+	Due     provider.Time     `json:"d,omitempty"`
+	Changed []provider.UUID   `json:"c,omitempty"` // instances that ended, were blocked or are gone
+	Answers []provider.UUID   `json:"a,omitempty"`
+	Notices []provider.Notice `json:"s,omitempty"`
+	Lost    bool              `json:"l,omitempty"` // other signals were dropped: look at everything
+}
+
+func (s *signal) empty() bool {
+	return len(s.Turns)+len(s.Tasks)+len(s.Freed)+len(s.Changed)+len(s.Answers)+len(s.Notices) == 0 && !s.Expired && !s.Asks && !s.Lost && s.Due == 0
+}
+
+// A wake tells the calls of this process that wait, and those of the others, what was committed.
+type wake struct {
+	db      *database
+	kinds   *kinds
+	hub     *relational.Hub
+	parking *parking
+	node    string
+	channel string
+	ctx     context.Context //nolint:containedctx // it ends with the provider
+	cancel  context.CancelFunc
+	ended   sync.WaitGroup
+	hears   atomic.Bool // what other processes say
+	peers   peers
+
+	mu      sync.Mutex
+	pending relational.Effects // not yet sent
+	lost    bool               // and some that never will be
+	ready   chan struct{}
+}
+
+func startWake(db *database, kinds *kinds, hub *relational.Hub, parking *parking) *wake {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(db.opts.Schema)) // never fails
+	w := &wake{
+		db: db, kinds: kinds, hub: hub, parking: parking,
+		node: fmt.Sprintf("%016x", rand.Uint64()), channel: fmt.Sprintf("perdure_%016x", hash.Sum64()),
+		pending: relational.NewEffects(), ready: make(chan struct{}, 1),
+	}
+	w.ctx, w.cancel = context.WithCancel(db.hard)
+	if db.opts.Pooler && db.opts.ListenURL == "" {
+		db.opts.Logger.Warn("perdure postgres: behind a pooler nothing is heard from other processes for up to 5 s; set ListenURL")
+	} else {
+		w.ended.Go(func() { w.keep("listen", w.listen) })
+	}
+	w.ended.Go(func() { w.keep("notify", w.send) })
+	return w
+}
+
+func (w *wake) stop() {
+	w.cancel()
+	w.ended.Wait()
+}
+
+// publish tells of a commit: this process at once, but for a call that knows, the others soon.
+func (w *wake) publish(fx *relational.Effects, knows *parked) {
+	w.deliver(w.encode(fx), knows)
+	for _, a := range fx.Answers {
+		w.hub.Reply(a)
+	}
+	w.keepFor(fx)
+}
+
+// hint tells everybody to look whether there are such effects.
+func (w *wake) hint(fx *relational.Effects) {
+	w.deliver(w.encode(fx), nil)
+	w.keepFor(fx)
+}
+
+// keepFor keeps effects until they can be sent.
+func (w *wake) keepFor(fx *relational.Effects) {
+	w.mu.Lock()
+	if len(w.pending.Changed)+len(w.pending.Answers)+len(w.pending.Notices) > maxPending {
+		w.pending.Changed, w.pending.Answers, w.pending.Notices, w.lost = nil, nil, nil, true
+	}
+	w.pending.Merge(fx)
+	w.mu.Unlock()
+	select {
+	case w.ready <- struct{}{}:
+	default:
+	}
+}
+
+// take answers what is to be sent.
+func (w *wake) take() (fx relational.Effects, out *signal) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	fx = w.pending
+	out = w.encode(&fx)
+	if now := w.parking.clock.now(); now > 0 && out.Due > now.Add(fallback) {
+		out.Due = 0 // until then all of them look by themselves
+	}
+	out.Lost = w.lost
+	w.pending, w.lost = relational.NewEffects(), false
+	return fx, out
+}
+
+func (w *wake) encode(fx *relational.Effects) *signal {
+	out := &signal{Node: w.node, Expired: fx.Expired, Asks: fx.Asks, Changed: fx.Changed, Notices: fx.Notices}
+	for kind := range fx.Turns {
+		out.Turns = append(out.Turns, kind)
+	}
+	for kind := range fx.Tasks {
+		out.Tasks = append(out.Tasks, kind)
+	}
+	kinds := w.kinds.get()
+	for kind := range fx.Freed {
+		if kinds.Awaited(kind) || w.kinds.stale.Load() {
+			out.Freed = append(out.Freed, kind)
+		}
+	}
+	for _, a := range fx.Answers {
+		out.Answers = append(out.Answers, a.ID)
+	}
+	if due := min(fx.Due, provider.Time(fx.ElapsedDue)); due != relational.Never {
+		out.Due = due
+	}
+	return out
+}
+
+// deliver wakes the calls of this process that a signal concerns, but for one.
+func (w *wake) deliver(in *signal, but *parked) {
+	w.kinds.note(in)
+	w.parking.hear(in, but)
+	for _, key := range in.Changed {
+		w.hub.Tell(key, nil)
+	}
+	w.hub.Announce(in.Notices)
+	if len(in.Answers) > 0 {
+		w.hub.Recheck()
+	}
+}
+
+// wakeAll makes everyone look: notifications may have been lost.
+func (w *wake) wakeAll() {
+	w.kinds.stale.Store(true)
+	w.hub.Doubt()
+	w.parking.rouse()
+	w.hub.Recheck()
+}
+
+// split halves a signal.
+func (s *signal) split() (a, b *signal) {
+	a, b = &signal{Node: s.Node, Expired: s.Expired, Asks: s.Asks, Due: s.Due, Lost: s.Lost}, &signal{Node: s.Node}
+	a.Turns, b.Turns = halves(s.Turns)
+	a.Tasks, b.Tasks = halves(s.Tasks)
+	a.Freed, b.Freed = halves(s.Freed)
+	a.Changed, b.Changed = halves(s.Changed)
+	a.Answers, b.Answers = halves(s.Answers)
+	a.Notices, b.Notices = halves(s.Notices)
+	return a, b
+}
+
+func halves[T any](list []T) (a, b []T) { return list[:len(list)/2], list[len(list)/2:] }

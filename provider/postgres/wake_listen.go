@@ -1,0 +1,218 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+// keep runs work on a connection of its own, and again on another one when that is lost.
+func (w *wake) keep(what string, work func(*pgx.Conn) error) {
+	for retry := firstRetry; w.ctx.Err() == nil; retry = min(2*retry, lastRetry) {
+		began := time.Now()
+		err := w.connected(work)
+		if w.ctx.Err() != nil {
+			return
+		}
+		w.db.opts.Logger.Warn("perdure postgres: notifications are interrupted", "part", what, "error", err)
+		if time.Since(began) > lastRetry {
+			retry = firstRetry
+		}
+		timer := time.NewTimer(retry/2 + time.Duration(rand.Int64N(int64(retry))))
+		select {
+		case <-timer.C:
+		case <-w.ctx.Done():
+			timer.Stop()
+		}
+	}
+}
+
+func (w *wake) connected(work func(*pgx.Conn) error) error {
+	ctx, cancel := w.db.bounded(w.ctx)
+	defer cancel()
+	config, err := w.db.listenConfig(ctx)
+	if err != nil {
+		return err
+	}
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return err
+	}
+	err = work(conn)
+	closing, done := context.WithTimeout(context.WithoutCancel(w.ctx), time.Second)
+	defer done()
+	return errors.Join(err, conn.Close(closing))
+}
+
+// listen hears of the commits of other processes.
+func (w *wake) listen(conn *pgx.Conn) error {
+	if _, err := conn.Exec(w.ctx, "LISTEN "+pgx.Identifier{w.channel}.Sanitize()); err != nil {
+		return err
+	}
+	defer interrupting(w.ctx, conn.PgConn().Conn())()
+	w.hears.Store(true)
+	defer func() {
+		w.hears.Store(false)
+		w.kinds.stale.Store(true)
+		w.hub.Doubt()
+	}()
+	w.wakeAll()
+	own := `{"n":"` + w.node + `"` // how what this process has sent begins
+	for {
+		n, err := w.hear(conn)
+		if err != nil {
+			return err
+		}
+		if strings.HasPrefix(n.Payload, own) {
+			continue
+		}
+		w.peers.heard(n.Payload, time.Now())
+		var in signal
+		switch err := json.Unmarshal([]byte(n.Payload), &in); { //nolint:musttag // a Notice goes by its own names
+		case err != nil || in.Lost: // from a newer release, or what it says is incomplete
+			w.wakeAll()
+		default:
+			w.deliver(&in, nil)
+		}
+	}
+}
+
+// hear waits for a notification. A connection on which nothing came for long is tested: the other end may be
+// gone without a word.
+func (w *wake) hear(conn *pgx.Conn) (*pgconn.Notification, error) {
+	watched := context.WithoutCancel(w.ctx) // by listen
+	for socket := conn.PgConn().Conn(); ; {
+		if err := socket.SetReadDeadline(time.Now().Add(quiet)); err != nil {
+			return nil, err
+		}
+		if err := w.ctx.Err(); err != nil { // else it ends the waiting from now on
+			return nil, err
+		}
+		n, err := conn.WaitForNotification(watched)
+		if err == nil || w.ctx.Err() != nil || !pgconn.Timeout(err) {
+			return n, err
+		}
+		if err := w.test(conn, socket); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// test asks the other end whether it is there.
+func (w *wake) test(conn *pgx.Conn, socket net.Conn) error {
+	if err := socket.SetReadDeadline(time.Time{}); err != nil {
+		return err
+	}
+	ctx, cancel := w.db.bounded(w.ctx)
+	defer cancel()
+	return conn.Ping(ctx)
+}
+
+// send tells other processes, outside of all commits: a NOTIFY inside of them would make
+// them wait for each other.
+func (w *wake) send(conn *pgx.Conn) error {
+	gather := time.NewTimer(0)
+	defer gather.Stop()
+	for {
+		select {
+		case <-w.ready:
+		case <-w.ctx.Done():
+			return w.sendPending(conn)
+		}
+		select {
+		case <-gather.C: // long since the last one
+		case <-w.ctx.Done():
+			return w.sendPending(conn)
+		}
+		if err := w.sendPending(conn); err != nil {
+			return err
+		}
+		gather.Reset(w.peers.gather(time.Now()))
+	}
+}
+
+// sendPending sends what there is, also while the provider closes: others would look for it only at their next poll.
+func (w *wake) sendPending(conn *pgx.Conn) error {
+	fx, out := w.take()
+	if out.empty() {
+		return nil
+	}
+	err := w.notify(w.db.calling.Context(), conn, out)
+	if err != nil {
+		w.restore(&fx, out.Lost)
+	}
+	return err
+}
+
+// restore keeps what could not be sent for the next connection.
+func (w *wake) restore(fx *relational.Effects, lost bool) {
+	w.mu.Lock()
+	w.lost = w.lost || lost
+	w.mu.Unlock()
+	w.keepFor(fx)
+}
+
+// notify sends a signal, in several parts if it is too long for one.
+func (w *wake) notify(ctx context.Context, conn *pgx.Conn, out *signal) error {
+	payload, err := json.Marshal(out) //nolint:musttag // a Notice goes by its own names
+	if err != nil {
+		return err
+	}
+	if len(payload) > maxPayload {
+		a, b := out.split()
+		return errors.Join(w.notify(ctx, conn, a), w.notify(ctx, conn, b))
+	}
+	return w.db.say(ctx, conn, loneStep{"SELECT pg_notify($1, $2)", []any{w.channel, string(payload)}})
+}
+
+// peers counts the other processes that send notifications. Each one sends to all, so with a fixed rate of each the server would deliver as many as
+// the square of their number, and commits that notify wait for each other. So each of them gathers longer, the more it hears.
+type peers struct {
+	mu   sync.Mutex
+	last map[string]time.Time // when each was heard
+}
+
+const (
+	// coalesce is how long notifications are gathered while others have just been sent, in a process that hears nobody else.
+	coalesce = 2 * time.Millisecond
+	// maxCoalesce bounds what the notifications of many busy processes add to the way of a wake-up.
+	maxCoalesce = 20 * time.Millisecond
+	// recently is how long a process counts as busy after it was heard.
+	recently = time.Second
+	// maxPeers bounds how many processes are counted, as anybody may send a notification.
+	maxPeers = 64
+	// nodeLength is the length of the beginning of a payload that names its process.
+	nodeLength = len(`{"n":"0123456789abcdef"`)
+)
+
+// heard notes who sent a notification.
+func (p *peers) heard(payload string, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.last == nil {
+		p.last = make(map[string]time.Time)
+	}
+	node := payload[:min(nodeLength, len(payload))]
+	if _, known := p.last[node]; known || len(p.last) < maxPeers {
+		p.last[node] = now
+	}
+}
+
+// gather returns how long to gather notifications before the next one is sent.
+func (p *peers) gather(now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.last, func(_ string, at time.Time) bool { return now.Sub(at) > recently })
+	return min(max(coalesce, coalesce/2*time.Duration(len(p.last)+1)), maxCoalesce)
+}
