@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/testkit/leaktest"
 )
@@ -38,18 +39,18 @@ func TestNameOf(t *testing.T) {
 	name := func(name string, defined bool, err error) answer { return answer{name, defined, err != nil} }
 	closure := func(context.Context, int) (int, error) { return 0, nil }
 	cases := map[string]struct{ got, want answer }{
-		"function": {name(activity.NameOf(Charge)), answer{"Charge", false, false}},
-		"defined":  {name(activity.NameOf(activity.Define("charge", Charge))), answer{"charge", true, false}},
+		"function": {name(bind.ActivityName(Charge)), answer{"Charge", false, false}},
+		"defined":  {name(bind.ActivityName(activity.Define("charge", Charge))), answer{"charge", true, false}},
 		"defined twice": {
-			name(activity.NameOf(activity.Define("outer", activity.Define("inner", Charge)))), answer{"outer", true, false},
+			name(bind.ActivityName(activity.Define("outer", activity.Define("inner", Charge)))), answer{"outer", true, false},
 		},
-		"closure": {name(activity.NameOf(closure)), answer{"", false, true}},
-		"nil":     {name(activity.NameOf[int, int](nil)), answer{"", false, true}},
+		"closure": {name(bind.ActivityName(closure)), answer{"", false, true}},
+		"nil":     {name(bind.ActivityName[int, int](nil)), answer{"", false, true}},
 		"no in": {
-			name(activity.NameOf(activity.NoIn("ping", func(context.Context) (int, error) { return 1, nil }))), answer{"ping", true, false},
+			name(bind.ActivityName(activity.NoIn("ping", func(context.Context) (int, error) { return 1, nil }))), answer{"ping", true, false},
 		},
 		"no out": {
-			name(activity.NameOf(activity.NoOut("send", func(context.Context, int) error { return nil }))), answer{"send", true, false},
+			name(bind.ActivityName(activity.NoOut("send", func(context.Context, int) error { return nil }))), answer{"send", true, false},
 		},
 	}
 	for what, c := range cases {
@@ -67,7 +68,7 @@ func TestDefineCallsThrough(t *testing.T) {
 		calls++
 		return n + 1, nil
 	})
-	if _, _, err := activity.NameOf(fn); err != nil || calls != 0 {
+	if _, _, err := bind.ActivityName(fn); err != nil || calls != 0 {
 		t.Errorf("asking called it %d times, %v", calls, err)
 	}
 	if got, err := fn(t.Context(), 1); got != 2 || err != nil || calls != 1 {
@@ -81,7 +82,7 @@ func TestDefineCallsThrough(t *testing.T) {
 
 func TestBind(t *testing.T) {
 	t.Parallel()
-	fn := activity.Bind(Charge)
+	fn := bind.Activity(Charge)
 	if out, err := fn(t.Context(), []byte(`{"ID":"7"}`)); string(out) != `"charged 7"` || err != nil {
 		t.Errorf("got %s, %v", out, err)
 	}
@@ -91,7 +92,7 @@ func TestBind(t *testing.T) {
 	if _, err := fn(t.Context(), []byte(`[`)); !errors.Is(err, failure.ErrPayload) || !failure.IsNonRetryable(err) {
 		t.Errorf("bad input became %v", err)
 	}
-	bad := activity.Bind(func(context.Context, int) (any, error) { return make(chan int), nil })
+	bad := bind.Activity(func(context.Context, int) (any, error) { return make(chan int), nil })
 	if _, err := bad(t.Context(), []byte(`1`)); !errors.Is(err, failure.ErrPayload) || !failure.IsNonRetryable(err) {
 		t.Errorf("bad output became %v", err)
 	}
@@ -107,7 +108,7 @@ func TestLoggerNamesTheAttempt(t *testing.T) {
 		}
 		return a
 	}}))
-	ctx := activity.WithAttempt(t.Context(), &activity.Attempt{Logger: plain, Info: activity.Info{
+	ctx := bind.WithAttempt(t.Context(), &bind.Attempt{Logger: plain, Info: bind.Info{
 		Activity: "charge", InstanceID: "o-1", Execution: 2, EventID: 7, Attempt: 3,
 	}})
 	var asking sync.WaitGroup
@@ -120,7 +121,7 @@ func TestLoggerNamesTheAttempt(t *testing.T) {
 	if diff := cmp.Diff(want, lines.String()); diff != "" {
 		t.Error(diff)
 	}
-	if activity.Logger(activity.WithAttempt(t.Context(), &activity.Attempt{})) == nil {
+	if activity.Logger(bind.WithAttempt(t.Context(), &bind.Attempt{})) == nil {
 		t.Error("an attempt that a test made without a logger has none")
 	}
 }
@@ -130,8 +131,8 @@ func TestAttempt(t *testing.T) {
 	t.Parallel()
 	var beats []string
 	cause := errors.New("enough")
-	ctx, cancel := context.WithCancelCause(activity.WithAttempt(t.Context(), &activity.Attempt{
-		Info: activity.Info{Activity: "charge", Attempt: 2}, Key: "k/1/2",
+	ctx, cancel := context.WithCancelCause(bind.WithAttempt(t.Context(), &bind.Attempt{
+		Info: bind.Info{Activity: "charge", Attempt: 2}, Key: "k/1/2",
 		Details: []byte(`{"ID":"half"}`), Beat: func(d []byte) { beats = append(beats, string(d)) },
 	}))
 	if info := activity.GetInfo(ctx); info.Activity != "charge" || info.Attempt != 2 || activity.IdempotencyKey(ctx) != "k/1/2" {
@@ -156,7 +157,7 @@ func TestAttempt(t *testing.T) {
 	if diff := cmp.Diff([]string{`{"ID":"7"}`, `{"ID":"8"}`}, beats); diff != "" {
 		t.Error(diff)
 	}
-	if _, ok, err := activity.HeartbeatDetails[order](activity.WithAttempt(t.Context(), &activity.Attempt{})); ok || err != nil {
+	if _, ok, err := activity.HeartbeatDetails[order](bind.WithAttempt(t.Context(), &bind.Attempt{})); ok || err != nil {
 		t.Errorf("no details: %v, %v", ok, err)
 	}
 }

@@ -3,9 +3,9 @@ package activity
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"time"
 
+	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/payload"
 )
@@ -27,67 +27,25 @@ type Info struct {
 	HeartbeatTimeout time.Duration
 }
 
-// IdempotencyKey answers a string that is the same for every attempt of this call and
+// IdempotencyKey returns a string that is the same for every attempt of this call and
 // unique to it, also among later instances with the same ID. Pass it to services that drop repeats.
 func IdempotencyKey(ctx context.Context) string { return attempt(ctx).Key }
 
-// Attempt connects the context of a running attempt with the node that runs it. It is
-// made by package dispatcher; activity code has no use for it.
-type Attempt struct {
-	Info    Info
-	Key     string               // the idempotency key
-	Logger  *slog.Logger         // of the node, nil is slog.Default; Logger adds the attempt
-	Details []byte               // last heartbeat details of an earlier attempt
-	Beat    func(details []byte) // takes over new details
-	Later   Later                // ends it when its function has come back without a result
-
-	hooks  hooks
-	name   sync.Once
-	logger *slog.Logger // it names the attempt; made for who asks, as most activities do not log
-}
-
-// named answers a logger that names the attempt, to any number of goroutines.
-func (a *Attempt) named() *slog.Logger {
-	a.name.Do(func() {
-		of := a.Logger
-		if of == nil {
-			of = slog.Default()
-		}
-		a.logger = of.With("activity", a.Info.Activity, "instance", a.Info.InstanceID, "execution", a.Info.Execution,
-			"event", a.Info.EventID, "attempt", a.Info.Attempt)
-	})
-	return a.logger
-}
-
-type attemptKey struct{}
-
-// WithAttempt returns a context in which the functions of this package work. It is for
-// package dispatcher and for tests of activity code.
-func WithAttempt(ctx context.Context, a *Attempt) context.Context {
-	return context.WithValue(ctx, attemptKey{}, a)
-}
-
 // attempt panics for a context that no activity was given: calling on would report
 // progress of nothing.
-func attempt(ctx context.Context) *Attempt {
-	if ctx != nil {
-		if a, ok := ctx.Value(attemptKey{}).(*Attempt); ok && a != nil {
-			return a
-		}
+func attempt(ctx context.Context) *bind.Attempt {
+	if a := bind.AttemptOf(ctx); a != nil {
+		return a
 	}
 	panic("activity: the context is not one that an activity was given: pass that, or one derived from it")
 }
 
-// GetInfo answers what identifies the running attempt. Like all functions of this
+// GetInfo returns what identifies the running attempt. Like all functions of this
 // package it panics with a context that no activity was given.
-func GetInfo(ctx context.Context) Info { return attempt(ctx).Info }
+func GetInfo(ctx context.Context) Info { return Info(attempt(ctx).Info) }
 
-// Logger answers a logger that names the attempt in each record.
-func Logger(ctx context.Context) *slog.Logger { return attempt(ctx).named() }
-
-// MaxDetails is the limit on heartbeat details, in bytes: leases are renewed in batches, and the details of all
-// their attempts go along.
-const MaxDetails = 256 << 10
+// Logger returns a logger that names the attempt in each record.
+func Logger(ctx context.Context) *slog.Logger { return attempt(ctx).Named() }
 
 // Heartbeat reports progress and a sign of life. The details, encoded as JSON, reach the next attempt and who looks at the
 // instance. It never blocks, and may be called as often as you like: the first details are stored at once, later ones not more often than every
@@ -101,15 +59,15 @@ func Heartbeat(ctx context.Context, details any) error {
 	if err != nil {
 		return failure.New(failure.ErrPayload, "heartbeat details: %v: give what encoding/json can write", err)
 	}
-	if len(data) > MaxDetails {
+	if len(data) > bind.MaxDetails {
 		return failure.New(failure.ErrTooLarge, "heartbeat details: %d bytes, at most %d fit: store them elsewhere and report a reference",
-			len(data), MaxDetails)
+			len(data), bind.MaxDetails)
 	}
 	a.Beat(data)
 	return context.Cause(ctx)
 }
 
-// HeartbeatDetails answers the details that the last attempt reported; ok is false if
+// HeartbeatDetails returns the details that the last attempt reported; ok is false if
 // there are none. An error means that they cannot be decoded into T.
 func HeartbeatDetails[T any](ctx context.Context) (details T, ok bool, err error) {
 	data := attempt(ctx).Details

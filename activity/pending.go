@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/payload"
 )
@@ -39,19 +40,10 @@ var (
 // names this attempt: with a later one it is void.
 func Token(ctx context.Context) string { return later(ctx).Token() }
 
-// Later ends an attempt that is pending. It is made by package dispatcher; activity code has no use for it.
-type Later interface {
-	Token() string
-	// End ends the attempt with an encoded output, or with an error that is not nil. It answers why it did not.
-	End(output []byte, err error) error
-	// Cause answers why the work should stop: the cause of the attempt's context, or what has ended the attempt.
-	Cause() error
-}
-
-func later(ctx context.Context) Later {
+func later(ctx context.Context) bind.Later {
 	a := attempt(ctx)
 	if a.Later == nil {
-		panic("activity: this attempt was made by a test without Later: it cannot be pending")
+		panic("activity: this attempt was made by a test: it cannot be pending")
 	}
 	return a.Later
 }
@@ -61,7 +53,7 @@ func later(ctx context.Context) Later {
 // or what has ended the attempt: ErrTimeout, ErrCancelled, ErrLeaseLost, ErrOrchestrationEnded, ErrOrchestrationMissing, ErrShutdown,
 // or ErrParked, as a slot that was given back leaves only the token.
 type Completer[Out any] struct {
-	later Later
+	later bind.Later
 	beat  func(details any) error
 }
 
@@ -114,7 +106,7 @@ func (c Completer[Out]) Heartbeat(details any) error {
 func (c Completer[Out]) Token() string { return c.made().Token() }
 
 // made panics for a Completer that belongs to no attempt.
-func (c Completer[Out]) made() Later {
+func (c Completer[Out]) made() bind.Later {
 	if c.later == nil {
 		panic("activity: this Completer belongs to no activity: take it with activity.Defer")
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/perdure/perdure/bench/workload"
 	"github.com/perdure/perdure/client"
-	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/internal/testkit/costs"
@@ -137,8 +137,8 @@ func (anything) Check(string, uintptr) error { return nil }
 // rebuild replays a history with the code that made it.
 func rebuild(t *testing.T, key provider.UUID, events []history.Event) {
 	t.Helper()
-	env := &replay.Env{NewKey: func() [16]byte { return uuid.New() }, Logger: slog.New(slog.DiscardHandler), Errors: new(failure.Set), Activities: anything{}}
-	x := replay.New(env, replay.Info{ID: key.String(), Key: key, Execution: 1, Name: "Chain"}, orchestration.Bind(workload.Chain))
+	env := &replay.Env{NewKey: func() [16]byte { return uuid.New() }, Logger: slog.New(slog.DiscardHandler), Errors: bind.SetOf(orchestration.NewErrors()), Activities: anything{}}
+	x := replay.New(env, replay.Info{ID: key.String(), Key: key, Execution: 1, Name: "Chain"}, bind.Orchestration(workload.Chain))
 	defer x.Close()
 	if err := x.Replay(events); err != nil {
 		t.Fatal(err)

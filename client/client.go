@@ -7,7 +7,9 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
+	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 )
@@ -39,7 +41,7 @@ type Options struct {
 type Client struct {
 	store   provider.Provider
 	logger  *slog.Logger
-	errors  *orchestration.Errors
+	errors  *failure.Set
 	timeout time.Duration // of one storage call, repeats included; 0: none
 	backlog *backlog      // nil: no limit
 	policy  OverloadPolicy
@@ -49,7 +51,10 @@ type Client struct {
 // New makes a client of a store. It does not touch the store. Without a store, or with an
 // option that is not allowed, every call of the client answers ErrInvalid.
 func New(store provider.Provider, opts Options) *Client {
-	c := &Client{store: store, logger: opts.Logger, errors: opts.Errors, timeout: opts.CallTimeout, policy: opts.Overload}
+	c := &Client{store: store, logger: opts.Logger, timeout: opts.CallTimeout, policy: opts.Overload}
+	if c.errors = bind.SetOf(opts.Errors); c.errors == nil {
+		c.errors = bind.SetOf(orchestration.NewErrors())
+	}
 	if opts.MaxBacklog > 0 {
 		c.backlog = newBacklog(opts.MaxBacklog, c.waiting)
 	}

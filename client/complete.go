@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/payload"
@@ -74,9 +75,9 @@ func HeartbeatActivity(ctx context.Context, c *Client, token string, details any
 		if data, err = payload.Encode(details); err != nil {
 			return fmt.Errorf("%s: %w: details: %w: give what encoding/json can write", doing, ErrInvalid, err)
 		}
-		if len(data) > activity.MaxDetails {
+		if len(data) > bind.MaxDetails {
 			return fmt.Errorf("%s: %w: details have %d bytes: at most %d fit; store them elsewhere and report a reference",
-				doing, ErrTooLarge, len(data), activity.MaxDetails)
+				doing, ErrTooLarge, len(data), bind.MaxDetails)
 		}
 	}
 	return c.beat(ctx, doing, token, data)

@@ -2,7 +2,7 @@ package client
 
 // Filled answers the options of a client with the defaults filled in.
 func (c *Client) Filled() Options {
-	o := Options{Logger: c.logger, Errors: c.errors, CallTimeout: c.timeout, Overload: c.policy}
+	o := Options{Logger: c.logger, CallTimeout: c.timeout, Overload: c.policy}
 	if c.backlog != nil {
 		o.MaxBacklog = int(c.backlog.limit)
 	}

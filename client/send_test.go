@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/orchestration"
@@ -71,7 +72,7 @@ func TestRaiseUnknownOutcome(t *testing.T) {
 			t.Fatalf("inbox has %d messages", len(inbox))
 		}
 		// The engine handles one of them.
-		x := replay.New(&replay.Env{Logger: slog.New(slog.DiscardHandler)}, replay.Info{}, orchestration.Bind(sum))
+		x := replay.New(&replay.Env{Logger: slog.New(slog.DiscardHandler)}, replay.Info{}, bind.Orchestration(sum))
 		applied := 0
 		for _, body := range inbox {
 			ok, err := x.Deliver(history.Event{Body: body})

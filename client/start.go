@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/nodes"
@@ -33,7 +34,7 @@ import (
 func Start[In, Out any](
 	ctx context.Context, c *Client, fn func(*orchestration.Context, In) (Out, error), in In, opts ...StartOption,
 ) (Handle[Out], error) {
-	name, _, err := orchestration.NameOf(fn)
+	name, _, err := bind.OrchestrationName(fn)
 	if err != nil {
 		return Handle[Out]{}, fmt.Errorf("starting an orchestration: %w: %w", ErrInvalid, err)
 	}

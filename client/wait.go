@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
-	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
@@ -99,9 +99,9 @@ func (h Handle[Out]) Wait(ctx context.Context, opts ...WaitOption) (Out, error) 
 	if err != nil {
 		return none, err
 	}
-	out, err := orchestration.Outcome[Out](output, nil)
+	out, err := bind.Output[Out](output)
 	if err != nil {
-		return none, failure.New(orchestration.ErrPayload, "instance %q has completed: %w: give the handle the output type of %s", i.ID, err, i.Name)
+		return none, h.c.errors.New(orchestration.ErrPayload, "instance %q has completed: %w: give the handle the output type of %s", i.ID, err, i.Name)
 	}
 	return out, nil
 }
@@ -143,17 +143,17 @@ func (c *Client) outcome(i *provider.Instance) ([]byte, error) {
 	if o.Failure != nil {
 		cause = c.errors.Decode(*o.Failure)
 	}
-	return nil, &outcomeError{id: i.ID, status: i.Status, err: withStatus(cause, i.Status)}
+	return nil, &outcomeError{id: i.ID, status: i.Status, err: c.withStatus(cause, i.Status)}
 }
 
 // withStatus makes sure that the error says how the instance ended, also where its code
 // wrapped the cancellation so deep that it was not stored.
-func withStatus(cause error, status provider.Status) error {
+func (c *Client) withStatus(cause error, status provider.Status) error {
 	switch {
 	case status == provider.StatusCancelled && !errors.Is(cause, orchestration.ErrCancelled):
-		return failure.New(orchestration.ErrCancelled, "cancelled: %w", cause)
+		return c.errors.New(orchestration.ErrCancelled, "cancelled: %w", cause)
 	case status == provider.StatusTerminated && !errors.Is(cause, orchestration.ErrTerminated):
-		return failure.New(orchestration.ErrTerminated, "terminated: %w", cause)
+		return c.errors.New(orchestration.ErrTerminated, "terminated: %w", cause)
 	default:
 		return cause
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/orchestration"
@@ -20,11 +21,11 @@ var errDeclined = errors.New("card declined")
 
 func declined(t *testing.T) *orchestration.Errors {
 	t.Helper()
-	var set orchestration.Errors
-	if err := set.AddSentinel("declined", errDeclined); err != nil {
+	set := orchestration.NewErrors()
+	if err := bind.SetOf(set).AddSentinel("declined", errDeclined); err != nil {
 		t.Fatal(err)
 	}
-	return &set
+	return set
 }
 
 func TestWaitBlocksUntilEnd(t *testing.T) {
@@ -50,7 +51,7 @@ func TestWaitFailure(t *testing.T) {
 	errs := declined(t)
 	w := newWorld(t, client.Options{Errors: errs})
 	h := w.start(client.WithID("a"))
-	f := errs.Encode(fmt.Errorf("charging: %w", errDeclined))
+	f := bind.SetOf(errs).Encode(fmt.Errorf("charging: %w", errDeclined))
 	w.end(h.Key(), provider.StatusFailed, history.Outcome{Failure: &f})
 	_, err := h.Wait(t.Context())
 	want(t, err, `instance "a" ended as Failed: charging: card declined`, client.ErrFailed, errDeclined)

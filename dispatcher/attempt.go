@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/flow"
 	"github.com/perdure/perdure/dispatcher/internal/leak"
 	"github.com/perdure/perdure/dispatcher/internal/manage"
+	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/platform/goroutine"
@@ -51,8 +52,8 @@ type attempt struct {
 	places   flow.Places   // in pools
 	watched  leak.Code
 	later    later
-	user     *activity.Attempt // what package activity reads
-	local    *local            // it began inside a turn
+	user     *bind.Attempt // what package activity reads
+	local    *local        // it began inside a turn
 
 	began provider.Time     // by the storage's clock
 	past  []history.Attempt // the attempts before this one
@@ -129,7 +130,7 @@ func (w *worker) begin(working context.Context, a *attempt) context.Context {
 	ctx, cancel := context.WithCancelCause(working)
 	a.Cancel = cancel
 	a.done = make(chan struct{})
-	a.user = &activity.Attempt{}
+	a.user = &bind.Attempt{}
 	a.began = w.clock.Now()
 	a.later = later{w, a}
 	a.Owner = &a.later
@@ -210,7 +211,7 @@ func (w *worker) codeEnded(working context.Context, a *attempt, cause error, out
 
 // contextOf is what the user's function gets: deadline, identity and heartbeat.
 func (w *worker) contextOf(ctx context.Context, a *attempt) (context.Context, context.CancelFunc) {
-	info := activity.Info{
+	info := bind.Info{
 		Activity: a.call.Name, Queue: a.call.Queue, InstanceID: a.instanceID, Execution: a.Ref.Execution, EventID: a.Ref.EventID,
 		Attempt: int(a.number), Deliveries: int(a.deliveries), Scheduled: a.scheduled.Std(), HeartbeatTimeout: a.HeartbeatTimeout(), Session: a.call.Session,
 	}
@@ -220,7 +221,7 @@ func (w *worker) contextOf(ctx context.Context, a *attempt) (context.Context, co
 	u := a.user
 	u.Info, u.Key, u.Details, u.Beat, u.Later = info, idempotencyKey(a), a.details, func(details []byte) { w.manage.Heartbeat(&a.Attempt, details) }, &a.later
 	u.Logger = w.cfg.Logger
-	return activity.WithAttempt(ctx, u), stop
+	return bind.WithAttempt(ctx, u), stop
 }
 
 func idempotencyKey(a *attempt) string {

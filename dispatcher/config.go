@@ -5,9 +5,9 @@ import (
 	"math"
 	"time"
 
-	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/dispatcher/internal/flow"
 	"github.com/perdure/perdure/dispatcher/internal/manage"
+	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
@@ -19,9 +19,9 @@ type Config struct {
 	Provider       provider.Provider
 	Owner          string // unique per process start
 	Orchestrations map[provider.Capability]replay.Body
-	Activities     map[string]map[string]activity.Func // by queue and name
-	Limits         []Limit                             // of some of the Activities
-	QueueLimits    map[string]QueueLimit               // by queue
+	Activities     map[string]map[string]bind.ActivityFunc // by queue and name
+	Limits         []Limit                                 // of some of the Activities
+	QueueLimits    map[string]QueueLimit                   // by queue
 	Env            *replay.Env
 	Logger         *slog.Logger
 	Settings       history.Settings // of executions started here

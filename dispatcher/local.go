@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/dispatcher/internal/manage"
+	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/platform/goroutine"
@@ -77,7 +78,7 @@ func (w *localWorker) free(a *attempt) { a.local.freed.Do(w.work.Done) }
 func (w *localWorker) newLocal(ref provider.TaskRef, instanceID string, call *history.ActivityScheduled, failed int64) *attempt {
 	return &attempt{
 		Attempt: manage.Attempt{Ref: ref}, call: call, instanceID: instanceID, number: failed + 1, before: failed, deliveries: 1,
-		began: w.clock.Now(), done: make(chan struct{}), user: &activity.Attempt{}, local: &local{},
+		began: w.clock.Now(), done: make(chan struct{}), user: &bind.Attempt{}, local: &local{},
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
@@ -36,23 +36,29 @@ type RetryPolicy struct {
 const listedAttempts = 10
 
 // ActivityOption is an option of a call of an activity.
-type ActivityOption func(*history.ActivityScheduled) error
+type ActivityOption interface {
+	applyActivity(call *history.ActivityScheduled) error
+}
+
+type activityFunc func(call *history.ActivityScheduled) error
+
+func (f activityFunc) applyActivity(call *history.ActivityScheduled) error { return f(call) }
 
 // WithRetry retries failed attempts. Without it an activity is tried once.
 func WithRetry(p RetryPolicy) ActivityOption {
-	return func(call *history.ActivityScheduled) error {
+	return activityFunc(func(call *history.ActivityScheduled) error {
 		stored, err := p.stored()
 		call.Retry = stored
 		return err
-	}
+	})
 }
 
 // WithQueue puts the activity into the named queue.
 func WithQueue(name string) ActivityOption {
-	return func(call *history.ActivityScheduled) error {
+	return activityFunc(func(call *history.ActivityScheduled) error {
 		call.Queue = name
 		return check.Name("queue name", name)
-	}
+	})
 }
 
 // AtMostOnce never runs an attempt again whose outcome is unknown because its node was lost: the call
@@ -60,10 +66,10 @@ func WithQueue(name string) ActivityOption {
 // had taken the activity and before the code began, and if it shut down without waiting for the code. Failures that
 // are reported are retried as the policy says.
 func AtMostOnce() ActivityOption {
-	return func(call *history.ActivityScheduled) error {
+	return activityFunc(func(call *history.ActivityScheduled) error {
 		call.AtMostOnce = true
 		return nil
-	}
+	})
 }
 
 // stored checks the policy, fills in its defaults and freezes them.
@@ -137,15 +143,15 @@ func StartActivity[In, Out any](
 	return StartActivityNamed[Out](ctx, activityName(ctx, fn), in, opts...)
 }
 
-// activityName answers the stored name of a function; one that has none fails the turn.
+// activityName returns the stored name of a function; one that has none fails the turn.
 func activityName[In, Out any](ctx *Context, fn func(context.Context, In) (Out, error)) string {
 	scope := ctx.engine()
-	name, defined, err := activity.NameOf(fn)
+	name, defined, err := bind.ActivityName(fn)
 	if err == nil && !defined {
 		err = scope.Env().Activities.Check(name, reflect.ValueOf(fn).Pointer())
 	}
 	if err != nil {
-		scope.Fail(failure.New(failure.ErrNotRegistered, "calling an activity: %v", err))
+		scope.Fail(newError(failure.ErrNotRegistered, "calling an activity: %v", err))
 	}
 	return name
 }
@@ -170,7 +176,7 @@ func activityCall(name string, in any, opts []ActivityOption) (*history.Activity
 	call := &history.ActivityScheduled{Name: name, Queue: DefaultQueue}
 	err := check.Name("activity name", name)
 	if err == nil {
-		err = configure(call, opts)
+		err = configure(opts, func(o ActivityOption) error { return o.applyActivity(call) })
 	}
 	if err != nil {
 		return nil, refused("calling activity", name, err)
@@ -192,7 +198,7 @@ func admitPolicy(call *history.ActivityScheduled) error {
 		names += len(name)
 	}
 	if len(call.Input)+names > provider.MaxPayload {
-		return failure.New(failure.ErrTooLarge, "calling activity %s: retry policy: NonRetryable has %d bytes beside an input of %d: name fewer types",
+		return newError(failure.ErrTooLarge, "calling activity %s: retry policy: NonRetryable has %d bytes beside an input of %d: name fewer types",
 			check.Quote(call.Name), names, len(call.Input))
 	}
 	return nil

@@ -26,13 +26,13 @@ const (
 
 // WithCancellation says what becomes of the call when it is given up. It is stored with the call.
 func WithCancellation(c Cancellation) ActivityOption {
-	return func(call *history.ActivityScheduled) error {
+	return activityFunc(func(call *history.ActivityScheduled) error {
 		if c < TryCancel || c > Abandon {
 			return fmt.Errorf("cancellation is %d: give TryCancel, WaitForEnd or Abandon", c)
 		}
 		call.Cancellation = int64(c)
 		return nil
-	}
+	})
 }
 
 // TimeoutKind answers which limit of an activity has passed, if err is ErrTimeout for that reason;

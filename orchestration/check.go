@@ -1,19 +1,22 @@
 package orchestration
 
 import (
+	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/replay"
 )
 
-// engine answers the scope that the Context stands for. A Context that the engine did not
+// engine returns the scope that the Context stands for. A Context that the engine did not
 // make is a mistake of the code that no error could mend: it panics, so that the instance shows
 // as Blocked and goes on when the code is fixed.
 func (c *Context) engine() *replay.Scope {
-	if c == nil || c.scope == nil {
-		panic("orchestration: the Context is nil or zero: use the one that the orchestration was given")
+	if c != nil {
+		if scope := bind.ScopeOf(&c.handle); scope != nil {
+			return scope
+		}
 	}
-	return c.scope
+	panic("orchestration: the Context is nil or zero: use the one that the orchestration was given")
 }
 
 // made refuses a zero Future.
@@ -41,16 +44,16 @@ func mustFunc(isNil bool, what string) {
 
 // refused is the error of a call for an option or a name that is not allowed.
 func refused(doing, name string, err error) error {
-	return failure.New(failure.ErrInvalid, "%s %s: %v", doing, check.Quote(name), err)
+	return newError(failure.ErrInvalid, "%s %s: %v", doing, check.Quote(name), err)
 }
 
 // configure applies the options of a call.
-func configure[Call any, Option ~func(*Call) error](call *Call, opts []Option) error {
+func configure[Option any](opts []Option, apply func(Option) error) error {
 	for _, opt := range opts {
-		if opt == nil {
+		if any(opt) == nil {
 			return check.ErrNilOption
 		}
-		if err := opt(call); err != nil {
+		if err := apply(opt); err != nil {
 			return err
 		}
 	}

@@ -3,21 +3,28 @@ package orchestration
 import (
 	"reflect"
 
+	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
 )
 
 // ChildOption is an option of a call of a child orchestration.
-type ChildOption func(*history.ChildStarted) error
+type ChildOption interface {
+	applyChild(call *history.ChildStarted) error
+}
+
+type childFunc func(call *history.ChildStarted) error
+
+func (f childFunc) applyChild(call *history.ChildStarted) error { return f(call) }
 
 // WithInstanceID chooses the child's instance ID. Without it the child gets one that is
 // unique to this event of this execution.
 func WithInstanceID(id string) ChildOption {
-	return func(call *history.ChildStarted) error {
+	return childFunc(func(call *history.ChildStarted) error {
 		call.ID = id
 		return check.Name("instance ID", id)
-	}
+	})
 }
 
 // CallOrchestration runs a child orchestration and waits for its result. The child
@@ -35,12 +42,12 @@ func StartOrchestration[In, Out any](
 	ctx *Context, fn func(*Context, In) (Out, error), in In, opts ...ChildOption,
 ) Future[Out] {
 	scope := ctx.engine()
-	name, defined, err := NameOf(fn)
+	name, defined, err := bind.OrchestrationName(fn)
 	if err == nil && !defined {
 		err = scope.Env().Orchestrations.Check(name, reflect.ValueOf(fn).Pointer())
 	}
 	if err != nil {
-		scope.Fail(failure.New(failure.ErrNotRegistered, "starting a child: %v", err))
+		scope.Fail(newError(failure.ErrNotRegistered, "starting a child: %v", err))
 	}
 	return StartOrchestrationNamed[Out](ctx, name, in, opts...)
 }
@@ -64,7 +71,7 @@ func childCall(name string, in any, opts []ChildOption) (*history.ChildStarted, 
 	call := &history.ChildStarted{Name: name}
 	err := check.Name("orchestration name", name)
 	if err == nil {
-		err = configure(call, opts)
+		err = configure(opts, func(o ChildOption) error { return o.applyChild(call) })
 	}
 	if err != nil {
 		return nil, refused("starting child", name, err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/replay"
 )
 
@@ -15,10 +16,12 @@ type None = struct{}
 
 // Context is an orchestration's view of the engine and a cancellation scope. It is no
 // context.Context on purpose: functions that take one belong into activities.
-type Context struct {
-	scope *replay.Scope
-	asked *definition // set only while NameOf asks what Define was given
-}
+type Context struct{ handle }
+
+type handle = bind.Context
+
+// in makes the Context of a scope.
+func in(s *replay.Scope) *Context { return &Context{bind.InScope(s)} }
 
 // Info identifies an execution of an instance.
 type Info struct {
@@ -80,19 +83,19 @@ func (c *Context) Sleep(d time.Duration) error {
 // children begun in it are given up, and who waits in it gets ErrCancelled.
 func (c *Context) WithCancel() (child *Context, cancel func()) {
 	scope, cancel := c.engine().WithCancel()
-	return &Context{scope: scope}, cancel
+	return in(scope), cancel
 }
 
 // WithTimeout makes a child scope that a durable timer cancels after d with ErrTimeout.
 // Call cancel when the work is done, to stop the timer.
 func (c *Context) WithTimeout(d time.Duration) (child *Context, cancel func()) {
 	scope, cancel := c.engine().WithTimeout(d)
-	return &Context{scope: scope}, cancel
+	return in(scope), cancel
 }
 
 // Detached makes a scope that no cancellation reaches, for cleaning up after one. What is
 // begun in it may use the part of the history that is kept for the end.
-func (c *Context) Detached() *Context { return &Context{scope: c.engine().Detached()} }
+func (c *Context) Detached() *Context { return in(c.engine().Detached()) }
 
 // Go runs fn as another coroutine of the orchestration, in a child scope. The future is
 // settled with fn's error; cancelling it cancels the scope. fn's context is of use until fn
@@ -100,5 +103,5 @@ func (c *Context) Detached() *Context { return &Context{scope: c.engine().Detach
 // time, so they may share variables. Those still running when the orchestration's function returns end there.
 func (c *Context) Go(fn func(*Context) error) Future[None] {
 	mustFunc(fn == nil, "Go")
-	return Future[None]{f: c.engine().Go(func(s *replay.Scope) error { return fn(&Context{scope: s}) })}
+	return Future[None]{f: c.engine().Go(func(s *replay.Scope) error { return fn(in(s)) })}
 }

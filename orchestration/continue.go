@@ -1,20 +1,8 @@
 package orchestration
 
-import (
-	"errors"
+import "github.com/perdure/perdure/internal/bind"
 
-	"github.com/perdure/perdure/internal/history"
-)
-
-// continueError asks for the next execution. It is no failure, but travels as one, so
-// that code returns it from any depth.
-type continueError struct {
-	input []byte
-}
-
-func (*continueError) Error() string { return "continue as new" }
-
-// ContinueAsNew answers an error for the orchestration's function to return: this
+// ContinueAsNew returns an error for the orchestration's function to return: this
 // execution ends and the next one begins with the input and an empty history. Events
 // that were received and not read, the parent and the instance's identity go along;
 // activities and timers that are still open are given up, and children are cancelled.
@@ -29,21 +17,5 @@ func ContinueAsNew[In any](ctx *Context, in In) error {
 	if err != nil {
 		return err
 	}
-	return &continueError{input: data}
-}
-
-// continued finds the request for the next execution in what code returned. An error
-// whose methods panic, such as a typed nil, holds none.
-func continued(err error) (next *continueError) {
-	defer func() {
-		if recover() != nil {
-			next = nil
-		}
-	}()
-	next, _ = errors.AsType[*continueError](err)
-	return next
-}
-
-func (e *continueError) event() *history.ContinuedAsNew {
-	return &history.ContinuedAsNew{Input: e.input}
+	return bind.Continue(data)
 }

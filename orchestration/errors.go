@@ -1,15 +1,65 @@
 package orchestration
 
-import "github.com/perdure/perdure/internal/failure"
+import (
+	"encoding/json"
+
+	"github.com/perdure/perdure/internal/bind"
+	"github.com/perdure/perdure/internal/failure"
+)
 
 // Error is an error of user code after it was stored: message, type name, details and
 // causes remain. Compare with errors.Is and errors.As what was registered with
-// runtime.AddError and runtime.AddErrorType; never compare messages.
-type Error = failure.Error
+// runtime.AddError and runtime.AddErrorType; never compare messages. Code may also make one, to set
+// these fields itself.
+type Error struct {
+	mark
 
-// Errors is the set of error values and types that keep their identity across the store;
-// see runtime.AddError.
-type Errors = failure.Set
+	// Type is the name that a sentinel or type was registered with, else the name
+	// of the Go type, such as *shop.DeclinedError. It is empty for errors made by the
+	// packages errors and fmt.
+	Type    string
+	Message string
+	// Details is the JSON of a registered type.
+	Details json.RawMessage
+	// NonRetryable makes retry policies give up.
+	NonRetryable bool
+	Causes       []error
+}
+
+type mark = failure.Mark
+
+// Error returns the message.
+func (e *Error) Error() string { return e.Message }
+
+// Unwrap returns the sentinel or value that e was before it was stored, if that is
+// known, and the causes.
+func (e *Error) Unwrap() []error { return failure.Unwrap(&e.mark, e.Causes) }
+
+// As implements what errors.As asks for.
+func (e *Error) As(target any) bool {
+	return failure.Answer(e, failure.Error{
+		Type: e.Type, Message: e.Message, Details: e.Details, NonRetryable: e.NonRetryable, Causes: e.Causes, Mark: e.mark,
+	}, target)
+}
+
+// shown makes the error that users see.
+func shown(e *failure.Error) error {
+	return &Error{Type: e.Type, Message: e.Message, Details: e.Details, NonRetryable: e.NonRetryable, Causes: e.Causes, mark: e.Mark}
+}
+
+// newError returns an Error with a message of its own that is kind, one of the engine's errors.
+func newError(kind error, format string, args ...any) error {
+	return shown(failure.Build(kind, format, args...))
+}
+
+// Errors is the set of error values and types that keep their identity across the store. A runtime.Registry
+// has one, which runtime.AddError and runtime.AddErrorType fill; clients are given it.
+type Errors struct{ set }
+
+type set = bind.Errors
+
+// NewErrors returns an empty set.
+func NewErrors() *Errors { return &Errors{bind.NewErrors(shown)} }
 
 // The engine's own errors, as orchestration code and clients see them. Compare with
 // errors.Is; the message says more.

@@ -34,7 +34,13 @@ func Events[T any](ctx *Context, name string) Mailbox[T] {
 func (m Mailbox[T]) source() replay.Source { return m.made() }
 
 // ReceiveOption is an option of Receive.
-type ReceiveOption func(*receiveOptions)
+type ReceiveOption interface {
+	applyReceive(o *receiveOptions)
+}
+
+type receiveFunc func(o *receiveOptions)
+
+func (f receiveFunc) applyReceive(o *receiveOptions) { f(o) }
 
 type receiveOptions struct {
 	within  time.Duration
@@ -43,7 +49,7 @@ type receiveOptions struct {
 
 // Within bounds the wait by a durable timer; Receive then answers ErrTimeout.
 func Within(d time.Duration) ReceiveOption {
-	return func(o *receiveOptions) { o.within, o.limited = d, true }
+	return receiveFunc(func(o *receiveOptions) { o.within, o.limited = d, true })
 }
 
 // Receive waits for the next event and takes it. It answers ctx's error if the scope is
@@ -55,7 +61,7 @@ func (m Mailbox[T]) Receive(ctx *Context, opts ...ReceiveOption) (T, error) {
 		if opt == nil {
 			return none, refused("receiving event", m.name, check.ErrNilOption)
 		}
-		opt(&o)
+		opt.applyReceive(&o)
 	}
 	scope, box := ctx.engine(), m.made()
 	if !o.limited || box.Ready() {
@@ -74,7 +80,7 @@ func (m Mailbox[T]) Receive(ctx *Context, opts ...ReceiveOption) (T, error) {
 		if _, err := timer.Result(); err != nil {
 			return none, err
 		}
-		return none, failure.New(failure.ErrTimeout, "no event %q within %v", m.name, o.within)
+		return none, newError(failure.ErrTimeout, "no event %q within %v", m.name, o.within)
 	}
 	timer.Cancel(failure.ErrCancelled)
 	event, _, err := m.TryReceive()
@@ -88,7 +94,7 @@ func (m Mailbox[T]) TryReceive() (event T, ok bool, err error) {
 		return event, false, nil
 	}
 	if err := payload.Decode(data, &event); err != nil {
-		return event, true, failure.New(failure.ErrPayload, "event %q: %v", m.name, err)
+		return event, true, newError(failure.ErrPayload, "event %q: %v", m.name, err)
 	}
 	return event, true, nil
 }

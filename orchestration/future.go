@@ -40,7 +40,7 @@ func (f Future[T]) Get(ctx *Context) (T, error) {
 		return out, err
 	}
 	if err := payload.Decode(data, &out); err != nil {
-		return out, failure.New(failure.ErrPayload, "result: %v", err)
+		return out, newError(failure.ErrPayload, "result: %v", err)
 	}
 	return out, nil
 }
@@ -73,7 +73,7 @@ func All[T any](ctx *Context, futures ...Future[T]) ([]T, error) {
 // its value and index. Several that settled by the same message count in order.
 func Race[T any](ctx *Context, futures ...Future[T]) (value T, index int, err error) {
 	if len(futures) == 0 {
-		return value, -1, failure.New(failure.ErrInvalid, "race of no futures: give one or more")
+		return value, -1, newError(failure.ErrInvalid, "race of no futures: give one or more")
 	}
 	sources := make([]replay.Source, len(futures))
 	for i, f := range futures {
@@ -97,7 +97,7 @@ func Race[T any](ctx *Context, futures ...Future[T]) (value T, index int, err er
 // cancelled first.
 func Select(ctx *Context, cases ...Awaitable) (int, error) {
 	if len(cases) == 0 {
-		return -1, failure.New(failure.ErrInvalid, "select without cases: give one or more")
+		return -1, newError(failure.ErrInvalid, "select without cases: give one or more")
 	}
 	sources := make([]replay.Source, len(cases))
 	for i, c := range cases {
@@ -120,7 +120,7 @@ func StartTimer(ctx *Context, d time.Duration) Future[None] {
 func encodeInput(what, name string, in any) ([]byte, error) {
 	data, err := payload.Encode(in)
 	if err != nil {
-		return nil, failure.New(failure.ErrPayload, "input of %s %s: %v: give what encoding/json can write", what, check.Quote(name), err)
+		return nil, newError(failure.ErrPayload, "input of %s %s: %v: give what encoding/json can write", what, check.Quote(name), err)
 	}
 	return data, nil
 }

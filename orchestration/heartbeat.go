@@ -12,11 +12,11 @@ import (
 // that take long: one that hangs is found sooner than by its start-to-close timeout. A node that is lost is found by its
 // lease, whatever stands here. Pending activities that hold their slot are bounded, too, parked ones are not. Zero means no bound.
 func WithHeartbeatTimeout(d time.Duration) ActivityOption {
-	return func(call *history.ActivityScheduled) error {
+	return activityFunc(func(call *history.ActivityScheduled) error {
 		if d < 0 {
 			return fmt.Errorf("heartbeat timeout is %v: give more than zero, or 0 for none", d)
 		}
 		call.HeartbeatTimeout = micros(d)
 		return nil
-	}
+	})
 }

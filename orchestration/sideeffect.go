@@ -19,7 +19,7 @@ func SideEffect[T any](ctx *Context, fn func() (T, error)) (T, error) {
 		var data []byte
 		if err == nil {
 			if data, err = payload.Encode(value); err != nil {
-				err = failure.New(failure.ErrPayload, "value of a side effect: %v", err)
+				err = newError(failure.ErrPayload, "value of a side effect: %v", err)
 			}
 		}
 		if err != nil {
@@ -31,7 +31,7 @@ func SideEffect[T any](ctx *Context, fn func() (T, error)) (T, error) {
 		return out, err
 	}
 	if err := payload.Decode(data, &out); err != nil {
-		return out, failure.New(failure.ErrPayload, "value of a side effect: %v", err)
+		return out, newError(failure.ErrPayload, "value of a side effect: %v", err)
 	}
 	return out, nil
 }

@@ -30,11 +30,11 @@ func WithScheduleToCloseTimeout(d time.Duration) ActivityOption {
 }
 
 func bound(name string, d time.Duration, of func(*history.ActivityScheduled) *int64) ActivityOption {
-	return func(call *history.ActivityScheduled) error {
+	return activityFunc(func(call *history.ActivityScheduled) error {
 		if d < 0 {
 			return fmt.Errorf("%s timeout is %v: give more than zero, or 0 for none", name, d)
 		}
 		*of(call) = micros(d)
 		return nil
-	}
+	})
 }

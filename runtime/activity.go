@@ -25,34 +25,42 @@ type activityLimits struct {
 	pooled bool // pool was given
 }
 
-// ActivityOption is an option of AddActivity.
-type ActivityOption func(*activitySettings)
+// RegisterOption is an option of AddActivity.
+type RegisterOption interface {
+	applyRegister(s *activitySettings)
+}
+
+type registerFunc func(s *activitySettings)
+
+func (f registerFunc) applyRegister(s *activitySettings) { f(s) }
 
 // OnQueue serves the activity from the named queue instead of the default one.
-func OnQueue(queue string) ActivityOption { return func(s *activitySettings) { s.queue = queue } }
+func OnQueue(queue string) RegisterOption {
+	return registerFunc(func(s *activitySettings) { s.queue = queue })
+}
 
 // MaxConcurrent bounds how many attempts of the activity a node runs at the same time, pending ones that hold their
 // slot included. Options.MaxConcurrentActivities bounds them, too. What is over the limit
 // waits in the store, where another node may take it, and keeps nothing else waiting. An activity with a limit is always fetched: it takes
 // no short cut past the queue.
-func MaxConcurrent(n int) ActivityOption {
-	return func(s *activitySettings) { s.limits.max, s.limits.capped = n, true }
+func MaxConcurrent(n int) RegisterOption {
+	return registerFunc(func(s *activitySettings) { s.limits.max, s.limits.capped = n, true })
 }
 
 // InPool lets the activity share a limit with all others of the same pool, whatever their queues. Options.Pools has the sizes of
 // pools. It is meant for work that needs what there is little of, such as processors, memory or connections.
-func InPool(name string) ActivityOption {
-	return func(s *activitySettings) { s.limits.pool, s.limits.pooled = name, true }
+func InPool(name string) RegisterOption {
+	return registerFunc(func(s *activitySettings) { s.limits.pool, s.limits.pooled = name, true })
 }
 
 // settingsOf applies options and refuses what makes no sense.
-func settingsOf(opts []ActivityOption) (activitySettings, error) {
+func settingsOf(opts []RegisterOption) (activitySettings, error) {
 	s := activitySettings{queue: orchestration.DefaultQueue}
 	for _, opt := range opts {
 		if opt == nil {
 			return s, check.ErrNilOption
 		}
-		opt(&s)
+		opt.applyRegister(&s)
 	}
 	return s, s.check()
 }

@@ -16,8 +16,8 @@ const minAutoHeartbeat = 100 * time.Millisecond
 //
 // It tells that the node lives, not that the code gets on: a heartbeat timeout then never ends an attempt that
 // hangs. Use it for code that cannot call activity.Heartbeat, and bound that by a start-to-close timeout.
-func AutoHeartbeat(d time.Duration) ActivityOption {
-	return func(s *activitySettings) { s.beats = d }
+func AutoHeartbeat(d time.Duration) RegisterOption {
+	return registerFunc(func(s *activitySettings) { s.beats = d })
 }
 
 // autoHeartbeats answers the intervals of those activities that have one of their own.

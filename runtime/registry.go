@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/payload"
@@ -28,7 +28,7 @@ type Registry struct {
 	mu             sync.Mutex
 	orchestrations map[string]orchestrationEntry
 	activities     map[activityName]activityEntry
-	errors         failure.Set
+	errors         *orchestration.Errors // nil: empty
 	problems       []error
 }
 
@@ -41,7 +41,7 @@ type orchestrationEntry struct {
 }
 
 type activityEntry struct {
-	fn      activity.Func
+	fn      bind.ActivityFunc
 	pointer uintptr
 	code    uintptr // behind Define
 	limits  activityLimits
@@ -57,14 +57,23 @@ func (r *Registry) Errors() *orchestration.Errors {
 	if r == nil {
 		return nil
 	}
-	return &r.errors
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.errorsLocked()
+}
+
+func (r *Registry) errorsLocked() *orchestration.Errors {
+	if r.errors == nil {
+		r.errors = orchestration.NewErrors()
+	}
+	return r.errors
 }
 
 // AddOrchestration registers an orchestration under its stored name: the function's bare
 // name, or the one given with orchestration.Define. It refuses closures and generic
 // instances without a name, names in use, and inputs and outputs that cannot be decoded.
 func AddOrchestration[In, Out any](r *Registry, fn func(*orchestration.Context, In) (Out, error)) error {
-	name, _, err := orchestration.NameOf(fn)
+	name, _, err := bind.OrchestrationName(fn)
 	if err == nil {
 		err = checkShape[In, Out]("orchestration", name)
 	}
@@ -79,14 +88,14 @@ func AddOrchestration[In, Out any](r *Registry, fn func(*orchestration.Context, 
 	if r.orchestrations == nil {
 		r.orchestrations = make(map[string]orchestrationEntry)
 	}
-	r.orchestrations[name] = orchestrationEntry{orchestration.Bind(fn), reflect.ValueOf(fn).Pointer(), orchestration.Code(fn)}
+	r.orchestrations[name] = orchestrationEntry{bind.Orchestration(fn), reflect.ValueOf(fn).Pointer(), bind.OrchestrationCode(fn)}
 	return nil
 }
 
 // AddActivity registers an activity under its stored name: the function's bare name, or
 // the one given with activity.Define. It refuses what AddOrchestration refuses.
-func AddActivity[In, Out any](r *Registry, fn func(context.Context, In) (Out, error), opts ...ActivityOption) error {
-	name, _, err := activity.NameOf(fn)
+func AddActivity[In, Out any](r *Registry, fn func(context.Context, In) (Out, error), opts ...RegisterOption) error {
+	name, _, err := bind.ActivityName(fn)
 	if err == nil {
 		err = checkShape[In, Out]("activity", name)
 	}
@@ -103,7 +112,7 @@ func AddActivity[In, Out any](r *Registry, fn func(context.Context, In) (Out, er
 	if r.activities == nil {
 		r.activities = make(map[activityName]activityEntry)
 	}
-	r.activities[key] = activityEntry{activity.Bind(fn), reflect.ValueOf(fn).Pointer(), activity.Code(fn), settings.limits, settings.beats}
+	r.activities[key] = activityEntry{bind.Activity(fn), reflect.ValueOf(fn).Pointer(), bind.ActivityCode(fn), settings.limits, settings.beats}
 	return nil
 }
 
@@ -111,7 +120,7 @@ func AddActivity[In, Out any](r *Registry, fn func(context.Context, In) (Out, er
 // error was stored and read by another process. Register it on every node, and give the
 // registry's Errors to clients.
 func AddError(r *Registry, name string, target error) error {
-	if err := r.Errors().AddSentinel(name, target); err != nil {
+	if err := bind.SetOf(r.Errors()).AddSentinel(name, target); err != nil {
 		return r.refuse("error", name, err)
 	}
 	return nil
@@ -120,7 +129,7 @@ func AddError(r *Registry, name string, target error) error {
 // AddErrorType registers an error type under a name, so that errors.As finds it, with its
 // JSON-encoded fields, after the error was stored and read by another process.
 func AddErrorType[T error](r *Registry, name string) error {
-	if err := failure.AddType[T](r.Errors(), name); err != nil {
+	if err := failure.AddType[T](bind.SetOf(r.Errors()), name); err != nil {
 		return r.refuse("error type", name, err)
 	}
 	return nil

@@ -30,7 +30,7 @@ var errOne, errTwo = errors.New("one"), errors.New("two")
 // starting without what it was to have.
 func TestRegistrationIsChecked(t *testing.T) {
 	t.Parallel()
-	add := func(fn func(context.Context, int) (int, error), opts ...runtime.ActivityOption) func(*runtime.Registry) error {
+	add := func(fn func(context.Context, int) (int, error), opts ...runtime.RegisterOption) func(*runtime.Registry) error {
 		return func(r *runtime.Registry) error { return runtime.AddActivity(r, fn, opts...) }
 	}
 	closure := func(_ context.Context, n int) (int, error) { return n, nil }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/dispatcher"
+	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/replay"
@@ -79,12 +79,6 @@ func checkStart(ctx context.Context, store provider.Provider, reg *Registry) err
 // back within 5 s. It answers an ErrLeaked for all user code that is still running. Calling it again answers the same.
 func (rt *Runtime) Shutdown(ctx context.Context) error { return rt.dispatcher.Shutdown(ctx) }
 
-// Stats answers what this node has done since Start.
-func (rt *Runtime) Stats() Stats { return rt.dispatcher.Stats() }
-
-// Stats counts what a node has done; see dispatcher.Stats.
-type Stats = dispatcher.Stats
-
 // Owner is the name under which this node holds leases, unique to this Start.
 func (rt *Runtime) Owner() string { return rt.owner }
 
@@ -101,7 +95,7 @@ func (r *Registry) config(store provider.Provider, o Options) (dispatcher.Config
 	cfg := dispatcher.Config{
 		Provider: store, Owner: ownerName(o.Name), Logger: o.Logger, Settings: replay.DefaultSettings(),
 		Orchestrations: make(map[provider.Capability]replay.Body),
-		Activities:     make(map[string]map[string]activity.Func),
+		Activities:     make(map[string]map[string]bind.ActivityFunc),
 		MaxTurns:       o.MaxConcurrentTurns, MaxActivities: o.MaxConcurrentActivities,
 		CacheCount: o.CacheExecutions, CacheBytes: o.CacheBytes, CacheIdle: o.CacheIdle,
 		Lease: o.Lease, GracePeriod: o.GracePeriod, DrainTimeout: o.DrainTimeout, DeadlockLimit: o.DeadlockLimit, LocalTime: o.LocalActivityTime,
@@ -130,14 +124,14 @@ func (r *Registry) config(store provider.Provider, o Options) (dispatcher.Config
 	for key, entry := range r.activities {
 		if o.serves(key.queue) {
 			if cfg.Activities[key.queue] == nil {
-				cfg.Activities[key.queue] = make(map[string]activity.Func)
+				cfg.Activities[key.queue] = make(map[string]bind.ActivityFunc)
 			}
 			cfg.Activities[key.queue][key.name] = entry.fn
 		}
 		activities.add(key.name, entry.pointer, entry.code)
 	}
 	cfg.Env = &replay.Env{
-		NewKey: dispatcher.NewKey, Logger: o.Logger, Errors: failure.Snapshot(&r.errors),
+		NewKey: dispatcher.NewKey, Logger: o.Logger, Errors: failure.Snapshot(bind.SetOf(r.errorsLocked())),
 		Activities: activities, Orchestrations: orchestrations,
 	}
 	return cfg, nil

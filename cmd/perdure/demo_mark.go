@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 )
@@ -66,7 +67,7 @@ func (a *app) admitDemo(ctx context.Context, db database) (err error) {
 
 // madeByDemo reports whether a database has the demo's mark.
 func madeByDemo(ctx context.Context, c *client.Client) (bool, error) {
-	name, _, err := orchestration.NameOf(mark)
+	name, _, err := bind.OrchestrationName(mark)
 	if err != nil {
 		return false, err
 	}

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/activity/activitytest"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/examples/interrupt"
 	"github.com/perdure/perdure/orchestration"
@@ -60,12 +60,12 @@ func TestChildProcess(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("needs a shell")
 	}
-	a := &activity.Attempt{}
+	ctx, attempt := activitytest.New(t.Context(), activitytest.Options{})
 	deaf := filepath.Join(t.TempDir(), "deaf")
 	done := make(chan error)
 	go func() {
 		script := `trap '' INT; echo >"$0"; while :; do sleep 0.05; done`
-		_, err := interrupt.Render(activity.WithAttempt(t.Context(), a), []string{"sh", "-c", script, deaf})
+		_, err := interrupt.Render(ctx, []string{"sh", "-c", script, deaf})
 		done <- err
 	}()
 	for _, err := os.Stat(deaf); err != nil; _, err = os.Stat(deaf) {
@@ -76,8 +76,8 @@ func TestChildProcess(t *testing.T) {
 		}
 	}
 	// The program may run before Render listens for interrupts. A missed interrupt is repeated, as a node does.
-	for attempt := 1; ; attempt++ {
-		a.Interrupt(attempt, func(call func()) { call() })
+	for number := 1; ; number++ {
+		attempt.Interrupt(number)
 		select {
 		case err := <-done:
 			if err == nil || err.Error() != "sh: signal: killed" {

@@ -10,29 +10,29 @@ import (
 )
 
 // Decode returns a stored error: a sentinel of the engine that was stored bare is that
-// sentinel, all else is an *Error. Encode of the result gives f again, also where f
+// sentinel, all else is an *Error in the form that users see. Encode of the result gives f again, also where f
 // names errors that this process does not know. The result shares nothing with f.
 func (s *Set) Decode(f history.Failure) error {
-	kind := engine[f.Code]
+	kind := sentinelBy(f.Code)
 	if kind != nil && isBare(f, kind) {
-		return kind
+		return kind.err
 	}
 	e := &Error{
 		Type: f.Type, Message: f.Message, Details: bytes.Clone(f.Details), NonRetryable: f.NonRetryable,
-		code: f.Code, registered: f.Registered,
+		Mark: Mark{code: f.Code, registered: f.Registered},
 	}
 	for _, cause := range f.Causes {
 		e.Causes = append(e.Causes, s.Decode(cause))
 	}
 	if kind != nil {
-		e.stands = kind
+		e.stands = kind.err
 	} else if f.Registered {
 		s.restore(e)
 	}
-	return e
+	return s.shown(e)
 }
 
-// isBare tells whether f says no more than kind does.
+// isBare reports whether f says no more than kind does.
 func isBare(f history.Failure, kind *sentinel) bool {
 	return f.Message == kind.message && f.NonRetryable == kind.final && len(f.Causes) == 0 &&
 		f.Type == "" && len(f.Details) == 0 && !f.Registered

@@ -92,14 +92,14 @@ func (e *encoder) identify(f *history.Failure, err error) {
 		f.Type = goType(err)
 		return
 	}
-	switch own := err.(type) { //nolint:errorlint // each error of the tree is looked at by itself
-	case *sentinel:
-		f.Code = own.code
+	if s := sentinelOf(err); s != nil {
+		f.Code, f.Message = s.code, s.message
 		return
-	case *Error:
-		f.Type, f.Code, f.Registered = own.Type, own.code, own.registered
-		f.Details = bytes.Clone(own.Details)
-	default:
+	}
+	if parts := own(err); parts != nil {
+		f.Type, f.Code, f.Registered = parts.Type, parts.code, parts.registered
+		f.Details = bytes.Clone(parts.Details)
+	} else {
 		name, ok := e.set.typeName(err)
 		if !ok {
 			f.Type = goType(err)

@@ -19,19 +19,18 @@ func (t *table) identity(err error) (id identity, ok bool) {
 	if isNilPointer(err) {
 		return identity{}, false
 	}
-	switch own := err.(type) { //nolint:errorlint // each error of the tree is looked at by itself
-	case *sentinel:
-		return identity{code: own.code}, true
-	case *Error:
-		if own.registered {
-			id.name = own.Type
-		}
-		id.code = own.code
-		return id, id != identity{}
-	default:
-		name, registered := t.typeName(err)
-		return identity{name: name}, registered
+	if s := sentinelOf(err); s != nil {
+		return identity{code: s.code}, true
 	}
+	if e := own(err); e != nil {
+		if e.registered {
+			id.name = e.Type
+		}
+		id.code = e.code
+		return id, id != identity{}
+	}
+	name, registered := t.typeName(err)
+	return identity{name: name}, registered
 }
 
 // keep adds to f what must survive although errs and their causes are left out: every

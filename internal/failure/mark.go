@@ -1,10 +1,6 @@
 package failure
 
-import (
-	"errors"
-
-	"github.com/perdure/perdure/internal/history"
-)
+import "github.com/perdure/perdure/internal/history"
 
 // nonRetryableError marks the error that it wraps. It has no message and is stored as a mark
 // only.
@@ -27,7 +23,7 @@ func NonRetryable(err error) error {
 	return &nonRetryableError{err}
 }
 
-// IsNonRetryable tells whether err, or an error that it wraps, is marked as
+// IsNonRetryable reports whether err, or an error that it wraps, is marked as
 // non-retryable or is an error of the engine that trying again cannot mend.
 func IsNonRetryable(err error) bool {
 	budget := maxVisits
@@ -50,7 +46,7 @@ func anyMarked(err error, budget *int) bool {
 	return false
 }
 
-// Wraps tells whether err is target or wraps it. Unlike errors.Is it asks no method Is, and errors of user code
+// Wraps reports whether err is target or wraps it. Unlike errors.Is it asks no method Is, and errors of user code
 // whose methods panic, or that wrap themselves, do no harm.
 func Wraps(err, target error) bool {
 	budget := maxVisits
@@ -73,10 +69,10 @@ func anyIs(err, target error, budget *int) bool {
 	return false
 }
 
-// IsCancelled tells whether a stored failure is the engine's cancellation, or was caused by
+// IsCancelled reports whether a stored failure is the engine's cancellation, or was caused by
 // it. What an error of a user says of itself does not count.
 func IsCancelled(f *history.Failure) bool {
-	if kind := engine[f.Code]; kind != nil && errors.Is(kind, ErrCancelled) {
+	if kind := sentinelBy(f.Code); kind != nil && kind.err == ErrCancelled { //nolint:errorlint // the value itself
 		return true
 	}
 	for i := range f.Causes {
@@ -89,16 +85,14 @@ func IsCancelled(f *history.Failure) bool {
 
 // isMarked looks at err alone.
 func isMarked(err error) bool {
-	switch e := err.(type) { //nolint:errorlint // each error of the tree is looked at by itself
-	case *nonRetryableError:
+	if _, marked := err.(*nonRetryableError); marked { //nolint:errorlint // each error of the tree is looked at by itself
 		return true
-	case *sentinel:
-		return e.final
-	case *Error:
-		return e != nil && e.NonRetryable
-	default:
-		return false
 	}
+	if s := sentinelOf(err); s != nil {
+		return s.final
+	}
+	e := own(err)
+	return e != nil && e.NonRetryable
 }
 
 // unwrap returns the causes of err; none if finding them panics, or if err is a nil
@@ -112,9 +106,10 @@ func unwrap(err error) (causes []error) {
 			causes = nil
 		}
 	}()
-	switch e := err.(type) { //nolint:errorlint // each error of the tree is looked at by itself
-	case *Error:
+	if e := own(err); e != nil {
 		return e.Causes
+	}
+	switch e := err.(type) { //nolint:errorlint // each error of the tree is looked at by itself
 	case interface{ Unwrap() []error }:
 		return e.Unwrap()
 	case interface{ Unwrap() error }:

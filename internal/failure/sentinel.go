@@ -1,77 +1,100 @@
 package failure
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 const codeTimeout = "timeout"
 
-// The errors of the engine. Their codes are part of the stored format.
+// The errors of the engine.
 var (
 	// ErrCancelled means that the cancellation of an instance or scope was requested.
-	ErrCancelled = newSentinel("cancelled", "cancelled")
+	ErrCancelled = errors.New("cancelled")
 	// ErrTimeout means that a time limit given to the engine has passed.
-	ErrTimeout = newSentinel(codeTimeout, "timed out")
+	ErrTimeout = errors.New("timed out")
 	// ErrPoisoned means that work was lost to crashes too often and is set aside.
-	ErrPoisoned = newFinal("poisoned", "lost to crashes too often and set aside in the dead letters")
+	ErrPoisoned = errors.New("lost to crashes too often and set aside in the dead letters")
 	// ErrWorkerLost means that a worker ended or lost its lease without a result.
-	ErrWorkerLost = newSentinel("worker-lost", "worker was lost before it had a result")
+	ErrWorkerLost = errors.New("worker was lost before it had a result")
 	// ErrTerminated means that an instance was ended from outside.
-	ErrTerminated = newSentinel("terminated", "terminated")
+	ErrTerminated = errors.New("terminated")
 	// ErrPayload means that a value cannot be encoded or decoded.
-	ErrPayload = newFinal("payload", "value cannot be encoded or decoded")
+	ErrPayload = errors.New("value cannot be encoded or decoded")
 	// ErrTooLarge means that a limit on size was crossed.
-	ErrTooLarge = newFinal("too-large", "too large")
+	ErrTooLarge = errors.New("too large")
 	// ErrHistoryFull means that an execution has no room for more events.
-	ErrHistoryFull = newFinal("history-full", "history is full: continue as new")
+	ErrHistoryFull = errors.New("history is full: continue as new")
 	// ErrExists means that the ID of a child is in use.
-	ErrExists = newSentinel("exists", "instance ID is in use")
+	ErrExists = errors.New("instance ID is in use")
 	// ErrPanic means that an activity panicked.
-	ErrPanic = newSentinel("panic", "activity panicked")
+	ErrPanic = errors.New("activity panicked")
 	// ErrNotRegistered means that a name is not known to the registry.
-	ErrNotRegistered = newSentinel("not-registered", "not registered")
+	ErrNotRegistered = errors.New("not registered")
 	// ErrInvalid means that a name or an option is not allowed.
-	ErrInvalid = newFinal("invalid", "invalid")
+	ErrInvalid = errors.New("invalid")
 )
 
-// engine has every sentinel by its code.
-//
-//nolint:gochecknoglobals // constant table
-var engine = byCode(ErrCancelled, ErrTimeout, ErrPoisoned, ErrWorkerLost, ErrTerminated, ErrPayload,
-	ErrTooLarge, ErrHistoryFull, ErrExists, ErrPanic, ErrNotRegistered, ErrInvalid)
-
-// sentinel is an error of the engine.
+// sentinel is how an error of the engine is stored. Code and message are part of the stored format.
 type sentinel struct {
+	err           error
 	code, message string
 	final         bool // trying again cannot help
 }
 
-// Error implements error.
-func (s *sentinel) Error() string { return s.message }
-
-func newSentinel(code, message string) error {
-	return &sentinel{code: code, message: message}
+// engine has all errors of the engine.
+//
+//nolint:gochecknoglobals // constant table
+var engine = []sentinel{
+	{ErrCancelled, "cancelled", "cancelled", false},
+	{ErrTimeout, codeTimeout, "timed out", false},
+	{ErrPoisoned, "poisoned", "lost to crashes too often and set aside in the dead letters", true},
+	{ErrWorkerLost, "worker-lost", "worker was lost before it had a result", false},
+	{ErrTerminated, "terminated", "terminated", false},
+	{ErrPayload, "payload", "value cannot be encoded or decoded", true},
+	{ErrTooLarge, "too-large", "too large", true},
+	{ErrHistoryFull, "history-full", "history is full: continue as new", true},
+	{ErrExists, "exists", "instance ID is in use", false},
+	{ErrPanic, "panic", "activity panicked", false},
+	{ErrNotRegistered, "not-registered", "not registered", false},
+	{ErrInvalid, "invalid", "invalid", true},
 }
 
-func newFinal(code, message string) error {
-	return &sentinel{code: code, message: message, final: true}
-}
-
-func byCode(sentinels ...error) map[string]*sentinel {
-	table := make(map[string]*sentinel, len(sentinels))
-	for _, err := range sentinels {
-		if s, ok := err.(*sentinel); ok { //nolint:errorlint // the value itself
-			table[s.code] = s
+// sentinelOf returns how err itself is stored if it is an error of the engine; nil if it is not.
+func sentinelOf(err error) *sentinel {
+	for i := range engine {
+		if engine[i].err == err { //nolint:errorlint // the value itself
+			return &engine[i]
 		}
 	}
-	return table
+	return nil
+}
+
+// sentinelBy returns the error of the engine with the code; nil if there is none.
+func sentinelBy(code string) *sentinel {
+	for i := range engine {
+		if engine[i].code == code {
+			return &engine[i]
+		}
+	}
+	return nil
 }
 
 // New returns an error with a message of its own that is kind, one of the engine's
 // errors, for errors.Is. Errors given for %w are its causes.
-func New(kind error, format string, args ...any) error {
+func New(kind error, format string, args ...any) error { return Build(kind, format, args...) }
+
+// New returns what the function New returns, as the type that users see.
+func (s *Set) New(kind error, format string, args ...any) error {
+	return s.shown(Build(kind, format, args...))
+}
+
+// Build is New for package orchestration, which makes its own type of the result.
+func Build(kind error, format string, args ...any) *Error {
 	text := fmt.Errorf(format, args...)
 	e := &Error{Message: text.Error(), Causes: unwrap(text)}
-	if s, ok := kind.(*sentinel); ok { //nolint:errorlint // the value itself
-		e.code, e.stands, e.NonRetryable = s.code, s, s.final
+	if s := sentinelOf(kind); s != nil {
+		e.code, e.stands, e.NonRetryable = s.code, s.err, s.final
 	} else {
 		e.Causes = append(e.Causes, kind)
 	}

@@ -19,6 +19,18 @@ import (
 type Set struct {
 	adding  sync.Mutex            // held while an error is added
 	current atomic.Pointer[table] // never changed once stored: reading takes no lock; nil: empty
+	show    func(*Error) error    // makes the error that users see; nil: they see an *Error
+}
+
+// NewSet returns an empty set whose errors are made visible by show.
+func NewSet(show func(*Error) error) *Set { return &Set{show: show} }
+
+// shown returns e in the form that users see.
+func (s *Set) shown(e *Error) error {
+	if s == nil || s.show == nil {
+		return e
+	}
+	return s.show(e)
 }
 
 // table is the content of a Set.
@@ -44,6 +56,9 @@ const maxName = provider.MaxName
 // Snapshot returns a set with the present content of s. What is added to s later is not in it.
 func Snapshot(s *Set) *Set {
 	snapshot := &Set{}
+	if s != nil {
+		snapshot.show = s.show
+	}
 	snapshot.current.Store(s.table())
 	return snapshot
 }
@@ -96,7 +111,7 @@ func (s *Set) AddSentinel(name string, target error) error {
 	if target == nil || isNilPointer(target) {
 		return fmt.Errorf("%w: the error is nil: give a value that errors.Is can find", ErrRegistration)
 	}
-	if _, ok := target.(*sentinel); ok { //nolint:errorlint // the value itself
+	if sentinelOf(target) != nil {
 		return fmt.Errorf("%w: it is the engine's own %q, which keeps its identity by itself: leave it out", ErrRegistration, target.Error())
 	}
 	if !reflect.ValueOf(target).Comparable() {
@@ -134,7 +149,7 @@ func (s *Set) addType(name string, typ reflect.Type) error {
 	switch {
 	case value.Kind() == reflect.Interface:
 		return fmt.Errorf("%w: %v is an interface: give the type behind it", ErrRegistration, typ)
-	case typ == reflect.TypeFor[*Error]():
+	case isOwn(typ):
 		return fmt.Errorf("%w: the engine's own *orchestration.Error keeps its identity by itself: leave it out", ErrRegistration)
 	}
 	if other, ok := t.types[typ]; ok {
@@ -145,6 +160,15 @@ func (s *Set) addType(name string, typ reflect.Type) error {
 	}
 	s.extend(t, name, entry{typ: typ})
 	return nil
+}
+
+// isOwn reports whether a type is Error or the one that users see of it.
+func isOwn(typ reflect.Type) bool {
+	if typ.Kind() != reflect.Pointer {
+		return false
+	}
+	zero, ok := reflect.TypeAssert[error](reflect.New(typ.Elem()))
+	return ok && own(zero) != nil
 }
 
 func (t *table) checkName(name string) error {
@@ -172,7 +196,7 @@ func (t *table) typeName(err error) (string, bool) {
 	return name, ok
 }
 
-// isNilPointer tells whether err is a nil pointer in an interface that is not nil, the
+// isNilPointer reports whether err is a nil pointer in an interface that is not nil, the
 // usual trap of Go errors.
 func isNilPointer(err error) bool {
 	v := reflect.ValueOf(err)

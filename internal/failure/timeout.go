@@ -10,11 +10,9 @@ const timeoutType = " timeout"
 
 // NewTimeout returns an error that is ErrTimeout and tells which limit has passed.
 func NewTimeout(kind, format string, args ...any) error {
-	err := New(ErrTimeout, format, args...)
-	if e, ok := err.(*Error); ok { //nolint:errorlint // the value itself
-		e.Type = kind + timeoutType
-	}
-	return err
+	e := Build(ErrTimeout, format, args...)
+	e.Type = kind + timeoutType
+	return e
 }
 
 // passed is what errors.As asks an *Error for.
@@ -22,10 +20,9 @@ type passed struct{ kind string }
 
 func (*passed) Error() string { return "limit" }
 
-// As implements the question of TimeoutKind.
-func (e *Error) As(target any) bool {
-	limit, ok := target.(**passed)
-	if !ok || e.code != codeTimeout {
+// passed implements the question of TimeoutKind.
+func (e *Error) passed(limit **passed) bool {
+	if e.code != codeTimeout {
 		return false
 	}
 	kind, ok := strings.CutSuffix(e.Type, timeoutType)
@@ -35,7 +32,7 @@ func (e *Error) As(target any) bool {
 	return ok
 }
 
-// TimeoutKind answers the kind that NewTimeout was given, wherever in the tree of err; ok is
+// TimeoutKind returns the kind that NewTimeout was given, wherever in the tree of err; ok is
 // false if there is none.
 func TimeoutKind(err error) (kind string, ok bool) {
 	if limit, ok := errors.AsType[*passed](err); ok {

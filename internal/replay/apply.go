@@ -120,7 +120,7 @@ func (x *Execution) absorb(e history.Event) {
 	case *history.CancelRequested:
 		x.remember(b.RequestID)
 		x.cancelled = &e
-		x.root.cancel(failure.New(failure.ErrCancelled, "cancelled: %s", b.Reason))
+		x.root.cancel(x.env.Errors.New(failure.ErrCancelled, "cancelled: %s", b.Reason))
 	case *history.ExecutionTerminated:
 		x.end = &End{Terminated: true}
 	default:

@@ -44,7 +44,7 @@ func (s *Scope) AdmitSuccessor(size int) error {
 		}
 	}
 	if count > maxUnread || x.burst.bytes+bytes > maxBurstBytes {
-		return failure.New(failure.ErrTooLarge,
+		return x.env.Errors.New(failure.ErrTooLarge,
 			"continuing as new with %d unread events and %d bytes: read more of them first", count, bytes)
 	}
 	return nil

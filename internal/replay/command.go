@@ -150,8 +150,8 @@ func callerOutside() string {
 	for {
 		frame, more := frames.Next()
 		if frame.Function != "" && !strings.HasPrefix(frame.Function, module+"orchestration.") &&
-			!strings.HasPrefix(frame.Function, module+"internal/replay.") && !strings.HasPrefix(frame.Function, "runtime.") &&
-			!strings.HasPrefix(frame.Function, "iter.") {
+			!strings.HasPrefix(frame.Function, module+"internal/replay.") && !strings.HasPrefix(frame.Function, module+"internal/bind.") &&
+			!strings.HasPrefix(frame.Function, "runtime.") && !strings.HasPrefix(frame.Function, "iter.") {
 			return fmt.Sprintf("%s:%d", frame.File, frame.Line)
 		}
 		if !more {

@@ -33,11 +33,11 @@ func (s *Scope) admitLength(size int) error {
 		maxEvents, maxBytes = maxEvents-reservedEvents, maxBytes-reservedBytes
 	}
 	if x.length >= maxEvents {
-		return failure.New(failure.ErrHistoryFull,
+		return x.env.Errors.New(failure.ErrHistoryFull,
 			"history has %d events of at most %d: continue as new before it gets so long", x.length, x.settings.MaxEvents)
 	}
 	if x.settings.MaxBytes > 0 && x.size+int64(size) > maxBytes {
-		return failure.New(failure.ErrHistoryFull,
+		return x.env.Errors.New(failure.ErrHistoryFull,
 			"history has %d bytes of at most %d: continue as new before it gets so long", x.size, x.settings.MaxBytes)
 	}
 	return nil

@@ -29,7 +29,7 @@ func (s *Scope) Local(call *history.ActivityScheduled) *Future {
 		return s.failed(err)
 	}
 	if len(x.locals) >= maxLocals {
-		return s.failed(failure.New(failure.ErrTooLarge,
+		return s.failed(x.env.Errors.New(failure.ErrTooLarge,
 			"local activity %s: %d local activities are pending already; wait for some before more are started", call.Name, len(x.locals)))
 	}
 	x.asked++

@@ -17,7 +17,7 @@ func (s *Scope) Activity(call *history.ActivityScheduled) *Future {
 		return s.failed(err)
 	}
 	if x.activities >= maxPendingActivities {
-		return s.failed(failure.New(failure.ErrTooLarge,
+		return s.failed(x.env.Errors.New(failure.ErrTooLarge,
 			"activity %s: %d activities are pending already; wait for some before more are scheduled", call.Name, x.activities))
 	}
 	id := x.emit(call)
@@ -140,7 +140,7 @@ func (s *Scope) admit(size int, what string) error {
 		return s.x.tooLarge(size, what)
 	}
 	if len(s.x.pending)+len(s.x.locals) >= maxPending {
-		return failure.New(failure.ErrTooLarge, "%s: %d activities, timers and children are pending already; wait for some first", what, maxPending)
+		return s.x.env.Errors.New(failure.ErrTooLarge, "%s: %d activities, timers and children are pending already; wait for some first", what, maxPending)
 	}
 	return s.admitEvent(size)
 }
@@ -148,7 +148,7 @@ func (s *Scope) admit(size int, what string) error {
 func (s *Scope) admitEvent(size int) error {
 	x := s.x
 	if x.burst.full(size) {
-		return failure.New(failure.ErrTooLarge, "the code has asked for %d things with %d bytes at once: wait for something in between",
+		return x.env.Errors.New(failure.ErrTooLarge, "the code has asked for %d things with %d bytes at once: wait for something in between",
 			x.burst.events, x.burst.bytes)
 	}
 	return s.admitLength(size)
@@ -163,7 +163,7 @@ func (s *Scope) AdmitPayload(size int, what string) error {
 }
 
 func (x *Execution) tooLarge(size int, what string) error {
-	return failure.New(failure.ErrTooLarge, "%s has %d bytes, the limit is %d: store it elsewhere and pass a reference",
+	return x.env.Errors.New(failure.ErrTooLarge, "%s has %d bytes, the limit is %d: store it elsewhere and pass a reference",
 		what, size, x.settings.MaxPayload)
 }
 

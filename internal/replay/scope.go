@@ -27,11 +27,6 @@ func (s *Scope) Err() error {
 	return s.over()
 }
 
-// errReturned is what the scope of a coroutine answers once that has returned: what is
-// begun in it then would belong to nobody.
-var errReturned = failure.New(failure.ErrInvalid,
-	"the context of a coroutine is used after its function has returned: use the context of the code that goes on")
-
 // over answers why nothing can be begun in the scope any more, or nil.
 func (s *Scope) over() error {
 	if s.err != nil {
@@ -40,9 +35,11 @@ func (s *Scope) over() error {
 	return s.returned()
 }
 
+// returned refuses what is begun in the scope of a coroutine that has returned: it would belong to nobody.
 func (s *Scope) returned() error {
 	if s.done && s.x.settings.Flags&flagScopes != 0 {
-		return errReturned
+		return s.x.env.Errors.New(failure.ErrInvalid,
+			"the context of a coroutine is used after its function has returned: use the context of the code that goes on")
 	}
 	return nil
 }
@@ -72,7 +69,7 @@ func (s *Scope) WithTimeout(d time.Duration) (child *Scope, cancel func()) {
 	timer := child.Timer(d)
 	expire := func() {
 		if timer.err == nil {
-			child.cancel(failure.New(failure.ErrTimeout, "scope timed out after %v", d))
+			child.cancel(s.x.env.Errors.New(failure.ErrTimeout, "scope timed out after %v", d))
 		}
 	}
 	switch {

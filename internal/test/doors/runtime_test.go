@@ -58,7 +58,7 @@ func fillingRegistries() section {
 			orc := func(fn func(*orchestration.Context, string) (string, error)) func(*runtime.Registry) error {
 				return func(r *runtime.Registry) error { return runtime.AddOrchestration(r, fn) }
 			}
-			act := func(fn func(context.Context, int) (int, error), opts ...runtime.ActivityOption) func(*runtime.Registry) error {
+			act := func(fn func(context.Context, int) (int, error), opts ...runtime.RegisterOption) func(*runtime.Registry) error {
 				return func(r *runtime.Registry) error { return runtime.AddActivity(r, fn, opts...) }
 			}
 			sentinel := func(name string, err error) func(*runtime.Registry) error {

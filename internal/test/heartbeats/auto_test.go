@@ -35,14 +35,14 @@ func TestHeartbeating_Automatic(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		node  time.Duration
-		own   []runtime.ActivityOption
+		own   []runtime.RegisterOption
 		lives bool
 	}{
 		"off":                    {0, nil, false},
 		"of the node":            {5 * time.Second, nil, true},
-		"of the activity":        {0, []runtime.ActivityOption{runtime.AutoHeartbeat(5 * time.Second)}, true},
+		"of the activity":        {0, []runtime.RegisterOption{runtime.AutoHeartbeat(5 * time.Second)}, true},
 		"later than the timeout": {time.Hour, nil, true},
-		"off for the activity":   {5 * time.Second, []runtime.ActivityOption{runtime.AutoHeartbeat(runtime.Off)}, false},
+		"off for the activity":   {5 * time.Second, []runtime.RegisterOption{runtime.AutoHeartbeat(runtime.Off)}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

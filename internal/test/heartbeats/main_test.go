@@ -54,7 +54,7 @@ func each(t *testing.T, opts runtime.Options, test func(e *engine)) {
 
 // registry makes a registry with the activity "work" and "main", which calls it once.
 func registry(
-	e *engine, work func(context.Context, int) (int, error), on []runtime.ActivityOption, opts ...orchestration.ActivityOption,
+	e *engine, work func(context.Context, int) (int, error), on []runtime.RegisterOption, opts ...orchestration.ActivityOption,
 ) *runtime.Registry {
 	e.T.Helper()
 	reg := runtime.NewRegistry()

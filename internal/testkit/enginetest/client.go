@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
@@ -209,9 +210,13 @@ func Result[Out any](e *Engine, key provider.UUID, errs *orchestration.Errors) (
 		e.T.Fatalf("decoding the outcome: %v", err)
 	}
 	if outcome.Failure != nil {
-		return orchestration.Outcome[Out](nil, errs.Decode(*outcome.Failure))
+		if errs == nil {
+			errs = orchestration.NewErrors()
+		}
+		var none Out
+		return none, bind.SetOf(errs).Decode(*outcome.Failure)
 	}
-	return orchestration.Outcome[Out](outcome.Output, nil)
+	return bind.Output[Out](outcome.Output)
 }
 
 // History reads all events of an execution.

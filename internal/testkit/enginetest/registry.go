@@ -19,7 +19,7 @@ func Orchestration[In, Out any](t testing.TB, reg *runtime.Registry, name string
 
 // Activity registers a function, usually a closure of a test, under a name.
 func Activity[In, Out any](
-	t testing.TB, reg *runtime.Registry, name string, fn func(context.Context, In) (Out, error), opts ...runtime.ActivityOption,
+	t testing.TB, reg *runtime.Registry, name string, fn func(context.Context, In) (Out, error), opts ...runtime.RegisterOption,
 ) {
 	t.Helper()
 	if err := runtime.AddActivity(reg, activity.Define(name, fn), opts...); err != nil {

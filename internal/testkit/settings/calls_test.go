@@ -97,12 +97,29 @@ func TestDefaultsOfCalls(t *testing.T) {
 // What is stored of a policy without settings.
 func TestDefaultsOfRetryPolicy(t *testing.T) {
 	t.Parallel()
-	var call history.ActivityScheduled
-	if err := orchestration.WithRetry(orchestration.RetryPolicy{})(&call); err != nil {
-		t.Fatal(err)
-	}
-	var filled orchestration.RetryPolicy
-	stored, fields := reflect.ValueOf(*call.Retry), reflect.ValueOf(&filled).Elem()
+	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
+		reg := runtime.NewRegistry()
+		enginetest.Orchestration(e.T, reg, "main", func(ctx *orchestration.Context, _ int) (int, error) {
+			orchestration.StartActivityNamed[int](ctx, "nobody has it", 0, orchestration.WithRetry(orchestration.RetryPolicy{})).Cancel()
+			return 0, nil
+		})
+		e.Start(reg)
+		key := e.Create("main", "main", 0)
+		e.WaitEnded(key)
+		for _, event := range e.History(key, 1) {
+			if call, ok := event.Body.(*history.ActivityScheduled); ok {
+				settings.CheckDefaults(e.T, settings.Table(e.T, "options.md", "Retry policy", "field"), "zero means", policyOf(e.T, call.Retry))
+				return
+			}
+		}
+		e.T.Error("no activity was scheduled")
+	})
+}
+
+// policyOf returns a policy with what is stored of it.
+func policyOf(t testing.TB, retry *history.RetryPolicy) (filled orchestration.RetryPolicy) {
+	t.Helper()
+	stored, fields := reflect.ValueOf(*retry), reflect.ValueOf(&filled).Elem()
 	for i := range fields.NumField() {
 		name := fields.Type().Field(i).Name
 		value := stored.FieldByName(name)
@@ -119,7 +136,7 @@ func TestDefaultsOfRetryPolicy(t *testing.T) {
 			t.Errorf("%s is stored as %v", name, value)
 		}
 	}
-	settings.CheckDefaults(t, settings.Table(t, "options.md", "Retry policy", "field"), "zero means", filled)
+	return filled
 }
 
 // What clients and registries do without options.

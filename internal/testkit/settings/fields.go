@@ -9,7 +9,7 @@ import (
 // CheckDefaults compares a struct of options that has its defaults filled in with the table that tells of it. A field that is
 // a number must have a figure that is its value, unless that is zero and the table has a word for it, and a text or a switch its value.
 // Of all else the table must say something.
-func CheckDefaults(t *testing.T, table map[string]Row, column string, filled any) {
+func CheckDefaults(t testing.TB, table map[string]Row, column string, filled any) {
 	t.Helper()
 	fields := reflect.ValueOf(filled)
 	for i := range fields.NumField() {

@@ -19,7 +19,7 @@ type kind struct{ pkg, name, page, heading, column string }
 func kinds() []kind {
 	return []kind{
 		{"runtime", "Options", "options.md", "runtime.Options", "option"},
-		{"runtime", "ActivityOption", "options.md", "AddActivity", "option"},
+		{"runtime", "RegisterOption", "options.md", "AddActivity", "option"},
 		{"client", "Options", "options.md", "client.Options", "option"},
 		{"client", "StartOption", "options.md", "Starts", "option"},
 		{"client", "RaiseOption", "options.md", "Events", "option"},

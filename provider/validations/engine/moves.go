@@ -25,7 +25,7 @@ func addOrchestration[In, Out any](t *trial, reg *runtime.Registry, name string,
 
 // addActivity registers a closure, whose attempts are counted.
 func addActivity[In, Out any](
-	t *trial, reg *runtime.Registry, name string, fn func(context.Context, In) (Out, error), opts ...runtime.ActivityOption,
+	t *trial, reg *runtime.Registry, name string, fn func(context.Context, In) (Out, error), opts ...runtime.RegisterOption,
 ) {
 	counted := func(ctx context.Context, in In) (Out, error) {
 		t.mu.Lock()

@@ -1,4 +1,4 @@
-package activity
+package bind
 
 import (
 	"context"
@@ -7,12 +7,12 @@ import (
 	"github.com/perdure/perdure/internal/payload"
 )
 
-// Func is an activity with its types erased: encoded input to encoded output.
-type Func func(ctx context.Context, input []byte) (output []byte, err error)
+// ActivityFunc is an activity with its types erased: encoded input to encoded output.
+type ActivityFunc func(ctx context.Context, input []byte) (output []byte, err error)
 
-// Bind erases the types of an activity function. It is for package runtime. An input that
+// Activity erases the types of an activity function. An input that
 // cannot be decoded and an output that cannot be encoded are errors that retrying cannot mend.
-func Bind[In, Out any](fn func(context.Context, In) (Out, error)) Func {
+func Activity[In, Out any](fn func(context.Context, In) (Out, error)) ActivityFunc {
 	return func(ctx context.Context, input []byte) ([]byte, error) {
 		var in In
 		if err := payload.Decode(input, &in); err != nil {

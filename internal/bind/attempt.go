@@ -1,0 +1,124 @@
+package bind
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Info is activity.Info, which explains the fields.
+type Info struct {
+	Activity         string
+	Queue            string
+	InstanceID       string
+	Execution        int64
+	Local            bool
+	EventID          int64
+	Attempt          int
+	Deliveries       int
+	Scheduled        time.Time
+	Deadline         time.Time
+	Session          string
+	HeartbeatTimeout time.Duration
+}
+
+// MaxDetails is the limit on heartbeat details, in bytes: leases are renewed in batches, and the details of all
+// their attempts go along.
+const MaxDetails = 256 << 10
+
+// Attempt connects the context of a running attempt with the node that runs it.
+type Attempt struct {
+	Info    Info
+	Key     string               // the idempotency key
+	Logger  *slog.Logger         // of the node, nil is slog.Default; Named adds the attempt
+	Details []byte               // last heartbeat details of an earlier attempt
+	Beat    func(details []byte) // takes over new details
+	Later   Later                // ends it when its function has come back without a result
+
+	hooks  hooks
+	name   sync.Once
+	logger *slog.Logger // it names the attempt; made on first use, as most activities do not log
+}
+
+// Later ends an attempt that is pending.
+type Later interface {
+	Token() string
+	// End ends the attempt with an encoded output, or with an error that is not nil. It returns why it did not.
+	End(output []byte, err error) error
+	// Cause returns why the work should stop: the cause of the attempt's context, or what has ended the attempt.
+	Cause() error
+}
+
+// Named returns a logger that names the attempt, to any number of goroutines.
+func (a *Attempt) Named() *slog.Logger {
+	a.name.Do(func() {
+		of := a.Logger
+		if of == nil {
+			of = slog.Default()
+		}
+		a.logger = of.With("activity", a.Info.Activity, "instance", a.Info.InstanceID, "execution", a.Info.Execution,
+			"event", a.Info.EventID, "attempt", a.Info.Attempt)
+	})
+	return a.logger
+}
+
+type attemptKey struct{}
+
+// WithAttempt returns a context in which the functions of package activity work.
+func WithAttempt(ctx context.Context, a *Attempt) context.Context {
+	return context.WithValue(ctx, attemptKey{}, a)
+}
+
+// AttemptOf returns the attempt of a context; nil for a context that no activity was given.
+func AttemptOf(ctx context.Context) *Attempt {
+	if ctx == nil {
+		return nil
+	}
+	a, _ := ctx.Value(attemptKey{}).(*Attempt)
+	return a
+}
+
+// hooks are what OnInterrupt was given in one attempt.
+type hooks struct {
+	mu  sync.Mutex
+	all []*hook
+}
+
+type hook struct {
+	fn   func(attempt int)
+	busy atomic.Bool // the last call has not returned
+}
+
+// OnInterrupt registers a function for Interrupt. stop removes it.
+func (a *Attempt) OnInterrupt(fn func(attempt int)) (stop func()) {
+	h := &hook{fn: fn}
+	a.hooks.mu.Lock()
+	a.hooks.all = append(a.hooks.all, h)
+	a.hooks.mu.Unlock()
+	return func() {
+		a.hooks.mu.Lock()
+		defer a.hooks.mu.Unlock()
+		if i := slices.Index(a.hooks.all, h); i >= 0 {
+			a.hooks.all = slices.Delete(a.hooks.all, i, i+1)
+		}
+	}
+}
+
+// Interrupt calls the functions that OnInterrupt was given, but not those that have not
+// returned from their last call. start begins a call on a goroutine of its own.
+func (a *Attempt) Interrupt(attempt int, start func(call func())) {
+	a.hooks.mu.Lock()
+	all := slices.Clone(a.hooks.all)
+	a.hooks.mu.Unlock()
+	for _, h := range all {
+		if h.busy.CompareAndSwap(false, true) {
+			start(func() {
+				defer h.busy.Store(false)
+				h.fn(attempt)
+			})
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package bind
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"runtime"
+	"strings"
+
+	"github.com/perdure/perdure/internal/funcname"
+)
+
+// Definition is what a function Define was given.
+type Definition struct {
+	Name string
+	Code uintptr // of the function; 0: it is nil
+}
+
+var errNilFunc = errors.New("the function is nil: give one")
+
+const (
+	module                = "github.com/perdure/perdure/"
+	definedOrchestrations = module + "orchestration.Define["
+	definedActivities     = module + "activity.Define["
+)
+
+// isDefined reports whether a function is the result of a function Define, whose name begins with the prefix.
+func isDefined(pointer uintptr, prefix string) bool {
+	code := runtime.FuncForPC(pointer)
+	return code != nil && strings.HasPrefix(code.Name(), prefix)
+}
+
+// nameOf returns the name that was given with Define, else the function's bare name. given is nil for a function that was not defined.
+func nameOf(fn any, given *Definition) (name string, defined bool, err error) {
+	switch {
+	case reflect.ValueOf(fn).IsNil():
+		return "", false, errNilFunc
+	case given == nil:
+		name, err = funcname.Of(fn)
+		return name, false, err
+	case given.Code == 0:
+		return given.Name, true, errNilFunc
+	}
+	return given.Name, true, nil
+}
+
+// askKey is the key of the question in the context of an activity.
+type askKey struct{}
+
+// AskedActivity returns what the function that was made by Define fills in, if it is not run but asked; else nil.
+func AskedActivity(ctx context.Context) *Definition {
+	given, _ := ctx.Value(askKey{}).(*Definition)
+	return given
+}
+
+// askActivity returns what Define was given; nil if fn was not made by it.
+func askActivity[In, Out any](fn func(context.Context, In) (Out, error)) *Definition {
+	if !isDefined(reflect.ValueOf(fn).Pointer(), definedActivities) {
+		return nil
+	}
+	var given Definition
+	var none In
+	asking := context.WithValue(context.Background(), askKey{}, &given) //nolint:forbidigo // only carries the question to Define's closure
+	_, _ = fn(asking, none)
+	return &given
+}
+
+// ActivityName returns the stored name of an activity function: the one given by Define
+// (defined is then true) or the function's bare name. Closures and generic instances
+// without a name are an error.
+func ActivityName[In, Out any](fn func(context.Context, In) (Out, error)) (name string, defined bool, err error) {
+	return nameOf(fn, askActivity(fn))
+}
+
+// ActivityCode identifies the code of an activity function, behind Define if it was defined. Method
+// values of two receivers share their code.
+func ActivityCode[In, Out any](fn func(context.Context, In) (Out, error)) uintptr {
+	if given := askActivity(fn); given != nil {
+		return given.Code
+	}
+	return reflect.ValueOf(fn).Pointer()
+}
+
+// AskedOrchestration returns what the function that was made by Define fills in, if it is not run but asked; else nil.
+func AskedOrchestration(c *Context) *Definition { return c.asked }
+
+// askOrchestration returns what Define was given; nil if fn was not made by it.
+func askOrchestration[C any, P Holder[C], In, Out any](fn func(P, In) (Out, error)) *Definition {
+	if !isDefined(reflect.ValueOf(fn).Pointer(), definedOrchestrations) {
+		return nil
+	}
+	var given Definition
+	var none In
+	ctx := P(new(C))
+	ctx.held().asked = &given
+	_, _ = fn(ctx, none)
+	return &given
+}
+
+// OrchestrationName is ActivityName for an orchestration function.
+func OrchestrationName[C any, P Holder[C], In, Out any](fn func(P, In) (Out, error)) (name string, defined bool, err error) {
+	return nameOf(fn, askOrchestration[C](fn))
+}
+
+// OrchestrationCode is ActivityCode for an orchestration function.
+func OrchestrationCode[C any, P Holder[C], In, Out any](fn func(P, In) (Out, error)) uintptr {
+	if given := askOrchestration[C](fn); given != nil {
+		return given.Code
+	}
+	return reflect.ValueOf(fn).Pointer()
+}

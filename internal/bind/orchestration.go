@@ -1,0 +1,109 @@
+package bind
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/payload"
+	"github.com/perdure/perdure/internal/replay"
+)
+
+// Context is what orchestration.Context embeds.
+type Context struct {
+	scope *replay.Scope
+	asked *Definition // set only while a function is asked what Define was given
+}
+
+func (c *Context) held() *Context { return c }
+
+// Holder is the pointer to a type that embeds a Context: *orchestration.Context.
+type Holder[C any] interface {
+	*C
+	held() *Context
+}
+
+// InScope returns the handle of a scope.
+func InScope(s *replay.Scope) Context { return Context{scope: s} }
+
+// ScopeOf returns the scope of a handle; nil for that of a zero Context.
+func ScopeOf(c *Context) *replay.Scope { return c.scope }
+
+// Orchestration erases the types of an orchestration function.
+func Orchestration[C any, P Holder[C], In, Out any](fn func(P, In) (Out, error)) replay.Body {
+	return func(s *replay.Scope) replay.Result {
+		var in In
+		if err := payload.Decode(s.Input(), &in); err != nil {
+			return failed(s, failure.New(failure.ErrPayload, "input: %v", err))
+		}
+		ctx := P(new(C))
+		ctx.held().scope = s
+		out, err := fn(ctx, in)
+		return result(s, out, err)
+	}
+}
+
+// result says how the code ended. It is apart from what calls the code, as is failed: what they need is not on the stack of each execution that
+// waits.
+func result[Out any](s *replay.Scope, out Out, err error) replay.Result {
+	if next := continued(err); next != nil {
+		return replay.Result{Continue: next.event()}
+	}
+	var data []byte
+	if err == nil {
+		if data, err = payload.Encode(out); err != nil {
+			err = failure.New(failure.ErrPayload, "output: %v", err)
+		} else {
+			err = s.AdmitPayload(len(data), "output")
+		}
+	}
+	if err != nil {
+		r := failed(s, err)
+		// Only the engine's own cancellation of the whole execution counts as one.
+		r.Cancelled = s.Err() != nil && failure.IsCancelled(r.Failure)
+		return r
+	}
+	return replay.Result{Output: data}
+}
+
+//go:noinline
+func failed(s *replay.Scope, err error) replay.Result {
+	f := s.Env().Errors.Encode(err)
+	return replay.Result{Failure: &f}
+}
+
+// continueError asks for the next execution. It is no failure, but travels as one, so
+// that code returns it from any depth.
+type continueError struct {
+	input []byte
+}
+
+func (*continueError) Error() string { return "continue as new" }
+
+// Continue returns the error by which code asks for the next execution.
+func Continue(input []byte) error { return &continueError{input: input} }
+
+// continued finds the request for the next execution in what code returned. An error
+// whose methods panic, such as a typed nil, holds none.
+func continued(err error) (next *continueError) {
+	defer func() {
+		if recover() != nil {
+			next = nil
+		}
+	}()
+	next, _ = errors.AsType[*continueError](err)
+	return next
+}
+
+func (e *continueError) event() *history.ContinuedAsNew {
+	return &history.ContinuedAsNew{Input: e.input}
+}
+
+// Output decodes the output of an instance that has completed.
+func Output[Out any](output []byte) (out Out, err error) {
+	if err := payload.Decode(output, &out); err != nil {
+		return out, fmt.Errorf("output of the orchestration: %w", err)
+	}
+	return out, nil
+}
