@@ -181,8 +181,11 @@ func TestFlatInbox(t *testing.T) {
 	onDatabases(t, 10_000, 4_000, func(t *testing.T, store provider.Provider, many int) {
 		drain := func(size int) spent {
 			w := &watched{Provider: store}
-			c := workload.NewClient(store, slog.New(slog.DiscardHandler)).Client
-			h, err := client.Start(t.Context(), c, workload.Gather, size)
+			starter, err := workload.NewClient(store, slog.New(slog.DiscardHandler))
+			if err != nil {
+				t.Fatal(err)
+			}
+			h, err := client.Start(t.Context(), starter.Client, workload.Gather, size)
 			if err != nil {
 				t.Fatal(err)
 			}

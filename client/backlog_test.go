@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/faulty"
 	"github.com/perdure/perdure/provider/memory"
@@ -219,7 +220,7 @@ func TestLooksAreRare(t *testing.T) {
 	for _, c := range []struct{ took, pause time.Duration }{{0, 10 * time.Millisecond}, {50 * time.Millisecond, time.Second}} {
 		synctest.Test(t, func(t *testing.T) {
 			store := &slowStats{hidden: hidden{newWorld(t, client.Options{}).store}, took: c.took}
-			w := &world{t: t, Client: client.New(store, client.Options{MaxBacklog: 100, Overload: client.Refuse})}
+			w := &world{t: t, Client: clienttest.New(t, store, client.Options{MaxBacklog: 100, Overload: client.Refuse})}
 			for range 100 {
 				w.start()
 			}

@@ -34,6 +34,10 @@ type Options struct {
 	MaxBacklog int
 	// Overload says what a start does meanwhile; default Block. WithOverload goes before it.
 	Overload OverloadPolicy
+	// Node is the node in this process that starts of this client go through; default none. A node that is free stores an instance with
+	// its first turn: that saves a commit. It must be a node on the client's store. Either side may have decorated the store:
+	// such a start goes by the store of the node. Runtime.Client sets this field.
+	Node Node
 }
 
 // Client starts, observes and steers the instances of a store. Make it with [New]. It may
@@ -45,14 +49,27 @@ type Client struct {
 	timeout time.Duration // of one storage call, repeats included; 0: none
 	backlog *backlog      // nil: no limit
 	policy  OverloadPolicy
-	fault   error // what makes every call fail
+	node    bind.Starter // makes first turns; nil: no node of this process
 }
 
+// Node is a node of the client's own process: see runtime.Runtime.Node. The zero Node is none.
+type Node struct{ handle }
+
+type handle = bind.Node
+
 // New makes a client of a store. It does not touch the store. Without a store, or with an
-// option that is not allowed, every call of the client answers ErrInvalid.
-func New(store provider.Provider, opts Options) *Client {
-	c := &Client{store: store, logger: opts.Logger, timeout: opts.CallTimeout, policy: opts.Overload}
-	if c.errors = bind.SetOf(opts.Errors); c.errors == nil {
+// option that is not allowed, it returns ErrInvalid.
+//
+// In the process of a node, use Runtime.Client: it makes a client that starts instances through that node.
+func New(store provider.Provider, opts Options) (*Client, error) {
+	if err := opts.check(store); err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	c := &Client{
+		store: store, logger: opts.Logger, errors: bind.SetOf(opts.Errors), timeout: opts.CallTimeout, policy: opts.Overload,
+		node: bind.StarterOf(&opts.Node.handle),
+	}
+	if c.errors == nil {
 		c.errors = bind.SetOf(orchestration.NewErrors())
 	}
 	if opts.MaxBacklog > 0 {
@@ -61,36 +78,39 @@ func New(store provider.Provider, opts Options) *Client {
 	if c.logger == nil {
 		c.logger = slog.Default()
 	}
-	badLogger := check.Logger(opts.Logger)
-	switch {
-	case check.IsNil(store):
-		c.fault = fmt.Errorf("%w: the client has no store: give client.New an open one", ErrInvalid)
-	case badLogger != nil:
-		c.fault = fmt.Errorf("%w: client option %w", ErrInvalid, badLogger)
-	case opts.MaxBacklog < 0:
-		c.fault = fmt.Errorf("%w: client option MaxBacklog is %d: give 1 or more, or 0 for no limit", ErrInvalid, opts.MaxBacklog)
-	case opts.Overload.check() != nil:
-		c.fault = fmt.Errorf("client option Overload: %w", opts.Overload.check())
-	case opts.CallTimeout == 0:
+	switch opts.CallTimeout { //nolint:exhaustive // other durations stand for themselves
+	case 0:
 		c.timeout = defaultCallTimeout
-	case opts.CallTimeout == orchestration.Off:
+	case orchestration.Off:
 		c.timeout = 0
-	case opts.CallTimeout < 0:
-		c.fault = fmt.Errorf("%w: client option CallTimeout is %v: give more than zero, 0 for %v, or orchestration.Off (-1) for none",
-			ErrInvalid, opts.CallTimeout, defaultCallTimeout)
 	}
-	return c
+	return c, nil
+}
+
+// check refuses what makes no sense.
+func (o *Options) check(store provider.Provider) error {
+	switch badLogger := check.Logger(o.Logger); {
+	case check.IsNil(store):
+		return fmt.Errorf("%w: the client has no store: give client.New an open one", ErrInvalid)
+	case badLogger != nil:
+		return fmt.Errorf("%w: client option %w", ErrInvalid, badLogger)
+	case o.MaxBacklog < 0:
+		return fmt.Errorf("%w: client option MaxBacklog is %d: give 1 or more, or 0 for no limit", ErrInvalid, o.MaxBacklog)
+	case o.Overload.check() != nil:
+		return fmt.Errorf("client option Overload: %w", o.Overload.check())
+	case o.CallTimeout < 0 && o.CallTimeout != orchestration.Off:
+		return fmt.Errorf("%w: client option CallTimeout is %v: give more than zero, 0 for %v, or orchestration.Off (-1) for none",
+			ErrInvalid, o.CallTimeout, defaultCallTimeout)
+	}
+	return nil
 }
 
 var errNoClient = errors.New("there is no client: make one with client.New")
 
-// usable refuses a nil or zero Client, one that was made with bad options, and a nil context.
+// usable refuses a nil or zero Client and a nil context.
 func (c *Client) usable(ctx context.Context) error {
-	if c == nil || (c.store == nil && c.fault == nil) {
+	if c == nil || c.store == nil {
 		return fmt.Errorf("%w: %w", ErrInvalid, errNoClient)
-	}
-	if c.fault != nil {
-		return c.fault
 	}
 	return invalid(check.Context(ctx))
 }

@@ -1,11 +1,11 @@
 // Package client starts, observes and steers instances of orchestrations.
 //
 // A [Client] talks to a store and to nothing else: it may live in the process that runs
-// the orchestrations, or in any other that can open the same store. [Start] answers a
+// the orchestrations, or in any other that can open the same store. [Start] returns a
 // typed [Handle]; what knows no Go types, such as a command line, uses the methods of
 // Client with an instance's ID.
 //
-//	c := client.New(store, client.Options{})
+//	c, err := client.New(store, client.Options{}) // or rt.Client in the process of a node
 //	h, err := client.Start(ctx, c, Checkout, order, client.WithID("order-42"))
 //	err = h.Raise(ctx, "approval", Approval{By: "ann"})
 //	receipt, err := h.Wait(ctx)

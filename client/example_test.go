@@ -29,7 +29,10 @@ func Example() {
 	store := memory.New(memory.Options{}) // or sqlite.Open, or postgres.Open
 	defer store.Close()                   //nolint:errcheck // nothing to lose in memory
 
-	c := client.New(store, client.Options{})
+	c, err := client.New(store, client.Options{})
+	if err != nil {
+		log.Panic(err)
+	}
 	h, err := client.Start(ctx, c, Sell, Order{Item: "tea"}, client.WithID("order-42"))
 	if err != nil {
 		log.Panic(err)
@@ -52,7 +55,10 @@ func ExampleHandle_Wait() {
 	store := memory.New(memory.Options{})
 	defer store.Close() //nolint:errcheck // nothing to lose in memory
 
-	c := client.New(store, client.Options{})
+	c, err := client.New(store, client.Options{})
+	if err != nil {
+		log.Panic(err)
+	}
 	h, err := client.StartNamed[string](ctx, c, "Sell", Order{Item: "tea"}, client.WithID("order-42"))
 	if err != nil {
 		log.Panic(err)
@@ -74,7 +80,10 @@ func ExampleWithIDPolicy() {
 	store := memory.New(memory.Options{})
 	defer store.Close() //nolint:errcheck // nothing to lose in memory
 
-	c := client.New(store, client.Options{})
+	c, err := client.New(store, client.Options{})
+	if err != nil {
+		log.Panic(err)
+	}
 	first, err := client.Start(ctx, c, Sell, Order{Item: "tea"}, client.WithID("order-42"))
 	if err != nil {
 		log.Panic(err)
@@ -93,7 +102,10 @@ func ExampleClient_All() {
 	store := memory.New(memory.Options{})
 	defer store.Close() //nolint:errcheck // nothing to lose in memory
 
-	c := client.New(store, client.Options{})
+	c, err := client.New(store, client.Options{})
+	if err != nil {
+		log.Panic(err)
+	}
 	for _, id := range []string{"order-1", "order-2", "invoice-1"} {
 		if _, err := client.Start(ctx, c, Sell, Order{}, client.WithID(id)); err != nil {
 			log.Panic(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/faulty"
@@ -42,7 +43,7 @@ func newWorld(t *testing.T, opts client.Options) *world {
 	store := memory.New(memory.Options{})
 	t.Cleanup(func() { _ = store.Close() })
 	plan := faulty.NewPlan(1)
-	return &world{Client: client.New(faulty.Wrap(store, plan), opts), t: t, store: store, plan: plan}
+	return &world{Client: clienttest.New(t, faulty.Wrap(store, plan), opts), t: t, store: store, plan: plan}
 }
 
 func (w *world) start(opts ...client.StartOption) client.Handle[receipt] {

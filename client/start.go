@@ -10,7 +10,6 @@ import (
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/history"
-	"github.com/perdure/perdure/internal/nodes"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
@@ -24,7 +23,7 @@ import (
 // Inside a transaction of the caller (see postgres.InTx, sqlite.InTx) the instance starts if and only if
 // that commits.
 //
-// A node of this process that runs on the very store of the client makes the first turn with the start, if it has time: one commit stores both.
+// A client with a node (see Options.Node) has it make the first turn with the start, if the node is free: one commit stores both.
 // Start then waits for the code to block or return. It does not wait for an orchestration whose code was slow before.
 // So code may begin although its start is refused, as when the ID is in use, and whatever it asked for then does not happen.
 //
@@ -79,16 +78,16 @@ func (c *Client) start(ctx context.Context, name string, in any, opts []StartOpt
 	return target{id: stored.ID, key: stored.Key}, nil
 }
 
-// create stores a start. A node of this process that can makes the first turn with it; should that have no answer, the repeat
+// create stores a start. The client's node makes the first turn with it if it can. If that has no answer, the repeat
 // finds out what is stored.
 func (c *Client) create(ctx context.Context, doing string, req provider.CreateRequest) (stored provider.Instance, doubtful bool, err error) {
 	asked := false
 	doubtful, err = c.write(ctx, doing, func(ctx context.Context) (err error) {
 		var res provider.CreateResult
 		ok := false
-		if !asked {
+		if !asked && c.node != nil {
 			asked = true
-			res, ok, err = nodes.StartEagerly(ctx, c.store, req)
+			res, ok, err = c.node.StartEagerly(ctx, req)
 		}
 		if !ok {
 			res, err = c.store.Create(ctx, req)

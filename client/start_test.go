@@ -14,6 +14,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/faulty"
@@ -145,7 +146,7 @@ func TestStartRepeatsSameRequest(t *testing.T) {
 		w := newWorld(t, client.Options{})
 		w.lose(faulty.Create, 1)
 		spy := &creates{hidden: hidden{faulty.Wrap(w.store, w.plan)}}
-		h, err := client.Start(t.Context(), client.New(spy, client.Options{Logger: slog.New(slog.DiscardHandler)}), Checkout, order{})
+		h, err := client.Start(t.Context(), clienttest.New(t, spy, client.Options{Logger: slog.New(slog.DiscardHandler)}), Checkout, order{})
 		if err != nil || len(spy.requests) != 2 {
 			t.Fatalf("%d calls, %v", len(spy.requests), err)
 		}
@@ -242,7 +243,7 @@ func TestUnusableClient(t *testing.T) {
 	var handle client.Handle[int]
 	store := memory.New(memory.Options{})
 	for name, c := range map[string]*client.Client{
-		"nil": nil, "zero": {}, "no store": client.New(nil, client.Options{}), "timeout": client.New(store, client.Options{CallTimeout: -2}),
+		"nil": nil, "zero": {},
 	} {
 		_, startErr := client.Start(t.Context(), c, Checkout, order{})
 		_, lookupErr := client.Lookup[int](t.Context(), c, "a")
@@ -275,7 +276,7 @@ func TestUnusableClient(t *testing.T) {
 			}
 		}
 	}
-	if _, err := client.Start(t.Context(), client.New(store, client.Options{CallTimeout: orchestration.Off}), Checkout, order{}); err != nil {
+	if _, err := client.Start(t.Context(), clienttest.New(t, store, client.Options{CallTimeout: orchestration.Off}), Checkout, order{}); err != nil {
 		t.Errorf("without a timeout: %v", err)
 	}
 }
@@ -301,7 +302,7 @@ func (d *deaf) Create(ctx context.Context, _ provider.CreateRequest) (provider.C
 func TestTimeoutSaysWhatTheStorageSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, client.Options{})
-		c := client.New(&deaf{hidden: hidden{w.store}}, client.Options{Logger: slog.New(slog.DiscardHandler)})
+		c := clienttest.New(t, &deaf{hidden: hidden{w.store}}, client.Options{Logger: slog.New(slog.DiscardHandler)})
 		_, err := client.Start(t.Context(), c, Checkout, order{})
 		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, errLocked) {
 			t.Errorf("%v: want the deadline, and that the file was locked", err)

@@ -14,7 +14,6 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/dispatcher/internal/storetime"
 	"github.com/perdure/perdure/dispatcher/internal/suspect"
-	"github.com/perdure/perdure/internal/nodes"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -45,7 +44,6 @@ type Dispatcher struct {
 	worker  *worker
 	locals  *localWorker
 
-	leaveNodes   func() // clients of this process start nothing here any more
 	stopFetching context.CancelFunc
 	stopWorking  context.CancelFunc
 	loops        sync.WaitGroup // manager and watch
@@ -68,7 +66,7 @@ func Start(cfg Config) *Dispatcher {
 		manage: manage.New(store, manage.Options{Owner: cfg.Owner, Lease: cfg.Lease, Sessions: cfg.Sessions}), working: working,
 	}
 	d := &Dispatcher{
-		node: n, stopFetching: stopFetching, stopWorking: stopWorking, leaveNodes: func() {},
+		node: n, stopFetching: stopFetching, stopWorking: stopWorking,
 		stopped: make(chan struct{}), hurried: make(chan struct{}), overrun: make(chan struct{}),
 	}
 	d.hurry = sync.OnceFunc(func() { close(d.hurried) })
@@ -97,7 +95,6 @@ func (d *Dispatcher) run(fetching context.Context) {
 		if d.cfg.CacheIdle > 0 {
 			d.loops.Go(func() { d.turns.evictor.evictIdle(d.working) })
 		}
-		d.leaveNodes = nodes.Enter(d.cfg.Provider, d)
 	}
 	late := &deadlines{node: d.node, judge: d.worker.judge, executions: d.turns}
 	d.fetch(func() { late.loop(fetching, d.working) })

@@ -14,6 +14,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
@@ -252,7 +253,7 @@ func TestEagerStart_ShutdownIgnoresTheStorage(t *testing.T) {
 			e.T.Fatal(err)
 		}
 		synctest.Wait()
-		c := client.New(store, client.Options{})
+		c := clienttest.Of(e.T, rt, client.Options{})
 		began := time.Now()
 		started := make(chan time.Duration)
 		go func() {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
@@ -72,7 +73,7 @@ func serve(e *enginetest.Engine, store provider.Provider, reg *runtime.Registry,
 	e.T.Helper()
 	rt := e.StartOn(store, reg, opts)
 	synctest.Wait()
-	return rt, client.New(store, client.Options{Logger: slog.New(slog.DiscardHandler)})
+	return rt, clienttest.Of(e.T, rt, client.Options{})
 }
 
 // begin starts an instance whose input is 21.
@@ -367,32 +368,50 @@ func TestEagerStart_FromAnActivity(t *testing.T) {
 	})
 }
 
-// list is a store that is no key of a map.
-type list struct {
-	provider.Provider
-
-	_ []int
-}
-
-// A client finds a node by the very store that it was given: not by one beneath or above it, and not by one that cannot be compared.
-func TestEagerStart_OtherStore(t *testing.T) {
+// A client has its node by a link, whatever decorates the store of either. Without the link a start goes the ordinary way.
+func TestEagerStart_ExplicitLink(t *testing.T) {
 	t.Parallel()
-	for name, store := range map[string]func(provider.Provider) (node, caller provider.Provider){
-		"decorated": func(p provider.Provider) (node, caller provider.Provider) { return p, &ignorant{p} },
-		"not comparable": func(p provider.Provider) (node, caller provider.Provider) {
-			return list{Provider: p}, list{Provider: p}
-		},
+	for name, c := range map[string]struct {
+		decorated, linked bool
+		eager             int64
+	}{
+		"linked":             {false, true, 1},
+		"linked, decorated":  {true, true, 1},
+		"not linked":         {false, false, 0},
+		"not linked, either": {true, false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
-				node, caller := store(e.Store)
-				rt, _ := serve(e, node, single(e, Double), e.Options)
-				c := client.New(caller, client.Options{})
-				if got, err := begin(e, c, "single").Wait(e.T.Context()); got != 42 || err != nil || rt.Stats().TurnsEager != 0 {
+				rt, _ := serve(e, e.Store, single(e, Double), e.Options)
+				store, opts := e.Store, client.Options{}
+				if c.decorated {
+					store = &ignorant{store}
+				}
+				if c.linked {
+					opts.Node = rt.Node()
+				}
+				h := begin(e, clienttest.New(e.T, store, opts), "single")
+				if got, err := h.Wait(e.T.Context()); got != 42 || err != nil || rt.Stats().TurnsEager != c.eager {
 					e.T.Errorf("got %d, %v, %+v", got, err, rt.Stats())
 				}
 			})
 		})
 	}
+}
+
+// A client of a node goes on when that has shut down.
+func TestEagerStart_NodeShutDown(t *testing.T) {
+	t.Parallel()
+	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
+		rt, c := serve(e, e.Store, single(e, Double), e.Options)
+		if err := rt.Shutdown(e.T.Context()); err != nil {
+			e.T.Fatal(err)
+		}
+		h := begin(e, c, "single")
+		other, _ := serve(e, e.Store, single(e, Double), e.Options)
+		if got, err := h.Wait(e.T.Context()); got != 42 || err != nil || rt.Stats().TurnsEager+other.Stats().TurnsEager != 0 {
+			e.T.Errorf("got %d, %v, %+v", got, err, rt.Stats())
+		}
+	})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
@@ -136,7 +137,7 @@ func TestBackPressureBoundsWhatHasBegun(t *testing.T) {
 			reg := registry(e.T)
 			s.add(e.T, reg, time.Second)
 			e.Start(reg)
-			c := client.New(e.Store, client.Options{MaxBacklog: limit})
+			c := clienttest.New(e.T, e.Store, client.Options{MaxBacklog: limit})
 			var all sync.WaitGroup
 			var mu sync.Mutex
 			for range starts {

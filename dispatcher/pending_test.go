@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
@@ -222,7 +223,7 @@ func TestHeldSlotIsFreeAtOnce(t *testing.T) {
 		completer, ctx := <-p.completers, <-p.contexts
 		e.Until("it is pending", func() bool { return rt.Stats().AttemptsPending == 1 })
 		began := time.Now()
-		if err := client.CompleteActivity(e.T.Context(), client.New(e.Store, client.Options{}), completer.Token(), 42); err != nil {
+		if err := client.CompleteActivity(e.T.Context(), clienttest.New(e.T, e.Store, client.Options{}), completer.Token(), 42); err != nil {
 			e.T.Error(err)
 		}
 		enginetest.Output[int](e, e.Create("chain", "Chain", 1))
@@ -306,7 +307,7 @@ func TestParkedWaitsInTheStore(t *testing.T) {
 		e.Stop(rt)
 		rt = e.Start(single(e, p.work))
 		time.Sleep(3 * time.Second) //nolint:forbidigo // leases last a second; on SQLite they do so in real time
-		c := client.New(e.Store, client.Options{})
+		c := clienttest.New(e.T, e.Store, client.Options{})
 		if err := client.CompleteActivity(e.T.Context(), c, completer.Token(), 42); err != nil {
 			e.T.Error(err)
 		}
@@ -344,7 +345,7 @@ func TestParkedIsGivenUp(t *testing.T) {
 		key := e.Create("main", "main", none{})
 		token := (<-p.completers).Token()
 		e.Until("it is parked", func() bool { return e.Tasks(key)[0].State == provider.TaskParked })
-		c := client.New(e.Store, client.Options{})
+		c := clienttest.New(e.T, e.Store, client.Options{})
 		if err := client.HeartbeatActivity(e.T.Context(), c, token, "half"); err != nil {
 			e.T.Error(err)
 		}

@@ -45,7 +45,6 @@ func (d *Dispatcher) Shutdown(ctx context.Context) error {
 }
 
 func (d *Dispatcher) shutDown(ctx context.Context) error {
-	d.leaveNodes()
 	d.stopFetching()
 	// The user's ctx may be long finished, or finish at any time: handing back has its own.
 	fetched, done := context.WithTimeout(context.WithoutCancel(ctx), handBackTimeout)

@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
@@ -20,7 +21,7 @@ import (
 // startDelayed starts "main", which must not begin before its delay.
 func startDelayed(e *enginetest.Engine, d time.Duration) client.Handle[time.Time] {
 	e.T.Helper()
-	c := client.New(e.Store, client.Options{Logger: slog.New(slog.DiscardHandler)})
+	c := clienttest.New(e.T, e.Store, client.Options{Logger: slog.New(slog.DiscardHandler)})
 	h, err := client.StartNamed[time.Time](e.T.Context(), c, "main", none{}, client.WithDelay(d))
 	if err != nil {
 		e.T.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/runtime"
@@ -108,7 +109,7 @@ func TestHazard42_CallsGoByTheFunction(t *testing.T) {
 					e.T.Fatal(err)
 				}
 				e.Start(reg)
-				h, err := client.Start(e.T.Context(), client.New(e.Store, client.Options{Errors: reg.Errors()}), main, 7)
+				h, err := client.Start(e.T.Context(), clienttest.New(e.T, e.Store, client.Options{Errors: reg.Errors()}), main, 7)
 				if err != nil {
 					e.T.Fatal(err)
 				}

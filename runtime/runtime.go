@@ -4,16 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/dispatcher"
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -30,6 +33,8 @@ type Runtime struct {
 	dispatcher *dispatcher.Dispatcher
 	owner      string
 	can        capabilities
+	errors     *orchestration.Errors
+	logger     *slog.Logger
 }
 
 // Start runs what is registered on the store until Shutdown. ctx bounds starting only. The
@@ -58,7 +63,7 @@ func Start(ctx context.Context, store provider.Provider, reg *Registry, opts Opt
 	if _, err := store.ReleaseTurns(checking, provider.ReleaseTurnsRequest{}); err != nil && !provider.Retryable(err) {
 		return nil, fmt.Errorf("starting runtime: a node writes all the time, and the store takes no writes: %w", err)
 	}
-	rt := &Runtime{store: store, owner: cfg.Owner, can: capabilitiesOf(cfg)}
+	rt := &Runtime{store: store, owner: cfg.Owner, can: capabilitiesOf(cfg), errors: reg.Errors(), logger: opts.Logger}
 	rt.dispatcher = dispatcher.Start(cfg) //nolint:contextcheck // ctx bounds starting only
 	return rt, nil
 }
@@ -78,6 +83,25 @@ func checkStart(ctx context.Context, store provider.Provider, reg *Registry) err
 // waits for code that has not come back for the watchdog timeout. A finished ctx, of any caller, skips the waits, and leases are still handed
 // back within 5 s. It answers an ErrLeaked for all user code that is still running. Calling it again answers the same.
 func (rt *Runtime) Shutdown(ctx context.Context) error { return rt.dispatcher.Shutdown(ctx) }
+
+// Node returns what links a client in this process to this node: see client.Options.
+func (rt *Runtime) Node() client.Node { return bind.NodeOf[client.Node](bind.Starter(rt.dispatcher)) }
+
+// Client makes a client of the node's store that starts instances through this node: an instance is stored with its first turn, which
+// saves a commit. The errors of the registry and the node's logger are the defaults of the options. The client works on when the node has
+// shut down.
+func (rt *Runtime) Client(opts client.Options) (*client.Client, error) {
+	if opts.Node == (client.Node{}) {
+		opts.Node = rt.Node()
+	}
+	if opts.Errors == nil {
+		opts.Errors = rt.errors
+	}
+	if opts.Logger == nil {
+		opts.Logger = rt.logger
+	}
+	return client.New(rt.store, opts)
+}
 
 // Owner is the name under which this node holds leases, unique to this Start.
 func (rt *Runtime) Owner() string { return rt.owner }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
@@ -106,7 +107,7 @@ func callerIsLocked(t *testing.T, path string) {
 		reg := threads(t, func() {})
 		enginetest.Orchestration(t, reg, "waits", func(ctx *octx, _ none) (none, error) { return none{}, ctx.Sleep(time.Hour) })
 		rt := e.StartOn(e.Store, reg, opts)
-		c := client.New(e.Store, client.Options{})
+		c := clienttest.Of(t, rt, client.Options{})
 		_, err := client.StartNamed[none](t.Context(), c, "waits", none{})
 		if err != nil {
 			t.Fatal(err)
@@ -151,7 +152,7 @@ func activityLocks(t *testing.T, path string) {
 	})
 	rt := e.StartOn(e.Store, reg, runtime.Options{})
 	for range 20 {
-		h, err := client.StartNamed[int](t.Context(), client.New(e.Store, client.Options{}), "chain", 1)
+		h, err := client.StartNamed[int](t.Context(), clienttest.Of(t, rt, client.Options{}), "chain", 1)
 		if err != nil {
 			t.Fatal(err)
 		}

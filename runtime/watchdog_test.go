@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
@@ -47,7 +48,7 @@ func TestLeakOnEveryStore(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			h, err := client.Start(t.Context(), client.New(store, client.Options{}), call, orchestration.None{})
+			h, err := client.Start(t.Context(), clienttest.New(t, store, client.Options{}), call, orchestration.None{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -53,8 +53,11 @@ func openPerdure(ctx context.Context, s store) (system, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.client = client.New(p.store, client.Options{Logger: logger()})
-	_, err = runtime.Start(ctx, p.store, reg, runtime.Options{Logger: logger()})
+	rt, err := runtime.Start(ctx, p.store, reg, runtime.Options{Logger: logger()})
+	if err != nil {
+		return nil, err
+	}
+	p.client, err = rt.Client(client.Options{Logger: logger()})
 	return p, err
 }
 

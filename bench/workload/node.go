@@ -2,6 +2,7 @@ package workload
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 
@@ -19,8 +20,12 @@ type Node struct {
 }
 
 // NewClient returns a node without a runtime.
-func NewClient(store provider.Provider, logger *slog.Logger) *Node {
-	return &Node{Store: store, Client: client.New(store, client.Options{Logger: logger})}
+func NewClient(store provider.Provider, logger *slog.Logger) (*Node, error) {
+	c, err := client.New(store, client.Options{Logger: logger})
+	if err != nil {
+		return nil, err
+	}
+	return &Node{Store: store, Client: c}, nil
 }
 
 // NewNode returns a node with a runtime.
@@ -33,9 +38,11 @@ func NewNode(ctx context.Context, store provider.Provider, logger *slog.Logger) 
 	if err != nil {
 		return nil, err
 	}
-	n := NewClient(store, logger)
-	n.runtime = rt
-	return n, nil
+	c, err := rt.Client(client.Options{Logger: logger})
+	if err != nil {
+		return nil, errors.Join(err, rt.Shutdown(ctx))
+	}
+	return &Node{Store: store, Client: c, runtime: rt}, nil
 }
 
 // Close shuts down the runtime. The store stays open.

@@ -177,7 +177,11 @@ func (b *bench) beside(ctx context.Context, run *benchRun, c benchCase, db datab
 			return context.Cause(ctx)
 		}
 	}
-	if err := b.measured(ctx, run, c, workload.NewClient(store, b.app.logger)); err != nil {
+	starter, err := workload.NewClient(store, b.app.logger)
+	if err != nil {
+		return err
+	}
+	if err := b.measured(ctx, run, c, starter); err != nil {
 		return err
 	}
 	if err := stop(); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/provider"
 )
@@ -92,7 +93,7 @@ func buryEvents(t *testing.T, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := client.New(store, client.Options{})
+	c := clienttest.New(t, store, client.Options{})
 	must := func(err error) {
 		t.Helper()
 		if err != nil {

@@ -31,7 +31,10 @@ func (a *app) openForDemo(ctx context.Context, db database) (provider.Provider, 
 	if err != nil {
 		return nil, err
 	}
-	_, err = client.Start(ctx, client.New(store, client.Options{Logger: a.logger}), mark, orchestration.None{}, client.WithID(markID))
+	c, err := client.New(store, client.Options{Logger: a.logger})
+	if err == nil {
+		_, err = client.Start(ctx, c, mark, orchestration.None{}, client.WithID(markID))
+	}
 	if err != nil && !errors.Is(err, client.ErrExists) {
 		return nil, errors.Join(fmt.Errorf("marking the database as made by the demo: %w", err), store.Close())
 	}
@@ -51,7 +54,10 @@ func (a *app) admitDemo(ctx context.Context, db database) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	c := client.New(store, client.Options{Logger: a.logger})
+	c, err := client.New(store, client.Options{Logger: a.logger})
+	if err != nil {
+		return err
+	}
 	made, err := madeByDemo(ctx, c)
 	if err != nil || made {
 		return err

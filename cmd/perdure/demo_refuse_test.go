@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/sqlite"
@@ -37,7 +38,7 @@ func TestDemoRefusesTheDatabaseOfAService(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := client.New(store, client.Options{})
+	c := clienttest.New(t, store, client.Options{})
 	if _, err := client.Start(t.Context(), c, Sell, orchestration.None{}, client.WithID("order-1")); err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +72,7 @@ func TestDemoRefusesTheDatabaseOfAService(t *testing.T) {
 // markAsDemo marks a database as made by the demo.
 func markAsDemo(t *testing.T, store provider.Provider) {
 	t.Helper()
-	if _, err := client.Start(t.Context(), client.New(store, client.Options{}), mark, orchestration.None{}, client.WithID(markID)); err != nil {
+	if _, err := client.Start(t.Context(), clienttest.New(t, store, client.Options{}), mark, orchestration.None{}, client.WithID(markID)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -88,7 +88,10 @@ func makeFixture(ctx context.Context, db database) error {
 	if err != nil {
 		return err
 	}
-	c := client.New(store, client.Options{})
+	c, err := client.New(store, client.Options{})
+	if err != nil {
+		return errors.Join(err, store.Close())
+	}
 	return errors.Join(runInstances(ctx, store, c), startIdle(ctx, c), store.Close())
 }
 

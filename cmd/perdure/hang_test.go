@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider/sqlite"
 	"github.com/perdure/perdure/runtime"
@@ -39,7 +40,7 @@ func TestWorkerEndsWithTheEleventhLeak(t *testing.T) {
 		DB: path, Workload: workloadHang, Lease: demoLease, GracePeriod: 10 * time.Millisecond, ExitAfter: 300 * time.Millisecond, LogLevel: "error",
 	}
 	w := startWorker(t, o, &stderr, func(notice) {})
-	c := client.New(store, client.Options{})
+	c := clienttest.New(t, store, client.Options{})
 	for i := range 11 {
 		h, err := client.Start(t.Context(), c, CallHang, orchestration.None{}, client.WithID(fmt.Sprint("hang-", i)))
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/cmd/perdure/internal/churn"
 	"github.com/perdure/perdure/internal/invariant"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
 )
@@ -104,7 +105,7 @@ func newKilling(t *testing.T, db database) *killing {
 	if err := churn.Register(reg, k.log); err != nil {
 		t.Fatal(err)
 	}
-	c := client.New(k.store, client.Options{Errors: reg.Errors(), Logger: quiet})
+	c := clienttest.New(t, k.store, client.Options{Errors: reg.Errors(), Logger: quiet})
 	k.crowd = &crowd{client: c, random: rand.New(rand.NewPCG(seed, 1))}
 	k.fleet = newFleet(t, db.name(), ledger, k.stderr)
 	return k

@@ -74,7 +74,10 @@ func (p *play) run(ctx context.Context, store provider.Provider) error {
 		return err
 	}
 	defer first.kill() //nolint:errcheck // it is dead already unless the demo failed
-	c := client.New(store, client.Options{Logger: p.logger})
+	c, err := client.New(store, client.Options{Logger: p.logger})
+	if err != nil {
+		return err
+	}
 	if p.handle, err = client.Start(ctx, c, order.Process, p.order, client.WithID(p.id)); err != nil {
 		return fmt.Errorf("starting the order: %w", err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/examples/order"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 )
 
@@ -206,7 +207,7 @@ func TestDoctorOnServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := startIdle(t.Context(), client.New(view, client.Options{CallTimeout: 300 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)})); err == nil || !strings.Contains(err.Error(), "read-only") {
+	if err := startIdle(t.Context(), clienttest.New(t, view, client.Options{CallTimeout: 300 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)})); err == nil || !strings.Contains(err.Error(), "read-only") {
 		t.Errorf("what doctor reads can be written: %v", err)
 	}
 	if err := view.Close(); err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider/sqlite"
 	"github.com/perdure/perdure/runtime"
@@ -35,7 +36,7 @@ func TestShowTellsTimersFromMessages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := client.Start(t.Context(), client.New(store, client.Options{}), Nap, orchestration.None{}, client.WithID("nap"))
+	h, err := client.Start(t.Context(), clienttest.New(t, store, client.Options{}), Nap, orchestration.None{}, client.WithID("nap"))
 	if err != nil {
 		t.Fatal(err)
 	}

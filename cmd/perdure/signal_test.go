@@ -12,6 +12,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/examples/order"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider/sqlite"
@@ -30,7 +31,7 @@ func packingWorker(t *testing.T, path string, lease time.Duration) (w *workerPro
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.Start(t.Context(), client.New(store, client.Options{}), order.Process, o, client.WithID("order")); err != nil {
+	if _, err := client.Start(t.Context(), clienttest.New(t, store, client.Options{}), order.Process, o, client.WithID("order")); err != nil {
 		t.Fatal(err)
 	}
 	packing := make(chan struct{}, 100)
@@ -60,7 +61,7 @@ func TestSignalShutsDownInPhases(t *testing.T) {
 	if w.err != nil {
 		t.Errorf("the worker must end well: %v\n%s", w.err, stderr)
 	}
-	d, err := client.New(store, client.Options{}).Describe(t.Context(), "order")
+	d, err := clienttest.New(t, store, client.Options{}).Describe(t.Context(), "order")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +107,7 @@ func TestOperatingBesideAWorker(t *testing.T) {
 	mustSay(t, operate("list"), "order", "perdure-demo.Process", "Running")
 	mustSay(t, operate("show", "order"), "perdure-demo.Pack on queue default: Running, attempt 1")
 	operate("cancel", "order", "--reason", "out of tape")
-	h, err := client.Lookup[order.Receipt](t.Context(), client.New(store, client.Options{}), "order")
+	h, err := client.Lookup[order.Receipt](t.Context(), clienttest.New(t, store, client.Options{}), "order")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -85,5 +85,9 @@ func (a *app) with(ctx context.Context, open opener, fn func(context.Context, *c
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	return fn(ctx, client.New(store, client.Options{Logger: a.logger}))
+	c, err := client.New(store, client.Options{Logger: a.logger})
+	if err != nil {
+		return err
+	}
+	return fn(ctx, c)
 }

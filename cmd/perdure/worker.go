@@ -129,7 +129,11 @@ func (o workerOptions) admit(ctx context.Context, db database, store provider.Pr
 	if o.Workload != workloadDemo {
 		return nil
 	}
-	made, err := madeByDemo(ctx, client.New(store, client.Options{}))
+	c, err := client.New(store, client.Options{})
+	if err != nil {
+		return err
+	}
+	made, err := madeByDemo(ctx, c)
 	if err == nil && !made {
 		err = refusal(db)
 	}

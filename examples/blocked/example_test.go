@@ -32,7 +32,10 @@ func Example() {
 	store := memory.New(memory.Options{})
 	defer store.Close() //nolint:errcheck // nothing to lose in memory
 
-	c := client.New(store, client.Options{})
+	c, err := client.New(store, client.Options{})
+	if err != nil {
+		log.Panic(err)
+	}
 	rt := deploy(store, &blocked.Code{})
 	h, err := client.Start(ctx, c, (*blocked.Code)(nil).Bill, 4200, client.WithID("bill-1"))
 	if err != nil {

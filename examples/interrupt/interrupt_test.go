@@ -38,7 +38,11 @@ func TestSilentDevice(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		h, err := client.Start(t.Context(), client.New(store, client.Options{}), measure, orchestration.None{})
+		c, err := rt.Client(client.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := client.Start(t.Context(), c, measure, orchestration.None{})
 		if err != nil {
 			t.Fatal(err)
 		}

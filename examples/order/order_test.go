@@ -76,7 +76,9 @@ func openShop(t *testing.T, watch func(Progress)) *shop {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.client = client.New(store, client.Options{Errors: reg.Errors()})
+	if s.client, err = rt.Client(client.Options{}); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		err := rt.Shutdown(context.WithoutCancel(t.Context()))
 		enginetest.CheckLeases(t, store)

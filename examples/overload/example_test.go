@@ -26,7 +26,10 @@ func Example() {
 	defer store.Close() //nolint:errcheck // nothing to lose in memory
 	opts := overload.Options()
 	opts.MaxBacklog = 2 // a small limit for the example
-	c := client.New(store, opts)
+	c, err := client.New(store, opts)
+	if err != nil {
+		log.Panic(err)
+	}
 
 	// No node runs yet, so all starts wait.
 	handler := overload.Order(c)
@@ -35,7 +38,7 @@ func Example() {
 	}
 	short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 	defer cancel()
-	err := overload.Import(short, c, []string{"4", "5"})
+	err = overload.Import(short, c, []string{"4", "5"})
 	fmt.Println(errors.Is(err, context.DeadlineExceeded))
 	fmt.Println(overload.Urgent(ctx, c, "now"))
 

@@ -19,22 +19,21 @@ func checkout(ctx *orchestration.Context, order string) (string, error) { // sur
 
 func main() {
 	ctx := context.Background()
-	store, err := sqlite.Open("orders.db")
-	check(err)
+	store := must(sqlite.Open("orders.db"))
 	defer store.Close()
 	reg := runtime.NewRegistry()
-	check(runtime.AddOrchestration(reg, checkout))
-	check(runtime.AddActivity(reg, charge))
-	rt, err := runtime.Start(ctx, store, reg, runtime.Options{})
-	check(err)
+	runtime.AddOrchestration(reg, checkout)
+	runtime.AddActivity(reg, charge)
+	rt := must(runtime.Start(ctx, store, reg, runtime.Options{})) // reports what the registry has refused
 	defer rt.Shutdown(ctx)
-	h, err := client.Start(ctx, client.New(store, client.Options{}), checkout, "order 42", client.WithID("42"), client.WithIDPolicy(client.UseExisting))
-	check(err)
+	c := must(rt.Client(client.Options{}))
+	h := must(client.Start(ctx, c, checkout, "order 42", client.WithID("42"), client.WithIDPolicy(client.UseExisting)))
 	fmt.Println(h.Wait(ctx))
 }
 
-func check(err error) {
+func must[T any](value T, err error) T {
 	if err != nil {
 		log.Fatal(err)
 	}
+	return value
 }

@@ -43,7 +43,10 @@ func Example() {
 		}
 		stop = append(stop, func() error { return rt.Shutdown(ctx) })
 	}
-	c := client.New(store, client.Options{})
+	c, err := client.New(store, client.Options{})
+	if err != nil {
+		log.Panic(err)
+	}
 
 	for _, film := range []string{"metropolis", "m"} {
 		h, err := client.Start(ctx, c, routing.Produce, film)

@@ -64,7 +64,11 @@ func serve(ctx context.Context, listener net.Listener, path string) (err error) 
 	if err != nil {
 		return err
 	}
-	api := &api{rt: rt, c: client.New(store, client.Options{Errors: reg.Errors()})}
+	c, err := rt.Client(client.Options{})
+	if err != nil {
+		return errors.Join(err, rt.Shutdown(ctx))
+	}
+	api := &api{rt: rt, c: c}
 	server := &http.Server{Handler: api.routes(), ReadHeaderTimeout: 5 * time.Second}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()

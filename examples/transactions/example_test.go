@@ -53,7 +53,11 @@ func sell(ctx context.Context, path string) (err error) {
 	}
 	defer func() { err = errors.Join(err, rt.Shutdown(ctx)) }()
 
-	shop := &transactions.Shop{Store: store, Client: client.New(store, client.Options{})}
+	c, err := rt.Client(client.Options{})
+	if err != nil {
+		return err
+	}
+	shop := &transactions.Shop{Store: store, Client: c}
 	order := transactions.Order{ID: "42", Cents: 1250}
 	if err := errors.Join(shop.Tables(ctx), shop.Place(ctx, order)); err != nil {
 		return err

@@ -76,19 +76,27 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	c := client.New(store, client.Options{})
 	if len(os.Args) > 1 && os.Args[1] == "approve" {
-		err = c.Raise(ctx, "order-42", "approval", Approval{By: "ann"})
+		err = approve(ctx, store)
 	} else {
-		err = work(ctx, store, c)
+		err = work(ctx, store)
 	}
 	if err := errors.Join(err, store.Close()); err != nil {
 		log.Fatal(err)
 	}
 }
 
+// approve sends an event. It runs in a process of its own.
+func approve(ctx context.Context, store *sqlite.Provider) error {
+	c, err := client.New(store, client.Options{})
+	if err != nil {
+		return err
+	}
+	return c.Raise(ctx, "order-42", "approval", Approval{By: "ann"})
+}
+
 // work runs orchestrations and waits for one.
-func work(ctx context.Context, store *sqlite.Provider, c *client.Client) error {
+func work(ctx context.Context, store *sqlite.Provider) error {
 	reg := runtime.NewRegistry()
 	err := errors.Join(
 		runtime.AddOrchestration(reg, Sell),
@@ -105,6 +113,10 @@ func work(ctx context.Context, store *sqlite.Provider, c *client.Client) error {
 	}
 	fmt.Println("process", os.Getpid())
 
+	c, err := rt.Client(client.Options{})
+	if err != nil {
+		return errors.Join(err, rt.Shutdown(ctx))
+	}
 	h, err := client.Start(ctx, c, Sell, Order{Item: "lamp", Cents: 4200},
 		client.WithID("order-42"), client.WithIDPolicy(client.UseExisting))
 	if err != nil {

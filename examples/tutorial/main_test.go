@@ -62,7 +62,11 @@ func (s *shop) stored(kind string, count int) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		for e, err := range client.New(store, client.Options{}).History(s.t.Context(), "order-42", 0) {
+		c, err := client.New(store, client.Options{})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for e, err := range c.History(s.t.Context(), "order-42", 0) {
 			if err != nil {
 				s.t.Fatal(err)
 			}

@@ -34,7 +34,11 @@ func start(t *testing.T, post func(context.Context, string) error) *client.Clien
 			t.Error(err)
 		}
 	})
-	return client.New(store, client.Options{})
+	c, err := rt.Client(client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 func TestThreeRemindersInThreeDays(t *testing.T) {

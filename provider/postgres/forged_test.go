@@ -14,6 +14,7 @@ import (
 
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/orchestration"
@@ -114,7 +115,7 @@ func TestForgedNotificationEndsNothing(t *testing.T) {
 	key = e.Create("terminated", "order", 1)
 	<-began
 	at := time.Now()
-	elsewhere := client.New(stores[1], client.Options{})
+	elsewhere := clienttest.New(t, stores[1], client.Options{})
 	if err := client.HandleOf[int](elsewhere, "terminated", key).Terminate(t.Context(), "enough"); err != nil {
 		t.Fatal(err)
 	}

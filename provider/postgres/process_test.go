@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/leaktest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/orchestration"
@@ -93,7 +94,7 @@ func startWorker(t *testing.T, url, schema string, env ...string) (worker *proce
 func TestWakeUpCrossesProcesses(t *testing.T) {
 	url := postgrestest.URL(t)
 	schema := postgrestest.Schema(t, url)
-	c := client.New(opened(t, url, Options{Schema: schema}), client.Options{Logger: silent})
+	c := clienttest.New(t, opened(t, url, Options{Schema: schema}), client.Options{Logger: silent})
 	worker, in := startWorker(t, url, schema)
 	var took []time.Duration
 	for n := range 50 {

@@ -28,7 +28,11 @@ func StartWith(opts runtime.Options, add func(*runtime.Registry)) (c *client.Cli
 	if err != nil {
 		log.Panic(err)
 	}
-	return client.New(store, client.Options{Errors: reg.Errors()}), func() {
+	c, err = rt.Client(client.Options{})
+	if err != nil {
+		log.Panic(err)
+	}
+	return c, func() {
 		if err := rt.Shutdown(ctx); err != nil {
 			log.Panic(err)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/internal/testkit/leaktest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
@@ -49,7 +50,7 @@ func openOn(t *testing.T, store provider.Provider, reg *runtime.Registry) *node 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &node{store, rt, client.New(store, client.Options{Errors: reg.Errors()})}
+	return &node{store, rt, clienttest.New(t, store, client.Options{Errors: reg.Errors()})}
 }
 
 func (n *node) close(t *testing.T) {
@@ -221,7 +222,7 @@ func TestStoresRead(t *testing.T) {
 					t.Error(err)
 				}
 			}()
-			(&node{store: store, c: client.New(store, client.Options{})}).reads(t, name)
+			(&node{store: store, c: clienttest.New(t, store, client.Options{})}).reads(t, name)
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/provider/postgres"
 )
@@ -74,7 +75,7 @@ func TestServerReads(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	(&node{store: store, c: client.New(store, client.Options{})}).reads(t, "server")
+	(&node{store: store, c: clienttest.New(t, store, client.Options{})}).reads(t, "server")
 }
 
 func TestServerFinishes(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/memory"
@@ -84,7 +85,7 @@ func startFunc(c *client.Client, fn func(*orchestration.Context, string) (string
 func makingClients() section {
 	return section{
 		title: "Making a client",
-		intro: "`client.New` answers no error: each call of the client does. The rows call `Describe(ctx, \"open\")`.",
+		intro: "What `client.New` does not refuse is refused by each call of the client: those rows call `Describe(ctx, \"open\")`.",
 		rows: func(t *testing.T, store *world) []row {
 			describe := func(c *client.Client) func(context.Context) error {
 				return func(ctx context.Context) error {
@@ -93,15 +94,21 @@ func makingClients() section {
 				}
 			}
 			with := func(store provider.Provider, o client.Options) func(context.Context) error {
-				return describe(client.New(store, o))
+				return func(ctx context.Context) error {
+					c, err := client.New(store, o)
+					if err != nil {
+						return err
+					}
+					return describe(c)(ctx)
+				}
 			}
 			return []row{
-				{"a nil store", with(nil, client.Options{}), clientInvalid, `describing instance "open": invalid request: the client has no store: give client.New an open one`, "Open a store before the client is made, and check the error."},
-				{"a nil `*sqlite.Provider`", with(absent, client.Options{}), clientInvalid, `describing instance "open": invalid request: the client has no store: give client.New an open one`, "Check the error of `sqlite.Open`."},
-				{"`CallTimeout: -2`", with(store, client.Options{CallTimeout: -2}), clientInvalid, `describing instance "open": invalid request: client option CallTimeout is -2ns: give more than zero, 0 for 30s, or orchestration.Off (-1) for none`, "Only `orchestration.Off` is a negative value with a meaning."},
-				{"`MaxBacklog: -1`", with(store, client.Options{MaxBacklog: -1}), clientInvalid, `describing instance "open": invalid request: client option MaxBacklog is -1: give 1 or more, or 0 for no limit`, "Leave it zero for no limit."},
-				{"`Overload: 9`", with(store, client.Options{Overload: 9}), clientInvalid, `describing instance "open": client option Overload: invalid request: overload policy 9: give Block, Refuse or Admit`, "Use the constants."},
-				{"`Logger: new(slog.Logger)`", with(store, client.Options{Logger: new(slog.Logger)}), clientInvalid, `describing instance "open": invalid request: client option Logger has no handler: make it with slog.New, or leave it nil for slog.Default()`, "Make loggers with `slog.New`."},
+				{"a nil store", with(nil, client.Options{}), clientInvalid, `making a client: invalid request: the client has no store: give client.New an open one`, "Open a store before the client is made, and check the error."},
+				{"a nil `*sqlite.Provider`", with(absent, client.Options{}), clientInvalid, `making a client: invalid request: the client has no store: give client.New an open one`, "Check the error of `sqlite.Open`."},
+				{"`CallTimeout: -2`", with(store, client.Options{CallTimeout: -2}), clientInvalid, `making a client: invalid request: client option CallTimeout is -2ns: give more than zero, 0 for 30s, or orchestration.Off (-1) for none`, "Only `orchestration.Off` is a negative value with a meaning."},
+				{"`MaxBacklog: -1`", with(store, client.Options{MaxBacklog: -1}), clientInvalid, `making a client: invalid request: client option MaxBacklog is -1: give 1 or more, or 0 for no limit`, "Leave it zero for no limit."},
+				{"`Overload: 9`", with(store, client.Options{Overload: 9}), clientInvalid, `making a client: client option Overload: invalid request: overload policy 9: give Block, Refuse or Admit`, "Use the constants."},
+				{"`Logger: new(slog.Logger)`", with(store, client.Options{Logger: new(slog.Logger)}), clientInvalid, `making a client: invalid request: client option Logger has no handler: make it with slog.New, or leave it nil for slog.Default()`, "Make loggers with `slog.New`."},
 				{"a nil `*Client`", describe(nil), clientInvalid, `describing instance "open": invalid request: there is no client: make one with client.New`, "Make the client before it is used."},
 				{"a zero `Client`", describe(&client.Client{}), clientInvalid, `describing instance "open": invalid request: there is no client: make one with client.New`, "Use `client.New`."},
 				{"a closed store", func(ctx context.Context) error {
@@ -121,7 +128,7 @@ func startingInstances() section {
 		title: "Start and StartNamed",
 		intro: "Nothing is stored. Instance `open` is running.",
 		rows: func(t *testing.T, store *world) []row {
-			c := client.New(store, client.Options{})
+			c := clienttest.New(t, store, client.Options{})
 			named := func(in any, opts ...client.StartOption) func(context.Context) error {
 				return start(c, "Checkout", in, opts...)
 			}
@@ -145,8 +152,8 @@ func startingInstances() section {
 				{"`WithOverload(9)`", named(1, client.WithOverload(9)), clientInvalid, `starting "Checkout": invalid request: overload policy 9: give Block, Refuse or Admit`, "Use the constants."},
 				{"more than `MaxBacklog` waits, with `Refuse`", func(ctx context.Context) error {
 					store := memoryStore(t)
-					busy := client.New(store, client.Options{MaxBacklog: 1, Overload: client.Refuse})
-					return errors.Join(start(client.New(store, client.Options{}), "Checkout", 1)(ctx), start(busy, "Checkout", 1, client.WithID("second"))(ctx))
+					busy := clienttest.New(t, store, client.Options{MaxBacklog: 1, Overload: client.Refuse})
+					return errors.Join(start(clienttest.New(t, store, client.Options{}), "Checkout", 1)(ctx), start(busy, "Checkout", 1, client.WithID("second"))(ctx))
 				}, overloaded, `starting "Checkout" as instance "second": too much work waits in the store: 1 turns and 0 activities, most of it orchestration "Checkout", and the limit is 1: start again later, or run more nodes`, "Tell your own caller to come again, after the `RetryAfter` of the `*client.OverloadedError`."},
 				{"`WithIDPolicy(9)`", named(1, client.WithIDPolicy(9)), clientInvalid, `starting "Checkout": invalid request: ID policy 9: give Reject, UseExisting or ReplaceEnded`, "Use the constants."},
 				{"`WithDelay(-1)`", named(1, client.WithDelay(-1)), clientInvalid, `starting "Checkout": invalid request: start delay -1ns is negative: give zero or more`, "Check how the delay is computed: a time in the past gives a negative one."},
@@ -180,7 +187,7 @@ func steeringInstances() section {
 		title: "Raise, Cancel, Terminate and Unblock",
 		intro: "The same for the methods of `Client` and of `Handle`. Nothing is stored. Instance `open` is running, `done` has ended.",
 		rows: func(t *testing.T, store *world) []row {
-			c := client.New(store, client.Options{})
+			c := clienttest.New(t, store, client.Options{})
 			raise := func(id, event string, payload any, opts ...client.RaiseOption) func(context.Context) error {
 				return func(ctx context.Context) error { return c.Raise(ctx, id, event, payload, opts...) }
 			}
@@ -228,7 +235,7 @@ func readingInstances() section {
 		title: "Handles, Describe, History and Wait",
 		intro: "Instance `done` has completed with a text.",
 		rows: func(t *testing.T, store *world) []row {
-			c := client.New(store, client.Options{})
+			c := clienttest.New(t, store, client.Options{})
 			lookup := func(id string) func(context.Context) error {
 				return func(ctx context.Context) error {
 					_, err := client.Lookup[string](ctx, c, id)
@@ -296,7 +303,7 @@ func listingInstances() section {
 		title: "List, All and Count",
 		intro: "`All` and `Count` refuse the same filters.",
 		rows: func(t *testing.T, store *world) []row {
-			c := client.New(store, client.Options{})
+			c := clienttest.New(t, store, client.Options{})
 			list := func(f client.Filter, p client.Page) func(context.Context) error {
 				return func(ctx context.Context) error {
 					_, err := c.List(ctx, f, p)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/tasktoken"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -16,8 +17,8 @@ func endingActivities() section {
 	return section{
 		title: "Ending activities by their tokens",
 		intro: "`CompleteActivity`, `FailActivity`, `ReportCancelled` and `HeartbeatActivity`. Nothing is ended.",
-		rows: func(_ *testing.T, store *world) []row {
-			c := client.New(store, client.Options{})
+		rows: func(t *testing.T, store *world) []row {
+			c := clienttest.New(t, store, client.Options{})
 			token := tasktoken.Encode(tasktoken.Token{
 				Task: provider.TaskRef{Key: provider.UUID{1}, Execution: 1, EventID: 2}, Attempt: 1, Holder: provider.UUID{2}, Lease: time.Minute,
 			})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
@@ -18,7 +19,7 @@ const forever = time.Duration(math.MaxInt64)
 // What is odd and yet allowed works: the longest durations and the largest numbers overflow nowhere.
 func TestExtremesOfClient(t *testing.T) {
 	w := newWorld(t)
-	c := client.New(w, client.Options{CallTimeout: forever, Logger: quiet()})
+	c := clienttest.New(t, w, client.Options{CallTimeout: forever, Logger: quiet()})
 	ctx := t.Context()
 	h, err := client.StartNamed[string](ctx, c, "Checkout", 1, client.WithDelay(forever), client.WithID(strings.Repeat("n", provider.MaxName)))
 	if err != nil {
@@ -62,7 +63,7 @@ func TestExtremesOfOptions(t *testing.T) {
 	if err := errors.Join(runtime.AddOrchestration(reg, ok), runtime.AddActivity(reg, Hello)); err != nil {
 		t.Fatal(err)
 	}
-	c := client.New(store, client.Options{Logger: quiet()})
+	c := clienttest.New(t, store, client.Options{Logger: quiet()})
 	for name, o := range map[string]runtime.Options{
 		"largest": {
 			Name: strings.Repeat("n", 256), MaxConcurrentTurns: math.MaxInt, MaxConcurrentActivities: math.MaxInt, CacheExecutions: math.MaxInt,

@@ -13,6 +13,7 @@ import (
 
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
@@ -102,7 +103,7 @@ func inside(ctx *octx, name string) map[string]bool {
 
 // Any text is refused by every door, or taken by every door.
 func TestDoorsAgreeOnNames(t *testing.T) {
-	c := client.New(newWorld(t), client.Options{Logger: quiet()})
+	c := clienttest.New(t, newWorld(t), client.Options{Logger: quiet()})
 	th := newTheater(t)
 	ask := func(rt rapid.TB, name string) {
 		answers := registered(name)
@@ -139,7 +140,7 @@ func TestDoorsAgreeOnNames(t *testing.T) {
 // What is taken works: an instance of that ID and orchestration is found by each way there is, gets
 // events of that name, and comes back letter by letter.
 func TestNamesComeBack(t *testing.T) {
-	c := client.New(newWorld(t), client.Options{Logger: quiet()})
+	c := clienttest.New(t, newWorld(t), client.Options{Logger: quiet()})
 	try := func(rt rapid.TB, name string) {
 		ctx := t.Context()
 		h, err := client.StartNamed[string](ctx, c, name, 1, client.WithID(name), client.WithIDPolicy(client.UseExisting))

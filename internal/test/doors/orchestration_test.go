@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/runtime"
 )
@@ -41,7 +42,7 @@ type theater struct {
 func newTheater(t *testing.T) *theater {
 	t.Helper()
 	store := memoryStore(t)
-	th := &theater{t: t, c: client.New(store, client.Options{Logger: quiet()}), code: map[string]func(*octx) error{}, got: map[string]error{}}
+	th := &theater{t: t, c: clienttest.New(t, store, client.Options{Logger: quiet()}), code: map[string]func(*octx) error{}, got: map[string]error{}}
 	reg := runtime.NewRegistry()
 	err := errors.Join(runtime.AddActivity(reg, Hello), runtime.AddOrchestration(reg, orchestration.Define("try", th.perform)))
 	if err != nil {

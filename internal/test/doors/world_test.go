@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/leaktest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
@@ -59,7 +60,7 @@ func newWorld(t *testing.T) *world {
 			t.Error(err)
 		}
 	})
-	c := client.New(store, client.Options{Logger: quiet()})
+	c := clienttest.New(t, store, client.Options{Logger: quiet()})
 	reg := runtime.NewRegistry()
 	ok := orchestration.Define("ok", func(*orchestration.Context, string) (string, error) { return "well", nil })
 	bad := orchestration.Define("bad", func(*orchestration.Context, string) (string, error) { return "", errors.New("out of stock") })

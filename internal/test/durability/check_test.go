@@ -39,7 +39,10 @@ func missing(ctx context.Context, store provider.Provider, all []told) (lost []t
 // stored answers what tells whether the store holds something of an order: in its history, as a message in its inbox,
 // whose text no reader sees but whose kind does, or as its outcome.
 func stored(ctx context.Context, store provider.Provider, id string) (func(told) bool, error) {
-	c := client.New(store, client.Options{})
+	c, err := client.New(store, client.Options{})
+	if err != nil {
+		return nil, err
+	}
 	d, err := c.Describe(ctx, id)
 	if errors.Is(err, client.ErrNotFound) {
 		return func(told) bool { return false }, nil

@@ -64,8 +64,9 @@ type shop struct {
 const maxAsked = 10_000
 
 func newShop(store provider.Provider, tell func(told)) *shop {
-	c := client.New(store, client.Options{Logger: slog.New(slog.DiscardHandler)})
-	return &shop{store: store, client: c, tell: tell, asked: make(chan told, maxAsked)}
+	s := &shop{store: store, tell: tell, asked: make(chan told, maxAsked)}
+	s.client, _ = client.New(store, client.Options{Logger: slog.New(slog.DiscardHandler)}) // refuses bad options only
+	return s
 }
 
 // open starts the node.

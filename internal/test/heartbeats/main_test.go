@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/internal/testkit/leaktest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
@@ -70,7 +71,7 @@ func registry(
 
 // caller makes the client of another process, as it were.
 func caller(e *engine, reg *runtime.Registry) *client.Client {
-	return client.New(e.Store, client.Options{Errors: reg.Errors(), Logger: slog.New(slog.DiscardHandler)})
+	return clienttest.New(e.T, e.Store, client.Options{Errors: reg.Errors(), Logger: slog.New(slog.DiscardHandler)})
 }
 
 // pending answers the only pending activity of an instance.

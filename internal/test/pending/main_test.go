@@ -12,6 +12,7 @@ import (
 
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/internal/testkit/leaktest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
@@ -99,7 +100,7 @@ func registry(t testing.TB, work func(context.Context, int) (string, error), opt
 
 // caller makes the client of another process, as it were.
 func caller(e *enginetest.Engine, reg *runtime.Registry) *client.Client {
-	return client.New(e.Store, client.Options{Errors: reg.Errors(), Logger: slog.New(slog.DiscardHandler)})
+	return clienttest.New(e.T, e.Store, client.Options{Errors: reg.Errors(), Logger: slog.New(slog.DiscardHandler)})
 }
 
 // modes are the two ways to be pending.

@@ -43,9 +43,11 @@ type house struct {
 func newHouse(store provider.Provider, p *Program, unit time.Duration) (*house, error) {
 	reg := runtime.NewRegistry()
 	h := &house{registry: reg, unit: unit, code: make(map[int]*Program)}
-	h.c = client.New(store, client.Options{Errors: reg.Errors(), Logger: slog.New(slog.DiscardHandler)})
+	var err error
+	h.c, err = client.New(store, client.Options{Errors: reg.Errors(), Logger: slog.New(slog.DiscardHandler)})
 	h.add(0, p)
 	return h, errors.Join(
+		err,
 		runtime.AddError(reg, "refused", errRefused), runtime.AddError(reg, "final", errFinal),
 		runtime.AddErrorType[*ThrownError](reg, "thrown"), runtime.AddErrorType[*DeniedError](reg, "denied"),
 		runtime.AddOrchestration(reg, orchestration.Define(nameExecute, h.execute)),

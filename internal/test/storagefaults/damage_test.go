@@ -9,6 +9,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
@@ -198,7 +199,7 @@ func TestDamagedOutcomeIsRefused(t *testing.T) {
 	checkOrders(e, keys)
 	alter(t, path, "UPDATE perdure_outcome SET result = ? WHERE key = ?", garbage, keys[0][:])
 	alter(t, path, "UPDATE perdure_outcome SET sum = NULL, result = ? WHERE key = ?", garbage, keys[1][:])
-	c := client.New(e.Store, client.Options{CallTimeout: time.Second})
+	c := clienttest.New(e.T, e.Store, client.Options{CallTimeout: time.Second})
 	for i, says := range []string{"column result does not match its checksum", "corrupt encoding", ""} {
 		h, err := client.Lookup[int](t.Context(), c, []string{"order-0", "order-1", "order-2"}[i])
 		if err == nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
@@ -123,7 +124,7 @@ func TestCrashInsideTheTransaction(t *testing.T) {
 
 func crashes(t *testing.T, h *house, kind, where string) {
 	t.Helper()
-	c := client.New(h.store, client.Options{Logger: slog.New(slog.DiscardHandler)})
+	c := clienttest.New(t, h.store, client.Options{Logger: slog.New(slog.DiscardHandler)})
 	handle, err := client.Start(t.Context(), c, Ledger, kind)
 	if err != nil {
 		t.Fatal(err)

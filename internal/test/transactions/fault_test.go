@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/orchestration"
@@ -38,7 +39,7 @@ func once(t *testing.T, work func(context.Context, int) (int, error)) *runtime.R
 func fails(t *testing.T, h *house, fn func(ctx context.Context) error) error {
 	t.Helper()
 	reg := once(t, func(ctx context.Context, n int) (int, error) { return n, fn(ctx) })
-	c := client.New(h.store, client.Options{})
+	c := clienttest.New(t, h.store, client.Options{})
 	engineOn(t, h).Start(reg)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -69,7 +70,7 @@ func TestFunctionIsCancelledByShutdown(t *testing.T) {
 		})
 		e := enginetest.On(t, h.store, runtime.Options{Lease: 5 * time.Second, DrainTimeout: time.Millisecond, GracePeriod: 10 * time.Second})
 		first := e.Start(reg)
-		handle, err := client.StartNamed[int](t.Context(), client.New(h.store, client.Options{}), "once", 7)
+		handle, err := client.StartNamed[int](t.Context(), clienttest.New(t, h.store, client.Options{}), "once", 7)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +205,7 @@ func TestFunctionWaitsForARow(t *testing.T) {
 	h.within(t, func(tx transaction) bool {
 		err := tx.exec(`SELECT entry FROM ledger FOR UPDATE`)
 		if err == nil {
-			handle, err = client.StartNamed[int](t.Context(), client.New(h.store, client.Options{}), "once", 7)
+			handle, err = client.StartNamed[int](t.Context(), clienttest.New(t, h.store, client.Options{}), "once", 7)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -252,7 +253,7 @@ func TestFunctionWritesPastItsTransaction(t *testing.T) {
 func TestFunctionCallsPastItsTransaction(t *testing.T) {
 	t.Parallel()
 	h := onSQLite(t, filepath.Join(t.TempDir(), "store.db"))
-	c := client.New(h.store, client.Options{})
+	c := clienttest.New(t, h.store, client.Options{})
 	var runs atomic.Int64
 	err := fails(t, h, func(ctx context.Context) error {
 		return h.onComplete(ctx, func(transaction) error {
@@ -283,7 +284,7 @@ func TestShutdownWhileAFunctionHangs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := client.StartNamed[int](t.Context(), client.New(h.store, client.Options{}), "once", 7); err != nil {
+		if _, err := client.StartNamed[int](t.Context(), clienttest.New(t, h.store, client.Options{}), "once", 7); err != nil {
 			t.Fatal(err)
 		}
 		<-began

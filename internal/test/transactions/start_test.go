@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/orchestration"
@@ -43,7 +44,7 @@ func node(t *testing.T, h *house, add ...func(*runtime.Registry)) *client.Client
 		fn(reg)
 	}
 	engineOn(t, h).Start(reg)
-	return client.New(h.store, client.Options{Errors: reg.Errors()})
+	return clienttest.New(t, h.store, client.Options{Errors: reg.Errors()})
 }
 
 // A start is there with the row that it belongs to, or neither is.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/internal/testkit/leaktest"
 	"github.com/perdure/perdure/orchestration"
@@ -157,7 +158,7 @@ func faultyNode(e *engine) (*faulty.Plan, provider.Provider) {
 
 // newClient makes a client of the engine's store.
 func newClient(e *engine) *client.Client {
-	return client.New(e.Store, client.Options{Logger: slog.New(slog.DiscardHandler)})
+	return clienttest.New(e.T, e.Store, client.Options{Logger: slog.New(slog.DiscardHandler)})
 }
 
 // send puts a message into an inbox, as a child, a timer or a worker would.

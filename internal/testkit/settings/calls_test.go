@@ -13,6 +13,7 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/internal/testkit/settings"
 	"github.com/perdure/perdure/orchestration"
@@ -151,7 +152,7 @@ func TestDefaultsOfClientsAndRegistries(t *testing.T) {
 			}
 			return orchestration.CallActivityNamed[int](ctx, "echo", n)
 		})
-		c := client.New(e.Store, client.Options{Logger: slog.New(slog.DiscardHandler)})
+		c := clienttest.New(e.T, e.Store, client.Options{Logger: slog.New(slog.DiscardHandler)})
 		start := func(n int, opts ...client.StartOption) (client.Handle[int], error) {
 			return client.StartNamed[int](e.T.Context(), c, "main", n, opts...)
 		}

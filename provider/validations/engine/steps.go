@@ -81,7 +81,7 @@ func fails(t *trial) {
 		return orchestration.CallActivityNamed[none](ctx, "refuse", none{})
 	})
 	t.node(reg)
-	t.client = newClient(t.store, reg)
+	t.client = t.newClient(t.store, reg)
 	ends(t, start[none](t, "main", none{}), client.StatusFailed, errRefused)
 }
 

@@ -38,13 +38,15 @@ type attempt struct {
 }
 
 func newTrial(ctx context.Context, m mode, store, other provider.Provider) *trial {
-	return &trial{
-		mode: m, ctx: ctx, store: store, other: other, client: newClient(store, nil), attempts: map[attempt]int{},
-	}
+	t := &trial{mode: m, ctx: ctx, store: store, other: other, attempts: map[attempt]int{}}
+	t.client = t.newClient(store, nil)
+	return t
 }
 
-func newClient(store provider.Provider, reg *runtime.Registry) *client.Client {
-	return client.New(store, client.Options{Logger: slog.New(slog.DiscardHandler), Errors: reg.Errors()})
+func (t *trial) newClient(store provider.Provider, reg *runtime.Registry) *client.Client {
+	c, err := client.New(store, client.Options{Logger: slog.New(slog.DiscardHandler), Errors: reg.Errors()})
+	t.ok(err)
+	return c
 }
 
 // errorf records a failure with the line of the scenario that saw it.

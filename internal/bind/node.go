@@ -1,0 +1,31 @@
+package bind
+
+import (
+	"context"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// Starter makes the first turn of an instance and stores the instance as that turn leaves it, in one commit. ok is false if it did not, for
+// whatever reason: then nothing is stored, and the caller creates the instance itself.
+type Starter interface {
+	StartEagerly(ctx context.Context, req provider.CreateRequest) (res provider.CreateResult, ok bool, err error)
+}
+
+// Node is what client.Node embeds.
+type Node struct{ starter Starter }
+
+func (n *Node) node() *Node { return n }
+
+// NodeOf makes a client.Node.
+func NodeOf[N any, P interface {
+	*N
+	node() *Node
+}](s Starter) N {
+	var n N
+	P(&n).node().starter = s
+	return n
+}
+
+// StarterOf returns what NodeOf was given; nil for a zero Node.
+func StarterOf(n *Node) Starter { return n.starter }
