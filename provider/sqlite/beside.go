@@ -21,13 +21,13 @@ func createFile(path string) error {
 }
 
 // openBeside opens or creates a lock file beside the database, with the owner and the mode of the database.
-// SQLite does the same for its own files. A look by root must not lock the service out.
+// SQLite does the same for its own files. A look by root must not lock the service out. A symbolic link is refused.
 func openBeside(path, suffix string) (*os.File, error) {
 	info, err := os.Stat(path) //nolint:gosec // the caller names the file
 	if err != nil {
 		return nil, fmt.Errorf("open lock file: %w", err)
 	}
-	file, err := os.OpenFile(path+suffix, os.O_RDWR|os.O_CREATE, info.Mode().Perm()) //nolint:gosec // the caller names the file
+	file, err := os.OpenFile(path+suffix, os.O_RDWR|os.O_CREATE|noFollow, info.Mode().Perm()) //nolint:gosec // the caller names the file
 	if err != nil {
 		return nil, fmt.Errorf("open lock file: %w", err)
 	}

@@ -7,6 +7,9 @@ import (
 	"syscall"
 )
 
+// noFollow refuses a lock file that is a symbolic link. The directory's owner could make root open, and give away, any file by one.
+const noFollow = syscall.O_NOFOLLOW
+
 // shareAs gives a file the owner and the mode of the database. This process can use the file even if that fails,
 // so errors are passed over, as SQLite does. Only root can give a file away; others can pass on a group of their own.
 func shareAs(file *os.File, database os.FileInfo) {
@@ -16,7 +19,10 @@ func shareAs(file *os.File, database os.FileInfo) {
 	}
 	have, ok := info.Sys().(*syscall.Stat_t)
 	want, same := database.Sys().(*syscall.Stat_t)
-	if ok && same && (have.Uid != want.Uid || have.Gid != want.Gid) {
+	if !ok || !info.Mode().IsRegular() || have.Nlink != 1 {
+		return // another name of a file that may not be ours
+	}
+	if same && (have.Uid != want.Uid || have.Gid != want.Gid) {
 		if file.Chown(int(want.Uid), int(want.Gid)) != nil {
 			_ = file.Chown(-1, int(want.Gid))
 		}
