@@ -45,11 +45,12 @@ const (
 			WHEN i.lease_until > c.now AND i.fetch_at = i.lease_until THEN i.fetch_at
 			ELSE greatest(least(nullif(i.ready_at, 0), first.at), i.not_before_at, CASE WHEN i.blocked THEN i.retry_at ELSE 0 END) END
 	FROM first, clock c WHERE i.key = first.key RETURNING i.kind`
-	// A later attempt waits for the delay of its retry.
+	// A later attempt waits for the delay of its retry, and what was scheduled after the step for its own.
 	sqlStampTasks = sqlClock + `
 	ahead AS MATERIALIZED (SELECT d.* FROM perdure.task_kind k CROSS JOIN LATERAL (
 		SELECT t.key, t.execution, t.event_id FROM perdure.task t WHERE t.kind = k.id AND t.fetch_at > 0 AND t.fetch_at > (SELECT now FROM clock)
-		AND t.fetch_at <= $1 AND t.state = 1 AND t.attempt = 1 AND t.fetch_at <> t.rank_at FOR UPDATE SKIP LOCKED) d)
+		AND t.fetch_at <= $1 AND t.state = 1 AND t.attempt = 1 AND t.fetch_at <> t.rank_at
+		AND t.scheduled_at > (SELECT now FROM clock) FOR UPDATE SKIP LOCKED) d)
 	UPDATE perdure.task t SET not_before_at = c.now, fetch_at = c.now FROM ahead a, clock c
 	WHERE t.key = a.key AND t.execution = a.execution AND t.event_id = a.event_id RETURNING t.kind`
 	// Whoever lives renews its row at once. A stamp that lies ahead would let the dead live for as long.

@@ -209,3 +209,21 @@ func TestSetbackIsNoticedByReadings(t *testing.T) {
 		}
 	}
 }
+
+// What is scheduled after the step with a delay waits for it, however often the rest is stamped anew.
+func TestDelayAfterAStepIsKept(t *testing.T) {
+	p, s, set := stepped(t)
+	waitsFor(t, p, "any")
+	for range 2 {
+		beat(t, s)
+	}
+	latest := provider.Time(number(t, p, `SELECT `+sqlNow))
+	set(-10 * time.Minute)
+	instanceWith(t, p, "delayed task", provider.NewTask{NotBefore: 5 * time.Minute})
+	if err := p.setback.stampAll(latest); err != nil {
+		t.Fatal(err)
+	}
+	if n := number(t, p, `SELECT count(*) FROM perdure.task WHERE fetch_at > `+sqlNow+` + 240000000`); n != 1 {
+		t.Error("the delay of 5m is gone")
+	}
+}
