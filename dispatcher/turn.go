@@ -307,6 +307,10 @@ func (ts *turns) deliverMessages(x *replay.Execution, r *run) error {
 			continue
 		}
 		e.At = int64(max(now, m.VisibleAt))
+		if started, ok := e.Body.(*history.ExecutionStarted); ok && started.Delay > 0 {
+			// The delay counts from the start, however late a node takes the first turn. What is left of it goes into the history.
+			started.Delay = max(0, started.Delay-(e.At-int64(m.VisibleAt)))
+		}
 		applied, err := x.Deliver(e)
 		if err != nil {
 			return err

@@ -91,6 +91,23 @@ func TestDelayedStartTakesEvents(t *testing.T) {
 	})
 }
 
+// The delay counts from the start, also if no node runs until it is over.
+func TestDelayCountsFromTheStart(t *testing.T) {
+	t.Parallel()
+	const delay = 2 * time.Second
+	enginetest.EveryMode(t, func(e *enginetest.Engine) {
+		reg := registry(e.T)
+		enginetest.Orchestration(e.T, reg, "main", func(ctx *octx, _ none) (time.Time, error) { return ctx.Now(), nil })
+		h := startDelayed(e, delay)
+		created := e.Get(h.Key()).CreatedAt.Std()
+		e.Until("the delay is half over", func() bool { return time.Since(created) > delay/2 })
+		e.Start(reg)
+		if began := enginetest.Output[time.Time](e, h.Key()); began.Sub(created) < delay || began.Sub(created) >= delay+delay/2 {
+			e.T.Errorf("began %v after it was created, for a delay of %v", began.Sub(created), delay)
+		}
+	})
+}
+
 // Older releases delayed the start message itself. What they stored begins when that is due.
 func TestDelayedMessageOfOlderReleases(t *testing.T) {
 	t.Parallel()
