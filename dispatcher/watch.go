@@ -143,11 +143,14 @@ type stuckTurn struct{ reason, message, log string }
 func (ts *turns) abandonStuck(working context.Context, r *run, why *stuckTurn) {
 	x := r.x.Load()
 	stack := x.StuckStack()
-	if stack == "" || !ts.abandon(working, r, func() { ts.deadlocked(working, r, why, stack) }) {
+	shown := func() { // counted first: a reader that sees the instance Blocked sees the count, too
+		ts.count.turnsFailed.Add(1)
+		ts.count.turnsStuck.Add(1)
+		ts.deadlocked(working, r, why, stack)
+	}
+	if stack == "" || !ts.abandon(working, r, shown) {
 		return
 	}
-	ts.count.turnsFailed.Add(1)
-	ts.count.turnsStuck.Add(1)
 	info := x.Info()
 	ts.cfg.Logger.Error(why.log, "instance", info.ID,
 		"orchestration", info.Name, "reason", why.reason, "limit", ts.cfg.DeadlockLimit, "stack", stack)
