@@ -12,7 +12,7 @@ const places = "MaxLeased limits the unexpired leases of a queue, of all names a
 
 func maxLeasedCases() []testCase {
 	const ends = "A fetch at the limit continues when one of the leases ends."
-	const bypass = "A task past its time goes to any fetch with Expired, regardless of limits and sessions."
+	const bypass = "A task past its time goes to any fetch with Expired, regardless of limits and sessions." //nolint:gosec // no credential
 	return []testCase{
 		{name: "places", run: placesTaken, rule: places},
 		{name: "unlimited", run: placesUnlimited, rule: "QueueFilter.MaxLeased: 0: no limit; the lowest of several for one queue counts"},

@@ -15,7 +15,10 @@ func renewCases() []testCase {
 		{name: "lost", run: renewLost, rule: precedence},
 		{name: "details", run: renewDetails, rule: "Nil Details keep the stored ones."},
 		{name: "batch", run: renewBatch, rule: "One bad token never fails the batch."},
-		{name: "delivery-stays", run: renewDelivery, rule: "RenewTasks extends leases of tasks and stores heartbeat details. Its items are independent of each other."},
+		{
+			name: "delivery-stays", run: renewDelivery,
+			rule: "RenewTasks extends leases of tasks and stores heartbeat details. Its items are independent of each other.",
+		},
 	}
 }
 
