@@ -107,6 +107,9 @@ func describeLetter(l *provider.DeadLetter) DeadLetter {
 // queue, with its first attempt and without a deadline. That is possible while the instance runs and, for an activity, still runs
 // the execution that scheduled it. Otherwise the letter stays, and the error is ErrEnded; ErrExists if the activity is pending
 // again. An unknown letter is ErrNotFound.
+//
+// A redriven activity runs, but its call may have ended: with orchestration.ErrPoisoned when the activity was buried. Then the code has gone on,
+// perhaps compensated, and the new result is dropped.
 func (c *Client) RedriveDeadLetter(ctx context.Context, id int64) error {
 	return c.onLetter(ctx, fmt.Sprintf("redriving dead letter %d", id), provider.DeadLettersRedrive, id)
 }

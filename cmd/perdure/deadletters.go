@@ -38,8 +38,8 @@ func newDeadLetters(a *app) *cobra.Command {
 			Use:   "redrive LETTER",
 			Short: "Put a dead letter back where it came from",
 			Long: "Redrive puts an event back into its instance's inbox, or an activity back into its queue. The instance must still\n" +
-				"run. For an activity, the execution that scheduled it must still run. LETTER is a number from\n" +
-				"'perdure dead-letters list'.",
+				"run. For an activity, the execution that scheduled it must still run. Its call may have ended when it was buried:\n" +
+				"then the activity runs, and its result is dropped. LETTER is a number from 'perdure dead-letters list'.",
 		}, "redrive", "put letter %d back\n", (*client.Client).RedriveDeadLetter),
 		newDeadLetterAction(a, &cobra.Command{
 			Use:   "drop LETTER",
