@@ -29,6 +29,7 @@ const (
 	sqlHasNamespace  = `SELECT count(*) > 0 FROM pg_catalog.pg_namespace WHERE nspname = $1`
 	sqlMigrating     = `SELECT pg_try_advisory_lock($1)`
 	sqlMigratingHere = `SELECT pg_try_advisory_xact_lock($1)`
+	sqlDirect        = `SELECT pg_backend_pid() = $1::bigint`
 	sqlNoLimits      = `SET lock_timeout = 0; SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0`
 	sqlMigrateLimits = `SELECT set_config('lock_timeout', $1, true), set_config('statement_timeout', '0', true),
 	set_config('idle_in_transaction_session_timeout', '0', true)`
@@ -60,9 +61,10 @@ func (m migrator) migrate(ctx context.Context) error {
 type migration struct {
 	migrator
 
-	conn  *pgx.Conn
-	key   int64 // of the lock
-	fresh bool  // the tables are made now
+	conn   *pgx.Conn
+	key    int64 // of the lock
+	fresh  bool  // the tables are made now
+	pooled bool  // the connection leads to a pooler, which Options.Pooler or the server says
 }
 
 func (m *migration) run(ctx context.Context) error {
@@ -70,6 +72,9 @@ func (m *migration) run(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = m.conn.Close(context.WithoutCancel(ctx)) }() // it gives up the lock
+	if err := m.findPooler(ctx); err != nil {
+		return err
+	}
 	if err := m.patiently(ctx, func() error { return m.lock(ctx) }); err != nil {
 		return err
 	}
@@ -195,7 +200,7 @@ func (m *migration) holder(ctx context.Context) string {
 // lock keeps other processes from migrating the schema. Behind a pooler the session may not be this process's own: there each transaction
 // takes the lock. It never waits in the server, as the build of an index would wait for such a statement, too.
 func (m *migration) lock(ctx context.Context) error {
-	if m.db.opts.Pooler {
+	if m.pooled {
 		return nil
 	}
 	if _, err := m.conn.Exec(ctx, sqlNoLimits); err != nil {
@@ -244,8 +249,8 @@ func (m *migration) begin(ctx context.Context, tx pgx.Tx) error {
 // built in between, without a transaction, and the statements of the migration must bear to be repeated.
 func (m *migration) apply(ctx context.Context, step *provider.Migration) error {
 	statements, indexes := splitIndexes(step.SQL)
-	if m.fresh || m.db.opts.Pooler {
-		statements, indexes = concurrently.ReplaceAllString(step.SQL, "INDEX"), nil
+	if m.fresh || m.pooled {
+		statements, indexes = m.unhurried(step.SQL), nil
 	}
 	err := m.within(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		if done, err := m.applied(ctx, tx, step); done || err != nil {
@@ -266,6 +271,23 @@ func (m *migration) apply(ctx context.Context, step *provider.Migration) error {
 		}
 	}
 	return m.within(ctx, func(ctx context.Context, tx pgx.Tx) error { return m.record(ctx, tx, step) })
+}
+
+// findPooler finds out whether the connection's transactions may run in different sessions: then the session that runs a statement is not
+// the one that the connection was opened to. A lock of such a session would stay with the pooler.
+func (m *migration) findPooler(ctx context.Context) error {
+	direct := false
+	err := m.conn.QueryRow(ctx, sqlDirect, pgx.QueryExecModeExec, int64(m.conn.PgConn().PID())).Scan(&direct)
+	m.pooled = m.db.opts.Pooler || !direct
+	return err
+}
+
+// unhurried returns the SQL of a migration with its indexes built inside the transaction. It drops what a concurrent build has left.
+func (m *migration) unhurried(sql string) string {
+	return concurrentIndex.ReplaceAllStringFunc(sql, func(create string) string {
+		index := m.db.names.sql(defaultSchema + "." + concurrentIndex.FindStringSubmatch(create)[1])
+		return "DROP INDEX IF EXISTS " + index + ";\n" + concurrently.ReplaceAllString(create, "INDEX")
+	})
 }
 
 // applied reports whether another process was faster, which is possible behind a pooler.

@@ -204,3 +204,28 @@ func TestMigrationsThatWereCutOff(t *testing.T) {
 	all.Wait()
 	checkSchema(t, url, o.Schema)
 }
+
+// A migration without Options.Pooler was cut off between the build of an index and its record. A process with Options.Pooler opens the store.
+func TestPoolerFinishesAMigrationThatWasCutOff(t *testing.T) {
+	url, o := oldStore(t)
+	conn := connect(t, url)
+	for _, sql := range []string{
+		`ALTER TABLE perdure.task ADD COLUMN start_by_at bigint NOT NULL DEFAULT 0`,
+		`ALTER TABLE perdure.task ADD COLUMN begun boolean NOT NULL DEFAULT false`,
+		`ALTER TABLE perdure.task ADD COLUMN rank_at bigint NOT NULL DEFAULT 0`,
+		`CREATE INDEX CONCURRENTLY task_fair ON perdure.task (fairness_key, kind, fetch_at) WHERE rank_at > 0`,
+	} {
+		if _, err := conn.Exec(t.Context(), newNames(o.Schema).sql(sql)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o.Pooler, o.ListenURL = true, url
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	p, err := OpenWith(ctx, url, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeAtEnd(t, p)
+	checkSchema(t, url, o.Schema)
+}
