@@ -102,7 +102,7 @@ func WithIDPolicy(p IDPolicy) StartOption {
 // WithDelay lets the code of the orchestration begin only after d, measured by the storage's clock. The instance exists at once, takes
 // events, and shows the delay as a timer. Cancelled before, it ends at once, and its code never begins.
 //
-// Nodes of releases older than this option's present form leave such a start to newer ones.
+// Upgrade nodes before clients that use it: a node of an earlier release leaves such a start to newer nodes.
 func WithDelay(d time.Duration) StartOption {
 	return startFunc(func(o *startOptions) error {
 		if d < 0 {

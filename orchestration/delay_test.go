@@ -3,7 +3,6 @@ package orchestration_test
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"math"
 	"strings"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
-	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
@@ -21,7 +19,7 @@ import (
 // startDelayed starts "main", which must not begin before its delay.
 func startDelayed(e *enginetest.Engine, d time.Duration) client.Handle[time.Time] {
 	e.T.Helper()
-	c := clienttest.New(e.T, e.Store, client.Options{Logger: slog.New(slog.DiscardHandler)})
+	c := e.Client(client.Options{})
 	h, err := client.StartNamed[time.Time](e.T.Context(), c, "main", none{}, client.WithDelay(d))
 	if err != nil {
 		e.T.Fatal(err)

@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perdure/perdure/client"
-	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/runtime"
@@ -131,7 +130,7 @@ func TestHazard34_OnlyBytesCrossFromClients(t *testing.T) {
 		}
 		e.Start(reg)
 		input := newCargo()
-		h, err := client.Start(e.T.Context(), clienttest.New(e.T, e.Store, client.Options{}), main, input)
+		h, err := client.Start(e.T.Context(), e.Client(client.Options{}), main, input)
 		input.spoil()
 		if err != nil {
 			e.T.Fatal(err)

@@ -50,7 +50,7 @@ func openOn(t *testing.T, store provider.Provider, reg *runtime.Registry) *node 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &node{store, rt, clienttest.New(t, store, client.Options{Errors: reg.Errors()})}
+	return &node{store, rt, clienttest.Of(t, rt, client.Options{})}
 }
 
 func (n *node) close(t *testing.T) {

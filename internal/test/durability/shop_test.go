@@ -64,12 +64,10 @@ type shop struct {
 const maxAsked = 10_000
 
 func newShop(store provider.Provider, tell func(told)) *shop {
-	s := &shop{store: store, tell: tell, asked: make(chan told, maxAsked)}
-	s.client, _ = client.New(store, client.Options{Logger: slog.New(slog.DiscardHandler)}) // refuses bad options only
-	return s
+	return &shop{store: store, tell: tell, asked: make(chan told, maxAsked)}
 }
 
-// open starts the node.
+// open starts the node and makes the client, which starts orders through it.
 func (s *shop) open(ctx context.Context) (*runtime.Runtime, error) {
 	reg := runtime.NewRegistry()
 	pack := func(_ context.Context, in string) (string, error) {
@@ -94,7 +92,12 @@ func (s *shop) open(ctx context.Context) (*runtime.Runtime, error) {
 	if err != nil {
 		return nil, err
 	}
-	return runtime.Start(ctx, s.store, reg, runtime.Options{Logger: slog.New(slog.DiscardHandler)})
+	node, err := runtime.Start(ctx, s.store, reg, runtime.Options{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return nil, err
+	}
+	s.client, err = node.Client(client.Options{})
+	return node, err
 }
 
 // serve places orders, one after the other for each of the customers, and answers those who ask: n orders, 0: until ctx ends.

@@ -3,13 +3,11 @@ package heartbeats
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/perdure/perdure/client"
-	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/internal/testkit/leaktest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
@@ -71,7 +69,7 @@ func registry(
 
 // caller makes the client of another process, as it were.
 func caller(e *engine, reg *runtime.Registry) *client.Client {
-	return clienttest.New(e.T, e.Store, client.Options{Errors: reg.Errors(), Logger: slog.New(slog.DiscardHandler)})
+	return e.Client(client.Options{Errors: reg.Errors()})
 }
 
 // pending answers the only pending activity of an instance.

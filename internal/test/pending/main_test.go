@@ -12,7 +12,6 @@ import (
 
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/client"
-	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/internal/testkit/leaktest"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
@@ -100,7 +99,7 @@ func registry(t testing.TB, work func(context.Context, int) (string, error), opt
 
 // caller makes the client of another process, as it were.
 func caller(e *enginetest.Engine, reg *runtime.Registry) *client.Client {
-	return clienttest.New(e.T, e.Store, client.Options{Errors: reg.Errors(), Logger: slog.New(slog.DiscardHandler)})
+	return e.Client(client.Options{Errors: reg.Errors()})
 }
 
 // modes are the two ways to be pending.

@@ -3,14 +3,12 @@ package weaknesses
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/history"
-	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/internal/testkit/leaktest"
 	"github.com/perdure/perdure/orchestration"
@@ -158,7 +156,7 @@ func faultyNode(e *engine) (*faulty.Plan, provider.Provider) {
 
 // newClient makes a client of the engine's store.
 func newClient(e *engine) *client.Client {
-	return clienttest.New(e.T, e.Store, client.Options{Logger: slog.New(slog.DiscardHandler)})
+	return e.Client(client.Options{})
 }
 
 // send puts a message into an inbox, as a child, a timer or a worker would.

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/memory"
 	"github.com/perdure/perdure/provider/sqlite"
@@ -22,7 +24,8 @@ type Engine struct {
 	Options runtime.Options // of nodes that Start starts
 	Virtual bool            // in a synctest bubble: hours cost nothing
 
-	unchecked string // why the store is not checked when the test ends
+	unchecked string           // why the store is not checked when the test ends
+	node      *runtime.Runtime // the last one that was started on Store itself; nil: none
 }
 
 // Memory makes an engine on a new store in memory.
@@ -71,7 +74,22 @@ func (e *Engine) StartOn(store provider.Provider, reg *runtime.Registry, opts ru
 		e.T.Fatalf("starting a node: %v", err)
 	}
 	e.T.Cleanup(func() { e.Stop(rt) })
+	if store == e.Store {
+		e.node = rt
+	}
 	return rt
+}
+
+// Client makes a client of the store. It starts instances through the last node that Start has started, if there is one.
+func (e *Engine) Client(opts client.Options) *client.Client {
+	e.T.Helper()
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if e.node != nil {
+		opts.Node = e.node.Node()
+	}
+	return clienttest.New(e.T, e.Store, opts)
 }
 
 // Stop shuts a node down and fails the test if something of it stays.

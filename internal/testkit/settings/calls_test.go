@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"reflect"
 	"testing"
 	"time"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/history"
-	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/internal/testkit/settings"
 	"github.com/perdure/perdure/orchestration"
@@ -152,7 +150,7 @@ func TestDefaultsOfClientsAndRegistries(t *testing.T) {
 			}
 			return orchestration.CallActivityNamed[int](ctx, "echo", n)
 		})
-		c := clienttest.New(e.T, e.Store, client.Options{Logger: slog.New(slog.DiscardHandler)})
+		c := e.Client(client.Options{})
 		start := func(n int, opts ...client.StartOption) (client.Handle[int], error) {
 			return client.StartNamed[int](e.T.Context(), c, "main", n, opts...)
 		}
