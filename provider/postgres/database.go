@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -65,11 +66,25 @@ func (db *database) open(ctx context.Context, connector *connector) error {
 	return nil
 }
 
-// close closes the spare pool, and the pool if it is the store's own.
+// poolGrace is how long close waits for the pools.
+const poolGrace = time.Second
+
+// close closes the spare pool, and the pool if it is the store's own. A pool waits up to 15 s for each connection to a server that is silent.
+// That waiting goes on in the background.
 func (db *database) close() {
-	db.spare.Close()
-	if db.ownPool {
-		db.pool.Close()
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		db.spare.Close()
+		if db.ownPool {
+			db.pool.Close()
+		}
+	}()
+	grace := time.NewTimer(poolGrace)
+	defer grace.Stop()
+	select {
+	case <-closed:
+	case <-grace.C:
 	}
 }
 
