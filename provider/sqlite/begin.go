@@ -46,8 +46,8 @@ func (g *guests) begin(ctx context.Context, opts *sql.TxOptions, from uintptr) (
 	if err := s.misplaced(); err != nil {
 		return nil, err
 	}
-	db := s.own.open(s)
-	turn, ctx := s.own.turn(ctx)
+	db := g.own.open(s)
+	turn, ctx := g.own.turn(ctx)
 	if !reads {
 		if err := s.gate.enter(ctx.Done(), g.door.Closing); err != nil {
 			err = begun(ctx, err)
@@ -76,7 +76,7 @@ func begun(ctx context.Context, err error) error {
 	}
 }
 
-// own has the connections of the program's transactions, which are opened as they are needed.
+// own has the connections of the transactions that the program began by one handle. They are opened as they are needed.
 type own struct {
 	mu    sync.Mutex
 	db    *sql.DB

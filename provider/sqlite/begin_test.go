@@ -227,6 +227,31 @@ func TestCloseEndsOwnTransactions(t *testing.T) {
 	}
 }
 
+// A handle ends its own transactions, also while another handle keeps the store open, and leaves those of the other alone.
+func TestCloseEndsTheTransactionsOfItsHandle(t *testing.T) {
+	p := orders(t, Options{})
+	other := openTest(t, p.store.path, Options{})
+	if err := place(t.Context(), p, beginOwn(t, p), "undone"); err != nil {
+		t.Fatal(err)
+	}
+	reading, err := other.BeginTx(t.Context(), &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := place(t.Context(), other, beginOwn(t, other), "of the other"); err != nil {
+		t.Error("the closed handle still holds the file:", err)
+	}
+	if _, err := reading.ExecContext(t.Context(), `SELECT 1`); err != nil {
+		t.Error("the transaction of the other handle was ended:", err)
+	}
+	if err := reading.Rollback(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestOwnTransactionOfAStoreThatIsRead(t *testing.T) {
 	path := orders(t, Options{}).store.path
 	execSQL(t, path, `VACUUM INTO '`+path+`.copy'`)

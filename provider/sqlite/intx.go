@@ -30,7 +30,11 @@ func InTx(tx *sql.Tx) provider.Tx {
 type userTx = relational.UserTx[*sql.Tx]
 
 // guests are the calls in transactions that the program began itself, and those that lend it one.
-type guests struct{ *handle }
+type guests struct {
+	*handle
+
+	own own
+}
 
 // CreateIn implements [provider.Transactor].
 func (g *guests) CreateIn(ctx context.Context, tx provider.Tx, req provider.CreateRequest) (provider.CreateResult, error) {

@@ -1,6 +1,8 @@
 package sqlite
 
 import (
+	"errors"
+
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/internal/relational"
 )
@@ -35,21 +37,22 @@ func newProvider(s *store, readOnly bool) *Provider {
 	h := &handle{store: s, readOnly: readOnly, door: relational.NewDoor()}
 	return &Provider{
 		calls: calls{Enqueue: h.enqueue}, handle: h, reader: &reader{h}, fetches: &fetches{h}, asks: &asks{h}, cleaner: &cleaner{h},
-		shared: &shared{h}, guests: &guests{h}, migrator: &migrator{h},
+		shared: &shared{h}, guests: &guests{handle: h}, migrator: &migrator{h},
 	}
 }
 
-// Close implements [provider.Provider]. The last handle of a file closes it.
+// Close implements [provider.Provider]. It rolls back the open transactions of the handle's BeginTx. The last handle of a file closes it.
 func (p *Provider) Close() error {
 	if first := p.door.Close(); !first {
 		return nil
 	}
+	err := p.guests.own.close()
 	registry.mu.Lock()
 	defer registry.mu.Unlock()
 	s := p.store
 	s.handles--
 	if s.handles > 0 {
-		return nil
+		return failed("close", err, provider.OutcomeHappened)
 	}
 	for i, other := range registry.stores {
 		if other == s {
@@ -57,7 +60,7 @@ func (p *Provider) Close() error {
 			break
 		}
 	}
-	return failed("close", s.close(), provider.OutcomeHappened)
+	return failed("close", errors.Join(err, s.close()), provider.OutcomeHappened)
 }
 
 // Notify implements [provider.Notifier]: it tells of what this process commits, and of leased tasks of this process that

@@ -25,7 +25,6 @@ type store struct {
 	writer   *writer
 	janitor  *janitor
 	gate     *entrance
-	own      own
 	lent     atomic.Pointer[origin] // the last call with InTx
 	here     *presence
 	beside   []companion
@@ -45,7 +44,7 @@ var registry struct {
 // close stops the goroutines and closes the files. Readers close first, so that the
 // writer's connection is the last one and folds the log into the file.
 func (s *store) close() error {
-	errs := []error{s.own.close()}
+	var errs []error
 	if s.janitor != nil {
 		s.janitor.stop()
 	}
