@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// What was given up before it began never begins, wherever its task is; an ended execution, a lost race and a cancelled scope
-// leave no task behind.
+// An activity that was cancelled before it began never begins, wherever its task is. An ended execution, a lost race
+// and a cancelled scope leave no task behind.
 func TestActivity_WhatWasGivenUpNeverBegins(t *testing.T) {
 	t.Parallel()
 	reasons := map[string]func(ctx *octx, name string, retry orchestration.ActivityOption) (string, error){
@@ -46,7 +46,7 @@ func TestActivity_WhatWasGivenUpNeverBegins(t *testing.T) {
 			t.Run(reason+"/"+place, func(t *testing.T) {
 				t.Parallel()
 				ways := everyWay
-				if reason == "its scope is cancelled" { // in the stores, the others are the same
+				if reason == "its scope is cancelled" { // in the stores, the other cases are equal
 					ways = everyStore
 				}
 				ways(t, func(r *rig) { neverBegins(r, c.name, main, c.at) })
@@ -55,7 +55,7 @@ func TestActivity_WhatWasGivenUpNeverBegins(t *testing.T) {
 	}
 }
 
-// backOff is how long an attempt that was refused waits for the next.
+// backOff returns how long a failed attempt waits for the next.
 func (r *rig) backOff() time.Duration {
 	if r.Virtual {
 		return 10 * time.Second
@@ -63,7 +63,7 @@ func (r *rig) backOff() time.Duration {
 	return 400 * time.Millisecond
 }
 
-// neverBegins gives an activity up that waits, and then lets a node that could run it look for work.
+// neverBegins cancels a waiting activity and then lets a node that could run it look for work.
 func neverBegins(r *rig, name string, main func(ctx *octx, name string, retry orchestration.ActivityOption) (string, error), at func([]provider.TaskInfo) bool) {
 	var refused enginetest.Notes[int]
 	retry := orchestration.WithRetry(orchestration.RetryPolicy{InitialInterval: r.backOff()})
@@ -85,7 +85,7 @@ func neverBegins(r *rig, name string, main func(ctx *octx, name string, retry or
 	}
 }
 
-// holding is a store whose fetched tasks are on their way for as long as the test likes.
+// holding is a store that delays the return of fetched tasks until the test releases them.
 type holding struct {
 	provider.Provider
 
@@ -103,7 +103,8 @@ func (h *holding) FetchTasks(ctx context.Context, req provider.FetchTasksRequest
 	return res, err
 }
 
-// A task that was fetched just before its execution ended begins: the notice came too early for it. Renewal tells it.
+// A task that was fetched just before its execution ended begins, because the notice came too early. The next renewal
+// cancels it.
 func TestActivity_FetchedAsItsExecutionEnds(t *testing.T) {
 	t.Parallel()
 	everyWay(t, func(r *rig) {

@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/provider/faulty"
 )
 
-// causes are all that activity code may be told.
+// causes returns all causes that activity code may see.
 func causes() []error {
 	return []error{
 		activity.ErrOrchestrationEnded, activity.ErrOrchestrationMissing, activity.ErrCancelled, activity.ErrTimeout,
@@ -22,7 +22,7 @@ func causes() []error {
 	}
 }
 
-// Why an activity shall stop can be told by errors.Is, and is one thing only.
+// errors.Is identifies why an activity must stop. Each cause matches one sentinel only.
 func TestActivity_CausesCanBeToldApart(t *testing.T) {
 	t.Parallel()
 	stay := func(ctx *octx) (string, error) { return "", ctx.Sleep(10 * time.Hour) }
@@ -125,7 +125,7 @@ func goOn(r *rig, key provider.UUID) {
 	r.Raise(key, "go on", none{})
 }
 
-// wantCause compares a cause with what it should be, and wants it to be nothing else.
+// wantCause compares a cause with the wanted one and fails if it matches any other.
 func wantCause(r *rig, got, want error) {
 	r.T.Helper()
 	for _, cause := range causes() {
@@ -135,7 +135,8 @@ func wantCause(r *rig, got, want error) {
 	}
 }
 
-// A deleted instance is missing. The notice says no more than that it has ended; the look at the store says all.
+// A deleted instance counts as missing. The notice only says that it has ended; the node learns the rest from the
+// store.
 func TestActivity_HearsThatItsOrchestrationIsMissing(t *testing.T) {
 	t.Parallel()
 	everyWay(t, func(r *rig) {
@@ -150,8 +151,8 @@ func TestActivity_HearsThatItsOrchestrationIsMissing(t *testing.T) {
 	})
 }
 
-// A timeout says which limit has passed, to the activity and to the orchestration, also through the errors of a child
-// and on another node.
+// A timeout names the limit that has passed. Activity and orchestration see it, also through the errors of a child and
+// on another node.
 func TestActivity_TimeoutTellsItsKind(t *testing.T) {
 	t.Parallel()
 	everyStore(t, func(r *rig) {
@@ -190,7 +191,7 @@ func TestActivity_TimeoutTellsItsKind(t *testing.T) {
 	})
 }
 
-// Nothing of a lost lease or a shutdown is taken for a cancellation: another attempt follows.
+// A lost lease or a shutdown never counts as a cancellation: another attempt follows.
 func TestActivity_HearsOfItsNode(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

@@ -1,7 +1,11 @@
-// Package cancellation holds the tests of how activities are told to stop: of every test in the plan of the design that this
-// follows, under its name, and of what perdure promises beyond: that tasks which nobody has begun are removed, that a
-// call may wait for its activity's own end, that causes can be told apart, and that a node hears at once. Each runs with the
-// turns on the same node, on another one, and with all notices lost, so that the renewal of leases alone must tell.
+// Package cancellation tests how activities are told to stop. It has every test of the plan in the design that it
+// follows, under its name.
 //
-// It is a package of tests and has no API.
+// It also tests what perdure promises beyond that plan. Tasks that have not begun are removed. A call may wait for the
+// end of its activity. Causes can be told apart. A node learns of a cancellation at once.
+//
+// Each test runs with the turns on the same node and on another node. It also runs with all notices lost, so that only
+// the renewal of leases reports a cancellation.
+//
+// The package has tests only and no API.
 package cancellation

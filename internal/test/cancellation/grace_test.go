@@ -28,7 +28,7 @@ func (j *journal) Write(p []byte) (int, error) {
 	return j.text.Write(p)
 }
 
-// lines answers what was logged with all of the words.
+// lines returns the log lines that contain all of the words.
 func (j *journal) lines(words ...string) (found []string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -44,7 +44,7 @@ func (j *journal) lines(words ...string) (found []string) {
 	return found
 }
 
-// listened makes the nodes write to a journal.
+// listened makes the nodes log to a journal.
 func (r *rig) listened() *journal {
 	j := &journal{}
 	r.Options.Logger = slog.New(slog.NewTextHandler(j, nil))
@@ -53,7 +53,7 @@ func (r *rig) listened() *journal {
 
 const leftBehind = "user code leaked"
 
-// What becomes of an activity that was told to stop.
+// An activity that ignores its cancellation is abandoned after the grace period.
 func TestActivity_GracePeriod(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]func(r *rig){
@@ -88,7 +88,8 @@ func comesBackInTime(r *rig) {
 	}
 }
 
-// comesBackLate: the slot is free when the grace period is over, and what the activity answers then is discarded and counted.
+// comesBackLate: the slot is free when the grace period is over. A later result of the activity is discarded and
+// counted.
 func comesBackLate(r *rig) {
 	log := r.listened()
 	r.Options.MaxConcurrentActivities = 1
@@ -124,7 +125,8 @@ func comesBackLate(r *rig) {
 	}
 }
 
-// leaksAtShutdown: Go cannot end a goroutine. Shutdown gives it the time of the watchdog, then returns and names the leak.
+// leaksAtShutdown: Go cannot end a goroutine. Shutdown waits as long as the watchdog does, then returns and names the
+// leak.
 func leaksAtShutdown(r *rig) {
 	r.leaks = true
 	log := r.listened()
@@ -153,7 +155,7 @@ func leaksAtShutdown(r *rig) {
 	r.Until("its goroutine ends", func() bool { return r.worker.Stats().ResultsLate == 1 })
 }
 
-// A call that waits for the end is answered when the grace period is over, whatever the activity does.
+// A call that waits for the end of its activity returns when the grace period is over, whatever the activity does.
 func TestActivity_WaitForEndEndsWithTheGracePeriod(t *testing.T) {
 	t.Parallel()
 	everyStore(t, func(r *rig) {

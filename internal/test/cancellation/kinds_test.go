@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// The call of an activity that is given up ends at once, when the activity has ended by itself, or at once without
-// telling the activity.
+// The call chooses when it ends after its cancellation: at once, when the activity has ended, or at once without
+// cancelling the activity.
 func TestActivity_CallChoosesItsCancellation(t *testing.T) {
 	t.Parallel()
 	slow := func(r *rig) func(error) (string, error) {
@@ -56,7 +56,7 @@ func TestActivity_CallChoosesItsCancellation(t *testing.T) {
 			if got != "cancelled" || (r.Virtual && took >= time.Second) {
 				r.T.Errorf("the call answered %q after %v", got, took)
 			}
-			// It heard of the end of the execution only, which came a renewal later.
+			// Only the end of the execution stopped it, which came a renewal later.
 			if h := r.hear(l); !errors.Is(h.cause, activity.ErrOrchestrationEnded) {
 				r.T.Errorf("heard %v", h.cause)
 			}
@@ -64,8 +64,8 @@ func TestActivity_CallChoosesItsCancellation(t *testing.T) {
 	})
 }
 
-// giveUp cancels the scope of a call once it runs, and answers what came of the call and when. The execution
-// goes on for a while afterwards.
+// giveUp cancels the scope of a call once its activity runs. It returns the result of the call and the time it took.
+// The execution keeps running for a while.
 func (r *rig) giveUp(l *listener, c orchestration.Cancellation) (answer string, asked time.Time, took time.Duration) {
 	r.T.Helper()
 	answered := make(chan time.Time, 10)
@@ -100,8 +100,8 @@ func (r *rig) giveUp(l *listener, c orchestration.Cancellation) (answer string, 
 	return enginetest.Output[string](r.engine, key), asked, took
 }
 
-// A call that waits for the end is answered, too, when nobody is at work: the task waits in the queue, was given up in the turn that
-// asked for it, waits for its next attempt, or its node was lost.
+// A call that waits for the end of its activity also returns when the activity does not run. Its task may wait in the
+// queue or for its next attempt. The call may also be cancelled in the turn that made it, or its node may be lost.
 func TestActivity_WaitForEndIsAlwaysAnswered(t *testing.T) {
 	t.Parallel()
 	wait := orchestration.WithCancellation(orchestration.WaitForEnd)

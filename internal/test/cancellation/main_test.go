@@ -23,13 +23,13 @@ type (
 	engine = enginetest.Engine
 )
 
-// way is how a node that runs activities hears that one shall stop.
+// way is how a node that runs activities learns that one must stop.
 type way int
 
 const (
 	same   way = iota // it makes the turns itself
-	notice            // another node makes them, and the store tells
-	deaf              // another node makes them, and every notice is lost: renewal alone tells
+	notice            // another node makes them, and the store sends notices
+	deaf              // another node makes them, and every notice is lost: only renewals report
 )
 
 // rig is a store with the nodes on it.
@@ -40,13 +40,13 @@ type rig struct {
 	plan   *faulty.Plan      // of the worker's store
 	near   provider.Provider // the worker's store
 	worker *runtime.Runtime  // runs the activities
-	turns  *runtime.Runtime  // makes the turns; in the same way: the worker
+	turns  *runtime.Runtime  // makes the turns; same as worker if the way is same
 	leaks  bool              // the worker will be shut down while code of it still runs
 
 	orchestrations, activities *runtime.Registry
 }
 
-// newRig makes a rig whose nodes are not yet started. The worker reaches the store as near.
+// newRig makes a rig whose nodes have not started. The worker uses near as its store.
 func newRig(e *engine, w way, near provider.Provider) *rig {
 	r := &rig{engine: e, way: w, plan: faulty.NewPlan(1), activities: runtime.NewRegistry()}
 	r.plan.DropNotices(w == deaf)
@@ -79,7 +79,7 @@ func (r *rig) startLeaky() {
 	if r.worker, err = runtime.Start(r.T.Context(), r.near, r.activities, r.Options); err != nil {
 		r.T.Fatal(err)
 	}
-	// Should the test have failed before it came to it.
+	// The test may have failed before it shut the worker down.
 	r.T.Cleanup(func() { _ = r.worker.Shutdown(context.WithoutCancel(r.T.Context())) })
 }
 
@@ -91,8 +91,8 @@ func (r *rig) main(fn func(*octx, none) (string, error)) provider.UUID {
 	return r.Create("main", "main", none{})
 }
 
-// within is how long an activity may take to hear: two renewals where they alone tell, else less than one.
-// TestActivity_HearsFast measures.
+// within returns how long an activity may take to see its cancellation: two renewals if only these report it, else less
+// than one. TestActivity_HearsFast measures it.
 func (r *rig) within() time.Duration {
 	switch {
 	case r.way == deaf:
@@ -108,8 +108,8 @@ func (r *rig) within() time.Duration {
 	}
 }
 
-// soon reports whether something took no longer than it must: to the second in virtual time. A busy machine may take longer,
-// by as much as means nothing else.
+// soon reports whether something took no longer than it must, to the second in virtual time. In real time it leaves a
+// margin for a busy machine.
 func (r *rig) soon(took, must time.Duration) bool {
 	if r.Virtual {
 		return took <= must+2*time.Second
@@ -131,15 +131,15 @@ func (r *rig) grace() time.Duration {
 	return r.Options.GracePeriod
 }
 
-// pause lets time pass that means nothing but itself: real only where the clock is.
+// pause lets time pass. It waits in real time only where the clock is real.
 func (r *rig) pause(d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	<-timer.C
 }
 
-// quick are options under which real time is short and leases hold on a busy machine. An activity that is told hears long
-// before a renewal, on such a machine, too.
+// quick returns options that keep tests short in real time and leases valid on a busy machine. A notice still arrives
+// long before a renewal.
 func quick(w way) runtime.Options {
 	lease := 12 * time.Second
 	if w == deaf {
@@ -161,8 +161,8 @@ func everyWay(t *testing.T, test func(r *rig)) {
 	}
 }
 
-// everyStore is everyWay, and the same on SQLite and Postgres in real time, where another
-// node has a connection of its own.
+// everyStore is everyWay, plus the same test on SQLite and Postgres in real time. There another node has a connection
+// of its own.
 func everyStore(t *testing.T, test func(r *rig)) {
 	t.Helper()
 	everyWay(t, test)
@@ -204,21 +204,21 @@ func onPostgres(t *testing.T, opts runtime.Options) (*engine, provider.Provider)
 	return e, near
 }
 
-// heard is what an activity heard.
+// heard is the cancellation that an activity saw.
 type heard struct {
 	name  string
 	cause error
 	at    time.Time
 }
 
-// listener is an activity that begins, says so, and ends when it is told to stop.
+// listener is an activity that reports its begin and ends when it is cancelled.
 type listener struct {
 	began  chan string
 	heard  chan heard
 	answer func(cause error) (string, error)
 }
 
-// listen registers a listener under a name. It answers the cause unless answer says otherwise.
+// listen registers a listener under a name. The listener returns the cause unless answer returns something else.
 func (r *rig) listen(name string, answer func(cause error) (string, error)) *listener {
 	l := &listener{began: make(chan string, 1000), heard: make(chan heard, 1000), answer: answer}
 	enginetest.Activity(r.T, r.activities, name, func(ctx context.Context, in string) (string, error) {
@@ -233,7 +233,7 @@ func (r *rig) listen(name string, answer func(cause error) (string, error)) *lis
 	return l
 }
 
-// hear waits for an activity to hear.
+// hear waits until an activity sees its cancellation.
 func (r *rig) hear(l *listener) heard {
 	r.T.Helper()
 	limit := 2 * time.Minute
@@ -251,7 +251,7 @@ func (r *rig) hear(l *listener) heard {
 	}
 }
 
-// next waits for an activity to hear, and fails if that took too long after the given moment.
+// next waits until an activity sees its cancellation, and fails if that took too long after the given moment.
 func (r *rig) next(l *listener, asked time.Time) heard {
 	r.T.Helper()
 	h := r.hear(l)

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// queued is an instance that waits for an activity, which the test itself takes as a worker would, by the worker's store.
+// queued is an instance that waits for an activity. The test takes its task itself through the worker's store.
 type queued struct {
 	*rig
 
@@ -23,10 +23,10 @@ type queued struct {
 
 const queuedName = "taken by the test"
 
-// runsQueued starts the nodes, with an orchestration that calls an activity and then does what it is told.
+// runsQueued starts the nodes with an orchestration that calls an activity and then follows its events.
 func (r *rig) runsQueued() {
 	r.T.Helper()
-	r.listen("another activity", nil) // a node does not start without one
+	r.listen("another activity", nil) // a node does not start without an activity
 	enginetest.Orchestration(r.T, r.orchestrations, "main", func(ctx *octx, _ none) (string, error) {
 		begin(ctx, queuedName, "")
 		for {
@@ -54,8 +54,8 @@ func newQueued(r *rig, id string) *queued {
 	return q
 }
 
-// fetch takes what there is to take, until it has the task of the given instance: a store on another node may hear late
-// of a kind of tasks.
+// fetch fetches tasks until it has the task of the given instance. A store on another node may learn late of a kind of
+// tasks.
 func (q *queued) fetch(key provider.UUID) (tasks []provider.LeasedTask) {
 	q.T.Helper()
 	q.Until("the task is fetched", func() bool {
@@ -78,7 +78,7 @@ func (q *queued) fetchOnce() []provider.LeasedTask {
 	return res.Tasks
 }
 
-// renew renews the lease of the task, which the execution of the given number scheduled.
+// renew renews the lease of the task that the given execution scheduled.
 func (q *queued) renew(execution int64) provider.TaskRenewalResult {
 	q.T.Helper()
 	ref := provider.TaskRef{Key: q.key, Execution: execution, EventID: 2}
@@ -108,7 +108,7 @@ func (q *queued) deleted() {
 	}
 }
 
-// fetched takes the only task and wants it to be for work.
+// fetched returns the only task and fails if it is not to be run.
 func (q *queued) fetched() provider.LeasedTask {
 	q.T.Helper()
 	tasks := q.fetch(q.key)
@@ -118,7 +118,7 @@ func (q *queued) fetched() provider.LeasedTask {
 	return tasks[0]
 }
 
-// again starts an instance, after the first time under the ID of the one that was deleted.
+// again starts an instance, from the second time on under the ID of the deleted one.
 func (q *queued) again() provider.UUID {
 	q.T.Helper()
 	key := q.Create(q.id, "main", none{})
@@ -126,10 +126,10 @@ func (q *queued) again() provider.UUID {
 	return key
 }
 
-// gone wants the task of the first execution to be withheld from workers, and its state to be the given one. The
-// document lets a worker fetch such a task together with a state that forbids to run it. Here the commit that ends the
-// execution removes the task, so that no worker sees it. The task of another instance, which is queued after it under
-// the same name, is fetched: the fetch does look.
+// gone wants the task of the first execution to be withheld from workers, and its state to be the given one. The design
+// lets a worker fetch this task together with a state that forbids to run it. Here the commit that ends the execution
+// removes the task, so that no worker sees it. A second task, queued later under the same name, proves that the fetch
+// works.
 func (q *queued) gone(kind provider.ExecutionStateKind, status provider.Status) {
 	q.T.Helper()
 	other := q.Create("beside "+q.id, "main", none{})
@@ -147,7 +147,7 @@ func (q *queued) gone(kind provider.ExecutionStateKind, status provider.Status) 
 	q.WaitEnded(other)
 }
 
-// wants compares a renewal with what the document asks for.
+// wants compares a renewal with the one that the design demands.
 func (q *queued) wants(got provider.TaskRenewalResult, kind provider.ExecutionStateKind, status provider.Status) {
 	q.T.Helper()
 	if got.Err != nil || got.State.Kind != kind || got.State.Status != status {
@@ -158,7 +158,7 @@ func (q *queued) wants(got provider.TaskRenewalResult, kind provider.ExecutionSt
 	}
 }
 
-// clear lets the instance end if it still runs: the test would leave a lease behind.
+// clear lets the instance end if it still runs. Otherwise the test would leave a lease behind.
 func (q *queued) clear() {
 	q.T.Helper()
 	res, err := q.Store.Get(q.T.Context(), provider.GetRequest{Key: q.key})
@@ -167,7 +167,7 @@ func (q *queued) clear() {
 	}
 }
 
-// stores opens the three stores, each with the provider by which the worker reaches it.
+// stores opens the three stores, each with the provider that the worker uses.
 func stores() map[string]func(t *testing.T) (*engine, provider.Provider) {
 	alone := func(open func(testing.TB, runtime.Options) *engine) func(t *testing.T) (*engine, provider.Provider) {
 		return func(t *testing.T) (*engine, provider.Provider) {
@@ -182,7 +182,7 @@ func stores() map[string]func(t *testing.T) (*engine, provider.Provider) {
 	}
 }
 
-// What fetching and renewing tell of the execution that wants the result.
+// Fetches and renewals report the state of the execution that waits for the result.
 func TestActivity_StateOfTheExecution(t *testing.T) {
 	t.Parallel()
 	running := func(q *queued) { q.fetched() }
@@ -213,8 +213,8 @@ func TestActivity_StateOfTheExecution(t *testing.T) {
 			q.deleted()
 			q.gone(provider.ExecutionMissing, 0)
 		},
-		// No call deletes an execution and leaves its instance. The nearest to it is an instance that was started again under
-		// the ID of a deleted one: the instance exists, and the execution of the task does not.
+		// No call deletes an execution and keeps its instance. The nearest case is an instance that was started again
+		// under the ID of a deleted one: the instance exists, but the execution of the task does not.
 		"fetch_returns_missing_state_when_execution_deleted": func(q *queued) {
 			q.deleted()
 			key := q.again()

@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// Cancelling many at once, and while all slots are taken.
+// Many activities are cancelled at once, also while all slots are taken.
 func TestActivity_CancellationUnderStress(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]func(r *rig){
@@ -33,13 +33,13 @@ const (
 	floodActivities = 5
 )
 
-// flood cancels 100 orchestrations with 5 activities each; all hear as fast as the way allows.
+// flood cancels 100 orchestrations with 5 activities each. Every activity sees it within the time of its way.
 func flood(r *rig) {
 	const all = floodInstances * floodActivities
 	r.Options.MaxConcurrentActivities = all
 	limit := time.Second
 	if !r.Virtual {
-		r.Options.Lease = 30 * time.Second // this many on a busy machine must not lose their leases
+		r.Options.Lease = 30 * time.Second // this many must not lose their leases on a busy machine
 	}
 	l := r.listen("work", nil)
 	enginetest.Orchestration(r.T, r.orchestrations, "one", func(ctx *octx, _ none) (string, error) {
@@ -88,7 +88,7 @@ func flood(r *rig) {
 	r.Until("no attempt is left", func() bool { return r.worker.Stats().AttemptsRunning == 0 })
 }
 
-// underLoad cancels when every slot is taken and as much again waits; the slots serve what comes next.
+// underLoad cancels while every slot is taken and as many calls wait. The slots then serve what follows.
 func underLoad(r *rig) {
 	const slots = 4
 	r.Options.MaxConcurrentActivities = slots
@@ -128,9 +128,8 @@ func underLoad(r *rig) {
 	}
 }
 
-// An activity hears within 10 ms where the turns are made, and within 100 ms on another node
-// of Postgres. The machine may be busy: the fastest of many shows what the engine takes, and none waits for the renewal
-// of its lease.
+// An activity sees its cancellation within 10 ms on the node that makes the turns, and within 100 ms on another node of
+// Postgres. The machine may be busy, so only the fastest of many counts. None waits for the renewal of its lease.
 func TestActivity_HearsFast(t *testing.T) {
 	lease := runtime.Options{Lease: time.Minute}
 	t.Run("same node", func(t *testing.T) {

@@ -13,13 +13,13 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// stopped tells whether a cause is one of those with which an ending execution stops its activities. Which of them comes
-// first depends on the way: the cancelled call, or the end that followed it.
+// stopped reports whether a cause is one that an ending execution gives its activities. The first of them depends on
+// the way: the cancelled call, or the end that followed it.
 func stopped(cause error) bool {
 	return errors.Is(cause, activity.ErrCancelled) || errors.Is(cause, activity.ErrOrchestrationEnded)
 }
 
-// The context that an activity was given is what the document calls its cancellation token.
+// The context of an activity is what the design calls its cancellation token.
 func TestActivity_CancellationToken(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]func(r *rig){
@@ -83,10 +83,11 @@ func hearsOfTheEnd(r *rig) {
 	}
 }
 
-// completesBefore: the activity is done before anybody could have told it. A call that waits for the end takes its result.
+// completesBefore: the activity ends before its cancellation could reach it. A call that waits for the end takes its
+// result.
 func completesBefore(r *rig) {
 	if r.way != deaf {
-		return // it would be told
+		return // otherwise it would be cancelled
 	}
 	began := make(chan struct{})
 	enginetest.Activity(r.T, r.activities, "work", func(ctx context.Context, _ string) (string, error) {
@@ -136,7 +137,7 @@ func heardTogether(r *rig) {
 		r.T.Errorf("heard: %v", names)
 	}
 	r.WaitEnded(key)
-	// Each ends for itself: two obey, and the third is left behind when its grace period is over.
+	// Each ends by itself: two obey, and the third is abandoned after its grace period.
 	r.Until("all are done with", func() bool { return r.worker.Stats().AttemptsRunning == 0 })
 	if s := r.worker.Stats(); s.AttemptsLeaked != 1 {
 		r.T.Errorf("%d were left behind", s.AttemptsLeaked)

@@ -16,7 +16,7 @@ func panics() { panic("on purpose") }
 
 func exits() { goruntime.Goexit() }
 
-// How an attempt has ended is judged by what the engine asked for, never by what its error looks like.
+// The engine judges the end of an attempt by its own cancellations, never by the text or type of the error.
 func TestActivity_EndsAreJudgedRightly(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// The code of testdata/activities.db. Frozen: the store holds histories of it.
+// This is the code of testdata/activities.db. It is frozen, because the store holds its histories.
 
 // Placed waits for an activity that has a place in its queue, a session and limits.
 func Placed(ctx *orchestration.Context, n int) (int, error) {
@@ -24,7 +24,7 @@ func Placed(ctx *orchestration.Context, n int) (int, error) {
 		orchestration.WithScheduleToCloseTimeout(100*year))
 }
 
-// Overdue waits for an activity that must begin soon and that nobody has.
+// Overdue waits for an activity that must begin soon and that no node has.
 func Overdue(ctx *orchestration.Context, n int) (string, error) {
 	_, err := orchestration.CallActivityNamed[int](ctx, "Nobody", n, orchestration.WithQueue("nobody"),
 		orchestration.WithScheduleToStartTimeout(10*time.Second))
@@ -32,19 +32,19 @@ func Overdue(ctx *orchestration.Context, n int) (string, error) {
 	return string(kind), nil
 }
 
-// Retried waits for the second attempt of an activity, which knows how far the first one came.
+// Retried waits for the second attempt of an activity, which reads the progress of the first.
 func Retried(ctx *orchestration.Context, _ orchestration.None) (string, error) {
 	return orchestration.CallActivityNamed[string](ctx, "goOn", 0, orchestration.WithRetry(orchestration.RetryPolicy{
 		InitialInterval: 5 * time.Second, Jitter: orchestration.Off, MaxElapsed: 100 * year,
 	}))
 }
 
-// Parked waits for an activity that is ended by its token.
+// Parked waits for an activity that ends by its token.
 func Parked(ctx *orchestration.Context, _ orchestration.None) (string, error) {
 	return orchestration.CallActivityNamed[string](ctx, "park", 0, orchestration.WithStartToCloseTimeout(100*year))
 }
 
-// Locals has run two local activities, and has a third in the queue.
+// Locals has run two local activities and has a third in the queue.
 func Locals(ctx *orchestration.Context, _ orchestration.None) (string, error) {
 	one, err := orchestration.CallLocalNamed[string](ctx, "local", "one")
 	if err != nil {
@@ -58,7 +58,8 @@ func Locals(ctx *orchestration.Context, _ orchestration.None) (string, error) {
 	return one + two + three, err
 }
 
-// activitiesRegistry is that of the recording, or of who finishes it: then no local activity that has ended is run.
+// activitiesRegistry returns the registry for recording, or for finishing the store. The latter fails if a local
+// activity that has ended runs again.
 func activitiesRegistry(finishes bool, tokens chan<- string) *runtime.Registry {
 	reg := runtime.NewRegistry()
 	queue := "nobody"
@@ -93,7 +94,7 @@ func activitiesRegistry(finishes bool, tokens chan<- string) *runtime.Registry {
 
 const tokenFile = "testdata/activities.token"
 
-// TestRecordActivities makes the store. Each instance is left where the comment of its code says.
+// TestRecordActivities records the store. Each instance stops where the comment of its code says.
 func TestRecordActivities(t *testing.T) {
 	if !*record {
 		t.Skip("records only with -record")

@@ -12,9 +12,9 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// The code of testdata/busy.db and busy.sql. Frozen: the stores hold histories of it.
+// This is the code of testdata/busy.db and busy.sql. It is frozen, because the stores hold its histories.
 
-// Steps has made some steps that were handed from one to the next, and waits for a worker.
+// Steps has made some steps by hand-off and waits for a worker.
 func Steps(ctx *orchestration.Context, n int) (int, error) {
 	for range 5 {
 		var err error
@@ -40,7 +40,7 @@ func Wide(ctx *orchestration.Context, n int) (int, error) {
 	return sum, err
 }
 
-// Tally has added up three numbers, and waits for more.
+// Tally has added three numbers and waits for more.
 func Tally(ctx *orchestration.Context, _ orchestration.None) (int, error) {
 	sum := 0
 	for {
@@ -52,7 +52,7 @@ func Tally(ctx *orchestration.Context, _ orchestration.None) (int, error) {
 	}
 }
 
-// Naps sleeps, and is late when it wakes.
+// Naps sleeps and wakes late.
 func Naps(ctx *orchestration.Context, _ orchestration.None) (string, error) {
 	return "awake", ctx.Sleep(10 * time.Second)
 }
@@ -76,7 +76,7 @@ func busyRegistry(finishes bool) *runtime.Registry {
 	return reg
 }
 
-// busy leaves instances where the comments of their code say.
+// busy starts instances that stop where the comments of their code say.
 func (n *node) busy(t *testing.T) {
 	t.Helper()
 	ctx, id, number := t.Context(), client.WithID, must[client.Handle[int]](t)

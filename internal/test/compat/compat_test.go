@@ -72,8 +72,7 @@ func must[T any](t *testing.T) func(T, error) T {
 	}
 }
 
-// until reads an instance until it is as wanted. The store tells nobody of a state in
-// between, so there is nothing to block on.
+// until polls an instance until it is as wanted. The store sends no notification of intermediate states.
 func (n *node) until(t *testing.T, id string, want func(client.Description) bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -101,7 +100,7 @@ func TestRecordCore(t *testing.T) {
 	n.record(t, path, "core")
 }
 
-// populate starts instances on an empty store, each of which is left where its comment says.
+// populate starts instances on an empty store. Each stops where its comment says.
 func (n *node) populate(t *testing.T) {
 	t.Helper()
 	ctx, id := t.Context(), client.WithID
@@ -142,7 +141,7 @@ func (n *node) populate(t *testing.T) {
 	text(client.StartNamed[string](ctx, n.c, "Nobody", "new", id("unserved"))) // no node can run it
 }
 
-// record closes a node and keeps its store, and what is to be read of it, as testdata.
+// record closes a node and keeps its store and its readable histories in testdata.
 func (n *node) record(t *testing.T, path, name string) {
 	t.Helper()
 	n.recordHistories(t, name)
@@ -163,7 +162,7 @@ func (n *node) recordHistories(t *testing.T, name string) {
 	}
 }
 
-// histories answers all instances of the store with their current histories, as JSON.
+// histories returns all instances of the store with their current histories, as JSON.
 func (n *node) histories(t *testing.T) []byte {
 	t.Helper()
 	type instance struct {
@@ -195,7 +194,7 @@ func (n *node) histories(t *testing.T) []byte {
 	return append(data, '\n')
 }
 
-// copied is a copy of a recorded store that the test may change.
+// copied returns the path of a copy of a recorded store, which the test may change.
 func copied(t *testing.T, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", name))
@@ -245,7 +244,7 @@ func TestCoreStoreFinishes(t *testing.T) {
 	n.finishes(t)
 }
 
-// finishes gives the instances of populate what they wait for.
+// finishes sends the instances of populate what they wait for.
 func (n *node) finishes(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -292,7 +291,7 @@ func (n *node) ends(ctx context.Context, t *testing.T, outcomes map[string]strin
 	}
 }
 
-// fails waits for instances that end with an error.
+// fails waits for instances and wants each to end with an error.
 func (n *node) fails(ctx context.Context, t *testing.T, outcomes map[string]error) {
 	t.Helper()
 	for id, want := range outcomes {

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// The code of testdata/core.db. Frozen: the store holds histories of it.
+// This is the code of testdata/core.db. It is frozen, because the store holds its histories.
 
 const year = 365 * 24 * time.Hour
 
@@ -24,7 +24,7 @@ func Decline(context.Context, orchestration.None) (orchestration.None, error) {
 	return orchestration.None{}, orchestration.NonRetryable(fmt.Errorf("card 42: %w", errDeclined))
 }
 
-// Later is an activity of a queue that nobody served when the store was recorded.
+// Later is an activity of a queue that no node served when the store was recorded.
 func Later(_ context.Context, n int) (int, error) { return n + 1, nil }
 
 // Approve waits for an event with a timeout, between activities.
@@ -62,7 +62,7 @@ func Family(ctx *orchestration.Context, id string) (string, error) {
 // Echo ends at once.
 func Echo(_ *orchestration.Context, in string) (string, error) { return in, nil }
 
-// Rounds adds one event an execution up, three times.
+// Rounds adds one event per execution, in three executions.
 func Rounds(ctx *orchestration.Context, in [2]int) (int, error) {
 	n, err := orchestration.Events[int](ctx, "add").Receive(ctx)
 	if err != nil {
@@ -75,7 +75,7 @@ func Rounds(ctx *orchestration.Context, in [2]int) (int, error) {
 	return in[1], nil
 }
 
-// Queued waits for an activity that nobody runs, beside one that a race has given up.
+// Queued waits for an activity that no node runs. A race has cancelled another one.
 func Queued(ctx *orchestration.Context, n int) (int, error) {
 	slow := ctx.Go(func(ctx *orchestration.Context) error { return ctx.Sleep(year) })
 	quick := orchestration.StartTimer(ctx, time.Millisecond)
@@ -90,7 +90,7 @@ func Refused(ctx *orchestration.Context, _ orchestration.None) (orchestration.No
 	return orchestration.CallActivity(ctx, Decline, orchestration.None{}, orchestration.WithRetry(orchestration.RetryPolicy{}))
 }
 
-// Cleans waits until it is cancelled, and cleans up.
+// Cleans waits until it is cancelled and then cleans up.
 func Cleans(ctx *orchestration.Context, name string) (string, error) {
 	err := ctx.Sleep(year)
 	if _, cleanErr := orchestration.CallActivity(ctx.Detached(), Greet, name); cleanErr != nil {
@@ -106,7 +106,7 @@ func coreRegistry(withLater bool) *runtime.Registry {
 		runtime.AddOrchestration(reg, Rounds), runtime.AddOrchestration(reg, Queued), runtime.AddOrchestration(reg, Refused),
 		runtime.AddOrchestration(reg, Cleans), runtime.AddActivity(reg, Greet), runtime.AddActivity(reg, Decline),
 		runtime.AddError(reg, "declined", errDeclined))
-	// The function is always known, since Queued names it; its queue is served only to finish.
+	// The function is always registered, because Queued names it. Its queue is served only to finish the store.
 	queue := "nobody"
 	if withLater {
 		queue = "later"

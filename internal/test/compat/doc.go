@@ -1,7 +1,8 @@
-// Package compat keeps the promise that a newer release opens, migrates and finishes what
-// an older one stored. testdata holds, for each step of the project, a small SQLite store
-// with instances in the middle of their work, and their histories in readable form. The
-// code of the orchestrations stands here and is never changed once its store is recorded.
+// Package compat checks that a newer release opens, migrates and finishes the stores of older ones.
 //
-// It is a package of tests and has no API.
+// For each step of the project, testdata holds a small SQLite store with instances in the middle of their work, and
+// their readable histories. The code of the orchestrations is in this package and never changes after its store was
+// recorded.
+//
+// The package has tests only and no API.
 package compat

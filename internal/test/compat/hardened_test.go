@@ -12,14 +12,14 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// The code of testdata/hardened.db. Frozen: the store holds histories of it.
+// This is the code of testdata/hardened.db. It is frozen, because the store holds its histories.
 
-// Once waits for an activity that must not be begun twice.
+// Once waits for an activity that must not begin twice.
 func Once(ctx *orchestration.Context, n int) (int, error) {
 	return orchestration.CallActivity(ctx, Later, n, orchestration.WithQueue("later"), orchestration.AtMostOnce())
 }
 
-// Mended panicked when the store was recorded; its code is another one now.
+// Mended panicked when the store was recorded. Its code has changed since.
 func Mended(ctx *orchestration.Context, n int) (int, error) {
 	return orchestration.Events[int](ctx, "more").Receive(ctx)
 }
@@ -27,7 +27,7 @@ func Mended(ctx *orchestration.Context, n int) (int, error) {
 // broken is Mended as it was.
 func broken(*orchestration.Context, int) (int, error) { panic("recorded") }
 
-// Carries takes events that nobody has read along to its next execution.
+// Carries takes unread events along to its next execution.
 func Carries(ctx *orchestration.Context, round int) ([]string, error) {
 	if _, err := orchestration.Events[string](ctx, "go").Receive(ctx); err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func Carries(ctx *orchestration.Context, round int) ([]string, error) {
 	}
 }
 
-// CleansLater was cancelled, and its cleaning waits for a worker.
+// CleansLater was cancelled. Its cleanup waits for a worker.
 func CleansLater(ctx *orchestration.Context, n int) (int, error) {
 	_, err := ctx.Go(func(ctx *orchestration.Context) error { return ctx.Sleep(year) }).Get(ctx)
 	if _, cleanErr := orchestration.CallActivity(ctx.Detached(), Later, n, orchestration.WithQueue("later")); cleanErr != nil {
@@ -67,7 +67,7 @@ func hardenedRegistry(finishes bool) *runtime.Registry {
 	return reg
 }
 
-// TestRecordHardened makes the store. Each instance is left where its comment says.
+// TestRecordHardened records the store. Each instance stops where its comment says.
 func TestRecordHardened(t *testing.T) {
 	if !*record {
 		t.Skip("records only with -record")
@@ -93,7 +93,7 @@ func TestRecordHardened(t *testing.T) {
 		}
 	}
 	n.until(t, "carries", func(d client.Description) bool { return d.Execution == 2 && d.InboxMessages == 0 })
-	cleans := number(client.Start(ctx, n.c, CleansLater, 1, id("cleans"))) // its cleaning is in a queue
+	cleans := number(client.Start(ctx, n.c, CleansLater, 1, id("cleans"))) // its cleanup is in a queue
 	n.until(t, "cleans", length(2))
 	if err := cleans.Cancel(ctx, "recorded"); err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestHardenedStoreFinishes(t *testing.T) {
 	defer n.close(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	if err := n.c.Unblock(ctx, "mended"); err != nil && !errors.Is(err, client.ErrEnded) { // it may have been quicker
+	if err := n.c.Unblock(ctx, "mended"); err != nil && !errors.Is(err, client.ErrEnded) { // it may have unblocked itself before
 		t.Fatal(err)
 	}
 	if err := n.c.Raise(ctx, "carries", "go", ""); err != nil {

@@ -16,7 +16,7 @@ import (
 // recorded is the schema of the SQL files of testdata.
 const recorded = "perdure_recorded"
 
-// TestRecordServer makes testdata/server.sql with pg_dump: the instances of core.db, in Postgres.
+// TestRecordServer records testdata/server.sql with pg_dump: the instances of core.db, in Postgres.
 func TestRecordServer(t *testing.T) {
 	if !*record {
 		t.Skip("records only with -record")
@@ -29,7 +29,7 @@ func TestRecordServer(t *testing.T) {
 	dump(t, url, "server.sql")
 }
 
-// dump writes the recorded schema to a file of testdata, and removes it.
+// dump writes the recorded schema to a file in testdata and drops the schema.
 func dump(t *testing.T, url, name string) {
 	t.Helper()
 	dump := exec.CommandContext(t.Context(), "pg_dump", "--dbname="+url, "--schema="+recorded, "--inserts", "--no-owner", "--no-privileges", "--no-comments")
@@ -38,7 +38,7 @@ func dump(t *testing.T, url, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Commands of psql, the version of the programs, and a setting that other connections of the test would feel.
+	// These are commands of psql, versions of programs, and a setting that would affect other connections of the test.
 	script = regexp.MustCompile(`(?m)^(\\.*|--.*|SELECT pg_catalog.set_config.*|SET .*|)\n`).ReplaceAll(script, nil)
 	if err := os.WriteFile("testdata/"+name, script, 0o600); err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func server(t *testing.T, url, schema string) *postgres.Provider {
 	return store
 }
 
-// restored is the recorded store in a schema of its own.
+// restored loads the recorded store into a schema of its own.
 func restored(t *testing.T, name string) *postgres.Provider {
 	t.Helper()
 	script, err := os.ReadFile("testdata/" + name)

@@ -24,12 +24,12 @@ import (
 type sentinel struct {
 	kinds []kind // one error may have several names
 	means string
-	again string // does it help to try again?
+	again string // reports how repeating the call helps
 	who   string
 	do    string
 }
 
-// A group of sentinels meets the same people.
+// A group of sentinels has the same readers.
 type group struct {
 	title     string
 	sentinels []sentinel
@@ -37,7 +37,7 @@ type group struct {
 
 func k(name string, err error) kind { return kind{name, err} }
 
-// catalogue has all sentinels that the public packages export.
+// catalogue returns all sentinels that the public packages export.
 func catalogue() []group {
 	return []group{
 		{"What clients and operators meet", []sentinel{
@@ -156,7 +156,7 @@ func catalogue() []group {
 	}
 }
 
-// exported lists the error variables that a public package exports.
+// exported returns the error variables that a public package exports.
 func exported(t *testing.T, pkg string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("../../..", pkg, "*.go"))
@@ -189,7 +189,7 @@ func exported(t *testing.T, pkg string) []string {
 	return found
 }
 
-// The catalogue names each exported error once, and no other.
+// The catalogue names each exported error once, and nothing else.
 func TestCatalogueIsComplete(t *testing.T) {
 	listed := map[string]error{}
 	for _, g := range catalogue() {

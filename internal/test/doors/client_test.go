@@ -31,16 +31,16 @@ var (
 	cancelled      = kind{"context.Canceled", context.Canceled}
 )
 
-// Values that no door takes.
+// These are values that no door accepts.
 var (
 	long   = strings.Repeat("x", provider.MaxName+1)
-	absent *sqlite.Provider // what is left of an Open whose error was ignored
+	absent *sqlite.Provider // the result of an Open whose error was ignored
 )
 
-// lost is a context that somebody forgot to set.
+// lost returns a nil context, as left by a caller that forgot to set it.
 func lost(context.Context) (none context.Context) { return none }
 
-// self is a value that holds itself.
+// self is a value that contains itself.
 type self struct{ Self *self }
 
 func cycle() *self {
@@ -59,7 +59,7 @@ type likeness struct{}
 
 func (likeness) StartOption() {}
 
-// text answers a JSON string of n bytes, the quotes included.
+// text returns a JSON string of n bytes, including its quotes.
 func text(n int) string { return strings.Repeat("x", n-2) }
 
 func Checkout(*orchestration.Context, string) (string, error) { return "", nil }

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// exit is how the binary ended.
+// exit is the exit code and output of the binary.
 type exit struct {
 	code int
 	text string
@@ -34,7 +34,7 @@ var (
 	unusable = exitCode(5)
 )
 
-// hint is what follows a command line that was not understood.
+// hint follows the error for a command line that the binary did not understand.
 const hint = "\nrun 'perdure help' for the commands and their flags"
 
 // binary builds the command.
@@ -83,7 +83,7 @@ func typingCommands() section {
 				said = strings.NewReplacer(db, "DB", dir, "DIR").Replace(strings.TrimSuffix(said, hint))
 				return &exit{failed.ExitCode(), said}
 			}
-			// line is a row whose input is the command line itself.
+			// line returns a row whose input is the command line itself.
 			line := func(is kind, command, want, do string) row {
 				return row{"`perdure " + command + "`", func(ctx context.Context) error { return run(ctx, "", strings.Fields(command)...) }, is, want, do}
 			}

@@ -16,7 +16,7 @@ import (
 
 const forever = time.Duration(math.MaxInt64)
 
-// What is odd and yet allowed works: the longest durations and the largest numbers overflow nowhere.
+// Unusual but valid input works: the longest durations and the largest numbers overflow nowhere.
 func TestExtremesOfClient(t *testing.T) {
 	w := newWorld(t)
 	c := clienttest.New(t, w, client.Options{CallTimeout: forever, Logger: quiet()})

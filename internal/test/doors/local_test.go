@@ -31,7 +31,7 @@ func callingLocals() section {
 				{"`WithHeartbeatTimeout`", th.local("Hello", "ann", orchestration.WithHeartbeatTimeout(time.Second)), orcInvalid, `calling local activity "Hello": heartbeat timeout: its heartbeats are not kept: bound it by its start-to-close timeout`, "Leave the option out."},
 				{"`WithStartToCloseTimeout(0)`", th.local("Hello", "ann", orchestration.WithStartToCloseTimeout(0)), orcInvalid, `calling local activity "Hello": start-to-close timeout is 0: give more than zero`, "Leave the option out for 5 s."},
 				{"an input one byte over the limit", th.local("Hello", text(2<<20+1)), orcTooLarge, "input of local activity Hello has 2097153 bytes, the limit is 2097152: store it elsewhere and pass a reference", "Store the data in an activity and pass where."},
-				{"the 101st at a time", th.answers(func(ctx *octx) error {
+				{"the 101st at a time", th.receives(func(ctx *octx) error {
 					var last orchestration.Future[string]
 					for range 101 {
 						last = orchestration.StartLocalNamed[string](ctx, "Hello", "ann")

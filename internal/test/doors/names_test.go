@@ -19,15 +19,15 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// oddNames are empty, look like others, turn the line around, steer a terminal, mean something to a
-// shell or to SQL, or are no text.
+// oddNames are empty, resemble others or change the text direction. Some contain terminal, shell or SQL syntax, and
+// some are no valid text.
 var oddNames = []string{
 	"", "order-42", "оrder-42" /* Cyrillic о */, "e\u0301", "\u00e9", "a\u202eb", "\u200b", "\ufeff", "\x1b[31m", "\u009b31m", "\x7f", "a\nb", "a\tb",
 	" ", "..", "/", "--db", "%", "_", "'", "\"", "\\", "\x00", "a\x00", "\xff", "a\xff", "\xed\xa0\x80", "\U0010ffff", "%s%n", "x' OR 1=1 --",
 	strings.Repeat("n", provider.MaxName), long, strings.Repeat("é", provider.MaxName/2), strings.Repeat("é", provider.MaxName/2+1),
 }
 
-// names makes texts of all sorts.
+// names generates texts of all sorts.
 func names() *rapid.Generator[string] {
 	odd := rapid.SampledFrom(oddNames)
 	edge := rapid.Custom(func(t *rapid.T) string {
@@ -39,7 +39,7 @@ func names() *rapid.Generator[string] {
 	return rapid.OneOf(odd, edge, bytes, rapid.String(), rapid.Map(rapid.SliceOfN(odd, 1, 4), func(s []string) string { return strings.Join(s, "") }))
 }
 
-// fits is the rule, in other words than the code has.
+// fits is an independent implementation of the rule for names.
 func fits(name string) bool {
 	n := 0
 	for len(name) > 0 {
@@ -52,9 +52,9 @@ func fits(name string) bool {
 	return n >= 1 && n <= provider.MaxName
 }
 
-// asked tells what the doors of a client, and a provider, say to a name.
+// asked returns the errors of a client and a provider for a name, by door.
 func asked(ctx context.Context, c *client.Client, name string) map[string]error {
-	late := func(err error) error { // the name was let in, and the instance takes nothing
+	late := func(err error) error { // the name was accepted, and the instance accepts nothing
 		if errors.Is(err, client.ErrEnded) || errors.Is(err, client.ErrNotFound) {
 			return nil
 		}
@@ -72,7 +72,7 @@ func asked(ctx context.Context, c *client.Client, name string) map[string]error 
 	}
 }
 
-// registered tells what the doors of a registry say to a name.
+// registered returns the errors of a registry for a name, by door.
 func registered(name string) map[string]error {
 	return map[string]error{
 		"activity":      runtime.AddActivity(runtime.NewRegistry(), activity.Define(name, Charge)),
@@ -83,11 +83,11 @@ func registered(name string) map[string]error {
 	}
 }
 
-// inside asks the doors of an orchestration which of them takes a name, and leaves nothing open.
+// inside reports which doors of an orchestration accept a name. It leaves nothing pending.
 func inside(ctx *octx, name string) map[string]bool {
 	taken := map[string]bool{}
 	ask := func(door string, ready bool, cancel func()) {
-		taken[door] = !ready // a refused call is settled at once
+		taken[door] = !ready // a refused call ends at once
 		cancel()
 	}
 	a := orchestration.StartActivityNamed[int](ctx, name, 1)
@@ -101,7 +101,7 @@ func inside(ctx *octx, name string) map[string]bool {
 	return taken
 }
 
-// Any text is refused by every door, or taken by every door.
+// Either every door accepts a text as a name, or every door refuses it.
 func TestDoorsAgreeOnNames(t *testing.T) {
 	c := clienttest.New(t, newWorld(t), client.Options{Logger: quiet()})
 	th := newTheater(t)
@@ -113,7 +113,7 @@ func TestDoorsAgreeOnNames(t *testing.T) {
 				rt.Errorf("%s, asked for %q: %v", door, name, err)
 			}
 		}
-		// A first turn that takes long is left behind and made again, so that the code may run twice at a time.
+		// A slow first turn is abandoned and repeated, so the code may run twice at the same time.
 		var answer atomic.Pointer[map[string]bool]
 		if _, err := th.run(t.Context(), func(ctx *octx) error {
 			taken := inside(ctx, name)
@@ -137,8 +137,8 @@ func TestDoorsAgreeOnNames(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) { ask(rt, names().Draw(rt, "name")) })
 }
 
-// What is taken works: an instance of that ID and orchestration is found by each way there is, gets
-// events of that name, and comes back letter by letter.
+// An accepted name works. Every way to look up its instance and orchestration finds it. The instance receives events of
+// that name, and each name comes back unchanged.
 func TestNamesComeBack(t *testing.T) {
 	c := clienttest.New(t, newWorld(t), client.Options{Logger: quiet()})
 	try := func(rt rapid.TB, name string) {

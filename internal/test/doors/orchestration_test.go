@@ -30,7 +30,7 @@ type octx = orchestration.Context
 
 func Hello(_ context.Context, name string) (string, error) { return "hello " + name, nil }
 
-// theater runs code as an orchestration and tells what it gets.
+// theater runs code as an orchestration and returns its error.
 type theater struct {
 	t    *testing.T
 	c    *client.Client
@@ -60,7 +60,7 @@ func newTheater(t *testing.T) *theater {
 	return th
 }
 
-// perform runs the code of the instance and keeps what it got, as its error is not stored.
+// perform runs the code of the instance and keeps its error, which is not stored.
 func (th *theater) perform(ctx *octx, id string) (any, error) {
 	th.mu.Lock()
 	code := th.code[id]
@@ -72,7 +72,7 @@ func (th *theater) perform(ctx *octx, id string) (any, error) {
 	return nil, nil
 }
 
-// run performs code in an instance of its own. If that is blocked, the error says why.
+// run runs code in an instance of its own. If the instance is blocked, run returns the reason as the error.
 func (th *theater) run(ctx context.Context, code func(*octx) error) (events []client.HistoryEvent, err error) {
 	th.mu.Lock()
 	id := strconv.Itoa(len(th.code))
@@ -84,7 +84,7 @@ func (th *theater) run(ctx context.Context, code func(*octx) error) (events []cl
 	}
 	_, err = h.Wait(ctx, client.OrBlocked())
 	if b, ok := errors.AsType[*client.BlockedError](err); ok {
-		reason, _, _ := strings.Cut(b.Message, "\n") // a panic's goes on with the stack
+		reason, _, _ := strings.Cut(b.Message, "\n") // the text of a panic continues with the stack
 		if err := h.Terminate(ctx, ""); err != nil {
 			th.t.Error(err)
 		}
@@ -111,7 +111,7 @@ func (s *stuck) Error() string { return s.reason }
 
 func (s *stuck) Is(target error) bool { return target == client.ErrBlocked }
 
-// refuses performs code whose call must leave nothing in the history.
+// refuses runs code whose call must leave nothing in the history.
 func (th *theater) refuses(code func(*octx) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		events, err := th.run(ctx, code)
@@ -126,8 +126,8 @@ func (th *theater) refuses(code func(*octx) error) func(context.Context) error {
 	}
 }
 
-// answers performs code that gets its error from the other side.
-func (th *theater) answers(code func(*octx) error) func(context.Context) error {
+// receives runs code whose call returns an error of the other side.
+func (th *theater) receives(code func(*octx) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, err := th.run(ctx, code)
 		return err
@@ -205,11 +205,11 @@ func callingActivities() section {
 				{"NaN", th.activity("Hello", math.NaN()), payloadError, `input of activity "Hello": payload cannot be encoded: float64: json: unsupported value: NaN: give what encoding/json can write`, "JSON has no NaN and no infinity."},
 				{"an input whose `MarshalJSON` panics", th.activity("Hello", explosive{}), payloadError, `input of activity "Hello": payload cannot be encoded: doors_test.explosive: a method panicked: boom: give what encoding/json can write`, "Mend the method."},
 				{"an input one byte over the limit", th.activity("Hello", text(2<<20+1)), orcTooLarge, "input of activity Hello has 2097153 bytes, the limit is 2097152: store it elsewhere and pass a reference", "Store the data in an activity and pass where."},
-				{"a result that is no `Out`", th.answers(func(ctx *octx) error {
+				{"a result that is no `Out`", th.receives(func(ctx *octx) error {
 					_, err := orchestration.CallActivityNamed[int](ctx, "Hello", "ann")
 					return err
 				}), payloadError, `result: payload cannot be decoded into int, at byte 11 of "\"hello ann\"": json: cannot unmarshal string into Go value of type int`, "Give the type that the activity returns."},
-				{"an input that the activity cannot decode", th.answers(func(ctx *octx) error {
+				{"an input that the activity cannot decode", th.receives(func(ctx *octx) error {
 					_, err := orchestration.CallActivityNamed[string](ctx, "Hello", 7)
 					return err
 				}), payloadError, `input: payload cannot be decoded into string, at byte 1 of "7": json: cannot unmarshal number into Go value of type string`, "Give the type that the activity takes. Such a failure is not retried."},
@@ -244,7 +244,7 @@ func callingChildren() section {
 				{"a nil option", th.child("try", 1, nil), orcInvalid, `starting child "try": an option is nil: leave it out`, "Build the list of options without holes."},
 				{"an input that cannot be encoded", th.child("try", make(chan int)), payloadError, `input of orchestration "try": payload cannot be encoded: chan int: json: unsupported type: chan int: give what encoding/json can write`, "Pass data, not what lives in memory."},
 				{"an input one byte over the limit", th.child("try", text(2<<20+1)), orcTooLarge, "input of child try has 2097153 bytes, the limit is 2097152: store it elsewhere and pass a reference", "Store the data in an activity and pass where."},
-				{"an instance ID in use", th.answers(func(ctx *octx) error {
+				{"an instance ID in use", th.receives(func(ctx *octx) error {
 					_, err := orchestration.CallOrchestrationNamed[string](ctx, "try", "", orchestration.WithInstanceID("0"))
 					return err
 				}), orcExists, `starting child try: instance ID "0" is in use: choose another one`, "Choose IDs that contain the parent's, or leave the option out."},
@@ -313,11 +313,11 @@ func waitingInOrchestrations() section {
 					_, err := orchestration.SideEffect[int](ctx, nil)
 					return err
 				}), blocked, "orchestration code panicked: orchestration: the function given to SideEffect is nil: give one", "Deploy code that gives a function."},
-				{"`SideEffect` with a value that cannot be encoded", th.answers(func(ctx *octx) error {
+				{"`SideEffect` with a value that cannot be encoded", th.receives(func(ctx *octx) error {
 					_, err := orchestration.SideEffect(ctx, func() (any, error) { return make(chan int), nil })
 					return err
 				}), payloadError, "value of a side effect: payload cannot be encoded: chan int: json: unsupported type: chan int", "Answer data, not what lives in memory."},
-				{"`SideEffect` with a value one byte over the limit", th.answers(func(ctx *octx) error {
+				{"`SideEffect` with a value one byte over the limit", th.receives(func(ctx *octx) error {
 					_, err := orchestration.SideEffect(ctx, func() (string, error) { return text(2<<20 + 1), nil })
 					return err
 				}), orcTooLarge, "value of a side effect has 2097153 bytes, the limit is 2097152: store it elsewhere and pass a reference", "Read large data in an activity."},

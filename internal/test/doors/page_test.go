@@ -11,7 +11,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/reference/errors.md")
 
-// sections are the doors, in the order of the page.
+// sections returns the doors in the order of the page.
 func sections() []section {
 	return []section{
 		makingClients(), startingInstances(), steeringInstances(), endingActivities(), readingInstances(), listingInstances(),
@@ -47,10 +47,10 @@ One table for each door: the input, the error to the letter, and what it is for 
 function. A row with "panic" shows the text that the call panics with; in the code of an orchestration that blocks the instance, in that of an activity it is a failed attempt.
 `
 
-// cell makes a text fit for a table in Markdown.
+// cell escapes a text for a table in Markdown.
 func cell(text string) string { return strings.ReplaceAll(text, "|", "\\|") }
 
-// code shows a text to the letter.
+// code formats a text as code, unchanged.
 func code(text string) string {
 	fence := "`"
 	for strings.Contains(text, fence) {
@@ -73,7 +73,7 @@ func (s section) write(page *strings.Builder, rows []row) {
 	}
 }
 
-// checkPage compares the page with what is stored, or stores it.
+// checkPage compares the page with the stored file, or updates the file.
 func checkPage(t *testing.T, page string) {
 	t.Helper()
 	path := filepath.Join("..", "..", "..", "docs", "reference", "errors.md")

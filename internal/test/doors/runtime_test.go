@@ -44,7 +44,7 @@ func fillingRegistries() section {
 		title: "Registry",
 		intro: "What was refused is not registered, and `runtime.Start` answers all that its registry has refused.",
 		rows: func(t *testing.T, _ *world) []row {
-			// with tries the last of some calls on a new registry.
+			// with makes several calls on a new registry and returns the error of the last.
 			with := func(calls ...func(*runtime.Registry) error) func(context.Context) error {
 				return func(context.Context) error {
 					reg := runtime.NewRegistry()

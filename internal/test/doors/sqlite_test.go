@@ -31,7 +31,7 @@ func write(t *testing.T, dir, name, text string) string {
 	return path
 }
 
-// database makes or changes a SQLite file behind the back of perdure.
+// database creates or changes a SQLite file without perdure.
 func database(t *testing.T, path, statement string) string {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
@@ -60,7 +60,7 @@ func newer(t *testing.T, path string) string {
 	return database(t, path, "UPDATE perdure_schema SET version = 99, oldest = 99 WHERE version = 1")
 }
 
-// placed is an error with DIR for a directory of the test.
+// placed is an error that names a directory of the test as DIR.
 type placed struct {
 	error
 

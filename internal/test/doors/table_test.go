@@ -14,22 +14,22 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A kind is a sentinel under the name that callers of a door know it by.
+// A kind is a sentinel under the name that callers of a door use.
 type kind struct {
 	name string
 	err  error
 }
 
-// panics marks a row whose call must panic, with a text that says what to do.
+// panics marks a row whose call must panic with a text that says what to do.
 var panics = kind{name: "panic"}
 
-// A row is one bad input. What it gets is compared to the letter.
+// A row is one bad input. The test compares its error literally.
 type row struct {
 	input string
 	try   func(ctx context.Context) error
 	is    kind
 	want  string
-	do    string // "" where the text says it all
+	do    string // "" if the error says everything
 }
 
 // A section is the table of one door.
@@ -39,13 +39,13 @@ type section struct {
 	rows  func(t *testing.T, store *world) []row
 }
 
-// patience is what a door may take to refuse something.
+// patience is the longest time that a door may take to refuse something.
 const patience = 10 * time.Second
 
 var errHangs = errors.New("the door hangs")
 
-// attempt runs a row. A panic is its error if the row expects one; what Go itself panics
-// with tells a caller nothing.
+// attempt runs a row. If the row expects a panic, the panic is its error. Go's own panics fail the test, because they
+// tell a caller nothing.
 func attempt(t *testing.T, r row) (err error) {
 	t.Helper()
 	defer func() {
@@ -65,7 +65,7 @@ func attempt(t *testing.T, r row) (err error) {
 	return r.try(ctx)
 }
 
-// check compares what a row gets with what it must get.
+// check compares the error of a row with the expected one.
 func check(t *testing.T, r row, err error) {
 	t.Helper()
 	if err == nil {
@@ -82,7 +82,7 @@ func check(t *testing.T, r row, err error) {
 	}
 }
 
-// state is all that a client can see of a store.
+// state returns all instances as a client sees them.
 func state(t *testing.T, store provider.Provider) []provider.Instance {
 	t.Helper()
 	res, err := store.List(t.Context(), provider.ListRequest{Filter: provider.Filter{Replaced: true}, Max: provider.MaxPage})
@@ -92,8 +92,8 @@ func state(t *testing.T, store provider.Provider) []provider.Instance {
 	return res.Instances
 }
 
-// Each door refuses each bad input with the words of its table, and stores nothing of it.
-// The page of the documentation is what the tables say.
+// Each door refuses each bad input with the text in its table and stores nothing of it. The page of the documentation
+// equals the tables.
 func TestDoors(t *testing.T) {
 	var page strings.Builder
 	page.WriteString(introduction)
@@ -121,7 +121,7 @@ func TestDoors(t *testing.T) {
 		})
 		complete = complete && ran
 	}
-	if complete { // the flag -run may have chosen some
+	if complete { // the flag -run may have selected some
 		checkPage(t, page.String())
 	}
 }

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { leaktest.Main(m) }
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// What differs from run to run, or from machine to machine, and what stands for it.
+// These patterns match text that differs between runs or machines. Each has a placeholder.
 var (
 	anyKey    = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 	anySymbol = regexp.MustCompile(`github\.com/perdure/perdure/internal/test/doors_test\.[\w.\[\]]+`)
@@ -40,14 +40,14 @@ func memoryStore(t *testing.T) *memory.Provider {
 	return store
 }
 
-// world is a store and the file that it lies in.
+// world is a store and its file.
 type world struct {
 	*sqlite.Provider
 
 	path string
 }
 
-// newWorld makes a store with an instance that runs, one that is done and one that failed.
+// newWorld makes a store with a running, a completed and a failed instance.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "doors.db")

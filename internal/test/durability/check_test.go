@@ -16,9 +16,9 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// missing answers what was told and is not stored.
-func missing(ctx context.Context, store provider.Provider, all []told) (lost []told, err error) {
-	orders := make(map[string][]told)
+// missing returns the acknowledgements whose data is not stored.
+func missing(ctx context.Context, store provider.Provider, all []ack) (lost []ack, err error) {
+	orders := make(map[string][]ack)
 	for _, t := range all {
 		orders[t.id] = append(orders[t.id], t)
 	}
@@ -36,21 +36,21 @@ func missing(ctx context.Context, store provider.Provider, all []told) (lost []t
 	return lost, nil
 }
 
-// stored answers what tells whether the store holds something of an order: in its history, as a message in its inbox,
-// whose text no reader sees but whose kind does, or as its outcome.
-func stored(ctx context.Context, store provider.Provider, id string) (func(told) bool, error) {
+// stored returns a function that reports whether the store holds the data of an acknowledgement. The data is in the
+// history, in the outcome, or a message in the inbox, which shows only its kind.
+func stored(ctx context.Context, store provider.Provider, id string) (func(ack) bool, error) {
 	c, err := client.New(store, client.Options{})
 	if err != nil {
 		return nil, err
 	}
 	d, err := c.Describe(ctx, id)
 	if errors.Is(err, client.ErrNotFound) {
-		return func(told) bool { return false }, nil
+		return func(ack) bool { return false }, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	waiting, err := inbox(ctx, store, d.Key) // before the history, into which a turn moves its messages meanwhile
+	waiting, err := inbox(ctx, store, d.Key) // before the history, into which a turn may move the messages
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func stored(ctx context.Context, store provider.Provider, id string) (func(told)
 		text.Write(e.Input)
 		text.Write(e.Output)
 	}
-	return func(t told) bool {
+	return func(t ack) bool {
 		switch {
 		case strings.Contains(text.String(), t.mark()):
 			return t.what != ended || d.Status == client.StatusCompleted && strings.Contains(string(d.Result), t.mark())
@@ -77,7 +77,7 @@ func stored(ctx context.Context, store provider.Provider, id string) (func(told)
 	}, nil
 }
 
-// inbox tells which kinds of messages wait for an instance.
+// inbox returns the kinds of messages that wait for an instance.
 func inbox(ctx context.Context, store provider.Provider, key provider.UUID) (map[history.Kind]bool, error) {
 	rows, ok := provider.As[provider.Inspector](store)
 	if !ok {
@@ -91,22 +91,22 @@ func inbox(ctx context.Context, store provider.Provider, key provider.UUID) (map
 	return kinds, err
 }
 
-// keeps fails the test for everything that was told and is not stored.
-func keeps(t *testing.T, store provider.Provider, all []told) {
+// keeps fails the test for every acknowledgement whose data is not stored.
+func keeps(t *testing.T, store provider.Provider, all []ack) {
 	t.Helper()
 	lost, err := missing(t.Context(), store, all)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, l := range lost[:min(len(lost), 10)] {
-		t.Errorf("lost, though it was told: %s", l.mark())
+		t.Errorf("acknowledged but lost: %s", l.mark())
 	}
 	if len(lost) > 0 {
 		t.Errorf("%d of %d are lost", len(lost), len(all))
 	}
 }
 
-// sound fails the test if the store is not as the engine promises.
+// sound fails the test if the store violates an invariant of the engine.
 func sound(t *testing.T, store provider.Provider, o invariant.Options) {
 	t.Helper()
 	report, err := invariant.Check(t.Context(), store, o)
@@ -121,7 +121,7 @@ func sound(t *testing.T, store provider.Provider, o invariant.Options) {
 	}
 }
 
-// done says what is wrong with an order that should have ended.
+// done returns what is wrong with an order that should have ended.
 func done(i provider.Instance, o history.Outcome) error {
 	if want := fmt.Sprintf("%q", implied(i.ID)); i.Status != provider.StatusCompleted || string(o.Output) != want {
 		return fmt.Errorf("it is %s with %.100s, must be %.100s", i.Status, o.Output, want)
@@ -129,9 +129,9 @@ func done(i provider.Instance, o history.Outcome) error {
 	return nil
 }
 
-// finish lets a new node bring all orders of a store to their end. What a customer was told is not said again: an order whose payment is
-// lost never ends.
-func finish(t *testing.T, store provider.Provider, all []told) {
+// finish lets a new node bring all orders of a store to their end. Acknowledged payments are not repeated, so an order
+// whose payment is lost never ends.
+func finish(t *testing.T, store provider.Provider, all []ack) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -140,7 +140,7 @@ func finish(t *testing.T, store provider.Provider, all []told) {
 		heard[a.mark()] = true
 	}
 	var s *shop
-	s = newShop(store, func(a told) {
+	s = newShop(store, func(a ack) {
 		if a.what == asking {
 			s.asked <- a
 		}
@@ -150,7 +150,7 @@ func finish(t *testing.T, store provider.Provider, all []told) {
 		t.Fatal(err)
 	}
 	for _, a := range all {
-		if a.what == asking && !heard[told{what: approved, id: a.id}.mark()] {
+		if a.what == asking && !heard[ack{what: approved, id: a.id}.mark()] {
 			s.asked <- a
 		}
 	}
@@ -172,12 +172,12 @@ func finish(t *testing.T, store provider.Provider, all []told) {
 	}
 }
 
-// bringToEnd does what the customer of an order would still do.
+// bringToEnd does what the customer of an order has left to do.
 func (s *shop) bringToEnd(ctx context.Context, h client.Handle[string], heard map[string]bool, ended bool) error {
 	if ended {
 		return nil
 	}
-	if !heard[told{what: paid, id: h.ID()}.mark()] {
+	if !heard[ack{what: paid, id: h.ID()}.mark()] {
 		if err := s.pay(ctx, h); err != nil && !errors.Is(err, client.ErrEnded) {
 			return err
 		}

@@ -16,11 +16,13 @@ import (
 	"github.com/perdure/perdure/provider/sqlite"
 )
 
-// playing names, in the environment of a process, the shop that it is to be: the file, how that is synced, the name of the shop, its orders.
+// playing is the environment variable that makes a process a shop. Its value holds the file, the sync level, the name
+// of the shop and its orders.
 const playing = "PERDURE_TEST_DURABILITY"
 
-// child is what such a process does. It tells what it is told in lines, each written by a call of its own after what it tells of, and
-// reads which of those that ask are to be approved. It ends when its orders have, or nobody says anything any more.
+// child is the main function of that process. It prints each acknowledgement as a line, in one write after the
+// acknowledgement came. It reads which of the asking activities to approve. It ends with its orders, or when its input
+// ends.
 func child(where string) int {
 	if err := play(context.Background(), where); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -39,9 +41,9 @@ func play(ctx context.Context, where string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	s := newShop(store, func(t told) {
+	s := newShop(store, func(t ack) {
 		if _, err := io.WriteString(os.Stdout, t.line()+"\n"); err != nil {
-			panic(err) // nobody listens: there is nothing to prove any more
+			panic(err) // nobody listens, so there is nothing left to prove
 		}
 	})
 	node, err := s.open(ctx)
@@ -65,7 +67,7 @@ func play(ctx context.Context, where string) (err error) {
 	return s.serve(work, name, customers, 0)
 }
 
-// shopAt is what a process is told to be.
+// shopAt returns the value of playing.
 func shopAt(path string, sync sqlite.Synchronous, name string, orders int) string {
 	return fmt.Sprintf("%s=%d|%s|%d|%s", playing, sync, name, orders, path)
 }

@@ -1,8 +1,9 @@
-// Package durability proves that nobody is told of what the disk does not have: neither by a store in a file, which is
-// copied from under a stopped process and whose writes and syncs are followed one by one, nor by Postgres, whose server is
-// killed. It holds tests only.
+// Package durability proves that nothing is acknowledged before it is on disk. It has tests only.
 //
-// What was told is written down by a shop ([shop] in the tests): each call that returned, each activity that began, each outcome that
-// was seen has a text of its own that also stands in what must be stored by then. So it can be looked for in a
-// copy, in a store that came back, and in the bytes that go to the disk.
+// A store in a file is copied while its processes are stopped, and its writes and syncs are recorded one by one. A
+// Postgres server is killed.
+//
+// A shop ([shop] in the tests) records the acknowledgements: each call that returned, each activity that began, each
+// outcome. Each has a text of its own that must also be in the stored data by then. So the text can be found in a copy,
+// in a restored store and in the bytes that go to the disk.
 package durability

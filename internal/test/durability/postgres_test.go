@@ -18,14 +18,15 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// kills is how often a server is killed in one run.
+// kills is the number of kills of the server in one run.
 const kills = 4
 
-// All processes of a Postgres server are killed at random moments under load, and it starts again on the same data. All that was told before is
-// there while work goes on, and in the end all orders have the outcome that their code implies.
+// All processes of a Postgres server are killed at random moments under load, and the server restarts on the same data.
+// Everything acknowledged before is there while work continues, and all orders end with the outcome of their code.
 //
-// What is lost by such a death is what the server had in its own memory: commits that were answered before they were written. That
-// they are on the disk, too, is Postgres' own promise under fsync=on, which the server of this test has; `perdure bench` refuses others.
+// A kill loses what the server had only in its own memory: commits that were acknowledged before they were written.
+// Postgres itself promises with fsync=on that they are also on disk. The server of this test has that setting, and
+// `perdure bench` refuses any other.
 func TestKilledPostgresHasStoredWhatItTold(t *testing.T) {
 	t.Parallel()
 	random := dice(t)
@@ -42,7 +43,7 @@ func TestKilledPostgresHasStoredWhatItTold(t *testing.T) {
 			keeps(t, m.store, all)
 			if t.Failed() {
 				m.giveUp()
-				return // what is broken will not mend
+				return // damage does not mend itself
 			}
 		}
 		m.close()
@@ -50,12 +51,12 @@ func TestKilledPostgresHasStoredWhatItTold(t *testing.T) {
 		keeps(t, m.store, all)
 		finish(t, m.store, all)
 		sound(t, m.store, invariant.Options{Quiet: true, Expect: done})
-		t.Logf("%d kills, after all of which %d things were told", kills, len(all))
+		t.Logf("%d kills, %d acknowledgements", kills, len(all))
 	})
 }
 
-// A server that answers before it has written is found out by the same means. What it loses is what stands on the last page of its log, which may be
-// nothing: then it is killed again.
+// The same test finds a server that acknowledges before it writes. A kill loses the last page of its log, which may be
+// empty; then the server is killed again.
 func TestCarelessPostgresIsFoundOut(t *testing.T) {
 	t.Parallel()
 	m := newMarket(t, "synchronous_commit=off")
@@ -70,7 +71,7 @@ func TestCarelessPostgresIsFoundOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(lost) > 0 {
-			t.Logf("%d of %d things that were told are lost", len(lost), len(all))
+			t.Logf("%d of %d acknowledgements are lost", len(lost), len(all))
 			m.giveUp()
 			return
 		}
@@ -79,7 +80,7 @@ func TestCarelessPostgresIsFoundOut(t *testing.T) {
 	m.close()
 }
 
-// market is a shop on a Postgres of its own, in this process, and who hears what it tells.
+// market is a shop on a Postgres server of its own, in this process, and the recorder of its acknowledgements.
 type market struct {
 	t       *testing.T
 	cluster *postgrestest.Cluster
@@ -90,14 +91,14 @@ type market struct {
 	spoke   chan struct{}
 
 	mu    sync.Mutex
-	heard []told
+	heard []ack
 }
 
-// newMarket opens the shop, which takes orders until it is called off.
+// newMarket opens the shop. It accepts orders until it is stopped.
 func newMarket(t *testing.T, settings ...string) *market {
 	t.Helper()
 	m := &market{t: t, served: make(chan error, 1), spoke: make(chan struct{}, 1)}
-	// Nobody writes the log by the way: what a commit does not write is lost.
+	// No background process writes the log, so whatever a commit does not write is lost.
 	m.cluster = postgrestest.New(t, append(settings, "fsync=on", "wal_writer_delay=10s")...)
 	var err error
 	if m.store, err = postgres.OpenWith(t.Context(), m.cluster.URL(), postgres.Options{Logger: slog.New(slog.DiscardHandler)}); err != nil {
@@ -109,7 +110,7 @@ func newMarket(t *testing.T, settings ...string) *market {
 		}
 	})
 	var s *shop
-	s = newShop(m.store, func(a told) {
+	s = newShop(m.store, func(a ack) {
 		m.hear(a)
 		if a.what == asking {
 			s.asked <- a
@@ -124,7 +125,7 @@ func newMarket(t *testing.T, settings ...string) *market {
 	return m
 }
 
-func (m *market) hear(a told) {
+func (m *market) hear(a ack) {
 	m.mu.Lock()
 	m.heard = append(m.heard, a)
 	m.mu.Unlock()
@@ -134,14 +135,14 @@ func (m *market) hear(a told) {
 	}
 }
 
-// all answers all that was told.
-func (m *market) all() []told {
+// all returns all acknowledgements so far.
+func (m *market) all() []ack {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.heard)
 }
 
-// hearMore waits until n more things were told.
+// hearMore waits for n more acknowledgements.
 func (m *market) hearMore(n int) {
 	m.t.Helper()
 	for until := len(m.all()) + n; len(m.all()) < until; {
@@ -155,12 +156,12 @@ func (m *market) hearMore(n int) {
 	}
 }
 
-// giveUp closes a shop whose customers are told what makes no sense, as things were lost.
+// giveUp closes a shop whose data was lost, and ignores its errors.
 func (m *market) giveUp() {
 	m.t.Helper()
 	m.callOff()
 	if err := <-m.served; err != nil {
-		m.t.Logf("a customer is told: %v", err)
+		m.t.Logf("a customer sees: %v", err)
 	}
 	if err := shut(m.t.Context(), m.node); err != nil {
 		m.t.Error(err)

@@ -14,10 +14,10 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// recordedFile is the name of the store whose files are recorded, in whatever folder.
+// recordedFile is the name of the store whose files are recorded, in any folder.
 const recordedFile = "recorded.db"
 
-// recorder writes down what SQLite asks of the files of a store, and what is told beside, in one order.
+// recorder records SQLite's calls on the files of a store together with the acknowledgements, in one order.
 type recorder struct {
 	mu    sync.Mutex
 	trace []step
@@ -32,8 +32,8 @@ type recorded struct {
 	methods lib.Tsqlite3_io_methods
 }
 
-// tape is the recorder: functions that SQLite calls must find it by themselves. system is how SQLite opens files, and shim what stands before
-// that: translated C holds the addresses of both.
+// tape is the recorder. It is global because functions called by SQLite must find it. system opens the files, and shim
+// stands before it: translated C holds the addresses of both.
 var (
 	tape   = recorder{files: make(map[uintptr]*recorded)}
 	system lib.Tsqlite3_vfs
@@ -41,14 +41,14 @@ var (
 	insert = sync.OnceValue(insertShim)
 )
 
-// add writes a step down.
+// add records a step.
 func (r *recorder) add(s step) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.trace = append(r.trace, s)
 }
 
-// taken answers what was written down, and forgets it.
+// taken returns the recorded steps and clears them.
 func (r *recorder) taken() []step {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -57,7 +57,7 @@ func (r *recorder) taken() []step {
 	return trace
 }
 
-// begin writes down that a sync begins, and answers it.
+// begin records the beginning of a sync and returns its step.
 func (r *recorder) begin(f *recorded) step {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -67,7 +67,7 @@ func (r *recorder) begin(f *recorded) step {
 	return s
 }
 
-// of answers an open file.
+// of returns an open file.
 func (r *recorder) of(file uintptr) *recorded {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -91,7 +91,7 @@ func insertShim() error {
 	return nil
 }
 
-// The methods that are replaced, as C has them.
+// These are the replaced methods as C has them.
 type (
 	openMethod  = func(tls *libc.TLS, vfs, name, file uintptr, flags int32, out uintptr) int32
 	writeMethod = func(tls *libc.TLS, file, data uintptr, n int32, offset int64) int32
@@ -113,7 +113,7 @@ func openFile(tls *libc.TLS, vfs, name, file uintptr, flags int32, out uintptr) 
 	f.methods = f.real
 	f.methods.FxWrite, f.methods.FxSync, f.methods.FxClose = address(writeFile), address(syncFile), address(closeFile)
 	tape.mu.Lock()
-	tape.files[file] = f // which keeps it where it is
+	tape.files[file] = f // which keeps the file at its address
 	tape.mu.Unlock()
 	head.FpMethods = uintptr(unsafe.Pointer(&f.methods))
 	return code
@@ -148,11 +148,11 @@ func closeFile(tls *libc.TLS, file uintptr) int32 {
 	return code
 }
 
-// at answers what lies at an address that C holds.
+// at returns the value at an address that C holds.
 func at[T any](p uintptr) *T { return *(**T)(unsafe.Pointer(&p)) }
 
-// method answers the function at an address.
+// method returns the function at an address.
 func method[F any](p uintptr) F { return *(*F)(unsafe.Pointer(&p)) }
 
-// address answers where a function of this package lies.
+// address returns the address of a function of this package.
 func address(fn any) uintptr { return (*[2]uintptr)(unsafe.Pointer(&fn))[1] }

@@ -17,25 +17,25 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// Order is paid for, packed, and approved by somebody outside.
+// Order is paid for, packed, and approved from outside.
 func Order(ctx *orchestration.Context, in string) (string, error) {
-	id := strings.TrimPrefix(in, told{what: started}.mark())
+	id := strings.TrimPrefix(in, ack{what: started}.mark())
 	payment, err := orchestration.Events[string](ctx, "paid").Receive(ctx)
 	if err != nil {
 		return "", err
 	}
-	parcel, err := orchestration.CallActivityNamed[string](ctx, "pack", told{what: packing, id: id}.mark())
+	parcel, err := orchestration.CallActivityNamed[string](ctx, "pack", ack{what: packing, id: id}.mark())
 	if err != nil {
 		return "", err
 	}
-	approval, err := orchestration.CallActivityNamed[string](ctx, "approve", told{what: asking, id: id}.mark())
+	approval, err := orchestration.CallActivityNamed[string](ctx, "approve", ack{what: asking, id: id}.mark())
 	return outcome(id, payment, parcel, approval), err
 }
 
 // large is the name of the shop whose outcomes are so long that few orders fill a log.
 const large = "l"
 
-// bulk is how long an outcome is. What fills it comes last, so that marks are never cut in two by the end of a page.
+// bulk returns the length of an outcome. The filling comes last, so that no mark crosses the end of a page.
 func bulk(id string) int {
 	if strings.HasPrefix(id, large) {
 		return 40 << 10
@@ -44,35 +44,36 @@ func bulk(id string) int {
 }
 
 func outcome(id, payment, parcel, approval string) string {
-	return strings.Join([]string{told{what: ended, id: id}.mark(), payment, parcel, approval, strings.Repeat("-", bulk(id))}, " ")
+	return strings.Join([]string{ack{what: ended, id: id}.mark(), payment, parcel, approval, strings.Repeat("-", bulk(id))}, " ")
 }
 
-// implied is the outcome that the code of Order implies.
+// implied returns the outcome that the code of Order implies.
 func implied(id string) string {
-	return outcome(id, told{what: paid, id: id}.mark(), "parcel-"+id, told{what: approved, id: id}.mark())
+	return outcome(id, ack{what: paid, id: id}.mark(), "parcel-"+id, ack{what: approved, id: id}.mark())
 }
 
-// shop is a node and its clients on one store, which tell of all that they are told. Nothing that they do depends on who listens.
+// shop is a node with clients on one store. It reports each acknowledgement, and nothing that it does depends on the
+// listener.
 type shop struct {
 	store  provider.Provider
 	client *client.Client
-	tell   func(told)
-	asked  chan told // the activities that are asking, to be approved
+	report func(ack)
+	asked  chan ack // the activities that wait for approval
 }
 
-// maxAsked is more than ask at the same time.
+// maxAsked is more than the number of activities that ask at the same time.
 const maxAsked = 10_000
 
-func newShop(store provider.Provider, tell func(told)) *shop {
-	return &shop{store: store, tell: tell, asked: make(chan told, maxAsked)}
+func newShop(store provider.Provider, report func(ack)) *shop {
+	return &shop{store: store, report: report, asked: make(chan ack, maxAsked)}
 }
 
-// open starts the node and makes the client, which starts orders through it.
+// open starts the node and a client that starts orders through it.
 func (s *shop) open(ctx context.Context) (*runtime.Runtime, error) {
 	reg := runtime.NewRegistry()
 	pack := func(_ context.Context, in string) (string, error) {
 		t, err := parse(in)
-		s.tell(t)
+		s.report(t)
 		return "parcel-" + t.id, err
 	}
 	ask := func(ctx context.Context, in string) (string, error) {
@@ -81,7 +82,7 @@ func (s *shop) open(ctx context.Context) (*runtime.Runtime, error) {
 			return "", err
 		}
 		t.token = activity.Token(ctx)
-		s.tell(t)
+		s.report(t)
 		return "", activity.ErrParked
 	}
 	err := errors.Join(
@@ -100,7 +101,8 @@ func (s *shop) open(ctx context.Context) (*runtime.Runtime, error) {
 	return node, err
 }
 
-// serve places orders, one after the other for each of the customers, and answers those who ask: n orders, 0: until ctx ends.
+// serve places n orders, or orders until ctx ends if n is 0. Each customer places one after the other. serve also
+// approves the asking activities.
 func (s *shop) serve(ctx context.Context, name string, customers, n int) error {
 	ctx, closed := context.WithCancel(ctx)
 	defer closed()
@@ -124,8 +126,8 @@ func (s *shop) serve(ctx context.Context, name string, customers, n int) error {
 	return errors.Join(err, clerks.Wait())
 }
 
-// perform serves so many orders, rests for a moment in which the log may be copied into the file, and serves six for one customer alone: as
-// long as others read, SQLite does not begin its log anew.
+// perform serves the orders, rests so that the log can be copied into the file, and serves six more for a single
+// customer. SQLite does not restart its log while others read.
 func (s *shop) perform(ctx context.Context, name string, orders int) error {
 	if err := s.serve(ctx, name, customers, orders); err != nil {
 		return err
@@ -134,28 +136,28 @@ func (s *shop) perform(ctx context.Context, name string, orders int) error {
 	return s.serve(ctx, "z", 1, 6)
 }
 
-// pass lets a moment pass, in which the processes go on. Nothing waits for it to have passed.
+// pass lets a moment pass while the processes continue. Nothing depends on its length.
 func pass(d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	<-timer.C
 }
 
-// customers is how many order at the same time.
+// customers is the number of customers that order at the same time.
 const customers = 8
 
 // order places an order and waits for its end.
 func (s *shop) order(ctx context.Context, id string) error {
-	h, err := client.Start(ctx, s.client, Order, told{what: started, id: id}.mark(), client.WithID(id), client.WithRequestID("start"))
+	h, err := client.Start(ctx, s.client, Order, ack{what: started, id: id}.mark(), client.WithID(id), client.WithRequestID("start"))
 	if err != nil {
 		return over(ctx, err)
 	}
-	s.tell(told{what: started, id: id})
+	s.report(ack{what: started, id: id})
 	switch err := s.pay(ctx, h); {
 	case err == nil:
-		s.tell(told{what: paid, id: id})
+		s.report(ack{what: paid, id: id})
 	case errors.Is(err, client.ErrOutcomeUnknown) && errors.Is(err, client.ErrEnded):
-		// The call whose answer was lost has stored the payment, and the order has ended before the client repeated it.
+		// The call whose reply was lost has stored the payment. The order ended before the client repeated the call.
 	default:
 		return over(ctx, err)
 	}
@@ -163,7 +165,7 @@ func (s *shop) order(ctx context.Context, id string) error {
 }
 
 func (s *shop) pay(ctx context.Context, h client.Handle[string]) error {
-	return h.Raise(ctx, "paid", told{what: paid, id: h.ID()}.mark(), client.WithRequestID("pay"))
+	return h.Raise(ctx, "paid", ack{what: paid, id: h.ID()}.mark(), client.WithRequestID("pay"))
 }
 
 func (s *shop) await(ctx context.Context, h client.Handle[string]) error {
@@ -171,14 +173,14 @@ func (s *shop) await(ctx context.Context, h client.Handle[string]) error {
 	if err != nil {
 		return err
 	}
-	s.tell(told{what: ended, id: h.ID()})
+	s.report(ack{what: ended, id: h.ID()})
 	if out != implied(h.ID()) {
 		return fmt.Errorf("order %s ended with %.100q", h.ID(), out)
 	}
 	return nil
 }
 
-// approveAll completes the activities that are asking.
+// approveAll completes the asking activities.
 func (s *shop) approveAll(ctx context.Context) error {
 	for {
 		select {
@@ -192,9 +194,9 @@ func (s *shop) approveAll(ctx context.Context) error {
 	}
 }
 
-// approve completes an activity. A token of an attempt that was lost is void; there is another one then.
-func (s *shop) approve(ctx context.Context, t told) error {
-	done := told{what: approved, id: t.id}
+// approve completes an activity. The token of a lost attempt is void; the next attempt has another one.
+func (s *shop) approve(ctx context.Context, t ack) error {
+	done := ack{what: approved, id: t.id}
 	err := client.CompleteActivity(ctx, s.client, t.token, done.mark())
 	switch {
 	case errors.Is(err, activity.ErrLeaseLost), errors.Is(err, activity.ErrAlreadyCompleted), errors.Is(err, client.ErrEnded):
@@ -202,11 +204,11 @@ func (s *shop) approve(ctx context.Context, t told) error {
 	case err != nil:
 		return fmt.Errorf("approving %s: %w", t.id, err)
 	}
-	s.tell(done)
+	s.report(done)
 	return nil
 }
 
-// over forgives what failed because it was called off.
+// over ignores an error that came after ctx was cancelled.
 func over(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // see above
@@ -214,7 +216,7 @@ func over(ctx context.Context, err error) error {
 	return err
 }
 
-// shut stops a node, which has finished or given back what it has within the time.
+// shut stops a node that has finished or released its work in time.
 func shut(ctx context.Context, node *runtime.Runtime) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()

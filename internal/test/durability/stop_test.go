@@ -21,7 +21,7 @@ var (
 	soaking = flag.Duration("durability.for", 0, "go on stopping and killing for this long")
 )
 
-// dice answers the source of all that is random in a test.
+// dice returns the random source of a test.
 func dice(t *testing.T) *rand.Rand {
 	t.Helper()
 	n := *seed
@@ -32,7 +32,7 @@ func dice(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(n, 0))
 }
 
-// soak runs a round of a test, and others for as long as a soak is asked for.
+// soak runs a round of a test, and repeats it during a soak.
 func soak(t *testing.T, round func(t *testing.T)) {
 	t.Helper()
 	end := time.Now().Add(*soaking)
@@ -41,16 +41,16 @@ func soak(t *testing.T, round func(t *testing.T)) {
 	}
 }
 
-// stops is how often the shops on one file are stopped: a store that only grows would make each look longer.
+// stops is the number of stops of the shops on one file. Each takes longer than the last, because the store grows.
 const stops = 15
 
-// Two processes work on one file. At random moments they are stopped where they stand, and the file and its log are copied as they
-// are. In the copy is all that a client outside had been told before, the invariants hold, and a new process finishes it.
+// Two processes work on one file. At random moments they are stopped, and the file and its log are copied as they are.
+// The copy holds everything that was acknowledged, the invariants hold, and a new process finishes it.
 //
-// The index of the log, -shm, is not copied: whoever opens the copy reads the log itself, as after a crash.
+// The index of the log, -shm, is not copied: a process that opens the copy reads the log itself, as after a crash.
 //
-// This sees writes that come too late, not syncs: a copy is made of what the system would write to the disk, be it there or not. It would pass with
-// synchronous=OFF. Whether acknowledgements wait for the disk is what the tests of syncs are for.
+// This test finds late writes, not missing syncs, because the copy also has data that the system has not yet written to
+// disk. It would pass with synchronous=OFF. The tests of syncs check that acknowledgements wait for the disk.
 func TestStoppedProcessesHaveStoredWhatTheyTold(t *testing.T) {
 	t.Parallel()
 	random := dice(t)
@@ -63,23 +63,23 @@ func TestStoppedProcessesHaveStoredWhatTheyTold(t *testing.T) {
 		s.hearMore(20)
 		for range stops {
 			s.hearMore(1 + random.IntN(100))
-			if random.IntN(2) == 0 { // else at once, as near as can be to what was told last
+			if random.IntN(2) == 0 { // else at once, as close to the last acknowledgement as possible
 				pass(time.Duration(random.IntN(5000)) * time.Microsecond)
 			}
 			all := s.freeze()
 			examine(t, copyOf(t, path), all)
 			s.thaw()
 			if t.Failed() {
-				return // what is broken will not mend
+				return // damage does not mend itself
 			}
 		}
 		s.close()
 		examine(t, path, s.all())
-		t.Logf("%d stops, after all of which %d things were told", stops, s.count())
+		t.Logf("%d stops, %d acknowledgements", stops, s.count())
 	})
 }
 
-// copyOf copies a store as it is on the disk.
+// copyOf copies a store as it is on disk.
 func copyOf(t *testing.T, path string) string {
 	t.Helper()
 	copied := filepath.Join(t.TempDir(), "copy.db")
@@ -95,8 +95,8 @@ func copyOf(t *testing.T, path string) string {
 	return copied
 }
 
-// examine looks for all that was told in a store that nobody uses, and finishes it.
-func examine(t *testing.T, path string, all []told) {
+// examine looks for the data of all acknowledgements in a store that nobody uses, and finishes it.
+func examine(t *testing.T, path string, all []ack) {
 	t.Helper()
 	store, err := sqlite.OpenWith(path, sqlite.Options{Synchronous: sqlite.Off, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -110,7 +110,7 @@ func examine(t *testing.T, path string, all []told) {
 	keeps(t, store, all)
 	sound(t, store, invariant.Options{})
 	if t.Failed() {
-		return // an order of which something is lost may never end
+		return // an order that lost data may never end
 	}
 	finish(t, store, all)
 	sound(t, store, invariant.Options{Quiet: true, Expect: done})

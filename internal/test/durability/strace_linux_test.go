@@ -17,12 +17,12 @@ import (
 	"github.com/perdure/perdure/provider/sqlite"
 )
 
-// Nobody is told of anything before the system was asked to push its commit to the disk, and has answered: seen in the system calls of a
-// process that works, and tells over a pipe.
+// Nothing is acknowledged before the system has synced its commit to disk. strace shows it in the system calls of a
+// process that works and reports over a pipe.
 //
-// It needs strace, and is skipped where that is not installed or cannot trace, also in CI: TestNobodyIsToldBeforeTheSync sees the
-// same from inside of the process everywhere. What this one adds is that a sync of SQLite is one of the system, of the very file
-// that was written, and of the directory in which the log was made.
+// The test is skipped where strace is not installed or cannot trace, also in CI. TestNobodyIsToldBeforeTheSync checks
+// the same inside of the process everywhere. This test adds that a sync of SQLite is one of the system, of the file
+// that was written and of the directory of the log.
 func TestNobodyIsToldBeforeTheSystemHasSynced(t *testing.T) {
 	t.Parallel()
 	strace := tracer(t)
@@ -32,14 +32,14 @@ func TestNobodyIsToldBeforeTheSystemHasSynced(t *testing.T) {
 		careful(t, audit(trace))
 		linked(t, trace)
 	})
-	// What is told too early is seen.
+	// The test finds early acknowledgements.
 	t.Run("normal", func(t *testing.T) {
 		t.Parallel()
-		careless(t, audit(traced(t, strace, sqlite.Normal, 20)), toldEarly)
+		careless(t, audit(traced(t, strace, sqlite.Normal, 20)), ackedEarly)
 	})
 	t.Run("off", func(t *testing.T) {
 		t.Parallel()
-		careless(t, audit(traced(t, strace, sqlite.Off, enough)), toldEarly, movedEarly, anewEarly)
+		careless(t, audit(traced(t, strace, sqlite.Off, enough)), ackedEarly, movedEarly, anewEarly)
 	})
 }
 
@@ -56,10 +56,10 @@ func tracer(t *testing.T) string {
 	return strace
 }
 
-// longest is more than a process writes by one call.
+// longest is more than a process writes in one call.
 const longest = 256 << 10
 
-// traced runs a shop under strace until it has done its orders.
+// traced runs a shop under strace until its orders are done.
 func traced(t *testing.T, strace string, level sqlite.Synchronous, orders int) []step {
 	t.Helper()
 	dir := t.TempDir()
@@ -80,8 +80,8 @@ func traced(t *testing.T, strace string, level sqlite.Synchronous, orders int) [
 	return trace
 }
 
-// linked fails the test if the directory was not synced between the first write to the log and the first that was told: a file that no
-// directory names is lost.
+// linked fails the test if the directory was not synced between the first write to the log and the first
+// acknowledgement. A file without a directory entry is lost.
 func linked(t *testing.T, trace []step) {
 	t.Helper()
 	dir := ""
@@ -91,26 +91,26 @@ func linked(t *testing.T, trace []step) {
 			dir = filepath.Dir(s.file)
 		case s.deed == synced && s.file == dir:
 			return
-		case s.deed == tells:
-			t.Error("told before the log was in its directory for good")
+		case s.deed == acking:
+			t.Error("acknowledged before the directory of the log was synced")
 			return
 		}
 	}
 }
 
-// The end of a line, behind what was written.
+// These match the end of a line, after the written data.
 var (
-	// Such as: , 4096, 32) = 4096
-	// or:      , 4096, 32 <unfinished ...>
-	// The result is ? if the process ended meanwhile.
+	// It matches, for example, ", 4096, 32) = 4096" or ", 4096, 32 <unfinished ...>". The result is ? if the process
+	// ended meanwhile.
 	wholeCall = regexp.MustCompile(`^(?:, \d+(?:, (\d+))?)?(?:\) += (-?\d+|\?).*| <unfinished \.\.\.>)$`)
-	// Such as: <... fsync resumed>) = 0.
+	// It matches, for example, "<... fsync resumed>) = 0".
 	restOfCall = regexp.MustCompile(`^<\.\.\. \w+ resumed>.*\) += (-?\d+|\?)`)
 )
 
-// readCalls reads what strace has seen, in that order: it sees a call before the system does it, and its end before the thread goes on.
+// readCalls reads the output of strace in its order. strace sees a call before the system executes it, and its end
+// before the thread continues.
 func readCalls(r io.Reader) (trace []step, err error) {
-	open := make(map[string]step) // calls that go on, by thread
+	open := make(map[string]step) // calls in progress, by thread
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 8*longest)
 	for n := 1; lines.Scan(); n++ {
@@ -124,7 +124,7 @@ func readCalls(r io.Reader) (trace []step, err error) {
 			if s, result, err = begun(call); err != nil {
 				return nil, fmt.Errorf("line %d of strace: %w: %.200s", n, err, call)
 			}
-			if s.sync = n; s.deed == syncing || s.deed == tells {
+			if s.sync = n; s.deed == syncing || s.deed == acking {
 				trace = append(trace, s)
 			}
 			open[thread] = s
@@ -137,7 +137,8 @@ func readCalls(r io.Reader) (trace []step, err error) {
 	return trace, lines.Err()
 }
 
-// begun reads what a call is about to do, such as: pwrite64(5</store.db>, "\x41", 1, 4096) = 1. The result is empty if that is told later.
+// begun reads the beginning of a call, for example pwrite64(5</store.db>, "\x41", 1, 4096) = 1. The result is empty if
+// it comes in a later line.
 func begun(text string) (s step, result string, err error) {
 	call, rest, _ := strings.Cut(text, "(")
 	fd, rest, _ := strings.Cut(rest, "<")
@@ -164,14 +165,14 @@ func begun(text string) (s step, result string, err error) {
 		s.at, err = strconv.ParseInt(m[1], 10, 64)
 	case call == "fsync", call == "fdatasync":
 		s.deed = syncing
-	case fd == "1": // one line, by one call
-		s.deed = tells
-		s.told, err = parse(strings.TrimSuffix(string(s.data), "\n"))
+	case fd == "1": // one line in one call
+		s.deed = acking
+		s.ack, err = parse(strings.TrimSuffix(string(s.data), "\n"))
 	}
 	return s, m[2], err
 }
 
-// returned adds what a call did. One that failed did nothing.
+// returned adds the effect of a call. A failed call has none.
 func returned(trace []step, s step, result string) []step {
 	switch {
 	case s.deed == wrote && result == strconv.Itoa(len(s.data)):
@@ -183,12 +184,12 @@ func returned(trace []step, s step, result string) []step {
 	return trace
 }
 
-// unhex reads \x41\x42.
+// unhex decodes \x41\x42.
 func unhex(text string) ([]byte, error) {
 	return hex.DecodeString(strings.ReplaceAll(text, `\x`, ""))
 }
 
-// Calls that overlap are put together, and what failed did not happen.
+// Overlapping calls are joined, and failed calls have no effect.
 func TestCallsAreRead(t *testing.T) {
 	const file = `\x2f\x78\x2d\x77\x61\x6c`
 	trace, err := readCalls(strings.NewReader(strings.Join([]string{
@@ -203,9 +204,9 @@ func TestCallsAreRead(t *testing.T) {
 	}, "\n")))
 	got := ""
 	for _, s := range trace {
-		got += fmt.Sprintf("%d %s %d %s%s;", s.deed, s.file, s.at, s.data, s.told.mark())
+		got += fmt.Sprintf("%d %s %d %s%s;", s.deed, s.file, s.at, s.data, s.ack.mark())
 	}
-	want := fmt.Sprintf("%d /x-wal 0 -;%d /x-wal 32 AB-;%d /x-wal 0 -;%d x 0 paid-a00001\npaid-a00001;%d /x-wal 0 -;", syncing, wrote, synced, tells, syncing)
+	want := fmt.Sprintf("%d /x-wal 0 -;%d /x-wal 32 AB-;%d /x-wal 0 -;%d x 0 paid-a00001\npaid-a00001;%d /x-wal 0 -;", syncing, wrote, synced, acking, syncing)
 	if err != nil || got != want {
 		t.Errorf("got  %q, %v\nwant %q", got, err, want)
 	}

@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// street is several shops on one file, each a process of its own, and the only one outside who listens to them: all write to
-// one pipe, so that what they told is known in its order.
+// street is several shops on one file, each in its own process, and the only listener. All shops write to one pipe,
+// which keeps their acknowledgements in order.
 type street struct {
 	t     *testing.T
 	pipe  *os.File // the end that the shops write to
@@ -26,8 +26,8 @@ type street struct {
 	ended chan struct{}
 
 	mu    sync.Mutex
-	heard []told
-	waits map[string]chan struct{} // for a line of our own
+	heard []ack
+	waits map[string]chan struct{} // for a line of the test itself
 }
 
 func newStreet(t *testing.T) *street {
@@ -42,7 +42,7 @@ func newStreet(t *testing.T) *street {
 	return s
 }
 
-// build adds a shop. command is how its process is started.
+// build adds a shop. command starts its process.
 func (s *street) build(where string, command ...string) *exec.Cmd {
 	s.t.Helper()
 	cmd := exec.CommandContext(s.t.Context(), command[0], command[1:]...)
@@ -62,7 +62,7 @@ func (s *street) build(where string, command ...string) *exec.Cmd {
 	return cmd
 }
 
-// listen writes down what it hears, and lets another shop than the one that asks approve, if there is one.
+// listen records the lines and lets another shop than the asking one approve, if there is one.
 func (s *street) listen(r *os.File) {
 	defer close(s.ended)
 	defer r.Close() //nolint:errcheck // it was read to its end
@@ -81,7 +81,7 @@ func (s *street) listen(r *os.File) {
 		doors := s.doors
 		s.mu.Unlock()
 		if t.what == asking {
-			_, _ = fmt.Fprintln(doors[len(s.heard)%len(doors)], line) // who has ended will not answer
+			_, _ = fmt.Fprintln(doors[len(s.heard)%len(doors)], line) // a shop that has ended does not reply
 		}
 		select {
 		case s.spoke <- struct{}{}:
@@ -90,7 +90,7 @@ func (s *street) listen(r *os.File) {
 	}
 }
 
-// hearMore waits until n more things were told.
+// hearMore waits for n more acknowledgements.
 func (s *street) hearMore(n int) {
 	s.t.Helper()
 	for until := s.count() + n; s.count() < until; {
@@ -108,9 +108,9 @@ func (s *street) count() int {
 	return len(s.heard)
 }
 
-// freeze stops all shops where they stand, and answers all that they had told. When it returns none of their threads runs, and a
-// line of our own has come through the pipe behind all of theirs.
-func (s *street) freeze() []told {
+// freeze stops all shops and returns their acknowledgements. On return none of their threads runs, and a line of the
+// test has come through the pipe behind all of theirs.
+func (s *street) freeze() []ack {
 	s.t.Helper()
 	for _, shop := range s.shops {
 		if err := shop.Process.Signal(syscall.SIGSTOP); err != nil {
@@ -126,8 +126,8 @@ func (s *street) freeze() []told {
 	return s.all()
 }
 
-// all answers all that was told.
-func (s *street) all() []told {
+// all returns all acknowledgements so far.
+func (s *street) all() []ack {
 	s.t.Helper()
 	through, line := make(chan struct{}), fmt.Sprintf("silence after %d", s.count())
 	s.mu.Lock()
@@ -143,7 +143,7 @@ func (s *street) all() []told {
 	return slices.Clone(s.heard)
 }
 
-// thaw lets all shops go on.
+// thaw continues all shops.
 func (s *street) thaw() {
 	s.t.Helper()
 	for _, shop := range s.shops {
@@ -173,7 +173,7 @@ func (s *street) wait() {
 	s.shops = nil
 }
 
-// leave ends what a failed test has left, and listens to the end.
+// leave ends what a failed test has left, and reads the pipe to its end.
 func (s *street) leave() {
 	for _, shop := range s.shops {
 		_ = shop.Process.Kill()

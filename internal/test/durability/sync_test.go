@@ -13,21 +13,22 @@ import (
 	"github.com/perdure/perdure/provider/sqlite"
 )
 
-// Nobody is told of anything before SQLite has synced the log that its commit is in, no page is moved to the file before the log is
-// synced that has it, and no log begins anew before the file is synced. All of that is seen in what SQLite asks of the files.
+// Nothing is acknowledged before SQLite has synced the log with its commit. No page moves to the file before the log
+// with it is synced. No log restarts before the file is synced. The test sees all of that in SQLite's calls on its
+// files.
 func TestNobodyIsToldBeforeTheSync(t *testing.T) {
 	if err := insert(); err != nil {
 		t.Fatal(err)
 	}
 	t.Run("full", func(t *testing.T) { careful(t, audit(performed(t, sqlite.Full, enough))) })
-	// What is told too early is seen.
-	t.Run("normal", func(t *testing.T) { careless(t, audit(performed(t, sqlite.Normal, 20)), toldEarly) })
+	// The test finds early acknowledgements.
+	t.Run("normal", func(t *testing.T) { careless(t, audit(performed(t, sqlite.Normal, 20)), ackedEarly) })
 	t.Run("off", func(t *testing.T) {
-		careless(t, audit(performed(t, sqlite.Off, enough)), toldEarly, movedEarly, anewEarly)
+		careless(t, audit(performed(t, sqlite.Off, enough)), ackedEarly, movedEarly, anewEarly)
 	})
 }
 
-// performed runs a shop in this process until it has done its orders, and answers what was recorded.
+// performed runs a shop in this process until its orders are done, and returns the recorded steps.
 func performed(t *testing.T, level sqlite.Synchronous, orders int) []step {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -38,8 +39,8 @@ func performed(t *testing.T, level sqlite.Synchronous, orders int) []step {
 		t.Fatal(err)
 	}
 	var s *shop
-	s = newShop(store, func(a told) {
-		tape.add(step{deed: tells, told: a})
+	s = newShop(store, func(a ack) {
+		tape.add(step{deed: acking, ack: a})
 		if a.what == asking {
 			s.asked <- a
 		}

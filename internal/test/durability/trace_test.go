@@ -10,15 +10,15 @@ import (
 	"testing"
 )
 
-// deed is what a process did that matters to the disk, or to those outside.
+// deed is an action of a process that matters to the disk or to those outside.
 type deed uint8
 
 const (
-	none    deed = iota // that matters
-	wrote               // to a file, and the write has returned
-	syncing             // began to sync a file
-	synced              // ended it
-	tells               // is about to tell
+	none    deed = iota // nothing that matters
+	wrote               // a write to a file has returned
+	syncing             // a sync of a file begins
+	synced              // a sync has ended
+	acking              // an acknowledgement is about to be sent
 )
 
 // step is one deed. A trace is a list of steps in their order.
@@ -27,38 +27,38 @@ type step struct {
 	file string // its path
 	at   int64  // of a write
 	data []byte // of a write
-	sync int    // tells apart syncs that overlap
-	told told
+	sync int    // identifies overlapping syncs
+	ack  ack
 }
 
-// Sizes in files of SQLite. A frame of the log is a header, with the page's number first and then, in the last frame of a commit, the size of
-// the file, which is zero in others; and the page.
+// These are sizes in files of SQLite. A frame of the log is a header and a page. The header begins with the page's
+// number. Then comes the size of the file in the last frame of a commit, and zero in others.
 const (
 	pageSize    = 4096
 	frameHeader = 24
 	logHeader   = 32
 )
 
-// auditor follows a trace and writes down what breaks the rules of a write-ahead log.
+// auditor follows a trace and records what breaks the rules of a write-ahead log.
 type auditor struct {
 	breaches []breach
-	tellings map[what]int // how many of each were looked at
-	moved    int          // pages that were moved from the log to the file
+	acked    map[what]int // how many of each kind were checked
+	moved    int          // pages that moved from the log to the file
 	logs     int          // how often the log began
 
 	now     int
-	begun   bool             // there is a log; before that the file is only being made
-	header  map[int64][]byte // of frames, by their place, until the page comes
+	begun   bool             // there is a log; before that the file is only being created
+	header  map[int64][]byte // of frames, by their offset, until the page comes
 	end     int64            // of the log
 	frames  []frame          // of the log, all that were ever written
-	commits []int            // steps at which a commit was whole
-	bearers map[string]int   // of a mark: the first commit with it, as its number
+	commits []int            // steps at which a commit was complete
+	bearers map[string]int   // of a mark: the number of the first commit with it
 	open    []string         // marks in frames since the last commit
-	pushed  int              // step up to which the log is on the disk
+	pushed  int              // step up to which the log is on disk
 	moves   int              // step of the last write to the file
-	settled int              // step up to which the file is on the disk
-	syncs   map[int]int      // when those that go on began
-	durable map[uint64]bool  // pages with their content
+	settled int              // step up to which the file is on disk
+	syncs   map[int]int      // when the syncs in progress began
+	durable map[uint64]bool  // pages with their content, on disk
 }
 
 type frame struct {
@@ -66,21 +66,21 @@ type frame struct {
 	image uint64
 }
 
-// breach is a rule that was broken.
+// breach is a broken rule.
 type breach struct{ rule, detail string }
 
-// The rules.
+// These are the rules.
 const (
-	toldEarly  = "told before its commit was on the disk"
+	ackedEarly = "acknowledged before its commit was on disk"
 	movedEarly = "moved to the file before the log was on the disk"
 	strange    = "the log was written in another way than this test knows"
 	anewEarly  = "the log began anew before the file was on the disk"
 )
 
-// audit answers all breaches of a trace.
+// audit returns the auditor with all breaches of a trace.
 func audit(trace []step) *auditor {
 	a := &auditor{
-		tellings: make(map[what]int), header: make(map[int64][]byte), bearers: make(map[string]int), syncs: make(map[int]int), durable: make(map[uint64]bool),
+		acked: make(map[what]int), header: make(map[int64][]byte), bearers: make(map[string]int), syncs: make(map[int]int), durable: make(map[uint64]bool),
 	}
 	for i := range trace {
 		a.now = i + 1
@@ -95,8 +95,8 @@ func audit(trace []step) *auditor {
 			a.syncs[s.sync] = a.now
 		case synced:
 			a.pushedTo(s)
-		case tells:
-			a.telling(s.told)
+		case acking:
+			a.acknowledged(s.ack)
 		}
 	}
 	return a
@@ -121,7 +121,7 @@ func (a *auditor) logged(s *step) {
 	case len(s.data) == pageSize && a.header[s.at-frameHeader] != nil:
 		a.framed(a.header[s.at-frameHeader], s.data)
 		a.end = s.at + pageSize
-	case s.at >= a.end && len(bytes.Trim(s.data, "\x00")) == 0: // room for frames to come
+	case s.at >= a.end && len(bytes.Trim(s.data, "\x00")) == 0: // room for later frames
 	default:
 		a.breachf(strange, "%d bytes at %d", len(s.data), s.at)
 	}
@@ -144,12 +144,12 @@ func (a *auditor) framed(header, page []byte) {
 	a.open, a.commits = a.open[:0], append(a.commits, a.now)
 }
 
-// image is a page with its content.
+// image returns a hash of a page with its content.
 func image(number uint32, page []byte) uint64 {
 	return crc64.Update(uint64(number), crc64.MakeTable(crc64.ECMA), page)
 }
 
-// filed follows a write to the file: a page that is moved there from the log.
+// filed follows a write to the file: a page moves there from the log.
 func (a *auditor) filed(s *step) {
 	a.moves = a.now
 	a.moved++
@@ -158,7 +158,7 @@ func (a *auditor) filed(s *step) {
 	}
 }
 
-// pushedTo follows the end of a sync: what was written before it began is on the disk.
+// pushedTo follows the end of a sync: everything written before its beginning is on disk.
 func (a *auditor) pushedTo(s *step) {
 	began, ok := a.syncs[s.sync]
 	if !ok {
@@ -177,39 +177,39 @@ func (a *auditor) pushedTo(s *step) {
 	}
 }
 
-// telling follows an acknowledgement: its commit must be on the disk.
-func (a *auditor) telling(t told) {
-	a.tellings[t.what]++
+// acknowledged follows an acknowledgement: its commit must be on disk.
+func (a *auditor) acknowledged(t ack) {
+	a.acked[t.what]++
 	n, ok := a.bearers[t.mark()]
 	switch {
 	case !ok:
-		a.breachf(toldEarly, "%s was not even written", t.mark())
+		a.breachf(ackedEarly, "%s was not even written", t.mark())
 	case a.commits[n] > a.pushed:
-		a.breachf(toldEarly, "%s was written at %d, and the log is on the disk up to %d", t.mark(), a.commits[n], a.pushed)
+		a.breachf(ackedEarly, "%s was written at %d, and the log is on the disk up to %d", t.mark(), a.commits[n], a.pushed)
 	}
 }
 
-// enough is how many orders a shop has to do for the log to begin anew: that is so after 2,000 pages at the latest.
+// enough is the number of orders after which the log has restarted, which it does after at most 2,000 pages.
 const enough = 50
 
-// careful fails the test for each breach, and if the trace did not have all that is to be looked at.
+// careful fails the test for each breach, and if the trace did not show everything to be checked.
 func careful(t *testing.T, a *auditor) {
 	t.Helper()
 	for _, b := range a.breaches[:min(len(a.breaches), 10)] {
 		t.Errorf("%s: %s", b.rule, b.detail)
 	}
 	for _, w := range []what{started, paid, packing, asking, approved, ended} {
-		if a.tellings[w] < enough {
-			t.Errorf("of %d orders %d are told to be %s", enough, a.tellings[w], w)
+		if a.acked[w] < enough {
+			t.Errorf("of %d orders %d are acknowledged as %s", enough, a.acked[w], w)
 		}
 	}
 	if a.logs < 2 || a.moved == 0 {
 		t.Error("the log did not begin anew")
 	}
-	t.Logf("%d steps, %d commits, %d logs, %d pages moved, told: %v", a.now, len(a.commits), a.logs, a.moved, a.tellings)
+	t.Logf("%d steps, %d commits, %d logs, %d pages moved, acknowledged: %v", a.now, len(a.commits), a.logs, a.moved, a.acked)
 }
 
-// careless fails the test if the auditor has not found each of these rules broken, and no other.
+// careless fails the test unless the auditor has found breaches of exactly these rules.
 func careless(t *testing.T, a *auditor, rules ...string) {
 	t.Helper()
 	found := make(map[string]int)
@@ -229,10 +229,10 @@ func careless(t *testing.T, a *auditor, rules ...string) {
 	t.Logf("found as it must be: %v", found)
 }
 
-// The auditor finds each of the breaches, and nothing in a trace without any.
+// The auditor finds each of the breaches, and nothing in a correct trace.
 func TestAuditorSeesEachBreach(t *testing.T) {
 	const log, file = "/x/store.db-wal", "/x/store.db"
-	one := told{what: started, id: "a00001"}
+	one := ack{what: started, id: "a00001"}
 	page := append([]byte(one.mark()), make([]byte, pageSize-len(one.mark()))...)
 	header := func(size byte) step {
 		return step{deed: wrote, file: log, at: logHeader, data: append([]byte{0, 0, 0, 2, 0, 0, 0, size}, make([]byte, 16)...)}
@@ -243,20 +243,20 @@ func TestAuditorSeesEachBreach(t *testing.T) {
 	other := step{deed: wrote, file: file, at: pageSize, data: bytes.Repeat([]byte{1}, pageSize)}
 	syncLog, endLog := step{deed: syncing, file: log, sync: 1}, step{deed: synced, file: log, sync: 1}
 	syncFile, endFile := step{deed: syncing, file: file, sync: 2}, step{deed: synced, file: file, sync: 2}
-	tell := step{deed: tells, told: one}
+	ackStep := step{deed: acking, ack: one}
 	for name, c := range map[string]struct {
 		trace []step
 		rule  string
 	}{
-		"nothing":                 {[]step{begin, header(9), frame, syncLog, endLog, tell, move, syncFile, endFile, begin}, ""},
-		"no sync":                 {[]step{begin, header(9), frame, tell}, toldEarly},
-		"sync begins too early":   {[]step{begin, header(9), syncLog, frame, endLog, tell}, toldEarly},
-		"sync ends too late":      {[]step{begin, header(9), frame, syncLog, tell, endLog}, toldEarly},
-		"sync of another file":    {[]step{begin, header(9), frame, syncFile, endFile, tell}, toldEarly},
-		"no end of the commit":    {[]step{begin, header(0), frame, syncLog, endLog, tell}, toldEarly},
-		"zeros behind the log":    {[]step{begin, header(9), frame, {deed: wrote, file: log, at: 9000, data: make([]byte, 8)}, syncLog, endLog, tell}, ""},
+		"nothing":                 {[]step{begin, header(9), frame, syncLog, endLog, ackStep, move, syncFile, endFile, begin}, ""},
+		"no sync":                 {[]step{begin, header(9), frame, ackStep}, ackedEarly},
+		"sync begins too early":   {[]step{begin, header(9), syncLog, frame, endLog, ackStep}, ackedEarly},
+		"sync ends too late":      {[]step{begin, header(9), frame, syncLog, ackStep, endLog}, ackedEarly},
+		"sync of another file":    {[]step{begin, header(9), frame, syncFile, endFile, ackStep}, ackedEarly},
+		"no end of the commit":    {[]step{begin, header(0), frame, syncLog, endLog, ackStep}, ackedEarly},
+		"zeros behind the log":    {[]step{begin, header(9), frame, {deed: wrote, file: log, at: 9000, data: make([]byte, 8)}, syncLog, endLog, ackStep}, ""},
 		"zeros into the log":      {[]step{begin, header(9), frame, {deed: wrote, file: log, at: 90, data: make([]byte, 8)}}, strange},
-		"nothing is written":      {[]step{begin, syncLog, endLog, tell}, toldEarly},
+		"nothing is written":      {[]step{begin, syncLog, endLog, ackStep}, ackedEarly},
 		"moved before the sync":   {[]step{begin, header(9), frame, move}, movedEarly},
 		"moved is something else": {[]step{begin, header(9), frame, syncLog, endLog, other}, movedEarly},
 		"anew before the sync":    {[]step{begin, header(9), frame, syncLog, endLog, move, syncFile, begin, endFile}, anewEarly},

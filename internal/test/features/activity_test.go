@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/orchestration"
 )
 
-// What the list asks of activities.
+// The list demands these of activities.
 func TestActivity(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]func(r *rig){
@@ -34,7 +34,7 @@ func TestActivity(t *testing.T) {
 	}
 }
 
-// basic: one activity, and no limit of time anywhere.
+// basic: one activity without any timeout.
 func basic(r *rig) {
 	r.activity("echo", func(_ context.Context, in string) (string, error) { return in, nil })
 	key := r.main(func(ctx *octx, _ none) (string, error) {
@@ -46,8 +46,8 @@ func basic(r *rig) {
 	}
 }
 
-// givenUp: the call ends at once, or when the activity has reacted, with whatever that returned; the activity is told, or goes on
-// to its own end and is never told.
+// givenUp: the call ends at once, or when the activity has returned, with the activity's result. The activity is
+// cancelled, or runs to its end without a cancellation.
 func givenUp(r *rig, c orchestration.Cancellation) {
 	began, told, answered := make(chan struct{}, 1), make(chan error, 1), make(chan struct{})
 	var reacted atomic.Bool
@@ -56,12 +56,12 @@ func givenUp(r *rig, c orchestration.Cancellation) {
 		if c != orchestration.Abandon {
 			<-ctx.Done()
 		} else {
-			<-answered // whoever should have told it has done so
+			<-answered // every cancellation has arrived by now
 		}
 		reacted.Store(true)
 		told <- context.Cause(ctx)
 		if c == orchestration.TryCancel {
-			<-answered // it takes its time, and ignores what it was told
+			<-answered // it takes its time and ignores its cancellation
 		}
 		return "tidied up", nil
 	})
@@ -69,7 +69,7 @@ func givenUp(r *rig, c orchestration.Cancellation) {
 		if c == orchestration.WaitForEnd && !reacted.Load() {
 			r.T.Error("the call ended before the activity had reacted")
 		}
-		close(answered) // without which the others do not come back
+		close(answered) // otherwise the others never return
 		return "", nil
 	})
 	key := r.main(func(ctx *octx, _ none) (string, error) {
@@ -101,8 +101,8 @@ func givenUp(r *rig, c orchestration.Cancellation) {
 	}
 }
 
-// heartbeating: details reach the next attempt, and a cancellation comes back through a beat. Beats that are missed and those
-// that are too many have tests where they are built.
+// heartbeating: details reach the next attempt, and a heartbeat reports a cancellation. Package heartbeats tests missed
+// and throttled heartbeats.
 func heartbeating(r *rig) {
 	var seen enginetest.Notes[string]
 	beating := make(chan struct{}, 1)
@@ -141,7 +141,7 @@ func heartbeating(r *rig) {
 	}
 }
 
-// retryOnError: five attempts, and the error of the call is that of the fifth.
+// retryOnError: five attempts, and the call fails with the error of the fifth.
 func retryOnError(r *rig) {
 	r.activity("refuse", func(ctx context.Context, _ string) (string, error) {
 		return "", fmt.Errorf("activity attempt %d failed", activity.GetInfo(ctx).Attempt)
@@ -157,7 +157,7 @@ func retryOnError(r *rig) {
 	}
 }
 
-// runningConcurrently: several activities of one turn run at the same time and all answer.
+// runningConcurrently: several activities of one turn run at the same time, and all return.
 func runningConcurrently(r *rig) {
 	const n = 3
 	began, all := make(chan struct{}, n), make(chan struct{})

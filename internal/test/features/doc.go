@@ -1,5 +1,5 @@
-// Package features holds tests of what Temporal's list of features asks of activities, under the names of that list; see
+// Package features tests what Temporal's list of features demands of activities, under the names of that list; see
 // docs/reference/acceptance.md.
 //
-// It is a package of tests and has no API.
+// The package has tests only and no API.
 package features

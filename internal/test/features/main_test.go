@@ -22,14 +22,14 @@ type (
 	none = orchestration.None
 )
 
-// rig is a store and what a node on it can run.
+// rig is a store with the registry of its nodes.
 type rig struct {
 	*enginetest.Engine
 
 	reg *runtime.Registry
 }
 
-// quick are options under which a shutdown is short in real time.
+// quick returns options that keep a shutdown short in real time.
 func quick() runtime.Options {
 	return runtime.Options{
 		DrainTimeout: 500 * time.Millisecond, ForceTimeout: 100 * time.Millisecond, WatchdogTimeout: runtime.Off,
@@ -49,7 +49,7 @@ func everyStore(t *testing.T, test func(r *rig)) {
 			enginetest.Bubble(t, opts, run)
 		})
 	}
-	if testing.Short() { // virtual time alone
+	if testing.Short() { // only in virtual time
 		return
 	}
 	t.Run("sqlite", func(t *testing.T) {
@@ -74,13 +74,13 @@ func (r *rig) main(fn func(*octx, none) (string, error)) provider.UUID {
 	return r.Create("main", "main", none{})
 }
 
-// activity registers one.
+// activity registers an activity.
 func (r *rig) activity(name string, fn func(context.Context, string) (string, error)) {
 	r.T.Helper()
 	enginetest.Activity(r.T, r.reg, name, fn)
 }
 
-// leaky starts a node that the test itself shuts down, as code of it is left behind.
+// leaky starts a node that the test itself shuts down, because it leaks code.
 func (r *rig) leaky() *runtime.Runtime {
 	r.T.Helper()
 	rt, err := runtime.Start(r.T.Context(), r.Store, r.reg, r.Options)
@@ -90,7 +90,7 @@ func (r *rig) leaky() *runtime.Runtime {
 	return rt
 }
 
-// pause lets time pass, which is real only where the clock is.
+// pause lets time pass. It waits in real time only where the clock is real.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

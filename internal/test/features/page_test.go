@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/testkit/settings"
 )
 
-// The page names every feature of the lists, and each has the test that the page says.
+// The page names every feature of the lists, and each test that it names exists.
 func TestPageNamesTests(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -35,7 +35,7 @@ func TestPageNamesTests(t *testing.T) {
 	}
 }
 
-// testsOf answers the sources of a package's tests.
+// testsOf returns the sources of a package's tests.
 func testsOf(t *testing.T, pkg string) string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(settings.Root(t), pkg, "*_test.go"))

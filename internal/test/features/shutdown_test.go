@@ -16,8 +16,8 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// shutdown: activities are told only when the time for draining is over, and by another cause than a cancellation. What one then answers counts; who
-// obeys, fails or does not come back runs again elsewhere.
+// shutdown: activities are cancelled only after the drain timeout, with a cause of its own. A result after that counts.
+// An activity that obeys, fails or never returns runs again on another node.
 func shutdown(r *rig) {
 	kinds := map[string]func(cause error, release chan struct{}) (string, error){
 		"accept":  func(cause error, _ chan struct{}) (string, error) { return "", cause },
@@ -77,7 +77,7 @@ func shutdown(r *rig) {
 	r.Until("the late result is discarded", func() bool { return rt.Stats().ResultsLate == 1 })
 }
 
-// What the list asks of a worker that stops.
+// The list demands these of a stopping worker.
 func TestWorkerShutdown(t *testing.T) {
 	t.Parallel()
 	t.Run("poll_complete_on_shutdown", func(t *testing.T) {
@@ -86,7 +86,8 @@ func TestWorkerShutdown(t *testing.T) {
 	})
 }
 
-// pollComplete: a busy worker stops within five seconds, with its fetches parked and not; no task is lost, run twice or timed out.
+// pollComplete: a busy worker stops within five seconds, whether its fetches are parked or not. No task is lost, run
+// twice or timed out.
 func pollComplete(r *rig) {
 	const instances, steps = 20, 4
 	var runs enginetest.Notes[activity.Info]
@@ -134,7 +135,7 @@ func pollComplete(r *rig) {
 	}
 }
 
-// What the list asks of activities that a worker takes without a fetch.
+// The list demands these of activities that a worker takes without a fetch.
 func TestEagerActivity(t *testing.T) {
 	t.Parallel()
 	t.Run("non_remote_activities_worker", func(t *testing.T) {
@@ -143,8 +144,8 @@ func TestEagerActivity(t *testing.T) {
 	})
 }
 
-// nonRemote: a node that does not have an activity does not take it, by a short cut neither: the call waits, and health shows it, until a node
-// comes that has it.
+// nonRemote: a node never takes an activity that it does not have, not even by hand-off. The call waits until a node
+// has it, and health reports it.
 func nonRemote(r *rig) {
 	workers := runtime.NewRegistry()
 	var runs atomic.Int64
@@ -152,10 +153,10 @@ func nonRemote(r *rig) {
 		runs.Add(1)
 		return "done", nil
 	})
-	r.activity("another", func(context.Context, string) (string, error) { return "", nil }) // so that it looks for activities
+	r.activity("another", func(context.Context, string) (string, error) { return "", nil }) // so that the node fetches activities
 	enginetest.Orchestration(r.T, r.reg, "main", func(ctx *octx, _ none) (string, error) { return call(ctx, "work", "") })
 	turns := r.Start(r.reg)
-	_ = pause(r.T.Context(), 50*time.Millisecond) // until it is parked, which the short cut needs
+	_ = pause(r.T.Context(), 50*time.Millisecond) // until its fetch is parked, which hand-off requires
 	key := r.Create("main", "main", none{})
 	r.Until("it is scheduled", func() bool { return len(r.Tasks(key)) == 1 })
 	task := r.Tasks(key)[0]

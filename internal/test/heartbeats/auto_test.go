@@ -30,7 +30,8 @@ func hang(ctx context.Context, n int) (int, error) {
 	return n, await(ctx, 3*time.Minute)
 }
 
-// The node beats in place of code that cannot, as the node or the registration says, and never later than half of the timeout.
+// The node sends heartbeats for code that cannot, at the interval of the node or the registration. The interval is at
+// most half of the timeout.
 func TestHeartbeating_Automatic(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -61,7 +62,8 @@ func TestHeartbeating_Automatic(t *testing.T) {
 	}
 }
 
-// Automatic beats carry no details of their own: what the code reported stays, and goes when it is due.
+// Automatic heartbeats carry no details of their own. The details that the code reported stay, and are sent when they
+// are due.
 func TestHeartbeating_AutomaticKeepsDetails(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{AutoHeartbeat: time.Second}, func(e *engine) {
@@ -90,7 +92,7 @@ func TestHeartbeating_AutomaticKeepsDetails(t *testing.T) {
 	})
 }
 
-// Where no notice comes through, an automatic beat hears of a cancellation sooner than the renewal of the lease would.
+// Without notices, an automatic heartbeat reports a cancellation sooner than the renewal of the lease would.
 func TestHeartbeating_AutomaticHearsTheCancel(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *engine) {
@@ -119,7 +121,7 @@ func TestHeartbeating_AutomaticHearsTheCancel(t *testing.T) {
 	})
 }
 
-// Automatic beats survive faults of the store, and end with the attempt in whatever way it does.
+// Automatic heartbeats survive storage errors and end with the attempt, however it ends.
 func TestHeartbeating_AutomaticOutlivesFaultsAndNothingElse(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

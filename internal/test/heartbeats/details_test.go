@@ -14,8 +14,8 @@ import (
 
 var again = orchestration.WithRetry(orchestration.RetryPolicy{InitialInterval: time.Millisecond})
 
-// steps reports each of three steps twice, and fails after it as fail says; the next attempt goes on after the last one reported. It notes
-// where attempts began.
+// steps reports each of three steps twice and then fails as fail decides. The next attempt continues after the last
+// reported step. steps notes where attempts began.
 func steps(begun *enginetest.Notes[any], fail func(ctx context.Context, step int) error) func(context.Context, int) (int, error) {
 	return func(ctx context.Context, _ int) (int, error) {
 		done, _, err := activity.HeartbeatDetails[int](ctx)
@@ -42,7 +42,7 @@ func ended(e *engine, begun *enginetest.Notes[any], want ...any) {
 	}
 }
 
-// What an attempt reported last reaches the next one, on whatever node, although the throttle has held it back.
+// The last details of an attempt reach the next one on any node, although the throttle held them back.
 func TestHeartbeating_DetailsSurviveAnAttempt(t *testing.T) {
 	t.Parallel()
 	each(t, runtime.Options{}, func(e *engine) {
@@ -56,7 +56,7 @@ func TestHeartbeating_DetailsSurviveAnAttempt(t *testing.T) {
 	})
 }
 
-// A node that shuts down hands on what was reported last.
+// A node that shuts down stores the last details.
 func TestHeartbeating_DetailsSurviveAShutdown(t *testing.T) {
 	t.Parallel()
 	each(t, runtime.Options{DrainTimeout: runtime.Off}, func(e *engine) {
@@ -82,7 +82,7 @@ func TestHeartbeating_DetailsSurviveAShutdown(t *testing.T) {
 	})
 }
 
-// Details that were on their way to a store which did not get them go along with the failure.
+// Details that the store failed to take are reported together with the failure.
 func TestHeartbeating_DetailsSurviveTheStoresFaults(t *testing.T) {
 	t.Parallel()
 	for name, rule := range map[string]faulty.Rule{
@@ -104,7 +104,7 @@ func TestHeartbeating_DetailsSurviveTheStoresFaults(t *testing.T) {
 						return done, err
 					}
 					_ = activity.Heartbeat(ctx, done+1)
-					_ = await(ctx, time.Second) // it is on its way now
+					_ = await(ctx, time.Second) // it is in flight now
 					return 0, errDeclined
 				}, nil, again)
 				e.StartOn(faulty.Wrap(e.Store, plan), reg, e.Options)
@@ -115,7 +115,7 @@ func TestHeartbeating_DetailsSurviveTheStoresFaults(t *testing.T) {
 	}
 }
 
-// A node that is lost loses what the throttle held back, and nothing that was due before.
+// A lost node loses the details that the throttle held back, and nothing that was due before.
 func TestHeartbeating_LostNodeLosesOneThrottle(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *engine) {
@@ -134,7 +134,7 @@ func TestHeartbeating_LostNodeLosesOneThrottle(t *testing.T) {
 		}
 		key := e.Create("main", "main", 1)
 		lost := registry(e, work, nil, orchestration.WithHeartbeatTimeout(10*time.Second))
-		e.StartOn(away(e.Store, 25*time.Second, time.Hour), lost, e.Options) // its lease ends, too
+		e.StartOn(away(e.Store, 25*time.Second, time.Hour), lost, e.Options) // its lease expires, too
 		e.Until("it runs", func() bool { return len(begun.All()) == 1 })
 		e.Start(lost)
 		enginetest.Output[int](e, key)

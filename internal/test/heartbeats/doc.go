@@ -1,5 +1,5 @@
-// Package heartbeats tests what attempts of activities tell while they run and what is known of them when they have
-// ended: heartbeats, their throttle and timeout, retries, the list of attempts.
+// Package heartbeats tests what running attempts report and what is known of ended ones: heartbeats, their throttle and
+// timeout, retries, and the list of attempts.
 //
-// It is a package of tests and has no API.
+// The package has tests only and no API.
 package heartbeats

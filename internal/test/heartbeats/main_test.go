@@ -33,7 +33,7 @@ func each(t *testing.T, opts runtime.Options, test func(e *engine)) {
 		t.Parallel()
 		enginetest.Bubble(t, opts, test)
 	})
-	if testing.Short() { // virtual time alone
+	if testing.Short() { // only in virtual time
 		return
 	}
 	t.Run("sqlite", func(t *testing.T) {
@@ -67,12 +67,12 @@ func registry(
 	return reg
 }
 
-// caller makes the client of another process, as it were.
+// caller returns a client without a node, as another process would use it.
 func caller(e *engine, reg *runtime.Registry) *client.Client {
 	return e.Client(client.Options{Errors: reg.Errors()})
 }
 
-// pending answers the only pending activity of an instance.
+// pending returns the only pending activity of an instance.
 func pending(e *engine, c *client.Client, id string) client.Activity {
 	e.T.Helper()
 	d, err := c.Describe(e.T.Context(), id)
@@ -82,7 +82,7 @@ func pending(e *engine, c *client.Client, id string) client.Activity {
 	return d.Activities[0]
 }
 
-// await waits in the way of an activity that obeys.
+// await waits for d unless ctx ends first, as an activity that obeys does.
 func await(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -94,13 +94,13 @@ func await(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// renewal is a lease that was asked for, and the details that went along.
+// renewal is a renewed lease with its details.
 type renewal struct {
 	at      time.Time
 	details string
 }
 
-// renewals notes what a node asks to renew.
+// renewals records the renewals of a node.
 type renewals struct {
 	provider.Provider
 
@@ -108,7 +108,7 @@ type renewals struct {
 	all []renewal
 }
 
-// Unwrap shows the optional powers of the store.
+// Unwrap gives access to the optional interfaces of the store.
 func (r *renewals) Unwrap() provider.Provider { return r.Provider }
 
 // RenewTasks implements provider.Provider.
@@ -127,7 +127,7 @@ func (r *renewals) list() []renewal {
 	return append([]renewal(nil), r.all...)
 }
 
-// withDetails answers those that carried some.
+// withDetails returns the renewals that carried details.
 func (r *renewals) withDetails() (list []renewal) {
 	for _, one := range r.list() {
 		if one.details != "" {
@@ -137,7 +137,7 @@ func (r *renewals) withDetails() (list []renewal) {
 	return list
 }
 
-// outage is a store that takes no renewals for some time of a test.
+// outage is a store that fails all renewals for some time of a test.
 type outage struct {
 	provider.Provider
 
@@ -145,12 +145,12 @@ type outage struct {
 	from, till time.Duration
 }
 
-// away makes a store that takes no renewals between two moments from now.
+// away returns a store that fails all renewals between two moments from now.
 func away(store provider.Provider, from, till time.Duration) *outage {
 	return &outage{store, time.Now(), from, till}
 }
 
-// Unwrap shows the optional powers of the store.
+// Unwrap gives access to the optional interfaces of the store.
 func (o *outage) Unwrap() provider.Provider { return o.Provider }
 
 // RenewTasks implements provider.Provider.

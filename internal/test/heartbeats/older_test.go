@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// A call that an older release has scheduled, which could not read a list of attempts, gets none in its history; what that release stored of the
-// last failure is read.
+// An older release cannot read a list of attempts, so a call that it scheduled gets none in its history. The last
+// failure that it stored is read.
 func TestOlderCallsListNoAttempts(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *engine) {

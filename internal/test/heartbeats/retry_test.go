@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// Five attempts, all of which fail: the call's failure is that of the fifth.
+// After five failed attempts the call fails with the error of the fifth.
 func TestRetryOnError(t *testing.T) {
 	t.Parallel()
 	each(t, runtime.Options{}, func(e *engine) {
@@ -32,7 +32,8 @@ func TestRetryOnError(t *testing.T) {
 	})
 }
 
-// begins runs an activity that always fails as fail says, and answers when its attempts began, counted from the call.
+// begins runs an activity that always fails with the error of fail. It returns when the attempts began, counted from
+// the call.
 func begins(e *engine, fail func(attempt int) error, p orchestration.RetryPolicy) (at []time.Duration, err error) {
 	e.T.Helper()
 	var began enginetest.Notes[time.Duration]
@@ -58,7 +59,8 @@ func about(e *engine, got []time.Duration, want ...time.Duration) {
 	}
 }
 
-// The error of an attempt may say when the next one begins, once and for any distance, however it is wrapped. All else of the policy holds.
+// The error of an attempt may set the delay before the next one, once and of any length, however it is wrapped. The
+// rest of the policy still applies.
 func TestRetryAfterGoesBeforeThePolicy(t *testing.T) {
 	t.Parallel()
 	const s = time.Second
@@ -102,7 +104,7 @@ func TestRetryAfterGoesBeforeThePolicy(t *testing.T) {
 	}
 }
 
-// No attempt but the first begins after the time; the failure is that of the last one.
+// No attempt but the first begins after MaxElapsed. The call fails with the error of the last attempt.
 func TestMaxElapsedBoundsRetries(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *engine) {
@@ -119,7 +121,7 @@ func TestMaxElapsedBoundsRetries(t *testing.T) {
 	})
 }
 
-// A first attempt begins however late, and is then the only one.
+// A first attempt begins however late it is, and is then the only one.
 func TestMaxElapsedLetsTheFirstBegin(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{MaxConcurrentActivities: 1}, func(e *engine) {
@@ -145,7 +147,8 @@ func TestMaxElapsedLetsTheFirstBegin(t *testing.T) {
 	})
 }
 
-// An attempt that finds no node in time does not begin: the failure of the one before ends the call, whoever comes then.
+// An attempt that finds no node in time never begins. The call ends with the failure of the attempt before, even if a
+// node comes later.
 func TestMaxElapsedBoundsWaiting(t *testing.T) {
 	t.Parallel()
 	each(t, runtime.Options{}, func(e *engine) {

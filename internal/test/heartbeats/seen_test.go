@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// A client sees what an activity reported within 80 % of its timeout, with its attempt and node, why the last one failed, and when
-// the next one begins.
+// A client sees the reported details of an activity within 80 % of its heartbeat timeout. It also sees attempt, node,
+// last failure and the time of the next attempt.
 func TestClientSeesPendingActivities(t *testing.T) {
 	t.Parallel()
 	each(t, runtime.Options{}, func(e *engine) {
@@ -80,7 +80,7 @@ func checkQueued(e *engine, c *client.Client, attempt int) {
 	}
 }
 
-// checkListed looks at the event that ended the call.
+// checkListed checks the event that ended the call.
 func checkListed(e *engine, c *client.Client, owner string) {
 	e.T.Helper()
 	for event, err := range c.History(e.T.Context(), "main", 0) {
@@ -105,7 +105,7 @@ func checkListed(e *engine, c *client.Client, owner string) {
 	}
 }
 
-// ends answers the event that ended the only call.
+// ends returns the event that ended the only call.
 func ends(e *engine, c *client.Client) (end client.HistoryEvent) {
 	e.T.Helper()
 	for event, err := range c.History(e.T.Context(), "main", 0) {
@@ -119,7 +119,7 @@ func ends(e *engine, c *client.Client) (end client.HistoryEvent) {
 	return end
 }
 
-// A call lists its last ten attempts, and none if there was but one.
+// A call lists its last ten attempts, and none if it had only one.
 func TestTenAttemptsAreListed(t *testing.T) {
 	t.Parallel()
 	for attempts, want := range map[int]int{1: 0, 2: 2, 10: 10, 13: 10} {
@@ -149,7 +149,7 @@ func TestTenAttemptsAreListed(t *testing.T) {
 	}
 }
 
-// The attempts of a call that ends by its token, or without its last attempt, are listed as well.
+// A call that ends by its token, or without its last attempt, also lists its attempts.
 func TestAttemptsOfOtherEndsAreListed(t *testing.T) {
 	t.Parallel()
 	each(t, runtime.Options{}, func(e *engine) {

@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// busy beats every 10 ms for a time, with the number of milliseconds that have passed.
+// busy sends a heartbeat every 10 ms for a time, with the elapsed milliseconds.
 func busy(d time.Duration) func(context.Context, int) (int, error) {
 	return func(ctx context.Context, _ int) (int, error) {
 		begun := time.Now()
@@ -30,8 +30,8 @@ func busy(d time.Duration) func(context.Context, int) (int, error) {
 	}
 }
 
-// Details in a tight loop are stored as often as the throttle says: the first at once, then neither sooner nor later, and
-// each time the latest.
+// Details from a tight loop are stored at the pace of the throttle: the first at once, then neither sooner nor later,
+// and always the latest.
 func TestHeartbeating_TightLoopsAreThrottled(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -62,7 +62,7 @@ func TestHeartbeating_TightLoopsAreThrottled(t *testing.T) {
 
 func checkPace(e *engine, sent []renewal, begun time.Time, want time.Duration) {
 	e.T.Helper()
-	const pause = 40 * time.Millisecond // between batches, and beats
+	const pause = 40 * time.Millisecond // between batches and between heartbeats
 	if len(sent) < 5 || sent[0].at.Sub(begun) > pause {
 		e.T.Fatalf("sent %v since %v", sent, begun)
 	}
@@ -80,7 +80,7 @@ func checkPace(e *engine, sent []renewal, begun time.Time, want time.Duration) {
 	}
 }
 
-// The last of several details is stored when its time comes, although nothing is reported any more.
+// The last of several details is stored when it is due, although no heartbeat follows.
 func TestHeartbeating_LastOfABurstIsStored(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{DefaultHeartbeatThrottle: 25 * time.Second}, func(e *engine) {
@@ -101,7 +101,7 @@ func TestHeartbeating_LastOfABurstIsStored(t *testing.T) {
 	})
 }
 
-// Attempts that do not beat cost nothing: a renewal for each third of a lease, without details.
+// Attempts without heartbeats cost nothing: one renewal per third of a lease, without details.
 func TestHeartbeating_WhoDoesNotBeatCostsNothing(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *engine) {
@@ -114,7 +114,7 @@ func TestHeartbeating_WhoDoesNotBeatCostsNothing(t *testing.T) {
 	})
 }
 
-// A thousand attempts that beat at once go together.
+// The heartbeats of a thousand attempts at the same time go in batches.
 func TestHeartbeating_BeatsGoTogether(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{MaxConcurrentActivities: 1000}, func(e *engine) {

@@ -14,8 +14,8 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// An attempt that gives no sign of life for the timeout is told so, fails by it and is retried; those that do go on. The next attempt
-// has the details of the last one.
+// An attempt without a heartbeat during the timeout is cancelled, fails and is retried. Attempts with heartbeats keep
+// running. The next attempt has the details of the last one.
 func TestHeartbeating_MissedBeatsTimeOut(t *testing.T) {
 	t.Parallel()
 	each(t, runtime.Options{}, func(e *engine) {
@@ -57,7 +57,8 @@ func TestHeartbeating_MissedBeatsTimeOut(t *testing.T) {
 	})
 }
 
-// An attempt that never beats is ended, too, and one that does not obey is left behind and retried after the grace period.
+// An attempt that never sends a heartbeat is cancelled, too. If it does not obey, it is abandoned and retried after the
+// grace period.
 func TestHeartbeating_HangingAttemptIsRetried(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *engine) {
@@ -80,7 +81,7 @@ func TestHeartbeating_HangingAttemptIsRetried(t *testing.T) {
 	})
 }
 
-// A store that is away does not make an attempt silent that beats.
+// An outage of the store does not time out an attempt that sends heartbeats.
 func TestHeartbeating_OutageIsNoSilence(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *engine) {
@@ -96,7 +97,7 @@ func TestHeartbeating_OutageIsNoSilence(t *testing.T) {
 	})
 }
 
-// A cancellation comes back through the beats: the next one answers it.
+// The next heartbeat returns a cancellation.
 func TestHeartbeating_CancelComesBack(t *testing.T) {
 	t.Parallel()
 	each(t, runtime.Options{}, func(e *engine) {
@@ -109,7 +110,7 @@ func TestHeartbeating_CancelComesBack(t *testing.T) {
 					answers <- err
 					return 0, err
 				}
-				<-time.After(10 * time.Millisecond) // not its context: the beat tells
+				<-time.After(10 * time.Millisecond) // the heartbeat reports it, not the context
 			}
 		}, nil))
 		key := e.Create("main", "main", 1)
@@ -122,7 +123,7 @@ func TestHeartbeating_CancelComesBack(t *testing.T) {
 	})
 }
 
-// A pending activity is bounded by its heartbeat timeout as one whose code runs is: its completer's beats count.
+// The heartbeat timeout bounds a pending activity as well: the heartbeats of its completer count.
 func TestHeartbeating_PendingThatIsSilentTimesOut(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *engine) {
@@ -154,7 +155,8 @@ func TestHeartbeating_PendingThatIsSilentTimesOut(t *testing.T) {
 	})
 }
 
-// Who has the token of an activity keeps it going by its beats, over the renewals of the node; when it falls silent the attempt times out.
+// The holder of an activity's token keeps it alive by heartbeats, independent of the node's renewals. Without them the
+// attempt times out.
 func TestHeartbeating_TokenBeatsCount(t *testing.T) {
 	t.Parallel()
 	for name, held := range map[string]bool{"pending": true, "code that runs": false} {
@@ -185,7 +187,7 @@ func TestHeartbeating_TokenBeatsCount(t *testing.T) {
 				if kind, _ := orchestration.TimeoutKind(err); kind != activity.NoHeartbeat {
 					e.T.Errorf("ended with %v", err)
 				}
-				// A beat that meets a renewal of the node may be missed: there is time for two more.
+				// A heartbeat that meets a renewal of the node may be missed, so there is time for two more.
 				if took := time.Since(silent); e.Virtual && (took < limit-20*time.Millisecond || took > limit+100*time.Millisecond) {
 					e.T.Errorf("timed out after %v of silence", took)
 				}

@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/orchestration"
 )
 
-// stopper is an activity that begins, and ends when it is told to stop.
+// stopper is an activity that begins, and ends when it is cancelled.
 type stopper struct {
 	began chan struct{}
 	heard chan error
@@ -32,7 +32,7 @@ func (r *rig) stopper(name string, answer func(cause error) (string, error)) *st
 
 func obey(cause error) (string, error) { return "", cause }
 
-// cancelIn starts a local activity, gives it up when a second one has ended, and tells how its call ended.
+// cancelIn starts a local activity, cancels it when a second one has ended, and returns how its call ended.
 func cancelIn(ctx *octx, how orchestration.Cancellation) (string, error) {
 	scope, cancel := ctx.WithCancel()
 	f := begin(scope, "stop", orchestration.WithCancellation(how))
@@ -50,7 +50,7 @@ func cancelIn(ctx *octx, how orchestration.Cancellation) (string, error) {
 	return "", err
 }
 
-// begun makes the quick activity end when the other has begun.
+// begun lets the quick activity end when the other has begun.
 func (r *rig) begun(s *stopper) {
 	r.script("quick", func(ctx context.Context, _ int) (string, error) {
 		select {
@@ -62,7 +62,7 @@ func (r *rig) begun(s *stopper) {
 	})
 }
 
-// cancel_try_cancel: the call ends at once and leaves no event, the activity is told.
+// cancel_try_cancel: the call ends at once without an event, and the activity is cancelled.
 func TestLocalActivity_CancelTryCancel(t *testing.T) {
 	t.Parallel()
 	everyStore(t, func(r *rig) {
@@ -81,7 +81,7 @@ func TestLocalActivity_CancelTryCancel(t *testing.T) {
 	})
 }
 
-// cancel_wait_completed: the call ends with what the activity makes of it.
+// cancel_wait_completed: the call ends with the result of the cancelled activity.
 func TestLocalActivity_CancelWaitCompleted(t *testing.T) {
 	t.Parallel()
 	everyStore(t, func(r *rig) {
@@ -113,7 +113,7 @@ func TestLocalActivity_CancelWaitObeyed(t *testing.T) {
 	})
 }
 
-// cancel_abandon: the call ends at once, and the activity goes on untold.
+// cancel_abandon: the call ends at once, and the activity keeps running without a cancellation.
 func TestLocalActivity_CancelAbandon(t *testing.T) {
 	t.Parallel()
 	everyStore(t, func(r *rig) {
@@ -146,7 +146,7 @@ func TestLocalActivity_CancelAbandon(t *testing.T) {
 	})
 }
 
-// cancel_failing: given up while it waits for a retry, inside the turn.
+// cancel_failing: the call is cancelled while it waits for a retry inside the turn.
 func TestLocalActivity_CancelFailing(t *testing.T) {
 	t.Parallel()
 	for name, how := range map[string]orchestration.Cancellation{"try": orchestration.TryCancel, "wait": orchestration.WaitForEnd} {
@@ -183,7 +183,7 @@ func TestLocalActivity_CancelFailing(t *testing.T) {
 	}
 }
 
-// The same when the retry waits in the queue: the task is removed.
+// The same happens while the retry waits in the queue: the task is removed.
 func TestLocalActivity_CancelFailingInTheQueue(t *testing.T) {
 	t.Parallel()
 	everyStore(t, func(r *rig) {
@@ -211,7 +211,7 @@ func TestLocalActivity_CancelFailingInTheQueue(t *testing.T) {
 	})
 }
 
-// The loser of a race is told, and leaves nothing.
+// The loser of a race is cancelled and leaves nothing.
 func TestLocalActivity_RaceLoser(t *testing.T) {
 	t.Parallel()
 	everyMode(t, func(r *rig) {
@@ -234,7 +234,7 @@ func TestLocalActivity_RaceLoser(t *testing.T) {
 	})
 }
 
-// A cancellation that waits in the inbox is not held up by local activities, short or long.
+// Local activities, short or long, do not delay a cancellation that waits in the inbox.
 func TestLocalActivity_CancelIsHeardMeanwhile(t *testing.T) {
 	t.Parallel()
 	for name, each := range map[string]time.Duration{"one long": time.Hour, "endless short ones": 10 * time.Millisecond} {
@@ -274,7 +274,7 @@ func TestLocalActivity_CancelIsHeardMeanwhile(t *testing.T) {
 	}
 }
 
-// The start-to-close timeout holds inside the turn, also for code that does not come back.
+// The start-to-close timeout applies inside the turn, also to code that does not return.
 func TestLocalActivity_StartToClose(t *testing.T) {
 	t.Parallel()
 	for name, deaf := range map[string]bool{"obeys": false, "does not come back": true} {

@@ -1,5 +1,6 @@
-// Package local holds the tests of local activities: the rows of the acceptance list under their names, and what perdure promises
-// beyond: nothing of them is left between turns, what they record is replayed and never run again, and a turn that is lost repeats them.
+// Package local tests local activities: the rows of the acceptance list under their names, and what perdure promises
+// beyond them. Nothing of a local activity remains between turns. Its recorded result is replayed, and it never runs
+// again. A lost turn repeats it.
 //
-// It is a package of tests and has no API.
+// The package has tests only and no API.
 package local

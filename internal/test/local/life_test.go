@@ -16,14 +16,14 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// stop shuts the node down beside the test and answers when that is done.
+// stop shuts the node down in the background and sends the result.
 func (r *rig) stop(node *runtime.Runtime) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- node.Shutdown(context.WithoutCancel(r.T.Context())) }()
 	return done
 }
 
-// complete_after_shutdown: what runs may finish after the request to stop, and its result is stored.
+// complete_after_shutdown: a running activity may finish after the request to stop, and its result is stored.
 func TestLocalActivity_CompleteAfterShutdown(t *testing.T) {
 	t.Parallel()
 	for name, task := range map[string]bool{"in its turn": false, "as a task": true} {
@@ -56,8 +56,8 @@ func TestLocalActivity_CompleteAfterShutdown(t *testing.T) {
 	}
 }
 
-// shutdown_sends_cancellation: what does not end in time is told, leaves no event, and begins again elsewhere at the
-// same attempt.
+// shutdown_sends_cancellation: an activity that does not end in time is cancelled, leaves no event, and begins again on
+// another node with the same attempt.
 func TestLocalActivity_ShutdownSendsCancellation(t *testing.T) {
 	t.Parallel()
 	for name, drain := range map[string]time.Duration{"in its turn": runtime.Off, "as a task": 500 * time.Millisecond} {
@@ -144,7 +144,7 @@ func TestLocalActivity_NoneBeginsInShutdown(t *testing.T) {
 	})
 }
 
-// A commit that does not come about repeats what ran before it, under the same idempotency key.
+// A failed commit repeats the local activities that ran before it, under the same idempotency keys.
 func TestLocalActivity_RunsAgainAfterAConflict(t *testing.T) {
 	t.Parallel()
 	everyMode(t, func(r *rig) {
@@ -174,7 +174,7 @@ func TestLocalActivity_RunsAgainAfterAConflict(t *testing.T) {
 	})
 }
 
-// A node that is lost before the commit takes all of its turn along: another one repeats it.
+// A node that is lost before the commit loses its whole turn. Another node repeats it.
 func TestLocalActivity_LostWithItsNode(t *testing.T) {
 	t.Parallel()
 	everyMode(t, func(r *rig) {
@@ -200,7 +200,7 @@ func TestLocalActivity_LostWithItsNode(t *testing.T) {
 			r.T.Errorf("got %q", got)
 		}
 		plan.EndOutage()
-		all := runs.All() // a fetch that the lost node had parked may have brought it the turn again
+		all := runs.All() // a parked fetch of the lost node may have fetched the turn again
 		if len(all) < 4 || len(all)%2 != 0 {
 			r.T.Errorf("%d runs", len(all))
 		}
@@ -215,7 +215,7 @@ func TestLocalActivity_LostWithItsNode(t *testing.T) {
 	})
 }
 
-// One that went on over the end of its turn has nobody to answer when the turn's commit fails: it is told.
+// A local activity that outlasted its turn has no receiver when the commit of the turn fails. It is cancelled.
 func TestLocalActivity_ToldWhenItsTurnIsLost(t *testing.T) {
 	t.Parallel()
 	everyMode(t, func(r *rig) {
@@ -235,7 +235,7 @@ func TestLocalActivity_ToldWhenItsTurnIsLost(t *testing.T) {
 	})
 }
 
-// An answer that is lost on the way changes nothing: the commit is found done, and what goes on is not begun twice.
+// A lost reply changes nothing: the repeated commit succeeds, and a running activity does not begin twice.
 func TestLocalActivity_UnknownOutcome(t *testing.T) {
 	t.Parallel()
 	for name, d := range map[string]time.Duration{"in its turn": 0, "as a task": 3 * time.Second} {
@@ -257,7 +257,7 @@ func TestLocalActivity_UnknownOutcome(t *testing.T) {
 	}
 }
 
-// What a node cannot run in its turns goes to the queue: it is never run here, and obeys its limits.
+// An activity that a node cannot run inside its turns goes to the queue, where its limits apply.
 func TestLocalActivity_GoesToTheQueue(t *testing.T) {
 	t.Parallel()
 	t.Run("switched off", func(t *testing.T) {
@@ -304,7 +304,7 @@ func (r *rig) wantQueued(key provider.UUID, runs *enginetest.Notes[run]) {
 	}
 }
 
-// Without a free slot one that is longer than its turn begins again in the queue: it never runs beside what the slots allow.
+// Without a free slot, an activity that outlasts its turn begins again in the queue. It never exceeds the slots.
 func TestLocalActivity_NoSlotToGoOn(t *testing.T) {
 	t.Parallel()
 	everyMode(t, func(r *rig) {
@@ -348,7 +348,7 @@ func TestLocalActivity_NoSlotToGoOn(t *testing.T) {
 	})
 }
 
-// A turn that waits for a local activity is not stuck, however long that takes compared to the deadlock limit.
+// A turn that waits for a local activity is not stuck, even if that takes longer than the deadlock limit.
 func TestLocalActivity_IsNoDeadlock(t *testing.T) {
 	t.Parallel()
 	everyMode(t, func(r *rig) {
@@ -362,7 +362,7 @@ func TestLocalActivity_IsNoDeadlock(t *testing.T) {
 	})
 }
 
-// What ends with its execution is told, and leaves nothing.
+// A local activity that ends with its execution is cancelled and leaves nothing.
 func TestLocalActivity_EndsWithItsExecution(t *testing.T) {
 	t.Parallel()
 	for name, wait := range map[string]time.Duration{"in its turn": 0, "as a task": 3 * time.Second} {
@@ -388,7 +388,7 @@ func TestLocalActivity_EndsWithItsExecution(t *testing.T) {
 	}
 }
 
-// What an execution waits for is bounded, and said so.
+// The number of local activities that an execution waits for has a limit, and the error names it.
 func TestLocalActivity_AtMostAHundred(t *testing.T) {
 	t.Parallel()
 	everyMode(t, func(r *rig) {
@@ -410,7 +410,8 @@ func TestLocalActivity_AtMostAHundred(t *testing.T) {
 	})
 }
 
-// The code of a local activity is no code of its orchestration: with that one's Context it gets nowhere, and does no harm.
+// The code of a local activity is not code of its orchestration: a call on the orchestration's Context fails and does
+// no harm.
 func TestLocalActivity_MayNotUseTheContext(t *testing.T) {
 	t.Parallel()
 	everyMode(t, func(r *rig) {

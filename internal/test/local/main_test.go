@@ -34,7 +34,7 @@ type rig struct {
 	node *runtime.Runtime
 }
 
-// newRig makes a rig. In real time a turn gets so much time for its local activities that a busy machine does not end it early.
+// newRig makes a rig. In real time a turn leaves its local activities enough time on a busy machine.
 func newRig(e *engine) *rig {
 	if !e.Virtual {
 		e.Options.LocalActivityTime = 9 * time.Second
@@ -42,7 +42,7 @@ func newRig(e *engine) *rig {
 	return &rig{engine: e, reg: runtime.NewRegistry()}
 }
 
-// brief makes turns end soon, and answers how long an activity takes that goes on after that.
+// brief makes turns end soon and returns the duration of an activity that outlasts them.
 func (r *rig) brief() time.Duration {
 	r.Options.LocalActivityTime = 200 * time.Millisecond
 	return 500 * time.Millisecond
@@ -62,7 +62,7 @@ type run struct {
 	key  string
 }
 
-// script registers an activity that notes its runs and answers what the script says of the attempt.
+// script registers an activity that records its runs and returns what do returns for the attempt.
 func (r *rig) script(name string, do func(ctx context.Context, attempt int) (string, error)) *enginetest.Notes[run] {
 	notes := &enginetest.Notes[run]{}
 	enginetest.Activity(r.T, r.reg, name, func(ctx context.Context, _ string) (string, error) {
@@ -73,7 +73,7 @@ func (r *rig) script(name string, do func(ctx context.Context, attempt int) (str
 	return notes
 }
 
-// kinds answers what the history of an instance holds.
+// kinds returns the kinds of the events in an instance's history.
 func (r *rig) kinds(key provider.UUID) string {
 	r.T.Helper()
 	var names []string
@@ -83,14 +83,14 @@ func (r *rig) kinds(key provider.UUID) string {
 	return strings.Join(names, " ")
 }
 
-// stats stops the node and answers what it counted: a commit is counted after it can be seen.
+// stats stops the node and returns its counters. A commit is counted only after others can see it.
 func (r *rig) stats() runtime.Stats {
 	r.T.Helper()
 	r.Stop(r.node)
 	return r.node.Stats()
 }
 
-// hold lets time pass for an activity that obeys its context.
+// hold lets time pass in an activity that obeys its context.
 func hold(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -108,10 +108,10 @@ func everyMode(t *testing.T, test func(r *rig)) {
 	enginetest.EveryMode(t, func(e *engine) { test(newRig(e)) })
 }
 
-// everyStore is everyMode, and the same on SQLite and Postgres.
+// everyStore is everyMode, plus the same test on SQLite and Postgres.
 func everyStore(t *testing.T, test func(r *rig)) {
 	t.Helper()
-	if testing.Short() { // virtual time alone
+	if testing.Short() { // only in virtual time
 		enginetest.EveryMode(t, func(e *engine) { test(newRig(e)) })
 		return
 	}
@@ -142,7 +142,7 @@ func retries(p orchestration.RetryPolicy) orchestration.ActivityOption {
 	return orchestration.WithRetry(p)
 }
 
-// eventOf answers the first event of a kind.
+// eventOf returns the first event of a kind.
 func eventOf[B history.Body](r *rig, key provider.UUID) B {
 	r.T.Helper()
 	for _, e := range r.History(key, 1) {

@@ -18,7 +18,7 @@ var errRefused = errors.New("refused")
 
 func ok(context.Context, int) (string, error) { return "ok", nil }
 
-// complete_immediately: the result is stored with the turn that asked for it.
+// complete_immediately: the result is stored with the turn that called the activity.
 func TestLocalActivity_CompleteImmediately(t *testing.T) {
 	t.Parallel()
 	everyStore(t, func(r *rig) {
@@ -82,7 +82,7 @@ func TestLocalActivity_Concurrent(t *testing.T) {
 				close(all)
 			}
 			select {
-			case <-all: // none could go on if they ran one after the other
+			case <-all: // none would continue if they ran one after the other
 				return "met", nil
 			case <-ctx.Done():
 				return "", context.Cause(ctx)
@@ -106,7 +106,7 @@ func TestLocalActivity_Concurrent(t *testing.T) {
 	})
 }
 
-// complete_eventually: one that is longer than a turn goes on as a task, and is not run again.
+// complete_eventually: an activity that outlasts its turn continues as a task and does not run again.
 func TestLocalActivity_CompleteEventually(t *testing.T) {
 	t.Parallel()
 	everyStore(t, func(r *rig) {
@@ -149,7 +149,7 @@ func TestLocalActivity_RetryOnError(t *testing.T) {
 	})
 }
 
-// non_retryable_error_from_activity and non_retryable_error_in_options: no retry in each way.
+// non_retryable_error_from_activity and non_retryable_error_in_options: neither is retried.
 func TestLocalActivity_NonRetryableErrorFromActivity(t *testing.T) {
 	t.Parallel()
 	testNonRetryable(t, orchestration.NonRetryable(errRefused), orchestration.RetryPolicy{InitialInterval: time.Millisecond})
@@ -180,7 +180,7 @@ func testNonRetryable(t *testing.T, answer error, policy orchestration.RetryPoli
 	})
 }
 
-// backoff_with_persistent_timer: a retry beyond the turn's time waits in the queue, and has the right attempt.
+// backoff_with_persistent_timer: a retry beyond the turn's time waits in the queue with the right attempt number.
 func TestLocalActivity_BackoffWithPersistentTimer(t *testing.T) {
 	t.Parallel()
 	everyStore(t, func(r *rig) {
@@ -225,7 +225,7 @@ func TestLocalActivity_BackoffWithPersistentTimer(t *testing.T) {
 	})
 }
 
-// The bound on the time of all attempts counts from the call.
+// The limit on the time of all attempts counts from the call.
 func TestLocalActivity_MaxElapsed(t *testing.T) {
 	t.Parallel()
 	everyMode(t, func(r *rig) {
@@ -244,8 +244,8 @@ func TestLocalActivity_MaxElapsed(t *testing.T) {
 	})
 }
 
-// one_success_one_fail: the one that ended has its event. The other, lost with its node when it had become a task, begins
-// again at the same attempt.
+// one_success_one_fail: the activity that ended has its event. The other became a task and was lost with its node; it
+// begins again with the same attempt.
 func TestLocalActivity_OneSuccessOneFail(t *testing.T) {
 	t.Parallel()
 	everyMode(t, func(r *rig) {
@@ -287,7 +287,7 @@ func TestLocalActivity_OneSuccessOneFail(t *testing.T) {
 	})
 }
 
-// What an activity sees and may not do inside a turn.
+// An activity inside a turn sees its attempt and has some calls refused.
 func TestLocalActivity_Refusals(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -317,7 +317,7 @@ func TestLocalActivity_Refusals(t *testing.T) {
 	}
 }
 
-// A turn that has much to store ends early: its commit never gets too large, and all is stored in the end.
+// A turn with much to store ends early. Its commit never becomes too large, and everything is stored in the end.
 func TestLocalActivity_MuchToStore(t *testing.T) {
 	if testing.Short() {
 		t.Skip("megabytes, under the race detector")

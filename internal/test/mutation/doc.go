@@ -8,7 +8,7 @@
 //
 // The format, in which a file block may be repeated:
 //
-//	# what is broken, in words
+//	# what the broken code does, in one sentence
 //	test: ./dispatcher TestHazard07_DirtyExecutionIsEvicted
 //	file: dispatcher/commit.go
 //	--- old

@@ -8,8 +8,8 @@ import (
 
 // Mutant is one way to break the code and the test that must notice it.
 type Mutant struct {
-	Name    string // path of its file under testdata, without the ending
-	Broken  string // what is broken, in words
+	Name    string // path of its file under testdata, without the extension
+	Broken  string // what the broken code does, in one sentence
 	Package string // of the test, relative to the module
 	Test    string
 	Changes []Change
@@ -18,7 +18,7 @@ type Mutant struct {
 // Change replaces text in one file.
 type Change struct {
 	File string // relative to the module, with slashes
-	Old  string // stands in the file exactly once
+	Old  string // occurs in the file exactly once
 	New  string
 }
 
@@ -69,8 +69,8 @@ func parseChange(block string) (Change, error) {
 	return Change{File: strings.TrimSpace(file), Old: before, New: strings.TrimPrefix(after, "\n")}, nil
 }
 
-// Apply returns source with the change made. The old text is compared token by token, so that comments and white space do not
-// count. A text that has no such place, such as a piece of a string literal, must stand there to the letter.
+// Apply returns source with the change made. It compares the old text token by token, so comments and white space do
+// not count. A text that is no sequence of tokens, for example a piece of a string literal, must match literally.
 func (c Change) Apply(source string) (string, error) {
 	places := find(source, c.Old)
 	if len(places) == 0 {

@@ -129,8 +129,8 @@ func TestMutantsAreCaught(t *testing.T) {
 	}
 }
 
-// TestSampleOfMutantsIsCaught runs a few mutants drawn at random, so that every run of the tests proves some of them. Where a break shows
-// only in some schedules, one of three runs must find it.
+// TestSampleOfMutantsIsCaught runs a few mutants drawn at random, so that every run of the tests proves some of them. A
+// break that shows only in some schedules must fail one of three runs.
 func TestSampleOfMutantsIsCaught(t *testing.T) {
 	if testing.Short() || *run {
 		t.Skip("slow")
@@ -148,7 +148,7 @@ func TestSampleOfMutantsIsCaught(t *testing.T) {
 	}
 }
 
-// demandCaught fails t unless one of so many runs of the mutant's test fails.
+// demandCaught fails t unless one of the runs of the mutant's test fails.
 func demandCaught(t *testing.T, m Mutant, runs int) {
 	t.Helper()
 	began := time.Now()
@@ -182,7 +182,7 @@ func test(t *testing.T, m Mutant) (string, error) {
 	overlay := overlay(t, m)
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-timeout=3m", "-run", "^"+m.Test+"$", m.Package)
 	cmd.Dir = root
-	// By the environment, so that a test which builds a binary of its own builds the broken one.
+	// The environment also reaches tests that build a binary of their own, so that they build the broken one.
 	cmd.Env = append(os.Environ(), "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -overlay="+overlay))
 	output, err := cmd.CombinedOutput()
 	return string(output), err
@@ -231,7 +231,7 @@ func writeOverlay(t *testing.T, dir string, broken map[string]string) string {
 	return list
 }
 
-// tail is the end of what a command printed.
+// tail returns the end of a command's output.
 func tail(output string) string {
 	lines := strings.Split(strings.TrimSpace(output), "\n")
 	return strings.Join(lines[max(0, len(lines)-20):], "\n")

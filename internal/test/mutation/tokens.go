@@ -17,8 +17,8 @@ type word struct {
 	text string
 }
 
-// words splits Go source into tokens. It leaves out comments, white space and the semicolons that line ends imply. The source may
-// be a piece of a file: what the scanner cannot read becomes a token like any other.
+// words splits Go source into tokens without comments, white space and implied semicolons. The source may be a piece of
+// a file: text that the scanner rejects becomes a token.
 func words(source string) []word {
 	files := token.NewFileSet()
 	file := files.AddFile("", files.Base(), len(source))
@@ -41,7 +41,7 @@ func words(source string) []word {
 	}
 }
 
-// find returns the places in source where the tokens of old stand.
+// find returns the spans in source that have the tokens of old.
 func find(source, old string) []span {
 	in, want := words(source), words(old)
 	if len(want) == 0 {
@@ -57,7 +57,7 @@ func find(source, old string) []span {
 	return found
 }
 
-// findText returns the places in source where old stands to the letter.
+// findText returns the spans in source that match old literally.
 func findText(source, old string) []span {
 	var found []span
 	for from := 0; ; {

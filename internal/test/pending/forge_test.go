@@ -16,20 +16,20 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// approvers is how many approvals each orchestration of the tests below asks for at once.
+// approvers is the number of approvals that each orchestration of the tests below requests at once.
 const approvers = 3
 
-// origins are the ways in which a task comes to the node that makes its completion token.
+// origins are the ways in which a task reaches the node that makes its completion token.
 var origins = map[string]struct {
 	options []orchestration.ActivityOption
-	take    func(e *enginetest.Engine, keys []provider.UUID) // before the node runs activities
+	take    func(e *enginetest.Engine, keys []provider.UUID) // runs before the node runs activities
 }{
 	"handed off":  {},
 	"fetched":     {options: []orchestration.ActivityOption{orchestration.WithPriority(2)}},
 	"redelivered": {take: loseTasks},
 }
 
-// loseTasks starts a node without activities, and leases the tasks of its turns to a node that is lost.
+// loseTasks starts a node without activities, and leases the tasks of its turns to a lost node.
 func loseTasks(e *enginetest.Engine, keys []provider.UUID) {
 	reg := runtime.NewRegistry()
 	askAll(e.T, reg)
@@ -64,8 +64,8 @@ func askAll(t testing.TB, reg *runtime.Registry, opts ...orchestration.ActivityO
 	})
 }
 
-// The token of one approver gives no right to what another one is asked, of the same instance or of another one: a token of which
-// any field is changed ends nothing.
+// The token of one approver gives no right to other tasks, whether of the same instance or of another one. A token with
+// any changed field ends nothing.
 func TestTokenGivesNoRightToOtherTasks(t *testing.T) {
 	t.Parallel()
 	for name, origin := range origins {
@@ -140,7 +140,7 @@ func forge(e *enginetest.Engine, c *client.Client, tokens []tasktoken.Token) {
 			}
 			for what, err := range tryToken(e.T.Context(), c, tasktoken.Encode(f)) {
 				if f == attempt && (err == nil || errors.Is(err, activity.ErrNotCancelled)) {
-					continue // a heartbeat of the approver's own task
+					continue // a heartbeat for the approver's own task
 				}
 				if !errors.Is(err, activity.ErrLeaseLost) && !errors.Is(err, activity.ErrAlreadyCompleted) && !errors.Is(err, client.ErrNotFound) {
 					e.T.Errorf("%s with %+v, made from %+v: %v", what, f, own, err)
@@ -155,7 +155,7 @@ func forge(e *enginetest.Engine, c *client.Client, tokens []tasktoken.Token) {
 	}
 }
 
-// tryToken tries all that a token is good for.
+// tryToken tries every call that takes a token.
 func tryToken(ctx context.Context, c *client.Client, text string) map[string]error {
 	return map[string]error{
 		"completing": client.CompleteActivity(ctx, c, text, "forged"),
@@ -165,7 +165,8 @@ func tryToken(ctx context.Context, c *client.Client, text string) map[string]err
 	}
 }
 
-// sharing is a store that leases the tasks of each commit as the releases before per-task tokens leased those of a fetch: under one token.
+// sharing is a store that leases all tasks of a commit under one token, as releases before per-task tokens did for a
+// fetch.
 type sharing struct {
 	provider.Provider
 
@@ -181,7 +182,7 @@ func (s *sharing) CommitTurn(ctx context.Context, req provider.CommitTurnRequest
 	return s.Provider.CommitTurn(ctx, req)
 }
 
-// The links that an earlier release has sent out complete what they were made for.
+// Links that an earlier release has sent out complete the activities that they were made for.
 func TestTokensOfEarlierReleasesComplete(t *testing.T) {
 	t.Parallel()
 	each(t, runtime.Options{}, func(e *enginetest.Engine) {

@@ -17,7 +17,8 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// dying names, in the environment of a process, the store on which it runs a node until it is killed, and how its activity is pending.
+// dying is the environment variable that makes a process run a node until it is killed. Its value holds the store and
+// how the activity is pending.
 const dying = "PERDURE_TEST_PENDING"
 
 // liveUntilKilled runs a node that prints the token of every activity that it runs.
@@ -47,7 +48,7 @@ func liveUntilKilled(where string) int {
 	return 0
 }
 
-// child starts such a process and answers its first token.
+// child starts that process and returns its first token.
 func child(t testing.TB, where string) (*exec.Cmd, string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -89,7 +90,7 @@ func turns(t testing.TB) *runtime.Registry {
 	return reg
 }
 
-// Park, kill -9, restart, complete: the function ran once, in the process that is dead.
+// Park, kill -9, restart, complete: the function ran once, in the killed process.
 func TestHazard30_ParkedSurvivesKill(t *testing.T) {
 	t.Parallel()
 	onDisk(t, runtime.Options{Lease: second}, func(e *enginetest.Engine, address, schema string) {
@@ -103,7 +104,7 @@ func TestHazard30_ParkedSurvivesKill(t *testing.T) {
 		reg := registry(e.T, a.work)
 		e.Start(reg)
 		e.Create("another", "main", 1)
-		other := <-a.tokens    // the new node runs what there is to run
+		other := <-a.tokens    // the new node runs whatever there is to run
 		time.Sleep(2 * second) //nolint:forbidigo // a lease, had there been one, would be over
 		if len(a.tokens) != 0 || other == token {
 			e.T.Error("it ran again")
@@ -121,7 +122,7 @@ func TestHazard30_ParkedSurvivesKill(t *testing.T) {
 	})
 }
 
-// With its slot held an activity goes down with its node, and runs again with another token.
+// An activity that holds its slot dies with its node, and runs again with another token.
 func TestHeldRunsAgainAfterKill(t *testing.T) {
 	t.Parallel()
 	onDisk(t, runtime.Options{Lease: second}, func(e *enginetest.Engine, address, schema string) {

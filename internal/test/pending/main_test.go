@@ -48,7 +48,7 @@ func each(t *testing.T, opts runtime.Options, test func(e *enginetest.Engine)) {
 	onDisk(t, opts, func(e *enginetest.Engine, _, _ string) { test(e) })
 }
 
-// onDisk runs a test on SQLite and on Postgres, and tells it the address of the store.
+// onDisk runs a test on SQLite and on Postgres with the address of the store.
 func onDisk(t *testing.T, opts runtime.Options, test func(e *enginetest.Engine, address, schema string)) {
 	t.Helper()
 	on := func(t *testing.T, address, schema string) {
@@ -70,7 +70,7 @@ func onDisk(t *testing.T, opts runtime.Options, test func(e *enginetest.Engine, 
 	})
 }
 
-// approval is an activity that somebody else ends; it hands its tokens out.
+// approval is an activity that ends by its token, which it sends to the test.
 type approval struct {
 	tokens chan string
 	err    error
@@ -97,7 +97,7 @@ func registry(t testing.TB, work func(context.Context, int) (string, error), opt
 	return reg
 }
 
-// caller makes the client of another process, as it were.
+// caller returns a client without a node, as another process would use it.
 func caller(e *enginetest.Engine, reg *runtime.Registry) *client.Client {
 	return e.Client(client.Options{Errors: reg.Errors()})
 }
@@ -124,7 +124,7 @@ func refused(e *enginetest.Engine, what string, got, want error) {
 	}
 }
 
-// settled waits until the store shows the only task as parked, if it is to be.
+// settled waits until the store shows the only task as parked, if mode is to park.
 func settled(e *enginetest.Engine, key provider.UUID, mode error) {
 	e.T.Helper()
 	if !errors.Is(mode, activity.ErrParked) {

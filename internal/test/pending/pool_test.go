@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// On every store a full pool lets the rest wait, and the next task begins when a place is free: a fetch that is parked
-// without the pool is ended for it, and loses nothing.
+// On every store a full pool delays further tasks, and the next one begins when a place is free. A parked fetch without
+// the pool ends then, and loses nothing.
 func TestPoolOnEveryStore(t *testing.T) {
 	t.Parallel()
 	each(t, runtime.Options{Pools: map[string]int{"small": 3}}, func(e *enginetest.Engine) {

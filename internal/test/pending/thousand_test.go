@@ -11,20 +11,20 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// perActivity is what a waiting activity may cost, all told: slot, lease, context, task and the orchestration's share.
+// perActivity is the memory limit for a waiting activity: slot, lease, context, task and the orchestration's share.
 const perActivity = 16 << 10
 
-// used answers the memory in use, heap and stacks.
+// used returns the memory in use, heap and stacks.
 func used() int64 {
 	stdruntime.GC()
-	stdruntime.GC() // what the first has found to be garbage with finalizers
+	stdruntime.GC() // garbage with finalizers, which the first run has found
 	var m stdruntime.MemStats
 	stdruntime.ReadMemStats(&m)
 	return int64(m.HeapAlloc) + int64(m.StackInuse)
 }
 
-// A thousand activities wait at once under a limit of a thousand, in whatever way they wait, each in little memory.
-func TestThousandWait(t *testing.T) { // memory is measured: not parallel
+// A thousand activities wait at once under a limit of a thousand. However they wait, each takes little memory.
+func TestThousandWait(t *testing.T) { // memory is measured, so not parallel
 	const many = 1000
 	ways := map[string]func(a *approval, end <-chan struct{}) func(context.Context, int) (string, error){
 		"held":   func(a *approval, _ <-chan struct{}) func(context.Context, int) (string, error) { return a.work },

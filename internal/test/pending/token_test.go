@@ -18,7 +18,8 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// The first end by token counts, whether the slot is held or not; it comes as if the function had returned it.
+// The first end by token counts, whether the slot is held or not. The result is the same as if the function had
+// returned it.
 func TestEndedByToken(t *testing.T) {
 	t.Parallel()
 	eachMode(t, runtime.Options{}, func(e *enginetest.Engine, mode error) {
@@ -54,7 +55,7 @@ func TestEndedByToken(t *testing.T) {
 	})
 }
 
-// What cannot be ended says why: ended already, its orchestration ended or deleted, or its token is wrong.
+// A refused end gives its reason: the activity, or its orchestration, has ended or was deleted, or the token is wrong.
 func TestTokenIsRefused(t *testing.T) {
 	t.Parallel()
 	eachMode(t, runtime.Options{}, func(e *enginetest.Engine, mode error) {
@@ -108,7 +109,7 @@ func TestTokenIsRefused(t *testing.T) {
 			e.T.Error(err)
 		}
 		late(client.ErrNotFound)
-		// The same ID again is another instance, whose activity has the same numbers.
+		// The same ID again names another instance, whose activity has the same numbers.
 		key = e.Create("twice", "twice", 1)
 		another := <-a.tokens
 		late(client.ErrNotFound)
@@ -124,7 +125,7 @@ func TestTokenIsRefused(t *testing.T) {
 	})
 }
 
-// After the timeout of an attempt its token is void: whether another attempt runs or the call has failed.
+// The timeout of an attempt voids its token, whether another attempt runs or the call has failed.
 func TestHazard30_LaterAttemptVoidsTheToken(t *testing.T) {
 	t.Parallel()
 	each(t, runtime.Options{}, func(e *enginetest.Engine) {
@@ -153,7 +154,7 @@ func TestHazard30_LaterAttemptVoidsTheToken(t *testing.T) {
 	})
 }
 
-// A cancellation reaches who holds the token by its heartbeat, and is reported by it.
+// A cancellation reaches the holder of the token by its heartbeat, and its report ends the call.
 func TestCancellationByToken(t *testing.T) {
 	t.Parallel()
 	eachMode(t, runtime.Options{}, func(e *enginetest.Engine, mode error) {
@@ -195,7 +196,7 @@ func TestCancellationByToken(t *testing.T) {
 	})
 }
 
-// Two who complete at the same time: one is told that it counts, and that one's output does.
+// Two completions come at the same time. One of them succeeds, and its output is the result.
 func TestHazard30_FirstEndCounts(t *testing.T) {
 	t.Parallel()
 	eachMode(t, runtime.Options{}, func(e *enginetest.Engine, mode error) {
