@@ -214,7 +214,7 @@ func TestActivity_StateOfTheExecution(t *testing.T) {
 			q.gone(provider.ExecutionMissing, 0)
 		},
 		// No call deletes an execution and keeps its instance. The nearest case is an instance that was started again
-		// under the ID of a deleted one: the instance exists, but the execution of the task does not.
+		// under the ID of a deleted one. The instance exists, but the execution of the task does not.
 		"fetch_returns_missing_state_when_execution_deleted": func(q *queued) {
 			q.deleted()
 			key := q.again()

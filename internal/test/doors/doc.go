@@ -1,10 +1,9 @@
-// Package doors holds tests only: what bad input gets at every door of the module, and the
-// page of the documentation that is made of these tables.
+// Package doors tests the error that bad input gets at every door of the module. It has tests only.
 //
-// A row is an input, the error that it gets to the letter, and what to do about it. The
-// page docs/reference/errors.md is written by
+// A row is an input, the literal error, and the advice for it. The tables also make the page
+// docs/reference/errors.md, which is written by
 //
 //	go test ./internal/test/doors -update
 //
-// and without the flag the test fails if the page is not what the tables say.
+// Without the flag the test fails if the page differs from the tables.
 package doors

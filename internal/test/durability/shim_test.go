@@ -32,8 +32,8 @@ type recorded struct {
 	methods lib.Tsqlite3_io_methods
 }
 
-// tape is the recorder. It is global because functions called by SQLite must find it. system opens the files, and shim
-// stands before it: translated C holds the addresses of both.
+// tape is the recorder. It is global because functions called by SQLite must find it. The variable system opens the
+// files, and shim stands before it. Translated C holds the addresses of both.
 var (
 	tape   = recorder{files: make(map[uintptr]*recorded)}
 	system lib.Tsqlite3_vfs

@@ -17,12 +17,12 @@ import (
 	"github.com/perdure/perdure/provider/sqlite"
 )
 
-// Nothing is acknowledged before the system has synced its commit to disk. strace shows it in the system calls of a
-// process that works and reports over a pipe.
+// Nothing is acknowledged before the system has synced its commit to disk. The test sees that by strace, in the system
+// calls of a process that reports over a pipe.
 //
 // The test is skipped where strace is not installed or cannot trace, also in CI. TestNobodyIsToldBeforeTheSync checks
-// the same inside of the process everywhere. This test adds that a sync of SQLite is one of the system, of the file
-// that was written and of the directory of the log.
+// the same inside of the process everywhere. This test adds that a sync of SQLite is one of the system. It covers the
+// written file and the directory of the log.
 func TestNobodyIsToldBeforeTheSystemHasSynced(t *testing.T) {
 	t.Parallel()
 	strace := tracer(t)

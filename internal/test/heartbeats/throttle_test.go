@@ -30,8 +30,8 @@ func busy(d time.Duration) func(context.Context, int) (int, error) {
 	}
 }
 
-// Details from a tight loop are stored at the pace of the throttle: the first at once, then neither sooner nor later,
-// and always the latest.
+// Details from a tight loop are stored at the pace of the throttle, neither sooner nor later. The first is stored at
+// once, and then always the latest.
 func TestHeartbeating_TightLoopsAreThrottled(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

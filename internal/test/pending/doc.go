@@ -1,3 +1,3 @@
-// Package pending tests activities that end later than their functions: on every store, by token, across restarts and
-// kill -9, and a thousand at the same time.
+// Package pending tests activities that end later than their functions. They end by token, on every store, after
+// restarts and kill -9. A thousand wait at the same time.
 package pending

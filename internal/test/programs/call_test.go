@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/orchestration"
 )
 
-// call runs a statement that calls an activity; false: it is none.
+// call runs a statement that calls an activity. It returns false for any other statement.
 func (t *thread) call(ctx *octx, s *Statement) bool {
 	retry := func(attempts int) orchestration.ActivityOption {
 		return orchestration.WithRetry(orchestration.RetryPolicy{MaxAttempts: attempts, InitialInterval: t.w.unit})
@@ -61,7 +61,7 @@ func (t *thread) fan(ctx *octx, s *Statement) {
 	t.seef(ctx, s, "%d %s", sum, class(err))
 }
 
-// startNamed starts an activity, in the way of the statement.
+// startNamed starts an activity as the statement demands.
 func startNamed[Out any](ctx *octx, s *Statement, name string, in any, opts ...orchestration.ActivityOption) orchestration.Future[Out] {
 	if s.Local {
 		return orchestration.StartLocalNamed[Out](ctx, name, in, opts...)
@@ -73,7 +73,7 @@ func callNamed[Out any](ctx *octx, s *Statement, name string, in any, opts ...or
 	return startNamed[Out](ctx, s, name, in, opts...).Get(ctx)
 }
 
-// ring has an event sent to this instance. A repeat of it has the same request ID.
+// ring has an event sent to this instance. A repeated ring has the same request ID.
 func (t *thread) ring(ctx *octx, s *Statement) (box string, f orchestration.Future[none]) {
 	box = fmt.Sprint("box ", s.ID)
 	return box, orchestration.StartActivityNamed[none](ctx, actRing, Ring{

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// check looks at what a program has left in the store: whole histories and nothing else.
+// check checks that the program left only whole histories in the store.
 func (r *run) check(ctx context.Context) error {
 	stats, err := r.store.Stats(ctx, provider.StatsRequest{})
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/perdure/perdure/orchestration"
 )
 
-// endless is something begun that has no end by itself.
+// endless is a future or a coroutine that never ends by itself.
 type endless struct {
 	awaitable orchestration.Awaitable
 	get       func(*octx) error
@@ -20,7 +20,7 @@ func endlessFuture[T any](f orchestration.Future[T]) endless {
 	}}
 }
 
-// begin begins something that has no end. The options are those of an activity.
+// begin begins something endless. The options are those of an activity.
 func (t *thread) begin(ctx *octx, kind string, opts ...orchestration.ActivityOption) endless {
 	switch kind {
 	case hangs:
@@ -46,11 +46,11 @@ func (t *thread) beginAll(ctx *octx, kinds []string) []endless {
 	return open
 }
 
-// compete runs a statement that gives something up, or children that meet; false: it is none.
+// compete runs a statement that cancels something, or children that compete. It returns false for any other statement.
 func (t *thread) compete(ctx *octx, s *Statement) bool {
 	switch s.Do {
 	case doGiveUp:
-		// Whatever becomes of the activity, the call ends alike.
+		// The call ends the same whatever the activity does.
 		e := t.begin(ctx, s.Kinds[0], orchestration.WithCancellation(orchestration.Cancellation(s.N/2%3)))
 		if s.N%2 == 1 {
 			_, _ = orchestration.CallActivityNamed[int](ctx, actEcho, 0) // some time passes
@@ -74,7 +74,7 @@ func (t *thread) compete(ctx *octx, s *Statement) bool {
 	return true
 }
 
-// race lets an activity win against activities and children.
+// race lets an activity win against endless activities and children.
 func (t *thread) race(ctx *octx, s *Statement) {
 	var futures []orchestration.Future[int]
 	winner := s.N % (len(s.Kinds) + 1)
@@ -90,10 +90,10 @@ func (t *thread) race(ctx *octx, s *Statement) {
 	}
 	got, i, err := orchestration.Race(ctx, futures...)
 	t.seef(ctx, s, "%d %d %s", i, got, class(err))
-	t.tell(ctx)
+	t.noteOrder(ctx)
 }
 
-// rush lets a coroutine that runs a body win against coroutines that wait.
+// rush lets a coroutine that runs a body win against endless coroutines.
 func (t *thread) rush(ctx *octx, s *Statement) {
 	var futures []orchestration.Future[none]
 	branch := &thread{w: t.w}
@@ -111,7 +111,7 @@ func (t *thread) rush(ctx *octx, s *Statement) {
 	_, i, err := orchestration.Race(ctx, futures...)
 	t.lines = append(t.lines, branch.lines...)
 	t.seef(ctx, s, "%d %s", i, class(err))
-	t.tell(ctx)
+	t.noteOrder(ctx)
 }
 
 // child starts a child that runs a program.
@@ -123,7 +123,7 @@ func (t *thread) child(ctx *octx, s *Statement, named bool) orchestration.Future
 	return orchestration.StartOrchestrationNamed[[]string](ctx, nameExecute, Input{Code: s.ID}, opts...)
 }
 
-// await takes over what a child saw, also if it failed.
+// await takes over what a child saw, even if it failed.
 func (t *thread) await(ctx *octx, s *Statement, f orchestration.Future[[]string]) {
 	lines, err := f.Get(ctx)
 	if thrown, ok := thrownBy(err); ok {

@@ -1,13 +1,13 @@
-// Package programs shows that what becomes of an orchestration depends on its code alone. It
-// draws random programs from seeds, foretells by plain recursion what each of them sees, and
-// runs them on the engine in every way in which an execution may be held, lost and rebuilt.
+// Package programs shows that the outcome of an orchestration depends on its code alone. It draws random programs from
+// seeds and predicts by plain recursion what each of them sees. It then runs them on the engine in every way in which
+// an execution may be held, lost and rebuilt.
 //
-// A program is data: a tree of statements that one orchestration walks through the public API.
-// Which of several things ends first is decided by the program and never by the clock: what
-// must win a race takes a moment, what must lose it takes for ever. So nothing that delays a
-// step - a node that dies, a storage that fails - may change what is seen. What does depend
-// on the moment, the order in which parallel threads go on, is kept apart: the code makes timers
-// from it, so that a replay which takes another order deviates from its history.
+// A program is data: a tree of statements that one orchestration walks through the public API. The program decides
+// which of several things ends first, never the clock: the winner of a race takes a moment, the loser forever. So
+// nothing that delays a step may change what the code sees, whether a node dies or the storage fails.
 //
-// It is a package of tests and has no API.
+// Only the order of parallel threads depends on the moment, so it is kept apart. The code makes timers from it, and a
+// replay that takes another order deviates from its history.
+//
+// The package has tests only and no API.
 package programs

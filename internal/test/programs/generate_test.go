@@ -2,12 +2,12 @@ package programs
 
 import "math/rand/v2"
 
-// generator draws programs. What it draws depends on the seed alone.
+// generator draws programs from its seed alone.
 type generator struct {
 	*rand.Rand
 
 	id   int
-	room int // statements that may still be drawn
+	room int // statements left to draw
 }
 
 // generate draws the program of a seed.
@@ -45,8 +45,8 @@ func (g *generator) program(depth int) Program {
 	return p
 }
 
-// block draws statements in a row. In a dead scope, where nothing waits, it draws no
-// coroutines: they would go on beside what follows.
+// block draws consecutive statements. It draws no coroutines in a dead scope: nothing waits there, so they would run at
+// the same time as the statements that follow.
 func (g *generator) block(depth int, dead bool) []Statement {
 	var b []Statement
 	for n := 1 + g.IntN(4); n > 0 && g.room > 0; n-- {
@@ -61,7 +61,7 @@ func (g *generator) statement(depth int, dead bool) Statement {
 	s := Statement{ID: g.id, N: g.IntN(12), Local: g.id%3 == 0}
 	simple := []string{
 		doCall, doCall, doCall, doBulk, doRetry, doRetry, doFinal, doPanic, doSlow, doDenied, doFan, doSleep, doSleep, doRing, doRing,
-		doPoll, doSelect, doWithin, doEffect, doEffect, doTell, doRace, doGiveUp,
+		doPoll, doSelect, doWithin, doEffect, doEffect, doOrder, doRace, doGiveUp,
 	}
 	nested := []string{doLoop, doTry, doDetached, doTimeout, doPatient, doScope}
 	if !dead {
@@ -79,12 +79,12 @@ func (g *generator) statement(depth int, dead bool) Statement {
 	return s
 }
 
-// fill draws what a statement consists of.
+// fill draws the fields of a statement.
 func (g *generator) fill(s *Statement, depth int, dead bool) {
 	switch s.Do {
 	case doFan:
 		if g.IntN(40) == 0 {
-			s.N, s.Local = 300, false // more than an execution may have of them at once
+			s.N, s.Local = 300, false // more than an execution may have at once
 		}
 	case doSelect, doRace:
 		s.Kinds = g.kinds(3)
@@ -113,7 +113,7 @@ func (g *generator) fill(s *Statement, depth int, dead bool) {
 	}
 }
 
-// kinds draws from one to n things that have no end.
+// kinds draws one to n endless things.
 func (g *generator) kinds(n int) []string {
 	all := []string{hangs, sleeps, stays, listen}
 	kinds := make([]string, 1+g.IntN(n))

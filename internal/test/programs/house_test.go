@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// Stored names.
+// These are stored names.
 const (
 	nameExecute = "execute"
 	nameStay    = "stay"
@@ -29,17 +29,17 @@ const (
 	actStop     = "stop"
 )
 
-// house is what the code of programs uses beside the engine.
+// house is what the code of programs uses outside of the engine.
 type house struct {
 	c        *client.Client
 	registry *runtime.Registry
-	code     map[int]*Program // that of the instance as 0, those of children by their statements
+	code     map[int]*Program // the code of the instance under 0, that of children under their statements
 	unit     time.Duration
 	noises   atomic.Int64
 }
 
-// newHouse makes the code that a program consists of. Its activities reach the store past
-// whatever befalls the node that runs them.
+// newHouse makes the code of a program. Its activities reach the store directly, without the faults of the node that
+// runs them.
 func newHouse(store provider.Provider, p *Program, unit time.Duration) (*house, error) {
 	reg := runtime.NewRegistry()
 	h := &house{registry: reg, unit: unit, code: make(map[int]*Program)}
@@ -64,7 +64,7 @@ func newHouse(store provider.Provider, p *Program, unit time.Duration) (*house, 
 	)
 }
 
-// add makes a program known, with those of its children.
+// add registers a program and those of its children.
 func (h *house) add(id int, p *Program) {
 	h.code[id] = p
 	for _, round := range p.Rounds {
@@ -85,7 +85,7 @@ func (h *house) addChildren(body []Statement) {
 
 func (h *house) noise() int { return int(h.noises.Add(1)) }
 
-// stay is a child that only a cancellation ends. It cleans up.
+// stay is a child that runs until it is cancelled, and then cleans up.
 func stay(ctx *octx, _ none) (int, error) {
 	err := ctx.Sleep(forever)
 	if _, failed := orchestration.CallActivityNamed[int](ctx.Detached(), actEcho, 1); failed != nil {
@@ -98,7 +98,7 @@ func echo(_ context.Context, n int) (int, error) { return 2*n + 1, nil }
 
 func repeat(_ context.Context, s string) (string, error) { return s + s, nil }
 
-// flaky fails for the given number of attempts. Attempts lost with their node must not count.
+// flaky fails for the given number of attempts. Attempts that were lost with their node must not count.
 func flaky(ctx context.Context, fails int) (int, error) {
 	n := activity.GetInfo(ctx).Attempt
 	if n <= fails {
@@ -118,7 +118,7 @@ func hang(ctx context.Context, _ none) (int, error) {
 
 func deny(_ context.Context, code int) (int, error) { return 0, &DeniedError{Code: code} }
 
-// Ring asks for an event.
+// Ring requests an event.
 type Ring struct {
 	ID, Key, Box string
 	Value        int
@@ -135,7 +135,7 @@ func (h *house) ring(ctx context.Context, r Ring) (none, error) {
 	return none{}, err
 }
 
-// stop asks an instance to stop.
+// stop cancels an instance.
 func (h *house) stop(ctx context.Context, text string) (none, error) {
 	var key provider.UUID
 	if err := key.UnmarshalText([]byte(text)); err != nil {

@@ -2,13 +2,13 @@ package programs
 
 import "fmt"
 
-// model foretells what a program sees, by walking through it without an engine.
+// model predicts what a program sees by walking it without an engine.
 type model struct {
 	lines []string
 	early int
 }
 
-// predict answers the outcome of a program.
+// predict returns the outcome of a program.
 func predict(p Program) Outcome {
 	m := &model{}
 	scope := "" // the class of the error of the root scope
@@ -32,7 +32,7 @@ func (m *model) seef(s *Statement, format string, args ...any) {
 	m.lines = append(m.lines, fmt.Sprintf("%d %s: ", s.ID, s.Do)+fmt.Sprintf(format, args...))
 }
 
-// block walks statements in a scope, which is dead if it has an error. It answers what they throw.
+// block walks statements in a scope, which is dead if it has an error. It returns the error that they throw.
 func (m *model) block(scope string, body []Statement) string {
 	for i := range body {
 		if thrown := m.step(scope, &body[i]); thrown != "" {
@@ -49,7 +49,7 @@ func (m *model) step(scope string, s *Statement) string {
 	return m.nest(scope, s)
 }
 
-// classOf is the class of what gives the wanted error in a live scope.
+// classOf returns the class of an operation's error: alive in a live scope, else the scope's.
 func classOf(scope, alive string) string {
 	if scope != "" {
 		return scope
@@ -57,7 +57,7 @@ func classOf(scope, alive string) string {
 	return alive
 }
 
-// valueOf is what a call answers: nothing in a dead scope.
+// valueOf returns the value of a call, which is zero in a dead scope.
 func valueOf(scope string, alive int) int {
 	if scope != "" {
 		return 0
@@ -123,14 +123,14 @@ func (m *model) wait(scope string, s *Statement) bool {
 		} else {
 			m.seef(s, "%d ok", s.N)
 		}
-	case doTell:
+	case doOrder:
 	default:
 		return false
 	}
 	return true
 }
 
-// choose: in a dead scope what was begun has failed, coroutines excepted, and so is ready.
+// choose: in a dead scope everything that was begun has failed and is ready, except coroutines.
 func (m *model) choose(scope string, s *Statement) {
 	if scope == "" {
 		m.seef(s, "%d %d ok", len(s.Kinds), s.N)
@@ -206,7 +206,7 @@ func (m *model) nest(scope string, s *Statement) string {
 	return ""
 }
 
-// cleanUp walks what follows the end of a scope: a body in it and one beside it.
+// cleanUp walks what follows the end of a scope: one body inside of it and one outside.
 func (m *model) cleanUp(scope string, s *Statement, bodies [][]Statement) string {
 	for range s.Kinds {
 		m.seef(s, "%s", scope)

@@ -9,7 +9,7 @@ import (
 
 func thrownBy(err error) (*ThrownError, bool) { return errors.AsType[*ThrownError](err) }
 
-// nest runs a statement that has bodies. It answers what a body throws.
+// nest runs a statement with bodies. It returns the error that a body throws.
 func (t *thread) nest(ctx *octx, s *Statement) error {
 	switch s.Do {
 	case doThrow:
@@ -52,7 +52,7 @@ func (t *thread) nest(ctx *octx, s *Statement) error {
 	return nil
 }
 
-// ended sees how each of the endless things ended.
+// ended records how each of the endless things ended.
 func (t *thread) ended(ctx *octx, s *Statement, open []endless) {
 	for _, e := range open {
 		t.seef(ctx, s, "%s", class(e.get(ctx)))
@@ -73,5 +73,5 @@ func (t *thread) par(ctx *octx, s *Statement) {
 		t.lines = append(t.lines, branches[i].lines...)
 		t.seef(ctx, s, "%s", class(err))
 	}
-	t.tell(ctx)
+	t.noteOrder(ctx)
 }

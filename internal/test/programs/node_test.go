@@ -9,9 +9,8 @@ import (
 	"github.com/perdure/perdure/provider/faulty"
 )
 
-// mortal is the view that one node has of the store. At a step that is drawn beforehand the
-// node dies: from then on nothing that it does reaches the store and no answer reaches it, as
-// after kill -9. Its leases stay until they are over.
+// mortal is one node's view of the store. The node dies at a step that is drawn in advance. After that nothing from it
+// reaches the store and no reply reaches it, as after kill -9. Its leases stay until they expire.
 type mortal struct {
 	*faulty.Provider
 
@@ -20,7 +19,7 @@ type mortal struct {
 
 	mu    sync.Mutex
 	steps int  // until it dies
-	after bool // the last step is stored, and only its answer lost
+	after bool // the last step is stored, and only its reply is lost
 }
 
 func newMortal(store provider.Provider, r *rand.Rand) *mortal {
@@ -31,7 +30,7 @@ func newMortal(store provider.Provider, r *rand.Rand) *mortal {
 	}
 }
 
-// step counts a step and tells whether it is the last.
+// step counts a step and reports whether it is the last.
 func (m *mortal) step() (last bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -39,7 +38,7 @@ func (m *mortal) step() (last bool) {
 	return m.steps == 0
 }
 
-// spare lets a node live on; false: it is too late.
+// spare keeps a node alive. It returns false if the node is already dead.
 func (m *mortal) spare() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -63,7 +62,7 @@ func (m *mortal) dead() bool {
 	}
 }
 
-// living makes one call of the node. Only calls that bring or store something are steps.
+// living makes one call of the node. Only calls that fetch or store something count as steps.
 func living[Req, Res any](
 	ctx context.Context, m *mortal, req Req, call func(context.Context, Req) (Res, error), step func(Res) bool,
 ) (Res, error) {

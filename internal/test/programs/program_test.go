@@ -5,32 +5,32 @@ import "time"
 // Program is the code of one instance. Its rounds follow each other by continue-as-new.
 type Program struct {
 	Rounds []Round `json:"r"`
-	Events int     `json:"e,omitempty"` // named "early", that the driver sends when it likes
+	Events int     `json:"e,omitempty"` // named "early", sent by the driver at any time
 	Fails  bool    `json:"f,omitempty"` // returns the cancellation, if there was one
 }
 
 // Round is what one execution does.
 type Round struct {
 	Body   []Statement `json:"b,omitempty"`
-	Cancel bool        `json:"c,omitempty"` // then have the instance cancelled, and notice it
+	Cancel bool        `json:"c,omitempty"` // then cancel the instance and wait until it notices
 	Leave  []string    `json:"l,omitempty"` // then begin these and leave them open
 }
 
 // Statement is one step. Which fields count depends on what it does.
 type Statement struct {
-	ID     int           `json:"i"` // unique in the whole program, children included
+	ID     int           `json:"i"` // unique in the whole program, including its children
 	Do     string        `json:"d"`
 	N      int           `json:"n,omitempty"`
-	Local  bool          `json:"o,omitempty"` // of one that calls activities: they are local ones
-	Kinds  []string      `json:"k,omitempty"` // of what it begins that has no end
+	Local  bool          `json:"o,omitempty"` // the activities of the statement are local
+	Kinds  []string      `json:"k,omitempty"` // the endless things that the statement begins
 	Bodies [][]Statement `json:"b,omitempty"`
 	Child  *Program      `json:"c,omitempty"`
 }
 
-// forever is the time of all that must lose a race.
+// forever is the duration of everything that must lose a race.
 const forever = 365 * 24 * time.Hour
 
-// What has no end by itself.
+// These never end by themselves.
 const (
 	hangs  = "activity"
 	sleeps = "timer"
@@ -38,7 +38,7 @@ const (
 	listen = "coroutine" // waits for an event that never comes
 )
 
-// The statements. The first group calls activities.
+// These are the statements. Those of the first group call activities.
 const (
 	doCall   = "call"   // an activity that succeeds
 	doBulk   = "bulk"   // one with a large payload
@@ -51,27 +51,27 @@ const (
 
 	doSleep  = "sleep"
 	doRing   = "ring"   // has an event sent to itself and receives it
-	doPoll   = "poll"   // the same, by looking again and again
-	doSelect = "select" // the same, among other things that never come
+	doPoll   = "poll"   // the same by polling
+	doSelect = "select" // the same, among other events that never come
 	doWithin = "within" // waits some time for an event that never comes
 	doEarly  = "early"  // receives N of the driver's events
 	doEffect = "effect" // side effect, which fails if N is odd
-	doTell   = "tell"   // makes timers of the order in which things were seen
+	doOrder  = "order"  // makes timers from the order of what was seen
 	doThrow  = "throw"
 
 	doChild  = "child"
 	doTwice  = "twice"  // two children that want the same ID
-	doRace   = "race"   // an activity against what has no end
-	doRush   = "rush"   // a coroutine against what has no end
+	doRace   = "race"   // an activity against endless things
+	doRush   = "rush"   // a coroutine against endless things
 	doGiveUp = "giveup" // cancels one future
 
 	doPar      = "par" // a coroutine for each body
 	doLoop     = "loop"
 	doTry      = "try"
 	doDetached = "detached"
-	doTimeout  = "timeout" // scope that times out while it waits; bodies: in the dead scope, cleaning up
+	doTimeout  = "timeout" // scope that times out while it waits; bodies: in the dead scope, cleanup
 	doPatient  = "patient" // scope that does not time out
-	doScope    = "scope"   // bodies: before cancel, in the dead scope, cleaning up
+	doScope    = "scope"   // bodies: before cancel, in the dead scope, cleanup
 )
 
 // ThrownError is the error of a program that fails. It carries what the program saw.
@@ -89,7 +89,7 @@ type DeniedError struct{ Code int }
 // Error implements error.
 func (d *DeniedError) Error() string { return "denied" }
 
-// Outcome is all that must be the same however a program is run.
+// Outcome is everything that must not depend on how a program is run.
 type Outcome struct {
 	Status     string
 	Class      string // of the error

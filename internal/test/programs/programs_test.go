@@ -28,8 +28,8 @@ var (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-// A random program ends alike straight through, evicted or rebuilt at every turn, with its
-// node killed at random steps, and on a storage that fails; and as it must by its code.
+// A random program ends the same in every mode, and as the model predicts. The modes: without interruption, evicted or
+// rebuilt at every turn, with its node killed at random steps, and on failing storage.
 func TestProgramsEndAlike(t *testing.T) {
 	t.Parallel()
 	logSeeds(t, *count)
@@ -48,7 +48,7 @@ func TestProgramsEndAlike(t *testing.T) {
 	}
 }
 
-// The same on SQLite in real time, for a sample of the programs.
+// A sample of the programs ends the same on SQLite in real time.
 func TestProgramsEndAlikeOnSQLite(t *testing.T) {
 	t.Parallel()
 	n := max(1, *count/50)
@@ -59,7 +59,7 @@ func TestProgramsEndAlikeOnSQLite(t *testing.T) {
 	free := make(chan struct{}, 20)
 	for i := range n {
 		free <- struct{}{}
-		lanes.Go(func() { // most of the time passes in waiting for leases
+		lanes.Go(func() { // most of the time is spent waiting for leases
 			seed := *firstSeed + uint64(i)
 			endsAlike(t, seed, &wrong, 0, func(p Program, m mode) string {
 				m.kills = min(m.kills, 2)
@@ -77,8 +77,8 @@ func logSeeds(t *testing.T, n int) {
 	t.Logf("programs of the seeds %d to %d", *firstSeed, *firstSeed+uint64(n)-1)
 }
 
-// endsAlike runs the program of one seed in every mode; run answers what is wrong. The first
-// wrong program is made smaller in the given number of tries.
+// endsAlike runs the program of one seed in every mode. The function run returns what is wrong. The first wrong program
+// is then shrunk in the given number of tries.
 func endsAlike(t *testing.T, seed uint64, wrong *atomic.Bool, tries int, run func(Program, mode) string) {
 	t.Helper()
 	p := generate(seed)
@@ -104,7 +104,7 @@ func endsAlike(t *testing.T, seed uint64, wrong *atomic.Bool, tries int, run fun
 	}
 }
 
-// inMemory runs a program in virtual time. It answers what is wrong, if anything.
+// inMemory runs a program in virtual time. It returns what is wrong, if anything.
 func inMemory(t *testing.T, p Program, m mode, seed uint64, sum *tally) (wrong string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -131,7 +131,7 @@ func onSQLite(t *testing.T, p Program, m mode, seed uint64, sum *tally) (wrong s
 	}, p)
 }
 
-// differs compares what becomes of a program with what must, and closes the store.
+// differs compares the outcome of a program with the prediction, and closes the store.
 func differs(t *testing.T, r *run, p Program) string {
 	t.Helper()
 	defer func() {

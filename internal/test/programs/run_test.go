@@ -18,10 +18,10 @@ import (
 // mode is a way to run a program.
 type mode struct {
 	name  string
-	every uint64            // only for each so manyth seed, where two modes are nearly one
+	every uint64            // only for each every-th seed, where two modes are nearly equal
 	opts  []runtime.Options // one of them is drawn
 	kills int               // how many nodes die, at most
-	shake bool              // calls of the storage fail, before and after they have their effect
+	shake bool              // storage calls fail, before and after their effect
 }
 
 func modes() []mode {
@@ -46,15 +46,15 @@ type run struct {
 	store  provider.Provider
 	moment time.Duration
 	lease  time.Duration
-	limit  time.Duration // for all of it
+	limit  time.Duration // for the whole run
 	plan   *faulty.Plan  // of the storage's failures, with shake
 	nodes  []*runtime.Runtime
-	ends   sync.WaitGroup // of nodes that are dead
+	ends   sync.WaitGroup // of dead nodes
 }
 
-// do runs a program on a store and answers its outcome. An error says what else is wrong.
+// do runs a program on a store and returns its outcome. The error is anything else that is wrong.
 func (r *run) do(ctx context.Context, p Program) (o Outcome, err error) {
-	if r.house, err = newHouse(r.store, &p, r.moment); err != nil { //nolint:contextcheck // it asks functions for their names
+	if r.house, err = newHouse(r.store, &p, r.moment); err != nil { // nolint:contextcheck // it only reads the names of functions
 		return o, err
 	}
 	handle, err := client.StartNamed[[]string](ctx, r.c, nameExecute, Input{}, client.WithID("main"))
@@ -94,8 +94,8 @@ func (r *run) do(ctx context.Context, p Program) (o Outcome, err error) {
 	return o, err
 }
 
-// live keeps a node running until the program has ended. Nodes that die are replaced at
-// once; sometimes there is a second one from the beginning.
+// live keeps a node running until the program has ended. It replaces dead nodes at once. Sometimes a second node runs
+// from the beginning.
 func (r *run) live(ctx context.Context, ended <-chan struct{}) error {
 	if r.kills > 0 && r.IntN(3) == 0 {
 		if _, err := r.start(ctx, r.store); err != nil {
@@ -125,12 +125,12 @@ func (r *run) live(ctx context.Context, ended <-chan struct{}) error {
 	if _, err := r.start(ctx, faulty.Wrap(r.store, r.plan)); err != nil {
 		return err
 	}
-	shake(r.plan) // a node does not start on a storage that fails
+	shake(r.plan) // a node does not start on failing storage
 	r.fail(ctx, r.plan, ended, r.Rand)
 	return nil
 }
 
-// shake makes calls of the storage fail, with and without effect.
+// shake makes storage calls fail, with and without effect.
 func shake(plan *faulty.Plan) {
 	plan.InventNotices(true)
 	often := []faulty.Op{faulty.CommitTurn, faulty.ReportTasks, faulty.ReadHistory, faulty.ReleaseTurns, faulty.RenewTasks}
@@ -155,7 +155,7 @@ func (r *run) bury(ctx context.Context, n *runtime.Runtime) {
 	r.ends.Go(func() {
 		ctx, cancel := context.WithCancel(ctx)
 		cancel()
-		_ = n.Shutdown(ctx) // it cannot hand anything back
+		_ = n.Shutdown(ctx) // it cannot release anything
 		r.sum.killed.Add(1)
 		r.sum.add(n.Stats())
 	})
@@ -172,10 +172,10 @@ func (r *run) shutdown(ctx context.Context, n *runtime.Runtime) error {
 	return err
 }
 
-// sendEarly raises the events that nobody asked for, in order and at any time, some of them again.
+// sendEarly raises the unsolicited events, in order and at any time, some of them twice.
 func (r *run) sendEarly(ctx context.Context, h client.Handle[[]string], n int, chance *rand.Rand) {
 	raise := func(i int) {
-		// A program that throws ends without them: only what it misses would show an error.
+		// A program that throws ends without them. Only events that it misses would show an error.
 		_ = h.Raise(ctx, "early", i, client.WithRequestID(fmt.Sprint("early ", i)))
 	}
 	for i := range n {
@@ -184,12 +184,12 @@ func (r *run) sendEarly(ctx context.Context, h client.Handle[[]string], n int, c
 			return
 		}
 		if chance.IntN(2) == 0 {
-			raise(1 + chance.IntN(i+1)) // as a client that did not hear the answer
+			raise(1 + chance.IntN(i+1)) // as a client whose reply was lost
 		}
 	}
 }
 
-// fail lets the storage be away some times, for as long as two leases, until the program has ended.
+// fail lets the storage fail several times, for as long as two leases, until the program has ended.
 func (r *run) fail(ctx context.Context, plan *faulty.Plan, ended <-chan struct{}, chance *rand.Rand) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -222,7 +222,7 @@ func (r *run) await(ctx context.Context, h client.Handle[[]string]) (o Outcome, 
 	}, failed
 }
 
-// awaitChildren waits until all that the program left behind has ended, too.
+// awaitChildren waits until everything that the program left behind has ended, too.
 func (r *run) awaitChildren(ctx context.Context) error {
 	running := provider.CountRequest{Filter: provider.Filter{Statuses: []provider.Status{provider.StatusRunning, provider.StatusSuspended}}}
 	for {
@@ -236,7 +236,7 @@ func (r *run) awaitChildren(ctx context.Context) error {
 	}
 }
 
-// pause waits; false: ctx has ended.
+// pause waits. It returns false if ctx has ended.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -2,7 +2,7 @@ package programs
 
 import "slices"
 
-// shrink looks for a smaller program that is still wrong, in at most the given number of tries.
+// shrink searches for a smaller program that is still wrong, in at most the given number of tries.
 func shrink(p Program, tries int, wrong func(Program) bool) Program {
 	for {
 		smaller := false
@@ -21,7 +21,7 @@ func shrink(p Program, tries int, wrong func(Program) bool) Program {
 	}
 }
 
-// smallerPrograms answers programs with one thing less.
+// smallerPrograms returns programs with one thing less.
 func smallerPrograms(p Program) []Program {
 	var all []Program
 	for i := range p.Rounds {
@@ -48,7 +48,7 @@ func smallerPrograms(p Program) []Program {
 	return all
 }
 
-// smallerBodies answers bodies with one statement less, or with a smaller one.
+// smallerBodies returns bodies with one statement less, or with a smaller one.
 func smallerBodies(body []Statement) [][]Statement {
 	var all [][]Statement
 	for i := range body {

@@ -7,12 +7,12 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// tally counts what the runs of a test went through.
+// tally counts what happened in the runs of a test.
 type tally struct {
 	nodes, killed, lost, turns, fast, replays, evictions, retries atomic.Int64
 }
 
-// add takes over what a node has done.
+// add adds the counters of a node.
 func (s *tally) add(n runtime.Stats) {
 	s.nodes.Add(1)
 	s.turns.Add(n.TurnsCommitted)
@@ -22,7 +22,7 @@ func (s *tally) add(n runtime.Stats) {
 	s.retries.Add(n.AttemptsRetried)
 }
 
-// judge logs the sums and demands that the runs were worth their name.
+// judge logs the sums and fails the test if too little happened in the runs.
 func (s *tally) judge(t *testing.T, programs int) {
 	t.Helper()
 	t.Logf("%d nodes, %d of them killed; %d answers of the storage lost; %d turns, %d of them fast; %d replays; %d evictions; %d retries",

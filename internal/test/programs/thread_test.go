@@ -19,36 +19,36 @@ var (
 	errFinal   = errors.New("final")
 )
 
-// world is what the threads of an execution share.
+// world is the state that the threads of an execution share.
 type world struct {
 	unit  time.Duration // a moment
-	order uint64        // of all that was seen, in the order of seeing it
+	order uint64        // hash of everything seen, in that order
 	runs  map[int]int   // how often a statement was run
 	early int           // events of the driver received
-	noise func() int    // differs with each call
+	noise func() int    // returns another value with each call
 }
 
-// thread walks a part of a program and writes down what it sees.
+// thread walks a part of a program and records what it sees.
 type thread struct {
 	w     *world
 	lines []string
 }
 
-// seef writes down what came of a statement.
+// seef records the result of a statement.
 func (t *thread) seef(ctx *octx, s *Statement, format string, args ...any) {
 	line := fmt.Sprintf("%d %s: ", s.ID, s.Do) + fmt.Sprintf(format, args...)
 	t.lines = append(t.lines, line)
 	t.w.note(ctx, line)
 }
 
-// note lets something become part of the order, and of nothing else.
+// note adds something to the order only.
 func (w *world) note(ctx *octx, what string) {
 	h := fnv.New64a()
 	_, _ = fmt.Fprintf(h, "%d %d %s", w.order, ctx.Now().UnixMicro(), what) // a hash takes all
 	w.order = h.Sum64()
 }
 
-// class names an error as the model does.
+// class returns the name that the model has for an error.
 func class(err error) string {
 	thrown, isThrown := errors.AsType[*ThrownError](err)
 	denied, isDenied := errors.AsType[*DeniedError](err)
@@ -75,9 +75,9 @@ func class(err error) string {
 	return "other: " + err.Error()
 }
 
-// Input is what an execution begins with.
+// Input is the input of an execution.
 type Input struct {
-	Code  int // which program; see house
+	Code  int // the number of the program; see house
 	Round int
 	Early int
 	Lines []string
@@ -116,7 +116,7 @@ func (t *thread) haveCancelled(ctx *octx) {
 	t.seef(ctx, s, "%s", class(ctx.Sleep(forever)))
 }
 
-// block runs statements in a row, until one throws.
+// block runs statements one after the other, until one throws.
 func (t *thread) block(ctx *octx, body []Statement) error {
 	for i := range body {
 		if err := t.step(ctx, &body[i]); err != nil {
@@ -126,7 +126,7 @@ func (t *thread) block(ctx *octx, body []Statement) error {
 	return nil
 }
 
-// step answers an error only if the statement throws.
+// step returns an error only if the statement throws.
 func (t *thread) step(ctx *octx, s *Statement) error {
 	t.w.runs[s.ID]++
 	if t.call(ctx, s) || t.wait(ctx, s) || t.compete(ctx, s) {

@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/orchestration"
 )
 
-// wait runs a statement that waits for time or events, or for nothing; false: it is none.
+// wait runs a statement that waits for time or events, or for nothing. It returns false for any other statement.
 func (t *thread) wait(ctx *octx, s *Statement) bool {
 	switch s.Do {
 	case doSleep:
@@ -38,9 +38,9 @@ func (t *thread) wait(ctx *octx, s *Statement) bool {
 		})
 		t.w.note(ctx, fmt.Sprint(got.Noise))
 		t.seef(ctx, s, "%d %s", got.N, class(err))
-	case doTell:
+	case doOrder:
 		t.w.note(ctx, fmt.Sprint(ctx.Rand().Uint64(), ctx.NewUUID()))
-		t.tell(ctx)
+		t.noteOrder(ctx)
 	default:
 		return false
 	}
@@ -59,14 +59,14 @@ func (t *thread) sleep(ctx *octx, s *Statement) {
 	t.seef(ctx, s, "%s, early %v", class(err), err == nil && ctx.Now().Before(due))
 }
 
-// tell begins a timer whose identity is the order of all that was seen so far: a replay
-// that saw it in another order would ask for another timer.
-func (t *thread) tell(ctx *octx) {
+// noteOrder begins a timer that is identified by the order of everything seen so far. A replay in another order would
+// request another timer.
+func (t *thread) noteOrder(ctx *octx) {
 	f := orchestration.StartTimer(ctx, time.Duration(1+t.w.order%100_000)*time.Microsecond)
 	f.Cancel()
 }
 
-// poll looks for an event until it is there.
+// poll polls for an event until it comes.
 func (t *thread) poll(ctx *octx, s *Statement) {
 	name, _ := t.ring(ctx, s)
 	box := orchestration.Events[int](ctx, name)
@@ -79,7 +79,7 @@ func (t *thread) poll(ctx *octx, s *Statement) {
 	t.seef(ctx, s, "%d %s", got, class(err))
 }
 
-// choose selects an event among what has no end.
+// choose selects an event among endless things.
 func (t *thread) choose(ctx *octx, s *Statement) {
 	box, _ := t.ring(ctx, s)
 	events := orchestration.Events[int](ctx, box)

@@ -1,5 +1,5 @@
-// Package routing holds tests of which activity runs where and when: limits of time, order, rates, limits of queues on all
-// nodes together, and sessions, on every store.
+// Package routing tests where and when activities run: time limits, order, rates, limits of queues across all nodes,
+// and sessions, on every store.
 //
-// It is no part of the product.
+// The package has tests only and no API.
 package routing

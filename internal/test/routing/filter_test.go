@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// A node serves only the queues that it is told to, though all activities are registered; with none of them it makes turns only. What
-// nobody serves waits, and health shows it.
+// A node serves only its configured queues, although all activities are registered. Without queues it only makes turns.
+// Calls on queues without a node wait, and health reports them.
 func TestQueuesOfANode(t *testing.T) {
 	t.Parallel()
 	everyStore(t, runtime.Options{}, func(e *engine) {

@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// A record of a rate that lies further ahead than any node can have reserved, since the clock of the store was set back or the rate
-// was raised, does not hold the queue up.
+// A rate record may lie further ahead than any node can have reserved, because the store's clock was set back or the
+// rate was raised. It does not delay the queue.
 func TestQueueRateSurvivesItsRecord(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{QueueLimits: limit(runtime.QueueLimit{PerSecond: 10})}, func(e *engine) {
@@ -37,7 +37,7 @@ func TestQueueRateSurvivesItsRecord(t *testing.T) {
 	})
 }
 
-// What is cancelled, or loses its execution, while it waits for its moment does not begin.
+// A throttled activity does not begin if it is cancelled or its execution ends first.
 func TestThrottledActivityHearsOfItsCancellation(t *testing.T) {
 	t.Parallel()
 	for _, ends := range []bool{false, true} {
@@ -72,7 +72,7 @@ func TestThrottledActivityHearsOfItsCancellation(t *testing.T) {
 	}
 }
 
-// A throttled queue that is flooded leaves the slots to others, on however many nodes it is served, and keeps to its rate.
+// A flooded queue with a rate limit leaves the slots to others on any number of nodes, and keeps its rate.
 func TestThrottledQueueLeavesTheSlots(t *testing.T) {
 	t.Parallel()
 	limits := map[string]runtime.QueueLimit{"slow": {PerSecond: 10}}

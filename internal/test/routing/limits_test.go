@@ -15,7 +15,8 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// ended waits for the instance and checks which limit ended its call, and about when. It answers what the error says.
+// ended waits for the instance and checks which timeout ended its call, and about when. It returns the text of the
+// error.
 func ended(e *engine, key provider.UUID, began time.Time, kind activity.TimeoutKind, after time.Duration) (text string) {
 	e.T.Helper()
 	_, err := enginetest.Result[string](e, key, nil)
@@ -28,7 +29,7 @@ func ended(e *engine, key provider.UUID, began time.Time, kind activity.TimeoutK
 	return fmt.Sprint(err)
 }
 
-// A call that nobody takes ends by schedule-to-start, though no node serves its queue.
+// A call that no node takes ends by schedule-to-start, even if no node serves its queue.
 func TestHazard30_NobodyTakesIt(t *testing.T) {
 	t.Parallel()
 	everyStore(t, runtime.Options{}, func(e *engine) {
@@ -42,7 +43,7 @@ func TestHazard30_NobodyTakesIt(t *testing.T) {
 	})
 }
 
-// Schedule-to-start does not concern an attempt that has begun, nor those after it.
+// Schedule-to-start does not apply to an attempt that has begun, nor to later ones.
 func TestStartedInTime(t *testing.T) {
 	t.Parallel()
 	everyStore(t, runtime.Options{}, func(e *engine) {
@@ -65,7 +66,7 @@ func TestStartedInTime(t *testing.T) {
 	})
 }
 
-// Schedule-to-close ends a running attempt by its context, and no policy retries it.
+// Schedule-to-close ends a running attempt through its context, and no policy retries it.
 func TestScheduleToCloseEndsAnAttempt(t *testing.T) {
 	t.Parallel()
 	everyStore(t, runtime.Options{}, func(e *engine) {
@@ -92,7 +93,7 @@ func TestScheduleToCloseEndsAnAttempt(t *testing.T) {
 	})
 }
 
-// An attempt that would begin after schedule-to-close is not waited for: the call ends with the failure of the last one.
+// No attempt begins after schedule-to-close. The call ends with the failure of the last attempt instead of waiting.
 func TestNoAttemptAfterScheduleToClose(t *testing.T) {
 	t.Parallel()
 	everyStore(t, runtime.Options{}, func(e *engine) {
@@ -109,7 +110,8 @@ func TestNoAttemptAfterScheduleToClose(t *testing.T) {
 	})
 }
 
-// Schedule-to-close ends a call between two attempts, on a node that does not serve its queue, and says what the last attempt said.
+// Schedule-to-close ends a call between two attempts, on a node that does not serve its queue. The error contains that
+// of the last attempt.
 func TestHazard30_NobodyIsLeft(t *testing.T) {
 	t.Parallel()
 	everyStore(t, runtime.Options{}, func(e *engine) {
@@ -136,7 +138,7 @@ func TestHazard30_NobodyIsLeft(t *testing.T) {
 	})
 }
 
-// A parked activity ends by schedule-to-close, and its token is void then.
+// A parked activity ends by schedule-to-close, which voids its token.
 func TestHazard30_ParkedEndsByItsLimit(t *testing.T) {
 	t.Parallel()
 	everyStore(t, runtime.Options{}, func(e *engine) {
@@ -152,7 +154,8 @@ func TestHazard30_ParkedEndsByItsLimit(t *testing.T) {
 	})
 }
 
-// The start-to-close timeout of an attempt goes on while it is parked, over the end of its node; then the policy decides.
+// The start-to-close timeout of an attempt continues while it is parked, even after its node has stopped. Then the
+// policy decides.
 func TestHazard30_ParkedAttemptTimesOut(t *testing.T) {
 	t.Parallel()
 	everyStore(t, runtime.Options{}, func(e *engine) {

@@ -31,7 +31,7 @@ func everyStore(t *testing.T, opts runtime.Options, test func(e *engine)) {
 			enginetest.Bubble(t, own, test)
 		})
 	}
-	if testing.Short() { // virtual time alone
+	if testing.Short() { // only in virtual time
 		return
 	}
 	t.Run("sqlite", func(t *testing.T) {
@@ -49,7 +49,7 @@ func everyStore(t *testing.T, opts runtime.Options, test func(e *engine)) {
 	})
 }
 
-// unit is a span that tests wait for: a moment where the clock is real.
+// unit returns the time span of a test: a moment where the clock is real.
 func unit(e *engine) time.Duration {
 	if e.Virtual {
 		return time.Minute
@@ -57,7 +57,7 @@ func unit(e *engine) time.Duration {
 	return 200 * time.Millisecond
 }
 
-// rest lets time pass that means nothing but itself.
+// rest lets time pass.
 func rest(d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

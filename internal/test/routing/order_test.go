@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// line is what a queue holds before anybody serves it.
+// line is the backlog of a queue that no node serves yet.
 type line struct {
 	e     *engine
 	turns *runtime.Registry
@@ -21,7 +21,7 @@ type line struct {
 
 func newLine(e *engine) *line { return &line{e: e, turns: runtime.NewRegistry()} }
 
-// kind registers an orchestration that makes so many calls at once.
+// kind registers an orchestration that makes the given number of calls at once.
 func (l *line) kind(name string, opts ...orchestration.ActivityOption) {
 	l.e.T.Helper()
 	enginetest.Orchestration(l.e.T, l.turns, name, func(ctx *octx, n int) (none, error) {
@@ -46,7 +46,7 @@ func (l *line) add(name string, n int) {
 	l.keys = append(l.keys, key)
 }
 
-// serve runs what waits in one slot and answers in which order.
+// serve runs the backlog in one slot and returns the order.
 func (l *line) serve() []string {
 	l.e.T.Helper()
 	var runs enginetest.Notes[string]
@@ -64,7 +64,7 @@ func (l *line) serve() []string {
 	return runs.All()
 }
 
-// What is urgent goes first, and what has waited for long enough goes before it.
+// Urgent calls run first. A call that has waited long enough runs before them.
 func TestPriorityAges(t *testing.T) {
 	t.Parallel()
 	everyStore(t, runtime.Options{}, func(e *engine) {
@@ -89,7 +89,8 @@ func TestPriorityAges(t *testing.T) {
 	})
 }
 
-// A tenant who comes late is served at once beside one who has filled the queue, and two that flood it take turns.
+// A late tenant is served at once although another one has filled the queue. Two tenants that flood the queue take
+// turns.
 func TestFairnessKeysTakeTurns(t *testing.T) {
 	t.Parallel()
 	everyStore(t, runtime.Options{}, func(e *engine) {
@@ -124,7 +125,7 @@ func count(list []string, name string) (n int) {
 	return n
 }
 
-// What has to queue is never handed to the node that scheduled it, though that node is idle.
+// A call that must queue is never handed off to the node that scheduled it, even if that node is idle.
 func TestHazard22_OrderedCallsQueue(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -147,7 +148,7 @@ func TestHazard22_OrderedCallsQueue(t *testing.T) {
 				enginetest.Activity(e.T, reg, "work", func(_ context.Context, in string) (string, error) { return in, nil })
 				main(e, reg, "work", c.call)
 				rt := e.Start(reg)
-				rest(time.Second) // it is parked in its fetch
+				rest(time.Second) // its fetch is parked
 				enginetest.Output[string](e, e.Create("one", "main", ""))
 				if got := rt.Stats().TasksHandedOff; got != c.handed {
 					e.T.Errorf("%d handed off, want %d", got, c.handed)

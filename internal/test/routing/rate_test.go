@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// flood starts orchestrations with many calls of "work", made on a node of their own.
+// flood starts orchestrations with many calls of "work", on a node that makes turns only.
 func flood(e *engine, instances, calls int, opts ...orchestration.ActivityOption) {
 	e.T.Helper()
 	reg := runtime.NewRegistry()
@@ -34,7 +34,7 @@ func flood(e *engine, instances, calls int, opts ...orchestration.ActivityOption
 	}
 }
 
-// starts notes when activities began.
+// starts records when activities began.
 type starts struct {
 	enginetest.Notes[time.Time]
 
@@ -56,7 +56,7 @@ func (s *starts) work(d time.Duration) func(context.Context, int) (int, error) {
 	}
 }
 
-// perSecond is the rate of the starts within a span from the first one on.
+// perSecond returns the rate of the starts within a span from the first one on.
 func (s *starts) perSecond(span time.Duration) float64 {
 	all := s.All()
 	n := 0
@@ -68,7 +68,7 @@ func (s *starts) perSecond(span time.Duration) float64 {
 	return float64(n) / span.Seconds()
 }
 
-// lowest is the lowest rate that a test accepts. Where time is real the machine may be busy with something else.
+// lowest returns the lowest rate that a test accepts. A machine may be busy where time is real.
 func lowest(e *engine, rate float64) float64 {
 	if e.Virtual {
 		return rate
@@ -76,7 +76,7 @@ func lowest(e *engine, rate float64) float64 {
 	return rate / 3
 }
 
-// Two nodes under a limit of the queue of 50 a second begin 45 to 55 together.
+// Two nodes with a queue limit of 50 a second begin 45 to 55 a second together.
 func TestQueueRateAcrossNodes(t *testing.T) {
 	t.Parallel()
 	everyStore(t, runtime.Options{QueueLimits: limit(runtime.QueueLimit{PerSecond: 50})}, func(e *engine) {
@@ -105,7 +105,7 @@ func TestQueueRateAcrossNodes(t *testing.T) {
 	})
 }
 
-// A slow rate is kept to as well: what is fetched too early waits in the store.
+// A slow rate is kept as well: tasks that are fetched too early wait in the store.
 func TestSlowQueueRate(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{QueueLimits: limit(runtime.QueueLimit{PerSecond: 0.1})}, func(e *engine) {
@@ -129,7 +129,7 @@ func TestSlowQueueRate(t *testing.T) {
 	})
 }
 
-// A limit of the node bounds what it begins, of all queues together, and other nodes do not count.
+// A node's limit bounds all that it begins, across its queues. Other nodes do not count.
 func TestNodeRate(t *testing.T) {
 	t.Parallel()
 	everyStore(t, runtime.Options{ActivitiesPerSecond: 40}, func(e *engine) {
@@ -146,7 +146,7 @@ func TestNodeRate(t *testing.T) {
 	})
 }
 
-// No more run at the same time than the queue allows, on all nodes together, and never fewer while others wait.
+// All nodes together never run more calls at a time than the queue allows, and never fewer while others wait.
 func TestQueueConcurrencyAcrossNodes(t *testing.T) {
 	t.Parallel()
 	everyStore(t, runtime.Options{QueueLimits: limit(runtime.QueueLimit{MaxConcurrent: 3})}, func(e *engine) {

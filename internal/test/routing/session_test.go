@@ -15,14 +15,14 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// desk is nodes that tell which of them ran an activity.
+// desk is several nodes that record which of them ran an activity.
 type desk struct {
 	e     *engine
 	plans []*faulty.Plan
 	nodes []*runtime.Runtime
 }
 
-// newDesk starts nodes with an activity "where" that answers the number of its node, and a node that makes turns.
+// newDesk starts nodes with an activity "where" that returns the number of its node, and a node that makes turns.
 func newDesk(e *engine, workers int, opts runtime.Options) *desk {
 	e.T.Helper()
 	d := &desk{e: e}
@@ -55,7 +55,7 @@ func newDesk(e *engine, workers int, opts runtime.Options) *desk {
 	return d
 }
 
-// group is what an instance does: so many activities of one session.
+// group is the input of an instance: a number of activities in one session.
 type group struct {
 	Session    string
 	Calls      int
@@ -80,7 +80,7 @@ func (d *desk) add(n int, opts runtime.Options) {
 
 func same(list []int) bool { return len(slices.Compact(slices.Clone(list))) == 1 }
 
-// All activities of a session run on one node, though others are idle.
+// All activities of a session run on one node, even if others are idle.
 func TestSessionStaysOnItsNode(t *testing.T) {
 	t.Parallel()
 	everyStore(t, runtime.Options{}, func(e *engine) {
@@ -104,7 +104,7 @@ func TestSessionStaysOnItsNode(t *testing.T) {
 	})
 }
 
-// A session outlives its idle node's pauses up to SessionIdle, and not longer.
+// A session survives pauses of up to SessionIdle, but no longer ones.
 func TestSessionEndsWhenIdle(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{MaxSessions: 1, SessionIdle: 10 * time.Minute}, func(e *engine) {
@@ -117,7 +117,7 @@ func TestSessionEndsWhenIdle(t *testing.T) {
 			e.T.Errorf("ran on %v", got)
 		}
 		enginetest.Output[[]int](e, other)
-		// Three uses 9 minutes apart, and 10 minutes after the last: the one place is free then.
+		// Three uses are 9 minutes apart, and the place is free 10 minutes after the last.
 		if took := time.Since(began); took < 27*time.Minute || took > 29*time.Minute {
 			e.T.Errorf("the next session began after %v", took)
 		}
@@ -125,7 +125,8 @@ func TestSessionEndsWhenIdle(t *testing.T) {
 	})
 }
 
-// A node holds no more than MaxSessions; what is over waits for another node or for an end, and activities without a session pass by.
+// A node holds at most MaxSessions. Others wait for another node or for the end of a session. Activities without a
+// session overtake them.
 func TestSessionsPerNode(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{MaxSessions: 2, SessionIdle: time.Hour}, func(e *engine) {
@@ -155,7 +156,8 @@ func TestSessionsPerNode(t *testing.T) {
 	})
 }
 
-// A node that crashed loses its sessions with its lease, one that shuts down at once, and another takes them over.
+// A crashed node loses its sessions with its lease, and a node that shuts down releases them at once. Another node
+// takes them over.
 func TestSessionIsTakenOver(t *testing.T) {
 	t.Parallel()
 	for name, crash := range map[string]bool{"crash": true, "shutdown": false} {
@@ -188,7 +190,7 @@ func TestSessionIsTakenOver(t *testing.T) {
 	}
 }
 
-// A node without places for sessions leaves their activities alone.
+// A node without places for sessions does not take their activities.
 func TestNoSessions(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{MaxSessions: runtime.Off}, func(e *engine) {

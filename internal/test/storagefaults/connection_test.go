@@ -10,12 +10,12 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// The connection breaks again and again, under calls of every method, for a second each time: nobody fails, and
-// what had happened unheard is not done twice.
+// The connection breaks for a second again and again, under calls of every method. No order fails, and a call that
+// succeeded without a reply is not done twice.
 func TestConnectionBreaksAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	inBubbles(t, func(e *enginetest.Engine, plan *faulty.Plan) {
-		rt := e.StartOn(faulty.Wrap(e.Store, plan), orders(e.T), e.Options) // Start itself does not repeat
+		rt := e.StartOn(faulty.Wrap(e.Store, plan), orders(e.T), e.Options) // Start itself does not retry
 		plan.Add(faulty.Rule{Kind: faulty.Disconnect, Every: 50, Delay: time.Second})
 		run(e, 50)
 		if s := rt.Stats(); s.TurnsFailed != 0 || s.AttemptsFailed != 0 || s.AttemptsPoisoned != 0 || s.TurnsConflicted != 0 || s.StorageErrors == 0 {
@@ -35,8 +35,8 @@ func TestConnectionBreaksAgainAndAgain(t *testing.T) {
 	})
 }
 
-// One of two nodes loses its connection in the middle of its work, for longer than its leases hold. The other takes over, and
-// what the first did meanwhile does not count when it is back.
+// One of two nodes loses its connection for longer than its leases last. The other takes over its work, and nothing
+// that the first did meanwhile counts when it is back.
 func TestNodeWithoutConnectionLosesItsWork(t *testing.T) {
 	t.Parallel()
 	inBubbles(t, func(e *enginetest.Engine, plan *faulty.Plan) {

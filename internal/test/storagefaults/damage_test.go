@@ -16,7 +16,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// waiting registers an orchestration that takes two events and gives each to an activity.
+// waiting registers an orchestration that receives two events and passes each to an activity.
 func waiting(tb testing.TB) *runtime.Registry {
 	tb.Helper()
 	reg := orders(tb)
@@ -36,12 +36,11 @@ func waiting(tb testing.TB) *runtime.Registry {
 	return reg
 }
 
-// garbage is no encoding of anything, and not of a newer release either.
+// garbage is no valid encoding, and not one of a newer release either.
 var garbage = []byte{1, byte(history.KindEventReceived), 0xff, 0xff, 0xff}
 
-// A row of one instance is damaged: that instance is Blocked as corrupt and the message says
-// what cannot be read; all others go on. When the row is mended the instance goes on, and
-// nothing of it is lost.
+// One row of an instance is damaged. That instance is Blocked as corrupt with a message that names the damage, and all
+// others continue. After the repair the instance continues without any loss.
 func TestDamagedRowBlocksItsInstanceOnly(t *testing.T) {
 	t.Parallel()
 	const (
@@ -118,7 +117,7 @@ func parkedWaiting(e *enginetest.Engine, n int) (keys []provider.UUID) {
 	return keys
 }
 
-// taskOf starts instances of which each has a task waiting, and no node.
+// taskOf starts instances with one waiting task each, and leaves no node.
 func taskOf(e *enginetest.Engine, n int) (keys []provider.UUID) {
 	e.T.Helper()
 	reg := runtime.NewRegistry()
@@ -165,8 +164,7 @@ func TestDamagedTaskBlocksItsInstanceOnly(t *testing.T) {
 	}
 }
 
-// A task of no form that this release knows ends its call with a typed error, and a copy
-// stays for a person.
+// A task in a form that this release does not know ends its call with a typed error. A copy stays in the dead letters.
 func TestTaskOfAnotherFormIsPoisoned(t *testing.T) {
 	t.Parallel()
 	path := newFile(t)
@@ -188,7 +186,7 @@ func TestTaskOfAnotherFormIsPoisoned(t *testing.T) {
 	}
 }
 
-// A damaged result is refused to whoever asks, and nobody else notices.
+// A damaged result is an error for those who read it, and affects nobody else.
 func TestDamagedOutcomeIsRefused(t *testing.T) {
 	t.Parallel()
 	path := newFile(t)

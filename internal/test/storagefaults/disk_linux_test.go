@@ -16,8 +16,8 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// disk mounts a small disk. Without the right to mount the test is skipped; the tests of
-// provider/sqlite make SQLite itself say that it is full, everywhere.
+// disk mounts a small disk. The test is skipped without the right to mount. The tests of provider/sqlite simulate a
+// full disk everywhere.
 func disk(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -32,7 +32,7 @@ func disk(t *testing.T) (dir string) {
 	return dir
 }
 
-// fill leaves no room on the disk.
+// fill leaves no space on the disk.
 func fill(t *testing.T, dir string) (ballast string) {
 	t.Helper()
 	ballast = filepath.Join(dir, "ballast")
@@ -52,8 +52,8 @@ func fill(t *testing.T, dir string) (ballast string) {
 	return ballast
 }
 
-// copyOf copies a store that is open, by another process: closing a plain copy's descriptor
-// here would drop SQLite's locks.
+// copyOf copies an open store in another process. Closing a copied descriptor in this process would drop SQLite's
+// locks.
 func copyOf(t *testing.T, path string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -63,8 +63,8 @@ func copyOf(t *testing.T, path string) string {
 	return filepath.Join(dir, filepath.Base(path))
 }
 
-// The disk is full while orders are on their way: what is refused is known not to have
-// happened, and when there is room again all go on.
+// The disk is full while orders are in flight. Refused calls have certainly had no effect, and all orders continue when
+// there is space again.
 func TestFullDiskThatGetsRoomAgain(t *testing.T) {
 	dir := disk(t)
 	e := engineOn(t, filepath.Join(dir, "store.db"))
@@ -76,7 +76,7 @@ func TestFullDiskThatGetsRoomAgain(t *testing.T) {
 		}
 		ballast := fill(t, dir)
 		id, refused := "", error(nil)
-		e.Until("the disk to be full", func() bool { // the log may have room left
+		e.Until("the disk to be full", func() bool { // the log may have space left
 			id = enginetest.NewID().String()
 			_, refused = e.Store.Create(t.Context(), provider.CreateRequest{
 				ID: id, Key: enginetest.NewID(), Commit: enginetest.NewID(), Name: "nobody's",
@@ -88,7 +88,7 @@ func TestFullDiskThatGetsRoomAgain(t *testing.T) {
 		if !ok || failed.Outcome != provider.OutcomeNothing || !failed.Retryable || !strings.Contains(refused.Error(), "disk is full") {
 			t.Errorf("error %v: want one that says the disk is full, nothing happened, and may be repeated", refused)
 		}
-		// Nor would it be found by a process that opened the files as they are now.
+		// A process that opens a copy of the files does not find it either.
 		after := engineOn(t, copyOf(t, filepath.Join(dir, "store.db")))
 		if _, err := after.Store.Get(t.Context(), provider.GetRequest{ID: id}); !errors.Is(err, provider.ErrNotFound) {
 			t.Errorf("what was refused is stored for who comes after a crash: %v", err)
@@ -107,8 +107,7 @@ func TestFullDiskThatGetsRoomAgain(t *testing.T) {
 	e.Stop(rt)
 }
 
-// A disk that is mounted for reading: opening says what is wrong, and with ReadOnly the
-// store can be looked at.
+// On a read-only disk, opening reports what is wrong, and the store can be read with ReadOnly.
 func TestReadOnlyDisk(t *testing.T) {
 	dir := disk(t)
 	path := filepath.Join(dir, "store.db")

@@ -23,11 +23,11 @@ func TestMain(m *testing.M) { leaktest.Main(m) }
 
 type octx = orchestration.Context
 
-// steps is how many activities an order calls.
+// steps is the number of activities that an order calls.
 const steps = 5
 
-// orders registers an orchestration that has something of everything: activities, a timer,
-// a child and an event. It answers its input plus the steps plus what the event brings.
+// orders registers an orchestration with activities, a timer, a child and an event. It returns its input plus the steps
+// plus the value of the event.
 func orders(tb testing.TB) *runtime.Registry {
 	tb.Helper()
 	reg := runtime.NewRegistry()
@@ -63,8 +63,7 @@ func order(e *enginetest.Engine, i int) provider.UUID {
 	return key
 }
 
-// checkOrders waits for the orders and looks whether each came to its outcome by events that
-// are there once.
+// checkOrders waits for the orders and checks each outcome, and that each event is stored once.
 func checkOrders(e *enginetest.Engine, keys []provider.UUID) {
 	e.T.Helper()
 	for i, key := range keys {
@@ -89,7 +88,7 @@ func checkOrders(e *enginetest.Engine, keys []provider.UUID) {
 	}
 }
 
-// engineOn opens a file for an engine, and keeps quiet about what the tests provoke.
+// engineOn opens a file for an engine whose logs are discarded, because the tests provoke errors.
 func engineOn(tb testing.TB, path string) *enginetest.Engine {
 	tb.Helper()
 	store, err := sqlite.OpenWith(path, sqlite.Options{Logger: slog.New(slog.DiscardHandler)})
@@ -104,7 +103,7 @@ func newFile(tb testing.TB) string {
 	return filepath.Join(tb.TempDir(), "store.db")
 }
 
-// alter changes the file behind the engine's back, as a fault or a person would.
+// alter changes the file without the engine, as a fault or a person would.
 func alter(tb testing.TB, path, statement string, args ...any) {
 	tb.Helper()
 	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)")

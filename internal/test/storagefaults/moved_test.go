@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// The file is taken away under an engine: it says so to everybody, writes nothing into what
-// nobody could find again, and goes on when the file is put back.
+// The file is moved away while an engine uses it. The engine reports that to every caller, writes nothing to the moved
+// file, and continues when the file is back.
 func TestFileTakenAwayAndPutBack(t *testing.T) {
 	path := newFile(t)
 	e := engineOn(t, path)

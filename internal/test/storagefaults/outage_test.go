@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// methods are all that the plans of these tests can make fail.
+// methods are all methods that the plans of these tests make fail.
 var methods = []faulty.Op{
 	faulty.Create, faulty.Get, faulty.Steer, faulty.FetchTurns, faulty.CommitTurn, faulty.ReleaseTurns, faulty.FetchTasks,
 	faulty.ReportTasks, faulty.RenewTasks, faulty.Send, faulty.Ask, faulty.FetchAsks, faulty.Answer, faulty.ReadHistory,
@@ -25,8 +25,8 @@ func injected(plan *faulty.Plan) (n int) {
 	return n
 }
 
-// The storage is away for a minute while many orders are on their way: none fails, all go
-// on afterwards, and nobody beats on its door meanwhile.
+// The storage is unreachable for a minute while many orders are in flight. None fails, all continue afterwards, and
+// calls are rare during the outage.
 func TestOutageOfAMinuteFailsNobody(t *testing.T) {
 	t.Parallel()
 	const many = 200
@@ -50,7 +50,7 @@ func TestOutageOfAMinuteFailsNobody(t *testing.T) {
 				if took := time.Since(began); took > time.Minute {
 					e.T.Errorf("took %v after the outage", took)
 				}
-				// With the delay doubling from 50 ms to 5 s each piece of work asks 20 times or so.
+				// Each piece of work retries about 20 times, because the delay doubles from 50 ms to 5 s.
 				if most := 30 * (many + 10); calls < many/10 || calls > most {
 					e.T.Errorf("%d calls in a minute without storage: want work in flight, and %d at most", calls, most)
 				}
@@ -62,7 +62,7 @@ func TestOutageOfAMinuteFailsNobody(t *testing.T) {
 	}
 }
 
-// The same on a file, in real time.
+// The same holds on a file in real time.
 func TestOutageOnAFileFailsNobody(t *testing.T) {
 	t.Parallel()
 	e, plan := engineOn(t, newFile(t)), faulty.NewPlan(1)
@@ -74,7 +74,7 @@ func TestOutageOnAFileFailsNobody(t *testing.T) {
 		}
 		plan.StartOutage()
 		n := rt.Stats().StorageErrors
-		for range 5 { // the others may be done by now
+		for range 5 { // the others may have ended by now
 			keys = append(keys, order(e, len(keys)))
 		}
 		e.Until("calls to fail for a while", func() bool { return rt.Stats().StorageErrors >= n+20 })
@@ -86,8 +86,8 @@ func TestOutageOnAFileFailsNobody(t *testing.T) {
 	}
 }
 
-// Every method fails now and then, before its effect or after it, on a file: all orders come to
-// the outcome that their code implies, by results that are there once.
+// On a file, every method fails now and then, before or after its effect. All orders end with the outcome of their
+// code, from results that are stored once.
 func TestErrorsBeforeAndAfterEveryMethod(t *testing.T) {
 	t.Parallel()
 	for kind, name := range map[faulty.Kind]string{faulty.Before: "before", faulty.After: "after"} {
@@ -97,8 +97,8 @@ func TestErrorsBeforeAndAfterEveryMethod(t *testing.T) {
 				seed := uint64(time.Now().UnixNano())
 				t.Logf("seed %d", seed)
 				e, plan := engineOn(t, newFile(t)), faulty.NewPlan(seed)
-				e.Options.Lease = time.Second                                     // a fetch whose answer is lost costs a lease
-				rt := e.StartOn(faulty.Wrap(e.Store, plan), orders(t), e.Options) // Start itself does not repeat
+				e.Options.Lease = time.Second                                     // a fetch whose reply is lost costs a lease
+				rt := e.StartOn(faulty.Wrap(e.Store, plan), orders(t), e.Options) // Start itself does not retry
 				plan.Add(faulty.Rule{Kind: kind, Probability: chance})
 				keys := make([]provider.UUID, 20)
 				for i := range keys {

@@ -12,8 +12,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// A node on a store that is open for reading would do nothing and say so again and again:
-// it is refused at once.
+// A node on a read-only store could do nothing but log errors, so it is refused at once.
 func TestRuntimeOnAReadOnlyStoreIsRefused(t *testing.T) {
 	path := newFile(t)
 	e := engineOn(t, path)
@@ -36,7 +35,7 @@ func TestRuntimeOnAReadOnlyStoreIsRefused(t *testing.T) {
 	}
 }
 
-// Nothing is made where there is no store to look at.
+// Opening a missing store for reading creates nothing.
 func TestReadOnlyStoreMustExist(t *testing.T) {
 	dir := t.TempDir()
 	store, err := sqlite.OpenWith(filepath.Join(dir, "store.db"), sqlite.Options{ReadOnly: true})

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// fetchWait is how long a fetch of the engine blocks.
+// fetchWait is the time for which a fetch of the engine blocks.
 const fetchWait = 30 * time.Second
 
 // inBubbles runs a test on memory in virtual time, cached and not, with a plan of a fixed seed.
@@ -26,7 +26,7 @@ func inBubbles(t *testing.T, test func(e *enginetest.Engine, plan *faulty.Plan))
 	}
 }
 
-// run starts orders on a node that is there already, and waits for them.
+// run starts orders on a running node and waits for them.
 func run(e *enginetest.Engine, many int) {
 	e.T.Helper()
 	keys := make([]provider.UUID, many)
@@ -36,8 +36,7 @@ func run(e *enginetest.Engine, many int) {
 	checkOrders(e, keys)
 }
 
-// Fetches that come back with nothing, before their time, are made anew: nothing fails, nothing is doubled,
-// and nothing waits longer for it.
+// Fetches that return early with nothing are repeated: nothing fails, nothing runs twice, and nothing waits longer.
 func TestWokenForNothing(t *testing.T) {
 	t.Parallel()
 	inBubbles(t, func(e *enginetest.Engine, plan *faulty.Plan) {
@@ -58,7 +57,7 @@ func TestWokenForNothing(t *testing.T) {
 	})
 }
 
-// No fetch is ever told of anything: each finds what is there when it begins or ends.
+// No fetch is ever woken: each finds waiting work when it begins or ends.
 func TestNeverWoken(t *testing.T) {
 	t.Parallel()
 	inBubbles(t, func(e *enginetest.Engine, plan *faulty.Plan) {
@@ -71,7 +70,7 @@ func TestNeverWoken(t *testing.T) {
 	})
 }
 
-// A wake-up that gets lost costs what is left of the fetch, and a store that looks now and then makes it cheaper.
+// A lost wake-up costs the rest of the fetch's wait, and less on a store that polls now and then.
 func TestLostWakeUpCostsAWaitAtMost(t *testing.T) {
 	t.Parallel()
 	for name, interval := range map[string]time.Duration{"never looks": 0, "looks each 5s": 5 * time.Second} {

@@ -18,7 +18,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// bookkeeper registers an orchestration "book" that calls an activity, which is tried up to four times.
+// bookkeeper registers an orchestration "book" that calls an activity with up to four attempts.
 func bookkeeper(t *testing.T, work func(context.Context, int) (int, error)) func(*runtime.Registry) {
 	t.Helper()
 	return func(reg *runtime.Registry) {
@@ -30,7 +30,7 @@ func bookkeeper(t *testing.T, work func(context.Context, int) (int, error)) func
 	}
 }
 
-// book runs one instance of "book" and answers its outcome.
+// book runs one instance of "book" and returns its outcome.
 func book(t *testing.T, c *client.Client, n int) (int, error) {
 	t.Helper()
 	h, err := client.StartNamed[int](t.Context(), c, "book", n)
@@ -40,7 +40,8 @@ func book(t *testing.T, c *client.Client, n int) (int, error) {
 	return h.Wait(t.Context())
 }
 
-// The effect of attempts that fail, in the body or in the function, is not there; that of the one that completes is, once.
+// The effect of failed attempts, in the body or in the function, is not stored. That of the completed attempt is stored
+// once.
 func TestEffectCountsOnce(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, h *house) {
@@ -70,7 +71,7 @@ func TestEffectCountsOnce(t *testing.T) {
 	})
 }
 
-// With nobody to retry it, the function's error is the activity's.
+// Without a retry, the function's error is the activity's.
 func TestFunctionFailsTheActivity(t *testing.T) {
 	t.Parallel()
 	failures := map[string]struct {
@@ -114,8 +115,8 @@ func TestFunctionFailsTheActivity(t *testing.T) {
 	})
 }
 
-// Ending the transaction is not the function's business: what it commits is stored with the completion, what
-// it rolls back is not, and the activity completes either way.
+// A function that ends its transaction does not end the completion. Committed effects are stored with the completion,
+// rolled-back ones are not. The activity completes either way.
 func TestFunctionEndsItsTransaction(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, h *house) {
@@ -137,7 +138,7 @@ func TestFunctionEndsItsTransaction(t *testing.T) {
 	})
 }
 
-// What a function starts and raises through the same transaction is there exactly once, too.
+// Starts and events that a function makes through the same transaction are stored exactly once, too.
 func TestFunctionStartsInstances(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, h *house) {
@@ -197,7 +198,7 @@ func TestNoEffectAfterTheEnd(t *testing.T) {
 	})
 }
 
-// A function for another kind of store fails the activity, at once and for good, however often it may be tried.
+// A function for another kind of store fails the activity at once, without a retry.
 func TestForeignFunction(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, h *house) {
@@ -215,7 +216,7 @@ func TestForeignFunction(t *testing.T) {
 	})
 }
 
-// A function cannot be handed over without an attempt, or after it.
+// OnComplete fails without an attempt, and after its end.
 func TestFunctionWithoutAttempt(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, h *house) {
@@ -237,7 +238,7 @@ func TestFunctionWithoutAttempt(t *testing.T) {
 	})
 }
 
-// Many completions with effects at once, on two nodes.
+// Many completions with effects happen at once, on two nodes.
 func TestManyEffectsAtOnce(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, h *house) {

@@ -25,7 +25,8 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// crashing names, in the environment of a process, the store on which it is to die inside of an activity's function.
+// crashing is the environment variable that makes a process die inside of an activity's function. Its value names the
+// store.
 const crashing = "PERDURE_TEST_CRASH"
 
 const died = 9
@@ -52,7 +53,7 @@ func EnterPostgres(ctx context.Context, _ int) (int, error) {
 	)
 }
 
-// die ends the process that was told so, without a word to the store.
+// die kills the process of the test without a call to the store.
 func die() error {
 	if os.Getenv(crashing) != "" {
 		os.Exit(died)
@@ -60,7 +61,7 @@ func die() error {
 	return nil
 }
 
-// Ledger calls the activity of the store at hand.
+// Ledger calls the activity of the given kind of store.
 func Ledger(ctx *orchestration.Context, kind string) (int, error) {
 	if kind == "postgres" {
 		return orchestration.CallActivity(ctx, EnterPostgres, 0)
@@ -75,7 +76,7 @@ func ledgers() (*runtime.Registry, error) {
 	)
 }
 
-// crash is what the process does that is to die: it runs a node until the activity's function ends it.
+// crash is the main function of the process that dies: it runs a node until the activity's function kills it.
 func crash(where string) int {
 	fail := func(err error) int {
 		fmt.Fprintln(os.Stderr, err)
@@ -106,7 +107,7 @@ func crash(where string) int {
 	return fail(ctx.Err())
 }
 
-// A process that dies after the effect was made and before the commit leaves nothing of it; the next one makes it once.
+// A process that dies between the effect and the commit leaves nothing of the effect. The next process makes it once.
 func TestCrashInsideTheTransaction(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "store.db")

@@ -23,7 +23,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// once registers an orchestration "once" that calls an activity, which is tried once.
+// once registers an orchestration "once" that calls an activity with a single attempt.
 func once(t *testing.T, work func(context.Context, int) (int, error)) *runtime.Registry {
 	t.Helper()
 	reg := runtime.NewRegistry()
@@ -34,8 +34,8 @@ func once(t *testing.T, work func(context.Context, int) (int, error)) *runtime.R
 	return reg
 }
 
-// fails runs an activity once whose function fails, and answers the error of the instance. The function must have run once: its
-// failure is the attempt's, and not one of the storage, which would be tried again until it works.
+// fails runs an activity whose function fails and returns the error of the instance. The function must have run once: a
+// storage error would be retried until it succeeds.
 func fails(t *testing.T, h *house, fn func(ctx context.Context) error) error {
 	t.Helper()
 	reg := once(t, func(ctx context.Context, n int) (int, error) { return n, fn(ctx) })
@@ -54,8 +54,8 @@ func fails(t *testing.T, h *house, fn func(ctx context.Context) error) error {
 	return err
 }
 
-// A node that is told to stop cancels the context that the function works with. That is no failure of the activity, which runs
-// again elsewhere.
+// A stopping node cancels the context of the function. That is no failure of the activity, which runs again on another
+// node.
 func TestFunctionIsCancelledByShutdown(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, h *house) {
@@ -85,7 +85,7 @@ func TestFunctionIsCancelledByShutdown(t *testing.T) {
 	})
 }
 
-// A constraint that is checked at the commit only is broken by the function, whose failure that is, too.
+// A function that breaks a deferred constraint fails at the commit. That is a failure of the function, too.
 func TestFunctionBreaksADeferredConstraint(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, h *house) {
@@ -106,7 +106,7 @@ func TestFunctionBreaksADeferredConstraint(t *testing.T) {
 	})
 }
 
-// A function that ends the transaction by a statement has failed, whatever it answers, and whatever was said to tx.
+// A function that ends the transaction by a statement has failed, whatever it returns and whatever it called on tx.
 func TestFunctionEndsAllByStatement(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, h *house) {
@@ -124,7 +124,7 @@ func TestFunctionEndsAllByStatement(t *testing.T) {
 	})
 }
 
-// What a function on Postgres meets because of itself is its own, although it looks as when the server is in trouble.
+// An error that a function on Postgres causes is its own, even if it looks like trouble of the server.
 func TestFunctionMeetsTrouble(t *testing.T) {
 	t.Parallel()
 	troubles := map[string]func(context.Context, pgx.Tx) error{
@@ -177,8 +177,8 @@ func TestFunctionMeetsTrouble(t *testing.T) {
 	}
 }
 
-// A row that another transaction holds is not the fault of a function that waits for it: it runs again until it gets the row, although
-// the activity is tried once.
+// A function that waits for a row locked by another transaction has not failed. It runs again until it gets the row,
+// although the activity has a single attempt.
 func TestFunctionWaitsForARow(t *testing.T) {
 	t.Parallel()
 	url := postgrestest.URL(t)
@@ -222,7 +222,7 @@ func TestFunctionWaitsForARow(t *testing.T) {
 	}
 }
 
-// A function that writes to the file past its transaction waits for itself; that fails the attempt.
+// A function that writes to the file outside its transaction waits for itself, which fails the attempt.
 func TestFunctionWritesPastItsTransaction(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "store.db")
@@ -249,7 +249,7 @@ func TestFunctionWritesPastItsTransaction(t *testing.T) {
 	}
 }
 
-// A function that calls the store past its transaction would wait for itself, and all writers with it.
+// A function that calls the store outside its transaction would block itself and all writers. The call fails.
 func TestFunctionCallsPastItsTransaction(t *testing.T) {
 	t.Parallel()
 	h := onSQLite(t, filepath.Join(t.TempDir(), "store.db"))
@@ -267,7 +267,7 @@ func TestFunctionCallsPastItsTransaction(t *testing.T) {
 	}
 }
 
-// A node can be shut down and its store be closed while a function hangs.
+// A node can shut down and its store can close while a function hangs.
 func TestShutdownWhileAFunctionHangs(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, h *house) {
@@ -300,7 +300,7 @@ func TestShutdownWhileAFunctionHangs(t *testing.T) {
 		}()
 		select {
 		case err = <-closed:
-		case <-time.After(13 * time.Second): // less than a function may take
+		case <-time.After(13 * time.Second): // less than the time limit of a function
 			err = errors.New("not within 13 s")
 		}
 		if err != nil {

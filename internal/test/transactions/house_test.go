@@ -25,14 +25,14 @@ func TestMain(m *testing.M) {
 	leaktest.Main(m, postgrestest.Stop)
 }
 
-// A house is a database with a store, which an engine closes, and a table of the program's own beside it.
+// A house is a database with a store, which an engine closes, and a table of the program.
 type house struct {
 	store provider.Provider
 	// begin begins a transaction of the program.
 	begin func(ctx context.Context) (transaction, error)
-	// onComplete hands a function of the running activity to the package of the store.
+	// onComplete registers a function of the running activity with the package of the store.
 	onComplete func(ctx context.Context, fn func(transaction) error) error
-	// rows answers how many rows the ledger has.
+	// rows returns the number of rows in the ledger.
 	rows func(ctx context.Context) (int, error)
 }
 
@@ -157,7 +157,7 @@ func (h *house) within(t *testing.T, act func(transaction) (commit bool)) {
 	}
 }
 
-// ledger checks how many rows the ledger has.
+// ledger checks the number of rows in the ledger.
 func (h *house) ledger(t *testing.T, want int) {
 	t.Helper()
 	got, err := h.rows(t.Context())

@@ -27,7 +27,7 @@ func Await(ctx *orchestration.Context, _ struct{}) (string, error) {
 	return orchestration.Events[string](ctx, "word").Receive(ctx)
 }
 
-// engineOn closes the store in the end.
+// engineOn returns an engine that closes the store at the end.
 func engineOn(t *testing.T, h *house) *enginetest.Engine {
 	t.Helper()
 	return enginetest.On(t, h.store, runtime.Options{Lease: 5 * time.Second})
@@ -47,7 +47,7 @@ func node(t *testing.T, h *house, add ...func(*runtime.Registry)) *client.Client
 	return clienttest.New(t, h.store, client.Options{Errors: reg.Errors()})
 }
 
-// A start is there with the row that it belongs to, or neither is.
+// A start is stored with the row that it belongs to, or neither is.
 func TestStartsWithItsRow(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, h *house) {
@@ -79,8 +79,8 @@ func TestStartsWithItsRow(t *testing.T) {
 	})
 }
 
-// The first turn begins soon after the commit, although nobody tells the store of it. The issue
-// asks for 50 ms; ten times that shows a poll.
+// The first turn begins soon after the commit, although the store gets no notification. The limit is 50 ms; ten times
+// that would mean a poll.
 func TestFirstTurnFollowsTheCommit(t *testing.T) {
 	t.Parallel()
 	const limit = 500 * time.Millisecond
@@ -150,7 +150,7 @@ func TestRaisesWithItsRow(t *testing.T) {
 	})
 }
 
-// What is refused inside a transaction leaves it usable, on Postgres, too, where an error of a statement would end it.
+// A refused call leaves the transaction usable. That includes Postgres, where the error of a statement would end it.
 func TestRefusalLeavesTheTransaction(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, h *house) {
@@ -173,7 +173,7 @@ func TestRefusalLeavesTheTransaction(t *testing.T) {
 	})
 }
 
-// Many programs' transactions at once, half of which are rolled back, some with IDs that collide.
+// Many transactions run at once. Half of them are rolled back, and some have colliding IDs.
 func TestManyTransactionsAtOnce(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, h *house) {
@@ -220,7 +220,7 @@ func TestManyTransactionsAtOnce(t *testing.T) {
 	})
 }
 
-// A transaction on another database is refused before anything is stored there or here.
+// A transaction on another database is refused, and nothing is stored on either.
 func TestForeignTransactions(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, h *house) {
@@ -242,7 +242,7 @@ func TestForeignTransactions(t *testing.T) {
 	})
 }
 
-// foreigners are databases that are not that of any other house.
+// foreigners returns databases that belong to no other house.
 func foreigners(t *testing.T) map[string]*house {
 	t.Helper()
 	file := onSQLite(t, filepath.Join(t.TempDir(), "other.db"))
@@ -255,7 +255,7 @@ func foreigners(t *testing.T) map[string]*house {
 	return map[string]*house{"another file": file, "another database": database}
 }
 
-// anotherDatabase makes one on the shared server, and answers its URL.
+// anotherDatabase creates a database on the shared server and returns its URL.
 func anotherDatabase(t *testing.T) string {
 	t.Helper()
 	url := postgrestest.URL(t)
@@ -280,7 +280,7 @@ func anotherDatabase(t *testing.T) string {
 	return strings.Replace(url, "/"+config.Database+"?", "/"+name+"?", 1)
 }
 
-// Outside of a transaction nothing is stored, however it was ended.
+// Nothing is stored after the end of a transaction, however it ended.
 func TestStartAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, h *house) {
@@ -302,7 +302,7 @@ func TestStartAfterTheEnd(t *testing.T) {
 			if err := c.Raise(t.Context(), "late", "word", "late", tx.tx); !errors.Is(err, client.ErrInvalid) {
 				t.Errorf("an event after the end by %s: %v", how, err)
 			}
-			_ = tx.rollback() // it gives the connection back
+			_ = tx.rollback() // it releases the connection
 		}
 		if _, err := client.Lookup[int](t.Context(), c, "late"); !errors.Is(err, client.ErrNotFound) {
 			t.Errorf("it was started all the same: %v", err)

@@ -17,8 +17,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// What the store says about an instance is true: whom an event belongs to, when something
-// happened, how each execution ended. Errors have types. Ranges of versions do not exist yet.
+// The store's data about an instance is correct: the owner of each event, the time of each change, the end of each
+// execution. Errors have types. Ranges of versions do not exist yet.
 func TestWeakness12_BookkeepingIsRight(t *testing.T) {
 	t.Parallel()
 	inEveryStore(t, claims{
@@ -31,7 +31,7 @@ func TestWeakness12_BookkeepingIsRight(t *testing.T) {
 	inEveryMode(t, claims{"times are those of the deeds": times})
 }
 
-// failureIDs fails an activity and a child in the second execution, behind other events.
+// failureIDs fails an activity and a child in the second execution, after other events.
 func failureIDs(e *engine) {
 	reg := registry(e)
 	var infos enginetest.Notes[activity.Info]
@@ -72,7 +72,7 @@ func failureIDs(e *engine) {
 	}
 }
 
-// wantRefused answers nil for the failure that is wanted.
+// wantRefused returns nil for the expected failure.
 func wantRefused(err error) error {
 	if f, ok := errors.AsType[*orchestration.Error](err); ok && f.Message == errRefused.Error() {
 		return nil
@@ -80,7 +80,7 @@ func wantRefused(err error) error {
 	return fmt.Errorf("want a refusal, got %w", err)
 }
 
-// executionStatuses reads how each execution ended, and the next, which has begun when it did.
+// executionStatuses reads how each execution ended. The next one had begun by then.
 func executionStatuses(e *engine) {
 	reg := registry(e)
 	key := start(e, reg, func(ctx *octx, n int) (none, error) {
@@ -114,7 +114,7 @@ func executionStatuses(e *engine) {
 	}
 }
 
-// times looks at an instance every hour.
+// times reads an instance every hour.
 func times(e *engine) {
 	reg := registry(e)
 	began := time.Now().UTC()
@@ -143,7 +143,7 @@ func times(e *engine) {
 	}
 }
 
-// typedErrors asks for trouble with IDs that read like other errors.
+// typedErrors provokes errors with IDs that read like other errors.
 func typedErrors(e *engine) {
 	reg := registry(e)
 	lie := errors.New("not found: already exists, instance has ended, cancelled, timeout")
@@ -176,7 +176,7 @@ func typedErrors(e *engine) {
 	is("large", h.Raise(ctx, "event", make([]byte, 3<<20)), client.ErrTooLarge)
 }
 
-// races is how often the outcome of a race is tried.
+// races is the number of repeats of a race.
 func races(e *engine) int {
 	if e.Virtual {
 		return 300
@@ -184,7 +184,7 @@ func races(e *engine) int {
 	return 40
 }
 
-// race runs two calls at once and answers their errors.
+// race runs two calls at once and returns their errors.
 func race(one, two func() error) (errOne, errTwo error) {
 	var wg sync.WaitGroup
 	begin := make(chan struct{})
@@ -195,8 +195,8 @@ func race(one, two func() error) (errOne, errTwo error) {
 	return errOne, errTwo
 }
 
-// deleteAgainstStart deletes, by ID, an instance that has ended, while a new one is started
-// under that ID: whichever comes first, the new one lives.
+// deleteAgainstStart deletes an ended instance by ID while a new one starts under that ID. The new one survives in
+// either order.
 func deleteAgainstStart(e *engine) {
 	e.Start(registry(e))
 	c, ctx := newClient(e), e.T.Context()
@@ -220,7 +220,7 @@ func deleteAgainstStart(e *engine) {
 			e.T.Fatalf("start: %v, delete: %v", begun, gone)
 		}
 		if begun != nil {
-			continue // the old one was just being deleted
+			continue // the old one was still being deleted
 		}
 		if d, err := again.Describe(ctx); err != nil || d.Status != client.StatusRunning || d.Deleting {
 			e.T.Fatalf("the new one was taken: %+v, %v; delete: %v", d, err, gone)
@@ -231,8 +231,8 @@ func deleteAgainstStart(e *engine) {
 	}
 }
 
-// deleteAgainstResume deletes an instance while another call lets it run again: resumed where
-// it was suspended, reset where it had ended.
+// deleteAgainstResume deletes an instance while another call lets it run again: resumed after a suspension, or reset
+// after its end.
 func deleteAgainstResume(e *engine) {
 	ctx := e.T.Context()
 	for n := range races(e) {

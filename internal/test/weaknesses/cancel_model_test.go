@@ -14,9 +14,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A cancellation is a status of its own. Its code may clean up where the cancellation does
-// not reach, also after a restart; whole trees end by it, and what was given up leaves
-// nothing behind.
+// A cancellation has a status of its own. Its code may clean up in detached scopes, also after a restart. Whole trees
+// end by it, and cancelled calls leave nothing behind.
 func TestWeakness11_CancellationIsAModel(t *testing.T) {
 	t.Parallel()
 	inEveryStore(t, claims{
@@ -59,7 +58,7 @@ func cancelledIsAStatus(e *engine) {
 	}
 }
 
-// cleaningUp sleeps until it is cancelled and then undoes things of every kind.
+// cleaningUp sleeps until it is cancelled and then makes cleanup calls of every kind.
 func cleaningUp(ctx *octx, _ none) (none, error) {
 	err := ctx.Sleep(100 * time.Hour)
 	undo := ctx.Detached()
@@ -88,7 +87,7 @@ func cleanUp(e *engine) {
 	}
 }
 
-// cleanUpElsewhere stops each node after a moment, so that no step is made where the last was.
+// cleanUpElsewhere stops each node after a moment, so that each step runs on another node.
 func cleanUpElsewhere(e *engine) {
 	key := e.Create("main", "main", none{})
 	for i := 0; !e.Get(key).Status.Ended() && i < 20; i++ {
@@ -110,7 +109,7 @@ func cleanUpElsewhere(e *engine) {
 	}
 }
 
-// shielded does several steps that belong together where no cancellation reaches them.
+// shielded runs several steps that belong together in a scope that no cancellation reaches.
 func shielded(e *engine) {
 	reg := registry(e)
 	key := start(e, reg, func(ctx *octx, _ none) (int, error) {
@@ -139,8 +138,8 @@ func shielded(e *engine) {
 	want(e, key, 12)
 }
 
-// waitForTheEnd cancels a child and goes on when that has cleaned up. A child of a detached scope
-// is awaited after the parent's own cancellation, too; who tells it to stop is a client.
+// waitForTheEnd cancels a child and continues after its cleanup. The parent awaits a child of a detached scope even
+// after its own cancellation. A client cancels that child.
 func waitForTheEnd(e *engine) {
 	reg := registry(e)
 	enginetest.Orchestration(e.T, reg, "child", func(ctx *octx, _ none) (none, error) {
@@ -225,7 +224,7 @@ func wholeTree(e *engine, continued bool) {
 	}
 }
 
-// runningOf lists the instances that run, of which those that continue as new count from execution 3 on.
+// runningOf lists the running instances. Those that continue as new count from execution 3 on.
 func runningOf(e *engine, continued bool) []provider.Instance {
 	e.T.Helper()
 	res, err := e.Store.List(e.T.Context(), provider.ListRequest{Filter: provider.Filter{Statuses: []provider.Status{provider.StatusRunning}}})
@@ -240,8 +239,8 @@ func runningOf(e *engine, continued bool) []provider.Instance {
 	return res.Instances
 }
 
-// cancelledWhileContinuing has a child that answers its cancellation by beginning anew, in
-// which the cancellation still holds.
+// cancelledWhileContinuing has a child that continues as new on its cancellation. The cancellation stays in force in
+// the next execution.
 func cancelledWhileContinuing(e *engine) {
 	reg := registry(e)
 	enginetest.Orchestration(e.T, reg, "leaf", func(ctx *octx, _ none) (none, error) { return none{}, ctx.Sleep(100 * time.Hour) })
@@ -266,7 +265,7 @@ func cancelledWhileContinuing(e *engine) {
 	until(e, "all have ended", func() bool { return stats(e).Instances[provider.StatusRunning] == 0 })
 }
 
-// nothingInTheInbox gives up timers in all ways and looks for what they left.
+// nothingInTheInbox cancels timers in all ways and looks for remains.
 func nothingInTheInbox(e *engine) {
 	reg := registry(e)
 	key := start(e, reg, func(ctx *octx, _ none) (string, error) {

@@ -16,8 +16,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// shifted is the clock of a storage on another host, which goes right while those of the
-// nodes are wrong by the opposite.
+// shifted is the correct clock of a storage on another host. The clocks of the nodes are wrong by the opposite.
 type shifted struct{ by atomic.Int64 }
 
 // Now implements memory.Source.
@@ -29,10 +28,9 @@ func (s *shifted) Timer(d time.Duration) (<-chan time.Time, func()) {
 	return t.C, func() { t.Stop() }
 }
 
-// Clocks of nodes count for nothing: they may be off by hours, and the storage's own may
-// jump. Timers fire when they are due, work that runs is not given to a second node, and code
-// sees one clock that never goes back. SQLite lives in the process that is measured here;
-// its tests have its clocks.
+// Clocks of nodes do not matter: they may be off by hours, and the storage's own may jump. Timers fire when they are
+// due, running work is not given to a second node, and the code's clock never goes back. SQLite runs inside of the
+// measured process; its own tests cover its clocks.
 func TestWeakness13_ClocksOfNodesDoNotCount(t *testing.T) {
 	t.Parallel()
 	all := map[string]func(e *engine, storage *shifted){
@@ -64,10 +62,10 @@ func shiftedStorage(t *testing.T, by time.Duration, claim func(e *engine, storag
 	}
 }
 
-// seen is what code sees of the time.
+// seen holds the times that the code saw.
 type seen struct{ Began, Slept, Worked time.Time }
 
-// timersByStorage sleeps an hour, which must take one, and reads the storage's time.
+// timersByStorage sleeps for an hour, which must take an hour, and reads the storage's time.
 func timersByStorage(e *engine, storage *shifted) {
 	began := time.Now()
 	key := start(e, registry(e), func(ctx *octx, _ none) (seen, error) {
@@ -90,8 +88,7 @@ func timersByStorage(e *engine, storage *shifted) {
 	}
 }
 
-// leasesByStorage runs an activity for many leases, of which a renewal fails now and then,
-// beside a second node that would take it.
+// leasesByStorage runs an activity for many leases while a second node waits for its task. Some of the renewals fail.
 func leasesByStorage(e *engine, _ *shifted) {
 	var runs atomic.Int64
 	reg := registry(e)
@@ -116,7 +113,7 @@ func leasesByStorage(e *engine, _ *shifted) {
 	}
 }
 
-// lostNode cuts the node off that runs an activity: another has the work after one lease.
+// lostNode cuts off the node that runs an activity. Another node has the work after one lease.
 func lostNode(e *engine, _ *shifted) {
 	began := time.Now()
 	cutOff(e)
@@ -125,7 +122,7 @@ func lostNode(e *engine, _ *shifted) {
 	}
 }
 
-// sleepUntil sleeps until an instant. Afterwards it has come, on every node.
+// sleepUntil sleeps until an instant, which has passed afterwards on every node.
 func sleepUntil(e *engine, _ *shifted) {
 	reg := registry(e)
 	enginetest.Orchestration(e.T, reg, "main", func(ctx *octx, _ none) (int, error) {
@@ -147,8 +144,8 @@ func sleepUntil(e *engine, _ *shifted) {
 	want(e, key, 1)
 }
 
-// jumps moves the storage's clock: forward, when all leases are over at once, and back, when it
-// stands still for code until it has caught up. Nothing is doubled and nothing lost.
+// jumps moves the storage's clock. Forward, all leases expire at once. Back, the code's time stands still until the
+// clock has caught up. Nothing runs twice and nothing is lost.
 func jumps(e *engine, storage *shifted) {
 	rt := e.Start(mixedRegistry(e))
 	var keys []provider.UUID

@@ -14,9 +14,9 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// Code that no longer does what its history holds is found, said where, and waited for; it
-// is never failed. What code cannot decode is an error that it can handle. Custom statuses and
-// patches do not exist yet.
+// The engine finds code that deviates from its history, names the place, and waits for a repair. It never fails the
+// instance. A value that code cannot decode is an error that it can handle. Custom statuses and patches do not exist
+// yet.
 func TestWeakness14_DeviationIsFoundAndMended(t *testing.T) {
 	t.Parallel()
 	all := claims{
@@ -34,10 +34,10 @@ func TestWeakness14_DeviationIsFoundAndMended(t *testing.T) {
 	inEveryStore(t, claims{"another timer, on every store": func(e *engine) { deviates(e, deviations["duration of a timer"]) }})
 }
 
-// step is one step of an orchestration. It notes the line at which it calls the engine.
+// step is one step of an orchestration. It stores the line of its engine call.
 type step func(ctx *octx, at *int)
 
-// below is the line after that from which it is called.
+// below returns the line after its caller's.
 func below() int {
 	_, _, line, _ := goruntime.Caller(1)
 	return line + 1
@@ -71,7 +71,7 @@ func effect(ctx *octx, at *int) {
 
 func nothing(*octx, *int) {}
 
-// deviation is a step, what it was changed to, and how the error tells both.
+// deviation is a step, its replacement, and how the error describes both.
 type deviation struct {
 	was, is       step
 	history, code string
@@ -94,8 +94,8 @@ var deviations = map[string]deviation{
 	"missing call": {was: call("one"), is: nothing, history: `ActivityScheduled of "one"`, code: "nothing"},
 }
 
-// stepping is a registry with an orchestration that makes one step, in a coroutine so that it
-// need not end, between an activity and an event.
+// stepping returns a registry with an orchestration that makes one step between an activity and an event. The step runs
+// in a coroutine, so it may block forever.
 func stepping(e *engine, s step, at *int) *runtime.Registry {
 	e.T.Helper()
 	reg := registry(e)
@@ -142,8 +142,8 @@ func deviates(e *engine, d deviation) {
 	want(e, key, "well")
 }
 
-// changed runs an instance up to its event, then other code, and answers the instance after that
-// has had the event.
+// changed runs an instance up to its event, then replaces the code, and returns the instance after the new code has
+// received the event.
 func changed(e *engine, was, is func(*octx, none) (string, error)) provider.UUID {
 	e.T.Helper()
 	reg := registry(e)
@@ -163,7 +163,7 @@ func changed(e *engine, was, is func(*octx, none) (string, error)) provider.UUID
 
 func waiting(ctx *octx) (string, error) { return orchestration.Events[string](ctx, "end").Receive(ctx) }
 
-// endsEarly returns before what its history goes on with.
+// endsEarly returns before the rest of its history.
 func endsEarly(e *engine) {
 	was := func(ctx *octx, _ none) (string, error) {
 		orchestration.StartTimer(ctx, time.Hour)
@@ -181,7 +181,7 @@ func endsEarly(e *engine) {
 	want(e, key, "well")
 }
 
-// changedInput calls the same things with other inputs and policies: what is stored counts.
+// changedInput makes the same calls with other inputs and policies: the stored ones count.
 func changedInput(e *engine) {
 	code := func(input int, opts ...orchestration.ActivityOption) func(*octx, none) (string, error) {
 		return func(ctx *octx, _ none) (string, error) {
@@ -195,7 +195,7 @@ func changedInput(e *engine) {
 	want(e, changed(e, code(1), code(100, orchestration.WithRetry(orchestration.RetryPolicy{MaxAttempts: 3}))), "well")
 }
 
-// wrongResults asks for types that the results do not have. The answers can be asked for again.
+// wrongResults reads results into wrong types. The results can be read again.
 func wrongResults(e *engine) {
 	key := start(e, registry(e), func(ctx *octx, _ none) (string, error) {
 		if _, err := orchestration.CallActivityNamed[string](ctx, "Double", 1); !errors.Is(err, orchestration.ErrPayload) {
@@ -237,7 +237,7 @@ func wrongEvents(e *engine) {
 	want(e, key, 3)
 }
 
-// wrongInput is a mistake of the caller, who is told so.
+// wrongInput is a mistake of the caller, who gets the error.
 func wrongInput(e *engine) {
 	key := start(e, registry(e), func(ctx *octx, _ none) (string, error) {
 		_, err := orchestration.CallOrchestrationNamed[int](ctx, "Echo", "one")
@@ -249,7 +249,7 @@ func wrongInput(e *engine) {
 	want(e, key, "told")
 }
 
-// panicAroundAWait is a panic over what a wait answered: the event is not lost with it.
+// panicAroundAWait panics with the result of a wait: the event is not lost with it.
 func panicAroundAWait(e *engine) {
 	code := func(fixed bool) func(*octx, none) (string, error) {
 		return func(ctx *octx, _ none) (string, error) {

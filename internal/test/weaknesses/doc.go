@@ -1,8 +1,8 @@
-// Package weaknesses holds one test for each weakness that was found in a relative of
-// perdure, an engine of the same design, and that perdure must not have: work lost to a
-// failed renewal, parents that wait for ever, instances killed by a stray message. A file
-// is named after its weakness. Its test has a subtest for each claim, told from the view
-// of a user: an orchestration ends as its code says, and nothing is lost in silence.
+// Package weaknesses tests that perdure does not have the weaknesses found in a related engine of the same design.
+// Examples are work lost to a failed renewal, parents that wait forever, and instances killed by a stray message.
 //
-// It is a package of tests and has no API.
+// Each file is named after its weakness. Its test has a subtest for each claim, from the view of a user. An
+// orchestration ends as its code says, and nothing is lost silently.
+//
+// The package has tests only and no API.
 package weaknesses

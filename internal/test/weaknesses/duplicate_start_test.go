@@ -14,9 +14,9 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A start under an ID that is in use is decided in the storage, by its policy: it never
-// touches the instance that runs there, whatever it wants to start. Choosing among versions
-// of an orchestration does not exist yet; a start of another version goes past the client here.
+// The storage decides about a start under an ID in use, by its policy. It never touches the instance that runs there,
+// whatever the start asks for. Choosing among versions of an orchestration does not exist yet; a start of another
+// version bypasses the client here.
 func TestWeakness07_DuplicateStartTouchesNothing(t *testing.T) {
 	t.Parallel()
 	inEveryStore(t, claims{
@@ -28,7 +28,7 @@ func TestWeakness07_DuplicateStartTouchesNothing(t *testing.T) {
 	})
 }
 
-// untouched compares an instance with what it was. Reading it changes nothing.
+// untouched compares an instance with its earlier state. Reading it changes nothing.
 func untouched(e *engine, before provider.Instance) {
 	e.T.Helper()
 	if diff := cmp.Diff(before, e.Get(before.Key)); diff != "" {
@@ -36,7 +36,7 @@ func untouched(e *engine, before provider.Instance) {
 	}
 }
 
-// running starts "main", which waits for its end, beside another orchestration.
+// running starts "main", which waits for its end, and another orchestration.
 func running(e *engine) provider.Instance {
 	e.T.Helper()
 	reg := registry(e)

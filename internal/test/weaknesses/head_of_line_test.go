@@ -14,9 +14,8 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// A message to an instance that is not there, or cannot take it, stops nobody else: clients
-// are refused at the door, what the engine sends is counted or lies in the dead letters, and
-// work that nobody can do waits aside.
+// A message to an instance that is missing, or cannot take it, delays nobody else. Clients get an error, messages of
+// the engine are counted or go to the dead letters, and unserved work waits aside.
 func TestWeakness06_NothingBlocksTheHeadOfTheLine(t *testing.T) {
 	t.Parallel()
 	inEveryStore(t, claims{
@@ -40,7 +39,7 @@ func chain(ctx *octx, n int) (int, error) {
 	return n, nil
 }
 
-// fullSpeed runs a chain of activities and fails if it has to wait for anything.
+// fullSpeed runs a chain of activities and fails if any step has to wait.
 func fullSpeed(e *engine) {
 	e.T.Helper()
 	began := time.Now()
@@ -50,7 +49,7 @@ func fullSpeed(e *engine) {
 	}
 }
 
-// lined is a registry with the chain, and with what stands in its way as "main".
+// lined returns a registry with the chain, and with the obstacle as "main".
 func lined[In, Out any](e *engine, fn func(*octx, In) (Out, error)) *runtime.Registry {
 	e.T.Helper()
 	reg := registry(e)
@@ -94,14 +93,14 @@ func clientsRefused(e *engine) {
 
 const crowd = 30
 
-// cleaning is a child that goes on after its cancellation, and so ends after its parent.
+// cleaning is a child that keeps running after its cancellation, and so ends after its parent.
 func cleaning(ctx *octx, _ none) (none, error) {
 	err := ctx.Sleep(1000 * time.Hour)
 	_, clean := orchestration.CallActivity(ctx.Detached(), Double, 1)
 	return none{}, errors.Join(err, clean)
 }
 
-// orphanResults lets children end whose parents have ended before them, or are in another execution.
+// orphanResults lets children end after their parents, or when these are in another execution.
 func orphanResults(e *engine) {
 	reg := lined(e, func(ctx *octx, again bool) (none, error) {
 		if !again {
@@ -136,8 +135,7 @@ func orphanResults(e *engine) {
 	fullSpeed(e)
 }
 
-// deletedParents takes parents away, with all that they started, while activities of their
-// children run.
+// deletedParents deletes parents with their children while activities of the children run.
 func deletedParents(e *engine) {
 	reg := lined(e, func(ctx *octx, _ none) (none, error) {
 		return orchestration.CallOrchestrationNamed[none](ctx, "child", none{})
@@ -161,7 +159,7 @@ func deletedParents(e *engine) {
 	}
 }
 
-// terminatedInbox ends instances that have not read their events.
+// terminatedInbox terminates instances with unread events.
 func terminatedInbox(e *engine) {
 	reg := lined(e, func(ctx *octx, _ none) (none, error) { return none{}, ctx.Sleep(time.Hour) })
 	var keys []provider.UUID
@@ -188,7 +186,7 @@ func terminatedInbox(e *engine) {
 	}
 }
 
-// unserved has work of all kinds in the way that was asked for first and that no node has.
+// unserved queues older work of all kinds that no node can do.
 func unserved(e *engine) {
 	reg := lined(e, func(ctx *octx, _ none) (none, error) {
 		return orchestration.CallActivityNamed[none](ctx, "nowhere", none{})
@@ -211,7 +209,7 @@ func unserved(e *engine) {
 	}
 }
 
-// panicking has more instances that panic at each try than there are slots for turns.
+// panicking has more instances that panic at each attempt than there are slots for turns.
 func panicking(e *engine) {
 	reg := lined(e, func(*octx, none) (none, error) { panic("broken") })
 	opts := e.Options
@@ -227,7 +225,7 @@ func panicking(e *engine) {
 	}
 }
 
-// undecodable has a message that no release can read at the head of many inboxes.
+// undecodable puts a message that no release can read at the head of many inboxes.
 func undecodable(e *engine) {
 	reg := lined(e, func(ctx *octx, _ none) (none, error) {
 		return orchestration.Events[none](ctx, "end").Receive(ctx)

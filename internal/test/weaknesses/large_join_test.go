@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// wide is as many activities as one execution may wait for.
+// wide is the largest number of activities that one execution may wait for.
 const wide = 10_000
 
 // joined checks the results of a join: all of them, in the order of the call.
@@ -39,7 +39,7 @@ func joinChildren(ctx *octx, n int) (int, error) {
 	return joined(orchestration.All(ctx, futures...))
 }
 
-// joinTimers fires the timer that is awaited first at last, five hundred at a time.
+// joinTimers fires the first awaited timer last, five hundred at a time.
 func joinTimers(ctx *octx, n int) (int, error) {
 	futures := make([]orchestration.Future[none], n)
 	for i := range futures {
@@ -58,8 +58,7 @@ func joinCoroutines(ctx *octx, n int) (int, error) {
 	return len(values), err
 }
 
-// A join of ten thousand completes, whatever it joins and in whatever order the parts end,
-// in a time that people wait for.
+// A join of ten thousand completes in reasonable time, whatever it joins and in whatever order the parts end.
 func TestWeakness02_LargeJoinCompletes(t *testing.T) {
 	t.Parallel()
 	joins := map[string]func(*octx, int) (int, error){
@@ -79,7 +78,7 @@ func TestWeakness02_LargeJoinCompletes(t *testing.T) {
 				t.Errorf("took %v", took)
 			}
 		})
-		// The rest costs the race detector more than it tells for each of the joins.
+		// The other joins cost too much under the race detector for what they add.
 		switch name {
 		case "activities":
 			t.Run(name+"/evicted", func(t *testing.T) {

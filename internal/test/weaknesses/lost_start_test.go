@@ -11,9 +11,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A child is started, or there is no trace of it outside of the history: nothing half. What
-// is started belongs to its parent's execution and is cancelled with it, also when that
-// continues as new. Children that outlive their parent do not exist yet.
+// A child is started completely, or it exists only in the history. A started child belongs to its parent's execution
+// and is cancelled with it, also when that continues as new. Children that outlive their parent do not exist yet.
 func TestWeakness08_StartIsNeverHalf(t *testing.T) {
 	t.Parallel()
 	all := claims{
@@ -36,7 +35,7 @@ func returned(*octx, int) error { return nil }
 
 func failed(*octx, int) error { return errRefused }
 
-// noChild fails if an instance of the ID exists, or if the ID is not free to others.
+// noChild fails if an instance of the ID exists, or if the ID is not free.
 func noChild(e *engine, id string) {
 	e.T.Helper()
 	if i, ok := byID(e, id); ok {
@@ -98,8 +97,7 @@ func sameBatch(e *engine) {
 	noChild(e, "plain")
 }
 
-// startedForCleanUp starts a child when it hears of its cancellation: refused in the cancelled
-// scope, run in a detached one.
+// startedForCleanUp starts a child after its own cancellation: the cancelled scope refuses it, a detached one runs it.
 func startedForCleanUp(e *engine) {
 	reg := registry(e)
 	enginetest.Orchestration(e.T, reg, "child", func(ctx *octx, n int) (int, error) { return orchestration.CallActivity(ctx, Double, n) })
@@ -122,7 +120,7 @@ func startedForCleanUp(e *engine) {
 	}
 }
 
-// givenUpAtOnce gives one of two children up in the turn that starts them.
+// givenUpAtOnce cancels one of two children in the turn that starts them.
 func givenUpAtOnce(e *engine) {
 	reg := registry(e)
 	enginetest.Orchestration(e.T, reg, "child", func(*octx, none) (none, error) { return none{}, nil })
@@ -140,8 +138,7 @@ func givenUpAtOnce(e *engine) {
 	noChild(e, "given up")
 }
 
-// outstanding ends an execution while a child that it started before runs: the child hears
-// of it and cleans up.
+// outstanding ends an execution while a child from an earlier turn runs. The child is cancelled and cleans up.
 func outstanding(e *engine, end func(*octx, int) error) {
 	reg := registry(e)
 	enginetest.Orchestration(e.T, reg, "child", cleaning)

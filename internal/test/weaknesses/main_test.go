@@ -25,10 +25,10 @@ type (
 	engine = enginetest.Engine
 )
 
-// claims are what a test says of its weakness, by name.
+// claims are the claims of a test about its weakness, by name.
 type claims map[string]func(e *engine)
 
-// inEveryMode tries each claim on memory, in virtual time, however executions are cached.
+// inEveryMode tests each claim on memory in virtual time, in every cache mode.
 func inEveryMode(t *testing.T, all claims) {
 	t.Helper()
 	for name, claim := range all {
@@ -39,8 +39,7 @@ func inEveryMode(t *testing.T, all claims) {
 	}
 }
 
-// inEveryStore tries each claim on SQLite, too, in real time: what fails on memory would
-// only fail slower there.
+// inEveryStore also tests each claim on SQLite in real time, unless it already failed on memory.
 func inEveryStore(t *testing.T, all claims) {
 	t.Helper()
 	for name, claim := range all {
@@ -63,13 +62,13 @@ func Double(_ context.Context, n int) (int, error) { return 2 * n, nil }
 // Refuse is an activity that fails.
 func Refuse(context.Context, none) (none, error) { return none{}, errRefused }
 
-// Hang is an activity that runs until it is told to stop, and obeys.
+// Hang is an activity that runs until it is cancelled, and obeys.
 func Hang(ctx context.Context, _ none) (none, error) {
 	<-ctx.Done()
 	return none{}, context.Cause(ctx)
 }
 
-// Echo is a child that answers its input.
+// Echo is a child that returns its input.
 func Echo(_ *octx, n int) (int, error) { return n, nil }
 
 // registry makes a registry with what most claims use.
@@ -92,8 +91,7 @@ func start[In, Out any](e *engine, reg *runtime.Registry, fn func(*octx, In) (Ou
 	return e.Create("main", "main", in)
 }
 
-// patience is how long a test waits for what must come, and how long before it looks again.
-// Hours cost little in virtual time.
+// patience returns how long a test waits, and how long between two polls. Hours cost little in virtual time.
 func patience(e *engine) (limit, look time.Duration) {
 	if e.Virtual {
 		return 3 * time.Hour, time.Second
@@ -140,7 +138,7 @@ func want[Out comparable](e *engine, key provider.UUID, out Out) {
 	}
 }
 
-// wantStatus waits for the end of an instance.
+// wantStatus waits for the end of an instance and compares its status.
 func wantStatus(e *engine, key provider.UUID, status provider.Status) {
 	e.T.Helper()
 	if i := ended(e, key); i.Status != status {
@@ -148,7 +146,7 @@ func wantStatus(e *engine, key provider.UUID, status provider.Status) {
 	}
 }
 
-// faultyNode is a plan of faults and the engine's store behind it.
+// faultyNode returns a plan of faults, and the engine's store with these faults.
 func faultyNode(e *engine) (*faulty.Plan, provider.Provider) {
 	plan := faulty.NewPlan(1)
 	return plan, faulty.Wrap(e.Store, plan)
@@ -170,7 +168,7 @@ func send(e *engine, key provider.UUID, execution int64, body history.Body) {
 	}
 }
 
-// byID answers the instance that an ID names now; ok is false if there is none.
+// byID returns the instance that an ID names now. ok is false if there is none.
 func byID(e *engine, id string) (i provider.Instance, ok bool) {
 	e.T.Helper()
 	res, err := e.Store.Get(e.T.Context(), provider.GetRequest{ID: id})
@@ -180,7 +178,7 @@ func byID(e *engine, id string) (i provider.Instance, ok bool) {
 	return res.Instance, err == nil
 }
 
-// await waits until there is an instance of the ID whose code has run.
+// await waits until an instance of the ID exists whose code has run.
 func await(e *engine, id string) provider.UUID {
 	e.T.Helper()
 	var key provider.UUID
@@ -211,7 +209,7 @@ func stats(e *engine) provider.StatsResult {
 	return res
 }
 
-// kinds names the events of an execution in order.
+// kinds returns the event kinds of an execution in order.
 func kinds(e *engine, key provider.UUID, execution int64) string {
 	e.T.Helper()
 	var names []string
@@ -221,7 +219,7 @@ func kinds(e *engine, key provider.UUID, execution int64) string {
 	return strings.Join(names, " ")
 }
 
-// pass lets virtual time go on.
+// pass lets virtual time pass.
 func pass(e *engine, d time.Duration) {
 	e.T.Helper()
 	if !e.Virtual {

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// A parent always hears of its child: through any number of executions of either, on any
-// node, and each execution of the parent has children of its own.
+// A parent always receives the end of its child, through any number of executions of either and on any node. Each
+// execution of the parent has children of its own.
 func TestWeakness03_ParentHearsOfItsChild(t *testing.T) {
 	t.Parallel()
 	inEveryStore(t, claims{
@@ -62,8 +62,8 @@ func childContinuesAndFails(e *engine) {
 	want(e, key, errRefused.Error())
 }
 
-// childIDsOfExecutions starts a child at the same event of each execution. The earlier ones have
-// ended, but their IDs are in use for as long as anybody may look at them.
+// childIDsOfExecutions starts a child at the same event of each execution. The earlier children have ended, but their
+// IDs stay in use as long as they can be read.
 func childIDsOfExecutions(e *engine) {
 	reg := registry(e)
 	enginetest.Orchestration(e.T, reg, "child", countDown)
@@ -110,7 +110,7 @@ func parentMovesToAnotherNode(e *engine) {
 	key := e.Create("main", "main", 2)
 	child := await(e, "child")
 	e.Stop(first)
-	e.Start(moving(e)) // has never seen an earlier execution
+	e.Start(moving(e)) // this node has never seen an earlier execution
 	e.Raise(child, "answer", "here")
 	want(e, key, "here")
 	if i := e.Get(key); i.Execution != 3 {

@@ -16,12 +16,12 @@ import (
 
 const renewLease = 45 * time.Second
 
-// worker is an activity that works for three minutes unless it is told to stop, and counts.
+// worker is an activity that counts its work, which takes three minutes unless it is cancelled.
 type worker struct {
 	began  chan struct{}
 	runs   atomic.Int64
 	causes enginetest.Notes[error]
-	obey   func(cause error) (int, error) // what it answers when told to stop
+	obey   func(cause error) (int, error) // its result after a cancellation
 }
 
 func (w *worker) work(ctx context.Context, n int) (int, error) {
@@ -36,8 +36,8 @@ func (w *worker) work(ctx context.Context, n int) (int, error) {
 	}
 }
 
-// startWorker starts an orchestration that calls the activity once, on a node with faults,
-// and waits until it runs.
+// startWorker starts an orchestration that calls the activity once, on a node with faults. It waits until the activity
+// runs.
 func startWorker(e *engine, w *worker) (plan *faulty.Plan, key provider.UUID) {
 	e.T.Helper()
 	plan, node := faultyNode(e)
@@ -63,7 +63,7 @@ func startWorkerOn(e *engine, w *worker, node provider.Provider) (key provider.U
 	return key
 }
 
-// tokens is a store that keeps the token of the task that it leased last.
+// tokens is a store that records the token of the last leased task.
 type tokens struct {
 	provider.Provider
 
@@ -91,7 +91,7 @@ func (s *tokens) FetchTasks(ctx context.Context, req provider.FetchTasksRequest)
 	return res, err
 }
 
-// failures are the classes of errors that a storage may answer where it should renew.
+// failures returns the classes of errors that a storage may return from a renewal.
 func failures() map[string]faulty.Rule {
 	return map[string]faulty.Rule{
 		"retryable":      {Kind: faulty.Before},
@@ -104,8 +104,8 @@ func failures() map[string]faulty.Rule {
 	}
 }
 
-// A failed renewal is no cancellation: it is tried again while the lease holds. A result is
-// never dropped, neither that of an attempt which was told to stop nor one whose report fails.
+// A failed renewal is no cancellation: it is retried while the lease lasts. A result is never dropped, not even after a
+// cancellation of its attempt or a failed report.
 func TestWeakness01_RenewErrorCancelsNothing(t *testing.T) {
 	t.Parallel()
 	all := claims{}
@@ -116,10 +116,10 @@ func TestWeakness01_RenewErrorCancelsNothing(t *testing.T) {
 		all["renewals fail for less than a lease: "+class] = func(e *engine) {
 			w := &worker{}
 			plan, key := startWorker(e, w)
-			for range 4 { // each time at another place of the renewal period
+			for range 4 { // each time at another point of the renewal period
 				pass(e, 19*time.Second)
 				plan.Add(renewals)
-				pass(e, renewLease*2/5) // with a third before it, less than the four fifths that are relied on
+				pass(e, renewLease*2/5) // with a third before it, less than the four fifths that a node relies on
 				plan.Clear()
 			}
 			want(e, key, 7)
@@ -169,7 +169,7 @@ func TestWeakness01_RenewErrorCancelsNothing(t *testing.T) {
 			pass(e, 2*time.Minute)
 			plan.Clear()
 			want(e, key, 7)
-			// The one whose task was given out again meanwhile is told, too.
+			// The attempt whose task was leased again meanwhile is cancelled, too.
 			told := w.causes.All()
 			if len(told) == 0 || int64(len(told)) < w.runs.Load()-1 {
 				e.T.Errorf("of %d attempts these were told to stop: %v", w.runs.Load(), told)

@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// What was accepted is read, lies in the dead letters, shows on an instance that is blocked, or stays in the history of
-// an instance that ended without reading it. It never vanishes from the store.
+// An accepted event is read, goes to the dead letters, or stays with a blocked instance. If the instance ends without
+// reading it, it stays in the history. It never vanishes from the store.
 func TestWeakness10_NothingIsLostInSilence(t *testing.T) {
 	t.Parallel()
 	inEveryStore(t, claims{
@@ -33,7 +33,7 @@ func TestWeakness10_NothingIsLostInSilence(t *testing.T) {
 	})
 }
 
-// readAll receives n events and answers them in order.
+// readAll receives n events and returns them in order.
 func readAll(ctx *octx, n int) ([]int, error) {
 	box := orchestration.Events[int](ctx, "box")
 	got := make([]int, 0, n)
@@ -60,8 +60,8 @@ func inOrder(got []int, n int) error {
 	return nil
 }
 
-// manyCarried has events received and unread, and others in the inbox, when it continues
-// as new; the next execution carries most of them once more.
+// manyCarried continues as new with unread events, and others in the inbox. The next execution carries most of them
+// once more.
 func manyCarried(e *engine) {
 	const n = 2*provider.MaxFetchMessages + 300
 	reg := registry(e)
@@ -71,7 +71,7 @@ func manyCarried(e *engine) {
 			if err != nil {
 				return "", err
 			}
-			if err := ctx.Sleep(time.Minute); err != nil { // what comes meanwhile is received
+			if err := ctx.Sleep(time.Minute); err != nil { // events that come meanwhile are received
 				return "", err
 			}
 			return "", orchestration.ContinueAsNew(ctx, append(got, more...))
@@ -109,7 +109,7 @@ func eventsBeforeTheCode(e *engine) {
 	kept(e, key, 30)
 }
 
-// kept wants so many events, which were accepted and nobody read, to be in the dead letters or in the history.
+// kept wants n accepted but unread events to be in the dead letters or in the history.
 func kept(e *engine, key provider.UUID, n int) {
 	e.T.Helper()
 	res, err := e.Store.DeadLetters(e.T.Context(), provider.DeadLettersRequest{Action: provider.DeadLettersList})
@@ -155,7 +155,8 @@ func cancelledBeforeTheNode(e *engine) {
 	wantStatus(e, key, provider.StatusCancelled)
 }
 
-// beforeDelayedStart sends to an instance whose code may not begin yet. Cancelled then, it ends without the code.
+// beforeDelayedStart sends to an instance whose code may not begin yet. After a cancellation it ends without running
+// the code.
 func beforeDelayedStart(e *engine) {
 	reg := registry(e)
 	enginetest.Orchestration(e.T, reg, "main", func(*octx, none) (string, error) { return "the code began", nil })
@@ -172,7 +173,7 @@ func beforeDelayedStart(e *engine) {
 	kept(e, h.Key(), 2)
 }
 
-// manyReads reads hundreds of events in a turn, and hundreds of times nothing.
+// manyReads reads hundreds of events in a turn, and hundreds of times none.
 func manyReads(e *engine) {
 	const n = 900
 	reg := registry(e)
@@ -202,7 +203,7 @@ func manyReads(e *engine) {
 	want(e, key, "all")
 }
 
-// waitingFor starts an instance that reads two events and answers their sum.
+// waitingFor starts an instance that reads two events and returns their sum.
 func waitingFor(e *engine) provider.UUID {
 	e.T.Helper()
 	reg := registry(e)
@@ -226,8 +227,8 @@ func sendRaw(e *engine, key provider.UUID, payload []byte) {
 	}
 }
 
-// undecodableMessage blocks the instance in front of the message: what came before was
-// applied, what came behind waits, and giving the instance up keeps all of it.
+// undecodableMessage blocks the instance at the message. Earlier messages were applied, later ones wait, and
+// terminating the instance keeps all of them.
 func undecodableMessage(e *engine) {
 	key := waitingFor(e)
 	e.Raise(key, "box", 1)
@@ -246,7 +247,7 @@ func undecodableMessage(e *engine) {
 	}
 }
 
-// newerMessage leaves what a newer release has sent to a node of that release.
+// newerMessage leaves a message of a newer release to a node of that release.
 func newerMessage(e *engine) {
 	key := waitingFor(e)
 	until(e, "it waits", func() bool { return e.Get(key).HistoryLength == 1 })

@@ -15,10 +15,9 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// Errors of the storage are the engine's own business, whatever their class and however
-// long they last: no orchestration fails for them, and a lease that nobody uses any more is
-// given back, or is over in its time. What the storage refuses for good may be damage of the
-// instance, and shows on it as Blocked while it lasts; it goes on by itself all the same.
+// Storage errors of any class and duration never fail an orchestration. A lease that is no longer used is released or
+// expires. A permanent error may mean damage of the instance, which is Blocked while the error lasts and then continues
+// by itself.
 func TestWeakness04_StorageErrorsFailNothing(t *testing.T) {
 	t.Parallel()
 	all := claims{
@@ -36,7 +35,7 @@ func TestWeakness04_StorageErrorsFailNothing(t *testing.T) {
 	inEveryMode(t, all)
 }
 
-// mixed does something of everything, n times.
+// mixed makes calls of every kind, n times.
 func mixed(ctx *octx, n int) (int, error) {
 	total := 0
 	for range n {
@@ -73,9 +72,8 @@ func mixedRegistry(e *engine) *runtime.Registry {
 	return reg
 }
 
-// longOutage interrupts work in full swing for ten leases, several times. Fetches whose
-// answers are lost do so once only: nobody can tell them from nodes that are lost, and twenty of
-// these in a row are taken for the fault of what they fetched.
+// longOutage interrupts busy nodes for ten leases, several times. Replies of fetches are lost only once: the store
+// cannot distinguish them from lost nodes. Twenty in a row would count as the fault of the fetched work.
 func longOutage(e *engine, rule faulty.Rule) {
 	plan, node := faultyNode(e)
 	rt := e.StartOn(node, mixedRegistry(e), e.Options)
@@ -105,13 +103,13 @@ func longOutage(e *engine, rule faulty.Rule) {
 	}
 }
 
-// forGood tells whether the storage says that trying again does not help.
+// forGood reports whether an error is not retryable.
 func forGood(err error) bool {
 	failed, ok := errors.AsType[*provider.Error](err)
 	return ok && !failed.Retryable
 }
 
-// leaseGivenBack refuses calls of a turn under a lease of an hour, which nobody waits for.
+// leaseGivenBack refuses calls of a turn under a lease of an hour, whose expiry the test does not await.
 func leaseGivenBack(e *engine, op faulty.Op, refusal error) {
 	plan, node := faultyNode(e)
 	plan.Add(faulty.Rule{Ops: []faulty.Op{op}, Kind: faulty.Before, Err: refusal, First: 3})
@@ -132,7 +130,7 @@ func leaseGivenBack(e *engine, op faulty.Op, refusal error) {
 	}
 }
 
-// cutOff takes the storage from one of two nodes, for good.
+// cutOff takes the storage from one of two nodes for good.
 func cutOff(e *engine) {
 	var causes enginetest.Notes[error]
 	reg := registry(e)

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A message that answers nothing which the execution waits for is dropped and counted. It
-// becomes no event, so that no replay can stumble over it either.
+// A message that the execution does not wait for is dropped and counted. It becomes no event, so no replay can fail on
+// it either.
 func TestWeakness05_StrayMessageIsIgnored(t *testing.T) {
 	t.Parallel()
 	inEveryMode(t, claims{
@@ -27,8 +27,8 @@ func TestWeakness05_StrayMessageIsIgnored(t *testing.T) {
 	})
 }
 
-// asking is an orchestration whose events 2, 4, 6 and 8 are answered by 3, 5, 7 and 9, after
-// which it waits.
+// asking is an orchestration that makes calls in events 2, 4, 6 and 8, which end in events 3, 5, 7 and 9. Then it
+// waits.
 func asking(ctx *octx, _ none) (string, error) {
 	if _, err := orchestration.CallActivity(ctx, Double, 1); err != nil {
 		return "", err
@@ -49,7 +49,7 @@ func unknownAnswers() []history.Body {
 	return []history.Body{
 		&history.ActivityCompleted{Scheduled: 99_999, Output: []byte("1")}, &history.ActivityFailed{Scheduled: 99_999},
 		&history.TimerFired{Timer: 99_999}, &history.ChildCompleted{Started: 99_999}, &history.ChildFailed{Started: 99_999},
-		// Those of an event that is no call, and of none at all.
+		// These name an event that is no call, and no event at all.
 		&history.ActivityCompleted{Scheduled: 1}, &history.ActivityFailed{}, &history.TimerFired{}, &history.ChildFailed{Started: -1},
 	}
 }
@@ -63,13 +63,13 @@ func repeatedAnswers() []history.Body {
 	}
 }
 
-// strays sends messages to an orchestration that waits, in a batch with its event or before.
+// strays sends messages to a waiting orchestration, in a batch with its event or before.
 func strays(e *engine, bodies []history.Body, batch bool) {
 	reg := registry(e)
 	enginetest.Orchestration(e.T, reg, "main", asking)
 	rt := e.Start(reg)
 	key := e.Create("main", "main", none{})
-	const length = 9 // the start, four calls and their answers
+	const length = 9 // the start, four calls and their results
 	until(e, "it waits", func() bool { return e.Get(key).HistoryLength == length })
 	if batch {
 		e.Stop(rt)
@@ -101,8 +101,7 @@ func strays(e *engine, bodies []history.Body, batch bool) {
 	}
 }
 
-// olderExecution sends what execution 1 asked for under the event ID for which execution 2
-// waits.
+// olderExecution sends the results of execution 1 under the event ID for which execution 2 waits.
 func olderExecution(e *engine) {
 	reg := registry(e)
 	key := start(e, reg, func(ctx *octx, n int) (string, error) {
@@ -123,7 +122,7 @@ func olderExecution(e *engine) {
 	want(e, key, "mine")
 }
 
-// givenUpAnswers lets everything end that was given up: late, and all at once.
+// givenUpAnswers lets every cancelled operation end late, all at once.
 func givenUpAnswers(e *engine) {
 	reg := registry(e)
 	key := start(e, reg, func(ctx *octx, _ none) (string, error) {
@@ -192,7 +191,7 @@ func strayAtTheEnd(e *engine) {
 	}
 }
 
-// strayOverContinueAsNew has strays in the inbox when an execution ends for the next one.
+// strayOverContinueAsNew has strays in the inbox when an execution continues as new.
 func strayOverContinueAsNew(e *engine) {
 	reg := registry(e)
 	enginetest.Orchestration(e.T, reg, "main", func(ctx *octx, n int) (string, error) {

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// New makes a client of a store. A test that is refused one fails.
+// New makes a client of a store. The test fails if the client refuses its options.
 func New(t testing.TB, store provider.Provider, opts client.Options) *client.Client {
 	t.Helper()
 	c, err := client.New(store, opts)
@@ -18,12 +18,12 @@ func New(t testing.TB, store provider.Provider, opts client.Options) *client.Cli
 	return c
 }
 
-// Maker is a node, which makes clients of its store.
+// Maker is a node that makes clients of its store.
 type Maker interface {
 	Client(opts client.Options) (*client.Client, error)
 }
 
-// Of makes a client that starts instances through a node of this process.
+// Of returns a client that starts instances through a node of this process.
 func Of(t testing.TB, node Maker, opts client.Options) *client.Client {
 	t.Helper()
 	c, err := node.Client(opts)

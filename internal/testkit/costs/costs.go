@@ -1,6 +1,6 @@
-// Package costs compares what work costs with what it cost when that was stored last. Its figures - statements, commits,
-// bytes, allocations - do not depend on how fast or busy the machine is, so that a test may fail by them. They
-// are kept in bench/testdata; tests only.
+// Package costs compares the cost of work with stored figures. The figures are statements, commits, bytes and
+// allocations. They do not depend on the speed or load of the machine, so a test may fail by them. They are kept in
+// bench/testdata. The package is for tests only.
 package costs
 
 import (
@@ -16,7 +16,7 @@ import (
 //nolint:gochecknoglobals // a flag of tests
 var update = flag.Bool("costs.update", false, "store the figures of cost as they are now")
 
-// Figure is what something costs. Slack is the part by which it may be more and still count as the same: 0 where it
+// Figure is the cost of something. Slack is the fraction by which it may grow and still count as the same: 0 where it
 // is always the same.
 type Figure struct {
 	Name  string
@@ -24,7 +24,7 @@ type Figure struct {
 	Slack float64
 }
 
-// Check fails the test if a figure is higher than the one that is stored under the name of a file.
+// Check fails the test if a figure is higher than the stored one. name is the name of the file.
 func Check(t testing.TB, name string, figures []Figure) {
 	t.Helper()
 	root, err := moduleRoot()
@@ -50,7 +50,7 @@ func Check(t testing.TB, name string, figures []Figure) {
 	}
 }
 
-// compare tells what has become worse, and what better.
+// compare returns what has become worse and what better.
 func compare(stored map[string]float64, figures []Figure) (worse, better []string) {
 	measured := make(map[string]bool)
 	for _, f := range figures {
@@ -74,7 +74,7 @@ func compare(stored map[string]float64, figures []Figure) (worse, better []strin
 	return worse, better
 }
 
-// rounding is what a figure may differ by because it is stored in decimals.
+// rounding is the allowed difference for figures stored in decimals.
 const rounding = 0.005
 
 func read(path string) (stored map[string]float64, err error) {
@@ -103,7 +103,7 @@ func write(path string, figures []Figure) error {
 	return nil
 }
 
-// moduleRoot is the folder above a package's own that has the go.mod.
+// moduleRoot returns the nearest parent folder with a go.mod.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	for err == nil {

@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// LogLength answers where the frames of the SQLite database at path end in its write-ahead log. The file is longer: behind them are older
-// ones, which SQLite writes over, and room for more.
+// LogLength returns the offset at which the frames of the SQLite database at path end in its write-ahead log. The file
+// is longer: older frames follow, which SQLite overwrites, and reserved space.
 func LogLength(path string) (int64, error) {
 	const head, frame = 32, 24 + 4096
 	log, err := os.ReadFile(path + "-wal")

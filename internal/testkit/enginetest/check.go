@@ -9,10 +9,10 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Unchecked says that the test leaves a store behind in which not all holds that must, and why.
+// Unchecked skips the check of the store at the end of the test, for the given reason.
 func (e *Engine) Unchecked(reason string) { e.unchecked = reason }
 
-// check fails the test if something in the store is not as it must be once all nodes have stopped.
+// check fails the test if the store violates an invariant after all nodes have stopped.
 func (e *Engine) check(store provider.Provider) {
 	e.T.Helper()
 	if e.T.Failed() {
@@ -22,7 +22,7 @@ func (e *Engine) check(store provider.Provider) {
 		e.T.Logf("the store is not checked: %s", e.unchecked)
 		return
 	}
-	// The test's own context is finished when its cleanups run.
+	// The test's own context has ended when its cleanups run.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.T.Context()), time.Minute)
 	defer cancel()
 	report, err := invariant.Check(ctx, store, invariant.Options{Quiet: true})

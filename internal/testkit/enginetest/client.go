@@ -58,7 +58,7 @@ func (e *Engine) RaiseAs(key provider.UUID, name string, payload any, requestID 
 	e.send(key, &history.EventReceived{Name: name, Payload: e.encode(payload), RequestID: requestID})
 }
 
-// Cancel asks an instance to stop.
+// Cancel cancels an instance.
 func (e *Engine) Cancel(key provider.UUID, reason string) {
 	e.T.Helper()
 	e.send(key, &history.CancelRequested{Reason: reason, RequestID: NewID().String()})
@@ -71,7 +71,7 @@ func (e *Engine) send(key provider.UUID, b history.Body) {
 	}
 }
 
-// Steer does what needs no message: suspend, resume, unblock.
+// Steer makes a change that takes no message: suspend, resume, unblock.
 func (e *Engine) Steer(key provider.UUID, action provider.SteerAction) {
 	e.T.Helper()
 	if _, err := e.Store.Steer(e.T.Context(), provider.SteerRequest{Key: key, Action: action, Commit: NewID()}); err != nil {
@@ -94,13 +94,13 @@ func (e *Engine) Terminate(key provider.UUID, reason string) {
 	}
 }
 
-// Get answers the stored instance.
+// Get returns the stored instance.
 func (e *Engine) Get(key provider.UUID) provider.Instance {
 	e.T.Helper()
 	return e.get(provider.GetRequest{Key: key}).Instance
 }
 
-// Tasks answers the pending tasks of an instance.
+// Tasks returns the pending tasks of an instance.
 func (e *Engine) Tasks(key provider.UUID) []provider.TaskInfo {
 	e.T.Helper()
 	return e.get(provider.GetRequest{Key: key, WithTasks: true}).Tasks
@@ -115,8 +115,8 @@ func (e *Engine) get(req provider.GetRequest) provider.GetResult {
 	return res
 }
 
-// WaitEnded waits for the end of an instance. In virtual time it also waits until the nodes rest:
-// who waits may hear of a commit before the node that made it, which counts and releases after it.
+// WaitEnded waits for the end of an instance. In virtual time it also waits until the nodes rest. A waiting client may
+// see a commit before its node has counted it and released its slots.
 func (e *Engine) WaitEnded(key provider.UUID) provider.Instance {
 	e.T.Helper()
 	i := e.wait(key, false, func(i *provider.Instance) bool { return i.Status.Ended() })
@@ -126,7 +126,7 @@ func (e *Engine) WaitEnded(key provider.UUID) provider.Instance {
 	return i
 }
 
-// WaitBlocked waits until an instance is Blocked for at least the given time in a row.
+// WaitBlocked waits until an instance has been Blocked the given number of times in a row.
 func (e *Engine) WaitBlocked(key provider.UUID, count int64) provider.Instance {
 	e.T.Helper()
 	return e.wait(key, true, func(i *provider.Instance) bool {
@@ -140,7 +140,7 @@ func (e *Engine) WaitBlocked(key provider.UUID, count int64) provider.Instance {
 	})
 }
 
-// EndedOrBlocked waits until an instance goes on no more, one way or the other.
+// EndedOrBlocked waits until an instance has ended or is Blocked.
 func (e *Engine) EndedOrBlocked(key provider.UUID) provider.Instance {
 	e.T.Helper()
 	return e.wait(key, true, func(i *provider.Instance) bool { return i.Status.Ended() || i.Blocked != nil })
@@ -162,7 +162,7 @@ func (e *Engine) wait(key provider.UUID, blocked bool, done func(*provider.Insta
 	}
 }
 
-// patience is how long one call of the storage waits.
+// patience returns the wait of one storage call.
 func (e *Engine) patience() time.Duration {
 	if e.Virtual {
 		return provider.MaxWait
@@ -181,7 +181,7 @@ func (e *Engine) pause() {
 	<-timer.C
 }
 
-// Until waits until cond holds; it is for what no storage tells, such as counters.
+// Until polls until cond holds. It serves for state that no storage call waits for, such as counters.
 func (e *Engine) Until(what string, cond func() bool) {
 	e.T.Helper()
 	for deadline := time.Now().Add(e.limit()); !cond(); e.pause() {

@@ -1,6 +1,6 @@
-// Package enginetest runs the engine for tests: a store, the nodes on it, and what a
-// client does, in the words of the storage.
+// Package enginetest runs the engine for tests: a store, the nodes on it, and the calls of a client, in terms of the
+// storage.
 //
-// It goes past package client on purpose: a test of the engine then fails for the engine's
-// reasons only, and can do what no client would.
+// It bypasses package client on purpose. A test of the engine then fails only because of the engine, and can make calls
+// that no client makes.
 package enginetest

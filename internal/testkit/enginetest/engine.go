@@ -17,15 +17,15 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// Engine is a store and what a test does with it.
+// Engine is a store and the test's tools for it.
 type Engine struct {
 	T       testing.TB
 	Store   provider.Provider
-	Options runtime.Options // of nodes that Start starts
+	Options runtime.Options // of nodes started by Start
 	Virtual bool            // in a synctest bubble: hours cost nothing
 
-	unchecked string           // why the store is not checked when the test ends
-	node      *runtime.Runtime // the last one that was started on Store itself; nil: none
+	unchecked string           // why the store is not checked at the end of the test
+	node      *runtime.Runtime // the last one started on Store itself; nil: none
 }
 
 // Memory makes an engine on a new store in memory.
@@ -44,7 +44,7 @@ func SQLite(t testing.TB, opts runtime.Options) *Engine {
 	return On(t, store, opts)
 }
 
-// On makes an engine on a store, which is checked and closed when the test ends, after its nodes.
+// On makes an engine on a store. At the end of the test the engine stops the nodes, then checks and closes the store.
 func On(t testing.TB, store provider.Provider, opts runtime.Options) *Engine {
 	t.Helper()
 	e := &Engine{T: t, Store: store, Options: opts}
@@ -57,7 +57,7 @@ func On(t testing.TB, store provider.Provider, opts runtime.Options) *Engine {
 	return e
 }
 
-// Start starts a node with the engine's options; it is shut down when the test ends.
+// Start starts a node with the engine's options. The node stops at the end of the test.
 func (e *Engine) Start(reg *runtime.Registry) *runtime.Runtime {
 	e.T.Helper()
 	return e.StartOn(e.Store, reg, e.Options)
@@ -80,7 +80,8 @@ func (e *Engine) StartOn(store provider.Provider, reg *runtime.Registry, opts ru
 	return rt
 }
 
-// Client makes a client of the store. It starts instances through the last node that Start has started, if there is one.
+// Client returns a client of the store. It starts instances through the last node that Start has started, if there is
+// one.
 func (e *Engine) Client(opts client.Options) *client.Client {
 	e.T.Helper()
 	if opts.Logger == nil {
@@ -92,10 +93,10 @@ func (e *Engine) Client(opts client.Options) *client.Client {
 	return clienttest.New(e.T, e.Store, opts)
 }
 
-// Stop shuts a node down and fails the test if something of it stays.
+// Stop shuts a node down and fails the test if the node leaks something.
 func (e *Engine) Stop(rt *runtime.Runtime) {
 	e.T.Helper()
-	// The test's own context is finished when its cleanups run.
+	// The test's own context has ended when its cleanups run.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.T.Context()), time.Minute)
 	defer cancel()
 	if err := rt.Shutdown(ctx); err != nil {
@@ -106,7 +107,7 @@ func (e *Engine) Stop(rt *runtime.Runtime) {
 // NewID makes a key, token or commit ID.
 func NewID() provider.UUID { return provider.UUID(uuid.Must(uuid.NewV7())) }
 
-// limit is how long a test waits for what must come.
+// limit returns how long a test waits.
 func (e *Engine) limit() time.Duration {
 	if e.Virtual {
 		return 10 * 24 * time.Hour

@@ -7,11 +7,11 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// CheckLeases fails the test if somebody still holds a lease. It is asked after all nodes
-// were shut down and before the store is closed; an Engine's store is checked by itself.
+// CheckLeases fails the test if a lease is still held. Call it after all nodes have stopped and before the store is
+// closed. An Engine checks its store by itself.
 func CheckLeases(t testing.TB, store provider.Provider) {
 	t.Helper()
-	// The test's own context is finished when its cleanups run.
+	// The test's own context has ended when its cleanups run.
 	stats, err := store.Stats(context.WithoutCancel(t.Context()), provider.StatsRequest{})
 	if err != nil {
 		t.Errorf("looking for leases: %v", err)

@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// modes are the ways in which an execution may be held between turns. What code sees must
-// be the same in all of them.
+// modes are the ways to hold an execution between turns. Code must see the same in all of
+// them.
 //
 //nolint:gochecknoglobals // constant table
 var modes = []struct {
@@ -32,7 +32,7 @@ func EveryMode(t *testing.T, test func(e *Engine)) {
 	}
 }
 
-// EveryStore is EveryMode, and the same on SQLite in real time.
+// EveryStore is EveryMode, plus the same test on SQLite in real time.
 func EveryStore(t *testing.T, test func(e *Engine)) {
 	t.Helper()
 	EveryMode(t, test)
@@ -44,7 +44,7 @@ func EveryStore(t *testing.T, test func(e *Engine)) {
 	}
 }
 
-// Bubble runs a test on memory in virtual time. When it ends, nothing of it may be running.
+// Bubble runs a test on memory in virtual time. Nothing of it may be running at its end.
 func Bubble(t *testing.T, opts runtime.Options, test func(e *Engine)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

@@ -2,13 +2,13 @@ package enginetest
 
 import "sync"
 
-// Notes is what several goroutines write down, in order.
+// Notes is a list that several goroutines append to.
 type Notes[T any] struct {
 	mu  sync.Mutex
 	all []T
 }
 
-// Add writes one down and answers how many there are.
+// Add appends a value and returns the number of values.
 func (n *Notes[T]) Add(v T) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -16,7 +16,7 @@ func (n *Notes[T]) Add(v T) int {
 	return len(n.all)
 }
 
-// All answers a copy.
+// All returns a copy of the values.
 func (n *Notes[T]) All() []T {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -12,7 +12,7 @@ func openFiles() (files []string) {
 		return []string{"unknown: " + err.Error()}
 	}
 	for _, d := range descriptors {
-		// One is gone: that of the directory itself.
+		// One link is gone: that of the directory itself.
 		if path, err := os.Readlink(filepath.Join("/proc/self/fd", d.Name())); err == nil && ofStore(path) {
 			files = append(files, path)
 		}

@@ -1,6 +1,5 @@
-// Package leaktest sees to it that the tests of a package leave nothing behind: no
-// goroutine, and no open file of a store. Leases are looked for where stores are closed; see
-// enginetest.CheckLeases.
+// Package leaktest fails a package whose tests leak a goroutine or an open file of a store. Leases are checked where
+// stores are closed; see enginetest.CheckLeases.
 package leaktest
 
 import (
@@ -12,8 +11,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Main is what TestMain calls: it runs the tests, cleans up, and fails the package if
-// something of its tests is left. It does not return.
+// Main runs the tests of a TestMain, cleans up, and fails the package if its tests leaked something. It does not
+// return.
 func Main(m *testing.M, cleanUp ...func()) {
 	code := m.Run()
 	for _, fn := range cleanUp {
@@ -28,7 +27,7 @@ func Main(m *testing.M, cleanUp ...func()) {
 	os.Exit(code)
 }
 
-// describe tells what is left, in lines.
+// describe returns the leaks, one per line.
 func describe(goroutines error, files []string) (left string) {
 	if goroutines != nil {
 		left = fmt.Sprintf("leaktest: goroutines are left after all tests: %v\n", goroutines)
@@ -39,8 +38,7 @@ func describe(goroutines error, files []string) (left string) {
 	return left
 }
 
-// ofStore tells whether a path is a store's database or a file beside it, be it deleted
-// or not.
+// ofStore reports whether a path is a store's database or one of its other files, deleted or not.
 func ofStore(path string) bool {
 	name := strings.TrimSuffix(path[strings.LastIndexByte(path, '/')+1:], " (deleted)")
 	_, beside, found := strings.Cut(name, ".db")

@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { Main(m) }
 
-// A store that is not closed is found by all of its files, also when they were deleted.
+// An open store is found by all of its files, even deleted ones.
 func TestOpenFilesOfAStoreAreFound(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("open files are looked for on Linux only")

@@ -19,7 +19,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// patience is how long a server may take to start or stop.
+// patience is the time limit for starting or stopping a server.
 const patience = time.Minute
 
 // Cluster is a throw-away Postgres server on loopback. It dies with the process that made it.
@@ -35,8 +35,8 @@ type Cluster struct {
 	output bytes.Buffer
 }
 
-// New makes a cluster for one test and starts it; settings are of the form "name=value". It is removed when the test ends.
-// Unless settings say otherwise it does not wait for the disk.
+// New makes a cluster for one test and starts it. Settings have the form "name=value". The cluster is removed at the
+// end of the test. It does not wait for the disk unless settings demand it.
 func New(t testing.TB, settings ...string) *Cluster {
 	t.Helper()
 	c, err := newCluster(settings)
@@ -60,7 +60,7 @@ func newCluster(settings []string) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Not a test's own folder: the server's user could not enter that.
+	// The server's user could not enter a folder of the test.
 	dir, err := os.MkdirTemp("", "perdure-postgres-")
 	if err != nil {
 		return nil, fmt.Errorf("making a folder for Postgres: %w", err)
@@ -112,15 +112,15 @@ func freePort() (int, error) {
 	return address.Port, nil
 }
 
-// URL is the connection string of the database "postgres".
+// URL returns the connection string of the database "postgres".
 func (c *Cluster) URL() string {
 	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", c.port)
 }
 
-// Port is the port on 127.0.0.1.
+// Port returns the port on 127.0.0.1.
 func (c *Cluster) Port() int { return c.port }
 
-// Start starts a stopped server and returns when it takes connections.
+// Start starts a stopped server and returns when it accepts connections.
 func (c *Cluster) Start(t testing.TB) {
 	t.Helper()
 	if err := c.start(); err != nil {
@@ -128,8 +128,8 @@ func (c *Cluster) Start(t testing.TB) {
 	}
 }
 
-// Stop ends the server: syscall.SIGTERM waits for its clients, SIGINT ends their
-// sessions, SIGQUIT is Postgres' immediate mode, SIGKILL what it says.
+// Stop ends the server. syscall.SIGTERM waits for its clients, SIGINT ends their sessions, SIGQUIT is Postgres'
+// immediate mode, and SIGKILL kills it.
 func (c *Cluster) Stop(t testing.TB, signal syscall.Signal) {
 	t.Helper()
 	if err := c.stop(signal); err != nil {
@@ -156,14 +156,14 @@ func (c *Cluster) start() error {
 	cmd.Stdout, cmd.Stderr = &c.output, &c.output
 	started, ended := make(chan error), make(chan struct{})
 	go func() {
-		// The signal at the parent's death goes by thread, so this one must stay.
+		// The signal on the parent's death belongs to a thread, so this one must stay.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		defer close(ended)
 		err := cmd.Start()
 		started <- err
 		if err == nil {
-			_ = cmd.Wait() // how it ended is what a test wanted
+			_ = cmd.Wait() // the test chose how it ends
 		}
 	}()
 	if err := <-started; err != nil {
@@ -173,7 +173,7 @@ func (c *Cluster) start() error {
 	return c.awaitReady(ended)
 }
 
-// awaitReady connects until the server lets it. A server tells nobody when it is ready.
+// awaitReady connects until the server accepts it. A server sends no notification when it is ready.
 func (c *Cluster) awaitReady(ended <-chan struct{}) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Exec runs statements at the server that url names, behind the back of whoever uses it.
+// Exec runs statements at the server that url names, unseen by the store that uses it.
 func Exec(t testing.TB, url string, statements ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)

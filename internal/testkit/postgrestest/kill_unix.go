@@ -12,8 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Kill ends the server with SIGKILL, all of its processes at one time: what is in their memory and not in a file is lost. With
-// [Cluster.Stop] and SIGKILL the first process dies alone, and the others finish what they do.
+// Kill ends the server with SIGKILL, all of its processes at once. Data in their memory that is not in a file is lost.
+// [Cluster.Stop] with SIGKILL kills only the first process, and the others finish their work.
 func (c *Cluster) Kill(t testing.TB) {
 	t.Helper()
 	if err := c.kill(t.Context()); err != nil {
@@ -29,7 +29,7 @@ func (c *Cluster) kill(ctx context.Context) error {
 		return fmt.Errorf("asking for the processes of postgres: %w", err)
 	}
 	defer conn.Close(ctx) //nolint:errcheck // the other end is dead
-	// The first process is stopped, so that it makes no others after these are counted and knows of no death.
+	// The first process is stopped, so that it starts no others after the count and notices no death.
 	if err := c.signal(syscall.SIGSTOP); err != nil {
 		return err
 	}

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// Pooler runs PgBouncer in transaction mode before the cluster until the test ends, and answers its URL. The test is skipped
-// where PgBouncer is not installed.
+// Pooler runs PgBouncer in transaction mode before the cluster until the test ends, and returns its URL. The test is
+// skipped where PgBouncer is not installed.
 func (c *Cluster) Pooler(t testing.TB) string {
 	t.Helper()
 	program, err := exec.LookPath("pgbouncer")
 	if err != nil {
-		if program = "/usr/sbin/pgbouncer"; !exists(program) { // not on everybody's PATH
+		if program = "/usr/sbin/pgbouncer"; !exists(program) { // not on every PATH
 			t.Skip("no PgBouncer: install it (Debian: apt-get install pgbouncer)")
 		}
 	}
@@ -58,7 +58,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// awaitPort returns when something listens there.
+// awaitPort returns when a server accepts connections on the port.
 func awaitPort(t testing.TB, address string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// errMissing says what a developer must do.
+// errMissing tells a developer how to get a server.
 var errMissing = errors.New("no Postgres: set PERDURE_TEST_POSTGRES_URL to a server's URL, " +
 	"or install the Postgres programs (Debian: apt-get install postgresql, macOS: brew install postgresql); " +
 	"with PERDURE_TEST_INSTALL=1 the tests do it themselves on Debian as root")
 
-// programs finds the folder of initdb and postgres, and installs them where that is asked for.
+// programs returns the folder of initdb and postgres, and installs them where that is requested.
 func programs() (string, error) {
 	if dir := installed(); dir != "" {
 		return dir, nil
@@ -33,7 +33,7 @@ func programs() (string, error) {
 	return "", errMissing
 }
 
-// installed looks on the PATH and in the folders of Debian, newest version first.
+// installed searches the PATH and the folders of Debian, newest version first.
 func installed() string {
 	if path, err := exec.LookPath("initdb"); err == nil {
 		if program, err := filepath.EvalSymlinks(path); err == nil {

@@ -31,7 +31,7 @@ func Stop() {
 	}
 }
 
-// URL answers the connection string of the shared server.
+// URL returns the connection string of the shared server.
 func URL(t testing.TB) string {
 	t.Helper()
 	shared.once.Do(func() {
@@ -51,7 +51,7 @@ func URL(t testing.TB) string {
 	return shared.url
 }
 
-// missing ends a test that needs a server: in CI as a failure.
+// missing ends a test without a server: in CI as a failure.
 func missing(t testing.TB, err error) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {
@@ -62,8 +62,8 @@ func missing(t testing.TB, err error) {
 
 var schemas atomic.Int64 //nolint:gochecknoglobals // numbers the schemas of this process
 
-// Schema answers a schema name that no other test uses. What is in it is dropped when the
-// test ends, at the server that url names.
+// Schema returns a schema name that no other test uses. The schema is dropped at the end of the test, on the server
+// that url names.
 func Schema(t testing.TB, url string) string {
 	t.Helper()
 	name := fmt.Sprintf("perdure_test_%d_%d", os.Getpid(), schemas.Add(1))

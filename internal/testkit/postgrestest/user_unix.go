@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// serverUser is whom the server runs as: nil for the user of this process, the user
-// "postgres" or else "nobody" for root, whom Postgres refuses.
+// serverUser returns the user of the server: nil for the user of this process. Postgres refuses root, so root runs it
+// as "postgres" or else "nobody".
 func serverUser() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil //nolint:nilnil // nobody else

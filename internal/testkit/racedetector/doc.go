@@ -1,3 +1,3 @@
-// Package racedetector tells tests whether the race detector is on, so that long ones can leave to shorter ones what they do not
-// find themselves: under it everything takes several times as long. It is for tests only.
+// Package racedetector reports whether the race detector is on. Everything takes several times as long under it, so
+// long tests can leave work to shorter ones. The package is for tests only.
 package racedetector

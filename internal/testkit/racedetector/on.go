@@ -2,5 +2,5 @@
 
 package racedetector
 
-// On tells whether the race detector watches this program.
+// On reports whether the race detector is on.
 const On = true

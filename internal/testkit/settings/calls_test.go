@@ -19,7 +19,8 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// wanted compares the defaults of a table with what the code does without the option; a row that is not told of fails.
+// wanted compares the defaults in a table with what the code does without the option. It fails for a row that the test
+// does not cover.
 func wanted(t testing.TB, heading string, does map[string]string) {
 	t.Helper()
 	table := settings.Table(t, "options.md", heading, "option")
@@ -42,7 +43,7 @@ func wanted(t testing.TB, heading string, does map[string]string) {
 
 func quoted(v any) string { return fmt.Sprintf("`%v`", v) }
 
-// either answers what a row says of a setting that is off, and else what it is.
+// either returns the text of a row for a setting that is off, and else the value.
 func either(off bool, says string, value any) string {
 	if off {
 		return says
@@ -50,7 +51,7 @@ func either(off bool, says string, value any) string {
 	return fmt.Sprint(value)
 }
 
-// What is stored of calls without options.
+// Calls without options store the defaults.
 func TestDefaultsOfCalls(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
@@ -93,7 +94,7 @@ func TestDefaultsOfCalls(t *testing.T) {
 	})
 }
 
-// What is stored of a policy without settings.
+// A policy without settings stores the defaults.
 func TestDefaultsOfRetryPolicy(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
@@ -138,7 +139,7 @@ func policyOf(t testing.TB, retry *history.RetryPolicy) (filled orchestration.Re
 	return filled
 }
 
-// What clients and registries do without options.
+// Clients and registries use the defaults without options.
 func TestDefaultsOfClientsAndRegistries(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {

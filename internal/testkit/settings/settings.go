@@ -15,8 +15,8 @@ import (
 // Row is a row of a table: its cells by the headings of their columns.
 type Row map[string]string
 
-// Table answers the rows of the tables under a heading of a page of docs/reference, by the names in backquotes in a column. A name
-// with its parameters, such as `WithQueue(name)`, counts without them.
+// Table returns the rows of the tables under a heading of a page of docs/reference. The keys are the names in
+// backquotes in a column. A name with parameters, such as `WithQueue(name)`, counts without them.
 func Table(t testing.TB, page, heading, column string) map[string]Row {
 	t.Helper()
 	found := map[string]Row{}
@@ -49,7 +49,7 @@ func Table(t testing.TB, page, heading, column string) map[string]Row {
 	return found
 }
 
-// bare answers the name in backquotes that a cell is, "" if it is something else.
+// bare returns the name in backquotes that a cell is, or "" if it is anything else.
 func bare(cell string) string {
 	name := strings.Trim(cell, "`")
 	if name == cell {
@@ -60,7 +60,7 @@ func bare(cell string) string {
 	return name
 }
 
-// section is what stands under a heading, "" for the whole page.
+// section returns the text under a heading, or the whole page for "".
 func section(t testing.TB, page, heading string) string {
 	t.Helper()
 	text := string(read(t, filepath.Join(Root(t), "docs", "reference", page)))
@@ -84,7 +84,7 @@ func read(t testing.TB, path string) []byte {
 	return data
 }
 
-// Root is the directory of the module, above the package whose tests run.
+// Root returns the directory of the module, above the package of the running tests.
 func Root(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -103,7 +103,8 @@ func Root(t testing.TB) string {
 
 var figure = regexp.MustCompile(`^([\d.,]+)(?: (ms|s|min|h|KiB|MiB))?(,.*)?$`)
 
-// Figure reads a default as the tables write it, in nanoseconds or bytes if it has such a unit. ok is false for what is no figure.
+// Figure reads a default as the tables write it, in nanoseconds or bytes if it has a unit. If the cell is no figure, ok
+// is false.
 func Figure(cell string) (value float64, ok bool) {
 	m := figure.FindStringSubmatch(cell)
 	if m == nil {
