@@ -125,7 +125,7 @@ func TestActivity_FetchedAsItsExecutionEnds(t *testing.T) {
 		began := time.Now()
 		h := r.hear(l)
 		if took := h.at.Sub(began); !errors.Is(h.cause, activity.ErrOrchestrationEnded) || took > r.lease()/3+time.Second {
-			r.T.Errorf("heard %v after %v", h.cause, took)
+			r.T.Errorf("saw %v after %v", h.cause, took)
 		}
 	})
 }

@@ -130,7 +130,7 @@ func wantCause(r *rig, got, want error) {
 	r.T.Helper()
 	for _, cause := range causes() {
 		if errors.Is(got, cause) != errors.Is(want, cause) {
-			r.T.Errorf("heard %v, want %v", got, want)
+			r.T.Errorf("saw %v, want %v", got, want)
 		}
 	}
 }
@@ -182,7 +182,7 @@ func TestActivity_TimeoutTellsItsKind(t *testing.T) {
 			h := r.hear(l)
 			wantCause(r, h.cause, activity.ErrTimeout)
 			if timeout, ok := errors.AsType[*activity.TimeoutError](h.cause); !ok || timeout.Kind != activity.StartToClose {
-				r.T.Errorf("heard %v", h.cause)
+				r.T.Errorf("saw %v", h.cause)
 			}
 		}
 		if got := enginetest.Output[string](r.engine, key); got != "told" {
@@ -212,7 +212,7 @@ func TestActivity_HearsOfItsNode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			everyWay(t, func(r *rig) {
-				told := make(chan error, 1)
+				cause := make(chan error, 1)
 				attempts := make(chan activity.Info, 10)
 				var runs atomic.Int64
 				enginetest.Activity(r.T, r.activities, "work", func(ctx context.Context, _ string) (string, error) {
@@ -222,7 +222,7 @@ func TestActivity_HearsOfItsNode(t *testing.T) {
 					}
 					<-ctx.Done()
 					r.plan.Clear()
-					told <- context.Cause(ctx)
+					cause <- context.Cause(ctx)
 					return "", context.Cause(ctx)
 				})
 				key := r.main(func(ctx *octx, _ none) (string, error) { return call(ctx, "work", "") })
@@ -231,7 +231,7 @@ func TestActivity_HearsOfItsNode(t *testing.T) {
 				if got := enginetest.Output[string](r.engine, key); got != "another attempt" {
 					r.T.Errorf("got %q", got)
 				}
-				wantCause(r, <-told, c.want)
+				wantCause(r, <-cause, c.want)
 				if again := <-attempts; again.Attempt != 1 {
 					r.T.Errorf("it counts as attempt %d", again.Attempt)
 				}

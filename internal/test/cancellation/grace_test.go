@@ -104,11 +104,11 @@ func comesBackLate(r *rig) {
 	<-l.began
 	other := r.Create("other", "other", none{})
 	r.Cancel(key, "enough")
-	told := r.hear(l)
+	cancelled := r.hear(l)
 	if got := enginetest.Output[string](r.engine, other); got != "done" {
-		r.T.Errorf("the next activity answered %q", got)
+		r.T.Errorf("the next activity returned %q", got)
 	}
-	if waited := time.Since(told.at); waited < r.grace() || !r.soon(waited, r.grace()) {
+	if waited := time.Since(cancelled.at); waited < r.grace() || !r.soon(waited, r.grace()) {
 		r.T.Errorf("the slot was free after %v, want the grace period of %v", waited, r.grace())
 	}
 	r.Until("it is logged", func() bool { return len(log.lines("ERROR", leftBehind, "activity=work", "instance=main")) == 1 })
@@ -143,7 +143,7 @@ func leaksAtShutdown(r *rig) {
 	r.Until("it is left behind", func() bool { return r.worker.Stats().AttemptsLeaked == 1 })
 	began := time.Now()
 	if err := r.worker.Shutdown(r.T.Context()); !errors.Is(err, runtime.ErrLeaked) {
-		r.T.Errorf("shutdown answered %v", err)
+		r.T.Errorf("shutdown returned %v", err)
 	}
 	if took := time.Since(began); !r.soon(took, r.Options.WatchdogTimeout) {
 		r.T.Errorf("shutdown took %v though the watchdog has %v", took, r.Options.WatchdogTimeout)
@@ -169,9 +169,9 @@ func TestActivity_WaitForEndEndsWithTheGracePeriod(t *testing.T) {
 		})
 		<-l.began
 		r.Cancel(key, "enough")
-		told := r.hear(l)
+		cancelled := r.hear(l)
 		i := r.WaitEnded(key)
-		if waited := time.Since(told.at); i.Status != provider.StatusCancelled || waited < r.grace() || !r.soon(waited, r.grace()) {
+		if waited := time.Since(cancelled.at); i.Status != provider.StatusCancelled || waited < r.grace() || !r.soon(waited, r.grace()) {
 			r.T.Errorf("ended as %v after %v", i.Status, waited)
 		}
 		close(release)

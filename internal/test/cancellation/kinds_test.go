@@ -28,10 +28,10 @@ func TestActivity_CallChoosesItsCancellation(t *testing.T) {
 			l := r.listen("work", slow(r))
 			got, asked, took := r.giveUp(l, orchestration.TryCancel)
 			if h := r.next(l, asked); !errors.Is(h.cause, activity.ErrCancelled) {
-				r.T.Errorf("heard %v", h.cause)
+				r.T.Errorf("saw %v", h.cause)
 			}
 			if got != "cancelled" || (r.Virtual && took >= time.Second) {
-				r.T.Errorf("the call answered %q after %v", got, took)
+				r.T.Errorf("the call returned %q after %v", got, took)
 			}
 		})
 	})
@@ -41,10 +41,10 @@ func TestActivity_CallChoosesItsCancellation(t *testing.T) {
 			l := r.listen("work", slow(r))
 			got, _, took := r.giveUp(l, orchestration.WaitForEnd)
 			if h := r.hear(l); !errors.Is(h.cause, activity.ErrCancelled) {
-				r.T.Errorf("heard %v", h.cause)
+				r.T.Errorf("saw %v", h.cause)
 			}
 			if got != "tidied up" || took < r.grace()/2 {
-				r.T.Errorf("the call answered %q after %v", got, took)
+				r.T.Errorf("the call returned %q after %v", got, took)
 			}
 		})
 	})
@@ -54,11 +54,11 @@ func TestActivity_CallChoosesItsCancellation(t *testing.T) {
 			l := r.listen("work", nil)
 			got, _, took := r.giveUp(l, orchestration.Abandon)
 			if got != "cancelled" || (r.Virtual && took >= time.Second) {
-				r.T.Errorf("the call answered %q after %v", got, took)
+				r.T.Errorf("the call returned %q after %v", got, took)
 			}
 			// Only the end of the execution stopped it, which came a renewal later.
 			if h := r.hear(l); !errors.Is(h.cause, activity.ErrOrchestrationEnded) {
-				r.T.Errorf("heard %v", h.cause)
+				r.T.Errorf("saw %v", h.cause)
 			}
 		})
 	})
@@ -152,7 +152,7 @@ func TestActivity_WaitForEndIsAlwaysAnswered(t *testing.T) {
 				}
 				r.Raise(key, "stop", none{})
 				if got := enginetest.Output[string](r.engine, key); got != "cancelled" {
-					r.T.Errorf("the call answered %q", got)
+					r.T.Errorf("the call returned %q", got)
 				}
 				if len(l.began) != 0 {
 					r.T.Error("it was run")

@@ -246,7 +246,7 @@ func (r *rig) hear(l *listener) heard {
 	case h := <-l.heard:
 		return h
 	case <-timer.C:
-		r.T.Fatalf("no activity was told to stop in %v", limit)
+		r.T.Fatalf("no activity was cancelled in %v", limit)
 		return heard{}
 	}
 }
@@ -256,7 +256,7 @@ func (r *rig) next(l *listener, asked time.Time) heard {
 	r.T.Helper()
 	h := r.hear(l)
 	if took := h.at.Sub(asked); took > r.within() {
-		r.T.Errorf("%q heard after %v, want %v at most", h.name, took, r.within())
+		r.T.Errorf("%q saw its cancellation after %v, want %v at most", h.name, took, r.within())
 	}
 	return h
 }

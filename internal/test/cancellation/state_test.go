@@ -91,7 +91,7 @@ func (q *queued) renew(execution int64) provider.TaskRenewalResult {
 	return res.Items[0]
 }
 
-func (q *queued) told(what string) {
+func (q *queued) command(what string) {
 	q.T.Helper()
 	q.Raise(q.key, "do", what)
 	if what == "continue" {
@@ -132,7 +132,7 @@ func (q *queued) again() provider.UUID {
 // works.
 func (q *queued) gone(kind provider.ExecutionStateKind, status provider.Status) {
 	q.T.Helper()
-	other := q.Create("beside "+q.id, "main", none{})
+	other := q.Create("other than "+q.id, "main", none{})
 	q.Until("the task of the other instance is queued", func() bool { return len(q.Tasks(other)) == 1 })
 	for _, task := range q.fetch(other) {
 		switch {
@@ -151,7 +151,7 @@ func (q *queued) gone(kind provider.ExecutionStateKind, status provider.Status) 
 func (q *queued) wants(got provider.TaskRenewalResult, kind provider.ExecutionStateKind, status provider.Status) {
 	q.T.Helper()
 	if got.Err != nil || got.State.Kind != kind || got.State.Status != status {
-		q.T.Errorf("renewal answers %+v, want state %v of status %v", got, kind, status)
+		q.T.Errorf("the renewal returned %+v, want state %v of status %v", got, kind, status)
 	}
 	if extended := got.LeaseUntil > 0; extended != (kind == provider.ExecutionRunning) {
 		q.T.Errorf("the lease is extended: %v, in state %v", extended, kind)
@@ -163,7 +163,7 @@ func (q *queued) clear() {
 	q.T.Helper()
 	res, err := q.Store.Get(q.T.Context(), provider.GetRequest{Key: q.key})
 	if err == nil && !res.Instance.Status.Ended() {
-		q.told("complete")
+		q.command("complete")
 	}
 }
 
@@ -202,11 +202,11 @@ func TestActivity_StateOfTheExecution(t *testing.T) {
 	tests := map[string]func(q *queued){
 		"fetch_returns_running_state_for_active_orchestration": running,
 		"fetch_returns_terminal_state_when_orchestration_completed": func(q *queued) {
-			q.told("complete")
+			q.command("complete")
 			q.gone(provider.ExecutionTerminal, provider.StatusCompleted)
 		},
 		"fetch_returns_terminal_state_when_orchestration_failed": func(q *queued) {
-			q.told("fail")
+			q.command("fail")
 			q.gone(provider.ExecutionTerminal, provider.StatusFailed)
 		},
 		"fetch_returns_missing_state_when_instance_deleted": func(q *queued) {
@@ -222,24 +222,24 @@ func TestActivity_StateOfTheExecution(t *testing.T) {
 			q.key = key
 		},
 		"fetch_withholds_the_task_of_a_replaced_execution": func(q *queued) {
-			q.told("continue")
+			q.command("continue")
 			q.gone(provider.ExecutionTerminal, provider.StatusContinuedAsNew)
 		},
 		"renew_returns_running_when_orchestration_active": renewsWhenRunning,
 		"renew_succeeds_when_orchestration_running":       renewsWhenRunning,
 		"renew_returns_terminal_when_orchestration_completed": func(q *queued) {
 			q.fetched()
-			q.told("complete")
+			q.command("complete")
 			terminal(provider.StatusCompleted)(q)
 		},
 		"renew_returns_terminal_when_orchestration_failed": func(q *queued) {
 			q.fetched()
-			q.told("fail")
+			q.command("fail")
 			terminal(provider.StatusFailed)(q)
 		},
 		"renew_returns_terminal_when_execution_replaced": func(q *queued) {
 			q.fetched()
-			q.told("continue")
+			q.command("continue")
 			terminal(provider.StatusContinuedAsNew)(q)
 		},
 		"renew_returns_missing_when_instance_deleted": func(q *queued) {

@@ -69,16 +69,16 @@ func flood(r *rig) {
 		h := r.hear(l)
 		took = append(took, h.at.Sub(asked))
 		if !stopped(h.cause) {
-			r.T.Errorf("heard %v", h.cause)
+			r.T.Errorf("saw %v", h.cause)
 		}
 	}
 	slices.Sort(took)
 	if r.way == deaf {
 		limit += 2 * r.lease() / 3
 	}
-	r.T.Logf("%d activities heard: half of them after %v, the last after %v", all, took[all/2], took[all-1])
+	r.T.Logf("%d activities saw their cancellation: half of them after %v, the last after %v", all, took[all/2], took[all-1])
 	if last := took[all-1]; r.Virtual && last > limit {
-		r.T.Errorf("the last heard after %v, want %v", last, limit)
+		r.T.Errorf("the last saw its cancellation after %v, want %v", last, limit)
 	}
 	for _, key := range keys {
 		if i := r.WaitEnded(key); i.Status != provider.StatusCancelled {
@@ -113,7 +113,7 @@ func underLoad(r *rig) {
 	}
 	for range slots {
 		if h := r.hear(l); !stopped(h.cause) {
-			r.T.Errorf("heard %v", h.cause)
+			r.T.Errorf("saw %v", h.cause)
 		}
 	}
 	for _, key := range busy {
@@ -123,7 +123,7 @@ func underLoad(r *rig) {
 	}
 	for _, key := range next {
 		if got := enginetest.Output[string](r.engine, key); got != "done" {
-			r.T.Errorf("the next activity answered %q", got)
+			r.T.Errorf("the next activity returned %q", got)
 		}
 	}
 }
@@ -162,6 +162,6 @@ func hearsFast(r *rig, promised time.Duration) {
 		r.T.Errorf("the fastest took %v, want %v", fastest, promised)
 	}
 	if worst := took[len(took)-1]; worst > r.lease()/3*9/10 {
-		r.T.Errorf("the slowest took %v: it heard by the renewal of its lease", worst)
+		r.T.Errorf("the slowest took %v: it saw only the renewal of its lease", worst)
 	}
 }

@@ -57,7 +57,7 @@ func hearsOfTheCancel(r *rig) {
 	asked := time.Now()
 	r.Cancel(key, "enough")
 	if h := r.next(l, asked); !stopped(h.cause) {
-		r.T.Errorf("heard %v", h.cause)
+		r.T.Errorf("saw %v", h.cause)
 	}
 	if i := r.WaitEnded(key); i.Status != provider.StatusCancelled {
 		r.T.Errorf("ended as %v", i.Status)
@@ -76,7 +76,7 @@ func hearsOfTheEnd(r *rig) {
 	asked <- time.Now()
 	r.Raise(key, "first", none{})
 	if h := r.next(l, <-asked); !errors.Is(h.cause, activity.ErrOrchestrationEnded) {
-		r.T.Errorf("heard %v", h.cause)
+		r.T.Errorf("saw %v", h.cause)
 	}
 	if got := enginetest.Output[string](r.engine, key); got != "the other was first" {
 		r.T.Errorf("got %q", got)
@@ -134,7 +134,7 @@ func heardTogether(r *rig) {
 		names[h.name] = stopped(h.cause)
 	}
 	if !names["a"] || !names["b"] || !names["c"] {
-		r.T.Errorf("heard: %v", names)
+		r.T.Errorf("saw: %v", names)
 	}
 	r.WaitEnded(key)
 	// Each ends by itself: two obey, and the third is abandoned after its grace period.
@@ -173,7 +173,7 @@ func childrenHear(r *rig) {
 	}
 	for _, cause := range heardOf.All() {
 		if !stopped(cause) {
-			r.T.Errorf("a child heard %v", cause)
+			r.T.Errorf("a child saw %v", cause)
 		}
 	}
 	r.WaitEnded(key)

@@ -29,21 +29,21 @@ func TestActivity_EndsAreJudgedRightly(t *testing.T) {
 	}{
 		"a panic":  {work: func(context.Context) (string, error) { panics(); return "", nil }, is: orchestration.ErrPanic, says: []string{"on purpose", "verdict_test.go", "cancellation.panics"}},
 		"a Goexit": {work: func(context.Context) (string, error) { exits(); return "", nil }, is: orchestration.ErrPanic, says: []string{"Goexit", "verdict_test.go", "cancellation.exits"}},
-		"a panic when told to stop": {work: func(ctx context.Context) (string, error) {
+		"a panic when cancelled": {work: func(ctx context.Context) (string, error) {
 			<-ctx.Done()
 			panics()
 			return "", nil
 		}, cancel: true, is: orchestration.ErrCancelled, says: []string{"on purpose"}},
-		"a Goexit when told to stop": {work: func(ctx context.Context) (string, error) {
+		"a Goexit when cancelled": {work: func(ctx context.Context) (string, error) {
 			<-ctx.Done()
 			exits()
 			return "", nil
 		}, cancel: true, is: orchestration.ErrCancelled, says: []string{"Goexit"}},
-		"an error when told to stop": {work: func(ctx context.Context) (string, error) {
+		"an error when cancelled": {work: func(ctx context.Context) (string, error) {
 			<-ctx.Done()
 			return "", errors.New("gave up")
 		}, cancel: true, is: orchestration.ErrCancelled, says: []string{"gave up"}},
-		"a result when told to stop": {work: func(ctx context.Context) (string, error) {
+		"a result when cancelled": {work: func(ctx context.Context) (string, error) {
 			<-ctx.Done()
 			return "half of it", nil
 		}, cancel: true, want: "half of it"},

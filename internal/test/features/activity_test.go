@@ -49,7 +49,7 @@ func basic(r *rig) {
 // givenUp: the call ends at once, or when the activity has returned, with the activity's result. The activity is
 // cancelled, or runs to its end without a cancellation.
 func givenUp(r *rig, c orchestration.Cancellation) {
-	began, told, answered := make(chan struct{}, 1), make(chan error, 1), make(chan struct{})
+	began, causes, answered := make(chan struct{}, 1), make(chan error, 1), make(chan struct{})
 	var reacted atomic.Bool
 	r.activity("work", func(ctx context.Context, _ string) (string, error) {
 		began <- struct{}{}
@@ -59,7 +59,7 @@ func givenUp(r *rig, c orchestration.Cancellation) {
 			<-answered // every cancellation has arrived by now
 		}
 		reacted.Store(true)
-		told <- context.Cause(ctx)
+		causes <- context.Cause(ctx)
 		if c == orchestration.TryCancel {
 			<-answered // it takes its time and ignores its cancellation
 		}
@@ -88,16 +88,16 @@ func givenUp(r *rig, c orchestration.Cancellation) {
 	rt := r.Start(r.reg)
 	<-began
 	r.Raise(key, "stop", none{})
-	cause := <-told
+	cause := <-causes
 	<-answered
 	r.Until("the activity has come back", func() bool { return rt.Stats().AttemptsRunning == 0 })
 	r.Raise(key, "end", none{})
 	want := map[orchestration.Cancellation]string{orchestration.Abandon: "cancelled", orchestration.TryCancel: "cancelled", orchestration.WaitForEnd: "tidied up"}
 	if got := enginetest.Output[string](r.Engine, key); got != want[c] {
-		r.T.Errorf("the call answered %q, want %q", got, want[c])
+		r.T.Errorf("the call returned %q, want %q", got, want[c])
 	}
 	if wasTold := errors.Is(cause, activity.ErrCancelled); wasTold != (c != orchestration.Abandon) {
-		r.T.Errorf("the activity was told %v", cause)
+		r.T.Errorf("the activity saw %v", cause)
 	}
 }
 

@@ -27,7 +27,7 @@ func shutdown(r *rig) {
 	}
 	order := []string{"accept", "succeed", "fail", "ignore"}
 	began, release := make(chan string, 10), make(chan struct{})
-	var told enginetest.Notes[time.Time]
+	var cancelled enginetest.Notes[time.Time]
 	var asked time.Time
 	for name, end := range kinds {
 		var runs atomic.Int64
@@ -37,9 +37,9 @@ func shutdown(r *rig) {
 			}
 			began <- name
 			<-ctx.Done()
-			told.Add(time.Now())
+			cancelled.Add(time.Now())
 			if cause := context.Cause(ctx); !errors.Is(cause, activity.ErrShutdown) || errors.Is(cause, activity.ErrCancelled) {
-				return "", orchestration.NonRetryable(fmt.Errorf("told %w", cause))
+				return "", orchestration.NonRetryable(fmt.Errorf("cancelled: %w", cause))
 			}
 			return end(context.Cause(ctx), release)
 		})
@@ -58,14 +58,14 @@ func shutdown(r *rig) {
 	}
 	asked = time.Now()
 	if err := rt.Shutdown(r.T.Context()); !errors.Is(err, runtime.ErrLeaked) {
-		r.T.Errorf("shutdown answered %v", err)
+		r.T.Errorf("shutdown returned %v", err)
 	}
 	if took := time.Since(asked); took > r.Options.DrainTimeout+r.Options.ForceTimeout+5*time.Second {
 		r.T.Errorf("shutdown took %v", took)
 	}
-	for _, at := range told.All() {
+	for _, at := range cancelled.All() {
 		if after := at.Sub(asked); after < r.Options.DrainTimeout {
-			r.T.Errorf("told after %v", after)
+			r.T.Errorf("cancelled after %v", after)
 		}
 	}
 	r.Start(r.reg)
@@ -112,7 +112,7 @@ func pollComplete(r *rig) {
 	<-half
 	asked := time.Now()
 	if err := rt.Shutdown(r.T.Context()); err != nil {
-		r.T.Errorf("shutdown answered %v", err)
+		r.T.Errorf("shutdown returned %v", err)
 	}
 	if took := time.Since(asked); took > 5*time.Second {
 		r.T.Errorf("shutdown took %v", took)

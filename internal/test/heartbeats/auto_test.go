@@ -116,7 +116,7 @@ func TestHeartbeating_AutomaticHearsTheCancel(t *testing.T) {
 		asked := time.Now()
 		e.Cancel(key, "enough")
 		if took := (<-heard).Sub(asked); took > 1100*time.Millisecond {
-			e.T.Errorf("heard after %v", took)
+			e.T.Errorf("cancelled after %v", took)
 		}
 	})
 }

@@ -69,7 +69,7 @@ func checkQueued(e *engine, c *client.Client, attempt int) {
 	e.Until("it waits for its next attempt", func() bool { return pending(e, c, "main").State == client.ActivityQueued })
 	a := pending(e, c, "main")
 	if _, _, err := client.HeartbeatDetails[string](&a); !errors.Is(err, orchestration.ErrPayload) {
-		e.T.Errorf("details of another type answered %v", err)
+		e.T.Errorf("details of another type returned %v", err)
 	}
 	last := a.Attempts[len(a.Attempts)-1]
 	if wait := a.NotBefore.Sub(last.Ended); a.Attempt != int64(attempt+1) || wait < 1900*time.Millisecond || wait > 10*time.Second {

@@ -68,7 +68,7 @@ func checkPace(e *engine, sent []renewal, begun time.Time, want time.Duration) {
 	}
 	for i, one := range sent {
 		ms, err := strconv.Atoi(one.details)
-		if told := begun.Add(time.Duration(ms) * time.Millisecond); err != nil || one.at.Sub(told) > pause {
+		if beat := begun.Add(time.Duration(ms) * time.Millisecond); err != nil || one.at.Sub(beat) > pause {
 			e.T.Errorf("at %v it sent %q, %v", one.at.Sub(begun), one.details, err)
 		}
 		if i == 0 {

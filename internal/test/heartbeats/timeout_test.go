@@ -117,7 +117,7 @@ func TestHeartbeating_CancelComesBack(t *testing.T) {
 		<-begun
 		e.Cancel(key, "enough")
 		if err := <-answers; !errors.Is(err, activity.ErrCancelled) && !errors.Is(err, activity.ErrOrchestrationEnded) {
-			e.T.Errorf("the heartbeat answered %v", err)
+			e.T.Errorf("the heartbeat returned %v", err)
 		}
 		e.WaitEnded(key)
 	})
@@ -150,7 +150,7 @@ func TestHeartbeating_PendingThatIsSilentTimesOut(t *testing.T) {
 			e.T.Errorf("after %v", took)
 		}
 		if err := c.Complete(1); !errors.Is(err, activity.ErrTimeout) {
-			e.T.Errorf("a late completion answered %v", err)
+			e.T.Errorf("a late completion returned %v", err)
 		}
 	})
 }

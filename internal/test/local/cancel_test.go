@@ -73,7 +73,7 @@ func TestLocalActivity_CancelTryCancel(t *testing.T) {
 			r.T.Errorf("call %s", got)
 		}
 		if cause := <-s.heard; !errors.Is(cause, activity.ErrCancelled) && !errors.Is(cause, activity.ErrOrchestrationEnded) {
-			r.T.Errorf("it heard %v", cause)
+			r.T.Errorf("it saw %v", cause)
 		}
 		if got, want := r.kinds(key), "ExecutionStarted LocalEnded ExecutionCompleted"; got != want {
 			r.T.Errorf("history is %s, want %s", got, want)
@@ -92,7 +92,7 @@ func TestLocalActivity_CancelWaitCompleted(t *testing.T) {
 			r.T.Errorf("call %s", got)
 		}
 		if cause := <-s.heard; !errors.Is(cause, activity.ErrCancelled) {
-			r.T.Errorf("it heard %v", cause)
+			r.T.Errorf("it saw %v", cause)
 		}
 		if got, want := r.kinds(key), "ExecutionStarted LocalEnded LocalEnded ExecutionCompleted"; got != want {
 			r.T.Errorf("history is %s, want %s", got, want)
@@ -136,7 +136,7 @@ func TestLocalActivity_CancelAbandon(t *testing.T) {
 		r.Until("the first turn is stored", func() bool { return r.Get(key).HistoryLength > 0 })
 		close(goOn)
 		if err := <-ended; err != nil {
-			r.T.Errorf("it was told: %v", err)
+			r.T.Errorf("it was cancelled: %v", err)
 		}
 		r.Raise(key, "go", none{})
 		enginetest.Output[string](r.engine, key)
@@ -226,7 +226,7 @@ func TestLocalActivity_RaceLoser(t *testing.T) {
 		})
 		enginetest.Output[string](r.engine, key)
 		if cause := <-s.heard; cause == nil {
-			r.T.Error("it was not told")
+			r.T.Error("it was not cancelled")
 		}
 		if got, want := r.kinds(key), "ExecutionStarted LocalEnded ExecutionCompleted"; got != want {
 			r.T.Errorf("history is %s, want %s", got, want)
@@ -264,7 +264,7 @@ func TestLocalActivity_CancelIsHeardMeanwhile(t *testing.T) {
 					r.T.Errorf("ended with %v", err)
 				}
 				if took := time.Since(asked); took > 1500*time.Millisecond {
-					r.T.Errorf("it took %v to hear, want little more than the second of a turn", took)
+					r.T.Errorf("the cancellation took %v, want little more than the second of a turn", took)
 				}
 				if !strings.Contains(r.kinds(key), history.KindLocalQueued.String()) {
 					r.T.Errorf("history is %s", r.kinds(key))

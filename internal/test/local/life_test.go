@@ -87,10 +87,10 @@ func TestLocalActivity_ShutdownSendsCancellation(t *testing.T) {
 				asked := time.Now()
 				stopped := r.stop(r.node)
 				if cause := <-heard; !errors.Is(cause, activity.ErrShutdown) {
-					r.T.Errorf("it heard %v", cause)
+					r.T.Errorf("it saw %v", cause)
 				}
 				if took := time.Since(asked); r.Virtual && took > max(drain, 0)+100*time.Millisecond {
-					r.T.Errorf("it heard after %v, want little more than the drain timeout", took)
+					r.T.Errorf("it ended after %v, want little more than the drain timeout", took)
 				}
 				if err := <-stopped; err != nil {
 					r.T.Errorf("shutting down: %v", err)
@@ -226,7 +226,7 @@ func TestLocalActivity_ToldWhenItsTurnIsLost(t *testing.T) {
 		<-s.began
 		r.Steer(key, provider.SteerSuspend)
 		if cause := <-s.heard; !errors.Is(cause, activity.ErrLeaseLost) {
-			r.T.Errorf("it heard %v", cause)
+			r.T.Errorf("it saw %v", cause)
 		}
 		r.Terminate(key, "enough")
 		if n := r.stats().AttemptsRunning; n != 0 {
@@ -338,7 +338,7 @@ func TestLocalActivity_NoSlotToGoOn(t *testing.T) {
 		<-occupied
 		r.Raise(key, "go", none{})
 		if cause := <-heard; !errors.Is(cause, activity.ErrLeaseLost) {
-			r.T.Errorf("it heard %v", cause)
+			r.T.Errorf("it saw %v", cause)
 		}
 		close(free)
 		if got := enginetest.Output[string](r.engine, key); got != "in the queue" || len(runs.All()) != 2 {
@@ -381,7 +381,7 @@ func TestLocalActivity_EndsWithItsExecution(t *testing.T) {
 				})
 				enginetest.Output[string](r.engine, key)
 				if cause := <-s.heard; !errors.Is(cause, activity.ErrOrchestrationEnded) {
-					r.T.Errorf("it heard %v", cause)
+					r.T.Errorf("it saw %v", cause)
 				}
 			})
 		})

@@ -120,7 +120,7 @@ func eachMode(t *testing.T, opts runtime.Options, test func(e *enginetest.Engine
 func refused(e *enginetest.Engine, what string, got, want error) {
 	e.T.Helper()
 	if !errors.Is(got, want) {
-		e.T.Errorf("%s answered %v, want %v", what, got, want)
+		e.T.Errorf("%s returned %v, want %v", what, got, want)
 	}
 }
 

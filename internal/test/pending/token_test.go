@@ -182,7 +182,7 @@ func TestCancellationByToken(t *testing.T) {
 			e.T.Errorf("%v: the stored details are %s", err, e.Tasks(key)[0].Details)
 		}
 		e.Raise(key, "never mind", "")
-		e.Until("the heartbeat tells", func() bool {
+		e.Until("the heartbeat to report it", func() bool {
 			return errors.Is(client.HeartbeatActivity(ctx, c, token, nil), activity.ErrCancelled)
 		})
 		if err := client.ReportCancelled(ctx, c, token); err != nil {

@@ -133,7 +133,7 @@ func TestHazard30_NobodyIsLeft(t *testing.T) {
 		e.Until("it is queued again", func() bool { return lost.Stats().AttemptsRetried == 1 })
 		e.Stop(lost)
 		if text := ended(e, key, began, activity.ScheduleToClose, limit); !strings.Contains(text, "refused") {
-			e.T.Errorf("nothing is told of the last attempt: %v", text)
+			e.T.Errorf("the last attempt is missing: %v", text)
 		}
 	})
 }

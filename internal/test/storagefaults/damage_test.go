@@ -91,7 +91,7 @@ func TestDamagedRowBlocksItsInstanceOnly(t *testing.T) {
 			alter(t, path, "UPDATE "+c.row, sound, bad[:])
 			e.Steer(bad, provider.SteerUnblock)
 			if got := enginetest.Output[int](e, bad); got != 32 {
-				t.Errorf("mended, it answered %d", got)
+				t.Errorf("mended, it returned %d", got)
 			}
 		})
 	}
@@ -160,7 +160,7 @@ func TestDamagedTaskBlocksItsInstanceOnly(t *testing.T) {
 	alter(t, path, "UPDATE perdure_task SET payload = ? WHERE key = ?", sound, bad[:])
 	e.Steer(bad, provider.SteerUnblock)
 	if got := enginetest.Output[int](e, bad); got != 3 {
-		t.Errorf("mended, it answered %d", got)
+		t.Errorf("mended, it returned %d", got)
 	}
 }
 
@@ -177,7 +177,7 @@ func TestTaskOfAnotherFormIsPoisoned(t *testing.T) {
 	for i, key := range keys {
 		out, err := enginetest.Result[int](e, key, nil)
 		if i == 1 && !errors.Is(err, failure.ErrPoisoned) || i != 1 && (err != nil || out != i+1) {
-			t.Errorf("instance %d answered %d, %v", i, out, err)
+			t.Errorf("instance %d returned %d, %v", i, out, err)
 		}
 	}
 	letters, err := e.Store.DeadLetters(t.Context(), provider.DeadLettersRequest{})
@@ -204,7 +204,7 @@ func TestDamagedOutcomeIsRefused(t *testing.T) {
 			_, err = h.Wait(t.Context())
 		}
 		if says == "" && err != nil || says != "" && (err == nil || !strings.Contains(err.Error(), says)) {
-			t.Errorf("order %d answered %v: want %q", i, err, says)
+			t.Errorf("order %d returned %v: want %q", i, err, says)
 		}
 	}
 }

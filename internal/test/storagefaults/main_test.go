@@ -68,7 +68,7 @@ func checkOrders(e *enginetest.Engine, keys []provider.UUID) {
 	e.T.Helper()
 	for i, key := range keys {
 		if got, want := enginetest.Output[int](e, key), i+steps+1+100; got != want {
-			e.T.Errorf("order %d answered %d, want %d", i, got, want)
+			e.T.Errorf("order %d returned %d, want %d", i, got, want)
 		}
 		kinds := map[history.Kind]int{}
 		for _, event := range e.History(key, 1) {

@@ -62,7 +62,7 @@ func TestEffectCountsOnce(t *testing.T) {
 			return n, err
 		}))
 		if got, err := book(t, c, 7); err != nil || got != 7 {
-			t.Errorf("the instance answered %d, %v", got, err)
+			t.Errorf("the instance returned %d, %v", got, err)
 		}
 		if bodies.Load() != 3 || functions.Load() != 2 {
 			t.Errorf("%d bodies and %d functions ran, want 3 and 2", bodies.Load(), functions.Load())
@@ -131,7 +131,7 @@ func TestFunctionEndsItsTransaction(t *testing.T) {
 		}))
 		for n := range 3 {
 			if got, err := book(t, c, n); err != nil || got != n {
-				t.Errorf("the instance answered %d, %v", got, err)
+				t.Errorf("the instance returned %d, %v", got, err)
 			}
 		}
 		h.ledger(t, 2)
@@ -164,10 +164,10 @@ func TestFunctionStartsInstances(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, err := next.Wait(t.Context()); err != nil || got != 5 {
-			t.Errorf("what the function started answered %d, %v", got, err)
+			t.Errorf("the instance of the function returned %d, %v", got, err)
 		}
 		if word, err := await.Wait(t.Context()); err != nil || word != "told" {
-			t.Errorf("what the function raised was heard as %q, %v", word, err)
+			t.Errorf("the event of the function arrived as %q, %v", word, err)
 		}
 	})
 }
@@ -255,7 +255,7 @@ func TestManyEffectsAtOnce(t *testing.T) {
 		}
 		for n, handle := range handles {
 			if got, err := handle.Wait(t.Context()); err != nil || got != n {
-				t.Errorf("instance %d answered %d, %v", n, got, err)
+				t.Errorf("instance %d returned %d, %v", n, got, err)
 			}
 		}
 		h.ledger(t, 50)

@@ -144,7 +144,7 @@ func crashes(t *testing.T, h *house, kind, where string) {
 	}
 	engineOn(t, h).Start(reg)
 	if got, err := handle.Wait(t.Context()); err != nil || got != 1 {
-		t.Errorf("the instance answered %d, %v", got, err)
+		t.Errorf("the instance returned %d, %v", got, err)
 	}
 	h.ledger(t, 1)
 }

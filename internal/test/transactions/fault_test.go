@@ -79,7 +79,7 @@ func TestFunctionIsCancelledByShutdown(t *testing.T) {
 		h.ledger(t, 0)
 		e.Start(reg)
 		if got, err := handle.Wait(t.Context()); err != nil || got != 7 {
-			t.Errorf("the instance answered %d, %v", got, err)
+			t.Errorf("the instance returned %d, %v", got, err)
 		}
 		h.ledger(t, 1)
 	})

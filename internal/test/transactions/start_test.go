@@ -74,7 +74,7 @@ func TestStartsWithItsRow(t *testing.T) {
 		})
 		h.ledger(t, 1)
 		if got, err := handle.Wait(t.Context()); err != nil || got != 2 {
-			t.Errorf("the instance answered %d, %v", got, err)
+			t.Errorf("the instance returned %d, %v", got, err)
 		}
 	})
 }
@@ -131,7 +131,7 @@ func TestRaisesWithItsRow(t *testing.T) {
 		raise("done", true)
 		h.ledger(t, 1)
 		if got, err := handle.Wait(t.Context()); err != nil || got != "done" {
-			t.Errorf("it heard %q, %v", got, err)
+			t.Errorf("it received %q, %v", got, err)
 		}
 		h.within(t, func(tx transaction) bool {
 			if err := handle.Raise(t.Context(), "word", "late", tx.tx); !errors.Is(err, client.ErrEnded) {
@@ -145,7 +145,7 @@ func TestRaisesWithItsRow(t *testing.T) {
 			return true
 		})
 		if got, err := handle.Wait(t.Context()); err != nil || got != "own" {
-			t.Errorf("it heard %q, %v", got, err)
+			t.Errorf("it received %q, %v", got, err)
 		}
 	})
 }
@@ -214,7 +214,7 @@ func TestManyTransactionsAtOnce(t *testing.T) {
 				continue
 			}
 			if got, err := handle.Wait(t.Context()); err != nil || got != i {
-				t.Errorf("instance %d answered %d, %v", i, got, err)
+				t.Errorf("instance %d returned %d, %v", i, got, err)
 			}
 		}
 	})

@@ -65,7 +65,7 @@ func failureIDs(e *engine) {
 		e.T.Errorf("failures %q", refs)
 	}
 	if all := infos.All(); len(all) != 1 || all[0].InstanceID != "main" || all[0].Execution != 2 || all[0].EventID != 5 || all[0].Activity != "fail" {
-		e.T.Errorf("the activity was told that it is %+v", all)
+		e.T.Errorf("the activity saw itself as %+v", all)
 	}
 	if p := children(e, key)[0].Parent; p.Key != key || p.ID != "main" || p.Execution != 2 || p.EventID != 7 {
 		e.T.Errorf("the child's parent is %+v", p)

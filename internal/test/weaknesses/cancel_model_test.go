@@ -45,7 +45,7 @@ func cancelledIsAStatus(e *engine) {
 	ended(e, key)
 	_, err := client.HandleOf[none](c, "main", key).Wait(ctx)
 	if !errors.Is(err, orchestration.ErrCancelled) || !errors.Is(err, client.ErrFailed) {
-		e.T.Errorf("the cancelled one answered %v", err)
+		e.T.Errorf("the cancelled one returned %v", err)
 	}
 	d, err := c.Describe(ctx, "main")
 	if err != nil || d.Status != client.StatusCancelled || d.Failure == nil || d.Failure.Message != "sleeping: cancelled: enough" {

@@ -150,10 +150,10 @@ func replaceEnded(e *engine) {
 		e.T.Fatal(err)
 	}
 	if got, err := h.Wait(ctx); got != "other" || err != nil {
-		e.T.Errorf("the new one answered %q, %v", got, err)
+		e.T.Errorf("the new one returned %q, %v", got, err)
 	}
 	if got, err := client.HandleOf[string](c, "main", old.Key).Wait(ctx); got != "well" || err != nil {
-		e.T.Errorf("the old one answered %q, %v", got, err)
+		e.T.Errorf("the old one returned %q, %v", got, err)
 	}
 	if got := kinds(e, old.Key, 1); got != "ExecutionStarted ActivityScheduled ActivityCompleted EventReceived ExecutionCompleted" {
 		e.T.Errorf("the old history is %s", got)

@@ -124,7 +124,7 @@ func TestWeakness01_RenewErrorCancelsNothing(t *testing.T) {
 			}
 			want(e, key, 7)
 			if causes := w.causes.All(); len(causes) > 0 || w.runs.Load() != 1 {
-				e.T.Errorf("%d runs, told to stop: %v", w.runs.Load(), causes)
+				e.T.Errorf("%d runs, cancelled: %v", w.runs.Load(), causes)
 			}
 			if plan.Injected(faulty.RenewTasks) == 0 {
 				e.T.Error("no renewal failed")
@@ -153,8 +153,8 @@ func TestWeakness01_RenewErrorCancelsNothing(t *testing.T) {
 		}
 		<-w.began
 		pass(e, time.Second)
-		if told := w.causes.All(); len(told) != 1 || !errors.Is(told[0], activity.ErrLeaseLost) {
-			e.T.Errorf("told to stop: %v", told)
+		if causes := w.causes.All(); len(causes) != 1 || !errors.Is(causes[0], activity.ErrLeaseLost) {
+			e.T.Errorf("cancelled: %v", causes)
 		}
 		want(e, key, 7)
 	}
@@ -162,7 +162,7 @@ func TestWeakness01_RenewErrorCancelsNothing(t *testing.T) {
 		"a result": func(error) (int, error) { return 7, nil },
 		"an error": func(cause error) (int, error) { return 0, cause },
 	} {
-		all["the lease is over, the attempt answers at once with "+name] = func(e *engine) {
+		all["the lease is over, the attempt returns at once with "+name] = func(e *engine) {
 			w := &worker{obey: obey}
 			plan, key := startWorker(e, w)
 			plan.Add(faulty.Rule{Ops: []faulty.Op{faulty.RenewTasks}, Kind: faulty.Before})
@@ -170,13 +170,13 @@ func TestWeakness01_RenewErrorCancelsNothing(t *testing.T) {
 			plan.Clear()
 			want(e, key, 7)
 			// The attempt whose task was leased again meanwhile is cancelled, too.
-			told := w.causes.All()
-			if len(told) == 0 || int64(len(told)) < w.runs.Load()-1 {
-				e.T.Errorf("of %d attempts these were told to stop: %v", w.runs.Load(), told)
+			causes := w.causes.All()
+			if len(causes) == 0 || int64(len(causes)) < w.runs.Load()-1 {
+				e.T.Errorf("of %d attempts these were cancelled: %v", w.runs.Load(), causes)
 			}
-			for _, cause := range told {
+			for _, cause := range causes {
 				if !errors.Is(cause, activity.ErrLeaseLost) {
-					e.T.Errorf("told to stop for %v", cause)
+					e.T.Errorf("cancelled with %v", cause)
 				}
 			}
 		}

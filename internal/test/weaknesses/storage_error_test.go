@@ -160,8 +160,8 @@ func cutOff(e *engine) {
 		e.T.Errorf("took %v", took)
 	}
 	pass(e, time.Minute)
-	if told := causes.All(); len(told) != 1 || !errors.Is(told[0], activity.ErrLeaseLost) {
-		e.T.Errorf("the attempt that was cut off heard %v", told)
+	if all := causes.All(); len(all) != 1 || !errors.Is(all[0], activity.ErrLeaseLost) {
+		e.T.Errorf("the attempt that was cut off saw %v", all)
 	}
 	plan.EndOutage() // so that the node can be shut down
 }

@@ -30,7 +30,7 @@ func TestOpenFilesOfAStoreAreFound(t *testing.T) {
 		}
 	}
 	if left := describe(nil, files); !strings.Contains(left, path) {
-		t.Errorf("a store that is open is told as %q", left)
+		t.Errorf("a store that is open is reported as %q", left)
 	}
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
@@ -59,9 +59,9 @@ func TestFilesOfStores(t *testing.T) {
 
 func TestGoroutinesAreTold(t *testing.T) {
 	if left := describe(errors.New("one in a loop"), nil); !strings.Contains(left, "one in a loop") {
-		t.Errorf("a goroutine that is left is told as %q", left)
+		t.Errorf("a goroutine that is left is reported as %q", left)
 	}
 	if left := describe(nil, nil); left != "" {
-		t.Errorf("nothing is left, which is told as %q", left)
+		t.Errorf("nothing is left, which is reported as %q", left)
 	}
 }

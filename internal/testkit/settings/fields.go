@@ -16,7 +16,7 @@ func CheckDefaults(t testing.TB, table map[string]Row, column string, filled any
 		name, field := fields.Type().Field(i).Name, fields.Field(i)
 		row, ok := table[name]
 		if !ok {
-			t.Errorf("the table does not tell of %s", name)
+			t.Errorf("the table has no row for %s", name)
 			continue
 		}
 		cell := row[column]
