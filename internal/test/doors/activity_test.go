@@ -35,14 +35,14 @@ func usingActivities() section {
 				{"`Defer` with a foreign context", func(ctx context.Context) error { activity.Defer[int](ctx); return nil }, panics, "activity: the context is not one that an activity was given: pass that, or one derived from it", "Derive contexts from the activity's."},
 				{"`Token` in a test", func(context.Context) error { activity.Token(inside); return nil }, panics, "activity: this attempt was made by a test: it cannot be pending", "Test it on a node in memory."},
 				{"a zero `Completer`", func(context.Context) error { return activity.Completer[int]{}.Complete(1) }, panics, "activity: this Completer belongs to no activity: take it with activity.Defer", "Take it before the function returns."},
-				{"`Completer.Complete` with what cannot be encoded", func(context.Context) error { return activity.Completer[chan int]{}.Complete(nil) }, payloadError, "output: payload cannot be encoded: chan int: json: unsupported type: chan int: give what encoding/json can write", "Nothing has ended: fail it, or give something else."},
+				{"`Completer.Complete` with what cannot be encoded", func(context.Context) error { return activity.Completer[chan int]{}.Complete(nil) }, payloadError, "output: payload cannot be encoded: chan int: json: unsupported type: chan int: give what encoding/json can write", "Nothing has ended: fail it, or give another value."},
 				{"`Completer.Fail` with nil", func(context.Context) error { return activity.Completer[int]{}.Fail(nil) }, orcInvalid, "failing an activity: give the error", "Nothing has ended: to end it without an error complete it."},
-				{"`Heartbeat` with details that cannot be encoded", beat(make(chan int)), payloadError, "heartbeat details: payload cannot be encoded: chan int: json: unsupported type: chan int: give what encoding/json can write", "Report data, not what lives in memory."},
+				{"`Heartbeat` with details that cannot be encoded", beat(make(chan int)), payloadError, "heartbeat details: payload cannot be encoded: chan int: json: unsupported type: chan int: give what encoding/json can write", "Report data, not channels, functions or locks."},
 				{"`Heartbeat` with details of 256 KiB and a byte", beat(strings.Repeat("x", 256<<10-1)), orcTooLarge, "heartbeat details: 262145 bytes, at most 262144 fit: store them elsewhere and report a reference", "Report a position, not the data."},
 				{"`HeartbeatDetails` of another type", func(context.Context) error {
 					_, _, err := activity.HeartbeatDetails[int](inside)
 					return err
-				}, payloadError, `heartbeat details of the last attempt: payload cannot be decoded into int, at byte 6 of "\"half\"": json: cannot unmarshal string into Go value of type int: ask for the type that it reported`, "A new release changed the type? Begin anew."},
+				}, payloadError, `heartbeat details of the last attempt: payload cannot be decoded into int, at byte 6 of "\"half\"": json: cannot unmarshal string into Go value of type int: ask for the type that it reported`, "If a new release changed the type, start over."},
 			}
 		},
 	}

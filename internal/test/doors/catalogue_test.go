@@ -40,26 +40,26 @@ func k(name string, err error) kind { return kind{name, err} }
 // catalogue returns all sentinels that the public packages export.
 func catalogue() []group {
 	return []group{
-		{"What clients and operators meet", []sentinel{
+		{"Errors of clients and operators", []sentinel{
 			{
 				[]kind{k("client.ErrInvalid", client.ErrInvalid), k("runtime.ErrInvalid", runtime.ErrInvalid), k("provider.ErrInvalid", provider.ErrInvalid)},
-				"an argument or option is not allowed; nothing was stored or started", "no", "who wrote the call", "Mend what the text names.",
+				"an argument or option is not allowed; nothing was stored or started", "no", "the author of the call", "Fix what the text names.",
 			},
 			{
 				[]kind{k("client.ErrTooLarge", client.ErrTooLarge), k("provider.ErrTooLarge", provider.ErrTooLarge)},
-				"a payload or another argument is over its [limit](limits.md); nothing was stored", "no", "who wrote the call", "Store the data elsewhere and pass where.",
+				"a payload or another argument exceeds its [limit](limits.md); nothing was stored", "no", "the author of the call", "Store the data elsewhere and pass a reference.",
 			},
 			{
 				[]kind{k("client.ErrNotFound", client.ErrNotFound), k("provider.ErrNotFound", provider.ErrNotFound)},
-				"there is no instance of that ID or key", "no, unless somebody starts it", "the caller", "Check ID and store; deleted instances are gone.",
+				"no instance has that ID or key", "no, unless it is started", "the caller", "Check ID and store; deleted instances are gone.",
 			},
 			{
 				[]kind{k("client.ErrExists", client.ErrExists), k("provider.ErrExists", provider.ErrExists)},
-				"the ID is in use; `errors.As` finds a `*client.ExistsError` that names the instance", "no", "the caller", "Often it means that the work is started already. Else use another ID, or an ID policy.",
+				"the ID is in use; `errors.As` finds a `*client.ExistsError` that names the instance", "no", "the caller", "The work has often been started already. Otherwise use another ID, or an ID policy.",
 			},
 			{
 				[]kind{k("client.ErrEnded", client.ErrEnded), k("provider.ErrEnded", provider.ErrEnded)},
-				"the instance has ended and takes nothing any more", "no", "the caller", "Decide what a late event means; start a new instance.",
+				"the instance has ended and accepts nothing more", "no", "the caller", "Decide what a late event means, or start a new instance.",
 			},
 			{
 				[]kind{k("client.ErrInboxFull", client.ErrInboxFull), k("provider.ErrInboxFull", provider.ErrInboxFull)},
@@ -68,34 +68,34 @@ func catalogue() []group {
 			{
 				[]kind{k("client.ErrOverloaded", client.ErrOverloaded)},
 				"more work waits in the store than `MaxBacklog` allows; nothing was stored; `errors.As` finds a `*client.OverloadedError`", "yes, after its `RetryAfter`", "the caller, or the operator",
-				"Tell your own caller to come again, or block; run more nodes. The text says what most of it is: is there a node that runs it?",
+				"Let your own caller retry later, or block; run more nodes. The text names most of the backlog: check that a node runs it.",
 			},
 			{
 				[]kind{k("client.ErrOutcomeUnknown", client.ErrOutcomeUnknown)},
-				"the storage failed or the time was over, and what was asked for may have been stored all the same", "yes, with the same IDs", "the caller",
-				"Repeat as the text says: with `WithID` and `WithRequestID` a repeat stores nothing twice.",
+				"the storage failed or the time ran out, but the call may have been stored", "yes, with the same IDs", "the caller",
+				"Repeat the call as the text says: with `WithID` and `WithRequestID` nothing is stored twice.",
 			},
 			{
 				[]kind{k("client.ErrFailed", client.ErrFailed)},
-				"`Wait`: the instance ended without an output; the error wraps why", "no", "the author of the orchestration", "Look at the cause with `errors.Is` and `errors.As`; a new start is a new instance.",
+				"`Wait`: the instance ended without an output; the error wraps the cause", "no", "the author of the orchestration", "Check the cause with `errors.Is` and `errors.As`; a new start is a new instance.",
 			},
 			{
 				[]kind{k("client.ErrBlocked", client.ErrBlocked)},
 				"`Wait` with `OrBlocked`: the instance cannot make a turn; the error is a `*client.BlockedError`", "the engine does", "the author, or the operator",
-				"Deploy mended code; `perdure unblock` spares the delay. See [Release blocked instances](../how-to/release-blocked-instances.md).",
+				"Deploy fixed code; `perdure unblock` skips the delay. See [Release blocked instances](../how-to/release-blocked-instances.md).",
 			},
 			{
 				[]kind{k("client.ErrClosed", client.ErrClosed), k("provider.ErrClosed", provider.ErrClosed)},
-				"the store was closed", "no", "who wrote the service", "Close the store last.",
+				"the store was closed", "no", "the author of the service", "Close the store last.",
 			},
 			{
 				[]kind{k("client.ErrForeignTx", client.ErrForeignTx), k("provider.ErrForeignTx", provider.ErrForeignTx)},
-				"a transaction that the caller began is not one on the store's database; nothing was stored", "no", "who wrote the service",
-				"Begin it on the store's own database. See [Use your own transactions](../how-to/use-your-own-transactions.md).",
+				"the caller's transaction is on another database than the store; nothing was stored", "no", "the author of the service",
+				"Begin the transaction on the store's database. See [Use your own transactions](../how-to/use-your-own-transactions.md).",
 			},
 			{
 				[]kind{k("provider.ErrNotStore", provider.ErrNotStore)},
-				"the file or database is no store, or is damaged; it is left as it is", "no", "the operator", "Check the path; migrate, or restore a backup.",
+				"the file or database is no store, or is damaged; it was not changed", "no", "the operator", "Check the path; migrate, or restore a backup.",
 			},
 			{
 				[]kind{k("provider.ErrNewerSchema", provider.ErrNewerSchema)},
@@ -103,55 +103,55 @@ func catalogue() []group {
 			},
 			{
 				[]kind{k("sqlite.ErrReadOnly", sqlite.ErrReadOnly)},
-				"the store was opened with `ReadOnly`; nothing was stored", "no", "who wrote the service", "Open the file without `ReadOnly` to write to it.",
+				"the store was opened with `ReadOnly`; nothing was stored", "no", "the author of the service", "Open the file without `ReadOnly` to write to it.",
 			},
 			{
 				[]kind{k("runtime.ErrRegistration", runtime.ErrRegistration)},
-				"the registry has refused a function or an error", "no", "who wrote the registration", "Mend what the text names.",
+				"the registry refused a function or an error", "no", "the author of the registration", "Fix what the text names.",
 			},
 			{
 				[]kind{k("runtime.ErrLeaked", runtime.ErrLeaked)},
-				"`Shutdown`: user code still runs after its time was over; the text names it", "no", "the author of the activity", "Let it watch its context, or [interrupt](../how-to/stop-activities-that-do-not-obey.md) it; end the process.",
+				"`Shutdown`: user code still runs after its time limit; the text names it", "no", "the author of the activity", "Let the activity obey its context, or [interrupt](../how-to/stop-activities-that-do-not-obey.md) it; end the process.",
 			},
 			{
 				[]kind{k("runtime.ErrTooManyLeaks", runtime.ErrTooManyLeaks)},
 				"`OnFatal`, `Health.Fatal`, and `Shutdown` of a node that `OnFatal` has ended: more than `MaxLeaked` instances have code that does not come back", "no", "the operator, then the author", "Restart the process; the log and `Leaked` tell where the code is.",
 			},
 		}},
-		{"What orchestrations get", []sentinel{
+		{"Errors in orchestrations", []sentinel{
 			{[]kind{k("orchestration.ErrCancelled", orchestration.ErrCancelled)}, "the instance or the scope was cancelled", "no", "the orchestration", "Clean up in a detached scope and return the error."},
-			{[]kind{k("orchestration.ErrTimeout", orchestration.ErrTimeout)}, "an attempt, a wait or a scope took longer than allowed; `TimeoutKind` tells which limit of an activity", "yes; attempts by the retry policy", "the orchestration", "Decide what the lateness means."},
-			{[]kind{k("orchestration.ErrPoisoned", orchestration.ErrPoisoned)}, "the activity was lost with its node more often than the poison limit allows; a copy is in the dead letters", "no", "the operator", "Find out why it kills nodes (memory?) before the work is started anew."},
-			{[]kind{k("orchestration.ErrWorkerLost", orchestration.ErrWorkerLost)}, "the node of an activity called with AtMostOnce was lost, or shut down, before there was a result; the activity may or may not have had its effect", "no", "the orchestration", "Find out what happened where the effect would be seen, then decide."},
-			{[]kind{k("orchestration.ErrTerminated", orchestration.ErrTerminated)}, "the instance was terminated from outside", "no", "the operator", "Ask who did it: the reason is in the history."},
-			{[]kind{k("orchestration.ErrPanic", orchestration.ErrPanic)}, "an activity panicked", "yes, by the retry policy", "the author of the activity", "Mend it; the stack is in the log."},
-			{[]kind{k("orchestration.ErrPayload", orchestration.ErrPayload)}, "a value cannot be encoded, or bytes cannot be decoded into the type asked for", "no", "the author", "Make both sides agree on the type."},
-			{[]kind{k("orchestration.ErrTooLarge", orchestration.ErrTooLarge)}, "a payload, or the number of things that are pending, is over its [limit](limits.md); nothing was recorded", "no; pending ones: after some are done", "the author", "Store the data elsewhere and pass where; wait before more is scheduled."},
-			{[]kind{k("orchestration.ErrHistoryFull", orchestration.ErrHistoryFull)}, "the history is too long to go on", "no", "the author", "[Continue as new](../how-to/children-and-continue-as-new.md) earlier."},
-			{[]kind{k("orchestration.ErrExists", orchestration.ErrExists)}, "the ID chosen for a child is in use", "no", "the author", "Put the parent's ID into it, or leave the option out."},
-			{[]kind{k("orchestration.ErrNotRegistered", orchestration.ErrNotRegistered)}, "a function is not registered under its name on this node; the turn fails and the instance is blocked", "the engine does", "who deploys", "Register it and deploy, or call it by name."},
-			{[]kind{k("orchestration.ErrInvalid", orchestration.ErrInvalid)}, "an option or a name is not allowed; nothing was recorded", "no", "the author", "Mend what the text names."},
+			{[]kind{k("orchestration.ErrTimeout", orchestration.ErrTimeout)}, "an attempt, a wait or a scope took longer than allowed; `TimeoutKind` returns the limit of an activity", "yes; attempts by the retry policy", "the orchestration", "Decide what to do without the result."},
+			{[]kind{k("orchestration.ErrPoisoned", orchestration.ErrPoisoned)}, "the activity was lost with its node more often than the poison limit allows; a copy is in the dead letters", "no", "the operator", "Find out why it kills nodes (memory?) before you start the work again."},
+			{[]kind{k("orchestration.ErrWorkerLost", orchestration.ErrWorkerLost)}, "the node of an activity called with AtMostOnce was lost or shut down before the result; the activity may or may not have had its effect", "no", "the orchestration", "Look for the effect where it would be visible, then decide."},
+			{[]kind{k("orchestration.ErrTerminated", orchestration.ErrTerminated)}, "the instance was terminated from outside", "no", "the operator", "Read the reason in the history."},
+			{[]kind{k("orchestration.ErrPanic", orchestration.ErrPanic)}, "an activity panicked", "yes, by the retry policy", "the author of the activity", "Fix it; the stack is in the log."},
+			{[]kind{k("orchestration.ErrPayload", orchestration.ErrPayload)}, "a value cannot be encoded, or bytes cannot be decoded into the requested type", "no", "the author", "Use the same type on both sides."},
+			{[]kind{k("orchestration.ErrTooLarge", orchestration.ErrTooLarge)}, "a payload or the number of pending operations exceeds its [limit](limits.md); nothing was recorded", "no; pending operations: after some have ended", "the author", "Store the data elsewhere and pass a reference; wait before you schedule more."},
+			{[]kind{k("orchestration.ErrHistoryFull", orchestration.ErrHistoryFull)}, "the history has reached its limit", "no", "the author", "[Continue as new](../how-to/children-and-continue-as-new.md) earlier."},
+			{[]kind{k("orchestration.ErrExists", orchestration.ErrExists)}, "the ID chosen for a child is in use", "no", "the author", "Include the parent's ID, or leave the option out."},
+			{[]kind{k("orchestration.ErrNotRegistered", orchestration.ErrNotRegistered)}, "a function is not registered under its name on this node; the turn fails and the instance is blocked", "the engine does", "the operator", "Register it and deploy, or call it by name."},
+			{[]kind{k("orchestration.ErrInvalid", orchestration.ErrInvalid)}, "an option or a name is not allowed; nothing was recorded", "no", "the author", "Fix what the text names."},
 		}},
-		{"Why the context of an activity ends", []sentinel{
-			{[]kind{k("activity.ErrOrchestrationEnded", activity.ErrOrchestrationEnded)}, "the orchestration has ended, nobody waits for the result", "no", "the activity", "Stop; undo what is half done."},
-			{[]kind{k("activity.ErrOrchestrationMissing", activity.ErrOrchestrationMissing)}, "the orchestration was deleted; a notice that comes first says ErrOrchestrationEnded", "no", "the activity", "Stop."},
-			{[]kind{k("activity.ErrCancelled", activity.ErrCancelled)}, "the orchestration gave up this activity", "no", "the activity", "Stop; undo what is half done."},
-			{[]kind{k("activity.ErrTimeout", activity.ErrTimeout)}, "a limit of the activity has passed; errors.As finds a `*activity.TimeoutError` with its kind: `StartToClose`, `NoHeartbeat`, `ScheduleToStart` or `ScheduleToClose`", "by the retry policy", "the activity", "Stop; the next attempt may run already."},
-			{[]kind{k("activity.ErrLeaseLost", activity.ErrLeaseLost)}, "the storage has given the activity to another node; ending it by a token: the token does not hold it, or no longer", "the other node does", "the activity, or who ends it", "Stop at once: the work runs elsewhere, with another token."},
-			{[]kind{k("activity.ErrShutdown", activity.ErrShutdown)}, "this node shuts down", "another node does", "the activity", "Report the position by `Heartbeat` and return."},
+		{"Causes that end the context of an activity", []sentinel{
+			{[]kind{k("activity.ErrOrchestrationEnded", activity.ErrOrchestrationEnded)}, "the orchestration has ended, so nothing waits for the result", "no", "the activity", "Stop; undo what is half done."},
+			{[]kind{k("activity.ErrOrchestrationMissing", activity.ErrOrchestrationMissing)}, "the orchestration was deleted; a notice that arrives first gives ErrOrchestrationEnded", "no", "the activity", "Stop."},
+			{[]kind{k("activity.ErrCancelled", activity.ErrCancelled)}, "the orchestration cancelled this activity", "no", "the activity", "Stop; undo what is half done."},
+			{[]kind{k("activity.ErrTimeout", activity.ErrTimeout)}, "a timeout of the activity has passed; errors.As finds a `*activity.TimeoutError` with its kind: `StartToClose`, `NoHeartbeat`, `ScheduleToStart` or `ScheduleToClose`", "by the retry policy", "the activity", "Stop; the next attempt may run already."},
+			{[]kind{k("activity.ErrLeaseLost", activity.ErrLeaseLost)}, "the lease expired and another node may run the activity; for a call with a token: the token is void", "the other node does", "the activity, or the caller that ends it", "Stop at once: the work runs elsewhere, with another token."},
+			{[]kind{k("activity.ErrShutdown", activity.ErrShutdown)}, "this node shuts down", "another node does", "the activity", "Report the progress by `Heartbeat` and return."},
 		}},
 		{"Activities that end later", []sentinel{
 			{[]kind{k("activity.ErrPending", activity.ErrPending)}, "returned by an activity: its result comes later, and its slot stays taken", "no", "the activity", "End it by its completer or its token. See [Complete activities later](../how-to/complete-activities-later.md)."},
-			{[]kind{k("activity.ErrParked", activity.ErrParked)}, "returned by an activity: its result comes later, and its slot is given back; answered by a completer of such an activity", "no", "the activity", "End it by its token."},
-			{[]kind{k("activity.ErrAlreadyCompleted", activity.ErrAlreadyCompleted)}, "the activity has its result or its failure", "no", "who ends it", "Take it for done: the first end counts."},
-			{[]kind{k("activity.ErrNotCancelled", activity.ErrNotCancelled)}, "an activity that nobody asked to stop cannot end as cancelled", "no", "who ends it", "Complete it, or let it fail."},
+			{[]kind{k("activity.ErrParked", activity.ErrParked)}, "returned by an activity: its result comes later, and its slot is released; also returned by a completer of this activity", "no", "the activity", "End it by its token."},
+			{[]kind{k("activity.ErrAlreadyCompleted", activity.ErrAlreadyCompleted)}, "the activity has its result or its failure", "no", "the caller that ends it", "Treat it as done: the first end counts."},
+			{[]kind{k("activity.ErrNotCancelled", activity.ErrNotCancelled)}, "an activity that was not cancelled cannot end as cancelled", "no", "the caller that ends it", "Complete it, or let it fail."},
 		}},
-		{"What only authors of providers and engines meet", []sentinel{
-			{[]kind{k("provider.ErrConflict", provider.ErrConflict)}, "what the caller had seen is no longer what is stored", "with what is stored now", "the engine", "It evicts the execution and runs it again."},
+		{"Errors between providers and the engine", []sentinel{
+			{[]kind{k("provider.ErrConflict", provider.ErrConflict)}, "the stored state has changed since the caller read it", "with the state stored now", "the engine", "It evicts the execution and runs it again."},
 			{[]kind{k("provider.ErrLeaseLost", provider.ErrLeaseLost)}, "the token does not hold the lease", "no", "the engine", "It drops its result."},
-			{[]kind{k("provider.ErrInboxNotEmpty", provider.ErrInboxNotEmpty)}, "messages wait that the closing turn has not seen", "with these messages", "the engine", "It runs the turn again with them."},
+			{[]kind{k("provider.ErrInboxNotEmpty", provider.ErrInboxNotEmpty)}, "messages wait that the closing turn did not read", "with these messages", "the engine", "It runs the turn again with them."},
 			{[]kind{k("provider.ErrRunning", provider.ErrRunning)}, "the instance has not ended", "after its end", "the caller", "Terminate it, or wait."},
-			{[]kind{k("provider.ErrNoAnswer", provider.ErrNoAnswer)}, "nobody answered a question in time", "yes", "the caller", "Check that a node runs the instance's code."},
+			{[]kind{k("provider.ErrNoAnswer", provider.ErrNoAnswer)}, "no node replied to an ask in time", "yes", "the caller", "Check that a node runs the instance's code."},
 		}},
 	}
 }

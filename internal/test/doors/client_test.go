@@ -85,7 +85,7 @@ func startFunc(c *client.Client, fn func(*orchestration.Context, string) (string
 func makingClients() section {
 	return section{
 		title: "Making a client",
-		intro: "What `client.New` does not refuse is refused by each call of the client: those rows call `Describe(ctx, \"open\")`.",
+		intro: "`client.New` refuses most bad input. Each call of the client refuses the rest; those rows call `Describe(ctx, \"open\")`.",
 		rows: func(t *testing.T, store *world) []row {
 			describe := func(c *client.Client) func(context.Context) error {
 				return func(ctx context.Context) error {
@@ -138,12 +138,12 @@ func startingInstances() section {
 				{"a nil function under a name", startFunc(c, orchestration.Define[string, string]("pay", nil)), clientInvalid, "starting an orchestration: invalid request: the function is nil: give one", "Give `Define` a function, or use `StartNamed`."},
 				{"a closure", startFunc(c, closure), clientInvalid, `starting an orchestration: invalid request: function has no name to be stored under: SYMBOL is a closure, and the compiler changes the names of closures as it likes: name it with Define("name", fn) and use the result in its place`, "Name it once, in a package variable, and register and start that."},
 				{"a generic function", startFunc(c, generic[string]), clientInvalid, `starting an orchestration: invalid request: function has no name to be stored under: SYMBOL is an instance of a generic function or type, and all instances share that name: name it with Define("name", fn) and use the result in its place`, "Name each instance of it with `Define`."},
-				{"an empty name", start(c, "", 1), clientInvalid, `starting "": invalid request: orchestration name is empty: give 1 to 512 bytes of UTF-8`, "Names come from configuration? Check that it is set."},
+				{"an empty name", start(c, "", 1), clientInvalid, `starting "": invalid request: orchestration name is empty: give 1 to 512 bytes of UTF-8`, "If names come from configuration, check that it is set."},
 				{"a name of 513 bytes", start(c, long, 1), clientInvalid, `starting "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"...: invalid request: orchestration name "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... has 513 bytes: shorten it to 512`, "Shorten it."},
 				{"a name that is not UTF-8", start(c, "pay\xff", 1), clientInvalid, `starting "pay\xff": invalid request: orchestration name "pay\xff" is not valid UTF-8: encode it, as hex for example`, "Encode it."},
 				{"a name with NUL", start(c, "pay\x00", 1), clientInvalid, `starting "pay\x00": invalid request: orchestration name "pay\x00" has a NUL byte: take it out`, "Take it out."},
 				{"`WithID(\"\")`", named(1, client.WithID("")), clientInvalid, `starting "Checkout": invalid request: instance ID is empty: give 1 to 512 bytes of UTF-8`, "Leave the option out to get a UUID."},
-				{"`WithID` of 513 bytes", named(1, client.WithID(long)), clientInvalid, `starting "Checkout": invalid request: instance ID "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... has 513 bytes: shorten it to 512`, "Use a hash of what is long."},
+				{"`WithID` of 513 bytes", named(1, client.WithID(long)), clientInvalid, `starting "Checkout": invalid request: instance ID "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... has 513 bytes: shorten it to 512`, "Use a hash of the long text."},
 				{"`WithID` not UTF-8", named(1, client.WithID("order-\xc3\x28")), clientInvalid, `starting "Checkout": invalid request: instance ID "order-\xc3(" is not valid UTF-8: encode it, as hex for example`, "Encode it."},
 				{"`WithID` with NUL", named(1, client.WithID("order\x0042")), clientInvalid, `starting "Checkout": invalid request: instance ID "order\x0042" has a NUL byte: take it out`, "Take it out."},
 				{"`WithID` of a running instance", named(1, client.WithID("open")), clientExists, `starting "Checkout" as instance "open": instance "open" already exists (status Running): use another ID, or take it with client.UseExisting`, "The work is started already: use that instance, or another ID."},
@@ -154,29 +154,29 @@ func startingInstances() section {
 					store := memoryStore(t)
 					busy := clienttest.New(t, store, client.Options{MaxBacklog: 1, Overload: client.Refuse})
 					return errors.Join(start(clienttest.New(t, store, client.Options{}), "Checkout", 1)(ctx), start(busy, "Checkout", 1, client.WithID("second"))(ctx))
-				}, overloaded, `starting "Checkout" as instance "second": too much work waits in the store: 1 turns and 0 activities, most of it orchestration "Checkout", and the limit is 1: start again later, or run more nodes`, "Tell your own caller to come again, after the `RetryAfter` of the `*client.OverloadedError`."},
+				}, overloaded, `starting "Checkout" as instance "second": too much work waits in the store: 1 turns and 0 activities, most of it orchestration "Checkout", and the limit is 1: start again later, or run more nodes`, "Let your own caller retry after the `RetryAfter` of the `*client.OverloadedError`."},
 				{"`WithIDPolicy(9)`", named(1, client.WithIDPolicy(9)), clientInvalid, `starting "Checkout": invalid request: ID policy 9: give Reject, UseExisting or ReplaceEnded`, "Use the constants."},
 				{"`WithDelay(-1)`", named(1, client.WithDelay(-1)), clientInvalid, `starting "Checkout": invalid request: start delay -1ns is negative: give zero or more`, "Check how the delay is computed: a time in the past gives a negative one."},
 				{"`WithRequestID` alone", named(1, client.WithRequestID("click-1")), clientInvalid, `starting "Checkout": invalid request: WithRequestID without WithID: a repeat finds the first start by its instance ID; give both`, "Give both."},
 				{"`WithRequestID(\"\")`", named(1, client.WithID("new"), client.WithRequestID("")), clientInvalid, `starting "Checkout": invalid request: request ID is empty: give 1 to 512 bytes of UTF-8`, "Leave the option out: each call is then a request of its own."},
-				{"`WithRequestID` of 513 bytes", named(1, client.WithID("new"), client.WithRequestID(long)), clientInvalid, `starting "Checkout": invalid request: request ID "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... has 513 bytes: shorten it to 512`, "Use a hash of what is long."},
+				{"`WithRequestID` of 513 bytes", named(1, client.WithID("new"), client.WithRequestID(long)), clientInvalid, `starting "Checkout": invalid request: request ID "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... has 513 bytes: shorten it to 512`, "Use a hash of the long text."},
 				{"a zero `RequestIDOption`", named(1, client.WithID("new"), client.RequestIDOption{}), clientInvalid, `starting "Checkout": invalid request: request ID is empty: give 1 to 512 bytes of UTF-8`, "Make it with `WithRequestID`."},
 				{"a nil option", named(1, nil), clientInvalid, `starting "Checkout": invalid request: an option is nil: leave it out`, "Build the list of options without holes."},
 				{"a value that only looks like an option", named(1, likeness{}), clientInvalid, `starting "Checkout": invalid request: option of type doors_test.likeness: give what functions of package client or InTx of the store's package made`, "Options come from functions."},
 				{"a transaction of another kind of store", named(1, memory.InTx(memory.New(memory.Options{}).Begin())), foreignTx, `starting "Checkout" as instance "KEY": create: the transaction is not one on this store's database: it is a *memory.Tx: begin it on the database that the store was opened with, and pass it through InTx of that store's package`, "Use `InTx` of the package that opened the store."},
 				{"`sqlite.InTx(nil)`", named(1, sqlite.InTx(nil)), foreignTx, `starting "Checkout" as instance "KEY": create: the transaction is not one on this store's database: it is nil: begin it on the database that the store was opened with, and pass it through InTx of that store's package`, "Check the error of `BeginTx`."},
-				{"an input with a channel", named(struct{ C chan int }{make(chan int)}), clientInvalid, `starting "Checkout": invalid request: input: payload cannot be encoded: struct { C chan int }: json: unsupported type: chan int: give what encoding/json can write`, "Store data, not what lives in memory."},
+				{"an input with a channel", named(struct{ C chan int }{make(chan int)}), clientInvalid, `starting "Checkout": invalid request: input: payload cannot be encoded: struct { C chan int }: json: unsupported type: chan int: give what encoding/json can write`, "Store data, not channels, functions or locks."},
 				{"an input with a function", named(struct{ F func() }{func() {}}), clientInvalid, `starting "Checkout": invalid request: input: payload cannot be encoded: struct { F func() }: json: unsupported type: func(): give what encoding/json can write`, "Take it out, or tag the field `json:\"-\"`."},
 				{"an input that holds itself", named(cycle()), clientInvalid, `starting "Checkout": invalid request: input: payload cannot be encoded: *doors_test.self: json: unsupported value: encountered a cycle via *doors_test.self: give what encoding/json can write`, "Store an ID in place of the pointer."},
 				{"NaN", named(math.NaN()), clientInvalid, `starting "Checkout": invalid request: input: payload cannot be encoded: float64: json: unsupported value: NaN: give what encoding/json can write`, "JSON has no NaN and no infinity: use a pointer that is nil, or a string."},
-				{"an input whose `MarshalJSON` panics", named(explosive{}), clientInvalid, `starting "Checkout": invalid request: input: payload cannot be encoded: doors_test.explosive: a method panicked: boom: give what encoding/json can write`, "Mend the method."},
-				{"an input one byte over the limit", named(text(2<<20 + 1)), clientTooLarge, `starting "Checkout": too large: input has 2097153 bytes: at most 2097152 fit; store the data elsewhere and pass a reference`, "Store the data elsewhere and pass where."},
+				{"an input whose `MarshalJSON` panics", named(explosive{}), clientInvalid, `starting "Checkout": invalid request: input: payload cannot be encoded: doors_test.explosive: a method panicked: boom: give what encoding/json can write`, "Fix the method."},
+				{"an input one byte over the limit", named(text(2<<20 + 1)), clientTooLarge, `starting "Checkout": too large: input has 2097153 bytes: at most 2097152 fit; store the data elsewhere and pass a reference`, "Store the data elsewhere and pass a reference."},
 				{"a nil context", func(ctx context.Context) error { return named(1)(lost(ctx)) }, clientInvalid, `starting "Checkout": invalid request: the context is nil: pass the caller's, or context.Background()`, "Pass the context of the request that is served."},
 				{"a cancelled context", func(ctx context.Context) error {
 					ctx, cancel := context.WithCancel(ctx)
 					cancel()
 					return named(1, client.WithID("new"))(ctx)
-				}, cancelled, `starting "Checkout" as instance "new": context canceled`, "The caller has given up: nothing to mend."},
+				}, cancelled, `starting "Checkout" as instance "new": context canceled`, "The caller has given up: there is nothing to fix."},
 			}
 		},
 	}
@@ -185,7 +185,7 @@ func startingInstances() section {
 func steeringInstances() section {
 	return section{
 		title: "Raise, Cancel, Terminate and Unblock",
-		intro: "The same for the methods of `Client` and of `Handle`. Nothing is stored. Instance `open` is running, `done` has ended.",
+		intro: "The methods of `Client` and `Handle` behave the same. Nothing is stored. Instance `open` is running, `done` has ended.",
 		rows: func(t *testing.T, store *world) []row {
 			c := clienttest.New(t, store, client.Options{})
 			raise := func(id, event string, payload any, opts ...client.RaiseOption) func(context.Context) error {
@@ -202,22 +202,22 @@ func steeringInstances() section {
 			}
 			return []row{
 				{"`Raise` to nobody", raise("nobody", "paid", 1), clientNotFound, `raising event "paid" to instance "nobody": not found: it never existed or was deleted; check the ID, and that this is the right store`, "Check ID and store. To start and signal, start first: events wait."},
-				{"`Raise` to an ended instance", raise("done", "paid", 1), clientEnded, `raising event "paid" to instance "done": instance has ended (Completed): start a new one or use another ID`, "The event came too late: decide what that means to you."},
+				{"`Raise` to an ended instance", raise("done", "paid", 1), clientEnded, `raising event "paid" to instance "done": instance has ended (Completed): start a new one or use another ID`, "Decide what a late event means."},
 				{"`Raise` with an empty ID", raise("", "paid", 1), clientInvalid, `raising event "paid" to instance "": invalid request: instance ID is empty: give 1 to 512 bytes of UTF-8`, "Check where the ID comes from."},
-				{"`Raise` with an ID of 513 bytes", raise(long, "paid", 1), clientInvalid, `raising event "paid" to instance "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"...: invalid request: instance ID "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... has 513 bytes: shorten it to 512`, "No instance has such an ID."},
-				{"`Raise` with an ID that is not UTF-8", raise("\xff", "paid", 1), clientInvalid, `raising event "paid" to instance "\xff": invalid request: instance ID "\xff" is not valid UTF-8: encode it, as hex for example`, "No instance has such an ID."},
+				{"`Raise` with an ID of 513 bytes", raise(long, "paid", 1), clientInvalid, `raising event "paid" to instance "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"...: invalid request: instance ID "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... has 513 bytes: shorten it to 512`, "No instance has this ID."},
+				{"`Raise` with an ID that is not UTF-8", raise("\xff", "paid", 1), clientInvalid, `raising event "paid" to instance "\xff": invalid request: instance ID "\xff" is not valid UTF-8: encode it, as hex for example`, "No instance has this ID."},
 				{"an empty event name", raise("open", "", 1), clientInvalid, `raising an event to instance "open": invalid request: event name is empty: give 1 to 512 bytes of UTF-8`, "Give the name that the orchestration waits for."},
-				{"an event name of 513 bytes", raise("open", long, 1), clientInvalid, `raising an event to instance "open": invalid request: event name "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... has 513 bytes: shorten it to 512`, "Put what is long into the payload."},
+				{"an event name of 513 bytes", raise("open", long, 1), clientInvalid, `raising an event to instance "open": invalid request: event name "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... has 513 bytes: shorten it to 512`, "Put the long text into the payload."},
 				{"an event name with NUL", raise("open", "paid\x00", 1), clientInvalid, `raising an event to instance "open": invalid request: event name "paid\x00" has a NUL byte: take it out`, "Take it out."},
-				{"a payload that cannot be encoded", raise("open", "paid", make(chan int)), clientInvalid, `raising event "paid" to instance "open": invalid request: event: payload cannot be encoded: chan int: json: unsupported type: chan int: give what encoding/json can write`, "Store data, not what lives in memory."},
-				{"a payload one byte over the limit", raise("open", "paid", text(2<<20+1)), clientTooLarge, `raising event "paid" to instance "open": too large: event has 2097153 bytes: at most 2097152 fit; store the data elsewhere and pass a reference`, "Store the data elsewhere and pass where."},
+				{"a payload that cannot be encoded", raise("open", "paid", make(chan int)), clientInvalid, `raising event "paid" to instance "open": invalid request: event: payload cannot be encoded: chan int: json: unsupported type: chan int: give what encoding/json can write`, "Store data, not channels, functions or locks."},
+				{"a payload one byte over the limit", raise("open", "paid", text(2<<20+1)), clientTooLarge, `raising event "paid" to instance "open": too large: event has 2097153 bytes: at most 2097152 fit; store the data elsewhere and pass a reference`, "Store the data elsewhere and pass a reference."},
 				{"`WithRequestID(\"\")`", raise("open", "paid", 1, client.WithRequestID("")), clientInvalid, `raising event "paid" to instance "open": invalid request: request ID is empty: give 1 to 512 bytes of UTF-8`, "Leave the option out."},
 				{"a nil option", raise("open", "paid", 1, nil), clientInvalid, `raising event "paid" to instance "open": invalid request: an option is nil: leave it out`, "Build the list of options without holes."},
 				{"a nil context", func(ctx context.Context) error { return c.Raise(lost(ctx), "open", "paid", 1) }, clientInvalid, `raising an event to instance "open": invalid request: the context is nil: pass the caller's, or context.Background()`, "Pass the context of the request that is served."},
 				{"`Cancel` of nobody", cancel("nobody", ""), clientNotFound, `cancelling instance "nobody": not found: it never existed or was deleted; check the ID, and that this is the right store`, "Check ID and store."},
 				{"`Cancel` of an ended instance", cancel("done", ""), clientEnded, `cancelling instance "done": instance has ended (Completed): start a new one or use another ID`, "There is nothing left to stop."},
 				{"`Cancel` with an empty ID", cancel("", ""), clientInvalid, `cancelling instance "": invalid request: instance ID is empty: give 1 to 512 bytes of UTF-8`, "Check where the ID comes from."},
-				{"a reason of 4 KiB and a byte", cancel("open", strings.Repeat("x", 4<<10+1)), clientTooLarge, `cancelling instance "open": too large: the reason has 4097 bytes: shorten it to 4096`, "The reason is for people: say it shorter."},
+				{"a reason of 4 KiB and a byte", cancel("open", strings.Repeat("x", 4<<10+1)), clientTooLarge, `cancelling instance "open": too large: the reason has 4097 bytes: shorten it to 4096`, "Write a shorter reason."},
 				{"a reason with NUL", cancel("open", "no\x00"), clientInvalid, `cancelling instance "open": invalid request: reason "no\x00" has a NUL byte: take it out`, "Take it out."},
 				{"a reason that is not UTF-8", terminate("open", "no\xff"), clientInvalid, `terminating instance "open": invalid request: reason "no\xff" is not valid UTF-8: encode it, as hex for example`, "Encode it."},
 				{"`Terminate` of nobody", terminate("nobody", ""), clientNotFound, `terminating instance "nobody": not found: it never existed or was deleted; check the ID, and that this is the right store`, "Check ID and store."},
@@ -263,11 +263,11 @@ func readingInstances() section {
 			return []row{
 				{"`Lookup` of nobody", lookup("nobody"), clientNotFound, `looking up instance "nobody": not found: it never existed or was deleted; check the ID, and that this is the right store`, "Check ID and store."},
 				{"`Lookup(\"\")`", lookup(""), clientInvalid, `looking up instance "": invalid request: instance ID is empty: give 1 to 512 bytes of UTF-8`, "Check where the ID comes from."},
-				{"`Lookup` with an ID of 513 bytes", lookup(long), clientInvalid, `looking up instance "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"...: invalid request: instance ID "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... has 513 bytes: shorten it to 512`, "No instance has such an ID."},
+				{"`Lookup` with an ID of 513 bytes", lookup(long), clientInvalid, `looking up instance "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"...: invalid request: instance ID "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... has 513 bytes: shorten it to 512`, "No instance has this ID."},
 				{"a zero `Handle`", func(ctx context.Context) error {
 					_, err := client.Handle[int]{}.Wait(ctx)
 					return err
-				}, clientInvalid, "using a handle of no instance: invalid request: the handle is zero or its key is: take one from client.Start or client.Lookup", "Check the error of the call that was to answer the handle."},
+				}, clientInvalid, "using a handle of no instance: invalid request: the handle is zero or its key is: take one from client.Start or client.Lookup", "Check the error of the call that should have returned the handle."},
 				{"`HandleOf` with a zero key", func(ctx context.Context) error {
 					return client.HandleOf[int](c, "done", provider.UUID{}).Cancel(ctx, "")
 				}, clientInvalid, "using a handle of no instance: invalid request: the handle is zero or its key is: take one from client.Start or client.Lookup", "Keep `Handle.Key()`, or use `Lookup`."},
@@ -280,7 +280,7 @@ func readingInstances() section {
 					return err
 				}, clientInvalid, `using the handle of instance "done": invalid request: there is no client: make one with client.New`, "Make the client first."},
 				{"`Wait` of a handle with another output type", func(ctx context.Context) error { return waitFor(ctx, "done") }, payloadError, `instance "done" has completed: output of the orchestration: payload cannot be decoded into int, at byte 6 of "\"well\"": json: cannot unmarshal string into Go value of type int: give the handle the output type of ok`, "Give the handle the type that the orchestration returns."},
-				{"`Wait` of an instance that failed", func(ctx context.Context) error { return waitFor(ctx, "failed") }, clientFailed, `instance "failed" ended as Failed: out of stock`, "Look at the cause; `errors.Is` finds what was registered with `AddError`."},
+				{"`Wait` of an instance that failed", func(ctx context.Context) error { return waitFor(ctx, "failed") }, clientFailed, `instance "failed" ended as Failed: out of stock`, "Check the cause; `errors.Is` finds errors registered with `AddError`."},
 				{"`Wait` with a nil option", func(ctx context.Context) error { return waitFor(ctx, "done", nil) }, clientInvalid, `waiting for instance "done": invalid request: an option is nil: leave it out`, "Build the list of options without holes."},
 				{"`Wait` with a nil context", func(ctx context.Context) error {
 					h, err := client.Lookup[string](ctx, c, "done")
@@ -291,7 +291,7 @@ func readingInstances() section {
 					return err
 				}, clientInvalid, `using the handle of instance "done": invalid request: the context is nil: pass the caller's, or context.Background()`, "Pass the context of the request that is served."},
 				{"`History` of execution -1", history("done", -1), clientInvalid, `reading the history of instance "done": invalid request: execution -1: give 1 or more, or 0 for the current one`, "Executions count from 1; 0 is the current one."},
-				{"`History` of an execution that never was", history("done", math.MaxInt64), clientNotFound, `reading the history of instance "done": not found: it has no execution 9223372036854775807, or was deleted; 0 is the current one`, "`Describe` tells the current one."},
+				{"`History` of an execution that never was", history("done", math.MaxInt64), clientNotFound, `reading the history of instance "done": not found: it has no execution 9223372036854775807, or was deleted; 0 is the current one`, "`Describe` returns the current one."},
 				{"`History` of nobody", history("nobody", 0), clientNotFound, `reading the history of instance "nobody": not found: it never existed or was deleted; check the ID, and that this is the right store`, "Check ID and store."},
 			}
 		},
@@ -314,13 +314,13 @@ func listingInstances() section {
 			return []row{
 				{"page size -1", list(client.Filter{}, client.Page{Size: -1}), clientInvalid, "listing instances: invalid request: page size -1: give 1 to 1000, or 0 for 100", "0 is the default."},
 				{"page size 1,001", list(client.Filter{}, client.Page{Size: 1001}), clientInvalid, "listing instances: invalid request: page size 1001: give 1 to 1000, or 0 for 100", "Read page by page, or range over `All`."},
-				{"a cursor of one's own", list(client.Filter{}, client.Page{Cursor: "7"}), clientInvalid, `listing instances: invalid request: page cursor "7" is none of this store: give the Cursor of the page before, or "" for the first`, "Cursors are opaque: hand them on as they are."},
-				{"a cursor of a megabyte", list(client.Filter{}, client.Page{Cursor: strings.Repeat("9", 1<<20)}), clientInvalid, `listing instances: invalid request: page cursor "9999999999999999999999999999999999999999"... is none of this store: give the Cursor of the page before, or "" for the first`, "Cursors are opaque: hand them on as they are."},
+				{"a cursor of one's own", list(client.Filter{}, client.Page{Cursor: "7"}), clientInvalid, `listing instances: invalid request: page cursor "7" is none of this store: give the Cursor of the page before, or "" for the first`, "Cursors are opaque: pass them on unchanged."},
+				{"a cursor of a megabyte", list(client.Filter{}, client.Page{Cursor: strings.Repeat("9", 1<<20)}), clientInvalid, `listing instances: invalid request: page cursor "9999999999999999999999999999999999999999"... is none of this store: give the Cursor of the page before, or "" for the first`, "Cursors are opaque: pass them on unchanged."},
 				{"status `Done`", filter(client.Filter{Statuses: []client.Status{"Done"}}), clientInvalid, `listing instances: invalid request: status "Done" is none of an instance: give Running, Suspended, Completed, Failed, Cancelled or Terminated`, "Use the constants."},
 				{"status `ContinuedAsNew`", filter(client.Filter{Statuses: []client.Status{client.StatusContinuedAsNew}}), clientInvalid, `listing instances: invalid request: status "ContinuedAsNew" is none of an instance: give Running, Suspended, Completed, Failed, Cancelled or Terminated`, "That is a status of executions."},
-				{"a prefix of 513 bytes", filter(client.Filter{IDPrefix: long}), clientInvalid, `listing instances: invalid request: filter IDPrefix "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... has 513 bytes: shorten it to 512`, "No instance has such an ID."},
+				{"a prefix of 513 bytes", filter(client.Filter{IDPrefix: long}), clientInvalid, `listing instances: invalid request: filter IDPrefix "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... has 513 bytes: shorten it to 512`, "No instance has this ID."},
 				{"a prefix that ends within a character", filter(client.Filter{IDPrefix: "caf\xc3"}), clientInvalid, `listing instances: invalid request: filter IDPrefix "caf\xc3" is not valid UTF-8: encode it, as hex for example`, "Cut texts between characters."},
-				{"a name with NUL", filter(client.Filter{Orchestration: "pay\x00"}), clientInvalid, `listing instances: invalid request: filter Orchestration "pay\x00" has a NUL byte: take it out`, "No orchestration has such a name."},
+				{"a name with NUL", filter(client.Filter{Orchestration: "pay\x00"}), clientInvalid, `listing instances: invalid request: filter Orchestration "pay\x00" has a NUL byte: take it out`, "No orchestration has this name."},
 				{"a time in the year 300000", filter(client.Filter{CreatedBefore: time.Date(300_000, 1, 1, 0, 0, 0, 0, time.UTC)}), clientInvalid, "listing instances: invalid request: filter CreatedBefore is in the year 300000: give 1 to 9999", "Leave the field zero for no bound."},
 				{"`Count` with a bad status", func(ctx context.Context) error {
 					_, err := c.Count(ctx, client.Filter{Statuses: []client.Status{""}})

@@ -50,8 +50,8 @@ func binary(t *testing.T) string {
 func typingCommands() section {
 	return section{
 		title: "Command line",
-		intro: "The error goes to standard error, after `perdure: `, and nothing to standard output. After a command line that was not understood the line " +
-			"`run 'perdure help' for the commands and their flags` follows. DB stands for a store in which `open` is running and `done` has ended, DIR for a directory.",
+		intro: "The error goes to standard error, after `perdure: `, and nothing to standard output. An unknown command line is followed by the line " +
+			"`run 'perdure help' for the commands and their flags`. DB stands for a store in which `open` is running and `done` has ended, DIR for a directory.",
 		rows: func(t *testing.T, store *world) []row {
 			perdure, dir := binary(t), t.TempDir()
 			db := store.path
@@ -116,12 +116,12 @@ func typingCommands() section {
 				line(usage, "list --db DB --status ended", `flag --status is "ended": it must be running, suspended, completed, failed, cancelled or terminated`, "Use one of the six."),
 				line(usage, "history done --execution x --db DB", `flag --execution is "x": it must be a whole number`, "Write digits."),
 				line(usage, "history done --execution -1 --db DB", `reading the history of instance "done": invalid request: execution -1: give 1 or more, or 0 for the current one`, "Executions count from 1."),
-				line(missing, "history done --execution 9 --db DB", `reading the history of instance "done": not found: it has no execution 9, or was deleted; 0 is the current one`, "`perdure show` tells the current one."),
+				line(missing, "history done --execution 9 --db DB", `reading the history of instance "done": not found: it has no execution 9, or was deleted; 0 is the current one`, "`perdure show` prints the current one."),
 				line(missing, "show nobody --db DB", `describing instance "nobody": not found: it never existed or was deleted; check the ID, and that this is the right store`, "`perdure list` shows the IDs."),
 				{"`perdure show ''`", args("show", "", "--db", "DB"), usage, `describing instance "": invalid request: instance ID is empty: give 1 to 512 bytes of UTF-8`, "A variable of your script is not set?"},
 				{"`perdure show` of an ID with control characters", args("show", "a\x1b[31mb\n", "--db", "DB"), missing, `describing instance "a\x1b[31mb\n": not found: it never existed or was deleted; check the ID, and that this is the right store`, "They are shown escaped."},
-				{"`perdure show` of an ID that is not UTF-8", args("show", "a\xff", "--db", "DB"), usage, `describing instance "a\xff": invalid request: instance ID "a\xff" is not valid UTF-8: encode it, as hex for example`, "No instance has such an ID."},
-				{"`perdure show` of an ID of 513 bytes", args("show", long, "--db", "DB"), usage, `describing instance "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"...: invalid request: instance ID "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... has 513 bytes: shorten it to 512`, "No instance has such an ID."},
+				{"`perdure show` of an ID that is not UTF-8", args("show", "a\xff", "--db", "DB"), usage, `describing instance "a\xff": invalid request: instance ID "a\xff" is not valid UTF-8: encode it, as hex for example`, "No instance has this ID."},
+				{"`perdure show` of an ID of 513 bytes", args("show", long, "--db", "DB"), usage, `describing instance "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"...: invalid request: instance ID "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... has 513 bytes: shorten it to 512`, "No instance has this ID."},
 				{"`perdure start ''`", args("start", "", "--db", "DB"), usage, `starting "": invalid request: orchestration name is empty: give 1 to 512 bytes of UTF-8`, "Give the name of an orchestration."},
 				{"`perdure start Checkout --id ''`", args("start", "Checkout", "--id", "", "--db", "DB"), usage, `starting "Checkout": invalid request: instance ID is empty: give 1 to 512 bytes of UTF-8`, "Leave the flag out to get a UUID."},
 				line(conflict, "start Checkout --id open --db DB", `starting "Checkout": instance "open" already exists (status Running): give another --id, or look at it with 'perdure show'`, "The work is started already."),
@@ -131,16 +131,16 @@ func typingCommands() section {
 				line(usage, "start Checkout --input @DIR/none.json --db DB", "reading input: open DIR/none.json: no such file or directory", "Check the path."),
 				line(usage, "start Checkout --input @DIR --db DB", "reading input: read DIR: is a directory", "Name a file."),
 				line(usage, "start Checkout --input @ --db DB", "input is @ without a file: give its name, as in @order.json", "Name a file."),
-				line(usage, "start Checkout --input @DIR/large.json --db DB", `starting "Checkout": too large: input has 2097153 bytes: at most 2097152 fit; store the data elsewhere and pass a reference`, "Store the data elsewhere and pass where."),
+				line(usage, "start Checkout --input @DIR/large.json --db DB", `starting "Checkout": too large: input has 2097153 bytes: at most 2097152 fit; store the data elsewhere and pass a reference`, "Store the data elsewhere and pass a reference."),
 				{"`perdure start Checkout --input -`, 16 MiB and a byte", func(ctx context.Context) error {
 					return run(ctx, strings.Repeat(" ", 16<<20+1), "start", "Checkout", "--input", "-", "--db", "DB")
-				}, usage, "reading input: more than 16777216 bytes: store the data elsewhere and pass a reference", "Store the data elsewhere and pass where."},
+				}, usage, "reading input: more than 16777216 bytes: store the data elsewhere and pass a reference", "Store the data elsewhere and pass a reference."},
 				line(usage, "raise open paid {\"by\": --db DB", `payload is not valid JSON at byte 6: unexpected end of JSON input; a string needs quotes, as in '"text"'`, "Quote the payload for the shell: `'{\"by\": 1}'`."),
 				line(missing, "raise nobody paid --db DB", `raising event "paid" to instance "nobody": not found: it never existed or was deleted; check the ID, and that this is the right store`, "`perdure list` shows the IDs."),
 				line(conflict, "raise done paid --db DB", `raising event "paid" to instance "done": instance has ended (Completed): start a new one or use another ID`, "The event came too late."),
 				{"`perdure raise open ''`", args("raise", "open", "", "--db", "DB"), usage, `raising an event to instance "open": invalid request: event name is empty: give 1 to 512 bytes of UTF-8`, "Give the name that the orchestration waits for."},
 				line(conflict, "cancel done --db DB", `cancelling instance "done": instance has ended (Completed): start a new one or use another ID`, "There is nothing left to stop."),
-				{"`perdure cancel open --reason`, 4 KiB and a byte", args("cancel", "open", "--reason", strings.Repeat("x", 4<<10+1), "--db", "DB"), usage, `cancelling instance "open": too large: the reason has 4097 bytes: shorten it to 4096`, "Say it shorter."},
+				{"`perdure cancel open --reason`, 4 KiB and a byte", args("cancel", "open", "--reason", strings.Repeat("x", 4<<10+1), "--db", "DB"), usage, `cancelling instance "open": too large: the reason has 4097 bytes: shorten it to 4096`, "Shorten it."},
 				line(conflict, "terminate done --db DB", `terminating instance "done": instance has ended (Completed): start a new one or use another ID`, "There is nothing left to end."),
 				line(conflict, "unblock done --db DB", `unblocking instance "done": instance has ended (Completed): start a new one or use another ID`, "It is not blocked."),
 				line(unusable, "list --db DIR/none.db", "open DIR/none.db: there is no such file; check --db and PERDURE_DB, or create it with 'perdure migrate up --db DIR/none.db'", "Check the path."),

@@ -155,8 +155,8 @@ func (th *theater) child(name string, in any, opts ...orchestration.ChildOption)
 func callingActivities() section {
 	return section{
 		title: "Calls of activities",
-		intro: "The call answers the error and nothing is recorded. A mistake that only new code can mend fails the turn instead: the instance shows as Blocked " +
-			"and goes on when fixed code is deployed.",
+		intro: "The call returns the error and nothing is recorded. A mistake that only new code can fix fails the turn instead: the instance shows as Blocked " +
+			"and continues when fixed code is deployed.",
 		rows: func(t *testing.T, _ *world) []row {
 			th := newTheater(t)
 			closure := func(_ context.Context, s string) (string, error) { return s + t.Name(), nil }
@@ -173,7 +173,7 @@ func callingActivities() section {
 					_, err := orchestration.CallActivity(ctx, Charge, 1)
 					return err
 				}), blocked, `calling an activity: activity "Charge" is not registered on this node: add it to the registry, or call it by name if it runs elsewhere`, "Register it with `AddActivity` on each node that runs the orchestration."},
-				{"an empty name", th.activity("", 1), orcInvalid, `calling activity "": activity name is empty: give 1 to 512 bytes of UTF-8`, "Names come from data? Check them first."},
+				{"an empty name", th.activity("", 1), orcInvalid, `calling activity "": activity name is empty: give 1 to 512 bytes of UTF-8`, "If names come from data, check them first."},
 				{"a name of 513 bytes", th.activity(long, 1), orcInvalid, `calling activity "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"...: activity name "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... has 513 bytes: shorten it to 512`, "Shorten it."},
 				{"a name that is not UTF-8", th.activity("a\xff", 1), orcInvalid, `calling activity "a\xff": activity name "a\xff" is not valid UTF-8: encode it, as hex for example`, "Encode it."},
 				{"a name with NUL", th.activity("a\x00", 1), orcInvalid, `calling activity "a\x00": activity name "a\x00" has a NUL byte: take it out`, "Take it out."},
@@ -200,11 +200,11 @@ func callingActivities() section {
 				{"`Jitter: 1.5`", th.retry(orchestration.RetryPolicy{Jitter: 1.5}), orcInvalid, `calling activity "Hello": retry policy: Jitter is 1.5: give 0 to 1, 0 for 0.1, or Off (-1) for none`, "It is a part of the interval, not a percentage."},
 				{"`Jitter: math.NaN()`", th.retry(orchestration.RetryPolicy{Jitter: math.NaN()}), orcInvalid, `calling activity "Hello": retry policy: Jitter is NaN: give 0 to 1, 0 for 0.1, or Off (-1) for none`, "Check how it is computed."},
 				{"`NonRetryable` with 3 MiB of names", th.retry(orchestration.RetryPolicy{NonRetryable: []string{strings.Repeat("x", 3<<20)}}), orcTooLarge, `calling activity "Hello": retry policy: NonRetryable has 3145728 bytes beside an input of 5: name fewer types`, "Mark errors with `orchestration.NonRetryable` where they are made."},
-				{"an input that cannot be encoded", th.activity("Hello", make(chan int)), payloadError, `input of activity "Hello": payload cannot be encoded: chan int: json: unsupported type: chan int: give what encoding/json can write`, "Pass data, not what lives in memory."},
+				{"an input that cannot be encoded", th.activity("Hello", make(chan int)), payloadError, `input of activity "Hello": payload cannot be encoded: chan int: json: unsupported type: chan int: give what encoding/json can write`, "Pass data, not channels, functions or locks."},
 				{"an input that holds itself", th.activity("Hello", cycle()), payloadError, `input of activity "Hello": payload cannot be encoded: *doors_test.self: json: unsupported value: encountered a cycle via *doors_test.self: give what encoding/json can write`, "Pass an ID in place of the pointer."},
 				{"NaN", th.activity("Hello", math.NaN()), payloadError, `input of activity "Hello": payload cannot be encoded: float64: json: unsupported value: NaN: give what encoding/json can write`, "JSON has no NaN and no infinity."},
-				{"an input whose `MarshalJSON` panics", th.activity("Hello", explosive{}), payloadError, `input of activity "Hello": payload cannot be encoded: doors_test.explosive: a method panicked: boom: give what encoding/json can write`, "Mend the method."},
-				{"an input one byte over the limit", th.activity("Hello", text(2<<20+1)), orcTooLarge, "input of activity Hello has 2097153 bytes, the limit is 2097152: store it elsewhere and pass a reference", "Store the data in an activity and pass where."},
+				{"an input whose `MarshalJSON` panics", th.activity("Hello", explosive{}), payloadError, `input of activity "Hello": payload cannot be encoded: doors_test.explosive: a method panicked: boom: give what encoding/json can write`, "Fix the method."},
+				{"an input one byte over the limit", th.activity("Hello", text(2<<20+1)), orcTooLarge, "input of activity Hello has 2097153 bytes, the limit is 2097152: store it elsewhere and pass a reference", "Store the data in an activity and pass a reference."},
 				{"a result that is no `Out`", th.receives(func(ctx *octx) error {
 					_, err := orchestration.CallActivityNamed[int](ctx, "Hello", "ann")
 					return err
@@ -212,7 +212,7 @@ func callingActivities() section {
 				{"an input that the activity cannot decode", th.receives(func(ctx *octx) error {
 					_, err := orchestration.CallActivityNamed[string](ctx, "Hello", 7)
 					return err
-				}), payloadError, `input: payload cannot be decoded into string, at byte 1 of "7": json: cannot unmarshal number into Go value of type string`, "Give the type that the activity takes. Such a failure is not retried."},
+				}), payloadError, `input: payload cannot be decoded into string, at byte 1 of "7": json: cannot unmarshal number into Go value of type string`, "Give the type that the activity takes. This failure is not retried."},
 			}
 		},
 	}
@@ -221,7 +221,7 @@ func callingActivities() section {
 func callingChildren() section {
 	return section{
 		title: "Calls of children, and continue-as-new",
-		intro: "As for activities.",
+		intro: "The same as for activities.",
 		rows: func(t *testing.T, _ *world) []row {
 			th := newTheater(t)
 			again := func(in any) func(context.Context) error {
@@ -236,20 +236,20 @@ func callingChildren() section {
 					_, err := orchestration.CallOrchestration(ctx, Checkout, "")
 					return err
 				}), blocked, `starting a child: orchestration "Checkout" is not registered on this node: add it to the registry, or call it by name if it runs elsewhere`, "Register it with `AddOrchestration` on each node that runs the parent."},
-				{"an empty name", th.child("", 1), orcInvalid, `starting child "": orchestration name is empty: give 1 to 512 bytes of UTF-8`, "Names come from data? Check them first."},
+				{"an empty name", th.child("", 1), orcInvalid, `starting child "": orchestration name is empty: give 1 to 512 bytes of UTF-8`, "If names come from data, check them first."},
 				{"a name of 513 bytes", th.child(long, 1), orcInvalid, `starting child "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"...: orchestration name "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... has 513 bytes: shorten it to 512`, "Shorten it."},
 				{"`WithInstanceID(\"\")`", th.child("try", 1, orchestration.WithInstanceID("")), orcInvalid, `starting child "try": instance ID is empty: give 1 to 512 bytes of UTF-8`, "Leave the option out to get one that is unique."},
-				{"`WithInstanceID` of 513 bytes", th.child("try", 1, orchestration.WithInstanceID(long)), orcInvalid, `starting child "try": instance ID "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... has 513 bytes: shorten it to 512`, "Use a hash of what is long."},
+				{"`WithInstanceID` of 513 bytes", th.child("try", 1, orchestration.WithInstanceID(long)), orcInvalid, `starting child "try": instance ID "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"... has 513 bytes: shorten it to 512`, "Use a hash of the long text."},
 				{"`WithInstanceID` with NUL", th.child("try", 1, orchestration.WithInstanceID("a\x00")), orcInvalid, `starting child "try": instance ID "a\x00" has a NUL byte: take it out`, "Take it out."},
 				{"a nil option", th.child("try", 1, nil), orcInvalid, `starting child "try": an option is nil: leave it out`, "Build the list of options without holes."},
-				{"an input that cannot be encoded", th.child("try", make(chan int)), payloadError, `input of orchestration "try": payload cannot be encoded: chan int: json: unsupported type: chan int: give what encoding/json can write`, "Pass data, not what lives in memory."},
-				{"an input one byte over the limit", th.child("try", text(2<<20+1)), orcTooLarge, "input of child try has 2097153 bytes, the limit is 2097152: store it elsewhere and pass a reference", "Store the data in an activity and pass where."},
+				{"an input that cannot be encoded", th.child("try", make(chan int)), payloadError, `input of orchestration "try": payload cannot be encoded: chan int: json: unsupported type: chan int: give what encoding/json can write`, "Pass data, not channels, functions or locks."},
+				{"an input one byte over the limit", th.child("try", text(2<<20+1)), orcTooLarge, "input of child try has 2097153 bytes, the limit is 2097152: store it elsewhere and pass a reference", "Store the data in an activity and pass a reference."},
 				{"an instance ID in use", th.receives(func(ctx *octx) error {
 					_, err := orchestration.CallOrchestrationNamed[string](ctx, "try", "", orchestration.WithInstanceID("0"))
 					return err
 				}), orcExists, `starting child try: instance ID "0" is in use: choose another one`, "Choose IDs that contain the parent's, or leave the option out."},
-				{"`ContinueAsNew` with an input that cannot be encoded", again(make(chan int)), payloadError, `input of orchestration "try": payload cannot be encoded: chan int: json: unsupported type: chan int: give what encoding/json can write`, "Pass data, not what lives in memory."},
-				{"`ContinueAsNew` with an input one byte over the limit", again(text(2<<20 + 1)), orcTooLarge, "input of the next execution has 2097153 bytes, the limit is 2097152: store it elsewhere and pass a reference", "Carry over less; store the data in an activity and pass where."},
+				{"`ContinueAsNew` with an input that cannot be encoded", again(make(chan int)), payloadError, `input of orchestration "try": payload cannot be encoded: chan int: json: unsupported type: chan int: give what encoding/json can write`, "Pass data, not channels, functions or locks."},
+				{"`ContinueAsNew` with an input one byte over the limit", again(text(2<<20 + 1)), orcTooLarge, "input of the next execution has 2097153 bytes, the limit is 2097152: store it elsewhere and pass a reference", "Carry over less; store the data in an activity and pass a reference."},
 			}
 		},
 	}
@@ -258,7 +258,7 @@ func callingChildren() section {
 func waitingInOrchestrations() section {
 	return section{
 		title: "Events, futures and contexts of orchestrations",
-		intro: "What is zero or nil panics with a text: inside an orchestration that fails the turn, and the instance shows as Blocked.",
+		intro: "Zero and nil values panic with a text. In an orchestration the panic fails the turn, and the instance shows as Blocked.",
 		rows: func(t *testing.T, _ *world) []row {
 			th := newTheater(t)
 			var zero orchestration.Future[int]
@@ -270,7 +270,7 @@ func waitingInOrchestrations() section {
 				{"`Events` of an empty name", th.refuses(func(ctx *octx) error {
 					_, err := orchestration.Events[int](ctx, "").Receive(ctx)
 					return err
-				}), blocked, `waiting for events of "": event name is empty: give 1 to 512 bytes of UTF-8`, "No client can raise such an event: the code would wait for ever. Deploy code that gives a name."},
+				}), blocked, `waiting for events of "": event name is empty: give 1 to 512 bytes of UTF-8`, "No client can raise this event: the code would wait forever. Deploy code that gives a name."},
 				{"`Events` of a name of 513 bytes", th.refuses(func(ctx *octx) error {
 					_, err := orchestration.Events[int](ctx, long).Receive(ctx)
 					return err
@@ -316,7 +316,7 @@ func waitingInOrchestrations() section {
 				{"`SideEffect` with a value that cannot be encoded", th.receives(func(ctx *octx) error {
 					_, err := orchestration.SideEffect(ctx, func() (any, error) { return make(chan int), nil })
 					return err
-				}), payloadError, "value of a side effect: payload cannot be encoded: chan int: json: unsupported type: chan int", "Answer data, not what lives in memory."},
+				}), payloadError, "value of a side effect: payload cannot be encoded: chan int: json: unsupported type: chan int", "Return data, not channels, functions or locks."},
 				{"`SideEffect` with a value one byte over the limit", th.receives(func(ctx *octx) error {
 					_, err := orchestration.SideEffect(ctx, func() (string, error) { return text(2<<20 + 1), nil })
 					return err

@@ -23,28 +23,28 @@ func sections() []section {
 
 const introduction = `# Errors
 
-What each error means, and what every door does with bad input. This page is made by ` + "`go test ./internal/test/doors -update`" + ` of the tables that the tests run:
-each text below is what a call really answers.
+This page lists what each error means, and what every door does with bad input. ` + "`go test ./internal/test/doors -update`" + ` writes it from the tables that the
+tests run, so each text below is what a call really returns.
 
-Compare errors with ` + "`errors.Is` and `errors.As`, never by their text. Where nothing else is said, a refused call has stored nothing" + `.
+Compare errors with ` + "`errors.Is` and `errors.As`, never by their text. A refused call has stored nothing unless the table says otherwise" + `.
 
-Three rules tell what to do about any error of a call that stores something:
+Three rules cover every error of a call that stores something:
 
-- An error of the tables below that has a name means: nothing happened. Repeating the same call gives the same answer, unless the table says otherwise.
-- ` + "`client.ErrOutcomeUnknown`" + ` means: it may have happened. Repeat the call with the same IDs to find out; nothing is stored twice.
-- A ` + "`*provider.Error`" + ` is a failure of the storage itself: a full disk, a lost connection. The client has repeated the call already, up to ` + "`CallTimeout`" + `. Mend the storage;
-  the engine goes on by itself.
+- A named error in the tables below means that nothing happened. The same call returns the same error again, unless the table says otherwise.
+- ` + "`client.ErrOutcomeUnknown`" + ` means that the call may have succeeded. Repeat it with the same IDs to find out; nothing is stored twice.
+- A ` + "`*provider.Error`" + ` is a failure of the storage itself, such as a full disk or a lost connection. The client has already retried the call for up to ` + "`CallTimeout`" + `. Repair the
+  storage; the engine recovers by itself.
 
-Types tell more, by ` + "`errors.As`: `*client.ExistsError` (which instance holds the ID), `*client.BlockedError` (why, since when, next try), `*orchestration.Error` (message, type," + `
-details and causes of an error that was stored), ` + "`*provider.Error`" + ` (the call, what is known about its effect, whether a repeat may help).
+Some errors have types for ` + "`errors.As`: `*client.ExistsError` (the instance that holds the ID), `*client.BlockedError` (why, since when, next try), `*orchestration.Error` (message, type," + `
+details and causes of a stored error), ` + "`*provider.Error`" + ` (the call, its known effect, whether a repeat may help).
 The [exit codes](command-line.md) of the command line follow from these errors.
 `
 
 const doorsIntroduction = `
 ## Doors
 
-One table for each door: the input, the error to the letter, and what it is for ` + "`errors.Is`" + `. KEY stands for the key of an instance, SYMBOL for the symbol of a Go
-function. A row with "panic" shows the text that the call panics with; in the code of an orchestration that blocks the instance, in that of an activity it is a failed attempt.
+Each door has one table: the input, the literal error, and the sentinel for ` + "`errors.Is`" + `. KEY stands for the key of an instance, SYMBOL for the symbol of a Go
+function. A row with "panic" shows the text of the panic. A panic in orchestration code blocks the instance, and a panic in an activity is a failed attempt.
 `
 
 // cell escapes a text for a table in Markdown.

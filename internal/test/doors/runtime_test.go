@@ -42,7 +42,7 @@ var errDeclined, errOther = errors.New("declined"), errors.New("other")
 func fillingRegistries() section {
 	return section{
 		title: "Registry",
-		intro: "What was refused is not registered, and `runtime.Start` answers all that its registry has refused.",
+		intro: "Refused functions are not registered, and `runtime.Start` returns all errors of its registry.",
 		rows: func(t *testing.T, _ *world) []row {
 			// with makes several calls on a new registry and returns the error of the last.
 			with := func(calls ...func(*runtime.Registry) error) func(context.Context) error {
@@ -93,10 +93,10 @@ func fillingRegistries() section {
 				{"a nil option", with(act(Charge, nil)), registration, `registering activity "Charge": registration refused: an option is nil: leave it out`, "Build the list of options without holes."},
 				{"an input with a function", func(context.Context) error {
 					return runtime.AddActivity(runtime.NewRegistry(), activity.Define("x", func(context.Context, withHook) (int, error) { return 0, nil }))
-				}, registration, "registering activity \"x\": registration refused: input: type cannot be stored as JSON: withHook.Hook: func: take it out, or tag the field `json:\"-\"`", "Store data, not what lives in memory."},
+				}, registration, "registering activity \"x\": registration refused: input: type cannot be stored as JSON: withHook.Hook: func: take it out, or tag the field `json:\"-\"`", "Store data, not channels, functions or locks."},
 				{"a channel as output", func(context.Context) error {
 					return runtime.AddOrchestration(runtime.NewRegistry(), orchestration.Define("x", func(*orchestration.Context, int) (chan int, error) { return nil, nil }))
-				}, registration, "registering orchestration \"x\": registration refused: output: type cannot be stored as JSON: chan int: chan: take it out, or tag the field `json:\"-\"`", "Store data, not what lives in memory."},
+				}, registration, "registering orchestration \"x\": registration refused: output: type cannot be stored as JSON: chan int: chan: take it out, or tag the field `json:\"-\"`", "Store data, not channels, functions or locks."},
 				{"an interface as input", func(context.Context) error {
 					return runtime.AddActivity(runtime.NewRegistry(), activity.Define("x", func(context.Context, error) (int, error) { return 0, nil }))
 				}, registration, `registering activity "x": registration refused: input: type cannot be stored as JSON: error: interface error: decoding cannot know which type it held; use a concrete type or any`, "Use the type behind it."},
@@ -126,7 +126,7 @@ func fillingRegistries() section {
 func startingRuntimes() section {
 	return section{
 		title: "runtime.Start and its options",
-		intro: "Nothing is started, and the store is not touched.",
+		intro: "Nothing is started, and the store is not read or written.",
 		rows: func(t *testing.T, store *world) []row {
 			reg := runtime.NewRegistry()
 			if err := runtime.AddOrchestration(reg, Checkout); err != nil {

@@ -74,7 +74,7 @@ func (p *placed) Unwrap() error { return p.error }
 func openingFiles() section {
 	return section{
 		title: "sqlite.Open",
-		intro: "No file is made. DIR stands for a directory.",
+		intro: "No file is created. DIR stands for a directory.",
 		rows: func(t *testing.T, _ *world) []row {
 			dir := t.TempDir()
 			note := write(t, dir, "note.txt", strings.Repeat("this is no database\n", 100))
@@ -109,7 +109,7 @@ func openingFiles() section {
 			}
 			plain := func(path string) func(context.Context) error { return open(path, sqlite.Options{}) }
 			return []row{
-				{"an empty path", plain(""), providerInvalid, "open: the path is empty: give the name of a file, such as orders.db: invalid request", "The path comes from the environment? Check that it is set."},
+				{"an empty path", plain(""), providerInvalid, "open: the path is empty: give the name of a file, such as orders.db: invalid request", "If the path comes from the environment, check that it is set."},
 				{"`:memory:`", plain(":memory:"), providerInvalid, `open ":memory:": not the path of a file; for a store in memory use the package provider/memory, or a file in a temporary directory: invalid request`, "Use `memory.New` in tests."},
 				{"a URL", plain("file:orders.db?mode=ro"), providerInvalid, `open "file:orders.db?mode=ro": not the path of a file; for a store in memory use the package provider/memory, or a file in a temporary directory: invalid request`, "Give the plain path."},
 				{"a path with NUL", plain("orders\x00.db"), providerInvalid, `open "orders\x00.db": the path has a NUL byte: invalid request`, "Take it out."},
