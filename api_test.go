@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// face is the packages that users of the engine see.
+// face lists the packages that users of the engine import.
 var face = []string{"activity", "activity/activitytest", "client", "orchestration", "runtime"}
 
 // The exported API of the public packages mentions no type of the engine.
@@ -36,7 +36,7 @@ func TestPublicAPIMentionsNoInternalType(t *testing.T) {
 	}
 }
 
-// loadPackages loads what the compiler exports of packages of this module.
+// loadPackages loads the compiler's export data of packages of this module.
 func loadPackages(t *testing.T, names []string) []*types.Package {
 	t.Helper()
 	args := []string{"list", "-export", "-deps", "-json=ImportPath,Export"}
@@ -68,10 +68,10 @@ func loadPackages(t *testing.T, names []string) []*types.Package {
 	return loaded
 }
 
-// finder looks for types of the engine in what a package exports.
+// finder searches the exports of a package for types of the engine.
 type finder struct {
 	pkg   *types.Package
-	where string // the exported name that is looked at
+	where string // the exported name being checked
 	seen  map[types.Type]bool
 	found []string
 }
@@ -90,7 +90,7 @@ func (f *finder) object(obj types.Object) {
 	named, _ := name.Type().(*types.Named)
 	f.params(named.TypeParams())
 	f.mention(named.Underlying())
-	// What is embedded promotes its methods also where its own name is not exported.
+	// An embedded type promotes its methods even if its own name is not exported.
 	methods := types.NewMethodSet(types.NewPointer(named))
 	for method := range methods.Methods() {
 		if m := method.Obj(); m.Exported() {
@@ -106,7 +106,7 @@ func (f *finder) params(params *types.TypeParamList) {
 	}
 }
 
-// mention walks a type as far as its name reaches. Named types are not opened: those of the package are looked at by themselves.
+// mention walks a type without opening named types. Those of the package are checked by themselves.
 func (f *finder) mention(t types.Type) {
 	switch t := t.(type) {
 	case *types.Alias:
@@ -146,7 +146,7 @@ func (f *finder) mention(t types.Type) {
 	}
 }
 
-// fields looks at the fields that users reach, those of embedded types among them.
+// fields checks the fields that users reach, including those of embedded types.
 func (f *finder) fields(s *types.Struct) {
 	for v := range s.Fields() {
 		switch inner, isStruct := v.Type().Underlying().(*types.Struct); {

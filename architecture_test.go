@@ -9,7 +9,7 @@ import (
 
 const module = "github.com/perdure/perdure/"
 
-// listDeps answers all packages that a package needs to build, itself included.
+// listDeps returns all packages that a package needs to build, including itself.
 func listDeps(t *testing.T, pkg string) []string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", pkg).Output()
@@ -19,10 +19,10 @@ func listDeps(t *testing.T, pkg string) []string {
 	return strings.Fields(string(out))
 }
 
-// A package of the house may need only what stands below it.
+// A package may import only packages below it.
 func TestDependenciesRunDownwards(t *testing.T) {
 	t.Parallel()
-	// From top to bottom; an entry may need those after it.
+	// From top to bottom: a package may import those after it.
 	house := []string{
 		"cmd/perdure", "runtime", "dispatcher", "client", "orchestration", "activity",
 		"internal/bind", "internal/replay", "internal/failure", "internal/history", "internal/payload", "internal/funcname", "internal/check", "provider",
@@ -37,8 +37,8 @@ func TestDependenciesRunDownwards(t *testing.T) {
 	}
 }
 
-// Users link only what they import: no driver and no library of the binary hangs on the
-// engine, and the contract needs the standard library alone.
+// Users link only what they import. The engine links no driver and no library of the binary, and package provider only
+// the standard library.
 func TestLinkedModules(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// pages answers all pages of documentation.
+// pages returns the paths of all pages of documentation.
 func pages(t *testing.T) []string {
 	t.Helper()
 	found := []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"}
@@ -42,7 +42,7 @@ var (
 	notAnchor     = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// anchors are the fragments that a page's headings have.
+// anchors returns the fragments of a page's headings.
 func anchors(page string) map[string]bool {
 	found := map[string]bool{}
 	for line := range strings.Lines(fencePattern.ReplaceAllString(page, "")) {
@@ -77,7 +77,7 @@ func TestRelativeLinksOfDocs(t *testing.T) {
 	}
 }
 
-// flat is code without indentation.
+// flat returns code without indentation.
 func flat(code string) string {
 	lines := strings.Split(strings.TrimSpace(code), "\n")
 	for i, line := range lines {
@@ -86,7 +86,7 @@ func flat(code string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Go code in docs is a piece of a file of this repository, which is compiled and tested.
+// Go code in the documentation is a part of a file of this repository, so it is compiled and tested.
 func TestGoCodeOfDocsIsCompiled(t *testing.T) {
 	t.Parallel()
 	var sources []string

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// The module and its tests fit together on systems that make test does not run on. Only types are checked, which takes
-// a tenth of the time of the builds of make cross.
+// The module and its tests type-check on systems that make test does not run on. Checking types takes a tenth of the
+// time of the builds of make cross.
 func TestTypesElsewhere(t *testing.T) {
 	t.Parallel()
 	for _, system := range []string{"windows/amd64", "darwin/arm64"} {
@@ -28,7 +28,7 @@ func TestTypesElsewhere(t *testing.T) {
 			w := world{fset: token.NewFileSet(), done: map[string]*types.Package{"unsafe": types.Unsafe}}
 			for _, p := range listElsewhere(t, system) {
 				if strings.HasSuffix(p.ImportPath, ".test") || p.ImportPath == "unsafe" {
-					continue // the program that go test makes of a package, which has no source
+					continue // the test binary of a package, which has no source
 				}
 				if err := w.check(p); err != nil {
 					t.Errorf("%s: %v", p.ImportPath, err)
@@ -44,13 +44,13 @@ func TestTypesElsewhere(t *testing.T) {
 	}
 }
 
-// listed is what go list tells of a package. That of tests has the name of what is tested in brackets.
+// listed is the output of go list for a package. A package of tests has the name of the tested package in brackets.
 type listed struct {
 	ImportPath string            `json:"ImportPath"`
 	Dir        string            `json:"Dir"`
 	GoFiles    []string          `json:"GoFiles"`
 	SFiles     []string          `json:"SFiles"`
-	ImportMap  map[string]string `json:"ImportMap"` // of paths in the source to those here
+	ImportMap  map[string]string `json:"ImportMap"` // from paths in the source to those here
 	Module     *struct {
 		Main      bool   `json:"Main"`
 		GoVersion string `json:"GoVersion"`
@@ -59,7 +59,8 @@ type listed struct {
 
 func (p *listed) ours() bool { return p.Module != nil && p.Module.Main }
 
-// listElsewhere lists the packages of the module, its tests and all that they need, each behind what it needs.
+// listElsewhere lists the packages of the module, its tests and all their dependencies, each after its own
+// dependencies.
 func listElsewhere(t *testing.T, system string) []*listed {
 	t.Helper()
 	name, arch, _ := strings.Cut(system, "/")
@@ -83,13 +84,13 @@ func listElsewhere(t *testing.T, system string) []*listed {
 	}
 }
 
-// world has the packages that are known already.
+// world holds the packages checked so far.
 type world struct {
 	fset *token.FileSet
 	done map[string]*types.Package
 }
 
-// check checks a package, that of others without the bodies of its functions.
+// check checks a package. It skips the function bodies of other modules.
 func (w *world) check(p *listed) error {
 	files, err := w.parse(p)
 	if err != nil {
@@ -127,7 +128,8 @@ func (w *world) parse(p *listed) ([]*ast.File, error) {
 	return files, parsing.Wait()
 }
 
-// bodiless answers a problem for each function that would need assembly: the types do not tell.
+// bodiless returns a problem for each function without a body, which needs assembly. The type checker does not report
+// these.
 func (w *world) bodiless(files []*ast.File) []error {
 	var problems []error
 	for _, f := range files {

@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-// Every package with tests looks for what they leave behind.
+// Every package with tests checks for leaks.
 func TestEveryPackageLooksForLeaks(t *testing.T) {
 	t.Parallel()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}", "./...").Output()

@@ -29,7 +29,7 @@ func functionsOf(path string) (map[string]bool, error) {
 	return found, nil
 }
 
-// receiverOf returns the type of a method's receiver and a dot, or nothing for a function.
+// receiverOf returns the type of a method's receiver and a dot, or "" for a function.
 func receiverOf(fn *ast.FuncDecl) string {
 	if fn.Recv == nil {
 		return ""
@@ -51,7 +51,7 @@ func receiverOf(fn *ast.FuncDecl) string {
 	}
 }
 
-// Every step on the path of an orchestration names a function of its file.
+// Every step in the table on the path of an orchestration names an existing function.
 func TestPathOfAnOrchestrationExists(t *testing.T) {
 	t.Parallel()
 	_, section, found := strings.Cut(readPage(t, "ARCHITECTURE.md"), pathHeading)
@@ -60,7 +60,7 @@ func TestPathOfAnOrchestrationExists(t *testing.T) {
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
 	rows := pathRow.FindAllStringSubmatch(section, -1)
-	if lines := strings.Count(section, "\n| ") - 2; lines != len(rows) || lines < 1 || lines > 10 { // less the head of the table
+	if lines := strings.Count(section, "\n| ") - 2; lines != len(rows) || lines < 1 || lines > 10 { // without the head of the table
 		t.Errorf("the table has %d rows, %d in the form | n. step | `file` | `function` |; at most 10 are allowed", lines, len(rows))
 	}
 	for _, row := range rows {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// readmeProgram answers the first Go block of the README, which is the quick start.
+// readmeProgram returns the first Go block of the README, which is the quick start.
 func readmeProgram(t *testing.T) string {
 	t.Helper()
 	readme, err := os.ReadFile("README.md")
@@ -38,7 +38,7 @@ func TestQuickStartIsTheExample(t *testing.T) {
 	}
 }
 
-// The quick start must build and run in a module of a user's, outside of this repository.
+// The quick start builds and runs in a user's module, outside of this repository.
 func TestQuickStartOutsideTheRepository(t *testing.T) {
 	t.Parallel()
 	repo, err := os.Getwd()
@@ -71,7 +71,7 @@ func TestQuickStartOutsideTheRepository(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The user's module has our requirements and takes perdure from this checkout.
+	// The user's module has our requirements and replaces perdure with this checkout.
 	_, requirements, _ := strings.Cut(string(own), "\n")
 	write("go.mod", "module example.com/shop\n"+requirements+
 		"\nrequire github.com/perdure/perdure v0.0.0\n\nreplace github.com/perdure/perdure => "+repo+"\n")

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A sequential step takes one commit, as counted by SQLite's own commit hook: one for the start, one for the first
-// turn, and one for each result.
+// A sequential step takes one commit, as counted by SQLite's own commit hook. The start takes one, the first turn one,
+// and each result one.
 func TestCommitsPerStep(t *testing.T) {
 	n, end := newNode(t)
 	t.Cleanup(end)

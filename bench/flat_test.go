@@ -21,11 +21,11 @@ import (
 	"github.com/perdure/perdure/provider/sqlite"
 )
 
-// The cost of a unit of work must not depend on the amount of work. The tests compare small with large amounts, in
-// counts that do not depend on the machine: allocations of the whole process, turns, and reads of histories.
+// The cost of a unit of work must not depend on the amount of work. The tests compare small with large amounts. Their
+// counts do not depend on the machine: allocations of the whole process, turns, and reads of histories.
 
-// slack is the fraction by which a unit of a large amount may cost more than one of a small amount, since buffers
-// double now and then.
+// slack is the fraction by which a unit of a large amount may cost more than one of a small amount. Buffers double now
+// and then.
 const slack = 0.5
 
 // spent is the cost of a run.

@@ -1,5 +1,5 @@
-// Command compare runs the workloads W1 to W6 on perdure and on other engines that a Go service can embed, on the
-// same machine and with the same durability. It prints by how much perdure is faster. See README.md.
+// Command compare runs the workloads W1 to W6 on perdure and on other engines that a Go service can embed. All run on
+// the same machine with the same durability. It prints by how much perdure is faster. See README.md.
 package main
 
 import (

@@ -1,8 +1,8 @@
 package main
 
-// sizes returns the size of a workload for each system, chosen so that a run takes 5 to 20 s on a machine with two
-// cores. Rates are compared, not durations. If a larger size makes each unit more expensive (a longer history, a
-// fuller table), the smaller size favours its system.
+// sizes returns the size of a workload for each system. A run takes 5 to 20 s on a machine with two cores. Rates are
+// compared, not durations. If a larger size makes each unit more expensive (a longer history, a fuller table), the
+// smaller size favours its system.
 func sizes(workload string) map[string]int {
 	switch workload {
 	case "W1": // orchestrations

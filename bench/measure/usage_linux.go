@@ -26,8 +26,8 @@ func Self() (u Usage, ok bool) {
 	return u, ok1 && ok2
 }
 
-// Written returns the number of bytes that this process has caused to be written to disks. ok is false if the
-// system does not report it.
+// Written returns the number of bytes that this process has caused to be written to disks. If the system does not
+// report it, ok is false.
 func Written() (n int64, ok bool) { return field("/proc/self/io", "write_bytes:") }
 
 // ResetPeak resets Usage.Peak. ok is false if the system does not support it.

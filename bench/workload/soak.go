@@ -12,9 +12,9 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// These run at the same time in W10, and start again when they have ended: 64 orchestrations of W1 and Size.N of
-// W2b, and for each of the latter some timers of W5 and events of W6. Events are fewer than in W6, since 2,000 of
-// 64 KiB are too much for one history.
+// These run at the same time in W10 and start again when they have ended. There are 64 orchestrations of W1 and Size.N
+// of W2b, and some timers of W5 and events of W6 for each of the latter. Events are fewer than in W6, since 2,000 of 64
+// KiB are too much for one history.
 const (
 	soakChains = 64
 	soakTimers = 20

@@ -212,7 +212,7 @@ func (a *app) showBench(cmd *cobra.Command, o benchOptions, report benchReport) 
 func (b *bench) awaitQuiet(ctx context.Context, limit float64) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	for told := false; limit > 0; told = true {
+	for waited := false; limit > 0; waited = true {
 		load, ok := measure.Load()
 		if !ok {
 			return badUsage("flag --max-load: this system reports no load average")
@@ -220,7 +220,7 @@ func (b *bench) awaitQuiet(ctx context.Context, limit float64) error {
 		if load < limit {
 			return nil
 		}
-		if !told {
+		if !waited {
 			fmt.Fprintf(b.errs, "load average is %.2f, waiting until it is below %.2f\n", load, limit)
 		}
 		select {

@@ -147,8 +147,8 @@ func (f *benchFile) end(context.Context) error {
 		return nil
 	}
 	var errs []error
-	for _, beside := range []string{"", "-wal", "-shm", "-q", "-w", "-p"} {
-		if err := os.Remove(f.path + beside); !errors.Is(err, fs.ErrNotExist) {
+	for _, suffix := range []string{"", "-wal", "-shm", "-q", "-w", "-p"} {
+		if err := os.Remove(f.path + suffix); !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
 	}

@@ -67,7 +67,7 @@ func (b *bench) run(ctx context.Context, c benchCase, number int) (run benchRun,
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	if c.size.Workers > 0 {
-		return run, b.beside(ctx, &run, c, db, store)
+		return run, b.withWorkers(ctx, &run, c, db, store)
 	}
 	node, err := workload.NewNode(ctx, store, b.app.logger)
 	if err != nil {
@@ -91,7 +91,7 @@ func (b *bench) measured(ctx context.Context, run *benchRun, c benchCase, node *
 		run.Notes = append(run.Notes, "peak memory is measured from the start of the command")
 	}
 	if c.Pair {
-		return b.besidePair(ctx, run, c, node)
+		return b.withPairs(ctx, run, c, node)
 	}
 	return b.between(ctx, run, c, node)
 }
@@ -114,9 +114,9 @@ func (b *bench) between(ctx context.Context, run *benchRun, c benchCase, node *w
 	return nil
 }
 
-// besidePair runs the workload and as many bare pairs of commits as it has orchestrations. Half of the pairs run
-// before it and half after it, so that a change in disk speed affects both.
-func (b *bench) besidePair(ctx context.Context, run *benchRun, c benchCase, node *workload.Node) (err error) {
+// withPairs runs the workload and as many bare pairs of commits as it has orchestrations. Half of the pairs run before
+// it and half after it, so that a change in disk speed affects both.
+func (b *bench) withPairs(ctx context.Context, run *benchRun, c benchCase, node *workload.Node) (err error) {
 	pair, err := b.place.pair(ctx)
 	if err != nil {
 		return err
@@ -136,8 +136,8 @@ func (b *bench) besidePair(ctx context.Context, run *benchRun, c benchCase, node
 	return nil
 }
 
-// beside runs a workload with worker processes.
-func (b *bench) beside(ctx context.Context, run *benchRun, c benchCase, db database, store provider.Provider) (err error) {
+// withWorkers runs a workload with worker processes.
+func (b *bench) withWorkers(ctx context.Context, run *benchRun, c benchCase, db database, store provider.Provider) (err error) {
 	if f, ok := b.place.(*benchFile); ok && f.level != synchronousFull {
 		return badUsage("workers always open a file with synchronous full: leave --synchronous out")
 	}
@@ -146,7 +146,7 @@ func (b *bench) beside(ctx context.Context, run *benchRun, c benchCase, db datab
 		return fmt.Errorf("finding the program to start as a worker: %w", err)
 	}
 	// The last figures of each process count.
-	told := make([]totals, c.size.Workers)
+	usage := make([]totals, c.size.Workers)
 	workers := make([]*workerProcess, 0, c.size.Workers)
 	stop := func() (err error) {
 		for _, w := range workers {
@@ -160,7 +160,7 @@ func (b *bench) beside(ctx context.Context, run *benchRun, c benchCase, db datab
 		o := workerOptions{DB: db.name(), Workload: workloadBench, Lease: 30 * time.Second}
 		w, err := startProcess(binary, o, b.errs, func(n notice) {
 			if n.Totals != nil {
-				told[i] = *n.Totals
+				usage[i] = *n.Totals
 			}
 		})
 		if err != nil {
@@ -187,6 +187,6 @@ func (b *bench) beside(ctx context.Context, run *benchRun, c benchCase, db datab
 	if err := stop(); err != nil {
 		return err
 	}
-	run.addWorkers(told)
+	run.addWorkers(usage)
 	return nil
 }

@@ -101,7 +101,7 @@ func lettersTable(w *tabwriter.Writer, letters []client.DeadLetter) {
 
 // newDeadLetterAction completes a command that acts on one dead letter.
 func newDeadLetterAction(
-	a *app, cmd *cobra.Command, action, told string, act func(*client.Client, context.Context, int64) error,
+	a *app, cmd *cobra.Command, action, done string, act func(*client.Client, context.Context, int64) error,
 ) *cobra.Command {
 	cmd.Args = arguments
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -113,7 +113,7 @@ func newDeadLetterAction(
 			if err := act(c, ctx, id); err != nil {
 				return err
 			}
-			return a.show(cmd, lettersDone{ID: id, Action: action}, func(w *tabwriter.Writer) { fmt.Fprintf(w, told, id) })
+			return a.show(cmd, lettersDone{ID: id, Action: action}, func(w *tabwriter.Writer) { fmt.Fprintf(w, done, id) })
 		})
 	}
 	return cmd

@@ -81,8 +81,8 @@ func checkDeadLetters(t *testing.T, db string) {
 	said(exitUsage, `unexpected argument "bury"`, "dead-letters", "bury")
 }
 
-// buryEvents makes three instances: an ended one and a reopened one with a start and 25 events as dead letters
-// each, and one without dead letters.
+// buryEvents makes an ended and a reopened instance, each with a start and 25 events as dead letters. It also makes one
+// without dead letters.
 func buryEvents(t *testing.T, name string) {
 	t.Helper()
 	db, err := databaseOf(name)

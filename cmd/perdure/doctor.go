@@ -101,15 +101,15 @@ func doctorTable(w *tabwriter.Writer, d *diagnosis) {
 		f := &d.Findings[i]
 		row(w, f.Rule, nameOf(f), number(f.Execution), number(f.Event), f.Detail)
 	}
-	told := map[invariant.Rule]bool{}
+	explained := map[invariant.Rule]bool{}
 	for i := range d.Findings {
 		f := &d.Findings[i]
-		if !told[f.Rule] {
+		if !explained[f.Rule] {
 			row(w)
 			row(w, fmt.Sprintf("%s: %s.", f.Rule, f.Means))
 			row(w, fmt.Sprintf("Advice: %s.", f.Advice))
 		}
-		told[f.Rule] = true
+		explained[f.Rule] = true
 	}
 	if len(d.Findings) > 0 {
 		row(w)

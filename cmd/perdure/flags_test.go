@@ -15,9 +15,9 @@ import (
 // Each flag has a row with its default, and each row is a flag.
 func TestPageTellsTheFlags(t *testing.T) {
 	rows := settings.Table(t, "command-line.md", "Flags", "flag")
-	untold := maps.Clone(rows)
+	missing := maps.Clone(rows)
 	for name, std := range flagsBelow(newRoot(&app{})) {
-		delete(untold, name)
+		delete(missing, name)
 		switch row := rows[name]; {
 		case row["what it is"] == "":
 			t.Errorf("command-line.md does not list %s", name)
@@ -25,7 +25,7 @@ func TestPageTellsTheFlags(t *testing.T) {
 			t.Errorf("the default of %s is %q, the page says %q", name, std, row["default"])
 		}
 	}
-	for name := range untold {
+	for name := range missing {
 		t.Errorf("there is no flag %s", name)
 	}
 }

@@ -96,7 +96,7 @@ func newUnblock(a *app) *cobra.Command {
 }
 
 // newEnder completes a command that stops one instance with a reason.
-func newEnder(a *app, cmd *cobra.Command, action, told string, stop func(*client.Client, context.Context, string, string) error) *cobra.Command {
+func newEnder(a *app, cmd *cobra.Command, action, done string, stop func(*client.Client, context.Context, string, string) error) *cobra.Command {
 	reason := ""
 	cmd.Args = arguments
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -105,7 +105,7 @@ func newEnder(a *app, cmd *cobra.Command, action, told string, stop func(*client
 				return err
 			}
 			out := steered{ID: args[0], Action: action, Reason: reason}
-			return a.show(cmd, out, func(w *tabwriter.Writer) { fmt.Fprintf(w, told, plain(out.ID)) })
+			return a.show(cmd, out, func(w *tabwriter.Writer) { fmt.Fprintf(w, done, plain(out.ID)) })
 		})
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "reason for people to read, stored in the history")

@@ -29,13 +29,13 @@ const timelineLimit = 60
 
 // timeline prints the events of several processes in order of time.
 type timeline struct {
-	mu    sync.Mutex
-	out   io.Writer
-	begun time.Time
-	lines []timelineLine      // not yet printed
-	told  map[int64]time.Time // time of the last notice from the activity of an event
-	last  time.Time           // latest line of the history
-	say   *narrator
+	mu      sync.Mutex
+	out     io.Writer
+	begun   time.Time
+	lines   []timelineLine      // not yet printed
+	noticed map[int64]time.Time // time of the last notice from the activity of an event
+	last    time.Time           // latest line of the history
+	say     *narrator
 }
 
 type timelineLine struct {
@@ -45,7 +45,7 @@ type timelineLine struct {
 }
 
 func newTimeline(out io.Writer) *timeline {
-	return &timeline{out: out, begun: time.Now(), told: make(map[int64]time.Time), say: newNarrator(timelineLimit)}
+	return &timeline{out: out, begun: time.Now(), noticed: make(map[int64]time.Time), say: newNarrator(timelineLimit)}
 }
 
 // addf adds a line.
@@ -59,7 +59,7 @@ func (t *timeline) addf(at time.Time, from, format string, args ...any) {
 // activity adds a line from the activity that an event scheduled.
 func (t *timeline) activity(at time.Time, event int64, text string) {
 	t.mu.Lock()
-	t.told[event] = at
+	t.noticed[event] = at
 	t.mu.Unlock()
 	t.addf(at, fromActivity, "%s", text)
 }
@@ -69,7 +69,7 @@ func (t *timeline) activity(at time.Time, event int64, text string) {
 func (t *timeline) event(e *client.HistoryEvent) {
 	t.mu.Lock()
 	at := e.Time
-	for _, other := range []time.Time{t.last, t.told[e.Ref]} {
+	for _, other := range []time.Time{t.last, t.noticed[e.Ref]} {
 		if at.Before(other) {
 			at = other
 		}

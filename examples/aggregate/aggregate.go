@@ -25,9 +25,9 @@ type Summary struct {
 	Missing []string // sources without a figure, and why
 }
 
-// Summarize asks all sources at once, each in a separate activity. Stored results survive a crash, which repeats
-// only the rest. Each source is tried three times, and all of them have two seconds together. Sources that have not
-// answered by then are listed as missing.
+// Summarize asks all sources at once, each in a separate activity. Stored results survive a crash, which repeats only
+// the rest. Each source is tried three times, and all of them have two seconds together. Sources that have not
+// responded by then are listed as missing.
 func Summarize(ctx *orchestration.Context, sources []string) (Summary, error) {
 	var s *Sources
 	limited, cancel := ctx.WithTimeout(2 * time.Second)

@@ -6,11 +6,11 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Questions stay in memory, since a question lives only as long as the call that asks it.
+// Asks stay in memory, because an ask lives only as long as its call.
 
-// beside makes a call about questions. The call blocks in memory, so it does not hold the lock. It returns only
-// when the instance states that it saw are on disk.
-func beside[Req, Res any](ctx context.Context, p *Provider, op string, req Req, call func(context.Context, Req) (Res, error)) (res Res, err error) {
+// unlocked makes a call about asks. The call blocks in memory, so it does not hold the lock. It returns only when the
+// instance states that it saw are on disk.
+func unlocked[Req, Res any](ctx context.Context, p *Provider, op string, req Req, call func(context.Context, Req) (Res, error)) (res Res, err error) {
 	if err := p.enter(); err != nil {
 		return res, err
 	}
@@ -25,17 +25,17 @@ func beside[Req, Res any](ctx context.Context, p *Provider, op string, req Req, 
 
 // Ask implements provider.Provider.
 func (p *Provider) Ask(ctx context.Context, req provider.AskRequest) (provider.AskResult, error) {
-	return beside(ctx, p, "ask", req, p.state.Ask)
+	return unlocked(ctx, p, "ask", req, p.state.Ask)
 }
 
 // FetchAsks implements provider.Provider.
 func (p *Provider) FetchAsks(ctx context.Context, req provider.FetchAsksRequest) (provider.FetchAsksResult, error) {
-	return beside(ctx, p, "fetch asks", req, p.state.FetchAsks)
+	return unlocked(ctx, p, "fetch asks", req, p.state.FetchAsks)
 }
 
 // Answer implements provider.Provider.
 func (p *Provider) Answer(ctx context.Context, req provider.AnswerRequest) error {
-	_, err := beside(ctx, p, "answer", req, func(ctx context.Context, req provider.AnswerRequest) (struct{}, error) {
+	_, err := unlocked(ctx, p, "answer", req, func(ctx context.Context, req provider.AnswerRequest) (struct{}, error) {
 		return struct{}{}, p.state.Answer(ctx, req)
 	})
 	return err

@@ -62,8 +62,8 @@ func powerLoss(t *testing.T, platter []byte) *Provider {
 	return open(t, path)
 }
 
-// No call returns before the data that its result depends on is on disk: neither a write, nor a read of it, nor a
-// refusal because of it, nor a parked fetch that it woke. Waiting callers share one sync.
+// No call returns before the data that its result depends on is on disk. That applies to a write, to a read of it, to a
+// refusal because of it, and to a parked fetch that it woke. Waiting callers share one sync.
 func TestNoAnswerBeforeTheSync(t *testing.T) {
 	const many = 50
 	synctest.Test(t, func(t *testing.T) {
@@ -228,7 +228,7 @@ func TestDamageIsNotCutOff(t *testing.T) {
 	}
 }
 
-// Of a group in progress, later records may be on disk without an earlier one.
+// A crash may leave later records of a group on disk without an earlier one.
 func TestTornGroupIsCutOff(t *testing.T) {
 	lines := written(t, 1)
 	var group []byte

@@ -9,9 +9,9 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// The stored names. The prefix keeps them apart from the names of services: the results are made up, so a worker of
-// the demo must never fetch an activity of a service. Without [orchestration.Define] and [activity.Define] the
-// names would be Process, Shop.Reserve and so on.
+// These are the stored names. The prefix keeps them apart from the names of services. The results are made up, so a
+// worker of the demo must never fetch an activity of a service. Without [orchestration.Define] and [activity.Define]
+// the names would be Process, Shop.Reserve and so on.
 const (
 	prefix      = "perdure-demo."
 	ProcessName = prefix + "Process"
