@@ -108,7 +108,7 @@ type renewals struct {
 	all []renewal
 }
 
-// Unwrap gives access to the optional interfaces of the store.
+// Unwrap shows the optional powers of the store.
 func (r *renewals) Unwrap() provider.Provider { return r.Provider }
 
 // RenewTasks implements provider.Provider.
@@ -150,7 +150,7 @@ func away(store provider.Provider, from, till time.Duration) *outage {
 	return &outage{store, time.Now(), from, till}
 }
 
-// Unwrap gives access to the optional interfaces of the store.
+// Unwrap shows the optional powers of the store.
 func (o *outage) Unwrap() provider.Provider { return o.Provider }
 
 // RenewTasks implements provider.Provider.

@@ -104,7 +104,7 @@ func TestSessionStaysOnItsNode(t *testing.T) {
 	})
 }
 
-// A session survives pauses of up to SessionIdle, but no longer ones.
+// A session outlives its idle node's pauses up to SessionIdle, and not longer.
 func TestSessionEndsWhenIdle(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{MaxSessions: 1, SessionIdle: 10 * time.Minute}, func(e *engine) {
@@ -125,8 +125,7 @@ func TestSessionEndsWhenIdle(t *testing.T) {
 	})
 }
 
-// A node holds at most MaxSessions. Others wait for another node or for the end of a session. Activities without a
-// session overtake them.
+// A node holds no more than MaxSessions; what is over waits for another node or for an end, and activities without a session pass by.
 func TestSessionsPerNode(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{MaxSessions: 2, SessionIdle: time.Hour}, func(e *engine) {

@@ -21,7 +21,7 @@ import (
 type Engine struct {
 	T       testing.TB
 	Store   provider.Provider
-	Options runtime.Options // of nodes started by Start
+	Options runtime.Options // of nodes that Start starts
 	Virtual bool            // in a synctest bubble: hours cost nothing
 
 	unchecked string           // why the store is not checked at the end of the test

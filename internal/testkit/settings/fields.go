@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// CheckDefaults compares a struct of options with filled-in defaults with its table. A number must equal the figure in
-// the table, unless it is zero and the table has a word for it. Texts and switches must be equal. All other fields must
-// have some text in the table.
+// CheckDefaults compares a struct of options that has its defaults filled in with the table that tells of it. A field that is
+// a number must have a figure that is its value, unless that is zero and the table has a word for it, and a text or a switch its value.
+// Of all else the table must say something.
 func CheckDefaults(t testing.TB, table map[string]Row, column string, filled any) {
 	t.Helper()
 	fields := reflect.ValueOf(filled)
@@ -16,7 +16,7 @@ func CheckDefaults(t testing.TB, table map[string]Row, column string, filled any
 		name, field := fields.Type().Field(i).Name, fields.Field(i)
 		row, ok := table[name]
 		if !ok {
-			t.Errorf("the table has no row for %s", name)
+			t.Errorf("the table does not tell of %s", name)
 			continue
 		}
 		cell := row[column]
@@ -37,7 +37,7 @@ func CheckDefaults(t testing.TB, table map[string]Row, column string, filled any
 	}
 }
 
-// isNamed reports whether a field's values have names, such as Full. A duration has none.
+// isNamed tells whether a field's values have names, such as Full; a duration has none.
 func isNamed(field reflect.Value) bool {
 	return field.Type().PkgPath() != "" && field.Type().PkgPath() != "time"
 }

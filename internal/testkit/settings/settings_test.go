@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/testkit/settings"
 )
 
-// A kind of settings has a table: a struct of options, or a type that functions return.
+// A kind of settings has a table: a struct of options, or a type that functions answer.
 type kind struct{ pkg, name, page, heading, column string }
 
 func kinds() []kind {
@@ -34,19 +34,18 @@ func kinds() []kind {
 	}
 }
 
-// both returns the kinds of options that functions of one type serve.
+// both are the kinds of options that functions of one type serve.
 func both() map[string][]string {
 	return map[string][]string{"RequestIDOption": {"StartOption", "RaiseOption"}}
 }
 
-// packages are the packages with settings for users of the engine. Tests of providers have options of their own, in
-// conformance.md.
+// packages are those that users of the engine set something in. Tests of providers have options of their own, in conformance.md.
 var packages = []string{"runtime", "client", "activity", "orchestration", "provider", "provider/sqlite", "provider/postgres", "provider/memory"}
 
-// source holds the declarations of a package that may be settings.
+// source is what a package declares that may be a setting.
 type source struct {
 	types     map[string]ast.Expr // exported
-	functions map[string][]string // exported, by the type that they return
+	functions map[string][]string // exported, by the type that they answer
 }
 
 func parse(t *testing.T, pkg string) source {
@@ -91,7 +90,7 @@ func (s source) add(decl ast.Decl) {
 	}
 }
 
-// settings returns the names of all settings of a kind.
+// settings answers the names of all settings of a kind.
 func (s source) settings(kind string) (names []string) {
 	structure, ok := s.types[kind].(*ast.StructType)
 	if ok {
