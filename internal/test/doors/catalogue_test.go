@@ -40,14 +40,14 @@ func k(name string, err error) kind { return kind{name, err} }
 // catalogue returns all sentinels that the public packages export.
 func catalogue() []group {
 	return []group{
-		{"Errors of clients and operators", []sentinel{
+		{"What clients and operators meet", []sentinel{
 			{
 				[]kind{k("client.ErrInvalid", client.ErrInvalid), k("runtime.ErrInvalid", runtime.ErrInvalid), k("provider.ErrInvalid", provider.ErrInvalid)},
-				"an argument or option is not allowed; nothing was stored or started", "no", "the author of the call", "Fix what the text names.",
+				"an argument or option is not allowed; nothing was stored or started", "no", "who wrote the call", "Mend what the text names.",
 			},
 			{
 				[]kind{k("client.ErrTooLarge", client.ErrTooLarge), k("provider.ErrTooLarge", provider.ErrTooLarge)},
-				"a payload or another argument exceeds its [limit](limits.md); nothing was stored", "no", "the author of the call", "Store the data elsewhere and pass a reference.",
+				"a payload or another argument is over its [limit](limits.md); nothing was stored", "no", "who wrote the call", "Store the data elsewhere and pass where.",
 			},
 			{
 				[]kind{k("client.ErrNotFound", client.ErrNotFound), k("provider.ErrNotFound", provider.ErrNotFound)},
@@ -55,7 +55,7 @@ func catalogue() []group {
 			},
 			{
 				[]kind{k("client.ErrExists", client.ErrExists), k("provider.ErrExists", provider.ErrExists)},
-				"the ID is in use; `errors.As` finds a `*client.ExistsError` that names the instance", "no", "the caller", "The work has often been started already. Otherwise use another ID, or an ID policy.",
+				"the ID is in use; `errors.As` finds a `*client.ExistsError` that names the instance", "no", "the caller", "Often it means that the work is started already. Else use another ID, or an ID policy.",
 			},
 			{
 				[]kind{k("client.ErrEnded", client.ErrEnded), k("provider.ErrEnded", provider.ErrEnded)},
@@ -111,26 +111,26 @@ func catalogue() []group {
 			},
 			{
 				[]kind{k("runtime.ErrLeaked", runtime.ErrLeaked)},
-				"`Shutdown`: user code still runs after its time limit; the text names it", "no", "the author of the activity", "Let the activity obey its context, or [interrupt](../how-to/stop-activities-that-do-not-obey.md) it; end the process.",
+				"`Shutdown`: user code still runs after its time was over; the text names it", "no", "the author of the activity", "Let it watch its context, or [interrupt](../how-to/stop-activities-that-do-not-obey.md) it; end the process.",
 			},
 			{
 				[]kind{k("runtime.ErrTooManyLeaks", runtime.ErrTooManyLeaks)},
 				"`OnFatal`, `Health.Fatal`, and `Shutdown` of a node that `OnFatal` has ended: more than `MaxLeaked` instances have code that does not come back", "no", "the operator, then the author", "Restart the process; the log and `Leaked` tell where the code is.",
 			},
 		}},
-		{"Errors in orchestrations", []sentinel{
+		{"What orchestrations get", []sentinel{
 			{[]kind{k("orchestration.ErrCancelled", orchestration.ErrCancelled)}, "the instance or the scope was cancelled", "no", "the orchestration", "Clean up in a detached scope and return the error."},
 			{[]kind{k("orchestration.ErrTimeout", orchestration.ErrTimeout)}, "an attempt, a wait or a scope took longer than allowed; `TimeoutKind` returns the limit of an activity", "yes; attempts by the retry policy", "the orchestration", "Decide what to do without the result."},
 			{[]kind{k("orchestration.ErrPoisoned", orchestration.ErrPoisoned)}, "the activity was lost with its node more often than the poison limit allows; a copy is in the dead letters", "no", "the operator", "Find out why it kills nodes (memory?) before you start the work again."},
 			{[]kind{k("orchestration.ErrWorkerLost", orchestration.ErrWorkerLost)}, "the node of an activity called with AtMostOnce was lost or shut down before the result; the activity may or may not have had its effect", "no", "the orchestration", "Look for the effect where it would be visible, then decide."},
 			{[]kind{k("orchestration.ErrTerminated", orchestration.ErrTerminated)}, "the instance was terminated from outside", "no", "the operator", "Read the reason in the history."},
 			{[]kind{k("orchestration.ErrPanic", orchestration.ErrPanic)}, "an activity panicked", "yes, by the retry policy", "the author of the activity", "Fix it; the stack is in the log."},
-			{[]kind{k("orchestration.ErrPayload", orchestration.ErrPayload)}, "a value cannot be encoded, or bytes cannot be decoded into the requested type", "no", "the author", "Use the same type on both sides."},
-			{[]kind{k("orchestration.ErrTooLarge", orchestration.ErrTooLarge)}, "a payload or the number of pending operations exceeds its [limit](limits.md); nothing was recorded", "no; pending operations: after some have ended", "the author", "Store the data elsewhere and pass a reference; wait before you schedule more."},
-			{[]kind{k("orchestration.ErrHistoryFull", orchestration.ErrHistoryFull)}, "the history has reached its limit", "no", "the author", "[Continue as new](../how-to/children-and-continue-as-new.md) earlier."},
-			{[]kind{k("orchestration.ErrExists", orchestration.ErrExists)}, "the ID chosen for a child is in use", "no", "the author", "Include the parent's ID, or leave the option out."},
-			{[]kind{k("orchestration.ErrNotRegistered", orchestration.ErrNotRegistered)}, "a function is not registered under its name on this node; the turn fails and the instance is blocked", "the engine does", "the operator", "Register it and deploy, or call it by name."},
-			{[]kind{k("orchestration.ErrInvalid", orchestration.ErrInvalid)}, "an option or a name is not allowed; nothing was recorded", "no", "the author", "Fix what the text names."},
+			{[]kind{k("orchestration.ErrPayload", orchestration.ErrPayload)}, "a value cannot be encoded, or bytes cannot be decoded into the type asked for", "no", "the author", "Make both sides agree on the type."},
+			{[]kind{k("orchestration.ErrTooLarge", orchestration.ErrTooLarge)}, "a payload, or the number of things that are pending, is over its [limit](limits.md); nothing was recorded", "no; pending ones: after some are done", "the author", "Store the data elsewhere and pass where; wait before more is scheduled."},
+			{[]kind{k("orchestration.ErrHistoryFull", orchestration.ErrHistoryFull)}, "the history is too long to go on", "no", "the author", "[Continue as new](../how-to/children-and-continue-as-new.md) earlier."},
+			{[]kind{k("orchestration.ErrExists", orchestration.ErrExists)}, "the ID chosen for a child is in use", "no", "the author", "Put the parent's ID into it, or leave the option out."},
+			{[]kind{k("orchestration.ErrNotRegistered", orchestration.ErrNotRegistered)}, "a function is not registered under its name on this node; the turn fails and the instance is blocked", "the engine does", "who deploys", "Register it and deploy, or call it by name."},
+			{[]kind{k("orchestration.ErrInvalid", orchestration.ErrInvalid)}, "an option or a name is not allowed; nothing was recorded", "no", "the author", "Mend what the text names."},
 		}},
 		{"Causes that end the context of an activity", []sentinel{
 			{[]kind{k("activity.ErrOrchestrationEnded", activity.ErrOrchestrationEnded)}, "the orchestration has ended, so nothing waits for the result", "no", "the activity", "Stop; undo what is half done."},
