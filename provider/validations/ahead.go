@@ -31,8 +31,8 @@ const soon = 400 * time.Millisecond
 
 func lookAhead(r *provider.FetchTurnsRequest) { r.Ahead = provider.MaxAhead }
 
-// sleeping makes an instance that gets the message "due" soon.
-func (t *trial) sleeping(id string) (i provider.Instance, due provider.Time) {
+// beginSleeping makes an instance that gets the message "due" soon.
+func beginSleeping(t *trial, id string) (i provider.Instance, due provider.Time) {
 	i = t.begin(id)
 	m := text("due")
 	m.Delay = soon
@@ -40,7 +40,7 @@ func (t *trial) sleeping(id string) (i provider.Instance, due provider.Time) {
 }
 
 // claimAhead claims ahead what sleeping has made as "i"; false if the provider does not, or the machine was too slow.
-func (t *trial) claimAhead(due provider.Time) (turn, bool) {
+func claimAhead(t *trial, due provider.Time) (turn, bool) {
 	req := with(with(fetchRequest(), named("i")), lookAhead)
 	res, err := t.FetchTurns(t.ctx, req)
 	t.ok(err)
@@ -51,7 +51,7 @@ func (t *trial) claimAhead(due provider.Time) (turn, bool) {
 }
 
 func aheadVisible(t *trial) {
-	i, due := t.sleeping("i")
+	i, due := beginSleeping(t, "i")
 	later := text("later")
 	later.Delay = long
 	t.send(i.Key, later)
@@ -80,7 +80,7 @@ func aheadHeldBack(t *trial) {
 		"blocked": {Delay: long, Failure: &provider.TurnFailure{Reason: "test"}},
 		"held":    {Failure: &provider.TurnFailure{Reason: "test", Hold: true}},
 	} {
-		t.sleeping(id)
+		beginSleeping(t, id)
 		u := t.fetchOne(named(id), lookAhead)
 		item.Key, item.Token = u.Instance.Key, u.token
 		_, err := t.ReleaseTurns(t.ctx, provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{item}})
@@ -90,15 +90,15 @@ func aheadHeldBack(t *trial) {
 }
 
 func aheadExclusive(t *trial) {
-	_, due := t.sleeping("i")
-	if _, ahead := t.claimAhead(due); ahead {
+	_, due := beginSleeping(t, "i")
+	if _, ahead := claimAhead(t, due); ahead {
 		t.noTurn("it is leased", named("i"), lookAhead, func(r *provider.FetchTurnsRequest) { r.Owner = "node-b" })
 	}
 }
 
 func aheadOvertaken(t *trial) {
-	i, due := t.sleeping("i")
-	_, ahead := t.claimAhead(due)
+	i, due := beginSleeping(t, "i")
+	_, ahead := claimAhead(t, due)
 	if sent := t.send(i.Key, text("first")); !ahead || sent.Now >= due {
 		return
 	}
@@ -108,8 +108,8 @@ func aheadOvertaken(t *trial) {
 }
 
 func aheadNotOvertaken(t *trial) {
-	i, due := t.sleeping("i")
-	u, ahead := t.claimAhead(due)
+	i, due := beginSleeping(t, "i")
+	u, ahead := claimAhead(t, due)
 	if !ahead {
 		return
 	}
@@ -125,8 +125,8 @@ func aheadNotOvertaken(t *trial) {
 }
 
 func aheadConflict(t *trial) {
-	i, due := t.sleeping("i")
-	u, ahead := t.claimAhead(due)
+	i, due := beginSleeping(t, "i")
+	u, ahead := claimAhead(t, due)
 	sent := t.send(i.Key, text("first"))
 	if !ahead || sent.Now >= due {
 		return

@@ -38,8 +38,8 @@ type answer struct {
 	err     error
 }
 
-// ask asks in the background.
-func (t *trial) ask(key provider.UUID) func() answer {
+// parkedAsk asks in the background.
+func parkedAsk(t *trial, key provider.UUID) func() answer {
 	return parked(t, func() answer {
 		res, err := t.Ask(t.ctx, provider.AskRequest{Key: key, AskID: unique(), Payload: []byte("question"), Wait: long})
 		return answer{string(res.Payload), err}
@@ -53,7 +53,7 @@ func fetchAsksRequest() provider.FetchAsksRequest {
 }
 
 // fetchAsk waits for the only question there is.
-func (t *trial) fetchAsk(changes ...func(*provider.FetchAsksRequest)) provider.OpenAsk {
+func fetchAsk(t *trial, changes ...func(*provider.FetchAsksRequest)) provider.OpenAsk {
 	req := fetchAsksRequest()
 	req.Wait = long
 	for _, change := range changes {
@@ -65,16 +65,16 @@ func (t *trial) fetchAsk(changes ...func(*provider.FetchAsksRequest)) provider.O
 	return res.Asks[0]
 }
 
-func (t *trial) answer(id provider.UUID) error {
+func answerAsk(t *trial, id provider.UUID) error {
 	return t.Answer(t.ctx, provider.AnswerRequest{AskID: id, Payload: []byte("answer")})
 }
 
 func askAnswered(t *trial) {
 	i := t.create("i")
-	answered := t.ask(i.Key)
-	open := t.fetchAsk()
+	answered := parkedAsk(t, i.Key)
+	open := fetchAsk(t)
 	t.checkf(string(open.Payload) == "question" && open.Instance.Key == i.Key && open.Instance.Version == i.Version, "question %+v", open)
-	t.ok(t.answer(open.AskID))
+	t.ok(answerAsk(t, open.AskID))
 	got := answered()
 	t.checkf(got.err == nil && got.payload == "answer", "got %+v", got)
 }
@@ -92,7 +92,7 @@ func askCancelled(t *trial) {
 		_, err := t.Ask(ctx, provider.AskRequest{Key: i.Key, AskID: unique(), Wait: long})
 		return err
 	})
-	t.fetchAsk()
+	fetchAsk(t)
 	cancel()
 	t.want(asked(), context.Canceled)
 }
@@ -105,8 +105,8 @@ func askUnknown(t *trial) {
 func askEnded(t *trial) {
 	i := t.create("i")
 	t.steer(i.Key, provider.SteerTerminate)
-	answered := t.ask(i.Key)
-	t.ok(t.answer(t.fetchAsk().AskID))
+	answered := parkedAsk(t, i.Key)
+	t.ok(answerAsk(t, fetchAsk(t).AskID))
 	t.ok(answered().err)
 }
 
@@ -120,10 +120,10 @@ func askHeld(t *trial) {
 	}
 	t.steer(suspended.Key, provider.SteerSuspend)
 	for _, i := range []provider.Instance{suspended, blocked, leased} {
-		answered := t.ask(i.Key)
-		open := t.fetchAsk()
+		answered := parkedAsk(t, i.Key)
+		open := fetchAsk(t)
 		t.checkf(open.Instance.Key == i.Key && string(open.Payload) == "question", "got %q to %s", open.Payload, open.Instance.ID)
-		t.ok(t.answer(open.AskID))
+		t.ok(answerAsk(t, open.AskID))
 		t.ok(answered().err)
 	}
 }
@@ -131,19 +131,19 @@ func askHeld(t *trial) {
 // An answer that comes after the deadline reaches nobody and is told so.
 func askGone(t *trial) {
 	i := t.create("i")
-	fetched := parked(t, func() provider.OpenAsk { return t.fetchAsk() }) // before the question, which does not live long
+	fetched := parked(t, func() provider.OpenAsk { return fetchAsk(t) }) // before the question, which does not live long
 	_, err := t.Ask(t.ctx, provider.AskRequest{Key: i.Key, AskID: unique(), Wait: 3 * short})
 	t.want(err, provider.ErrNoAnswer)
-	t.want(t.answer(fetched().AskID), provider.ErrNotFound)
+	t.want(answerAsk(t, fetched().AskID), provider.ErrNotFound)
 }
 
 func askBeside(t *trial) {
 	i := t.begin("i")
 	var answered func() answer
 	t.unchanged(i.Key, func() {
-		answered = t.ask(i.Key)
-		open := t.fetchAsk(func(r *provider.FetchAsksRequest) { r.Capabilities[0].Name = "setup-i" })
-		t.ok(t.answer(open.AskID))
+		answered = parkedAsk(t, i.Key)
+		open := fetchAsk(t, func(r *provider.FetchAsksRequest) { r.Capabilities[0].Name = "setup-i" })
+		t.ok(answerAsk(t, open.AskID))
 	})
 	t.ok(answered().err)
 }
@@ -153,35 +153,35 @@ func askCapabilities(t *trial) {
 	high := t.create("high", func(r *provider.CreateRequest) { r.EngineLevel = 3 })
 	i := t.create("i")
 	for _, key := range []provider.UUID{other.Key, high.Key, i.Key} {
-		t.ask(key)
+		parkedAsk(t, key)
 	}
-	open := t.fetchAsk()
+	open := fetchAsk(t)
 	t.checkf(open.Instance.Key == i.Key, "took a question to %s", open.Instance.ID)
-	open = t.fetchAsk(func(r *provider.FetchAsksRequest) { r.EngineLevel = 3 })
+	open = fetchAsk(t, func(r *provider.FetchAsksRequest) { r.EngineLevel = 3 })
 	t.checkf(open.Instance.Key == high.Key, "took a question to %s", open.Instance.ID)
 }
 
 func askTaken(t *trial) {
-	t.ask(t.create("i").Key)
-	t.fetchAsk()
+	parkedAsk(t, t.create("i").Key)
+	fetchAsk(t)
 	res, err := t.FetchAsks(t.ctx, fetchAsksRequest())
 	t.ok(err)
 	t.checkf(len(res.Asks) == 0, "a taken question was given to another")
 }
 
 func askLeaseEnds(t *trial) {
-	t.ask(t.create("i").Key)
-	first := t.fetchAsk(func(r *provider.FetchAsksRequest) { r.Lease = short })
-	second := t.fetchAsk()
+	parkedAsk(t, t.create("i").Key)
+	first := fetchAsk(t, func(r *provider.FetchAsksRequest) { r.Lease = short })
+	second := fetchAsk(t)
 	t.checkf(second.AskID == first.AskID, "got another question")
 }
 
 func askOnce(t *trial) {
-	t.want(t.answer(unique()), provider.ErrNotFound)
-	answered := t.ask(t.create("i").Key)
-	open := t.fetchAsk()
-	t.ok(t.answer(open.AskID))
-	t.want(t.answer(open.AskID), provider.ErrNotFound)
+	t.want(answerAsk(t, unique()), provider.ErrNotFound)
+	answered := parkedAsk(t, t.create("i").Key)
+	open := fetchAsk(t)
+	t.ok(answerAsk(t, open.AskID))
+	t.want(answerAsk(t, open.AskID), provider.ErrNotFound)
 	t.checkf(answered().payload == "answer", "not answered")
 }
 

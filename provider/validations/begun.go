@@ -37,9 +37,9 @@ func begunCases() []testCase {
 	}
 }
 
-// started creates an instance with a task that is leased for work before its StartBy, and answers that time. Should the fetch
+// leaseInTime creates an instance with a task that is leased for work before its StartBy, and answers that time. Should the fetch
 // come too late, it tries again with more time.
-func (t *trial) started(changes ...func(*provider.FetchTasksRequest)) (leasedTask, time.Duration) {
+func leaseInTime(t *trial, changes ...func(*provider.FetchTasksRequest)) (leasedTask, time.Duration) {
 	n, span := 0, 4*short
 	for {
 		task := newTask(1)
@@ -54,15 +54,15 @@ func (t *trial) started(changes ...func(*provider.FetchTasksRequest)) (leasedTas
 	}
 }
 
-// forWork checks that the only task there is can be fetched to be run.
-func (t *trial) forWork() leasedTask {
+// fetchForWork checks that the only task there is can be fetched to be run.
+func fetchForWork(t *trial) leasedTask {
 	task := t.fetchTask()
 	t.checkf(!task.PastDeadline, "the task counts as past its time: %+v", task)
 	return task
 }
 
-// tooLate checks that the only task there is cannot be fetched any more but to be ended.
-func (t *trial) tooLate() leasedTask {
+// fetchExpired checks that the only task there is cannot be fetched any more but to be ended.
+func fetchExpired(t *trial) leasedTask {
 	t.checkf(len(t.fetchTasks()) == 0, "a task that had not begun in time was fetched for work")
 	task := t.fetchTask(expired)
 	t.checkf(task.PastDeadline, "the task does not count as past its time: %+v", task)
@@ -74,65 +74,65 @@ func begunTooLate(t *trial) {
 	task.StartBy, task.Deadline = short, long
 	i := t.beginTasks(task)
 	t.pass(2 * short)
-	late := t.tooLate()
+	late := fetchExpired(t)
 	t.checkf(late.StartBy >= late.ScheduledAt.Add(short) && late.StartBy < late.Deadline, "got %+v", late)
 	t.ok(t.report(late, provider.TaskRelease).Err)
-	t.ok(t.report(t.tooLate(), provider.TaskComplete).Err) // who ends it does not begin it
+	t.ok(t.report(fetchExpired(t), provider.TaskComplete).Err) // who ends it does not begin it
 	t.checkf(t.get(i.Key).InboxMessages == 1, "its end brought no message")
 }
 
 func releasedBegun(r *provider.TaskReport) { r.Begun = true }
 
 func begunReleased(t *trial) {
-	task, span := t.started()
+	task, span := leaseInTime(t)
 	t.pass(span)
 	t.ok(t.report(task, provider.TaskRelease, releasedBegun).Err)
-	t.forWork()
+	fetchForWork(t)
 }
 
 // A lease that is released without Begun takes back nothing but itself.
 func begunForGood(t *trial) {
-	task, span := t.started()
+	task, span := leaseInTime(t)
 	t.ok(t.report(task, provider.TaskRelease, releasedBegun).Err)
-	again := t.forWork()
+	again := fetchForWork(t)
 	t.checkf(again.StartBy == 0, "the task has begun, and must begin by %d", again.StartBy)
 	t.ok(t.report(again, provider.TaskRelease).Err)
 	t.pass(span)
-	t.ok(t.report(t.forWork(), provider.TaskRelease).Err)
-	t.forWork()
+	t.ok(t.report(fetchForWork(t), provider.TaskRelease).Err)
+	fetchForWork(t)
 }
 
 func begunNot(t *trial) {
-	task, span := t.started()
+	task, span := leaseInTime(t)
 	t.pass(span)
 	t.ok(t.report(task, provider.TaskRelease).Err)
-	t.tooLate()
+	fetchExpired(t)
 }
 
 func begunNone(t *trial) {
-	task, span := t.started()
+	task, span := leaseInTime(t)
 	t.pass(span)
 	all := provider.TaskReport{Token: task.token, Outcome: provider.TaskRelease} // without a TaskRef
 	_, err := t.ReportTasks(t.ctx, provider.ReportTasksRequest{Items: []provider.TaskReport{all}})
 	t.ok(err)
-	t.tooLate()
+	fetchExpired(t)
 }
 
 func begunLost(t *trial) {
-	_, span := t.started(brieflyTask)
+	_, span := leaseInTime(t, brieflyTask)
 	t.pass(span + short)
-	task := t.forWork()
+	task := fetchForWork(t)
 	t.ok(t.report(task, provider.TaskRelease).Err) // it was another lease that began it
-	t.forWork()
+	fetchForWork(t)
 }
 
 func begunRetried(t *trial) {
-	task, span := t.started()
+	task, span := leaseInTime(t)
 	t.pass(span)
 	t.ok(t.report(task, provider.TaskRetry).Err)
-	task = t.forWork()
+	task = fetchForWork(t)
 	t.ok(t.report(task, provider.TaskRelease).Err)
-	t.forWork()
+	fetchForWork(t)
 }
 
 func begunHandedOff(t *trial) {
@@ -140,7 +140,7 @@ func begunHandedOff(t *trial) {
 	task.StartBy, task.Lease.Duration = short, 2*short
 	t.beginTasks(task)
 	t.pass(3 * short)
-	t.forWork()
+	fetchForWork(t)
 }
 
 func begunParked(t *trial) {
@@ -148,15 +148,15 @@ func begunParked(t *trial) {
 	task.StartBy = short
 	t.beginTasks(task)
 	t.pass(2 * short)
-	late := t.tooLate()
+	late := fetchExpired(t)
 	t.ok(t.report(late, provider.TaskPark).Err)
 	t.checkf(len(t.fetchTasks(expired)) == 0, "a parked task counts as one that has not begun")
 	t.ok(t.report(late, provider.TaskComplete).Err)
 }
 
-// parkedInTime parks a task with a Limit, and finds that it is not past its time at once. Should the fetch come too late, it
+// parkInTime parks a task with a Limit, and finds that it is not past its time at once. Should the fetch come too late, it
 // tries again with a longer Limit. It returns what the task was leased with, and the Limit.
-func (t *trial) parkedInTime() (held leasedTask, limit time.Duration) {
+func parkInTime(t *trial) (held leasedTask, limit time.Duration) {
 	for n, limit := 0, 3*short; ; n, limit = n+1, 2*limit {
 		task := newTask(1)
 		task.Deadline = 20 * long
@@ -173,9 +173,9 @@ func (t *trial) parkedInTime() (held leasedTask, limit time.Duration) {
 }
 
 func parkedForAWhile(t *trial) {
-	held, span := t.parkedInTime()
+	held, span := parkInTime(t)
 	t.pass(span + short)
-	late := t.tooLate()
+	late := fetchExpired(t)
 	t.checkf(late.StartBy > late.ScheduledAt && late.StartBy < late.Deadline, "got %+v", late)
 	t.checkf(errors.Is(t.report(held, provider.TaskComplete).Err, provider.ErrLeaseLost), "the token of the park is still good")
 	t.ok(t.report(late, provider.TaskRetry).Err)

@@ -83,7 +83,7 @@ func deleteUnknown(t *trial) {
 }
 
 func deleteCascade(t *trial) {
-	i := t.family(func(*provider.Start) {}, func(s *provider.Start) { s.Create.Parent.Close = provider.CloseAbandon })
+	i := beginFamily(t, func(*provider.Start) {}, func(s *provider.Start) { s.Create.Parent.Close = provider.CloseAbandon })
 	a, b := t.byID("a"), t.byID("b")
 	below := t.create("below", func(r *provider.CreateRequest) {
 		r.Parent = provider.Parent{Key: a.Key, ID: "a", Execution: 1, EventID: 1}
@@ -121,7 +121,7 @@ func deleteOrphan(t *trial) {
 
 // While a tree is deleted its members go on starting children: none outlives the tree.
 func deleteRace(t *trial) {
-	root := t.family(func(*provider.Start) {}, func(*provider.Start) {})
+	root := beginFamily(t, func(*provider.Start) {}, func(*provider.Start) {})
 	members := []provider.Instance{t.byID("a"), t.byID("b")}
 	var mu sync.Mutex
 	var born []provider.UUID
@@ -193,7 +193,7 @@ func deleteReplaced(t *trial) {
 	t.checkf(t.byID("i").Key == i.Key, "the successor went, too")
 }
 
-func (t *trial) prune(req provider.PruneRequest) int64 {
+func prune(t *trial, req provider.PruneRequest) int64 {
 	res, err := t.Prune(t.ctx, req)
 	t.ok(err)
 	return res.Instances
@@ -209,33 +209,33 @@ func pruneOld(t *trial) {
 		t.end(made[n])
 		t.pass(short) // the next one ends later, also by a clock of milliseconds
 	}
-	t.checkf(t.prune(provider.PruneRequest{Max: 1}) == 1, "not Max instances were pruned")
+	t.checkf(prune(t, provider.PruneRequest{Max: 1}) == 1, "not Max instances were pruned")
 	t.gone(made[1].Key)
 	t.get(made[0].Key)
-	t.checkf(t.prune(provider.PruneRequest{}) == 2, "not the two that are left were pruned")
+	t.checkf(prune(t, provider.PruneRequest{}) == 2, "not the two that are left were pruned")
 	t.get(running.Key)
 }
 
 func pruneYoung(t *trial) {
 	i := t.end(t.begin("i"))
-	t.checkf(t.prune(provider.PruneRequest{Age: long}) == 0, "a young one was pruned")
+	t.checkf(prune(t, provider.PruneRequest{Age: long}) == 0, "a young one was pruned")
 	t.get(i.Key)
 }
 
 func pruneCascade(t *trial) {
-	i := t.family(func(*provider.Start) {})
+	i := beginFamily(t, func(*provider.Start) {})
 	child := t.byID("a")
 	t.steer(child.Key, provider.SteerTerminate)
-	t.checkf(t.prune(provider.PruneRequest{}) == 0, "a child was pruned before its parent")
+	t.checkf(prune(t, provider.PruneRequest{}) == 0, "a child was pruned before its parent")
 	t.get(child.Key)
 	t.steer(i.Key, provider.SteerTerminate)
-	t.prune(provider.PruneRequest{})
+	prune(t, provider.PruneRequest{})
 	t.gone(i.Key)
 	t.gone(child.Key)
 }
 
-// bury makes n dead letters of messages to i, by terminating it, and opens it again.
-func (t *trial) bury(n int) provider.Instance {
+// buryMessages makes n dead letters of messages to i, by terminating it, and opens it again.
+func buryMessages(t *trial, n int) provider.Instance {
 	i := t.begin("i")
 	for k := range n {
 		t.send(i.Key, text(fmt.Sprint("m", k)))
@@ -245,7 +245,7 @@ func (t *trial) bury(n int) provider.Instance {
 }
 
 func lettersPages(t *trial) {
-	t.bury(5)
+	buryMessages(t, 5)
 	var cursor int64
 	for want := range 5 {
 		res, err := t.DeadLetters(t.ctx, provider.DeadLettersRequest{Cursor: cursor, Max: 1})
@@ -260,7 +260,7 @@ func lettersPages(t *trial) {
 }
 
 func lettersOfOne(t *trial) {
-	first := t.bury(3)
+	first := buryMessages(t, 3)
 	other := t.begin("other")
 	t.send(other.Key, text("other"))
 	t.steer(other.Key, provider.SteerTerminate)
@@ -286,7 +286,7 @@ func lettersOfOne(t *trial) {
 }
 
 func lettersCounted(t *trial) {
-	first, other := t.bury(3), t.begin("other")
+	first, other := buryMessages(t, 3), t.begin("other")
 	count := func(key provider.UUID) int64 {
 		res, err := t.Get(t.ctx, provider.GetRequest{Key: key, WithTasks: true})
 		t.ok(err)
@@ -294,27 +294,27 @@ func lettersCounted(t *trial) {
 	}
 	got := []int64{count(first.Key), count(other.Key)}
 	t.checkf(got[0] == 3 && got[1] == 0, "%d dead letters, want 3 and 0", got)
-	t.act(provider.DeadLettersDiscard, t.letters()[0].ID)
+	actOnLetters(t, provider.DeadLettersDiscard, t.letters()[0].ID)
 	left := count(first.Key)
 	t.checkf(left == 2, "%d dead letters after one was discarded, want 2", left)
 }
 
-func (t *trial) act(action provider.DeadLetterAction, ids ...int64) int64 {
+func actOnLetters(t *trial, action provider.DeadLetterAction, ids ...int64) int64 {
 	res, err := t.DeadLetters(t.ctx, provider.DeadLettersRequest{Action: action, IDs: ids})
 	t.ok(err)
 	return res.Done
 }
 
 func lettersRedrive(t *trial) {
-	t.bury(2)
+	buryMessages(t, 2)
 	list := t.letters()
 	t.mustf(len(list) == 2, "%d dead letters", len(list))
-	t.checkf(t.act(provider.DeadLettersRedrive, list[1].ID) == 1, "not one letter was put back")
+	t.checkf(actOnLetters(t, provider.DeadLettersRedrive, list[1].ID) == 1, "not one letter was put back")
 	u := t.fetchOne(named("i"))
 	t.checkf(u.payloads() == "m1" && u.Messages[0].Kind == 7, "put back: %+v", u.Messages)
 	left := t.letters()
 	t.checkf(len(left) == 1 && left[0].ID == list[0].ID, "left are %+v", left)
-	t.checkf(t.act(provider.DeadLettersRedrive, list[1].ID) == 0, "it was put back twice")
+	t.checkf(actOnLetters(t, provider.DeadLettersRedrive, list[1].ID) == 0, "it was put back twice")
 }
 
 func lettersRedriveTask(t *trial) {
@@ -322,15 +322,15 @@ func lettersRedriveTask(t *trial) {
 	t.ok(t.report(t.fetchTask(), provider.TaskPoison).Err)
 	list := t.letters()
 	t.mustf(len(list) == 1, "%d dead letters", len(list))
-	t.checkf(t.act(provider.DeadLettersRedrive, list[0].ID) == 1, "the task was not put back")
+	t.checkf(actOnLetters(t, provider.DeadLettersRedrive, list[0].ID) == 1, "the task was not put back")
 	task := t.fetchTask()
 	t.checkf(task.TaskRef == ref(i, 1) && string(task.Payload) == "task1" && task.Deliveries == 1, "put back: %+v", task)
 }
 
 func lettersDiscard(t *trial) {
-	i := t.bury(2)
+	i := buryMessages(t, 2)
 	list := t.letters()
 	t.mustf(len(list) == 2, "%d dead letters", len(list))
-	t.checkf(t.act(provider.DeadLettersDiscard, list[0].ID, list[1].ID, list[1].ID+1000) == 2, "not two letters were discarded")
+	t.checkf(actOnLetters(t, provider.DeadLettersDiscard, list[0].ID, list[1].ID, list[1].ID+1000) == 2, "not two letters were discarded")
 	t.checkf(len(t.letters()) == 0 && t.get(i.Key).InboxMessages == 0, "something is left")
 }

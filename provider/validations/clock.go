@@ -63,7 +63,7 @@ func clockOfRest(c *chronicle, key provider.UUID) {
 	reported, err := t.ReportTasks(t.ctx, provider.ReportTasksRequest{})
 	t.ok(err)
 	c.now("report tasks", reported.Now)
-	t.ask(key)
+	parkedAsk(t, key)
 	wanted := fetchAsksRequest()
 	wanted.Wait = long
 	asks, err := t.FetchAsks(t.ctx, wanted)
@@ -71,7 +71,7 @@ func clockOfRest(c *chronicle, key provider.UUID) {
 	t.mustf(len(asks.Asks) == 1, "fetched %+v", asks.Asks)
 	c.now("fetch asks", asks.Now)
 	began := c.last
-	lease := t.lease(acquire("a"))
+	lease := callLease(t, acquire("a"))
 	c.now("lease", lease.Now)
 	c.checkf(lease.Until >= began.Add(long), "leased until %d at %d", lease.Until, lease.Now)
 	record, err := t.Record(t.ctx, put("k", "v", 0))

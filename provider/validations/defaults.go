@@ -9,8 +9,8 @@ import (
 // crowded is one more than the largest page.
 const crowded = provider.MaxPage + 1
 
-// manyChildren makes more children of one parent than a page holds, in one commit.
-func (t *trial) manyChildren() {
+// beginManyChildren makes more children of one parent than a page holds, in one commit.
+func beginManyChildren(t *trial) {
 	i := t.begin("parent")
 	req := next(i)
 	for n := range crowded {
@@ -20,7 +20,7 @@ func (t *trial) manyChildren() {
 }
 
 func listDefault(t *trial) {
-	t.manyChildren()
+	beginManyChildren(t)
 	filter := provider.Filter{IDPrefix: "child-"}
 	first, err := t.List(t.ctx, provider.ListRequest{Filter: filter})
 	t.ok(err)
@@ -33,10 +33,10 @@ func listDefault(t *trial) {
 }
 
 func inspectDefault(t *trial) {
-	t.manyChildren()
-	first := t.inspect(provider.InspectInstances)
+	beginManyChildren(t)
+	first := inspect(t, provider.InspectInstances)
 	t.mustf(len(first.Instances) == provider.MaxPage && first.Cursor != "", "%d rows, cursor %q", len(first.Instances), first.Cursor)
-	rest := t.inspect(provider.InspectInstances, func(r *provider.InspectRequest) { r.Cursor = first.Cursor })
+	rest := inspect(t, provider.InspectInstances, func(r *provider.InspectRequest) { r.Cursor = first.Cursor })
 	t.checkf(len(rest.Instances) == 2 && rest.Cursor == "", "%d rows after the first page, want the parent and a child", len(rest.Instances))
 }
 
@@ -77,8 +77,8 @@ func pruneDefault(t *trial) {
 		}
 	})
 	t.pass(short)
-	t.checkf(t.prune(provider.PruneRequest{}) == 1000, "not 1,000 instances were pruned")
-	t.checkf(t.prune(provider.PruneRequest{}) == 1, "not the one that was left")
+	t.checkf(prune(t, provider.PruneRequest{}) == 1000, "not 1,000 instances were pruned")
+	t.checkf(prune(t, provider.PruneRequest{}) == 1, "not the one that was left")
 }
 
 func historyDefault(t *trial) {
@@ -87,7 +87,7 @@ func historyDefault(t *trial) {
 	req := next(i)
 	req.Events = [][]byte{large, large, large}
 	t.commit(req)
-	ids, res := t.read(provider.ReadHistoryRequest{Key: i.Key, From: 2})
+	ids, res := readHistory(t, provider.ReadHistoryRequest{Key: i.Key, From: 2})
 	t.checkf(ids == "23" && res.More, "read %q of events of %d bytes, more %v", ids, len(large), res.More)
 	_, err := t.ReadHistory(t.ctx, provider.ReadHistoryRequest{Key: i.Key, From: 1, MaxBytes: provider.MaxFetchBytes + 1})
 	t.want(err, provider.ErrTooLarge)

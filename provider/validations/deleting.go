@@ -7,22 +7,22 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// tree makes an instance with many children, so that to delete it takes a while.
-func (t *trial) tree() provider.Instance {
+// beginTree makes an instance with many children, so that to delete it takes a while.
+func beginTree(t *trial) provider.Instance {
 	children := make([]func(*provider.Start), 26)
 	for n := range children {
 		children[n] = func(*provider.Start) {}
 	}
-	return t.family(children...)
+	return beginFamily(t, children...)
 }
 
 // deleteRefuses: as soon as one call finds the instance deleted, all do.
 func deleteRefuses(t *trial) {
-	root := t.tree()
+	root := beginTree(t)
 	sent := make(chan struct{})
 	t.parallel(2, func(n int) {
 		if n == 0 {
-			t.waitFor(sent)
+			awaitRace(t, sent)
 			t.remove(root.Key, true)
 			return
 		}
@@ -47,8 +47,8 @@ func deleteRefuses(t *trial) {
 	})
 }
 
-// waitFor waits until the channel is closed, unless callers come one after the other.
-func (t *trial) waitFor(c <-chan struct{}) {
+// awaitRace waits until the channel is closed, unless callers come one after the other.
+func awaitRace(t *trial, c <-chan struct{}) {
 	if t.inTurn {
 		return
 	}
@@ -60,7 +60,7 @@ func (t *trial) waitFor(c <-chan struct{}) {
 
 // deleteAndCreate: until it is gone an instance holds its ID; who gets it then keeps it.
 func deleteAndCreate(t *trial) {
-	root := t.tree()
+	root := beginTree(t)
 	keys := make(chan provider.UUID, 1)
 	t.parallel(2, func(n int) {
 		if n == 0 {
@@ -87,7 +87,7 @@ func deleteAndCreate(t *trial) {
 
 // deleteResumes: a delete that was given up is finished by another.
 func deleteResumes(t *trial) {
-	root := t.tree()
+	root := beginTree(t)
 	members := []provider.UUID{root.Key, t.byID("a").Key, t.byID("z").Key}
 	for range 5 {
 		ctx, cancel := context.WithCancel(t.ctx)

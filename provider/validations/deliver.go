@@ -100,8 +100,8 @@ func deliverNothing(t *trial) {
 	t.want(err, provider.ErrNotFound)
 }
 
-// sendRefused commits a send that cannot be delivered and checks what comes back.
-func (t *trial) sendRefused(to provider.OutMessage) {
+// checkSendRefused commits a send that cannot be delivered and checks what comes back.
+func checkSendRefused(t *trial, to provider.OutMessage) {
 	refused := text("refused")
 	refused.EventID = 9
 	to.Message, to.Refused = text("m"), &refused
@@ -110,11 +110,11 @@ func (t *trial) sendRefused(to provider.OutMessage) {
 	t.checkf(u.payloads() == "refused" && u.Messages[0].EventID == 9, "came back: %+v", u.Messages)
 }
 
-func deliverRefusedGone(t *trial) { t.sendRefused(provider.OutMessage{ID: "nobody"}) }
+func deliverRefusedGone(t *trial) { checkSendRefused(t, provider.OutMessage{ID: "nobody"}) }
 
 func deliverRefusedEnded(t *trial) {
 	i := t.end(t.begin("i"))
-	t.unchanged(i.Key, func() { t.sendRefused(provider.OutMessage{Key: i.Key}) })
+	t.unchanged(i.Key, func() { checkSendRefused(t, provider.OutMessage{Key: i.Key}) })
 }
 
 func deliverStartRefused(t *trial) {

@@ -202,7 +202,7 @@ func edgeUnstick(t *trial) {
 	unstick(unique(), node)
 	t.unchanged(i.Key, func() { unstick(i.Key, "node-c") })
 	t.checkf(len(t.fetch(named("i"), other)) == 0, "who does not own it has ended its stickiness")
-	parked := t.parkedFetch(named("i"), other)
+	parked := parkedFetch(t, named("i"), other)
 	t.unchanged(i.Key, func() { unstick(i.Key, node) })
 	u := parked()
 	t.checkf(len(u) == 1, "it is kept for the owner that has let it go")
@@ -215,15 +215,15 @@ func edgeLapsedTurns(t *trial) {
 	i := t.create("i")
 	u := t.fetchOne(briefly)
 	t.pass(2 * short)
-	t.unchangedDelivery(i.Key, func() {
+	checkSameDeliveries(t, i.Key, func() {
 		_, err := t.ReleaseTurns(t.ctx, provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{{Token: u.token, Delay: long}}})
 		t.ok(err)
 	})
 	t.checkf(t.fetchOne().Instance.Deliveries == 2, "the lapsed delivery was given back")
 }
 
-// unchangedDelivery checks that act does not change how often an instance was delivered.
-func (t *trial) unchangedDelivery(key provider.UUID, act func()) {
+// checkSameDeliveries checks that act does not change how often an instance was delivered.
+func checkSameDeliveries(t *trial, key provider.UUID, act func()) {
 	before := t.get(key).Deliveries
 	act()
 	after := t.get(key).Deliveries
@@ -288,7 +288,7 @@ func edgeRetry(t *trial) {
 
 // beginLate creates an instance with tasks that are leased to the caller and past their deadline soon. A
 // fetch of them might come too late.
-func (t *trial) beginLate(tasks ...provider.NewTask) (i provider.Instance, leased []leasedTask) {
+func beginLate(t *trial, tasks ...provider.NewTask) (i provider.Instance, leased []leasedTask) {
 	lease := &provider.TaskLease{Token: unique(), Owner: node, Duration: long}
 	for n := range tasks {
 		tasks[n].Deadline, tasks[n].Lease = short, lease
@@ -301,7 +301,7 @@ func (t *trial) beginLate(tasks ...provider.NewTask) (i provider.Instance, lease
 }
 
 func edgeParked(t *trial) {
-	i, list := t.beginLate(newTask(1))
+	i, list := beginLate(t, newTask(1))
 	task := list[0]
 	t.ok(t.report(task, provider.TaskPark).Err)
 	t.pass(2 * short)
@@ -314,7 +314,7 @@ func edgeParked(t *trial) {
 }
 
 func edgeParkedSuspended(t *trial) {
-	i, list := t.beginLate(newTask(1), newTask(2))
+	i, list := beginLate(t, newTask(1), newTask(2))
 	t.ok(t.report(list[0], provider.TaskPark).Err)
 	t.steer(i.Key, provider.SteerSuspend)
 	t.ok(t.report(list[1], provider.TaskPark).Err)
@@ -347,10 +347,10 @@ func edgeHandOff(t *trial) {
 }
 
 func edgeLetters(t *trial) {
-	t.bury(3)
+	buryMessages(t, 3)
 	list := t.letters()
 	t.mustf(len(list) == 3, "%d dead letters", len(list))
-	t.act(provider.DeadLettersRedrive, list[1].ID, list[2].ID, list[0].ID)
+	actOnLetters(t, provider.DeadLettersRedrive, list[1].ID, list[2].ID, list[0].ID)
 	u := t.fetchOne(named("i"))
 	t.checkf(u.payloads() == "m1 m2 m0", "put back as %q", u.payloads())
 }
@@ -358,13 +358,13 @@ func edgeLetters(t *trial) {
 func edgeRedriven(t *trial) {
 	idle := newTask(1)
 	idle.Priority = provider.PriorityLowest
-	i, leased := t.beginLate(idle)
+	i, leased := beginLate(t, idle)
 	t.ok(t.report(leased[0], provider.TaskRetry).Err)
 	t.ok(t.report(t.fetchTask(expired), provider.TaskPoison, func(r *provider.TaskReport) { r.Details = []byte("half") }).Err)
 	list := t.letters()
 	t.mustf(len(list) == 1, "%d dead letters", len(list))
 	t.pass(2 * short)
-	t.act(provider.DeadLettersRedrive, list[0].ID)
+	actOnLetters(t, provider.DeadLettersRedrive, list[0].ID)
 	task := t.fetchTask()
 	t.checkf(task.TaskRef == ref(i, 1) && task.Attempt == 1 && task.Deliveries == 1, "put back: %+v", task)
 	t.checkf(task.Deadline == 0 && !task.PastDeadline && task.Priority == provider.PriorityLowest, "put back: %+v", task)
@@ -376,16 +376,16 @@ func edgeLetterStays(t *trial) {
 	t.steer(i.Key, provider.SteerTerminate)
 	list := t.letters()
 	t.mustf(len(list) == 1, "%d dead letters", len(list))
-	t.checkf(t.act(provider.DeadLettersRedrive, list[0].ID) == 0, "it was counted")
+	t.checkf(actOnLetters(t, provider.DeadLettersRedrive, list[0].ID) == 0, "it was counted")
 	t.checkf(len(t.letters()) == 1, "it is gone")
 }
 
 func edgePrune(t *trial) {
-	parent := t.family(func(*provider.Start) {})
+	parent := beginFamily(t, func(*provider.Start) {})
 	t.steer(parent.Key, provider.SteerTerminate)
 	t.pass(short) // the next one ends later, also by a clock of milliseconds
 	i := t.end(t.begin("i"))
-	t.checkf(t.prune(provider.PruneRequest{Max: 1}) == 1, "the one that can be pruned was not")
+	t.checkf(prune(t, provider.PruneRequest{Max: 1}) == 1, "the one that can be pruned was not")
 	t.gone(i.Key)
 	t.get(parent.Key)
 }

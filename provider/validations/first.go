@@ -60,16 +60,16 @@ func firstTurn(req provider.CreateRequest, changes ...func(*provider.CommitTurnR
 	return &first
 }
 
-// first starts an instance with its first turn. It answers false if the provider ignores that; then the start waits for its turn.
-func (t *trial) first(req provider.CreateRequest) (i provider.Instance, begun bool) {
+// createFirst starts an instance with its first turn. It answers false if the provider ignores that; then the start waits for its turn.
+func createFirst(t *trial, req provider.CreateRequest) (i provider.Instance, begun bool) {
 	res, err := t.Create(t.ctx, req)
 	t.ok(err)
 	t.checkf(res.Created && res.Instance.Key == req.Key, "created %v, key %s, want %s", res.Created, res.Instance.Key, req.Key)
-	return t.firstStored(req, res), res.Begun
+	return checkFirstStored(t, req, res), res.Begun
 }
 
-// firstStored checks that the answer to a start which inserted its instance tells what is stored, all of the turn or nothing.
-func (t *trial) firstStored(req provider.CreateRequest, res provider.CreateResult) provider.Instance {
+// checkFirstStored checks that the answer to a start which inserted its instance tells what is stored, all of the turn or nothing.
+func checkFirstStored(t *trial, req provider.CreateRequest, res provider.CreateResult) provider.Instance {
 	i := t.get(req.Key)
 	answered, stored := fmt.Sprintf("%+v", res.Instance), fmt.Sprintf("%+v", i)
 	t.checkf(answered == stored, "it answers %s, but %s is stored", answered, stored)
@@ -82,8 +82,8 @@ func (t *trial) firstStored(req provider.CreateRequest, res provider.CreateResul
 	return i
 }
 
-// likeness is what an instance has in common with another one that came to the same state in another way.
-func (t *trial) likeness(key provider.UUID) string {
+// likenessOf is what an instance has in common with another one that came to the same state in another way.
+func likenessOf(t *trial, key provider.UUID) string {
 	res, err := t.Get(t.ctx, provider.GetRequest{Key: key, WithTasks: true, WithValues: true})
 	t.ok(err)
 	i := res.Instance
@@ -134,11 +134,11 @@ func firstLikeCommit(t *trial) {
 
 	start := with(createRequest("b"), describe)
 	start.First = firstTurn(start, everything(provider.Instance{ID: "b", Key: start.Key, Execution: 1}, due))
-	b, begun := t.first(start)
+	b, begun := createFirst(t, start)
 	if !begun {
 		return
 	}
-	want, got := t.likeness(a.Key), t.likeness(b.Key)
+	want, got := likenessOf(t, a.Key), likenessOf(t, b.Key)
 	t.checkf(got == want, "the instances differ\nin turn %s\nat once %s", want, got)
 	t.checkf(b.CreatedAt == b.UpdatedAt && b.CreatedAt >= to.CreatedAt && b.ReadyAt == due, "instants of %+v", b)
 	u := t.fetchOne(named("to"))
@@ -153,7 +153,7 @@ func firstLikeCommit(t *trial) {
 
 // What is sent after the start waits alone.
 func firstInbox(t *trial) {
-	i, begun := t.first(firstRequest("i"))
+	i, begun := createFirst(t, firstRequest("i"))
 	if !begun {
 		return
 	}
@@ -172,7 +172,7 @@ func firstInbox(t *trial) {
 // The task that the first turn has leased is that of its holder, whose next commit completes it.
 func firstHandOff(t *trial) {
 	task, token := handedOff()
-	i, begun := t.first(firstRequest("i", func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{task, newTask(2)} }))
+	i, begun := createFirst(t, firstRequest("i", func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{task, newTask(2)} }))
 	if !begun {
 		return
 	}
@@ -196,7 +196,7 @@ func firstToItself(t *trial) {
 	req.First.Sends = []provider.OutMessage{{Key: req.Key, Message: text("by key")}, {ID: "i", Message: text("by ID")}}
 	req.First.Starts = []provider.Start{again}
 	req.First.Timers = []provider.Timer{{EventID: 1, Due: 1, Payload: []byte("timer")}}
-	i, begun := t.first(req)
+	i, begun := createFirst(t, req)
 	if !begun {
 		return
 	}
@@ -209,7 +209,7 @@ func firstToItself(t *trial) {
 // What the turn itself cancels is not there. A task that is leased is told.
 func firstCancels(t *trial) {
 	task, token := handedOff()
-	i, begun := t.first(firstRequest("i", func(r *provider.CommitTurnRequest) {
+	i, begun := createFirst(t, firstRequest("i", func(r *provider.CommitTurnRequest) {
 		r.Tasks = []provider.NewTask{task, newTask(2), newTask(3)}
 		r.CancelTasks = []provider.CancelTask{{EventID: 1}, {EventID: 2}}
 		r.Timers = []provider.Timer{{EventID: 4, Due: 1, Payload: []byte("four")}, {EventID: 5, Due: 1, Payload: []byte("five")}}
@@ -226,7 +226,7 @@ func firstCancels(t *trial) {
 }
 
 func firstSticks(t *trial) {
-	i, begun := t.first(firstRequest("i", func(r *provider.CommitTurnRequest) { r.Owner, r.Sticky = node, long }))
+	i, begun := createFirst(t, firstRequest("i", func(r *provider.CommitTurnRequest) { r.Owner, r.Sticky = node, long }))
 	if !begun {
 		return
 	}
@@ -238,12 +238,12 @@ func firstSticks(t *trial) {
 
 // Fetches that wait get what the turn of a start brings.
 func firstWakes(t *trial) {
-	if _, begun := t.first(firstRequest("before")); !begun {
+	if _, begun := createFirst(t, firstRequest("before")); !begun {
 		return
 	}
 	tasks := parked(t, func() []leasedTask { return t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Wait = patience }) })
-	turns := t.parkedFetch()
-	due := t.parkedFetch(named("i"))
+	turns := parkedFetch(t)
+	due := parkedFetch(t, named("i"))
 	req := firstRequest("i")
 	req.First.Tasks = []provider.NewTask{newTask(1)}
 	req.First.Starts = []provider.Start{startOf(provider.Instance{ID: "i", Key: req.Key, Execution: 1}, "child")}
@@ -261,7 +261,7 @@ func firstReplaces(t *trial) {
 	old := t.end(t.begin("i"))
 	var now provider.Instance
 	begun := false
-	t.unchanged(old.Key, func() { now, begun = t.first(with(firstRequest("i"), replace)) })
+	t.unchanged(old.Key, func() { now, begun = createFirst(t, with(firstRequest("i"), replace)) })
 	t.checkf(t.byID("i").Key == now.Key, "the ID names another instance")
 	if begun {
 		t.historyIs(now.Key, 1, "1:started")

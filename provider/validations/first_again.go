@@ -10,7 +10,7 @@ import (
 
 // A provider that ignores the turn keeps the start message, and the turn is made as ever.
 func firstOrStart(t *trial) {
-	i, begun := t.first(firstRequest("i"))
+	i, begun := createFirst(t, firstRequest("i"))
 	if begun {
 		t.noTurn("the start message has been consumed", named("i"))
 		t.historyIs(i.Key, 1, "1:started")
@@ -25,7 +25,7 @@ func firstOrStart(t *trial) {
 func firstRepeated(t *trial) {
 	req := firstRequest("i")
 	req.RequestID = "r"
-	i, begun := t.first(req)
+	i, begun := createFirst(t, req)
 	again := func(req provider.CreateRequest, begun bool) {
 		t.unchanged(i.Key, func() {
 			res, err := t.Create(t.ctx, req)
@@ -45,7 +45,7 @@ func firstRepeated(t *trial) {
 
 // Nobody ever sees the instance before its first turn.
 func firstAtOnce(t *trial) {
-	if _, begun := t.first(firstRequest("before")); !begun {
+	if _, begun := createFirst(t, firstRequest("before")); !begun {
 		return
 	}
 	const starters, starts = 2, 20
@@ -57,7 +57,7 @@ func firstAtOnce(t *trial) {
 			for range starts {
 				req := createRequest(fresh())
 				req.First = firstTurn(req)
-				t.first(req)
+				createFirst(t, req)
 			}
 			return
 		}
@@ -100,7 +100,7 @@ func firstRace(t *trial) {
 		return
 	}
 	child := req.First.Starts[0].Create.ID
-	t.checkf(all.Count == 2 && t.there(child), "%d instances, want 2 of which one is %s", all.Count, child)
+	t.checkf(all.Count == 2 && exists(t, child), "%d instances, want 2 of which one is %s", all.Count, child)
 	t.historyIs(req.Key, 1, "1:"+string(req.First.Events[0]))
 	t.checkf(t.fetchTask().EventID == req.First.Tasks[0].EventID, "it has another's task")
 }
@@ -127,7 +127,7 @@ func firstRepeatRace(t *trial) {
 
 // unknownFirst cuts starts off that carry a turn: a repeat hears whether it is stored, and it is stored in full or not at all.
 func unknownFirst(t *trial) {
-	t.cutOff(func() cut {
+	cutOff(t, func() cut {
 		req := firstRequest(fresh(), func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{newTask(1)} })
 		req.RequestID = fresh()
 		begun := false
@@ -139,7 +139,7 @@ func unknownFirst(t *trial) {
 				return err
 			},
 			done: func() {
-				i := t.firstStored(req, provider.CreateResult{Instance: t.byID(req.ID), Begun: begun})
+				i := checkFirstStored(t, req, provider.CreateResult{Instance: t.byID(req.ID), Begun: begun})
 				if begun {
 					t.tasksAre(i.Key, "1")
 					t.historyIs(i.Key, 1, "1:started")
@@ -153,8 +153,8 @@ func unknownFirst(t *trial) {
 func transactionFirst(t *trial) {
 	var req provider.CreateRequest
 	var res provider.CreateResult
-	t.within(true, func(tx provider.Tx) {
-		res = t.createIn(tx, "i", func(r *provider.CreateRequest) {
+	inTransaction(t, true, func(tx provider.Tx) {
+		res = createIn(t, tx, "i", func(r *provider.CreateRequest) {
 			r.First = firstTurn(*r, func(f *provider.CommitTurnRequest) { f.Tasks = []provider.NewTask{newTask(1)} })
 			req = *r
 		})
@@ -172,11 +172,11 @@ func transactionFirst(t *trial) {
 
 func transactionFirstRollback(t *trial) {
 	t.begin("to")
-	t.within(false, func(tx provider.Tx) {
-		_, err := t.transactor().CreateIn(t.ctx, tx, fully())
+	inTransaction(t, false, func(tx provider.Tx) {
+		_, err := transactor(t).CreateIn(t.ctx, tx, fully())
 		t.ok(err)
 	})
-	t.checkf(!t.there("i") && !t.there("child of i"), "it is there after the rollback")
+	t.checkf(!exists(t, "i") && !exists(t, "child of i"), "it is there after the rollback")
 	t.noTask("the transaction was rolled back")
 	t.checkf(t.byID("to").InboxMessages == 0, "a message is there after the rollback")
 }

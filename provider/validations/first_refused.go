@@ -16,8 +16,8 @@ func fully(changes ...func(*provider.CreateRequest)) provider.CreateRequest {
 	return req
 }
 
-// nothingOf makes a start that fully prepared, and checks that nothing of its first turn is stored.
-func (t *trial) nothingOf(req provider.CreateRequest, want error) (res provider.CreateResult) {
+// checkNothingStored makes a start that fully prepared and checks that nothing of its first turn is stored.
+func checkNothingStored(t *trial, req provider.CreateRequest, want error) (res provider.CreateResult) {
 	to := t.byID("to")
 	t.unchanged(to.Key, func() {
 		var err error
@@ -31,7 +31,7 @@ func (t *trial) nothingOf(req provider.CreateRequest, want error) (res provider.
 	})
 	t.checkf(!res.Begun, "it says that it has begun")
 	t.noTask("nothing of the turn is stored")
-	t.checkf(!t.there("child of "+req.ID), "its child was started")
+	t.checkf(!exists(t, "child of "+req.ID), "its child was started")
 	_, err := t.ReadHistory(t.ctx, provider.ReadHistoryRequest{Key: req.Key, From: 1})
 	t.want(err, provider.ErrNotFound)
 	return res
@@ -45,7 +45,7 @@ func firstExisting(t *trial) {
 		provider.IDReject: provider.ErrExists, provider.IDUseExisting: nil, provider.IDReplaceEnded: provider.ErrExists,
 	} {
 		t.unchanged(old.Key, func() {
-			res := t.nothingOf(fully(func(r *provider.CreateRequest) { r.Policy = policy }), want)
+			res := checkNothingStored(t, fully(func(r *provider.CreateRequest) { r.Policy = policy }), want)
 			t.checkf(!res.Created && (want != nil || res.Instance.Key == old.Key), "policy %d answers %+v", policy, res)
 		})
 	}
@@ -54,24 +54,24 @@ func firstExisting(t *trial) {
 // A start that is refused stores nothing of its turn.
 func firstRefused(t *trial) {
 	t.begin("to")
-	t.nothingOf(fully(func(r *provider.CreateRequest) {
+	checkNothingStored(t, fully(func(r *provider.CreateRequest) {
 		r.Parent = provider.Parent{Key: unique(), ID: "gone", Execution: 1, EventID: 1}
 	}), provider.ErrNotFound)
-	t.checkf(!t.there("i"), "it was created")
+	t.checkf(!exists(t, "i"), "it was created")
 }
 
-// refusesFirst checks that each change of a first turn makes the start one that is refused, and that nothing is stored.
-func (t *trial) refusesFirst(want error, wrongs map[string]func(*provider.CreateRequest)) {
+// checkFirstRefused checks that each change of a first turn makes the start one that is refused, and that nothing is stored.
+func checkFirstRefused(t *trial, want error, wrongs map[string]func(*provider.CreateRequest)) {
 	t.begin("to")
 	for what, wrong := range wrongs {
-		t.nothingOf(fully(wrong), want)
-		t.checkf(!t.there("i"), "a first turn %s: the instance was created", what)
+		checkNothingStored(t, fully(wrong), want)
+		t.checkf(!exists(t, "i"), "a first turn %s: the instance was created", what)
 	}
 }
 
 func firstTooLarge(t *trial) {
 	big := make([]byte, provider.MaxPayload+1)
-	t.refusesFirst(provider.ErrTooLarge, map[string]func(*provider.CreateRequest){
+	checkFirstRefused(t, provider.ErrTooLarge, map[string]func(*provider.CreateRequest){
 		"with a large event": func(r *provider.CreateRequest) { r.First.Events[1] = big },
 		"with many events":   func(r *provider.CreateRequest) { r.First.Events = make([][]byte, provider.MaxCommitRows+1) },
 		"with a large task":  func(r *provider.CreateRequest) { r.First.Tasks[1].Payload = big },
@@ -84,7 +84,7 @@ func firstTooLarge(t *trial) {
 }
 
 func firstFits(t *trial) {
-	t.refusesFirst(provider.ErrInvalid, map[string]func(*provider.CreateRequest){
+	checkFirstRefused(t, provider.ErrInvalid, map[string]func(*provider.CreateRequest){
 		"of another instance":    func(r *provider.CreateRequest) { r.First.Key = unique() },
 		"of another version":     func(r *provider.CreateRequest) { r.First.Expected = unique() },
 		"of another execution":   func(r *provider.CreateRequest) { r.First.Execution = 2 },
@@ -111,5 +111,5 @@ func startFirst(t *trial) {
 	req := next(i)
 	req.Starts = []provider.Start{start}
 	t.refused(req, provider.ErrInvalid)
-	t.checkf(!t.there("child"), "it was started")
+	t.checkf(!exists(t, "child"), "it was started")
 }

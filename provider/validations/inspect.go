@@ -48,7 +48,7 @@ func canInspect(p provider.Provider) bool {
 }
 
 // inspect answers the first page of a kind, with changes to the request.
-func (t *trial) inspect(kind provider.InspectKind, changes ...func(*provider.InspectRequest)) provider.InspectResult {
+func inspect(t *trial, kind provider.InspectKind, changes ...func(*provider.InspectRequest)) provider.InspectResult {
 	req := provider.InspectRequest{Kind: kind}
 	for _, change := range changes {
 		change(&req)
@@ -67,7 +67,7 @@ func inspectInstances(t *trial) {
 	i := t.begin("i", func(r *provider.CommitTurnRequest) { r.CustomStatus = []byte("half way") })
 	t.send(i.Key, text("m"))
 	i = t.get(i.Key)
-	list := t.inspect(provider.InspectInstances).Instances
+	list := inspect(t, provider.InspectInstances).Instances
 	t.mustf(len(list) == 1, "%d instances, want 1", len(list))
 	t.checkf(fmt.Sprintf("%+v", list[0]) == fmt.Sprintf("%+v", i), "instance\n%+v, want\n%+v", list[0], i)
 }
@@ -75,27 +75,27 @@ func inspectInstances(t *trial) {
 func inspectReplaced(t *trial) {
 	old := t.end(t.begin("i"))
 	now := t.create("i", func(r *provider.CreateRequest) { r.Policy = provider.IDReplaceEnded })
-	list := t.inspect(provider.InspectInstances).Instances
+	list := inspect(t, provider.InspectInstances).Instances
 	has := func(key provider.UUID) bool {
 		return slices.ContainsFunc(list, func(i provider.Instance) bool { return i.Key == key && i.ID == "i" })
 	}
 	t.checkf(len(list) == 2 && has(old.Key) && has(now.Key), "instances %+v", list)
 }
 
-// second makes an instance that is in its second execution: two events, then one.
-func (t *trial) second(id string) provider.Instance { return t.continueAsNew(t.begin(id)) }
+// beginSecond makes an instance that is in its second execution: two events, then one.
+func beginSecond(t *trial, id string) provider.Instance { return t.continueAsNew(t.begin(id)) }
 
 func inspectExecutions(t *trial) {
-	i := t.second("i")
-	list := t.inspect(provider.InspectExecutions).Executions
+	i := beginSecond(t, "i")
+	list := inspect(t, provider.InspectExecutions).Executions
 	want := provider.ExecutionRow{Key: i.Key, Execution: 1, Status: provider.StatusContinuedAsNew, Length: 2}
 	t.checkf(len(list) == 1 && list[0] == want, "executions %+v, want %+v", list, want)
 }
 
 func inspectHistory(t *trial) {
-	i := t.second("i")
+	i := beginSecond(t, "i")
 	events := map[int64]int64{}
-	for _, h := range t.inspect(provider.InspectHistory).History {
+	for _, h := range inspect(t, provider.InspectHistory).History {
 		t.checkf(h.Key == i.Key && h.First == events[h.Execution]+1, "%+v follows event %d", h, events[h.Execution])
 		events[h.Execution] += h.Count
 	}
@@ -107,7 +107,7 @@ func inspectMessages(t *trial) {
 		r.Timers = []provider.Timer{{EventID: 4, Kind: 5, Due: provider.Time(1) << 60}}
 	})
 	sent := t.send(i.Key, provider.NewMessage{Kind: 9, Execution: 1, EventID: 2})
-	list := t.inspect(provider.InspectMessages).Messages
+	list := inspect(t, provider.InspectMessages).Messages
 	t.mustf(len(list) == 2, "%d messages, want 2", len(list))
 	m, timer := list[0], list[1]
 	t.checkf(m.Key == i.Key && m.ID == sent.MessageID && m.Kind == 9 && m.Execution == 1 && m.EventID == 2 && !m.Timer &&
@@ -117,7 +117,7 @@ func inspectMessages(t *trial) {
 
 func inspectTasks(t *trial) {
 	i := t.beginTasks(newTask(2), newTask(3))
-	list := t.inspect(provider.InspectTasks).Tasks
+	list := inspect(t, provider.InspectTasks).Tasks
 	t.mustf(len(list) == 2, "%d tasks, want 2", len(list))
 	for n, task := range list {
 		t.checkf(task.TaskRef == ref(i, int64(n)+2) && task.State == provider.TaskQueued && !task.CancelRequested, "task %+v", task)
@@ -126,7 +126,7 @@ func inspectTasks(t *trial) {
 	req := next(i)
 	req.CancelTasks = []provider.CancelTask{{EventID: 2}, {EventID: 3}}
 	t.commit(req)
-	list = t.inspect(provider.InspectTasks).Tasks
+	list = inspect(t, provider.InspectTasks).Tasks
 	t.checkf(len(list) == 1 && list[0].EventID == 2 && list[0].CancelRequested, "tasks %+v, want one to be cancelled", list)
 }
 
@@ -137,14 +137,14 @@ func inspectKeys(t *trial) {
 	})
 	t.begin("bare")
 	for range 2 {
-		t.ask(i.Key)
+		parkedAsk(t, i.Key)
 	}
 	for range 2 {
 		t.send(i.Key, text("late"))
 	}
 	i = t.end(t.get(i.Key))
 	for kind := provider.InspectAsks; kind <= provider.InspectDeadLetters; kind++ {
-		keys := t.inspect(kind).Keys
+		keys := inspect(t, kind).Keys
 		t.checkf(len(keys) == 1 && keys[0] == i.Key, "kind %d: keys %v, want %v", kind, keys, i.Key)
 	}
 }
@@ -153,20 +153,20 @@ func inspectTurnLeases(t *trial) {
 	t.begin("idle")
 	i := t.create("i")
 	u := t.fetchOne(func(r *provider.FetchTurnsRequest) { r.Owner = "holder" })
-	list := t.inspect(provider.InspectTurnLeases).TurnLeases
+	list := inspect(t, provider.InspectTurnLeases).TurnLeases
 	t.mustf(len(list) == 1, "%d leases, want 1", len(list))
 	l := list[0]
 	t.checkf(l.Key == i.Key && l.Lease.Owner == "holder" && !l.Lease.Over && !l.Lease.OwnerGone && l.Lease.Until > u.Instance.ReadyAt,
 		"lease %+v", l)
 	t.commit(commitOf(u))
-	t.checkf(len(t.inspect(provider.InspectTurnLeases).TurnLeases) == 0, "a lease outlived its turn")
+	t.checkf(len(inspect(t, provider.InspectTurnLeases).TurnLeases) == 0, "a lease outlived its turn")
 }
 
 func inspectLapsedLease(t *trial) {
 	t.create("i")
 	t.fetchOne(briefly)
 	t.pass(2 * short)
-	for _, l := range t.inspect(provider.InspectTurnLeases).TurnLeases {
+	for _, l := range inspect(t, provider.InspectTurnLeases).TurnLeases {
 		t.checkf(l.Lease.Over, "lease %+v, want it over or gone", l)
 	}
 }
@@ -176,7 +176,7 @@ func inspectTaskLeases(t *trial) {
 	t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Owner, r.Max = "holder", 1 })
 	t.fetchTask(brieflyTask)
 	t.pass(2 * short)
-	list := t.inspect(provider.InspectTasks).Tasks
+	list := inspect(t, provider.InspectTasks).Tasks
 	t.mustf(len(list) == 2, "%d tasks, want 2", len(list))
 	l := list[0].Lease
 	t.checkf(list[0].State == provider.TaskLeased && l.Owner == "holder" && !l.Over && !l.OwnerGone && l.Until > 0, "task %+v", list[0])
@@ -210,10 +210,10 @@ func order(res provider.InspectResult) (places []string) {
 	return places
 }
 
-// crowd makes several rows of most kinds.
-func (t *trial) crowd() {
+// beginCrowd makes several rows of most kinds.
+func beginCrowd(t *trial) {
 	for n := range 3 {
-		i := t.second(fmt.Sprint("i", n))
+		i := beginSecond(t, fmt.Sprint("i", n))
 		req := next(i, "more")
 		req.Tasks = []provider.NewTask{newTask(7), newTask(5)}
 		req.Values = []provider.KeyValue{{Key: "k", Value: []byte("v")}}
@@ -230,15 +230,15 @@ func (t *trial) crowd() {
 	})
 }
 
-func (t *trial) everyKind(check func(kind provider.InspectKind, all []string)) {
+func forEveryKind(t *trial, check func(kind provider.InspectKind, all []string)) {
 	for kind := provider.InspectInstances; kind <= provider.InspectDeadLetters; kind++ {
-		check(kind, order(t.inspect(kind)))
+		check(kind, order(inspect(t, kind)))
 	}
 }
 
 func inspectOrder(t *trial) {
-	t.crowd()
-	t.everyKind(func(kind provider.InspectKind, all []string) {
+	beginCrowd(t)
+	forEveryKind(t, func(kind provider.InspectKind, all []string) {
 		t.checkf(slices.IsSorted(all), "kind %d is in no order: %v", kind, all)
 		none := kind == provider.InspectAsks || kind == provider.InspectAttributes || kind == provider.InspectDeadLetters
 		t.checkf(none || len(all) >= 3, "kind %d: %d rows", kind, len(all))
@@ -246,11 +246,11 @@ func inspectOrder(t *trial) {
 }
 
 func inspectPages(t *trial) {
-	t.crowd()
-	t.everyKind(func(kind provider.InspectKind, all []string) {
+	beginCrowd(t)
+	forEveryKind(t, func(kind provider.InspectKind, all []string) {
 		var paged []string
 		for cursor, calls := "", 0; calls <= len(all); calls++ {
-			res := t.inspect(kind, func(r *provider.InspectRequest) { r.Cursor, r.Max = cursor, 2 })
+			res := inspect(t, kind, func(r *provider.InspectRequest) { r.Cursor, r.Max = cursor, 2 })
 			places := order(res)
 			t.checkf(len(places) <= 2, "kind %d: a page of %d rows, want 2 at most", kind, len(places))
 			paged = append(paged, places...)
@@ -267,29 +267,29 @@ func inspectBytes(t *trial) {
 	for n := range 4 {
 		t.begin(fmt.Sprint("i", n), func(r *provider.CommitTurnRequest) { r.CustomStatus = large })
 	}
-	first := t.inspect(provider.InspectInstances)
-	rest := t.inspect(provider.InspectInstances, func(r *provider.InspectRequest) { r.Cursor = first.Cursor })
+	first := inspect(t, provider.InspectInstances)
+	rest := inspect(t, provider.InspectInstances, func(r *provider.InspectRequest) { r.Cursor = first.Cursor })
 	t.checkf(len(first.Instances) == 2 && first.Cursor != "", "%d instances in the first page, want 2", len(first.Instances))
 	t.checkf(len(rest.Instances) == 2 && rest.Cursor == "", "%d instances in the second page, want 2", len(rest.Instances))
 }
 
 func inspectKey(t *trial) {
-	t.crowd()
-	one := t.inspect(provider.InspectInstances).Instances[1].Key
-	t.everyKind(func(kind provider.InspectKind, all []string) {
-		got := order(t.inspect(kind, of(one)))
+	beginCrowd(t)
+	one := inspect(t, provider.InspectInstances).Instances[1].Key
+	forEveryKind(t, func(kind provider.InspectKind, all []string) {
+		got := order(inspect(t, kind, of(one)))
 		want := slices.DeleteFunc(all, func(place string) bool { return place[:36] != one.String() })
 		t.checkf(slices.Equal(got, want), "kind %d: rows of a key %v, want %v", kind, got, want)
-		second := t.inspect(kind, of(one), func(r *provider.InspectRequest) { r.Max = 1 })
+		second := inspect(t, kind, of(one), func(r *provider.InspectRequest) { r.Max = 1 })
 		t.checkf(len(order(second)) == min(1, len(want)) && (second.Cursor != "") == (len(want) > 1), "kind %d: page %+v", kind, second)
 	})
-	t.checkf(len(order(t.inspect(provider.InspectInstances, of(unique())))) == 0, "rows of a key that is none")
+	t.checkf(len(order(inspect(t, provider.InspectInstances, of(unique())))) == 0, "rows of a key that is none")
 }
 
 func inspectPayloads(t *trial) {
 	i := t.begin("i")
 	t.send(i.Key, text("secret"))
-	list := t.inspect(provider.InspectMessages).Messages
+	list := inspect(t, provider.InspectMessages).Messages
 	t.checkf(len(list) == 1 && list[0].Payload == nil, "messages %+v, want one without its payload", list)
 }
 
@@ -297,7 +297,7 @@ func inspectChangesNothing(t *trial) {
 	i := t.create("i")
 	t.fetchOne(briefly)
 	t.unchanged(i.Key, func() {
-		t.everyKind(func(provider.InspectKind, []string) {})
+		forEveryKind(t, func(provider.InspectKind, []string) {})
 	})
 	u := t.fetchOne() // what the lease held is given out as ever
 	t.checkf(u.Instance.Key == i.Key && u.Instance.Deliveries == 2, "fetched %+v", u.Instance)

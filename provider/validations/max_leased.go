@@ -175,8 +175,8 @@ func placesRace(t *trial) {
 	t.checkf(len(t.fetchTasks(limited(limit))) == limit, "all was given back, and the places are not free")
 }
 
-// full takes the only place, of the first task, and answers what waits for it, once it is freed.
-func (t *trial) full(tasks ...provider.NewTask) (i provider.Instance, first leasedTask, wait func() []leasedTask) {
+// fillQueue takes the only place, of the first task, and answers what waits for it, once it is freed.
+func fillQueue(t *trial, tasks ...provider.NewTask) (i provider.Instance, first leasedTask, wait func() []leasedTask) {
 	i = t.beginTasks(tasks...)
 	list := t.fetchTasks(limited(1))
 	t.mustf(len(list) == 1, "fetched %d tasks under a limit of 1", len(list))
@@ -188,7 +188,7 @@ func (t *trial) full(tasks ...provider.NewTask) (i provider.Instance, first leas
 
 func placesReported(t *trial) {
 	for _, outcome := range []provider.TaskOutcome{provider.TaskComplete, provider.TaskRetry, provider.TaskPark, provider.TaskRelease, provider.TaskPoison} {
-		i, task, wait := t.full(tasksOf(2)...)
+		i, task, wait := fillQueue(t, tasksOf(2)...)
 		t.ok(t.report(task, outcome, func(r *provider.TaskReport) { r.Delay = long }).Err)
 		list := wait()
 		t.checkf(len(list) == 1, "after outcome %d %d tasks came, want 1", outcome, len(list))
@@ -197,7 +197,7 @@ func placesReported(t *trial) {
 }
 
 func placesCommitted(t *trial) {
-	i, task, wait := t.full(tasksOf(2)...)
+	i, task, wait := fillQueue(t, tasksOf(2)...)
 	req := next(i)
 	req.Completes = []provider.TaskCompletion{{EventID: task.EventID, Token: task.token}}
 	t.commit(req)
@@ -207,13 +207,13 @@ func placesCommitted(t *trial) {
 // The task is cancelled, its instance ends, is continued as new or is deleted.
 func placesRemoved(t *trial) {
 	for n, end := range []func(provider.Instance){
-		func(i provider.Instance) { t.cancel(i, true) },
+		func(i provider.Instance) { commitCancel(t, i, true) },
 		func(i provider.Instance) { t.end(i) },
 		func(i provider.Instance) { t.steer(i.Key, provider.SteerTerminate) },
 		func(i provider.Instance) { t.continueAsNew(i) },
 		func(i provider.Instance) { t.remove(i.Key, true) },
 	} {
-		i, _, wait := t.full(newTask(1))
+		i, _, wait := fillQueue(t, newTask(1))
 		other := t.begin("other", func(r *provider.CommitTurnRequest) { r.Tasks = tasksOf(1) })
 		end(i)
 		list := wait()

@@ -27,20 +27,20 @@ func canMigrate(p provider.Provider) bool {
 	return ok
 }
 
-func (t *trial) migrations() []provider.Migration {
+func migrations(t *trial) []provider.Migration {
 	migrator, _ := provider.As[provider.Migrator](t.Provider)
 	list, err := migrator.Migrations(t.ctx)
 	t.ok(err)
 	return list
 }
 
-func (t *trial) migrate() {
+func migrate(t *trial) {
 	migrator, _ := provider.As[provider.Migrator](t.Provider)
 	t.ok(migrator.Migrate(t.ctx))
 }
 
 func migrateListed(t *trial) {
-	list := t.migrations()
+	list := migrations(t)
 	t.mustf(len(list) > 0, "a schema without steps")
 	last := 0
 	for n, step := range list {
@@ -51,16 +51,16 @@ func migrateListed(t *trial) {
 }
 
 func migrateAgain(t *trial) {
-	t.migrate()
+	migrate(t)
 	i := t.create("i")
-	t.unchanged(i.Key, t.migrate)
-	missing := slices.ContainsFunc(t.migrations(), func(m provider.Migration) bool { return !m.Applied })
-	t.checkf(!missing, "steps are missing: %+v", t.migrations())
+	t.unchanged(i.Key, func() { migrate(t) })
+	missing := slices.ContainsFunc(migrations(t), func(m provider.Migration) bool { return !m.Applied })
+	t.checkf(!missing, "steps are missing: %+v", migrations(t))
 }
 
 func migrateRace(t *trial) {
 	i := t.create("i")
-	t.unchanged(i.Key, func() { t.parallel(4, func(int) { t.migrate() }) })
-	missing := slices.ContainsFunc(t.migrations(), func(m provider.Migration) bool { return !m.Applied })
-	t.checkf(!missing, "steps are missing: %+v", t.migrations())
+	t.unchanged(i.Key, func() { t.parallel(4, func(int) { migrate(t) }) })
+	missing := slices.ContainsFunc(migrations(t), func(m provider.Migration) bool { return !m.Applied })
+	t.checkf(!missing, "steps are missing: %+v", migrations(t))
 }

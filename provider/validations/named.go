@@ -2,9 +2,9 @@ package validations
 
 import "github.com/perdure/perdure/provider"
 
-// twoUnder makes two instances under the ID i, of which the first has ended. A request that
+// createTwice makes two instances under the ID i, of which the first has ended. A request that
 // names both the ID and a key means the key.
-func (t *trial) twoUnder() (old, now provider.Instance) {
+func createTwice(t *trial) (old, now provider.Instance) {
 	old = t.end(t.begin("i"))
 	return old, t.create("i", replace)
 }
@@ -18,7 +18,7 @@ func getNamed(t *trial) {
 }
 
 func steerNamed(t *trial) {
-	old, now := t.twoUnder()
+	old, now := createTwice(t)
 	req := provider.SteerRequest{ID: "i", Key: old.Key, Action: provider.SteerSuspend, Commit: unique()}
 	t.unchanged(now.Key, func() {
 		_, err := t.Steer(t.ctx, req)
@@ -31,7 +31,7 @@ func steerNamed(t *trial) {
 }
 
 func sendNamed(t *trial) {
-	old, now := t.twoUnder()
+	old, now := createTwice(t)
 	_, err := t.Send(t.ctx, provider.SendRequest{ID: "i", Key: old.Key, Message: text("m")})
 	t.want(err, provider.ErrEnded)
 	res, err := t.Send(t.ctx, provider.SendRequest{ID: "i", Message: text("m")})
@@ -40,23 +40,23 @@ func sendNamed(t *trial) {
 }
 
 func askNamed(t *trial) {
-	old, now := t.twoUnder()
+	old, now := createTwice(t)
 	for _, to := range []struct{ key, want provider.UUID }{{old.Key, old.Key}, {provider.UUID{}, now.Key}} {
 		answered := parked(t, func() error {
 			_, err := t.Ask(t.ctx, provider.AskRequest{ID: "i", Key: to.key, AskID: unique(), Wait: long})
 			return err
 		})
-		open := t.fetchAsk(func(r *provider.FetchAsksRequest) {
+		open := fetchAsk(t, func(r *provider.FetchAsksRequest) {
 			r.Capabilities = append(r.Capabilities, provider.Capability{Name: "setup-i", CodeVersion: codeVersion})
 		})
 		t.checkf(open.Instance.Key == to.want, "asked %s, want %s", open.Instance.Key, to.want)
-		t.ok(t.answer(open.AskID))
+		t.ok(answerAsk(t, open.AskID))
 		t.ok(answered())
 	}
 }
 
 func deleteNamed(t *trial) {
-	old, now := t.twoUnder()
+	old, now := createTwice(t)
 	_, err := t.Delete(t.ctx, provider.DeleteRequest{ID: "i", Key: old.Key})
 	t.ok(err)
 	t.gone(old.Key)
@@ -67,7 +67,7 @@ func deleteNamed(t *trial) {
 }
 
 func deliverNamed(t *trial) {
-	old, now := t.twoUnder()
+	old, now := createTwice(t)
 	refused := text("refused")
 	t.begin("sender", func(r *provider.CommitTurnRequest) {
 		r.Sends = []provider.OutMessage{

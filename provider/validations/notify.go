@@ -32,18 +32,18 @@ func canNotify(p provider.Provider) bool {
 }
 
 // listen collects notices until the end of the case.
-func (t *trial) listen(fn func(provider.Notice)) (stop func()) {
+func listen(t *trial, fn func(provider.Notice)) (stop func()) {
 	notifier, _ := provider.As[provider.Notifier](t.Provider)
 	return notifier.Notify(fn)
 }
 
-// noticed repeats what must be told, as a notice may be lost, until one of the notices is
+// checkNotice repeats what must be told, as a notice may be lost, until one of the notices is
 // there. act makes the notices that it answers.
-func (t *trial) noticed(act func() []provider.Notice) {
+func checkNotice(t *trial, act func() []provider.Notice) {
 	var mu sync.Mutex
 	got := map[provider.Notice]bool{}
 	heard := make(chan struct{}, 1)
-	defer t.listen(func(n provider.Notice) {
+	defer listen(t, func(n provider.Notice) {
 		mu.Lock()
 		defer mu.Unlock()
 		got[n] = true
@@ -54,7 +54,7 @@ func (t *trial) noticed(act func() []provider.Notice) {
 	})()
 	for range 10 {
 		for _, want := range act() {
-			t.wait(heard)
+			awaitSignal(t, heard)
 			mu.Lock()
 			found := got[want]
 			mu.Unlock()
@@ -66,8 +66,8 @@ func (t *trial) noticed(act func() []provider.Notice) {
 	t.errorf("of ten times no notice came: got %v", got)
 }
 
-// wait waits for a signal, but not long, and tells whether it came.
-func (t *trial) wait(signal <-chan struct{}) bool {
+// awaitSignal waits for a signal, but not long, and tells whether it came.
+func awaitSignal(t *trial, signal <-chan struct{}) bool {
 	for range 10 {
 		select {
 		case <-signal:
@@ -88,7 +88,7 @@ func notifyEnded(t *trial) {
 	}
 	for name, end := range ends {
 		n := 0
-		t.noticed(func() []provider.Notice {
+		checkNotice(t, func() []provider.Notice {
 			n++
 			i := t.begin(name+string(rune('a'+n)), func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{newTask(1)} })
 			t.fetchTask()
@@ -100,11 +100,11 @@ func notifyEnded(t *trial) {
 
 func notifyCancelled(t *trial) {
 	n := 0
-	t.noticed(func() []provider.Notice {
+	checkNotice(t, func() []provider.Notice {
 		n++
 		i := t.begin(string(rune('a'+n)), func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{newTask(1)} })
 		t.fetchTask()
-		t.cancel(i, n%2 == 0)
+		commitCancel(t, i, n%2 == 0)
 		return []provider.Notice{{Key: i.Key, Execution: 1, EventID: 1}}
 	})
 }
@@ -113,7 +113,7 @@ func notifyCancelled(t *trial) {
 func notifyNothingElse(t *trial) {
 	var mu sync.Mutex
 	var got []provider.Notice
-	stop := t.listen(func(n provider.Notice) {
+	stop := listen(t, func(n provider.Notice) {
 		mu.Lock()
 		defer mu.Unlock()
 		got = append(got, n)
@@ -122,7 +122,7 @@ func notifyNothingElse(t *trial) {
 	other := t.begin("other", func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{newTask(1)} })
 	t.fetchTasks()
 	t.send(other.Key, text("m"))
-	t.cancel(i, false)
+	commitCancel(t, i, false)
 	t.steer(other.Key, provider.SteerSuspend)
 	t.steer(other.Key, provider.SteerResume)
 	t.pass(2 * short)
@@ -141,7 +141,7 @@ func notifyStop(t *trial) {
 	late := t.begin("late")
 	called, release := make(chan struct{}, 100), make(chan struct{})
 	var over atomic.Bool
-	stop := t.listen(func(provider.Notice) {
+	stop := listen(t, func(provider.Notice) {
 		called <- struct{}{}
 		<-release
 		over.Store(true)
@@ -155,7 +155,7 @@ func notifyStop(t *trial) {
 	select {
 	case <-called:
 	case <-ended:
-		running = t.wait(called) // else the notice was lost
+		running = awaitSignal(t, called) // else the notice was lost
 	}
 	stopping, stopped := make(chan struct{}), make(chan bool, 1)
 	go func() {

@@ -40,7 +40,7 @@ func sharedPageRaces() []testCase {
 }
 
 // whileWriting pages through what stands still, again and again, until the writers have made all their changes.
-func (t *trial) whileWriting(writers, changes int, write func(writer, n int), page func()) {
+func whileWriting(t *trial, writers, changes int, write func(writer, n int), page func()) {
 	left := make(chan struct{}, writers)
 	t.parallel(writers+1, func(who int) {
 		if who < writers {
@@ -66,7 +66,7 @@ func pagesOfInstances(t *trial) {
 		t.create(id)
 		t.create(fmt.Sprint("moving", n))
 	}
-	t.whileWriting(2, 9, func(writer, n int) {
+	whileWriting(t, 2, 9, func(writer, n int) {
 		if writer == 0 {
 			t.steer(t.byID(fmt.Sprint("moving", n)).Key, provider.SteerTerminate)
 			return
@@ -74,7 +74,7 @@ func pagesOfInstances(t *trial) {
 		t.remove(t.create(fmt.Sprint("new", n)).Key, true)
 	}, func() {
 		seen := map[string]int{}
-		for _, i := range t.pages(provider.Filter{}, 4, func() {}) {
+		for _, i := range listPages(t, provider.Filter{}, 4, func() {}) {
 			seen[i.ID]++
 		}
 		for id, n := range seen {
@@ -88,7 +88,7 @@ func pagesOfInstances(t *trial) {
 
 func pagesOfHistory(t *trial) {
 	i := t.begin("i")
-	t.whileWriting(1, 40, func(_, n int) {
+	whileWriting(t, 1, 40, func(_, n int) {
 		req := next(i, fmt.Sprint("a", n), fmt.Sprint("b", n))
 		t.commit(req)
 		i.Version, i.HistoryLength = req.Commit, i.HistoryLength+2
@@ -111,7 +111,7 @@ func pagesOfHistory(t *trial) {
 }
 
 func pagesOfLetters(t *trial) {
-	t.bury(12)
+	buryMessages(t, 12)
 	still := map[int64]bool{}
 	all := t.letters()
 	for n, l := range all {
@@ -120,8 +120,8 @@ func pagesOfLetters(t *trial) {
 		}
 	}
 	i := t.begin("more")
-	t.whileWriting(1, 6, func(_, n int) {
-		t.act(provider.DeadLettersDiscard, all[2*n+1].ID)
+	whileWriting(t, 1, 6, func(_, n int) {
+		actOnLetters(t, provider.DeadLettersDiscard, all[2*n+1].ID)
 		t.send(i.Key, text("m"))
 		t.steer(i.Key, provider.SteerTerminate)
 		t.steer(i.Key, provider.SteerReset, resetTo("again"))
@@ -151,7 +151,7 @@ func pagesOfRecords(t *trial) {
 		want = append(want, fmt.Sprintf("key%d-still", n))
 		t.record(put(want[n], "v", 0))
 	}
-	t.whileWriting(2, 10, func(writer, n int) {
+	whileWriting(t, 2, 10, func(writer, n int) {
 		key := fmt.Sprintf("key%d-moving%d", n, writer)
 		t.record(put(key, "v", 0))
 		t.record(provider.RecordRequest{Action: provider.RecordDelete, Namespace: "n", Key: key, Expect: 1})

@@ -36,13 +36,13 @@ func payloadEdges() []string {
 	return []string{"", "\x00", "a\x00b", "\xff\xfe\xc3(", `'";--\`, strings.Repeat(all.String(), 2<<20/256)}
 }
 
-// same checks that bytes came back as they were.
-func (t *trial) same(what string, got []byte, want string) {
+// checkBytes checks that bytes came back as they were.
+func checkBytes(t *trial, what string, got []byte, want string) {
 	t.checkf(string(got) == want, "%s: %d bytes came back of %d, or others: %.20q, want %.20q", what, len(got), len(want), got, want)
 }
 
-// sole answers the only message of a turn that is waited for, and consumes it.
-func (t *trial) sole(changes ...func(*provider.FetchTurnsRequest)) []byte {
+// consumeOnly answers the only message of a turn that is waited for, and consumes it.
+func consumeOnly(t *trial, changes ...func(*provider.FetchTurnsRequest)) []byte {
 	u := t.fetchOne(changes...)
 	t.mustf(len(u.Messages) == 1, "%d messages, want 1", len(u.Messages))
 	t.commit(commitOf(u, "seen"))
@@ -52,9 +52,9 @@ func (t *trial) sole(changes ...func(*provider.FetchTurnsRequest)) []byte {
 func payloadSends(t *trial) {
 	for _, edge := range payloadEdges() {
 		i := t.create(fresh(), func(r *provider.CreateRequest) { r.Message.Payload = []byte(edge) })
-		t.same("start message", t.sole(), edge)
+		checkBytes(t, "start message", consumeOnly(t), edge)
 		t.send(i.Key, text(edge))
-		t.same("message", t.sole(), edge)
+		checkBytes(t, "message", consumeOnly(t), edge)
 	}
 }
 
@@ -73,23 +73,23 @@ func payloadCommits(t *trial) {
 		req.Values = []provider.KeyValue{{Key: "k", Value: bytes}}
 		req.CustomStatus = bytes
 		t.commit(req)
-		t.same("message to another", t.sole(named("to-"+id)), edge)
-		t.same("start message of a child", t.sole(), edge)
+		checkBytes(t, "message to another", consumeOnly(t, named("to-"+id)), edge)
+		checkBytes(t, "start message of a child", consumeOnly(t), edge)
 		u := t.fetchOne(named(id))
 		t.mustf(len(u.Messages) == 2, "%d messages, want a timer and a refusal", len(u.Messages))
-		t.same("timer", u.Messages[0].Payload, edge)
-		t.same("refusal", u.Messages[1].Payload, edge)
+		checkBytes(t, "timer", u.Messages[0].Payload, edge)
+		checkBytes(t, "refusal", u.Messages[1].Payload, edge)
 		res, err := t.Get(t.ctx, provider.GetRequest{Key: i.Key, WithValues: true})
 		t.ok(err)
-		t.same("custom status", res.Instance.CustomStatus, edge)
+		checkBytes(t, "custom status", res.Instance.CustomStatus, edge)
 		t.mustf(len(res.Values) == 1, "%d values", len(res.Values))
-		t.same("value", res.Values[0].Value, edge)
-		t.same("event", t.lastEvent(i.Key), edge)
+		checkBytes(t, "value", res.Values[0].Value, edge)
+		checkBytes(t, "event", lastEvent(t, i.Key), edge)
 	}
 }
 
 // lastEvent answers the last event of the current execution.
-func (t *trial) lastEvent(key provider.UUID) []byte {
+func lastEvent(t *trial, key provider.UUID) []byte {
 	res, err := t.ReadHistory(t.ctx, provider.ReadHistoryRequest{Key: key, From: t.get(key).HistoryLength})
 	t.ok(err)
 	t.mustf(len(res.Events) == 1, "read %d events, want the last one", len(res.Events))
@@ -104,12 +104,12 @@ func payloadResults(t *trial) {
 		i := t.continueAsNew(t.begin(id), func(r *provider.CommitTurnRequest) {
 			r.Next.Events, r.Next.Message = [][]byte{[]byte(edge)}, &m
 		})
-		t.same("event of the next execution", t.lastEvent(i.Key), edge)
-		t.same("message of the next execution", t.sole(named(id)), edge)
+		checkBytes(t, "event of the next execution", lastEvent(t, i.Key), edge)
+		checkBytes(t, "message of the next execution", consumeOnly(t, named(id)), edge)
 		req := next(t.get(i.Key))
 		req.Status, req.Result = provider.StatusFailed, []byte(edge)
 		t.commit(req)
-		t.same("result", t.get(i.Key).Result, edge)
+		checkBytes(t, "result", t.get(i.Key).Result, edge)
 	}
 }
 
@@ -120,16 +120,16 @@ func payloadTasks(t *trial) {
 		task.Payload = []byte(edge)
 		t.begin(id, func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{task} })
 		got := t.fetchTask()
-		t.same("task", got.Payload, edge)
+		checkBytes(t, "task", got.Payload, edge)
 		item := renewal(got)
 		item.Details = []byte(edge)
 		t.ok(t.renew(item).Err)
 		t.ok(t.report(got, provider.TaskRetry, func(r *provider.TaskReport) { r.Failure = []byte(edge) }).Err)
 		got = t.fetchTask()
-		t.same("failure", got.Failure, edge)
-		t.same("details", got.Details, edge)
+		checkBytes(t, "failure", got.Failure, edge)
+		checkBytes(t, "details", got.Details, edge)
 		t.ok(t.report(got, provider.TaskComplete, func(r *provider.TaskReport) { r.Message.Payload = []byte(edge) }).Err)
-		t.same("result", t.sole(named(id)), edge)
+		checkBytes(t, "result", consumeOnly(t, named(id)), edge)
 	}
 }
 
@@ -145,11 +145,11 @@ func payloadSteers(t *trial) {
 		t.steer(child.Key, provider.SteerTerminate, func(r *provider.SteerRequest) {
 			r.Event, r.Result, r.ParentNotice = []byte(edge), []byte(edge), &notice
 		})
-		t.same("result", t.get(child.Key).Result, edge)
-		t.same("event", t.lastEvent(child.Key), edge)
-		t.same("notice to the parent", t.sole(named(id)), edge)
+		checkBytes(t, "result", t.get(child.Key).Result, edge)
+		checkBytes(t, "event", lastEvent(t, child.Key), edge)
+		checkBytes(t, "notice to the parent", consumeOnly(t, named(id)), edge)
 		t.steer(parent.Key, provider.SteerReset, resetTo(edge))
-		t.same("event after a reset", t.lastEvent(parent.Key), edge)
+		checkBytes(t, "event after a reset", lastEvent(t, parent.Key), edge)
 	}
 }
 
@@ -161,10 +161,10 @@ func payloadAsks(t *trial) {
 			t.ok(err)
 			return res.Payload
 		})
-		open := t.fetchAsk()
-		t.same("question", open.Payload, edge)
+		open := fetchAsk(t)
+		checkBytes(t, "question", open.Payload, edge)
 		t.ok(t.Answer(t.ctx, provider.AnswerRequest{AskID: open.AskID, Payload: []byte(edge)}))
-		t.same("answer", answered(), edge)
+		checkBytes(t, "answer", answered(), edge)
 	}
 }
 
@@ -174,7 +174,7 @@ func payloadRecords(t *trial) {
 		t.record(req)
 		got := t.record(provider.RecordRequest{Action: provider.RecordGet, Namespace: "n", Key: req.Key})
 		t.mustf(len(got) == 1, "read %d records, want 1", len(got))
-		t.same("record", got[0].Value, edge)
+		checkBytes(t, "record", got[0].Value, edge)
 	}
 }
 
@@ -189,9 +189,9 @@ func payloadLetters(t *trial) {
 		list := t.letters()
 		t.mustf(len(list) == 2, "%d dead letters, want a task and its result", len(list))
 		for _, l := range list {
-			t.same("dead letter", l.Payload, edge)
+			checkBytes(t, "dead letter", l.Payload, edge)
 		}
-		t.act(provider.DeadLettersDiscard, list[0].ID, list[1].ID)
+		actOnLetters(t, provider.DeadLettersDiscard, list[0].ID, list[1].ID)
 	}
 }
 
@@ -205,6 +205,6 @@ func payloadFailures(t *trial) {
 		}))
 		b := t.get(i.Key).Blocked
 		t.mustf(b != nil && b.Reason == "panic", "blocked is %+v", b)
-		t.same("message", []byte(b.Message), edge)
+		checkBytes(t, "message", []byte(b.Message), edge)
 	}
 }

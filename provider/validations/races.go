@@ -159,7 +159,7 @@ func raceMessages(t *trial) {
 	left.Store(int64(len(instances) * (senders*each + 1)))
 	t.parallel(senders+4, func(n int) {
 		if n >= senders {
-			t.consume(n, &left)
+			consumeAll(t, n, &left)
 			return
 		}
 		for k := range each {
@@ -180,8 +180,8 @@ func raceMessages(t *trial) {
 	}
 }
 
-// consume makes turns of what can be fetched until no message is left. Every other lease is over at once.
-func (t *trial) consume(node int, left *atomic.Int64) {
+// consumeAll makes turns of what can be fetched until no message is left. Every other lease is over at once.
+func consumeAll(t *trial, node int, left *atomic.Int64) {
 	for round := node; left.Load() > 0 && t.ctx.Err() == nil; round++ {
 		for _, u := range t.fetch(func(r *provider.FetchTurnsRequest) {
 			r.Owner, r.Max, r.MaxMessages, r.Wait = fmt.Sprint("node-", node), 1, 3, short

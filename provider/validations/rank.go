@@ -39,9 +39,9 @@ func rankCases() []testCase {
 	}
 }
 
-// stock commits tasks of the instance id, which it creates if need be. Each is named by its fairness key, its number and what else
+// stockQueue commits tasks of the instance id, which it creates if need be. Each is named by its fairness key, its number and what else
 // is said of it, such as "a1" or "b2 urgent", and that is its payload.
-func (t *trial) stock(id string, names ...string) {
+func stockQueue(t *trial, id string, names ...string) {
 	i, err := t.Get(t.ctx, provider.GetRequest{ID: id})
 	if err != nil {
 		i.Instance = t.begin(id)
@@ -71,8 +71,8 @@ func anyName(r *provider.FetchTasksRequest) {
 	r.Queues = []provider.QueueFilter{{Queue: queue, Names: []string{activity, "other"}}}
 }
 
-// ranks checks the names of the tasks of the queue, in the order in which they are fetched.
-func (t *trial) ranks(want string) {
+// checkRanks checks the names of the tasks of the queue, in the order in which they are fetched.
+func checkRanks(t *trial, want string) {
 	var got []string
 	for {
 		list := t.fetchTasks(anyName, func(r *provider.FetchTasksRequest) { r.Max = 2 })
@@ -99,98 +99,98 @@ func numbered(format string, first, last int) (list []string) {
 // rankAging shows by what fairness adds to a rank that it takes part in one sum with the priority. No case can wait for hours.
 func rankAging(t *trial) {
 	const early = int((provider.PriorityDefault - provider.PriorityHighest) * provider.PriorityStep / provider.FairnessStep)
-	t.stock("i", numbered("a%d urgent", 0, early+2)...)
-	t.stock("i", "-1")
+	stockQueue(t, "i", numbered("a%d urgent", 0, early+2)...)
+	stockQueue(t, "i", "-1")
 	first := strings.Join(numbered("a%d", 0, early), " ")
-	t.ranks(first + " -1 " + strings.Join(numbered("a%d", early+1, early+2), " "))
+	checkRanks(t, first+" -1 "+strings.Join(numbered("a%d", early+1, early+2), " "))
 }
 
 func rankResumed(t *trial) {
-	t.stock("i", "a1", "a2", "a3")
+	stockQueue(t, "i", "a1", "a2", "a3")
 	i := t.byID("i")
 	t.steer(i.Key, provider.SteerSuspend)
-	t.stock("j", "-1")
+	stockQueue(t, "j", "-1")
 	t.steer(i.Key, provider.SteerResume)
-	t.ranks("a1 -1 a2 a3")
+	checkRanks(t, "a1 -1 a2 a3")
 }
 
 func rankTurns(t *trial) {
-	t.stock("i", "a1")
-	t.stock("i", "a2")
-	t.stock("i", "a3")
-	t.stock("j", "b1")
-	t.stock("j", "b2")
-	t.ranks("a1 b1 a2 b2 a3")
+	stockQueue(t, "i", "a1")
+	stockQueue(t, "i", "a2")
+	stockQueue(t, "i", "a3")
+	stockQueue(t, "j", "b1")
+	stockQueue(t, "j", "b2")
+	checkRanks(t, "a1 b1 a2 b2 a3")
 }
 
 func rankNames(t *trial) {
-	t.stock("i", "a1 other")
-	t.stock("i", "a2")
-	t.stock("j", "b1")
-	t.ranks("a1 b1 a2")
+	stockQueue(t, "i", "a1 other")
+	stockQueue(t, "i", "a2")
+	stockQueue(t, "j", "b1")
+	checkRanks(t, "a1 b1 a2")
 }
 
 func rankPriorities(t *trial) {
-	t.stock("i", "a1 urgent")
-	t.stock("i", "a2")
-	t.stock("j", "b1")
-	t.ranks("a1 b1 a2")
+	stockQueue(t, "i", "a1 urgent")
+	stockQueue(t, "i", "a2")
+	stockQueue(t, "j", "b1")
+	checkRanks(t, "a1 b1 a2")
 }
 
 func rankQueues(t *trial) {
-	t.stock("i", "a1 elsewhere", "a2 elsewhere")
-	t.stock("i", "a3")
-	t.stock("j", "b1")
-	t.ranks("a3 b1")
+	stockQueue(t, "i", "a1 elsewhere", "a2 elsewhere")
+	stockQueue(t, "i", "a3")
+	stockQueue(t, "j", "b1")
+	checkRanks(t, "a3 b1")
 }
 
 func rankNewcomer(t *trial) {
-	t.stock("i", "a1", "a2", "a3", "a4", "a5")
+	stockQueue(t, "i", "a1", "a2", "a3", "a4", "a5")
 	t.checkf(len(t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Max = 2 })) == 2, "not Max tasks")
-	t.stock("i", "b1", "b2", "-1")
-	t.ranks("-1 a3 b1 a4 b2 a5")
+	stockQueue(t, "i", "b1", "b2", "-1")
+	checkRanks(t, "-1 a3 b1 a4 b2 a5")
 }
 
 func rankDelayed(t *trial) {
-	t.stock("i", "a1 later", "a2 later")
-	t.stock("i", "a3")
-	t.stock("j", "b1")
-	t.ranks("a3 b1")
+	stockQueue(t, "i", "a1 later", "a2 later")
+	stockQueue(t, "i", "a3")
+	stockQueue(t, "j", "b1")
+	checkRanks(t, "a3 b1")
 }
 
 func rankSuspended(t *trial) {
-	t.stock("i", "a1", "a2", "a3")
+	stockQueue(t, "i", "a1", "a2", "a3")
 	t.steer(t.byID("i").Key, provider.SteerSuspend)
-	t.stock("j", "a4")
-	t.stock("j", "b1")
-	t.ranks("a4 b1")
+	stockQueue(t, "j", "a4")
+	stockQueue(t, "j", "b1")
+	checkRanks(t, "a4 b1")
 }
 
 func rankCommit(t *trial) {
-	t.stock("i", "a1", "a2", "b1", "a3", "b2")
-	t.stock("j", "-1")
-	t.ranks("a1 b1 -1 a2 b2 a3")
+	stockQueue(t, "i", "a1", "a2", "b1", "a3", "b2")
+	stockQueue(t, "j", "-1")
+	checkRanks(t, "a1 b1 -1 a2 b2 a3")
 }
 
 func rankLeased(t *trial) {
-	t.stock("i", "a1", "a2", "a3")
+	stockQueue(t, "i", "a1", "a2", "a3")
 	first := t.fetchTask(func(r *provider.FetchTasksRequest) { r.Max = 1 })
 	t.ok(t.report(first, provider.TaskRetry).Err)
-	t.ranks("a1 a2 a3")
-	t.stock("i", "a4")
-	t.stock("j", "b1")
-	t.ranks("a4 b1")
+	checkRanks(t, "a1 a2 a3")
+	stockQueue(t, "i", "a4")
+	stockQueue(t, "j", "b1")
+	checkRanks(t, "a4 b1")
 }
 
 func rankNothing(t *trial) {
-	t.stock("i", "a1", "a2", "a3")
+	stockQueue(t, "i", "a1", "a2", "a3")
 	for range 3 {
 		t.fetchTask(func(r *provider.FetchTasksRequest) { r.Max = 1 })
 	}
 }
 
-// only answers the one task of an instance.
-func (t *trial) only(i provider.Instance) provider.TaskInfo {
+// onlyTask answers the one task of an instance.
+func onlyTask(t *trial, i provider.Instance) provider.TaskInfo {
 	res, err := t.Get(t.ctx, provider.GetRequest{Key: i.Key, WithTasks: true})
 	t.ok(err)
 	t.mustf(len(res.Tasks) == 1, "%d tasks", len(res.Tasks))
@@ -200,9 +200,9 @@ func (t *trial) only(i provider.Instance) provider.TaskInfo {
 func taskDescribed(t *trial) {
 	task := newTask(1)
 	task.Priority, task.FairnessKey, task.Session, task.StartBy = provider.PriorityLowest, "key", "session", long
-	got := t.only(t.beginTasks(task))
+	got := onlyTask(t, t.beginTasks(task))
 	t.checkf(got.Priority == provider.PriorityLowest && got.FairnessKey == "key" && got.Session == "session", "got %+v", got)
 	t.checkf(got.StartBy == got.ScheduledAt.Add(long), "to begin by %d, scheduled at %d", got.StartBy, got.ScheduledAt)
-	plain := t.only(t.begin("j", func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{newTask(1)} }))
+	plain := onlyTask(t, t.begin("j", func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{newTask(1)} }))
 	t.checkf(plain.Priority == provider.PriorityDefault && plain.FairnessKey == "" && plain.Session == "" && plain.StartBy == 0, "got %+v", plain)
 }

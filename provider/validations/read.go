@@ -44,7 +44,7 @@ func readCases() []testCase {
 	}
 }
 
-func (t *trial) read(req provider.ReadHistoryRequest) (ids string, res provider.ReadHistoryResult) {
+func readHistory(t *trial, req provider.ReadHistoryRequest) (ids string, res provider.ReadHistoryResult) {
 	res, err := t.ReadHistory(t.ctx, req)
 	t.ok(err)
 	for _, e := range res.Events {
@@ -60,10 +60,10 @@ func readRange(t *trial) {
 		from, to int64
 		want     string
 	}{{1, 0, "1234"}, {2, 3, "23"}, {4, 4, "4"}, {3, 99, "34"}, {5, 0, ""}, {5, 4, ""}} {
-		ids, res := t.read(provider.ReadHistoryRequest{Key: i.Key, From: c.from, To: c.to})
+		ids, res := readHistory(t, provider.ReadHistoryRequest{Key: i.Key, From: c.from, To: c.to})
 		t.checkf(ids == c.want && !res.More && res.Length == 4, "%d..%d: %q, more %v, want %q", c.from, c.to, ids, res.More, c.want)
 	}
-	_, res := t.read(provider.ReadHistoryRequest{Key: i.Key, From: 1})
+	_, res := readHistory(t, provider.ReadHistoryRequest{Key: i.Key, From: 1})
 	t.checkf(res.Execution == 1 && res.Status == provider.StatusRunning && res.Version == t.get(i.Key).Version, "read %+v", res)
 }
 
@@ -76,7 +76,7 @@ func readBytes(t *trial) {
 		want     string
 		more     bool
 	}{{1, 0, 1, "1", true}, {2, 0, 4, "23", true}, {2, 3, 4, "23", false}, {2, 0, 5, "234", false}, {3, 0, 1, "3", true}} {
-		ids, res := t.read(provider.ReadHistoryRequest{Key: i.Key, From: c.from, To: c.to, MaxBytes: c.bytes})
+		ids, res := readHistory(t, provider.ReadHistoryRequest{Key: i.Key, From: c.from, To: c.to, MaxBytes: c.bytes})
 		t.checkf(ids == c.want && res.More == c.more, "%+v: %q, more %v", c, ids, res.More)
 	}
 }
@@ -92,17 +92,17 @@ func readUnknown(t *trial) {
 func readEnded(t *trial) {
 	i := t.end(t.begin("i"))
 	t.create("i", replace)
-	_, res := t.read(provider.ReadHistoryRequest{Key: i.Key, From: 1})
+	_, res := readHistory(t, provider.ReadHistoryRequest{Key: i.Key, From: 1})
 	t.checkf(res.Status == provider.StatusCompleted && res.Length == 1, "read %+v", res)
 }
 
-// pages lists all that match, a page of max at a time, and runs between before each next page.
-func (t *trial) pages(filter provider.Filter, size int, between func()) []provider.Instance {
-	return t.pagesAfter(filter, size, func([]provider.Instance) { between() })
+// listPages lists all that match, a page of max at a time, and runs between before each next page.
+func listPages(t *trial, filter provider.Filter, size int, between func()) []provider.Instance {
+	return listPagesAfter(t, filter, size, func([]provider.Instance) { between() })
 }
 
-// pagesAfter is pages for a between that wants to know what has been listed.
-func (t *trial) pagesAfter(filter provider.Filter, size int, between func(shown []provider.Instance)) []provider.Instance {
+// listPagesAfter is pages for a between that wants to know what has been listed.
+func listPagesAfter(t *trial, filter provider.Filter, size int, between func(shown []provider.Instance)) []provider.Instance {
 	var all []provider.Instance
 	req := provider.ListRequest{Filter: filter, Max: size}
 	for {
@@ -132,7 +132,7 @@ func readPages(t *trial) {
 		t.create(fmt.Sprint("i", n))
 	}
 	for _, size := range []int{1, 3, 7, 100} {
-		list := t.pages(provider.Filter{}, size, func() {})
+		list := listPages(t, provider.Filter{}, size, func() {})
 		t.checkf(len(list) == 7, "pages of %d: %s", size, idsOf(list))
 		for n := 1; n < len(list); n++ {
 			a, b := list[n-1], list[n]
@@ -149,20 +149,20 @@ func readChanging(t *trial) {
 		made[id] = t.create(id)
 	}
 	n := 0
-	t.listsOnce(provider.Filter{}, made, func([]provider.Instance) {
+	checkListedOnce(t, provider.Filter{}, made, func([]provider.Instance) {
 		t.create(fmt.Sprint("new", n))
 		n++
 	})
 	running := provider.Filter{IDPrefix: "i", Statuses: []provider.Status{provider.StatusRunning}}
-	t.listsOnce(running, made, func(shown []provider.Instance) {
+	checkListedOnce(t, running, made, func(shown []provider.Instance) {
 		t.steer(shown[len(shown)-1].Key, provider.SteerTerminate)
 	})
 }
 
-// listsOnce checks that a list shows each instance once although something happens between its pages.
-func (t *trial) listsOnce(filter provider.Filter, made map[string]provider.Instance, between func(shown []provider.Instance)) {
+// checkListedOnce checks that a list shows each instance once although something happens between its pages.
+func checkListedOnce(t *trial, filter provider.Filter, made map[string]provider.Instance, between func(shown []provider.Instance)) {
 	seen := map[string]int{}
-	for _, i := range t.pagesAfter(filter, 2, between) {
+	for _, i := range listPagesAfter(t, filter, 2, between) {
 		seen[i.ID]++
 	}
 	for id := range made {
@@ -170,9 +170,9 @@ func (t *trial) listsOnce(filter provider.Filter, made map[string]provider.Insta
 	}
 }
 
-func (t *trial) lists(filter provider.Filter, want string) {
+func checkList(t *trial, filter provider.Filter, want string) {
 	seen := map[string]bool{}
-	for _, i := range t.pages(filter, 100, func() {}) {
+	for _, i := range listPages(t, filter, 100, func() {}) {
 		seen[i.ID] = true
 	}
 	for id := range strings.FieldsSeq(want) {
@@ -189,19 +189,19 @@ func readFilters(t *trial) {
 	t.block(t.fetchOne(), true)
 	c := t.create("c%", func(r *provider.CreateRequest) { r.Name = "other" })
 	t.steer(c.Key, provider.SteerTerminate)
-	t.lists(provider.Filter{}, "a_1 ab2 c%")
-	t.lists(provider.Filter{IDPrefix: "a"}, "a_1 ab2")
-	t.lists(provider.Filter{IDPrefix: "a_"}, "a_1")
-	t.lists(provider.Filter{IDPrefix: "%"}, "")
-	t.lists(provider.Filter{IDPrefix: "A"}, "")
-	t.lists(provider.Filter{Name: "other"}, "a_1 c%")
-	t.lists(provider.Filter{Statuses: []provider.Status{provider.StatusTerminated}}, "c%")
-	t.lists(provider.Filter{Statuses: []provider.Status{provider.StatusTerminated, provider.StatusRunning}}, "a_1 ab2 c%")
-	t.lists(provider.Filter{Blocked: true}, "ab2")
-	t.lists(provider.Filter{ParentKey: a.Key}, "ab2")
-	t.lists(provider.Filter{CreatedAfter: b.CreatedAt, CreatedBefore: b.CreatedAt}, "")
-	t.lists(provider.Filter{CreatedAfter: a.CreatedAt, CreatedBefore: c.CreatedAt + 1}, "a_1 ab2 c%")
-	t.lists(provider.Filter{CreatedAfter: c.CreatedAt + 1}, "")
+	checkList(t, provider.Filter{}, "a_1 ab2 c%")
+	checkList(t, provider.Filter{IDPrefix: "a"}, "a_1 ab2")
+	checkList(t, provider.Filter{IDPrefix: "a_"}, "a_1")
+	checkList(t, provider.Filter{IDPrefix: "%"}, "")
+	checkList(t, provider.Filter{IDPrefix: "A"}, "")
+	checkList(t, provider.Filter{Name: "other"}, "a_1 c%")
+	checkList(t, provider.Filter{Statuses: []provider.Status{provider.StatusTerminated}}, "c%")
+	checkList(t, provider.Filter{Statuses: []provider.Status{provider.StatusTerminated, provider.StatusRunning}}, "a_1 ab2 c%")
+	checkList(t, provider.Filter{Blocked: true}, "ab2")
+	checkList(t, provider.Filter{ParentKey: a.Key}, "ab2")
+	checkList(t, provider.Filter{CreatedAfter: b.CreatedAt, CreatedBefore: b.CreatedAt}, "")
+	checkList(t, provider.Filter{CreatedAfter: a.CreatedAt, CreatedBefore: c.CreatedAt + 1}, "a_1 ab2 c%")
+	checkList(t, provider.Filter{CreatedAfter: c.CreatedAt + 1}, "")
 }
 
 func readAttributes(t *trial) {
@@ -214,19 +214,19 @@ func readAttributes(t *trial) {
 	t.create("a", has(one, word))
 	t.create("b", has(flag))
 	t.create("c", has(word))
-	t.lists(provider.Filter{Attributes: []provider.Attribute{one}}, "a")
-	t.lists(provider.Filter{Attributes: []provider.Attribute{flag}}, "b")
-	t.lists(provider.Filter{Attributes: []provider.Attribute{word}}, "a c")
-	t.lists(provider.Filter{Attributes: []provider.Attribute{word, one}}, "a")
-	t.lists(provider.Filter{Attributes: []provider.Attribute{word, flag}}, "")
+	checkList(t, provider.Filter{Attributes: []provider.Attribute{one}}, "a")
+	checkList(t, provider.Filter{Attributes: []provider.Attribute{flag}}, "b")
+	checkList(t, provider.Filter{Attributes: []provider.Attribute{word}}, "a c")
+	checkList(t, provider.Filter{Attributes: []provider.Attribute{word, one}}, "a")
+	checkList(t, provider.Filter{Attributes: []provider.Attribute{word, flag}}, "")
 }
 
 func readReplaced(t *trial) {
 	old := t.end(t.begin("i"))
 	i := t.create("i", replace)
-	list := t.pages(provider.Filter{}, 10, func() {})
+	list := listPages(t, provider.Filter{}, 10, func() {})
 	t.checkf(len(list) == 1 && list[0].Key == i.Key, "listed %s", idsOf(list))
-	list = t.pages(provider.Filter{Replaced: true}, 10, func() {})
+	list = listPages(t, provider.Filter{Replaced: true}, 10, func() {})
 	t.checkf(len(list) == 2 && (list[0].Key == old.Key || list[1].Key == old.Key), "listed %s", idsOf(list))
 }
 
@@ -250,7 +250,7 @@ func readStats(t *trial) {
 	t.create("b")
 	t.fetch(func(r *provider.FetchTurnsRequest) { r.Max = 1 })
 	t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Max = 1 })
-	t.statsBecome(func(s provider.StatsResult) string {
+	checkStats(t, func(s provider.StatsResult) string {
 		turns, tasks := "none", "none"
 		if len(s.Turns) == 1 && s.Turns[0].Oldest > 0 {
 			turns = fmt.Sprint(s.Turns[0].Name, " ", s.Turns[0].Count)
@@ -269,7 +269,7 @@ func readWaiting(t *trial) {
 	t.create("b")
 	t.fetch(func(r *provider.FetchTurnsRequest) { r.Max = 1 })
 	t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Max = 1 })
-	t.figuresBecome(provider.StatsRequest{Waiting: true}, func(s provider.StatsResult) string {
+	checkStatsOf(t, provider.StatsRequest{Waiting: true}, func(s provider.StatsResult) string {
 		waits := make([]string, 0, len(s.Turns)+len(s.Tasks))
 		for _, w := range s.Turns {
 			waits = append(waits, fmt.Sprint(w.Name, " ", w.Count, " ", w.Oldest > 0))

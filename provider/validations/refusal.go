@@ -8,7 +8,7 @@ import (
 )
 
 // refusals calls each method in a way that it must refuse, and answers its errors.
-func (t *trial) refusals() map[string]error {
+func refusals(t *trial) map[string]error {
 	all := map[string]error{}
 	ref := provider.TaskRef{Key: unique(), Execution: 1, EventID: 1}
 	_, all["create"] = t.Create(t.ctx, createRequest("used"))
@@ -39,7 +39,7 @@ func (t *trial) refusals() map[string]error {
 func limitErrors(t *trial) {
 	i := t.create("used")
 	check := func(when string) {
-		for call, err := range t.refusals() {
+		for call, err := range refusals(t) {
 			t.checkf(err != nil, "%s %s: no error", when, call)
 			t.checkf(provider.OutcomeOf(err) == provider.OutcomeNothing, "%s %s: %v, outcome %s", when, call, err, provider.OutcomeOf(err))
 		}

@@ -23,7 +23,7 @@ func renewCases() []testCase {
 }
 
 // renewAll renews leases for long.
-func (t *trial) renewAll(items ...provider.TaskRenewal) []provider.TaskRenewalResult {
+func renewAll(t *trial, items ...provider.TaskRenewal) []provider.TaskRenewalResult {
 	res, err := t.RenewTasks(t.ctx, provider.RenewTasksRequest{Items: items, Lease: long})
 	t.ok(err)
 	t.mustf(len(res.Items) == len(items), "%d answers to %d renewals", len(res.Items), len(items))
@@ -35,7 +35,7 @@ func (t *trial) renewAll(items ...provider.TaskRenewal) []provider.TaskRenewalRe
 }
 
 func (t *trial) renew(item provider.TaskRenewal) provider.TaskRenewalResult {
-	return t.renewAll(item)[0]
+	return renewAll(t, item)[0]
 }
 
 func renewal(task leasedTask) provider.TaskRenewal {
@@ -119,7 +119,7 @@ func renewBatch(t *trial) {
 	list := t.fetchTasks(brieflyTask)
 	t.mustf(len(list) == 3, "fetched %d tasks", len(list))
 	list[1].token = unique()
-	res := t.renewAll(renewal(list[0]), renewal(list[1]), renewal(list[2]))
+	res := renewAll(t, renewal(list[0]), renewal(list[1]), renewal(list[2]))
 	t.ok(res[0].Err)
 	t.want(res[1].Err, provider.ErrLeaseLost)
 	t.ok(res[2].Err)

@@ -168,8 +168,8 @@ func reportWrongToken(t *trial) {
 	t.ok(t.report(task, provider.TaskComplete).Err)
 }
 
-// holdsNothing checks that a token can do nothing with a task.
-func (t *trial) holdsNothing(task leasedTask, token provider.UUID) {
+// checkHoldsNothing checks that a token can do nothing with a task.
+func checkHoldsNothing(t *trial, task leasedTask, token provider.UUID) {
 	task.token = token
 	for outcome := provider.TaskComplete; outcome <= provider.TaskPoison; outcome++ {
 		t.unchanged(task.Key, func() { t.want(t.report(task, outcome).Err, provider.ErrLeaseLost) })
@@ -187,7 +187,7 @@ func reportTokenOfEach(t *trial) {
 	for n, task := range list {
 		for m, other := range list {
 			if n != m {
-				t.holdsNothing(task, other.token)
+				checkHoldsNothing(t, task, other.token)
 			}
 		}
 	}
@@ -203,7 +203,7 @@ func reportTokenOfFetch(t *trial) {
 	t.mustf(len(list) == 2, "fetched %d tasks, want 2", len(list))
 	t.ok(t.report(list[1], provider.TaskPark).Err)
 	for _, task := range list {
-		t.holdsNothing(task, fetch)
+		checkHoldsNothing(t, task, fetch)
 	}
 }
 
@@ -283,7 +283,7 @@ func reportReleaseAll(t *trial) {
 	other := newTask(2)
 	other.Lease = task.Lease
 	t.beginTasks(task, other)
-	t.releasesBoth(token)
+	checkReleasesBoth(t, token)
 }
 
 func reportReleaseFetch(t *trial) {
@@ -291,11 +291,11 @@ func reportReleaseFetch(t *trial) {
 	fetch := unique()
 	lost := t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Wait, r.Token = patience, fetch })
 	t.mustf(len(lost) == 2, "fetched %d tasks, want 2", len(lost))
-	t.releasesBoth(fetch)
+	checkReleasesBoth(t, fetch)
 }
 
-// releasesBoth releases all tasks that a token holds, which are the only two.
-func (t *trial) releasesBoth(token provider.UUID) {
+// checkReleasesBoth releases all tasks that a token holds, which are the only two.
+func checkReleasesBoth(t *trial, token provider.UUID) {
 	unknown := provider.TaskReport{Token: token, Outcome: provider.TaskRelease}
 	for range 2 { // it may be repeated
 		res, err := t.ReportTasks(t.ctx, provider.ReportTasksRequest{Items: []provider.TaskReport{unknown}})

@@ -44,7 +44,7 @@ func attributeKinds(t *trial) {
 	i := t.begin("i", func(r *provider.CommitTurnRequest) { r.Attributes = list })
 	t.checkf(fmt.Sprint(i.Attributes) == fmt.Sprint(list), "attributes are %+v, want %+v", i.Attributes, list)
 	for _, a := range list {
-		t.lists(provider.Filter{Attributes: []provider.Attribute{a}}, "i")
+		checkList(t, provider.Filter{Attributes: []provider.Attribute{a}}, "i")
 	}
 }
 
@@ -56,8 +56,8 @@ func statsInstances(t *trial) {
 		req.Status = s
 		t.commit(req)
 	}
-	t.block(t.blockable(), true)
-	t.statsBecome(func(s provider.StatsResult) string {
+	t.block(blockableTurn(t), true)
+	checkStats(t, func(s provider.StatsResult) string {
 		var counts []string
 		for status := provider.StatusRunning; status <= provider.StatusReset; status++ {
 			counts = append(counts, fmt.Sprint(s.Instances[status]))
@@ -66,18 +66,18 @@ func statsInstances(t *trial) {
 	}, "2 1 1 1 0 1 0 0 blocked 1")
 }
 
-// blockable is a turn of a new instance.
-func (t *trial) blockable() turn {
+// blockableTurn is a turn of a new instance.
+func blockableTurn(t *trial) turn {
 	t.create("blocked")
 	return t.fetchOne()
 }
 
-// statsBecome waits until the figures are right: they may be some seconds stale.
-func (t *trial) statsBecome(figures func(provider.StatsResult) string, want string) {
-	t.figuresBecome(provider.StatsRequest{}, figures, want)
+// checkStats waits until the figures are right: they may be some seconds stale.
+func checkStats(t *trial, figures func(provider.StatsResult) string, want string) {
+	checkStatsOf(t, provider.StatsRequest{}, figures, want)
 }
 
-func (t *trial) figuresBecome(req provider.StatsRequest, figures func(provider.StatsResult) string, want string) {
+func checkStatsOf(t *trial, req provider.StatsRequest, figures func(provider.StatsResult) string, want string) {
 	const patience = 300 // of the duration short
 	for n := range patience {
 		s, err := t.Stats(t.ctx, req)
@@ -103,7 +103,7 @@ func statsCommits(t *trial) {
 		t.refused(rich(i), provider.ErrConflict)
 		i = t.get(i.Key)
 	}
-	t.statsBecome(func(s provider.StatsResult) string { return fmt.Sprint(s.CommitGroups - before.CommitGroups) }, "3")
+	checkStats(t, func(s provider.StatsResult) string { return fmt.Sprint(s.CommitGroups - before.CommitGroups) }, "3")
 }
 
 func statsTransactions(t *trial) {
@@ -113,5 +113,5 @@ func statsTransactions(t *trial) {
 	for range 3 {
 		t.send(i.Key, text("m"))
 	}
-	t.statsBecome(func(s provider.StatsResult) string { return fmt.Sprint(s.Commits >= before.Commits+3) }, "true")
+	checkStats(t, func(s provider.StatsResult) string { return fmt.Sprint(s.Commits >= before.Commits+3) }, "true")
 }

@@ -209,7 +209,7 @@ func sendRaceClose(t *trial) {
 	var accepted, consumed atomic.Int64
 	t.parallel(5, func(n int) {
 		if n == 0 {
-			consumed.Add(t.closeEventually(i))
+			consumed.Add(closeEventually(t, i))
 			return
 		}
 		for range 50 {
@@ -226,7 +226,7 @@ func sendRaceClose(t *trial) {
 
 // closeEventually takes messages until a close that names all of them succeeds, and
 // answers how many it consumed.
-func (t *trial) closeEventually(i provider.Instance) (consumed int64) {
+func closeEventually(t *trial, i provider.Instance) (consumed int64) {
 	for round := 0; ; round++ {
 		req := next(t.get(i.Key))
 		if list := t.fetch(named(i.ID), func(r *provider.FetchTurnsRequest) { r.Wait = short }); len(list) > 0 {

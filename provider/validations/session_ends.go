@@ -42,8 +42,8 @@ var (
 	shortIdle  = leasing(provider.SessionClaim{Lease: long, Idle: short}) //nolint:gochecknoglobals // constant
 )
 
-// take fetches the first task of a session for owner "a".
-func (t *trial) take(changes ...func(*provider.FetchTasksRequest)) leasedTask {
+// takeSession fetches the first task of a session for owner "a".
+func takeSession(t *trial, changes ...func(*provider.FetchTasksRequest)) leasedTask {
 	list := t.fetchTasks(append([]func(*provider.FetchTasksRequest){holding("a", 1), one}, changes...)...)
 	t.mustf(len(list) == 1, "nobody holds the session, and %d tasks come", len(list))
 	return list[0]
@@ -51,7 +51,7 @@ func (t *trial) take(changes ...func(*provider.FetchTasksRequest)) leasedTask {
 
 func sessionLapses(t *trial) {
 	t.beginTasks(tasksOf(2, inSession("s"))...)
-	t.finish([]leasedTask{t.take(shortLease)})
+	completeAll(t, []leasedTask{takeSession(t, shortLease)})
 	t.pass(2 * short)
 	t.checkf(len(t.fetchTasks(holding("b", 1))) == 1, "the session is held after its lease")
 }
@@ -59,10 +59,10 @@ func sessionLapses(t *trial) {
 // As long as a task is leased the session is held: so that a slow machine does not lose it meanwhile.
 func sessionFetchExtends(t *trial) {
 	t.beginTasks(append(tasksOf(2, inSession("s")), newTask(3))...)
-	first := t.take(shortLease)
+	first := takeSession(t, shortLease)
 	plain := t.fetchTasks(holding("a", 1), func(r *provider.FetchTasksRequest) { r.Queues = nil }) // and gets nothing
 	t.mustf(len(plain) == 0, "it asked for nothing, and got %d tasks", len(plain))
-	t.finish([]leasedTask{first})
+	completeAll(t, []leasedTask{first})
 	t.pass(2 * short)
 	list := t.fetchTasks(holding("b", 1))
 	t.checkf(events(list) == "3", "its owner has fetched since, and another one gets %q", events(list))
@@ -70,26 +70,26 @@ func sessionFetchExtends(t *trial) {
 
 func sessionRenewExtends(t *trial) {
 	t.beginTasks(tasksOf(2, inSession("s"))...)
-	first := t.take(shortLease)
-	t.checkf(t.renewSessions("a") == 1, "the renewal does not tell of the session")
-	t.finish([]leasedTask{first})
+	first := takeSession(t, shortLease)
+	t.checkf(renewSessions(t, "a") == 1, "the renewal does not tell of the session")
+	completeAll(t, []leasedTask{first})
 	t.pass(2 * short)
 	t.noTask("the session was renewed", holding("b", 1))
 }
 
 func sessionRenewLapsed(t *trial) {
 	t.beginTasks(tasksOf(2, inSession("s"))...)
-	t.finish([]leasedTask{t.take(shortLease)})
+	completeAll(t, []leasedTask{takeSession(t, shortLease)})
 	t.pass(2 * short)
-	t.checkf(t.renewSessions("a") == 0, "a session is renewed that was over")
+	t.checkf(renewSessions(t, "a") == 0, "a session is renewed that was over")
 	t.checkf(len(t.fetchTasks(holding("b", 1))) == 1, "it is held again")
 }
 
 // Who stops ends the leases of its sessions, and others need not wait until they lapse.
 func sessionGiveUp(t *trial) {
 	t.beginTasks(tasksOf(2, inSession("s"))...)
-	t.finish([]leasedTask{t.take()})
-	wait := t.waiting()
+	completeAll(t, []leasedTask{takeSession(t)})
+	wait := fetchWaiting(t)
 	res, err := t.RenewTasks(t.ctx, provider.RenewTasksRequest{Lease: long, Owner: "a", SessionLease: short})
 	t.ok(err)
 	t.checkf(res.Sessions == 1, "it tells of %d sessions", res.Sessions)
@@ -98,17 +98,17 @@ func sessionGiveUp(t *trial) {
 
 func sessionAgain(t *trial) {
 	t.beginTasks(tasksOf(3, inSession("s"))...)
-	t.finish([]leasedTask{t.take(shortLease)})
+	completeAll(t, []leasedTask{takeSession(t, shortLease)})
 	t.pass(2 * short)
-	t.finish([]leasedTask{t.take()})
+	completeAll(t, []leasedTask{takeSession(t)})
 	t.noTask("its owner has claimed it again", holding("b", 1))
 }
 
 func sessionIdle(t *trial) {
 	t.beginTasks(tasksOf(2, inSession("s"))...)
-	t.finish([]leasedTask{t.take(shortIdle)})
+	completeAll(t, []leasedTask{takeSession(t, shortIdle)})
 	t.pass(2 * short)
-	t.checkf(t.renewSessions("a") == 0, "an idle session is renewed")
+	t.checkf(renewSessions(t, "a") == 0, "an idle session is renewed")
 	t.checkf(len(t.fetchTasks(holding("b", 1))) == 1, "an idle session is held")
 }
 
@@ -116,12 +116,12 @@ func sessionIdle(t *trial) {
 func sessionUsed(t *trial) {
 	for name, use := range map[string]func(provider.Instance, leasedTask) provider.Time{
 		"completed": func(_ provider.Instance, task leasedTask) provider.Time {
-			return t.reportedAt(task, provider.TaskComplete)
+			return reportAt(t, task, provider.TaskComplete)
 		},
 		"released": func(_ provider.Instance, task leasedTask) provider.Time {
-			return t.reportedAt(task, provider.TaskRelease)
+			return reportAt(t, task, provider.TaskRelease)
 		},
-		"parked": func(_ provider.Instance, task leasedTask) provider.Time { return t.reportedAt(task, provider.TaskPark) },
+		"parked": func(_ provider.Instance, task leasedTask) provider.Time { return reportAt(t, task, provider.TaskPark) },
 		"committed": func(i provider.Instance, task leasedTask) provider.Time {
 			req := next(i)
 			req.Completes = []provider.TaskCompletion{{EventID: task.EventID, Token: task.token}}
@@ -134,7 +134,7 @@ func sessionUsed(t *trial) {
 		},
 	} {
 		i := t.begin("i"+name, func(r *provider.CommitTurnRequest) { r.Tasks = tasksOf(2, inSession(name)) })
-		task := t.take(shortIdle)
+		task := takeSession(t, shortIdle)
 		t.pass(2 * short)
 		used := use(i, task)
 		t.pass(short / 2)
@@ -148,8 +148,8 @@ func sessionUsed(t *trial) {
 	}
 }
 
-// reportedAt reports on a task and answers when.
-func (t *trial) reportedAt(task leasedTask, outcome provider.TaskOutcome) provider.Time {
+// reportAt reports on a task and answers when.
+func reportAt(t *trial, task leasedTask, outcome provider.TaskOutcome) provider.Time {
 	res, err := t.ReportTasks(t.ctx, provider.ReportTasksRequest{Items: []provider.TaskReport{reportOf(task, outcome)}})
 	t.ok(err)
 	t.mustf(len(res.Items) == 1 && res.Items[0].Err == nil, "answers %+v", res.Items)
@@ -159,17 +159,17 @@ func (t *trial) reportedAt(task leasedTask, outcome provider.TaskOutcome) provid
 func sessionBusy(t *trial) {
 	for _, over := range []func(*provider.FetchTasksRequest){shortLease, shortIdle} {
 		i := t.beginTasks(tasksOf(2, inSession("s"))...)
-		first := t.take(over)
+		first := takeSession(t, over)
 		t.pass(2 * short)
 		t.noTask("a task of the session is leased", holding("b", 1))
-		t.finish([]leasedTask{first, t.take()})
+		completeAll(t, []leasedTask{first, takeSession(t)})
 		t.remove(i.Key, true)
-		t.giveUp("a")
+		releaseSessions(t, "a")
 	}
 }
 
-// giveUp ends the sessions of an owner.
-func (t *trial) giveUp(owner string) {
+// releaseSessions ends the sessions of an owner.
+func releaseSessions(t *trial, owner string) {
 	_, err := t.RenewTasks(t.ctx, provider.RenewTasksRequest{Lease: long, Owner: owner, SessionLease: 1})
 	t.ok(err)
 	t.pass(blink)
@@ -178,7 +178,7 @@ func (t *trial) giveUp(owner string) {
 // A task that was lost comes back to the owner of its session.
 func sessionLapsedTask(t *trial) {
 	t.beginTasks(tasksOf(1, inSession("s"))...)
-	t.take(brieflyTask)
+	takeSession(t, brieflyTask)
 	t.pass(2 * short)
 	t.noTask("the session is held", holding("b", 1))
 	list := t.fetchTasks(holding("a", 1))
@@ -188,7 +188,7 @@ func sessionLapsedTask(t *trial) {
 // The owner is gone: another one gets what it had, and what it had not yet.
 func sessionTakenOver(t *trial) {
 	t.beginTasks(tasksOf(2, inSession("s"))...)
-	first := t.take(shortLease, brieflyTask)
+	first := takeSession(t, shortLease, brieflyTask)
 	t.pass(2 * short)
 	list := t.fetchTasks(holding("b", 1))
 	t.checkf(len(list) == 2, "the next owner gets %d tasks of the session, want 2", len(list))
@@ -202,14 +202,14 @@ func sessionTakenOver(t *trial) {
 // A task's lease stands by itself.
 func sessionLate(t *trial) {
 	t.beginTasks(tasksOf(2, inSession("s"))...)
-	first := t.take(shortLease)
+	first := takeSession(t, shortLease)
 	t.pass(2 * short)
-	t.finish([]leasedTask{first})
+	completeAll(t, []leasedTask{first})
 	t.checkf(len(t.fetchTasks(holding("b", 1))) == 1, "the session is held though its lease is over")
 }
 
-// waiting is a fetch of owner "b" that waits.
-func (t *trial) waiting() func() []leasedTask {
+// fetchWaiting is a fetch of owner "b" that waits.
+func fetchWaiting(t *trial) func() []leasedTask {
 	return parked(t, func() []leasedTask {
 		return t.fetchTasks(holding("b", 1), func(r *provider.FetchTasksRequest) { r.Wait = patience })
 	})
@@ -218,22 +218,22 @@ func (t *trial) waiting() func() []leasedTask {
 func sessionWakes(t *trial) {
 	for n, over := range []provider.SessionClaim{{Lease: 3 * short, Idle: long}, {Lease: long, Idle: 3 * short}} {
 		i := t.begin(fmt.Sprint("i", n), func(r *provider.CommitTurnRequest) { r.Tasks = tasksOf(2, inSession("s")) })
-		t.finish([]leasedTask{t.take(leasing(over))})
-		list := t.waiting()()
+		completeAll(t, []leasedTask{takeSession(t, leasing(over))})
+		list := fetchWaiting(t)()
 		t.checkf(len(list) == 1, "the session lapsed, and %d tasks came, want 1", len(list))
-		t.finish(list)
+		completeAll(t, list)
 		t.remove(i.Key, true)
-		t.giveUp("b")
-		t.giveUp("a")
+		releaseSessions(t, "b")
+		releaseSessions(t, "a")
 	}
 }
 
 // The leased task was all that kept the session.
 func sessionReportWakes(t *trial) {
 	t.beginTasks(tasksOf(2, inSession("s"))...)
-	first := t.take(shortLease)
+	first := takeSession(t, shortLease)
 	t.pass(2 * short)
-	wait := t.waiting()
-	t.finish([]leasedTask{first})
+	wait := fetchWaiting(t)
+	completeAll(t, []leasedTask{first})
 	t.checkf(len(wait()) == 1, "the last task that kept the session was completed, and nothing came")
 }

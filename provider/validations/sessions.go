@@ -61,8 +61,8 @@ func events(list []leasedTask) string {
 	return strings.Join(words, " ")
 }
 
-// finish completes tasks.
-func (t *trial) finish(list []leasedTask) {
+// completeAll completes tasks.
+func completeAll(t *trial, list []leasedTask) {
 	for _, task := range list {
 		t.ok(t.report(task, provider.TaskComplete).Err)
 	}
@@ -75,7 +75,7 @@ func sessionClaimed(t *trial) {
 	t.mustf(len(first) == 1, "nobody holds the session, and nothing comes")
 	t.noTask("another owner holds the session", holding("b", 5))
 	t.checkf(len(t.fetchTasks(holding("a", 1), one)) == 1, "the holder does not get the next task")
-	t.finish(first)
+	completeAll(t, first)
 	t.noTask("it is held between two tasks, too", holding("b", 5))
 	t.checkf(len(t.fetchTasks(holding("a", 1))) == 1, "the holder does not get the last task")
 }
@@ -94,7 +94,7 @@ func sessionMax(t *trial) {
 	t.beginTasks(ofSessions("s1", "s2", "s3", "s1", "s3")...)
 	a := t.fetchTasks(holding("a", 2))
 	t.checkf(events(a) == "1 2 4", "an owner that may hold two sessions got %q", events(a))
-	t.finish(a)
+	completeAll(t, a)
 	t.noTask("it holds two sessions", holding("a", 2))
 	b := t.fetchTasks(holding("b", 2))
 	t.checkf(events(b) == "3 5", "another one got %q, want 3 5", events(b))
@@ -114,7 +114,7 @@ func sessionOrder(t *trial) {
 	for range 4 {
 		list := t.fetchTasks(holding("a", 1), one)
 		got = append(got, events(list))
-		t.finish(list)
+		completeAll(t, list)
 	}
 	t.checkf(strings.Join(got, " ") == "1 2 3 4", "the tasks of a session came in the order %q", got)
 }
@@ -154,7 +154,7 @@ func sessionCount(t *trial) {
 	}
 }
 
-func (t *trial) renewSessions(owner string) int {
+func renewSessions(t *trial, owner string) int {
 	res, err := t.RenewTasks(t.ctx, provider.RenewTasksRequest{Lease: long, Owner: owner, SessionLease: long})
 	t.ok(err)
 	return res.Sessions
@@ -163,8 +163,8 @@ func (t *trial) renewSessions(owner string) int {
 func sessionRenewCount(t *trial) {
 	t.beginTasks(ofSessions("s1", "s2", "s3")...)
 	t.mustf(len(t.fetchTasks(holding("a", 2))) == 2, "want two tasks")
-	t.checkf(t.renewSessions("a") == 2, "the renewal of one that holds two sessions counts others")
-	t.checkf(t.renewSessions("b") == 0, "the renewal of one that holds none counts some")
+	t.checkf(renewSessions(t, "a") == 2, "the renewal of one that holds two sessions counts others")
+	t.checkf(renewSessions(t, "b") == 0, "the renewal of one that holds none counts some")
 	res, err := t.RenewTasks(t.ctx, provider.RenewTasksRequest{Lease: long})
 	t.ok(err)
 	t.checkf(res.Sessions == 0, "the renewal of nobody's sessions counts %d", res.Sessions)
@@ -185,8 +185,8 @@ func sessionLimited(t *trial) {
 	list := t.fetchTasks(holding("a", 2), limited(1))
 	t.checkf(events(list) == "1", "under a limit of 1 came %q", events(list))
 	t.noTask("the only place is taken", holding("b", 2), limited(1))
-	t.checkf(t.renewSessions("b") == 0, "who has no place holds a session")
-	t.finish(list)
+	t.checkf(renewSessions(t, "b") == 0, "who has no place holds a session")
+	completeAll(t, list)
 	b := t.fetchTasks(holding("b", 2), limited(1))
 	t.checkf(events(b) == "3", "got %q, want the one of the other session", events(b))
 }
@@ -273,5 +273,5 @@ func raceOwner(t *trial) {
 		mu.Unlock()
 	})
 	t.checkf(len(got) == most, "the loops of one owner took %d sessions at once, want %d", len(got), most)
-	t.checkf(t.renewSessions("a") == most, "it holds another number")
+	t.checkf(renewSessions(t, "a") == most, "it holds another number")
 }

@@ -33,50 +33,50 @@ func acquire(owner string) provider.LeaseRequest {
 	return provider.LeaseRequest{Action: provider.LeaseAcquire, Name: "janitor", Owner: owner, Token: unique(), Duration: long}
 }
 
-func (t *trial) lease(req provider.LeaseRequest) provider.LeaseResult {
+func callLease(t *trial, req provider.LeaseRequest) provider.LeaseResult {
 	res, err := t.Lease(t.ctx, req)
 	t.ok(err)
 	return res
 }
 
 func leaseAcquire(t *trial) {
-	got := t.lease(acquire("a"))
+	got := callLease(t, acquire("a"))
 	t.checkf(got.Owner == "a" && got.Until >= got.Now.Add(long), "got %+v", got)
 	res, err := t.Lease(t.ctx, acquire("b"))
 	t.want(err, provider.ErrLeaseLost)
 	t.checkf(res.Owner == "a" && res.Until == got.Until, "the holder is %+v, want %+v", res, got)
 	other := acquire("b")
 	other.Name = "other"
-	t.lease(other)
+	callLease(t, other)
 }
 
 func leaseRenew(t *trial) {
 	req := acquire("a")
-	first := t.lease(req)
+	first := callLease(t, req)
 	req.Duration = 2 * long
-	second := t.lease(req)
+	second := callLease(t, req)
 	t.checkf(second.Owner == "a" && second.Until > first.Until, "renewed until %d, before %d", second.Until, first.Until)
 }
 
 func leaseRelease(t *trial) {
 	req := acquire("a")
-	t.lease(req)
+	callLease(t, req)
 	thief := acquire("b")
 	thief.Action = provider.LeaseRelease
 	_, err := t.Lease(t.ctx, thief)
 	t.want(err, provider.ErrLeaseLost)
 	req.Action = provider.LeaseRelease
-	res := t.lease(req)
+	res := callLease(t, req)
 	t.checkf(res.Owner == "", "held by %q after the release", res.Owner)
-	t.lease(acquire("b"))
+	callLease(t, acquire("b"))
 }
 
 func leaseExpires(t *trial) {
 	req := acquire("a")
 	req.Duration = short
-	t.lease(req)
+	callLease(t, req)
 	t.pass(2 * short)
-	t.lease(acquire("b"))
+	callLease(t, acquire("b"))
 	_, err := t.Lease(t.ctx, req)
 	t.want(err, provider.ErrLeaseLost)
 }

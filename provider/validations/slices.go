@@ -20,8 +20,8 @@ func sliceCases() []testCase {
 	}
 }
 
-// described is an instance of which every slice holds something.
-func (t *trial) described(id string) provider.Instance {
+// beginDescribed is an instance of which every slice holds something.
+func beginDescribed(t *trial, id string) provider.Instance {
 	t.create(id, func(r *provider.CreateRequest) {
 		r.Attributes = []provider.Attribute{
 			{Name: "a", Kind: provider.AttributeText, Text: "stored"}, {Name: "b", Kind: provider.AttributeInt, Number: 7},
@@ -37,9 +37,9 @@ func (t *trial) described(id string) provider.Instance {
 
 // slicesOfTurns changes what fetches return. A provider may make up the turn after that from what it remembers of the instance.
 func slicesOfTurns(t *trial) {
-	i := t.described("i")
+	i := beginDescribed(t, "i")
 	for range 4 {
-		fetched := t.parkedFetch()
+		fetched := parkedFetch(t)
 		t.send(i.Key, text("first"))
 		list := fetched()
 		t.mustf(len(list) == 1 && len(list[0].Messages) == 1, "fetched %d turns", len(list))
@@ -54,7 +54,7 @@ func slicesOfTurns(t *trial) {
 }
 
 func slicesOfTasks(t *trial) {
-	t.described("i")
+	beginDescribed(t, "i")
 	failed := func(r *provider.TaskReport) { r.Details, r.Failure = []byte("details"), []byte("failure") }
 	t.ok(t.report(t.fetchTask(), provider.TaskRetry, failed).Err)
 	for range 3 {
@@ -68,7 +68,7 @@ func slicesOfTasks(t *trial) {
 
 // slicesOfResults reads everything, changes what it was told, and reads it again.
 func slicesOfResults(t *trial) {
-	i := t.described("i")
+	i := beginDescribed(t, "i")
 	dead := t.begin("dead")
 	t.send(dead.Key, text("lost"))
 	t.end(dead)
@@ -125,7 +125,7 @@ func slicesOfRequests(t *trial) {
 	t.commit(commit)
 	scribble(&commit)
 	t.historyIs(u.Instance.Key, 0, "1:one 2:two")
-	t.valuesAre(u.Instance.Key, "k=value")
+	checkValues(t, u.Instance.Key, "k=value")
 	i := t.get(u.Instance.Key)
 	t.checkf(string(i.CustomStatus) == "custom" && len(i.Attributes) == 1 && i.Attributes[0].Text == "stored",
 		"the caller's change of its request reached the store: %+v", i)

@@ -27,7 +27,7 @@ func inspectOneState(t *trial) {
 		}
 		for last := false; !last; {
 			last = over.Load()
-			list := t.inspect(provider.InspectTasks, of(i.Key)).Tasks
+			list := inspect(t, provider.InspectTasks, of(i.Key)).Tasks
 			t.mustf(len(list) == 2 && list[1].EventID == list[0].EventID+1 && list[0].EventID%2 == 1, "a page shows %+v", list)
 			t.pass(blink)
 		}
@@ -38,6 +38,6 @@ func inspectBare(t *trial) {
 	i := t.begin("i", func(r *provider.CommitTurnRequest) {
 		r.Attributes = []provider.Attribute{{Name: "a", Kind: provider.AttributeInt, Number: 1}}
 	})
-	list := t.inspect(provider.InspectInstances).Instances
+	list := inspect(t, provider.InspectInstances).Instances
 	t.checkf(len(list) == 1 && list[0].Key == i.Key && list[0].Attributes == nil, "instances %s", fmt.Sprint(list))
 }

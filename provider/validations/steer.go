@@ -94,8 +94,8 @@ func steerTerminate(t *trial) {
 	t.checkf(res.State == terminal(provider.StatusTerminated), "renewal answers %+v", res)
 }
 
-// family commits the start of a child by a parent and answers the parent.
-func (t *trial) family(changes ...func(*provider.Start)) provider.Instance {
+// beginFamily commits the start of a child by a parent and answers the parent.
+func beginFamily(t *trial, changes ...func(*provider.Start)) provider.Instance {
 	i := t.begin("parent")
 	req := next(i)
 	for n, change := range changes {
@@ -119,7 +119,7 @@ func (t *trial) byID(id string) provider.Instance {
 }
 
 func steerParent(t *trial) {
-	t.family(func(*provider.Start) {})
+	beginFamily(t, func(*provider.Start) {})
 	t.steer(t.byID("a").Key, provider.SteerTerminate, notices)
 	u := t.fetchOne(named("parent"))
 	t.mustf(len(u.Messages) == 1, "the parent got %d messages", len(u.Messages))
@@ -128,12 +128,12 @@ func steerParent(t *trial) {
 }
 
 func steerOldParent(t *trial) {
-	i := t.continueAsNew(t.family(func(*provider.Start) {}))
+	i := t.continueAsNew(beginFamily(t, func(*provider.Start) {}))
 	t.unchanged(i.Key, func() { t.steer(t.byID("a").Key, provider.SteerTerminate, notices) })
 }
 
 func steerChildren(t *trial) {
-	i := t.family(func(*provider.Start) {}, func(s *provider.Start) { s.Create.Parent.Close = provider.CloseAbandon }, func(*provider.Start) {})
+	i := beginFamily(t, func(*provider.Start) {}, func(s *provider.Start) { s.Create.Parent.Close = provider.CloseAbandon }, func(*provider.Start) {})
 	t.steer(t.byID("c").Key, provider.SteerTerminate)
 	t.steer(i.Key, provider.SteerTerminate, notices)
 	for id, want := range map[string]int64{"a": 2, "b": 1, "c": 0} {

@@ -237,8 +237,8 @@ func taskDetails(t *trial) {
 	t.checkf(task.Attempt == 2 && task.Deliveries == 1, "attempt %d, deliveries %d", task.Attempt, task.Deliveries)
 }
 
-// cancel commits the cancellation of event 1.
-func (t *trial) cancel(i provider.Instance, remove bool) {
+// commitCancel commits the cancellation of event 1.
+func commitCancel(t *trial, i provider.Instance, remove bool) {
 	req := next(i)
 	req.CancelTasks = []provider.CancelTask{{EventID: 1, Remove: remove}, {EventID: 99}}
 	t.commit(req)
@@ -246,14 +246,14 @@ func (t *trial) cancel(i provider.Instance, remove bool) {
 
 func taskCancelled(t *trial) {
 	i := t.beginTasks(newTask(1), newTask(2))
-	t.cancel(i, false)
+	commitCancel(t, i, false)
 	t.tasksAre(i.Key, "2")
 }
 
 func taskCancelledLeased(t *trial) {
 	i := t.beginTasks(newTask(1))
 	task := t.fetchTask()
-	t.cancel(i, false)
+	commitCancel(t, i, false)
 	t.tasksAre(i.Key, "1")
 	res := t.renew(provider.TaskRenewal{TaskRef: task.TaskRef, Token: task.token})
 	t.checkf(res.Err == nil && res.CancelRequested && res.State.Kind == provider.ExecutionRunning, "renewal answers %+v", res)
@@ -264,7 +264,7 @@ func taskCancelledAgain(t *trial) {
 	for i, outcome := range []provider.TaskOutcome{provider.TaskRetry, provider.TaskRelease} {
 		instance := t.begin(fmt.Sprint("i", i), func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{newTask(1)} })
 		task := t.fetchTask()
-		t.cancel(instance, false)
+		commitCancel(t, instance, false)
 		t.ok(t.report(task, outcome, func(r *provider.TaskReport) { r.Delay = long }).Err)
 		again := t.fetchTask()
 		t.checkf(again.TaskRef == task.TaskRef && again.CancelRequested, "got %+v", again)
@@ -275,7 +275,7 @@ func taskCancelledAgain(t *trial) {
 func taskCancelledRemoved(t *trial) {
 	i := t.beginTasks(newTask(1))
 	task := t.fetchTask()
-	t.cancel(i, true)
+	commitCancel(t, i, true)
 	t.tasksAre(i.Key, "")
 	t.want(t.renew(provider.TaskRenewal{TaskRef: task.TaskRef, Token: task.token}).Err, provider.ErrLeaseLost)
 	t.want(t.report(task, provider.TaskComplete).Err, provider.ErrLeaseLost)

@@ -10,7 +10,7 @@ const textsRefused = "Everything else is refused with [ErrInvalid]."
 
 func createTextCases() []testCase {
 	return []testCase{
-		{name: "texts", run: func(t *trial) { t.refusesTexts(createTexts) }, rule: textsRefused},
+		{name: "texts", run: func(t *trial) { checkTextsRefused(t, createTexts) }, rule: textsRefused},
 		{
 			name: "any-valid-text", run: textsKept, broad: true,
 			rule: "Text. IDs, names and keys are valid UTF-8 without NUL, at most [MaxName] bytes, compared byte by byte.",
@@ -21,15 +21,15 @@ func createTextCases() []testCase {
 // textCases put good and bad texts into every field that holds one.
 func textCases() []testCase {
 	return []testCase{
-		{name: "of-instances", run: func(t *trial) { t.refusesTexts(instanceTexts) }, rule: textsRefused},
-		{name: "of-commits", run: func(t *trial) { t.refusesTexts(commitTexts) }, rule: textsRefused},
-		{name: "of-fetches-and-reports", run: func(t *trial) { t.refusesTexts(nodeTexts) }, rule: textsRefused},
-		{name: "of-reads", run: func(t *trial) { t.refusesTexts(readTexts) }, rule: textsRefused},
+		{name: "of-instances", run: func(t *trial) { checkTextsRefused(t, instanceTexts) }, rule: textsRefused},
+		{name: "of-commits", run: func(t *trial) { checkTextsRefused(t, commitTexts) }, rule: textsRefused},
+		{name: "of-fetches-and-reports", run: func(t *trial) { checkTextsRefused(t, nodeTexts) }, rule: textsRefused},
+		{name: "of-reads", run: func(t *trial) { checkTextsRefused(t, readTexts) }, rule: textsRefused},
 	}
 }
 
-// refusesTexts makes calls that have one bad text each: all are refused and change nothing.
-func (t *trial) refusesTexts(calls func(t *trial, i provider.Instance, text string) map[string]error) {
+// checkTextsRefused makes calls that have one bad text each: all are refused and change nothing.
+func checkTextsRefused(t *trial, calls func(t *trial, i provider.Instance, text string) map[string]error) {
 	i := t.beginTasks(newTask(1))
 	for _, bad := range []string{"a\x00b", "a\xff", "\xed\xa0\x80", strings.Repeat("x", provider.MaxName+1)} {
 		t.unchanged(i.Key, func() {
@@ -197,7 +197,7 @@ func textsKept(t *trial) {
 		i := t.byID(word)
 		t.checkf(i.Key == made[word] && i.ID == word && i.Name == word && i.CodeVersion == word && i.RequestID == word, "%q became %+v", word, i)
 		t.checkf(len(i.Attributes) == 1 && i.Attributes[0].Name == word && i.Attributes[0].Text == word, "attributes of %q are %+v", word, i.Attributes)
-		list := t.pages(provider.Filter{Name: word, Attributes: i.Attributes}, 100, func() {})
+		list := listPages(t, provider.Filter{Name: word, Attributes: i.Attributes}, 100, func() {})
 		t.checkf(len(list) == 1 && list[0].Key == made[word], "named %q are %q", word, idsOf(list))
 		u := t.fetchOne(func(r *provider.FetchTurnsRequest) {
 			r.Owner, r.Capabilities = word, []provider.Capability{{Name: word, CodeVersion: word}}
@@ -216,7 +216,7 @@ func textsKept(t *trial) {
 		t.record(put(word, word, 0))
 		lease := acquire(word)
 		lease.Name = word
-		t.checkf(t.lease(lease).Owner == word, "the owner %q of a lease became another one", word)
+		t.checkf(callLease(t, lease).Owner == word, "the owner %q of a lease became another one", word)
 	}
 	records := t.record(provider.RecordRequest{Action: provider.RecordScan, Namespace: "n"})
 	t.checkf(len(records) == len(words), "%d records, want %d", len(records), len(words))

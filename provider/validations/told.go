@@ -73,8 +73,8 @@ func asksPass(t *trial) {
 
 func asksWake(t *trial) {
 	i := t.create("i")
-	fetched := parked(t, func() provider.OpenAsk { return t.fetchAsk() })
-	t.ask(i.Key)
+	fetched := parked(t, func() provider.OpenAsk { return fetchAsk(t) })
+	parkedAsk(t, i.Key)
 	open := fetched()
 	t.checkf(open.Instance.Key == i.Key, "woken with %+v", open)
 }
@@ -82,7 +82,7 @@ func asksWake(t *trial) {
 func asksMax(t *trial) {
 	i := t.create("i")
 	for range 3 {
-		t.ask(i.Key)
+		parkedAsk(t, i.Key)
 	}
 	req := fetchAsksRequest()
 	req.Max = 2

@@ -69,13 +69,13 @@ func canTransact(p provider.Provider) bool {
 	return ok
 }
 
-func (t *trial) transactor() provider.Transactor {
+func transactor(t *trial) provider.Transactor {
 	transactor, _ := provider.As[provider.Transactor](t.Provider)
 	return transactor
 }
 
-// within runs act in a transaction of the caller, which it commits, or rolls back.
-func (t *trial) within(commit bool, act func(tx provider.Tx)) {
+// inTransaction runs act in a transaction of the caller, which it commits, or rolls back.
+func inTransaction(t *trial, commit bool, act func(tx provider.Tx)) {
 	tx, err := t.beginTx(t.ctx, t.Provider)
 	t.ok(err)
 	defer func() { _ = tx.Rollback() }()
@@ -86,18 +86,18 @@ func (t *trial) within(commit bool, act func(tx provider.Tx)) {
 }
 
 // createIn starts an instance inside a transaction, with changes to the request.
-func (t *trial) createIn(tx provider.Tx, id string, changes ...func(*provider.CreateRequest)) provider.CreateResult {
+func createIn(t *trial, tx provider.Tx, id string, changes ...func(*provider.CreateRequest)) provider.CreateResult {
 	req := createRequest(id)
 	for _, change := range changes {
 		change(&req)
 	}
-	res, err := t.transactor().CreateIn(t.ctx, tx, req)
+	res, err := transactor(t).CreateIn(t.ctx, tx, req)
 	t.ok(err)
 	return res
 }
 
-// there tells whether there is an instance under the ID.
-func (t *trial) there(id string) bool {
+// exists tells whether there is an instance under the ID.
+func exists(t *trial, id string) bool {
 	_, err := t.Get(t.ctx, provider.GetRequest{ID: id})
 	if err != nil {
 		t.want(err, provider.ErrNotFound)
@@ -107,8 +107,8 @@ func (t *trial) there(id string) bool {
 
 func transactionCreate(t *trial) {
 	var key provider.UUID
-	t.within(true, func(tx provider.Tx) {
-		res := t.createIn(tx, "i", func(r *provider.CreateRequest) { r.RequestID = "r" })
+	inTransaction(t, true, func(tx provider.Tx) {
+		res := createIn(t, tx, "i", func(r *provider.CreateRequest) { r.RequestID = "r" })
 		t.checkf(res.Created && res.Instance.ID == "i" && res.Instance.Status == provider.StatusRunning, "answer %+v", res)
 		key = res.Instance.Key
 	})
@@ -118,61 +118,61 @@ func transactionCreate(t *trial) {
 }
 
 func transactionRollback(t *trial) {
-	t.within(false, func(tx provider.Tx) { t.createIn(tx, "i") })
-	t.checkf(!t.there("i"), "it is there after the rollback")
+	inTransaction(t, false, func(tx provider.Tx) { createIn(t, tx, "i") })
+	t.checkf(!exists(t, "i"), "it is there after the rollback")
 	t.noTurn("the transaction was rolled back")
 	t.create("i")
 }
 
 func transactionUnseen(t *trial) {
-	t.within(true, func(tx provider.Tx) {
-		t.createIn(tx, "i")
-		t.checkf(!t.there("i"), "it is seen before the commit")
+	inTransaction(t, true, func(tx provider.Tx) {
+		createIn(t, tx, "i")
+		t.checkf(!exists(t, "i"), "it is seen before the commit")
 		t.noTurn("the transaction has not committed")
 	})
-	t.checkf(t.there("i"), "it is not there after the commit")
+	t.checkf(exists(t, "i"), "it is not there after the commit")
 }
 
 func transactionHolder(t *trial) {
-	t.within(true, func(tx provider.Tx) {
-		own := t.createIn(tx, "i").Instance.Key
-		_, err := t.transactor().CreateIn(t.ctx, tx, createRequest("i"))
+	inTransaction(t, true, func(tx provider.Tx) {
+		own := createIn(t, tx, "i").Instance.Key
+		_, err := transactor(t).CreateIn(t.ctx, tx, createRequest("i"))
 		t.want(err, provider.ErrExists)
-		res := t.createIn(tx, "i", func(r *provider.CreateRequest) { r.Policy = provider.IDUseExisting })
+		res := createIn(t, tx, "i", func(r *provider.CreateRequest) { r.Policy = provider.IDUseExisting })
 		t.checkf(!res.Created && res.Instance.Key == own, "answer %+v", res)
 	})
 }
 
 func transactionRefused(t *trial) {
 	old := t.create("old", func(r *provider.CreateRequest) { r.Name = "other" })
-	t.within(true, func(tx provider.Tx) {
-		t.createIn(tx, "before")
-		_, err := t.transactor().CreateIn(t.ctx, tx, createRequest("old"))
+	inTransaction(t, true, func(tx provider.Tx) {
+		createIn(t, tx, "before")
+		_, err := transactor(t).CreateIn(t.ctx, tx, createRequest("old"))
 		exists, ok := errors.AsType[*provider.ExistsError](err)
 		t.checkf(ok && exists.Key == old.Key, "answer %v", err)
-		t.createIn(tx, "after")
+		createIn(t, tx, "after")
 	})
-	t.checkf(t.there("before") && t.there("after"), "the rest of the transaction is lost")
+	t.checkf(exists(t, "before") && exists(t, "after"), "the rest of the transaction is lost")
 }
 
 func transactionWakes(t *trial) {
 	fetched := parked(t, func() []turn { return t.fetch(wait) })
-	t.within(true, func(tx provider.Tx) { t.createIn(tx, "i") })
+	inTransaction(t, true, func(tx provider.Tx) { createIn(t, tx, "i") })
 	list := fetched()
 	t.checkf(len(list) == 1 && list[0].Instance.ID == "i", "fetched %d turns", len(list))
 }
 
-func (t *trial) sendIn(tx provider.Tx, key provider.UUID, m provider.NewMessage) {
-	res, err := t.transactor().SendIn(t.ctx, tx, provider.SendRequest{Key: key, Message: m})
+func sendIn(t *trial, tx provider.Tx, key provider.UUID, m provider.NewMessage) {
+	res, err := transactor(t).SendIn(t.ctx, tx, provider.SendRequest{Key: key, Message: m})
 	t.ok(err)
 	t.checkf(res.Key == key, "sent to %s, want %s", res.Key, key)
 }
 
 func transactionSend(t *trial) {
 	i := t.begin("i")
-	t.within(true, func(tx provider.Tx) {
-		t.sendIn(tx, i.Key, text("a"))
-		t.sendIn(tx, i.Key, text("b"))
+	inTransaction(t, true, func(tx provider.Tx) {
+		sendIn(t, tx, i.Key, text("a"))
+		sendIn(t, tx, i.Key, text("b"))
 		t.noTurn("the transaction has not committed", named("i"))
 	})
 	got := t.fetchOne(named("i")).payloads()
@@ -181,7 +181,7 @@ func transactionSend(t *trial) {
 
 func transactionSendRollback(t *trial) {
 	i := t.begin("i")
-	t.within(false, func(tx provider.Tx) { t.sendIn(tx, i.Key, text("a")) })
+	inTransaction(t, false, func(tx provider.Tx) { sendIn(t, tx, i.Key, text("a")) })
 	t.checkf(t.get(i.Key).InboxMessages == 0, "the message is there after the rollback")
 }
 
@@ -191,7 +191,7 @@ func transactionSendOrClose(t *trial) {
 	tx, err := t.beginTx(t.ctx, t.Provider)
 	t.ok(err)
 	defer func() { _ = tx.Rollback() }()
-	t.sendIn(tx.Tx, i.Key, text("a"))
+	sendIn(t, tx.Tx, i.Key, text("a"))
 	closed := parked(t, func() bool {
 		req := next(i)
 		req.Status = provider.StatusCompleted
@@ -204,8 +204,8 @@ func transactionSendOrClose(t *trial) {
 }
 
 func transactionSendToOwn(t *trial) {
-	t.within(true, func(tx provider.Tx) {
-		t.sendIn(tx, t.createIn(tx, "i").Instance.Key, text("a"))
+	inTransaction(t, true, func(tx provider.Tx) {
+		sendIn(t, tx, createIn(t, tx, "i").Instance.Key, text("a"))
 	})
 	got := t.fetchOne().payloads()
 	t.checkf(got == "start a", "inbox %q", got)
@@ -213,20 +213,20 @@ func transactionSendToOwn(t *trial) {
 
 func transactionSendRefused(t *trial) {
 	ended := t.end(t.begin("ended"))
-	t.within(true, func(tx provider.Tx) {
-		_, err := t.transactor().SendIn(t.ctx, tx, provider.SendRequest{Key: ended.Key, Message: text("a")})
+	inTransaction(t, true, func(tx provider.Tx) {
+		_, err := transactor(t).SendIn(t.ctx, tx, provider.SendRequest{Key: ended.Key, Message: text("a")})
 		t.want(err, provider.ErrEnded)
-		_, err = t.transactor().SendIn(t.ctx, tx, provider.SendRequest{ID: "nobody", Message: text("a")})
+		_, err = transactor(t).SendIn(t.ctx, tx, provider.SendRequest{ID: "nobody", Message: text("a")})
 		t.want(err, provider.ErrNotFound)
-		t.createIn(tx, "after")
+		createIn(t, tx, "after")
 	})
-	t.checkf(t.there("after"), "the rest of the transaction is lost")
+	t.checkf(exists(t, "after"), "the rest of the transaction is lost")
 }
 
 // completeIn completes a task and starts an instance in the same transaction.
-func (t *trial) completeIn(item provider.TaskReport, fails error) (provider.TaskReportResult, error) {
-	return t.transactor().CompleteIn(t.ctx, item, func(tx provider.Tx) error {
-		if _, err := t.transactor().CreateIn(t.ctx, tx, createRequest("effect")); err != nil {
+func completeIn(t *trial, item provider.TaskReport, fails error) (provider.TaskReportResult, error) {
+	return transactor(t).CompleteIn(t.ctx, item, func(tx provider.Tx) error {
+		if _, err := transactor(t).CreateIn(t.ctx, tx, createRequest("effect")); err != nil {
 			return err
 		}
 		return fails
@@ -235,7 +235,7 @@ func (t *trial) completeIn(item provider.TaskReport, fails error) (provider.Task
 
 func transactionComplete(t *trial) {
 	i := t.beginTasks(newTask(4))
-	res, err := t.completeIn(reportOf(t.fetchTask(), provider.TaskComplete), nil)
+	res, err := completeIn(t, reportOf(t.fetchTask(), provider.TaskComplete), nil)
 	t.ok(err)
 	t.checkf(res.Err == nil && res.State.Kind == provider.ExecutionRunning, "answer %+v", res)
 	t.tasksAre(i.Key, "")
@@ -249,10 +249,10 @@ func transactionFails(t *trial) {
 	i := t.beginTasks(newTask(4))
 	task := t.fetchTask()
 	oops := errors.New("oops")
-	_, err := t.completeIn(reportOf(task, provider.TaskComplete), oops)
+	_, err := completeIn(t, reportOf(task, provider.TaskComplete), oops)
 	refused, ok := errors.AsType[*provider.FuncError](err)
 	t.checkf(ok && errors.Is(refused, oops) && !provider.Retryable(err), "answer %v", err)
-	t.checkf(!t.there("effect"), "what the function did is there")
+	t.checkf(!exists(t, "effect"), "what the function did is there")
 	t.checkf(t.get(i.Key).InboxMessages == 0, "the result is there")
 	again := t.report(task, provider.TaskComplete)
 	t.checkf(again.Err == nil, "the task is not held any more: %v", again.Err)
@@ -262,28 +262,28 @@ func transactionLost(t *trial) {
 	i := t.beginTasks(newTask(4))
 	item := reportOf(t.fetchTask(), provider.TaskComplete)
 	item.Token = unique()
-	res, err := t.completeIn(item, nil)
+	res, err := completeIn(t, item, nil)
 	t.ok(err)
 	t.want(res.Err, provider.ErrLeaseLost)
-	t.checkf(!t.there("effect") && t.get(i.Key).InboxMessages == 0, "something was stored")
+	t.checkf(!exists(t, "effect") && t.get(i.Key).InboxMessages == 0, "something was stored")
 }
 
 func transactionEnded(t *trial) {
 	i := t.beginTasks(newTask(4))
 	item := reportOf(t.fetchTask(), provider.TaskComplete)
 	t.end(i)
-	res, err := t.completeIn(item, nil)
+	res, err := completeIn(t, item, nil)
 	t.ok(err)
 	t.checkf(res.State == terminal(provider.StatusCompleted), "answer %+v", res)
-	t.checkf(!t.there("effect"), "what the function did is there")
+	t.checkf(!exists(t, "effect"), "what the function did is there")
 }
 
 func transactionForeign(t *trial) {
 	i := t.begin("i")
 	foreign := provider.Tx{Of: "another database"}
-	_, err := t.transactor().CreateIn(t.ctx, foreign, createRequest("new"))
+	_, err := transactor(t).CreateIn(t.ctx, foreign, createRequest("new"))
 	t.want(err, provider.ErrForeignTx)
-	_, err = t.transactor().SendIn(t.ctx, foreign, provider.SendRequest{Key: i.Key, Message: text("a")})
+	_, err = transactor(t).SendIn(t.ctx, foreign, provider.SendRequest{Key: i.Key, Message: text("a")})
 	t.want(err, provider.ErrForeignTx)
-	t.checkf(!t.there("new") && t.get(i.Key).InboxMessages == 0, "something was stored")
+	t.checkf(!exists(t, "new") && t.get(i.Key).InboxMessages == 0, "something was stored")
 }

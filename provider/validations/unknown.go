@@ -45,7 +45,7 @@ type cut struct {
 }
 
 // cutOff makes the call in ever longer times, of which the longest are enough. prepare makes a new call each time.
-func (t *trial) cutOff(prepare func() cut) {
+func cutOff(t *trial, prepare func() cut) {
 	c := prepare()
 	began := time.Now()
 	t.ok(c.call(t.ctx))
@@ -62,13 +62,13 @@ func (t *trial) cutOff(prepare func() cut) {
 		err := c.call(ctx)
 		cancel()
 		if err != nil {
-			t.repeat(c, err, before)
+			repeatCut(t, c, err, before)
 		}
 		c.done()
 	}
 }
 
-func (t *trial) repeat(c cut, err error, before string) {
+func repeatCut(t *trial, c cut, err error, before string) {
 	outcome := provider.OutcomeOf(err)
 	t.checkf(outcome != provider.OutcomeHappened, "it answered %v, and says that it happened", err)
 	if outcome == provider.OutcomeNothing && c.looks != nil {
@@ -87,7 +87,7 @@ func (t *trial) repeat(c cut, err error, before string) {
 func fresh() string { return unique().String() }
 
 func unknownCreate(t *trial) {
-	t.cutOff(func() cut {
+	cutOff(t, func() cut {
 		req := createRequest(fresh())
 		req.RequestID = fresh()
 		req.Attributes = []provider.Attribute{{Name: "a", Kind: provider.AttributeInt, Number: 5}}
@@ -108,7 +108,7 @@ func unknownCreate(t *trial) {
 }
 
 func unknownCommit(t *trial) {
-	t.cutOff(func() cut {
+	cutOff(t, func() cut {
 		i := t.begin(fresh())
 		req := rich(i)
 		return cut{
@@ -127,7 +127,7 @@ func unknownCommit(t *trial) {
 }
 
 func unknownClose(t *trial) {
-	t.cutOff(func() cut {
+	cutOff(t, func() cut {
 		i := t.begin(fresh(), func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{newTask(1)} })
 		req := closing(i)
 		return cut{
@@ -144,7 +144,7 @@ func unknownClose(t *trial) {
 }
 
 func unknownSteer(t *trial) {
-	t.cutOff(func() cut {
+	cutOff(t, func() cut {
 		i := t.begin(fresh(), func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{newTask(1)} })
 		req := provider.SteerRequest{Key: i.Key, Action: provider.SteerTerminate, Commit: unique(), Event: []byte("end"), Result: []byte("result")}
 		return cut{
@@ -162,7 +162,7 @@ func unknownSteer(t *trial) {
 
 // A send cannot be repeated without being doubled; but each message is whole.
 func unknownSend(t *trial) {
-	t.cutOff(func() cut {
+	cutOff(t, func() cut {
 		id := fresh()
 		i := t.begin(id)
 		return cut{
@@ -174,7 +174,7 @@ func unknownSend(t *trial) {
 			done: func() {
 				u := t.fetchOne(named(id))
 				for _, m := range u.Messages {
-					t.same("message", m.Payload, "message")
+					checkBytes(t, "message", m.Payload, "message")
 				}
 				t.checkf(len(u.Messages) <= 2, "%d messages of one send and its repeat", len(u.Messages))
 			},
@@ -184,7 +184,7 @@ func unknownSend(t *trial) {
 
 // Whoever does not know what a fetch has leased gives it back.
 func unknownFetch(t *trial) {
-	t.cutOff(func() cut {
+	cutOff(t, func() cut {
 		t.create(fresh())
 		req := fetchRequest()
 		req.Wait = long
@@ -209,7 +209,7 @@ func unknownFetch(t *trial) {
 }
 
 func unknownFetchTasks(t *trial) {
-	t.cutOff(func() cut {
+	cutOff(t, func() cut {
 		i := t.begin(fresh(), func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{newTask(1)} })
 		req := fetchTasksRequest()
 		req.Wait = long
@@ -236,7 +236,7 @@ func unknownFetchTasks(t *trial) {
 }
 
 func unknownRelease(t *trial) {
-	t.cutOff(func() cut {
+	cutOff(t, func() cut {
 		t.create(fresh())
 		u := t.fetchOne()
 		req := provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{{Key: u.Instance.Key, Token: u.token}}}
@@ -268,15 +268,15 @@ func firstTask(res provider.ReportTasksResult, err error) error {
 	return res.Items[0].Err
 }
 
-// taskOf makes an instance with one task, and fetches that.
-func (t *trial) taskOf(id string) (provider.Instance, leasedTask) {
+// beginTask makes an instance with one task, and fetches that.
+func beginTask(t *trial, id string) (provider.Instance, leasedTask) {
 	i := t.begin(id, func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{newTask(1)} })
 	return i, t.fetchTask()
 }
 
 func unknownReport(t *trial) {
-	t.cutOff(func() cut {
-		i, task := t.taskOf(fresh())
+	cutOff(t, func() cut {
+		i, task := beginTask(t, fresh())
 		req := provider.ReportTasksRequest{Items: []provider.TaskReport{reportOf(task, provider.TaskComplete)}}
 		return cut{
 			call:  func(ctx context.Context) error { return firstTask(t.ReportTasks(ctx, req)) },
@@ -292,8 +292,8 @@ func unknownReport(t *trial) {
 }
 
 func unknownRenew(t *trial) {
-	t.cutOff(func() cut {
-		i, task := t.taskOf(fresh())
+	cutOff(t, func() cut {
+		i, task := beginTask(t, fresh())
 		item := renewal(task)
 		item.Details = []byte("half")
 		return cut{
@@ -314,10 +314,10 @@ func unknownRenew(t *trial) {
 }
 
 func unknownAnswer(t *trial) {
-	t.cutOff(func() cut {
+	cutOff(t, func() cut {
 		i := t.create(fresh())
-		answered := t.ask(i.Key)
-		open := t.fetchAsk()
+		answered := parkedAsk(t, i.Key)
+		open := fetchAsk(t)
 		return cut{
 			call: func(ctx context.Context) error {
 				return t.Answer(ctx, provider.AnswerRequest{AskID: open.AskID, Payload: []byte("answer")})
@@ -332,7 +332,7 @@ func unknownAnswer(t *trial) {
 }
 
 func unknownDelete(t *trial) {
-	t.cutOff(func() cut {
+	cutOff(t, func() cut {
 		i := t.begin(fresh())
 		req := next(i)
 		child := startOf(i, fresh())
@@ -354,7 +354,7 @@ func unknownDelete(t *trial) {
 
 func unknownPrune(t *trial) {
 	kept := t.begin("kept")
-	t.cutOff(func() cut {
+	cutOff(t, func() cut {
 		i := t.end(t.begin(fresh()))
 		return cut{
 			call: func(ctx context.Context) error { _, err := t.Prune(ctx, provider.PruneRequest{}); return err },
@@ -367,7 +367,7 @@ func unknownPrune(t *trial) {
 }
 
 func unknownRedrive(t *trial) {
-	t.cutOff(func() cut {
+	cutOff(t, func() cut {
 		id := fresh()
 		i := t.begin(id)
 		t.send(i.Key, text("letter"))
@@ -389,7 +389,7 @@ func unknownRedrive(t *trial) {
 }
 
 func unknownLease(t *trial) {
-	t.cutOff(func() cut {
+	cutOff(t, func() cut {
 		req := acquire("a")
 		req.Name = fresh()
 		return cut{
@@ -406,7 +406,7 @@ func unknownLease(t *trial) {
 }
 
 func unknownRecord(t *trial) {
-	t.cutOff(func() cut {
+	cutOff(t, func() cut {
 		req := put(fresh(), "value", 0)
 		return cut{
 			call:  func(ctx context.Context) error { _, err := t.Record(ctx, req); return err },
@@ -421,7 +421,7 @@ func unknownRecord(t *trial) {
 
 // unknownFinished calls every method with a context that is finished.
 func unknownFinished(t *trial) {
-	i, task := t.taskOf("i")
+	i, task := beginTask(t, "i")
 	t.create("j")
 	u := t.fetchOne()
 	ended := t.end(t.begin("ended"))
@@ -470,7 +470,7 @@ func unknownFinished(t *trial) {
 		})
 	}
 	t.get(ended.Key)
-	t.lease(acquire("b"))
+	callLease(t, acquire("b"))
 	t.record(put("k", "v", 0))
 	t.noTurn("nobody has released it")
 	t.ok(t.report(task, provider.TaskComplete).Err)

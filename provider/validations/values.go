@@ -20,8 +20,8 @@ func valueCases() []testCase {
 	}
 }
 
-// set commits key-values: "a=1" sets, "a" deletes.
-func (t *trial) set(i provider.Instance, pairs ...string) provider.Instance {
+// setValues commits key-values: "a=1" sets, "a" deletes.
+func setValues(t *trial, i provider.Instance, pairs ...string) provider.Instance {
 	req := next(i)
 	for _, pair := range pairs {
 		key, value, set := strings.Cut(pair, "=")
@@ -35,7 +35,7 @@ func (t *trial) set(i provider.Instance, pairs ...string) provider.Instance {
 	return t.get(i.Key)
 }
 
-func (t *trial) valuesAre(key provider.UUID, want string) {
+func checkValues(t *trial, key provider.UUID, want string) {
 	res, err := t.Get(t.ctx, provider.GetRequest{Key: key, WithValues: true})
 	t.ok(err)
 	got := make([]string, 0, len(res.Values))
@@ -46,54 +46,54 @@ func (t *trial) valuesAre(key provider.UUID, want string) {
 }
 
 func valuesContinue(t *trial) {
-	i := t.set(t.begin("i"), "kept=1", "changed=1", "removed=1")
+	i := setValues(t, t.begin("i"), "kept=1", "changed=1", "removed=1")
 	i = t.continueAsNew(i, func(r *provider.CommitTurnRequest) {
 		r.Values = []provider.KeyValue{{Key: "with", Value: []byte("2")}}
 	})
-	t.valuesAre(i.Key, "changed=1 kept=1 removed=1 with=2")
-	i = t.set(i, "changed=2", "removed")
-	t.valuesAre(i.Key, "changed=2 kept=1 with=2")
+	checkValues(t, i.Key, "changed=1 kept=1 removed=1 with=2")
+	i = setValues(t, i, "changed=2", "removed")
+	checkValues(t, i.Key, "changed=2 kept=1 with=2")
 	t.steer(i.Key, provider.SteerReset, resetTo("again"))
-	t.valuesAre(i.Key, "changed=2 kept=1 with=2")
+	checkValues(t, i.Key, "changed=2 kept=1 with=2")
 }
 
 func valuesAgain(t *trial) {
-	i := t.set(t.begin("i"), "a=1", "b=1", "never")
-	i = t.set(i, "a", "b")
-	t.valuesAre(i.Key, "")
-	i = t.set(i, "a=", "b=2")
-	t.valuesAre(i.Key, "a= b=2")
-	t.set(i)
-	t.valuesAre(i.Key, "a= b=2")
+	i := setValues(t, t.begin("i"), "a=1", "b=1", "never")
+	i = setValues(t, i, "a", "b")
+	checkValues(t, i.Key, "")
+	i = setValues(t, i, "a=", "b=2")
+	checkValues(t, i.Key, "a= b=2")
+	setValues(t, i)
+	checkValues(t, i.Key, "a= b=2")
 }
 
 func valuesApart(t *trial) {
-	a, b, none := t.set(t.begin("a"), "k=a"), t.set(t.begin("b"), "k=b"), t.begin("none")
-	a = t.set(a, "k")
-	t.valuesAre(a.Key, "")
-	t.valuesAre(b.Key, "k=b")
-	t.valuesAre(none.Key, "")
+	a, b, none := setValues(t, t.begin("a"), "k=a"), setValues(t, t.begin("b"), "k=b"), t.begin("none")
+	a = setValues(t, a, "k")
+	checkValues(t, a.Key, "")
+	checkValues(t, b.Key, "k=b")
+	checkValues(t, none.Key, "")
 }
 
 func valuesEnded(t *trial) {
-	i := t.end(t.set(t.begin("i"), "k=v"))
-	t.valuesAre(i.Key, "k=v")
+	i := t.end(setValues(t, t.begin("i"), "k=v"))
+	checkValues(t, i.Key, "k=v")
 }
 
 func valuesGone(t *trial) {
-	i := t.family(func(*provider.Start) {})
-	child := t.set(t.byID("a"), "k=v")
-	i = t.set(t.get(i.Key), "k=v")
+	i := beginFamily(t, func(*provider.Start) {})
+	child := setValues(t, t.byID("a"), "k=v")
+	i = setValues(t, t.get(i.Key), "k=v")
 	t.remove(i.Key, true)
 	t.gone(child.Key)
 	again := t.create(i.ID)
-	t.valuesAre(again.Key, "")
+	checkValues(t, again.Key, "")
 }
 
 func valuesSuccessor(t *trial) {
-	old := t.end(t.set(t.begin("i"), "k=old"))
+	old := t.end(setValues(t, t.begin("i"), "k=old"))
 	i := t.create("i", replace)
-	t.valuesAre(i.Key, "")
-	t.set(i, "k=new")
-	t.valuesAre(old.Key, "k=old")
+	checkValues(t, i.Key, "")
+	setValues(t, i, "k=new")
+	checkValues(t, old.Key, "k=old")
 }

@@ -39,7 +39,7 @@ func waitCases() []testCase {
 }
 
 // parkedFetch waits for a turn in the background.
-func (t *trial) parkedFetch(changes ...func(*provider.FetchTurnsRequest)) func() []turn {
+func parkedFetch(t *trial, changes ...func(*provider.FetchTurnsRequest)) func() []turn {
 	return parked(t, func() []turn {
 		return t.fetch(append([]func(*provider.FetchTurnsRequest){wait}, changes...)...)
 	})
@@ -55,7 +55,7 @@ func waitPasses(t *trial) {
 
 func waitMessage(t *trial) {
 	i := t.begin("i")
-	fetched := t.parkedFetch(named("i"))
+	fetched := parkedFetch(t, named("i"))
 	t.send(i.Key, text("m"))
 	list := fetched()
 	t.mustf(len(list) == 1, "fetched %d turns", len(list))
@@ -63,7 +63,7 @@ func waitMessage(t *trial) {
 }
 
 func waitCreate(t *trial) {
-	fetched := t.parkedFetch()
+	fetched := parkedFetch(t)
 	t.create("i")
 	list := fetched()
 	t.checkf(len(list) == 1, "fetched %d turns", len(list))
@@ -73,7 +73,7 @@ func waitDue(t *trial) {
 	i := t.begin("i")
 	m := text("m")
 	m.Delay = short
-	fetched := t.parkedFetch(named("i"))
+	fetched := parkedFetch(t, named("i"))
 	sent := t.send(i.Key, m)
 	list := fetched()
 	t.mustf(len(list) == 1, "fetched %d turns", len(list))
@@ -83,7 +83,7 @@ func waitDue(t *trial) {
 func waitRelease(t *trial) {
 	t.create("i")
 	u := t.fetchOne()
-	fetched := t.parkedFetch()
+	fetched := parkedFetch(t)
 	t.ok(t.release(u))
 	list := fetched()
 	t.checkf(len(list) == 1, "fetched %d turns", len(list))
@@ -92,7 +92,7 @@ func waitRelease(t *trial) {
 func waitResume(t *trial) {
 	i := t.create("i")
 	t.steer(i.Key, provider.SteerSuspend)
-	fetched := t.parkedFetch()
+	fetched := parkedFetch(t)
 	t.steer(i.Key, provider.SteerResume)
 	list := fetched()
 	t.checkf(len(list) == 1, "fetched %d turns", len(list))
@@ -114,11 +114,11 @@ func waitTask(t *trial) {
 func waitTurn(t *trial) {
 	t.begin("i")
 	t.begin("j")
-	t.stock("i", "a1 third", "a2 third")
+	stockQueue(t, "i", "a1 third", "a2 third")
 	fetched := parked(t, func() []leasedTask {
 		return t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Wait = patience })
 	})
-	t.stock("j", "a3")
+	stockQueue(t, "j", "a3")
 	list := fetched()
 	t.checkf(len(list) == 1, "fetched %d tasks", len(list))
 }
@@ -132,7 +132,7 @@ func waitTaskRetry(t *trial) {
 }
 
 // parkedGet waits for the end of an instance in the background.
-func (t *trial) parkedGet(key provider.UUID, blocked bool) func() provider.Instance {
+func parkedGet(t *trial, key provider.UUID, blocked bool) func() provider.Instance {
 	return parked(t, func() provider.Instance {
 		res, err := t.Get(t.ctx, provider.GetRequest{Key: key, WaitEnded: true, WaitBlocked: blocked, Wait: patience})
 		t.ok(err)
@@ -142,7 +142,7 @@ func (t *trial) parkedGet(key provider.UUID, blocked bool) func() provider.Insta
 
 func waitEnded(t *trial) {
 	i := t.begin("i")
-	got := t.parkedGet(i.Key, false)
+	got := parkedGet(t, i.Key, false)
 	t.end(i)
 	ended := got()
 	t.checkf(ended.Status == provider.StatusCompleted && string(ended.Result) == "result", "told %+v", ended)
@@ -158,7 +158,7 @@ func waitEndedPasses(t *trial) {
 func waitBlocked(t *trial) {
 	i := t.create("i")
 	u := t.fetchOne()
-	got := t.parkedGet(i.Key, true)
+	got := parkedGet(t, i.Key, true)
 	t.block(u, true)
 	blocked := got()
 	t.checkf(blocked.Blocked != nil && blocked.Status == provider.StatusRunning, "told %+v", blocked)
@@ -166,7 +166,7 @@ func waitBlocked(t *trial) {
 
 func waitTerminated(t *trial) {
 	i := t.create("i")
-	got := t.parkedGet(i.Key, false)
+	got := parkedGet(t, i.Key, false)
 	t.steer(i.Key, provider.SteerTerminate)
 	t.checkf(got().Status == provider.StatusTerminated, "not told of the end")
 }
