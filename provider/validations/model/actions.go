@@ -1,13 +1,13 @@
 package model
 
-// An action is one thing that a step may do.
+// An action is one kind of step.
 type action struct {
 	weight int
 	do     func(*driver)
 }
 
-// actions lists them, each as often as its weight says. Lower places are drawn more often, so
-// the first of each come first.
+// actions lists every action as often as its weight says. Lower indexes are drawn more often, so the list begins with one of
+// each.
 func actions() (list []action) {
 	kinds := []action{
 		{4, doCreate},

@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// An asked question is on its way on one side.
+// An asked question is in flight on one side.
 type asked struct {
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -16,8 +16,8 @@ type asked struct {
 }
 
 // put asks a question without waiting for the answer.
-func (d *driver) put(s *side, req provider.AskRequest) *asked {
-	ctx, cancel := context.WithTimeout(d.ctx, watchdog)
+func put(ctx context.Context, s *side, req provider.AskRequest) *asked {
+	ctx, cancel := context.WithTimeout(ctx, watchdog)
 	a := &asked{cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(a.done)
@@ -26,7 +26,7 @@ func (d *driver) put(s *side, req provider.AskRequest) *asked {
 	return a
 }
 
-// doAsk asks a question, takes it and answers it, or gives it up.
+// doAsk asks a question, fetches it, and answers it or gives up.
 func doAsk(d *driver) {
 	req := provider.AskRequest{AskID: named('A', d.unique()), Payload: d.payload("question"), Wait: provider.MaxWait}
 	if len(d.rows) == 0 || d.odds(12) {
@@ -37,7 +37,7 @@ func doAsk(d *driver) {
 	row := d.row()
 	req.Key = row.Key
 	d.linef("ask %s", show(req, d.explain).text.String())
-	want, got := d.put(d.model, req), d.put(d.subject, req)
+	want, got := put(d.ctx, d.model, req), put(d.ctx, d.subject, req)
 	defer func() {
 		want.cancel()
 		got.cancel()
@@ -48,46 +48,45 @@ func doAsk(d *driver) {
 		Capabilities: []provider.Capability{{Name: row.Name, CodeVersion: row.CodeVersion}}, EngineLevel: row.EngineLevel, Max: 10, Lease: d.lease(),
 		Wait: watchdog / 2,
 	}
-	d.fetchAsks(fetch)
+	fetchAsks(d, fetch)
 	if d.brief && d.differs == "" {
-		d.linef("what is short lapses")
-		d.pass(pause)
+		d.expire()
 		d.brief = false
 	} else {
-		fetch.Wait = 0 // it is taken
+		fetch.Wait = 0 // the question is leased
 	}
-	d.fetchAsks(fetch)
+	fetchAsks(d, fetch)
 	if d.differs != "" {
 		return
 	}
 	if d.odds(3) {
-		d.linef("the question is given up")
+		d.linef("the caller gives up the question")
 		want.cancel()
 		got.cancel()
 	} else {
-		d.answer(req.AskID)
+		answer(d, req.AskID)
 	}
 	for _, a := range []*asked{want, got} {
 		select {
 		case <-a.done:
 		case <-time.After(watchdog):
-			d.differf("the question is not over")
+			d.differf("Ask did not return within %v", watchdog)
 			return
 		}
 	}
-	d.stamp()
+	d.failed(d.stamp(d.ctx))
 	d.same(want.res, want.err, got.res, got.err)
-	d.answer(req.AskID)
+	answer(d, req.AskID)
 }
 
-func (d *driver) fetchAsks(req provider.FetchAsksRequest) {
+func fetchAsks(d *driver, req provider.FetchAsksRequest) {
 	if d.differs == "" {
 		_, _ = call(d, "fetch asks", provider.Provider.FetchAsks, always(req), nil)
 	}
 }
 
-// answer answers a question, which may be gone.
-func (d *driver) answer(id provider.UUID) {
+// answer sends an answer to a question, which may be gone.
+func answer(d *driver, id provider.UUID) {
 	if d.differs != "" {
 		return
 	}

@@ -13,12 +13,12 @@ func doDelete(d *driver) {
 }
 
 func doPrune(d *driver) {
-	req := provider.PruneRequest{Age: pick(d, 0, 0, 0, long), Max: pick(d, 0, 1)}
+	req := provider.PruneRequest{Age: pick(&d.source, 0, 0, 0, long), Max: pick(&d.source, 0, 1)}
 	_, _ = call(d, "prune", provider.Provider.Prune, always(req), nil)
 }
 
 func doLetters(d *driver) {
-	req := provider.DeadLettersRequest{Action: pick(d, provider.DeadLettersRedrive, provider.DeadLettersDiscard, provider.DeadLettersList)}
+	req := provider.DeadLettersRequest{Action: pick(&d.source, provider.DeadLettersRedrive, provider.DeadLettersDiscard, provider.DeadLettersList)}
 	cursor, ids := int64(d.n(4)), []int64{}
 	if req.Action == provider.DeadLettersList {
 		req.Max = d.n(3)
@@ -45,7 +45,7 @@ func doLetters(d *driver) {
 	}, numberLetters)
 }
 
-// numberLetters gives letters their numbers, and takes out reasons that are a provider's own words.
+// numberLetters replaces the IDs of letters by their numbers and drops reasons that are a provider's own words.
 func numberLetters(s *side, res *provider.DeadLettersResult) {
 	for i := range res.Letters {
 		l := &res.Letters[i]

@@ -9,7 +9,7 @@ import (
 
 func doCommit(d *driver) {
 	if d.lastCommit == nil || !d.odds(12) {
-		d.lastCommit = d.newCommit()
+		d.lastCommit = newCommit(d)
 		if d.lastCommit == nil {
 			return
 		}
@@ -19,22 +19,12 @@ func doCommit(d *driver) {
 		return
 	}
 	req := d.lastCommit(d.model)
-	d.handedOff(&req)
+	d.noteLeases(&req)
 }
 
-// handedOff notes the tasks that a commit has leased.
-func (d *driver) handedOff(req *provider.CommitTurnRequest) {
-	for _, t := range req.Tasks {
-		if t.Lease != nil {
-			ref := provider.TaskRef{Key: req.Key, Execution: req.Execution, EventID: t.EventID}
-			d.tasks = append(d.tasks, seenTask{ref, t.Lease.Token, 1})
-		}
-	}
-}
-
-// newCommit draws a commit: nil if there is no instance. It is on top of a turn that was
-// fetched, or of what is stored now, as a hand-off turn is.
-func (d *driver) newCommit() func(*side) provider.CommitTurnRequest {
+// newCommit draws a commit on top of a fetched turn, or of the stored row as a hand-off turn is. It returns nil if there is no
+// instance.
+func newCommit(d *driver) func(*side) provider.CommitTurnRequest {
 	var turn seenTurn
 	if len(d.turns) > 0 && d.odds(2) {
 		turn = d.recentTurn()
@@ -51,7 +41,7 @@ func (d *driver) newCommit() func(*side) provider.CommitTurnRequest {
 	i := turn.Instance
 	req := provider.CommitTurnRequest{
 		Key: i.Key, Execution: i.Execution, Expected: i.Version, Length: i.HistoryLength, Commit: d.commit(), Lease: turn.token,
-		Status: provider.StatusRunning, Events: some(d, 2, func() []byte { return d.payload("e") }),
+		Status: provider.StatusRunning, Events: some(&d.source, 2, func() []byte { return d.payload("e") }),
 	}
 	d.addWork(&req)
 	d.addOthers(&req)
@@ -68,7 +58,7 @@ func (d *driver) newCommit() func(*side) provider.CommitTurnRequest {
 	if req.Expected == req.Commit {
 		req.Commit = d.commit()
 	}
-	consumed, timers := d.consumed(turn), d.timers(&req)
+	consumed, timers := d.consumed(turn, len(d.model.inbox(i.Key).ids)), d.timers(&req)
 	return once(func(s *side) provider.CommitTurnRequest {
 		r := req
 		r.Timers = timers(s)
@@ -79,7 +69,7 @@ func (d *driver) newCommit() func(*side) provider.CommitTurnRequest {
 	})
 }
 
-// once makes the request for a side when it is first asked for, and then the same again.
+// once builds the request for a side on the first call and returns the same one afterwards.
 func once[Req any](build func(*side) Req) func(*side) Req {
 	made := map[*side]Req{}
 	return func(s *side) Req {
@@ -92,16 +82,16 @@ func once[Req any](build func(*side) Req) func(*side) Req {
 	}
 }
 
-// timers draws when the timers of a commit are due, from the begin of the step on.
-func (d *driver) timers(req *provider.CommitTurnRequest) func(*side) []provider.Timer {
+// timers draws when the timers of a commit are due, counted from the start of the step.
+func (w *world) timers(req *provider.CommitTurnRequest) func(*side) []provider.Timer {
 	due := make([]time.Duration, len(req.Timers))
 	for n := range due {
-		due[n] = pick(d, long, -long, 0, short)
-		if n > 0 && due[n-1] == short { // nor may it matter whether it is over when the next timer is stored
+		due[n] = pick(&w.source, long, -long, 0, short)
+		if n > 0 && due[n-1] == short { // the next timer may be stored before or after this one is due
 			due[n] = max(due[n], short)
 		}
-		if due[n] == short { // it may be over before a message is visible that this commit sends
-			d.brief = true
+		if due[n] == short { // it may be due before a message of this commit is visible
+			w.brief = true
 			req.Sends, req.Starts, req.Next = nil, nil, nil
 		}
 	}
@@ -115,111 +105,105 @@ func (d *driver) timers(req *provider.CommitTurnRequest) func(*side) []provider.
 	}
 }
 
-// fresh tells whether nothing changed the instance since the turn was fetched.
-func (d *driver) fresh(turn seenTurn) bool {
-	return slices.ContainsFunc(d.rows, func(i provider.Instance) bool { return i.Version == turn.Instance.Version })
-}
-
-// consumed draws the numbers of the messages that a commit consumes: mostly those that were
-// fetched with the turn.
-func (d *driver) consumed(turn seenTurn) (list []int64) {
-	all := !d.odds(4)
+// consumed draws the numbers of the messages that a commit consumes, mostly those that were fetched with the turn. The inbox
+// has numbered known messages so far.
+func (w *world) consumed(turn seenTurn, known int) (list []int64) {
+	all := !w.odds(4)
 	for _, m := range turn.Messages {
-		if all || d.odds(2) {
+		if all || w.odds(2) {
 			list = append(list, m.ID)
 		}
 	}
-	if known := len(d.model.inbox(turn.Instance.Key).ids); len(list) == 0 && known > 0 && d.odds(2) {
-		list = append(list, int64(known-d.n(min(known, 3)))) // it may be gone
+	if len(list) == 0 && known > 0 && w.odds(2) {
+		list = append(list, int64(known-w.n(min(known, 3)))) // it may be gone
 	}
 	return list
 }
 
 // addWork adds tasks and timers.
-func (d *driver) addWork(req *provider.CommitTurnRequest) {
-	for _, event := range d.events() {
-		req.Tasks = append(req.Tasks, d.task(event))
+func (w *world) addWork(req *provider.CommitTurnRequest) {
+	for _, event := range w.events() {
+		req.Tasks = append(req.Tasks, w.newTask(event))
 	}
-	if d.odds(4) {
-		for _, event := range d.events() {
-			req.CancelTasks = append(req.CancelTasks, provider.CancelTask{EventID: event, Remove: d.odds(2)})
+	if w.odds(4) {
+		for _, event := range w.events() {
+			req.CancelTasks = append(req.CancelTasks, provider.CancelTask{EventID: event, Remove: w.odds(2)})
 		}
 	}
-	for _, event := range d.events() {
-		req.Timers = append(req.Timers, provider.Timer{EventID: event, Kind: provider.MessageKind(d.n(2)), Payload: d.payload("timer")})
+	for _, event := range w.events() {
+		req.Timers = append(req.Timers, provider.Timer{EventID: event, Kind: provider.MessageKind(w.n(2)), Payload: w.payload("timer")})
 	}
-	if d.odds(3) {
-		req.CancelTimers = d.events()
+	if w.odds(3) {
+		req.CancelTimers = w.events()
 	}
-	d.takeBack(req)
-	for _, task := range d.tasks {
-		if task.Key == req.Key && len(req.Completes) == 0 && d.odds(6) {
+	w.takeBack(req)
+	for _, task := range w.tasks {
+		if task.Key == req.Key && len(req.Completes) == 0 && w.odds(6) {
 			req.Completes = []provider.TaskCompletion{{EventID: task.EventID, Token: task.token}}
 		}
 	}
-	if d.odds(20) {
-		req.Completes = []provider.TaskCompletion{{EventID: d.event(), Token: d.token()}}
+	if w.odds(20) {
+		req.Completes = []provider.TaskCompletion{{EventID: w.event(), Token: w.token()}}
 	}
 }
 
-// takeBack makes a commit cancel some of what it asks for, and no other event twice: an engine
-// gives each event once.
-func (d *driver) takeBack(req *provider.CommitTurnRequest) {
+// takeBack makes a commit cancel some of its own tasks and timers. It drops other repeated events: an engine assigns each once.
+func (w *world) takeBack(req *provider.CommitTurnRequest) {
 	req.CancelTasks = slices.DeleteFunc(req.CancelTasks, func(c provider.CancelTask) bool {
 		return slices.ContainsFunc(req.Tasks, func(t provider.NewTask) bool { return t.EventID == c.EventID })
 	})
 	req.CancelTimers = slices.DeleteFunc(req.CancelTimers, func(event int64) bool {
 		return slices.ContainsFunc(req.Timers, func(t provider.Timer) bool { return t.EventID == event })
 	})
-	const never = 100 // is stored
-	if d.odds(8) {
-		req.Tasks = append(req.Tasks, d.task(never))
+	const never = 100 // an event that is never stored
+	if w.odds(8) {
+		req.Tasks = append(req.Tasks, w.newTask(never))
 		req.CancelTasks = append(req.CancelTasks, provider.CancelTask{EventID: never, Remove: true})
 	}
-	if d.odds(8) {
-		req.Timers = append(req.Timers, provider.Timer{EventID: never, Payload: d.payload("timer")})
+	if w.odds(8) {
+		req.Timers = append(req.Timers, provider.Timer{EventID: never, Payload: w.payload("timer")})
 		req.CancelTimers = append(req.CancelTimers, never)
 	}
 }
 
-func (d *driver) task(event int64) provider.NewTask {
+func (w *world) newTask(event int64) provider.NewTask {
 	t := provider.NewTask{
-		EventID: event, Queue: pick(d, "q", "r"), Name: pick(d, "f", "g"), Payload: d.payload("task"), Priority: pick(d, 0, 0, 1, 5),
-		FairnessKey: pick(d, "", "", "j", "k"), Session: d.session(), NotBefore: d.delay(),
+		EventID: event, Queue: pick(&w.source, "q", "r"), Name: pick(&w.source, "f", "g"), Payload: w.payload("task"), Priority: pick(&w.source, 0, 0, 1, 5),
+		FairnessKey: pick(&w.source, "", "", "j", "k"), Session: w.session(), NotBefore: w.delay(),
 	}
 	for _, end := range []*time.Duration{&t.Deadline, &t.StartBy} {
-		switch d.n(8) {
+		switch w.n(8) {
 		case 5:
 			*end = long
 		case 6, 7:
-			*end, d.brief = short, true
+			*end, w.brief = short, true
 		}
 	}
-	if d.odds(3) {
-		t.Lease = &provider.TaskLease{Token: d.token(), Owner: d.owner(), Duration: d.lease()}
+	if w.odds(3) {
+		t.Lease = &provider.TaskLease{Token: w.token(), Owner: w.owner(), Duration: w.lease()}
 	}
 	return t
 }
 
-// addOthers adds what goes to other instances.
-func (d *driver) addOthers(req *provider.CommitTurnRequest) {
-	req.Sends = some(d, 2, func() provider.OutMessage {
-		m := provider.OutMessage{Message: d.message(), Refused: d.maybeMessage()}
-		m.ID, m.Key = d.target()
+// addOthers adds messages to other instances and starts of them.
+func (w *world) addOthers(req *provider.CommitTurnRequest) {
+	req.Sends = some(&w.source, 2, func() provider.OutMessage {
+		m := provider.OutMessage{Message: w.message(), Refused: w.maybeMessage()}
+		m.ID, m.Key = w.target()
 		return m
 	})
-	if !d.odds(3) {
+	if !w.odds(3) {
 		return
 	}
-	req.Starts = some(d, 2, func() provider.Start {
-		start := provider.Start{Create: d.create(), Refused: d.message()}
+	req.Starts = some(&w.source, 2, func() provider.Start {
+		start := provider.Start{Create: w.create(), Refused: w.message()}
 		if start.Create.Policy == provider.IDUseExisting {
 			start.Create.Policy = provider.IDReject
 		}
-		if d.odds(2) {
-			for _, row := range d.rows {
+		if w.odds(2) {
+			for _, row := range w.rows {
 				if row.Key == req.Key {
-					start.Create.Parent = provider.Parent{Key: row.Key, ID: row.ID, Execution: row.Execution, EventID: d.event()}
+					start.Create.Parent = provider.Parent{Key: row.Key, ID: row.ID, Execution: row.Execution, EventID: w.event()}
 				}
 			}
 		}
@@ -227,34 +211,34 @@ func (d *driver) addOthers(req *provider.CommitTurnRequest) {
 	})
 }
 
-// addDescription adds what observers read.
-func (d *driver) addDescription(req *provider.CommitTurnRequest) {
-	if !d.odds(3) {
+// addDescription adds the fields that observers read.
+func (w *world) addDescription(req *provider.CommitTurnRequest) {
+	if !w.odds(3) {
 		return
 	}
-	req.CustomStatus = pick(d, nil, []byte{}, []byte("status"))
-	req.Attributes = d.attributes()
-	req.Values = some(d, 2, func() provider.KeyValue {
-		return provider.KeyValue{Key: pick(d, "v", "w"), Value: pick(d, nil, []byte{}, []byte("one"), []byte("two"))}
+	req.CustomStatus = pick(&w.source, nil, []byte{}, []byte("status"))
+	req.Attributes = w.attributes()
+	req.Values = some(&w.source, 2, func() provider.KeyValue {
+		return provider.KeyValue{Key: pick(&w.source, "v", "w"), Value: pick(&w.source, nil, []byte{}, []byte("one"), []byte("two"))}
 	})
-	req.EngineLevel = int64(d.n(3))
-	if d.odds(2) {
-		req.Owner = d.owner()
-		req.Sticky = d.lease()
+	req.EngineLevel = int64(w.n(3))
+	if w.odds(2) {
+		req.Owner = w.owner()
+		req.Sticky = w.lease()
 	}
 }
 
 // addEnd ends the instance or continues it as new.
-func (d *driver) addEnd(req *provider.CommitTurnRequest) {
-	switch d.n(8) {
+func (w *world) addEnd(req *provider.CommitTurnRequest) {
+	switch w.n(8) {
 	case 5:
-		req.Status = pick(d, provider.StatusCompleted, provider.StatusFailed, provider.StatusCancelled, provider.StatusTerminated)
+		req.Status = pick(&w.source, provider.StatusCompleted, provider.StatusFailed, provider.StatusCancelled, provider.StatusTerminated)
 	case 6:
-		req.Status, req.CloseInbox, req.Result = provider.StatusCompleted, "closed", d.payload("result")
+		req.Status, req.CloseInbox, req.Result = provider.StatusCompleted, "closed", w.payload("result")
 	case 7:
 		req.Next = &provider.NextExecution{
-			Name: pick(d, "", "x", "y"), CodeVersion: pick(d, "", "1"), EngineLevel: int64(d.n(3)),
-			Events: some(d, 2, func() []byte { return d.payload("e") }), Message: d.maybeMessage(),
+			Name: pick(&w.source, "", "x", "y"), CodeVersion: pick(&w.source, "", "1"), EngineLevel: int64(w.n(3)),
+			Events: some(&w.source, 2, func() []byte { return w.payload("e") }), Message: w.maybeMessage(),
 		}
 	}
 }

@@ -9,30 +9,37 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// n draws a number from 0 up to less than limit. A sequence is made shorter by drawing lower
-// ones, so 0 should be the plainest.
-func (d *driver) n(limit int) int { return rapid.IntRange(0, limit-1).Draw(d.t, "") }
+// A source draws the values of requests.
+type source struct {
+	t       *rapid.T
+	counter int  // of values that must be unique
+	brief   bool // the step drew something that expires soon
+	idles   bool // an earlier step drew a session that expires soon when idle
+}
 
-// odds is true once in so many times.
-func (d *driver) odds(of int) bool { return d.n(of) == of-1 }
+// n draws a number from 0 up to less than limit. Shrinking draws lower numbers, so 0 should be the plainest choice.
+func (s *source) n(limit int) int { return rapid.IntRange(0, limit-1).Draw(s.t, "") }
 
-func pick[T any](d *driver, list ...T) T { return list[d.n(len(list))] }
+// odds is true once in the given number of draws.
+func (s *source) odds(of int) bool { return s.n(of) == of-1 }
+
+func pick[T any](s *source, list ...T) T { return list[s.n(len(list))] }
 
 // some draws a list of up to limit items.
-func some[T any](d *driver, limit int, draw func() T) (list []T) {
-	for range d.n(limit + 1) {
+func some[T any](s *source, limit int, draw func() T) (list []T) {
+	for range s.n(limit + 1) {
 		list = append(list, draw())
 	}
 	return list
 }
 
-// delay draws a delay. What is short is over before the next step.
-func (d *driver) delay() time.Duration {
-	switch d.n(12) {
+// delay draws a delay. A short one is over before the next step.
+func (s *source) delay() time.Duration {
+	switch s.n(12) {
 	case 10:
 		return long
 	case 11:
-		d.brief = true
+		s.brief = true
 		return short
 	default:
 		return 0
@@ -40,132 +47,99 @@ func (d *driver) delay() time.Duration {
 }
 
 // lease draws the length of a lease.
-func (d *driver) lease() time.Duration {
-	if d.odds(6) {
-		d.brief = true
+func (s *source) lease() time.Duration {
+	if s.odds(6) {
+		s.brief = true
 		return short
 	}
 	return long
 }
 
-// unique numbers what must not be there twice.
-func (d *driver) unique() int {
-	d.counter++
-	return d.counter
+// unique returns a number that the sequence has not used.
+func (s *source) unique() int {
+	s.counter++
+	return s.counter
 }
 
-func (d *driver) payload(prefix string) []byte { return fmt.Append(nil, prefix, d.unique()) }
+func (s *source) payload(prefix string) []byte { return fmt.Append(nil, prefix, s.unique()) }
 
 // commit makes a new version.
-func (d *driver) commit() provider.UUID { return named('C', d.unique()) }
+func (s *source) commit() provider.UUID { return named('C', s.unique()) }
 
-// token draws one of a few, so that several leases have the same.
-func (d *driver) token() provider.UUID { return named('T', 1+d.n(4)) }
+// token draws one of a few tokens, so that several leases share one.
+func (s *source) token() provider.UUID { return named('T', 1+s.n(4)) }
 
-func (d *driver) owner() string { return pick(d, "n1", "n2") }
+func (s *source) owner() string { return pick(s, "n1", "n2") }
 
-func (d *driver) id() string { return pick(d, "a", "b", "c", "d") }
+func (s *source) id() string { return pick(s, "a", "b", "c", "d") }
 
-// newKey makes a key, rarely one that is in use. That of an instance which is gone is never
-// used again.
-func (d *driver) newKey() provider.UUID {
-	if len(d.rows) > 0 && d.odds(12) {
-		return d.row().Key
+func (s *source) kind() string { return pick(s, "x", "y") }
+
+// capabilities draws mostly all of them.
+func (s *source) capabilities() []provider.Capability {
+	all := []provider.Capability{{Name: "x"}, {Name: "y"}, {Name: "x", CodeVersion: "1"}, {Name: "y", CodeVersion: "1"}}
+	if s.odds(4) {
+		return all[:s.n(len(all))]
 	}
-	d.keys++
-	return named('K', d.keys)
+	return all
 }
 
-// row draws an instance that is there; there must be one.
-func (d *driver) row() provider.Instance { return d.rows[d.n(len(d.rows))] }
+// level draws mostly the highest one.
+func (s *source) level() int64 { return int64(pick(s, 2, 2, 2, 1, 0)) }
 
-// key draws the key of an instance, rarely one that is gone or never was.
-func (d *driver) key() provider.UUID {
-	if len(d.rows) == 0 || d.odds(12) {
-		return named('K', 1+d.n(d.keys+1))
-	}
-	return d.row().Key
-}
+func (s *source) event() int64 { return int64(1 + s.n(6)) }
 
-// target names an instance by ID or by key.
-func (d *driver) target() (id string, key provider.UUID) {
-	if d.odds(3) {
-		return d.id(), key
-	}
-	return "", d.key()
-}
-
-func (d *driver) event() int64 { return int64(1 + d.n(6)) }
-
-// events draws up to two event IDs, in rising order, as engines give them.
-func (d *driver) events() (list []int64) {
+// events draws up to two event IDs in rising order, as engines assign them.
+func (s *source) events() (list []int64) {
 	for event := range int64(6) {
-		if len(list) < 2 && d.odds(4) {
+		if len(list) < 2 && s.odds(4) {
 			list = append(list, event+1)
 		}
 	}
 	return list
 }
 
-func (d *driver) message() provider.NewMessage {
-	m := provider.NewMessage{Delay: d.delay(), Payload: d.payload("m")}
-	if d.odds(3) {
-		m.Kind, m.Execution, m.EventID = provider.MessageKind(d.n(3)), int64(d.n(3)), int64(d.n(4))
+func (s *source) message() provider.NewMessage {
+	m := provider.NewMessage{Delay: s.delay(), Payload: s.payload("m")}
+	if s.odds(3) {
+		m.Kind, m.Execution, m.EventID = provider.MessageKind(s.n(3)), int64(s.n(3)), int64(s.n(4))
 	}
-	if d.odds(12) {
+	if s.odds(12) {
 		m.Payload = nil
 	}
 	return m
 }
 
-func (d *driver) maybeMessage() *provider.NewMessage {
-	if d.odds(2) {
-		m := d.message()
+func (s *source) maybeMessage() *provider.NewMessage {
+	if s.odds(2) {
+		m := s.message()
 		return &m
 	}
 	return nil
 }
 
-func (d *driver) parent() provider.Parent {
-	if len(d.rows) == 0 || d.odds(2) {
-		return provider.Parent{}
-	}
-	row := d.row()
-	p := provider.Parent{Key: row.Key, ID: row.ID, Execution: row.Execution, EventID: d.event(), Close: provider.ClosePolicy(d.n(2))}
-	if d.odds(12) {
-		p.Key = d.key()
-	}
-	return p
-}
-
-func (d *driver) attributes() []provider.Attribute {
-	return some(d, 2, func() provider.Attribute {
-		a := provider.Attribute{Name: pick(d, "x", "y"), Kind: provider.AttributeInt, Number: int64(d.n(2))}
-		if d.odds(3) {
-			a.Kind, a.Text, a.Number = provider.AttributeText, pick(d, "s", "t"), 0
+func (s *source) attributes() []provider.Attribute {
+	return some(s, 2, func() provider.Attribute {
+		a := provider.Attribute{Name: pick(s, "x", "y"), Kind: provider.AttributeInt, Number: int64(s.n(2))}
+		if s.odds(3) {
+			a.Kind, a.Text, a.Number = provider.AttributeText, pick(s, "s", "t"), 0
 		}
 		return a
 	})
 }
 
-func (d *driver) create() provider.CreateRequest {
-	return provider.CreateRequest{
-		ID: d.id(), Key: d.newKey(), Commit: d.commit(), Name: d.kind(), CodeVersion: pick(d, "", "1"), EngineLevel: int64(d.n(3)),
-		Policy: provider.IDPolicy(d.n(3)), RequestID: pick(d, "", "", "", "r1", "r2"), Parent: d.parent(), Attributes: d.attributes(),
-		Message: d.message(),
+// sessions is the number of different sessions.
+const sessions = 3
+
+func (s *source) session() string { return pick(s, "", "", "", "s1", "s2", "s3") }
+
+// claim draws the terms on which a fetch takes sessions.
+func (s *source) claim() provider.SessionClaim {
+	most := pick(s, 0, 0, sessions, 1, 2)
+	if most == 0 {
+		return provider.SessionClaim{}
 	}
+	claim := provider.SessionClaim{Max: most, Lease: s.lease(), Idle: s.lease()}
+	s.idles = s.idles || claim.Idle == short
+	return claim
 }
-
-func (d *driver) kind() string { return pick(d, "x", "y") }
-
-// capabilities are mostly all.
-func (d *driver) capabilities() []provider.Capability {
-	all := []provider.Capability{{Name: "x"}, {Name: "y"}, {Name: "x", CodeVersion: "1"}, {Name: "y", CodeVersion: "1"}}
-	if d.odds(4) {
-		return all[:d.n(len(all))]
-	}
-	return all
-}
-
-// level is mostly the highest.
-func (d *driver) level() int64 { return int64(pick(d, 2, 2, 2, 1, 0)) }

@@ -2,8 +2,6 @@ package model
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"time"
 
 	"pgregory.net/rapid"
@@ -17,45 +15,17 @@ const watchdog = 30 * time.Second
 
 // A driver plays one sequence on both sides.
 type driver struct {
-	t       *rapid.T
-	ctx     context.Context //nolint:containedctx // it lives as long as the sequence
-	model   *side
-	subject *side
-	clock   *memory.Clock
-	advance func(time.Duration) // of the subject; nil: its time passes by itself
+	story
+	timeline
+	world
 
-	begins  bool // the subject stores first turns
-	brief   bool // the step gave something that is over soon
-	idles   bool // so does what uses a session
-	lines   []string
-	differs string
-
-	counter    int // of what must be unique
-	keys       int
-	rows       []provider.Instance // that the model has
-	turns      []seenTurn
-	released   map[provider.UUID]bool // versions of instances of which a turn was given back
-	tasks      []seenTask
+	ctx        context.Context //nolint:containedctx // it lives as long as the sequence
+	begins     bool            // the subject stores first turns
 	lastCommit func(*side) provider.CommitTurnRequest
 	lastCreate struct {
 		req   func(*side) provider.CreateRequest
-		brief bool // something of it is over soon
+		brief bool // a part of it expires soon
 	}
-}
-
-// A seenTurn is a turn that was fetched; its messages have their numbers as IDs.
-type seenTurn struct {
-	provider.Turn
-
-	token provider.UUID
-}
-
-// A seenTask is a task that was leased to somebody.
-type seenTask struct {
-	provider.TaskRef
-
-	token   provider.UUID
-	attempt int64
 }
 
 // play plays one sequence. If the two sides differ it tells the story and fails t.
@@ -64,8 +34,9 @@ func play(t *rapid.T, subject provider.Provider, o *options, tell func(story str
 	store := memory.New(memory.Options{Clock: clock})
 	defer func() { _ = store.Close() }()
 	d := &driver{
-		t: t, ctx: t.Context(), model: newSide(store), subject: newSide(subject), clock: clock,
-		released: map[provider.UUID]bool{},
+		ctx:      t.Context(),
+		timeline: timeline{model: newSide(store), subject: newSide(subject), clock: clock},
+		world:    world{source: source{t: t}, released: map[provider.UUID]bool{}},
 	}
 	if o.advance != nil {
 		d.advance = func(by time.Duration) { o.advance(subject, by) }
@@ -80,77 +51,33 @@ func play(t *rapid.T, subject provider.Provider, o *options, tell func(story str
 			if d.differs == "" {
 				return
 			}
-			tell(d.story())
-			t.Logf("%s", d.story())
+			tell(d.String())
+			t.Logf("%s", d.String())
 			t.Fatalf("the provider differs from the model")
 		},
 	})
 }
 
-// story tells the sequence and what differs at its end.
-func (d *driver) story() string {
-	var b strings.Builder
-	for i, line := range d.lines {
-		fmt.Fprintf(&b, "\n%2d  %s", i+1, line)
-	}
-	return b.String() + "\n" + d.differs
-}
-
-// step lets both sides do something, lets what is short lapse, and looks at all that is stored.
+// step runs an action on both sides, lets short leases and delays expire, and compares everything that is stored.
 func (d *driver) step(do func(*driver)) {
-	d.pass(tick)
+	d.failed(d.pass(d.ctx, tick))
 	do(d)
-	if d.differs == "" && d.brief {
-		d.linef("what is short lapses")
-		d.pass(pause)
+	if d.brief {
+		d.see(d.expire)
 	}
 	d.brief = false
 	d.see(d.look)
 }
 
-// pass moves the clocks on and begins the next step.
-func (d *driver) pass(by time.Duration) {
-	d.clock.Advance(by)
-	switch {
-	case d.advance != nil:
-		d.advance(by)
-	case by > tick:
-		ctx, cancel := context.WithTimeout(d.ctx, watchdog)
-		defer cancel()
-		if _, err := d.subject.FetchAsks(ctx, provider.FetchAsksRequest{Max: 1, Lease: long, Wait: by}); err != nil {
-			d.differf("waiting for the provider's time to pass: %v", err)
-		}
-	}
-	d.model.marks = append(d.model.marks, mark{d.now(), d.now()})
-	d.subject.start()
-	if len(d.subject.marks) > 1 && d.advance == nil && by <= tick {
-		return // the step begins where the last one ended
-	}
-	d.stamp()
-	d.subject.marks[len(d.subject.marks)-1].from = d.subject.last()
+// expire lets short leases and delays expire.
+func (d *driver) expire() {
+	d.linef("short leases and delays expire")
+	d.failed(d.pass(d.ctx, pause))
 }
 
-// now is the model's time.
-func (d *driver) now() provider.Time { return provider.TimeOf(d.clock.Now()) }
-
-// stamp reads the subject's clock after a call.
-func (d *driver) stamp() {
-	ctx, cancel := context.WithTimeout(d.ctx, watchdog)
-	defer cancel()
-	now, err := d.subject.now(ctx)
-	if err != nil {
-		d.differf("reading the provider's clock: %v", err)
-		return
-	}
-	d.subject.marks[len(d.subject.marks)-1].to = now
-}
-
-func (d *driver) linef(format string, args ...any) {
-	d.lines = append(d.lines, fmt.Sprintf(format, args...))
-}
-
-func (d *driver) differf(format string, args ...any) {
+// see looks unless something differs already.
+func (d *driver) see(look func()) {
 	if d.differs == "" {
-		d.differs = fmt.Sprintf(format, args...)
+		look()
 	}
 }

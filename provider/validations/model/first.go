@@ -6,8 +6,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// tryFirst finds out whether the provider stores the first turn of a start, on an instance that it removes again. If not, the
-// model is not given any: the provider must then do as if there were none.
+// tryFirst finds out whether the provider stores the first turn of a start, with an instance that it deletes again. If not,
+// the model gets no first turns: the provider must ignore each of them.
 func tryFirst(d *driver) {
 	req := provider.CreateRequest{ID: "tried", Key: named('F', 1), Commit: named('F', 2), Name: "tried"}
 	req.First = &provider.CommitTurnRequest{
@@ -25,12 +25,12 @@ func tryFirst(d *driver) {
 	}
 }
 
-// begun draws a first turn for a start.
-func (d *driver) begun(req provider.CreateRequest) func(*side) provider.CreateRequest {
+// drawFirst draws a first turn for a start.
+func drawFirst(d *driver, req provider.CreateRequest) func(*side) provider.CreateRequest {
 	req.Message.Delay = 0
 	first := provider.CommitTurnRequest{
 		Key: req.Key, Execution: 1, Expected: req.Commit, Commit: d.commit(), Status: provider.StatusRunning,
-		Events: some(d, 2, func() []byte { return d.payload("e") }),
+		Events: some(&d.source, 2, func() []byte { return d.payload("e") }),
 	}
 	d.addWork(&first)
 	first.Completes = nil

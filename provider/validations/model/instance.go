@@ -9,14 +9,14 @@ func doCreate(d *driver) {
 	if d.lastCreate.req == nil || !d.odds(12) {
 		d.lastCreate.req = always(d.create())
 		if d.odds(3) {
-			d.lastCreate.req = d.begun(d.lastCreate.req(d.model))
+			d.lastCreate.req = drawFirst(d, d.lastCreate.req(d.model))
 		}
 		d.lastCreate.brief = d.brief
 	}
 	d.brief = d.brief || d.lastCreate.brief || d.idles
 	res, err := call(d, "create", provider.Provider.Create, d.lastCreate.req, nil)
 	if req := d.lastCreate.req(d.model); err == nil && res.Begun {
-		d.handedOff(req.First)
+		d.noteLeases(req.First)
 	}
 }
 
@@ -37,7 +37,7 @@ func doSend(d *driver) {
 func doSteer(d *driver) {
 	req := provider.SteerRequest{Commit: d.commit()}
 	req.ID, req.Key = d.target()
-	req.Action = pick(d, provider.SteerSuspend, provider.SteerResume, provider.SteerTerminate, provider.SteerTerminate,
+	req.Action = pick(&d.source, provider.SteerSuspend, provider.SteerResume, provider.SteerTerminate, provider.SteerTerminate,
 		provider.SteerUnblock, provider.SteerReset, provider.SteerReset)
 	if d.odds(3) {
 		req.Event = d.payload("e")
@@ -49,10 +49,10 @@ func doSteer(d *driver) {
 		}
 		req.ParentNotice, req.ChildNotice = d.maybeMessage(), d.maybeMessage()
 	case provider.SteerReset:
-		req.Events, req.EngineLevel = some(d, 2, func() []byte { return d.payload("e") }), int64(d.n(3))
+		req.Events, req.EngineLevel = some(&d.source, 2, func() []byte { return d.payload("e") }), int64(d.n(3))
 	default:
 	}
-	if len(d.rows) > 0 && d.odds(12) { // it was done before, or so it seems
+	if len(d.rows) > 0 && d.odds(12) { // a repeat, or one that looks like it
 		row := d.row()
 		req.ID, req.Key, req.Commit = "", row.Key, row.Version
 	}

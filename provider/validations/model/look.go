@@ -7,10 +7,10 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// look compares all that can be seen of the two stores.
+// look compares everything that can be read from the two stores.
 func (d *driver) look() {
 	at := len(d.lines)
-	d.linef("then all that is stored")
+	d.linef("comparing everything that is stored")
 	list := read(d, provider.Provider.List, provider.ListRequest{Filter: provider.Filter{Replaced: true}},
 		func(s *side, res *provider.ListResult) {
 			s.created = map[provider.UUID]provider.Time{}
@@ -20,7 +20,7 @@ func (d *driver) look() {
 		})
 	d.rows = list.Instances
 	for i := range d.rows {
-		d.lookAt(&d.rows[i])
+		lookAt(d, &d.rows[i])
 	}
 	d.see(func() { read(d, provider.Provider.DeadLetters, provider.DeadLettersRequest{}, numberLetters) })
 	d.see(func() {
@@ -28,7 +28,7 @@ func (d *driver) look() {
 	})
 	if _, ok := provider.As[provider.Inspector](d.subject.Provider); ok {
 		for kind := provider.InspectInstances; kind <= provider.InspectDeadLetters; kind++ {
-			d.see(func() { d.inspect(kind) })
+			d.see(func() { inspectAll(d, kind) })
 		}
 	}
 	if d.differs == "" {
@@ -36,7 +36,7 @@ func (d *driver) look() {
 	}
 }
 
-// read compares an answer that changes nothing. When it was given tells how late it is.
+// read compares the results of a call that changes nothing. The result's Now replaces a reading of the subject's clock.
 func read[Req, Res any](d *driver, fn method[Req, Res], req Req, tidy func(*side, *Res)) Res {
 	res, _ := compare(d, fn, always(req), func(s *side, res *Res) {
 		if now := reflect.ValueOf(res).Elem().FieldByName("Now"); now.IsValid() && s == d.subject {
@@ -49,15 +49,8 @@ func read[Req, Res any](d *driver, fn method[Req, Res], req Req, tidy func(*side
 	return res
 }
 
-// see looks unless something differs already.
-func (d *driver) see(look func()) {
-	if d.differs == "" {
-		look()
-	}
-}
-
 // lookAt compares one instance.
-func (d *driver) lookAt(i *provider.Instance) {
+func lookAt(d *driver, i *provider.Instance) {
 	d.see(func() {
 		read(d, provider.Provider.Get, provider.GetRequest{Key: i.Key, WithTasks: true, WithValues: true}, nil)
 	})
@@ -69,10 +62,10 @@ func (d *driver) lookAt(i *provider.Instance) {
 	}
 }
 
-// inspect compares the rows of one kind, as far as the contract says how they are stored.
-func (d *driver) inspect(kind provider.InspectKind) {
+// inspectAll compares the rows of one kind, as far as the contract defines them.
+func inspectAll(d *driver, kind provider.InspectKind) {
 	if kind == provider.InspectAsks || kind == provider.InspectOutcomes {
-		return // given-up questions and emptied outcomes may linger
+		return // abandoned questions and empty outcomes may remain
 	}
 	inspect := func(p provider.Provider, ctx context.Context, req provider.InspectRequest) (provider.InspectResult, error) {
 		inspector, _ := provider.As[provider.Inspector](p)
@@ -81,14 +74,14 @@ func (d *driver) inspect(kind provider.InspectKind) {
 	read(d, inspect, provider.InspectRequest{Kind: kind}, tidyRows)
 }
 
-// tidyRows leaves of stored rows what every store has alike.
+// tidyRows removes from stored rows everything in which stores may differ.
 func tidyRows(s *side, res *provider.InspectResult) {
 	for i := range res.Messages {
 		m := &res.Messages[i]
 		m.ID = s.inbox(m.Key).number(m.ID)
 	}
 	for i := range res.Tasks {
-		if t := &res.Tasks[i]; t.State == provider.TaskLeased && t.Lease.Over { // the storage may have ended it
+		if t := &res.Tasks[i]; t.State == provider.TaskLeased && t.Lease.Over { // the store may have ended it
 			t.State, t.Lease = provider.TaskQueued, provider.LeaseRow{}
 		}
 	}

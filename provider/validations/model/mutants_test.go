@@ -17,7 +17,7 @@ import (
 	"github.com/perdure/perdure/provider/memory"
 )
 
-// A broken store is memory with a clock that the test moves, and with some methods replaced.
+// A broken store is memory with a clock that the test moves and with some methods replaced.
 type broken struct {
 	provider.Provider
 
@@ -41,7 +41,7 @@ func newBroken() *broken {
 	return &broken{Provider: memory.New(memory.Options{Clock: clock}), clock: clock}
 }
 
-// Unwrap makes the powers of the store reachable.
+// Unwrap makes the optional features of the store reachable.
 func (b *broken) Unwrap() provider.Provider { return b.Provider }
 
 func (b *broken) Create(ctx context.Context, req provider.CreateRequest) (provider.CreateResult, error) {
@@ -87,7 +87,7 @@ func (b *broken) Steer(ctx context.Context, req provider.SteerRequest) (provider
 	return b.Provider.Steer(ctx, req)
 }
 
-// bend changes an answer.
+// bend changes a result.
 func bend[Res any](res Res, err error, change func(*Res)) (Res, error) {
 	if change != nil && err == nil {
 		change(&res)
@@ -123,7 +123,7 @@ func (b *broken) ReadHistory(ctx context.Context, req provider.ReadHistoryReques
 // A mutant breaks one thing.
 type mutant struct {
 	name   string
-	steps  int // in which it must be shown; 0: however many
+	steps  int // limit for the shortened sequence; 0: none
 	breaks func(*broken)
 }
 
@@ -246,7 +246,7 @@ func firsts(change func(*provider.CommitTurnRequest)) func(*broken) {
 	}
 }
 
-// Each mutant is found, and where it takes little time to make the sequence that shows it short, it is short.
+// Run finds each mutant. Where shortening is quick, the printed sequence is short.
 func TestFindsAndShrinksMutants(t *testing.T) {
 	for _, m := range mutants() {
 		t.Run(m.name, func(t *testing.T) {
@@ -267,7 +267,7 @@ func TestFindsAndShrinksMutants(t *testing.T) {
 			}()
 			<-done
 			if !said.failed {
-				t.Fatal("it was not found")
+				t.Fatal("the model did not find the mutant")
 			}
 			if steps := len(step.FindAllString(said.text.String(), -1)); m.steps > 0 && steps > m.steps {
 				t.Errorf("%d steps, want at most %d", steps, m.steps)
@@ -282,7 +282,7 @@ var step = regexp.MustCompile(`\n *\d+  (create|get|send|steer|fetch|commit|rele
 
 func moveClock(p provider.Provider, d time.Duration) { p.(*broken).clock.Advance(d) }
 
-// A sound store does not differ, whatever the seed: else the model would depend on chance.
+// A correct store does not differ, whatever the seed: otherwise the model would depend on chance.
 func TestFindsNothingInASoundStore(t *testing.T) {
 	Run(t, func(t testing.TB) provider.Provider {
 		b := newBroken()
@@ -291,7 +291,7 @@ func TestFindsNothingInASoundStore(t *testing.T) {
 	}, Count(50), Advance(moveClock))
 }
 
-// A store may ignore first turns, as long as it does so from the beginning on.
+// A store may ignore first turns if it always does.
 func TestFirstTurnsMayBeIgnored(t *testing.T) {
 	Run(t, func(t testing.TB) provider.Provider {
 		b := newBroken()
@@ -304,7 +304,7 @@ func TestFirstTurnsMayBeIgnored(t *testing.T) {
 	}, Count(50), Advance(moveClock))
 }
 
-// A listener is a test that only remembers what it was told.
+// A listener is a test that only records its log and whether it failed.
 type listener struct {
 	name   string
 	failed bool

@@ -3,18 +3,18 @@ package model
 import "github.com/perdure/perdure/provider"
 
 func doReadHistory(d *driver) {
-	req := provider.ReadHistoryRequest{Key: d.key(), Execution: int64(d.n(4)), From: int64(1 + d.n(4)), To: int64(d.n(4)), MaxBytes: pick(d, 0, 0, 3)}
+	req := provider.ReadHistoryRequest{Key: d.key(), Execution: int64(d.n(4)), From: int64(1 + d.n(4)), To: int64(d.n(4)), MaxBytes: pick(&d.source, 0, 0, 3)}
 	_, _ = call(d, "read history", provider.Provider.ReadHistory, always(req), nil)
 }
 
-// doStats asks for figures, which may be stale: only that they come is checked.
+// doStats reads the figures but does not compare them, since they may be stale.
 func doStats(d *driver) {
 	_, _ = call(d, "stats", provider.Provider.Stats, always(provider.StatsRequest{}), func(_ *side, res *provider.StatsResult) {
 		*res = provider.StatsResult{}
 	})
 }
 
-// doList lists page by page what a filter lets through, and counts it.
+// doList lists and counts the matches of a filter, page by page.
 func doList(d *driver) {
 	f := d.filter()
 	filter := func(s *side) provider.Filter {
@@ -22,7 +22,7 @@ func doList(d *driver) {
 		r.CreatedAfter, r.CreatedBefore = s.created[f.after], s.created[f.before]
 		return r
 	}
-	page := pick(d, 0, 1, 2)
+	page := pick(&d.source, 0, 1, 2)
 	cursors := map[*side]string{}
 	for more := true; more && d.differs == ""; {
 		next := map[*side]string{}
@@ -42,33 +42,33 @@ func doList(d *driver) {
 	}, nil)
 }
 
-// A drawnFilter is a filter by times of creation, which each side has its own of.
+// A drawnFilter names instances by whose creation to filter: each side has its own times.
 type drawnFilter struct {
 	provider.Filter
 
 	after, before provider.UUID
 }
 
-func (d *driver) filter() (f drawnFilter) {
-	f.Replaced = d.odds(2)
-	switch d.n(8) {
+func (w *world) filter() (f drawnFilter) {
+	f.Replaced = w.odds(2)
+	switch w.n(8) {
 	case 1:
-		f.IDPrefix = d.id()
+		f.IDPrefix = w.id()
 	case 2:
-		f.Name = d.kind()
+		f.Name = w.kind()
 	case 3:
-		f.Statuses = []provider.Status{provider.StatusRunning, provider.StatusCompleted}[d.n(2):]
+		f.Statuses = []provider.Status{provider.StatusRunning, provider.StatusCompleted}[w.n(2):]
 	case 4:
 		f.Blocked = true
 	case 5:
-		f.ParentKey = d.key()
+		f.ParentKey = w.key()
 	case 6:
-		f.Attributes = d.attributes()
+		f.Attributes = w.attributes()
 	case 7:
-		if d.odds(2) {
-			f.after = d.key()
+		if w.odds(2) {
+			f.after = w.key()
 		} else {
-			f.before = d.key()
+			f.before = w.key()
 		}
 	}
 	return f

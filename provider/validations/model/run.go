@@ -16,32 +16,32 @@ import (
 
 //nolint:gochecknoglobals // flags
 var (
-	firstSeed = flag.Uint64("model.seed", 1, "seed of the first random sequence; the others follow from it")
-	howMany   = flag.Int("model.count", 0, "how many random sequences are played; 0: as many as the test asks for")
+	firstSeed = flag.Uint64("model.seed", 1, "seed of the first random sequence; it determines the others")
+	howMany   = flag.Int("model.count", 0, "number of random sequences; 0: as the test says")
 )
 
 type options struct {
 	count   int
-	shrink  time.Duration // how long a sequence is made shorter
+	shrink  time.Duration // time limit for shortening a sequence
 	advance func(provider.Provider, time.Duration)
 }
 
-// Option changes how the model is compared.
+// Option changes how Run compares a provider with the model.
 type Option func(*options)
 
-// Count is how many sequences are played unless -model.count says otherwise; 50 if not given.
+// Count sets the number of sequences unless -model.count does; 50 if not given.
 func Count(n int) Option { return func(o *options) { o.count = n } }
 
-// Advance says how to move the clock of a provider that goes only when it is told to. Without
-// it the provider's time passes by itself.
+// Advance sets how to move the clock of a provider whose time stands still otherwise. Without it the provider's time passes by
+// itself.
 func Advance(by func(p provider.Provider, d time.Duration)) Option {
 	return func(o *options) { o.advance = by }
 }
 
-// Run compares a provider with the model. open makes a fresh, empty one for each sequence and
-// cleans up after it through t, whose Cleanup and TempDir last as long as the sequence.
+// Run compares a provider with the model. open makes a new, empty provider for each sequence. It cleans up through t, whose
+// Cleanup and TempDir last as long as the sequence.
 //
-// A failure says which seed to give to repeat it: -model.seed=N -model.count=1.
+// A failure names the flags that repeat it: -model.seed=N -model.count=1.
 func Run(t *testing.T, open func(t testing.TB) provider.Provider, opts ...Option) {
 	t.Helper()
 	o := options{count: 50, shrink: 30 * time.Second}
@@ -51,11 +51,11 @@ func Run(t *testing.T, open func(t testing.TB) provider.Provider, opts ...Option
 	if *howMany > 0 {
 		o.count = *howMany
 	}
-	t.Logf("%d sequences from seed %d on", o.count, *firstSeed)
+	t.Logf("%d sequences, beginning with seed %d", o.count, *firstSeed)
 	check(t, &o, t, open)
 }
 
-// check plays sequences until one shows a difference, and reports that to tb; the providers are those of t.
+// check plays sequences until one shows a difference, and reports it to tb. The providers clean up through t.
 func check(t *testing.T, o *options, tb rapid.TB, open func(t testing.TB) provider.Provider) {
 	tb.Helper()
 	defer configure(o.count, o.shrink)()
@@ -71,17 +71,16 @@ func check(t *testing.T, o *options, tb rapid.TB, open func(t testing.TB) provid
 	})
 }
 
-// rapidFlags guards the settings of rapid, which are flags of the process.
+// rapidFlags guards rapid's settings, which are flags of the process.
 //
 //nolint:gochecknoglobals // see above
 var rapidFlags sync.Mutex
 
-// configure sets how many sequences rapid plays, from which seed on, and how long it makes one shorter,
-// until restore is called.
+// configure sets rapid's number of sequences, first seed and time limit for shortening until restore is called.
 func configure(count int, shrink time.Duration) (restore func()) {
 	rapidFlags.Lock()
 	if testing.Short() {
-		count = max(count, 5) // of which rapid plays one in five
+		count = max(count, 5) // rapid plays one in five
 	}
 	old := map[string]string{}
 	for name, value := range map[string]string{
@@ -99,7 +98,7 @@ func configure(count int, shrink time.Duration) (restore func()) {
 	}
 }
 
-// scope is a test of which cleanups and folders last for one sequence only.
+// scope is a test whose cleanups and directories last for one sequence only.
 type scope struct {
 	*testing.T
 
@@ -133,11 +132,11 @@ func (s *scope) end() {
 	}
 }
 
-// terse leaves out what rapid says about each draw: the sequence is printed as calls.
+// terse drops rapid's log of each draw, since the sequence is printed as calls.
 type terse struct {
 	rapid.TB
 
-	first string // what differed first, before it was made shorter
+	first string // the first story that differed, before it was shortened
 }
 
 // Logf implements [rapid.TB].
@@ -152,7 +151,7 @@ func (t *terse) Logf(format string, args ...any) {
 func (t *terse) Errorf(format string, args ...any) {
 	t.TB.Helper()
 	text := fmt.Sprintf(format, args...)
-	if strings.Contains(text, "flaky") { // by chance it was not seen again
+	if strings.Contains(text, "flaky") { // the difference did not occur again
 		text += t.first
 	}
 	t.TB.Errorf("%s", strings.ReplaceAll(text, "-rapid.seed", "-model.count=1 -model.seed"))

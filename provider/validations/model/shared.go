@@ -3,7 +3,7 @@ package model
 import "github.com/perdure/perdure/provider"
 
 func doLease(d *driver) {
-	req := provider.LeaseRequest{Action: provider.LeaseAcquire, Name: pick(d, "l", "k"), Owner: d.owner(), Token: d.token(), Duration: d.lease()}
+	req := provider.LeaseRequest{Action: provider.LeaseAcquire, Name: pick(&d.source, "l", "k"), Owner: d.owner(), Token: d.token(), Duration: d.lease()}
 	if d.odds(3) {
 		req.Action = provider.LeaseRelease
 	}
@@ -12,8 +12,8 @@ func doLease(d *driver) {
 
 func doRecord(d *driver) {
 	req := provider.RecordRequest{
-		Action: pick(d, provider.RecordPut, provider.RecordPut, provider.RecordDelete, provider.RecordScan, provider.RecordGet), Namespace: "n",
-		Key: pick(d, "k", "ka", "l"),
+		Action: pick(&d.source, provider.RecordPut, provider.RecordPut, provider.RecordDelete, provider.RecordScan, provider.RecordGet), Namespace: "n",
+		Key: pick(&d.source, "k", "ka", "l"),
 	}
 	switch req.Action {
 	case provider.RecordPut:
@@ -21,7 +21,7 @@ func doRecord(d *driver) {
 	case provider.RecordDelete:
 		req.Expect = int64(d.n(3))
 	case provider.RecordScan:
-		req.Key, req.Prefix, req.Max = pick(d, "", "k", "z"), pick(d, "", "k"), d.n(3)
+		req.Key, req.Prefix, req.Max = pick(&d.source, "", "k", "z"), pick(&d.source, "", "k"), d.n(3)
 	default:
 	}
 	_, _ = call(d, "record", provider.Provider.Record, always(req), nil)

@@ -11,15 +11,14 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A sheet is a request or an answer as text. Instants are left out of the text and kept beside
-// it, unless explain says what each one is.
+// A sheet is a request or a result as text. Without explain the instants are kept apart from the text.
 type sheet struct {
 	text    strings.Builder
 	times   []provider.Time
 	explain func(provider.Time) string
 }
 
-// show writes v, leaving out what is zero.
+// show writes v without its zero fields.
 func show(v any, explain func(provider.Time) string) *sheet {
 	s := &sheet{explain: explain}
 	s.value(reflect.ValueOf(v))
@@ -81,7 +80,7 @@ func (s *sheet) fields(v reflect.Value, first bool) bool {
 		if f.IsZero() || f.Kind() == reflect.Slice && f.Len() == 0 && f.Type() != reflect.TypeFor[[]byte]() {
 			continue
 		}
-		if f.Kind() == reflect.Slice && f.Len() == 0 && s.explain == nil { // stores may answer nil for an empty payload
+		if f.Kind() == reflect.Slice && f.Len() == 0 && s.explain == nil { // stores may return nil for an empty payload
 			continue
 		}
 		if v.Type().Field(i).Anonymous {
@@ -132,7 +131,7 @@ func durationName(d time.Duration) string {
 	}
 }
 
-// errorName is the sentinel that err is, and what a caller can read from it.
+// errorName names the sentinel of err and the details that a caller can read from it.
 func errorName(err error) string {
 	if exists, ok := errors.AsType[*provider.ExistsError](err); ok {
 		return fmt.Sprintf("ErrExists(%q %s %s)", exists.ID, uuidName(exists.Key), exists.Status)

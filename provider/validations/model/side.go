@@ -7,15 +7,15 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// The lengths of leases and delays. None of them is over within a step.
+// The lengths of leases and delays. None of them expires within a step.
 const (
 	tick  = 200 * time.Microsecond // from one step to the next, on the model's clock
 	short = time.Millisecond + tick/2
-	pause = 8 * tick // lets what is short lapse
+	pause = 8 * tick // lets short leases and delays expire
 	long  = time.Hour
 )
 
-// A side is one of the two providers, with the names for what each of them numbers itself.
+// A side is one of the two providers, with numbers for the IDs that it assigns itself.
 type side struct {
 	provider.Provider
 
@@ -25,7 +25,7 @@ type side struct {
 	created  map[provider.UUID]provider.Time
 }
 
-// A mark is when a step was, by the store's clock.
+// A mark is the time of a step by the store's clock.
 type mark struct{ from, to provider.Time }
 
 func newSide(p provider.Provider) *side {
@@ -44,7 +44,7 @@ func (s *side) start() {
 	s.marks = append(s.marks, mark{at, at})
 }
 
-// last is the store's time when it was last read.
+// last is the last reading of the store's clock.
 func (s *side) last() provider.Time {
 	if len(s.marks) == 0 {
 		return 0
@@ -52,7 +52,7 @@ func (s *side) last() provider.Time {
 	return s.marks[len(s.marks)-1].to
 }
 
-// inbox answers the names for the messages of an instance.
+// inbox returns the numbers of an instance's messages.
 func (s *side) inbox(key provider.UUID) *names {
 	if s.messages[key] == nil {
 		s.messages[key] = &names{}
@@ -60,10 +60,10 @@ func (s *side) inbox(key provider.UUID) *names {
 	return s.messages[key]
 }
 
-// names number the IDs that a store gave, in the order in which they were seen, from 1.
+// names numbers the IDs that a store assigned, from 1, in the order in which they were seen.
 type names struct{ ids []int64 }
 
-// number names an ID.
+// number returns the number of an ID.
 func (n *names) number(id int64) int64 {
 	for i, known := range n.ids {
 		if known == id {
@@ -74,7 +74,7 @@ func (n *names) number(id int64) int64 {
 	return int64(len(n.ids))
 }
 
-// id answers what a number stands for, or an ID that the store never gave.
+// id returns the ID with a number, or an ID that the store never assigned.
 func (n *names) id(number int64) int64 {
 	if number < 1 || number > int64(len(n.ids)) {
 		return 1<<40 + number

@@ -10,7 +10,7 @@ import (
 
 func doFetchTasks(d *driver) {
 	req := provider.FetchTasksRequest{
-		Owner: d.owner(), Token: d.token(), Lease: d.lease(), Expired: d.odds(2), Max: pick(d, 100, 2, 1),
+		Owner: d.owner(), Token: d.token(), Lease: d.lease(), Expired: d.odds(2), Max: pick(&d.source, 100, 2, 1),
 		Queues: []provider.QueueFilter{{Queue: "q", Names: []string{"f", "g"}}, {Queue: "r", Names: []string{"g", "f"}}},
 	}
 	if d.odds(3) {
@@ -20,10 +20,10 @@ func doFetchTasks(d *driver) {
 	req.Sessions = d.claim()
 	d.brief = d.brief || d.idles
 	for n := range req.Queues {
-		req.Queues[n].MaxLeased = pick(d, 0, 0, 0, 1, 2, 4)
+		req.Queues[n].MaxLeased = pick(&d.source, 0, 0, 0, 1, 2, 4)
 	}
-	open := d.openTasks()
-	if open { // nor may it be open which tasks are too many
+	open := openTasks(d)
+	if open { // nor may the limits choose among the tasks
 		req.Max = 100
 		req.Sessions.Max = min(req.Sessions.Max, 1) * sessions
 		for n := range req.Queues {
@@ -45,25 +45,9 @@ func doFetchTasks(d *driver) {
 	}
 }
 
-// sessions is how many there are.
-const sessions = 3
-
-func (d *driver) session() string { return pick(d, "", "", "", "s1", "s2", "s3") }
-
-// claim draws on what terms a fetch takes sessions.
-func (d *driver) claim() provider.SessionClaim {
-	most := pick(d, 0, 0, sessions, 1, 2)
-	if most == 0 {
-		return provider.SessionClaim{}
-	}
-	claim := provider.SessionClaim{Max: most, Lease: d.lease(), Idle: d.lease()}
-	d.idles = d.idles || claim.Idle == short
-	return claim
-}
-
-// openTasks tells whether the contract leaves open which of the pending tasks is fetched first: if two are of the
-// same instant, of which one may have been leased before, or the lease of one has lapsed.
-func (d *driver) openTasks() bool {
+// openTasks reports whether the contract leaves open which pending task is fetched first. It does if two have the same
+// instant, since one may have been leased before, or if the lease of one has expired.
+func openTasks(d *driver) bool {
 	seen := map[provider.Time]bool{}
 	for _, row := range d.rows {
 		res, err := d.model.Get(d.ctx, provider.GetRequest{Key: row.Key, WithTasks: true})
@@ -87,52 +71,35 @@ func (d *driver) openTasks() bool {
 	return slices.ContainsFunc(stored.Tasks, func(t provider.TaskRow) bool { return t.State == provider.TaskLeased && t.Lease.Over })
 }
 
-// seen draws a task that was leased, likely a late one, rarely what is none.
-func (d *driver) seen() seenTask {
-	if len(d.tasks) == 0 || d.odds(12) {
-		ref := provider.TaskRef{Key: d.key(), Execution: int64(1 + d.n(3)), EventID: d.event()}
-		return seenTask{ref, d.token(), int64(1 + d.n(2))}
-	}
-	back := min(pick(d, 0, 0, 0, 1, 2, 5), len(d.tasks)-1)
-	task := d.tasks[len(d.tasks)-1-back]
-	switch d.n(16) {
-	case 14:
-		task.token = d.token()
-	case 15:
-		task.attempt++
-	}
-	return task
-}
-
 func doReport(d *driver) {
-	req := provider.ReportTasksRequest{Items: some(d, 1, d.report)}
-	req.Items = append(req.Items, d.report())
+	req := provider.ReportTasksRequest{Items: some(&d.source, 1, d.drawReport)}
+	req.Items = append(req.Items, d.drawReport())
 	d.brief = d.brief || d.idles
 	_, _ = call(d, "report tasks", provider.Provider.ReportTasks, always(req), nil)
 }
 
-func (d *driver) report() provider.TaskReport {
-	task := d.seen()
+func (w *world) drawReport() provider.TaskReport {
+	task := w.recentTask()
 	item := provider.TaskReport{TaskRef: task.TaskRef, Token: task.token, Attempt: task.attempt}
-	item.Outcome = pick(d, provider.TaskComplete, provider.TaskRetry, provider.TaskPark, provider.TaskRelease, provider.TaskDiscard, provider.TaskPoison)
-	item.Delay = d.delay()
-	if d.odds(3) {
-		item.Details = d.payload("details")
+	item.Outcome = pick(&w.source, provider.TaskComplete, provider.TaskRetry, provider.TaskPark, provider.TaskRelease, provider.TaskDiscard, provider.TaskPoison)
+	item.Delay = w.delay()
+	if w.odds(3) {
+		item.Details = w.payload("details")
 	}
 	switch item.Outcome {
 	case provider.TaskComplete:
-		item.Message = d.message()
+		item.Message = w.message()
 	case provider.TaskPoison:
-		item.Message, item.Reason = d.message(), "poison"
+		item.Message, item.Reason = w.message(), "poison"
 	case provider.TaskRetry:
-		if !d.odds(3) {
-			item.Failure = d.payload("failure")
+		if !w.odds(3) {
+			item.Failure = w.payload("failure")
 		}
 	case provider.TaskRelease:
-		item.Begun = d.odds(2)
-		if d.odds(4) { // all that the token holds, of a task or of a fetch
+		item.Begun = w.odds(2)
+		if w.odds(4) { // every task that the token holds
 			item.TaskRef, item.Attempt = provider.TaskRef{}, 0
-			item.Token = pick(d, task.token, d.token())
+			item.Token = pick(&w.source, task.token, w.token())
 		}
 	default:
 	}
@@ -145,7 +112,7 @@ func doRenew(d *driver) {
 		req.Owner, req.SessionLease = d.owner(), d.lease()
 	}
 	for range d.n(3) {
-		task := d.seen()
+		task := d.recentTask()
 		item := provider.TaskRenewal{TaskRef: task.TaskRef, Token: task.token}
 		if d.odds(3) {
 			item.Details = d.payload("details")

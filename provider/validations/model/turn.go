@@ -10,7 +10,7 @@ import (
 func doFetchTurns(d *driver) {
 	req := provider.FetchTurnsRequest{
 		Owner: d.owner(), Token: d.token(), Lease: d.lease(), Capabilities: d.capabilities(), EngineLevel: d.level(),
-		Max: pick(d, 100, 2, 1), MaxMessages: pick(d, 0, 0, 1, 2), MaxBytes: pick(d, 0, 0, 3),
+		Max: pick(&d.source, 100, 2, 1), MaxMessages: pick(&d.source, 0, 0, 1, 2), MaxBytes: pick(&d.source, 0, 0, 3),
 	}
 	open := d.openTurns()
 	if open {
@@ -32,19 +32,19 @@ func doFetchTurns(d *driver) {
 	}
 }
 
-// number gives messages the numbers under which they are known.
+// number replaces the IDs of messages by their numbers.
 func number(s *side, key provider.UUID, list []provider.Message) {
 	for i := range list {
 		list[i].ID = s.inbox(key).number(list[i].ID)
 	}
 }
 
-// openTurns tells whether the contract leaves open which instance is fetched first: if two have been
-// ready since the same instant, or one was held back since its last commit.
-func (d *driver) openTurns() bool {
+// openTurns reports whether the contract leaves open which instance is fetched first. It does if two have been ready since
+// the same instant, or if one was held back since its last commit.
+func (w *world) openTurns() bool {
 	seen := map[provider.Time]bool{}
-	for _, row := range d.rows {
-		if row.ReadyAt != 0 && seen[row.ReadyAt] || row.Deliveries > 0 || d.released[row.Version] {
+	for _, row := range w.rows {
+		if row.ReadyAt != 0 && seen[row.ReadyAt] || row.Deliveries > 0 || w.released[row.Version] {
 			return true
 		}
 		seen[row.ReadyAt] = true
@@ -53,8 +53,8 @@ func (d *driver) openTurns() bool {
 }
 
 func doReleaseTurns(d *driver) {
-	req := provider.ReleaseTurnsRequest{Items: some(d, 1, d.release)}
-	req.Items = append(req.Items, d.release())
+	req := provider.ReleaseTurnsRequest{Items: some(&d.source, 1, d.drawRelease)}
+	req.Items = append(req.Items, d.drawRelease())
 	_, _ = call(d, "release turns", provider.Provider.ReleaseTurns, always(req), nil)
 	for _, row := range d.rows {
 		for _, item := range req.Items {
@@ -65,23 +65,17 @@ func doReleaseTurns(d *driver) {
 	}
 }
 
-func (d *driver) release() provider.TurnRelease {
-	item := provider.TurnRelease{Key: d.key(), Token: d.token(), Delay: d.delay()}
-	if len(d.turns) > 0 && !d.odds(4) {
-		turn := d.recentTurn()
+func (w *world) drawRelease() provider.TurnRelease {
+	item := provider.TurnRelease{Key: w.key(), Token: w.token(), Delay: w.delay()}
+	if len(w.turns) > 0 && !w.odds(4) {
+		turn := w.recentTurn()
 		item.Key, item.Token = turn.Instance.Key, turn.token
 	}
 	switch {
-	case d.odds(6):
-		item.Key = provider.UUID{} // all that the token holds
-	case d.odds(2):
-		item.Failure = &provider.TurnFailure{Reason: "panic", Message: pick(d, "", "boom"), Hold: d.odds(3)}
+	case w.odds(6):
+		item.Key = provider.UUID{} // every turn that the token holds
+	case w.odds(2):
+		item.Failure = &provider.TurnFailure{Reason: "panic", Message: pick(&w.source, "", "boom"), Hold: w.odds(3)}
 	}
 	return item
-}
-
-// recentTurn draws a turn that was fetched, likely the last one; there must be one.
-func (d *driver) recentTurn() seenTurn {
-	back := min(pick(d, 0, 0, 0, 1, 2, 5), len(d.turns)-1)
-	return d.turns[len(d.turns)-1-back]
 }
