@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// transactor answers the power of the store to work inside transactions of the caller.
+// transactor returns the optional feature of the store that works inside transactions of the caller.
 func (c *Client) transactor() (provider.Transactor, error) {
 	t, ok := provider.As[provider.Transactor](c.store)
 	if !ok {

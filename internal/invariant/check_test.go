@@ -252,7 +252,7 @@ func TestDeadLeaseWhileOthersWork(t *testing.T) {
 	want(t, check(t, e.Store, invariant.Options{Quiet: true}), "dead-lease new 0")
 }
 
-// plain hides the power to inspect.
+// plain hides the optional feature Inspector.
 type plain struct{ provider.Provider }
 
 func TestWithoutInspector(t *testing.T) {

@@ -44,16 +44,16 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// powerful has powers that package provider knows, and one that it does not.
-type powerful struct{ *memory.Provider }
+// featured has optional features of package provider and one of its own.
+type featured struct{ *memory.Provider }
 
-func (powerful) Migrations(context.Context) ([]provider.Migration, error) { return nil, nil }
-func (powerful) Migrate(context.Context) error                            { return nil }
-func (powerful) Fly() string                                              { return "up" }
+func (featured) Migrations(context.Context) ([]provider.Migration, error) { return nil, nil }
+func (featured) Migrate(context.Context) error                            { return nil }
+func (featured) Fly() string                                              { return "up" }
 
-// Every power of what is decorated can be found, twice decorated too.
-func TestPowersStayReachable(t *testing.T) {
-	inner := powerful{memory.New(memory.Options{})}
+// As finds every optional feature of a provider that is decorated twice.
+func TestFeaturesStayReachable(t *testing.T) {
+	inner := featured{memory.New(memory.Options{})}
 	p := faulty.Wrap(faulty.Wrap(inner, faulty.NewPlan(1)), faulty.NewPlan(2))
 	t.Cleanup(func() { _ = p.Close() })
 	if m, ok := provider.As[provider.Migrator](p); !ok || m != provider.Migrator(inner) {
@@ -63,12 +63,12 @@ func TestPowersStayReachable(t *testing.T) {
 		t.Errorf("Inspector: %v, %v", i, ok)
 	}
 	if f, ok := provider.As[interface{ Fly() string }](p); !ok || f.Fly() != "up" {
-		t.Error("a power of its own is out of reach")
+		t.Error("As does not find a feature of the provider's own")
 	}
 	if n, ok := provider.As[provider.Notifier](p); !ok || n != provider.Notifier(p) {
 		t.Error("notices do not pass the plan")
 	}
 	if _, ok := provider.As[interface{ Swim() }](p); ok {
-		t.Error("found a power that nobody has")
+		t.Error("As found a feature that no provider has")
 	}
 }

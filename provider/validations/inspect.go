@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// inspectCases check a power that a provider may lack: they are left out then.
+// inspectCases checks an optional feature. The suite skips the cases of a provider without it.
 func inspectCases() []testCase {
 	const (
 		shows = "Inspect returns the stored rows of one kind as they are. That includes rows that no method " +
@@ -37,7 +37,7 @@ func inspectCases() []testCase {
 		{name: "bare-instances", run: inspectBare, rule: "InspectResult.Instances: without Attributes"},
 	}
 	for i := range list {
-		list[i].power = canInspect
+		list[i].feature = canInspect
 	}
 	return list
 }

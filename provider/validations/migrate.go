@@ -6,7 +6,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// migrateCases check a power that a provider may lack: they are left out then.
+// migrateCases checks an optional feature. The suite skips the cases of a provider without it.
 func migrateCases() []testCase {
 	list := []testCase{
 		{
@@ -17,7 +17,7 @@ func migrateCases() []testCase {
 		{name: "at-once", run: migrateRace, rule: "Several processes may call it at once."},
 	}
 	for i := range list {
-		list[i].power = canMigrate
+		list[i].feature = canMigrate
 	}
 	return list
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// notifyCases check a power that a provider may lack: they are left out then.
+// notifyCases checks an optional feature. The suite skips the cases of a provider without it.
 func notifyCases() []testCase {
 	const tells = "Notifier is implemented by providers that can report ended executions and cancelled tasks at once."
 	list := []testCase{
@@ -21,7 +21,7 @@ func notifyCases() []testCase {
 		{name: "stop", run: notifyStop, rule: "Notify calls fn for each notice until stop is called; stop waits for a running fn."},
 	}
 	for i := range list {
-		list[i].power = canNotify
+		list[i].feature = canNotify
 	}
 	return list
 }

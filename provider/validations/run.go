@@ -13,16 +13,16 @@ import (
 
 // A testCase checks one sentence of the contract.
 type testCase struct {
-	group  string
-	name   string
-	rule   string // the sentence, word for word
-	run    func(*trial)
-	power  func(provider.Provider) bool // nil: the contract demands it of all
-	within bool                         // it needs a transaction of a caller
-	slow   bool                         // fills the store up to a limit: has four times as long, and -short leaves it out
-	broad  bool                         // goes through many methods, so that it fails, too, where cases of other groups find a fault
+	group   string
+	name    string
+	rule    string // the sentence, word for word
+	run     func(*trial)
+	feature func(provider.Provider) bool // reports whether the provider has the optional feature; nil: every provider has it
+	within  bool                         // the case uses a transaction of the caller
+	slow    bool                         // the case fills the store up to a limit: it gets four times the limit, and -short skips it
+	broad   bool                         // the case calls many methods, so faults of other groups may fail it, too
 
-	hazards []hazard // that it guards against
+	hazards []hazard // that the case guards against
 }
 
 // breaks says what a provider that fails the case breaks.
@@ -138,8 +138,8 @@ func Run(t *testing.T, open func(t *testing.T) provider.Provider, opts ...Option
 			}
 			t.Parallel()
 			p := open(t)
-			if c.power != nil && !c.power(p) {
-				t.Skip("the provider does not have this power")
+			if c.feature != nil && !c.feature(p) {
+				t.Skip("the provider does not have this optional feature")
 			}
 			if c.within && o.begin == nil {
 				t.Skip("the suite was not told how to begin a transaction: see validations.Transactions")

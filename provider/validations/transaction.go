@@ -20,7 +20,7 @@ func Transactions(begin func(ctx context.Context, p provider.Provider) (Transact
 	return func(o *options) { o.begin = begin }
 }
 
-// transactionCases check a power that a provider may lack: they are left out then.
+// transactionCases checks an optional feature. The suite skips the cases of a provider without it.
 func transactionCases() []testCase {
 	const (
 		create   = "CreateIn is Create inside tx: the instance exists if and only if tx commits, and is not visible outside tx before that."
@@ -58,7 +58,7 @@ func transactionCases() []testCase {
 		},
 	}
 	for i := range list {
-		list[i].power = canTransact
+		list[i].feature = canTransact
 		list[i].within = true
 	}
 	return list

@@ -108,7 +108,7 @@ type renewals struct {
 	all []renewal
 }
 
-// Unwrap shows the optional powers of the store.
+// Unwrap makes the optional features of the store reachable.
 func (r *renewals) Unwrap() provider.Provider { return r.Provider }
 
 // RenewTasks implements provider.Provider.
@@ -150,7 +150,7 @@ func away(store provider.Provider, from, till time.Duration) *outage {
 	return &outage{store, time.Now(), from, till}
 }
 
-// Unwrap shows the optional powers of the store.
+// Unwrap makes the optional features of the store reachable.
 func (o *outage) Unwrap() provider.Provider { return o.Provider }
 
 // RenewTasks implements provider.Provider.
