@@ -53,7 +53,7 @@ func inspect(t *trial, kind provider.InspectKind, changes ...func(*provider.Insp
 	for _, change := range changes {
 		change(&req)
 	}
-	inspector, _ := provider.As[provider.Inspector](t.Provider)
+	inspector, _ := provider.As[provider.Inspector](t.trace.note("Inspect"))
 	res, err := inspector.Inspect(t.ctx, req)
 	t.ok(err)
 	return res

@@ -28,14 +28,14 @@ func canMigrate(p provider.Provider) bool {
 }
 
 func migrations(t *trial) []provider.Migration {
-	migrator, _ := provider.As[provider.Migrator](t.Provider)
+	migrator, _ := provider.As[provider.Migrator](t.store)
 	list, err := migrator.Migrations(t.ctx)
 	t.ok(err)
 	return list
 }
 
 func migrate(t *trial) {
-	migrator, _ := provider.As[provider.Migrator](t.Provider)
+	migrator, _ := provider.As[provider.Migrator](t.trace.note("Migrate"))
 	t.ok(migrator.Migrate(t.ctx))
 }
 

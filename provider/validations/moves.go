@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// What the cases use throughout.
+// Names and durations that all cases use.
 const (
 	orchestration = "orc"
 	codeVersion   = "v1"
@@ -16,10 +16,10 @@ const (
 	activity      = "act"
 	node          = "node-a"
 
-	long     = time.Minute           // never over within a case
-	patience = 20 * time.Second      // for what must come: over before the case is, so that it tells what did not
-	short    = 30 * time.Millisecond // over soon
-	blink    = time.Millisecond      // between looks of who looks again and again
+	long     = time.Minute           // longer than any case
+	patience = 20 * time.Second      // a Wait for something that must come; shorter than the limit, so that the case can report it
+	short    = 30 * time.Millisecond // soon over
+	blink    = time.Millisecond      // between the calls of a polling loop
 )
 
 func text(s string) provider.NewMessage { return provider.NewMessage{Kind: 7, Payload: []byte(s)} }
@@ -41,18 +41,17 @@ func (t *trial) create(id string, changes ...func(*provider.CreateRequest)) prov
 	return res.Instance
 }
 
-// get answers what is stored under key.
+// get returns the stored instance.
 func (t *trial) get(key provider.UUID) provider.Instance {
-	res, err := t.Get(t.ctx, provider.GetRequest{Key: key})
-	t.ok(err)
+	res, err := t.store.Get(t.ctx, provider.GetRequest{Key: key})
+	t.mustf(err == nil, "Get returned error %v, want none", err)
 	return res.Instance
 }
 
-// picture describes all that can be seen of an instance, to compare before and after.
-// What leases change is left out.
+// picture describes everything that can be read of an instance, without the effects of leases.
 func (t *trial) picture(key provider.UUID) string {
-	res, err := t.Get(t.ctx, provider.GetRequest{Key: key, WithTasks: true, WithValues: true})
-	t.ok(err)
+	res, err := t.store.Get(t.ctx, provider.GetRequest{Key: key, WithTasks: true, WithValues: true})
+	t.mustf(err == nil, "Get returned error %v, want none", err)
 	i := res.Instance
 	blocked := "no"
 	if i.Blocked != nil {
@@ -62,19 +61,19 @@ func (t *trial) picture(key provider.UUID) string {
 	return fmt.Sprintf("%+v blocked %s tasks %+v values %+v history %q", i, blocked, res.Tasks, res.Values, t.history(key, 0))
 }
 
-// unchanged runs act and checks that the instance looks the same afterwards.
+// unchanged checks that act does not change the instance.
 func (t *trial) unchanged(key provider.UUID, act func()) {
 	before := t.picture(key)
 	act()
 	if after := t.picture(key); after != before {
-		t.errorf("the instance changed\nfrom %s\n  to %s", before, after)
+		t.errorf("the call changed the instance, want no change\nfrom %s\n  to %s", before, after)
 	}
 }
 
-// history answers the events of an execution (0: the current one) in one string each.
+// history returns each event of an execution (0: the current one) as a string.
 func (t *trial) history(key provider.UUID, execution int64) []string {
-	res, err := t.ReadHistory(t.ctx, provider.ReadHistoryRequest{Key: key, Execution: execution, From: 1})
-	t.ok(err)
+	res, err := t.store.ReadHistory(t.ctx, provider.ReadHistoryRequest{Key: key, Execution: execution, From: 1})
+	t.mustf(err == nil, "ReadHistory returned error %v, want none", err)
 	list := make([]string, 0, len(res.Events))
 	for _, e := range res.Events {
 		list = append(list, fmt.Sprintf("%d:%s", e.ID, e.Data))
@@ -84,7 +83,7 @@ func (t *trial) history(key provider.UUID, execution int64) []string {
 
 func (t *trial) historyIs(key provider.UUID, execution int64, want string) {
 	if got := strings.Join(t.history(key, execution), " "); got != want {
-		t.errorf("history of execution %d is %q, want %q", execution, got, want)
+		t.errorf("the history of execution %d is %q, want %q", execution, got, want)
 	}
 }
 
@@ -133,10 +132,10 @@ func (t *trial) fetch(changes ...func(*provider.FetchTurnsRequest)) []turn {
 	return list
 }
 
-// fetchOne fetches the only turn there is, waiting for it if need be.
+// fetchOne fetches the only turn, and waits for it if necessary.
 func (t *trial) fetchOne(changes ...func(*provider.FetchTurnsRequest)) turn {
 	list := t.fetch(append([]func(*provider.FetchTurnsRequest){wait}, changes...)...)
-	t.mustf(len(list) == 1, "fetched %d turns, want 1", len(list))
+	t.mustf(len(list) == 1, "got %d turns, want 1", len(list))
 	return list[0]
 }
 
@@ -144,10 +143,10 @@ func wait(r *provider.FetchTurnsRequest) { r.Wait = patience }
 
 func briefly(r *provider.FetchTurnsRequest) { r.Lease = short }
 
-// noTurn checks that nothing can be fetched now.
+// noTurn checks that no turn is fetchable now.
 func (t *trial) noTurn(why string, changes ...func(*provider.FetchTurnsRequest)) {
 	if list := t.fetch(changes...); len(list) != 0 {
-		t.errorf("fetched %d turns, want none: %s", len(list), why)
+		t.errorf("got %d turns, want none: %s", len(list), why)
 	}
 }
 
@@ -172,7 +171,7 @@ func (t *trial) commit(req provider.CommitTurnRequest) provider.CommitTurnResult
 	return res
 }
 
-// refused checks that the commit is refused with the sentinel and changes nothing.
+// refused checks that the commit returns the sentinel and changes nothing.
 func (t *trial) refused(req provider.CommitTurnRequest, sentinel error) {
 	t.unchanged(req.Key, func() {
 		_, err := t.CommitTurn(t.ctx, req)
@@ -180,8 +179,8 @@ func (t *trial) refused(req provider.CommitTurnRequest, sentinel error) {
 	})
 }
 
-// begin creates an instance and commits its first turn, with changes, so that its inbox is
-// empty. It answers the instance as stored then.
+// begin creates an instance and commits its first turn, with changes, so that its inbox is empty. It returns the stored
+// instance.
 func (t *trial) begin(id string, changes ...func(*provider.CommitTurnRequest)) provider.Instance {
 	i := t.create(id, func(r *provider.CreateRequest) { r.Name = "setup-" + id })
 	req := commitOf(t.fetchOne(func(r *provider.FetchTurnsRequest) { r.Capabilities[0].Name = i.Name }), "started")
@@ -192,7 +191,7 @@ func (t *trial) begin(id string, changes ...func(*provider.CommitTurnRequest)) p
 	return t.get(i.Key)
 }
 
-// end closes the instance as completed.
+// end completes the instance.
 func (t *trial) end(i provider.Instance) provider.Instance {
 	req := next(i)
 	req.Status, req.Result, req.CloseInbox = provider.StatusCompleted, []byte("result"), "test"
@@ -200,12 +199,12 @@ func (t *trial) end(i provider.Instance) provider.Instance {
 	return t.get(i.Key)
 }
 
-// next prepares a commit on top of a stored instance, without a lease or messages.
+// next prepares a commit on top of a stored instance without a lease or messages.
 func next(i provider.Instance, events ...string) provider.CommitTurnRequest {
 	return commitOf(turn{Turn: provider.Turn{Instance: i}}, events...)
 }
 
-// named makes a fetch ask for what begin created under id.
+// named limits a fetch to the instance that begin created under id.
 func named(id string) func(*provider.FetchTurnsRequest) {
 	return func(r *provider.FetchTurnsRequest) { r.Capabilities[0].Name = "setup-" + id }
 }

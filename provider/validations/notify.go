@@ -33,7 +33,7 @@ func canNotify(p provider.Provider) bool {
 
 // listen collects notices until the end of the case.
 func listen(t *trial, fn func(provider.Notice)) (stop func()) {
-	notifier, _ := provider.As[provider.Notifier](t.Provider)
+	notifier, _ := provider.As[provider.Notifier](t.store)
 	return notifier.Notify(fn)
 }
 

@@ -164,7 +164,8 @@ func Run(t *testing.T, open func(t *testing.T) provider.Provider, opts ...Option
 func execute(ctx context.Context, c testCase, t *trial, limit time.Duration) []string {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	t.ctx = ctx
+	t.ctx, t.store, t.trace = ctx, t.Provider, &tracer{Provider: t.Provider}
+	t.Provider = t.trace
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -70,13 +70,13 @@ func canTransact(p provider.Provider) bool {
 }
 
 func transactor(t *trial) provider.Transactor {
-	transactor, _ := provider.As[provider.Transactor](t.Provider)
+	transactor, _ := provider.As[provider.Transactor](t.trace.note("a call of Transactor"))
 	return transactor
 }
 
 // inTransaction runs act in a transaction of the caller, which it commits, or rolls back.
 func inTransaction(t *trial, commit bool, act func(tx provider.Tx)) {
-	tx, err := t.beginTx(t.ctx, t.Provider)
+	tx, err := t.beginTx(t.ctx, t.store)
 	t.ok(err)
 	defer func() { _ = tx.Rollback() }()
 	act(tx.Tx)
@@ -188,7 +188,7 @@ func transactionSendRollback(t *trial) {
 // Either may be refused because of the other, but a message never ends up with an instance that closed without it.
 func transactionSendOrClose(t *trial) {
 	i := t.begin("i")
-	tx, err := t.beginTx(t.ctx, t.Provider)
+	tx, err := t.beginTx(t.ctx, t.store)
 	t.ok(err)
 	defer func() { _ = tx.Rollback() }()
 	sendIn(t, tx.Tx, i.Key, text("a"))

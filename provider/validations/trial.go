@@ -13,19 +13,21 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A trial is one run of one case. It embeds the provider under test.
+// A trial is one run of one case. It embeds the provider under test and traces its calls.
 type trial struct {
 	provider.Provider
 
+	store    provider.Provider // the same without a trace, for looking at the effects of a call
+	trace    *tracer
 	beginTx  beginTx
 	begins   bool            // the provider stores the first turns of starts
 	ctx      context.Context //nolint:containedctx // it lives as long as the case
-	inTurn   bool            // parallel callers come one after the other, to tell what only a race shows
+	inTurn   bool            // parallel callers run one after the other, to find cases that fail without a race
 	mu       sync.Mutex
 	failures []string
 }
 
-// errorf records a failure with the line of the case that saw it.
+// errorf records a failure with the line of the case and the last call.
 func (t *trial) errorf(format string, args ...any) {
 	where := ""
 	for skip := 1; ; skip++ {
@@ -41,7 +43,7 @@ func (t *trial) errorf(format string, args ...any) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.failures = append(t.failures, where+fmt.Sprintf(format, args...))
+	t.failures = append(t.failures, where+t.trace.after()+fmt.Sprintf(format, args...))
 }
 
 // fatalf records a failure and ends the goroutine.
@@ -53,7 +55,7 @@ func (t *trial) fatalf(format string, args ...any) {
 // ok ends the case if err is not nil.
 func (t *trial) ok(err error) {
 	if err != nil {
-		t.fatalf("unexpected error: %v", err)
+		t.fatalf("got error %v, want none", err)
 	}
 }
 
@@ -71,19 +73,19 @@ func (t *trial) checkf(holds bool, format string, args ...any) {
 	}
 }
 
-// mustf is checkf for conditions without which the case cannot go on.
+// mustf is checkf for a condition without which the case cannot continue.
 func (t *trial) mustf(holds bool, format string, args ...any) {
 	if !holds {
 		t.fatalf(format, args...)
 	}
 }
 
-// parallel runs fn n times at once and waits for all.
+// parallel runs fn n times concurrently and waits for all of them.
 func (t *trial) parallel(n int, fn func(i int)) {
 	var group sync.WaitGroup
 	if t.inTurn {
 		for i := range n {
-			group.Go(func() { fn(i) }) // it may end its goroutine
+			group.Go(func() { fn(i) }) // fn may end its goroutine
 			group.Wait()
 		}
 		return
@@ -99,8 +101,8 @@ func (t *trial) parallel(n int, fn func(i int)) {
 	group.Wait()
 }
 
-// parked runs fn on a goroutine of its own, gives it time to block in the provider, and
-// answers how to wait for its result, which must come before a wait is over.
+// parked runs fn on its own goroutine and gives it time to block in the provider. It returns a function that waits for the
+// result, which must come before patience is over.
 func parked[T any](t *trial, fn func() T) func() T {
 	result := make(chan T, 1)
 	var took time.Duration
@@ -114,20 +116,20 @@ func parked[T any](t *trial, fn func() T) func() T {
 	t.pass(short)
 	return func() T {
 		value := <-result
-		t.checkf(took < patience, "it came back after %v, when the wait was over", took)
+		t.checkf(took < patience, "the blocked call returned only after %v, want it to wake up before its Wait of %v is over", took, patience)
 		return value
 	}
 }
 
-// pass lets time pass on the storage's clock, in a call that finds nothing.
+// pass lets time pass on the storage's clock by a fetch that finds nothing.
 func (t *trial) pass(d time.Duration) {
-	_, err := t.FetchAsks(t.ctx, provider.FetchAsksRequest{Max: 1, Lease: long, Wait: d})
-	t.ok(err)
+	_, err := t.store.FetchAsks(t.ctx, provider.FetchAsksRequest{Max: 1, Lease: long, Wait: d})
+	t.mustf(err == nil, "FetchAsks with a Wait returned error %v, want none", err)
 }
 
 // unique makes a new UUID.
 func unique() provider.UUID {
 	var u provider.UUID
-	_, _ = rand.Read(u[:]) // never fails, it says
+	_, _ = rand.Read(u[:]) // it never fails
 	return u
 }
