@@ -6,7 +6,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// aheadCases are about claims ahead. A provider that ignores Ahead passes them.
+// aheadCases checks claims ahead. A provider that ignores Ahead passes.
 func aheadCases() []testCase {
 	const counts = "With Ahead, messages that become visible within it count as visible, unless Blocked or a delay holds the instance back for longer."
 	const ends = "A claim ahead is a lease without any visible message. It ends when a message " +
@@ -26,12 +26,12 @@ func aheadCases() []testCase {
 	}
 }
 
-// soon is within half of MaxAhead, and far enough away for a claim before it.
+// soon is less than half of MaxAhead, and far enough away for a claim before it.
 const soon = 400 * time.Millisecond
 
 func lookAhead(r *provider.FetchTurnsRequest) { r.Ahead = provider.MaxAhead }
 
-// beginSleeping makes an instance that gets the message "due" soon.
+// beginSleeping makes an instance with the message "due" that is visible soon.
 func beginSleeping(t *trial, id string) (i provider.Instance, due provider.Time) {
 	i = t.begin(id)
 	m := text("due")
@@ -39,7 +39,7 @@ func beginSleeping(t *trial, id string) (i provider.Instance, due provider.Time)
 	return i, t.send(i.Key, m).Now.Add(soon)
 }
 
-// claimAhead claims ahead what sleeping has made as "i"; false if the provider does not, or the machine was too slow.
+// claimAhead claims the instance "i" of beginSleeping ahead. It returns false if the provider does not, or the machine was too slow.
 func claimAhead(t *trial, due provider.Time) (turn, bool) {
 	req := with(with(fetchRequest(), named("i")), lookAhead)
 	res, err := t.FetchTurns(t.ctx, req)
@@ -56,13 +56,13 @@ func aheadVisible(t *trial) {
 	later.Delay = long
 	t.send(i.Key, later)
 	u := t.fetchOne(named("i"), lookAhead)
-	t.checkf(u.payloads() == "due", "got %q", u.payloads())
-	t.checkf(u.Messages[0].VisibleAt >= due, "visible at %d, sent for %d", u.Messages[0].VisibleAt, due)
+	t.checkf(u.payloads() == "due", "got %q, want \"due\"", u.payloads())
+	t.checkf(u.Messages[0].VisibleAt >= due, "the message is visible at %d, want %d or later", u.Messages[0].VisibleAt, due)
 	t.commit(commitOf(u))
 	t.noTurn("the next message is visible much later", named("i"), lookAhead)
 }
 
-// Whoever waits with Ahead gets the turn when it is due at the latest.
+// A fetch that waits with Ahead returns the turn when it is due at the latest.
 func aheadWaits(t *trial) {
 	i := t.begin("i")
 	m := text("due")
@@ -70,8 +70,8 @@ func aheadWaits(t *trial) {
 	t.send(i.Key, m)
 	began := time.Now()
 	u := t.fetchOne(named("i"), lookAhead)
-	t.checkf(u.payloads() == "due", "got %q", u.payloads())
-	t.checkf(time.Since(began) < patience, "it came after %v, when the wait was over", time.Since(began))
+	t.checkf(u.payloads() == "due", "got %q, want \"due\"", u.payloads())
+	t.checkf(time.Since(began) < patience, "returned after %v, want less than its Wait of %v", time.Since(began), patience)
 }
 
 func aheadHeldBack(t *trial) {
@@ -85,14 +85,14 @@ func aheadHeldBack(t *trial) {
 		item.Key, item.Token = u.Instance.Key, u.token
 		_, err := t.ReleaseTurns(t.ctx, provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{item}})
 		t.ok(err)
-		t.noTurn("it is held back", named(id), lookAhead)
+		t.noTurn("a delay holds the instance back", named(id), lookAhead)
 	}
 }
 
 func aheadExclusive(t *trial) {
 	_, due := beginSleeping(t, "i")
 	if _, ahead := claimAhead(t, due); ahead {
-		t.noTurn("it is leased", named("i"), lookAhead, func(r *provider.FetchTurnsRequest) { r.Owner = "node-b" })
+		t.noTurn("another owner holds the lease", named("i"), lookAhead, func(r *provider.FetchTurnsRequest) { r.Owner = "node-b" })
 	}
 }
 
@@ -103,8 +103,8 @@ func aheadOvertaken(t *trial) {
 		return
 	}
 	u := t.fetchOne(named("i"), func(r *provider.FetchTurnsRequest) { r.Owner = "node-b" })
-	t.checkf(string(u.Messages[0].Payload) == "first", "got %q", u.payloads())
-	t.checkf(u.Instance.Deliveries == 1, "%d deliveries, want that of the second claim only", u.Instance.Deliveries)
+	t.checkf(string(u.Messages[0].Payload) == "first", "got %q, want \"first\" before the others", u.payloads())
+	t.checkf(u.Instance.Deliveries == 1, "%d deliveries, want 1 for the second claim only", u.Instance.Deliveries)
 }
 
 func aheadNotOvertaken(t *trial) {
@@ -116,12 +116,12 @@ func aheadNotOvertaken(t *trial) {
 	m := text("later")
 	m.Delay = 2 * soon
 	t.send(i.Key, m)
-	t.noTurn("it is leased", named("i"), lookAhead)
+	t.noTurn("the lease holds the instance", named("i"), lookAhead)
 	req := commitOf(u)
 	req.Ahead = true
 	t.commit(req)
 	u = t.fetchOne(named("i"), lookAhead)
-	t.checkf(u.payloads() == "later", "got %q", u.payloads())
+	t.checkf(u.payloads() == "later", "got %q, want \"later\"", u.payloads())
 }
 
 func aheadConflict(t *trial) {

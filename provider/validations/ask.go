@@ -38,7 +38,7 @@ type answer struct {
 	err     error
 }
 
-// parkedAsk asks in the background.
+// parkedAsk asks a question in the background.
 func parkedAsk(t *trial, key provider.UUID) func() answer {
 	return parked(t, func() answer {
 		res, err := t.Ask(t.ctx, provider.AskRequest{Key: key, AskID: unique(), Payload: []byte("question"), Wait: long})
@@ -52,7 +52,7 @@ func fetchAsksRequest() provider.FetchAsksRequest {
 	}
 }
 
-// fetchAsk waits for the only question there is.
+// fetchAsk waits for the only question.
 func fetchAsk(t *trial, changes ...func(*provider.FetchAsksRequest)) provider.OpenAsk {
 	req := fetchAsksRequest()
 	req.Wait = long
@@ -61,7 +61,7 @@ func fetchAsk(t *trial, changes ...func(*provider.FetchAsksRequest)) provider.Op
 	}
 	res, err := t.FetchAsks(t.ctx, req)
 	t.ok(err)
-	t.mustf(len(res.Asks) == 1, "fetched %d questions, want 1", len(res.Asks))
+	t.mustf(len(res.Asks) == 1, "got %d questions, want 1", len(res.Asks))
 	return res.Asks[0]
 }
 
@@ -73,10 +73,11 @@ func askAnswered(t *trial) {
 	i := t.create("i")
 	answered := parkedAsk(t, i.Key)
 	open := fetchAsk(t)
-	t.checkf(string(open.Payload) == "question" && open.Instance.Key == i.Key && open.Instance.Version == i.Version, "question %+v", open)
+	t.checkf(string(open.Payload) == "question" && open.Instance.Key == i.Key && open.Instance.Version == i.Version,
+		"got %+v, want the question with its stored instance", open)
 	t.ok(answerAsk(t, open.AskID))
 	got := answered()
-	t.checkf(got.err == nil && got.payload == "answer", "got %+v", got)
+	t.checkf(got.err == nil && got.payload == "answer", "Ask returned %+v, want the answer", got)
 }
 
 func askNoAnswer(t *trial) {
@@ -110,7 +111,7 @@ func askEnded(t *trial) {
 	t.ok(answered().err)
 }
 
-// Neither suspending nor blocking an instance, nor a turn in progress, keeps its questions.
+// An instance accepts questions while it is suspended, blocked or leased for a turn.
 func askHeld(t *trial) {
 	suspended, blocked, leased := t.create("suspended"), t.create("blocked"), t.create("leased")
 	for _, u := range t.fetch() {
@@ -122,16 +123,17 @@ func askHeld(t *trial) {
 	for _, i := range []provider.Instance{suspended, blocked, leased} {
 		answered := parkedAsk(t, i.Key)
 		open := fetchAsk(t)
-		t.checkf(open.Instance.Key == i.Key && string(open.Payload) == "question", "got %q to %s", open.Payload, open.Instance.ID)
+		t.checkf(open.Instance.Key == i.Key && string(open.Payload) == "question",
+			"got %q to %s, want the question to the held instance", open.Payload, open.Instance.ID)
 		t.ok(answerAsk(t, open.AskID))
 		t.ok(answered().err)
 	}
 }
 
-// An answer that comes after the deadline reaches nobody and is told so.
+// An answer after the deadline returns an error and reaches no caller.
 func askGone(t *trial) {
 	i := t.create("i")
-	fetched := parked(t, func() provider.OpenAsk { return fetchAsk(t) }) // before the question, which does not live long
+	fetched := parked(t, func() provider.OpenAsk { return fetchAsk(t) }) // before the question, which expires soon
 	_, err := t.Ask(t.ctx, provider.AskRequest{Key: i.Key, AskID: unique(), Wait: 3 * short})
 	t.want(err, provider.ErrNoAnswer)
 	t.want(answerAsk(t, fetched().AskID), provider.ErrNotFound)
@@ -156,9 +158,9 @@ func askCapabilities(t *trial) {
 		parkedAsk(t, key)
 	}
 	open := fetchAsk(t)
-	t.checkf(open.Instance.Key == i.Key, "took a question to %s", open.Instance.ID)
+	t.checkf(open.Instance.Key == i.Key, "got a question to %s, want one that the capability allows", open.Instance.ID)
 	open = fetchAsk(t, func(r *provider.FetchAsksRequest) { r.EngineLevel = 3 })
-	t.checkf(open.Instance.Key == high.Key, "took a question to %s", open.Instance.ID)
+	t.checkf(open.Instance.Key == high.Key, "got a question to %s, want one that the engine level allows", open.Instance.ID)
 }
 
 func askTaken(t *trial) {
@@ -166,14 +168,14 @@ func askTaken(t *trial) {
 	fetchAsk(t)
 	res, err := t.FetchAsks(t.ctx, fetchAsksRequest())
 	t.ok(err)
-	t.checkf(len(res.Asks) == 0, "a taken question was given to another")
+	t.checkf(len(res.Asks) == 0, "got %d questions, want none while another fetch holds it", len(res.Asks))
 }
 
 func askLeaseEnds(t *trial) {
 	parkedAsk(t, t.create("i").Key)
 	first := fetchAsk(t, func(r *provider.FetchAsksRequest) { r.Lease = short })
 	second := fetchAsk(t)
-	t.checkf(second.AskID == first.AskID, "got another question")
+	is(t, "the question after its lease expired", second.AskID, first.AskID)
 }
 
 func askOnce(t *trial) {
@@ -182,7 +184,7 @@ func askOnce(t *trial) {
 	open := fetchAsk(t)
 	t.ok(answerAsk(t, open.AskID))
 	t.want(answerAsk(t, open.AskID), provider.ErrNotFound)
-	t.checkf(answered().payload == "answer", "not answered")
+	is(t, "the answer", answered().payload, "answer")
 }
 
 func askRemoved(t *trial) {
@@ -191,5 +193,5 @@ func askRemoved(t *trial) {
 	t.want(err, provider.ErrNoAnswer)
 	res, err := t.FetchAsks(t.ctx, fetchAsksRequest())
 	t.ok(err)
-	t.checkf(len(res.Asks) == 0, "a question whose time is over was given out")
+	t.checkf(len(res.Asks) == 0, "got %d questions, want none after Wait has passed", len(res.Asks))
 }

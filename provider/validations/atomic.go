@@ -2,7 +2,7 @@ package validations
 
 import "github.com/perdure/perdure/provider"
 
-// atomicCases fail one part of a commit after the other: nothing of the others is stored.
+// atomicCases makes each part of a commit fail in turn. Nothing of the other parts is stored.
 func atomicCases() []testCase {
 	const all = "CommitTurn applies one turn of one instance: all of it, or nothing."
 	return []testCase{
@@ -12,8 +12,8 @@ func atomicCases() []testCase {
 	}
 }
 
-// partsThatFail break a commit in which all else is right. The instance has the tasks 1, leased under the token, and 2,
-// queued, a timer 3 and a message that nobody has consumed.
+// partsThatFail breaks one part of a valid commit. The instance has task 1, leased under the token, task 2, queued, timer 3,
+// and an unconsumed message.
 func partsThatFail(token provider.UUID) map[string]func(*provider.CommitTurnRequest) {
 	return map[string]func(*provider.CommitTurnRequest){
 		"execution":             func(r *provider.CommitTurnRequest) { r.Execution = 2 },
@@ -68,7 +68,8 @@ func atomicParts(t *trial) {
 		t.unchanged(i.Key, func() {
 			t.unchanged(to.Key, func() {
 				_, err := t.CommitTurn(t.ctx, req)
-				t.checkf(err != nil && provider.OutcomeOf(err) == provider.OutcomeNothing, "with a bad %s it answers %v", part, err)
+				t.checkf(err != nil && provider.OutcomeOf(err) == provider.OutcomeNothing,
+					"a commit with a bad %s returned %v, want an error with outcome nothing", part, err)
 			})
 		})
 		_, err := t.Get(t.ctx, provider.GetRequest{ID: "child"})
@@ -84,12 +85,13 @@ func atomicLease(t *trial) {
 	req.Expected = unique()
 	t.refused(req, provider.ErrConflict)
 	now := t.get(i.Key)
-	t.checkf(now.Deliveries == 2 && now.Blocked != nil, "%d deliveries, blocked %+v after a refused commit", now.Deliveries, now.Blocked)
-	t.noTurn("the lease is still held")
+	t.checkf(now.Deliveries == 2 && now.Blocked != nil,
+		"%d deliveries, blocked %+v, want 2 and the flag, unchanged by the refused commit", now.Deliveries, now.Blocked)
+	t.noTurn("the refused commit keeps the lease")
 	t.commit(commitOf(u, "event"))
 }
 
-// What arrives while a turn is made is no part of it, and comes with the next one in the order of its arrival.
+// A message that arrives during a turn comes with the next turn, in order of arrival.
 func atomicArrivals(t *trial) {
 	task, token := handedOff()
 	i := t.begin("i", func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{task, newTask(2)} })
@@ -100,8 +102,8 @@ func atomicArrivals(t *trial) {
 	t.ok(t.report(first, provider.TaskComplete, func(r *provider.TaskReport) { r.Message.Payload = []byte("result1") }).Err)
 	t.send(i.Key, text("second"))
 	t.ok(t.report(other, provider.TaskComplete, func(r *provider.TaskReport) { r.Message.Payload = []byte("result2") }).Err)
-	t.noTurn("it is leased", named("i"))
+	t.noTurn("the lease holds the instance", named("i"))
 	t.commit(commitOf(u))
 	u = t.fetchOne(named("i"))
-	t.checkf(u.payloads() == "result1 second result2", "the next turn gets %q", u.payloads())
+	t.checkf(u.payloads() == "result1 second result2", "the next turn has %q, want \"result1 second result2\"", u.payloads())
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// callAtOnce leads many instances through their lives at once: none disturbs another.
+// callAtOnce runs many instances through their lives concurrently. None disturbs another.
 func callAtOnce(t *trial) {
 	t.parallel(8, func(n int) {
 		name := func(r *provider.FetchTurnsRequest) { r.Capabilities[0].Name = fmt.Sprint("orc-", n) }
@@ -21,10 +21,10 @@ func callAtOnce(t *trial) {
 		t.ok(t.report(taken, provider.TaskComplete).Err)
 		t.record(put(fmt.Sprint("k", n), "v", 0))
 		u := t.fetchOne(name)
-		t.checkf(u.payloads() == "result", "%s got %q", i.ID, u.payloads())
+		t.checkf(u.payloads() == "result", "the inbox of %s has %q, want \"result\"", i.ID, u.payloads())
 		t.commit(commitOf(u, "two"))
 		t.historyIs(i.Key, 1, "1:one 2:two")
 		t.steer(i.Key, provider.SteerTerminate)
-		t.checkf(t.remove(i.Key, false) == 1, "%s was not removed", i.ID)
+		is(t, "instances removed with "+i.ID, t.remove(i.Key, false), 1)
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// begunCases are about tasks that must have begun by some moment.
+// begunCases checks tasks that must have begun by some instant.
 func begunCases() []testCase {
 	const kept = "An expired lease leaves it begun, and so does Retry: StartBy limits the first attempt only."
 	const given = "A task that was handed off has begun, and so has one that was parked without a Limit."
@@ -37,8 +37,8 @@ func begunCases() []testCase {
 	}
 }
 
-// leaseInTime creates an instance with a task that is leased for work before its StartBy, and answers that time. Should the fetch
-// come too late, it tries again with more time.
+// leaseInTime creates an instance with a task, leases the task for work before its StartBy, and returns the time until then.
+// If the fetch is too late it tries again with more time.
 func leaseInTime(t *trial, changes ...func(*provider.FetchTasksRequest)) (leasedTask, time.Duration) {
 	n, span := 0, 4*short
 	for {
@@ -54,18 +54,18 @@ func leaseInTime(t *trial, changes ...func(*provider.FetchTasksRequest)) (leased
 	}
 }
 
-// fetchForWork checks that the only task there is can be fetched to be run.
+// fetchForWork checks that the only task is fetchable for work.
 func fetchForWork(t *trial) leasedTask {
 	task := t.fetchTask()
-	t.checkf(!task.PastDeadline, "the task counts as past its time: %+v", task)
+	t.checkf(!task.PastDeadline, "got %+v, want a task that is not past its time", task)
 	return task
 }
 
-// fetchExpired checks that the only task there is cannot be fetched any more but to be ended.
+// fetchExpired checks that the only task is fetchable only to be ended.
 func fetchExpired(t *trial) leasedTask {
-	t.checkf(len(t.fetchTasks()) == 0, "a task that had not begun in time was fetched for work")
+	is(t, "tasks fetched for work after StartBy", len(t.fetchTasks()), 0)
 	task := t.fetchTask(expired)
-	t.checkf(task.PastDeadline, "the task does not count as past its time: %+v", task)
+	t.checkf(task.PastDeadline, "got %+v, want a task past its time", task)
 	return task
 }
 
@@ -75,10 +75,10 @@ func begunTooLate(t *trial) {
 	i := t.beginTasks(task)
 	t.pass(2 * short)
 	late := fetchExpired(t)
-	t.checkf(late.StartBy >= late.ScheduledAt.Add(short) && late.StartBy < late.Deadline, "got %+v", late)
+	t.checkf(late.StartBy >= late.ScheduledAt.Add(short) && late.StartBy < late.Deadline, "got %+v, want StartBy as given and before the Deadline", late)
 	t.ok(t.report(late, provider.TaskRelease).Err)
-	t.ok(t.report(fetchExpired(t), provider.TaskComplete).Err) // who ends it does not begin it
-	t.checkf(t.get(i.Key).InboxMessages == 1, "its end brought no message")
+	t.ok(t.report(fetchExpired(t), provider.TaskComplete).Err) // ending a task does not begin it
+	is(t, "messages after the end of the task", t.get(i.Key).InboxMessages, 1)
 }
 
 func releasedBegun(r *provider.TaskReport) { r.Begun = true }
@@ -90,12 +90,12 @@ func begunReleased(t *trial) {
 	fetchForWork(t)
 }
 
-// A lease that is released without Begun takes back nothing but itself.
+// A release without Begun undoes only its own lease.
 func begunForGood(t *trial) {
 	task, span := leaseInTime(t)
 	t.ok(t.report(task, provider.TaskRelease, releasedBegun).Err)
 	again := fetchForWork(t)
-	t.checkf(again.StartBy == 0, "the task has begun, and must begin by %d", again.StartBy)
+	t.checkf(again.StartBy == 0, "the task has StartBy %d, want 0 after it has begun", again.StartBy)
 	t.ok(t.report(again, provider.TaskRelease).Err)
 	t.pass(span)
 	t.ok(t.report(fetchForWork(t), provider.TaskRelease).Err)
@@ -122,7 +122,7 @@ func begunLost(t *trial) {
 	_, span := leaseInTime(t, brieflyTask)
 	t.pass(span + short)
 	task := fetchForWork(t)
-	t.ok(t.report(task, provider.TaskRelease).Err) // it was another lease that began it
+	t.ok(t.report(task, provider.TaskRelease).Err) // an earlier lease began it
 	fetchForWork(t)
 }
 
@@ -150,12 +150,12 @@ func begunParked(t *trial) {
 	t.pass(2 * short)
 	late := fetchExpired(t)
 	t.ok(t.report(late, provider.TaskPark).Err)
-	t.checkf(len(t.fetchTasks(expired)) == 0, "a parked task counts as one that has not begun")
+	is(t, "parked tasks past their time", len(t.fetchTasks(expired)), 0)
 	t.ok(t.report(late, provider.TaskComplete).Err)
 }
 
-// parkInTime parks a task with a Limit, and finds that it is not past its time at once. Should the fetch come too late, it
-// tries again with a longer Limit. It returns what the task was leased with, and the Limit.
+// parkInTime parks a task with a Limit and checks that it is not past its time at once. If the fetch is too late it tries again
+// with a longer Limit. It returns the lease of the task and the Limit.
 func parkInTime(t *trial) (held leasedTask, limit time.Duration) {
 	for n, limit := 0, 3*short; ; n, limit = n+1, 2*limit {
 		task := newTask(1)
@@ -167,7 +167,7 @@ func parkInTime(t *trial) (held leasedTask, limit time.Duration) {
 		if len(late) == 0 {
 			return held, limit
 		}
-		t.mustf(limit < long/2, "a parked task was past its time at once, with a Limit of %v", limit)
+		t.mustf(limit < long/2, "a task parked with a Limit of %v was past its time at once", limit)
 		t.ok(t.report(late[0], provider.TaskComplete).Err)
 	}
 }
@@ -176,9 +176,10 @@ func parkedForAWhile(t *trial) {
 	held, span := parkInTime(t)
 	t.pass(span + short)
 	late := fetchExpired(t)
-	t.checkf(late.StartBy > late.ScheduledAt && late.StartBy < late.Deadline, "got %+v", late)
-	t.checkf(errors.Is(t.report(held, provider.TaskComplete).Err, provider.ErrLeaseLost), "the token of the park is still good")
+	t.checkf(late.StartBy > late.ScheduledAt && late.StartBy < late.Deadline, "got %+v, want StartBy from the Limit and before the Deadline", late)
+	t.checkf(errors.Is(t.report(held, provider.TaskComplete).Err, provider.ErrLeaseLost),
+		"the completion token of an ended park still holds the task, want ErrLeaseLost")
 	t.ok(t.report(late, provider.TaskRetry).Err)
 	again := t.fetchTask()
-	t.checkf(!again.PastDeadline && again.Attempt == 2, "got %+v", again)
+	t.checkf(!again.PastDeadline && again.Attempt == 2, "got %+v, want attempt 2, not past its time", again)
 }

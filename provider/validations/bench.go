@@ -13,26 +13,26 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Bench measures what the engine asks of a provider most, so that providers and their
-// releases can be compared. open makes a fresh, empty one for each figure and cleans up after it through b.
+// Bench measures the calls that the engine makes most, to compare providers and their releases. open makes a new, empty
+// provider for each figure and cleans up through b.
 //
-// The figures, most of them with 1, 8 and 64 callers at once:
+// Most figures exist for 1, 8 and 64 concurrent callers:
 //
-//   - create: an instance is stored.
-//   - create-claimed: the same while a fetch is parked, until that fetch has the instance.
-//   - send: a message is stored.
-//   - step: a commit completes the task in hand, adds two events and schedules the next task already
-//     leased. It is all that the storage sees of one step of an orchestration that is in memory.
-//   - turn: a message is sent, the turn fetched and committed.
-//   - task: a task is fetched and reported. A hundredth of the turn that schedules and consumes a hundred is in it.
-//   - history: 1,000 events of 200 bytes are read.
-//   - wake: from the beginning of a create in an idle store until a parked fetch has the instance.
-//   - life: after a rest of 5 ms an instance is stored with its first turn, which hands a task to its caller, and then the
-//     turn that has the result and ends it. It is all that the storage sees of a short orchestration in an idle process.
+//   - create: store an instance.
+//   - create-claimed: store an instance while a fetch is parked, until the fetch has it.
+//   - send: store a message.
+//   - step: one commit that completes the task in hand, adds two events and schedules the next task already leased. An
+//     orchestration in memory makes no other call for a step.
+//   - turn: send a message, fetch the turn and commit it.
+//   - task: fetch and report a task, with a hundredth of the turn that schedules and consumes a hundred of them.
+//   - history: read 1,000 events of 200 bytes.
+//   - wake: from the start of a create in an idle store until a parked fetch has the instance.
+//   - life: after 5 ms of rest, store an instance with its first turn, which hands a task to its caller, and then the turn
+//     that has the result and ends it. A short orchestration in an idle process makes no other calls.
 //
-// Beside the time for each operation, which callers share, and allocations it reports p50-us and p99-us, what one
-// caller waits, and commits/op, transactions of the store as its Stats count them. What was measured is looked at
-// afterwards: a provider that did not store it gets no figure. Compare medians of several runs, as of
+// Bench reports the time of an operation, shared by the callers, and allocations. p50-us and p99-us are latencies of one caller.
+// commits/op counts transactions of the store, as Stats does. Bench then checks that the store has the data: a provider that
+// lost some gets no figure. Compare medians of several runs, for example of
 //
 //	go test -run '^$' -bench Provider -count 5
 func Bench(b *testing.B, open func(b *testing.B) provider.Provider) {
@@ -59,7 +59,7 @@ func Bench(b *testing.B, open func(b *testing.B) provider.Provider) {
 					b.Fatal(err)
 				}
 				if l.rests {
-					b.ReportMetric(0, "ns/op") // not shown: it is the rest
+					b.ReportMetric(0, "ns/op") // not shown: it includes the setup
 				}
 				b.ReportMetric(r.percentile(50), "p50-us")
 				b.ReportMetric(r.percentile(99), "p99-us")
@@ -77,21 +77,21 @@ func commitsOf(ctx context.Context, p provider.Provider) int64 {
 	return stats.Commits
 }
 
-// A load is an operation that is measured.
+// A load is a measured operation.
 type load struct {
 	name    string
 	callers []int
-	bytes   int64 // that one operation reads
-	rests   bool  // between operations
+	bytes   int64 // read by one operation
+	rests   bool  // rest between operations
 	// caller prepares one caller. Callers are prepared one after the other.
 	caller func(ctx context.Context, p provider.Provider, n int) (caller, error)
 }
 
-// A caller makes operations one after the other.
+// A caller runs operations one after the other.
 type caller interface {
-	// do makes one operation and answers when what is measured of it began.
+	// do runs one operation and returns when its measured part began.
 	do(ctx context.Context) (began time.Time, err error)
-	// verify tells whether what was done is stored.
+	// verify checks that the store has the data of all operations.
 	verify(ctx context.Context) error
 }
 
@@ -142,13 +142,13 @@ func (r *round) run(ctx context.Context, n int) error {
 func (r *round) verify(ctx context.Context) error {
 	for _, c := range r.all {
 		if err := c.verify(ctx); err != nil {
-			return fmt.Errorf("what was measured is not stored: %w", err)
+			return fmt.Errorf("the store lost measured data: %w", err)
 		}
 	}
 	return nil
 }
 
-// percentile answers microseconds.
+// percentile returns microseconds.
 func (r *round) percentile(p int) float64 {
 	if len(r.took) == 0 {
 		return 0

@@ -9,10 +9,10 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// lifeRest is between two lives. Disks and processors take longer after a rest.
+// lifeRest is the pause between two lives. Disks and processors are slower after a rest.
 const lifeRest = 5 * time.Millisecond
 
-// liver stores whole instances of one activity.
+// liver stores whole instances with one activity.
 type liver struct {
 	p    provider.Provider
 	name string
@@ -24,7 +24,7 @@ func newLiver(_ context.Context, p provider.Provider, n int) (caller, error) {
 	return &liver{p: p, name: fmt.Sprint("liver-", n)}, nil
 }
 
-// do rests, stores an instance with its first turn, which hands the task to its caller, and then the turn that has the result and ends it.
+// do rests, stores an instance with its first turn, which hands off the task, and then the turn that has the result and ends it.
 func (l *liver) do(ctx context.Context) (time.Time, error) {
 	<-time.After(lifeRest)
 	began := time.Now()
@@ -54,7 +54,7 @@ func handToSelf(r *provider.CommitTurnRequest, token provider.UUID) {
 	}}
 }
 
-// begin makes the first turn of an instance that was stored without it.
+// begin commits the first turn of an instance that was stored without it.
 func (l *liver) begin(ctx context.Context, token provider.UUID) (*provider.CommitTurnRequest, error) {
 	u, err := fetchFor(ctx, l.p, l.name)
 	if err != nil {
@@ -74,7 +74,7 @@ func (l *liver) verify(ctx context.Context) error {
 	}
 	res, found := l.p.Get(ctx, provider.GetRequest{Key: l.last.Key, WithTasks: true})
 	if found == nil && (res.Instance.Version != l.last.Version || len(res.Tasks) > 0) {
-		found = fmt.Errorf("the last is at version %s with %d tasks, want %s and none", res.Instance.Version, len(res.Tasks), l.last.Version)
+		found = fmt.Errorf("the last instance is at version %s with %d tasks, want %s and none", res.Instance.Version, len(res.Tasks), l.last.Version)
 	}
 	return errors.Join(err, found)
 }

@@ -25,7 +25,7 @@ func loads() []load {
 	}
 }
 
-// sample is what payloads look like: some fifty bytes.
+// sample is a typical payload of some fifty bytes.
 var sample = []byte(`{"amount":1234,"currency":"EUR","order":"order-42"}`) //nolint:gochecknoglobals // constant
 
 func sampleMessage() provider.NewMessage { return provider.NewMessage{Kind: 7, Payload: sample} }
@@ -62,11 +62,11 @@ func (c *creator) verify(ctx context.Context) error {
 	return err
 }
 
-// claimer stores instances that a fetch of its own waits for.
+// claimer stores instances that its own fetch waits for.
 type claimer struct {
 	creator
 
-	rest    time.Duration // before each, so that the fetch is parked
+	rest    time.Duration // before each create, so that the fetch is parked
 	fetched chan error
 }
 
@@ -74,7 +74,7 @@ func newClaimer(_ context.Context, p provider.Provider, n int) (caller, error) {
 	return &claimer{creator: creator{p: p, name: fmt.Sprint("claimer-", n)}, fetched: make(chan error, 1)}, nil
 }
 
-// newWaker makes a claimer in whose store nothing happens for a while before each create.
+// newWaker makes a claimer whose store is idle for a while before each create.
 func newWaker(_ context.Context, p provider.Provider, n int) (caller, error) {
 	return &claimer{creator: creator{p: p, name: fmt.Sprint("waker-", n)}, fetched: make(chan error, 1), rest: 10 * time.Millisecond}, nil
 }
@@ -91,13 +91,13 @@ func (c *claimer) do(ctx context.Context) (time.Time, error) {
 	return began, errors.Join(err, <-c.fetched)
 }
 
-// fetchFor waits for the turn of the only instance of that name.
+// fetchFor waits for the turn of the only instance with a name.
 func fetchFor(ctx context.Context, p provider.Provider, name string) (turn, error) {
 	req := fetchRequest()
 	req.Capabilities[0].Name, req.Wait, req.Max = name, long, 1
 	res, err := p.FetchTurns(ctx, req)
 	if err == nil && len(res.Turns) != 1 {
-		err = fmt.Errorf("fetched %d turns, want 1", len(res.Turns))
+		err = fmt.Errorf("got %d turns, want 1", len(res.Turns))
 	}
 	if err != nil {
 		return turn{}, err
@@ -105,7 +105,7 @@ func fetchFor(ctx context.Context, p provider.Provider, name string) (turn, erro
 	return turn{res.Turns[0], req.Token}, nil
 }
 
-// driven is an instance that a caller drives.
+// driven is an instance driven by one caller.
 type driven struct {
 	p        provider.Provider
 	name     string
@@ -125,7 +125,7 @@ func drive(ctx context.Context, p provider.Provider, name string) (driven, error
 	return d, d.commit(ctx, commitOf(u), u.Instance)
 }
 
-// commit stores a turn with two events on top of what is stored.
+// commit stores a turn with two events on top of the stored instance.
 func (d *driven) commit(ctx context.Context, req provider.CommitTurnRequest, on provider.Instance) error {
 	req.Events = [][]byte{sample, sample}
 	_, err := d.p.CommitTurn(ctx, req)
@@ -143,7 +143,7 @@ func (d *driven) verify(ctx context.Context) error {
 	return err
 }
 
-// sender sends to an instance, and to another one before its inbox is full.
+// sender sends to an instance, and to another one before the inbox is full.
 type sender struct {
 	p    provider.Provider
 	to   provider.Instance
@@ -180,7 +180,7 @@ func (s *sender) verify(ctx context.Context) error {
 	return err
 }
 
-// stepper hands a task of its instance to itself, and completes it in the commit that hands it the next.
+// stepper hands a task of its instance to itself and completes it in the commit that hands off the next.
 type stepper struct {
 	driven
 
@@ -192,7 +192,7 @@ func newStepper(ctx context.Context, p provider.Provider, n int) (caller, error)
 	d, err := drive(ctx, p, fmt.Sprint("stepper-", n))
 	s := &stepper{driven: d}
 	if err == nil {
-		_, err = s.do(ctx) // from here on there is a task in hand
+		_, err = s.do(ctx) // from here on it holds a task
 	}
 	return s, err
 }
@@ -274,7 +274,7 @@ func (t *tasker) do(ctx context.Context) (time.Time, error) {
 	}
 	fetched, err := t.p.FetchTasks(ctx, req)
 	if err == nil && len(fetched.Tasks) != 1 {
-		err = fmt.Errorf("fetched %d tasks, want 1", len(fetched.Tasks))
+		err = fmt.Errorf("got %d tasks, want 1", len(fetched.Tasks))
 	}
 	if err != nil {
 		return began, err
@@ -323,7 +323,7 @@ func (r *reader) do(ctx context.Context) (time.Time, error) {
 	for from := int64(1); from <= benchEvents; {
 		res, err := r.p.ReadHistory(ctx, provider.ReadHistoryRequest{Key: r.instance.Key, From: from})
 		if err == nil && len(res.Events) == 0 {
-			err = fmt.Errorf("no event from %d on", from)
+			err = fmt.Errorf("no events from %d on", from)
 		}
 		if err != nil {
 			return began, err

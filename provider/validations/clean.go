@@ -58,7 +58,7 @@ func (t *trial) gone(key provider.UUID) {
 
 func deleteEnded(t *trial) {
 	i := t.end(t.begin("i"))
-	t.checkf(t.remove(i.Key, false) == 1, "not one instance was removed")
+	is(t, "instances removed", t.remove(i.Key, false), 1)
 	t.gone(i.Key)
 	_, err := t.Send(t.ctx, provider.SendRequest{Key: i.Key, Message: text("m")})
 	t.want(err, provider.ErrNotFound)
@@ -71,10 +71,10 @@ func deleteRunning(t *trial) {
 		_, err := t.Delete(t.ctx, provider.DeleteRequest{ID: "i"})
 		t.want(err, provider.ErrRunning)
 	})
-	t.checkf(t.remove(i.Key, true) == 1, "not one instance was removed")
+	is(t, "instances removed", t.remove(i.Key, true), 1)
 	t.gone(i.Key)
-	t.noTurn("it was deleted", named("i"))
-	t.checkf(len(t.fetchTasks()) == 0, "a task outlived its instance")
+	t.noTurn("the instance was deleted", named("i"))
+	is(t, "tasks of a deleted instance", len(t.fetchTasks()), 0)
 }
 
 func deleteUnknown(t *trial) {
@@ -89,7 +89,7 @@ func deleteCascade(t *trial) {
 		r.Parent = provider.Parent{Key: a.Key, ID: "a", Execution: 1, EventID: 1}
 	})
 	other := t.create("other")
-	t.checkf(t.remove(i.Key, true) == 4, "not the four of the family were removed")
+	is(t, "instances removed", t.remove(i.Key, true), 4)
 	for _, gone := range []provider.Instance{i, a, b, below} {
 		t.gone(gone.Key)
 	}
@@ -101,10 +101,10 @@ func deleteReuse(t *trial) {
 	task := t.fetchTask()
 	t.remove(old.Key, true)
 	i := t.create("i")
-	t.checkf(t.byID("i").Key == i.Key, "the ID names another key")
+	is(t, "the key under the ID", t.byID("i").Key, i.Key)
 	t.unchanged(i.Key, func() {
 		res := t.report(task, provider.TaskComplete)
-		t.checkf(res.State.Kind == provider.ExecutionMissing, "answer %+v", res)
+		t.checkf(res.State.Kind == provider.ExecutionMissing, "got %+v, want state Missing", res)
 	})
 }
 
@@ -114,12 +114,13 @@ func deleteOrphan(t *trial) {
 	req := createRequest("child")
 	req.Parent = provider.Parent{Key: i.Key, ID: "i", Execution: 1, EventID: 1}
 	_, err := t.Create(t.ctx, req)
-	t.checkf(err != nil && provider.OutcomeOf(err) == provider.OutcomeNothing, "a child of a deleted parent was created: %v", err)
+	t.checkf(err != nil && provider.OutcomeOf(err) == provider.OutcomeNothing,
+		"a start under a deleted parent returned %v, want an error with outcome nothing", err)
 	_, err = t.Get(t.ctx, provider.GetRequest{ID: "child"})
 	t.want(err, provider.ErrNotFound)
 }
 
-// While a tree is deleted its members go on starting children: none outlives the tree.
+// The members of a tree start children while it is deleted. No child outlives the tree.
 func deleteRace(t *trial) {
 	root := beginFamily(t, func(*provider.Start) {}, func(*provider.Start) {})
 	members := []provider.Instance{t.byID("a"), t.byID("b")}
@@ -134,7 +135,7 @@ func deleteRace(t *trial) {
 			return
 		}
 		parent := members[n]
-		for k := range 500 { // the delete refuses one of them
+		for k := range 500 { // until the delete refuses one
 			if k == 20 && !t.inTurn {
 				<-removing
 			}
@@ -159,10 +160,10 @@ func deleteRace(t *trial) {
 	}
 	n, err := t.Count(t.ctx, provider.CountRequest{})
 	t.ok(err)
-	t.checkf(n.Count == 0, "%d instances are left of the tree", n.Count)
+	t.checkf(n.Count == 0, "%d instances of the tree remain, want 0", n.Count)
 }
 
-// Whatever is done to a deleted instance by those who knew it does not bring it back.
+// No call by a holder of an old key, token or version brings a deleted instance back.
 func deleteStays(t *trial) {
 	i := t.beginTasks(newTask(1))
 	t.send(i.Key, text("m"))
@@ -177,20 +178,20 @@ func deleteStays(t *trial) {
 	_, err = t.Send(t.ctx, provider.SendRequest{Key: i.Key, Message: text("m")})
 	t.want(err, provider.ErrNotFound)
 	t.want(t.release(u), provider.ErrLeaseLost)
-	t.checkf(t.renew(renewal(task)).State.Kind == provider.ExecutionMissing, "its task has an execution")
+	is(t, "the state of a deleted execution", t.renew(renewal(task)).State.Kind, provider.ExecutionMissing)
 	t.report(task, provider.TaskComplete)
 	t.gone(i.Key)
 	n, err := t.Count(t.ctx, provider.CountRequest{})
 	t.ok(err)
-	t.checkf(n.Count == 0, "%d instances are there", n.Count)
+	t.checkf(n.Count == 0, "%d instances exist, want 0", n.Count)
 }
 
 func deleteReplaced(t *trial) {
 	old := t.end(t.begin("i"))
 	i := t.create("i", replace)
-	t.checkf(t.remove(old.Key, false) == 1, "not one instance was removed")
+	is(t, "instances removed", t.remove(old.Key, false), 1)
 	t.gone(old.Key)
-	t.checkf(t.byID("i").Key == i.Key, "the successor went, too")
+	is(t, "the key under the ID", t.byID("i").Key, i.Key)
 }
 
 func prune(t *trial, req provider.PruneRequest) int64 {
@@ -207,18 +208,18 @@ func pruneOld(t *trial) {
 	running := t.begin("running")
 	for _, n := range []int{1, 0, 2} {
 		t.end(made[n])
-		t.pass(short) // the next one ends later, also by a clock of milliseconds
+		t.pass(short) // the next one ends later even by a clock of milliseconds
 	}
-	t.checkf(prune(t, provider.PruneRequest{Max: 1}) == 1, "not Max instances were pruned")
+	is(t, "instances pruned with Max 1", prune(t, provider.PruneRequest{Max: 1}), 1)
 	t.gone(made[1].Key)
 	t.get(made[0].Key)
-	t.checkf(prune(t, provider.PruneRequest{}) == 2, "not the two that are left were pruned")
+	is(t, "instances pruned without Max", prune(t, provider.PruneRequest{}), 2)
 	t.get(running.Key)
 }
 
 func pruneYoung(t *trial) {
 	i := t.end(t.begin("i"))
-	t.checkf(prune(t, provider.PruneRequest{Age: long}) == 0, "a young one was pruned")
+	is(t, "young instances pruned", prune(t, provider.PruneRequest{Age: long}), 0)
 	t.get(i.Key)
 }
 
@@ -226,7 +227,7 @@ func pruneCascade(t *trial) {
 	i := beginFamily(t, func(*provider.Start) {})
 	child := t.byID("a")
 	t.steer(child.Key, provider.SteerTerminate)
-	t.checkf(prune(t, provider.PruneRequest{}) == 0, "a child was pruned before its parent")
+	is(t, "children pruned before their parent", prune(t, provider.PruneRequest{}), 0)
 	t.get(child.Key)
 	t.steer(i.Key, provider.SteerTerminate)
 	prune(t, provider.PruneRequest{})
@@ -234,7 +235,7 @@ func pruneCascade(t *trial) {
 	t.gone(child.Key)
 }
 
-// buryMessages makes n dead letters of messages to i, by terminating it, and opens it again.
+// buryMessages makes n dead letters of messages to i by terminating it, and resets it.
 func buryMessages(t *trial, n int) provider.Instance {
 	i := t.begin("i")
 	for k := range n {
@@ -250,13 +251,13 @@ func lettersPages(t *trial) {
 	for want := range 5 {
 		res, err := t.DeadLetters(t.ctx, provider.DeadLettersRequest{Cursor: cursor, Max: 1})
 		t.ok(err)
-		t.mustf(len(res.Letters) == 1 && res.Letters[0].ID > cursor, "page %d: %+v", want, res.Letters)
+		t.mustf(len(res.Letters) == 1 && res.Letters[0].ID > cursor, "page %d is %+v, want one letter with a higher ID", want, res.Letters)
 		cursor = res.Letters[0].ID
-		t.checkf(string(res.Letters[0].Payload) == fmt.Sprint("m", want), "letter %d is %q", want, res.Letters[0].Payload)
+		is(t, fmt.Sprintf("the payload of letter %d", want), string(res.Letters[0].Payload), fmt.Sprint("m", want))
 	}
 	res, err := t.DeadLetters(t.ctx, provider.DeadLettersRequest{Cursor: cursor})
 	t.ok(err)
-	t.checkf(len(res.Letters) == 0, "letters after the last one: %+v", res.Letters)
+	t.checkf(len(res.Letters) == 0, "got %+v after the last letter, want none", res.Letters)
 }
 
 func lettersOfOne(t *trial) {
@@ -273,7 +274,7 @@ func lettersOfOne(t *trial) {
 		return payloads
 	}
 	all := t.letters()
-	t.mustf(len(all) == 4, "%d dead letters", len(all))
+	t.mustf(len(all) == 4, "%d dead letters, want 4", len(all))
 	for want, req := range map[string]provider.DeadLettersRequest{
 		"m0 m1 m2 ": {Key: first.Key},
 		"m1 ":       {Key: first.Key, Cursor: all[0].ID, Max: 1},
@@ -281,7 +282,7 @@ func lettersOfOne(t *trial) {
 		"":          {Key: t.begin("third").Key},
 	} {
 		got := list(req)
-		t.checkf(got == want, "%+v lists %q, want %q", req, got, want)
+		t.checkf(got == want, "%+v returned %q, want %q", req, got, want)
 	}
 }
 
@@ -296,7 +297,7 @@ func lettersCounted(t *trial) {
 	t.checkf(got[0] == 3 && got[1] == 0, "%d dead letters, want 3 and 0", got)
 	actOnLetters(t, provider.DeadLettersDiscard, t.letters()[0].ID)
 	left := count(first.Key)
-	t.checkf(left == 2, "%d dead letters after one was discarded, want 2", left)
+	t.checkf(left == 2, "%d dead letters after discarding one, want 2", left)
 }
 
 func actOnLetters(t *trial, action provider.DeadLetterAction, ids ...int64) int64 {
@@ -308,29 +309,30 @@ func actOnLetters(t *trial, action provider.DeadLetterAction, ids ...int64) int6
 func lettersRedrive(t *trial) {
 	buryMessages(t, 2)
 	list := t.letters()
-	t.mustf(len(list) == 2, "%d dead letters", len(list))
-	t.checkf(actOnLetters(t, provider.DeadLettersRedrive, list[1].ID) == 1, "not one letter was put back")
+	t.mustf(len(list) == 2, "%d dead letters, want 2", len(list))
+	is(t, "letters redriven", actOnLetters(t, provider.DeadLettersRedrive, list[1].ID), 1)
 	u := t.fetchOne(named("i"))
-	t.checkf(u.payloads() == "m1" && u.Messages[0].Kind == 7, "put back: %+v", u.Messages)
+	t.checkf(u.payloads() == "m1" && u.Messages[0].Kind == 7, "redriven to %+v, want message m1 of kind 7", u.Messages)
 	left := t.letters()
-	t.checkf(len(left) == 1 && left[0].ID == list[0].ID, "left are %+v", left)
-	t.checkf(actOnLetters(t, provider.DeadLettersRedrive, list[1].ID) == 0, "it was put back twice")
+	t.checkf(len(left) == 1 && left[0].ID == list[0].ID, "the remaining letters are %+v, want the first one", left)
+	is(t, "letters redriven again", actOnLetters(t, provider.DeadLettersRedrive, list[1].ID), 0)
 }
 
 func lettersRedriveTask(t *trial) {
 	i := t.beginTasks(newTask(1))
 	t.ok(t.report(t.fetchTask(), provider.TaskPoison).Err)
 	list := t.letters()
-	t.mustf(len(list) == 1, "%d dead letters", len(list))
-	t.checkf(actOnLetters(t, provider.DeadLettersRedrive, list[0].ID) == 1, "the task was not put back")
+	t.mustf(len(list) == 1, "%d dead letters, want 1", len(list))
+	is(t, "letters redriven", actOnLetters(t, provider.DeadLettersRedrive, list[0].ID), 1)
 	task := t.fetchTask()
-	t.checkf(task.TaskRef == ref(i, 1) && string(task.Payload) == "task1" && task.Deliveries == 1, "put back: %+v", task)
+	t.checkf(task.TaskRef == ref(i, 1) && string(task.Payload) == "task1" && task.Deliveries == 1,
+		"redriven to %+v, want task 1 with its payload, on its first delivery", task)
 }
 
 func lettersDiscard(t *trial) {
 	i := buryMessages(t, 2)
 	list := t.letters()
-	t.mustf(len(list) == 2, "%d dead letters", len(list))
-	t.checkf(actOnLetters(t, provider.DeadLettersDiscard, list[0].ID, list[1].ID, list[1].ID+1000) == 2, "not two letters were discarded")
-	t.checkf(len(t.letters()) == 0 && t.get(i.Key).InboxMessages == 0, "something is left")
+	t.mustf(len(list) == 2, "%d dead letters, want 2", len(list))
+	is(t, "letters discarded", actOnLetters(t, provider.DeadLettersDiscard, list[0].ID, list[1].ID, list[1].ID+1000), 2)
+	t.checkf(len(t.letters()) == 0 && t.get(i.Key).InboxMessages == 0, "discarded letters are still stored, or went back to the inbox")
 }

@@ -13,18 +13,18 @@ type chronicle struct {
 	last provider.Time
 }
 
-// now notes the time of an answer.
+// now notes the Now of a result.
 func (c *chronicle) now(call string, at provider.Time) {
-	c.checkf(at >= c.last, "%s answers %d, a call before %d", call, at, c.last)
+	c.checkf(at >= c.last, "%s returned Now %d, want at least %d, as an earlier call returned", call, at, c.last)
 	c.last = max(c.last, at)
 }
 
-// stamped checks an instant that the storage wrote between two answers.
+// stamped checks an instant that the storage wrote between two results.
 func (c *chronicle) stamped(what string, at, since provider.Time) {
-	c.checkf(at >= since && at <= c.last, "%s at %d, which is not from %d to %d", what, at, since, c.last)
+	c.checkf(at >= since && at <= c.last, "%s has instant %d, want one from %d to %d", what, at, since, c.last)
 }
 
-// clockOfStorage: whatever is dated is dated by one clock, which never goes back.
+// clockOfStorage checks that one clock, which never goes back, sets all instants.
 func clockOfStorage(t *trial) {
 	c := &chronicle{trial: t}
 	created, err := t.Create(t.ctx, createRequest("i"))
@@ -36,7 +36,7 @@ func clockOfStorage(t *trial) {
 	turns, err := t.FetchTurns(t.ctx, fetch)
 	t.ok(err)
 	c.now("fetch turns", turns.Now)
-	t.mustf(len(turns.Turns) == 1 && len(turns.Turns[0].Messages) == 1, "fetched %+v", turns.Turns)
+	t.mustf(len(turns.Turns) == 1 && len(turns.Turns[0].Messages) == 1, "got %+v, want one turn with one message", turns.Turns)
 	req := commitOf(turn{turns.Turns[0], fetch.Token}, "event")
 	req.Tasks = []provider.NewTask{newTask(1)}
 	began := c.last
@@ -49,9 +49,9 @@ func clockOfStorage(t *trial) {
 	tasks, err := t.FetchTasks(t.ctx, fetchTasksRequest())
 	t.ok(err)
 	c.now("fetch tasks", tasks.Now)
-	t.mustf(len(tasks.Tasks) == 1, "fetched %+v", tasks.Tasks)
+	t.mustf(len(tasks.Tasks) == 1, "got %+v, want one task", tasks.Tasks)
 	c.stamped("scheduled", tasks.Tasks[0].ScheduledAt, began)
-	c.checkf(tasks.Tasks[0].LeaseUntil >= began.Add(long), "leased until %d", tasks.Tasks[0].LeaseUntil)
+	c.checkf(tasks.Tasks[0].LeaseUntil >= began.Add(long), "the task is leased until %d, want at least %d", tasks.Tasks[0].LeaseUntil, began.Add(long))
 	clockOfRest(c, key)
 }
 
@@ -68,16 +68,16 @@ func clockOfRest(c *chronicle, key provider.UUID) {
 	wanted.Wait = long
 	asks, err := t.FetchAsks(t.ctx, wanted)
 	t.ok(err)
-	t.mustf(len(asks.Asks) == 1, "fetched %+v", asks.Asks)
+	t.mustf(len(asks.Asks) == 1, "got %+v, want one question", asks.Asks)
 	c.now("fetch asks", asks.Now)
 	began := c.last
 	lease := callLease(t, acquire("a"))
 	c.now("lease", lease.Now)
-	c.checkf(lease.Until >= began.Add(long), "leased until %d at %d", lease.Until, lease.Now)
+	c.checkf(lease.Until >= began.Add(long), "leased until %d, want at least %d", lease.Until, began.Add(long))
 	record, err := t.Record(t.ctx, put("k", "v", 0))
 	t.ok(err)
 	c.now("record", record.Now)
-	t.mustf(len(record.Records) == 1, "wrote %+v", record.Records)
+	t.mustf(len(record.Records) == 1, "got %+v, want one record", record.Records)
 	c.stamped("record", record.Records[0].UpdatedAt, began)
 	steered, err := t.Steer(t.ctx, provider.SteerRequest{Key: key, Action: provider.SteerTerminate, Commit: unique()})
 	t.ok(err)
@@ -90,23 +90,23 @@ func clockOfRest(c *chronicle, key provider.UUID) {
 	t.ok(err)
 	c.now("get", got.Now)
 	letters := t.letters()
-	t.mustf(len(letters) == 1, "%d dead letters", len(letters))
+	t.mustf(len(letters) == 1, "%d dead letters, want 1", len(letters))
 	c.stamped("dead letter", letters[0].At, began)
 	stats, err := t.Stats(t.ctx, provider.StatsRequest{})
 	t.ok(err)
 	c.now("stats", stats.Now)
 }
 
-// clockUnit: a second of the storage has a million instants, and the first was in 1970.
+// clockUnit checks that a second of the storage has a million instants and that they count from 1970.
 func clockUnit(t *trial) {
 	first := t.send(t.begin("i").Key, text("m"))
 	off := time.Since(first.Now.Std()).Abs()
-	t.checkf(off < 24*time.Hour, "the storage says %s, which is %v off", first.Now.Std(), off)
+	t.checkf(off < 24*time.Hour, "the storage's clock says %s, %v away from this machine's, want less than a day", first.Now.Std(), off)
 	began := time.Now()
 	t.pass(2 * short)
 	passed := time.Since(began)
 	second, err := t.Send(t.ctx, provider.SendRequest{ID: "i", Message: text("m")})
 	t.ok(err)
 	seen := second.Now.Sub(first.Now)
-	t.checkf(seen > short && seen < passed+10*time.Second, "%v went by, the storage counts %v", passed, seen)
+	t.checkf(seen > short && seen < passed+10*time.Second, "%v passed here and %v on the storage's clock, want about the same", passed, seen)
 }

@@ -47,8 +47,8 @@ func closeTimers(t *trial) {
 	})
 	t.commit(closing(i))
 	i = t.get(i.Key)
-	t.checkf(i.Status == provider.StatusCompleted && i.InboxMessages == 0, "%s with %d messages", i.Status, i.InboxMessages)
-	t.checkf(len(t.letters()) == 0, "timers went to the dead letters")
+	t.checkf(i.Status == provider.StatusCompleted && i.InboxMessages == 0, "%s with %d messages, want Completed with 0", i.Status, i.InboxMessages)
+	is(t, "dead letters of timers", len(t.letters()), 0)
 }
 
 func closeNext(t *trial) {
@@ -57,7 +57,7 @@ func closeNext(t *trial) {
 	req := next(i)
 	req.Next = &provider.NextExecution{CodeVersion: codeVersion}
 	t.commit(req)
-	t.checkf(t.get(i.Key).InboxMessages == 1, "the message is gone")
+	is(t, "messages after the refused close", t.get(i.Key).InboxMessages, 1)
 }
 
 // letters lists all dead letters.
@@ -76,11 +76,12 @@ func closeDeadLetters(t *trial) {
 	req.CloseInbox = "closed"
 	t.commit(req)
 	list := t.letters()
-	t.mustf(len(list) == 1, "%d dead letters", len(list))
+	t.mustf(len(list) == 1, "%d dead letters, want 1", len(list))
 	l := list[0]
-	t.checkf(!l.Task && l.Key == i.Key && l.InstanceID == "i" && l.Execution == 1 && l.EventID == 4 && l.Kind == 7, "letter %+v", l)
-	t.checkf(l.Reason == "closed" && string(l.Payload) == "m" && l.At > 0 && l.ID > 0, "letter %+v", l)
-	t.checkf(t.get(i.Key).InboxMessages == 0, "the inbox is not empty")
+	t.checkf(!l.Task && l.Key == i.Key && l.InstanceID == "i" && l.Execution == 1 && l.EventID == 4 && l.Kind == 7,
+		"got letter %+v, want message 4 of kind 7, with its execution and instance", l)
+	t.checkf(l.Reason == "closed" && string(l.Payload) == "m" && l.At > 0 && l.ID > 0, "got letter %+v, want payload m, reason closed, an ID and a time", l)
+	is(t, "messages in the closed inbox", t.get(i.Key).InboxMessages, 0)
 }
 
 func closeRemovesWork(t *trial) {
@@ -88,17 +89,19 @@ func closeRemovesWork(t *trial) {
 	i := t.beginTasks(task, newTask(2))
 	t.commit(closing(i))
 	t.tasksAre(i.Key, "")
-	t.checkf(len(t.fetchTasks()) == 0, "a task of an ended execution was fetched")
+	is(t, "tasks of an ended execution", len(t.fetchTasks()), 0)
 	res := t.renew(provider.TaskRenewal{TaskRef: ref(i, 1), Token: token})
-	t.checkf(res.State == terminal(provider.StatusCompleted), "renewal answers %+v", res)
+	t.checkf(res.State == terminal(provider.StatusCompleted), "the renewal returned %+v, want Terminal with status Completed", res)
 }
 
 func closeResult(t *trial) {
 	i := t.begin("i")
 	res := t.commit(closing(i))
 	got := t.get(i.Key)
-	t.checkf(got.Status == provider.StatusCompleted && string(got.Result) == "result", "%s, result %q", got.Status, got.Result)
-	t.checkf(got.EndedAt > 0 && got.EndedAt <= res.Now && got.ReadyAt == 0 && res.ReadyAt == 0, "ended at %d, ready at %d", got.EndedAt, got.ReadyAt)
+	t.checkf(got.Status == provider.StatusCompleted && string(got.Result) == "result",
+		"got %s with result %q, want Completed with \"result\"", got.Status, got.Result)
+	t.checkf(got.EndedAt > 0 && got.EndedAt <= res.Now && got.ReadyAt == 0 && res.ReadyAt == 0,
+		"ended at %d, ready at %d, want ended by now and ready 0", got.EndedAt, got.ReadyAt)
 	t.historyIs(i.Key, 1, "1:started 2:over")
 }
 
@@ -110,6 +113,6 @@ func closeStatuses(t *trial) {
 		t.commit(req)
 		read, err := t.ReadHistory(t.ctx, provider.ReadHistoryRequest{Key: i.Key, From: 1})
 		t.ok(err)
-		t.checkf(t.get(i.Key).Status == s && read.Status == s, "status %s, of the execution %s, want %s", t.get(i.Key).Status, read.Status, s)
+		t.checkf(t.get(i.Key).Status == s && read.Status == s, "the instance has status %s, its execution %s, want %s", t.get(i.Key).Status, read.Status, s)
 	}
 }

@@ -47,13 +47,15 @@ func commitAll(t *trial) {
 	res, err := t.Get(t.ctx, provider.GetRequest{Key: i.Key, WithTasks: true, WithValues: true})
 	t.ok(err)
 	got := res.Instance
-	t.checkf(got.Version == req.Commit && got.UpdatedAt >= i.UpdatedAt, "version %s at %d", got.Version, got.UpdatedAt)
-	t.checkf(got.HistoryLength == 2 && got.HistoryBytes == int64(len("started")+len("event")), "history %d, %d bytes", got.HistoryLength, got.HistoryBytes)
-	t.checkf(len(res.Tasks) == 1 && res.Tasks[0].EventID == 100 && res.Tasks[0].State == provider.TaskQueued, "tasks %+v", res.Tasks)
-	t.checkf(got.InboxMessages == 2, "%d messages, want a timer and a message", got.InboxMessages)
-	t.checkf(string(got.CustomStatus) == "custom", "custom status %q", got.CustomStatus)
-	t.checkf(len(res.Values) == 1 && res.Values[0].Key == "k" && string(res.Values[0].Value) == "v", "values %+v", res.Values)
-	t.checkf(len(got.Attributes) == 1 && got.Attributes[0] == req.Attributes[0], "attributes %+v", got.Attributes)
+	t.checkf(got.Version == req.Commit && got.UpdatedAt >= i.UpdatedAt,
+		"version %s updated at %d, want the commit's version and a later time", got.Version, got.UpdatedAt)
+	t.checkf(got.HistoryLength == 2 && got.HistoryBytes == int64(len("started")+len("event")),
+		"history of %d events, %d bytes, want 2 and 12", got.HistoryLength, got.HistoryBytes)
+	t.checkf(len(res.Tasks) == 1 && res.Tasks[0].EventID == 100 && res.Tasks[0].State == provider.TaskQueued, "tasks %+v, want event 100, queued", res.Tasks)
+	t.checkf(got.InboxMessages == 2, "%d messages, want 2: a timer and a message", got.InboxMessages)
+	t.checkf(string(got.CustomStatus) == "custom", "custom status %q, want \"custom\"", got.CustomStatus)
+	t.checkf(len(res.Values) == 1 && res.Values[0].Key == "k" && string(res.Values[0].Value) == "v", "values %+v, want k=v", res.Values)
+	t.checkf(len(got.Attributes) == 1 && got.Attributes[0] == req.Attributes[0], "attributes %+v, want those of the commit", got.Attributes)
 	t.historyIs(i.Key, 1, "1:started 2:event")
 }
 
@@ -67,18 +69,18 @@ func commitConsumes(t *trial) {
 	req.Consumed = []int64{u.Messages[1].ID}
 	t.commit(req)
 	u = t.fetchOne(named("i"))
-	t.checkf(u.payloads() == "a c", "left are %q, want a and c", u.payloads())
+	t.checkf(u.payloads() == "a c", "the inbox has %q, want \"a c\"", u.payloads())
 }
 
 func commitCustomStatus(t *trial) {
 	i := t.begin("i", func(r *provider.CommitTurnRequest) { r.CustomStatus = []byte("one") })
 	t.commit(next(i))
 	i = t.get(i.Key)
-	t.checkf(string(i.CustomStatus) == "one", "nil changed it to %q", i.CustomStatus)
+	t.checkf(string(i.CustomStatus) == "one", "a nil CustomStatus changed it to %q, want \"one\"", i.CustomStatus)
 	req := next(i)
 	req.CustomStatus = []byte{}
 	t.commit(req)
-	t.checkf(len(t.get(i.Key).CustomStatus) == 0, "empty did not clear it")
+	is(t, "the length of the cleared custom status", len(t.get(i.Key).CustomStatus), 0)
 }
 
 func commitValues(t *trial) {
@@ -94,7 +96,7 @@ func commitValues(t *trial) {
 	for _, v := range res.Values {
 		got = append(got, fmt.Sprintf("%s=%s", v.Key, v.Value))
 	}
-	t.checkf(strings.Join(got, " ") == "a= b=2", "values are %q", got)
+	t.checkf(strings.Join(got, " ") == "a= b=2", "values are %q, want a= and b=2", got)
 }
 
 func commitAttributes(t *trial) {
@@ -113,7 +115,8 @@ func commitAttributes(t *trial) {
 	for _, a := range t.get(i.Key).Attributes {
 		got[a.Name] = a
 	}
-	t.checkf(len(got) == 3 && got["a"].Number == 1 && got["b"] == req.Attributes[0] && got["c"].Number == 3, "attributes are %+v", got)
+	t.checkf(len(got) == 3 && got["a"].Number == 1 && got["b"] == req.Attributes[0] && got["c"].Number == 3,
+		"attributes are %+v, want a of the first commit, b of the second, c of the third", got)
 }
 
 func commitLevel(t *trial) {
@@ -123,11 +126,11 @@ func commitLevel(t *trial) {
 		req.EngineLevel = level
 		t.commit(req)
 		i = t.get(i.Key)
-		t.checkf(i.EngineLevel == 4, "%d made the level %d", level, i.EngineLevel)
+		t.checkf(i.EngineLevel == 4, "a commit with level %d made the level %d, want 4", level, i.EngineLevel)
 	}
 }
 
-// handedOff is a task of event 1, written already leased.
+// handedOff is a task of event 1 that is stored already leased.
 func handedOff() (provider.NewTask, provider.UUID) {
 	task := newTask(1)
 	task.Lease = &provider.TaskLease{Token: unique(), Owner: node, Duration: long}
@@ -148,13 +151,13 @@ func commitCompletes(t *trial) {
 	task, token := handedOff()
 	i := t.beginTasks(task)
 	list := t.fetchTasks()
-	t.checkf(len(list) == 0, "a handed-off task was fetched")
+	is(t, "handed-off tasks fetched", len(list), 0)
 	req := next(i, "done")
 	req.Completes = []provider.TaskCompletion{{EventID: 1, Token: token}}
 	t.commit(req)
 	t.tasksAre(i.Key, "")
 	t.historyIs(i.Key, 1, "1:started 2:done")
-	t.checkf(t.get(i.Key).InboxMessages == 0, "a completion within the commit reached the inbox")
+	is(t, "messages after a completion within the commit", t.get(i.Key).InboxMessages, 0)
 }
 
 func commitEndsLease(t *trial) {
@@ -172,7 +175,7 @@ func commitKeepsLease(t *trial) {
 	req := commitOf(u)
 	req.Consumed, req.Lease = nil, provider.UUID{}
 	t.commit(req)
-	t.noTurn("a commit that does not name the lease leaves it")
+	t.noTurn("a commit that does not name the lease keeps it")
 }
 
 func commitReadyMessage(t *trial) {
@@ -180,7 +183,7 @@ func commitReadyMessage(t *trial) {
 	u := t.fetchOne()
 	sent := t.send(u.Instance.Key, text("m"))
 	res := t.commit(commitOf(u))
-	t.checkf(res.ReadyAt != 0 && res.ReadyAt <= sent.Now && res.Now >= sent.Now, "ready at %d, sent at %d", res.ReadyAt, sent.Now)
+	t.checkf(res.ReadyAt != 0 && res.ReadyAt <= sent.Now && res.Now >= sent.Now, "ready at %d, want the time of the send, at most %d", res.ReadyAt, sent.Now)
 }
 
 func commitReadyTimer(t *trial) {
@@ -190,14 +193,14 @@ func commitReadyTimer(t *trial) {
 	req := commitOf(u)
 	req.Timers = []provider.Timer{{EventID: 2, Due: due.Add(long)}, {EventID: 1, Due: due}}
 	res := t.commit(req)
-	t.checkf(res.ReadyAt == due, "ready at %d, the earliest timer is due at %d", res.ReadyAt, due)
-	t.checkf(t.get(u.Instance.Key).ReadyAt == due, "the instance is ready at %d", t.get(u.Instance.Key).ReadyAt)
+	t.checkf(res.ReadyAt == due, "ready at %d, want %d, when the earliest timer is due", res.ReadyAt, due)
+	t.checkf(t.get(u.Instance.Key).ReadyAt == due, "the instance is ready at %d, want %d", t.get(u.Instance.Key).ReadyAt, due)
 }
 
 func commitReadyNever(t *trial) {
 	t.create("i")
 	res := t.commit(commitOf(t.fetchOne()))
-	t.checkf(res.ReadyAt == 0 && res.Now > 0, "ready at %d with an empty inbox", res.ReadyAt)
+	t.checkf(res.ReadyAt == 0 && res.Now > 0, "ready at %d with an empty inbox, want 0", res.ReadyAt)
 }
 
 func commitTimer(t *trial) {
@@ -211,10 +214,11 @@ func commitTimer(t *trial) {
 	request.Wait = patience
 	res, err := t.FetchTurns(t.ctx, request)
 	t.ok(err)
-	t.mustf(len(res.Turns) == 1 && len(res.Turns[0].Messages) == 1, "fetched %+v", res.Turns)
+	t.mustf(len(res.Turns) == 1 && len(res.Turns[0].Messages) == 1, "got %+v, want one turn with one message", res.Turns)
 	m := res.Turns[0].Messages[0]
-	t.checkf(m.Timer && m.EventID == 5 && m.Execution == 1 && m.Kind == 9 && m.VisibleAt == due && string(m.Payload) == "ring", "timer %+v", m)
-	t.checkf(res.Now >= due, "fired at %d, due at %d", res.Now, due)
+	t.checkf(m.Timer && m.EventID == 5 && m.Execution == 1 && m.Kind == 9 && m.VisibleAt == due && string(m.Payload) == "ring",
+		"timer %+v, want event 5 of execution 1 with its kind, payload and due time", m)
+	t.checkf(res.Now >= due, "the timer fired at %d, want %d or later", res.Now, due)
 }
 
 func commitCancelTimer(t *trial) {
@@ -225,28 +229,28 @@ func commitCancelTimer(t *trial) {
 	req.CancelTimers = []int64{1, 77}
 	t.commit(req)
 	u := t.fetchOne(named("i"))
-	t.checkf(u.payloads() == "two", "left are %q", u.payloads())
+	t.checkf(u.payloads() == "two", "the inbox has %q, want \"two\"", u.payloads())
 }
 
-// A timer is due in the batch in whose turn it is cancelled: the commit names it twice.
+// A commit names a timer in Consumed and in CancelTimers if it is due in the turn that cancels it.
 func commitCancelConsumed(t *trial) {
 	i := t.begin("i", func(r *provider.CommitTurnRequest) {
 		r.Timers = []provider.Timer{{EventID: 1, Due: 1, Payload: []byte("one")}, {EventID: 2, Due: 2, Payload: []byte("two")}}
 	})
 	t.send(i.Key, text("m"))
 	u := t.fetchOne(named("i"))
-	t.mustf(u.payloads() == "one two m", "got %q", u.payloads())
+	t.mustf(u.payloads() == "one two m", "got %q, want \"one two m\"", u.payloads())
 	req := commitOf(u, "event")
 	req.Consumed = []int64{u.Messages[0].ID, u.Messages[2].ID}
 	req.CancelTimers = []int64{1, 2}
 	t.commit(req)
 	left := t.get(i.Key)
-	t.checkf(left.InboxMessages == 0 && left.ReadyAt == 0, "%d messages are left", left.InboxMessages)
+	t.checkf(left.InboxMessages == 0 && left.ReadyAt == 0, "%d messages, want none, and ReadyAt 0", left.InboxMessages)
 	req = next(left, "later")
 	req.Timers = []provider.Timer{{EventID: 9, Due: 1, Payload: []byte("nine")}}
 	t.commit(req)
 	u = t.fetchOne(named("i"))
-	t.checkf(u.payloads() == "nine", "got %q", u.payloads())
+	t.checkf(u.payloads() == "nine", "got %q, want \"nine\"", u.payloads())
 }
 
 func commitGroup(t *trial) {
@@ -273,12 +277,13 @@ func commitPayloads(t *trial) {
 	t.commit(req)
 	res, err := t.ReadHistory(t.ctx, provider.ReadHistoryRequest{Key: i.Key, From: 2})
 	t.ok(err)
-	t.mustf(len(res.Events) == len(req.Events), "read %d events, want %d", len(res.Events), len(req.Events))
+	t.mustf(len(res.Events) == len(req.Events), "got %d events, want %d", len(res.Events), len(req.Events))
 	for n, e := range res.Events {
-		t.checkf(string(e.Data) == string(req.Events[n]), "event %d has %d bytes that differ", e.ID, len(e.Data))
+		t.checkf(string(e.Data) == string(req.Events[n]), "event %d differs, it has %d bytes", e.ID, len(e.Data))
 	}
 	t.send(i.Key, text("m\x00\xff"))
 	t.send(i.Key, provider.NewMessage{})
 	u := t.fetchOne(named("i"))
-	t.checkf(len(u.Messages) == 2 && string(u.Messages[0].Payload) == "m\x00\xff" && len(u.Messages[1].Payload) == 0, "messages %+v", u.Messages)
+	t.checkf(len(u.Messages) == 2 && string(u.Messages[0].Payload) == "m\x00\xff" && len(u.Messages[1].Payload) == 0,
+		"messages %+v, want the bytes as sent and an empty payload", u.Messages)
 }

@@ -34,18 +34,21 @@ func createStores(t *trial) {
 	res, err := t.Create(t.ctx, req)
 	t.ok(err)
 	i := res.Instance
-	t.checkf(res.Created && res.Now > 0, "created %v at %d", res.Created, res.Now)
-	t.checkf(i.ID == "i" && i.Key == req.Key && i.Version == req.Commit && i.Name == orchestration && i.CodeVersion == codeVersion, "names differ: %+v", i)
-	t.checkf(i.Status == provider.StatusRunning && i.Execution == 1 && i.HistoryLength == 0 && i.EngineLevel == 3, "state differs: %+v", i)
-	t.checkf(len(i.Attributes) == 1 && i.Attributes[0] == req.Attributes[0], "attributes differ: %+v", i.Attributes)
-	t.checkf(i.InboxMessages == 1 && i.ReadyAt != 0 && i.ReadyAt <= res.Now && i.CreatedAt == res.Now && i.EndedAt == 0, "times or inbox differ: %+v", i)
+	t.checkf(res.Created && res.Now > 0, "created %v at %d, want true at a time", res.Created, res.Now)
+	t.checkf(i.ID == "i" && i.Key == req.Key && i.Version == req.Commit && i.Name == orchestration && i.CodeVersion == codeVersion,
+		"names of %+v, want those of the request", i)
+	t.checkf(i.Status == provider.StatusRunning && i.Execution == 1 && i.HistoryLength == 0 && i.EngineLevel == 3,
+		"state of %+v, want Running, execution 1, no history, level 3", i)
+	t.checkf(len(i.Attributes) == 1 && i.Attributes[0] == req.Attributes[0], "attributes %+v, want those of the request", i.Attributes)
+	t.checkf(i.InboxMessages == 1 && i.ReadyAt != 0 && i.ReadyAt <= res.Now && i.CreatedAt == res.Now && i.EndedAt == 0,
+		"times or inbox of %+v, want one message, ready and created now", i)
 	u := t.fetchOne(func(r *provider.FetchTurnsRequest) { r.EngineLevel = 3 })
-	t.checkf(u.payloads() == "start" && u.Messages[0].Kind == 7 && u.Messages[0].ID > 0, "messages %+v", u.Messages)
+	t.checkf(u.payloads() == "start" && u.Messages[0].Kind == 7 && u.Messages[0].ID > 0, "messages %+v, want the start message of kind 7 with an ID", u.Messages)
 }
 
 func createDelayed(t *trial) {
 	i := t.create("i", func(r *provider.CreateRequest) { r.Message.Delay = long })
-	t.checkf(i.ReadyAt > i.CreatedAt, "ready at %d, created at %d", i.ReadyAt, i.CreatedAt)
+	t.checkf(i.ReadyAt > i.CreatedAt, "ready at %d, created at %d, want ready later", i.ReadyAt, i.CreatedAt)
 	t.noTurn("the start message is delayed")
 }
 
@@ -55,8 +58,9 @@ func createReject(t *trial) {
 		_, err := t.Create(t.ctx, createRequest("i"))
 		t.want(err, provider.ErrExists)
 		exists, ok := errors.AsType[*provider.ExistsError](err)
-		t.mustf(ok, "%v is no *ExistsError", err)
-		t.checkf(exists.ID == "i" && exists.Key == old.Key && exists.Status == provider.StatusRunning, "the error names %+v", exists)
+		t.mustf(ok, "got error %v, want an *ExistsError", err)
+		t.checkf(exists.ID == "i" && exists.Key == old.Key && exists.Status == provider.StatusRunning,
+			"the error names %+v, want the running instance i with its key", exists)
 	})
 }
 
@@ -67,7 +71,7 @@ func createUseExisting(t *trial) {
 		req.Policy = provider.IDUseExisting
 		res, err := t.Create(t.ctx, req)
 		t.ok(err)
-		t.checkf(!res.Created && res.Instance.Key == old.Key, "created %v, key %s, want %s", res.Created, res.Instance.Key, old.Key)
+		t.checkf(!res.Created && res.Instance.Key == old.Key, "created %v, key %s, want false and %s", res.Created, res.Instance.Key, old.Key)
 	})
 }
 
@@ -76,7 +80,7 @@ func replace(r *provider.CreateRequest) { r.Policy = provider.IDReplaceEnded }
 func createReplace(t *trial) {
 	old := t.end(t.begin("i"))
 	i := t.create("i", replace)
-	t.checkf(i.Key != old.Key && i.Status == provider.StatusRunning, "got %+v", i)
+	t.checkf(i.Key != old.Key && i.Status == provider.StatusRunning, "got %+v, want a running instance with a new key", i)
 	res, err := t.Get(t.ctx, provider.GetRequest{ID: "i"})
 	t.ok(err)
 	t.checkf(res.Instance.Key == i.Key, "the ID names %s, want the new key %s", res.Instance.Key, i.Key)
@@ -107,7 +111,8 @@ func createRepeat(t *trial) {
 		req.Key, req.Commit = unique(), unique()
 		again, err := t.Create(t.ctx, req)
 		t.ok(err)
-		t.checkf(again.Created && again.Instance.Key == first.Instance.Key, "created %v, key %s", again.Created, again.Instance.Key)
+		t.checkf(again.Created && again.Instance.Key == first.Instance.Key,
+			"created %v, key %s, want true and the key of the first request", again.Created, again.Instance.Key)
 	})
 	req.RequestID = "another"
 	_, err = t.Create(t.ctx, req)
@@ -125,7 +130,7 @@ func createRace(t *trial) {
 		t.want(err, provider.ErrExists)
 	})
 	t.checkf(created.Load() == 1, "%d creators won, want 1", created.Load())
-	t.checkf(len(t.fetch()) == 1, "not one instance")
+	is(t, "instances with a turn", len(t.fetch()), 1)
 }
 
 func createRepeatRace(t *trial) {
@@ -134,7 +139,7 @@ func createRepeatRace(t *trial) {
 		req.RequestID = "r"
 		res, err := t.Create(t.ctx, req)
 		t.ok(err)
-		t.checkf(res.Created, "a repeat was answered Created false")
+		t.checkf(res.Created, "Created is false for a repeated request, want true")
 	})
 	count, err := t.Count(t.ctx, provider.CountRequest{Filter: provider.Filter{Replaced: true}})
 	t.ok(err)
@@ -159,6 +164,6 @@ func createBytes(t *trial) {
 	for _, id := range ids {
 		res, err := t.Get(t.ctx, provider.GetRequest{ID: id})
 		t.ok(err)
-		t.checkf(res.Instance.ID == id, "%q answers %q", id, res.Instance.ID)
+		t.checkf(res.Instance.ID == id, "the ID %q names %q, want %q", id, res.Instance.ID, id)
 	}
 }

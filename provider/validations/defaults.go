@@ -6,10 +6,10 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// crowded is one more than the largest page.
+// crowded is the size of the largest page plus one.
 const crowded = provider.MaxPage + 1
 
-// beginManyChildren makes more children of one parent than a page holds, in one commit.
+// beginManyChildren commits the start of more children than fit a page.
 func beginManyChildren(t *trial) {
 	i := t.begin("parent")
 	req := next(i)
@@ -24,10 +24,11 @@ func listDefault(t *trial) {
 	filter := provider.Filter{IDPrefix: "child-"}
 	first, err := t.List(t.ctx, provider.ListRequest{Filter: filter})
 	t.ok(err)
-	t.mustf(len(first.Instances) == provider.MaxPage && first.Cursor != "", "%d rows, cursor %q", len(first.Instances), first.Cursor)
+	t.mustf(len(first.Instances) == provider.MaxPage && first.Cursor != "",
+		"%d rows, cursor %q, want %d and a cursor", len(first.Instances), first.Cursor, provider.MaxPage)
 	rest, err := t.List(t.ctx, provider.ListRequest{Filter: filter, Cursor: first.Cursor})
 	t.ok(err)
-	t.checkf(len(rest.Instances) == 1 && rest.Cursor == "", "%d rows after the first page, cursor %q", len(rest.Instances), rest.Cursor)
+	t.checkf(len(rest.Instances) == 1 && rest.Cursor == "", "%d rows after the first page, cursor %q, want 1 and no cursor", len(rest.Instances), rest.Cursor)
 	_, err = t.List(t.ctx, provider.ListRequest{Max: crowded})
 	t.want(err, provider.ErrTooLarge)
 }
@@ -35,9 +36,10 @@ func listDefault(t *trial) {
 func inspectDefault(t *trial) {
 	beginManyChildren(t)
 	first := inspect(t, provider.InspectInstances)
-	t.mustf(len(first.Instances) == provider.MaxPage && first.Cursor != "", "%d rows, cursor %q", len(first.Instances), first.Cursor)
+	t.mustf(len(first.Instances) == provider.MaxPage && first.Cursor != "",
+		"%d rows, cursor %q, want %d and a cursor", len(first.Instances), first.Cursor, provider.MaxPage)
 	rest := inspect(t, provider.InspectInstances, func(r *provider.InspectRequest) { r.Cursor = first.Cursor })
-	t.checkf(len(rest.Instances) == 2 && rest.Cursor == "", "%d rows after the first page, want the parent and a child", len(rest.Instances))
+	t.checkf(len(rest.Instances) == 2 && rest.Cursor == "", "%d rows after the first page, want 2: the parent and a child", len(rest.Instances))
 }
 
 func lettersDefault(t *trial) {
@@ -48,10 +50,10 @@ func lettersDefault(t *trial) {
 	})
 	t.end(i)
 	list := t.letters()
-	t.mustf(len(list) == provider.MaxPage, "%d dead letters in a page", len(list))
+	t.mustf(len(list) == provider.MaxPage, "%d dead letters in a page, want %d", len(list), provider.MaxPage)
 	res, err := t.DeadLetters(t.ctx, provider.DeadLettersRequest{Cursor: list[len(list)-1].ID})
 	t.ok(err)
-	t.checkf(len(res.Letters) == 1, "%d dead letters after the first page", len(res.Letters))
+	t.checkf(len(res.Letters) == 1, "%d dead letters after the first page, want 1", len(res.Letters))
 }
 
 func scanDefault(t *trial) {
@@ -62,13 +64,13 @@ func scanDefault(t *trial) {
 	})
 	scan := provider.RecordRequest{Action: provider.RecordScan, Namespace: "n"}
 	list := t.record(scan)
-	t.mustf(len(list) == provider.MaxPage, "%d records in a page", len(list))
+	t.mustf(len(list) == provider.MaxPage, "%d records in a page, want %d", len(list), provider.MaxPage)
 	scan.Key = list[len(list)-1].Key
 	list = t.record(scan)
-	t.checkf(len(list) == 1 && list[0].Key == fmt.Sprintf("k%04d", crowded-1), "%d records after the first page", len(list))
+	t.checkf(len(list) == 1 && list[0].Key == fmt.Sprintf("k%04d", crowded-1), "%d records after the first page, want the last one", len(list))
 }
 
-// pruneDefault ends the parents of nobody: each is a tree of its own.
+// pruneDefault ends instances without a parent, so that each is a tree of its own.
 func pruneDefault(t *trial) {
 	t.parallel(20, func(n int) {
 		for k := n; k < crowded; k += 20 {
@@ -77,8 +79,8 @@ func pruneDefault(t *trial) {
 		}
 	})
 	t.pass(short)
-	t.checkf(prune(t, provider.PruneRequest{}) == 1000, "not 1,000 instances were pruned")
-	t.checkf(prune(t, provider.PruneRequest{}) == 1, "not the one that was left")
+	is(t, "instances pruned", prune(t, provider.PruneRequest{}), 1000)
+	is(t, "instances pruned by the second call", prune(t, provider.PruneRequest{}), 1)
 }
 
 func historyDefault(t *trial) {
@@ -88,7 +90,7 @@ func historyDefault(t *trial) {
 	req.Events = [][]byte{large, large, large}
 	t.commit(req)
 	ids, res := readHistory(t, provider.ReadHistoryRequest{Key: i.Key, From: 2})
-	t.checkf(ids == "23" && res.More, "read %q of events of %d bytes, more %v", ids, len(large), res.More)
+	t.checkf(ids == "23" && res.More, "got events %q of %d bytes each, more %v, want 2 and 3, and more", ids, len(large), res.More)
 	_, err := t.ReadHistory(t.ctx, provider.ReadHistoryRequest{Key: i.Key, From: 1, MaxBytes: provider.MaxFetchBytes + 1})
 	t.want(err, provider.ErrTooLarge)
 }
@@ -100,8 +102,8 @@ func fetchManyMessages(t *trial) {
 		}
 	})
 	u := t.fetchOne(named("i"))
-	t.checkf(len(u.Messages) == provider.MaxFetchMessages && u.More, "fetched %d messages, more %v", len(u.Messages), u.More)
+	t.checkf(len(u.Messages) == provider.MaxFetchMessages && u.More, "got %d messages, more %v, want the maximum and more", len(u.Messages), u.More)
 	t.commit(commitOf(u))
 	u = t.fetchOne(named("i"))
-	t.checkf(len(u.Messages) == 1 && !u.More, "fetched %d messages, more %v", len(u.Messages), u.More)
+	t.checkf(len(u.Messages) == 1 && !u.More, "got %d messages, more %v, want 1 and no more", len(u.Messages), u.More)
 }

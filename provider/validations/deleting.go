@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// beginTree makes an instance with many children, so that to delete it takes a while.
+// beginTree makes an instance with many children, so that its deletion takes a while.
 func beginTree(t *trial) provider.Instance {
 	children := make([]func(*provider.Start), 26)
 	for n := range children {
@@ -16,7 +16,7 @@ func beginTree(t *trial) provider.Instance {
 	return beginFamily(t, children...)
 }
 
-// deleteRefuses: as soon as one call finds the instance deleted, all do.
+// deleteRefuses checks that once one call finds the instance deleted, all calls do.
 func deleteRefuses(t *trial) {
 	root := beginTree(t)
 	sent := make(chan struct{})
@@ -37,17 +37,17 @@ func deleteRefuses(t *trial) {
 			}
 			t.pass(blink)
 		}
-		t.noTurn("it is being deleted", named("parent"))
+		t.noTurn("the instance is being deleted", named("parent"))
 		_, err := t.CommitTurn(t.ctx, next(root, "event"))
 		t.want(err, provider.ErrConflict)
 		child := createRequest("late")
 		child.Parent = provider.Parent{Key: root.Key, ID: root.ID, Execution: 1, EventID: 9}
 		_, err = t.Create(t.ctx, child)
-		t.checkf(err != nil && provider.OutcomeOf(err) == provider.OutcomeNothing, "a child was created: %v", err)
+		t.checkf(err != nil && provider.OutcomeOf(err) == provider.OutcomeNothing, "a start under the parent returned %v, want an error with outcome nothing", err)
 	})
 }
 
-// awaitRace waits until the channel is closed, unless callers come one after the other.
+// awaitRace waits until the channel is closed, unless callers run one after the other.
 func awaitRace(t *trial, c <-chan struct{}) {
 	if t.inTurn {
 		return
@@ -58,7 +58,7 @@ func awaitRace(t *trial, c <-chan struct{}) {
 	}
 }
 
-// deleteAndCreate: until it is gone an instance holds its ID; who gets it then keeps it.
+// deleteAndCreate checks that an instance holds its ID until it is gone, and that its successor keeps the ID.
 func deleteAndCreate(t *trial) {
 	root := beginTree(t)
 	keys := make(chan provider.UUID, 1)
@@ -78,14 +78,14 @@ func deleteAndCreate(t *trial) {
 			t.pass(blink)
 		}
 	})
-	t.mustf(len(keys) == 1, "nobody got the ID")
+	t.mustf(len(keys) == 1, "%d creates got the ID, want 1", len(keys))
 	key := <-keys
-	t.checkf(t.byID(root.ID).Key == key, "the ID does not name the one that was created")
+	is(t, "the key under the ID", t.byID(root.ID).Key, key)
 	u := t.fetchOne()
-	t.checkf(u.Instance.Key == key && u.payloads() == "start", "fetched %s with %q", u.Instance.Key, u.payloads())
+	t.checkf(u.Instance.Key == key && u.payloads() == "start", "fetched %s with %q, want %s and \"start\"", u.Instance.Key, u.payloads(), key)
 }
 
-// deleteResumes: a delete that was given up is finished by another.
+// deleteResumes checks that a second call finishes a cancelled delete.
 func deleteResumes(t *trial) {
 	root := beginTree(t)
 	members := []provider.UUID{root.Key, t.byID("a").Key, t.byID("z").Key}
@@ -98,7 +98,7 @@ func deleteResumes(t *trial) {
 			}
 			_, err := t.Delete(ctx, provider.DeleteRequest{Key: root.Key, Force: true})
 			given := err == nil || errors.Is(err, context.Canceled) || errors.Is(err, provider.ErrNotFound)
-			t.checkf(given || provider.OutcomeOf(err) == provider.OutcomeUnknown, "unexpected error: %v", err)
+			t.checkf(given || provider.OutcomeOf(err) == provider.OutcomeUnknown, "got error %v, want none or one with outcome unknown", err)
 		})
 		cancel()
 	}
@@ -111,7 +111,7 @@ func deleteResumes(t *trial) {
 	}
 	n, err := t.Count(t.ctx, provider.CountRequest{Filter: provider.Filter{Replaced: true}})
 	t.ok(err)
-	t.checkf(n.Count == 0, "%d instances are left", n.Count)
+	t.checkf(n.Count == 0, "%d instances remain, want 0", n.Count)
 	_, err = t.Delete(t.ctx, provider.DeleteRequest{ID: root.ID})
 	t.want(err, provider.ErrNotFound)
 }

@@ -44,7 +44,7 @@ func deliverOrder(t *trial) {
 		})
 	}
 	u := t.fetchOne(named("to"))
-	t.checkf(u.payloads() == strings.Join(want, " "), "got %s", u.payloads())
+	t.checkf(u.payloads() == strings.Join(want, " "), "got %s, want %s", u.payloads(), strings.Join(want, " "))
 }
 
 func deliverSelf(t *trial) {
@@ -52,10 +52,10 @@ func deliverSelf(t *trial) {
 		r.Sends = []provider.OutMessage{{Key: r.Key, Message: text("self")}}
 	})
 	u := t.fetchOne(named("i"))
-	t.checkf(u.Instance.Key == i.Key && u.payloads() == "self", "got %q", u.payloads())
+	t.checkf(u.Instance.Key == i.Key && u.payloads() == "self", "the inbox has %q, want \"self\" in the sender's own", u.payloads())
 }
 
-// startOf is a child of i.
+// startOf starts a child of i.
 func startOf(i provider.Instance, id string) provider.Start {
 	create := createRequest(id)
 	create.Parent = provider.Parent{Key: i.Key, ID: i.ID, Execution: i.Execution, EventID: 3, Close: provider.CloseCancel}
@@ -70,9 +70,11 @@ func deliverStart(t *trial) {
 	t.commit(req)
 	u := t.fetchOne()
 	child := u.Instance
-	t.checkf(child.ID == "child" && child.Key == start.Create.Key && child.Version == start.Create.Commit, "child %+v", child)
-	t.checkf(child.Parent == start.Create.Parent && u.payloads() == "start", "parent %+v, messages %q", child.Parent, u.payloads())
-	t.checkf(t.get(i.Key).InboxMessages == 0, "an accepted start sent something back")
+	t.checkf(child.ID == "child" && child.Key == start.Create.Key && child.Version == start.Create.Commit,
+		"child %+v, want the ID, key and version of the start", child)
+	t.checkf(child.Parent == start.Create.Parent && u.payloads() == "start",
+		"parent %+v, messages %q, want %+v and \"start\"", child.Parent, u.payloads(), start.Create.Parent)
+	is(t, "messages to the parent of a started child", t.get(i.Key).InboxMessages, 0)
 }
 
 func deliverOnce(t *trial) {
@@ -83,9 +85,9 @@ func deliverOnce(t *trial) {
 	req.Starts = []provider.Start{startOf(i, "child")}
 	t.parallel(4, func(int) { t.commit(req) })
 	u := t.fetchOne(named("to"))
-	t.checkf(u.payloads() == "m", "delivered %q", u.payloads())
+	t.checkf(u.payloads() == "m", "delivered %q, want \"m\"", u.payloads())
 	t.fetchOne()
-	t.checkf(t.get(i.Key).InboxMessages == 0, "a repeated start was refused")
+	is(t, "messages to the parent after a repeated start", t.get(i.Key).InboxMessages, 0)
 }
 
 func deliverNothing(t *trial) {
@@ -100,14 +102,14 @@ func deliverNothing(t *trial) {
 	t.want(err, provider.ErrNotFound)
 }
 
-// checkSendRefused commits a send that cannot be delivered and checks what comes back.
+// checkSendRefused commits a send that cannot be delivered and checks the refusal.
 func checkSendRefused(t *trial, to provider.OutMessage) {
 	refused := text("refused")
 	refused.EventID = 9
 	to.Message, to.Refused = text("m"), &refused
 	t.begin("sender", func(r *provider.CommitTurnRequest) { r.Sends = []provider.OutMessage{to} })
 	u := t.fetchOne(named("sender"))
-	t.checkf(u.payloads() == "refused" && u.Messages[0].EventID == 9, "came back: %+v", u.Messages)
+	t.checkf(u.payloads() == "refused" && u.Messages[0].EventID == 9, "the sender got %+v, want the refusal of event 9", u.Messages)
 }
 
 func deliverRefusedGone(t *trial) { checkSendRefused(t, provider.OutMessage{ID: "nobody"}) }
@@ -125,7 +127,7 @@ func deliverStartRefused(t *trial) {
 		req.Starts = []provider.Start{startOf(i, "used")}
 		t.commit(req)
 		u := t.fetchOne(named("i"))
-		t.checkf(u.payloads() == "refused", "came back: %q", u.payloads())
+		t.checkf(u.payloads() == "refused", "the sender got %q, want \"refused\"", u.payloads())
 	})
 }
 
@@ -138,14 +140,14 @@ func deliverStartReplaces(t *trial) {
 	req.Starts = []provider.Start{start}
 	t.commit(req)
 	u := t.fetchOne()
-	t.checkf(u.Instance.ID == "child" && u.Instance.Key != old.Key, "got %+v", u.Instance)
+	t.checkf(u.Instance.ID == "child" && u.Instance.Key != old.Key, "got %+v, want the child with a new key", u.Instance)
 }
 
 func deliverDropped(t *trial) {
 	i := t.begin("i", func(r *provider.CommitTurnRequest) {
 		r.Sends = []provider.OutMessage{{ID: "nobody", Message: text("m")}}
 	})
-	t.checkf(i.InboxMessages == 0, "something came back")
+	is(t, "messages to the sender", i.InboxMessages, 0)
 	stats, err := t.Stats(t.ctx, provider.StatsRequest{})
 	t.ok(err)
 	t.checkf(stats.Dropped == 1, "%d dropped messages were counted, want 1", stats.Dropped)

@@ -13,10 +13,9 @@
 //		})
 //	}
 //
-// When it passes, [github.com/perdure/perdure/provider/validations/engine] runs whole
-// orchestrations on the provider, and [Bench] gives figures to compare it by.
+// After it passes, [github.com/perdure/perdure/provider/validations/engine] runs whole orchestrations on the provider, and
+// [Bench] measures it.
 //
-// Each case checks one sentence of the contract, which a failure quotes, against a fresh
-// provider. Cases run in parallel and never sleep: where time must pass they hold short
-// leases and block in the provider until it does.
+// Each case checks one sentence of the contract against a new provider. A failure quotes the sentence. Cases run in parallel
+// and never sleep: to let time pass they hold short leases and block in the provider.
 package validations

@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// edgeCases are where two rules meet.
+// edgeCases checks where two rules meet.
 func edgeCases() []testCase {
 	const fetchable = "A task is fetchable if it is queued or its lease has expired, its NotBefore has come, and its " +
 		"instance is not Suspended. A task that is past its time is fetchable only with Expired."
@@ -74,7 +74,7 @@ func edgeRefused(t *trial) {
 	list := t.letters()
 	t.mustf(len(list) == 2, "%d dead letters, want the two refusals", len(list))
 	for _, l := range list {
-		t.checkf(l.Key == i.Key && string(l.Payload) == "refused", "letter %+v", l)
+		t.checkf(l.Key == i.Key && string(l.Payload) == "refused", "got letter %+v, want the refusal in the sender's name", l)
 	}
 }
 
@@ -101,9 +101,9 @@ func edgeCancelled(t *trial) {
 		r.CancelTimers = []int64{3}
 	})
 	t.tasksAre(i.Key, "2")
-	t.checkf(i.InboxMessages == 1, "%d messages wait, want one timer", i.InboxMessages)
+	t.checkf(i.InboxMessages == 1, "%d messages, want 1, the other timer", i.InboxMessages)
 	u := t.fetchOne(named("i"))
-	t.checkf(u.payloads() == "4", "got %q", u.payloads())
+	t.checkf(u.payloads() == "4", "got %q, want \"4\"", u.payloads())
 }
 
 func edgeSecondTask(t *trial) {
@@ -115,7 +115,7 @@ func edgeSecondTask(t *trial) {
 	second.Payload = []byte("second")
 	req.Tasks = []provider.NewTask{second}
 	t.commit(req)
-	t.checkf(string(t.fetchTask().Payload) == "second", "the first task is still there")
+	is(t, "the payload of the task", string(t.fetchTask().Payload), "second")
 }
 
 func edgeSecondTimer(t *trial) {
@@ -127,7 +127,7 @@ func edgeSecondTimer(t *trial) {
 	req.Timers = timer("second")
 	t.commit(req)
 	u := t.fetchOne(named("i"))
-	t.checkf(u.payloads() == "second", "got %q", u.payloads())
+	t.checkf(u.payloads() == "second", "got %q, want \"second\"", u.payloads())
 	req = commitOf(u)
 	req.Consumed, req.Timers = nil, timer("third")
 	t.refused(req, provider.ErrInvalid)
@@ -149,18 +149,18 @@ func edgeAttribute(t *trial) {
 	res, err := t.Create(t.ctx, req)
 	t.ok(err)
 	stored := t.get(req.Key).Attributes
-	t.checkf(len(stored) == 1 && stored[0].Number == 1, "stored are %+v", stored)
-	t.checkf(fmt.Sprint(res.Instance.Attributes) == fmt.Sprint(stored), "answered were %+v", res.Instance.Attributes)
+	t.checkf(len(stored) == 1 && stored[0].Number == 1, "stored attributes are %+v, want one with the last value", stored)
+	is(t, "the attributes of the result", fmt.Sprint(res.Instance.Attributes), fmt.Sprint(stored))
 }
 
 func edgeReset(t *trial) {
 	i := t.begin("i")
 	got := t.steer(i.Key, provider.SteerReset, resetTo("one"))
-	t.checkf(got.ReadyAt != 0, "it is never ready")
+	t.checkf(got.ReadyAt != 0, "ReadyAt is 0 after Reset, want a time")
 	u := t.fetchOne(named("i"))
-	t.checkf(u.Instance.Execution == 2 && len(u.Messages) == 0, "execution %d, messages %q", u.Instance.Execution, u.payloads())
+	t.checkf(u.Instance.Execution == 2 && len(u.Messages) == 0, "execution %d with messages %q, want 2 without messages", u.Instance.Execution, u.payloads())
 	t.commit(commitOf(u))
-	t.checkf(t.get(i.Key).ReadyAt == 0, "it is still ready after its turn")
+	is(t, "ReadyAt after the turn of the reset", t.get(i.Key).ReadyAt, 0)
 }
 
 func edgeReplaced(t *trial) {
@@ -170,7 +170,7 @@ func edgeReplaced(t *trial) {
 		_, err := t.Steer(t.ctx, provider.SteerRequest{Key: old.Key, Action: provider.SteerReset, Commit: unique()})
 		t.want(err, provider.ErrExists)
 	})
-	t.checkf(t.byID("i").Key == i.Key, "the ID names another instance")
+	is(t, "the key under the ID", t.byID("i").Key, i.Key)
 }
 
 func edgeOrphaned(t *trial) {
@@ -187,7 +187,7 @@ func edgeSticky(t *trial) {
 	t.send(i.Key, text("m"))
 	t.ok(t.release(t.fetchOne(named("i"))))
 	list := t.fetch(named("i"), func(r *provider.FetchTurnsRequest) { r.Owner = "node-b" })
-	t.checkf(len(list) == 1, "it is kept for the owner that released it")
+	is(t, "turns for another owner after the release", len(list), 1)
 }
 
 func edgeUnstick(t *trial) {
@@ -196,16 +196,16 @@ func edgeUnstick(t *trial) {
 	unstick := func(key provider.UUID, owner string) {
 		res, err := t.ReleaseTurns(t.ctx, provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{{Key: key, Owner: owner}}})
 		t.ok(err)
-		t.checkf(len(res.Errs) == 1 && res.Errs[0] == nil, "answers %v", res.Errs)
+		t.checkf(len(res.Errs) == 1 && res.Errs[0] == nil, "the release returned %v, want one nil error", res.Errs)
 	}
 	other := func(r *provider.FetchTurnsRequest) { r.Owner = "node-b" }
 	unstick(unique(), node)
 	t.unchanged(i.Key, func() { unstick(i.Key, "node-c") })
-	t.checkf(len(t.fetch(named("i"), other)) == 0, "who does not own it has ended its stickiness")
+	is(t, "turns for another owner after a release by a third", len(t.fetch(named("i"), other)), 0)
 	parked := parkedFetch(t, named("i"), other)
 	t.unchanged(i.Key, func() { unstick(i.Key, node) })
 	u := parked()
-	t.checkf(len(u) == 1, "it is kept for the owner that has let it go")
+	is(t, "turns for another owner after the release", len(u), 1)
 	unstick(i.Key, node)
 	unstick(i.Key, "node-b")
 	t.ok(t.release(u[0]))
@@ -219,15 +219,15 @@ func edgeLapsedTurns(t *trial) {
 		_, err := t.ReleaseTurns(t.ctx, provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{{Token: u.token, Delay: long}}})
 		t.ok(err)
 	})
-	t.checkf(t.fetchOne().Instance.Deliveries == 2, "the lapsed delivery was given back")
+	is(t, "deliveries, including the expired lease", t.fetchOne().Instance.Deliveries, 2)
 }
 
-// checkSameDeliveries checks that act does not change how often an instance was delivered.
+// checkSameDeliveries checks that act does not change the Deliveries of an instance.
 func checkSameDeliveries(t *trial, key provider.UUID, act func()) {
 	before := t.get(key).Deliveries
 	act()
 	after := t.get(key).Deliveries
-	t.checkf(after == before, "%d deliveries became %d", before, after)
+	is(t, "deliveries after the call", after, before)
 }
 
 func edgeLapsedTasks(t *trial) {
@@ -239,7 +239,7 @@ func edgeLapsedTasks(t *trial) {
 		{Token: fetch, Outcome: provider.TaskRelease, Delay: long},
 	}})
 	t.ok(err)
-	t.checkf(t.fetchTask().Deliveries == 2, "the lapsed delivery was given back")
+	is(t, "deliveries, including the expired lease", t.fetchTask().Deliveries, 2)
 }
 
 func edgeInstant(t *trial) {
@@ -259,7 +259,7 @@ func edgeInstant(t *trial) {
 			fmt.Fprint(&got, task.EventID, " ")
 		}
 	}
-	t.checkf(got.String() == want.String(), "fetched in the order %s", got.String())
+	t.checkf(got.String() == want.String(), "got tasks in the order %s, want %s", got.String(), want.String())
 }
 
 func expired(r *provider.FetchTasksRequest) { r.Expired = true }
@@ -272,9 +272,9 @@ func edgeLate(t *trial) {
 	t.beginTasks(urgent, later, sooner)
 	t.pass(2 * short)
 	list := t.fetchTasks(expired)
-	t.mustf(len(list) == 3, "fetched %d tasks, want 3", len(list))
+	t.mustf(len(list) == 3, "got %d tasks, want 3", len(list))
 	got := [3]int64{list[0].EventID, list[1].EventID, list[2].EventID}
-	t.checkf(got == [3]int64{3, 2, 1}, "fetched in the order %v", got)
+	t.checkf(got == [3]int64{3, 2, 1}, "got tasks in the order %v, want %v", got, [3]int64{3, 2, 1})
 }
 
 func edgeRetry(t *trial) {
@@ -282,12 +282,12 @@ func edgeRetry(t *trial) {
 	t.ok(t.report(t.fetchTask(), provider.TaskRetry, func(r *provider.TaskReport) { r.Failure, r.Details = []byte("boom"), []byte("half") }).Err)
 	t.ok(t.report(t.fetchTask(), provider.TaskRetry).Err)
 	task := t.fetchTask()
-	t.checkf(len(task.Failure) == 0, "the last attempt failed with %q", task.Failure)
-	t.checkf(string(task.Details) == "half", "details are %q", task.Details)
+	t.checkf(len(task.Failure) == 0, "the failure of the last attempt is %q, want none", task.Failure)
+	t.checkf(string(task.Details) == "half", "the details are %q, want \"half\"", task.Details)
 }
 
-// beginLate creates an instance with tasks that are leased to the caller and past their deadline soon. A
-// fetch of them might come too late.
+// beginLate creates an instance with tasks leased to the caller whose deadline passes soon. A fetch of them might be too
+// late.
 func beginLate(t *trial, tasks ...provider.NewTask) (i provider.Instance, leased []leasedTask) {
 	lease := &provider.TaskLease{Token: unique(), Owner: node, Duration: long}
 	for n := range tasks {
@@ -305,12 +305,12 @@ func edgeParked(t *trial) {
 	task := list[0]
 	t.ok(t.report(task, provider.TaskPark).Err)
 	t.pass(2 * short)
-	t.checkf(len(t.fetchTasks()) == 0, "a parked task was delivered to be run")
+	is(t, "parked tasks fetched for work", len(t.fetchTasks()), 0)
 	again := t.fetchTask(expired)
-	t.checkf(again.TaskRef == task.TaskRef && again.PastDeadline, "fetched %+v", again)
+	t.checkf(again.TaskRef == task.TaskRef && again.PastDeadline, "got %+v, want the same task, past its deadline", again)
 	t.want(t.report(task, provider.TaskComplete).Err, provider.ErrLeaseLost)
 	t.ok(t.report(again, provider.TaskComplete).Err)
-	t.checkf(t.get(i.Key).InboxMessages == 1, "its end brought no message")
+	is(t, "messages after the end of the task", t.get(i.Key).InboxMessages, 1)
 }
 
 func edgeParkedSuspended(t *trial) {
@@ -319,9 +319,9 @@ func edgeParkedSuspended(t *trial) {
 	t.steer(i.Key, provider.SteerSuspend)
 	t.ok(t.report(list[1], provider.TaskPark).Err)
 	t.pass(2 * short)
-	t.checkf(len(t.fetchTasks(expired)) == 0, "a task of a suspended instance was fetched")
+	is(t, "tasks of a suspended instance", len(t.fetchTasks(expired)), 0)
 	t.steer(i.Key, provider.SteerResume)
-	t.checkf(len(t.fetchTasks(expired)) == 2, "the tasks are lost since the instance was suspended")
+	is(t, "tasks after the resume", len(t.fetchTasks(expired)), 2)
 }
 
 func edgeRenewedSuspended(t *trial) {
@@ -330,11 +330,11 @@ func edgeRenewedSuspended(t *trial) {
 	t.steer(i.Key, provider.SteerSuspend)
 	res, err := t.RenewTasks(t.ctx, provider.RenewTasksRequest{Items: []provider.TaskRenewal{renewal(task)}, Lease: short})
 	t.ok(err)
-	t.mustf(len(res.Items) == 1 && res.Items[0].Err == nil, "answers %+v", res.Items)
+	t.mustf(len(res.Items) == 1 && res.Items[0].Err == nil, "the report returned %+v, want one result without an error", res.Items)
 	t.pass(2 * short)
-	t.checkf(len(t.fetchTasks(expired)) == 0, "a task of a suspended instance was fetched")
+	is(t, "tasks of a suspended instance", len(t.fetchTasks(expired)), 0)
 	t.steer(i.Key, provider.SteerResume)
-	t.checkf(len(t.fetchTasks()) == 1, "the task is lost since the instance was suspended")
+	is(t, "tasks after the resume", len(t.fetchTasks()), 1)
 }
 
 func edgeHandOff(t *trial) {
@@ -343,16 +343,16 @@ func edgeHandOff(t *trial) {
 	task.Lease = &provider.TaskLease{Token: unique(), Owner: node, Duration: short}
 	t.beginTasks(task)
 	t.pass(2 * short)
-	t.checkf(len(t.fetchTasks()) == 0, "it was fetched before its time")
+	is(t, "tasks before their NotBefore", len(t.fetchTasks()), 0)
 }
 
 func edgeLetters(t *trial) {
 	buryMessages(t, 3)
 	list := t.letters()
-	t.mustf(len(list) == 3, "%d dead letters", len(list))
+	t.mustf(len(list) == 3, "%d dead letters, want 3", len(list))
 	actOnLetters(t, provider.DeadLettersRedrive, list[1].ID, list[2].ID, list[0].ID)
 	u := t.fetchOne(named("i"))
-	t.checkf(u.payloads() == "m1 m2 m0", "put back as %q", u.payloads())
+	t.checkf(u.payloads() == "m1 m2 m0", "redriven in the order %q, want \"m1 m2 m0\"", u.payloads())
 }
 
 func edgeRedriven(t *trial) {
@@ -362,12 +362,13 @@ func edgeRedriven(t *trial) {
 	t.ok(t.report(leased[0], provider.TaskRetry).Err)
 	t.ok(t.report(t.fetchTask(expired), provider.TaskPoison, func(r *provider.TaskReport) { r.Details = []byte("half") }).Err)
 	list := t.letters()
-	t.mustf(len(list) == 1, "%d dead letters", len(list))
+	t.mustf(len(list) == 1, "%d dead letters, want 1", len(list))
 	t.pass(2 * short)
 	actOnLetters(t, provider.DeadLettersRedrive, list[0].ID)
 	task := t.fetchTask()
-	t.checkf(task.TaskRef == ref(i, 1) && task.Attempt == 1 && task.Deliveries == 1, "put back: %+v", task)
-	t.checkf(task.Deadline == 0 && !task.PastDeadline && task.Priority == provider.PriorityLowest, "put back: %+v", task)
+	t.checkf(task.TaskRef == ref(i, 1) && task.Attempt == 1 && task.Deliveries == 1, "redriven to %+v, want task 1 on its first attempt and delivery", task)
+	t.checkf(task.Deadline == 0 && !task.PastDeadline && task.Priority == provider.PriorityLowest,
+		"redriven to %+v, want no deadline and the same priority", task)
 }
 
 func edgeLetterStays(t *trial) {
@@ -375,17 +376,17 @@ func edgeLetterStays(t *trial) {
 	t.send(i.Key, text("m"))
 	t.steer(i.Key, provider.SteerTerminate)
 	list := t.letters()
-	t.mustf(len(list) == 1, "%d dead letters", len(list))
-	t.checkf(actOnLetters(t, provider.DeadLettersRedrive, list[0].ID) == 0, "it was counted")
-	t.checkf(len(t.letters()) == 1, "it is gone")
+	t.mustf(len(list) == 1, "%d dead letters, want 1", len(list))
+	is(t, "letters redriven to a deleted instance", actOnLetters(t, provider.DeadLettersRedrive, list[0].ID), 0)
+	is(t, "dead letters afterwards", len(t.letters()), 1)
 }
 
 func edgePrune(t *trial) {
 	parent := beginFamily(t, func(*provider.Start) {})
 	t.steer(parent.Key, provider.SteerTerminate)
-	t.pass(short) // the next one ends later, also by a clock of milliseconds
+	t.pass(short) // the next one ends later even by a clock of milliseconds
 	i := t.end(t.begin("i"))
-	t.checkf(prune(t, provider.PruneRequest{Max: 1}) == 1, "the one that can be pruned was not")
+	is(t, "instances pruned", prune(t, provider.PruneRequest{Max: 1}), 1)
 	t.gone(i.Key)
 	t.get(parent.Key)
 }
@@ -397,11 +398,12 @@ func edgeRecord(t *trial) {
 	del := provider.RecordRequest{Action: provider.RecordDelete, Namespace: "n", Key: "k", Expect: 1}
 	res, err := t.Record(t.ctx, del)
 	t.ok(err)
-	t.checkf(len(res.Records) == 1 && string(res.Records[0].Value) == "v" && res.Records[0].Version == 1, "answer %+v", res.Records)
+	t.checkf(len(res.Records) == 1 && string(res.Records[0].Value) == "v" && res.Records[0].Version == 1,
+		"got %+v, want the deleted record with its value and version", res.Records)
 	del.Expect = 0
 	res, err = t.Record(t.ctx, del)
 	t.ok(err)
-	t.checkf(len(res.Records) == 0, "nothing was deleted, answered were %+v", res.Records)
+	t.checkf(len(res.Records) == 0, "got %+v after deleting a missing record, want none", res.Records)
 }
 
 func edgeNow(t *trial) {
@@ -415,7 +417,7 @@ func edgeNow(t *trial) {
 	scan, err := t.Record(t.ctx, provider.RecordRequest{Action: provider.RecordScan, Namespace: "n"})
 	t.ok(err)
 	for name, now := range map[string]provider.Time{"turns": turns.Now, "tasks": tasks.Now, "questions": asks.Now, "records": scan.Now} {
-		t.checkf(now >= made, "no %s: it is %d, but was %d before", name, now, made)
+		t.checkf(now >= made, "Now of %s is %d, want at least %d", name, now, made)
 	}
 }
 

@@ -19,7 +19,7 @@ func executionCases() []testCase {
 	}
 }
 
-// continueAsNew commits the end of the current execution and the begin of the next.
+// continueAsNew commits the end of the current execution and the start of the next.
 func (t *trial) continueAsNew(i provider.Instance, changes ...func(*provider.CommitTurnRequest)) provider.Instance {
 	req := next(i, "continued")
 	req.Next = &provider.NextExecution{CodeVersion: i.CodeVersion, Events: [][]byte{[]byte("again")}}
@@ -32,8 +32,9 @@ func (t *trial) continueAsNew(i provider.Instance, changes ...func(*provider.Com
 
 func executionOpens(t *trial) {
 	i := t.continueAsNew(t.begin("i"))
-	t.checkf(i.Execution == 2 && i.Status == provider.StatusRunning && i.HistoryLength == 1, "got %+v", i)
-	t.checkf(i.HistoryBytes == int64(len("again")) && i.Name == "setup-i", "%d bytes, name %s", i.HistoryBytes, i.Name)
+	t.checkf(i.Execution == 2 && i.Status == provider.StatusRunning && i.HistoryLength == 1, "got %+v, want execution 2, Running, with one event", i)
+	t.checkf(i.HistoryBytes == int64(len("again")) && i.Name == "setup-i",
+		"%d bytes of history, name %s, want %d and setup-i", i.HistoryBytes, i.Name, int64(len("again")))
 	t.historyIs(i.Key, 2, "1:again")
 	t.commit(next(i, "more"))
 	t.historyIs(i.Key, 0, "1:again 2:more")
@@ -43,7 +44,7 @@ func executionRenames(t *trial) {
 	i := t.continueAsNew(t.begin("i"), func(r *provider.CommitTurnRequest) {
 		r.Next.Name, r.Next.CodeVersion, r.Next.EngineLevel = orchestration, "v2", 2
 	})
-	t.checkf(i.Name == orchestration && i.CodeVersion == "v2" && i.EngineLevel == 2, "got %+v", i)
+	t.checkf(i.Name == orchestration && i.CodeVersion == "v2" && i.EngineLevel == 2, "got %+v, want the name, version and level of Next", i)
 }
 
 func executionOldHistory(t *trial) {
@@ -51,7 +52,8 @@ func executionOldHistory(t *trial) {
 	t.historyIs(i.Key, 1, "1:started 2:continued")
 	res, err := t.ReadHistory(t.ctx, provider.ReadHistoryRequest{Key: i.Key, Execution: 1, From: 1})
 	t.ok(err)
-	t.checkf(res.Status == provider.StatusContinuedAsNew && res.Length == 2 && res.Execution == 1, "read %+v", res)
+	t.checkf(res.Status == provider.StatusContinuedAsNew && res.Length == 2 && res.Execution == 1,
+		"got %+v, want execution 1 with status ContinuedAsNew and length 2", res)
 }
 
 func executionRemovesWork(t *trial) {
@@ -62,9 +64,9 @@ func executionRemovesWork(t *trial) {
 	t.commit(req)
 	i = t.continueAsNew(t.get(i.Key))
 	t.tasksAre(i.Key, "")
-	t.checkf(i.InboxMessages == 0 && i.ReadyAt == 0, "%d messages are left of the old execution", i.InboxMessages)
+	t.checkf(i.InboxMessages == 0 && i.ReadyAt == 0, "%d messages of the old execution remain, want none, and ReadyAt 0", i.InboxMessages)
 	res := t.renew(provider.TaskRenewal{TaskRef: ref(provider.Instance{Key: i.Key, Execution: 1}, 1), Token: token})
-	t.checkf(res.State == terminal(provider.StatusContinuedAsNew), "renewal answers %+v", res)
+	t.checkf(res.State == terminal(provider.StatusContinuedAsNew), "the renewal returned %+v, want Terminal with status ContinuedAsNew", res)
 }
 
 func executionMessages(t *trial) {
@@ -73,14 +75,14 @@ func executionMessages(t *trial) {
 	t.send(i.Key, text("b"))
 	t.continueAsNew(i)
 	u := t.fetchOne(named("i"))
-	t.checkf(u.payloads() == "a b" && u.Instance.Execution == 2, "execution %d got %q", u.Instance.Execution, u.payloads())
+	t.checkf(u.payloads() == "a b" && u.Instance.Execution == 2, "execution %d has %q, want 2 with \"a b\"", u.Instance.Execution, u.payloads())
 }
 
 func executionMessage(t *trial) {
 	m := text("go")
 	t.continueAsNew(t.begin("i"), func(r *provider.CommitTurnRequest) { r.Next.Message = &m })
 	u := t.fetchOne(named("i"))
-	t.checkf(u.payloads() == "go" && u.Messages[0].Execution == 2, "got %+v", u.Messages)
+	t.checkf(u.payloads() == "go" && u.Messages[0].Execution == 2, "got %+v, want the message of Next for execution 2", u.Messages)
 }
 
 func executionFence(t *trial) {
@@ -98,5 +100,5 @@ func executionAgain(t *trial) {
 	req.Next = &provider.NextExecution{CodeVersion: codeVersion}
 	t.commit(req)
 	t.unchanged(i.Key, func() { t.commit(req) })
-	t.checkf(t.get(i.Key).Execution == 2, "execution %d", t.get(i.Key).Execution)
+	t.checkf(t.get(i.Key).Execution == 2, "execution %d, want 2", t.get(i.Key).Execution)
 }

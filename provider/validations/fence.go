@@ -30,7 +30,7 @@ func fenceCases() []testCase {
 	}
 }
 
-// rich is a commit that touches everything, so that an effect of a refused one would show.
+// rich is a commit with every kind of effect, so that a refused one would leave a trace.
 func rich(i provider.Instance) provider.CommitTurnRequest {
 	req := next(i, "event")
 	req.Tasks = []provider.NewTask{newTask(100)}
@@ -119,7 +119,7 @@ func fenceAgain(t *trial) {
 	first := t.commit(req)
 	t.unchanged(i.Key, func() {
 		again := t.commit(req)
-		t.checkf(again.ReadyAt == first.ReadyAt, "ready at %d, first %d", again.ReadyAt, first.ReadyAt)
+		is(t, "ReadyAt of the repeated commit", again.ReadyAt, first.ReadyAt)
 	})
 	t.historyIs(i.Key, 1, "1:started 2:event")
 }
@@ -143,7 +143,7 @@ func fenceRace(t *trial) {
 		}
 		t.want(err, provider.ErrConflict)
 	})
-	t.checkf(won.Load() == 1, "%d commits of one version were stored, want 1", won.Load())
+	t.checkf(won.Load() == 1, "%d commits on one version were stored, want 1", won.Load())
 	t.checkf(t.get(i.Key).HistoryLength == 2, "history has %d events, want 2", t.get(i.Key).HistoryLength)
 }
 
@@ -157,7 +157,7 @@ func fenceRepeatRace(t *trial) {
 func fenceHint(t *trial) {
 	i := t.create("i")
 	old := t.fetchOne(briefly)
-	t.fetchOne() // another node, after the lease was over
+	t.fetchOne() // another node, after the lease has expired
 	t.commit(commitOf(old, "event"))
 	t.historyIs(i.Key, 1, "1:event")
 }
@@ -166,6 +166,6 @@ func fenceEventless(t *trial) {
 	i := t.begin("i")
 	req := next(i)
 	t.commit(req)
-	t.checkf(t.get(i.Key).Version == req.Commit, "a turn without events left the version")
+	is(t, "the version after a turn without events", t.get(i.Key).Version, req.Commit)
 	t.refused(rich(i), provider.ErrConflict)
 }

@@ -40,8 +40,8 @@ func fetchCases() []testCase {
 func fetchExclusive(t *trial) {
 	t.create("i")
 	t.fetchOne()
-	t.noTurn("it is leased")
-	t.noTurn("it is leased", func(r *provider.FetchTurnsRequest) { r.Owner = "node-b" })
+	t.noTurn("the lease holds the instance")
+	t.noTurn("the lease holds the instance", func(r *provider.FetchTurnsRequest) { r.Owner = "node-b" })
 }
 
 func fetchRace(t *trial) {
@@ -64,9 +64,9 @@ func fetchRace(t *trial) {
 			mu.Unlock()
 		}
 	})
-	t.checkf(len(got) == instances, "%d of %d instances were fetched", len(got), instances)
+	is(t, "instances fetched", len(got), instances)
 	for key, n := range got {
-		t.checkf(n == 1, "%s was leased %d times at once", key, n)
+		t.checkf(n == 1, "%s was leased %d times concurrently, want 1", key, n)
 	}
 }
 
@@ -76,31 +76,31 @@ func fetchExpires(t *trial) {
 	req.Lease = short
 	first, err := t.FetchTurns(t.ctx, req)
 	t.ok(err)
-	t.mustf(len(first.Turns) == 1, "fetched %d turns", len(first.Turns))
+	t.mustf(len(first.Turns) == 1, "got %d turns, want 1", len(first.Turns))
 	req = fetchRequest()
 	req.Wait = patience
 	second, err := t.FetchTurns(t.ctx, req)
 	t.ok(err)
-	t.mustf(len(second.Turns) == 1 && second.Turns[0].Instance.Key == i.Key, "not fetched again: %+v", second)
-	t.checkf(second.Now >= first.Now.Add(short), "fetched at %d, leased at %d for %v", second.Now, first.Now, short)
+	t.mustf(len(second.Turns) == 1 && second.Turns[0].Instance.Key == i.Key, "got %+v after the lease expired, want the instance again", second)
+	t.checkf(second.Now >= first.Now.Add(short), "fetched again at %d, want %d or later, when the lease expires", second.Now, first.Now.Add(short))
 }
 
 func fetchNeedsMessage(t *trial) {
 	i := t.begin("i")
-	t.checkf(i.ReadyAt == 0 && i.InboxMessages == 0, "the inbox is not empty: %+v", i)
+	t.checkf(i.ReadyAt == 0 && i.InboxMessages == 0, "got %+v, want an empty inbox and ReadyAt 0", i)
 	t.noTurn("the inbox is empty", named("i"))
 }
 
 func fetchSuspended(t *trial) {
 	i := t.create("i")
 	t.steer(i.Key, provider.SteerSuspend)
-	t.noTurn("it is suspended")
+	t.noTurn("the instance is suspended")
 }
 
 func fetchEnded(t *trial) {
 	i := t.create("i")
 	t.steer(i.Key, provider.SteerTerminate)
-	t.noTurn("it has ended")
+	t.noTurn("the instance has ended")
 }
 
 func fetchCapability(t *trial) {
@@ -111,29 +111,29 @@ func fetchCapability(t *trial) {
 			r.Capabilities = []provider.Capability{{Name: name, CodeVersion: version}}
 		}
 	}
-	t.noTurn("the version is another one", can(orchestration, "v2"))
-	t.noTurn("the name is another one", can("other", codeVersion))
+	t.noTurn("the version differs", can(orchestration, "v2"))
+	t.noTurn("the name differs", can("other", codeVersion))
 	u := t.fetchOne(can(orchestration, ""))
-	t.checkf(u.Instance.Key == plain.Key, "the empty version is a version like any other")
+	is(t, "the instance with the empty version", u.Instance.Key, plain.Key)
 	u = t.fetchOne(can(orchestration, codeVersion))
-	t.checkf(u.Instance.Key == i.Key, "got another instance")
+	is(t, "the instance with version "+codeVersion, u.Instance.Key, i.Key)
 }
 
 func fetchNoCapability(t *trial) {
 	t.create("i")
-	t.noTurn("there are no capabilities", func(r *provider.FetchTurnsRequest) { r.Capabilities = nil })
+	t.noTurn("the fetch has no capabilities", func(r *provider.FetchTurnsRequest) { r.Capabilities = nil })
 }
 
 func fetchLevel(t *trial) {
 	t.create("i", func(r *provider.CreateRequest) { r.EngineLevel = 5 })
-	t.noTurn("the level is too low", func(r *provider.FetchTurnsRequest) { r.EngineLevel = 4 })
+	t.noTurn("the engine level of the fetch is too low", func(r *provider.FetchTurnsRequest) { r.EngineLevel = 4 })
 	t.fetchOne(func(r *provider.FetchTurnsRequest) { r.EngineLevel = 5 })
 }
 
 func fetchSticky(t *trial) {
 	i := t.begin("i", func(r *provider.CommitTurnRequest) { r.Owner, r.Sticky = "node-b", long })
 	t.send(i.Key, text("m"))
-	t.noTurn("it sticks to node-b", named("i"))
+	t.noTurn("the instance sticks to node-b", named("i"))
 	u := t.fetchOne(named("i"), func(r *provider.FetchTurnsRequest) { r.Owner = "node-b" })
 	t.commit(commitOf(u))
 	t.send(i.Key, text("n"))
@@ -144,28 +144,28 @@ func fetchStickyEnds(t *trial) {
 	i := t.begin("i", func(r *provider.CommitTurnRequest) { r.Owner, r.Sticky = "node-b", short })
 	t.send(i.Key, text("m"))
 	u := t.fetchOne(named("i"))
-	t.checkf(u.payloads() == "m", "got %q", u.payloads())
+	t.checkf(u.payloads() == "m", "got %q, want \"m\"", u.payloads())
 }
 
 func fetchOthers(t *trial) {
 	i := t.create("i", func(r *provider.CreateRequest) { r.EngineLevel = 1 })
-	t.noTurn("the level is too low")
-	t.noTurn("there are no capabilities", func(r *provider.FetchTurnsRequest) { r.Capabilities = nil })
-	t.checkf(t.get(i.Key).Deliveries == 0, "a fetch that could not take it was counted")
-	t.fetchOne(func(r *provider.FetchTurnsRequest) { r.EngineLevel = 1 }) // nor did they lease it
+	t.noTurn("the engine level of the fetch is too low")
+	t.noTurn("the fetch has no capabilities", func(r *provider.FetchTurnsRequest) { r.Capabilities = nil })
+	is(t, "deliveries after fetches that could not take the instance", t.get(i.Key).Deliveries, 0)
+	t.fetchOne(func(r *provider.FetchTurnsRequest) { r.EngineLevel = 1 }) // they did not lease it either
 }
 
 func fetchOrder(t *trial) {
 	made := make([]provider.Instance, 6)
 	for n := range made {
 		made[n] = t.create(fmt.Sprint("i", n))
-		t.pass(time.Millisecond) // so that each is ready at another instant
+		t.pass(time.Millisecond) // so that each is ready at a different instant
 	}
 	three := func(r *provider.FetchTurnsRequest) { r.Max = 3 }
 	list := append(t.fetch(three), t.fetch(three)...)
-	t.mustf(len(list) == len(made), "fetched %d turns, want %d", len(list), len(made))
+	t.mustf(len(list) == len(made), "got %d turns, want %d", len(list), len(made))
 	for n, u := range list {
-		t.checkf(u.Instance.ReadyAt == made[n].ReadyAt, "turn %d is ready since %d, want %d", n, u.Instance.ReadyAt, made[n].ReadyAt)
+		t.checkf(u.Instance.ReadyAt == made[n].ReadyAt, "turn %d is ready at %d, want %d", n, u.Instance.ReadyAt, made[n].ReadyAt)
 	}
 }
 
@@ -174,19 +174,19 @@ func fetchMax(t *trial) {
 		t.create(fmt.Sprint("i", n))
 	}
 	list := t.fetch(func(r *provider.FetchTurnsRequest) { r.Max = 3 })
-	t.checkf(len(list) == 3, "fetched %d turns, want Max 3", len(list))
+	t.checkf(len(list) == 3, "got %d turns, want 3, as Max says", len(list))
 	list = t.fetch()
-	t.checkf(len(list) == 2, "fetched %d turns, want the 2 that are left", len(list))
+	t.checkf(len(list) == 2, "got %d turns, want the remaining 2", len(list))
 }
 
 func fetchDeliveries(t *trial) {
 	i := t.create("i")
 	for n := int64(1); n <= 3; n++ {
 		u := t.fetchOne(briefly)
-		t.checkf(u.Instance.Deliveries == n && t.get(i.Key).Deliveries == n, "lease %d: %d deliveries", n, u.Instance.Deliveries)
+		t.checkf(u.Instance.Deliveries == n && t.get(i.Key).Deliveries == n, "lease %d: %d deliveries, want %d", n, u.Instance.Deliveries, n)
 	}
 	t.commit(commitOf(t.fetchOne()))
-	t.checkf(t.get(i.Key).Deliveries == 0, "the commit left %d deliveries", t.get(i.Key).Deliveries)
+	t.checkf(t.get(i.Key).Deliveries == 0, "the commit left %d deliveries, want 0", t.get(i.Key).Deliveries)
 }
 
 func fetchOwnSlices(t *trial) {
@@ -194,7 +194,7 @@ func fetchOwnSlices(t *trial) {
 	u := t.fetchOne(briefly)
 	copy(u.Messages[0].Payload, "XXXXX")
 	u = t.fetchOne()
-	t.checkf(u.payloads() == "start", "the caller's change of a result reached the store: %q", u.payloads())
+	t.checkf(u.payloads() == "start", "the store has %q after the caller changed a result, want \"start\"", u.payloads())
 }
 
 func sendOwnSlices(t *trial) {
@@ -203,5 +203,5 @@ func sendOwnSlices(t *trial) {
 	t.send(i.Key, m)
 	copy(m.Payload, "XXXX")
 	u := t.fetchOne(named("i"))
-	t.checkf(u.payloads() == "kept", "the caller's later change reached the store: %q", u.payloads())
+	t.checkf(u.payloads() == "kept", "the store has %q after the caller changed its request, want \"kept\"", u.payloads())
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// firstCases are about starts that carry their first turn. A provider that ignores it passes them, unless the suite was told that
-// it does not: see FirstTurns.
+// firstCases checks starts that carry their first turn. A provider that ignores First passes unless the option FirstTurns is
+// set.
 func firstCases() []testCase {
 	const (
 		stored = "If the call inserts the instance, it also stores that turn, all or nothing, as CommitTurn " +
@@ -43,7 +43,7 @@ func firstCases() []testCase {
 	}
 }
 
-// firstRequest prepares a start that carries a first turn, with changes to that. The orchestration is that of begin.
+// firstRequest prepares a start that carries a first turn, with changes to the turn. The orchestration is that of begin.
 func firstRequest(id string, changes ...func(*provider.CommitTurnRequest)) provider.CreateRequest {
 	req := createRequest(id)
 	req.Name = "setup-" + id
@@ -60,29 +60,29 @@ func firstTurn(req provider.CreateRequest, changes ...func(*provider.CommitTurnR
 	return &first
 }
 
-// createFirst starts an instance with its first turn. It answers false if the provider ignores that; then the start waits for its turn.
+// createFirst starts an instance with its first turn. It returns false if the provider ignores the turn.
 func createFirst(t *trial, req provider.CreateRequest) (i provider.Instance, begun bool) {
 	res, err := t.Create(t.ctx, req)
 	t.ok(err)
-	t.checkf(res.Created && res.Instance.Key == req.Key, "created %v, key %s, want %s", res.Created, res.Instance.Key, req.Key)
+	t.checkf(res.Created && res.Instance.Key == req.Key, "created %v, key %s, want true and %s", res.Created, res.Instance.Key, req.Key)
 	return checkFirstStored(t, req, res), res.Begun
 }
 
-// checkFirstStored checks that the answer to a start which inserted its instance tells what is stored, all of the turn or nothing.
+// checkFirstStored checks that the result of an inserting start matches what is stored: the whole turn or nothing of it.
 func checkFirstStored(t *trial, req provider.CreateRequest, res provider.CreateResult) provider.Instance {
 	i := t.get(req.Key)
 	answered, stored := fmt.Sprintf("%+v", res.Instance), fmt.Sprintf("%+v", i)
-	t.checkf(answered == stored, "it answers %s, but %s is stored", answered, stored)
+	t.checkf(answered == stored, "the result has %s, but stored is %s", answered, stored)
 	if res.Begun {
-		t.checkf(i.Version == req.First.Commit && i.HistoryLength == int64(len(req.First.Events)), "it says that it has begun, but stored is %s", stored)
+		t.checkf(i.Version == req.First.Commit && i.HistoryLength == int64(len(req.First.Events)), "Begun is true, but stored is %s", stored)
 	} else {
-		t.checkf(!t.begins, "it ignores the first turn")
-		t.checkf(i.Version == req.Commit && i.HistoryLength == 0 && i.InboxMessages == 1, "it says that it has not begun, but stored is %s", stored)
+		t.checkf(!t.begins, "Begun is false, want true: the suite runs with FirstTurns")
+		t.checkf(i.Version == req.Commit && i.HistoryLength == 0 && i.InboxMessages == 1, "Begun is false, but stored is %s", stored)
 	}
 	return i
 }
 
-// likenessOf is what an instance has in common with another one that came to the same state in another way.
+// likenessOf describes what two instances have in common that reached the same state in different ways.
 func likenessOf(t *trial, key provider.UUID) string {
 	res, err := t.Get(t.ctx, provider.GetRequest{Key: key, WithTasks: true, WithValues: true})
 	t.ok(err)
@@ -100,7 +100,7 @@ func likenessOf(t *trial, key provider.UUID) string {
 	return fmt.Sprintf("%+v tasks %+v values %+v history %q", i, res.Tasks, res.Values, t.history(key, 0))
 }
 
-// everything is a turn that has a bit of all that a first turn may have.
+// everything is a turn with every effect that a first turn may have.
 func everything(i provider.Instance, due provider.Time) func(*provider.CommitTurnRequest) {
 	leased, _ := handedOff()
 	timed := newTask(3)
@@ -119,7 +119,7 @@ func everything(i provider.Instance, due provider.Time) func(*provider.CommitTur
 	}
 }
 
-// An instance that was created, fetched and committed is like one that began with its start.
+// An instance whose first turn came with its start equals one that was created, fetched and committed.
 func firstLikeCommit(t *trial) {
 	to := t.begin("to")
 	describe := func(r *provider.CreateRequest) {
@@ -140,36 +140,39 @@ func firstLikeCommit(t *trial) {
 	}
 	want, got := likenessOf(t, a.Key), likenessOf(t, b.Key)
 	t.checkf(got == want, "the instances differ\nin turn %s\nat once %s", want, got)
-	t.checkf(b.CreatedAt == b.UpdatedAt && b.CreatedAt >= to.CreatedAt && b.ReadyAt == due, "instants of %+v", b)
+	t.checkf(b.CreatedAt == b.UpdatedAt && b.CreatedAt >= to.CreatedAt && b.ReadyAt == due,
+		"instants of %+v, want created and updated together, ready when the timer is due", b)
 	u := t.fetchOne(named("to"))
-	t.checkf(u.payloads() == "from a from b", "sent are %q", u.payloads())
+	t.checkf(u.payloads() == "from a from b", "the inbox has %q, want \"from a from b\"", u.payloads())
 	children := map[string]string{}
 	for _, child := range t.fetch() {
 		children[child.Instance.ID] = child.Instance.Parent.ID + ": " + child.payloads()
 	}
-	t.checkf(len(children) == 2 && children["child of a"] == "a: start" && children["child of b"] == "b: start", "started are %v", children)
-	t.noTurn("nothing is due", named("b"), func(r *provider.FetchTurnsRequest) { r.EngineLevel = 3 })
+	t.checkf(len(children) == 2 && children["child of a"] == "a: start" && children["child of b"] == "b: start",
+		"the children are %v, want one of each parent with its start message", children)
+	t.noTurn("no message is due", named("b"), func(r *provider.FetchTurnsRequest) { r.EngineLevel = 3 })
 }
 
-// What is sent after the start waits alone.
+// A message sent after the start is the only one in the inbox.
 func firstInbox(t *trial) {
 	i, begun := createFirst(t, firstRequest("i"))
 	if !begun {
 		return
 	}
-	t.checkf(i.InboxMessages == 0 && i.ReadyAt == 0 && i.Deliveries == 0, "the inbox is not empty: %+v", i)
+	t.checkf(i.InboxMessages == 0 && i.ReadyAt == 0 && i.Deliveries == 0, "got %+v, want an empty inbox, ReadyAt 0 and no deliveries", i)
 	t.noTurn("the start message has been consumed", named("i"))
 	t.send(i.Key, text("m"))
 	u := t.fetchOne(named("i"))
-	t.checkf(u.payloads() == "m" && u.Instance.Deliveries == 1 && u.Instance.Version == i.Version, "fetched %q of %+v", u.payloads(), u.Instance)
+	t.checkf(u.payloads() == "m" && u.Instance.Deliveries == 1 && u.Instance.Version == i.Version,
+		"got %q of %+v, want the message, on the first delivery", u.payloads(), u.Instance)
 	t.commit(commitOf(u, "next"))
 	t.historyIs(i.Key, 1, "1:started 2:next")
 	closes := next(t.get(i.Key))
 	closes.Status = provider.StatusCompleted
-	t.commit(closes) // with the inbox empty
+	t.commit(closes) // with an empty inbox
 }
 
-// The task that the first turn has leased is that of its holder, whose next commit completes it.
+// The caller holds the task that the first turn leased. Its next commit completes the task.
 func firstHandOff(t *trial) {
 	task, token := handedOff()
 	i, begun := createFirst(t, firstRequest("i", func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{task, newTask(2)} }))
@@ -177,7 +180,7 @@ func firstHandOff(t *trial) {
 		return
 	}
 	other := t.fetchTask()
-	t.checkf(other.EventID == 2, "fetched task %d, which is leased", other.EventID)
+	is(t, "the task fetched", other.EventID, 2)
 	t.ok(t.renew(renewal(leasedTask{provider.LeasedTask{TaskRef: ref(i, 1)}, token})).Err)
 	req := next(i, "done")
 	req.Completes = []provider.TaskCompletion{{EventID: 1, Token: token}}
@@ -186,10 +189,10 @@ func firstHandOff(t *trial) {
 	t.historyIs(i.Key, 1, "1:started 2:done")
 	t.ok(t.report(other, provider.TaskComplete).Err)
 	u := t.fetchOne(named("i"))
-	t.checkf(u.payloads() == "result", "the inbox has %q", u.payloads())
+	t.checkf(u.payloads() == "result", "the inbox has %q, want \"result\"", u.payloads())
 }
 
-// What the turn sends to its own instance, by key and by ID, and what comes back from a start under its own ID waits there.
+// Messages of the turn to its own instance, by key and by ID, and the refusal of a start under its own ID wait in the inbox.
 func firstToItself(t *trial) {
 	req := firstRequest("i")
 	again := startOf(provider.Instance{ID: "i", Key: req.Key, Execution: 1}, "i")
@@ -201,12 +204,12 @@ func firstToItself(t *trial) {
 		return
 	}
 	u := t.fetchOne(named("i"))
-	t.checkf(u.payloads() == "timer by key by ID refused", "the inbox has %q", u.payloads())
+	t.checkf(u.payloads() == "timer by key by ID refused", "the inbox has %q, want \"timer by key by ID refused\"", u.payloads())
 	t.commit(commitOf(u))
-	t.checkf(t.byID("i").Key == i.Key, "another instance has the ID")
+	is(t, "the key under the ID", t.byID("i").Key, i.Key)
 }
 
-// What the turn itself cancels is not there. A task that is leased is told.
+// Tasks and timers that the turn itself cancels are not stored. The renewal of a leased one returns CancelRequested.
 func firstCancels(t *trial) {
 	task, token := handedOff()
 	i, begun := createFirst(t, firstRequest("i", func(r *provider.CommitTurnRequest) {
@@ -220,9 +223,9 @@ func firstCancels(t *trial) {
 	}
 	t.tasksAre(i.Key, "1 3")
 	held := t.renew(renewal(leasedTask{provider.LeasedTask{TaskRef: ref(i, 1)}, token}))
-	t.checkf(held.Err == nil && held.CancelRequested, "the leased task hears %+v", held)
+	t.checkf(held.Err == nil && held.CancelRequested, "the renewal of the leased task returned %+v, want CancelRequested", held)
 	u := t.fetchOne(named("i"))
-	t.checkf(u.payloads() == "five", "the inbox has %q", u.payloads())
+	t.checkf(u.payloads() == "five", "the inbox has %q, want \"five\"", u.payloads())
 }
 
 func firstSticks(t *trial) {
@@ -231,12 +234,12 @@ func firstSticks(t *trial) {
 		return
 	}
 	t.send(i.Key, text("m"))
-	t.noTurn("it sticks to another", named("i"), func(r *provider.FetchTurnsRequest) { r.Owner = "node-b" })
+	t.noTurn("the instance sticks to another owner", named("i"), func(r *provider.FetchTurnsRequest) { r.Owner = "node-b" })
 	u := t.fetchOne(named("i"))
-	t.checkf(u.payloads() == "m", "got %q", u.payloads())
+	t.checkf(u.payloads() == "m", "got %q, want \"m\"", u.payloads())
 }
 
-// Fetches that wait get what the turn of a start brings.
+// Waiting fetches return the effects of a start's first turn.
 func firstWakes(t *trial) {
 	if _, begun := createFirst(t, firstRequest("before")); !begun {
 		return
@@ -248,13 +251,13 @@ func firstWakes(t *trial) {
 	req.First.Tasks = []provider.NewTask{newTask(1)}
 	req.First.Starts = []provider.Start{startOf(provider.Instance{ID: "i", Key: req.Key, Execution: 1}, "child")}
 	req.First.Timers = []provider.Timer{{EventID: 2, Due: t.byID("before").CreatedAt.Add(2 * short), Payload: []byte("timer")}}
-	res, err := t.Create(t.ctx, req) // who waits may change it before one could look
+	res, err := t.Create(t.ctx, req) // waiting fetches may change the instance before it can be read
 	t.ok(err)
-	t.checkf(res.Begun, "it has not begun")
+	t.checkf(res.Begun, "Begun is false, want true")
 	task, child, i := tasks(), turns(), due()
-	t.checkf(len(task) == 1 && task[0].EventID == 1, "fetched %d tasks", len(task))
-	t.checkf(len(child) == 1 && child[0].Instance.ID == "child", "fetched %d turns", len(child))
-	t.checkf(len(i) == 1 && i[0].payloads() == "timer", "fetched %d turns at the timer", len(i))
+	t.checkf(len(task) == 1 && task[0].EventID == 1, "got %d tasks, want task 1", len(task))
+	t.checkf(len(child) == 1 && child[0].Instance.ID == "child", "got %d turns of the child, want 1", len(child))
+	t.checkf(len(i) == 1 && i[0].payloads() == "timer", "got %d turns when the timer is due, want 1", len(i))
 }
 
 func firstReplaces(t *trial) {
@@ -262,7 +265,7 @@ func firstReplaces(t *trial) {
 	var now provider.Instance
 	begun := false
 	t.unchanged(old.Key, func() { now, begun = createFirst(t, with(firstRequest("i"), replace)) })
-	t.checkf(t.byID("i").Key == now.Key, "the ID names another instance")
+	is(t, "the key under the ID", t.byID("i").Key, now.Key)
 	if begun {
 		t.historyIs(now.Key, 1, "1:started")
 		t.noTurn("the start message has been consumed", named("i"))

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A provider that ignores the turn keeps the start message, and the turn is made as ever.
+// A provider that ignores the turn keeps the start message. The turn then comes the ordinary way.
 func firstOrStart(t *trial) {
 	i, begun := createFirst(t, firstRequest("i"))
 	if begun {
@@ -17,11 +17,11 @@ func firstOrStart(t *trial) {
 		return
 	}
 	u := t.fetchOne(named("i"))
-	t.checkf(u.payloads() == "start" && u.Instance.Deliveries == 1, "fetched %q of %+v", u.payloads(), u.Instance)
+	t.checkf(u.payloads() == "start" && u.Instance.Deliveries == 1, "got %q of %+v, want the start message on its first delivery", u.payloads(), u.Instance)
 	t.commit(commitOf(u, "started"))
 }
 
-// Of a start that is repeated one hears whether its first turn is what was stored last.
+// A repeated start returns whether its first turn is the last stored commit.
 func firstRepeated(t *trial) {
 	req := firstRequest("i")
 	req.RequestID = "r"
@@ -30,7 +30,7 @@ func firstRepeated(t *trial) {
 		t.unchanged(i.Key, func() {
 			res, err := t.Create(t.ctx, req)
 			t.ok(err)
-			t.checkf(res.Created && res.Instance.Key == i.Key && res.Begun == begun, "want begun %v, got %+v", begun, res)
+			t.checkf(res.Created && res.Instance.Key == i.Key && res.Begun == begun, "want begun %v and the created instance, got %+v", begun, res)
 		})
 	}
 	again(req, begun)
@@ -43,7 +43,7 @@ func firstRepeated(t *trial) {
 	again(req, false)
 }
 
-// Nobody ever sees the instance before its first turn.
+// No caller ever sees the instance before its first turn.
 func firstAtOnce(t *trial) {
 	if _, begun := createFirst(t, firstRequest("before")); !begun {
 		return
@@ -62,18 +62,18 @@ func firstAtOnce(t *trial) {
 			return
 		}
 		for left.Load() > 0 {
-			t.noTurn("each start has made its turn")
+			t.noTurn("each start has stored its turn")
 			list, err := t.List(t.ctx, provider.ListRequest{})
 			t.ok(err)
 			for _, i := range list.Instances {
-				t.checkf(i.HistoryLength == 1 && i.InboxMessages == 0, "without its first turn one sees %+v", i)
+				t.checkf(i.HistoryLength == 1 && i.InboxMessages == 0, "got %+v before its first turn, want one event and an empty inbox", i)
 			}
 			t.pass(blink)
 		}
 	})
 }
 
-// Of many starts with one ID one is stored, with its own turn and nothing of the others.
+// Of concurrent starts with one ID one is stored, with its own turn and nothing of the others.
 func firstRace(t *trial) {
 	var won atomic.Pointer[provider.CreateRequest]
 	var begun atomic.Bool
@@ -88,24 +88,24 @@ func firstRace(t *trial) {
 			t.want(err, provider.ErrExists)
 			return
 		}
-		t.checkf(won.Swap(&req) == nil, "two starts have made the instance")
+		t.checkf(won.Swap(&req) == nil, "two starts inserted the instance, want one")
 		begun.Store(res.Begun)
 	})
 	req := won.Load()
-	t.mustf(req != nil, "no start has made the instance")
+	t.mustf(req != nil, "no start inserted the instance, want one")
 	all, err := t.Count(t.ctx, provider.CountRequest{Filter: provider.Filter{Replaced: true}})
 	t.ok(err)
 	if !begun.Load() {
-		t.checkf(all.Count == 1 && t.fetchOne(named("i")).Instance.Version == req.Commit, "%d instances, want that of the start", all.Count)
+		t.checkf(all.Count == 1 && t.fetchOne(named("i")).Instance.Version == req.Commit, "%d instances, want 1 with the turn of the start", all.Count)
 		return
 	}
 	child := req.First.Starts[0].Create.ID
-	t.checkf(all.Count == 2 && exists(t, child), "%d instances, want 2 of which one is %s", all.Count, child)
+	t.checkf(all.Count == 2 && exists(t, child), "%d instances, want 2 including %s", all.Count, child)
 	t.historyIs(req.Key, 1, "1:"+string(req.First.Events[0]))
-	t.checkf(t.fetchTask().EventID == req.First.Tasks[0].EventID, "it has another's task")
+	is(t, "the task fetched", t.fetchTask().EventID, req.First.Tasks[0].EventID)
 }
 
-// Of many calls with one request those have begun of which the turn is stored.
+// Of concurrent calls with one request those return Begun whose turn is stored.
 func firstRepeatRace(t *trial) {
 	var begun atomic.Int64
 	t.parallel(8, func(int) {
@@ -113,19 +113,19 @@ func firstRepeatRace(t *trial) {
 		req.RequestID = "r"
 		res, err := t.Create(t.ctx, req)
 		t.ok(err)
-		t.checkf(res.Created, "a repeat was answered Created false")
+		t.checkf(res.Created, "Created is false for a repeated request, want true")
 		own := res.Instance.Version == req.First.Commit
-		t.checkf(res.Begun == own, "begun %v, and its turn is the one stored: %v", res.Begun, own)
+		is(t, "Begun of the call, against whether its turn is the stored one", res.Begun, own)
 		if res.Begun {
 			begun.Add(1)
 		}
 	})
 	i := t.byID("i")
-	t.checkf(begun.Load() == i.HistoryLength, "%d calls have begun, and %d turns are stored", begun.Load(), i.HistoryLength)
-	t.checkf(i.InboxMessages == 1-i.HistoryLength, "%d messages wait after %d turns", i.InboxMessages, i.HistoryLength)
+	is(t, "calls that returned Begun, against stored turns", begun.Load(), i.HistoryLength)
+	t.checkf(i.InboxMessages == 1-i.HistoryLength, "%d messages after %d turns, want %d", i.InboxMessages, i.HistoryLength, 1-i.HistoryLength)
 }
 
-// unknownFirst cuts starts off that carry a turn: a repeat hears whether it is stored, and it is stored in full or not at all.
+// unknownFirst cuts off starts that carry a turn. A repeat returns whether the turn is stored, and all of it is stored or nothing.
 func unknownFirst(t *trial) {
 	cutOff(t, func() cut {
 		req := firstRequest(fresh(), func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{newTask(1)} })
@@ -134,7 +134,7 @@ func unknownFirst(t *trial) {
 		return cut{
 			call: func(ctx context.Context) error {
 				res, err := t.Create(ctx, req)
-				t.checkf(err != nil || res.Created, "a repeated create says that it has not created")
+				t.checkf(err != nil || res.Created, "Created is false for a repeated request, want true")
 				begun = res.Begun
 				return err
 			},
@@ -149,7 +149,7 @@ func unknownFirst(t *trial) {
 	})
 }
 
-// transactionFirst: inside a transaction, too, a start tells whether its turn is stored.
+// transactionFirst checks that a start inside a transaction returns whether its turn is stored.
 func transactionFirst(t *trial) {
 	var req provider.CreateRequest
 	var res provider.CreateResult
@@ -161,13 +161,13 @@ func transactionFirst(t *trial) {
 	})
 	i := t.get(req.Key)
 	if res.Begun {
-		t.checkf(i.Version == req.First.Commit && i.InboxMessages == 0, "it says that it has begun, but stored is %+v", i)
+		t.checkf(i.Version == req.First.Commit && i.InboxMessages == 0, "Begun is true, but stored is %+v", i)
 		t.tasksAre(i.Key, "1")
 		return
 	}
-	t.checkf(i.Version == req.Commit && i.HistoryLength == 0, "it says that it has not begun, but stored is %+v", i)
+	t.checkf(i.Version == req.Commit && i.HistoryLength == 0, "Begun is false, but stored is %+v", i)
 	u := t.fetchOne()
-	t.checkf(u.payloads() == "start", "its messages are %q", u.payloads())
+	t.checkf(u.payloads() == "start", "the inbox has %q, want \"start\"", u.payloads())
 }
 
 func transactionFirstRollback(t *trial) {
@@ -176,7 +176,7 @@ func transactionFirstRollback(t *trial) {
 		_, err := transactor(t).CreateIn(t.ctx, tx, fully())
 		t.ok(err)
 	})
-	t.checkf(!exists(t, "i") && !exists(t, "child of i"), "it is there after the rollback")
+	t.checkf(!exists(t, "i") && !exists(t, "child of i"), "the instance or its child exists after the rollback")
 	t.noTask("the transaction was rolled back")
-	t.checkf(t.byID("to").InboxMessages == 0, "a message is there after the rollback")
+	is(t, "messages of the turn after the rollback", t.byID("to").InboxMessages, 0)
 }

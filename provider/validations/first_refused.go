@@ -6,7 +6,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// fully prepares a start of "i" with a first turn that has a bit of all, and that sends to "to".
+// fully prepares a start of "i" whose first turn has every effect and sends to "to".
 func fully(changes ...func(*provider.CreateRequest)) provider.CreateRequest {
 	req := firstRequest("i")
 	everything(provider.Instance{ID: req.ID, Key: req.Key, Execution: 1}, 1)(req.First)
@@ -16,7 +16,7 @@ func fully(changes ...func(*provider.CreateRequest)) provider.CreateRequest {
 	return req
 }
 
-// checkNothingStored makes a start that fully prepared and checks that nothing of its first turn is stored.
+// checkNothingStored calls Create with a request of fully and checks that nothing of its first turn is stored.
 func checkNothingStored(t *trial, req provider.CreateRequest, want error) (res provider.CreateResult) {
 	to := t.byID("to")
 	t.unchanged(to.Key, func() {
@@ -24,20 +24,20 @@ func checkNothingStored(t *trial, req provider.CreateRequest, want error) (res p
 		res, err = t.Create(t.ctx, req)
 		if want != nil {
 			t.want(err, want)
-			t.checkf(provider.OutcomeOf(err) == provider.OutcomeNothing, "%v, outcome %s", err, provider.OutcomeOf(err))
+			t.checkf(provider.OutcomeOf(err) == provider.OutcomeNothing, "error %v has outcome %s, want %s", err, provider.OutcomeOf(err), provider.OutcomeNothing)
 		} else {
 			t.ok(err)
 		}
 	})
-	t.checkf(!res.Begun, "it says that it has begun")
+	t.checkf(!res.Begun, "Begun is true, want false")
 	t.noTask("nothing of the turn is stored")
-	t.checkf(!exists(t, "child of "+req.ID), "its child was started")
+	t.checkf(!exists(t, "child of "+req.ID), "the child of the refused turn exists")
 	_, err := t.ReadHistory(t.ctx, provider.ReadHistoryRequest{Key: req.Key, From: 1})
 	t.want(err, provider.ErrNotFound)
 	return res
 }
 
-// An instance that the call finds stays as it is, whatever the policy.
+// Create leaves an instance that it finds as it is, whatever the policy.
 func firstExisting(t *trial) {
 	t.begin("to")
 	old := t.begin("i")
@@ -46,26 +46,26 @@ func firstExisting(t *trial) {
 	} {
 		t.unchanged(old.Key, func() {
 			res := checkNothingStored(t, fully(func(r *provider.CreateRequest) { r.Policy = policy }), want)
-			t.checkf(!res.Created && (want != nil || res.Instance.Key == old.Key), "policy %d answers %+v", policy, res)
+			t.checkf(!res.Created && (want != nil || res.Instance.Key == old.Key), "policy %d returned %+v, want the stored instance, not created", policy, res)
 		})
 	}
 }
 
-// A start that is refused stores nothing of its turn.
+// A refused start stores nothing of its turn.
 func firstRefused(t *trial) {
 	t.begin("to")
 	checkNothingStored(t, fully(func(r *provider.CreateRequest) {
 		r.Parent = provider.Parent{Key: unique(), ID: "gone", Execution: 1, EventID: 1}
 	}), provider.ErrNotFound)
-	t.checkf(!exists(t, "i"), "it was created")
+	t.checkf(!exists(t, "i"), "the refused start created the instance")
 }
 
-// checkFirstRefused checks that each change of a first turn makes the start one that is refused, and that nothing is stored.
+// checkFirstRefused checks that Create returns want for each change of a first turn, and stores nothing.
 func checkFirstRefused(t *trial, want error, wrongs map[string]func(*provider.CreateRequest)) {
 	t.begin("to")
 	for what, wrong := range wrongs {
 		checkNothingStored(t, fully(wrong), want)
-		t.checkf(!exists(t, "i"), "a first turn %s: the instance was created", what)
+		t.checkf(!exists(t, "i"), "a first turn %s created the instance", what)
 	}
 }
 
@@ -103,7 +103,7 @@ func firstFits(t *trial) {
 	})
 }
 
-// startFirst: the first turn of a child is fetched.
+// startFirst checks that the first turn of a child is fetched.
 func startFirst(t *trial) {
 	i := t.begin("i")
 	start := startOf(i, "child")
@@ -111,5 +111,5 @@ func startFirst(t *trial) {
 	req := next(i)
 	req.Starts = []provider.Start{start}
 	t.refused(req, provider.ErrInvalid)
-	t.checkf(!exists(t, "child"), "it was started")
+	t.checkf(!exists(t, "child"), "the refused commit started the child")
 }

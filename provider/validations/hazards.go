@@ -1,14 +1,14 @@
 package validations
 
-// A hazard is a way in which a storage like this one is known to lose, double, corrupt or hang
-// work. The numbers are those of the tests named TestHazardNN in this module.
+// A hazard is a known way in which a storage loses, duplicates, corrupts or blocks work. The numbers are those of the tests
+// named TestHazardNN in this module.
 type hazard struct {
 	number int
 	title  string
-	cases  []string // "group/name", or "group/" for the whole group; none where only a test of the provider's own can tell
+	cases  []string // "group/name", or "group/" for the whole group; none where only a provider's own test can show it
 }
 
-// hazards are those that concern storage.
+// hazards lists the hazards of storage.
 func hazards() []hazard {
 	return []hazard{
 		{4, "a message that was accepted while the closing turn was stored is lost", []string{
@@ -60,7 +60,7 @@ func hazards() []hazard {
 	}
 }
 
-// covers tells whether the case guards against the hazard.
+// covers reports whether the case guards against the hazard.
 func (h hazard) covers(c testCase) bool {
 	for _, name := range h.cases {
 		if name == c.group+"/"+c.name || name == c.group+"/" {

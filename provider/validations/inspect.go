@@ -47,7 +47,7 @@ func canInspect(p provider.Provider) bool {
 	return ok
 }
 
-// inspect answers the first page of a kind, with changes to the request.
+// inspect returns the first page of a kind, with changes to the request.
 func inspect(t *trial, kind provider.InspectKind, changes ...func(*provider.InspectRequest)) provider.InspectResult {
 	req := provider.InspectRequest{Kind: kind}
 	for _, change := range changes {
@@ -79,27 +79,27 @@ func inspectReplaced(t *trial) {
 	has := func(key provider.UUID) bool {
 		return slices.ContainsFunc(list, func(i provider.Instance) bool { return i.Key == key && i.ID == "i" })
 	}
-	t.checkf(len(list) == 2 && has(old.Key) && has(now.Key), "instances %+v", list)
+	t.checkf(len(list) == 2 && has(old.Key) && has(now.Key), "got instances %+v, want the old one and the current one", list)
 }
 
-// beginSecond makes an instance that is in its second execution: two events, then one.
+// beginSecond makes an instance in its second execution: two events, then one.
 func beginSecond(t *trial, id string) provider.Instance { return t.continueAsNew(t.begin(id)) }
 
 func inspectExecutions(t *trial) {
 	i := beginSecond(t, "i")
 	list := inspect(t, provider.InspectExecutions).Executions
 	want := provider.ExecutionRow{Key: i.Key, Execution: 1, Status: provider.StatusContinuedAsNew, Length: 2}
-	t.checkf(len(list) == 1 && list[0] == want, "executions %+v, want %+v", list, want)
+	t.checkf(len(list) == 1 && list[0] == want, "got executions %+v, want %+v", list, want)
 }
 
 func inspectHistory(t *trial) {
 	i := beginSecond(t, "i")
 	events := map[int64]int64{}
 	for _, h := range inspect(t, provider.InspectHistory).History {
-		t.checkf(h.Key == i.Key && h.First == events[h.Execution]+1, "%+v follows event %d", h, events[h.Execution])
+		t.checkf(h.Key == i.Key && h.First == events[h.Execution]+1, "got %+v after event %d of the execution", h, events[h.Execution])
 		events[h.Execution] += h.Count
 	}
-	t.checkf(len(events) == 2 && events[1] == 2 && events[2] == 1, "events by execution: %v", events)
+	t.checkf(len(events) == 2 && events[1] == 2 && events[2] == 1, "%v events by execution, want 2 of the first and 1 of the second", events)
 }
 
 func inspectMessages(t *trial) {
@@ -112,7 +112,8 @@ func inspectMessages(t *trial) {
 	m, timer := list[0], list[1]
 	t.checkf(m.Key == i.Key && m.ID == sent.MessageID && m.Kind == 9 && m.Execution == 1 && m.EventID == 2 && !m.Timer &&
 		m.VisibleAt == t.get(i.Key).ReadyAt, "message %+v", m)
-	t.checkf(timer.Timer && timer.Kind == 5 && timer.EventID == 4 && timer.Execution == 1 && timer.VisibleAt == 1<<60, "timer %+v", timer)
+	t.checkf(timer.Timer && timer.Kind == 5 && timer.EventID == 4 && timer.Execution == 1 && timer.VisibleAt == 1<<60,
+		"timer %+v, want event 4 of execution 1 with its kind and due time", timer)
 }
 
 func inspectTasks(t *trial) {
@@ -120,14 +121,15 @@ func inspectTasks(t *trial) {
 	list := inspect(t, provider.InspectTasks).Tasks
 	t.mustf(len(list) == 2, "%d tasks, want 2", len(list))
 	for n, task := range list {
-		t.checkf(task.TaskRef == ref(i, int64(n)+2) && task.State == provider.TaskQueued && !task.CancelRequested, "task %+v", task)
+		t.checkf(task.TaskRef == ref(i, int64(n)+2) && task.State == provider.TaskQueued && !task.CancelRequested,
+			"task %+v, want it queued, in order of event IDs", task)
 	}
 	t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Max = 1 })
 	req := next(i)
 	req.CancelTasks = []provider.CancelTask{{EventID: 2}, {EventID: 3}}
 	t.commit(req)
 	list = inspect(t, provider.InspectTasks).Tasks
-	t.checkf(len(list) == 1 && list[0].EventID == 2 && list[0].CancelRequested, "tasks %+v, want one to be cancelled", list)
+	t.checkf(len(list) == 1 && list[0].EventID == 2 && list[0].CancelRequested, "tasks %+v, want one with CancelRequested", list)
 }
 
 func inspectKeys(t *trial) {
@@ -159,7 +161,7 @@ func inspectTurnLeases(t *trial) {
 	t.checkf(l.Key == i.Key && l.Lease.Owner == "holder" && !l.Lease.Over && !l.Lease.OwnerGone && l.Lease.Until > u.Instance.ReadyAt,
 		"lease %+v", l)
 	t.commit(commitOf(u))
-	t.checkf(len(inspect(t, provider.InspectTurnLeases).TurnLeases) == 0, "a lease outlived its turn")
+	is(t, "turn leases after the commit", len(inspect(t, provider.InspectTurnLeases).TurnLeases), 0)
 }
 
 func inspectLapsedLease(t *trial) {
@@ -167,7 +169,7 @@ func inspectLapsedLease(t *trial) {
 	t.fetchOne(briefly)
 	t.pass(2 * short)
 	for _, l := range inspect(t, provider.InspectTurnLeases).TurnLeases {
-		t.checkf(l.Lease.Over, "lease %+v, want it over or gone", l)
+		t.checkf(l.Lease.Over, "lease %+v, want Over or no row", l)
 	}
 }
 
@@ -179,11 +181,12 @@ func inspectTaskLeases(t *trial) {
 	list := inspect(t, provider.InspectTasks).Tasks
 	t.mustf(len(list) == 2, "%d tasks, want 2", len(list))
 	l := list[0].Lease
-	t.checkf(list[0].State == provider.TaskLeased && l.Owner == "holder" && !l.Over && !l.OwnerGone && l.Until > 0, "task %+v", list[0])
-	t.checkf(list[1].State == provider.TaskQueued || list[1].Lease.Over, "task %+v, want it queued again or its lease over", list[1])
+	t.checkf(list[0].State == provider.TaskLeased && l.Owner == "holder" && !l.Over && !l.OwnerGone && l.Until > 0,
+		"task %+v, want an unexpired lease of holder", list[0])
+	t.checkf(list[1].State == provider.TaskQueued || list[1].Lease.Over, "task %+v, want it queued again or its lease Over", list[1])
 }
 
-// order answers what the rows of a page are ordered by.
+// order returns the sort keys of a page's rows.
 func order(res provider.InspectResult) (places []string) {
 	place := func(key provider.UUID, ids ...int64) { places = append(places, fmt.Sprintf("%s %019d", key, ids)) }
 	for _, i := range res.Instances {
@@ -239,9 +242,9 @@ func forEveryKind(t *trial, check func(kind provider.InspectKind, all []string))
 func inspectOrder(t *trial) {
 	beginCrowd(t)
 	forEveryKind(t, func(kind provider.InspectKind, all []string) {
-		t.checkf(slices.IsSorted(all), "kind %d is in no order: %v", kind, all)
+		t.checkf(slices.IsSorted(all), "kind %d: the rows are not in order: %v", kind, all)
 		none := kind == provider.InspectAsks || kind == provider.InspectAttributes || kind == provider.InspectDeadLetters
-		t.checkf(none || len(all) >= 3, "kind %d: %d rows", kind, len(all))
+		t.checkf(none || len(all) >= 3, "kind %d: %d rows, want at least 3", kind, len(all))
 	})
 }
 
@@ -252,13 +255,13 @@ func inspectPages(t *trial) {
 		for cursor, calls := "", 0; calls <= len(all); calls++ {
 			res := inspect(t, kind, func(r *provider.InspectRequest) { r.Cursor, r.Max = cursor, 2 })
 			places := order(res)
-			t.checkf(len(places) <= 2, "kind %d: a page of %d rows, want 2 at most", kind, len(places))
+			t.checkf(len(places) <= 2, "kind %d: a page of %d rows, want at most 2", kind, len(places))
 			paged = append(paged, places...)
 			if cursor = res.Cursor; cursor == "" {
 				break
 			}
 		}
-		t.checkf(slices.Equal(paged, all), "kind %d: pages show %v, all rows are %v", kind, paged, all)
+		t.checkf(slices.Equal(paged, all), "kind %d: pages have %v, want %v", kind, paged, all)
 	})
 }
 
@@ -269,8 +272,8 @@ func inspectBytes(t *trial) {
 	}
 	first := inspect(t, provider.InspectInstances)
 	rest := inspect(t, provider.InspectInstances, func(r *provider.InspectRequest) { r.Cursor = first.Cursor })
-	t.checkf(len(first.Instances) == 2 && first.Cursor != "", "%d instances in the first page, want 2", len(first.Instances))
-	t.checkf(len(rest.Instances) == 2 && rest.Cursor == "", "%d instances in the second page, want 2", len(rest.Instances))
+	t.checkf(len(first.Instances) == 2 && first.Cursor != "", "%d instances in the first page, want 2 and a cursor", len(first.Instances))
+	t.checkf(len(rest.Instances) == 2 && rest.Cursor == "", "%d instances in the second page, want 2 and no cursor", len(rest.Instances))
 }
 
 func inspectKey(t *trial) {
@@ -281,9 +284,10 @@ func inspectKey(t *trial) {
 		want := slices.DeleteFunc(all, func(place string) bool { return place[:36] != one.String() })
 		t.checkf(slices.Equal(got, want), "kind %d: rows of a key %v, want %v", kind, got, want)
 		second := inspect(t, kind, of(one), func(r *provider.InspectRequest) { r.Max = 1 })
-		t.checkf(len(order(second)) == min(1, len(want)) && (second.Cursor != "") == (len(want) > 1), "kind %d: page %+v", kind, second)
+		t.checkf(len(order(second)) == min(1, len(want)) && (second.Cursor != "") == (len(want) > 1),
+			"kind %d: got page %+v, want one row, and a cursor if more follow", kind, second)
 	})
-	t.checkf(len(order(inspect(t, provider.InspectInstances, of(unique())))) == 0, "rows of a key that is none")
+	is(t, "rows of an unknown key", len(order(inspect(t, provider.InspectInstances, of(unique())))), 0)
 }
 
 func inspectPayloads(t *trial) {
@@ -299,6 +303,6 @@ func inspectChangesNothing(t *trial) {
 	t.unchanged(i.Key, func() {
 		forEveryKind(t, func(provider.InspectKind, []string) {})
 	})
-	u := t.fetchOne() // what the lease held is given out as ever
-	t.checkf(u.Instance.Key == i.Key && u.Instance.Deliveries == 2, "fetched %+v", u.Instance)
+	u := t.fetchOne() // the instance of the expired lease is fetchable
+	t.checkf(u.Instance.Key == i.Key && u.Instance.Deliveries == 2, "got %+v, want the instance on its second delivery", u.Instance)
 }

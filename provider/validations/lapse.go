@@ -2,7 +2,7 @@ package validations
 
 import "github.com/perdure/perdure/provider"
 
-// What becomes of tasks that are given up: by a lapsed lease, or by the orchestration.
+// Cases about tasks whose lease expired or that the orchestration cancelled.
 
 func lapsedTaskCases() []testCase {
 	const cancelled = "A task that is not leased is removed."
@@ -20,20 +20,20 @@ func lapsedRenewalCases() []testCase {
 	}
 }
 
-// A task whose lease lapsed is counted, its neighbour in the batch is not.
+// An expired lease is counted for its task and not for the others of the batch.
 func lapsedDeliveries(t *trial) {
 	t.beginTasks(newTask(1))
 	t.fetchTask(brieflyTask)
 	other := t.begin("other", func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{newTask(1)} })
 	t.pass(2 * short)
 	list := t.fetchTasks()
-	t.mustf(len(list) == 2, "fetched %d tasks, want 2", len(list))
+	t.mustf(len(list) == 2, "got %d tasks, want 2", len(list))
 	for _, task := range list {
 		want := int64(2)
 		if task.Key == other.Key {
 			want = 1
 		}
-		t.checkf(task.Deliveries == want && task.Attempt == 1, "task of %s: delivery %d, want %d", task.InstanceID, task.Deliveries, want)
+		t.checkf(task.Deliveries == want && task.Attempt == 1, "task of %s: delivery %d, want %d of attempt 1", task.InstanceID, task.Deliveries, want)
 	}
 }
 
@@ -51,7 +51,7 @@ func lapsedMany(t *trial) {
 	}
 	t.commit(req)
 	t.tasksAre(i.Key, "8")
-	t.checkf(t.fetchTask().EventID == 8, "fetched another task")
+	is(t, "the task fetched", t.fetchTask().EventID, 8)
 }
 
 func lapsedAtOnce(t *trial) {
@@ -61,7 +61,7 @@ func lapsedAtOnce(t *trial) {
 	req.CancelTasks = []provider.CancelTask{{EventID: 1}}
 	t.commit(req)
 	t.tasksAre(i.Key, "2")
-	t.checkf(t.fetchTask().EventID == 2, "fetched the cancelled task")
+	is(t, "the task fetched", t.fetchTask().EventID, 2)
 }
 
 func lapsedUnknown(t *trial) {
@@ -73,7 +73,7 @@ func lapsedUnknown(t *trial) {
 	t.historyIs(i.Key, 1, "1:started 2:event")
 }
 
-// Whose lease was taken over is told so, and the new holder keeps it.
+// A holder whose expired lease went to another gets ErrLeaseLost. The new holder keeps the lease.
 func lapsedRenewal(t *trial) {
 	i := t.beginTasks(newTask(1))
 	old := t.fetchTask(brieflyTask)
@@ -81,7 +81,7 @@ func lapsedRenewal(t *trial) {
 	t.unchanged(i.Key, func() {
 		res := t.renew(renewal(old))
 		t.want(res.Err, provider.ErrLeaseLost)
-		t.checkf(res.State.Kind == provider.ExecutionRunning, "answer %+v", res)
+		t.checkf(res.State.Kind == provider.ExecutionRunning, "got %+v, want state Running", res)
 	})
 	t.ok(t.renew(renewal(now)).Err)
 	t.ok(t.report(now, provider.TaskComplete).Err)

@@ -48,7 +48,7 @@ func limitNames(t *trial) {
 func limitLongest(t *trial) {
 	id := strings.Repeat("ü", provider.MaxName/2)
 	i := t.create(id)
-	t.checkf(t.byID(id).Key == i.Key, "the longest ID does not find its instance")
+	is(t, "the key under the longest ID", t.byID(id).Key, i.Key)
 }
 
 func limitPayload(t *trial) {
@@ -69,8 +69,8 @@ func limitLargest(t *trial) {
 	m.Payload[provider.MaxPayload-1] = 1
 	t.send(i.Key, m)
 	u := t.fetchOne(named("i"))
-	t.mustf(len(u.Messages) == 1, "%d messages", len(u.Messages))
-	t.checkf(string(u.Messages[0].Payload) == string(m.Payload), "the payload has %d bytes or differs", len(u.Messages[0].Payload))
+	t.mustf(len(u.Messages) == 1, "%d messages, want 1", len(u.Messages))
+	t.checkf(string(u.Messages[0].Payload) == string(m.Payload), "the payload has %d bytes, or differs from the one sent", len(u.Messages[0].Payload))
 }
 
 func limitZero(t *trial) {
@@ -97,9 +97,9 @@ func limitEmpty(t *trial) {
 	t.ok(err)
 	renewed, err := t.RenewTasks(t.ctx, provider.RenewTasksRequest{Lease: long})
 	t.ok(err)
-	t.checkf(len(released.Errs)+len(reported.Items)+len(renewed.Items) == 0, "answers to empty batches")
+	t.checkf(len(released.Errs)+len(reported.Items)+len(renewed.Items) == 0, "empty batches returned items, want none")
 	list := t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Queues = nil })
-	t.checkf(len(list) == 0, "tasks of no queue: %+v", list)
+	t.checkf(len(list) == 0, "got %+v from a fetch without queues, want none", list)
 }
 
 func limitCommit(t *trial) {

@@ -32,7 +32,7 @@ func maxLeasedCases() []testCase {
 	}
 }
 
-// limited makes a fetch keep to n leases of its first queue.
+// limited limits a fetch to n leases of its first queue.
 func limited(n int) func(*provider.FetchTasksRequest) {
 	return func(r *provider.FetchTasksRequest) { r.Queues[0].MaxLeased = n }
 }
@@ -41,14 +41,14 @@ func byOwner(name string) func(*provider.FetchTasksRequest) {
 	return func(r *provider.FetchTasksRequest) { r.Owner = name }
 }
 
-// noTask checks that a fetch finds nothing now.
+// noTask checks that no task is fetchable now.
 func (t *trial) noTask(why string, changes ...func(*provider.FetchTasksRequest)) {
 	if list := t.fetchTasks(changes...); len(list) != 0 {
-		t.errorf("fetched %d tasks, want none: %s", len(list), why)
+		t.errorf("got %d tasks, want none: %s", len(list), why)
 	}
 }
 
-// tasksOf makes n tasks with the event IDs from 1 on.
+// tasksOf makes n tasks with event IDs from 1.
 func tasksOf(n int, changes ...func(*provider.NewTask)) []provider.NewTask {
 	list := make([]provider.NewTask, n)
 	for i := range list {
@@ -63,16 +63,16 @@ func tasksOf(n int, changes ...func(*provider.NewTask)) []provider.NewTask {
 func placesTaken(t *trial) {
 	t.beginTasks(tasksOf(4)...)
 	list := t.fetchTasks(limited(3))
-	t.mustf(len(list) == 3, "fetched %d tasks under a limit of 3", len(list))
-	t.noTask("three are leased", limited(3))
+	t.mustf(len(list) == 3, "got %d tasks, want 3, as MaxLeased says", len(list))
+	t.noTask("three tasks are leased", limited(3))
 	t.ok(t.report(list[1], provider.TaskComplete).Err)
-	t.checkf(len(t.fetchTasks(limited(3))) == 1, "a place is free, and nothing comes")
+	is(t, "tasks when one of three leases has ended", len(t.fetchTasks(limited(3))), 1)
 }
 
 func placesUnlimited(t *trial) {
 	t.beginTasks(tasksOf(3)...)
-	t.checkf(len(t.fetchTasks(limited(1))) == 1, "the limit of another fetch does not count")
-	t.checkf(len(t.fetchTasks()) == 2, "there is no limit, and not all come")
+	is(t, "tasks under a MaxLeased of 1", len(t.fetchTasks(limited(1))), 1)
+	is(t, "tasks without a limit", len(t.fetchTasks()), 2)
 }
 
 func placesOfAll(t *trial) {
@@ -80,10 +80,10 @@ func placesOfAll(t *trial) {
 	tasks[0].Name, tasks[0].Priority = "other", provider.PriorityHighest
 	t.beginTasks(tasks...)
 	t.fetchTask(byOwner("node-b"), func(r *provider.FetchTasksRequest) { r.Queues[0].Names = []string{"other"} })
-	t.checkf(len(t.fetchTasks(limited(2))) == 1, "the lease of another name and owner takes no place")
+	is(t, "tasks when one of another name and owner is leased", len(t.fetchTasks(limited(2))), 1)
 }
 
-// A queue that is full does not hold up another one.
+// A queue at its limit does not block another one.
 func placesOfQueues(t *trial) {
 	tasks := tasksOf(4)
 	tasks[2].Queue, tasks[3].Queue = "elsewhere", "elsewhere"
@@ -91,8 +91,8 @@ func placesOfQueues(t *trial) {
 	both := func(r *provider.FetchTasksRequest) {
 		r.Queues = append(r.Queues, provider.QueueFilter{Queue: "elsewhere", Names: []string{activity}, MaxLeased: 2})
 	}
-	t.checkf(len(t.fetchTasks(limited(1), both)) == 3, "want one task of a queue and two of the other")
-	t.noTask("both are full", limited(1), both)
+	is(t, "tasks of a queue with a limit and of one without", len(t.fetchTasks(limited(1), both)), 3)
+	t.noTask("both queues are at their limits", limited(1), both)
 }
 
 func placesLowest(t *trial) {
@@ -100,26 +100,26 @@ func placesLowest(t *trial) {
 	again := func(r *provider.FetchTasksRequest) {
 		r.Queues = append(r.Queues, provider.QueueFilter{Queue: queue, Names: []string{activity, "other"}, MaxLeased: 3})
 	}
-	t.checkf(len(t.fetchTasks(limited(2), again)) == 2, "of two limits the higher one counts")
+	is(t, "tasks under limits of 2 and 3", len(t.fetchTasks(limited(2), again)), 2)
 }
 
 func placesLapsed(t *trial) {
 	t.beginTasks(tasksOf(2)...)
-	t.mustf(len(t.fetchTasks(limited(1), brieflyTask)) == 1, "want one task")
+	t.mustf(len(t.fetchTasks(limited(1), brieflyTask)) == 1, "got no task, want 1")
 	t.pass(2 * short)
 	list := t.fetchTasks(limited(1))
-	t.checkf(len(list) == 1, "fetched %d tasks after the lease had lapsed, want 1", len(list))
+	t.checkf(len(list) == 1, "got %d tasks after the lease expired, want 1", len(list))
 }
 
-// The code of a suspended instance runs on: its place is not free.
+// The code of a suspended instance still runs, so its lease counts.
 func placesSuspended(t *trial) {
 	i := t.beginTasks(newTask(1))
 	task := t.fetchTask(limited(1))
 	t.begin("other", func(r *provider.CommitTurnRequest) { r.Tasks = tasksOf(1) })
 	t.steer(i.Key, provider.SteerSuspend)
-	t.noTask("the one of a suspended instance is leased", limited(1))
+	t.noTask("the task of a suspended instance is leased", limited(1))
 	t.ok(t.renew(renewal(task)).Err)
-	t.noTask("and was renewed", limited(1))
+	t.noTask("that lease was renewed", limited(1))
 	t.ok(t.report(task, provider.TaskComplete).Err)
 	t.fetchTask(limited(1))
 }
@@ -136,26 +136,26 @@ func placesHandOff(t *trial) {
 	tasks[3].EventID = 4
 	i := t.beginTasks(tasks...)
 	list := t.fetchTasks(limited(2))
-	t.mustf(len(list) == 1, "fetched %d tasks beside the one handed off, want 1", len(list))
+	t.mustf(len(list) == 1, "got %d tasks next to the one handed off, want 1", len(list))
 	next, second := next(i), handed
 	second.EventID = 5
 	next.Tasks = []provider.NewTask{second}
 	t.commit(next)
 	item := provider.TaskRenewal{TaskRef: ref(i, 5), Token: token}
-	t.checkf(t.renew(item).Err == nil && t.renew(renewal(list[0])).Err == nil, "a renewal asks for a place")
-	t.noTask("three are leased", limited(3))
+	t.checkf(t.renew(item).Err == nil && t.renew(renewal(list[0])).Err == nil, "a renewal at the limit failed, want no limit on renewals")
+	t.noTask("three tasks are leased", limited(3))
 }
 
 func placesExpired(t *trial) {
 	tasks := tasksOf(2)
 	tasks[1].Deadline = short
 	t.beginTasks(tasks...)
-	t.mustf(len(t.fetchTasks(limited(1))) == 1, "want one task")
+	t.mustf(len(t.fetchTasks(limited(1))) == 1, "got no task, want 1")
 	late := t.fetchTask(limited(1), func(r *provider.FetchTasksRequest) { r.Expired = true })
-	t.checkf(late.PastDeadline && late.EventID == 2, "got %+v", late)
+	t.checkf(late.PastDeadline && late.EventID == 2, "got %+v, want task 2, past its deadline", late)
 }
 
-// Several owners fetch all the time and give back what they have: never do more than the limit have one.
+// Several owners fetch and release all the time. Their leases together never exceed the limit.
 func placesRace(t *trial) {
 	const limit, rounds = 3, 10
 	t.beginTasks(tasksOf(12)...)
@@ -166,20 +166,20 @@ func placesRace(t *trial) {
 			most := leased.Add(int64(len(list)))
 			t.mustf(most <= limit, "%d tasks are leased at once, want at most %d", most, limit)
 			t.pass(blink)
-			leased.Add(-int64(len(list))) // before the place is free
+			leased.Add(-int64(len(list))) // before the lease ends
 			for _, task := range list {
 				t.ok(t.report(task, provider.TaskRelease).Err)
 			}
 		}
 	})
-	t.checkf(len(t.fetchTasks(limited(limit))) == limit, "all was given back, and the places are not free")
+	is(t, "tasks after all leases were released", len(t.fetchTasks(limited(limit))), limit)
 }
 
-// fillQueue takes the only place, of the first task, and answers what waits for it, once it is freed.
+// fillQueue leases the first task, which fills the queue. wait returns the result of a fetch that is blocked by the limit.
 func fillQueue(t *trial, tasks ...provider.NewTask) (i provider.Instance, first leasedTask, wait func() []leasedTask) {
 	i = t.beginTasks(tasks...)
 	list := t.fetchTasks(limited(1))
-	t.mustf(len(list) == 1, "fetched %d tasks under a limit of 1", len(list))
+	t.mustf(len(list) == 1, "got %d tasks, want 1, as MaxLeased says", len(list))
 	wait = parked(t, func() []leasedTask {
 		return t.fetchTasks(limited(1), byOwner("node-b"), func(r *provider.FetchTasksRequest) { r.Wait = patience })
 	})
@@ -191,7 +191,7 @@ func placesReported(t *trial) {
 		i, task, wait := fillQueue(t, tasksOf(2)...)
 		t.ok(t.report(task, outcome, func(r *provider.TaskReport) { r.Delay = long }).Err)
 		list := wait()
-		t.checkf(len(list) == 1, "after outcome %d %d tasks came, want 1", outcome, len(list))
+		t.checkf(len(list) == 1, "the waiting fetch got %d tasks after outcome %d, want 1", outcome, len(list))
 		t.remove(i.Key, true)
 	}
 }
@@ -201,10 +201,10 @@ func placesCommitted(t *trial) {
 	req := next(i)
 	req.Completes = []provider.TaskCompletion{{EventID: task.EventID, Token: task.token}}
 	t.commit(req)
-	t.checkf(len(wait()) == 1, "a commit completed the task, and nothing came")
+	is(t, "tasks of the waiting fetch after a commit completed the first", len(wait()), 1)
 }
 
-// The task is cancelled, its instance ends, is continued as new or is deleted.
+// The task is cancelled, or its instance ends, continues as new or is deleted.
 func placesRemoved(t *trial) {
 	for n, end := range []func(provider.Instance){
 		func(i provider.Instance) { commitCancel(t, i, true) },
@@ -217,7 +217,7 @@ func placesRemoved(t *trial) {
 		other := t.begin("other", func(r *provider.CommitTurnRequest) { r.Tasks = tasksOf(1) })
 		end(i)
 		list := wait()
-		t.checkf(len(list) == 1 && list[0].Key == other.Key, "end %d: %d tasks came, want 1", n, len(list))
+		t.checkf(len(list) == 1 && list[0].Key == other.Key, "end %d: the waiting fetch got %d tasks, want 1", n, len(list))
 		t.remove(other.Key, true)
 		if n < 4 {
 			t.remove(i.Key, true)
@@ -227,9 +227,9 @@ func placesRemoved(t *trial) {
 
 func placesOver(t *trial) {
 	t.beginTasks(tasksOf(2)...)
-	t.mustf(len(t.fetchTasks(limited(1), func(r *provider.FetchTasksRequest) { r.Lease = 3 * short })) == 1, "want one task")
+	t.mustf(len(t.fetchTasks(limited(1), func(r *provider.FetchTasksRequest) { r.Lease = 3 * short })) == 1, "got no task, want 1")
 	wait := parked(t, func() []leasedTask {
 		return t.fetchTasks(limited(1), byOwner("node-b"), func(r *provider.FetchTasksRequest) { r.Wait = patience })
 	})
-	t.checkf(len(wait()) == 1, "the lease lapsed, and nothing came")
+	is(t, "tasks of the waiting fetch after the lease expired", len(wait()), 1)
 }

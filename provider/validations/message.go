@@ -6,17 +6,17 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// sendFields: what a message says comes back as it was said, whatever its kind.
+// sendFields checks that every field of a message comes back as sent, whatever its kind.
 func sendFields(t *trial) {
 	i := t.begin("i")
 	sent := provider.NewMessage{Kind: 7, Execution: 4, EventID: 1 << 40, Payload: []byte("p")}
 	id := t.send(i.Key, sent).MessageID
 	t.send(i.Key, provider.NewMessage{Kind: 7})
 	u := t.fetchOne(named("i"))
-	t.mustf(len(u.Messages) == 2, "%d messages", len(u.Messages))
+	t.mustf(len(u.Messages) == 2, "%d messages, want 2", len(u.Messages))
 	m, bare := u.Messages[0], u.Messages[1]
-	t.checkf(m.ID == id && m.Execution == 4 && m.EventID == 1<<40 && string(m.Payload) == "p", "got %+v", m)
-	t.checkf(bare.Execution == 0 && bare.EventID == 0 && len(bare.Payload) == 0, "got %+v", bare)
+	t.checkf(m.ID == id && m.Execution == 4 && m.EventID == 1<<40 && string(m.Payload) == "p", "got %+v, want the fields as sent", m)
+	t.checkf(bare.Execution == 0 && bare.EventID == 0 && len(bare.Payload) == 0, "got %+v, want empty fields", bare)
 }
 
 func sendKinds(t *trial) {
@@ -28,11 +28,11 @@ func sendKinds(t *trial) {
 	}
 	t.commit(req)
 	u := t.fetchOne(named("i"))
-	t.mustf(len(u.Messages) == 256, "%d messages of 256", len(u.Messages))
+	t.mustf(len(u.Messages) == 256, "%d messages, want 256", len(u.Messages))
 	for _, m := range u.Messages {
-		t.checkf(string(m.Payload) == fmt.Sprint(m.Kind) && !m.Timer, "message %+v", m)
+		t.checkf(string(m.Payload) == fmt.Sprint(m.Kind) && !m.Timer, "message %+v, want its kind as payload and no timer", m)
 	}
-	t.checkf(t.get(i.Key).Status == provider.StatusRunning, "a message did something")
+	is(t, "the status after messages of every kind", t.get(i.Key).Status, provider.StatusRunning)
 }
 
 // sendBytes fills an inbox with large messages up to its limit of bytes.
@@ -56,7 +56,7 @@ func sendBytes(t *trial) {
 	t.send(i.Key, text("m"))
 }
 
-// commitOrder: a send finds nobody under the ID that the same commit starts a child under.
+// commitOrder checks that a send does not find the child that the same commit starts.
 func commitOrder(t *trial) {
 	i := t.begin("i")
 	req := next(i)
@@ -64,10 +64,10 @@ func commitOrder(t *trial) {
 	req.Starts = []provider.Start{startOf(i, "child")}
 	t.commit(req)
 	u := t.fetchOne()
-	t.checkf(u.Instance.ID == "child" && u.payloads() == "start", "%s got %q", u.Instance.ID, u.payloads())
+	t.checkf(u.Instance.ID == "child" && u.payloads() == "start", "%s got %q, want child with \"start\"", u.Instance.ID, u.payloads())
 }
 
-// startPolicy: no child is another's instance.
+// startPolicy checks that a start never returns an existing instance as its child.
 func startPolicy(t *trial) {
 	i := t.begin("i")
 	used := t.begin("used")
@@ -78,7 +78,7 @@ func startPolicy(t *trial) {
 	t.unchanged(used.Key, func() { t.refused(req, provider.ErrInvalid) })
 }
 
-// commitRows: each list of a commit is bounded.
+// commitRows checks that each list of a commit is bounded.
 func commitRows(t *trial) {
 	const n = provider.MaxCommitRows + 1
 	i := t.begin("i")
@@ -95,7 +95,7 @@ func commitRows(t *trial) {
 			req := next(i)
 			fill(&req)
 			_, err := t.CommitTurn(t.ctx, req)
-			t.checkf(err != nil, "list %d of %d rows was taken", kind, n)
+			t.checkf(err != nil, "list %d with %d rows was accepted, want an error", kind, n)
 			t.want(err, provider.ErrTooLarge)
 		}
 	})
@@ -104,5 +104,5 @@ func commitRows(t *trial) {
 		req.Timers = append(req.Timers, provider.Timer{EventID: int64(event + 1), Due: 1 << 60})
 	}
 	t.commit(req)
-	t.checkf(t.get(i.Key).InboxMessages == provider.MaxCommitRows, "%d timers are there", t.get(i.Key).InboxMessages)
+	t.checkf(t.get(i.Key).InboxMessages == provider.MaxCommitRows, "%d timers, want %d", t.get(i.Key).InboxMessages, provider.MaxCommitRows)
 }

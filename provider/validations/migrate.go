@@ -41,11 +41,11 @@ func migrate(t *trial) {
 
 func migrateListed(t *trial) {
 	list := migrations(t)
-	t.mustf(len(list) > 0, "a schema without steps")
+	t.mustf(len(list) > 0, "the schema has no steps, want at least one")
 	last := 0
 	for n, step := range list {
-		t.checkf(step.Name != "" && step.SQL != "", "step %d says nothing: %+v", n, step)
-		t.checkf(step.Version > last, "step %d has version %d after %d", n, step.Version, last)
+		t.checkf(step.Name != "" && step.SQL != "", "step %d is %+v, want a name and SQL", n, step)
+		t.checkf(step.Version > last, "step %d has version %d, want more than %d", n, step.Version, last)
 		last = step.Version
 	}
 }
@@ -55,12 +55,12 @@ func migrateAgain(t *trial) {
 	i := t.create("i")
 	t.unchanged(i.Key, func() { migrate(t) })
 	missing := slices.ContainsFunc(migrations(t), func(m provider.Migration) bool { return !m.Applied })
-	t.checkf(!missing, "steps are missing: %+v", migrations(t))
+	t.checkf(!missing, "steps are not applied: %+v", migrations(t))
 }
 
 func migrateRace(t *trial) {
 	i := t.create("i")
 	t.unchanged(i.Key, func() { t.parallel(4, func(int) { migrate(t) }) })
 	missing := slices.ContainsFunc(migrations(t), func(m provider.Migration) bool { return !m.Applied })
-	t.checkf(!missing, "steps are missing: %+v", migrations(t))
+	t.checkf(!missing, "steps are not applied: %+v", migrations(t))
 }

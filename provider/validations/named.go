@@ -2,8 +2,8 @@ package validations
 
 import "github.com/perdure/perdure/provider"
 
-// createTwice makes two instances under the ID i, of which the first has ended. A request that
-// names both the ID and a key means the key.
+// createTwice makes two instances under the ID i; the first one has ended. If a request names both the ID and a key, the key
+// counts.
 func createTwice(t *trial) (old, now provider.Instance) {
 	old = t.end(t.begin("i"))
 	return old, t.create("i", replace)
@@ -13,8 +13,8 @@ func getNamed(t *trial) {
 	i, j := t.create("i"), t.create("j")
 	res, err := t.Get(t.ctx, provider.GetRequest{ID: "j", Key: i.Key})
 	t.ok(err)
-	t.checkf(res.Instance.Key == i.Key, "the key finds %s", res.Instance.ID)
-	t.checkf(t.byID("j").Key == j.Key, "the ID finds %s", t.byID("j").ID)
+	is(t, "the instance under the key", res.Instance.Key, i.Key)
+	is(t, "the instance under the ID", t.byID("j").Key, j.Key)
 }
 
 func steerNamed(t *trial) {
@@ -27,7 +27,7 @@ func steerNamed(t *trial) {
 	req.Key = provider.UUID{}
 	res, err := t.Steer(t.ctx, req)
 	t.ok(err)
-	t.checkf(res.Instance.Key == now.Key, "the ID finds %s", res.Instance.Key)
+	t.checkf(res.Instance.Key == now.Key, "the ID names %s, want %s", res.Instance.Key, now.Key)
 }
 
 func sendNamed(t *trial) {
@@ -36,7 +36,7 @@ func sendNamed(t *trial) {
 	t.want(err, provider.ErrEnded)
 	res, err := t.Send(t.ctx, provider.SendRequest{ID: "i", Message: text("m")})
 	t.ok(err)
-	t.checkf(res.Key == now.Key && t.get(now.Key).InboxMessages == 2, "sent to %s", res.Key)
+	t.checkf(res.Key == now.Key && t.get(now.Key).InboxMessages == 2, "sent to %s, want the current instance", res.Key)
 }
 
 func askNamed(t *trial) {
@@ -76,7 +76,7 @@ func deliverNamed(t *trial) {
 		}
 	})
 	u := t.fetchOne(named("sender"))
-	t.checkf(u.payloads() == "refused", "the sender got %q, want a refusal of the old one", u.payloads())
+	t.checkf(u.payloads() == "refused", "the sender got %q, want the refusal for the old instance", u.payloads())
 	u = t.fetchOne()
-	t.checkf(u.Instance.Key == now.Key && u.payloads() == "start to now", "%s got %q", u.Instance.Key, u.payloads())
+	t.checkf(u.Instance.Key == now.Key && u.payloads() == "start to now", "%s has %q, want %s with \"start to now\"", u.Instance.Key, u.payloads(), now.Key)
 }

@@ -31,14 +31,14 @@ func canNotify(p provider.Provider) bool {
 	return ok
 }
 
-// listen collects notices until the end of the case.
+// listen calls fn for each notice until stop.
 func listen(t *trial, fn func(provider.Notice)) (stop func()) {
 	notifier, _ := provider.As[provider.Notifier](t.store)
 	return notifier.Notify(fn)
 }
 
-// checkNotice repeats what must be told, as a notice may be lost, until one of the notices is
-// there. act makes the notices that it answers.
+// checkNotice repeats act until one of the notices that it returns arrives, since a notice may be lost. act causes those
+// notices.
 func checkNotice(t *trial, act func() []provider.Notice) {
 	var mu sync.Mutex
 	got := map[provider.Notice]bool{}
@@ -63,10 +63,10 @@ func checkNotice(t *trial, act func() []provider.Notice) {
 			}
 		}
 	}
-	t.errorf("of ten times no notice came: got %v", got)
+	t.errorf("got notices %v in ten attempts, want the one of the call", got)
 }
 
-// awaitSignal waits for a signal, but not long, and tells whether it came.
+// awaitSignal waits a short while for a signal and reports whether it came.
 func awaitSignal(t *trial, signal <-chan struct{}) bool {
 	for range 10 {
 		select {
@@ -109,7 +109,7 @@ func notifyCancelled(t *trial) {
 	})
 }
 
-// notifyNothingElse: who is told to stop has been asked to.
+// notifyNothingElse checks that a notice names only tasks that were asked to stop.
 func notifyNothingElse(t *trial) {
 	var mu sync.Mutex
 	var got []provider.Notice
@@ -130,12 +130,12 @@ func notifyNothingElse(t *trial) {
 	mu.Lock()
 	defer mu.Unlock()
 	for _, n := range got {
-		t.checkf(n == provider.Notice{Key: i.Key, Execution: 1, EventID: 1}, "nobody asked for %+v", n)
+		is(t, "the notice", n, provider.Notice{Key: i.Key, Execution: 1, EventID: 1})
 	}
 }
 
-// notifyStop holds fn while another goroutine stops it. Until fn is let go the case makes no
-// call that could depend on it: a provider may call fn before the call returns that it tells of.
+// notifyStop holds fn while another goroutine calls stop. Until fn returns the case makes no call that could depend on it:
+// a provider may call fn before the call that caused the notice returns.
 func notifyStop(t *trial) {
 	i := t.begin("i", func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{newTask(1)} })
 	late := t.begin("late")
@@ -155,7 +155,7 @@ func notifyStop(t *trial) {
 	select {
 	case <-called:
 	case <-ended:
-		running = awaitSignal(t, called) // else the notice was lost
+		running = awaitSignal(t, called) // false: the notice was lost
 	}
 	stopping, stopped := make(chan struct{}), make(chan bool, 1)
 	go func() {
@@ -165,13 +165,13 @@ func notifyStop(t *trial) {
 	}()
 	<-stopping
 	for range 1000 {
-		runtime.Gosched() // so that a stop that waits for nobody comes back
+		runtime.Gosched() // so that a stop that does not wait returns
 	}
 	close(release)
-	t.checkf(<-stopped || !running, "stop came back while fn was running")
+	t.checkf(<-stopped || !running, "stop returned while fn was running, want it to wait")
 	<-ended
 	before := len(called)
 	t.steer(late.Key, provider.SteerTerminate)
 	t.pass(short)
-	t.checkf(len(called) == before, "fn was called %d times after stop", len(called)-before)
+	t.checkf(len(called) == before, "fn was called %d times after stop, want none", len(called)-before)
 }

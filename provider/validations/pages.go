@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// The cases of this file page while others write: what stands still is shown once, in order.
+// The cases of this file page while others write. Rows that stay unchanged appear once and in order.
 
 func readPageRaces() []testCase {
 	return []testCase{
@@ -39,7 +39,7 @@ func sharedPageRaces() []testCase {
 	}
 }
 
-// whileWriting pages through what stands still, again and again, until the writers have made all their changes.
+// whileWriting pages through unchanged rows repeatedly until the writers have made all their changes.
 func whileWriting(t *trial, writers, changes int, write func(writer, n int), page func()) {
 	left := make(chan struct{}, writers)
 	t.parallel(writers+1, func(who int) {
@@ -78,10 +78,10 @@ func pagesOfInstances(t *trial) {
 			seen[i.ID]++
 		}
 		for id, n := range seen {
-			t.checkf(n == 1, "%s was listed %d times", id, n)
+			t.checkf(n == 1, "%s was listed %d times, want 1", id, n)
 		}
 		for id := range still {
-			t.checkf(seen[id] == 1, "%s was hidden", id)
+			t.checkf(seen[id] == 1, "%s is missing from the pages", id)
 		}
 	})
 }
@@ -98,12 +98,12 @@ func pagesOfHistory(t *trial) {
 			res, err := t.ReadHistory(t.ctx, provider.ReadHistoryRequest{Key: i.Key, From: from, MaxBytes: 12})
 			t.ok(err)
 			for _, e := range res.Events {
-				t.mustf(e.ID == from, "event %d follows event %d", e.ID, from-1)
+				t.mustf(e.ID == from, "got event %d after event %d, want %d", e.ID, from-1, from)
 				from++
 			}
-			t.mustf(res.Length >= from-1 && res.Length%2 == 1, "%d events were read of %d: a commit has two", from-1, res.Length)
+			t.mustf(res.Length >= from-1 && res.Length%2 == 1, "got %d events of a history of length %d, want whole commits of two events", from-1, res.Length)
 			if !res.More {
-				t.mustf(from == res.Length+1, "the last page ends at event %d of %d", from-1, res.Length)
+				t.mustf(from == res.Length+1, "the last page ends at event %d of %d, want the end", from-1, res.Length)
 				return
 			}
 		}
@@ -131,11 +131,11 @@ func pagesOfLetters(t *trial) {
 			res, err := t.DeadLetters(t.ctx, provider.DeadLettersRequest{Cursor: cursor, Max: 3})
 			t.ok(err)
 			if len(res.Letters) == 0 {
-				t.checkf(seen == len(still), "%d letters that stay were listed, want %d", seen, len(still))
+				t.checkf(seen == len(still), "got %d of the letters that stay, want %d", seen, len(still))
 				return
 			}
 			for _, l := range res.Letters {
-				t.mustf(l.ID > cursor, "letter %d follows %d", l.ID, cursor)
+				t.mustf(l.ID > cursor, "got letter %d after %d, want rising IDs", l.ID, cursor)
 				cursor = l.ID
 				if still[l.ID] {
 					seen++
@@ -163,12 +163,12 @@ func pagesOfRecords(t *trial) {
 				break
 			}
 			for _, r := range list {
-				t.mustf(r.Key > after, "record %s follows %s", r.Key, after)
+				t.mustf(r.Key > after, "got record %s after %s, want rising keys", r.Key, after)
 				after = r.Key
 				got = append(got, r.Key)
 			}
 		}
 		got = slices.DeleteFunc(got, func(key string) bool { return !strings.HasSuffix(key, "still") })
-		t.checkf(slices.Equal(got, want), "of the records that stay these are scanned: %q", got)
+		t.checkf(slices.Equal(got, want), "got %q of the records that stay, want all of them", got)
 	})
 }

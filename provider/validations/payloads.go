@@ -6,7 +6,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// payloadCases pass through every field with opaque bytes what a store might trip over.
+// payloadCases sends bytes that a store might corrupt through every opaque field.
 func payloadCases() []testCase {
 	const opaque = "A provider never looks inside an event, a message or a payload."
 	return []testCase{
@@ -27,7 +27,7 @@ func failurePayloads() []testCase {
 	}
 }
 
-// payloadEdges are nothing, a NUL, bytes that are no UTF-8, quotes, and 2 MiB of all bytes.
+// payloadEdges are an empty payload, a NUL, invalid UTF-8, quotes, and 2 MiB of all bytes.
 func payloadEdges() []string {
 	var all strings.Builder
 	for n := range 256 {
@@ -36,12 +36,12 @@ func payloadEdges() []string {
 	return []string{"", "\x00", "a\x00b", "\xff\xfe\xc3(", `'";--\`, strings.Repeat(all.String(), 2<<20/256)}
 }
 
-// checkBytes checks that bytes came back as they were.
+// checkBytes checks that bytes came back unchanged.
 func checkBytes(t *trial, what string, got []byte, want string) {
-	t.checkf(string(got) == want, "%s: %d bytes came back of %d, or others: %.20q, want %.20q", what, len(got), len(want), got, want)
+	t.checkf(string(got) == want, "%s: got %d bytes, %.20q, want %d bytes, %.20q", what, len(got), got, len(want), want)
 }
 
-// consumeOnly answers the only message of a turn that is waited for, and consumes it.
+// consumeOnly waits for a turn with one message, consumes the message and returns its payload.
 func consumeOnly(t *trial, changes ...func(*provider.FetchTurnsRequest)) []byte {
 	u := t.fetchOne(changes...)
 	t.mustf(len(u.Messages) == 1, "%d messages, want 1", len(u.Messages))
@@ -76,23 +76,23 @@ func payloadCommits(t *trial) {
 		checkBytes(t, "message to another", consumeOnly(t, named("to-"+id)), edge)
 		checkBytes(t, "start message of a child", consumeOnly(t), edge)
 		u := t.fetchOne(named(id))
-		t.mustf(len(u.Messages) == 2, "%d messages, want a timer and a refusal", len(u.Messages))
+		t.mustf(len(u.Messages) == 2, "%d messages, want 2: a timer and a refusal", len(u.Messages))
 		checkBytes(t, "timer", u.Messages[0].Payload, edge)
 		checkBytes(t, "refusal", u.Messages[1].Payload, edge)
 		res, err := t.Get(t.ctx, provider.GetRequest{Key: i.Key, WithValues: true})
 		t.ok(err)
 		checkBytes(t, "custom status", res.Instance.CustomStatus, edge)
-		t.mustf(len(res.Values) == 1, "%d values", len(res.Values))
+		t.mustf(len(res.Values) == 1, "%d values, want 1", len(res.Values))
 		checkBytes(t, "value", res.Values[0].Value, edge)
 		checkBytes(t, "event", lastEvent(t, i.Key), edge)
 	}
 }
 
-// lastEvent answers the last event of the current execution.
+// lastEvent returns the last event of the current execution.
 func lastEvent(t *trial, key provider.UUID) []byte {
 	res, err := t.ReadHistory(t.ctx, provider.ReadHistoryRequest{Key: key, From: t.get(key).HistoryLength})
 	t.ok(err)
-	t.mustf(len(res.Events) == 1, "read %d events, want the last one", len(res.Events))
+	t.mustf(len(res.Events) == 1, "got %d events, want the last one", len(res.Events))
 	return res.Events[0].Data
 }
 
@@ -173,7 +173,7 @@ func payloadRecords(t *trial) {
 		req := put(fresh(), edge, 0)
 		t.record(req)
 		got := t.record(provider.RecordRequest{Action: provider.RecordGet, Namespace: "n", Key: req.Key})
-		t.mustf(len(got) == 1, "read %d records, want 1", len(got))
+		t.mustf(len(got) == 1, "got %d records, want 1", len(got))
 		checkBytes(t, "record", got[0].Value, edge)
 	}
 }
@@ -195,7 +195,7 @@ func payloadLetters(t *trial) {
 	}
 }
 
-// A panic may say anything, and the instance must show it all the same.
+// The message of a panic may be any bytes. The instance must show them all the same.
 func payloadFailures(t *trial) {
 	for _, edge := range payloadEdges() {
 		i := t.create(fresh())
@@ -204,7 +204,7 @@ func payloadFailures(t *trial) {
 			r.Failure = &provider.TurnFailure{Reason: "panic", Message: edge, Hold: true}
 		}))
 		b := t.get(i.Key).Blocked
-		t.mustf(b != nil && b.Reason == "panic", "blocked is %+v", b)
+		t.mustf(b != nil && b.Reason == "panic", "blocked is %+v, want reason panic", b)
 		checkBytes(t, "message", []byte(b.Message), edge)
 	}
 }

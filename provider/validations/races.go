@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// The cases of this file have many callers at once: what holds for one must hold for all of them
-// together. Each belongs to the group of the sentence that it checks.
+// The cases of this file have many concurrent callers. What holds for one caller must hold for all of them together. Each case
+// belongs to the group of the sentence that it checks.
 
 func fetchRaces() []testCase {
 	const leased = "No unexpired turn lease holds it."
@@ -57,7 +57,7 @@ func cleanRaces() []testCase {
 	}
 }
 
-// Ten nodes wait, ten instances come: each node gets another one.
+// Ten nodes wait and ten instances come. Each node gets a different one.
 func raceParked(t *trial) {
 	const nodes = 10
 	var mu sync.Mutex
@@ -74,9 +74,9 @@ func raceParked(t *trial) {
 			got[u.Instance.Key]++
 		}
 	})
-	t.checkf(len(got) == nodes, "%d nodes got %d instances", nodes, len(got))
+	is(t, "different instances", len(got), nodes)
 	for key, n := range got {
-		t.checkf(n == 1, "%s was leased %d times at once", key, n)
+		t.checkf(n == 1, "%s was leased %d times at once, want 1", key, n)
 	}
 }
 
@@ -94,7 +94,7 @@ func raceHolder(t *trial) {
 	}
 }
 
-// The holder is gone: one of those who come takes over, and of both turns one is stored.
+// The holder is gone. One of the other nodes takes over, and one of both turns is stored.
 func raceLapsed(t *trial) {
 	i := t.create("i")
 	old := t.fetchOne(briefly)
@@ -119,7 +119,7 @@ func raceLapsed(t *trial) {
 	})
 	t.checkf(stored.Load() == 1, "%d of the two turns were stored, want 1", stored.Load())
 	i = t.get(i.Key)
-	t.checkf(i.HistoryLength == 1 && i.InboxMessages == 0, "%d events, %d messages", i.HistoryLength, i.InboxMessages)
+	t.checkf(i.HistoryLength == 1 && i.InboxMessages == 0, "%d events, %d messages, want 1 and 0", i.HistoryLength, i.InboxMessages)
 }
 
 func raceCapabilities(t *trial) {
@@ -139,19 +139,19 @@ func raceCapabilities(t *trial) {
 			mu.Lock()
 			for _, u := range list {
 				got[u.Instance.Key]++
-				t.checkf(u.Instance.CodeVersion == version, "a node of version %s got one of version %s", version, u.Instance.CodeVersion)
+				is(t, "the code version of the fetched instance", u.Instance.CodeVersion, version)
 			}
 			mu.Unlock()
 		}
 	})
-	t.checkf(len(got) == instances, "%d of %d instances were fetched", len(got), instances)
+	is(t, "instances fetched", len(got), instances)
 	for key, n := range got {
-		t.checkf(n == 1, "%s was leased %d times at once", key, n)
+		t.checkf(n == 1, "%s was leased %d times at once, want 1", key, n)
 	}
 }
 
-// Nodes take the messages of three senders, by leases of which some are over at once: the histories show
-// that each was consumed once, in the order of its sender.
+// Nodes consume the messages of three senders. Some leases expire at once. The histories show that each message was consumed
+// once, in the order of its sender.
 func raceMessages(t *trial) {
 	const senders, each = 3, 20
 	instances := []provider.Instance{t.create("a"), t.create("b")}
@@ -173,14 +173,14 @@ func raceMessages(t *trial) {
 		for _, e := range t.history(i.Key, 0)[1:] { // after the start
 			var id, from, k int
 			_, err := fmt.Sscanf(e, "%d:%d/%d", &id, &from, &k)
-			t.mustf(err == nil && k == next[from], "event %s: want message %d of that sender", e, next[from])
+			t.mustf(err == nil && k == next[from], "event %s: want message %d of the sender", e, next[from])
 			next[from]++
 		}
-		t.checkf(next == [senders]int{each, each, each}, "consumed of each sender: %v, want %d", next, each)
+		t.checkf(next == [senders]int{each, each, each}, "consumed %v messages of each sender, want %d", next, each)
 	}
 }
 
-// consumeAll makes turns of what can be fetched until no message is left. Every other lease is over at once.
+// consumeAll commits turns until no message is left. Every other lease expires at once.
 func consumeAll(t *trial, node int, left *atomic.Int64) {
 	for round := node; left.Load() > 0 && t.ctx.Err() == nil; round++ {
 		for _, u := range t.fetch(func(r *provider.FetchTurnsRequest) {
@@ -199,12 +199,12 @@ func consumeAll(t *trial, node int, left *atomic.Int64) {
 				continue
 			}
 			t.want(err, provider.ErrConflict)
-			_ = t.release(u) // it may have been lost long ago
+			_ = t.release(u) // the lease may be lost
 		}
 	}
 }
 
-// A message arrives while a turn is stored that knows nothing of it.
+// A message arrives while a turn without it is stored.
 func raceReady(t *trial) {
 	i := t.begin("i")
 	seen := t.send(i.Key, text("m")).MessageID
@@ -219,14 +219,14 @@ func raceReady(t *trial) {
 			t.commit(req)
 		})
 		i = t.get(i.Key)
-		t.mustf(i.ReadyAt != 0 && i.InboxMessages == 1, "round %d: %d messages wait, ready at %d", round, i.InboxMessages, i.ReadyAt)
+		t.mustf(i.ReadyAt != 0 && i.InboxMessages == 1, "round %d: %d messages, ready at %d, want 1 message and a time", round, i.InboxMessages, i.ReadyAt)
 		u := t.fetch(named("i"))
-		t.mustf(len(u) == 1 && len(u[0].Messages) == 1 && u[0].Messages[0].ID == seen, "round %d: a message waits, and a fetch finds %+v", round, u)
+		t.mustf(len(u) == 1 && len(u[0].Messages) == 1 && u[0].Messages[0].ID == seen, "round %d: got %+v, want the turn with the waiting message", round, u)
 		t.ok(t.release(u[0]))
 	}
 }
 
-// A task is fetched while its instance is being made: it is never taken for one whose execution is gone.
+// A task is fetched while its instance is being created. Its execution never counts as gone.
 func raceFresh(t *trial) {
 	const makers, each = 3, 10
 	var left atomic.Int64
@@ -243,15 +243,15 @@ func raceFresh(t *trial) {
 		for left.Load() > 0 && t.ctx.Err() == nil {
 			for _, task := range t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Wait = short }) {
 				left.Add(-1)
-				t.checkf(task.State.Kind == provider.ExecutionRunning, "a fresh task has state %+v", task.State)
+				t.checkf(task.State.Kind == provider.ExecutionRunning, "a new task has state %+v, want Running", task.State)
 				res := t.renew(renewal(task))
-				t.checkf(res.State.Kind == provider.ExecutionRunning && res.Err == nil, "the renewal of a fresh task answers %+v", res)
+				t.checkf(res.State.Kind == provider.ExecutionRunning && res.Err == nil, "the renewal of a new task returned %+v, want state Running and no error", res)
 			}
 		}
 	})
 }
 
-// Instances send to each other in opposite orders: no commit fails another one, none waits for ever.
+// Instances send to each other in opposite orders. No commit fails another one, and none waits forever.
 func raceCrossed(t *trial) {
 	const instances, rounds = 6, 8
 	made := make([]provider.Instance, instances)
@@ -276,17 +276,17 @@ func raceCrossed(t *trial) {
 		for _, m := range u.Messages {
 			var from, round int
 			_, err := fmt.Sscanf(string(m.Payload), "%d/%d", &from, &round)
-			t.mustf(err == nil && round == next[from], "%s got %s, want message %d of that sender", i.ID, m.Payload, next[from])
+			t.mustf(err == nil && round == next[from], "%s got %s, want message %d of the sender", i.ID, m.Payload, next[from])
 			next[from]++
 		}
 		next[n] += rounds
 		for from, got := range next {
-			t.checkf(got == rounds, "%s got %d messages of %d, want %d", i.ID, got, from, rounds)
+			t.checkf(got == rounds, "%s got %d messages of sender %d, want %d", i.ID, got, from, rounds)
 		}
 	}
 }
 
-// Renewals and a suspension come between two nodes that report the same results.
+// Renewals and a suspension come between the reports of two nodes for the same tasks.
 func raceReport(t *trial) {
 	const tasks = 12
 	list := make([]provider.NewTask, tasks)
@@ -295,7 +295,7 @@ func raceReport(t *trial) {
 	}
 	i := t.beginTasks(list...)
 	leased := t.fetchTasks()
-	t.mustf(len(leased) == tasks, "fetched %d tasks, want %d", len(leased), tasks)
+	t.mustf(len(leased) == tasks, "got %d tasks, want %d", len(leased), tasks)
 	var done atomic.Int64
 	t.parallel(5, func(n int) {
 		for k, task := range leased {
@@ -304,7 +304,7 @@ func raceReport(t *trial) {
 				t.steer(i.Key, []provider.SteerAction{provider.SteerSuspend, provider.SteerResume}[k%2])
 			case 1, 2:
 				res := t.renew(renewal(task))
-				t.checkf(res.Err == nil || errors.Is(res.Err, provider.ErrLeaseLost), "renewal answers %+v", res)
+				t.checkf(res.Err == nil || errors.Is(res.Err, provider.ErrLeaseLost), "the renewal returned %+v, want no error or ErrLeaseLost", res)
 			default:
 				if err := t.report(task, provider.TaskComplete).Err; err == nil {
 					done.Add(1)
@@ -314,12 +314,12 @@ func raceReport(t *trial) {
 			}
 		}
 	})
-	t.checkf(done.Load() == tasks, "%d reports were taken, want %d", done.Load(), tasks)
-	t.checkf(t.get(i.Key).InboxMessages == tasks, "%d results wait, want %d", t.get(i.Key).InboxMessages, tasks)
+	t.checkf(done.Load() == tasks, "%d reports were accepted, want %d", done.Load(), tasks)
+	t.checkf(t.get(i.Key).InboxMessages == tasks, "%d results in the inbox, want %d", t.get(i.Key).InboxMessages, tasks)
 	t.tasksAre(i.Key, "")
 }
 
-// A create, a delete and commits meet at one ID: of the deleted instance nothing is left, whoever wins.
+// A create, a delete and commits meet at one ID. Nothing of the deleted instance remains, whichever comes first.
 func raceID(t *trial) {
 	for round := range 12 {
 		old := t.create("i")
@@ -343,11 +343,11 @@ func raceID(t *trial) {
 		})
 		t.gone(old.Key)
 		if !successor.Key.IsZero() {
-			t.checkf(t.byID("i").Key == successor.Key, "the ID does not name the instance that is there")
+			is(t, "the key under the ID", t.byID("i").Key, successor.Key)
 			t.remove(successor.Key, true)
 		}
 		n, err := t.Count(t.ctx, provider.CountRequest{Filter: provider.Filter{Replaced: true}})
 		t.ok(err)
-		t.mustf(n.Count == 0 && len(t.fetchTasks()) == 0, "%d instances or their tasks are left", n.Count)
+		t.mustf(n.Count == 0 && len(t.fetchTasks()) == 0, "%d instances or tasks of them remain, want none", n.Count)
 	}
 }

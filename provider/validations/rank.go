@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// rankCases are about the order in which tasks are fetched.
+// rankCases checks the order in which tasks are fetched.
 func rankCases() []testCase {
 	const rank = "The rank is the moment from which the task may be fetched. It is [PriorityStep] earlier for each step of Priority " +
 		"above the default, and later for each step below. So a task that has waited long enough goes before any new one."
@@ -39,8 +39,8 @@ func rankCases() []testCase {
 	}
 }
 
-// stockQueue commits tasks of the instance id, which it creates if need be. Each is named by its fairness key, its number and what else
-// is said of it, such as "a1" or "b2 urgent", and that is its payload.
+// stockQueue commits tasks of the instance id, and creates the instance if necessary. A name such as "a1" or "b2 urgent" sets
+// the fairness key, number and options of a task, and is its payload.
 func stockQueue(t *trial, id string, names ...string) {
 	i, err := t.Get(t.ctx, provider.GetRequest{ID: id})
 	if err != nil {
@@ -64,14 +64,14 @@ func stockQueue(t *trial, id string, names ...string) {
 		req.Tasks, req.Events = append(req.Tasks, task), append(req.Events, []byte("task"))
 	}
 	t.commit(req)
-	t.pass(time.Millisecond) // so that what comes next is of another instant
+	t.pass(time.Millisecond) // so that later tasks have a different instant
 }
 
 func anyName(r *provider.FetchTasksRequest) {
 	r.Queues = []provider.QueueFilter{{Queue: queue, Names: []string{activity, "other"}}}
 }
 
-// checkRanks checks the names of the tasks of the queue, in the order in which they are fetched.
+// checkRanks checks the names of the queue's tasks in the order in which they are fetched.
 func checkRanks(t *trial, want string) {
 	var got []string
 	for {
@@ -84,7 +84,7 @@ func checkRanks(t *trial, want string) {
 		}
 	}
 	if order := strings.Join(got, " "); order != want {
-		t.errorf("fetched in the order %s, want %s", order, want)
+		t.errorf("got tasks in the order %s, want %s", order, want)
 	}
 }
 
@@ -96,7 +96,7 @@ func numbered(format string, first, last int) (list []string) {
 	return list
 }
 
-// rankAging shows by what fairness adds to a rank that it takes part in one sum with the priority. No case can wait for hours.
+// rankAging uses fairness to show that ranks of age and priority add up, since no case can wait for hours.
 func rankAging(t *trial) {
 	const early = int((provider.PriorityDefault - provider.PriorityHighest) * provider.PriorityStep / provider.FairnessStep)
 	stockQueue(t, "i", numbered("a%d urgent", 0, early+2)...)
@@ -146,7 +146,7 @@ func rankQueues(t *trial) {
 
 func rankNewcomer(t *trial) {
 	stockQueue(t, "i", "a1", "a2", "a3", "a4", "a5")
-	t.checkf(len(t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Max = 2 })) == 2, "not Max tasks")
+	is(t, "tasks under a Max of 2", len(t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Max = 2 })), 2)
 	stockQueue(t, "i", "b1", "b2", "-1")
 	checkRanks(t, "-1 a3 b1 a4 b2 a5")
 }
@@ -189,11 +189,11 @@ func rankNothing(t *trial) {
 	}
 }
 
-// onlyTask answers the one task of an instance.
+// onlyTask returns the only task of an instance.
 func onlyTask(t *trial, i provider.Instance) provider.TaskInfo {
 	res, err := t.Get(t.ctx, provider.GetRequest{Key: i.Key, WithTasks: true})
 	t.ok(err)
-	t.mustf(len(res.Tasks) == 1, "%d tasks", len(res.Tasks))
+	t.mustf(len(res.Tasks) == 1, "%d tasks, want 1", len(res.Tasks))
 	return res.Tasks[0]
 }
 
@@ -201,8 +201,11 @@ func taskDescribed(t *trial) {
 	task := newTask(1)
 	task.Priority, task.FairnessKey, task.Session, task.StartBy = provider.PriorityLowest, "key", "session", long
 	got := onlyTask(t, t.beginTasks(task))
-	t.checkf(got.Priority == provider.PriorityLowest && got.FairnessKey == "key" && got.Session == "session", "got %+v", got)
-	t.checkf(got.StartBy == got.ScheduledAt.Add(long), "to begin by %d, scheduled at %d", got.StartBy, got.ScheduledAt)
+	t.checkf(got.Priority == provider.PriorityLowest && got.FairnessKey == "key" && got.Session == "session",
+		"got %+v, want the lowest priority and the key and session as given", got)
+	t.checkf(got.StartBy == got.ScheduledAt.Add(long),
+		"the task has StartBy %d, scheduled at %d, want %d", got.StartBy, got.ScheduledAt, got.ScheduledAt.Add(long))
 	plain := onlyTask(t, t.begin("j", func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{newTask(1)} }))
-	t.checkf(plain.Priority == provider.PriorityDefault && plain.FairnessKey == "" && plain.Session == "" && plain.StartBy == 0, "got %+v", plain)
+	t.checkf(plain.Priority == provider.PriorityDefault && plain.FairnessKey == "" && plain.Session == "" && plain.StartBy == 0,
+		"got %+v, want the default priority and no key, session or StartBy", plain)
 }

@@ -61,10 +61,11 @@ func readRange(t *trial) {
 		want     string
 	}{{1, 0, "1234"}, {2, 3, "23"}, {4, 4, "4"}, {3, 99, "34"}, {5, 0, ""}, {5, 4, ""}} {
 		ids, res := readHistory(t, provider.ReadHistoryRequest{Key: i.Key, From: c.from, To: c.to})
-		t.checkf(ids == c.want && !res.More && res.Length == 4, "%d..%d: %q, more %v, want %q", c.from, c.to, ids, res.More, c.want)
+		t.checkf(ids == c.want && !res.More && res.Length == 4, "events %d to %d: got %q, more %v, want %q and no more of 4", c.from, c.to, ids, res.More, c.want)
 	}
 	_, res := readHistory(t, provider.ReadHistoryRequest{Key: i.Key, From: 1})
-	t.checkf(res.Execution == 1 && res.Status == provider.StatusRunning && res.Version == t.get(i.Key).Version, "read %+v", res)
+	t.checkf(res.Execution == 1 && res.Status == provider.StatusRunning && res.Version == t.get(i.Key).Version,
+		"got %+v, want execution 1, Running, at the stored version", res)
 }
 
 func readBytes(t *trial) {
@@ -77,7 +78,7 @@ func readBytes(t *trial) {
 		more     bool
 	}{{1, 0, 1, "1", true}, {2, 0, 4, "23", true}, {2, 3, 4, "23", false}, {2, 0, 5, "234", false}, {3, 0, 1, "3", true}} {
 		ids, res := readHistory(t, provider.ReadHistoryRequest{Key: i.Key, From: c.from, To: c.to, MaxBytes: c.bytes})
-		t.checkf(ids == c.want && res.More == c.more, "%+v: %q, more %v", c, ids, res.More)
+		t.checkf(ids == c.want && res.More == c.more, "%+v: got %q, more %v, want %q and %v", c, ids, res.More, c.want, c.more)
 	}
 }
 
@@ -93,15 +94,15 @@ func readEnded(t *trial) {
 	i := t.end(t.begin("i"))
 	t.create("i", replace)
 	_, res := readHistory(t, provider.ReadHistoryRequest{Key: i.Key, From: 1})
-	t.checkf(res.Status == provider.StatusCompleted && res.Length == 1, "read %+v", res)
+	t.checkf(res.Status == provider.StatusCompleted && res.Length == 1, "got %+v, want the ended execution with one event", res)
 }
 
-// listPages lists all that match, a page of max at a time, and runs between before each next page.
+// listPages lists all matches in pages of size, and calls between before each next page.
 func listPages(t *trial, filter provider.Filter, size int, between func()) []provider.Instance {
 	return listPagesAfter(t, filter, size, func([]provider.Instance) { between() })
 }
 
-// listPagesAfter is pages for a between that wants to know what has been listed.
+// listPagesAfter is listPages with a between that gets the rows listed so far.
 func listPagesAfter(t *trial, filter provider.Filter, size int, between func(shown []provider.Instance)) []provider.Instance {
 	var all []provider.Instance
 	req := provider.ListRequest{Filter: filter, Max: size}
@@ -113,7 +114,7 @@ func listPagesAfter(t *trial, filter provider.Filter, size int, between func(sho
 		if res.Cursor == "" {
 			return all
 		}
-		t.mustf(len(res.Instances) > 0, "an empty page has a cursor")
+		t.mustf(len(res.Instances) > 0, "an empty page has a cursor, want none")
 		req.Cursor = res.Cursor
 		between(all)
 	}
@@ -133,11 +134,11 @@ func readPages(t *trial) {
 	}
 	for _, size := range []int{1, 3, 7, 100} {
 		list := listPages(t, provider.Filter{}, size, func() {})
-		t.checkf(len(list) == 7, "pages of %d: %s", size, idsOf(list))
+		t.checkf(len(list) == 7, "pages of %d: got %s, want all 7", size, idsOf(list))
 		for n := 1; n < len(list); n++ {
 			a, b := list[n-1], list[n]
 			newer := a.CreatedAt > b.CreatedAt || (a.CreatedAt == b.CreatedAt && string(a.Key[:]) > string(b.Key[:]))
-			t.checkf(newer, "pages of %d: %s comes before %s", size, a.ID, b.ID)
+			t.checkf(newer, "pages of %d: %s comes before %s, want the newest first", size, a.ID, b.ID)
 		}
 	}
 }
@@ -159,14 +160,14 @@ func readChanging(t *trial) {
 	})
 }
 
-// checkListedOnce checks that a list shows each instance once although something happens between its pages.
+// checkListedOnce checks that a list shows each instance once although between changes the store.
 func checkListedOnce(t *trial, filter provider.Filter, made map[string]provider.Instance, between func(shown []provider.Instance)) {
 	seen := map[string]int{}
 	for _, i := range listPagesAfter(t, filter, 2, between) {
 		seen[i.ID]++
 	}
 	for id := range made {
-		t.checkf(seen[id] == 1, "%s was listed %d times", id, seen[id])
+		t.checkf(seen[id] == 1, "%s was listed %d times, want 1", id, seen[id])
 	}
 }
 
@@ -176,7 +177,7 @@ func checkList(t *trial, filter provider.Filter, want string) {
 		seen[i.ID] = true
 	}
 	for id := range strings.FieldsSeq(want) {
-		t.checkf(seen[id], "filter %+v hides %s", filter, id)
+		t.checkf(seen[id], "filter %+v does not list %s", filter, id)
 	}
 	t.checkf(len(seen) == len(strings.Fields(want)), "filter %+v lists %v, want %s", filter, seen, want)
 }
@@ -225,9 +226,9 @@ func readReplaced(t *trial) {
 	old := t.end(t.begin("i"))
 	i := t.create("i", replace)
 	list := listPages(t, provider.Filter{}, 10, func() {})
-	t.checkf(len(list) == 1 && list[0].Key == i.Key, "listed %s", idsOf(list))
+	t.checkf(len(list) == 1 && list[0].Key == i.Key, "got %s, want the current instance", idsOf(list))
 	list = listPages(t, provider.Filter{Replaced: true}, 10, func() {})
-	t.checkf(len(list) == 2 && (list[0].Key == old.Key || list[1].Key == old.Key), "listed %s", idsOf(list))
+	t.checkf(len(list) == 2 && (list[0].Key == old.Key || list[1].Key == old.Key), "got %s, want both, the replaced one included", idsOf(list))
 }
 
 func readCount(t *trial) {

@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// refusals calls each method in a way that it must refuse, and answers its errors.
+// refusals makes an invalid call of each method and returns the errors.
 func refusals(t *trial) map[string]error {
 	all := map[string]error{}
 	ref := provider.TaskRef{Key: unique(), Execution: 1, EventID: 1}
@@ -35,13 +35,14 @@ func refusals(t *trial) map[string]error {
 	return all
 }
 
-// limitErrors: a caller knows of each refusal that nothing happened, also after the end.
+// limitErrors checks that the error of each refusal says that nothing happened, after Close too.
 func limitErrors(t *trial) {
 	i := t.create("used")
 	check := func(when string) {
 		for call, err := range refusals(t) {
-			t.checkf(err != nil, "%s %s: no error", when, call)
-			t.checkf(provider.OutcomeOf(err) == provider.OutcomeNothing, "%s %s: %v, outcome %s", when, call, err, provider.OutcomeOf(err))
+			t.checkf(err != nil, "%s %s: got no error, want one", when, call)
+			t.checkf(provider.OutcomeOf(err) == provider.OutcomeNothing,
+				"%s %s: error %v has outcome %s, want nothing happened", when, call, err, provider.OutcomeOf(err))
 		}
 	}
 	t.unchanged(i.Key, func() { check("open") })
@@ -67,10 +68,10 @@ func limitLease(t *trial) {
 	req.Tasks = []provider.NewTask{task}
 	t.refused(req, provider.ErrTooLarge)
 	u := t.fetchOne(func(r *provider.FetchTurnsRequest) { r.Lease = provider.MaxLease })
-	t.checkf(u.Instance.ID == "j", "fetched %s", u.Instance.ID)
+	t.checkf(u.Instance.ID == "j", "got a turn of %s, want j", u.Instance.ID)
 }
 
-// with changes a request.
+// with applies changes to a request.
 func with[T any](r T, change func(*T)) T {
 	change(&r)
 	return r
@@ -96,7 +97,7 @@ func limitBatch(t *trial) {
 		t.create(fmt.Sprint("i", n))
 	}
 	list := t.fetch(func(r *provider.FetchTurnsRequest) { r.Max = provider.MaxBatch - 1 })
-	t.checkf(len(list) == 3, "fetched %d turns of 3", len(list))
+	t.checkf(len(list) == 3, "got %d turns, want 3", len(list))
 }
 
 func limitPage(t *trial) {
@@ -110,5 +111,5 @@ func limitPage(t *trial) {
 	t.create("i")
 	res, err := t.List(t.ctx, provider.ListRequest{Max: provider.MaxPage})
 	t.ok(err)
-	t.checkf(len(res.Instances) == 1, "listed %s", idsOf(res.Instances))
+	t.checkf(len(res.Instances) == 1, "got %s, want one instance", idsOf(res.Instances))
 }

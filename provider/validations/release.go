@@ -33,11 +33,11 @@ func (t *trial) release(u turn, changes ...func(*provider.TurnRelease)) error {
 	}
 	res, err := t.ReleaseTurns(t.ctx, provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{item}})
 	t.ok(err)
-	t.mustf(len(res.Errs) == 1, "%d answers to one item", len(res.Errs))
+	t.mustf(len(res.Errs) == 1, "%d errors for one item, want 1", len(res.Errs))
 	return res.Errs[0]
 }
 
-// block releases the turn with a failure, to be retried after a short delay or held.
+// block releases the turn with a failure. It is retried after a short delay, or held.
 func (t *trial) block(u turn, hold bool) {
 	t.ok(t.release(u, func(r *provider.TurnRelease) {
 		r.Delay = short
@@ -48,30 +48,31 @@ func (t *trial) block(u turn, hold bool) {
 func releaseClean(t *trial) {
 	i := t.create("i")
 	t.ok(t.release(t.fetchOne()))
-	t.checkf(t.get(i.Key).Deliveries == 0, "the delivery was not given back")
+	is(t, "deliveries after the release", t.get(i.Key).Deliveries, 0)
 	u := t.fetchOne()
-	t.checkf(u.payloads() == "start" && u.Instance.Deliveries == 1, "got %q, delivery %d", u.payloads(), u.Instance.Deliveries)
+	t.checkf(u.payloads() == "start" && u.Instance.Deliveries == 1, "got %q, delivery %d, want \"start\" and 1", u.payloads(), u.Instance.Deliveries)
 }
 
 func releaseDelay(t *trial) {
 	t.create("i")
 	t.ok(t.release(t.fetchOne(), func(r *provider.TurnRelease) { r.Delay = long }))
-	t.noTurn("it was released with a delay")
+	t.noTurn("the release has a delay")
 	t.create("j")
 	t.ok(t.release(t.fetchOne(), func(r *provider.TurnRelease) { r.Delay = short }))
 	u := t.fetchOne()
-	t.checkf(u.Instance.ID == "j", "got %s", u.Instance.ID)
+	t.checkf(u.Instance.ID == "j", "got a turn of %s, want j", u.Instance.ID)
 }
 
 func releaseFailure(t *trial) {
 	i := t.create("i")
 	t.block(t.fetchOne(), false)
 	b := t.get(i.Key).Blocked
-	t.mustf(b != nil, "it is not blocked")
-	t.checkf(b.Reason == "panic" && b.Message == "it hurts" && b.Count == 1 && b.Since > 0, "blocked %+v", *b)
-	t.checkf(b.RetryAt >= b.Since.Add(short), "retry at %d, blocked since %d", b.RetryAt, b.Since)
+	t.mustf(b != nil, "the instance is not blocked, want the flag")
+	t.checkf(b.Reason == "panic" && b.Message == "it hurts" && b.Count == 1 && b.Since > 0,
+		"blocked %+v, want the reason and message of the failure, count 1, and a time", *b)
+	t.checkf(b.RetryAt >= b.Since.Add(short), "retry at %d, blocked since %d, want the delay between them", b.RetryAt, b.Since)
 	u := t.fetchOne()
-	t.checkf(u.Instance.Blocked != nil && u.Instance.Deliveries == 2, "fetched with %+v", u.Instance)
+	t.checkf(u.Instance.Blocked != nil && u.Instance.Deliveries == 2, "got %+v, want the Blocked flag and 2 deliveries", u.Instance)
 }
 
 func releaseCount(t *trial) {
@@ -80,17 +81,17 @@ func releaseCount(t *trial) {
 	since := t.get(i.Key).Blocked.Since
 	t.block(t.fetchOne(), false)
 	b := t.get(i.Key).Blocked
-	t.mustf(b != nil, "it is not blocked")
-	t.checkf(b.Count == 2 && b.Since == since, "blocked %+v, first at %d", *b, since)
+	t.mustf(b != nil, "the instance is not blocked, want the flag")
+	t.checkf(b.Count == 2 && b.Since == since, "blocked %+v, want count 2 since %d", *b, since)
 }
 
 func releaseHold(t *trial) {
 	i := t.create("i")
 	t.block(t.fetchOne(), true)
 	b := t.get(i.Key).Blocked
-	t.mustf(b != nil, "it is not blocked")
-	t.checkf(b.RetryAt == 0, "retry at %d, want held", b.RetryAt)
-	t.noTurn("it is held", func(r *provider.FetchTurnsRequest) { r.Wait = 2 * short })
+	t.mustf(b != nil, "the instance is not blocked, want the flag")
+	t.checkf(b.RetryAt == 0, "retry at %d, want 0 for a hold", b.RetryAt)
+	t.noTurn("the instance is held", func(r *provider.FetchTurnsRequest) { r.Wait = 2 * short })
 }
 
 func releaseWrongToken(t *trial) {
@@ -99,7 +100,7 @@ func releaseWrongToken(t *trial) {
 	other := u
 	other.token = unique()
 	t.unchanged(i.Key, func() { t.want(t.release(other), provider.ErrLeaseLost) })
-	t.noTurn("the lease is still held")
+	t.noTurn("a wrong token does not end the lease")
 	other.Instance.Key = unique()
 	t.want(t.release(other), provider.ErrLeaseLost)
 	t.ok(t.release(u))
@@ -109,17 +110,17 @@ func releaseEach(t *trial) {
 	t.create("i")
 	t.create("j")
 	list := t.fetch()
-	t.mustf(len(list) == 2, "fetched %d turns", len(list))
+	t.mustf(len(list) == 2, "got %d turns, want 2", len(list))
 	res, err := t.ReleaseTurns(t.ctx, provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{
 		{Key: list[0].Instance.Key, Token: unique()},
 		{Key: list[1].Instance.Key, Token: list[1].token},
 	}})
 	t.ok(err)
-	t.mustf(len(res.Errs) == 2, "%d answers to two items", len(res.Errs))
+	t.mustf(len(res.Errs) == 2, "%d errors for two items, want 2", len(res.Errs))
 	t.want(res.Errs[0], provider.ErrLeaseLost)
 	t.ok(res.Errs[1])
 	u := t.fetchOne()
-	t.checkf(u.Instance.Key == list[1].Instance.Key, "the wrong one was released")
+	is(t, "the released instance", u.Instance.Key, list[1].Instance.Key)
 }
 
 func releaseTwice(t *trial) {
@@ -128,16 +129,16 @@ func releaseTwice(t *trial) {
 	t.ok(t.release(u))
 	t.fetchOne()
 	t.want(t.release(u), provider.ErrLeaseLost)
-	t.checkf(t.get(i.Key).Deliveries == 1, "%d deliveries", t.get(i.Key).Deliveries)
-	t.noTurn("the second lease is still held")
+	t.checkf(t.get(i.Key).Deliveries == 1, "%d deliveries, want 1", t.get(i.Key).Deliveries)
+	t.noTurn("the second lease still holds the instance")
 }
 
 func releaseVersion(t *trial) {
 	i := t.create("i")
 	t.ok(t.release(t.fetchOne()))
 	t.block(t.fetchOne(), true)
-	t.checkf(t.get(i.Key).Version == i.Version, "a release changed the version")
-	t.commit(next(i, "event")) // so a hand-off turn computed before is still good
+	is(t, "the version after a release", t.get(i.Key).Version, i.Version)
+	t.commit(next(i, "event")) // so a hand-off turn that was computed before stays valid
 }
 
 func releaseCommit(t *trial) {
@@ -145,7 +146,7 @@ func releaseCommit(t *trial) {
 	t.block(t.fetchOne(), false)
 	t.commit(commitOf(t.fetchOne()))
 	stored := t.get(i.Key)
-	t.checkf(stored.Blocked == nil && stored.Deliveries == 0, "blocked %+v, %d deliveries", stored.Blocked, stored.Deliveries)
+	t.checkf(stored.Blocked == nil && stored.Deliveries == 0, "blocked %+v, %d deliveries, want neither", stored.Blocked, stored.Deliveries)
 }
 
 func releaseAll(t *trial) {
@@ -154,17 +155,17 @@ func releaseAll(t *trial) {
 	t.create("b")
 	t.create("c")
 	lost := t.fetch(wait)
-	t.mustf(len(lost) == 2, "fetched %d turns, want 2", len(lost))
+	t.mustf(len(lost) == 2, "got %d turns, want 2", len(lost))
 	unknown := provider.TurnRelease{Token: lost[0].token}
-	for range 2 { // it may be repeated
+	for range 2 { // a repeat changes nothing
 		res, err := t.ReleaseTurns(t.ctx, provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{unknown}})
 		t.ok(err)
-		t.mustf(len(res.Errs) == 1 && res.Errs[0] == nil, "answers %v", res.Errs)
+		t.mustf(len(res.Errs) == 1 && res.Errs[0] == nil, "the release returned %v, want one nil error", res.Errs)
 	}
 	again := t.fetch(wait)
-	t.mustf(len(again) == 2, "fetched %d turns, want those that were released", len(again))
+	t.mustf(len(again) == 2, "got %d turns, want the 2 that were released", len(again))
 	for _, u := range again {
-		t.checkf(u.Instance.Deliveries == 1, "%s: delivery %d: the lost one was counted", u.Instance.ID, u.Instance.Deliveries)
+		t.checkf(u.Instance.Deliveries == 1, "%s: delivery %d, want 1 without the released one", u.Instance.ID, u.Instance.Deliveries)
 	}
 	t.ok(t.release(mine))
 }

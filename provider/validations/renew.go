@@ -26,10 +26,11 @@ func renewCases() []testCase {
 func renewAll(t *trial, items ...provider.TaskRenewal) []provider.TaskRenewalResult {
 	res, err := t.RenewTasks(t.ctx, provider.RenewTasksRequest{Items: items, Lease: long})
 	t.ok(err)
-	t.mustf(len(res.Items) == len(items), "%d answers to %d renewals", len(res.Items), len(items))
+	t.mustf(len(res.Items) == len(items), "%d results for %d renewals", len(res.Items), len(items))
 	for _, item := range res.Items {
 		extended := item.Err == nil && item.State.Kind == provider.ExecutionRunning
-		t.checkf(!extended || item.LeaseUntil == 0 || item.LeaseUntil >= res.Now.Add(long), "renewed until %d at %d", item.LeaseUntil, res.Now)
+		t.checkf(!extended || item.LeaseUntil == 0 || item.LeaseUntil >= res.Now.Add(long),
+			"a lease was renewed until %d at %d, want its full length", item.LeaseUntil, res.Now)
 	}
 	return res.Items
 }
@@ -46,9 +47,10 @@ func renewExtends(t *trial) {
 	t.beginTasks(newTask(1))
 	task := t.fetchTask(brieflyTask)
 	res := t.renew(renewal(task))
-	t.checkf(res.Err == nil && res.LeaseUntil > task.LeaseUntil && !res.CancelRequested && !res.Paused, "answer %+v", res)
+	t.checkf(res.Err == nil && res.LeaseUntil > task.LeaseUntil && !res.CancelRequested && !res.Paused,
+		"got %+v, want a later LeaseUntil, not cancelled, not paused", res)
 	list := t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Wait = 2 * short })
-	t.checkf(len(list) == 0, "it was fetched although its lease was renewed")
+	is(t, "tasks fetched while the lease is renewed", len(list), 0)
 }
 
 func renewSuspended(t *trial) {
@@ -56,7 +58,8 @@ func renewSuspended(t *trial) {
 	task := t.fetchTask()
 	t.steer(i.Key, provider.SteerSuspend)
 	res := t.renew(renewal(task))
-	t.checkf(res.Err == nil && res.State.Kind == provider.ExecutionRunning && res.Paused && res.LeaseUntil > 0, "answer %+v", res)
+	t.checkf(res.Err == nil && res.State.Kind == provider.ExecutionRunning && res.Paused && res.LeaseUntil > 0,
+		"got %+v, want Running, Paused and a LeaseUntil", res)
 }
 
 func renewTerminal(t *trial) {
@@ -65,10 +68,10 @@ func renewTerminal(t *trial) {
 	t.steer(i.Key, provider.SteerTerminate)
 	want := terminal(provider.StatusTerminated)
 	res := t.renew(renewal(task))
-	t.checkf(res.State == want && res.Err == nil, "answer %+v", res)
+	t.checkf(res.State == want && res.Err == nil, "got %+v, want the terminal state and no error", res)
 	task.token = unique()
 	res = t.renew(renewal(task))
-	t.checkf(res.State == want && res.Err == nil, "with a wrong token, too: %+v", res)
+	t.checkf(res.State == want && res.Err == nil, "got %+v under a wrong token, want the terminal state and no error", res)
 }
 
 func renewMissing(t *trial) {
@@ -77,7 +80,7 @@ func renewMissing(t *trial) {
 	_, err := t.Delete(t.ctx, provider.DeleteRequest{Key: i.Key, Force: true})
 	t.ok(err)
 	res := t.renew(renewal(task))
-	t.checkf(res.State.Kind == provider.ExecutionMissing && res.Err == nil, "answer %+v", res)
+	t.checkf(res.State.Kind == provider.ExecutionMissing && res.Err == nil, "got %+v, want state Missing and no error", res)
 }
 
 func renewUnknownExecution(t *trial) {
@@ -85,7 +88,7 @@ func renewUnknownExecution(t *trial) {
 	task := t.fetchTask()
 	task.Execution = 7
 	res := t.renew(renewal(task))
-	t.checkf(res.State.Kind == provider.ExecutionMissing, "answer %+v", res)
+	t.checkf(res.State.Kind == provider.ExecutionMissing, "got %+v, want state Missing", res)
 }
 
 func renewLost(t *trial) {
@@ -96,7 +99,7 @@ func renewLost(t *trial) {
 	t.unchanged(i.Key, func() {
 		res := t.renew(renewal(thief))
 		t.want(res.Err, provider.ErrLeaseLost)
-		t.checkf(res.State.Kind == provider.ExecutionRunning, "answer %+v", res)
+		t.checkf(res.State.Kind == provider.ExecutionRunning, "got %+v, want state Running", res)
 	})
 	t.ok(t.report(task, provider.TaskComplete).Err)
 	t.want(t.renew(renewal(task)).Err, provider.ErrLeaseLost)
@@ -111,20 +114,20 @@ func renewDetails(t *trial) {
 	t.ok(t.renew(item).Err)
 	res, err := t.Get(t.ctx, provider.GetRequest{Key: i.Key, WithTasks: true})
 	t.ok(err)
-	t.checkf(len(res.Tasks) == 1 && string(res.Tasks[0].Details) == "half", "tasks %+v", res.Tasks)
+	t.checkf(len(res.Tasks) == 1 && string(res.Tasks[0].Details) == "half", "tasks %+v, want details half", res.Tasks)
 }
 
 func renewBatch(t *trial) {
 	t.beginTasks(newTask(1), newTask(2), newTask(3))
 	list := t.fetchTasks(brieflyTask)
-	t.mustf(len(list) == 3, "fetched %d tasks", len(list))
+	t.mustf(len(list) == 3, "got %d tasks, want 3", len(list))
 	list[1].token = unique()
 	res := renewAll(t, renewal(list[0]), renewal(list[1]), renewal(list[2]))
 	t.ok(res[0].Err)
 	t.want(res[1].Err, provider.ErrLeaseLost)
 	t.ok(res[2].Err)
-	task := t.fetchTask() // the one whose lease was not renewed
-	t.checkf(task.TaskRef == list[1].TaskRef, "fetched task %d", task.EventID)
+	task := t.fetchTask() // the task whose lease was not renewed
+	is(t, "the task fetched", task.TaskRef, list[1].TaskRef)
 }
 
 func renewDelivery(t *trial) {
@@ -132,5 +135,6 @@ func renewDelivery(t *trial) {
 	t.ok(t.renew(renewal(t.fetchTask())).Err)
 	res, err := t.Get(t.ctx, provider.GetRequest{Key: i.Key, WithTasks: true})
 	t.ok(err)
-	t.checkf(len(res.Tasks) == 1 && res.Tasks[0].Attempt == 1 && res.Tasks[0].Deliveries == 1, "tasks %+v", res.Tasks)
+	t.checkf(len(res.Tasks) == 1 && res.Tasks[0].Attempt == 1 && res.Tasks[0].Deliveries == 1,
+		"tasks %+v, want one on its first attempt and delivery", res.Tasks)
 }

@@ -55,19 +55,20 @@ func (t *trial) report(task leasedTask, outcome provider.TaskOutcome, changes ..
 	}
 	res, err := t.ReportTasks(t.ctx, provider.ReportTasksRequest{Items: []provider.TaskReport{item}})
 	t.ok(err)
-	t.mustf(len(res.Items) == 1, "%d answers to one report", len(res.Items))
+	t.mustf(len(res.Items) == 1, "%d results for one report, want 1", len(res.Items))
 	return res.Items[0]
 }
 
 func reportComplete(t *trial) {
 	i := t.beginTasks(newTask(4))
 	res := t.report(t.fetchTask(), provider.TaskComplete)
-	t.checkf(res.Err == nil && res.State.Kind == provider.ExecutionRunning, "answer %+v", res)
+	t.checkf(res.Err == nil && res.State.Kind == provider.ExecutionRunning, "got %+v, want Running and no error", res)
 	t.tasksAre(i.Key, "")
 	u := t.fetchOne(named("i"))
-	t.mustf(len(u.Messages) == 1, "%d messages", len(u.Messages))
+	t.mustf(len(u.Messages) == 1, "%d messages, want 1", len(u.Messages))
 	m := u.Messages[0]
-	t.checkf(string(m.Payload) == "result" && m.EventID == 4 && m.Execution == 1 && m.Kind == 7 && !m.Timer, "message %+v", m)
+	t.checkf(string(m.Payload) == "result" && m.EventID == 4 && m.Execution == 1 && m.Kind == 7 && !m.Timer,
+		"message %+v, want the result for event 4 of execution 1", m)
 }
 
 func reportSuspended(t *trial) {
@@ -75,8 +76,8 @@ func reportSuspended(t *trial) {
 	task := t.fetchTask()
 	t.steer(i.Key, provider.SteerSuspend)
 	res := t.report(task, provider.TaskComplete)
-	t.checkf(res.Err == nil && res.State.Kind == provider.ExecutionRunning, "answer %+v", res)
-	t.checkf(t.get(i.Key).InboxMessages == 1, "the result does not wait in the inbox")
+	t.checkf(res.Err == nil && res.State.Kind == provider.ExecutionRunning, "got %+v, want Running and no error", res)
+	is(t, "messages after the completion", t.get(i.Key).InboxMessages, 1)
 }
 
 func reportEnded(t *trial) {
@@ -84,8 +85,8 @@ func reportEnded(t *trial) {
 	task := t.fetchTask()
 	t.end(i)
 	res := t.report(task, provider.TaskComplete)
-	t.checkf(res.State == terminal(provider.StatusCompleted), "answer %+v", res)
-	t.checkf(t.get(i.Key).InboxMessages == 0 && len(t.letters()) == 0, "a result reached an ended instance")
+	t.checkf(res.State == terminal(provider.StatusCompleted), "got %+v, want Terminal with status Completed", res)
+	t.checkf(t.get(i.Key).InboxMessages == 0 && len(t.letters()) == 0, "the result reached an ended instance or the dead letters")
 }
 
 func reportRetry(t *trial) {
@@ -95,13 +96,13 @@ func reportRetry(t *trial) {
 	t.ok(t.report(task, provider.TaskRetry, func(r *provider.TaskReport) { r.Failure, r.Details = []byte("boom"), []byte("half") }).Err)
 	again := t.fetchTask()
 	t.checkf(again.Attempt == 2 && again.Deliveries == 1, "attempt %d, deliveries %d, want 2 and 1", again.Attempt, again.Deliveries)
-	t.checkf(string(again.Failure) == "boom" && string(again.Details) == "half", "failure %q, details %q", again.Failure, again.Details)
+	t.checkf(string(again.Failure) == "boom" && string(again.Details) == "half", "failure %q, details %q, want boom and half", again.Failure, again.Details)
 }
 
 func reportRetryDelay(t *trial) {
 	t.beginTasks(newTask(1))
 	t.ok(t.report(t.fetchTask(), provider.TaskRetry, func(r *provider.TaskReport) { r.Delay = long }).Err)
-	t.checkf(len(t.fetchTasks()) == 0, "a delayed retry was fetched")
+	is(t, "tasks before the Delay of a retry", len(t.fetchTasks()), 0)
 }
 
 func reportPark(t *trial) {
@@ -109,13 +110,14 @@ func reportPark(t *trial) {
 	task := t.fetchTask(brieflyTask)
 	t.ok(t.report(task, provider.TaskPark).Err)
 	list := t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Wait = 2 * short })
-	t.checkf(len(list) == 0, "a parked task was delivered")
+	is(t, "parked tasks fetched", len(list), 0)
 	t.ok(t.renew(provider.TaskRenewal{TaskRef: task.TaskRef, Token: task.token, Details: []byte("d")}).Err)
 	res, err := t.Get(t.ctx, provider.GetRequest{Key: i.Key, WithTasks: true})
 	t.ok(err)
-	t.checkf(len(res.Tasks) == 1 && res.Tasks[0].State == provider.TaskParked && string(res.Tasks[0].Details) == "d", "tasks %+v", res.Tasks)
+	t.checkf(len(res.Tasks) == 1 && res.Tasks[0].State == provider.TaskParked && string(res.Tasks[0].Details) == "d",
+		"tasks %+v, want one parked with details d", res.Tasks)
 	t.ok(t.report(task, provider.TaskComplete).Err)
-	t.checkf(t.get(i.Key).InboxMessages == 1, "the completion by token brought no message")
+	is(t, "messages after the completion by token", t.get(i.Key).InboxMessages, 1)
 }
 
 func reportParkRetry(t *trial) {
@@ -124,7 +126,7 @@ func reportParkRetry(t *trial) {
 	t.ok(t.report(task, provider.TaskPark).Err)
 	t.ok(t.report(task, provider.TaskRetry).Err)
 	again := t.fetchTask()
-	t.checkf(again.Attempt == 2, "attempt %d", again.Attempt)
+	t.checkf(again.Attempt == 2, "attempt %d, want 2", again.Attempt)
 	t.want(t.report(task, provider.TaskComplete).Err, provider.ErrLeaseLost)
 }
 
@@ -134,14 +136,14 @@ func reportRelease(t *trial) {
 	task := t.fetchTask()
 	t.checkf(task.Attempt == 1 && task.Deliveries == 1, "attempt %d, deliveries %d, want 1 and 1", task.Attempt, task.Deliveries)
 	t.ok(t.report(task, provider.TaskRelease, func(r *provider.TaskReport) { r.Delay = long }).Err)
-	t.checkf(len(t.fetchTasks()) == 0, "a task released with a delay was fetched")
+	is(t, "tasks before the Delay of a release", len(t.fetchTasks()), 0)
 }
 
 func reportDiscard(t *trial) {
 	t.beginTasks(newTask(1))
 	res := t.report(t.fetchTask(), provider.TaskDiscard)
-	t.checkf(res.Err == nil && res.State.Kind == provider.ExecutionRunning, "answer %+v", res)
-	t.fetchTask() // it was not removed
+	t.checkf(res.Err == nil && res.State.Kind == provider.ExecutionRunning, "got %+v, want Running and no error", res)
+	t.fetchTask() // the task was not removed
 }
 
 func reportPoison(t *trial) {
@@ -149,12 +151,13 @@ func reportPoison(t *trial) {
 	t.ok(t.report(t.fetchTask(), provider.TaskPoison, func(r *provider.TaskReport) { r.Reason = "poison" }).Err)
 	t.tasksAre(i.Key, "")
 	u := t.fetchOne(named("i"))
-	t.checkf(u.payloads() == "result", "the orchestration got %q", u.payloads())
+	t.checkf(u.payloads() == "result", "the inbox has %q, want \"result\"", u.payloads())
 	list := t.letters()
-	t.mustf(len(list) == 1, "%d dead letters", len(list))
+	t.mustf(len(list) == 1, "%d dead letters, want 1", len(list))
 	l := list[0]
-	t.checkf(l.Task && l.Key == i.Key && l.Execution == 1 && l.EventID == 4 && l.Queue == queue && l.Name == activity, "letter %+v", l)
-	t.checkf(l.Reason == "poison" && string(l.Payload) == "task4", "letter %+v", l)
+	t.checkf(l.Task && l.Key == i.Key && l.Execution == 1 && l.EventID == 4 && l.Queue == queue && l.Name == activity,
+		"letter %+v, want task 4 with its queue and name", l)
+	t.checkf(l.Reason == "poison" && string(l.Payload) == "task4", "letter %+v, want the reason and the payload of the task", l)
 }
 
 func reportWrongToken(t *trial) {
@@ -168,7 +171,7 @@ func reportWrongToken(t *trial) {
 	t.ok(t.report(task, provider.TaskComplete).Err)
 }
 
-// checkHoldsNothing checks that a token can do nothing with a task.
+// checkHoldsNothing checks that a token gives no right to a task.
 func checkHoldsNothing(t *trial, task leasedTask, token provider.UUID) {
 	task.token = token
 	for outcome := provider.TaskComplete; outcome <= provider.TaskPoison; outcome++ {
@@ -177,12 +180,12 @@ func checkHoldsNothing(t *trial, task leasedTask, token provider.UUID) {
 	t.unchanged(task.Key, func() { t.want(t.renew(renewal(task)).Err, provider.ErrLeaseLost) })
 }
 
-// reportTokenOfEach: who has the token of one task can do nothing with the others of the same fetch, be they leased or parked.
+// reportTokenOfEach checks that the token of one task gives no right to the others of the same fetch, leased or parked.
 func reportTokenOfEach(t *trial) {
 	t.beginTasks(newTask(1), newTask(2), newTask(3))
 	t.begin("other", func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{newTask(1)} })
 	list := t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Wait = patience })
-	t.mustf(len(list) == 4, "fetched %d tasks, want 4", len(list))
+	t.mustf(len(list) == 4, "got %d tasks, want 4", len(list))
 	t.ok(t.report(list[2], provider.TaskPark).Err)
 	for n, task := range list {
 		for m, other := range list {
@@ -200,7 +203,7 @@ func reportTokenOfFetch(t *trial) {
 	t.beginTasks(newTask(1), newTask(2))
 	fetch := unique()
 	list := t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Wait, r.Token = patience, fetch })
-	t.mustf(len(list) == 2, "fetched %d tasks, want 2", len(list))
+	t.mustf(len(list) == 2, "got %d tasks, want 2", len(list))
 	t.ok(t.report(list[1], provider.TaskPark).Err)
 	for _, task := range list {
 		checkHoldsNothing(t, task, fetch)
@@ -231,14 +234,14 @@ func reportRepeat(t *trial) {
 func reportEach(t *trial) {
 	i := t.beginTasks(newTask(1), newTask(2))
 	list := t.fetchTasks()
-	t.mustf(len(list) == 2, "fetched %d tasks", len(list))
+	t.mustf(len(list) == 2, "got %d tasks, want 2", len(list))
 	bad := reportOf(list[0], provider.TaskComplete)
 	bad.Token = unique()
 	res, err := t.ReportTasks(t.ctx, provider.ReportTasksRequest{
 		Items: []provider.TaskReport{bad, reportOf(list[1], provider.TaskComplete)},
 	})
 	t.ok(err)
-	t.mustf(len(res.Items) == 2, "%d answers to two reports", len(res.Items))
+	t.mustf(len(res.Items) == 2, "%d results for two reports, want 2", len(res.Items))
 	t.want(res.Items[0].Err, provider.ErrLeaseLost)
 	t.ok(res.Items[1].Err)
 	t.tasksAre(i.Key, "1")
@@ -250,7 +253,7 @@ func reportMissing(t *trial) {
 	_, err := t.Delete(t.ctx, provider.DeleteRequest{Key: i.Key, Force: true})
 	t.ok(err)
 	res := t.report(task, provider.TaskComplete)
-	t.checkf(res.State.Kind == provider.ExecutionMissing, "answer %+v", res)
+	t.checkf(res.State.Kind == provider.ExecutionMissing, "got %+v, want state Missing", res)
 }
 
 func reportRace(t *trial) {
@@ -261,7 +264,7 @@ func reportRace(t *trial) {
 			t.want(err, provider.ErrLeaseLost)
 		}
 	})
-	t.checkf(t.get(i.Key).InboxMessages == 1, "%d results reached the inbox, want 1", t.get(i.Key).InboxMessages)
+	t.checkf(t.get(i.Key).InboxMessages == 1, "%d results in the inbox, want 1", t.get(i.Key).InboxMessages)
 }
 
 func reportReplaced(t *trial) {
@@ -274,7 +277,7 @@ func reportReplaced(t *trial) {
 	t.commit(req)
 	t.unchanged(i.Key, func() {
 		res := t.report(task, provider.TaskComplete)
-		t.checkf(res.State == terminal(provider.StatusCompleted), "answer %+v", res)
+		t.checkf(res.State == terminal(provider.StatusCompleted), "got %+v, want Terminal with status Completed", res)
 	})
 }
 
@@ -290,21 +293,21 @@ func reportReleaseFetch(t *trial) {
 	t.beginTasks(newTask(4), newTask(5))
 	fetch := unique()
 	lost := t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Wait, r.Token = patience, fetch })
-	t.mustf(len(lost) == 2, "fetched %d tasks, want 2", len(lost))
+	t.mustf(len(lost) == 2, "got %d tasks, want 2", len(lost))
 	checkReleasesBoth(t, fetch)
 }
 
-// checkReleasesBoth releases all tasks that a token holds, which are the only two.
+// checkReleasesBoth releases the two tasks that a token holds.
 func checkReleasesBoth(t *trial, token provider.UUID) {
 	unknown := provider.TaskReport{Token: token, Outcome: provider.TaskRelease}
-	for range 2 { // it may be repeated
+	for range 2 { // a repeat changes nothing
 		res, err := t.ReportTasks(t.ctx, provider.ReportTasksRequest{Items: []provider.TaskReport{unknown}})
 		t.ok(err)
-		t.mustf(len(res.Items) == 1 && res.Items[0].Err == nil, "answers %+v", res.Items)
+		t.mustf(len(res.Items) == 1 && res.Items[0].Err == nil, "the release returned %+v, want one result without an error", res.Items)
 	}
 	again := t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Wait = patience })
-	t.mustf(len(again) == 2, "fetched %d tasks, want those that were released", len(again))
+	t.mustf(len(again) == 2, "got %d tasks, want the 2 that were released", len(again))
 	for _, task := range again {
-		t.checkf(task.Deliveries == 1 && task.Attempt == 1, "delivery %d of attempt %d: the lost one was counted", task.Deliveries, task.Attempt)
+		t.checkf(task.Deliveries == 1 && task.Attempt == 1, "delivery %d of attempt %d, want 1 of 1 without the lost one", task.Deliveries, task.Attempt)
 	}
 }

@@ -7,18 +7,18 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// rowUpdatedAt: what arrives and who looks do not touch it, what writes a Version does.
+// rowUpdatedAt checks that messages and fetches do not change UpdatedAt, and that every new Version does.
 func rowUpdatedAt(t *trial) {
 	i := t.begin("i")
 	t.pass(short)
 	t.send(i.Key, text("m"))
 	t.fetchOne(named("i"))
-	t.checkf(t.get(i.Key).UpdatedAt == i.UpdatedAt, "a message or a lease moved it")
+	is(t, "UpdatedAt after a message and a lease", t.get(i.Key).UpdatedAt, i.UpdatedAt)
 	res := t.commit(next(i, "event"))
-	t.checkf(t.get(i.Key).UpdatedAt == res.Now, "a commit at %d left it at %d", res.Now, t.get(i.Key).UpdatedAt)
+	is(t, "UpdatedAt after a commit", t.get(i.Key).UpdatedAt, res.Now)
 	t.pass(short)
 	got := t.steer(i.Key, provider.SteerSuspend)
-	t.checkf(got.UpdatedAt > res.Now, "a steer left it at %d", got.UpdatedAt)
+	t.checkf(got.UpdatedAt > res.Now, "UpdatedAt is %d, want more than %d", got.UpdatedAt, res.Now)
 }
 
 func rowTasks(t *trial) {
@@ -30,10 +30,10 @@ func rowTasks(t *trial) {
 	t.tasksAre(i.Key, "3 5 7")
 	res, err := t.Get(t.ctx, provider.GetRequest{Key: i.Key})
 	t.ok(err)
-	t.checkf(len(res.Tasks) == 0 && len(res.Values) == 0, "tasks that nobody asked for: %+v", res.Tasks)
+	t.checkf(len(res.Tasks) == 0 && len(res.Values) == 0, "got tasks %+v or values without asking for them", res.Tasks)
 }
 
-// attributeKinds: a value of each kind comes back as it was given.
+// attributeKinds checks that a value of each kind comes back as given.
 func attributeKinds(t *trial) {
 	list := []provider.Attribute{
 		{Name: "bool", Kind: provider.AttributeBool, Number: 1},
@@ -66,19 +66,19 @@ func statsInstances(t *trial) {
 	}, "2 1 1 1 0 1 0 0 blocked 1")
 }
 
-// blockableTurn is a turn of a new instance.
+// blockableTurn fetches a turn of a new instance.
 func blockableTurn(t *trial) turn {
 	t.create("blocked")
 	return t.fetchOne()
 }
 
-// checkStats waits until the figures are right: they may be some seconds stale.
+// checkStats waits until the figures are right. They may be some seconds stale.
 func checkStats(t *trial, figures func(provider.StatsResult) string, want string) {
 	checkStatsOf(t, provider.StatsRequest{}, figures, want)
 }
 
 func checkStatsOf(t *trial, req provider.StatsRequest, figures func(provider.StatsResult) string, want string) {
-	const patience = 300 // of the duration short
+	const patience = 300 // times short
 	for n := range patience {
 		s, err := t.Stats(t.ctx, req)
 		t.ok(err)
@@ -91,7 +91,7 @@ func checkStatsOf(t *trial, req provider.StatsRequest, figures func(provider.Sta
 	}
 }
 
-// statsCommits: a commit counts once, however often it is told, and a refused one never.
+// statsCommits checks that a commit counts once, however often it is repeated, and that a refused commit never counts.
 func statsCommits(t *trial) {
 	i := t.begin("i")
 	before, err := t.Stats(t.ctx, provider.StatsRequest{})

@@ -25,7 +25,7 @@ type testCase struct {
 	hazards []hazard // that the case guards against
 }
 
-// breaks says what a provider that fails the case breaks.
+// breaks names the sentence and the hazards that a failure breaks.
 func (c testCase) breaks() string {
 	var text strings.Builder
 	text.WriteString("the contract says: " + c.rule)
@@ -35,7 +35,7 @@ func (c testCase) breaks() string {
 	return text.String()
 }
 
-// cases lists all cases, by group.
+// cases lists all cases by group.
 func cases() []testCase {
 	groups := []struct {
 		name  string
@@ -89,7 +89,7 @@ func cases() []testCase {
 	return all
 }
 
-// broad marks cases that go through many methods.
+// broad marks cases that call many methods.
 func broad(list []testCase) []testCase {
 	for i := range list {
 		list[i].broad = true
@@ -100,27 +100,26 @@ func broad(list []testCase) []testCase {
 type options struct {
 	limit  time.Duration
 	skip   map[string]string
-	begin  beginTx // nil: the suite can begin no transactions of a caller
+	begin  beginTx // nil: the suite cannot begin transactions of a caller
 	begins bool    // the provider stores the first turns of starts
 }
 
 type beginTx func(ctx context.Context, p provider.Provider) (Transaction, error)
 
-// Option changes how the suite runs.
+// Option changes how Run works.
 type Option func(*options)
 
-// Limit is how long one case may take before it counts as hanging; 2 minutes if not given. Cases that fill the
-// store up to a limit have four times as long.
+// Limit is the longest time that one case may take; 2 minutes if not given. Cases that fill the store up to a limit may take
+// four times as long.
 func Limit(d time.Duration) Option { return func(o *options) { o.limit = d } }
 
-// Skip leaves out the case "group/name", for a reason that the test log shows.
+// Skip skips the case "group/name". The test log shows the reason.
 func Skip(name, reason string) Option { return func(o *options) { o.skip[name] = reason } }
 
-// FirstTurns says that the provider stores the first turn that a start carries. Without it one that ignores it passes, too.
+// FirstTurns makes it a failure if the provider ignores the first turn of a start.
 func FirstTurns() Option { return func(o *options) { o.begins = true } }
 
-// Run checks a provider against the whole contract. open makes a fresh, empty one for each
-// case and cleans up after it through t.
+// Run checks a provider against the whole contract. open makes a new, empty provider for each case and cleans up through t.
 func Run(t *testing.T, open func(t *testing.T) provider.Provider, opts ...Option) {
 	t.Helper()
 	o := options{limit: 2 * time.Minute, skip: map[string]string{}}
@@ -142,7 +141,7 @@ func Run(t *testing.T, open func(t *testing.T) provider.Provider, opts ...Option
 				t.Skip("the provider does not have this optional feature")
 			}
 			if c.within && o.begin == nil {
-				t.Skip("the suite was not told how to begin a transaction: see validations.Transactions")
+				t.Skip("the suite cannot begin a transaction; pass validations.Transactions")
 			}
 			limit := o.limit
 			if c.slow {
@@ -159,8 +158,7 @@ func Run(t *testing.T, open func(t *testing.T) provider.Provider, opts ...Option
 	}
 }
 
-// execute runs one case and answers what failed. It knows no testing.T, so that the suite
-// can be tested itself.
+// execute runs one case and returns its failures. It takes no testing.T, so that tests can check the suite.
 func execute(ctx context.Context, c testCase, t *trial, limit time.Duration) []string {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -179,7 +177,7 @@ func execute(ctx context.Context, c testCase, t *trial, limit time.Duration) []s
 	select {
 	case <-done:
 	case <-ctx.Done():
-		t.errorf("hangs: not over after %v", limit)
+		t.errorf("the case hangs: still running after %v", limit)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

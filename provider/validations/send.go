@@ -52,15 +52,15 @@ func sendOrder(t *trial) {
 		word := fmt.Sprint("m", n)
 		want[n] = word
 		res := t.send(i.Key, text(word))
-		t.checkf(res.Key == i.Key && res.MessageID > last, "message %d has ID %d after %d", n, res.MessageID, last)
+		t.checkf(res.Key == i.Key && res.MessageID > last, "message %d has ID %d, want more than %d", n, res.MessageID, last)
 		last = res.MessageID
 	}
 	u := t.fetchOne(named("i"))
-	t.checkf(u.payloads() == strings.Join(want, " ") && !u.More, "got %s, more %v", u.payloads(), u.More)
-	t.checkf(u.Messages[99].ID == last, "the last ID is %d, Send said %d", u.Messages[99].ID, last)
+	t.checkf(u.payloads() == strings.Join(want, " ") && !u.More, "got %s, more %v, want %s and no more", u.payloads(), u.More, strings.Join(want, " "))
+	is(t, "the ID of the last message", u.Messages[99].ID, last)
 }
 
-// What counts is when a message becomes visible. On a slow machine the second may be sent when the first is visible already.
+// Messages come in the order of their visibility. On a slow machine the first may be visible when the second is sent.
 func sendDelayedOrder(t *trial) {
 	i := t.begin("i")
 	late := text("late")
@@ -71,12 +71,12 @@ func sendDelayedOrder(t *trial) {
 	t.commit(commitOf(one))
 	two := t.fetchOne(named("i"))
 	seen := map[string]provider.Time{one.payloads(): one.Messages[0].VisibleAt, two.payloads(): two.Messages[0].VisibleAt}
-	t.checkf(len(seen) == 2 && seen["early"] > 0 && seen["late"] >= i.UpdatedAt.Add(short), "got %v: want a delay of %v", seen, short)
-	t.checkf(one.Messages[0].VisibleAt <= two.Messages[0].VisibleAt, "got %q first, of %v", one.payloads(), seen)
+	t.checkf(len(seen) == 2 && seen["early"] > 0 && seen["late"] >= i.UpdatedAt.Add(short),
+		"messages became visible at %v, want late after its delay of %v", seen, short)
+	t.checkf(one.Messages[0].VisibleAt <= two.Messages[0].VisibleAt, "got %q first, visible at %v, want the order of visibility", one.payloads(), seen)
 }
 
-// Timers and messages are one queue: what counts is when something becomes visible, and
-// only then when it was put in.
+// Timers and messages come in one order: by the time when they become visible, then by the time when they were stored.
 func sendTimerOrder(t *trial) {
 	i := t.create("i")
 	u := t.fetchOne()
@@ -98,7 +98,8 @@ func sendTimerOrder(t *trial) {
 	}
 	// On a slow machine the message may come when all timers are due.
 	order := slices.IsSortedFunc(got, func(a, b provider.Message) int { return cmp.Compare(a.VisibleAt, b.VisibleAt) })
-	t.checkf(order && strings.HasPrefix(payloads(got), "due-first due-second "), "got %s", payloads(got))
+	t.checkf(order && strings.HasPrefix(payloads(got), "due-first due-second "),
+		"got %s, want the timers by due time, each before later messages", payloads(got))
 }
 
 func sendMoreDefault(t *trial) {
@@ -109,10 +110,11 @@ func sendMoreDefault(t *trial) {
 		t.send(i.Key, m)
 	}
 	u := t.fetchOne(named("i"))
-	t.mustf(len(u.Messages) == 2 && u.More, "fetched %d messages of %d bytes, more %v", len(u.Messages), provider.MaxFetchBytes/2, u.More)
+	t.mustf(len(u.Messages) == 2 && u.More, "got %d messages of %d bytes, more %v, want 2 and more", len(u.Messages), provider.MaxFetchBytes/2, u.More)
 	t.commit(commitOf(u))
 	u = t.fetchOne(named("i"))
-	t.checkf(len(u.Messages) == 1 && u.Messages[0].Payload[0] == 2 && !u.More, "fetched %d messages, more %v", len(u.Messages), u.More)
+	t.checkf(len(u.Messages) == 1 && u.Messages[0].Payload[0] == 2 && !u.More,
+		"got %d messages, more %v, want the third one and no more", len(u.Messages), u.More)
 }
 
 func sendMoreCount(t *trial) {
@@ -122,10 +124,10 @@ func sendMoreCount(t *trial) {
 	}
 	two := func(r *provider.FetchTurnsRequest) { r.MaxMessages = 2 }
 	u := t.fetchOne(named("i"), two)
-	t.checkf(u.payloads() == "a b" && u.More, "got %q, more %v", u.payloads(), u.More)
+	t.checkf(u.payloads() == "a b" && u.More, "got %q, more %v, want \"a b\" and more", u.payloads(), u.More)
 	t.commit(commitOf(u))
 	u = t.fetchOne(named("i"), two)
-	t.checkf(u.payloads() == "c" && !u.More, "got %q, more %v", u.payloads(), u.More)
+	t.checkf(u.payloads() == "c" && !u.More, "got %q, more %v, want \"c\" and no more", u.payloads(), u.More)
 }
 
 func sendMoreBytes(t *trial) {
@@ -135,10 +137,10 @@ func sendMoreBytes(t *trial) {
 	}
 	few := func(r *provider.FetchTurnsRequest) { r.MaxBytes = 4 }
 	u := t.fetchOne(named("i"), few)
-	t.checkf(u.payloads() == "aaaaaaaa" && u.More, "got %q, more %v, want at least one message", u.payloads(), u.More)
+	t.checkf(u.payloads() == "aaaaaaaa" && u.More, "got %q, more %v, want at least one message, and more", u.payloads(), u.More)
 	t.commit(commitOf(u))
 	u = t.fetchOne(named("i"), few)
-	t.checkf(u.payloads() == "bb cc" && u.More, "got %q, more %v", u.payloads(), u.More)
+	t.checkf(u.payloads() == "bb cc" && u.More, "got %q, more %v, want \"bb cc\" and more", u.payloads(), u.More)
 }
 
 func sendUnknown(t *trial) {
@@ -167,17 +169,17 @@ func sendOldKey(t *trial) {
 	})
 	res, err := t.Send(t.ctx, provider.SendRequest{ID: "i", Message: text("m")})
 	t.ok(err)
-	t.checkf(res.Key == i.Key, "sent to %s, want the new key", res.Key)
+	t.checkf(res.Key == i.Key, "sent to %s, want the new instance", res.Key)
 }
 
 func sendSuspended(t *trial) {
 	i := t.begin("i")
 	t.steer(i.Key, provider.SteerSuspend)
 	t.send(i.Key, text("m"))
-	t.noTurn("it is suspended", named("i"))
+	t.noTurn("the instance is suspended", named("i"))
 	t.steer(i.Key, provider.SteerResume)
 	u := t.fetchOne(named("i"))
-	t.checkf(u.payloads() == "m", "got %q", u.payloads())
+	t.checkf(u.payloads() == "m", "got %q, want \"m\"", u.payloads())
 }
 
 func sendBlocked(t *trial) {
@@ -186,7 +188,7 @@ func sendBlocked(t *trial) {
 	t.send(i.Key, text("m"))
 	t.steer(i.Key, provider.SteerUnblock)
 	u := t.fetchOne()
-	t.checkf(u.payloads() == "start m", "got %q", u.payloads())
+	t.checkf(u.payloads() == "start m", "got %q, want \"start m\"", u.payloads())
 }
 
 func sendBeforeStart(t *trial) {
@@ -194,13 +196,13 @@ func sendBeforeStart(t *trial) {
 	_, err := t.Send(t.ctx, provider.SendRequest{ID: "i", Message: text("m")})
 	t.ok(err)
 	u := t.fetchOne()
-	t.checkf(u.payloads() == "start m", "got %q", u.payloads())
+	t.checkf(u.payloads() == "start m", "got %q, want \"start m\"", u.payloads())
 }
 
 func sendVersion(t *trial) {
 	i := t.begin("i")
 	t.send(i.Key, text("m"))
-	t.checkf(t.get(i.Key).Version == i.Version, "a message changed the version")
+	is(t, "the version after a message", t.get(i.Key).Version, i.Version)
 	t.commit(next(i, "event"))
 }
 
@@ -221,11 +223,10 @@ func sendRaceClose(t *trial) {
 			accepted.Add(1)
 		}
 	})
-	t.checkf(accepted.Load() == consumed.Load(), "%d messages were accepted, %d consumed", accepted.Load(), consumed.Load())
+	is(t, "messages consumed, against those accepted", consumed.Load(), accepted.Load())
 }
 
-// closeEventually takes messages until a close that names all of them succeeds, and
-// answers how many it consumed.
+// closeEventually commits turns until a close that consumes all messages succeeds. It returns how many messages it consumed.
 func closeEventually(t *trial, i provider.Instance) (consumed int64) {
 	for round := 0; ; round++ {
 		req := next(t.get(i.Key))
@@ -262,13 +263,13 @@ func sendFull(t *trial) {
 	}
 	_, err := t.Send(t.ctx, provider.SendRequest{Key: i.Key, Message: text("m")})
 	t.want(err, provider.ErrInboxFull)
-	inside := next(i) // what a turn sends is no outside sender's
+	inside := next(i) // the limit is for outside senders, not for turns
 	inside.Sends = sends[:1]
 	inside.Timers = []provider.Timer{{EventID: 1, Due: 1}}
 	t.commit(inside)
-	t.checkf(t.get(i.Key).InboxMessages == provider.MaxInboxMessages+2, "%d messages wait", t.get(i.Key).InboxMessages)
+	t.checkf(t.get(i.Key).InboxMessages == provider.MaxInboxMessages+2, "%d messages, want %d", t.get(i.Key).InboxMessages, provider.MaxInboxMessages+2)
 	u := t.fetchOne(named("i"))
-	t.checkf(len(u.Messages) == provider.MaxFetchMessages && u.More, "fetched %d messages, more %v", len(u.Messages), u.More)
+	t.checkf(len(u.Messages) == provider.MaxFetchMessages && u.More, "got %d messages, more %v, want the maximum and more", len(u.Messages), u.More)
 	t.commit(commitOf(u))
 	t.send(i.Key, text("m"))
 }

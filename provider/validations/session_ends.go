@@ -6,7 +6,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// When sessions are over, and what keeps them.
+// Cases about when sessions end.
 
 func sessionEnds() []testCase {
 	const lease = "A session ends Sessions.Lease after the last FetchTasks with Sessions, or RenewTasks, that named its owner."
@@ -45,7 +45,7 @@ var (
 // takeSession fetches the first task of a session for owner "a".
 func takeSession(t *trial, changes ...func(*provider.FetchTasksRequest)) leasedTask {
 	list := t.fetchTasks(append([]func(*provider.FetchTasksRequest){holding("a", 1), one}, changes...)...)
-	t.mustf(len(list) == 1, "nobody holds the session, and %d tasks come", len(list))
+	t.mustf(len(list) == 1, "got %d tasks of a session without a holder, want 1", len(list))
 	return list[0]
 }
 
@@ -53,25 +53,25 @@ func sessionLapses(t *trial) {
 	t.beginTasks(tasksOf(2, inSession("s"))...)
 	completeAll(t, []leasedTask{takeSession(t, shortLease)})
 	t.pass(2 * short)
-	t.checkf(len(t.fetchTasks(holding("b", 1))) == 1, "the session is held after its lease")
+	is(t, "tasks of the session after its lease", len(t.fetchTasks(holding("b", 1))), 1)
 }
 
-// As long as a task is leased the session is held: so that a slow machine does not lose it meanwhile.
+// A leased task keeps the session, so that a slow machine does not lose it meanwhile.
 func sessionFetchExtends(t *trial) {
 	t.beginTasks(append(tasksOf(2, inSession("s")), newTask(3))...)
 	first := takeSession(t, shortLease)
-	plain := t.fetchTasks(holding("a", 1), func(r *provider.FetchTasksRequest) { r.Queues = nil }) // and gets nothing
-	t.mustf(len(plain) == 0, "it asked for nothing, and got %d tasks", len(plain))
+	plain := t.fetchTasks(holding("a", 1), func(r *provider.FetchTasksRequest) { r.Queues = nil }) // it returns no tasks
+	t.mustf(len(plain) == 0, "got %d tasks from a fetch without queues, want 0", len(plain))
 	completeAll(t, []leasedTask{first})
 	t.pass(2 * short)
 	list := t.fetchTasks(holding("b", 1))
-	t.checkf(events(list) == "3", "its owner has fetched since, and another one gets %q", events(list))
+	is(t, "tasks for another owner after the holder's fetch", events(list), "3")
 }
 
 func sessionRenewExtends(t *trial) {
 	t.beginTasks(tasksOf(2, inSession("s"))...)
 	first := takeSession(t, shortLease)
-	t.checkf(renewSessions(t, "a") == 1, "the renewal does not tell of the session")
+	is(t, "sessions of the renewal", renewSessions(t, "a"), 1)
 	completeAll(t, []leasedTask{first})
 	t.pass(2 * short)
 	t.noTask("the session was renewed", holding("b", 1))
@@ -81,19 +81,19 @@ func sessionRenewLapsed(t *trial) {
 	t.beginTasks(tasksOf(2, inSession("s"))...)
 	completeAll(t, []leasedTask{takeSession(t, shortLease)})
 	t.pass(2 * short)
-	t.checkf(renewSessions(t, "a") == 0, "a session is renewed that was over")
-	t.checkf(len(t.fetchTasks(holding("b", 1))) == 1, "it is held again")
+	is(t, "sessions of a renewal after the end of the session", renewSessions(t, "a"), 0)
+	is(t, "tasks of the ended session", len(t.fetchTasks(holding("b", 1))), 1)
 }
 
-// Who stops ends the leases of its sessions, and others need not wait until they lapse.
+// An owner that stops ends the leases of its sessions. Others do not wait until they expire.
 func sessionGiveUp(t *trial) {
 	t.beginTasks(tasksOf(2, inSession("s"))...)
 	completeAll(t, []leasedTask{takeSession(t)})
 	wait := fetchWaiting(t)
 	res, err := t.RenewTasks(t.ctx, provider.RenewTasksRequest{Lease: long, Owner: "a", SessionLease: short})
 	t.ok(err)
-	t.checkf(res.Sessions == 1, "it tells of %d sessions", res.Sessions)
-	t.checkf(len(wait()) == 1, "a shorter lease does not count")
+	is(t, "sessions of the renewal", res.Sessions, 1)
+	is(t, "tasks of the waiting fetch after the shorter lease", len(wait()), 1)
 }
 
 func sessionAgain(t *trial) {
@@ -101,18 +101,18 @@ func sessionAgain(t *trial) {
 	completeAll(t, []leasedTask{takeSession(t, shortLease)})
 	t.pass(2 * short)
 	completeAll(t, []leasedTask{takeSession(t)})
-	t.noTask("its owner has claimed it again", holding("b", 1))
+	t.noTask("the owner has claimed the session again", holding("b", 1))
 }
 
 func sessionIdle(t *trial) {
 	t.beginTasks(tasksOf(2, inSession("s"))...)
 	completeAll(t, []leasedTask{takeSession(t, shortIdle)})
 	t.pass(2 * short)
-	t.checkf(renewSessions(t, "a") == 0, "an idle session is renewed")
-	t.checkf(len(t.fetchTasks(holding("b", 1))) == 1, "an idle session is held")
+	is(t, "sessions of a renewal after the idle time", renewSessions(t, "a"), 0)
+	is(t, "tasks of the idle session", len(t.fetchTasks(holding("b", 1))), 1)
 }
 
-// Each use counts: right after it the session is held, though the one before it is long ago.
+// Each use counts. Right after it the owner holds the session, although the use before was long ago.
 func sessionUsed(t *trial) {
 	for name, use := range map[string]func(provider.Instance, leasedTask) provider.Time{
 		"completed": func(_ provider.Instance, task leasedTask) provider.Time {
@@ -142,17 +142,17 @@ func sessionUsed(t *trial) {
 		req.Owner, req.Sessions = "b", claim(1)
 		res, err := t.FetchTasks(t.ctx, req)
 		t.ok(err)
-		t.checkf(len(res.Tasks) == 0 || res.Now >= used.Add(short), "%s: the session is over at once", name)
+		t.checkf(len(res.Tasks) == 0 || res.Now >= used.Add(short), "%s: the session ended at once, want it to last for Idle", name)
 		t.remove(i.Key, true)
-		t.pass(2 * short) // "a" may hold one session only
+		t.pass(2 * short) // "a" may hold only one session
 	}
 }
 
-// reportAt reports on a task and answers when.
+// reportAt reports on a task and returns the time of the report.
 func reportAt(t *trial, task leasedTask, outcome provider.TaskOutcome) provider.Time {
 	res, err := t.ReportTasks(t.ctx, provider.ReportTasksRequest{Items: []provider.TaskReport{reportOf(task, outcome)}})
 	t.ok(err)
-	t.mustf(len(res.Items) == 1 && res.Items[0].Err == nil, "answers %+v", res.Items)
+	t.mustf(len(res.Items) == 1 && res.Items[0].Err == nil, "the report returned %+v, want one result without an error", res.Items)
 	return res.Now
 }
 
@@ -175,40 +175,40 @@ func releaseSessions(t *trial, owner string) {
 	t.pass(blink)
 }
 
-// A task that was lost comes back to the owner of its session.
+// A lost task goes back to the owner of its session.
 func sessionLapsedTask(t *trial) {
 	t.beginTasks(tasksOf(1, inSession("s"))...)
 	takeSession(t, brieflyTask)
 	t.pass(2 * short)
-	t.noTask("the session is held", holding("b", 1))
+	t.noTask("the owner holds the session", holding("b", 1))
 	list := t.fetchTasks(holding("a", 1))
-	t.checkf(len(list) == 1, "the holder gets %d tasks, want what it lost", len(list))
+	is(t, "tasks for the holder after it lost one", len(list), 1)
 }
 
-// The owner is gone: another one gets what it had, and what it had not yet.
+// The owner is gone. Another one gets the leased task and the pending one.
 func sessionTakenOver(t *trial) {
 	t.beginTasks(tasksOf(2, inSession("s"))...)
 	first := takeSession(t, shortLease, brieflyTask)
 	t.pass(2 * short)
 	list := t.fetchTasks(holding("b", 1))
-	t.checkf(len(list) == 2, "the next owner gets %d tasks of the session, want 2", len(list))
+	is(t, "tasks for the next owner", len(list), 2)
 	for _, task := range list {
-		t.checkf(task.EventID != 1 || task.Deliveries == 2, "the one that was leased before is in delivery %d", task.Deliveries)
+		t.checkf(task.EventID != 1 || task.Deliveries == 2, "the task that was leased before is on delivery %d, want 2", task.Deliveries)
 	}
 	t.want(t.report(first, provider.TaskComplete).Err, provider.ErrLeaseLost)
-	t.noTask("it has another owner now", holding("a", 1))
+	t.noTask("the session has a new owner", holding("a", 1))
 }
 
-// A task's lease stands by itself.
+// A task's lease does not depend on the session.
 func sessionLate(t *trial) {
 	t.beginTasks(tasksOf(2, inSession("s"))...)
 	first := takeSession(t, shortLease)
 	t.pass(2 * short)
 	completeAll(t, []leasedTask{first})
-	t.checkf(len(t.fetchTasks(holding("b", 1))) == 1, "the session is held though its lease is over")
+	is(t, "tasks of the ended session", len(t.fetchTasks(holding("b", 1))), 1)
 }
 
-// fetchWaiting is a fetch of owner "b" that waits.
+// fetchWaiting starts a fetch of owner "b" that waits.
 func fetchWaiting(t *trial) func() []leasedTask {
 	return parked(t, func() []leasedTask {
 		return t.fetchTasks(holding("b", 1), func(r *provider.FetchTasksRequest) { r.Wait = patience })
@@ -220,7 +220,7 @@ func sessionWakes(t *trial) {
 		i := t.begin(fmt.Sprint("i", n), func(r *provider.CommitTurnRequest) { r.Tasks = tasksOf(2, inSession("s")) })
 		completeAll(t, []leasedTask{takeSession(t, leasing(over))})
 		list := fetchWaiting(t)()
-		t.checkf(len(list) == 1, "the session lapsed, and %d tasks came, want 1", len(list))
+		is(t, "tasks of the waiting fetch after the session ended", len(list), 1)
 		completeAll(t, list)
 		t.remove(i.Key, true)
 		releaseSessions(t, "b")
@@ -228,12 +228,12 @@ func sessionWakes(t *trial) {
 	}
 }
 
-// The leased task was all that kept the session.
+// Only the leased task keeps the session.
 func sessionReportWakes(t *trial) {
 	t.beginTasks(tasksOf(2, inSession("s"))...)
 	first := takeSession(t, shortLease)
 	t.pass(2 * short)
 	wait := fetchWaiting(t)
 	completeAll(t, []leasedTask{first})
-	t.checkf(len(wait()) == 1, "the last task that kept the session was completed, and nothing came")
+	is(t, "tasks of the waiting fetch after the last task of the session", len(wait()), 1)
 }

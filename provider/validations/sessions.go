@@ -27,12 +27,12 @@ func sessionCases() []testCase {
 	}
 }
 
-// claim lets a fetch hold sessions, which are never over within a case.
+// claim lets a fetch hold sessions that do not end within a case.
 func claim(most int) provider.SessionClaim {
 	return provider.SessionClaim{Max: most, Lease: long, Idle: long}
 }
 
-// holding is a fetch by owner, who may hold so many sessions.
+// holding is a fetch by an owner that may hold most sessions.
 func holding(owner string, most int) func(*provider.FetchTasksRequest) {
 	return func(r *provider.FetchTasksRequest) { r.Owner, r.Sessions = owner, claim(most) }
 }
@@ -41,7 +41,7 @@ func inSession(session string) func(*provider.NewTask) {
 	return func(n *provider.NewTask) { n.Session = session }
 }
 
-// ofSessions makes a task of each session, with the event IDs from 1 on.
+// ofSessions makes a task of each session, with event IDs from 1.
 func ofSessions(sessions ...string) []provider.NewTask {
 	list := tasksOf(len(sessions))
 	for n, session := range sessions {
@@ -68,16 +68,16 @@ func completeAll(t *trial, list []leasedTask) {
 	}
 }
 
-// Whoever has the first task of a session has all of them.
+// The owner that gets the first task of a session gets all of them.
 func sessionClaimed(t *trial) {
 	t.beginTasks(tasksOf(3, inSession("s"))...)
 	first := t.fetchTasks(holding("a", 1), one)
-	t.mustf(len(first) == 1, "nobody holds the session, and nothing comes")
+	t.mustf(len(first) == 1, "got %d tasks of a session without a holder, want 1", len(first))
 	t.noTask("another owner holds the session", holding("b", 5))
-	t.checkf(len(t.fetchTasks(holding("a", 1), one)) == 1, "the holder does not get the next task")
+	is(t, "next tasks for the holder", len(t.fetchTasks(holding("a", 1), one)), 1)
 	completeAll(t, first)
-	t.noTask("it is held between two tasks, too", holding("b", 5))
-	t.checkf(len(t.fetchTasks(holding("a", 1))) == 1, "the holder does not get the last task")
+	t.noTask("the owner holds the session between two tasks, too", holding("b", 5))
+	is(t, "last tasks for the holder", len(t.fetchTasks(holding("a", 1))), 1)
 }
 
 func sessionOfEach(t *trial) {
@@ -93,14 +93,14 @@ func sessionOfEach(t *trial) {
 func sessionMax(t *trial) {
 	t.beginTasks(ofSessions("s1", "s2", "s3", "s1", "s3")...)
 	a := t.fetchTasks(holding("a", 2))
-	t.checkf(events(a) == "1 2 4", "an owner that may hold two sessions got %q", events(a))
+	is(t, "tasks for an owner that may hold two sessions", events(a), "1 2 4")
 	completeAll(t, a)
-	t.noTask("it holds two sessions", holding("a", 2))
+	t.noTask("the owner holds two sessions", holding("a", 2))
 	b := t.fetchTasks(holding("b", 2))
-	t.checkf(events(b) == "3 5", "another one got %q, want 3 5", events(b))
+	is(t, "tasks for the other owner", events(b), "3 5")
 }
 
-// A task that was handed off gives its session to nobody.
+// A hand-off of a task does not claim its session.
 func sessionHandOff(t *trial) {
 	handed, _ := handedOff()
 	handed.EventID, handed.Session = 2, "s"
@@ -116,18 +116,18 @@ func sessionOrder(t *trial) {
 		got = append(got, events(list))
 		completeAll(t, list)
 	}
-	t.checkf(strings.Join(got, " ") == "1 2 3 4", "the tasks of a session came in the order %q", got)
+	t.checkf(strings.Join(got, " ") == "1 2 3 4", "the tasks of a session came in the order %q, want \"1 2 3 4\"", got)
 }
 
 func sessionNone(t *trial) {
 	t.beginTasks(ofSessions("s", "")...)
 	list := t.fetchTasks()
-	t.checkf(events(list) == "2", "a fetch without sessions got %q, want the task without one", events(list))
-	t.checkf(len(t.fetchTasks(holding(node, 1))) == 1, "the task of a session does not come at all")
-	t.noTask("it is held by the owner, and not asked for")
+	is(t, "tasks of a fetch without sessions", events(list), "2")
+	is(t, "tasks of the session for its owner", len(t.fetchTasks(holding(node, 1))), 1)
+	t.noTask("the fetch asks for no sessions, although its owner holds one")
 }
 
-// Instances, queues and names of activities do not tell sessions apart.
+// Instances, queues and activities share the names of sessions.
 func sessionNames(t *trial) {
 	t.beginTasks(tasksOf(1, inSession("s"))...)
 	t.begin("other", func(r *provider.CommitTurnRequest) {
@@ -137,7 +137,7 @@ func sessionNames(t *trial) {
 	other := func(r *provider.FetchTasksRequest) {
 		r.Queues = []provider.QueueFilter{{Queue: "elsewhere", Names: []string{"other"}}}
 	}
-	t.noTask("the session is held, by a task of another queue and instance", holding("b", 1), other)
+	t.noTask("a task of another queue and instance holds the session", holding("b", 1), other)
 	t.fetchTask(holding("a", 1), other)
 }
 
@@ -150,7 +150,7 @@ func sessionCount(t *trial) {
 		}
 		res, err := t.FetchTasks(t.ctx, req)
 		t.ok(err)
-		t.checkf(res.Sessions == want.holds, "a fetch that claims %d tells of %d sessions, want %d", want.claims, res.Sessions, want.holds)
+		t.checkf(res.Sessions == want.holds, "a fetch with Max %d has %d sessions, want %d", want.claims, res.Sessions, want.holds)
 	}
 }
 
@@ -162,30 +162,30 @@ func renewSessions(t *trial, owner string) int {
 
 func sessionRenewCount(t *trial) {
 	t.beginTasks(ofSessions("s1", "s2", "s3")...)
-	t.mustf(len(t.fetchTasks(holding("a", 2))) == 2, "want two tasks")
-	t.checkf(renewSessions(t, "a") == 2, "the renewal of one that holds two sessions counts others")
-	t.checkf(renewSessions(t, "b") == 0, "the renewal of one that holds none counts some")
+	t.mustf(len(t.fetchTasks(holding("a", 2))) == 2, "the owner did not get two tasks")
+	is(t, "sessions of a renewal by an owner of two", renewSessions(t, "a"), 2)
+	is(t, "sessions of a renewal by an owner of none", renewSessions(t, "b"), 0)
 	res, err := t.RenewTasks(t.ctx, provider.RenewTasksRequest{Lease: long})
 	t.ok(err)
-	t.checkf(res.Sessions == 0, "the renewal of nobody's sessions counts %d", res.Sessions)
+	is(t, "sessions of a renewal without an owner", res.Sessions, 0)
 }
 
 func sessionExpired(t *trial) {
 	tasks := tasksOf(2, inSession("s"))
 	tasks[1].Deadline = short
 	t.beginTasks(tasks...)
-	t.mustf(len(t.fetchTasks(holding("a", 1), one)) == 1, "want a task")
+	t.mustf(len(t.fetchTasks(holding("a", 1), one)) == 1, "the owner did not get a task")
 	late := t.fetchTask(func(r *provider.FetchTasksRequest) { r.Owner, r.Expired = "b", true })
-	t.checkf(late.PastDeadline && late.EventID == 2, "got %+v", late)
+	t.checkf(late.PastDeadline && late.EventID == 2, "got %+v, want task 2, past its deadline", late)
 }
 
-// The holder of a session waits for a place as anybody does, and a fetch that has no place takes no session.
+// MaxLeased applies to the holder of a session, too. A fetch that the limit leaves without tasks takes no session.
 func sessionLimited(t *trial) {
 	t.beginTasks(ofSessions("s", "s", "r")...)
 	list := t.fetchTasks(holding("a", 2), limited(1))
-	t.checkf(events(list) == "1", "under a limit of 1 came %q", events(list))
-	t.noTask("the only place is taken", holding("b", 2), limited(1))
-	t.checkf(renewSessions(t, "b") == 0, "who has no place holds a session")
+	is(t, "tasks under a limit of 1", events(list), "1")
+	t.noTask("the queue is at its limit", holding("b", 2), limited(1))
+	is(t, "sessions of an owner without a task", renewSessions(t, "b"), 0)
 	completeAll(t, list)
 	b := t.fetchTasks(holding("b", 2), limited(1))
 	t.checkf(events(b) == "3", "got %q, want the one of the other session", events(b))
@@ -200,7 +200,7 @@ func sessionRaces() []testCase {
 	}
 }
 
-// Many owners come for one session: one of them has it, with all its tasks.
+// Many owners want one session. One of them gets it, with all its tasks.
 func raceSession(t *trial) {
 	for round := range 5 {
 		i := t.beginTasks(tasksOf(8, inSession(fmt.Sprint("s", round)))...)
@@ -214,13 +214,13 @@ func raceSession(t *trial) {
 				mu.Unlock()
 			}
 		})
-		t.mustf(len(holders) == 1, "round %d: %q hold the session", round, holders)
-		t.checkf(len(t.fetchTasks(holding(holders[0], 1+round))) == 7, "the holder does not get the rest")
+		t.mustf(len(holders) == 1, "round %d: %q hold the session, want one owner", round, holders)
+		is(t, "the remaining tasks for the holder", len(t.fetchTasks(holding(holders[0], 1+round))), 7)
 		t.remove(i.Key, true)
 	}
 }
 
-// Many owners come for many sessions: each session has one holder, and nobody more than may be.
+// Many owners want many sessions. Each session has one holder, and no owner holds more than its Max.
 func raceSessions(t *trial) {
 	const sessions, owners, most = 12, 4, 2
 	names := make([]string, 2*sessions)
@@ -245,7 +245,7 @@ func raceSessions(t *trial) {
 	})
 	held := map[string]int{}
 	for session, list := range holders {
-		t.checkf(len(list) == 1, "session %s is held by %q", session, list)
+		t.checkf(len(list) == 1, "session %s is held by %q, want one owner", session, list)
 		for _, owner := range list {
 			held[owner]++
 		}
@@ -256,7 +256,7 @@ func raceSessions(t *trial) {
 	}
 }
 
-// The loops of one owner share its sessions: all of them together hold no more than it may.
+// The loops of one owner share its sessions. Together they hold no more than its Max.
 func raceOwner(t *trial) {
 	const sessions, most = 8, 3
 	names := make([]string, sessions)
@@ -273,5 +273,5 @@ func raceOwner(t *trial) {
 		mu.Unlock()
 	})
 	t.checkf(len(got) == most, "the loops of one owner took %d sessions at once, want %d", len(got), most)
-	t.checkf(renewSessions(t, "a") == most, "it holds another number")
+	is(t, "sessions of the owner's renewal", renewSessions(t, "a"), most)
 }

@@ -41,7 +41,7 @@ func callLease(t *trial, req provider.LeaseRequest) provider.LeaseResult {
 
 func leaseAcquire(t *trial) {
 	got := callLease(t, acquire("a"))
-	t.checkf(got.Owner == "a" && got.Until >= got.Now.Add(long), "got %+v", got)
+	t.checkf(got.Owner == "a" && got.Until >= got.Now.Add(long), "got %+v, want owner a and the full length", got)
 	res, err := t.Lease(t.ctx, acquire("b"))
 	t.want(err, provider.ErrLeaseLost)
 	t.checkf(res.Owner == "a" && res.Until == got.Until, "the holder is %+v, want %+v", res, got)
@@ -55,7 +55,7 @@ func leaseRenew(t *trial) {
 	first := callLease(t, req)
 	req.Duration = 2 * long
 	second := callLease(t, req)
-	t.checkf(second.Owner == "a" && second.Until > first.Until, "renewed until %d, before %d", second.Until, first.Until)
+	t.checkf(second.Owner == "a" && second.Until > first.Until, "leased until %d, want later than %d, for the same owner", second.Until, first.Until)
 }
 
 func leaseRelease(t *trial) {
@@ -67,7 +67,7 @@ func leaseRelease(t *trial) {
 	t.want(err, provider.ErrLeaseLost)
 	req.Action = provider.LeaseRelease
 	res := callLease(t, req)
-	t.checkf(res.Owner == "", "held by %q after the release", res.Owner)
+	t.checkf(res.Owner == "", "held by %q after the release, want no holder", res.Owner)
 	callLease(t, acquire("b"))
 }
 
@@ -91,7 +91,7 @@ func leaseRace(t *trial) {
 		}
 		t.want(err, provider.ErrLeaseLost)
 	})
-	t.checkf(won.Load() == 1, "%d hold the lease, want 1", won.Load())
+	t.checkf(won.Load() == 1, "%d owners hold the lease, want 1", won.Load())
 }
 
 func put(key, value string, expect int64) provider.RecordRequest {
@@ -106,11 +106,12 @@ func (t *trial) record(req provider.RecordRequest) []provider.Record {
 
 func recordPut(t *trial) {
 	wrote := t.record(put("k", "one", 0))
-	t.mustf(len(wrote) == 1 && wrote[0].Version == 1 && string(wrote[0].Value) == "one", "wrote %+v", wrote)
+	t.mustf(len(wrote) == 1 && wrote[0].Version == 1 && string(wrote[0].Value) == "one", "wrote %+v, want version 1 with the value", wrote)
 	wrote = t.record(put("k", "two", 1))
-	t.mustf(len(wrote) == 1 && wrote[0].Version == 2, "wrote %+v", wrote)
+	t.mustf(len(wrote) == 1 && wrote[0].Version == 2, "wrote %+v, want version 2", wrote)
 	got := t.record(provider.RecordRequest{Action: provider.RecordGet, Namespace: "n", Key: "k"})
-	t.checkf(len(got) == 1 && got[0].Key == "k" && string(got[0].Value) == "two" && got[0].Version == 2 && got[0].UpdatedAt > 0, "got %+v", got)
+	t.checkf(len(got) == 1 && got[0].Key == "k" && string(got[0].Value) == "two" && got[0].Version == 2 && got[0].UpdatedAt > 0,
+		"got %+v, want version 2 with its value, key and time", got)
 }
 
 func recordUnknown(t *trial) {
@@ -128,7 +129,7 @@ func recordExpect(t *trial) {
 	_, err := t.Record(t.ctx, put("new", "x", 1))
 	t.want(err, provider.ErrConflict)
 	got := t.record(provider.RecordRequest{Action: provider.RecordScan, Namespace: "n"})
-	t.checkf(len(got) == 1 && string(got[0].Value) == "one", "stored are %+v", got)
+	t.checkf(len(got) == 1 && string(got[0].Value) == "one", "stored is %+v, want the value one", got)
 }
 
 func recordDelete(t *trial) {
@@ -154,7 +155,7 @@ func recordRace(t *trial) {
 		}
 		t.want(err, provider.ErrConflict)
 	})
-	t.checkf(won.Load() == 1, "%d writes of one version won, want 1", won.Load())
+	t.checkf(won.Load() == 1, "%d writes on one version were stored, want 1", won.Load())
 }
 
 func recordScan(t *trial) {
@@ -167,7 +168,7 @@ func recordScan(t *trial) {
 		for _, r := range got {
 			keys = append(keys, r.Key)
 		}
-		t.checkf(strings.Join(keys, " ") == want, "scan of %q after %q: %v, want %s", prefix, after, keys, want)
+		t.checkf(strings.Join(keys, " ") == want, "the scan of %q after %q has %v, want %s", prefix, after, keys, want)
 	}
 	scan("", "", 0, "B a a/1 a/2 a/3 a0 b/1")
 	scan("a/", "", 0, "a/1 a/2 a/3")

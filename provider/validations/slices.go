@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// sliceCases check who owns the slices of requests and results.
+// sliceCases checks the ownership of slices in requests and results.
 func sliceCases() []testCase {
 	const results = "Result slices belong to the caller."
 	return []testCase{
@@ -20,7 +20,7 @@ func sliceCases() []testCase {
 	}
 }
 
-// beginDescribed is an instance of which every slice holds something.
+// beginDescribed makes an instance with an item in every slice.
 func beginDescribed(t *trial, id string) provider.Instance {
 	t.create(id, func(r *provider.CreateRequest) {
 		r.Attributes = []provider.Attribute{
@@ -35,18 +35,18 @@ func beginDescribed(t *trial, id string) provider.Instance {
 	return t.get(u.Instance.Key)
 }
 
-// slicesOfTurns changes what fetches return. A provider may make up the turn after that from what it remembers of the instance.
+// slicesOfTurns changes the results of fetches. A provider may build the later turn from its cached instance.
 func slicesOfTurns(t *trial) {
 	i := beginDescribed(t, "i")
 	for range 4 {
 		fetched := parkedFetch(t)
 		t.send(i.Key, text("first"))
 		list := fetched()
-		t.mustf(len(list) == 1 && len(list[0].Messages) == 1, "fetched %d turns", len(list))
+		t.mustf(len(list) == 1 && len(list[0].Messages) == 1, "got %d turns, want one with one message", len(list))
 		u := list[0]
 		got := fmt.Sprintf("%+v %s %s", u.Instance.Attributes, u.Instance.CustomStatus, u.payloads())
 		want := fmt.Sprintf("%+v %s %s", i.Attributes, "custom", "first")
-		t.checkf(got == want, "the caller's change of a turn reached the store: fetched %s, want %s", got, want)
+		t.checkf(got == want, "the caller's change of a turn reached the store: got %s, want %s", got, want)
 		req := commitOf(u)
 		scribble(&u.Turn)
 		t.commit(req)
@@ -60,13 +60,13 @@ func slicesOfTasks(t *trial) {
 	for range 3 {
 		task := t.fetchTask()
 		got := fmt.Sprintf("%s %s %s", task.Payload, task.Details, task.Failure)
-		t.checkf(got == "task1 details failure", "the caller's change of a task reached the store: %s", got)
+		t.checkf(got == "task1 details failure", "the caller's change of a task reached the store: %s, want task1 details failure", got)
 		scribble(&task.LeasedTask)
 		t.ok(t.report(task, provider.TaskRetry, failed).Err)
 	}
 }
 
-// slicesOfResults reads everything, changes what it was told, and reads it again.
+// slicesOfResults reads everything, changes the results, and reads it again.
 func slicesOfResults(t *trial) {
 	i := beginDescribed(t, "i")
 	dead := t.begin("dead")
@@ -96,13 +96,13 @@ func slicesOfResults(t *trial) {
 	})
 }
 
-// changed makes a call, changes what it returned, and checks that the call returns the same again.
+// changed makes a call, changes its result, and checks that the call returns the same again.
 func changed[T any](t *trial, what string, call func() (T, error)) {
 	res, err := call()
 	t.ok(err)
 	want := picture(t, res)
 	extend(reflect.ValueOf(&res).Elem())
-	t.checkf(picture(t, res) == want, "%s: what the caller appends to one slice of a result changes another", what)
+	t.checkf(picture(t, res) == want, "%s: appending to one slice of the result changed another, want slices without shared capacity", what)
 	scribble(&res)
 	again, err := call()
 	t.ok(err)
@@ -110,7 +110,7 @@ func changed[T any](t *trial, what string, call func() (T, error)) {
 	t.checkf(got == want, "%s: the caller's change of a result reached the store:\n got %s\nwant %s", what, got, want)
 }
 
-// slicesOfRequests uses each request's slices for something else once the call has returned.
+// slicesOfRequests overwrites each request's slices after the call has returned.
 func slicesOfRequests(t *trial) {
 	create := createRequest("i")
 	create.Attributes = []provider.Attribute{{Name: "a", Kind: provider.AttributeText, Text: "stored"}}
@@ -118,7 +118,7 @@ func slicesOfRequests(t *trial) {
 	t.ok(err)
 	scribble(&create)
 	u := t.fetchOne()
-	t.checkf(u.payloads() == "start", "Create: the caller's change of its request reached the store: %q", u.payloads())
+	t.checkf(u.payloads() == "start", "Create: the caller's change of its request reached the store: %q, want \"start\"", u.payloads())
 	commit := commitOf(u, "one", "two")
 	commit.Tasks, commit.CustomStatus = []provider.NewTask{newTask(1)}, []byte("custom")
 	commit.Values = []provider.KeyValue{{Key: "k", Value: []byte("value")}}
@@ -130,7 +130,7 @@ func slicesOfRequests(t *trial) {
 	t.checkf(string(i.CustomStatus) == "custom" && len(i.Attributes) == 1 && i.Attributes[0].Text == "stored",
 		"the caller's change of its request reached the store: %+v", i)
 	task := t.fetchTask()
-	t.checkf(string(task.Payload) == "task1", "CommitTurn: the caller's change of its request reached the store: %q", task.Payload)
+	t.checkf(string(task.Payload) == "task1", "CommitTurn: the caller's change of its request reached the store: task payload %q, want \"task1\"", task.Payload)
 	report := provider.ReportTasksRequest{Items: []provider.TaskReport{
 		{TaskRef: task.TaskRef, Token: task.token, Attempt: task.Attempt, Outcome: provider.TaskComplete, Message: text("result")},
 	}}
@@ -138,15 +138,15 @@ func slicesOfRequests(t *trial) {
 	t.ok(err)
 	scribble(&report)
 	u = t.fetchOne()
-	t.checkf(u.payloads() == "result", "ReportTasks: the caller's change of its request reached the store: %q", u.payloads())
+	t.checkf(u.payloads() == "result", "ReportTasks: the caller's change of its request reached the store: %q, want \"result\"", u.payloads())
 	record := put("k", "one", 0)
 	t.record(record)
 	scribble(&record)
 	got := t.record(provider.RecordRequest{Action: provider.RecordGet, Namespace: "n", Key: "k"})
-	t.checkf(len(got) == 1 && string(got[0].Value) == "one", "Record: the caller's change of its request reached the store: %+v", got)
+	t.checkf(len(got) == 1 && string(got[0].Value) == "one", "Record: the caller's change of its request reached the store: %+v, want the value one", got)
 }
 
-// picture describes a result but for the time of the call, to compare it with another one.
+// picture describes a result, without the time of the call, for comparison.
 func picture[T any](t *trial, result T) string {
 	if now := reflect.ValueOf(&result).Elem().FieldByName("Now"); now.IsValid() {
 		now.SetZero()
@@ -156,7 +156,7 @@ func picture[T any](t *trial, result T) string {
 	return string(text)
 }
 
-// extend appends to all slices of a value, as a caller may that owns them. None of them grows by that.
+// extend appends to all slices of a value, as their owner may. The value keeps its lengths.
 func extend(v reflect.Value) {
 	each(v, func(list reflect.Value) {
 		if list.Cap() > list.Len() {
@@ -165,18 +165,18 @@ func extend(v reflect.Value) {
 	})
 }
 
-// scribble overwrites all that the slices hold that value points to.
+// scribble overwrites the elements of all slices in value.
 func scribble(value any) {
 	var lists []reflect.Value
 	each(reflect.ValueOf(value).Elem(), func(list reflect.Value) { lists = append(lists, list) })
-	for _, list := range slices.Backward(lists) { // those inside of others first
+	for _, list := range slices.Backward(lists) { // inner slices first
 		for n := range list.Len() {
 			overwrite(list.Index(n))
 		}
 	}
 }
 
-// each visits the slices of a value, and those inside of them afterwards.
+// each visits the slices of a value, outer ones first.
 func each(v reflect.Value, visit func(list reflect.Value)) {
 	switch v.Kind() { //nolint:exhaustive // nothing else in a result holds slices
 	case reflect.Struct:
@@ -191,11 +191,11 @@ func each(v reflect.Value, visit func(list reflect.Value)) {
 	}
 }
 
-// overwrite gives an element of a slice another value. One that holds slices loses them.
+// overwrite changes an element of a slice. An element that holds slices loses them.
 func overwrite(v reflect.Value) {
 	switch v.Kind() { //nolint:exhaustive // what there is in the elements of results
 	case reflect.Uint8:
-		v.SetUint(v.Uint() ^ 0x20) // a letter stays one
+		v.SetUint(v.Uint() ^ 0x20) // a letter stays a letter
 	case reflect.Struct:
 		for _, field := range v.Fields() {
 			overwrite(field)

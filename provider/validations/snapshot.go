@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// inspectOneState replaces the pair of tasks of an instance, commit by commit, while another
-// looks: every page shows one pair.
+// inspectOneState replaces the pair of tasks of an instance in each commit while another goroutine inspects. Every page has one
+// pair.
 func inspectOneState(t *trial) {
 	i := t.beginTasks(newTask(1), newTask(2))
 	var over atomic.Bool
@@ -28,7 +28,7 @@ func inspectOneState(t *trial) {
 		for last := false; !last; {
 			last = over.Load()
 			list := inspect(t, provider.InspectTasks, of(i.Key)).Tasks
-			t.mustf(len(list) == 2 && list[1].EventID == list[0].EventID+1 && list[0].EventID%2 == 1, "a page shows %+v", list)
+			t.mustf(len(list) == 2 && list[1].EventID == list[0].EventID+1 && list[0].EventID%2 == 1, "got %+v, want the two tasks of one commit", list)
 			t.pass(blink)
 		}
 	})
@@ -39,5 +39,5 @@ func inspectBare(t *trial) {
 		r.Attributes = []provider.Attribute{{Name: "a", Kind: provider.AttributeInt, Number: 1}}
 	})
 	list := inspect(t, provider.InspectInstances).Instances
-	t.checkf(len(list) == 1 && list[0].Key == i.Key && list[0].Attributes == nil, "instances %s", fmt.Sprint(list))
+	t.checkf(len(list) == 1 && list[0].Key == i.Key && list[0].Attributes == nil, "instances %s, want one without attributes", fmt.Sprint(list))
 }

@@ -31,20 +31,20 @@ func steerCases() []testCase {
 func steerSuspend(t *trial) {
 	i := t.create("i")
 	got := t.steer(i.Key, provider.SteerSuspend, func(r *provider.SteerRequest) { r.Event = []byte("suspended") })
-	t.checkf(got.Status == provider.StatusSuspended && got.HistoryLength == 1, "got %+v", got)
-	t.noTurn("it is suspended")
+	t.checkf(got.Status == provider.StatusSuspended && got.HistoryLength == 1, "got %+v, want Suspended with the event", got)
+	t.noTurn("the instance is suspended")
 	got = t.steer(i.Key, provider.SteerResume, func(r *provider.SteerRequest) { r.Event = []byte("resumed") })
-	t.checkf(got.Status == provider.StatusRunning, "status %s", got.Status)
+	t.checkf(got.Status == provider.StatusRunning, "status %s, want %s", got.Status, provider.StatusRunning)
 	t.historyIs(i.Key, 1, "1:suspended 2:resumed")
 	u := t.fetchOne()
-	t.checkf(u.payloads() == "start" && u.Instance.HistoryLength == 2, "got %+v", u)
+	t.checkf(u.payloads() == "start" && u.Instance.HistoryLength == 2, "got %+v, want the start message and two events", u)
 }
 
 func steerVersion(t *trial) {
 	i := t.begin("i")
 	commit := unique()
 	got := t.steer(i.Key, provider.SteerSuspend, func(r *provider.SteerRequest) { r.Commit = commit })
-	t.checkf(got.Version == commit && got.UpdatedAt >= i.UpdatedAt, "version %s, want %s", got.Version, commit)
+	t.checkf(got.Version == commit && got.UpdatedAt >= i.UpdatedAt, "version %s, want %s and a later UpdatedAt", got.Version, commit)
 }
 
 func steerAgain(t *trial) {
@@ -55,7 +55,7 @@ func steerAgain(t *trial) {
 	t.unchanged(i.Key, func() {
 		res, err := t.Steer(t.ctx, req)
 		t.ok(err)
-		t.checkf(res.Instance.Status == provider.StatusTerminated, "status %s", res.Instance.Status)
+		t.checkf(res.Instance.Status == provider.StatusTerminated, "status %s, want %s", res.Instance.Status, provider.StatusTerminated)
 	})
 }
 
@@ -84,17 +84,17 @@ func steerTerminate(t *trial) {
 	t.commit(req)
 	t.send(i.Key, text("m"))
 	got := t.steer(i.Key, provider.SteerTerminate, func(r *provider.SteerRequest) { r.Event, r.Result = []byte("end"), []byte("r") })
-	t.checkf(got.Status == provider.StatusTerminated && string(got.Result) == "r" && got.EndedAt > 0, "got %+v", got)
+	t.checkf(got.Status == provider.StatusTerminated && string(got.Result) == "r" && got.EndedAt > 0, "got %+v, want Terminated with its result and end", got)
 	t.historyIs(i.Key, 1, "1:started 2:end")
 	t.tasksAre(i.Key, "")
-	t.checkf(got.InboxMessages == 0 && got.ReadyAt == 0, "%d messages are left", got.InboxMessages)
+	t.checkf(got.InboxMessages == 0 && got.ReadyAt == 0, "%d messages remain, want none, and ReadyAt 0", got.InboxMessages)
 	list := t.letters()
-	t.checkf(len(list) == 1 && string(list[0].Payload) == "m", "dead letters %+v", list)
+	t.checkf(len(list) == 1 && string(list[0].Payload) == "m", "dead letters %+v, want the message m", list)
 	res := t.renew(renewal(task))
-	t.checkf(res.State == terminal(provider.StatusTerminated), "renewal answers %+v", res)
+	t.checkf(res.State == terminal(provider.StatusTerminated), "the renewal returned %+v, want Terminal with status Terminated", res)
 }
 
-// beginFamily commits the start of a child by a parent and answers the parent.
+// beginFamily commits the start of children by a parent and returns the parent.
 func beginFamily(t *trial, changes ...func(*provider.Start)) provider.Instance {
 	i := t.begin("parent")
 	req := next(i)
@@ -122,9 +122,9 @@ func steerParent(t *trial) {
 	beginFamily(t, func(*provider.Start) {})
 	t.steer(t.byID("a").Key, provider.SteerTerminate, notices)
 	u := t.fetchOne(named("parent"))
-	t.mustf(len(u.Messages) == 1, "the parent got %d messages", len(u.Messages))
+	t.mustf(len(u.Messages) == 1, "the parent got %d messages, want 1", len(u.Messages))
 	m := u.Messages[0]
-	t.checkf(string(m.Payload) == "to parent" && m.EventID == 3 && m.Execution == 1, "the parent got %+v", m)
+	t.checkf(string(m.Payload) == "to parent" && m.EventID == 3 && m.Execution == 1, "the parent got %+v, want the notice for event 3 of execution 1", m)
 }
 
 func steerOldParent(t *trial) {
@@ -146,7 +146,7 @@ func steerUnblock(t *trial) {
 	i := t.create("i")
 	t.block(t.fetchOne(), true)
 	got := t.steer(i.Key, provider.SteerUnblock)
-	t.checkf(got.Blocked == nil && got.Deliveries == 0, "blocked %+v, %d deliveries", got.Blocked, got.Deliveries)
+	t.checkf(got.Blocked == nil && got.Deliveries == 0, "blocked %+v, %d deliveries, want neither", got.Blocked, got.Deliveries)
 	t.fetchOne()
 }
 
@@ -167,24 +167,25 @@ func steerReset(t *trial) {
 	t.commit(req)
 	t.send(i.Key, text("m"))
 	got := t.steer(i.Key, provider.SteerReset, resetTo("one", "two"))
-	t.checkf(got.Execution == 2 && got.Status == provider.StatusRunning && got.HistoryLength == 2, "got %+v", got)
+	t.checkf(got.Execution == 2 && got.Status == provider.StatusRunning && got.HistoryLength == 2, "got %+v, want execution 2, Running, with two events", got)
 	t.historyIs(i.Key, 2, "1:one 2:two")
 	t.historyIs(i.Key, 1, "1:started")
 	t.tasksAre(i.Key, "")
 	res := t.renew(renewal(task))
-	t.checkf(res.State == terminal(provider.StatusReset), "renewal answers %+v", res)
+	t.checkf(res.State == terminal(provider.StatusReset), "the renewal returned %+v, want Terminal with status Reset", res)
 	u := t.fetchOne(named("i"))
-	t.checkf(u.payloads() == "m" && u.Instance.Execution == 2, "execution %d got %q", u.Instance.Execution, u.payloads())
+	t.checkf(u.payloads() == "m" && u.Instance.Execution == 2, "execution %d has %q, want 2 with \"m\"", u.Instance.Execution, u.payloads())
 }
 
 func steerResetEnded(t *trial) {
 	i := t.end(t.begin("i"))
 	got := t.steer(i.Key, provider.SteerReset, resetTo("one"))
-	t.checkf(got.Status == provider.StatusRunning && got.Execution == 2 && got.EndedAt == 0 && got.Result == nil, "got %+v", got)
+	t.checkf(got.Status == provider.StatusRunning && got.Execution == 2 && got.EndedAt == 0 && got.Result == nil,
+		"got %+v, want execution 2, Running, without end or result", got)
 	read, err := t.ReadHistory(t.ctx, provider.ReadHistoryRequest{Key: i.Key, Execution: 1, From: 1})
 	t.ok(err)
-	t.checkf(read.Status == provider.StatusCompleted, "the old execution has status %s", read.Status)
+	t.checkf(read.Status == provider.StatusCompleted, "the old execution has status %s, want %s", read.Status, provider.StatusCompleted)
 	t.send(i.Key, text("m"))
 	u := t.fetchOne(named("i"))
-	t.checkf(u.payloads() == "m", "got %q", u.payloads())
+	t.checkf(u.payloads() == "m", "got %q, want \"m\"", u.payloads())
 }

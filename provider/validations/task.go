@@ -80,11 +80,11 @@ func (t *trial) fetchTasks(changes ...func(*provider.FetchTasksRequest)) []lease
 	return list
 }
 
-// fetchTask fetches the only task there is, waiting for it if need be.
+// fetchTask fetches the only task, and waits for it if necessary.
 func (t *trial) fetchTask(changes ...func(*provider.FetchTasksRequest)) leasedTask {
 	waiting := func(r *provider.FetchTasksRequest) { r.Wait = patience }
 	list := t.fetchTasks(append([]func(*provider.FetchTasksRequest){waiting}, changes...)...)
-	t.mustf(len(list) == 1, "fetched %d tasks, want 1", len(list))
+	t.mustf(len(list) == 1, "got %d tasks, want 1", len(list))
 	return list[0]
 }
 
@@ -99,18 +99,22 @@ func (t *trial) tasksAre(key provider.UUID, want string) {
 		words = append(words, fmt.Sprint(task.EventID))
 	}
 	if got := strings.Join(words, " "); got != want {
-		t.errorf("pending tasks are %q, want %q", got, want)
+		t.errorf("the pending tasks are %q, want %q", got, want)
 	}
 }
 
 func taskFetched(t *trial) {
 	i := t.beginTasks(newTask(4))
 	task := t.fetchTask()
-	t.checkf(task.TaskRef == ref(i, 4) && task.InstanceID == "i" && task.Queue == queue && task.Name == activity, "got %+v", task)
-	t.checkf(string(task.Payload) == "task4" && task.Priority == provider.PriorityDefault, "payload %q, priority %d", task.Payload, task.Priority)
-	t.checkf(task.Attempt == 1 && task.Deliveries == 1 && task.LeaseUntil > task.ScheduledAt && task.ScheduledAt > 0, "counts or times %+v", task)
-	t.checkf(task.State.Kind == provider.ExecutionRunning && !task.CancelRequested && !task.PastDeadline, "state %+v", task)
-	t.checkf(len(t.fetchTasks()) == 0, "it was leased twice")
+	t.checkf(task.TaskRef == ref(i, 4) && task.InstanceID == "i" && task.Queue == queue && task.Name == activity,
+		"got %+v, want task 4 of instance i with its queue and name", task)
+	t.checkf(string(task.Payload) == "task4" && task.Priority == provider.PriorityDefault,
+		"payload %q, priority %d, want task4 and the default", task.Payload, task.Priority)
+	t.checkf(task.Attempt == 1 && task.Deliveries == 1 && task.LeaseUntil > task.ScheduledAt && task.ScheduledAt > 0,
+		"got %+v, want the first attempt and delivery, and times in order", task)
+	t.checkf(task.State.Kind == provider.ExecutionRunning && !task.CancelRequested && !task.PastDeadline,
+		"got %+v, want state Running, not cancelled, not past its time", task)
+	is(t, "tasks while the lease holds the only one", len(t.fetchTasks()), 0)
 }
 
 func taskFilter(t *trial) {
@@ -118,18 +122,18 @@ func taskFilter(t *trial) {
 	other.Name, elsewhere.Queue = "other", "elsewhere"
 	t.beginTasks(newTask(1), other, elsewhere)
 	task := t.fetchTask()
-	t.checkf(task.EventID == 1, "got task %d", task.EventID)
+	t.checkf(task.EventID == 1, "got task %d, want 1", task.EventID)
 	list := t.fetchTasks(func(r *provider.FetchTasksRequest) {
 		r.Queues = []provider.QueueFilter{{Queue: "elsewhere", Names: []string{"other"}}, {Queue: queue, Names: []string{"other", activity}}}
 	})
-	t.checkf(len(list) == 1 && list[0].EventID == 2, "got %+v", list)
+	t.checkf(len(list) == 1 && list[0].EventID == 2, "got %+v, want task 2", list)
 }
 
 func taskMax(t *trial) {
 	t.beginTasks(newTask(1), newTask(2), newTask(3))
 	two := func(r *provider.FetchTasksRequest) { r.Max = 2 }
-	t.checkf(len(t.fetchTasks(two)) == 2, "not Max tasks")
-	t.checkf(len(t.fetchTasks(two)) == 1, "not the one that is left")
+	is(t, "tasks under a Max of 2", len(t.fetchTasks(two)), 2)
+	is(t, "remaining tasks", len(t.fetchTasks(two)), 1)
 }
 
 func taskRace(t *trial) {
@@ -154,9 +158,9 @@ func taskRace(t *trial) {
 			mu.Unlock()
 		}
 	})
-	t.checkf(len(got) == tasks, "%d of %d tasks were fetched", len(got), tasks)
+	is(t, "tasks fetched", len(got), tasks)
 	for task, n := range got {
-		t.checkf(n == 1, "task %d was leased %d times at once", task.EventID, n)
+		t.checkf(n == 1, "task %d was leased %d times at once, want 1", task.EventID, n)
 	}
 }
 
@@ -176,14 +180,14 @@ func taskNotBefore(t *trial) {
 	req.Wait = patience
 	res, err := t.FetchTasks(t.ctx, req)
 	t.ok(err)
-	t.mustf(len(res.Tasks) == 1, "fetched %d tasks", len(res.Tasks))
-	t.checkf(res.Now >= res.Tasks[0].ScheduledAt.Add(2*short), "fetched at %d, scheduled at %d", res.Now, res.Tasks[0].ScheduledAt)
+	t.mustf(len(res.Tasks) == 1, "got %d tasks, want 1", len(res.Tasks))
+	t.checkf(res.Now >= res.Tasks[0].ScheduledAt.Add(2*short), "fetched at %d, scheduled at %d, want the delay between them", res.Now, res.Tasks[0].ScheduledAt)
 }
 
 func taskSuspended(t *trial) {
 	i := t.beginTasks(newTask(1))
 	t.steer(i.Key, provider.SteerSuspend)
-	t.checkf(len(t.fetchTasks()) == 0, "a task of a suspended instance was started")
+	is(t, "tasks of a suspended instance", len(t.fetchTasks()), 0)
 	t.steer(i.Key, provider.SteerResume)
 	t.fetchTask()
 }
@@ -193,9 +197,9 @@ func taskDeadline(t *trial) {
 	task.Deadline = short
 	t.beginTasks(task)
 	late := t.fetchTask(func(r *provider.FetchTasksRequest) { r.Expired, r.Queues = true, nil })
-	t.checkf(late.PastDeadline && late.Deadline >= late.ScheduledAt.Add(short), "got %+v", late)
+	t.checkf(late.PastDeadline && late.Deadline >= late.ScheduledAt.Add(short), "got %+v, want a task past its deadline", late)
 	t.ok(t.report(late, provider.TaskRelease).Err)
-	t.checkf(len(t.fetchTasks()) == 0, "a task past its deadline was fetched for work")
+	is(t, "tasks past their deadline fetched for work", len(t.fetchTasks()), 0)
 }
 
 func taskHandOff(t *trial) {
@@ -203,11 +207,12 @@ func taskHandOff(t *trial) {
 	i := t.beginTasks(task)
 	res, err := t.Get(t.ctx, provider.GetRequest{Key: i.Key, WithTasks: true})
 	t.ok(err)
-	t.checkf(len(res.Tasks) == 1 && res.Tasks[0].Owner == node && res.Tasks[0].Deliveries == 1, "tasks %+v", res.Tasks)
+	t.checkf(len(res.Tasks) == 1 && res.Tasks[0].Owner == node && res.Tasks[0].Deliveries == 1,
+		"tasks %+v, want one leased by the owner on its first delivery", res.Tasks)
 	_, err = t.RenewTasks(t.ctx, provider.RenewTasksRequest{Items: []provider.TaskRenewal{{TaskRef: ref(i, 1), Token: token}}, Lease: short})
 	t.ok(err)
 	again := t.fetchTask() // after the short lease
-	t.checkf(again.Deliveries == 2 && again.Attempt == 1, "delivery %d of attempt %d", again.Deliveries, again.Attempt)
+	t.checkf(again.Deliveries == 2 && again.Attempt == 1, "delivery %d of attempt %d, want 2 and 1", again.Deliveries, again.Attempt)
 	req := next(t.get(i.Key))
 	req.Completes = []provider.TaskCompletion{{EventID: 1, Token: token}}
 	t.refused(req, provider.ErrLeaseLost)
@@ -224,7 +229,7 @@ func taskOrder(t *trial) {
 	for n := range got {
 		got[n] = t.fetchTask(func(r *provider.FetchTasksRequest) { r.Max = 1 }).EventID
 	}
-	t.checkf(slices.Equal(got, []int64{3, 2, 4, 5, 1}), "fetched in the order %d, want 3 2 4 5 1", got)
+	t.checkf(slices.Equal(got, []int64{3, 2, 4, 5, 1}), "got tasks in the order %d, want 3 2 4 5 1", got)
 }
 
 func taskDetails(t *trial) {
@@ -233,8 +238,8 @@ func taskDetails(t *trial) {
 	t.renew(provider.TaskRenewal{TaskRef: task.TaskRef, Token: task.token, Details: []byte("half")})
 	t.ok(t.report(task, provider.TaskRetry, func(r *provider.TaskReport) { r.Failure = []byte("boom") }).Err)
 	task = t.fetchTask()
-	t.checkf(string(task.Details) == "half" && string(task.Failure) == "boom", "details %q, failure %q", task.Details, task.Failure)
-	t.checkf(task.Attempt == 2 && task.Deliveries == 1, "attempt %d, deliveries %d", task.Attempt, task.Deliveries)
+	t.checkf(string(task.Details) == "half" && string(task.Failure) == "boom", "details %q, failure %q, want half and boom", task.Details, task.Failure)
+	t.checkf(task.Attempt == 2 && task.Deliveries == 1, "attempt %d, deliveries %d, want 2 and 1", task.Attempt, task.Deliveries)
 }
 
 // commitCancel commits the cancellation of event 1.
@@ -256,7 +261,8 @@ func taskCancelledLeased(t *trial) {
 	commitCancel(t, i, false)
 	t.tasksAre(i.Key, "1")
 	res := t.renew(provider.TaskRenewal{TaskRef: task.TaskRef, Token: task.token})
-	t.checkf(res.Err == nil && res.CancelRequested && res.State.Kind == provider.ExecutionRunning, "renewal answers %+v", res)
+	t.checkf(res.Err == nil && res.CancelRequested && res.State.Kind == provider.ExecutionRunning,
+		"the renewal returned %+v, want Running with CancelRequested", res)
 	t.ok(t.report(task, provider.TaskComplete).Err)
 }
 
@@ -267,7 +273,7 @@ func taskCancelledAgain(t *trial) {
 		commitCancel(t, instance, false)
 		t.ok(t.report(task, outcome, func(r *provider.TaskReport) { r.Delay = long }).Err)
 		again := t.fetchTask()
-		t.checkf(again.TaskRef == task.TaskRef && again.CancelRequested, "got %+v", again)
+		t.checkf(again.TaskRef == task.TaskRef && again.CancelRequested, "got %+v, want the same task with CancelRequested", again)
 		t.ok(t.report(again, provider.TaskComplete).Err)
 	}
 }

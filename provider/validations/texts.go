@@ -18,7 +18,7 @@ func createTextCases() []testCase {
 	}
 }
 
-// textCases put good and bad texts into every field that holds one.
+// textCases stores valid and invalid texts in every field that holds one.
 func textCases() []testCase {
 	return []testCase{
 		{name: "of-instances", run: func(t *trial) { checkTextsRefused(t, instanceTexts) }, rule: textsRefused},
@@ -28,15 +28,15 @@ func textCases() []testCase {
 	}
 }
 
-// checkTextsRefused makes calls that have one bad text each: all are refused and change nothing.
+// checkTextsRefused makes calls with one invalid text each. All are refused and change nothing.
 func checkTextsRefused(t *trial, calls func(t *trial, i provider.Instance, text string) map[string]error) {
 	i := t.beginTasks(newTask(1))
 	for _, bad := range []string{"a\x00b", "a\xff", "\xed\xa0\x80", strings.Repeat("x", provider.MaxName+1)} {
 		t.unchanged(i.Key, func() {
 			for field, err := range calls(t, i, bad) {
-				t.checkf(provider.OutcomeOf(err) == provider.OutcomeNothing, "%s %.20q: the outcome of %v is not that nothing happened", field, bad, err)
+				t.checkf(provider.OutcomeOf(err) == provider.OutcomeNothing, "%s %.20q: error %v, want one with outcome nothing", field, bad, err)
 				if err == nil {
-					t.errorf("%s %.20q is taken", field, bad)
+					t.errorf("%s %.20q was accepted, want ErrInvalid", field, bad)
 					continue
 				}
 				t.want(err, provider.ErrInvalid)
@@ -45,7 +45,7 @@ func checkTextsRefused(t *trial, calls func(t *trial, i provider.Instance, text 
 	}
 	n, err := t.Count(t.ctx, provider.CountRequest{})
 	t.ok(err)
-	t.checkf(n.Count == 1, "%d instances are there, want 1", n.Count)
+	t.checkf(n.Count == 1, "%d instances, want 1", n.Count)
 }
 
 func createTexts(t *trial, i provider.Instance, word string) map[string]error {
@@ -182,7 +182,7 @@ func readTexts(t *trial, _ provider.Instance, word string) map[string]error {
 	}
 }
 
-// textsKept uses texts that are valid and odd: each is kept as it is and is another one than all others.
+// textsKept stores valid but unusual texts. Each is kept as it is and differs from all others.
 func textsKept(t *trial) {
 	words := []string{"a", "A", "ä", "a\u0308", "\x01\x7f\n", `'";--\%_`, " a", "a ", "\u202e\U0001f600", "NULL", strings.Repeat("\U0001f600", provider.MaxName/4)}
 	made := map[string]provider.UUID{}
@@ -195,10 +195,12 @@ func textsKept(t *trial) {
 	}
 	for _, word := range words {
 		i := t.byID(word)
-		t.checkf(i.Key == made[word] && i.ID == word && i.Name == word && i.CodeVersion == word && i.RequestID == word, "%q became %+v", word, i)
-		t.checkf(len(i.Attributes) == 1 && i.Attributes[0].Name == word && i.Attributes[0].Text == word, "attributes of %q are %+v", word, i.Attributes)
+		t.checkf(i.Key == made[word] && i.ID == word && i.Name == word && i.CodeVersion == word && i.RequestID == word,
+			"the instance of %q is %+v, want the text unchanged", word, i)
+		t.checkf(len(i.Attributes) == 1 && i.Attributes[0].Name == word && i.Attributes[0].Text == word,
+			"the attributes of %q are %+v, want the text unchanged", word, i.Attributes)
 		list := listPages(t, provider.Filter{Name: word, Attributes: i.Attributes}, 100, func() {})
-		t.checkf(len(list) == 1 && list[0].Key == made[word], "named %q are %q", word, idsOf(list))
+		t.checkf(len(list) == 1 && list[0].Key == made[word], "the list of %q has %q, want one instance", word, idsOf(list))
 		u := t.fetchOne(func(r *provider.FetchTurnsRequest) {
 			r.Owner, r.Capabilities = word, []provider.Capability{{Name: word, CodeVersion: word}}
 		})
@@ -216,7 +218,7 @@ func textsKept(t *trial) {
 		t.record(put(word, word, 0))
 		lease := acquire(word)
 		lease.Name = word
-		t.checkf(callLease(t, lease).Owner == word, "the owner %q of a lease became another one", word)
+		t.checkf(callLease(t, lease).Owner == word, "the owner %q of a lease changed", word)
 	}
 	records := t.record(provider.RecordRequest{Action: provider.RecordScan, Namespace: "n"})
 	t.checkf(len(records) == len(words), "%d records, want %d", len(records), len(words))

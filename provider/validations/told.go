@@ -11,11 +11,11 @@ func getAtOnce(t *trial) {
 	i := t.begin("i")
 	res, err := t.Get(t.ctx, provider.GetRequest{Key: i.Key, WaitEnded: true, WaitBlocked: true})
 	t.ok(err)
-	t.checkf(res.Instance.Key == i.Key && res.Instance.Status == provider.StatusRunning, "got %+v", res.Instance)
+	t.checkf(res.Instance.Key == i.Key && res.Instance.Status == provider.StatusRunning, "got %+v, want the instance, Running", res.Instance)
 }
 
-// toldByCommit ends several instances and measures how long it takes until the one who waits
-// hears of it. The best of them must beat any poll that would spare the storage.
+// toldByCommit ends several instances and measures how soon a waiting caller returns. The best time must beat any poll with an
+// acceptable load.
 func toldByCommit(t *trial) {
 	best := long
 	for n := range 10 {
@@ -29,13 +29,13 @@ func toldByCommit(t *trial) {
 		})
 		t.commit(closing(i))
 		stored := time.Now()
-		t.checkf(told() == provider.StatusCompleted, "told before the end")
+		is(t, "the status of the waiting Get", told(), provider.StatusCompleted)
 		best = min(best, heard.Sub(stored))
 	}
-	t.checkf(best < short, "the end was told %v late at best", best)
+	t.checkf(best < short, "the waiting Get returned %v after the end at best, want less than a poll would take", best)
 }
 
-// wokenFindsCommit: who was woken by a commit reads all of it, without waiting.
+// wokenFindsCommit checks that a caller woken by a commit reads all of it at once.
 func wokenFindsCommit(t *trial) {
 	for n := range 10 {
 		i := t.begin(fmt.Sprint("i", n))
@@ -54,13 +54,13 @@ func wokenFindsCommit(t *trial) {
 		t.commit(req)
 		const history = " [1:started 2:over]"
 		got := ended()
-		t.checkf(got == "Completed"+history, "told of the end, one reads %s", got)
+		is(t, "the state read after the wait for the end", got, "Completed"+history)
 		got = fetched()
-		t.checkf(got == "1"+history, "with the message at hand, one reads %s", got)
+		is(t, "the state read after the wait for a turn", got, "1"+history)
 	}
 }
 
-// toldOfTasks: the wait for questions ends, too.
+// toldOfTasks checks that the wait for questions ends, too.
 func asksPass(t *trial) {
 	t.create("i")
 	req := fetchAsksRequest()
@@ -68,7 +68,8 @@ func asksPass(t *trial) {
 	began := time.Now()
 	res, err := t.FetchAsks(t.ctx, req)
 	t.ok(err)
-	t.checkf(len(res.Asks) == 0 && time.Since(began) >= short, "%d questions after %v, Wait is %v", len(res.Asks), time.Since(began), short)
+	t.checkf(len(res.Asks) == 0 && time.Since(began) >= short,
+		"got %d questions after %v, want none after a Wait of %v", len(res.Asks), time.Since(began), short)
 }
 
 func asksWake(t *trial) {
@@ -76,7 +77,7 @@ func asksWake(t *trial) {
 	fetched := parked(t, func() provider.OpenAsk { return fetchAsk(t) })
 	parkedAsk(t, i.Key)
 	open := fetched()
-	t.checkf(open.Instance.Key == i.Key, "woken with %+v", open)
+	t.checkf(open.Instance.Key == i.Key, "got %+v, want the question", open)
 }
 
 func asksMax(t *trial) {
@@ -89,7 +90,7 @@ func asksMax(t *trial) {
 	for _, want := range []int{2, 1, 0} {
 		res, err := t.FetchAsks(t.ctx, req)
 		t.ok(err)
-		t.checkf(len(res.Asks) == want, "took %d questions, want %d", len(res.Asks), want)
+		t.checkf(len(res.Asks) == want, "got %d questions, want %d", len(res.Asks), want)
 	}
 }
 
@@ -101,7 +102,7 @@ func askNeedsWait(t *trial) {
 	}
 }
 
-// steerBare: without an event of the caller there is none, and what it names is not renamed.
+// steerBare checks that Steer without an Event appends none, and that Reset keeps the name.
 func steerBare(t *trial) {
 	i := t.begin("i")
 	t.steer(i.Key, provider.SteerSuspend)
@@ -125,11 +126,11 @@ func steerResetLevel(t *trial) {
 	i := t.begin("i", func(r *provider.CommitTurnRequest) { r.EngineLevel = 4 })
 	for _, level := range []int64{2, 5} {
 		got := t.steer(i.Key, provider.SteerReset, func(r *provider.SteerRequest) { r.EngineLevel = level })
-		t.checkf(got.EngineLevel == level, "the level is %d, want %d", got.EngineLevel, level)
+		is(t, "the engine level", got.EngineLevel, level)
 	}
 }
 
-// taskExpiredToo: to ask for what is past its time does not hide what is not.
+// taskExpiredToo checks that Expired does not hide tasks that are in time.
 func taskExpiredToo(t *trial) {
 	late, elsewhere := newTask(1), newTask(2)
 	late.Deadline, elsewhere.Deadline = short, short
@@ -137,13 +138,13 @@ func taskExpiredToo(t *trial) {
 	t.beginTasks(late, elsewhere, newTask(3))
 	t.pass(2 * short)
 	list := t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Expired = true })
-	t.mustf(len(list) == 3, "fetched %d tasks, want the one in time and two past it", len(list))
+	t.mustf(len(list) == 3, "got %d tasks, want 3: one in time and two past it", len(list))
 	for _, task := range list {
-		t.checkf(task.PastDeadline == (task.EventID != 3), "task %d: past its deadline %v", task.EventID, task.PastDeadline)
+		is(t, fmt.Sprintf("PastDeadline of task %d", task.EventID), task.PastDeadline, task.EventID != 3)
 	}
 }
 
-// taskEnds: however an execution ends, its tasks are not fetched any more.
+// taskEnds checks that no task is fetched after the end of its execution, whatever ends it.
 func taskEnds(t *trial) {
 	ends := map[string]func(i provider.Instance){
 		"closed":     func(i provider.Instance) { t.end(i) },
@@ -154,6 +155,6 @@ func taskEnds(t *trial) {
 	}
 	for name, end := range ends {
 		end(t.begin(name, func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{newTask(1)} }))
-		t.checkf(len(t.fetchTasks()) == 0, "a task was fetched though its execution was %s", name)
+		is(t, "tasks of an execution that was "+name, len(t.fetchTasks()), 0)
 	}
 }

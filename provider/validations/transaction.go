@@ -7,15 +7,15 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A Transaction is one that a caller of the store began, on the store's database.
+// A Transaction is a transaction of the caller on the store's database.
 type Transaction struct {
 	Tx       provider.Tx
 	Commit   func() error
-	Rollback func() error // also after Commit, which it leaves as it is
+	Rollback func() error // also after Commit, which stays
 }
 
-// Transactions says how to begin a transaction on the database of the store that open made. Without it the cases of
-// [provider.Transactor] are left out.
+// Transactions sets how to begin a transaction on the database of the store that open made. Without it Run skips the cases of
+// [provider.Transactor].
 func Transactions(begin func(ctx context.Context, p provider.Provider) (Transaction, error)) Option {
 	return func(o *options) { o.begin = begin }
 }
@@ -74,7 +74,7 @@ func transactor(t *trial) provider.Transactor {
 	return transactor
 }
 
-// inTransaction runs act in a transaction of the caller, which it commits, or rolls back.
+// inTransaction runs act in a transaction of the caller, and commits it or rolls it back.
 func inTransaction(t *trial, commit bool, act func(tx provider.Tx)) {
 	tx, err := t.beginTx(t.ctx, t.store)
 	t.ok(err)
@@ -96,7 +96,7 @@ func createIn(t *trial, tx provider.Tx, id string, changes ...func(*provider.Cre
 	return res
 }
 
-// exists tells whether there is an instance under the ID.
+// exists reports whether there is an instance under the ID.
 func exists(t *trial, id string) bool {
 	_, err := t.Get(t.ctx, provider.GetRequest{ID: id})
 	if err != nil {
@@ -109,17 +109,17 @@ func transactionCreate(t *trial) {
 	var key provider.UUID
 	inTransaction(t, true, func(tx provider.Tx) {
 		res := createIn(t, tx, "i", func(r *provider.CreateRequest) { r.RequestID = "r" })
-		t.checkf(res.Created && res.Instance.ID == "i" && res.Instance.Status == provider.StatusRunning, "answer %+v", res)
+		t.checkf(res.Created && res.Instance.ID == "i" && res.Instance.Status == provider.StatusRunning, "got %+v, want the created instance, Running", res)
 		key = res.Instance.Key
 	})
 	i := t.get(key)
-	t.checkf(i.ID == "i" && i.Execution == 1 && i.InboxMessages == 1 && i.RequestID == "r", "stored %+v", i)
-	t.checkf(t.fetchOne().payloads() == "start", "another start message")
+	t.checkf(i.ID == "i" && i.Execution == 1 && i.InboxMessages == 1 && i.RequestID == "r", "stored is %+v, want the request's instance with one message", i)
+	is(t, "the start message", t.fetchOne().payloads(), "start")
 }
 
 func transactionRollback(t *trial) {
 	inTransaction(t, false, func(tx provider.Tx) { createIn(t, tx, "i") })
-	t.checkf(!exists(t, "i"), "it is there after the rollback")
+	t.checkf(!exists(t, "i"), "the instance exists after the rollback")
 	t.noTurn("the transaction was rolled back")
 	t.create("i")
 }
@@ -127,10 +127,10 @@ func transactionRollback(t *trial) {
 func transactionUnseen(t *trial) {
 	inTransaction(t, true, func(tx provider.Tx) {
 		createIn(t, tx, "i")
-		t.checkf(!exists(t, "i"), "it is seen before the commit")
+		t.checkf(!exists(t, "i"), "the instance is visible before the commit")
 		t.noTurn("the transaction has not committed")
 	})
-	t.checkf(exists(t, "i"), "it is not there after the commit")
+	t.checkf(exists(t, "i"), "the instance does not exist after the commit")
 }
 
 func transactionHolder(t *trial) {
@@ -139,7 +139,7 @@ func transactionHolder(t *trial) {
 		_, err := transactor(t).CreateIn(t.ctx, tx, createRequest("i"))
 		t.want(err, provider.ErrExists)
 		res := createIn(t, tx, "i", func(r *provider.CreateRequest) { r.Policy = provider.IDUseExisting })
-		t.checkf(!res.Created && res.Instance.Key == own, "answer %+v", res)
+		t.checkf(!res.Created && res.Instance.Key == own, "got %+v, want the instance of the same transaction, not created", res)
 	})
 }
 
@@ -149,17 +149,17 @@ func transactionRefused(t *trial) {
 		createIn(t, tx, "before")
 		_, err := transactor(t).CreateIn(t.ctx, tx, createRequest("old"))
 		exists, ok := errors.AsType[*provider.ExistsError](err)
-		t.checkf(ok && exists.Key == old.Key, "answer %v", err)
+		t.checkf(ok && exists.Key == old.Key, "got error %v, want an *ExistsError with the key that the transaction sees", err)
 		createIn(t, tx, "after")
 	})
-	t.checkf(exists(t, "before") && exists(t, "after"), "the rest of the transaction is lost")
+	t.checkf(exists(t, "before") && exists(t, "after"), "a refusal lost the rest of the transaction")
 }
 
 func transactionWakes(t *trial) {
 	fetched := parked(t, func() []turn { return t.fetch(wait) })
 	inTransaction(t, true, func(tx provider.Tx) { createIn(t, tx, "i") })
 	list := fetched()
-	t.checkf(len(list) == 1 && list[0].Instance.ID == "i", "fetched %d turns", len(list))
+	t.checkf(len(list) == 1 && list[0].Instance.ID == "i", "got %d turns, want that of i", len(list))
 }
 
 func sendIn(t *trial, tx provider.Tx, key provider.UUID, m provider.NewMessage) {
@@ -176,16 +176,16 @@ func transactionSend(t *trial) {
 		t.noTurn("the transaction has not committed", named("i"))
 	})
 	got := t.fetchOne(named("i")).payloads()
-	t.checkf(got == "a b", "inbox %q", got)
+	t.checkf(got == "a b", "inbox %q, want \"a b\"", got)
 }
 
 func transactionSendRollback(t *trial) {
 	i := t.begin("i")
 	inTransaction(t, false, func(tx provider.Tx) { sendIn(t, tx, i.Key, text("a")) })
-	t.checkf(t.get(i.Key).InboxMessages == 0, "the message is there after the rollback")
+	is(t, "messages after the rollback", t.get(i.Key).InboxMessages, 0)
 }
 
-// Either may be refused because of the other, but a message never ends up with an instance that closed without it.
+// Either call may be refused because of the other. No instance closes with an accepted message in its inbox.
 func transactionSendOrClose(t *trial) {
 	i := t.begin("i")
 	tx, err := t.beginTx(t.ctx, t.store)
@@ -199,8 +199,8 @@ func transactionSendOrClose(t *trial) {
 		return err == nil
 	})
 	sent := tx.Commit() == nil
-	t.checkf(sent != closed(), "the message was sent: %v, and the instance closed: %v", sent, !sent)
-	t.checkf(t.get(i.Key).InboxMessages > 0 == sent, "%d messages wait", t.get(i.Key).InboxMessages)
+	t.checkf(sent != closed(), "sent is %v and closed is %v, want exactly one", sent, !sent)
+	t.checkf(t.get(i.Key).InboxMessages > 0 == sent, "%d messages, want one exactly if the send committed", t.get(i.Key).InboxMessages)
 }
 
 func transactionSendToOwn(t *trial) {
@@ -208,7 +208,7 @@ func transactionSendToOwn(t *trial) {
 		sendIn(t, tx, createIn(t, tx, "i").Instance.Key, text("a"))
 	})
 	got := t.fetchOne().payloads()
-	t.checkf(got == "start a", "inbox %q", got)
+	t.checkf(got == "start a", "inbox %q, want \"start a\"", got)
 }
 
 func transactionSendRefused(t *trial) {
@@ -220,7 +220,7 @@ func transactionSendRefused(t *trial) {
 		t.want(err, provider.ErrNotFound)
 		createIn(t, tx, "after")
 	})
-	t.checkf(exists(t, "after"), "the rest of the transaction is lost")
+	t.checkf(exists(t, "after"), "a refusal lost the rest of the transaction")
 }
 
 // completeIn completes a task and starts an instance in the same transaction.
@@ -237,12 +237,12 @@ func transactionComplete(t *trial) {
 	i := t.beginTasks(newTask(4))
 	res, err := completeIn(t, reportOf(t.fetchTask(), provider.TaskComplete), nil)
 	t.ok(err)
-	t.checkf(res.Err == nil && res.State.Kind == provider.ExecutionRunning, "answer %+v", res)
+	t.checkf(res.Err == nil && res.State.Kind == provider.ExecutionRunning, "got %+v, want Running and no error", res)
 	t.tasksAre(i.Key, "")
 	got := t.fetchOne(named("i")).payloads()
-	t.checkf(got == "result", "inbox %q", got)
+	t.checkf(got == "result", "inbox %q, want \"result\"", got)
 	got = t.fetchOne().payloads()
-	t.checkf(got == "start", "of what the function did there is %q", got)
+	t.checkf(got == "start", "the inbox of the started instance has %q, want \"start\"", got)
 }
 
 func transactionFails(t *trial) {
@@ -251,11 +251,11 @@ func transactionFails(t *trial) {
 	oops := errors.New("oops")
 	_, err := completeIn(t, reportOf(task, provider.TaskComplete), oops)
 	refused, ok := errors.AsType[*provider.FuncError](err)
-	t.checkf(ok && errors.Is(refused, oops) && !provider.Retryable(err), "answer %v", err)
-	t.checkf(!exists(t, "effect"), "what the function did is there")
-	t.checkf(t.get(i.Key).InboxMessages == 0, "the result is there")
+	t.checkf(ok && errors.Is(refused, oops) && !provider.Retryable(err), "got error %v, want a *FuncError that is not retryable", err)
+	t.checkf(!exists(t, "effect"), "the function's writes are stored")
+	is(t, "messages after the failed completion", t.get(i.Key).InboxMessages, 0)
 	again := t.report(task, provider.TaskComplete)
-	t.checkf(again.Err == nil, "the task is not held any more: %v", again.Err)
+	t.checkf(again.Err == nil, "the token no longer holds the task: %v", again.Err)
 }
 
 func transactionLost(t *trial) {
@@ -265,7 +265,7 @@ func transactionLost(t *trial) {
 	res, err := completeIn(t, item, nil)
 	t.ok(err)
 	t.want(res.Err, provider.ErrLeaseLost)
-	t.checkf(!exists(t, "effect") && t.get(i.Key).InboxMessages == 0, "something was stored")
+	t.checkf(!exists(t, "effect") && t.get(i.Key).InboxMessages == 0, "the function's writes or the result are stored")
 }
 
 func transactionEnded(t *trial) {
@@ -274,8 +274,8 @@ func transactionEnded(t *trial) {
 	t.end(i)
 	res, err := completeIn(t, item, nil)
 	t.ok(err)
-	t.checkf(res.State == terminal(provider.StatusCompleted), "answer %+v", res)
-	t.checkf(!exists(t, "effect"), "what the function did is there")
+	t.checkf(res.State == terminal(provider.StatusCompleted), "got %+v, want Terminal with status Completed", res)
+	t.checkf(!exists(t, "effect"), "the function's writes are stored")
 }
 
 func transactionForeign(t *trial) {
@@ -285,5 +285,5 @@ func transactionForeign(t *trial) {
 	t.want(err, provider.ErrForeignTx)
 	_, err = transactor(t).SendIn(t.ctx, foreign, provider.SendRequest{Key: i.Key, Message: text("a")})
 	t.want(err, provider.ErrForeignTx)
-	t.checkf(!exists(t, "new") && t.get(i.Key).InboxMessages == 0, "something was stored")
+	t.checkf(!exists(t, "new") && t.get(i.Key).InboxMessages == 0, "a call in a foreign transaction stored something")
 }

@@ -73,6 +73,13 @@ func (t *trial) checkf(holds bool, format string, args ...any) {
 	}
 }
 
+// is records a failure if got is not want.
+func is[T comparable](t *trial, name string, got, want T) {
+	if got != want {
+		t.errorf("%s: got %v, want %v", name, got, want)
+	}
+}
+
 // mustf is checkf for a condition without which the case cannot continue.
 func (t *trial) mustf(holds bool, format string, args ...any) {
 	if !holds {

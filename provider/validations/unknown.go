@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// unknownCases cut calls off in the middle: whatever was stored by then is whole, and a repeat of the
-// same request leads to where an undisturbed call would have led.
+// unknownCases cuts off calls. What is stored by then is whole, and a repeat of the same request has the effect of an
+// undisturbed call.
 func unknownCases() []testCase {
 	const unknown = "A call whose context is done before the storage takes it up changes nothing " +
 		"and returns the context's error. After that, the outcome is unknown."
@@ -35,16 +35,16 @@ func unknownCases() []testCase {
 	}
 }
 
-// A cut is a call that is cut off.
+// A cut is a call to be cut off.
 type cut struct {
 	call  func(ctx context.Context) error
-	after func()                 // between the call and its repeat, if it failed
-	again error                  // what the repeat may answer of a call that was stored; nil: it succeeds again
-	done  func()                 // checks that all of the effect is there, once
-	looks func() (stored string) // the state: a call of which nothing happened leaves it
+	after func()                 // between the call and its repeat, if the call failed
+	again error                  // the error of a repeat if the call was stored; nil: the repeat succeeds
+	done  func()                 // checks that the effect is complete and happened once
+	looks func() (stored string) // reads the state, which a call with outcome nothing leaves
 }
 
-// cutOff makes the call in ever longer times, of which the longest are enough. prepare makes a new call each time.
+// cutOff makes the call with ever longer timeouts; the longest ones suffice. prepare makes a new call each time.
 func cutOff(t *trial, prepare func() cut) {
 	c := prepare()
 	began := time.Now()
@@ -70,20 +70,20 @@ func cutOff(t *trial, prepare func() cut) {
 
 func repeatCut(t *trial, c cut, err error, before string) {
 	outcome := provider.OutcomeOf(err)
-	t.checkf(outcome != provider.OutcomeHappened, "it answered %v, and says that it happened", err)
+	t.checkf(outcome != provider.OutcomeHappened, "error %v has outcome happened", err)
 	if outcome == provider.OutcomeNothing && c.looks != nil {
 		now := c.looks()
-		t.checkf(now == before, "it answered %v, and something happened:\nfrom %s\n  to %s", err, before, now)
+		t.checkf(now == before, "error %v has outcome nothing, but the state changed:\nfrom %s\n  to %s", err, before, now)
 	}
 	if c.after != nil {
 		c.after()
 	}
 	if err := c.call(t.ctx); err != nil && (c.again == nil || !errors.Is(err, c.again)) {
-		t.fatalf("the repeat answers %v", err)
+		t.fatalf("the repeat returned error %v, want none", err)
 	}
 }
 
-// fresh is an ID that no instance has.
+// fresh returns an ID that no instance has.
 func fresh() string { return unique().String() }
 
 func unknownCreate(t *trial) {
@@ -94,14 +94,15 @@ func unknownCreate(t *trial) {
 		return cut{
 			call: func(ctx context.Context) error {
 				res, err := t.Create(ctx, req)
-				t.checkf(err != nil || res.Created, "a repeated create says that it has not created")
+				t.checkf(err != nil || res.Created, "Created is false for a repeated request, want true")
 				return err
 			},
 			done: func() {
 				i := t.byID(req.ID)
-				t.checkf(i.Key == req.Key && i.Version == req.Commit && i.InboxMessages == 1 && len(i.Attributes) == 1, "created %+v", i)
+				t.checkf(i.Key == req.Key && i.Version == req.Commit && i.InboxMessages == 1 && len(i.Attributes) == 1,
+					"stored is %+v, want the request's instance with one message", i)
 				u := t.fetchOne()
-				t.checkf(u.Instance.ID == req.ID && u.payloads() == "start", "its messages are %q", u.payloads())
+				t.checkf(u.Instance.ID == req.ID && u.payloads() == "start", "the inbox has %q, want \"start\"", u.payloads())
 			},
 		}
 	})
@@ -135,7 +136,8 @@ func unknownClose(t *trial) {
 			looks: func() string { return t.picture(i.Key) },
 			done: func() {
 				got := t.get(i.Key)
-				t.checkf(got.Status == provider.StatusCompleted && string(got.Result) == "result" && got.EndedAt > 0, "stored %+v", got)
+				t.checkf(got.Status == provider.StatusCompleted && string(got.Result) == "result" && got.EndedAt > 0,
+					"stored is %+v, want Completed with its result and end", got)
 				t.historyIs(i.Key, 1, "1:started 2:over")
 				t.tasksAre(i.Key, "")
 			},
@@ -152,7 +154,7 @@ func unknownSteer(t *trial) {
 			looks: func() string { return t.picture(i.Key) },
 			done: func() {
 				got := t.get(i.Key)
-				t.checkf(got.Status == provider.StatusTerminated && string(got.Result) == "result", "stored %+v", got)
+				t.checkf(got.Status == provider.StatusTerminated && string(got.Result) == "result", "stored is %+v, want Terminated with its result", got)
 				t.historyIs(i.Key, 1, "1:started 2:end")
 				t.tasksAre(i.Key, "")
 			},
@@ -160,7 +162,7 @@ func unknownSteer(t *trial) {
 	})
 }
 
-// A send cannot be repeated without being doubled; but each message is whole.
+// A repeated send may store the message twice, but each message is whole.
 func unknownSend(t *trial) {
 	cutOff(t, func() cut {
 		id := fresh()
@@ -176,13 +178,13 @@ func unknownSend(t *trial) {
 				for _, m := range u.Messages {
 					checkBytes(t, "message", m.Payload, "message")
 				}
-				t.checkf(len(u.Messages) <= 2, "%d messages of one send and its repeat", len(u.Messages))
+				t.checkf(len(u.Messages) <= 2, "%d messages of one send and its repeat, want at most 2", len(u.Messages))
 			},
 		}
 	})
 }
 
-// Whoever does not know what a fetch has leased gives it back.
+// A caller that does not know what a fetch has leased releases it.
 func unknownFetch(t *trial) {
 	cutOff(t, func() cut {
 		t.create(fresh())
@@ -199,9 +201,9 @@ func unknownFetch(t *trial) {
 				req.Token = unique()
 			},
 			done: func() {
-				t.mustf(len(res.Turns) == 1, "fetched %d turns, want 1", len(res.Turns))
+				t.mustf(len(res.Turns) == 1, "got %d turns, want 1", len(res.Turns))
 				u := turn{res.Turns[0], req.Token}
-				t.checkf(u.Instance.Deliveries == 1 && u.payloads() == "start", "delivery %d of %q", u.Instance.Deliveries, u.payloads())
+				t.checkf(u.Instance.Deliveries == 1 && u.payloads() == "start", "delivery %d with %q, want 1 with \"start\"", u.Instance.Deliveries, u.payloads())
 				t.commit(commitOf(u))
 			},
 		}
@@ -226,9 +228,9 @@ func unknownFetchTasks(t *trial) {
 				req.Token = unique()
 			},
 			done: func() {
-				t.mustf(len(res.Tasks) == 1, "fetched %d tasks, want 1", len(res.Tasks))
+				t.mustf(len(res.Tasks) == 1, "got %d tasks, want 1", len(res.Tasks))
 				task := leasedTask{res.Tasks[0], provider.TaskToken(req.Token, res.Tasks[0].TaskRef)}
-				t.checkf(task.TaskRef == ref(i, 1) && task.Deliveries == 1 && task.Attempt == 1, "fetched %+v", task)
+				t.checkf(task.TaskRef == ref(i, 1) && task.Deliveries == 1 && task.Attempt == 1, "got %+v, want task 1 on its first attempt and delivery", task)
 				t.ok(t.report(task, provider.TaskComplete).Err)
 			},
 		}
@@ -245,14 +247,14 @@ func unknownRelease(t *trial) {
 			again: provider.ErrLeaseLost,
 			done: func() {
 				u := t.fetchOne()
-				t.checkf(u.Instance.Deliveries == 1, "delivery %d, want the released one given back", u.Instance.Deliveries)
+				t.checkf(u.Instance.Deliveries == 1, "delivery %d, want 1 without the released one", u.Instance.Deliveries)
 				t.commit(commitOf(u))
 			},
 		}
 	})
 }
 
-// firstOf is the error of a release of one turn.
+// firstOf returns the error of a release of one turn.
 func firstOf(res provider.ReleaseTurnsResult, err error) error {
 	if err != nil {
 		return err
@@ -260,7 +262,7 @@ func firstOf(res provider.ReleaseTurnsResult, err error) error {
 	return res.Errs[0]
 }
 
-// firstTask is the error of a report on one task.
+// firstTask returns the error of a report on one task.
 func firstTask(res provider.ReportTasksResult, err error) error {
 	if err != nil {
 		return err
@@ -268,7 +270,7 @@ func firstTask(res provider.ReportTasksResult, err error) error {
 	return res.Items[0].Err
 }
 
-// beginTask makes an instance with one task, and fetches that.
+// beginTask makes an instance with one task and fetches the task.
 func beginTask(t *trial, id string) (provider.Instance, leasedTask) {
 	i := t.begin(id, func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{newTask(1)} })
 	return i, t.fetchTask()
@@ -285,7 +287,7 @@ func unknownReport(t *trial) {
 			done: func() {
 				t.tasksAre(i.Key, "")
 				u := t.fetchOne(named(i.ID))
-				t.checkf(u.payloads() == "result", "the results are %q", u.payloads())
+				t.checkf(u.payloads() == "result", "the inbox has %q, want \"result\"", u.payloads())
 			},
 		}
 	})
@@ -307,7 +309,8 @@ func unknownRenew(t *trial) {
 			done: func() {
 				res, err := t.Get(t.ctx, provider.GetRequest{Key: i.Key, WithTasks: true})
 				t.ok(err)
-				t.checkf(len(res.Tasks) == 1 && res.Tasks[0].LeaseUntil > task.LeaseUntil && string(res.Tasks[0].Details) == "half", "tasks %+v", res.Tasks)
+				t.checkf(len(res.Tasks) == 1 && res.Tasks[0].LeaseUntil > task.LeaseUntil && string(res.Tasks[0].Details) == "half",
+					"tasks %+v, want a later LeaseUntil and the details", res.Tasks)
 			},
 		}
 	})
@@ -325,7 +328,7 @@ func unknownAnswer(t *trial) {
 			again: provider.ErrNotFound,
 			done: func() {
 				got := answered()
-				t.checkf(got.err == nil && got.payload == "answer", "the answer is %+v", got)
+				t.checkf(got.err == nil && got.payload == "answer", "Ask returned %+v, want the answer", got)
 			},
 		}
 	})
@@ -381,8 +384,8 @@ func unknownRedrive(t *trial) {
 			looks: func() string { return t.picture(i.Key) },
 			done: func() {
 				u := t.fetchOne(named(id))
-				t.checkf(u.payloads() == "letter", "put back is %q", u.payloads())
-				t.checkf(len(t.letters()) == 0, "the letter is still there")
+				t.checkf(u.payloads() == "letter", "the inbox has %q, want \"letter\"", u.payloads())
+				is(t, "dead letters after the redrive", len(t.letters()), 0)
 			},
 		}
 	})
@@ -399,7 +402,7 @@ func unknownLease(t *trial) {
 				other.Name = req.Name
 				res, err := t.Lease(t.ctx, other)
 				t.want(err, provider.ErrLeaseLost)
-				t.checkf(res.Owner == "a" && res.Until >= res.Now, "the holder is %+v", res)
+				t.checkf(res.Owner == "a" && res.Until >= res.Now, "the holder is %+v, want a until later", res)
 			},
 		}
 	})
@@ -413,13 +416,13 @@ func unknownRecord(t *trial) {
 			again: provider.ErrConflict,
 			done: func() {
 				got := t.record(provider.RecordRequest{Action: provider.RecordGet, Namespace: "n", Key: req.Key})
-				t.checkf(len(got) == 1 && string(got[0].Value) == "value" && got[0].Version == 1, "stored %+v", got)
+				t.checkf(len(got) == 1 && string(got[0].Value) == "value" && got[0].Version == 1, "stored is %+v, want version 1 with the value", got)
 			},
 		}
 	})
 }
 
-// unknownFinished calls every method with a context that is finished.
+// unknownFinished calls every method with a finished context.
 func unknownFinished(t *trial) {
 	i, task := beginTask(t, "i")
 	t.create("j")
@@ -466,13 +469,13 @@ func unknownFinished(t *trial) {
 	} {
 		t.unchanged(i.Key, func() {
 			err := call(deadline)
-			t.checkf(errors.Is(err, context.DeadlineExceeded), "%s answers %v, want the context's error", name, err)
+			t.checkf(errors.Is(err, context.DeadlineExceeded), "%s returned error %v, want the context's error", name, err)
 		})
 	}
 	t.get(ended.Key)
 	callLease(t, acquire("b"))
 	t.record(put("k", "v", 0))
-	t.noTurn("nobody has released it")
+	t.noTurn("the lease was not released")
 	t.ok(t.report(task, provider.TaskComplete).Err)
 	_, err := t.Get(t.ctx, provider.GetRequest{ID: "new"})
 	t.want(err, provider.ErrNotFound)

@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// valueCases check the key-values of an instance beyond one commit.
+// valueCases checks the key-values of an instance beyond one commit.
 func valueCases() []testCase {
 	const one = "KeyValue is one key-value of an instance. In a commit a nil Value deletes the key."
 	return []testCase{
@@ -42,7 +42,7 @@ func checkValues(t *trial, key provider.UUID, want string) {
 	for _, v := range res.Values {
 		got = append(got, fmt.Sprintf("%s=%s", v.Key, v.Value))
 	}
-	t.checkf(strings.Join(got, " ") == want, "values are %q, want %q", got, want)
+	t.checkf(strings.Join(got, " ") == want, "the values are %q, want %q", got, want)
 }
 
 func valuesContinue(t *trial) {

@@ -47,10 +47,10 @@ func parkedFetch(t *trial, changes ...func(*provider.FetchTurnsRequest)) func() 
 
 func waitPasses(t *trial) {
 	began := time.Now()
-	t.noTurn("there is nothing", func(r *provider.FetchTurnsRequest) { r.Wait = short })
-	t.checkf(time.Since(began) >= short, "it came back after %v, Wait is %v", time.Since(began), short)
+	t.noTurn("no turn exists", func(r *provider.FetchTurnsRequest) { r.Wait = short })
+	t.checkf(time.Since(began) >= short, "returned after %v, want its Wait of %v", time.Since(began), short)
 	list := t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Wait = short })
-	t.checkf(len(list) == 0, "fetched tasks: %+v", list)
+	t.checkf(len(list) == 0, "got tasks %+v, want none", list)
 }
 
 func waitMessage(t *trial) {
@@ -58,15 +58,15 @@ func waitMessage(t *trial) {
 	fetched := parkedFetch(t, named("i"))
 	t.send(i.Key, text("m"))
 	list := fetched()
-	t.mustf(len(list) == 1, "fetched %d turns", len(list))
-	t.checkf(list[0].payloads() == "m", "got %q", list[0].payloads())
+	t.mustf(len(list) == 1, "got %d turns, want 1", len(list))
+	t.checkf(list[0].payloads() == "m", "got %q, want \"m\"", list[0].payloads())
 }
 
 func waitCreate(t *trial) {
 	fetched := parkedFetch(t)
 	t.create("i")
 	list := fetched()
-	t.checkf(len(list) == 1, "fetched %d turns", len(list))
+	t.checkf(len(list) == 1, "got %d turns, want 1", len(list))
 }
 
 func waitDue(t *trial) {
@@ -76,8 +76,9 @@ func waitDue(t *trial) {
 	fetched := parkedFetch(t, named("i"))
 	sent := t.send(i.Key, m)
 	list := fetched()
-	t.mustf(len(list) == 1, "fetched %d turns", len(list))
-	t.checkf(list[0].Messages[0].VisibleAt >= sent.Now.Add(short), "visible at %d, sent at %d", list[0].Messages[0].VisibleAt, sent.Now)
+	t.mustf(len(list) == 1, "got %d turns, want 1", len(list))
+	t.checkf(list[0].Messages[0].VisibleAt >= sent.Now.Add(short),
+		"visible at %d, sent at %d, want the delay between them", list[0].Messages[0].VisibleAt, sent.Now)
 }
 
 func waitRelease(t *trial) {
@@ -86,7 +87,7 @@ func waitRelease(t *trial) {
 	fetched := parkedFetch(t)
 	t.ok(t.release(u))
 	list := fetched()
-	t.checkf(len(list) == 1, "fetched %d turns", len(list))
+	t.checkf(len(list) == 1, "got %d turns, want 1", len(list))
 }
 
 func waitResume(t *trial) {
@@ -95,7 +96,7 @@ func waitResume(t *trial) {
 	fetched := parkedFetch(t)
 	t.steer(i.Key, provider.SteerResume)
 	list := fetched()
-	t.checkf(len(list) == 1, "fetched %d turns", len(list))
+	t.checkf(len(list) == 1, "got %d turns, want 1", len(list))
 }
 
 func waitTask(t *trial) {
@@ -107,10 +108,10 @@ func waitTask(t *trial) {
 	req.Tasks = []provider.NewTask{newTask(1)}
 	t.commit(req)
 	list := fetched()
-	t.checkf(len(list) == 1, "fetched %d tasks", len(list))
+	t.checkf(len(list) == 1, "got %d tasks, want 1", len(list))
 }
 
-// waitTurn waits for a task the turn of which comes after that of another one.
+// waitTurn waits for a task whose turn among fairness keys comes after another one.
 func waitTurn(t *trial) {
 	t.begin("i")
 	t.begin("j")
@@ -120,7 +121,7 @@ func waitTurn(t *trial) {
 	})
 	stockQueue(t, "j", "a3")
 	list := fetched()
-	t.checkf(len(list) == 1, "fetched %d tasks", len(list))
+	t.checkf(len(list) == 1, "got %d tasks, want 1", len(list))
 }
 
 func waitTaskRetry(t *trial) {
@@ -128,7 +129,7 @@ func waitTaskRetry(t *trial) {
 	task := t.fetchTask()
 	t.ok(t.report(task, provider.TaskRetry, func(r *provider.TaskReport) { r.Delay = short }).Err)
 	again := t.fetchTask()
-	t.checkf(again.Attempt == 2, "attempt %d", again.Attempt)
+	t.checkf(again.Attempt == 2, "attempt %d, want 2", again.Attempt)
 }
 
 // parkedGet waits for the end of an instance in the background.
@@ -145,14 +146,14 @@ func waitEnded(t *trial) {
 	got := parkedGet(t, i.Key, false)
 	t.end(i)
 	ended := got()
-	t.checkf(ended.Status == provider.StatusCompleted && string(ended.Result) == "result", "told %+v", ended)
+	t.checkf(ended.Status == provider.StatusCompleted && string(ended.Result) == "result", "Get returned %+v, want Completed with its result", ended)
 }
 
 func waitEndedPasses(t *trial) {
 	i := t.begin("i")
 	res, err := t.Get(t.ctx, provider.GetRequest{Key: i.Key, WaitEnded: true, Wait: short})
 	t.ok(err)
-	t.checkf(res.Instance.Status == provider.StatusRunning, "status %s", res.Instance.Status)
+	t.checkf(res.Instance.Status == provider.StatusRunning, "status %s, want %s", res.Instance.Status, provider.StatusRunning)
 }
 
 func waitBlocked(t *trial) {
@@ -161,14 +162,14 @@ func waitBlocked(t *trial) {
 	got := parkedGet(t, i.Key, true)
 	t.block(u, true)
 	blocked := got()
-	t.checkf(blocked.Blocked != nil && blocked.Status == provider.StatusRunning, "told %+v", blocked)
+	t.checkf(blocked.Blocked != nil && blocked.Status == provider.StatusRunning, "Get returned %+v, want Running and Blocked", blocked)
 }
 
 func waitTerminated(t *trial) {
 	i := t.create("i")
 	got := parkedGet(t, i.Key, false)
 	t.steer(i.Key, provider.SteerTerminate)
-	t.checkf(got().Status == provider.StatusTerminated, "not told of the end")
+	is(t, "the status of the waiting Get", got().Status, provider.StatusTerminated)
 }
 
 func waitFinished(t *trial) {
@@ -199,7 +200,7 @@ func waitCancelled(t *trial) {
 	t.want(fetched(), context.Canceled)
 	i := t.create("i")
 	t.fetchOne()
-	t.checkf(t.get(i.Key).Deliveries == 1, "the cancelled fetch took it")
+	is(t, "deliveries after a cancelled fetch", t.get(i.Key).Deliveries, 1)
 }
 
 func waitClose(t *trial) {
