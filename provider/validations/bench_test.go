@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// measured runs a load a few times, in virtual time, against memory broken by mutate.
+// measured runs a load a few times, in virtual time, against a memory store broken by mutate.
 func measured(t *testing.T, l load, callers int, mutate func(*mutant)) (err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestBenchMeasuresMemory(t *testing.T) {
 	}
 }
 
-// A provider that answers and stores nothing would have the best figures of all.
+// A provider that returns success and stores nothing would have the best figures.
 func TestBenchGivesNoFigureForWorkThatIsNotStored(t *testing.T) {
 	t.Parallel()
 	forgets := map[string]func(m *mutant, nth int){
@@ -85,7 +85,7 @@ func TestBenchGivesNoFigureForWorkThatIsNotStored(t *testing.T) {
 		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()
 			if err := measured(t, l, 1, func(m *mutant) { forget(m, 290) }); err == nil {
-				t.Error("it has a figure")
+				t.Error("Bench reported a figure for data that was not stored")
 			}
 		})
 	}

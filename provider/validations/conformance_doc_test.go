@@ -16,21 +16,21 @@ const (
 	conformance = repository + "/docs/reference/conformance.md"
 )
 
-// The suite that the page follows has this many modules and rules. Its stress programs are five rules more.
+// The compared suite has this many modules and rules. Its stress programs are five rules more.
 const (
 	theirModules = 19
 	theirRules   = 213
 	theirStress  = "stress_suite"
 )
 
-// A module of the page has a table of rules.
+// A module is a table of rules on the page.
 type module struct {
 	name  string
-	count int // that the heading states
+	count int // as the heading says
 	rows  [][2]string
 }
 
-// A page is what the test checks of docs/reference/conformance.md.
+// A page is the checked part of docs/reference/conformance.md.
 type page struct {
 	groups  []string
 	hazards []string
@@ -74,7 +74,7 @@ func readConformance(text string) page {
 	return p
 }
 
-// faults answers what is wrong with the rules of the page. known tells whether a case "group/name" or a test exists.
+// faults returns the mistakes in the rules of the page. known reports whether a case "group/name" or a test exists.
 func (p page) faults(known func(name string) bool) []string {
 	var list []string
 	faultf := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
@@ -110,7 +110,7 @@ func (p page) faults(known func(name string) bool) []string {
 	return list
 }
 
-// isReason tells whether a cell says why there is no case.
+// isReason reports whether a cell says why there is no case.
 func isReason(cell string) bool {
 	return strings.HasPrefix(cell, "not ") || strings.HasPrefix(cell, "on purpose not: ")
 }
@@ -147,7 +147,7 @@ func TestConformancePage(t *testing.T) {
 	}
 }
 
-// testNames answers the names of all tests and benchmarks of the module.
+// testNames returns the names of all tests and benchmarks of the module.
 func testNames(t *testing.T) []string {
 	t.Helper()
 	declared := regexp.MustCompile(`(?m)^func ((?:Test|Benchmark)\w+)\(`)
@@ -168,7 +168,7 @@ func testNames(t *testing.T) []string {
 	return names
 }
 
-// A page that says too little is found out.
+// faults finds incomplete rules on a page.
 func TestFaultsOfTheConformancePage(t *testing.T) {
 	t.Parallel()
 	known := func(name string) bool { return name == "a/b" || name == "TestX" }
@@ -181,7 +181,7 @@ func TestFaultsOfTheConformancePage(t *testing.T) {
 		"### m (1)\n| rule | here |\n| --- | --- |\n| r | not needed: `a/b`, `TestX` |": "the page has 1 modules with 1 rules",
 	} {
 		if faults := strings.Join(readConformance(text).faults(known), "\n"); !strings.Contains(faults, want) {
-			t.Errorf("of the page\n%s\nit says only %q, want %q", text, faults, want)
+			t.Errorf("faults of the page\n%s\nare %q, want %q", text, faults, want)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A provider that ignores first turns passes, unless the suite was told that it does not, or it loses the start message with the turn.
+// A provider that ignores first turns passes, unless FirstTurns is set or it loses the start message with the turn.
 func TestFirstTurnsMayBeIgnored(t *testing.T) {
 	t.Parallel()
 	fails := func(c testCase, breaks func(*mutant), begins bool) (failed bool) {
@@ -32,11 +32,11 @@ func TestFirstTurnsMayBeIgnored(t *testing.T) {
 		}
 	}
 	if seen < 12 {
-		t.Errorf("%d cases see that a provider which stores first turns ignores one, want at least 12", seen)
+		t.Errorf("%d cases fail a provider that ignores first turns under FirstTurns, want at least 12", seen)
 	}
 	for _, c := range cases() {
 		if c.name == "first-turn-or-start-message" && !fails(c, ignoresFirst(false, true), false) {
-			t.Errorf("%s/%s does not see that the start message is lost", c.group, c.name)
+			t.Errorf("%s/%s passes although the start message is lost", c.group, c.name)
 		}
 	}
 }

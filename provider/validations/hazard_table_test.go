@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// own is what the tests of one provider must have about a hazard.
-type own map[string]string // by package: "" demands a test TestHazardNN of its own, else why it needs none
+// own says which providers have their own tests of a hazard.
+type own map[string]string // by package: "" demands a test TestHazardNN; otherwise the reason for none
 
-// ownTests says of each hazard that cases alone cannot show, or that differs from store to store, which
-// providers have tests of their own.
+// ownTests lists the hazards that cases alone cannot show, or that differ from store to store, and the providers with their own
+// tests.
 func ownTests() map[int]own {
 	const (
 		alone    = "it makes one commit after the other"
@@ -28,16 +28,16 @@ func ownTests() map[int]own {
 		17: {"sqlite": "", "postgres": "", "memory": alone},
 		18: {"sqlite": "", "postgres": "a server has no lock on a file", "memory": inMemory},
 		26: {"sqlite": "", "postgres": "", "memory": "its clock is given by who opens it"},
-		37: {"postgres": ""}, // sequences are not the order of commits
+		37: {"postgres": ""}, // sequences do not follow the order of commits
 		38: {"sqlite": "", "postgres": "it is told by notifications: TestWakeUpCrossesProviders", "memory": inMemory},
 		41: {"sqlite": "", "postgres": "", "memory": "it has no schema"},
 	}
 }
 
-// storageHazards are the numbers that concern storage.
+// storageHazards are the numbers of the hazards of storage.
 var storageHazards = []int{4, 5, 14, 15, 16, 17, 18, 26, 27, 31, 35, 36, 37, 38, 39, 41}
 
-// Each hazard that concerns storage has cases here, or tests of their own in all providers that it touches.
+// Each hazard of storage has cases here, or tests in all providers that it affects.
 func TestEachStorageHazardIsGuarded(t *testing.T) {
 	t.Parallel()
 	tests := map[string]string{"sqlite": testsOf(t, "sqlite"), "postgres": testsOf(t, "postgres"), "memory": testsOf(t, "memory")}
@@ -56,9 +56,9 @@ func TestEachStorageHazardIsGuarded(t *testing.T) {
 			case named && reason == "" && !found:
 				t.Errorf("provider/%s has no test TestHazard%02d", provider, number)
 			case reason != "" && found:
-				t.Errorf("provider/%s has tests of hazard %d, though the table says that %s", provider, number, reason)
+				t.Errorf("provider/%s has tests of hazard %d, although the table says that %s", provider, number, reason)
 			case !named && len(known[i].cases) == 0:
-				t.Errorf("hazard %d has neither a case nor a word on provider/%s", number, provider)
+				t.Errorf("hazard %d has neither a case nor a reason for provider/%s", number, provider)
 			}
 		}
 	}
@@ -67,7 +67,7 @@ func TestEachStorageHazardIsGuarded(t *testing.T) {
 	}
 }
 
-// testsOf answers the sources of a provider's tests.
+// testsOf returns the sources of a provider's tests.
 func testsOf(t *testing.T, provider string) string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join("..", provider, "*_test.go"))
@@ -103,6 +103,6 @@ func TestFailuresNameTheHazard(t *testing.T) {
 	all := cases()
 	i := slices.IndexFunc(all, func(c testCase) bool { return c.name == "visible-order" })
 	if text := all[i].breaks(); !strings.Contains(text, all[i].rule) || !strings.Contains(text, "hazard 37: messages come out of order") {
-		t.Errorf("a failure says %q", text)
+		t.Errorf("the text of a failure is %q", text)
 	}
 }

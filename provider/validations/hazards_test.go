@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// holds runs cases of the suite against memory, in virtual time: those that state a rule of
-// the storage's side. The same cases run against every provider.
+// holds runs cases of the suite against memory, in virtual time. They state the rules for the storage. The same cases run against
+// every provider.
 func holds(t *testing.T, names ...string) {
 	t.Helper()
 	all := cases()
@@ -27,8 +27,8 @@ func holds(t *testing.T, names ...string) {
 	}
 }
 
-// Questions need no message, no lease of the instance and no fence, and live no longer than
-// who asks. Updates are not in the contract: their outcomes are events.
+// Questions use no message, no lease of the instance and no fence, and live no longer than the caller waits. Updates are not in
+// the contract: their outcomes are events.
 func TestHazard28_AsksStandBesideTheInbox(t *testing.T) {
 	t.Parallel()
 	holds(t, "ask/")
@@ -55,7 +55,7 @@ func TestHazard39_DeleteAndCreate(t *testing.T) {
 	holds(t, "clean/delete", "clean/no-child-of-a-deleted-parent", "clean/nothing-resurrects", "fence/deleted")
 }
 
-// The engine's side, in which a node sticks to what it has in memory, is not there yet; what it needs of the storage is.
+// These cases check the storage's part only. The engine's part, a node that sticks to its cache, has its own tests.
 func TestHazard23_OnlyTheOwnerFetchesWhatSticks(t *testing.T) {
 	t.Parallel()
 	holds(t, "fetch-turns/sticky", "edges/released-stickiness", "edges/unstick")

@@ -9,8 +9,7 @@ import (
 	"github.com/perdure/perdure/provider/memory"
 )
 
-// A method of a provider that can be broken: before, after, or in its place. What is broken
-// twice is broken in both ways.
+// A method is a method of a provider that can be broken: before, after, or in its place. Several breaks add up.
 type method[Req, Res any] func(context.Context, Req) (Res, error)
 
 // before changes the requests.
@@ -22,7 +21,7 @@ func (f *method[Req, Res]) before(change func(req *Req)) {
 	}
 }
 
-// after changes the answers.
+// after changes the results.
 func (f *method[Req, Res]) after(change func(req Req, res *Res, err *error)) {
 	inner := *f
 	*f = func(ctx context.Context, req Req) (Res, error) {
@@ -32,13 +31,13 @@ func (f *method[Req, Res]) after(change func(req Req, res *Res, err *error)) {
 	}
 }
 
-// around calls what was there as often as it likes.
+// around replaces the method. own may call the previous one any number of times.
 func (f *method[Req, Res]) around(own func(ctx context.Context, req Req, inner method[Req, Res]) (Res, error)) {
 	inner := *f
 	*f = func(ctx context.Context, req Req) (Res, error) { return own(ctx, req, inner) }
 }
 
-// The methods that mutants call in another way than they were called.
+// The methods that mutants call from other methods.
 type (
 	createMethod  = method[provider.CreateRequest, provider.CreateResult]
 	getMethod     = method[provider.GetRequest, provider.GetResult]
@@ -54,8 +53,8 @@ type (
 	inspectMethod = method[provider.InspectRequest, provider.InspectResult]
 )
 
-// A mutant is memory with methods that a brokenRule replaces. The embedded provider is
-// whole: a mutant calls it where it must not meet itself.
+// A mutant is memory with methods that a brokenRule replaces. The embedded provider is correct: a mutant calls it to avoid its
+// own breaks.
 type mutant struct {
 	provider.Provider
 
@@ -93,7 +92,7 @@ type mutant struct {
 	begin      beginTx
 }
 
-// newMutant makes a store that is sound as yet.
+// newMutant makes a store without a break.
 func newMutant() *mutant {
 	p := memory.New(memory.Options{})
 	return &mutant{
@@ -123,13 +122,13 @@ func newMutant() *mutant {
 	}
 }
 
-// stored is the instance as it is, a zero one if there is none.
+// stored returns the stored instance, or a zero one if there is none.
 func (m *mutant) stored(ctx context.Context, key provider.UUID) provider.Instance {
 	res, _ := m.Provider.Get(ctx, provider.GetRequest{Key: key})
 	return res.Instance
 }
 
-// touch gives the instance a new version, and changes nothing else while it runs.
+// touch gives the instance a new version and changes nothing else.
 func (m *mutant) touch(ctx context.Context, key provider.UUID) {
 	_, _ = m.Provider.Steer(ctx, provider.SteerRequest{Key: key, Action: provider.SteerResume, Commit: unique()})
 }
@@ -141,7 +140,7 @@ func (m *mutant) inbox(ctx context.Context, key provider.UUID) []provider.Messag
 	return res.Messages
 }
 
-// holders tells, from now on, which token leased an instance last.
+// holders returns a function that reports which token last leased an instance.
 func (m *mutant) holders() func(key provider.UUID) provider.UUID {
 	var tokens sync.Map
 	m.turns.after(func(req provider.FetchTurnsRequest, res *provider.FetchTurnsResult, _ *error) {
@@ -156,12 +155,11 @@ func (m *mutant) holders() func(key provider.UUID) provider.UUID {
 	}
 }
 
-// window is a gap between a look at the store and the write that rests on it. In virtual time
-// an instant passes only once nobody can go on, so that all callers in flight have looked
-// before the first of them writes; a lone caller does not notice.
+// window is a gap between a read of the store and the write that depends on it. In virtual time an instant passes only when all
+// goroutines are blocked. So all callers in flight have read before the first one writes. A single caller does not notice.
 func window() { time.Sleep(time.Nanosecond) } //nolint:forbidigo // of a bubble's clock
 
-// dawdle is a window so long that callers who look again and again get in between.
+// dawdle is a window so long that polling callers get in between.
 func (m *mutant) dawdle(ctx context.Context) {
 	_, _ = m.Provider.FetchAsks(ctx, provider.FetchAsksRequest{Max: 1, Lease: long, Wait: 2 * blink})
 }

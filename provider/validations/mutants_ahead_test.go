@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// brokenAhead claim ahead what they must not, or keep such claims for too long.
+// brokenAhead lists mutants that claim wrong instances ahead, or keep such claims for too long.
 func brokenAhead() []brokenRule {
 	return []brokenRule{
 		{name: "a claim ahead brings all messages", caught: "fetch-turns/ahead", breaks: fetched(bringsAll)},
@@ -49,7 +49,7 @@ func hurriesHeldBack(m *mutant) {
 	})(m)
 }
 
-// claimedAhead tells, from now on, until when an instance is claimed ahead.
+// claimedAhead returns a function that reports until when an instance is claimed ahead.
 func (m *mutant) claimedAhead() func(key provider.UUID) provider.Time {
 	var due sync.Map
 	m.turns.after(func(req provider.FetchTurnsRequest, res *provider.FetchTurnsResult, _ *error) {

@@ -23,12 +23,12 @@ func brokenAsk() []brokenRule {
 	}
 }
 
-// answers changes what is answered.
+// answers changes the requests of Answer.
 func answers(change func(*provider.AnswerRequest)) func(*mutant) {
 	return func(m *mutant) { m.answer.before(change) }
 }
 
-// fetchesAsks changes what FetchAsks is asked for.
+// fetchesAsks changes the requests of FetchAsks.
 func fetchesAsks(change func(*provider.FetchAsksRequest)) func(*mutant) {
 	return func(m *mutant) { m.asks.before(change) }
 }

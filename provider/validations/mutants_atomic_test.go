@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// brokenAtomic does part of a commit that it refuses, or more than it was asked for.
+// brokenAtomic lists mutants that store part of a refused commit, or more than a commit says.
 func brokenAtomic() []brokenRule {
 	return []brokenRule{
 		{name: "a commit sends before it looks at completions", caught: "commit/each-part-fails", breaks: sendsThoughLost},

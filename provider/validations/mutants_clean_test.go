@@ -39,7 +39,7 @@ type (
 	lettersMethod = method[provider.DeadLettersRequest, provider.DeadLettersResult]
 )
 
-// prunes changes what Prune is asked for.
+// prunes changes the requests of Prune.
 func prunes(change func(*provider.PruneRequest)) func(*mutant) {
 	return func(m *mutant) { m.prune.before(change) }
 }
@@ -58,7 +58,7 @@ func keepsHistories(m *mutant) {
 	})
 }
 
-// deletesRunning asks only whether an instance has begun.
+// deletesRunning checks only whether an instance has begun.
 func deletesRunning(m *mutant) {
 	m.remove.before(func(req *provider.DeleteRequest) {
 		req.Force = req.Force || m.byID(context.Background(), req.ID).HistoryLength > 0
@@ -87,7 +87,7 @@ func createsOrphans(m *mutant) {
 	})
 }
 
-// missesNewborn lists what there is to delete, and takes its time.
+// missesNewborn lists the rows to delete and then waits.
 func missesNewborn(m *mutant) {
 	var deleting atomic.Bool
 	m.remove.around(func(ctx context.Context, req provider.DeleteRequest, remove deleteMethod) (provider.DeleteResult, error) {
@@ -107,7 +107,7 @@ func missesNewborn(m *mutant) {
 	})
 }
 
-// ended lists the instances that have ended, those that ended last first.
+// ended lists the ended instances, the last to end first.
 func (m *mutant) ended(ctx context.Context) []provider.Instance {
 	res, _ := m.Provider.List(ctx, provider.ListRequest{})
 	list := slices.DeleteFunc(res.Instances, func(i provider.Instance) bool { return !i.Status.Ended() })
@@ -186,7 +186,7 @@ func endsDeleted(m *mutant) {
 	})
 }
 
-// deletesByID finds once more, at the end, what it has to delete.
+// deletesByID looks up the ID again before it deletes.
 func deletesByID(m *mutant) {
 	m.remove.around(func(ctx context.Context, req provider.DeleteRequest, remove deleteMethod) (provider.DeleteResult, error) {
 		i := m.stored(ctx, req.Key)

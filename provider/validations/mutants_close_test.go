@@ -20,7 +20,7 @@ func brokenClose() []brokenRule {
 	}
 }
 
-// closesOver drops what waits in an inbox when a commit closes it that consumes nothing.
+// closesOver drops the inbox when a commit closes it that consumes nothing.
 func closesOver(drops func(i provider.Instance, message provider.MessageRow) bool) func(*mutant) {
 	return func(m *mutant) {
 		commits(func(req *provider.CommitTurnRequest) {
@@ -45,8 +45,7 @@ func isInvisible(i provider.Instance, message provider.MessageRow) bool {
 	return !isVisible(i, message)
 }
 
-// countsTimers takes timers, and all that some commits do not name, for messages that keep
-// an instance from closing.
+// countsTimers counts timers, and all messages that some commits do not name, as waiting messages of a closing commit.
 func countsTimers(closes func(provider.CommitTurnRequest) bool) func(*mutant) {
 	return func(m *mutant) {
 		m.commit.around(func(ctx context.Context, req provider.CommitTurnRequest, commit commitMethod) (provider.CommitTurnResult, error) {
@@ -73,7 +72,7 @@ func forgetsLetters(m *mutant) {
 	})
 }
 
-// keepsTasks shows the tasks of an instance as they were before it was closed.
+// keepsTasks shows the tasks that an instance had before it was closed.
 func keepsTasks(m *mutant) {
 	var kept sync.Map
 	commits(func(req *provider.CommitTurnRequest) {

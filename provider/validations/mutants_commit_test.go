@@ -33,12 +33,12 @@ func brokenCommit() []brokenRule {
 	}
 }
 
-// commits changes what CommitTurn is asked to store.
+// commits changes the requests of CommitTurn.
 func commits(change func(*provider.CommitTurnRequest)) func(*mutant) {
 	return func(m *mutant) { m.commit.before(change) }
 }
 
-// committed changes what CommitTurn answers.
+// committed changes the results of CommitTurn.
 func committed(change func(provider.CommitTurnRequest, *provider.CommitTurnResult)) func(*mutant) {
 	return func(m *mutant) {
 		m.commit.after(func(req provider.CommitTurnRequest, res *provider.CommitTurnResult, err *error) {
@@ -183,7 +183,7 @@ func cancelsOnce(m *mutant) {
 	})
 }
 
-// failsTheGroup stores commits of one instant together: one that is refused fails all.
+// failsTheGroup stores commits of one instant together. One refused commit fails all.
 func failsTheGroup(m *mutant) {
 	var refused sync.Map // by the instant
 	m.commit.around(func(ctx context.Context, req provider.CommitTurnRequest, commit commitMethod) (provider.CommitTurnResult, error) {

@@ -26,7 +26,7 @@ func brokenCreate() []brokenRule {
 	}
 }
 
-// created changes what Create answers.
+// created changes the results of Create.
 func created(change func(req provider.CreateRequest, res *provider.CreateResult)) func(*mutant) {
 	return func(m *mutant) {
 		m.create.after(func(req provider.CreateRequest, res *provider.CreateResult, err *error) {
@@ -57,7 +57,7 @@ func namesNewKey(m *mutant) {
 	})
 }
 
-// byID answers the instance that the ID names.
+// byID returns the instance under the ID.
 func (m *mutant) byID(ctx context.Context, id string) provider.Instance {
 	res, _ := m.Provider.Get(ctx, provider.GetRequest{ID: id})
 	return res.Instance

@@ -34,7 +34,7 @@ func losesOwnMessage(req *provider.CommitTurnRequest) {
 	}
 }
 
-// deliversAgain repeats what a commit sends to others if it is stored twice at once.
+// deliversAgain repeats the sends and starts of a commit that is stored twice at once.
 func deliversAgain(m *mutant) {
 	var mu sync.Mutex
 	m.commit.around(func(ctx context.Context, req provider.CommitTurnRequest, commit commitMethod) (provider.CommitTurnResult, error) {
@@ -67,7 +67,7 @@ func startsAllTheSame(m *mutant) {
 	})
 }
 
-// dropsSends drops messages to some receivers, instead of telling the sender.
+// dropsSends drops messages to some receivers and does not return the refusal.
 func dropsSends(dropped func(to provider.Instance) bool) func(*mutant) {
 	return func(m *mutant) {
 		commits(func(req *provider.CommitTurnRequest) {

@@ -131,7 +131,7 @@ func answersReset(from, to error) func(*mutant) {
 	}
 }
 
-// sticksLonger keeps an instance for its owner though that released it.
+// sticksLonger keeps an instance for its owner after the owner released it.
 func sticksLonger(m *mutant) {
 	type kept struct {
 		owner string
@@ -291,7 +291,7 @@ func forgetsParked(m *mutant) {
 	})
 }
 
-// wakes lets a fetch for late tasks find those of suspended instances of which woken is true.
+// wakes lets a fetch of late tasks find those of suspended instances for which woken is true.
 func wakes(m *mutant, woken func(provider.TaskInfo) bool) {
 	m.tasks.around(func(ctx context.Context, req provider.FetchTasksRequest, fetch tasksMethod) (provider.FetchTasksResult, error) {
 		list, _ := m.Provider.List(ctx, provider.ListRequest{Filter: provider.Filter{Statuses: []provider.Status{provider.StatusSuspended}}})

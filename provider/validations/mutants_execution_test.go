@@ -20,7 +20,7 @@ func brokenExecution() []brokenRule {
 	}
 }
 
-// continues changes how executions are continued as new.
+// continues changes how executions continue as new.
 func continues(change func(*provider.NextExecution)) func(*mutant) {
 	return commits(func(req *provider.CommitTurnRequest) {
 		if req.Next != nil {

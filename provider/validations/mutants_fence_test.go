@@ -29,8 +29,8 @@ func brokenFence() []brokenRule {
 	}
 }
 
-// acceptsUnknownVersion lets a commit pass that expects what no create, steer or commit has
-// brought, as long as there is one instance.
+// acceptsUnknownVersion accepts a commit that expects a version which no create, steer or commit has written, if there is one
+// instance.
 func acceptsUnknownVersion(m *mutant) {
 	var known sync.Map
 	m.create.before(func(req *provider.CreateRequest) { known.Store(req.Commit, true) })
@@ -86,7 +86,7 @@ func consumesWhatIsThere(m *mutant) {
 	})(m)
 }
 
-// saysStored answers no error for a conflict with some instances.
+// saysStored returns no error for a conflict with some instances.
 func saysStored(refused func(provider.Instance) bool) func(*mutant) {
 	return func(m *mutant) {
 		m.commit.after(func(req provider.CommitTurnRequest, _ *provider.CommitTurnResult, err *error) {
@@ -114,7 +114,7 @@ func saysDeletedStored(m *mutant) {
 	})
 }
 
-// resumesVersion takes the version before a suspension for the one after the resume.
+// resumesVersion accepts the version before a suspension as that after the resume.
 func resumesVersion(m *mutant) {
 	var before sync.Map // by the version that suspended or resumed
 	m.steer.around(func(ctx context.Context, req provider.SteerRequest, steer steerMethod) (provider.SteerResult, error) {
@@ -135,7 +135,7 @@ func resumesVersion(m *mutant) {
 	})(m)
 }
 
-// forgetsCommits answers a conflict to repeats of some commits.
+// forgetsCommits returns a conflict for repeats of some commits.
 func forgetsCommits(forgets func(provider.CommitTurnRequest) bool) func(*mutant) {
 	return func(m *mutant) {
 		m.commit.around(func(ctx context.Context, req provider.CommitTurnRequest, commit commitMethod) (provider.CommitTurnResult, error) {
@@ -193,8 +193,7 @@ func demandsLease(m *mutant) {
 	})
 }
 
-// leavesVersion goes on showing the version before a turn without events, and takes it for
-// the true one.
+// leavesVersion still shows, and accepts, the version before a turn without events.
 func leavesVersion(m *mutant) {
 	var before sync.Map
 	m.commit.around(func(ctx context.Context, req provider.CommitTurnRequest, commit commitMethod) (provider.CommitTurnResult, error) {

@@ -33,12 +33,12 @@ func brokenFetch() []brokenRule {
 	}
 }
 
-// fetches changes what FetchTurns is asked for.
+// fetches changes the requests of FetchTurns.
 func fetches(change func(*provider.FetchTurnsRequest)) func(*mutant) {
 	return func(m *mutant) { m.turns.before(change) }
 }
 
-// fetched changes the turns that FetchTurns answers.
+// fetched changes the turns that FetchTurns returns.
 func fetched(change func(req provider.FetchTurnsRequest, turn *provider.Turn)) func(*mutant) {
 	return func(m *mutant) {
 		m.turns.after(func(req provider.FetchTurnsRequest, res *provider.FetchTurnsResult, _ *error) {
@@ -49,7 +49,7 @@ func fetched(change func(req provider.FetchTurnsRequest, turn *provider.Turn)) f
 	}
 }
 
-// fetchesAlso answers instances that wanted chooses if nothing is fetchable.
+// fetchesAlso returns the instances that wanted chooses if nothing is fetchable.
 func fetchesAlso(wanted func(provider.Instance) bool) func(*mutant) {
 	return func(m *mutant) {
 		m.turns.after(func(req provider.FetchTurnsRequest, res *provider.FetchTurnsResult, err *error) {
@@ -97,7 +97,7 @@ func stealsFromOwners(m *mutant) {
 	})
 }
 
-// looksForTurnsEarly answers the same turns to all who fetch at the same instant.
+// looksForTurnsEarly returns the same turns to all fetches of the same instant.
 func looksForTurnsEarly(m *mutant) {
 	var mu sync.Mutex
 	var at time.Time

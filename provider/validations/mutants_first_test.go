@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// brokenFirst lose part of a first turn, make it twice or where it must not be made, or say so wrongly.
+// brokenFirst lists mutants that lose part of a first turn, store it twice or wrongly, or return a wrong Begun.
 func brokenFirst() []brokenRule {
 	racing := []brokenRule{
 		{name: "an instance is seen before its first turn", caught: "create/first-turn-at-once", breaks: makesFirstLater},
@@ -80,7 +80,7 @@ func anyStart(provider.CreateRequest) bool { return true }
 
 func replaces(req provider.CreateRequest) bool { return req.Policy == provider.IDReplaceEnded }
 
-// leavesStart leaves the start message in the inbox of what has begun.
+// leavesStart leaves the start message in the inbox of an instance that has begun.
 func leavesStart(of func(provider.CreateRequest) bool) func(*mutant) {
 	return func(m *mutant) {
 		created(func(req provider.CreateRequest, res *provider.CreateResult) {
@@ -92,7 +92,7 @@ func leavesStart(of func(provider.CreateRequest) bool) func(*mutant) {
 	}
 }
 
-// hearsNoFirst lets fetches of tasks that were blocked before a first turn come back empty.
+// hearsNoFirst returns nothing to fetches of tasks that were blocked before a first turn.
 func hearsNoFirst(m *mutant) {
 	var begun atomic.Int64
 	m.create.before(func(req *provider.CreateRequest) {
@@ -124,7 +124,7 @@ func (m *mutant) sendAll(list []provider.OutMessage) {
 	}
 }
 
-// leavesOut makes starts without their first turns if those are refused.
+// leavesOut drops first turns that are refused from their starts.
 func leavesOut(refusal error) func(*mutant) {
 	return func(m *mutant) {
 		m.create.before(func(req *provider.CreateRequest) {
@@ -159,7 +159,7 @@ func beginsWhatExists(m *mutant) {
 	})(m)
 }
 
-// ignoresFirst makes starts without their first turns; it may say otherwise, and lose the start message.
+// ignoresFirst drops first turns from their starts. It may return a wrong Begun and lose the start message.
 func ignoresFirst(saysBegun, losesStart bool) func(*mutant) {
 	return func(m *mutant) {
 		m.create.around(func(ctx context.Context, req provider.CreateRequest, create createMethod) (provider.CreateResult, error) {
@@ -184,7 +184,7 @@ func (m *mutant) delay(ctx context.Context, i provider.Instance) {
 	_, _ = m.Provider.FetchTurns(ctx, req)
 }
 
-// makesFirstLater stores the first turn as one that comes after the start, if others start something meanwhile.
+// makesFirstLater stores the first turn after the start, if there are concurrent starts.
 func makesFirstLater(m *mutant) {
 	var starting crowd[bool]
 	m.create.around(func(ctx context.Context, req provider.CreateRequest, create createMethod) (provider.CreateResult, error) {
@@ -209,7 +209,7 @@ func makesFirstLater(m *mutant) {
 	})
 }
 
-// lookedEarly changes what starts answer that found their ID free before the lock.
+// lookedEarly changes the results of starts that found their ID free before the lock.
 func lookedEarly(change func(m *mutant, req provider.CreateRequest, res *provider.CreateResult, err error)) func(*mutant) {
 	return func(m *mutant) {
 		m.create.around(func(ctx context.Context, req provider.CreateRequest, create createMethod) (provider.CreateResult, error) {

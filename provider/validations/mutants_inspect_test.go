@@ -28,7 +28,7 @@ func brokenInspect() []brokenRule {
 	}
 }
 
-// bends changes what Inspect answers.
+// bends changes the results of Inspect.
 func bends(bend func(*provider.InspectResult)) func(*mutant) {
 	return func(m *mutant) {
 		m.inspect.after(func(_ provider.InspectRequest, res *provider.InspectResult, _ *error) { bend(res) })

@@ -27,7 +27,7 @@ func brokenLimits() []brokenRule {
 
 func mendsOwner(req *provider.FetchTurnsRequest) { req.Owner = strings.ToValidUTF8(req.Owner, "?") }
 
-// creates changes what Create is asked for.
+// creates changes the requests of Create.
 func creates(change func(*provider.CreateRequest)) func(*mutant) {
 	return func(m *mutant) { m.create.before(change) }
 }

@@ -65,7 +65,7 @@ func takesLastLimit(m *mutant) {
 	})
 }
 
-// takingPlaces leaves so many places of limited fetches fewer.
+// takingPlaces lowers the limits of fetches by a number of leases.
 func takingPlaces(m *mutant, taken *atomic.Int64) {
 	m.tasks.before(func(req *provider.FetchTasksRequest) {
 		req.Queues = slices.DeleteFunc(slices.Clone(req.Queues), func(q provider.QueueFilter) bool {
@@ -128,7 +128,7 @@ func givesPlacesToTheCrowd(m *mutant) {
 	})
 }
 
-// oversleeps makes fetches that find nothing look again only when their wait is over.
+// oversleeps makes fetches that find nothing look again only when their Wait is over.
 func oversleeps(which func(*provider.FetchTasksRequest) bool) func(*mutant) {
 	return func(m *mutant) {
 		m.tasks.around(func(ctx context.Context, req provider.FetchTasksRequest, tasks tasksMethod) (provider.FetchTasksResult, error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// brokenMessages change what messages say, where they go, and when one hears of them.
+// brokenMessages lists mutants that change the fields of messages, their receivers or the wake-ups.
 func brokenMessages() []brokenRule {
 	return []brokenRule{
 		{name: "a message cuts the number of its event", caught: "send/fields", breaks: fetched(cutsEventID)},
@@ -35,7 +35,7 @@ func actsOnKind(_ provider.FetchTurnsRequest, turn *provider.Turn) {
 	}
 }
 
-// sendsLast delivers what goes to a child after the child has been started.
+// sendsLast delivers messages to a child after its start.
 func sendsLast(m *mutant) {
 	m.commit.around(func(ctx context.Context, req provider.CommitTurnRequest, commit commitMethod) (provider.CommitTurnResult, error) {
 		var last []provider.OutMessage
@@ -102,7 +102,7 @@ func pollsForEnd(m *mutant) {
 	})
 }
 
-// wakesEarly tells those who wait for the end before the closing commit is stored.
+// wakesEarly wakes callers that wait for the end before the closing commit is stored.
 func wakesEarly(m *mutant) {
 	var mu sync.Mutex
 	waiting := map[provider.UUID]chan struct{}{}

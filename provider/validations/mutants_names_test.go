@@ -6,9 +6,9 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// brokenNames go by the ID where a request names a key, too.
+// brokenNames lists mutants that use the ID of a request that names a key, too.
 func brokenNames() []brokenRule {
-	// latest makes a request that has an ID mean the instance that is under it now.
+	// latest makes a request with an ID mean the current instance under it.
 	latest := func(id string, key *provider.UUID) {
 		if id != "" {
 			*key = provider.UUID{}

@@ -22,7 +22,7 @@ func brokenNotify() []brokenRule {
 	}
 }
 
-// notifies passes on notices as change makes them, if it says so.
+// notifies passes on notices as change returns them.
 func notifies(change func(*provider.Notice) bool) func(*mutant) {
 	return func(m *mutant) {
 		notify := m.notify
@@ -72,7 +72,7 @@ func stopsAtOnce(m *mutant) {
 	}
 }
 
-// steps are those of a schema that is up to date.
+// steps are the steps of a schema that is up to date.
 func steps() []provider.Migration {
 	return []provider.Migration{{Version: 1, Name: "first", SQL: "one", Applied: true}, {Version: 2, Name: "second", SQL: "two", Applied: true}}
 }

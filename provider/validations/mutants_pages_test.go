@@ -6,9 +6,9 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// brokenPages have another size than asked for, or show two states of the store.
+// brokenPages lists mutants whose pages have a wrong size or show two states of the store.
 func brokenPages() []brokenRule {
-	// less makes a page smaller for which no size was asked.
+	// less makes a page without a Max smaller.
 	less := func(size *int) {
 		if *size == 0 {
 			*size = provider.MaxPage - 1

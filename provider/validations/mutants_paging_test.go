@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// brokenPaging answers pages that are wrong while somebody writes.
+// brokenPaging lists mutants whose pages are wrong during writes.
 func brokenPaging() []brokenRule {
 	return []brokenRule{
 		{name: "a list that meets a write hides a row", caught: "read/list-while-others-write", racing: true, breaks: func(m *mutant) {

@@ -175,7 +175,7 @@ func hidesDeletedValues(m *mutant) {
 	})
 }
 
-// inheritsValues shows an instance without values those of an earlier one of its ID.
+// inheritsValues shows an instance without values the values of an earlier one with its ID.
 func inheritsValues(when func(m *mutant, remember func(context.Context, string))) func(*mutant) {
 	return func(m *mutant) {
 		var known sync.Map

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// brokenRaces are seen only when many callers come at once.
+// brokenRaces lists mutants that show only under concurrent callers.
 func brokenRaces() []brokenRule {
 	list := []brokenRule{
 		{name: "two nodes that wait are told of one instance", caught: "fetch-turns/racing-parked-fetchers", breaks: leasesToTheCrowd(func(r *provider.FetchTurnsRequest, _ int64) bool { return r.Wait > 0 })},
@@ -30,7 +30,7 @@ func brokenRaces() []brokenRule {
 	return list
 }
 
-// A crowd counts calls in flight that have something in common.
+// A crowd counts calls in flight that share a key.
 type crowd[K comparable] struct {
 	mu sync.Mutex
 	in map[K]int
@@ -63,7 +63,7 @@ type (
 	reportTasks = method[provider.ReportTasksRequest, provider.ReportTasksResult]
 )
 
-// leasesToTheCrowd gives the lease of a turn back when other fetches are in flight.
+// leasesToTheCrowd releases the lease of a turn while other fetches are in flight.
 func leasesToTheCrowd(concerns func(r *provider.FetchTurnsRequest, deliveries int64) bool) func(*mutant) {
 	return func(m *mutant) {
 		var fetching crowd[bool]
@@ -100,8 +100,7 @@ func mixesCapabilities(m *mutant) {
 	})
 }
 
-// consumesTwice stores the second of two turns, too, without asking for its messages; the first turn of an instance
-// is left alone.
+// consumesTwice also stores the second of two turns and ignores its messages. It leaves the first turn of an instance alone.
 func consumesTwice(m *mutant) {
 	var committing crowd[provider.UUID]
 	m.commit.around(func(ctx context.Context, req provider.CommitTurnRequest, commit commitTurn) (provider.CommitTurnResult, error) {

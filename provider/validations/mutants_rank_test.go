@@ -71,7 +71,7 @@ func beginsLate(m *mutant) {
 
 func forgetsBegun(item *provider.TaskReport) { item.Begun = false }
 
-// forgetsEarlierBegun has a release without Begun undo an earlier one with it.
+// forgetsEarlierBegun lets a release without Begun undo an earlier one with it.
 func forgetsEarlierBegun(m *mutant) {
 	var begun, forgotten sync.Map
 	m.report.before(func(req *provider.ReportTasksRequest) {
@@ -101,7 +101,7 @@ func allBegun(item *provider.TaskReport) {
 	item.Begun = item.Begun || item.TaskRef == (provider.TaskRef{})
 }
 
-// unbegins answers tasks with a StartBy as past their time, whether or not they have begun, if they are of a sort.
+// unbegins returns some tasks with a StartBy as past their time, whether or not they have begun.
 func unbegins(of func(provider.LeasedTask) bool) func(*mutant) {
 	return func(m *mutant) {
 		m.tasks.after(func(_ provider.FetchTasksRequest, res *provider.FetchTasksResult, _ *error) {
@@ -132,7 +132,7 @@ func parksForEver(m *mutant) {
 	})
 }
 
-// wakesLateParked gives a parked task back before it is asked for what is late.
+// wakesLateParked releases a parked task before a fetch asks for late ones.
 func wakesLateParked(m *mutant) {
 	var parked sync.Map
 	m.report.before(func(req *provider.ReportTasksRequest) {
@@ -153,8 +153,7 @@ func wakesLateParked(m *mutant) {
 	})
 }
 
-// reordered answers the tasks of both activities in the order that a store would which breaks a rule. It takes all that there
-// are, and hands them out by and by.
+// reordered returns the tasks of both activities in a wrong order. It leases all of them and returns them one by one.
 func reordered(compare func(a, b provider.LeasedTask) int) func(*mutant) {
 	return func(m *mutant) {
 		var pool []provider.LeasedTask
@@ -176,7 +175,7 @@ func reordered(compare func(a, b provider.LeasedTask) int) func(*mutant) {
 
 func byPriority(a, b provider.LeasedTask) int { return cmp.Compare(a.Priority, b.Priority) }
 
-// inOrder is by the payloads, as they are listed.
+// inOrder orders by payload, as listed.
 func inOrder(names string) func(a, b provider.LeasedTask) int {
 	list := strings.Fields(names)
 	return func(a, b provider.LeasedTask) int {
@@ -204,7 +203,7 @@ func fairByPriority(req *provider.CommitTurnRequest) {
 	})
 }
 
-// fairOnce lets only the first task of a commit have its key.
+// fairOnce keeps the fairness key of only the first task of a commit.
 func fairOnce(req *provider.CommitTurnRequest) {
 	seen := map[string]bool{}
 	scheduled(req, func(t *provider.NewTask) {
@@ -215,7 +214,7 @@ func fairOnce(req *provider.CommitTurnRequest) {
 	})
 }
 
-// delaysTurns keeps all but the first task of a commit from being fetched before its turn.
+// delaysTurns delays all but the first task of a commit until its turn.
 func delaysTurns(req *provider.CommitTurnRequest) {
 	var delay time.Duration
 	scheduled(req, func(t *provider.NewTask) {

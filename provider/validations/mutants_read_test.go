@@ -31,24 +31,24 @@ func brokenRead() []brokenRule {
 	}
 }
 
-// readsHistory changes what ReadHistory is asked for.
+// readsHistory changes the requests of ReadHistory.
 func readsHistory(change func(*provider.ReadHistoryRequest)) func(*mutant) {
 	return func(m *mutant) { m.history.before(change) }
 }
 
-// lists changes what List is asked for.
+// lists changes the requests of List.
 func lists(change func(*provider.ListRequest)) func(*mutant) {
 	return func(m *mutant) { m.list.before(change) }
 }
 
-// listed changes what List answers.
+// listed changes the results of List.
 func listed(change func(*provider.ListResult)) func(*mutant) {
 	return func(m *mutant) {
 		m.list.after(func(_ provider.ListRequest, res *provider.ListResult, _ *error) { change(res) })
 	}
 }
 
-// figures changes what Stats answers.
+// figures changes the results of Stats.
 func figures(change func(*provider.StatsResult)) func(*mutant) {
 	return func(m *mutant) {
 		m.stats.after(func(_ provider.StatsRequest, res *provider.StatsResult, _ *error) { change(res) })
@@ -71,7 +71,7 @@ func readsUnknown(m *mutant) {
 
 func turnsListRound(res *provider.ListResult) { slices.Reverse(res.Instances) }
 
-// pagesByNumber counts the rows of earlier pages, whatever has come and gone since.
+// pagesByNumber skips as many rows as earlier pages had, whatever was written since.
 func pagesByNumber(m *mutant) {
 	m.list.around(func(ctx context.Context, req provider.ListRequest,
 		list method[provider.ListRequest, provider.ListResult],

@@ -24,7 +24,7 @@ func brokenRelease() []brokenRule {
 	}
 }
 
-// releases changes the items to be released.
+// releases changes the items of ReleaseTurns.
 func releases(change func(*provider.TurnRelease)) func(*mutant) {
 	return func(m *mutant) {
 		m.release.before(func(req *provider.ReleaseTurnsRequest) {
@@ -38,7 +38,7 @@ func releases(change func(*provider.TurnRelease)) func(*mutant) {
 	}
 }
 
-// released calls told after each lease that was released by its key.
+// released calls told after each release of a lease by its key.
 func released(told func(m *mutant, item provider.TurnRelease, err error)) func(*mutant) {
 	return func(m *mutant) {
 		m.release.after(func(req provider.ReleaseTurnsRequest, res *provider.ReleaseTurnsResult, _ *error) {
@@ -49,7 +49,7 @@ func released(told func(m *mutant, item provider.TurnRelease, err error)) func(*
 	}
 }
 
-// gets changes the instances that Get answers.
+// gets changes the instances that Get returns.
 func gets(change func(*provider.Instance)) func(*mutant) {
 	return func(m *mutant) {
 		m.get.after(func(_ provider.GetRequest, res *provider.GetResult, _ *error) { change(&res.Instance) })

@@ -49,7 +49,7 @@ func reports(change func(*provider.TaskReport)) func(*mutant) {
 	}
 }
 
-// reported changes what ReportTasks answers to an item.
+// reported changes the result of each item of ReportTasks.
 func reported(change func(item provider.TaskReport, res *provider.TaskReportResult)) func(*mutant) {
 	return func(m *mutant) {
 		m.report.after(func(req provider.ReportTasksRequest, res *provider.ReportTasksResult, _ *error) {
@@ -176,7 +176,7 @@ func (m *mutant) fetched() *sync.Map {
 	return &all
 }
 
-// takesToken changes the tokens by which reports and renewals name tasks.
+// takesToken changes the tokens of reports and renewals.
 func (m *mutant) takesToken(change func(provider.TaskRef, provider.UUID) provider.UUID) {
 	reports(func(item *provider.TaskReport) { item.Token = change(item.TaskRef, item.Token) })(m)
 	m.renew.before(func(req *provider.RenewTasksRequest) {
@@ -266,8 +266,7 @@ func stopsAtBadReport(m *mutant) {
 	})
 }
 
-// remembersDeleted reads from a copy of the store that has not heard of a delete until the ID
-// is used again.
+// remembersDeleted reads from a copy of the store without a delete until the ID is used again.
 func remembersDeleted(m *mutant) {
 	var ids sync.Map
 	m.create.after(func(req provider.CreateRequest, _ *provider.CreateResult, _ *error) { ids.Store(req.Key, req.ID) })
@@ -280,7 +279,7 @@ func remembersDeleted(m *mutant) {
 	})(m)
 }
 
-// completesEarly looks whether the task is there before it locks it.
+// completesEarly checks that the task exists before it locks it.
 func completesEarly(m *mutant) {
 	var mu sync.Mutex
 	m.report.around(func(ctx context.Context, req provider.ReportTasksRequest, report reportMethod) (provider.ReportTasksResult, error) {
@@ -303,7 +302,7 @@ func completesEarly(m *mutant) {
 	})
 }
 
-// reportsToSuccessor finds the instance of a replaced one by their ID.
+// reportsToSuccessor looks up the instance of a replaced one by ID.
 func reportsToSuccessor(m *mutant) {
 	reported(func(item provider.TaskReport, res *provider.TaskReportResult) {
 		old := m.stored(context.Background(), item.Key)

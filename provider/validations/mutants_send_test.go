@@ -129,10 +129,9 @@ func hasNotStarted(i provider.Instance) bool {
 	return !i.Key.IsZero() && i.HistoryLength == 0 && i.Deliveries == 0
 }
 
-// countsMessagesAsChanges shows another version after each message, and takes it for the
-// true one in commits.
+// countsMessagesAsChanges shows a new version after each message and accepts it in commits.
 func countsMessagesAsChanges(m *mutant) {
-	var shown sync.Map // the true version by the shown one, and the other way round
+	var shown sync.Map // the true version by the shown one, and the reverse
 	m.send.after(func(_ provider.SendRequest, res *provider.SendResult, err *error) {
 		if *err == nil {
 			shown.Store(m.stored(context.Background(), res.Key).Version, unique())
@@ -157,8 +156,8 @@ func countsMessagesAsChanges(m *mutant) {
 	})
 }
 
-// sendsTooLate sends at whole microseconds what it has looked up before, so that all senders
-// wait between the two when a close is stored between them.
+// sendsTooLate reads the receiver first and sends at whole microseconds, so that all senders are in between when a close is
+// stored.
 func sendsTooLate(m *mutant) {
 	m.send.around(func(ctx context.Context, req provider.SendRequest, send sendMethod) (provider.SendResult, error) {
 		open := m.stored(ctx, req.Key).Status == provider.StatusRunning

@@ -30,7 +30,7 @@ func brokenSessions() []brokenRule {
 
 func claimsSome(req *provider.FetchTasksRequest) bool { return req.Sessions.Max > 0 }
 
-// claims changes the terms of fetches that want sessions.
+// claims changes the terms of fetches with sessions.
 func claims(change func(*provider.SessionClaim)) func(*mutant) {
 	return fetchesTasks(func(req *provider.FetchTasksRequest) {
 		if claimsSome(req) {
@@ -92,7 +92,7 @@ func (m *mutant) relet(owner string, d time.Duration) {
 	_, _ = m.Provider.RenewTasks(context.Background(), provider.RenewTasksRequest{Lease: long, Owner: owner, SessionLease: max(d, 1)})
 }
 
-// ledger remembers until when the first fetch of each owner made its sessions last.
+// ledger notes until when the first fetch of each owner made its sessions last.
 type ledger struct {
 	mu    sync.Mutex
 	until map[string]time.Time
@@ -110,7 +110,7 @@ func (l *ledger) first(req *provider.FetchTasksRequest) (until time.Time) {
 	return l.until[req.Owner]
 }
 
-// over answers an owner whose sessions are over, "" for none.
+// over returns an owner whose sessions are over, "" for none.
 func (l *ledger) over(but string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -135,7 +135,7 @@ func reportsEndSessions(m *mutant) {
 	m.report.after(func(provider.ReportTasksRequest, *provider.ReportTasksResult, *error) { m.relet("a", 1) })
 }
 
-// takesBusySessions takes over what should be over, in the name of the one who holds it.
+// takesBusySessions takes over sessions that should have ended, in the name of their holder.
 func takesBusySessions(m *mutant) {
 	var held ledger
 	m.tasks.around(func(ctx context.Context, req provider.FetchTasksRequest, tasks tasksMethod) (provider.FetchTasksResult, error) {

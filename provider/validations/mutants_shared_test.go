@@ -54,7 +54,7 @@ func releasesForThieves(m *mutant) {
 	})
 }
 
-// leasesEarly looks whether a lease is free before it locks it.
+// leasesEarly checks that a lease is free before it locks it.
 func leasesEarly(m *mutant) {
 	var held sync.Map
 	m.lease.around(func(ctx context.Context, req provider.LeaseRequest, lease leaseMethod) (provider.LeaseResult, error) {
@@ -87,7 +87,7 @@ func readsAnyNamespace(m *mutant) {
 	})
 }
 
-// current finds a record's version, 0 if there is none.
+// current returns a record's version, 0 if there is none.
 func (m *mutant) current(ctx context.Context, req provider.RecordRequest) int64 {
 	res, err := m.Provider.Record(ctx, provider.RecordRequest{Action: provider.RecordGet, Namespace: req.Namespace, Key: req.Key})
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// brokenSizes mind no limits of sizes and numbers.
+// brokenSizes lists mutants that ignore limits of sizes and numbers.
 func brokenSizes() []brokenRule {
 	return []brokenRule{
 		{name: "a payload that is too large is cut", caught: "limits/payload", breaks: cutsPayload},

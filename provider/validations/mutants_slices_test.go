@@ -19,7 +19,7 @@ func brokenSlices() []brokenRule {
 	}
 }
 
-// handsOut returns what it returned the last time for a key, if that was the same then.
+// handsOut returns the previous result for a key if it was equal.
 func handsOut[T any]() func(key any, list []T) []T {
 	type given[T any] struct{ list, was []T }
 	var mu sync.Mutex

@@ -27,12 +27,12 @@ func brokenSteer() []brokenRule {
 	}
 }
 
-// steers changes what Steer is asked for.
+// steers changes the requests of Steer.
 func steers(change func(*provider.SteerRequest)) func(*mutant) {
 	return func(m *mutant) { m.steer.before(change) }
 }
 
-// steered changes what Steer answers.
+// steered changes the results of Steer.
 func steered(change func(req provider.SteerRequest, res *provider.SteerResult)) func(*mutant) {
 	return func(m *mutant) {
 		m.steer.after(func(req provider.SteerRequest, res *provider.SteerResult, _ *error) { change(req, res) })

@@ -31,12 +31,12 @@ func brokenTasks() []brokenRule {
 	}
 }
 
-// fetchesTasks changes what FetchTasks is asked for.
+// fetchesTasks changes the requests of FetchTasks.
 func fetchesTasks(change func(*provider.FetchTasksRequest)) func(*mutant) {
 	return func(m *mutant) { m.tasks.before(change) }
 }
 
-// tasksFetched changes the tasks that FetchTasks answers.
+// tasksFetched changes the tasks that FetchTasks returns.
 func tasksFetched(change func(*provider.LeasedTask)) func(*mutant) {
 	return func(m *mutant) {
 		m.tasks.after(func(_ provider.FetchTasksRequest, res *provider.FetchTasksResult, _ *error) {
@@ -47,7 +47,7 @@ func tasksFetched(change func(*provider.LeasedTask)) func(*mutant) {
 	}
 }
 
-// pending finds a task as it is stored.
+// pending returns a stored task.
 func (m *mutant) pending(ctx context.Context, ref provider.TaskRef) (provider.TaskInfo, bool) {
 	res, _ := m.Provider.Get(ctx, provider.GetRequest{Key: ref.Key, WithTasks: true})
 	n := slices.IndexFunc(res.Tasks, func(t provider.TaskInfo) bool { return t.TaskRef == ref })
@@ -72,7 +72,7 @@ func takesOneTaskMore(req *provider.FetchTasksRequest) {
 	}
 }
 
-// looksForTasksEarly answers the same tasks to all who fetch at the same instant.
+// looksForTasksEarly returns the same tasks to all fetches of the same instant.
 func looksForTasksEarly(m *mutant) {
 	var mu sync.Mutex
 	var at time.Time
@@ -129,7 +129,7 @@ func countsNoHandOff(m *mutant) {
 	})
 }
 
-// startsSuspended resumes what is suspended for as long as a fetch takes.
+// startsSuspended resumes suspended instances during a fetch.
 func startsSuspended(m *mutant) {
 	m.tasks.around(func(ctx context.Context, req provider.FetchTasksRequest, tasks tasksMethod) (provider.FetchTasksResult, error) {
 		res, err := tasks(ctx, req)
@@ -179,7 +179,7 @@ func keepsCancelled(m *mutant) {
 	})
 }
 
-// renewed changes what RenewTasks answers to an item.
+// renewed changes the result of each item of RenewTasks.
 func renewed(change func(item provider.TaskRenewal, res *provider.TaskRenewalResult)) func(*mutant) {
 	return func(m *mutant) {
 		m.renew.after(func(req provider.RenewTasksRequest, res *provider.RenewTasksResult, _ *error) {
@@ -201,7 +201,7 @@ func removesNoTask(req *provider.CommitTurnRequest) {
 	}
 }
 
-// outlivesReset gives out the task of an execution that was reset.
+// outlivesReset returns the task of an execution that was reset.
 func outlivesReset(m *mutant) {
 	var left atomic.Pointer[provider.TaskInfo]
 	m.steer.before(func(req *provider.SteerRequest) {
@@ -217,7 +217,7 @@ func outlivesReset(m *mutant) {
 	})
 }
 
-// delaysCancelled does not hand out cancelled tasks again, as a store would which keeps to their delay.
+// delaysCancelled keeps the delay of cancelled tasks.
 func delaysCancelled(m *mutant) {
 	m.tasks.after(func(_ provider.FetchTasksRequest, res *provider.FetchTasksResult, _ *error) {
 		res.Tasks = slices.DeleteFunc(res.Tasks, func(t provider.LeasedTask) bool { return t.CancelRequested })

@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// A brokenRule breaks one sentence of the contract, and nothing else.
+// A brokenRule breaks one sentence of the contract and nothing else.
 type brokenRule struct {
-	name   string        // says what is broken
-	caught string        // the case "group/name" that must see it
-	racing bool          // seen only when many callers come at once
-	breaks func(*mutant) // makes a sound store break the rule
+	name   string        // describes the break
+	caught string        // the case "group/name" that must fail
+	racing bool          // only concurrent callers show the break
+	breaks func(*mutant) // makes a correct store break the rule
 }
 
 // brokenRules lists all mutants.
@@ -73,12 +73,11 @@ var (
 	othersBy  = flag.Uint64("validations.seed", 0, "choose these cases of other groups again; 0: choose anew")
 )
 
-// someOthers is how many cases of other groups each mutant has to pass in an ordinary run.
+// someOthers is how many cases of other groups each mutant must pass in an ordinary run.
 const someOthers = 5
 
-// TestSuiteCatchesMutants shows for each mutant that its case fails and that cases of other
-// groups do not: the mutant breaks what its case checks and nothing else. One that only a
-// race betrays passes all cases of its own group, too, if the callers come one after the other.
+// TestSuiteCatchesMutants checks that each mutant fails its case and passes cases of other groups, so that it breaks nothing else.
+// A racing mutant also passes all cases of its own group if the callers run one after the other.
 func TestSuiteCatchesMutants(t *testing.T) {
 	t.Parallel()
 	seed := *othersBy
@@ -96,7 +95,7 @@ func TestSuiteCatchesMutants(t *testing.T) {
 			}
 			failures := attempt(t, all[at], broken.breaks, false)
 			if len(failures) == 0 {
-				t.Fatalf("%s does not see it", broken.caught)
+				t.Fatalf("%s passes, want it to fail", broken.caught)
 			}
 			t.Logf("%s: %s", broken.caught, failures[0])
 			for _, c := range all {
@@ -106,7 +105,7 @@ func TestSuiteCatchesMutants(t *testing.T) {
 			}
 			for _, c := range others(all, all[at].group, broken.name, seed) {
 				if broken.racing && strings.Contains(c.name, "racing") {
-					continue // races of other groups may see it, too
+					continue // races of other groups may fail, too
 				}
 				passes(t, c, broken.breaks, false)
 			}
@@ -114,8 +113,7 @@ func TestSuiteCatchesMutants(t *testing.T) {
 	}
 }
 
-// others chooses cases of other groups. Those that go through many methods are left out: they see more than their own rule.
-// So are those that fill the store up to a limit.
+// others chooses cases of other groups, without broad and slow ones. Broad cases see more than their own rule.
 func others(all []testCase, group, mutant string, seed uint64) []testCase {
 	list := slices.DeleteFunc(slices.Clone(all), func(c testCase) bool { return c.group == group || c.broad || c.slow })
 	if *allOthers {
@@ -128,7 +126,7 @@ func others(all []testCase, group, mutant string, seed uint64) []testCase {
 	return list[:someOthers]
 }
 
-// passes checks that a case does not see a mutant.
+// passes checks that a case does not fail for a mutant.
 func passes(t *testing.T, c testCase, breaks func(*mutant), inTurn bool) {
 	t.Helper()
 	for _, f := range attempt(t, c, breaks, inTurn) {
@@ -136,7 +134,7 @@ func passes(t *testing.T, c testCase, breaks func(*mutant), inTurn bool) {
 	}
 }
 
-// attempt runs a case, in virtual time, against a broken memory, and answers what failed.
+// attempt runs a case, in virtual time, against a mutant of memory, and returns its failures.
 func attempt(t *testing.T, c testCase, breaks func(*mutant), inTurn bool) (failures []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -172,10 +170,10 @@ func TestEachRuleHasAMutant(t *testing.T) {
 		if !broken[c.rule] {
 			t.Errorf("%s: no mutant breaks the rule %q", c.group, c.rule)
 		}
-		broken[c.rule] = true // named once
+		broken[c.rule] = true // named only once
 	}
 	if racing < 6 {
-		t.Errorf("%d mutants are seen in a race only, want at least 6", racing)
+		t.Errorf("%d mutants show only in a race, want at least 6", racing)
 	}
 	t.Logf("%d mutants, %d of them seen in a race only", len(seen), racing)
 }

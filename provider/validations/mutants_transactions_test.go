@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/provider/memory"
 )
 
-// The requests of provider.Transactor with what stands beside them.
+// The requests of provider.Transactor with their other arguments.
 type (
 	createInRequest struct {
 		provider.CreateRequest
@@ -64,7 +64,7 @@ func brokenTransactions() []brokenRule {
 	}
 }
 
-// apart does in another transaction, committed at once, what was asked for in this one.
+// apart stores the request in another transaction, committed at once.
 func (m *mutant) apart(ctx context.Context, do func(tx provider.Tx) error) error {
 	own, err := m.begin(ctx, m)
 	if err != nil {
@@ -84,7 +84,7 @@ func createsAtOnce(m *mutant) {
 	})
 }
 
-// createsNothing asks for the start in a transaction that is never committed.
+// createsNothing stores the start in a transaction that is never committed.
 func createsNothing(m *mutant) {
 	m.createIn.before(func(req *createInRequest) {
 		if own, err := m.begin(context.Background(), m); err == nil {
@@ -101,7 +101,7 @@ func seesOthersOnly(m *mutant) {
 	})
 }
 
-// nobody tells whether the instance that a refusal names is not stored.
+// nobody reports whether the instance that a refusal names is not stored.
 func (m *mutant) nobody(err error) bool {
 	exists, ok := errors.AsType[*provider.ExistsError](err)
 	return ok && m.stored(context.Background(), exists.Key).Key.IsZero()
@@ -117,7 +117,7 @@ func endsRefusing(m *mutant) {
 	m.sendIn.after(func(req sendInRequest, _ *provider.SendResult, err *error) { end(req.tx, *err) })
 }
 
-// hearsNoCommit lets fetches that were blocked before a start in a transaction pass their time.
+// hearsNoCommit makes fetches that were blocked before a start in a transaction use up their Wait.
 func hearsNoCommit(m *mutant) {
 	var mu sync.Mutex
 	within := false
@@ -156,7 +156,7 @@ func sendsNothing(m *mutant) {
 	})
 }
 
-// commitsInVain says that a transaction has committed also if an instance had closed before.
+// commitsInVain commits a transaction without an error although an instance had closed before.
 func commitsInVain(m *mutant) {
 	begin := m.begin
 	m.begin = func(ctx context.Context, p provider.Provider) (Transaction, error) {
@@ -204,7 +204,7 @@ func ignoresFailures(m *mutant) {
 	})
 }
 
-// runsFunctionsApart commits what a function does whatever becomes of the completion.
+// runsFunctionsApart commits the writes of a function whatever happens to the completion.
 func runsFunctionsApart(m *mutant) {
 	m.completeIn.around(func(ctx context.Context, req completeInRequest, inner completeInMethod) (provider.TaskReportResult, error) {
 		if m.wanted(ctx, &req.TaskReport) {
@@ -218,7 +218,7 @@ func runsFunctionsApart(m *mutant) {
 	})
 }
 
-// wanted tells whether a report has a task to complete.
+// wanted reports whether a report has a task to complete.
 func (m *mutant) wanted(ctx context.Context, item *provider.TaskReport) bool {
 	res, err := m.Provider.RenewTasks(ctx, provider.RenewTasksRequest{
 		Lease: long, Items: []provider.TaskRenewal{{TaskRef: item.TaskRef, Token: item.Token}},

@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// brokenUnknown does by half what it was doing when its caller gave up.
+// brokenUnknown lists mutants that store half of a call whose caller gave up.
 func brokenUnknown() []brokenRule {
 	return []brokenRule{
 		{name: "a lease is acquired though the context was finished", caught: "unknown/finished-before", breaks: ignoresFinished},
@@ -56,7 +56,7 @@ func brokenUnknown() []brokenRule {
 	}
 }
 
-// isCut waits for the end of a caller that gives up soon, and tells whether it was one.
+// isCut waits for the end of a caller that gives up soon and reports whether it did.
 func isCut(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
 	if !ok || time.Until(deadline) > short || ctx.Err() != nil {
@@ -66,7 +66,7 @@ func isCut(ctx context.Context) bool {
 	return true
 }
 
-// halve makes calls that are cut off do something else.
+// halve changes the effect of calls that are cut off.
 func halve[Req, Res any](f *method[Req, Res], half func(*Req)) {
 	whenCut(f, func(ctx context.Context, req Req, inner method[Req, Res]) {
 		half(&req)

@@ -35,7 +35,7 @@ func waitsWithPatience(req *provider.FetchTurnsRequest) {
 	}
 }
 
-// whileFetching breaks what happens while a fetch waits with patience.
+// whileFetching runs a break while a fetch with a Wait of patience waits.
 func whileFetching(breaks func(m *mutant, waits func() bool)) func(*mutant) {
 	return func(m *mutant) {
 		var waiting atomic.Int64
@@ -119,7 +119,7 @@ func retriesTooLate(m *mutant) {
 	})
 }
 
-// answersAsBefore answers a wait that ends with the status as if nothing had happened.
+// answersAsBefore returns the status from before the wait.
 func answersAsBefore(status provider.Status) func(*mutant) {
 	return func(m *mutant) {
 		m.get.around(func(ctx context.Context, req provider.GetRequest, get getMethod) (provider.GetResult, error) {

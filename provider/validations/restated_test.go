@@ -1,9 +1,8 @@
 package validations
 
-// restated lists, for cases that check more than the sentence they quote, what else the
-// contract says that they would catch: a part of a sentence, word for word, or the name of a
-// type, field or constant of which all is meant that no case quotes. It is mostly what
-// the comments of fields say of methods that have said it already.
+// restated lists what cases check beyond the sentence that they quote. An entry is a part of a sentence, word for word, or the
+// name of a type, field or constant for all of its text that no case quotes. Most entries are comments of fields that repeat
+// those of methods.
 func restated() map[string][]string {
 	return map[string][]string{
 		"create/stores": {

@@ -10,15 +10,14 @@ import (
 	"testing"
 )
 
-// A statement is one comment of the contract in one line, with the name of what it is about
-// if the comment itself does not say it.
+// A statement is one comment of the contract in one line, with the name that it describes.
 type statement struct {
 	of   string // such as "Provider.Create" or "TaskReport.Reason"
 	text string
 }
 
-// contract lists all comments of package provider that could bind a provider. Functions and
-// methods are code of the package itself and bind nobody else.
+// contract lists all comments of package provider that can bind a provider. Functions and methods are code of the package and
+// bind no provider.
 func contract(t *testing.T) (list []statement) {
 	t.Helper()
 	names, err := filepath.Glob("../*.go")
@@ -46,7 +45,7 @@ func contract(t *testing.T) (list []statement) {
 
 // declared lists the comments of a declaration, of its names and of their fields.
 func declared(d *ast.GenDecl) (list []statement) {
-	of := "" // of a group of constants the first name speaks
+	of := "" // the first name of a group of constants stands for the group
 	for _, spec := range d.Specs {
 		switch s := spec.(type) {
 		case *ast.TypeSpec:
@@ -118,7 +117,7 @@ func paragraphs(of string, doc *ast.CommentGroup) (list []statement) {
 	return list
 }
 
-// remark is a comment at the end of a line, which says nothing without the name before it.
+// remark returns a comment at the end of a line together with the name before it.
 func remark(of string, c *ast.CommentGroup) []statement {
 	if c == nil {
 		return nil
@@ -126,7 +125,7 @@ func remark(of string, c *ast.CommentGroup) []statement {
 	return []statement{{of, of + ": " + strings.Join(strings.Fields(c.Text()), " ")}}
 }
 
-// quoted answers which bytes of a statement the rules quote.
+// quoted marks the bytes of a statement that the rules quote.
 func quoted(text string, rules []string) []bool {
 	marks := make([]bool, len(text))
 	for _, rule := range rules {
@@ -139,8 +138,7 @@ func quoted(text string, rules []string) []bool {
 	return marks
 }
 
-// unquoted answers what is left of each sentence of a statement once the quoted parts are
-// taken out.
+// unquoted returns the parts of each sentence of a statement that no rule quotes.
 func unquoted(s statement, rules []string) (left []string) {
 	marks := quoted(s.text, rules)
 	begin := 0
@@ -167,7 +165,7 @@ func unquoted(s statement, rules []string) (left []string) {
 	return left
 }
 
-// A case that quotes a sentence which the contract no longer has checks something else.
+// A case that quotes a sentence which is gone from the contract checks something else.
 func TestRulesAreQuoted(t *testing.T) {
 	all := contract(t)
 	seen := map[string]bool{}
@@ -176,21 +174,20 @@ func TestRulesAreQuoted(t *testing.T) {
 		places := slices.DeleteFunc(slices.Clone(all), func(s statement) bool { return !strings.Contains(s.text, c.rule) })
 		switch len(places) {
 		case 0:
-			t.Errorf("%s quotes what the contract does not say: %s", name, c.rule)
+			t.Errorf("%s quotes a sentence that is not in the contract: %s", name, c.rule)
 		case 1:
 		default:
-			t.Errorf("%s quotes what the contract says of %s and of %s: %s", name, places[0].of, places[1].of, c.rule)
+			t.Errorf("%s quotes a sentence that is in the comments of both %s and %s: %s", name, places[0].of, places[1].of, c.rule)
 		}
 		if seen[name] || c.name == "" || c.rule == "" || c.run == nil {
-			t.Errorf("%s is incomplete or there twice", name)
+			t.Errorf("%s is incomplete or exists twice", name)
 		}
 		seen[name] = true
 	}
 	t.Logf("%d cases", len(seen))
 }
 
-// Every part of every sentence is quoted by a case, checked by one that quotes another, or
-// binds no provider.
+// Each part of each sentence is quoted by a case, checked by a case that quotes another, or binds no provider.
 func TestEverySentenceHasACase(t *testing.T) {
 	var rules []string
 	names := map[string]bool{}
@@ -198,7 +195,7 @@ func TestEverySentenceHasACase(t *testing.T) {
 		rules = append(rules, c.rule)
 		names[c.group+"/"+c.name] = true
 	}
-	covered := map[string]bool{} // and whether it is of use
+	covered := map[string]bool{} // the value reports whether the entry is used
 	for name, parts := range restated() {
 		if !names[name] {
 			t.Errorf("there is no case %s", name)
@@ -228,7 +225,7 @@ func TestEverySentenceHasACase(t *testing.T) {
 	}
 	for part, used := range covered {
 		if !used {
-			t.Errorf("the tables of what no case quotes are stale: %q", part)
+			t.Errorf("the tables of unquoted parts are stale: %q", part)
 		}
 	}
 }

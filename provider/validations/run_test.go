@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// sound is memory as it is.
+// sound returns memory without a break.
 func sound(*mutant) {}
 
-// A suite that fails sound providers is as useless as one that passes all.
+// The suite passes a correct provider.
 func TestSuitePassesMemoryInVirtualTime(t *testing.T) {
 	t.Parallel()
 	for _, c := range cases() {

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// slowly makes every call of a method come late and its result later, as on a machine that has no time for the test. The
-// storage itself is as quick as ever.
+// slowly delays the calls and results of a method, as a machine without spare time does. The storage itself stays fast.
 func slowly[Req, Res any](f *method[Req, Res], by func() time.Duration) {
 	f.around(func(ctx context.Context, req Req, inner method[Req, Res]) (Res, error) {
 		time.Sleep(by()) //nolint:forbidigo // of a bubble's clock
@@ -51,8 +50,8 @@ func starving(by func() time.Duration) func(m *mutant) {
 	}
 }
 
-// A case that fails on a machine without time says nothing about the provider. No case depends on how soon the next call
-// follows: all hold on a store that each call reaches late, and from which it comes back late.
+// A case that fails on a busy machine says nothing about the provider. No case depends on how soon the next call follows: all
+// pass on a store whose calls and results are late.
 func TestSuitePassesASlowStore(t *testing.T) {
 	t.Parallel()
 	for _, late := range []time.Duration{7 * time.Millisecond, 20 * time.Millisecond, 60 * time.Millisecond} {

@@ -1,8 +1,7 @@
 package validations
 
-// unbound lists what no case quotes: a part of a sentence, word for word, or the name of a
-// type, field or constant of which all is meant that no case quotes. What a provider can do
-// wrong does not belong here.
+// unbound lists the sentences that no case quotes because no provider can break them. An entry is a part of a sentence, word for
+// word, or the name of a type, field or constant.
 func unbound() map[string][]string {
 	return map[string][]string{
 		"says what something is; methods and fields say what follows": {
