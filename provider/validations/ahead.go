@@ -14,7 +14,7 @@ func aheadCases() []testCase {
 	return []testCase{
 		{name: "ahead", run: aheadVisible, rule: counts},
 		{name: "ahead-waits", run: aheadWaits, rule: counts},
-		{name: "ahead-of-what-is-held-back", run: aheadHeldBack, broad: true, rule: counts},
+		{name: "ahead-of-a-held-instance", run: aheadHeldBack, broad: true, rule: counts},
 		{name: "ahead-is-exclusive", run: aheadExclusive, rule: counts},
 		{name: "ahead-overtaken", run: aheadOvertaken, rule: ends},
 		{name: "ahead-not-overtaken", run: aheadNotOvertaken, rule: ends},

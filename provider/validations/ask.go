@@ -18,7 +18,7 @@ func askCases() []testCase {
 		{name: "unknown", run: askUnknown, rule: asks},
 		{name: "ended-instance", run: askEnded, rule: "An instance accepts questions in any status."},
 		{name: "held-instance", run: askHeld, rule: "An instance accepts questions in any status."},
-		{name: "asker-is-gone", run: askGone, rule: gone},
+		{name: "caller-is-gone", run: askGone, rule: gone},
 		{name: "beside-the-inbox", run: askBeside, rule: asks},
 		{name: "capabilities", run: askCapabilities, rule: fetches},
 		{name: "taken", run: askTaken, rule: "A taken question is hidden from other fetches for Lease."},

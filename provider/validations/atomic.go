@@ -8,7 +8,7 @@ func atomicCases() []testCase {
 	return []testCase{
 		{name: "each-part-fails", run: atomicParts, rule: all},
 		{name: "refused-keeps-the-lease", run: atomicLease, rule: "A refused commit changes nothing."},
-		{name: "what-comes-meanwhile-waits", run: atomicArrivals, rule: "A turn consumes messages and extends the history in one commit."},
+		{name: "later-messages-wait", run: atomicArrivals, rule: "A turn consumes messages and extends the history in one commit."},
 	}
 }
 

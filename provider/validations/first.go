@@ -30,7 +30,7 @@ func firstCases() []testCase {
 		{name: "first-turn-race", run: firstRace, rule: stored},
 		{name: "first-turn-race-of-one-request", run: firstRepeatRace, rule: begun},
 		{name: "first-turn-repeated", run: firstRepeated, rule: begun},
-		{name: "first-turn-of-what-exists", run: firstExisting, rule: stays},
+		{name: "first-turn-of-an-existing-instance", run: firstExisting, rule: stays},
 		{
 			name: "first-turn-or-start-message", run: firstOrStart,
 			rule: "A provider may ignore First: then Begun is false and the start message waits in the inbox.",

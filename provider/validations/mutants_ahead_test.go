@@ -12,12 +12,12 @@ import (
 func brokenAhead() []brokenRule {
 	return []brokenRule{
 		{name: "a claim ahead brings all messages", caught: "fetch-turns/ahead", breaks: fetched(bringsAll)},
-		{name: "a fetch that looks ahead waits in vain", caught: "fetch-turns/ahead-waits", breaks: waitsForNothing},
-		{name: "a claim ahead passes over delays", caught: "fetch-turns/ahead-of-what-is-held-back", breaks: hurriesHeldBack},
+		{name: "a fetch that looks ahead uses up its Wait", caught: "fetch-turns/ahead-waits", breaks: waitsForNothing},
+		{name: "a claim ahead passes over delays", caught: "fetch-turns/ahead-of-a-held-instance", breaks: hurriesHeldBack},
 		{name: "a claim ahead is shared", caught: "fetch-turns/ahead-is-exclusive", breaks: sharesClaimsAhead},
-		{name: "a claim ahead stays whatever comes", caught: "fetch-turns/ahead-overtaken", breaks: keepsClaimsAhead},
+		{name: "a claim ahead survives earlier messages", caught: "fetch-turns/ahead-overtaken", breaks: keepsClaimsAhead},
 		{name: "a claim ahead that was overtaken is counted", caught: "fetch-turns/ahead-overtaken", breaks: countsOvertaken},
-		{name: "a claim ahead ends whatever comes", caught: "fetch-turns/ahead-not-overtaken", breaks: endsClaimsAhead},
+		{name: "a claim ahead ends with any message", caught: "fetch-turns/ahead-not-overtaken", breaks: endsClaimsAhead},
 		{name: "a claim ahead that was overtaken commits", caught: "fetch-turns/ahead-conflict", breaks: commits(forgetsAhead)},
 		{name: "a fetch that looks too far ahead is cut", caught: "fetch-turns/ahead-limit", breaks: fetches(cutsAhead)},
 	}

@@ -11,12 +11,12 @@ import (
 
 func brokenAsk() []brokenRule {
 	return []brokenRule{
-		{name: "an answer is lost on its way", caught: "ask/answered", breaks: answers(losesAnswer)},
-		{name: "an ended instance is not asked", caught: "ask/ended-instance", breaks: asksNoEnded},
+		{name: "an answer is lost", caught: "ask/answered", breaks: answers(losesAnswer)},
+		{name: "an ended instance refuses questions", caught: "ask/ended-instance", breaks: asksNoEnded},
 		{name: "a second answer is taken", caught: "ask/answered-once", breaks: answersTwice},
-		{name: "questions are taken whatever their level", caught: "ask/capabilities", breaks: fetchesAsks(wantsAnyLevel)},
-		{name: "a fetch takes one question more than Max", caught: "ask/up-to-max", breaks: fetchesAsks(takesOneAskMore)},
-		{name: "a taken question is given to others", caught: "ask/taken", breaks: givesAgain},
+		{name: "questions are fetched whatever their level", caught: "ask/capabilities", breaks: fetchesAsks(wantsAnyLevel)},
+		{name: "a fetch returns one question more than Max", caught: "ask/up-to-max", breaks: fetchesAsks(takesOneAskMore)},
+		{name: "a leased question is returned to others", caught: "ask/taken", breaks: givesAgain},
 		{name: "a question outlives its time", caught: "ask/removed", breaks: keepsQuestion},
 		{name: "a question without a wait is asked", caught: "ask/wait-is-positive", breaks: asksAtOnce},
 		{name: "a fetch of questions does not block", caught: "ask/fetch-passes", breaks: fetchesAsks(fetchesAtOnce)},

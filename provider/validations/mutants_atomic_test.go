@@ -10,9 +10,9 @@ import (
 // brokenAtomic lists mutants that store part of a refused commit, or more than a commit says.
 func brokenAtomic() []brokenRule {
 	return []brokenRule{
-		{name: "a commit sends before it looks at completions", caught: "commit/each-part-fails", breaks: sendsThoughLost},
+		{name: "a commit sends before it checks completions", caught: "commit/each-part-fails", breaks: sendsThoughLost},
 		{name: "a refused commit ends the lease", caught: "commit/refused-keeps-the-lease", breaks: endsLeaseOfRefused},
-		{name: "a commit consumes results that came meanwhile", caught: "commit/what-comes-meanwhile-waits", breaks: consumesResults},
+		{name: "a commit consumes results that came meanwhile", caught: "commit/later-messages-wait", breaks: consumesResults},
 	}
 }
 

@@ -15,21 +15,21 @@ func brokenClean() []brokenRule {
 	return []brokenRule{
 		{name: "a history outlives its instance", caught: "clean/delete-ended", breaks: keepsHistories},
 		{name: "a running instance is deleted unforced", caught: "clean/delete-running", breaks: deletesRunning},
-		{name: "an unknown instance is said to be deleted", caught: "clean/delete-unknown", breaks: deletesUnknown},
+		{name: "deleting an unknown instance succeeds", caught: "clean/delete-unknown", breaks: deletesUnknown},
 		{name: "deleted children are not counted", caught: "clean/delete-cascades", breaks: countsTheRootOnly},
 		{name: "a child of a deleted parent is created", caught: "clean/no-child-of-a-deleted-parent", breaks: createsOrphans},
 		{name: "a child that is started during a delete outlives it", caught: "clean/delete-races-with-children", racing: true, breaks: missesNewborn},
 		{name: "the youngest is pruned first", caught: "clean/prune", breaks: prunesTheYoungest},
-		{name: "the age does not matter to a prune", caught: "clean/prune-keeps-young", breaks: prunes(forgetsAge)},
+		{name: "a prune ignores the age", caught: "clean/prune-keeps-young", breaks: prunes(forgetsAge)},
 		{name: "a prune takes 999 at most", caught: "clean/prune-default", breaks: prunes(prunesLess)},
 		{name: "a child is pruned alone", caught: "clean/prune-cascades", breaks: prunesChildren},
-		{name: "dead letters that are none are discarded", caught: "clean/letters-discard", breaks: discardsNothing},
+		{name: "unknown dead letters are discarded", caught: "clean/letters-discard", breaks: discardsNothing},
 		{name: "letters of all instances are listed", caught: "clean/letters-of-an-instance", breaks: listsAllLetters},
 		{name: "an instance has no dead letters", caught: "clean/letters-counted", breaks: countsNoLetters},
 		{name: "a redriven letter loses its kind", caught: "clean/letters-redrive", breaks: redrivesAnew},
 		{name: "a deleted instance counts as ended", caught: "clean/delete-refuses-at-once", breaks: endsDeleted},
-		{name: "a delete takes who got the ID meanwhile", caught: "clean/delete-keeps-the-id", racing: true, breaks: deletesByID},
-		{name: "a delete that was given up is never finished", caught: "clean/delete-resumes", racing: true, breaks: givesUpDeleting},
+		{name: "a delete removes the successor under the ID", caught: "clean/delete-keeps-the-id", racing: true, breaks: deletesByID},
+		{name: "a cancelled delete is never finished", caught: "clean/delete-resumes", racing: true, breaks: givesUpDeleting},
 	}
 }
 

@@ -15,7 +15,7 @@ func brokenClose() []brokenRule {
 		{name: "continuing with an empty history counts as a close", caught: "close/continuing-is-not-closing", breaks: countsTimers(continuesEmpty)},
 		{name: "a dead letter forgets its event", caught: "close/dead-letters", breaks: forgetsLetters},
 		{name: "tasks stay after a close", caught: "close/removes-work", breaks: keepsTasks},
-		{name: "an ended instance does not tell when it ended", caught: "close/result", breaks: gets(forgetsEnd)},
+		{name: "an ended instance has no end time", caught: "close/result", breaks: gets(forgetsEnd)},
 		{name: "a cancelled instance is stored as failed", caught: "close/statuses", breaks: commits(failsTheCancelled)},
 	}
 }

@@ -12,16 +12,16 @@ import (
 func brokenCreate() []brokenRule {
 	return []brokenRule{
 		{name: "a new instance does not count its start message", caught: "create/stores", breaks: created(countsNoStart)},
-		{name: "a delayed start is said to be ready", caught: "create/delayed-start", breaks: created(isReadyAtOnce)},
+		{name: "a delayed start is ready at once", caught: "create/delayed-start", breaks: created(isReadyAtOnce)},
 		{name: "a refused create names the key it brought", caught: "create/reject", breaks: namesNewKey},
-		{name: "using an existing instance says that it was created", caught: "create/use-existing", breaks: created(createsWhatExists)},
+		{name: "using an existing instance returns Created", caught: "create/use-existing", breaks: created(createsWhatExists)},
 		{name: "an ID goes on naming the instance that was replaced", caught: "create/replace-ended", breaks: findsReplaced},
 		{name: "replacing a running instance answers that one", caught: "create/replace-running", breaks: replacesNothing},
 		{name: "the history of a replaced instance is gone", caught: "create/replaced-is-readable", breaks: hidesReplacedHistory},
-		{name: "a create is not known again by its request", caught: "create/repeated-request", breaks: forgetsRequest},
+		{name: "a create ignores the request ID", caught: "create/repeated-request", breaks: forgetsRequest},
 		{name: "an ID is looked up before the lock", caught: "create/race", racing: true, breaks: looksUpEarly},
 		{name: "a request is looked up before the lock", caught: "create/race-of-one-request", racing: true, breaks: looksForRequestEarly},
-		{name: "a message to nobody leaves an instance", caught: "create/only-create-inserts", breaks: insertsReceivers},
+		{name: "a message to an unknown ID inserts an instance", caught: "create/only-create-inserts", breaks: insertsReceivers},
 		{name: "IDs are compared without case", caught: "create/names-by-bytes", breaks: foldsCase},
 	}
 }

@@ -10,12 +10,12 @@ import (
 
 func brokenDeliver() []brokenRule {
 	return []brokenRule{
-		{name: "what a commit sends arrives last first", caught: "deliver/sends-in-order", breaks: commits(sendsLastFirst)},
+		{name: "the messages of a commit arrive in reverse order", caught: "deliver/sends-in-order", breaks: commits(sendsLastFirst)},
 		{name: "a message to oneself is lost", caught: "deliver/send-to-self", breaks: commits(losesOwnMessage)},
-		{name: "a child that is fetched does not name its parent", caught: "deliver/start", breaks: fetched(losesParent)},
+		{name: "a fetched child has no parent", caught: "deliver/start", breaks: fetched(losesParent)},
 		{name: "a commit is looked for before the lock, and delivered again", caught: "deliver/once", racing: true, breaks: deliversAgain},
 		{name: "a refused commit starts its children", caught: "deliver/nothing-of-a-refused-commit", breaks: startsAllTheSame},
-		{name: "a message to nobody is dropped", caught: "deliver/send-refused-gone", breaks: dropsSends(isGone)},
+		{name: "a message to an unknown instance is dropped", caught: "deliver/send-refused-gone", breaks: dropsSends(isGone)},
 		{name: "a message to an ended instance is dropped", caught: "deliver/send-refused-ended", breaks: dropsSends(hasEnded)},
 		{name: "an ID in use fails the commit that starts it", caught: "deliver/start-refused", breaks: failsForStarts},
 		{name: "a start replaces nothing", caught: "deliver/start-replaces", breaks: commits(startsOnlyNew)},

@@ -22,13 +22,13 @@ func brokenFetch() []brokenRule {
 		{name: "any version of a known name is fetched", caught: "fetch-turns/exact-capability", breaks: fetches(ignoresVersions)},
 		{name: "a fetch without capabilities takes all", caught: "fetch-turns/no-capability", breaks: fetches(needsNoCapability)},
 		{name: "one engine level more is fetched", caught: "fetch-turns/engine-level", breaks: fetches(raisesLevel)},
-		{name: "stickiness holds nobody back", caught: "fetch-turns/sticky", breaks: commits(sticksNever)},
+		{name: "stickiness is ignored", caught: "fetch-turns/sticky", breaks: commits(sticksNever)},
 		{name: "stickiness lasts too long", caught: "fetch-turns/sticky-ends", breaks: commits(sticksTooLong)},
-		{name: "a fetch in vain is counted", caught: "fetch-turns/others-are-not-counted", breaks: countsVainFetches},
+		{name: "an empty fetch counts a delivery", caught: "fetch-turns/others-are-not-counted", breaks: countsVainFetches},
 		{name: "instances come in no order", caught: "fetch-turns/order", breaks: turnsTurnsRound},
 		{name: "a fetch takes one more than Max", caught: "fetch-turns/up-to-max", breaks: fetches(takesOneMore)},
 		{name: "deliveries are not counted beyond two", caught: "fetch-turns/deliveries", breaks: fetched(countsToTwo)},
-		{name: "a payload is handed out twice", caught: "fetch-turns/result-is-the-callers", breaks: sharesPayloads},
+		{name: "two results share a payload", caught: "fetch-turns/result-is-the-callers", breaks: sharesPayloads},
 		{name: "the payload of a request is kept", caught: "fetch-turns/request-is-copied", breaks: keepsPayloads},
 	}
 }

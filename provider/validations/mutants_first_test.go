@@ -15,7 +15,7 @@ func brokenFirst() []brokenRule {
 	racing := []brokenRule{
 		{name: "an instance is seen before its first turn", caught: "create/first-turn-at-once", breaks: makesFirstLater},
 		{name: "the first turn of a start that came too late starts its child", caught: "create/first-turn-race", breaks: startsForLosers},
-		{name: "who looked before the lock has begun", caught: "create/first-turn-race-of-one-request", breaks: beginsEarly},
+		{name: "a start that looked before the lock returns Begun", caught: "create/first-turn-race-of-one-request", breaks: beginsEarly},
 	}
 	for i := range racing {
 		racing[i].racing = true
@@ -26,21 +26,21 @@ func brokenFirst() []brokenRule {
 		{name: "a first turn hands nothing off", caught: "create/first-turn-hands-off", breaks: firsts(handsNothingOff)},
 		{name: "a first turn sends nothing to its own instance", caught: "create/first-turn-to-itself", breaks: firsts(sendsOthersOnly)},
 		{name: "a first turn cancels nothing", caught: "create/first-turn-cancels", breaks: firsts(takesNothingBack)},
-		{name: "a first turn makes nobody its owner", caught: "create/first-turn-sticks", breaks: firsts(sticksNowhere)},
-		{name: "who waits for tasks does not hear of a first turn", caught: "create/first-turn-wakes", breaks: hearsNoFirst},
-		{name: "a first turn leaves the start message of what replaces", caught: "create/first-turn-replaces", breaks: leavesStart(replaces)},
+		{name: "a first turn sets no stickiness", caught: "create/first-turn-sticks", breaks: firsts(sticksNowhere)},
+		{name: "a first turn does not wake waiting fetches of tasks", caught: "create/first-turn-wakes", breaks: hearsNoFirst},
+		{name: "a first turn leaves the start message of a replacing instance", caught: "create/first-turn-replaces", breaks: leavesStart(replaces)},
 		{name: "a refused start sends what its turn sends", caught: "create/first-turn-refused", breaks: sendsThoughRefused},
 		{name: "a first turn that is too large is left out", caught: "create/first-turn-too-large", breaks: leavesOut(provider.ErrTooLarge)},
 		{name: "a first turn that does not fit is left out", caught: "create/first-turn-fits", breaks: leavesOut(provider.ErrInvalid)},
-		{name: "who repeats a start has begun", caught: "create/first-turn-repeated", breaks: created(beginsAgain)},
-		{name: "who repeats a start has not begun", caught: "create/first-turn-repeated", breaks: beginsOnce},
-		{name: "what exists makes the first turn, too", caught: "create/first-turn-of-what-exists", breaks: beginsWhatExists},
-		{name: "a first turn that is ignored is said to be stored", caught: "create/first-turn-or-start-message", breaks: ignoresFirst(true, false)},
+		{name: "a repeated start always returns Begun", caught: "create/first-turn-repeated", breaks: created(beginsAgain)},
+		{name: "a repeated start never returns Begun", caught: "create/first-turn-repeated", breaks: beginsOnce},
+		{name: "an existing instance stores the first turn, too", caught: "create/first-turn-of-an-existing-instance", breaks: beginsWhatExists},
+		{name: "an ignored first turn returns Begun", caught: "create/first-turn-or-start-message", breaks: ignoresFirst(true, false)},
 		{name: "the first turn of a child is left out", caught: "deliver/start-with-a-first-turn", breaks: commits(startsWithoutFirst)},
 		{name: "a start that is cut off has a first turn without tasks", caught: "unknown/create-with-a-first-turn", breaks: func(m *mutant) {
 			halve(&m.create, func(r *provider.CreateRequest) { changeFirst(r, func(f *provider.CommitTurnRequest) { f.Tasks = nil }) })
 		}},
-		{name: "a start in a transaction says that it has begun", caught: "transactions/create-with-a-first-turn", breaks: beginsInVain},
+		{name: "a start in a transaction always returns Begun", caught: "transactions/create-with-a-first-turn", breaks: beginsInVain},
 		{name: "a first turn in a transaction outlives its rollback", caught: "transactions/first-turn-rollback", breaks: sendsBeforeCommit},
 	}...)
 }

@@ -32,7 +32,7 @@ func brokenLapse() []brokenRule {
 			})
 		}},
 		{name: "a cancellation of two tasks that are gone is a conflict", caught: "tasks/cancelled-unknown", breaks: refusesGoneCancels},
-		{name: "a renewal of a lease that was taken over is said to be fine", caught: "renew/taken-over", breaks: renewsTakenOver},
+		{name: "a renewal of a lost lease succeeds", caught: "renew/taken-over", breaks: renewsTakenOver},
 	}
 }
 

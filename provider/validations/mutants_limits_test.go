@@ -13,10 +13,10 @@ import (
 
 func brokenLimits() []brokenRule {
 	return []brokenRule{
-		{name: "an owner that is no text is mended", caught: "limits/names", breaks: fetches(mendsOwner)},
+		{name: "invalid UTF-8 in an owner is replaced", caught: "limits/names", breaks: fetches(mendsOwner)},
 		{name: "the longest name is too long", caught: "limits/longest-name", breaks: creates(refusesLongest)},
 		{name: "a commit without an ID conflicts", caught: "limits/zero-ids", breaks: conflictsWithoutID},
-		{name: "an empty report has an answer", caught: "limits/empty-batches", breaks: answersNobody},
+		{name: "an empty report has a result", caught: "limits/empty-batches", breaks: answersNobody},
 		{name: "a refused commit changes the version", caught: "limits/refused-before-stored", breaks: touchesRefused},
 		{name: "deletes at the same time fail", caught: "limits/calls-at-once", racing: true, breaks: deletesAlone},
 		{name: "an error of a prune says nothing", caught: "limits/every-error", breaks: hidesSentinel},

@@ -11,14 +11,14 @@ import (
 func brokenPlaces() []brokenRule {
 	return []brokenRule{
 		{name: "limits of queues do not count", caught: "max-leased/places", breaks: withLimits(func(q *provider.QueueFilter) { q.MaxLeased = 0 })},
-		{name: "a limit holds for who named none", caught: "max-leased/unlimited", breaks: limitsAll},
-		{name: "of two limits the last one counts", caught: "max-leased/lowest", breaks: takesLastLimit},
-		{name: "a lapsed lease keeps its place", caught: "max-leased/lapsed", breaks: keepsLapsedPlaces},
-		{name: "a parked task keeps its place", caught: "max-leased/parked", breaks: keepsParkedPlaces},
-		{name: "a hand-off asks for a place", caught: "max-leased/hand-off", breaks: refusesHandOffs},
-		{name: "what is past its time asks for a place", caught: "max-leased/expired", breaks: fetchesTasks(wantsNoExpired)},
-		{name: "fetches that meet take a place each", caught: "max-leased/racing-fetchers", racing: true, breaks: givesPlacesToTheCrowd},
-		{name: "who waits for a place is not told", caught: "max-leased/report-wakes", breaks: oversleeps(isLimited)},
+		{name: "a limit applies to fetches without one", caught: "max-leased/unlimited", breaks: limitsAll},
+		{name: "the last of two limits counts", caught: "max-leased/lowest", breaks: takesLastLimit},
+		{name: "an expired lease counts towards the limit", caught: "max-leased/lapsed", breaks: keepsLapsedPlaces},
+		{name: "a parked task counts towards the limit", caught: "max-leased/parked", breaks: keepsParkedPlaces},
+		{name: "a hand-off is limited", caught: "max-leased/hand-off", breaks: refusesHandOffs},
+		{name: "tasks past their time are limited", caught: "max-leased/expired", breaks: fetchesTasks(wantsNoExpired)},
+		{name: "concurrent fetches exceed the limit", caught: "max-leased/racing-fetchers", racing: true, breaks: givesPlacesToTheCrowd},
+		{name: "a freed limit wakes no fetch", caught: "max-leased/report-wakes", breaks: oversleeps(isLimited)},
 	}
 }
 

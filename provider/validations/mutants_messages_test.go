@@ -14,12 +14,12 @@ func brokenMessages() []brokenRule {
 	return []brokenRule{
 		{name: "a message cuts the number of its event", caught: "send/fields", breaks: fetched(cutsEventID)},
 		{name: "a kind of message counts as a timer", caught: "send/kinds", breaks: fetched(actsOnKind)},
-		{name: "what a commit starts gets what it sends", caught: "commit/order", breaks: sendsLast},
+		{name: "a child gets the messages of the commit that starts it", caught: "commit/order", breaks: sendsLast},
 		{name: "instants lose what is below a millisecond", caught: "commit/attribute-kinds", breaks: commits(cutsInstants)},
-		{name: "a child takes who is there", caught: "deliver/start-policy", breaks: commits(startsOrTakes)},
-		{name: "a look that does not wait waits", caught: "wait/get-at-once", breaks: waitsUnasked},
-		{name: "the end of an instance is polled for", caught: "wait/told-by-the-commit", breaks: pollsForEnd},
-		{name: "who waits for the end is woken before it is stored", caught: "wait/woken-finds-the-commit", breaks: wakesEarly},
+		{name: "a start returns an existing instance as its child", caught: "deliver/start-policy", breaks: commits(startsOrTakes)},
+		{name: "a Get without Wait waits", caught: "wait/get-at-once", breaks: waitsUnasked},
+		{name: "the end of an instance is polled for", caught: "wait/woken-by-the-commit", breaks: pollsForEnd},
+		{name: "waiting Gets are woken before the end is stored", caught: "wait/woken-finds-the-commit", breaks: wakesEarly},
 	}
 }
 

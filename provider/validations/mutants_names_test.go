@@ -15,22 +15,22 @@ func brokenNames() []brokenRule {
 		}
 	}
 	return []brokenRule{
-		{name: "a look goes by the ID, whatever the key", caught: "read/get-by-key-or-id", breaks: func(m *mutant) {
+		{name: "Get uses the ID, whatever the key", caught: "read/get-by-key-or-id", breaks: func(m *mutant) {
 			m.get.before(func(req *provider.GetRequest) { latest(req.ID, &req.Key) })
 		}},
-		{name: "a steer goes by the ID, whatever the key", caught: "steer/by-key-or-id", breaks: func(m *mutant) {
+		{name: "Steer uses the ID, whatever the key", caught: "steer/by-key-or-id", breaks: func(m *mutant) {
 			m.steer.before(func(req *provider.SteerRequest) { latest(req.ID, &req.Key) })
 		}},
-		{name: "a message goes by the ID, whatever the key", caught: "send/by-key-or-id", breaks: func(m *mutant) {
+		{name: "Send uses the ID, whatever the key", caught: "send/by-key-or-id", breaks: func(m *mutant) {
 			m.send.before(func(req *provider.SendRequest) { latest(req.ID, &req.Key) })
 		}},
-		{name: "a question goes by the ID, whatever the key", caught: "ask/by-key-or-id", breaks: func(m *mutant) {
+		{name: "Ask uses the ID, whatever the key", caught: "ask/by-key-or-id", breaks: func(m *mutant) {
 			m.ask.before(func(req *provider.AskRequest) { latest(req.ID, &req.Key) })
 		}},
-		{name: "a delete goes by the ID, whatever the key", caught: "clean/delete-by-key-or-id", breaks: func(m *mutant) {
+		{name: "Delete uses the ID, whatever the key", caught: "clean/delete-by-key-or-id", breaks: func(m *mutant) {
 			m.remove.before(func(req *provider.DeleteRequest) { latest(req.ID, &req.Key) })
 		}},
-		{name: "a message of a turn goes by the ID, whatever the key", caught: "deliver/by-key-or-id", breaks: func(m *mutant) {
+		{name: "a message of a turn uses the ID, whatever the key", caught: "deliver/by-key-or-id", breaks: func(m *mutant) {
 			m.commit.before(func(req *provider.CommitTurnRequest) {
 				req.Sends = slices.Clone(req.Sends)
 				for n := range req.Sends {

@@ -16,8 +16,8 @@ func (m *mutant) Notify(fn func(provider.Notice)) (stop func()) { return m.notif
 func brokenNotify() []brokenRule {
 	return []brokenRule{
 		{name: "the end of an execution concerns one task", caught: "notify/ended", breaks: notifies(namesEvent)},
-		{name: "cancelled tasks are not told of", caught: "notify/cancelled", breaks: notifies(tellsOfEndsOnly)},
-		{name: "a suspension is told as an end", caught: "notify/nothing-else", breaks: tellsOfSuspensions},
+		{name: "cancelled tasks cause no notice", caught: "notify/cancelled", breaks: notifies(tellsOfEndsOnly)},
+		{name: "a suspension causes a notice", caught: "notify/nothing-else", breaks: tellsOfSuspensions},
 		{name: "stop does not wait for a running function", caught: "notify/stop", breaks: stopsAtOnce},
 	}
 }

@@ -10,7 +10,7 @@ import (
 // brokenPaging lists mutants whose pages are wrong during writes.
 func brokenPaging() []brokenRule {
 	return []brokenRule{
-		{name: "a list that meets a write hides a row", caught: "read/list-while-others-write", racing: true, breaks: func(m *mutant) {
+		{name: "a list during a write hides a row", caught: "read/list-while-others-write", racing: true, breaks: func(m *mutant) {
 			var w writes
 			inFlight(&w, &m.steer)
 			inFlight(&w, &m.remove)
@@ -20,14 +20,14 @@ func brokenPaging() []brokenRule {
 				}
 			})
 		}},
-		{name: "a page of a history that meets a commit says that it is the last", caught: "read/history-while-it-grows", racing: true, breaks: func(m *mutant) {
+		{name: "a page of a history during a commit is the last", caught: "read/history-while-it-grows", racing: true, breaks: func(m *mutant) {
 			var w writes
 			inFlight(&w, &m.commit)
 			m.history.after(func(_ provider.ReadHistoryRequest, res *provider.ReadHistoryResult, _ *error) {
 				res.More = res.More && !w.any()
 			})
 		}},
-		{name: "a page of dead letters that meets a write hides one", caught: "clean/letters-while-others-write", racing: true, breaks: func(m *mutant) {
+		{name: "a page of dead letters during a write hides one", caught: "clean/letters-while-others-write", racing: true, breaks: func(m *mutant) {
 			var w writes
 			inFlight(&w, &m.steer)
 			m.letters.after(func(_ provider.DeadLettersRequest, res *provider.DeadLettersResult, _ *error) {
@@ -36,7 +36,7 @@ func brokenPaging() []brokenRule {
 				}
 			})
 		}},
-		{name: "a scan that meets a write hides a record", caught: "shared/scan-while-others-write", racing: true, breaks: func(m *mutant) {
+		{name: "a scan during a write hides a record", caught: "shared/scan-while-others-write", racing: true, breaks: func(m *mutant) {
 			var w writes
 			m.record.around(func(ctx context.Context, req provider.RecordRequest, record method[provider.RecordRequest, provider.RecordResult]) (provider.RecordResult, error) {
 				if req.Action != provider.RecordScan {

@@ -54,7 +54,7 @@ func brokenPayloads() []brokenRule {
 				}
 			})
 		}},
-		{name: "why a turn failed keeps valid text only", caught: "release-turns/any-failure", breaks: releases(func(r *provider.TurnRelease) {
+		{name: "the failure of a turn keeps valid text only", caught: "release-turns/any-failure", breaks: releases(func(r *provider.TurnRelease) {
 			if r.Failure != nil {
 				failure := *r.Failure
 				failure.Message = strings.ToValidUTF8(failure.Message, "")

@@ -13,15 +13,15 @@ import (
 // brokenRaces lists mutants that show only under concurrent callers.
 func brokenRaces() []brokenRule {
 	list := []brokenRule{
-		{name: "two nodes that wait are told of one instance", caught: "fetch-turns/racing-parked-fetchers", breaks: leasesToTheCrowd(func(r *provider.FetchTurnsRequest, _ int64) bool { return r.Wait > 0 })},
-		{name: "two nodes that do not wait find one instance", caught: "fetch-turns/racing-for-one", breaks: leasesToTheCrowd(func(r *provider.FetchTurnsRequest, _ int64) bool { return r.Wait == 0 })},
-		{name: "all who come take over a lapsed lease", caught: "fetch-turns/racing-for-a-lapsed-lease", breaks: leasesToTheCrowd(func(_ *provider.FetchTurnsRequest, n int64) bool { return n > 1 })},
-		{name: "fetches that meet ask for what either can run", caught: "fetch-turns/racing-capabilities", breaks: mixesCapabilities},
-		{name: "turns that meet consume a message each", caught: "send/race-with-turns", breaks: consumesTwice},
+		{name: "two waiting nodes get one instance", caught: "fetch-turns/racing-parked-fetchers", breaks: leasesToTheCrowd(func(r *provider.FetchTurnsRequest, _ int64) bool { return r.Wait > 0 })},
+		{name: "two nodes get one instance without waiting", caught: "fetch-turns/racing-for-one", breaks: leasesToTheCrowd(func(r *provider.FetchTurnsRequest, _ int64) bool { return r.Wait == 0 })},
+		{name: "all fetches take over an expired lease", caught: "fetch-turns/racing-for-a-lapsed-lease", breaks: leasesToTheCrowd(func(_ *provider.FetchTurnsRequest, n int64) bool { return n > 1 })},
+		{name: "concurrent fetches share their capabilities", caught: "fetch-turns/racing-capabilities", breaks: mixesCapabilities},
+		{name: "concurrent turns are both stored", caught: "send/race-with-turns", breaks: consumesTwice},
 		{name: "a commit computes the ready time before it locks", caught: "send/race-with-a-commit", breaks: computesReadyTooEarly},
 		{name: "commits that send to each other fail", caught: "deliver/crossed-sends", breaks: failsCrossing},
 		{name: "a task is visible before its instance", caught: "tasks/racing-with-creation", breaks: showsTasksTooEarly},
-		{name: "two reports that meet are both taken", caught: "report/racing-with-renewals", breaks: takesBothReports},
+		{name: "two concurrent reports are both accepted", caught: "report/racing-with-renewals", breaks: takesBothReports},
 		{name: "a commit writes back what was deleted meanwhile", caught: "clean/races-at-one-id", breaks: writesBack},
 	}
 	for i := range list {

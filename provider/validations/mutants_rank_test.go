@@ -13,12 +13,12 @@ import (
 
 func brokenBegun() []brokenRule {
 	return []brokenRule{
-		{name: "a task may begin whenever it likes", caught: "tasks/start-by", breaks: commits(forgetsStartBy)},
-		{name: "who ends a late task begins it", caught: "tasks/start-by", breaks: beginsLate},
+		{name: "StartBy is ignored", caught: "tasks/start-by", breaks: commits(forgetsStartBy)},
+		{name: "a fetch to end a late task begins it", caught: "tasks/start-by", breaks: beginsLate},
 		{name: "released code has not begun", caught: "tasks/released-begun", breaks: reports(forgetsBegun)},
 		{name: "a second release takes the first one back", caught: "tasks/released-begun-and-released", breaks: forgetsEarlierBegun},
-		{name: "what is released has begun", caught: "tasks/released-before-it-began", breaks: reports(alwaysBegun)},
-		{name: "what is released by its token has begun", caught: "edges/released-by-token-before-it-began", breaks: reports(allBegun)},
+		{name: "a released task has begun", caught: "tasks/released-before-it-began", breaks: reports(alwaysBegun)},
+		{name: "a task released by token has begun", caught: "edges/released-by-token-before-it-began", breaks: reports(allBegun)},
 		{name: "a task that was lost has not begun", caught: "tasks/begun-and-lost", breaks: unbegins(lostDelivery)},
 		{name: "each attempt begins anew", caught: "tasks/begun-and-tried-again", breaks: unbegins(laterAttempt)},
 		{name: "a handed-off task has not begun", caught: "tasks/begun-by-hand-off", breaks: commits(queuesHandOffs)},
@@ -30,19 +30,19 @@ func brokenBegun() []brokenRule {
 func brokenRank() []brokenRule {
 	return []brokenRule{
 		{name: "priorities of tasks do not count", caught: "tasks/order", breaks: commits(forgetsPriorities)},
-		{name: "the higher priority goes first whatever waits", caught: "tasks/aging", breaks: reordered(byPriority)},
+		{name: "a higher priority goes first, however long others wait", caught: "tasks/aging", breaks: reordered(byPriority)},
 		{name: "a resumed task has lost its turn", caught: "tasks/resumed-rank", breaks: reordered(inOrder("a1 a2 a3 -1"))},
 		{name: "fairness keys do not count", caught: "tasks/fairness", breaks: commits(forgetsFairness)},
-		{name: "each activity has turns of its own", caught: "tasks/fairness-of-names", breaks: commits(fairByName)},
-		{name: "each priority has turns of its own", caught: "tasks/fairness-of-priorities", breaks: commits(fairByPriority)},
+		{name: "each activity has its own turns", caught: "tasks/fairness-of-names", breaks: commits(fairByName)},
+		{name: "each priority has its own turns", caught: "tasks/fairness-of-priorities", breaks: commits(fairByPriority)},
 		{name: "queues share their turns", caught: "tasks/fairness-of-queues", breaks: reordered(inOrder("b1 a3"))},
-		{name: "a newcomer goes before all who wait", caught: "tasks/fairness-to-newcomers", breaks: reordered(inOrder("b1 -1 b2 a3 a4 a5"))},
+		{name: "a newcomer goes before all waiting tasks", caught: "tasks/fairness-to-newcomers", breaks: reordered(inOrder("b1 -1 b2 a3 a4 a5"))},
 		{name: "a delayed task takes a turn", caught: "tasks/fairness-without-delayed", breaks: reordered(inOrder("b1 a3"))},
 		{name: "a suspended task takes a turn", caught: "tasks/fairness-without-suspended", breaks: reordered(inOrder("b1 a4"))},
 		{name: "tasks of one commit go together", caught: "tasks/fairness-in-a-commit", breaks: commits(fairOnce)},
 		{name: "a task that is tried again takes a turn", caught: "tasks/fairness-ends-with-a-lease", breaks: reordered(inOrder("a2 a3 a1"))},
 		{name: "a task waits for its turn", caught: "tasks/rank-delays-nothing", breaks: commits(delaysTurns)},
-		{name: "nobody sees what a task ranks by", caught: "tasks/described", breaks: hidesRanks},
+		{name: "rank and session of a task are hidden", caught: "tasks/described", breaks: hidesRanks},
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 func brokenRead() []brokenRule {
 	return []brokenRule{
 		{name: "a history is read to its end", caught: "read/history-range", breaks: readsHistory(readsToTheEnd)},
-		{name: "a page of a history does not say that there is more", caught: "read/history-bytes", breaks: saysNoMore},
+		{name: "a page of a history never has More", caught: "read/history-bytes", breaks: saysNoMore},
 		{name: "an unknown execution has an empty history", caught: "read/history-unknown", breaks: readsUnknown},
 		{name: "instances are listed oldest first", caught: "read/list-order-and-pages", breaks: listed(turnsListRound)},
 		{name: "a page begins at a number of rows", caught: "read/list-while-changing", breaks: pagesByNumber},
@@ -21,10 +21,10 @@ func brokenRead() []brokenRule {
 		{name: "replaced instances are never listed", caught: "read/list-replaced", breaks: lists(hidesReplacedRows)},
 		{name: "a count ignores names", caught: "read/count", breaks: countsAnyName},
 		{name: "leased tasks are not counted", caught: "read/stats", breaks: figures(hidesTaskLeases)},
-		{name: "one waits for an instance that is none", caught: "read/get-unknown", breaks: waitsForNobody},
+		{name: "Get waits for an unknown instance", caught: "read/get-unknown", breaks: waitsForNobody},
 		{name: "pending tasks come in no order", caught: "read/get-tasks", breaks: turnsTasksRound},
 		{name: "a lease counts as a change", caught: "read/updated-at", breaks: gets(movesWithLease)},
-		{name: "what waits is counted with all else only", caught: "read/stats-waiting", breaks: hidesWhatWaits},
+		{name: "waiting work is counted only with all figures", caught: "read/stats-waiting", breaks: hidesWhatWaits},
 		{name: "failed instances are not counted", caught: "read/stats-instances", breaks: figures(forgetsFailed)},
 		{name: "transactions are counted once", caught: "read/stats-commits", breaks: figures(countsOneTransaction)},
 		{name: "turn commits are counted twice", caught: "read/stats-turn-commits", breaks: figures(countsCommitsTwice)},

@@ -10,12 +10,12 @@ import (
 
 func brokenRelease() []brokenRule {
 	return []brokenRule{
-		{name: "a release does not give the delivery back", caught: "release-turns/clean", breaks: keepsDeliveries},
+		{name: "a release keeps the delivery", caught: "release-turns/clean", breaks: keepsDeliveries},
 		{name: "the delay of a release is forgotten", caught: "release-turns/delay", breaks: releases(forgetsDelay)},
 		{name: "the message of a failure is forgotten", caught: "release-turns/failure", breaks: releases(forgetsWhy)},
 		{name: "each failure counts as the first", caught: "release-turns/failure-count", breaks: gets(countsOneFailure)},
 		{name: "a held instance is tried again", caught: "release-turns/hold", breaks: releases(holdsNothing)},
-		{name: "a release by a wrong token is said to be fine", caught: "release-turns/wrong-token", breaks: releasesForAnyone},
+		{name: "a release by a wrong token succeeds", caught: "release-turns/wrong-token", breaks: releasesForAnyone},
 		{name: "releases after a refused one are left out", caught: "release-turns/each-for-itself", breaks: stopsAtRefusal},
 		{name: "releasing twice ends the lease of another", caught: "release-turns/twice", breaks: releasesTheNext},
 		{name: "a failed turn changes the version", caught: "release-turns/version-stays", breaks: countsFailuresAsChanges},

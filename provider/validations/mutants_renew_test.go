@@ -9,12 +9,12 @@ import (
 
 func brokenRenew() []brokenRule {
 	return []brokenRule{
-		{name: "a renewal does not tell until when", caught: "renew/extends", breaks: renewed(hidesUntil)},
-		{name: "a renewal does not tell of the suspension", caught: "renew/suspended", breaks: renewed(hidesPause)},
+		{name: "a renewal returns no LeaseUntil", caught: "renew/extends", breaks: renewed(hidesUntil)},
+		{name: "a renewal never returns Paused", caught: "renew/suspended", breaks: renewed(hidesPause)},
 		{name: "a lost lease comes before the end", caught: "renew/terminal", breaks: putsLossFirst},
-		{name: "a lost lease is told of what is missing", caught: "renew/missing", breaks: renewed(losesMissing)},
+		{name: "a lost lease is returned before Missing", caught: "renew/missing", breaks: renewed(losesMissing)},
 		{name: "an unknown execution counts as running", caught: "renew/unknown-execution", breaks: renewed(runsUnknown)},
-		{name: "a renewal by a wrong token is said to be fine", caught: "renew/lost", breaks: renewsForAnyone},
+		{name: "a renewal by a wrong token succeeds", caught: "renew/lost", breaks: renewsForAnyone},
 		{name: "a renewal without details clears them", caught: "renew/details", breaks: clearsDetails},
 		{name: "one bad token fails the batch", caught: "renew/batch", breaks: failsTheBatch},
 		{name: "a renewal counts as a delivery", caught: "renew/delivery-stays", breaks: countsRenewals},

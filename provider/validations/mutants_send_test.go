@@ -12,13 +12,13 @@ import (
 
 func brokenSend() []brokenRule {
 	return []brokenRule{
-		{name: "a large batch of messages comes last first", caught: "send/first-in-first-out", breaks: fetched(turnsOrderRound)},
-		{name: "a short delay is forgotten while nobody waits", caught: "send/visible-order", breaks: whileFetching(forgetsShortDelays)},
-		{name: "a single message that is asked for is no timer", caught: "send/timers-in-order", breaks: putsTimersLast},
-		{name: "bytes that end a batch are not told as more", caught: "send/more-by-default", breaks: fetched(hidesMore)},
+		{name: "a large batch of messages comes in reverse order", caught: "send/first-in-first-out", breaks: fetched(turnsOrderRound)},
+		{name: "a short delay is ignored without a waiting fetch", caught: "send/visible-order", breaks: whileFetching(forgetsShortDelays)},
+		{name: "a single message is never a timer", caught: "send/timers-in-order", breaks: putsTimersLast},
+		{name: "a batch that ends by bytes has no More", caught: "send/more-by-default", breaks: fetched(hidesMore)},
 		{name: "a batch has one message more than was asked for", caught: "send/more-by-count", breaks: fetches(asksForOneMore)},
 		{name: "a message over the limit of bytes is left out", caught: "send/more-by-bytes", breaks: fetched(leavesOutLarge)},
-		{name: "an unknown receiver is said to have ended", caught: "send/unknown", breaks: endsTheUnknown},
+		{name: "an unknown receiver counts as ended", caught: "send/unknown", breaks: endsTheUnknown},
 		{name: "a receiver that has ended is not found by its ID", caught: "send/ended", breaks: losesTheEnded},
 		{name: "a message to a replaced instance goes to its successor", caught: "send/by-old-key", breaks: followsTheID},
 		{name: "a suspended instance accepts no message", caught: "send/suspended", breaks: refusesIf(isSuspended)},
@@ -26,7 +26,7 @@ func brokenSend() []brokenRule {
 		{name: "an instance accepts no message before its first turn", caught: "send/before-start", breaks: refusesIf(hasNotStarted)},
 		{name: "a message changes the version", caught: "send/version-stays", breaks: countsMessagesAsChanges},
 		{name: "a send looks whether the instance is open before it locks", caught: "send/race-with-close", racing: true, breaks: sendsTooLate},
-		{name: "a full inbox drops messages in silence", caught: "send/inbox-full", breaks: dropsWhenFull},
+		{name: "a full inbox drops messages without an error", caught: "send/inbox-full", breaks: dropsWhenFull},
 	}
 }
 

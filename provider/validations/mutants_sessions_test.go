@@ -10,21 +10,21 @@ import (
 
 func brokenSessions() []brokenRule {
 	return []brokenRule{
-		{name: "a session is everybody's", caught: "sessions/claimed", breaks: schedules(func(t *provider.NewTask) { t.Session = "" })},
-		{name: "an owner holds as many sessions as it likes", caught: "sessions/max", breaks: claims(func(c *provider.SessionClaim) { c.Max = provider.MaxBatch })},
+		{name: "sessions have no owner", caught: "sessions/claimed", breaks: schedules(func(t *provider.NewTask) { t.Session = "" })},
+		{name: "an owner holds any number of sessions", caught: "sessions/max", breaks: claims(func(c *provider.SessionClaim) { c.Max = provider.MaxBatch })},
 		{name: "an owner holds one session only", caught: "sessions/max", breaks: claims(func(c *provider.SessionClaim) { c.Max = 1 })},
-		{name: "who wants no sessions gets some", caught: "sessions/not-asked-for", breaks: fetchesTasks(claimsAlways)},
+		{name: "a fetch without sessions gets some", caught: "sessions/not-asked-for", breaks: fetchesTasks(claimsAlways)},
 		{name: "each queue has its own sessions", caught: "sessions/one-name-space", breaks: schedules(namesSessionsByQueue)},
 		{name: "a fetch counts one session at most", caught: "sessions/counted", breaks: countsOneSession},
 		{name: "a renewal counts one session at most", caught: "sessions/counted-by-renewals", breaks: renewsOneSession},
-		{name: "owners that meet share a session", caught: "sessions/racing-for-one", racing: true, breaks: sharesSessions},
+		{name: "concurrent owners share a session", caught: "sessions/racing-for-one", racing: true, breaks: sharesSessions},
 		{name: "a session is never over", caught: "sessions/lease-over", breaks: claims(func(c *provider.SessionClaim) { c.Lease = long })},
 		{name: "a fetch does not extend sessions", caught: "sessions/fetch-extends", breaks: fetchExtendsNothing},
 		{name: "a renewal does not extend sessions", caught: "sessions/renewal-extends", breaks: renewsNoSessions},
 		{name: "a session is never idle", caught: "sessions/idle", breaks: claims(func(c *provider.SessionClaim) { c.Idle = long })},
-		{name: "a report is no use of a session", caught: "sessions/in-use", breaks: reportsEndSessions},
+		{name: "a report does not count as a use of a session", caught: "sessions/in-use", breaks: reportsEndSessions},
 		{name: "a session is over while a task of it runs", caught: "sessions/leased-task-keeps-it", breaks: takesBusySessions},
-		{name: "who waits for a session is not told", caught: "sessions/lapse-wakes", breaks: oversleeps(claimsSome)},
+		{name: "a free session wakes no fetch", caught: "sessions/lapse-wakes", breaks: oversleeps(claimsSome)},
 	}
 }
 

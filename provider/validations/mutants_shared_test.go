@@ -11,9 +11,9 @@ import (
 
 func brokenShared() []brokenRule {
 	return []brokenRule{
-		{name: "a refused lease does not tell who holds it", caught: "shared/lease-acquire", breaks: hidesLeaseHolder},
+		{name: "a refused lease hides its owner", caught: "shared/lease-acquire", breaks: hidesLeaseHolder},
 		{name: "a lease cannot be renewed", caught: "shared/lease-renew", breaks: leasesOnce},
-		{name: "a thief releases a lease", caught: "shared/lease-release", breaks: releasesForThieves},
+		{name: "any token releases a lease", caught: "shared/lease-release", breaks: releasesForThieves},
 		{name: "a lease is acquired twice at once", caught: "shared/lease-race", racing: true, breaks: leasesEarly},
 		{name: "the version of a record stays 1", caught: "shared/record-put-and-get", breaks: staysAtOne},
 		{name: "records of all namespaces are one", caught: "shared/record-unknown", breaks: readsAnyNamespace},

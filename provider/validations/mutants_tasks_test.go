@@ -12,21 +12,21 @@ import (
 
 func brokenTasks() []brokenRule {
 	return []brokenRule{
-		{name: "a task does not say of which instance it is", caught: "tasks/fetched", breaks: tasksFetched(hidesInstance)},
+		{name: "a task has no instance ID", caught: "tasks/fetched", breaks: tasksFetched(hidesInstance)},
 		{name: "a task of another activity is fetched", caught: "tasks/filter", breaks: fetchesTasks(wantsOthers)},
-		{name: "a fetch takes one task more than Max", caught: "tasks/up-to-max", breaks: fetchesTasks(takesOneTaskMore)},
+		{name: "a fetch returns one task more than Max", caught: "tasks/up-to-max", breaks: fetchesTasks(takesOneTaskMore)},
 		{name: "two fetchers get the same task", caught: "tasks/racing-fetchers", racing: true, breaks: looksForTasksEarly},
 		{name: "a lost delivery of a task is not counted", caught: "tasks/lease-expires", breaks: tasksFetched(countsToOne)},
-		{name: "a task is fetched before it may be", caught: "tasks/not-before", breaks: commits(halvesNotBefore)},
+		{name: "a task is fetched before its NotBefore", caught: "tasks/not-before", breaks: commits(halvesNotBefore)},
 		{name: "a task of a suspended instance is started", caught: "tasks/suspended", breaks: startsSuspended},
 		{name: "a task past its deadline is fetched for work", caught: "tasks/past-deadline", breaks: fetchesTasks(wantsExpired)},
 		{name: "a hand-off does not count as a delivery", caught: "tasks/hand-off", breaks: countsNoHandOff},
-		{name: "a task forgets what its renewal told", caught: "tasks/details-and-failure", breaks: forgetsHeartbeats},
+		{name: "a task loses the details of its renewal", caught: "tasks/details-and-failure", breaks: forgetsHeartbeats},
 		{name: "a queued task outlives its cancellation", caught: "tasks/cancelled-unstarted", breaks: keepsCancelled},
 		{name: "a cancelled task waits out its delay", caught: "tasks/cancelled-again", breaks: delaysCancelled},
-		{name: "a renewal does not tell of the cancellation", caught: "tasks/cancelled-leased", breaks: renewed(hidesCancellation)},
+		{name: "a renewal never returns CancelRequested", caught: "tasks/cancelled-leased", breaks: renewed(hidesCancellation)},
 		{name: "a leased task is not removed", caught: "tasks/cancelled-removed", breaks: commits(removesNoTask)},
-		{name: "who asks for what is past its deadline gets nothing else", caught: "tasks/expired-too", breaks: fetchesTasks(wantsExpiredOnly)},
+		{name: "a fetch with Expired returns only tasks past their time", caught: "tasks/expired-too", breaks: fetchesTasks(wantsExpiredOnly)},
 		{name: "a task outlives a reset", caught: "tasks/of-ended-executions", breaks: outlivesReset},
 	}
 }

@@ -55,12 +55,12 @@ func brokenTransactions() []brokenRule {
 		{name: "a message in a transaction outlives its rollback", caught: "transactions/send-rollback", breaks: sendsAtOnce},
 		{name: "a message in a transaction is lost", caught: "transactions/send", breaks: sendsNothing},
 		{name: "a transaction commits although its message came after the close", caught: "transactions/send-or-close", breaks: commitsInVain},
-		{name: "a message to what the same transaction started is refused", caught: "transactions/send-to-own", breaks: refusesOwn},
-		{name: "what runs inside a completion is lost", caught: "transactions/complete", breaks: forgetsFunctions},
+		{name: "a message to an instance of the same transaction is refused", caught: "transactions/send-to-own", breaks: refusesOwn},
+		{name: "the writes inside a completion are lost", caught: "transactions/complete", breaks: forgetsFunctions},
 		{name: "a function that fails does not hold up the completion", caught: "transactions/complete-fails", breaks: ignoresFailures},
 		{name: "a function counts although the lease is lost", caught: "transactions/complete-lost", breaks: runsFunctionsApart},
 		{name: "a function counts although the execution has ended", caught: "transactions/complete-ended", breaks: runsFunctionsApart},
-		{name: "a foreign transaction is taken for none", caught: "transactions/foreign", breaks: takesForeigners},
+		{name: "a foreign transaction counts as none", caught: "transactions/foreign", breaks: takesForeigners},
 	}
 }
 

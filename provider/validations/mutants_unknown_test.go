@@ -26,10 +26,10 @@ func brokenUnknown() []brokenRule {
 		{name: "a message that is cut off is stored in part", caught: "unknown/send", breaks: func(m *mutant) {
 			halve(&m.send, func(r *provider.SendRequest) { r.Message.Payload = r.Message.Payload[:3] })
 		}},
-		{name: "a fetch that is cut off leases by a token that nobody knows", caught: "unknown/fetch-turns", breaks: func(m *mutant) {
+		{name: "a fetch that is cut off leases by an unknown token", caught: "unknown/fetch-turns", breaks: func(m *mutant) {
 			halve(&m.turns, func(r *provider.FetchTurnsRequest) { r.Token = unique() })
 		}},
-		{name: "a fetch of tasks that is cut off leases by a token that nobody knows", caught: "unknown/fetch-tasks", breaks: func(m *mutant) {
+		{name: "a fetch of tasks that is cut off leases by an unknown token", caught: "unknown/fetch-tasks", breaks: func(m *mutant) {
 			halve(&m.tasks, func(r *provider.FetchTasksRequest) { r.Token = unique() })
 		}},
 		{name: "a release that is cut off counts the delivery", caught: "unknown/release-turns", breaks: func(m *mutant) {
@@ -43,7 +43,7 @@ func brokenUnknown() []brokenRule {
 			halve(&m.answer, func(r *provider.AnswerRequest) { r.Payload = nil })
 		}},
 		{name: "a delete that is cut off leaves a child for ever", caught: "unknown/delete", breaks: orphansWhenCut},
-		{name: "a pruning that is cut off prunes what runs", caught: "unknown/prune", breaks: prunesAllWhenCut},
+		{name: "a prune that is cut off deletes running instances", caught: "unknown/prune", breaks: prunesAllWhenCut},
 		{name: "a letter whose redrive is cut off is gone", caught: "unknown/redrive", breaks: func(m *mutant) {
 			halve(&m.letters, func(r *provider.DeadLettersRequest) { r.Action = provider.DeadLettersDiscard })
 		}},

@@ -18,7 +18,7 @@ func brokenWait() []brokenRule {
 		{name: "a resume is lost while a fetch waits", caught: "wait/resume-wakes", breaks: whileFetching(losesResumes)},
 		{name: "a new task does not wake a fetch", caught: "wait/task-wakes", breaks: sleepsThroughTasks},
 		{name: "a task is retried later than asked for", caught: "wait/released-task-wakes", breaks: retriesTooLate},
-		{name: "a wait for the end answers what stood before", caught: "wait/ended-wakes-get", breaks: answersAsBefore(provider.StatusCompleted)},
+		{name: "a wait for the end returns the state before the wait", caught: "wait/ended-wakes-get", breaks: answersAsBefore(provider.StatusCompleted)},
 		{name: "a wait for the end that passes is an error", caught: "wait/get-passes", breaks: failsInVain},
 		{name: "a blocked instance does not end a wait", caught: "wait/blocked-wakes-get", breaks: waitsThroughBlocks},
 		{name: "a wait for the end misses a termination", caught: "wait/terminate-wakes-get", breaks: answersAsBefore(provider.StatusTerminated)},

@@ -33,7 +33,7 @@ func waitCases() []testCase {
 		{name: "close-ends-waits", run: waitClose, rule: closing},
 		{name: "closed", run: waitAfterClose, rule: "Later calls return ErrClosed. Closing twice is fine."},
 		{name: "get-at-once", run: getAtOnce, rule: "GetRequest.Wait: longest time to block; 0 returns at once"},
-		{name: "told-by-the-commit", run: toldByCommit, rule: "A commit in the same process wakes the call at once, without a poll."},
+		{name: "woken-by-the-commit", run: toldByCommit, rule: "A commit in the same process wakes the call at once, without a poll."},
 		{name: "woken-finds-the-commit", run: wokenFindsCommit, rule: "No waiting call wakes before the commit is durable."},
 	}
 }
