@@ -15,7 +15,7 @@ var (
 	ErrInboxNotEmpty = errors.New("inbox not empty: messages wait that the closing turn has not seen")
 	// ErrInboxFull means that the receiver has too many waiting messages. Nothing happened.
 	ErrInboxFull = errors.New("inbox full")
-	// ErrNotFound means that what the request names does not exist.
+	// ErrNotFound means that the request names something that does not exist.
 	ErrNotFound = errors.New("not found")
 	// ErrExists means that the ID is in use. Nothing happened. The error is an *ExistsError.
 	ErrExists = errors.New("already exists")
@@ -90,8 +90,8 @@ func (e *ExistsError) Error() string {
 // Is makes errors.Is(err, ErrExists) true.
 func (e *ExistsError) Is(target error) bool { return target == ErrExists }
 
-// answers are the errors of a storage that works and has changed nothing.
-var answers = []error{ //nolint:gochecknoglobals // constant table
+// refusals are the errors of a working storage that has changed nothing.
+var refusals = []error{ //nolint:gochecknoglobals // constant table
 	ErrConflict, ErrLeaseLost, ErrInboxNotEmpty, ErrInboxFull, ErrNotFound, ErrExists, ErrEnded,
 	ErrRunning, ErrNoAnswer, ErrInvalid, ErrTooLarge, ErrClosed, ErrNewerSchema, ErrNotStore, ErrForeignTx,
 }
@@ -109,7 +109,7 @@ func OutcomeOf(err error) Outcome {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Outcome
 	}
-	for _, a := range answers {
+	for _, a := range refusals {
 		if errors.Is(err, a) {
 			return OutcomeNothing
 		}

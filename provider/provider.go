@@ -151,8 +151,8 @@ type Provider interface {
 	// renewals are not limited. A fetch at the limit continues when one of the leases ends.
 	//
 	// A task with a session is fetchable only by the owner that holds the session. If no owner holds it, an owner
-	// with fewer than Sessions.Max sessions can fetch the task, and then holds the session. Of several concurrent
-	// fetches only one gets the session. Its ID names a session throughout the store. A session ends
+	// with fewer than Sessions.Max sessions can fetch the task, and then holds the session. Only one of several
+	// concurrent fetches gets the session. Its ID names a session throughout the store. A session ends
 	// Sessions.Lease after the last FetchTasks with Sessions, or RenewTasks, that named its owner. It also ends
 	// Sessions.Idle after one of its tasks was last leased to the owner, renewed, reported or completed. In both
 	// cases the owner keeps it while it has an unexpired lease of one of its tasks. A fetch that waits for a session
@@ -238,7 +238,7 @@ type Provider interface {
 	// go with their parent, never alone before it. A parent with a running child stays and does not count towards Max.
 	Prune(ctx context.Context, req PruneRequest) (PruneResult, error)
 
-	// DeadLetters lists what could not be delivered or processed, puts items back where they came from (redrive) or
+	// DeadLetters lists items that could not be delivered or processed, puts them back where they came from (redrive) or
 	// discards them. Items are taken in the order in which they are named. A redriven task begins anew, with its
 	// first attempt and without a deadline. An item that cannot go back stays and is not counted.
 	DeadLetters(ctx context.Context, req DeadLettersRequest) (DeadLettersResult, error)

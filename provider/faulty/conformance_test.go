@@ -10,9 +10,9 @@ import (
 	"github.com/perdure/perdure/provider/validations"
 )
 
-// A plan without rules changes nothing. One that loses every wake-up makes a provider that can only look again and again,
-// and one that tells each notice twice is as good: the contract allows both. It does not allow empty answers before
-// Wait has passed, so the suite does not run with duplicate wake-ups; the engine has to stand them.
+// A plan without rules changes nothing. One that loses every wake-up makes a provider that polls, and one that repeats each notice
+// is as good: the contract allows both. It does not allow empty results before Wait has passed, so the suite does not run with
+// duplicate wake-ups. The engine must tolerate them.
 func TestConformance(t *testing.T) {
 	blocking := []faulty.Op{faulty.FetchTurns, faulty.FetchTasks, faulty.FetchAsks, faulty.Get}
 	for name, rules := range map[string][]faulty.Rule{

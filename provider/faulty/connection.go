@@ -11,11 +11,11 @@ import (
 // line is the connection to the store.
 type line struct {
 	broken bool
-	until  <-chan struct{} // it is back when this is closed, nil counts as closed,
-	back   time.Time       // and this has come; zero: only Reconnect brings it back
+	until  <-chan struct{} // the connection is back when this is closed; nil counts as closed,
+	back   time.Time       // and this instant has passed; zero: only Reconnect restores it
 }
 
-// down tells whether the connection is broken, and brings it back when its time has come.
+// down reports whether the connection is broken. It restores the connection when its time has come.
 func (l *line) down(now time.Time) bool {
 	if !l.broken || l.back.IsZero() || now.Before(l.back) {
 		return l.broken
@@ -31,23 +31,22 @@ func (l *line) down(now time.Time) bool {
 	return false
 }
 
-// Disconnect breaks the connection until Reconnect. Calls in progress fail at once: of a call that changes the store
-// nobody knows the outcome, and the seed says whether it has happened; one that only reads or was blocked has no effect.
-// Later calls fail and have none.
+// Disconnect breaks the connection until Reconnect. Calls in progress fail at once. A write fails with an unknown outcome, and the
+// seed decides whether it happened. A read or blocked call has no effect. Later calls fail without effect.
 func (p *Plan) Disconnect() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.disconnect(line{broken: true})
 }
 
-// Reconnect brings the connection back.
+// Reconnect restores the connection.
 func (p *Plan) Reconnect() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.line = line{}
 }
 
-// errLost ends the flights of calls over a connection that breaks.
+// errLost ends calls whose connection breaks.
 var errLost = errors.New("connection lost")
 
 // disconnect ends the calls in progress; the caller holds the lock.
@@ -58,7 +57,7 @@ func (p *Plan) disconnect(l line) {
 	}
 }
 
-// flight is a call in progress. Its context ends with the connection, with the provider, and with the caller's.
+// flight is a call in progress. Its context ends with the connection, the provider or the caller's context.
 type flight struct {
 	owner *Provider
 	ctx   context.Context //nolint:containedctx // it lives as long as the call
@@ -83,7 +82,7 @@ func (p *Plan) land(f *flight) {
 	f.end(nil)
 }
 
-// ground ends the calls in progress of a provider that closes.
+// ground ends the calls in progress of a closing provider.
 func (p *Plan) ground(owner *Provider) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,10 +94,10 @@ func (p *Plan) ground(owner *Provider) {
 	}
 }
 
-// lost tells whether the connection broke under the call.
+// lost reports whether the connection broke during the call.
 func (f *flight) lost() bool { return errors.Is(context.Cause(f.ctx), errLost) }
 
-// why is what ended the flight, in the words of the contract.
+// why returns the reason for the end of the flight as an error of the contract.
 func (f *flight) why() error {
 	if cause := context.Cause(f.ctx); errors.Is(cause, provider.ErrClosed) {
 		return cause

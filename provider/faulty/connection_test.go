@@ -21,8 +21,8 @@ func wantFault(t *testing.T, what string, err error, outcome provider.Outcome) {
 	}
 }
 
-// All calls in progress fail at the moment when the connection breaks; of a write nobody knows the outcome, and in
-// truth some have happened and some have not.
+// All calls in progress fail at the moment when the connection breaks. Each write has an unknown outcome. Some have happened and
+// some have not.
 func TestDisconnectFailsWhatIsInProgress(t *testing.T) {
 	const writes = 40
 	synctest.Test(t, func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestNothingGetsThroughUntilReconnect(t *testing.T) {
 	}
 }
 
-// A rule breaks the connection under the call that it strikes, and time mends it.
+// A rule breaks the connection during a call, and time restores it.
 func TestDisconnectByRule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, plan := open(t)
@@ -117,7 +117,7 @@ func TestDisconnectUntil(t *testing.T) {
 	}
 }
 
-// A write under which the connection broke has happened or not, and repeating it tells: the same seed says the same.
+// A write whose connection broke has happened or not, and a repeat shows which. The same seed decides the same.
 func TestOutcomeUnderABrokenConnectionFollowsTheSeed(t *testing.T) {
 	run := func(seed uint64) (happened string) {
 		plan := faulty.NewPlan(seed)

@@ -10,18 +10,18 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// verdict is what is to happen to one call.
+// verdict is the decision on one call.
 type verdict struct {
 	delays []*armed
-	wake   *armed // nil: it is woken as the provider does
+	wake   *armed // nil: the provider wakes the call
 	before error
 	after  error
-	cut    bool // the connection breaks under it
+	cut    bool // the connection breaks during the call
 	flight *flight
-	served bool // if the connection breaks under it: it had reached the store
+	served bool // with cut: the call had reached the store
 }
 
-// begin decides on one call and lets it depart; blocks says that it may wait for a wake-up.
+// begin decides on one call and begins it. blocks means that the call may wait for a wake-up.
 func (p *Plan) begin(ctx context.Context, owner *Provider, op Op, req any, blocks bool) verdict {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -77,11 +77,11 @@ func (p *Plan) strikes(r *armed, op Op, req any) bool {
 		p.chance(r.number, op, r.chosen[op]) < r.Probability
 }
 
-// chance is a number from 0 up to 1 that belongs to the n-th call of op under a rule. It does not depend on calls of
-// other methods, which goroutines make in an order of their own.
+// chance returns a number from 0 up to 1 for the n-th call of op under a rule. It does not depend on calls of other methods,
+// whose order among goroutines varies.
 func (p *Plan) chance(rule uint64, op Op, n uint64) float64 {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(op)) // never fails, it says
+	_, _ = h.Write([]byte(op)) // it never fails
 	return rand.New(rand.NewPCG(p.seed^h.Sum64(), rule<<32^n)).Float64()
 }
 

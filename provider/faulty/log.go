@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Strike is a fault that was injected: into the Call-th call of Op.
+// Strike is an injected fault in the Call-th call of Op.
 type Strike struct {
 	Op   Op
 	Call int
@@ -20,15 +20,14 @@ func (p *Plan) strike(op Op, kind Kind) {
 	p.log = append(p.log, Strike{Op: op, Call: p.calls[op], Kind: kind})
 }
 
-// Log answers what was injected so far, in order. A call that failed in an outage or without a connection
-// shows as Before.
+// Log returns the injected faults so far, in order. A call that failed in an outage or without a connection has kind Before.
 func (p *Plan) Log() []Strike {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.log)
 }
 
-// Injected tells how many faults were injected into calls of op, delays included.
+// Injected returns the number of faults injected into calls of op, delays included.
 func (p *Plan) Injected(op Op) (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

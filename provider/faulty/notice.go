@@ -6,14 +6,14 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// maxInvented bounds the tasks that a provider remembers, to invent notices about them.
+// maxInvented is how many tasks a provider remembers for invented notices.
 const maxInvented = 64
 
-// InventNotices says whether notices are invented: whenever a task is fetched, reported or renewed and whenever a turn is
-// committed, those who listen hear that a task which was leased before was cancelled, and that its execution has ended.
+// InventNotices turns invented notices on or off. Each fetch, report or renewal of a task and each commit then causes a notice
+// that an earlier task was cancelled, and one that its execution has ended.
 func (p *Plan) InventNotices(invent bool) { p.set(&p.invents, invent) }
 
-// Invent tells those who listen a notice, true or not.
+// Invent sends a notice, true or not, to the listeners.
 func (p *Provider) Invent(n provider.Notice) {
 	p.listeners.RLock()
 	defer p.listeners.RUnlock()
@@ -22,7 +22,7 @@ func (p *Provider) Invent(n provider.Notice) {
 	}
 }
 
-// Notify implements provider.Notifier. When nothing below has notices, there are none but those that are invented.
+// Notify implements provider.Notifier. If the decorated provider has no notices, only invented ones occur.
 func (p *Provider) Notify(fn func(provider.Notice)) (stop func()) {
 	p.listeners.Lock()
 	if p.notices == nil {
@@ -46,7 +46,7 @@ func (p *Provider) Notify(fn func(provider.Notice)) (stop func()) {
 	}
 }
 
-// invents sends notices of nobody about a task that was leased before, one task after the other.
+// invents sends false notices about previously leased tasks, one task after the other.
 func (p *Provider) invents() {
 	p.plan.mu.Lock()
 	invents, known := p.plan.invents, len(p.leased)
@@ -62,7 +62,7 @@ func (p *Provider) invents() {
 	}
 }
 
-// leases remembers a task that was leased.
+// leases remembers a leased task.
 func (p *Provider) leases(ref provider.TaskRef) {
 	p.plan.mu.Lock()
 	defer p.plan.mu.Unlock()

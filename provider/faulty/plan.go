@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// ErrInjected is the cause in every error that a plan makes itself.
+// ErrInjected is the cause of every error that a plan makes itself.
 var ErrInjected = errors.New("injected fault")
 
 // Op is a method of the contract.
@@ -40,21 +40,21 @@ const (
 	CreateIn     Op = "create in"
 	SendIn       Op = "send in"
 	CompleteIn   Op = "complete in"
-	Notify       Op = "notify" // one notice; only the kinds about waking concern it
+	Notify       Op = "notify" // one notice; only the wake-up kinds apply to it
 )
 
-// Kind is what a rule does to a call.
+// Kind is the effect of a rule on a call.
 type Kind uint8
 
-// The kinds of faults. Those about waking strike only what a wake-up reaches: notices, and calls of FetchTurns,
-// FetchTasks, FetchAsks and Get that may block.
+// The kinds of faults. Wake-up kinds apply only to notices and to calls of FetchTurns, FetchTasks, FetchAsks and Get that may
+// block.
 const (
-	Before        Kind = iota + 1 // fails and has no effect
-	After                         // has its effect and fails, outcome unknown
-	Delay                         // comes late: after Rule.Delay, and after Rule.Until is closed
-	DuplicateWake                 // is woken for nothing: blocks for Rule.Delay at most; a notice is told twice
-	LostWake                      // is never woken: looks again each Rule.Delay, 0: when Wait has passed; a notice is lost
-	Disconnect                    // the connection breaks under it, for Rule.Delay and until Rule.Until is closed; see Plan.Disconnect
+	Before        Kind = iota + 1 // the call fails without effect
+	After                         // the call has its effect and fails, outcome unknown
+	Delay                         // the call is late: after Rule.Delay, and after Rule.Until is closed
+	DuplicateWake                 // the call wakes up for nothing: it blocks for Rule.Delay at most; a notice comes twice
+	LostWake                      // the call never wakes up: it polls each Rule.Delay, 0: when Wait has passed; a notice is lost
+	Disconnect                    // the connection breaks during the call, for Rule.Delay and until Rule.Until is closed; see Plan.Disconnect
 )
 
 var kindNames = [...]string{ //nolint:gochecknoglobals // constant table
@@ -71,8 +71,8 @@ func (k Kind) String() string {
 
 func (k Kind) aboutWaking() bool { return k == DuplicateWake || k == LostWake }
 
-// A Rule chooses calls and says what happens to them. Of the calls that Ops and Match
-// choose it strikes those that First, Every or Probability pick; with none of the three, all.
+// A Rule chooses calls and their fault. Ops and Match choose calls. First, Every or Probability pick some of these; without the
+// three, the rule strikes all of them.
 type Rule struct {
 	Ops         []Op           // none: every method
 	Match       func(any) bool // on the request; nil: all
@@ -81,16 +81,14 @@ type Rule struct {
 	Probability float64        // each by chance
 	Kind        Kind
 	Err         error           // instead of a retryable *provider.Error
-	Delay       time.Duration   // of all kinds but Before and After
-	Until       <-chan struct{} // of Kind Delay and Disconnect; nil: Delay alone counts
+	Delay       time.Duration   // of all kinds except Before and After
+	Until       <-chan struct{} // for Delay and Disconnect; nil: Delay alone counts
 }
 
-// Plan holds the rules of a Provider and keeps a log of what they did. It may be changed while
-// the provider is in use.
+// Plan holds the rules of a Provider and a log of their effects. It may be changed while the provider is in use.
 //
-// What happens to the n-th call of a method that a rule chooses follows from the seed, the rule and n alone. So a test that
-// makes its calls in one order meets the same faults in each run, and one that makes them at once from many
-// goroutines meets as many.
+// The fault of the n-th call of a method that a rule chooses follows from the seed, the rule and n alone. A test that makes its
+// calls in one order gets the same faults in each run. A test with many goroutines gets the same number.
 type Plan struct {
 	// Sleep replaces waiting on a timer, and Now the machine's clock, for virtual clocks. Set them before use.
 	Sleep func(ctx context.Context, d time.Duration) error
@@ -117,12 +115,12 @@ type armed struct {
 	chosen map[Op]uint64
 }
 
-// NewPlan makes a plan without faults. The seed decides the rules that go by chance.
+// NewPlan returns a plan without faults. The seed decides rules with a Probability.
 func NewPlan(seed uint64) *Plan {
 	return &Plan{seed: seed, flights: map[*flight]struct{}{}, calls: map[Op]int{}, Sleep: sleep, Now: time.Now}
 }
 
-// Add adds a rule. The first failure that applies to a call wins, and the first about waking; delays add up.
+// Add adds a rule. The first failure that applies to a call wins, and so does the first wake-up kind. Delays add up.
 func (p *Plan) Add(r Rule) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -137,13 +135,13 @@ func (p *Plan) Clear() {
 	p.rules = nil
 }
 
-// StartOutage makes every call fail until EndOutage. A call in progress goes on.
+// StartOutage makes every call fail until EndOutage. Calls in progress continue.
 func (p *Plan) StartOutage() { p.set(&p.outage, true) }
 
 // EndOutage ends the outage.
 func (p *Plan) EndOutage() { p.set(&p.outage, false) }
 
-// DropNotices says whether notices of ended executions and cancelled tasks get lost.
+// DropNotices turns the loss of all notices on or off.
 func (p *Plan) DropNotices(drop bool) { p.set(&p.deaf, drop) }
 
 func (p *Plan) set(flag *bool, value bool) {

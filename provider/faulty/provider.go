@@ -8,13 +8,13 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Provider is a provider whose calls go wrong as its plan says.
+// Provider is a provider whose calls fail as its plan says.
 type Provider struct {
 	inner  provider.Provider
 	plan   *Plan
 	closed bool // guarded by the plan's lock, as are the next two
 
-	leased   []provider.TaskRef // not long ago
+	leased   []provider.TaskRef // recently
 	invented int
 
 	listeners sync.RWMutex
@@ -40,7 +40,7 @@ func call[Req, Res any](
 		if op.reads() || op == Ask {
 			return next(f.ctx, req) //nolint:contextcheck // it comes from ctx
 		}
-		return next(ctx, req) // goes on in the store when the connection breaks
+		return next(ctx, req) // continues in the store when the connection breaks
 	})
 }
 
@@ -62,7 +62,7 @@ func fly[Res any](ctx context.Context, p *Provider, op Op, req any, blocks bool,
 	}
 	if v.cut {
 		if v.served && !op.reads() && !blocks && op != Ask {
-			_, _ = next(&flight{ctx: ctx}, nil) // it had reached the store, and nobody is there to hear the answer
+			_, _ = next(&flight{ctx: ctx}, nil) // the call had reached the store, and no caller waits for the result
 		}
 		return res, failure(op, op.outcome())
 	}
@@ -78,7 +78,7 @@ func fly[Res any](ctx context.Context, p *Provider, op Op, req any, blocks bool,
 	return got, err
 }
 
-// reads tells whether the method changes nothing.
+// reads reports whether the method changes nothing.
 func (o Op) reads() bool {
 	switch o {
 	case Get, ReadHistory, List, Count, Stats:
@@ -88,7 +88,7 @@ func (o Op) reads() bool {
 	}
 }
 
-// outcome is what is known of a call under which the connection broke.
+// outcome returns what is known of a call whose connection broke.
 func (o Op) outcome() provider.Outcome {
 	if o.reads() {
 		return provider.OutcomeNothing

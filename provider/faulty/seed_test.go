@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/provider/memory"
 )
 
-// What strikes the calls of one method does not depend on how many others come between: goroutines that
-// share a plan do not change each other's faults.
+// The faults of one method do not depend on calls of others in between. Goroutines that share a plan do not change each other's
+// faults.
 func TestFaultsOfAMethodAreItsOwn(t *testing.T) {
 	run := func(between int) (struck []faulty.Strike) {
 		p, plan := open(t)

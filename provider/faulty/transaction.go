@@ -9,11 +9,11 @@ import (
 
 var _ provider.Transactor = (*Provider)(nil)
 
-// transactor answers what is decorated as far as it works inside callers' transactions.
+// transactor returns the Transactor of the decorated provider.
 func (p *Provider) transactor() (provider.Transactor, error) {
 	t, ok := provider.As[provider.Transactor](p.inner)
 	if !ok {
-		return nil, fmt.Errorf("%w: the decorated store takes part in none", provider.ErrForeignTx)
+		return nil, fmt.Errorf("%w: the decorated store takes part in no transactions", provider.ErrForeignTx)
 	}
 	return t, nil
 }

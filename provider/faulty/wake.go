@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A look is a call that blocks for up to wait, and tells whether it has what it blocked for.
+// A look is a call that blocks for up to wait and reports whether it has found anything.
 type look[Res any] func(ctx context.Context, wait time.Duration) (res Res, found bool, err error)
 
 // block makes one call that may block, under the plan.
@@ -26,7 +26,7 @@ func block[Res any](ctx context.Context, p *Provider, op Op, req any, wait time.
 	})
 }
 
-// deaf blocks without being woken: it looks at the beginning, each interval, and at the end.
+// deaf blocks without wake-ups: it looks at the beginning, at each interval and at the end.
 func deaf[Res any](ctx context.Context, plan *Plan, wait, interval time.Duration, next look[Res]) (Res, error) {
 	for {
 		res, found, err := next(ctx, 0)
@@ -44,7 +44,7 @@ func deaf[Res any](ctx context.Context, plan *Plan, wait, interval time.Duration
 	}
 }
 
-// tellings is how often a notice is told.
+// tellings is the number of times that a notice is sent.
 func (p *Plan) tellings(n provider.Notice) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -92,7 +92,7 @@ func (p *Provider) FetchAsks(ctx context.Context, req provider.FetchAsksRequest)
 	})
 }
 
-// Get implements provider.Provider. An ID leads to the same instance at each look.
+// Get implements provider.Provider. An ID means the same instance at each look.
 func (p *Provider) Get(ctx context.Context, req provider.GetRequest) (provider.GetResult, error) {
 	wait := req.Wait
 	if !req.WaitEnded {

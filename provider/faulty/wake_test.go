@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/provider/faulty"
 )
 
-// A blocked call waits for something, and trigger makes it so; found tells what it came back with.
+// A blocked call waits for something that trigger causes. found returns the result of the call.
 type blockedCall struct {
 	op      faulty.Op
 	prepare func(t *testing.T, p provider.Provider)
@@ -44,7 +44,7 @@ func getEnded(ctx context.Context, p provider.Provider, wait time.Duration) (boo
 	return res.Instance.Status.Ended(), err
 }
 
-// blockedCalls are all that a wake-up reaches.
+// blockedCalls are all calls that a wake-up reaches.
 func blockedCalls() []blockedCall {
 	commit := func(t *testing.T, p provider.Provider, change func(*provider.CommitTurnRequest)) {
 		t.Helper()
@@ -85,7 +85,7 @@ func blockedCalls() []blockedCall {
 	}
 }
 
-// bubbles runs a test of each blocked call in virtual time: came answers what the call found, and when.
+// bubbles tests each blocked call in virtual time: came checks what the call found, and when.
 func bubbles(t *testing.T, test func(t *testing.T, c blockedCall, plan *faulty.Plan, p *faulty.Provider, came func(trigger bool) (bool, time.Duration))) {
 	t.Helper()
 	for _, c := range blockedCalls() {
@@ -155,7 +155,7 @@ func TestLostWakeUp(t *testing.T) {
 	}
 }
 
-// What is there already needs no wake-up; what never comes ends with Wait.
+// A call that finds something at once waits for no wake-up. One that finds nothing returns after Wait.
 func TestLostWakeUpBlocksNoLonger(t *testing.T) {
 	bubbles(t, func(t *testing.T, c blockedCall, plan *faulty.Plan, p *faulty.Provider, came func(bool) (bool, time.Duration)) {
 		plan.Add(faulty.Rule{Kind: faulty.LostWake, Delay: 7 * time.Second})
@@ -170,7 +170,7 @@ func TestLostWakeUpBlocksNoLonger(t *testing.T) {
 	})
 }
 
-// Calls that cannot block are no business of the kinds about waking.
+// Wake-up kinds do not apply to calls that cannot block.
 func TestWakingConcernsBlockedCallsOnly(t *testing.T) {
 	p, plan := open(t)
 	plan.Add(faulty.Rule{Kind: faulty.LostWake})
@@ -208,7 +208,7 @@ func TestCloseEndsStruckCalls(t *testing.T) {
 	}
 }
 
-// A notice is told twice, or lost, as the rule says.
+// A notice comes twice or is lost, as the rule says.
 func TestNotices(t *testing.T) {
 	p, plan := open(t)
 	heard := 0

@@ -8,13 +8,13 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// asks has the open questions.
+// asks holds the open questions.
 type asks struct {
 	*store
 
 	instances *instances
 	open      map[provider.UUID]*ask
-	asked     int64 // how many there were: they come and go with their calls and leave no gap in other numbers
+	asked     int64 // number of questions so far; they leave no gaps in other numbers
 }
 
 // An ask lives as long as the call that made it.
@@ -23,7 +23,7 @@ type ask struct {
 	sequence int64
 	key      provider.UUID
 	payload  []byte
-	taken    provider.Time // until then nobody else gets it
+	taken    provider.Time // hidden from other fetches until then
 	answered bool
 	answer   []byte
 }

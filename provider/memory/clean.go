@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A cleaner removes instances, and dead letters or what they stand for.
+// A cleaner removes instances, and removes or redrives dead letters.
 type cleaner struct {
 	*store
 
@@ -19,7 +19,7 @@ type cleaner struct {
 	turns     *turns
 }
 
-// Delete implements provider.Provider. Under one mutex nobody sees an instance marked.
+// Delete implements provider.Provider. Under the mutex no caller sees a marked instance.
 func (cl *cleaner) Delete(ctx context.Context, req provider.DeleteRequest) (res provider.DeleteResult, err error) {
 	err = cl.do(ctx, req, func(provider.Time) error {
 		i, err := cl.instances.find(req.ID, req.Key)
@@ -35,7 +35,7 @@ func (cl *cleaner) Delete(ctx context.Context, req provider.DeleteRequest) (res 
 	return res, err
 }
 
-// erase removes the instance and all below it, and returns how many that were.
+// erase removes the instance and its descendants, and returns their number.
 func (cl *cleaner) erase(i *instance) int64 {
 	var n int64 = 1
 	for _, child := range slices.Clone(cl.instances.children[i.row.Key]) {
@@ -57,9 +57,8 @@ func (cl *cleaner) erase(i *instance) int64 {
 	return n
 }
 
-// Prune implements provider.Provider. Max counts the trees taken, the result all that was
-// removed. A tree in which something runs stays. Of those that ended at once the lower key goes first, so that one store always
-// does the same.
+// Prune implements provider.Provider. Max counts trees, and the result counts instances. A tree with a running instance stays.
+// Instances that ended at the same instant go in order of their keys, so that a store always does the same.
 func (cl *cleaner) Prune(ctx context.Context, req provider.PruneRequest) (res provider.PruneResult, err error) {
 	err = cl.do(ctx, req, func(now provider.Time) error {
 		var old []*instance
@@ -105,8 +104,7 @@ func (cl *cleaner) DeadLetters(ctx context.Context, req provider.DeadLettersRequ
 	return res, err
 }
 
-// redrive puts the item back and reports whether it could: the receiver must still run, the
-// execution of a task, too.
+// redrive puts the item back and reports whether it could. The receiver, and the execution of a task, must still run.
 func (cl *cleaner) redrive(l *letter, now provider.Time) bool {
 	i := cl.instances.live[l.Key]
 	if i == nil {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Source is where a provider takes its time from.
+// Source is the clock of a provider.
 type Source interface {
 	// Now reads the clock.
 	Now() time.Time
@@ -23,7 +23,7 @@ func (system) Timer(d time.Duration) (<-chan time.Time, func()) {
 	return t.C, func() { t.Stop() }
 }
 
-// Clock is a Source that only moves when it is told to.
+// Clock is a Source that moves only by Advance.
 type Clock struct {
 	mu     sync.Mutex
 	now    time.Time
@@ -35,7 +35,7 @@ type timer struct {
 	fired chan time.Time
 }
 
-// NewClock makes a clock that stands at start.
+// NewClock returns a clock that stands at start.
 func NewClock(start time.Time) *Clock {
 	return &Clock{now: start, timers: map[*timer]struct{}{}}
 }
@@ -64,7 +64,7 @@ func (c *Clock) Timer(d time.Duration) (fired <-chan time.Time, stop func()) {
 	}
 }
 
-// Advance moves the clock on by d and wakes the calls that waited for it.
+// Advance moves the clock forward by d and wakes the calls that waited for it.
 func (c *Clock) Advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -66,8 +66,7 @@ func (tn *turns) checkCommit(i *instance, req *provider.CommitTurnRequest) error
 	return tn.checkNew(req, completed, timers)
 }
 
-// checkNew refuses a task or timer for an event that has one already: event IDs are given
-// once, so this is a fault of the engine.
+// checkNew refuses a task or timer for an event that already has one. The engine assigns an event ID once, so this is its fault.
 func (tn *turns) checkNew(req *provider.CommitTurnRequest, completed, timers map[int64]bool) error {
 	for _, t := range req.Tasks {
 		if !completed[t.EventID] && tn.tasks.byRef[provider.TaskRef{Key: req.Key, Execution: req.Execution, EventID: t.EventID}] != nil {
@@ -90,7 +89,7 @@ func idSet(ids []int64) map[int64]bool {
 	return set
 }
 
-// apply does what the contract lists, in its order.
+// apply applies the parts of the commit in the order of the contract.
 func (tn *turns) apply(i *instance, req *provider.CommitTurnRequest, now provider.Time) {
 	for _, c := range req.Completes {
 		ref := provider.TaskRef{Key: req.Key, Execution: req.Execution, EventID: c.EventID}
@@ -112,7 +111,7 @@ func (tn *turns) apply(i *instance, req *provider.CommitTurnRequest, now provide
 	tn.applyStatus(i, req, now)
 }
 
-// scheduleAll stores the tasks. One that the commit itself cancels takes no turn from others.
+// scheduleAll stores the tasks. A task that the commit itself cancels does not take a turn of its fairness key.
 func (tn *turns) scheduleAll(i *instance, req *provider.CommitTurnRequest, now provider.Time) {
 	cancelled := make(map[int64]bool, len(req.CancelTasks))
 	for _, c := range req.CancelTasks {
@@ -127,12 +126,12 @@ func (tn *turns) scheduleAll(i *instance, req *provider.CommitTurnRequest, now p
 	}
 }
 
-// deliver hands over sends and starts. A refusal goes into the sender's own inbox, and from
-// there to the dead letters if the commit ends the sender.
+// deliver delivers sends and starts. A refusal goes into the sender's own inbox. If the commit ends the sender, it goes to the
+// dead letters.
 func (tn *turns) deliver(i *instance, req *provider.CommitTurnRequest, now provider.Time) {
 	for _, s := range req.Sends {
 		to, err := tn.instances.receiver(s.ID, s.Key)
-		closed := to == i && req.Status.Ended() // nobody would read it
+		closed := to == i && req.Status.Ended() // the sender will not read it
 		switch {
 		case err == nil && !closed:
 			tn.inboxes.put(to, s.Message, now)
@@ -161,7 +160,7 @@ func (tn *turns) applyRow(i *instance, req *provider.CommitTurnRequest, now prov
 		i.lease, i.leaseUntil = provider.UUID{}, 0
 	}
 	if req.CustomStatus != nil {
-		row.CustomStatus = append([]byte(nil), req.CustomStatus...) // an empty one clears
+		row.CustomStatus = append([]byte(nil), req.CustomStatus...) // an empty status clears it
 	}
 	i.setAttributes(req.Attributes)
 	for _, v := range req.Values {
@@ -173,7 +172,7 @@ func (tn *turns) applyRow(i *instance, req *provider.CommitTurnRequest, now prov
 	}
 }
 
-// applyStatus ends the instance or continues it as new, if the commit says so.
+// applyStatus ends the instance or continues it as new, if the commit does.
 func (tn *turns) applyStatus(i *instance, req *provider.CommitTurnRequest, now provider.Time) {
 	if req.Status.Ended() {
 		tn.end(i, req.Status, req.Result, cmp.Or(req.CloseInbox, "sent by the turn that closed the instance"), now)
@@ -196,7 +195,7 @@ func (tn *turns) applyStatus(i *instance, req *provider.CommitTurnRequest, now p
 	}
 }
 
-// end closes the instance: nothing of its execution stays but the history.
+// end closes the instance. Only the history of its execution stays.
 func (tn *turns) end(i *instance, status provider.Status, result []byte, reason string, now provider.Time) {
 	tn.dropWork(i)
 	for _, m := range tn.inboxes.remove(i, func(provider.Message) bool { return true }) {
@@ -208,8 +207,7 @@ func (tn *turns) end(i *instance, status provider.Status, result []byte, reason 
 	delete(tn.instances.live, i.row.Key)
 }
 
-// dropWork removes the tasks and timers of the current execution and tells the nodes
-// that run them.
+// dropWork removes the tasks and timers of the current execution and notifies the nodes that run them.
 func (tn *turns) dropWork(i *instance) {
 	for ref := range tn.tasks.byRef {
 		if ref.Key == i.row.Key {

@@ -19,7 +19,7 @@ func (tn *turns) Create(ctx context.Context, req provider.CreateRequest) (res pr
 	return res, err
 }
 
-// create inserts an instance; it is the only place that does.
+// create inserts an instance. No other function does.
 func (tn *turns) create(req provider.CreateRequest, now provider.Time) (i *instance, created bool, err error) {
 	if old := tn.instances.current[req.ID]; old != nil {
 		switch {
@@ -52,7 +52,7 @@ func (tn *turns) create(req provider.CreateRequest, now provider.Time) (i *insta
 		tn.instances.children[parent] = append(tn.instances.children[parent], i)
 	}
 	tn.write()
-	if req.First != nil { // it has consumed the start message, and meets nothing that could refuse it
+	if req.First != nil { // it has consumed the start message, and nothing can refuse it
 		tn.apply(i, req.First, now)
 	} else {
 		tn.inboxes.put(i, req.Message, now)
@@ -77,7 +77,7 @@ func (tn *turns) Send(ctx context.Context, req provider.SendRequest) (res provid
 	return res, err
 }
 
-// send puts a message into the inbox of the instance that it names.
+// send puts a message into the inbox of the named instance.
 func (tn *turns) send(req provider.SendRequest, now provider.Time) (to *instance, id int64, err error) {
 	to, err = tn.instances.receiver(req.ID, req.Key)
 	if err != nil {

@@ -8,8 +8,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// FuzzCursor reads any text as the cursor of a list: one that List could have answered,
-// or ErrInvalid.
+// FuzzCursor reads any text as the cursor of a list. The result is a cursor that List could have returned, or ErrInvalid.
 func FuzzCursor(f *testing.F) {
 	for _, text := range []string{"", "/", "1/00000000-0000-0000-0000-000000000001", "-1/x", "99999999999999999999/"} {
 		f.Add(text)

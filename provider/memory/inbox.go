@@ -6,7 +6,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// inboxes puts messages into the inboxes of instances and takes them out.
+// inboxes adds and removes messages in the inboxes of instances.
 type inboxes struct{ *store }
 
 // put stores a message in the inbox of i and returns its ID.
@@ -33,7 +33,7 @@ func (in *inboxes) insert(i *instance, m provider.Message, now provider.Time) {
 	for at > 0 && i.inbox[at-1].VisibleAt > m.VisibleAt {
 		at--
 	}
-	if ready := i.readyAt(); i.leaseUntil > now && ready > now && m.VisibleAt < ready { // it overtakes a claim ahead
+	if ready := i.readyAt(); i.leaseUntil > now && ready > now && m.VisibleAt < ready { // m is due before a claim ahead
 		i.lease, i.leaseUntil = provider.UUID{}, 0
 		i.row.Deliveries = max(0, i.row.Deliveries-1)
 	}
@@ -42,7 +42,7 @@ func (in *inboxes) insert(i *instance, m provider.Message, now provider.Time) {
 	in.write()
 }
 
-// remove takes the messages out of the inbox that match chooses, and returns them.
+// remove removes the messages that match chooses, and returns them.
 func (in *inboxes) remove(i *instance, match func(provider.Message) bool) []provider.Message {
 	var kept, removed []provider.Message
 	for _, m := range i.inbox {
@@ -57,6 +57,6 @@ func (in *inboxes) remove(i *instance, match func(provider.Message) bool) []prov
 	return removed
 }
 
-// isTimer reports whether m is a timer; all timers in an inbox are of its current execution,
-// as those of older ones are removed with it.
+// isTimer reports whether m is the timer. All timers in an inbox belong to its current execution, since older ones are removed
+// with theirs.
 func isTimer(m provider.Message) bool { return m.Timer }

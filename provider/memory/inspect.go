@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// spot is the place of a row in the order that Inspect promises.
+// spot is the position of a row in the order of Inspect.
 type spot struct {
 	key  provider.UUID
 	a, b int64
@@ -19,14 +19,14 @@ func (s spot) compare(o spot) int {
 	return cmp.Or(slices.Compare(s.key[:], o.key[:]), cmp.Compare(s.a, o.a), cmp.Compare(s.b, o.b))
 }
 
-// shown is a row and how it enters a page.
+// shown is a row and how to add it to a page.
 type shown struct {
 	at    spot
 	bytes int
 	add   func(*provider.InspectResult)
 }
 
-// Inspect implements provider.Inspector. Nothing outlives its key here, so that no row is without its instance.
+// Inspect implements provider.Inspector. Every row has an instance, since nothing outlives its key here.
 func (rd *reader) Inspect(ctx context.Context, req provider.InspectRequest) (res provider.InspectResult, err error) {
 	err = rd.do(ctx, req, func(now provider.Time) error {
 		after, err := readSpot(req.Cursor)
@@ -63,12 +63,12 @@ func readSpot(cursor string) (s spot, err error) {
 		err = s.key.UnmarshalText([]byte(key))
 	}
 	if err != nil {
-		return s, fmt.Errorf("inspect: Cursor: %w: not one that Inspect answered", provider.ErrInvalid)
+		return s, fmt.Errorf("inspect: Cursor: %w: use InspectResult.Cursor of the previous page", provider.ErrInvalid)
 	}
 	return s, nil
 }
 
-// rows lists all rows of a kind, in no order.
+// rows lists all rows of a kind, unordered.
 func (rd *reader) rows(kind provider.InspectKind, now provider.Time) (rows []shown) {
 	switch kind {
 	case provider.InspectTasks:
@@ -106,7 +106,7 @@ func showKeys(keys map[provider.UUID]bool) (rows []shown) {
 	return rows
 }
 
-// show returns the rows of a kind that the instance holds itself.
+// show returns the rows of a kind that belong to the instance itself.
 func (i *instance) show(kind provider.InspectKind, now provider.Time) []shown {
 	key := i.row.Key
 	only := func(there bool) []shown {
@@ -187,7 +187,7 @@ func (t *task) show(now provider.Time) shown {
 	}}
 }
 
-// leaseRow never knows an owner to be dead: all of them live in this process.
+// leaseRow never reports an owner as dead, since all of them live in this process.
 func leaseRow(owner string, until, now provider.Time) provider.LeaseRow {
 	return provider.LeaseRow{Owner: owner, Until: until, Over: until <= now}
 }

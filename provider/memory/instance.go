@@ -8,20 +8,20 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// An instance is its stored row and all that hangs on it, tasks excepted.
+// An instance is its stored row and everything that belongs to it except tasks.
 type instance struct {
-	row        provider.Instance // but for what view fills in
+	row        provider.Instance // without the fields that view fills
 	executions []*execution      // execution n is at n-1
 	inbox      []provider.Message
 	inboxBytes int64
 	attributes map[string]provider.Attribute
 	values     map[string][]byte
 
-	lease      provider.UUID // of the turn in flight; it holds on to it until another takes it
+	lease      provider.UUID // of the turn in flight; valid until another turn lease replaces it
 	leaseOwner string
 	leaseUntil provider.Time
-	heldUntil  provider.Time // a clean release asked for a delay
-	wokenAt    provider.Time // a reset is ready for a turn although no message waits
+	heldUntil  provider.Time // end of the delay of a clean release
+	wokenAt    provider.Time // when a reset became ready without a message
 	owner      string        // sticky
 	ownerUntil provider.Time
 }
@@ -29,7 +29,7 @@ type instance struct {
 type execution struct {
 	events [][]byte
 	bytes  int64
-	status provider.Status // while it is the current one the row's status counts
+	status provider.Status // of an old execution; the current one has the row's status
 }
 
 func (x *execution) add(events ...[]byte) {
@@ -41,7 +41,7 @@ func (x *execution) add(events ...[]byte) {
 
 func (i *instance) execution() *execution { return i.executions[i.row.Execution-1] }
 
-// open begins the next execution.
+// open starts the next execution.
 func (i *instance) open(level int64, events [][]byte) {
 	x := &execution{}
 	x.add(events...)
@@ -50,7 +50,7 @@ func (i *instance) open(level int64, events [][]byte) {
 	i.row.EngineLevel = level
 }
 
-// status is that of execution n, 0 if there is none.
+// status returns the status of execution n, 0 if there is none.
 func (i *instance) status(n int64) provider.Status {
 	switch {
 	case n < 1 || n > int64(len(i.executions)):
@@ -62,7 +62,7 @@ func (i *instance) status(n int64) provider.Status {
 	}
 }
 
-// readyAt is when a turn has something to do, 0 for never.
+// readyAt is the instant from which a turn has work, 0 for never.
 func (i *instance) readyAt() provider.Time {
 	if len(i.inbox) == 0 {
 		return i.wokenAt
@@ -70,7 +70,7 @@ func (i *instance) readyAt() provider.Time {
 	return sooner(i.wokenAt, i.inbox[0].VisibleAt)
 }
 
-// view is the row as callers see it: complete, and sharing no memory.
+// view returns the row as callers see it: complete and without shared memory.
 func (i *instance) view() provider.Instance {
 	v := i.row
 	v.HistoryLength = int64(len(i.execution().events))

@@ -8,13 +8,13 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// instances has all instances by what names them.
+// instances indexes all instances.
 type instances struct {
 	*store
 
 	byKey    map[provider.UUID]*instance
 	current  map[string]*instance          // by ID
-	live     map[provider.UUID]*instance   // those that have not ended
+	live     map[provider.UUID]*instance   // not ended
 	children map[provider.UUID][]*instance // by the parent's key
 }
 
@@ -30,7 +30,7 @@ func (all *instances) find(id string, key provider.UUID) (*instance, error) {
 	return i, nil
 }
 
-// receiver returns the instance if it takes messages.
+// receiver returns the instance if it accepts messages.
 func (all *instances) receiver(id string, key provider.UUID) (*instance, error) {
 	i, err := all.find(id, key)
 	if err == nil && i.row.Status.Ended() {
@@ -39,7 +39,7 @@ func (all *instances) receiver(id string, key provider.UUID) (*instance, error) 
 	return i, err
 }
 
-// matching returns the instances that the filter lets through, newest first.
+// matching returns the instances that match the filter, newest first.
 func (all *instances) matching(f *provider.Filter) []*instance {
 	var list []*instance
 	for _, i := range all.byKey {
@@ -51,7 +51,7 @@ func (all *instances) matching(f *provider.Filter) []*instance {
 	return list
 }
 
-// compare orders a row against a place in the order of creation.
+// compare compares a row with a position in the order of creation.
 func compare(row *provider.Instance, at provider.Time, key provider.UUID) int {
 	return cmp.Or(cmp.Compare(row.CreatedAt, at), slices.Compare(row.Key[:], key[:]))
 }
@@ -76,13 +76,13 @@ func (i *instance) matches(f *provider.Filter) bool {
 	return true
 }
 
-// runs reports whether the instance or one below it has not ended. An abandoned child outlives
-// its parent, so a plain delete of the parent must not take it down unasked.
+// runs reports whether the instance or a descendant has not ended. An abandoned child outlives its parent, so a Delete of the
+// parent without Force must not remove it.
 func (all *instances) runs(i *instance) bool {
 	return !i.row.Status.Ended() || slices.ContainsFunc(all.children[i.row.Key], all.runs)
 }
 
-// uncreate takes back the creation of i, which took the ID from before.
+// uncreate undoes the creation of i, which took the ID from before.
 func (all *instances) uncreate(i, before *instance) {
 	delete(all.byKey, i.row.Key)
 	delete(all.live, i.row.Key)

@@ -2,7 +2,7 @@ package memory
 
 import "github.com/perdure/perdure/provider"
 
-// letters has the dead letters.
+// letters holds the dead letters.
 type letters struct {
 	*store
 

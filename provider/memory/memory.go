@@ -8,7 +8,7 @@ type Options struct {
 }
 
 // Provider keeps everything in memory. It implements provider.Provider, provider.Notifier, provider.Inspector and
-// provider.Transactor: each of its parts has the methods of the contract that concern it.
+// provider.Transactor. Each part has the methods that belong to it.
 type Provider struct {
 	*store   // Notify, Close
 	*turns   // Create, Send, FetchTurns, CommitTurn, ReleaseTurns, Steer

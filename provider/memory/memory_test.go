@@ -27,7 +27,7 @@ func fetch(wait time.Duration) provider.FetchTurnsRequest {
 	}
 }
 
-// A blocked call notices that a test turned the clock.
+// A blocked call notices that a test moved the clock.
 func TestVirtualClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // only to know when the fetch is blocked
 		start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -58,8 +58,7 @@ func TestVirtualClock(t *testing.T) {
 	})
 }
 
-// In a bubble a day passes at once, and Close leaves no goroutine behind: else the bubble
-// would report a deadlock.
+// In a bubble a day passes at once. Close leaves no goroutine behind, or the bubble would report a deadlock.
 func TestBubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := memory.New(memory.Options{})

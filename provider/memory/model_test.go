@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/provider/validations/model"
 )
 
-// A clocked store goes by a clock that the test moves.
+// A clocked store has a clock that the test moves.
 type clocked struct {
 	provider.Provider
 
@@ -18,7 +18,7 @@ type clocked struct {
 
 func (c clocked) Unwrap() provider.Provider { return c.Provider }
 
-// The model does not differ from itself: else it would depend on chance.
+// The model does not differ from itself, or it would depend on chance.
 func TestModel(t *testing.T) {
 	model.Run(t, func(t testing.TB) provider.Provider {
 		clock := memory.NewClock(time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC))

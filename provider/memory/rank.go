@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// byRank orders tasks that can be fetched now. An execution numbers its events as it makes them.
+// byRank orders fetchable tasks. Event IDs of an execution rise in the order of insertion.
 func byRank(now provider.Time) func(a, b *task) int {
 	return func(a, b *task) int {
 		return cmp.Or(cmp.Compare(a.rank(now), b.rank(now)),
@@ -16,10 +16,10 @@ func byRank(now provider.Time) func(a, b *task) int {
 	}
 }
 
-// lateRank is before all ranks of those that are not late.
+// lateRank comes before the ranks of all tasks that are not late.
 const lateRank = -1 << 62
 
-// rank is the place of a task in the order of fetching: first come those past their time.
+// rank is the position of a task in the order of fetching. Tasks past their time come first.
 func (t *task) rank(now provider.Time) provider.Time {
 	if t.late(now) {
 		return lateRank + t.timeUp()
@@ -28,9 +28,9 @@ func (t *task) rank(now provider.Time) provider.Time {
 	return cmp.Or(t.turn, t.notBefore).Add(-bonus)
 }
 
-// takeTurn gives a new task with a fairness key its place among those that wait for their first lease. This is start-time
-// fair queueing (Goyal, Vin and Cheng, 1996): a task starts when the one before it of the same key ends, which lasts a
-// FairnessStep, and not before the virtual time, which is the start of the first that waits.
+// takeTurn gives a new task with a fairness key its place among the tasks that wait for their first lease. It is start-time fair
+// queueing (Goyal, Vin and Cheng, 1996): a task starts when the previous one of its key ends, after a FairnessStep, and not
+// before the virtual time, which is the start of the first waiting task.
 func (ts *tasks) takeTurn(t *task, now provider.Time) {
 	var first, last provider.Time
 	for _, other := range ts.byRef {

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A reader has the calls that only read.
+// A reader implements the calls that only read.
 type reader struct {
 	*store
 
@@ -86,7 +86,7 @@ func readCursor(s string) (at provider.Time, key provider.UUID, err error) {
 		err = key.UnmarshalText([]byte(id))
 	}
 	if err != nil {
-		return 0, key, fmt.Errorf("list: Cursor: %w: not one that List answered", provider.ErrInvalid)
+		return 0, key, fmt.Errorf("list: Cursor: %w: use ListResult.Cursor of the previous page", provider.ErrInvalid)
 	}
 	return provider.Time(n), key, nil
 }
@@ -106,7 +106,7 @@ func (rd *reader) Get(ctx context.Context, req provider.GetRequest) (res provide
 	if !req.WaitEnded {
 		wait = 0
 	}
-	key := req.Key // of the instance that the ID named first: a successor is another one
+	key := req.Key // the instance that the ID named first; a successor has another key
 	err = rd.wait(ctx, req, wait, func(now provider.Time) (bool, provider.Time, error) {
 		i, err := rd.instances.find(req.ID, key)
 		if err != nil {

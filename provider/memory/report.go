@@ -78,12 +78,12 @@ func (ts *tasks) releaseAll(item *provider.TaskReport, now provider.Time) {
 	}
 }
 
-// heldBy reports whether a token leases the task: its own, or that of the fetch that leased it.
+// heldBy reports whether the token leases the task. It may be the task's own or that of its fetch.
 func (t *task) heldBy(token provider.UUID) bool {
 	return t.token == token || t.token == provider.TaskToken(token, t.TaskRef)
 }
 
-// goesByToken reports whether a parked task takes a report with this outcome.
+// goesByToken reports whether a parked task accepts a report with this outcome.
 func goesByToken(o provider.TaskOutcome) bool {
 	return o == provider.TaskComplete || o == provider.TaskRetry || o == provider.TaskPoison
 }
@@ -95,7 +95,7 @@ func (t *task) keepDetails(details []byte) {
 	}
 }
 
-// again is when a task may be fetched again. Who waits for the end of a cancelled one does not wait for a delay.
+// again is when a task is fetchable again. A cancelled task has no delay, since its call waits for its end.
 func (t *task) again(item *provider.TaskReport, now provider.Time) provider.Time {
 	if t.cancel {
 		return now
@@ -103,8 +103,8 @@ func (t *task) again(item *provider.TaskReport, now provider.Time) provider.Time
 	return now.Add(item.Delay)
 }
 
-// release gives the delivery back. If that was the first and no code ran, the task has not begun. Once code
-// ran the task needs no StartBy, so that no later release brings it back.
+// release lowers the deliveries again. If it was the first delivery and no code ran, the task has not begun. After code ran the
+// task loses its StartBy, so that no later release restores it.
 func (t *task) release(at provider.Time, begun bool) {
 	t.deliveries = max(0, t.deliveries-1)
 	t.begun = begun || t.begun && (t.attempt > 1 || t.deliveries > 0)

@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A session is held by an owner. The tasks that belong to it name it.
+// A session is held by an owner. Its tasks name it.
 type session struct {
 	owner      string
 	idle       time.Duration
@@ -15,7 +15,7 @@ type session struct {
 	idleUntil  provider.Time
 }
 
-// heldUntil is when the owner will have lost the session, as far as one knows now.
+// heldUntil is when the owner loses the session, as far as is known now.
 func (ts *tasks) heldUntil(id string) provider.Time {
 	s := ts.sessions[id]
 	if s == nil {
@@ -40,7 +40,7 @@ func (ts *tasks) heldBy(owner string, now provider.Time) (n int) {
 	return n
 }
 
-// useSession notes that somebody works on a task of a session, before that changes the task.
+// useSession notes the use of a session, before the use changes the task.
 func (ts *tasks) useSession(t *task, now provider.Time) {
 	if t.session != "" && ts.heldUntil(t.session) > now {
 		s := ts.sessions[t.session]
@@ -48,7 +48,7 @@ func (ts *tasks) useSession(t *task, now provider.Time) {
 	}
 }
 
-// extendSessions extends the leases of all sessions that the owner holds, and counts them.
+// extendSessions extends the leases of all sessions of the owner and returns their number.
 func (ts *tasks) extendSessions(owner string, lease time.Duration, now provider.Time) (n int) {
 	for id, s := range ts.sessions {
 		if s.owner == owner && ts.heldUntil(id) > now {
@@ -60,17 +60,17 @@ func (ts *tasks) extendSessions(owner string, lease time.Duration, now provider.
 	return n
 }
 
-// A gate lets a fetch have tasks as limits of queues and sessions allow it.
+// A gate admits tasks to a fetch within the limits of queues and sessions.
 type gate struct {
 	tasks *tasks
 	req   *provider.FetchTasksRequest
 	now   provider.Time
-	room  map[string]int // how many tasks of a queue may be leased yet
-	again provider.Time  // when it may let more through although nothing changed
+	room  map[string]int // number of further leases by queue
+	again provider.Time  // when the gate may admit more without a change of the store
 	begun bool
 }
 
-// open begins a look. The first one counts as a call of the owner.
+// open starts a look. The first look counts as a call of the owner.
 func (g *gate) open(now provider.Time) {
 	g.now, g.again, g.room = now, 0, map[string]int{}
 	if claim := g.req.Sessions; claim.Max > 0 && !g.begun {
@@ -91,14 +91,14 @@ func (g *gate) open(now provider.Time) {
 	}
 }
 
-// use takes a place in a queue if those are counted.
+// use counts a lease against the limit of its queue.
 func (g *gate) use(queue string) {
 	if _, limited := g.room[queue]; limited {
 		g.room[queue]--
 	}
 }
 
-// admits reports whether the fetch may lease the task, which it then must.
+// admits reports whether the fetch may lease the task. The fetch must then lease it.
 func (g *gate) admits(t *task) bool {
 	room, limited := g.room[t.queue]
 	late := t.late(g.now)
@@ -113,7 +113,7 @@ func (g *gate) admits(t *task) bool {
 	return true
 }
 
-// claims reports whether the owner holds the session or does so from now on.
+// claims reports whether the owner holds the session or takes it now.
 func (g *gate) claims(id string) bool {
 	claim := g.req.Sessions
 	switch {
@@ -132,7 +132,7 @@ func (g *gate) claims(id string) bool {
 	return true
 }
 
-// refuse finds out when a place or a session will be free at the latest, or the task past its time.
+// refuse notes the latest instant at which the limit or session is free, or the task is past its time.
 func (g *gate) refuse(t *task) {
 	if g.req.Expired {
 		g.again = sooner(g.again, t.deadline)
@@ -149,7 +149,7 @@ func (g *gate) refuse(t *task) {
 	}
 }
 
-// held counts the sessions of the owner if the fetch claims any.
+// held returns the number of the owner's sessions if the fetch claims any.
 func (g *gate) held() int {
 	if g.req.Sessions.Max == 0 {
 		return 0

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// shared has what the nodes of a store share beside its instances: named leases and records.
+// shared holds the named leases and records of the store's nodes.
 type shared struct {
 	*store
 
@@ -18,7 +18,7 @@ type shared struct {
 	records map[string]map[string]provider.Record // by namespace and key
 }
 
-// holder has a named lease.
+// holder is the holder of a named lease.
 type holder struct {
 	token provider.UUID
 	owner string

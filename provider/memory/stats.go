@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Stats implements provider.Provider. Instances are counted as List does, without the replaced ones.
+// Stats implements provider.Provider. It counts instances as List does, without the replaced ones.
 func (rd *reader) Stats(ctx context.Context, req provider.StatsRequest) (res provider.StatsResult, err error) {
 	err = rd.do(ctx, req, func(now provider.Time) error {
 		res = rd.counts
@@ -50,7 +50,7 @@ func (rd *reader) Stats(ctx context.Context, req provider.StatsRequest) (res pro
 	return res, err
 }
 
-// entry finds or makes the figures of a kind of work.
+// entry returns the figures of a kind of work and creates them if necessary.
 func entry[T comparable](all map[T]*T, kind T) *T {
 	if all[kind] == nil {
 		figures := kind

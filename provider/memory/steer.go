@@ -72,8 +72,7 @@ func (tn *turns) tellFamily(i *instance, req *provider.SteerRequest, now provide
 	}
 }
 
-// reset opens the next execution. It is ready at once, even with an empty inbox: the
-// request brings no message that would wake it.
+// reset opens the next execution. It is ready at once, although no message wakes it.
 func (tn *turns) reset(i *instance, req *provider.SteerRequest, now provider.Time) {
 	tn.dropWork(i)
 	if i.row.Status.Ended() {

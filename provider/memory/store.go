@@ -7,17 +7,17 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A store runs calls one by one, as transactions under one mutex. It knows the time and wakes the calls that wait. It
-// does not know what is stored.
+// A store runs calls one by one, as transactions under one mutex. It reads the clock and wakes waiting calls. It does not know
+// what is stored.
 type store struct {
 	clock Source
 	bell  notifier
 
-	mu      sync.Mutex // guards all below, and all other parts
+	mu      sync.Mutex // guards everything below and in the other parts
 	calls   sync.WaitGroup
 	closed  bool
-	last    provider.Time // the clock as last read: it never goes back
-	changed chan struct{} // closed and replaced by each change; see wait.go
+	last    provider.Time // last reading of the clock, which never goes back
+	changed chan struct{} // closed and replaced after each change; see wait.go
 	dirty   bool          // something changed since changed was replaced
 	notices []provider.Notice
 
@@ -25,7 +25,7 @@ type store struct {
 	counts   provider.StatsResult // only its counters
 }
 
-// request is what all requests of the contract have in common.
+// request is the common part of all requests.
 type request interface{ Validate() error }
 
 // do runs one call that does not block, as one transaction.
@@ -54,14 +54,13 @@ func (s *store) now() provider.Time {
 	return s.last
 }
 
-// next gives a number that is higher than all before.
+// next returns a number higher than all before.
 func (s *store) next() int64 {
 	s.sequence++
 	return s.sequence
 }
 
-// write marks that the running call changes the store, which wakes all blocked calls
-// when it is over.
+// write marks the running call as one that changes the store. All blocked calls wake up after it.
 func (s *store) write() {
 	if !s.dirty {
 		s.counts.Commits++
@@ -69,7 +68,7 @@ func (s *store) write() {
 	s.dirty = true
 }
 
-// unlock ends a transaction: it wakes those that wait and then passes the notices on.
+// unlock ends a transaction. It wakes the waiting calls and then sends the notices.
 func (s *store) unlock() {
 	if s.dirty {
 		close(s.changed)
@@ -94,7 +93,7 @@ func (s *store) Close() error {
 	return nil
 }
 
-// notice tells the listeners after the transaction; event 0 concerns the whole execution.
+// notice notifies the listeners after the transaction. Event 0 means the whole execution.
 func (s *store) notice(key provider.UUID, execution, event int64) {
 	s.notices = append(s.notices, provider.Notice{Key: key, Execution: execution, EventID: event})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// tasks has the pending activity tasks, and the sessions that some of them belong to.
+// tasks holds the pending activity tasks and their sessions.
 type tasks struct {
 	*store
 
@@ -17,11 +17,11 @@ type tasks struct {
 	inboxes   *inboxes
 	letters   *letters
 	byRef     map[provider.TaskRef]*task
-	sessions  map[string]*session // by ID, also some that nobody holds any more
+	sessions  map[string]*session // by ID, including some that have no holder
 }
 
-// A task is a pending activity task. Its token holds it until somebody else takes it: the
-// end of the lease only makes it fetchable.
+// A task is a pending activity task. Its token holds it until another lease replaces it. An expired lease only makes the task
+// fetchable.
 type task struct {
 	provider.TaskRef
 
@@ -71,7 +71,7 @@ func (ts *tasks) schedule(i *instance, n *provider.NewTask, now provider.Time) *
 	return t
 }
 
-// take leases the task: for work, unless it is past its time.
+// take leases the task, for work unless it is past its time.
 func (t *task) take(token provider.UUID, owner string, now provider.Time, lease time.Duration) {
 	t.begun = t.begun || !t.late(now)
 	t.state, t.token, t.owner, t.leaseUntil = provider.TaskLeased, token, owner, now.Add(lease)
@@ -85,8 +85,8 @@ func (t *task) queueAt(at provider.Time) {
 	t.token, t.owner, t.leaseUntil = provider.UUID{}, "", 0
 }
 
-// cancelTasks applies the cancellations of a commit. A parked task counts as leased: its
-// holder goes on renewing and so hears of it.
+// cancelTasks applies the cancellations of a commit. A parked task counts as leased: its holder still renews, and so learns of
+// the cancellation.
 func (ts *tasks) cancel(req *provider.CommitTurnRequest, now provider.Time) {
 	for _, c := range req.CancelTasks {
 		t := ts.byRef[provider.TaskRef{Key: req.Key, Execution: req.Execution, EventID: c.EventID}]
@@ -104,7 +104,7 @@ func (ts *tasks) cancel(req *provider.CommitTurnRequest, now provider.Time) {
 	}
 }
 
-// state is that of the execution that wants a result.
+// state returns the state of the execution that wants a result.
 func (ts *tasks) state(ref provider.TaskRef) provider.ExecutionState {
 	i := ts.instances.byKey[ref.Key]
 	if i == nil || i.status(ref.Execution) == 0 {
@@ -158,7 +158,7 @@ func (ts *tasks) FetchTasks(ctx context.Context, req provider.FetchTasksRequest)
 	return res, err
 }
 
-// timeUp is when the task is past its time; 0: never.
+// timeUp is when the task is past its time, 0 for never.
 func (t *task) timeUp() provider.Time {
 	if t.begun {
 		return t.deadline
@@ -168,9 +168,9 @@ func (t *task) timeUp() provider.Time {
 
 func (t *task) late(now provider.Time) bool { return t.timeUp() != 0 && t.timeUp() <= now }
 
-// fetchableAt is when the task can be fetched, as far as one knows now; 0 for never. wanted
-// says that its queue and name are asked for, expired that all past their time are. A
-// parked task comes back only past its time: nobody else would report the timeout.
+// fetchableAt is when the task is fetchable, as far as is known now, 0 for never. wanted means that the fetch names its queue and
+// activity, expired that the fetch wants all tasks past their time. A parked task is fetchable only past its time, since no
+// other call would report the timeout.
 func (t *task) fetchableAt(wanted, expired bool, now provider.Time) provider.Time {
 	var at provider.Time
 	free, end := max(t.notBefore, t.leaseUntil), t.timeUp()

@@ -9,30 +9,30 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Tx is a transaction that a program began itself, for tests of code that starts instances and
-// raises events in one. It is safe for concurrent use.
+// Tx is a transaction of the program. Tests use it for code that starts instances and raises events in one. It is safe for
+// concurrent use.
 type Tx struct {
 	store *store
-	inner bool // it is part of a transaction of the store's own, which decides
+	inner bool // part of one of the store's own transactions, which decides
 
 	// Guarded by store.mu.
 	steps []step
 	over  bool
 }
 
-// A step does something to the store under its lock, and returns how to take it back.
+// A step changes the store under its lock and returns how to undo the change.
 type step func(now provider.Time) (undo func(), err error)
 
-// errTxOver: the transaction was committed or rolled back before.
+// errTxOver means that the transaction was committed or rolled back before.
 var errTxOver = errors.New("the transaction is over: begin another one")
 
 // Begin begins a transaction.
 func (p *Provider) Begin() *Tx { return &Tx{store: p.store} }
 
-// InTx makes tx an option of client.Start and Raise: what they store is there if and only if tx commits.
+// InTx makes tx an option of client.Start and Raise. Their writes are stored if and only if tx commits.
 func InTx(tx *Tx) provider.Tx { return provider.Tx{Of: tx} }
 
-// OnComplete hands over a function that is to run inside the transaction which completes the running activity, whose context is given.
+// OnComplete adds a function to the transaction that completes the activity to which the context belongs.
 func OnComplete(ctx context.Context, fn func(tx *Tx) error) error {
 	if fn == nil {
 		return fmt.Errorf("memory.OnComplete: %w: the function is nil: give one", provider.ErrInvalid)
@@ -50,7 +50,7 @@ func OnComplete(ctx context.Context, fn func(tx *Tx) error) error {
 	return nil
 }
 
-// Commit does all that was asked for in the transaction, or nothing, with the error of what has become impossible meanwhile.
+// Commit stores everything that was requested in the transaction, or nothing. The error says what has become impossible meanwhile.
 func (t *Tx) Commit() error {
 	return t.end(func(now provider.Time) error {
 		if t.inner {
@@ -61,7 +61,7 @@ func (t *Tx) Commit() error {
 	})
 }
 
-// Rollback forgets what was asked for.
+// Rollback discards the transaction.
 func (t *Tx) Rollback() error {
 	return t.end(func(provider.Time) error {
 		t.steps = nil
@@ -82,7 +82,7 @@ func (t *Tx) end(run func(now provider.Time) error) error {
 	return run(t.store.now())
 }
 
-// apply does all steps or, with an error, none.
+// apply does all steps, or none and returns an error.
 func apply(steps []step, now provider.Time) (undo func(), err error) {
 	var undos []func()
 	undo = func() {
@@ -101,7 +101,7 @@ func apply(steps []step, now provider.Time) (undo func(), err error) {
 	return undo, nil
 }
 
-// guests carries out calls in transactions that programs began themselves.
+// guests runs calls inside transactions of the program.
 type guests struct {
 	*store
 
@@ -111,7 +111,7 @@ type guests struct {
 	turns     *turns
 }
 
-// try adds a step to the transaction if it could be committed now: all steps are done and taken back under the lock.
+// try adds a step to the transaction if it could be committed now. It does and undoes all steps under the lock.
 func (g *guests) try(ctx context.Context, tx provider.Tx, req request, s step) error {
 	t, ok := tx.Of.(*Tx)
 	if !ok || t == nil || t.store != g.store {
@@ -132,7 +132,7 @@ func (g *guests) try(ctx context.Context, tx provider.Tx, req request, s step) e
 	})
 }
 
-// CreateIn implements provider.Transactor. A first turn is ignored: what it does to others could not be taken back.
+// CreateIn implements provider.Transactor. It ignores a first turn, whose effects on other instances could not be undone.
 func (g *guests) CreateIn(ctx context.Context, tx provider.Tx, req provider.CreateRequest) (res provider.CreateResult, err error) {
 	start := req
 	start.Message.Payload, start.Attributes, start.First = slices.Clone(req.Message.Payload), slices.Clone(req.Attributes), nil
@@ -151,7 +151,7 @@ func (g *guests) CreateIn(ctx context.Context, tx provider.Tx, req provider.Crea
 	return res, err
 }
 
-// SendIn implements provider.Transactor. The message's ID is another one once tx has committed.
+// SendIn implements provider.Transactor. The message gets another ID when tx commits.
 func (g *guests) SendIn(ctx context.Context, tx provider.Tx, req provider.SendRequest) (res provider.SendResult, err error) {
 	req.Message.Payload = slices.Clone(req.Message.Payload)
 	err = g.try(ctx, tx, req, func(now provider.Time) (func(), error) {

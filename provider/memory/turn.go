@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// turns make instances and change them: by turns, by messages and by operators.
+// turns implements the calls that create and change instances: by turns, messages and operators.
 type turns struct {
 	*store
 
@@ -63,8 +63,8 @@ func capabilitySet(list []provider.Capability) map[provider.Capability]bool {
 	return set
 }
 
-// fetchableAt is when owner can fetch the instance, as far as one knows now; 0 if only a
-// change of the store can make it so.
+// fetchableAt is when owner can fetch the instance, as far as is known now. It is 0 if only a change of the store can make it
+// fetchable.
 func (i *instance) fetchableAt(owner string, now provider.Time) provider.Time {
 	at := i.readyAt()
 	if at == 0 || i.row.Status != provider.StatusRunning {

@@ -8,12 +8,11 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// An attempt reports whether a blocking call is done and, if not, when it should look again
-// although nothing changed (0: never).
+// An attempt reports whether a blocking call is done and, if not, when it should look again without a change (0: never).
 type attempt func(now provider.Time) (done bool, again provider.Time, err error)
 
-// wait repeats try, as one transaction each, after every change and at the instants that
-// try names, until it is done, d has passed, the context is finished or the store closes.
+// wait repeats try after every change and at the instants that try returns, each time as one transaction. It returns when try is
+// done, d has passed, the context is finished or the store closes.
 func (s *store) wait(ctx context.Context, req request, d time.Duration, try attempt) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -32,7 +31,7 @@ func (s *store) wait(ctx context.Context, req request, d time.Duration, try atte
 	for !s.closed {
 		now := s.now()
 		done, again, err := try(now)
-		changed := s.changed // taken under the lock, so that no change slips between
+		changed := s.changed // read under the lock, so that no change is missed
 		s.unlock()
 		if done || err != nil || now >= until {
 			return err
@@ -62,7 +61,7 @@ func (s *store) sleep(ctx context.Context, changed <-chan struct{}, d time.Durat
 	return nil
 }
 
-// sooner is the earlier of two instants, of which 0 means never.
+// sooner returns the earlier of two instants; 0 means never.
 func sooner(a, b provider.Time) provider.Time {
 	if a == 0 || (b != 0 && b < a) {
 		return b
@@ -70,7 +69,7 @@ func sooner(a, b provider.Time) provider.Time {
 	return a
 }
 
-// notifier hands notices to those who asked for them.
+// notifier sends notices to the listeners.
 type notifier struct {
 	mu        sync.Mutex
 	listeners map[*func(provider.Notice)]struct{}

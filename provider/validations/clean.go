@@ -8,7 +8,7 @@ import (
 )
 
 func cleanCases() []testCase {
-	const redrive = "DeadLetters lists what could not be delivered or processed, puts items back where they came from (redrive) or discards them."
+	const redrive = "DeadLetters lists items that could not be delivered or processed, puts them back where they came from (redrive) or discards them."
 	return []testCase{
 		{name: "delete-ended", run: deleteEnded, rule: "Delete removes an instance and its children, with everything stored under their keys."},
 		{name: "delete-running", run: deleteRunning, rule: "It returns [ErrRunning] for a running instance unless Force is set"},

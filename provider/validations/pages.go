@@ -28,7 +28,7 @@ func cleanPageRaces() []testCase {
 	return []testCase{
 		{
 			name: "letters-while-others-write", run: pagesOfLetters,
-			rule: "DeadLetters lists what could not be delivered or processed, puts items back where they came from (redrive) or discards them.",
+			rule: "DeadLetters lists items that could not be delivered or processed, puts them back where they came from (redrive) or discards them.",
 		},
 	}
 }

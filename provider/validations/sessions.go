@@ -192,7 +192,7 @@ func sessionLimited(t *trial) {
 }
 
 func sessionRaces() []testCase {
-	const once = "Of several concurrent fetches only one gets the session."
+	const once = "Only one of several concurrent fetches gets the session."
 	return []testCase{
 		{name: "racing-for-one", run: raceSession, rule: once},
 		{name: "racing-for-many", run: raceSessions, rule: once},
