@@ -15,30 +15,30 @@ func hazards() []hazard {
 			"send/race-with-close", "close/waiting-message", "close/invisible-message", "close/continuing-is-not-closing", "close/dead-letters",
 			"execution/messages-stay",
 		}},
-		{5, "a message waits, and no fetch ever finds it", []string{
+		{5, "no fetch ever finds a waiting message", []string{
 			"commit/ready-at-message", "commit/ready-at-timer", "commit/ready-never", "wait/message-wakes", "wait/due-message-wakes", "read/stats",
 			"send/race-with-a-commit",
 		}},
 		{14, "Missing or Terminal from a stale view destroys work", []string{
 			"report/missing", "report/discard-running", "report/complete-after-end", "renew/missing", "renew/terminal", "tasks/racing-with-creation",
 		}},
-		{15, "a start that is repeated starts twice", []string{
+		{15, "a repeated start starts twice", []string{
 			"create/repeated-request", "create/race-of-one-request", "create/first-turn-repeated", "create/first-turn-race-of-one-request",
 			"unknown/create-with-a-first-turn", "deliver/once", "fence/racing-repeats",
 		}},
-		{16, "commits that are stored together store a loser, wait for each other, or fail each other", []string{
+		{16, "commits that are stored together store a conflicting one, deadlock, or fail each other", []string{
 			"commit/groups-are-invisible", "fence/racing-commits", "deliver/nothing-of-a-refused-commit", "deliver/crossed-sends",
 		}},
-		{17, "one member of a group of writes, or one caller that gives up, takes the others along", []string{
+		{17, "one failed member of a group of writes, or one caller that gives up, fails the others", []string{
 			"commit/groups-are-invisible", "report/each-for-itself", "release-turns/each-for-itself", "renew/batch",
 		}},
 		{18, "a second process on the same file starves", nil},
-		{26, "a lease is over too early or too late, as clocks differ", []string{
+		{26, "a lease expires too early or too late because clocks differ", []string{
 			"fetch-turns/lease-expires", "tasks/lease-expires", "shared/lease-expires", "renew/extends", "ask/lease-ends",
 			"sessions/lease-over", "max-leased/lapsed",
 		}},
-		{27, "what a commit does to other instances fails it, or is lost", []string{"deliver/"}},
-		{31, "an activity cannot know what became of its execution", []string{
+		{27, "an effect of a commit on other instances fails the commit, or is lost", []string{"deliver/"}},
+		{31, "an activity does not learn that its execution has ended", []string{
 			"renew/", "tasks/cancelled-unstarted", "tasks/cancelled-leased", "tasks/cancelled-removed", "close/removes-work", "execution/removes-work",
 		}},
 		{35, "a transaction of the user stops the engine", []string{"transactions/"}},
@@ -50,13 +50,13 @@ func hazards() []hazard {
 			"commit/consumes-what-it-names", "fence/consumed-is-gone", "send/visible-order", "send/timers-in-order", "send/first-in-first-out", "send/race-with-turns",
 			"commit/timer", "commit/cancel-timer", "commit/cancel-consumed-timer",
 		}},
-		{38, "one process does not hear what another stores", nil},
-		{39, "a delete races with a create and leaves orphans, or a commit brings back what was deleted", []string{
+		{38, "one process does not notice the writes of another", nil},
+		{39, "a delete races with a create and leaves orphans, or a commit restores a deleted instance", []string{
 			"clean/delete-ended", "clean/delete-running", "clean/delete-unknown", "clean/delete-cascades", "clean/delete-frees-the-id",
 			"clean/no-child-of-a-deleted-parent", "clean/delete-races-with-children", "clean/nothing-resurrects", "clean/delete-replaced",
 			"clean/races-at-one-id", "fence/deleted", "create/only-create-inserts",
 		}},
-		{41, "a migration breaks the nodes of the release before", nil},
+		{41, "a migration breaks the nodes of the previous release", nil},
 	}
 }
 
