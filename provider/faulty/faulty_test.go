@@ -153,7 +153,7 @@ func TestInventedNotices(t *testing.T) {
 	stop()
 	p.Invent(forged)
 	if len(heard) != 2 {
-		t.Error("told after stop")
+		t.Error("got a notice after stop")
 	}
 }
 
