@@ -1,13 +1,11 @@
 package client
 
 import (
-	"context"
 	"time"
 
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/payload"
-	"github.com/perdure/perdure/internal/tasktoken"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -35,8 +33,8 @@ func describeAttempts(list []history.Attempt) []Attempt {
 	return shown
 }
 
-// HeartbeatDetails answers what a pending activity reported last with activity.Heartbeat; ok is false if it has not reported
-// anything that is stored by now. An error means that it cannot be decoded into T.
+// HeartbeatDetails returns the details that a pending activity reported last with activity.Heartbeat. ok is false if none
+// are stored yet. An error means that it cannot be decoded into T.
 func HeartbeatDetails[T any](a *Activity) (details T, ok bool, err error) {
 	if a == nil || a.Heartbeat == nil {
 		return details, false, nil
@@ -45,23 +43,4 @@ func HeartbeatDetails[T any](a *Activity) (details T, ok bool, err error) {
 		return details, false, failure.New(failure.ErrPayload, "heartbeat details of activity %s: %v: ask for the type that it reports", a.Name, err)
 	}
 	return details, true, nil
-}
-
-// earlier answers the attempts before the one that a token names. They are for people to look at: an activity is ended
-// without them, too.
-func (c *Client) earlier(ctx context.Context, t *tasktoken.Token) []history.Attempt {
-	if t.Attempt < 2 {
-		return nil
-	}
-	res, err := c.store.Get(ctx, provider.GetRequest{Key: t.Task.Key, WithTasks: true})
-	if err != nil {
-		return nil
-	}
-	for i := range res.Tasks {
-		if res.Tasks[i].TaskRef == t.Task {
-			r, _ := history.DecodeRetried(res.Tasks[i].Failure)
-			return r.Attempts
-		}
-	}
-	return nil
 }

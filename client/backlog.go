@@ -21,7 +21,7 @@ const (
 // let in as fitted then, so that a client alone never goes past the limit, and several together at most by what each saw.
 type backlog struct {
 	limit  int64
-	look   func(ctx context.Context, doing string) (OverloadedError, error)
+	store  *storage
 	line   chan struct{} // held by the first start that waits; the others queue for it
 	looker chan struct{} // held by who looks
 
@@ -30,8 +30,8 @@ type backlog struct {
 	until time.Time // seen counts until then
 }
 
-func newBacklog(limit int, look func(context.Context, string) (OverloadedError, error)) *backlog {
-	return &backlog{limit: int64(limit), look: look, line: make(chan struct{}, 1), looker: make(chan struct{}, 1)}
+func newBacklog(limit int, store *storage) *backlog {
+	return &backlog{limit: int64(limit), store: store, line: make(chan struct{}, 1), looker: make(chan struct{}, 1)}
 }
 
 // enter lets a start in, or answers why not.
@@ -78,7 +78,7 @@ func (b *backlog) try(ctx context.Context, doing string) (full *OverloadedError,
 		return full, nil
 	}
 	began := time.Now()
-	seen, err := b.look(ctx, doing)
+	seen, err := b.store.waiting(ctx, doing)
 	if err != nil {
 		return nil, err
 	}
@@ -121,13 +121,9 @@ func hold(ctx context.Context, place chan struct{}) error {
 	}
 }
 
-// waiting asks the store what waits for nodes.
-func (c *Client) waiting(ctx context.Context, doing string) (seen OverloadedError, err error) {
-	var stats provider.StatsResult
-	err = c.read(ctx, doing+": looking at what waits", func(ctx context.Context) (err error) {
-		stats, err = c.store.Stats(ctx, provider.StatsRequest{Waiting: true})
-		return err
-	})
+// waiting returns how much work waits for nodes.
+func (s *storage) waiting(ctx context.Context, doing string) (seen OverloadedError, err error) {
+	stats, err := read(ctx, s, doing+": looking at what waits", s.Stats, provider.StatsRequest{Waiting: true})
 	most := int64(0)
 	count := func(total *int64, n int64, what string) {
 		if *total += n; n > most {
@@ -143,8 +139,8 @@ func (c *Client) waiting(ctx context.Context, doing string) (seen OverloadedErro
 	return seen, err
 }
 
-// enter holds a start back, if it is to be.
-func (c *Client) enter(ctx context.Context, doing string, o startOptions) error {
+// admit holds a start back while too much work waits.
+func (c *Client) admit(ctx context.Context, doing string, o *startOptions) error {
 	policy := c.policy
 	if o.overload != nil {
 		policy = *o.overload

@@ -43,11 +43,9 @@ type Options struct {
 // Client starts, observes and steers the instances of a store. Make it with [New]. It may
 // be used from many goroutines at once, starts none itself and need not be closed.
 type Client struct {
-	store   provider.Provider
-	logger  *slog.Logger
+	store   *storage // nil in a zero Client
 	errors  *failure.Set
-	timeout time.Duration // of one storage call, repeats included; 0: none
-	backlog *backlog      // nil: no limit
+	backlog *backlog // nil: no limit
 	policy  OverloadPolicy
 	node    bind.Starter // makes first turns; nil: no node of this process
 }
@@ -65,24 +63,22 @@ func New(store provider.Provider, opts Options) (*Client, error) {
 	if err := opts.check(store); err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
-	c := &Client{
-		store: store, logger: opts.Logger, errors: bind.SetOf(opts.Errors), timeout: opts.CallTimeout, policy: opts.Overload,
-		node: bind.StarterOf(&opts.Node.handle),
-	}
+	s := &storage{Provider: store, logger: opts.Logger, timeout: opts.CallTimeout}
+	c := &Client{store: s, errors: bind.SetOf(opts.Errors), policy: opts.Overload, node: bind.StarterOf(&opts.Node.handle)}
 	if c.errors == nil {
 		c.errors = bind.SetOf(orchestration.NewErrors())
 	}
 	if opts.MaxBacklog > 0 {
-		c.backlog = newBacklog(opts.MaxBacklog, c.waiting)
+		c.backlog = newBacklog(opts.MaxBacklog, s)
 	}
-	if c.logger == nil {
-		c.logger = slog.Default()
+	if s.logger == nil {
+		s.logger = slog.Default()
 	}
 	switch opts.CallTimeout { //nolint:exhaustive // other durations stand for themselves
 	case 0:
-		c.timeout = defaultCallTimeout
+		s.timeout = defaultCallTimeout
 	case orchestration.Off:
-		c.timeout = 0
+		s.timeout = 0
 	}
 	return c, nil
 }
@@ -113,12 +109,4 @@ func (c *Client) usable(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", ErrInvalid, errNoClient)
 	}
 	return invalid(check.Context(ctx))
-}
-
-// mayEnd checks what cancelling and terminating are given.
-func (c *Client) mayEnd(ctx context.Context, reason string) error {
-	if err := c.usable(ctx); err != nil {
-		return err
-	}
-	return checkReason(reason)
 }

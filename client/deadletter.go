@@ -43,13 +43,13 @@ func (c *Client) DeadLetters(ctx context.Context, instance string) iter.Seq2[Dea
 			err = fmt.Errorf("%s: %w", doing, err)
 		} else if instance != "" {
 			var t target
-			t, _, err = c.resolve(ctx, target{id: instance}, fmt.Sprintf("%s of %s", doing, target{id: instance}))
+			t, _, err = c.store.resolve(ctx, target{id: instance}, fmt.Sprintf("%s of %s", doing, target{id: instance}))
 			req.Key = t.key
 		}
 		for more := true; more; {
 			var page []provider.DeadLetter
 			if err == nil {
-				page, err = c.letters(ctx, doing, req)
+				page, err = c.store.letters(ctx, doing, req)
 			}
 			if err != nil {
 				yield(DeadLetter{}, err)
@@ -66,12 +66,8 @@ func (c *Client) DeadLetters(ctx context.Context, instance string) iter.Seq2[Dea
 	}
 }
 
-func (c *Client) letters(ctx context.Context, doing string, req provider.DeadLettersRequest) ([]provider.DeadLetter, error) {
-	var res provider.DeadLettersResult
-	err := c.read(ctx, doing, func(ctx context.Context) (err error) {
-		res, err = c.store.DeadLetters(ctx, req)
-		return err
-	})
+func (s *storage) letters(ctx context.Context, doing string, req provider.DeadLettersRequest) ([]provider.DeadLetter, error) {
+	res, err := read(ctx, s, doing, s.DeadLetters, req)
 	if err != nil {
 		return nil, explain(doing, 0, err)
 	}
@@ -111,15 +107,16 @@ func describeLetter(l *provider.DeadLetter) DeadLetter {
 // A redriven activity runs, but its call may have ended: with orchestration.ErrPoisoned when the activity was buried. Then the code has gone on,
 // perhaps compensated, and the new result is dropped.
 func (c *Client) RedriveDeadLetter(ctx context.Context, id int64) error {
-	return c.onLetter(ctx, fmt.Sprintf("redriving dead letter %d", id), provider.DeadLettersRedrive, id)
+	return c.changeLetter(ctx, fmt.Sprintf("redriving dead letter %d", id), provider.DeadLettersRedrive, id)
 }
 
 // DropDeadLetter deletes a dead letter for good. An unknown letter is ErrNotFound.
 func (c *Client) DropDeadLetter(ctx context.Context, id int64) error {
-	return c.onLetter(ctx, fmt.Sprintf("dropping dead letter %d", id), provider.DeadLettersDiscard, id)
+	return c.changeLetter(ctx, fmt.Sprintf("dropping dead letter %d", id), provider.DeadLettersDiscard, id)
 }
 
-func (c *Client) onLetter(ctx context.Context, doing string, action provider.DeadLetterAction, id int64) error {
+// changeLetter redrives or drops a dead letter.
+func (c *Client) changeLetter(ctx context.Context, doing string, action provider.DeadLetterAction, id int64) error {
 	err := c.usable(ctx)
 	if err == nil && id < 1 {
 		err = fmt.Errorf("%w: the ID is %d: give that of a dead letter, 1 or more", ErrInvalid, id)
@@ -130,7 +127,7 @@ func (c *Client) onLetter(ctx context.Context, doing string, action provider.Dea
 	req := provider.DeadLettersRequest{Action: action, IDs: []int64{id}}
 	var res provider.DeadLettersResult
 	tries := 0
-	doubtful, err := c.write(ctx, doing, func(ctx context.Context) (err error) {
+	doubtful, err := c.store.write(ctx, doing, func(ctx context.Context) (err error) {
 		tries++
 		res, err = c.store.DeadLetters(ctx, req)
 		return err
@@ -141,7 +138,7 @@ func (c *Client) onLetter(ctx context.Context, doing string, action provider.Dea
 	if res.Done > 0 {
 		return nil
 	}
-	l, err := c.letter(ctx, doing, id)
+	l, err := c.store.letter(ctx, doing, id)
 	switch {
 	case err != nil:
 		return err
@@ -150,22 +147,22 @@ func (c *Client) onLetter(ctx context.Context, doing string, action provider.Dea
 	case l == nil:
 		return fmt.Errorf("%s: %w: there is no such letter; it was redriven, dropped or deleted with its instance", doing, ErrNotFound)
 	}
-	return c.stays(ctx, doing, l)
+	return c.store.whyLetterStays(ctx, doing, l)
 }
 
 // letter reads one dead letter; nil if there is none of that ID.
-func (c *Client) letter(ctx context.Context, doing string, id int64) (*provider.DeadLetter, error) {
-	page, err := c.letters(ctx, doing, provider.DeadLettersRequest{Cursor: id - 1, Max: 1})
+func (s *storage) letter(ctx context.Context, doing string, id int64) (*provider.DeadLetter, error) {
+	page, err := s.letters(ctx, doing, provider.DeadLettersRequest{Cursor: id - 1, Max: 1})
 	if err != nil || len(page) == 0 || page[0].ID != id {
 		return nil, err
 	}
 	return &page[0], nil
 }
 
-// stays returns why a letter could not go back.
-func (c *Client) stays(ctx context.Context, doing string, l *provider.DeadLetter) error {
+// whyLetterStays returns why a letter could not be redriven.
+func (s *storage) whyLetterStays(ctx context.Context, doing string, l *provider.DeadLetter) error {
 	t := target{id: l.InstanceID, key: l.Key}
-	res, err := c.instance(ctx, t, doing, false)
+	res, err := s.instance(ctx, t, doing, false)
 	switch i := &res.Instance; {
 	case errors.Is(err, ErrNotFound):
 		return fmt.Errorf("%s: %w: %s was deleted; drop the letter", doing, ErrNotFound, t)

@@ -121,7 +121,7 @@ func (c *Client) describe(ctx context.Context, t target) (Description, error) {
 	if err := c.usable(ctx); err != nil {
 		return Description{}, fmt.Errorf("%s: %w", doing, err)
 	}
-	res, err := c.instance(ctx, t, doing, true)
+	res, err := c.store.instance(ctx, t, doing, true)
 	if err != nil {
 		return Description{}, err
 	}

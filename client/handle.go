@@ -26,7 +26,7 @@ func Lookup[Out any](ctx context.Context, c *Client, id string) (Handle[Out], er
 	if err := c.usable(ctx); err != nil {
 		return Handle[Out]{}, fmt.Errorf("%s: %w", doing, err)
 	}
-	t, _, err := c.resolve(ctx, target{id: id}, doing)
+	t, _, err := c.store.resolve(ctx, target{id: id}, doing)
 	if err != nil {
 		return Handle[Out]{}, err
 	}

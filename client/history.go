@@ -29,7 +29,7 @@ func (c *Client) history(ctx context.Context, t target, execution int64) iter.Se
 			fail(fmt.Errorf("%s: %w: execution %d: give 1 or more, or 0 for the current one", doing, ErrInvalid, execution))
 			return
 		}
-		t, _, err := c.resolve(ctx, t, doing)
+		t, _, err := c.store.resolve(ctx, t, doing)
 		if err != nil {
 			fail(err)
 			return
@@ -37,7 +37,7 @@ func (c *Client) history(ctx context.Context, t target, execution int64) iter.Se
 		var last HistoryEvent
 		req := provider.ReadHistoryRequest{Key: t.key, Execution: execution, From: 1}
 		for more := true; more; {
-			page, err := c.readHistory(ctx, req, doing)
+			page, err := c.store.historyPage(ctx, req, doing)
 			if err != nil {
 				fail(err)
 				return
@@ -57,13 +57,10 @@ func (c *Client) history(ctx context.Context, t target, execution int64) iter.Se
 	}
 }
 
-func (c *Client) readHistory(ctx context.Context, req provider.ReadHistoryRequest, doing string) (provider.ReadHistoryResult, error) {
-	var res provider.ReadHistoryResult
-	err := c.read(ctx, doing, func(ctx context.Context) (err error) {
-		res, err = c.store.ReadHistory(ctx, req)
-		return err
-	})
-	if errors.Is(err, ErrNotFound) { // the instance was there a moment ago
+// historyPage reads events of an instance that was there a moment ago.
+func (s *storage) historyPage(ctx context.Context, req provider.ReadHistoryRequest, doing string) (provider.ReadHistoryResult, error) {
+	res, err := read(ctx, s, doing, s.ReadHistory, req)
+	if errors.Is(err, ErrNotFound) {
 		return res, fmt.Errorf("%s: %w: it has no execution %d, or was deleted; 0 is the current one", doing, ErrNotFound, req.Execution)
 	}
 	if err != nil {

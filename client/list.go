@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,8 +45,8 @@ type Instances struct {
 // are not listed.
 func (c *Client) List(ctx context.Context, f Filter, page Page) (Instances, error) {
 	const doing = "listing instances"
-	filter, err := c.filter(ctx, f)
-	if err != nil {
+	filter, err := f.stored()
+	if err = cmp.Or(c.usable(ctx), err); err != nil {
 		return Instances{}, fmt.Errorf("%s: %w", doing, err)
 	}
 	if page.Size < 0 || page.Size > provider.MaxPage {
@@ -55,11 +56,7 @@ func (c *Client) List(ctx context.Context, f Filter, page Page) (Instances, erro
 	if req.Max == 0 {
 		req.Max = defaultPage
 	}
-	var res provider.ListResult
-	err = c.read(ctx, doing, func(ctx context.Context) (err error) {
-		res, err = c.store.List(ctx, req)
-		return err
-	})
+	res, err := read(ctx, c.store, doing, c.store.List, req)
 	if errors.Is(err, ErrInvalid) && page.Cursor != "" { // all else was checked here
 		return Instances{}, fmt.Errorf("%s: %w: page cursor %s is none of this store: give the Cursor of the page before, or \"\" for the first",
 			doing, ErrInvalid, check.Quote(page.Cursor))
@@ -100,26 +97,19 @@ func (c *Client) All(ctx context.Context, f Filter) iter.Seq2[Description, error
 // Count answers how many instances match.
 func (c *Client) Count(ctx context.Context, f Filter) (int64, error) {
 	const doing = "counting instances"
-	filter, err := c.filter(ctx, f)
-	if err != nil {
+	filter, err := f.stored()
+	if err = cmp.Or(c.usable(ctx), err); err != nil {
 		return 0, fmt.Errorf("%s: %w", doing, err)
 	}
-	var res provider.CountResult
-	err = c.read(ctx, doing, func(ctx context.Context) (err error) {
-		res, err = c.store.Count(ctx, provider.CountRequest{Filter: filter})
-		return err
-	})
+	res, err := read(ctx, c.store, doing, c.store.Count, provider.CountRequest{Filter: filter})
 	if err != nil {
 		return 0, explain(doing, 0, err)
 	}
 	return res.Count, nil
 }
 
-// filter checks f and turns it into the storage's form.
-func (c *Client) filter(ctx context.Context, f Filter) (provider.Filter, error) {
-	if err := c.usable(ctx); err != nil {
-		return provider.Filter{}, err
-	}
+// stored checks f and returns it in the storage's form.
+func (f *Filter) stored() (provider.Filter, error) {
 	stored := provider.Filter{IDPrefix: f.IDPrefix, Name: f.Orchestration, Blocked: f.Blocked, ParentKey: f.Parent, Replaced: f.Replaced}
 	for _, err := range []error{
 		invalid(check.OptionalName("filter IDPrefix", f.IDPrefix)),

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,23 +41,23 @@ func (c *Client) raise(ctx context.Context, t target, event string, payload any,
 	}
 	body := &history.EventReceived{Name: event, Payload: data, RequestID: o.requestID}
 	if o.tx != nil {
-		return c.sendIn(ctx, *o.tx, t, doing, body)
+		return c.store.sendIn(ctx, *o.tx, t, doing, body)
 	}
-	return c.send(ctx, t, doing, fmt.Sprintf("repeat it with client.WithRequestID(%q)", o.requestID), body)
+	return c.store.send(ctx, t, doing, fmt.Sprintf("repeat it with client.WithRequestID(%q)", o.requestID), body)
 }
 
 func (c *Client) cancel(ctx context.Context, t target, reason string) error {
 	doing := fmt.Sprintf("cancelling %s", t)
-	if err := c.mayEnd(ctx, reason); err != nil {
+	if err := cmp.Or(c.usable(ctx), checkReason(reason)); err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
-	return c.send(ctx, t, doing, "repeat it, which does no harm", &history.CancelRequested{Reason: reason, RequestID: uuid.NewString()})
+	return c.store.send(ctx, t, doing, "repeat it, which does no harm", &history.CancelRequested{Reason: reason, RequestID: uuid.NewString()})
 }
 
-// send puts a message into an inbox. The orchestration drops what repeats a request ID.
+// send puts a message into an inbox. The orchestration drops a message that repeats a request ID.
 // again says how a caller may make sure of an unknown outcome.
-func (c *Client) send(ctx context.Context, t target, doing, again string, body history.Body) error {
-	t, status, err := c.resolve(ctx, t, doing)
+func (s *storage) send(ctx context.Context, t target, doing, again string, body history.Body) error {
+	t, status, err := s.resolve(ctx, t, doing)
 	if err != nil {
 		return err
 	}
@@ -64,8 +65,8 @@ func (c *Client) send(ctx context.Context, t target, doing, again string, body h
 		return explain(doing, status, ErrEnded)
 	}
 	req := provider.SendRequest{Key: t.key, Message: message(body)}
-	doubtful, err := c.write(ctx, doing, func(ctx context.Context) error {
-		_, err := c.store.Send(ctx, req)
+	doubtful, err := s.write(ctx, doing, func(ctx context.Context) error {
+		_, err := s.Send(ctx, req)
 		if provider.OutcomeOf(err) == provider.OutcomeHappened {
 			return nil
 		}
@@ -76,7 +77,7 @@ func (c *Client) send(ctx context.Context, t target, doing, again string, body h
 	}
 	if errors.Is(err, ErrEnded) {
 		// How it ended is worth a call, but no failure of its own.
-		if res, lost := c.instance(ctx, t, doing, false); lost == nil {
+		if res, lost := s.instance(ctx, t, doing, false); lost == nil {
 			status = res.Instance.Status
 		}
 	}

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -51,18 +52,19 @@ func StartNamed[Out any](ctx context.Context, c *Client, name string, in any, op
 
 // start checks the request, stores it and answers the instance under the ID.
 func (c *Client) start(ctx context.Context, name string, in any, opts []StartOption) (target, error) {
-	req, o, err := c.startRequest(ctx, name, in, opts)
-	if err != nil {
+	var o startOptions
+	req, err := o.request(name, in, opts)
+	if err = cmp.Or(c.usable(ctx), err); err != nil {
 		return target{}, fmt.Errorf("starting %s: %w", check.Quote(name), err)
 	}
 	doing := fmt.Sprintf("starting %q as instance %q", name, req.ID)
-	if err := c.enter(ctx, doing, o); err != nil {
+	if err := c.admit(ctx, doing, &o); err != nil {
 		return target{}, explain(doing, 0, err)
 	}
 	var stored provider.Instance
 	doubtful := false
 	if o.tx != nil {
-		stored, err = c.createIn(ctx, *o.tx, req)
+		stored, err = c.store.createIn(ctx, *o.tx, req)
 	} else {
 		stored, doubtful, err = c.create(ctx, doing, req)
 	}
@@ -82,7 +84,7 @@ func (c *Client) start(ctx context.Context, name string, in any, opts []StartOpt
 // finds out what is stored.
 func (c *Client) create(ctx context.Context, doing string, req provider.CreateRequest) (stored provider.Instance, doubtful bool, err error) {
 	asked := false
-	doubtful, err = c.write(ctx, doing, func(ctx context.Context) (err error) {
+	doubtful, err = c.store.write(ctx, doing, func(ctx context.Context) (err error) {
 		var res provider.CreateResult
 		ok := false
 		if !asked && c.node != nil {
@@ -98,20 +100,17 @@ func (c *Client) create(ctx context.Context, doing string, req provider.CreateRe
 	return stored, doubtful, err
 }
 
-// startRequest is what is asked of the storage, the same for all repeats, and the options that it was made of.
-func (c *Client) startRequest(ctx context.Context, name string, in any, opts []StartOption) (req provider.CreateRequest, o startOptions, err error) {
-	if err := c.usable(ctx); err != nil {
-		return req, o, err
-	}
+// request applies the options and returns the request to the storage. It is the same for all repeats.
+func (o *startOptions) request(name string, in any, opts []StartOption) (req provider.CreateRequest, err error) {
 	if err := checkName("orchestration name", name); err != nil {
-		return req, o, err
+		return req, err
 	}
 	if err := o.apply(opts); err != nil {
-		return req, o, err
+		return req, err
 	}
 	input, err := encodePayload("input", in)
 	if err != nil {
-		return req, o, err
+		return req, err
 	}
 	if o.id == "" {
 		o.id = uuid.Must(uuid.NewV7()).String()
@@ -130,7 +129,7 @@ func (c *Client) startRequest(ctx context.Context, name string, in any, opts []S
 			Name: name, Input: input, Settings: replay.DefaultSettings(), RequestID: o.requestID,
 			Delay: roundUp(o.delay),
 		}),
-	}, o, nil
+	}, nil
 }
 
 // roundUp returns d in microseconds, never less: nothing begins early.

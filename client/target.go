@@ -22,13 +22,21 @@ func (t target) String() string {
 	return fmt.Sprintf("instance %q", t.id)
 }
 
+// check refuses an ID that no storage would take.
+func (t target) check() error {
+	if !t.key.IsZero() {
+		return nil
+	}
+	return checkName("instance ID", t.id)
+}
+
 // resolve finds the key of a target named by ID only, so that no repeat of a call reaches
 // a successor under that ID. The status is 0 for a target that had its key.
-func (c *Client) resolve(ctx context.Context, t target, doing string) (target, provider.Status, error) {
+func (s *storage) resolve(ctx context.Context, t target, doing string) (target, provider.Status, error) {
 	if !t.key.IsZero() {
 		return t, 0, nil
 	}
-	res, err := c.instance(ctx, t, doing, false)
+	res, err := s.instance(ctx, t, doing, false)
 	if err != nil {
 		return t, 0, err
 	}
@@ -36,17 +44,11 @@ func (c *Client) resolve(ctx context.Context, t target, doing string) (target, p
 }
 
 // instance reads what is stored about a target, by its key if it has one.
-func (c *Client) instance(ctx context.Context, t target, doing string, withTasks bool) (res provider.GetResult, err error) {
-	if t.key.IsZero() {
-		if err := checkName("instance ID", t.id); err != nil {
-			return res, fmt.Errorf("%s: %w", doing, err)
-		}
+func (s *storage) instance(ctx context.Context, t target, doing string, withTasks bool) (res provider.GetResult, err error) {
+	if err := t.check(); err != nil {
+		return res, fmt.Errorf("%s: %w", doing, err)
 	}
-	req := provider.GetRequest{ID: t.id, Key: t.key, WithTasks: withTasks}
-	err = c.read(ctx, doing, func(ctx context.Context) error {
-		res, err = c.store.Get(ctx, req)
-		return err
-	})
+	res, err = read(ctx, s, doing, s.Get, provider.GetRequest{ID: t.id, Key: t.key, WithTasks: withTasks})
 	if err != nil {
 		return res, explain(doing, 0, err)
 	}

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -19,10 +20,10 @@ func (c *Client) Terminate(ctx context.Context, id, reason string) error {
 
 func (c *Client) terminate(ctx context.Context, t target, reason string) error {
 	doing := fmt.Sprintf("terminating %s", t)
-	if err := c.mayEnd(ctx, reason); err != nil {
+	if err := cmp.Or(c.usable(ctx), checkReason(reason)); err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
-	res, err := c.instance(ctx, t, doing, false)
+	res, err := c.store.instance(ctx, t, doing, false)
 	if err != nil {
 		return err
 	}
@@ -30,7 +31,7 @@ func (c *Client) terminate(ctx context.Context, t target, reason string) error {
 		return explain(doing, res.Instance.Status, ErrEnded)
 	}
 	req := terminateRequest(&res.Instance, reason, max(res.Now, res.Instance.UpdatedAt))
-	doubtful, err := c.write(ctx, doing, func(ctx context.Context) error {
+	doubtful, err := c.store.write(ctx, doing, func(ctx context.Context) error {
 		_, err := c.store.Steer(ctx, req)
 		if provider.OutcomeOf(err) == provider.OutcomeHappened {
 			return nil
@@ -43,8 +44,8 @@ func (c *Client) terminate(ctx context.Context, t target, reason string) error {
 	return nil
 }
 
-// terminateRequest writes all that a termination leaves behind, as the storage invents
-// nothing: the event, the outcome, and the notices to parent and children. now is the storage's time.
+// terminateRequest returns all that a termination stores: the event, the outcome, and the notices to parent and children.
+// now is the storage's time.
 func terminateRequest(i *provider.Instance, reason string, now provider.Time) provider.SteerRequest {
 	stop := orchestration.ErrTerminated
 	if reason != "" {

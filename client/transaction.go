@@ -9,38 +9,38 @@ import (
 )
 
 // transactor returns the optional feature of the store that works inside transactions of the caller.
-func (c *Client) transactor() (provider.Transactor, error) {
-	t, ok := provider.As[provider.Transactor](c.store)
+func (s *storage) transactor() (provider.Transactor, error) {
+	t, ok := provider.As[provider.Transactor](s.Provider)
 	if !ok {
 		return nil, fmt.Errorf("%w: the store takes part in none", ErrForeignTx)
 	}
 	return t, nil
 }
 
-// createIn stores a start inside a transaction of the caller. It is asked once only: what failed may have
-// ended the transaction, which is the caller's to repeat.
-func (c *Client) createIn(ctx context.Context, tx provider.Tx, req provider.CreateRequest) (provider.Instance, error) {
-	t, err := c.transactor()
+// createIn stores a start inside a transaction of the caller. It is never repeated: a failure may have
+// ended the transaction, and only the caller can begin it again.
+func (s *storage) createIn(ctx context.Context, tx provider.Tx, req provider.CreateRequest) (provider.Instance, error) {
+	t, err := s.transactor()
 	if err != nil {
 		return provider.Instance{}, err
 	}
-	ctx, cancel := c.bound(ctx)
+	ctx, cancel := s.bound(ctx)
 	defer cancel()
 	res, err := t.CreateIn(ctx, tx, req)
 	return res.Instance, err
 }
 
-// sendIn puts a message into an inbox inside a transaction of the caller, which may have started the
-// instance itself.
-func (c *Client) sendIn(ctx context.Context, tx provider.Tx, to target, doing string, body history.Body) error {
-	t, err := c.transactor()
+// sendIn puts a message into an inbox inside a transaction of the caller. The same transaction may have started
+// the instance.
+func (s *storage) sendIn(ctx context.Context, tx provider.Tx, to target, doing string, body history.Body) error {
+	t, err := s.transactor()
 	if err == nil {
-		err = checkTarget(to)
+		err = to.check()
 	}
 	if err != nil {
 		return explain(doing, 0, err)
 	}
-	ctx, cancel := c.bound(ctx)
+	ctx, cancel := s.bound(ctx)
 	defer cancel()
 	req := provider.SendRequest{Key: to.key, Message: message(body)}
 	if to.key.IsZero() {
@@ -51,12 +51,4 @@ func (c *Client) sendIn(ctx context.Context, tx provider.Tx, to target, doing st
 		return explain(doing, 0, err)
 	}
 	return nil
-}
-
-// checkTarget refuses an ID that no storage would take.
-func checkTarget(t target) error {
-	if !t.key.IsZero() {
-		return nil
-	}
-	return checkName("instance ID", t.id)
 }

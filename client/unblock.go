@@ -30,7 +30,7 @@ func (c *Client) unblock(ctx context.Context, t target) error {
 	if err := c.usable(ctx); err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
-	res, err := c.instance(ctx, t, doing, false)
+	res, err := c.store.instance(ctx, t, doing, false)
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (c *Client) unblock(ctx context.Context, t target) error {
 		return nil
 	}
 	req := provider.SteerRequest{Key: res.Instance.Key, Action: provider.SteerUnblock, Commit: provider.UUID(uuid.New())}
-	doubtful, err := c.write(ctx, doing, func(ctx context.Context) error {
+	doubtful, err := c.store.write(ctx, doing, func(ctx context.Context) error {
 		_, err := c.store.Steer(ctx, req)
 		return err
 	})

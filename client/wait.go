@@ -8,6 +8,7 @@ import (
 
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
+	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
@@ -91,11 +92,11 @@ func (h Handle[Out]) Wait(ctx context.Context, opts ...WaitOption) (Out, error) 
 		}
 		opt.applyWait(&o)
 	}
-	i, err := h.c.ended(ctx, h.t, o)
+	i, err := h.c.store.ended(ctx, h.t, o)
 	if err != nil {
 		return none, err
 	}
-	output, err := h.c.outcome(&i)
+	output, err := outcome(h.c.errors, &i)
 	if err != nil {
 		return none, err
 	}
@@ -107,15 +108,15 @@ func (h Handle[Out]) Wait(ctx context.Context, opts ...WaitOption) (Out, error) 
 }
 
 // ended waits for the end of an instance, in slices.
-func (c *Client) ended(ctx context.Context, t target, o waitOptions) (provider.Instance, error) {
+func (s *storage) ended(ctx context.Context, t target, o waitOptions) (provider.Instance, error) {
 	doing := fmt.Sprintf("waiting for %s", t)
 	req := provider.GetRequest{Key: t.key, WaitEnded: true, WaitBlocked: o.blocked, Wait: waitSlice}
 	for {
 		var i provider.Instance
-		_, err := c.repeat(ctx, doing, func(ctx context.Context) error {
+		_, err := s.repeat(ctx, doing, func(ctx context.Context) error {
 			ctx, cancel := context.WithTimeout(ctx, waitSlice+slack)
 			defer cancel()
-			res, err := c.store.Get(ctx, req)
+			res, err := s.Get(ctx, req)
 			i = res.Instance
 			return err
 		})
@@ -130,8 +131,8 @@ func (c *Client) ended(ctx context.Context, t target, o waitOptions) (provider.I
 	}
 }
 
-// outcome answers the encoded output of an ended instance, or the error that it ended with.
-func (c *Client) outcome(i *provider.Instance) ([]byte, error) {
+// outcome returns the encoded output of an ended instance, or the error that it ended with.
+func outcome(errs *failure.Set, i *provider.Instance) ([]byte, error) {
 	o, err := history.DecodeOutcome(i.Result)
 	if err != nil {
 		return nil, fmt.Errorf("instance %q has ended (%s), but its result cannot be read: %w", i.ID, i.Status, err)
@@ -141,19 +142,19 @@ func (c *Client) outcome(i *provider.Instance) ([]byte, error) {
 	}
 	cause := errors.New("no reason is stored")
 	if o.Failure != nil {
-		cause = c.errors.Decode(*o.Failure)
+		cause = errs.Decode(*o.Failure)
 	}
-	return nil, &outcomeError{id: i.ID, status: i.Status, err: c.withStatus(cause, i.Status)}
+	return nil, &outcomeError{id: i.ID, status: i.Status, err: withStatus(errs, cause, i.Status)}
 }
 
-// withStatus makes sure that the error says how the instance ended, also where its code
-// wrapped the cancellation so deep that it was not stored.
-func (c *Client) withStatus(cause error, status provider.Status) error {
+// withStatus makes sure that the error says how the instance ended. Code may have wrapped the cancellation so deep that it
+// was not stored.
+func withStatus(errs *failure.Set, cause error, status provider.Status) error {
 	switch {
 	case status == provider.StatusCancelled && !errors.Is(cause, orchestration.ErrCancelled):
-		return c.errors.New(orchestration.ErrCancelled, "cancelled: %w", cause)
+		return errs.New(orchestration.ErrCancelled, "cancelled: %w", cause)
 	case status == provider.StatusTerminated && !errors.Is(cause, orchestration.ErrTerminated):
-		return c.errors.New(orchestration.ErrTerminated, "terminated: %w", cause)
+		return errs.New(orchestration.ErrTerminated, "terminated: %w", cause)
 	default:
 		return cause
 	}

@@ -17,44 +17,51 @@ const (
 	lastPause  = time.Second
 )
 
-// A call asks the storage once.
-type call func(ctx context.Context) error
+// A storage is the store of a client. Calls that fail are repeated until the store returns a result, the context ends or the
+// timeout has passed.
+type storage struct {
+	provider.Provider
 
-// read repeats a call that changes nothing until the storage answers.
-func (c *Client) read(ctx context.Context, doing string, ask call) error {
-	ctx, cancel := c.bound(ctx)
-	defer cancel()
-	_, err := c.repeat(ctx, doing, ask)
-	return err
+	logger  *slog.Logger
+	timeout time.Duration // of one call, repeats included; 0: none
 }
 
-// write repeats a call that the storage recognises as a repeat. With an error, doubtful
-// tells that one of the attempts may have been stored.
-func (c *Client) write(ctx context.Context, doing string, ask call) (doubtful bool, err error) {
-	ctx, cancel := c.bound(ctx)
-	defer cancel()
-	return c.repeat(ctx, doing, ask)
+// read makes a call that changes nothing, and returns the result of the first try that succeeds.
+func read[Req, Res any](ctx context.Context, s *storage, doing string, ask func(context.Context, Req) (Res, error), req Req) (res Res, err error) {
+	_, err = s.write(ctx, doing, func(ctx context.Context) (err error) {
+		res, err = ask(ctx, req)
+		return err
+	})
+	return res, err
 }
 
-// bound gives the call its deadline.
-func (c *Client) bound(ctx context.Context) (context.Context, context.CancelFunc) {
-	if c.timeout == 0 {
+// write makes a call that the store recognises when it is repeated. With an error, doubtful
+// reports whether one of the tries may have been stored.
+func (s *storage) write(ctx context.Context, doing string, ask func(context.Context) error) (doubtful bool, err error) {
+	ctx, cancel := s.bound(ctx)
+	defer cancel()
+	return s.repeat(ctx, doing, ask)
+}
+
+// bound gives a call its deadline.
+func (s *storage) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	if s.timeout == 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeoutCause(ctx, c.timeout, errCallTimeout)
+	return context.WithTimeoutCause(ctx, s.timeout, errCallTimeout)
 }
 
 // errCallTimeout is a deadline exceeded that says which.
 var errCallTimeout = fmt.Errorf("the storage did not answer within the client's CallTimeout: %w", context.DeadlineExceeded)
 
-// repeat asks until the storage answers or ctx is finished. Once an attempt may have been
-// stored the outcome stays doubtful, whatever later attempts are answered.
-func (c *Client) repeat(ctx context.Context, doing string, ask call) (doubtful bool, err error) {
+// repeat asks until the store returns a result or ctx is finished. Once a try may have been
+// stored the outcome stays doubtful, whatever later tries return.
+func (s *storage) repeat(ctx context.Context, doing string, ask func(context.Context) error) (doubtful bool, err error) {
 	if ctx.Err() != nil {
 		return false, why(ctx)
 	}
 	var said error          // by the storage, before the deadline
-	level := slog.LevelWarn // for the first failure; the others of an outage say no more
+	level := slog.LevelWarn // of the first failure of an outage; the others are logged as debug
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		err = ask(ctx)
 		if err == nil {
@@ -68,11 +75,11 @@ func (c *Client) repeat(ctx context.Context, doing string, ask call) (doubtful b
 			return doubtful, finished(ctx, err)
 		}
 		said = err
-		// What happened without an answer is asked for again: the repeat is answered.
+		// If it happened and only the result is missing, the repeat returns the result.
 		if !provider.Retryable(err) && provider.OutcomeOf(err) != provider.OutcomeHappened {
 			return doubtful, err
 		}
-		c.logger.Log(ctx, level, "storage call failed and is repeated", "call", doing, "error", err)
+		s.logger.Log(ctx, level, "storage call failed and is repeated", "call", doing, "error", err)
 		level = slog.LevelDebug
 		if !sleep(ctx, jitter(pause)) {
 			return doubtful, finished(ctx, err)
@@ -97,10 +104,10 @@ func why(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// jitter spreads repeats of many clients: it answers half of d to d.
+// jitter spreads the repeats of many clients: it returns half of d to d.
 func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
 
-// sleep tells whether d passed before ctx was finished.
+// sleep reports whether d passed before ctx was finished.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

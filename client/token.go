@@ -1,0 +1,159 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/tasktoken"
+	"github.com/perdure/perdure/provider"
+)
+
+// A namedAttempt is the attempt of an activity that a token names, and what is done with it.
+type namedAttempt struct {
+	tasktoken.Token
+
+	store *storage
+	doing string
+}
+
+// attempt decodes a token of the caller.
+func (c *Client) attempt(ctx context.Context, doing, token string) (*namedAttempt, error) {
+	if err := c.usable(ctx); err != nil {
+		return nil, fmt.Errorf("%s: %w", doing, err)
+	}
+	t, err := tasktoken.Decode(token)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", doing, ErrInvalid, err)
+	}
+	return &namedAttempt{Token: t, store: c.store, doing: doing}, nil
+}
+
+// fail ends the activity with a failure.
+func (a *namedAttempt) fail(ctx context.Context, f history.Failure) error {
+	return a.end(ctx, &history.ActivityFailed{Scheduled: a.Task.EventID, Failure: f, Attempt: a.Attempt, Attempts: a.earlier(ctx)})
+}
+
+// end reports the end of the activity.
+func (a *namedAttempt) end(ctx context.Context, b history.Body) error {
+	req := provider.ReportTasksRequest{Items: []provider.TaskReport{{
+		TaskRef: a.Task, Token: a.Holder, Attempt: a.Attempt, Outcome: provider.TaskComplete,
+		Message: provider.NewMessage{
+			Kind: provider.MessageKind(b.Kind()), Execution: a.Task.Execution, EventID: a.Task.EventID,
+			Payload: history.Encode(nil, history.Event{Body: b}),
+		},
+	}}}
+	var state provider.ExecutionState
+	doubtful, err := a.store.write(ctx, a.doing, func(ctx context.Context) error {
+		res, err := a.store.ReportTasks(ctx, req)
+		if err != nil && provider.OutcomeOf(err) != provider.OutcomeHappened {
+			return err
+		}
+		if len(res.Items) == 1 {
+			state, err = res.Items[0].State, res.Items[0].Err
+		}
+		return err
+	})
+	return doubt(a.explain(ctx, state, err), doubtful, "look at the instance; a repeat does no harm")
+}
+
+// beat renews what the token holds.
+func (a *namedAttempt) beat(ctx context.Context, details []byte) error {
+	req := provider.RenewTasksRequest{
+		Lease: min(a.Lease, provider.MaxLease), Items: []provider.TaskRenewal{{TaskRef: a.Task, Token: a.Holder, Details: details}},
+	}
+	var item provider.TaskRenewalResult
+	_, err := a.store.write(ctx, a.doing, func(ctx context.Context) error {
+		res, err := a.store.RenewTasks(ctx, req)
+		if err != nil {
+			return err
+		}
+		item = res.Items[0] // the contract has one result for each item
+		return item.Err
+	})
+	if err == nil && item.State.Kind == provider.ExecutionRunning && item.CancelRequested {
+		return fmt.Errorf("%s: %w", a.doing, activity.ErrCancelled)
+	}
+	return a.explain(ctx, item.State, err)
+}
+
+// explain says why a token ends nothing.
+func (a *namedAttempt) explain(ctx context.Context, state provider.ExecutionState, err error) error {
+	switch {
+	case err != nil && !errors.Is(err, provider.ErrLeaseLost):
+		return explain(a.doing, 0, err)
+	case state.Kind == provider.ExecutionMissing:
+		return fmt.Errorf("%s: its orchestration: %w: it was deleted, or the token is of another store", a.doing, ErrNotFound)
+	case state.Kind == provider.ExecutionTerminal:
+		return fmt.Errorf("%s: its orchestration: %w (%s): nobody waits for the activity any more", a.doing, ErrEnded, state.Status)
+	case err != nil:
+		return fmt.Errorf("%s: %w", a.doing, a.howItEnded(ctx))
+	}
+	return nil
+}
+
+// howItEnded returns why the token does not hold its task, in a running execution.
+func (a *namedAttempt) howItEnded(ctx context.Context) error {
+	res, err := read(ctx, a.store, a.doing, a.store.Get, provider.GetRequest{Key: a.Task.Key, WithTasks: true})
+	if err != nil {
+		return err
+	}
+	for i := range res.Tasks {
+		t := &res.Tasks[i]
+		if t.TaskRef != a.Task {
+			continue
+		}
+		if r, err := history.DecodeRetried(t.Failure); err == nil && t.Attempt == a.Attempt+1 && timedOut(r.Failure) {
+			return activity.ErrTimeout
+		}
+		return activity.ErrLeaseLost
+	}
+	return a.recorded(ctx)
+}
+
+// recorded finds in the history how an activity ended that is no longer a task. An end that is not in the history yet, or
+// was dropped, counts, too.
+func (a *namedAttempt) recorded(ctx context.Context) error {
+	for from := a.Task.EventID; ; {
+		res, err := read(ctx, a.store, a.doing, a.store.ReadHistory, provider.ReadHistoryRequest{Key: a.Task.Key, Execution: a.Task.Execution, From: from})
+		if err != nil {
+			return err
+		}
+		for _, stored := range res.Events {
+			event, err := history.Decode(stored.ID, stored.Data)
+			if failed, ok := event.Body.(*history.ActivityFailed); err == nil && ok && failed.Scheduled == a.Task.EventID && timedOut(failed.Failure) {
+				return activity.ErrTimeout
+			}
+			from = stored.ID + 1
+		}
+		if !res.More || len(res.Events) == 0 {
+			return activity.ErrAlreadyCompleted
+		}
+	}
+}
+
+// earlier returns the attempts before this one. They are only shown to people: without them the activity ends as well.
+func (a *namedAttempt) earlier(ctx context.Context) []history.Attempt {
+	if a.Attempt < 2 {
+		return nil
+	}
+	res, err := a.store.Get(ctx, provider.GetRequest{Key: a.Task.Key, WithTasks: true})
+	if err != nil {
+		return nil
+	}
+	for i := range res.Tasks {
+		if res.Tasks[i].TaskRef == a.Task {
+			r, _ := history.DecodeRetried(res.Tasks[i].Failure)
+			return r.Attempts
+		}
+	}
+	return nil
+}
+
+// timedOut reports whether the engine ended an attempt because of its time.
+func timedOut(f history.Failure) bool {
+	return errors.Is((*failure.Set)(nil).Decode(f), failure.ErrTimeout)
+}
