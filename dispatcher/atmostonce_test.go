@@ -106,7 +106,7 @@ func TestHazard12_BegunIsNotReleased(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			enginetest.Bubble(t, runtime.Options{DrainTimeout: runtime.Off, GracePeriod: time.Hour}, func(e *enginetest.Engine) {
+			enginetest.Bubble(t, runtime.Options{Shutdown: runtime.ShutdownOptions{DrainTimeout: runtime.Off}, Leaks: runtime.LeakOptions{GracePeriod: time.Hour}}, func(e *enginetest.Engine) {
 				began, end := make(chan struct{}, 2), make(chan struct{})
 				var runs enginetest.Notes[error]
 				reg := once(e, func(ctx context.Context, _ int) (int, error) {

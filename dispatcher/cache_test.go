@@ -15,7 +15,7 @@ import (
 func TestLongInstancesStayCached(t *testing.T) {
 	t.Parallel()
 	const steps, size, limit = 200, 16 << 10, 256 << 10 // results of 3.2 MB in all
-	enginetest.Bubble(t, runtime.Options{CacheBytes: limit}, func(e *enginetest.Engine) {
+	enginetest.Bubble(t, runtime.Options{Cache: runtime.CacheOptions{Bytes: limit}}, func(e *enginetest.Engine) {
 		reg := runtime.NewRegistry()
 		enginetest.Activity(e.T, reg, "read", func(context.Context, int) (string, error) { return strings.Repeat("x", size), nil })
 		enginetest.Orchestration(e.T, reg, "long", func(ctx *octx, n int) (int, error) {

@@ -246,7 +246,7 @@ func (s *deafStore) Create(ctx context.Context, req provider.CreateRequest) (pro
 // A start that the storage does not answer holds a node that stops no longer than other work does, and the client goes on without it.
 func TestEagerStart_ShutdownIgnoresTheStorage(t *testing.T) {
 	t.Parallel()
-	enginetest.Bubble(t, runtime.Options{DrainTimeout: time.Second, ForceTimeout: time.Second}, func(e *enginetest.Engine) {
+	enginetest.Bubble(t, runtime.Options{Shutdown: runtime.ShutdownOptions{DrainTimeout: time.Second, ForceTimeout: time.Second}}, func(e *enginetest.Engine) {
 		store := &deafStore{e.Store}
 		rt, err := runtime.Start(e.T.Context(), store, single(e, Double), e.Options)
 		if err != nil {

@@ -102,7 +102,7 @@ func TestEagerStart_OneCommitLess(t *testing.T) {
 		if with, without := w.eager(); with != 1 || without != 0 || s.TurnsEager != 1 || s.TasksHandedOff != 1 {
 			e.T.Errorf("%d starts with a turn, %d without; %+v", with, without, s)
 		}
-		if e.Options.CacheExecutions == 0 && e.Options.CacheBytes == 0 &&
+		if e.Options.Cache.Executions == 0 && e.Options.Cache.Bytes == 0 &&
 			(w.commits.Load() != 1 || w.reports.Load() != 0 || s.TurnsFetched != 0 || s.ColdReplays != 0) {
 			e.T.Errorf("%d commits, %d reports, %+v", w.commits.Load(), w.reports.Load(), s)
 		}

@@ -31,7 +31,7 @@ func blocker(block <-chan struct{}) func(*octx, none) (none, error) {
 // its instance, all others and the node go on without it.
 func TestHazard08_SlowEvictionIsLeftBehind(t *testing.T) {
 	t.Parallel()
-	enginetest.Bubble(t, runtime.Options{CacheBytes: 1}, func(e *enginetest.Engine) {
+	enginetest.Bubble(t, runtime.Options{Cache: runtime.CacheOptions{Bytes: 1}}, func(e *enginetest.Engine) {
 		block := make(chan struct{})
 		reg := registry(e.T)
 		enginetest.Orchestration(e.T, reg, "block", blocker(block))
@@ -78,7 +78,7 @@ func TestHazard08_SlowRestOfAnEndedExecution(t *testing.T) {
 // One that returns late, but before the node stops, is no leak.
 func TestHazard08_SlowEvictionThatReturns(t *testing.T) {
 	t.Parallel()
-	enginetest.Bubble(t, runtime.Options{CacheBytes: 1}, func(e *enginetest.Engine) {
+	enginetest.Bubble(t, runtime.Options{Cache: runtime.CacheOptions{Bytes: 1}}, func(e *enginetest.Engine) {
 		block := make(chan struct{})
 		reg := registry(e.T)
 		enginetest.Orchestration(e.T, reg, "block", blocker(block))
@@ -94,7 +94,7 @@ func TestHazard08_SlowEvictionThatReturns(t *testing.T) {
 // Executions that wait for long leave the memory after a while, unless what they wait for is an activity; their next turn replays.
 func TestIdleExecutionsLeaveTheMemory(t *testing.T) {
 	t.Parallel()
-	enginetest.Bubble(t, runtime.Options{CacheIdle: time.Minute}, func(e *enginetest.Engine) {
+	enginetest.Bubble(t, runtime.Options{Cache: runtime.CacheOptions{Idle: time.Minute}}, func(e *enginetest.Engine) {
 		reg := registry(e.T)
 		enginetest.Activity(e.T, reg, "long", func(context.Context, none) (none, error) {
 			time.Sleep(time.Hour) //nolint:forbidigo // virtual time

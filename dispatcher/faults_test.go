@@ -70,7 +70,7 @@ func TestOtherCallsThatFail(t *testing.T) {
 	for name, kind := range map[string]faulty.Kind{"before": faulty.Before, "after": faulty.After} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			withFaults(t, runtime.Options{CacheBytes: 1}, func(e *enginetest.Engine, plan *faulty.Plan, node provider.Provider) {
+			withFaults(t, runtime.Options{Cache: runtime.CacheOptions{Bytes: 1}}, func(e *enginetest.Engine, plan *faulty.Plan, node provider.Provider) {
 				plan.Add(faulty.Rule{Ops: ops, Kind: kind, Probability: 0.3})
 				reg := single(e, func(ctx context.Context, n int) (int, error) {
 					if activity.GetInfo(ctx).Attempt < 3 {
@@ -228,8 +228,8 @@ func TestRenewalThatFails(t *testing.T) {
 // on afterwards as if nothing had been.
 func TestOutageOfAMinute(t *testing.T) {
 	t.Parallel()
-	for _, opts := range []runtime.Options{{}, {CacheBytes: 1}, {CacheExecutions: runtime.Off}} {
-		t.Run(fmt.Sprintf("cache %d %d", opts.CacheExecutions, opts.CacheBytes), func(t *testing.T) {
+	for _, opts := range []runtime.Options{{}, {Cache: runtime.CacheOptions{Bytes: 1}}, {Cache: runtime.CacheOptions{Executions: runtime.Off}}} {
+		t.Run(fmt.Sprintf("cache %d %d", opts.Cache.Executions, opts.Cache.Bytes), func(t *testing.T) {
 			t.Parallel()
 			withFaults(t, opts, func(e *enginetest.Engine, plan *faulty.Plan, node provider.Provider) {
 				reg := registry(e.T)

@@ -55,7 +55,7 @@ func TestHazard02_NothingReachesTheSuccessor(t *testing.T) {
 			enginetest.EveryMode(t, func(e *enginetest.Engine) {
 				begun, letGo := make(chan int, 2), []chan struct{}{nil, make(chan struct{}), make(chan struct{})}
 				reg := incarnations(e, begun, letGo)
-				e.Options.GracePeriod = 100 * time.Hour
+				e.Options.Leaks.GracePeriod = 100 * time.Hour
 				rt := e.Start(reg)
 				old := e.Create("order", "order", 1)
 				<-begun

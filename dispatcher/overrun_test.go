@@ -23,7 +23,7 @@ func TestEleventhLeakIsFatal(t *testing.T) {
 		release := make(chan struct{})
 		var reasons enginetest.Notes[error]
 		opts := e.Options
-		opts.OnFatal = func(reason error) {
+		opts.Leaks.OnFatal = func(reason error) {
 			reasons.Add(reason)
 			panic("of the program")
 		}
@@ -87,7 +87,7 @@ func TestLeaksAreOnlyToldWithoutOnFatal(t *testing.T) {
 	}{"limit": {0, true}, "off": {runtime.Off, false}, "twenty": {20, false}, "nineteen": {19, true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			enginetest.Bubble(t, runtime.Options{MaxLeaked: c.limit}, func(e *enginetest.Engine) {
+			enginetest.Bubble(t, runtime.Options{Leaks: runtime.LeakOptions{MaxInstances: c.limit}}, func(e *enginetest.Engine) {
 				release := make(chan struct{})
 				var lines strings.Builder
 				e.Options.Logger = slog.New(slog.NewTextHandler(&lines, nil))
@@ -115,8 +115,8 @@ func TestLeaksAreOnlyToldWithoutOnFatal(t *testing.T) {
 // What comes back makes room: eleven leaks that are never there together are not too many.
 func TestLeaksThatComeBackDoNotCount(t *testing.T) {
 	t.Parallel()
-	enginetest.Bubble(t, runtime.Options{MaxLeaked: 1}, func(e *enginetest.Engine) {
-		e.Options.OnFatal = func(reason error) { e.T.Errorf("told %v", reason) }
+	enginetest.Bubble(t, runtime.Options{Leaks: runtime.LeakOptions{MaxInstances: 1}}, func(e *enginetest.Engine) {
+		e.Options.Leaks.OnFatal = func(reason error) { e.T.Errorf("told %v", reason) }
 		for i := range 11 {
 			release := make(chan struct{})
 			rt := e.Start(single(e, obstinate(release), orchestration.WithStartToCloseTimeout(time.Second)))
@@ -135,10 +135,10 @@ func TestLeaksThatComeBackDoNotCount(t *testing.T) {
 // One instance whose code always hangs does not end one node after the other: instances count, not their leaks.
 func TestHazard20_LeakLimitCountsInstances(t *testing.T) {
 	t.Parallel()
-	enginetest.Bubble(t, runtime.Options{MaxLeaked: 1}, func(e *enginetest.Engine) {
+	enginetest.Bubble(t, runtime.Options{Leaks: runtime.LeakOptions{MaxInstances: 1}}, func(e *enginetest.Engine) {
 		release := make(chan struct{})
 		var reasons enginetest.Notes[error]
-		e.Options.OnFatal = func(reason error) { reasons.Add(reason) }
+		e.Options.Leaks.OnFatal = func(reason error) { reasons.Add(reason) }
 		reg := registry(e.T)
 		enginetest.Activity(e.T, reg, "work", obstinate(release))
 		enginetest.Orchestration(e.T, reg, "fan", func(ctx *octx, n int) (none, error) {

@@ -15,7 +15,7 @@ import (
 func TestHazard15_TenThousandRequestsAreKnown(t *testing.T) {
 	t.Parallel()
 	const known = 10_000
-	for name, opts := range map[string]runtime.Options{"cached": {}, "cold": {CacheExecutions: runtime.Off}} {
+	for name, opts := range map[string]runtime.Options{"cached": {}, "cold": {Cache: runtime.CacheOptions{Executions: runtime.Off}}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			enginetest.Bubble(t, opts, func(e *enginetest.Engine) {

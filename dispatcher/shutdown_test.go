@@ -145,8 +145,8 @@ func TestShutdownDuringAnOutage(t *testing.T) {
 // Nodes come and go while instances run: all reach their outcome, once.
 func TestNodesComeAndGo(t *testing.T) {
 	t.Parallel()
-	for _, opts := range []runtime.Options{{}, {CacheBytes: 1}} {
-		t.Run(fmt.Sprint("cache bytes ", opts.CacheBytes), func(t *testing.T) {
+	for _, opts := range []runtime.Options{{}, {Cache: runtime.CacheOptions{Bytes: 1}}} {
+		t.Run(fmt.Sprint("cache bytes ", opts.Cache.Bytes), func(t *testing.T) {
 			t.Parallel()
 			enginetest.Bubble(t, opts, func(e *enginetest.Engine) {
 				reg := single(e, func(ctx context.Context, n int) (int, error) {
@@ -171,7 +171,7 @@ func TestNodesComeAndGo(t *testing.T) {
 				for i := range 10 {
 					keys = append(keys, e.Create(fmt.Sprint("steps", i), "steps", 1))
 				}
-				opts.DrainTimeout = runtime.Off
+				opts.Shutdown.DrainTimeout = runtime.Off
 				rt := e.StartOn(e.Store, reg, opts)
 				for range 5 {
 					time.Sleep(1700 * time.Millisecond) //nolint:forbidigo // virtual time

@@ -153,7 +153,7 @@ func TestHazard23_ShutdownFrees(t *testing.T) {
 // A node that is stopping waits for its activities. Meanwhile others need not.
 func TestHazard23_DrainingFrees(t *testing.T) {
 	t.Parallel()
-	enginetest.Bubble(t, runtime.Options{DrainTimeout: time.Minute}, func(e *enginetest.Engine) {
+	enginetest.Bubble(t, runtime.Options{Shutdown: runtime.ShutdownOptions{DrainTimeout: time.Minute}}, func(e *enginetest.Engine) {
 		reg := listeners(e)
 		done := make(chan struct{})
 		running := make(chan struct{})
@@ -199,7 +199,7 @@ func TestHazard23_EvictionFrees(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
 		opts := e.Options
-		opts.CacheExecutions = 1
+		opts.Cache.Executions = 1
 		took := takenOver(e, opts, func(rt *runtime.Runtime) {
 			e.Create("another", "listen", none{})
 			e.Until("the first one is evicted", func() bool { return rt.Stats().CacheEvictions == 1 })
@@ -214,8 +214,8 @@ func TestHazard23_EvictionFrees(t *testing.T) {
 func TestHazard23_OnlyCachedExecutionsStick(t *testing.T) {
 	t.Parallel()
 	for name, opts := range map[string]runtime.Options{
-		"off":   {CacheExecutions: runtime.Off},
-		"small": {CacheBytes: 1},
+		"off":   {Cache: runtime.CacheOptions{Executions: runtime.Off}},
+		"small": {Cache: runtime.CacheOptions{Bytes: 1}},
 	} {
 		enginetest.Bubble(t, opts, func(e *enginetest.Engine) {
 			store := newDeafNode(e.Store)

@@ -15,7 +15,7 @@ import (
 // the turn that follows.
 func TestHazard11_SuspectMakesRoomForWhatItWaitsFor(t *testing.T) {
 	t.Parallel()
-	enginetest.Bubble(t, runtime.Options{DrainTimeout: runtime.Off}, func(e *enginetest.Engine) {
+	enginetest.Bubble(t, runtime.Options{Shutdown: runtime.ShutdownOptions{DrainTimeout: runtime.Off}}, func(e *enginetest.Engine) {
 		var f fleet
 		reg := registry(e.T)
 		enginetest.Activity(e.T, reg, "wait", func(ctx context.Context, _ int) (int, error) {

@@ -76,7 +76,7 @@ func TestHazard11_OnlyTheKillerTaskIsPoisoned(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			enginetest.Bubble(t, runtime.Options{MaxConcurrentActivities: 1000, DrainTimeout: runtime.Off}, func(e *enginetest.Engine) {
+			enginetest.Bubble(t, runtime.Options{MaxConcurrentActivities: 1000, Shutdown: runtime.ShutdownOptions{DrainTimeout: runtime.Off}}, func(e *enginetest.Engine) {
 				f := fleet{slow: c.slow}
 				var deliveries enginetest.Notes[int]
 				reg := single(e, func(ctx context.Context, n int) (int, error) {

@@ -168,15 +168,15 @@ func TestWatchdogSettings(t *testing.T) {
 		leaked     time.Duration
 		gaveUp     time.Duration // 0: not within 200 s
 	}{
-		"no interrupts":      {runtime.Options{InterruptInterval: runtime.Off}, nil, 10 * time.Second, 0},
-		"no bound of pauses": {runtime.Options{MaxInterruptInterval: runtime.Off}, seconds(1, 3, 7, 15, 31, 63, 127), 10 * time.Second, 0},
-		"early end":          {runtime.Options{GiveUpAfter: 15 * time.Second}, seconds(1, 3, 7), 10 * time.Second, 15 * time.Second},
+		"no interrupts":      {runtime.Options{Leaks: runtime.LeakOptions{InterruptInterval: runtime.Off}}, nil, 10 * time.Second, 0},
+		"no bound of pauses": {runtime.Options{Leaks: runtime.LeakOptions{MaxInterruptInterval: runtime.Off}}, seconds(1, 3, 7, 15, 31, 63, 127), 10 * time.Second, 0},
+		"early end":          {runtime.Options{Leaks: runtime.LeakOptions{GiveUpAfter: 15 * time.Second}}, seconds(1, 3, 7), 10 * time.Second, 15 * time.Second},
 		"end before the grace period is over": {
-			runtime.Options{GiveUpAfter: time.Second, GracePeriod: 20 * time.Second}, seconds(1, 3, 7, 15), 20 * time.Second, 20 * time.Second,
+			runtime.Options{Leaks: runtime.LeakOptions{GiveUpAfter: time.Second, GracePeriod: 20 * time.Second}}, seconds(1, 3, 7, 15), 20 * time.Second, 20 * time.Second,
 		},
-		"long pauses":     {runtime.Options{InterruptInterval: 90 * time.Second}, seconds(90, 180), 10 * time.Second, 0},
-		"steady pauses":   {runtime.Options{InterruptInterval: 50 * time.Second, MaxInterruptInterval: 1}, seconds(50, 100, 150), 10 * time.Second, 0},
-		"no grace period": {runtime.Options{GracePeriod: runtime.Off, GiveUpAfter: runtime.Off}, seconds(1, 3, 7, 15, 31, 63, 123, 183), 0, 0},
+		"long pauses":     {runtime.Options{Leaks: runtime.LeakOptions{InterruptInterval: 90 * time.Second}}, seconds(90, 180), 10 * time.Second, 0},
+		"steady pauses":   {runtime.Options{Leaks: runtime.LeakOptions{InterruptInterval: 50 * time.Second, MaxInterruptInterval: 1}}, seconds(50, 100, 150), 10 * time.Second, 0},
+		"no grace period": {runtime.Options{Leaks: runtime.LeakOptions{GracePeriod: runtime.Off, GiveUpAfter: runtime.Off}}, seconds(1, 3, 7, 15, 31, 63, 123, 183), 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -217,7 +217,7 @@ func TestWatchdogSettings(t *testing.T) {
 // Turns that are stuck and evictions that hang stand on the same list, and leave it when they come back.
 func TestWatchdogListsOrchestrationCode(t *testing.T) {
 	t.Parallel()
-	enginetest.Bubble(t, runtime.Options{CacheBytes: 1}, func(e *enginetest.Engine) {
+	enginetest.Bubble(t, runtime.Options{Cache: runtime.CacheOptions{Bytes: 1}}, func(e *enginetest.Engine) {
 		block, wake := make(chan struct{}), make(chan struct{})
 		reg := registry(e.T)
 		enginetest.Orchestration(e.T, reg, "block", blocker(block))

@@ -109,7 +109,7 @@ func TestCancelOfAGoFuture(t *testing.T) {
 
 func TestThousandCoroutines(t *testing.T) {
 	t.Parallel()
-	for name, opts := range map[string]runtime.Options{"cached": {}, "evicted": {CacheBytes: 1}} {
+	for name, opts := range map[string]runtime.Options{"cached": {}, "evicted": {Cache: runtime.CacheOptions{Bytes: 1}}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			enginetest.Bubble(t, opts, func(e *enginetest.Engine) {

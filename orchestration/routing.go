@@ -38,7 +38,7 @@ func WithFairnessKey(key string) ActivityOption {
 }
 
 // WithSession runs the activity on the node that holds the session, so that a group of them finds what earlier ones have left there: files,
-// caches, connections. The node that takes the first activity of a session holds it, until nothing of it was run for Options.SessionIdle; if the node
+// caches, connections. The node that takes the first activity of a session holds it, until nothing of it was run for Options.Sessions.Idle; if the node
 // is lost or shut down, another one takes the session over with the next activity, and starts with nothing: an activity must check what it
 // finds. An ID has up to 512 bytes and is one for the whole store; [Context.NewUUID] makes one that is not used elsewhere.
 func WithSession(id string) ActivityOption {

@@ -28,7 +28,7 @@ func TestHazard29_TenThousandUnreadEventsGoAlong(t *testing.T) {
 		},
 		"sqlite": func(t *testing.T, test func(*enginetest.Engine)) {
 			t.Helper()
-			test(enginetest.SQLite(t, runtime.Options{CacheExecutions: runtime.Off}))
+			test(enginetest.SQLite(t, runtime.Options{Cache: runtime.CacheOptions{Executions: runtime.Off}}))
 		},
 	}
 	for name, run := range stores {

@@ -29,7 +29,7 @@ func (c *wrongClock) Timer(d time.Duration) (fired <-chan time.Time, stop func()
 // withClock runs a test in virtual time on a store whose clock is off from the nodes'.
 func withClock(t *testing.T, offset time.Duration, test func(e *enginetest.Engine, clock *wrongClock)) {
 	t.Helper()
-	for name, opts := range map[string]runtime.Options{"cached": {}, "uncached": {CacheExecutions: runtime.Off}} {
+	for name, opts := range map[string]runtime.Options{"cached": {}, "uncached": {Cache: runtime.CacheOptions{Executions: runtime.Off}}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			enginetest.Bubble(t, opts, func(bubble *enginetest.Engine) {

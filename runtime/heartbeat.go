@@ -10,17 +10,17 @@ import (
 // minAutoHeartbeat is the shortest interval of automatic heartbeats: each renews a lease.
 const minAutoHeartbeat = 100 * time.Millisecond
 
-// AutoHeartbeat has the node give heartbeats in place of the activity's code, every d, or every half of its heartbeat timeout
-// if that is less. The details that the code reports stay. With each the node asks the store whether the activity should go on, so that
-// a cancellation of which it was not told is heard after d at the latest. Off switches off what Options.AutoHeartbeat says.
+// AutoHeartbeat makes the node heartbeat in place of the activity's code, every d, or every half of its heartbeat timeout
+// if that is less. The details that the code reports stay. With each heartbeat the node asks the store whether the activity should go
+// on, so that it learns of a missed cancellation after d at the latest. Off overrides Options.Heartbeats.Auto.
 //
-// It tells that the node lives, not that the code gets on: a heartbeat timeout then never ends an attempt that
-// hangs. Use it for code that cannot call activity.Heartbeat, and bound that by a start-to-close timeout.
+// It shows that the node lives, not that the code makes progress: a heartbeat timeout then never ends an attempt that
+// hangs. Use it for code that cannot call activity.Heartbeat, and bound that code by a start-to-close timeout.
 func AutoHeartbeat(d time.Duration) RegisterOption {
 	return registerFunc(func(s *activitySettings) { s.beats = d })
 }
 
-// autoHeartbeats answers the intervals of those activities that have one of their own.
+// autoHeartbeats returns the intervals of the activities that have one of their own.
 func (r *Registry) autoHeartbeats() map[dispatcher.ActivityName]time.Duration {
 	own := make(map[dispatcher.ActivityName]time.Duration)
 	for key, entry := range r.activities {
@@ -31,13 +31,13 @@ func (r *Registry) autoHeartbeats() map[dispatcher.ActivityName]time.Duration {
 	return own
 }
 
-// checkAutoHeartbeat refuses an interval that makes no sense; Off is the default.
+// checkAutoHeartbeat refuses an interval that is too short. Off is the default.
 func checkAutoHeartbeat(every *time.Duration) error {
 	switch {
 	case *every == Off:
 		*every = 0
 	case *every != 0 && *every < minAutoHeartbeat:
-		return fmt.Errorf("%w: option AutoHeartbeat is %v: give %v or more, or 0 for none", ErrInvalid, *every, minAutoHeartbeat)
+		return fmt.Errorf("%w: option Heartbeats.Auto is %v: give %v or more, or 0 for none", ErrInvalid, *every, minAutoHeartbeat)
 	}
 	return nil
 }

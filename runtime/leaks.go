@@ -13,7 +13,7 @@ type LeakState string
 // The states, one after the other.
 const (
 	LeakWatching LeakState = "watching" // within the grace period
-	LeakLeaked   LeakState = "leaked"   // past the grace period: counts toward Options.MaxLeaked
+	LeakLeaked   LeakState = "leaked"   // past the grace period: counts toward Options.Leaks.MaxInstances
 	LeakGaveUp   LeakState = "gave up"  // leaked, and no longer interrupted
 )
 

@@ -9,96 +9,119 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// ErrInvalid is answered by Start for an argument or an option that is not allowed. Nothing
-// was started. It is the ErrInvalid of package client, too.
+// ErrInvalid: an argument or option is not allowed, and nothing was started. It is the ErrInvalid of packages client,
+// orchestration and provider.
 var ErrInvalid = provider.ErrInvalid
 
 // Off disables a setting whose zero value means the default.
 const Off = -1
 
-// Options are the settings of a Runtime. The zero value is right for most services.
+// Options are the settings of a Runtime. The zero value is right for most services. A nil slice or map means the same as an empty one.
 type Options struct {
 	// Name identifies the node in leases and logs, at most 256 bytes; default: host name. A
 	// number unique to each Start is added.
 	Name string
-	// Logger takes the engine's logs and those of user code; default: slog.Default().
+	// Logger receives the engine's logs and those of user code; default: slog.Default().
 	Logger *slog.Logger
-	// MaxConcurrentTurns bounds the orchestration turns at the same time; default 200.
+	// MaxConcurrentTurns bounds the orchestration turns that run at the same time; default 200.
 	MaxConcurrentTurns int
-	// MaxConcurrentActivities bounds the activities that run at the same time; default 200.
+	// MaxConcurrentActivities bounds the activities that run at the same time; default 200. Off: the node runs orchestrations
+	// only. Its activities stay registered, so that orchestration code may call them.
 	MaxConcurrentActivities int
+	// ActivitiesPerSecond bounds how many attempts this node begins in a second, 0.001 to 1,000,000; default 0: no limit.
+	ActivitiesPerSecond float64
 	// Pools are the sizes of pools: how many activities registered with InPool run at the same
 	// time. A pool that an activity is in must have one.
 	Pools map[string]int
-	// Queues are the activity queues that this node serves; nil: all that its activities are registered for; empty: none, so that
-	// it runs orchestrations only. Activities of other queues stay registered: orchestration code may call them.
+	// Queues are the activity queues that this node serves; default: all that its activities are registered for. Activities of
+	// other queues stay registered, so that orchestration code may call them.
 	Queues []string
-	// QueueLimits bound the activities of queues on all nodes together. They take no short cut past the queue then.
+	// QueueLimits bound the activities of queues on all nodes together. Activities of these queues are always fetched.
 	QueueLimits map[string]QueueLimit
-	// ActivitiesPerSecond bounds how many attempts this node begins in a second, 0.001 to 1,000,000; default 0: no limit.
-	ActivitiesPerSecond float64
-	// MaxSessions is how many sessions the node holds at the same time, at most 1,000; default 10. Off: it runs no activities of sessions.
-	// See orchestration.WithSession.
-	MaxSessions int
-	// SessionIdle is how long the node holds a session of which it runs nothing, at most 24 h; default 5 min.
-	SessionIdle time.Duration
-	// CacheExecutions bounds how many executions stay in memory between turns; default
-	// 10,000. Off keeps none, so that each turn replays its history.
-	CacheExecutions int
-	// CacheBytes bounds their estimated memory: inputs, coroutines, and events and results that code has not read. The length of
-	// histories does not count, nor does what code keeps in variables. Default 256 MiB.
-	CacheBytes int
-	// CacheIdle is how long one stays that waits for no activity, and of which nothing happens; default 1 min. Off: without limit. The next turn
-	// of one that has gone replays its history.
-	CacheIdle time.Duration
 	// Lease is how long work belongs to a node without renewal, and so how long a crash
 	// delays it; default 30 s, 500 ms to 24 h. It is renewed at a third of it.
 	Lease time.Duration
-	// GracePeriod is what a cancelled activity has to come back before its slot is freed
-	// and it is leaked; default 10 s. Off: none.
-	GracePeriod time.Duration
-	// DrainTimeout is how long Shutdown lets running activities go on before it cancels
-	// them; default 10 s. Off: none.
-	DrainTimeout time.Duration
-	// ForceTimeout is what activities that Shutdown has cancelled have before their leases are
-	// handed back; default 5 s. Off: none.
-	ForceTimeout time.Duration
-	// WatchdogTimeout is how long Shutdown then waits for code that has not come back; default 30 s. Off: not.
-	WatchdogTimeout time.Duration
-	// LocalActivityTime is how long a turn goes on for its local activities, at most a third of Lease; default 1 s. What has not ended
-	// by then goes on in the queue. Off: they are all run from the queue.
+	// LocalActivityTime is how long a turn waits for its local activities, at most a third of Lease; default 1 s. Those that have not
+	// ended by then continue in the queue. Off: they all run from the queue.
 	LocalActivityTime time.Duration
 	// DeadlockLimit is how long orchestration code may run without a call into the engine
-	// before its turn is given up; default 2 s. After ten times the limit a turn is given up, too, if its code has
+	// before its turn is abandoned; default 2 s. A turn is also abandoned after ten times the limit if its code has
 	// made 10,000 calls that had no effect: an endless loop. Off: not watched.
 	DeadlockLimit time.Duration
 	// PoisonLimit is how many deliveries of a task or turn may be lost to crashes before it
 	// is set aside; default 20.
 	PoisonLimit int
-	// DefaultHeartbeatThrottle is the least time between heartbeat details of an activity that are stored, if its call has no
-	// heartbeat timeout, of which it would be 80 %; default 30 s. What is reported in between is kept in memory.
-	DefaultHeartbeatThrottle time.Duration
-	// MaxHeartbeatThrottle bounds that time for all activities; default 1 min.
-	MaxHeartbeatThrottle time.Duration
-	// AutoHeartbeat is how often the node gives a heartbeat in place of the code, in which it also asks whether the activity
-	// should go on; 100 ms or more. Default: never. The option of AddActivity goes before it, and explains.
-	AutoHeartbeat time.Duration
-	// InterruptInterval is after what time a cancelled activity that does not come back is interrupted, by the
-	// functions that it gave to activity.OnInterrupt; default 1 s. Further pauses double. Off: never.
+
+	Cache      CacheOptions
+	Sessions   SessionOptions
+	Heartbeats HeartbeatOptions
+	Leaks      LeakOptions
+	Shutdown   ShutdownOptions
+}
+
+// CacheOptions bound the executions that a node keeps in memory between turns. The next turn of an evicted one replays its history.
+type CacheOptions struct {
+	// Executions bounds their number; default 10,000. Off: none is kept.
+	Executions int
+	// Bytes bounds their estimated memory: inputs, coroutines, and events and results that code has not read; default 256 MiB. The
+	// length of histories does not count, nor do the variables of code.
+	Bytes int
+	// Idle is how long an idle execution stays in the cache; default 1 min. An execution that waits for an activity is not idle.
+	// Off: without limit.
+	Idle time.Duration
+}
+
+// SessionOptions bound the sessions that a node holds: see orchestration.WithSession.
+type SessionOptions struct {
+	// Max is how many sessions the node holds at the same time, at most 1,000; default 10. Off: it runs no activities of sessions.
+	Max int
+	// Idle is how long the node holds an idle session, at most 24 h; default 5 min.
+	Idle time.Duration
+}
+
+// HeartbeatOptions say how often heartbeats of activities are stored.
+type HeartbeatOptions struct {
+	// DefaultThrottle is the minimum time between stored heartbeat details of a call without a heartbeat timeout; default 30 s. With
+	// a timeout it is 80 % of that. Details reported in between are kept in memory.
+	DefaultThrottle time.Duration
+	// MaxThrottle bounds that time for all activities; default 1 min.
+	MaxThrottle time.Duration
+	// Auto is how often the node heartbeats in place of the code and asks whether the activity
+	// should go on; at least 100 ms. Default: never. The function AutoHeartbeat, which explains it, overrides it for one activity.
+	Auto time.Duration
+}
+
+// LeakOptions say how a node treats user code that does not return although it was told to.
+type LeakOptions struct {
+	// GracePeriod is how long a cancelled activity has to return before its slot is released
+	// and it is leaked; default 10 s. Off: none.
+	GracePeriod time.Duration
+	// InterruptInterval is the time from the cancellation of an activity to its first interrupt, by the
+	// functions given to activity.OnInterrupt; default 1 s. Later pauses double. Off: never.
 	InterruptInterval time.Duration
 	// MaxInterruptInterval bounds the pauses; default 1 min, or InterruptInterval if that is longer. Off: no bound.
 	MaxInterruptInterval time.Duration
 	// GiveUpAfter is when interrupting ends; default 1 h, or GracePeriod if that is longer. Off: never.
 	GiveUpAfter time.Duration
-	// MaxLeaked is how many instances may have leaked code: activities that are over the grace period, turns that
-	// are stuck, deferred functions that hang; default 10. One more is fatal: it is logged and shown in Health, and OnFatal
+	// MaxInstances is how many instances may have leaked code: activities past the grace period, stuck turns,
+	// deferred functions that hang; default 10. One more is fatal: it is logged and shown in Health, and OnFatal
 	// is called. Off: never.
-	MaxLeaked int
-	// OnFatal is called at most once, on a goroutine of its own, when the node can no longer be trusted with work: more than
-	// MaxLeaked instances have leaked code (ErrTooManyLeaks). The node then shuts itself down, as by Shutdown with a context
-	// that does not end, and what a program calls Shutdown for answers when that is done. End the process: only that ends leaked code. Default nil:
+	MaxInstances int
+	// OnFatal is called at most once, on a goroutine of its own, when more than MaxInstances instances have leaked code
+	// (ErrTooManyLeaks) and the node can no longer be trusted with work. The node then shuts itself down, as by Shutdown with a context
+	// that does not end. Calls of Shutdown return when that is done. End the process: only that ends leaked code. Default nil:
 	// the node goes on.
 	OnFatal func(reason error)
+}
+
+// ShutdownOptions are the timeouts of the phases of Shutdown, one after the other.
+type ShutdownOptions struct {
+	// DrainTimeout is how long running activities may go on before they are cancelled; default 10 s. Off: none.
+	DrainTimeout time.Duration
+	// ForceTimeout is how long the cancelled activities have to return before their leases are released; default 5 s. Off: none.
+	ForceTimeout time.Duration
+	// WatchdogTimeout is how long Shutdown then waits for code that has not returned; default 30 s. Off: not.
+	WatchdogTimeout time.Duration
 }
 
 // maxTurnBackoff is the longest delay before a failed turn is tried again.
@@ -109,7 +132,7 @@ const (
 	maxName  = 256                    // bytes of Options.Name: it must fit into a lease with what is added
 )
 
-// withDefaults fills in what is zero and refuses what makes no sense.
+// withDefaults fills in zero settings and refuses invalid ones.
 func (o Options) withDefaults() (Options, error) {
 	if err := o.checkTexts(); err != nil {
 		return o, fmt.Errorf("%w: %w", ErrInvalid, err)
@@ -120,63 +143,16 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	for _, n := range []struct {
-		name  string
-		value *int
-		std   int
-		off   bool
-	}{
-		{"MaxConcurrentTurns", &o.MaxConcurrentTurns, 200, false},
-		{"MaxConcurrentActivities", &o.MaxConcurrentActivities, 200, false},
-		{"CacheExecutions", &o.CacheExecutions, 10_000, true},
-		{"CacheBytes", &o.CacheBytes, 256 << 20, false},
-		{"PoisonLimit", &o.PoisonLimit, 20, false},
-		{"MaxLeaked", &o.MaxLeaked, 10, true},
-		{"MaxSessions", &o.MaxSessions, defaultSessions, true},
-	} {
-		switch {
-		case *n.value == 0:
-			*n.value = n.std
-		case n.off && *n.value == Off:
-			*n.value = 0
-		case *n.value < 0:
-			return o, fmt.Errorf("%w: option %s is %d: give 1 or more, 0 for %d%s", ErrInvalid, n.name, *n.value, n.std, offHint(n.off))
-		}
+	if err := o.fillNumbers(); err != nil {
+		return o, err
 	}
-	for _, t := range []struct {
-		name  string
-		value *time.Duration
-		std   time.Duration
-		off   bool
-	}{
-		{"Lease", &o.Lease, 30 * time.Second, false},
-		{"GracePeriod", &o.GracePeriod, 10 * time.Second, true},
-		{"DrainTimeout", &o.DrainTimeout, 10 * time.Second, true},
-		{"ForceTimeout", &o.ForceTimeout, 5 * time.Second, true},
-		{"WatchdogTimeout", &o.WatchdogTimeout, 30 * time.Second, true},
-		{"LocalActivityTime", &o.LocalActivityTime, time.Second, true},
-		{"DeadlockLimit", &o.DeadlockLimit, 2 * time.Second, true},
-		{"DefaultHeartbeatThrottle", &o.DefaultHeartbeatThrottle, 30 * time.Second, false},
-		{"MaxHeartbeatThrottle", &o.MaxHeartbeatThrottle, time.Minute, false},
-		{"InterruptInterval", &o.InterruptInterval, time.Second, true},
-		{"MaxInterruptInterval", &o.MaxInterruptInterval, time.Minute, true},
-		{"GiveUpAfter", &o.GiveUpAfter, time.Hour, true},
-		{"SessionIdle", &o.SessionIdle, defaultSessionIdle, false},
-		{"CacheIdle", &o.CacheIdle, time.Minute, true},
-	} {
-		switch {
-		case *t.value == 0:
-			*t.value = t.std
-		case t.off && *t.value == Off:
-			*t.value = 0
-		case *t.value < 0:
-			return o, fmt.Errorf("%w: option %s is %v: give more than zero, 0 for %v%s", ErrInvalid, t.name, *t.value, t.std, offHint(t.off))
-		}
+	if err := o.fillTimes(); err != nil {
+		return o, err
 	}
 	if err := o.checkRouting(); err != nil {
 		return o, err
 	}
-	if err := checkAutoHeartbeat(&o.AutoHeartbeat); err != nil {
+	if err := checkAutoHeartbeat(&o.Heartbeats.Auto); err != nil {
 		return o, err
 	}
 	if o.Lease < minLease || o.Lease > provider.MaxLease {
@@ -185,7 +161,70 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// checkTexts refuses what only shows when the node asks for work or logs, too late.
+// fillNumbers fills in zero numbers. Off becomes 0.
+func (o *Options) fillNumbers() error {
+	for _, n := range []struct {
+		name  string
+		value *int
+		std   int
+		off   bool
+	}{
+		{"MaxConcurrentTurns", &o.MaxConcurrentTurns, 200, false},
+		{"MaxConcurrentActivities", &o.MaxConcurrentActivities, 200, true},
+		{"PoisonLimit", &o.PoisonLimit, 20, false},
+		{"Cache.Executions", &o.Cache.Executions, 10_000, true},
+		{"Cache.Bytes", &o.Cache.Bytes, 256 << 20, false},
+		{"Sessions.Max", &o.Sessions.Max, 10, true},
+		{"Leaks.MaxInstances", &o.Leaks.MaxInstances, 10, true},
+	} {
+		switch {
+		case *n.value == 0:
+			*n.value = n.std
+		case n.off && *n.value == Off:
+			*n.value = 0
+		case *n.value < 0:
+			return fmt.Errorf("%w: option %s is %d: give 1 or more, 0 for %d%s", ErrInvalid, n.name, *n.value, n.std, offHint(n.off))
+		}
+	}
+	return nil
+}
+
+// fillTimes fills in zero times. Off becomes 0.
+func (o *Options) fillTimes() error {
+	for _, t := range []struct {
+		name  string
+		value *time.Duration
+		std   time.Duration
+		off   bool
+	}{
+		{"Lease", &o.Lease, 30 * time.Second, false},
+		{"LocalActivityTime", &o.LocalActivityTime, time.Second, true},
+		{"DeadlockLimit", &o.DeadlockLimit, 2 * time.Second, true},
+		{"Cache.Idle", &o.Cache.Idle, time.Minute, true},
+		{"Sessions.Idle", &o.Sessions.Idle, 5 * time.Minute, false},
+		{"Heartbeats.DefaultThrottle", &o.Heartbeats.DefaultThrottle, 30 * time.Second, false},
+		{"Heartbeats.MaxThrottle", &o.Heartbeats.MaxThrottle, time.Minute, false},
+		{"Leaks.GracePeriod", &o.Leaks.GracePeriod, 10 * time.Second, true},
+		{"Leaks.InterruptInterval", &o.Leaks.InterruptInterval, time.Second, true},
+		{"Leaks.MaxInterruptInterval", &o.Leaks.MaxInterruptInterval, time.Minute, true},
+		{"Leaks.GiveUpAfter", &o.Leaks.GiveUpAfter, time.Hour, true},
+		{"Shutdown.DrainTimeout", &o.Shutdown.DrainTimeout, 10 * time.Second, true},
+		{"Shutdown.ForceTimeout", &o.Shutdown.ForceTimeout, 5 * time.Second, true},
+		{"Shutdown.WatchdogTimeout", &o.Shutdown.WatchdogTimeout, 30 * time.Second, true},
+	} {
+		switch {
+		case *t.value == 0:
+			*t.value = t.std
+		case t.off && *t.value == Off:
+			*t.value = 0
+		case *t.value < 0:
+			return fmt.Errorf("%w: option %s is %v: give more than zero, 0 for %v%s", ErrInvalid, t.name, *t.value, t.std, offHint(t.off))
+		}
+	}
+	return nil
+}
+
+// checkTexts refuses texts that would be refused later, when the node asks for work or logs.
 func (o Options) checkTexts() error {
 	if len(o.Name) > maxName {
 		return fmt.Errorf("option Name %s has %d bytes: shorten it to %d", check.Quote(o.Name), len(o.Name), maxName)

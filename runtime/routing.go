@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/perdure/perdure/dispatcher"
 	"github.com/perdure/perdure/internal/check"
@@ -23,12 +22,9 @@ type QueueLimit struct {
 const (
 	minRate = 0.001
 	maxRate = 1e6
-
-	defaultSessions    = 10
-	defaultSessionIdle = 5 * time.Minute
 )
 
-// checkRouting refuses limits that make no sense and queues that no node can serve.
+// checkRouting refuses limits that are out of range and queues that no node can serve.
 func (o Options) checkRouting() error {
 	if err := checkRate("option ActivitiesPerSecond", o.ActivitiesPerSecond); err != nil {
 		return err
@@ -37,7 +33,7 @@ func (o Options) checkRouting() error {
 	for name := range o.QueueLimits {
 		names = append(names, name)
 	}
-	slices.Sort(names) // the same mistake gets the same answer
+	slices.Sort(names) // the same mistake gets the same error
 	for _, name := range names {
 		if err := check.Name("queue name", name); err != nil {
 			return fmt.Errorf("%w: option QueueLimits: %w", ErrInvalid, err)
@@ -56,11 +52,11 @@ func (o Options) checkRouting() error {
 			return fmt.Errorf("%w: option Queues: %w", ErrInvalid, err)
 		}
 	}
-	if o.MaxSessions > provider.MaxBatch {
-		return fmt.Errorf("%w: option MaxSessions is %d: give at most %d", ErrInvalid, o.MaxSessions, provider.MaxBatch)
+	if o.Sessions.Max > provider.MaxBatch {
+		return fmt.Errorf("%w: option Sessions.Max is %d: give at most %d", ErrInvalid, o.Sessions.Max, provider.MaxBatch)
 	}
-	if o.SessionIdle > provider.MaxLease {
-		return fmt.Errorf("%w: option SessionIdle is %v: give at most %v", ErrInvalid, o.SessionIdle, provider.MaxLease)
+	if o.Sessions.Idle > provider.MaxLease {
+		return fmt.Errorf("%w: option Sessions.Idle is %v: give at most %v", ErrInvalid, o.Sessions.Idle, provider.MaxLease)
 	}
 	return nil
 }
@@ -79,14 +75,14 @@ func (o Options) route(cfg *dispatcher.Config) {
 	for queue, limit := range o.QueueLimits {
 		cfg.QueueLimits[queue] = dispatcher.QueueLimit(limit)
 	}
-	if o.MaxSessions > 0 {
-		cfg.Sessions = provider.SessionClaim{Max: o.MaxSessions, Lease: o.Lease, Idle: o.SessionIdle}
+	if o.Sessions.Max > 0 {
+		cfg.Sessions = provider.SessionClaim{Max: o.Sessions.Max, Lease: o.Lease, Idle: o.Sessions.Idle}
 	}
 }
 
-// serves tells whether the node runs activities of the queue.
+// serves reports whether the node runs activities of the queue.
 func (o Options) serves(queue string) bool {
-	return o.Queues == nil || slices.Contains(o.Queues, queue)
+	return o.MaxConcurrentActivities > 0 && (len(o.Queues) == 0 || slices.Contains(o.Queues, queue))
 }
 
 // served refuses a queue that the options name and no activity is registered for.

@@ -23,8 +23,8 @@ import (
 // ErrLeaked is part of the error of Shutdown if user code did not end in time; the error names the code.
 var ErrLeaked = dispatcher.ErrLeaked
 
-// ErrTooManyLeaks is the reason that Options.OnFatal and Health.Fatal get when more than MaxLeaked instances have leaked code.
-// Shutdown returns it, too, if that is why the node ended.
+// ErrTooManyLeaks: more instances have leaked code than LeakOptions.MaxInstances allows. LeakOptions.OnFatal and Health.Fatal get it.
+// Shutdown returns it, too, if the node ended for that reason.
 var ErrTooManyLeaks = dispatcher.ErrTooManyLeaks
 
 // Runtime is a running node. Its methods may be called from several goroutines at once.
@@ -121,14 +121,14 @@ func (r *Registry) config(store provider.Provider, o Options) (dispatcher.Config
 		Orchestrations: make(map[provider.Capability]replay.Body),
 		Activities:     make(map[string]map[string]bind.ActivityFunc),
 		MaxTurns:       o.MaxConcurrentTurns, MaxActivities: o.MaxConcurrentActivities,
-		CacheCount: o.CacheExecutions, CacheBytes: o.CacheBytes, CacheIdle: o.CacheIdle,
-		Lease: o.Lease, GracePeriod: o.GracePeriod, DrainTimeout: o.DrainTimeout, DeadlockLimit: o.DeadlockLimit, LocalTime: o.LocalActivityTime,
+		CacheCount: o.Cache.Executions, CacheBytes: o.Cache.Bytes, CacheIdle: o.Cache.Idle,
+		Lease: o.Lease, DeadlockLimit: o.DeadlockLimit, LocalTime: o.LocalActivityTime,
 		PoisonLimit: int64(o.PoisonLimit), MaxTurnBackoff: maxTurnBackoff,
-		ForceTimeout: o.ForceTimeout, WatchdogTimeout: o.WatchdogTimeout,
-		InterruptInterval: o.InterruptInterval, MaxInterruptInterval: o.MaxInterruptInterval, GiveUpAfter: o.GiveUpAfter,
-		MaxLeaked: o.MaxLeaked, OnFatal: o.OnFatal,
-		HeartbeatThrottle: o.DefaultHeartbeatThrottle, MaxHeartbeatThrottle: o.MaxHeartbeatThrottle,
-		AutoHeartbeat: o.AutoHeartbeat, AutoHeartbeats: r.autoHeartbeats(),
+		DrainTimeout: o.Shutdown.DrainTimeout, ForceTimeout: o.Shutdown.ForceTimeout, WatchdogTimeout: o.Shutdown.WatchdogTimeout,
+		GracePeriod: o.Leaks.GracePeriod, InterruptInterval: o.Leaks.InterruptInterval, MaxInterruptInterval: o.Leaks.MaxInterruptInterval,
+		GiveUpAfter: o.Leaks.GiveUpAfter, MaxLeaked: o.Leaks.MaxInstances, OnFatal: o.Leaks.OnFatal,
+		HeartbeatThrottle: o.Heartbeats.DefaultThrottle, MaxHeartbeatThrottle: o.Heartbeats.MaxThrottle,
+		AutoHeartbeat: o.Heartbeats.Auto, AutoHeartbeats: r.autoHeartbeats(),
 	}
 	o.route(&cfg)
 	if err := r.served(o); err != nil {

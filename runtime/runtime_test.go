@@ -27,13 +27,13 @@ func TestOptionsAreChecked(t *testing.T) {
 	t.Parallel()
 	cases := map[string]runtime.Options{
 		"MaxConcurrentTurns":      {MaxConcurrentTurns: runtime.Off},
-		"MaxConcurrentActivities": {MaxConcurrentActivities: runtime.Off},
-		"CacheExecutions":         {CacheExecutions: -2},
-		"CacheBytes":              {CacheBytes: runtime.Off},
+		"MaxConcurrentActivities": {MaxConcurrentActivities: -2},
+		"Cache.Executions":        {Cache: runtime.CacheOptions{Executions: -2}},
+		"Cache.Bytes":             {Cache: runtime.CacheOptions{Bytes: runtime.Off}},
 		"PoisonLimit":             {PoisonLimit: -1},
 		"Lease":                   {Lease: 100 * time.Millisecond},
-		"GracePeriod":             {GracePeriod: -time.Second},
-		"DrainTimeout":            {DrainTimeout: -time.Second},
+		"Leaks.GracePeriod":       {Leaks: runtime.LeakOptions{GracePeriod: -time.Second}},
+		"Shutdown.DrainTimeout":   {Shutdown: runtime.ShutdownOptions{DrainTimeout: -time.Second}},
 		"DeadlockLimit":           {DeadlockLimit: -time.Second},
 	}
 	for name, opts := range cases {
@@ -64,7 +64,7 @@ func TestStartOutlivesAFault(t *testing.T) {
 func TestOptionsOff(t *testing.T) {
 	t.Parallel()
 	off := runtime.Options{
-		CacheExecutions: runtime.Off, GracePeriod: runtime.Off, DrainTimeout: runtime.Off, DeadlockLimit: runtime.Off,
+		Cache: runtime.CacheOptions{Executions: runtime.Off}, Leaks: runtime.LeakOptions{GracePeriod: runtime.Off}, Shutdown: runtime.ShutdownOptions{DrainTimeout: runtime.Off}, DeadlockLimit: runtime.Off,
 	}
 	enginetest.Bubble(t, off, func(e *enginetest.Engine) {
 		rt := e.Start(registry(e.T))

@@ -18,18 +18,20 @@ func TestPageTellsTheDefaults(t *testing.T) {
 	}
 	table := settings.Table(t, "options.md", "runtime.Options", "option")
 	settings.CheckDefaults(t, table, "default", defaults)
-	fields := reflect.TypeFor[runtime.Options]()
-	for i := range fields.NumField() {
-		off := reflect.ValueOf(&runtime.Options{}).Elem()
-		if !off.Field(i).CanInt() {
+	var off runtime.Options
+	for name, field := range settings.Fields(reflect.ValueOf(&off).Elem()) {
+		if !field.CanInt() {
 			continue
 		}
-		off.Field(i).SetInt(runtime.Off)
-		_, err := off.Interface().(runtime.Options).Filled()
-		name := fields.Field(i).Name
-		if told := table[name]["`Off`"]; (told == "yes") != (err == nil) {
-			t.Errorf("Off for %s answers %v, the page says %q", name, err, told)
+		field.SetInt(runtime.Off)
+		_, err := off.Filled()
+		if said := table[name]["`Off`"]; (said == "yes") != (err == nil) {
+			t.Errorf("Off for %s returns %v, the page says %q", name, err, said)
 		}
+		if err != nil && !strings.Contains(err.Error(), "option "+name+" is -1") {
+			t.Errorf("Off for %s returns %v, which does not name it", name, err)
+		}
+		field.SetInt(0)
 	}
 }
 

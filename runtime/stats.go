@@ -41,7 +41,7 @@ type Stats struct {
 	LeaksRunning      int64 // gauge: code that is over it; it holds no slot
 	LeaksGivenUp      int64 // gauge, of these: no longer interrupted
 	LeaksRecovered    int64 // came back after the grace period
-	LeakedInstances   int64 // gauge: instances with such code, which is what MaxLeaked bounds
+	LeakedInstances   int64 // gauge: instances with such code, which is what Leaks.MaxInstances bounds
 }
 
 // Stats returns what this node has done since Start.

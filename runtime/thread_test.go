@@ -65,7 +65,7 @@ func openApart(t *testing.T, path string) *enginetest.Engine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return enginetest.On(t, store, runtime.Options{CacheExecutions: runtime.Off, Lease: 500 * time.Millisecond})
+	return enginetest.On(t, store, runtime.Options{Cache: runtime.CacheOptions{Executions: runtime.Off}, Lease: 500 * time.Millisecond})
 }
 
 func keyOf(e *enginetest.Engine, id string) provider.UUID {
@@ -103,7 +103,7 @@ func threads(t *testing.T, lock func()) *runtime.Registry {
 func callerIsLocked(t *testing.T, path string) {
 	t.Helper()
 	e := openApart(t, path)
-	for _, opts := range []runtime.Options{{}, {CacheExecutions: runtime.Off}} {
+	for _, opts := range []runtime.Options{{}, {Cache: runtime.CacheOptions{Executions: runtime.Off}}} {
 		reg := threads(t, func() {})
 		enginetest.Orchestration(t, reg, "waits", func(ctx *octx, _ none) (none, error) { return none{}, ctx.Sleep(time.Hour) })
 		rt := e.StartOn(e.Store, reg, opts)

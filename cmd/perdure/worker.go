@@ -100,8 +100,8 @@ func (o workerOptions) work(ctx context.Context, code workerCode, in io.Reader, 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	rt, err := runtime.Start(ctx, store, reg, runtime.Options{
-		Lease: o.Lease, GracePeriod: o.GracePeriod, Logger: a.logger, OnFatal: func(error) { cancel() },
-		DefaultHeartbeatThrottle: o.Lease / stepsPerLease, // each step is stored
+		Lease: o.Lease, Leaks: runtime.LeakOptions{GracePeriod: o.GracePeriod, OnFatal: func(error) { cancel() }}, Logger: a.logger,
+		Heartbeats: runtime.HeartbeatOptions{DefaultThrottle: o.Lease / stepsPerLease}, // each step is stored
 	})
 	if err != nil {
 		return err

@@ -103,8 +103,8 @@ func Limits() map[string]runtime.QueueLimit {
 
 // FilmNode serves only films, at most four at a time.
 func FilmNode() runtime.Options {
-	return runtime.Options{Queues: []string{"films"}, QueueLimits: Limits(), MaxSessions: 4}
+	return runtime.Options{Queues: []string{"films"}, QueueLimits: Limits(), Sessions: runtime.SessionOptions{Max: 4}}
 }
 
 // TurnNode runs orchestrations but no activities.
-func TurnNode() runtime.Options { return runtime.Options{Queues: []string{}} }
+func TurnNode() runtime.Options { return runtime.Options{MaxConcurrentActivities: runtime.Off} }

@@ -130,7 +130,7 @@ func comesBackLate(r *rig) {
 func leaksAtShutdown(r *rig) {
 	r.leaks = true
 	log := r.listened()
-	r.Options.WatchdogTimeout = 500 * time.Millisecond
+	r.Options.Shutdown.WatchdogTimeout = 500 * time.Millisecond
 	release := make(chan struct{})
 	l := r.listen("work", func(error) (string, error) {
 		<-release
@@ -145,8 +145,8 @@ func leaksAtShutdown(r *rig) {
 	if err := r.worker.Shutdown(r.T.Context()); !errors.Is(err, runtime.ErrLeaked) {
 		r.T.Errorf("shutdown returned %v", err)
 	}
-	if took := time.Since(began); !r.soon(took, r.Options.WatchdogTimeout) {
-		r.T.Errorf("shutdown took %v though the watchdog has %v", took, r.Options.WatchdogTimeout)
+	if took := time.Since(began); !r.soon(took, r.Options.Shutdown.WatchdogTimeout) {
+		r.T.Errorf("shutdown took %v though the watchdog has %v", took, r.Options.Shutdown.WatchdogTimeout)
 	}
 	if said := log.lines("ERROR", leftBehind, "activity=work", "instance=main"); len(said) != 1 {
 		r.T.Errorf("logged %q", said)

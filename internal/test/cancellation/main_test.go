@@ -125,10 +125,10 @@ func (r *rig) lease() time.Duration {
 }
 
 func (r *rig) grace() time.Duration {
-	if r.Options.GracePeriod == 0 {
+	if r.Options.Leaks.GracePeriod == 0 {
 		return 10 * time.Second
 	}
-	return r.Options.GracePeriod
+	return r.Options.Leaks.GracePeriod
 }
 
 // pause lets time pass. It waits in real time only where the clock is real.
@@ -145,14 +145,14 @@ func quick(w way) runtime.Options {
 	if w == deaf {
 		lease = 6 * time.Second
 	}
-	return runtime.Options{Lease: lease, GracePeriod: 500 * time.Millisecond}
+	return runtime.Options{Lease: lease, Leaks: runtime.LeakOptions{GracePeriod: 500 * time.Millisecond}}
 }
 
 // everyWay runs a test in each way on memory in virtual time.
 func everyWay(t *testing.T, test func(r *rig)) {
 	t.Helper()
 	for name, w := range map[string]way{"same node": same, "another node": notice, "renewal alone": deaf} {
-		for cache, opts := range map[string]runtime.Options{"cached": {}, "uncached": {CacheExecutions: runtime.Off}} {
+		for cache, opts := range map[string]runtime.Options{"cached": {}, "uncached": {Cache: runtime.CacheOptions{Executions: runtime.Off}}} {
 			t.Run("memory/"+name+"/"+cache, func(t *testing.T) {
 				t.Parallel()
 				enginetest.Bubble(t, opts, func(e *engine) { test(newRig(e, w, e.Store)) })

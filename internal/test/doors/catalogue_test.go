@@ -115,7 +115,7 @@ func catalogue() []group {
 			},
 			{
 				[]kind{k("runtime.ErrTooManyLeaks", runtime.ErrTooManyLeaks)},
-				"`OnFatal`, `Health.Fatal`, and `Shutdown` of a node that `OnFatal` has ended: more than `MaxLeaked` instances have code that does not come back", "no", "the operator, then the author", "Restart the process; the log and `Leaked` tell where the code is.",
+				"`Leaks.OnFatal`, `Health.Fatal`, and `Shutdown` of a node that `Leaks.OnFatal` has ended: more than `Leaks.MaxInstances` instances have code that does not come back", "no", "the operator, then the author", "Restart the process; the log and `Leaked` tell where the code is.",
 			},
 		}},
 		{"What orchestrations get", []sentinel{

@@ -66,21 +66,31 @@ func TestExtremesOfOptions(t *testing.T) {
 	c := clienttest.New(t, store, client.Options{Logger: quiet()})
 	for name, o := range map[string]runtime.Options{
 		"largest": {
-			Name: strings.Repeat("n", 256), MaxConcurrentTurns: math.MaxInt, MaxConcurrentActivities: math.MaxInt, CacheExecutions: math.MaxInt,
-			CacheBytes: math.MaxInt, PoisonLimit: math.MaxInt, Lease: 24 * time.Hour, GracePeriod: forever, DrainTimeout: forever, DeadlockLimit: forever,
-			ForceTimeout: forever, WatchdogTimeout: forever, InterruptInterval: forever, MaxInterruptInterval: forever, GiveUpAfter: forever,
-			MaxLeaked: math.MaxInt, DefaultHeartbeatThrottle: forever, MaxHeartbeatThrottle: forever, AutoHeartbeat: forever,
+			Name: strings.Repeat("n", 256), MaxConcurrentTurns: math.MaxInt, MaxConcurrentActivities: math.MaxInt, PoisonLimit: math.MaxInt,
+			Lease: 24 * time.Hour, DeadlockLimit: forever,
+			Cache:      runtime.CacheOptions{Executions: math.MaxInt, Bytes: math.MaxInt},
+			Heartbeats: runtime.HeartbeatOptions{DefaultThrottle: forever, MaxThrottle: forever, Auto: forever},
+			Leaks: runtime.LeakOptions{
+				GracePeriod: forever, InterruptInterval: forever, MaxInterruptInterval: forever, GiveUpAfter: forever, MaxInstances: math.MaxInt,
+			},
+			Shutdown: runtime.ShutdownOptions{DrainTimeout: forever, ForceTimeout: forever, WatchdogTimeout: forever},
 		},
 		"smallest": {
-			MaxConcurrentTurns: 1, MaxConcurrentActivities: 1, CacheExecutions: 1, CacheBytes: 1, PoisonLimit: 1,
-			Lease: 500 * time.Millisecond, GracePeriod: 1, DrainTimeout: 1, DeadlockLimit: time.Second,
-			ForceTimeout: 1, WatchdogTimeout: 1, InterruptInterval: 1, MaxInterruptInterval: 1, GiveUpAfter: 1, MaxLeaked: 1,
-			DefaultHeartbeatThrottle: 1, MaxHeartbeatThrottle: 1, AutoHeartbeat: 100 * time.Millisecond,
+			MaxConcurrentTurns: 1, MaxConcurrentActivities: 1, PoisonLimit: 1, Lease: 500 * time.Millisecond, DeadlockLimit: time.Second,
+			Cache:      runtime.CacheOptions{Executions: 1, Bytes: 1},
+			Heartbeats: runtime.HeartbeatOptions{DefaultThrottle: 1, MaxThrottle: 1, Auto: 100 * time.Millisecond},
+			Leaks:      runtime.LeakOptions{GracePeriod: 1, InterruptInterval: 1, MaxInterruptInterval: 1, GiveUpAfter: 1, MaxInstances: 1},
+			Shutdown:   runtime.ShutdownOptions{DrainTimeout: 1, ForceTimeout: 1, WatchdogTimeout: 1},
 		},
 		"off": {
-			CacheExecutions: runtime.Off, GracePeriod: runtime.Off, DrainTimeout: runtime.Off, DeadlockLimit: runtime.Off,
-			ForceTimeout: runtime.Off, WatchdogTimeout: runtime.Off, InterruptInterval: runtime.Off, MaxInterruptInterval: runtime.Off,
-			GiveUpAfter: runtime.Off, MaxLeaked: runtime.Off, AutoHeartbeat: runtime.Off,
+			DeadlockLimit: runtime.Off,
+			Cache:         runtime.CacheOptions{Executions: runtime.Off},
+			Heartbeats:    runtime.HeartbeatOptions{Auto: runtime.Off},
+			Leaks: runtime.LeakOptions{
+				GracePeriod: runtime.Off, InterruptInterval: runtime.Off, MaxInterruptInterval: runtime.Off,
+				GiveUpAfter: runtime.Off, MaxInstances: runtime.Off,
+			},
+			Shutdown: runtime.ShutdownOptions{DrainTimeout: runtime.Off, ForceTimeout: runtime.Off, WatchdogTimeout: runtime.Off},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

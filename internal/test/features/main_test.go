@@ -32,8 +32,8 @@ type rig struct {
 // quick returns options that keep a shutdown short in real time.
 func quick() runtime.Options {
 	return runtime.Options{
-		DrainTimeout: 500 * time.Millisecond, ForceTimeout: 100 * time.Millisecond, WatchdogTimeout: runtime.Off,
-		Logger: slog.New(slog.DiscardHandler),
+		Shutdown: runtime.ShutdownOptions{DrainTimeout: 500 * time.Millisecond, ForceTimeout: 100 * time.Millisecond, WatchdogTimeout: runtime.Off},
+		Logger:   slog.New(slog.DiscardHandler),
 	}
 }
 
@@ -45,7 +45,7 @@ func everyStore(t *testing.T, test func(r *rig)) {
 		t.Run("memory/"+cache, func(t *testing.T) {
 			t.Parallel()
 			opts := quick()
-			opts.CacheExecutions = size
+			opts.Cache.Executions = size
 			enginetest.Bubble(t, opts, run)
 		})
 	}

@@ -60,11 +60,11 @@ func shutdown(r *rig) {
 	if err := rt.Shutdown(r.T.Context()); !errors.Is(err, runtime.ErrLeaked) {
 		r.T.Errorf("shutdown returned %v", err)
 	}
-	if took := time.Since(asked); took > r.Options.DrainTimeout+r.Options.ForceTimeout+5*time.Second {
+	if took := time.Since(asked); took > r.Options.Shutdown.DrainTimeout+r.Options.Shutdown.ForceTimeout+5*time.Second {
 		r.T.Errorf("shutdown took %v", took)
 	}
 	for _, at := range told.All() {
-		if after := at.Sub(asked); after < r.Options.DrainTimeout {
+		if after := at.Sub(asked); after < r.Options.Shutdown.DrainTimeout {
 			r.T.Errorf("told after %v", after)
 		}
 	}

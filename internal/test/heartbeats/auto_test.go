@@ -47,7 +47,7 @@ func TestHeartbeating_Automatic(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			enginetest.Bubble(t, runtime.Options{AutoHeartbeat: c.node}, func(e *engine) {
+			enginetest.Bubble(t, runtime.Options{Heartbeats: runtime.HeartbeatOptions{Auto: c.node}}, func(e *engine) {
 				reg := registry(e, hang, c.own, orchestration.WithHeartbeatTimeout(20*time.Second), again)
 				e.Start(reg)
 				got, want := enginetest.Output[int](e, e.Create("main", "main", 1)), 8 // the second attempt's
@@ -66,7 +66,7 @@ func TestHeartbeating_Automatic(t *testing.T) {
 // are due.
 func TestHeartbeating_AutomaticKeepsDetails(t *testing.T) {
 	t.Parallel()
-	enginetest.Bubble(t, runtime.Options{AutoHeartbeat: time.Second}, func(e *engine) {
+	enginetest.Bubble(t, runtime.Options{Heartbeats: runtime.HeartbeatOptions{Auto: time.Second}}, func(e *engine) {
 		store := &renewals{Provider: e.Store}
 		reg := registry(e, hang, nil)
 		e.StartOn(store, reg, e.Options)
@@ -142,7 +142,7 @@ func TestHeartbeating_AutomaticOutlivesFaultsAndNothingElse(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			enginetest.Bubble(t, runtime.Options{AutoHeartbeat: time.Second}, func(e *engine) {
+			enginetest.Bubble(t, runtime.Options{Heartbeats: runtime.HeartbeatOptions{Auto: time.Second}}, func(e *engine) {
 				store := &renewals{Provider: away(e.Store, 10*time.Second, 30*time.Second)}
 				var runs enginetest.Notes[any]
 				reg := registry(e, func(ctx context.Context, _ int) (int, error) {

@@ -59,7 +59,7 @@ func TestHeartbeating_DetailsSurviveAnAttempt(t *testing.T) {
 // A node that shuts down stores the last details.
 func TestHeartbeating_DetailsSurviveAShutdown(t *testing.T) {
 	t.Parallel()
-	each(t, runtime.Options{DrainTimeout: runtime.Off}, func(e *engine) {
+	each(t, runtime.Options{Shutdown: runtime.ShutdownOptions{DrainTimeout: runtime.Off}}, func(e *engine) {
 		var begun enginetest.Notes[any]
 		at := make(chan int, 3)
 		reg := registry(e, steps(&begun, func(ctx context.Context, step int) error {

@@ -43,9 +43,9 @@ func TestHeartbeating_TightLoopsAreThrottled(t *testing.T) {
 		"a short timeout":         {runtime.Options{}, 200 * time.Millisecond, 160 * time.Millisecond},
 		"no timeout":              {runtime.Options{}, 0, 30 * time.Second},
 		"the longest":             {runtime.Options{}, 10 * time.Minute, time.Minute},
-		"a default of its own":    {runtime.Options{DefaultHeartbeatThrottle: 2 * time.Second}, 0, 2 * time.Second},
-		"a longest of its own":    {runtime.Options{MaxHeartbeatThrottle: time.Second}, time.Minute, time.Second},
-		"the longest for default": {runtime.Options{DefaultHeartbeatThrottle: time.Hour}, 0, time.Minute},
+		"a default of its own":    {runtime.Options{Heartbeats: runtime.HeartbeatOptions{DefaultThrottle: 2 * time.Second}}, 0, 2 * time.Second},
+		"a longest of its own":    {runtime.Options{Heartbeats: runtime.HeartbeatOptions{MaxThrottle: time.Second}}, time.Minute, time.Second},
+		"the longest for default": {runtime.Options{Heartbeats: runtime.HeartbeatOptions{DefaultThrottle: time.Hour}}, 0, time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -83,7 +83,7 @@ func checkPace(e *engine, sent []renewal, begun time.Time, want time.Duration) {
 // The last of several details is stored when it is due, although no heartbeat follows.
 func TestHeartbeating_LastOfABurstIsStored(t *testing.T) {
 	t.Parallel()
-	enginetest.Bubble(t, runtime.Options{DefaultHeartbeatThrottle: 25 * time.Second}, func(e *engine) {
+	enginetest.Bubble(t, runtime.Options{Heartbeats: runtime.HeartbeatOptions{DefaultThrottle: 25 * time.Second}}, func(e *engine) {
 		store := &renewals{Provider: e.Store}
 		e.StartOn(store, registry(e, func(ctx context.Context, _ int) (int, error) {
 			for i := range 100 {

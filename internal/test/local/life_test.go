@@ -64,7 +64,7 @@ func TestLocalActivity_ShutdownSendsCancellation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			everyStore(t, func(r *rig) {
-				r.Options.DrainTimeout = drain
+				r.Options.Shutdown.DrainTimeout = drain
 				if drain > 0 {
 					r.brief()
 				}

@@ -116,7 +116,7 @@ func everyStore(t *testing.T, test func(r *rig)) {
 		return
 	}
 	enginetest.EveryStore(t, func(e *engine) { test(newRig(e)) })
-	for name, opts := range map[string]runtime.Options{"cached": {}, "uncached": {CacheExecutions: runtime.Off}, "evicted": {CacheBytes: 1}} {
+	for name, opts := range map[string]runtime.Options{"cached": {}, "uncached": {Cache: runtime.CacheOptions{Executions: runtime.Off}}, "evicted": {Cache: runtime.CacheOptions{Bytes: 1}}} {
 		t.Run("postgres/"+name, func(t *testing.T) {
 			t.Parallel()
 			url := postgrestest.URL(t)

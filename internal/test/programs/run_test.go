@@ -25,7 +25,7 @@ type mode struct {
 }
 
 func modes() []mode {
-	cached, uncached, evicted := runtime.Options{}, runtime.Options{CacheExecutions: runtime.Off}, runtime.Options{CacheBytes: 1}
+	cached, uncached, evicted := runtime.Options{}, runtime.Options{Cache: runtime.CacheOptions{Executions: runtime.Off}}, runtime.Options{Cache: runtime.CacheOptions{Bytes: 1}}
 	either := []runtime.Options{cached, cached, uncached, evicted}
 	return []mode{
 		{name: "straight", every: 1, opts: []runtime.Options{cached}},

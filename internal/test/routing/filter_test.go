@@ -25,7 +25,7 @@ func TestQueuesOfANode(t *testing.T) {
 			return reg
 		}
 		opts := e.Options
-		opts.Queues = []string{}
+		opts.MaxConcurrentActivities = runtime.Off
 		turns := e.StartOn(e.Store, registry(), opts)
 		cpu, gpu := e.Create("cpu", "main", "cpu"), e.Create("gpu", "main", "gpu")
 		e.Until("both wait", func() bool { return len(e.Tasks(cpu)) == 1 && len(e.Tasks(gpu)) == 1 })
@@ -34,7 +34,7 @@ func TestQueuesOfANode(t *testing.T) {
 		if err != nil || len(health.Unserved) != 2 {
 			e.T.Errorf("unserved: %+v, %v", health.Unserved, err)
 		}
-		opts.Queues = []string{"gpu"}
+		opts.MaxConcurrentActivities, opts.Queues = 0, []string{"gpu"}
 		worker := e.StartOn(e.Store, registry(), opts)
 		if got := enginetest.Output[string](e, gpu); got != "gpu" {
 			e.T.Errorf("got %q", got)
@@ -43,7 +43,7 @@ func TestQueuesOfANode(t *testing.T) {
 		if tasks := e.Tasks(cpu); len(tasks) != 1 || tasks[0].Deliveries != 0 {
 			e.T.Errorf("the other queue has %+v", tasks)
 		}
-		opts.Queues = nil
+		opts.Queues = []string{} // as nil: all
 		e.StartOn(e.Store, registry(), opts)
 		if got := enginetest.Output[string](e, cpu); got != "cpu" {
 			e.T.Errorf("got %q", got)

@@ -27,7 +27,7 @@ func everyStore(t *testing.T, opts runtime.Options, test func(e *engine)) {
 		t.Run("memory/"+name, func(t *testing.T) {
 			t.Parallel()
 			own := opts
-			own.CacheExecutions = cache
+			own.Cache.Executions = cache
 			enginetest.Bubble(t, own, test)
 		})
 	}

@@ -104,10 +104,10 @@ func TestSessionStaysOnItsNode(t *testing.T) {
 	})
 }
 
-// A session outlives its idle node's pauses up to SessionIdle, and not longer.
+// A session outlives its idle node's pauses up to Sessions.Idle, and not longer.
 func TestSessionEndsWhenIdle(t *testing.T) {
 	t.Parallel()
-	enginetest.Bubble(t, runtime.Options{MaxSessions: 1, SessionIdle: 10 * time.Minute}, func(e *engine) {
+	enginetest.Bubble(t, runtime.Options{Sessions: runtime.SessionOptions{Max: 1, Idle: 10 * time.Minute}}, func(e *engine) {
 		d := newDesk(e, 1, e.Options)
 		key := e.Create("one", "group", group{Session: "one", Calls: 3, Pause: 9 * time.Minute, WaitBefore: -1})
 		e.Until("it holds the session", func() bool { return e.Get(key).HistoryLength > 3 })
@@ -125,10 +125,10 @@ func TestSessionEndsWhenIdle(t *testing.T) {
 	})
 }
 
-// A node holds no more than MaxSessions; what is over waits for another node or for an end, and activities without a session pass by.
+// A node holds no more than Sessions.Max; what is over waits for another node or for an end, and activities without a session pass by.
 func TestSessionsPerNode(t *testing.T) {
 	t.Parallel()
-	enginetest.Bubble(t, runtime.Options{MaxSessions: 2, SessionIdle: time.Hour}, func(e *engine) {
+	enginetest.Bubble(t, runtime.Options{Sessions: runtime.SessionOptions{Max: 2, Idle: time.Hour}}, func(e *engine) {
 		d := newDesk(e, 2, e.Options)
 		var keys []provider.UUID
 		for i := range 5 {
@@ -162,7 +162,7 @@ func TestSessionIsTakenOver(t *testing.T) {
 	for name, crash := range map[string]bool{"crash": true, "shutdown": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			everyStore(t, runtime.Options{Lease: 2 * time.Second, SessionIdle: time.Hour}, func(e *engine) {
+			everyStore(t, runtime.Options{Lease: 2 * time.Second, Sessions: runtime.SessionOptions{Idle: time.Hour}}, func(e *engine) {
 				d := newDesk(e, 1, e.Options)
 				key := e.Create("one", "group", group{Session: "one", Calls: 4, WaitBefore: 1})
 				e.Until("two calls have ended", func() bool { return d.nodes[0].Stats().AttemptsCompleted == 2 })
@@ -192,7 +192,7 @@ func TestSessionIsTakenOver(t *testing.T) {
 // A node without places for sessions does not take their activities.
 func TestNoSessions(t *testing.T) {
 	t.Parallel()
-	enginetest.Bubble(t, runtime.Options{MaxSessions: runtime.Off}, func(e *engine) {
+	enginetest.Bubble(t, runtime.Options{Sessions: runtime.SessionOptions{Max: runtime.Off}}, func(e *engine) {
 		d := newDesk(e, 1, e.Options)
 		key := e.Create("one", "group", group{Session: "one", Calls: 1, WaitBefore: -1})
 		rest(time.Hour)
@@ -200,7 +200,7 @@ func TestNoSessions(t *testing.T) {
 			e.T.Errorf("%d fetched", got)
 		}
 		opts := e.Options
-		opts.MaxSessions = 0
+		opts.Sessions.Max = 0
 		d.add(1, opts)
 		if got := enginetest.Output[[]int](e, key); !slices.Equal(got, []int{1}) {
 			e.T.Errorf("ran on %v", got)

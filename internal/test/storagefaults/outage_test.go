@@ -30,7 +30,7 @@ func injected(plan *faulty.Plan) (n int) {
 func TestOutageOfAMinuteFailsNobody(t *testing.T) {
 	t.Parallel()
 	const many = 200
-	for name, opts := range map[string]runtime.Options{"cached": {}, "uncached": {CacheExecutions: runtime.Off}} {
+	for name, opts := range map[string]runtime.Options{"cached": {}, "uncached": {Cache: runtime.CacheOptions{Executions: runtime.Off}}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			enginetest.Bubble(t, opts, func(e *enginetest.Engine) {

@@ -18,7 +18,7 @@ const fetchWait = 30 * time.Second
 // inBubbles runs a test on memory in virtual time, cached and not, with a plan of a fixed seed.
 func inBubbles(t *testing.T, test func(e *enginetest.Engine, plan *faulty.Plan)) {
 	t.Helper()
-	for name, opts := range map[string]runtime.Options{"cached": {}, "uncached": {CacheExecutions: runtime.Off}} {
+	for name, opts := range map[string]runtime.Options{"cached": {}, "uncached": {Cache: runtime.CacheOptions{Executions: runtime.Off}}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			enginetest.Bubble(t, opts, func(e *enginetest.Engine) { test(e, faulty.NewPlan(1)) })

@@ -68,7 +68,7 @@ func TestFunctionIsCancelledByShutdown(t *testing.T) {
 			}
 			return n, h.onComplete(ctx, func(tx transaction) error { return tx.exec(enter) })
 		})
-		e := enginetest.On(t, h.store, runtime.Options{Lease: 5 * time.Second, DrainTimeout: time.Millisecond, GracePeriod: 10 * time.Second})
+		e := enginetest.On(t, h.store, runtime.Options{Lease: 5 * time.Second, Shutdown: runtime.ShutdownOptions{DrainTimeout: time.Millisecond}, Leaks: runtime.LeakOptions{GracePeriod: 10 * time.Second}})
 		first := e.Start(reg)
 		handle, err := client.StartNamed[int](t.Context(), clienttest.New(t, h.store, client.Options{}), "once", 7)
 		if err != nil {

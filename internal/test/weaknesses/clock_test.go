@@ -49,7 +49,7 @@ func TestWeakness13_ClocksOfNodesDoNotCount(t *testing.T) {
 
 func shiftedStorage(t *testing.T, by time.Duration, claim func(e *engine, storage *shifted)) {
 	t.Helper()
-	for name, opts := range map[string]runtime.Options{"cached": {}, "uncached": {CacheExecutions: runtime.Off}} {
+	for name, opts := range map[string]runtime.Options{"cached": {}, "uncached": {Cache: runtime.CacheOptions{Executions: runtime.Off}}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				storage := &shifted{}

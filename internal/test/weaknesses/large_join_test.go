@@ -83,7 +83,7 @@ func TestWeakness02_LargeJoinCompletes(t *testing.T) {
 		case "activities":
 			t.Run(name+"/evicted", func(t *testing.T) {
 				t.Parallel()
-				enginetest.Bubble(t, runtime.Options{CacheBytes: 1}, claim)
+				enginetest.Bubble(t, runtime.Options{Cache: runtime.CacheOptions{Bytes: 1}}, claim)
 			})
 		case "timers":
 			t.Run(name+"/sqlite", func(t *testing.T) {

@@ -49,7 +49,9 @@ func inEveryStore(t *testing.T, all claims) {
 				return
 			}
 			t.Run("sqlite/cached", func(t *testing.T) { claim(enginetest.SQLite(t, runtime.Options{})) })
-			t.Run("sqlite/evicted", func(t *testing.T) { claim(enginetest.SQLite(t, runtime.Options{CacheBytes: 1})) })
+			t.Run("sqlite/evicted", func(t *testing.T) {
+				claim(enginetest.SQLite(t, runtime.Options{Cache: runtime.CacheOptions{Bytes: 1}}))
+			})
 		})
 	}
 }

@@ -116,7 +116,7 @@ func leaseGivenBack(e *engine, op faulty.Op, refusal error) {
 	opts := e.Options
 	opts.Lease = time.Hour
 	if op == faulty.ReadHistory {
-		opts.CacheExecutions = runtime.Off
+		opts.Cache.Executions = runtime.Off
 	}
 	rt := e.StartOn(node, mixedRegistry(e), opts)
 	key := e.Create("mixed", "mixed", 2)

@@ -16,8 +16,8 @@ var modes = []struct {
 	opts runtime.Options
 }{
 	{"cached", runtime.Options{}},
-	{"uncached", runtime.Options{CacheExecutions: runtime.Off}},
-	{"evicted", runtime.Options{CacheBytes: 1}},
+	{"uncached", runtime.Options{Cache: runtime.CacheOptions{Executions: runtime.Off}}},
+	{"evicted", runtime.Options{Cache: runtime.CacheOptions{Bytes: 1}}},
 }
 
 // EveryMode runs a test on memory with the cache on, off, and with eviction after every

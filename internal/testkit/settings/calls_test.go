@@ -181,7 +181,7 @@ func TestDefaultsOfClientsAndRegistries(t *testing.T) {
 			"OnQueue":       either(got == 1 && err == nil, quoted(orchestration.DefaultQueue), err),
 			"MaxConcurrent": "no limit",
 			"InPool":        "none",
-			"AutoHeartbeat": quoted("Options.AutoHeartbeat"), // internal/test/heartbeats
+			"AutoHeartbeat": quoted("Options.Heartbeats.Auto"), // internal/test/heartbeats
 		})
 		blocked, err := start(-1)
 		if err != nil {

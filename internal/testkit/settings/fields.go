@@ -1,22 +1,42 @@
 package settings
 
 import (
+	"iter"
 	"reflect"
 	"strings"
 	"testing"
 )
 
-// CheckDefaults compares a struct of options that has its defaults filled in with the table that tells of it. A field that is
-// a number must have a figure that is its value, unless that is zero and the table has a word for it, and a text or a switch its value.
-// Of all else the table must say something.
+// Fields ranges over the settings of a struct of options by their names, such as "Lease" and "Cache.Bytes". A field whose type is
+// named ...Options is a group.
+func Fields(options reflect.Value) iter.Seq2[string, reflect.Value] {
+	return func(yield func(string, reflect.Value) bool) {
+		for i := range options.NumField() {
+			name, field := options.Type().Field(i).Name, options.Field(i)
+			if !strings.HasSuffix(field.Type().Name(), "Options") {
+				if !yield(name, field) {
+					return
+				}
+				continue
+			}
+			for of, setting := range Fields(field) {
+				if !yield(name+"."+of, setting) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// CheckDefaults compares a struct of options that has its defaults filled in with its table. The row of
+// a number must have a figure that is its value, unless that is zero and the table has a word for it. The row of a text or a switch must
+// have its value, and that of any other setting must not be empty.
 func CheckDefaults(t testing.TB, table map[string]Row, column string, filled any) {
 	t.Helper()
-	fields := reflect.ValueOf(filled)
-	for i := range fields.NumField() {
-		name, field := fields.Type().Field(i).Name, fields.Field(i)
+	for name, field := range Fields(reflect.ValueOf(filled)) {
 		row, ok := table[name]
 		if !ok {
-			t.Errorf("the table does not tell of %s", name)
+			t.Errorf("the table does not have %s", name)
 			continue
 		}
 		cell := row[column]
@@ -37,7 +57,7 @@ func CheckDefaults(t testing.TB, table map[string]Row, column string, filled any
 	}
 }
 
-// isNamed tells whether a field's values have names, such as Full; a duration has none.
+// isNamed reports whether a field's values have names, such as Full; a duration has none.
 func isNamed(field reflect.Value) bool {
 	return field.Type().PkgPath() != "" && field.Type().PkgPath() != "time"
 }

@@ -75,7 +75,7 @@ func handBack(t *trial) {
 		return reg
 	}
 	opts := t.opts
-	opts.Lease, opts.DrainTimeout = time.Hour, runtime.Off
+	opts.Lease, opts.Shutdown.DrainTimeout = time.Hour, runtime.Off
 	node := t.nodeOn(t.store, registry(func(ctx context.Context) error {
 		working.open()
 		<-ctx.Done()

@@ -40,8 +40,8 @@ type mode struct {
 func modes() []mode {
 	return []mode{
 		{"cached", runtime.Options{}},
-		{"uncached", runtime.Options{CacheExecutions: runtime.Off}},
-		{"evicted", runtime.Options{CacheBytes: 1}},
+		{"uncached", runtime.Options{Cache: runtime.CacheOptions{Executions: runtime.Off}}},
+		{"evicted", runtime.Options{Cache: runtime.CacheOptions{Bytes: 1}}},
 	}
 }
 
