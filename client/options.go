@@ -1,9 +1,11 @@
 package client
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/provider"
 )
@@ -13,11 +15,11 @@ type IDPolicy uint8
 
 // The ID policies. The zero value is Reject.
 const (
-	// Reject answers ErrExists.
+	// Reject returns ErrExists.
 	Reject IDPolicy = iota
-	// UseExisting answers a handle of the instance that is there, running or ended.
+	// UseExisting returns a handle of the existing instance, running or ended.
 	UseExisting
-	// ReplaceEnded starts a new instance if the old one has ended, and else answers
+	// ReplaceEnded starts a new instance if the old one has ended, else it returns
 	// ErrExists. The old one stays readable by its key.
 	ReplaceEnded
 )
@@ -36,51 +38,42 @@ func (p IDPolicy) stored() (provider.IDPolicy, error) {
 	}
 }
 
-// StartOption is an option of Start and StartNamed: one that a function of this package made, or a
-// transaction of the caller, made by the package of the store, such as postgres.InTx.
+// StartOption is an option of Start and StartNamed: made by a function of this package, or a
+// transaction of the caller, made by the package of the store, such as postgres.InTx. The method is exported
+// because the package of the store has it, too. Other types that have it are refused.
 type StartOption interface {
-	StartOption() // tells it from other values
+	StartOption()
 }
 
-// RaiseOption is an option of Raise: one that a function of this package made, or a
+// RaiseOption is an option of Raise, and of a start, too: made by WithRequestID, or a
 // transaction of the caller, made by the package of the store, such as postgres.InTx.
 type RaiseOption interface {
-	RaiseOption() // tells it from other values
+	StartOption
+	RaiseOption()
 }
 
-// What this package makes itself, beside provider.Tx.
-type (
-	startSetting interface {
-		applyStart(o *startOptions) error
-	}
-	raiseSetting interface {
-		applyRaise(o *raiseOptions) error
-	}
-)
-
-// RequestIDOption is the answer of WithRequestID, which fits starts and events.
-type RequestIDOption struct{ id string }
-
 type startOptions struct {
-	id        string
-	policy    provider.IDPolicy
-	requestID string
-	delay     time.Duration
-	overload  *OverloadPolicy // nil: that of the client
-	tx        *provider.Tx    // nil: a transaction of the store's own
+	raiseOptions
+
+	id       string
+	policy   provider.IDPolicy
+	delay    time.Duration
+	overload *OverloadPolicy // nil: that of the client
 }
 
 type raiseOptions struct {
 	requestID string
-	tx        *provider.Tx
+	tx        *provider.Tx // nil: a transaction of the store's own
 }
 
 type startFunc func(o *startOptions) error
 
-func (f startFunc) applyStart(o *startOptions) error { return f(o) }
+func (startFunc) StartOption() {}
 
-// StartOption makes f a [StartOption].
-func (f startFunc) StartOption() {}
+type raiseFunc func(o *raiseOptions) error
+
+func (raiseFunc) StartOption() {}
+func (raiseFunc) RaiseOption() {}
 
 // WithID chooses the instance's ID: 1 to 512 bytes of UTF-8 without NUL. Without it the
 // ID is a UUID of version 7.
@@ -113,73 +106,50 @@ func WithDelay(d time.Duration) StartOption {
 	})
 }
 
-// WithRequestID makes a start or an event repeatable: asked for again with the same
-// request ID, it is stored or handled once only. A start needs [WithID], too, to be
-// found again; an event's request ID must differ from those of other events to the
-// instance, which remembers the last 10,000. Without this option each call is another request,
-// whose repeats after storage failures are recognised all the same.
-func WithRequestID(id string) RequestIDOption { return RequestIDOption{id: id} }
-
-// StartOption makes r a [StartOption].
-func (r RequestIDOption) StartOption() {}
-
-// RaiseOption makes r a [RaiseOption].
-func (r RequestIDOption) RaiseOption() {}
-
-func (r RequestIDOption) applyStart(o *startOptions) error {
-	o.requestID = r.id
-	return checkName("request ID", r.id)
-}
-
-func (r RequestIDOption) applyRaise(o *raiseOptions) error {
-	o.requestID = r.id
-	return checkName("request ID", r.id)
+// WithRequestID makes a start or an event repeatable: repeated with the same
+// request ID, it is stored or handled once only. A start must have [WithID], too, so that it is
+// found again. An event's request ID must differ from those of other events to the
+// instance, which remembers the last 10,000. Without this option each call is another request;
+// the client's own repeats after storage failures are recognised all the same.
+func WithRequestID(id string) RaiseOption {
+	return raiseFunc(func(o *raiseOptions) error {
+		o.requestID = id
+		return checkName("request ID", id)
+	})
 }
 
 func (o *startOptions) apply(opts []StartOption) error {
-	for _, opt := range opts {
-		var err error
-		switch opt := opt.(type) {
-		case nil:
-			err = invalid(check.ErrNilOption)
-		case startSetting:
-			err = opt.applyStart(o)
-		case provider.Tx:
-			o.tx = &opt
-		default:
-			err = strangeOption(opt)
+	err := bind.Apply(opts, func(opt StartOption) error {
+		if f, ok := opt.(startFunc); ok {
+			return f(o)
 		}
-		if err != nil {
-			return err
-		}
-	}
-	if o.requestID != "" && o.id == "" {
+		return o.set(opt)
+	})
+	switch {
+	case errors.Is(err, check.ErrNilOption):
+		return invalid(err)
+	case err == nil && o.requestID != "" && o.id == "":
 		return fmt.Errorf("%w: WithRequestID without WithID: a repeat finds the first start by its instance ID; give both", ErrInvalid)
 	}
-	return nil
+	return err
 }
 
 func (o *raiseOptions) apply(opts []RaiseOption) error {
-	for _, opt := range opts {
-		var err error
-		switch opt := opt.(type) {
-		case nil:
-			err = invalid(check.ErrNilOption)
-		case raiseSetting:
-			err = opt.applyRaise(o)
-		case provider.Tx:
-			o.tx = &opt
-		default:
-			err = strangeOption(opt)
-		}
-		if err != nil {
-			return err
-		}
+	err := bind.Apply(opts, func(opt RaiseOption) error { return o.set(opt) })
+	if errors.Is(err, check.ErrNilOption) {
+		return invalid(err)
 	}
-	return nil
+	return err
 }
 
-// strangeOption refuses what only looks like an option.
-func strangeOption(opt any) error {
+// set applies an option of both starts and events.
+func (o *raiseOptions) set(opt StartOption) error {
+	switch opt := opt.(type) {
+	case raiseFunc:
+		return opt(o)
+	case provider.Tx:
+		o.tx = &opt
+		return nil
+	}
 	return fmt.Errorf("%w: option of type %T: give what functions of package client or InTx of the store's package made", ErrInvalid, opt)
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/internal/bind"
-	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/orchestration"
@@ -22,18 +21,23 @@ const slack = 10 * time.Second
 
 // WaitOption is an option of Wait.
 type WaitOption interface {
-	applyWait(o *waitOptions)
+	applyWait(o *waitOptions) error
 }
 
 type waitOptions struct{ blocked bool }
 
-type waitFunc func(o *waitOptions)
+type waitFunc func(o *waitOptions) error
 
-func (f waitFunc) applyWait(o *waitOptions) { f(o) }
+func (f waitFunc) applyWait(o *waitOptions) error { return f(o) }
 
-// OrBlocked makes Wait answer a *BlockedError as soon as the instance is blocked, where it
-// would else go on waiting for somebody to mend it.
-func OrBlocked() WaitOption { return waitFunc(func(o *waitOptions) { o.blocked = true }) }
+// OrBlocked makes Wait return a *BlockedError as soon as the instance is blocked. Without it Wait
+// goes on until the instance is unblocked and ends.
+func OrBlocked() WaitOption {
+	return waitFunc(func(o *waitOptions) error {
+		o.blocked = true
+		return nil
+	})
+}
 
 // BlockedError says that an instance cannot go on: its code panics, does not match its
 // history, or crashes nodes. It goes on when fixed code or a person releases it. It is
@@ -86,11 +90,8 @@ func (h Handle[Out]) Wait(ctx context.Context, opts ...WaitOption) (Out, error) 
 		return none, err
 	}
 	var o waitOptions
-	for _, opt := range opts {
-		if opt == nil {
-			return none, fmt.Errorf("waiting for %s: %w: %w", h.t, ErrInvalid, check.ErrNilOption)
-		}
-		opt.applyWait(&o)
+	if err := bind.Apply(opts, func(opt WaitOption) error { return opt.applyWait(&o) }); err != nil {
+		return none, fmt.Errorf("waiting for %s: %w: %w", h.t, ErrInvalid, err)
 	}
 	i, err := h.c.store.ended(ctx, h.t, o)
 	if err != nil {

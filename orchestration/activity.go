@@ -176,7 +176,7 @@ func activityCall(name string, in any, opts []ActivityOption) (*history.Activity
 	call := &history.ActivityScheduled{Name: name, Queue: DefaultQueue}
 	err := check.Name("activity name", name)
 	if err == nil {
-		err = configure(opts, func(o ActivityOption) error { return o.applyActivity(call) })
+		err = bind.Apply(opts, func(o ActivityOption) error { return o.applyActivity(call) })
 	}
 	if err != nil {
 		return nil, refused("calling activity", name, err)

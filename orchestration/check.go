@@ -46,16 +46,3 @@ func mustFunc(isNil bool, what string) {
 func refused(doing, name string, err error) error {
 	return newError(failure.ErrInvalid, "%s %s: %v", doing, check.Quote(name), err)
 }
-
-// configure applies the options of a call.
-func configure[Option any](opts []Option, apply func(Option) error) error {
-	for _, opt := range opts {
-		if any(opt) == nil {
-			return check.ErrNilOption
-		}
-		if err := apply(opt); err != nil {
-			return err
-		}
-	}
-	return nil
-}

@@ -71,7 +71,7 @@ func childCall(name string, in any, opts []ChildOption) (*history.ChildStarted, 
 	call := &history.ChildStarted{Name: name}
 	err := check.Name("orchestration name", name)
 	if err == nil {
-		err = configure(opts, func(o ChildOption) error { return o.applyChild(call) })
+		err = bind.Apply(opts, func(o ChildOption) error { return o.applyChild(call) })
 	}
 	if err != nil {
 		return nil, refused("starting child", name, err)

@@ -3,6 +3,7 @@ package orchestration
 import (
 	"time"
 
+	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/payload"
@@ -35,12 +36,12 @@ func (m Mailbox[T]) source() replay.Source { return m.made() }
 
 // ReceiveOption is an option of Receive.
 type ReceiveOption interface {
-	applyReceive(o *receiveOptions)
+	applyReceive(o *receiveOptions) error
 }
 
-type receiveFunc func(o *receiveOptions)
+type receiveFunc func(o *receiveOptions) error
 
-func (f receiveFunc) applyReceive(o *receiveOptions) { f(o) }
+func (f receiveFunc) applyReceive(o *receiveOptions) error { return f(o) }
 
 type receiveOptions struct {
 	within  time.Duration
@@ -49,7 +50,10 @@ type receiveOptions struct {
 
 // Within bounds the wait by a durable timer; Receive then answers ErrTimeout.
 func Within(d time.Duration) ReceiveOption {
-	return receiveFunc(func(o *receiveOptions) { o.within, o.limited = d, true })
+	return receiveFunc(func(o *receiveOptions) error {
+		o.within, o.limited = d, true
+		return nil
+	})
 }
 
 // Receive waits for the next event and takes it. It answers ctx's error if the scope is
@@ -57,11 +61,8 @@ func Within(d time.Duration) ReceiveOption {
 func (m Mailbox[T]) Receive(ctx *Context, opts ...ReceiveOption) (T, error) {
 	var o receiveOptions
 	var none T
-	for _, opt := range opts {
-		if opt == nil {
-			return none, refused("receiving event", m.name, check.ErrNilOption)
-		}
-		opt.applyReceive(&o)
+	if err := bind.Apply(opts, func(opt ReceiveOption) error { return opt.applyReceive(&o) }); err != nil {
+		return none, refused("receiving event", m.name, err)
 	}
 	scope, box := ctx.engine(), m.made()
 	if !o.limited || box.Ready() {

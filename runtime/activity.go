@@ -6,82 +6,71 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/dispatcher"
+	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/orchestration"
 )
 
-// activitySettings are what the options of AddActivity set.
+// activitySettings are set by the options of AddActivity.
 type activitySettings struct {
 	queue  string
 	limits activityLimits
 	beats  time.Duration // interval of automatic heartbeats; 0: the node's
 }
 
-// activityLimits bound how often an activity runs at the same time on a node.
+// activityLimits bound how many attempts of an activity run at the same time on a node.
 type activityLimits struct {
-	max    int // of its own; 0: none
-	pool   string
-	capped bool // max was given
-	pooled bool // pool was given
+	max  int    // of its own; 0: none
+	pool string // "": none
 }
 
 // RegisterOption is an option of AddActivity.
 type RegisterOption interface {
-	applyRegister(s *activitySettings)
+	applyRegister(s *activitySettings) error
 }
 
-type registerFunc func(s *activitySettings)
+type registerFunc func(s *activitySettings) error
 
-func (f registerFunc) applyRegister(s *activitySettings) { f(s) }
+func (f registerFunc) applyRegister(s *activitySettings) error { return f(s) }
 
 // OnQueue serves the activity from the named queue instead of the default one.
 func OnQueue(queue string) RegisterOption {
-	return registerFunc(func(s *activitySettings) { s.queue = queue })
+	return registerFunc(func(s *activitySettings) error {
+		s.queue = queue
+		return check.Name("queue name", queue)
+	})
 }
 
 // MaxConcurrent bounds how many attempts of the activity a node runs at the same time, pending ones that hold their
-// slot included. Options.MaxConcurrentActivities bounds them, too. What is over the limit
-// waits in the store, where another node may take it, and keeps nothing else waiting. An activity with a limit is always fetched: it takes
-// no short cut past the queue.
+// slot included. Options.MaxConcurrentActivities bounds them, too. An attempt over the limit
+// waits in the store, where another node may take it, and delays nothing else. An activity with a limit is always fetched.
 func MaxConcurrent(n int) RegisterOption {
-	return registerFunc(func(s *activitySettings) { s.limits.max, s.limits.capped = n, true })
+	return registerFunc(func(s *activitySettings) error {
+		if n < 1 {
+			return fmt.Errorf("MaxConcurrent is %d: give 1 or more, or leave it out", n)
+		}
+		s.limits.max = n
+		return nil
+	})
 }
 
 // InPool lets the activity share a limit with all others of the same pool, whatever their queues. Options.Pools has the sizes of
-// pools. It is meant for work that needs what there is little of, such as processors, memory or connections.
+// pools. It is meant for work that uses something scarce, such as processors, memory or connections.
 func InPool(name string) RegisterOption {
-	return registerFunc(func(s *activitySettings) { s.limits.pool, s.limits.pooled = name, true })
+	return registerFunc(func(s *activitySettings) error {
+		s.limits.pool = name
+		return check.Name("pool name", name)
+	})
 }
 
-// settingsOf applies options and refuses what makes no sense.
+// settingsOf applies options.
 func settingsOf(opts []RegisterOption) (activitySettings, error) {
 	s := activitySettings{queue: orchestration.DefaultQueue}
-	for _, opt := range opts {
-		if opt == nil {
-			return s, check.ErrNilOption
-		}
-		opt.applyRegister(&s)
-	}
-	return s, s.check()
+	err := bind.Apply(opts, func(o RegisterOption) error { return o.applyRegister(&s) })
+	return s, err
 }
 
-func (s *activitySettings) check() error {
-	if err := check.Name("queue name", s.queue); err != nil {
-		return err
-	}
-	if s.beats != 0 && s.beats != Off && s.beats < minAutoHeartbeat {
-		return fmt.Errorf("AutoHeartbeat is %v: give %v or more, or Off (-1) for none", s.beats, minAutoHeartbeat)
-	}
-	if s.limits.capped && s.limits.max < 1 {
-		return fmt.Errorf("MaxConcurrent is %d: give 1 or more, or leave it out", s.limits.max)
-	}
-	if s.limits.pooled {
-		return check.Name("pool name", s.limits.pool)
-	}
-	return nil
-}
-
-// limits turns what the activities were registered with into what the dispatcher keeps to.
+// limits returns the limits of the activities on this node.
 func (r *Registry) limits(sizes map[string]int) ([]dispatcher.Limit, error) {
 	var limits []dispatcher.Limit
 	pools := map[string][]dispatcher.ActivityName{}
@@ -112,7 +101,7 @@ func (o Options) checkPools() error {
 	for name := range o.Pools {
 		names = append(names, name)
 	}
-	slices.Sort(names) // the same mistake gets the same answer
+	slices.Sort(names) // the same mistake gets the same error
 	for _, name := range names {
 		if err := check.Name("pool name", name); err != nil {
 			return fmt.Errorf("%w: option Pools: %w", ErrInvalid, err)

@@ -17,7 +17,13 @@ const minAutoHeartbeat = 100 * time.Millisecond
 // It shows that the node lives, not that the code makes progress: a heartbeat timeout then never ends an attempt that
 // hangs. Use it for code that cannot call activity.Heartbeat, and bound that code by a start-to-close timeout.
 func AutoHeartbeat(d time.Duration) RegisterOption {
-	return registerFunc(func(s *activitySettings) { s.beats = d })
+	return registerFunc(func(s *activitySettings) error {
+		if d != 0 && d != Off && d < minAutoHeartbeat {
+			return fmt.Errorf("AutoHeartbeat is %v: give %v or more, or Off (-1) for none", d, minAutoHeartbeat)
+		}
+		s.beats = d
+		return nil
+	})
 }
 
 // autoHeartbeats returns the intervals of the activities that have one of their own.
