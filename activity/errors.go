@@ -2,7 +2,8 @@ package activity
 
 import "errors"
 
-// Why the context of a running attempt ends; context.Cause answers one of these.
+// Why the context of a running attempt ends; context.Cause returns one of these. They tell code to stop, and are no outcomes: an attempt
+// that obeys ends as the orchestration decided, with orchestration.ErrCancelled or orchestration.ErrTimeout.
 var (
 	// ErrOrchestrationEnded: the orchestration has ended, nobody waits for the result.
 	ErrOrchestrationEnded = errors.New("activity: its orchestration has ended")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/perdure/perdure/internal/check"
+	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/payload"
 	"github.com/perdure/perdure/internal/replay"
 )
@@ -35,7 +36,7 @@ func checkReason(reason string) error {
 func encodePayload(what string, v any) ([]byte, error) {
 	data, err := payload.Encode(v)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w: give what encoding/json can write", ErrInvalid, what, err)
+		return nil, fmt.Errorf("%w: %s: %w: give what encoding/json can write", ErrInvalid, what, failure.New(failure.ErrPayload, "%v", err))
 	}
 	if limit := replay.DefaultSettings().MaxPayload; int64(len(data)) > limit {
 		return nil, fmt.Errorf("%w: %s has %d bytes: at most %d fit; store the data elsewhere and pass a reference",

@@ -75,7 +75,7 @@ func HeartbeatActivity(ctx context.Context, c *Client, token string, details any
 	if details != nil {
 		var err error
 		if data, err = payload.Encode(details); err != nil {
-			return fmt.Errorf("%s: %w: details: %w: give what encoding/json can write", doing, ErrInvalid, err)
+			return fmt.Errorf("%s: %w: details: %w: give what encoding/json can write", doing, ErrInvalid, failure.New(failure.ErrPayload, "%v", err))
 		}
 		if len(data) > bind.MaxDetails {
 			return fmt.Errorf("%s: %w: details have %d bytes: at most %d fit; store them elsewhere and report a reference",

@@ -7,16 +7,17 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Sentinels of the client. Compare with errors.Is. Those that the storage answers are the
-// ones of package provider.
+// Sentinels of the client. Compare with errors.Is. ErrInvalid, ErrTooLarge and ErrExists are also those of package orchestration:
+// an activity that returns one of them keeps it across the store.
 var (
 	// ErrNotFound: there is no instance of that ID or key, or it was deleted.
 	ErrNotFound = provider.ErrNotFound
-	// ErrExists: the ID is in use; errors.As finds an *ExistsError that names the instance.
+	// ErrExists: the instance ID is in use; errors.As finds an *ExistsError that names the instance.
 	ErrExists = provider.ErrExists
-	// ErrEnded: the instance has ended and takes nothing any more.
+	// ErrEnded: the instance that the call names has ended and takes nothing any more. It is not activity.ErrOrchestrationEnded, which
+	// tells an activity about its own orchestration.
 	ErrEnded = provider.ErrEnded
-	// ErrInvalid: an argument or option is not allowed. Nothing was stored.
+	// ErrInvalid: an argument or option is not allowed. Nothing was stored. A value that cannot be encoded is orchestration.ErrPayload, too.
 	ErrInvalid = provider.ErrInvalid
 	// ErrTooLarge: a payload or another argument is over its limit. Nothing was stored.
 	ErrTooLarge = provider.ErrTooLarge
@@ -28,7 +29,7 @@ var (
 	ErrClosed = provider.ErrClosed
 	// ErrOverloaded: more work waits in the store than Options.MaxBacklog allows. Nothing was stored. The error is an *OverloadedError.
 	ErrOverloaded = errors.New("too much work waits in the store")
-	// ErrOutcomeUnknown: the storage failed or the time was over, and what was asked for
+	// ErrOutcomeUnknown: the storage failed or the time was over, and the request
 	// may have been stored all the same.
 	ErrOutcomeUnknown = errors.New("it may have been stored all the same")
 	// ErrFailed: Wait found that the instance ended without an output: it failed, was
@@ -38,11 +39,11 @@ var (
 	ErrBlocked = errors.New("instance is blocked")
 )
 
-// ExistsError tells which instance holds an ID. It is ErrExists.
+// ExistsError names the instance that holds an ID. It is ErrExists.
 type ExistsError = provider.ExistsError
 
-// explain says what was being done when the storage answered err, and how to mend it.
-// status is that of the instance, 0 if nobody knows it.
+// explain adds to an error of the storage the call that failed and how to mend it.
+// status is that of the instance, 0 if it is not known.
 func explain(doing string, status provider.Status, err error) error {
 	switch {
 	case errors.Is(err, provider.ErrNotFound):

@@ -62,7 +62,10 @@ type set = bind.Errors
 func NewErrors() *Errors { return &Errors{bind.NewErrors(shown)} }
 
 // The engine's own errors, as orchestration code and clients see them. Compare with
-// errors.Is; the message says more.
+// errors.Is; the message says more. ErrTooLarge, ErrExists and ErrInvalid are those of packages client and provider.
+//
+// ErrCancelled and ErrTimeout are outcomes: a call or an instance ended that way. activity.ErrCancelled and activity.ErrTimeout are other values,
+// because they tell running code to stop, and code that returns one of them has not made its instance cancelled.
 var (
 	// ErrCancelled: the instance or the scope was cancelled.
 	ErrCancelled = failure.ErrCancelled
@@ -76,17 +79,18 @@ var (
 	ErrTerminated = failure.ErrTerminated
 	// ErrPanic: an activity panicked.
 	ErrPanic = failure.ErrPanic
-	// ErrPayload: a value cannot be encoded, or bytes cannot be decoded into the type asked for.
+	// ErrPayload: a value cannot be encoded, or bytes cannot be decoded into the requested type. A client that was given such a value
+	// returns ErrInvalid, too.
 	ErrPayload = failure.ErrPayload
-	// ErrTooLarge: a payload or a number of pending activities is over its limit.
+	// ErrTooLarge: a payload or a number of pending activities is over its limit. Retrying cannot mend it.
 	ErrTooLarge = failure.ErrTooLarge
-	// ErrHistoryFull: the history is too long to go on; continue as new earlier.
+	// ErrHistoryFull: the history is too long to go on; continue as new earlier. It is not ErrTooLarge, which leaves room for smaller things.
 	ErrHistoryFull = failure.ErrHistoryFull
-	// ErrExists: the ID chosen for a child is in use.
+	// ErrExists: the instance ID is in use, such as one chosen for a child.
 	ErrExists = failure.ErrExists
 	// ErrNotRegistered: a function is not registered under its name on this node.
 	ErrNotRegistered = failure.ErrNotRegistered
-	// ErrInvalid: an option or a name is not allowed, or a context is used after its function returned.
+	// ErrInvalid: an argument, option or name is not allowed, or a context is used after its function returned. Retrying cannot mend it.
 	ErrInvalid = failure.ErrInvalid
 )
 

@@ -1,6 +1,7 @@
 package orchestration
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/perdure/perdure/internal/bind"
@@ -27,7 +28,7 @@ func Events[T any](ctx *Context, name string) Mailbox[T] {
 	scope := ctx.engine()
 	// What was stored before this was checked goes on.
 	if err := check.Name("event name", name); err != nil && !scope.Replaying() {
-		scope.Fail(refused("waiting for events of", name, err))
+		scope.Fail(fmt.Errorf("waiting for events of %s: %w", check.Quote(name), err))
 	}
 	return Mailbox[T]{name: name, box: scope.Mailbox(name)}
 }

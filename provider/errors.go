@@ -9,7 +9,8 @@ import (
 var (
 	// ErrConflict means that the store has changed since the caller read it. Nothing happened.
 	ErrConflict = errors.New("conflict: the stored version has changed")
-	// ErrLeaseLost means that the token does not hold the lease. Nothing happened.
+	// ErrLeaseLost means that the token does not hold the lease. Nothing happened. It is not activity.ErrLeaseLost, which user
+	// code sees and may return: an error of user code must never pass for one of the store.
 	ErrLeaseLost = errors.New("lease lost")
 	// ErrInboxNotEmpty means that a closing commit left messages unnamed. Nothing happened.
 	ErrInboxNotEmpty = errors.New("inbox not empty: messages wait that the closing turn has not seen")
@@ -17,7 +18,8 @@ var (
 	ErrInboxFull = errors.New("inbox full")
 	// ErrNotFound means that the request names something that does not exist.
 	ErrNotFound = errors.New("not found")
-	// ErrExists means that the ID is in use. Nothing happened. The error is an *ExistsError.
+	// ErrExists means that the instance ID is in use, and then the error is an *ExistsError, or that a dead letter is pending again.
+	// Nothing happened.
 	ErrExists = errors.New("already exists")
 	// ErrEnded means that the instance has ended. Nothing happened.
 	ErrEnded = errors.New("instance has ended")
@@ -87,8 +89,8 @@ func (e *ExistsError) Error() string {
 	return fmt.Sprintf("instance %q already exists (status %s)", e.ID, e.Status)
 }
 
-// Is makes errors.Is(err, ErrExists) true.
-func (e *ExistsError) Is(target error) bool { return target == ErrExists }
+// Unwrap returns ErrExists. Unlike a method Is, it is also found of an error that an activity returned.
+func (e *ExistsError) Unwrap() error { return ErrExists }
 
 // refusals are the errors of a working storage that has changed nothing.
 var refusals = []error{ //nolint:gochecknoglobals // constant table

@@ -17,7 +17,8 @@ import (
 	"github.com/perdure/perdure/orchestration"
 )
 
-// ErrRegistration is what all errors of the registry are.
+// ErrRegistration: the registry has refused a function or an error. Start returns it for mistakes that were made before, while
+// ErrInvalid is about its own arguments.
 var ErrRegistration = failure.ErrRegistration
 
 // Registry holds what a node can run. Mistakes are refused as they are made, and again

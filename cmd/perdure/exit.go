@@ -125,7 +125,7 @@ func codeOf(err error) exitCode {
 	case is(provider.ErrNotStore, provider.ErrNewerSchema, provider.ErrClosed, history.ErrNewer, history.ErrCorrupt,
 		client.ErrOutcomeUnknown, context.DeadlineExceeded, fs.ErrPermission):
 		return exitStore
-	case is(client.ErrInvalid, client.ErrTooLarge, orchestration.ErrTooLarge, orchestration.ErrPayload, orchestration.ErrInvalid):
+	case is(client.ErrInvalid, client.ErrTooLarge, orchestration.ErrPayload):
 		return exitUsage
 	}
 	return exitFailure

@@ -3,11 +3,13 @@ package failure
 import (
 	"errors"
 	"fmt"
+
+	"github.com/perdure/perdure/provider"
 )
 
 const codeTimeout = "timeout"
 
-// The errors of the engine.
+// The errors of the engine. Three mean the same as errors of the storage, and are the same values.
 var (
 	// ErrCancelled means that the cancellation of an instance or scope was requested.
 	ErrCancelled = errors.New("cancelled")
@@ -22,24 +24,30 @@ var (
 	// ErrPayload means that a value cannot be encoded or decoded.
 	ErrPayload = errors.New("value cannot be encoded or decoded")
 	// ErrTooLarge means that a limit on size was crossed.
-	ErrTooLarge = errors.New("too large")
+	ErrTooLarge = provider.ErrTooLarge
 	// ErrHistoryFull means that an execution has no room for more events.
 	ErrHistoryFull = errors.New("history is full: continue as new")
-	// ErrExists means that the ID of a child is in use.
-	ErrExists = errors.New("instance ID is in use")
+	// ErrExists means that an instance ID is in use.
+	ErrExists = provider.ErrExists
 	// ErrPanic means that an activity panicked.
 	ErrPanic = errors.New("activity panicked")
 	// ErrNotRegistered means that a name is not known to the registry.
 	ErrNotRegistered = errors.New("not registered")
-	// ErrInvalid means that a name or an option is not allowed.
-	ErrInvalid = errors.New("invalid")
+	// ErrInvalid means that an argument, a name or an option is not allowed.
+	ErrInvalid = provider.ErrInvalid
 )
 
-// sentinel is how an error of the engine is stored. Code and message are part of the stored format.
+// sentinel is how an error of the engine is stored. Code and message are part of the stored format; err may have another text.
 type sentinel struct {
 	err           error
 	code, message string
 	final         bool // trying again cannot help
+}
+
+// shared reports whether the error is one of package provider, too. Earlier releases stored those only under a name that they were
+// registered with.
+func (s *sentinel) shared() bool {
+	return s.err == ErrTooLarge || s.err == ErrExists || s.err == ErrInvalid //nolint:errorlint // the value itself
 }
 
 // engine has all errors of the engine.

@@ -83,11 +83,13 @@ func (s *Set) extend(t *table, name string, e entry) {
 		next = &table{entries: make(map[string]entry), targets: make(map[error]string), types: make(map[reflect.Type]string)}
 	}
 	next.entries[name] = e
-	if e.target != nil {
+	switch {
+	case e.target != nil && sentinelOf(e.target) != nil: // only read
+	case e.target != nil:
 		next.targets[e.target] = name
 		at, _ := slices.BinarySearch(t.names, name)
 		next.names = slices.Insert(slices.Clone(t.names), at, name)
-	} else {
+	default:
 		next.types[e.typ] = name
 	}
 	s.current.Store(next)
@@ -97,7 +99,8 @@ func (s *Set) extend(t *table, name string, e entry) {
 var errNoSet = fmt.Errorf("%w: the set of errors is nil: make one", ErrRegistration)
 
 // AddSentinel lets errors.Is(err, target) hold for errors that were stored. The name is
-// stored and must never change.
+// stored and must never change. An error of the engine keeps its identity without a name. One that is shared may be
+// given the name that earlier releases stored it under: the name is only read.
 func (s *Set) AddSentinel(name string, target error) error {
 	if s == nil {
 		return errNoSet
@@ -111,7 +114,7 @@ func (s *Set) AddSentinel(name string, target error) error {
 	if target == nil || isNilPointer(target) {
 		return fmt.Errorf("%w: the error is nil: give a value that errors.Is can find", ErrRegistration)
 	}
-	if sentinelOf(target) != nil {
+	if own := sentinelOf(target); own != nil && !own.shared() {
 		return fmt.Errorf("%w: it is the engine's own %q, which keeps its identity by itself: leave it out", ErrRegistration, target.Error())
 	}
 	if !reflect.ValueOf(target).Comparable() {

@@ -40,22 +40,30 @@ func k(name string, err error) kind { return kind{name, err} }
 // catalogue returns all sentinels that the public packages export.
 func catalogue() []group {
 	return []group{
-		{"What clients and operators meet", []sentinel{
+		{"What clients, orchestrations and operators meet", []sentinel{
 			{
-				[]kind{k("client.ErrInvalid", client.ErrInvalid), k("runtime.ErrInvalid", runtime.ErrInvalid), k("provider.ErrInvalid", provider.ErrInvalid)},
-				"an argument or option is not allowed; nothing was stored or started", "no", "who wrote the call", "Mend what the text names.",
+				[]kind{
+					k("client.ErrInvalid", client.ErrInvalid), k("orchestration.ErrInvalid", orchestration.ErrInvalid),
+					k("runtime.ErrInvalid", runtime.ErrInvalid), k("provider.ErrInvalid", provider.ErrInvalid),
+				},
+				"an argument, option or name is not allowed; nothing was stored, recorded or started", "no", "who wrote the call", "Mend what the text names.",
 			},
 			{
-				[]kind{k("client.ErrTooLarge", client.ErrTooLarge), k("provider.ErrTooLarge", provider.ErrTooLarge)},
-				"a payload or another argument is over its [limit](limits.md); nothing was stored", "no", "who wrote the call", "Store the data elsewhere and pass where.",
+				[]kind{
+					k("client.ErrTooLarge", client.ErrTooLarge), k("orchestration.ErrTooLarge", orchestration.ErrTooLarge),
+					k("provider.ErrTooLarge", provider.ErrTooLarge),
+				},
+				"a payload, another argument or the number of pending things is over its [limit](limits.md); nothing was stored or recorded", "no; pending ones: after some are done", "who wrote the call", "Store the data elsewhere and pass where; wait before more is scheduled.",
 			},
 			{
 				[]kind{k("client.ErrNotFound", client.ErrNotFound), k("provider.ErrNotFound", provider.ErrNotFound)},
 				"no instance has that ID or key", "no, unless it is started", "the caller", "Check ID and store; deleted instances are gone.",
 			},
 			{
-				[]kind{k("client.ErrExists", client.ErrExists), k("provider.ErrExists", provider.ErrExists)},
-				"the ID is in use; `errors.As` finds a `*client.ExistsError` that names the instance", "no", "the caller", "Often it means that the work is started already. Else use another ID, or an ID policy.",
+				[]kind{
+					k("client.ErrExists", client.ErrExists), k("orchestration.ErrExists", orchestration.ErrExists), k("provider.ErrExists", provider.ErrExists),
+				},
+				"the instance ID is in use; in a client `errors.As` finds a `*client.ExistsError` that names the instance", "no", "the caller", "Often it means that the work is started already. Else use another ID, or an ID policy; for a child put the parent's ID into it.",
 			},
 			{
 				[]kind{k("client.ErrEnded", client.ErrEnded), k("provider.ErrEnded", provider.ErrEnded)},
@@ -118,7 +126,7 @@ func catalogue() []group {
 				"`Leaks.OnFatal`, `Health.Fatal`, and `Shutdown` of a node that `Leaks.OnFatal` has ended: more than `Leaks.MaxInstances` instances have code that does not come back", "no", "the operator, then the author", "Restart the process; the log and `Leaked` tell where the code is.",
 			},
 		}},
-		{"What orchestrations get", []sentinel{
+		{"What only orchestrations get", []sentinel{
 			{[]kind{k("orchestration.ErrCancelled", orchestration.ErrCancelled)}, "the instance or the scope was cancelled", "no", "the orchestration", "Clean up in a detached scope and return the error."},
 			{[]kind{k("orchestration.ErrTimeout", orchestration.ErrTimeout)}, "an attempt, a wait or a scope took longer than allowed; `TimeoutKind` returns the limit of an activity", "yes; attempts by the retry policy", "the orchestration", "Decide what to do without the result."},
 			{[]kind{k("orchestration.ErrPoisoned", orchestration.ErrPoisoned)}, "the activity was lost with its node more often than the poison limit allows; a copy is in the dead letters", "no", "the operator", "Find out why it kills nodes (memory?) before you start the work again."},
@@ -126,11 +134,8 @@ func catalogue() []group {
 			{[]kind{k("orchestration.ErrTerminated", orchestration.ErrTerminated)}, "the instance was terminated from outside", "no", "the operator", "Read the reason in the history."},
 			{[]kind{k("orchestration.ErrPanic", orchestration.ErrPanic)}, "an activity panicked", "yes, by the retry policy", "the author of the activity", "Fix it; the stack is in the log."},
 			{[]kind{k("orchestration.ErrPayload", orchestration.ErrPayload)}, "a value cannot be encoded, or bytes cannot be decoded into the type asked for", "no", "the author", "Make both sides agree on the type."},
-			{[]kind{k("orchestration.ErrTooLarge", orchestration.ErrTooLarge)}, "a payload, or the number of things that are pending, is over its [limit](limits.md); nothing was recorded", "no; pending ones: after some are done", "the author", "Store the data elsewhere and pass where; wait before more is scheduled."},
 			{[]kind{k("orchestration.ErrHistoryFull", orchestration.ErrHistoryFull)}, "the history is too long to go on", "no", "the author", "[Continue as new](../how-to/children-and-continue-as-new.md) earlier."},
-			{[]kind{k("orchestration.ErrExists", orchestration.ErrExists)}, "the ID chosen for a child is in use", "no", "the author", "Put the parent's ID into it, or leave the option out."},
 			{[]kind{k("orchestration.ErrNotRegistered", orchestration.ErrNotRegistered)}, "a function is not registered under its name on this node; the turn fails and the instance is blocked", "the engine does", "who deploys", "Register it and deploy, or call it by name."},
-			{[]kind{k("orchestration.ErrInvalid", orchestration.ErrInvalid)}, "an option or a name is not allowed; nothing was recorded", "no", "the author", "Mend what the text names."},
 		}},
 		{"Causes that end the context of an activity", []sentinel{
 			{[]kind{k("activity.ErrOrchestrationEnded", activity.ErrOrchestrationEnded)}, "the orchestration has ended, so nothing waits for the result", "no", "the activity", "Stop; undo what is half done."},
