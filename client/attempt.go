@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Attempt is one attempt of an activity that has ended. An attempt that was lost with its node is not among them: it
-// was delivered again.
+// Attempt is one attempt of an activity that has ended. An attempt that was lost with its node is not listed: it was delivered
+// again.
 type Attempt struct {
 	Number  int64     `json:"number"`
 	Node    string    `json:"node,omitempty"`

@@ -9,32 +9,32 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// How often a client looks at what waits: not before pauseOfLooks, and not so often that it costs the store more than a part
-// in costOfLooks of the time.
+// How often a client looks at the backlog: at most every pauseOfLooks, and so rarely that looking takes at most one part in
+// costOfLooks of the time.
 const (
 	pauseOfLooks = 10 * time.Millisecond
 	costOfLooks  = 20
 )
 
-// A backlog holds starts back while too much work waits in the store. It goes by looks at the store, which alone knows what all
-// clients have started and all nodes have done; a node in the same process knows only its own part. A look counts until the next: as many starts are
-// let in as fitted then, so that a client alone never goes past the limit, and several together at most by what each saw.
+// A backlog holds starts back while too much work waits in the store. It looks at the store, because only the store knows what
+// all clients have started and all nodes have done. A look counts until the next one: it lets in as many starts as fitted then.
+// So one client never exceeds the limit, and several exceed it at most by what each of them saw.
 type backlog struct {
 	limit  int64
 	store  *storage
 	line   chan struct{} // held by the first start that waits; the others queue for it
-	looker chan struct{} // held by who looks
+	looker chan struct{} // held by the goroutine that looks
 
 	mu    sync.Mutex
 	seen  OverloadedError
-	until time.Time // seen counts until then
+	until time.Time // when seen expires
 }
 
 func newBacklog(limit int, store *storage) *backlog {
 	return &backlog{limit: int64(limit), store: store, line: make(chan struct{}, 1), looker: make(chan struct{}, 1)}
 }
 
-// enter lets a start in, or answers why not.
+// enter lets a start in, or returns why not.
 func (b *backlog) enter(ctx context.Context, doing string, policy OverloadPolicy) error {
 	if policy == Refuse {
 		full, err := b.try(ctx, doing)
@@ -65,7 +65,7 @@ func (b *backlog) enter(ctx context.Context, doing string, policy OverloadPolicy
 	}
 }
 
-// try lets a start in if there is room, and looks at the store if the last look counts no more.
+// try lets a start in if there is room. It looks at the store if the last look has expired.
 func (b *backlog) try(ctx context.Context, doing string) (full *OverloadedError, err error) {
 	if full, known := b.known(); known {
 		return full, nil
@@ -74,7 +74,7 @@ func (b *backlog) try(ctx context.Context, doing string) (full *OverloadedError,
 		return nil, err
 	}
 	defer func() { <-b.looker }()
-	if full, known := b.known(); known { // somebody has looked meanwhile
+	if full, known := b.known(); known { // another goroutine has looked meanwhile
 		return full, nil
 	}
 	began := time.Now()
@@ -89,7 +89,7 @@ func (b *backlog) try(ctx context.Context, doing string) (full *OverloadedError,
 	return b.take(now), nil
 }
 
-// known goes by the last look, if that still counts.
+// known decides by the last look; known is false if that has expired.
 func (b *backlog) known() (full *OverloadedError, known bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -100,7 +100,7 @@ func (b *backlog) known() (full *OverloadedError, known bool) {
 	return b.take(now), true
 }
 
-// take counts a start in. The lock is held.
+// take counts a start in, or returns why there is no room. The lock is held.
 func (b *backlog) take(now time.Time) *OverloadedError {
 	if b.seen.Turns+b.seen.Activities < b.limit {
 		b.seen.Turns++
@@ -111,7 +111,7 @@ func (b *backlog) take(now time.Time) *OverloadedError {
 	return &full
 }
 
-// hold takes what one goroutine may have at a time; those that wait get it in order.
+// hold acquires a place for one goroutine. Those that wait get it in order.
 func hold(ctx context.Context, place chan struct{}) error {
 	select {
 	case place <- struct{}{}:

@@ -12,7 +12,7 @@ import (
 // maxReason bounds the reason of a cancellation or termination, in bytes.
 const maxReason = 4 << 10
 
-// invalid makes an error of a check one of this package. nil stays nil.
+// invalid wraps the error of a check in ErrInvalid. nil stays nil.
 func invalid(err error) error {
 	if err == nil {
 		return nil
@@ -31,8 +31,7 @@ func checkReason(reason string) error {
 	return invalid(check.Text("reason", reason))
 }
 
-// encodePayload encodes a value of the caller and holds it to the limit that instances
-// are started with.
+// encodePayload encodes a value of the caller and checks its size.
 func encodePayload(what string, v any) ([]byte, error) {
 	data, err := payload.Encode(v)
 	if err != nil {

@@ -14,34 +14,33 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// defaultCallTimeout is Options.CallTimeout if that is zero.
+// defaultCallTimeout is the default of Options.CallTimeout.
 const defaultCallTimeout = 30 * time.Second
 
-// Options are the settings of a Client. The zero value is right for most.
+// Options are the settings of a Client. The zero value is right for most programs.
 type Options struct {
-	// Logger is told about storage calls that failed and are repeated; default: slog.Default().
+	// Logger receives storage calls that failed and are repeated; default: slog.Default().
 	Logger *slog.Logger
-	// Errors are the errors of user code that errors.Is and errors.As find in a failed
-	// instance; take them from the registry. nil: errors keep message and type name only.
+	// Errors are the errors of user code that errors.Is and errors.As find in a failed instance; take them from the registry. nil:
+	// errors keep message and type name only.
 	Errors *orchestration.Errors
-	// CallTimeout bounds what a method spends on one call of the storage, repeats after
-	// storage failures included; default 30 s. orchestration.Off: the context alone bounds it.
-	// Handle.Wait is bounded by its context only, also while the storage is away.
+	// CallTimeout bounds one call of the storage, repeats after failures included; default 30 s. A method may make several.
+	// orchestration.Off: only the context bounds it. Handle.Wait is bounded by its context only, also while the storage is away.
 	CallTimeout time.Duration
-	// MaxBacklog holds starts back while as many turns and activities wait in the store: such as could run, and no node has taken
-	// yet. Give more than the nodes take in a tenth of a second, and less than they do in the time that a step may wait. Starts inside a transaction
-	// of the caller are never made to wait, since nodes may be waiting for that. 0: no limit.
+	// MaxBacklog holds starts back while as many turns and activities wait in the store that could run and no node has taken yet.
+	// Give more than the nodes take in a tenth of a second, and less than they do in the time that a step may wait. Starts inside
+	// a transaction of the caller never wait, because nodes may be waiting for that transaction. 0: no limit.
 	MaxBacklog int
-	// Overload says what a start does meanwhile; default Block. WithOverload goes before it.
+	// Overload says what a start does while the backlog is too large; default Block. WithOverload overrides it.
 	Overload OverloadPolicy
-	// Node is the node in this process that starts of this client go through; default none. A node that is free stores an instance with
-	// its first turn: that saves a commit. It must be a node on the client's store. Either side may have decorated the store:
-	// such a start goes by the store of the node. Runtime.Client sets this field.
+	// Node is the node in this process that starts of this client go through; default none. A free node stores an instance with
+	// its first turn, which saves a commit. It must be a node on the client's store. Either side may have decorated the store:
+	// such a start uses the store of the node. Runtime.Client sets this field.
 	Node Node
 }
 
-// Client starts, observes and steers the instances of a store. Make it with [New]. It may
-// be used from many goroutines at once, starts none itself and need not be closed.
+// Client starts, observes and steers the instances of a store. Make it with [New]. Many goroutines may use it at once. It
+// starts none itself and need not be closed.
 type Client struct {
 	store   *storage // nil in a zero Client
 	errors  *failure.Set
@@ -55,8 +54,8 @@ type Node struct{ handle }
 
 type handle = bind.Node
 
-// New makes a client of a store. It does not touch the store. Without a store, or with an
-// option that is not allowed, it returns ErrInvalid.
+// New makes a client of a store. It does not touch the store. Without a store, or with an invalid option, it returns
+// ErrInvalid.
 //
 // In the process of a node, use Runtime.Client: it makes a client that starts instances through that node.
 func New(store provider.Provider, opts Options) (*Client, error) {
@@ -74,7 +73,7 @@ func New(store provider.Provider, opts Options) (*Client, error) {
 	if s.logger == nil {
 		s.logger = slog.Default()
 	}
-	switch opts.CallTimeout { //nolint:exhaustive // other durations stand for themselves
+	switch opts.CallTimeout { //nolint:exhaustive // other durations are used as they are
 	case 0:
 		s.timeout = defaultCallTimeout
 	case orchestration.Off:
@@ -83,7 +82,7 @@ func New(store provider.Provider, opts Options) (*Client, error) {
 	return c, nil
 }
 
-// check refuses what makes no sense.
+// check refuses invalid options.
 func (o *Options) check(store provider.Provider) error {
 	switch badLogger := check.Logger(o.Logger); {
 	case check.IsNil(store):

@@ -12,14 +12,13 @@ import (
 	"github.com/perdure/perdure/internal/payload"
 )
 
-// CompleteActivity ends an activity that has returned activity.ErrPending or ErrParked, with its output. The token is what
-// activity.Token answered to it; its orchestration may run on any node of the store. The output must be of
-// the type that the activity would return. Only the first end of an activity counts.
+// CompleteActivity ends an activity that has returned activity.ErrPending or ErrParked, with its output. The token comes from
+// activity.Token in that activity. Its orchestration may run on any node of the store. The output must be of the type that the
+// activity would return. Only the first end of an activity counts.
 //
-// Errors: ErrInvalid for a text that is no token and for an output that cannot be encoded, ErrTooLarge;
-// activity.ErrAlreadyCompleted, activity.ErrTimeout if the attempt took too long,
-// activity.ErrLeaseLost if the token is not, or no longer, the one that holds the activity: another attempt has begun;
-// ErrEnded and ErrNotFound for its orchestration; ErrOutcomeUnknown, ErrClosed.
+// Errors: ErrInvalid for an invalid token or an output that cannot be encoded; ErrTooLarge; activity.ErrAlreadyCompleted;
+// activity.ErrTimeout if the attempt took too long; activity.ErrLeaseLost if the token does not hold the activity, or no
+// longer, because another attempt has begun; ErrEnded and ErrNotFound for its orchestration; ErrOutcomeUnknown, ErrClosed.
 func CompleteActivity[Out any](ctx context.Context, c *Client, token string, out Out) error {
 	const doing = "completing an activity"
 	data, err := encodePayload("output", out)
@@ -33,9 +32,8 @@ func CompleteActivity[Out any](ctx context.Context, c *Client, token string, out
 	return a.end(ctx, &history.ActivityCompleted{Scheduled: a.Task.EventID, Output: data, Attempt: a.Attempt, Attempts: a.earlier(ctx)})
 }
 
-// FailActivity ends an activity as CompleteActivity does, with an error. It ends the call for good: whoever ends
-// an activity from outside has decided, and no retry policy is asked. Errors that are registered, see Options.Errors, are found
-// by errors.Is and errors.As in the orchestration.
+// FailActivity ends an activity as CompleteActivity does, with an error. It ends the call for good: no retry policy applies to
+// an end from outside. Registered errors, see Options.Errors, are found by errors.Is and errors.As in the orchestration.
 func FailActivity(ctx context.Context, c *Client, token string, err error) error {
 	const doing = "failing an activity"
 	if err == nil {
@@ -48,8 +46,8 @@ func FailActivity(ctx context.Context, c *Client, token string, err error) error
 	return a.fail(ctx, c.errors.Encode(err))
 }
 
-// ReportCancelled ends an activity because HeartbeatActivity answered that its cancellation was asked for, and answers
-// activity.ErrNotCancelled if it was not. All else is as with CompleteActivity.
+// ReportCancelled ends an activity after HeartbeatActivity has reported its cancellation. It returns activity.ErrNotCancelled
+// if the activity was not cancelled. Otherwise it is like CompleteActivity.
 func ReportCancelled(ctx context.Context, c *Client, token string) error {
 	const doing = "reporting an activity as cancelled"
 	a, err := c.attempt(ctx, doing, token)
@@ -65,10 +63,12 @@ func ReportCancelled(ctx context.Context, c *Client, token string) error {
 	return a.fail(ctx, c.errors.Encode(failure.NonRetryable(failure.New(failure.ErrCancelled, "activity was cancelled"))))
 }
 
-// HeartbeatActivity stores progress of an activity that ends later, as activity.Heartbeat does. nil keeps
-// what is stored. It answers activity.ErrCancelled if the activity should stop, and what CompleteActivity answers if it cannot be ended any more.
-// The lease of an activity that holds its slot is renewed, as its node does: whoever goes on calling keeps it from being run again
-// should the node be lost, and from its heartbeat timeout: call three times within that. Each call is a write.
+// HeartbeatActivity stores progress of an activity that ends later, as activity.Heartbeat does. nil details keep those that are
+// stored. It returns activity.ErrCancelled if the activity should stop, and the errors of CompleteActivity if it can no longer
+// be ended.
+//
+// The call renews the lease of an activity that holds its slot, and restarts its heartbeat timeout. As long as calls come, at
+// least three within the heartbeat timeout, the activity is not run again although its node was lost. Each call is a write.
 func HeartbeatActivity(ctx context.Context, c *Client, token string, details any) error {
 	const doing = "heartbeat of an activity"
 	var data []byte

@@ -12,19 +12,19 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// lettersPage is how many dead letters are read at once: each may have a payload of the largest size.
+// lettersPage is how many dead letters are read at once: each may have a payload of the maximum size.
 const lettersPage = 20
 
-// DeadLetter is a message that its instance did not take before it ended, or an activity that was lost to crashes
-// too often. Times are UTC by the storage's clock.
+// DeadLetter is a message that its instance did not take before it ended, or an activity that was lost to crashes too often.
+// Times are UTC by the storage's clock.
 type DeadLetter struct {
 	ID          int64           `json:"id"`
 	Kind        string          `json:"kind"`           // such as "EventReceived"; "ActivityScheduled" of an activity
 	Name        string          `json:"name,omitempty"` // of the event or activity
 	Instance    string          `json:"instance"`
 	InstanceKey provider.UUID   `json:"instanceKey"`
-	Execution   int64           `json:"execution,omitempty"` // that it was for; 0: any
-	EventID     int64           `json:"eventId,omitempty"`   // that it answers or, of an activity, that scheduled it
+	Execution   int64           `json:"execution,omitempty"` // its addressee; 0: any
+	EventID     int64           `json:"eventId,omitempty"`   // of the command that it is the result of, or that scheduled the activity
 	Queue       string          `json:"queue,omitempty"`     // of an activity
 	Payload     json.RawMessage `json:"payload,omitempty"`   // of the event, or the input of the activity
 	Reason      string          `json:"reason"`
@@ -74,7 +74,7 @@ func (s *storage) letters(ctx context.Context, doing string, req provider.DeadLe
 	return res.Letters, nil
 }
 
-// describeLetter turns a stored dead letter into what people read.
+// describeLetter turns a stored dead letter into a DeadLetter.
 func describeLetter(l *provider.DeadLetter) DeadLetter {
 	d := DeadLetter{
 		ID: l.ID, Kind: history.Kind(l.Kind).String(), Name: l.Name, Instance: l.InstanceID, InstanceKey: l.Key, Execution: l.Execution,
@@ -100,12 +100,12 @@ func describeLetter(l *provider.DeadLetter) DeadLetter {
 }
 
 // RedriveDeadLetter puts a dead letter back where it came from: a message into the inbox of its instance, an activity into its
-// queue, with its first attempt and without a deadline. That is possible while the instance runs and, for an activity, still runs
-// the execution that scheduled it. Otherwise the letter stays, and the error is ErrEnded; ErrExists if the activity is pending
-// again. An unknown letter is ErrNotFound.
+// queue, with its first attempt and without a deadline. That is possible while the instance runs and, for an activity, still
+// runs the execution that scheduled it. Otherwise the letter stays, and the error is ErrEnded. It is ErrExists if the activity
+// is pending again, and ErrNotFound for an unknown letter.
 //
-// A redriven activity runs, but its call may have ended: with orchestration.ErrPoisoned when the activity was buried. Then the code has gone on,
-// perhaps compensated, and the new result is dropped.
+// A redriven activity runs, but its call may have ended: with orchestration.ErrPoisoned when the activity was buried. Then the
+// code has gone on, perhaps compensated, and the new result is dropped.
 func (c *Client) RedriveDeadLetter(ctx context.Context, id int64) error {
 	return c.changeLetter(ctx, fmt.Sprintf("redriving dead letter %d", id), provider.DeadLettersRedrive, id)
 }
@@ -143,14 +143,14 @@ func (c *Client) changeLetter(ctx context.Context, doing string, action provider
 	case err != nil:
 		return err
 	case l == nil && tries > 1:
-		return nil // an earlier try, whose answer was lost, did it
+		return nil // an earlier try did it, and its result was lost
 	case l == nil:
 		return fmt.Errorf("%s: %w: there is no such letter; it was redriven, dropped or deleted with its instance", doing, ErrNotFound)
 	}
 	return c.store.whyLetterStays(ctx, doing, l)
 }
 
-// letter reads one dead letter; nil if there is none of that ID.
+// letter reads one dead letter; nil if there is none with that ID.
 func (s *storage) letter(ctx context.Context, doing string, id int64) (*provider.DeadLetter, error) {
 	page, err := s.letters(ctx, doing, provider.DeadLettersRequest{Cursor: id - 1, Max: 1})
 	if err != nil || len(page) == 0 || page[0].ID != id {

@@ -25,14 +25,13 @@ const (
 	StatusReset          Status = "Reset"
 )
 
-// Ended tells whether the status is final.
+// Ended reports whether the status is final.
 func (s Status) Ended() bool {
 	known, _ := provider.ParseStatus(string(s))
 	return known.Ended()
 }
 
-// Description is what the store holds about an instance. Times are UTC by the storage's
-// clock; the zero time means none.
+// Description is what is stored about an instance. Times are UTC by the storage's clock; the zero time means none.
 type Description struct {
 	ID            string          `json:"id"`
 	Key           provider.UUID   `json:"key"`
@@ -44,9 +43,9 @@ type Description struct {
 	Execution     int64           `json:"execution"`          // the current one, from 1
 	HistoryLength int64           `json:"historyLength"`      // events of the current execution
 	HistoryBytes  int64           `json:"historyBytes"`
-	EngineLevel   int64           `json:"engineLevel"`           // that a node needs to run it
+	EngineLevel   int64           `json:"engineLevel"`           // the least level of a node that may run it
 	InboxMessages int64           `json:"inboxMessages"`         // timers, too
-	DeadLetters   int64           `json:"deadLetters,omitempty"` // messages and activities that were set aside; Describe only
+	DeadLetters   int64           `json:"deadLetters,omitempty"` // messages and activities set aside; Describe only
 	Deliveries    int64           `json:"deliveries"`            // turns begun since the last one that was stored
 	Parent        *Parent         `json:"parent,omitempty"`      // nil: none
 	RequestID     string          `json:"requestId,omitempty"`
@@ -67,7 +66,7 @@ type Blocked struct {
 	Message string    `json:"message"` // the last error in full
 	Count   int64     `json:"count"`   // failed turns in a row
 	Since   time.Time `json:"since"`
-	RetryAt time.Time `json:"retryAt,omitzero"` // zero: held until a person unblocks it
+	RetryAt time.Time `json:"retryAt,omitzero"` // zero: held until it is unblocked
 }
 
 // Parent names the event of the execution that started a child.
@@ -93,7 +92,7 @@ type Activity struct {
 	LeaseUntil  time.Time       `json:"leaseUntil,omitzero"`
 	ScheduledAt time.Time       `json:"scheduledAt"`
 	NotBefore   time.Time       `json:"notBefore,omitzero"` // when the attempt may begin
-	StartBy     time.Time       `json:"startBy,omitzero"`   // when it is over if it has not begun, or a parked attempt is
+	StartBy     time.Time       `json:"startBy,omitzero"`   // deadline of an attempt that has not begun, or of a parked one
 	Deadline    time.Time       `json:"deadline,omitzero"`
 	Heartbeat   json.RawMessage `json:"heartbeat,omitempty"`
 	Failure     *Failure        `json:"failure,omitempty"`  // of the last attempt
@@ -107,11 +106,10 @@ type ActivityState string
 const (
 	ActivityQueued  ActivityState = "Queued"  // waits for a node, or for its next attempt
 	ActivityRunning ActivityState = "Running" // a node has it
-	ActivityParked  ActivityState = "Parked"  // waits for a completion from outside
+	ActivityParked  ActivityState = "Parked"  // waits to be ended by its token
 )
 
-// Describe answers what is stored about the instance that the ID names now, pending
-// activities included.
+// Describe returns what is stored about the instance that the ID names now, pending activities included.
 func (c *Client) Describe(ctx context.Context, id string) (Description, error) {
 	return c.describe(ctx, target{id: id})
 }
@@ -133,7 +131,7 @@ func (c *Client) describe(ctx context.Context, t target) (Description, error) {
 	return d, nil
 }
 
-// describe turns a stored row into what people read.
+// describe turns a stored row into a Description.
 func describe(i *provider.Instance, now provider.Time) Description {
 	d := Description{
 		ID: i.ID, Key: i.Key, Orchestration: i.Name, CodeVersion: i.CodeVersion, Status: Status(i.Status.String()),

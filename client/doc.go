@@ -2,7 +2,7 @@
 //
 // A [Client] talks to a store and to nothing else: it may live in the process that runs
 // the orchestrations, or in any other that can open the same store. [Start] returns a
-// typed [Handle]; what knows no Go types, such as a command line, uses the methods of
+// typed [Handle]. Programs without the Go types, such as a command line, use the methods of
 // Client with an instance's ID.
 //
 //	c, err := client.New(store, client.Options{}) // or rt.Client in the process of a node
@@ -13,20 +13,20 @@
 // # IDs and keys
 //
 // An instance has an ID, which the caller may choose, and a key, which is never used
-// again. An ID may name another instance later, by [ReplaceEnded] or after a deletion; a
-// Handle names the key and so never means the successor. A method of Client finds the
+// again. An ID may name another instance later, by [ReplaceEnded] or after a deletion. A
+// Handle holds the key, so it never means the successor. A method of Client finds the
 // instance that the ID names now, and stays with it.
 //
 // # Errors
 //
-// Every error says what was tried, on which instance, and how to mend it. Compare with
-// errors.Is and the sentinels of this package. A call that the storage fails is repeated
-// until it answers, the context is finished or [Options].CallTimeout has passed. What is
-// repeated carries one request ID, so that nothing is stored or handled twice; if it
-// ends without an answer and may have been stored, the error is [ErrOutcomeUnknown].
+// Every error names the call and the instance, and says how to mend it. Compare with
+// errors.Is and the sentinels of this package. A call that fails in the storage is repeated
+// until it succeeds, the context is finished or [Options].CallTimeout has passed. All repeats
+// carry one request ID, so that nothing is stored or handled twice. If the last one fails
+// and one may have been stored, the error is [ErrOutcomeUnknown].
 //
 // # Concurrency
 //
-// A Client and a Handle may be used from many goroutines at once. They start none and need
+// Many goroutines may use a Client and a Handle at once. They start none and need
 // not be closed.
 package client

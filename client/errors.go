@@ -14,7 +14,7 @@ var (
 	ErrNotFound = provider.ErrNotFound
 	// ErrExists: the instance ID is in use; errors.As finds an *ExistsError that names the instance.
 	ErrExists = provider.ErrExists
-	// ErrEnded: the instance that the call names has ended and takes nothing any more. It is not activity.ErrOrchestrationEnded, which
+	// ErrEnded: the instance that the call names has ended and accepts nothing any more. It is not activity.ErrOrchestrationEnded, which
 	// tells an activity about its own orchestration.
 	ErrEnded = provider.ErrEnded
 	// ErrInvalid: an argument or option is not allowed. Nothing was stored. A value that cannot be encoded is orchestration.ErrPayload, too.
@@ -65,7 +65,7 @@ func explain(doing string, status provider.Status, err error) error {
 	}
 }
 
-// otherPolicy says which ID policies would take what holds the ID.
+// otherPolicy names the ID policies that would accept the existing instance.
 func otherPolicy(err error) string {
 	if e, ok := errors.AsType[*ExistsError](err); ok && e.Status.Ended() {
 		return "replace it with client.ReplaceEnded, or take it with client.UseExisting"

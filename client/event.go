@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// HistoryEvent is an event of a history in a form to be shown: all kinds in one flat
-// struct, whose fields are zero where they do not apply.
+// HistoryEvent is an event of a history in a readable form: all kinds in one flat struct, whose fields are zero where they do
+// not apply.
 type HistoryEvent struct {
 	ID   int64     `json:"id"`
 	Time time.Time `json:"time,omitzero"` // by the storage's clock; a command has that of the message before it
@@ -18,12 +18,11 @@ type HistoryEvent struct {
 	// Name of the orchestration, activity or event.
 	Name        string `json:"name,omitempty"`
 	CodeVersion string `json:"codeVersion,omitempty"`
-	// Ref is the event that this one answers or gives up, such as the ActivityScheduled of an
-	// ActivityCompleted.
+	// Ref is the event that this one is the result of, or cancels, such as the ActivityScheduled of an ActivityCompleted.
 	Ref int64 `json:"ref,omitempty"`
-	// Input is what came in: the input of an orchestration or activity, the payload of an event.
+	// Input is the input of an orchestration or activity, or the payload of an event.
 	Input json.RawMessage `json:"input,omitempty"`
-	// Output is what came out, also of a side effect.
+	// Output is a result, also of a side effect.
 	Output  json.RawMessage `json:"output,omitempty"`
 	Failure *Failure        `json:"failure,omitempty"`
 	// Queue and Attempt are of an activity.
@@ -31,9 +30,10 @@ type HistoryEvent struct {
 	Attempt int64  `json:"attempt,omitempty"`
 	// Attempts are the last ones of an activity that has ended, at most ten, if there was more than one.
 	Attempts []Attempt `json:"attempts,omitempty"`
-	// Timeout is what one attempt of an activity may take, in nanoseconds.
+	// Timeout bounds one attempt of an activity, in nanoseconds.
 	Timeout time.Duration `json:"timeoutNanos,omitempty"`
-	// Duration is what a timer was asked to wait, a start is delayed, or a local activity waits for its next attempt, in nanoseconds, and Due when a timer fires.
+	// Duration is the length of a timer, the delay of a start, or the pause before the next attempt of a local activity, in
+	// nanoseconds. Due is when a timer fires.
 	Duration time.Duration `json:"durationNanos,omitempty"`
 	Due      time.Time     `json:"due,omitzero"`
 	// Instance and InstanceKey name the child that is started or cancelled.
@@ -46,7 +46,7 @@ type HistoryEvent struct {
 	Continued bool    `json:"continued,omitempty"` // an execution that another one continued as
 }
 
-// describeEvent turns a stored event into what people read.
+// describeEvent turns a stored event into a HistoryEvent.
 func describeEvent(e history.Event) HistoryEvent {
 	h := HistoryEvent{ID: e.ID, Time: provider.Time(e.At).Std(), Kind: e.Body.Kind().String()}
 	if !h.describeMessage(e.Body) && !h.describeCommand(e.Body) {
@@ -55,7 +55,7 @@ func describeEvent(e history.Event) HistoryEvent {
 	return h
 }
 
-// describeMessage fills in an event that came from outside.
+// describeMessage fills in an event that came from outside, and reports whether it was one.
 func (h *HistoryEvent) describeMessage(body history.Body) bool {
 	switch b := body.(type) {
 	case *history.ExecutionStarted:
@@ -91,7 +91,7 @@ func (h *HistoryEvent) describeMessage(body history.Body) bool {
 	return true
 }
 
-// describeCommand fills in an event that the orchestration's code made.
+// describeCommand fills in an event of the orchestration's code, and reports whether it was one.
 func (h *HistoryEvent) describeCommand(body history.Body) bool {
 	switch b := body.(type) {
 	case *history.ActivityScheduled:

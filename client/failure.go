@@ -6,7 +6,7 @@ import (
 	"github.com/perdure/perdure/internal/history"
 )
 
-// Failure is a stored error in a form to be shown. Wait answers it as an error instead.
+// Failure is a stored error in a readable form. Wait returns it as an error instead.
 type Failure struct {
 	Type         string          `json:"type,omitempty"` // registered name, or that of the Go type
 	Message      string          `json:"message"`
@@ -27,8 +27,8 @@ func describeFailure(f *history.Failure) *Failure {
 	return shown
 }
 
-// rawJSON shows a stored payload. What is no JSON, as it came from elsewhere, is shown as a
-// string in base 64, so that one payload does not spoil a page.
+// rawJSON returns a stored payload. One that is not JSON, as it came from elsewhere, becomes a string in base 64, so that one
+// payload does not spoil a page.
 func rawJSON(data []byte) json.RawMessage {
 	if len(data) == 0 {
 		return nil

@@ -9,18 +9,16 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Handle is one instance whose output is an Out. It names the instance's key: if the ID is
-// given to another instance, the handle still means the old one. It is a plain value that
-// may be copied, compared and used from many goroutines at once. A zero Handle answers
-// ErrInvalid.
+// Handle is one instance whose output is an Out. It names the instance's key: if the ID is given to another instance, the
+// handle still means the old one. It is a plain value: many goroutines may copy, compare and use it at once. A zero Handle
+// returns ErrInvalid.
 type Handle[Out any] struct {
 	c *Client
 	t target
 }
 
-// Lookup answers a handle of the instance that the ID names now, running or ended, and
-// ErrNotFound if there is none. Nobody checks that its output is an Out before Wait
-// decodes it.
+// Lookup returns a handle of the instance that the ID names now, running or ended, and ErrNotFound if there is none. The type
+// Out is not checked before Wait decodes the output.
 func Lookup[Out any](ctx context.Context, c *Client, id string) (Handle[Out], error) {
 	doing := fmt.Sprintf("looking up %s", target{id: id})
 	if err := c.usable(ctx); err != nil {
@@ -33,24 +31,22 @@ func Lookup[Out any](ctx context.Context, c *Client, id string) (Handle[Out], er
 	return Handle[Out]{c: c, t: t}, nil
 }
 
-// HandleOf answers the handle of an instance whose key was kept, without asking the
-// store. It reaches replaced instances, too. The ID only serves messages.
+// HandleOf returns the handle of an instance whose key the caller has kept, without a call of the store. It reaches replaced
+// instances, too. The ID is used in messages only.
 func HandleOf[Out any](c *Client, id string, key provider.UUID) Handle[Out] {
 	return Handle[Out]{c: c, t: target{id: id, key: key}}
 }
 
-// ID answers the instance's ID.
+// ID returns the instance's ID.
 func (h Handle[Out]) ID() string { return h.t.id }
 
-// Key answers the instance's key, which is never used again.
+// Key returns the instance's key, which is never used again.
 func (h Handle[Out]) Key() provider.UUID { return h.t.key }
 
-// Raise puts an event into the instance's mailbox of that name. It answers when the event
-// is stored: it will be there when the orchestration asks for it, in the order in which
-// one sender raised events. The payload is stored as JSON, at most 2 MiB.
+// Raise puts an event into the instance's mailbox of that name. It returns when the event is stored. The orchestration receives
+// the events of one sender in the order in which they were raised. The payload is stored as JSON, at most 2 MiB.
 //
-// Errors: ErrInvalid, ErrTooLarge, ErrEnded, ErrNotFound, ErrInboxFull, ErrOutcomeUnknown,
-// or what ended ctx.
+// Errors: ErrInvalid, ErrTooLarge, ErrEnded, ErrNotFound, ErrInboxFull, ErrOutcomeUnknown, or the error of ctx.
 func (h Handle[Out]) Raise(ctx context.Context, event string, payload any, opts ...RaiseOption) error {
 	if err := h.usable(ctx); err != nil {
 		return err
@@ -58,10 +54,9 @@ func (h Handle[Out]) Raise(ctx context.Context, event string, payload any, opts 
 	return h.c.raise(ctx, h.t, event, payload, opts)
 }
 
-// Cancel asks the orchestration to stop in its own way: its context is cancelled and it
-// may clean up. It answers when the request is stored; [Handle.Wait] tells what came of it. Repeated
-// requests change nothing. The reason is for people, at most 4 KiB, and may be empty.
-// Errors are those of Raise.
+// Cancel requests that the orchestration stop in its own way: its context is cancelled and it may clean up. It returns when the
+// request is stored; [Handle.Wait] returns the outcome. Repeated requests change nothing. The reason is for people, at most 4
+// KiB, and may be empty. Errors are those of Raise.
 func (h Handle[Out]) Cancel(ctx context.Context, reason string) error {
 	if err := h.usable(ctx); err != nil {
 		return err
@@ -69,9 +64,9 @@ func (h Handle[Out]) Cancel(ctx context.Context, reason string) error {
 	return h.c.cancel(ctx, h.t, reason)
 }
 
-// Terminate ends the instance at once, without its code: nothing is cleaned up, its
-// activities are given up, its waiting messages go to the dead letters, and its children are cancelled.
-// The reason is for people, at most 4 KiB, and may be empty. Errors are those of Raise.
+// Terminate ends the instance at once, without its code. Nothing is cleaned up: its activities and children are cancelled, and
+// its waiting messages go to the dead letters. The reason is for people, at most 4 KiB, and may be empty. Errors are those of
+// Raise.
 func (h Handle[Out]) Terminate(ctx context.Context, reason string) error {
 	if err := h.usable(ctx); err != nil {
 		return err
@@ -79,7 +74,7 @@ func (h Handle[Out]) Terminate(ctx context.Context, reason string) error {
 	return h.c.terminate(ctx, h.t, reason)
 }
 
-// Describe answers what is stored about the instance, pending activities included.
+// Describe returns what is stored about the instance, pending activities included.
 func (h Handle[Out]) Describe(ctx context.Context) (Description, error) {
 	if err := h.usable(ctx); err != nil {
 		return Description{}, err
@@ -98,7 +93,7 @@ func (h Handle[Out]) History(ctx context.Context, execution int64) iter.Seq2[His
 
 var errNoInstance = errors.New("the handle is zero or its key is: take one from client.Start or client.Lookup")
 
-// usable refuses a handle that no function of this package made.
+// usable refuses a handle that was not made by this package.
 func (h Handle[Out]) usable(ctx context.Context) error {
 	if h.t.key.IsZero() {
 		return fmt.Errorf("using a handle of no instance: %w: %w", ErrInvalid, errNoInstance)

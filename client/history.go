@@ -10,9 +10,9 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// History reads the events of an execution of the instance that the ID names now, in
-// order; execution 0 is the current one. It ends after the first error, and with the last
-// event stored when it gets there. It reads page by page, so that a loop may stop early.
+// History ranges over the events of an execution of the instance that the ID names now, in order; execution 0 is the current
+// one. It ends after the first error, or after the last event that is stored by then. It reads page by page, so that a loop may
+// stop early.
 func (c *Client) History(ctx context.Context, id string, execution int64) iter.Seq2[HistoryEvent, error] {
 	return c.history(ctx, target{id: id}, execution)
 }
@@ -69,7 +69,7 @@ func (s *storage) historyPage(ctx context.Context, req provider.ReadHistoryReque
 	return res, nil
 }
 
-// readable decodes an event; last is the one before it, whose time a command has.
+// readable decodes an event. A command has the time of last, the event before it.
 func readable(stored provider.Event, last HistoryEvent) (HistoryEvent, error) {
 	e, err := history.Decode(stored.ID, stored.Data)
 	if err != nil {

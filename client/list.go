@@ -13,10 +13,10 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// defaultPage is how many instances a page has if nobody says otherwise.
+// defaultPage is the default of Page.Size.
 const defaultPage = 100
 
-// Filter chooses instances. Zero fields do not restrict; those that are set must all hold.
+// Filter selects instances. Zero fields do not restrict; all others must match.
 type Filter struct {
 	IDPrefix      string
 	Orchestration string // stored name
@@ -28,7 +28,7 @@ type Filter struct {
 	Replaced      bool          // also instances whose ID now names a newer one
 }
 
-// Page asks for a part of a list.
+// Page selects a part of a list.
 type Page struct {
 	Size   int    // 1 to 1,000; 0: 100
 	Cursor string // "" for the first page, else Instances.Cursor
@@ -40,9 +40,8 @@ type Instances struct {
 	Cursor string        `json:"cursor,omitempty"`
 }
 
-// List answers a page of the instances that match, newest first. Instances that are
-// created or end between two pages neither repeat nor hide others. Pending activities
-// are not listed.
+// List returns a page of the instances that match, newest first. Instances that are created or end between two pages neither
+// repeat nor hide others. Pending activities are not listed.
 func (c *Client) List(ctx context.Context, f Filter, page Page) (Instances, error) {
 	const doing = "listing instances"
 	filter, err := f.stored()
@@ -71,8 +70,7 @@ func (c *Client) List(ctx context.Context, f Filter, page Page) (Instances, erro
 	return list, nil
 }
 
-// All ranges over all instances that match, newest first, reading page by page. It ends
-// after the first error.
+// All ranges over all instances that match, newest first. It reads page by page, and ends after the first error.
 func (c *Client) All(ctx context.Context, f Filter) iter.Seq2[Description, error] {
 	return func(yield func(Description, error) bool) {
 		var page Page
@@ -94,7 +92,7 @@ func (c *Client) All(ctx context.Context, f Filter) iter.Seq2[Description, error
 	}
 }
 
-// Count answers how many instances match.
+// Count returns how many instances match.
 func (c *Client) Count(ctx context.Context, f Filter) (int64, error) {
 	const doing = "counting instances"
 	filter, err := f.stored()
@@ -134,7 +132,7 @@ func (f *Filter) stored() (provider.Filter, error) {
 	return stored, nil
 }
 
-// bound sets a bound of time in the storage's form, whose zero means none.
+// bound sets a time bound in the storage's form, whose zero means none.
 func bound(stored *provider.Time, field string, t time.Time) error {
 	if t.IsZero() {
 		return nil

@@ -68,12 +68,16 @@ type raiseOptions struct {
 
 type startFunc func(o *startOptions) error
 
-func (startFunc) StartOption() {}
+// StartOption makes f a [StartOption].
+func (f startFunc) StartOption() {}
 
 type raiseFunc func(o *raiseOptions) error
 
-func (raiseFunc) StartOption() {}
-func (raiseFunc) RaiseOption() {}
+// StartOption makes f a [StartOption].
+func (f raiseFunc) StartOption() {}
+
+// RaiseOption makes f a [RaiseOption].
+func (f raiseFunc) RaiseOption() {}
 
 // WithID chooses the instance's ID: 1 to 512 bytes of UTF-8 without NUL. Without it the
 // ID is a UUID of version 7.
@@ -92,10 +96,10 @@ func WithIDPolicy(p IDPolicy) StartOption {
 	})
 }
 
-// WithDelay lets the code of the orchestration begin only after d, measured by the storage's clock. The instance exists at once, takes
-// events, and shows the delay as a timer. Cancelled before, it ends at once, and its code never begins.
+// WithDelay delays the code of the orchestration by d, measured by the storage's clock. The instance exists at once, receives
+// events, and shows the delay as a timer. If it is cancelled within the delay, it ends at once, and its code never begins.
 //
-// Upgrade nodes before clients that use it: a node of an earlier release leaves such a start to newer nodes.
+// Upgrade nodes before clients that use it: nodes of earlier releases leave such a start to newer ones.
 func WithDelay(d time.Duration) StartOption {
 	return startFunc(func(o *startOptions) error {
 		if d < 0 {

@@ -12,9 +12,9 @@ type OverloadPolicy uint8
 const (
 	// Block waits until less work waits, bounded by the context only. Starts of a client wait in the order in which they came.
 	Block OverloadPolicy = iota
-	// Refuse answers ErrOverloaded; errors.As finds an *OverloadedError that says when to come again.
+	// Refuse returns ErrOverloaded; errors.As finds an *OverloadedError that says when to try again.
 	Refuse
-	// Admit stores the start all the same.
+	// Admit stores the start nevertheless.
 	Admit
 )
 
@@ -25,8 +25,7 @@ func (p OverloadPolicy) check() error {
 	return nil
 }
 
-// WithOverload says what this start does while too much work waits. Without it, what Options.Overload says. If the client has
-// no MaxBacklog it changes nothing.
+// WithOverload overrides Options.Overload for one start. If the client has no MaxBacklog it changes nothing.
 func WithOverload(p OverloadPolicy) StartOption {
 	return startFunc(func(o *startOptions) error {
 		o.overload = &p
@@ -34,13 +33,13 @@ func WithOverload(p OverloadPolicy) StartOption {
 	})
 }
 
-// OverloadedError tells what waits. It is ErrOverloaded.
+// OverloadedError describes the backlog. It is ErrOverloaded.
 type OverloadedError struct {
-	Turns      int64         // at the last look into the store, and starts of this client since
+	Turns      int64         // at the last look at the store, and starts of this client since
 	Activities int64         // at the last look
-	Most       string        // what most of it was: `orchestration "Checkout"`, or `activity "Charge" of queue "default"`; "" if nothing waited
+	Most       string        // the largest part of it: `orchestration "Checkout"`, or `activity "Charge" of queue "default"`; "" if nothing waited
 	Limit      int           // Options.MaxBacklog
-	RetryAfter time.Duration // when the client looks again: until then the answer is the same
+	RetryAfter time.Duration // until the client looks again; an earlier start is refused, too
 }
 
 func (e *OverloadedError) Error() string {

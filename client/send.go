@@ -17,7 +17,7 @@ func (c *Client) Raise(ctx context.Context, id, event string, payload any, opts 
 	return c.raise(ctx, target{id: id}, event, payload, opts)
 }
 
-// Cancel asks the instance that the ID names now to stop in its own way. See Handle.Cancel.
+// Cancel requests that the instance that the ID names now stop in its own way. See Handle.Cancel.
 func (c *Client) Cancel(ctx context.Context, id, reason string) error {
 	return c.cancel(ctx, target{id: id}, reason)
 }

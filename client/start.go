@@ -16,21 +16,19 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Start stores a new instance of an orchestration and answers a handle of it. It does not
-// wait for a node to run it; one that has the orchestration registered will. Of closures
-// and generic functions give what orchestration.Define answered. The input is stored as
-// JSON, at most 2 MiB.
+// Start stores a new instance of an orchestration and returns a handle of it. It does not wait for a node to run it; any node
+// that has the orchestration registered does. For closures and generic functions pass the result of orchestration.Define. The
+// input is stored as JSON, at most 2 MiB.
 //
-// Inside a transaction of the caller (see postgres.InTx, sqlite.InTx) the instance starts if and only if
-// that commits.
+// Inside a transaction of the caller (see postgres.InTx, sqlite.InTx) the instance starts if and only if that commits.
 //
-// A client with a node (see Options.Node) has it make the first turn with the start, if the node is free: one commit stores both.
-// Start then waits for the code to block or return. It does not wait for an orchestration whose code was slow before.
-// So code may begin although its start is refused, as when the ID is in use, and whatever it asked for then does not happen.
+// A client with a node (see Options.Node) makes the first turn with the start if the node is free: one commit stores both.
+// Start then waits until the code blocks or returns, except for an orchestration whose code was slow before. So code may begin
+// although its start is refused, for example because the ID is in use. Its commands are then dropped.
 //
-// While more work waits in the store than Options.MaxBacklog allows, it waits or is refused; see OverloadPolicy.
+// While more work waits in the store than Options.MaxBacklog allows, the start waits or is refused; see OverloadPolicy.
 //
-// Errors: ErrInvalid, ErrTooLarge, ErrExists, ErrOverloaded, ErrForeignTx, ErrOutcomeUnknown, or what ended ctx.
+// Errors: ErrInvalid, ErrTooLarge, ErrExists, ErrOverloaded, ErrForeignTx, ErrOutcomeUnknown, or the error of ctx.
 func Start[In, Out any](
 	ctx context.Context, c *Client, fn func(*orchestration.Context, In) (Out, error), in In, opts ...StartOption,
 ) (Handle[Out], error) {
@@ -50,7 +48,7 @@ func StartNamed[Out any](ctx context.Context, c *Client, name string, in any, op
 	return Handle[Out]{c: c, t: t}, nil
 }
 
-// start checks the request, stores it and answers the instance under the ID.
+// start checks the request, stores it and returns the instance with its ID.
 func (c *Client) start(ctx context.Context, name string, in any, opts []StartOption) (target, error) {
 	var o startOptions
 	req, err := o.request(name, in, opts)
@@ -72,7 +70,7 @@ func (c *Client) start(ctx context.Context, name string, in any, opts []StartOpt
 		return target{}, doubt(explain(doing, 0, err), doubtful,
 			fmt.Sprintf("repeat it with client.WithID(%q) and client.WithRequestID(%q)", req.ID, req.RequestID))
 	}
-	// The first execution runs what the start named; a later one may have continued as another.
+	// The first execution runs the orchestration that the start named; a later one may have continued as another.
 	if stored.Name != name && stored.Execution == 1 {
 		return target{}, fmt.Errorf("%s: %w, of orchestration %q: use another ID", doing,
 			&ExistsError{ID: stored.ID, Key: stored.Key, Status: stored.Status}, stored.Name)
@@ -80,8 +78,8 @@ func (c *Client) start(ctx context.Context, name string, in any, opts []StartOpt
 	return target{id: stored.ID, key: stored.Key}, nil
 }
 
-// create stores a start. The client's node makes the first turn with it if it can. If that has no answer, the repeat
-// finds out what is stored.
+// create stores a start. The client's node makes the first turn with it if it can. If the outcome of that is not known, the
+// repeat finds it out.
 func (c *Client) create(ctx context.Context, doing string, req provider.CreateRequest) (stored provider.Instance, doubtful bool, err error) {
 	asked := false
 	doubtful, err = c.store.write(ctx, doing, func(ctx context.Context) (err error) {

@@ -51,7 +51,7 @@ func (s *storage) bound(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithTimeoutCause(ctx, s.timeout, errCallTimeout)
 }
 
-// errCallTimeout is a deadline exceeded that says which.
+// errCallTimeout is a DeadlineExceeded that names the setting.
 var errCallTimeout = fmt.Errorf("the storage did not answer within the client's CallTimeout: %w", context.DeadlineExceeded)
 
 // repeat asks until the store returns a result or ctx is finished. Once a try may have been
@@ -87,7 +87,7 @@ func (s *storage) repeat(ctx context.Context, doing string, ask func(context.Con
 	}
 }
 
-// finished is the error of a call whose context ended, with what the storage said last.
+// finished is the error of a call whose context ended, with the last error of the storage.
 func finished(ctx context.Context, err error) error {
 	if errors.Is(err, ctx.Err()) {
 		return why(ctx)

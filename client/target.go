@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A target is the instance that a call is about. The key is zero until the ID is resolved.
+// A target is the instance that a call names. The key is zero until the ID is resolved.
 type target struct {
 	id  string
 	key provider.UUID
@@ -30,8 +30,8 @@ func (t target) check() error {
 	return checkName("instance ID", t.id)
 }
 
-// resolve finds the key of a target named by ID only, so that no repeat of a call reaches
-// a successor under that ID. The status is 0 for a target that had its key.
+// resolve finds the key of a target named by ID only, so that no repeat of a call reaches a successor with that ID. The status
+// is 0 for a target that had its key.
 func (s *storage) resolve(ctx context.Context, t target, doing string) (target, provider.Status, error) {
 	if !t.key.IsZero() {
 		return t, 0, nil

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A namedAttempt is the attempt of an activity that a token names, and what is done with it.
+// A namedAttempt is the attempt of an activity that a token names. doing describes the call for errors.
 type namedAttempt struct {
 	tasktoken.Token
 
@@ -60,7 +60,7 @@ func (a *namedAttempt) end(ctx context.Context, b history.Body) error {
 	return doubt(a.explain(ctx, state, err), doubtful, "look at the instance; a repeat does no harm")
 }
 
-// beat renews what the token holds.
+// beat renews the lease of the token, and stores details.
 func (a *namedAttempt) beat(ctx context.Context, details []byte) error {
 	req := provider.RenewTasksRequest{
 		Lease: min(a.Lease, provider.MaxLease), Items: []provider.TaskRenewal{{TaskRef: a.Task, Token: a.Holder, Details: details}},
@@ -80,7 +80,7 @@ func (a *namedAttempt) beat(ctx context.Context, details []byte) error {
 	return a.explain(ctx, item.State, err)
 }
 
-// explain says why a token ends nothing.
+// explain returns why a token ends nothing; nil if it has ended the activity.
 func (a *namedAttempt) explain(ctx context.Context, state provider.ExecutionState, err error) error {
 	switch {
 	case err != nil && !errors.Is(err, provider.ErrLeaseLost):

@@ -9,15 +9,14 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Unblock lets the blocked instance that the ID names now be tried at once. See Handle.Unblock.
+// Unblock clears the Blocked flag of the instance that the ID names now. See Handle.Unblock.
 func (c *Client) Unblock(ctx context.Context, id string) error {
 	return c.unblock(ctx, target{id: id})
 }
 
-// Unblock clears the Blocked flag of the instance and its counts, so that its next turn is
-// tried at once: mend the cause first. It is needed for an instance that is held (Blocked
-// without RetryAt), and spares others their delay. An instance that is not blocked stays as
-// it is. Errors are those of Raise.
+// Unblock clears the Blocked flag of the instance and its counts, so that its next turn begins at once. Mend the cause first.
+// An instance that is held (Blocked without RetryAt) goes on only after this call; for others it ends the delay. An instance
+// that is not blocked stays as it is. Errors are those of Raise.
 func (h Handle[Out]) Unblock(ctx context.Context) error {
 	if err := h.usable(ctx); err != nil {
 		return err

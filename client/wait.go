@@ -16,7 +16,7 @@ import (
 // waitSlice is how long one call of the storage blocks.
 const waitSlice = 30 * time.Second
 
-// slack is what such a call may take longer before it is given up.
+// slack is how much longer such a call may take before it is abandoned.
 const slack = 10 * time.Second
 
 // WaitOption is an option of Wait.
@@ -39,9 +39,8 @@ func OrBlocked() WaitOption {
 	})
 }
 
-// BlockedError says that an instance cannot go on: its code panics, does not match its
-// history, or crashes nodes. It goes on when fixed code or a person releases it. It is
-// ErrBlocked.
+// BlockedError says that an instance cannot go on: its code panics, does not match its history, or crashes nodes. It goes on
+// when the code is fixed or a person unblocks it. It is ErrBlocked.
 type BlockedError struct {
 	Blocked
 
@@ -61,7 +60,7 @@ func (e *BlockedError) Error() string {
 // Is makes errors.Is(err, ErrBlocked) true.
 func (e *BlockedError) Is(target error) bool { return target == ErrBlocked }
 
-// outcomeError is how an instance ended that has no output.
+// outcomeError is the end of an instance without an output.
 type outcomeError struct {
 	id     string
 	status provider.Status
@@ -76,14 +75,12 @@ func (e *outcomeError) Unwrap() error { return e.err }
 
 func (e *outcomeError) Is(target error) bool { return target == ErrFailed }
 
-// Wait blocks until the instance has ended and answers its output. It goes on over
-// continue-as-new and failures of the storage until ctx is finished, and may be called at any time,
-// after the end too.
+// Wait blocks until the instance has ended and returns its output. Until ctx is finished it goes on over continue-as-new and
+// failures of the storage. It may be called at any time, after the end too.
 //
-// Errors: ErrFailed if the instance ended without an output, with the error that its code
-// returned as the cause (ErrCancelled and ErrTerminated of package orchestration where
-// that is how it ended); ErrBlocked with OrBlocked; ErrNotFound if it was deleted;
-// orchestration.ErrPayload if the output is no Out; or what ended ctx.
+// Errors: ErrFailed if the instance ended without an output, with the error that its code returned as the cause (ErrCancelled
+// and ErrTerminated of package orchestration where that is how it ended); ErrBlocked with OrBlocked; ErrNotFound if it was
+// deleted; orchestration.ErrPayload if the output is no Out; or the error of ctx.
 func (h Handle[Out]) Wait(ctx context.Context, opts ...WaitOption) (Out, error) {
 	var none Out
 	if err := h.usable(ctx); err != nil {
