@@ -31,8 +31,7 @@ type Info struct {
 // unique to it, also among later instances with the same ID. Pass it to services that drop repeats.
 func IdempotencyKey(ctx context.Context) string { return attempt(ctx).Key }
 
-// attempt panics for a context that no activity was given: calling on would report
-// progress of nothing.
+// attempt panics for a context that is not of an activity: the code would report progress of nothing.
 func attempt(ctx context.Context) *bind.Attempt {
 	if a := bind.AttemptOf(ctx); a != nil {
 		return a
@@ -40,19 +39,18 @@ func attempt(ctx context.Context) *bind.Attempt {
 	panic("activity: the context is not one that an activity was given: pass that, or one derived from it")
 }
 
-// GetInfo returns what identifies the running attempt. Like all functions of this
-// package it panics with a context that no activity was given.
+// GetInfo returns the identity of the running attempt. Like all functions of this package it panics with a context that is not
+// of an activity.
 func GetInfo(ctx context.Context) Info { return Info(attempt(ctx).Info) }
 
 // Logger returns a logger that names the attempt in each record.
 func Logger(ctx context.Context) *slog.Logger { return attempt(ctx).Named() }
 
-// Heartbeat reports progress and a sign of life. The details, encoded as JSON, reach the next attempt and who looks at the
-// instance. It never blocks, and may be called as often as you like: the first details are stored at once, later ones not more often than every
-// 80 % of the heartbeat timeout of the call, or every 30 s if it has none; runtime.Options has the figures. The last ones
-// are stored when the attempt fails, is cancelled or is handed back, so that only a node that is lost loses some.
-// It answers why the activity should stop - the cause of the context's end - or nil, or an
-// error if details cannot be encoded or have more than 256 KiB.
+// Heartbeat reports progress and a sign of life. The details, encoded as JSON, reach the next attempt, and are shown with the
+// instance. It never blocks, and may be called at any rate: the first details are stored at once, later ones at most every 80 %
+// of the heartbeat timeout of the call, or every 30 s if it has none; see runtime.HeartbeatOptions. The last ones are stored
+// when the attempt fails, is cancelled or is released. So only the loss of a node loses some. It returns why the activity
+// should stop - the cause of the context's end - or nil, or an error if details cannot be encoded or have more than 256 KiB.
 func Heartbeat(ctx context.Context, details any) error {
 	a := attempt(ctx)
 	data, err := payload.Encode(details)
@@ -67,8 +65,8 @@ func Heartbeat(ctx context.Context, details any) error {
 	return context.Cause(ctx)
 }
 
-// HeartbeatDetails returns the details that the last attempt reported; ok is false if
-// there are none. An error means that they cannot be decoded into T.
+// HeartbeatDetails returns the details that the last attempt reported; ok is false if there are none. An error means that they
+// cannot be decoded into T.
 func HeartbeatDetails[T any](ctx context.Context) (details T, ok bool, err error) {
 	data := attempt(ctx).Details
 	if data == nil {

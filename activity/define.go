@@ -9,9 +9,8 @@ import (
 // None is the input or output of an activity that has none.
 type None = struct{}
 
-// Define gives an activity an explicit name, which is then stored in place of the
-// function's own. The answer is used wherever the function would be: to register, to
-// call. Closures and instances of generic functions need it.
+// Define gives an activity an explicit name, which is then stored in place of the function's own. Use the result in place of
+// the function: to register, to call. Closures and instances of generic functions must have a name.
 //
 //	var Charge = activity.Define("charge", billing.charge)
 //
@@ -27,7 +26,7 @@ func Define[In, Out any](name string, fn func(context.Context, In) (Out, error))
 	}
 }
 
-// NoIn makes an activity of a function without input. The name must be given.
+// NoIn makes an activity of a function without input. The name is required.
 func NoIn[Out any](name string, fn func(context.Context) (Out, error)) func(context.Context, None) (Out, error) {
 	if fn == nil {
 		return Define[None, Out](name, nil)
@@ -35,7 +34,7 @@ func NoIn[Out any](name string, fn func(context.Context) (Out, error)) func(cont
 	return Define(name, func(ctx context.Context, _ None) (Out, error) { return fn(ctx) })
 }
 
-// NoOut makes an activity of a function without output. The name must be given.
+// NoOut makes an activity of a function without output. The name is required.
 func NoOut[In any](name string, fn func(context.Context, In) error) func(context.Context, In) (None, error) {
 	if fn == nil {
 		return Define[In, None](name, nil)

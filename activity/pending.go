@@ -10,34 +10,33 @@ import (
 	"github.com/perdure/perdure/internal/payload"
 )
 
-// What an activity returns in place of a result that it does not have yet. Another error
+// Errors that an activity returns in place of a result that it does not have yet. An error
 // that wraps one of them means the same.
 var (
-	// ErrPending: the activity ends later, and its node goes on as if the function were still
-	// running: it keeps the slot, renews the lease and cancels the context. The end comes through the [Completer]
-	// that the function took with [Defer], or by its [Token] from anywhere. Until then the start-to-close
-	// and heartbeat timeouts, a cancellation, the end of the orchestration and the loss of the lease end the attempt as
-	// they end any other; a crash of the node means that the function runs again, with another token.
+	// ErrPending: the activity ends later, and its node goes on as if the function were still running: it keeps the slot, renews
+	// the lease and cancels the context. The end comes through the [Completer] that the function took with [Defer], or by its
+	// [Token] from anywhere. Until then the attempt is ended as any other by the start-to-close and heartbeat timeouts, a
+	// cancellation, the end of the orchestration and the loss of the lease. If the node crashes, the function runs again, with
+	// another token.
 	ErrPending = errors.New("activity: pending, the result comes later")
-	// ErrParked is ErrPending with the slot given back. The activity waits in the store: no node
-	// holds it and it survives restarts. It ends by its [Token], with its orchestration, which may give it up, or by a timeout
-	// of its call. The start-to-close timeout goes on while it is parked: a short one, meant for the run of the function, voids the
-	// token, and with a retry policy the function runs again. So give no start-to-close timeout, or one as long as
-	// the answer may take; schedule-to-close bounds the whole call. The heartbeat timeout ends when it is parked.
+	// ErrParked is ErrPending with the slot released. The activity waits in the store: no node holds it and it survives restarts.
+	// It ends by its [Token], with its orchestration, by a cancellation, or by a timeout of its call. The start-to-close timeout
+	// goes on while it is parked: a short one, meant for the run of the function, voids the token, and with a retry policy the
+	// function runs again. So give no start-to-close timeout, or one as long as the result may take; schedule-to-close bounds the
+	// whole call. The heartbeat timeout ends when it is parked.
 	ErrParked = fmt.Errorf("%w: the slot is given back", ErrPending)
 )
 
 // Why an activity cannot be ended, or not in this way.
 var (
-	// ErrAlreadyCompleted: the activity has ended before: it has its result or its failure.
+	// ErrAlreadyCompleted: the activity has its result or its failure.
 	ErrAlreadyCompleted = errors.New("activity: it has ended already")
-	// ErrNotCancelled: nobody asked the activity to stop, so that it cannot end as cancelled.
+	// ErrNotCancelled: the activity was not told to stop, so it cannot end as cancelled.
 	ErrNotCancelled = errors.New("activity: its cancellation was not asked for")
 )
 
-// Token answers the text by which the running attempt is ended from another place: see
-// client.CompleteActivity. It may stand in a URL. Who has it can end the activity, so that it is a secret. It
-// names this attempt: with a later one it is void.
+// Token returns the text by which the running attempt is ended from another place: see client.CompleteActivity. It may stand in
+// a URL. It is a secret: everybody with the token can end the activity. It names this attempt: with a later one it is void.
 func Token(ctx context.Context) string { return later(ctx).Token() }
 
 func later(ctx context.Context) bind.Later {
@@ -48,25 +47,25 @@ func later(ctx context.Context) bind.Later {
 	return a.Later
 }
 
-// Completer ends an activity that has returned [ErrPending], from any goroutine of its process. Exactly
-// one of Complete, Fail and ReportCancelled wins. Those that come too late change nothing and answer ErrAlreadyCompleted,
-// or what has ended the attempt: ErrTimeout, ErrCancelled, ErrLeaseLost, ErrOrchestrationEnded, ErrOrchestrationMissing, ErrShutdown,
-// or ErrParked, as a slot that was given back leaves only the token.
+// Completer ends an activity that has returned [ErrPending], from any goroutine of its process. Exactly one of Complete, Fail
+// and ReportCancelled wins. Later ones change nothing. They return ErrAlreadyCompleted, or why the attempt has ended:
+// ErrTimeout, ErrCancelled, ErrLeaseLost, ErrOrchestrationEnded, ErrOrchestrationMissing, ErrShutdown, or ErrParked, because a
+// parked activity ends by its token only.
 type Completer[Out any] struct {
 	later bind.Later
 	beat  func(details any) error
 }
 
-// Defer answers what ends the running attempt later. Out is the output of the activity. The function then returns [ErrPending];
-// should it return something else, then that counts, unless the completer was faster.
+// Defer returns a Completer for the running attempt. Out is the output of the activity. The function then returns [ErrPending].
+// If it returns something else, that counts, unless the completer was faster.
 func Defer[Out any](ctx context.Context) Completer[Out] {
 	l := later(ctx)
-	own := context.WithoutCancel(ctx) // of ctx only the attempt counts: it may be of a scope that ends with the function
+	own := context.WithoutCancel(ctx) // only the attempt of ctx counts: its scope may end with the function
 	return Completer[Out]{later: l, beat: func(details any) error { return Heartbeat(own, details) }}
 }
 
-// Complete ends the activity with its output. As with one that is returned, the result is stored
-// soon after: a node that is lost before runs the activity again. An output that cannot be stored is an error and ends nothing.
+// Complete ends the activity with its output. As with one that is returned, the result is stored soon after. If the node is
+// lost before that, the activity runs again. An output that cannot be stored is an error and ends nothing.
 func (c Completer[Out]) Complete(out Out) error {
 	data, err := payload.Encode(out)
 	if err != nil {
@@ -75,8 +74,8 @@ func (c Completer[Out]) Complete(out Out) error {
 	return c.made().End(data, nil)
 }
 
-// Fail ends the attempt with an error, which is treated as if the function had returned it: the
-// retry policy decides whether there is another attempt.
+// Fail ends the attempt with an error, as if the function had returned it: the retry policy decides whether there is another
+// attempt.
 func (c Completer[Out]) Fail(err error) error {
 	if err == nil {
 		return failure.New(failure.ErrInvalid, "failing an activity: give the error")
@@ -84,7 +83,7 @@ func (c Completer[Out]) Fail(err error) error {
 	return c.made().End(nil, err)
 }
 
-// ReportCancelled ends the activity because it was told to stop. It answers ErrNotCancelled if it was not.
+// ReportCancelled ends the activity because it was told to stop. It returns ErrNotCancelled if it was not.
 func (c Completer[Out]) ReportCancelled() error {
 	cause := c.made().Cause()
 	if cause == nil {
@@ -93,7 +92,7 @@ func (c Completer[Out]) ReportCancelled() error {
 	return c.made().End(nil, cause)
 }
 
-// Heartbeat is the function [Heartbeat] for an attempt that is pending. It answers why the work should stop.
+// Heartbeat is the function [Heartbeat] for an attempt that is pending. It returns why the work should stop.
 func (c Completer[Out]) Heartbeat(details any) error {
 	c.made()
 	if err := c.beat(details); err != nil {

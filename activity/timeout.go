@@ -1,6 +1,6 @@
 package activity
 
-// TimeoutKind says which of the limits of an activity has passed.
+// TimeoutKind is a limit of an activity that has passed.
 type TimeoutKind string
 
 // The limits of an activity. After those of an attempt the retry policy decides whether there is another one.
@@ -21,5 +21,5 @@ type TimeoutError struct{ Kind TimeoutKind }
 // Error implements error.
 func (e *TimeoutError) Error() string { return "activity: " + string(e.Kind) + " timeout" }
 
-// Is tells that it is [ErrTimeout].
+// Is reports whether target is [ErrTimeout].
 func (e *TimeoutError) Is(target error) bool { return target == ErrTimeout }

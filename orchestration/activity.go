@@ -20,16 +20,16 @@ const DefaultQueue = "default"
 // Off disables a setting whose zero value means the default.
 const Off = -1
 
-// RetryPolicy says when a failed activity is tried again. The zero value retries without
-// end: 1 s after the first failure, then twice as long each time, up to a minute.
+// RetryPolicy says when a failed activity is retried. The zero value retries without end: 1 s after the first failure, then
+// twice as long each time, up to a minute.
 type RetryPolicy struct {
 	MaxAttempts     int           // all attempts together; 0: no limit
 	InitialInterval time.Duration // before the second attempt; 0: 1 s
 	MaxInterval     time.Duration // longest interval; 0: 1 min, or InitialInterval if that is longer
 	Coefficient     float64       // growth of the interval, at least 1; 0: 2
-	Jitter          float64       // up to this part of the interval is added or taken, 0 to 1; 0: 0.1; Off: none
+	Jitter          float64       // up to this part of the interval is added or subtracted, 0 to 1; 0: 0.1; Off: none
 	NonRetryable    []string      // type names of errors that are not retried; see Error.Type
-	MaxElapsed      time.Duration // no attempt but the first begins later than that after the call; 0: no limit
+	MaxElapsed      time.Duration // only the first attempt may begin later than that after the call; 0: no limit
 }
 
 // listedAttempts is how many attempts of a call are kept to be shown.
@@ -61,10 +61,9 @@ func WithQueue(name string) ActivityOption {
 	})
 }
 
-// AtMostOnce never runs an attempt again whose outcome is unknown because its node was lost: the call
-// then ends with ErrWorkerLost, which no policy retries. That is so, too, if the node was lost after it
-// had taken the activity and before the code began, and if it shut down without waiting for the code. Failures that
-// are reported are retried as the policy says.
+// AtMostOnce never runs an attempt again if its node was lost and its outcome is unknown: the call then ends with
+// ErrWorkerLost, which no policy retries. That includes a node that was lost after it had taken the activity and before the
+// code began, and one that shut down without waiting for the code. Reported failures are retried as the policy says.
 func AtMostOnce() ActivityOption {
 	return activityFunc(func(call *history.ActivityScheduled) error {
 		call.AtMostOnce = true
@@ -118,7 +117,7 @@ func (p RetryPolicy) stored() (*history.RetryPolicy, error) {
 	return stored, nil
 }
 
-// micros rounds up, so that what is not zero stays so.
+// micros rounds up, so that a positive duration stays positive.
 func micros(d time.Duration) int64 {
 	n := d.Microseconds()
 	if d%time.Microsecond > 0 {
@@ -134,16 +133,15 @@ func CallActivity[In, Out any](
 	return StartActivity(ctx, fn, in, opts...).Get(ctx)
 }
 
-// StartActivity schedules an activity and answers a future of its result. A function
-// that is not registered on this node fails the turn; use [StartActivityNamed] or
-// activity.Define for one that runs elsewhere only.
+// StartActivity schedules an activity and returns a future of its result. A function that is not registered on this node fails
+// the turn; use [StartActivityNamed] or activity.Define for one that runs elsewhere only.
 func StartActivity[In, Out any](
 	ctx *Context, fn func(context.Context, In) (Out, error), in In, opts ...ActivityOption,
 ) Future[Out] {
 	return StartActivityNamed[Out](ctx, activityName(ctx, fn), in, opts...)
 }
 
-// activityName returns the stored name of a function; one that has none fails the turn.
+// activityName returns the stored name of a function. A function without a name fails the turn.
 func activityName[In, Out any](ctx *Context, fn func(context.Context, In) (Out, error)) string {
 	scope := ctx.engine()
 	name, defined, err := bind.ActivityName(fn)
@@ -161,8 +159,8 @@ func CallActivityNamed[Out any](ctx *Context, name string, in any, opts ...Activ
 	return StartActivityNamed[Out](ctx, name, in, opts...).Get(ctx)
 }
 
-// StartActivityNamed is StartActivity for an activity that is known by name only. If no
-// node has it, the call waits, and health shows it.
+// StartActivityNamed is StartActivity for an activity that is known by name only. If no node has it, the call waits, and
+// Runtime.Health shows it.
 func StartActivityNamed[Out any](ctx *Context, name string, in any, opts ...ActivityOption) Future[Out] {
 	scope := ctx.engine()
 	call, err := activityCall(name, in, opts)
@@ -187,8 +185,7 @@ func activityCall(name string, in any, opts []ActivityOption) (*history.Activity
 	return call, admitPolicy(call)
 }
 
-// admitPolicy refuses a policy that makes an event larger than any storage takes, which
-// only its commit would find out.
+// admitPolicy refuses a policy that makes an event larger than any storage takes. Otherwise only the commit would find out.
 func admitPolicy(call *history.ActivityScheduled) error {
 	if call.Retry == nil {
 		return nil

@@ -8,23 +8,21 @@ import (
 	"github.com/perdure/perdure/internal/history"
 )
 
-// Cancellation says what becomes of a call of an activity that is given up: by its scope, by
-// Future.Cancel, or as the loser of a Race. When the execution ends, all its activities are told, whatever this says.
+// Cancellation says how a call of an activity is cancelled: by its scope, by Future.Cancel, or as the loser of a Race. When the
+// execution ends, all its activities are told to stop in any case.
 type Cancellation int
 
 const (
-	// TryCancel tells the activity and ends the call at once with ErrCancelled. This is the default.
+	// TryCancel tells the activity to stop and ends the call at once with ErrCancelled. This is the default.
 	TryCancel Cancellation = history.CancelTry
-	// WaitForEnd tells the activity and goes on waiting: the call ends with what the activity makes of it,
-	// a result or an error. One that has not begun ends with ErrCancelled, and so does one that does not come back
-	// within its node's grace period.
+	// WaitForEnd tells the activity to stop and waits: the call ends with the activity's own result or error. One that has not
+	// begun ends with ErrCancelled, and so does one that does not return within its node's grace period.
 	WaitForEnd Cancellation = history.CancelWait
-	// Abandon ends the call at once with ErrCancelled and lets the activity go on. It
-	// counts among the pending ones until the execution ends.
+	// Abandon ends the call at once with ErrCancelled and lets the activity go on. It counts as pending until the execution ends.
 	Abandon Cancellation = history.CancelAbandon
 )
 
-// WithCancellation says what becomes of the call when it is given up. It is stored with the call.
+// WithCancellation says how the call is cancelled. It is stored with the call.
 func WithCancellation(c Cancellation) ActivityOption {
 	return activityFunc(func(call *history.ActivityScheduled) error {
 		if c < TryCancel || c > Abandon {
@@ -35,8 +33,8 @@ func WithCancellation(c Cancellation) ActivityOption {
 	})
 }
 
-// TimeoutKind answers which limit of an activity has passed, if err is ErrTimeout for that reason;
-// ok is false for all other errors, timeouts of scopes and waits included.
+// TimeoutKind returns the limit of an activity that has passed, if err is ErrTimeout for that reason. ok is false for all other
+// errors, timeouts of scopes and waits included.
 func TimeoutKind(err error) (kind activity.TimeoutKind, ok bool) {
 	stored, ok := failure.TimeoutKind(err)
 	return activity.TimeoutKind(stored), ok

@@ -7,9 +7,8 @@ import (
 	"github.com/perdure/perdure/internal/replay"
 )
 
-// engine returns the scope that the Context stands for. A Context that the engine did not
-// make is a mistake of the code that no error could mend: it panics, so that the instance shows
-// as Blocked and goes on when the code is fixed.
+// engine returns the scope that the Context stands for. A Context that the engine did not make is a mistake of the code that no
+// error could mend. It panics, so that the instance shows as Blocked and goes on when the code is fixed.
 func (c *Context) engine() *replay.Scope {
 	if c != nil {
 		if scope := bind.ScopeOf(&c.handle); scope != nil {
@@ -35,14 +34,14 @@ func (m Mailbox[T]) made() *replay.Mailbox {
 	return m.box
 }
 
-// mustFunc refuses a function that is nil before it is called somewhere else.
+// mustFunc panics for a nil function, before something else calls it.
 func mustFunc(isNil bool, what string) {
 	if isNil {
 		panic("orchestration: the function given to " + what + " is nil: give one")
 	}
 }
 
-// refused is the error of a call for an option or a name that is not allowed.
+// refused is the error of a call with an invalid option or name.
 func refused(doing, name string, err error) error {
 	return newError(failure.ErrInvalid, "%s %s: %v", doing, check.Quote(name), err)
 }

@@ -18,8 +18,7 @@ type childFunc func(call *history.ChildStarted) error
 
 func (f childFunc) applyChild(call *history.ChildStarted) error { return f(call) }
 
-// WithInstanceID chooses the child's instance ID. Without it the child gets one that is
-// unique to this event of this execution.
+// WithInstanceID chooses the child's instance ID. The default is unique to this event of this execution.
 func WithInstanceID(id string) ChildOption {
 	return childFunc(func(call *history.ChildStarted) error {
 		call.ID = id
@@ -35,9 +34,9 @@ func CallOrchestration[In, Out any](
 	return StartOrchestration(ctx, fn, in, opts...).Get(ctx)
 }
 
-// StartOrchestration starts a child orchestration and answers a future of its result. If
-// the ID is in use the future fails with ErrExists. A function that is not registered on
-// this node fails the turn; use [StartOrchestrationNamed] or [Define] for one that runs elsewhere only.
+// StartOrchestration starts a child orchestration and returns a future of its result. If the ID is in use the future fails with
+// ErrExists. A function that is not registered on this node fails the turn; use [StartOrchestrationNamed] or [Define] for one
+// that runs elsewhere only.
 func StartOrchestration[In, Out any](
 	ctx *Context, fn func(*Context, In) (Out, error), in In, opts ...ChildOption,
 ) Future[Out] {

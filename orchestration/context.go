@@ -14,13 +14,13 @@ import (
 // None is the input or output of an orchestration or activity that has none.
 type None = struct{}
 
-// Context is an orchestration's view of the engine and a cancellation scope. It is no
-// context.Context on purpose: functions that take one belong into activities.
+// Context is an orchestration's view of the engine and a cancellation scope. It is deliberately no context.Context: functions
+// that take one belong into activities.
 type Context struct{ handle }
 
 type handle = bind.Context
 
-// in makes the Context of a scope.
+// in returns the Context of a scope.
 func in(s *replay.Scope) *Context { return &Context{bind.InScope(s)} }
 
 // Info identifies an execution of an instance.
@@ -33,7 +33,7 @@ type Info struct {
 	ParentID      string // of the instance that started this one as a child; "" for none
 }
 
-// Info answers what identifies the running execution.
+// Info returns the identity of the running execution.
 func (c *Context) Info() Info {
 	i := c.engine().Info()
 	return Info{
@@ -42,11 +42,11 @@ func (c *Context) Info() Info {
 	}
 }
 
-// Now answers the time of the event that the code is handling, in UTC. It stands still
-// while the code runs, and is the same on replay.
+// Now returns the time of the event that the code is handling, in UTC. It stands still while the code runs, and is the same on
+// replay.
 func (c *Context) Now() time.Time { return time.UnixMicro(c.engine().Now()).UTC() }
 
-// NewUUID answers a random UUID that is the same on replay.
+// NewUUID returns a random UUID that is the same on replay.
 func (c *Context) NewUUID() uuid.UUID {
 	var id uuid.UUID
 	r := c.engine().Rand()
@@ -61,46 +61,43 @@ func (c *Context) NewUUID() uuid.UUID {
 	return id
 }
 
-// Rand answers a source of random numbers that are the same on replay. They are
-// predictable: use no secret that is drawn from it.
+// Rand returns a source of random numbers that are the same on replay. They are predictable: do not make secrets of them.
 func (c *Context) Rand() *rand.Rand { return c.engine().Rand() }
 
-// Logger answers a logger that names the execution and writes nothing on replay.
+// Logger returns a logger that names the execution and writes nothing on replay.
 func (c *Context) Logger() *slog.Logger { return c.engine().Logger() }
 
-// Err is nil until the scope is cancelled or has timed out, then an error that is
-// ErrCancelled or ErrTimeout.
+// Err returns nil until the scope is cancelled or has timed out, then an error that is ErrCancelled or ErrTimeout.
 func (c *Context) Err() error { return c.engine().Err() }
 
-// Sleep blocks for d by a durable timer, or until the scope is cancelled and answers its
-// error. With d of zero or less it does not block.
+// Sleep blocks for d by a durable timer. If the scope is cancelled first it returns the scope's error. With d of zero or less
+// it does not block.
 func (c *Context) Sleep(d time.Duration) error {
 	_, err := StartTimer(c, d).Get(c)
 	return err
 }
 
-// WithCancel makes a child scope and a function that cancels it: activities, timers and
-// children begun in it are given up, and who waits in it gets ErrCancelled.
+// WithCancel returns a child scope and a function that cancels it: its activities, timers and children are cancelled, and calls
+// that wait in it return ErrCancelled.
 func (c *Context) WithCancel() (child *Context, cancel func()) {
 	scope, cancel := c.engine().WithCancel()
 	return in(scope), cancel
 }
 
-// WithTimeout makes a child scope that a durable timer cancels after d with ErrTimeout.
-// Call cancel when the work is done, to stop the timer.
+// WithTimeout returns a child scope that a durable timer cancels after d with ErrTimeout. Call cancel when the work is done, to
+// stop the timer.
 func (c *Context) WithTimeout(d time.Duration) (child *Context, cancel func()) {
 	scope, cancel := c.engine().WithTimeout(d)
 	return in(scope), cancel
 }
 
-// Detached makes a scope that no cancellation reaches, for cleaning up after one. What is
-// begun in it may use the part of the history that is kept for the end.
+// Detached returns a scope that no cancellation reaches, for cleaning up after one. Its calls may use the part of the history
+// that is reserved for the end.
 func (c *Context) Detached() *Context { return in(c.engine().Detached()) }
 
-// Go runs fn as another coroutine of the orchestration, in a child scope. The future is
-// settled with fn's error; cancelling it cancels the scope. fn's context is of use until fn
-// returns: what is begun with it later fails with ErrInvalid. Coroutines never run at the same
-// time, so they may share variables. Those still running when the orchestration's function returns end there.
+// Go runs fn as another coroutine of the orchestration, in a child scope. The future is settled with fn's error; cancelling it
+// cancels the scope. fn's context is valid until fn returns: later calls with it fail with ErrInvalid. Coroutines never run at
+// the same time, so they may share variables. Those still running when the orchestration's function returns end there.
 func (c *Context) Go(fn func(*Context) error) Future[None] {
 	mustFunc(fn == nil, "Go")
 	return Future[None]{f: c.engine().Go(func(s *replay.Scope) error { return fn(in(s)) })}

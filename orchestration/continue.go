@@ -2,10 +2,9 @@ package orchestration
 
 import "github.com/perdure/perdure/internal/bind"
 
-// ContinueAsNew returns an error for the orchestration's function to return: this
-// execution ends and the next one begins with the input and an empty history. Events
-// that were received and not read, the parent and the instance's identity go along;
-// activities and timers that are still open are given up, and children are cancelled.
+// ContinueAsNew returns an error for the orchestration's function to return: this execution ends and the next one begins with
+// the input and an empty history. Events that were received and not read, the parent and the instance's identity carry over.
+// Open activities, timers and children are cancelled.
 //
 //	return Out{}, orchestration.ContinueAsNew(ctx, in)
 func ContinueAsNew[In any](ctx *Context, in In) error {

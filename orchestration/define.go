@@ -2,9 +2,8 @@ package orchestration
 
 import "github.com/perdure/perdure/internal/bind"
 
-// Define gives an orchestration an explicit name, which is then stored in place of the
-// function's own. The answer is used wherever the function would be: to register, to
-// start, to call as a child. Closures and instances of generic functions need it.
+// Define gives an orchestration an explicit name, which is then stored in place of the function's own. Use the result in place
+// of the function: to register, to start, to call as a child. Closures and instances of generic functions must have a name.
 //
 //	var Checkout = orchestration.Define("checkout", shop.checkout)
 //

@@ -7,10 +7,9 @@ import (
 	"github.com/perdure/perdure/internal/failure"
 )
 
-// Error is an error of user code after it was stored: message, type name, details and
-// causes remain. Compare with errors.Is and errors.As what was registered with
-// runtime.AddError and runtime.AddErrorType; never compare messages. Code may also make one, to set
-// these fields itself.
+// Error is an error of user code after it was stored: message, type name, details and causes remain. With errors.Is and
+// errors.As, compare errors that were registered with runtime.AddError and runtime.AddErrorType; never compare messages. Code
+// may also make an Error, to set these fields itself.
 type Error struct {
 	mark
 
@@ -21,7 +20,7 @@ type Error struct {
 	Message string
 	// Details is the JSON of a registered type.
 	Details json.RawMessage
-	// NonRetryable makes retry policies give up.
+	// NonRetryable stops retry policies.
 	NonRetryable bool
 	Causes       []error
 }
@@ -31,11 +30,10 @@ type mark = failure.Mark
 // Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
-// Unwrap returns the sentinel or value that e was before it was stored, if that is
-// known, and the causes.
+// Unwrap returns the sentinel or value that e was before it was stored, if it is known, and the causes.
 func (e *Error) Unwrap() []error { return failure.Unwrap(&e.mark, e.Causes) }
 
-// As implements what errors.As asks for.
+// As implements the method that errors.As calls.
 func (e *Error) As(target any) bool {
 	return failure.Answer(e, failure.Error{
 		Type: e.Type, Message: e.Message, Details: e.Details, NonRetryable: e.NonRetryable, Causes: e.Causes, Mark: e.mark,
@@ -47,13 +45,13 @@ func shown(e *failure.Error) error {
 	return &Error{Type: e.Type, Message: e.Message, Details: e.Details, NonRetryable: e.NonRetryable, Causes: e.Causes, mark: e.Mark}
 }
 
-// newError returns an Error with a message of its own that is kind, one of the engine's errors.
+// newError returns an Error of a kind, one of the engine's errors, with a message of its own.
 func newError(kind error, format string, args ...any) error {
 	return shown(failure.Build(kind, format, args...))
 }
 
-// Errors is the set of error values and types that keep their identity across the store. A runtime.Registry
-// has one, which runtime.AddError and runtime.AddErrorType fill; clients are given it.
+// Errors is the set of error values and types that keep their identity across the store. A runtime.Registry has one, filled by
+// runtime.AddError and runtime.AddErrorType. Clients take it as an option.
 type Errors struct{ set }
 
 type set = bind.Errors

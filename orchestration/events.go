@@ -11,22 +11,22 @@ import (
 	"github.com/perdure/perdure/internal/replay"
 )
 
-// Mailbox is the durable queue of external events of one name, first in, first out. An
-// event that came before anybody listened is kept, also over continue-as-new.
+// Mailbox is the durable queue of external events of one name, first in, first out. An event that arrives before the code waits
+// for it is kept, also over continue-as-new.
 //
-// Events are given to the code one at a time. When the orchestration's function returns, events that were accepted and not
-// given to it yet go to the dead letters; see client.DeadLetters. So code that takes all with TryReceive and
-// returns may leave some behind. Continue as new, or wait for an event that says it is the last.
+// The code receives events one at a time. When the orchestration's function returns, events that were accepted and not received
+// yet go to the dead letters; see client.DeadLetters. So code that takes all with TryReceive and returns may leave some behind.
+// Continue as new, or wait for an event that says it is the last.
 type Mailbox[T any] struct {
 	name string
 	box  *replay.Mailbox
 }
 
-// Events answers the mailbox of a name. All mailboxes of one name are the same queue. A name
-// that no client can raise fails the turn.
+// Events returns the mailbox of a name. All mailboxes of one name are the same queue. A name that no client can raise fails the
+// turn.
 func Events[T any](ctx *Context, name string) Mailbox[T] {
 	scope := ctx.engine()
-	// What was stored before this was checked goes on.
+	// Histories from before this check go on.
 	if err := check.Name("event name", name); err != nil && !scope.Replaying() {
 		scope.Fail(fmt.Errorf("waiting for events of %s: %w", check.Quote(name), err))
 	}
@@ -49,7 +49,7 @@ type receiveOptions struct {
 	limited bool
 }
 
-// Within bounds the wait by a durable timer; Receive then answers ErrTimeout.
+// Within bounds the wait by a durable timer; Receive then returns ErrTimeout.
 func Within(d time.Duration) ReceiveOption {
 	return receiveFunc(func(o *receiveOptions) error {
 		o.within, o.limited = d, true
@@ -57,8 +57,8 @@ func Within(d time.Duration) ReceiveOption {
 	})
 }
 
-// Receive waits for the next event and takes it. It answers ctx's error if the scope is
-// cancelled first. An event that cannot be decoded into T is consumed and answered as ErrPayload.
+// Receive waits for the next event and takes it. It returns ctx's error if the scope is cancelled first. An event that cannot
+// be decoded into T is consumed, and the error is ErrPayload.
 func (m Mailbox[T]) Receive(ctx *Context, opts ...ReceiveOption) (T, error) {
 	var o receiveOptions
 	var none T
@@ -89,7 +89,7 @@ func (m Mailbox[T]) Receive(ctx *Context, opts ...ReceiveOption) (T, error) {
 	return event, err
 }
 
-// TryReceive takes the next event if one is there; ok is false if none has been given to the code. More may have been accepted.
+// TryReceive takes the next event if one is there; ok is false if the code has received none. More may have been accepted.
 func (m Mailbox[T]) TryReceive() (event T, ok bool, err error) {
 	data, ok := m.made().Take()
 	if !ok {

@@ -10,25 +10,24 @@ import (
 	"github.com/perdure/perdure/internal/replay"
 )
 
-// Future is the result of something that may still be going on. The zero Future is
-// not valid: using it panics.
+// Future is the result of an operation that may still be going on. The zero Future is not valid: using it panics.
 type Future[T any] struct {
 	f *replay.Future
 }
 
-// Awaitable is what Select can wait for: a [Future] or a [Mailbox].
+// Awaitable is a case of Select: a [Future] or a [Mailbox].
 type Awaitable interface {
 	source() replay.Source
 }
 
 func (f Future[T]) source() replay.Source { return f.made() }
 
-// Ready tells whether Get would answer at once.
+// Ready reports whether Get would return at once.
 func (f Future[T]) Ready() bool { return f.made().Ready() }
 
-// Get waits for the result. Each call decodes its own copy. It answers ctx's error if
-// that scope is cancelled first; the operation then goes on unless it belongs to the scope, too.
-// A cancelled call with [WaitForEnd] is waited for to its end.
+// Get waits for the result. Each call decodes its own copy. It returns ctx's error if that scope is cancelled first; the
+// operation then goes on unless it belongs to the scope, too. After a cancelled call with [WaitForEnd] it waits for the end of
+// the activity.
 func (f Future[T]) Get(ctx *Context) (T, error) {
 	var out T
 	settled := f.made()
@@ -45,16 +44,16 @@ func (f Future[T]) Get(ctx *Context) (T, error) {
 	return out, nil
 }
 
-// Cancel gives up the operation; the future is settled with ErrCancelled unless it was
-// settled before, or is that of an activity called with [WaitForEnd].
+// Cancel cancels the operation. The future is settled with ErrCancelled unless it was settled before, or is that of an activity
+// called with [WaitForEnd].
 func (f Future[T]) Cancel() { f.made().Cancel(failure.ErrCancelled) }
 
-// All waits for all futures and answers their values in order. Failures are joined, in
-// order; the values of the others are answered all the same.
+// All waits for all futures and returns their values in order. Failures are joined, in order; the other values are returned all
+// the same.
 func All[T any](ctx *Context, futures ...Future[T]) ([]T, error) {
 	values := make([]T, len(futures))
 	var errs []error
-	over := false // then only what is about to end is waited for
+	over := false // then it waits only for activities that are ending
 	for i, f := range futures {
 		if over && !f.made().Ending() {
 			continue
@@ -69,8 +68,8 @@ func All[T any](ctx *Context, futures ...Future[T]) ([]T, error) {
 	return values, errors.Join(errs...)
 }
 
-// Race waits for the first future to settle, well or not, cancels all others and answers
-// its value and index. Several that settled by the same message count in order.
+// Race waits for the first future to settle, with a value or an error, cancels all others and returns its value and index. The
+// first in order wins among those that the same message settled.
 func Race[T any](ctx *Context, futures ...Future[T]) (value T, index int, err error) {
 	if len(futures) == 0 {
 		return value, -1, newError(failure.ErrInvalid, "race of no futures: give one or more")
@@ -92,9 +91,8 @@ func Race[T any](ctx *Context, futures ...Future[T]) (value T, index int, err er
 	return value, index, err
 }
 
-// Select waits until one of the cases is ready and answers its index, the lowest if there
-// are several. It cancels and consumes nothing. It answers ctx's error if that scope is
-// cancelled first.
+// Select waits until one of the cases is ready and returns its index, the lowest if there are several. It cancels and consumes
+// nothing. It returns ctx's error if that scope is cancelled first.
 func Select(ctx *Context, cases ...Awaitable) (int, error) {
 	if len(cases) == 0 {
 		return -1, newError(failure.ErrInvalid, "select without cases: give one or more")
@@ -115,8 +113,8 @@ func StartTimer(ctx *Context, d time.Duration) Future[None] {
 	return Future[None]{f: ctx.engine().Timer(d)}
 }
 
-// encodeInput encodes what code hands over. A value that cannot be encoded is a mistake
-// of the code that follows from its state, so that the call answers it on every replay alike.
+// encodeInput encodes an input of a call. A value that cannot be encoded is a mistake of the code that follows from its state,
+// so the call returns the same error on every replay.
 func encodeInput(what, name string, in any) ([]byte, error) {
 	data, err := payload.Encode(in)
 	if err != nil {

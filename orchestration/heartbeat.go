@@ -8,9 +8,9 @@ import (
 )
 
 // WithHeartbeatTimeout bounds the time from the start of an attempt, or its last heartbeat, to the next one. An attempt over it
-// fails with ErrTimeout and is retried as the policy says; the next one finds the details that this one reported. It is for activities
-// that take long: one that hangs is found sooner than by its start-to-close timeout. A node that is lost is found by its
-// lease, whatever stands here. Pending activities that hold their slot are bounded, too, parked ones are not. Zero means no bound.
+// fails with ErrTimeout and is retried as the policy says. The next attempt finds the details that this one reported. Use it
+// for activities that take long: it finds one that hangs sooner than the start-to-close timeout. A lost node is found by its
+// lease, whatever this timeout is. It bounds pending activities that hold their slot, but not parked ones. Zero means no bound.
 func WithHeartbeatTimeout(d time.Duration) ActivityOption {
 	return activityFunc(func(call *history.ActivityScheduled) error {
 		if d < 0 {

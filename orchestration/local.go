@@ -8,33 +8,32 @@ import (
 	"github.com/perdure/perdure/internal/history"
 )
 
-// DefaultLocalTimeout is the start-to-close timeout of a local activity without another.
+// DefaultLocalTimeout is the default start-to-close timeout of a local activity.
 const DefaultLocalTimeout = 5 * time.Second
 
-// CallLocal runs a short activity inside the turn and waits for its result. It costs one event in
-// the commit of that turn, where an ordinary activity costs a commit of its own: several in a row are stored together.
+// CallLocal runs a short activity inside the turn and waits for its result. It costs one event in the commit of that turn,
+// whereas an ordinary activity costs a commit of its own: several in a row are stored together.
 //
-// The activity runs before the commit that records its result. So it runs again whenever that
-// commit does not come about: after a crash, but also if another commit was faster or the turn failed. Make it
-// idempotent, or use CallActivity. What it was told - input, context, activity.Info - is as in the queue, but for these: it
-// cannot end later (activity.ErrPending), cannot write inside the store's transaction (OnComplete), and its heartbeats only
-// tell whether it should stop.
+// The activity runs before the commit that records its result. So it runs again if that commit fails: after a crash, but also
+// if another commit was faster or the turn failed. Make it idempotent, or use CallActivity. Input, context and activity.Info
+// are as in the queue, with these exceptions: it cannot end later (activity.ErrPending), it cannot write inside the store's
+// transaction (OnComplete), and its heartbeats only return whether it should stop.
 //
-// A turn gives its local activities a second (runtime.Options.LocalActivityTime). One that
-// runs for longer goes on as an ordinary activity, and a retry whose delay ends later waits in the queue, with
-// the number of its attempt. In the queue from the start is one that this node cannot run here: that is not registered, has
-// a limit of its own or one of its node's rate, or is called while the node shuts down; and a call with a session, a priority or a fairness key.
+// A turn waits a second for its local activities (runtime.Options.LocalActivityTime). One that runs for longer continues as an
+// ordinary activity. A retry whose delay ends later waits in the queue, with the number of its attempt. A call begins in the
+// queue if this node cannot run it inside the turn: if the activity is not registered, has a limit of its own or its node's
+// rate, or is called while the node shuts down; or if the call has a session, a priority or a fairness key.
 //
-// An attempt is bounded by [DefaultLocalTimeout] or WithStartToCloseTimeout. WithRetry, WithQueue and
-// WithCancellation mean what they mean for CallActivity; AtMostOnce and WithHeartbeatTimeout are refused. An execution waits for at most 100 at a time.
+// An attempt is bounded by [DefaultLocalTimeout] or WithStartToCloseTimeout. WithRetry, WithQueue and WithCancellation are as
+// for CallActivity; AtMostOnce and WithHeartbeatTimeout are refused. An execution waits for at most 100 at a time.
 func CallLocal[In, Out any](
 	ctx *Context, fn func(context.Context, In) (Out, error), in In, opts ...ActivityOption,
 ) (Out, error) {
 	return StartLocal(ctx, fn, in, opts...).Get(ctx)
 }
 
-// StartLocal starts a local activity and answers a future of its result: see [CallLocal]. It begins when the
-// code has come to wait for something; all that were started by then run at the same time.
+// StartLocal starts a local activity and returns a future of its result: see [CallLocal]. It begins when the code waits for
+// something. All that were started by then run at the same time.
 func StartLocal[In, Out any](
 	ctx *Context, fn func(context.Context, In) (Out, error), in In, opts ...ActivityOption,
 ) Future[Out] {
@@ -65,7 +64,7 @@ var (
 	errLocalUnbounded  = errors.New("start-to-close timeout is 0: give more than zero")
 )
 
-// admitLocal refuses what a local activity cannot have.
+// admitLocal refuses options that a local activity cannot have.
 func admitLocal(call *history.ActivityScheduled) error {
 	switch {
 	case call.AtMostOnce:

@@ -6,10 +6,9 @@ import (
 	"github.com/perdure/perdure/internal/payload"
 )
 
-// SideEffect runs fn once and records what it answers; replay answers the record. fn must
-// be quick and must not use the engine, else the turn fails: it is for a value such as a reading of the
-// configuration. What takes longer or can fail belongs into an activity. fn may run again
-// if the node is lost before the turn is stored.
+// SideEffect runs fn once and records its result; replay returns the record. fn must be quick and must not use the engine, else
+// the turn fails. It is for a value such as a reading of the configuration; work that takes longer or can fail belongs into an
+// activity. fn may run again if the node is lost before the turn is stored.
 func SideEffect[T any](ctx *Context, fn func() (T, error)) (T, error) {
 	mustFunc(fn == nil, "SideEffect")
 	scope := ctx.engine()

@@ -7,23 +7,23 @@ import (
 	"github.com/perdure/perdure/internal/history"
 )
 
-// WithStartToCloseTimeout bounds one attempt from its start on. An attempt over it fails
-// with ErrTimeout and is retried as the policy says. An attempt goes on while its activity is pending or parked, until its token
-// ends it: leave the option out where a person answers, or give as long as that may take. Zero means no bound.
+// WithStartToCloseTimeout bounds one attempt from its start on. An attempt over it fails with ErrTimeout and is retried as the
+// policy says. An attempt goes on while its activity is pending or parked, until its token ends it: leave the option out where
+// a person decides, or give as long as that may take. Zero means no bound.
 func WithStartToCloseTimeout(d time.Duration) ActivityOption {
 	return bound("start-to-close", d, func(call *history.ActivityScheduled) *int64 { return &call.StartToClose })
 }
 
-// WithScheduleToStartTimeout bounds how long the activity may wait until its first attempt begins: in its queue while nobody
-// serves it, or behind others. If it has not begun by then the call ends with ErrTimeout, which no policy retries. Any node ends
-// it, also one that does not serve the queue. Zero means no bound: work that nobody takes waits, and Runtime.Health shows it.
+// WithScheduleToStartTimeout bounds how long the activity may wait in its queue until its first attempt begins. If it has not
+// begun by then the call ends with ErrTimeout, which no policy retries. Any node ends it, also one that does not serve the
+// queue. Zero means no bound: work that no node takes waits, and Runtime.Health shows it.
 func WithScheduleToStartTimeout(d time.Duration) ActivityOption {
 	return bound("schedule-to-start", d, func(call *history.ActivityScheduled) *int64 { return &call.ScheduleToStart })
 }
 
-// WithScheduleToCloseTimeout bounds the whole call: all attempts, the pauses between them, and the time for which it waits. An attempt
-// that runs then is told by its context, and what does not end within the grace period is left behind. The call ends with ErrTimeout, which no policy
-// retries; with the failure of the last attempt, if the next one would begin too late. A parked activity is ended by it, too.
+// WithScheduleToCloseTimeout bounds the whole call: all attempts, their pauses, and the time in the queue. A running attempt is
+// cancelled through its context, and leaked if it does not end within the grace period. The call ends with ErrTimeout, which no
+// policy retries, or with the failure of the last attempt if the next one would begin too late. It also ends a parked activity.
 // Zero means no bound.
 func WithScheduleToCloseTimeout(d time.Duration) ActivityOption {
 	return bound("schedule-to-close", d, func(call *history.ActivityScheduled) *int64 { return &call.ScheduleToClose })

@@ -95,7 +95,7 @@ func (r *Registry) limits(sizes map[string]int) ([]dispatcher.Limit, error) {
 	return limits, nil
 }
 
-// checkPools refuses pools in which nothing could run.
+// checkPools refuses pools without a name or a size.
 func (o Options) checkPools() error {
 	names := make([]string, 0, len(o.Pools))
 	for name := range o.Pools {

@@ -1,5 +1,5 @@
-// Package runtime embeds the engine in a service: a registry of what this node can run,
-// and a [Runtime] that runs it on a store until Shutdown.
+// Package runtime embeds the engine in a service: a registry of orchestrations and activities,
+// and a [Runtime] that runs them on a store until Shutdown.
 //
 //	reg := runtime.NewRegistry()
 //	runtime.AddOrchestration(reg, Checkout)
@@ -7,6 +7,6 @@
 //	rt, err := runtime.Start(ctx, store, reg, runtime.Options{})
 //	defer rt.Shutdown(ctx)
 //
-// It is not where work is started or observed: that is package client, which needs no
+// Package client starts and observes work; it works without a
 // runtime. Many runtimes, in one process or on many machines, may share a store.
 package runtime

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Unserved is work that waits in the store and that this node cannot do. Another node may
-// do it; if none can, it waits for ever.
+// Unserved is work that waits in the store and that this node cannot do. Another node may do it; if none can, it waits for
+// ever.
 type Unserved struct {
 	Kind   string // "orchestration" or "activity"
 	Name   string
@@ -28,7 +28,7 @@ type Health struct {
 	Fatal       error        // why this node should be restarted; nil: it is fine
 }
 
-// capabilities is what a node can run.
+// capabilities are the orchestrations and activities that a node can run.
 type capabilities struct {
 	orchestrations map[provider.Capability]bool
 	activities     map[activityName]bool
@@ -47,8 +47,8 @@ func capabilitiesOf(cfg dispatcher.Config) capabilities {
 	return can
 }
 
-// Health asks the store. An error means that it does not answer: the node goes on trying
-// and recovers by itself; what concerns the node alone is answered all the same.
+// Health reads the state of the store. An error means that the store fails: the node goes on trying and recovers by itself. The
+// state of the node itself is returned all the same.
 func (rt *Runtime) Health(ctx context.Context) (Health, error) {
 	h := Health{Leaked: rt.Leaked(), Fatal: rt.dispatcher.Fatal()}
 	stats, err := rt.store.Stats(ctx, provider.StatsRequest{})

@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/dispatcher"
 )
 
-// LeakState is how far the watchdog is with code that does not return.
+// LeakState is how far the watchdog has got with code that does not return.
 type LeakState string
 
 // The states, one after the other.
@@ -34,7 +34,7 @@ type LeakedWork struct {
 	Attempt    int // of an activity or completion; 0 for others
 	State      LeakState
 	Cause      string    // why it should have returned
-	Since      time.Time // when it was told to return, or was abandoned
+	Since      time.Time // when it was cancelled or abandoned
 	Interrupts int       // rounds of interrupts so far; see activity.OnInterrupt
 	Stack      string    // of its goroutine, no older than the last interrupt; "" if the goroutine has ended
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/internal/funcname"
 )
 
-// names answers whether a function is the registered one. It implements replay.Names.
+// names checks whether a function is the registered one. It implements replay.Names.
 type names struct {
 	what     string
 	pointers map[string][]uintptr // one on each queue
@@ -18,7 +18,7 @@ func newNames(what string) names {
 	return names{what, make(map[string][]uintptr), make(map[uintptr][]string)}
 }
 
-// add notes a function, and the code behind it if it was defined.
+// add registers a function, and the code behind it if it was defined.
 func (n names) add(name string, pointer, code uintptr) {
 	n.pointers[name] = append(n.pointers[name], pointer)
 	if funcname.IsMethodValue(code) && !slices.Contains(n.methods[code], name) {

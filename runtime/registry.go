@@ -21,10 +21,9 @@ import (
 // ErrInvalid is about its own arguments.
 var ErrRegistration = failure.ErrRegistration
 
-// Registry holds what a node can run. Mistakes are refused as they are made, and again
-// by Start, so that a service that ignores the error of an Add does not run without it.
-// It may be used by several goroutines at once; what is added after Start has no effect on it.
-// The zero Registry is empty and ready.
+// Registry holds the orchestrations, activities and errors of a node. Each mistake is refused at once, and again by Start, so
+// that a service that ignores the error of an Add does not run without it. Several goroutines may use it at once. Additions
+// after Start have no effect on the node. The zero Registry is empty and ready.
 type Registry struct {
 	mu             sync.Mutex
 	orchestrations map[string]orchestrationEntry
@@ -52,8 +51,8 @@ type activityEntry struct {
 // NewRegistry makes an empty registry.
 func NewRegistry() *Registry { return &Registry{} }
 
-// Errors is the set that AddError and AddErrorType fill, for client.Options. That of a nil
-// Registry is nil, which is an empty set.
+// Errors returns the set that AddError and AddErrorType fill, for client.Options. That of a nil Registry is nil, which is an
+// empty set.
 func (r *Registry) Errors() *orchestration.Errors {
 	if r == nil {
 		return nil
@@ -70,9 +69,9 @@ func (r *Registry) errorsLocked() *orchestration.Errors {
 	return r.errors
 }
 
-// AddOrchestration registers an orchestration under its stored name: the function's bare
-// name, or the one given with orchestration.Define. It refuses closures and generic
-// instances without a name, names in use, and inputs and outputs that cannot be decoded.
+// AddOrchestration registers an orchestration under its stored name: the function's bare name, or the one given with
+// orchestration.Define. It refuses closures and generic instances without a name, names in use, and inputs and outputs that
+// cannot be decoded.
 func AddOrchestration[In, Out any](r *Registry, fn func(*orchestration.Context, In) (Out, error)) error {
 	name, _, err := bind.OrchestrationName(fn)
 	if err == nil {
@@ -117,9 +116,9 @@ func AddActivity[In, Out any](r *Registry, fn func(context.Context, In) (Out, er
 	return nil
 }
 
-// AddError registers an error value under a name, so that errors.Is finds it after the
-// error was stored and read by another process. Register it on every node, and give the
-// registry's Errors to clients.
+// AddError registers an error value under a name, so that errors.Is finds it after the error was stored and read by another
+// process. Register it on every node, and give the registry's Errors to clients. The errors of package orchestration are known
+// without it.
 func AddError(r *Registry, name string, target error) error {
 	if err := bind.SetOf(r.Errors()).AddSentinel(name, target); err != nil {
 		return r.refuse("error", name, err)
@@ -166,7 +165,7 @@ func refused(what, name string, err error) error {
 	return fmt.Errorf("registering %s %s: %w", what, check.Quote(name), err)
 }
 
-// checkShape refuses names that no storage takes and types that cannot cross it.
+// checkShape refuses names that no storage takes and types that cannot be stored.
 func checkShape[In, Out any](what, name string) error {
 	if err := check.Name(what+" name", name); err != nil {
 		return err

@@ -10,10 +10,10 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// QueueLimit bounds the activities of a queue on all nodes together. Every node that serves the queue must be given the same.
-// What is over a limit waits in the store and keeps nothing of other queues waiting.
+// QueueLimit bounds the activities of a queue on all nodes together. Give it to every node that serves the queue. Activities
+// over a limit wait in the store and delay no other queue.
 type QueueLimit struct {
-	// PerSecond is how many attempts begin in a second, 0.001 to 1,000,000; 0: no limit. They follow each other evenly.
+	// PerSecond is how many attempts begin in a second, 0.001 to 1,000,000; 0: no limit. They are spread evenly.
 	PerSecond float64
 	// MaxConcurrent is how many attempts run at the same time, pending ones that hold their slot included; 0: no limit.
 	MaxConcurrent int
@@ -68,7 +68,7 @@ func checkRate(what string, perSecond float64) error {
 	return fmt.Errorf("%w: %s is %v: give %v to %.0f, 0 for no limit", ErrInvalid, what, perSecond, minRate, maxRate)
 }
 
-// route fills in what the dispatcher needs to route activities.
+// route sets the routing of activities.
 func (o Options) route(cfg *dispatcher.Config) {
 	cfg.ActivitiesPerSecond = o.ActivitiesPerSecond
 	cfg.QueueLimits = make(map[string]dispatcher.QueueLimit, len(o.QueueLimits))

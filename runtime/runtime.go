@@ -20,14 +20,14 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// ErrLeaked is part of the error of Shutdown if user code did not end in time; the error names the code.
+// ErrLeaked is part of the error of Shutdown if user code did not end in time. The error names the code.
 var ErrLeaked = dispatcher.ErrLeaked
 
 // ErrTooManyLeaks: more instances have leaked code than LeakOptions.MaxInstances allows. LeakOptions.OnFatal and Health.Fatal get it.
 // Shutdown returns it, too, if the node ended for that reason.
 var ErrTooManyLeaks = dispatcher.ErrTooManyLeaks
 
-// Runtime is a running node. Its methods may be called from several goroutines at once.
+// Runtime is a running node. Several goroutines may call its methods at once.
 type Runtime struct {
 	store      provider.Provider
 	dispatcher *dispatcher.Dispatcher
@@ -37,11 +37,11 @@ type Runtime struct {
 	logger     *slog.Logger
 }
 
-// Start runs what is registered on the store until Shutdown. ctx bounds starting only. The
-// store stays the caller's: close it after Shutdown.
+// Start runs the registered orchestrations and activities on the store until Shutdown. ctx bounds starting only. The caller
+// closes the store, after Shutdown.
 //
-// Errors: ErrInvalid for an argument or option, ErrRegistration with all that the registry
-// has refused, or that of a store that does not answer.
+// Errors: ErrInvalid for an argument or option, ErrRegistration with all that the registry has refused, or the error of a store
+// that cannot be read or written.
 func Start(ctx context.Context, store provider.Provider, reg *Registry, opts Options) (*Runtime, error) {
 	if err := checkStart(ctx, store, reg); err != nil {
 		return nil, fmt.Errorf("starting runtime: %w: %w", ErrInvalid, err)
@@ -78,18 +78,18 @@ func checkStart(ctx context.Context, store provider.Provider, reg *Registry) err
 	return check.Context(ctx)
 }
 
-// Shutdown ends the node: it takes no new work, lets turns finish and activities run for
-// the drain timeout, cancels those left with activity.ErrShutdown, gives them the force timeout, hands all leases back, and
-// waits for code that has not come back for the watchdog timeout. A finished ctx, of any caller, skips the waits, and leases are still handed
-// back within 5 s. It answers an ErrLeaked for all user code that is still running. Calling it again answers the same.
+// Shutdown ends the node. It takes no new work, lets turns finish, and lets activities run for the drain timeout. It cancels
+// the others with activity.ErrShutdown and gives them the force timeout. Then it releases all leases and waits for code that
+// has not returned, for the watchdog timeout. A finished ctx, of any caller, skips the waits; leases are still released within
+// 5 s. It returns an ErrLeaked for all user code that is still running. A second call returns the same.
 func (rt *Runtime) Shutdown(ctx context.Context) error { return rt.dispatcher.Shutdown(ctx) }
 
-// Node returns what links a client in this process to this node: see client.Options.
+// Node returns the link from a client in this process to this node: see client.Options.
 func (rt *Runtime) Node() client.Node { return bind.NodeOf[client.Node](bind.Starter(rt.dispatcher)) }
 
-// Client makes a client of the node's store that starts instances through this node: an instance is stored with its first turn, which
-// saves a commit. The errors of the registry and the node's logger are the defaults of the options. The client works on when the node has
-// shut down.
+// Client makes a client of the node's store that starts instances through this node: an instance is stored with its first turn,
+// which saves a commit. The errors of the registry and the node's logger are the defaults of the options. The client works on
+// after the node has shut down.
 func (rt *Runtime) Client(opts client.Options) (*client.Client, error) {
 	if opts.Node == (client.Node{}) {
 		opts.Node = rt.Node()
@@ -103,10 +103,10 @@ func (rt *Runtime) Client(opts client.Options) (*client.Client, error) {
 	return client.New(rt.store, opts)
 }
 
-// Owner is the name under which this node holds leases, unique to this Start.
+// Owner returns the name under which this node holds leases. It is unique to this Start.
 func (rt *Runtime) Owner() string { return rt.owner }
 
-// config turns the registry into what the dispatcher needs.
+// config returns the configuration of the dispatcher.
 func (r *Registry) config(store provider.Provider, o Options) (dispatcher.Config, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

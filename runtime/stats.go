@@ -1,6 +1,6 @@
 package runtime
 
-// Stats counts what a node has done since it started. Gauges are marked.
+// Stats counts the work of a node since it started. Gauges are marked.
 type Stats struct {
 	TurnsFetched      int64 // leases of instances
 	TurnsCommitted    int64
@@ -11,9 +11,9 @@ type Stats struct {
 	TurnsStuck        int64 // of these: over the deadlock limit
 	TurnsRunning      int64 // gauge
 	ColdReplays       int64 // executions rebuilt from their history
-	MessagesDropped   int64 // that meant nothing to their execution any more
-	EventsBuried      int64 // moved to the dead letters, as their instance ended before it was given them
-	EventsUnread      int64 // given to an instance that ended before its code took them
+	MessagesDropped   int64 // of no use to their execution any more
+	EventsBuried      int64 // moved to the dead letters: their instance ended before it received them
+	EventsUnread      int64 // received by an instance that ended before its code took them
 	CacheEvictions    int64
 	EvictionsStuck    int64 // deferred functions did not return within the deadlock limit
 	Cached            int64 // gauge: executions in the cache
@@ -21,28 +21,28 @@ type Stats struct {
 	TasksFetched      int64
 	TasksHandedOff    int64 // leased by the commit that scheduled them
 	AttemptsRunning   int64 // gauge
-	AttemptsPending   int64 // gauge, of these: their code came back, and the result comes later
-	AttemptsParked    int64 // gave their slot back to end later
+	AttemptsPending   int64 // gauge, of these: their code returned, and the result comes later
+	AttemptsParked    int64 // released their slot to end later
 	AttemptsLocal     int64 // of local activities, inside turns
 	LocalsQueued      int64 // local activities that went on in the queue
 	AttemptsCompleted int64
 	AttemptsFailed    int64 // finally
-	AttemptsCancelled int64 // told to stop by their execution, and stopped
+	AttemptsCancelled int64 // cancelled by their execution, and stopped
 	AttemptsRetried   int64
 	AttemptsDiscarded int64 // nobody wanted the result
 	AttemptsLeaked    int64 // did not end within the grace period
 	ResultsLate       int64 // of leaked attempts: discarded
-	AttemptsReleased  int64 // handed back on shutdown
+	AttemptsReleased  int64 // released on shutdown
 	AttemptsPoisoned  int64
-	SuspectsDelayed   int64 // lost with their nodes too often to run beside others of their kind
+	SuspectsDelayed   int64 // suspected crashers that wait to run one at a time
 	LeasesLost        int64
 	StorageErrors     int64
-	LeaksWatched      int64 // gauge: code that should come back and has the grace period
-	LeaksRunning      int64 // gauge: code that is over it; it holds no slot
+	LeaksWatched      int64 // gauge: code that should return, within the grace period
+	LeaksRunning      int64 // gauge: code past the grace period; it holds no slot
 	LeaksGivenUp      int64 // gauge, of these: no longer interrupted
-	LeaksRecovered    int64 // came back after the grace period
-	LeakedInstances   int64 // gauge: instances with such code, which is what Leaks.MaxInstances bounds
+	LeaksRecovered    int64 // returned after the grace period
+	LeakedInstances   int64 // gauge: instances with such code, bounded by Leaks.MaxInstances
 }
 
-// Stats returns what this node has done since Start.
+// Stats returns the counters of this node since Start.
 func (rt *Runtime) Stats() Stats { return Stats(rt.dispatcher.Stats()) }

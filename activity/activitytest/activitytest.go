@@ -19,7 +19,7 @@ type Options struct {
 	Info           activity.Info
 	IdempotencyKey string
 	Logger         *slog.Logger // nil: slog.Default()
-	Details        any          // what an earlier attempt reported with activity.Heartbeat; nil: nothing
+	Details        any          // reported by an earlier attempt with activity.Heartbeat; nil: none
 }
 
 // Attempt is an attempt of an activity that no node runs. It may be used from many goroutines at once.
