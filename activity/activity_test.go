@@ -98,7 +98,7 @@ func TestBind(t *testing.T) {
 	}
 }
 
-// Each record of an activity's logger names the attempt, whoever asks for the logger and how often.
+// Each record of an activity's logger names the attempt, for any caller and any number of calls.
 func TestLoggerNamesTheAttempt(t *testing.T) {
 	t.Parallel()
 	var lines strings.Builder
@@ -145,14 +145,14 @@ func TestAttempt(t *testing.T) {
 		t.Error("details of another type are an error")
 	}
 	if err := activity.Heartbeat(ctx, order{"7"}); err != nil {
-		t.Errorf("heartbeat answered %v", err)
+		t.Errorf("heartbeat returned %v", err)
 	}
 	if err := activity.Heartbeat(ctx, make(chan int)); err == nil {
 		t.Error("details that cannot be encoded are an error")
 	}
 	cancel(cause)
 	if err := activity.Heartbeat(ctx, order{"8"}); !errors.Is(err, cause) {
-		t.Errorf("heartbeat answered %v", err)
+		t.Errorf("heartbeat returned %v", err)
 	}
 	if diff := cmp.Diff([]string{`{"ID":"7"}`, `{"ID":"8"}`}, beats); diff != "" {
 		t.Error(diff)

@@ -35,7 +35,7 @@ func (w *world) tryStart(ctx context.Context, id string, opts ...client.StartOpt
 	return err
 }
 
-// stored answers the IDs of the instances that tests have named, oldest first.
+// stored returns the IDs of the instances that tests have named, oldest first.
 func (w *world) stored() (ids []string) {
 	w.t.Helper()
 	for i, err := range w.All(w.t.Context(), client.Filter{IDPrefix: "x"}) {
@@ -144,7 +144,7 @@ func TestBlockedStartsKeepTheirOrder(t *testing.T) {
 	})
 }
 
-// Who gives up while it waits has stored nothing, and is told what it waited for.
+// A start whose context ends while it waits has stored nothing, and its error describes the backlog.
 func TestBlockedStartGivesUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

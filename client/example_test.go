@@ -37,7 +37,7 @@ func Example() {
 	if err != nil {
 		log.Panic(err)
 	}
-	// With a runtime on the same store, h.Wait(ctx) now answers "tea sold by ann".
+	// With a runtime on the same store, h.Wait(ctx) now returns "tea sold by ann".
 	if err := h.Raise(ctx, "approval", Approval{By: "ann"}); err != nil {
 		log.Panic(err)
 	}

@@ -65,7 +65,7 @@ func (w *world) get(key provider.UUID) provider.Instance {
 	return res.Instance
 }
 
-// lease leases all turns and answers that of the instance with that key.
+// lease leases all turns and returns that of the instance with that key.
 func (w *world) lease(key provider.UUID) (turn provider.Turn, token provider.UUID, all []provider.TurnRelease) {
 	w.t.Helper()
 	token = provider.UUID(uuid.New())
@@ -88,7 +88,7 @@ func (w *world) lease(key provider.UUID) (turn provider.Turn, token provider.UUI
 	return turn, token, all
 }
 
-// fetch answers the turn of the instance with that key and leaves no lease.
+// fetch returns the turn of the instance with that key and leaves no lease.
 func (w *world) fetch(key provider.UUID) provider.Turn {
 	w.t.Helper()
 	turn, _, all := w.lease(key)
@@ -98,7 +98,7 @@ func (w *world) fetch(key provider.UUID) provider.Turn {
 	return turn
 }
 
-// inbox answers the bodies of the messages that wait and are visible.
+// inbox returns the bodies of the messages that wait and are visible.
 func (w *world) inbox(key provider.UUID) []history.Body {
 	w.t.Helper()
 	turn := w.fetch(key)
@@ -155,7 +155,7 @@ func (w *world) complete(key provider.UUID, output string) {
 	w.end(key, provider.StatusCompleted, history.Outcome{Output: []byte(output)})
 }
 
-// lose makes the storage store the first n calls of op and lose the answers.
+// lose makes the storage store the first n calls of op and lose the returns.
 func (w *world) lose(op faulty.Op, n int) {
 	w.plan.Add(faulty.Rule{Ops: []faulty.Op{op}, First: n, Kind: faulty.After})
 }

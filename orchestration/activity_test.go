@@ -49,7 +49,7 @@ func TestParallelActivities(t *testing.T) {
 		got := enginetest.Output[[]int](e, key)
 		for i, v := range got {
 			if v != 2*i {
-				e.T.Errorf("activity %d answered %d", i, v)
+				e.T.Errorf("activity %d returned %d", i, v)
 			}
 		}
 		if len(got) != 50 {
@@ -58,7 +58,7 @@ func TestParallelActivities(t *testing.T) {
 	})
 }
 
-// Each case tells the attempts that an activity sees, and how the call ends.
+// Each case has the attempts that an activity sees, and how the call ends.
 func TestRetries(t *testing.T) {
 	t.Parallel()
 	quick := orchestration.RetryPolicy{InitialInterval: time.Millisecond, MaxAttempts: 4}
@@ -198,7 +198,7 @@ func TestStartToCloseTimeoutEndsEachAttempt(t *testing.T) {
 	})
 }
 
-// What an attempt reported last reaches the next one, with and without a renewal between.
+// The last details of an attempt reach the next one, with and without a renewal between.
 func TestHeartbeatDetailsReachTheNextAttempt(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {

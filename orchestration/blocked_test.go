@@ -17,7 +17,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// broken registers as "main" code that cannot go on, beside "fine", which can.
+// broken registers as "main" code that cannot go on, and as "fine" code that can.
 func broken(e *enginetest.Engine, fn func(*octx, none) (string, error)) *runtime.Registry {
 	e.T.Helper()
 	reg := registry(e.T)
@@ -30,7 +30,7 @@ func broken(e *enginetest.Engine, fn func(*octx, none) (string, error)) *runtime
 func othersGoOn(e *enginetest.Engine) {
 	e.T.Helper()
 	if got := enginetest.Output[int](e, e.Create(enginetest.NewID().String(), "fine", none{})); got != 8 {
-		e.T.Errorf("another instance answered %d", got)
+		e.T.Errorf("another instance returned %d", got)
 	}
 }
 
@@ -269,8 +269,7 @@ func TestHazard20_DeadlockIsReportedAndHeld(t *testing.T) {
 	}
 }
 
-// Each use of a Context beside the code's own coroutine fails the turn with an error that
-// says so, never the process.
+// Each use of a Context outside the code's own coroutine fails the turn with an error that says so, never the process.
 func TestHazard09_ForeignGoroutineFailsTheTurn(t *testing.T) {
 	t.Parallel()
 	foreign := func(ctx *octx, call func()) {
@@ -374,7 +373,7 @@ func TestHazard08_RecoverInALoopDoesNotSpin(t *testing.T) {
 	})
 }
 
-// What an unwound coroutine does in its defers is not recorded.
+// The actions of an unwound coroutine in its defers are not recorded.
 func TestUnwindingRecordsNothing(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {

@@ -16,7 +16,7 @@ import (
 )
 
 // Cancellation reaches code as an error of whatever it waits for, every further operation
-// in the scope answers the same, and a detached scope cleans up.
+// in the scope returns the same, and a detached scope cleans up.
 func TestCancellationReachesTheCode(t *testing.T) {
 	t.Parallel()
 	waits := map[string]func(ctx *octx) error{
@@ -171,7 +171,7 @@ func TestWithTimeout(t *testing.T) {
 	})
 }
 
-// An instance that was cancelled may end otherwise: what its code answers counts.
+// An instance that was cancelled may end otherwise: what its code returns counts.
 func TestCodeMayAnswerCancellationInItsOwnWay(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

@@ -103,7 +103,7 @@ func children(e *enginetest.Engine, parent provider.UUID) []provider.Instance {
 	return res.Instances
 }
 
-// tree registers a parent that ends as told, and children that clean up when cancelled.
+// tree registers a parent with the given code, and children that clean up when cancelled.
 func tree(e *enginetest.Engine, parent func(ctx *octx, child orchestration.Future[none]) error) (key provider.UUID) {
 	e.T.Helper()
 	reg := registry(e.T)
@@ -196,7 +196,7 @@ func kinds(events []history.Event) string {
 	return strings.Join(names, " ")
 }
 
-// A child that continues as new still answers its parent.
+// A child that continues as new still returns its parent.
 func TestChildKeepsItsParentOverContinueAsNew(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryStore(t, func(e *enginetest.Engine) {

@@ -41,7 +41,7 @@ var _ interface {
 } = notAContext{}
 
 // The compile-time assertion above and this test say the same, so that a mutant can show it;
-// no method answers a context.Context either.
+// no method returns a context.Context either.
 func TestHazard44_ContextIsNoContext(t *testing.T) {
 	t.Parallel()
 	var c any = (*octx)(nil)
@@ -147,7 +147,7 @@ func TestHazard44_ContextOfAnotherExecution(t *testing.T) {
 	})
 }
 
-// What code may observe about itself is the same on every replay.
+// Everything that code may observe about itself is the same on every replay.
 func TestNowUUIDRandAndSideEffectAreEqualOnReplay(t *testing.T) {
 	t.Parallel()
 	type seen struct {
@@ -179,7 +179,7 @@ func TestNowUUIDRandAndSideEffectAreEqualOnReplay(t *testing.T) {
 		}, none{})
 		got := enginetest.Output[seen](e, key)
 		if want := []int{1, 2, 3, 4, 5, 6}; !cmp.Equal(got.Effect, want) || effects.Load() != 6 {
-			e.T.Errorf("side effects answered %v and ran %d times", got.Effect, effects.Load())
+			e.T.Errorf("side effects returned %v and ran %d times", got.Effect, effects.Load())
 		}
 		distinct := map[string]bool{}
 		for _, id := range got.UUIDs {

@@ -56,8 +56,7 @@ func TestHazard29_NoEventIsLost(t *testing.T) {
 	})
 }
 
-// What an execution leaves open is gone with it: its activity is told, its timer removed,
-// its late result reaches nobody.
+// An execution that ends takes its open work along: its activity is cancelled, its timer removed, its late result dropped.
 func TestHazard29_TimersAndTasksGo(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {
@@ -91,7 +90,7 @@ func TestHazard29_TimersAndTasksGo(t *testing.T) {
 	})
 }
 
-// A cancellation that code answers by continuing is not forgotten.
+// A cancellation that code returns by continuing is not forgotten.
 func TestContinueAsNewKeepsTheCancellation(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {

@@ -106,7 +106,7 @@ func TestDelayCountsFromTheStart(t *testing.T) {
 	})
 }
 
-// Older releases delayed the start message itself. What they stored begins when that is due.
+// Older releases delayed the start message itself. Instances that they stored begin when the message is due.
 func TestDelayedMessageOfOlderReleases(t *testing.T) {
 	t.Parallel()
 	const delay = 200 * time.Millisecond

@@ -32,7 +32,7 @@ func (c *cargo) spoil() {
 	c.List[0], c.Map["a"], c.Inner.List[0], c.hidden = 100, 100, 100, 100
 }
 
-// check tells whether a value has come as it was sent, and nothing but its encoding.
+// check reports an error unless a value arrived as its encoding and nothing else.
 func (c *cargo) check(where string) error {
 	want := &cargo{List: []int{1}, Map: map[string]int{"a": 1}, Inner: &cargo{List: []int{2}}}
 	if diff := cmp.Diff(want, c, cmp.AllowUnexported(cargo{})); diff != "" {
@@ -45,7 +45,7 @@ func (c *cargo) check(where string) error {
 // one reader does to its copy nobody else sees, and fields that are not stored never arrive.
 func TestHazard34_OnlyBytesCross(t *testing.T) {
 	t.Parallel()
-	// Each way sends a value, spoils it, and answers what a reader gets, at each call anew.
+	// Each way sends a value, spoils it, and returns what a reader gets, at each call anew.
 	ways := map[string]func(ctx *octx, sent *cargo) func() (*cargo, error){
 		"activity": func(ctx *octx, sent *cargo) func() (*cargo, error) {
 			f := orchestration.StartActivityNamed[*cargo](ctx, "echo", sent)
@@ -152,7 +152,7 @@ func TestHazard34_OnlyBytesCrossFromClients(t *testing.T) {
 	})
 }
 
-// What an activity goes on changing after it has returned, the orchestration does not see.
+// An activity that changes its result after it has returned does not change it for the orchestration.
 func TestHazard34_ActivityThatKeepsItsResult(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {

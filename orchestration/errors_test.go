@@ -21,8 +21,8 @@ type declinedError struct{ Code int }
 
 func (e *declinedError) Error() string { return fmt.Sprintf("declined %d", e.Code) }
 
-// What is registered works with errors.Is and errors.As on the other side of the store,
-// twice over: from the activity into the orchestration, from there to the client.
+// Registered errors work with errors.Is and errors.As on the other side of the store, twice over: from the activity into the
+// orchestration, from there to the client.
 func TestHazard43_ErrorsKeepTheirIdentity(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryStore(t, func(e *enginetest.Engine) {
@@ -82,7 +82,7 @@ func TestHazard43_ContextCanceledOfAnActivityIsNoCancellation(t *testing.T) {
 	})
 }
 
-// Past a limit there is a typed error for the one who crossed it, and nothing is stored.
+// Past a limit there is a typed error for the code that crossed it, and nothing is stored.
 func TestPayloadLimits(t *testing.T) {
 	t.Parallel()
 	big := strings.Repeat("x", 2000)

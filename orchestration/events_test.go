@@ -26,8 +26,8 @@ func drain(ctx *octx, name string) ([]int, error) {
 	}
 }
 
-// What comes before the code listens is kept, also what comes before a node has run the
-// instance at all, and everything comes in the order in which it was sent.
+// Events that arrive before the code waits for them are kept, also those from before the first turn, and they arrive in the
+// order in which they were sent.
 func TestEventsAreKeptAndComeInOrder(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryStore(t, func(e *enginetest.Engine) {

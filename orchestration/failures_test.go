@@ -118,8 +118,8 @@ func undo(err error, steps int, undoErr error) error {
 	return err
 }
 
-// A tree of errors keeps its shape twenty deep. What lies beyond is left out and the error
-// says so, but what is registered in it is still found.
+// A tree of errors keeps its shape twenty deep. The rest is left out and the error says so, but registered errors of the rest
+// are still found.
 func TestHazard43_TreesOfErrors(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {

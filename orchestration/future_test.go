@@ -17,7 +17,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// All answers the values of those that succeeded, and all failures in order.
+// All returns the values of those that succeeded, and all failures in order.
 func TestAllJoinsFailures(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {
@@ -80,7 +80,7 @@ func TestHazard45_RaceCancelsItsLosers(t *testing.T) {
 	})
 }
 
-// Select tells which case is ready, consumes nothing and cancels nothing.
+// Select reports which case is ready, consumes nothing and cancels nothing.
 func TestHazard45_SelectCancelsNothing(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {

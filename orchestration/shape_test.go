@@ -15,8 +15,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// Functions of other shapes become activities by an adapter, under the name that it was
-// given, for whoever calls them.
+// Functions of other shapes become activities by an adapter, under the name that it was given, for all callers.
 func TestHazard45_AdaptersGiveStableNames(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {
@@ -56,8 +55,8 @@ func TestHazard45_AdaptersGiveStableNames(t *testing.T) {
 	})
 }
 
-// What the code did not wait for is given up when it returns: running activities and
-// children are cancelled, timers and tasks leave the store, coroutines end.
+// Open work is cancelled when the code returns: running activities and children are cancelled, timers and tasks leave the
+// store, coroutines end.
 func TestHazard45_WhatNobodyAwaitsIsCancelled(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryStore(t, func(e *enginetest.Engine) {

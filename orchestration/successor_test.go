@@ -85,8 +85,8 @@ func drainTexts(ctx *octx, name string) ([]string, error) {
 	}
 }
 
-// An attached child of the old execution is cancelled, and what it answers later, or an
-// old activity or timer, reaches nothing of the new execution, whose events have the same numbers.
+// An attached child of the old execution is cancelled. Its later result, or that of an old activity or timer, reaches nothing
+// of the new execution, whose events have the same numbers.
 func TestHazard29_ResultsOfTheOldExecutionReachNobody(t *testing.T) {
 	t.Parallel()
 	calls := map[string]func(ctx *octx, round int) orchestration.Future[string]{
@@ -183,8 +183,8 @@ func TestHazard29_RequestIDsMoveOn(t *testing.T) {
 	})
 }
 
-// What comes while an execution continues as new stays in the inbox, with its place in the
-// order, for the next one; an execution that has ended says so.
+// A message that arrives while an execution continues as new stays in the inbox, with its place in the order, for the next one;
+// an execution that has ended says so.
 func TestHazard29_InboxStaysAndStatusesSayHowItEnded(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {

@@ -8,7 +8,7 @@ import (
 )
 
 // StartVersions is Start of a node that runs registered orchestrations under code versions, too, for which the registry has no
-// call. versions answers the registered name of each.
+// call. versions returns the registered name of each.
 func StartVersions(ctx context.Context, store provider.Provider, reg *Registry, opts Options, versions map[provider.Capability]string) (*Runtime, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -26,5 +26,5 @@ func StartVersions(ctx context.Context, store provider.Provider, reg *Registry, 
 	return rt, nil
 }
 
-// Filled answers options with the defaults filled in.
+// Filled returns options with the defaults filled in.
 func (o Options) Filled() (Options, error) { return o.withDefaults() }

@@ -56,7 +56,7 @@ func TestHazard42_NamesAreGivenAtRegistration(t *testing.T) {
 			t.Parallel()
 			err := add(runtime.NewRegistry())
 			if !errors.Is(err, runtime.ErrRegistration) || !strings.Contains(err.Error(), "Define") {
-				t.Errorf("answered %v", err)
+				t.Errorf("returned %v", err)
 			}
 		})
 	}

@@ -74,7 +74,7 @@ func TestRegistrationIsChecked(t *testing.T) {
 			reg := runtime.NewRegistry()
 			err := c.add(reg)
 			if !errors.Is(err, runtime.ErrRegistration) || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("answered %v, want something of %q", err, c.want)
+				t.Errorf("returned %v, want something of %q", err, c.want)
 			}
 			rt, err := runtime.Start(t.Context(), memory.New(memory.Options{}), reg, runtime.Options{})
 			if rt != nil || !errors.Is(err, runtime.ErrRegistration) {
@@ -102,10 +102,10 @@ func TestNamesOfFunctions(t *testing.T) {
 		e.Start(reg)
 		a, b := e.Create("a", "Twice", 7), e.Create("b", "Shop.Checkout", 7)
 		if got := enginetest.Output[int](e, a); got != 14 {
-			e.T.Errorf("Twice answered %d", got)
+			e.T.Errorf("Twice returned %d", got)
 		}
 		if got := enginetest.Output[int](e, b); got != 21 {
-			e.T.Errorf("Checkout answered %d", got)
+			e.T.Errorf("Checkout returned %d", got)
 		}
 	})
 }
@@ -136,7 +136,7 @@ func TestOneNameOnTwoQueues(t *testing.T) {
 	}
 }
 
-// What is added after Start has no effect on a running node.
+// Additions after Start have no effect on a running node.
 func TestRegistryIsReadAtStart(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
@@ -156,7 +156,7 @@ func TestRegistryIsReadAtStart(t *testing.T) {
 		e.Stop(rt)
 		e.Start(reg)
 		if got := enginetest.Output[int](e, key); got != 14 {
-			e.T.Errorf("the next start answered %d", got)
+			e.T.Errorf("the next start returned %d", got)
 		}
 	})
 }

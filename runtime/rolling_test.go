@@ -20,14 +20,14 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// Two nodes of which one has newer code share a store: in one process, on one file, on one server. Whatever is
-// started before, while and after both run ends with the version that it began with, and nothing fails on the way.
+// Two nodes, one with newer code, share a store: in one process, on one file, on one server. Each instance that is started
+// before, while and after both run ends with the version that it began with, and nothing fails on the way.
 func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
 	stores := map[string]func(*testing.T) func() provider.Provider{
 		"memory": onMemory, "sqlite": onSQLite, "postgres": onPostgres,
 	}
-	// How a release tells its versions apart: by what the store calls so, or by names, as the registry can.
+	// A release distinguishes its versions by the code version of the store, or by names, as the registry can.
 	versions := map[string][2]provider.Capability{
 		"version": {{Name: "order", CodeVersion: "1"}, {Name: "order", CodeVersion: "2"}},
 		"name":    {{Name: "order-1"}, {Name: "order-2"}},
@@ -42,7 +42,7 @@ func TestRollingUpgrade(t *testing.T) {
 	}
 }
 
-// Each of the following answers what opens the store once more, as another process would.
+// Each of the following returns a function that opens the store once more, as another process would.
 
 func onMemory(*testing.T) func() provider.Provider {
 	store := memory.New(memory.Options{})

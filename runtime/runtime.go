@@ -59,7 +59,7 @@ func Start(ctx context.Context, store provider.Provider, reg *Registry, opts Opt
 	if _, err := store.Stats(checking, provider.StatsRequest{}); err != nil {
 		return nil, fmt.Errorf("starting runtime: asking the store: %w", err)
 	}
-	// Nothing is released: this finds out whether the store takes writes at all. What may pass is waited for later.
+	// Nothing is released: this finds out whether the store takes writes at all. The node waits out faults that may pass.
 	if _, err := store.ReleaseTurns(checking, provider.ReleaseTurnsRequest{}); err != nil && !provider.Retryable(err) {
 		return nil, fmt.Errorf("starting runtime: a node writes all the time, and the store takes no writes: %w", err)
 	}

@@ -41,7 +41,7 @@ func TestOptionsAreChecked(t *testing.T) {
 			t.Parallel()
 			rt, err := runtime.Start(t.Context(), memory.New(memory.Options{}), registry(t), opts)
 			if rt != nil || err == nil || !strings.Contains(err.Error(), "option "+name+" is") {
-				t.Errorf("answered %v", err)
+				t.Errorf("returned %v", err)
 			}
 		})
 	}
@@ -106,7 +106,7 @@ func TestStartRefusesWhatCannotRun(t *testing.T) {
 			t.Parallel()
 			rt, err := runtime.Start(c.ctx, c.store, c.reg, runtime.Options{})
 			if rt != nil || err == nil || c.want != nil && !errors.Is(err, c.want) {
-				t.Errorf("answered %v", err)
+				t.Errorf("returned %v", err)
 			}
 		})
 	}
@@ -147,7 +147,7 @@ func TestNodesShareAStore(t *testing.T) {
 		}
 		for i, key := range keys {
 			if got := enginetest.Output[int](e, key); got != 2*i {
-				e.T.Errorf("instance %d answered %d", i, got)
+				e.T.Errorf("instance %d returned %d", i, got)
 			}
 		}
 		var runs int64
@@ -176,7 +176,7 @@ func TestHealth(t *testing.T) {
 		}
 		plan.StartOutage()
 		if _, err := rt.Health(e.T.Context()); !errors.Is(err, faulty.ErrInjected) {
-			e.T.Errorf("answered %v", err)
+			e.T.Errorf("returned %v", err)
 		}
 		plan.EndOutage()
 	})

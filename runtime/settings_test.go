@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// The page tells every option of the runtime, its default, and whether it may be switched off, as the code has them.
+// The page has every option of the runtime, its default, and whether it may be switched off, as in the code.
 func TestPageTellsTheDefaults(t *testing.T) {
 	t.Parallel()
 	defaults, err := runtime.Options{}.Filled()
@@ -35,8 +35,8 @@ func TestPageTellsTheDefaults(t *testing.T) {
 	}
 }
 
-// Every setting of the reference has a row with its name and default there; what it is called here is an option or a flag,
-// whose default and Off are those of the page that tells of it.
+// Every setting of the reference has a row with its name and default there. Its name here is an option or a flag, whose default
+// and Off are those of the page with that option.
 func TestEveryConcurrencySettingIsMapped(t *testing.T) {
 	t.Parallel()
 	page := settings.Table(t, "concurrency-settings.md", "", "setting there")

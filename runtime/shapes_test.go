@@ -67,7 +67,7 @@ func TestHazard45_RegistrationNamesTheField(t *testing.T) {
 			t.Parallel()
 			err := c.add(runtime.NewRegistry())
 			if !errors.Is(err, runtime.ErrRegistration) {
-				t.Fatalf("answered %v", err)
+				t.Fatalf("returned %v", err)
 			}
 			for _, part := range c.want {
 				if !strings.Contains(err.Error(), part) {

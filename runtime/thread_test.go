@@ -20,8 +20,8 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// What may kill a process runs in a process of its own: this test's binary, told by these
-// variables what to do and on which store.
+// Code that may kill its process runs in a process of its own: this test's binary. These variables
+// name the task and the store.
 const (
 	threadMode  = "PERDURE_TEST_THREAD"
 	threadStore = "PERDURE_TEST_STORE"
