@@ -64,7 +64,8 @@ func TestStartOutlivesAFault(t *testing.T) {
 func TestOptionsOff(t *testing.T) {
 	t.Parallel()
 	off := runtime.Options{
-		Cache: runtime.CacheOptions{Executions: runtime.Off}, Leaks: runtime.LeakOptions{GracePeriod: runtime.Off}, Shutdown: runtime.ShutdownOptions{DrainTimeout: runtime.Off}, DeadlockLimit: runtime.Off,
+		DeadlockLimit: runtime.Off, Cache: runtime.CacheOptions{Executions: runtime.Off},
+		Leaks: runtime.LeakOptions{GracePeriod: runtime.Off}, Shutdown: runtime.ShutdownOptions{DrainTimeout: runtime.Off},
 	}
 	enginetest.Bubble(t, off, func(e *enginetest.Engine) {
 		rt := e.Start(registry(e.T))

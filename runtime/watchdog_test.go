@@ -42,7 +42,10 @@ func TestLeakOnEveryStore(t *testing.T) {
 				t.Fatal(err)
 			}
 			rt, err := runtime.Start(t.Context(), store, reg, runtime.Options{
-				Logger: slog.New(slog.DiscardHandler), Leaks: runtime.LeakOptions{InterruptInterval: 5 * time.Millisecond, MaxInterruptInterval: 20 * time.Millisecond, GracePeriod: 50 * time.Millisecond},
+				Logger: slog.New(slog.DiscardHandler),
+				Leaks: runtime.LeakOptions{
+					InterruptInterval: 5 * time.Millisecond, MaxInterruptInterval: 20 * time.Millisecond, GracePeriod: 50 * time.Millisecond,
+				},
 			})
 			if err != nil {
 				t.Fatal(err)
