@@ -10,8 +10,8 @@ import (
 // ActivityFunc is an activity with its types erased: encoded input to encoded output.
 type ActivityFunc func(ctx context.Context, input []byte) (output []byte, err error)
 
-// Activity erases the types of an activity function. An input that
-// cannot be decoded and an output that cannot be encoded are errors that retrying cannot mend.
+// Activity erases the types of an activity function. It is a non-retryable error if an input cannot be decoded or an
+// output cannot be encoded.
 func Activity[In, Out any](fn func(context.Context, In) (Out, error)) ActivityFunc {
 	return func(ctx context.Context, input []byte) ([]byte, error) {
 		var in In

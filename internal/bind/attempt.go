@@ -36,7 +36,7 @@ type Attempt struct {
 	Logger  *slog.Logger         // of the node, nil is slog.Default; Named adds the attempt
 	Details []byte               // last heartbeat details of an earlier attempt
 	Beat    func(details []byte) // takes over new details
-	Later   Later                // ends it when its function has come back without a result
+	Later   Later                // ends it after its function has returned without a result
 
 	hooks  hooks
 	name   sync.Once
@@ -48,7 +48,7 @@ type Later interface {
 	Token() string
 	// End ends the attempt with an encoded output, or with an error that is not nil. It returns why it did not.
 	End(output []byte, err error) error
-	// Cause returns why the work should stop: the cause of the attempt's context, or what has ended the attempt.
+	// Cause returns why the work should stop: the cause of the attempt's context, or why the attempt has ended.
 	Cause() error
 }
 
@@ -67,7 +67,7 @@ func (a *Attempt) Named() *slog.Logger {
 
 type attemptKey struct{}
 
-// WithAttempt returns a context in which the functions of package activity work.
+// WithAttempt returns a context that the functions of package activity accept.
 func WithAttempt(ctx context.Context, a *Attempt) context.Context {
 	return context.WithValue(ctx, attemptKey{}, a)
 }
@@ -81,7 +81,7 @@ func AttemptOf(ctx context.Context) *Attempt {
 	return a
 }
 
-// hooks are what OnInterrupt was given in one attempt.
+// hooks are the functions given to OnInterrupt in one attempt.
 type hooks struct {
 	mu  sync.Mutex
 	all []*hook
@@ -107,8 +107,8 @@ func (a *Attempt) OnInterrupt(fn func(attempt int)) (stop func()) {
 	}
 }
 
-// Interrupt calls the functions that OnInterrupt was given, but not those that have not
-// returned from their last call. start begins a call on a goroutine of its own.
+// Interrupt calls the functions that OnInterrupt was given, but not those that have not returned from their last
+// call. start runs a call on another goroutine.
 func (a *Attempt) Interrupt(attempt int, start func(call func())) {
 	a.hooks.mu.Lock()
 	all := slices.Clone(a.hooks.all)

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/funcname"
 )
 
-// Definition is what a function Define was given.
+// Definition holds the arguments of a function Define.
 type Definition struct {
 	Name string
 	Code uintptr // of the function; 0: it is nil
@@ -47,13 +47,13 @@ func nameOf(fn any, given *Definition) (name string, defined bool, err error) {
 // askKey is the key of the question in the context of an activity.
 type askKey struct{}
 
-// AskedActivity returns what the function that was made by Define fills in, if it is not run but asked; else nil.
+// AskedActivity returns the Definition to fill in if Define's function is not to be run but only asked, else nil.
 func AskedActivity(ctx context.Context) *Definition {
 	given, _ := ctx.Value(askKey{}).(*Definition)
 	return given
 }
 
-// askActivity returns what Define was given; nil if fn was not made by it.
+// askActivity returns the arguments of Define; nil if fn was not made by it.
 func askActivity[In, Out any](fn func(context.Context, In) (Out, error)) *Definition {
 	if !isDefined(reflect.ValueOf(fn).Pointer(), definedActivities) {
 		return nil
@@ -81,10 +81,10 @@ func ActivityCode[In, Out any](fn func(context.Context, In) (Out, error)) uintpt
 	return reflect.ValueOf(fn).Pointer()
 }
 
-// AskedOrchestration returns what the function that was made by Define fills in, if it is not run but asked; else nil.
+// AskedOrchestration is AskedActivity for an orchestration function.
 func AskedOrchestration(c *Context) *Definition { return c.asked }
 
-// askOrchestration returns what Define was given; nil if fn was not made by it.
+// askOrchestration is askActivity for an orchestration function.
 func askOrchestration[C any, P Holder[C], In, Out any](fn func(P, In) (Out, error)) *Definition {
 	if !isDefined(reflect.ValueOf(fn).Pointer(), definedOrchestrations) {
 		return nil

@@ -2,7 +2,7 @@ package bind
 
 import "github.com/perdure/perdure/internal/failure"
 
-// Errors is what orchestration.Errors embeds.
+// Errors is embedded in orchestration.Errors.
 type Errors struct{ set *failure.Set }
 
 func (e *Errors) holds() *failure.Set { return e.set }

@@ -12,7 +12,7 @@ type Starter interface {
 	StartEagerly(ctx context.Context, req provider.CreateRequest) (res provider.CreateResult, ok bool, err error)
 }
 
-// Node is what client.Node embeds.
+// Node is embedded in client.Node.
 type Node struct{ starter Starter }
 
 func (n *Node) node() *Node { return n }
@@ -27,5 +27,5 @@ func NodeOf[N any, P interface {
 	return n
 }
 
-// StarterOf returns what NodeOf was given; nil for a zero Node.
+// StarterOf returns the argument of NodeOf; nil for a zero Node.
 func StarterOf(n *Node) Starter { return n.starter }

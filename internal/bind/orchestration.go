@@ -10,10 +10,10 @@ import (
 	"github.com/perdure/perdure/internal/replay"
 )
 
-// Context is what orchestration.Context embeds.
+// Context is embedded in orchestration.Context.
 type Context struct {
 	scope *replay.Scope
-	asked *Definition // set only while a function is asked what Define was given
+	asked *Definition // set only while a function is asked for its Definition
 }
 
 func (c *Context) held() *Context { return c }
@@ -44,8 +44,8 @@ func Orchestration[C any, P Holder[C], In, Out any](fn func(P, In) (Out, error))
 	}
 }
 
-// result says how the code ended. It is apart from what calls the code, as is failed: what they need is not on the stack of each execution that
-// waits.
+// result says how the code ended. It and failed are functions apart from the one that calls the code. Their variables
+// are thus not on the stack of every waiting execution.
 func result[Out any](s *replay.Scope, out Out, err error) replay.Result {
 	if next := continued(err); next != nil {
 		return replay.Result{Continue: next.event()}
@@ -84,8 +84,8 @@ func (*continueError) Error() string { return "continue as new" }
 // Continue returns the error by which code asks for the next execution.
 func Continue(input []byte) error { return &continueError{input: input} }
 
-// continued finds the request for the next execution in what code returned. An error
-// whose methods panic, such as a typed nil, holds none.
+// continued finds the request for the next execution in the error that code returned. An error whose methods panic,
+// such as a typed nil, holds none.
 func continued(err error) (next *continueError) {
 	defer func() {
 		if recover() != nil {

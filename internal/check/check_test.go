@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// What the doors say of names is tested in internal/test/doors.
+// The checks of names in the public packages are tested in internal/test/doors.
 
 func TestQuote(t *testing.T) {
 	for given, want := range map[string]string{

@@ -1,6 +1,5 @@
-// Package check holds what every door of the module demands of its callers: names that
-// every storage can give back, and values that are there at all.
+// Package check validates arguments of the public packages: names must fit into every storage, and required values
+// must be present.
 //
-// Its errors say what is wrong and how to mend it, and nothing about where: each door
-// puts that in front, together with the sentinel that its callers compare with.
+// Its errors say what is wrong and how to fix it. The callers put the place and their sentinel in front.
 package check

@@ -12,8 +12,7 @@ import (
 // shown is how many bytes of a bad value an error repeats.
 const shown = 40
 
-// Name refuses an ID or a name that no storage would take. what names it for people, such
-// as "instance ID".
+// Name refuses an ID or name that a storage would not take. what describes it to people, such as "instance ID".
 func Name(what, name string) error {
 	if name == "" {
 		return fmt.Errorf("%s is empty: give 1 to %d bytes of UTF-8", what, provider.MaxName)
@@ -21,7 +20,7 @@ func Name(what, name string) error {
 	return OptionalName(what, name)
 }
 
-// OptionalName is Name where none may be given.
+// OptionalName is Name, but accepts an empty name.
 func OptionalName(what, name string) error {
 	if len(name) > provider.MaxName {
 		return fmt.Errorf("%s %s has %d bytes: shorten it to %d", what, Quote(name), len(name), provider.MaxName)
@@ -29,7 +28,7 @@ func OptionalName(what, name string) error {
 	return Text(what, name)
 }
 
-// Text refuses what a storage could not give back as it was.
+// Text refuses a text that a storage could not return unchanged.
 func Text(what, text string) error {
 	switch {
 	case !utf8.ValidString(text):

@@ -7,8 +7,8 @@ import (
 	"reflect"
 )
 
-// IsNil tells whether an interface holds nothing, or a nil pointer: what is left of an
-// open or a constructor whose error was ignored.
+// IsNil reports whether an interface holds nothing or a nil pointer, as after an ignored error of an open or a
+// constructor.
 func IsNil(v any) bool {
 	if v == nil {
 		return true

@@ -25,8 +25,8 @@ func attemptsSize(list []Attempt) int64 {
 	return size
 }
 
-// Retried is what is stored with a task that is tried again: the failure of its last attempt, and what is
-// known of those before, the oldest first. Releases before level 4 stored the failure alone.
+// Retried is stored with a task that is retried: the failure of its last attempt, and the list of the attempts
+// before, oldest first. Releases before level 4 stored the failure alone.
 type Retried struct {
 	Failure  Failure
 	Attempts []Attempt

@@ -1,7 +1,6 @@
 package history
 
-// RetryPolicy says when a failed attempt of an activity is tried again. Durations are
-// microseconds.
+// RetryPolicy says when an activity is retried after a failed attempt. Durations are microseconds.
 type RetryPolicy struct {
 	MaxAttempts     int64 // 0: without limit
 	InitialInterval int64
@@ -9,8 +8,8 @@ type RetryPolicy struct {
 	Coefficient     int64 // thousandths: 2000 doubles
 	Jitter          int64 // thousandths of the interval
 	NonRetryable    [][]byte
-	MaxElapsed      int64 // no attempt but the first begins later than so long after the call; 0: without limit
-	Listed          int64 // how many attempts are listed where the call ends; 0: none, which is what older releases can read
+	MaxElapsed      int64 // no retry begins later than this long after the call; 0: no limit
+	Listed          int64 // how many attempts are listed where the call ends; 0: none, which older releases can read
 }
 
 func (p *RetryPolicy) fields(c *codec) {
@@ -37,20 +36,20 @@ type ActivityScheduled struct {
 	HeartbeatTimeout int64        // microseconds that an attempt may go without a sign of life; 0: no limit
 	Cancellation     int64        // what giving it up does: one of CancelTry, CancelWait, CancelAbandon
 	Priority         int64        // 1 (first) to 5; 0: the default
-	FairnessKey      string       // whose turn it takes; "": nobody's
-	Session          string       // that its node must hold; "": none
+	FairnessKey      string       // calls of one key take turns with those of others; "": none
+	Session          string       // its node must hold this session; "": none
 
-	// Of a call that began as a local activity.
-	Local    int64 // its number among these calls, from 1; 0: it is none
+	// These are set for a call that began as a local activity.
+	Local    int64 // its number among local calls, from 1; 0: it was not local
 	Attempts int64 // that failed inside the turn
 	Delay    int64 // microseconds before the task may be fetched
 }
 
-// What giving up an activity does. Numbers are part of the stored format.
+// The effects of giving up an activity. Numbers are part of the stored format.
 const (
-	CancelTry     = 0 // it is told, and the call ends at once
-	CancelWait    = 1 // it is told, and the call ends when it does
-	CancelAbandon = 2 // the call ends at once, and it goes on
+	CancelTry     = 0 // the activity is cancelled, and the call ends at once
+	CancelWait    = 1 // the activity is cancelled, and the call ends when it does
+	CancelAbandon = 2 // the call ends at once, and the activity continues
 )
 
 // Kind implements Body.
@@ -193,7 +192,7 @@ func (*ExecutionCancelled) Kind() Kind { return KindExecutionCancelled }
 
 func (e *ExecutionCancelled) fields(c *codec) { c.nested(2, &e.Failure) }
 
-// ContinuedAsNew ends an execution; the next one goes on with Input.
+// ContinuedAsNew ends an execution; the next one starts with Input.
 type ContinuedAsNew struct {
 	Name        string
 	CodeVersion string

@@ -1,20 +1,16 @@
 // Package history defines the events of an execution and their encoding.
 //
-// An execution's history is a list of events 1, 2, ... n. An event is either the
-// arrival of a message (a start, a result, a timer, an external event, a cancel
-// request) or a command of the orchestration's code (schedule, start, record). The
-// commands that code makes while it handles a message follow that message directly.
-// A message in an inbox has the form of the event that it becomes; only the time is
-// set when it is applied.
+// An execution's history is a list of events 1, 2, ... n. An event is either a message or a command. A message
+// arrives: a start, a result, a timer, an external event, a cancel request. A command comes from the orchestration's
+// code: schedule, start, record. The commands that code makes while it handles a message follow that message
+// directly. A message in an inbox has the form of the event that it becomes; only the time is set when it is applied.
 //
 // # Encoding
 //
-// One byte format version, one byte kind, then fields: a varint of number<<1|type and a
-// varint (type 0) or a length and bytes (type 1). Zero values are left out. A reader
-// accepts every format up to its own and refuses what it does not know - a higher
-// format, kind or field - with ErrNewer, so that an older node never half understands
-// the history of a newer one. Golden files in testdata pin every kind.
+// One byte format version, one byte kind, then fields: a varint of number<<1|type and a varint (type 0) or a length
+// and bytes (type 1). Zero values are left out. A reader accepts every format up to its own. It refuses a higher
+// format, kind or field with ErrNewer, so that an older node never half understands a newer history. Golden files in
+// testdata pin every kind.
 //
-// This package knows nothing of storage, scheduling or Go types of users: payloads are
-// opaque bytes.
+// This package knows nothing of storage, scheduling or Go types of users: payloads are opaque bytes.
 package history

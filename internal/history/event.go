@@ -40,8 +40,8 @@ const (
 	KindContinuedAsNew      Kind = 68
 )
 
-// IsMessage tells whether events of the kind arrive from outside, as against being made
-// by the orchestration's code.
+// IsMessage reports whether events of the kind arrive from outside. The other kinds are made by the orchestration's
+// code, or end it.
 func (k Kind) IsMessage() bool { return k < 32 || k == KindExecutionTerminated }
 
 // kinds maps a kind to its name and constructor.
@@ -88,11 +88,11 @@ func (k Kind) String() string {
 // then zero).
 type Event struct {
 	ID   int64 // place in the history, from 1; not part of the encoding
-	At   int64 // microseconds UTC by the storage's clock; messages only, a command has the time of its message
+	At   int64 // microseconds UTC by the storage's clock; only for messages, as a command has the time of its message
 	Body Body
 }
 
-// Body is what an event says: a pointer to one of the structs of this package.
+// Body is the content of an event: a pointer to one of the structs of this package.
 type Body interface {
 	record
 	Kind() Kind

@@ -1,7 +1,6 @@
 package history
 
-// Failure is an error as it is stored: what remains of a user's or the engine's error
-// when it crosses to another process.
+// Failure is a stored error: what remains of a user's or the engine's error when it crosses to another process.
 type Failure struct {
 	Type         string // registered name, or the Go type's name
 	Message      string

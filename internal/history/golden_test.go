@@ -13,9 +13,9 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// Golden files are histories of the past. A difference means that stored histories can
-// no longer be read, or would be written so that other nodes cannot read them: -update
-// is for new kinds and for fields added to samples, never to make this test pass.
+// Golden files are histories of the past. A difference means that this release cannot read stored histories, or that
+// other nodes cannot read what it writes. Use -update for new kinds and for fields added to samples, never to make
+// this test pass.
 func TestGolden(t *testing.T) {
 	for _, e := range samples {
 		kind := e.Body.Kind()
@@ -48,7 +48,7 @@ func TestGoldenRetried(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("decoded %+v, %v", got, err)
 	}
-	// What earlier releases stored in its place.
+	// These were stored by earlier releases.
 	got, err = DecodeRetried(golden(t, "Failure", EncodeFailure(sampleFailure)))
 	if err != nil || !reflect.DeepEqual(got, Retried{Failure: sampleFailure}) {
 		t.Errorf("decoded %+v, %v", got, err)

@@ -1,7 +1,7 @@
 package history
 
-// LocalEnded is how a local activity ended, which ran inside the turn that this event is
-// part of. It has the form of a message: what the code does next follows it.
+// LocalEnded is the end of a local activity that ran inside the turn of this event. It has the form of a message: the
+// next commands of the code follow it.
 type LocalEnded struct {
 	Call    int64  // number of the call among those of local activities, from 1
 	Name    string // of the activity
@@ -21,8 +21,7 @@ func (e *LocalEnded) fields(c *codec) {
 	c.integer(6, &e.Attempt)
 }
 
-// LocalQueued says that a local activity goes on in the queue. The ActivityScheduled that it
-// became follows it.
+// LocalQueued says that a local activity continues in the queue. The ActivityScheduled that it became follows.
 type LocalQueued struct {
 	Call     int64
 	Name     string

@@ -43,7 +43,7 @@ type ExecutionStarted struct {
 	Continued   bool
 	Seen        [][]byte // request IDs already consumed by earlier executions
 	RequestID   string
-	Delay       int64 // microseconds before the code begins; 0: none, which is what older releases can read
+	Delay       int64 // microseconds before the code begins; 0: none, which older releases can read
 }
 
 // Kind implements Body.

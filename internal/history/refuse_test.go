@@ -71,8 +71,7 @@ func TestDecodeOutcomeRefuses(t *testing.T) {
 	}
 }
 
-// An event that was cut off or has a flipped bit never panics, and what is wrong with
-// it is said with one of the two errors.
+// Decoding an event that was cut off or has a flipped bit never panics. It returns one of the two errors.
 func TestDamagedEvents(t *testing.T) {
 	check := func(kind Kind, data []byte) {
 		t.Helper()

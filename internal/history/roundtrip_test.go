@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// fill sets the fields of v to drawn values, by their types: a new field is tested
-// without a change here, a field of a new type fails until it is named.
+// fill sets the fields of v to drawn values, by their types. A new field is thus tested without a change here. A
+// field of a new type fails until it is named.
 func fill(t *rapid.T, v reflect.Value, depth int) {
 	switch p := v.Addr().Interface().(type) {
 	case *string:

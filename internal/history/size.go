@@ -1,11 +1,11 @@
 package history
 
-// frame is what an event counts for beside its texts and payloads.
+// frame is the size of an event without its texts and payloads.
 const frame = 32
 
-// Size is what an event counts for against the limit on the bytes of a history: roughly
-// the length of its encoding, for the price of a few additions. Code sees that limit, so
-// the formula must give the same for a stored event for ever.
+// Size returns what an event counts towards the limit on the bytes of a history. It is roughly the length of the
+// encoding, and costs a few additions. Code sees that limit, so the formula must give the same for a stored event for
+// ever.
 func Size(b Body) int64 {
 	switch b := b.(type) {
 	case *ExecutionStarted:
@@ -32,7 +32,7 @@ func Size(b Body) int64 {
 		return frame + int64(len(b.Name)+len(b.CodeVersion)+len(b.ID)+len(b.Input))
 	case *SideEffectRecorded:
 		return frame + int64(len(b.Value)) + failureSize(b.Failure)
-	default: // ends, and what has a few numbers only
+	default: // ends, and events that only have a few numbers
 		return frame
 	}
 }

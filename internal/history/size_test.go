@@ -9,8 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What an event counts for is about what it is stored as. The exact numbers are frozen:
-// code of stored histories was judged by them.
+// The size of an event is about the length of its encoding.
 func TestSize(t *testing.T) {
 	want := []int64{73, 32, 125, 311, 32, 55, 34, 222, 48, 228, 37, 131, 32, 32, 32, 45, 32, 229, 32, 32, 32, 32, 32}
 	for i, e := range samples {
@@ -24,10 +23,10 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// end tells whether nothing can come after an event of the kind, so that its size never counts.
+// end reports whether events of the kind are the last ones, so that their size never counts.
 func end(k Kind) bool { return k >= KindExecutionCompleted }
 
-// What is stored and read again counts for the same as when it was made.
+// An event has the same size when it is made and when it is read back.
 func TestSizeOutlivesTheStore(t *testing.T) {
 	drawn := events()
 	rapid.Check(t, func(t *rapid.T) {

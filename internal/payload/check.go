@@ -9,10 +9,9 @@ import (
 // ErrType is wrapped by every error of Check.
 var ErrType = errors.New("type cannot be stored as JSON")
 
-// Check refuses a type whose values JSON could not bring back, naming the field:
-// "Order.Items[].Callback: func". It is asked once, when a function is registered, so
-// that a bad type never waits for the first call. What an any holds is not known then:
-// Encode and Decode judge it.
+// Check refuses a type whose values JSON cannot restore, and names the field: "Order.Items[].Callback: func". It is
+// called when a function is registered, so that a bad type fails before the first call. The content of an any is not
+// known then: Encode and Decode judge it.
 func Check(t reflect.Type) error {
 	if t == nil {
 		return fmt.Errorf("%w: no type given", ErrType)

@@ -23,7 +23,7 @@ const (
 	asJSON                 // by MarshalJSON or UnmarshalJSON
 )
 
-// formOf tells which of the two interfaces t has; JSON goes before text.
+// formOf returns which of the two interfaces t has; JSON goes before text.
 func formOf(t, jsonMethod, textMethod reflect.Type) form {
 	switch {
 	case jsonMethod != nil && t.Implements(jsonMethod):

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// walkStruct checks the fields of t and refuses a struct of which nothing would arrive.
+// walkStruct checks the fields of t and refuses a struct without any stored field.
 func (c *checker) walkStruct(t reflect.Type, path string, addressable bool) error {
 	stored, err := c.walkFields(t, path, addressable)
 	if err == nil && stored == 0 && t.NumField() > 0 {
@@ -14,9 +14,8 @@ func (c *checker) walkStruct(t reflect.Type, path string, addressable bool) erro
 	return err
 }
 
-// walkFields returns how many fields of t are stored. Embedded structs count as fields
-// of t, since JSON writes them so; what is hidden there by rules of depth is checked
-// nevertheless.
+// walkFields returns how many fields of t are stored. Embedded structs count as fields of t, since JSON writes them
+// so; fields that are hidden by rules of depth are checked nevertheless.
 func (c *checker) walkFields(t reflect.Type, path string, addressable bool) (int, error) {
 	stored := 0
 	names := make(map[string]string, t.NumField())
@@ -70,7 +69,7 @@ func (c *checker) walkEmbedded(f reflect.StructField, path string, addressable b
 	return c.walkFields(t, path, addressable)
 }
 
-// isStruct tells whether t is a struct or a pointer to one.
+// isStruct reports whether t is a struct or a pointer to one.
 func isStruct(t reflect.Type) bool {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -118,7 +118,7 @@ type base2 struct{ hidden secret }
 
 func (b base2) use() int { return b.hidden.Hidden() }
 
-// What Check refuses for its methods does get lost or fail on the way.
+// Values that Check refuses for their methods do get lost or fail on the way.
 func TestCheckIsRight(t *testing.T) {
 	for _, v := range []any{level(2), textOnly{2}, readOnlyText{2}, secret{2}, map[string]big.Int{"a": *big.NewInt(2)}, map[level]int{2: 2}, base2{secret{2}}} {
 		data, err := Encode(v)

@@ -10,10 +10,9 @@ import (
 // ErrDecode is wrapped by every error of Decode.
 var ErrDecode = errors.New("payload cannot be decoded")
 
-// Decode reads what Encode wrote into the value that into points to. That value is set
-// to zero first, and is zero again after an error: what it held before never shows. No
-// bytes are the zero value. The value shares nothing with data. A panic in a method of
-// the value becomes an error.
+// Decode reads the bytes from Encode into the value that into points to. It sets that value to zero first, and again
+// after an error: its old content never shows. Empty data is the zero value. The value shares nothing with data. A
+// panic in a method of the value becomes an error.
 func Decode(data []byte, into any) (err error) {
 	p := reflect.ValueOf(into)
 	if p.Kind() != reflect.Pointer || p.IsNil() {

@@ -29,16 +29,15 @@ func Encode(v any) (data []byte, err error) {
 	return data, nil
 }
 
-// isNothing tells whether values of t are encoded as no bytes.
+// isNothing reports whether values of t are encoded as no bytes.
 func isNothing(t reflect.Type) bool {
 	return t != nil && t.Kind() == reflect.Struct && t.NumField() == 0 &&
 		formOf(reflect.PointerTo(t), marshaler, textMarshaler) == structural
 }
 
-// addressable returns a pointer to a copy of v, so that encoding/json finds MarshalJSON
-// and MarshalText where they have a pointer receiver. It passes them over for a plain
-// value, although it does use UnmarshalJSON for the way back: math/big.Int would be
-// written as {} and not be readable.
+// addressable returns a pointer to a copy of v, so that encoding/json finds MarshalJSON and MarshalText where they
+// have a pointer receiver. It ignores these for a plain value, although it does use UnmarshalJSON on the way back. A
+// math/big.Int would be written as {} and could not be read.
 func addressable(v any, t reflect.Type) any {
 	if t == nil {
 		return v

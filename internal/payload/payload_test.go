@@ -144,8 +144,8 @@ func TestNoBytesAreTheZeroValue(t *testing.T) {
 	}
 }
 
-// A value that is decoded into must not show what it held before: a cached execution
-// would see other things than a replayed one.
+// A value that is decoded into must not show its old content, or a cached execution would see other things than a
+// replayed one.
 func TestDecodeForgetsTheOldValue(t *testing.T) {
 	o := order{ID: "before", Notes: map[string]string{"old": "1"}}
 	if err := Decode([]byte(`{"notes":{"new":"2"}}`), &o); err != nil {

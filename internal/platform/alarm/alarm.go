@@ -1,17 +1,18 @@
-// Package alarm calls a function when a moment has come, more exactly than Go's timers do.
+// Package alarm calls a function at a given moment, more exactly than Go's timers do.
 //
-// An idle Go process waits for its next timer in whole milliseconds. While it collects garbage, processors that have nothing else to do mark what is
-// in use; they look whether a file or the network has something, and leave timers alone for up to 10 ms. A timer of the kernel that is read
-// like a file has neither fault. It costs a goroutine and a file, so it is for the few moments that must be met.
+// An idle Go process waits for its next timer in whole milliseconds. During garbage collection, idle processors mark
+// memory. They still poll files and the network, but leave timers alone for up to 10 ms. A timer of the kernel that
+// is read like a file has neither fault. It costs a goroutine and a file, so use it only for the few moments that
+// must be met.
 package alarm
 
 import "time"
 
-// An Alarm rings at the moment that it was set to last. It may be set while it rings.
+// An Alarm rings at the moment that was set last. It may be set while it rings.
 type Alarm interface {
-	// Set has the alarm ring after d, in place of the moment before. It may still ring for that one, if that has just come.
+	// Set has the alarm ring after d, instead of the moment before. It may still ring for that one if it is just due.
 	Set(d time.Duration)
-	// Stop ends the alarm and waits for what rings. From then on Set does nothing.
+	// Stop ends the alarm and waits for a ring in progress. From then on Set does nothing.
 	Stop()
 }
 

@@ -11,7 +11,7 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-// onEach runs a test on what New makes here, and on what it makes where there is no better.
+// onEach runs a test on the alarm of New here, and on the coarse one.
 func onEach(t *testing.T, test func(t *testing.T, with maker)) {
 	t.Helper()
 	for name, with := range map[string]maker{"here": New, "coarse": func(ring func()) Alarm { return newCoarse(ring) }} {
@@ -27,7 +27,7 @@ type maker func(ring func()) Alarm
 // far is a moment that no test comes to.
 const far = time.Hour
 
-// ringing makes an alarm that tells when it rings.
+// ringing makes an alarm that sends when it rings.
 func ringing(t *testing.T, with maker) (Alarm, <-chan time.Time) {
 	t.Helper()
 	rung := make(chan time.Time, 100)
@@ -36,7 +36,7 @@ func ringing(t *testing.T, with maker) (Alarm, <-chan time.Time) {
 	return a, rung
 }
 
-// awaitRing waits for a ring and answers how late it was.
+// awaitRing waits for a ring and returns how late it was.
 func awaitRing(t *testing.T, rung <-chan time.Time, due time.Time) time.Duration {
 	t.Helper()
 	select {
@@ -48,7 +48,7 @@ func awaitRing(t *testing.T, rung <-chan time.Time, due time.Time) time.Duration
 	}
 }
 
-// It rings when the moment has come, never before, once for each, and again when it is set again.
+// It rings at the moment, never before, once for each, and again when it is set again.
 func TestRings(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, with maker) {
@@ -70,7 +70,7 @@ func TestRings(t *testing.T) {
 	})
 }
 
-// An earlier moment that is set meanwhile counts, and a later one takes the place of the first.
+// An earlier moment that is set later counts, and a later one replaces the first.
 func TestMoves(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, with maker) {
@@ -111,7 +111,7 @@ func TestSetsItself(t *testing.T) {
 				close(done)
 			} else {
 				a.Set(0)
-				<-time.After(time.Millisecond) // it could ring meanwhile
+				<-time.After(time.Millisecond) // enough time for a second ring
 			}
 			running.Add(-1)
 		})
@@ -126,7 +126,7 @@ func TestSetsItself(t *testing.T) {
 	})
 }
 
-// Stopping waits for what rings, and nothing rings later; leaktest finds what stays.
+// Stopping waits for a ring in progress, and nothing rings later; leaktest finds leftovers.
 func TestStops(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, with maker) {

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exact is an alarm by a timer of the kernel. One goroutine reads it: a read is answered when the moment has come.
+// exact is an alarm by a timer of the kernel. One goroutine reads it: a read returns at the moment.
 type exact struct {
 	file *os.File
 	fd   int
-	mu   sync.Mutex // against setting what is closed
+	mu   sync.Mutex // against setting a closed timer
 	over bool
 	done chan struct{}
 }
@@ -34,7 +34,7 @@ func newExact(ring func()) (Alarm, error) {
 	return a, nil
 }
 
-// virtual tells whether Go's clock is another than the machine's.
+// virtual reports whether Go's clock differs from the machine's.
 func virtual() bool {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_REALTIME, &ts); err != nil {

@@ -1,4 +1,4 @@
-// Package goroutine tells goroutines apart and shows where they are.
+// Package goroutine identifies goroutines and shows where they are.
 package goroutine
 
 import (
@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// ID answers the number of the calling goroutine. No other goroutine of the process ever has the same. It takes a nanosecond where the
-// place is known at which the runtime keeps it.
+// ID returns the number of the calling goroutine, which is unique in the process. It takes a nanosecond where the
+// runtime's place of the number is known.
 func ID() uint64 {
 	if place != 0 {
 		return word(place)
@@ -16,11 +16,12 @@ func ID() uint64 {
 	return header()
 }
 
-// Bound tells whether the calling goroutine is bound to its thread, as by runtime.LockOSThread: such a one must run nobody else's code. Where
-// that cannot be told, it is true.
+// Bound reports whether the calling goroutine is bound to its thread, as by runtime.LockOSThread. A bound goroutine
+// must not run other goroutines' code. Bound returns true if it cannot find out.
 func Bound() bool { return binding == 0 || word(binding) != 0 }
 
-// header reads the number from the header of the stack, the only place where Go tells it. It costs microseconds, more on a deep stack.
+// header reads the number from the header of the stack, the only place where Go shows it. It costs microseconds, more
+// on a deep stack.
 func header() uint64 {
 	var buf [64]byte
 	id, _ := number(buf[:runtime.Stack(buf[:], false)])
@@ -38,8 +39,8 @@ func number(stack []byte) (id uint64, ok bool) {
 	return id, err == nil
 }
 
-// Stacks answers the stacks of those of the given goroutines that live. It stops the world
-// for as long as it takes to write down the stacks of all.
+// Stacks returns the stacks of the given goroutines that are alive. It stops the world while it writes down the
+// stacks of all goroutines.
 func Stacks(ids ...uint64) map[uint64]string {
 	wanted := make(map[uint64]bool, len(ids))
 	for _, id := range ids {
@@ -56,11 +57,10 @@ func Stacks(ids ...uint64) map[uint64]string {
 
 const (
 	firstDump = 1 << 20  // bytes
-	maxDump   = 64 << 20 // some 100,000 goroutines; what is beyond is cut
+	maxDump   = 64 << 20 // some 100,000 goroutines; the rest is cut
 )
 
-// all answers the stacks of all goroutines. Each cached execution has at least one, so that
-// there may be very many.
+// all returns the stacks of all goroutines. Each cached execution has at least one, so there may be very many.
 func all() []byte {
 	for size := firstDump; ; size *= 2 {
 		buf := make([]byte, size)

@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-// parked tells its number and waits.
+// parked sends its number and waits.
 func parked(number chan<- uint64, end <-chan struct{}) {
 	number <- goroutine.ID()
 	<-end
@@ -51,7 +51,8 @@ func TestStacksAmongMany(t *testing.T) {
 	}
 }
 
-// Each of many goroutines has the number that the header of its stack tells, also on a deep stack and as a coroutine that others resume.
+// Each of many goroutines has the number in the header of its stack. So has a deep stack, and a coroutine that others
+// resume.
 func TestIDIsThatOfTheStack(t *testing.T) {
 	t.Parallel()
 	if goroutine.Fields > 0 && goroutine.Place() == 0 {

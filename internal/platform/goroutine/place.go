@@ -14,7 +14,8 @@ var binding = findBinding(fields) //nolint:gochecknoglobals // the same for the 
 // samples is how many goroutines have to agree on a place.
 const samples = 4
 
-// find looks for the place at which each of several goroutines has its number, among the first bytes of what the runtime keeps of it.
+// find returns the place where each of several goroutines has its number, among the first bytes of the runtime's
+// record.
 func find(within uintptr) uintptr {
 	return agreed(within, func(places []uintptr) []uintptr {
 		id := header()
@@ -22,7 +23,8 @@ func find(within uintptr) uintptr {
 	})
 }
 
-// findBinding looks for the place that holds nothing but while the goroutine is bound, and then what another one holds, too: its thread.
+// findBinding returns the place that is only set while the goroutine is bound. It then equals another place: the
+// thread.
 func findBinding(within uintptr) uintptr {
 	return agreed(within, func(places []uintptr) []uintptr {
 		empty := func(offset uintptr) bool { return word(offset) == 0 }
@@ -34,7 +36,7 @@ func findBinding(within uintptr) uintptr {
 	})
 }
 
-// twice tells whether a word stands at several places.
+// twice reports whether a word stands at several places.
 func twice(value uint64, within uintptr) bool {
 	n := 0
 	for offset := uintptr(8); offset < within; offset += 8 {
@@ -45,7 +47,7 @@ func twice(value uint64, within uintptr) bool {
 	return n > 1
 }
 
-// agreed answers the only place that several goroutines keep when they look at what is left; 0 if it is not the only one.
+// agreed returns the only place that look leaves on several goroutines, 0 if it is not the only one.
 func agreed(within uintptr, look func(places []uintptr) []uintptr) uintptr {
 	var places []uintptr
 	for offset := uintptr(8); offset < within; offset += 8 {

@@ -2,8 +2,8 @@
 
 package goroutine
 
-// fields is how many bytes of what the runtime keeps of a goroutine are looked through for its number. All of it is longer.
+// fields is how many bytes of the runtime's record of a goroutine are searched for its number. The record is longer.
 const fields = 256
 
-// word reads 8 bytes of what the runtime keeps of the calling goroutine.
+// word reads 8 bytes of the runtime's record of the calling goroutine.
 func word(offset uintptr) uint64

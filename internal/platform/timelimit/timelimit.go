@@ -1,5 +1,5 @@
-// Package timelimit gives many short calls one deadline: a context and a timer for each of them would be a tenth of what a step leaves to the garbage
-// collector.
+// Package timelimit gives many short calls one deadline. A context and a timer for each call would be a tenth of a
+// step's garbage.
 package timelimit
 
 import (
@@ -10,13 +10,13 @@ import (
 
 // Shared is the deadline of all calls that begin within an eighth of its time. It is safe for concurrent use.
 type Shared struct {
-	parent context.Context //nolint:containedctx // of all that Context answers
+	parent context.Context //nolint:containedctx // of ctx
 	limit  time.Duration
 
 	mu     sync.Mutex
-	ctx    context.Context    //nolint:containedctx // which calls are given
-	cancel context.CancelFunc // which is for nobody to call: it ends by itself
-	fresh  time.Time          // as long as it is given to them
+	ctx    context.Context    //nolint:containedctx // given to calls
+	cancel context.CancelFunc // never called: ctx ends by itself
+	fresh  time.Time          // how long ctx is given to calls
 }
 
 // NewShared makes the deadline of calls that end with a parent, and after limit at the latest.
@@ -24,8 +24,8 @@ func NewShared(parent context.Context, limit time.Duration) *Shared {
 	return &Shared{parent: parent, limit: limit}
 }
 
-// Context answers the context of a call that begins now, which has seven eighths of the time at least. It need not be cancelled, and must not be kept
-// beyond the call.
+// Context returns the context of a call that begins now, which has at least seven eighths of the limit. It need not
+// be cancelled, and must not be kept beyond the call.
 func (s *Shared) Context() context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()
