@@ -35,7 +35,7 @@ func (e *Error) Unwrap() []error { return failure.Unwrap(&e.mark, e.Causes) }
 
 // As implements the method that errors.As calls.
 func (e *Error) As(target any) bool {
-	return failure.Answer(e, failure.Error{
+	return failure.As(e, failure.Error{
 		Type: e.Type, Message: e.Message, Details: e.Details, NonRetryable: e.NonRetryable, Causes: e.Causes, Mark: e.mark,
 	}, target)
 }

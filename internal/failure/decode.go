@@ -9,9 +9,9 @@ import (
 	"github.com/perdure/perdure/internal/payload"
 )
 
-// Decode returns a stored error: a sentinel of the engine that was stored bare is that
-// sentinel, all else is an *Error in the form that users see. Encode of the result gives f again, also where f
-// names errors that this process does not know. The result shares nothing with f.
+// Decode returns a stored error. A sentinel of the engine that was stored bare is that sentinel. Any other error is
+// an *Error in the form that users see. Encode of the result gives f again, also where f names errors that this
+// process does not know. The result shares nothing with f.
 func (s *Set) Decode(f history.Failure) error {
 	kind := sentinelBy(f.Code)
 	if kind != nil && isBare(f, kind) {
@@ -38,9 +38,8 @@ func isBare(f history.Failure, kind *sentinel) bool {
 		f.Type == "" && len(f.Details) == 0 && !f.Registered
 }
 
-// restore finds what the name of e stands for. If the details no longer fit the type,
-// that is the error which says so: it is there to see, but not stored again, and the
-// details still go to others.
+// restore returns the registered error that the name of e stands for. If the details do not fit the type, it returns
+// an error that says so. That error can be seen but is not stored again, and the details still go to others.
 func (s *Set) restore(e *Error) {
 	known, ok := s.table().entries[e.Type]
 	if !ok {

@@ -12,15 +12,14 @@ import (
 	"github.com/perdure/perdure/internal/payload"
 )
 
-// Limits of one stored tree. What lies beyond them is left out, and a message says so.
-// The shape goes before the words: with its 64 KiB used up, each message is cut to
-// minMessage bytes. Identity goes before the shape: sentinels and registered types of a
-// part that is left out are stored where the tree was cut.
+// Limits of one stored tree. Everything beyond them is left out, and a message says so. The shape goes before the
+// words: with its 64 KiB used up, each message is cut to minMessage bytes. Identity goes before the shape: sentinels
+// and registered types of a part that is left out are stored where the tree was cut.
 const (
 	maxDepth    = 20
 	maxNodes    = 256
-	maxKept     = 64   // sentinels and types kept of what is left out
-	maxVisits   = 4096 // errors looked at: a tree of a user may have no end
+	maxKept     = 64   // sentinels and types kept of the part that is left out
+	maxVisits   = 4096 // errors looked at, as a user's tree may be endless
 	maxMessage  = 16 << 10
 	minMessage  = 128
 	maxMessages = 64 << 10
@@ -48,14 +47,14 @@ func (s *Set) Encode(err error) (f history.Failure) {
 	return f
 }
 
-// encoder walks a tree of errors; the numbers are what may still be stored.
+// encoder walks a tree of errors; the numbers are how much may still be stored.
 type encoder struct {
 	set                                    *table
 	nodes, kept, visits, messages, details int
 	seen                                   map[identity]bool // that are stored
 }
 
-// node encodes err and what it wraps.
+// node encodes err and the errors that it wraps.
 func (e *encoder) node(err error, depth int) history.Failure {
 	marked, err := e.set.plain(err)
 	e.nodes--
@@ -65,7 +64,7 @@ func (e *encoder) node(err error, depth int) history.Failure {
 	return f
 }
 
-// single encodes err without what it wraps.
+// single encodes err without the errors that it wraps.
 func (e *encoder) single(err error) history.Failure {
 	name, registered := e.set.sentinelName(err)
 	f := history.Failure{Type: name, Registered: registered, Message: message(err), NonRetryable: isMarked(err)}
@@ -86,7 +85,7 @@ func (e *encoder) single(err error) history.Failure {
 	return f
 }
 
-// identify sets what tells the kind of err: code, type and details.
+// identify sets the identity of err: code, type and details.
 func (e *encoder) identify(f *history.Failure, err error) {
 	if isNilPointer(err) {
 		f.Type = goType(err)
@@ -115,14 +114,13 @@ func (e *encoder) identify(f *history.Failure, err error) {
 	}
 	if len(f.Details) > e.details {
 		f.Message += fmt.Sprintf(" (%d bytes of details left out)", len(f.Details))
-		f.Details, f.Registered = nil, false // without its details it would come back as another value
+		f.Details, f.Registered = nil, false // without its details it would decode to another value
 	}
 	e.details -= len(f.Details)
 }
 
-// wrapped returns what err wraps. Unless it is a sentinel itself, an error that has an Is
-// method also wraps the registered sentinels that it says it is: the method itself is not
-// stored.
+// wrapped returns the errors that err wraps. An Is method is not stored. An error with one also wraps the registered
+// sentinels that the method accepts, unless it is a sentinel itself.
 func (e *encoder) wrapped(err error) []error {
 	causes := unwrap(err)
 	if _, registered := e.set.sentinelName(err); !registered {
@@ -174,7 +172,7 @@ func (e *encoder) claimed(err error) (targets []error) {
 	return targets
 }
 
-// message returns the message of err, or what there is to say if that panics.
+// message returns the message of err, or a substitute if that panics.
 func message(err error) (text string) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -2,8 +2,8 @@ package failure
 
 import "encoding/json"
 
-// Error is an error with all that is stored of it. The type that users see is declared in package
-// orchestration: it has the same fields, embeds a [Mark], and implements As by [Answer].
+// Error is an error with everything that is stored of it. Users see another type, declared in package orchestration.
+// It has the same fields, embeds a [Mark], and implements As with the function [As].
 type Error struct {
 	Mark
 
@@ -36,10 +36,10 @@ func (e *Error) Error() string { return e.Message }
 // known, and the causes.
 func (e *Error) Unwrap() []error { return Unwrap(&e.Mark, e.Causes) }
 
-// As implements what [errors.As] asks for.
-func (e *Error) As(target any) bool { return Answer(e, *e, target) }
+// As implements the method for [errors.As].
+func (e *Error) As(target any) bool { return As(e, *e, target) }
 
-// Unwrap returns what an error with a mark and the given causes unwraps to.
+// Unwrap returns the result of Unwrap for an error with a mark and the given causes.
 func Unwrap(m *Mark, causes []error) []error {
 	if m.stands == nil {
 		return causes
@@ -47,14 +47,14 @@ func Unwrap(m *Mark, causes []error) []error {
 	return append([]error{m.stands}, causes...)
 }
 
-// view is what an error that embeds a Mark shows of itself.
+// view is the inside of an error that embeds a Mark.
 type view struct {
 	of error // the error itself, and not one that embeds it
 	is Error
 }
 
-// Answer implements the method As of an error that embeds a Mark. The parts of err are given as e.
-func Answer(err error, e Error, target any) bool {
+// As implements the method As of an error that embeds a Mark. e holds the parts of err.
+func As(err error, e Error, target any) bool {
 	switch t := target.(type) {
 	case *view:
 		*t = view{err, e}
@@ -65,7 +65,8 @@ func Answer(err error, e Error, target any) bool {
 	return false
 }
 
-// own returns the parts of err if it is an Error or the type that users see; nil for all other errors, and for a nil pointer.
+// own returns the parts of err if it is an Error or the type that users see. It returns nil for all other errors and
+// for a nil pointer.
 func own(err error) (e *Error) {
 	if e, ok := err.(*Error); ok { //nolint:errorlint // each error of the tree is looked at by itself
 		return e

@@ -193,7 +193,7 @@ func TestContextErrorsAreOrdinary(t *testing.T) {
 	}
 }
 
-// An Is method is not stored; what it says about registered sentinels is.
+// An Is method is not stored, but the registered sentinels that it accepts are.
 func TestIsMethod(t *testing.T) {
 	s := newSet(t)
 	_, got := store(t, s, &fs.PathError{Op: "open", Path: "x", Err: syscall.ENOENT})

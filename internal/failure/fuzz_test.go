@@ -41,7 +41,7 @@ func FuzzDecode(f *testing.F) {
 			decoded := s.Decode(stored)
 			_ = decoded.Error()
 			_ = errors.Is(decoded, ErrCancelled) || errors.Is(decoded, errFuzzed) || IsNonRetryable(decoded)
-			// What is over a limit is cut once and then stays.
+			// An error beyond a limit is cut once and then remains the same.
 			first := s.Encode(decoded)
 			second := s.Encode(s.Decode(first))
 			if diff := cmp.Diff(first, second); diff != "" {

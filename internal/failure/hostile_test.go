@@ -232,7 +232,7 @@ func TestNilSetAndNilError(t *testing.T) {
 	}
 }
 
-// Looking for a target meets what errors of users do, too.
+// Looking for a target runs methods of user errors, too.
 func TestWraps(t *testing.T) {
 	t.Parallel()
 	var limit *limitError

@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure/internal/history"
 )
 
-// identity is what errors.Is and errors.As find of a stored error: the name that it was
-// registered with, or the code of an error of the engine.
+// identity is what errors.Is and errors.As find of a stored error: its registered name, or its code if it is the
+// engine's.
 type identity struct{ name, code string }
 
 // identity returns the identity of err itself; ok is false for an error that has none.
@@ -33,9 +33,8 @@ func (t *table) identity(err error) (id identity, ok bool) {
 	return identity{name: name}, registered
 }
 
-// keep adds to f what must survive although errs and their causes are left out: every
-// sentinel and registered type that is not stored yet, without its causes. It returns the
-// number of errors that are lost.
+// keep adds to f what must survive when errs and their causes are left out. That is every sentinel and registered
+// type that is not stored yet, without its causes. It returns the number of errors that are lost.
 func (e *encoder) keep(f *history.Failure, errs []error) (lost int) {
 	for _, err := range errs {
 		if err == nil {
@@ -69,8 +68,8 @@ func (e *encoder) keepOne(f *history.Failure, err error) bool {
 	return true
 }
 
-// plain takes from err what is stored as a mark or not at all, and reports whether it
-// was marked as non-retryable. A join of one error is that error.
+// plain strips the wrappers that are stored as a mark or not at all from err. It reports whether err was marked as
+// non-retryable. A join of one error is that error.
 func (t *table) plain(err error) (marked bool, inner error) {
 	for range maxVisits {
 		if _, registered := t.sentinelName(err); registered {

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/history"
 )
 
-// undone returns what a saga returns that joins the result of each of its undo steps to its
-// error. Every failing-th step fails; none if that is 0.
+// undone returns the error of a saga that joins the results of its undo steps to its error. Every failing-th step
+// fails; none if that is 0.
 func undone(err error, steps, failing int) error {
 	for i := range steps {
 		var undoErr error
@@ -69,7 +69,7 @@ func TestMarkFarDown(t *testing.T) {
 	}
 }
 
-// What an Is method says survives where its error is left out.
+// The verdict of an Is method survives where its error is left out.
 func TestClaimsFarDown(t *testing.T) {
 	s := newSet(t)
 	if _, got := store(t, s, undone(&claimError{}, 50, 1)); !errors.Is(got, errDeclined) {

@@ -23,8 +23,8 @@ func NonRetryable(err error) error {
 	return &nonRetryableError{err}
 }
 
-// IsNonRetryable reports whether err, or an error that it wraps, is marked as
-// non-retryable or is an error of the engine that trying again cannot mend.
+// IsNonRetryable reports whether err, or an error that it wraps, is marked as non-retryable. Some errors of the
+// engine are non-retryable, too.
 func IsNonRetryable(err error) bool {
 	budget := maxVisits
 	return anyMarked(err, &budget)
@@ -69,8 +69,8 @@ func anyIs(err, target error, budget *int) bool {
 	return false
 }
 
-// IsCancelled reports whether a stored failure is the engine's cancellation, or was caused by
-// it. What an error of a user says of itself does not count.
+// IsCancelled reports whether a stored failure is the engine's cancellation, or was caused by it. Methods of a user's
+// error do not count.
 func IsCancelled(f *history.Failure) bool {
 	if kind := sentinelBy(f.Code); kind != nil && kind.err == ErrCancelled { //nolint:errorlint // the value itself
 		return true

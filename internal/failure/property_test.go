@@ -71,7 +71,7 @@ func TestRoundTripProperty(t *testing.T) {
 		if again := s.Encode(got); !reflect.DeepEqual(again, f) {
 			t.Fatalf("stored again, %+v is %+v", f, again)
 		}
-		// A process that knows none of the names passes everything on.
+		// A process that knows no name passes everything on.
 		var unknown *Set
 		if again := unknown.Encode(unknown.Decode(f)); !reflect.DeepEqual(again, f) {
 			t.Fatalf("passed on, %+v is %+v", f, again)

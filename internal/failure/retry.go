@@ -2,8 +2,7 @@ package failure
 
 import "time"
 
-// retryAfterError says when the attempt after the one that failed with the error it wraps may begin. It
-// has no message and is not stored.
+// retryAfterError delays the attempt that follows the error it wraps. It has no message and is not stored.
 type retryAfterError struct {
 	err   error
 	delay time.Duration
@@ -23,8 +22,7 @@ func RetryAfter(err error, delay time.Duration) error {
 	return &retryAfterError{err, max(delay, 0)}
 }
 
-// RetryDelay answers the delay that RetryAfter was given, the first in the tree of err; ok is false if
-// there is none.
+// RetryDelay returns the delay given to RetryAfter, the first in the tree of err; ok is false if there is none.
 func RetryDelay(err error) (delay time.Duration, ok bool) {
 	budget := maxVisits
 	return askedDelay(err, &budget)

@@ -13,7 +13,7 @@ const codeTimeout = "timeout"
 var (
 	// ErrCancelled means that the cancellation of an instance or scope was requested.
 	ErrCancelled = errors.New("cancelled")
-	// ErrTimeout means that a time limit given to the engine has passed.
+	// ErrTimeout means that a timeout of the engine has passed.
 	ErrTimeout = errors.New("timed out")
 	// ErrPoisoned means that work was lost to crashes too often and is set aside.
 	ErrPoisoned = errors.New("lost to crashes too often and set aside in the dead letters")
@@ -41,7 +41,7 @@ var (
 type sentinel struct {
 	err           error
 	code, message string
-	final         bool // trying again cannot help
+	final         bool // retrying cannot help
 }
 
 // shared reports whether the error is one of package provider, too. Earlier releases stored those only under a name that they were
@@ -88,11 +88,11 @@ func sentinelBy(code string) *sentinel {
 	return nil
 }
 
-// New returns an error with a message of its own that is kind, one of the engine's
-// errors, for errors.Is. Errors given for %w are its causes.
+// New returns an error with its own message that is kind, one of the engine's errors, for errors.Is. Errors given for
+// %w are its causes.
 func New(kind error, format string, args ...any) error { return Build(kind, format, args...) }
 
-// New returns what the function New returns, as the type that users see.
+// New returns the same error as the function New, as the type that users see.
 func (s *Set) New(kind error, format string, args ...any) error {
 	return s.shown(Build(kind, format, args...))
 }

@@ -53,7 +53,7 @@ var ErrRegistration = errors.New("registration refused")
 // maxName is the limit on the name of a type that is not registered, in bytes.
 const maxName = provider.MaxName
 
-// Snapshot returns a set with the present content of s. What is added to s later is not in it.
+// Snapshot returns a set with the present content of s. Later additions to s are not in it.
 func Snapshot(s *Set) *Set {
 	snapshot := &Set{}
 	if s != nil {
@@ -127,10 +127,9 @@ func (s *Set) AddSentinel(name string, target error) error {
 	return nil
 }
 
-// AddType lets errors.As find a T in errors that were stored. A T is stored as its JSON,
-// so it needs exported fields; a field that holds another error is tagged `json:"-"`
-// and comes back nil, while that error is found among the causes. The type must be the
-// one that is returned, T or *T. The name is stored and must never change.
+// AddType lets errors.As find a T in errors that were stored. A T is stored as its JSON, so it needs exported fields.
+// Tag a field that holds another error with `json:"-"`: it is nil when decoded, and that error is among the causes.
+// The type must be the one that is returned, T or *T. The name is stored and must never change.
 func AddType[T error](s *Set, name string) error {
 	return s.addType(name, reflect.TypeFor[T]())
 }

@@ -8,14 +8,14 @@ import (
 // timeoutType ends the stored type of a timeout, after its kind. No Go type has a blank in its name.
 const timeoutType = " timeout"
 
-// NewTimeout returns an error that is ErrTimeout and tells which limit has passed.
+// NewTimeout returns an error that is ErrTimeout and names the timeout that has passed.
 func NewTimeout(kind, format string, args ...any) error {
 	e := Build(ErrTimeout, format, args...)
 	e.Type = kind + timeoutType
 	return e
 }
 
-// passed is what errors.As asks an *Error for.
+// passed is the target with which errors.As asks an *Error for its kind.
 type passed struct{ kind string }
 
 func (*passed) Error() string { return "limit" }

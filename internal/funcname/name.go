@@ -12,9 +12,8 @@ import (
 // ErrNoName is wrapped by every error of Of.
 var ErrNoName = errors.New("function has no name to be stored under")
 
-// Of returns the name of fn: Checkout for a function, Type.Method for a method value
-// or method expression. The error of a function without a lasting name tells how to
-// give it one.
+// Of returns the stored name of fn: Checkout for a function, Type.Method for a method value or method expression. The
+// error for a function without a lasting name says how to give it one.
 func Of(fn any) (string, error) {
 	v := reflect.ValueOf(fn)
 	switch {
@@ -27,7 +26,7 @@ func Of(fn any) (string, error) {
 	}
 	f := runtime.FuncForPC(v.Pointer())
 	if f == nil {
-		return "", mend("%T has none in this binary", fn)
+		return "", nameless("%T has none in this binary", fn)
 	}
 	return parse(f.Name())
 }
@@ -43,20 +42,20 @@ func Pointer(fn any) uintptr {
 	return v.Pointer()
 }
 
-// IsMethodValue tells whether a pointer to code, as of Pointer, is that of a method value, in
-// which the receiver cannot be seen.
+// IsMethodValue reports whether a code pointer, as returned by Pointer, is that of a method value. Its receiver
+// cannot be seen.
 func IsMethodValue(pointer uintptr) bool {
 	f := runtime.FuncForPC(pointer)
 	return f != nil && strings.HasSuffix(f.Name(), "-fm")
 }
 
-// mend is an error about a function that can be named explicitly.
-func mend(format string, args ...any) error {
+// nameless returns an error about a function that can be named explicitly.
+func nameless(format string, args ...any) error {
 	return fmt.Errorf("%w: %s: name it with Define(\"name\", fn) and use the result in its place", ErrNoName, fmt.Sprintf(format, args...))
 }
 
-// parse takes the name to be stored out of a symbol's name. What is not plainly a
-// function or a method is refused: symbols that a later compiler invents too.
+// parse returns the stored name for the name of a symbol. It refuses everything that is not plainly a function or a
+// method, so also symbols of later compilers.
 func parse(symbol string) (string, error) {
 	// Dots in the last element of an import path are escaped, so the first one after
 	// the last slash ends the path.
@@ -65,27 +64,27 @@ func parse(symbol string) (string, error) {
 	receiver, method, isMethod := strings.Cut(name, ".")
 	switch {
 	case strings.Contains(name, "[...]"):
-		return "", mend("%s is an instance of a generic function or type, and all instances share that name", symbol)
+		return "", nameless("%s is an instance of a generic function or type, and all instances share that name", symbol)
 	case symbol == "reflect.makeFuncStub" || symbol == "reflect.methodValueCall":
-		return "", mend("it was made by package reflect, and all such functions are called %s", symbol)
+		return "", nameless("it was made by package reflect, and all such functions are called %s", symbol)
 	case strings.HasPrefix(symbol, "go:"): // not of a package
-		return "", mend("%s is no function of a package", symbol)
+		return "", nameless("%s is no function of a package", symbol)
 	case found && !isMethod && isIdentifier(name):
 		return name, nil
 	case isClosure(name):
-		return "", mend("%s is a closure, and the compiler changes the names of closures as it likes", symbol)
+		return "", nameless("%s is a closure, and the compiler changes the names of closures as it likes", symbol)
 	}
 	if inner, ok := strings.CutPrefix(receiver, "(*"); ok {
 		receiver = strings.TrimSuffix(inner, ")")
 	}
 	if !isIdentifier(receiver) || !isIdentifier(method) {
-		return "", mend("%s is neither a top-level function nor a method of a named type", symbol)
+		return "", nameless("%s is neither a top-level function nor a method of a named type", symbol)
 	}
 	return receiver + "." + method, nil
 }
 
-// isClosure tells whether the last part of a name of several is made up: func1, or the
-// bare number of a closure within a closure. A method of that name is taken for one.
+// isClosure reports whether the last part of a dotted name is made up: func1, or the bare number of a closure within
+// a closure. A method of that name is taken for one.
 func isClosure(name string) bool {
 	dot := strings.LastIndexByte(name, '.')
 	if dot < 0 {

@@ -119,13 +119,13 @@ func TestOfRefuses(t *testing.T) {
 				t.Fatalf("Of = %q, %v; want an error with %q", got, err, tt.want)
 			}
 			if reflect.ValueOf(tt.fn).Kind() == reflect.Func && tt.want != "nil func()" && !strings.Contains(err.Error(), "Define(") {
-				t.Errorf("the error does not say how to mend it: %v", err)
+				t.Errorf("the error does not say how to fix it: %v", err)
 			}
 		})
 	}
 }
 
-// Names that compilers have given, of which one build shows only some.
+// These are names from several compilers. One build shows only some of them.
 func TestParse(t *testing.T) {
 	tests := map[string]string{
 		"main.Checkout":                              "Checkout",
@@ -143,7 +143,7 @@ func TestParse(t *testing.T) {
 		"main.run.gowrap1":                           "",
 		"main.run.deferwrap2":                        "",
 		"main.run-range1":                            "",
-		"main.Svc.func1":                             "", // cannot be told from a closure
+		"main.Svc.func1":                             "", // looks like a closure
 		"main.Gen[...]":                              "",
 		"main.(*Box[...]).Put-fm":                    "",
 		"main.local·1.Val":                           "",
