@@ -1,16 +1,17 @@
-// Package orchestration is for orchestration code: a [Context], activities and
-// children to call, timers, events and scopes.
+// Package orchestration is for writing orchestrations: workflows in ordinary Go code that
+// survive crashes, restarts and deploys. A [Context] calls activities and child
+// orchestrations, waits for timers and events, and cancels scopes.
 //
-// An orchestration is an ordinary function func(*orchestration.Context, In) (Out, error).
-// Its progress is stored after every step, and after a crash it goes on where it was, by
-// running the same code again over the stored history. That only works if the code is
-// deterministic: it takes time, randomness, IDs and logs from the Context, uses ctx.Go in
-// place of the go statement, and leaves everything that touches the world to activities.
+// An orchestration is a function func(*orchestration.Context, In) (Out, error). Its progress
+// is stored after every step. After a crash it continues where it was, by running the same
+// code again on the stored history. That only works if the code is deterministic. It takes
+// time, randomness, IDs and logs from the Context, uses ctx.Go instead of the go statement,
+// and leaves everything that touches the world to activities.
 //
-// Only the orchestration's own code may call functions and methods of this package,
-// from the goroutine that the engine runs it on. A call from elsewhere ends the
-// calling goroutine and fails the turn, which is retried and shows as Blocked.
+// Only the orchestration's own code may call functions and methods of this package, from the
+// goroutine that the engine runs it on. A call from elsewhere ends the calling goroutine and
+// fails the turn, which is retried and shows as Blocked.
 //
-// The engine may unwind user code at any blocking call, to free memory. Its
-// deferred functions run then, as for runtime.Goexit, and must not touch the world.
+// When the engine needs the memory, it may unwind user code at any blocking call. Deferred
+// functions then run, as for runtime.Goexit, and must not touch the world.
 package orchestration

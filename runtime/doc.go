@@ -1,5 +1,6 @@
-// Package runtime embeds the engine in a service: a registry of orchestrations and activities,
-// and a [Runtime] that runs them on a store until Shutdown.
+// Package runtime is for running orchestrations and activities inside a service. A
+// [Registry] lists the functions that this node can run, and a [Runtime] runs them on a
+// store until Shutdown.
 //
 //	reg := runtime.NewRegistry()
 //	runtime.AddOrchestration(reg, Checkout)
@@ -7,6 +8,6 @@
 //	rt, err := runtime.Start(ctx, store, reg, runtime.Options{})
 //	defer rt.Shutdown(ctx)
 //
-// Package client starts and observes work; it works without a
-// runtime. Many runtimes, in one process or on many machines, may share a store.
+// Work is started and observed with package client, which does not need a runtime. Many
+// runtimes, in one process or on many machines, may share a store.
 package runtime
