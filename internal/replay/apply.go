@@ -9,54 +9,45 @@ import (
 	"github.com/perdure/perdure/internal/history"
 )
 
-// Replay applies a whole stored history to a new execution. It answers a
-// *NonDeterminismError, *PanicError or *ForeignCallError, after which the execution is of
-// no more use. It resumes code: see the package comment.
+// Replay applies a whole stored history to a new execution. After an error - a *NonDeterminismError, *PanicError or
+// *ForeignCallError - the execution cannot be used any more. Replay resumes code: see the package comment.
 func (x *Execution) Replay(events []history.Event) error {
-	x.script, x.position = events, 0
-	x.replaying.Store(true)
-	for x.position < len(x.script) && x.fault == nil {
-		e := x.script[x.position]
-		if !e.Body.Kind().IsMessage() {
-			x.fail(&NonDeterminismError{EventID: e.ID, History: describe(e.Body), Code: "nothing (it waits or has ended)"})
+	x.events.replay(events)
+	for x.sched.fault == nil {
+		e, ok := x.events.next()
+		if !ok {
 			break
 		}
-		x.position++
-		x.length = e.ID
 		x.absorb(e)
-		x.run()
+		x.sched.run()
 	}
-	x.script, x.burst = nil, burst{}
-	x.warned = x.long()
-	x.replaying.Store(false)
-	return x.fault
+	x.events.goLive()
+	x.warned = x.events.long()
+	return x.sched.fault
 }
 
-// Deliver applies one message live and runs the code until it blocks. Answers whether the
-// message became an event: one that nobody awaits any more, or that repeats a request,
-// leaves none. The message's At is the storage's time. It resumes code: see the package comment.
+// Deliver applies one message live and runs the code until it blocks. applied is false if the message did not become
+// an event: it repeats a request, or code does not wait for it. The message's At is the storage's time. Deliver
+// resumes code: see the package comment.
 func (x *Execution) Deliver(message history.Event) (applied bool, err error) {
-	if x.fault != nil {
-		return false, x.fault
+	if x.sched.fault != nil {
+		return false, x.sched.fault
 	}
 	if kind := message.Body.Kind(); !kind.IsMessage() || kind == history.KindExecutionTerminated {
-		x.fail(fmt.Errorf("a message is a %v, which nobody sends: %w", kind, history.ErrCorrupt))
-		return false, x.fault
+		x.sched.fail(fmt.Errorf("cannot deliver a %v: %w", kind, history.ErrCorrupt))
+		return false, x.sched.fault
 	}
 	if !x.awaits(message.Body) {
 		return false, nil
 	}
 	message.At = max(message.At, x.now)
-	x.length++
-	message.ID = x.length
-	x.fresh = append(x.fresh, message)
-	x.freshBytes += x.burst.bytes + made(message.Body)
+	message = x.events.receive(message)
 	x.absorb(message)
-	x.run()
-	return true, x.fault
+	x.sched.run()
+	return true, x.sched.fault
 }
 
-// awaits tells whether a message means anything to the execution in its present state.
+// awaits reports whether a message means anything to the execution in its present state.
 func (x *Execution) awaits(body history.Body) bool {
 	if x.end != nil {
 		return false
@@ -67,23 +58,23 @@ func (x *Execution) awaits(body history.Body) bool {
 	case *history.ExecutionOpened:
 		return !x.opened
 	case *history.ActivityCompleted:
-		return x.pending[b.Scheduled] != nil
+		return x.pending.futures[b.Scheduled] != nil
 	case *history.ActivityFailed:
-		return x.pending[b.Scheduled] != nil
+		return x.pending.futures[b.Scheduled] != nil
 	case *history.TimerFired:
-		return x.pending[b.Timer] != nil
+		return x.pending.futures[b.Timer] != nil
 	case *history.ChildCompleted:
-		return x.pending[b.Started] != nil
+		return x.pending.futures[b.Started] != nil
 	case *history.ChildFailed:
-		return x.pending[b.Started] != nil
+		return x.pending.futures[b.Started] != nil
 	case *history.LocalEnded:
-		return x.local(b.Call) != nil
+		return x.locals.find(b.Call) != nil
 	case *history.LocalQueued:
-		return x.local(b.Call) != nil
+		return x.locals.find(b.Call) != nil
 	case *history.EventReceived:
-		return !x.repeats(b.RequestID)
+		return !x.requests.repeats(b.RequestID)
 	case *history.CancelRequested:
-		return x.cancelled == nil && !x.repeats(b.RequestID)
+		return x.cancelled == nil && !x.requests.repeats(b.RequestID)
 	default:
 		return true
 	}
@@ -92,9 +83,7 @@ func (x *Execution) awaits(body history.Body) bool {
 // absorb changes the execution's state by one message, live or stored.
 func (x *Execution) absorb(e history.Event) {
 	x.now = max(x.now, e.At)
-	x.size += history.Size(e.Body)
-	x.burst.reset()
-	x.effects.Add(1)
+	x.events.begin(e.Body)
 	switch b := e.Body.(type) {
 	case *history.ExecutionStarted:
 		x.begin(b)
@@ -115,16 +104,16 @@ func (x *Execution) absorb(e history.Event) {
 	case *history.LocalQueued:
 		x.queueLocal(b)
 	case *history.EventReceived:
-		x.remember(b.RequestID)
+		x.requests.remember(b.RequestID)
 		x.mailbox(b.Name).put(e)
 	case *history.CancelRequested:
-		x.remember(b.RequestID)
+		x.requests.remember(b.RequestID)
 		x.cancelled = &e
 		x.root.cancel(x.env.Errors.New(failure.ErrCancelled, "cancelled: %s", b.Reason))
 	case *history.ExecutionTerminated:
-		x.end = &End{Terminated: true}
+		x.stop(&End{Terminated: true})
 	default:
-		x.fail(fmt.Errorf("event %d is a %v where a message belongs: %w", e.ID, e.Body.Kind(), history.ErrCorrupt))
+		x.sched.fail(fmt.Errorf("event %d is a %v where a message belongs: %w", e.ID, e.Body.Kind(), history.ErrCorrupt))
 	}
 }
 
@@ -135,7 +124,7 @@ func (x *Execution) begin(b *history.ExecutionStarted) {
 	x.settings = b.Settings
 	x.info.Name, x.info.CodeVersion, x.info.Parent = b.Name, b.CodeVersion, b.Parent
 	for _, id := range b.Seen {
-		x.remember(string(id))
+		x.requests.remember(string(id))
 	}
 	if !b.Continued {
 		x.open()
@@ -144,7 +133,7 @@ func (x *Execution) begin(b *history.ExecutionStarted) {
 
 func (x *Execution) open() {
 	x.opened = true
-	x.spawn(func() {
+	x.sched.spawn(func() {
 		if r, over := x.root.delay(x.startEvent.Delay); over {
 			x.finish(r)
 			return
@@ -153,8 +142,8 @@ func (x *Execution) open() {
 	})
 }
 
-// delay waits for so many microseconds before the code begins. It reports over with the result of the execution if that is
-// cancelled first: its code never begins.
+// delay waits before the code begins. If the execution is cancelled first, its code never begins, and over is true with
+// the result of the execution.
 func (s *Scope) delay(micros int64) (r Result, over bool) {
 	if micros <= 0 {
 		return Result{}, false
@@ -171,36 +160,11 @@ func (s *Scope) delay(micros int64) (r Result, over bool) {
 	return Result{Failure: &failed, Cancelled: s.Err() != nil && failure.IsCancelled(&failed)}, true
 }
 
-// Input is the input of the execution.
-func (s *Scope) Input() []byte { return s.x.startEvent.Input }
-
 func (x *Execution) complete(id int64, output []byte, f *history.Failure, message history.Body) {
-	future, ok := x.pending[id]
-	if !ok {
-		x.fail(fmt.Errorf("event %d answers event %d, which awaits nothing: %w", x.length, id, history.ErrCorrupt))
+	future := x.pending.take(id)
+	if future == nil {
+		x.sched.fail(fmt.Errorf("event %d is the outcome of event %d, which is not pending: %w", x.events.length, id, history.ErrCorrupt))
 		return
 	}
-	delete(x.pending, id)
 	future.complete(output, f, message)
-}
-
-// repeats tells whether a request ID was consumed before.
-func (x *Execution) repeats(requestID string) bool {
-	_, seen := x.seen[requestID]
-	return seen && requestID != ""
-}
-
-// remember keeps the last request IDs of the instance.
-func (x *Execution) remember(requestID string) {
-	if requestID == "" {
-		return
-	}
-	x.seen[requestID] = struct{}{}
-	x.retained += len(requestID)
-	x.seenOrder = append(x.seenOrder, requestID)
-	if len(x.seenOrder) > maxSeen {
-		delete(x.seen, x.seenOrder[0])
-		x.retained -= len(x.seenOrder[0])
-		x.seenOrder = x.seenOrder[1:]
-	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/internal/replay"
 )
 
-// A message that nobody awaits, or that repeats one, leaves no event.
+// A message that code does not wait for, or that repeats a request, leaves no event.
 func TestDroppedMessages(t *testing.T) {
 	t.Parallel()
 	code := func(s *replay.Scope) error {
@@ -42,7 +42,7 @@ func TestDroppedMessages(t *testing.T) {
 	}
 }
 
-// An ended execution takes nothing.
+// An ended execution applies no message.
 func TestEndedExecutionTakesNothing(t *testing.T) {
 	t.Parallel()
 	x := live(t, func(*replay.Scope) error { return nil })
@@ -75,7 +75,7 @@ func TestMessagesBeforeTheStart(t *testing.T) {
 	}
 }
 
-// continues is code that reads n events and continues as new.
+// continues reads n events and continues as new.
 func continues(n int) func(s *replay.Scope) replay.Result {
 	return func(s *replay.Scope) replay.Result {
 		for range n {
@@ -103,8 +103,8 @@ func continued(t *testing.T, n int, messages ...history.Event) *replay.End {
 	return end
 }
 
-// The next execution opens with what was received and not read, in order, and knows the
-// request IDs that were consumed.
+// The next execution starts with the received events that were not read, in order. It knows
+// the consumed request IDs.
 func TestSuccessor(t *testing.T) {
 	t.Parallel()
 	end := continued(t, 1, at(1, received("other", "1", "a")), at(2, received("more", "2", "b")), at(3, received("other", "3", "")),
@@ -149,7 +149,7 @@ func TestSuccessor(t *testing.T) {
 	}
 }
 
-// A cancellation goes along, in its place among the events.
+// A cancellation is carried over in its place among the events.
 func TestSuccessorOfACancelledExecution(t *testing.T) {
 	t.Parallel()
 	end := continued(t, 1, at(1, received("other", "1", "a")), at(2, &history.CancelRequested{Reason: "r", RequestID: "c"}))
@@ -161,7 +161,7 @@ func TestSuccessorOfACancelledExecution(t *testing.T) {
 	}
 }
 
-// The oldest request IDs are forgotten, at the limit and when they would not fit.
+// The oldest request IDs are forgotten at the limit, and when they would not fit.
 func TestRememberedRequestsAreBounded(t *testing.T) {
 	t.Parallel()
 	for name, pad := range map[string]int{"by number": 0, "by size": 500} {

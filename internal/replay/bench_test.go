@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/replay"
 )
 
-// BenchmarkSwitch is one message that wakes one coroutine, which waits again.
+// BenchmarkSwitch delivers one message that wakes one coroutine, which waits again.
 func BenchmarkSwitch(b *testing.B) {
 	x := live(b, func(s *replay.Scope) error {
 		for {
@@ -33,7 +33,7 @@ func BenchmarkSwitch(b *testing.B) {
 	})
 }
 
-// BenchmarkReplay is the rebuilding of a chain of a thousand activities: 2,001 events.
+// BenchmarkReplay replays a chain of a thousand activities: 2,001 events.
 func BenchmarkReplay(b *testing.B) {
 	const steps = 1000
 	code := func(s *replay.Scope) error {
@@ -62,7 +62,7 @@ func BenchmarkReplay(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(events)), "ns/event")
 }
 
-// BenchmarkSpawn is a coroutine that ends at once.
+// BenchmarkSpawn runs a coroutine that returns at once.
 func BenchmarkSpawn(b *testing.B) {
 	b.ReportAllocs()
 	live(b, func(s *replay.Scope) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/replay"
 )
 
-// giveUp is code that gives an activity up in all ways at once, and says what it saw by the names of activities.
+// giveUp gives activities up in all ways at once. Its result lists what it saw, by the names of the activities.
 func giveUp(how int64) program {
 	return func(s *replay.Scope) error {
 		inner, cancel := s.WithCancel()
@@ -33,7 +33,7 @@ func giveUp(how int64) program {
 
 const begun = "ExecutionStarted ActivityScheduled EventReceived ActivityCancelRequested "
 
-// What giving up an activity does is stored with it, and counts on replay even if the code
+// The effect of giving up an activity is stored with it. It counts on replay even if the code
 // asks for something else by then.
 func TestCancellationIsAsItWasStored(t *testing.T) {
 	t.Parallel()
@@ -63,7 +63,7 @@ func TestCancellationIsAsItWasStored(t *testing.T) {
 			for n := 2; n <= len(whole); n++ {
 				again, err := replayed(t, giveUp(other), whole[:n])
 				if n == 2 && err == nil {
-					// From here on live: the code was scheduled by another release.
+					// Live from here on: the code was scheduled by another release.
 					deliver(t, again, at(1, received("give up", "1", "")), at(2, completed(2)))
 					sameEvents(t, whole[2:], again.Turn().Events)
 				}
@@ -75,8 +75,8 @@ func TestCancellationIsAsItWasStored(t *testing.T) {
 	}
 }
 
-// An activity that goes on though its call was given up is told when the execution ends, and
-// counts among the pending ones until then.
+// An abandoned activity that goes on counts as pending until the execution ends. The end of the
+// execution names it.
 func TestAbandonedActivityIsPendingUntilTheEnd(t *testing.T) {
 	t.Parallel()
 	x := live(t, func(s *replay.Scope) error {
@@ -90,8 +90,8 @@ func TestAbandonedActivityIsPendingUntilTheEnd(t *testing.T) {
 	}
 }
 
-// The scope of a coroutine that has returned is over although the end of an activity in it is awaited: the parent is not
-// held by it, and its cancellation asks nothing twice.
+// The scope of a coroutine that has returned is over although the end of an activity in it is awaited. It does not hold
+// its parent, whose cancellation asks nothing twice.
 func TestEndingActivityHoldsNoScope(t *testing.T) {
 	t.Parallel()
 	x := live(t, func(s *replay.Scope) error {

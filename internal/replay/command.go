@@ -10,57 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/history"
 )
 
-// emit records a command of the code and answers its event ID. On replay the command is
-// matched against the next event of the history instead; a difference is a fault, and the
-// coroutine that made it never goes on.
-func (x *Execution) emit(want history.Body) int64 {
-	x.effects.Add(1)
-	if !x.Replaying() {
-		x.burst.add(want)
-		x.size += history.Size(want)
-		x.length++
-		x.fresh = append(x.fresh, history.Event{ID: x.length, Body: want})
-		return x.length
-	}
-	if x.position < len(x.script) {
-		stored := x.script[x.position]
-		if difference(stored.Body, want) == "" {
-			x.burst.add(stored.Body)
-			x.size += history.Size(stored.Body)
-			x.position++
-			x.length = stored.ID
-			return stored.ID
-		}
-		x.deviate(&NonDeterminismError{
-			EventID: stored.ID, History: describe(stored.Body), Code: describe(want), Source: x.source(),
-		})
-	}
-	x.deviate(&NonDeterminismError{
-		EventID: x.length + 1, History: "nothing (the history ends here)", Code: describe(want), Source: x.source(),
-	})
-	return 0
-}
-
-// recorded answers what is stored under the event that emit has just matched or recorded for want.
-func (x *Execution) recorded(want history.Body) history.Body {
-	if !x.Replaying() {
-		return want
-	}
-	return x.script[x.position-1].Body
-}
-
-// deviate stops the turn; the running coroutine never goes on. When no coroutine is running - a
-// message's own effect emits, such as a cancelled scope - the scheduler stops before the next one.
-func (x *Execution) deviate(err error) {
-	x.fail(err)
-	if co := x.current.Load(); co != nil {
-		co.park()
-	}
-}
-
-// difference says in which field, if any, code asks for something else than history
-// holds. Only what identifies a command counts: payloads and retry policies may change
-// between releases of the code.
+// difference returns the field in which code asks for something else than history holds, "" if there is none. Only
+// what identifies a command counts: payloads and retry policies may change between releases of the code.
 func difference(stored, want history.Body) string {
 	if stored.Kind() != want.Kind() {
 		return "kind"
@@ -98,7 +49,7 @@ func difference(stored, want history.Body) string {
 	return ""
 }
 
-// describe names a command for a person.
+// describe names an event in errors.
 func describe(b history.Body) string {
 	switch b := b.(type) {
 	case *history.ActivityScheduled:
@@ -135,15 +86,7 @@ func duration(micros int64) string {
 
 const module = "github.com/perdure/perdure/"
 
-// source answers file and line of the running code, "" if a message and not code acts.
-func (x *Execution) source() string {
-	if x.current.Load() == nil {
-		return ""
-	}
-	return callerOutside()
-}
-
-// callerOutside answers file and line of the innermost caller that is not the engine.
+// callerOutside returns file and line of the innermost caller that is not the engine.
 func callerOutside() string {
 	var pcs [32]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])

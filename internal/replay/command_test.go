@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/replay"
 )
 
-// Each case is the code that wrote a history and other code that replays it: the first
-// difference is told with event, history, code and line.
+// Each case is the code that wrote a history and other code that replays it. The error names
+// event, history, code and line of the first difference.
 func TestCodeThatDeviatesFromHistory(t *testing.T) {
 	t.Parallel()
 	call := func(name string) program {
@@ -120,7 +120,7 @@ func TestCodeThatDeviatesFromHistory(t *testing.T) {
 	}
 }
 
-// What does not identify a command may change between releases of the code.
+// Whatever does not identify a command may change between releases of the code.
 func TestHarmlessChangesReplay(t *testing.T) {
 	t.Parallel()
 	was := live(t, func(s *replay.Scope) error {
@@ -140,7 +140,7 @@ func TestHarmlessChangesReplay(t *testing.T) {
 	}
 }
 
-// The key of a child is made once and read from history afterwards.
+// The key of a child is made once and then read from history.
 func TestChildKeyComesFromHistory(t *testing.T) {
 	t.Parallel()
 	code := func(s *replay.Scope) error {

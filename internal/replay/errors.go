@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// NonDeterminismError says that the code no longer does what the history holds.
+// NonDeterminismError says that the code does something else than the history holds.
 type NonDeterminismError struct {
 	EventID int64
 	History string // what the history holds at that event
@@ -34,7 +34,7 @@ func (e *PanicError) Error() string {
 	return fmt.Sprintf("orchestration code panicked: %s\n%s", e.Value, e.Stack)
 }
 
-// ForeignCallError says that a Context was used by a goroutine that is not its execution's code.
+// ForeignCallError says that a goroutine other than its execution's code used a Context.
 type ForeignCallError struct {
 	When   string
 	Source string

@@ -1,110 +1,11 @@
 package replay
 
-import (
-	"crypto/sha256"
-	"encoding/binary"
-	"log/slog"
-	"math/rand/v2" //nolint:depguard // seeded by the execution: the same on every replay
-	"sync/atomic"
+import "github.com/perdure/perdure/internal/history"
 
-	"github.com/perdure/perdure/internal/failure"
-	"github.com/perdure/perdure/internal/history"
-	"github.com/perdure/perdure/provider"
-)
-
-// Code sees these limits as errors, so replay must judge as the live run did: they belong to
-// FlagsCurrent, and a release that changes one does so under a new flag.
-const (
-	// reservedEvents and reservedBytes of a history are kept for cancelling, cleaning up and ending.
-	reservedEvents = 1_000
-	reservedBytes  = 4 << 20
-	// maxPendingActivities bounds the activities that one execution waits for, and maxPending
-	// all that it waits for: cancelling it must fit into one commit.
-	maxPendingActivities = 10_000
-	maxPending           = 11_000
-	// maxBurst and maxBurstBytes bound what code may ask for in answer to one message. With the
-	// cancelling of all that is pending it fits into one commit, whatever the message.
-	maxBurst      = 12_000
-	maxBurstBytes = provider.MaxCommitBytes / 2
-	// A turn that has so much to store takes no further message.
-	maxTurn      = provider.MaxCommitRows - maxBurst - maxPending - 3*maxLocals - 100
-	maxTurnBytes = provider.MaxCommitBytes / 8
-	// maxUnread bounds the events that are carried over to the next execution.
-	maxUnread = provider.MaxCommitRows / 2
-	// maxSeen is how many request IDs an instance remembers to drop repeats.
-	maxSeen = 10_000
-	// coroutineBytes is what a parked coroutine costs in memory, roughly.
-	coroutineBytes = 8 << 10
-	// pendingBytes is what an operation that code waits for costs, namedBytes what a mailbox and a remembered request ID cost beside their names.
-	pendingBytes = 512
-	namedBytes   = 128
-)
-
-// The scheduler behaviours. A change of what code sees gets a flag here, and old histories
-// replay by the flags that they were started with.
-const (
-	flagOneByOne = 1 << iota // messages are applied one at a time
-	flagScopes               // a returned coroutine's scope is over; detached scopes may use the reserve
-)
-
-// FlagsCurrent are the behaviours that new executions are started with.
-const FlagsCurrent = flagOneByOne | flagScopes
-
-// EngineLevel is the highest level of stored executions that this release can run; it is
-// raised by a release whose executions older releases must not touch. Level 2: a limit on
-// the bytes of a history. Level 3: what giving up an activity does. Level 4: timeouts and
-// places of activities, and the list of their attempts. Level 5: a start with a delay.
-const EngineLevel = 5
-
-// LowestLevel is the level of an execution that uses nothing newer, and LevelOfDelay that of a start with a delay. So nodes of the
-// release before run all but these.
-const (
-	LowestLevel  = 4
-	LevelOfDelay = 5
-)
-
-// DefaultSettings are the limits that new executions are started with.
-func DefaultSettings() history.Settings {
-	return history.Settings{MaxPayload: 2 << 20, MaxEvents: 50_000, MaxBytes: 50 << 20, Flags: FlagsCurrent}
-}
-
-// Names knows the functions that are registered on a node.
-type Names interface {
-	// Check answers an error that says how to mend it unless the function at pointer is
-	// the one that is registered under the name.
-	Check(name string, pointer uintptr) error
-}
-
-// Env is what a node gives to the executions that it runs.
-type Env struct {
-	NewKey         func() [16]byte // makes the key of a child instance
-	Logger         *slog.Logger
-	Errors         *failure.Set
-	Activities     Names
-	Orchestrations Names
-}
-
-// Info identifies an execution.
-type Info struct {
-	ID          string
-	Key         provider.UUID
-	Execution   int64
-	Name        string
-	CodeVersion string
-	Parent      history.Parent
-
-	keyText string
-}
-
-// seed is the same on every node and every replay of the execution.
-func (i *Info) seed() [32]byte {
-	return sha256.Sum256(binary.BigEndian.AppendUint64(i.Key[:], uint64(i.Execution)))
-}
-
-// Body is the main function of an orchestration, its types erased.
+// Body is the main function of an orchestration, with its types erased.
 type Body func(s *Scope) Result
 
-// Result is what a Body answers: an output, a failure or the next execution.
+// Result is what a Body returns: an output, a failure or the next execution.
 type Result struct {
 	Output    []byte
 	Failure   *history.Failure
@@ -112,108 +13,87 @@ type Result struct {
 	Continue  *history.ContinuedAsNew
 }
 
-// Execution is one execution of an instance in memory. See the package comment for who
-// may use it.
+// Execution is one execution of an instance in memory. The package comment says which goroutines may use it.
 type Execution struct {
-	env      *Env
-	info     Info
-	main     Body
-	settings history.Settings
-	logger   *slog.Logger // see log
+	core
 
-	// What follows is changed by code and by messages, one at a time.
-	root         *Scope
-	now          int64
-	length       int64
-	size         int64 // of all events, as history.Size counts
-	warned       bool  // that the history gets long
-	started      bool
-	opened       bool
-	pending      map[int64]*Future
-	activities   int
-	failed       []leftError
-	locals       []*LocalCall
-	asked        int64 // calls of local activities
-	burst        burst
-	effect       bool // the function of a side effect is running
-	freshBytes   int  // of the commands of bursts before this one that are not confirmed
-	mailboxes    map[string]*Mailbox
-	mailboxOrder []*Mailbox
-	seen         map[string]struct{}
-	seenOrder    []string
-	cancelled    *history.Event // the first cancel request
-	random       *rand.Rand
-	startEvent   *history.ExecutionStarted
-	fresh        []history.Event
-	end          *End
-	fault        error
-	retained     int // bytes of what size depends on: see Size
-
-	script     []history.Event // on replay: the stored history
-	position   int
-	replaying  atomic.Bool
-	coroutines []*coroutine
-	ready      []*coroutine
-
-	// These are read from outside while code runs.
-	current   atomic.Pointer[coroutine]
-	unwinding atomic.Pointer[coroutine] // by Close
-	closed    atomic.Bool               // calls of code end their goroutines
-	unwound   atomic.Bool
-	progress  atomic.Int64
-	effects   atomic.Int64
-	violation atomic.Pointer[ForeignCallError]
-	held      atomic.Pointer[heldLog] // of a speculative turn
+	main      Body
+	root      *Scope
+	started   bool
+	opened    bool
+	warned    bool           // that the history gets long
+	cancelled *history.Event // the first cancel request
+	end       *End
 }
 
 // New makes an execution that has applied nothing yet.
 func New(env *Env, info Info, body Body) *Execution {
 	info.keyText = info.Key.String()
-	x := &Execution{
-		env: env, info: info, main: body,
-		pending:   make(map[int64]*Future),
-		mailboxes: make(map[string]*Mailbox),
-		seen:      make(map[string]struct{}),
-	}
-	x.root = &Scope{x: x}
+	x := &Execution{main: body, core: core{
+		env: env, info: info,
+		pending:  operations{futures: make(map[int64]*Future)},
+		boxes:    mailboxes{byName: make(map[string]*Mailbox)},
+		requests: requestIDs{seen: make(map[string]struct{})},
+	}}
+	x.events.sched = &x.sched
+	x.root = &Scope{x: &x.core}
 	return x
 }
 
-// Info answers what identifies the execution.
+// Info returns what identifies the execution.
 func (x *Execution) Info() Info { return x.info }
 
-// Env answers the node's environment.
-func (s *Scope) Env() *Env { return s.x.env }
+// Length returns how many events the execution has, those of an unconfirmed turn included.
+func (x *Execution) Length() int64 { return x.events.length }
 
-// Info answers what identifies the execution.
-func (s *Scope) Info() Info {
-	s.x.look()
-	return s.x.info
-}
-
-// Length is how many events the execution has, those of an unconfirmed turn included.
-func (x *Execution) Length() int64 { return x.length }
-
-// Size estimates the memory that the execution holds between turns, in bytes: the input, events and results that code has not read,
-// request IDs, pending operations and coroutines. It does not depend on the length of the history, and does not know what code keeps.
+// Size estimates the memory that the execution holds between turns, in bytes. It counts input, unread events and
+// results, request IDs, pending operations and coroutines. It does not depend on the length of the history, and does
+// not count variables of the code.
 func (x *Execution) Size() int {
-	return x.retained + coroutineBytes*(len(x.coroutines)+1) + pendingBytes*(len(x.pending)+len(x.locals)) +
-		namedBytes*(len(x.seen)+len(x.mailboxes))
+	return x.retained + x.boxes.size() + x.requests.size() +
+		coroutineBytes*(len(x.sched.coroutines)+1) + pendingBytes*(len(x.pending.futures)+len(x.locals.open))
 }
 
-// Activities is for how many activities the execution waits.
-func (x *Execution) Activities() int { return x.activities }
+// Activities returns how many activities the execution waits for.
+func (x *Execution) Activities() int { return x.pending.activities }
 
-// Replaying tells whether stored history is being applied.
-func (x *Execution) Replaying() bool { return x.replaying.Load() }
+// Awaits reports whether the execution goes on and waits for the outcome of the event.
+func (x *Execution) Awaits(id int64) bool { return x.end == nil && x.pending.futures[id] != nil }
 
-// Fault is why the execution can no longer be used, or nil.
-func (x *Execution) Fault() error { return x.fault }
+// Crowded reports whether the turn has so much to store already that further messages should wait for the next one.
+func (x *Execution) Crowded() bool { return x.events.crowded() }
 
-func (x *Execution) fail(err error) {
-	if x.fault == nil {
-		x.fault = err
-	}
-}
+// Ended reports whether the execution has ended.
+func (x *Execution) Ended() bool { return x.end != nil }
 
-func (x *Execution) dropPending(id int64) { delete(x.pending, id) }
+// Fault returns why the execution can no longer be used, or nil.
+func (x *Execution) Fault() error { return x.sched.fault }
+
+// Parked reports whether there is code to unwind.
+func (x *Execution) Parked() bool { return x.sched.parked() }
+
+// Close unwinds all parked code; deferred functions run. Later calls from its coroutines end their goroutines. Close
+// blocks as long as deferred functions of user code do. The goroutine that used the execution last may call it once.
+func (x *Execution) Close() { x.sched.close() }
+
+// Abandon gives up an execution whose code is stuck in a resume: its goroutine ends at
+// its next call into the engine. It may be called while code runs.
+func (x *Execution) Abandon() { x.sched.closed.Store(true) }
+
+// Progress grows with every resume and every call of code into the engine. If it stays the same while a turn is in
+// progress, user code is stuck.
+func (x *Execution) Progress() int64 { return x.sched.progress.Load() }
+
+// Effects grows with every message that is applied, every command and every event that code takes from a mailbox. Their
+// number is bounded for one message. If Effects stays the same while Progress grows, code calls the engine without ever
+// waiting for anything.
+func (x *Execution) Effects() int64 { return x.events.effects.Load() }
+
+// InCode reports whether a coroutine is running now.
+func (x *Execution) InCode() bool { return x.sched.current.Load() != nil }
+
+// Goroutine returns the number of the goroutine whose user code is running now or being unwound, 0 if there is none.
+func (x *Execution) Goroutine() uint64 { return x.sched.goroutine() }
+
+// StuckStack returns the stack of the coroutine that is running now, "" if none is. It stops the world for a moment.
+func (x *Execution) StuckStack() string { return x.sched.stack() }

@@ -1,7 +1,7 @@
 package replay
 
-// What the tests, which are in package replay_test so that their code counts as a user's,
-// need of the package's inside.
+// The tests are in package replay_test, so that their code counts as a user's. They use these
+// internals.
 const (
 	MaxSeen              = maxSeen
 	MaxPendingActivities = maxPendingActivities
@@ -15,10 +15,10 @@ const (
 	FlagOneByOne         = flagOneByOne
 )
 
-// Pending answers the event IDs of what the execution waits for.
+// Pending returns the event IDs of the pending operations.
 func (x *Execution) Pending() []int64 {
-	ids := make([]int64, 0, len(x.pending))
-	for id := range x.pending {
+	ids := make([]int64, 0, len(x.pending.futures))
+	for id := range x.pending.futures {
 		ids = append(ids, id)
 	}
 	return ids

@@ -8,7 +8,7 @@ import (
 
 // Future is the result of an operation that may still be going on. It is settled once.
 type Future struct {
-	x       *Execution
+	x       *core
 	waiting waitList
 	settled bool
 	output  []byte
@@ -17,8 +17,8 @@ type Future struct {
 	err     error            // of the engine
 	scope   *Scope
 	element *list.Element // in scope.open
-	abandon func()        // records that the operation is given up; nil if there is nothing to record
-	ask     func()        // in place of abandon: asks the operation to end, and its end is awaited
+	abandon func()        // records that code gives the operation up; nil if there is nothing to record
+	ask     func()        // instead of abandon: asks the operation to end, and code waits for its end
 	asked   bool
 	read    bool     // code has had the result
 	then    func()   // runs when it is settled
@@ -30,10 +30,10 @@ func (f *Future) Ready() bool { return f.settled }
 
 func (f *Future) list() *waitList { return &f.waiting }
 
-// Result answers the output, or the error decoded anew for each reader. Code must have
+// Result returns the output, or an error that is decoded for each reader. Code must have
 // waited for the future before.
 func (f *Future) Result() ([]byte, error) {
-	f.x.look()
+	f.x.sched.look()
 	f.x.retained -= f.unread
 	f.unread = 0
 	f.read = true
@@ -47,10 +47,10 @@ func (f *Future) Result() ([]byte, error) {
 	}
 }
 
-// Cancel gives the operation up: its command is recorded and the future is settled with
-// err, unless the operation's own end is awaited. It does nothing to a settled future.
+// Cancel gives the operation up. It records the command and settles the future with err, unless
+// code waits for the operation's own end. It does nothing to a settled future.
 func (f *Future) Cancel(err error) {
-	f.x.enter()
+	f.x.sched.enter()
 	f.cancel(err)
 }
 
@@ -69,7 +69,7 @@ func (f *Future) cancel(err error) {
 	f.settle()
 }
 
-// close takes the future out of its scope: no cancellation has to reach it any more.
+// close removes the future from its scope, as no cancellation has to reach it any more.
 func (f *Future) close() {
 	if f.element != nil {
 		f.scope.open.Remove(f.element)
@@ -87,7 +87,7 @@ func (f *Future) settle() {
 	}
 }
 
-// complete settles the future with the result that a message brought.
+// complete settles the future with the result in a message.
 func (f *Future) complete(output []byte, failure *history.Failure, message history.Body) {
 	if f.settled {
 		return
@@ -107,9 +107,9 @@ func (s *Scope) newFuture() *Future {
 	return f
 }
 
-// Failed is a future that was never open: code gets err when it waits for it.
+// Failed returns a settled future: code that waits for it gets err.
 func (s *Scope) Failed(err error) *Future {
-	s.x.look()
+	s.x.sched.look()
 	return s.failed(err)
 }
 

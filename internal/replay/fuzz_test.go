@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/replay"
 )
 
-// waitsForAll begins one thing of each kind and waits for what comes, until it has ended.
+// waitsForAll begins one operation of each kind and waits for events until it has ended.
 func waitsForAll(s *replay.Scope) error {
 	box := s.Mailbox("box")
 	scope, cancel := s.WithTimeout(time.Hour)
@@ -39,7 +39,7 @@ func waitsForAll(s *replay.Scope) error {
 	return nil
 }
 
-// pack puts encoded events behind each other, each with its length before it.
+// pack joins encoded events, each after its length.
 func pack(events ...history.Event) []byte {
 	var data []byte
 	for _, e := range events {
@@ -49,7 +49,7 @@ func pack(events ...history.Event) []byte {
 	return data
 }
 
-// unpack answers the events that data holds, without those that cannot be decoded.
+// unpack returns the events in data, without those that cannot be decoded.
 func unpack(data []byte) []history.Event {
 	var events []history.Event
 	for len(data) > 0 && len(events) < 64 {
@@ -80,7 +80,7 @@ func seeds() [][]history.Event {
 	}
 }
 
-// isTyped tells whether a fault is one of those that a turn may end with.
+// isTyped reports whether a turn may end with the fault.
 func isTyped(err error) bool {
 	var (
 		deviation *replay.NonDeterminismError
@@ -89,8 +89,8 @@ func isTyped(err error) bool {
 	return errors.As(err, &deviation) || errors.As(err, &panicked) || errors.Is(err, history.ErrCorrupt)
 }
 
-// FuzzDeliver gives a running execution any messages that can be decoded: each is applied,
-// ignored or a typed error, and what became history replays to the same events.
+// FuzzDeliver gives a running execution any messages that can be decoded. Each is applied,
+// ignored or a typed error. The resulting history replays to the same events.
 func FuzzDeliver(f *testing.F) {
 	for _, events := range seeds() {
 		f.Add(pack(events...))
@@ -125,8 +125,8 @@ func FuzzDeliver(f *testing.F) {
 	})
 }
 
-// FuzzReplay replays any events that can be decoded as a history: it fits the code or is
-// a typed error.
+// FuzzReplay replays any events that can be decoded as a history. They fit the code or give a
+// typed error.
 func FuzzReplay(f *testing.F) {
 	for _, events := range seeds() {
 		x := newExecution(waitsForAll)

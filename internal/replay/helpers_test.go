@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-// key is the instance that all tests of this package run.
+// key identifies the instance that all tests of this package run.
 var key = [16]byte{1, 2, 3}
 
 func newEnv() *replay.Env {
@@ -27,7 +27,7 @@ func newEnv() *replay.Env {
 	}
 }
 
-// program is code under test; it answers nil to complete.
+// program is code under test. It returns nil to complete.
 type program func(s *replay.Scope) error
 
 func newExecution(code program) *replay.Execution {
@@ -44,7 +44,7 @@ func started() history.Event {
 	return history.Event{At: 1000, Body: &history.ExecutionStarted{Name: "test", Settings: replay.DefaultSettings()}}
 }
 
-// lose runs what may take its goroutine along, and tells whether it did.
+// lose runs fn, which may end its goroutine, and reports whether it did.
 func lose(fn func()) (lost bool) {
 	lost = true
 	done := make(chan struct{})
@@ -73,7 +73,7 @@ func deliver(t testing.TB, x *replay.Execution, messages ...history.Event) {
 	}
 }
 
-// live runs code over messages and answers the execution, which is closed with the test.
+// live runs code over messages and returns the execution, which is closed with the test.
 func live(t testing.TB, code program, messages ...history.Event) *replay.Execution {
 	t.Helper()
 	x := newExecution(code)
@@ -82,7 +82,7 @@ func live(t testing.TB, code program, messages ...history.Event) *replay.Executi
 	return x
 }
 
-// replayed replays a history with code that may be other code, and answers the fault.
+// replayed replays a history, possibly with other code, and returns the fault.
 func replayed(t testing.TB, code program, events []history.Event) (*replay.Execution, error) {
 	t.Helper()
 	x := newExecution(code)
@@ -94,7 +94,7 @@ func replayed(t testing.TB, code program, events []history.Event) (*replay.Execu
 	return x, err
 }
 
-// at makes messages come one after the other.
+// at returns a message that comes in the given second.
 func at(second int64, b history.Body) history.Event {
 	return history.Event{At: 1000 + second*1_000_000, Body: b}
 }
@@ -111,7 +111,7 @@ func activity(name string) *history.ActivityScheduled {
 	return &history.ActivityScheduled{Name: name, Queue: "default"}
 }
 
-// kinds names events in short.
+// kinds lists the kinds of events.
 func kinds(events []history.Event) string {
 	names := make([]string, len(events))
 	for i, e := range events {

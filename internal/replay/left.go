@@ -7,49 +7,51 @@ import (
 	"github.com/perdure/perdure/internal/history"
 )
 
-// Left is what the code of an ended execution left behind. Nobody hears of it but by the log.
+// Left is what the code of an ended execution left behind. Only the log mentions it.
 type Left struct {
-	Unread     []string // names of the events that it was given and did not take; none when it continues as new
+	Unread     []string // names of received events that code did not take; none if it continues as new
 	Coroutines int      // that had not returned
-	Errors     []string // of coroutines, whose futures nobody read
+	Errors     []string // of coroutines whose futures were not read
 }
 
-// maxLeft bounds how many errors are kept to be told of.
-const maxLeft = 20
+// maxLost bounds how many errors are kept for the log.
+const maxLost = 20
 
-// leftError is the error of a coroutine.
-type leftError struct {
+// lostErrors are the errors of coroutines whose futures were not read so far.
+type lostErrors struct{ all []lostError }
+
+type lostError struct {
 	of   *Future
 	text string
 }
 
-// keepError notes a coroutine that ended with an error. It is told of unless somebody reads its future, or it is
-// the engine's cancellation. The coroutine calls it: methods of the error are user code.
-func (x *Execution) keepError(f *Future) {
-	stored := x.env.Errors.Encode(f.err)
+// keep notes a coroutine that ended with an error, unless that is the engine's cancellation. The coroutine calls it:
+// methods of the error are user code.
+func (l *lostErrors) keep(errs *failure.Set, f *Future) {
+	stored := errs.Encode(f.err)
 	if failure.IsCancelled(&stored) {
 		return
 	}
-	x.failed = slices.DeleteFunc(x.failed, func(e leftError) bool { return e.of.read })
-	if len(x.failed) < maxLeft {
-		x.failed = append(x.failed, leftError{f, stored.Message})
+	l.all = slices.DeleteFunc(l.all, func(e lostError) bool { return e.of.read })
+	if len(l.all) < maxLost {
+		l.all = append(l.all, lostError{f, stored.Message})
 	}
 }
 
-// Left returns what the code of an ended execution left behind; nil if that is nothing.
+// Left returns what the code of an ended execution left behind, nil if that is nothing.
 func (x *Execution) Left() *Left {
 	if x.end == nil || x.end.Terminated {
 		return nil
 	}
-	left := Left{Coroutines: len(x.coroutines)}
+	left := Left{Coroutines: len(x.sched.coroutines)}
 	if x.end.Next == nil {
-		for _, m := range x.mailboxOrder {
+		for _, m := range x.boxes.order {
 			for i := range m.unread {
 				left.Unread = append(left.Unread, m.unread[i].Body.(*history.EventReceived).Name)
 			}
 		}
 	}
-	for _, e := range x.failed {
+	for _, e := range x.lost.all {
 		if !e.of.read {
 			left.Errors = append(left.Errors, e.text)
 		}

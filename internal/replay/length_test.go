@@ -14,13 +14,13 @@ import (
 	"github.com/perdure/perdure/internal/replay"
 )
 
-// sized answers a call of an activity whose input has n bytes.
+// sized returns a call of an activity whose input has n bytes.
 func sized(n int) *history.ActivityScheduled {
 	return &history.ActivityScheduled{Name: "a", Queue: "default", Input: make([]byte, n)}
 }
 
-// The call that would make the history too large gets the error, and smaller ones go on.
-// Code that cleans up in a detached scope has what is reserved for the end.
+// The call that would make the history too large gets the error, and smaller calls go on.
+// Code that cleans up in a detached scope may use the reserve.
 func TestHazard32_BytesOfAHistoryAreBounded(t *testing.T) {
 	t.Parallel()
 	settings := replay.DefaultSettings()
@@ -53,7 +53,7 @@ func TestHazard32_BytesOfAHistoryAreBounded(t *testing.T) {
 	})
 }
 
-// Messages count, too: what came in leaves less for what the code asks.
+// Messages count, too: they leave less for the commands of the code.
 func TestHazard32_MessagesCountAgainstTheHistory(t *testing.T) {
 	t.Parallel()
 	first := started()
@@ -86,7 +86,7 @@ func TestHazard32_MessagesCountAgainstTheHistory(t *testing.T) {
 	check()
 }
 
-// The last events of a history are kept for the end: code may still clean up there, in a
+// The last events of a history are reserved for the end. There code may still clean up, in a
 // detached scope, and end.
 func TestHazard32_EventsAreReservedForTheEnd(t *testing.T) {
 	t.Parallel()
@@ -114,8 +114,8 @@ func TestHazard32_EventsAreReservedForTheEnd(t *testing.T) {
 	})
 }
 
-// Limits are those that the execution was started with, be they lower or higher than what
-// a node would give today.
+// An execution keeps the limits that it was started with. A node's own limits may be lower or
+// higher today.
 func TestHazard33_LimitsAreThoseOfTheStart(t *testing.T) {
 	t.Parallel()
 	now := replay.DefaultSettings()
@@ -161,7 +161,7 @@ func TestHazard33_SettingsGoAlong(t *testing.T) {
 	}
 }
 
-// A history from before there was a limit on bytes, and before scopes ended, replays as it ran.
+// A history from before the limit on bytes, and before scopes ended, replays as it ran.
 func TestHazard33_OldHistoriesAreJudgedAsTheyWere(t *testing.T) {
 	t.Parallel()
 	old := history.Settings{MaxPayload: 2 << 20, MaxEvents: replay.ReservedEvents + 50, Flags: replay.FlagOneByOne}
@@ -188,7 +188,7 @@ func TestHazard33_OldHistoriesAreJudgedAsTheyWere(t *testing.T) {
 	})
 }
 
-// Who lets a history get long is told once, when that is stored, and never on replay.
+// A long history is logged once, when it is stored, and never on replay.
 func TestHazard32_LongHistoryIsWarnedOfOnce(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct{ each, payload int }{
@@ -230,7 +230,7 @@ func TestHazard32_LongHistoryIsWarnedOfOnce(t *testing.T) {
 	}
 }
 
-// warned makes an execution that logs to out and waits for ever.
+// warned makes an execution that logs to out and waits forever.
 func warned(t *testing.T, out *bytes.Buffer) *replay.Execution {
 	t.Helper()
 	env := newEnv()

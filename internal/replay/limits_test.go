@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// limited runs code under limits of its own, live and on replay.
+// limited runs code under its own limits, live and on replay.
 func limited(t *testing.T, settings history.Settings, code program) {
 	t.Helper()
 	var failed error
@@ -65,7 +65,7 @@ func TestMaxPayload(t *testing.T) {
 	})
 }
 
-// The end of a history is kept for ending: cancelling still records its commands there.
+// The end of a history is reserved for ending: cancelling still records its commands there.
 func TestMaxEvents(t *testing.T) {
 	t.Parallel()
 	settings := replay.DefaultSettings()
@@ -75,7 +75,7 @@ func TestMaxEvents(t *testing.T) {
 		for range 4 {
 			open = append(open, s.Timer(time.Hour))
 		}
-		// A scope whose limit nobody would watch must not look like one without a limit.
+		// A scope without a timer must not look like one without a timeout.
 		scope, _ := s.WithTimeout(time.Hour)
 		if err := scope.Err(); !errors.Is(err, failure.ErrHistoryFull) {
 			return fmt.Errorf("scope: %w", err)
@@ -114,7 +114,7 @@ func TestMaxPendingActivities(t *testing.T) {
 	})
 }
 
-// Whatever code does, cancelled on top of it: the turn fits into one commit.
+// Whatever code does, and even if it is then cancelled, the turn fits into one commit.
 func TestATurnFitsIntoOneCommit(t *testing.T) {
 	t.Parallel()
 	greedy := map[string]program{
@@ -203,7 +203,7 @@ func TestUnreadEventsOfTheNextExecutionAreBounded(t *testing.T) {
 	}
 }
 
-// refused answers why an operation was not begun.
+// refused returns why an operation was not begun.
 func refused(f *replay.Future) error {
 	if !f.Ready() {
 		return nil

@@ -2,32 +2,75 @@ package replay
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"sync"
+	"sync/atomic"
 )
 
-// Logger writes only when code runs for the first time: nothing on replay and nothing
-// while code is unwound.
-func (s *Scope) Logger() *slog.Logger {
-	s.x.look()
-	return s.x.log()
+// errSpeculative fails a speculative turn whose code does more than ask for things.
+var errSpeculative = errors.New("a side effect in a turn that may be thrown away")
+
+// codeLog is the log of an execution's code. It holds back the lines of a speculative turn.
+type codeLog struct {
+	logger *slog.Logger
+	held   atomic.Pointer[heldLines] // of a speculative turn
 }
 
-// log makes the logger when it is asked for first: most executions never log, and all that sleep would hold one.
-func (x *Execution) log() *slog.Logger {
-	if x.logger == nil {
-		x.logger = slog.New(&logHandler{x: x, inner: x.env.Logger.Handler()}).With(
-			"instance", x.info.ID, "execution", x.info.Execution, "orchestration", x.info.Name)
+type heldLines struct {
+	mu    sync.Mutex // code may log from other goroutines, too
+	lines []func()
+}
+
+// holdBack keeps a line, and reports false if no turn is speculative.
+func (l *codeLog) holdBack(line func()) bool {
+	held := l.held.Load()
+	if held == nil {
+		return false
 	}
-	return x.logger
+	held.mu.Lock()
+	defer held.mu.Unlock()
+	held.lines = append(held.lines, line)
+	return true
+}
+
+// release writes the lines of a speculative turn that is stored.
+func (l *codeLog) release() {
+	held := l.held.Swap(nil)
+	if held == nil {
+		return
+	}
+	held.mu.Lock()
+	defer held.mu.Unlock()
+	for _, line := range held.lines {
+		write(line)
+	}
+}
+
+// write calls a handler of the user's. Its panic must not spoil a turn that is stored.
+func write(line func()) {
+	defer func() { _ = recover() }()
+	line()
+}
+
+// Speculate marks the turn as speculative, before anything is applied. It may be thrown away although no node is lost, as
+// its instance is not stored yet. Until Confirm it leaves no trace: log lines are held back, and a side effect fails it.
+func (x *Execution) Speculate() { x.log.held.Store(&heldLines{}) }
+
+// Logger returns a logger that writes only when code runs for the first time: nothing on replay and nothing
+// while code is unwound.
+func (s *Scope) Logger() *slog.Logger {
+	s.x.sched.look()
+	return s.x.logger()
 }
 
 // logHandler drops what code logs while it is replayed or unwound.
 type logHandler struct {
-	x     *Execution
+	x     *core
 	inner slog.Handler
 }
 
-func (h *logHandler) muted() bool { return h.x.replaying.Load() || h.x.closed.Load() }
+func (h *logHandler) muted() bool { return h.x.events.replaying.Load() || h.x.sched.closed.Load() }
 
 // Enabled implements slog.Handler.
 func (h *logHandler) Enabled(ctx context.Context, level slog.Level) bool {
@@ -39,13 +82,13 @@ func (h *logHandler) Handle(ctx context.Context, r slog.Record) error {
 	if h.muted() {
 		return nil
 	}
-	if h.x.held.Load() != nil {
+	if h.x.log.held.Load() != nil {
 		kept := r.Clone()
-		if h.x.holdBack(func() { _ = h.inner.Handle(ctx, kept) }) {
+		if h.x.log.holdBack(func() { _ = h.inner.Handle(ctx, kept) }) {
 			return nil
 		}
 	}
-	return h.inner.Handle(ctx, r) //nolint:wrapcheck // a handler answers for the one that it wraps
+	return h.inner.Handle(ctx, r) //nolint:wrapcheck // a handler returns the errors of the one that it wraps
 }
 
 // WithAttrs implements slog.Handler.

@@ -2,27 +2,36 @@ package replay
 
 import "github.com/perdure/perdure/internal/history"
 
-// Mailbox is the queue of external events of one name, first in, first out. What came
-// before anybody listened is kept.
+// mailboxes are those of one execution.
+type mailboxes struct {
+	byName map[string]*Mailbox
+	order  []*Mailbox // of their making
+	bytes  int        // of names and unread events
+}
+
+func (b *mailboxes) size() int { return b.bytes + namedBytes*len(b.byName) }
+
+// Mailbox is the queue of external events of one name, first in, first out. It keeps events
+// that came before code asked for them.
 type Mailbox struct {
-	x       *Execution
+	x       *core
 	waiting waitList
 	unread  []history.Event
 }
 
-// Mailbox answers the queue of a name.
+// Mailbox returns the queue of a name.
 func (s *Scope) Mailbox(name string) *Mailbox {
-	s.x.enter()
+	s.x.sched.enter()
 	return s.x.mailbox(name)
 }
 
-func (x *Execution) mailbox(name string) *Mailbox {
-	m, ok := x.mailboxes[name]
+func (x *core) mailbox(name string) *Mailbox {
+	m, ok := x.boxes.byName[name]
 	if !ok {
 		m = &Mailbox{x: x}
-		x.retained += len(name)
-		x.mailboxes[name] = m
-		x.mailboxOrder = append(x.mailboxOrder, m)
+		x.boxes.bytes += len(name)
+		x.boxes.byName[name] = m
+		x.boxes.order = append(x.boxes.order, m)
 	}
 	return m
 }
@@ -32,22 +41,22 @@ func (m *Mailbox) Ready() bool { return len(m.unread) > 0 }
 
 func (m *Mailbox) list() *waitList { return &m.waiting }
 
-// Take removes and answers the oldest event; ok is false if there is none.
+// Take removes and returns the oldest event; ok is false if there is none.
 func (m *Mailbox) Take() (payload []byte, ok bool) {
-	m.x.enter()
+	m.x.sched.enter()
 	if len(m.unread) == 0 {
 		return nil, false
 	}
 	received := m.unread[0].Body.(*history.EventReceived)
-	m.x.retained -= int(history.Size(received))
+	m.x.boxes.bytes -= int(history.Size(received))
 	m.unread[0] = history.Event{}
 	m.unread = m.unread[1:]
-	m.x.effects.Add(1)
+	m.x.events.effects.Add(1)
 	return received.Payload, true
 }
 
 func (m *Mailbox) put(e history.Event) {
 	m.unread = append(m.unread, e)
-	m.x.retained += int(history.Size(e.Body))
+	m.x.boxes.bytes += int(history.Size(e.Body))
 	m.waiting.wakeAll()
 }

@@ -12,28 +12,25 @@ import (
 // Activity schedules an activity.
 func (s *Scope) Activity(call *history.ActivityScheduled) *Future {
 	x := s.x
-	x.enter()
+	x.sched.enter()
 	if err := s.admit(len(call.Input), "input of activity "+call.Name); err != nil {
 		return s.failed(err)
 	}
-	if x.activities >= maxPendingActivities {
+	if x.pending.activities >= maxPendingActivities {
 		return s.failed(x.env.Errors.New(failure.ErrTooLarge,
-			"activity %s: %d activities are pending already; wait for some before more are scheduled", call.Name, x.activities))
+			"activity %s: %d activities are pending already; wait for some before more are scheduled", call.Name, x.pending.activities))
 	}
-	id := x.emit(call)
+	id := x.events.emit(call)
 	f := s.newFuture()
-	x.activities++
-	f.then = func() { x.activities-- }
-	f.cancelling(id, x.recorded(call).(*history.ActivityScheduled).Cancellation)
-	x.pending[id] = f
+	x.pending.addActivity(id, f)
+	f.cancelling(id, x.events.recorded(call).(*history.ActivityScheduled).Cancellation)
 	return f
 }
 
-// Timer starts a durable timer. One that is due already is settled at once and leaves no
-// event.
+// Timer starts a durable timer. One that is due already is settled at once and leaves no event.
 func (s *Scope) Timer(d time.Duration) *Future {
 	x := s.x
-	x.enter()
+	x.sched.enter()
 	if err := s.admit(0, "timer"); err != nil {
 		return s.failed(err)
 	}
@@ -44,47 +41,46 @@ func (s *Scope) Timer(d time.Duration) *Future {
 	if d%time.Microsecond != 0 {
 		micros++ // a timer never fires early
 	}
-	id := x.emit(&history.TimerCreated{Due: x.now + micros, Duration: micros})
+	id := x.events.emit(&history.TimerCreated{Due: x.now + micros, Duration: micros})
 	f := s.newFuture()
 	f.abandon = func() {
-		x.emit(&history.TimerCancelled{Timer: id})
-		x.dropPending(id)
+		x.events.emit(&history.TimerCancelled{Timer: id})
+		delete(x.pending.futures, id)
 	}
-	x.pending[id] = f
+	x.pending.futures[id] = f
 	return f
 }
 
-// Child starts a child instance. With an empty ID it gets one that is unique to this
-// event of this execution.
+// Child starts a child instance. Without an ID, the child gets one that is unique to this event of this execution.
 func (s *Scope) Child(call *history.ChildStarted) *Future {
 	x := s.x
-	x.enter()
+	x.sched.enter()
 	if err := s.admit(len(call.Input), "input of child "+call.Name); err != nil {
 		return s.failed(err)
 	}
 	call.Explicit = call.ID != ""
 	if !call.Explicit {
-		call.ID = x.info.keyText + "/" + strconv.FormatInt(x.info.Execution, 10) + "/" + strconv.FormatInt(x.length+1, 10)
+		call.ID = x.info.keyText + "/" + strconv.FormatInt(x.info.Execution, 10) + "/" + strconv.FormatInt(x.events.length+1, 10)
 	}
-	if !x.Replaying() {
+	if !x.events.replaying.Load() {
 		call.Key = x.env.NewKey()
 	}
-	id := x.emit(call)
-	key := x.recorded(call).(*history.ChildStarted).Key
+	id := x.events.emit(call)
+	key := x.events.recorded(call).(*history.ChildStarted).Key
 	f := s.newFuture()
 	f.child = key
 	f.abandon = func() {
-		x.emit(&history.ChildCancelRequested{Started: id, Key: key})
-		x.dropPending(id)
+		x.events.emit(&history.ChildCancelRequested{Started: id, Key: key})
+		delete(x.pending.futures, id)
 	}
-	x.pending[id] = f
+	x.pending.futures[id] = f
 	return f
 }
 
-// SideEffect runs fn once and records what it answers; on replay the record is answered.
+// SideEffect runs fn once and records its result. On replay it returns the record.
 func (s *Scope) SideEffect(fn func() ([]byte, *history.Failure)) ([]byte, error) {
 	x := s.x
-	x.enter()
+	x.sched.enter()
 	if err := s.returned(); err != nil {
 		return nil, err
 	}
@@ -92,113 +88,54 @@ func (s *Scope) SideEffect(fn func() ([]byte, *history.Failure)) ([]byte, error)
 		return nil, err
 	}
 	want := &history.SideEffectRecorded{}
-	if !x.Replaying() {
-		x.mustBeStored()
-		want.Value, want.Failure = x.runEffect(fn)
+	if !x.events.replaying.Load() {
+		if x.log.held.Load() != nil {
+			x.sched.abort(errSpeculative)
+		}
+		x.sched.effect(func() { want.Value, want.Failure = fn() })
 		if err := s.admitValue(len(want.Value)); err != nil {
 			want.Value, want.Failure = nil, new(x.env.Errors.Encode(err))
 		}
 	}
-	x.emit(want)
-	got := x.recorded(want).(*history.SideEffectRecorded)
+	x.events.emit(want)
+	got := x.events.recorded(want).(*history.SideEffectRecorded)
 	if got.Failure != nil {
 		return nil, x.env.Errors.Decode(*got.Failure)
 	}
 	return got.Value, nil
 }
 
-// admitValue refuses the value of a side effect. That it did is recorded like the value.
-func (s *Scope) admitValue(size int) error {
-	if int64(size) > s.x.settings.MaxPayload || s.x.burst.full(size) {
-		return s.x.tooLarge(size, "value of a side effect")
-	}
-	return s.admitLength(size)
-}
-
-// runEffect runs the function of a side effect. A panic of it fails the turn even if the
-// code would recover it: nothing is recorded of it that a replay could find.
-func (x *Execution) runEffect(fn func() ([]byte, *history.Failure)) (value []byte, f *history.Failure) {
-	co := x.current.Load()
-	x.effect = true
-	defer func() {
-		x.effect = false
-		if p := recover(); p != nil {
-			x.failPanic(p)
-			co.park()
-		}
-	}()
-	return fn()
-}
-
-// admit refuses an operation in a scope that is over, beyond the payload limit or in a full
-// history. All three follow from the history and its frozen settings.
-func (s *Scope) admit(size int, what string) error {
-	if err := s.over(); err != nil {
-		return err
-	}
-	if int64(size) > s.x.settings.MaxPayload {
-		return s.x.tooLarge(size, what)
-	}
-	if len(s.x.pending)+len(s.x.locals) >= maxPending {
-		return s.x.env.Errors.New(failure.ErrTooLarge, "%s: %d activities, timers and children are pending already; wait for some first", what, maxPending)
-	}
-	return s.admitEvent(size)
-}
-
-func (s *Scope) admitEvent(size int) error {
-	x := s.x
-	if x.burst.full(size) {
-		return x.env.Errors.New(failure.ErrTooLarge, "the code has asked for %d things with %d bytes at once: wait for something in between",
-			x.burst.events, x.burst.bytes)
-	}
-	return s.admitLength(size)
-}
-
-// AdmitPayload answers an error if size is beyond the execution's payload limit.
-func (s *Scope) AdmitPayload(size int, what string) error {
-	if int64(size) > s.x.settings.MaxPayload {
-		return s.x.tooLarge(size, what)
-	}
-	return nil
-}
-
-func (x *Execution) tooLarge(size int, what string) error {
-	return x.env.Errors.New(failure.ErrTooLarge, "%s has %d bytes, the limit is %d: store it elsewhere and pass a reference",
-		what, size, x.settings.MaxPayload)
-}
-
-// Now is the time of the event last applied, microseconds UTC.
+// Now returns the time of the event last applied, microseconds UTC.
 func (s *Scope) Now() int64 {
-	s.x.look()
+	s.x.sched.look()
 	return s.x.now
 }
 
-// Rand is a random source whose numbers depend only on the execution. It is for code of
-// the execution, and no secret.
+// Rand returns a source of random numbers that depend only on the execution. Only its code may use it. The numbers are
+// no secret.
 func (s *Scope) Rand() *rand.Rand {
-	s.x.enter()
+	s.x.sched.enter()
 	if s.x.random == nil {
-		s.x.random = rand.New(guardedSource{s.x, rand.NewChaCha8(s.x.info.seed())})
+		s.x.random = rand.New(guardedSource{&s.x.sched, rand.NewChaCha8(s.x.info.seed())})
 	}
 	return s.x.random
 }
 
 // guardedSource lets only the running coroutine draw.
 type guardedSource struct {
-	x   *Execution
-	src rand.Source
+	sched *scheduler
+	src   rand.Source
 }
 
 // Uint64 implements rand.Source.
 func (g guardedSource) Uint64() uint64 {
-	g.x.enter()
+	g.sched.enter()
 	return g.src.Uint64()
 }
 
-// Fail stops the turn for a mistake in the code that no retry of an operation can mend,
-// such as a function that is not registered. It does not return; the turn is tried again later.
+// Fail stops the turn because of a mistake that no retry of an operation can fix, such as a function that is not
+// registered. It does not return; the turn is retried later.
 func (s *Scope) Fail(err error) {
-	co := s.x.enter()
-	s.x.fail(err)
-	co.park()
+	s.x.sched.enter()
+	s.x.sched.abort(err)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/replay"
 )
 
-// statement is one step of a random program: code as data, so that the same code can run
+// statement is one step of a random program. Programs are data, so that the same code can run
 // live and on replay.
 type statement struct {
 	Do   string
@@ -47,7 +47,7 @@ func statements(depth int) *rapid.Generator[[]statement] {
 	return rapid.SliceOfN(one, 1, 6)
 }
 
-// machine runs a program and writes down all that it sees.
+// machine runs a program and writes down everything it sees.
 type machine struct {
 	trace []string
 	open  []*replay.Future
@@ -57,7 +57,7 @@ func (m *machine) notef(format string, args ...any) {
 	m.trace = append(m.trace, fmt.Sprintf(format, args...))
 }
 
-// run answers the first error of a scope that is gone; other errors are only seen.
+// run returns the first error of a scope that is over. It only notes other errors.
 func (m *machine) run(s *replay.Scope, code []statement) error {
 	for _, st := range code {
 		m.step(s, st)

@@ -13,14 +13,14 @@ import (
 	"github.com/perdure/perdure/internal/replay"
 )
 
-// start makes an execution of a program that is to be closed by the caller.
+// start makes an execution of a program. The caller closes it.
 func run(code []statement) (*replay.Execution, *machine) {
 	m := &machine{}
 	return newExecution(func(s *replay.Scope) error { return m.run(s, code) }), m
 }
 
-// nextMessage draws what happens next to an execution: mostly an answer to something that it
-// waits for, sometimes an event, a late answer or a cancellation.
+// nextMessage draws the next message: mostly the outcome of a pending operation, sometimes an
+// event, a late outcome or a cancellation.
 func nextMessage(t *rapid.T, x *replay.Execution, events []history.Event, n int64) history.Event {
 	pending := x.Pending()
 	slices.Sort(pending)
@@ -64,7 +64,7 @@ func nextMessage(t *rapid.T, x *replay.Execution, events []history.Event, n int6
 	}
 }
 
-// localAnswer ends a local activity, or has it go on in the queue.
+// localAnswer ends a local activity or queues it.
 func localAnswer(what string, call *history.ActivityScheduled, n int64) history.Body {
 	switch {
 	case what == "fail":
@@ -76,9 +76,8 @@ func localAnswer(what string, call *history.ActivityScheduled, n int64) history.
 	}
 }
 
-// A random program, fed with random messages, makes the same events and sees the same
-// things whether it runs on or is rebuilt from its history after any message. Only the
-// messages that became events are delivered again, as in a store.
+// A random program with random messages makes the same events and sees the same things when it is rebuilt from its
+// history after any message. Only messages that became events are delivered again, as in a store.
 func TestPropertyReplayIsTheLiveRun(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

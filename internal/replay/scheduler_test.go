@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/internal/replay"
 )
 
-// Coroutines run in the order in which they became ready; who waits for the same thing
-// is woken in the order of waiting.
+// Coroutines run in the order in which they became ready. Those that wait for the same thing
+// are woken in the order of waiting.
 func TestOrderOfCoroutines(t *testing.T) {
 	t.Parallel()
 	var order []string
@@ -69,7 +69,7 @@ func TestCommandsFollowTheirMessage(t *testing.T) {
 	}
 }
 
-// Time is that of the last message, and never goes back, whatever clock sent it.
+// The time is that of the last message, and never goes back, whatever clock sent it.
 func TestNowNeverGoesBack(t *testing.T) {
 	t.Parallel()
 	var seen []int64
@@ -93,7 +93,7 @@ func TestNowNeverGoesBack(t *testing.T) {
 	}
 }
 
-// Wait answers the lowest ready source; readiness goes before cancellation.
+// Wait returns the lowest ready source. Readiness takes precedence over cancellation.
 func TestWait(t *testing.T) {
 	t.Parallel()
 	var got []string
@@ -118,8 +118,8 @@ func TestWait(t *testing.T) {
 	}
 }
 
-// Cancelling gives up what is open in the order of its making, inner scopes last, and
-// does so the same way on replay.
+// Cancelling gives up open operations, oldest first and inner scopes last. It does so the same
+// way on replay.
 func TestOrderOfCancelling(t *testing.T) {
 	t.Parallel()
 	code := func(s *replay.Scope) error {
@@ -149,8 +149,8 @@ func TestOrderOfCancelling(t *testing.T) {
 	}
 }
 
-// A scope whose coroutine has returned stays within reach of its parent while something
-// of it is open, and no longer: a loop of coroutines leaves nothing behind.
+// The parent reaches the scope of a returned coroutine while something in it is open, and no
+// longer. A loop of coroutines leaves nothing behind.
 func TestScopeOfAReturnedCoroutine(t *testing.T) {
 	t.Parallel()
 	code := func(s *replay.Scope) error {
@@ -174,7 +174,7 @@ func TestScopeOfAReturnedCoroutine(t *testing.T) {
 	}
 }
 
-// A timer as long as there are is not due at once.
+// The longest possible timer is not due at once.
 func TestLongestTimer(t *testing.T) {
 	t.Parallel()
 	x := live(t, func(s *replay.Scope) error {

@@ -7,27 +7,39 @@ import (
 	"github.com/perdure/perdure/internal/failure"
 )
 
-// Scope is a cancellation scope of an execution's code. Operations begun in it are given
-// up when it is cancelled; so are its child scopes. Only the running coroutine may use it.
+// Scope is a cancellation scope of an execution's code. Cancelling it gives up the operations
+// begun in it and cancels its child scopes. Only the running coroutine may use it.
 type Scope struct {
-	x        *Execution
+	x        *core
 	parent   *Scope
 	place    *list.Element // in parent.children
-	open     list.List     // open futures, in order of their making
+	open     list.List     // open futures, oldest first
 	children list.List     // open child scopes
 	waiting  waitList
 	done     bool // its code has returned
-	detached bool // for cleaning up: it may use what is reserved for the end
+	detached bool // for cleaning up: it may use the reserve for the end
 	err      error
 }
 
+// Env returns the node's environment.
+func (s *Scope) Env() *Env { return s.x.env }
+
+// Info returns what identifies the execution.
+func (s *Scope) Info() Info {
+	s.x.sched.look()
+	return s.x.info
+}
+
+// Input returns the input of the execution.
+func (s *Scope) Input() []byte { return s.x.startEvent.Input }
+
 // Err is nil until the scope is over, then the reason.
 func (s *Scope) Err() error {
-	s.x.look()
+	s.x.sched.look()
 	return s.over()
 }
 
-// over answers why nothing can be begun in the scope any more, or nil.
+// over returns why nothing can be begun in the scope any more, or nil.
 func (s *Scope) over() error {
 	if s.err != nil {
 		return s.err
@@ -35,7 +47,7 @@ func (s *Scope) over() error {
 	return s.returned()
 }
 
-// returned refuses what is begun in the scope of a coroutine that has returned: it would belong to nobody.
+// returned refuses operations in the scope of a coroutine that has returned: nothing could wait for them.
 func (s *Scope) returned() error {
 	if s.done && s.x.settings.Flags&flagScopes != 0 {
 		return s.x.env.Errors.New(failure.ErrInvalid,
@@ -44,18 +56,18 @@ func (s *Scope) returned() error {
 	return nil
 }
 
-// Replaying tells whether the code runs over what is stored already.
+// Replaying reports whether the code runs on stored events.
 func (s *Scope) Replaying() bool {
-	s.x.look()
-	return s.x.Replaying()
+	s.x.sched.look()
+	return s.x.events.replaying.Load()
 }
 
 // WithCancel makes a child scope and the function that cancels it.
 func (s *Scope) WithCancel() (child *Scope, cancel func()) {
-	s.x.enter()
+	s.x.sched.enter()
 	child = s.newChild()
 	return child, func() {
-		s.x.enter()
+		s.x.sched.enter()
 		child.cancel(failure.ErrCancelled)
 	}
 }
@@ -76,7 +88,7 @@ func (s *Scope) WithTimeout(d time.Duration) (child *Scope, cancel func()) {
 	case !timer.settled:
 		timer.then = expire
 	case timer.err != nil:
-		child.cancel(timer.err) // no timer could be made: the scope must not go on without
+		child.cancel(timer.err) // the scope must not go on without its timer
 	default:
 		expire()
 	}
@@ -85,7 +97,7 @@ func (s *Scope) WithTimeout(d time.Duration) (child *Scope, cancel func()) {
 
 // Detached makes a scope that no cancellation reaches, for cleaning up.
 func (s *Scope) Detached() *Scope {
-	s.x.look()
+	s.x.sched.look()
 	return &Scope{x: s.x, detached: true}
 }
 
@@ -97,8 +109,8 @@ func (s *Scope) newChild() *Scope {
 	return child
 }
 
-// cancel gives up all that is open in the scope, in the order of its making, then in its
-// children, and wakes who waits in it.
+// cancel gives up everything open in the scope, oldest first, and then in its children. It wakes the coroutines that
+// wait in the scope.
 func (s *Scope) cancel(reason error) {
 	if s.err != nil {
 		return
@@ -114,13 +126,13 @@ func (s *Scope) cancel(reason error) {
 	s.waiting.wakeAll()
 }
 
-// Go runs body as a coroutine of its own, in a child scope. The future is settled with
-// what body answers; cancelling the future cancels the child scope.
+// Go runs body as another coroutine, in a child scope. The future is settled with body's error. Cancelling the future
+// cancels the child scope.
 func (s *Scope) Go(body func(*Scope) error) *Future {
-	s.x.enter()
+	s.x.sched.enter()
 	child := s.newChild()
 	f := &Future{x: s.x, abandon: func() { child.cancel(failure.ErrCancelled) }}
-	s.x.spawn(func() {
+	s.x.sched.spawn(func() {
 		err := body(child)
 		child.done = true
 		child.leave()
@@ -128,14 +140,14 @@ func (s *Scope) Go(body func(*Scope) error) *Future {
 			f.err = err
 			f.settle()
 			if err != nil {
-				s.x.keepError(f)
+				s.x.lost.keep(s.x.env.Errors, f)
 			}
 		}
 	})
 	return f
 }
 
-// detach takes a scope that has done its work out of its parent's list.
+// detach removes a scope that is done from its parent's list.
 func (s *Scope) detach() {
 	if s.place != nil {
 		s.parent.children.Remove(s.place)
@@ -144,8 +156,8 @@ func (s *Scope) detach() {
 	}
 }
 
-// leave detaches a scope whose code has returned as soon as nothing begun in it is open:
-// until then a cancellation of the parent must reach it.
+// leave detaches a scope whose code has returned once nothing begun in it is open. Until
+// then a cancellation of the parent must reach it.
 func (s *Scope) leave() {
 	if s.done && s.open.Len() == 0 && s.children.Len() == 0 {
 		s.detach()

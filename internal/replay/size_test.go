@@ -10,12 +10,12 @@ import (
 
 const large = 64 << 10
 
-// largeResult is the result of the activity of an event.
+// largeResult is the result of an activity.
 func largeResult(scheduled int64) history.Body {
 	return &history.ActivityCompleted{Scheduled: scheduled, Output: make([]byte, large), Attempt: 1}
 }
 
-// The estimate does not grow with what code has read, live or replayed.
+// The estimate does not grow with what code has read, live or on replay.
 func TestSizeDoesNotGrowWithTheHistory(t *testing.T) {
 	t.Parallel()
 	code := func(s *replay.Scope) error {
@@ -52,7 +52,7 @@ func TestSizeDoesNotGrowWithTheHistory(t *testing.T) {
 	}
 }
 
-// What waits for the code counts until it is read: the input always, events and results once they are there.
+// Input always counts. Events and results count from their arrival until code reads them.
 func TestSizeCountsWhatIsHeld(t *testing.T) {
 	t.Parallel()
 	x := live(t, func(s *replay.Scope) error {
@@ -95,7 +95,7 @@ func TestSizeCountsWhatIsHeld(t *testing.T) {
 	}
 }
 
-// The input is held for as long as the execution is.
+// The input is held as long as the execution.
 func TestSizeCountsTheInput(t *testing.T) {
 	t.Parallel()
 	sizes := [2]int{}

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/replay"
 )
 
-// logged runs code in a speculative turn and answers the execution and what has been logged by then.
+// logged runs code in a speculative turn and returns the execution and the log so far.
 func logged(t *testing.T, code program) (*replay.Execution, *strings.Builder, error) {
 	t.Helper()
 	var log strings.Builder
@@ -30,8 +30,8 @@ func logged(t *testing.T, code program) (*replay.Execution, *strings.Builder, er
 	return x, &log, err
 }
 
-// What code logs in a speculative turn is written when the turn is stored, in order and once, and never if it is thrown away. Later turns
-// log at once.
+// The log of a speculative turn is written when the turn is stored, in order and once. It is never written if the
+// turn is thrown away. Later turns log at once.
 func TestSpeculateHoldsBackTheLog(t *testing.T) {
 	code := func(s *replay.Scope) error {
 		s.Logger().Info("first", "n", 1)
@@ -63,7 +63,7 @@ func TestSpeculateHoldsBackTheLog(t *testing.T) {
 	}
 }
 
-// A side effect does not run in a speculative turn: the turn fails, whatever the code makes of it.
+// A side effect does not run in a speculative turn. The turn fails even if the code ignores that.
 func TestSpeculateRunsNoSideEffect(t *testing.T) {
 	ran := 0
 	_, _, err := logged(t, func(s *replay.Scope) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/replay"
 )
 
-// Close runs the deferred functions of parked code, once, whatever these do.
+// Close runs the deferred functions of parked code once, whatever they do.
 func TestCloseUnwinds(t *testing.T) {
 	t.Parallel()
 	var order []string
@@ -57,7 +57,7 @@ func TestCloseUnwinds(t *testing.T) {
 	}
 }
 
-// Only what is parked has to be unwound: not what has ended, nor what was unwound.
+// Only parked code has to be unwound, neither ended nor unwound code.
 func TestParked(t *testing.T) {
 	t.Parallel()
 	if x := live(t, func(*replay.Scope) error { return nil }); x.Parked() {
@@ -97,7 +97,7 @@ func TestCloseOfCodeThatNeverBegan(t *testing.T) {
 	}
 }
 
-// Panic and Goexit of any coroutine are faults, which stay.
+// Panic and Goexit of any coroutine are faults, which remain.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -136,8 +136,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// The stack of code that blocks outside of the engine is found, and its goroutine ends at
-// its next call after the execution was given up, without touching it.
+// The stack of code that blocks outside the engine is found. After Abandon its goroutine ends at
+// its next call, which touches nothing.
 func TestStuckCode(t *testing.T) {
 	t.Parallel()
 	stuck := make(chan struct{})
@@ -167,23 +167,23 @@ func TestStuckCode(t *testing.T) {
 	x.Close()
 }
 
-// Calls from other goroutines end there: while code runs, while it rests, and when it is
+// Calls from other goroutines end those: while code runs, while it rests, and after it is
 // gone.
 func TestForeignCalls(t *testing.T) {
 	t.Parallel()
 	var scope *replay.Scope
 	x := newExecution(func(s *replay.Scope) error {
 		scope = s
-		s.Now() // a call that is all right makes later ones no better
+		s.Now() // valid calls do not excuse later ones
 		if !lose(func() { s.Activity(activity("foreign")) }) {
-			t.Error("a foreign call beside running code returned")
+			t.Error("a foreign call while code was running returned")
 		}
 		_, _ = s.Wait(s.Mailbox("box"))
 		return nil
 	})
 	lose(func() { _, _ = x.Deliver(started()) })
 	foreign, ok := errors.AsType[*replay.ForeignCallError](x.Fault())
-	if !ok || !strings.Contains(foreign.Source, "unwind_test.go:") || !strings.Contains(foreign.When, "beside") {
+	if !ok || !strings.Contains(foreign.Source, "unwind_test.go:") || !strings.Contains(foreign.When, "other code") {
 		t.Errorf("fault %v", x.Fault())
 	}
 	if !lose(func() { scope.Now() }) {
@@ -198,7 +198,7 @@ func TestForeignCalls(t *testing.T) {
 	}
 }
 
-// Deep recursion grows the stack under a coroutine; its own calls stay its own.
+// Deep recursion grows the stack under a coroutine. The engine still recognizes its calls.
 func TestCallsFromADeepStackAreNotForeign(t *testing.T) {
 	t.Parallel()
 	var deep func(s *replay.Scope, n int) int64

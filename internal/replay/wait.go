@@ -1,7 +1,7 @@
 package replay
 
-// waitList holds the coroutines that wait for something, in the order of their coming.
-// It is a ring with a sentinel, so that leaving costs the same however many wait.
+// waitList holds the coroutines that wait for something, first come first.
+// It is a ring with a sentinel, so that the cost of leaving does not depend on its length.
 type waitList struct {
 	root *wait
 }
@@ -31,22 +31,22 @@ func (l *waitList) wakeAll() {
 		return
 	}
 	for w := l.root.next; w != l.root; w = w.next {
-		w.co.x.enqueue(w.co)
+		w.co.sched.enqueue(w.co)
 	}
 }
 
 // Source is something that code can wait for: a future or a mailbox.
 type Source interface {
-	// Ready tells whether a wait for it would end at once.
+	// Ready reports whether a wait for it would end at once.
 	Ready() bool
 	list() *waitList
 }
 
-// Wait blocks the running coroutine until one of the sources is ready and answers its
-// index, the lowest if there are several, or until the scope is cancelled and answers its
-// error. Readiness goes before cancellation. A single future that is ending is waited for all the same.
+// Wait blocks the running coroutine until one of the sources is ready and returns its
+// index, the lowest if there are several. If the scope is cancelled first, it returns the scope's error.
+// A single future that is ending is waited for even then.
 func (s *Scope) Wait(sources ...Source) (int, error) {
-	co := s.x.enter()
+	co := s.x.sched.enter()
 	for {
 		for i, src := range sources {
 			if src.Ready() {

@@ -1,0 +1,75 @@
+package replay
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"log/slog"
+	"math/rand/v2" //nolint:depguard // seeded by the execution: the same on every replay
+
+	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/provider"
+)
+
+// Names knows the functions that are registered on a node.
+type Names interface {
+	// Check returns nil if the function at pointer is registered under the name. Otherwise it returns an error that says
+	// how to fix it.
+	Check(name string, pointer uintptr) error
+}
+
+// Env is what a node gives to the executions that it runs.
+type Env struct {
+	NewKey         func() [16]byte // makes the key of a child instance
+	Logger         *slog.Logger
+	Errors         *failure.Set
+	Activities     Names
+	Orchestrations Names
+}
+
+// Info identifies an execution.
+type Info struct {
+	ID          string
+	Key         provider.UUID
+	Execution   int64
+	Name        string
+	CodeVersion string
+	Parent      history.Parent
+
+	keyText string
+}
+
+// seed returns the same on every node and every replay of the execution.
+func (i *Info) seed() [32]byte {
+	return sha256.Sum256(binary.BigEndian.AppendUint64(i.Key[:], uint64(i.Execution)))
+}
+
+// core is the state of an execution that both its code and the messages to it change, one at a time. Scopes, futures
+// and mailboxes are handles on it.
+type core struct {
+	env        *Env
+	info       Info
+	settings   history.Settings
+	startEvent *history.ExecutionStarted
+	now        int64      // of the event last applied, microseconds UTC
+	random     *rand.Rand // see Scope.Rand
+
+	sched    scheduler
+	events   recorder
+	pending  operations
+	locals   localCalls
+	boxes    mailboxes
+	requests requestIDs
+	lost     lostErrors
+	log      codeLog
+	retained int // bytes of the start event and of results that code has not read
+}
+
+// logger makes the logger on first use. Most executions never log, and all that sleep would hold one.
+func (x *core) logger() *slog.Logger {
+	if x.log.logger == nil {
+		x.log.logger = slog.New(&logHandler{x: x, inner: x.env.Logger.Handler()}).With(
+			"instance", x.info.ID, "execution", x.info.Execution, "orchestration", x.info.Name)
+	}
+	return x.log.logger
+}

@@ -1,0 +1,71 @@
+package replay
+
+import (
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/provider"
+)
+
+// Code sees these limits as errors, so a replay must judge as the live run did. They belong to FlagsCurrent: a release
+// that changes one does so under a new flag.
+const (
+	// reservedEvents and reservedBytes of a history are kept for cancelling, cleaning up and ending.
+	reservedEvents = 1_000
+	reservedBytes  = 4 << 20
+	// maxPendingActivities bounds the activities that one execution waits for.
+	maxPendingActivities = 10_000
+	// maxPending bounds all operations that one execution waits for: cancelling them must fit into one commit.
+	maxPending = 11_000
+	// maxLocals bounds the local activities that one execution waits for. All of a turn run at once. Those that do not
+	// end in it become tasks in its commit.
+	maxLocals = 100
+	// maxBurst and maxBurstBytes bound what code may ask for in reaction to one message. Together with the cancelling of
+	// everything that is pending it fits into one commit.
+	maxBurst      = 12_000
+	maxBurstBytes = provider.MaxCommitBytes / 2
+	// A turn with maxTurn events or maxTurnBytes to store takes no further message.
+	maxTurn      = provider.MaxCommitRows - maxBurst - maxPending - 3*maxLocals - 100
+	maxTurnBytes = provider.MaxCommitBytes / 8
+	// maxUnread bounds the events that are carried over to the next execution.
+	maxUnread = provider.MaxCommitRows / 2
+	// maxSeen is how many request IDs an instance remembers to drop repeats.
+	maxSeen = 10_000
+)
+
+// A history of this length still works, but costs memory and time. The log then warns once.
+const (
+	warnEvents = 4_096
+	warnBytes  = 4 << 20
+)
+
+// Rough costs in memory, in bytes.
+const (
+	coroutineBytes = 8 << 10 // a parked coroutine
+	pendingBytes   = 512     // an operation that code waits for
+	namedBytes     = 128     // a mailbox or a remembered request ID, without its name
+)
+
+// The scheduler behaviours. A change of what code sees gets a flag here. Old histories replay with the flags that they
+// were started with.
+const (
+	flagOneByOne = 1 << iota // messages are applied one at a time
+	flagScopes               // a returned coroutine's scope is over; detached scopes may use the reserve
+)
+
+// FlagsCurrent are the behaviours that new executions are started with.
+const FlagsCurrent = flagOneByOne | flagScopes
+
+// LowestLevel is the level of an execution that uses nothing newer. LevelOfDelay is that of a delayed start. Nodes of
+// the release before run all executions but these.
+const EngineLevel = 5
+
+// LowestLevel is the level of an execution that uses nothing newer. LevelOfDelay is that of a delayed start. Nodes of the
+// release before run all executions but these.
+const (
+	LowestLevel  = 4
+	LevelOfDelay = 5
+)
+
+// DefaultSettings returns the limits that new executions are started with.
+func DefaultSettings() history.Settings {
+	return history.Settings{MaxPayload: 2 << 20, MaxEvents: 50_000, MaxBytes: 50 << 20, Flags: FlagsCurrent}
+}

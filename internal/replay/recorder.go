@@ -1,0 +1,155 @@
+package replay
+
+import (
+	"sync/atomic"
+
+	"github.com/perdure/perdure/internal/history"
+)
+
+// recorder holds the events of an execution. Live it appends messages and commands. On replay it hands out the stored
+// messages and matches commands with the stored ones.
+type recorder struct {
+	sched      *scheduler
+	length     int64           // of the history, with the events that are not confirmed
+	size       int64           // of the history, as history.Size counts
+	fresh      []history.Event // that are not confirmed
+	freshBytes int             // of the messages in fresh, and of all bursts but the last
+	burst      burst           // what the last message has led to
+
+	script    []history.Event // on replay: the stored history
+	position  int             // in script, of the next event
+	replaying atomic.Bool     // code may log from any goroutine
+	effects   atomic.Int64    // see Execution.Effects
+}
+
+// replay begins the replay of a stored history.
+func (r *recorder) replay(events []history.Event) {
+	r.script, r.position = events, 0
+	r.replaying.Store(true)
+}
+
+// goLive ends the replay.
+func (r *recorder) goLive() {
+	r.script, r.burst = nil, burst{}
+	r.replaying.Store(false)
+}
+
+// next returns the next message of the stored history, false at its end. A command in its place is a fault.
+func (r *recorder) next() (e history.Event, ok bool) {
+	if r.position == len(r.script) {
+		return history.Event{}, false
+	}
+	e = r.script[r.position]
+	if !e.Body.Kind().IsMessage() {
+		r.sched.fail(&NonDeterminismError{EventID: e.ID, History: describe(e.Body), Code: "nothing (it waits or has ended)"})
+		return history.Event{}, false
+	}
+	r.position++
+	r.length = e.ID
+	return e, true
+}
+
+// receive appends a live message and returns it with its event ID.
+func (r *recorder) receive(message history.Event) history.Event {
+	r.length++
+	message.ID = r.length
+	r.fresh = append(r.fresh, message)
+	r.freshBytes += r.burst.bytes + made(message.Body)
+	return message
+}
+
+// begin begins the burst of a message, live or stored.
+func (r *recorder) begin(message history.Body) {
+	r.size += history.Size(message)
+	r.burst.reset()
+	r.effects.Add(1)
+}
+
+// emit records a command of the code and returns its event ID. On replay it matches the command with the next event of
+// the history instead. A difference is a fault, and the coroutine that made it never goes on.
+func (r *recorder) emit(want history.Body) int64 {
+	r.effects.Add(1)
+	if !r.replaying.Load() {
+		r.burst.add(want)
+		r.size += history.Size(want)
+		r.length++
+		r.fresh = append(r.fresh, history.Event{ID: r.length, Body: want})
+		return r.length
+	}
+	if r.position < len(r.script) {
+		stored := r.script[r.position]
+		if difference(stored.Body, want) == "" {
+			r.burst.add(stored.Body)
+			r.size += history.Size(stored.Body)
+			r.position++
+			r.length = stored.ID
+			return stored.ID
+		}
+		r.sched.abort(&NonDeterminismError{
+			EventID: stored.ID, History: describe(stored.Body), Code: describe(want), Source: r.sched.source(),
+		})
+	}
+	r.sched.abort(&NonDeterminismError{
+		EventID: r.length + 1, History: "nothing (the history ends here)", Code: describe(want), Source: r.sched.source(),
+	})
+	return 0
+}
+
+// recorded returns what is stored under the event that emit has just matched or recorded for want.
+func (r *recorder) recorded(want history.Body) history.Body {
+	if !r.replaying.Load() {
+		return want
+	}
+	return r.script[r.position-1].Body
+}
+
+// confirm forgets the events of a turn that is stored.
+func (r *recorder) confirm() { r.fresh, r.freshBytes, r.burst = nil, 0, burst{} }
+
+// crowded reports whether a turn with the events that are not confirmed should take no further message.
+func (r *recorder) crowded() bool {
+	return len(r.fresh) >= maxTurn || r.freshBytes+r.burst.bytes >= maxTurnBytes
+}
+
+// long reports whether the history is worth a warning.
+func (r *recorder) long() bool { return r.length >= warnEvents || r.size >= warnBytes }
+
+// burst is what one message has led to. One commit stores it, and has a limit. Beyond the limit code gets an error,
+// and gets it again on every replay.
+type burst struct {
+	events int
+	bytes  int
+}
+
+func (b *burst) reset() { *b = burst{events: 1} }
+
+func (b *burst) add(body history.Body) {
+	b.events++
+	b.bytes += weight(body)
+}
+
+// full reports whether a command with a payload of size bytes would be too much.
+func (b *burst) full(size int) bool { return b.events >= maxBurst || b.bytes+2*size > maxBurstBytes }
+
+// made returns the bytes that a message adds to a commit. Most messages are stored before.
+func made(message history.Body) int {
+	if b, ok := message.(*history.LocalEnded); ok {
+		return len(b.Output)
+	}
+	return 0
+}
+
+// weight returns roughly the bytes that the payload of a command adds to a commit. The payload of an activity or child
+// is stored in the history and sent.
+func weight(body history.Body) int {
+	switch b := body.(type) {
+	case *history.ActivityScheduled:
+		return 2 * len(b.Input)
+	case *history.ChildStarted:
+		return 2 * len(b.Input)
+	case *history.SideEffectRecorded:
+		return len(b.Value)
+	default:
+		return 0
+	}
+}

@@ -1,0 +1,198 @@
+package replay
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"sync/atomic"
+
+	"github.com/perdure/perdure/internal/platform/goroutine"
+)
+
+// scheduler runs the coroutines of one execution, exactly one at a time, in the order in which they became ready.
+// A fault or the end of the execution stops all of them for good.
+type scheduler struct {
+	coroutines []*coroutine // that have not returned
+	ready      []*coroutine
+	ended      bool  // the execution has
+	fault      error // the first one
+	inEffect   bool  // the function of a side effect is running
+
+	// Other goroutines read these while code runs.
+	current   atomic.Pointer[coroutine]
+	unwinding atomic.Pointer[coroutine] // by close
+	closed    atomic.Bool               // calls from code end their goroutines
+	unwound   atomic.Bool
+	progress  atomic.Int64 // see Execution.Progress
+	violation atomic.Pointer[ForeignCallError]
+}
+
+// spawn makes a coroutine that will run body and puts it into the ready queue.
+func (s *scheduler) spawn(body func()) {
+	co := newCoroutine(s, body)
+	co.index = len(s.coroutines)
+	s.coroutines = append(s.coroutines, co)
+	s.enqueue(co)
+}
+
+// enqueue makes a coroutine ready, once.
+func (s *scheduler) enqueue(co *coroutine) {
+	if co.queued || co.done {
+		return
+	}
+	co.queued = true
+	s.ready = append(s.ready, co)
+}
+
+// run resumes ready coroutines in order until all are blocked, the execution has ended or a fault stops it.
+func (s *scheduler) run() {
+	for len(s.ready) > 0 && s.fault == nil && !s.ended {
+		co := s.ready[0]
+		s.ready = s.ready[1:]
+		co.queued = false
+		s.progress.Add(1)
+		s.current.Store(co)
+		co.next()
+		s.current.Store(nil)
+	}
+	if len(s.ready) == 0 {
+		s.ready = nil
+	}
+	if v := s.violation.Load(); v != nil {
+		s.fail(v)
+	}
+}
+
+// forget drops a finished coroutine from the list of live ones.
+func (s *scheduler) forget(co *coroutine) {
+	if s.closed.Load() {
+		return
+	}
+	last := len(s.coroutines) - 1
+	s.coroutines[co.index] = s.coroutines[last]
+	s.coroutines[co.index].index = co.index
+	s.coroutines[last] = nil
+	s.coroutines = s.coroutines[:last]
+}
+
+// fail notes a fault. Only the first one counts.
+func (s *scheduler) fail(err error) {
+	if s.fault == nil {
+		s.fault = err
+	}
+}
+
+// failPanic is called while the stack of the panic is still there.
+func (s *scheduler) failPanic(panicked any) {
+	s.fail(&PanicError{Value: short(panicked), Stack: string(debug.Stack())})
+}
+
+// abort notes a fault and parks the running coroutine, which never goes on. No coroutine runs while a message takes
+// effect, such as a cancelled scope. The scheduler then stops before it resumes the next one.
+func (s *scheduler) abort(err error) {
+	s.fail(err)
+	if co := s.current.Load(); co != nil {
+		co.park()
+	}
+}
+
+// enter begins every call from code that leaves a trace. It returns the running coroutine.
+func (s *scheduler) enter() *coroutine {
+	co := s.look()
+	if s.inEffect {
+		s.abort(fmt.Errorf("the function of a side effect uses the engine at %s: it is not run on replay, so call the engine outside of it",
+			callerOutside()))
+	}
+	return co
+}
+
+// look begins every call from code that only reads. It returns the running coroutine. A call from a closed execution
+// or a foreign goroutine never returns. It must not touch the state, and a panic there could kill the process.
+func (s *scheduler) look() *coroutine {
+	if s.closed.Load() {
+		runtime.Goexit()
+	}
+	co := s.current.Load()
+	if co == nil {
+		s.violate("while no code of it was running")
+	}
+	if !co.home.here() {
+		s.violate("while other code was running")
+	}
+	s.progress.Add(1)
+	return co
+}
+
+func (s *scheduler) violate(when string) {
+	s.violation.CompareAndSwap(nil, &ForeignCallError{When: when, Source: callerOutside()})
+	runtime.Goexit()
+}
+
+// effect runs the function of a side effect, which must not call the engine. Its panic fails the turn even if the code
+// would recover: nothing that a replay could find is recorded.
+func (s *scheduler) effect(fn func()) {
+	co := s.current.Load()
+	s.inEffect = true
+	defer func() {
+		s.inEffect = false
+		if p := recover(); p != nil {
+			s.failPanic(p)
+			co.park()
+		}
+	}()
+	fn()
+}
+
+// source returns file and line of the running code, "" if a message acts.
+func (s *scheduler) source() string {
+	if s.current.Load() == nil {
+		return ""
+	}
+	return callerOutside()
+}
+
+// close unwinds all parked coroutines, once.
+func (s *scheduler) close() {
+	if s.unwound.Swap(true) {
+		return
+	}
+	s.closed.Store(true)
+	for _, co := range s.coroutines {
+		if co.done {
+			continue
+		}
+		s.unwinding.Store(co)
+		unwound := make(chan struct{})
+		go func() {
+			defer close(unwound)
+			co.unwind()
+		}()
+		<-unwound
+	}
+	s.unwinding.Store(nil)
+}
+
+func (s *scheduler) parked() bool {
+	return slices.ContainsFunc(s.coroutines, func(co *coroutine) bool { return !co.done })
+}
+
+// goroutine returns the number of the goroutine whose code is running or being unwound, 0 if there is none.
+func (s *scheduler) goroutine() uint64 {
+	for _, co := range []*coroutine{s.current.Load(), s.unwinding.Load()} {
+		if co != nil {
+			return co.home.id.Load()
+		}
+	}
+	return 0
+}
+
+// stack returns the stack of the running coroutine, "" if none is running.
+func (s *scheduler) stack() string {
+	co := s.current.Load()
+	if co == nil {
+		return ""
+	}
+	id := co.home.id.Load()
+	return goroutine.Stacks(id)[id]
+}
