@@ -20,8 +20,8 @@ func execs(statements ...string) func(broken) { return func(b broken) { b.exec(s
 
 func extends(bodies ...history.Body) func(broken) { return func(b broken) { b.extend(bodies...) } }
 
-// breaks are ways to break a store, and the findings: "rule instance event", one a line. What follows from each
-// other is found together.
+// breaks are ways to break a store, and the findings: "rule instance event", one a line. Findings that follow from
+// each other are found together.
 func breaks() map[string]struct {
 	spoil func(broken)
 	want  string

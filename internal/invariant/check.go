@@ -11,20 +11,20 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Store is what Check reads: a provider.Provider, or a view of a store. Most rules need a
-// provider.Inspector behind it.
+// Store is read by Check. It is a provider.Provider or a view of a store. Most rules need a provider.Inspector behind
+// it.
 type Store interface {
 	Get(ctx context.Context, req provider.GetRequest) (provider.GetResult, error)
 	List(ctx context.Context, req provider.ListRequest) (provider.ListResult, error)
 	ReadHistory(ctx context.Context, req provider.ReadHistoryRequest) (provider.ReadHistoryResult, error)
 }
 
-// Options say what else must hold.
+// Options add conditions to a check.
 type Options struct {
-	// Quiet: no process works on the store. Then nobody may hold a lease.
+	// Quiet: no process works on the store. Then no lease may be held.
 	Quiet bool
-	// Expect tells what is wrong with the outcome of an instance, nil for nothing. Of one that has
-	// not ended the outcome is empty.
+	// Expect returns what is wrong with the outcome of an instance, nil for nothing. The outcome of one that has not
+	// ended is empty.
 	Expect func(provider.Instance, history.Outcome) error
 	// Patience is how long the storage may take to end the leases of a dead owner; 0 means 2 s.
 	Patience time.Duration
@@ -71,8 +71,8 @@ type checker struct {
 	orphaned  map[provider.UUID]bool
 }
 
-// inspected is a check of all rows: it goes through the instances in order of their keys, and
-// through all other rows beside them.
+// inspected is a check of all rows. It reads the instances in order of their keys, and all other rows in step with
+// them.
 func (c *checker) inspected(ctx context.Context) error {
 	fault := func(f provider.RowFault) { c.faults = append(c.faults, f) }
 	rows := c.newTapes(provider.UUID{}, fault, func(key provider.UUID) {
@@ -109,7 +109,7 @@ func (c *checker) inspected(ctx context.Context) error {
 	return c.suspects(ctx)
 }
 
-// listed is a check of what List and ReadHistory show.
+// listed is a check of the instances that List and ReadHistory show.
 func (c *checker) listed(ctx context.Context) error {
 	req := provider.ListRequest{Filter: provider.Filter{Replaced: true}, Max: 100}
 	for {
@@ -145,7 +145,7 @@ func (c *checker) first(ctx context.Context, in provider.Instance, rows *tapes) 
 // tries is how often an instance is looked at before it counts as never standing still.
 const tries = 5
 
-// confirm looks at one instance again, all at one moment, and reports what is still wrong.
+// confirm looks at one instance again, all at one moment, and reports the findings that persist.
 func (c *checker) confirm(ctx context.Context, key provider.UUID, first []Finding) error {
 	if len(first) == 0 {
 		return nil
@@ -202,8 +202,8 @@ func (c *checker) second(ctx context.Context, key provider.UUID) ([]Finding, err
 	return nil, nil
 }
 
-// still tells whether nothing happened to an instance between two looks: whatever changes its
-// history, inbox or tasks changes one of these.
+// still reports whether nothing happened to an instance between two looks. Every change of its history, inbox or
+// tasks changes one of these.
 func still(a, b *provider.Instance) bool {
 	return a.Version == b.Version && a.Status == b.Status && a.Deleting == b.Deleting && a.Execution == b.Execution &&
 		a.HistoryLength == b.HistoryLength && a.InboxMessages == b.InboxMessages && a.ReadyAt == b.ReadyAt

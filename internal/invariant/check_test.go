@@ -27,7 +27,7 @@ func check(t *testing.T, store invariant.Store, o invariant.Options) invariant.R
 	return report
 }
 
-// rules answers the findings as "rule instance event".
+// rules returns the findings as "rule instance event".
 func rules(r invariant.Report) (list []string) {
 	for _, f := range r.Findings {
 		list = append(list, fmt.Sprintf("%s %s %d", f.Rule, f.InstanceID, f.EventID))
@@ -154,7 +154,7 @@ func TestLostRowsInMemory(t *testing.T) {
 	}
 }
 
-// What only the first look sees is what comes of pages read at different moments.
+// Findings of only the first look come from pages read at different moments.
 func TestOnlyTheSecondLookCounts(t *testing.T) {
 	store := populated(t).Store
 	for kind := provider.InspectInstances; kind <= provider.InspectDeadLetters; kind++ {
@@ -167,7 +167,7 @@ func TestOnlyTheSecondLookCounts(t *testing.T) {
 	}
 }
 
-// What a second look finds for the first time may have happened since.
+// Findings of only the second look may have arisen since the first.
 func TestBothLooksMustAgree(t *testing.T) {
 	store := populated(t).Store
 	fickle := crooked{store, func(req provider.InspectRequest, res *provider.InspectResult) {
@@ -292,7 +292,7 @@ func (failing) ReadHistory(context.Context, provider.ReadHistoryRequest) (provid
 	return provider.ReadHistoryResult{}, &provider.Error{Op: "read history", Retryable: true, Err: errNo}
 }
 
-// A storage that does not answer is no broken store.
+// A storage that fails to reply is not a broken store.
 func TestStorageFails(t *testing.T) {
 	e := populated(t)
 	if r, err := invariant.Check(t.Context(), failing{e.Store}, invariant.Options{}); !errors.Is(err, errNo) || len(r.Findings) > 0 {

@@ -28,7 +28,7 @@ func (l *look) awaitsChild(ctx context.Context, event int64, key provider.UUID) 
 	return nil
 }
 
-// parent compares a child with what its parent says.
+// parent compares a child with the record of its parent.
 func (l *look) parent(ctx context.Context) error {
 	p := l.in.Parent
 	if p.Key.IsZero() {

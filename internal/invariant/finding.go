@@ -13,21 +13,21 @@ type Rule string
 
 // The rules.
 const (
-	// MissingOutcome: an instance has ended without a readable outcome, its outcome, status and history
-	// say different things, or its history has ended and the instance has not.
+	// MissingOutcome: an instance has ended without a readable outcome, or its outcome, status and history disagree,
+	// or only its history has ended.
 	MissingOutcome Rule = "missing-outcome"
-	// UnexpectedOutcome: the outcome is not what Options.Expect says that the code implies.
+	// UnexpectedOutcome: the outcome fails Options.Expect.
 	UnexpectedOutcome Rule = "unexpected-outcome"
-	// Stuck: nothing can ever bring what an instance waits for, neither task nor timer, message nor child.
+	// Stuck: an instance waits for something that no task, timer, message or child can ever bring.
 	Stuck Rule = "stuck"
-	// EventGap: the events of an execution are not 1, 2, ... n, or not those that the row tells of.
+	// EventGap: the events of an execution are not 1, 2, ... n, or not those that the row counts.
 	EventGap Rule = "event-gap"
 	// UndecodableEvent: an event cannot be read.
 	UndecodableEvent Rule = "undecodable-event"
 	// ResultObservedTwice: a second result for one event, a result for an event that awaits none, or a
 	// request ID that was consumed before.
 	ResultObservedTwice Rule = "result-observed-twice"
-	// Leftover: a task, timer or message that an ended execution, or an answered event, has left behind.
+	// Leftover: an ended execution or a settled event has left a task, timer or message behind.
 	Leftover Rule = "leftover"
 	// Orphan: rows of a key that is gone, or a child of one.
 	Orphan Rule = "orphan"
@@ -59,7 +59,7 @@ type Finding struct {
 	Detail     string
 }
 
-// String tells all of it in one line.
+// String returns all of it in one line.
 func (f Finding) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: ", f.Rule)
@@ -77,21 +77,21 @@ func (f Finding) String() string {
 	return b.String()
 }
 
-// same tells whether two looks found the same thing.
+// same reports whether two looks found the same thing.
 func (f Finding) same(o Finding) bool {
 	return f.Rule == o.Rule && f.Key == o.Key && f.Execution == o.Execution && f.EventID == o.EventID
 }
 
-// Report is what Check found and how much it has looked at.
+// Report lists the findings of Check and counts its work.
 type Report struct {
 	Findings   []Finding
 	Instances  int64
 	Executions int64
 	Events     int64
-	Skipped    []string // what could not be checked, and why
+	Skipped    []string // the parts that could not be checked, and why
 }
 
-// Bounds of a report: who has that many findings needs no more.
+// Bounds of a report. A longer report is of no use.
 const (
 	maxFindings    = 10_000
 	maxPerInstance = 100
@@ -108,7 +108,7 @@ func (r *Report) add(found []Finding) {
 	}
 }
 
-// skip notes once what is left out.
+// skip notes an omission once.
 func (r *Report) skip(what string) {
 	if len(r.Skipped) < maxSkipped && !slices.Contains(r.Skipped, what) {
 		r.Skipped = append(r.Skipped, what)

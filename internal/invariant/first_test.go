@@ -12,7 +12,8 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// begin starts "begun" with a first turn that awaits activity 2, timer 3 and child 4, and tells whether the store has taken it.
+// begin starts "begun" with a first turn that awaits activity 2, timer 3 and child 4. It reports whether the store
+// has taken it.
 func begin(e *enginetest.Engine, forget func(*provider.CommitTurnRequest)) bool {
 	e.T.Helper()
 	encode := func(b history.Body) []byte { return history.Encode(nil, history.Event{Body: b}) }
@@ -60,7 +61,7 @@ func TestFirstTurn(t *testing.T) {
 	}
 }
 
-// What a first turn has forgotten is awaited in vain.
+// An instance waits in vain for an operation that its first turn has forgotten.
 func TestForgetfulFirstTurn(t *testing.T) {
 	for finding, forget := range map[string]func(*provider.CommitTurnRequest){
 		"stuck begun 2": func(r *provider.CommitTurnRequest) { r.Tasks = nil },

@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// inbox compares what the row says about the inbox with the inbox.
+// inbox compares the counters of the row with the inbox.
 func (l *look) inbox() {
 	count := int64(len(l.hang.messages))
 	var first provider.Time
@@ -31,7 +31,7 @@ func at(t provider.Time) string {
 	return t.Std().Format("2006-01-02T15:04:05.000000Z")
 }
 
-// wasReset tells whether the current execution was opened by a reset: it is ready at once, without a message.
+// wasReset reports whether a reset opened the current execution: it is ready at once, without a message.
 func (l *look) wasReset() bool {
 	if l.in.Execution == 1 || l.in.Status.Ended() {
 		return false
@@ -40,8 +40,8 @@ func (l *look) wasReset() bool {
 	return i >= 0 && l.hang.executions[i].Status != provider.StatusContinuedAsNew
 }
 
-// leftovers reports tasks, timers and messages that nothing awaits any more. A result that nobody
-// awaits is none while the instance runs: its next turn drops it.
+// leftovers reports tasks, timers and messages that nothing awaits any more. A result that is not awaited is no
+// leftover while the instance runs: its next turn drops it.
 func (l *look) leftovers() {
 	ended := l.in.Status.Ended()
 	for _, t := range l.hang.tasks {

@@ -14,7 +14,7 @@ import (
 type look struct {
 	c      *checker
 	in     provider.Instance
-	rows   bool // what hangs on it is known, too
+	rows   bool // the rows that depend on it are known, too
 	hang   hanging
 	now    *trace // the current execution; nil: it cannot be read
 	asked  bool   // some execution has a cancel request in its history
@@ -78,11 +78,11 @@ func (l *look) rules(ctx context.Context, rows *tapes) error {
 	return l.parent(ctx)
 }
 
-// execution reads the history of an execution and compares it with what the rows tell of it.
+// execution reads the history of an execution and compares it with the rows.
 func (l *look) execution(ctx context.Context, n int64, rows *tapes) error {
 	length := l.in.HistoryLength
 	if n < l.in.Execution {
-		if length = -1; l.rows { // without rows the execution tells its length itself
+		if length = -1; l.rows { // without rows the history gives its own length
 			former := slices.IndexFunc(l.hang.executions, func(x provider.ExecutionRow) bool { return x.Execution == n })
 			if former < 0 {
 				l.addf(EventGap, n, 0, "the execution is missing")
@@ -122,7 +122,7 @@ func (l *look) execution(ctx context.Context, n int64, rows *tapes) error {
 	return nil
 }
 
-// whole tells whether the stored events are 1 to length.
+// whole reports whether the stored events are 1 to length.
 func (l *look) whole(n int64, spans []provider.HistoryRow, length int64) bool {
 	next := int64(1)
 	for _, s := range spans {
@@ -175,7 +175,7 @@ func (l *look) outcome(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// leases reports those that nobody alive holds.
+// leases reports those without a live holder.
 func (l *look) leases() {
 	dead := func(event int64, r provider.LeaseRow, what string) {
 		switch {

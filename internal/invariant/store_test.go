@@ -27,8 +27,8 @@ type (
 	none = orchestration.None
 )
 
-// Waits awaits all that can be awaited: activity 2, which nobody runs, timer 3 and child 4. Activity 5 has
-// completed as event 6, and event 7 has come under the request ID "r".
+// Waits awaits one operation of each kind: activity 2, which is never run, timer 3 and child 4. Activity 5 has
+// completed as event 6, and event 7 was received with the request ID "r".
 func Waits(ctx *octx, _ none) (none, error) {
 	forever := orchestration.StartActivityNamed[none](ctx, "nobody", none{})
 	orchestration.StartTimer(ctx, time.Hour)
@@ -83,7 +83,7 @@ func registry(t testing.TB) *runtime.Registry {
 }
 
 // populate makes an instance of each kind: "waits" with its child "child", "again" in its second execution, "done"
-// with a child, "failed", and "new", which no node has seen.
+// with a child, "failed", and "new".
 func populate(e *enginetest.Engine) {
 	e.T.Helper()
 	node := e.Start(registry(e.T))
@@ -102,7 +102,7 @@ func populate(e *enginetest.Engine) {
 	e.Create("new", "Listen", none{})
 }
 
-// file answers a SQLite file with the instances of populate, closed.
+// file returns a SQLite file with the instances of populate, closed.
 func file(t *testing.T) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "store.db")
@@ -198,7 +198,7 @@ func terminate(t *testing.T, store provider.Provider, id string) {
 	}
 }
 
-// check reads the store as it lies there: opening it to work on it would mend some things.
+// check reads the store as it is: opening it for work would repair some things.
 func (b broken) check(o invariant.Options) invariant.Report {
 	b.t.Helper()
 	view, err := sqlite.OpenWith(b.path, sqlite.Options{ReadOnly: true})

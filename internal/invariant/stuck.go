@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// stuck reports what the instance awaits in vain. A blocked instance waits for its code, or a person.
+// stuck reports operations that the instance awaits in vain.
 func (l *look) stuck(ctx context.Context) error {
 	if l.in.Status.Ended() || l.in.Blocked != nil {
 		return nil
@@ -43,11 +43,11 @@ func (l *look) stuck(ctx context.Context) error {
 	return nil
 }
 
-// coming answers the calls of the current execution for which there is a task, an answer, or a reminder to look for them.
+// coming returns the calls of the current execution that have a task, an outcome, or a reminder to look for them.
 func (l *look) coming() map[int64]bool {
 	set := make(map[int64]bool, len(l.hang.messages)+len(l.hang.tasks))
 	for _, m := range l.hang.messages {
-		if m.Execution == l.in.Execution && answers(m) {
+		if m.Execution == l.in.Execution && settles(m) {
 			set[m.EventID] = true
 		}
 	}
@@ -59,8 +59,8 @@ func (l *look) coming() map[int64]bool {
 	return set
 }
 
-// answers tells whether a message brings the answer to a call.
-func answers(m provider.MessageRow) bool {
+// settles reports whether a message brings the outcome of a call.
+func settles(m provider.MessageRow) bool {
 	switch history.Kind(m.Kind) {
 	case history.KindActivityCompleted, history.KindActivityFailed, history.KindTimerFired,
 		history.KindChildCompleted, history.KindChildFailed, history.KindActivityCancelRequested:

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// suspects looks into what the tapes told of: rows without an instance, and rows that cannot be read.
+// suspects examines the rows that the tapes could not place: rows without an instance, and rows that cannot be read.
 func (c *checker) suspects(ctx context.Context) error {
 	strays, faults := c.strays, c.faults
 	c.strays, c.faults = nil, nil
@@ -61,7 +61,7 @@ func (c *checker) orphan(ctx context.Context, key provider.UUID) error {
 	return nil
 }
 
-// rowsOf tells how many rows a page has, "" for none.
+// rowsOf returns how many rows a page has, "" for none.
 func rowsOf(r *provider.InspectResult) string {
 	n := len(r.Executions) + len(r.History) + len(r.Messages) + len(r.Tasks) + len(r.TurnLeases) + len(r.Keys) + len(r.Faults)
 	switch {
@@ -107,7 +107,7 @@ func (c *checker) lateLeases(ctx context.Context) error {
 	return nil
 }
 
-// questions reports asks that nobody waits for: who asked has gone with its process.
+// questions reports asks without a waiting caller: its process is gone.
 func (c *checker) questions(ctx context.Context) error {
 	for req := (provider.InspectRequest{Kind: provider.InspectAsks}); ; {
 		res, err := c.inspector.Inspect(ctx, req)
@@ -115,7 +115,7 @@ func (c *checker) questions(ctx context.Context) error {
 			return fmt.Errorf("inspecting questions: %w", err)
 		}
 		for _, key := range res.Keys {
-			c.report.add([]Finding{{Rule: Leftover, Key: key, Detail: "a question that nobody waits for"}})
+			c.report.add([]Finding{{Rule: Leftover, Key: key, Detail: "an ask without a waiting caller"}})
 		}
 		if req.Cursor = res.Cursor; req.Cursor == "" {
 			return nil

@@ -20,7 +20,7 @@ type tape[R any] struct {
 	over bool
 }
 
-// peek answers the next row, nil after the last one.
+// peek returns the next row, nil after the last one.
 func (t *tape[R]) peek(ctx context.Context) (*R, error) {
 	for len(t.rows) == 0 && !t.over {
 		res, err := t.inspector.Inspect(ctx, t.req)
@@ -34,14 +34,14 @@ func (t *tape[R]) peek(ctx context.Context) (*R, error) {
 		}
 	}
 	if len(t.rows) == 0 {
-		return nil, nil //nolint:nilnil // the end is an answer
+		return nil, nil //nolint:nilnil // the end is a valid result
 	}
 	return &t.rows[0], nil
 }
 
 func (t *tape[R]) skip() { t.rows = t.rows[1:] }
 
-// of takes the rows of a key. Those of lower keys, which nobody took, are strays.
+// of takes the rows of a key. Rows of lower keys that were not taken are strays.
 func (t *tape[R]) of(ctx context.Context, key provider.UUID, stray func(provider.UUID)) (rows []R, err error) {
 	for {
 		r, err := t.peek(ctx)
@@ -69,7 +69,7 @@ type tapes struct {
 	tasks      tape[provider.TaskRow]
 	leases     tape[provider.TurnLeaseRow]
 	keys       []tape[provider.UUID]
-	stray      func(provider.UUID) // told of keys that nobody took the rows of
+	stray      func(provider.UUID) // keys whose rows were not taken
 }
 
 // spans takes the events of one execution of a key. Executions must be taken in order.
@@ -118,7 +118,7 @@ func (t *tapes) finish(ctx context.Context) error {
 	return t.pass(ctx, lastKey)
 }
 
-// hanging is what hangs on an instance beside its histories.
+// hanging are the rows of an instance other than its histories.
 type hanging struct {
 	executions []provider.ExecutionRow
 	messages   []provider.MessageRow

@@ -8,27 +8,27 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A trace is what the events of one execution say.
+// A trace is the state that the events of one execution imply.
 type trace struct {
 	length    int64
 	bytes     int64
-	continued bool // it begins with what an earlier execution left
+	continued bool // it begins with events from an earlier execution
 	opened    bool // its code has begun
 	asked     bool // to be cancelled
 	last      history.Kind
 	calls     map[int64]*call
 	seen      map[string]struct{}
 	order     []string           // of seen
-	locals    map[int64]struct{} // calls of local activities that were answered
+	locals    map[int64]struct{} // calls of local activities that have ended
 }
 
-// A call is an event that awaits an answer.
+// A call is an event that awaits an outcome.
 type call struct {
 	kind  history.Kind
 	child provider.UUID
 	state callState
 
-	abandoned bool // an activity that goes on though its call was given up
+	abandoned bool // an activity that continues though its call was given up
 }
 
 type callState uint8
@@ -42,8 +42,8 @@ const (
 // maxSeen is how many request IDs the engine promises to know again.
 const maxSeen = 10_000
 
-// read goes through the events 1 to length of an execution; -1: all. It answers nil, after a
-// finding, if they cannot all be read.
+// read reads the events 1 to length of an execution; -1: all. It returns nil, after a finding, if some cannot be
+// read.
 func (l *look) read(ctx context.Context, n, length int64) (*trace, error) {
 	t := &trace{calls: make(map[int64]*call), seen: make(map[string]struct{}), locals: make(map[int64]struct{})}
 	single := false // a page could not be read: find out from which event on
@@ -98,7 +98,7 @@ func (l *look) take(t *trace, n int64, events []provider.Event) bool {
 	return true
 }
 
-// apply takes an event in, and answers what is wrong with it.
+// apply applies an event, and returns what is wrong with it.
 func (t *trace) apply(e history.Event) (wrong string) {
 	t.last = e.Body.Kind()
 	switch b := e.Body.(type) {
@@ -142,7 +142,7 @@ func (t *trace) apply(e history.Event) (wrong string) {
 	return ""
 }
 
-// giveUpActivity: one whose end is awaited stays pending.
+// giveUpActivity gives up an activity, which remains pending if its end is awaited.
 func (t *trace) giveUpActivity(b *history.ActivityCancelRequested) {
 	if b.How == history.CancelWait {
 		return
@@ -163,20 +163,20 @@ func (t *trace) answer(id int64, kind history.Kind) (wrong string) {
 	c := t.calls[id]
 	switch {
 	case c == nil || c.kind != kind:
-		return fmt.Sprintf("%s answers event %d, which is no %s", t.last, id, kind)
+		return fmt.Sprintf("%s for event %d, which is no %s", t.last, id, kind)
 	case c.state == answered:
-		return fmt.Sprintf("%s answers event %d, which was answered before", t.last, id)
+		return fmt.Sprintf("%s for event %d, which has ended before", t.last, id)
 	case c.state == givenUp:
-		return fmt.Sprintf("%s answers event %d, which was given up before", t.last, id)
+		return fmt.Sprintf("%s for event %d, which was given up before", t.last, id)
 	}
 	c.state = answered
 	return ""
 }
 
-// answerLocal: calls of local activities leave no event of their own, and are answered in any order.
+// answerLocal settles a call of a local activity. Such calls leave no event and end in any order.
 func (t *trace) answerLocal(number int64) (wrong string) {
 	if _, again := t.locals[number]; again {
-		return fmt.Sprintf("%s answers local call %d, which was answered before", t.last, number)
+		return fmt.Sprintf("%s for local call %d, which has ended before", t.last, number)
 	}
 	t.locals[number] = struct{}{}
 	return ""
@@ -198,7 +198,7 @@ func (t *trace) remember(id string) (wrong string) {
 	return ""
 }
 
-// endedAs is the status that the last event stands for; 0 if the execution goes on.
+// endedAs returns the status that the last event stands for; 0 if the execution continues.
 func (t *trace) endedAs() provider.Status {
 	switch t.last {
 	case history.KindExecutionCompleted:
