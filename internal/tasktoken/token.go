@@ -1,8 +1,7 @@
-// Package tasktoken is the text by which an activity that ends later is named.
+// Package tasktoken encodes the token with which a pending activity is completed.
 //
-// A token carries the task, the attempt and the lease token that holds it. That lease token is
-// random and is what makes a completion token unguessable; the checksum only tells a damaged text apart
-// from one whose attempt is over.
+// A token carries the task, the attempt and the lease token that holds it. The lease token is random, which makes the
+// whole unguessable. The checksum only separates a damaged token from one whose attempt is over.
 package tasktoken
 
 import (
@@ -20,15 +19,15 @@ type Token struct {
 	Task    provider.TaskRef
 	Attempt int64
 	Holder  provider.UUID // the lease token
-	Lease   time.Duration // length of the lease, for those who renew it
+	Lease   time.Duration // length of the lease, for its renewals
 }
 
-// format is the first byte. A release that changes what follows takes another one.
+// format is the first byte. A release that changes the rest takes another one.
 const format = 1
 
 // Why a text is refused.
 var (
-	errDamaged = errors.New("the token is no completion token, or is not complete: pass what activity.Token answered")
+	errDamaged = errors.New("the completion token is damaged: pass the result of activity.Token unchanged")
 	errNewer   = errors.New("the token was made by a newer release: upgrade this program")
 )
 

@@ -28,7 +28,7 @@ func endingActivities() section {
 			beat := func(details any) func(context.Context) error {
 				return func(ctx context.Context) error { return client.HeartbeatActivity(ctx, c, token, details) }
 			}
-			const damaged = "completing an activity: invalid request: the token is no completion token, or is not complete: pass what activity.Token answered"
+			const damaged = "completing an activity: invalid request: the completion token is damaged: pass the result of activity.Token unchanged"
 			return []row{
 				{"an empty token", complete("", 1), clientInvalid, damaged, "Check where the token comes from."},
 				{"a token that was cut", complete(token[:len(token)-1], 1), clientInvalid, damaged, "Mail programs break links: ask for the whole link."},
