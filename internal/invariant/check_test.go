@@ -129,7 +129,7 @@ func (c crooked) Inspect(ctx context.Context, req provider.InspectRequest) (prov
 	return res, err
 }
 
-// hidden rows of these kinds look as if they were lost.
+// hides makes the rows of these kinds look as if they were lost.
 func hides(kinds ...provider.InspectKind) func(provider.InspectRequest, *provider.InspectResult) {
 	return func(req provider.InspectRequest, res *provider.InspectResult) {
 		if slices.Contains(kinds, req.Kind) {

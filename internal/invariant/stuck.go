@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// stuck reports operations that the instance awaits in vain.
+// stuck reports operations that the instance awaits in vain. A blocked instance waits for its code, or a person.
 func (l *look) stuck(ctx context.Context) error {
 	if l.in.Status.Ended() || l.in.Blocked != nil {
 		return nil

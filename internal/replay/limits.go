@@ -54,12 +54,13 @@ const (
 // FlagsCurrent are the behaviours that new executions are started with.
 const FlagsCurrent = flagOneByOne | flagScopes
 
-// LowestLevel is the level of an execution that uses nothing newer. LevelOfDelay is that of a delayed start. Nodes of
-// the release before run all executions but these.
+// EngineLevel is the highest level of stored executions that this release can run. A release raises it if older
+// releases must not touch its executions. Level 2: a limit on the bytes of a history. Level 3: what giving up an
+// activity does. Level 4: timeouts and places of activities, and the list of their attempts. Level 5: a delayed start.
 const EngineLevel = 5
 
-// LowestLevel is the level of an execution that uses nothing newer. LevelOfDelay is that of a delayed start. Nodes of the
-// release before run all executions but these.
+// LowestLevel is the level of an execution that uses nothing newer. LevelOfDelay is that of a delayed start. Nodes of
+// the release before run all executions but those with a delay.
 const (
 	LowestLevel  = 4
 	LevelOfDelay = 5

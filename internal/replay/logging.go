@@ -53,8 +53,9 @@ func write(line func()) {
 	line()
 }
 
-// Speculate marks the turn as speculative, before anything is applied. It may be thrown away although no node is lost, as
-// its instance is not stored yet. Until Confirm it leaves no trace: log lines are held back, and a side effect fails it.
+// Speculate marks the turn as speculative, before anything is applied. Its instance is not stored yet, so the turn may
+// be thrown away although no node is lost. Until Confirm it leaves no trace: log lines are held back, and a side effect
+// fails it.
 func (x *Execution) Speculate() { x.log.held.Store(&heldLines{}) }
 
 // Logger returns a logger that writes only when code runs for the first time: nothing on replay and nothing

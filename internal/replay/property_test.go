@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/replay"
 )
 
-// start makes an execution of a program. The caller closes it.
+// run makes an execution of a program. The caller closes it.
 func run(code []statement) (*replay.Execution, *machine) {
 	m := &machine{}
 	return newExecution(func(s *replay.Scope) error { return m.run(s, code) }), m

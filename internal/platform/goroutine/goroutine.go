@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// ID returns the number of the calling goroutine, which is unique in the process. It takes a nanosecond where the
-// runtime's place of the number is known.
+// ID returns the number of the calling goroutine, which is unique for the life of the process. It takes a
+// nanosecond where the runtime's place of the number is known.
 func ID() uint64 {
 	if place != 0 {
 		return word(place)
