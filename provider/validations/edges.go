@@ -32,8 +32,8 @@ func edgeCases() []testCase {
 			name: "unstick", run: edgeUnstick,
 			rule: "An item with Owner instead of a Token ends only the stickiness of its instance, if Owner has it.",
 		},
-		{name: "lapsed-turns-of-a-token", run: edgeLapsedTurns, rule: "Expired leases are not included."},
-		{name: "lapsed-tasks-of-a-token", run: edgeLapsedTasks, rule: "Tasks whose lease has expired are not included."},
+		{name: "expired-turns-of-a-token", run: edgeExpiredTurns, rule: "Expired leases are not included."},
+		{name: "expired-tasks-of-a-token", run: edgeExpiredTasks, rule: "Tasks whose lease has expired are not included."},
 		{
 			name: "released-by-token-before-it-began", run: begunNone,
 			rule: "A Release without a TaskRef releases all tasks that its Token holds, whatever their Attempt.",
@@ -211,7 +211,7 @@ func edgeUnstick(t *trial) {
 	t.ok(t.release(u[0]))
 }
 
-func edgeLapsedTurns(t *trial) {
+func edgeExpiredTurns(t *trial) {
 	i := t.create("i")
 	u := t.fetchOne(briefly)
 	t.pass(2 * short)
@@ -230,7 +230,7 @@ func checkSameDeliveries(t *trial, key provider.UUID, act func()) {
 	is(t, "deliveries after the call", after, before)
 }
 
-func edgeLapsedTasks(t *trial) {
+func edgeExpiredTasks(t *trial) {
 	t.beginTasks(newTask(1))
 	fetch := unique()
 	t.fetchTask(brieflyTask, func(r *provider.FetchTasksRequest) { r.Token = fetch })

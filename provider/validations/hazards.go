@@ -35,7 +35,7 @@ func hazards() []hazard {
 		{18, "a second process on the same file starves", nil},
 		{26, "a lease expires too early or too late because clocks differ", []string{
 			"fetch-turns/lease-expires", "tasks/lease-expires", "shared/lease-expires", "renew/extends", "ask/lease-ends",
-			"sessions/lease-over", "max-leased/lapsed",
+			"sessions/lease-over", "max-leased/lease-expires",
 		}},
 		{27, "an effect of a commit on other instances fails the commit, or is lost", []string{"deliver/"}},
 		{31, "an activity does not learn that its execution has ended", []string{

@@ -24,7 +24,7 @@ func inspectCases() []testCase {
 		{name: "tasks", run: inspectTasks, rule: shows},
 		{name: "keys", run: inspectKeys, rule: "For the last five kinds only the keys are returned, each once."},
 		{name: "turn-leases", run: inspectTurnLeases, rule: lease},
-		{name: "lapsed-turn-lease", run: inspectLapsedLease, rule: "An expired lease is included until the storage or the next owner ends it."},
+		{name: "expired-turn-lease", run: inspectExpiredLease, rule: "An expired lease is included until the storage or the next owner ends it."},
 		{name: "task-leases", run: inspectTaskLeases, rule: lease},
 		{name: "order", run: inspectOrder, rule: "History and tasks come by execution and event ID, messages by VisibleAt and ID."},
 		{name: "pages", run: inspectPages, rule: order},
@@ -164,7 +164,7 @@ func inspectTurnLeases(t *trial) {
 	is(t, "turn leases after the commit", len(inspect(t, provider.InspectTurnLeases).TurnLeases), 0)
 }
 
-func inspectLapsedLease(t *trial) {
+func inspectExpiredLease(t *trial) {
 	t.create("i")
 	t.fetchOne(briefly)
 	t.pass(2 * short)

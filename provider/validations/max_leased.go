@@ -19,7 +19,7 @@ func maxLeasedCases() []testCase {
 		{name: "of-every-name-and-owner", run: placesOfAll, rule: places},
 		{name: "of-each-queue", run: placesOfQueues, rule: places},
 		{name: "lowest", run: placesLowest, rule: "the lowest of several for one queue counts"},
-		{name: "lapsed", run: placesLapsed, rule: "MaxLeased limits the unexpired leases of a queue"},
+		{name: "lease-expires", run: placeExpires, rule: "MaxLeased limits the unexpired leases of a queue"},
 		{name: "suspended", run: placesSuspended, rule: places},
 		{name: "parked", run: placesParked, rule: "Parked tasks do not count."},
 		{name: "hand-off", run: placesHandOff, rule: "Hand-offs and renewals are not limited."},
@@ -28,7 +28,7 @@ func maxLeasedCases() []testCase {
 		{name: "report-wakes", run: placesReported, rule: ends},
 		{name: "commit-wakes", run: placesCommitted, rule: ends},
 		{name: "end-wakes", run: placesRemoved, broad: true, rule: ends},
-		{name: "lapse-wakes", run: placesOver, rule: ends},
+		{name: "expiry-wakes", run: placesOver, rule: ends},
 	}
 }
 
@@ -103,7 +103,7 @@ func placesLowest(t *trial) {
 	is(t, "tasks under limits of 2 and 3", len(t.fetchTasks(limited(2), again)), 2)
 }
 
-func placesLapsed(t *trial) {
+func placeExpires(t *trial) {
 	t.beginTasks(tasksOf(2)...)
 	t.mustf(len(t.fetchTasks(limited(1), brieflyTask)) == 1, "got no task, want 1")
 	t.pass(2 * short)

@@ -28,8 +28,8 @@ func brokenEdges() []brokenRule {
 		{name: "stickiness outlives a release", caught: "edges/released-stickiness", breaks: sticksLonger},
 		{name: "an owner cannot end its stickiness", caught: "edges/unstick", breaks: keepsSticky},
 		{name: "any owner ends the stickiness of another", caught: "edges/unstick", breaks: unsticksForAnybody},
-		{name: "expired turn leases are released, too", caught: "edges/lapsed-turns-of-a-token", breaks: givesBackLapsedTurns},
-		{name: "expired task leases are released, too", caught: "edges/lapsed-tasks-of-a-token", breaks: givesBackLapsedTasks},
+		{name: "expired turn leases are released, too", caught: "edges/expired-turns-of-a-token", breaks: releasesExpiredTurns},
+		{name: "expired task leases are released, too", caught: "edges/expired-tasks-of-a-token", breaks: releasesExpiredTasks},
 		{name: "tasks of one instant come by name", caught: "edges/order-of-one-instant", breaks: ordersByName},
 		{name: "late tasks come last", caught: "edges/late-come-first", breaks: putsLateLast},
 		{name: "a failure outlives the next attempt", caught: "edges/retry-without-failure", breaks: keepsFailures},
@@ -190,7 +190,7 @@ func unsticksForAnybody(m *mutant) {
 	})
 }
 
-func givesBackLapsedTurns(m *mutant) {
+func releasesExpiredTurns(m *mutant) {
 	holder := m.holders()
 	m.release.around(func(ctx context.Context, req provider.ReleaseTurnsRequest, release releaseMethod) (provider.ReleaseTurnsResult, error) {
 		res, err := release(ctx, req)
@@ -198,8 +198,8 @@ func givesBackLapsedTurns(m *mutant) {
 		for _, item := range req.Items {
 			for _, i := range all.Instances {
 				if item.Key.IsZero() && holder(i.Key) == item.Token {
-					lapsed := provider.TurnRelease{Key: i.Key, Token: item.Token, Delay: item.Delay}
-					_, _ = m.Provider.ReleaseTurns(ctx, provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{lapsed}})
+					release := provider.TurnRelease{Key: i.Key, Token: item.Token, Delay: item.Delay}
+					_, _ = m.Provider.ReleaseTurns(ctx, provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{release}})
 				}
 			}
 		}
@@ -207,7 +207,7 @@ func givesBackLapsedTurns(m *mutant) {
 	})
 }
 
-func givesBackLapsedTasks(m *mutant) {
+func releasesExpiredTasks(m *mutant) {
 	var mu sync.Mutex
 	held := map[provider.UUID][]provider.LeasedTask{}
 	m.tasks.after(func(req provider.FetchTasksRequest, res *provider.FetchTasksResult, _ *error) {

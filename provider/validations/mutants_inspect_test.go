@@ -17,7 +17,7 @@ func brokenInspect() []brokenRule {
 		{name: "inspect hides that cancellation was asked for", caught: "inspect/tasks", breaks: bends(hidesCancels)},
 		{name: "inspect repeats keys", caught: "inspect/keys", breaks: bends(repeatsKeys)},
 		{name: "inspect hides the owner of a turn lease", caught: "inspect/turn-leases", breaks: bends(hidesHolders)},
-		{name: "inspect shows expired leases as held", caught: "inspect/lapsed-turn-lease", breaks: bends(neverLapses)},
+		{name: "inspect shows expired leases as held", caught: "inspect/expired-turn-lease", breaks: bends(neverExpires)},
 		{name: "inspect hides the owner of a task lease", caught: "inspect/task-leases", breaks: bends(hidesTaskHolders)},
 		{name: "inspect reverses the rows", caught: "inspect/order", breaks: bends(turnsRowsRound)},
 		{name: "inspect forgets the cursor", caught: "inspect/pages", breaks: bends(forgetsCursor)},
@@ -69,7 +69,7 @@ func hidesHolders(r *provider.InspectResult) {
 	}
 }
 
-func neverLapses(r *provider.InspectResult) {
+func neverExpires(r *provider.InspectResult) {
 	for i := range r.TurnLeases {
 		r.TurnLeases[i].Lease.Over = false
 	}

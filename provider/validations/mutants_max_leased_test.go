@@ -13,7 +13,7 @@ func brokenPlaces() []brokenRule {
 		{name: "limits of queues do not count", caught: "max-leased/places", breaks: withLimits(func(q *provider.QueueFilter) { q.MaxLeased = 0 })},
 		{name: "a limit applies to fetches without one", caught: "max-leased/unlimited", breaks: limitsAll},
 		{name: "the last of two limits counts", caught: "max-leased/lowest", breaks: takesLastLimit},
-		{name: "an expired lease counts towards the limit", caught: "max-leased/lapsed", breaks: keepsLapsedPlaces},
+		{name: "an expired lease counts towards the limit", caught: "max-leased/lease-expires", breaks: countsExpiredLeases},
 		{name: "a parked task counts towards the limit", caught: "max-leased/parked", breaks: keepsParkedPlaces},
 		{name: "a hand-off is limited", caught: "max-leased/hand-off", breaks: refusesHandOffs},
 		{name: "tasks past their time are limited", caught: "max-leased/expired", breaks: fetchesTasks(wantsNoExpired)},
@@ -74,12 +74,12 @@ func takingPlaces(m *mutant, taken *atomic.Int64) {
 	})
 }
 
-func keepsLapsedPlaces(m *mutant) {
-	var lapsed atomic.Int64
-	takingPlaces(m, &lapsed)
+func countsExpiredLeases(m *mutant) {
+	var leased atomic.Int64
+	takingPlaces(m, &leased)
 	m.tasks.after(func(req provider.FetchTasksRequest, res *provider.FetchTasksResult, _ *error) {
 		if isLimited(&req) && req.Lease == short {
-			lapsed.Add(int64(len(res.Tasks)))
+			leased.Add(int64(len(res.Tasks)))
 		}
 	})
 }

@@ -15,7 +15,7 @@ func brokenRaces() []brokenRule {
 	list := []brokenRule{
 		{name: "two waiting nodes get one instance", caught: "fetch-turns/racing-parked-fetchers", breaks: leasesToTheCrowd(func(r *provider.FetchTurnsRequest, _ int64) bool { return r.Wait > 0 })},
 		{name: "two nodes get one instance without waiting", caught: "fetch-turns/racing-for-one", breaks: leasesToTheCrowd(func(r *provider.FetchTurnsRequest, _ int64) bool { return r.Wait == 0 })},
-		{name: "all fetches take over an expired lease", caught: "fetch-turns/racing-for-a-lapsed-lease", breaks: leasesToTheCrowd(func(_ *provider.FetchTurnsRequest, n int64) bool { return n > 1 })},
+		{name: "all fetches take over an expired lease", caught: "fetch-turns/racing-for-an-expired-lease", breaks: leasesToTheCrowd(func(_ *provider.FetchTurnsRequest, n int64) bool { return n > 1 })},
 		{name: "concurrent fetches share their capabilities", caught: "fetch-turns/racing-capabilities", breaks: mixesCapabilities},
 		{name: "concurrent turns are both stored", caught: "send/race-with-turns", breaks: consumesTwice},
 		{name: "a commit computes the ready time before it locks", caught: "send/race-with-a-commit", breaks: computesReadyTooEarly},

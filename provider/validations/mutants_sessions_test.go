@@ -24,7 +24,7 @@ func brokenSessions() []brokenRule {
 		{name: "a session is never idle", caught: "sessions/idle", breaks: claims(func(c *provider.SessionClaim) { c.Idle = long })},
 		{name: "a report does not count as a use of a session", caught: "sessions/in-use", breaks: reportsEndSessions},
 		{name: "a session is over while a task of it runs", caught: "sessions/leased-task-keeps-it", breaks: takesBusySessions},
-		{name: "a free session wakes no fetch", caught: "sessions/lapse-wakes", breaks: oversleeps(claimsSome)},
+		{name: "a free session wakes no fetch", caught: "sessions/expiry-wakes", breaks: oversleeps(claimsSome)},
 	}
 }
 

@@ -56,7 +56,7 @@ func brokenRules() []brokenRule {
 		brokenValues(),
 		brokenAtomic(),
 		brokenPaging(),
-		brokenLapse(),
+		brokenExpiry(),
 		brokenEdges(),
 		brokenSizes(),
 		brokenNames(),

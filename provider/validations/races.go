@@ -20,7 +20,7 @@ func fetchRaces() []testCase {
 			rule: "The call blocks up to Wait while nothing is fetchable and returns as soon as something is.",
 		},
 		{name: "racing-for-one", run: raceHolder, rule: leased},
-		{name: "racing-for-a-lapsed-lease", run: raceLapsed, rule: leased},
+		{name: "racing-for-an-expired-lease", run: raceExpired, rule: leased},
 		{name: "racing-capabilities", run: raceCapabilities, rule: "Its (name, version) is among Capabilities."},
 	}
 }
@@ -95,7 +95,7 @@ func raceHolder(t *trial) {
 }
 
 // The holder is gone. One of the other nodes takes over, and one of both turns is stored.
-func raceLapsed(t *trial) {
+func raceExpired(t *trial) {
 	i := t.create("i")
 	old := t.fetchOne(briefly)
 	t.pass(2 * short)

@@ -96,7 +96,7 @@ func restated() map[string][]string {
 		"inspect/keys":                    {"InspectResult.Keys"},
 		"inspect/executions":              {"ExecutionRow.Length"},
 		"inspect/task-leases":             {"TaskRow.Lease"},
-		"inspect/lapsed-turn-lease":       {"LeaseRow.Over"},
+		"inspect/expired-turn-lease":      {"LeaseRow.Over"},
 		"inspect/turn-leases":             {"LeaseRow.OwnerGone"},
 		"transactions/create":             {"Transactor"},
 		"transactions/foreign":            {"ErrForeignTx"},

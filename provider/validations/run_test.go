@@ -27,3 +27,15 @@ func TestSuiteSurvivesPanics(t *testing.T) {
 		t.Errorf("got %v, want the panic as a failure", failures)
 	}
 }
+
+// A failure names the last call, but not calls that only look at the effects.
+func TestFailuresNameTheLastCall(t *testing.T) {
+	c := testCase{group: "g", name: "n", run: func(t *trial) {
+		i := t.create("i")
+		t.send(i.Key, text("m"))
+		t.checkf(t.get(i.Key).InboxMessages == 0, "oops")
+	}}
+	if failures := attempt(t, c, sound, false); len(failures) != 1 || !strings.HasSuffix(failures[0], ": after Send: oops") {
+		t.Errorf("got %v, want the name of the call", failures)
+	}
+}

@@ -15,19 +15,19 @@ func sessionEnds() []testCase {
 	const wakes = "A fetch that waits for a session continues when the session ends."
 	const renew = "With Owner, the call also extends the sessions that Owner holds, to SessionLease from now. Items may then be empty."
 	return []testCase{
-		{name: "lease-over", run: sessionLapses, rule: lease},
+		{name: "lease-over", run: sessionLeaseOver, rule: lease},
 		{name: "fetch-extends", run: sessionFetchExtends, rule: lease},
 		{name: "renewal-extends", run: sessionRenewExtends, rule: renew},
-		{name: "renewal-of-a-lapsed-one", run: sessionRenewLapsed, rule: renew},
+		{name: "renewal-of-an-ended-one", run: sessionRenewEnded, rule: renew},
 		{name: "renewal-gives-up", run: sessionGiveUp, rule: renew},
 		{name: "claimed-again", run: sessionAgain, rule: lease},
 		{name: "idle", run: sessionIdle, rule: idle},
 		{name: "in-use", run: sessionUsed, rule: idle},
 		{name: "leased-task-keeps-it", run: sessionBusy, rule: busy},
-		{name: "lapsed-task", run: sessionLapsedTask, rule: idle},
+		{name: "expired-task", run: sessionExpiredTask, rule: idle},
 		{name: "taken-over", run: sessionTakenOver, broad: true, rule: busy},
 		{name: "completed-after-its-end", run: sessionLate, rule: busy},
-		{name: "lapse-wakes", run: sessionWakes, rule: wakes},
+		{name: "expiry-wakes", run: sessionWakes, rule: wakes},
 		{name: "report-wakes", run: sessionReportWakes, rule: wakes},
 	}
 }
@@ -49,7 +49,7 @@ func takeSession(t *trial, changes ...func(*provider.FetchTasksRequest)) leasedT
 	return list[0]
 }
 
-func sessionLapses(t *trial) {
+func sessionLeaseOver(t *trial) {
 	t.beginTasks(tasksOf(2, inSession("s"))...)
 	completeAll(t, []leasedTask{takeSession(t, shortLease)})
 	t.pass(2 * short)
@@ -77,7 +77,7 @@ func sessionRenewExtends(t *trial) {
 	t.noTask("the session was renewed", holding("b", 1))
 }
 
-func sessionRenewLapsed(t *trial) {
+func sessionRenewEnded(t *trial) {
 	t.beginTasks(tasksOf(2, inSession("s"))...)
 	completeAll(t, []leasedTask{takeSession(t, shortLease)})
 	t.pass(2 * short)
@@ -176,7 +176,7 @@ func releaseSessions(t *trial, owner string) {
 }
 
 // A lost task goes back to the owner of its session.
-func sessionLapsedTask(t *trial) {
+func sessionExpiredTask(t *trial) {
 	t.beginTasks(tasksOf(1, inSession("s"))...)
 	takeSession(t, brieflyTask)
 	t.pass(2 * short)

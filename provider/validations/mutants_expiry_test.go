@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-func brokenLapse() []brokenRule {
+func brokenExpiry() []brokenRule {
 	return []brokenRule{
 		{name: "a batch of tasks has one count of deliveries", caught: "tasks/deliveries-of-each", breaks: func(m *mutant) {
 			m.tasks.after(func(_ provider.FetchTasksRequest, res *provider.FetchTasksResult, _ *error) {

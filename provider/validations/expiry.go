@@ -4,24 +4,24 @@ import "github.com/perdure/perdure/provider"
 
 // Cases about tasks whose lease expired or that the orchestration cancelled.
 
-func lapsedTaskCases() []testCase {
+func expiredTaskCases() []testCase {
 	const cancelled = "A task that is not leased is removed."
 	return []testCase{
-		{name: "deliveries-of-each", run: lapsedDeliveries, rule: "the Deliveries (raised by this lease)"},
-		{name: "cancelled-many", run: lapsedMany, rule: cancelled},
-		{name: "scheduled-and-cancelled", run: lapsedAtOnce, rule: cancelled},
-		{name: "cancelled-unknown", run: lapsedUnknown, rule: "CancelTask requests the cancellation of a task of the execution."},
+		{name: "deliveries-of-each", run: expiredDeliveries, rule: "the Deliveries (raised by this lease)"},
+		{name: "cancelled-many", run: cancelledMany, rule: cancelled},
+		{name: "scheduled-and-cancelled", run: cancelledAtOnce, rule: cancelled},
+		{name: "cancelled-unknown", run: cancelledUnknown, rule: "CancelTask requests the cancellation of a task of the execution."},
 	}
 }
 
-func lapsedRenewalCases() []testCase {
+func expiredRenewalCases() []testCase {
 	return []testCase{
-		{name: "taken-over", run: lapsedRenewal, rule: "Missing comes before Terminal, Terminal before ErrLeaseLost, and ErrLeaseLost before Running."},
+		{name: "taken-over", run: expiredRenewal, rule: "Missing comes before Terminal, Terminal before ErrLeaseLost, and ErrLeaseLost before Running."},
 	}
 }
 
 // An expired lease is counted for its task and not for the others of the batch.
-func lapsedDeliveries(t *trial) {
+func expiredDeliveries(t *trial) {
 	t.beginTasks(newTask(1))
 	t.fetchTask(brieflyTask)
 	other := t.begin("other", func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{newTask(1)} })
@@ -37,7 +37,7 @@ func lapsedDeliveries(t *trial) {
 	}
 }
 
-func lapsedMany(t *trial) {
+func cancelledMany(t *trial) {
 	list := make([]provider.NewTask, 20)
 	for n := range list {
 		list[n] = newTask(int64(n + 1))
@@ -54,7 +54,7 @@ func lapsedMany(t *trial) {
 	is(t, "the task fetched", t.fetchTask().EventID, 8)
 }
 
-func lapsedAtOnce(t *trial) {
+func cancelledAtOnce(t *trial) {
 	i := t.begin("i")
 	req := next(i)
 	req.Tasks = []provider.NewTask{newTask(1), newTask(2)}
@@ -64,7 +64,7 @@ func lapsedAtOnce(t *trial) {
 	is(t, "the task fetched", t.fetchTask().EventID, 2)
 }
 
-func lapsedUnknown(t *trial) {
+func cancelledUnknown(t *trial) {
 	i := t.beginTasks(newTask(1))
 	req := next(i, "event")
 	req.CancelTasks = []provider.CancelTask{{EventID: 98}, {EventID: 99, Remove: true}}
@@ -74,7 +74,7 @@ func lapsedUnknown(t *trial) {
 }
 
 // A holder whose expired lease went to another gets ErrLeaseLost. The new holder keeps the lease.
-func lapsedRenewal(t *trial) {
+func expiredRenewal(t *trial) {
 	i := t.beginTasks(newTask(1))
 	old := t.fetchTask(brieflyTask)
 	now := t.fetchTask()
