@@ -33,8 +33,8 @@ type unit struct {
 }
 
 var (
-	_ relational.Rows      = (*unit)(nil)
-	_ relational.BirthRows = (*unit)(nil)
+	_ relational.Rows          = (*unit)(nil)
+	_ relational.FirstTurnRows = (*unit)(nil)
 )
 
 // needError asks for a transaction that begins with more than the calls' own needs.
@@ -170,7 +170,7 @@ func (u *unit) InsertInstance(h *relational.Head, req *provider.CreateRequest) e
 	return nil
 }
 
-// InsertBegun implements [relational.BirthRows].
+// InsertBegun implements [relational.FirstTurnRows].
 func (u *unit) InsertBegun(h *relational.Head, req *provider.CreateRequest) error {
 	u.insert(h, req, true)
 	for i := range u.ops.messages { // the timers of the turn

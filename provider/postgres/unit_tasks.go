@@ -207,7 +207,7 @@ const sqlResumeTasks = `UPDATE perdure.task t SET
 	WHERE t.key = $1 AND t.execution = e.execution AND t.event_id = e.event_id RETURNING t.kind`
 
 // ResumeTasks implements [relational.Rows].
-func (r *taskRows) ResumeTasks(t *relational.Tx, h *relational.Head) error {
+func (r *taskRows) ResumeTasks(fx *relational.Effects, h *relational.Head) error {
 	rows, err := r.t.query(sqlResumeTasks, uuid(h.Key))
 	if err != nil {
 		return err
@@ -218,7 +218,7 @@ func (r *taskRows) ResumeTasks(t *relational.Tx, h *relational.Head) error {
 		if err := rows.Scan(&kind); err != nil {
 			return err
 		}
-		t.Effects.Tasks[kind] = struct{}{}
+		fx.Tasks[kind] = struct{}{}
 	}
 	return rows.Err()
 }

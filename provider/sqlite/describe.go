@@ -49,7 +49,7 @@ func (t *tx) InsertInstance(h *relational.Head, req *provider.CreateRequest) err
 		req.Parent.Key, req.Parent.ID, req.Parent.Execution, req.Parent.EventID, req.Parent.Close)
 }
 
-// InsertBegun implements [relational.BirthRows].
+// InsertBegun implements [relational.FirstTurnRows].
 func (t *tx) InsertBegun(h *relational.Head, req *provider.CreateRequest) error {
 	t.keep(h, req)
 	t.Effects.Made = append(t.Effects.Made, h.Key)

@@ -45,7 +45,7 @@ const (
 		FROM perdure_task_kind k WHERE k.queue = ?1 AND k.priority / 16 % 2 = 1`
 )
 
-var _ relational.SuccessionRows = (*tx)(nil)
+var _ relational.HandOffRows = (*tx)(nil)
 
 // TasksOf implements [relational.Rows].
 func (t *tx) TasksOf(token provider.UUID) (refs []provider.TaskRef, err error) {
@@ -122,7 +122,7 @@ func (t *tx) AddTask(task *relational.Task, stored *provider.NewTask) error {
 	return doubled(t.do(sql, args...), "task", task.EventID)
 }
 
-// SucceedTask implements [relational.SuccessionRows].
+// SucceedTask implements [relational.HandOffRows].
 func (t *tx) SucceedTask(done provider.TaskRef, token provider.UUID, task *relational.Task, stored *provider.NewTask) (bool, error) {
 	if err := t.enroll(task.Owner); err != nil {
 		return false, err
@@ -180,7 +180,7 @@ func (t *tx) CompleteTask(ref provider.TaskRef, token provider.UUID) (bool, erro
 func (t *tx) HoldTasks(key provider.UUID) error { return t.do(sqlHoldTasks, key) }
 
 // ResumeTasks implements [relational.Rows].
-func (t *tx) ResumeTasks(_ *relational.Tx, h *relational.Head) error {
+func (t *tx) ResumeTasks(_ *relational.Effects, h *relational.Head) error {
 	refs, err := t.taskRefs(sqlHeldTasks, h.Key)
 	for _, ref := range refs {
 		if err == nil {

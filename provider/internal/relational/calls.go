@@ -95,3 +95,29 @@ func (c Calls) Send(ctx context.Context, req provider.SendRequest) (provider.Sen
 	m := &Member{Op: "send", Bytes: len(req.Message.Payload), Needs: NamedNeeds(req.ID, req.Key)}
 	return call(ctx, c, req.Validate(), m, func(t *Tx, res *provider.SendResult) error { return t.Send(&req, res) })
 }
+
+// commitBytes estimates how much a commit adds to its group.
+func commitBytes(req *provider.CommitTurnRequest) int {
+	n := len(req.Result) + len(req.CustomStatus)
+	for _, e := range req.Events {
+		n += len(e)
+	}
+	for i := range req.Tasks {
+		n += len(req.Tasks[i].Payload)
+	}
+	for i := range req.Sends {
+		n += len(req.Sends[i].Message.Payload)
+	}
+	for i := range req.Starts {
+		n += len(req.Starts[i].Create.Message.Payload)
+	}
+	return n
+}
+
+// createBytes estimates how much a new instance adds to its group.
+func createBytes(req *provider.CreateRequest) int {
+	if req.First == nil {
+		return len(req.Message.Payload)
+	}
+	return len(req.Message.Payload) + commitBytes(req.First)
+}

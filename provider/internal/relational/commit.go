@@ -1,13 +1,20 @@
 package relational
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/perdure/perdure/provider"
 )
 
-// CommitTurn applies a turn. It checks everything that can refuse it before its first
-// write, as far as that costs nothing.
+// turnCommit is a turn as it is applied to its instance.
+type turnCommit struct {
+	t   *Tx
+	h   *Head
+	req *provider.CommitTurnRequest
+}
+
+// CommitTurn applies a turn. Checks come before the first write, as far as that costs nothing.
 func (t *Tx) CommitTurn(req *provider.CommitTurnRequest, res *provider.CommitTurnResult) error {
 	h, err := t.Head(req.Key)
 	if err != nil {
@@ -16,42 +23,53 @@ func (t *Tx) CommitTurn(req *provider.CommitTurnRequest, res *provider.CommitTur
 	if h == nil {
 		return fmt.Errorf("instance %s is gone: %w", req.Key, provider.ErrConflict)
 	}
-	if h.Version == req.Commit {
-		*res = provider.CommitTurnResult{Now: t.Now, ReadyAt: h.ReadyAt}
-		return nil
-	}
-	if err := fence(h, req); err != nil {
-		return err
-	}
-	eaten, err := t.matchConsumed(h, req, req.Status.Ended())
-	if err != nil {
-		return err
-	}
-	succeeded, err := t.succeedTask(h, req)
-	if err == nil && !succeeded {
-		err = t.completeTasks(h, req.Completes)
-	}
-	if err != nil {
-		return err
-	}
-	if err := t.consume(h, eaten); err != nil {
-		return err
-	}
-	if err := t.extend(h, req, succeeded); err != nil {
-		return err
-	}
-	for _, part := range []func(*Head, *provider.CommitTurnRequest) error{t.sendAll, t.describe, t.conclude} {
-		if err := part(h, req); err != nil {
+	if h.Version != req.Commit {
+		if err := (turnCommit{t, h, req}).apply(); err != nil {
 			return err
 		}
 	}
-	t.advance(h, req)
 	*res = provider.CommitTurnResult{Now: t.Now, ReadyAt: h.ReadyAt}
 	return nil
 }
 
-// fence tells why the turn may not be committed.
-func fence(h *Head, req *provider.CommitTurnRequest) error {
+func (c turnCommit) apply() error {
+	if err := c.fence(); err != nil {
+		return err
+	}
+	box := inbox{c.t, c.h}
+	consumed, err := box.find(c.req.Consumed, c.req.Status.Ended() && c.req.CloseInbox == "")
+	if err != nil {
+		return err
+	}
+	handedOff, err := c.completeAndHandOff()
+	if err == nil && !handedOff {
+		err = c.completeTasks()
+	}
+	if err != nil {
+		return err
+	}
+	if err := box.consume(consumed); err != nil {
+		return err
+	}
+	if err := c.extend(handedOff); err != nil {
+		return err
+	}
+	if err := c.send(); err != nil {
+		return err
+	}
+	if err := c.describe(); err != nil {
+		return err
+	}
+	if err := c.conclude(); err != nil {
+		return err
+	}
+	c.advance()
+	return nil
+}
+
+// fence refuses a turn that was computed from a state that is no longer stored.
+func (c turnCommit) fence() error {
+	h, req := c.h, c.req
 	var what string
 	switch {
 	case h.Deleting:
@@ -72,92 +90,101 @@ func fence(h *Head, req *provider.CommitTurnRequest) error {
 	return fmt.Errorf("instance %q: %s: %w", h.ID, what, provider.ErrConflict)
 }
 
-// extend appends the events and stores what they stand for, but for a task that is stored already.
-func (t *Tx) extend(h *Head, req *provider.CommitTurnRequest, succeeded bool) error {
-	if err := t.appendEvents(h, req.Events); err != nil {
+// extend appends the events, and stores and cancels the tasks and timers that they stand for. With handedOff the
+// only new task is stored already.
+func (c turnCommit) extend(handedOff bool) error {
+	t, h, req := c.t, c.h, c.req
+	if err := (execution{t, h}).append(req.Events); err != nil {
 		return err
 	}
-	gone := takenBack(req)
-	var turns turns
+	unstored := c.unstored()
+	tasks := newTasks{t: t, h: h}
 	for i := range req.Tasks {
-		if succeeded || gone.tasks[req.Tasks[i].EventID] {
+		if handedOff || unstored.tasks[req.Tasks[i].EventID] {
 			continue
 		}
-		if err := t.addTask(h, &req.Tasks[i], &turns); err != nil {
+		if err := tasks.add(&req.Tasks[i]); err != nil {
 			return err
 		}
 	}
-	for _, c := range req.CancelTasks {
-		if gone.tasks[c.EventID] {
-			t.notice(h.Key, h.Execution, c.EventID) // it may have been handed off
+	for _, cancel := range req.CancelTasks {
+		if unstored.tasks[cancel.EventID] {
+			t.notice(h.Key, h.Execution, cancel.EventID) // it may have been handed off
 			continue
 		}
-		if err := t.cancelTask(h, c); err != nil {
+		if err := c.cancelTask(cancel); err != nil {
 			return err
 		}
 	}
+	box := inbox{t, h}
 	for _, timer := range req.Timers {
-		if gone.timers[timer.EventID] {
+		if unstored.timers[timer.EventID] {
 			continue
 		}
 		m := provider.NewMessage{Kind: timer.Kind, Execution: h.Execution, EventID: timer.EventID, Payload: timer.Payload}
-		if _, err := t.put(h, &m, timer.Due, true); err != nil {
+		if _, err := box.put(&m, timer.Due, true); err != nil {
 			return err
 		}
 	}
-	return t.cancelTimers(h, req.CancelTimers)
+	return box.cancelTimers(req.CancelTimers)
 }
 
-// events are tasks and timers by the events that they belong to.
+// events are tasks and timers, by the events that scheduled them.
 type events struct{ tasks, timers map[int64]bool }
 
-// takenBack finds what a commit both asks for and cancels: none of it is ever stored. Of a
-// task that is handed off, its holder must hear instead.
-func takenBack(req *provider.CommitTurnRequest) (gone events) {
+// unstored returns what the turn both schedules and cancels, which is never stored. A task that was handed off is
+// stored unless it is to be removed, because its holder must learn of the cancellation.
+func (c turnCommit) unstored() (e events) {
+	req := c.req
 	if len(req.Tasks) > 0 && len(req.CancelTasks) > 0 {
-		fresh := make(map[int64]*provider.NewTask, len(req.Tasks))
+		scheduled := make(map[int64]*provider.NewTask, len(req.Tasks))
 		for i := range req.Tasks {
-			fresh[req.Tasks[i].EventID] = &req.Tasks[i]
+			scheduled[req.Tasks[i].EventID] = &req.Tasks[i]
 		}
-		gone.tasks = make(map[int64]bool)
-		for _, c := range req.CancelTasks {
-			if task := fresh[c.EventID]; task != nil && (c.Remove || task.Lease == nil) {
-				gone.tasks[c.EventID] = true
+		e.tasks = make(map[int64]bool)
+		for _, cancel := range req.CancelTasks {
+			if task := scheduled[cancel.EventID]; task != nil && (cancel.Remove || task.Lease == nil) {
+				e.tasks[cancel.EventID] = true
 			}
 		}
 	}
 	if len(req.Timers) > 0 && len(req.CancelTimers) > 0 {
-		gone.timers = make(map[int64]bool, len(req.CancelTimers))
+		e.timers = make(map[int64]bool, len(req.CancelTimers))
 		for _, event := range req.CancelTimers {
-			gone.timers[event] = true
+			e.timers[event] = true
 		}
 	}
-	return gone
+	return e
 }
 
-// sendAll delivers messages and starts children in the same transaction.
-func (t *Tx) sendAll(h *Head, req *provider.CommitTurnRequest) error {
-	for i := range req.Sends {
-		send := &req.Sends[i]
+// send delivers messages and starts children.
+func (c turnCommit) send() error {
+	t, h, own := c.t, c.h, inbox{c.t, c.h}
+	for i := range c.req.Sends {
+		send := &c.req.Sends[i]
 		target, err := t.Find(send.ID, send.Key)
 		if err != nil {
 			return err
 		}
-		closed := target == h && req.Status.Ended() // nobody would read it
+		closed := target == h && c.req.Status.Ended() // nobody would read it
 		if closed || target.sendable(send.ID, send.Key) != nil {
-			err = t.refuse(h, send.Refused)
+			err = own.refuse(send.Refused)
 		} else {
-			_, err = t.deliver(target, &send.Message)
+			_, err = inbox{t, target}.deliver(&send.Message)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	for i := range req.Starts {
-		start := &req.Starts[i]
-		_, err := t.create(&start.Create)
-		if isRefusal(err) {
-			err = t.refuse(h, &start.Refused)
+	for i := range c.req.Starts {
+		start := &c.req.Starts[i]
+		child := insertion{t, &start.Create}
+		existing, err := child.admit()
+		if err == nil && existing == nil {
+			err = child.insert()
+		}
+		if errors.Is(err, provider.ErrExists) || errors.Is(err, provider.ErrNotFound) {
+			err = own.refuse(&start.Refused)
 		}
 		if err != nil {
 			return err
@@ -167,19 +194,20 @@ func (t *Tx) sendAll(h *Head, req *provider.CommitTurnRequest) error {
 }
 
 // describe stores what observers read: custom status, attributes and key-values.
-func (t *Tx) describe(h *Head, req *provider.CommitTurnRequest) error {
-	if req.CustomStatus != nil {
+func (c turnCommit) describe() error {
+	t, key := c.t, c.h.Key
+	if c.req.CustomStatus != nil {
 		t.Changes++
-		if err := t.Rows.SetCustomStatus(h.Key, req.CustomStatus); err != nil {
+		if err := t.Rows.SetCustomStatus(key, c.req.CustomStatus); err != nil {
 			return err
 		}
 	}
-	if err := t.setAttributes(h.Key, req.Attributes); err != nil {
+	if err := setAttributes(t, key, c.req.Attributes); err != nil {
 		return err
 	}
-	for _, v := range req.Values {
+	for _, v := range c.req.Values {
 		t.Changes++
-		if err := t.Rows.SetValue(h.Key, v); err != nil {
+		if err := t.Rows.SetValue(key, v); err != nil {
 			return err
 		}
 	}
@@ -187,9 +215,10 @@ func (t *Tx) describe(h *Head, req *provider.CommitTurnRequest) error {
 }
 
 // conclude raises the engine level, and ends the instance or opens its next execution.
-func (t *Tx) conclude(h *Head, req *provider.CommitTurnRequest) error {
+func (c turnCommit) conclude() error {
+	req := c.req
 	if req.EngineLevel > 0 && req.Next == nil {
-		if err := t.raiseLevel(h, req.EngineLevel); err != nil {
+		if err := c.raiseLevel(); err != nil {
 			return err
 		}
 	}
@@ -199,51 +228,31 @@ func (t *Tx) conclude(h *Head, req *provider.CommitTurnRequest) error {
 		if reason == "" {
 			reason = "sent by the turn that closed the instance"
 		}
-		return t.end(h, req.Status, req.Result, reason)
+		return execution{c.t, c.h}.end(req.Status, req.Result, reason)
 	case req.Next != nil:
-		return t.continueAs(h, req.Next)
+		return c.continueAs(req.Next)
 	default:
 		return nil
 	}
 }
 
-func (t *Tx) raiseLevel(h *Head, level int64) error {
-	kind, err := t.kindOf(h.Kind)
-	if err != nil || kind.Level >= level {
+func (c turnCommit) raiseLevel() error {
+	kind, err := turnKind(c.t.Rows, c.h.Kind)
+	if err != nil || kind.Level >= c.req.EngineLevel {
 		return err
 	}
-	kind.Level = level
-	h.Kind, err = t.turnKind(kind)
-	t.TouchWide(h)
+	kind.Level = c.req.EngineLevel
+	c.h.Kind, err = turnNumber(c.t.Rows, kind)
+	c.t.TouchWide(c.h)
 	return err
 }
 
-// end gives the instance its final status and removes what only a running one needs.
-func (t *Tx) end(h *Head, status provider.Status, result []byte, reason string) error {
-	if err := t.clearExecution(h); err != nil {
+func (c turnCommit) continueAs(next *provider.NextExecution) error {
+	current := execution{c.t, c.h}
+	if err := current.close(provider.StatusContinuedAsNew); err != nil {
 		return err
 	}
-	if err := t.buryInbox(h, reason); err != nil {
-		return err
-	}
-	if result != nil {
-		if err := t.Rows.SetResult(h.Key, result); err != nil {
-			return err
-		}
-	}
-	h.Status, h.EndedAt = status, t.Now
-	h.ReadyAt = 0 // a reset may have made it ready without a message
-	h.Blocked, h.RetryAt, h.Deliveries = false, 0, 0
-	t.EndLease(h)
-	t.News(h.Key)
-	return nil
-}
-
-func (t *Tx) continueAs(h *Head, next *provider.NextExecution) error {
-	if err := t.closeExecution(h, provider.StatusContinuedAsNew); err != nil {
-		return err
-	}
-	old, err := t.kindOf(h.Kind)
+	old, err := turnKind(c.t.Rows, c.h.Kind)
 	if err != nil {
 		return err
 	}
@@ -251,25 +260,24 @@ func (t *Tx) continueAs(h *Head, next *provider.NextExecution) error {
 	if next.Name == "" {
 		kind.Name = old.Name
 	}
-	if h.Kind, err = t.turnKind(kind); err != nil {
+	if err := current.open(kind); err != nil {
 		return err
 	}
-	h.Execution, h.Length, h.Bytes = h.Execution+1, 0, 0
-	t.TouchWide(h)
-	if err := t.appendEvents(h, next.Events); err != nil {
+	if err := current.append(next.Events); err != nil {
 		return err
 	}
 	if next.Message == nil {
 		return nil
 	}
 	m := *next.Message
-	m.Execution = h.Execution
-	_, err = t.deliver(h, &m)
+	m.Execution = c.h.Execution
+	_, err = inbox{c.t, c.h}.deliver(&m)
 	return err
 }
 
-// advance writes the new fence and what a good commit resets.
-func (t *Tx) advance(h *Head, req *provider.CommitTurnRequest) {
+// advance stores the commit ID as the new version, and resets what a commit resets.
+func (c turnCommit) advance() {
+	t, h, req := c.t, c.h, c.req
 	h.Version, h.UpdatedAt, h.Deliveries = req.Commit, t.Now, 0
 	h.StickyOwner, h.StickyUntil = "", 0
 	if req.Sticky > 0 {
@@ -284,34 +292,8 @@ func (t *Tx) advance(h *Head, req *provider.CommitTurnRequest) {
 		t.TouchWide(h)
 	}
 	if !h.LeaseToken.IsZero() && h.LeaseToken == req.Lease {
-		t.EndLease(h)
+		t.endTurnLease(h)
 	}
 	t.touch(h)
-	t.Effects.Commits++
-}
-
-// commitBytes estimates what a commit adds to its group.
-func commitBytes(req *provider.CommitTurnRequest) int {
-	n := len(req.Result) + len(req.CustomStatus)
-	for _, e := range req.Events {
-		n += len(e)
-	}
-	for i := range req.Tasks {
-		n += len(req.Tasks[i].Payload)
-	}
-	for i := range req.Sends {
-		n += len(req.Sends[i].Message.Payload)
-	}
-	for i := range req.Starts {
-		n += len(req.Starts[i].Create.Message.Payload)
-	}
-	return n
-}
-
-// createBytes estimates what a new instance adds to its group.
-func createBytes(req *provider.CreateRequest) int {
-	if req.First == nil {
-		return len(req.Message.Payload)
-	}
-	return len(req.Message.Payload) + commitBytes(req.First)
+	t.Commits++
 }

@@ -1,11 +1,12 @@
-// Package relational is what the SQL providers share: the rules of the contract, carried
-// out on rows.
+// Package relational is shared by the SQL providers. It carries out the rules of the contract on rows.
 //
-// A store folds the calls that wait into one transaction, a [Tx], and runs them one after
-// the other. Each reads through [Rows], decides in memory, and writes through Rows. What
-// instances change is held in their [Head] and written back once, however many calls touch them. A call that
-// is refused is refused before it writes, as far as that costs nothing.
+// A store groups waiting calls into one transaction, a [Tx], and runs them one after the other. Each call reads through
+// [Rows], decides in memory, and writes through Rows. Changes to an instance are kept in its [Head] and written once,
+// however many calls make them. A call is refused before its first write, as far as that costs nothing.
 //
-// It is not a database layer: statements, connections, locks and the claims of fetches, which are all
-// about indexes, belong to the stores.
+// The rules build on each other. A Tx holds the heads, the journal that undoes a member, and the [Effects] that others
+// learn of. An inbox, an execution and new tasks are parts of one instance in a Tx. Commits, reports, steering and the
+// other calls use those parts.
+//
+// The package is not a database layer. Statements, connections, locks and the claims of fetches belong to the stores.
 package relational

@@ -29,18 +29,18 @@ type Head struct {
 	Deliveries  int64
 	LeaseToken  provider.UUID
 	LeaseOwner  string
-	LeaseUntil  int64 // of the elapsed clock; 0: none
+	LeaseUntil  int64 // on the lease clock; 0: none
 	StickyOwner string
 	StickyUntil int64
 	NotBefore   provider.Time
-	FetchAt     provider.Time // as stored; 0: a fetch may not take it
+	FetchAt     provider.Time // as stored; 0: no fetch may take it
 
-	Wide  bool // columns changed that indexes use
-	Kept  bool // it is StickyOwner's since this transaction
+	Wide  bool // indexed columns changed
+	Kept  bool // StickyOwner was set in this transaction
 	dirty bool
 }
 
-// Ready computes since when a fetch may take the instance, if nobody holds it; 0: it may not.
+// Ready returns from when a fetch may take the instance while nobody holds it; 0: never.
 func (h *Head) Ready() provider.Time {
 	if h.Status != provider.StatusRunning || h.Deleting || h.ReadyAt == 0 || h.Blocked && h.RetryAt == 0 {
 		return 0
@@ -52,7 +52,7 @@ func (h *Head) Ready() provider.Time {
 	return at
 }
 
-// Sendable tells why an instance takes no messages.
+// sendable returns why an instance accepts no messages.
 func (h *Head) sendable(id string, key provider.UUID) error {
 	switch {
 	case h == nil || h.Deleting:
@@ -63,7 +63,7 @@ func (h *Head) sendable(id string, key provider.UUID) error {
 	return nil
 }
 
-// NotFound is the answer for an instance that is not there.
+// NotFound returns the error for an instance that does not exist.
 func NotFound(id string, key provider.UUID) error {
 	if key.IsZero() {
 		return fmt.Errorf("instance %q: %w", id, provider.ErrNotFound)

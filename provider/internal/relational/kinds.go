@@ -2,15 +2,15 @@ package relational
 
 import "github.com/perdure/perdure/provider"
 
-// Kinds are small numbers for what fetches filter by: an orchestration's (name, version,
-// engine level), and a task's (queue, name, priority, class). They make indexes narrow and a
-// fetch a few exact look-ups. A kind is never removed.
+// Kinds are small numbers for the things that fetches filter by: an orchestration's (name, version, engine level), and a
+// task's (queue, name, priority, class). They keep indexes narrow and make a fetch a few exact look-ups. A kind is never
+// removed.
 type Kinds struct {
 	ByTurn   map[int64]TurnKind
 	ByCap    map[provider.Capability][]int64
 	ByTask   map[int64]TaskKind
 	ByFilter map[TaskFilter][]int64
-	sessions []int64            // kinds of tasks that belong to a session
+	sessions []int64            // kinds of tasks in sessions
 	queues   map[string][]int64 // kinds of tasks by queue
 	limited  map[string]bool    // queues
 	turns    map[TurnKind]int64
@@ -30,36 +30,36 @@ type TaskKind struct {
 	Class    TaskClass
 }
 
-// TaskClass tells what a claim has to know of a task beside its filter. The zero class is plain.
+// TaskClass is what a claim must know about a task in addition to its filter. The zero class is plain.
 type TaskClass int64
 
 // The classes are flags.
 const (
-	Ranked    TaskClass = 1 << iota // waits for its first lease with a rank that fairness gave it
-	InSession                       // belongs to a session
-	Limited                         // no task is of it: it says, with an empty name, that fetches limit the queue
+	Ranked    TaskClass = 1 << iota // waits for its first lease, ranked by fairness
+	InSession                       // is in a session
+	Limited                         // has no tasks: with an empty name it records that fetches limit the queue
 )
 
-// classStep is what each class adds to the priority where a kind is stored: there is no column for it.
+// classStep multiplies the class in the stored priority: the class has no column of its own.
 const classStep = 16
 
-// StoredPriority is what is stored of a kind's priority and class.
+// StoredPriority returns the kind's priority and class as one stored number.
 func (k TaskKind) StoredPriority() int64 { return k.Priority + classStep*int64(k.Class) }
 
-// StoredTaskKind answers a kind as it was stored.
+// StoredTaskKind returns the kind that was stored as these columns.
 func StoredTaskKind(queue, name string, priority int64) TaskKind {
 	return TaskKind{TaskFilter{queue, name}, priority % classStep, TaskClass(priority / classStep)}
 }
 
-// Bonus is how much earlier a task of the kind ranks than one of the default priority, in microseconds.
+// Bonus returns how much earlier a task of the kind ranks than one of the default priority, in microseconds.
 func (k TaskKind) Bonus() int64 {
 	return (provider.PriorityDefault - k.Priority) * provider.PriorityStep.Microseconds()
 }
 
-// TaskFilter is what a fetch of tasks names.
+// TaskFilter is what a fetch of tasks filters by.
 type TaskFilter struct{ Queue, Name string }
 
-// NewKinds makes an empty set.
+// NewKinds returns an empty set.
 func NewKinds() *Kinds {
 	return &Kinds{
 		turns: make(map[TurnKind]int64), ByTurn: make(map[int64]TurnKind), ByCap: make(map[provider.Capability][]int64),
@@ -93,7 +93,7 @@ func (k *Kinds) AddTask(id int64, kind TaskKind) {
 	}
 }
 
-// Unranked answers the kind that tasks of a kind have once they were leased.
+// Unranked returns the kind that tasks of a kind get with their first lease.
 func (k *Kinds) Unranked(id int64) int64 {
 	kind := k.ByTask[id]
 	kind.Class &^= Ranked
@@ -103,68 +103,17 @@ func (k *Kinds) Unranked(id int64) int64 {
 	return id
 }
 
-// Sessions tells whether any task may belong to a session.
+// Sessions reports whether any task may be in a session.
 func (k *Kinds) Sessions() bool { return len(k.sessions) > 0 }
 
-// Awaited tells whether somebody may wait for the end of a lease of the kind: those who keep to the limit of its queue, or want its session.
+// Awaited reports whether a fetch may wait for the end of a lease of the kind, because its queue is limited or the task is
+// in a session.
 func (k *Kinds) Awaited(id int64) bool {
 	kind, known := k.ByTask[id]
 	return !known || kind.Class&InSession != 0 || k.limited[kind.Queue]
 }
 
-// Limit answers the kind that says that a queue is limited, and whether it is stored.
+// Limit returns the kind that records that a queue is limited, and whether it is stored.
 func (k *Kinds) Limit(queue string) (kind TaskKind, known bool) {
 	return TaskKind{TaskFilter: TaskFilter{Queue: queue}, Priority: provider.PriorityDefault, Class: Limited}, k.limited[queue]
-}
-
-// Near answers the kinds of the queues that a fetch limits, and of sessions if it claims any: what ends there may let it go on.
-func (k *Kinds) Near(req *provider.FetchTasksRequest) (ids []int64, queues []string) {
-	limits := Limits(req)
-	for queue := range limits {
-		for _, id := range k.queues[queue] {
-			ids, queues = append(ids, id), append(queues, queue)
-		}
-	}
-	if req.Sessions.Max == 0 {
-		return ids, queues
-	}
-	for _, id := range k.sessions {
-		queue := k.ByTask[id].Queue
-		if _, limited := limits[queue]; !limited {
-			ids, queues = append(ids, id), append(queues, queue)
-		}
-	}
-	return ids, queues
-}
-
-// turnKind answers the number of a kind, new or known.
-func (t *Tx) turnKind(kind TurnKind) (int64, error) {
-	kinds, err := t.Rows.Kinds()
-	if err != nil {
-		return 0, err
-	}
-	if id, ok := kinds.turns[kind]; ok {
-		return id, nil
-	}
-	return t.Rows.NewTurnKind(kind)
-}
-
-func (t *Tx) taskKind(kind TaskKind) (int64, error) {
-	kinds, err := t.Rows.Kinds()
-	if err != nil {
-		return 0, err
-	}
-	if id, ok := kinds.tasks[kind]; ok {
-		return id, nil
-	}
-	return t.Rows.NewTaskKind(kind)
-}
-
-// kindOf answers what a number stands for.
-func (t *Tx) kindOf(id int64) (TurnKind, error) {
-	kinds, err := t.Rows.Kinds()
-	if err != nil {
-		return TurnKind{}, err
-	}
-	return kinds.ByTurn[id], nil
 }

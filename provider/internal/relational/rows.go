@@ -1,9 +1,13 @@
 package relational
 
-import "github.com/perdure/perdure/provider"
+import (
+	"time"
 
-// Rows is what a transaction does with the rows of a store. Reads see all writes before them. Writes may be held back
-// until the transaction ends: their errors come then.
+	"github.com/perdure/perdure/provider"
+)
+
+// Rows reads and writes the rows of a store in one transaction. Reads see all earlier writes. Writes may be deferred
+// until the transaction ends, and fail only then.
 type Rows interface {
 	KindRows
 	InstanceRows
@@ -13,38 +17,38 @@ type Rows interface {
 	SessionRows
 }
 
-// KindRows are the numbers for what fetches filter by.
+// KindRows are the numbers of kinds.
 type KindRows interface {
-	// Kinds answers all kinds that are known.
+	// Kinds returns all known kinds.
 	Kinds() (*Kinds, error)
-	// NewTurnKind stores a kind, which is then among Kinds.
+	// NewTurnKind stores a kind and adds it to Kinds.
 	NewTurnKind(kind TurnKind) (int64, error)
-	// NewTaskKind does the same for tasks.
+	// NewTaskKind stores a kind of task and adds it to Kinds.
 	NewTaskKind(kind TaskKind) (int64, error)
 }
 
-// InstanceRows are the instances and what describes them.
+// InstanceRows are the instances with their attributes, values and results.
 type InstanceRows interface {
-	// LoadHead reads a head; nil if there is no such instance.
+	// LoadHead reads a head, nil if there is no such instance.
 	LoadHead(key provider.UUID) (*Head, error)
-	// Current answers the key under an ID, zero if there is none.
+	// Current returns the key under an ID, zero if there is none.
 	Current(id string) (provider.UUID, error)
-	// Rivals answers the instance under the ID and the one that has the key, nil for none.
+	// Rivals returns the instance under the ID and the one with the key, nil for none.
 	Rivals(id string, key provider.UUID) (sameID, sameKey *Rival, err error)
-	// Instance answers the whole row.
+	// Instance reads the whole row.
 	Instance(key provider.UUID) (provider.Instance, error)
-	// TurnsOf answers the instances that a token leases.
+	// TurnsOf returns the instances that a token leases.
 	TurnsOf(token provider.UUID) ([]provider.UUID, error)
-	// Attached answers the children with close policy Cancel.
+	// Attached returns the children with close policy Cancel.
 	Attached(parent provider.UUID) ([]provider.UUID, error)
 
 	InsertInstance(h *Head, req *provider.CreateRequest) error
-	// Retire takes the ID from an instance that is replaced.
+	// Retire frees the ID of an instance that is replaced.
 	Retire(key provider.UUID) error
 	StoreHead(h *Head) error
-	// Block stores why an instance cannot make a turn; the flag itself is in the head. Fresh begins a new count.
+	// Block stores why turns of an instance fail. The flag itself is in the head. Fresh restarts the count of failures.
 	Block(key provider.UUID, failure *provider.TurnFailure, now provider.Time, fresh bool) error
-	// ClearBlocked forgets it.
+	// ClearBlocked removes what Block stored.
 	ClearBlocked(key provider.UUID) error
 	SetCustomStatus(key provider.UUID, status []byte) error // empty clears
 	SetResult(key provider.UUID, result []byte) error       // nil clears
@@ -54,18 +58,18 @@ type InstanceRows interface {
 
 // InboxRows are the messages that wait.
 type InboxRows interface {
-	// Waiting calls fn for the messages of an inbox in order until it answers false. The named ones
-	// are all that a caller wants of those before the first other one.
+	// Waiting calls fn for the messages of an inbox in order until fn returns false. It may skip unnamed messages beyond the
+	// call's [InboxNeed].
 	Waiting(key provider.UUID, named []int64, fn func(Waiting) (more bool)) error
-	// FirstVisible answers when the earliest message is visible.
+	// FirstVisible returns when the earliest message is visible.
 	FirstVisible(key provider.UUID) (provider.Time, error)
-	// Timers answers how many timers of an execution wait, and their bytes.
+	// Timers returns how many timers of an execution wait, and their size in bytes.
 	Timers(key provider.UUID, execution int64) (count, bytes int64, err error)
 
 	PutMessage(key provider.UUID, m *Message) error
-	// RemoveMessages removes what a commit consumed.
+	// RemoveMessages removes the messages that a commit consumed.
 	RemoveMessages(key provider.UUID, meal Meal) error
-	// RemoveTimer removes one timer and answers its bytes; false if there is none.
+	// RemoveTimer removes one timer and returns its size in bytes, and false if there is none.
 	RemoveTimer(key provider.UUID, execution, event int64) (bytes int64, found bool, err error)
 	RemoveTimers(key provider.UUID, execution int64) error
 	// BuryInbox moves an inbox to the dead letters.
@@ -76,7 +80,7 @@ type InboxRows interface {
 type HistoryRows interface {
 	AppendEvents(h *Head, count int, packed []byte) error
 	AddExecution(key provider.UUID, execution int64, status provider.Status, length int64) error
-	// ExecutionStatus answers how an earlier execution ended, 0 if it is unknown.
+	// ExecutionStatus returns how an earlier execution ended, 0 if that is unknown.
 	ExecutionStatus(key provider.UUID, execution int64) (provider.Status, error)
 }
 
@@ -84,23 +88,36 @@ type HistoryRows interface {
 type TaskRows interface {
 	// TasksOf returns the tasks that a token leases: its own, or those of the fetch that it names.
 	TasksOf(token provider.UUID) ([]provider.TaskRef, error)
-	// Task reads a task; nil if there is none.
+	// Task reads a task, nil if there is none.
 	Task(ref provider.TaskRef) (*Task, error)
 
-	// Turns answers what a new task of a lane comes after.
+	// Turns returns the ranks that a new task of a lane comes after.
 	Turns(of Lane) (Turns, error)
 	AddTask(task *Task, stored *provider.NewTask) error
-	// StoreTask writes back what a report or renewal changed. Nil details keep the stored ones.
+	// StoreTask writes a task that a report or renewal changed. Nil details keep the stored ones.
 	StoreTask(task *Task, details []byte) error
 	RemoveTask(ref provider.TaskRef) error
 	RemoveTasks(key provider.UUID, execution int64) error
-	// CompleteTask removes a task that its token holds; false if it does not.
+	// CompleteTask removes a task that the token holds. It returns false if the token does not hold it.
 	CompleteTask(ref provider.TaskRef, token provider.UUID) (bool, error)
-	// HoldTasks keeps all tasks of an instance from being fetched, until ResumeTasks.
+	// HoldTasks withholds all tasks of an instance from fetches until ResumeTasks.
 	HoldTasks(key provider.UUID) error
-	ResumeTasks(t *Tx, h *Head) error
-	// BuryTask leaves a copy in the dead letters.
+	// ResumeTasks undoes HoldTasks and records in fx which kinds became fetchable.
+	ResumeTasks(fx *Effects, h *Head) error
+	// BuryTask copies a task to the dead letters.
 	BuryTask(task *Task, instanceID, reason string, now provider.Time) error
+}
+
+// SessionRows are the sessions of tasks.
+type SessionRows interface {
+	// TasksWatched reports whether the end of a task matters to anybody: because there are sessions, or because a fetch of
+	// this process waits for a place in a queue. Otherwise a commit ends tasks without reading them.
+	TasksWatched() (bool, error)
+	// UseSession records that somebody works on a task, if its owner still holds the session. It is called before the task
+	// changes.
+	UseSession(task *Task) error
+	// ExtendSessions extends the sessions that an owner holds to a lease that begins now, and counts them.
+	ExtendSessions(owner string, lease time.Duration) (held int, err error)
 }
 
 // Rival is a stored instance that a new one collides with.
@@ -120,13 +137,13 @@ type Waiting struct {
 	Execution int64
 }
 
-// Place is where a message stands in its inbox.
+// Place is the position of a message in its inbox.
 type Place struct {
 	VisibleAt provider.Time
 	ID        int64
 }
 
-// Meal is what a commit consumes, in order.
+// Meal is the messages that a commit consumes, in order.
 type Meal struct {
 	Places []Place
 	Prefix bool // they are the first ones of the inbox
@@ -143,7 +160,7 @@ type Message struct {
 	Payload   []byte
 }
 
-// Task is what reports and renewals of a task work on.
+// Task is the part of a task's row that reports and renewals work on.
 type Task struct {
 	provider.TaskRef
 	Kind       int64
@@ -153,19 +170,28 @@ type Task struct {
 	Deliveries int64
 	Token      provider.UUID
 	Owner      string
-	LeaseUntil int64 // of the elapsed clock; 0: none
+	LeaseUntil int64 // on the lease clock; 0: none
 	Cancel     bool
-	Begun      bool // as far as StartBy asks
+	Begun      bool // StartBy no longer applies
 	NotBefore  provider.Time
 	StartBy    provider.Time
 	Deadline   provider.Time
-	Rank       provider.Time // by its fairness key, while it waits for its first lease; else 0
+	Rank       provider.Time // by its fairness key, until its first lease; else 0
 	FetchAt    provider.Time // when a fetch may take it, or its Rank; 0: not now
 	ExpireAt   provider.Time // when a fetch takes it as past its time; 0: never
 	Failure    []byte        // of the last attempt; nil keeps the stored one
 }
 
-// TimeUp is when the task is past its time; 0: never.
+// Lane is the sequence of tasks with one fairness key in one queue.
+type Lane struct{ Queue, Key string }
+
+// Turns are the ranks of tasks with fairness keys that wait for their first lease; 0 for none.
+type Turns struct {
+	First provider.Time // of the queue, with any key
+	Last  provider.Time // of the lane
+}
+
+// TimeUp returns when the task is past its time; 0: never.
 func (task *Task) TimeUp() provider.Time {
 	if task.Begun || task.StartBy == 0 {
 		return task.Deadline

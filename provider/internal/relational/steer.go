@@ -16,7 +16,7 @@ func (t *Tx) Steer(req *provider.SteerRequest, res *provider.SteerResult) error 
 		return NotFound(req.ID, req.Key)
 	}
 	if h.Version != req.Commit {
-		if err := t.steer(h, req); err != nil {
+		if err := (steering{t, h, req}).apply(); err != nil {
 			return err
 		}
 	}
@@ -25,21 +25,29 @@ func (t *Tx) Steer(req *provider.SteerRequest, res *provider.SteerResult) error 
 	return err
 }
 
-func (t *Tx) steer(h *Head, req *provider.SteerRequest) error {
+// steering is an action of Steer on its instance.
+type steering struct {
+	t   *Tx
+	h   *Head
+	req *provider.SteerRequest
+}
+
+func (s steering) apply() error {
+	t, h, req := s.t, s.h, s.req
 	if h.Status.Ended() && req.Action != provider.SteerReset {
 		return fmt.Errorf("instance %q (status %s): %w", h.ID, h.Status, provider.ErrEnded)
 	}
 	if req.Action == provider.SteerReset {
-		if err := t.checkCurrent(h); err != nil {
+		if err := s.checkCurrent(); err != nil {
 			return err
 		}
 	}
 	if req.Event != nil {
-		if err := t.appendEvents(h, [][]byte{req.Event}); err != nil {
+		if err := (execution{t, h}).append([][]byte{req.Event}); err != nil {
 			return err
 		}
 	}
-	if err := t.act(h, req); err != nil {
+	if err := s.act(); err != nil {
 		return err
 	}
 	h.Version, h.UpdatedAt = req.Commit, t.Now
@@ -47,8 +55,9 @@ func (t *Tx) steer(h *Head, req *provider.SteerRequest) error {
 	return nil
 }
 
-func (t *Tx) act(h *Head, req *provider.SteerRequest) error {
-	switch req.Action {
+func (s steering) act() error {
+	t, h := s.t, s.h
+	switch s.req.Action {
 	case provider.SteerSuspend:
 		h.Status = provider.StatusSuspended
 		return t.Rows.HoldTasks(h.Key)
@@ -57,61 +66,62 @@ func (t *Tx) act(h *Head, req *provider.SteerRequest) error {
 			return nil
 		}
 		h.Status = provider.StatusRunning
-		return t.Rows.ResumeTasks(t, h)
+		return t.Rows.ResumeTasks(&t.Effects, h)
 	case provider.SteerUnblock:
 		h.Blocked, h.RetryAt, h.Deliveries, h.NotBefore = false, 0, 0, 0
 		return t.Rows.ClearBlocked(h.Key)
 	case provider.SteerTerminate:
-		return t.terminate(h, req)
+		return s.terminate()
 	default:
-		return t.reset(h, req)
+		return s.reset()
 	}
 }
 
-// terminate ends the instance and tells its parent and its attached children.
-func (t *Tx) terminate(h *Head, req *provider.SteerRequest) error {
-	if err := t.end(h, provider.StatusTerminated, req.Result, "the instance was terminated"); err != nil {
+// terminate ends the instance and notifies its parent and its attached children.
+func (s steering) terminate() error {
+	if err := (execution{s.t, s.h}).end(provider.StatusTerminated, s.req.Result, "the instance was terminated"); err != nil {
 		return err
 	}
-	if req.ParentNotice != nil {
-		if err := t.tellParent(h, *req.ParentNotice); err != nil {
+	if s.req.ParentNotice != nil {
+		if err := s.notifyParent(*s.req.ParentNotice); err != nil {
 			return err
 		}
 	}
-	if req.ChildNotice == nil {
+	if s.req.ChildNotice == nil {
 		return nil
 	}
-	return t.tellChildren(h, req.ChildNotice)
+	return s.notifyChildren()
 }
 
-// tellParent delivers the notice if the parent still runs the execution that started h.
-func (t *Tx) tellParent(h *Head, notice provider.NewMessage) error {
-	if h.Parent.Key.IsZero() {
+// notifyParent delivers the notice if the parent still runs the execution that started the instance.
+func (s steering) notifyParent(notice provider.NewMessage) error {
+	from := s.h.Parent
+	if from.Key.IsZero() {
 		return nil
 	}
-	notice.Execution, notice.EventID = h.Parent.Execution, h.Parent.EventID
-	parent, err := t.Head(h.Parent.Key)
-	if err != nil || parent.sendable("", h.Parent.Key) != nil || parent.Execution != notice.Execution {
+	notice.Execution, notice.EventID = from.Execution, from.EventID
+	parent, err := s.t.Head(from.Key)
+	if err != nil || parent.sendable("", from.Key) != nil || parent.Execution != notice.Execution {
 		return err
 	}
-	_, err = t.deliver(parent, &notice)
+	_, err = inbox{s.t, parent}.deliver(&notice)
 	return err
 }
 
-func (t *Tx) tellChildren(h *Head, notice *provider.NewMessage) error {
-	keys, err := t.Rows.Attached(h.Key)
+func (s steering) notifyChildren() error {
+	keys, err := s.t.Rows.Attached(s.h.Key)
 	if err != nil {
 		return err
 	}
 	for _, key := range keys {
-		child, err := t.Head(key)
+		child, err := s.t.Head(key)
 		if err != nil {
 			return err
 		}
 		if child.sendable("", key) != nil {
 			continue
 		}
-		if _, err := t.deliver(child, notice); err != nil {
+		if _, err := (inbox{s.t, child}).deliver(s.req.ChildNotice); err != nil {
 			return err
 		}
 	}
@@ -119,8 +129,9 @@ func (t *Tx) tellChildren(h *Head, notice *provider.NewMessage) error {
 }
 
 // checkCurrent refuses to reset an instance that was replaced: two would run under one ID.
-func (t *Tx) checkCurrent(h *Head) error {
-	current, err := t.Find(h.ID, provider.UUID{})
+func (s steering) checkCurrent() error {
+	h := s.h
+	current, err := s.t.Find(h.ID, provider.UUID{})
 	switch {
 	case err != nil || current == h:
 		return err
@@ -132,48 +143,48 @@ func (t *Tx) checkCurrent(h *Head) error {
 }
 
 // reset closes the current execution and opens the next one with the caller's events.
-func (t *Tx) reset(h *Head, req *provider.SteerRequest) error {
+func (s steering) reset() error {
+	t, h, current := s.t, s.h, execution{s.t, s.h}
 	status := provider.StatusReset
 	if h.Status.Ended() {
 		status = h.Status
 	}
-	if err := t.closeExecution(h, status); err != nil {
+	if err := current.close(status); err != nil {
 		return err
 	}
 	if err := t.Rows.SetResult(h.Key, nil); err != nil {
 		return err
 	}
-	kind, err := t.kindOf(h.Kind)
+	kind, err := turnKind(t.Rows, h.Kind)
 	if err != nil {
 		return err
 	}
-	kind.Level = req.EngineLevel
-	if h.Kind, err = t.turnKind(kind); err != nil {
+	kind.Level = s.req.EngineLevel
+	if err := current.open(kind); err != nil {
 		return err
 	}
 	h.Status, h.EndedAt = provider.StatusRunning, 0
-	h.Execution, h.Length, h.Bytes = h.Execution+1, 0, 0
 	h.Blocked, h.RetryAt, h.Deliveries, h.NotBefore = false, 0, 0, 0
 	h.StickyOwner, h.StickyUntil = "", 0
-	t.EndLease(h)
+	t.endTurnLease(h)
 	if h.ReadyAt == 0 || h.ReadyAt > t.Now {
-		h.ReadyAt = t.Now // so that somebody runs the new execution
+		h.ReadyAt = t.Now // so that a fetch takes the new execution
 	}
-	return t.appendEvents(h, req.Events)
+	return current.append(s.req.Events)
 }
 
-// MarkDeleting makes every other call leave the instance alone. version is one that nobody will name.
+// MarkDeleting makes every other call ignore the instance. The version is one that no caller will name.
 func (t *Tx) MarkDeleting(h *Head, version provider.UUID) {
 	if h.Deleting {
 		return
 	}
 	h.Deleting, h.UpdatedAt, h.Version = true, t.Now, version
-	t.EndLease(h)
+	t.endTurnLease(h)
 	t.notice(h.Key, h.Execution, 0)
 	t.News(h.Key)
 }
 
-// Redrive puts a dead letter back where it came from; false if that is not there any more.
+// Redrive puts a dead letter back to where it came from. It returns false if that is gone.
 func (t *Tx) Redrive(l *provider.DeadLetter, timer bool, priority int) (bool, error) {
 	h, err := t.Head(l.Key)
 	if err != nil || h.sendable("", l.Key) != nil {
@@ -181,7 +192,7 @@ func (t *Tx) Redrive(l *provider.DeadLetter, timer bool, priority int) (bool, er
 	}
 	if !l.Task {
 		m := provider.NewMessage{Kind: l.Kind, Execution: l.Execution, EventID: l.EventID, Payload: l.Payload}
-		_, err = t.put(h, &m, t.Now, timer && l.Execution == h.Execution)
+		_, err = inbox{t, h}.put(&m, t.Now, timer && l.Execution == h.Execution)
 		return err == nil, err
 	}
 	if h.Execution != l.Execution {
@@ -191,7 +202,7 @@ func (t *Tx) Redrive(l *provider.DeadLetter, timer bool, priority int) (bool, er
 	if err != nil || task != nil {
 		return false, err
 	}
-	again := &provider.NewTask{EventID: l.EventID, Queue: l.Queue, Name: l.Name, Payload: l.Payload, Priority: priority}
-	err = t.addTask(h, again, nil)
+	tasks := newTasks{t: t, h: h}
+	err = tasks.add(&provider.NewTask{EventID: l.EventID, Queue: l.Queue, Name: l.Name, Payload: l.Payload, Priority: priority})
 	return err == nil, err
 }

@@ -1,118 +1,40 @@
 package relational
 
 import (
-	"maps"
-	"math"
 	"time"
 
 	"github.com/perdure/perdure/provider"
 )
 
-// Tx is what the calls of a group run in. Only the goroutine that runs the group touches it.
+// Tx is the transaction that the calls of a group share. Only the goroutine that runs the group uses it.
 type Tx struct {
+	Effects
+
 	Rows    Rows
 	Now     provider.Time // of the member that runs
-	Elapsed int64         // the same instant by the clock of leases, in microseconds
+	Elapsed int64         // the same instant on the lease clock, in microseconds
 	Changes int           // heads and rows changed so far
 	Heads   map[provider.UUID]*Head
-	Effects Effects
 
-	dirty   []*Head
-	begun   bool                  // by Begin
-	journal map[provider.UUID]int // where in was the heads are that the member saw
-	was     []Head                // as it found them; one without a key was made by it
-	packed  []byte                // reused
+	dirty   []*Head // changed and not yet written
+	journal journal // of the member that runs
+	packed  []byte  // reused for events
 }
 
-// Reset makes an empty transaction of one that is over, and of which nobody holds anything.
+// Reset empties a finished transaction so that it can be used again. Nobody may hold anything of it.
 func (t *Tx) Reset() {
 	clear(t.Heads)
 	t.Effects.Reset()
 	clear(t.dirty)
-	clear(t.was)
-	*t = Tx{Rows: t.Rows, Heads: t.Heads, Effects: t.Effects, dirty: t.dirty[:0], journal: t.journal, was: t.was[:0], packed: t.packed}
+	*t = Tx{Rows: t.Rows, Heads: t.Heads, Effects: t.Effects, dirty: t.dirty[:0], journal: t.journal.emptied(), packed: t.packed}
 }
 
-// Effects are what others must hear of once the transaction is durable.
-type Effects struct {
-	Turns      map[int64]struct{} // kinds of instances that became fetchable
-	Tasks      map[int64]struct{} // kinds of tasks that did
-	Freed      map[int64]struct{} // kinds of tasks that are not leased any more; nil for none
-	Expired    bool               // a task may be past its deadline
-	Asks       bool               // a question was left
-	Due        provider.Time      // the next moment at which something becomes fetchable by time alone
-	ElapsedDue int64              // the same by the clock of leases
-	Made       []provider.UUID    // instances
-	Changed    []provider.UUID    // instances that ended, were blocked or are gone
-	Answers    []Answer
-	Notices    []provider.Notice
-	Dropped    int64
-	Commits    int64 // turns
-}
+// Begin starts a member that Undo can roll back.
+func (t *Tx) Begin() { t.journal.begin() }
 
-// Answer is the answer to a question.
-type Answer struct {
-	ID      provider.UUID
-	Payload []byte
-	Now     provider.Time
-}
-
-// Never is a moment that does not come.
-const Never = math.MaxInt64
-
-// NewEffects makes empty ones.
-func NewEffects() Effects {
-	return Effects{
-		Turns: make(map[int64]struct{}), Tasks: make(map[int64]struct{}), Due: Never, ElapsedDue: Never,
-	}
-}
-
-// Reset makes empty ones of those that were told. Their lists may be held by others.
-func (fx *Effects) Reset() {
-	clear(fx.Turns)
-	clear(fx.Tasks)
-	*fx = Effects{Turns: fx.Turns, Tasks: fx.Tasks, Due: Never, ElapsedDue: Never}
-}
-
-// Merge adds what a later member did.
-func (fx *Effects) Merge(o *Effects) {
-	for k := range o.Turns {
-		fx.Turns[k] = struct{}{}
-	}
-	for k := range o.Tasks {
-		fx.Tasks[k] = struct{}{}
-	}
-	if fx.Freed == nil {
-		fx.Freed = o.Freed
-	} else {
-		maps.Copy(fx.Freed, o.Freed)
-	}
-	fx.Expired, fx.Asks = fx.Expired || o.Expired, fx.Asks || o.Asks
-	fx.Due, fx.ElapsedDue = min(fx.Due, o.Due), min(fx.ElapsedDue, o.ElapsedDue)
-	fx.Made = append(fx.Made, o.Made...)
-	fx.Changed, fx.Answers, fx.Notices = append(fx.Changed, o.Changed...), append(fx.Answers, o.Answers...), append(fx.Notices, o.Notices...)
-	fx.Dropped += o.Dropped
-	fx.Commits += o.Commits
-}
-
-// Begin starts a member that Undo can take back.
-func (t *Tx) Begin() {
-	if t.journal == nil {
-		t.journal = make(map[provider.UUID]int)
-	}
-	clear(t.journal)
-	t.begun, t.was = true, t.was[:0]
-}
-
-// Undo gives the heads that the member saw their former contents. The rows are the store's business.
+// Undo restores the heads that the member changed. The store rolls back the rows.
 func (t *Tx) Undo() {
-	for key, at := range t.journal {
-		if t.was[at].Key.IsZero() { // it was made by the member
-			delete(t.Heads, key)
-			continue
-		}
-		*t.Heads[key] = t.was[at]
-	}
+	t.journal.undo(t.Heads)
 	kept := t.dirty[:0]
 	for _, h := range t.dirty {
 		if h.dirty && t.Heads[h.Key] == h {
@@ -120,10 +42,9 @@ func (t *Tx) Undo() {
 		}
 	}
 	t.dirty = kept
-	t.begun = false
 }
 
-// Head answers the head of an instance, nil if there is none.
+// Head returns the head of an instance, nil if there is none.
 func (t *Tx) Head(key provider.UUID) (*Head, error) {
 	h, ok := t.Heads[key]
 	if !ok {
@@ -133,22 +54,11 @@ func (t *Tx) Head(key provider.UUID) (*Head, error) {
 		}
 		t.Heads[key] = h
 	}
-	t.remember(h.Key, h)
+	t.journal.note(h.Key, h)
 	return h, nil
 }
 
-// remember notes how a member found a head, or that it made it.
-func (t *Tx) remember(key provider.UUID, was *Head) {
-	if !t.begun {
-		return
-	}
-	if _, known := t.journal[key]; !known {
-		t.journal[key] = len(t.was)
-		t.was = append(t.was, *was)
-	}
-}
-
-// Find answers the head of the instance that a request names, nil if there is none.
+// Find returns the head of the instance that a request names, nil if there is none.
 func (t *Tx) Find(id string, key provider.UUID) (*Head, error) {
 	if key.IsZero() {
 		var err error
@@ -157,6 +67,12 @@ func (t *Tx) Find(id string, key provider.UUID) (*Head, error) {
 		}
 	}
 	return t.Head(key)
+}
+
+// adopt adds the head of a new instance.
+func (t *Tx) adopt(h *Head) {
+	t.journal.note(h.Key, &Head{})
+	t.Heads[h.Key] = h
 }
 
 // touch marks a head whose plain columns changed.
@@ -168,13 +84,13 @@ func (t *Tx) touch(h *Head) {
 	}
 }
 
-// TouchWide marks a head of which columns changed that indexes use, or what they depend on.
+// TouchWide marks a head whose indexed columns changed, or columns that they depend on.
 func (t *Tx) TouchWide(h *Head) {
 	h.Wide = true
 	t.touch(h)
 }
 
-// Flush writes the heads that changed.
+// Flush writes the changed heads.
 func (t *Tx) Flush() error {
 	for _, h := range t.dirty {
 		if err := t.Store(h); err != nil {
@@ -192,13 +108,13 @@ func (t *Tx) Store(h *Head) error {
 	}
 	h.dirty = false
 	err := t.Rows.StoreHead(h)
-	h.Wide, h.Kept = false, false
-	t.announce(h)
+	t.stored(h)
 	return err
 }
 
-// announce tells fetches that wait of an instance that they may take, now or later.
-func (t *Tx) announce(h *Head) {
+// stored marks a head as written, and wakes the fetches that may take its instance now or later.
+func (t *Tx) stored(h *Head) {
+	h.dirty, h.Wide, h.Kept = false, false, false
 	switch {
 	case h.FetchAt == 0:
 	case h.FetchAt > t.Now:
@@ -217,26 +133,14 @@ func (t *Tx) Forget() {
 	t.dirty = t.dirty[:0]
 }
 
-func (t *Tx) wake(at provider.Time) { t.Effects.Due = min(t.Effects.Due, at) }
-
-// WakeElapsed tells the fetches that wait to look at an instant of the clock of leases.
-func (t *Tx) WakeElapsed(at int64) { t.Effects.ElapsedDue = min(t.Effects.ElapsedDue, at) }
-
-func (t *Tx) notice(key provider.UUID, execution, event int64) {
-	t.Effects.Notices = append(t.Effects.Notices, provider.Notice{Key: key, Execution: execution, EventID: event})
-}
-
-// News tells the calls that wait for the instance.
-func (t *Tx) News(key provider.UUID) { t.Effects.Changed = append(t.Effects.Changed, key) }
-
-// Lease answers when a lease that begins now ends.
+// Lease returns when a lease that begins now ends, on the lease clock. Waiting fetches look again then.
 func (t *Tx) Lease(d time.Duration) int64 {
 	until := t.Elapsed + d.Microseconds()
 	t.WakeElapsed(until)
 	return until
 }
 
-// Wall turns an instant of the clock of leases into one of the storage's.
+// Wall converts an instant of the lease clock to storage time.
 func (t *Tx) Wall(elapsed int64) provider.Time {
 	if elapsed == 0 {
 		return 0
@@ -244,10 +148,10 @@ func (t *Tx) Wall(elapsed int64) provider.Time {
 	return t.Now + provider.Time(elapsed-t.Elapsed)
 }
 
-// Row answers a whole row as the transaction has it.
+// Row returns a whole row as the transaction sees it.
 func (t *Tx) Row(key provider.UUID) (provider.Instance, error) {
 	if h := t.Heads[key]; h != nil {
-		t.remember(key, h) // a member before this one may have changed it, which must be written if this one is taken back
+		t.journal.note(key, h) // an earlier member may have changed it: that must be written even if this one is rolled back
 		if err := t.Store(h); err != nil {
 			return provider.Instance{}, err
 		}
@@ -255,7 +159,7 @@ func (t *Tx) Row(key provider.UUID) (provider.Instance, error) {
 	return t.Rows.Instance(key)
 }
 
-// State tells whether execution of the instance still wants results.
+// State reports whether an execution of the instance still accepts results.
 func (t *Tx) State(key provider.UUID, execution int64) (provider.ExecutionState, *Head, error) {
 	missing := provider.ExecutionState{Kind: provider.ExecutionMissing}
 	h, err := t.Head(key)
@@ -275,8 +179,8 @@ func (t *Tx) State(key provider.UUID, execution int64) (provider.ExecutionState,
 	return provider.ExecutionState{Kind: provider.ExecutionTerminal, Status: status}, h, nil
 }
 
-// EndLease takes the turn lease from an instance.
-func (t *Tx) EndLease(h *Head) {
+// endTurnLease removes the turn lease of an instance.
+func (t *Tx) endTurnLease(h *Head) {
 	h.LeaseToken, h.LeaseOwner, h.LeaseUntil = provider.UUID{}, "", 0
 	t.TouchWide(h)
 }
