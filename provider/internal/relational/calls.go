@@ -6,15 +6,15 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Calls are the methods of a provider that change instances: each looks at its request
-// and waits for the group that carries it out. A store embeds them.
+// Calls are the methods of a provider that change instances. Each validates its request and waits for the group that
+// carries it out. A store embeds them.
 type Calls struct {
 	// Enqueue queues a member and waits for its commit; urgent ones go first.
 	Enqueue func(ctx context.Context, m *Member, urgent bool) error
 }
 
-// Do runs fn as a member of a group and answers its result once the group is durable.
-// The result is the member's own until then: a caller that gave up must not share it.
+// Do runs fn as a member of a group and returns its result once the group is durable. Until then only the member
+// writes the result: a caller that gave up must not share it.
 func Do[T any](
 	ctx context.Context, enqueue func(context.Context, *Member, bool) error, m *Member, urgent bool, fn func(*Tx, *T) error,
 ) (T, error) {
@@ -31,7 +31,7 @@ func Do[T any](
 	return *out, nil
 }
 
-// call checks a request and runs rule as a member of a group.
+// call runs rule as a member of a group, unless the request is invalid.
 func call[Res any](
 	ctx context.Context, c Calls, invalid error, m *Member, rule func(*Tx, *Res) error,
 ) (Res, error) {
@@ -78,7 +78,7 @@ func (c Calls) ReportTasks(ctx context.Context, req provider.ReportTasksRequest)
 	return call(ctx, c, req.Validate(), m, func(t *Tx, res *provider.ReportTasksResult) error { return t.ReportTasks(&req, res) })
 }
 
-// RenewTasks implements [provider.Provider]. Renewals go first in the queue.
+// RenewTasks implements [provider.Provider]. Renewals go to the front of the queue.
 func (c Calls) RenewTasks(ctx context.Context, req provider.RenewTasksRequest) (provider.RenewTasksResult, error) {
 	if err := req.Validate(); err != nil {
 		return provider.RenewTasksResult{}, err

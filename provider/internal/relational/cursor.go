@@ -8,13 +8,13 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// WriteCursor names the place in a list after an instance.
+// WriteCursor returns the cursor of the page that follows an instance.
 func WriteCursor(created provider.Time, key provider.UUID) string {
 	b := binary.BigEndian.AppendUint64(nil, uint64(created))
 	return base64.RawURLEncoding.EncodeToString(append(b, key[:]...))
 }
 
-// ReadCursor reads what WriteCursor wrote, and refuses everything else.
+// ReadCursor parses a cursor of WriteCursor.
 func ReadCursor(s string) (created provider.Time, key provider.UUID, err error) {
 	b, err := base64.RawURLEncoding.DecodeString(s)
 	if err != nil || len(b) != 8+len(key) {

@@ -7,9 +7,9 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Door lets calls in until it is closed. It is safe for concurrent use.
+// Door admits calls until it is closed. It is safe for concurrent use.
 type Door struct {
-	// Closing is closed when Close is called first.
+	// Closing is closed by the first Close.
 	Closing chan struct{}
 
 	mu     sync.Mutex
@@ -17,10 +17,10 @@ type Door struct {
 	inside sync.WaitGroup
 }
 
-// NewDoor makes an open door.
+// NewDoor returns an open door.
 func NewDoor() Door { return Door{Closing: make(chan struct{})} }
 
-// Enter begins a call; Leave must follow unless it fails.
+// Enter begins a call. Leave must follow unless it fails.
 func (d *Door) Enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -37,7 +37,7 @@ func (d *Door) Enter(ctx context.Context) error {
 // Leave ends a call.
 func (d *Door) Leave() { d.inside.Done() }
 
-// Close refuses calls from now on and waits for those inside. It tells whether the door was open.
+// Close refuses new calls and waits for those inside. It reports whether the door was open.
 func (d *Door) Close() (first bool) {
 	d.mu.Lock()
 	if first = !d.closed; first {

@@ -6,22 +6,22 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Dialect is what differs between the SQL of two stores where the rest is equal.
+// Dialect is the part of shared SQL that differs between stores.
 type Dialect struct {
-	Table string                        // what the names of tables begin with
-	True  string                        // the constant
-	Mark  func(n int) string            // stands for argument n, from 1
+	Table string                        // prefix of table names
+	True  string                        // the constant for true
+	Mark  func(n int) string            // the placeholder of argument n, from 1
 	UUID  func(u provider.UUID) (v any) // as an argument
 }
 
-// Clauses is a WHERE of parts that are constants; all values are arguments.
+// Clauses builds a WHERE from constant text. All values are arguments.
 type Clauses struct {
 	Args    []any
 	dialect *Dialect
 	text    []string
 }
 
-// Add adds a condition in which each ? stands for the next argument.
+// Add adds a condition. Each ? in it stands for the next argument.
 func (c *Clauses) Add(text string, args ...any) {
 	for _, a := range args {
 		c.Args = append(c.Args, a)
@@ -30,7 +30,7 @@ func (c *Clauses) Add(text string, args ...any) {
 	c.text = append(c.text, text)
 }
 
-// SQL answers the WHERE, "" if there is no condition.
+// SQL returns the WHERE, "" if there is no condition.
 func (c *Clauses) SQL() string {
 	if len(c.text) == 0 {
 		return ""
@@ -38,7 +38,7 @@ func (c *Clauses) SQL() string {
 	return " WHERE " + strings.Join(c.text, " AND ")
 }
 
-// Where turns a filter into conditions on the table of instances, i.
+// Where translates a filter into conditions on the table of instances, i.
 func (d *Dialect) Where(f *provider.Filter) *Clauses {
 	c := &Clauses{dialect: d}
 	if !f.Replaced {
@@ -77,7 +77,7 @@ func (d *Dialect) Where(f *provider.Filter) *Clauses {
 	return c
 }
 
-// After continues a list behind a cursor.
+// After restricts a list to what follows a cursor.
 func (c *Clauses) After(cursor string) error {
 	if cursor == "" {
 		return nil

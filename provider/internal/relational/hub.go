@@ -9,13 +9,13 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Hub holds the calls that wait for an instance or an answer, by key, so that a commit
-// finds them without a look at anyone else. It is safe for concurrent use.
+// Hub holds the calls that wait for an instance or an answer, by key, so that a commit finds its own quickly. It is safe
+// for concurrent use.
 type Hub struct {
 	mu        sync.Mutex
-	instances map[provider.UUID]*waiter  // the first of those that wait for it
-	waiters   int                        // in instances
-	alive     map[provider.UUID]struct{} // of the instances that this process has made: those of which Tell has not told
+	instances map[provider.UUID]*waiter  // the first of each list
+	waiters   int                        // in all lists of instances
+	alive     map[provider.UUID]struct{} // instances that this process made and that Tell was not called for
 	asks      map[provider.UUID]chan Answer
 	foreign   chan struct{} // closed and replaced when another process may have written
 
@@ -23,14 +23,13 @@ type Hub struct {
 	notices   map[*func(provider.Notice)]struct{} // guarded by listeners
 }
 
-// A waiter is told at most once at a time; whoever is told reads the store again unless
-// the row comes along.
+// A waiter is a waiting call. It holds at most one unread row. A nil row makes the call read the store.
 type waiter struct {
 	news       chan *provider.Instance
-	prev, next *waiter // that wait for the same instance
+	prev, next *waiter // of the same instance
 }
 
-// NewHub makes a hub with nobody in it.
+// NewHub returns an empty hub.
 func NewHub() *Hub {
 	return &Hub{
 		instances: make(map[provider.UUID]*waiter), alive: make(map[provider.UUID]struct{}), asks: make(map[provider.UUID]chan Answer),
@@ -38,8 +37,8 @@ func NewHub() *Hub {
 	}
 }
 
-// watch registers a call that waits. It tells whether the instance is known to be neither ended nor blocked: then
-// there is nothing to read before there is news.
+// watch registers a waiting call. It reports whether the instance is known to be neither ended nor blocked, so that the
+// call need not read it before there is news.
 func (h *Hub) watch(key provider.UUID) (w *waiter, alive bool) {
 	w = &waiter{news: make(chan *provider.Instance, 1)}
 	h.mu.Lock()
@@ -70,21 +69,21 @@ func (h *Hub) unwatch(key provider.UUID, w *waiter) {
 	}
 }
 
-// Watched tells whether a call waits for the instance.
+// Watched reports whether a call waits for the instance.
 func (h *Hub) Watched(key provider.UUID) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.instances[key] != nil
 }
 
-// Waiting tells how many calls a Recheck would wake.
+// Waiting returns how many calls a Recheck would wake.
 func (h *Hub) Waiting() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.waiters + len(h.asks)
 }
 
-// Tell wakes the calls that wait for an instance. With its row they need not read it.
+// Tell wakes the calls that wait for an instance. They read it unless they get its row.
 func (h *Hub) Tell(key provider.UUID, row *provider.Instance) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -92,15 +91,15 @@ func (h *Hub) Tell(key provider.UUID, row *provider.Instance) {
 	for w := h.instances[key]; w != nil; w = w.next {
 		select {
 		case w.news <- row:
-		default: // it has news that it did not look at yet, and will read the store
+		default: // the call has unread news and will see this change, too
 		}
 	}
 }
 
-// maxAlive bounds how many instances are known to be alive.
+// maxAlive bounds alive.
 const maxAlive = 8192
 
-// Made takes note of instances that a commit has made, before it tells of those that it changed.
+// Made records instances that a commit made. It is called before Tell for the same commit.
 func (h *Hub) Made(keys []provider.UUID) {
 	if len(keys) == 0 {
 		return
@@ -115,14 +114,14 @@ func (h *Hub) Made(keys []provider.UUID) {
 	}
 }
 
-// Doubt forgets them, because others may have changed them.
+// Doubt forgets the instances of Made, because other processes may have changed them.
 func (h *Hub) Doubt() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	clear(h.alive)
 }
 
-// Recheck makes every call that waits read the store again.
+// Recheck makes every waiting call read the store.
 func (h *Hub) Recheck() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -133,14 +132,14 @@ func (h *Hub) Recheck() {
 	h.foreign = make(chan struct{})
 }
 
-// Elsewhere answers a channel that is closed by the next Recheck.
+// Elsewhere returns a channel that the next Recheck closes.
 func (h *Hub) Elsewhere() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.foreign
 }
 
-// Expect registers a question's asker.
+// Expect registers the asker of a question.
 func (h *Hub) Expect(id provider.UUID) <-chan Answer {
 	ch := make(chan Answer, 1)
 	h.mu.Lock()
@@ -149,21 +148,21 @@ func (h *Hub) Expect(id provider.UUID) <-chan Answer {
 	return ch
 }
 
-// Expected tells whether the asker of a question is in this process.
+// Expected reports whether the asker of a question is in this process.
 func (h *Hub) Expected(id provider.UUID) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.asks[id] != nil
 }
 
-// Unexpect forgets an asker.
+// Unexpect removes an asker.
 func (h *Hub) Unexpect(id provider.UUID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.asks, id)
 }
 
-// Reply gives an answer to its asker.
+// Reply sends an answer to its asker.
 func (h *Hub) Reply(a Answer) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -175,20 +174,20 @@ func (h *Hub) Reply(a Answer) {
 	}
 }
 
-// Notify is the method of [provider.Notifier].
+// Notify implements [provider.Notifier].
 func (h *Hub) Notify(fn func(provider.Notice)) (stop func()) {
 	id := &fn
 	h.listeners.Lock()
 	defer h.listeners.Unlock()
 	h.notices[id] = struct{}{}
 	return func() {
-		h.listeners.Lock() // waits for a running fn
+		h.listeners.Lock() // waits while fn runs
 		defer h.listeners.Unlock()
 		delete(h.notices, id)
 	}
 }
 
-// Announce calls the functions of Notify.
+// Announce calls the functions that Notify registered.
 func (h *Hub) Announce(list []provider.Notice) {
 	if len(list) == 0 {
 		return
@@ -202,26 +201,26 @@ func (h *Hub) Announce(list []provider.Notice) {
 	}
 }
 
-// recheckEvery bounds how long a lost wake-up could delay a waiting call.
+// recheckEvery bounds how long a lost wake-up delays a waiting call.
 const recheckEvery = 15 * time.Second
 
-// Over tells whether the wait of a Get has come to its end.
+// Over reports whether a row ends the wait of a Get.
 func Over(req *provider.GetRequest, in *provider.Instance) bool {
 	return in.Status.Ended() || req.WaitBlocked && in.Blocked != nil
 }
 
-// AwaitEnded blocks until a commit tells that the instance has ended, or what else ends
-// the wait of req, which it changes to be by key; get reads what is stored and now is the storage's clock.
+// AwaitEnded blocks until the instance has ended or something else ends the wait of req. It sets the key of req. get reads
+// the stored instance, and now returns the storage's time.
 func (h *Hub) AwaitEnded(
 	ctx context.Context, closing <-chan struct{}, req *provider.GetRequest, key provider.UUID,
 	get func(context.Context, *provider.GetRequest) (provider.GetResult, error), now func() provider.Time,
 ) (provider.GetResult, error) {
-	elsewhere := h.Elsewhere() // before each look, so that nothing falls between
+	elsewhere := h.Elsewhere() // before each read, so that no change is missed
 	w, alive := h.watch(key)
 	defer h.unwatch(key, w)
 	req.Key = key
 	until := time.Now().Add(min(req.Wait, provider.MaxWait))
-	look := time.NewTimer(min(time.Until(until), recheckEvery)) // one for both, as many may wait
+	look := time.NewTimer(min(time.Until(until), recheckEvery)) // one timer for both, because many calls may wait
 	defer look.Stop()
 	plain := !req.WithTasks && !req.WithValues
 	for ; ; elsewhere, alive = h.Elsewhere(), false {
@@ -250,7 +249,7 @@ func (h *Hub) AwaitEnded(
 	}
 }
 
-// own copies a row that several waiting calls are handed: results belong to their callers.
+// own copies a row that several waiting calls get, because results belong to their callers.
 func own(row *provider.Instance) provider.Instance {
 	in := *row
 	in.CustomStatus, in.Result = slices.Clone(in.CustomStatus), slices.Clone(in.Result)

@@ -17,7 +17,7 @@ var running = provider.Instance{Status: provider.StatusRunning}
 
 func noTime() provider.Time { return 0 }
 
-// await waits as a provider does, and answers when the store was read.
+// await waits as a provider does, and returns when it read the store.
 func await(ctx context.Context, h *Hub, key provider.UUID, wait time.Duration) (looks []time.Duration, err error) {
 	began := time.Now()
 	req := provider.GetRequest{Key: key, WaitEnded: true, Wait: wait}
@@ -28,7 +28,7 @@ func await(ctx context.Context, h *Hub, key provider.UUID, wait time.Duration) (
 	return looks, err
 }
 
-// A call that waits reads the store at first, now and then should a wake-up be lost, and when its time is over.
+// A waiting call reads the store at the start, at intervals in case a wake-up is lost, and at the end.
 func TestAwaitLooksAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -41,13 +41,13 @@ func TestAwaitLooksAgain(t *testing.T) {
 		} {
 			looks, err := await(t.Context(), h, key, wait)
 			if err != nil || len(looks) < len(want) || !slices.Equal(looks[:len(want)], want) || looks[len(looks)-1] > provider.MaxWait {
-				t.Errorf("who waits %v looks at %v, %v", wait, looks, err)
+				t.Errorf("a call that waits %v reads at %v, %v", wait, looks, err)
 			}
 		}
 	})
 }
 
-// Of several calls that wait for one instance each may leave first; those that stay are told, and nobody is left.
+// Any of several calls that wait for one instance may leave first. The others are told, and none is left.
 func TestWaitersLeaveInAnyOrder(t *testing.T) {
 	t.Parallel()
 	for leaver := range 3 {
@@ -66,7 +66,7 @@ func TestWaitersLeaveInAnyOrder(t *testing.T) {
 				h.unwatch(key, w)
 			}
 			if gone := i == 2 || leaver == 2 && i == 1; gone == h.Watched(key) {
-				t.Errorf("without %d: after %d has left, somebody waits: %t", leaver, i, h.Watched(key))
+				t.Errorf("without %d: watched after %d has left: %t", leaver, i, h.Watched(key))
 			}
 		}
 		if h.Waiting() != 0 || len(h.instances) != 0 {

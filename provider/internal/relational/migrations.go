@@ -9,8 +9,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Migrations reads the steps of a schema, in order, from the files of a folder "migrations", which are
-// named NNNN_name.sql.
+// Migrations reads the steps of a schema, in order, from the files migrations/NNNN_name.sql.
 func Migrations(files fs.ReadDirFS) ([]provider.Migration, error) {
 	entries, err := files.ReadDir("migrations")
 	if err != nil {

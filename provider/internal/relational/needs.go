@@ -2,31 +2,31 @@ package relational
 
 import "github.com/perdure/perdure/provider"
 
-// Needs are the rows that a call will look at, as far as its request tells. A store that
-// pays for every round trip reads and locks them at once; another may ignore them.
+// Needs are the rows that a call will read, as far as its request shows. A store that pays for round trips reads and
+// locks them at once. Others ignore them.
 type Needs struct {
 	Keys   []provider.UUID    // instances
-	Peek   []provider.UUID    // instances that are only read
-	IDs    []string           // instances under an ID
+	Peek   []provider.UUID    // instances that are read and not locked
+	IDs    []string           // IDs of instances
 	Inbox  []InboxNeed        // messages
 	Tasks  []provider.TaskRef // tasks
-	Timers []provider.TaskRef // timers, named by what scheduled them
-	Lanes  []Lane             // where new tasks take turns
+	Timers []provider.TaskRef // timers, by the events that scheduled them
+	Lanes  []Lane             // lanes of new tasks
 
-	Completes int // the first ones of Tasks, of which only the token counts
+	Completes int // how many of Tasks, the first ones, only need a check of their token
 }
 
-// InboxNeed is what a call looks at of an inbox: the named messages, and the first ones besides.
+// InboxNeed is the part of an inbox that a call reads: the named messages, and the first other ones.
 type InboxNeed struct {
 	Key   provider.UUID
 	Named []int64
-	First int // how many of the first messages, beside the named ones and the cancelled timers
+	First int // how many messages in addition to the named ones and the cancelled timers
 }
 
-// ClosingLook is how many messages a commit that ends an execution looks at.
+// ClosingLook is how many messages a commit that ends an execution reads.
 const ClosingLook = 1000
 
-// CreateNeeds are those of Create.
+// CreateNeeds returns the needs of Create.
 func CreateNeeds(req *provider.CreateRequest) Needs {
 	n := Needs{Keys: []provider.UUID{req.Key}, IDs: []string{req.ID}}
 	if !req.Parent.Key.IsZero() {
@@ -39,7 +39,7 @@ func CreateNeeds(req *provider.CreateRequest) Needs {
 	return n
 }
 
-// NamedNeeds are those of a call that names one instance.
+// NamedNeeds returns the needs of a call that names one instance.
 func NamedNeeds(id string, key provider.UUID) Needs {
 	if key.IsZero() {
 		return Needs{IDs: []string{id}}
@@ -47,7 +47,7 @@ func NamedNeeds(id string, key provider.UUID) Needs {
 	return Needs{Keys: []provider.UUID{key}}
 }
 
-// CommitNeeds are those of CommitTurn.
+// CommitNeeds returns the needs of CommitTurn.
 func CommitNeeds(req *provider.CommitTurnRequest) Needs {
 	n := Needs{Keys: []provider.UUID{req.Key}}
 	ref := func(event int64) provider.TaskRef {
@@ -87,7 +87,7 @@ func CommitNeeds(req *provider.CommitTurnRequest) Needs {
 	return n
 }
 
-// ReportNeeds are those of ReportTasks.
+// ReportNeeds returns the needs of ReportTasks.
 func ReportNeeds(req *provider.ReportTasksRequest) Needs {
 	var n Needs
 	for i := range req.Items {
@@ -98,7 +98,7 @@ func ReportNeeds(req *provider.ReportTasksRequest) Needs {
 	return n
 }
 
-// RenewNeeds are those of RenewTasks.
+// RenewNeeds returns the needs of RenewTasks.
 func RenewNeeds(req *provider.RenewTasksRequest) Needs {
 	var n Needs
 	for i := range req.Items {
@@ -107,14 +107,14 @@ func RenewNeeds(req *provider.RenewTasksRequest) Needs {
 	return n
 }
 
-// Add adds what another call needs.
+// Add adds the needs of another call.
 func (n *Needs) Add(more *Needs) {
 	n.Keys, n.Peek, n.IDs = append(n.Keys, more.Keys...), append(n.Peek, more.Peek...), append(n.IDs, more.IDs...)
 	n.Inbox, n.Tasks, n.Timers = append(n.Inbox, more.Inbox...), append(n.Tasks, more.Tasks...), append(n.Timers, more.Timers...)
 	n.Lanes = append(n.Lanes, more.Lanes...)
 }
 
-// ReleaseNeeds are those of ReleaseTurns.
+// ReleaseNeeds returns the needs of ReleaseTurns.
 func ReleaseNeeds(req *provider.ReleaseTurnsRequest) Needs {
 	var n Needs
 	for i := range req.Items {

@@ -8,39 +8,39 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Member is one writing call, queued to be folded into a group.
+// Member is a writing call in the queue for a group.
 type Member struct {
 	Op     string
-	Bytes  int // that it adds to the transaction
+	Bytes  int // added to the transaction
 	Needs  Needs
-	Alone  bool // its group has no other member
-	Step   bool // it is the commit of a turn, or the start of an instance with one
+	Alone  bool // it cannot share a group
+	Step   bool // it commits a turn, or starts an instance with one
 	Run    func(*Tx) error
 	Done   chan struct{} // closed when Err is set
 	Err    error
 	taken  bool            // guarded by Queue.mu
-	Passed int             // how often Queue.Free made it wait
-	Taken  []provider.UUID // instances that its group keeps others away from
-	Held   int             // how often its group found that another transaction holds what it needs
+	Passed int             // how often Queue.Free returned false
+	Taken  []provider.UUID // instances that its group reserves
+	Held   int             // how often another transaction held what it needs
 }
 
 // Queue holds the calls that wait for a group. It is safe for concurrent use.
 type Queue struct {
-	// Signal has a value whenever something was queued since it was last received from.
+	// Signal has a value if something was queued since the last receive.
 	Signal chan struct{}
-	// Free tells whether a member may be taken now; nil: always. It is called under the queue's lock.
+	// Free reports whether a member may be taken now; nil: always. It is called under the queue's lock.
 	Free func(*Member) bool
 
 	mu      sync.Mutex
-	urgent  []*Member // renewals: they go first
+	urgent  []*Member // renewals
 	rest    []*Member
 	stopped bool
 }
 
-// NewQueue makes an empty queue.
+// NewQueue returns an empty queue.
 func NewQueue() *Queue { return &Queue{Signal: make(chan struct{}, 1)} }
 
-// Submit queues m. It answers false if the queue was stopped.
+// Submit queues m. It returns false if the queue was stopped.
 func (q *Queue) Submit(m *Member, urgent bool) bool {
 	if !q.Add(m, urgent) {
 		return false
@@ -64,7 +64,7 @@ func (q *Queue) Add(m *Member, urgent bool) bool {
 	return true
 }
 
-// Return queues a member again that a group could not carry out. It answers false if the queue was stopped.
+// Return queues a member again that its group could not carry out. It returns false if the queue was stopped.
 func (q *Queue) Return(m *Member) bool {
 	q.mu.Lock()
 	stopped := q.stopped
@@ -77,7 +77,7 @@ func (q *Queue) Return(m *Member) bool {
 	return !stopped
 }
 
-// Len answers how many members wait.
+// Len returns how many members wait.
 func (q *Queue) Len() (n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -91,7 +91,7 @@ func (q *Queue) Len() (n int) {
 	return n
 }
 
-// Poke makes whoever waits for Signal look.
+// Poke sends the signal.
 func (q *Queue) Poke() {
 	select {
 	case q.Signal <- struct{}{}:
@@ -99,19 +99,19 @@ func (q *Queue) Poke() {
 	}
 }
 
-// Withdraw takes m out of the queue; false if it was taken already.
+// Withdraw removes m from the queue. It returns false if m was taken already.
 func (q *Queue) Withdraw(m *Member) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if m.taken {
 		return false
 	}
-	m.taken = true // skipped when its turn comes
+	m.taken = true // Take skips it
 	return true
 }
 
-// Take adds to a group, or makes one of none: no more than most members of at most bytes together,
-// but one always, if any is free. A member that goes alone ends the group before it.
+// Take moves members from the queue to a group, which may be empty. The group may have no more members than most and no
+// more bytes than given, but always gets one if any is free. A member that goes alone ends it.
 func (q *Queue) Take(into []*Member, most, bytes int) (group []*Member, stopped bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -157,7 +157,7 @@ func (q *Queue) TakeLone(m *Member) bool {
 	return true
 }
 
-// Stop refuses what comes from now on.
+// Stop refuses new members.
 func (q *Queue) Stop() {
 	q.mu.Lock()
 	q.stopped = true
@@ -165,7 +165,7 @@ func (q *Queue) Stop() {
 	q.Poke()
 }
 
-// Await queues m and waits for it.
+// Await queues m and waits for its commit.
 func (q *Queue) Await(ctx context.Context, closing <-chan struct{}, m *Member, urgent bool) error {
 	if !q.Submit(m, urgent) {
 		return provider.ErrClosed
@@ -173,8 +173,8 @@ func (q *Queue) Await(ctx context.Context, closing <-chan struct{}, m *Member, u
 	return q.Wait(ctx, closing, m)
 }
 
-// Wait waits until the group of m, which is queued, has been committed. A caller that gives up before the
-// group took m up changed nothing; afterwards the outcome is unknown.
+// Wait waits until the group of m has been committed. If ctx ends before a group took m, nothing was changed.
+// Afterwards the outcome is unknown.
 func (q *Queue) Wait(ctx context.Context, closing <-chan struct{}, m *Member) error {
 	select {
 	case <-m.Done:
@@ -184,7 +184,7 @@ func (q *Queue) Wait(ctx context.Context, closing <-chan struct{}, m *Member) er
 			return ctx.Err()
 		}
 		select {
-		case <-m.Done: // both came at once: the better news is the answer
+		case <-m.Done: // both happened: prefer the known outcome
 			return m.Err
 		default:
 		}

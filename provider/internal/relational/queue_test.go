@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What is added to a group keeps within its bounds, and stays out of one that goes alone.
+// Take keeps within the bounds of a group, and adds nothing to one that goes alone.
 func TestTakeAddsToAGroup(t *testing.T) {
 	add := func(members ...*Member) *Queue {
 		q := NewQueue()

@@ -7,16 +7,16 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// UserTx is a transaction of a program as InTx of a store's package hands it on.
+// UserTx is a user's transaction, as InTx of a store's package passes it on.
 type UserTx[T comparable] struct {
 	Tx      T
-	Package string  // whose InTx it was
-	From    uintptr // where that was called, if it is known
+	Package string  // that InTx belongs to
+	From    uintptr // the caller of InTx, if known
 }
 
 func (u UserTx[T]) origin() string { return "one of package " + u.Package }
 
-// origin says where a transaction comes from.
+// origin describes where a transaction comes from.
 func origin(tx provider.Tx) string {
 	if from, ok := tx.Of.(interface{ origin() string }); ok {
 		return from.origin()
@@ -24,7 +24,8 @@ func origin(tx provider.Tx) string {
 	return fmt.Sprintf("a %T", tx.Of)
 }
 
-// Inside are the calls as join carries them out in a transaction of a program, once it is known to be of the store's kind.
+// Inside returns calls that join carries out in a user's transaction. They fail if the transaction is of another store's
+// kind.
 func Inside[T comparable](tx provider.Tx, door *Door, join func(ctx context.Context, own T, m *Member) error) Calls {
 	return Calls{Enqueue: func(ctx context.Context, m *Member, _ bool) error {
 		own, ok := tx.Of.(UserTx[T])
@@ -43,7 +44,7 @@ func Inside[T comparable](tx provider.Tx, door *Door, join func(ctx context.Cont
 	}}
 }
 
-// OnComplete hands a function to the running activity whose context is given, for transactions of a package's kind only.
+// OnComplete registers fn with the running activity of ctx. It fails for transactions of another package's kind.
 func OnComplete[T comparable](ctx context.Context, pkg string, fn func(T) error) error {
 	if fn == nil {
 		return fmt.Errorf("%s.OnComplete: %w: the function is nil: give one", pkg, provider.ErrInvalid)
@@ -61,7 +62,7 @@ func OnComplete[T comparable](ctx context.Context, pkg string, fn func(T) error)
 	return nil
 }
 
-// TxOver refuses a transaction that its caller has ended, by its methods or by a statement.
+// TxOver returns the error for a transaction that its caller has ended, by its methods or by a statement.
 func TxOver(err error) error {
 	return fmt.Errorf("%w: the transaction has ended: begin another one, and commit it after the call: %w", provider.ErrInvalid, err)
 }
