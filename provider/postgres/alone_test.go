@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A call that has a group for itself may write before it finds that it needs more, or that it is refused. Nothing of
-// that may be committed: neither beside the call's second try nor beside its refusal.
+// A call that runs alone may write before it finds that it needs more, or that it is refused. Nothing of that may be
+// committed, neither with the call's second try nor with its refusal.
 func TestCallWithoutCompanyThatIsTakenBackLeavesNothing(t *testing.T) {
 	p := store(t)
 	parent := create(t, p, "parent")

@@ -16,13 +16,13 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// fatal is in the payload of what the server stores and nobody is told of.
+// fatal is in the payload of what the server stores without an answer.
 const fatal = "its answer is lost"
 
 // cancelRequest is the code of a CancelRequest message; see "Message Formats" in the Postgres documentation.
 const cancelRequest = 80877102
 
-// answerless is a connection that breaks with the first answer after it has carried such a payload.
+// answerless is a connection that breaks at the first answer after it carried such a payload.
 type answerless struct {
 	net.Conn
 
@@ -30,7 +30,8 @@ type answerless struct {
 }
 
 func (c *answerless) Write(b []byte) (int, error) {
-	// The driver asks the server to cancel what a broken connection was doing. That request must not overtake the commit.
+	// The driver asks the server to cancel what a broken connection was doing. That request must not overtake the
+	// commit.
 	if len(b) == 16 && binary.BigEndian.Uint32(b[4:]) == cancelRequest {
 		return len(b), nil
 	}
@@ -71,11 +72,12 @@ func losing(t *testing.T) *Provider {
 func unknown(t *testing.T, call func() error) {
 	t.Helper()
 	if err := call(); provider.OutcomeOf(err) != provider.OutcomeUnknown || !provider.Retryable(err) {
-		t.Errorf("a call whose answer was lost is told %v", err)
+		t.Errorf("a call whose answer was lost returns %v", err)
 	}
 }
 
-// A fetch whose claim rode along with a group of which nobody knows the outcome must tell so: what it may have leased nobody would run, or give back.
+// A fetch whose claim rode along with a group of unknown outcome must return that error. Otherwise nobody would run
+// what it may have leased, or give it back.
 func TestRiderOfAnUnknownGroupDoesNotKnowEither(t *testing.T) {
 	for _, known := range []bool{false, true} {
 		p := losing(t)
@@ -110,7 +112,7 @@ func TestRiderOfAnUnknownGroupDoesNotKnowEither(t *testing.T) {
 		select {
 		case err := <-fetched:
 			if provider.OutcomeOf(err) != provider.OutcomeUnknown || !provider.Retryable(err) {
-				t.Errorf("known: %v: the fetch is told %v", known, err)
+				t.Errorf("known: %v: the fetch returns %v", known, err)
 			}
 		case <-time.After(10 * time.Second):
 			t.Fatalf("known: %v: the fetch sleeps on its claim", known)
@@ -118,7 +120,7 @@ func TestRiderOfAnUnknownGroupDoesNotKnowEither(t *testing.T) {
 	}
 }
 
-// What a group of which nobody knows the outcome may have stored is looked for at once, in all processes.
+// After a group of unknown outcome, all processes look at once for what it may have stored.
 func TestUnknownGroupsAreLookedFor(t *testing.T) {
 	p := losing(t)
 	p.parking.restFor = 0

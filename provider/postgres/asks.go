@@ -36,7 +36,7 @@ const (
 	sqlAnswerOf = `SELECT answer, ` + sqlNow + ` FROM perdure.ask WHERE ask_id = $1 AND answered`
 )
 
-// asks carries questions to instances and their answers back.
+// asks delivers questions to instances and returns their answers.
 type asks struct {
 	db   *database
 	hub  *relational.Hub
@@ -78,7 +78,7 @@ func (a *asks) ask(ctx context.Context, req provider.AskRequest) (provider.AskRe
 	return a.awaitAnswer(ctx, &req, ch)
 }
 
-// awaitAnswer blocks until the question is answered, and removes it otherwise.
+// awaitAnswer blocks until the question is answered. If that fails it removes the question.
 func (a *asks) awaitAnswer(ctx context.Context, req *provider.AskRequest, ch <-chan relational.Answer) (provider.AskResult, error) {
 	defer a.withdraw(ctx, req.AskID)
 	deadline := time.NewTimer(req.Wait)
@@ -86,7 +86,7 @@ func (a *asks) awaitAnswer(ctx context.Context, req *provider.AskRequest, ch <-c
 	recheck := time.NewTicker(fallback)
 	defer recheck.Stop()
 	for {
-		elsewhere := a.hub.Elsewhere() // before the read, so that nothing falls between
+		elsewhere := a.hub.Elsewhere() // before the read, so that no answer is missed
 		res, ok, err := a.answerOf(ctx, req.AskID)
 		if err != nil || ok {
 			return res, err
@@ -97,7 +97,7 @@ func (a *asks) awaitAnswer(ctx context.Context, req *provider.AskRequest, ch <-c
 		case <-elsewhere:
 		case <-recheck.C:
 		case <-deadline.C:
-			if res, ok, err := a.answerOf(ctx, req.AskID); err == nil && ok { // it came in the last moment
+			if res, ok, err := a.answerOf(ctx, req.AskID); err == nil && ok { // it came at the last moment
 				return res, nil
 			}
 			return provider.AskResult{}, fmt.Errorf("ask %s, after %v: %w", req.AskID, req.Wait, provider.ErrNoAnswer)
@@ -124,12 +124,12 @@ func (a *asks) answerOf(ctx context.Context, id provider.UUID) (res provider.Ask
 	return res, false, failed("ask", err, provider.OutcomeNothing)
 }
 
-// withdraw removes a question, whatever becomes of the asker. If it cannot, the janitor does.
+// withdraw removes a question even if the asker's context is done. If that fails, the janitor removes it.
 func (a *asks) withdraw(ctx context.Context, id provider.UUID) {
 	bounded, cancel := a.db.bounded(context.WithoutCancel(ctx))
 	defer cancel()
 	if _, err := a.db.pool.Exec(bounded, a.db.names.sql(sqlDropAsk), uuid(id)); err != nil {
-		a.db.opts.Logger.Warn("perdure postgres: a question stays until its time is over", "ask", id.String(), "error", err)
+		a.db.opts.Logger.Warn("perdure postgres: removing a question failed, it stays until it expires", "ask", id.String(), "error", err)
 	}
 }
 
@@ -144,7 +144,7 @@ func (c *claims) fetchAsks(ctx context.Context, req provider.FetchAsksRequest) (
 	return f.res, err
 }
 
-// An askFetch is one FetchAsks.
+// askFetch is one FetchAsks.
 type askFetch struct {
 	c   *claims
 	req provider.FetchAsksRequest
@@ -200,7 +200,7 @@ func (f *askFetch) undo() {
 	ctx, cancel := f.c.db.bounded(f.c.group.ctx)
 	defer cancel()
 	if _, err := f.c.db.pool.Exec(ctx, f.c.db.names.sql(sqlUntakeAsks), uuids(ids)); err != nil {
-		f.c.db.opts.Logger.Warn("perdure postgres: questions wait until their lease is over", "error", err)
+		f.c.db.opts.Logger.Warn("perdure postgres: releasing questions failed, they wait until their lease expires", "error", err)
 	}
 }
 
@@ -221,7 +221,7 @@ func (a *asks) answer(ctx context.Context, req provider.AnswerRequest) error {
 	fx := relational.NewEffects()
 	fx.Answers = []relational.Answer{{ID: req.AskID, Payload: payload, Now: now}}
 	if err != nil {
-		// An answer of which nobody knows may be stored, by this call or by the one that it repeats.
+		// This call or the one that it repeats may have stored the answer although it is not known.
 		a.wake.hint(&fx)
 		return err
 	}

@@ -19,7 +19,7 @@ func firstTurn(req *provider.CreateRequest) *provider.CommitTurnRequest {
 	}
 }
 
-// begun creates an instance with its first turn, and answers the turn that is next.
+// begun creates an instance with its first turn, and returns the next turn.
 func begun(t *testing.T, p *Provider, id string) provider.CommitTurnRequest {
 	t.Helper()
 	req := createRequest(id)
@@ -34,7 +34,7 @@ func begun(t *testing.T, p *Provider, id string) provider.CommitTurnRequest {
 	return next
 }
 
-// What a create with a first turn answers is what is stored, whatever that turn does, alone and in a group with others.
+// A create with a first turn returns what is stored, whatever that turn does, alone and in a group.
 func TestFirstTurnIsStoredWithItsInstance(t *testing.T) {
 	p, _ := counting(t)
 	observer := opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema})
@@ -56,14 +56,14 @@ func TestFirstTurnIsStoredWithItsInstance(t *testing.T) {
 		got, err := p.Create(t.Context(), req)
 		stored := get(t, observer, req.Key)
 		if err != nil || got.Begun != (req.First != nil) || !reflect.DeepEqual(got.Instance, stored) {
-			t.Errorf("answered (begun: %v, %v):\n%+v\nstored:\n%+v", got.Begun, err, got.Instance, stored)
+			t.Errorf("returned (begun: %v, %v):\n%+v\nstored:\n%+v", got.Begun, err, got.Instance, stored)
 		}
 		if req.First == nil {
 			return
 		}
 		next := turn(&stored)
 		next.Completes = []provider.TaskCompletion{{EventID: 2, Token: req.First.Tasks[0].Lease.Token}}
-		if len(req.First.Timers) > 0 { // what this process remembers of the inbox is right, too
+		if len(req.First.Timers) > 0 { // this process also remembers the inbox correctly
 			next.CancelTimers = []int64{3}
 		}
 		commit(t, p, next)
@@ -86,7 +86,7 @@ func TestFirstTurnIsStoredWithItsInstance(t *testing.T) {
 	checkConsistent(t, p)
 }
 
-// Whoever hands off a task by a create shows that it lives, or others end the lease.
+// A process that hands off a task by a create shows that it lives. Otherwise others end the lease.
 func TestFirstTurnShowsThatItsOwnerLives(t *testing.T) {
 	p := store(t)
 	begun(t, p, "in")

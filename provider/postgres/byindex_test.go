@@ -10,12 +10,12 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// TestPlansOfSmallTablesStayGood lets every statement of the way of an orchestration be planned while its tables hold a page, often
-// enough that the plans are kept, and counts what is read once the tables have grown behind the planner's back.
+// TestPlansOfSmallTablesStayGood plans all statements of an orchestration while its tables hold one page, often enough
+// that the plans are kept. Then it lets the tables grow without new plans and counts what is read.
 func TestPlansOfSmallTablesStayGood(t *testing.T) {
 	p := plansOnce(t)
 	tables := []string{"instance", "task", "inbox", "history", "outcome", "execution", "attribute", "value"}
-	for _, table := range tables { // which would have the plans made anew
+	for _, table := range tables { // which would cause new plans
 		exec(t, p, `ALTER TABLE perdure.`+table+` SET (autovacuum_enabled = false)`)
 	}
 	life(t, p)
@@ -46,7 +46,7 @@ func TestPlansOfSmallTablesStayGood(t *testing.T) {
 	}
 }
 
-// plansOnce opens a store of one connection, which keeps its plans and tells what it read.
+// plansOnce opens a store of one connection, which keeps its plans and counts what it reads.
 func plansOnce(t *testing.T) *Provider {
 	t.Helper()
 	url := postgrestest.URL(t)
@@ -62,10 +62,10 @@ func plansOnce(t *testing.T) *Provider {
 	return p
 }
 
-// readRows is what was read of each table from end to end and by each index so far.
+// readRows counts the rows read so far from whole tables and by each index.
 func readRows(t *testing.T, p *Provider) map[string]int64 {
 	t.Helper()
-	for _, pool := range []*pgxpool.Pool{p.db.pool, p.db.spare} { // a session tells what it read at its next statement
+	for _, pool := range []*pgxpool.Pool{p.db.pool, p.db.spare} { // a session reports what it read at its next statement
 		for range 2 {
 			if _, err := pool.Exec(t.Context(), `SELECT pg_stat_force_next_flush()`); err != nil {
 				t.Fatal(err)
@@ -89,7 +89,7 @@ func readRows(t *testing.T, p *Provider) map[string]int64 {
 	return read
 }
 
-// life leads an instance through what orchestrations do all day.
+// life takes an instance through a typical orchestration.
 func life(t *testing.T, p *Provider) {
 	t.Helper()
 	check := func(what string, err error) {

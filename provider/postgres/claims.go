@@ -11,15 +11,15 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// How long a fetch that found nothing sleeps at most, against lost notifications, and how
-// soon it looks again when others hold what it could take.
+// Limits of how long a fetch that found nothing sleeps: in case notifications are lost, and when other transactions
+// hold what it could take.
 const (
 	fallback      = 5 * time.Second
 	contended     = 4 * time.Millisecond
 	longContended = 200 * time.Millisecond
 )
 
-// claims takes work for fetches, and lets those wait that find none.
+// claims takes work for fetches. Fetches that find none wait here.
 type claims struct {
 	db       *database
 	kinds    *kinds
@@ -30,8 +30,8 @@ type claims struct {
 	group    *group
 }
 
-// park looks until there is something, wait has passed, ctx is finished or the provider is
-// closed. A claim is never lost: what was taken for a caller that had gone is given back.
+// park looks for work until it finds some, wait has passed, ctx is done or the provider is closed. No claim is lost: a
+// claim for a caller that has gone is undone.
 func (c *claims) park(ctx context.Context, call *parked, wait time.Duration) error {
 	if err := c.db.door.Enter(ctx); err != nil {
 		return err
@@ -48,7 +48,7 @@ func (c *claims) park(ctx context.Context, call *parked, wait time.Duration) err
 		}
 	}
 	for {
-		call.next.Store(relational.Never) // what becomes due while this looks may be earlier than what it sees
+		call.next.Store(relational.Never) // work may become due during the look, before the time that the look finds
 		found, err := c.lookOnce(ctx, call)
 		if err != nil || found {
 			return err
@@ -68,7 +68,7 @@ func (c *claims) park(ctx context.Context, call *parked, wait time.Duration) err
 	}
 }
 
-// sleep lets a call doze, and tells whether it is over.
+// sleep dozes, and reports whether the call is over.
 func (c *claims) sleep(ctx context.Context, call *parked, limit time.Duration) (over bool, err error) {
 	found, done, err := c.doze(ctx, call, limit)
 	if found && ctx.Err() != nil {
@@ -78,7 +78,7 @@ func (c *claims) sleep(ctx context.Context, call *parked, limit time.Duration) (
 	return found || done, err
 }
 
-// lookOnce looks, whatever becomes of the caller meanwhile.
+// lookOnce looks even if the caller's context ends meanwhile.
 func (c *claims) lookOnce(ctx context.Context, call *parked) (bool, error) {
 	found, err := call.look(c.db.unheeding(ctx))
 	if err != nil {
@@ -91,7 +91,7 @@ func (c *claims) lookOnce(ctx context.Context, call *parked) (bool, error) {
 	return found, ctx.Err()
 }
 
-// begin begins the batch of a claim: with the time, for a claim that finds nothing.
+// begin begins the batch of a claim with the time, which a claim that finds nothing needs.
 func (c *claims) begin(now *provider.Time) *pgx.Batch {
 	b := &pgx.Batch{}
 	b.Queue(sqlByIndex + `, ` + sqlNow).QueryRow(func(r pgx.Row) error {
@@ -102,8 +102,8 @@ func (c *claims) begin(now *provider.Time) *pgx.Batch {
 	return b
 }
 
-// run runs the batch of a claim, which is a transaction of its own. The first leases of an owner are stored only after the row of this
-// process names it: if the process died in between, nobody would end them.
+// run runs the batch of a claim in a transaction of its own. The row of this process must name an owner before the
+// owner's first leases are stored. If the process died in between, nobody would end them.
 func (c *claims) run(ctx context.Context, owner string, lease time.Duration, b *pgx.Batch, took func() bool) error {
 	if c.presence.shows(owner) {
 		return c.db.pooled(ctx, b)
@@ -112,7 +112,7 @@ func (c *claims) run(ctx context.Context, owner string, lease time.Duration, b *
 	if err != nil {
 		return err
 	}
-	defer conn.Release() // a transaction that was not committed ends with the connection
+	defer conn.Release() // closing the connection rolls back an open transaction
 	begun := &pgx.Batch{}
 	begun.Queue(sqlBegin)
 	begun.QueuedQueries = append(begun.QueuedQueries, b.QueuedQueries...)
@@ -128,7 +128,7 @@ func (c *claims) run(ctx context.Context, owner string, lease time.Duration, b *
 	return err
 }
 
-// sleepOf answers how long the call may sleep if it is not woken.
+// sleepOf returns how long the call may sleep if nothing wakes it.
 func (c *claims) sleepOf(ctx context.Context, call *parked) (time.Duration, error) {
 	now, next, err := call.due(c.db.unheeding(ctx))
 	if err != nil {
@@ -150,7 +150,7 @@ func (c *claims) sleepOf(ctx context.Context, call *parked) (time.Duration, erro
 	return min(sleep, next.Sub(now)), nil
 }
 
-// doze sleeps until something may be there, or has been claimed along with a commit; done says that the call is over.
+// doze sleeps until there may be work, or until a ride claimed some. done reports that the call is over.
 func (c *claims) doze(ctx context.Context, call *parked, sleep time.Duration) (found, done bool, err error) {
 	timer := time.NewTimer(sleep)
 	defer timer.Stop()
@@ -174,7 +174,7 @@ func (c *claims) doze(ctx context.Context, call *parked, sleep time.Duration) (f
 			done, err = true, provider.ErrClosed
 		}
 		if call.ride.wakes() {
-			call.rouse() // what this was about may have come too late for the ride
+			call.rouse() // the work may have come too late for the ride
 			return true, true, nil
 		}
 		if call.ride.err != nil {

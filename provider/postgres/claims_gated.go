@@ -15,21 +15,23 @@ import (
 
 const (
 	sqlGateLock = `SELECT pg_advisory_xact_lock($1)`
-	// All that a transaction decides it decides for one moment, after its locks.
+	// The transaction decides everything for one moment, which is after it got its locks.
 	sqlGateClock   = `SELECT set_config('perdure_gate.now', (` + sqlNow + `)::text, true)::bigint`
 	sqlGateNow     = `current_setting('perdure_gate.now')::bigint`
 	sqlHeldAtGate  = sqlHeldFrom + sqlGateNow + sqlHeldOr + sqlGateNow + sqlHeldEnd
 	sqlHeldBy      = `SELECT count(*) FROM perdure.session s WHERE s.owner = $1 AND ` + sqlHeldAtGate
 	sqlCallExtends = `WITH w AS (SELECT s.id FROM perdure.session s WHERE s.owner = $1 AND ` + sqlHeldAtGate + ` ORDER BY s.id FOR UPDATE)
 	UPDATE perdure.session s SET lease_until = ` + sqlGateNow + ` + $2 FROM w WHERE s.id = w.id AND s.owner = $1`
-	// How many tasks of each limited queue are leased: no lease is longer than a day. Those of suspended instances stand apart.
+	// How many tasks of each limited queue are leased. No lease is longer than a day. Tasks of suspended instances are
+	// counted apart.
 	sqlLeased = `WITH clock AS MATERIALIZED (SELECT ` + sqlGateNow + ` AS now)
 	SELECT k.queue, count(*) FROM unnest($1::bigint[], $2::text[]) k (id, queue) CROSS JOIN LATERAL (
 		SELECT 1 FROM perdure.task t WHERE t.kind = k.id AND t.fetch_at > 0
 			AND t.fetch_at > (SELECT now FROM clock) AND t.fetch_at <= (SELECT now FROM clock) + 86400000000 AND t.state = 2 AND t.lease_until > (SELECT now FROM clock)
 		UNION ALL SELECT 1 FROM perdure.task t WHERE t.kind = k.id AND t.fetch_at = 0 AND t.state = 2
 			AND t.lease_until > (SELECT now FROM clock)) l GROUP BY k.queue`
-	// What can be fetched, in order, with the sessions as they are: but nothing of those that others hold or that are one too many.
+	// The fetchable tasks, in order, with the current sessions. It leaves out tasks in other owners' sessions, and in
+	// sessions beyond the maximum.
 	sqlCandidates = `WITH clock AS MATERIALIZED (SELECT ` + sqlGateNow + ` AS now),
 	late AS MATERIALIZED (SELECT t.key, t.execution, t.event_id, true AS late, t.expire_at AS at, t.kind AS id, t.kind AS plain, t.session
 		FROM perdure.task t WHERE $4 AND t.expire_at > 0 AND t.expire_at <= (SELECT now FROM clock) ORDER BY t.expire_at LIMIT $5),
@@ -45,14 +47,14 @@ const (
 	FROM (SELECT * FROM late UNION ALL SELECT * FROM early) u LEFT JOIN perdure.session s ON u.session <> '' AND s.id = u.session
 	ORDER BY u.late DESC, u.at, u.key, u.execution, u.event_id`
 	sqlHeldBy6 = `SELECT count(*) FROM perdure.session s WHERE s.owner = $6 AND ` + sqlHeldAtGate
-	// A lapsed session may have been extended since it was looked at.
+	// An expired session may have been extended since it was read.
 	sqlClaimSessions = `INSERT INTO perdure.session AS s (id, owner, lease_until, idle_until, idle)
 	SELECT w.id, $2, ` + sqlGateNow + ` + $3, ` + sqlGateNow + ` + $4, $4 FROM unnest($1::text[]) w (id) ORDER BY w.id
 	ON CONFLICT (id) DO UPDATE SET owner = excluded.owner, lease_until = excluded.lease_until, idle_until = excluded.idle_until,
 	idle = excluded.idle WHERE NOT ` + sqlHeldAtGate
 	sqlUseOwnSessions = `WITH w AS (SELECT s.id FROM perdure.session s WHERE s.id = ANY($1::text[]) AND s.owner = $2 AND ` + sqlHeldAtGate + `
 	ORDER BY s.id FOR UPDATE) UPDATE perdure.session s SET idle_until = ` + sqlGateNow + ` + s.idle FROM w WHERE s.id = w.id`
-	// Those that were chosen, unless somebody has them or their session meanwhile.
+	// The chosen tasks, unless they or their sessions were taken meanwhile.
 	sqlTakeChosen = `WITH clock AS MATERIALIZED (SELECT ` + sqlGateNow + ` AS now),
 	due AS MATERIALIZED (SELECT t.key, t.execution, t.event_id, w.late, w.at, w.kind
 		FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $6::boolean[], $8::bigint[], $9::bigint[]) w (key, execution, event_id, late, at, kind)
@@ -63,7 +65,8 @@ const (
 			AND (t.session = '' OR EXISTS (SELECT 1 FROM perdure.session s WHERE s.id = t.session AND s.owner = $5))
 		FOR UPDATE OF t SKIP LOCKED),
 	` + sqlTakeDue
-	// What was due at $3 could not be had. After that, leases end, sessions do, or something becomes due.
+	// No task that was due at $3 could be taken. The next times are the ends of leases and sessions, and when tasks
+	// become due.
 	sqlNextGated = `SELECT ` + sqlNow + `, least((SELECT min(n.fetch_at) FROM unnest($1::bigint[]) k (id) CROSS JOIN LATERAL (
 		SELECT t.fetch_at FROM perdure.task t WHERE t.kind = k.id AND t.fetch_at > 0 AND t.fetch_at > $3 ORDER BY t.fetch_at LIMIT 1) n),
 		(SELECT min(t.lease_until) FROM perdure.task t WHERE t.kind = ANY($1::bigint[]) AND t.fetch_at = 0 AND t.state = 2 AND t.lease_until > $3),
@@ -71,20 +74,20 @@ const (
 		CASE WHEN $4 THEN (SELECT min(least(s.lease_until, s.idle_until)) FROM perdure.session s WHERE least(s.lease_until, s.idle_until) > $3) END)`
 )
 
-// gatePage is how many tasks of each kind a gate looks at, beside those that the fetch may have.
+// gatePage is how many tasks of each kind a gate reads, in addition to those that the fetch may take.
 const gatePage = 100
 
-// A gatedFetch is a FetchTasks that minds limits of queues or claims sessions. Claims that may stand in each other's way come
-// one after the other, by advisory locks: the snapshot of a single statement is older than its locks.
+// gatedFetch is a FetchTasks that limits queues or claims sessions. Advisory locks serialise the claims that affect
+// each other, because the snapshot of a single statement is older than its locks.
 type gatedFetch struct {
 	*taskFetch
 
 	called bool          // the sessions of the owner were extended
 	seen   provider.Time // when the last look began
-	retry  bool          // others had what it wanted to take
+	retry  bool          // others held what it chose
 }
 
-// wants tells whether there are tasks, or something ended that the fetch may wait for.
+// wants reports whether there are tasks, or whether something ended that the fetch may wait for.
 func (f *gatedFetch) wants(s *signal) bool {
 	if f.taskFetch.wants(s) {
 		return true
@@ -138,7 +141,7 @@ func (f *gatedFetch) look(ctx context.Context) (bool, error) {
 	return len(f.res.Tasks) > 0, nil
 }
 
-// announce lets all processes know which queues are limited, so that they tell of the ends of leases there.
+// announce tells all processes which queues are limited, so that they notify of the ends of leases there.
 func (f *gatedFetch) announce(ctx context.Context) error {
 	for _, q := range f.req.Queues {
 		kind, known := f.c.kinds.get().Limit(q.Queue)
@@ -151,7 +154,7 @@ func (f *gatedFetch) announce(ctx context.Context) error {
 		fx := relational.NewEffects()
 		for id, stored := range f.c.kinds.get().ByTask {
 			if stored == kind {
-				fx.Tasks[id] = struct{}{} // who does not know it will read the kinds
+				fx.Tasks[id] = struct{}{} // a process that does not know the kind reads the kinds
 			}
 		}
 		f.c.wake.hint(&fx)
@@ -159,7 +162,7 @@ func (f *gatedFetch) announce(ctx context.Context) error {
 	return nil
 }
 
-// open begins the transaction and reads what the gate decides by: one round trip.
+// open begins the transaction and reads what the gate decides by, in one round trip.
 func (f *gatedFetch) open(t *txn) (*gate, error) {
 	g := newGate(&f.req, f.c.kinds.get())
 	b := &pgx.Batch{}
@@ -196,7 +199,7 @@ func (f *gatedFetch) open(t *txn) (*gate, error) {
 	return g, t.exchange(b)
 }
 
-// locks are the keys of the advisory locks that the fetch takes, in order.
+// locks returns the keys of the advisory locks that the fetch takes, in order.
 func (f *gatedFetch) locks() (keys []int64) {
 	key := func(what, name string) {
 		h := fnv.New64a()
@@ -213,7 +216,7 @@ func (f *gatedFetch) locks() (keys []int64) {
 	return slices.Compact(keys)
 }
 
-// close takes what was chosen, and commits.
+// close takes the chosen tasks and commits.
 func (f *gatedFetch) close(t *txn, g *gate, chosen []candidate) error {
 	b, sql, owner, claim := &pgx.Batch{}, f.c.db.names.sql, f.req.Owner, f.req.Sessions
 	f.res.Sessions = g.held
@@ -238,7 +241,7 @@ func (f *gatedFetch) close(t *txn, g *gate, chosen []candidate) error {
 		f.res.Now = f.seen
 		return nil
 	}
-	fx := relational.NewEffects() // others may wait for what ends with these
+	fx := relational.NewEffects() // other fetches may wait for the leases that end here
 	fx.ElapsedDue = int64(f.res.Now.Add(f.req.Lease))
 	if len(g.claimed) > 0 {
 		fx.ElapsedDue = min(fx.ElapsedDue, int64(f.res.Now.Add(min(claim.Lease, claim.Idle))))
@@ -247,7 +250,7 @@ func (f *gatedFetch) close(t *txn, g *gate, chosen []candidate) error {
 	return nil
 }
 
-// due answers when the fetch may go on by time alone.
+// due returns when the fetch may find work without a commit.
 func (f *gatedFetch) due(ctx context.Context) (now, next provider.Time, err error) {
 	if !relational.Minds(&f.req, f.c.kinds.get()) {
 		return f.taskFetch.due(ctx)
@@ -266,30 +269,30 @@ func (f *gatedFetch) due(ctx context.Context) (now, next provider.Time, err erro
 	}
 }
 
-// A gate chooses the tasks of a fetch one after the other, in order, where limits of queues and sessions decide which of them it may have.
+// gate chooses the tasks of a fetch, in order, under the limits of queues and sessions.
 type gate struct {
 	req     *provider.FetchTasksRequest
 	kinds   *relational.Kinds
-	room    map[string]int // how many tasks of a queue may be leased yet, where there is a limit
-	held    int            // sessions of the owner, with those that it is to have
-	page    int            // how many tasks of a kind were read at most
+	room    map[string]int // how many more tasks of a limited queue may be leased
+	held    int            // sessions of the owner, including those that it claims
+	page    int            // the most tasks of a kind that were read
 	list    []candidate    // in order
 	mine    map[string]bool
-	claimed []string // sessions that the owner is to have
-	used    []string // sessions of chosen tasks that somebody holds
+	claimed []string // sessions that the owner claims
+	used    []string // held sessions of chosen tasks
 }
 
-// candidate is a task that can be fetched if the gate lets it through.
+// candidate is a task that can be fetched if the gate admits it.
 type candidate struct {
 	provider.TaskRef
 
 	late    bool
 	at      int64 // its rank
 	kind    int64
-	plain   int64 // the kind that it has once it is leased
+	plain   int64 // its kind once it is leased
 	session string
 	owner   string // of the session
-	held    bool   // by that owner
+	held    bool   // owner holds the session
 }
 
 func newGate(req *provider.FetchTasksRequest, kinds *relational.Kinds) *gate {
@@ -303,14 +306,15 @@ func (g *gate) read(rows pgx.Rows) error {
 		if err != nil {
 			return err
 		}
-		if n := len(g.list); n == 0 || g.list[n-1].TaskRef != c.TaskRef { // a queue may be named twice
+		if n := len(g.list); n == 0 || g.list[n-1].TaskRef != c.TaskRef { // a request may name a queue twice
 			g.list = append(g.list, c)
 		}
 	}
 	return rows.Err()
 }
 
-// choose answers the tasks to take. It stops where a kind may have more tasks than were read: they would come next.
+// choose returns the tasks to take. It stops where a kind may have more tasks than were read, because they would come
+// next.
 func (g *gate) choose(limit int) (list []candidate) {
 	read := make(map[int64]int)
 	for i := range g.list {
@@ -328,7 +332,7 @@ func (g *gate) choose(limit int) (list []candidate) {
 	return list
 }
 
-// admits tells whether the fetch may have the task, which then it has.
+// admits reports whether the fetch may take the task, and counts it if so.
 func (g *gate) admits(c *candidate) bool {
 	queue := g.kinds.ByTask[c.kind].Queue
 	room, limited := g.room[queue]
@@ -344,7 +348,7 @@ func (g *gate) admits(c *candidate) bool {
 	return true
 }
 
-// claims tells whether the owner holds the session of a task, or will.
+// claims reports whether the owner holds the session of a task or claims it.
 func (g *gate) claims(c *candidate) bool {
 	switch {
 	case c.session == "" || g.mine[c.session]:
@@ -362,7 +366,7 @@ func (g *gate) claims(c *candidate) bool {
 	return true
 }
 
-// takeArgs are the parameters of sqlTakeChosen.
+// takeArgs returns the parameters of sqlTakeChosen.
 func takeArgs(req *provider.FetchTasksRequest, chosen []candidate) []any {
 	c := &columns{}
 	column(c, chosen, func(t *candidate) pgtype.UUID { return uuid(t.Key) })

@@ -11,21 +11,21 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A parking is where the fetches of this process wait for work.
+// parking is where the fetches of this process wait for work.
 type parking struct {
 	clock *clock
 
 	mu      sync.Mutex
 	parked  map[*parked]struct{}
 	resting map[string]*rest // by owner of turns
-	restFor time.Duration    // a test may set it
+	restFor time.Duration    // tests change it
 }
 
 func newParking(clock *clock) *parking {
 	return &parking{clock: clock, parked: make(map[*parked]struct{}), resting: make(map[string]*rest), restFor: restFor}
 }
 
-// add lets a call wait.
+// add adds a waiting call.
 func (p *parking) add(call *parked) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -39,7 +39,7 @@ func (p *parking) awaited() bool {
 	return len(p.parked) > 0
 }
 
-// hear wakes the calls that a signal concerns, except for one.
+// hear wakes the calls that a signal concerns, except one.
 func (p *parking) hear(in *signal, but *parked) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,24 +65,24 @@ func (p *parking) rouse() {
 	}
 }
 
-// A parked call is a fetch that waits in this process.
+// parked is a fetch that waits in this process.
 type parked struct {
 	op    string
 	wants func(*signal) bool
-	// look takes what it can, in one round trip; it tells whether it got something.
+	// look takes what it can in one round trip, and reports whether it got something.
 	look func(context.Context) (bool, error)
-	// undo gives back what look took for a caller that had gone meanwhile.
+	// undo gives back what look took, for a caller that has gone.
 	undo func()
-	// due answers when something may be there by time alone, relational.Never for not.
+	// due returns when there may be work without a commit, relational.Never if that is unknown.
 	due func(context.Context) (now, next provider.Time, err error)
 
-	lead      time.Duration // how long before something is due it may be taken
+	lead      time.Duration // how long before it is due work may be taken
 	wake      chan struct{}
-	sooner    chan struct{} // next was brought forward
-	next      atomic.Int64  // when something is due by time alone
+	sooner    chan struct{} // next was moved forward
+	next      atomic.Int64  // when work is due without a commit
 	ride      ride
-	contended time.Duration // how long it slept last because others held what is due
-	turns     *turnFetch    // that it is, if it is one
+	contended time.Duration // the last sleep because others held due work
+	turns     *turnFetch    // the FetchTurns, if it is one
 }
 
 // rouse makes the call look.
@@ -93,7 +93,7 @@ func (call *parked) rouse() {
 	}
 }
 
-// expect notes that something is due then. Whoever hears of a lease that will end need not look now.
+// expect records when work is due. The end of a lease is no reason to look now.
 func (call *parked) expect(at int64) {
 	if !call.lower(at) {
 		return
@@ -104,7 +104,7 @@ func (call *parked) expect(at int64) {
 	}
 }
 
-// lower brings the next look forward; false if it was no later.
+// lower moves the next look forward. It returns false if it was no later.
 func (call *parked) lower(at int64) bool {
 	for {
 		known := call.next.Load()
@@ -117,7 +117,7 @@ func (call *parked) lower(at int64) bool {
 	}
 }
 
-// hear takes what a signal says to the call.
+// hear handles a signal.
 func (call *parked) hear(in *signal) {
 	switch {
 	case call.wants(in):
@@ -127,24 +127,26 @@ func (call *parked) hear(in *signal) {
 	}
 }
 
-// A rest is what a claim that rode along leaves behind. It took all that there was, and its call goes on to hear what comes. So the node's
-// next fetch need not look, if it begins soon: it would find nothing, and be in the way of the group that makes work ready.
+// rest is left by a claim that rode along. The claim took all there was, and its call keeps listening for more. If the
+// node's next fetch begins soon it need not look. A look would find nothing, and would delay the group that makes work
+// ready.
 type rest struct {
 	of    provider.FetchTurnsRequest
 	call  *parked
 	until time.Time
 }
 
-// restFor is how long a fetch relies on the claim before it, against what nobody tells of: rows that others held and did not take.
+// restFor is how long a fetch relies on the previous claim. Rows that others held and did not take cause no
+// notification.
 const restFor = 20 * time.Millisecond
 
-// serves tells whether a request would find no more than the claim.
+// serves reports whether a request would find no more than the claim did.
 func (r *rest) serves(req *provider.FetchTurnsRequest) bool {
 	return time.Now().Before(r.until) && len(r.call.wake) == 0 && req.Owner == r.of.Owner && req.Ahead == r.of.Ahead &&
 		req.EngineLevel == r.of.EngineLevel && slices.Equal(req.Capabilities, r.of.Capabilities)
 }
 
-// leave ends a call. One that took all that there was hears on for the next one.
+// leave ends a call. A call that took all there was keeps listening for the next one.
 func (p *parking) leave(call *parked) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -155,7 +157,7 @@ func (p *parking) leave(call *parked) {
 	}
 }
 
-// relieve answers how long a call need not look. It goes by what was heard before it.
+// relieve returns how long a call need not look, given what the previous call heard.
 func (p *parking) relieve(call *parked, wait time.Duration) time.Duration {
 	if call.turns == nil {
 		return 0

@@ -10,28 +10,29 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// What a call that waits is at.
+// States of a waiting call.
 const (
 	awake int32 = iota
 	dozing
 	riding
 )
 
-// A ride is a parked call's place in the transaction of a group that makes work ready for it: the claim costs no transaction, no push to
-// the disk and no round trip of its own.
+// ride is a parked call's place in the transaction of a group that makes work ready for it. The claim then costs no
+// transaction, no flush to disk and no round trip of its own.
 type ride struct {
 	state atomic.Int32
-	// queue adds the claim to a group's batch, and settle says whether that was committed: then it answers whether something was claimed.
+	// queue adds the claim to a group's batch. settle is called with the outcome of the commit, and reports whether
+	// something was claimed.
 	queue  func(*pgx.Batch)
 	settle func(committed bool) bool
-	// claimed answers what was claimed, before it is settled.
+	// claimed returns what was claimed, before it is settled.
 	claimed func() []provider.Turn
 	found   bool
-	err     error         // nobody knows whether something was claimed
+	err     error         // set if it is unknown whether something was claimed
 	over    chan struct{} // one value for each ride
 }
 
-// board adds the claim of a call that waits for what a group makes ready; nil if there is none.
+// board adds the claim of a call that waits for what a group makes ready. It returns nil if there is none.
 func (p *parking) board(fx *relational.Effects, b *pgx.Batch, shown *presence) *parked {
 	if len(fx.Turns) == 0 {
 		return nil
@@ -51,7 +52,7 @@ func (p *parking) board(fx *relational.Effects, b *pgx.Batch, shown *presence) *
 	return nil
 }
 
-// claimed answers what a rider took.
+// claimed returns what a rider claimed.
 func (call *parked) claimed() []provider.Turn {
 	if call == nil {
 		return nil
@@ -68,7 +69,8 @@ func (call *parked) alight(committed bool) {
 	call.ride.over <- struct{}{}
 }
 
-// strand ends the ride with a group of which nobody knows the outcome: who asked for the claim must give it back, as after a look of its own.
+// strand ends the ride with a group whose outcome is unknown. The caller of the claim must undo it, as after its own
+// look.
 func (call *parked) strand(err error) {
 	if call == nil {
 		return
@@ -80,7 +82,7 @@ func (call *parked) strand(err error) {
 // doze begins to wait.
 func (r *ride) doze() { r.state.Store(dozing) }
 
-// wakes ends the waiting, after a ride that is under way. It answers whether that has claimed something.
+// wakes ends the waiting, after a ride in progress. It reports whether the ride claimed something.
 func (r *ride) wakes() (found bool) {
 	if r.state.CompareAndSwap(dozing, awake) {
 		return false
@@ -89,14 +91,15 @@ func (r *ride) wakes() (found bool) {
 	return r.ends()
 }
 
-// ends is told of the end of a ride.
+// ends records the end of a ride.
 func (r *ride) ends() (found bool) {
 	r.state.Store(awake)
 	return r.found
 }
 
-// boardKnown has a call that waits take what a group makes ready, without a statement more: this process knows all that a claim would
-// read. The rows that the group writes anyway are written as the claim leaves them. It is nil, and nothing is changed, if it does not know all of it.
+// boardKnown claims what a group makes ready for a waiting call without another statement. It requires that this
+// process knows everything a claim would read. The rows that the group writes anyway are written as the claim leaves
+// them. Otherwise it returns nil and changes nothing.
 func (p *parking) boardKnown(u *unit, t *relational.Tx, shown *presence) *parked {
 	if len(t.Effects.Turns) == 0 || len(u.ops.instances) > 0 {
 		return nil
@@ -117,7 +120,8 @@ func (p *parking) boardKnown(u *unit, t *relational.Tx, shown *presence) *parked
 	return nil
 }
 
-// known answers the turns of all instances that a group makes ready, none if a claim might answer something else.
+// known returns the turns of all instances that a group makes ready. It returns none if a claim might find something
+// else.
 func (f *turnFetch) known(u *unit) (turns []provider.Turn) {
 	kinds := f.kinds()
 	for i := range u.ops.heads {
@@ -138,7 +142,7 @@ func (f *turnFetch) known(u *unit) (turns []provider.Turn) {
 	return turns
 }
 
-// turn makes up a turn of what a group leaves of an instance.
+// turn builds a turn from what a group leaves of an instance.
 func (f *turnFetch) turn(u *unit, h *relational.Head) (turn provider.Turn, ok bool) {
 	was := u.recalled[h.Key]
 	if was == nil || was.row == nil || u.described[h.Key] || h.Blocked || h.Inbox > int64(f.req.MaxMessages) {
@@ -177,5 +181,5 @@ func (f *turnFetch) takes(u *unit, t *relational.Tx, turns []provider.Turn) {
 			h.Deliveries++
 		}
 	}
-	clear(t.Effects.Turns) // nobody else need look
+	clear(t.Effects.Turns) // no other fetch need look
 }

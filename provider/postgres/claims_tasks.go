@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	// A task comes by its rank, which delays nothing: after those that are late. Kinds that are ranked by fairness become plain with the
-	// lease, so that all that is left in them may be fetched, save for what an older release has put off.
+	// Tasks are ordered by rank. A rank does not delay a task: it only puts it behind tasks that are late. A task
+	// ranked by fairness gets the plain kind with its lease. So every task left in a ranked kind may be fetched, except
+	// those that an older release delayed.
 	sqlClaimTasks = `WITH clock AS MATERIALIZED (SELECT ` + sqlNow + ` AS now),
 	late AS MATERIALIZED (SELECT t.key, t.execution, t.event_id, true AS late, t.expire_at AS at, t.kind FROM perdure.task t
 		WHERE $6 AND t.expire_at > 0 AND t.expire_at <= (SELECT now FROM clock) ORDER BY t.expire_at LIMIT $3 FOR UPDATE SKIP LOCKED),
@@ -25,7 +26,7 @@ const (
 	due AS MATERIALIZED (SELECT * FROM (SELECT * FROM late UNION ALL SELECT * FROM early) u
 		ORDER BY late DESC, at, key, execution, event_id LIMIT $3),
 	` + sqlTakeDue
-	// What is due is leased.
+	// Due tasks are leased.
 	sqlTakeDue = `taken AS (UPDATE perdure.task t SET state = 2, token = ` + sqlTokenFrom + `$4` + sqlTokenOfTask + `, owner = $5,
 		lease_until = c.now + $7, fetch_at = c.now + $7,
 		expire_at = CASE WHEN d.late THEN c.now + $7 WHEN t.deadline_at = 0 THEN 0 ELSE greatest(t.deadline_at, c.now + $7) END,
@@ -37,7 +38,8 @@ const (
 	FROM taken t LEFT JOIN perdure.instance i ON i.key = ANY(ARRAY[t.key])
 	LEFT JOIN perdure.execution e ON e.key = ANY(ARRAY[t.key]) AND e.execution = t.execution
 	ORDER BY t.late DESC, t.at, t.key, t.execution, t.event_id`
-	// The lease token of a task, from the token of its fetch, which stands between the two: provider.TaskToken.
+	// The lease token of a task, as provider.TaskToken computes it. The token of its fetch stands between the two
+	// parts.
 	sqlTokenFrom   = `encode(substring(sha256(uuid_send(`                                                                  //nolint:gosec // SQL
 	sqlTokenOfTask = `::uuid) || uuid_send(t.key) || int8send(t.execution) || int8send(t.event_id)) FOR 16), 'hex')::uuid` //nolint:gosec // SQL
 	sqlNextTask    = `SELECT ` + sqlNow + `, least((SELECT min(n.at) FROM unnest($1::bigint[]) k (id) CROSS JOIN LATERAL (
@@ -65,17 +67,18 @@ func (c *claims) fetchTasks(ctx context.Context, req provider.FetchTasksRequest)
 	return f.res, err
 }
 
-// A taskFetch is one FetchTasks.
+// taskFetch is one FetchTasks.
 type taskFetch struct {
 	c   *claims
 	req provider.FetchTasksRequest
 	res provider.FetchTasksResult
 }
 
-// taskKinds are what a fetch asks for: kinds, how much earlier each ranks, and the kind that a task of it has once it is leased.
+// taskKinds are what a fetch asks for: kinds, how much earlier each ranks, and the kind of its tasks once they are
+// leased.
 type taskKinds struct{ ids, bonuses, plain []int64 }
 
-// Tasks with a session are for fetches that mind sessions, and no others, whatever has come to be known since they began.
+// Only fetches that claim sessions take tasks in sessions, even if kinds become known after they began.
 func (f *taskFetch) kinds(sessions bool) taskKinds {
 	k := taskKinds{[]int64{}, []int64{}, []int64{}}
 	kinds := f.c.kinds.get()

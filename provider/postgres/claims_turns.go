@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	// For each kind an index range in its order; rows that others claim or change are passed over. It looks ahead when the first
-	// is due within half of that, so that it takes many at once; what is held back by more than its messages waits.
+	// An index range for each kind, in its order. Rows that others claim or change are skipped. If the first one is due
+	// within half of the time ahead, the claim looks ahead and takes many at once. An instance that is delayed by more
+	// than its messages is not claimed ahead.
 	sqlClaimTurns = `WITH clock AS MATERIALIZED (SELECT ` + sqlNow + ` AS now),
 	reach AS MATERIALIZED (SELECT now, CASE WHEN $6::bigint > 0 AND EXISTS (SELECT FROM unnest($1::bigint[]) k (id) CROSS JOIN LATERAL (
 		SELECT FROM perdure.instance i WHERE i.kind = k.id AND i.fetch_at > 0
@@ -28,7 +29,7 @@ const (
 	SELECT ` + instanceColumns + `, (SELECT now FROM clock), i.kind, i.inbox_bytes, i.next_message, i.lease_until, i.sticky_owner,
 	i.sticky_until, i.not_before_at, i.fetch_at, i.current, txid_current() & 4294967295 FROM taken i JOIN perdure.kind k ON k.id = i.kind
 	LEFT JOIN perdure.outcome o ON o.key = ANY(ARRAY[i.key]) ORDER BY i.ready_at, i.key`
-	// As many as fit, and one more that shows that there are others.
+	// As many as fit, and one more to show that there are others.
 	sqlTurnMessages = `WITH clock AS MATERIALIZED (SELECT ` + sqlNow + ` AS now)
 	SELECT i.key, m.id, m.kind, m.execution, m.event_id, m.timer, m.visible_at, m.payload
 	FROM (SELECT key FROM perdure.instance WHERE lease_token = $1 OFFSET 0) i CROSS JOIN LATERAL (
@@ -40,8 +41,9 @@ const (
 	sqlTurnAttributes = `SELECT a.key, a.name, a.kind, a.text, a.number FROM
 	(SELECT key FROM perdure.instance WHERE lease_token = $1 AND attributes OFFSET 0) i
 	CROSS JOIN LATERAL (SELECT * FROM perdure.attribute a WHERE a.key = i.key OFFSET 0) a ORDER BY a.key, a.name`
-	// When the next one is due, or when it can be claimed $3 ahead; among those that are due, when the first of them is free. Those at the
-	// head of a long line are enough for that. It stands in the transaction of the claim, which has looked at least as far as from its beginning.
+	// When the next one is due, or can be claimed $3 ahead. For those already due it is when the first of them is free.
+	// The first ones of a long line are enough for that. This statement is in the transaction of the claim, so the
+	// claim looked no earlier.
 	sqlNextTurn = `WITH clock AS MATERIALIZED (SELECT ` + sqlNow + ` AS now)
 	SELECT c.now, (SELECT min(n.at) FROM unnest($1::bigint[]) k (id) CROSS JOIN LATERAL (
 		(SELECT i.fetch_at AS at FROM perdure.instance i WHERE i.kind = k.id AND i.fetch_at > 0
@@ -72,22 +74,22 @@ func (c *claims) fetchTurns(ctx context.Context, req provider.FetchTurnsRequest)
 		c.presence.serve(req.Owner, req.Lease)
 	}
 	res := f.res
-	f.forget() // the call may go on to hear
+	f.forget() // the call may continue to listen
 	return res, err
 }
 
-// A turnFetch is one FetchTurns.
+// turnFetch is one FetchTurns.
 type turnFetch struct {
 	c   *claims
 	req provider.FetchTurnsRequest
 	res provider.FetchTurnsResult
-	got []*memo // what is known of the turns, of which row is as it was read
+	got []*memo // what is known of the turns; each row is as it was read
 
-	rode        bool          // along with a group
-	asked, next provider.Time // when the next one is due, and when that was asked
+	rode        bool          // with a group
+	asked, next provider.Time // when the next one is due, and when that was read
 }
 
-// kinds answers the numbers of what the caller can run, as far as there are any.
+// kinds returns the known numbers of what the caller can run.
 func (f *turnFetch) kinds() []int64 {
 	kinds := f.c.kinds.get()
 	list := []int64{}
@@ -126,13 +128,13 @@ func (f *turnFetch) look(ctx context.Context) (bool, error) {
 	return took(), nil
 }
 
-// rides claims in the transaction of a group, which may be of what it makes ready.
+// rides claims in the transaction of a group. It may claim what that group makes ready.
 func (f *turnFetch) rides(b *pgx.Batch) {
 	f.forget()
 	f.queueClaim(b)
 }
 
-// arrives answers whether that has claimed something.
+// arrives reports whether the ride claimed something.
 func (f *turnFetch) arrives(committed bool) bool {
 	if !committed {
 		f.forget()
@@ -144,7 +146,7 @@ func (f *turnFetch) arrives(committed bool) bool {
 
 func (f *turnFetch) forget() { f.res, f.got = provider.FetchTurnsResult{}, nil }
 
-// queueClaim queues the claim, and what the instances bring along: one round trip, one transaction.
+// queueClaim queues the claim with the histories and messages of the instances: one round trip and one transaction.
 func (f *turnFetch) queueClaim(b *pgx.Batch) {
 	b.Queue(f.c.db.names.sql(sqlClaimTurns), f.kinds(), f.req.Max, f.req.Owner, uuid(f.req.Token), f.req.Lease.Microseconds(),
 		f.req.Ahead.Microseconds()).Query(f.readTurns)
@@ -177,7 +179,7 @@ func (f *turnFetch) readTurns(rows pgx.Rows) error {
 	return rows.Err()
 }
 
-// readMessages gives each turn its messages, which come one turn after the other.
+// readMessages adds the messages to the turns. They are ordered by turn.
 func (f *turnFetch) readMessages(rows pgx.Rows) error {
 	var turn *provider.Turn
 	size := 0
@@ -198,7 +200,7 @@ func (f *turnFetch) readMessages(rows pgx.Rows) error {
 	return rows.Err()
 }
 
-// turnOf finds the turn of an instance among the few.
+// turnOf returns the turn of an instance. There are few, so it scans.
 func (f *turnFetch) turnOf(key provider.UUID) *provider.Turn {
 	for i := range f.res.Turns {
 		if f.res.Turns[i].Instance.Key == key {
@@ -208,7 +210,7 @@ func (f *turnFetch) turnOf(key provider.UUID) *provider.Turn {
 	return nil
 }
 
-// remember lets the commits of the turns do without reading the instances.
+// remember keeps the instances in memory, so that the commits of their turns need not read them.
 func (f *turnFetch) remember() {
 	for i, m := range f.got {
 		turn := &f.res.Turns[i]
@@ -222,7 +224,7 @@ func (f *turnFetch) remember() {
 		m.Inbox, m.Deliveries, m.request = in.InboxMessages, in.Deliveries, in.RequestID
 		m.LeaseToken, m.LeaseOwner = f.req.Token, f.req.Owner
 		m.inbox = inboxOf(turn.Messages).left(&m.Head)
-		// The turn is the caller's, who may change what its slices hold.
+		// The caller owns the turn and may change its slices.
 		m.row.Attributes, m.row.CustomStatus, m.row.Result = slices.Clone(in.Attributes), slices.Clone(in.CustomStatus), slices.Clone(in.Result)
 		if in.Parent.Key.IsZero() && in.CustomStatus == nil && in.Attributes == nil {
 			m.own = &ownRow{created: in.CreatedAt, result: slices.Clone(in.Result)}
@@ -231,7 +233,7 @@ func (f *turnFetch) remember() {
 	}
 }
 
-// addMessage adds a message unless the turn, which has so many bytes, is full, and answers how many it has then.
+// addMessage adds a message unless the turn, which has size bytes, is full. It returns the new size.
 func (f *turnFetch) addMessage(turn *provider.Turn, m provider.Message, size int) int {
 	if n := len(turn.Messages); turn.More || n > 0 && (n == f.req.MaxMessages || size+len(m.Payload) > f.req.MaxBytes) {
 		turn.More = true
@@ -241,7 +243,7 @@ func (f *turnFetch) addMessage(turn *provider.Turn, m provider.Message, size int
 	return size + len(m.Payload)
 }
 
-// queueDue asks when there may be more, for a claim that finds nothing.
+// queueDue asks when there may be work, for a claim that finds nothing.
 func (f *turnFetch) queueDue(b *pgx.Batch) {
 	b.Queue(f.c.db.names.sql(sqlNextTurn), f.kinds(), f.req.Owner, (f.req.Ahead / 2).Microseconds()).QueryRow(func(r pgx.Row) error {
 		var next *provider.Time
@@ -255,7 +257,7 @@ func (f *turnFetch) queueDue(b *pgx.Batch) {
 	})
 }
 
-// due answers what the claim that found nothing has asked.
+// due returns the answer to queueDue.
 func (f *turnFetch) due(context.Context) (now, next provider.Time, err error) {
 	f.res.Now = f.asked
 	return f.asked, f.next, nil

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A statement that failed tells no time, and takes none away.
+// A failed statement tells no time, and does not drop the known one.
 func TestClockOutlivesFailures(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

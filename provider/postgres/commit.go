@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// commits ends the transactions of units, and tells everybody whom they concern.
+// commits ends the transactions of units, and notifies everybody whom they concern.
 type commits struct {
 	db       *database
 	kinds    *kinds
@@ -24,7 +24,7 @@ type commits struct {
 	dropped atomic.Int64
 }
 
-// end writes the heads and commits; then everybody whom it concerns is told.
+// end writes the heads, commits, and notifies.
 func (c *commits) end(u *unit, t *relational.Tx) error {
 	if t.Changes == 0 {
 		u.rollback()
@@ -46,7 +46,7 @@ func (c *commits) end(u *unit, t *relational.Tx) error {
 	return nil
 }
 
-// done takes note of what a transaction has stored and tells everybody whom it concerns. A rider has seen it.
+// done records what a transaction stored, and notifies. The rider needs no notification.
 func (c *commits) done(u *unit, t *relational.Tx, rider *parked) {
 	c.count.Add(1)
 	c.turns.Add(t.Effects.Commits)
@@ -65,8 +65,8 @@ func (c *commits) done(u *unit, t *relational.Tx, rider *parked) {
 	c.wake.publish(&t.Effects, rider)
 }
 
-// fails tells of a transaction that was not answered as it should be. Of one that may be stored everybody is told to look, as nobody will hear
-// of it otherwise: a call that is repeated finds it stored and changes nothing.
+// fails handles a failed transaction. If it may be stored, everybody is told to look. Nobody would otherwise: a
+// repeated call finds the change stored and changes nothing.
 func (c *commits) fails(t *relational.Tx, rider *parked, err error, outcome provider.Outcome) {
 	if lost(err) {
 		c.kinds.stale.Store(true)
@@ -77,11 +77,11 @@ func (c *commits) fails(t *relational.Tx, rider *parked, err error, outcome prov
 	}
 	rider.strand(err)
 	fx := t.Effects
-	fx.Notices = nil // they say that something is so
+	fx.Notices = nil // a notice says that something is stored
 	c.wake.hint(&fx)
 }
 
-// write sends what is held back and commits: one round trip.
+// write sends the deferred writes and commits, in one round trip.
 func (c *commits) write(u *unit, fx *relational.Effects) (xid uint32, rider *parked, err error) {
 	b := &pgx.Batch{}
 	u.queueOps(b)
@@ -96,8 +96,8 @@ const sqlNews = `SELECT ` + instanceColumns + ` FROM (SELECT key FROM unnest($1:
 	CROSS JOIN LATERAL (SELECT * FROM perdure.instance x WHERE x.key = w.key OFFSET 0) i JOIN perdure.kind k ON k.id = i.kind
 	LEFT JOIN perdure.outcome o ON o.key = ANY(ARRAY[i.key])`
 
-// queueNews reads instances that calls of this process wait for, as the transaction leaves them. Those with attributes they read
-// themselves.
+// queueNews reads the instances that calls of this process wait for, as the transaction leaves them. Calls read
+// instances with attributes themselves.
 func (c *commits) queueNews(u *unit, b *pgx.Batch, changed []provider.UUID) {
 	var keys []provider.UUID
 	for _, key := range changed {
@@ -122,7 +122,7 @@ func (c *commits) queueNews(u *unit, b *pgx.Batch, changed []provider.UUID) {
 	})
 }
 
-// asked tells whether a call of this process waits for the row of an instance, which must be read for it.
+// asked reports whether a call of this process waits for the row of an instance, so that it must be read.
 func (c *commits) asked(u *unit, key provider.UUID) bool { return !u.owns(key) && c.hub.Watched(key) }
 
 // anyAsked reports whether calls of this process wait for the row of one of these instances.
@@ -135,7 +135,7 @@ func (c *commits) anyAsked(u *unit, keys []provider.UUID) bool {
 	return false
 }
 
-// boardKnown has a call that waits take what a group makes ready, if all that it would read is known. See [parking.boardKnown].
+// boardKnown claims what a group makes ready for a waiting call, if everything is known. See [parking.boardKnown].
 func (c *commits) boardKnown(u *unit, t *relational.Tx) *parked {
 	return c.parking.boardKnown(u, t, c.presence)
 }

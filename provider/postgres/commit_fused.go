@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// A lone step is one statement, of which each write is a common table expression: the messages, snapshots and locks of five statements
-// cost as much as what they do.
+// A lone step is one statement. Each write is a common table expression. Five statements would cost as much for
+// messages, snapshots and locks as for their work.
 
 // writes is a set of such writes.
 type writes uint16
@@ -28,7 +28,8 @@ const (
 	ofRest
 )
 
-// hotSteps are what most lone steps are: the first turn of an orchestration, the next one, and the last, after an activity or a timer.
+// hotSteps are the most frequent lone steps: the first turn of an orchestration, the next one, and the last one, after
+// an activity or a timer.
 //
 //nolint:gochecknoglobals // constant
 var hotSteps = []writes{
@@ -38,7 +39,7 @@ var hotSteps = []writes{
 	ofHead | ofEaten | ofHistory | ofResult | ofRest,
 }
 
-// fusible are the writes in the order of their bits. What is guarded must find its row.
+// fusible lists the writes in the order of their bits. A guarded write must find its row.
 //
 //nolint:gochecknoglobals // constant
 var fusible = []struct {
@@ -58,17 +59,18 @@ var fusible = []struct {
 }
 
 const (
-	// The guarded writes happen while the columns are made, in their order; all others after that. The conditions are those of sqlWarmBegin.
+	// The guarded writes run while the columns are computed, in their order. All others run after that. The conditions
+	// are those of sqlWarmBegin.
 	sqlFused = ` SELECT set_config('lock_timeout', '10ms', true), ` + sqlNow + `,
 	1 / (CASE WHEN ` + sqlNow + ` NOT BETWEEN $1::bigint AND $1 + 100000 THEN 0 ELSE 1 END),
 	CASE WHEN $1 IS NULL THEN 0 ELSE txid_current() & 4294967295 END`
 	sqlGuard = `, 1 / (CASE WHEN (SELECT count(*) FROM %s) = ($%d IS NOT NULL)::int THEN 1 ELSE 0 END)`
-	// The rest is without what the guarded one has removed.
+	// The other writes do not see what a guarded one removed.
 	sqlFreed     = `, (SELECT string_agg(kind::text, ' ') FROM rest WHERE lease_until > 0)`
 	sqlNoneFreed = `, ''`
 )
 
-// sql answers the statement for a set of writes: its first parameter is the time, and then come those of each write.
+// sql returns the statement for a set of writes. Its first parameter is the time; those of each write follow.
 func (set writes) sql() string {
 	with, columns, n := make([]string, 0, len(fusible)), sqlFused, 1
 	for i, write := range fusible {
@@ -83,7 +85,7 @@ func (set writes) sql() string {
 		most := 0
 		sql = parameter.ReplaceAllStringFunc(sql, func(found string) string {
 			part := parameter.FindStringSubmatch(found)
-			nth, _ := strconv.Atoi(part[1]) // it is a number
+			nth, _ := strconv.Atoi(part[1]) // it matched digits
 			most = max(most, nth)
 			return "$" + strconv.Itoa(n+nth) + part[2]
 		})
@@ -103,7 +105,7 @@ type loneStep struct {
 	args []any
 }
 
-// fuse answers the statement of a group, if it is a lone step of writes that can be fused.
+// fuse returns the statement of a group, if the group is a lone step whose writes can be fused.
 func (c *commits) fuse(u *unit, fx *relational.Effects) (step loneStep, ok bool) {
 	o := &u.ops
 	if !c.db.fuses || len(fx.Turns) > 0 || !o.lone() || c.anyAsked(u, fx.Changed) {
@@ -134,13 +136,13 @@ func (c *commits) fuse(u *unit, fx *relational.Effects) (step loneStep, ok bool)
 	return loneStep{c.db.names.fused(f.set), f.args}, true
 }
 
-// fusion is a lone step in the making.
+// fusion is a lone step that is being built.
 type fusion struct {
 	columns
 	set writes
 }
 
-// take adds a write, if there is a row for it. It is called in the order of their bits.
+// take adds a write if there is a row for it. It is called in the order of the bits.
 func take[Row any](f *fusion, bit writes, rows []Row, fill func(*columns, []Row)) {
 	if len(rows) > 0 {
 		f.set |= bit
@@ -151,7 +153,7 @@ func take[Row any](f *fusion, bit writes, rows []Row, fill func(*columns, []Row)
 // maxFused is about how many parameters a lone step has.
 const maxFused = 48
 
-// mayBeLone tells whether a call that looks at so much may be a lone step.
+// mayBeLone reports whether a call with these needs may be a lone step.
 func mayBeLone(n *relational.Needs) bool {
 	eaten := len(n.Timers)
 	for i := range n.Inbox {

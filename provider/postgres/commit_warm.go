@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// A division by zero takes everything back: the clock was set, or what the calls rest on was changed. A fetch
-	// that takes an instance is soon over; longer than that nobody's locks are waited for.
+	// A division by zero rolls everything back: the clock was set, or something that the calls rely on was changed. A
+	// fetch that takes an instance ends soon. The lock timeout bounds all other waits.
 	sqlWarmBegin = sqlByIndex + `, set_config('lock_timeout', '10ms', true), ` + sqlNow + `,
 	1 / (CASE WHEN ` + sqlNow + ` BETWEEN $1 AND $1 + 100000 THEN 1 ELSE 0 END), txid_current() & 4294967295`
 	sqlAllOf           = `WITH all_of AS (`
@@ -46,7 +46,7 @@ func (c *commits) writeWarm(u *unit, fx *relational.Effects) (w warmCommit) {
 	return w
 }
 
-// unmade has those who wait for instances look, as nobody knows what became of them.
+// unmade makes the calls that wait for the instances look, because the outcome is unknown.
 func (c *commits) unmade(keys []provider.UUID) {
 	for _, key := range keys {
 		c.hub.Tell(key, nil)
@@ -73,8 +73,8 @@ func (c *commits) writeApart(u *unit, fx *relational.Effects) (xid uint32, rider
 	return xid, rider, u.exchange(b)
 }
 
-// made lists the instances that a group makes, if the end of each will be heard wherever it comes about: then whoever
-// waits for it has nothing to read before.
+// made returns the instances that a group makes, if this process will learn of the end of each. A call that waits for
+// one then need not read it first.
 func (c *commits) made(u *unit) (keys []provider.UUID) {
 	if !c.wake.hears.Load() {
 		return nil
@@ -85,7 +85,7 @@ func (c *commits) made(u *unit) (keys []provider.UUID) {
 	return keys
 }
 
-// warmHeads writes the heads that were there before, and answers those of new instances.
+// warmHeads writes the heads of existing instances, and returns those of new ones.
 func (s sender) warmHeads(all []relational.Head, known map[provider.UUID]*memo) (fresh []relational.Head) {
 	rows, fresh := split(all, func(h *relational.Head) bool { return known[h.Key] != nil })
 	slices.SortFunc(rows, func(a, b relational.Head) int { return slices.Compare(a.Key[:], b.Key[:]) })

@@ -16,8 +16,8 @@ import (
 	"github.com/perdure/perdure/provider/validations"
 )
 
-// Most cases share a pool, as connecting costs more than they do. One in four, and always the same ones, has a pool
-// that the store opens itself.
+// Most cases share a pool, because connecting costs more than they do. One in four, always the same ones, has a pool
+// that the store opens.
 func TestConformance(t *testing.T) {
 	schemas := &emptied{t: t, url: postgrestest.URL(t)}
 	shared := pool(t, schemas.url, func(c *pgxpool.Config) { c.MaxConns = 16 })
@@ -37,7 +37,7 @@ func TestConformance(t *testing.T) {
 	}, opts...)
 }
 
-// beginTx begins a transaction as a program would do that has tables of its own in the database.
+// beginTx begins a transaction of a program with its own tables in the database.
 func beginTx(ctx context.Context, p provider.Provider) (validations.Transaction, error) {
 	own, _ := provider.As[*Provider](p)
 	conn, err := pgx.ConnectConfig(ctx, own.db.pool.Config().ConnConfig)
@@ -54,9 +54,9 @@ func beginTx(ctx context.Context, p provider.Provider) (validations.Transaction,
 	}, nil
 }
 
-// emptied hands out schemas whose tables exist and are empty: to empty them costs less than to make them.
+// emptied lends schemas with empty tables, because emptying them costs less than creating them.
 type emptied struct {
-	t    *testing.T // all cases
+	t    *testing.T // of all cases
 	url  string
 	mu   sync.Mutex
 	free []string

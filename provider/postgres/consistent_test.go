@@ -2,7 +2,7 @@ package postgres
 
 import "testing"
 
-// wrong counts what must not be there: one query for each kind of fault.
+// wrong counts what must not exist, by one query for each kind of fault.
 var wrong = map[string]string{
 	"inbox counters that are not the rows": `SELECT count(*) FROM perdure.instance i, LATERAL (SELECT count(*) AS n,
 		coalesce(sum(octet_length(m.payload)), 0) AS bytes FROM perdure.inbox m WHERE m.key = i.key) m
@@ -32,7 +32,7 @@ var wrong = map[string]string{
 		AND NOT EXISTS (SELECT 1 FROM perdure.instance i WHERE i.key = c.parent_key)`,
 }
 
-// checkConsistent looks for what no order of calls may leave behind. Nobody may write meanwhile.
+// checkConsistent looks for states that no order of calls may leave. Nobody may write meanwhile.
 func checkConsistent(t *testing.T, p *Provider) {
 	t.Helper()
 	for what, sql := range wrong {

@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A spoken connection counts the statements that are sent: messages of the kinds Execute and Query.
+// spoken is a connection that counts the statements sent: messages of the kinds Execute and Query.
 type spoken struct {
 	net.Conn
 	n *atomic.Int64
@@ -31,7 +31,7 @@ func (s spoken) Write(b []byte) (int, error) {
 	return s.Conn.Write(b)
 }
 
-// What each call asks of Postgres, BEGIN and COMMIT included. How often it waits for answers, TestRoundTrips tells.
+// The statements of each call, including BEGIN and COMMIT. TestRoundTrips counts how often it waits for results.
 func TestCostsOfStatements(t *testing.T) {
 	url, n := postgrestest.URL(t), new(atomic.Int64)
 	made := pool(t, url, func(c *pgxpool.Config) {
@@ -48,7 +48,7 @@ func TestCostsOfStatements(t *testing.T) {
 	closeAtEnd(t, p)
 	observer := opened(t, url, Options{Schema: p.db.opts.Schema})
 	var figures []costs.Figure
-	// What runs beside may come between, so the least of some counts.
+	// Background work may add statements, so the least of several counts.
 	least := func(what string, prepare func() (call func())) {
 		fewest := int64(1 << 30)
 		for range 5 {
@@ -61,7 +61,7 @@ func TestCostsOfStatements(t *testing.T) {
 	}
 	least("a create", func() func() { return func() { create(t, p, unique().String()) } })
 	least("a create with its first turn", func() func() { return func() { begun(t, p, unique().String()) } })
-	for range 5 { // so that only what follows is there to be fetched
+	for range 5 { // so that only what follows can be fetched
 		fetchTurns(t, p, turnsRequest())
 	}
 	least("a fetch of one turn", func() func() {

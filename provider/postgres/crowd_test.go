@@ -9,13 +9,13 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// Those whom a group has answered go together again: none of them goes ahead, and nobody waits for one who does not come.
+// Callers that a group has answered go together again. None goes ahead, and nobody waits for one that does not come.
 func TestGroupWaitsForThoseWhoComeBack(t *testing.T) {
 	queue := relational.NewQueue()
 	crowd := newCrowd(queue, func(string) (provider.UUID, bool) { return provider.UUID{}, false })
 	crowd.comeback = time.Minute
 	const answered = 3
-	queue.Add(&relational.Member{}, false) // it came while the group was under way
+	queue.Add(&relational.Member{}, false) // it came while the group was in flight
 	go func() {
 		for range answered {
 			for range 100 {
@@ -34,5 +34,5 @@ func TestGroupWaitsForThoseWhoComeBack(t *testing.T) {
 		t.Errorf("after a lone step the next waited for %v", took)
 	}
 	crowd.comeback = time.Millisecond
-	crowd.gather(queue, answered) // it ends, though nobody comes
+	crowd.gather(queue, answered) // it ends although nobody comes
 }

@@ -14,22 +14,22 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// A database is the server as the parts of a store see it: its connections, and how statements get there.
+// database is the server as the other parts see it: its connections, and how statements reach it.
 type database struct {
 	pool    *pgxpool.Pool
-	spare   *pgxpool.Pool // for what must go on although the program holds all connections of pool
+	spare   *pgxpool.Pool // for renewals and other work that must continue while the program holds all connections of pool
 	ownPool bool
-	fuses   bool // connections are spoken to by messages of our own, and lone steps are one statement
+	fuses   bool // the store speaks the wire protocol itself, and lone steps are one statement
 	settled bool // the connections of the pool have the settings of plans
 	opts    Options
 	names   *names
 	door    relational.Door
 	hard    context.Context //nolint:containedctx // it ends soon after the closing began, and every call of the database with it
 	harden  context.CancelFunc
-	calling *timelimit.Shared // of calls that are over soon, as a rule
+	calling *timelimit.Shared // of short calls
 }
 
-// newDatabase checks the configuration of a pool. It asks the server nothing.
+// newDatabase checks the configuration of a pool without a request to the server.
 func newDatabase(ctx context.Context, pool *pgxpool.Pool, own bool, o Options) (*database, error) {
 	db := &database{pool: pool, ownPool: own, opts: o, names: newNames(o.Schema), door: relational.NewDoor()}
 	config := pool.Config().ConnConfig
@@ -46,7 +46,7 @@ func newDatabase(ctx context.Context, pool *pgxpool.Pool, own bool, o Options) (
 	return db, nil
 }
 
-// open makes the spare pool, once the schema is there. It ends all calls if it fails.
+// open makes the spare pool, once the schema exists. If it fails it ends all calls.
 func (db *database) open(ctx context.Context, connector *connector) error {
 	pooled := db.ownPool && connector.pooled.Load()
 	db.settled = db.ownPool && !db.opts.Pooler && !pooled
@@ -56,7 +56,7 @@ func (db *database) open(ctx context.Context, connector *connector) error {
 	spare := db.pool.Config()
 	spare.MaxConns, spare.MinConns, spare.MinIdleConns = maxSpare, 0, 0
 	if db.ownPool {
-		spare.AfterConnect = nil // what it runs is not waited for
+		spare.AfterConnect = nil // nobody waits for what it runs
 	}
 	var err error
 	if db.spare, err = pgxpool.NewWithConfig(ctx, spare); err != nil {
@@ -66,11 +66,7 @@ func (db *database) open(ctx context.Context, connector *connector) error {
 	return nil
 }
 
-// poolGrace is how long close waits for the pools.
-const poolGrace = time.Second
-
-// close closes the spare pool, and the pool if it is the store's own. A pool waits up to 15 s for each connection to a server that is silent.
-// That waiting goes on in the background.
+// close closes the spare pool, and the pool if the store owns it.
 func (db *database) close() {
 	closed := make(chan struct{})
 	go func() {
@@ -88,8 +84,8 @@ func (db *database) close() {
 	}
 }
 
-// checkExecMode refuses what does not ask the server for the types of parameters: such connections cannot send lists of all of them, and
-// groups would fail for ever.
+// checkExecMode refuses a mode that does not ask the server for the types of parameters. Such connections cannot send
+// lists of all types, and groups would fail for ever.
 func checkExecMode(mode pgx.QueryExecMode) error {
 	if mode != pgx.QueryExecModeExec && mode != pgx.QueryExecModeSimpleProtocol {
 		return nil
@@ -98,7 +94,8 @@ func checkExecMode(mode pgx.QueryExecMode) error {
 		mode, provider.ErrInvalid, pgx.QueryExecModeCacheDescribe)
 }
 
-// warnIfSmall logs that a pool leaves no connection for calls beside the committers, or none for the program that it is shared with.
+// warnIfSmall logs that a pool leaves no connection for calls other than commits, or none for the program that shares
+// it.
 func warnIfSmall(conns int32, own bool, logger *slog.Logger) {
 	if conns < primed || !own && conns == primed {
 		const text = "perdure postgres: the pool is too small: calls will wait for each other's connections; " +
@@ -107,7 +104,8 @@ func warnIfSmall(conns int32, own bool, logger *slog.Logger) {
 	}
 }
 
-// maxSpare is how many connections there are outside of the pool: two for renewals, and one for callers that hold a connection of the pool.
+// maxSpare is how many connections there are outside of the pool: two for renewals, and one for callers that hold a
+// connection of the pool.
 const maxSpare = 3
 
 // read runs fn on a connection of the pool, with a deadline.
@@ -129,7 +127,7 @@ func (db *database) readOn(ctx context.Context, pool *pgxpool.Pool, op string, f
 	return failed(op, err, provider.OutcomeNothing)
 }
 
-// withConn runs fn on a connection of a pool, which has it back though fn panics.
+// withConn runs fn on a connection of a pool. It returns the connection even if fn panics.
 func withConn(ctx context.Context, pool *pgxpool.Pool, fn func(context.Context, *pgxpool.Conn) error) error {
 	conn, err := pool.Acquire(ctx)
 	if err != nil {
@@ -139,7 +137,7 @@ func withConn(ctx context.Context, pool *pgxpool.Pool, fn func(context.Context, 
 	return fn(ctx, conn)
 }
 
-// snapshot is read with all statements seeing one state of the store.
+// snapshot runs fn in a transaction whose statements all see one state of the store.
 func (db *database) snapshot(ctx context.Context, op string, fn func(context.Context, pgx.Tx) error) error {
 	return db.snapshotOn(ctx, db.pool, op, fn)
 }
@@ -163,17 +161,17 @@ func (db *database) autocommit(ctx context.Context, op string, fn func(context.C
 	return failed(op, err, outcomeOf(err))
 }
 
-// listenConfig says where notifications are exchanged.
+// listenConfig returns the configuration of the connection for notifications.
 func (db *database) listenConfig(ctx context.Context) (*pgx.ConnConfig, error) {
 	if db.opts.ListenURL != "" {
-		config, err := pgxpool.ParseConfig(db.opts.ListenURL) // which also takes the parameters of a pool
+		config, err := pgxpool.ParseConfig(db.opts.ListenURL) // which also accepts the parameters of a pool
 		if err != nil {
 			return nil, fmt.Errorf("ListenURL: %w", badURL(db.opts.ListenURL, err))
 		}
 		return config.ConnConfig, nil
 	}
 	config := db.pool.Config()
-	if before := config.BeforeConnect; before != nil { // it may bring a fresh password
+	if before := config.BeforeConnect; before != nil { // it may return a fresh password
 		if err := before(ctx, config.ConnConfig); err != nil {
 			return nil, err
 		}
@@ -190,14 +188,14 @@ func (db *database) byIndex() *pgx.Batch {
 	return b
 }
 
-// nextDue asks by one statement for the clock and for when something is due, in the same round trip as the settings.
+// nextDue reads the clock and when something is due in one statement, in the same round trip as the settings.
 func (db *database) nextDue(ctx context.Context, sql string, args ...any) (now provider.Time, next *provider.Time, err error) {
 	b := db.byIndex()
 	b.Queue(db.names.sql(sql), args...).QueryRow(func(r pgx.Row) error { return r.Scan(&now, &next) })
 	return now, next, db.pooled(ctx, b)
 }
 
-// bounded gives a call of the database its deadline.
+// bounded gives a database call its deadline.
 func (db *database) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(ctx, db.opts.Timeout)
 	stop := context.AfterFunc(db.hard, cancel)
@@ -207,7 +205,7 @@ func (db *database) bounded(ctx context.Context) (context.Context, context.Cance
 	}
 }
 
-// led is bounded for a call that is over soon, as a rule: it may have an eighth less time.
+// led is bounded for a short call, which may get an eighth less time.
 func (db *database) led(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(db.calling.Context(), cancel)
@@ -217,12 +215,12 @@ func (db *database) led(ctx context.Context) (context.Context, context.CancelFun
 	}
 }
 
-// unheeding is led for a call that goes on whatever becomes of its caller.
+// unheeding is led for a call that continues when its caller's context ends.
 func (db *database) unheeding(ctx context.Context) context.Context {
 	return unheeding{db.calling.Context(), context.WithoutCancel(ctx)}
 }
 
-// unheeding is a shared context that has the values of a caller's, for whom it may concern on the way to a connection.
+// unheeding is a shared context with the values of a caller's, for whoever reads them on the way to a connection.
 type unheeding struct {
 	context.Context //nolint:containedctx // it is one
 

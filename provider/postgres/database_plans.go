@@ -11,10 +11,12 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// primed is how many connections are made when a store is opened: one for each committer, and for who fetches and reads.
+// primed is how many connections are made when a store opens: one for each committer, one for a fetch and one for
+// reads.
 const primed = committers + 2
 
-// What the way of an orchestration is made of. All of it does nothing for no rows. Changes of many rows are planned when they come.
+// The statements of a typical orchestration. All of them do nothing for no rows. Statements that change many rows are
+// planned on first use.
 //
 //nolint:gochecknoglobals // constant
 var (
@@ -23,17 +25,17 @@ var (
 	hotReads   = []string{sqlClaimTurns, sqlTurnMessages, sqlTurnAttributes, sqlNextTurn, sqlLockIDs + sqlSkip + sqlLocked, sqlLook}
 )
 
-// A primer has connections know the statements of a store.
+// primer makes connections prepare the statements of a store.
 type primer struct {
 	db    *database
 	kinds *kinds
 	clock *clock
 }
 
-// connector opens connections that know their statements, once their store is open.
+// connector opens connections that have prepared their statements, once their store is open.
 type connector struct {
 	store  atomic.Pointer[primer]
-	pooled atomic.Bool // a connection has led to a pooler, whose connections keep nothing of us
+	pooled atomic.Bool // a connection led to a pooler, whose server connections keep nothing of ours
 }
 
 func (c *connector) afterConnect(ctx context.Context, conn *pgx.Conn) error {
@@ -56,8 +58,8 @@ func (c *connector) afterConnect(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// opened makes connections in advance: else a server process would be started, and all that it runs be planned, while somebody waits for a commit.
-// Where that is not possible, as in a database that is only read, they are made later.
+// opened makes connections in advance. Otherwise a commit would wait for a server process to start and plan all
+// statements. If that is impossible, as in a read-only database, they are made later.
 func (c *connector) opened(ctx context.Context, p *primer) {
 	ctx, cancel := p.db.bounded(ctx)
 	defer cancel()
@@ -76,7 +78,7 @@ func (c *connector) opened(ctx context.Context, p *primer) {
 			}
 		})
 	}
-	made.Wait() // nobody is given the connection of another one
+	made.Wait() // no worker gets the connection of another one
 	for _, conn := range conns {
 		if conn != nil {
 			conn.Release()
@@ -84,14 +86,14 @@ func (c *connector) opened(ctx context.Context, p *primer) {
 	}
 }
 
-// prime has a connection prepare and plan the statements of a lone step and of groups, by running them for no rows.
+// prime makes a connection prepare and plan the statements of a lone step and of groups, by running them for no rows.
 func (p *primer) prime(ctx context.Context, conn *pgx.Conn) error {
 	b := &pgx.Batch{}
 	b.Queue(sqlByIndex)
 	queue := func(statement string) {
 		var none []any
 		for _, found := range parameter.FindAllStringSubmatch(statement, -1) {
-			n, _ := strconv.Atoi(found[1]) // it is a number
+			n, _ := strconv.Atoi(found[1]) // it matched digits
 			for len(none) < n {
 				none = append(none, nil)
 			}
@@ -129,22 +131,25 @@ func (p *primer) prime(ctx context.Context, conn *pgx.Conn) error {
 
 // Plans of the statements that calls are made of.
 //
-// A plan that was kept while a table was small, or before it was ever analysed, reads it from end to end; and it is kept
-// while the table grows. So each transaction, before its statements are planned, takes the choice away: every one of them finds its
-// rows by an index, whatever the statistics say. Joins leave no other way either: `t.key = ANY(ARRAY[w.key])` can be neither
-// hashed nor merged, and what stands in a LATERAL with OFFSET 0 or FOR UPDATE is looked up for one row after the other. Only the first column of
-// an index is compared so, the others plainly: of conditions in this form on later columns the planner may make no use of the index, and does not
-// as long as the table is empty. Then it would read all of an instance's tasks for each one.
+// A plan made while a table was small, or before its first ANALYZE, scans the whole table, and stays as the table
+// grows. So each transaction takes the choice away before its statements are planned: every statement finds its rows by
+// an index, whatever the statistics say. Joins leave no other way either: `t.key = ANY(ARRAY[w.key])` can be neither
+// hashed nor merged. A LATERAL with OFFSET 0 or FOR UPDATE is looked up row by row. Only the first column of an index
+// is compared like that, the others plainly. For conditions of this form on later columns the planner may ignore the
+// index, and does so while the table is empty. Then it would read all of an instance's tasks for each one.
 //
-// With that there is one plan for each statement, so that it is made once on each connection, which takes longer than a lone step may.
+// So there is one plan for each statement. It is made once on each connection, because planning takes longer than a
+// lone step may.
 //
-// The settings end with the transaction, so that nobody else who uses the connection, or a pooler behind it, has them.
+// The settings end with the transaction, so that no other user of the connection, or of a pooler behind it, has them.
 const sqlByIndex = `SELECT set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true),
 	set_config('plan_cache_mode', 'force_generic_plan', true)`
 
-// Connections of a store's own pool have the settings anyway, for lone steps. What callers' functions run in them has not.
+// Connections of a store's own pool have the settings permanently, for lone steps. Functions of callers run without
+// them.
 //
-// A pooler lends the server's connections to other programs, too, which would be given the settings. It gives its clients process IDs of its own.
+// A pooler lends its server connections to other programs, which would get the settings, too. It gives its clients
+// process IDs of its own.
 const (
 	sqlSettle = `SELECT pg_backend_pid() = $1::bigint, CASE WHEN pg_backend_pid() = $1::bigint THEN set_config('enable_seqscan', 'off', false)
 	|| set_config('jit', 'off', false) || set_config('plan_cache_mode', 'force_generic_plan', false) END`

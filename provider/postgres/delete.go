@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// An abandoned child outlives its parent: a plain delete must not take it down unasked.
+	// An abandoned child outlives its parent. A plain delete must not remove it unasked.
 	sqlRunsBelow = `WITH RECURSIVE tree (key) AS (SELECT $1::uuid UNION SELECT i.key FROM perdure.instance i JOIN tree
 	ON i.parent_key = tree.key) SELECT i.id FROM tree JOIN perdure.instance i ON i.key = tree.key WHERE i.status < 3 LIMIT 1`
 	sqlChildren      = `SELECT key FROM perdure.instance WHERE parent_key = $1 AND NOT deleting LIMIT $2`
 	sqlOneChild      = `SELECT key FROM perdure.instance WHERE parent_key = $1 LIMIT 1`
 	sqlDropLettersOf = `DELETE FROM perdure.dead_letter WHERE id IN (SELECT id FROM perdure.dead_letter WHERE key = $1 ORDER BY id FOR UPDATE)`
 	sqlDropAsksOf    = `DELETE FROM perdure.ask WHERE ask_id IN (SELECT ask_id FROM perdure.ask WHERE key = $1 ORDER BY ask_id FOR UPDATE)`
-	// What cannot be pruned must not take the place of what can.
+	// Trees that cannot be pruned must not crowd out those that can.
 	sqlPrunable = `SELECT i.key FROM perdure.instance i WHERE i.ended_at > 0 AND i.ended_at <= ` + sqlNow + ` - $1 AND (i.parent_key IS NULL
 	OR NOT EXISTS (SELECT 1 FROM perdure.instance p WHERE p.key = i.parent_key))
 	AND (i.deleting OR NOT EXISTS (WITH RECURSIVE tree (key) AS (SELECT i.key UNION SELECT c.key FROM perdure.instance c JOIN tree
@@ -31,7 +31,7 @@ const (
 // deleteBatch is how many children one transaction of a deletion marks.
 const deleteBatch = 100
 
-// deleter takes instances away, with what hangs below them.
+// deleter removes instances with everything below them.
 type deleter struct{ group *group }
 
 // delete removes the tree below an instance.
@@ -63,13 +63,13 @@ func (d deleter) delete(ctx context.Context, req provider.DeleteRequest) (provid
 	return provider.DeleteResult{Instances: n}, err
 }
 
-// nobodysVersion is a fence that no commit names.
+// nobodysVersion returns a version that no commit names.
 func nobodysVersion() (v provider.UUID) {
 	_, _ = rand.Read(v[:]) // never fails
 	return v
 }
 
-// checkEnded answers ErrRunning while the instance or one below it has not ended.
+// checkEnded returns ErrRunning while the instance or one below it has not ended.
 func checkEnded(t *relational.Tx, h *relational.Head) error {
 	if !h.Status.Ended() {
 		return fmt.Errorf("instance %q: %w", h.ID, provider.ErrRunning)
@@ -85,9 +85,9 @@ func checkEnded(t *relational.Tx, h *relational.Head) error {
 	return err
 }
 
-// remove takes the tree below a marked instance away: down to a leaf, marking on the way, then that leaf, and
-// again, in short transactions. Whatever it left when it was stopped is marked or hangs
-// below what is marked, so that repeating goes on.
+// remove removes the tree below a marked instance in short transactions. Each pass goes down to a leaf, marks on the
+// way, and removes the leaf. If it is stopped, everything left is marked or below something marked, so that a repeated
+// call can continue.
 func (d deleter) remove(ctx context.Context, root provider.UUID) (total int64, err error) {
 	for path := []provider.UUID{root}; len(path) > 0; {
 		key := path[len(path)-1]
@@ -109,7 +109,7 @@ func (d deleter) remove(ctx context.Context, root provider.UUID) (total int64, e
 	return total, nil
 }
 
-// markChildren marks some children and answers one that is left, zero for none.
+// markChildren marks some children and returns one that is left, zero for none.
 func (d deleter) markChildren(ctx context.Context, parent provider.UUID) (provider.UUID, error) {
 	return write(ctx, d.group, "delete", 0, relational.Needs{}, func(t *relational.Tx, child *provider.UUID) error {
 		u := unitOf(t)
@@ -147,7 +147,7 @@ func (d deleter) markChildren(ctx context.Context, parent provider.UUID) (provid
 	})
 }
 
-// erase removes all rows of one marked instance without children; 0 if there was none.
+// erase removes all rows of one marked instance without children. It returns 0 if there was none.
 func (d deleter) erase(ctx context.Context, key provider.UUID) (int64, error) {
 	return write(ctx, d.group, "delete", 0, relational.Needs{Keys: []provider.UUID{key}}, func(t *relational.Tx, n *int64) error {
 		h, err := t.Head(key)

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/provider/validations/engine"
 )
 
-// Stores come and go on pools that stay, as connecting costs more than most scenarios. The second of two
-// nodes has connections of its own.
+// Stores are opened on shared pools, because connecting costs more than most scenarios. The second of two nodes has
+// connections of its own.
 func TestEngine(t *testing.T) {
 	if racedetector.On {
 		t.Skip("make test runs it without the race detector, and that of the memory store with it")

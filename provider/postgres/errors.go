@@ -11,21 +11,21 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// SQLSTATE codes and classes that this package knows.
+// SQLSTATE codes and classes that this package handles.
 const (
 	stateUnique      = "23505"
 	stateDivision    = "22012"
-	stateCancelled   = "57014" // also where a lock comes just when its timeout does
+	stateCancelled   = "57014" // also if a lock is granted just as its timeout fires
 	stateLockTimeout = "55P03"
 	stateDeadlock    = "40P01"
 	stateNoColumn    = "42703"
 	stateForbidden   = "42501"
 	stateReadOnly    = "25006"
-	stateNoStatement = "26000"                 // somebody has removed what was prepared, or a pooler has changed the connection
-	stateTwice       = "42P05"                 // somebody has prepared it already
-	stateOldPlan     = "0A000"                 // or the columns of its tables are others
-	oldPlan          = "RevalidateCachedQuery" // says so; the state stands for all that a server cannot do
-	// A savepoint was asked for outside of a transaction.
+	stateNoStatement = "26000"                 // a prepared statement was removed, or a pooler changed the connection
+	stateTwice       = "42P05"                 // a statement of this name was prepared already
+	stateOldPlan     = "0A000"                 // or the columns of its tables changed
+	oldPlan          = "RevalidateCachedQuery" // the routine that reports an old plan; the state alone means any unsupported feature
+	// A savepoint was requested outside of a transaction.
 	stateNoTransaction = "25P01"
 )
 
@@ -36,17 +36,16 @@ func sqlState(err error) string {
 	return ""
 }
 
-// isUnique tells whether a unique index whose name begins so refused a row.
+// isUnique reports whether a unique index with this prefix refused a row.
 func isUnique(err error, index string) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && e.Code == stateUnique && strings.HasPrefix(e.ConstraintName, index)
 }
 
-// isAnswer tells whether err is an answer of the contract: nothing happened, all is well.
+// isAnswer reports whether err is a refusal of the contract: nothing happened and nothing is broken.
 func isAnswer(err error) bool { return provider.OutcomeOf(err) == provider.OutcomeNothing }
 
-// failed gives an error of the database its form for callers. Answers of the contract go
-// through as they are.
+// failed converts an error of the database for callers. Refusals of the contract stay as they are.
 func failed(op string, err error, outcome provider.Outcome) error {
 	if err == nil {
 		return nil
@@ -60,11 +59,11 @@ func failed(op string, err error, outcome provider.Outcome) error {
 	return &provider.Error{Op: op, Outcome: outcome, Retryable: !permanent(err), Err: err}
 }
 
-// setPooler is what to do about errors that a pooler causes.
+// setPooler is the advice for errors that a pooler causes.
 const setPooler = "if the connections go through a pooler such as PgBouncer, set Options.Pooler, and Options.ListenURL to the server's own URL"
 
-// permanent tells whether repeating cannot help: the data or the schema is at fault. A
-// read-only server may be a standby that is promoted soon, so it is none of these.
+// permanent reports whether a retry cannot help, because the data or the schema is at fault. An error of a read-only
+// server is not permanent: it may be a standby that is promoted soon.
 func permanent(err error) bool {
 	state := sqlState(err)
 	if len(state) != 5 || state == stateUnique {
@@ -82,9 +81,9 @@ func permanent(err error) bool {
 	return false
 }
 
-// outcomeOf tells what is known of a transaction of which the last thing sent, its COMMIT,
-// was answered by err. An error of the server means that it has rolled back; all else may have come too late, unless
-// nothing was sent. So may the last words of a server, or of a pooler whose server is gone.
+// outcomeOf returns what is known of a transaction whose COMMIT, sent last, returned err. An error of the server means
+// that it rolled back. All other errors may have come after the commit, unless nothing was sent. The last error of a
+// server that goes down may, too, and so may that of a pooler whose server is gone.
 func outcomeOf(err error) provider.Outcome {
 	state := sqlState(err)
 	switch {
@@ -93,12 +92,12 @@ func outcomeOf(err error) provider.Outcome {
 	case state == "" || ends(err):
 		return provider.OutcomeUnknown
 	case state[:2] == "57" || state[:2] == "08" || state[:2] == "40" && state == "40003":
-		return provider.OutcomeUnknown // the server goes down, or says so itself
+		return provider.OutcomeUnknown // the server is going down
 	}
 	return provider.OutcomeNothing
 }
 
-// ends tells whether the server has ended the connection with the error.
+// ends reports whether the server ended the connection with the error.
 func ends(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
@@ -111,13 +110,13 @@ func ends(err error) bool {
 // errRow marks a stored row that cannot be read.
 var errRow = errors.New("unreadable row")
 
-// unsent tells whether err came before anything was sent.
+// unsent reports whether err occurred before anything was sent.
 func unsent(err error) bool {
 	_, connecting := errors.AsType[*pgconn.ConnectError](err)
 	return connecting || pgconn.SafeToRetry(err)
 }
 
-// lost tells whether the server or the way to it is at fault, as against a statement.
+// lost reports whether the server or the connection is at fault, and not a statement.
 func lost(err error) bool {
 	state := sqlState(err)
 	if len(state) != 5 || state == stateReadOnly {
@@ -130,7 +129,7 @@ func lost(err error) bool {
 	return false
 }
 
-// isSerialization tells whether the server gave up a transaction for the sake of another one.
+// isSerialization reports whether the server ended a transaction in favour of another one.
 func isSerialization(err error) bool {
 	return strings.HasPrefix(sqlState(err), "40")
 }

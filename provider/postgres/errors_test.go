@@ -9,7 +9,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A server that ends the connection may have committed before; what it says as a reason tells nothing of that. Poolers give any reason.
+// A server that ends the connection may have committed before. Its reason shows nothing of that, and poolers give any
+// reason.
 func TestOutcomesOfErrors(t *testing.T) {
 	for _, c := range []struct {
 		severity, code string
@@ -21,7 +22,7 @@ func TestOutcomesOfErrors(t *testing.T) {
 		{"ERROR", "53100", provider.OutcomeNothing},
 		{"FATAL", "57P01", provider.OutcomeUnknown},
 		{"FATAL", "08P01", provider.OutcomeUnknown},
-		{"FATAL", "58000", provider.OutcomeUnknown}, // a pooler whose server has gone
+		{"FATAL", "58000", provider.OutcomeUnknown}, // a pooler whose server is gone
 		{"FATAL", "25P04", provider.OutcomeUnknown}, // a timeout of a transaction that came with its end
 		{"PANIC", "XX000", provider.OutcomeUnknown},
 	} {
@@ -36,7 +37,7 @@ func TestOutcomesOfErrors(t *testing.T) {
 	}
 }
 
-// Statements whose columns have changed are prepared anew on another connection: repeating helps.
+// Statements whose columns changed are prepared anew on another connection, so a retry helps.
 func TestChangedColumnsAreNotPermanent(t *testing.T) {
 	for routine, want := range map[string]bool{"RevalidateCachedQuery": false, "transformLockingClause": true} {
 		if got := permanent(&pgconn.PgError{Code: stateOldPlan, Routine: routine}); got != want {

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// exchange sends a batch and reads its answers: one round trip.
+// exchange sends a batch and reads its results in one round trip.
 func (db *database) exchange(ctx context.Context, conn *pgx.Conn, b *pgx.Batch) (err error) {
 	if !db.fuses || conn.IsClosed() || ctx.Err() != nil || b.Len() == 0 {
 		return conn.SendBatch(ctx, b).Close()
@@ -34,9 +34,9 @@ func (db *database) exchange(ctx context.Context, conn *pgx.Conn, b *pgx.Batch) 
 	socket := conn.PgConn().Conn()
 	stop := interrupting(ctx, socket)
 	over := false
-	defer func() { // though somebody panics who reads a row
+	defer func() { // even if reading a row panics
 		if stop() || !over || useless(err) {
-			_ = conn.Close(ctx) // it is closed whatever this answers
+			_ = conn.Close(ctx) // the connection is closed in any case
 		}
 	}()
 	if err = out.send(); err == nil {
@@ -56,22 +56,22 @@ func (db *database) pooled(ctx context.Context, b *pgx.Batch) error {
 	return db.exchange(ctx, conn.Conn(), b)
 }
 
-// answers are those of a batch, in the order of its statements. They implement [pgx.BatchResults].
+// answers are the results of a batch, in the order of its statements. They implement [pgx.BatchResults].
 type answers struct {
 	ctx   context.Context //nolint:containedctx // one for all messages: exchange has watched the caller's before
 	conn  *pgx.Conn
 	known []*pgconn.StatementDescription
 	next  int
 	rows  incoming // of the statement before
-	err   error    // no statement is answered after it
-	ready bool     // the server has said that this was all
+	err   error    // no later statement has a result
+	ready bool     // the server has sent everything
 }
 
 func newAnswers(ctx context.Context, conn *pgx.Conn, n int) *answers {
 	return &answers{ctx: context.WithoutCancel(ctx), conn: conn, known: make([]*pgconn.StatementDescription, 0, n)}
 }
 
-// receive has each statement's rows read, up to the end.
+// receive reads the rows of all statements.
 func (a *answers) receive(b *pgx.Batch) (err error) {
 	for _, query := range b.QueuedQueries {
 		if query.Fn != nil {
@@ -94,7 +94,7 @@ func (a *answers) receive(b *pgx.Batch) (err error) {
 	return err
 }
 
-// message answers the next one.
+// message returns the next message.
 func (a *answers) message() (pgproto3.BackendMessage, error) {
 	message, err := a.conn.PgConn().ReceiveMessage(a.ctx)
 	if err != nil {
@@ -129,7 +129,7 @@ func (a *answers) Exec() (pgconn.CommandTag, error) {
 	return pgconn.CommandTag{}, a.err
 }
 
-// Close implements [pgx.BatchResults]: who reads the answers has more to read.
+// Close implements [pgx.BatchResults]. The caller reads the remaining results.
 func (a *answers) Close() error { return a.err }
 
 // Tx implements [pgx.BatchResults].

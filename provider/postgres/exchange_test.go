@@ -18,7 +18,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// acquired is a connection of a store.
+// acquired returns a connection of a store.
 func acquired(t *testing.T, p *Provider) *pgxpool.Conn {
 	t.Helper()
 	conn, err := p.db.pool.Acquire(t.Context())
@@ -29,7 +29,7 @@ func acquired(t *testing.T, p *Provider) *pgxpool.Conn {
 	return conn
 }
 
-// The server understands parameters, and rows are read, as if the driver had written and read them.
+// Parameters and rows are encoded and decoded as the driver would.
 func TestExchangeSpeaksAsTheDriver(t *testing.T) {
 	p := store(t)
 	conn := acquired(t, p).Conn()
@@ -108,7 +108,7 @@ func TestExchangeSpeaksAsTheDriver(t *testing.T) {
 	}
 }
 
-// What does not fit is refused and not cut off.
+// Values that do not fit are refused and not cut off.
 func TestExchangeRefusesWhatDoesNotFit(t *testing.T) {
 	p := store(t)
 	conn := acquired(t, p).Conn()
@@ -125,7 +125,7 @@ func TestExchangeRefusesWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// An error of a statement ends its batch, of which nothing else is read, and not the connection.
+// An error of a statement ends its batch without further results, but not the connection.
 func TestExchangeEndsAtTheFirstError(t *testing.T) {
 	p := store(t)
 	conn := acquired(t, p).Conn()
@@ -138,7 +138,7 @@ func TestExchangeEndsAtTheFirstError(t *testing.T) {
 		}
 		return err
 	}
-	b.Queue(`SELECT generate_series(1, 9)::bigint`).QueryRow(count) // of which the first is read
+	b.Queue(`SELECT generate_series(1, 9)::bigint`).QueryRow(count) // only the first row is read
 	b.Queue(`SELECT 1 / ($1::bigint)`, int64(0)).QueryRow(count)
 	b.Queue(`SELECT 1::bigint`).QueryRow(count)
 	if err := p.db.exchange(t.Context(), conn, b); sqlState(err) != stateDivision || read != 1 {
@@ -151,7 +151,7 @@ func TestExchangeEndsAtTheFirstError(t *testing.T) {
 	}
 }
 
-// A caller that gives up does not wait for the answer, and does not know the outcome. The connection is not used again.
+// A caller that gives up does not wait for the result, and does not know the outcome. The connection is not used again.
 func TestExchangeEndsWithItsContext(t *testing.T) {
 	p := store(t)
 	conn := acquired(t, p).Conn()
@@ -169,14 +169,14 @@ func TestExchangeEndsWithItsContext(t *testing.T) {
 	select {
 	case err := <-gone:
 		if outcomeOf(err) != provider.OutcomeUnknown || pgconn.SafeToRetry(err) || !conn.IsClosed() {
-			t.Errorf("the outcome is told as %v, of %v; closed: %v", outcomeOf(err), err, conn.IsClosed())
+			t.Errorf("outcome %v of %v; closed: %v", outcomeOf(err), err, conn.IsClosed())
 		}
 	case <-time.After(10 * time.Second):
 		t.Fatal("the caller waits on")
 	}
 }
 
-// Whoever panics while rows are read leaves nobody the answers that are yet to be read.
+// A panic while rows are read leaves no unread results to others.
 func TestExchangeOutlivesPanics(t *testing.T) {
 	p := store(t)
 	conn := acquired(t, p).Conn()
@@ -202,8 +202,8 @@ func TestExchangeOutlivesPanics(t *testing.T) {
 	}
 }
 
-// A statement has the same name on each connection: if a pooler that nobody has told of hands out another server connection, then it is there, or it is
-// not, but it is no other one.
+// A statement has the same name on each connection. An undeclared pooler may lend another server connection: that has
+// this statement or none, but no other one of that name.
 func TestStatementsAreNamedByWhatTheyAre(t *testing.T) {
 	p := store(t)
 	named := func(statements ...string) map[string]string {
@@ -228,7 +228,7 @@ func TestStatementsAreNamedByWhatTheyAre(t *testing.T) {
 	}
 }
 
-// What is larger than a server takes in unread goes another way.
+// A batch larger than a server accepts unread is sent by the driver.
 func TestExchangeSendsLargeBatches(t *testing.T) {
 	p := store(t)
 	conn := acquired(t, p).Conn()
@@ -252,7 +252,7 @@ func TestExchangeSendsLargeBatches(t *testing.T) {
 	}
 }
 
-// Connections whose statements somebody has removed are given up.
+// Connections whose prepared statements were removed are closed.
 func TestExchangeOutlivesItsStatements(t *testing.T) {
 	p := store(t)
 	in := create(t, p, "i")
@@ -270,7 +270,7 @@ func TestExchangeOutlivesItsStatements(t *testing.T) {
 	t.Error("the instance cannot be read any more")
 }
 
-// So are those whose statements answer other columns than when they were prepared.
+// Connections are closed if a statement returns other columns than when it was prepared.
 func TestExchangeOutlivesChangedTables(t *testing.T) {
 	p := store(t)
 	conn := acquired(t, p).Conn()
@@ -294,7 +294,8 @@ func TestExchangeOutlivesChangedTables(t *testing.T) {
 	}
 }
 
-// All statements that a connection does not know are prepared in one round trip, also after one that the server refused.
+// All statements that a connection does not know are prepared in one round trip, even after one that the server
+// refused.
 func TestExchangePreparesInOneRoundTrip(t *testing.T) {
 	p, w := counting(t)
 	conn, err := p.db.pool.Acquire(t.Context())

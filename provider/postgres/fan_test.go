@@ -6,11 +6,12 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// TestNoPlanReadsTheFanForEachRow lets the statements that change many rows be planned while their tables are empty, and counts what they
-// read when the instance has thousands of each. A plan that finds a row by its instance alone reads all of these, for each row that it changes.
+// TestNoPlanReadsTheFanForEachRow plans the statements that change many rows while their tables are empty. Then it
+// counts what they read when the instance has thousands of each. A plan that finds a row by its instance alone reads
+// all of these for each changed row.
 func TestNoPlanReadsTheFanForEachRow(t *testing.T) {
 	p := plansOnce(t)
-	for _, table := range []string{"task", "inbox", "value"} { // which would have the plans made anew
+	for _, table := range []string{"task", "inbox", "value"} { // which would cause new plans
 		exec(t, p, `ALTER TABLE perdure.`+table+` SET (autovacuum_enabled = false)`)
 	}
 	in := create(t, p, "fan")
@@ -32,7 +33,7 @@ func TestNoPlanReadsTheFanForEachRow(t *testing.T) {
 // fan is how many of each fanOut changes at once.
 const fan = 50
 
-// fanOut has an instance make, change and remove many rows of each kind by one statement.
+// fanOut makes an instance create, change and remove many rows of each kind by one statement.
 func fanOut(t *testing.T, p *Provider, key provider.UUID) {
 	t.Helper()
 	for range fan {
@@ -75,7 +76,7 @@ func fanOut(t *testing.T, p *Provider, key provider.UUID) {
 	}
 }
 
-// report fetches a fan of tasks and reports the same of all of them.
+// report fetches a fan of tasks and reports the same for all of them.
 func report(t *testing.T, p *Provider, req provider.FetchTasksRequest, outcome provider.TaskOutcome) {
 	t.Helper()
 	leased, err := p.FetchTasks(t.Context(), req)

@@ -65,8 +65,8 @@ func outsider(t *testing.T, url, schema string) (forge func(provider.Notice)) {
 	}
 }
 
-// Postgres asks for no right to send a notification: a role that may do nothing but connect ends no activity. What another
-// process did is heard by notification all the same.
+// Postgres requires no right to send a notification. A role that may only connect must not end an activity. Real
+// notices of another process must still be heard.
 func TestForgedNotificationEndsNothing(t *testing.T) {
 	url := postgrestest.URL(t)
 	schema := postgrestest.Schema(t, url)

@@ -11,18 +11,19 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// How calls are folded. A second committer keeps the server busy while the first waits for its disk, if there is much to do.
+// Limits of groups and committers. If there is much to do, a second committer keeps the server busy while the first
+// waits for its disk.
 const (
 	committers    = 2
 	maxGroup      = 64
 	maxGroupBytes = 8 << 20
 )
 
-// A group folds the calls of a process that change instances into transactions.
+// group collects the calls of a process that change instances into transactions.
 //
-// Renewals have a queue, a committer and connections of their own: a pool whose connections the program holds must not cost
-// its leases. They lock tasks without the instances above them, which
-// everybody else locks first. So they must not share a transaction with a call that may wait for anything.
+// Renewals have a queue, a committer and connections of their own. Otherwise a program that holds all connections of
+// the pool would lose its leases. Renewals lock tasks without the instances above them, which all others lock first. So
+// they must not share a transaction with a call that may wait for a lock.
 type group struct {
 	db       *database
 	kinds    *kinds
@@ -30,10 +31,10 @@ type group struct {
 	units    *units
 	commits  *commits
 	queue    *relational.Queue
-	crowd    *crowd // of that queue
+	crowd    *crowd // of the queue of calls
 	renewals *relational.Queue
-	quick    chan struct{} // bounds the calls that run by themselves and wait for no lock
-	waiting  chan struct{} // bounds those that do
+	quick    chan struct{} // bounds the calls that run alone and do not wait for locks
+	waiting  chan struct{} // bounds those that wait for locks
 	ended    sync.WaitGroup
 	ctx      context.Context //nolint:containedctx // a group belongs to no caller, so that no caller's context may end it
 	cancel   context.CancelFunc
@@ -54,7 +55,7 @@ func startGroup(db *database, kinds *kinds, memory *memory, units *units, commit
 	return g
 }
 
-// stop ends the committers after what is queued.
+// stop ends the committers once the queues are empty.
 func (g *group) stop() {
 	g.queue.Stop()
 	g.renewals.Stop()
@@ -69,10 +70,10 @@ func (g *group) loop(queue *relational.Queue, crowd *crowd, pool *pgxpool.Pool) 
 		members, stopped := crowd.take(queue)
 		if len(members) == 0 {
 			if stopped {
-				queue.Poke() // the other committers wait for it, too
+				queue.Poke() // the other committers wait for the signal, too
 				return
 			}
-			if queue.Len() > 0 { // another group is under way
+			if queue.Len() > 0 { // another group is in flight
 				again.Reset(patience)
 			}
 			select {
@@ -97,8 +98,8 @@ func (g *group) loop(queue *relational.Queue, crowd *crowd, pool *pgxpool.Pool) 
 	}
 }
 
-// again lets a call take part in a later group, when whoever held its instance may be done: in most cases a fetch. It answers false
-// for one that has tried that too often, or has another reason to go by itself.
+// again queues a call for a later group, when the holder of its instance may be done. The holder is a fetch in most
+// cases. It returns false if the call has tried too often or must run alone for another reason.
 func (g *group) again(queue *relational.Queue, m *relational.Member) bool {
 	if m.Held == 0 || m.Held > quickTries || queue == g.renewals {
 		return false
@@ -137,7 +138,7 @@ func (g *group) later(op string, needs relational.Needs, fn func(*relational.Tx)
 	g.queue.Submit(&relational.Member{Op: op, Needs: needs, Run: fn, Done: make(chan struct{})}, false)
 }
 
-// finish answers members.
+// finish ends members with their results.
 func finish(members []*relational.Member, err error, outcome provider.Outcome) {
 	for _, m := range members {
 		m.Err = failed(m.Op, err, outcome)

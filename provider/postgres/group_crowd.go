@@ -10,29 +10,29 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// maxPassed is how often a call waits for the groups of its own process before it takes its chance among the others.
+// maxPassed is how often a call waits for groups of its own process before it joins one anyway.
 const maxPassed = 20
 
-// When a second group begins beside one that is under way.
+// When a second group begins while one is in flight.
 const (
 	enough   = maxGroup / 2
 	patience = 5 * time.Millisecond
 )
 
-// comeback is how long a caller that was answered takes at most to make its next call, if it makes one at once.
+// comeback bounds the time that a caller needs from one call to the next if it calls again at once.
 const comeback = 80 * time.Microsecond
 
-// A crowd keeps the groups of one process out of each other's way: a call on an instance that a group is about to change
-// waits in the queue and goes with the next group, together with all others that wait for the instance. In a group beside that one it
-// would find the row locked and have to go by itself.
+// crowd keeps the groups of one process away from each other's instances. A call on an instance that a group in flight
+// changes waits in the queue. It goes with the next group, together with all others that wait for the instance. In a
+// concurrent group it would find the row locked and have to run alone.
 type crowd struct {
 	mu    sync.Mutex
-	busy  int       // groups that are under way
+	busy  int       // groups in flight
 	since time.Time // when the last of them began
 	keys  map[provider.UUID]int
 
 	comeback time.Duration
-	known    func(id string) (provider.UUID, bool) // the key under an ID, as far as this process knows
+	known    func(id string) (provider.UUID, bool) // the key under an ID, if this process knows it
 }
 
 func newCrowd(queue *relational.Queue, known func(string) (provider.UUID, bool)) *crowd {
@@ -41,8 +41,8 @@ func newCrowd(queue *relational.Queue, known func(string) (provider.UUID, bool))
 	return c
 }
 
-// take answers the next group, in whose way nobody gets until it leaves. Beside a group that is under way there is a second one only if
-// many calls wait, or the first takes long: otherwise they cost less in the group after it.
+// take returns the next group. Until leave, no other group takes its instances. While a group is in flight, a second
+// one begins only if many calls wait or the first takes long. Otherwise the calls cost less in the next group.
 func (c *crowd) take(queue *relational.Queue) (members []*relational.Member, stopped bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,8 +57,9 @@ func (c *crowd) take(queue *relational.Queue) (members []*relational.Member, sto
 	return members, stopped
 }
 
-// gather lets those whom a group has answered come back before the next one begins. Else the first of them would go alone, and the others wait
-// for its commit. It ends with the last of them, or when nobody has come for a while; a lone step waits for nobody.
+// gather waits for the callers that a group has just answered, before the next group begins. Otherwise the first of
+// them would go alone, and the others wait for its commit. It ends when all are back, or when none came for a while. It
+// does not wait after a lone step.
 func (c *crowd) gather(queue *relational.Queue, answered int) {
 	if answered < 2 {
 		return
@@ -66,14 +67,14 @@ func (c *crowd) gather(queue *relational.Queue, answered int) {
 	there := queue.Len()
 	all, last := there+answered, time.Now()
 	for there < min(all, enough) && time.Since(last) < c.comeback {
-		runtime.Gosched() // a timer would be late by more than all of this takes
+		runtime.Gosched() // a timer would be later than the whole wait
 		if now := queue.Len(); now > there {
 			there, last = now, time.Now()
 		}
 	}
 }
 
-// alone lets a call go by itself if nobody else is under way or waits.
+// alone admits a call that runs alone if no group is in flight and no call waits.
 func (c *crowd) alone(queue *relational.Queue, members []*relational.Member) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,7 +86,7 @@ func (c *crowd) alone(queue *relational.Queue, members []*relational.Member) boo
 	return true
 }
 
-// leave lets the others have what a group has changed.
+// leave frees the instances of a group.
 func (c *crowd) leave(members []*relational.Member) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -96,7 +97,7 @@ func (c *crowd) leave(members []*relational.Member) {
 func (c *crowd) add(members []*relational.Member, n int) {
 	for _, m := range members {
 		if m.Taken == nil {
-			m.Taken = c.keysOf(m) // an ID may be given to another instance meanwhile
+			m.Taken = c.keysOf(m) // the ID may be given to another instance meanwhile
 		}
 		for _, key := range m.Taken {
 			if c.keys[key] += n; c.keys[key] == 0 {
@@ -106,7 +107,7 @@ func (c *crowd) add(members []*relational.Member, n int) {
 	}
 }
 
-// free tells whether no group is about to change what a call needs. The lock is held by take.
+// free reports whether no group in flight changes what a call needs. take holds the lock.
 func (c *crowd) free(m *relational.Member) bool {
 	if m.Passed == maxPassed {
 		return true

@@ -10,16 +10,15 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// verdict is what became of the members of a group as far as they were judged in memory.
+// verdict is the result of judging the members of a group in memory.
 type verdict struct {
 	done    []*relational.Member // to be written
-	refused []*relational.Member // each with its answer
-	alone   []*relational.Member // they must go by themselves
-	kind    *needError           // one of the kinds that they wait for
+	refused []*relational.Member // each with its error
+	alone   []*relational.Member // they must run alone
+	kind    *needError           // one of the kinds that they need
 }
 
-// together runs a group in one transaction. It answers the members that must go by themselves; all
-// others are done.
+// together runs a group in one transaction. It returns the members that must run alone. All others are done.
 func (g *group) together(pool *pgxpool.Pool, members []*relational.Member) (alone []*relational.Member) {
 	ctx := g.db.calling.Context()
 	var needs relational.Needs
@@ -45,7 +44,7 @@ func (g *group) together(pool *pgxpool.Pool, members []*relational.Member) (alon
 	u.single = len(members) == 1
 	if err := u.begin(needs); err != nil {
 		u.rollback()
-		if len(members) > 1 && !lost(err) { // one of them is at fault, and shows by itself
+		if len(members) > 1 && !lost(err) { // one of them is at fault, which shows when each runs alone
 			return members
 		}
 		finish(members, err, provider.OutcomeNothing)
@@ -60,10 +59,10 @@ func (g *group) together(pool *pgxpool.Pool, members []*relational.Member) (alon
 	return g.conclude(u, t, v)
 }
 
-// conclude ends the transaction and answers its members. A refusal may rest on what others of the group did:
-// it counts only if that is stored, and else is judged again.
+// conclude ends the transaction and its members. A refusal may be based on changes of other members. It counts only if
+// those are stored; otherwise the call is judged again.
 func (g *group) conclude(u *unit, t *relational.Tx, v verdict) (alone []*relational.Member) {
-	if len(v.done) == 0 { // a call that ran alone may have sent some of what it takes back
+	if len(v.done) == 0 { // a call that ran alone may have sent some of what it rolls back
 		u.rollback()
 		finishRefused(v.refused)
 		return v.alone
@@ -82,15 +81,15 @@ func (g *group) conclude(u *unit, t *relational.Tx, v verdict) (alone []*relatio
 	return v.alone
 }
 
-// finishRefused answers members with the error that they have.
+// finishRefused ends members with their errors.
 func finishRefused(refused []*relational.Member) {
 	for _, m := range refused {
 		close(m.Done)
 	}
 }
 
-// judge runs each call in memory. One that is refused is taken back without a trace. An error answered here
-// ends the transaction.
+// judge runs each call in memory. A refused call is rolled back without a trace. An error that judge returns ends the
+// transaction.
 func judge(u *unit, t *relational.Tx, members []*relational.Member) (v verdict, err error) {
 	for _, m := range members {
 		err := runMember(u, t, m)
@@ -117,13 +116,13 @@ func judge(u *unit, t *relational.Tx, members []*relational.Member) (v verdict, 
 	return v, nil
 }
 
-// needsMore tells whether a call could not be judged in a group.
+// needsMore reports whether a call could not be judged in a group.
 func needsMore(err error) bool {
 	_, need := errors.AsType[*needError](err)
 	return need || errors.Is(err, errHeld) || errors.Is(err, errAlone)
 }
 
-// runMember runs one call and takes back what it did if it fails.
+// runMember runs one call, and rolls it back if it fails.
 func runMember(u *unit, t *relational.Tx, m *relational.Member) error {
 	outer := t.Effects
 	u.effects.Reset()
@@ -145,8 +144,9 @@ func runMember(u *unit, t *relational.Tx, m *relational.Member) error {
 	return err
 }
 
-// warmly runs a group on what this process knows, in one round trip that is a transaction of its own. It answers false if it cannot, or if
-// the storage found that something is not as it was: then nothing has happened. For want of a kind it may be called again once that is stored.
+// warmly runs a group on what this process remembers, in one round trip that is a transaction of its own. It returns
+// false if it cannot, or if the storage found that something had changed. Then nothing happened. If it also returns
+// kinds, it may be called again once they are stored.
 func (g *group) warmly(
 	ctx context.Context, conn *pgxpool.Conn, members []*relational.Member, needs *relational.Needs,
 ) (done bool, kind *needError) {
@@ -158,13 +158,13 @@ func (g *group) warmly(
 	}
 	knowing := g.commits.boardKnown(u, t)
 	c := g.commits.writeWarm(u, &t.Effects)
-	if knowing != nil { // nothing was left for another
+	if knowing != nil { // nothing was left for another claim
 		c.rider = knowing
 	}
 	return g.warmed(u, t, members, needs, c), nil
 }
 
-// recall runs the calls of a group on what is known; nil if it cannot.
+// recall runs the calls of a group on what is remembered. It returns nil if it cannot.
 func (g *group) recall(u *unit, members []*relational.Member) (*relational.Tx, *needError) {
 	known := g.memory
 	if u.now = known.clock.now(); u.now == 0 || !known.fill(u, members) {
@@ -180,7 +180,7 @@ func (g *group) recall(u *unit, members []*relational.Member) (*relational.Tx, *
 	return t, nil
 }
 
-// warmed concludes a group by the answer of the storage. It answers false if nothing has happened.
+// warmed ends a group by the result from the storage. It returns false if nothing happened.
 func (g *group) warmed(u *unit, t *relational.Tx, members []*relational.Member, needs *relational.Needs, c warmCommit) (done bool) {
 	err, rider := c.err, c.rider
 	if err == nil {
@@ -203,7 +203,7 @@ func (g *group) warmed(u *unit, t *relational.Tx, members []*relational.Member, 
 	return false
 }
 
-// warmCommit is what became of a warm transaction.
+// warmCommit is the result of a warm transaction.
 type warmCommit struct {
 	xid     uint32
 	rider   *parked         // whose claim rode along

@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// lead has the caller of a lone step commit it, if nobody else calls: to wake a committer and to be woken by it rouses an idle thread
-// each time. It answers false if that cannot be; then nothing has happened.
+// lead makes the caller of a lone step commit it, if no other call waits. Waking a committer and being woken by it
+// would rouse an idle thread each time. It returns false if that is impossible; then nothing happened.
 func (g *group) lead(ctx context.Context, m *relational.Member) (done bool, err error) {
 	l := &leader{g: g, members: []*relational.Member{m}}
 	if !g.db.fuses || !mayBeLone(&m.Needs) || !g.crowd.alone(g.queue, l.members) {
@@ -38,7 +38,7 @@ func (g *group) lead(ctx context.Context, m *relational.Member) (done bool, err 
 	return true, &provider.Error{Op: m.Op, Outcome: provider.OutcomeUnknown, Retryable: true, Err: ctx.Err()}
 }
 
-// A leader is a lone step that its caller commits.
+// leader is a lone step that its caller commits.
 type leader struct {
 	g       *group
 	members []*relational.Member
@@ -49,7 +49,7 @@ type leader struct {
 	answer  answer
 }
 
-// prepare makes the statement; false if a committer must take the call.
+// prepare builds the statement. It returns false if a committer must take the call.
 func (l *leader) prepare(ctx context.Context) (step loneStep, ok bool) {
 	var err error
 	if l.conn, err = l.g.db.pool.Acquire(ctx); err != nil {
@@ -71,7 +71,7 @@ func (l *leader) prepare(ctx context.Context) (step loneStep, ok bool) {
 	return step, ok
 }
 
-// follow waits for an answer that the caller has not waited for.
+// follow waits for a result that the caller did not wait for.
 func (l *leader) follow() {
 	ctx := l.g.db.calling.Context()
 	l.u.ctx = ctx
@@ -88,7 +88,7 @@ func (l *leader) conclude(err error) (done bool) {
 	return done
 }
 
-// end lets others go on.
+// end lets other groups run.
 func (l *leader) end() {
 	if l.conn != nil {
 		l.g.units.reuse(l.u)
@@ -100,19 +100,19 @@ func (l *leader) end() {
 	}
 }
 
-// How calls run that no group could take.
+// Limits of calls that run alone.
 const (
-	maxQuick   = 4  // at once, of those that wait for no lock
-	maxWaiting = 2  // at once, of those that wait for one
-	quickTries = 4  // before a call waits for the lock that it did not get
-	maxTries   = 20 // of a call that finds each time that it needs more
+	maxQuick   = 4  // at once, of those that do not wait for locks
+	maxWaiting = 2  // at once, of those that wait for locks
+	quickTries = 4  // before a call waits for a lock
+	maxTries   = 20 // of a call that finds new needs each time
 )
 
-// byItself runs one call in a transaction of its own: because another transaction holds its instance, because it must look
-// at more than its request told, or because its group failed.
+// byItself runs one call in a transaction of its own: because another transaction holds its instance, because it must
+// read more than its request shows, or because its group failed.
 //
-// At first it tries again after a while, holding nothing meanwhile. Then it waits for the lock,
-// which nobody can hold for ever without being overtaken. Renewals never wait: see group.
+// At first it retries after a pause, without locks meanwhile. Then it waits for the lock, which nobody can hold for
+// ever without being overtaken. Renewals never wait: see group.
 func (g *group) byItself(pool *pgxpool.Pool, m *relational.Member) {
 	ctx, cancel := g.db.bounded(g.ctx)
 	defer cancel()
@@ -127,19 +127,19 @@ func (g *group) byItself(pool *pgxpool.Pool, m *relational.Member) {
 				pause(ctx, held)
 			}
 			continue
-		case needsMore(err) || isUnique(err, "instance_"): // another one made it meanwhile, which the call will see now
+		case needsMore(err) || isUnique(err, "instance_"): // another transaction made it meanwhile, which the call will see now
 			more++
 			continue
 		}
 		if isUnique(err, "") {
-			err = fmt.Errorf("a task or timer of the call is there already: %w", provider.ErrInvalid)
+			err = fmt.Errorf("a task or timer of the call exists already: %w", provider.ErrInvalid)
 		}
 		finish([]*relational.Member{m}, err, outcome)
 		return
 	}
 }
 
-// pause lets whoever holds a row finish.
+// pause waits for the holder of a row to finish.
 func pause(ctx context.Context, try int) {
 	timer := time.NewTimer(time.Millisecond/2 + rand.N(time.Duration(min(try, 10))*2*time.Millisecond))
 	defer timer.Stop()
@@ -149,7 +149,7 @@ func pause(ctx context.Context, try int) {
 	}
 }
 
-// tryAlone runs a call once. What it turned out to need is remembered for the next time.
+// tryAlone runs a call once. The needs that it turns out to have are kept for the next try.
 func (g *group) tryAlone(ctx context.Context, pool *pgxpool.Pool, m *relational.Member, wait bool) (provider.Outcome, error) {
 	slots := g.quick
 	if wait {
@@ -194,7 +194,7 @@ func (g *group) runAlone(ctx context.Context, pool *pgxpool.Pool, m *relational.
 	return outcomeOf(err), heldBy(err)
 }
 
-// heldBy turns the end of a wait into what it means.
+// heldBy translates the end of a wait for a lock.
 func heldBy(err error) error {
 	if sqlState(err) == stateLockTimeout {
 		return errHeld

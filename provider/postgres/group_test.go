@@ -33,7 +33,7 @@ func TestHazard16_OneMemberFailsAlone(t *testing.T) {
 	}
 }
 
-// What the server refuses shows only when the group is written.
+// Some rows are refused by the server only when the group is written.
 func TestHazard16_ServerRefusesOneMember(t *testing.T) {
 	p := store(t)
 	exec(t, p, `ALTER TABLE perdure.inbox ADD CONSTRAINT small CHECK (coalesce(octet_length(payload), 0) < 1000)`)
@@ -65,14 +65,14 @@ func TestHazard16_SameInstanceTwiceInAGroup(t *testing.T) {
 	if got := get(t, p, in.Key); got.ReadyAt == 0 || got.ReadyAt >= late.Now {
 		t.Errorf("ready at %d, though messages wait since before %d", got.ReadyAt, late.Now)
 	}
-	// Two sends and a commit, all of one instance, all in one update of its row.
+	// Two sends and a commit of one instance, all in one update of its row.
 	now := get(t, p, in.Key)
 	errs = grouped(p, memberSend(in.Key, text("x")), memberCommit(turn(&now, 3)), memberSend(in.Key, text("y")))
 	wantErrors(t, errs, nil, nil, nil)
 	checkConsistent(t, p)
 }
 
-// A refusal that rests on what another member of the group did must not be told if that is not stored.
+// A refusal based on what another member of the group did must not be returned if that is not stored.
 func TestHazard16_RefusalOfAnUnstoredGroup(t *testing.T) {
 	p := store(t)
 	exec(t, p, `ALTER TABLE perdure.inbox ADD CONSTRAINT small CHECK (coalesce(octet_length(payload), 0) < 1000)`)
@@ -91,7 +91,7 @@ func TestHazard16_HeldRowMakesOnlyItsOwnMemberWait(t *testing.T) {
 	held := []provider.Instance{create(t, p, "a"), create(t, p, "b")}
 	free := create(t, p, "free")
 	release := []func(){hold(t, p, held[0].Key), hold(t, p, held[1].Key)}
-	p.memory.forget(free.Key) // a group of what is remembered has another way
+	p.memory.forget(free.Key) // a group that remembers it would go another way
 	waits, goes := memberSend(held[0].Key, text("waits")), memberSend(free.Key, text("m"))
 	began := time.Now()
 	if alone := p.group.together(p.db.pool, []*relational.Member{waits, goes}); len(alone) != 1 || alone[0] != waits || time.Since(began) > 10*time.Second {
@@ -99,7 +99,7 @@ func TestHazard16_HeldRowMakesOnlyItsOwnMemberWait(t *testing.T) {
 	}
 	<-goes.Done
 	var waiting sync.WaitGroup
-	for i := range 12 { // more than may run by themselves at once
+	for i := range 12 { // more than may run alone at once
 		waiting.Go(func() { send(t, p, held[i%2].Key, text("waits")) })
 	}
 	var fastest, slowest time.Duration = time.Hour, 0
@@ -110,7 +110,7 @@ func TestHazard16_HeldRowMakesOnlyItsOwnMemberWait(t *testing.T) {
 		fastest, slowest = min(fastest, took), max(slowest, took)
 	}
 	t.Logf("the others took %v to %v", fastest, slowest)
-	if fastest > 100*time.Millisecond || slowest > 10*time.Second { // the slowest one measures the machine, too
+	if fastest > 100*time.Millisecond || slowest > 10*time.Second { // the slowest one also measures the machine
 		t.Errorf("sends to a free instance took %v to %v", fastest, slowest)
 	}
 	for _, r := range release {
@@ -150,7 +150,7 @@ func TestHazard17_CallerThatGivesUp(t *testing.T) {
 	}
 }
 
-// A call that finds in a group that it must go alone leaves what the others did alone.
+// A call that finds in a group that it must run alone does not affect what the others did.
 func TestHazard16_CallThatGoesAloneTakesNothingAlong(t *testing.T) {
 	p := store(t)
 	in := create(t, p, "in")

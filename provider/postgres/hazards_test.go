@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// Sending serialises with closing: what was accepted was seen by the turn that closed.
+// Sends serialise with closing: the turn that closed the instance saw every accepted message.
 func TestHazard04_SendSerialisesWithClosing(t *testing.T) {
 	p := store(t)
 	other := opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema})
@@ -41,7 +41,7 @@ func TestHazard04_SendSerialisesWithClosing(t *testing.T) {
 	checkConsistent(t, p)
 }
 
-// close1 closes an instance as the engine does: with whatever waits, until nothing else does.
+// close1 closes an instance as the engine does: with every waiting message, until none is left.
 func close1(t *testing.T, p *Provider, in *provider.Instance) []int64 {
 	t.Helper()
 	for consumed := []int64{1}; ; {
@@ -58,7 +58,7 @@ func close1(t *testing.T, p *Provider, in *provider.Instance) []int64 {
 	}
 }
 
-// A message that arrives while a turn is committed is never slept on.
+// A message that arrives while a turn is committed always wakes the instance.
 func TestHazard05_ReadyTimeIsNeverLost(t *testing.T) {
 	p := store(t)
 	other := opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema})
@@ -87,7 +87,7 @@ func TestHazard05_ReadyTimeIsNeverLost(t *testing.T) {
 	checkConsistent(t, p)
 }
 
-// A task that is fetched while its instance is made must not look like one of an instance that is gone.
+// A task that is fetched while its instance is created must not look like one of an instance that is gone.
 func TestHazard14_FreshTaskIsNeverMissing(t *testing.T) {
 	p := store(t)
 	other := opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema})
@@ -127,7 +127,7 @@ func TestHazard14_FreshTaskIsNeverMissing(t *testing.T) {
 	making.Wait()
 }
 
-// Leases begin when they are granted, not when the transaction began that waited for a lock.
+// Leases begin when they are granted, not when a transaction that waited for a lock began.
 func TestHazard26_LeasesBeginAfterTheWait(t *testing.T) {
 	p := store(t)
 	in := create(t, p, "in")
@@ -163,7 +163,7 @@ func TestHazard26_LeasesBeginAfterTheWait(t *testing.T) {
 	}
 }
 
-// A commit deletes the messages that it names, not those up to one.
+// A commit deletes the messages that it names, not all up to one.
 func TestHazard37_OnlyNamedMessagesAreConsumed(t *testing.T) {
 	p := store(t)
 	in := create(t, p, "in")
@@ -181,7 +181,7 @@ func TestHazard37_OnlyNamedMessagesAreConsumed(t *testing.T) {
 	checkConsistent(t, p)
 }
 
-// The program may hold all connections of its pool, in transactions of its own: leases are renewed all the same.
+// The program may hold all connections of its pool in transactions of its own. Leases are renewed all the same.
 func TestHazard35_RenewalsOwnTheirConnections(t *testing.T) {
 	url := postgrestest.URL(t)
 	pool, err := pgxpool.New(t.Context(), url+"&pool_max_conns=4")

@@ -14,7 +14,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// incoming are the rows of one statement as they come. They implement [pgx.Rows]: the driver's would look up how to read each column.
+// incoming reads the rows of one statement as they arrive. It implements [pgx.Rows], because the driver's would look up
+// how to decode each column.
 type incoming struct {
 	answers *answers
 	fields  []pgconn.FieldDescription
@@ -45,7 +46,7 @@ func (r *incoming) Next() bool {
 // Scan implements [pgx.Rows].
 func (r *incoming) Scan(dest ...any) error {
 	if len(dest) != len(r.values) || len(dest) > len(r.fields) {
-		return r.fail(fmt.Errorf("%d places for %d columns", len(dest), len(r.values)))
+		return r.fail(fmt.Errorf("%d destinations for %d columns", len(dest), len(r.values)))
 	}
 	for i, to := range dest {
 		if to == nil || read(r.fields[i].DataTypeOID, r.values[i], to) {
@@ -64,7 +65,7 @@ func (r *incoming) fail(err error) error {
 	return err
 }
 
-// read takes a value into where most go; false if the driver must.
+// read decodes a value into the most frequent types. It returns false if the driver must.
 func read(oid uint32, v []byte, to any) bool {
 	switch to := to.(type) {
 	case *target:
@@ -104,7 +105,7 @@ func read(oid uint32, v []byte, to any) bool {
 	return ok
 }
 
-// integer reads a number.
+// integer decodes a number.
 func integer(oid uint32, v []byte) (n int64, ok bool) {
 	switch {
 	case oid == pgtype.Int8OID && len(v) == 8:
@@ -120,7 +121,7 @@ func integer(oid uint32, v []byte) (n int64, ok bool) {
 // Close implements [pgx.Rows].
 func (r *incoming) Close() {
 	for r.Next() {
-		continue // what is left is not wanted
+		continue // the remaining rows are not wanted
 	}
 }
 
@@ -141,7 +142,7 @@ func (r *incoming) RawValues() [][]byte { return r.values }
 // FieldDescriptions implements [pgx.Rows].
 func (r *incoming) FieldDescriptions() []pgconn.FieldDescription { return r.fields }
 
-// CommandTag implements [pgx.Rows]: nobody asks.
+// CommandTag implements [pgx.Rows]. Nobody uses it.
 func (r *incoming) CommandTag() pgconn.CommandTag { return pgconn.CommandTag{} }
 
 // Conn implements [pgx.Rows].
@@ -150,7 +151,7 @@ func (r *incoming) Conn() *pgx.Conn { return r.answers.conn }
 // TypeMap implements [pgx.Rows].
 func (r *incoming) TypeMap() *pgtype.Map { return r.answers.conn.TypeMap() }
 
-// incomingRow is the first of them. It implements [pgx.Row].
+// incomingRow is the first row. It implements [pgx.Row].
 type incomingRow incoming
 
 // Scan implements [pgx.Row].

@@ -14,40 +14,40 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// InTx makes a transaction that the caller began through pgx an option of client.Start and Raise: what they store is
-// there if and only if tx commits. Tx must be one of the database and server that the store was opened with.
-// It belongs to the caller: nothing here ends it, and a refusal leaves it as it was.
+// InTx turns a transaction that the caller began through pgx into an option of client.Start and Raise. Their effects
+// are stored if and only if tx commits. Tx must be of the database and server that the store was opened with. It
+// belongs to the caller: nothing here ends it, and a refused call leaves it unchanged.
 //
-// At REPEATABLE READ and SERIALIZABLE a call fails if another transaction has changed the instance, or taken the ID, since tx
-// began, as a statement of your own would: begin the whole transaction again.
+// At REPEATABLE READ and SERIALIZABLE a call fails if another transaction has changed the instance, or taken the ID,
+// since tx began, as any statement would. Begin the whole transaction again.
 //
-// Another transaction that starts an instance under the same ID waits until tx is over, and so does an instance to
-// which tx raised an event: start and raise last, then commit.
+// Until tx is over, other transactions that start an instance under the same ID wait for it. So does an instance to
+// which tx raised an event. Start and raise last, then commit.
 func InTx(tx pgx.Tx) provider.Tx { return provider.Tx{Of: userTx{Tx: tx, Package: "postgres"}} }
 
 type userTx = relational.UserTx[pgx.Tx]
 
 var _ provider.Transactor = (*Provider)(nil)
 
-// joins carries calls out in transactions of the caller.
+// joins runs calls in transactions of the caller.
 type joins struct {
 	db      *database
 	kinds   *kinds
 	units   *units
 	pending *pending
-	relearn chan struct{} // held by a call that finds out which database the store's is by now
+	relearn chan struct{} // held by a call that finds out which database is the store's now
 }
 
-// inside are the calls as they are carried out in a transaction of the caller.
+// inside returns calls that run in a transaction of the caller.
 func (j *joins) inside(tx provider.Tx) relational.Calls {
 	return relational.Inside(tx, &j.db.door, j.join)
 }
 
-// join runs a call in a transaction of the caller, each try in a savepoint: what the call refuses, and what another transaction
-// did first, must not end the transaction.
+// join runs a call in a transaction of the caller. Each try has a savepoint, because neither a refusal nor a conflict
+// may end the transaction.
 //
-// The transaction may hold a connection of the store's pool, and others like it all the rest. So nothing here takes a connection of that
-// pool: what the transaction must not hold or may not see is asked on the spare one.
+// The transaction may hold a connection of the store's pool, and others like it all the rest. So nothing here takes a
+// connection of that pool. Reads that the transaction must not lock or may not see use the spare one.
 func (j *joins) join(ctx context.Context, tx pgx.Tx, m *relational.Member) error {
 	ctx, cancel := j.db.bounded(ctx)
 	defer cancel()
@@ -94,7 +94,7 @@ func (j *joins) joinOnce(ctx context.Context, tx pgx.Tx, m *relational.Member) e
 	return nil
 }
 
-// run carries a call out and returns the ID of the transaction that it is in.
+// run runs a call and returns the ID of the transaction that it is in.
 func (j *joins) run(u *unit, t *relational.Tx, m *relational.Member) (id string, err error) {
 	if err := j.checkDatabase(&u.txn); err != nil {
 		return "", err
@@ -116,24 +116,24 @@ func (j *joins) run(u *unit, t *relational.Tx, m *relational.Member) (id string,
 	return id, u.conn.SendBatch(u.ctx, b).Close()
 }
 
-// undo takes back a try, also when its context is finished.
+// undo rolls back a try, even if its context is done.
 func undo(ctx context.Context, savepoint pgx.Tx) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
 	defer cancel()
 	if err := savepoint.Rollback(ctx); err != nil && !errors.Is(err, pgx.ErrTxClosed) {
-		return fmt.Errorf("back to the savepoint: %w", err)
+		return fmt.Errorf("rolling back to the savepoint: %w", err)
 	}
 	return nil
 }
 
-// sqlDatabase names a database as nothing else is named while its server runs.
+// sqlDatabase returns an identity of a database that is unique while its server runs.
 const sqlDatabase = `SELECT extract(epoch FROM pg_postmaster_start_time())::text || '/' || d.oid || '/' || to_regclass($1)::oid
 	FROM pg_database d WHERE d.datname = current_database()`
 
-// anyTable of the store tells its schema from one of the same name that was made anew.
+// Any table of the store distinguishes its schema from a recreated one of the same name.
 const anyTable = `perdure.instance`
 
-// checkDatabase refuses a transaction that is not one of this store's database.
+// checkDatabase refuses a transaction of another database than the store's.
 func (j *joins) checkDatabase(t *txn) error {
 	var there *string
 	if err := t.conn.QueryRow(t.ctx, sqlDatabase, j.db.names.sql(anyTable)).Scan(&there); err != nil {
@@ -150,8 +150,9 @@ func (j *joins) checkDatabase(t *txn) error {
 	return fmt.Errorf("%w: its connection is to another server or database, or to one without the store's schema", provider.ErrForeignTx)
 }
 
-// relearnDatabase reads anew which database the store's is, unless another call has found meanwhile that it is there. It makes a connection:
-// those of the pool may all be held by callers that wait for this, and those of the spare one may lead to the server before a fail-over.
+// relearnDatabase reads again which database is the store's, unless another call did meanwhile. It opens a new
+// connection. All connections of the pool may be held by callers that wait for this, and the spare ones may lead to the
+// server before a fail-over.
 func (j *joins) relearnDatabase(ctx context.Context, there *string) error {
 	select {
 	case j.relearn <- struct{}{}:
@@ -172,15 +173,15 @@ func (j *joins) relearnDatabase(ctx context.Context, there *string) error {
 	return j.kinds.load(ctx, fresh, nil)
 }
 
-// How often is asked whether the transactions of callers are over: after a tenth of their age, within these bounds.
+// How often open transactions are checked: after a tenth of their age, within these bounds.
 const (
 	firstPending = 5 * time.Millisecond
 	lastPending  = 30 * time.Millisecond
 )
 
-// pending are the transactions of callers that something was stored in, and what others must hear once they have
-// committed. Nobody tells when that is, and a NOTIFY inside of them would make them wait for each other: so it is asked for, in one
-// statement for all of them.
+// pending are the open transactions of callers that something was stored in, with the effects to publish once they
+// commit. The server does not report the commit, and a NOTIFY inside of the transactions would make them wait for each
+// other. So one statement checks all of them.
 type pending struct {
 	db    *database
 	wake  *wake
@@ -221,7 +222,7 @@ func (w *pending) add(id string, fx relational.Effects) {
 	}
 }
 
-// watch asks for the open transactions until the provider closes.
+// watch checks the open transactions until the provider closes.
 func (w *pending) watch() {
 	timer := time.NewTimer(lastPending)
 	defer timer.Stop()
@@ -229,7 +230,7 @@ func (w *pending) watch() {
 		ids, wait := w.next()
 		var due <-chan time.Time
 		if len(ids) > 0 {
-			timer.Reset(wait - time.Since(asked)) // however often others are added meanwhile
+			timer.Reset(wait - time.Since(asked)) // even if others are added meanwhile
 			due = timer.C
 		}
 		select {
@@ -249,7 +250,7 @@ func (w *pending) watch() {
 	}
 }
 
-// next answers what to ask for, and when: a share of the age of the youngest.
+// next returns what to check, and when: after a share of the age of the youngest.
 func (w *pending) next() (ids []string, wait time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -261,12 +262,14 @@ func (w *pending) next() (ids []string, wait time.Duration) {
 	return ids, wait
 }
 
-// Not asked for is what cannot be over: the server refuses an ID of the future, which one is that it gave before a crash.
+// IDs that cannot be over are left out: the server refuses an ID of the future, and one that it gave before a crash is
+// such an ID.
 const sqlOver = `SELECT id, status FROM unnest($1::text[]) w (id), LATERAL (SELECT CASE
 	WHEN id::xid8 < pg_snapshot_xmax(pg_current_snapshot()) THEN pg_xact_status(id::xid8) ELSE 'in progress' END) s (status)
 	WHERE status IS DISTINCT FROM 'in progress'`
 
-// ask finds out which transactions are over and tells of those that have committed, or of which nobody knows any more.
+// ask finds out which transactions are over. It publishes the effects of those that committed, and of those that the
+// server no longer knows.
 func (w *pending) ask(ids []string) error {
 	ctx, cancel := w.db.bounded(context.WithoutCancel(w.db.hard))
 	defer cancel()

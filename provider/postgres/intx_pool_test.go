@@ -17,7 +17,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A program may hold all connections of the pool that it shares with the store, each with a transaction that starts an instance.
+// A program may hold all connections of the pool that it shares with the store, each with a transaction that starts an
+// instance.
 func TestTransactionsMayHoldTheWholePool(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int32{4, 8} {
@@ -36,7 +37,7 @@ func TestTransactionsMayHoldTheWholePool(t *testing.T) {
 			startsOnAll(t, p, "warm, a new name each", func(i int) string { return fmt.Sprint("new ", i) })
 			cluster.Stop(t, syscall.SIGINT)
 			cluster.Start(t)
-			shared.Reset() // the program's own connections have ended
+			shared.Reset() // the program's own connections were closed
 			startsOnAll(t, p, "after a restart", func(int) string { return "orc" })
 			cluster.Stop(t, syscall.SIGINT)
 			cluster.Start(t)
@@ -46,7 +47,7 @@ func TestTransactionsMayHoldTheWholePool(t *testing.T) {
 	}
 }
 
-// startsOnAll begins as many transactions as the pool has connections, and only then has each start an instance.
+// startsOnAll begins as many transactions as the pool has connections, and only then starts an instance in each.
 func startsOnAll(t *testing.T, p *Provider, what string, name func(i int) string) {
 	t.Helper()
 	txs := make([]pgx.Tx, p.db.pool.Config().MaxConns)
@@ -64,7 +65,7 @@ func startsOnAll(t *testing.T, p *Provider, what string, name func(i int) string
 	if t.Failed() {
 		t.FailNow()
 	}
-	// A start with MaxBacklog and Refuse asks for it. Each connection that the server has closed costs one try.
+	// A start with MaxBacklog and Refuse requests it. Each connection that the server closed costs one try.
 	_, err := p.Stats(t.Context(), provider.StatsRequest{Waiting: true})
 	for range 10 {
 		if err == nil || !provider.Retryable(err) {
@@ -105,7 +106,7 @@ func startsOnAll(t *testing.T, p *Provider, what string, name func(i int) string
 	}
 }
 
-// A pool that leaves no connection for the program, or for calls beside the committers, is logged when the store is opened.
+// Opening logs a warning if a pool leaves no connection for the program, or for calls other than commits.
 func TestSmallPoolsAreLogged(t *testing.T) {
 	t.Parallel()
 	url := postgrestest.URL(t)

@@ -46,7 +46,7 @@ func startIn(t *testing.T, p *Provider) {
 	}
 }
 
-// However fast programs store in their transactions, it is asked which ones are over.
+// The store finds out which transactions are over, however fast programs add new ones.
 func TestCommitsAreSeenAmongManyCalls(t *testing.T) {
 	t.Parallel()
 	p := store(t)
@@ -72,7 +72,7 @@ func TestCommitsAreSeenAmongManyCalls(t *testing.T) {
 	<-stopped
 }
 
-// A transaction whose ID the server has forgotten, in a crash before it was written, hides no other one.
+// A transaction whose ID the server lost in a crash hides no other one.
 func TestCommitIsSeenBesideALostTransaction(t *testing.T) {
 	t.Parallel()
 	p := store(t)
@@ -82,7 +82,7 @@ func TestCommitIsSeenBesideALostTransaction(t *testing.T) {
 	startIn(t, p)
 }
 
-// A program may talk to the database in whatever way pgx knows.
+// A program may use any exec mode of pgx.
 func TestTransactionsOfEveryQueryMode(t *testing.T) {
 	t.Parallel()
 	url := postgrestest.URL(t)
@@ -121,7 +121,7 @@ func TestTransactionsOfEverySchemaName(t *testing.T) {
 	}
 }
 
-// A stricter isolation level is refused what it cannot see, and is not broken by it.
+// At a stricter isolation level a call fails for what tx cannot see, and tx stays usable.
 func TestStrictTransactions(t *testing.T) {
 	t.Parallel()
 	p := store(t)

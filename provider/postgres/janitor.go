@@ -13,8 +13,9 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// How often each process sweeps on average, how many inboxes it reads in one statement, and how many times the duration of a sweep it
-// rests after it. A store with many waiting instances so costs the server no more than a hundredth of a core per process.
+// How often each process sweeps on average, how many inboxes one statement reads, and how many times the duration of a
+// sweep the process rests after it. So a store with many waiting instances costs the server no more than a hundredth of
+// a core per process.
 const (
 	janitorEvery = time.Minute
 	janitorBatch = 1000
@@ -22,17 +23,18 @@ const (
 )
 
 const (
-	// The inboxes of the next keys after $1. It walks from inbox to inbox: an instance that waits for nothing costs nothing, however many
-	// there are.
+	// The inboxes of the next keys after $1. It walks from inbox to inbox, so that instances without messages cost
+	// nothing, however many there are.
 	sqlInboxPage = `WITH RECURSIVE page (key, n) AS ((SELECT m.key, 1 FROM perdure.inbox m WHERE m.key > $1 ORDER BY m.key LIMIT 1)
 		UNION ALL SELECT (SELECT m.key FROM perdure.inbox m WHERE m.key > page.key ORDER BY m.key LIMIT 1), n + 1 FROM page
 		WHERE page.key IS NOT NULL AND n < $2)`
-	// In which of them the instance has a ready time that is missing, or later than the first message.
+	// The instances among them whose ready time is missing, or later than the first message.
 	sqlAudit = sqlInboxPage + `
 	SELECT page.key, i.key IS NOT NULL FROM page LEFT JOIN LATERAL (SELECT x.key FROM perdure.instance x WHERE x.key = page.key
 		AND x.status < 3 AND NOT x.deleting AND (x.ready_at = 0 OR x.ready_at > (SELECT m.visible_at FROM perdure.inbox m
 			WHERE m.key = page.key ORDER BY m.visible_at LIMIT 1)) OFFSET 0) i ON true WHERE page.key IS NOT NULL ORDER BY page.key`
-	// An instance may change meanwhile, and the message be gone that this has found. Then a turn without messages is fetched, which does no harm.
+	// The instance may change meanwhile, and the message that this found be gone. Then a turn without messages is
+	// fetched, which is harmless.
 	sqlMend = `UPDATE perdure.instance i SET ready_at = w.first,
 	fetch_at = CASE WHEN i.status <> 1 OR i.deleting OR i.blocked AND i.retry_at = 0 THEN 0
 		ELSE greatest(w.first, i.not_before_at, CASE WHEN i.blocked THEN i.retry_at ELSE 0 END, i.lease_until) END
@@ -43,8 +45,8 @@ const (
 	sqlOldAsks = `DELETE FROM perdure.ask WHERE ask_id IN (SELECT a.ask_id FROM perdure.ask a WHERE a.until <= ` + sqlNow + ` FOR UPDATE SKIP LOCKED)`
 )
 
-// A janitor mends what no correct code leaves behind: ready times that are not those of
-// the inbox, which would let an instance sleep for ever. It counts what it mends.
+// janitor mends what correct code never leaves behind: ready times that do not match the inbox, which would make an
+// instance sleep for ever. It counts what it mends.
 type janitor struct {
 	db     *database
 	wake   *wake
@@ -69,7 +71,7 @@ func (j *janitor) stop() {
 func (j *janitor) loop() {
 	rest := janitorEvery
 	for {
-		// Processes that were started together shall not sweep together.
+		// Processes that were started together must not sweep together.
 		timer := time.NewTimer(rest/2 + rand.N(rest))
 		select {
 		case <-timer.C:
@@ -83,7 +85,7 @@ func (j *janitor) loop() {
 	}
 }
 
-// sweep audits all inboxes, and removes questions and sessions whose time is over.
+// sweep audits all inboxes, and removes expired questions and sessions.
 func (j *janitor) sweep() {
 	err := j.auditAll()
 	for _, old := range []string{sqlOldAsks, sqlOldSessions} {
@@ -92,7 +94,7 @@ func (j *janitor) sweep() {
 		}
 	}
 	if err != nil && j.ctx.Err() == nil {
-		j.db.opts.Logger.Warn("perdure postgres: the janitor could not finish", "error", err)
+		j.db.opts.Logger.Warn("perdure postgres: a sweep of the janitor failed", "error", err)
 	}
 }
 
@@ -111,16 +113,16 @@ func (j *janitor) auditAll() error {
 	return nil
 }
 
-// audit is what one page of inboxes shows.
+// audit is the result for one page of inboxes.
 type audit struct {
 	last  provider.UUID
 	more  bool
 	wrong []provider.UUID // instances with a wrong ready time
 }
 
-// inboxes reads the inboxes of the next keys after one, by a statement that says which of them are wrong.
+// inboxes reads the inboxes of the next keys after one. The statement returns which of them are wrong.
 func (j *janitor) inboxes(sql string, after provider.UUID, args ...any) (a audit, err error) {
-	// The zero UUID is no key; as a parameter it must not be NULL.
+	// The zero UUID is no key. The parameter must not be NULL.
 	from := pgtype.UUID{Bytes: after, Valid: true}
 	args = append([]any{from, int64(janitorBatch)}, args...)
 	err = j.run(func(b *pgx.Batch) {
@@ -140,7 +142,7 @@ func (j *janitor) inboxes(sql string, after provider.UUID, args ...any) (a audit
 	return a, err
 }
 
-// mend derives the ready times of instances from their inboxes, and wakes whoever waits for them.
+// mend derives the ready times of instances from their inboxes, and wakes the calls that wait for them.
 func (j *janitor) mend(keys []provider.UUID) error {
 	mended := int64(0)
 	err := j.run(func(b *pgx.Batch) {
@@ -158,7 +160,7 @@ func (j *janitor) mend(keys []provider.UUID) error {
 	return err
 }
 
-// run runs what queue adds to a batch: a transaction of its own, with a deadline.
+// run runs what queue adds to a batch, in a transaction of its own with a deadline.
 func (j *janitor) run(queue func(*pgx.Batch)) error {
 	ctx, cancel := j.db.bounded(j.ctx)
 	defer cancel()

@@ -6,7 +6,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// TestJanitorReadsNoEndedInstances counts the rows that a sweep reads, in a store that keeps many instances which have ended.
+// TestJanitorReadsNoEndedInstances counts the rows that a sweep reads in a store with many ended instances.
 func TestJanitorReadsNoEndedInstances(t *testing.T) {
 	p := plansOnce(t)
 	for range 5 {
@@ -27,13 +27,14 @@ func TestJanitorReadsNoEndedInstances(t *testing.T) {
 		SELECT md5(n::text)::uuid, n::text, 1, $1, 1, md5(n::text)::uuid, n, n, n FROM generate_series(1, 20000) n`, provider.StatusCompleted)
 	exec(t, p, `ANALYZE perdure.instance`)
 	many := sweepReads()
-	t.Logf("a sweep reads %d rows, and %d beside 20,000 instances that have ended", few, many)
+	t.Logf("a sweep reads %d rows, and %d with 20,000 ended instances", few, many)
 	if many > few {
-		t.Errorf("a sweep reads %d rows beside 20,000 instances that have ended, %d without them", many, few)
+		t.Errorf("a sweep reads %d rows with 20,000 ended instances, %d without them", many, few)
 	}
 }
 
-// A ready time that is missing, or later than the first message, is mended wherever the instance stands, and waiting fetches are told.
+// A ready time that is missing, or later than the first message, is mended wherever the instance is, and waiting
+// fetches are woken.
 func TestHazard05_JanitorMendsReadyTimes(t *testing.T) {
 	p := store(t)
 	in := create(t, p, "in")

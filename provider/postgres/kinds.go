@@ -21,23 +21,22 @@ const (
 	sqlNewTask   = `INSERT INTO perdure.task_kind (queue, name, priority) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`
 )
 
-// kinds are the kinds that this process knows. What is answered is never changed, so that
-// its readers need no lock.
+// kinds are the kinds that this process knows. A returned set is never changed, so that its readers need no lock.
 type kinds struct {
 	db      *database
 	current atomic.Pointer[relational.Kinds]
 	// database is the identity of the database that they were read from; see sqlDatabase.
 	database atomic.Pointer[string]
-	// loading is locked only by a caller that has its connection already. One that still waited for a connection could wait for
-	// callers that hold all of them and wait for the lock.
+	// loading is locked only by a caller that already has its connection. Otherwise it could wait for callers that hold
+	// all connections and wait for the lock.
 	loading sync.Mutex
 	loaded  time.Time   // guarded by loading
-	stale   atomic.Bool // another process spoke of one that is not known here, or the server may be another one
+	stale   atomic.Bool // another process named an unknown kind, or the server may be another one
 }
 
 func (k *kinds) get() *relational.Kinds { return k.current.Load() }
 
-// note sees that a signal speaks of kinds that are not known here.
+// note records that a signal named unknown kinds.
 func (k *kinds) note(s *signal) {
 	known := k.get()
 	for _, id := range s.Turns {
@@ -58,8 +57,8 @@ func (k *kinds) from(other *string) bool {
 	return own != nil && other != nil && *own == *other
 }
 
-// load reads all kinds on a connection of a pool. It first stores the kinds that need names, in a transaction of its own, so that
-// they stay whatever becomes of the call that wanted them.
+// load reads all kinds on a connection of a pool. It first stores the kinds that need names, in a transaction of its
+// own, so that they stay even if the call that needed them fails.
 func (k *kinds) load(ctx context.Context, pool *pgxpool.Pool, need *needError) error {
 	ctx, cancel := k.db.bounded(ctx)
 	defer cancel()
@@ -118,7 +117,7 @@ func (k *kinds) read(ctx context.Context, q querying, b *pgx.Batch) error {
 	return nil
 }
 
-// refresh reads the kinds if another process spoke of one that is not known here.
+// refresh reads the kinds if another process named an unknown one.
 func (k *kinds) refresh(ctx context.Context, pool *pgxpool.Pool) error {
 	if !k.stale.Load() {
 		return nil
@@ -126,9 +125,9 @@ func (k *kinds) refresh(ctx context.Context, pool *pgxpool.Pool) error {
 	return k.load(ctx, pool, nil)
 }
 
-// acquire returns a connection of a pool on which a group can be judged. A connection that was made anew may lead to another server behind the
-// same name, such as a copy or a backup, which has lost kinds and given their numbers again. So the kinds are read on that very connection.
-// Renewals need no kinds.
+// acquire returns a connection of a pool on which a group can be judged. A new connection may lead to another server
+// behind the same name, such as a copy or a backup. That may have lost kinds and given their numbers again. So the
+// kinds are read on that very connection. Renewals need no kinds.
 func (k *kinds) acquire(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Conn, error) {
 	conn, err := pool.Acquire(ctx)
 	if err != nil || pool != k.db.pool || !k.stale.Load() {
@@ -141,8 +140,8 @@ func (k *kinds) acquire(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Conn,
 	return conn, nil
 }
 
-// suspect makes the next fetch read the kinds if that was long ago: notifications may be lost. It is asked
-// by fetches that found nothing, so that a claim costs one round trip.
+// suspect makes the next fetch read the kinds if they were read long ago, because notifications may be lost. Fetches
+// that found nothing call it, so that a claim costs one round trip.
 func (k *kinds) suspect() {
 	k.loading.Lock()
 	defer k.loading.Unlock()
@@ -151,7 +150,7 @@ func (k *kinds) suspect() {
 	}
 }
 
-// create begins a batch that stores kinds, if any are needed.
+// create begins a batch that stores the needed kinds.
 func (k *kinds) create(need *needError) *pgx.Batch {
 	b := &pgx.Batch{}
 	if need == nil {
@@ -172,7 +171,8 @@ func (k *kinds) create(need *needError) *pgx.Batch {
 	return b
 }
 
-// learn remembers what a call turned out to need. A new kind is stored by a statement of its own, on a connection of pool.
+// learn adds the needs that a call turned out to have. A new kind is stored by a statement of its own, on a connection
+// of pool.
 func (k *kinds) learn(ctx context.Context, pool *pgxpool.Pool, m *relational.Member, need *needError) error {
 	m.Needs.Add(&need.needs)
 	if !need.kind() {

@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Behind the same name there may be a server tomorrow that has lost kinds, as a copy or a backup has, and has given their numbers again. Who only starts
-// instances goes by that one's.
+// The server behind a name may be replaced by a copy or a backup, which has lost kinds and given their numbers again. A
+// process that only starts instances uses the new numbers.
 func TestKindsOfAnotherServer(t *testing.T) {
 	url := postgrestest.URL(t)
 	schema := postgrestest.Schema(t, url)

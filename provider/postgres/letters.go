@@ -21,7 +21,7 @@ const (
 	WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE)`
 )
 
-// letter is a dead letter with what it takes to put it back.
+// letter is a dead letter with what is needed to redrive it.
 type letter struct {
 	provider.DeadLetter
 	timer    bool
@@ -33,14 +33,14 @@ func scanLetter(rows pgx.CollectableRow) (l letter, err error) {
 		&l.Payload, &l.At, &l.timer, &l.priority)
 }
 
-// letters lists dead letters, puts them back and removes them.
+// letters lists, redrives and removes dead letters.
 type letters struct {
 	db    *database
 	group *group
 }
 
-// handle carries a request out. An item whose instance cannot take it back,
-// because it is gone, has ended or runs another execution, stays and is not counted as done.
+// handle carries out a request. A letter whose instance is gone, has ended or runs another execution stays, and is not
+// counted as done.
 func (l letters) handle(ctx context.Context, req provider.DeadLettersRequest) (res provider.DeadLettersResult, err error) {
 	if err := req.Validate(); err != nil {
 		return res, err
@@ -95,7 +95,7 @@ func (l letters) list(ctx context.Context, req *provider.DeadLettersRequest) (re
 	return res, err
 }
 
-// redrive puts one letter back where it came from.
+// redrive puts one letter back to where it came from.
 func (l letters) redrive(ctx context.Context, id int64) (bool, error) {
 	return write(ctx, l.group, "dead letters", 0, relational.Needs{}, func(t *relational.Tx, done *bool) error {
 		u := unitOf(t)

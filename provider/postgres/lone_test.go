@@ -23,7 +23,8 @@ func within(t *testing.T, p *Provider, condition string) {
 	t.Fatalf("not within 10 s: %s", condition)
 }
 
-// A caller that gives up while the storage writes its lone step goes at once, and does not know the outcome. The step is stored, and its connection stays.
+// A caller that gives up while the storage writes its lone step returns at once, and does not know the outcome. The
+// step is stored, and its connection stays open.
 func TestCallerOfALoneStepMayGiveUp(t *testing.T) {
 	p := store(t)
 	next := begun(t, p, "i")
@@ -51,7 +52,7 @@ func TestCallerOfALoneStepMayGiveUp(t *testing.T) {
 	select {
 	case err := <-gone:
 		if provider.OutcomeOf(err) != provider.OutcomeUnknown {
-			t.Errorf("the caller is told %v", err)
+			t.Errorf("the call returns %v", err)
 		}
 	case <-time.After(5 * time.Second):
 		t.Fatal("the caller waits on")
@@ -66,7 +67,7 @@ func TestCallerOfALoneStepMayGiveUp(t *testing.T) {
 	}
 }
 
-// Who waits for the end of an instance is handed its row as it is stored, though nobody has read it.
+// A call that waits for the end of an instance gets its stored row, although nobody read it.
 func TestWaitersAreHandedRowsThatNobodyRead(t *testing.T) {
 	p := store(t)
 	observer := opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema})
@@ -101,7 +102,8 @@ func TestWaitersAreHandedRowsThatNobodyRead(t *testing.T) {
 	}
 }
 
-// Callers' functions run on connections of the store's own pool, and yet have their statements planned as the database says.
+// Functions of callers run on connections of the store's own pool, and still have their statements planned by the
+// database's settings.
 func TestFunctionsHaveTheirOwnPlans(t *testing.T) {
 	p := store(t)
 	next := begun(t, p, "i")

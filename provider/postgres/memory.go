@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// How much is remembered, and how long: a transaction's ID comes again after four thousand million others.
+// How much is remembered, and how long: the ID of a transaction is used again after four thousand million others.
 const (
 	maxWarm      = 10_000
 	maxWarmTasks = 20_000
@@ -19,8 +19,9 @@ const (
 	warmFor         = 10 * time.Minute
 )
 
-// memory is what this process left behind in its last transactions: instances that it need not read before it changes them again. Each
-// goes by the ID of the transaction that wrote its row, so that what others did since is never overlooked. It may forget anything.
+// memory holds what this process wrote in its last transactions: instances that it can change again without reading
+// them. Each has the ID of the transaction that wrote its row, so that later changes by others are always detected. It
+// may forget anything.
 type memory struct {
 	clock clock
 
@@ -28,18 +29,18 @@ type memory struct {
 	heads map[provider.UUID]*memo
 	ids   map[string]provider.UUID
 	tasks map[provider.TaskRef]*relational.Task
-	cold  int // how many groups must go the long way, after one that would have created what was there
+	cold  int // how many groups must read first, after one that would have created an existing instance
 }
 
-// A memo is one instance. It is never changed.
+// memo is one instance. It is never changed.
 type memo struct {
 	stored
 	xid     uint32
 	at      time.Time
-	own     *ownRow            // nil: what else the row holds is not known
+	own     *ownRow            // nil: the rest of the row is not known
 	inbox   *inbox             // all messages; nil: not known
-	waiting []provider.Message // as many of them as are known
-	row     *provider.Instance // of which a commit changes no more than the head; nil: not known
+	waiting []provider.Message // the known messages
+	row     *provider.Instance // a commit changes only its head; nil: not known
 }
 
 func newMemory() *memory {
@@ -48,7 +49,7 @@ func newMemory() *memory {
 	}
 }
 
-// key answers the key under an ID as it was last seen.
+// key returns the key under an ID as last seen.
 func (w *memory) key(id string) (provider.UUID, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -81,7 +82,7 @@ func (w *memory) forget(key provider.UUID) {
 	}
 }
 
-// missed forgets what the calls of a group rest on, of which something has changed.
+// missed forgets what the calls of a group rely on, after some of it turned out to have changed.
 func (w *memory) missed(needs *relational.Needs, existed bool) {
 	const groups = 4
 	w.mu.Lock()
@@ -100,8 +101,8 @@ func (w *memory) missed(needs *relational.Needs, existed bool) {
 	}
 }
 
-// fill gives a unit all that the calls of a group will look at; false if something of it is not known. That an instance which is to be
-// created is not there is taken for granted.
+// fill gives a unit all that the calls of a group will read. It returns false if something is unknown. It assumes that
+// an instance which is to be created does not exist.
 func (w *memory) fill(u *unit, group []*relational.Member) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -160,8 +161,8 @@ func (w *memory) fillHead(u *unit, key provider.UUID) {
 	}
 }
 
-// remember takes over what a unit has written, after its commit. What a claim in the same transaction has taken is not as the unit left it,
-// and has the same transaction's ID: it is forgotten, and known again by the claim.
+// remember takes over what a unit wrote, after its commit. It forgets what a claim of the same transaction took. That
+// is no longer as the unit left it but has the same transaction ID. The claim itself remembers it again.
 func (w *memory) remember(u *unit, t *relational.Tx, xid uint32, claimed []provider.Turn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -187,21 +188,21 @@ func (w *memory) remember(u *unit, t *relational.Tx, xid uint32, claimed []provi
 	}
 }
 
-// saw remembers an instance that a fetch has leased.
+// saw remembers an instance that a fetch leased.
 func (w *memory) saw(m *memo) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.put(m)
 }
 
-// sawTask remembers a task that a fetch has leased.
+// sawTask remembers a task that a fetch leased.
 func (w *memory) sawTask(task *relational.Task) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.putTask(task.TaskRef, task)
 }
 
-// putTask remembers a task that somebody holds, and forgets any other.
+// putTask remembers a leased task, and forgets any other.
 func (w *memory) putTask(ref provider.TaskRef, task *relational.Task) {
 	if task == nil || task.State != provider.TaskLeased || task.Session != "" {
 		delete(w.tasks, ref)
@@ -216,21 +217,21 @@ func (w *memory) putTask(ref provider.TaskRef, task *relational.Task) {
 	w.tasks[ref] = task
 }
 
-// clock tells the storage's time without asking for it: what the storage said last, and what has passed here since. It is never ahead of
-// the storage as long as that one's clock is not set back, and behind it by no more than an answer took. Who relies on it has the
-// storage compare.
+// clock estimates the storage's time from the last time that the storage told and the local time since. It is never
+// ahead of the storage, unless the storage's clock is set back. It is behind by at most one round trip. The storage
+// verifies the time of each transaction that relies on it.
 type clock struct {
 	mu   sync.Mutex
 	said provider.Time
 	when time.Time
-	last provider.Time // that was told, so that time does not run backwards
-	seen provider.Time // what the storage said last
+	last provider.Time // the last time returned, so that time does not run backwards
+	seen provider.Time // the last time that the storage told
 }
 
-// resample is how long the answer that came fastest counts.
+// resample is how long the fastest answer counts.
 const resample = time.Second
 
-// heard notes what the storage has just said; zero if the statement that was to tell it failed.
+// heard records the time that the storage just told, zero if the statement failed.
 func (c *clock) heard(now provider.Time) {
 	if now == 0 {
 		return
@@ -244,7 +245,7 @@ func (c *clock) heard(now provider.Time) {
 	c.last, c.seen = max(c.last, now), now
 }
 
-// now answers the time; zero if the storage has not told it lately.
+// now returns the time, zero if the storage has not told it lately.
 func (c *clock) now() provider.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -256,7 +257,7 @@ func (c *clock) now() provider.Time {
 	return c.last
 }
 
-// latest answers the time, or the last one that the storage told.
+// latest returns the time, or the last one that the storage told.
 func (c *clock) latest() provider.Time {
 	now := c.now()
 	c.mu.Lock()
@@ -264,15 +265,16 @@ func (c *clock) latest() provider.Time {
 	return max(now, c.seen)
 }
 
-// forget is for when the storage disagrees.
+// forget drops the estimate after the storage disagreed.
 func (c *clock) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.said, c.last = 0, 0
 }
 
-// ownRow is what the row of an instance holds beside its head, of an instance that this process has made or fetched whole and that has neither
-// attributes nor a custom status. Who waits for its end is handed the row without a read. It is never changed.
+// ownRow is the rest of an instance's row, in addition to its head. It exists for instances without attributes and
+// custom status that this process made or fetched whole. Calls that wait for the end of such an instance get the row
+// without a read. It is never changed.
 type ownRow struct {
 	created provider.Time
 	result  []byte

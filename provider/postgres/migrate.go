@@ -13,11 +13,11 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// Migrations only add, so that an older release that is still running goes on working; each row
-// of the table names the oldest level of code that may run on it.
+// Migrations only add, so that an older release that is still running continues to work. Each row of the table names
+// the oldest level of code that may run on it.
 //
-// An index on a table that may be large is built by a CREATE INDEX CONCURRENTLY of its own that begins a line, without IF NOT EXISTS. The
-// other statements of such a migration may run again after a crash: they say IF NOT EXISTS.
+// An index on a table that may be large is built by a CREATE INDEX CONCURRENTLY of its own that begins a line, without
+// IF NOT EXISTS. The other statements of such a migration may run again after a crash: they say IF NOT EXISTS.
 //
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
@@ -25,7 +25,7 @@ var migrationFiles embed.FS
 const (
 	// codeLevel is the newest migration that this release knows.
 	codeLevel = 3
-	// oldestLevel is the oldest level of code that can run on what they made.
+	// oldestLevel is the oldest level of code that can run on the migrated schema.
 	oldestLevel = 1
 )
 
@@ -38,19 +38,19 @@ const (
 	sqlAddSchema    = `INSERT INTO perdure.migration (version, name, oldest, applied_at) VALUES ($1, $2, $3, ` + sqlNow + `)`
 )
 
-// sqlNow is the storage's clock: of the moment, not of the transaction's beginning.
+// sqlNow is the storage's clock at the moment, not at the beginning of the transaction.
 const sqlNow = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
 
 // sqlTransactionNow is when the transaction began.
 const sqlTransactionNow = `(extract(epoch FROM transaction_timestamp()) * 1000000)::bigint`
 
-// opMigrate names what fails when a schema cannot be made or changed.
+// opMigrate names the operation that creates or changes a schema.
 const opMigrate = "migrate"
 
-// A migrator keeps the schema of a store.
+// migrator maintains the schema of a store.
 type migrator struct{ db *database }
 
-// known lists all steps, of which none is applied.
+// known lists all steps as not applied.
 func (m migrator) known() ([]provider.Migration, error) {
 	list, err := relational.Migrations(migrationFiles)
 	for i := range list {
@@ -91,7 +91,7 @@ func (m migrator) appliedMigrations(ctx context.Context, q querier) ([]int64, er
 	case stateNoColumn:
 		return nil, fmt.Errorf("schema %q: %w: it has another program's table \"migration\"", m.db.opts.Schema, provider.ErrNotStore)
 	case stateForbidden:
-		return nil, fmt.Errorf("schema %q: the role may not use it: run what Grants answers as the owner: %w", m.db.opts.Schema, err)
+		return nil, fmt.Errorf("schema %q: the role may not use it: %w; run the statements of Grants as the owner", m.db.opts.Schema, err)
 	}
 	return applied, err
 }
@@ -147,8 +147,8 @@ func (m migrator) checkLevel(ctx context.Context) error {
 	return nil
 }
 
-// Migrations lists the migrations of this release and which of them the schema has at the database that url names, without
-// changing it. An empty url stands for a database that has none.
+// Migrations lists the migrations of this release and whether the database at url has each. It changes nothing. An
+// empty url stands for a database without a schema.
 func Migrations(ctx context.Context, url string, o Options) ([]provider.Migration, error) {
 	o = o.withDefaults()
 	if err := checkSchemaName(o.Schema); err != nil {
@@ -198,9 +198,9 @@ func (m migrator) apply(ctx context.Context) error {
 	return m.migrate(ctx)
 }
 
-// Grants answers the statements that give role the rights to run a store whose tables another role made: to read and change
-// rows, to create nothing. The owner runs them after each migration. With them a store opens
-// with [Options].NoMigrate, or without while no migration is missing.
+// Grants returns the statements that give role the rights to run a store whose tables another role created: to read and
+// change rows, and to create nothing. The owner runs them after each migration. With them a store opens with
+// [Options].NoMigrate, or without it while no migration is missing.
 func Grants(schema, role string) []string {
 	if schema == "" {
 		schema = defaultSchema

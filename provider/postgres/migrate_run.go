@@ -16,12 +16,13 @@ import (
 )
 
 const (
-	// migrateLock is how long a migration waits for the lock of a table. All other statements on the table wait behind it meanwhile.
+	// migrateLock is how long a migration waits for the lock of a table. All other statements on the table wait behind
+	// it meanwhile.
 	migrateLock = time.Second
 	// How long a migration rests after such a wait: at first, and at most.
 	migrateRest     = time.Second
 	migrateLongRest = 10 * time.Second
-	// migratePoll is how often a process looks whether another one has finished its migration.
+	// migratePoll is how often a process checks whether another one has finished its migration.
 	migratePoll = 200 * time.Millisecond
 )
 
@@ -34,7 +35,8 @@ const (
 	sqlMigrateLimits = `SELECT set_config('lock_timeout', $1, true), set_config('statement_timeout', '0', true),
 	set_config('idle_in_transaction_session_timeout', '0', true)`
 	sqlIndexValid = `SELECT i.indisvalid FROM pg_catalog.pg_index i WHERE i.indexrelid = to_regclass($1)`
-	// The oldest transaction that holds a lock on a table of the schema, or the session that holds the lock of a migration.
+	// The oldest transaction that holds a lock on a table of the schema, or the session that holds the lock of a
+	// migration.
 	sqlBlocker = `SELECT a.pid, coalesce(a.application_name, ''), a.query_start, coalesce(c.relname, '')
 	FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_stat_activity a ON a.pid = l.pid LEFT JOIN pg_catalog.pg_class c ON c.oid = l.relation
 	WHERE l.granted AND a.datname = current_database() AND l.pid <> $1 AND (
@@ -43,11 +45,11 @@ const (
 	ORDER BY l.locktype, a.xact_start LIMIT 1`
 )
 
-// errMigrating says that another process migrates the schema.
+// errMigrating is returned while another process migrates the schema.
 var errMigrating = errors.New("another process migrates the schema")
 
-// migrate applies what is missing. It has no deadline of its own: the build of an index may take long, and so may whoever reads a table.
-// It never waits long for the lock of a table, since the nodes that work wait behind it.
+// migrate applies what is missing. It has no deadline of its own, because the build of an index may take long, and so
+// may readers of a table. It never waits long for the lock of a table, because running nodes wait behind it.
 func (m migrator) migrate(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -57,21 +59,21 @@ func (m migrator) migrate(ctx context.Context) error {
 	return failed(opMigrate, err, outcomeOf(err))
 }
 
-// A migration applies what is missing, on a connection of its own.
+// migration applies what is missing, on a connection of its own.
 type migration struct {
 	migrator
 
 	conn   *pgx.Conn
 	key    int64 // of the lock
-	fresh  bool  // the tables are made now
-	pooled bool  // the connection leads to a pooler, which Options.Pooler or the server says
+	fresh  bool  // the tables are created now
+	pooled bool  // the connection leads to a pooler, according to Options.Pooler or the server
 }
 
 func (m *migration) run(ctx context.Context) error {
 	if err := m.connect(ctx); err != nil {
 		return err
 	}
-	defer func() { _ = m.conn.Close(context.WithoutCancel(ctx)) }() // it gives up the lock
+	defer func() { _ = m.conn.Close(context.WithoutCancel(ctx)) }() // that releases the lock
 	if err := m.findPooler(ctx); err != nil {
 		return err
 	}
@@ -97,7 +99,7 @@ func (m *migration) run(ctx context.Context) error {
 	return nil
 }
 
-// migrationKey names the lock that lets one process at a time migrate a schema.
+// migrationKey returns the key of the lock that lets one process at a time migrate a schema.
 func migrationKey(schema string) int64 {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte("perdure migrate " + schema)) // never fails
@@ -116,7 +118,7 @@ func (m *migration) connect(ctx context.Context) error {
 	return nil
 }
 
-// patiently runs a part of the migration until it has got its locks, or ctx ends. Then the error names who holds them.
+// patiently runs a part of the migration until it got its locks, or ctx ends. Then the error names who holds them.
 func (m *migration) patiently(ctx context.Context, part func() error) error {
 	told := time.Now()
 	for rest := migrateRest; ; {
@@ -132,7 +134,7 @@ func (m *migration) patiently(ctx context.Context, part func() error) error {
 		}
 		if ctx.Err() == nil && (!other || time.Since(told) > migrateLongRest) {
 			told = time.Now()
-			m.db.opts.Logger.Warn("perdure postgres: the migration waits and tries again", "schema", m.db.opts.Schema, "after", pause,
+			m.db.opts.Logger.Warn("perdure postgres: the migration is blocked, retrying", "schema", m.db.opts.Schema, "after", pause,
 				"error", err, "holder", m.holder(ctx))
 		}
 		if !sleep(ctx, pause) {
@@ -141,7 +143,7 @@ func (m *migration) patiently(ctx context.Context, part func() error) error {
 	}
 }
 
-// inVain is the error of a migration that ctx has ended, perhaps while it waited.
+// inVain returns the error of a migration that ctx ended, perhaps while it waited.
 func (m *migration) inVain(ctx context.Context, err error, busy bool) error {
 	text := err.Error()
 	if errors.Is(err, errMigrating) {
@@ -155,7 +157,7 @@ func (m *migration) inVain(ctx context.Context, err error, busy bool) error {
 	return &waitError{text, ctx.Err()}
 }
 
-// sleep reports whether so much time has passed before ctx ended.
+// sleep reports whether the time passed before ctx ended.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -167,10 +169,10 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// waitError says what a migration has waited for in vain.
+// waitError describes what a migration waited for in vain.
 type waitError struct {
 	text  string
-	cause error // of the end of the wait
+	cause error // why the wait ended
 }
 
 // Error implements error.
@@ -179,9 +181,9 @@ func (e *waitError) Error() string { return e.text }
 // Unwrap returns the cause.
 func (e *waitError) Unwrap() error { return e.cause }
 
-// holder says who is in the way of the migration, and how to go on; "" if nobody is found.
+// holder describes what blocks the migration and how to continue, "" if nothing is found.
 func (m *migration) holder(ctx context.Context) string {
-	ctx, cancel := m.db.bounded(context.WithoutCancel(ctx)) // the migration may be over
+	ctx, cancel := m.db.bounded(context.WithoutCancel(ctx)) // the migration's context may be done
 	defer cancel()
 	var pid int32
 	var application, table string
@@ -197,8 +199,9 @@ func (m *migration) holder(ctx context.Context) string {
 	return text + fmt.Sprintf(") holds %s: let it end, or end it with pg_terminate_backend(%d)", cmp.Or(table, "the lock of the migration"), pid)
 }
 
-// lock keeps other processes from migrating the schema. Behind a pooler the session may not be this process's own: there each transaction
-// takes the lock. It never waits in the server, as the build of an index would wait for such a statement, too.
+// lock keeps other processes from migrating the schema. Behind a pooler the session may not be this process's own, so
+// each transaction takes the lock. It never waits in the server, because the build of an index would wait for that
+// statement, too.
 func (m *migration) lock(ctx context.Context) error {
 	if m.pooled {
 		return nil
@@ -217,7 +220,8 @@ func (m *migration) try(ctx context.Context, q querier, lock string) error {
 	return errMigrating
 }
 
-// within runs fn in a transaction that waits for no lock for long. It sees what the process has stored that had the lock before.
+// within runs fn in a transaction that waits only briefly for locks. It sees what the process that had the lock before
+// stored.
 func (m *migration) within(ctx context.Context, fn func(context.Context, pgx.Tx) error) error {
 	return pgx.BeginTxFunc(ctx, m.conn, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, sqlMigrateLimits, milliseconds(migrateLock)); err != nil {
@@ -230,13 +234,13 @@ func (m *migration) within(ctx context.Context, fn func(context.Context, pgx.Tx)
 	})
 }
 
-// begin makes the schema and the table of its migrations.
+// begin creates the schema and the table of its migrations.
 func (m *migration) begin(ctx context.Context, tx pgx.Tx) error {
 	var exists bool
 	if err := tx.QueryRow(ctx, sqlHasNamespace, m.db.opts.Schema).Scan(&exists); err != nil {
 		return err
 	}
-	if !exists { // IF NOT EXISTS would ask for the right to create even then
+	if !exists { // IF NOT EXISTS would require the right to create even then
 		if _, err := tx.Exec(ctx, `CREATE SCHEMA `+pgx.Identifier{m.db.opts.Schema}.Sanitize()); err != nil {
 			return err
 		}
@@ -245,8 +249,8 @@ func (m *migration) begin(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// apply applies a migration and records it in one transaction, unless it has an index to build on a table that is in use. Then that is
-// built in between, without a transaction, and the statements of the migration must bear to be repeated.
+// apply applies a migration and records it in one transaction, unless it builds an index on a table in use. That is
+// built in between, without a transaction, and the statements of the migration must be repeatable.
 func (m *migration) apply(ctx context.Context, step *provider.Migration) error {
 	statements, indexes := splitIndexes(step.SQL)
 	if m.fresh || m.pooled {
@@ -256,7 +260,7 @@ func (m *migration) apply(ctx context.Context, step *provider.Migration) error {
 		if done, err := m.applied(ctx, tx, step); done || err != nil {
 			return err
 		}
-		// Several statements at once need the simple protocol.
+		// Several statements at once require the simple protocol.
 		if _, err := tx.Conn().PgConn().Exec(ctx, statements).ReadAll(); err != nil || len(indexes) > 0 {
 			return err
 		}
@@ -273,8 +277,8 @@ func (m *migration) apply(ctx context.Context, step *provider.Migration) error {
 	return m.within(ctx, func(ctx context.Context, tx pgx.Tx) error { return m.record(ctx, tx, step) })
 }
 
-// findPooler finds out whether the connection's transactions may run in different sessions: then the session that runs a statement is not
-// the one that the connection was opened to. A lock of such a session would stay with the pooler.
+// findPooler finds out whether the connection's transactions may run in different sessions. Then the session that runs
+// a statement is not the one that the connection was opened to. A lock of such a session would stay with the pooler.
 func (m *migration) findPooler(ctx context.Context) error {
 	direct := false
 	err := m.conn.QueryRow(ctx, sqlDirect, pgx.QueryExecModeExec, int64(m.conn.PgConn().PID())).Scan(&direct)
@@ -282,7 +286,8 @@ func (m *migration) findPooler(ctx context.Context) error {
 	return err
 }
 
-// unhurried returns the SQL of a migration with its indexes built inside the transaction. It drops what a concurrent build has left.
+// unhurried returns the SQL of a migration with its indexes built inside the transaction. It drops what a concurrent
+// build left.
 func (m *migration) unhurried(sql string) string {
 	return concurrentIndex.ReplaceAllStringFunc(sql, func(create string) string {
 		index := m.db.names.sql(defaultSchema + "." + concurrentIndex.FindStringSubmatch(create)[1])
@@ -303,7 +308,7 @@ func (m *migration) record(ctx context.Context, tx pgx.Tx, step *provider.Migrat
 
 var (
 	concurrently = regexp.MustCompile(`INDEX CONCURRENTLY`)
-	// concurrentIndex is a statement of its own, which begins a line. It names its index without a schema.
+	// concurrentIndex matches a statement of its own that begins a line. It names its index without a schema.
 	concurrentIndex = regexp.MustCompile(`(?m)^CREATE (?:UNIQUE )?INDEX CONCURRENTLY (\w+) ON [^;]*;`)
 )
 
@@ -312,7 +317,7 @@ func splitIndexes(sql string) (statements string, indexes []string) {
 	return concurrentIndex.ReplaceAllString(sql, ""), concurrentIndex.FindAllString(sql, -1)
 }
 
-// build builds an index beside whoever reads and writes its table. What a build has left that did not finish is dropped first.
+// build builds an index while others read and write its table. It first drops what an unfinished build left.
 func (m *migration) build(ctx context.Context, create string) error {
 	index := m.db.names.sql(defaultSchema + "." + concurrentIndex.FindStringSubmatch(create)[1])
 	var valid bool

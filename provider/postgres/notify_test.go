@@ -15,14 +15,14 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// fetchLater runs a fetch that waits, and answers its turns.
+// fetchLater runs a waiting fetch and returns its turns.
 func fetchLater(t *testing.T, p *Provider) <-chan []provider.Turn {
 	t.Helper()
 	_, got := fetchUntil(t, p)
 	return got
 }
 
-// fetchUntil fetches until there is something or it is stopped.
+// fetchUntil fetches until it gets something or is stopped.
 func fetchUntil(t *testing.T, p *Provider) (stop func(), got <-chan []provider.Turn) {
 	t.Helper()
 	req := turnsRequest()
@@ -58,7 +58,7 @@ func awaitDozing(t *testing.T, p *Provider) {
 	})
 }
 
-// eventually waits for what nobody tells.
+// eventually polls a condition that causes no notification.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
@@ -72,13 +72,13 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// listening waits until a store hears of others: a node of its own knows what it sent.
+// listening waits until a store listens for notifications.
 func listening(t *testing.T, p *Provider) {
 	t.Helper()
 	eventually(t, "the store listens", func() bool { return p.wake.hears.Load() })
 }
 
-// A ListenURL may have parameters of the pool, as the guide recommends for the URL beside it.
+// A ListenURL may have parameters of the pool, which the guide recommends for the main URL.
 func TestListenURLWithPoolParameters(t *testing.T) {
 	t.Parallel()
 	url := postgrestest.URL(t)
@@ -104,12 +104,12 @@ func TestWakeUpCrossesProviders(t *testing.T) {
 	slices.Sort(took)
 	p50 := took[len(took)/2]
 	t.Logf("start here, fetched there: p50 %v, worst %v", p50, took[len(took)-1])
-	if p50 > fallback/5 { // 5 ms on an idle machine; who does not hear of it polls
+	if p50 > fallback/5 { // 5 ms on an idle machine; a process without notifications polls
 		t.Errorf("p50 is %v", p50)
 	}
 }
 
-// Who answered and does not know the outcome repeats it: the asker hears by that, not by the next poll.
+// A repeated answer of unknown outcome reaches the asker by notification, not by its next poll.
 func TestRepeatedAnswerTellsTheAsker(t *testing.T) {
 	p := store(t)
 	in := create(t, p, "in")
@@ -120,10 +120,10 @@ func TestRepeatedAnswerTellsTheAsker(t *testing.T) {
 		asked <- err
 	}()
 	eventually(t, "the question is stored", func() bool { return number(t, p, `SELECT count(*) FROM perdure.ask`) == 1 })
-	exec(t, p, `UPDATE perdure.ask SET answered = true, answer = ''`) // by a call that nobody heard of again
+	exec(t, p, `UPDATE perdure.ask SET answered = true, answer = ''`) // by a call that never returned
 	began := time.Now()
 	if err := p.Answer(t.Context(), provider.AnswerRequest{AskID: id}); !errors.Is(err, provider.ErrNotFound) {
-		t.Errorf("the repeat answers %v", err)
+		t.Errorf("the repeat returns %v", err)
 	}
 	if err := <-asked; err != nil {
 		t.Error(err)
@@ -150,7 +150,7 @@ func TestLostNotificationsAreHealed(t *testing.T) {
 	}
 }
 
-// A fetch that has slept until an earlier moment must still be told of a later one.
+// A fetch that has slept until an earlier time must still learn of a later one.
 func TestDueTimesAreForgotten(t *testing.T) {
 	url := postgrestest.URL(t)
 	schema := postgrestest.Schema(t, url)
@@ -159,7 +159,7 @@ func TestDueTimesAreForgotten(t *testing.T) {
 	commit(t, p, turn(&in, 1))
 	listening(t, p)
 	fetched := fetchLater(t, p)
-	// A first moment comes and goes by: the message is eaten before it is due.
+	// The earlier time passes without work: the message is consumed before it is due.
 	m := send(t, thief, in.Key, provider.NewMessage{Delay: 300 * time.Millisecond})
 	now := get(t, thief, in.Key)
 	eventually(t, "the fetch knows of it", func() bool { return parkedUntil(p) != relational.Never })
@@ -239,7 +239,7 @@ func TestLongSignalsAreSplit(t *testing.T) {
 	}
 }
 
-// While nothing can be sent, what is to be said must not grow for ever.
+// While nothing can be sent, the unsent signals must not grow for ever.
 func TestUnsentSignalsAreBounded(t *testing.T) {
 	url := postgrestest.URL(t)
 	p := opened(t, url, Options{Schema: postgrestest.Schema(t, url), ListenURL: "postgres://nobody@127.0.0.1:1/nothing"})

@@ -19,10 +19,11 @@ import (
 const maxHooks = 4
 
 const (
-	// hookIdle is how long the server waits for the next statement of a function. The engine leaves a function behind sooner, so that
-	// this ends only transactions of processes that are paused or cut off. Their locks would keep others waiting.
+	// hookIdle is how long the server waits for the next statement of a function. The engine abandons a function
+	// sooner, so this ends only transactions of processes that are paused or cut off. Their locks would block others.
 	hookIdle = 20 * time.Second
-	// hookLock is how long a statement of a function waits for a lock. Then the function runs again, in another transaction.
+	// hookLock is how long a statement of a function waits for a lock. Then the function runs again, in another
+	// transaction.
 	hookLock = 2500 * time.Millisecond
 )
 
@@ -32,26 +33,26 @@ const (
 	sqlSettingEnd = `'), '0')::interval)`
 )
 
-// OnComplete hands over a function that is to run inside the transaction which completes the running activity, whose
-// context is given: what it does to the database through tx is stored if and only if the activity's result
-// is, exactly once. It runs after the activity has returned without an error; its error fails the attempt, which is then retried as
-// the call's policy says. Several functions run in the order in which they were handed over.
+// OnComplete registers a function that runs inside the transaction which completes the running activity of ctx. Its
+// effects on the database through tx are stored if and only if the activity's result is, exactly once. It runs after
+// the activity has returned without an error. Its error fails the attempt, which is then retried as the call's policy
+// says. Several functions run in the order of registration.
 //
-// The function should be quick and do nothing but work on tx. It runs again, in another transaction, when the first one could not be
-// committed, and when one of its statements has waited 2.5 s for a lock, or as long as a lower lock_timeout of the connection says; it then
-// returns that statement's error, which it may wrap. A lock that NOWAIT did not get is the function's own failure. If its process
-// is paused, the server ends the transaction 20 s after the last statement.
+// The function should be quick and only work on tx. It runs again, in another transaction, if the first one could not
+// be committed. It also runs again if one of its statements waited for a lock for 2.5 s, or for a shorter lock_timeout
+// of the connection. It must then return that statement's error, which it may wrap. A lock that NOWAIT did not get is
+// the function's own failure. If the process is paused, the server ends the transaction 20 s after the last statement.
 //
-// Committing tx or rolling it back concerns no more than what the function did; it must not end the transaction by a statement.
-// Constraints that are deferred to the commit are checked when it has ended.
+// A commit or rollback of tx affects only what the function did. The function must not end the transaction by a
+// statement. Constraints that are deferred to the commit are checked after the function has returned.
 //
-// An activity whose store is not one of Postgres fails with [provider.ErrForeignTx] when it completes. OnComplete answers
-// [provider.ErrInvalid] for a context that is not a running activity's, and for no function.
+// An activity whose store is not a Postgres store fails with [provider.ErrForeignTx] when it completes. OnComplete
+// returns [provider.ErrInvalid] if ctx is not a running activity's, or fn is nil.
 func OnComplete(ctx context.Context, fn func(tx pgx.Tx) error) error {
 	return relational.OnComplete(ctx, "postgres", fn)
 }
 
-// errGone says that there is nothing to complete, so that what the function did must not be stored.
+// errGone is returned if there is nothing to complete, so that what the function did must not be stored.
 var errGone = errors.New("the task is not held or its execution is over")
 
 // completions runs functions of callers in the transactions that complete their activities.
@@ -60,8 +61,8 @@ type completions struct {
 	kinds   *kinds
 	units   *units
 	commits *commits
-	hooks   chan struct{} // bounds the transactions that callers' functions run in
-	idle    time.Duration // a test may set it, and the next one
+	hooks   chan struct{} // bounds the transactions that run callers' functions
+	idle    time.Duration // tests change it, and the next one
 	lock    time.Duration
 }
 
@@ -86,8 +87,8 @@ func (h *completions) completeIn(
 	})
 }
 
-// complete runs fn and then m in one transaction of their own. The function comes first, so that the instance is
-// locked no longer than for any other report.
+// complete runs fn and then m in one transaction of their own. The function comes first, so that the instance is locked
+// no longer than for any other report.
 func (h *completions) complete(ctx context.Context, m *relational.Member, fn func(provider.Tx) error) error {
 	if err := h.db.door.Enter(ctx); err != nil {
 		return err
@@ -114,7 +115,7 @@ func (h *completions) complete(ctx context.Context, m *relational.Member, fn fun
 	}
 }
 
-// awaitHook takes a place among the functions that run.
+// awaitHook waits for a slot among the running functions.
 func (h *completions) awaitHook(ctx context.Context) error {
 	bounded, cancel := h.db.bounded(ctx)
 	defer cancel()
@@ -129,8 +130,8 @@ func (h *completions) awaitHook(ctx context.Context) error {
 	return failed("complete task", fmt.Errorf("waiting for functions of other activities: %w", bounded.Err()), provider.OutcomeNothing)
 }
 
-// completeOnce is one try. The statements of the store have a deadline before the function, and another one after it, so that the time
-// which the function takes makes neither of them fail.
+// completeOnce is one try. The statements of the store have one deadline before the function and another one after it,
+// so the function's time does not count.
 func (h *completions) completeOnce(ctx context.Context, m *relational.Member, fn func(provider.Tx) error) (provider.Outcome, error) {
 	opening, opened := h.db.bounded(ctx)
 	defer opened()
@@ -169,9 +170,9 @@ func (h *completions) completeOnce(ctx context.Context, m *relational.Member, fn
 	return outcomeOf(err), err
 }
 
-// beginHook begins a transaction for a function, in one round trip. It limits how long the transaction waits for a lock, and how long for
-// the next statement; lower limits of the connection stay. The wait for a lock ends before a statement_timeout, whose error would
-// not say what the statement did.
+// beginHook begins a transaction for a function, in one round trip. It limits how long the transaction waits for a
+// lock, and how long for the next statement. Lower limits of the connection stay. The wait for a lock ends before a
+// statement_timeout, whose error would not show what the statement did.
 func (h *completions) beginHook(ctx context.Context, conn *pgxpool.Conn) (pgx.Tx, error) {
 	begin := sqlBegin + `; `
 	if h.db.settled {
@@ -185,12 +186,12 @@ func (h *completions) beginHook(ctx context.Context, conn *pgxpool.Conn) (pgx.Tx
 	return conn.BeginTx(ctx, pgx.TxOptions{BeginQuery: begin})
 }
 
-// endHook judges what a function did in its savepoint, and ends that. What is deferred to the commit is checked now, so that whatever the
-// function broke is the function's error.
+// endHook judges what a function did in its savepoint, and ends that. Constraints deferred to the commit are checked
+// now, so that a violation is the function's error.
 func endHook(ctx context.Context, tx, savepoint pgx.Tx, fault error) error {
 	if fault != nil {
 		fault = faultOf(tx, fault)
-		_ = savepoint.Rollback(ctx) // whoever kept it cannot reach the connection any more
+		_ = savepoint.Rollback(ctx) // a function that kept it can no longer reach the connection
 		return fault
 	}
 	if tx.Conn().PgConn().TxStatus() == 'I' {
@@ -216,8 +217,9 @@ func endHook(ctx context.Context, tx, savepoint pgx.Tx, fault error) error {
 	return nil
 }
 
-// faultOf returns an error of the function, unless it says that the wait for a lock took too long, that the server gave the transaction up
-// for the sake of another one, or that it was lost. A context that ends on the way costs the connection, too: that is the function's doing.
+// faultOf marks err as the function's own. It returns err unchanged if the wait for a lock took too long, if the server
+// ended the transaction in favour of another one, or if the connection was lost. A context that ends on the way also
+// closes the connection; that is the function's fault.
 func faultOf(tx pgx.Tx, err error) error {
 	stopped := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 	if isSerialization(err) || waitedForLock(err) || tx.Conn().IsClosed() && !stopped {

@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// running makes an instance with a task that is leased, and what completes it.
+// running creates an instance with a leased task, and returns the report that completes it.
 func running(t *testing.T, p *Provider) provider.TaskReport {
 	t.Helper()
 	token := unique()
@@ -23,7 +23,7 @@ func running(t *testing.T, p *Provider) provider.TaskReport {
 	}
 }
 
-// ledger makes a table of the program's with one row, and the function that counts there.
+// ledger creates a table of the program's with one row, and returns the function that counts there.
 func ledger(t *testing.T, p *Provider) func(ctx context.Context, tx pgx.Tx) error {
 	t.Helper()
 	exec(t, p, `CREATE TABLE perdure.ledger (n int)`)
@@ -38,8 +38,8 @@ func inHook(fn func(pgx.Tx) error) func(provider.Tx) error {
 	return func(tx provider.Tx) error { return fn(tx.Of.(userTx).Tx) }
 }
 
-// A process is paused in its function, and holds the row that the function of the next attempt wants. That one does not fail: the server ends
-// the transaction of the paused process, whose effect is not stored.
+// A process is paused in its function, and holds the row that the function of the next attempt wants. The next attempt
+// does not fail: the server ends the transaction of the paused process, whose effect is not stored.
 func TestPausedFunctionFailsNoOther(t *testing.T) {
 	p := store(t)
 	other := opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema})
@@ -74,7 +74,7 @@ func TestPausedFunctionFailsNoOther(t *testing.T) {
 		waits++
 	}
 	resume()
-	if err := <-paused; !provider.Retryable(err) { // which the engine repeats, and finds the task gone
+	if err := <-paused; !provider.Retryable(err) { // the engine repeats it, and finds the task gone
 		t.Errorf("the process that was paused: %v", err)
 	}
 	if n := number(t, p, `SELECT n FROM perdure.ledger`); n != 1 || waits == 0 {
@@ -83,7 +83,7 @@ func TestPausedFunctionFailsNoOther(t *testing.T) {
 	checkConsistent(t, p)
 }
 
-// The time that a function takes is not the store's: it may be longer than the deadline of a call of the database.
+// The time of a function is not the store's: it may be longer than the deadline of a database call.
 func TestSlowFunctionIsStored(t *testing.T) {
 	first := store(t)
 	p := opened(t, postgrestest.URL(t), Options{Schema: first.db.opts.Schema, Timeout: 2 * time.Second})

@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Open connects to the database that url names and opens the store in it, with the default options. Missing
-// tables are made.
+// Open connects to the database that url names and opens the store in it, with the default options. It creates missing
+// tables.
 func Open(ctx context.Context, url string) (*Provider, error) { return OpenWith(ctx, url, Options{}) }
 
 // OpenWith is Open with options.
@@ -41,10 +41,10 @@ func OpenWith(ctx context.Context, url string, o Options) (*Provider, error) {
 	return p, nil
 }
 
-// New opens the store through a pool that the program has, with the default options. Close leaves the pool open.
+// New opens the store through a pool of the program, with the default options. Close leaves the pool open.
 //
-// A pool needs at least four connections beside those that the program itself holds; a smaller one is logged. Up to five connections outside
-// of it carry notifications, renew leases and serve [InTx].
+// A pool needs at least four connections in addition to those that the program itself holds. New logs a warning for a
+// smaller one. Up to five connections outside of it carry notifications, renew leases and serve [InTx].
 //
 // The exec modes of pgx that do not ask the server for types, Exec and SimpleProtocol, are refused.
 func New(ctx context.Context, pool *pgxpool.Pool) (*Provider, error) {
@@ -56,7 +56,7 @@ func NewWith(ctx context.Context, pool *pgxpool.Pool, o Options) (*Provider, err
 	return newWith(ctx, pool, nil, o)
 }
 
-// newWith opens the store through a pool, which is the store's own if it has a connector.
+// newWith opens the store through a pool, which the store owns if it has a connector.
 func newWith(ctx context.Context, pool *pgxpool.Pool, connector *connector, o Options) (*Provider, error) {
 	db, err := newDatabase(ctx, pool, connector != nil, o.withDefaults())
 	if err != nil {

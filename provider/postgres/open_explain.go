@@ -16,7 +16,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// openError is why a store could not be opened, with what to do about it. It never shows a password.
+// openError is the reason why a store could not be opened, with advice. It never shows a password.
 type openError struct {
 	text string
 	err  error
@@ -26,7 +26,7 @@ func (e *openError) Error() string { return e.text }
 
 func (e *openError) Unwrap() error { return e.err }
 
-// notOpened says which database could not be opened, and why.
+// notOpened returns an error that names the database that could not be opened, and why.
 func notOpened(c *pgx.ConnConfig, err error) error {
 	port := net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port)))
 	where := url.URL{Scheme: "postgres", User: url.User(c.User), Host: port, Path: c.Database}
@@ -37,7 +37,7 @@ func notOpened(c *pgx.ConnConfig, err error) error {
 	return &openError{text, err}
 }
 
-// reason is err in one line, without what says nothing to whoever opens a store.
+// reason returns err in one line, without the parts that do not help.
 func reason(err error) string {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return fmt.Sprintf("%s (SQLSTATE %s)", e.Message, e.Code)
@@ -51,7 +51,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// attempts answers how each way to the server failed. Some are tried with TLS and without.
+// attempts returns how each connection attempt failed. Some are tried with TLS and without.
 func attempts(err error) (texts []string) {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
@@ -65,7 +65,7 @@ func attempts(err error) (texts []string) {
 	return texts
 }
 
-// advice is what to do about an error of opening; "" if the error says it.
+// advice returns what to do about an error of opening, "" if the error says it.
 func advice(err error) string {
 	switch state := sqlState(err); state {
 	case "28P01", "28000":
@@ -97,18 +97,18 @@ func advice(err error) string {
 	return ""
 }
 
-// badURL says what is wrong with a connection string without showing it. Where it cannot be read, nobody knows which part
-// of it is the password.
+// badURL describes what is wrong with a connection string without showing it. If it cannot be parsed, nobody knows
+// which part of it is the password.
 func badURL(text string, err error) error {
 	why := "it must be of the form postgres://user@host:port/database, with special characters of user and password written as %XX"
-	const mark = "`: " // after it no part of the string follows
+	const mark = "`: " // no part of the string follows it
 	if at := strings.LastIndex(err.Error(), mark); at >= 0 && readable(text) {
 		why = err.Error()[at+len(mark):]
 	}
 	return fmt.Errorf("%w: the URL cannot be read: %s", provider.ErrInvalid, why)
 }
 
-// readable tells whether it is beyond doubt which part of a URL is what.
+// readable reports whether it is beyond doubt what each part of a URL is.
 func readable(text string) bool {
 	u, err := url.Parse(text)
 	if err != nil || u.Fragment != "" || !strings.HasPrefix(u.Scheme, "postgres") {

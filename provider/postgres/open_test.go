@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A pool in which the groups of a store would fail for ever opens none; in all others they do not.
+// Opening refuses a pool in which the groups of a store would always fail. In all other pools they work.
 func TestExecModes(t *testing.T) {
 	for mode, want := range map[pgx.QueryExecMode]error{
 		pgx.QueryExecModeCacheStatement: nil, pgx.QueryExecModeCacheDescribe: nil, pgx.QueryExecModeDescribeExec: nil,
@@ -28,7 +28,7 @@ func TestExecModes(t *testing.T) {
 		}
 		closeAtEnd(t, p)
 		a, b := create(t, p, "a"), create(t, p, "b")
-		for range 2 { // the second time by what is known of them
+		for range 2 { // the second time with remembered instances
 			wantErrors(t, grouped(p, memberSend(a.Key, text("m")), memberSend(b.Key, text("m"))), nil, nil)
 		}
 	}

@@ -10,19 +10,20 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Options tune a store. The zero value is right.
+// Options tune a store. The zero value is a good default.
 type Options struct {
 	// Schema holds the tables; "" means "perdure".
 	Schema string
-	// NoMigrate leaves the schema alone: a missing or older one is an error of Open. It is for a role that may not create tables; see [Grants].
+	// NoMigrate leaves the schema unchanged: Open fails if it is missing or older. It is for a role that may not create
+	// tables; see [Grants].
 	NoMigrate bool
-	// Pooler says that the connections go through a pooler in transaction mode.
+	// Pooler declares that the connections go through a pooler in transaction mode.
 	Pooler bool
 	// ListenURL is where notifications are received and sent; "" means the pool's own server.
 	ListenURL string
-	// Timeout bounds each call of the database, which has seven eighths of it at least; 0 means 10 s.
+	// Timeout bounds each database call; 0 means 10 s. A call gets at least seven eighths of it.
 	Timeout time.Duration
-	// Logger tells of faults that no caller is told about; nil means slog.Default.
+	// Logger receives faults that no caller learns of; nil means slog.Default.
 	Logger *slog.Logger
 }
 
@@ -47,7 +48,7 @@ func (o Options) withDefaults() Options {
 // maxIdentifier is how many bytes of a name Postgres keeps.
 const maxIdentifier = 63
 
-// checkSchemaName refuses what Postgres would cut or refuse.
+// checkSchemaName refuses names that Postgres would cut or refuse.
 func checkSchemaName(name string) error {
 	switch {
 	case len(name) > maxIdentifier:

@@ -11,20 +11,21 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Statements are written to the server by messages of our own: the driver would look up how to write each parameter, write each array twice, and
-// let go of its buffer after each batch.
+// The store encodes statements itself. The driver would look up how to encode each parameter, encode each array twice,
+// and drop its buffer after each batch.
 
-// outgoing is what is about to be sent on a connection, which keeps it.
+// outgoing is the buffer of messages to send on a connection. The connection keeps it.
 type outgoing struct {
 	conn  *pgx.Conn
-	known map[string]*pgconn.StatementDescription // what the connection has prepared, by its text
+	known map[string]*pgconn.StatementDescription // statements that the connection has prepared, by their text
 	bytes []byte
 }
 
-// maxOutgoing is what a server takes in without being read from, and what a connection keeps.
+// maxOutgoing is how many bytes a server accepts before its answers are read, and how large a buffer a connection
+// keeps.
 const maxOutgoing = 64 << 10
 
-// outgoingOn answers the empty buffer of a connection.
+// outgoingOn returns the empty buffer of a connection.
 func outgoingOn(conn *pgx.Conn) *outgoing {
 	const name = "perdure"
 	kept := conn.PgConn().CustomData()
@@ -39,7 +40,7 @@ func outgoingOn(conn *pgx.Conn) *outgoing {
 	return out
 }
 
-// add adds a statement that was prepared, with all parameters and columns in the binary format.
+// add adds a prepared statement, with all parameters and columns in the binary format.
 func (o *outgoing) add(sql string, args []any) (*pgconn.StatementDescription, error) {
 	known := o.known[sql]
 	if len(args) != len(known.ParamOIDs) {
@@ -58,12 +59,12 @@ func (o *outgoing) add(sql string, args []any) (*pgconn.StatementDescription, er
 	o.bytes = append(o.bytes, 0, 1, 0, pgtype.BinaryFormatCode)
 	o.end(bind)
 	execute := o.begin('E')
-	o.bytes = append(o.bytes, 0, 0, 0, 0, 0) // of the unnamed portal all rows
+	o.bytes = append(o.bytes, 0, 0, 0, 0, 0) // all rows of the unnamed portal
 	o.end(execute)
 	return known, nil
 }
 
-// send sends what was added, and has the server answer.
+// send sends what was added, and makes the server answer.
 func (o *outgoing) send() error {
 	o.end(o.begin('S'))
 	n, err := o.conn.PgConn().Conn().Write(o.bytes)
@@ -78,7 +79,7 @@ func (o *outgoing) begin(kind byte) (length int) {
 	return o.size()
 }
 
-// size leaves place for the length of what follows.
+// size reserves the length of what follows.
 func (o *outgoing) size() (at int) {
 	o.bytes = append(o.bytes, 0, 0, 0, 0)
 	return len(o.bytes) - 4
@@ -87,7 +88,7 @@ func (o *outgoing) size() (at int) {
 // end fills in a length that counts itself.
 func (o *outgoing) end(at int) { binary.BigEndian.PutUint32(o.bytes[at:], uint32(len(o.bytes)-at)) }
 
-// filled fills in a length that does not.
+// filled fills in a length that does not count itself.
 func (o *outgoing) filled(at int) {
 	binary.BigEndian.PutUint32(o.bytes[at:], uint32(len(o.bytes)-at-4))
 }
@@ -95,7 +96,7 @@ func (o *outgoing) filled(at int) {
 // null is the length of no value.
 const null = 1<<32 - 1
 
-// parameter writes one, by the type that the statement gives it.
+// parameter encodes a parameter by the type that the statement gives it.
 func (o *outgoing) parameter(oid uint32, arg any) error {
 	var known bool
 	switch v := arg.(type) {
@@ -137,7 +138,7 @@ func (o *outgoing) parameter(oid uint32, arg any) error {
 	return o.otherwise(oid, arg)
 }
 
-// array writes a list; false if the statement wants it in another form.
+// array encodes a list. It returns false if the statement wants another form.
 func array[T any](o *outgoing, oid, listOf, of uint32, list []T) bool {
 	if oid != listOf || len(list) == 0 {
 		return false
@@ -153,7 +154,8 @@ func array[T any](o *outgoing, oid, listOf, of uint32, list []T) bool {
 	return true
 }
 
-// value writes what a pointer shows to, so that no value goes to the heap; false if the statement wants another form.
+// value encodes what a pointer refers to, so that no value escapes to the heap. It returns false if the statement wants
+// another form.
 func (o *outgoing) value(oid uint32, at any) bool {
 	switch v := at.(type) {
 	case *pgtype.UUID:
@@ -198,7 +200,7 @@ func (o *outgoing) raw(v []byte) bool {
 	return true
 }
 
-// integer writes a number in the width that is wanted, if it fits.
+// integer encodes a number in the required width, if it fits.
 func (o *outgoing) integer(oid uint32, v int64) bool {
 	switch oid {
 	case pgtype.Int8OID:
@@ -211,7 +213,7 @@ func (o *outgoing) integer(oid uint32, v int64) bool {
 	return false
 }
 
-// number writes the last bytes of v.
+// number appends the last bytes of v.
 func (o *outgoing) number(width int, v uint64) bool {
 	o.bytes = binary.BigEndian.AppendUint32(o.bytes, uint32(width))
 	for shift := 8 * (width - 1); shift >= 0; shift -= 8 {
@@ -220,7 +222,7 @@ func (o *outgoing) number(width int, v uint64) bool {
 	return true
 }
 
-// otherwise has the driver write what has no form above.
+// otherwise makes the driver encode everything else.
 func (o *outgoing) otherwise(oid uint32, v any) error {
 	at := o.size()
 	written, err := o.conn.TypeMap().Encode(oid, pgtype.BinaryFormatCode, v, o.bytes)

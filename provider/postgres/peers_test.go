@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// However many processes are busy, up to twenty, each hears about a thousand notifications in a second, as with two of them.
+// With up to twenty busy processes each one hears about a thousand notifications in a second, as with two.
 func TestNotificationsOfManyProcesses(t *testing.T) {
 	const most = 1100
 	for _, processes := range []int{1, 2, 5, 10, 20} {
@@ -26,7 +26,7 @@ func TestNotificationsOfManyProcesses(t *testing.T) {
 	}
 }
 
-// Any role may send notifications. They neither fill the memory nor hold back what this process has to say.
+// Any role may send notifications. They neither fill the memory nor delay the signals of this process.
 func TestNotificationsOfStrangers(t *testing.T) {
 	var p peers
 	now := time.Unix(1, 0)

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// plan is a node of what EXPLAIN answers.
+// plan is a node of the result of EXPLAIN.
 type plan struct {
 	Type    string  `json:"Node Type"`
 	Table   string  `json:"Relation Name"`
@@ -20,7 +20,7 @@ type plan struct {
 	Plans   []plan  `json:"Plans"`
 }
 
-// touched is what the busiest node handled, and whether a large table was read from end to end.
+// touched returns how many rows the busiest node handled, and whether a large table was read whole.
 func (p *plan) touched() (rows float64, scan string) {
 	rows = (p.Rows + p.Removed) * p.Loops
 	if large := p.Table == "instance" || p.Table == "task" || p.Table == "inbox"; large && p.Type == "Seq Scan" {
@@ -36,13 +36,13 @@ func (p *plan) touched() (rows float64, scan string) {
 	return rows, scan
 }
 
-// TestClaimsAreIndexScans asks for the plans in a store with 100,000 instances and tasks.
+// TestClaimsAreIndexScans checks the plans in a store with 100,000 instances and tasks.
 func TestClaimsAreIndexScans(t *testing.T) {
 	p := store(t)
 	_, c := step(t, p)
 	c.Tasks = []provider.NewTask{{EventID: 2, Queue: "q", Name: "act"}}
 	commit(t, p, c)
-	// One in ten is ready, the others sleep until later; so are the tasks, and an inbox is full of timers.
+	// One in ten is ready, and the others sleep until later. So do the tasks. An inbox is full of timers.
 	exec(t, p, `INSERT INTO perdure.instance (key, id, kind, status, execution, version, created_at, updated_at, ready_at, fetch_at, inbox_messages)
 		SELECT md5(n::text)::uuid, n::text, (SELECT min(id) FROM perdure.kind), 1, 1, md5(n::text)::uuid, n, n, at, at, 1
 		FROM generate_series(1, 100000) n, LATERAL (SELECT CASE WHEN n % 10 = 0 THEN n ELSE 9000000000000000 + n END AS at) a`)
@@ -76,8 +76,8 @@ func TestClaimsAreIndexScans(t *testing.T) {
 	}
 }
 
-// TestTaskClaimsAmongAMillion asks for the plans of what orders tasks. Nine in ten sleep until later or are leased, half
-// of the others wait with ranks that fairness put off, most of them by one key.
+// TestTaskClaimsAmongAMillion checks the plans of statements that order tasks. Nine in ten sleep until later or are
+// leased. Half of the others wait with ranks that fairness delayed, most of them by one key.
 func TestTaskClaimsAmongAMillion(t *testing.T) {
 	if racedetector.On {
 		t.Skip("make test runs it without the race detector")
@@ -93,7 +93,7 @@ func TestTaskClaimsAmongAMillion(t *testing.T) {
 	if err := p.db.pool.QueryRow(t.Context(), indexes, p.db.opts.Schema).Scan(&restore); err != nil {
 		t.Fatal(err)
 	}
-	exec(t, p, `DROP INDEX perdure.task_fetch, perdure.task_expire, perdure.task_fair, perdure.task_session, perdure.task_held`) // made anew they are there sooner
+	exec(t, p, `DROP INDEX perdure.task_fetch, perdure.task_expire, perdure.task_fair, perdure.task_session, perdure.task_held`) // creating them last is faster
 	exec(t, p, `INSERT INTO perdure.task (key, execution, event_id, kind, state, scheduled_at, not_before_at, start_by_at, fetch_at, rank_at,
 		expire_at, fairness_key) SELECT lpad(to_hex(n / 1000), 32, '0')::uuid, 1, n % 1000, CASE WHEN n % 20 = 0 THEN $2 ELSE $1::bigint END, 1, n, n,
 		CASE WHEN n % 7 = 0 THEN 8000000000000000 ELSE 0 END, CASE WHEN n % 10 = 0 AND n % 20 <> 0 THEN n ELSE 9000000000000000 + n END,
@@ -119,7 +119,7 @@ func TestTaskClaimsAmongAMillion(t *testing.T) {
 	}
 }
 
-// explain runs a statement and takes it back.
+// explain runs a statement and rolls it back.
 func explain(t *testing.T, p *Provider, sql string, args []any) (rows float64, scan string) {
 	t.Helper()
 	tx, err := p.db.pool.Begin(t.Context())

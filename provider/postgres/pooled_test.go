@@ -86,14 +86,15 @@ func forward(ctx context.Context, client net.Conn, address string) {
 		if _, err := client.Write(append(header[:5:5], body...)); err != nil {
 			return
 		}
-		if header[0] == 'Z' { // the rest is passed on as it comes
+		if header[0] == 'Z' { // the rest is forwarded unchanged
 			_, _ = io.Copy(client, server)
 			return
 		}
 	}
 }
 
-// The connections of a pooler are those of other programs, too: they keep none of our settings, though nobody told us of the pooler.
+// The connections of a pooler belong to other programs, too. They keep none of our settings, even if the pooler is not
+// declared.
 func TestPoolerThatNobodyToldOfKeepsNoSettings(t *testing.T) {
 	t.Parallel()
 	server := postgrestest.URL(t)

@@ -29,7 +29,8 @@ func TestPgBouncer(t *testing.T) {
 	checkNoSession(t, client)
 }
 
-// With Pooler nothing is left on a server connection: no prepared statement, no setting. Where there is no PgBouncer this is what can be shown.
+// With Pooler nothing is left on a server connection: no prepared statement, no setting. Without a PgBouncer this is
+// all that can be shown.
 func TestNoStateIsLeftOnConnections(t *testing.T) {
 	url := postgrestest.URL(t)
 	schema := postgrestest.Schema(t, url)
@@ -47,7 +48,7 @@ func checkNoSession(t *testing.T, p *Provider) {
 		"cursors":             `SELECT count(*) FROM pg_cursors WHERE name <> ''`,
 		"settings":            `SELECT count(*) FROM pg_settings WHERE name IN ('lock_timeout', 'idle_in_transaction_session_timeout') AND setting <> reset_val`,
 	} {
-		for range 8 { // whichever connection answers
+		for range 8 { // any connection may serve it
 			if n := number(t, p, sql); n != 0 {
 				t.Errorf("%d %s are left", n, what)
 				break

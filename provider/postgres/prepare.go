@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// prepare has the connection prepare those of the statements that it does not know, all in one round trip.
+// prepare makes the connection prepare the statements that it does not know, all in one round trip.
 func (o *outgoing) prepare(ctx context.Context, statements ...string) error {
 	var wanted []string
 	for _, sql := range statements {
@@ -25,10 +25,10 @@ func (o *outgoing) prepare(ctx context.Context, statements ...string) error {
 		pipeline.SendPrepare(nameOf(sql), sql, nil)
 	}
 	if err := pipeline.Sync(); err != nil {
-		_ = pipeline.Close() // which tells the same
+		_ = pipeline.Close() // it returns the same error
 		return fmt.Errorf("preparing statements: %w", err)
 	}
-	for _, sql := range wanted { // those before one that is refused have been prepared
+	for _, sql := range wanted { // those before a refused one are prepared
 		result, err := pipeline.GetResults()
 		known, ok := result.(*pgconn.StatementDescription)
 		if !ok { // it was refused
@@ -41,8 +41,8 @@ func (o *outgoing) prepare(ctx context.Context, statements ...string) error {
 	return pipeline.Close()
 }
 
-// nameOf answers the name of a statement, which is no other one's on any connection: a pooler that nobody has told of may hand out a server
-// connection on which another process has prepared its own.
+// nameOf returns the name of a statement. It is unique among all processes: an undeclared pooler may lend a server
+// connection on which another process prepared its own statements.
 func nameOf(sql string) string {
 	sum := sha256.Sum256([]byte(sql))
 	return fmt.Sprintf("perdure_%x", sum[:8])

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// pulse is how often a process shows that it lives, while it or others hold leases.
+	// pulse is how often a process renews its row, while it or others hold leases.
 	pulse = 2500 * time.Millisecond
-	// silence is after how long without that it is dead.
+	// silence is how long without a renewal makes a process dead.
 	silence = 10 * time.Second
 )
 
@@ -25,13 +25,13 @@ const (
 	sqlRenewProcess = `INSERT INTO perdure.process (id, owners, renewed_at) VALUES ($1, $2, ` + sqlNow + `)
 	ON CONFLICT (id) DO UPDATE SET owners = excluded.owners, renewed_at = excluded.renewed_at`
 	sqlLeaveProcess = `DELETE FROM perdure.process WHERE id = $1`
-	// Whether others serve owners, and who was silent for longest.
+	// Whether others serve owners, and since when the most silent of them was silent.
 	sqlOtherProcesses = `SELECT ` + sqlNow + `, coalesce(bool_or(n.owners <> '{}'), false), coalesce(min(n.renewed_at), 9223372036854775807)
 	FROM perdure.process n WHERE n.id <> $1`
 )
 
-// A presence shows the other processes that this one lives, while it holds leases, and ends the leases of those that are
-// dead. While only others hold leases it renews its row all the same: who cannot write must not judge.
+// presence shows other processes that this one lives, while it holds leases, and ends the leases of dead processes. It
+// renews its row even if only others hold leases, because a process that cannot write must not judge.
 type presence struct {
 	db      *database
 	kinds   *kinds
@@ -44,16 +44,16 @@ type presence struct {
 	poke    chan struct{}
 
 	mu     sync.Mutex
-	owners map[string]struct{} // that this process serves
-	shown  map[string]struct{} // those that its row names
+	owners map[string]struct{} // served by this process
+	shown  map[string]struct{} // named by its row
 	wrote  time.Time           // when that was stored last
-	until  time.Time           // when the last of their leases has run out
+	until  time.Time           // when their last lease expires
 
-	writing chan struct{} // a place for whoever writes the row; it guards what follows
-	// Of the goroutine that attends, but for stored.
+	writing chan struct{} // a slot for writing the row; it guards the fields below
+	// Used only by the goroutine that attends, except stored.
 	stored      bool          // there may be a row of this process
 	others      bool          // others serve owners
-	first, last provider.Time // of the renewals that came one after the other without a gap; 0: none
+	first, last provider.Time // of the last series of renewals without a gap; 0: none
 }
 
 func startPresence(db *database, kinds *kinds, wake *wake, setback *setback) *presence {
@@ -72,7 +72,7 @@ func (s *presence) stop() {
 	s.ended.Wait()
 }
 
-// leave ends what is left of the leases of this process, which closes the store.
+// leave ends the remaining leases of this process. The store closes after it.
 func (s *presence) leave() {
 	owners := s.serves()
 	if !s.stored && len(owners) == 0 {
@@ -81,11 +81,11 @@ func (s *presence) leave() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), time.Second)
 	defer cancel()
 	if err := s.buryOwn(ctx, owners); err != nil {
-		s.db.opts.Logger.Warn("perdure postgres: other processes will find out only later that this one has closed the store", "error", err)
+		s.db.opts.Logger.Warn("perdure postgres: ending the leases of this process failed, other processes end them later", "error", err)
 	}
 }
 
-// serve notes that an owner of this process holds leases for as long as d; "" stands for all that it serves.
+// serve records that an owner of this process holds leases for d; "" stands for all owners.
 func (s *presence) serve(owner string, d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,8 +102,8 @@ func (s *presence) serve(owner string, d time.Duration) {
 	}
 }
 
-// shows reports whether the row of this process names an owner, and goes on to do so for longer than a call takes. Others may have removed a
-// row that was not renewed in time.
+// shows reports whether the row of this process names an owner, and will for longer than a call takes. Others may have
+// removed a row that was not renewed in time.
 func (s *presence) shows(owner string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,8 +111,8 @@ func (s *presence) shows(owner string) bool {
 	return ok && !time.Now().After(s.until) && time.Since(s.wrote) < silence
 }
 
-// show has the row of this process name an owner, which is about to get leases for as long as d. Else nobody would end them if the
-// process died now. Without the right to write the row its leases hold until they run out.
+// show makes the row of this process name an owner, which is about to get leases for d. Otherwise nobody would end them
+// if the process died now. Without the right to write the row its leases last until they expire.
 func (s *presence) show(ctx context.Context, owner string, d time.Duration) error {
 	if s.shows(owner) {
 		return nil
@@ -138,7 +138,7 @@ func (s *presence) show(ctx context.Context, owner string, d time.Duration) erro
 	return nil
 }
 
-// write takes the right to write the row, which written gives back.
+// write takes the slot for writing the row. written returns it.
 func (s *presence) write(ctx context.Context) error {
 	select {
 	case s.writing <- struct{}{}:
@@ -150,7 +150,7 @@ func (s *presence) write(ctx context.Context) error {
 
 func (s *presence) written() { <-s.writing }
 
-// names notes whom the row names since a moment.
+// names records the owners that the row names, and since when.
 func (s *presence) names(owners []string, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,7 +160,8 @@ func (s *presence) names(owners []string, at time.Time) {
 	}
 }
 
-// serves lists the owners that may hold leases. A call that relies on the row may be under way when the last lease is over.
+// serves returns the owners that may hold leases. A call that relies on the row may be in flight when the last lease
+// ends.
 func (s *presence) serves() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,7 +177,7 @@ func (s *presence) loop() {
 	for s.ctx.Err() == nil {
 		wait, err := s.attend()
 		if err != nil && s.ctx.Err() == nil {
-			s.db.opts.Logger.Warn("perdure postgres: this process cannot show that it lives", "error", err)
+			s.db.opts.Logger.Warn("perdure postgres: renewing the row of this process failed", "error", err)
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -188,7 +189,8 @@ func (s *presence) loop() {
 	}
 }
 
-// attend renews the row of this process if it is needed, looks at those of the others, and answers when to do so again.
+// attend renews the row of this process if it is needed, and checks those of the others. It returns when to do so
+// again.
 func (s *presence) attend() (time.Duration, error) {
 	if err := s.write(s.ctx); err != nil {
 		return pulse, err
@@ -196,7 +198,7 @@ func (s *presence) attend() (time.Duration, error) {
 	defer s.written()
 	owners, at := s.serves(), time.Now()
 	renews := len(owners) > 0 || s.others
-	if !renews && !s.stored && !s.wake.parking.awaited() { // who takes nothing takes nothing over
+	if !renews && !s.stored && !s.wake.parking.awaited() { // a process that takes nothing takes over nothing
 		return pulse, nil
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, 2*pulse)
@@ -221,7 +223,7 @@ func (s *presence) attend() (time.Duration, error) {
 	s.stored = renews
 	s.names(owners, at)
 	if s.others && !renews {
-		return 0, nil // who does not renew its row judges nobody
+		return 0, nil // a process that does not renew its row judges nobody
 	}
 	if limit := s.limit(); oldest <= limit {
 		return pulse, s.burySilent(ctx, limit)
@@ -232,7 +234,7 @@ func (s *presence) attend() (time.Duration, error) {
 	return pulse, nil
 }
 
-// renewed notes a renewal. One that comes late begins a new series, as does one after a failure.
+// renewed records a renewal. A late one begins a new series, as does one after a failure.
 func (s *presence) renewed(now provider.Time, ok bool) {
 	switch {
 	case !ok:
@@ -244,8 +246,8 @@ func (s *presence) renewed(now provider.Time, ok bool) {
 	}
 }
 
-// limit answers the moment before which whoever did not renew its row since is dead. After an outage of the database all
-// rows are old: who has not renewed its own for as long without a gap judges nobody.
+// limit returns the time before which the last renewal of a dead process was. After an outage of the database all rows
+// are old. So a process judges nobody until it has renewed its own row for as long without a gap.
 func (s *presence) limit() provider.Time {
 	if s.first == 0 || s.last.Sub(s.first) < silence {
 		return 0
@@ -253,7 +255,7 @@ func (s *presence) limit() provider.Time {
 	return s.last.Add(-silence)
 }
 
-// handsOff shows the owners to which a call is about to lease tasks.
+// handsOff names the owners to which a call is about to lease tasks.
 func (s *presence) handsOff(ctx context.Context, tasks []provider.NewTask) error {
 	for i := range tasks {
 		if lease := tasks[i].Lease; lease != nil {
@@ -265,7 +267,7 @@ func (s *presence) handsOff(ctx context.Context, tasks []provider.NewTask) error
 	return nil
 }
 
-// handedOff notes the leases of tasks that a call has stored, or may have.
+// handedOff records the leases of tasks that a call has stored, or may have.
 func (s *presence) handedOff(tasks []provider.NewTask, err error) {
 	if err != nil && provider.OutcomeOf(err) == provider.OutcomeNothing {
 		return
@@ -277,9 +279,9 @@ func (s *presence) handedOff(tasks []provider.NewTask, err error) {
 	}
 }
 
-// What ends the leases of owners that are gone: those of processes that are silent, and those of one that closes the store. An owner
-// that a living process serves, too, is not gone. Nobody is waited for: what others hold meanwhile comes with the next pulse, since the
-// rows of the silent stay for a while.
+// These statements end the leases of owners that are gone: those of silent processes, and those of a process that
+// closes the store. An owner that a living process serves, too, is not gone. The statements wait for no lock. Locked
+// rows come with the next pulse, because the rows of silent processes stay for a while.
 const (
 	sqlClock  = `WITH clock AS MATERIALIZED (SELECT ` + sqlNow + ` AS now),`
 	sqlSilent = sqlClock + `
@@ -293,7 +295,8 @@ const (
 		AND i.lease_owner IN (SELECT owner FROM gone) ORDER BY i.key FOR UPDATE SKIP LOCKED)
 	UPDATE perdure.instance i SET lease_until = c.now, fetch_at = CASE WHEN i.fetch_at = i.lease_until THEN c.now ELSE i.fetch_at END
 	FROM held, clock c WHERE i.key = held.key RETURNING i.kind`
-	// Those of suspended instances stand apart. When the task is past its time counts from now on, and no more the end of the lease.
+	// Tasks of suspended instances are handled apart. The time of a task counts from now on, and no longer the end of
+	// its lease.
 	sqlEndTasksOf = `,
 	held AS MATERIALIZED (SELECT d.* FROM perdure.task_kind k CROSS JOIN LATERAL (
 		SELECT t.key, t.execution, t.event_id FROM perdure.task t WHERE t.kind = k.id AND t.fetch_at > 0 AND t.fetch_at > (SELECT now FROM clock)
@@ -313,12 +316,13 @@ const (
 	sqlStrike = `DELETE FROM perdure.process WHERE renewed_at <= $1 OR id = $2`
 )
 
-// burySilent ends the leases of processes whose rows were not renewed since limit. Tokens keep safe who is buried alive.
+// burySilent ends the leases of processes whose rows were not renewed since limit. A process that was judged wrongly is
+// safe: its tokens no longer count.
 func (s *presence) burySilent(ctx context.Context, limit provider.Time) error {
 	return s.bury(ctx, sqlSilent, []any{limit}, limit.Add(-silence), "")
 }
 
-// buryOwn ends the leases of owners of this process, which show themselves no more.
+// buryOwn ends the leases of owners of this process that its row no longer names.
 func (s *presence) buryOwn(ctx context.Context, owners []string) error {
 	return s.bury(ctx, sqlOwn, []any{owners, s.process}, 0, s.process)
 }
@@ -355,7 +359,7 @@ func (s *presence) bury(ctx context.Context, gone string, args []any, old provid
 	if err := s.db.spare.SendBatch(ctx, b).Close(); err != nil {
 		return fmt.Errorf("ending leases of owners that are gone: %w", err)
 	}
-	if sessions > 0 { // whoever waits for tasks of them
+	if sessions > 0 { // for fetches that wait for tasks in them
 		for kind := range s.kinds.get().ByTask {
 			fx.Tasks[kind] = struct{}{}
 		}

@@ -13,10 +13,10 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// sessions are the terms on which the tests take them.
+// sessions are the terms on which the tests take sessions.
 var sessions = provider.SessionClaim{Max: 9, Lease: lease, Idle: lease}
 
-// holdLeases takes a turn, and all tasks that there are unless it is told not to, says so, and waits for the end of its input.
+// holdLeases takes a turn, and all tasks unless it is told not to, reports that, and waits for the end of its input.
 func holdLeases(ctx context.Context, url, schema string) error {
 	p, err := OpenWith(ctx, url, Options{Schema: schema})
 	if err != nil {
@@ -39,14 +39,14 @@ func holdLeases(ctx context.Context, url, schema string) error {
 	return p.Close()
 }
 
-// attended is the presence of a process, attended to by a test.
+// attended returns the presence of a process, attended to by a test.
 type attended struct {
 	*presence
 
 	p *Provider
 }
 
-// byHand stops the renewals of a process, which a test then makes itself.
+// byHand stops the renewals of a process, so that a test makes them.
 func byHand(t *testing.T, p *Provider) *attended {
 	t.Helper()
 	s := p.presence
@@ -71,13 +71,13 @@ func beat(t *testing.T, s *attended) {
 // trust lets a process judge as if it had renewed its row for long enough.
 func trust(s *attended) { s.first = s.last.Add(-silence) }
 
-// silenced lets all processes but one have been silent for long enough.
+// silenced makes all processes but one silent for long enough.
 func silenced(t *testing.T, s *attended) {
 	t.Helper()
 	exec(t, s.p, `UPDATE perdure.process SET renewed_at = renewed_at - $1 WHERE id <> $2`, silence.Microseconds(), s.process)
 }
 
-// instanceWith makes an instance with a task, which runs.
+// instanceWith creates an instance with a task, which runs.
 func instanceWith(t *testing.T, p *Provider, id string, task provider.NewTask) provider.Instance {
 	t.Helper()
 	in := create(t, p, id)
@@ -89,7 +89,8 @@ func instanceWith(t *testing.T, p *Provider, id string, task provider.NewTask) p
 	return in
 }
 
-// A process is killed that holds a turn, tasks and a session: others have them as soon as it was silent for long enough, and not before.
+// A process with a turn, tasks and a session is killed. Others get them as soon as it was silent for long enough, and
+// not before.
 func TestHazard24_KilledNodeLosesItsLeases(t *testing.T) {
 	p := store(t)
 	url := postgrestest.URL(t)
@@ -109,7 +110,7 @@ func TestHazard24_KilledNodeLosesItsLeases(t *testing.T) {
 		return number(t, p, `SELECT count(*) FROM perdure.process WHERE 'dead' = ANY(owners)`) == 1
 	})
 	listening(t, p)
-	turned, tasked := fetchLater(t, third), fetchTasksLater(t, p) // the latter has to be told
+	turned, tasked := fetchLater(t, third), fetchTasksLater(t, p) // the latter needs a notification
 	beat(t, s)                                                    // it sees others
 	beat(t, s)                                                    // it renews
 	trust(s)
@@ -185,13 +186,13 @@ func renewal(t *testing.T, p *Provider, task provider.LeasedTask, token provider
 	return res.Items[0].Err
 }
 
-// leased tells how many leases of tasks hold.
+// leased returns how many leases of tasks hold.
 func leased(t *testing.T, p *Provider) int64 {
 	t.Helper()
 	return number(t, p, `SELECT count(*) FROM perdure.task WHERE state = 2 AND lease_until > `+sqlNow)
 }
 
-// After an outage of the database, or a jump of its clock, the rows of all are old. Nobody is dead for that.
+// After an outage of the database, or a jump of its clock, all rows are old. That makes nobody dead.
 func TestHazard24_OutageKillsNobody(t *testing.T) {
 	p := store(t)
 	s := byHand(t, p)
@@ -204,7 +205,7 @@ func TestHazard24_OutageKillsNobody(t *testing.T) {
 	}
 	trust(s)
 
-	// It was as long away as the others.
+	// It was away as long as the others.
 	exec(t, p, `UPDATE perdure.process SET renewed_at = renewed_at - $1`, silence.Microseconds())
 	s.first, s.last = s.first.Add(-silence), s.last.Add(-silence)
 	beat(t, s)
@@ -225,7 +226,7 @@ func TestHazard24_OutageKillsNobody(t *testing.T) {
 		t.Fatal("it judges after a failure")
 	}
 
-	// The other one comes too late, and is told.
+	// The other one comes too late, and gets the error.
 	trust(s)
 	beat(t, s)
 	if n := leased(t, p); n != 0 {
@@ -236,7 +237,7 @@ func TestHazard24_OutageKillsNobody(t *testing.T) {
 		t.Fatal(res, err)
 	}
 	if err := renewal(t, stopped.p, task, token); !errors.Is(err, provider.ErrLeaseLost) {
-		t.Errorf("who was taken for dead renews: %v", err)
+		t.Errorf("a process that was taken for dead renews: %v", err)
 	}
 	beat(t, stopped)
 	silenced(t, stopped) // all others
@@ -269,7 +270,8 @@ func TestHazard24_OwnersInDoubtLive(t *testing.T) {
 	}
 }
 
-// Who closes the store leaves no lease behind, and others hear of it at once. An owner that another process serves, too, goes on.
+// A process that closes the store leaves no lease behind, and others learn of it at once. An owner that another process
+// serves, too, continues.
 func TestHazard24_ClosedStoreKeepsNoLeases(t *testing.T) {
 	p := store(t)
 	byHand(t, p)

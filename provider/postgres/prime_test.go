@@ -6,7 +6,7 @@ import (
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 )
 
-// Who calls a store that was just opened need not wait until a connection is made and what it runs is planned. That writes nothing.
+// The first call after opening need not wait for a connection or for plans. Priming writes nothing.
 func TestConnectionsAreOpenedPlanned(t *testing.T) {
 	p := store(t)
 	conns := p.db.pool.AcquireAllIdle(t.Context())
@@ -31,7 +31,7 @@ func TestConnectionsAreOpenedPlanned(t *testing.T) {
 	}
 }
 
-// A connection that is made later is planned, too.
+// A connection that is made later is primed, too.
 func TestLaterConnectionsArePlanned(t *testing.T) {
 	p := store(t)
 	p.db.pool.Reset()

@@ -19,7 +19,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// What this test's binary is told, in its environment, to be a worker of a store.
+// The environment that makes this test's binary a worker of a store.
 const (
 	workerURL    = "PERDURE_TEST_WORKER_URL"
 	workerSchema = "PERDURE_TEST_WORKER_SCHEMA"
@@ -66,7 +66,8 @@ func work(ctx context.Context, url, schema string) error {
 	return store.Close()
 }
 
-// startWorker starts this binary as another process on a schema, and waits until it says that it is ready. It ends when in is closed.
+// startWorker starts this binary as another process on a schema, and waits until it reports that it is ready. It ends
+// when in is closed.
 func startWorker(t *testing.T, url, schema string, env ...string) (worker *process.Cmd, in io.Closer) {
 	t.Helper()
 	worker = process.CommandContext(t.Context(), os.Args[0])
@@ -89,8 +90,8 @@ func startWorker(t *testing.T, url, schema string, env ...string) (worker *proce
 	return worker, in
 }
 
-// A client here starts an orchestration and waits for its result; a worker in another process runs it. Idle, half of them
-// take less than 5 ms, and a second shows a poll.
+// A client here starts an orchestration and waits for its result. A worker in another process runs it. On an idle
+// machine half of them take less than 5 ms. A second means a poll.
 func TestWakeUpCrossesProcesses(t *testing.T) {
 	url := postgrestest.URL(t)
 	schema := postgrestest.Schema(t, url)

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// Provider is a handle of a store in Postgres. It implements [provider.Provider],
-// [provider.Notifier] and [provider.Migrator]; all methods may be called concurrently.
+// Provider is a handle of a store in Postgres. It implements [provider.Provider], [provider.Notifier] and
+// [provider.Migrator]. All methods may be called concurrently.
 type Provider struct {
 	calls
 
@@ -37,7 +37,7 @@ type Provider struct {
 	completions *completions
 }
 
-// calls are those that change instances: a group carries each of them out.
+// calls are those that change instances. A group carries out each of them.
 type calls = relational.Calls
 
 var (
@@ -130,7 +130,7 @@ func (p *Provider) ReadHistory(ctx context.Context, req provider.ReadHistoryRequ
 	return p.reader.readHistory(ctx, req)
 }
 
-// Inspect implements [provider.Inspector]. It does not know that an owner is dead.
+// Inspect implements [provider.Inspector]. It does not know whether an owner is dead.
 func (p *Provider) Inspect(ctx context.Context, req provider.InspectRequest) (provider.InspectResult, error) {
 	return p.reader.inspect(ctx, req)
 }
@@ -155,8 +155,8 @@ func (p *Provider) Record(ctx context.Context, req provider.RecordRequest) (prov
 	return p.records.handle(ctx, req)
 }
 
-// Lease implements [provider.Provider]. A release of what another token holds, or nobody,
-// returns ErrLeaseLost with the holder.
+// Lease implements [provider.Provider]. It returns ErrLeaseLost with the holder for a release by a token that does not
+// hold the lease.
 func (p *Provider) Lease(ctx context.Context, req provider.LeaseRequest) (provider.LeaseResult, error) {
 	return p.records.lease(ctx, req)
 }
@@ -191,7 +191,7 @@ func (p *Provider) CompleteIn(
 	return plain.Items[0], nil
 }
 
-// Notify implements [provider.Notifier]: it tells of what any process commits.
+// Notify implements [provider.Notifier], for the commits of all processes.
 func (p *Provider) Notify(fn func(provider.Notice)) (stop func()) { return p.hub.Notify(fn) }
 
 // Migrations implements [provider.Migrator].
@@ -226,7 +226,7 @@ func start(db *database, kinds *kinds) *Provider {
 	return p
 }
 
-// closeGrace is how long calls in progress may go on while the provider is closed.
+// closeGrace is how long calls in flight may continue while the provider closes.
 const closeGrace = 3 * time.Second
 
 // Close implements [provider.Provider].

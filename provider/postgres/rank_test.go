@@ -19,7 +19,7 @@ func commitTasks(t *testing.T, p *Provider, tasks ...provider.NewTask) provider.
 	return in
 }
 
-// fetchedTasks answers the payloads of the tasks that can be fetched, in order.
+// fetchedTasks returns the payloads of the tasks that can be fetched, in order.
 func fetchedTasks(t *testing.T, p *Provider) string {
 	t.Helper()
 	res, err := p.FetchTasks(t.Context(), tasksRequest())
@@ -48,7 +48,7 @@ func TestWhatWaitedLongGoesBeforeHigherPriorities(t *testing.T) {
 	}
 }
 
-// A release that knows no ranks leases tasks, and puts them off, as if they had none.
+// A release that knows no ranks leases tasks, and delays them, as if they had none.
 func TestOlderReleaseLeasesTasksWithRanks(t *testing.T) {
 	p := store(t)
 	task := func(event int64, payload string) provider.NewTask {
@@ -72,7 +72,7 @@ func TestOlderReleaseLeasesTasksWithRanks(t *testing.T) {
 	}
 }
 
-// Calls of one group take turns, too, and who is refused takes none.
+// Calls of one group get successive ranks, too. A refused call gets none.
 func TestTurnsInAGroup(t *testing.T) {
 	p := store(t)
 	commitTasks(t, p, provider.NewTask{EventID: 1, Queue: "q", Name: "act", FairnessKey: "a", Payload: []byte("a0")})

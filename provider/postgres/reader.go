@@ -21,16 +21,16 @@ const (
 	FROM perdure.task t JOIN perdure.task_kind k ON k.id = t.kind WHERE t.key = $1 ORDER BY t.execution, t.event_id`
 )
 
-// reader answers the plain reads.
+// reader serves the plain reads.
 type reader struct {
 	db      *database
 	hub     *relational.Hub
 	memory  *memory
 	commits *commits // counted by stats
-	janitor *janitor // the same
+	janitor *janitor // counted by stats
 }
 
-// await returns an instance, once it has ended if the request says so.
+// await returns an instance, after it has ended if the request says so.
 func (r *reader) await(ctx context.Context, req provider.GetRequest) (provider.GetResult, error) {
 	if err := req.Validate(); err != nil {
 		return provider.GetResult{}, err
@@ -87,7 +87,7 @@ func (r *reader) get(ctx context.Context, req *provider.GetRequest) (res provide
 	return res, nil
 }
 
-// details adds what the request asks for beside the instance.
+// details adds what the request asks for in addition to the instance.
 func (r *reader) details(ctx context.Context, c *pgxpool.Conn, req *provider.GetRequest, res *provider.GetResult) error {
 	if !req.WithValues && !req.WithTasks {
 		return nil
@@ -196,7 +196,7 @@ const (
 	(SELECT count(*) FROM perdure.dead_letter) FROM (SELECT ` + sqlNow + ` AS now) c`
 	sqlWaitingTurns = `SELECT k.name, k.code_version, k.engine_level, count(*), min(i.ready_at) FROM perdure.instance i
 	JOIN perdure.kind k ON k.id = i.kind WHERE i.fetch_at > 0 AND i.fetch_at <= ` + sqlNow + ` GROUP BY k.id ORDER BY 1, 2, 3`
-	// What is ranked by fairness waits since before its rank.
+	// A task that is ranked by fairness waits since before its rank.
 	sqlWaitingTasks = `SELECT k.queue, k.name, count(*), min(t.since) FROM (
 		SELECT kind, fetch_at AS since, expire_at FROM perdure.task WHERE fetch_at > 0 AND fetch_at <= ` + sqlNow + ` AND fetch_at <> rank_at
 		UNION ALL SELECT kind, not_before_at, expire_at FROM perdure.task WHERE rank_at > 0 AND fetch_at = rank_at) t
@@ -214,7 +214,7 @@ func (r *reader) stats(ctx context.Context, req provider.StatsRequest) (res prov
 		Dropped: r.commits.dropped.Load(), ReadyMended: r.janitor.mended.Load(),
 	}
 	b, pool := &pgx.Batch{}, r.db.pool
-	if req.Waiting { // a start asks for it that may be about to join a transaction of the caller, which holds a connection
+	if req.Waiting { // the start that needs it may be about to join a caller's transaction, which holds a connection
 		pool = r.db.spare
 		b.Queue(sqlByIndex)
 		b.Queue("SELECT " + sqlNow).QueryRow(func(r pgx.Row) error { return r.Scan(&res.Now) })
@@ -248,7 +248,7 @@ func (r *reader) stats(ctx context.Context, req provider.StatsRequest) (res prov
 	return res, nil
 }
 
-// queueCounts queues what reads large parts of the store.
+// queueCounts queues counts that read large parts of the store.
 func (r *reader) queueCounts(b *pgx.Batch, res *provider.StatsResult) {
 	b.Queue(r.db.names.sql(sqlCounts)).QueryRow(func(r pgx.Row) error {
 		return r.Scan(&res.Now, &res.Blocked, &res.TurnLeases, &res.TaskLeases, &res.DeadLetters)

@@ -21,7 +21,7 @@ const (
 // historyPage is how many commits one statement reads.
 const historyPage = 500
 
-// errHistory marks stored history that cannot be read.
+// errHistory marks stored history that cannot be decoded.
 var errHistory = fmt.Errorf("history: %w", errRow)
 
 // readHistory returns what its request asks for.
@@ -110,7 +110,7 @@ func (r *reader) events(ctx context.Context, tx pgx.Tx, req *provider.ReadHistor
 	return nil
 }
 
-// unpack takes the events of one commit.
+// unpack adds the events of one commit.
 func (r *reading) unpack(id, events int64, data []byte) error {
 	if id > r.next {
 		return fmt.Errorf("%w: instance %s, execution %d: events %d to %d are missing", errHistory, r.req.Key, r.res.Execution, r.next, id-1)

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// inspections are the queries of Inspect. The last three columns are the place of a row in
-// the order of its kind; the table that the rows are of is i.
+// inspections are the queries of Inspect. The last three columns are the place of a row in the order of its kind. The
+// table that the rows come from is i.
 //
 //nolint:gochecknoglobals // constant table
 var inspections = map[provider.InspectKind]string{
@@ -56,7 +56,7 @@ func (s spot) cursor() string {
 	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint64(b, uint64(s.b)))
 }
 
-// readSpot reads a cursor; the empty one stands before all rows.
+// readSpot parses a cursor. The empty cursor is before all rows.
 func readSpot(cursor string) (s spot, err error) {
 	if cursor == "" {
 		return s, nil
@@ -69,7 +69,7 @@ func readSpot(cursor string) (s spot, err error) {
 	return spot{s.key, int64(binary.BigEndian.Uint64(b[16:])), int64(binary.BigEndian.Uint64(b[24:]))}, nil
 }
 
-// inspect reads one kind of rows. Nothing tells it that an owner is dead.
+// inspect reads one kind of rows. It does not know whether an owner is dead.
 func (r *reader) inspect(ctx context.Context, req provider.InspectRequest) (res provider.InspectResult, err error) {
 	if err := req.Validate(); err != nil {
 		return res, err
@@ -83,7 +83,7 @@ func (r *reader) inspect(ctx context.Context, req provider.InspectRequest) (res 
 	}
 	args := []any{uuid(after.key), after.a, after.b}[:max(1, places[req.Kind])]
 	if after.key.IsZero() {
-		args[0] = [16]byte{} // zero is not null here
+		args[0] = [16]byte{} // zero is not NULL here
 	}
 	sql := inspections[req.Kind]
 	if !req.Key.IsZero() {
@@ -124,7 +124,7 @@ func fillPage(rows pgx.Rows, req *provider.InspectRequest, res *provider.Inspect
 	return rows.Err()
 }
 
-// addRow adds one row and answers the bytes of its contents.
+// addRow adds one row and returns the size of its contents in bytes.
 func addRow(rows pgx.Rows, kind provider.InspectKind, res *provider.InspectResult, at *spot) (bytes int, err error) {
 	place := []any{into(&at.key), &at.a, &at.b}
 	scan := func(columns ...any) error { return rows.Scan(append(columns, place...)...) }

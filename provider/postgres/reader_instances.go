@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// instanceColumns are read by scanInstance.
+// instanceColumns are the columns that scanInstance reads.
 const instanceColumns = `i.id, i.key, k.name, k.code_version, i.status, i.deleting, i.execution, i.version, i.history_length,
 	i.history_bytes, k.engine_level, i.parent_key, i.parent_id, i.parent_execution, i.parent_event, i.parent_close,
 	i.blocked, i.blocked_reason, i.blocked_message, i.blocked_count, i.blocked_since, i.retry_at, i.request_id,
@@ -27,15 +27,15 @@ const (
 // flagged marks an instance whose attributes readAttributes will read.
 var flagged = []provider.Attribute{} //nolint:gochecknoglobals // constant
 
-// scanInstance reads instanceColumns, and what a statement has after them.
+// scanInstance reads instanceColumns and the columns after them.
 func scanInstance(rows pgx.Rows, in *provider.Instance, more ...any) error {
-	var rest struct { // one place for what has none in the instance
+	var rest struct { // one variable for the columns that Instance has no field for
 		blocked               provider.Blocked
-		message               []byte // no text: it holds whatever a panic said
+		message               []byte // not text: it holds whatever a panic said
 		isBlocked, attributes bool
 	}
 	p, blocked := &in.Parent, &rest.blocked
-	args := append(make([]any, 0, 48), // one slice for the columns and what is after them
+	args := append(make([]any, 0, 48), // one slice for these columns and those after them
 		&in.ID, into(&in.Key), &in.Name, &in.CodeVersion, &in.Status, &in.Deleting, &in.Execution, into(&in.Version),
 		&in.HistoryLength, &in.HistoryBytes, &in.EngineLevel, into(&p.Key), &p.ID, &p.Execution, &p.EventID, &p.Close,
 		&rest.isBlocked, &blocked.Reason, &rest.message, &blocked.Count, &blocked.Since, &blocked.RetryAt, &in.RequestID,
@@ -54,7 +54,7 @@ func scanInstance(rows pgx.Rows, in *provider.Instance, more ...any) error {
 	return nil
 }
 
-// scan reads a row, whose list of places goes to the heap for the driver's rows only.
+// scan reads a row. Its list of destinations escapes to the heap only for rows of the driver.
 func scan(rows pgx.Rows, places ...any) error {
 	if r, ok := rows.(*incoming); ok {
 		return r.Scan(places...)
@@ -81,7 +81,7 @@ func (db *database) instances(ctx context.Context, q querying, sql string, args 
 	return list, db.readAttributes(ctx, q, pointers)
 }
 
-// readAttributes fills in the attributes of flagged instances.
+// readAttributes adds the attributes to flagged instances.
 func (db *database) readAttributes(ctx context.Context, q querying, list []*provider.Instance) error {
 	byKey := make(map[provider.UUID]*provider.Instance)
 	var keys []provider.UUID

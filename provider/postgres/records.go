@@ -23,10 +23,10 @@ const (
 	WHERE namespace = $1 AND key >= $2 AND key > $3 AND starts_with(key, $2) ORDER BY key LIMIT $4`
 )
 
-// records are what a program keeps in the store by names: records, and leases.
+// records are what a program stores under names: records and leases.
 type records struct{ db *database }
 
-// handle carries a request out.
+// handle carries out a request.
 func (r records) handle(ctx context.Context, req provider.RecordRequest) (res provider.RecordResult, err error) {
 	if err := req.Validate(); err != nil {
 		return res, err
@@ -86,7 +86,7 @@ func (r records) changed(
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return err
 	}
-	if version == req.Expect { // to delete what is not there
+	if version == req.Expect { // a delete of what does not exist
 		return nil
 	}
 	return fmt.Errorf("record %q of %q has version %d, not %d: %w", req.Key, req.Namespace, version, req.Expect, provider.ErrConflict)
@@ -112,8 +112,8 @@ const (
 	sqlLeaseHolder  = `SELECT owner, until, ` + sqlNow + ` FROM perdure.lease WHERE name = $1 AND until > ` + sqlNow
 )
 
-// lease acquires, renews or releases a lease. Releasing what another token holds, or nobody,
-// returns ErrLeaseLost with the holder.
+// lease acquires, renews or releases a lease. It returns ErrLeaseLost with the holder for a release by a token that
+// does not hold the lease.
 func (r records) lease(ctx context.Context, req provider.LeaseRequest) (res provider.LeaseResult, err error) {
 	if err := req.Validate(); err != nil {
 		return res, err

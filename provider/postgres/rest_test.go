@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// rests answers a store in which a claim has just ridden along. No fetch looks for anything but for good reason.
+// rests returns a store in which a claim has just ridden along. No fetch looks without a good reason.
 func rests(t *testing.T, p *Provider) {
 	t.Helper()
 	p.parking.restFor = time.Hour
@@ -25,7 +25,7 @@ func rests(t *testing.T, p *Provider) {
 	})
 }
 
-// fetchWaiting fetches one turn. A fetch looks when its wait is over, whatever it has heard: that is too late.
+// fetchWaiting fetches one turn. A fetch looks at the end of its wait, whatever it heard; that is too late.
 func fetchWaiting(t *testing.T, p *Provider) provider.Instance {
 	t.Helper()
 	req := turnsRequest()
@@ -38,13 +38,13 @@ func fetchWaiting(t *testing.T, p *Provider) provider.Instance {
 	return turns[0].Instance
 }
 
-// A node that takes turns as they come neither looks for more in between nor claims in a transaction of its own.
+// A node that takes turns as they come neither looks in between nor claims in transactions of its own.
 func TestNoLookAfterAClaimThatRodeAlong(t *testing.T) {
 	p, w := counting(t)
 	rests(t, p)
 	const turns = 5
 	trips := int64(0)
-	for range maxRuns { // of which one counts; others may have met something else, such as the row that shows that the process lives
+	for range maxRuns { // one of them counts; others may include more, such as renewing the row of the process
 		before := w.trips.Load()
 		for range turns {
 			got := fetchLater(t, p)
@@ -58,7 +58,7 @@ func TestNoLookAfterAClaimThatRodeAlong(t *testing.T) {
 	t.Errorf("%d round trips for %d starts, each with the claim of its turn", trips, turns)
 }
 
-// Between two fetches nobody is parked. What becomes ready then wakes the next one, wherever it comes from.
+// Between two fetches nobody is parked. Work that becomes ready then wakes the next fetch, wherever it comes from.
 func TestNothingIsMissedBetweenFetches(t *testing.T) {
 	p := store(t)
 	rests(t, p)
@@ -74,7 +74,7 @@ func TestNothingIsMissedBetweenFetches(t *testing.T) {
 	}
 }
 
-// What is due later was heard by a fetch before this one: at its look, or since.
+// An earlier fetch heard of what is due later: at its look, or since.
 func TestFetchThatRestsKeepsTheTime(t *testing.T) {
 	p := store(t)
 	p.parking.restFor = time.Hour
@@ -87,7 +87,7 @@ func TestFetchThatRestsKeepsTheTime(t *testing.T) {
 		}
 		rests(t, p)
 		if in := get(t, p, res.Instance.Key); in.Deliveries > 0 {
-			continue // on a busy machine a fetch before has it
+			continue // on a busy machine an earlier fetch has it
 		}
 		if in := fetchWaiting(t, p); in.ID != later.ID {
 			t.Errorf("fetched %s", in.ID)
@@ -105,7 +105,7 @@ func TestFetchThatRestsKeepsTheTime(t *testing.T) {
 	}
 }
 
-// A claim says nothing about what others would find, or the same node by another request.
+// A claim shows nothing about what other nodes would find, or the same node by another request.
 func TestRestServesTheSameRequestOnly(t *testing.T) {
 	of := turnsRequest()
 	of.Ahead, of.EngineLevel = time.Second, 1
@@ -131,7 +131,7 @@ func TestRestServesTheSameRequestOnly(t *testing.T) {
 	}
 }
 
-// A node that never fetches again leaves nothing behind that would have to hear each signal.
+// A node that never fetches again leaves nothing behind that hears each signal.
 func TestRestOfANodeThatHasGoneIsForgotten(t *testing.T) {
 	p := store(t)
 	s := p.parking

@@ -16,7 +16,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A worker makes one instance after the other and commits turns of them. It repeats what failed until it gets an answer.
+// worker creates one instance after the other and commits turns of them. It repeats failed calls until one returns.
 type worker struct {
 	t       *testing.T
 	p       *Provider
@@ -57,14 +57,14 @@ func TestRestartsUnderLoad(t *testing.T) {
 	running.Wait()
 	t.Logf("%d commits, %d failures with nothing stored, %d unknown", w.commits.Load(), w.nothing.Load(), w.unknown.Load())
 	for key, commits := range w.done {
-		if in := get(t, p, key); in.HistoryLength < commits || in.HistoryLength > commits+1 { // the last one may have been cut off by the end of the test
+		if in := get(t, p, key); in.HistoryLength < commits || in.HistoryLength > commits+1 { // the end of the test may have cut off the last one
 			t.Errorf("%d events after %d commits", in.HistoryLength, commits)
 		}
 	}
 	checkConsistent(t, p)
 }
 
-// fetchAll keeps a fetch parked. It sees failures, and goes on.
+// fetchAll keeps a fetch parked. It sees failures, and continues.
 func fetchAll(ctx context.Context, p *Provider, fetched *atomic.Int64) {
 	for ctx.Err() == nil {
 		req := turnsRequest()
@@ -77,7 +77,7 @@ func fetchAll(ctx context.Context, p *Provider, fetched *atomic.Int64) {
 	}
 }
 
-// relax waits a moment before a call is repeated, as the engine does.
+// relax waits briefly before a retry, as the engine does.
 func relax(ctx context.Context) { pause(ctx, 10) }
 
 func (w *worker) run(ctx context.Context) {
@@ -93,7 +93,7 @@ func (w *worker) run(ctx context.Context) {
 			return
 		}
 		if in.Key != req.Key {
-			w.t.Errorf("a repeated Create answered another instance")
+			w.t.Errorf("a repeated Create returned another instance")
 		}
 		for range 5 {
 			if !w.step(ctx, &in) {
@@ -114,7 +114,7 @@ func (w *worker) step(ctx context.Context, in *provider.Instance) bool {
 		if err == nil || unsure || ctx.Err() != nil {
 			return err
 		}
-		w.until(ctx, func() error { // what it says must be true
+		w.until(ctx, func() error { // its error must be true
 			res, getErr := w.p.Get(ctx, provider.GetRequest{Key: c.Key})
 			if getErr == nil && res.Instance.Version == c.Commit {
 				w.t.Errorf("it was stored, though %v", err)
@@ -134,7 +134,7 @@ func (w *worker) step(ctx context.Context, in *provider.Instance) bool {
 	return true
 }
 
-// until repeats a call; false if the test is over.
+// until repeats a call. It returns false if the test is over.
 func (w *worker) until(ctx context.Context, call func() error) bool {
 	for {
 		err := call()
@@ -156,7 +156,7 @@ func (w *worker) until(ctx context.Context, call func() error) bool {
 	}
 }
 
-// muted is a connection on which, once it is silent, nothing comes any more.
+// muted is a connection on which nothing arrives any more, once it is silent.
 type muted struct {
 	net.Conn
 	silent *atomic.Bool
@@ -224,7 +224,7 @@ func TestCloseWhileTheServerIsDown(t *testing.T) {
 			}
 			for range 2 {
 				if err := <-calls; err == nil {
-					t.Error("a call was answered by a server that is down")
+					t.Error("a call returned from a server that is down")
 				}
 			}
 		})

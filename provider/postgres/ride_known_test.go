@@ -27,7 +27,7 @@ func ridesKnown(t *testing.T, p *Provider, fn func()) provider.Turn {
 	return turns[0]
 }
 
-// consuming makes the commit of a fetched turn.
+// consuming returns the commit of a fetched turn.
 func consuming(t *testing.T, p *Provider, fetched *provider.Turn) provider.CommitTurnRequest {
 	t.Helper()
 	c := turn(&fetched.Instance)
@@ -40,7 +40,7 @@ func consuming(t *testing.T, p *Provider, fetched *provider.Turn) provider.Commi
 	return c
 }
 
-// What this process has written it need not read to claim it: the answer is what a look would have found.
+// A process need not read what it wrote itself to claim it. The result is what a look would have found.
 func TestClaimOfWhatIsKnown(t *testing.T) {
 	p := store(t)
 	req := createRequest("known")
@@ -66,7 +66,7 @@ func TestClaimOfWhatIsKnown(t *testing.T) {
 		}
 		checkConsistent(t, p)
 	}
-	// A turn's commit leaves what came meanwhile, and a send what it sends.
+	// The commit of a turn leaves what came meanwhile, and a send leaves what it sends.
 	next := ridesKnown(t, p, func() { commit(t, p, consuming(t, p, &first[0])) })
 	check(next, "during the turn")
 	done := consuming(t, p, &next)
@@ -78,7 +78,7 @@ func TestClaimOfWhatIsKnown(t *testing.T) {
 	if turns := fetchTurns(t, p, turnsRequest()); len(turns) != 0 {
 		t.Fatalf("fetched %+v", turns)
 	}
-	// What a commit says beside its events is read, with it and after it.
+	// A fetch reads what a commit stores in addition to its events, with the commit and after it.
 	for i, during := range []bool{true, false} {
 		if during {
 			send(t, p, key, text("last"))
@@ -98,7 +98,7 @@ func TestClaimOfWhatIsKnown(t *testing.T) {
 		next = turns[0]
 		check(next, "last")
 	}
-	// So is a message that was not sent since the instance was last read.
+	// So is a message that was sent before the instance was last read.
 	send(t, p, key, text("unread"))
 	if _, err := p.ReleaseTurns(t.Context(), provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{{Key: key, Token: consuming(t, p, &next).Lease}}}); err != nil {
 		t.Fatal(err)

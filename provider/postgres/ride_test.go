@@ -9,13 +9,13 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// What a create makes ready a fetch that waits has claimed when the create returns: the claim makes no round trip.
+// When a create returns, a waiting fetch has claimed what it made ready, without a round trip of the claim.
 func TestClaimsRideAlong(t *testing.T) {
 	p, w := counting(t)
 	create(t, p, "first") // its kind is known from now on
 	fetchTurns(t, p, turnsRequest())
 	trips := int64(0)
-	for range maxRuns { // of which one counts; others may have met something else, such as the row that shows that the process lives
+	for range maxRuns { // one of them counts; others may include more, such as renewing the row of the process
 		got, before := fetchLater(t, p), w.trips.Load()
 		key := create(t, p, unique().String()).Key
 		turns := <-got
@@ -23,7 +23,7 @@ func TestClaimsRideAlong(t *testing.T) {
 		if len(turns) != 1 || turns[0].Instance.Key != key || turns[0].Instance.Deliveries != 1 || len(turns[0].Messages) != 1 {
 			t.Fatalf("fetched %+v", turns)
 		}
-		// What this process goes by afterwards is the claim, not the create: both are of one transaction.
+		// This process then remembers the claim, not the create: both are of one transaction.
 		send(t, p, key, text("later"))
 		if n := number(t, p, `SELECT count(*) FROM perdure.instance WHERE key = $1 AND lease_token IS NOT NULL`, uuid(key)); n != 1 {
 			t.Fatal("a message that came later has taken the claim away")
@@ -35,7 +35,8 @@ func TestClaimsRideAlong(t *testing.T) {
 	t.Errorf("a create and the claim of what it made: %d round trips", trips)
 }
 
-// A group that fails takes the claim back that rides along. The fetch goes on, and takes what the group stores at last.
+// A group that fails rolls back the claim that rides along. The fetch continues, and takes what the group stores at
+// last.
 func TestClaimsOutliveTheirRide(t *testing.T) {
 	p := store(t)
 	other := opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema})
@@ -54,7 +55,7 @@ func TestClaimsOutliveTheirRide(t *testing.T) {
 	checkConsistent(t, p)
 }
 
-// Whoever gives up while its claim is under way leaves nothing claimed.
+// A caller that gives up while its claim is in flight leaves nothing claimed.
 func TestRiderThatGaveUpClaimsNothing(t *testing.T) {
 	p := store(t)
 	create(t, p, "first")
@@ -79,7 +80,7 @@ func TestRiderThatGaveUpClaimsNothing(t *testing.T) {
 	}
 	rider.alight(true)
 	if turns := <-got; len(turns) != 0 {
-		t.Fatalf("who gave up got %+v", turns)
+		t.Fatalf("a caller that gave up got %+v", turns)
 	}
 	eventually(t, "the instance is free", func() bool {
 		turns := fetchTurns(t, p, turnsRequest())

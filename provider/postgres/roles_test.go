@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A role that runs the store needs no right to create: one with more migrates, and grants.
+// A role that runs the store needs no right to create. A role with more rights migrates and grants.
 func TestLeastPrivilege(t *testing.T) {
 	cluster := postgrestest.New(t)
 	owner := opened(t, cluster.URL(), Options{Schema: "mine"})

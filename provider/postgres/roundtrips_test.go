@@ -44,8 +44,8 @@ func (c *counted) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// counting opens a store with one connection, of which the round trips are counted. One connection is enough for everything: no
-// call may hold one while it asks for another.
+// counting opens a store with one connection whose round trips are counted. One connection is enough for everything: no
+// call may hold one while it requests another.
 func counting(t *testing.T) (*Provider, *wire) {
 	t.Helper()
 	url, w := postgrestest.URL(t), &wire{}
@@ -63,9 +63,9 @@ func counting(t *testing.T) (*Provider, *wire) {
 // maxRuns is how often costs runs a function at most.
 const maxRuns = 2 + 3
 
-// costs runs fn some times, so that its statements are prepared and its kinds known, and then compares the
-// round trips of one more with what it may cost. One of three counts: when the connection that listens is
-// made, which may be now, the next fetch reads the kinds anew, and a process that gets leases shows that it lives.
+// costs runs fn some times, so that its statements are prepared and its kinds known. Then it compares the round trips
+// of one more run with what it may cost. One of three counts: if the listening connection is made only now, the next
+// fetch reads the kinds again, and a process that gets leases shows that it lives.
 func (w *wire) costs(t *testing.T, what string, want int64, fn func()) {
 	t.Helper()
 	for range 2 {
@@ -82,14 +82,14 @@ func (w *wire) costs(t *testing.T, what string, want int64, fn func()) {
 	t.Errorf("%s: %d round trips, want %d", what, got, want)
 }
 
-// step makes an instance whose turn is fetched, and the commit for it.
+// step creates an instance whose turn is fetched, and returns the commit for it.
 func step(t *testing.T, p *Provider) (provider.Turn, provider.CommitTurnRequest) {
 	t.Helper()
 	create(t, p, unique().String())
 	return nextTurn(t, p)
 }
 
-// nextTurn fetches one turn and answers it with a commit that consumes its message.
+// nextTurn fetches one turn and returns a commit that consumes its message.
 func nextTurn(t *testing.T, p *Provider) (provider.Turn, provider.CommitTurnRequest) {
 	t.Helper()
 	req := turnsRequest()
@@ -161,7 +161,7 @@ func TestRoundTripsOfWrites(t *testing.T) {
 	fetchTurns(t, p, turnsRequest())
 	w.costs(t, "send", 1, func() { send(t, p, in.Key, text("m")) })
 
-	// A step by hand-off: the commit completes the task of the last one and writes the next, leased.
+	// A step by hand-off: the commit completes the last task and writes the next one, leased.
 	_, c := step(t, p)
 	token := unique()
 	c.Tasks = []provider.NewTask{{EventID: 2, Queue: "q", Name: "act", Lease: &provider.TaskLease{Token: token, Owner: "node", Duration: lease}}}
@@ -191,7 +191,7 @@ func TestRoundTripsOfWrites(t *testing.T) {
 	})
 }
 
-// Whatever waits while a group is under way goes into the next one.
+// Calls that wait while a group is in flight go into the next one.
 func TestRoundTripsOfGroups(t *testing.T) {
 	p, w := counting(t)
 	receivers := make([]provider.Instance, 20)
@@ -211,7 +211,7 @@ func TestRoundTripsOfGroups(t *testing.T) {
 		sent.Wait()
 	}
 	var trips, groups int64
-	for range maxRuns { // which calls go alone is up to chance, and the first that do so have their statement prepared
+	for range maxRuns { // chance decides which calls run alone, and the first of those prepare their statement
 		trips, groups = w.trips.Load(), p.commits.count.Load()
 		burst()
 		trips, groups = w.trips.Load()-trips, p.commits.count.Load()-groups

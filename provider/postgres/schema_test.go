@@ -166,7 +166,7 @@ func TestTimeoutsOfMinutes(t *testing.T) {
 	create(t, opened(t, url, Options{Schema: postgrestest.Schema(t, url), Timeout: 90e9}), "in")
 }
 
-// A panic says whatever it likes.
+// The text of a panic may contain anything.
 func TestFailureWithAnyBytes(t *testing.T) {
 	p := store(t)
 	create(t, p, "in")

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// addSessions makes an instance with a task of each session.
+// addSessions creates an instance with a task of each session.
 func addSessions(t *testing.T, p *Provider, sessions ...string) {
 	t.Helper()
 	in := create(t, p, "sessions")
@@ -23,7 +23,7 @@ func addSessions(t *testing.T, p *Provider, sessions ...string) {
 	}
 }
 
-// sessionFetch asks for a task of a session, for an owner that may hold many.
+// sessionFetch requests a task of a session, for an owner that may hold many.
 func sessionFetch(owner string, lease time.Duration) provider.FetchTasksRequest {
 	return provider.FetchTasksRequest{
 		Owner: owner, Token: unique(), Lease: lease, Max: 1, Queues: []provider.QueueFilter{{Queue: "q", Names: []string{"a"}}},
@@ -31,7 +31,7 @@ func sessionFetch(owner string, lease time.Duration) provider.FetchTasksRequest 
 	}
 }
 
-// What nobody holds any more does not stay for ever, what somebody holds does.
+// Sessions that nobody holds are removed, and held ones are not.
 func TestSessionsAreSwept(t *testing.T) {
 	t.Parallel()
 	url := postgrestest.URL(t)
@@ -51,7 +51,7 @@ func TestSessionsAreSwept(t *testing.T) {
 	}
 }
 
-// A fetch that waits for a place in a queue hears at once of one that another process frees.
+// A fetch that waits for a place in a queue learns at once of one that another process frees.
 func TestPlacesAreFreedAcrossProcesses(t *testing.T) {
 	t.Parallel()
 	url := postgrestest.URL(t)

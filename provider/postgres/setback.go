@@ -11,26 +11,27 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// The database stamps what it stores with the time of its clock. When that clock is set back, what was stored before
-// carries stamps that lie ahead, and no fetch would take it until the clock has come there again. Processes notice the
-// step and stamp anew what was stored to be taken at once: starts, messages and tasks. What has a delay, as timers and
-// retries have, waits until the clock says so.
+// The database stamps what it stores with the time of its clock. If that clock is set back, earlier stamps are in the
+// future, and no fetch would take those items until the clock gets there again. Processes detect the step and restamp
+// what was due at once when it was stored: starts, messages and tasks. Items with a delay, such as timers and retries,
+// wait for the clock.
 const (
 	// setbackTolerance is how far the clock may go back without being noticed.
 	setbackTolerance = time.Second
-	// setbackTail is for how long after a step statements that read the clock before it may commit.
+	// setbackTail is how long after a step statements that read the clock before it may commit.
 	setbackTail = 15 * time.Second
 )
 
 const (
-	// The newest stamps in the store, for a process that has not seen the clock before.
+	// The newest stamps in the store, for a process that has not read the clock before.
 	sqlNewestStamp = `SELECT greatest((SELECT i.created_at FROM perdure.instance i ORDER BY i.created_at DESC, i.key DESC LIMIT 1),
 		(SELECT max(n.renewed_at) FROM perdure.process n))`
-	// Which of the next inboxes after $1 hold something that is stamped ahead, up to $3.
+	// The inboxes among the next ones after $1 that hold stamps in the future, up to $3.
 	sqlStampedAhead = sqlInboxPage + `
 	SELECT page.key, EXISTS (SELECT 1 FROM perdure.inbox m WHERE m.key = page.key AND NOT m.timer AND m.visible_at > ` + sqlNow + `
 		AND m.visible_at <= $3) FROM page WHERE page.key IS NOT NULL ORDER BY page.key`
-	// Messages keep the order in which they were sent. The first one of an instance has a delay if it is later than the instance.
+	// Messages keep the order in which they were sent. The first one of an instance has a delay if it is later than the
+	// instance.
 	sqlStampMessages = sqlClock + `
 	held AS MATERIALIZED (SELECT i.key, i.created_at FROM perdure.instance i WHERE i.key = ANY($1::uuid[]) AND i.status < 3 AND NOT i.deleting
 		ORDER BY i.key FOR UPDATE SKIP LOCKED),
@@ -45,7 +46,8 @@ const (
 			WHEN i.lease_until > c.now AND i.fetch_at = i.lease_until THEN i.fetch_at
 			ELSE greatest(least(nullif(i.ready_at, 0), first.at), i.not_before_at, CASE WHEN i.blocked THEN i.retry_at ELSE 0 END) END
 	FROM first, clock c WHERE i.key = first.key RETURNING i.kind`
-	// A later attempt waits for the delay of its retry, and what was scheduled after the step for its own.
+	// A later attempt waits for the delay of its retry. Items that were scheduled after the step wait for their own
+	// delay.
 	sqlStampTasks = sqlClock + `
 	ahead AS MATERIALIZED (SELECT d.* FROM perdure.task_kind k CROSS JOIN LATERAL (
 		SELECT t.key, t.execution, t.event_id FROM perdure.task t WHERE t.kind = k.id AND t.fetch_at > 0 AND t.fetch_at > (SELECT now FROM clock)
@@ -53,11 +55,11 @@ const (
 		AND t.scheduled_at > (SELECT now FROM clock) FOR UPDATE SKIP LOCKED) d)
 	UPDATE perdure.task t SET not_before_at = c.now, fetch_at = c.now FROM ahead a, clock c
 	WHERE t.key = a.key AND t.execution = a.execution AND t.event_id = a.event_id RETURNING t.kind`
-	// Whoever lives renews its row at once. A stamp that lies ahead would let the dead live for as long.
+	// A living process renews its row at once. A stamp in the future would keep a dead one alive until then.
 	sqlStampProcesses = `UPDATE perdure.process SET renewed_at = ` + sqlNow + ` WHERE renewed_at > ` + sqlNow
 )
 
-// A setback notices that the clock of the database was set back, and makes good what that hides.
+// setback detects that the clock of the database was set back, and repairs the stamps.
 type setback struct {
 	db      *database
 	janitor *janitor
@@ -67,7 +69,7 @@ type setback struct {
 	steps   chan provider.Time // the latest time that the clock may have shown before the step
 	ended   sync.WaitGroup
 
-	// Of the goroutine that reads the clock: the last reading, and between which moments it was made.
+	// Used only by the goroutine that reads the clock: the last reading, and the local times before and after it.
 	read     provider.Time
 	from, to time.Time
 }
@@ -83,7 +85,7 @@ func startSetback(db *database, janitor *janitor, wake *wake) *setback {
 	return s
 }
 
-// queueNewest asks for the newest stamp if this is the first reading of the clock.
+// queueNewest queries the newest stamp if this is the first reading of the clock.
 func (s *setback) queueNewest(b *pgx.Batch, newest *provider.Time) {
 	if s.read != 0 {
 		return
@@ -98,8 +100,8 @@ func (s *setback) queueNewest(b *pgx.Batch, newest *provider.Time) {
 	})
 }
 
-// reading takes a reading of the clock that was made between two moments. The clock was set back if it shows less than the last
-// reading and what has passed since, or less than the newest stamp in the store.
+// reading handles a reading of the clock that was made between two local times. The clock was set back if it shows less
+// than the last reading plus the time since, or less than the newest stamp in the store.
 func (s *setback) reading(now, newest provider.Time, from, to time.Time) {
 	latest := newest
 	if s.read != 0 {
@@ -130,12 +132,12 @@ func (s *setback) loop() {
 	}
 }
 
-// makeGood stamps anew what lies ahead up to a time, again and again until nothing more can be stored by the old time.
+// makeGood restamps what is in the future, up to a time. It repeats until nothing more can be stored by the old time.
 func (s *setback) makeGood(latest provider.Time) {
 	for began, pause := time.Now(), firstRetry; ; pause = min(2*pause, lastRetry) {
 		err := s.stampAll(latest)
 		if err != nil && s.ctx.Err() == nil {
-			s.db.opts.Logger.Warn("perdure postgres: what a step of the clock hides could not be stamped anew", "error", err)
+			s.db.opts.Logger.Warn("perdure postgres: restamping items after a step of the clock failed, retrying", "error", err)
 		}
 		if err == nil && time.Since(began) > setbackTail {
 			return
@@ -153,7 +155,7 @@ func (s *setback) makeGood(latest provider.Time) {
 	}
 }
 
-// stampAll stamps anew what lies ahead up to a time, and tells who waits for it.
+// stampAll restamps what is in the future, up to a time, and wakes the calls that wait for it.
 func (s *setback) stampAll(latest provider.Time) error {
 	fx := relational.NewEffects()
 	err := s.janitor.run(func(b *pgx.Batch) { b.Queue(s.db.names.sql(sqlStampProcesses)) })
@@ -171,7 +173,7 @@ func (s *setback) stampAll(latest provider.Time) error {
 	return err
 }
 
-// stamp runs a statement that returns the kinds of what it has stamped anew.
+// stamp runs a statement that returns the kinds of what it restamped.
 func (s *setback) stamp(kinds map[int64]struct{}, sql string, args ...any) error {
 	return s.janitor.run(func(b *pgx.Batch) {
 		b.Queue(s.db.names.sql(sql), args...).Query(func(rows pgx.Rows) error {

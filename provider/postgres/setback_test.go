@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// clockOf makes a schema whose functions stand in for the clock of the database, for the connections of the URL that is
-// returned. set moves that clock by so much from the real one.
+// clockOf makes a schema whose functions replace the clock of the database, for connections of the returned URL. set
+// moves that clock by an offset from the real one.
 func clockOf(t *testing.T, schema string) (url string, set func(time.Duration)) {
 	t.Helper()
 	url = postgrestest.URL(t)
@@ -39,7 +39,7 @@ func stepped(t *testing.T) (p *Provider, s *attended, set func(time.Duration)) {
 	return p, watching(t, p), set
 }
 
-// watching lets a test make a process beat that waits for work, and so minds the clock.
+// watching lets a test make a process beat that waits for work, and so watches the clock.
 func watching(t *testing.T, p *Provider) *attended {
 	t.Helper()
 	s := byHand(t, p)
@@ -67,8 +67,8 @@ func namesOf(turns []provider.Turn) (ids []string) {
 	return ids
 }
 
-// The clock of the database is set back by ten minutes. What was stored to be taken at once is taken all the same, by this
-// process and by one that knows nothing of steps; what has a delay waits for the clock.
+// The clock of the database is set back by ten minutes. Items that were due at once are taken all the same, by this
+// process and by one that knows nothing of steps. Items with a delay wait for the clock.
 func TestHazard25_SetBackClockHidesNothingThatWaits(t *testing.T) {
 	t.Parallel()
 	for _, by := range []time.Duration{-10 * time.Minute, -26 * time.Hour} {
@@ -76,7 +76,7 @@ func TestHazard25_SetBackClockHidesNothingThatWaits(t *testing.T) {
 			t.Parallel()
 			p, s, set := stepped(t)
 			old := opened(t, p.db.pool.Config().ConnString(), Options{Schema: p.db.opts.Schema})
-			byHand(t, old) // it does not look at the clock, like an older release
+			byHand(t, old) // it does not read the clock, like an older release
 			event := waitsFor(t, p, "event")
 			delayed := createRequest("delayed start")
 			delayed.Message.Delay = time.Microsecond
@@ -156,7 +156,7 @@ func completeTask(t *testing.T, p *Provider) {
 	}
 }
 
-// A process that opens the store after the step learns of it from what is stored.
+// A process that opens the store after the step learns of it from the stored stamps.
 func TestHazard25_SetBackClockIsNoticedAtOpening(t *testing.T) {
 	p, _, set := stepped(t)
 	url, o := p.db.pool.Config().ConnString(), Options{Schema: p.db.opts.Schema}
@@ -170,7 +170,8 @@ func TestHazard25_SetBackClockIsNoticedAtOpening(t *testing.T) {
 	eventually(t, "the start is taken", func() bool { return len(fetchTurns(t, p, turnsRequest())) == 1 })
 }
 
-// The leases of a process that died before the step end as soon as those of any other, though its row is stamped ahead.
+// The leases of a process that died before the step end as soon as those of any other, although its row is stamped in
+// the future.
 func TestHazard25_DeadProcessDoesNotLiveUntilTheClockComesBack(t *testing.T) {
 	p, s, set := stepped(t)
 	exec(t, p, `INSERT INTO perdure.process (id, owners, renewed_at) VALUES ('dead', '{dead}', `+sqlNow+`)`)
@@ -182,7 +183,7 @@ func TestHazard25_DeadProcessDoesNotLiveUntilTheClockComesBack(t *testing.T) {
 	})
 }
 
-// A clock that is set forward, or corrected by less than a second, is no step back, and neither is an answer that took long.
+// A clock that is set forward, or corrected by less than a second, is no step back. Neither is a slow answer.
 func TestSetbackIsNoticedByReadings(t *testing.T) {
 	const first = provider.Time(1 << 50)
 	began := time.Now()
@@ -210,7 +211,7 @@ func TestSetbackIsNoticedByReadings(t *testing.T) {
 	}
 }
 
-// What is scheduled after the step with a delay waits for it, however often the rest is stamped anew.
+// Items that are scheduled with a delay after the step wait for it, however often the rest is restamped.
 func TestDelayAfterAStepIsKept(t *testing.T) {
 	p, s, set := stepped(t)
 	waitsFor(t, p, "any")

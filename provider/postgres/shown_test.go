@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// unshown has the database refuse the commit of a lease whose owner no process shows.
+// unshown makes the database refuse the commit of a lease whose owner no process shows.
 func unshown(t *testing.T, p *Provider) {
 	t.Helper()
 	for _, sql := range []string{
@@ -23,7 +23,8 @@ func unshown(t *testing.T, p *Provider) {
 	}
 }
 
-// However a process gets its first lease, its row names the owner by then: else nobody would end the lease if it was killed now.
+// When a process gets its first lease, in whatever way, its row already names the owner. Otherwise nobody would end the
+// lease if it was killed now.
 func TestHazard24_FirstLeaseIsShown(t *testing.T) {
 	p := store(t)
 	unshown(t, p)
@@ -85,7 +86,8 @@ func TestHazard24_FirstLeaseIsShown(t *testing.T) {
 	}
 }
 
-// A process is killed as soon as it holds its first lease. Another one that waits for work has it long before the lease is over.
+// A process is killed as soon as it holds its first lease. Another one that waits for work gets it long before the
+// lease expires.
 func TestHazard24_KilledAtItsFirstLease(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits until a process counts as dead")

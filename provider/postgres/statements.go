@@ -12,16 +12,17 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// columnwise finds the rows that a statement takes from several arrays, with the names of the columns if it gives them any.
+// columnwise matches the rows that a statement takes from several arrays, with the names of the columns if it names
+// them.
 var columnwise = regexp.MustCompile(`unnest\((\$\d+::\w+\[\](?:,\s*\$\d+::\w+\[\])+)\)(?:\s+(\w+)\s*\(([^)]*)\))?`)
 
-// rowwise has a statement pick the elements of its arrays. What unnest does instead costs more than all else that a lone step does: it
-// keeps the rows of each array in a store of its own.
+// rowwise makes a statement index its arrays. unnest stores the rows of each array apart, which costs more than
+// everything else in a lone step.
 func rowwise(statement string) string {
 	return replaceColumns(statement, "(%s)[nth] AS %s", " FROM generate_subscripts(ARRAY, 1) nth")
 }
 
-// What is left of arrays where a statement is for one row.
+// The remains of arrays in a statement for one row.
 var (
 	ofOne   = regexp.MustCompile(`ANY\(ARRAY\[([^\]]+)\]\)`)
 	amongIt = regexp.MustCompile(`ANY\((\$\d+::\w+)\[\]\)`)
@@ -29,15 +30,16 @@ var (
 	arrays  = regexp.MustCompile(`(\$\d+::\w+)\[\]`)
 )
 
-// loneRow has a statement take values in place of arrays: a lone step sends one row of each kind, and arrays of one element cost the server as
-// much as what it does with them. A first value that is null stands for no row.
+// loneRow makes a statement take values in place of arrays. A lone step sends one row of each kind, and arrays of one
+// element cost the server as much as the work on them. A first value of NULL stands for no row.
 func loneRow(statement string) string {
 	statement = replaceColumns(statement, "%s AS %s", " WHERE ARRAY IS NOT NULL")
 	statement = amongIt.ReplaceAllString(ofOne.ReplaceAllString(statement, "$1"), "$1")
 	return arrays.ReplaceAllString(lengths.ReplaceAllString(statement, "($1 IS NOT NULL)::int"), "$1")
 }
 
-// replaceColumns writes each column that a statement takes from an array by a format, with its name, and where they come from.
+// replaceColumns rewrites each column that a statement takes from an array by a format, with its name, and the source
+// of the columns.
 func replaceColumns(statement, each, from string) string {
 	return columnwise.ReplaceAllStringFunc(statement, func(found string) string {
 		part := columnwise.FindStringSubmatch(found)
@@ -61,7 +63,7 @@ func replaceColumns(statement, each, from string) string {
 type names struct {
 	prefix string
 	mu     sync.RWMutex
-	done   map[string]string // by the statement as it is written
+	done   map[string]string // by the original statement
 	alone  map[string]string // the same, for one row
 	steps  map[writes]string // lone steps
 }
@@ -73,13 +75,13 @@ func newNames(schema string) *names {
 	}
 }
 
-// sql answers a statement for this schema.
+// sql returns a statement for this schema.
 func (n *names) sql(statement string) string { return made(n, n.done, statement, n.rowwise) }
 
-// lone answers a statement over arrays for a single row, whose values stand in place of the arrays.
+// lone returns a statement over arrays rewritten for a single row, with values in place of the arrays.
 func (n *names) lone(statement string) string { return made(n, n.alone, statement, n.loneRow) }
 
-// fused answers the statement that is a lone step of such writes.
+// fused returns the statement of a lone step with these writes.
 func (n *names) fused(set writes) string { return made(n, n.steps, set, n.loneStep) }
 
 func (n *names) rowwise(statement string) string { return rowwise(n.here(statement)) }
@@ -92,7 +94,7 @@ func (n *names) here(statement string) string {
 	return strings.ReplaceAll(statement, defaultSchema+".", n.prefix)
 }
 
-// over answers a statement over arrays for so many rows.
+// over returns a statement over arrays for a number of rows.
 func (n *names) over(statement string, rows int) string {
 	if rows == 1 {
 		return n.lone(statement)
@@ -100,7 +102,7 @@ func (n *names) over(statement string, rows int) string {
 	return n.sql(statement)
 }
 
-// made answers a statement as form makes it, once.
+// made returns a statement as form builds it, which happens once.
 func made[Key comparable](n *names, done map[Key]string, key Key, form func(Key) string) string {
 	n.mu.RLock()
 	s, ok := done[key]
@@ -115,7 +117,7 @@ func made[Key comparable](n *names, done map[Key]string, key Key, form func(Key)
 	return s
 }
 
-// uuid turns a UUID into the driver's; the zero value is null.
+// uuid converts a UUID to the driver's. The zero value becomes NULL.
 func uuid(u provider.UUID) pgtype.UUID { return pgtype.UUID{Bytes: u, Valid: !u.IsZero()} }
 
 func uuids(list []provider.UUID) []pgtype.UUID {
@@ -126,7 +128,7 @@ func uuids(list []provider.UUID) []pgtype.UUID {
 	return out
 }
 
-// target reads a UUID that may be null.
+// target reads a UUID that may be NULL.
 type target provider.UUID
 
 // ScanUUID implements [pgtype.UUIDScanner].
@@ -143,10 +145,10 @@ func into(u *provider.UUID) *target { return (*target)(u) }
 // columns collects the arguments of a statement over arrays, column by column.
 type columns struct {
 	args []any
-	lone bool // there is one row: its values stand for themselves
+	lone bool // there is one row, and its values are not in arrays
 }
 
-// column adds one: the value of each row.
+// column adds a column: the value of each row.
 func column[Row, T any](c *columns, rows []Row, value func(*Row) T) {
 	if c.lone {
 		c.args = append(c.args, value(&rows[0]))
@@ -159,10 +161,10 @@ func column[Row, T any](c *columns, rows []Row, value func(*Row) T) {
 	c.args = append(c.args, list)
 }
 
-// parameter is one of a statement, an array or not.
+// parameter is a parameter of a statement, an array or not.
 var parameter = regexp.MustCompile(`\$(\d+)(::\w+\[\])?`)
 
-// emptyOf answers the list of no rows for the type of a parameter.
+// emptyOf returns the list of no rows for the type of a parameter.
 //
 //nolint:gochecknoglobals // constant
 var emptyOf = map[string]any{

@@ -59,7 +59,7 @@ func closeAtEnd(t *testing.T, p *Provider) {
 	})
 }
 
-// pool makes a pool whose configuration is changed.
+// pool makes a pool with a changed configuration.
 func pool(t *testing.T, url string, change func(*pgxpool.Config)) *pgxpool.Pool {
 	t.Helper()
 	config, err := pgxpool.ParseConfig(url)
@@ -109,7 +109,7 @@ func get(t *testing.T, p *Provider, key provider.UUID) provider.Instance {
 	return res.Instance
 }
 
-// turn is a commit on top of what is stored.
+// turn returns a commit on top of what is stored.
 func turn(in *provider.Instance, consumed ...int64) provider.CommitTurnRequest {
 	return provider.CommitTurnRequest{
 		Key: in.Key, Execution: in.Execution, Expected: in.Version, Length: in.HistoryLength, Commit: unique(),
@@ -169,7 +169,7 @@ func number(t *testing.T, p *Provider, sql string, args ...any) (n int64) {
 	return n
 }
 
-// hold locks an instance as a transaction of the user would, until the answer is called.
+// hold locks an instance as a transaction of the user would, until the returned function is called.
 func hold(t *testing.T, p *Provider, key provider.UUID) (release func()) {
 	t.Helper()
 	tx, err := p.db.pool.Begin(t.Context())
@@ -210,7 +210,7 @@ func memberCreate(req provider.CreateRequest) *relational.Member {
 		func(t *relational.Tx, res *provider.CreateResult) error { return t.Create(&req, res) })
 }
 
-// grouped runs members in one transaction, and those by themselves that it could not take. It answers their errors.
+// grouped runs members in one transaction, and alone those that it could not take. It returns their errors.
 func grouped(p *Provider, members ...*relational.Member) []error {
 	var alone sync.WaitGroup
 	for _, m := range p.group.together(p.db.pool, members) {
@@ -225,7 +225,7 @@ func grouped(p *Provider, members ...*relational.Member) []error {
 	return errs
 }
 
-// wantErrors compares what the members of a group answered.
+// wantErrors compares the errors of the members of a group.
 func wantErrors(t *testing.T, got []error, want ...error) {
 	t.Helper()
 	for i := range want {

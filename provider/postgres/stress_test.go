@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A mob makes random calls through several providers over one database. All that it may be told are answers of the contract.
+// mob makes random calls through several providers over one database. Its only errors may be those of the contract.
 type mob struct {
 	t     *testing.T
 	nodes []*Provider
@@ -60,7 +60,7 @@ func TestStressWithoutDeadlocks(t *testing.T) {
 	checkConsistent(t, m.nodes[0])
 }
 
-// settle waits until what callers gave up has been carried out: the committers are stopped.
+// settle waits until calls whose callers gave up are done: the committers are stopped.
 func (m *mob) settle() {
 	for _, p := range m.nodes[1:] {
 		if err := p.Close(); err != nil {
@@ -114,7 +114,7 @@ func (m *mob) act(ctx context.Context, p *Provider, r *rand.Rand) {
 	}
 }
 
-// answered fails for an error that is no answer of the contract, unless the end of the test caused it.
+// answered fails for an error that is not of the contract, unless the end of the test caused it.
 func (m *mob) answered(op string, err error) {
 	if err == nil || errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, errHeld) || isAnswer(err) && !isFailure(err) {
 		return
@@ -246,7 +246,7 @@ func (m *mob) steer(ctx context.Context, p *Provider, r *rand.Rand) {
 	m.answered(fmt.Sprint("steer ", req.Action), err)
 }
 
-// letters puts some dead letters back and discards the others.
+// letters redrives some dead letters and discards the others.
 func (m *mob) letters(ctx context.Context, p *Provider) {
 	res, err := p.DeadLetters(ctx, provider.DeadLettersRequest{Max: 6})
 	m.answered("letters", err)

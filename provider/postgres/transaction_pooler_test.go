@@ -18,7 +18,8 @@ import (
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 )
 
-// transactionPooler is a pooler in transaction mode with server_round_robin: each transaction goes to the next of n server connections.
+// transactionPooler is a pooler in transaction mode with server_round_robin: each transaction goes to the next of n
+// server connections.
 func transactionPooler(t *testing.T, server string, n int) (string, []net.Conn) {
 	t.Helper()
 	locks := make([]sync.Mutex, n)
@@ -133,7 +134,7 @@ func transactionPooler(t *testing.T, server string, n int) (string, []net.Conn) 
 	return u.String(), servers
 }
 
-// Behind a pooler that Options.Pooler does not name, with the exec mode that checkExecMode recommends in its place.
+// Behind a pooler that Options.Pooler does not name, with the exec mode that checkExecMode recommends instead.
 func TestMigrationBehindAPoolerThatNobodyNamed(t *testing.T) {
 	url, o := oldStore(t)
 	pooled, _ := transactionPooler(t, url, 3)
@@ -146,7 +147,7 @@ func TestMigrationBehindAPoolerThatNobodyNamed(t *testing.T) {
 	} else {
 		_ = p.Close()
 	}
-	// Nobody migrates any more. A process straight at the server opens the store.
+	// Nobody migrates any more. A process connected to the server itself opens the store.
 	ctx, cancel = context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	p, err = OpenWith(ctx, url, o)

@@ -13,9 +13,8 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// A unit is one transaction in which a group of calls runs. It implements
-// [relational.Rows]: reads are answered from what begin read and locked in one round
-// trip, writes are held back for the next one. Each kind of rows is a part of its own.
+// unit is one transaction in which a group of calls runs. It implements [relational.Rows]. Reads return what begin read
+// and locked in one round trip. Writes are deferred to the next one. Each kind of rows is a part of its own.
 type unit struct {
 	txn
 	kindRows
@@ -25,11 +24,11 @@ type unit struct {
 	taskRows
 	sessionRows
 
-	view    relational.Tx        // that calls have
-	effects relational.Effects   // of the call that runs
-	came    []messageRow         // that were sent
+	view    relational.Tx        // the view that calls have
+	effects relational.Effects   // of the member that runs
+	came    []messageRow         // messages that were sent
 	args    []any                // of a lone step
-	news    []*provider.Instance // that calls of this process wait for
+	news    []*provider.Instance // instances that calls of this process wait for
 }
 
 var (
@@ -37,7 +36,7 @@ var (
 	_ relational.FirstTurnRows = (*unit)(nil)
 )
 
-// needError asks for a transaction that begins with more than the calls' own needs.
+// needError requests a transaction that begins with more than the calls' own needs.
 type needError struct {
 	needs relational.Needs
 	turns []relational.TurnKind
@@ -46,17 +45,17 @@ type needError struct {
 
 func (e *needError) Error() string { return fmt.Sprintf("more is needed: %+v", *e) }
 
-// kind tells whether kinds are missing.
+// kind reports whether kinds are missing.
 func (e *needError) kind() bool { return len(e.turns)+len(e.tasks) > 0 }
 
-// errHeld says that another transaction holds what a call needs.
+// errHeld is returned if another transaction holds what a call needs.
 var errHeld = errors.New("another transaction holds the instance")
 
-// errAlone says that a call cannot share its transaction. In a group nothing is written before the end,
-// so that a refused call can be taken back and no call waits for what another one of its group holds.
+// errAlone is returned if a call cannot share its transaction. A group writes nothing before its end. So a refused call
+// can be rolled back, and no call waits for locks of another one in its group.
 var errAlone = errors.New("the call needs a transaction of its own")
 
-// unitOf answers the unit below a transaction of this store.
+// unitOf returns the unit below a transaction of this store.
 func unitOf(t *relational.Tx) *unit { return t.Rows.(*unit) } //nolint:forcetypeassert // all are made by unit.tx
 
 // units makes the transactions of a store.
@@ -64,7 +63,7 @@ type units struct {
 	db    *database
 	kinds *kinds
 	clock *clock
-	over  chan *unit // to be used again
+	over  chan *unit // for reuse
 }
 
 func newUnits(db *database, kinds *kinds, clock *clock) *units {
@@ -93,8 +92,8 @@ func (us *units) on(ctx context.Context, conn *pgx.Conn) *unit {
 	return u
 }
 
-// known returns a unit for calls that go by what is known. The maps and lists of one are most of what a short step would leave to the garbage
-// collector, so they are used again.
+// known returns a unit for calls that run on what is remembered. The maps and lists of a unit are most of the garbage
+// of a short step, so units are reused.
 func (us *units) known(ctx context.Context, conn *pgx.Conn) *unit {
 	select {
 	case u := <-us.over:
@@ -105,7 +104,7 @@ func (us *units) known(ctx context.Context, conn *pgx.Conn) *unit {
 	}
 }
 
-// reuse takes back what known returned, when its calls have their results and nobody holds anything of it.
+// reuse takes back a unit of known, once its calls have their results and nobody holds anything of it.
 func (us *units) reuse(u *unit) {
 	u.reset()
 	select {
@@ -114,7 +113,7 @@ func (us *units) reuse(u *unit) {
 	}
 }
 
-// reset leaves nothing but empty maps and lists.
+// reset leaves only empty maps and lists.
 func (u *unit) reset() {
 	u.instanceRows.reset()
 	clear(u.inbox)
@@ -128,7 +127,7 @@ func (u *unit) reset() {
 	}
 }
 
-// begin opens the transaction, unless it is the caller's, locks what the calls need and reads it: one round trip.
+// begin opens the transaction, unless it is the caller's, and locks and reads what the calls need, in one round trip.
 func (u *unit) begin(needs relational.Needs) error {
 	slices.SortFunc(needs.Keys, func(a, b provider.UUID) int { return slices.Compare(a[:], b[:]) })
 	needs.Keys = slices.Compact(needs.Keys)
@@ -158,7 +157,7 @@ func (u *unit) begin(needs relational.Needs) error {
 	return nil
 }
 
-// tx is the view that calls have of the unit.
+// tx returns the view that calls have of the unit.
 func (u *unit) tx() *relational.Tx {
 	u.view.Now, u.view.Elapsed = u.now, int64(u.now)
 	return &u.view
@@ -221,7 +220,7 @@ func (u *unit) StoreHead(h *relational.Head) error {
 	return nil
 }
 
-// fenced tells whether all that was looked at is written, too, so that the storage will notice if it was changed.
+// fenced reports whether everything that was read is written, too, so that the storage detects changes.
 func (u *unit) fenced() bool {
 	for key := range u.rows {
 		if _, ok := u.wrote[key]; !ok {
@@ -236,13 +235,13 @@ func (u *unit) fenced() bool {
 	return len(u.ops.retired)+len(u.ops.used) == 0
 }
 
-// owns tells whether ownInstance can answer: the end of an instance, and nothing else, is told with its row.
+// owns reports whether ownInstance works. Only the end of an instance is published with its row.
 func (u *unit) owns(key provider.UUID) bool {
 	h := u.view.Heads[key]
 	return u.own[key] != nil && h != nil && h.Status.Ended() && !h.Deleting && !h.Blocked
 }
 
-// ownInstance is the row of an instance as the unit leaves it.
+// ownInstance returns the row of an instance as the unit leaves it.
 func (u *unit) ownInstance(key provider.UUID) *provider.Instance {
 	row, own, h := u.rows[key], u.own[key], u.view.Heads[key]
 	kind := u.kinds.get().ByTurn[h.Kind]
@@ -254,7 +253,7 @@ func (u *unit) ownInstance(key provider.UUID) *provider.Instance {
 	}
 }
 
-// waiting lists what waits in an inbox, as far as it is known: what this process remembers, and what came with the group.
+// waiting returns the known messages of an inbox: what this process remembers, and what came with the group.
 func (u *unit) waiting(h *relational.Head, came []messageRow) (list []provider.Message) {
 	removed := map[int64]struct{}{}
 	if box := u.inbox[h.Key]; box != nil {
@@ -281,7 +280,7 @@ func (u *unit) waiting(h *relational.Head, came []messageRow) (list []provider.M
 	return list
 }
 
-// remembered answers what of that is kept for the claim that follows the turn in progress.
+// remembered returns what is kept of them for the next claim, after the current turn.
 func (u *unit) remembered(h *relational.Head) []provider.Message {
 	if h.LeaseUntil == 0 || h.Inbox == 0 || h.Inbox > maxWarmMessages || h.InboxBytes > maxWarmBytes {
 		return nil

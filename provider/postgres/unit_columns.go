@@ -25,7 +25,7 @@ func fillBegun(c *columns, rows []newInstance) {
 	column(c, rows, func(r *newInstance) int64 { return int64(r.head.FetchAt) })
 }
 
-// split parts rows by a condition, without a copy where all are alike.
+// split separates rows by a condition, without a copy if all are alike.
 func split[Row any](rows []Row, first func(*Row) bool) (yes, no []Row) {
 	n := 0
 	for i := range rows {
@@ -61,7 +61,7 @@ func fillEnded(c *columns, rows []endedTask) {
 	column(c, rows, func(r *endedTask) int64 { return r.EventID })
 }
 
-// fillHeld is for tasks that must be held as this process knows.
+// fillHeld fills in the tasks that must be held as this process remembers.
 func fillHeld(c *columns, rows []endedTask) {
 	fillEnded(c, rows)
 	column(c, rows, func(r *endedTask) pgtype.UUID { return uuid(r.token) })
@@ -181,7 +181,7 @@ func fillBytes(c *columns, rows []keyBytes) {
 
 func fillAsTheyWere(c *columns, rows []relational.Head, known map[provider.UUID]*memo) {
 	column(c, rows, func(h *relational.Head) pgtype.Uint32 { return pgtype.Uint32{Uint32: known[h.Key].xid, Valid: true} })
-	// A server that has lost transactions, as one that was replaced by its copy may have, gives their IDs again.
+	// A server that lost transactions, such as a copy that replaced it, gives their IDs again.
 	column(c, rows, func(h *relational.Head) pgtype.UUID { return uuid(known[h.Key].Version) })
 }
 
@@ -197,7 +197,7 @@ func fillSteps(c *columns, rows []relational.Head) {
 	column(c, rows, func(h *relational.Head) int64 { return int64(h.EndedAt) })
 }
 
-// isStep tells whether no more of a head has changed than sqlWarmSteps writes.
+// isStep reports whether sqlWarmSteps writes everything that changed in a head.
 func isStep(was, is relational.Head) bool {
 	was.Version, was.Length, was.Bytes, was.UpdatedAt = is.Version, is.Length, is.Bytes, is.UpdatedAt
 	was.StickyOwner, was.StickyUntil, was.Status, was.EndedAt = is.StickyOwner, is.StickyUntil, is.Status, is.EndedAt
@@ -205,7 +205,7 @@ func isStep(was, is relational.Head) bool {
 	return was == is
 }
 
-// handedOff tells whether sqlHandOffs says all about a task.
+// handedOff reports whether sqlHandOffs writes the whole task.
 func (t *newTask) handedOff() bool {
 	return t.State == provider.TaskLeased && t.Deliveries == 1 && t.NotBefore == t.scheduledAt && t.FetchAt == provider.Time(t.LeaseUntil) &&
 		t.StartBy == 0 && t.Deadline == 0 && t.ExpireAt == 0 && t.Rank == 0 && t.stored.FairnessKey+t.stored.Session+t.stored.LimitKey == ""

@@ -12,24 +12,24 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// inboxRows are the messages that a unit has looked at and changed.
+// inboxRows are the messages that a unit has read and changed.
 type inboxRows struct {
 	t     *txn
 	inbox map[provider.UUID]*inbox
 }
 
-// inbox is what is known of one inbox: messages in order.
+// inbox is what is known of one inbox, with its messages in order.
 type inbox struct {
 	list     []relational.Waiting
 	events   map[int64]int64 // message IDs of the timers of the current execution, by event
-	first    int             // how many of the first ones are known for sure
+	first    int             // how many of the first messages are known
 	complete bool            // all are known
 	removed  map[int64]struct{}
-	shared   bool // events are another one's
+	shared   bool // another inbox uses events, too
 }
 
 const (
-	// The first messages of each inbox, those that are named, and timers: without payloads.
+	// The first messages of each inbox, the named ones, and timers, all without payloads.
 	sqlLook = `SELECT i.key, i.visible_at, i.id, coalesce(octet_length(i.payload), 0), i.timer, i.execution, i.event_id, true
 	FROM unnest($1::uuid[]) w (key) CROSS JOIN LATERAL (SELECT * FROM perdure.inbox m WHERE m.key = w.key
 		ORDER BY m.visible_at, m.id LIMIT $2) i
@@ -48,7 +48,7 @@ func (r *inboxRows) queueLook(b *pgx.Batch, needs *relational.Needs) {
 	var named []messageRef
 	first := len(needs.Timers)
 	for _, look := range needs.Inbox {
-		if r.inbox[look.Key] == nil { // two calls may look at one inbox
+		if r.inbox[look.Key] == nil { // two calls may read one inbox
 			keys = append(keys, look.Key)
 		}
 		first = max(first, look.First+len(look.Named)+len(needs.Timers))
@@ -74,7 +74,7 @@ func (r *inboxRows) queueLook(b *pgx.Batch, needs *relational.Needs) {
 			}
 			box := r.inbox[key]
 			if box == nil {
-				continue // a timer of an inbox that nobody looks at
+				continue // a timer of an inbox that nobody reads
 			}
 			box.list = append(box.list, w)
 			if among {
@@ -91,7 +91,7 @@ func (r *inboxRows) queueLook(b *pgx.Batch, needs *relational.Needs) {
 	})
 }
 
-// settle puts what was read in order, each message once.
+// settle sorts what was read, each message once.
 func (b *inbox) settle(asked int) {
 	b.complete = b.first < asked
 	slices.SortFunc(b.list, func(a, b relational.Waiting) int {
@@ -111,7 +111,7 @@ func (r *inboxRows) Waiting(key provider.UUID, named []int64, fn func(relational
 	}
 	for i, w := range box.list {
 		if _, gone := box.removed[w.ID]; gone || !box.complete && i >= box.first && !slices.Contains(named, w.ID) {
-			continue // what is beyond the first ones is known by its name only
+			continue // beyond the first ones only named messages are known
 		}
 		if !fn(w) {
 			return nil
@@ -123,7 +123,7 @@ func (r *inboxRows) Waiting(key provider.UUID, named []int64, fn func(relational
 const sqlWaiting = `SELECT visible_at, id, coalesce(octet_length(payload), 0), timer, execution FROM perdure.inbox
 	WHERE key = $1 ORDER BY visible_at, id`
 
-// readWaiting asks the database for a whole inbox.
+// readWaiting reads a whole inbox from the database.
 func (r *inboxRows) readWaiting(key provider.UUID, fn func(relational.Waiting) bool) error {
 	rows, err := r.t.query(sqlWaiting, uuid(key))
 	if err != nil {
@@ -143,7 +143,7 @@ func (r *inboxRows) readWaiting(key provider.UUID, fn func(relational.Waiting) b
 	return rows.Err()
 }
 
-// box answers what is known of an inbox.
+// box returns what is known of an inbox.
 func (r *inboxRows) box(key provider.UUID) (*inbox, error) {
 	box := r.inbox[key]
 	if box == nil {
@@ -217,7 +217,7 @@ func (r *inboxRows) PutMessage(key provider.UUID, m *relational.Message) error {
 	return nil
 }
 
-// put adds a message where it stands, as far as that is known.
+// put inserts a message at its place, if that is known.
 func (b *inbox) put(m *relational.Message) {
 	w := relational.Waiting{Place: m.Place, Bytes: int64(len(m.Payload)), Timer: m.Timer, Execution: m.Execution}
 	i, _ := slices.BinarySearchFunc(b.list, w, func(a, b relational.Waiting) int {
@@ -228,14 +228,14 @@ func (b *inbox) put(m *relational.Message) {
 	}
 	if b.complete || i < b.first {
 		if i < len(b.list) {
-			b.list = slices.Clone(b.list) // a copy of the inbox as it was must stay as it is
+			b.list = slices.Clone(b.list) // a copy of the earlier inbox must not change
 		}
 		b.list = slices.Insert(b.list, i, w)
 		b.first++
 	}
 }
 
-// note notes the message of a timer.
+// note records the message of a timer.
 func (b *inbox) note(event, id int64) {
 	if b.shared || b.events == nil {
 		events := make(map[int64]int64, len(b.events)+1)
@@ -311,7 +311,7 @@ func (r *inboxRows) BuryInbox(h *relational.Head, reason string, now provider.Ti
 	return nil
 }
 
-// copied answers what a unit may change: the list and the timers of it are the same until then.
+// copied returns an inbox that a unit may change. Its list and timers are shared until then.
 func (b *inbox) copied() *inbox {
 	return &inbox{list: slices.Clip(b.list), first: len(b.list), complete: true, events: b.events, shared: true}
 }
@@ -319,7 +319,7 @@ func (b *inbox) copied() *inbox {
 // noMessages is an empty inbox. It is never changed.
 var noMessages = &inbox{complete: true} //nolint:gochecknoglobals // constant
 
-// left answers the messages that are still there, nil if that is not known.
+// left returns the remaining messages, nil if they are not known.
 func (b *inbox) left(h *relational.Head) *inbox {
 	if h.Inbox == 0 {
 		return noMessages
@@ -347,7 +347,7 @@ func (b *inbox) left(h *relational.Head) *inbox {
 	return kept
 }
 
-// inboxOf is an inbox of no more than these messages.
+// inboxOf returns an inbox with exactly these messages.
 func inboxOf(messages []provider.Message) *inbox {
 	box := &inbox{complete: true, list: make([]relational.Waiting, 0, len(messages))}
 	for i := range messages {

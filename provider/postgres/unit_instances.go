@@ -14,7 +14,7 @@ const (
 	i.parent_key, i.parent_execution, i.parent_event, i.blocked, i.retry_at, i.updated_at, i.ended_at, i.ready_at,
 	i.inbox_messages, i.inbox_bytes, i.next_message, i.deliveries, i.lease_token, i.lease_owner, i.lease_until,
 	i.sticky_owner, i.sticky_until, i.not_before_at, i.fetch_at, i.request_id, i.current`
-	// Rows are locked one after the other, in the order of their keys. Of those that others hold is told that they are there.
+	// Rows are locked one after the other, in the order of their keys. Rows that others hold are returned as held.
 	sqlLock = `SELECT w.key, NULL::text, ` + sqlNow + `, ` + sqlThere + `, ` + sqlHeadColumns + `
 	FROM (SELECT key FROM unnest($1::uuid[]) k (key) ORDER BY key) w` + sqlEachLocked
 	sqlLockIDs = `SELECT w.key, w.id, ` + sqlNow + `, ` + sqlThere + `, ` + sqlHeadColumns + `
@@ -32,9 +32,9 @@ const (
 type instanceRows struct {
 	t         *txn
 	rows      map[provider.UUID]*stored // nil: there is none
-	own       map[provider.UUID]*ownRow // of those of which no more than that is known
+	own       map[provider.UUID]*ownRow // of instances whose other columns are not known
 	ids       map[string]provider.UUID
-	held      map[provider.UUID]struct{} // another transaction has them
+	held      map[provider.UUID]struct{} // by another transaction
 	heldID    map[string]struct{}
 	recalled  map[provider.UUID]*memo // the rows that this process knew without reading
 	wrote     map[provider.UUID]struct{}
@@ -87,10 +87,10 @@ func (r *instanceRows) queueLocks(b *pgx.Batch, needs *relational.Needs) {
 	})
 }
 
-// readLocked reads what became of one wanted instance. One that was found by its ID and has lost it since counts as held: somebody
-// else has the ID now.
+// readLocked reads the result for one wanted instance. An instance that was found by its ID and has lost it since
+// counts as held, because another one has the ID now.
 func (r *instanceRows) readLocked(rows pgx.Rows) error {
-	const before = 4 // columns of what was wanted
+	const before = 4 // columns of the wanted instance
 	var key provider.UUID
 	var id *string
 	var there bool
@@ -119,7 +119,7 @@ func (r *instanceRows) readLocked(rows pgx.Rows) error {
 	return nil
 }
 
-// scanStored reads sqlHeadColumns, and what a statement has before them.
+// scanStored reads sqlHeadColumns and the columns before them.
 func scanStored(rows pgx.Rows, before ...any) (*stored, error) {
 	var s stored
 	h := &s.Head
@@ -130,7 +130,7 @@ func scanStored(rows pgx.Rows, before ...any) (*stored, error) {
 	return &s, err
 }
 
-// queuePeek reads instances that nobody changes here.
+// queuePeek reads instances that this unit does not change.
 func (r *instanceRows) queuePeek(b *pgx.Batch, keys []provider.UUID) {
 	for _, key := range keys {
 		if _, known := r.rows[key]; !known {
@@ -206,7 +206,7 @@ func (r *instanceRows) rival(key provider.UUID) (*relational.Rival, error) {
 	return &relational.Rival{Key: row.Key, ID: row.ID, Status: row.Status, Deleting: row.Deleting, Request: row.request}, nil
 }
 
-// Attached implements [relational.Rows]. The children are wanted next, so all of them are asked for at once.
+// Attached implements [relational.Rows]. The children are wanted next, so all of them are requested at once.
 func (r *instanceRows) Attached(parent provider.UUID) ([]provider.UUID, error) {
 	rows, err := r.t.query(sqlAttached, uuid(parent))
 	if err != nil {
@@ -224,7 +224,7 @@ func (r *instanceRows) TurnsOf(token provider.UUID) ([]provider.UUID, error) {
 	return r.known(rows)
 }
 
-// known reads a column of keys of instances that are wanted next: all of them are asked for at once.
+// known reads a column of keys of instances that are wanted next, and requests all of them at once.
 func (r *instanceRows) known(rows pgx.Rows) ([]provider.UUID, error) {
 	keys, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (key provider.UUID, err error) {
 		return key, r.Scan(into(&key))
@@ -320,7 +320,7 @@ func (r *instanceRows) SetValue(key provider.UUID, v provider.KeyValue) error {
 	return nil
 }
 
-// disown is for what an ownRow does not hold.
+// disown drops an ownRow after a change of something that it does not hold.
 func (r *instanceRows) disown(key provider.UUID) {
 	delete(r.own, key)
 }

@@ -13,19 +13,19 @@ import (
 // kindRows are the kinds as a unit sees them.
 type kindRows struct {
 	t       *txn
-	missing *needError // gathers the kinds that are missing, so that one transaction stores all; nil: the first ends the call
+	missing *needError // collects missing kinds, so that one transaction stores all; nil: the first ends the call
 }
 
 // Kinds implements [relational.Rows].
 func (r *kindRows) Kinds() (*relational.Kinds, error) { return r.t.kinds.get(), nil }
 
-// NewTurnKind implements [relational.Rows]: a kind is stored by a transaction of its own,
-// so that it stays if this one fails.
+// NewTurnKind implements [relational.Rows]. A transaction of its own stores the kind, so that it stays if this one
+// fails.
 func (r *kindRows) NewTurnKind(kind relational.TurnKind) (int64, error) {
 	if r.missing == nil {
 		return 0, &needError{turns: []relational.TurnKind{kind}}
 	}
-	if kind.Name != "" { // else it comes of one that is missing itself
+	if kind.Name != "" { // otherwise it comes from a missing kind
 		r.missing.turns = append(r.missing.turns, kind)
 	}
 	return 0, nil // nothing of the call will be written
@@ -80,7 +80,8 @@ const (
 	sqlHeldEnd = `))`
 	sqlHeld    = sqlHeldFrom + sqlNow + sqlHeldOr + sqlNow + sqlHeldEnd
 	sqlHeldAt2 = sqlHeldFrom + `$2` + sqlHeldOr + `$2` + sqlHeldEnd
-	// Rows of sessions are locked after those of tasks, in the order of their IDs, and only by who does not wait for tasks afterwards.
+	// Rows of sessions are locked after those of tasks, in the order of their IDs, and only by transactions that lock
+	// no tasks afterwards.
 	sqlUseSessions = `WITH w AS (SELECT s.id FROM perdure.session s WHERE s.id = ANY($1::text[]) AND ` + sqlHeldAt2 + `
 	ORDER BY s.id FOR UPDATE) UPDATE perdure.session s SET idle_until = $2 + s.idle FROM w WHERE s.id = w.id`
 	sqlExtendSessions = `WITH w AS (SELECT s.id FROM perdure.session s WHERE s.owner = $1 AND ` + sqlHeldAt2 + ` ORDER BY s.id FOR UPDATE)
@@ -90,7 +91,7 @@ const (
 	sqlEraseTasks = `DELETE FROM perdure.task WHERE key = $1 RETURNING kind, lease_until`
 )
 
-// TasksWatched implements [relational.Rows]: a unit knows all tasks that its calls name.
+// TasksWatched implements [relational.Rows]. A unit knows all tasks that its calls name.
 func (r *sessionRows) TasksWatched() (bool, error) { return true, nil }
 
 // UseSession implements [relational.Rows].

@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// Statements over arrays: one row of parameters for each row that is written.
+// Statements over arrays: one row of parameters for each written row.
 const (
 	sqlRetire    = `UPDATE perdure.instance SET current = false WHERE key = ANY($1::uuid[])`
 	sqlInstances = `INSERT INTO perdure.instance (key, id, kind, status, execution, version, parent_key, parent_id, parent_execution,
@@ -20,7 +20,7 @@ const (
 	ready_at, 1, bytes, 2, ready_at FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::uuid[], $5::uuid[], $6::text[], $7::bigint[],
 	$8::bigint[], $9::smallint[], $10::text[], $11::bigint[], $12::bigint[], $13::bigint[]) n (key, id, kind, version, parent_key,
 	parent_id, parent_execution, parent_event, parent_close, request_id, at, ready_at, bytes)`
-	// As the first turn leaves an instance without a parent.
+	// The row of an instance without a parent as its first turn leaves it.
 	sqlBegunInstances = `INSERT INTO perdure.instance (key, id, kind, status, execution, version, history_length, history_bytes, request_id,
 	created_at, updated_at, ready_at, inbox_messages, inbox_bytes, next_message, sticky_owner, sticky_until, fetch_at)
 	SELECT key, id, kind, 1, 1, version, length, bytes, request_id, at, n.at, ready_at, inbox, inbox_bytes, next, owner, until, fetch_at
@@ -47,12 +47,12 @@ const (
 	SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::smallint[], $6::bigint[], $7::uuid[], $8::text[],
 	$9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::text[], $16::text[], $17::text[], $18::bytea[],
 	$19::bigint[], $20::boolean[], $21::bigint[])`
-	// What is the same for all tasks that are handed off and have nothing that few have need not be sent.
+	// Columns that are the same for all plain handed-off tasks are not sent.
 	sqlHandOffs = `INSERT INTO perdure.task (key, execution, event_id, kind, state, deliveries, token, owner, lease_until, scheduled_at,
 	fetch_at, not_before_at, payload) SELECT key, execution, event_id, kind, 2, 1, token, owner, until, n.at, until, n.at, payload
 	FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::uuid[], $6::text[], $7::bigint[], $8::bigint[], $9::bytea[])
 	n (key, execution, event_id, kind, token, owner, until, at, payload)`
-	// A task of a suspended instance has fetch_at 0 though it is leased, and keeps it.
+	// A task of a suspended instance has fetch_at 0 although it is leased, and keeps it.
 	sqlChangeTasks = `UPDATE perdure.task t SET state = w.state, attempt = w.attempt, deliveries = w.deliveries, token = w.token,
 	owner = w.owner, lease_until = w.lease_until, cancel = w.cancel, not_before_at = w.not_before_at,
 	fetch_at = CASE WHEN t.state = 2 AND w.state = 2 AND t.fetch_at = 0 THEN 0 ELSE w.fetch_at END,
@@ -136,8 +136,8 @@ func (s sender) executionRefs(sql string, refs []executionRef) {
 	put(s, sql, refs, fillExecutions)
 }
 
-// instances are inserted in the order of their IDs, by one statement: two groups that insert the same ones
-// wait for each other in one direction only. It answers heads that are yet to be written.
+// instances inserts instances in the order of their IDs, by one statement. So two groups that insert the same ones wait
+// for each other in one direction only. It returns the heads that are yet to be written.
 func (s sender) instances(rows []newInstance) (heads []relational.Head) {
 	slices.SortFunc(rows, func(a, b newInstance) int { return cmp.Compare(a.head.ID, b.head.ID) })
 	if !slices.ContainsFunc(rows, func(r newInstance) bool { return !r.begun || !r.req.Parent.Key.IsZero() }) {
@@ -181,7 +181,7 @@ func (s sender) buriedTasks(rows []taskLetter) {
 	})
 }
 
-// tasks inserts new tasks: what all have, and what few have besides.
+// tasks inserts new tasks: the common columns, and those that few tasks use.
 func (s sender) tasks(rows []newTask) {
 	handed, plain := split(rows, (*newTask).handedOff)
 	plain, ranked := split(plain, func(t *newTask) bool { return t.StartBy == 0 && t.Rank == 0 })
@@ -195,7 +195,7 @@ func (s sender) tasks(rows []newTask) {
 	})
 }
 
-// changedTasks writes the last state of each task: a statement may update a row once only.
+// changedTasks writes the last state of each task, because a statement may update a row only once.
 func (s sender) changedTasks(all []changedTask) {
 	last := make(map[provider.TaskRef]int, len(all))
 	rows := make([]changedTask, 0, len(all))
@@ -235,7 +235,7 @@ func (s sender) messages(rows []messageRow) {
 	put(s, sqlMessages, rows, fillMessages)
 }
 
-// descriptions writes what observers read. Of several values for one name the last one counts.
+// descriptions writes what observers read. The last of several values for one name counts.
 func (s sender) descriptions(o *ops) {
 	for _, part := range []struct {
 		sql  string

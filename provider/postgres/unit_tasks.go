@@ -27,7 +27,7 @@ const (
 	LEFT JOIN LATERAL (SELECT * FROM perdure.task x WHERE ` + sqlSameTask + ` FOR UPDATE`
 	sqlTasksLocked = `) t ON true`
 	sqlSameTask    = `x.key = w.key AND x.execution = w.execution AND x.event_id = w.event_id`
-	// No index has the token: this is for the rare fetch of which nobody knows what it took.
+	// No index has the token: this is for the rare fetch whose result was lost.
 	sqlTasksOf = `SELECT key, execution, event_id FROM perdure.task t WHERE state = 2
 		AND token IN ($1, ` + sqlTokenFrom + `$1` + sqlTokenOfTask + `) ORDER BY 1, 2, 3`
 )
@@ -60,9 +60,9 @@ func (r *taskRows) queueTasks(b *pgx.Batch, refs []provider.TaskRef) {
 	})
 }
 
-// readTask reads what became of one wanted task.
+// readTask reads the result for one wanted task.
 func (r *taskRows) readTask(rows pgx.Rows) error {
-	const before = 5 // columns of what was wanted
+	const before = 5 // columns of the wanted task
 	var t relational.Task
 	var there bool
 	args := []any{into(&t.Key), &t.Execution, &t.EventID, &r.t.now, &there}
@@ -134,7 +134,7 @@ func (r *taskRows) AddTask(task *relational.Task, stored *provider.NewTask) erro
 	return nil
 }
 
-// leaseEnds makes a leased task fetchable when its lease is over.
+// leaseEnds makes a leased task fetchable when its lease expires.
 func leaseEnds(task *relational.Task) {
 	if task.State != provider.TaskLeased || task.LeaseUntil == 0 {
 		return
@@ -154,7 +154,7 @@ func (r *taskRows) StoreTask(task *relational.Task, details []byte) error {
 	return nil
 }
 
-// remember notes what a task has become.
+// remember records the new state of a task.
 func (r *taskRows) remember(ref provider.TaskRef, task *relational.Task) {
 	before, known := r.tasks[ref]
 	r.tasks[ref] = task
@@ -230,7 +230,8 @@ func (r *taskRows) BuryTask(task *relational.Task, instanceID, reason string, no
 	return nil
 }
 
-// Kinds whose class is odd are ranked. A task that an older release has leased keeps its rank, and is fetched by another moment.
+// Kinds with an odd class are ranked. A task that an older release leased keeps its rank, and is fetched at another
+// time.
 const sqlTurns = `SELECT w.queue, w.key,
 	(SELECT coalesce(min(f.fetch_at), 0) FROM perdure.task_kind k CROSS JOIN LATERAL (SELECT t.fetch_at FROM perdure.task t
 		WHERE t.kind = k.id AND t.fetch_at > 0 AND t.fetch_at = t.rank_at ORDER BY t.fetch_at LIMIT 1) f
@@ -271,7 +272,7 @@ func (r *taskRows) Turns(of relational.Lane) (relational.Turns, error) {
 	return waiting, nil
 }
 
-// takeTurn notes that a task was added to a lane, for the calls after it in the group.
+// takeTurn records that a task was added to a lane, for later calls of the group.
 func (r *taskRows) takeTurn(of relational.Lane, task *relational.Task) {
 	before := r.turns[of]
 	r.turns[of] = relational.Turns{First: before.First, Last: max(before.Last, task.Rank)}

@@ -11,18 +11,18 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A txn is one transaction on a connection, and the writes that it holds back.
+// txn is one transaction on a connection, and the writes that it defers.
 type txn struct {
 	db    *database
 	kinds *kinds
-	clock *clock          // hears what the transaction reads of the storage's
+	clock *clock          // gets the storage's times that the transaction reads
 	ctx   context.Context //nolint:containedctx // a txn lives as long as one transaction, whose context it is
 	conn  *pgx.Conn
-	wait  bool // for locks that others hold, instead of leaving such instances out
-	// single says that one call runs here. Then it may look at what its request did not name, for which
-	// writes that were held back must go out before the end.
+	wait  bool // for locks that others hold, instead of skipping such instances
+	// single says that one call runs here. It may then read what its request did not name, after the deferred writes
+	// were sent.
 	single bool
-	joined bool         // the transaction is the caller's, who began it and will end it
+	joined bool         // the caller began the transaction and will end it
 	before planSettings // of a caller's transaction
 
 	now   provider.Time
@@ -33,12 +33,12 @@ type txn struct {
 const (
 	// Each statement must see what was committed before it, whatever the database's default is.
 	sqlBegin = `BEGIN ISOLATION LEVEL READ COMMITTED`
-	// A group that dies with its node must not hold its locks for long.
+	// A group whose node dies must not hold its locks for long.
 	sqlBegun = sqlByIndex + `, ` + sqlNow + `, set_config('lock_timeout', $1, true),
 	set_config('idle_in_transaction_session_timeout', $2, true)`
 )
 
-// queueBegin opens the transaction. The time is that of its begin, or of the last lock: that may have been waited for.
+// queueBegin opens the transaction. Its time is that of the begin, or of the last lock, which it may have waited for.
 func (t *txn) queueBegin(b *pgx.Batch) {
 	patience := groupLockTimeout
 	if t.wait {
@@ -50,15 +50,15 @@ func (t *txn) queueBegin(b *pgx.Batch) {
 	})
 }
 
-// milliseconds writes a duration for Postgres, which does not read Go's form of minutes.
+// milliseconds formats a duration for Postgres, which does not accept Go's form of minutes.
 func milliseconds(d time.Duration) string {
 	return strconv.FormatInt(max(d.Milliseconds(), 1), 10) + "ms"
 }
 
-// planSettings are the caller's own, for a transaction that is not ended here.
+// planSettings are the caller's own settings, because its transaction does not end here.
 type planSettings struct{ seqScan, jit, cache string }
 
-// queueJoin takes the settings in a caller's transaction.
+// queueJoin reads and changes the settings in a caller's transaction.
 func (t *txn) queueJoin(b *pgx.Batch) {
 	was := &t.before
 	b.Queue(`SELECT current_setting('enable_seqscan'), current_setting('jit'), current_setting('plan_cache_mode')`).
@@ -66,13 +66,13 @@ func (t *txn) queueJoin(b *pgx.Batch) {
 	b.Queue(sqlByIndex + `, ` + sqlNow).QueryRow(func(r pgx.Row) error { return r.Scan(nil, nil, nil, &t.now) })
 }
 
-// queueLeave gives the caller's transaction its settings back. After an error the savepoint does.
+// queueLeave restores the settings of the caller's transaction. After an error the savepoint does.
 func (t *txn) queueLeave(b *pgx.Batch) {
 	b.Queue(`SELECT set_config('enable_seqscan', $1, true), set_config('jit', $2, true), set_config('plan_cache_mode', $3, true)`,
 		t.before.seqScan, t.before.jit, t.before.cache)
 }
 
-// query sends what is held back and then reads what needs did not name.
+// query sends the deferred writes and then reads what needs did not name.
 func (t *txn) query(sql string, args ...any) (pgx.Rows, error) {
 	if err := t.send(); err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (t *txn) query(sql string, args ...any) (pgx.Rows, error) {
 	return t.conn.Query(t.ctx, t.db.names.sql(sql), args...)
 }
 
-// exchange sends a batch and reads its answers. A caller's connection may be one that speaks in another way.
+// exchange sends a batch and reads its results. A caller's connection may use another protocol.
 func (t *txn) exchange(b *pgx.Batch) error {
 	if t.joined {
 		return t.conn.SendBatch(t.ctx, b).Close()
@@ -88,7 +88,7 @@ func (t *txn) exchange(b *pgx.Batch) error {
 	return t.db.exchange(t.ctx, t.conn, b)
 }
 
-// send sends what is held back, without the end of the transaction.
+// send sends the deferred writes, without the end of the transaction.
 func (t *txn) send() error {
 	if !t.single {
 		return errAlone
@@ -120,7 +120,7 @@ func (t *txn) queueNoTasks(b *pgx.Batch, refs []executionRef) {
 	t.queueTasksOff(b, t.db.names.over(sqlNoTasks, len(refs)), c.args...)
 }
 
-// queueTasksOff removes tasks and notes which of them were leased.
+// queueTasksOff removes tasks and records which of them were leased.
 func (t *txn) queueTasksOff(b *pgx.Batch, sql string, args ...any) {
 	b.Queue(sql, args...).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
@@ -137,7 +137,7 @@ func (t *txn) queueTasksOff(b *pgx.Batch, sql string, args ...any) {
 	})
 }
 
-// free notes that leased tasks of a kind were removed.
+// free records that leased tasks of a kind were removed.
 func (t *txn) free(kind int64) {
 	if t.freed == nil {
 		t.freed = make(map[int64]struct{})
@@ -154,10 +154,10 @@ func (t *txn) commitFused(step loneStep) (xid uint32, err error) {
 	return t.heard(&a, err)
 }
 
-// heard takes note of an answer.
+// heard takes over what the storage returned.
 func (t *txn) heard(a *answer, err error) (xid uint32, _ error) {
 	if useless(err) {
-		_ = t.conn.Close(t.ctx) // it is closed whatever this answers
+		_ = t.conn.Close(t.ctx) // the connection is closed in any case
 	}
 	if err != nil {
 		return 0, err
@@ -169,14 +169,14 @@ func (t *txn) heard(a *answer, err error) (xid uint32, _ error) {
 	return a.xid, nil
 }
 
-// rollback ends a transaction that is to leave no trace. A connection that cannot do that
-// is closed: its server ends the transaction then.
+// rollback ends a transaction without a trace. It closes a connection that cannot roll back; the server ends the
+// transaction then.
 func (t *txn) rollback() {
 	if t.conn.IsClosed() || t.conn.PgConn().TxStatus() == 'I' {
 		return
 	}
 	if _, err := t.conn.Exec(t.ctx, "ROLLBACK"); err != nil {
-		_ = t.conn.Close(t.ctx) // it is closed whatever this answers
+		_ = t.conn.Close(t.ctx) // the connection is closed in any case
 	}
 }
 
@@ -184,7 +184,7 @@ func (t *txn) rollback() {
 func (t *txn) queueOps(b *pgx.Batch) {
 	o := &t.ops
 	s := sender{t.db.names, b}
-	if len(o.used) > 0 { // before what they rest on changes
+	if len(o.used) > 0 { // before what they are based on changes
 		b.Queue(t.db.names.sql(sqlUseSessions), o.used, int64(t.now))
 	}
 	s.keys(sqlRetire, o.retired)
@@ -224,7 +224,7 @@ func (t *txn) queueOps(b *pgx.Batch) {
 	*o = ops{undo: o.undo}
 }
 
-// How long a transaction waits for another one. A group waits only where no row can be passed over: for one that
+// How long a transaction waits for another one. A group waits only where it can skip no row: for a transaction that
 // inserts the same ID. Calls that wait for an instance take turns.
 const (
 	groupLockTimeout = 50 * time.Millisecond

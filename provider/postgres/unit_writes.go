@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// ops are the writes that a unit holds back, a list for each statement that will make them.
+// ops are the writes that a unit defers, a list for each statement that will make them.
 type ops struct {
 	retired    []provider.UUID
 	instances  []newInstance
@@ -31,7 +31,7 @@ type ops struct {
 	heldTasks  []provider.UUID
 	heads      []relational.Head
 	used       []string // sessions
-	undo       []func() // takes back what the member that runs changed in the unit's memory
+	undo       []func() // rolls back what the running member changed in the unit's memory
 }
 
 type (
@@ -109,13 +109,13 @@ type (
 	}
 )
 
-// begin starts a member whose writes rollback can take back.
+// begin starts a member whose writes rollback can undo.
 func (o *ops) begin() mark {
 	o.undo = o.undo[:0]
 	return o.lengths()
 }
 
-// lengths answers how many of each there are.
+// lengths returns how many of each there are.
 func (o *ops) lengths() mark {
 	return mark{
 		len(o.retired), len(o.instances), len(o.eaten), len(o.buried), len(o.ended), len(o.history), len(o.tasks),
@@ -128,13 +128,13 @@ func (o *ops) lengths() mark {
 // mark is how many of each there were.
 type mark [22]int
 
-// oneOfEach is how many of each a lone step may have: an instance, an eaten message, an ended task, a row of history, a task, a message, an
-// execution without tasks, a result and a head.
+// oneOfEach is how many of each a lone step may have: an instance, a consumed message, an ended task, a row of history,
+// a task, a message, an execution without tasks, a result and a head.
 //
 //nolint:gochecknoglobals // constant
 var oneOfEach = mark{1: 1, 2: 1, 4: 1, 5: 1, 6: 1, 8: 1, 11: 1, 14: 1, 20: 1}
 
-// rollback forgets the writes since m.
+// rollback drops the writes since m.
 func (o *ops) rollback(m mark) {
 	for _, undo := range slices.Backward(o.undo) {
 		undo()
@@ -164,7 +164,8 @@ func cleared[T any](list []T) []T {
 	return list[:0]
 }
 
-// lone tells whether one instance is written, and of all else that can be fused one row at most, and nothing besides.
+// lone reports whether the writes are one instance, at most one row of everything else that can be fused, and nothing
+// more.
 func (o *ops) lone() bool {
 	for i, n := range o.lengths() {
 		if n > oneOfEach[i] {

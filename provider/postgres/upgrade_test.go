@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 )
 
-// oldStore makes a store as the release left it that knew the first migration only.
+// oldStore makes a store as the release left it that knew only the first migration.
 func oldStore(t *testing.T) (url string, o Options) {
 	t.Helper()
 	url = postgrestest.URL(t)
@@ -60,7 +60,7 @@ func longRead(t *testing.T, url, schema string) pgx.Tx {
 	return tx
 }
 
-// waits counts the lines of a log that tell of a migration which waits, and keeps the last one.
+// waits counts the lines of a log about a waiting migration, and keeps the last one.
 type waits struct {
 	slog.Handler
 
@@ -74,7 +74,7 @@ func (w *waits) Enabled(context.Context, slog.Level) bool { return true }
 func (w *waits) Handle(_ context.Context, r slog.Record) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if strings.Contains(r.Message, "migration waits") {
+	if strings.Contains(r.Message, "migration is blocked") {
 		w.n++
 		r.Attrs(func(a slog.Attr) bool {
 			w.last += " " + a.String()
@@ -90,8 +90,8 @@ func (w *waits) told() (int, string) {
 	return w.n, w.last
 }
 
-// Somebody reads the tasks for a long time while a store is migrated. The nodes that work do not wait behind the migration for long, and it
-// goes on when the reader has finished.
+// A long read of the tasks runs while a store is migrated. Running nodes do not wait behind the migration for long, and
+// it continues when the read has finished.
 func TestHazard41_MigrationBesideALongReader(t *testing.T) {
 	url, o := oldStore(t)
 	tx := longRead(t, url, o.Schema)
@@ -145,7 +145,7 @@ func checkSchema(t *testing.T, url, schema string) {
 	}
 }
 
-// Whoever opens a store with a deadline hears who is in the way of the migration.
+// Opening a store with a deadline returns an error that names what blocks the migration.
 func TestMigrationNamesItsBlocker(t *testing.T) {
 	url, o := oldStore(t)
 	open := func(wants ...string) {
@@ -174,7 +174,7 @@ func TestMigrationNamesItsBlocker(t *testing.T) {
 	open("another process migrates the schema", fmt.Sprintf("process %d", other.PgConn().PID()), `"other-node"`)
 }
 
-// An index whose build was cut off is built anew, and several nodes that migrate a store in use do not hinder each other.
+// An index whose build was cut off is built again. Several nodes that migrate a store in use do not block each other.
 func TestMigrationsThatWereCutOff(t *testing.T) {
 	url, o := oldStore(t)
 	conn := connect(t, url)
@@ -205,7 +205,8 @@ func TestMigrationsThatWereCutOff(t *testing.T) {
 	checkSchema(t, url, o.Schema)
 }
 
-// A migration without Options.Pooler was cut off between the build of an index and its record. A process with Options.Pooler opens the store.
+// A migration without Options.Pooler was cut off between the build of an index and its record. A process with
+// Options.Pooler opens the store.
 func TestPoolerFinishesAMigrationThatWasCutOff(t *testing.T) {
 	url, o := oldStore(t)
 	conn := connect(t, url)

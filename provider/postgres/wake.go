@@ -14,14 +14,15 @@ import (
 )
 
 const (
-	// maxPayload is what one notification may carry; Postgres takes less than 8,000 bytes.
+	// maxPayload is the size limit of one notification. Postgres accepts less than 8,000 bytes.
 	maxPayload = 7_500
-	// Delays before a lost connection is tried again.
+	// Delays before a reconnection.
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = 5 * time.Second
-	// maxPending is how many instances, answers and notices wait for a lost connection; beyond it the others look at everything.
+	// maxPending is how many instances, answers and notices wait for a lost connection. Beyond it the other processes
+	// look at everything.
 	maxPending = 10_000
-	// quiet is how long nothing is heard before the connection is tested.
+	// quiet is how long a connection may be silent before it is tested.
 	quiet = 20 * time.Second
 )
 
@@ -30,7 +31,7 @@ type signal struct {
 	Node    string            `json:"n"`
 	Turns   []int64           `json:"t,omitempty"` // kinds
 	Tasks   []int64           `json:"k,omitempty"` // kinds
-	Freed   []int64           `json:"f,omitempty"` // kinds of tasks that are not leased any more, where that matters to somebody
+	Freed   []int64           `json:"f,omitempty"` // kinds of tasks whose lease ended, where that matters to somebody
 	Expired bool              `json:"x,omitempty"`
 	Asks    bool              `json:"q,omitempty"`
 	Due     provider.Time     `json:"d,omitempty"`
@@ -44,7 +45,7 @@ func (s *signal) empty() bool {
 	return len(s.Turns)+len(s.Tasks)+len(s.Freed)+len(s.Changed)+len(s.Answers)+len(s.Notices) == 0 && !s.Expired && !s.Asks && !s.Lost && s.Due == 0
 }
 
-// A wake tells the calls of this process that wait, and those of the others, what was committed.
+// wake tells waiting calls of this process and other processes what was committed.
 type wake struct {
 	db      *database
 	kinds   *kinds
@@ -55,12 +56,12 @@ type wake struct {
 	ctx     context.Context //nolint:containedctx // it ends with the provider
 	cancel  context.CancelFunc
 	ended   sync.WaitGroup
-	hears   atomic.Bool // what other processes say
+	hears   atomic.Bool // signals of other processes
 	peers   peers
 
 	mu      sync.Mutex
 	pending relational.Effects // not yet sent
-	lost    bool               // and some that never will be
+	lost    bool               // and some that never will be sent
 	ready   chan struct{}
 }
 
@@ -74,7 +75,7 @@ func startWake(db *database, kinds *kinds, hub *relational.Hub, parking *parking
 	}
 	w.ctx, w.cancel = context.WithCancel(db.hard)
 	if db.opts.Pooler && db.opts.ListenURL == "" {
-		db.opts.Logger.Warn("perdure postgres: behind a pooler nothing is heard from other processes for up to 5 s; set ListenURL")
+		db.opts.Logger.Warn("perdure postgres: no notifications through a pooler, commits of other processes are seen up to 5 s later; set ListenURL")
 	} else {
 		w.ended.Go(func() { w.keep("listen", w.listen) })
 	}
@@ -87,7 +88,7 @@ func (w *wake) stop() {
 	w.ended.Wait()
 }
 
-// publish tells of a commit: this process at once, but for a call that knows, the others soon.
+// publish announces a commit: to this process at once, except to the given call, and to the others soon.
 func (w *wake) publish(fx *relational.Effects, knows *parked) {
 	w.deliver(w.encode(fx), knows)
 	for _, a := range fx.Answers {
@@ -116,14 +117,14 @@ func (w *wake) keepFor(fx *relational.Effects) {
 	}
 }
 
-// take answers what is to be sent.
+// take returns what is to be sent.
 func (w *wake) take() (fx relational.Effects, out *signal) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	fx = w.pending
 	out = w.encode(&fx)
 	if now := w.parking.clock.now(); now > 0 && out.Due > now.Add(fallback) {
-		out.Due = 0 // until then all of them look by themselves
+		out.Due = 0 // other processes poll before then
 	}
 	out.Lost = w.lost
 	w.pending, w.lost = relational.NewEffects(), false
@@ -153,7 +154,7 @@ func (w *wake) encode(fx *relational.Effects) *signal {
 	return out
 }
 
-// deliver wakes the calls of this process that a signal concerns, but for one.
+// deliver wakes the calls of this process that a signal concerns, except one.
 func (w *wake) deliver(in *signal, but *parked) {
 	w.kinds.note(in)
 	w.parking.hear(in, but)
@@ -166,7 +167,7 @@ func (w *wake) deliver(in *signal, but *parked) {
 	}
 }
 
-// wakeAll makes everyone look: notifications may have been lost.
+// wakeAll makes all calls look, because notifications may have been lost.
 func (w *wake) wakeAll() {
 	w.kinds.stale.Store(true)
 	w.hub.Doubt()

@@ -17,7 +17,7 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// keep runs work on a connection of its own, and again on another one when that is lost.
+// keep runs work on a connection of its own. If that is lost it runs work again on another one.
 func (w *wake) keep(what string, work func(*pgx.Conn) error) {
 	for retry := firstRetry; w.ctx.Err() == nil; retry = min(2*retry, lastRetry) {
 		began := time.Now()
@@ -25,7 +25,7 @@ func (w *wake) keep(what string, work func(*pgx.Conn) error) {
 		if w.ctx.Err() != nil {
 			return
 		}
-		w.db.opts.Logger.Warn("perdure postgres: notifications are interrupted", "part", what, "error", err)
+		w.db.opts.Logger.Warn("perdure postgres: the connection for notifications failed, retrying", "part", what, "error", err)
 		if time.Since(began) > lastRetry {
 			retry = firstRetry
 		}
@@ -55,7 +55,7 @@ func (w *wake) connected(work func(*pgx.Conn) error) error {
 	return errors.Join(err, conn.Close(closing))
 }
 
-// listen hears of the commits of other processes.
+// listen receives the commits of other processes.
 func (w *wake) listen(conn *pgx.Conn) error {
 	if _, err := conn.Exec(w.ctx, "LISTEN "+pgx.Identifier{w.channel}.Sanitize()); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (w *wake) listen(conn *pgx.Conn) error {
 		w.hub.Doubt()
 	}()
 	w.wakeAll()
-	own := `{"n":"` + w.node + `"` // how what this process has sent begins
+	own := `{"n":"` + w.node + `"` // the prefix of what this process sent
 	for {
 		n, err := w.hear(conn)
 		if err != nil {
@@ -80,7 +80,7 @@ func (w *wake) listen(conn *pgx.Conn) error {
 		w.peers.heard(n.Payload, time.Now())
 		var in signal
 		switch err := json.Unmarshal([]byte(n.Payload), &in); { //nolint:musttag // a Notice goes by its own names
-		case err != nil || in.Lost: // from a newer release, or what it says is incomplete
+		case err != nil || in.Lost: // from a newer release, or incomplete
 			w.wakeAll()
 		default:
 			w.deliver(&in, nil)
@@ -88,15 +88,15 @@ func (w *wake) listen(conn *pgx.Conn) error {
 	}
 }
 
-// hear waits for a notification. A connection on which nothing came for long is tested: the other end may be
-// gone without a word.
+// hear waits for a notification. It tests a connection that was silent for long, because the other end may be gone
+// without a word.
 func (w *wake) hear(conn *pgx.Conn) (*pgconn.Notification, error) {
 	watched := context.WithoutCancel(w.ctx) // by listen
 	for socket := conn.PgConn().Conn(); ; {
 		if err := socket.SetReadDeadline(time.Now().Add(quiet)); err != nil {
 			return nil, err
 		}
-		if err := w.ctx.Err(); err != nil { // else it ends the waiting from now on
+		if err := w.ctx.Err(); err != nil { // otherwise it ends the waiting from now on
 			return nil, err
 		}
 		n, err := conn.WaitForNotification(watched)
@@ -109,7 +109,7 @@ func (w *wake) hear(conn *pgx.Conn) (*pgconn.Notification, error) {
 	}
 }
 
-// test asks the other end whether it is there.
+// test checks whether the other end is there.
 func (w *wake) test(conn *pgx.Conn, socket net.Conn) error {
 	if err := socket.SetReadDeadline(time.Time{}); err != nil {
 		return err
@@ -119,8 +119,7 @@ func (w *wake) test(conn *pgx.Conn, socket net.Conn) error {
 	return conn.Ping(ctx)
 }
 
-// send tells other processes, outside of all commits: a NOTIFY inside of them would make
-// them wait for each other.
+// send tells other processes, outside of all commits. A NOTIFY inside of commits would make them wait for each other.
 func (w *wake) send(conn *pgx.Conn) error {
 	gather := time.NewTimer(0)
 	defer gather.Stop()
@@ -142,7 +141,7 @@ func (w *wake) send(conn *pgx.Conn) error {
 	}
 }
 
-// sendPending sends what there is, also while the provider closes: others would look for it only at their next poll.
+// sendPending sends what there is, even while the provider closes. Others would look for it only at their next poll.
 func (w *wake) sendPending(conn *pgx.Conn) error {
 	fx, out := w.take()
 	if out.empty() {
@@ -176,27 +175,29 @@ func (w *wake) notify(ctx context.Context, conn *pgx.Conn, out *signal) error {
 	return w.db.say(ctx, conn, loneStep{"SELECT pg_notify($1, $2)", []any{w.channel, string(payload)}})
 }
 
-// peers counts the other processes that send notifications. Each one sends to all, so with a fixed rate of each the server would deliver as many as
-// the square of their number, and commits that notify wait for each other. So each of them gathers longer, the more it hears.
+// peers counts the other processes that send notifications. Each one sends to all, so at a fixed rate the server would
+// deliver as many as the square of their number. Commits that notify also wait for each other. So each process gathers
+// longer, the more processes it hears.
 type peers struct {
 	mu   sync.Mutex
 	last map[string]time.Time // when each was heard
 }
 
 const (
-	// coalesce is how long notifications are gathered while others have just been sent, in a process that hears nobody else.
+	// coalesce is how long notifications are gathered while others have just been sent, in a process that hears no
+	// other one.
 	coalesce = 2 * time.Millisecond
-	// maxCoalesce bounds what the notifications of many busy processes add to the way of a wake-up.
+	// maxCoalesce bounds the delay of a wake-up when many processes are busy.
 	maxCoalesce = 20 * time.Millisecond
 	// recently is how long a process counts as busy after it was heard.
 	recently = time.Second
-	// maxPeers bounds how many processes are counted, as anybody may send a notification.
+	// maxPeers bounds how many processes are counted, because anybody may send a notification.
 	maxPeers = 64
-	// nodeLength is the length of the beginning of a payload that names its process.
+	// nodeLength is the length of the prefix of a payload that names its process.
 	nodeLength = len(`{"n":"0123456789abcdef"`)
 )
 
-// heard notes who sent a notification.
+// heard records the sender of a notification.
 func (p *peers) heard(payload string, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,7 +13,8 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// warmed makes an instance whose next commit goes by what its process remembers: a task is handed off, whose lease has the token.
+// warmed creates an instance whose next commit goes by what its process remembers: a task is handed off, whose lease
+// has the token.
 func warmed(t *testing.T, p *Provider) (next provider.CommitTurnRequest, token provider.UUID) {
 	t.Helper()
 	_, c := step(t, p)
@@ -30,8 +31,8 @@ func warmed(t *testing.T, p *Provider) (next provider.CommitTurnRequest, token p
 	return next, token
 }
 
-// What another process did since is noticed in the one round trip, and then the commit is judged by what is stored. Each of the two fences, the
-// transaction that wrote the row and the version, is the only one that notices some of it.
+// The one round trip detects what another process did since, and then the commit is judged by what is stored. There are
+// two fences, the transaction that wrote the row and the version. Each detects something that the other does not.
 func TestWarmCommitsNoticeOthers(t *testing.T) {
 	for _, between := range []struct {
 		what   string
@@ -70,13 +71,13 @@ func TestWarmCommitsNoticeOthers(t *testing.T) {
 			next, token := warmed(t, p)
 			between.do(t, p, other, next, token)
 			if _, err := p.CommitTurn(t.Context(), next); !errors.Is(err, between.want) {
-				t.Errorf("the commit answers %v", err)
+				t.Errorf("the commit returns %v", err)
 			}
 			if n := number(t, p, `SELECT coalesce(max(history_length), 0) FROM perdure.instance`); n != between.length {
 				t.Errorf("the history has %d events, want %d", n, between.length)
 			}
 			if between.want == nil {
-				send(t, p, next.Key, text("after")) // it goes by what this process remembers of the inbox
+				send(t, p, next.Key, text("after")) // it uses what this process remembers of the inbox
 			}
 			if n := number(t, p, `SELECT coalesce(sum(inbox_messages), 0) - (SELECT count(*) FROM perdure.inbox) FROM perdure.instance`); n != 0 {
 				t.Errorf("%d more messages are counted than wait", n)
@@ -92,7 +93,7 @@ func suspend(t *testing.T, p *Provider, key provider.UUID) {
 	}
 }
 
-// A clock that was set is noticed, too: no moment of another one is stored.
+// A clock that was set is detected, too: no time of another clock is stored.
 func TestWarmCommitsKeepToTheStoragesClock(t *testing.T) {
 	p := store(t)
 	next, _ := warmed(t, p)
@@ -109,8 +110,8 @@ func TestWarmCommitsKeepToTheStoragesClock(t *testing.T) {
 	}
 }
 
-// Calls on one instance wait for the group that changes it and go together with the next one, whether they name its key or its ID. Calls on
-// others need not wait, and nobody waits for ever.
+// Calls on one instance wait for the group that changes it and go together with the next one, whether they name its key
+// or its ID. Calls on others need not wait, and nobody waits for ever.
 func TestCallsOnOneInstanceShareGroups(t *testing.T) {
 	key, other := unique(), unique()
 	q := relational.NewQueue()
@@ -122,7 +123,7 @@ func TestCallsOnOneInstanceShareGroups(t *testing.T) {
 	}
 	take := func(want ...*relational.Member) []*relational.Member {
 		t.Helper()
-		c.since = time.Time{} // a group that takes so long keeps none away
+		c.since = time.Time{} // a group that takes so long blocks none
 		got, _ := c.take(q)
 		if !slices.Equal(got, want) {
 			t.Fatalf("a group of %d, want %d", len(got), len(want))
@@ -149,7 +150,7 @@ func TestCallsOnOneInstanceShareGroups(t *testing.T) {
 	}
 }
 
-// A second group begins beside one that is under way if many calls wait, or that one takes long.
+// While a group is in flight, a second one begins if many calls wait or the first takes long.
 func TestSecondGroupIsForManyCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := relational.NewQueue()
@@ -176,7 +177,7 @@ func TestSecondGroupIsForManyCalls(t *testing.T) {
 		submit(1)
 		take(0)
 		c.leave(first)
-		take(0)              // beside the second
+		take(0)              // while the second is in flight
 		time.Sleep(patience) //nolint:forbidigo // in a bubble
 		third := take(1)
 		c.leave(second)
@@ -186,7 +187,7 @@ func TestSecondGroupIsForManyCalls(t *testing.T) {
 	})
 }
 
-// What few tasks that are handed off have is stored beside those that have nothing of it.
+// Columns that few handed-off tasks use are stored together with tasks that do not use them.
 func TestHandOffsKeepWhatTheyHave(t *testing.T) {
 	p := store(t)
 	_, c := step(t, p)

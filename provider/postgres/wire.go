@@ -39,7 +39,7 @@ func (db *database) ask(ctx context.Context, conn *pgx.Conn, step loneStep) erro
 	return db.send(ctx, out, step)
 }
 
-// say runs a statement whose rows nobody wants on a connection that was made for notifications.
+// say runs a statement without results on a connection for notifications.
 func (db *database) say(ctx context.Context, conn *pgx.Conn, step loneStep) error {
 	if !db.fuses || db.opts.ListenURL != "" {
 		_, err := conn.Exec(ctx, step.sql, step.args...)
@@ -59,7 +59,7 @@ func (db *database) send(ctx context.Context, out *outgoing, step loneStep) erro
 	if _, err := out.add(step.sql, step.args); err != nil {
 		return err
 	}
-	socket := out.conn.PgConn().Conn() // whose caller cannot give up before all is sent
+	socket := out.conn.PgConn().Conn() // its caller cannot give up before everything is sent
 	if err := socket.SetWriteDeadline(time.Now().Add(db.opts.Timeout)); err != nil {
 		return &unanswered{cause: err, unsent: true}
 	}
@@ -72,10 +72,10 @@ func (db *database) send(ctx context.Context, out *outgoing, step loneStep) erro
 	return nil
 }
 
-// receive reads until the transaction is over. After a context that has ended it may be called again.
+// receive reads until the transaction is over. It may be called again after its context has ended.
 func (a *answer) receive(ctx context.Context, conn *pgconn.PgConn) error {
 	defer interrupting(ctx, conn.Conn())()
-	watched := context.WithoutCancel(ctx) // one watch is for all messages
+	watched := context.WithoutCancel(ctx) // one watch for all messages
 	for {
 		message, err := conn.ReceiveMessage(watched)
 		if err != nil {
@@ -92,7 +92,7 @@ func (a *answer) receive(ctx context.Context, conn *pgconn.PgConn) error {
 	}
 }
 
-// read takes what a row of sqlFused tells; that of the settings, which comes before, has fewer columns.
+// read decodes a row of sqlFused. The row of the settings, which comes before, has fewer columns.
 func (a *answer) read(columns [][]byte) {
 	const now, xid, fewest, long = 1, 3, 4, 8
 	if len(columns) < fewest || len(columns[now]) != long || len(columns[xid]) != long {
@@ -106,7 +106,7 @@ func (a *answer) read(columns [][]byte) {
 	}
 }
 
-// unanswered is the end of a connection before its answer.
+// unanswered is the end of a connection before its result.
 type unanswered struct {
 	cause  error
 	unsent bool
@@ -114,18 +114,18 @@ type unanswered struct {
 
 func (e *unanswered) Error() string { return "no answer: " + e.cause.Error() }
 
-// SafeToRetry tells the driver's way whether nothing was sent, whatever the driver said about the cause.
+// SafeToRetry reports whether nothing was sent, whatever the driver says about the cause.
 func (e *unanswered) SafeToRetry() bool { return e.unsent }
 
-// useless tells whether a connection is of no use after an error: none of its answers can be told from those to come, or its statements are not
-// what they were.
+// useless reports whether a connection is useless after an error: its results cannot be told from later ones, or its
+// statements were changed.
 func useless(err error) bool {
 	_, torn := errors.AsType[*unanswered](err)
 	return torn || sqlState(err) == stateNoStatement || sqlState(err) == stateOldPlan
 }
 
-// interrupting has whatever waits on a socket fail when a context ends, until stop is called. Then the socket is as it was, and stop tells whether
-// that has happened.
+// interrupting makes waits on a socket fail when a context ends, until stop is called. stop restores the socket and
+// reports whether that happened.
 func interrupting(ctx context.Context, socket net.Conn) (stop func() (interrupted bool)) {
 	var over sync.WaitGroup
 	over.Add(1)

@@ -106,8 +106,7 @@ func (k *Kinds) Unranked(id int64) int64 {
 // Sessions reports whether any task may be in a session.
 func (k *Kinds) Sessions() bool { return len(k.sessions) > 0 }
 
-// Awaited reports whether a fetch may wait for the end of a lease of the kind, because its queue is limited or the task is
-// in a session.
+// Awaited reports whether a fetch may wait for the end of a lease of the kind: in a limited queue, or in a session.
 func (k *Kinds) Awaited(id int64) bool {
 	kind, known := k.ByTask[id]
 	return !known || kind.Class&InSession != 0 || k.limited[kind.Queue]
