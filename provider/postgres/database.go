@@ -66,7 +66,11 @@ func (db *database) open(ctx context.Context, connector *connector) error {
 	return nil
 }
 
-// close closes the spare pool, and the pool if the store owns it.
+// poolGrace is how long close waits for the pools.
+const poolGrace = time.Second
+
+// close closes the spare pool, and the pool if the store owns it. A pool waits up to 15 s for each connection to a silent server. That wait
+// continues in the background.
 func (db *database) close() {
 	closed := make(chan struct{})
 	go func() {

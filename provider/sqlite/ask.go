@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/perdure/perdure/provider"
@@ -23,7 +24,7 @@ const (
 	sqlAnswerOf   = `SELECT answered, answer FROM perdure_ask WHERE ask_id = ?`
 )
 
-// asks are the calls of askers, and of those that have fetched a question.
+// asks are the calls that leave a question and that answer one.
 type asks struct{ *handle }
 
 // Ask implements [provider.Provider].
@@ -50,7 +51,7 @@ func (as *asks) Ask(ctx context.Context, req provider.AskRequest) (provider.AskR
 	})
 	if err != nil {
 		if provider.OutcomeOf(err) == provider.OutcomeUnknown {
-			as.withdrawAsk(req.AskID) // nobody would read the answer
+			as.withdrawAsk(req.AskID) // no caller would read the answer
 		}
 		return provider.AskResult{}, err
 	}
@@ -62,7 +63,7 @@ func (as *asks) Ask(ctx context.Context, req provider.AskRequest) (provider.AskR
 	return as.awaitAnswer(ctx, &req, ch)
 }
 
-// awaitAnswer blocks until the question is answered, and removes it otherwise.
+// awaitAnswer blocks until the question is answered. Otherwise it removes the question.
 func (as *asks) awaitAnswer(ctx context.Context, req *provider.AskRequest, ch <-chan relational.Answer) (provider.AskResult, error) {
 	deadline := time.NewTimer(req.Wait)
 	defer deadline.Stop()
@@ -105,7 +106,7 @@ func (as *asks) answerOf(ctx context.Context, id provider.UUID) (res provider.As
 	return res, ok, err
 }
 
-// withdrawAsk removes a question without waiting for that.
+// withdrawAsk queues the removal of a question.
 func (as *asks) withdrawAsk(id provider.UUID) *relational.Member {
 	return as.store.writer.later("ask", func(t *tx) error { return t.do(sqlDropAsk, id) })
 }
@@ -115,7 +116,7 @@ func (fs *fetches) FetchAsks(ctx context.Context, req provider.FetchAsksRequest)
 	if err := req.Validate(); err != nil {
 		return provider.FetchAsksResult{}, err
 	}
-	f := &askFetch{req: req, caps: make(map[provider.Capability]struct{}, len(req.Capabilities))}
+	f := &askFetch{log: fs.store.log, req: req, caps: make(map[provider.Capability]struct{}, len(req.Capabilities))}
 	for _, c := range req.Capabilities {
 		f.caps[c] = struct{}{}
 	}
@@ -133,6 +134,7 @@ func (fs *fetches) FetchAsks(ctx context.Context, req provider.FetchAsksRequest)
 
 // An askFetch is one parked FetchAsks. The writer owns it until the call is done.
 type askFetch struct {
+	log  *slog.Logger
 	req  provider.FetchAsksRequest
 	caps map[provider.Capability]struct{}
 	res  provider.FetchAsksResult
@@ -172,8 +174,8 @@ func (f *askFetch) take(t *tx) (bool, error) {
 	}
 	for _, place := range list {
 		ask, err := f.claim(t, place)
-		if errors.Is(err, errRow) { // it concerns this instance only, whose askers hear nothing
-			t.writer.store.log.Error("perdure sqlite: a question cannot be read", "key", place.key.String(), "error", err)
+		if errors.Is(err, errRow) { // it concerns this instance only, whose askers get no answer
+			f.log.Error("perdure sqlite: a question cannot be read", "key", place.key.String(), "error", err)
 			continue
 		}
 		if err != nil {
@@ -220,7 +222,7 @@ func (as *asks) Answer(ctx context.Context, req provider.AnswerRequest) error {
 		if open == 0 {
 			return fmt.Errorf("question %s: %w", req.AskID, provider.ErrNotFound)
 		}
-		if !as.store.hub.Expected(req.AskID) { // the asker is another process: it reads the answer
+		if !as.store.hub.Expected(req.AskID) { // the asker is another process, which reads the answer
 			_, err := t.exec(sqlAnswer, req.Payload, req.AskID, t.Elapsed)
 			return err
 		}

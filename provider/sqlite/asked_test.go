@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// addKinds stores kinds of turns and of tasks that nobody waits for.
+// addKinds stores kinds of turns and of tasks that no call waits for.
 func addKinds(t *testing.T, p *Provider, n int) {
 	t.Helper()
 	_, err := write(t.Context(), p.handle, "kinds", 0, func(x *tx, _ *struct{}) error {
@@ -35,7 +35,7 @@ func addKinds(t *testing.T, p *Provider, n int) {
 	}
 }
 
-// hands are a store's clock in the hand of a test.
+// hands are a store's clock that a test sets.
 type hands struct{ now atomic.Int64 }
 
 func (h *hands) options() Options {
@@ -54,9 +54,9 @@ func createLater(t *testing.T, p *Provider, name string, delay time.Duration) {
 	}
 }
 
-// The turn of a timer costs the same statements whatever else the store has kinds of.
+// The turn of a timer costs the same statements however many kinds the store has.
 func TestKindsThatNobodyWaitsForCostTimersNothing(t *testing.T) {
-	// statements returns the fewest of some turns. It ends early at want: the janitor may write between, more often on a busy machine.
+	// statements returns the fewest of some turns. It ends early at want, because the janitor may write in between.
 	statements := func(kinds, turns int, want int64) int64 {
 		var h hands
 		p := openTest(t, filepath.Join(t.TempDir(), "kinds.db"), h.options())
@@ -86,17 +86,17 @@ func TestKindsThatNobodyWaitsForCostTimersNothing(t *testing.T) {
 	}
 }
 
-// What another process commits makes a process read the kinds that are new, and not all of them again.
+// A foreign commit makes a process read only the kinds that are new.
 func TestForeignCommitsCostNoReadOfKnownKinds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kinds.db")
 	p := openTest(t, path, Options{})
 	addKinds(t, p, 10)
 	kinds := func() (rows int, names map[provider.Capability][]int64) {
 		_, err := write(t.Context(), p.handle, "kinds", 0, func(x *tx, _ *struct{}) error {
-			counted := *x
-			counted.db = countedRows{x.db, &rows}
-			k, err := counted.Kinds()
-			x.kinds, x.read, names = counted.kinds, counted.read, k.ByCap
+			plain := x.db
+			x.db = countedRows{plain, &rows}
+			k, err := x.Kinds()
+			x.db, names = plain, k.ByCap
 			return err
 		})
 		if err != nil {
@@ -109,7 +109,7 @@ func TestForeignCommitsCostNoReadOfKnownKinds(t *testing.T) {
 	if rows, names := kinds(); rows != 1 || len(names[provider.Capability{Name: "foreign"}]) != 1 {
 		t.Errorf("read %d rows to learn of one kind, and know %v", rows, names)
 	}
-	// A kind that was never committed is forgotten, and its number is another one's.
+	// A kind that was never committed is forgotten, and another kind gets its number.
 	_, err := write(t.Context(), p.handle, "kinds", 0, func(x *tx, _ *struct{}) error {
 		if _, err := x.NewTurnKind(relational.TurnKind{Capability: provider.Capability{Name: "gone"}}); err != nil {
 			return err
@@ -139,14 +139,14 @@ func (c countedRows) each(sql string, fn func(*row) error, args ...any) error {
 	return c.statements.each(sql, func(r *row) error { *c.n++; return fn(r) }, args...)
 }
 
-// A kind that a fetch asks for only after the due times were measured wakes it all the same.
+// A kind that a fetch asks for only after the due moments were measured wakes it, too.
 func TestDueTimesCoverAKindFromItsFirstFetch(t *testing.T) {
 	for name, ask := range map[string]func(context.Context, *Provider) chan fetched{
 		"a parked fetch": func(ctx context.Context, p *Provider) chan fetched {
 			return fetchTurns(ctx, p, fetchOf("late", newToken(), time.Minute))
 		},
 		"one that did not wait before": func(ctx context.Context, p *Provider) chan fetched {
-			_, _ = p.FetchTurns(ctx, fetchOf("late", newToken(), 0)) // the second one tells
+			_, _ = p.FetchTurns(ctx, fetchOf("late", newToken(), 0)) // the second one counts
 			return fetchTurns(ctx, p, fetchOf("late", newToken(), time.Minute))
 		},
 	} {
@@ -168,7 +168,7 @@ func TestDueTimesCoverAKindFromItsFirstFetch(t *testing.T) {
 	}
 }
 
-// A search in vain is not remembered of a kind whose next due time is not known.
+// A kind whose next due moment is unknown does not become quiet.
 func TestKindThatNobodyWaitsForIsSearchedAgain(t *testing.T) {
 	var h hands
 	p := openTest(t, filepath.Join(t.TempDir(), "again.db"), h.options())
@@ -185,7 +185,7 @@ func TestKindThatNobodyWaitsForIsSearchedAgain(t *testing.T) {
 		return len(res.Turns)
 	}
 	fetch()
-	for range 3 { // each drops what nobody has asked for lately
+	for range 3 { // each drops the kinds that were not asked for lately
 		h.now.Add(2 * time.Minute.Microseconds())
 		remeasure(t, p)
 	}
@@ -198,11 +198,11 @@ func TestKindThatNobodyWaitsForIsSearchedAgain(t *testing.T) {
 	}
 }
 
-// remeasure has the due times measured by what is waited for now.
+// remeasure makes the writer measure the due moments for the calls that wait now.
 func remeasure(t *testing.T, p *Provider) {
 	t.Helper()
 	_, err := write(t.Context(), p.handle, "remeasure", 0, func(x *tx, _ *struct{}) error {
-		x.writer.due.stale = true
+		x.agenda.stale = true
 		return nil
 	})
 	if err != nil {

@@ -38,8 +38,7 @@ func TestHazard24_LeasesOfADeadProcessEnd(t *testing.T) {
 	}
 }
 
-// Every transaction looks for foreign commits, so that a busy writer never comes to look
-// in between; it must find out about the dead all the same.
+// Every transaction looks for foreign commits, so a busy writer never looks in between. It must notice dead processes, too.
 func TestHazard24_BusySurvivorEndsLeasesOfADeadProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	p := openTest(t, path, Options{})
@@ -48,8 +47,8 @@ func TestHazard24_BusySurvivorEndsLeasesOfADeadProcess(t *testing.T) {
 	if !lines.Scan() || lines.Text() != "leased 1" {
 		t.Fatal("the child leased nothing:", lines.Text())
 	}
-	_, err := write(t.Context(), p.handle, "busy", 0, func(x *tx, _ *struct{}) error {
-		x.writer.foreign.looked = time.Now().Add(time.Hour) // as if a transaction were always just over
+	_, err := write(t.Context(), p.handle, "busy", 0, func(_ *tx, _ *struct{}) error {
+		p.store.writer.foreign.looked = time.Now().Add(time.Hour) // as if a transaction had always just ended
 		return nil
 	})
 	if err != nil {
@@ -71,15 +70,14 @@ func TestHazard24_BusySurvivorEndsLeasesOfADeadProcess(t *testing.T) {
 	}
 }
 
-// The dead one's leases end though a third process goes on using the file, and though
-// nothing else happens that would wake anybody.
+// The leases of a dead process end though a third process goes on using the file and nothing else wakes a writer.
 func TestHazard24_LeasesOfADeadProcessEndBesideAThird(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	p := openTest(t, path, Options{})
 	startPeer(t, "stay", path)
 	c := startChain(t, p, "w")
 	create(t, p, "one", "x")
-	if err := c.step(t); err != nil { // a task in hand here, which the death elsewhere must not touch
+	if err := c.step(t); err != nil { // a task leased here, which the death of the other process must not touch
 		t.Fatal(err)
 	}
 	holder := startPeer(t, "hold", path)
@@ -117,7 +115,7 @@ func ownerGone(t *testing.T, p *Provider, owner string) (gone bool, err error) {
 	return gone, err
 }
 
-// Who sends to an instance does not answer for the owner that it is kept for: when that dies with its process, the instance is free.
+// Sending to an instance does not enroll the owner that it is kept for. When that owner's process dies, the instance is free.
 func TestHazard24_SenderDoesNotServeTheOwnerOfAnotherProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	p := openTest(t, path, Options{})
@@ -141,7 +139,7 @@ func TestHazard24_SenderDoesNotServeTheOwnerOfAnotherProcess(t *testing.T) {
 	}
 }
 
-// Whoever is stopped may go on: its lease holds until it has run out.
+// A stopped process may go on, so its lease holds until it expires.
 func TestHazard24_StoppedProcessKeepsItsLease(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	p := openTest(t, path, Options{})
@@ -159,8 +157,7 @@ func TestHazard24_StoppedProcessKeepsItsLease(t *testing.T) {
 	holder.kill()
 }
 
-// A process that knows of no death yet must not take a number for dead only because it is
-// its own, nor an owner that nobody has written down.
+// A process must not take its own number for dead, nor an owner that no process has enrolled.
 func TestHazard24_InDoubtAnOwnerIsAlive(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	p := openTest(t, path, Options{})
@@ -170,7 +167,7 @@ func TestHazard24_InDoubtAnOwnerIsAlive(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = write(t.Context(), p.handle, "enroll", 0, func(x *tx, _ *struct{}) error {
-		x.writer.foreign.listed = false
+		p.store.writer.foreign.listed = false
 		_, err := x.exec(`INSERT INTO perdure_owner VALUES (?, 'elsewhere'), (?, 'both'), (?, 'both')`,
 			other.process, other.process, p.store.here.process)
 		return err
@@ -203,11 +200,11 @@ func TestHazard24_InDoubtAnOwnerIsAlive(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return !gone && n == 2 // "node" and "both" of this process: the rows of the dead are cleaned up
+		return !gone && n == 2 // "node" and "both" of this process: the rows of dead processes are removed
 	})
 }
 
-// A writer that is killed leaves the way free at once: in the middle of a transaction, and wherever it just is.
+// After a writer is killed others write at once, whether it was inside a transaction or not.
 func TestHazard18_SurvivorWritesOnAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	p := openTest(t, path, Options{})
@@ -244,7 +241,7 @@ func TestHazard18_SurvivorWritesOnAtOnce(t *testing.T) {
 		}
 	}
 	t.Logf("longest commit %v", longest)
-	if longest > 10*time.Second { // far more than on a busy machine; who waits for the dead waits without end
+	if longest > 10*time.Second { // far more than on a busy machine; a wait for a dead process does not end
 		t.Errorf("a commit took %v", longest)
 	}
 }

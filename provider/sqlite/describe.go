@@ -39,7 +39,7 @@ const (
 )
 
 // InsertInstance implements [relational.Rows].
-func (t *tx) InsertInstance(h *relational.Head, req *provider.CreateRequest) error {
+func (t *instanceRows) InsertInstance(h *relational.Head, req *provider.CreateRequest) error {
 	t.keep(h, req)
 	t.Effects.Made = append(t.Effects.Made, h.Key)
 	if req.Parent.Key.IsZero() {
@@ -50,7 +50,7 @@ func (t *tx) InsertInstance(h *relational.Head, req *provider.CreateRequest) err
 }
 
 // InsertBegun implements [relational.FirstTurnRows].
-func (t *tx) InsertBegun(h *relational.Head, req *provider.CreateRequest) error {
+func (t *instanceRows) InsertBegun(h *relational.Head, req *provider.CreateRequest) error {
 	t.keep(h, req)
 	t.Effects.Made = append(t.Effects.Made, h.Key)
 	if h.StickyOwner != "" {
@@ -69,10 +69,10 @@ func (t *tx) InsertBegun(h *relational.Head, req *provider.CreateRequest) error 
 }
 
 // Retire implements [relational.Rows].
-func (t *tx) Retire(key provider.UUID) error { return t.do(sqlRetire, key) }
+func (t *instanceRows) Retire(key provider.UUID) error { return t.do(sqlRetire, key) }
 
 // TurnsOf implements [relational.Rows].
-func (t *tx) TurnsOf(token provider.UUID) ([]provider.UUID, error) {
+func (t *instanceRows) TurnsOf(token provider.UUID) ([]provider.UUID, error) {
 	if err := t.Flush(); err != nil { // so that the statement sees what this group leased
 		return nil, err
 	}
@@ -80,26 +80,26 @@ func (t *tx) TurnsOf(token provider.UUID) ([]provider.UUID, error) {
 }
 
 // Attached implements [relational.Rows].
-func (t *tx) Attached(parent provider.UUID) ([]provider.UUID, error) {
+func (t *instanceRows) Attached(parent provider.UUID) ([]provider.UUID, error) {
 	return t.keys(sqlAttached, parent)
 }
 
 // Block implements [relational.Rows].
-func (t *tx) Block(key provider.UUID, f *provider.TurnFailure, now provider.Time, fresh bool) error {
+func (t *instanceRows) Block(key provider.UUID, f *provider.TurnFailure, now provider.Time, fresh bool) error {
 	if fresh {
 		return t.do(sqlBlock, 1, f.Reason, f.Message, now, key)
 	}
 	return t.do(sqlBlockAgain, f.Reason, f.Message, key)
 }
 
-// ClearBlocked implements [relational.Rows]. A person says that the instance is mended.
-func (t *tx) ClearBlocked(key provider.UUID) error {
-	t.writer.pardon(key)
+// ClearBlocked implements [relational.Rows]. An operator has repaired the instance.
+func (t *instanceRows) ClearBlocked(key provider.UUID) error {
+	t.pardon(key)
 	return t.do(sqlUnblock, key)
 }
 
 // SetCustomStatus implements [relational.Rows].
-func (t *tx) SetCustomStatus(key provider.UUID, status []byte) error {
+func (t *instanceRows) SetCustomStatus(key provider.UUID, status []byte) error {
 	delete(t.made, key)
 	if len(status) == 0 {
 		return t.do(sqlCustomStatus, key, nil)
@@ -108,7 +108,7 @@ func (t *tx) SetCustomStatus(key provider.UUID, status []byte) error {
 }
 
 // SetResult implements [relational.Rows].
-func (t *tx) SetResult(key provider.UUID, result []byte) error {
+func (t *instanceRows) SetResult(key provider.UUID, result []byte) error {
 	if result == nil {
 		delete(t.made, key)
 		return t.do(sqlDropResult, key)
@@ -120,7 +120,7 @@ func (t *tx) SetResult(key provider.UUID, result []byte) error {
 }
 
 // SetAttributes implements [relational.Rows].
-func (t *tx) SetAttributes(key provider.UUID, list []provider.Attribute) error {
+func (t *instanceRows) SetAttributes(key provider.UUID, list []provider.Attribute) error {
 	delete(t.made, key)
 	for _, a := range list {
 		if err := t.do(sqlSetAttribute, key, a.Name, a.Kind, a.Text, a.Number); err != nil {
@@ -131,7 +131,7 @@ func (t *tx) SetAttributes(key provider.UUID, list []provider.Attribute) error {
 }
 
 // SetValue implements [relational.Rows].
-func (t *tx) SetValue(key provider.UUID, v provider.KeyValue) error {
+func (t *instanceRows) SetValue(key provider.UUID, v provider.KeyValue) error {
 	if v.Value == nil {
 		return t.do(sqlDropValue, key, v.Key)
 	}

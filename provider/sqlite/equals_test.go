@@ -43,7 +43,7 @@ func startPeer(tb testing.TB, what, path string) *peer {
 	return p
 }
 
-// hears answers the number that the peer says with a word.
+// hears returns the number that the peer prints with a word.
 func (p *peer) hears(word string) int64 {
 	p.tb.Helper()
 	if !p.lines.Scan() {
@@ -115,7 +115,7 @@ func TestHazard18_TwoBusyWritersShareTheFileFairly(t *testing.T) {
 	})
 }
 
-// inSomeRound wants one round of some to be well. A busy machine spoils a round now and then; a fault spoils all.
+// inSomeRound demands that one of several rounds succeeds. A busy machine spoils a round now and then. A fault spoils all.
 func inSomeRound(t *testing.T, round func() error) {
 	t.Helper()
 	var err error
@@ -149,7 +149,7 @@ func TestHazard18_SmallCommitsPassBesideGroupCommits(t *testing.T) {
 
 func micro(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
 
-// percentile answers the p-th of 100.
+// percentile returns the p-th percentile.
 func percentile(list []time.Duration, p int) time.Duration {
 	slices.Sort(list)
 	return list[min(len(list)*p/100, len(list)-1)]
@@ -178,11 +178,11 @@ func smallCommits(ctx context.Context, p *Provider) error {
 // that it has seen another process at all.
 func idle(tb testing.TB, p *Provider, lone bool) {
 	tb.Helper()
-	_, err := write(tb.Context(), p.handle, "idle", 0, func(x *tx, _ *struct{}) error {
-		x.writer.foreign.seen = time.Time{}
+	_, err := write(tb.Context(), p.handle, "idle", 0, func(_ *tx, _ *struct{}) error {
+		p.store.writer.foreign.seen = time.Time{}
 		if lone {
-			x.writer.foreign.alone = true
-			x.writer.foreign.census = time.Now().Add(time.Minute)
+			p.store.writer.foreign.alone = true
+			p.store.writer.foreign.census = time.Now().Add(time.Minute)
 		}
 		return nil
 	})
@@ -191,27 +191,27 @@ func idle(tb testing.TB, p *Provider, lone bool) {
 	}
 }
 
-// settled waits until the writer leaves it to the kernel to tell of the next write.
+// settled waits until the writer relies on the kernel to report the next write.
 func settled(tb testing.TB, p *Provider) {
 	tb.Helper()
 	w := p.store.writer
 	await(tb, "quiet", func() bool {
 		w.helm.Lock()
 		defer w.helm.Unlock()
-		return w.news.awaited() && w.foreign.calm
+		return w.foreign.news.awaited() && w.foreign.calm
 	})
 }
 
-// without makes the writer look for commits of other processes itself, as it does on systems that do not tell.
+// without makes the writer look for commits of other processes itself, as it does where the kernel does not report writes.
 func without(tb testing.TB, p *Provider) {
 	tb.Helper()
 	w := p.store.writer
 	w.helm.Lock()
 	defer w.helm.Unlock()
-	if err := w.news.close(); err != nil {
+	if err := w.foreign.news.close(); err != nil {
 		tb.Fatal(err)
 	}
-	w.news = nil
+	w.foreign.news = nil
 }
 
 // wakes measures from when the peer begins to write to when a parked fetch here has it.
@@ -222,7 +222,7 @@ func wakes(tb testing.TB, p *Provider, other *peer, n int, lone bool) []time.Dur
 		got := fetchTurns(tb.Context(), p, fetchOf("x", newToken(), time.Minute))
 		awaitParked(tb, p.store.writer, 1)
 		idle(tb, p, lone)
-		if p.store.writer.news != nil {
+		if p.store.writer.foreign.news != nil {
 			settled(tb, p)
 		}
 		other.tell()
@@ -242,13 +242,12 @@ func TestHazard38_IdleProcessesWakeEachOther(t *testing.T) {
 	stays := startPeer(t, "one", path)
 	took := wakes(t, p, stays, 20, false)
 	t.Logf("a process that stays: p50 %v, p95 %v", percentile(took, 50), percentile(took, 95))
-	if p50 := percentile(took, 50); p50 > 200*time.Millisecond { // ten times of what is promised
+	if p50 := percentile(took, 50); p50 > 200*time.Millisecond { // ten times the promised value
 		t.Errorf("p50 %v: want 20ms on a quiet machine", p50)
 	}
 }
 
-// A command that starts an instance and ends does not wait for the slow look of a process
-// that believes itself alone.
+// An instance that a short command starts does not wait for the slow look of a process that believes itself alone.
 func TestHazard38_ProcessThatJustCameWakesALoneOne(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	p := openTest(t, path, Options{})

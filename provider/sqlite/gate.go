@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// The next tasks of a kind, after one of them, but those of sessions that others hold or that are one too many.
+	// The next tasks of a kind after one of them, without those of sessions that others hold or that would be one too many.
 	sqlGated = `SELECT t.key, t.execution, t.event_id, t.fetch_at, t.session, (t.fetch_at <= ?2 OR t.fetch_at IS t.rank_at) AND
 		(t.expire_at IS NULL OR t.expire_at > ?2) FROM perdure_task t INDEXED BY perdure_task_fetch
 		LEFT JOIN perdure_session s ON s.id = t.session
 		WHERE t.kind = ?1 AND t.fetch_at <= ?3 AND (t.fetch_at, t.key, t.execution, t.event_id) > (?4, ?5, ?6, ?7)
 		AND (t.session IS NULL OR s.owner = ?8 OR ?9 AND (s.id IS NULL OR min(s.lease_until, s.idle_until) <= ?10))
 		ORDER BY t.fetch_at, t.key, t.execution, t.event_id LIMIT ?11`
-	// Of the index alone, and of the row alone: for a search that must get past damaged rows.
+	// These read the index alone, and the row alone, for a search that must get past damaged rows.
 	sqlGatedKeys = `SELECT key, execution, event_id, fetch_at FROM perdure_task INDEXED BY perdure_task_fetch
 		WHERE kind = ? AND fetch_at <= ? AND (fetch_at, key, execution, event_id) > (?, ?, ?, ?)
 		ORDER BY fetch_at, key, execution, event_id LIMIT ?`
@@ -30,15 +30,15 @@ const (
 // gatePage is how many tasks a gate reads at once.
 const gatePage = 64
 
-// A gate chooses the tasks of a fetch one after the other, in order, where limits of queues and sessions decide which of them it
-// may have. Fetches without either do not come here.
+// A gate chooses the tasks of a fetch one by one, in order, where limits of queues and sessions decide which of them it may
+// have. Fetches without either do not use one.
 type gate struct {
 	t       *tx
 	req     *provider.FetchTasksRequest
 	room    map[string]int  // how many tasks of a queue may be leased yet, where there is a limit
-	holds   map[string]bool // of sessions that were asked for: whether the fetch may have their tasks
-	held    int             // sessions that the owner holds, with those that it is to have
-	claimed map[string]bool // sessions that it is to have
+	holds   map[string]bool // whether the fetch may have the tasks of a session, for those that were looked up
+	held    int             // sessions that the owner holds, and those that it will claim
+	claimed map[string]bool // sessions that it will claim
 }
 
 // candidate is a task that can be fetched if the gate lets it through.
@@ -50,7 +50,7 @@ type candidate struct {
 	session string
 }
 
-// newGate looks what is leased and held.
+// newGate reads what is leased and held.
 func (t *tx) newGate(req *provider.FetchTasksRequest) (*gate, error) {
 	g := &gate{t: t, req: req, room: relational.Limits(req), holds: make(map[string]bool), claimed: make(map[string]bool)}
 	if len(g.room) > 0 {
@@ -79,7 +79,7 @@ func (g *gate) use(kind int64) {
 	}
 }
 
-// choose answers the tasks to take, in order. It reads only.
+// choose returns the tasks to take, in order. It only reads.
 func (g *gate) choose(limit int) (list []candidate, err error) {
 	if g.req.Expired {
 		if list, err = g.late(limit); err != nil {
@@ -119,11 +119,11 @@ func byRank(a, b *candidate) int {
 		cmp.Compare(a.Execution, b.Execution), cmp.Compare(a.EventID, b.EventID))
 }
 
-// late finds tasks that are past their time, which ask for nothing.
+// late finds tasks that are past their time. Limits and sessions do not concern them.
 func (g *gate) late(limit int) (list []candidate, err error) {
 	err = g.t.each(sqlGatedLate, func(r *row) error {
 		c := candidate{taskPlace: readTaskPlace(r, taskPlace{late: true, at: lateRank}), of: r.int(4), session: r.text(5)}
-		if !g.t.writer.shunned(c.TaskRef) {
+		if !g.t.agenda.shuns.has(c.TaskRef) {
 			list = append(list, c)
 		}
 		return nil
@@ -131,7 +131,7 @@ func (g *gate) late(limit int) (list []candidate, err error) {
 	return list, err
 }
 
-// admits tells whether the fetch may have the task, which then it has.
+// admits reports whether the fetch may have the task, and counts it as taken if so.
 func (g *gate) admits(c *candidate) (bool, error) {
 	room, limited := g.room[g.t.kinds.ByTask[c.of].Queue]
 	if limited && room <= 0 {
@@ -144,7 +144,7 @@ func (g *gate) admits(c *candidate) (bool, error) {
 	return true, nil
 }
 
-// claims tells whether the owner holds the session, or will.
+// claims reports whether the owner holds the session, or will.
 func (g *gate) claims(id string) (bool, error) {
 	if id == "" {
 		return true, nil
@@ -161,7 +161,7 @@ func (g *gate) claims(id string) (bool, error) {
 		return false, err
 	}
 	if !held {
-		if g.held >= g.req.Sessions.Max { // it may not have this one, nor any other one that is free
+		if g.held >= g.req.Sessions.Max { // it may not have this one, nor any other that is free
 			return false, nil
 		}
 		g.held++
@@ -171,7 +171,7 @@ func (g *gate) claims(id string) (bool, error) {
 	return g.holds[id], nil
 }
 
-// A stream reads the tasks of one kind in order, a page at a time. Its page is never empty while it is in use.
+// A stream reads the tasks of one kind in order, page by page. Its page is never empty while it is in use.
 type stream struct {
 	g    *gate
 	kind int64
@@ -181,7 +181,7 @@ type stream struct {
 	over bool // nothing comes after the page
 }
 
-// streams are those of all kinds that the fetch names and that have something.
+// streams returns those of all kinds that the fetch names and that have tasks.
 func (g *gate) streams() (list []*stream, err error) {
 	seen := make(map[int64]bool)
 	for _, q := range g.req.Queues {
@@ -195,7 +195,7 @@ func (g *gate) streams() (list []*stream, err error) {
 					continue
 				}
 				seen[id] = true
-				g.t.writer.asked.tasks.ask(id, g.t.Elapsed)
+				g.t.agenda.asked.tasks.ask(id, g.t.Elapsed)
 				s := &stream{g: g, kind: id, of: of}
 				more, err := s.next()
 				if err != nil {
@@ -210,7 +210,7 @@ func (g *gate) streams() (list []*stream, err error) {
 	return list, nil
 }
 
-// next goes on to the next task; false if there is none.
+// next goes on to the next task. It returns false if there is none.
 func (s *stream) next() (bool, error) {
 	if len(s.page) > 0 {
 		s.page = s.page[1:]
@@ -227,7 +227,7 @@ func (s *stream) next() (bool, error) {
 func (s *stream) read() error {
 	t, until := s.g.t, s.g.t.Now
 	if s.of.Class&relational.Ranked != 0 {
-		until = never // what waits for its first lease has a rank that delays nothing
+		until = never // a task that waits for its first lease has a rank, which delays nothing
 	}
 	from, more, n := s.last, s.g.held < s.g.req.Sessions.Max, 0
 	err := t.each(sqlGated, func(r *row) error {
@@ -242,7 +242,7 @@ func (s *stream) read() error {
 		err = t.each(sqlGatedKeys, func(r *row) error {
 			n++
 			c := s.at(r)
-			if t.writer.shunned(c.TaskRef) {
+			if t.agenda.shuns.has(c.TaskRef) {
 				return nil
 			}
 			fetchable := false
@@ -255,7 +255,7 @@ func (s *stream) read() error {
 	return err
 }
 
-// at reads where a task stands.
+// at reads a task's place in the order.
 func (s *stream) at(r *row) candidate {
 	place := taskPlace{at: -s.of.Bonus()}
 	if s.of.Class&relational.Ranked != 0 {
@@ -265,9 +265,9 @@ func (s *stream) at(r *row) candidate {
 	return s.last
 }
 
-// add takes a task into the page if it may be fetched.
+// add adds a task to the page if it may be fetched.
 func (s *stream) add(c *candidate, fetchable bool) {
-	if fetchable && !s.g.t.writer.shunned(c.TaskRef) {
+	if fetchable && !s.g.t.agenda.shuns.has(c.TaskRef) {
 		s.page = append(s.page, *c)
 	}
 }

@@ -24,7 +24,7 @@ func create(tb testing.TB, p *Provider, id, name string) provider.Instance {
 	return res.Instance
 }
 
-// await spins until ok; what it waits for is in memory and a few scheduler turns away.
+// await spins until ok, for conditions in memory that are a few scheduler turns away.
 func await(tb testing.TB, what string, ok func() bool) {
 	tb.Helper()
 	for start := time.Now(); !ok(); runtime.Gosched() {
@@ -37,10 +37,10 @@ func await(tb testing.TB, what string, ok func() bool) {
 func awaitParked(tb testing.TB, w *writer, n int) {
 	tb.Helper()
 	await(tb, "parked fetches", func() bool {
-		w.mu.Lock()
-		defer w.mu.Unlock()
+		w.parking.mu.Lock()
+		defer w.parking.mu.Unlock()
 		tried := 0
-		for _, c := range w.parked {
+		for _, c := range w.parking.calls {
 			if !c.fresh && !c.trying {
 				tried++
 			}
@@ -49,7 +49,7 @@ func awaitParked(tb testing.TB, w *writer, n int) {
 	})
 }
 
-// hold makes the writer busy until release is called, so that what comes next is a group.
+// hold makes the writer busy until release is called, so that the calls that follow are one group.
 func hold(tb testing.TB, p *Provider) (release func()) {
 	tb.Helper()
 	began, end := make(chan struct{}), make(chan struct{})
@@ -154,7 +154,7 @@ func TestHazard17_CancelledMemberLeavesTheQueue(t *testing.T) {
 	}
 }
 
-// cancelRunning cancels a member that the writer of another store is just running.
+// cancelRunning cancels a member while the writer of another store runs it.
 func cancelRunning(t *testing.T, _ *Provider) chan error {
 	t.Helper()
 	p := openTest(t, filepath.Join(t.TempDir(), "other.db"), Options{})
@@ -190,7 +190,7 @@ func TestStorageErrorGoesToEveryMemberAndTheWriterRecovers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	limit(`PRAGMA max_page_count = 1`) // SQLite raises it to what is there: the disk is full
+	limit(`PRAGMA max_page_count = 1`) // SQLite raises it to the present size: the disk is full
 	big := make([]byte, 1<<20)
 	release := hold(t, p)
 	errs := make(chan error, 4)

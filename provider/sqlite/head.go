@@ -16,8 +16,8 @@ const (
 		lease_owner, lease_until, sticky_owner, sticky_until, not_before_at, fetch_at, parent_key, parent_execution, parent_event
 		FROM perdure_instance WHERE key = ?`
 	sqlKeyOfID = `SELECT key FROM perdure_instance WHERE id = ? AND current = 1`
-	// Both rows that a new instance could collide with, by one index look-up each. One row that is both comes twice, which an OR would
-	// keep a table of its own to prevent.
+	// Both rows that a new instance could collide with, by one index look-up each. A row that matches both comes twice. An OR would
+	// prevent that at the cost of a temporary table.
 	sqlSameID = `SELECT key, status, deleting, request_id, id, current FROM perdure_instance WHERE id = ? AND current = 1
 		UNION ALL SELECT key, status, deleting, request_id, id, current FROM perdure_instance WHERE key = ?`
 	sqlHeadSmall = `UPDATE perdure_instance SET version = ?, history_length = ?, history_bytes = ?, updated_at = ?,
@@ -30,7 +30,7 @@ const (
 )
 
 // LoadHead implements [relational.Rows].
-func (t *tx) LoadHead(key provider.UUID) (*relational.Head, error) {
+func (t *instanceRows) LoadHead(key provider.UUID) (*relational.Head, error) {
 	h := &relational.Head{Key: key}
 	found, err := t.one(sqlHead, func(r *row) {
 		h.ID, h.Kind, h.Status, h.Deleting = r.text(0), r.int(1), provider.Status(r.int(2)), r.bool(3)
@@ -45,19 +45,19 @@ func (t *tx) LoadHead(key provider.UUID) (*relational.Head, error) {
 		return nil, fmt.Errorf("perdure_instance %s: %w", key, err)
 	}
 	if !found {
-		return nil, nil //nolint:nilnil // no instance is an answer
+		return nil, nil //nolint:nilnil // no instance is not an error
 	}
 	return h, nil
 }
 
 // Current implements [relational.Rows].
-func (t *tx) Current(id string) (key provider.UUID, err error) {
+func (t *instanceRows) Current(id string) (key provider.UUID, err error) {
 	_, err = t.one(sqlKeyOfID, func(r *row) { key = r.uuid(0) }, id)
 	return key, err
 }
 
 // Rivals implements [relational.Rows].
-func (t *tx) Rivals(id string, key provider.UUID) (sameID, sameKey *relational.Rival, err error) {
+func (t *instanceRows) Rivals(id string, key provider.UUID) (sameID, sameKey *relational.Rival, err error) {
 	err = t.each(sqlSameID, func(r *row) error {
 		v := &relational.Rival{
 			Key: r.uuid(0), Status: provider.Status(r.int(1)), Deleting: r.bool(2), Request: r.text(3), ID: r.text(4),
@@ -74,14 +74,14 @@ func (t *tx) Rivals(id string, key provider.UUID) (sameID, sameKey *relational.R
 }
 
 // StoreHead implements [relational.Rows]. Most turns change no column that an index has.
-func (t *tx) StoreHead(h *relational.Head) error {
+func (t *instanceRows) StoreHead(h *relational.Head) error {
 	fetchAt := h.Ready()
 	if h.LeaseUntil != 0 {
-		fetchAt = 0 // the sweep sets it when the lease has lapsed
+		fetchAt = 0 // the sweep sets it when the lease has expired
 	}
 	wide := h.Wide || fetchAt != h.FetchAt
 	h.FetchAt = fetchAt
-	if h.Kept && h.StickyOwner != "" { // else another process may serve the owner, and this one does not because it stores a message
+	if h.Kept && h.StickyOwner != "" { // otherwise another process may serve the owner, and storing a message does not change that
 		if err := t.enroll(h.StickyOwner); err != nil {
 			return err
 		}

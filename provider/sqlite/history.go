@@ -20,19 +20,19 @@ const (
 )
 
 // AppendEvents implements [relational.Rows].
-func (t *tx) AppendEvents(h *relational.Head, count int, packed []byte) error {
+func (t *historyRows) AppendEvents(h *relational.Head, count int, packed []byte) error {
 	return t.do(sqlAppend, h.Key, h.Execution, h.Length+1, count, packed, checksum(packed))
 }
 
 // AddExecution implements [relational.Rows].
-func (t *tx) AddExecution(key provider.UUID, execution int64, status provider.Status, length int64) error {
+func (t *historyRows) AddExecution(key provider.UUID, execution int64, status provider.Status, length int64) error {
 	return t.do(sqlAddExecution, key, execution, status, length)
 }
 
 const sqlExecutionStatus = `SELECT status FROM perdure_execution WHERE key = ? AND execution = ?`
 
 // ExecutionStatus implements [relational.Rows].
-func (t *tx) ExecutionStatus(key provider.UUID, execution int64) (provider.Status, error) {
+func (t *historyRows) ExecutionStatus(key provider.UUID, execution int64) (provider.Status, error) {
 	status, err := t.integer(sqlExecutionStatus, key, execution)
 	return provider.Status(status), err
 }

@@ -26,7 +26,7 @@ const (
 )
 
 // Waiting implements [relational.Rows].
-func (t *tx) Waiting(key provider.UUID, _ []int64, fn func(relational.Waiting) bool) error {
+func (t *inboxRows) Waiting(key provider.UUID, _ []int64, fn func(relational.Waiting) bool) error {
 	err := t.each(sqlInboxOrder, func(r *row) error {
 		w := relational.Waiting{
 			Place: relational.Place{VisibleAt: r.time(0), ID: r.int(1)}, Bytes: r.int(2), Timer: r.bool(3), Execution: r.int(4),
@@ -43,19 +43,19 @@ func (t *tx) Waiting(key provider.UUID, _ []int64, fn func(relational.Waiting) b
 }
 
 // FirstVisible implements [relational.Rows].
-func (t *tx) FirstVisible(key provider.UUID) (provider.Time, error) {
+func (t *inboxRows) FirstVisible(key provider.UUID) (provider.Time, error) {
 	at, err := t.integer(sqlReady, key)
 	return provider.Time(at), err
 }
 
 // Timers implements [relational.Rows].
-func (t *tx) Timers(key provider.UUID, execution int64) (count, bytes int64, err error) {
+func (t *inboxRows) Timers(key provider.UUID, execution int64) (count, bytes int64, err error) {
 	_, err = t.one(sqlTimers, func(r *row) { count, bytes = r.int(0), r.int(1) }, key, execution)
 	return count, bytes, err
 }
 
 // PutMessage implements [relational.Rows].
-func (t *tx) PutMessage(key provider.UUID, m *relational.Message) error {
+func (t *inboxRows) PutMessage(key provider.UUID, m *relational.Message) error {
 	err := t.do(sqlDeliver, key, m.VisibleAt, m.ID, m.Kind, m.Timer, m.Execution, m.EventID, m.Payload, checksum(m.Payload))
 	if m.Timer {
 		return doubled(err, "timer", m.EventID)
@@ -64,7 +64,7 @@ func (t *tx) PutMessage(key provider.UUID, m *relational.Message) error {
 }
 
 // RemoveMessages implements [relational.Rows]: the first messages by one statement.
-func (t *tx) RemoveMessages(key provider.UUID, meal relational.Meal) error {
+func (t *inboxRows) RemoveMessages(key provider.UUID, meal relational.Meal) error {
 	if meal.Prefix && len(meal.Places) > 1 {
 		last := meal.Places[len(meal.Places)-1]
 		return t.do(sqlEatFirst, key, last.VisibleAt, last.ID)
@@ -78,7 +78,7 @@ func (t *tx) RemoveMessages(key provider.UUID, meal relational.Meal) error {
 }
 
 // RemoveTimer implements [relational.Rows].
-func (t *tx) RemoveTimer(key provider.UUID, execution, event int64) (bytes int64, found bool, err error) {
+func (t *inboxRows) RemoveTimer(key provider.UUID, execution, event int64) (bytes int64, found bool, err error) {
 	err = t.each(sqlDropTimer, func(r *row) error {
 		bytes, found = r.int(0), true
 		return nil
@@ -87,12 +87,12 @@ func (t *tx) RemoveTimer(key provider.UUID, execution, event int64) (bytes int64
 }
 
 // RemoveTimers implements [relational.Rows].
-func (t *tx) RemoveTimers(key provider.UUID, execution int64) error {
+func (t *inboxRows) RemoveTimers(key provider.UUID, execution int64) error {
 	return t.do(sqlDropTimers, key, execution)
 }
 
 // BuryInbox implements [relational.Rows].
-func (t *tx) BuryInbox(h *relational.Head, reason string, now provider.Time) error {
+func (t *inboxRows) BuryInbox(h *relational.Head, reason string, now provider.Time) error {
 	if err := t.do(sqlBuryInbox, h.ID, reason, now, h.Key); err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ const (
 	sqlAttributes   = `SELECT name, kind, text, number FROM perdure_attribute WHERE key = ? ORDER BY name`
 )
 
-// scanInstance reads instanceColumns; attributes tells whether the instance has any.
+// scanInstance reads instanceColumns. It reports whether the instance has attributes.
 func scanInstance(r *row, in *provider.Instance) (attributes bool) {
 	in.ID, in.Key, in.Name, in.CodeVersion = r.text(0), r.uuid(1), r.text(2), r.text(3)
 	in.Status, in.Deleting, in.Execution, in.Version = provider.Status(r.int(4)), r.bool(5), r.int(6), r.uuid(7)
@@ -44,7 +44,7 @@ func scanInstance(r *row, in *provider.Instance) (attributes bool) {
 	return r.bool(23)
 }
 
-// instanceOf reads an instance with its attributes; false if there is none.
+// instanceOf reads an instance with its attributes. It returns false if there is none.
 func instanceOf(db statements, in *provider.Instance, sql string, arg any) (bool, error) {
 	attributes := false
 	found, err := db.one(sql, func(r *row) { attributes = scanInstance(r, in) }, arg)
@@ -67,15 +67,23 @@ func attributesOf(db statements, key provider.UUID) (list []provider.Attribute, 
 	return list, err
 }
 
+// instanceRows are the instances and what describes them.
+type instanceRows struct {
+	*unit
+
+	made   map[provider.UUID]*made // nil in a transaction of a caller
+	pardon func(provider.UUID)     // lets fetches try an instance again that was damaged
+}
+
 // Instance implements [relational.Rows].
-func (t *tx) Instance(key provider.UUID) (provider.Instance, error) {
+func (t *instanceRows) Instance(key provider.UUID) (provider.Instance, error) {
 	if in, ok := t.recall(key); ok {
 		return in, nil
 	}
 	return t.readInstance(key)
 }
 
-func (t *tx) readInstance(key provider.UUID) (in provider.Instance, err error) {
+func (t *instanceRows) readInstance(key provider.UUID) (in provider.Instance, err error) {
 	found, err := instanceOf(t.db, &in, sqlInstance, key)
 	if err == nil && !found {
 		err = fmt.Errorf("instance %s: %w", key, provider.ErrNotFound)

@@ -15,21 +15,22 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// InTx makes a transaction that the caller began through database/sql an option of client.Start and Raise: what they store is
-// there if and only if tx commits. Tx must be one on the very file that the store was opened with, through the driver modernc.org/sqlite.
-// Begin it with [Provider.BeginTx], or on a handle of your own. It belongs to the caller: nothing here ends it, and a refusal leaves it as it was.
+// InTx makes a transaction that the caller began through database/sql an option of client.Start and Raise. What they store is
+// there if and only if tx commits. Tx must be on the file of the store, through the driver modernc.org/sqlite. Begin it with
+// [Provider.BeginTx], or on a database handle of your own. It belongs to the caller: nothing here ends it, and a refused call
+// leaves it as it was.
 //
-// Like any use of tx, a call must not go on beside another one: each is a savepoint.
-// A file has one writer at a time. While tx is open the store waits, up to Options.BusyTimeout, and so may a call whose context has
-// no deadline within twice that, even if it is cancelled; commit soon. On a handle of your own begin it
-// as a writing one (_txlock=immediate in the data source name): SQLite refuses to make it one once another transaction has written.
+// As with any use of tx, calls must not run concurrently, because each is a savepoint. A file has one writer at a time. While
+// tx is open the store waits, up to Options.BusyTimeout. A call whose context has no deadline within twice that time may wait
+// even if it is cancelled. So commit soon. On a handle of your own, begin tx as a writing transaction (_txlock=immediate in the
+// data source name): SQLite refuses to upgrade it once another transaction has written.
 func InTx(tx *sql.Tx) provider.Tx {
 	return provider.Tx{Of: userTx{Tx: tx, Package: "sqlite", From: caller()}}
 }
 
 type userTx = relational.UserTx[*sql.Tx]
 
-// guests are the calls in transactions that the program began itself, and those that lend it one.
+// guests are the calls in transactions that the program began itself, and those that give it one.
 type guests struct {
 	*handle
 
@@ -46,7 +47,7 @@ func (g *guests) SendIn(ctx context.Context, tx provider.Tx, req provider.SendRe
 	return g.inside(tx).Send(ctx, req)
 }
 
-// inside are the calls as they are carried out in a transaction of the caller.
+// inside returns the calls that run in a transaction of the caller.
 func (g *guests) inside(tx provider.Tx) relational.Calls {
 	of, _ := tx.Of.(userTx)
 	return relational.Inside(tx, &g.door, func(ctx context.Context, own *sql.Tx, m *relational.Member) error {
@@ -61,7 +62,7 @@ func (g *guests) inside(tx provider.Tx) relational.Calls {
 	})
 }
 
-// whoHolds says of a file that is busy which transaction may keep it so.
+// whoHolds adds to the error of a busy file which transaction may hold it.
 func (s *store) whoHolds(err error) error {
 	if code(err)&0xff != lib.SQLITE_BUSY {
 		return err
@@ -74,9 +75,9 @@ func (s *store) whoHolds(err error) error {
 		"BeginTx of the store takes turns", err)
 }
 
-// join runs a call in a transaction of the caller, in a savepoint: what it refuses must leave no trace. The
-// writer sees the commit as it sees those of other processes. The statements are few and short, and none is interrupted: SQLite
-// would end the whole transaction, and what comes after it would be stored at once.
+// join runs a call in a transaction of the caller, in a savepoint, so that a refused call leaves no trace. The writer sees the
+// commit as it sees those of other processes. The statements are few and short, and none is interrupted. An interrupt would end
+// the whole transaction, and the caller's later statements would be stored at once.
 func (s *store) join(ctx context.Context, lent *sql.Tx, m *relational.Member) error {
 	if err := s.misplaced(); err != nil {
 		return err
@@ -85,7 +86,7 @@ func (s *store) join(ctx context.Context, lent *sql.Tx, m *relational.Member) er
 	if err := s.checkFile(db); err != nil {
 		return err
 	}
-	// A transaction that is open refuses another BEGIN, and nothing happens. Without one the savepoint would be a transaction of its own.
+	// An open transaction refuses another BEGIN, which changes nothing. Without one the savepoint would be a transaction of its own.
 	if _, err := db.exec("BEGIN"); err == nil {
 		_, undone := db.exec("ROLLBACK")
 		return relational.TxOver(errors.Join(errEnded, undone))
@@ -93,8 +94,8 @@ func (s *store) join(ctx context.Context, lent *sql.Tx, m *relational.Member) er
 	if _, err := db.exec("SAVEPOINT perdure"); err != nil {
 		return err
 	}
-	t := &tx{db: db, writer: s.writer, kinds: relational.NewKinds(), skew: s.clock.skew(), guest: true}
-	t.Tx = relational.Tx{Rows: t, Heads: make(map[provider.UUID]*relational.Head), Effects: relational.NewEffects()}
+	t := newTx(db, s.clock)
+	t.skew = s.clock.skew()
 	t.tick()
 	err := m.Run(&t.Tx)
 	if err == nil {
@@ -110,7 +111,7 @@ func (s *store) join(ctx context.Context, lent *sql.Tx, m *relational.Member) er
 
 var errEnded = errors.New("a statement such as COMMIT has ended it")
 
-// checkFile refuses a transaction that is not one on the store's file.
+// checkFile refuses a transaction that is not on the store's file.
 func (s *store) checkFile(db lentTx) error {
 	path := ""
 	err := db.each("PRAGMA database_list", func(r *row) error {

@@ -11,8 +11,17 @@ const (
 		ON CONFLICT DO UPDATE SET name = excluded.name RETURNING id`
 )
 
-// kindsRead says how much of the kinds of the file a tx has read. A kind is never removed or changed, so only newer ones
-// are read again.
+// kindRows are the kinds of turns and of tasks.
+type kindRows struct {
+	*unit
+
+	kinds    *relational.Kinds // as last read
+	read     kindsRead
+	allKinds bool // read those of tasks, too; a caller's transaction makes them without reading
+}
+
+// kindsRead is how much of the kinds of the file was read. A kind is never removed or changed, so only newer ones are read
+// again.
 type kindsRead struct {
 	turn, task int64 // the newest
 	current    bool  // nothing may have been added since
@@ -20,8 +29,8 @@ type kindsRead struct {
 	void       bool  // some were added by a transaction that was rolled back
 }
 
-// Kinds implements [relational.Rows]: it reads those that are new if there may be some.
-func (t *tx) Kinds() (*relational.Kinds, error) {
+// Kinds implements [relational.Rows]. It reads those that are new if there may be some.
+func (t *kindRows) Kinds() (*relational.Kinds, error) {
 	if t.read.current {
 		return t.kinds, nil
 	}
@@ -37,7 +46,7 @@ func (t *tx) Kinds() (*relational.Kinds, error) {
 		}
 		return nil
 	}, t.read.turn)
-	if err == nil && !t.guest { // a guest makes the kinds of its tasks without reading them
+	if err == nil && t.allKinds {
 		err = t.each(sqlTaskKinds, func(r *row) error {
 			kind := relational.StoredTaskKind(r.text(1), r.text(2), r.int(3))
 			if r.bad == nil {
@@ -55,7 +64,7 @@ func (t *tx) Kinds() (*relational.Kinds, error) {
 }
 
 // NewTurnKind implements [relational.Rows].
-func (t *tx) NewTurnKind(kind relational.TurnKind) (int64, error) {
+func (t *kindRows) NewTurnKind(kind relational.TurnKind) (int64, error) {
 	id, err := t.insertKind(sqlNewKind, kind.Name, kind.CodeVersion, kind.Level)
 	if err == nil {
 		t.kinds.AddTurn(id, kind)
@@ -65,7 +74,7 @@ func (t *tx) NewTurnKind(kind relational.TurnKind) (int64, error) {
 }
 
 // NewTaskKind implements [relational.Rows].
-func (t *tx) NewTaskKind(kind relational.TaskKind) (int64, error) {
+func (t *kindRows) NewTaskKind(kind relational.TaskKind) (int64, error) {
 	id, err := t.insertKind(sqlNewTaskKind, kind.Queue, kind.Name, kind.StoredPriority())
 	if err == nil {
 		t.kinds.AddTask(id, kind)
@@ -74,9 +83,14 @@ func (t *tx) NewTaskKind(kind relational.TaskKind) (int64, error) {
 	return id, err
 }
 
-func (t *tx) insertKind(sql string, args ...any) (id int64, err error) {
+func (t *kindRows) insertKind(sql string, args ...any) (id int64, err error) {
 	t.Changes++
 	t.read.made = true
 	err = t.each(sql, func(r *row) error { id = r.int(0); return nil }, args...)
 	return id, err
+}
+
+// forgetKinds makes Kinds read those that are new. What a transaction that was rolled back has added is read afresh.
+func (t *kindRows) forgetKinds() {
+	t.read.current, t.read.void = false, t.read.void || t.read.made
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// led tells whether a call was run by its caller.
+// led reports whether a call was run by its caller.
 func led(ctx context.Context, p *Provider) (bool, error) {
 	return ledAs(ctx, p, &relational.Member{Op: "test"})
 }
@@ -25,7 +25,7 @@ func ledAs(ctx context.Context, p *Provider, m *relational.Member) (bool, error)
 	})
 }
 
-// leads tells whether its caller is run by who made the call.
+// leads reports whether the function that calls it runs on the goroutine of the store's caller.
 func leads() (led bool) {
 	frames := make([]uintptr, 50)
 	list := runtime.CallersFrames(frames[:runtime.Callers(1, frames)])
@@ -88,7 +88,7 @@ func TestLoneCallerRunsItsCall(t *testing.T) {
 	}
 }
 
-// Who leads learns what has become of its call, though its context is cancelled meanwhile.
+// A caller that leads gets the result of its call though its context is cancelled meanwhile.
 func TestLeaderKnowsTheOutcomeThoughItIsCancelled(t *testing.T) {
 	p := openTest(t, filepath.Join(t.TempDir(), "cancelled.db"), Options{})
 	for n := 0; n < 20; {
@@ -119,7 +119,7 @@ func pretendPeer(t *testing.T, p *Provider) {
 	w.foreign.alone, w.foreign.census = false, time.Now().Add(time.Hour)
 }
 
-// Who leads cannot leave, so it must not be one who has to.
+// A caller that leads cannot stop waiting, so one with a near deadline must not lead.
 func TestCallerLeavesAtItsDeadlineThoughTheFileIsLocked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "locked.db")
 	p := openTest(t, path, Options{BusyTimeout: 20 * time.Second})
@@ -156,16 +156,17 @@ func TestLeaderCallsTheGoroutineForWhatComesSooner(t *testing.T) {
 	awaitParked(t, w, 1)
 	awaitLed(t, p)
 	w.helm.Lock()
-	was, due, foreign, log := w.wakes, w.due, w.foreign, w.backlog
+	a := w.tx.agenda
+	was, due, foreign, log := w.wakes, a.dues, w.foreign, w.backlog
 	for name, change := range map[string]func(){
-		"a turn is due":              func() { w.due.wall = p.store.clock.wall().Add(time.Second) },
-		"a lease ends":               func() { w.due.elapsed = p.store.clock.elapsed() + 1e6 },
-		"what is due is not known":   func() { w.due.stale = true },
+		"a turn is due":              func() { a.wall = p.store.clock.wall().Add(time.Second) },
+		"a lease ends":               func() { a.elapsed = p.store.clock.elapsed() + 1e6 },
+		"what is due is not known":   func() { a.stale = true },
 		"another process has stored": func() { w.foreign.changed = true },
 		"the log is long":            func() { w.backlog.written, w.backlog.last = w.backlog.copied+checkpointAfter, time.Now() },
 	} {
 		now := time.Now()
-		w.due, w.foreign, w.backlog = dues{wall: never, elapsed: never}, foreign, log
+		a.dues, w.foreign, w.backlog = dues{wall: never, elapsed: never}, foreign, log
 		w.foreign.changed, w.foreign.alone, w.foreign.looked, w.wakes = false, true, now.Add(time.Hour), now.Add(10*time.Second)
 		if w.restless() {
 			t.Error("there is nothing to do")
@@ -174,7 +175,7 @@ func TestLeaderCallsTheGoroutineForWhatComesSooner(t *testing.T) {
 			t.Errorf("the goroutine sleeps on, though %s", name)
 		}
 	}
-	w.wakes, w.due, w.foreign, w.backlog = was, due, foreign, log
+	w.wakes, a.dues, w.foreign, w.backlog = was, due, foreign, log
 	w.helm.Unlock()
 	cancel()
 	if err := <-fetched; !errors.Is(err, context.Canceled) {

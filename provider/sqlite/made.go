@@ -7,30 +7,34 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// made is what the row of an instance holds beside its head, kept of instances that this process has made: its first turn is claimed
-// and its end is told without reading the row, which is the dearest read there is.
+// made is what the row of an instance holds besides its head, for instances that this process has created. So their first turn
+// is claimed and their end is reported without reading the row, which is the most expensive read.
 type made struct {
 	head    *relational.Head
 	request string
 	created provider.Time
-	result  []byte // the caller's: only until the transaction that stores it ends
+	result  []byte // the caller's, valid until the transaction that stores it ends
 }
 
 // keep remembers an instance that is inserted.
-func (t *tx) keep(h *relational.Head, req *provider.CreateRequest) {
-	if !t.guest {
+func (t *instanceRows) keep(h *relational.Head, req *provider.CreateRequest) {
+	if t.made != nil {
 		t.made[h.Key] = &made{head: h, request: req.RequestID, created: t.Now}
 	}
 }
 
-// recall answers the row of an instance without reading it; false if more is stored of it than is known.
-func (t *tx) recall(key provider.UUID) (in provider.Instance, ok bool) {
+// recall returns the row of an instance without reading it. It returns false if more is stored than is known.
+func (t *instanceRows) recall(key provider.UUID) (in provider.Instance, ok bool) {
 	m := t.made[key]
 	if m == nil || m.head != t.Heads[key] || m.head.Blocked {
 		return in, false
 	}
 	h := m.head
-	kind, ok := t.kinds.ByTurn[h.Kind]
+	kinds, err := t.Rows.Kinds() // they were read when the instance was inserted
+	if err != nil {
+		return in, false
+	}
+	kind, ok := kinds.ByTurn[h.Kind]
 	return provider.Instance{
 		ID: h.ID, Key: h.Key, Name: kind.Name, CodeVersion: kind.CodeVersion, EngineLevel: kind.Level, Status: h.Status, Deleting: h.Deleting,
 		Execution: h.Execution, Version: h.Version, HistoryLength: h.Length, HistoryBytes: h.Bytes, Parent: h.Parent, RequestID: m.request,

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// known answers what the writer knows of an instance and what is stored of it.
+// known returns the row of an instance as the writer knows it and as it is stored.
 func known(t *testing.T, p *Provider, key provider.UUID) (in, stored provider.Instance, ok bool) {
 	t.Helper()
 	m := p.store.writer.later("known", func(t *tx) error {
@@ -85,7 +85,7 @@ func TestWhoWaitsHearsTheStoredRow(t *testing.T) {
 	}
 }
 
-// Who begins to wait while the commit is under way, when rows that somebody waits for have been read, hears what is known of them.
+// A call that begins to wait during the commit, after the rows for waiting calls were read, gets what is known of its row.
 func TestWhoBeganToWaitDuringTheCommitHearsTheRow(t *testing.T) {
 	p := openTest(t, filepath.Join(t.TempDir(), "late.db"), Options{})
 	c, other := startChain(t, p, "chain"), startChain(t, p, "nobody waits for it")
@@ -99,8 +99,8 @@ func TestWhoBeganToWaitDuringTheCommitHearsTheRow(t *testing.T) {
 	_, stored, _ := known(t, p, c.key)
 	w := p.store.writer
 	w.helm.Lock()
-	clear(w.rows)
-	row, none := w.rowOf(c.key), w.rowOf(other.key)
+	clear(w.committer.rows)
+	row, none := w.committer.rowOf(c.key), w.committer.rowOf(other.key)
 	w.helm.Unlock()
 	if row == nil || !reflect.DeepEqual(*row, stored) || none != nil {
 		t.Errorf("heard:\n%+v\nstored:\n%+v\nof the one that nobody waits for: %+v", row, stored, none)
@@ -109,7 +109,7 @@ func TestWhoBeganToWaitDuringTheCommitHearsTheRow(t *testing.T) {
 	<-over
 }
 
-// What another process did to an instance of ours is not missed because it is known to run.
+// A foreign change of an instance is noticed though the instance is known to be running.
 func TestWaitBeginsWithALookAfterAForeignCommit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "foreign.db")
 	p := openTest(t, path, Options{})

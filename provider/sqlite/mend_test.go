@@ -15,8 +15,8 @@ func corrupt(t *testing.T, p *Provider, sql string, args ...any) {
 	t.Helper()
 	_, err := write(t.Context(), p.handle, "corrupt", 0, func(t *tx, _ *struct{}) error {
 		_, err := t.exec(sql, args...)
-		t.forget()
-		t.writer.due.stale = true
+		p.store.writer.committer.forget()
+		t.agenda.stale = true
 		return err
 	})
 	if err != nil {
@@ -73,7 +73,7 @@ func TestHazard26_LeasesEndWithTheBoot(t *testing.T) {
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// Another process is there, and nobody knows whose lease it is.
+	// Another process has the file, and the lease's process is unknown.
 	execSQL(t, path, `UPDATE perdure_meta SET value = 'another boot' WHERE name = 'boot'`, `DELETE FROM perdure_owner`)
 	other, err := openPresence(path)
 	if err != nil {
@@ -101,7 +101,8 @@ func TestUnreadableInstanceDoesNotStopSweeps(t *testing.T) {
 	}
 }
 
-// A sweep of a million waiting instances takes seconds: the next comes so much later that they cost no more than a fifth of a percent of a core.
+// A sweep of a million waiting instances takes seconds. The next one comes so much later that they cost at most a fifth of a
+// percent of a core.
 func TestJanitorRestsAfterALongSweep(t *testing.T) {
 	for took, want := range map[time.Duration]time.Duration{0: time.Minute, 100 * time.Millisecond: time.Minute, 6 * time.Second: 50 * time.Minute} {
 		if got := restAfter(took); got != want {

@@ -9,21 +9,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// news tells of the next write to the log, by whichever process: an inotify watch, so that a process that waits for others need not look.
-// The kernel tells when a commit begins, of what is rolled back, too, and of our own. It watches only while that is awaited, since each watched write
-// costs a little. All methods but run are the writer's.
+// news reports the next write to the log by any process, so that a process that waits for others need not look. It is an
+// inotify watch. The kernel reports the beginning of a commit, also of one that is rolled back, and our own. It watches only
+// while a write is awaited, because each watched write costs a little. Only the writer calls the methods, except run.
 type news struct {
 	path  string
 	fd    int
 	file  *os.File // of fd; the goroutine reads from it
 	next  chan struct{}
 	waits bool        // the goroutine waits for the next write
-	came  atomic.Bool // it has heard of one
+	came  atomic.Bool // a write was reported
 	ring  func()
 	ended chan struct{}
 }
 
-// openNews prepares to watch a file. Its goroutine calls ring when what was awaited has come.
+// openNews prepares to watch a file. Its goroutine calls ring when an awaited write has come.
 func openNews(path string, ring func()) (*news, error) {
 	fd, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
 	if err != nil {
@@ -44,15 +44,15 @@ func (n *news) run() {
 			if err != nil { // it was closed
 				return
 			}
-			written = tells(buffer[:got])
+			written = hasWrite(buffer[:got])
 		}
 		n.came.Store(true)
 		n.ring()
 	}
 }
 
-// tells finds a write among events; an event is also that a watch has ended.
-func tells(events []byte) bool {
+// hasWrite reports whether there is a write among events. The end of a watch is an event, too.
+func hasWrite(events []byte) bool {
 	for len(events) >= unix.SizeofInotifyEvent {
 		if binary.NativeEndian.Uint32(events[4:])&unix.IN_MODIFY != 0 {
 			return true
@@ -62,7 +62,7 @@ func tells(events []byte) bool {
 	return false
 }
 
-// awaited tells whether the next write will ring.
+// awaited reports whether the next write will ring.
 func (n *news) awaited() bool { return n != nil && n.waits }
 
 // await makes the next write ring.
@@ -78,7 +78,7 @@ func (n *news) await() error {
 	return nil
 }
 
-// heard tells whether what was awaited came.
+// heard reports whether the awaited write came.
 func (n *news) heard() bool {
 	if n == nil || !n.came.Swap(false) {
 		return false

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// The kernel tells of a commit of another process: nobody need look for it. It tells when the commit begins, so that the writer looks until it has come.
+// The kernel reports a commit of another process, so no look is needed. It reports the beginning of the commit, so the writer
+// looks until the commit has come.
 func TestHazard38_KernelTellsOfForeignCommits(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	p := openTest(t, path, Options{})
@@ -38,21 +39,21 @@ func TestHazard38_KernelTellsOfForeignCommits(t *testing.T) {
 	}
 }
 
-// Where nobody writes, the writer hardly looks though a call waits.
+// Without writes the writer rarely looks, though a call waits.
 func TestIdleWriterDoesNotLook(t *testing.T) {
 	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	got := fetchTurns(ctx, p, fetchOf("y", newToken(), time.Minute))
 	awaitParked(t, p.store.writer, 1)
 	settled(t, p)
-	if d := p.store.writer.interval(); d != lookCold {
+	if d := p.store.writer.foreign.interval(true); d != lookCold {
 		t.Errorf("it looks each %v", d)
 	}
 	cancel()
 	<-got
 }
 
-// A file system of which the kernel does not tell our own commits is one of which it does not tell those of others.
+// Where the kernel does not report our own commits, it is not trusted to report those of others.
 func TestKernelThatTellsNothingIsNotTrusted(t *testing.T) {
 	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{})
 	w := p.store.writer
@@ -62,7 +63,7 @@ func TestKernelThatTellsNothingIsNotTrusted(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.helm.Lock()
-	w.news = other
+	w.foreign.news = other
 	w.helm.Unlock()
 	ctx, cancel := context.WithCancel(t.Context())
 	got := fetchTurns(ctx, p, fetchOf("y", newToken(), time.Minute))
@@ -72,7 +73,7 @@ func TestKernelThatTellsNothingIsNotTrusted(t *testing.T) {
 	await(t, "distrust", func() bool {
 		w.helm.Lock()
 		defer w.helm.Unlock()
-		return w.foreign.deaf && w.interval() < lookCold
+		return w.foreign.deaf && w.foreign.interval(true) < lookCold
 	})
 	cancel()
 	<-got

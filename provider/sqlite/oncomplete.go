@@ -13,23 +13,23 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// OnComplete hands over a function that is to run inside the transaction which completes the running activity, whose
-// context is given: what it does to the file's other tables through tx is stored if and only if the activity's result
-// is, exactly once. It runs after the activity has returned without an error; its error fails the attempt, which is then retried as
-// the call's policy says. Several functions run in the order in which they were handed over.
+// OnComplete registers a function to run inside the transaction that completes the running activity of ctx. What the function
+// does to the file's other tables through tx is stored exactly once, if and only if the activity's result is. It runs after the
+// activity has returned without an error. Its error fails the attempt, which is then retried by the call's policy. Several
+// functions run in the order in which they were registered.
 //
-// The function should be quick and do nothing but work on tx: the file has one writer, and all others wait for it. It may run
-// again, in another transaction, when the first one could not be committed. Committing tx or rolling it back concerns no
-// more than what the function did; it must not end the transaction by a statement. Foreign keys are enforced. Calls of the store with the
-// activity's context, other than with InTx(tx), are refused: they would wait for the function.
+// The function should be quick and only work on tx, because all other writers of the file wait for it. It may run again, in
+// another transaction, if the first one could not be committed. Committing or rolling back tx concerns only what the function
+// did. The function must not end the transaction by a statement. Foreign keys are enforced. Calls of the store with the
+// activity's context are refused, except with InTx(tx), because they would wait for the function.
 //
-// An activity whose store is not one of SQLite fails with [provider.ErrForeignTx] when it completes. OnComplete answers
-// [provider.ErrInvalid] for a context that is not a running activity's, and for no function.
+// An activity whose store is not a SQLite store fails with [provider.ErrForeignTx] when it completes. OnComplete returns
+// [provider.ErrInvalid] for a context that is not a running activity's, and for a nil function.
 func OnComplete(ctx context.Context, fn func(tx *sql.Tx) error) error {
 	return relational.OnComplete(ctx, "sqlite", fn)
 }
 
-// CompleteIn implements [provider.Transactor]. The call goes alone: a statement of the function that is
+// CompleteIn implements [provider.Transactor]. The call has a group of its own, because a statement of the function that is
 // interrupted ends the whole transaction.
 func (g *guests) CompleteIn(
 	ctx context.Context, item provider.TaskReport, fn func(provider.Tx) error,
@@ -49,7 +49,7 @@ func (g *guests) CompleteIn(
 	return res, err
 }
 
-// complete runs fn and then the report. What fn did counts only if there is something to complete.
+// complete runs fn and then the report. It runs fn only if there is something to complete.
 func (w *writer) complete(t *relational.Tx, item *provider.TaskReport, fn func(provider.Tx) error, res *provider.TaskReportResult) error {
 	state, _, err := t.State(item.Key, item.Execution)
 	if err != nil {
@@ -63,25 +63,26 @@ func (w *writer) complete(t *relational.Tx, item *provider.TaskReport, fn func(p
 		if err := w.hook(fn); err != nil {
 			return err
 		}
-		// The function may have started instances, or sent to this one: all that is known of the file is void, and all fetches look.
-		w.tx.forget()
-		w.due.stale, w.foreign.changed = true, true
+		// The function may have started instances, or sent to this one. So all that is cached of the file is void, and all fetches
+		// are tried.
+		w.committer.forget()
+		w.tx.agenda.stale, w.foreign.changed = true, true
 		t.Changes++
 	}
 	*res, err = t.Report(item)
 	return err
 }
 
-// hook calls the function. Should the transaction end on the way - by a statement of the function, or one that
-// was interrupted - then nothing may be written as if it were open: another one begins, and the function has failed.
+// hook calls the function. A statement of the function, or one that was interrupted, may have ended the transaction. Then
+// nothing may be written as if it were open: another one begins, and the function has failed.
 func (w *writer) hook(fn func(provider.Tx) error) error {
 	if _, err := w.conn.exec(writerContext(), "SAVEPOINT perdure_hook"); err != nil {
 		return err
 	}
-	err := w.call(fn)
+	err := lend(w.conn, fn)
 	if _, gone := w.conn.exec(writerContext(), "RELEASE perdure_hook"); gone != nil {
-		w.rollback()
-		if again := w.begin(); again != nil {
+		w.committer.rollback()
+		if again := w.committer.begin(); again != nil {
 			return again
 		}
 		if err == nil {
@@ -93,9 +94,9 @@ func (w *writer) hook(fn func(provider.Tx) error) error {
 	return err
 }
 
-// call calls the function in a savepoint of the writer's transaction.
-func (w *writer) call(fn func(provider.Tx) error) (err error) {
-	db := sql.OpenDB(lender{w.conn})
+// lend calls the function in a savepoint of the writer's transaction.
+func lend(c *conn, fn func(provider.Tx) error) (err error) {
+	db := sql.OpenDB(lender{c})
 	defer func() { err = errors.Join(err, db.Close()) }()
 	tx, err := db.BeginTx(writerContext(), nil)
 	if err != nil {
@@ -117,8 +118,8 @@ func (w *writer) call(fn func(provider.Tx) error) (err error) {
 	return nil
 }
 
-// broken tells whether the file is at fault, as against what the function did. It is never busy for its one writer: a function that
-// met that wrote past its transaction.
+// broken reports whether the file is at fault, and not the function. The file is never busy for its one writer: a function
+// that finds it busy has written outside of its transaction.
 func broken(err error) bool {
 	switch code(err) & 0xff {
 	case lib.SQLITE_FULL, lib.SQLITE_IOERR, lib.SQLITE_NOMEM, lib.SQLITE_CORRUPT, lib.SQLITE_READONLY:
@@ -127,20 +128,20 @@ func broken(err error) bool {
 	return false
 }
 
-// A lender gives the writer's connection to package database/sql for as long as a function of a caller runs: what that takes
-// for a transaction is a savepoint.
+// A lender gives the writer's connection to package database/sql while a function of a caller runs. Its transactions are
+// savepoints.
 type lender struct{ conn *conn }
 
 // Connect implements [driver.Connector].
 func (l lender) Connect(context.Context) (driver.Conn, error) { return l, nil }
 
-// Driver implements [driver.Connector]; nobody asks.
+// Driver implements [driver.Connector]. It is not used.
 func (l lender) Driver() driver.Driver { return nil }
 
 // Prepare implements [driver.Conn].
 func (l lender) Prepare(query string) (driver.Stmt, error) { return l.conn.raw.Prepare(query) } //nolint:wrapcheck // the caller's own statement
 
-// Close implements [driver.Conn]: the connection stays the writer's.
+// Close implements [driver.Conn]. The connection stays the writer's.
 func (l lender) Close() error { return nil }
 
 // Begin implements [driver.Conn].

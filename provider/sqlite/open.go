@@ -19,7 +19,7 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// openTimeout bounds what Open does with the file.
+// openTimeout bounds the work of Open on the file.
 const openTimeout = 30 * time.Second
 
 // Open opens the store in the file path, or creates it. The file may be a database of the
@@ -28,12 +28,12 @@ func Open(path string) (*Provider, error) { return OpenWith(path, Options{}) }
 
 // OpenWith is Open with options.
 //
-// It answers an error that is [provider.ErrNotStore] if the file is not a SQLite database, or has no
-// store and NoMigrate or ReadOnly is set; fs.ErrNotExist if one of these is set and there is no
-// file; and [provider.ErrNewerSchema] if a newer release wrote it. A file that is refused is not changed.
+// It returns [provider.ErrNotStore] if the file is not a SQLite database, or has no store and NoMigrate or ReadOnly is set. It
+// returns fs.ErrNotExist if one of these is set and there is no file, and [provider.ErrNewerSchema] if a newer release wrote
+// the file. A refused file is not changed.
 func OpenWith(path string, options Options) (*Provider, error) {
 	options = options.withDefaults()
-	registry.mu.Lock() // a file is created only while the process has it not open
+	registry.mu.Lock() // a file is created only while the process does not have it open
 	defer registry.mu.Unlock()
 	full, err := checkPath(path, options.ReadOnly || options.NoMigrate)
 	if err != nil {
@@ -56,7 +56,7 @@ func OpenWith(path string, options Options) (*Provider, error) {
 	return newProvider(s, options.ReadOnly), nil
 }
 
-// checkPath finds the mistakes that SQLite reports badly, creates the file unless it must be there, and makes path absolute.
+// checkPath finds mistakes that SQLite reports badly. It creates the file unless it must exist, and makes path absolute.
 func checkPath(path string, must bool) (string, error) {
 	switch {
 	case path == "":
@@ -84,7 +84,7 @@ func checkPath(path string, must bool) (string, error) {
 		}
 	}
 	if target, err := filepath.EvalSymlinks(full); err == nil {
-		full = target // so that the lock files lie beside the real file, whatever name it is opened by
+		full = target // so that the lock files are next to the real file, whatever name it is opened by
 	}
 	info, err := os.Stat(full) //nolint:gosec // the caller names the file
 	switch {
@@ -114,7 +114,7 @@ func sharing(full string, readOnly bool) *store {
 	return nil
 }
 
-// dsn names the file with the settings of every connection.
+// dsn returns the data source name of the file, with the settings of every connection.
 func dsn(full string, o Options, query bool) string {
 	v := url.Values{}
 	v.Set("_txlock", "immediate")
@@ -126,14 +126,14 @@ func dsn(full string, o Options, query bool) string {
 	} {
 		v.Add("_pragma", pragma)
 	}
-	if query { // what it has cached is void after each commit of the writer
+	if query { // its cache is void after each commit of the writer
 		v.Set("_query_only", "1")
 		v.Add("_pragma", "cache_size(-"+strconv.Itoa(readerCache)+")")
 	} else {
 		v.Add("_pragma", "cache_size(-16000)")
 		v.Add("_pragma", "wal_autocheckpoint("+strconv.Itoa(checkpointAt)+")")
 	}
-	v.Set("mode", "rw") // a file that has gone is not created anew: see createFile
+	v.Set("mode", "rw") // a missing file is not created again: see createFile
 	if o.ReadOnly {
 		v.Set("mode", "ro")
 	}
@@ -156,7 +156,7 @@ func openStore(ctx context.Context, full string, o Options) (_ *store, err error
 	if w, err = connect(ctx, dsn(full, o, false)); err != nil {
 		return nil, explain(err)
 	}
-	// Nothing is changed, nor anything laid beside it, before the file is known to be ours.
+	// Nothing is changed and no file is created next to it before the file is known to be ours.
 	if err := checkSchema(ctx, w, o.NoMigrate); err != nil {
 		return nil, explain(err)
 	}
@@ -183,7 +183,7 @@ func openStore(ctx context.Context, full string, o Options) (_ *store, err error
 	if !ok {
 		return nil, errDriver
 	}
-	s.writer = newWriter(s, w, file, s.gate)
+	s.writer = newWriter(s, w, file)
 	if hooks, ok := w.raw.(sqlite.HookRegisterer); ok {
 		hooks.RegisterCommitHook(func() int32 {
 			if s.writer.commits.Add(1) == logAfter {
@@ -192,7 +192,7 @@ func openStore(ctx context.Context, full string, o Options) (_ *store, err error
 			return 0
 		})
 	}
-	if s.writer.news, err = openNews(full+"-wal", s.writer.queue.Poke); err != nil {
+	if s.writer.foreign.news, err = openNews(full+"-wal", s.writer.queue.Poke); err != nil {
 		s.log.Debug("the writer looks for the commits of other processes itself", "err", err)
 	}
 	go s.writer.loop()
@@ -220,7 +220,7 @@ func connect(ctx context.Context, dsn string) (*conn, error) {
 	return newConn(raw), nil
 }
 
-// useLog turns the write-ahead log on.
+// useLog switches the write-ahead log on.
 func useLog(ctx context.Context, c *conn) error {
 	mode := ""
 	if _, err := c.one(ctx, "PRAGMA journal_mode = WAL", func(r *row) { mode = r.text(0) }); err != nil {
@@ -232,7 +232,7 @@ func useLog(ctx context.Context, c *conn) error {
 	return nil
 }
 
-// explain says what a file that SQLite refuses is, and what to do.
+// explain explains why SQLite refuses a file, and what to do.
 func explain(err error) error {
 	switch code(err) & 0xff {
 	case lib.SQLITE_NOTADB:
@@ -248,7 +248,7 @@ func explain(err error) error {
 	return err
 }
 
-// prepare brings the schema up to date and ends what a reboot or a dead process left.
+// prepare brings the schema up to date and ends the leases that a reboot or a dead process left.
 func (s *store) prepare(ctx context.Context, c *conn, o Options) error {
 	if err := s.gate.enter(); err != nil {
 		return err

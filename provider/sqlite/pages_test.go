@@ -16,11 +16,11 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// pages answers how many pages the writer has looked at since the store was opened, in its cache or in the file.
+// pages returns how many pages the writer has read since the store was opened, from its cache or from the file.
 func pages(t *testing.T, p *Provider) int64 {
 	t.Helper()
 	total, err := write(t.Context(), p.handle, "pages", 0, func(t *tx, total *int64) (err error) {
-		*total, err = pagesOf(t)
+		*total, err = pagesOf(p.store.writer.conn)
 		return err
 	})
 	if err != nil {
@@ -29,9 +29,9 @@ func pages(t *testing.T, p *Provider) int64 {
 	return total
 }
 
-// pagesOf answers it within a transaction.
-func pagesOf(t *tx) (total int64, err error) {
-	raw := reflect.ValueOf(t.writer.conn.raw).Elem() // the driver does not tell; SQLite does
+// pagesOf is pages within a transaction.
+func pagesOf(c *conn) (total int64, err error) {
+	raw := reflect.ValueOf(c.raw).Elem() // the driver does not report it; SQLite does
 	tls := raw.FieldByName("tls")
 	tls = reflect.NewAt(tls.Type(), unsafe.Pointer(tls.UnsafeAddr())).Elem()
 	for _, what := range []int32{lib.SQLITE_DBSTATUS_CACHE_HIT, lib.SQLITE_DBSTATUS_CACHE_MISS} {
@@ -48,7 +48,7 @@ func pagesOf(t *tx) (total int64, err error) {
 	return total, nil
 }
 
-// looks answers how many pages each call of a kind looks at. What runs beside can only add to it, so the least of some counts.
+// looks returns how many pages each call of a kind reads. Concurrent work can only add to it, so the lowest of several counts.
 func looks(t *testing.T, p *Provider, call func() error) int64 {
 	t.Helper()
 	fewest := int64(1 << 30)
@@ -62,7 +62,7 @@ func looks(t *testing.T, p *Provider, call func() error) int64 {
 	return fewest
 }
 
-// ofCalls answers what the calls of a busy node look at, and a fetch that finds nothing.
+// ofCalls returns what the calls of a busy node read, and what a fetch reads that finds nothing.
 func ofCalls(t *testing.T, p *Provider, id string) map[string]int64 {
 	t.Helper()
 	c := startChain(t, p, id)
@@ -112,8 +112,8 @@ func insert(t *testing.T, p *Provider, n int, into string, args ...any) {
 
 var finishedInstances = flag.Int("flat.finished", 200_000, "how many finished instances lie beside the work")
 
-// Finished instances may deepen the trees that calls descend, by a level or two. They are not read. Their keys come before
-// those of the others, as they do when they are older.
+// Finished instances may deepen the trees that calls descend, by a level or two. They are not read. Their keys precede those of
+// the others, as they do when they are older.
 func TestFlatBesideFinishedInstances(t *testing.T) {
 	if racedetector.On {
 		t.Skip("a minute under the race detector; make test runs it without")
@@ -136,7 +136,7 @@ func TestFlatBesideFinishedInstances(t *testing.T) {
 	}
 }
 
-// Of a hundred thousand instances with a timer that is due, each fetch takes its batch and looks at no more.
+// Among a hundred thousand instances with a due timer, each fetch takes its batch and reads no more.
 func TestFlatTimersDueAtOnce(t *testing.T) {
 	if racedetector.On {
 		t.Skip("long under the race detector; make test runs it without")

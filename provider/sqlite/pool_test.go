@@ -7,15 +7,15 @@ import (
 	sqlite "modernc.org/sqlite"
 )
 
-// All connections of a process draw on one pool of pages. A reader that kept what it took from the writer would leave that without
-// a cache until the reader is used again.
+// All connections of a process share one pool of pages. A reader that kept pages of the writer would leave the writer without a
+// cache until the reader is used again.
 func TestReaderGivesBackWhatItTookFromTheWriter(t *testing.T) {
 	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{})
 	kept, err := write(t.Context(), p.handle, "fill", 0, func(tx *tx, kept *int) error {
 		err := tx.do(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 12000)
 			INSERT INTO perdure_value (key, name, value) SELECT x'00', i, zeroblob(900) FROM n`)
 		if err == nil {
-			*kept, err = cached(tx.writer.conn)
+			*kept, err = cached(p.store.writer.conn)
 		}
 		return err
 	})
@@ -37,7 +37,7 @@ func TestReaderGivesBackWhatItTookFromTheWriter(t *testing.T) {
 	}
 }
 
-// cached answers how many bytes of pages a connection holds.
+// cached returns how many bytes of pages a connection holds.
 func cached(c *conn) (int, error) {
 	file, ok := c.raw.(connection)
 	if !ok {

@@ -10,17 +10,17 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// What is kept for one owner is not gone for it because another one has looked.
+// An instance that is kept for one owner is found by it after another one has searched.
 func TestASearchThatPassesOverSomeLeavesThemToTheirOwner(t *testing.T) {
 	p := openTest(t, filepath.Join(t.TempDir(), "kept.db"), Options{})
 	waiting := make(chan struct{})
-	go func() { // while a call waits the writer knows when to look again, and does not look each time
+	go func() { // while a call waits, the writer knows when to look again, and does not look each time
 		defer close(waiting)
 		_, _ = p.FetchTurns(t.Context(), fetchOf("nobody", newToken(), time.Minute)) // it ends with the test
 	}()
 	defer func() { <-waiting }()
 	defer p.Close() //nolint:errcheck // it ends the call that waits
-	await(t, "the call", p.store.writer.anyParked)
+	await(t, "the call", p.store.writer.parking.any)
 	c := startChain(t, p, "kept")
 	req := c.request()
 	req.Owner, req.Sticky = "node", time.Minute
@@ -66,7 +66,7 @@ func TestStepWithoutTheLeaseIsRefused(t *testing.T) {
 	}
 }
 
-// A lease that is given in the transaction of others begins when it was asked for, not when they began.
+// A lease that is given in a group's transaction begins when it was asked for, not when the group began.
 func TestLeaseBeginsAfterItWasAskedFor(t *testing.T) {
 	p := openTest(t, filepath.Join(t.TempDir(), "late.db"), Options{})
 	create(t, p, "late", "late")
@@ -75,7 +75,7 @@ func TestLeaseBeginsAfterItWasAskedFor(t *testing.T) {
 	done, began := make(chan error, 1), make(chan struct{})
 	m := p.store.writer.later("slow", func(*tx) error {
 		close(began)
-		for !p.store.writer.anyParked() {
+		for !p.store.writer.parking.any() {
 			runtime.Gosched()
 		}
 		return nil

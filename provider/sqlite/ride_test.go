@@ -191,9 +191,9 @@ func TestCancelledFetchGivesItsClaimBack(t *testing.T) {
 	got := fetchTurns(ctx, p, fetchOf("x", newToken(), time.Minute))
 	w := p.store.writer
 	awaitParked(t, w, 1)
-	w.mu.Lock()
-	call := w.parked[0]
-	w.mu.Unlock()
+	w.parking.mu.Lock()
+	call := w.parking.calls[0]
+	w.parking.mu.Unlock()
 	take := call.take
 	call.take = func(tx *tx) (bool, error) { // the caller goes while the writer claims for it
 		found, err := take(tx)

@@ -19,26 +19,32 @@ const (
 	sqlClaimSession  = `INSERT INTO perdure_session (id, owner, lease_until, idle_until, idle) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE
 		SET owner = excluded.owner, lease_until = excluded.lease_until, idle_until = excluded.idle_until, idle = excluded.idle`
 	sqlSweepSessions = `DELETE FROM perdure_session AS s WHERE NOT ` + sqlHeld
-	sqlFreedTasks    = `SELECT kind FROM perdure_task WHERE key = ? AND lease_until > 0`
 	sqlNextSession   = `SELECT min(min(lease_until, idle_until)) FROM perdure_session WHERE min(lease_until, idle_until) > ?`
 )
 
+// sessionRows are the sessions of tasks.
+type sessionRows struct {
+	*unit
+
+	watched bool // a fetch waits for a place in a queue
+}
+
 // TasksWatched implements [relational.Rows].
-func (t *tx) TasksWatched() (bool, error) {
+func (t *sessionRows) TasksWatched() (bool, error) {
 	if t.watched {
 		return true, nil
 	}
-	kinds, err := t.Kinds()
+	kinds, err := t.Rows.Kinds()
 	return err == nil && kinds.Sessions(), err
 }
 
 // UseSession implements [relational.Rows].
-func (t *tx) UseSession(task *relational.Task) error {
+func (t *sessionRows) UseSession(task *relational.Task) error {
 	return t.do(sqlUseSession, t.Elapsed, task.Session)
 }
 
 // ExtendSessions implements [relational.Rows].
-func (t *tx) ExtendSessions(owner string, lease time.Duration) (int, error) {
+func (t *sessionRows) ExtendSessions(owner string, lease time.Duration) (int, error) {
 	if err := t.enroll(owner); err != nil {
 		return 0, err
 	}
@@ -46,26 +52,15 @@ func (t *tx) ExtendSessions(owner string, lease time.Duration) (int, error) {
 	return int(n), err
 }
 
-// freeTasks tells of the tasks of an instance that are leased, before they are removed.
-func (t *tx) freeTasks(key provider.UUID) error {
-	if watched, err := t.TasksWatched(); err != nil || !watched {
-		return err
-	}
-	return t.each(sqlFreedTasks, func(r *row) error {
-		t.Free(r.int(0))
-		return nil
-	}, key)
-}
-
-// claimSession makes the owner of a fetch hold a session that nobody holds.
-func (t *tx) claimSession(id string, req *provider.FetchTasksRequest) error {
+// claimSession makes the owner of a fetch the holder of a session that has none.
+func (t *sessionRows) claimSession(id string, req *provider.FetchTasksRequest) error {
 	lease, idle := t.Elapsed+micros(req.Sessions.Lease), t.Elapsed+micros(req.Sessions.Idle)
 	t.WakeElapsed(min(lease, idle))
 	return t.do(sqlClaimSession, id, req.Owner, lease, idle, micros(req.Sessions.Idle))
 }
 
 // sessionsOf counts the sessions that an owner holds.
-func (t *tx) sessionsOf(owner string) (int, error) {
+func (t *sessionRows) sessionsOf(owner string) (int, error) {
 	n, err := t.integer(sqlSessionsOf, t.Elapsed, owner)
 	return int(n), err
 }

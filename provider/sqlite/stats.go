@@ -12,7 +12,7 @@ const (
 	sqlWaitingTurns = `SELECT k.name, k.code_version, k.engine_level, count(*), min(i.ready_at)
 		FROM perdure_instance i INDEXED BY perdure_instance_fetch JOIN perdure_kind k ON k.id = i.kind
 		WHERE i.fetch_at <= ? GROUP BY k.id ORDER BY k.name, k.code_version, k.engine_level`
-	// What is ranked by fairness waits since before its rank.
+	// A task that is ranked by fairness has waited since before its rank.
 	sqlWaitingTasks = `SELECT k.queue, k.name, count(*), min(t.since) FROM (
 			SELECT kind, fetch_at AS since, expire_at FROM perdure_task INDEXED BY perdure_task_fetch
 				WHERE fetch_at <= ?1 AND fetch_at IS NOT rank_at
@@ -25,8 +25,7 @@ const (
 	sqlDeadLetters = `SELECT count(*) FROM perdure_dead_letter`
 )
 
-// Stats implements [provider.Provider]. Leases that have lapsed and were not yet taken up
-// again are counted neither as leases nor as waiting work.
+// Stats implements [provider.Provider]. An expired lease that was not swept yet counts neither as a lease nor as waiting work.
 func (rd *reader) Stats(ctx context.Context, req provider.StatsRequest) (res provider.StatsResult, err error) {
 	if err := req.Validate(); err != nil {
 		return res, err
@@ -38,7 +37,7 @@ func (rd *reader) Stats(ctx context.Context, req provider.StatsRequest) (res pro
 		Instances: make(map[provider.Status]int64), Now: s.clock.wall(),
 	}
 	if w := s.writer; w != nil {
-		res.Commits, res.CommitGroups, res.Dropped = w.commits.Load(), w.turns.Load(), w.dropped.Load()
+		res.Commits, res.CommitGroups, res.Dropped = w.commits.Load(), w.committer.turns.Load(), w.committer.dropped.Load()
 		res.ReadyMended = s.janitor.mended.Load()
 	}
 	read := s.stats
@@ -83,7 +82,7 @@ func (s *store) counts(ctx context.Context, c *conn, res *provider.StatsResult) 
 	})
 }
 
-// waiting reads what waits, by index.
+// waiting reads the waiting work, by index.
 func (s *store) waiting(ctx context.Context, c *conn, res *provider.StatsResult) error {
 	err := c.each(ctx, sqlWaitingTurns, func(r *row) error {
 		res.Turns = append(res.Turns, provider.WaitingTurns{

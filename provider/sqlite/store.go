@@ -16,7 +16,7 @@ type store struct {
 	path     string
 	name     string // for connections of the program's transactions
 	info     os.FileInfo
-	readOnly bool          // nothing but readers is open
+	readOnly bool          // only readers are open
 	patience time.Duration // Options.BusyTimeout: how long a transaction may wait for the file's lock
 	clock    *clock
 	log      *slog.Logger
@@ -28,14 +28,13 @@ type store struct {
 	lent     atomic.Pointer[origin] // the last call with InTx
 	here     *presence
 	beside   []companion
-	moved    atomic.Pointer[error] // a path names another file than the one that is open
+	moved    atomic.Pointer[error] // a path no longer names the open file
 	handles  int                   // guarded by registry.mu
 }
 
-// registry holds the stores that are open, because two writers in one process would
-// wait for each other in SQLite's busy handler.
+// registry holds the open stores, because two writers in one process would wait for each other in SQLite's busy handler.
 //
-//nolint:gochecknoglobals // what files a process has open is global to it
+//nolint:gochecknoglobals // the files that a process has open are global to it
 var registry struct {
 	mu     sync.Mutex
 	stores []*store
@@ -50,7 +49,7 @@ func (s *store) close() error {
 	}
 	if s.writer != nil {
 		s.writer.stop()
-		errs = append(errs, s.writer.news.close())
+		errs = append(errs, s.writer.foreign.news.close())
 	}
 	if s.readers != nil {
 		errs = append(errs, s.readers.close())

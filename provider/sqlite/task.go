@@ -37,6 +37,10 @@ const (
 	sqlLeasedTasks = `SELECT key, execution, event_id, token FROM perdure_task WHERE lease_until > 0`
 	sqlHoldTasks   = `UPDATE perdure_task SET fetch_at = NULL, expire_at = NULL WHERE key = ? AND state <> 2`
 	sqlHeldTasks   = `SELECT key, execution, event_id FROM perdure_task WHERE key = ? AND state <> 2`
+	sqlFreedTasks  = `SELECT kind FROM perdure_task WHERE key = ? AND lease_until > 0`
+	// The token stays: it holds the task until another fetch takes it.
+	sqlRequeueTask = `UPDATE perdure_task SET state = ?, lease_until = 0, fetch_at = ?,
+		expire_at = ? WHERE key = ? AND execution = ? AND event_id = ?`
 	// A task that an older release has leased has a rank, and is fetched by another moment.
 	sqlTurns = `SELECT coalesce(min((SELECT t.fetch_at FROM perdure_task t INDEXED BY perdure_task_fetch
 			WHERE t.kind = k.id AND t.fetch_at IS NOT NULL AND t.fetch_at = t.rank_at ORDER BY t.fetch_at LIMIT 1)), 0),
@@ -45,10 +49,15 @@ const (
 		FROM perdure_task_kind k WHERE k.queue = ?1 AND k.priority / 16 % 2 = 1`
 )
 
-var _ relational.HandOffRows = (*tx)(nil)
+// taskRows are the activity tasks.
+type taskRows struct {
+	*unit
+
+	leases *leases // nil in a transaction of a caller
+}
 
 // TasksOf implements [relational.Rows].
-func (t *tx) TasksOf(token provider.UUID) (refs []provider.TaskRef, err error) {
+func (t *taskRows) TasksOf(token provider.UUID) (refs []provider.TaskRef, err error) {
 	err = t.each(sqlLeasedTasks, func(r *row) error {
 		task := relational.Task{TaskRef: provider.TaskRef{Key: r.uuid(0), Execution: r.int(1), EventID: r.int(2)}, Token: r.uuid(3)}
 		if task.LeasedBy(token) {
@@ -59,17 +68,8 @@ func (t *tx) TasksOf(token provider.UUID) (refs []provider.TaskRef, err error) {
 	return refs, err
 }
 
-// taskRefs collects the columns that name tasks.
-func (t *tx) taskRefs(sql string, args ...any) (refs []provider.TaskRef, err error) {
-	err = t.each(sql, func(r *row) error {
-		refs = append(refs, provider.TaskRef{Key: r.uuid(0), Execution: r.int(1), EventID: r.int(2)})
-		return nil
-	}, args...)
-	return refs, err
-}
-
 // Task implements [relational.Rows].
-func (t *tx) Task(ref provider.TaskRef) (*relational.Task, error) {
+func (t *taskRows) Task(ref provider.TaskRef) (*relational.Task, error) {
 	task := &relational.Task{TaskRef: ref}
 	found, err := t.one(sqlTaskRow, func(r *row) {
 		task.Kind, task.State, task.Attempt, task.Deliveries = r.int(0), provider.TaskState(r.int(1)), r.int(2), r.int(3)
@@ -82,26 +82,26 @@ func (t *tx) Task(ref provider.TaskRef) (*relational.Task, error) {
 		return nil, fmt.Errorf("perdure_task %s/%d/%d: %w", ref.Key, ref.Execution, ref.EventID, err)
 	}
 	if !found {
-		return nil, nil //nolint:nilnil // none is an answer
+		return nil, nil //nolint:nilnil // no task is not an error
 	}
 	return task, nil
 }
 
 // Turns implements [relational.Rows].
-func (t *tx) Turns(of relational.Lane) (waiting relational.Turns, err error) {
+func (t *taskRows) Turns(of relational.Lane) (waiting relational.Turns, err error) {
 	_, err = t.one(sqlTurns, func(r *row) { waiting.First, waiting.Last = r.time(0), r.time(1) }, of.Queue, of.Key)
 	return waiting, err
 }
 
 // AddTask implements [relational.Rows]. Most tasks are handed off, which takes a shorter statement.
-func (t *tx) AddTask(task *relational.Task, stored *provider.NewTask) error {
+func (t *taskRows) AddTask(task *relational.Task, stored *provider.NewTask) error {
 	if task.Owner != "" {
 		if err := t.enroll(task.Owner); err != nil {
 			return err
 		}
 	}
 	if task.State == provider.TaskLeased {
-		t.holds(task.TaskRef)
+		t.leases.note(task.TaskRef)
 	}
 	simple := task.StartBy == 0 && task.Rank == 0
 	plain := simple && task.Deadline == 0 && stored.FairnessKey == "" && stored.Session == "" && stored.LimitKey == ""
@@ -123,18 +123,18 @@ func (t *tx) AddTask(task *relational.Task, stored *provider.NewTask) error {
 }
 
 // SucceedTask implements [relational.HandOffRows].
-func (t *tx) SucceedTask(done provider.TaskRef, token provider.UUID, task *relational.Task, stored *provider.NewTask) (bool, error) {
+func (t *taskRows) SucceedTask(done provider.TaskRef, token provider.UUID, task *relational.Task, stored *provider.NewTask) (bool, error) {
 	if err := t.enroll(task.Owner); err != nil {
 		return false, err
 	}
-	t.holds(task.TaskRef)
+	t.leases.note(task.TaskRef)
 	n, err := t.exec(sqlSucceed, task.EventID, task.Kind, task.Token, task.Owner, task.LeaseUntil, t.Now, task.NotBefore,
 		stored.Payload, checksum(stored.Payload), done.Key, done.Execution, done.EventID, token)
 	return n > 0, doubled(err, "task", task.EventID)
 }
 
-// doubled turns the failure of a unique index into an answer: event IDs are given once, so
-// a second task or timer of one event is a fault of the caller.
+// doubled turns the failure of a unique index into ErrInvalid. Event IDs are given once, so a second task or timer of one event
+// is a fault of the caller.
 func doubled(err error, what string, event int64) error {
 	if code(err)&0xff == lib.SQLITE_CONSTRAINT {
 		return fmt.Errorf("event %d has a %s already: %w", event, what, provider.ErrInvalid)
@@ -143,13 +143,13 @@ func doubled(err error, what string, event int64) error {
 }
 
 // StoreTask implements [relational.Rows].
-func (t *tx) StoreTask(task *relational.Task, details []byte) error {
+func (t *taskRows) StoreTask(task *relational.Task, details []byte) error {
 	return t.do(sqlStoreTask, int64(task.State), task.Attempt, task.Deliveries, task.Token, textOrNull(task.Owner), task.LeaseUntil,
 		task.Cancel, task.NotBefore, timeOrNull(task.FetchAt), timeOrNull(task.ExpireAt), timeOrNull(task.StartBy), begunOrNull(task), details, task.Failure,
 		task.Key, task.Execution, task.EventID)
 }
 
-// begunOrNull is what is stored of whether a task has begun.
+// begunOrNull is what is stored about whether a task has begun.
 func begunOrNull(task *relational.Task) any {
 	if task.StartBy == 0 || !task.Begun {
 		return nil
@@ -158,29 +158,40 @@ func begunOrNull(task *relational.Task) any {
 }
 
 // RemoveTask implements [relational.Rows].
-func (t *tx) RemoveTask(ref provider.TaskRef) error {
+func (t *taskRows) RemoveTask(ref provider.TaskRef) error {
 	return t.do(sqlDropTask, ref.Key, ref.Execution, ref.EventID)
 }
 
 // RemoveTasks implements [relational.Rows].
-func (t *tx) RemoveTasks(key provider.UUID, execution int64) error {
+func (t *taskRows) RemoveTasks(key provider.UUID, execution int64) error {
 	if err := t.freeTasks(key); err != nil {
 		return err
 	}
 	return t.do(sqlDropTasks, key, execution)
 }
 
+// freeTasks reports the leased tasks of an instance as freed, before they are removed.
+func (t *taskRows) freeTasks(key provider.UUID) error {
+	if watched, err := t.Rows.TasksWatched(); err != nil || !watched {
+		return err
+	}
+	return t.each(sqlFreedTasks, func(r *row) error {
+		t.Free(r.int(0))
+		return nil
+	}, key)
+}
+
 // CompleteTask implements [relational.Rows].
-func (t *tx) CompleteTask(ref provider.TaskRef, token provider.UUID) (bool, error) {
+func (t *taskRows) CompleteTask(ref provider.TaskRef, token provider.UUID) (bool, error) {
 	n, err := t.exec(sqlCompleteTask, ref.Key, ref.Execution, ref.EventID, token)
 	return n > 0, err
 }
 
-// HoldTasks implements [relational.Rows]. Those that are leased are held when their lease has lapsed.
-func (t *tx) HoldTasks(key provider.UUID) error { return t.do(sqlHoldTasks, key) }
+// HoldTasks implements [relational.Rows]. Leased tasks are held when their lease has expired.
+func (t *taskRows) HoldTasks(key provider.UUID) error { return t.do(sqlHoldTasks, key) }
 
 // ResumeTasks implements [relational.Rows].
-func (t *tx) ResumeTasks(_ *relational.Effects, h *relational.Head) error {
+func (t *taskRows) ResumeTasks(_ *relational.Effects, h *relational.Head) error {
 	refs, err := t.taskRefs(sqlHeldTasks, h.Key)
 	for _, ref := range refs {
 		if err == nil {
@@ -190,9 +201,26 @@ func (t *tx) ResumeTasks(_ *relational.Effects, h *relational.Head) error {
 	return err
 }
 
+// requeue ends the lease of a task and makes it fetchable again, unless its instance is suspended.
+func (t *taskRows) requeue(ref provider.TaskRef) error {
+	task, err := t.Task(ref)
+	if err != nil || task == nil {
+		return err
+	}
+	h, err := t.Head(ref.Key)
+	if err != nil && !damaged(err) { // an unreadable instance must not hold up the sweep
+		return err
+	}
+	if task.State == provider.TaskLeased {
+		task.State = provider.TaskQueued
+	}
+	t.Schedule(task, h)
+	return t.do(sqlRequeueTask, int64(task.State), timeOrNull(task.FetchAt), timeOrNull(task.ExpireAt), ref.Key, ref.Execution, ref.EventID)
+}
+
 // BuryTask implements [relational.Rows].
-func (t *tx) BuryTask(task *relational.Task, instanceID, reason string, now provider.Time) error {
-	kinds, err := t.Kinds()
+func (t *taskRows) BuryTask(task *relational.Task, instanceID, reason string, now provider.Time) error {
+	kinds, err := t.Rows.Kinds()
 	if err != nil {
 		return err
 	}

@@ -13,11 +13,11 @@ import (
 const (
 	sqlFindTasks = `SELECT key, execution, event_id, fetch_at FROM perdure_task INDEXED BY perdure_task_fetch
 		WHERE kind = ? AND fetch_at <= ? AND (expire_at IS NULL OR expire_at > ?) ORDER BY fetch_at LIMIT ?`
-	// A rank delays nothing. What an older release has put off is of a ranked kind, too.
+	// A rank delays nothing. Tasks that an older release has delayed are of a ranked kind, too.
 	sqlFindRanked = `SELECT key, execution, event_id, fetch_at FROM perdure_task INDEXED BY perdure_task_fetch
 		WHERE kind = ?1 AND fetch_at IS NOT NULL AND (fetch_at <= ?2 OR fetch_at = rank_at) AND (expire_at IS NULL OR expire_at > ?2)
 		ORDER BY fetch_at LIMIT ?3`
-	// Of the index alone, and of the row alone: for a search that must get past damaged rows.
+	// These read the index alone, and the row alone, for a search that must get past damaged rows.
 	sqlTaskKeys = `SELECT key, execution, event_id, fetch_at FROM perdure_task INDEXED BY perdure_task_fetch
 		WHERE kind = ? AND fetch_at <= ? ORDER BY fetch_at`
 	sqlTaskFetchable = `SELECT (fetch_at <= ?1 OR fetch_at IS rank_at) AND (expire_at IS NULL OR expire_at > ?1)
@@ -64,10 +64,10 @@ type taskFetch struct {
 	res     provider.FetchTasksResult
 }
 
-// lateRank is before all ranks of those that are not late.
+// lateRank is before all ranks of tasks that are not late.
 const lateRank = math.MinInt64 / 2
 
-// A taskPlace is a task that may be taken, and where it comes in the order.
+// A taskPlace is a task that may be taken, and its place in the order.
 type taskPlace struct {
 	provider.TaskRef
 	late   bool
@@ -98,7 +98,7 @@ func (f *taskFetch) find(t *tx) (bool, error) {
 func (f *taskFetch) places(t *tx, limit int) (list []taskPlace, err error) {
 	for filter := range f.filters {
 		for _, id := range t.kinds.ByFilter[filter] {
-			if t.kinds.ByTask[id].Class&relational.InSession != 0 { // a gatedFetch alone asks for those
+			if t.kinds.ByTask[id].Class&relational.InSession != 0 { // only a gatedFetch asks for those
 				continue
 			}
 			if list, err = t.tasksOfKind(list, id, limit); err != nil {
@@ -108,7 +108,7 @@ func (f *taskFetch) places(t *tx, limit int) (list []taskPlace, err error) {
 	}
 	if f.req.Expired {
 		err = t.each(sqlFindExpired, func(r *row) error {
-			if place := readTaskPlace(r, taskPlace{late: true, at: lateRank}); !t.writer.shunned(place.TaskRef) {
+			if place := readTaskPlace(r, taskPlace{late: true, at: lateRank}); !t.agenda.shuns.has(place.TaskRef) {
 				list = append(list, place)
 			}
 			return nil
@@ -127,7 +127,7 @@ func (f *taskFetch) places(t *tx, limit int) (list []taskPlace, err error) {
 	return list, nil
 }
 
-// readTaskPlace adds what a row tells to what its query does.
+// readTaskPlace adds a row to what is known by its query.
 func readTaskPlace(r *row, place taskPlace) taskPlace {
 	place.TaskRef = provider.TaskRef{Key: r.uuid(0), Execution: r.int(1), EventID: r.int(2)}
 	place.at += r.int(3)
@@ -136,7 +136,7 @@ func readTaskPlace(r *row, place taskPlace) taskPlace {
 
 // tasksOfKind adds the first tasks of a kind to list.
 func (t *tx) tasksOfKind(list []taskPlace, id int64, limit int) ([]taskPlace, error) {
-	t.writer.asked.tasks.ask(id, t.Elapsed)
+	t.agenda.asked.tasks.ask(id, t.Elapsed)
 	kind, before := t.kinds.ByTask[id], len(list)
 	place := taskPlace{at: -kind.Bonus()}
 	sql, args, until := sqlFindTasks, []any{id, t.Now, t.Now, limit}, t.Now
@@ -144,7 +144,7 @@ func (t *tx) tasksOfKind(list []taskPlace, id int64, limit int) ([]taskPlace, er
 		place.ranked, place.kind = true, t.kinds.Unranked(id)
 		sql, args, until = sqlFindRanked, []any{id, t.Now, limit}, relational.Never
 	}
-	if len(t.writer.shuns) == 0 {
+	if len(t.agenda.shuns) == 0 {
 		err := t.each(sql, func(r *row) error {
 			list = append(list, readTaskPlace(r, place))
 			return nil
@@ -156,7 +156,7 @@ func (t *tx) tasksOfKind(list []taskPlace, id int64, limit int) ([]taskPlace, er
 	list = list[:before]
 	err := t.each(sqlTaskKeys, func(r *row) error {
 		place := readTaskPlace(r, place)
-		if t.writer.shunned(place.TaskRef) {
+		if t.agenda.shuns.has(place.TaskRef) {
 			return nil
 		}
 		fetchable, err := t.integer(sqlTaskFetchable, t.Now, place.Key, place.Execution, place.EventID)
@@ -210,7 +210,7 @@ func (f *taskFetch) lease(t *tx, place taskPlace, until int64) (task provider.Le
 	if err != nil {
 		return task, err
 	}
-	t.holds(place.TaskRef)
+	t.leases.note(place.TaskRef)
 	task, err = t.leasedTask(place.TaskRef)
 	if err == nil && task.StartBy != 0 && !place.late {
 		err = t.do(sqlBeginTask, place.Key, place.Execution, place.EventID)
@@ -218,7 +218,7 @@ func (f *taskFetch) lease(t *tx, place taskPlace, until int64) (task provider.Le
 	return task, err
 }
 
-// leasedTask reads a task for the one who runs it.
+// leasedTask reads a task for the worker that runs it.
 func (t *tx) leasedTask(ref provider.TaskRef) (task provider.LeasedTask, err error) {
 	task.TaskRef = ref
 	var stored relational.Task

@@ -13,25 +13,18 @@ const (
 	sqlNewest   = `SELECT created_at FROM perdure_instance ORDER BY created_at DESC LIMIT 1`
 )
 
-// saveTime stores where the store's time stands beside the elapsed clock, for processes
-// that open the file after the wall clock was set back.
+// saveTime stores the store's time together with the elapsed clock, for processes that open the file after the wall clock was
+// set back.
 func (w *writer) saveTime() error {
 	w.store.log.Warn("perdure sqlite: the wall clock was set back; the store's time goes on, slower until the clock has caught up",
 		"path", w.store.path)
-	t := w.tx
-	t.afresh()
-	if err := w.begin(); err != nil {
-		return err
-	}
-	if _, err := t.exec(sqlSaveTime, fmt.Sprintf("%s %d %d", w.store.clock.boot(), t.Now, bootMicros())); err != nil {
-		w.rollback()
-		return err
-	}
-	return w.finish()
+	return w.committer.run(func() error {
+		return w.tx.do(sqlSaveTime, fmt.Sprintf("%s %d %d", w.store.clock.boot(), w.tx.Now, bootMicros()))
+	})
 }
 
-// recallTime begins no earlier than what the store has seen: the newest instance, and the time
-// that was saved, with what has passed since if that was in this boot.
+// recallTime starts the store's time no earlier than the newest instance, and no earlier than the saved time. If that was saved
+// in this boot, the time since then is added.
 func (s *store) recallTime(ctx context.Context, c *conn) error {
 	newest, err := c.integer(ctx, sqlNewest)
 	if err != nil && !damaged(err) {

@@ -14,7 +14,7 @@ import (
 const (
 	sqlFindTurns = `SELECT key, fetch_at, ready_at, sticky_owner, sticky_until FROM perdure_instance
 		INDEXED BY perdure_instance_fetch WHERE kind = ? AND fetch_at <= ? ORDER BY fetch_at`
-	// Of the index alone, and of the row alone: for a search that must get past damaged rows.
+	// These read the index alone, and the row alone, for a search that must get past damaged rows.
 	sqlTurnKeys = `SELECT key, fetch_at FROM perdure_instance INDEXED BY perdure_instance_fetch
 		WHERE kind = ? AND fetch_at <= ? ORDER BY fetch_at`
 	sqlTurnPlace    = `SELECT ready_at, sticky_owner, sticky_until FROM perdure_instance WHERE key = ?`
@@ -52,7 +52,7 @@ type turnFetch struct {
 	req  provider.FetchTurnsRequest
 	caps map[provider.Capability]struct{}
 	res  provider.FetchTurnsResult
-	dead map[string]bool // of the owners that instances are kept for, as this look found them
+	dead map[string]bool // whether an owner that instances are kept for is dead, as found by this search
 }
 
 type turnPlace struct {
@@ -91,7 +91,7 @@ func (f *turnFetch) places(t *tx, limit int) (list []turnPlace, err error) {
 			if t.kinds.ByTurn[id].Level > f.req.EngineLevel {
 				continue
 			}
-			t.writer.asked.turns.ask(id, t.Elapsed)
+			t.agenda.asked.turns.ask(id, t.Elapsed)
 			if _, none := t.quiet[id]; none {
 				continue
 			}
@@ -102,7 +102,7 @@ func (f *turnFetch) places(t *tx, limit int) (list []turnPlace, err error) {
 			list = append(list, some...)
 		}
 	}
-	// Looking ahead is worth it for many at once: until the first is near nothing is claimed.
+	// Looking ahead is worth it for many at once: until the first is near, nothing is claimed.
 	near := t.Now.Add(f.req.Ahead / 2)
 	if !slices.ContainsFunc(list, func(place turnPlace) bool { return place.at <= int64(near) }) {
 		return nil, nil
@@ -118,8 +118,8 @@ func (f *turnFetch) places(t *tx, limit int) (list []turnPlace, err error) {
 
 // ofKind finds the first instances of a kind.
 func (f *turnFetch) ofKind(t *tx, kind int64, limit int) (list []turnPlace, err error) {
-	if len(t.writer.shuns) == 0 {
-		kept := false // some are, for another owner
+	if len(t.agenda.shuns) == 0 {
+		kept := false // for another owner
 		err = t.each(sqlFindTurns, func(r *row) error {
 			place := turnPlace{key: r.uuid(0), at: r.int(1), ready: r.int(2), kind: kind}
 			if f.allowed(t, place, r.text(3), r.int(4)) {
@@ -129,7 +129,7 @@ func (f *turnFetch) ofKind(t *tx, kind int64, limit int) (list []turnPlace, err 
 			}
 			return stopAt(len(list), limit)
 		}, kind, t.Now.Add(f.req.Ahead))
-		if err == nil && len(list) < limit && !kept && f.req.Ahead/2 >= t.writer.due.lead && t.writer.asked.turns.covers(kind) {
+		if err == nil && len(list) < limit && !kept && f.req.Ahead/2 >= t.agenda.lead && t.agenda.asked.turns.covers(kind) {
 			t.quiet[kind] = struct{}{} // once those of the list are claimed
 		}
 		if !damaged(err) {
@@ -140,7 +140,7 @@ func (f *turnFetch) ofKind(t *tx, kind int64, limit int) (list []turnPlace, err 
 	err = t.each(sqlTurnKeys, func(r *row) error {
 		place := turnPlace{key: r.uuid(0), at: r.int(1)}
 		ref := provider.TaskRef{Key: place.key}
-		if t.writer.shunned(ref) {
+		if t.agenda.shuns.has(ref) {
 			return nil
 		}
 		_, err := t.one(sqlTurnPlace, func(r *row) {
@@ -156,8 +156,8 @@ func (f *turnFetch) ofKind(t *tx, kind int64, limit int) (list []turnPlace, err 
 	return list, err
 }
 
-// allowed tells whether an instance is not kept for another owner, nor held back by more than its messages. One whose processes are known
-// dead keeps nothing: the census has struck it out.
+// allowed reports whether an instance is not kept for another owner, nor held back by more than its messages. Nothing is kept
+// for an owner whose processes are all known dead, because the census has removed it.
 func (f *turnFetch) allowed(t *tx, place turnPlace, sticky string, until int64) bool {
 	if place.at > int64(t.Now) && place.at > place.ready {
 		return false

@@ -12,21 +12,21 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// calm waits until the writer knows all due times and has looked for other processes, so
-// that nothing but what a test does makes it try parked fetches.
+// calm waits until the writer knows all due moments and has looked for other processes. Then only the test makes it try parked
+// fetches.
 func calm(t *testing.T, p *Provider) {
 	t.Helper()
 	await(t, "a calm writer", func() bool {
 		settled, err := write(t.Context(), p.handle, "look", 0, func(x *tx, ok *bool) error {
-			*ok = x.writer.foreign.alone && !x.writer.due.stale
+			*ok = p.store.writer.foreign.alone && !x.agenda.stale
 			return nil
 		})
 		return err == nil && settled
 	})
 }
 
-// intrude admits a fetch that finds something, which makes the writer begin a transaction
-// for it alone, and calls between before that.
+// intrude parks a fetch that finds something, so that the writer begins a transaction for it alone. It calls between before
+// that.
 func intrude(t *testing.T, p *Provider, between func()) {
 	t.Helper()
 	call := &parked{
@@ -37,9 +37,10 @@ func intrude(t *testing.T, p *Provider, between func()) {
 		},
 		take: func(*tx) (bool, error) { return false, nil },
 	}
-	if !p.store.writer.admit(call) {
+	if !p.store.writer.parking.admit(call) {
 		t.Fatal("the writer has stopped")
 	}
+	p.store.writer.queue.Poke()
 	<-call.done
 	if call.err != nil {
 		t.Fatal(call.err)
@@ -86,7 +87,7 @@ func TestHazard38_ForeignCommitSeenWhileAnotherFetchIsServed(t *testing.T) {
 	got := fetchTurns(t.Context(), p, fetchOf("x", newToken(), time.Minute))
 	awaitParked(t, p.store.writer, 1)
 	calm(t, p)
-	other, err := openPresence(path) // another process, that stays
+	other, err := openPresence(path) // another process, which stays
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,9 +122,9 @@ func TestHazard05_FetchIsTriedThoughItsGroupFails(t *testing.T) {
 	await(t, "the member", func() bool { return queued(p) == 1 })
 	got := fetchTurns(t.Context(), p, fetchOf("x", newToken(), 0)) // rides with the second group that fails
 	await(t, "the fetch", func() bool {
-		p.store.writer.mu.Lock()
-		defer p.store.writer.mu.Unlock()
-		return len(p.store.writer.parked) == 2
+		p.store.writer.parking.mu.Lock()
+		defer p.store.writer.parking.mu.Unlock()
+		return len(p.store.writer.parking.calls) == 2
 	})
 	close(end)
 	for range 2 {
@@ -141,14 +142,14 @@ func TestStickinessOfAnotherEndsWhileAFetchIsParked(t *testing.T) {
 	c := startChain(t, p, "w")
 	const stickiness = 300 * time.Millisecond
 	if _, err := write(t.Context(), p.handle, "enroll", 0, func(t *tx, _ *struct{}) error { return t.enroll("other") }); err != nil {
-		t.Fatal(err) // nobody serves an owner that is not enrolled
+		t.Fatal(err) // no process serves an owner that is not enrolled
 	}
 	corrupt(t, p, `UPDATE perdure_instance SET sticky_owner = 'other', sticky_until = ?`, p.store.clock.elapsed()+micros(stickiness))
 	begin := time.Now()
 	if _, err := p.Send(t.Context(), provider.SendRequest{Key: c.key, Message: provider.NewMessage{Payload: payload}}); err != nil {
 		t.Fatal(err)
 	}
-	corrupt(t, p, `UPDATE perdure_meta SET value = value`) // forgets the due times that Send announced
+	corrupt(t, p, `UPDATE perdure_meta SET value = value`) // forgets the due moments that Send announced
 	wantTurn(t, fetchTurns(t.Context(), p, fetchOf("chain-w", newToken(), time.Minute)))
 	if d := time.Since(begin); d < stickiness/2 || d > 10*time.Second {
 		t.Errorf("fetched after %v: want %v", d, stickiness)
@@ -243,8 +244,8 @@ func TestManyWaitingCallsAreToldLessOften(t *testing.T) {
 		p.store.hub.Expect(newKey())
 	}
 	others := func() {
-		_, err := write(t.Context(), p.handle, "foreign", 0, func(x *tx, _ *struct{}) error {
-			x.writer.foreign.changed = true
+		_, err := write(t.Context(), p.handle, "foreign", 0, func(_ *tx, _ *struct{}) error {
+			p.store.writer.foreign.changed = true
 			return nil
 		})
 		if err != nil {
@@ -264,7 +265,7 @@ func TestManyWaitingCallsAreToldLessOften(t *testing.T) {
 	last := p.store.hub.Elsewhere()
 	others()
 	select {
-	case <-last: // what was put off comes though nobody else writes
+	case <-last: // the delayed call runs though there are no other writes
 	case <-time.After(20 * time.Second):
 		t.Error("not told of the last one")
 	}

@@ -5,81 +5,59 @@ import (
 	"sync/atomic"
 	"time"
 
-	sqlite "modernc.org/sqlite"
-
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// Bounds of one group: what its transaction holds of the log, and for how long others wait.
+// Bounds of one group, which bound its share of the log and how long other calls wait for it.
 const (
 	maxGroup      = 256
 	maxGroupBytes = 8 << 20
 )
 
-// connection is what the writer asks of its own beside statements.
-type connection interface {
-	sqlite.FileControl
-	sqlite.DBStatus
-}
-
 // A writer owns the writing connection. It folds all calls that wait into one transaction, on a goroutine of its own or on
 // that of a caller that leads.
 type writer struct {
-	store *store
-	conn  *conn
-	file  connection // of conn
-	gate  *entrance
-	news  *news // or nil
+	store   *store
+	conn    *conn
+	queue   *relational.Queue
+	parking parking
+	ended   chan struct{}
+	worn    chan struct{} // closed after logAfter commits
+	commits atomic.Int64
+	nudged  atomic.Bool // a transaction of the program has ended: look for what it stored
 
-	queue *relational.Queue
-	ended chan struct{}
-
-	mu      sync.Mutex
-	parked  []*parked
-	fresh   bool // a parked fetch has not been tried
-	stopped bool
-
-	helm sync.Mutex // of who runs a group: the goroutine, or a caller that leads
+	helm sync.Mutex // held by the goroutine that runs a group: the writer's own, or that of a caller that leads
 
 	// Guarded by helm.
 	tx         *tx
-	begun      bool
+	committer  committer
+	claimer    claimer
 	foreign    foreign
-	holding    holding
-	enrolled   map[string]struct{}            // lease owners that the file knows to be of this process
-	shuns      map[provider.TaskRef]time.Time // damaged items, and until when fetches pass over them
-	met        []*damage                      // not yet shown on its instances
-	unswept    time.Time                      // until when leases are not swept, because of damage
-	complaints map[string]time.Time
-	due        dues
-	asked      asked
 	backlog    backlog
+	complaints complaints
 	wakes      time.Time // when the goroutine looks again unless it is called
 	crowd      bool      // the last group had several members
-	tried      tried
 	group      []*relational.Member
-	out        map[*relational.Member]struct{}      // they met damage: their errors stand, and reruns of the group pass over them
-	rows       map[provider.UUID]*provider.Instance // that waiting calls will want, of the transaction
-	worn       chan struct{}                        // closed after logAfter commits
-	commits    atomic.Int64
-	turns      atomic.Int64
-	dropped    atomic.Int64
-	nudged     atomic.Bool // a transaction of the program has ended: look for what it stored
+	out        map[*relational.Member]struct{} // they met damage: their errors stand, and reruns of the group pass over them
 }
 
-func newWriter(s *store, c *conn, file connection, gate *entrance) *writer {
+func newWriter(s *store, c *conn, file connection) *writer {
 	w := &writer{
-		store: s, conn: c, file: file, gate: gate, queue: relational.NewQueue(), ended: make(chan struct{}),
-		enrolled: make(map[string]struct{}), shuns: make(map[provider.TaskRef]time.Time), complaints: make(map[string]time.Time),
-		worn: make(chan struct{}), out: make(map[*relational.Member]struct{}), rows: make(map[provider.UUID]*provider.Instance),
+		store: s, conn: c, queue: relational.NewQueue(), ended: make(chan struct{}), worn: make(chan struct{}),
+		backlog: backlog{file: file}, out: make(map[*relational.Member]struct{}),
+		complaints: complaints{log: s.log, path: s.path, last: make(map[string]time.Time)},
 	}
-	w.due = dues{wall: never, elapsed: never, stale: true}
-	w.tx = newTx(w, c)
+	w.foreign = foreign{file: file, here: s.here, commits: &w.commits}
+	w.tx = newWriterTx(bound{writerContext(), c}, s.clock, s.here.process, &w.foreign.leases)
+	w.committer = committer{
+		store: s, tx: w.tx, foreign: &w.foreign, backlog: &w.backlog, rows: make(map[provider.UUID]*provider.Instance),
+	}
+	w.claimer = claimer{committer: &w.committer, tx: w.tx, parking: &w.parking, complaints: &w.complaints}
 	return w
 }
 
-// loop runs until stop. It does what no caller leads.
+// loop runs until stop. It does the work that no caller leads.
 func (w *writer) loop() {
 	defer close(w.ended)
 	timer := time.NewTimer(time.Hour)
@@ -100,17 +78,23 @@ func (w *writer) loop() {
 	}
 }
 
-// work runs groups until nothing is left to do, and tells for how long that will be so.
+// work runs groups until there is nothing left to do, and returns how long it may rest.
 func (w *writer) work() (rest time.Duration, ended bool) {
 	w.helm.Lock()
 	defer w.helm.Unlock()
 	for {
-		fresh, stopped := w.take()
+		var stopped bool
+		w.group, stopped = w.queue.Take(w.group[:0], maxGroup, maxGroupBytes)
+		fresh := w.parking.takeFresh()
 		if stopped && len(w.group) == 0 {
 			return 0, true
 		}
 		if len(w.group) == 0 && !fresh && !w.pressing() {
-			if w.checkpoint() {
+			copied, err := w.backlog.checkpoint(w.tx.db)
+			if err != nil {
+				w.complaints.add("the log cannot be copied into the file", err)
+			}
+			if copied {
 				continue
 			}
 			rest = w.patience()
@@ -122,29 +106,76 @@ func (w *writer) work() (rest time.Duration, ended bool) {
 	}
 }
 
-// take takes up the next group, and tells whether a fetch waits to be tried.
-func (w *writer) take() (fresh, stopped bool) {
-	w.group, stopped = w.queue.Take(w.group[:0], maxGroup, maxGroupBytes)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	fresh, w.fresh = w.fresh, false
-	return fresh, stopped
-}
-
 // stop ends the loop after what is queued.
 func (w *writer) stop() {
-	w.mu.Lock()
-	w.stopped = true
-	w.mu.Unlock()
+	w.parking.stop()
 	w.queue.Stop()
 	<-w.ended
 }
 
-// later runs fn in a group that nobody has to wait for.
+// later runs fn in a group that no caller has to wait for.
 func (w *writer) later(op string, fn func(*tx) error) *relational.Member {
 	m := &relational.Member{Op: op, Done: make(chan struct{}), Run: func(*relational.Tx) error { return fn(w.tx) }}
 	if !w.queue.Submit(m, false) {
 		close(m.Done)
 	}
 	return m
+}
+
+// pressing reports whether the writer has something to do though there is no call.
+func (w *writer) pressing() bool {
+	w.watch()
+	w.attend()
+	w.tell()
+	if w.foreign.changed {
+		return true
+	}
+	c := w.store.clock
+	return w.parking.any() && w.tx.agenda.passed(c.wall(), c.elapsed())
+}
+
+// waiting reports whether a call of this process waits for what others may write.
+func (w *writer) waiting() bool { return w.parking.any() || w.store.hub.Waiting() > 0 }
+
+// patience is how long the writer may sleep when nothing is queued.
+func (w *writer) patience() time.Duration {
+	sleep := w.foreign.interval(w.waiting()) - time.Since(w.foreign.looked)
+	if w.parking.any() {
+		sleep = w.tx.agenda.within(sleep, w.store.clock)
+	}
+	if w.foreign.leases.owed {
+		sleep = min(sleep, time.Until(w.foreign.leases.again))
+	}
+	if w.backlog.long() {
+		sleep = min(sleep, w.backlog.pause()-time.Since(w.backlog.last))
+	}
+	return max(sleep, 0)
+}
+
+// watch looks for commits of other processes when it is time to. Afterwards foreign.changed reports whether to try all that
+// waits.
+func (w *writer) watch() {
+	f := &w.foreign
+	rang, nudged := f.news.heard(), w.nudged.Swap(false)
+	if !rang && !nudged && time.Since(f.looked) < f.interval(w.waiting()) {
+		return
+	}
+	seen := f.seen
+	if err := w.committer.look(); err != nil {
+		f.looked = time.Now()
+		w.complaints.add("other processes' writes cannot be seen", err)
+	}
+	if err := f.listen(rang, !f.seen.Equal(seen)); err != nil {
+		w.complaints.add("the kernel does not tell of other processes' writes", err)
+	}
+}
+
+// tell reports to waiting calls and listeners what other processes did.
+func (w *writer) tell() {
+	over, err := w.foreign.leases.check(w.tx.db)
+	if err != nil {
+		w.complaints.add("leased tasks cannot be read", err)
+	}
+	w.store.hub.Announce(over)
+	w.foreign.recheck(w.store.hub)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// stopTask is what the other process does: it terminates an instance, or cancels its task.
+// stopTask terminates an instance, or cancels its task, in the other process.
 func stopTask(ctx context.Context, p *Provider, id string) error {
 	res, err := p.Get(ctx, provider.GetRequest{ID: id})
 	if err != nil {
@@ -48,15 +48,15 @@ func leasedTo(t *testing.T, p *Provider, id string) provider.TaskRef {
 	return provider.TaskRef{Key: in.Key, Execution: 1, EventID: 1}
 }
 
-// A process hears at once that another one has ended an execution, or has cancelled a task, of which it runs an activity. The
-// very first commit of the other process is heard, too.
+// A process notices at once that another one has ended an execution, or cancelled a task, whose activity it runs. It also
+// notices the very first commit of the other process.
 func TestAnotherProcessStopsRunningTasks(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	p := openTest(t, path, Options{})
 	heard := make(chan provider.Notice, 1000)
 	defer p.Notify(func(n provider.Notice) { heard <- n })()
 	ctx, cancel := context.WithCancel(t.Context())
-	fetching := fetchTurns(ctx, p, fetchOf("nobody", newToken(), time.Minute)) // as a node does that waits for work
+	fetching := fetchTurns(ctx, p, fetchOf("nobody", newToken(), time.Minute)) // as a node that waits for work
 	defer func() {
 		cancel()
 		<-fetching
@@ -105,11 +105,11 @@ func TestNotedLeasesAreBounded(t *testing.T) {
 	w.helm.Lock()
 	defer w.helm.Unlock()
 	for i := range 5 * minHeld {
-		w.tx.holds(provider.TaskRef{Key: provider.UUID{1}, Execution: 1, EventID: int64(i)})
-		w.holding.again = time.Time{}
-		w.hear()
+		w.foreign.leases.note(provider.TaskRef{Key: provider.UUID{1}, Execution: 1, EventID: int64(i)})
+		w.foreign.leases.again = time.Time{}
+		w.tell()
 	}
-	if n := len(w.holding.refs); n > minHeld || w.holding.refs[0] != long {
-		t.Errorf("%d leases are noted, the first is %v", n, w.holding.refs[0])
+	if refs := w.foreign.leases.refs; len(refs) > minHeld || refs[0] != long {
+		t.Errorf("%d leases are noted, the first is %v", len(refs), refs[0])
 	}
 }

@@ -1,0 +1,209 @@
+package sqlite
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+// A committer begins and ends the writer's transactions, and publishes what they did.
+type committer struct {
+	store   *store
+	tx      *tx
+	foreign *foreign
+	backlog *backlog
+	begun   bool
+	rows    map[provider.UUID]*provider.Instance // of the transaction, for the calls that wait for them
+	turns   atomic.Int64
+	dropped atomic.Int64
+}
+
+// afresh begins a transaction's count of what it did.
+func (c *committer) afresh() {
+	c.tx.Effects, c.tx.Changes, c.tx.owners.added = relational.NewEffects(), 0, nil
+}
+
+// run runs fn in a transaction of its own.
+func (c *committer) run(fn func() error) error {
+	c.afresh()
+	if err := c.begin(); err != nil {
+		return err
+	}
+	if err := fn(); err != nil {
+		c.rollback()
+		return err
+	}
+	return c.commit()
+}
+
+// begin opens the transaction unless it is open.
+func (c *committer) begin() error {
+	if c.begun {
+		return nil
+	}
+	if err := c.store.gate.enter(); err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	t := c.tx
+	if _, err := t.db.exec("BEGIN IMMEDIATE"); err != nil {
+		c.store.gate.leave()
+		return fmt.Errorf("begin: %w", c.store.whoHolds(err))
+	}
+	c.begun = true
+	t.skew = t.clock.skew()
+	t.tick()
+	if err := c.look(); err != nil {
+		c.rollback()
+		return fmt.Errorf("begin: %w", err)
+	}
+	if len(t.Heads) > maxHeads {
+		clear(t.Heads)
+		clear(t.made)
+	}
+	return nil
+}
+
+// look looks for commits of other processes, which void all that is cached of the file.
+func (c *committer) look() error {
+	void, err := c.foreign.look(c.tx.db, c.begun)
+	if void {
+		c.forget()
+		c.tx.agenda.stale = true
+	}
+	return err
+}
+
+// forget drops all that is cached of the file.
+func (c *committer) forget() {
+	t := c.tx
+	t.Forget()
+	clear(t.made)
+	clear(t.quiet)
+	c.store.hub.Doubt()
+	t.forgetKinds()
+}
+
+// commit ends the transaction: by COMMIT if it changed anything. The rows of ended instances that a call waits for are read
+// first, which saves each such call a read.
+func (c *committer) commit() error {
+	if !c.begun {
+		return nil
+	}
+	if c.tx.Changes == 0 {
+		c.begun = false
+		_, err := c.tx.db.exec("ROLLBACK")
+		c.store.gate.leave()
+		return err
+	}
+	c.attachRows()
+	_, err := c.tx.db.exec("COMMIT")
+	if err != nil {
+		c.rollback()
+		return &commitError{err}
+	}
+	c.begun, c.tx.read.made = false, false
+	c.backlog.committed()
+	c.foreign.committed()
+	c.store.gate.leave()
+	return nil
+}
+
+// rollback ends a transaction that failed. If SQLite has ended it already, the statement fails and there is nothing to undo.
+func (c *committer) rollback() {
+	c.forget()
+	c.tx.read.made = false
+	if !c.begun {
+		return
+	}
+	c.begun = false
+	if _, err := c.tx.db.exec("ROLLBACK"); err != nil && !noTransaction(err) {
+		c.store.log.Error("perdure sqlite: rollback failed", "path", c.store.path, "error", err)
+	}
+	c.store.gate.leave()
+}
+
+// noTransaction reports whether a ROLLBACK failed because SQLite had rolled back itself.
+func noTransaction(err error) bool { return code(err)&0xff == 1 }
+
+// guard runs fn in a savepoint. A fault of fn's own undoes all that fn did and leaves the transaction whole, unless it asks
+// for a rerun, too. It is returned apart from an error that ends the transaction.
+func (c *committer) guard(fn func() error) (own, err error) {
+	t := c.tx
+	if err := t.Flush(); err != nil {
+		return nil, err
+	}
+	if _, err := t.db.exec("SAVEPOINT member"); err != nil {
+		return nil, err
+	}
+	outer, changes, enrolled := t.Effects, t.Changes, len(t.owners.added)
+	t.Effects = relational.NewEffects()
+	own = fn()
+	if own == nil {
+		own = t.Flush()
+	}
+	mine := t.Effects
+	t.Effects = outer
+	if own == nil {
+		t.Effects.Merge(&mine)
+		_, err := t.db.exec("RELEASE member")
+		return nil, err
+	}
+	if !ownFault(own) {
+		return nil, own
+	}
+	if brokenPage(own) {
+		return own, errRerun
+	}
+	t.Changes, t.owners.added = changes, t.owners.added[:enrolled]
+	c.forget()
+	if _, err := t.db.exec("ROLLBACK TO member"); err != nil {
+		return nil, err
+	}
+	_, err = t.db.exec("RELEASE member")
+	return own, err
+}
+
+// publish reports what the committed transaction did to waiting calls and listeners, never before the commit.
+func (c *committer) publish() {
+	t, fx, hub := c.tx, &c.tx.Effects, c.store.hub
+	c.turns.Add(fx.Commits)
+	c.dropped.Add(fx.Dropped)
+	t.owners.commit()
+	t.quiet.stir(t)
+	t.agenda.foresee(fx.Due, fx.ElapsedDue)
+	hub.Made(fx.Made)
+	for _, key := range fx.Changed {
+		hub.Tell(key, c.rowOf(key))
+		delete(t.made, key)
+	}
+	for _, a := range fx.Answers {
+		hub.Reply(a)
+	}
+	hub.Announce(fx.Notices)
+}
+
+// attachRows reads the rows that waiting calls will want.
+func (c *committer) attachRows() {
+	clear(c.rows)
+	for _, key := range c.tx.Effects.Changed {
+		if c.store.hub.Watched(key) {
+			if in, err := c.tx.Row(key); err == nil { // else they read, and get the error themselves
+				c.rows[key] = &in
+			}
+		}
+	}
+}
+
+// rowOf returns the row that was read. For a call that began to wait during the commit it returns what is known without
+// reading, nil if there is nothing.
+func (c *committer) rowOf(key provider.UUID) *provider.Instance {
+	row := c.rows[key]
+	if row == nil && c.store.hub.Watched(key) {
+		if in, ok := c.tx.recall(key); ok {
+			row = &in
+		}
+	}
+	return row
+}
