@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// keepAsked is how long the due times cover a kind after the last fetch that asked for it, in microseconds. A node asks
+// keepAsked is how long the due moments cover a kind after the last fetch that asked for it, in microseconds. A node fetches
 // again after each fetch, so its kinds stay covered while it works.
 const keepAsked = int64(time.Minute / time.Microsecond)
 
-// asked are the kinds that fetches of this process ask for. The due times cover them and no others: a store may hold
-// many thousands of kinds that nobody here waits for.
+// asked are the kinds that fetches of this process ask for. The due moments cover no others: a store may hold many thousands
+// of kinds that no call here waits for.
 type asked struct{ turns, tasks askedKinds }
 
 type askedKinds struct {
 	known map[int64]asking
-	fresh []int64 // kinds that the due times do not cover yet
+	fresh []int64 // kinds that the due moments do not cover yet
 }
 
 type asking struct {
 	last    int64 // by the clock of leases
-	covered bool  // by the due times
+	covered bool  // by the due moments
 }
 
 // ask notes that a fetch asks for a kind.
@@ -35,10 +35,10 @@ func (a *askedKinds) ask(kind, elapsed int64) {
 	a.known[kind] = asking{elapsed, was.covered}
 }
 
-// covers reports whether the due times cover a kind.
+// covers reports whether the due moments cover a kind.
 func (a *askedKinds) covers(kind int64) bool { return a.known[kind].covered }
 
-// cover notes that the due times cover a kind.
+// cover notes that the due moments cover a kind.
 func (a *askedKinds) cover(kind int64) {
 	was := a.known[kind]
 	a.known[kind] = asking{was.last, true}

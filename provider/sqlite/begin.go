@@ -12,14 +12,14 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// BeginTx begins a transaction of the program on the store's file, for tables of its own and for [InTx]. It is that of
-// database/sql in all but one: it takes its place in the queue of all who write to the file, of this process and of others,
-// in order of arrival. A transaction of a database handle of one's own has none, and starves while the store is busy.
+// BeginTx begins a transaction of the program on the store's file, for its own tables and for [InTx]. It is an ordinary
+// transaction of database/sql that also queues with all writers of the file, of this process and of others, in order of
+// arrival. A transaction of a separate database handle does not queue, and starves while the store is busy.
 //
-// The call waits for its turn until ctx ends, or an error says after [Options].BusyTimeout who holds the file. When ctx
-// ends the transaction is rolled back, as it is by Close and when the process dies. Commit soon: nobody else writes meanwhile, and a call of the
-// store without InTx(tx) waits for the transaction. Foreign keys are enforced. SQLite has one isolation level,
-// serializable. A transaction with opts.ReadOnly reads one state of the file and waits for nobody.
+// The call waits for its turn until ctx ends. After [Options].BusyTimeout it returns an error that names the holder of the
+// file. The transaction is rolled back when ctx ends, by Close, and when the process dies. Commit soon: no other writer gets
+// the file meanwhile, and a call of the store without InTx(tx) waits for the transaction. Foreign keys are enforced. SQLite
+// has one isolation level, serializable. A transaction with opts.ReadOnly reads one state of the file and never waits.
 //
 // BeginTx returns [ErrReadOnly] for a store that is open for reading only, unless opts.ReadOnly is set.
 func (g *guests) BeginTx(ctx context.Context, opts *sql.TxOptions) (*sql.Tx, error) {
@@ -76,7 +76,7 @@ func begun(ctx context.Context, err error) error {
 	}
 }
 
-// own has the connections of the transactions that the program began by one handle. They are opened as they are needed.
+// own has the connections of the program's transactions, which are opened on demand.
 type own struct {
 	mu    sync.Mutex
 	db    *sql.DB
@@ -84,7 +84,7 @@ type own struct {
 	ended sync.WaitGroup
 }
 
-// ownIdle is how many connections stay open. One writes at a time; the others are for reading.
+// ownIdle is how many connections stay open. One writes at a time. The others read.
 const ownIdle = 2
 
 func (o *own) open(s *store) *sql.DB {
@@ -97,7 +97,7 @@ func (o *own) open(s *store) *sql.DB {
 	return o.db
 }
 
-// turn is for a transaction that is about to begin, and makes the context which ends it.
+// turn makes a turn for a transaction that is about to begin, and the context that ends it.
 func (o *own) turn(ctx context.Context) (*turn, context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	t := &turn{own: o, cancel: cancel}
@@ -108,7 +108,7 @@ func (o *own) turn(ctx context.Context) (*turn, context.Context) {
 	return t, ctx
 }
 
-// close rolls back what is open, and waits for that.
+// close rolls back open transactions and waits until that is done.
 func (o *own) close() error {
 	o.mu.Lock()
 	if o.db == nil {
@@ -126,7 +126,7 @@ func (o *own) close() error {
 	return nil
 }
 
-// A turn is the time of one transaction of the program, with its passage through the entrance if it writes.
+// A turn lasts as long as one transaction of the program. If the transaction writes, the turn also holds the entrance.
 type turn struct {
 	own    *own
 	cancel context.CancelFunc
@@ -142,7 +142,7 @@ func (t *turn) enter(gate *entrance, w *writer, from *origin) {
 	gate.held.Store(from)
 }
 
-// end lets the next one in. The writer looks at once for what was stored.
+// end lets the next transaction in. The writer looks at once for what was stored.
 func (t *turn) end() {
 	t.once.Do(func() {
 		t.cancel()
@@ -175,10 +175,10 @@ func (c ownConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	return &ownConn{rawConn: raw}, nil
 }
 
-// Driver implements [driver.Connector]; nobody asks.
+// Driver implements [driver.Connector]. It is not used.
 func (c ownConnector) Driver() driver.Driver { return nil }
 
-// rawConn is what package database/sql uses of a connection of the driver.
+// rawConn is what package database/sql uses of a driver's connection.
 type rawConn interface {
 	driver.Conn
 	driver.ConnBeginTx
@@ -204,17 +204,17 @@ func (c *ownConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx
 	if !ok {
 		return nil, errDriver
 	}
-	if err := c.queryOnly(opts.ReadOnly); err != nil { //nolint:contextcheck // it is done at once
+	if err := c.queryOnly(opts.ReadOnly); err != nil { //nolint:contextcheck // it does not block
 		return nil, err
 	}
-	tx, err := c.rawConn.BeginTx(ctx, driver.TxOptions{ReadOnly: opts.ReadOnly}) // serializable is all levels
+	tx, err := c.rawConn.BeginTx(ctx, driver.TxOptions{ReadOnly: opts.ReadOnly}) // serializable is the only level
 	if err != nil {
 		return nil, err //nolint:wrapcheck // failed wraps it once, with the method's name
 	}
 	return &ownTx{tx, c, turn}, nil
 }
 
-// queryOnly refuses or admits writes.
+// queryOnly refuses or allows writes.
 func (c *ownConn) queryOnly(on bool) error {
 	state := "0"
 	if on {

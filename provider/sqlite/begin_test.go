@@ -60,7 +60,7 @@ func stored(t *testing.T, p *Provider) (orders, instances int) {
 	return orders, instances
 }
 
-// What a transaction of BeginTx stores is there with what InTx stores in it, or neither is.
+// A transaction of BeginTx stores its own rows and those of InTx together or not at all.
 func TestOwnTransactionStoresAllOrNothing(t *testing.T) {
 	p := orders(t, Options{})
 	tx := beginOwn(t, p)
@@ -168,7 +168,7 @@ func TestForgottenTransactionIsNamed(t *testing.T) {
 	}
 }
 
-// A context that ends gives up the wait, and ends what has begun.
+// A context that ends ends the wait, and rolls back a transaction that has begun.
 func TestOwnTransactionEndsWithItsContext(t *testing.T) {
 	p := orders(t, Options{BusyTimeout: time.Minute})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -197,7 +197,7 @@ func TestOwnTransactionEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// Close rolls back what is open, and ends the wait of who would begin.
+// Close rolls back open transactions, and ends the waits of BeginTx.
 func TestCloseEndsOwnTransactions(t *testing.T) {
 	p := orders(t, Options{BusyTimeout: time.Minute})
 	if err := place(t.Context(), p, beginOwn(t, p), "undone"); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A process that dies within its transaction leaves nothing of it, and lets the others in.
+// A process that dies within its transaction leaves nothing of it, and others can write.
 func TestOwnTransactionOfADeadProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	p := openTest(t, path, Options{BusyTimeout: time.Minute})

@@ -7,11 +7,11 @@ import (
 	"os"
 )
 
-// newFileMode is the mode of a database that is created: its content is nobody's but its owner's.
+// newFileMode is the mode of a new database: only its owner may read it.
 const newFileMode = 0o600
 
 // createFile creates an empty database if path names no file. SQLite would leave its mode to the umask, which admits readers.
-// Only called before the process has the file open: POSIX locks fall with any descriptor that is closed.
+// It must run before the process has the file open, because closing any descriptor drops POSIX locks.
 func createFile(path string) error {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, newFileMode) //nolint:gosec // the caller names the file
 	if err != nil {
@@ -20,8 +20,8 @@ func createFile(path string) error {
 	return file.Close() //nolint:wrapcheck // callers name the file
 }
 
-// openBeside opens or creates a lock file beside the database, with the owner and the mode of the database.
-// SQLite does the same for its own files. A look by root must not lock the service out. A symbolic link is refused.
+// openBeside opens or creates a lock file next to the database, with the owner and the mode of the database. SQLite does the
+// same for its own files. So a command that root runs does not lock the service out. A symbolic link is refused.
 func openBeside(path, suffix string) (*os.File, error) {
 	info, err := os.Stat(path) //nolint:gosec // the caller names the file
 	if err != nil {
@@ -35,7 +35,7 @@ func openBeside(path, suffix string) (*os.File, error) {
 	return file, nil
 }
 
-// explainLocks says why there are files that the caller did not name.
+// explainLocks explains errors of files that the caller did not name.
 func explainLocks(err error) error {
 	if file, ok := errors.AsType[*fs.PathError](err); ok && errors.Is(err, fs.ErrPermission) {
 		if _, missing := os.Lstat(file.Path); missing == nil {

@@ -4,7 +4,7 @@ package sqlite
 
 import "os"
 
-// noFollow is no flag where files inherit their rights from the directory.
+// noFollow is not needed where files inherit their rights from the directory.
 const noFollow = 0
 
 // shareAs does nothing where files inherit their rights from the directory.

@@ -7,11 +7,11 @@ import (
 	"syscall"
 )
 
-// noFollow refuses a lock file that is a symbolic link. The directory's owner could make root open, and give away, any file by one.
+// noFollow refuses a lock file that is a symbolic link. With one, the directory's owner could make root open, and give away, any file.
 const noFollow = syscall.O_NOFOLLOW
 
-// shareAs gives a file the owner and the mode of the database. This process can use the file even if that fails,
-// so errors are passed over, as SQLite does. Only root can give a file away; others can pass on a group of their own.
+// shareAs gives a file the owner and the mode of the database. This process can use the file even if that fails, so errors
+// are ignored, as in SQLite. Only root can give a file away. Others can only pass on a group of their own.
 func shareAs(file *os.File, database os.FileInfo) {
 	info, err := file.Stat()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// What a create with a first turn answers is what is stored, whatever that turn does.
+// A create with a first turn returns what is stored, whatever that turn does.
 func TestFirstTurnIsStoredWithItsInstance(t *testing.T) {
 	p := openTest(t, filepath.Join(t.TempDir(), "birth.db"), Options{})
 	parent := create(t, p, "parent", "nobody")

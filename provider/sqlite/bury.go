@@ -13,8 +13,8 @@ const (
 	sqlNoOwners = `DELETE FROM perdure_owner`
 )
 
-// An ending ends all leases of a kind. If one of the rows is damaged it finds them in the
-// index and ends them one by one, so that the others are free.
+// An ending ends all leases of a kind. If a row is damaged, find lists the leases from the index and one ends each of them,
+// so that the others are free.
 type ending struct{ all, find, one string }
 
 //nolint:gochecknoglobals // constant table
@@ -36,8 +36,8 @@ var endings = []ending{
 	},
 }
 
-// bury ends leases whose holders cannot live: all of them after a reboot, whose elapsed
-// clock began anew, or when no other process has the file open.
+// bury ends leases whose holders cannot be alive: all of them after a reboot, when the elapsed clock restarts, or when no
+// other process has the file open.
 func (s *store) bury(ctx context.Context, c *conn) error {
 	boot, stored := s.clock.boot(), ""
 	if _, err := c.one(ctx, sqlBoot, func(r *row) { stored = r.text(0) }); err != nil {
@@ -69,8 +69,8 @@ func (s *store) bury(ctx context.Context, c *conn) error {
 	})
 }
 
-// end ends the leases of one kind, save those on damaged pages: nobody can take these up,
-// and who opens the file should still be able to look at it.
+// end ends the leases of one kind, except those on damaged pages. No process can take these over, and opening the file must
+// still succeed so that it can be inspected.
 func (s *store) end(ctx context.Context, c *conn, e *ending) error {
 	_, err := c.exec(ctx, e.all)
 	if !damaged(err) {

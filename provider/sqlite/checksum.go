@@ -8,12 +8,12 @@ import (
 //nolint:gochecknoglobals // constant table
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// checksum is kept beside what users' work consists of, as SQLite keeps none: a flipped bit
-// in bytes that still decode would change what an orchestration did.
+// checksum is stored with users' data, because SQLite stores none. A flipped bit in bytes that still decode would change what
+// an orchestration did.
 func checksum(data []byte) int64 { return int64(crc32.Checksum(data, castagnoli)) }
 
-// sound reads a blob and looks whether it has its checksum. A row without one is believed:
-// an older release wrote it, or a person mended it.
+// sound reads a blob and verifies its checksum. A row without one is trusted: an older release wrote it, or an operator
+// repaired it.
 func (r *row) sound(blob, sum int) []byte {
 	data := r.blob(blob)
 	if r.bad == nil && !r.null(sum) && r.int(sum) != checksum(data) {

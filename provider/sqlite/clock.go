@@ -9,21 +9,19 @@ import (
 )
 
 const (
-	// maxDrift is by how much the clocks may part before that counts as a step.
+	// maxDrift is how far the clocks may drift apart before that counts as a step.
 	maxDrift = 50_000
-	// slew is how much slower the store's time goes while it is ahead of the wall clock: by a part of it.
+	// slew is how much slower the store's time goes while it is ahead of the wall clock: by one part in slew.
 	slew = 16
 )
 
-// A clock reads the two clocks of the store, both in microseconds: the wall clock for
-// instants that people see, and the elapsed clock for leases. They differ by an offset
-// that changes only when one of them steps, so that an instant on one is always the same
-// instant on the other.
+// A clock reads the two clocks of the store, both in microseconds: the wall clock for instants that people see, and the
+// elapsed clock for leases. They differ by an offset that changes only when one of them steps, so an instant on one is always
+// the same instant on the other.
 //
-// The store's wall clock is the machine's as long as that does not go back. What is stored
-// with the time of its arrival would wait until the clock has come there again; so after a
-// step back the store's time goes on from where it was, a little slower than real time until
-// the wall clock has caught up.
+// The store's wall clock is the machine's as long as that does not go back. After a step back, everything stored with its
+// arrival time would wait until the clock has caught up. So the store's time then goes on from where it was, a little slower
+// than real time until the wall clock has caught up.
 type clock struct {
 	fake   func() time.Time
 	read   func() (wall int64, mono time.Duration) // for tests
@@ -33,7 +31,7 @@ type clock struct {
 	last   int64         // the store's time when anchor was read
 	anchor time.Duration // on the monotonic clock
 	behind bool          // the wall clock was set back
-	news   bool          // that it was is not yet stored
+	news   bool          // the step is not yet stored
 }
 
 //nolint:gochecknoglobals // where the monotonic clock counts from
@@ -48,7 +46,7 @@ func (c *clock) machine() (wall int64, mono time.Duration) {
 	return now.UnixMicro(), now.Sub(started)
 }
 
-// wall answers the store's time.
+// wall returns the store's time.
 func (c *clock) wall() provider.Time {
 	if c.fake != nil {
 		return provider.TimeOf(c.fake())
@@ -72,7 +70,7 @@ func (c *clock) wall() provider.Time {
 	return provider.Time(now)
 }
 
-// atLeast sets the store's time to no less than what is known to be over.
+// atLeast sets the store's time to no less than an instant that is known to have passed.
 func (c *clock) atLeast(at provider.Time) {
 	if c.fake != nil || c.wall() >= at-maxDrift {
 		return
@@ -83,7 +81,7 @@ func (c *clock) atLeast(at provider.Time) {
 	c.last, c.behind = int64(at), true
 }
 
-// stepped tells once that the wall clock was set back.
+// stepped reports once that the wall clock was set back.
 func (c *clock) stepped() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,7 +90,7 @@ func (c *clock) stepped() bool {
 	return news
 }
 
-// skew answers wall minus elapsed.
+// skew returns wall minus elapsed.
 func (c *clock) skew() int64 {
 	if c.fake != nil {
 		return 0
@@ -108,7 +106,7 @@ func (c *clock) skew() int64 {
 
 func (c *clock) elapsed() int64 { return int64(c.wall()) - c.skew() }
 
-// boot names the boot of the machine that elapsed counts from, "" if that is not known.
+// boot identifies the boot of the machine that elapsed counts from, "" if it is unknown.
 func (c *clock) boot() string {
 	if c.fake != nil {
 		return ""

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// clocks are a machine's clocks in the hand of a test, in microseconds.
+// clocks are a machine's clocks that a test sets, in microseconds.
 type clocks struct{ wall, mono atomic.Int64 }
 
 func (c *clocks) read() (int64, time.Duration) {
@@ -68,8 +68,8 @@ func setClock(p *Provider, off time.Duration) {
 	}
 }
 
-// A message that was stored before the wall clock was set back is not hidden, nor is it when
-// the file is opened anew by a process that knows the wall clock only.
+// A message that was stored before the wall clock was set back is visible, also after a process that knows only the wall clock
+// has opened the file again.
 func TestHazard25_SetBackClockHidesNoMessages(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	quiet := Options{Logger: slog.New(slog.DiscardHandler)}

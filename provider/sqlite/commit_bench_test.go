@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// BenchmarkCommit is a transaction of so many hand-off steps: from when the writer takes them until all are told.
+// BenchmarkCommit is a transaction of many hand-off steps, from when the writer takes them until all calls return.
 func BenchmarkCommit(b *testing.B) {
 	for _, size := range []int{1, 8, 64} {
 		b.Run(fmt.Sprintf("batch=%d", size), func(b *testing.B) {

@@ -30,7 +30,7 @@ func TestConformance(t *testing.T) {
 	}, opts...)
 }
 
-// beginTx begins a transaction on a store's file as a program would do that has tables of its own there.
+// beginTx begins a transaction on a store's file, as a program with tables of its own would.
 func beginTx(ctx context.Context, p provider.Provider) (validations.Transaction, error) {
 	own, _ := provider.As[*Provider](p)
 	db, err := sql.Open("sqlite", "file:"+own.store.path+"?_txlock=immediate&_pragma=busy_timeout(5000)")
@@ -46,8 +46,8 @@ func beginTx(ctx context.Context, p provider.Provider) (validations.Transaction,
 	}, nil
 }
 
-// emptyStore answers the file of a fresh store: to copy it costs each case less than to
-// migrate a new one, which takes long under the race detector.
+// emptyStore returns the file of a fresh store. A copy costs each case less than the migrations, which are slow under the race
+// detector.
 func emptyStore(t *testing.T) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "empty.db")

@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A conn is one connection with its prepared statements, used by one goroutine at a time.
-// It speaks to the driver directly: database/sql costs more than the statements do.
+// A conn is one connection with its prepared statements. One goroutine at a time uses it. It calls the driver directly,
+// because database/sql costs more than the statements do.
 type conn struct {
 	raw   driver.Conn
 	stmts map[string]*statement
@@ -49,8 +49,7 @@ func (c *conn) prepare(sql string) (*statement, error) {
 	return s, nil
 }
 
-// bind fills the reused argument list. What the driver is given is copied by it before
-// the call returns.
+// bind fills the reused argument list. The driver copies the values before its call returns.
 func (c *conn) bind(args []any) []driver.NamedValue {
 	c.args = c.args[:0]
 	for i, a := range args {
@@ -59,7 +58,7 @@ func (c *conn) bind(args []any) []driver.NamedValue {
 	return c.args
 }
 
-// value turns the types of this package into those of the driver. A zero UUID is null.
+// value converts the types of this package into those of the driver. A zero UUID is null.
 func value(a any) driver.Value {
 	switch v := a.(type) {
 	case provider.UUID:
@@ -89,7 +88,7 @@ func value(a any) driver.Value {
 	}
 }
 
-// exec runs a statement and tells how many rows it changed.
+// exec runs a statement and returns how many rows it changed.
 func (c *conn) exec(ctx context.Context, sql string, args ...any) (int64, error) {
 	s, err := c.prepare(sql)
 	if err != nil {
@@ -145,7 +144,7 @@ func (c *conn) each(ctx context.Context, sql string, fn func(*row) error, args .
 // errStop ends each early.
 var errStop = errors.New("enough rows")
 
-// one is each for at most one row; it tells whether there was one.
+// one is each for at most one row. It reports whether there was one.
 func (c *conn) one(ctx context.Context, sql string, fn func(*row), args ...any) (bool, error) {
 	found := false
 	err := c.each(ctx, sql, func(r *row) error {
@@ -159,7 +158,7 @@ func (c *conn) one(ctx context.Context, sql string, fn func(*row), args ...any) 
 	return found, err
 }
 
-// integer reads one number; 0 if there is no row or it is null.
+// integer reads one number. It returns 0 if there is no row or the number is null.
 func (c *conn) integer(ctx context.Context, sql string, args ...any) (n int64, err error) {
 	_, err = c.one(ctx, sql, func(r *row) { n = r.int(0) }, args...)
 	return n, err
@@ -167,13 +166,12 @@ func (c *conn) integer(ctx context.Context, sql string, args ...any) (n int64, e
 
 func (c *conn) close() error {
 	for _, s := range c.stmts {
-		_ = s.raw.Close() // finalising repeats the statement's own error, which was answered
+		_ = s.raw.Close() // finalising repeats the statement's own error, which was returned
 	}
 	return c.raw.Close() //nolint:wrapcheck // failed wraps it once
 }
 
-// A row is the current row of a query. A value of the wrong type answers zero and is
-// remembered in bad.
+// A row is the current row of a query. A value of the wrong type reads as zero and sets bad.
 type row struct {
 	names []string
 	vals  []driver.Value
@@ -217,7 +215,7 @@ func (r *row) text(i int) string {
 	return ""
 }
 
-// blob answers nil for null and an empty slice for an empty blob.
+// blob returns nil for null and an empty slice for an empty blob.
 func (r *row) blob(i int) []byte {
 	switch v := r.vals[i].(type) {
 	case []byte:

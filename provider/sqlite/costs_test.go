@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// counting is the writer's connection, of which statements are counted.
+// counting is the writer's connection with a count of its statements.
 type counting struct {
 	driver.Conn
 	n *atomic.Int64
@@ -39,7 +39,7 @@ func (s countedStatement) QueryContext(ctx context.Context, args []driver.NamedV
 	return s.Stmt.(driver.StmtQueryContext).QueryContext(ctx, args)
 }
 
-// count lets the statements of the writer be counted from here on.
+// count starts counting the statements of the writer.
 func count(t *testing.T, p *Provider) *atomic.Int64 {
 	t.Helper()
 	n, done := new(atomic.Int64), make(chan struct{})
@@ -57,7 +57,7 @@ func count(t *testing.T, p *Provider) *atomic.Int64 {
 	return n
 }
 
-// What the writer asks of SQLite for each call, BEGIN and COMMIT included.
+// These are the writer's statements for each call, including BEGIN and COMMIT.
 func TestCostsOfStatements(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "costs.db")
 	p := openTest(t, path, Options{})
@@ -69,7 +69,7 @@ func TestCostsOfStatements(t *testing.T) {
 	fetch := fetchAsNodesDo(t, p)
 	var figures []costs.Figure
 	number := 0
-	// The janitor may come between, so the least of some counts.
+	// The janitor may run in between, so the lowest of several counts.
 	least := func(what string, prepare func(id string) (call func() error)) {
 		fewest := int64(1 << 30)
 		for range 5 {
@@ -114,7 +114,8 @@ func TestCostsOfStatements(t *testing.T) {
 	costs.Check(t, "sqlite", figures)
 }
 
-// fetchAsNodesDo answers a fetch of tasks that finds none and claims sessions, of which the store has none; one is parked until the test ends.
+// fetchAsNodesDo returns a fetch that finds no tasks and claims sessions in a store that has none. One such fetch is parked until
+// the test ends.
 func fetchAsNodesDo(t *testing.T, p *Provider) (fetch func(context.Context, time.Duration) error) {
 	t.Helper()
 	fetch = func(ctx context.Context, wait time.Duration) error {

@@ -14,18 +14,16 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// goods is how many sound instances stand beside the damaged one: so many that they fill
-// several pages.
+// goods is how many sound instances there are besides the damaged one. They fill several pages.
 const goods = 120
 
-// big is a payload that is found in the file, and of which a few fill a page.
+// big is a payload that can be found in the file. A few fill a page.
 func big(what string, n int) []byte {
 	return bytes.Repeat(fmt.Appendf(nil, "%s-%03d ", what, n), 60)
 }
 
-// damagedStore makes a store, changes its file where it holds the mark, and opens it again.
-// Of the instance "bad" each table has pages of its own. It answers the key of the instance
-// that is concerned.
+// damagedStore makes a store, changes its file where it holds the mark, and opens it again. The instance "bad" has pages of its
+// own in each table. It returns the key of the instance that is concerned.
 func damagedStore(t *testing.T, mark string, harm func(file []byte, at int)) (*Provider, provider.UUID) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "store.db")
@@ -51,8 +49,8 @@ func damagedStore(t *testing.T, mark string, harm func(file []byte, at int)) (*P
 	return openTest(t, path, Options{Logger: slog.New(slog.DiscardHandler)}), bad
 }
 
-// leafWith finds one of the marks, which count from 020, in a leaf of the file's trees: what is
-// in the inner pages concerns all that is below them.
+// leafWith finds one of the marks, which count from 020, in a leaf of the file's trees. Inner pages concern all that is below
+// them.
 func leafWith(t *testing.T, file []byte, mark string) (n, at int) {
 	t.Helper()
 	const leaf = 0x0a // of a table WITHOUT ROWID
@@ -77,7 +75,7 @@ func wreckPage(file []byte, at int) {
 	copy(file[at/pageSize*pageSize:], bytes.Repeat([]byte{0xfe}, 64))
 }
 
-// addInstance makes an instance with n messages waiting, n commits of history and n tasks.
+// addInstance makes an instance with n waiting messages, n commits of history and n tasks.
 func addInstance(t *testing.T, p *Provider, id string, n int) provider.UUID {
 	t.Helper()
 	res, err := p.Create(t.Context(), provider.CreateRequest{
@@ -179,7 +177,7 @@ func TestDamagedHistoryIsRefused(t *testing.T) {
 	}
 }
 
-// Where the row itself cannot be read, or be shown as Blocked, fetches pass over it.
+// Fetches pass over an instance whose row cannot be read or shown as Blocked.
 func TestDamagedInstanceRowsStopNobodyElse(t *testing.T) {
 	p, bad := damagedStore(t, "request-of-good-%03d", wreckPage)
 	turns, tasks := fetchGoods(t, p)
@@ -197,7 +195,7 @@ func TestDamagedInstanceRowsStopNobodyElse(t *testing.T) {
 	create(t, p, "new", "x")
 }
 
-// One member of a group meets damage: it alone fails, and the others are stored.
+// If one member of a group meets damage, it alone fails, and the others are stored.
 func TestHazard17_DamageOfOneMemberLeavesTheOthersAlone(t *testing.T) {
 	p, bad := damagedStore(t, "request-of-good-%03d", wreckPage)
 	release := hold(t, p)
@@ -226,8 +224,7 @@ func TestHazard17_DamageOfOneMemberLeavesTheOthersAlone(t *testing.T) {
 	}
 }
 
-// With a broken index nothing can be fetched, which is said; what else is written is
-// stored.
+// With a broken index nothing can be fetched, which is logged. Other writes are stored.
 func TestDamagedIndexFailsFetchesOnly(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	p := openTest(t, path, Options{})

@@ -15,8 +15,8 @@ const (
 	sqlDropLetter     = `DELETE FROM perdure_dead_letter WHERE id = ?`
 )
 
-// DeadLetters implements [provider.Provider]. An item whose instance cannot take it back,
-// because it is gone, has ended or runs another execution, stays and is not counted as done.
+// DeadLetters implements [provider.Provider]. An item stays, and is not counted as done, if its instance cannot take it back
+// because the instance is gone, has ended or runs another execution.
 func (cl *cleaner) DeadLetters(ctx context.Context, req provider.DeadLettersRequest) (provider.DeadLettersResult, error) {
 	if err := req.Validate(); err != nil {
 		return provider.DeadLettersResult{}, err
@@ -71,7 +71,7 @@ func scanLetter(r *row) (l provider.DeadLetter, timer bool, priority int64) {
 	}, r.bool(12), r.int(13)
 }
 
-// redrive puts a letter back where it came from; false if that is not there any more.
+// redrive puts a letter back where it came from. It returns false if that no longer exists.
 func (t *tx) redrive(id int64) (bool, error) {
 	var l provider.DeadLetter
 	var timer bool

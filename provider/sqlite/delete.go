@@ -17,10 +17,10 @@ const deleteBatch = 100
 const (
 	sqlChildrenToMark = `SELECT key FROM perdure_instance WHERE parent_key = ? AND deleting = 0 LIMIT ?`
 	sqlOneChild       = `SELECT key FROM perdure_instance WHERE parent_key = ? LIMIT 1`
-	// An abandoned child outlives its parent: a plain delete must not take it down unasked.
+	// An abandoned child outlives its parent, so a plain delete must not remove it while it runs.
 	sqlRunsBelow = `WITH RECURSIVE tree (key) AS (SELECT ? UNION SELECT i.key FROM perdure_instance i JOIN tree
 		ON i.parent_key = tree.key) SELECT i.id FROM tree JOIN perdure_instance i ON i.key = tree.key WHERE i.status < 3 LIMIT 1`
-	// What cannot be pruned must not take the place of what can.
+	// Instances that cannot be pruned must not fill the page.
 	sqlPrunable = `SELECT i.key FROM perdure_instance i WHERE i.ended_at > 0 AND i.ended_at <= ? AND (i.parent_key IS NULL
 		OR NOT EXISTS (SELECT 1 FROM perdure_instance p WHERE p.key = i.parent_key))
 		AND (i.deleting OR NOT EXISTS (WITH RECURSIVE tree (key) AS (SELECT i.key UNION SELECT c.key FROM perdure_instance c JOIN tree
@@ -28,7 +28,7 @@ const (
 		ORDER BY i.ended_at LIMIT ?`
 )
 
-// A cleaner removes instances, and dead letters or what they stand for.
+// A cleaner removes instances, and lists, removes or redrives dead letters.
 type cleaner struct{ *handle }
 
 // Delete implements [provider.Provider].
@@ -61,7 +61,7 @@ func (cl *cleaner) Delete(ctx context.Context, req provider.DeleteRequest) (prov
 	return provider.DeleteResult{Instances: n}, err
 }
 
-// checkEnded answers ErrRunning while the instance or one below it has not ended.
+// checkEnded returns ErrRunning while the instance or one below it has not ended.
 func (t *tx) checkEnded(h *relational.Head) error {
 	if err := t.Flush(); err != nil {
 		return err
@@ -74,16 +74,15 @@ func (t *tx) checkEnded(h *relational.Head) error {
 	return err
 }
 
-// markDeleting marks with a version that nobody will name.
+// markDeleting marks an instance with a version that no request will name.
 func (t *tx) markDeleting(h *relational.Head) {
 	var version provider.UUID
 	_, _ = rand.Read(version[:]) // never fails
 	t.MarkDeleting(h, version)
 }
 
-// remove takes the tree below a marked instance away: down to a leaf, marking on the way,
-// then that leaf, and again, in short transactions. Whatever it left when it was stopped is
-// marked or hangs below what is marked, so that repeating goes on.
+// remove removes the tree below a marked instance in short transactions. It goes down to a leaf, marking on the way, removes
+// the leaf, and repeats. If it is stopped, all that is left is marked or below a marked instance, so a repetition goes on.
 func (cl *cleaner) remove(ctx context.Context, root provider.UUID) (int64, error) {
 	total := int64(0)
 	path := []provider.UUID{root}
@@ -98,8 +97,8 @@ func (cl *cleaner) remove(ctx context.Context, root provider.UUID) (int64, error
 	return total, nil
 }
 
-// removal is what one transaction of a deletion did: its path goes on in the next one, for
-// a tree may be deeper than a batch.
+// removal is what one transaction of a deletion did. Its path goes on in the next one, because a tree may be deeper than a
+// batch.
 type removal struct {
 	path    []provider.UUID // from the root to where it stands; empty when all is gone
 	removed int64
@@ -148,7 +147,7 @@ func (t *tx) markChildren(parent provider.UUID) error {
 	return t.Flush()
 }
 
-// erase removes all rows of one instance; 0 if there was none.
+// erase removes all rows of one instance. It returns 0 if there was none.
 func (t *tx) erase(key provider.UUID) (int64, error) {
 	if h := t.Heads[key]; h != nil {
 		if err := t.Store(h); err != nil {

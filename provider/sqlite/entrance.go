@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// An entrance admits one transaction at a time to the file: first in order of arrival within the process, where the
-// store's writer and the program's transactions wait in one line, then through the turnstile of all processes.
+// An entrance admits one transaction at a time to the file. Within the process, the store's writer and the program's
+// transactions wait in one line, in order of arrival. The first in line then passes the turnstile of all processes.
 type entrance struct {
 	*turnstile
 
@@ -37,7 +37,7 @@ func openEntrance(path string, patience time.Duration) (*entrance, error) {
 	return &entrance{turnstile: t, patience: patience}, nil
 }
 
-// enter waits for the turn of its caller, until one of the channels is closed or patience has passed twice. Leave must follow.
+// enter waits for the caller's turn, until one of the channels is closed or patience has passed twice. Leave must follow.
 func (e *entrance) enter(quits ...<-chan struct{}) error {
 	err := e.stepUp(quits)
 	if err != nil {
@@ -80,7 +80,7 @@ func (e *entrance) stepUp(quits []<-chan struct{}) error {
 	return err
 }
 
-// step gives the place to who waits first.
+// step gives the place to the first in line.
 func (e *entrance) step() {
 	e.line.Lock()
 	defer e.line.Unlock()
@@ -123,7 +123,7 @@ type origin struct {
 	since time.Time
 }
 
-// caller is the place from where the function that asks was called.
+// caller returns the place from which the calling function was called.
 func caller() uintptr {
 	var pcs [1]uintptr
 	runtime.Callers(3, pcs[:])

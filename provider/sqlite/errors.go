@@ -10,8 +10,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// failed gives an error of the storage its form for callers. Answers of the contract and
-// errors of contexts go through as they are.
+// failed wraps an error of the storage for callers. Errors of the contract and of contexts pass unchanged.
 func failed(op string, err error, outcome provider.Outcome) error {
 	if err == nil {
 		return nil
@@ -23,7 +22,7 @@ func failed(op string, err error, outcome provider.Outcome) error {
 	return &provider.Error{Op: op, Outcome: outcome, Retryable: !permanent(err), Err: err}
 }
 
-// isAnswer tells whether err is an answer of the contract: nothing happened, all is well.
+// isAnswer reports whether err is one that the contract names for a call that changed nothing.
 func isAnswer(err error) bool { return provider.OutcomeOf(err) == provider.OutcomeNothing }
 
 func code(err error) int {
@@ -33,8 +32,7 @@ func code(err error) int {
 	return 0
 }
 
-// permanent tells whether repeating cannot help. A disk that is full, or mounted for reading
-// only, is mended by a person while the callers go on trying.
+// permanent reports whether a retry cannot help. A disk that is full or read-only may be repaired while callers go on trying.
 func permanent(err error) bool {
 	switch code(err) & 0xff {
 	case lib.SQLITE_NOTADB, lib.SQLITE_CONSTRAINT, lib.SQLITE_TOOBIG, lib.SQLITE_MISMATCH, lib.SQLITE_ERROR:
@@ -43,16 +41,16 @@ func permanent(err error) bool {
 	return damaged(err)
 }
 
-// damaged tells whether something that is stored cannot be read.
+// damaged reports whether stored data cannot be read.
 func damaged(err error) bool {
 	return errors.Is(err, errRow) || brokenPage(err)
 }
 
-// brokenPage tells whether SQLite found a page broken.
+// brokenPage reports whether SQLite found a broken page.
 func brokenPage(err error) bool { return code(err)&0xff == lib.SQLITE_CORRUPT }
 
-// ownFault tells whether a failed statement concerns the member that ran it alone: the
-// transaction is whole and the others go on.
+// ownFault reports whether a failed statement concerns only the member that ran it. Then the transaction is whole and the
+// others go on.
 func ownFault(err error) bool {
 	if isAnswer(err) || damaged(err) {
 		return true

@@ -7,10 +7,9 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// LimitPages makes SQLite say that the disk is full when the file has grown by more pages;
-// 0 ends that.
+// LimitPages makes SQLite report a full disk when the file has grown by more pages. 0 ends that.
 func LimitPages(ctx context.Context, p *Provider, more int64) error {
-	// Urgent, so that it comes before what it concerns.
+	// It is urgent, so that it runs before the calls that it concerns.
 	m := &relational.Member{Op: "limit"}
 	_, err := relational.Do(ctx, p.enqueue, m, true, func(_ *relational.Tx, _ *struct{}) error {
 		t := p.store.writer.tx

@@ -11,8 +11,7 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// FuzzCursor reads any text as the cursor of a list: one that List could have answered,
-// or ErrInvalid.
+// FuzzCursor reads any text as the cursor of a list: one that List could have returned, or ErrInvalid.
 func FuzzCursor(f *testing.F) {
 	for _, text := range []string{"", "A", relational.WriteCursor(1, provider.UUID{1}), relational.WriteCursor(-1, provider.UUID{}), "====", "\n"} {
 		f.Add(text)
@@ -31,8 +30,8 @@ func FuzzCursor(f *testing.F) {
 	})
 }
 
-// FuzzHistoryRow reads a history of which a row holds any bytes: the events that are
-// numbered without gaps, or an error; and what was packed is read as it was.
+// FuzzHistoryRow reads a history with a row of any bytes. It must return events without gaps, or an error. Packed events are read
+// unchanged.
 func FuzzHistoryRow(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "store.db")
 	store, err := OpenWith(path, Options{Synchronous: Off})

@@ -5,14 +5,14 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// A gatedFetch is a fetch of tasks that minds limits of queues or claims sessions.
+// A gatedFetch is a fetch of tasks that respects limits of queues or claims sessions.
 type gatedFetch struct {
 	*taskFetch
 
 	call *parked
 }
 
-// wants tells whether there are tasks, or something ended that the fetch may wait for.
+// wants reports whether there are new tasks, or a lease or session that the fetch may wait for has ended.
 func (f *gatedFetch) wants(t *tx) bool {
 	if f.taskFetch.wants(t) {
 		return true
@@ -25,7 +25,7 @@ func (f *gatedFetch) wants(t *tx) bool {
 	return false
 }
 
-// extends tells whether the fetch, as a call of its owner, extends the owner's sessions: once.
+// extends reports whether the fetch, as a call of its owner, must extend the owner's sessions. It does so once.
 func (f *gatedFetch) extends() bool { return f.call.fresh && f.req.Sessions.Max > 0 }
 
 func (f *gatedFetch) find(t *tx) (bool, error) {

@@ -14,7 +14,7 @@ const (
 		FROM perdure_task t JOIN perdure_task_kind k ON k.id = t.kind WHERE t.key = ? ORDER BY t.execution, t.event_id`
 )
 
-// A reader has the calls that only read. They need no writer, and see what is committed.
+// A reader has the calls that only read. They need no writer, and see committed data.
 type reader struct{ *handle }
 
 // Get implements [provider.Provider].
@@ -23,7 +23,7 @@ func (rd *reader) Get(ctx context.Context, req provider.GetRequest) (provider.Ge
 		return provider.GetResult{}, err
 	}
 	key, waits := req.Key, req.WaitEnded && req.Wait > 0
-	if key.IsZero() || !waits { // else the wait begins with the same look
+	if key.IsZero() || !waits { // else the wait begins with the same read
 		res, err := rd.get(ctx, &req)
 		if err != nil || !waits || relational.Over(&req, &res.Instance) {
 			return res, err
@@ -37,7 +37,7 @@ func (rd *reader) Get(ctx context.Context, req provider.GetRequest) (provider.Ge
 	return rd.store.hub.AwaitEnded(ctx, rd.door.Closing, &req, key, rd.get, rd.store.clock.wall)
 }
 
-// get answers what is stored.
+// get reads an instance.
 func (rd *reader) get(ctx context.Context, req *provider.GetRequest) (res provider.GetResult, err error) {
 	err = rd.read(ctx, "get", func(c *conn) error {
 		plain := context.WithoutCancel(ctx) // point reads: an interrupt would cost more than it saves
@@ -61,7 +61,7 @@ func (rd *reader) get(ctx context.Context, req *provider.GetRequest) (res provid
 	return res, nil
 }
 
-// details adds what the request asks for beside the instance.
+// details adds what the request asks for in addition to the instance.
 func (rd *reader) details(ctx context.Context, c *conn, req *provider.GetRequest, res *provider.GetResult) error {
 	key := res.Instance.Key
 	if req.WithValues {
@@ -92,7 +92,7 @@ func (rd *reader) details(ctx context.Context, c *conn, req *provider.GetRequest
 		if until := r.int(8); until > 0 {
 			task.LeaseUntil = provider.Time(until + skew)
 		}
-		if task.State == provider.TaskQueued || task.State == provider.TaskLeased && r.int(8) <= elapsed { // lapsed
+		if task.State == provider.TaskQueued || task.State == provider.TaskLeased && r.int(8) <= elapsed { // expired
 			task.State, task.Owner, task.LeaseUntil = provider.TaskQueued, "", 0
 		}
 		res.Tasks = append(res.Tasks, task)

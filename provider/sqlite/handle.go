@@ -8,19 +8,19 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// A handle is what the calls of one opening of a file have in common. Each part of a Provider has it.
+// A handle is what the calls of one opening of a file share. Each part of a Provider has it.
 type handle struct {
 	store    *store
 	readOnly bool
 	door     relational.Door
 }
 
-// read lends a reading connection to fn for the method op.
+// read runs fn on a reading connection for the method op.
 func (h *handle) read(ctx context.Context, op string, fn func(*conn) error) error {
 	return h.reading(ctx, op, fn, h.store.readers.with)
 }
 
-// readSnapshot is read with one state for all of fn's statements.
+// readSnapshot is read with one snapshot for all of fn's statements.
 func (h *handle) readSnapshot(ctx context.Context, op string, fn func(*conn) error) error {
 	return h.reading(ctx, op, fn, h.store.readers.snapshot)
 }
@@ -32,7 +32,7 @@ func (h *handle) reading(ctx context.Context, op string, fn func(*conn) error,
 		return err
 	}
 	defer h.door.Leave()
-	if h.store.readOnly { // otherwise the writer looks
+	if h.store.readOnly { // otherwise the writer checks
 		h.store.checkPlace()
 	}
 	if err := h.store.misplaced(); err != nil {

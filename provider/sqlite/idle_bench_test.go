@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// BenchmarkIdle measures what a process costs that has nothing to do: with nobody waiting,
-// with a fetch parked, and with another process beside it.
+// BenchmarkIdle measures the cost of an idle process: without a waiting call, with a parked fetch, and with another process that
+// has the file.
 func BenchmarkIdle(b *testing.B) {
 	for _, c := range []struct {
 		name         string
@@ -50,8 +50,8 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// BenchmarkWake measures from the moment when an idle process begins to store an instance
-// to when a fetch parked in another idle process has it.
+// BenchmarkWake measures from when an idle process begins to store an instance until a fetch that is parked in another idle
+// process has it.
 func BenchmarkWake(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "bench.db")
 	p := openTest(b, path, Options{})

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// inspections are the queries of Inspect. The last three columns are the place of a row in
-// the order of its kind; the table that the rows are of is i.
+// inspections are the queries of Inspect. The last three columns are the place of a row in the order of its kind. Its table
+// is i.
 //
 //nolint:gochecknoglobals // constant table
 var inspections = map[provider.InspectKind]string{
@@ -60,7 +60,7 @@ func (rd *reader) Inspect(ctx context.Context, req provider.InspectRequest) (res
 	return res, err
 }
 
-// A page is what one Inspect answers.
+// A page is what one Inspect returns.
 type page struct {
 	store    *store
 	kind     provider.InspectKind
@@ -110,7 +110,7 @@ func (v *page) take(r *row) {
 	keep()
 }
 
-// scan reads a row and answers what adds it to the page.
+// scan reads a row and returns a function that adds it to the page.
 func (v *page) scan(r *row, key provider.UUID, at spot) (keep func()) {
 	res := &v.res
 	switch v.kind {
@@ -129,7 +129,7 @@ func (v *page) scan(r *row, key provider.UUID, at spot) (keep func()) {
 		h := provider.HistoryRow{Key: key, Execution: at.a, First: at.b, Count: r.int(0)}
 		return func() { res.History = append(res.History, h) }
 	case provider.InspectMessages:
-		r.sound(4, 5) // a payload is looked at, and left out
+		r.sound(4, 5) // a payload is verified, and left out
 		m := provider.MessageRow{Key: key, Message: provider.Message{
 			ID: at.b, Kind: provider.MessageKind(r.int(0)), Timer: r.bool(1), Execution: r.int(2), EventID: r.int(3),
 			VisibleAt: provider.Time(at.a),
@@ -161,14 +161,14 @@ func (v *page) lease(owner string, until int64) provider.LeaseRow {
 	}
 }
 
-// rebooted tells whether the machine was booted after leases were given by its elapsed clock.
+// rebooted reports whether the machine was booted after leases were given by its elapsed clock.
 func (c *conn) rebooted(ctx context.Context, clock *clock) (bool, error) {
 	boot, stored := clock.boot(), ""
 	_, err := c.one(ctx, sqlBoot, func(r *row) { stored = r.text(0) })
 	return boot != stored && boot != "", err
 }
 
-// spot is the place of a row in the order of its kind. The key is as it is stored, whatever its length.
+// spot is the place of a row in the order of its kind. The key is as stored, whatever its length.
 type spot struct {
 	key  []byte
 	a, b int64
@@ -186,7 +186,7 @@ func (s spot) cursor() string {
 	return base64.RawURLEncoding.EncodeToString(append(b, s.key...))
 }
 
-// readSpot reads a cursor; the empty one stands before all rows.
+// readSpot reads a cursor. The empty one is before all rows.
 func readSpot(cursor string) (s spot, err error) {
 	if cursor == "" {
 		return spot{key: []byte{}}, nil

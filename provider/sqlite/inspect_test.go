@@ -20,7 +20,7 @@ func inspect(t *testing.T, i provider.Inspector, kind provider.InspectKind) prov
 	return res
 }
 
-// Rows that cannot be read are told of, with their key, and hide no others.
+// Rows that cannot be read are reported with their key, and hide no others.
 func TestInspectTellsOfUnreadableRows(t *testing.T) {
 	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{})
 	var list []provider.Instance
@@ -58,7 +58,7 @@ func TestInspectTellsOfUnreadableRows(t *testing.T) {
 	}
 }
 
-// A lease tells that its owner is gone once its process is, and not before.
+// A lease shows its owner as gone once the owner's process is gone, and not before.
 func TestInspectTellsThatAnOwnerIsGone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	p, err := Open(path)
@@ -103,7 +103,7 @@ func TestInspectTellsThatAnOwnerIsGone(t *testing.T) {
 	}
 }
 
-// After a reboot no lease holds, whatever the clock that began anew says.
+// After a reboot no lease holds, whatever the restarted clock reads.
 func TestInspectAfterAReboot(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	p := openTest(t, path, Options{})
@@ -120,7 +120,7 @@ func TestInspectAfterAReboot(t *testing.T) {
 	}
 }
 
-// A reader shows what is stored, leaves the file alone and what a writer would do undone.
+// A reader shows what is stored, and neither changes the file nor does a writer's work.
 func TestReaderOnlyLooks(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	p, err := Open(path)

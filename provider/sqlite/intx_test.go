@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A countdown is a context that is cancelled when it has been looked at so often.
+// A countdown is a context that is cancelled after a number of checks.
 type countdown struct {
 	context.Context
 
@@ -30,7 +30,7 @@ func (c *countdown) Done() <-chan struct{} {
 	return c.Context.Done()
 }
 
-// A caller that gives up at whatever statement of a call leaves nothing of it in its transaction, which is as good as before.
+// If a caller gives up at any statement of a call, the call leaves nothing in its transaction, which can still be used.
 func TestCallInsideATransactionIsCancelled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	p := openTest(t, path, Options{})

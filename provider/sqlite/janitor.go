@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// How often the janitor runs at most, how many instances it looks at in one transaction, and how much longer than it took it rests after a
-// sweep, so that a store of many waiting instances costs no more of a core.
+// The janitor runs at most once each janitorEvery, and reads janitorBatch instances in one transaction. After a sweep it rests
+// janitorRests times as long as the sweep took, so that a store of many waiting instances costs no more of a core.
 const (
 	janitorEvery = time.Minute
 	janitorBatch = 500
@@ -17,9 +17,8 @@ const (
 )
 
 const (
-	// Ready times beside the first visible times of inboxes, for a page of keys, so that no
-	// transaction is long. It walks from inbox to inbox: instances that wait for nothing cost
-	// nothing, however many they are.
+	// Ready times with the first visible times of inboxes, for a page of keys, so that no transaction is long. It walks from
+	// inbox to inbox, so instances that wait for nothing cost nothing.
 	sqlAudit = `WITH RECURSIVE page (key) AS (SELECT min(key) FROM perdure_inbox WHERE key > ? UNION ALL
 		SELECT (SELECT min(m.key) FROM perdure_inbox m WHERE m.key > page.key) FROM page WHERE page.key IS NOT NULL LIMIT ?)
 		SELECT page.key, i.status, i.ready_at, (SELECT m.visible_at FROM perdure_inbox m WHERE m.key = page.key
@@ -28,8 +27,8 @@ const (
 	sqlOldAsks   = `DELETE FROM perdure_ask WHERE until <= ?`
 )
 
-// A janitor mends what no correct code leaves behind: ready times that are not those of
-// the inbox, which would let an instance sleep for ever. It counts what it mends.
+// A janitor repairs ready times that do not match the inbox, which would let an instance sleep for ever. Correct code never
+// leaves any. It counts the repairs.
 type janitor struct {
 	store  *store
 	quit   chan struct{}
@@ -70,7 +69,7 @@ func (j *janitor) loop() {
 	}
 }
 
-// restAfter is how long the janitor rests after a sweep that took so long.
+// restAfter is how long the janitor rests after a sweep that took a given time.
 func restAfter(took time.Duration) time.Duration { return max(janitorEvery, janitorRests*took) }
 
 // sweep audits all instances, a batch per transaction.
@@ -94,7 +93,7 @@ func (j *janitor) sweep() {
 	}
 }
 
-// await waits for what the writer does for the janitor; false if it is to stop.
+// await waits for the writer to run a member. It returns false if the janitor must stop.
 func (j *janitor) await(m *relational.Member) bool {
 	select {
 	case <-m.Done:
@@ -114,9 +113,9 @@ type audit struct {
 	mended int64
 }
 
-// audit looks at the next batch of inboxes after from.
+// audit checks the next batch of inboxes after from.
 func (t *tx) audit(from provider.UUID) (a audit, err error) {
-	if err := t.Flush(); err != nil { // the group's changes are part of the truth
+	if err := t.Flush(); err != nil { // the group's changes count, too
 		return a, err
 	}
 	if _, err := t.exec(sqlOldAsks, t.Elapsed); err != nil {
@@ -148,7 +147,7 @@ func (t *tx) audit(from provider.UUID) (a audit, err error) {
 	return a, nil
 }
 
-// mend derives what an instance says about its inbox from the inbox.
+// mend sets what an instance says about its inbox from the inbox.
 func (t *tx) mend(key provider.UUID) error {
 	h, err := t.Head(key)
 	if err != nil || h == nil {

@@ -14,11 +14,11 @@ const (
 	sqlReleaseNamed = `DELETE FROM perdure_lease WHERE name = ?`
 )
 
-// shared are the calls for what nodes share beside instances: named leases and records.
+// shared are the calls for what nodes share apart from instances: named leases and records.
 type shared struct{ *handle }
 
-// Lease implements [provider.Provider]. Releasing what another token holds, or nobody,
-// answers ErrLeaseLost with the holder.
+// Lease implements [provider.Provider]. Releasing a lease that another token holds, or none, returns ErrLeaseLost with the
+// holder.
 func (sh *shared) Lease(ctx context.Context, req provider.LeaseRequest) (provider.LeaseResult, error) {
 	if err := req.Validate(); err != nil {
 		return provider.LeaseResult{}, err

@@ -90,6 +90,6 @@ func (rd *reader) Count(ctx context.Context, req provider.CountRequest) (res pro
 func (c *conn) evict(sql string) {
 	if s := c.stmts[sql]; s != nil {
 		delete(c.stmts, sql)
-		_ = s.raw.Close() // finalising repeats the statement's own error, which was answered
+		_ = s.raw.Close() // finalising repeats the statement's own error, which was returned
 	}
 }

@@ -7,17 +7,17 @@ import (
 )
 
 const (
-	// logRoom is how long the write-ahead log is made in advance: for the pages at which a checkpoint comes at the latest, and for the group that
-	// crosses them. A commit that makes a file longer takes its file system nearly twice as long as one that writes over what is there,
-	// since the new length must be durable, too.
+	// logRoom is how long the write-ahead log is made in advance: for the pages at which a checkpoint comes at the latest, and for
+	// the group that crosses them. A commit that extends a file takes nearly twice as long as one that overwrites, because the new
+	// length must be durable, too.
 	logRoom = 32 + (checkpointAt+250)*(24+4096)
-	// logStep is how much of it is made at once, so that no commit waits long.
+	// logStep is how much of it is written at once, so that no commit waits long.
 	logStep = 128 << 10
-	// logAfter is how many commits a process makes before it takes that room.
+	// logAfter is how many commits a process makes before it makes that room.
 	logAfter = 16
 )
 
-// makeRoom makes the log longer. SQLite takes what is behind its last frame, as it takes the rest of an older log, for nothing.
+// makeRoom extends the log. SQLite ignores what is behind its last frame, as it ignores the rest of an older log.
 func (j *janitor) makeRoom() error {
 	f, err := os.OpenFile(j.store.path+"-wal", os.O_WRONLY, 0)
 	if err != nil {
@@ -28,7 +28,7 @@ func (j *janitor) makeRoom() error {
 	for more && err == nil {
 		m := j.store.writer.later("log", func(*tx) error {
 			more, err = fill(f, zeros)
-			return nil // what fails here is the log's room alone: the calls of the same group go on
+			return nil // a failure concerns the log's room alone: the calls of the same group go on
 		})
 		if !j.await(m) {
 			return nil
@@ -40,7 +40,8 @@ func (j *janitor) makeRoom() error {
 	return err //nolint:wrapcheck // the caller says what it is about
 }
 
-// fill writes zeros behind the end of a log, unless it is long enough. Inside a transaction nobody else writes there.
+// fill writes zeros behind the end of a log, unless it is long enough. It runs inside a transaction, so no other process
+// writes there.
 func fill(log *os.File, zeros []byte) (more bool, err error) {
 	info, err := log.Stat()
 	if err != nil || info.Size() >= logRoom {

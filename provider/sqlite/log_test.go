@@ -33,7 +33,7 @@ func TestLogGetsRoomInAdvance(t *testing.T) {
 	}
 }
 
-// The log is copied into the file when nobody calls, before a commit would have to.
+// The log is copied into the file when there are no calls, before a commit would have to.
 func TestLogIsCopiedWhenNobodyCalls(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "copied.db")
 	p := openTest(t, path, Options{})
@@ -49,6 +49,6 @@ func TestLogIsCopiedWhenNobodyCalls(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// On a slow machine nobody calls for a moment before the last of them, too, which is not copied then.
+	// On a slow machine there is also a lull before the last of them, which is not copied then.
 	await(t, "the copy", func() bool { return sizeOf(t, path) >= checkpointAfter*4096 })
 }

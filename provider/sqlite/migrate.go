@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// Migrations only add, so that an older release that is still running goes on working; each row
-// of perdure_schema names the oldest level of code that may run on it.
+// Migrations only add, so that an older release that is still running goes on working. Each row of perdure_schema names the
+// oldest level of code that may run on it.
 //
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
@@ -19,7 +19,7 @@ var migrationFiles embed.FS
 const (
 	// codeLevel is the newest migration that this release knows.
 	codeLevel = 3
-	// oldestLevel is the oldest level of code that can run on what they made.
+	// oldestLevel is the oldest level of code that can run on the migrated schema.
 	oldestLevel = 1
 )
 
@@ -37,8 +37,8 @@ func hasSchema(ctx context.Context, c *conn) (bool, error) {
 	return n > 0, err
 }
 
-// checkSchema refuses a file of a newer release that does not admit this one, and, if it
-// must be up to date, one that lacks a migration.
+// checkSchema refuses a file of a newer release that does not admit this one. If the file must be up to date, it refuses one
+// that lacks a migration.
 func checkSchema(ctx context.Context, c *conn, upToDate bool) error {
 	has, err := hasSchema(ctx, c)
 	if err != nil || !has && !upToDate {
@@ -91,8 +91,7 @@ func migrations(ctx context.Context, c *conn) ([]provider.Migration, error) {
 	return list, err
 }
 
-// migrate applies what is missing, each step in a transaction of its own that first looks
-// whether another process was quicker.
+// migrate applies the missing steps. Each has a transaction of its own, which first checks whether another process was faster.
 func migrate(ctx context.Context, c *conn, now provider.Time) error {
 	list, err := migrations(ctx, c)
 	if err != nil {
@@ -130,8 +129,8 @@ func apply(ctx context.Context, c *conn, step provider.Migration, now provider.T
 	return err
 }
 
-// Migrations lists the migrations of this release and which of them the file path has, without
-// changing it. An empty path stands for a file that has none.
+// Migrations lists the migrations of this release and which of them the file at path has. It does not change the file. An
+// empty path stands for a file that has none.
 func Migrations(ctx context.Context, path string) (list []provider.Migration, err error) {
 	if path == "" {
 		return relational.Migrations(migrationFiles)
@@ -163,8 +162,8 @@ func (mg *migrator) Migrations(ctx context.Context) (list []provider.Migration, 
 	return list, err
 }
 
-// Migrate implements [provider.Migrator]. Open has applied everything already unless
-// NoMigrate was set, which needs an up-to-date schema; so this finds nothing to do.
+// Migrate implements [provider.Migrator]. Open has applied everything already, or NoMigrate was set and the schema was up to
+// date. So there is nothing to do.
 func (mg *migrator) Migrate(ctx context.Context) error {
 	list, err := mg.Migrations(ctx)
 	if err != nil {

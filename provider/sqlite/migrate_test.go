@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// A store of the first release is listed as it is, and brought up to date by opening it.
+// A store of the first release is listed as it is. Opening it brings it up to date.
 func TestMigrationsOfAFileThatIsNotOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	applied := func(path string) (list []bool) {

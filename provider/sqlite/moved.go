@@ -7,17 +7,17 @@ import (
 )
 
 var (
-	// errMoved is in the errors of all calls while the path names no file, or another one: what is
-	// written now would be lost with the file that is open. It ends when the file is put back.
+	// errMoved is in the errors of all calls while the path names no file, or another one. A write would be lost with the open
+	// file. It ends when the file is put back.
 	errMoved = errors.New("the database file was removed or replaced while it is open; put it back, " +
 		"or restart the processes that use it")
-	// errLogMoved is the same for the files that belong to the database. What this process stored since the last checkpoint may be in
-	// the open log alone. SQLite copies it into the database when the last connection closes.
+	// errLogMoved is the same for the files that belong to the database. Commits of this process since the last checkpoint may be
+	// in the open log alone. SQLite copies them into the database when the last connection closes.
 	errLogMoved = errors.New("the database's log (-wal) or its index (-shm) was removed or replaced while the database is open; " +
 		"end all processes that use it in an orderly way, which saves the last commits, and start them again")
 )
 
-// A companion is a file that SQLite keeps beside the open database.
+// A companion is a file that SQLite keeps next to the open database.
 type companion struct {
 	path string
 	info os.FileInfo
@@ -51,7 +51,7 @@ func elsewhere(path string, was os.FileInfo) bool {
 	return errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(info, was)
 }
 
-// checkPlace looks whether the paths still name the files that are open.
+// checkPlace checks whether the paths still name the open files.
 func (s *store) checkPlace() {
 	var now *error
 	if err := s.lost(); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// refuses waits until the store refuses calls for a reason.
+// refuses waits until the store refuses calls for a given reason.
 func refuses(t *testing.T, p *Provider, reason error) {
 	t.Helper()
 	await(t, "the loss to be seen", func() bool {
@@ -19,7 +19,8 @@ func refuses(t *testing.T, p *Provider, reason error) {
 	})
 }
 
-// SQLite deletes the log of a database when it opens an empty file of its name. A database that was moved away and back has lost it then.
+// SQLite deletes the log of a database when it opens an empty file of the same name. A database that was moved away and back
+// would lose it.
 func TestLogThatAnotherOpenerDeletedIsMissed(t *testing.T) {
 	dir := t.TempDir()
 	path, away := filepath.Join(dir, "store.db"), filepath.Join(dir, "away")
@@ -67,7 +68,7 @@ func TestLogThatIsTakenAwayIsMissed(t *testing.T) {
 	}
 }
 
-// A store beside the file does not become an empty one when the file is away.
+// A second store on the file does not become an empty one while the file is away.
 func TestStoreCreatesNoFileInPlaceOfTheOneThatIsAway(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	p := openTest(t, path, Options{})

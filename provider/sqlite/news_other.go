@@ -4,7 +4,7 @@ package sqlite
 
 import "errors"
 
-// news would tell of the next write to the log. Here nothing does, and the writer looks for itself.
+// news would report the next write to the log. Here it is unsupported, and the writer looks for itself.
 type news struct{}
 
 func openNews(string, func()) (*news, error) { return nil, errors.ErrUnsupported }

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Synchronous says how hard a commit is pushed to the disk.
+// Synchronous is how durable a commit is.
 type Synchronous uint8
 
-// The settings. Full survives power loss; Normal may lose the last commits then but
-// never corrupts, and survives kill -9; Off may corrupt the file when the machine dies.
+// The settings. Full survives power loss. Normal survives kill -9, and on power loss may lose the last commits but does not
+// corrupt the file. Off may corrupt the file when the machine crashes.
 const (
 	Full Synchronous = iota
 	Normal
@@ -27,22 +27,21 @@ func (s Synchronous) pragma() string {
 	}
 }
 
-// Options tune a store. The zero value is right. When a process opens one file several
-// times the options of the first opening hold for all.
+// Options tune a store. The zero value is right for most. If a process opens one file several times, the options of the first
+// opening apply to all.
 type Options struct {
 	// Synchronous is Full unless set.
 	Synchronous Synchronous
 	// Clock replaces the machine's clocks, for tests. It must be safe for concurrent use.
 	Clock func() time.Time
-	// NoMigrate leaves the schema alone: a missing or older one is an error of Open.
+	// NoMigrate leaves the schema unchanged. Open then fails for a missing or older one.
 	NoMigrate bool
-	// ReadOnly opens a store to look at it: every call that would change it answers ErrReadOnly. The
-	// file must exist, and nothing of perdure's is laid beside it, so that a copy, a backup or a disk
-	// mounted for reading will do.
+	// ReadOnly opens a store to look at it: every call that would change it returns ErrReadOnly. The file must exist. No lock
+	// files are created, so the file may be a copy, a backup or on a read-only disk.
 	ReadOnly bool
-	// BusyTimeout bounds the wait for locks of other processes, and of BeginTx for its turn; 0 means 5 s.
+	// BusyTimeout bounds the wait for locks of other processes, and of BeginTx for its turn. 0 means 5 s.
 	BusyTimeout time.Duration
-	// Logger tells of faults that no caller is told about; nil means slog.Default.
+	// Logger gets faults that no call returns. Nil means slog.Default.
 	Logger *slog.Logger
 }
 

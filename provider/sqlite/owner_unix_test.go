@@ -12,10 +12,10 @@ import (
 	"testing"
 )
 
-// service is a user that the tests' own process is not.
+// service is another user than that of the tests.
 const service = 4321
 
-// serviceStore makes a store as the service has it: in a directory and a file that are its own. It needs root.
+// serviceStore makes a store whose directory and file belong to the service. It needs root.
 func serviceStore(t *testing.T, mode os.FileMode) (path string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -38,7 +38,7 @@ func serviceStore(t *testing.T, mode os.FileMode) (path string) {
 	return path
 }
 
-// asService runs the test binary as the service's user. It needs /proc, as the directory of the binary is closed to others.
+// asService runs the test binary as the service's user. It needs /proc, because other users cannot read the binary's directory.
 func asService(t *testing.T, what, path string) error {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -73,7 +73,7 @@ func checkOwner(t *testing.T, path string, mode os.FileMode) {
 	}
 }
 
-// Files that root makes beside a database must be open to the user whose database it is.
+// Files that root creates next to a database must be usable by the owner of the database.
 func TestFilesBesideTheDatabaseBelongToItsOwner(t *testing.T) {
 	for _, mode := range []os.FileMode{0o600, 0o660, 0o644} {
 		path := serviceStore(t, mode)
@@ -95,7 +95,8 @@ func TestFilesBesideTheDatabaseBelongToItsOwner(t *testing.T) {
 	}
 }
 
-// Lock files of an earlier release may belong to whoever looked first. Opening by one who may change them mends that.
+// Lock files of an earlier release may belong to the user that opened the file first. Opening the file as a user that may change
+// them repairs that.
 func TestOpeningMendsLockFilesOfAnotherUser(t *testing.T) {
 	path := serviceStore(t, 0o600)
 	for _, suffix := range []string{"-q", "-w", "-p"} {
@@ -113,7 +114,7 @@ func TestOpeningMendsLockFilesOfAnotherUser(t *testing.T) {
 	}
 }
 
-// Whoever is locked out learns by which file, and how to mend it.
+// The error of a user that is locked out names the file, and how to repair it.
 func TestLockFileOfAnotherUserIsNamed(t *testing.T) {
 	there := filepath.Join(t.TempDir(), "orders.db-q")
 	writeFile(t, there, nil)
@@ -140,7 +141,7 @@ func TestNewDatabaseIsClosedToOthers(t *testing.T) {
 	}
 }
 
-// A link that names no file yet leads to the file that is made, and its lock files lie beside that.
+// A link to a missing file leads to the file that is created, and the lock files are next to that file.
 func TestLockFilesLieBesideTheFileThatALinkNames(t *testing.T) {
 	dir, far := t.TempDir(), t.TempDir()
 	link := filepath.Join(dir, "link.db")

@@ -10,7 +10,8 @@ import (
 const (
 	// readers is how many connections read.
 	readers = 4
-	// readerCache is how many KiB of pages each of them may cache, and readerMost how many bytes that is at most, with what SQLite keeps of each page.
+	// readerCache is how many KiB of pages each of them may cache. readerMost is the most bytes that this takes, including what
+	// SQLite stores for each page.
 	readerCache = 2000
 	readerMost  = readerCache * 1024 * 5 / 4
 )
@@ -34,8 +35,7 @@ func newPool(ctx context.Context, dsn string) (*pool, error) {
 	return p, nil
 }
 
-// with lends a connection to fn, which may read in several statements that need not see
-// the same state.
+// with lends a connection to fn, which may read in several statements that need not see the same state.
 func (p *pool) with(ctx context.Context, fn func(*conn) error) error {
 	select {
 	case c := <-p.free:
@@ -49,16 +49,16 @@ func (p *pool) with(ctx context.Context, fn func(*conn) error) error {
 	}
 }
 
-// giveBack frees the pages of a connection that has more of them than it may. All connections of a process share one list of pages that
-// can be used again: one that reads much takes those that went unused for longest, whosever they are. For as long as it keeps them
-// the writer can cache so much less, and reads the same pages again and again.
+// giveBack frees the pages of a connection that has more than it may. All connections of a process share one list of reusable
+// pages. A connection that reads much takes the least recently used ones, also those of the writer. Until it gives them back,
+// the writer can cache less, and reads the same pages again and again.
 func (c *conn) giveBack(ctx context.Context) {
 	file, ok := c.raw.(connection)
 	if !ok {
 		return
 	}
 	if n, _, err := file.Status(sqlite.DBStatusCacheUsed, false); err == nil && n > readerMost {
-		_ = c.script(ctx, "PRAGMA shrink_memory") // a script, as this pragma acts when it is prepared; it cannot fail
+		_ = c.script(ctx, "PRAGMA shrink_memory") // a script, because this pragma acts when it is prepared; it cannot fail
 	}
 }
 

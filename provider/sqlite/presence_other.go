@@ -2,8 +2,7 @@
 
 package sqlite
 
-// A presence knows nothing where byte locks are missing: other processes are always assumed
-// to be there, and their leases end by time.
+// A presence knows nothing where there are no byte locks. Other processes are assumed to be alive, and their leases expire.
 type presence struct{ process int64 }
 
 func openPresence(string) (*presence, error) { return &presence{}, nil }

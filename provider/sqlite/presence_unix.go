@@ -12,10 +12,9 @@ import (
 	"syscall"
 )
 
-// A presence shows which processes have the store open. Each holds the lock on one byte of
-// the file -p (which has none: bytes past the end can be locked, too). The byte's place is
-// the process's number. It is made at random when the store is opened and never comes
-// again, so that a number whose byte is free belongs to a process that has gone.
+// A presence shows which processes have the store open. Each holds the lock on one byte of the file -p. The file is empty,
+// because bytes past the end can be locked, too. The byte's offset is the process's number. It is chosen at random when the
+// store is opened and never used again, so a number whose byte is free belongs to a process that is gone.
 type presence struct {
 	file    *os.File
 	process int64
@@ -34,14 +33,14 @@ func openPresence(path string) (*presence, error) {
 	return p, nil
 }
 
-// watchPresence is for a process that only reads: it looks at the locks and holds none.
+// watchPresence is for a process that only reads. It reads the locks and holds none.
 func watchPresence(path string) *presence {
 	if locksFall {
 		return nil // closing the file would drop the lock of a store that this process opens for writing
 	}
 	file, err := os.Open(path + "-p") //nolint:gosec // the caller names the file
 	if err != nil {
-		return nil // nobody has the store open for writing, or nobody may know
+		return nil // no process has the store open for writing, or the file may not be read
 	}
 	return &presence{file: file}
 }
@@ -60,18 +59,18 @@ func control(file *os.File, cmd int, lock *syscall.Flock_t) error {
 	return errors.Join(failed, err)
 }
 
-// free tells whether no other process locks any of n bytes. In doubt it says no: a live
-// process that is taken for dead loses its leases.
+// free reports whether no other process locks any of n bytes. In doubt it returns false, because a live process that is taken
+// for dead loses its leases.
 func (p *presence) free(start, n int64) bool {
 	lock := byteLock(start, n)
 	err := control(p.file, getLock, &lock)
 	return err == nil && lock.Type == syscall.F_UNLCK
 }
 
-// alone tells whether no other process has the store open.
+// alone reports whether no other process has the store open.
 func (p *presence) alone() bool { return p.free(0, 0) }
 
-// gone tells whether a process is known to have closed the store, or to be dead.
+// gone reports whether a process is known to have closed the store, or to be dead.
 func (p *presence) gone(process int64) bool {
 	return p != nil && process != p.process && p.free(process, 1)
 }

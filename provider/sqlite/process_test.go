@@ -17,7 +17,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// child is what the test binary does as another process: role is "what path".
+// child runs the test binary as another process. The role is "what path".
 func child(role string) int {
 	what, path, _ := strings.Cut(role, " ")
 	if err := act(context.Background(), what, path); err != nil {
@@ -76,7 +76,7 @@ func act(ctx context.Context, what, path string) error {
 	return nil
 }
 
-// obey does what a peer is told, line by line.
+// obey carries out the commands of a peer, line by line.
 func obey(ctx context.Context, p *Provider, what string) error {
 	say("ready", 0)
 	told := bufio.NewScanner(os.Stdin)
@@ -97,7 +97,7 @@ func obey(ctx context.Context, p *Provider, what string) error {
 				return err
 			}
 			say("wrote", int(n))
-		case "midway": // begins to write, says so, and goes on when it is told
+		case "midway": // begins to write, says so, and goes on when told
 			_, err := write(ctx, p.handle, what, 0, func(_ *tx, _ *struct{}) error {
 				say("writes", 1)
 				told.Scan()
@@ -138,7 +138,7 @@ func obey(ctx context.Context, p *Provider, what string) error {
 	return nil
 }
 
-// keep makes the turns that there are to make and keeps their instances for a minute.
+// keep makes all turns that are ready and keeps their instances for a minute.
 func keep(ctx context.Context, p *Provider) (n int, err error) {
 	req := fetchOf("x", newToken(), time.Minute)
 	req.Owner = "node of the dead"
@@ -160,7 +160,7 @@ func keep(ctx context.Context, p *Provider) (n int, err error) {
 	return n, nil
 }
 
-// say tells the parent process.
+// say prints a line for the parent process.
 func say(what string, n int) {
 	if _, err := fmt.Fprintln(os.Stdout, what, n); err != nil {
 		panic(err)
@@ -174,7 +174,7 @@ func createIn(ctx context.Context, p *Provider, id string) error {
 	return err
 }
 
-// start runs a child and answers its lines.
+// start runs a child and returns its lines.
 func start(t *testing.T, what, path string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	cmd, _, lines := startChild(t, what, path)

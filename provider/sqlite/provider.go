@@ -7,9 +7,9 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// Provider is a handle of a SQLite store. It implements [provider.Provider],
-// [provider.Notifier], [provider.Inspector], [provider.Transactor] and [provider.Migrator]; all methods may be called concurrently.
-// Each of its parts has the calls that concern it.
+// Provider is a handle of a SQLite store. It implements [provider.Provider], [provider.Notifier], [provider.Inspector],
+// [provider.Transactor] and [provider.Migrator]. All methods may be called concurrently. Each of its parts has the calls that
+// concern it.
 type Provider struct {
 	calls     // Create, Send, CommitTurn, ReleaseTurns, ReportTasks, RenewTasks, Steer
 	*handle   // no call of the contract
@@ -63,6 +63,6 @@ func (p *Provider) Close() error {
 	return failed("close", errors.Join(err, s.close()), provider.OutcomeHappened)
 }
 
-// Notify implements [provider.Notifier]: it tells of what this process commits, and of leased tasks of this process that
-// another one has stopped.
+// Notify implements [provider.Notifier]. It reports what this process commits, and leased tasks of this process that another
+// one has stopped.
 func (p *Provider) Notify(fn func(provider.Notice)) (stop func()) { return p.store.hub.Notify(fn) }

@@ -24,7 +24,7 @@ func commitTasks(t *testing.T, p *Provider, tasks ...provider.NewTask) provider.
 	return in
 }
 
-// fetchedTasks answers the payloads of the tasks that can be fetched, in order.
+// fetchedTasks returns the payloads of the tasks that can be fetched, in order.
 func fetchedTasks(t *testing.T, p *Provider, most int) string {
 	t.Helper()
 	req := tasksOf("q", "n", 0)
@@ -62,7 +62,7 @@ func TestWhatWaitedLongGoesBeforeHigherPriorities(t *testing.T) {
 	}
 }
 
-// A release that knows no ranks leases tasks, and puts them off, as if they had none.
+// A release that knows no ranks leases and delays tasks as if they had none.
 func TestOlderReleaseLeasesTasksWithRanks(t *testing.T) {
 	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{})
 	in := commitTasks(t, p, fair(1, "a", "one"), fair(2, "a", "two"))
@@ -84,7 +84,7 @@ func TestOlderReleaseLeasesTasksWithRanks(t *testing.T) {
 	}
 }
 
-// Nine in ten tasks sleep until later, half of the others wait with ranks that fairness put off, most of them by one key.
+// Nine in ten tasks are delayed. Half of the others wait with ranks that fairness has delayed, most of them by one key.
 func TestTaskClaimsAmongAMillion(t *testing.T) {
 	if racedetector.On {
 		t.Skip("a minute under the race detector; make test runs it without")
@@ -92,7 +92,7 @@ func TestTaskClaimsAmongAMillion(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	p := openTest(t, path, Options{})
 	commitTasks(t, p, fair(1, "flood", "first"), fair(2, "rare", "rare"))
-	ids := make(map[int64]int64) // by what is stored as the priority
+	ids := make(map[int64]int64) // by the stored priority
 	read := func(sql string, fn func(*row), args ...any) {
 		t.Helper()
 		err := p.read(t.Context(), "test", func(c *conn) error {

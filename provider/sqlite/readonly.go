@@ -11,16 +11,15 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// ErrReadOnly is in the error of every call that would change a store opened with
-// [Options].ReadOnly. Nothing happened, and repeating does not help.
+// ErrReadOnly is in the error of every call that would change a store opened with [Options].ReadOnly. The call changed nothing,
+// and a retry does not help.
 var ErrReadOnly = errors.New("the store is open for reading only")
 
 func refused(op string) error {
 	return &provider.Error{Op: op, Outcome: provider.OutcomeNothing, Err: ErrReadOnly}
 }
 
-// openToRead opens a store of which only the readers run: no writer, no janitor, no lock
-// files.
+// openToRead opens a store with readers only: no writer, no janitor, no lock files.
 func openToRead(ctx context.Context, full string, o Options) (_ *store, err error) {
 	s := newStore(full, o)
 	defer func() {
@@ -34,8 +33,8 @@ func openToRead(ctx context.Context, full string, o Options) (_ *store, err erro
 	name := dsn(full, o, true)
 	err = s.openReaders(ctx, name)
 	if code(err)&0xff == lib.SQLITE_CANTOPEN {
-		// SQLite wants -shm beside the file, and cannot make it where the disk is mounted for reading.
-		// Nobody writes there either; what must not be passed over is a log.
+		// SQLite needs -shm next to the file, and cannot create it on a read-only disk. No process writes there either, but a log
+		// must not be ignored.
 		if info, e := os.Stat(full + "-wal"); e == nil && info.Size() > 0 { //nolint:gosec // the caller names the file
 			return nil, fmt.Errorf("there are commits in %s-wal that cannot be read here; copy both files where they can be written: %w", full, err)
 		}

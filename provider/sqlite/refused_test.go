@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A file that is refused is the same afterwards byte for byte, and nothing lies beside it.
+// A refused file is unchanged, byte for byte, and no file is created next to it.
 func TestRefusedFileIsNotChanged(t *testing.T) {
 	store := emptyStore(t)
 	newer := filepath.Join(t.TempDir(), "newer.db")
@@ -132,7 +132,7 @@ func TestReadOnlyStoreIsReadAndNotWritten(t *testing.T) {
 	}
 }
 
-// writesOf calls everything that changes a store, and answers the errors.
+// writesOf calls everything that changes a store, and returns the errors.
 func writesOf(t *testing.T, p *Provider, c *chain) map[string]error {
 	t.Helper()
 	ctx, errs := t.Context(), make(map[string]error)
@@ -175,8 +175,7 @@ func writesOf(t *testing.T, p *Provider, c *chain) map[string]error {
 	return errs
 }
 
-// A process that has the file open for writing serves a reading handle, too, and both keep
-// to what they were opened for.
+// A store that is open for writing serves a read-only handle, too, and each handle keeps its mode.
 func TestReadOnlyHandleBesideAWritingOne(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	w := openTest(t, path, Options{})

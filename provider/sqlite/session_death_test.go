@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// The sessions of a dead process are free as its leases are, though no task of them was leased.
+// The sessions of a dead process become free like its leases, though no task of them was leased.
 func TestHazard24_SessionsOfADeadProcessEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	p := openTest(t, path, Options{})

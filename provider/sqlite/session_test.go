@@ -43,7 +43,7 @@ func countSessions(t *testing.T, p *Provider) (n int64) {
 	return n
 }
 
-// What nobody holds any more does not stay for ever, what somebody holds does.
+// Sessions that are no longer held are removed. Held sessions stay.
 func TestSessionsAreSwept(t *testing.T) {
 	p := openTest(t, filepath.Join(t.TempDir(), "store.db"), Options{})
 	addSessions(t, p, "s1", "s2")

@@ -2,7 +2,7 @@ package sqlite
 
 import "context"
 
-// statements is what members of a group run, on the writer's connection or in a transaction of a caller.
+// statements run on the writer's connection or in a transaction of a caller.
 type statements interface {
 	exec(sql string, args ...any) (int64, error)
 	each(sql string, fn func(*row) error, args ...any) error
@@ -10,8 +10,7 @@ type statements interface {
 	integer(sql string, args ...any) (int64, error)
 }
 
-// writerContext is the writer's own. Its statements are bounded by the limits of the
-// contract, its waits by the busy timeout.
+// writerContext is the writer's own. Its statements are bounded by the limits of the contract, its waits by the busy timeout.
 func writerContext() context.Context {
 	return context.Background() //nolint:forbidigo // a group belongs to no caller: no caller's context may end it
 }

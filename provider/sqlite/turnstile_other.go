@@ -4,8 +4,7 @@ package sqlite
 
 import "time"
 
-// A turnstile does nothing where flock is missing: SQLite's busy handler decides between
-// processes.
+// A turnstile does nothing where there is no flock. SQLite's busy handler decides between processes.
 type turnstile struct{}
 
 func openTurnstile(string, time.Duration) (*turnstile, error) { return &turnstile{}, nil }

@@ -25,7 +25,7 @@ func TestHazard18_StoppedProcessDoesNotHangTheOthers(t *testing.T) {
 		}
 	}
 	enter()
-	for range 3 { // the first waits in line, the others take its place up again
+	for range 3 { // the first waits in line, the others take over its wait
 		if err := createIn(t.Context(), p, "one"); provider.OutcomeOf(err) != provider.OutcomeNothing || !provider.Retryable(err) {
 			t.Fatalf("error %v: want one that says nothing happened and may be retried", err)
 		}
@@ -53,7 +53,7 @@ func TestHazard18_StoppedProcessDoesNotHangTheOthers(t *testing.T) {
 	other.leave()
 }
 
-// Calls that come while their process waits for its turn go along with the one that waits, not behind it.
+// Calls that come while their process waits for its turn join the group that waits.
 func TestGroupTakesAlongWhoComesWhileItWaits(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	p := openTest(t, path, Options{})

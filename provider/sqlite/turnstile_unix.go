@@ -11,21 +11,20 @@ import (
 	"time"
 )
 
-// A turnstile lets the writers of all processes through one by one, in order of arrival:
-// who stands in the queue (-q) waits for the writer (-w), everyone else for the queue.
-// SQLite's own busy handler sleeps and starves. The locks fall with the process, but not
-// while it is stopped (a debugger, a frozen container): nobody waits longer than patience.
+// A turnstile lets the writers of all processes through one by one, in order of arrival. The process that holds the queue (-q)
+// waits for the writer (-w), and all others wait for the queue. SQLite's own busy handler sleeps and starves. The locks are
+// dropped when the process dies, but not while it is stopped (a debugger, a frozen container). So no process waits longer than
+// patience.
 type turnstile struct {
 	queue, writer *os.File
 	patience      time.Duration
 
 	mu    sync.Mutex
-	place *wait // where this process stands in the queue
+	place *wait // of this process in the queue
 }
 
-// A wait is for the locks on a goroutine of its own, because flock cannot be
-// interrupted. One that was given up is kept until the locks come, and taken up again by
-// who enters before.
+// A wait waits for the locks on a goroutine of its own, because flock cannot be interrupted. A wait that was given up goes on
+// until the locks come, unless a caller that enters before takes it over.
 type wait struct {
 	done    chan struct{}
 	err     error
@@ -50,8 +49,7 @@ func openTurnstile(path string, patience time.Duration) (*turnstile, error) {
 	return t, nil
 }
 
-// flock holds on to the descriptor while it waits, so that a closed file's number cannot
-// come to name another file.
+// flock keeps the descriptor in use while it waits, so that the number of a closed file cannot come to name another file.
 func flock(f *os.File, how int) error {
 	raw, err := f.SyscallConn()
 	if err != nil {
@@ -104,7 +102,7 @@ func (t *turnstile) enter(quits ...<-chan struct{}) error {
 	}
 }
 
-// try enters if nobody is there; queued tells that only the writer is.
+// try enters if no other process holds a lock. It reports queued if it holds the queue and another process has the writer.
 func (t *turnstile) try() (queued bool, err error) {
 	if err := flock(t.queue, syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return false, fmt.Errorf("lock %s: %w", t.queue.Name(), err)
@@ -126,7 +124,7 @@ func (t *turnstile) entered(err error) error {
 	return nil
 }
 
-// stand waits for the locks and gives them back if nobody wants them any more.
+// stand waits for the locks and releases them if the wait was given up.
 func (t *turnstile) stand(p *wait, queued bool) {
 	err := t.line(queued)
 	t.mu.Lock()

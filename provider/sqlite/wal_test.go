@@ -9,23 +9,21 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// killedStore answers the files of a process that was killed, and how long the log was when
-// each of its commits was acknowledged.
+// killedStore returns the files of a killed process, and the length of the log when each of its commits was acknowledged.
 func killedStore(t *testing.T) (db, log []byte, lengths []int64) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "store.db")
 	writes := startPeer(t, "log", path)
-	for range 20 { // not so many that the log begins anew
+	for range 20 { // not enough to restart the log
 		writes.tell()
 		lengths = append(lengths, writes.hears("stored"))
 	}
-	writes.tell() // this one may come in or not
+	writes.tell() // this one may be stored or not
 	writes.kill()
 	return readFile(t, path), readFile(t, path+"-wal"), lengths
 }
 
-// Of a log that lost its end exactly those commits are left that are whole in the rest, and
-// each is there with all of its rows.
+// After a log lost its end, exactly the commits that are whole in the rest are left, each with all of its rows.
 func TestCutLogKeepsWhatWasAcknowledgedBefore(t *testing.T) {
 	db, log, lengths := killedStore(t)
 	last := lengths[len(lengths)-1]
@@ -35,7 +33,7 @@ func TestCutLogKeepsWhatWasAcknowledgedBefore(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		log  []byte
-		end  int64 // up to where the log is as it was
+		end  int64 // up to where the log is unchanged
 	}{
 		{"whole", log, int64(len(log))},
 		{"garbage behind", append(bytes.Clone(log[:last]), garbage...), last},
@@ -57,7 +55,7 @@ func TestCutLogKeepsWhatWasAcknowledgedBefore(t *testing.T) {
 			}
 			p := openTest(t, path, Options{})
 			got := wholeInstances(t, p)
-			if got != want && (c.end <= last || got != want+1) { // one may have been stored and not yet told
+			if got != want && (c.end <= last || got != want+1) { // one may have been stored but not yet acknowledged
 				t.Errorf("%d instances are there: %d were acknowledged by then", got, want)
 			}
 			if err := createIn(t.Context(), p, "after"); err != nil {
@@ -67,8 +65,7 @@ func TestCutLogKeepsWhatWasAcknowledgedBefore(t *testing.T) {
 	}
 }
 
-// wholeInstances counts the child's instances, of which none may lack rows, nor one before
-// another be missing.
+// wholeInstances counts the child's instances. None may lack rows, and none before another may be missing.
 func wholeInstances(t *testing.T, p *Provider) int {
 	t.Helper()
 	req := fetchOf("x", newToken(), 0)
