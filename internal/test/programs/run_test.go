@@ -54,7 +54,7 @@ type run struct {
 
 // do runs a program on a store and returns its outcome. The error is anything else that is wrong.
 func (r *run) do(ctx context.Context, p Program) (o Outcome, err error) {
-	if r.house, err = newHouse(r.store, &p, r.moment); err != nil { // nolint:contextcheck // it only reads the names of functions
+	if r.house, err = newHouse(r.store, &p, r.moment); err != nil { //nolint:contextcheck // it only reads the names of functions
 		return o, err
 	}
 	handle, err := client.StartNamed[[]string](ctx, r.c, nameExecute, Input{}, client.WithID("main"))
