@@ -45,7 +45,11 @@ func newTx(db statements, clock *clock) *tx {
 	t := &tx{unit: unit{db: db, clock: clock}}
 	u := &t.unit
 	t.rows = rows{
-		kindRows{unit: u, kinds: relational.NewKinds()}, instanceRows{unit: u}, inboxRows{u}, historyRows{u}, taskRows{unit: u},
+		kindRows{unit: u, kinds: relational.NewKinds()},
+		instanceRows{unit: u},
+		inboxRows{u},
+		historyRows{u},
+		taskRows{unit: u},
 		sessionRows{unit: u},
 	}
 	t.Tx = relational.Tx{Rows: &t.rows, Heads: make(map[provider.UUID]*relational.Head), Effects: relational.NewEffects()}
