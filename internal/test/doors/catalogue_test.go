@@ -40,20 +40,20 @@ func k(name string, err error) kind { return kind{name, err} }
 // catalogue returns all sentinels that the public packages export.
 func catalogue() []group {
 	return []group{
-		{"What clients, orchestrations and operators meet", []sentinel{
+		{"Errors of clients, orchestrations and operators", []sentinel{
 			{
 				[]kind{
 					k("client.ErrInvalid", client.ErrInvalid), k("orchestration.ErrInvalid", orchestration.ErrInvalid),
 					k("runtime.ErrInvalid", runtime.ErrInvalid), k("provider.ErrInvalid", provider.ErrInvalid),
 				},
-				"an argument, option or name is not allowed; nothing was stored, recorded or started", "no", "who wrote the call", "Mend what the text names.",
+				"an argument, option or name is not allowed; nothing was stored, recorded or started", "no", "the author of the call", "Fix what the text names.",
 			},
 			{
 				[]kind{
 					k("client.ErrTooLarge", client.ErrTooLarge), k("orchestration.ErrTooLarge", orchestration.ErrTooLarge),
 					k("provider.ErrTooLarge", provider.ErrTooLarge),
 				},
-				"a payload, another argument or the number of pending things is over its [limit](limits.md); nothing was stored or recorded", "no; pending ones: after some are done", "who wrote the call", "Store the data elsewhere and pass where; wait before more is scheduled.",
+				"a payload, another argument or the number of pending operations exceeds its [limit](limits.md); nothing was stored or recorded", "no; pending operations: after some have ended", "the author of the call", "Store the data elsewhere and pass a reference; wait before you schedule more.",
 			},
 			{
 				[]kind{k("client.ErrNotFound", client.ErrNotFound), k("provider.ErrNotFound", provider.ErrNotFound)},
@@ -63,7 +63,7 @@ func catalogue() []group {
 				[]kind{
 					k("client.ErrExists", client.ErrExists), k("orchestration.ErrExists", orchestration.ErrExists), k("provider.ErrExists", provider.ErrExists),
 				},
-				"the instance ID is in use; in a client `errors.As` finds a `*client.ExistsError` that names the instance", "no", "the caller", "Often it means that the work is started already. Else use another ID, or an ID policy; for a child put the parent's ID into it.",
+				"the instance ID is in use; in a client `errors.As` finds a `*client.ExistsError` that names the instance", "no", "the caller", "The work has often been started already. Otherwise use another ID, or an ID policy; include the parent's ID in that of a child.",
 			},
 			{
 				[]kind{k("client.ErrEnded", client.ErrEnded), k("provider.ErrEnded", provider.ErrEnded)},
@@ -119,23 +119,23 @@ func catalogue() []group {
 			},
 			{
 				[]kind{k("runtime.ErrLeaked", runtime.ErrLeaked)},
-				"`Shutdown`: user code still runs after its time was over; the text names it", "no", "the author of the activity", "Let it watch its context, or [interrupt](../how-to/stop-activities-that-do-not-obey.md) it; end the process.",
+				"`Shutdown`: user code still runs after its time limit; the text names it", "no", "the author of the activity", "Let the activity obey its context, or [interrupt](../how-to/stop-activities-that-do-not-obey.md) it; end the process.",
 			},
 			{
 				[]kind{k("runtime.ErrTooManyLeaks", runtime.ErrTooManyLeaks)},
-				"`Leaks.OnFatal`, `Health.Fatal`, and `Shutdown` of a node that `Leaks.OnFatal` has ended: more than `Leaks.MaxInstances` instances have code that does not come back", "no", "the operator, then the author", "Restart the process; the log and `Leaked` tell where the code is.",
+				"`Leaks.OnFatal`, `Health.Fatal`, and `Shutdown` of a node that `Leaks.OnFatal` has ended: more than `Leaks.MaxInstances` instances have code that does not return", "no", "the operator, then the author", "Restart the process; the log and `Leaked` show where the code is.",
 			},
 		}},
-		{"What only orchestrations get", []sentinel{
+		{"Errors of orchestrations only", []sentinel{
 			{[]kind{k("orchestration.ErrCancelled", orchestration.ErrCancelled)}, "the instance or the scope was cancelled", "no", "the orchestration", "Clean up in a detached scope and return the error."},
 			{[]kind{k("orchestration.ErrTimeout", orchestration.ErrTimeout)}, "an attempt, a wait or a scope took longer than allowed; `TimeoutKind` returns the limit of an activity", "yes; attempts by the retry policy", "the orchestration", "Decide what to do without the result."},
 			{[]kind{k("orchestration.ErrPoisoned", orchestration.ErrPoisoned)}, "the activity was lost with its node more often than the poison limit allows; a copy is in the dead letters", "no", "the operator", "Find out why it kills nodes (memory?) before you start the work again."},
 			{[]kind{k("orchestration.ErrWorkerLost", orchestration.ErrWorkerLost)}, "the node of an activity called with AtMostOnce was lost or shut down before the result; the activity may or may not have had its effect", "no", "the orchestration", "Look for the effect where it would be visible, then decide."},
 			{[]kind{k("orchestration.ErrTerminated", orchestration.ErrTerminated)}, "the instance was terminated from outside", "no", "the operator", "Read the reason in the history."},
 			{[]kind{k("orchestration.ErrPanic", orchestration.ErrPanic)}, "an activity panicked", "yes, by the retry policy", "the author of the activity", "Fix it; the stack is in the log."},
-			{[]kind{k("orchestration.ErrPayload", orchestration.ErrPayload)}, "a value cannot be encoded, or bytes cannot be decoded into the type asked for", "no", "the author", "Make both sides agree on the type."},
-			{[]kind{k("orchestration.ErrHistoryFull", orchestration.ErrHistoryFull)}, "the history is too long to go on", "no", "the author", "[Continue as new](../how-to/children-and-continue-as-new.md) earlier."},
-			{[]kind{k("orchestration.ErrNotRegistered", orchestration.ErrNotRegistered)}, "a function is not registered under its name on this node; the turn fails and the instance is blocked", "the engine does", "who deploys", "Register it and deploy, or call it by name."},
+			{[]kind{k("orchestration.ErrPayload", orchestration.ErrPayload)}, "a value cannot be encoded, or bytes cannot be decoded into the requested type", "no", "the author", "Use the same type on both sides."},
+			{[]kind{k("orchestration.ErrHistoryFull", orchestration.ErrHistoryFull)}, "the history has reached its limit", "no", "the author", "[Continue as new](../how-to/children-and-continue-as-new.md) earlier."},
+			{[]kind{k("orchestration.ErrNotRegistered", orchestration.ErrNotRegistered)}, "a function is not registered under its name on this node; the turn fails and the instance is blocked", "the engine does", "the operator", "Register it and deploy, or call it by name."},
 		}},
 		{"Causes that end the context of an activity", []sentinel{
 			{[]kind{k("activity.ErrOrchestrationEnded", activity.ErrOrchestrationEnded)}, "the orchestration has ended, so nothing waits for the result", "no", "the activity", "Stop; undo what is half done."},

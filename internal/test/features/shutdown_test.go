@@ -27,7 +27,7 @@ func shutdown(r *rig) {
 	}
 	order := []string{"accept", "succeed", "fail", "ignore"}
 	began, release := make(chan string, 10), make(chan struct{})
-	var told enginetest.Notes[time.Time]
+	var cancelled enginetest.Notes[time.Time]
 	var asked time.Time
 	for name, end := range kinds {
 		var runs atomic.Int64
@@ -37,7 +37,7 @@ func shutdown(r *rig) {
 			}
 			began <- name
 			<-ctx.Done()
-			told.Add(time.Now())
+			cancelled.Add(time.Now())
 			if cause := context.Cause(ctx); !errors.Is(cause, activity.ErrShutdown) || errors.Is(cause, activity.ErrCancelled) {
 				return "", orchestration.NonRetryable(fmt.Errorf("cancelled: %w", cause))
 			}
@@ -63,9 +63,9 @@ func shutdown(r *rig) {
 	if took := time.Since(asked); took > r.Options.Shutdown.DrainTimeout+r.Options.Shutdown.ForceTimeout+5*time.Second {
 		r.T.Errorf("shutdown took %v", took)
 	}
-	for _, at := range told.All() {
+	for _, at := range cancelled.All() {
 		if after := at.Sub(asked); after < r.Options.Shutdown.DrainTimeout {
-			r.T.Errorf("told after %v", after)
+			r.T.Errorf("cancelled after %v", after)
 		}
 	}
 	r.Start(r.reg)

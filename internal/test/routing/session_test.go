@@ -104,7 +104,7 @@ func TestSessionStaysOnItsNode(t *testing.T) {
 	})
 }
 
-// A session outlives its idle node's pauses up to Sessions.Idle, and not longer.
+// A session survives pauses of up to Sessions.Idle, but no longer ones.
 func TestSessionEndsWhenIdle(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{Sessions: runtime.SessionOptions{Max: 1, Idle: 10 * time.Minute}}, func(e *engine) {
@@ -125,7 +125,8 @@ func TestSessionEndsWhenIdle(t *testing.T) {
 	})
 }
 
-// A node holds no more than Sessions.Max; what is over waits for another node or for an end, and activities without a session pass by.
+// A node holds at most Sessions.Max. Others wait for another node or for the end of a session. Activities without a session
+// overtake them.
 func TestSessionsPerNode(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{Sessions: runtime.SessionOptions{Max: 2, Idle: time.Hour}}, func(e *engine) {

@@ -190,7 +190,7 @@ func TestDefaultsOfClientsAndRegistries(t *testing.T) {
 		e.WaitBlocked(blocked.Key(), 1)
 		_, err = blocked.Wait(hour())
 		wanted(e.T, "Waiting for the end", map[string]string{
-			"OrBlocked": either(errors.Is(err, context.DeadlineExceeded), "go on waiting", err),
+			"OrBlocked": either(errors.Is(err, context.DeadlineExceeded), "keep waiting", err),
 		})
 		if err := blocked.Terminate(e.T.Context(), "seen"); err != nil {
 			e.T.Error(err)

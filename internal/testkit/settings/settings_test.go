@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/testkit/settings"
 )
 
-// A kind of settings has a table: a struct of options, or a type that functions answer.
+// A kind of settings has a table: a struct of options, or a type that functions return.
 type kind struct{ pkg, name, page, heading, column string }
 
 func kinds() []kind {
@@ -40,7 +40,7 @@ var packages = []string{"runtime", "client", "activity", "orchestration", "provi
 // source is what a package declares that may be a setting.
 type source struct {
 	types     map[string]ast.Expr // exported
-	functions map[string][]string // exported, by the type that they answer
+	functions map[string][]string // exported, by the type that they return
 }
 
 func parse(t *testing.T, pkg string) source {
