@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// ErrInvalid: an argument or option is not allowed, and nothing was started. It is the ErrInvalid of packages client,
+// ErrInvalid means that an argument or option is not allowed, and nothing was started. It is the ErrInvalid of packages client,
 // orchestration and provider.
 var ErrInvalid = provider.ErrInvalid
 
@@ -143,10 +143,10 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	if err := o.fillNumbers(); err != nil {
+	if err := fillNumbers(&o); err != nil {
 		return o, err
 	}
-	if err := o.fillTimes(); err != nil {
+	if err := fillTimes(&o); err != nil {
 		return o, err
 	}
 	if err := o.checkRouting(); err != nil {
@@ -162,7 +162,7 @@ func (o Options) withDefaults() (Options, error) {
 }
 
 // fillNumbers fills in zero numbers. Off becomes 0.
-func (o *Options) fillNumbers() error {
+func fillNumbers(o *Options) error {
 	for _, n := range []struct {
 		name  string
 		value *int
@@ -190,7 +190,7 @@ func (o *Options) fillNumbers() error {
 }
 
 // fillTimes fills in zero times. Off becomes 0.
-func (o *Options) fillTimes() error {
+func fillTimes(o *Options) error {
 	for _, t := range []struct {
 		name  string
 		value *time.Duration

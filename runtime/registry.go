@@ -17,7 +17,7 @@ import (
 	"github.com/perdure/perdure/orchestration"
 )
 
-// ErrRegistration: the registry has refused a function or an error. Start returns it for mistakes that were made before, while
+// ErrRegistration means that the registry has refused a function or an error. Start returns it for mistakes that were made before, while
 // ErrInvalid is about its own arguments.
 var ErrRegistration = failure.ErrRegistration
 

@@ -23,7 +23,7 @@ import (
 // ErrLeaked is part of the error of Shutdown if user code did not end in time. The error names the code.
 var ErrLeaked = dispatcher.ErrLeaked
 
-// ErrTooManyLeaks: more instances have leaked code than LeakOptions.MaxInstances allows. LeakOptions.OnFatal and Health.Fatal get it.
+// ErrTooManyLeaks means that more instances have leaked code than LeakOptions.MaxInstances allows. LeakOptions.OnFatal and Health.Fatal get it.
 // Shutdown returns it, too, if the node ended for that reason.
 var ErrTooManyLeaks = dispatcher.ErrTooManyLeaks
 

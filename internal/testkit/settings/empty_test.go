@@ -40,8 +40,8 @@ func TestEmptyMeansNil(t *testing.T) {
 	} {
 		of := reflect.ValueOf(options.of).Elem()
 		for name, field := range settings.Fields(of) {
-			empty := reflect.Value{}
-			switch field.Kind() { //nolint:exhaustive // no other kind is empty without being nil
+			var empty reflect.Value
+			switch field.Kind() {
 			case reflect.Slice:
 				empty = reflect.MakeSlice(field.Type(), 0, 0)
 			case reflect.Map:
