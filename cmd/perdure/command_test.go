@@ -304,6 +304,7 @@ func TestExitCodes(t *testing.T) {
 		{provider.ErrNotStore, exitStore},
 		{client.ErrOutcomeUnknown, exitStore},
 		{errInterrupted, exitInterrupted},
+		{fmt.Errorf("%w: %w", client.ErrFailed, client.ErrExists), exitFailure},
 	} {
 		err := c.err
 		if err != nil {

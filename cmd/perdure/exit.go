@@ -106,6 +106,9 @@ func codeOf(err error) exitCode {
 	if err == nil {
 		return exitOK
 	}
+	if is(client.ErrFailed) { // its cause is what the orchestration met, not this command
+		return exitFailure
+	}
 	if _, ok := errors.AsType[*usageError](err); ok {
 		return exitUsage
 	}

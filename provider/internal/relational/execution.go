@@ -32,7 +32,7 @@ func (e execution) clear() error {
 	}
 	e.t.Changes++
 	e.t.notice(e.h.Key, e.h.Execution, 0)
-	return inbox{e.t, e.h}.removeTimers()
+	return inbox(e).removeTimers()
 }
 
 // end gives the instance its final status and removes what only a running one needs.
