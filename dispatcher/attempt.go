@@ -15,6 +15,7 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/manage"
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/fastpath"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/platform/goroutine"
 	"github.com/perdure/perdure/provider"
@@ -94,7 +95,8 @@ func newWorker(n *node) *worker {
 // mayHandOff reports whether a turn's own commit may lease the task of a call to this node. It must not jump the queue: it may not while
 // tasks wait there, and not for activities that must queue.
 func (w *worker) mayHandOff(call *history.ActivityScheduled) bool {
-	return !w.stopping.Load() && w.queueEmpty.Load() && w.cfg.Activities[call.Queue][call.Name] != nil && !w.mustQueue(call)
+	return !w.stopping.Load() && w.queueEmpty.Load() && w.cfg.Activities[call.Queue][call.Name] != nil && !w.mustQueue(call) &&
+		!w.cfg.Off.Has(fastpath.HandOff)
 }
 
 // mustQueue reports whether the activity must go through the queue, which alone keeps to limits, sessions and the

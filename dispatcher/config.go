@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/flow"
 	"github.com/perdure/perdure/dispatcher/internal/manage"
 	"github.com/perdure/perdure/internal/bind"
+	"github.com/perdure/perdure/internal/fastpath"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
@@ -25,6 +26,7 @@ type Config struct {
 	Env            *replay.Env
 	Logger         *slog.Logger
 	Settings       history.Settings // of executions started here
+	Off            fastpath.Set     // fast paths that are switched off
 
 	MaxTurns            int                   // turns at the same time, at least 1
 	MaxActivities       int                   // attempts at the same time, at least 1; 0 with no Activities

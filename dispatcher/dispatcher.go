@@ -14,6 +14,7 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/dispatcher/internal/storetime"
 	"github.com/perdure/perdure/dispatcher/internal/suspect"
+	"github.com/perdure/perdure/internal/fastpath"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -57,6 +58,12 @@ type Dispatcher struct {
 
 // Start starts the loops. They run until Shutdown.
 func Start(cfg Config) *Dispatcher {
+	if cfg.Off.Has(fastpath.Cache) {
+		cfg.CacheCount = 0
+	}
+	if cfg.Off.Has(fastpath.Local) {
+		cfg.LocalTime = 0
+	}
 	// The loops outlive the caller of Start by design: only Shutdown ends them.
 	fetching, stopFetching := context.WithCancel(context.Background()) //nolint:forbidigo // root of the node's life
 	working, stopWorking := context.WithCancel(context.Background())   //nolint:forbidigo // root of the node's life

@@ -1,6 +1,10 @@
 package dispatcher
 
-import "context"
+import (
+	"context"
+
+	"github.com/perdure/perdure/internal/fastpath"
+)
 
 // drive makes the turns of an actor until nothing waits for it. It then runs the attempt that the last of them has handed off, and makes
 // the turn of the attempt's result: a chain stays on one goroutine. A goroutine for each step would cost more than the step, as its start
@@ -30,6 +34,11 @@ func (ts *turns) proceed(working context.Context, a *actor, handed *attempt) (ne
 	}
 	// From here on the actor may be another goroutine's.
 	if handed == nil {
+		ts.work.Done()
+		return nil, nil
+	}
+	if ts.cfg.Off.Has(fastpath.Chain) {
+		ts.attempts.start(working, handed)
 		ts.work.Done()
 		return nil, nil
 	}

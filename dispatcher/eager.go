@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/dispatcher/internal/storage"
+	"github.com/perdure/perdure/internal/fastpath"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
@@ -103,7 +104,7 @@ func (s *slowStarts) slow(of provider.Capability) bool {
 // canStart reports whether a first turn may be made at once. It must not get ahead of turns that wait, and leaves half of the
 // slots to those of instances that have begun. Without a deadlock limit nobody would find the code stuck for which the start waits.
 func (s *starter) canStart(req *provider.CreateRequest) bool {
-	if s.suspects.Settling() {
+	if s.cfg.Off.Has(fastpath.Eager) || s.suspects.Settling() {
 		return false
 	}
 	of := capability(req)

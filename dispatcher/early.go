@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/dispatcher/internal/storetime"
+	"github.com/perdure/perdure/internal/fastpath"
 	"github.com/perdure/perdure/internal/platform/alarm"
 	"github.com/perdure/perdure/provider"
 )
@@ -114,7 +115,12 @@ func (e *claims) end() (all []*job) {
 }
 
 // ahead is how far ahead this node claims. A lease that is short itself must not be spent on waiting.
-func (e *claims) ahead() time.Duration { return min(claimAhead, e.cfg.Lease/10) }
+func (e *claims) ahead() time.Duration {
+	if e.cfg.Off.Has(fastpath.Ahead) {
+		return 0
+	}
+	return min(claimAhead, e.cfg.Lease/10)
+}
 
 // hold delivers a turn when it is due. It is false if nothing is held any more.
 func (e *claims) hold(working context.Context, j *job) bool {
@@ -145,6 +151,9 @@ func (e *claims) beginDueNow(working context.Context) {
 
 // runDueTurns has the code of the others that are due go on before the caller's commit takes the processor.
 func (e *claims) runDueTurns(working context.Context) {
+	if e.cfg.Off.Has(fastpath.CodeFirst) {
+		return
+	}
 	e.beginDueNow(working)
 	runtime.Gosched()
 }

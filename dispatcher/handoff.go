@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure/dispatcher/internal/manage"
 	"github.com/perdure/perdure/dispatcher/internal/storage"
+	"github.com/perdure/perdure/internal/fastpath"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
@@ -114,7 +115,7 @@ func (co *courier) take(working context.Context, r *result) (next *actor) {
 	defer co.attempts.over(a)
 	r.came = time.Now()
 	taken, idle := false, (*actor)(nil)
-	if a.deliveries == 1 && !co.stopping.Load() {
+	if a.deliveries == 1 && !co.stopping.Load() && !co.cfg.Off.Has(fastpath.FastTurn) {
 		taken, idle = co.actors.enlist(a.Ref.Key, job{result: r}, false)
 	}
 	switch {

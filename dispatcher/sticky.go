@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/perdure/perdure/internal/fastpath"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
 )
@@ -22,6 +23,9 @@ const freeTimeout = time.Second
 
 // pin keeps the instance for this node if the commit leaves a cached execution. While turns wait here for a slot, others may have it.
 func (tr *translator) pin(t *translation, a *actor, x *replay.Execution, turn replay.Turn) {
+	if tr.cfg.Off.Has(fastpath.Sticky) {
+		return
+	}
 	if tr.cfg.CacheCount == 0 || x.Size() > tr.cfg.CacheBytes || turn.End != nil || tr.stopping.Load() || tr.turnSlots.Wanted() {
 		return
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/fastpath"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
@@ -54,6 +55,7 @@ func Start(ctx context.Context, store provider.Provider, reg *Registry, opts Opt
 	if err != nil {
 		return nil, fmt.Errorf("starting runtime: %w", err)
 	}
+	cfg.Off = fastpath.Off(ctx)
 	checking, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	if _, err := store.Stats(checking, provider.StatsRequest{}); err != nil {

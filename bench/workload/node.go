@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/fastpath"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
 )
@@ -28,8 +30,19 @@ func NewClient(store provider.Provider, logger *slog.Logger) (*Node, error) {
 	return &Node{Store: store, Client: c}, nil
 }
 
+// offVariable names the fast paths that a node does without, such as "eager,sticky" or "all". It is for measuring what they save.
+const offVariable = "PERDURE_BENCH_OFF"
+
 // NewNode returns a node with a runtime.
 func NewNode(ctx context.Context, store provider.Provider, logger *slog.Logger) (*Node, error) {
+	off, err := fastpath.Parse(os.Getenv(offVariable))
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", offVariable, err)
+	}
+	if off != 0 {
+		logger.Warn("the node does without some of its fast paths", "off", off)
+		ctx = fastpath.Without(ctx, off)
+	}
 	reg := runtime.NewRegistry()
 	if err := Register(reg); err != nil { //nolint:contextcheck // registering needs no context
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/fastpath"
 	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/memory"
@@ -22,6 +23,7 @@ type Engine struct {
 	T       testing.TB
 	Store   provider.Provider
 	Options runtime.Options // of nodes that Start starts
+	Off     fastpath.Set    // fast paths that nodes do without
 	Virtual bool            // in a synctest bubble: hours cost nothing
 
 	unchecked string           // why the store is not checked at the end of the test
@@ -69,7 +71,7 @@ func (e *Engine) StartOn(store provider.Provider, reg *runtime.Registry, opts ru
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	rt, err := runtime.Start(e.T.Context(), store, reg, opts)
+	rt, err := runtime.Start(fastpath.Without(e.T.Context(), e.Off), store, reg, opts)
 	if err != nil {
 		e.T.Fatalf("starting a node: %v", err)
 	}
