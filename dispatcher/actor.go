@@ -120,6 +120,11 @@ func (ts *turns) enqueue(working context.Context, key provider.UUID, j job) {
 	}
 }
 
+// beginClaimed makes the turn that was claimed ahead and is due.
+func (ts *turns) beginClaimed(working context.Context, c *claim) {
+	ts.enqueue(working, c.key(), job{turn: c.turn, token: c.token, ahead: true})
+}
+
 // enlist gives a job to the instance's actor. Without create, only an actor that exists takes it. It returns the actor if that was idle: the caller
 // has to drive it.
 func (as *actors) enlist(key provider.UUID, j job, create bool) (taken bool, idle *actor) {

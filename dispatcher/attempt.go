@@ -21,15 +21,6 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Short names for the causes that the dispatcher gives.
-var (
-	errOrchestrationEnded   = activity.ErrOrchestrationEnded
-	errOrchestrationMissing = activity.ErrOrchestrationMissing
-	errCancelled            = activity.ErrCancelled
-	errLeaseLost            = activity.ErrLeaseLost
-	errShutdown             = activity.ErrShutdown
-)
-
 // attempt is one run of an activity on this node.
 type attempt struct {
 	manage.Attempt
@@ -266,7 +257,7 @@ func (w *worker) panicked(a *attempt, how string) error {
 
 // countFailed counts an attempt that ended its call with an error. One that was cancelled and stopped has not failed.
 func (j *judge) countFailed(a *attempt, cause error) {
-	if errors.Is(cause, errCancelled) || a.Unwanted() {
+	if errors.Is(cause, activity.ErrCancelled) || a.Unwanted() {
 		j.count.attemptsCancelled.Add(1)
 		return
 	}
@@ -313,9 +304,9 @@ func (w *worker) conclude(working context.Context, a *attempt, cause error, outp
 func (w *worker) end(
 	working context.Context, a *attempt, cause error, output []byte, err error, report provider.TaskReport,
 ) *result {
-	gone := errors.Is(cause, errOrchestrationEnded) || errors.Is(cause, errOrchestrationMissing)
+	gone := errors.Is(cause, activity.ErrOrchestrationEnded) || errors.Is(cause, activity.ErrOrchestrationMissing)
 	switch {
-	case err != nil && a.call.AtMostOnce && (gone || errors.Is(cause, errShutdown)):
+	case err != nil && a.call.AtMostOnce && (gone || errors.Is(cause, activity.ErrShutdown)):
 		// It has begun. If the node was told wrong, a released task would run again.
 		w.count.attemptsFailed.Add(1)
 		failTask(&report, w.judge.workerLost(a.call.Name, cause.Error()))
@@ -329,14 +320,14 @@ func (w *worker) end(
 	case err == nil:
 		w.count.attemptsCompleted.Add(1)
 		return &result{attempt: a, details: report.Details, body: w.judge.completed(a, output)}
-	case errors.Is(cause, errShutdown):
+	case errors.Is(cause, activity.ErrShutdown):
 		w.count.attemptsReleased.Add(1)
 		report.Outcome, report.Begun = provider.TaskRelease, true
-	case errors.Is(cause, errLeaseLost):
+	case errors.Is(cause, activity.ErrLeaseLost):
 		w.store.LeasesLost.Add(1)
 		w.manage.Remove(&a.Attempt)
 		return nil
-	case errors.Is(cause, errAlreadyCompleted):
+	case errors.Is(cause, activity.ErrAlreadyCompleted):
 		w.manage.Remove(&a.Attempt)
 		return nil
 	default:
@@ -351,7 +342,7 @@ func (w *worker) end(
 // with which the code obeyed them.
 func (j *judge) failureOf(a *attempt, cause, err error) history.Failure {
 	switch {
-	case errors.Is(cause, errCancelled):
+	case errors.Is(cause, activity.ErrCancelled):
 		err = failure.NonRetryable(failure.New(failure.ErrCancelled, "activity %s was cancelled: %v", a.call.Name, err))
 	case errors.Is(cause, activity.ErrTimeout):
 		err = timeoutFailure(a.call, timeoutKind(cause), err)
@@ -364,7 +355,7 @@ func (w *worker) failed(working context.Context, a *attempt, cause, err error, r
 	f := w.judge.failureOf(a, cause, err)
 	delay, again := w.judge.again(a, &f, err)
 	if again && a.Unwanted() { // a caller that waits for its end does not wait for another attempt
-		f, again = w.judge.failureOf(a, errCancelled, err), false
+		f, again = w.judge.failureOf(a, activity.ErrCancelled, err), false
 	}
 	if !again {
 		w.judge.countFailed(a, cause)

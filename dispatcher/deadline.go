@@ -55,7 +55,7 @@ func (d *deadlines) endLate(working context.Context, tasks []provider.LeasedTask
 			continue
 		}
 		reports = append(reports, report)
-		d.manage.Cancel(task.TaskRef, errLeaseLost) // an attempt that lost its lease may still run here
+		d.manage.Cancel(task.TaskRef, activity.ErrLeaseLost) // an attempt that lost its lease may still run here
 	}
 	if len(reports) > 0 {
 		d.store.Report(working, reports...)

@@ -52,13 +52,16 @@ func (ts *turns) proceed(working context.Context, a *actor, handed *attempt) (ne
 
 // step makes the turn of jobs. It returns the attempt that the turn has handed off, and reports whether the goroutine goes on with the actor.
 func (ts *turns) step(working context.Context, a *actor, jobs []job) (handed *attempt, more bool) {
-	r := ts.newRun(a)
-	return ts.finished(working, a, r, func() *attempt {
-		if jobs[0].turn != nil {
-			return ts.fetchedTurn(working, a, r, jobs[0])
-		}
-		return ts.fastTurn(working, a, r, jobs)
-	})
+	if jobs[0].turn != nil {
+		r := newRun(a, jobs[0], nil)
+		return ts.finished(working, a, r, func() *attempt { return ts.fetchedTurn(working, a, r) })
+	}
+	results := ts.ofExecution(working, a, jobs)
+	if len(results) == 0 {
+		return nil, true
+	}
+	r := newRun(a, job{}, results)
+	return ts.finished(working, a, r, func() *attempt { return ts.fastTurn(working, a, r) })
 }
 
 // finished makes a turn and ends it, whether it returns or not. The results are as of step.

@@ -38,11 +38,14 @@ type eager struct {
 	ctx   context.Context //nolint:containedctx // of the caller, who waits
 	req   provider.CreateRequest
 	began time.Time
-	left  chan struct{} // closed when the turn was abandoned
-	done  chan struct{} // closed when the turn is over; the following is set before
+	left  chan struct{}     // closed when the turn was abandoned
+	done  chan eagerOutcome // gets one when the turn is over
+}
 
-	ok  bool
+// eagerOutcome is what the start returns.
+type eagerOutcome struct {
 	res provider.CreateResult
+	ok  bool
 	err error
 }
 
@@ -55,8 +58,8 @@ func (s *starter) start(ctx context.Context, req provider.CreateRequest) (res pr
 		return res, false, nil
 	}
 	select {
-	case <-e.done:
-		return e.res, e.ok, e.err
+	case o := <-e.done:
+		return o.res, o.ok, o.err
 	case <-e.left:
 	case <-ctx.Done():
 		s.turns.abandon(s.working, e.run, func() {}) //nolint:contextcheck // what is left behind is the node's
@@ -65,8 +68,8 @@ func (s *starter) start(ctx context.Context, req provider.CreateRequest) (res pr
 	case <-e.left:
 		s.slowStarts.took(capability(&req), time.Since(e.began))
 		return res, false, nil
-	case <-e.done: // it was on its way to the storage, which ctx bounds
-		return e.res, e.ok, e.err
+	case o := <-e.done: // it was on its way to the storage, which ctx bounds
+		return o.res, o.ok, o.err
 	}
 }
 
@@ -129,7 +132,7 @@ func (s *starter) begin(ctx context.Context, req provider.CreateRequest) *eager 
 		s.turns.slots.Release(1)
 		return nil
 	}
-	e := &eager{run: s.turns.newRun(a), ctx: ctx, req: req, left: make(chan struct{}), done: make(chan struct{}), began: time.Now()}
+	e := &eager{run: newRun(a, job{}, nil), ctx: ctx, req: req, left: make(chan struct{}), done: make(chan eagerOutcome, 1), began: time.Now()}
 	e.run.slot, e.run.left = true, e.left
 	x := replay.New(s.cfg.Env, replay.Info{
 		ID: req.ID, Key: req.Key, Execution: 1, Name: req.Name, CodeVersion: req.CodeVersion,
@@ -161,24 +164,26 @@ func (as *actors) born(req *provider.CreateRequest) *actor {
 // step makes the turn and, unless the caller has taken it back, stores it.
 func (s *starter) step(working context.Context, a *actor, e *eager) (handed *attempt, more bool) {
 	makeRoom(-1)
-	return s.turns.finished(working, a, e.run, func() *attempt {
-		defer close(e.done)
-		return s.turn(working, a, e)
+	return s.turns.finished(working, a, e.run, func() (handed *attempt) {
+		var o eagerOutcome
+		defer func() { e.done <- o }()
+		o, handed = s.turn(working, a, e)
+		return handed
 	})
 }
 
-func (s *starter) turn(working context.Context, a *actor, e *eager) (handed *attempt) {
+func (s *starter) turn(working context.Context, a *actor, e *eager) (o eagerOutcome, handed *attempt) {
 	if e.run.state.Load() != runGoing {
-		return nil
+		return o, nil
 	}
 	err := s.deliverStart(a.x, &e.req)
 	s.slowStarts.took(capability(&e.req), time.Since(e.began))
 	if !s.turns.conclude(e.run) {
-		return nil
+		return o, nil
 	}
 	if err != nil {
 		s.turns.evictor.evict(a)
-		return nil
+		return o, nil
 	}
 	return s.commit(working, a, e)
 }
@@ -197,34 +202,34 @@ func (s *starter) deliverStart(x *replay.Execution, req *provider.CreateRequest)
 }
 
 // commit stores the instance with its first turn. If it was not stored so, the execution is thrown away.
-func (s *starter) commit(working context.Context, a *actor, e *eager) (handed *attempt) {
-	x := a.x
+func (s *starter) commit(working context.Context, a *actor, e *eager) (o eagerOutcome, handed *attempt) {
+	x, stored := a.x, false
 	turn := x.Turn()
 	t := s.turns.translator.begin(a, x, turn, nil)
-	defer s.turns.committer.revoke(working, t)
+	defer func() { s.turns.committer.rollBack(working, t, stored) }()
 	s.turns.translator.translate(t, a, x, turn)
 	e.req.First = &t.req
-	t.unknown = true // until the call has returned, which it does not if the provider panics
-	e.res, e.err = s.create(working, a, e)
-	e.ok = true
-	stored := &e.res.Instance
-	if e.err == nil && e.res.Begun {
+	stored = true // unless create returns and says otherwise: the provider may panic
+	o.res, o.err = s.create(working, a, e)
+	o.ok = true
+	inst := &o.res.Instance
+	if o.err == nil && o.res.Begun {
 		s.count.turnsEager.Add(1)
-		return s.turns.committer.committed(working, a, x, turn, t, provider.CommitTurnResult{Now: e.res.Now, ReadyAt: stored.ReadyAt})
+		return o, s.turns.committer.committed(working, a, x, turn, t, provider.CommitTurnResult{Now: o.res.Now, ReadyAt: inst.ReadyAt}, nil)
 	}
-	if e.err == nil { // stored as a repeat found it, or by a provider that takes no first turns
-		s.clock.Set(e.res.Now)
-		t.unknown = stored.Key == a.key && stored.Version != e.req.Commit
+	if o.err == nil { // stored as a repeat found it, or by a provider that takes no first turns
+		s.clock.Set(o.res.Now)
+		stored = inst.Key == a.key && inst.Version != e.req.Commit
 	} else {
-		t.unknown = provider.OutcomeOf(e.err) != provider.OutcomeNothing
-		e.ok = !errors.Is(e.err, provider.ErrInvalid) && !errors.Is(e.err, provider.ErrTooLarge) // that may be about the turn
+		stored = provider.OutcomeOf(o.err) != provider.OutcomeNothing
+		o.ok = !errors.Is(o.err, provider.ErrInvalid) && !errors.Is(o.err, provider.ErrTooLarge) // that may be about the turn
 	}
-	s.turns.committer.revoke(working, t)
+	s.turns.committer.rollBack(working, t, stored)
 	s.turns.evictor.evict(a)
-	if kept := s.turns.actors.unstick(a); kept && t.unknown {
+	if kept := s.turns.actors.unstick(a); kept && stored {
 		s.turns.unpinner.unpin(working, a.key)
 	}
-	return nil
+	return o, nil
 }
 
 // create asks the storage once: the caller repeats what has no answer, and the storage knows it again.

@@ -28,22 +28,30 @@ const (
 type claims struct {
 	*node
 
-	begin func(working context.Context, key provider.UUID, j job) // a turn that is due
+	begin func(working context.Context, c *claim) // called for a turn that is due
 
 	first atomic.Int64 // when the first is due, by the storage's time; 0: none is held
 
 	mu    sync.Mutex
-	turns map[provider.UUID]*job
+	turns map[provider.UUID]*claim
 	alarm alarm.Alarm // for the first; nil before there was one
 	over  bool        // the node stops: nothing is held any more
 }
 
-func newClaims(n *node, begin func(context.Context, provider.UUID, job)) *claims {
-	return &claims{node: n, begin: begin, turns: make(map[provider.UUID]*job)}
+func newClaims(n *node, begin func(context.Context, *claim)) *claims {
+	return &claims{node: n, begin: begin, turns: make(map[provider.UUID]*claim)}
+}
+
+// claim is a turn that was claimed ahead.
+type claim struct {
+	turn  *provider.Turn
+	token provider.UUID
 }
 
 // due is when the turn begins.
-func (j *job) due() provider.Time { return j.turn.Messages[0].VisibleAt }
+func (c *claim) due() provider.Time { return c.turn.Messages[0].VisibleAt }
+
+func (c *claim) key() provider.UUID { return c.turn.Instance.Key }
 
 // full reports whether nothing more may be claimed ahead.
 func (e *claims) full() bool {
@@ -53,30 +61,30 @@ func (e *claims) full() bool {
 }
 
 // take takes the turn of an instance out; nil if none is held.
-func (e *claims) take(key provider.UUID) *job {
+func (e *claims) take(key provider.UUID) *claim {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	j := e.turns[key]
+	c := e.turns[key]
 	delete(e.turns, key)
-	return j
+	return c
 }
 
 // takeDue takes out the turns that are due, in their order, and sets the alarm to the next.
-func (e *claims) takeDue(now provider.Time) (due []*job) {
+func (e *claims) takeDue(now provider.Time) (due []*claim) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	first := provider.Time(0)
-	for key, j := range e.turns {
-		switch at := j.due(); {
+	for key, c := range e.turns {
+		switch at := c.due(); {
 		case at <= now:
-			due = append(due, j)
+			due = append(due, c)
 			delete(e.turns, key)
 		case first == 0 || at < first:
 			first = at
 		}
 	}
 	e.await(first, now)
-	slices.SortFunc(due, func(a, b *job) int { return cmp.Compare(a.due(), b.due()) })
+	slices.SortFunc(due, func(a, b *claim) int { return cmp.Compare(a.due(), b.due()) })
 	return due
 }
 
@@ -98,12 +106,12 @@ func (e *claims) reset(clock *storetime.Clock) {
 }
 
 // end takes all turns out, for good.
-func (e *claims) end() (all []*job) {
+func (e *claims) end() (all []*claim) {
 	e.mu.Lock()
 	e.over = true
 	e.first.Store(0)
-	for _, j := range e.turns {
-		all = append(all, j)
+	for _, c := range e.turns {
+		all = append(all, c)
 	}
 	clear(e.turns)
 	rings := e.alarm
@@ -123,15 +131,15 @@ func (e *claims) ahead() time.Duration {
 }
 
 // hold delivers a turn when it is due. It is false if nothing is held any more.
-func (e *claims) hold(working context.Context, j *job) bool {
-	due := j.due()
+func (e *claims) hold(working context.Context, c *claim) bool {
+	due := c.due()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.over {
 		return false
 	}
 	e.work.Add()
-	e.turns[j.turn.Instance.Key] = j
+	e.turns[c.key()] = c
 	if e.alarm == nil {
 		e.alarm = alarm.New(func() { e.beginDue(working) })
 	}
@@ -160,8 +168,8 @@ func (e *claims) runDueTurns(working context.Context) {
 
 // beginDue delivers the turns that are due.
 func (e *claims) beginDue(working context.Context) {
-	for _, j := range e.takeDue(e.clock.Now()) {
-		e.begin(working, j.turn.Instance.Key, *j)
+	for _, c := range e.takeDue(e.clock.Now()) {
+		e.begin(working, c)
 		e.work.Done()
 	}
 }
@@ -173,18 +181,18 @@ func (e *claims) overtaken(key provider.UUID) {
 	}
 }
 
-// drop takes a claim ahead that a fast turn makes useless, as it ends the execution or cancels timers. Its commit has to
-// end the claim, by the token.
-func (e *claims) drop(t *translation) *job {
-	if t.req.Status == provider.StatusRunning && t.req.Next == nil && len(t.req.CancelTimers) == 0 {
-		return nil
-	}
-	early := e.take(t.req.Key)
-	if early != nil {
-		t.req.Lease = early.token
+// drop takes the claim ahead of an instance, which the commit of a fast turn ends.
+func (e *claims) drop(key provider.UUID) *claim {
+	c := e.take(key)
+	if c != nil {
 		e.work.Done()
 	}
-	return early
+	return c
+}
+
+// release gives a claim back that drop has returned.
+func (e *claims) release(ctx context.Context, c *claim) {
+	e.store.Release(ctx, provider.TurnRelease{Key: c.key(), Token: c.token})
 }
 
 // releaseAll gives all claims ahead back when the node stops.
@@ -192,8 +200,8 @@ func (e *claims) releaseAll(ctx context.Context) {
 	all := e.end()
 	for batch := range slices.Chunk(all, provider.MaxBatch) {
 		items := make([]provider.TurnRelease, len(batch))
-		for i, t := range batch {
-			items[i] = provider.TurnRelease{Key: t.turn.Instance.Key, Token: t.token}
+		for i, c := range batch {
+			items[i] = provider.TurnRelease{Key: c.key(), Token: c.token}
 		}
 		e.store.Release(ctx, items...)
 	}

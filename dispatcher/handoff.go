@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"runtime/pprof"
-	"slices"
 	"time"
 
+	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/dispatcher/internal/manage"
 	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/internal/fastpath"
@@ -40,7 +40,7 @@ func (tr *translator) handOff(t *translation, call *history.ActivityScheduled) b
 	if t.mayTake == 0 {
 		t.mayTake = max(1, tr.tasks.Free()/2)
 	}
-	return len(t.handOffs) < t.mayTake && tr.tasks.TryTake()
+	return len(t.handOffs)+len(t.begun) < t.mayTake && tr.tasks.TryTake()
 }
 
 // deadline is 0 if there is no limit.
@@ -61,13 +61,14 @@ func (tr *translator) newTask(
 		StartBy: span(call.ScheduleToStart), Deadline: span(call.ScheduleToClose),
 	}
 	if a := t.going[call.Local]; a != nil {
+		delete(t.going, call.Local)
 		if tr.tasks.TryTake() {
 			a.Ref.EventID, a.Token, a.Lease = event, storage.NewToken(), manage.NewLease(tr.cfg.Lease)
 			task.Lease = &provider.TaskLease{Token: a.Token, Owner: tr.cfg.Owner, Duration: tr.cfg.Lease}
-			t.handOffs = append(t.handOffs, a)
+			t.begun = append(t.begun, a)
 			return task
 		}
-		tr.locals.orphan(a, errLeaseLost) // it begins again when there is a slot
+		tr.locals.orphan(a, activity.ErrLeaseLost) // it begins again when there is a slot
 	}
 	if call.Delay > 0 || !tr.handOff(t, call) {
 		return task
@@ -166,27 +167,19 @@ func (co *courier) toInbox(working context.Context, r *result) {
 
 // fastTurn makes a turn of results from memory and commits it with their completion. It
 // obeys the inbox: with a message waiting there the results queue behind it.
-func (ts *turns) fastTurn(working context.Context, a *actor, r *run, jobs []job) (handed *attempt) {
-	for _, j := range jobs {
-		r.results = append(r.results, j.result)
-		if timer := j.result.attempt.patience.Load(); timer != nil {
-			timer.Stop()
-		}
-	}
+func (ts *turns) fastTurn(working context.Context, a *actor, r *run) (handed *attempt) {
 	if !ts.canFastTurn(working, a, r) {
 		ts.conclude(r)
 		ts.courier.giveBack(working, r.results)
 		return nil
 	}
-	if r.results = ts.ofExecution(working, a, r.results); len(r.results) == 0 {
-		ts.conclude(r)
-		return nil
-	}
 	ts.begin(r, a.x)
-	completes, err := ts.deliverResults(a, r)
+	completes, err := ts.deliverResults(a, r.results)
+	var going map[int64]*attempt
 	if err == nil {
-		err = ts.runLocals(working, a.x, r)
+		going, err = ts.locals.run(working, a.x, &r.locals)
 	}
+	defer ts.locals.orphanAll(going)
 	if !ts.conclude(r) {
 		return nil
 	}
@@ -194,7 +187,7 @@ func (ts *turns) fastTurn(working context.Context, a *actor, r *run, jobs []job)
 		ts.turnFailed(working, a, r, err)
 		return nil
 	}
-	return ts.commitFast(working, a, r, completes)
+	return ts.commitFast(working, a, r, completes, going)
 }
 
 // canFastTurn reports whether a fast turn is allowed, and takes its slot. After many of them in a
@@ -215,29 +208,28 @@ func (ts *turns) canFastTurn(working context.Context, a *actor, r *run) bool {
 	return ts.takeSlot(working, r, handOffPatience-time.Since(since))
 }
 
-// ofExecution returns the results for the cached execution. One for another execution goes the ordinary way, where the storage says what has
-// become of its execution.
-func (ts *turns) ofExecution(working context.Context, a *actor, results []*result) (mine []*result) {
-	cached := a.x.Info().Execution
-	others := func(res *result) bool { return res.attempt.Ref.Execution != cached }
-	if !slices.ContainsFunc(results, others) { // as nearly always
-		return results
-	}
-	for _, res := range results {
-		if others(res) {
-			ts.courier.giveBack(working, []*result{res})
-		} else {
-			mine = append(mine, res)
+// ofExecution takes the results out of the jobs, whose timeouts it stops. A result for another execution than the cached one goes the
+// ordinary way, where the storage says what has become of its execution.
+func (ts *turns) ofExecution(working context.Context, a *actor, jobs []job) []*result {
+	results := make([]*result, 0, len(jobs))
+	for _, j := range jobs {
+		if timer := j.result.attempt.patience.Load(); timer != nil {
+			timer.Stop()
 		}
+		if a.x != nil && j.result.attempt.Ref.Execution != a.x.Info().Execution {
+			ts.courier.giveBack(working, []*result{j.result})
+			continue
+		}
+		results = append(results, j.result)
 	}
-	return mine
+	return results
 }
 
-// deliverResults applies the results one by one. It does not change r.results, which leave reads on another goroutine.
-func (ts *turns) deliverResults(a *actor, r *run) ([]provider.TaskCompletion, error) {
+// deliverResults applies the results one by one.
+func (ts *turns) deliverResults(a *actor, results []*result) ([]provider.TaskCompletion, error) {
 	now := int64(ts.clock.Now())
-	completes := make([]provider.TaskCompletion, 0, len(r.results))
-	for _, res := range r.results {
+	completes := make([]provider.TaskCompletion, 0, len(results))
+	for _, res := range results {
 		if _, err := a.x.Deliver(history.Event{At: now, Body: res.body}); err != nil {
 			return nil, err
 		}
@@ -249,22 +241,29 @@ func (ts *turns) deliverResults(a *actor, r *run) ([]provider.TaskCompletion, er
 // commitFast stores a fast turn. If that fails, for whatever reason, the execution is
 // thrown away and the results go the ordinary way; should the turn be stored after all, their
 // tasks are gone and the reports change nothing.
-func (ts *turns) commitFast(working context.Context, a *actor, r *run, completes []provider.TaskCompletion) (handed *attempt) {
-	turn := a.x.Turn()
-	t := ts.translator.begin(a, a.x, turn, r.takeGoing())
-	defer ts.committer.revoke(working, t)
+func (ts *turns) commitFast(
+	working context.Context, a *actor, r *run, completes []provider.TaskCompletion, going map[int64]*attempt,
+) (handed *attempt) {
+	turn, stored := a.x.Turn(), false
+	t := ts.translator.begin(a, a.x, turn, going)
+	defer func() { ts.committer.rollBack(working, t, stored) }()
 	ts.translator.translate(t, a, a.x, turn)
 	t.req.Completes = completes
-	t.early = ts.claims.drop(t)
-	res, err := ts.committer.commitOf(working, a, t)
+	if t.req.Status != provider.StatusRunning || t.req.Next != nil || len(t.req.CancelTimers) > 0 { // the claim ahead, if any, is of no use
+		if t.early = ts.claims.drop(a.key); t.early != nil {
+			t.req.Lease = t.early.token
+		}
+	}
+	stored = true // unless commit returns and says otherwise: the provider may panic
+	res, stored, err := ts.committer.commit(working, a, t)
 	if err != nil {
-		ts.committer.revoke(working, t)
+		ts.committer.rollBack(working, t, stored)
 		if errors.Is(err, provider.ErrConflict) {
 			ts.count.turnsConflicted.Add(1)
 		}
 		ts.evictor.evict(a)
 		ts.courier.giveBack(working, r.results)
-		ts.unpinner.unpinActor(working, a)
+		ts.unpinActor(working, a)
 		return nil
 	}
 	ts.count.turnsFast.Add(1)
@@ -272,5 +271,5 @@ func (ts *turns) commitFast(working context.Context, a *actor, r *run, completes
 	for _, done := range r.results {
 		ts.manage.Remove(&done.attempt.Attempt)
 	}
-	return ts.committer.committed(working, a, a.x, turn, t, res)
+	return ts.committer.committed(working, a, a.x, turn, t, res, nil)
 }

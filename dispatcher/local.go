@@ -163,20 +163,25 @@ func (w *localWorker) goOn(working context.Context, a *attempt) {
 
 // orphan ends an attempt that began inside a turn and whose result has no use.
 func (w *localWorker) orphan(a *attempt, cause error) {
-	if a.local != nil {
-		a.Cancel(cause)
-		a.local.hand(func(ending) {})
-		w.free(a)
+	a.Cancel(cause)
+	a.local.hand(func(ending) {})
+	w.free(a)
+}
+
+// orphanAll is orphan for attempts whose turn was not stored.
+func (w *localWorker) orphanAll(all map[int64]*attempt) {
+	for _, a := range all {
+		w.orphan(a, activity.ErrLeaseLost)
 	}
 }
 
 // orphanUnstored is orphan for one that no task was made of, as its call was given up in the same turn, or the execution has ended.
 func (w *localWorker) orphanUnstored(a *attempt, ended bool) {
 	if ended {
-		w.orphan(a, errOrchestrationEnded)
+		w.orphan(a, activity.ErrOrchestrationEnded)
 		return
 	}
-	w.orphan(a, errCancelled)
+	w.orphan(a, activity.ErrCancelled)
 }
 
 // contextOf is what the function of a local activity gets. It belongs to no task.

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
@@ -45,21 +47,47 @@ type came struct {
 	e ending
 }
 
-// runLocals runs the local activities that the code of a turn asks for, until it asks for none or
-// the turn has taken its time for them.
-func (ts *turns) runLocals(working context.Context, x *replay.Execution, r *run) error {
+// currentLocals are the local activities of a turn in progress, if it has any.
+type currentLocals struct{ now atomic.Pointer[locals] }
+
+// cancel cancels all attempts, on any goroutine.
+func (c *currentLocals) cancel(cause error) {
+	if l := c.now.Load(); l != nil {
+		l.cancel(cause)
+	}
+}
+
+// run runs the local activities that the code of a turn asks for, until it asks for none or the turn has taken its time for them. It
+// returns the attempts that the turn's commit makes tasks, by number of their call.
+func (w *localWorker) run(working context.Context, x *replay.Execution, current *currentLocals) (going map[int64]*attempt, err error) {
 	if len(x.Locals()) == 0 {
-		return nil
+		return going, nil
 	}
 	l := &locals{
-		w: ts.locals, working: working, x: x, until: time.Now().Add(min(ts.cfg.LocalTime, ts.cfg.Lease/3)),
+		w: w, working: working, x: x, until: time.Now().Add(min(w.cfg.LocalTime, w.cfg.Lease/3)),
 		calls: make(map[int64]*localCall), wake: make(chan struct{}, 1), going: make(map[int64]*attempt),
 	}
-	r.locals.Store(l)
-	defer l.stop(r)
+	current.now.Store(l)
+	returned := false
+	defer func() {
+		l.stop()
+		if !returned { // the turn failed, or its code took the goroutine along
+			w.orphanAll(l.going)
+		}
+	}()
+	if err := l.runAll(); err != nil {
+		return going, err
+	}
+	returned = true
+	return l.going, nil
+}
+
+// runAll runs all calls to their end, or to the end of the turn's time.
+func (l *locals) runAll() error {
+	x := l.x
 	for len(x.Locals()) > 0 && !x.Crowded() {
-		l.obey()              //nolint:contextcheck // the context of local activities is the node's
-		body, err := l.next() //nolint:contextcheck // as above
+		l.obey()
+		body, err := l.next()
 		if err != nil {
 			return err
 		}
@@ -107,7 +135,7 @@ func (l *locals) obey() {
 				l.begin(call)
 			}
 		case c.Cancelled && call.running != nil:
-			call.running.Cancel(errCancelled)
+			call.running.Cancel(activity.ErrCancelled)
 		case c.Cancelled && call.answer == nil:
 			l.say(call, l.w.cancelled(call))
 		}
@@ -226,7 +254,7 @@ func (l *locals) ended(call *localCall, e ending) {
 		w.count.attemptsCompleted.Add(1)
 		l.say(call, &history.LocalEnded{Call: call.call.Local, Name: call.call.Name, Output: e.output, Attempt: a.number})
 		return
-	case errors.Is(e.cause, errShutdown):
+	case errors.Is(e.cause, activity.ErrShutdown):
 		w.count.attemptsReleased.Add(1)
 		l.say(call, queued(call, 0))
 		return
@@ -277,7 +305,7 @@ func (l *locals) conclude(c *replay.LocalCall) history.Body {
 	}
 	a := call.running
 	if c.Cancelled {
-		a.Cancel(errCancelled)
+		a.Cancel(activity.ErrCancelled)
 	}
 	if a.cause() == nil {
 		a.local.hand(nil)
@@ -313,18 +341,16 @@ func (l *locals) giveUp(call *localCall) {
 	switch a := call.running; {
 	case a == nil:
 	case l.x.Ended():
-		l.w.orphan(a, errOrchestrationEnded)
+		l.w.orphan(a, activity.ErrOrchestrationEnded)
 	case call.call.Cancellation == history.CancelAbandon && l.x.Fault() == nil:
 		a.local.hand(func(ending) { l.w.free(a) })
 	default:
-		l.w.orphan(a, errCancelled)
+		l.w.orphan(a, activity.ErrCancelled)
 	}
 }
 
-// stop ends the turn's part: what it was still waiting for has no turn any more, and the commit takes over what goes on. It runs
-// however the turn ends.
-func (l *locals) stop(r *run) {
-	r.going = l.going
+// stop ends the turn's part: what it was still waiting for has no turn any more. It runs however the turn ends.
+func (l *locals) stop() {
 	wanted := make(map[int64]bool)
 	for _, c := range l.x.Locals() {
 		wanted[c.Call.Local] = true
@@ -333,7 +359,7 @@ func (l *locals) stop(r *run) {
 		switch {
 		case l.going[n] != nil:
 		case wanted[n] && call.running != nil: // the turn failed
-			l.w.orphan(call.running, errLeaseLost)
+			l.w.orphan(call.running, activity.ErrLeaseLost)
 		case !wanted[n]:
 			l.giveUp(call)
 		}
@@ -347,11 +373,4 @@ func (l *locals) cancel(cause error) {
 	for _, a := range l.all {
 		a.Cancel(cause)
 	}
-}
-
-// takeGoing hands over the attempts that the commit makes tasks.
-func (r *run) takeGoing() map[int64]*attempt {
-	going := r.going
-	r.going = nil
-	return going
 }

@@ -12,9 +12,6 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// errAlreadyCompleted is the cause of an attempt whose result has come another way.
-var errAlreadyCompleted = activity.ErrAlreadyCompleted
-
 // phase is how far an attempt is.
 type phase uint8
 
@@ -77,11 +74,11 @@ func (l *life) give(o outcome) error {
 	case l.phase == phaseOver:
 		return l.why
 	case l.given != nil:
-		return errAlreadyCompleted
+		return activity.ErrAlreadyCompleted
 	}
 	l.given = &o
 	if l.phase == phasePending {
-		l.phase, l.why = phaseOver, errAlreadyCompleted
+		l.phase, l.why = phaseOver, activity.ErrAlreadyCompleted
 		go l.settle(o)
 	}
 	return nil
@@ -92,7 +89,7 @@ func (l *life) over() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.phase != phaseOver && l.given != nil {
-		return errAlreadyCompleted
+		return activity.ErrAlreadyCompleted
 	}
 	return l.why
 }
@@ -130,7 +127,7 @@ func (l *later) Cause() error {
 
 // Leave implements manage.Owner.
 func (l *later) Leave(ctx context.Context) {
-	l.w.abandon(ctx, l.a, errShutdown, errShutdown)
+	l.w.abandon(ctx, l.a, activity.ErrShutdown, activity.ErrShutdown)
 }
 
 // keepPending keeps an attempt whose code returned ErrPending: slot, lease and context stay, a goroutine
@@ -161,13 +158,13 @@ func whyOver(cause error, parked bool) error {
 	case cause != nil:
 		return cause
 	}
-	return errAlreadyCompleted
+	return activity.ErrAlreadyCompleted
 }
 
 // patient reports whether the completer of a pending attempt has the grace period: to stop, or to say
 // that it was cancelled. For all other causes its outcome does not count any more.
 func patient(cause error) bool {
-	return errors.Is(cause, errCancelled) || errors.Is(cause, errShutdown)
+	return errors.Is(cause, activity.ErrCancelled) || errors.Is(cause, activity.ErrShutdown)
 }
 
 // park gives the slot of an attempt back. From here on the task goes by its token alone.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -53,9 +54,9 @@ func (d *Dispatcher) shutDown(ctx context.Context) error {
 	done()
 	d.turns.unpinner.unpin(context.WithoutCancel(ctx), d.turns.actors.unstickAll()...) // what comes while this node drains is for others
 	if !d.waitFor(ctx, d.cfg.DrainTimeout) {
-		d.locals.cancelAll(errShutdown)
+		d.locals.cancelAll(activity.ErrShutdown)
 		for _, a := range d.manage.Running() {
-			a.Cancel(errShutdown)
+			a.Cancel(activity.ErrShutdown)
 		}
 		d.waitFor(ctx, d.cfg.ForceTimeout)
 	}
@@ -107,7 +108,7 @@ func (d *Dispatcher) waitFor(ctx context.Context, limit time.Duration) bool {
 // that another node can begin at once.
 func (d *Dispatcher) handBack(ctx context.Context) {
 	for _, a := range d.manage.Running() {
-		a.Cancel(errShutdown)
+		a.Cancel(activity.ErrShutdown)
 		a.Owner.Leave(ctx)
 	}
 }

@@ -78,8 +78,6 @@ func (a *actor) unstick() bool {
 type unpinner struct {
 	*node
 
-	actors *actors
-
 	mu   sync.Mutex
 	keys []provider.UUID
 	busy bool
@@ -99,9 +97,9 @@ func (u *unpinner) unpin(working context.Context, keys ...provider.UUID) {
 }
 
 // unpinActor unpins one instance, unless it is surely not kept any more.
-func (u *unpinner) unpinActor(working context.Context, a *actor) {
-	if u.actors.unstick(a) {
-		u.unpin(working, a.key)
+func (ts *turns) unpinActor(working context.Context, a *actor) {
+	if ts.actors.unstick(a) {
+		ts.unpinner.unpin(working, a.key)
 	}
 }
 

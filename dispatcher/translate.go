@@ -12,13 +12,12 @@ import (
 // translation is a turn in the words of the storage.
 type translation struct {
 	req       provider.CommitTurnRequest
-	handOffs  []*attempt         // tasks that the commit leases to this node, each with a slot; see revoke
-	mayTake   int                // how many these may be
+	handOffs  []*attempt         // tasks that the commit leases to this node, each with a slot; see rollBack
+	begun     []*attempt         // the same of local activities, which run
+	mayTake   int                // how many hand-offs there may be
 	cancelled []int64            // event IDs of activities given up
-	going     map[int64]*attempt // of local activities that run, by number of their call
-	early     *job               // claimed ahead; the commit ends the claim
-	buried    []string           // names of events that it moves to the dead letters
-	unknown   bool               // an attempt to store it may have succeeded, whatever later ones returned
+	going     map[int64]*attempt // of local activities that run and have no task yet, by number of their call
+	early     *claim             // that the commit ends
 }
 
 // translator makes the commits of turns.
@@ -31,7 +30,7 @@ type translator struct {
 	locals    *localWorker
 }
 
-// begin returns the translation of a turn that translate fills in. The caller defers revoke in between.
+// begin returns the translation of a turn that translate fills in. The caller defers rollBack in between.
 func (tr *translator) begin(a *actor, x *replay.Execution, turn replay.Turn, going map[int64]*attempt) *translation {
 	return &translation{going: going, req: provider.CommitTurnRequest{
 		Key: a.key, Execution: x.Info().Execution, Expected: a.version, Commit: storage.NewToken(),
@@ -40,7 +39,7 @@ func (tr *translator) begin(a *actor, x *replay.Execution, turn replay.Turn, goi
 	}}
 }
 
-// translate turns the events of a turn into the commit that stores them. It takes slots for hand-offs; revoke releases them.
+// translate turns the events of a turn into the commit that stores them. It takes slots for hand-offs; rollBack releases them.
 func (tr *translator) translate(t *translation, a *actor, x *replay.Execution, turn replay.Turn) {
 	info := x.Info()
 	given := givenUp(turn.Events)

@@ -54,9 +54,9 @@ func newTurns(n *node, all attempts, locals *localWorker) *turns {
 	ts := &turns{
 		node: n, slots: flow.NewSlots(n.cfg.MaxTurns), actors: newActors(n), attempts: all, locals: locals,
 	}
-	ts.claims = newClaims(n, ts.enqueue)
+	ts.claims = newClaims(n, ts.beginClaimed)
 	ts.watch = newWatch(n.cfg.DeadlockLimit, ts.abandonStuck)
-	ts.unpinner = &unpinner{node: n, actors: ts.actors}
+	ts.unpinner = &unpinner{node: n}
 	ts.evictor = &evictor{node: n, actors: ts.actors, unpinner: ts.unpinner}
 	ts.courier = &courier{node: n, actors: ts.actors, attempts: all}
 	ts.translator = &translator{node: n, actors: ts.actors, turnSlots: ts.slots, attempts: all, locals: locals}
@@ -80,11 +80,8 @@ type run struct {
 	ahead   bool           // its turn was claimed ahead
 	turn    *provider.Turn // of a fetched turn
 	token   provider.UUID
-	seen    int       // messages of it delivered before the execution ended or had enough
 	results []*result // of a fast turn
-	unbegun []int64   // cancelled activities that may never have begun
-	locals  atomic.Pointer[locals]
-	going   map[int64]*attempt // of local activities that the commit makes tasks, by number of their call
+	locals  currentLocals
 	watched leak.Code
 }
 
@@ -95,7 +92,10 @@ const (
 	runStuck // the watch has ended it
 )
 
-func (ts *turns) newRun(a *actor) *run { return &run{a: a} }
+// newRun makes the run of a fetched turn, of results, or of neither if the turn is the first of its instance.
+func newRun(a *actor, j job, results []*result) *run {
+	return &run{a: a, turn: j.turn, token: j.token, suspect: j.suspect, ahead: j.ahead, results: results}
+}
 
 // begin lets the watch see the code that is about to run.
 func (ts *turns) begin(r *run, x *replay.Execution) {
@@ -125,9 +125,6 @@ func (ts *turns) end(r *run, state int32) bool {
 // finish ends every turn, also when user code took the goroutine along with Goexit, and when the engine itself panicked: both fail the
 // turn only. It reports whether the goroutine goes on with the actor.
 func (ts *turns) finish(working context.Context, a *actor, r *run, panicked any, back bool) (more bool) {
-	for _, local := range r.takeGoing() {
-		ts.locals.orphan(local, errLeaseLost)
-	}
 	going := ts.conclude(r)
 	if r.state.Load() == runStuck {
 		ts.evictor.close(r.x.Load()) // what else is parked in it
@@ -169,9 +166,8 @@ func (ts *turns) takeSlot(working context.Context, r *run, limit time.Duration) 
 }
 
 // fetchedTurn makes a turn of the messages that a fetch brought.
-func (ts *turns) fetchedTurn(working context.Context, a *actor, r *run, j job) (handed *attempt) {
-	r.turn, r.token, r.suspect, r.ahead = j.turn, j.token, j.suspect, j.ahead
-	if lostTurns(&j.turn.Instance) >= ts.cfg.PoisonLimit {
+func (ts *turns) fetchedTurn(working context.Context, a *actor, r *run) (handed *attempt) {
+	if lostTurns(&r.turn.Instance) >= ts.cfg.PoisonLimit {
 		ts.conclude(r)
 		ts.poisoned(working, a, r)
 		return nil
@@ -182,18 +178,21 @@ func (ts *turns) fetchedTurn(working context.Context, a *actor, r *run, j job) (
 		ts.release(working, r, provider.TurnRelease{})
 		return nil
 	}
+	var d delivered
 	x, err := ts.load(working, a, r)
 	if err == nil {
-		err = ts.deliverMessages(x, r)
+		d, err = ts.deliverMessages(x, r.turn)
 	}
 	if r.ahead {
 		ts.claims.runDueTurns(working)
 	}
+	var going map[int64]*attempt
 	if err == nil {
-		err = ts.runLocals(working, x, r)
+		going, err = ts.locals.run(working, x, &r.locals)
 	}
+	defer ts.locals.orphanAll(going)
 	if err == nil {
-		err = ts.endUnbegun(working, x, r)
+		err = ts.endUnbegun(working, x, &r.turn.Instance, d.unbegun)
 	}
 	if !ts.conclude(r) {
 		return nil
@@ -202,7 +201,7 @@ func (ts *turns) fetchedTurn(working context.Context, a *actor, r *run, j job) (
 		ts.turnFailed(working, a, r, err)
 		return nil
 	}
-	return ts.commitFetched(working, a, r, x)
+	return ts.commitFetched(working, a, r, x, d, going)
 }
 
 // load returns the execution that the turn belongs to: the cached one if it is at the
@@ -277,33 +276,41 @@ func (ts *turns) readPage(working context.Context, inst *provider.Instance, from
 	return page, nil
 }
 
+// delivered is what became of the messages of a fetched turn.
+type delivered struct {
+	messages []provider.Message // those that were visible when the turn began
+	seen     int                // of these: delivered before the execution ended or had enough
+	unbegun  []int64            // cancelled activities that may never have begun
+}
+
 // deliverMessages applies the fetched messages one by one, as far as they are visible when the turn begins: what was claimed ahead
 // with them waits in the storage.
-func (ts *turns) deliverMessages(x *replay.Execution, r *run) error {
+func (ts *turns) deliverMessages(x *replay.Execution, turn *provider.Turn) (d delivered, err error) {
 	now := ts.clock.Now()
-	if len(r.turn.Messages) > 0 {
-		now = max(now, r.turn.Messages[0].VisibleAt) // the node's estimate may be a little behind
+	d.messages = turn.Messages
+	if len(d.messages) > 0 {
+		now = max(now, d.messages[0].VisibleAt) // the node's estimate may be a little behind
 	}
-	for n := len(r.turn.Messages); n > 0 && r.turn.Messages[n-1].VisibleAt > now; n-- {
-		r.turn.Messages = r.turn.Messages[:n-1]
+	for n := len(d.messages); n > 0 && d.messages[n-1].VisibleAt > now; n-- {
+		d.messages = d.messages[:n-1]
 	}
-	r.seen = len(r.turn.Messages)
-	for i := range r.turn.Messages {
+	d.seen = len(d.messages)
+	for i := range d.messages {
 		if x.Crowded() {
-			r.seen = i
-			return nil
+			d.seen = i
+			return d, nil
 		}
-		m := &r.turn.Messages[i]
-		if m.Execution != 0 && m.Execution != r.turn.Instance.Execution {
+		m := &d.messages[i]
+		if m.Execution != 0 && m.Execution != turn.Instance.Execution {
 			ts.count.messagesDropped.Add(1)
 			continue
 		}
 		e, err := history.Decode(0, m.Payload)
 		if err != nil {
-			return fmt.Errorf("message %d: %w", m.ID, err)
+			return d, fmt.Errorf("message %d: %w", m.ID, err)
 		}
 		if asked, ok := e.Body.(*history.ActivityCancelRequested); ok {
-			r.unbegun = append(r.unbegun, asked.Scheduled)
+			d.unbegun = append(d.unbegun, asked.Scheduled)
 			continue
 		}
 		e.At = int64(max(now, m.VisibleAt))
@@ -313,17 +320,17 @@ func (ts *turns) deliverMessages(x *replay.Execution, r *run) error {
 		}
 		applied, err := x.Deliver(e)
 		if err != nil {
-			return err
+			return d, err
 		}
 		if !applied {
 			ts.count.messagesDropped.Add(1)
 		}
 		if x.Ended() {
-			r.seen = i + 1
-			return nil
+			d.seen = i + 1
+			return d, nil
 		}
 	}
-	return nil
+	return d, nil
 }
 
 // outage reports whether the storage failed and may succeed later. What it refuses for good
@@ -346,7 +353,7 @@ func (ts *turns) turnFailed(working context.Context, a *actor, r *run, err error
 	ts.evictor.evict(a)
 	ts.courier.giveBack(working, r.results)
 	if r.turn == nil {
-		ts.unpinner.unpinActor(working, a)
+		ts.unpinActor(working, a)
 		// The results go to the inbox; the turn that they cause there will show the failure.
 		return
 	}

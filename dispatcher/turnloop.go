@@ -133,13 +133,12 @@ func (j *job) aheadOf(now provider.Time) time.Duration {
 func (f *turnFetcher) deliver(working context.Context, j job, early time.Duration) {
 	key := j.turn.Instance.Key
 	f.turns.claims.overtaken(key)
-	j.ahead = early > 0
 	switch {
 	case f.stopping.Load():
 		f.turns.courier.refuse(working, []job{j})
-	case !j.ahead:
+	case early == 0:
 		f.turns.enqueue(working, key, j)
-	case !f.turns.claims.hold(working, &j):
+	case !f.turns.claims.hold(working, &claim{j.turn, j.token}):
 		f.turns.courier.refuse(working, []job{j})
 	}
 }

@@ -27,14 +27,13 @@ func endUnlessBegun(info *replay.Info, b *history.ActivityCancelRequested, data 
 // endUnbegun ends the calls of the turn's reminders whose tasks are gone. A result that the activity had even so was
 // put into the inbox when its task was removed: it comes first, and this one means nothing.
 // It is done before the turn's commit consumes the reminders, and so at least once.
-func (ts *turns) endUnbegun(working context.Context, x *replay.Execution, r *run) error {
-	r.unbegun = slices.DeleteFunc(r.unbegun, func(event int64) bool { return !x.Awaits(event) })
-	if len(r.unbegun) == 0 {
+func (ts *turns) endUnbegun(working context.Context, x *replay.Execution, inst *provider.Instance, unbegun []int64) error {
+	unbegun = slices.DeleteFunc(unbegun, func(event int64) bool { return !x.Awaits(event) })
+	if len(unbegun) == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(working, storage.CallTimeout)
 	defer cancel()
-	inst := &r.turn.Instance
 	found, err := ts.store.Get(ctx, provider.GetRequest{Key: inst.Key, WithTasks: true})
 	if err != nil {
 		return &storageError{fmt.Errorf("looking for cancelled tasks: %w", err)}
@@ -45,7 +44,7 @@ func (ts *turns) endUnbegun(working context.Context, x *replay.Execution, r *run
 			there[found.Tasks[i].EventID] = true
 		}
 	}
-	for _, event := range r.unbegun {
+	for _, event := range unbegun {
 		if there[event] {
 			continue
 		}

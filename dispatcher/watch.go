@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/dispatcher/internal/leak"
 	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/provider"
@@ -167,15 +168,13 @@ func (ts *turns) abandon(working context.Context, r *run, endLease func()) bool 
 	if r.left != nil {
 		close(r.left)
 	}
-	if l := r.locals.Load(); l != nil {
-		l.cancel(errLeaseLost)
-	}
+	r.locals.cancel(activity.ErrLeaseLost)
 	ts.evictor.watchCode(&r.watched, leak.Turn, x, r.info, "its turn was given up")
 	waiting := ts.actors.disown(r.a)
 	ts.work.Add()
 	go func() {
 		defer ts.work.Done()
-		ts.unpinner.unpinActor(working, r.a)
+		ts.unpinActor(working, r.a)
 		ts.courier.refuse(working, waiting)
 		ts.courier.giveBack(working, r.results)
 		endLease()
