@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/flow"
 	"github.com/perdure/perdure/dispatcher/internal/leak"
 	"github.com/perdure/perdure/dispatcher/internal/manage"
+	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/fastpath"
@@ -37,19 +38,36 @@ type attempt struct {
 	details    []byte        // heartbeat details of an earlier attempt
 	completion provider.Completion
 
-	cause    func() error // why the context of the user's function has ended, if it has
-	patience atomic.Pointer[time.Timer]
-	life     life          // what ends it
-	done     chan struct{} // closed when the attempt has ended, by its code or its completer
-	places   flow.Places   // in pools
-	watched  leak.Code
-	later    later
-	user     *bind.Attempt // what package activity reads
-	local    *local        // it began inside a turn
+	cause   func() error  // why the context of the user's function has ended, if it has
+	life    life          // what ends it
+	done    chan struct{} // closed when the attempt has ended, by its code or its completer
+	places  flow.Places   // in pools
+	watched leak.Code
+	later   later
+	user    *bind.Attempt // what package activity reads
 
 	began provider.Time     // by the storage's clock
 	past  []history.Attempt // the attempts before this one
 	last  history.Failure   // of the attempt before this one
+}
+
+// result is the outcome of an attempt on its way to the execution that waits for it.
+type result struct {
+	attempt *attempt
+	body    history.Body
+	details []byte
+
+	came     time.Time                  // when the execution got it
+	patience atomic.Pointer[time.Timer] // rings when it has waited long enough
+}
+
+// handedOff makes the attempt of a task that the commit of a turn leases to its own node.
+func handedOff(ref provider.TaskRef, instanceID string, call *history.ActivityScheduled, scheduled provider.Time, lease time.Duration) *attempt {
+	return &attempt{
+		Attempt: manage.Attempt{Ref: ref, Token: storage.NewToken(), Lease: manage.NewLease(lease)},
+		call:    call, instanceID: instanceID, number: 1 + call.Attempts, before: call.Attempts, deliveries: 1,
+		scheduled: scheduled, deadline: deadline(scheduled, span(call.ScheduleToClose)),
+	}
 }
 
 // executions are where the results of attempts go.
@@ -81,6 +99,21 @@ func newWorker(n *node) *worker {
 		node: n, judge: &judge{n}, pools: flow.NewPools(n.cfg.Limits, n.cfg.QueueLimits, n.cfg.queues()),
 		rate: flow.NewNodeRate(n.cfg.ActivitiesPerSecond),
 	}
+}
+
+// connect sets where results go. It is called once, before the worker runs anything.
+func (w *worker) connect(to executions) { w.executions = to }
+
+// loop fetches activity tasks and runs them as long as there are free slots.
+func (w *worker) loop(fetching, working context.Context) {
+	f := &taskFetcher{node: w.node, worker: w, judge: w.judge}
+	f.loop(fetching, working)
+}
+
+// endLate ends calls that are past their time while no attempt of them runs.
+func (w *worker) endLate(fetching, working context.Context) {
+	d := &deadlines{node: w.node, judge: w.judge, executions: w.executions}
+	d.loop(fetching, working)
 }
 
 // mayHandOff reports whether a turn's own commit may lease the task of a call to this node. It must not jump the queue: it may not while
@@ -281,6 +314,26 @@ func (w *worker) settle(working context.Context, a *attempt, cause error, output
 		w.over(a)
 	}
 	return left
+}
+
+// toInbox sends a result to the inbox of its execution.
+func (w *worker) toInbox(working context.Context, r *result) {
+	a := r.attempt
+	w.store.Report(working, provider.TaskReport{
+		TaskRef: a.Ref, Token: a.Token, Attempt: a.stored(), Outcome: provider.TaskComplete, Details: r.details,
+		Message: message(r.body, a.Ref.Execution, a.Ref.EventID),
+	})
+	w.executions.sentTo(a.Ref.Key)
+	w.manage.Remove(&a.Attempt)
+}
+
+// releaseUnstarted releases the task of an attempt that was not started, as its turn is rolled back.
+func (w *worker) releaseUnstarted(working context.Context, a *attempt) {
+	w.work.Add()
+	go func() {
+		defer w.work.Done()
+		w.store.Report(working, provider.TaskReport{TaskRef: a.Ref, Token: a.Token, Attempt: a.stored(), Outcome: provider.TaskRelease})
+	}()
 }
 
 // over ends an attempt whose end is reported or delivered.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/perdure/perdure/internal/failure"
@@ -41,17 +40,6 @@ func reasonOf(err error) string {
 
 // maxBlockedMessage bounds what is shown of a failed turn.
 const maxBlockedMessage = 256 << 10
-
-// plain makes a text that no storage refuses: short enough, valid UTF-8 and without NUL. A
-// report that is refused for its text would be made for ever.
-func plain(text string, limit int) string {
-	text = strings.ReplaceAll(text[:min(len(text), limit)], "\x00", "\uFFFD")
-	text = strings.ToValidUTF8(text, "")
-	for len(text) > limit {
-		text = strings.ToValidUTF8(text[:limit], "")
-	}
-	return text
-}
 
 // turnBackoff is the delay after the given number of earlier failures in a row: 1 s,
 // doubling.

@@ -33,7 +33,7 @@ type committer struct {
 
 // commitFetched stores a fetched turn and goes on from what the storage says.
 func (ts *turns) commitFetched(
-	working context.Context, a *actor, r *run, x *replay.Execution, d delivered, going map[int64]*attempt,
+	working context.Context, a *actor, r *run, x *replay.Execution, d delivered, going map[int64]*localAttempt,
 ) (handed *attempt) {
 	turn, stored := x.Turn(), false
 	t := ts.translator.begin(a, x, turn, going)
@@ -177,14 +177,10 @@ func (c *committer) rollBack(working context.Context, t *translation, stored boo
 	if !stored {
 		return
 	}
-	handOffs = append(handOffs, begun...)
-	for _, h := range handOffs {
-		c.work.Add()
-		go func() {
-			defer c.work.Done()
-			c.store.Report(working, provider.TaskReport{
-				TaskRef: h.Ref, Token: h.Token, Attempt: h.stored(), Outcome: provider.TaskRelease,
-			})
-		}()
+	for _, a := range handOffs {
+		c.attempts.releaseUnstarted(working, a)
+	}
+	for _, a := range begun {
+		c.attempts.releaseUnstarted(working, a.attempt)
 	}
 }

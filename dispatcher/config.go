@@ -68,17 +68,6 @@ type ActivityName = flow.ActivityName
 // QueueLimit bounds the activities of a queue on all nodes together.
 type QueueLimit = flow.QueueLimit
 
-// handOffPatience is how long a result waits for its execution before it goes to the inbox, not counted while a turn of the execution is being
-// committed: under load that takes longer, and each result of the next turn would cost a report and a message more. In all it waits
-// no longer than commitPatience.
-const (
-	handOffPatience = 50 * time.Millisecond
-	commitPatience  = time.Second
-)
-
-// maxFastTurns is how many fast turns an execution makes in a row while others wait for a slot.
-const maxFastTurns = 16
-
 func (c *Config) capabilities() []provider.Capability {
 	all := make([]provider.Capability, 0, len(c.Orchestrations))
 	for capability := range c.Orchestrations {

@@ -3,7 +3,6 @@ package dispatcher
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/perdure/perdure/dispatcher/internal/storage"
@@ -11,13 +10,6 @@ import (
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
-)
-
-// A start waits for the code of its first turn, so that no other run of it begins meanwhile. If that takes longer than eagerLimit, later starts of
-// the orchestration are stored first and wait for no code, for slowFactor times as long as it took.
-const (
-	eagerLimit = 5 * time.Millisecond
-	slowFactor = 20
 )
 
 // starter starts instances together with their first turn.
@@ -71,37 +63,6 @@ func (s *starter) start(ctx context.Context, req provider.CreateRequest) (res pr
 	case o := <-e.done: // it was on its way to the storage, which ctx bounds
 		return o.res, o.ok, o.err
 	}
-}
-
-// slowStarts keeps starts from waiting for the code of orchestrations whose last first turn took long.
-type slowStarts struct {
-	mu    sync.Mutex
-	until map[provider.Capability]time.Time
-}
-
-// took notes how long the code of a first turn ran.
-func (s *slowStarts) took(of provider.Capability, d time.Duration) {
-	if d <= eagerLimit {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.until == nil {
-		s.until = make(map[provider.Capability]time.Time)
-	}
-	s.until[of] = time.Now().Add(slowFactor * d)
-}
-
-// slow reports whether starts of the orchestration are not to wait for its code now.
-func (s *slowStarts) slow(of provider.Capability) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	until, ok := s.until[of]
-	if ok && time.Now().After(until) {
-		delete(s.until, of)
-		return false
-	}
-	return ok
 }
 
 // canStart reports whether a first turn may be made at once. It must not get ahead of turns that wait, and leaves half of the

@@ -15,13 +15,15 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// result is the outcome of an attempt on its way to the execution that waits for it.
-type result struct {
-	attempt *attempt
-	body    history.Body
-	details []byte
-	came    time.Time
-}
+// A result waits handOffPatience for its execution before it goes to the inbox. While a turn of the execution is being committed, it may wait for
+// commitPatience in all: under load commits take longer, and each result of the next turn would cost a report and a message more.
+const (
+	handOffPatience = 50 * time.Millisecond
+	commitPatience  = time.Second
+)
+
+// maxFastTurns is how many fast turns an execution makes in a row while others wait for a slot.
+const maxFastTurns = 16
 
 // courier brings results to the executions that wait for them.
 type courier struct {
@@ -41,14 +43,6 @@ func (tr *translator) handOff(t *translation, call *history.ActivityScheduled) b
 		t.mayTake = max(1, tr.tasks.Free()/2)
 	}
 	return len(t.handOffs)+len(t.begun) < t.mayTake && tr.tasks.TryTake()
-}
-
-// deadline is 0 if there is no limit.
-func deadline(now provider.Time, limit time.Duration) provider.Time {
-	if limit == 0 {
-		return 0
-	}
-	return now.Add(limit)
 }
 
 // newTask makes the task of a scheduled activity, leased to this node if it may be.
@@ -73,13 +67,9 @@ func (tr *translator) newTask(
 	if call.Delay > 0 || !tr.handOff(t, call) {
 		return task
 	}
-	token, now := storage.NewToken(), tr.clock.Now()
-	task.Lease = &provider.TaskLease{Token: token, Owner: tr.cfg.Owner, Duration: tr.cfg.Lease}
-	t.handOffs = append(t.handOffs, &attempt{
-		Attempt: manage.Attempt{Ref: taskRef(info.Key, info.Execution, event), Token: token, Lease: manage.NewLease(tr.cfg.Lease)},
-		call:    call, instanceID: info.ID, number: 1 + call.Attempts, before: call.Attempts, deliveries: 1,
-		scheduled: now, deadline: deadline(now, task.Deadline),
-	})
+	a := handedOff(taskRef(info.Key, info.Execution, event), info.ID, call, tr.clock.Now(), tr.cfg.Lease)
+	task.Lease = &provider.TaskLease{Token: a.Token, Owner: tr.cfg.Owner, Duration: tr.cfg.Lease}
+	t.handOffs = append(t.handOffs, a)
 	return task
 }
 
@@ -121,7 +111,7 @@ func (co *courier) take(working context.Context, r *result) (next *actor) {
 	}
 	switch {
 	case !taken:
-		co.toInbox(working, r)
+		co.attempts.toInbox(working, r)
 	case idle == nil:
 		co.bePatient(working, r)
 	}
@@ -130,7 +120,7 @@ func (co *courier) take(working context.Context, r *result) (next *actor) {
 
 // bePatient lets a result wait. A timer that fires late, for a result that a turn has begun with, does nothing.
 func (co *courier) bePatient(working context.Context, r *result) {
-	r.attempt.patience.Store(time.AfterFunc(handOffPatience, func() { co.losePatience(working, r) }))
+	r.patience.Store(time.AfterFunc(handOffPatience, func() { co.losePatience(working, r) }))
 }
 
 // losePatience brings a result to the inbox that has waited long enough.
@@ -150,19 +140,9 @@ func (co *courier) giveBack(working context.Context, results []*result) {
 		co.work.Add()
 		go func() {
 			defer co.work.Done()
-			co.toInbox(working, r)
+			co.attempts.toInbox(working, r)
 		}()
 	}
-}
-
-func (co *courier) toInbox(working context.Context, r *result) {
-	a := r.attempt
-	co.store.Report(working, provider.TaskReport{
-		TaskRef: a.Ref, Token: a.Token, Attempt: a.stored(), Outcome: provider.TaskComplete, Details: r.details,
-		Message: message(r.body, a.Ref.Execution, a.Ref.EventID),
-	})
-	co.actors.sentTo(a.Ref.Key)
-	co.manage.Remove(&a.Attempt)
 }
 
 // fastTurn makes a turn of results from memory and commits it with their completion. It
@@ -175,7 +155,7 @@ func (ts *turns) fastTurn(working context.Context, a *actor, r *run) (handed *at
 	}
 	ts.begin(r, a.x)
 	completes, err := ts.deliverResults(a, r.results)
-	var going map[int64]*attempt
+	var going map[int64]*localAttempt
 	if err == nil {
 		going, err = ts.locals.run(working, a.x, &r.locals)
 	}
@@ -213,7 +193,7 @@ func (ts *turns) canFastTurn(working context.Context, a *actor, r *run) bool {
 func (ts *turns) ofExecution(working context.Context, a *actor, jobs []job) []*result {
 	results := make([]*result, 0, len(jobs))
 	for _, j := range jobs {
-		if timer := j.result.attempt.patience.Load(); timer != nil {
+		if timer := j.result.patience.Load(); timer != nil {
 			timer.Stop()
 		}
 		if a.x != nil && j.result.attempt.Ref.Execution != a.x.Info().Execution {
@@ -242,7 +222,7 @@ func (ts *turns) deliverResults(a *actor, results []*result) ([]provider.TaskCom
 // thrown away and the results go the ordinary way; should the turn be stored after all, their
 // tasks are gone and the reports change nothing.
 func (ts *turns) commitFast(
-	working context.Context, a *actor, r *run, completes []provider.TaskCompletion, going map[int64]*attempt,
+	working context.Context, a *actor, r *run, completes []provider.TaskCompletion, going map[int64]*localAttempt,
 ) (handed *attempt) {
 	turn, stored := a.x.Turn(), false
 	t := ts.translator.begin(a, a.x, turn, going)

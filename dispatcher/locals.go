@@ -24,26 +24,26 @@ type locals struct {
 	until   time.Time
 	calls   map[int64]*localCall // by number
 	said    []*localCall         // whose answer the code gets next
-	going   map[int64]*attempt
+	going   map[int64]*localAttempt
 
 	wake chan struct{} // has room for one: something came
 	mu   sync.Mutex
 	came []came
-	all  []*attempt // ever begun
+	all  []*localAttempt // ever begun
 }
 
 // localCall is what the turn does about one call.
 type localCall struct {
 	call    *history.ActivityScheduled
-	running *attempt // nil: it waits for its next attempt
-	failed  int64    // attempts
+	running *localAttempt // nil: it waits for its next attempt
+	failed  int64         // attempts
 	asked   provider.Time
 	again   time.Time // when the next one begins
 	answer  history.Body
 }
 
 type came struct {
-	a *attempt
+	a *localAttempt
 	e ending
 }
 
@@ -59,13 +59,13 @@ func (c *currentLocals) cancel(cause error) {
 
 // run runs the local activities that the code of a turn asks for, until it asks for none or the turn has taken its time for them. It
 // returns the attempts that the turn's commit makes tasks, by number of their call.
-func (w *localWorker) run(working context.Context, x *replay.Execution, current *currentLocals) (going map[int64]*attempt, err error) {
+func (w *localWorker) run(working context.Context, x *replay.Execution, current *currentLocals) (going map[int64]*localAttempt, err error) {
 	if len(x.Locals()) == 0 {
 		return going, nil
 	}
 	l := &locals{
 		w: w, working: working, x: x, until: time.Now().Add(min(w.cfg.LocalTime, w.cfg.Lease/3)),
-		calls: make(map[int64]*localCall), wake: make(chan struct{}, 1), going: make(map[int64]*attempt),
+		calls: make(map[int64]*localCall), wake: make(chan struct{}, 1), going: make(map[int64]*localAttempt),
 	}
 	current.now.Store(l)
 	returned := false
@@ -155,8 +155,7 @@ func (w *localWorker) runsInTurn(call *history.ActivityScheduled) bool {
 
 func (l *locals) begin(call *localCall) {
 	info := l.x.Info()
-	a := l.w.newLocal(taskRef(info.Key, info.Execution, 0), info.ID, call.call, call.failed)
-	a.scheduled, a.deadline = call.asked, deadline(call.asked, time.Duration(call.call.ScheduleToClose)*time.Microsecond)
+	a := &localAttempt{attempt: l.w.worker.newInTurn(taskRef(info.Key, info.Execution, 0), info.ID, call.call, call.failed, call.asked)}
 	call.running = a
 	l.mu.Lock()
 	l.all = append(l.all, a)
@@ -177,7 +176,7 @@ func (l *locals) push(c came) {
 }
 
 // take returns the first end that came, or that of the given attempt.
-func (l *locals) take(of *attempt) (came, bool) {
+func (l *locals) take(of *localAttempt) (came, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, c := range l.came {
@@ -259,14 +258,11 @@ func (l *locals) ended(call *localCall, e ending) {
 		l.say(call, queued(call, 0))
 		return
 	}
-	f := w.judge.failureOf(a, e.cause, e.err)
-	delay, again := w.judge.again(a, &f, e.err)
+	f, delay, again := w.worker.failedInTurn(a.attempt, e.cause, e.err)
 	if !again {
-		w.judge.countFailed(a, e.cause)
 		l.say(call, &history.LocalEnded{Call: call.call.Local, Name: call.call.Name, Failure: &f, Attempt: a.number})
 		return
 	}
-	w.count.attemptsRetried.Add(1)
 	call.failed = a.number
 	if now := time.Now(); delay < l.until.Sub(now) {
 		call.again = now.Add(delay)
@@ -308,7 +304,7 @@ func (l *locals) conclude(c *replay.LocalCall) history.Body {
 		a.Cancel(activity.ErrCancelled)
 	}
 	if a.cause() == nil {
-		a.local.hand(nil)
+		a.hand(nil)
 	} else if !l.w.abandon(a, a.cause()) {
 		l.await(a)
 	}
@@ -321,7 +317,7 @@ func (l *locals) conclude(c *replay.LocalCall) history.Body {
 }
 
 // await waits until the end of an attempt, which is over, has come.
-func (l *locals) await(a *attempt) {
+func (l *locals) await(a *localAttempt) {
 	for {
 		l.mu.Lock()
 		for _, c := range l.came {
@@ -343,7 +339,7 @@ func (l *locals) giveUp(call *localCall) {
 	case l.x.Ended():
 		l.w.orphan(a, activity.ErrOrchestrationEnded)
 	case call.call.Cancellation == history.CancelAbandon && l.x.Fault() == nil:
-		a.local.hand(func(ending) { l.w.free(a) })
+		a.hand(func(ending) { l.w.free(a) })
 	default:
 		l.w.orphan(a, activity.ErrCancelled)
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/activity"
-	"github.com/perdure/perdure/provider"
 )
 
 // handBackTimeout bounds how long Shutdown works on handing leases back, also when its
@@ -25,7 +24,7 @@ const handBackPause = 50 * time.Millisecond
 // node shut itself down. Further calls return the same.
 func (d *Dispatcher) Shutdown(ctx context.Context) error {
 	defer context.AfterFunc(ctx, d.hurry)()
-	if !d.stopping.Swap(true) {
+	if !d.node.stopping.Swap(true) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		go func() {
@@ -36,7 +35,7 @@ func (d *Dispatcher) Shutdown(ctx context.Context) error {
 			}
 		}()
 		d.shutdownErr = d.shutDown(ctx)
-		if d.cfg.OnFatal != nil {
+		if d.node.cfg.OnFatal != nil {
 			d.shutdownErr = errors.Join(d.Fatal(), d.shutdownErr)
 		}
 		close(d.stopped)
@@ -49,34 +48,32 @@ func (d *Dispatcher) shutDown(ctx context.Context) error {
 	d.stopFetching()
 	// The user's ctx may be long finished, or finish at any time: handing back has its own.
 	fetched, done := context.WithTimeout(context.WithoutCancel(ctx), handBackTimeout)
-	d.fetchers.Wait(fetched)
-	d.turns.claims.releaseAll(fetched)
+	d.node.fetchers.Wait(fetched)
+	d.turns.releaseClaims(fetched)
 	done()
-	d.turns.unpinner.unpin(context.WithoutCancel(ctx), d.turns.actors.unstickAll()...) // what comes while this node drains is for others
-	if !d.waitFor(ctx, d.cfg.DrainTimeout) {
+	d.turns.unpinAll(context.WithoutCancel(ctx)) // what comes while this node drains is for others
+	if !d.waitFor(ctx, d.node.cfg.DrainTimeout) {
 		d.locals.cancelAll(activity.ErrShutdown)
-		for _, a := range d.manage.Running() {
+		for _, a := range d.node.manage.Running() {
 			a.Cancel(activity.ErrShutdown)
 		}
-		d.waitFor(ctx, d.cfg.ForceTimeout)
+		d.waitFor(ctx, d.node.cfg.ForceTimeout)
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), handBackTimeout)
 	defer cancel()
-	for _, x := range d.turns.actors.clear() {
-		d.turns.evictor.close(x)
-	}
+	d.turns.closeCache()
 	err := error(nil)
 	handedBack := d.handBackAll(last)
-	d.manage.LeaveSessions(last)
+	d.node.manage.LeaveSessions(last)
 	if !handedBack {
 		err = fmt.Errorf("%w: work in progress, whose leases could not be handed back within %v", ErrLeaked, handBackTimeout)
 	}
 	// What was cancelled only now has a moment, whatever ctx says.
-	if !d.watchdog.Wait(ctx, d.cfg.WatchdogTimeout) && !d.watchdog.Wait(last, handBackPause) {
-		err = errors.Join(err, d.watchdog.Err())
+	if !d.node.watchdog.Wait(ctx, d.node.cfg.WatchdogTimeout) && !d.node.watchdog.Wait(last, handBackPause) {
+		err = errors.Join(err, d.node.watchdog.Err())
 	}
 	d.stopWorking()
-	d.watchdog.Close()
+	d.node.watchdog.Close()
 	d.loops.Wait()
 	return err
 }
@@ -88,7 +85,7 @@ func (d *Dispatcher) handBackAll(ctx context.Context) bool {
 	for ctx.Err() == nil {
 		d.handBack(ctx)
 		if time.Now().After(patience) {
-			d.handBackTurns(ctx)
+			d.turns.handBack(ctx)
 		}
 		if d.waitFor(ctx, handBackPause) {
 			return ctx.Err() == nil
@@ -101,23 +98,14 @@ func (d *Dispatcher) handBackAll(ctx context.Context) bool {
 func (d *Dispatcher) waitFor(ctx context.Context, limit time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return d.work.Wait(ctx)
+	return d.node.work.Wait(ctx)
 }
 
 // handBack releases the leases of attempts whose code still runs, without a count, so
 // that another node can begin at once.
 func (d *Dispatcher) handBack(ctx context.Context) {
-	for _, a := range d.manage.Running() {
+	for _, a := range d.node.manage.Running() {
 		a.Cancel(activity.ErrShutdown)
 		a.Owner.Leave(ctx)
-	}
-}
-
-// handBackTurns does the same for turns whose code does not return.
-func (d *Dispatcher) handBackTurns(ctx context.Context) {
-	for _, r := range d.turns.watch.all() {
-		if r.x.Load().InCode() {
-			d.turns.abandon(ctx, r, func() { d.turns.release(ctx, r, provider.TurnRelease{}) })
-		}
 	}
 }

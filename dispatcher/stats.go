@@ -1,7 +1,5 @@
 package dispatcher
 
-import "sync/atomic"
-
 // Stats counts what a node has done since it started. Gauges are marked.
 type Stats struct {
 	TurnsFetched      int64 // leases of instances
@@ -46,22 +44,10 @@ type Stats struct {
 	LeakedInstances   int64 // gauge: instances with such code, which is what MaxLeaked bounds
 }
 
-type counters struct {
-	turnsFetched, turnsCommitted, turnsFast, turnsConflicted, turnsFailed, turnsStuck, turnsRunning atomic.Int64
-	turnsEager                                                                                      atomic.Int64
-	eventsBuried, eventsUnread                                                                      atomic.Int64
-	coldReplays, messagesDropped, cacheEvictions, evictionsStuck                                    atomic.Int64
-	tasksFetched, tasksHandedOff, attemptsRunning, attemptsCompleted, attemptsFailed                atomic.Int64
-	attemptsRetried, attemptsDiscarded, attemptsLeaked, attemptsReleased, attemptsPoisoned          atomic.Int64
-	attemptsCancelled                                                                               atomic.Int64
-	attemptsLocal, localsQueued                                                                     atomic.Int64
-	suspectsDelayed, resultsLate, attemptsPending, attemptsParked                                   atomic.Int64
-}
-
 // Stats returns the counters of now.
 func (d *Dispatcher) Stats() Stats {
-	c := &d.count
-	cached, bytes := d.turns.actors.size()
+	c := &d.node.count
+	cached, bytes := d.turns.cached()
 	stats := Stats{
 		TurnsFetched: c.turnsFetched.Load(), TurnsCommitted: c.turnsCommitted.Load(), TurnsFast: c.turnsFast.Load(), TurnsEager: c.turnsEager.Load(),
 		TurnsConflicted: c.turnsConflicted.Load(), TurnsFailed: c.turnsFailed.Load(), TurnsStuck: c.turnsStuck.Load(),
@@ -76,9 +62,9 @@ func (d *Dispatcher) Stats() Stats {
 		AttemptsReleased: c.attemptsReleased.Load(), AttemptsPoisoned: c.attemptsPoisoned.Load(),
 		AttemptsPending: c.attemptsPending.Load(), AttemptsParked: c.attemptsParked.Load(),
 		AttemptsLocal: c.attemptsLocal.Load(), LocalsQueued: c.localsQueued.Load(),
-		SuspectsDelayed: c.suspectsDelayed.Load(), LeasesLost: d.store.LeasesLost.Load(), StorageErrors: d.store.Errors.Load(),
+		SuspectsDelayed: c.suspectsDelayed.Load(), LeasesLost: d.node.store.LeasesLost.Load(), StorageErrors: d.node.store.Errors.Load(),
 	}
-	leaks := d.watchdog.Figures()
+	leaks := d.node.watchdog.Figures()
 	stats.LeaksWatched, stats.LeaksRunning, stats.LeaksGivenUp = leaks.Watched, leaks.Running, leaks.GivenUp
 	stats.LeaksRecovered, stats.LeakedInstances = leaks.Recovered, leaks.Instances
 	return stats

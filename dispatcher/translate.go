@@ -12,12 +12,12 @@ import (
 // translation is a turn in the words of the storage.
 type translation struct {
 	req       provider.CommitTurnRequest
-	handOffs  []*attempt         // tasks that the commit leases to this node, each with a slot; see rollBack
-	begun     []*attempt         // the same of local activities, which run
-	mayTake   int                // how many hand-offs there may be
-	cancelled []int64            // event IDs of activities given up
-	going     map[int64]*attempt // of local activities that run and have no task yet, by number of their call
-	early     *claim             // that the commit ends
+	handOffs  []*attempt              // tasks that the commit leases to this node, each with a slot; see rollBack
+	begun     []*localAttempt         // the same of local activities, which run
+	mayTake   int                     // how many hand-offs there may be
+	cancelled []int64                 // event IDs of activities given up
+	going     map[int64]*localAttempt // of local activities that run and have no task yet, by number of their call
+	early     *claim                  // that the commit ends
 }
 
 // translator makes the commits of turns.
@@ -31,7 +31,7 @@ type translator struct {
 }
 
 // begin returns the translation of a turn that translate fills in. The caller defers rollBack in between.
-func (tr *translator) begin(a *actor, x *replay.Execution, turn replay.Turn, going map[int64]*attempt) *translation {
+func (tr *translator) begin(a *actor, x *replay.Execution, turn replay.Turn, going map[int64]*localAttempt) *translation {
 	return &translation{going: going, req: provider.CommitTurnRequest{
 		Key: a.key, Execution: x.Info().Execution, Expected: a.version, Commit: storage.NewToken(),
 		Length: x.Length() - int64(len(turn.Events)), Status: provider.StatusRunning, EngineLevel: replay.LowestLevel,
@@ -195,12 +195,4 @@ func nextExecution(events []history.Event) *provider.NextExecution {
 		next.Events = append(next.Events, history.Encode(nil, e))
 	}
 	return next
-}
-
-// message encodes a body for an inbox.
-func message(b history.Body, execution, event int64) provider.NewMessage {
-	return provider.NewMessage{
-		Kind: provider.MessageKind(b.Kind()), Execution: execution, EventID: event,
-		Payload: history.Encode(nil, history.Event{Body: b}),
-	}
 }

@@ -8,64 +8,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/perdure/perdure/dispatcher/internal/flow"
 	"github.com/perdure/perdure/dispatcher/internal/leak"
 	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/internal/history"
-	"github.com/perdure/perdure/internal/platform/timelimit"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
 )
-
-// attempts is what turns need of those that run attempts.
-type attempts interface {
-	// mayHandOff reports whether a turn's own commit may lease the task of a call to this node.
-	mayHandOff(call *history.ActivityScheduled) bool
-	// start runs an attempt on a goroutine of its own.
-	start(ctx context.Context, a *attempt)
-	// begin returns the context for run. It is nil if the attempt is not to be run.
-	begin(ctx context.Context, a *attempt) context.Context
-	// run runs an attempt on this goroutine. It returns the result that is left for the caller to deliver; nil: none.
-	run(working, ctx context.Context, a *attempt) *result
-	// over ends an attempt whose result is delivered.
-	over(a *attempt)
-}
-
-// turns makes the turns of a node.
-type turns struct {
-	*node
-
-	slots    *flow.Slots
-	queued   atomic.Bool // the turn loop waits for a slot
-	actors   *actors
-	claims   *claims
-	watch    *watch
-	attempts attempts
-	locals   *localWorker
-
-	translator *translator
-	committer  *committer
-	courier    *courier
-	evictor    *evictor
-	unpinner   *unpinner
-}
-
-func newTurns(n *node, all attempts, locals *localWorker) *turns {
-	ts := &turns{
-		node: n, slots: flow.NewSlots(n.cfg.MaxTurns), actors: newActors(n), attempts: all, locals: locals,
-	}
-	ts.claims = newClaims(n, ts.beginClaimed)
-	ts.watch = newWatch(n.cfg.DeadlockLimit, ts.abandonStuck)
-	ts.unpinner = &unpinner{node: n}
-	ts.evictor = &evictor{node: n, actors: ts.actors, unpinner: ts.unpinner}
-	ts.courier = &courier{node: n, actors: ts.actors, attempts: all}
-	ts.translator = &translator{node: n, actors: ts.actors, turnSlots: ts.slots, attempts: all, locals: locals}
-	ts.committer = &committer{
-		node: n, actors: ts.actors, attempts: all, locals: locals, evictor: ts.evictor, unpinner: ts.unpinner,
-		courier: ts.courier, claims: ts.claims, calling: timelimit.NewShared(n.working, storage.CallTimeout),
-	}
-	return ts
-}
 
 // run is one turn in progress. The turn itself ends it, or the watch that finds it stuck. The first of them
 // releases its slot and its lease, and delivers its results.
@@ -186,7 +134,7 @@ func (ts *turns) fetchedTurn(working context.Context, a *actor, r *run) (handed 
 	if r.ahead {
 		ts.claims.runDueTurns(working)
 	}
-	var going map[int64]*attempt
+	var going map[int64]*localAttempt
 	if err == nil {
 		going, err = ts.locals.run(working, x, &r.locals)
 	}
@@ -339,13 +287,6 @@ func outage(err error) bool {
 	failed, ok := errors.AsType[*storageError](err)
 	return ok && (provider.Retryable(failed.err) || errors.Is(err, provider.ErrClosed) || errors.Is(err, provider.ErrNotFound))
 }
-
-// storageError is a failure of the storage; the turn is not to blame.
-type storageError struct{ err error }
-
-func (e *storageError) Error() string { return e.err.Error() }
-
-func (e *storageError) Unwrap() error { return e.err }
 
 // turnFailed ends a turn that could not be made. The execution is thrown away; the
 // instance is Blocked and tried again later, unless the fault lies with this node or the storage.
