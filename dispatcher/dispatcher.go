@@ -7,18 +7,22 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/perdure/perdure/dispatcher/internal/core"
 	"github.com/perdure/perdure/dispatcher/internal/leak"
+	"github.com/perdure/perdure/dispatcher/internal/local"
+	"github.com/perdure/perdure/dispatcher/internal/task"
+	"github.com/perdure/perdure/dispatcher/internal/turn"
 	"github.com/perdure/perdure/provider"
 )
 
 // Dispatcher runs the loops of a node until Shutdown. Its methods may be called from
 // several goroutines at once.
 type Dispatcher struct {
-	node *node
+	node *core.Node
 
-	turns  *turns
-	worker *worker
-	locals *localWorker
+	turns  *turn.Turns
+	worker *task.Worker
+	locals *local.Worker
 
 	stopFetching context.CancelFunc
 	stopWorking  context.CancelFunc
@@ -32,24 +36,24 @@ type Dispatcher struct {
 }
 
 // Start starts the loops. They run until Shutdown.
-func Start(cfg Config) *Dispatcher {
+func Start(cfg core.Config) *Dispatcher {
 	// The loops outlive the caller of Start by design: only Shutdown ends them.
 	fetching, stopFetching := context.WithCancel(context.Background()) //nolint:forbidigo // root of the node's life
 	working, stopWorking := context.WithCancel(context.Background())   //nolint:forbidigo // root of the node's life
-	n := newNode(working, cfg)
+	n := core.New(working, cfg)
 	d := &Dispatcher{
 		node: n, stopFetching: stopFetching, stopWorking: stopWorking,
 		stopped: make(chan struct{}), hurried: make(chan struct{}), overrun: make(chan struct{}),
 	}
 	d.hurry = sync.OnceFunc(func() { close(d.hurried) })
-	n.watchdog = leak.New(leak.Options{
+	n.Watchdog = leak.New(leak.Options{
 		GracePeriod: cfg.GracePeriod, InterruptInterval: cfg.InterruptInterval, MaxInterruptInterval: cfg.MaxInterruptInterval,
 		GiveUpAfter: cfg.GiveUpAfter, MaxLeaked: cfg.MaxLeaked, TooMany: d.tooManyLeaks, Logger: cfg.Logger,
 	})
-	d.worker = newWorker(n)
-	d.locals = newLocalWorker(d.worker)
-	d.turns = newTurns(n, d.worker, d.locals)
-	d.worker.connect(d.turns)
+	d.worker = task.New(n)
+	d.locals = local.New(d.worker)
+	d.turns = turn.New(n, d.worker, d.locals)
+	d.worker.Connect(d.turns)
 	go d.endOnOverrun(working)
 	d.run(fetching)
 	return d
@@ -57,23 +61,23 @@ func Start(cfg Config) *Dispatcher {
 
 // run starts the loops.
 func (d *Dispatcher) run(fetching context.Context) {
-	if len(d.node.cfg.Orchestrations) > 0 {
-		d.node.fetch(func() { d.turns.loop(fetching, d.node.working) })
-		if d.node.cfg.DeadlockLimit > 0 {
-			d.loops.Go(func() { d.turns.watchStuck(d.node.working) })
+	if len(d.node.Config.Orchestrations) > 0 {
+		d.node.Fetch(func() { d.turns.Loop(fetching, d.node.Working) })
+		if d.node.Config.DeadlockLimit > 0 {
+			d.loops.Go(func() { d.turns.WatchStuck(d.node.Working) })
 		}
-		if d.node.cfg.CacheIdle > 0 {
-			d.loops.Go(func() { d.turns.evictIdle(d.node.working) })
+		if d.node.Config.CacheIdle > 0 {
+			d.loops.Go(func() { d.turns.EvictIdle(d.node.Working) })
 		}
 	}
-	d.node.fetch(func() { d.worker.endLate(fetching, d.node.working) })
-	if len(d.node.cfg.Activities) > 0 {
-		stop := d.node.manage.Listen()
+	d.node.Fetch(func() { d.worker.EndLate(fetching, d.node.Working) })
+	if len(d.node.Config.Activities) > 0 {
+		stop := d.node.Manage.Listen()
 		d.loops.Go(func() {
 			defer stop()
-			d.node.manage.Run(d.node.working)
+			d.node.Manage.Run(d.node.Working)
 		})
-		d.node.fetch(func() { d.worker.loop(fetching, d.node.working) })
+		d.node.Fetch(func() { d.worker.Loop(fetching, d.node.Working) })
 	}
 }
 
@@ -81,7 +85,7 @@ func (d *Dispatcher) run(fetching context.Context) {
 // nothing is stored by it: the node is busy, the turn is none that goes with a start, or its code failed or is stuck. The instance is
 // then to be created the ordinary way, and what fails shows there.
 func (d *Dispatcher) StartEagerly(ctx context.Context, req provider.CreateRequest) (res provider.CreateResult, ok bool, err error) {
-	return d.turns.startEagerly(ctx, req)
+	return d.turns.StartEagerly(ctx, req)
 }
 
 // NewKey makes a never-reused key that sorts by age.

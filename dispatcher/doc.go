@@ -1,17 +1,12 @@
-// Package dispatcher runs the loops of a node: fetch leased work, run it, commit.
+// Package dispatcher is a node: it starts and stops the loops that fetch leased work, run it and commit. Package runtime is its only
+// user.
 //
-// The turn loop fetches instances that have messages and hands each to its actor, which
-// owns the cached execution and makes one turn at a time. The task loop fetches activity
-// tasks and runs an attempt for each. The manager renews the leases of running attempts
-// and turns bad news into the cancellation of their contexts. The watch finds turns whose
-// code does not come back.
+// The parts are packages of their own. Package turn makes the turns of orchestrations, package task runs activities, package local runs
+// local activities inside turns, package manage keeps leases, package fast holds what makes a node faster, and package leak watches code
+// that does not return. Package core holds what they share.
 //
-// Hand-off joins the two: a turn's commit may write a task already leased to this node, and
-// the task's result goes straight to the actor, which commits the next turn together with
-// the task's completion. A step then costs one commit and no fetch. Whatever goes wrong on this path -
-// a conflict, a waiting message, a busy actor - sends the result the ordinary way, into the inbox.
+// Turns know attempts by type and start them; attempts know only where results go (task.Executions). This package connects the two.
 //
-// The package decides everything that a provider must not: what a state means for a
-// running attempt, when a failure is retried, when an instance is Blocked. It knows no SQL
-// and no Go types of users. Package runtime is its only user.
+// A node decides everything that a provider must not: what a state means for a running attempt, when a failure is retried, when an
+// instance is Blocked. It knows no SQL and no Go types of users.
 package dispatcher

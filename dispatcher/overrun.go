@@ -23,23 +23,23 @@ type LeakedWork = leak.Work
 // can do ends a goroutine. Without OnFatal, the log and Fatal report it and the node goes on. With it, the node shuts down, so that others
 // take its work, and OnFatal gets the reason.
 func (d *Dispatcher) tooManyLeaks(instances int) {
-	if d.node.stopping.Load() {
+	if d.node.Stopping.Load() {
 		return
 	}
-	reason := fmt.Errorf("%w: code of %d instances, the limit is %d", ErrTooManyLeaks, instances, d.node.cfg.MaxLeaked)
+	reason := fmt.Errorf("%w: code of %d instances, the limit is %d", ErrTooManyLeaks, instances, d.node.Config.MaxLeaked)
 	d.fatal.Store(&reason)
-	d.node.cfg.Logger.Error("too many leaked goroutines; restart the process", "err", reason, "shutting_down", d.node.cfg.OnFatal != nil)
-	if d.node.cfg.OnFatal == nil {
+	d.node.Config.Logger.Error("too many leaked goroutines; restart the process", "err", reason, "shutting_down", d.node.Config.OnFatal != nil)
+	if d.node.Config.OnFatal == nil {
 		return
 	}
 	close(d.overrun)
 	go func() {
 		defer func() {
 			if p := recover(); p != nil {
-				d.node.cfg.Logger.Error("OnFatal panicked", "panic", p, "stack", string(debug.Stack()))
+				d.node.Config.Logger.Error("OnFatal panicked", "panic", p, "stack", string(debug.Stack()))
 			}
 		}()
-		d.node.cfg.OnFatal(reason)
+		d.node.Config.OnFatal(reason)
 	}()
 }
 
@@ -61,4 +61,4 @@ func (d *Dispatcher) Fatal() error {
 }
 
 // Leaked returns the user code that should have returned and has not, the oldest first.
-func (d *Dispatcher) Leaked() []LeakedWork { return d.node.watchdog.List() }
+func (d *Dispatcher) Leaked() []LeakedWork { return d.node.Watchdog.List() }

@@ -24,7 +24,7 @@ const handBackPause = 50 * time.Millisecond
 // node shut itself down. Further calls return the same.
 func (d *Dispatcher) Shutdown(ctx context.Context) error {
 	defer context.AfterFunc(ctx, d.hurry)()
-	if !d.node.stopping.Swap(true) {
+	if !d.node.Stopping.Swap(true) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		go func() {
@@ -35,7 +35,7 @@ func (d *Dispatcher) Shutdown(ctx context.Context) error {
 			}
 		}()
 		d.shutdownErr = d.shutDown(ctx)
-		if d.node.cfg.OnFatal != nil {
+		if d.node.Config.OnFatal != nil {
 			d.shutdownErr = errors.Join(d.Fatal(), d.shutdownErr)
 		}
 		close(d.stopped)
@@ -48,32 +48,32 @@ func (d *Dispatcher) shutDown(ctx context.Context) error {
 	d.stopFetching()
 	// The user's ctx may be long finished, or finish at any time: handing back has its own.
 	fetched, done := context.WithTimeout(context.WithoutCancel(ctx), handBackTimeout)
-	d.node.fetchers.Wait(fetched)
-	d.turns.releaseClaims(fetched)
+	d.node.Fetchers.Wait(fetched)
+	d.turns.ReleaseClaims(fetched)
 	done()
-	d.turns.unpinAll(context.WithoutCancel(ctx)) // what comes while this node drains is for others
-	if !d.waitFor(ctx, d.node.cfg.DrainTimeout) {
-		d.locals.cancelAll(activity.ErrShutdown)
-		for _, a := range d.node.manage.Running() {
+	d.turns.UnpinAll(context.WithoutCancel(ctx)) // what comes while this node drains is for others
+	if !d.waitFor(ctx, d.node.Config.DrainTimeout) {
+		d.locals.CancelAll(activity.ErrShutdown)
+		for _, a := range d.node.Manage.Running() {
 			a.Cancel(activity.ErrShutdown)
 		}
-		d.waitFor(ctx, d.node.cfg.ForceTimeout)
+		d.waitFor(ctx, d.node.Config.ForceTimeout)
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), handBackTimeout)
 	defer cancel()
-	d.turns.closeCache()
+	d.turns.CloseCache()
 	err := error(nil)
 	handedBack := d.handBackAll(last)
-	d.node.manage.LeaveSessions(last)
+	d.node.Manage.LeaveSessions(last)
 	if !handedBack {
 		err = fmt.Errorf("%w: work in progress, whose leases could not be handed back within %v", ErrLeaked, handBackTimeout)
 	}
 	// What was cancelled only now has a moment, whatever ctx says.
-	if !d.node.watchdog.Wait(ctx, d.node.cfg.WatchdogTimeout) && !d.node.watchdog.Wait(last, handBackPause) {
-		err = errors.Join(err, d.node.watchdog.Err())
+	if !d.node.Watchdog.Wait(ctx, d.node.Config.WatchdogTimeout) && !d.node.Watchdog.Wait(last, handBackPause) {
+		err = errors.Join(err, d.node.Watchdog.Err())
 	}
 	d.stopWorking()
-	d.node.watchdog.Close()
+	d.node.Watchdog.Close()
 	d.loops.Wait()
 	return err
 }
@@ -85,7 +85,7 @@ func (d *Dispatcher) handBackAll(ctx context.Context) bool {
 	for ctx.Err() == nil {
 		d.handBack(ctx)
 		if time.Now().After(patience) {
-			d.turns.handBack(ctx)
+			d.turns.HandBack(ctx)
 		}
 		if d.waitFor(ctx, handBackPause) {
 			return ctx.Err() == nil
@@ -98,13 +98,13 @@ func (d *Dispatcher) handBackAll(ctx context.Context) bool {
 func (d *Dispatcher) waitFor(ctx context.Context, limit time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return d.node.work.Wait(ctx)
+	return d.node.Work.Wait(ctx)
 }
 
 // handBack releases the leases of attempts whose code still runs, without a count, so
 // that another node can begin at once.
 func (d *Dispatcher) handBack(ctx context.Context) {
-	for _, a := range d.node.manage.Running() {
+	for _, a := range d.node.Manage.Running() {
 		a.Cancel(activity.ErrShutdown)
 		a.Owner.Leave(ctx)
 	}

@@ -46,25 +46,25 @@ type Stats struct {
 
 // Stats returns the counters of now.
 func (d *Dispatcher) Stats() Stats {
-	c := &d.node.count
-	cached, bytes := d.turns.cached()
+	c := &d.node.Count
+	cached, bytes := d.turns.Cached()
 	stats := Stats{
-		TurnsFetched: c.turnsFetched.Load(), TurnsCommitted: c.turnsCommitted.Load(), TurnsFast: c.turnsFast.Load(), TurnsEager: c.turnsEager.Load(),
-		TurnsConflicted: c.turnsConflicted.Load(), TurnsFailed: c.turnsFailed.Load(), TurnsStuck: c.turnsStuck.Load(),
-		TurnsRunning: c.turnsRunning.Load(), ColdReplays: c.coldReplays.Load(), MessagesDropped: c.messagesDropped.Load(),
-		EventsBuried: c.eventsBuried.Load(), EventsUnread: c.eventsUnread.Load(),
-		CacheEvictions: c.cacheEvictions.Load(), EvictionsStuck: c.evictionsStuck.Load(), Cached: int64(cached), CachedBytes: int64(bytes),
-		TasksFetched: c.tasksFetched.Load(), TasksHandedOff: c.tasksHandedOff.Load(),
-		AttemptsRunning: c.attemptsRunning.Load(), AttemptsCompleted: c.attemptsCompleted.Load(),
-		AttemptsFailed: c.attemptsFailed.Load(), AttemptsRetried: c.attemptsRetried.Load(), AttemptsCancelled: c.attemptsCancelled.Load(),
-		AttemptsDiscarded: c.attemptsDiscarded.Load(), AttemptsLeaked: c.attemptsLeaked.Load(),
-		ResultsLate:      c.resultsLate.Load(),
-		AttemptsReleased: c.attemptsReleased.Load(), AttemptsPoisoned: c.attemptsPoisoned.Load(),
-		AttemptsPending: c.attemptsPending.Load(), AttemptsParked: c.attemptsParked.Load(),
-		AttemptsLocal: c.attemptsLocal.Load(), LocalsQueued: c.localsQueued.Load(),
-		SuspectsDelayed: c.suspectsDelayed.Load(), LeasesLost: d.node.store.LeasesLost.Load(), StorageErrors: d.node.store.Errors.Load(),
+		TurnsFetched: c.TurnsFetched.Load(), TurnsCommitted: c.TurnsCommitted.Load(), TurnsFast: c.TurnsFast.Load(), TurnsEager: c.TurnsEager.Load(),
+		TurnsConflicted: c.TurnsConflicted.Load(), TurnsFailed: c.TurnsFailed.Load(), TurnsStuck: c.TurnsStuck.Load(),
+		TurnsRunning: c.TurnsRunning.Load(), ColdReplays: c.ColdReplays.Load(), MessagesDropped: c.MessagesDropped.Load(),
+		EventsBuried: c.EventsBuried.Load(), EventsUnread: c.EventsUnread.Load(),
+		CacheEvictions: c.CacheEvictions.Load(), EvictionsStuck: c.EvictionsStuck.Load(), Cached: int64(cached), CachedBytes: int64(bytes),
+		TasksFetched: c.TasksFetched.Load(), TasksHandedOff: c.TasksHandedOff.Load(),
+		AttemptsRunning: c.AttemptsRunning.Load(), AttemptsCompleted: c.AttemptsCompleted.Load(),
+		AttemptsFailed: c.AttemptsFailed.Load(), AttemptsRetried: c.AttemptsRetried.Load(), AttemptsCancelled: c.AttemptsCancelled.Load(),
+		AttemptsDiscarded: c.AttemptsDiscarded.Load(), AttemptsLeaked: c.AttemptsLeaked.Load(),
+		ResultsLate:      c.ResultsLate.Load(),
+		AttemptsReleased: c.AttemptsReleased.Load(), AttemptsPoisoned: c.AttemptsPoisoned.Load(),
+		AttemptsPending: c.AttemptsPending.Load(), AttemptsParked: c.AttemptsParked.Load(),
+		AttemptsLocal: c.AttemptsLocal.Load(), LocalsQueued: c.LocalsQueued.Load(),
+		SuspectsDelayed: c.SuspectsDelayed.Load(), LeasesLost: d.node.Store.LeasesLost.Load(), StorageErrors: d.node.Store.Errors.Load(),
 	}
-	leaks := d.node.watchdog.Figures()
+	leaks := d.node.Watchdog.Figures()
 	stats.LeaksWatched, stats.LeaksRunning, stats.LeaksGivenUp = leaks.Watched, leaks.Running, leaks.GivenUp
 	stats.LeaksRecovered, stats.LeakedInstances = leaks.Recovered, leaks.Instances
 	return stats

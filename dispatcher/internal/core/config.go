@@ -1,0 +1,97 @@
+package core
+
+import (
+	"log/slog"
+	"math"
+	"time"
+
+	"github.com/perdure/perdure/dispatcher/internal/flow"
+	"github.com/perdure/perdure/dispatcher/internal/manage"
+	"github.com/perdure/perdure/internal/bind"
+	"github.com/perdure/perdure/internal/fastpath"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/provider"
+)
+
+// Config is what a dispatcher needs. All fields must be set: package runtime fills in
+// the defaults.
+type Config struct {
+	Provider       provider.Provider
+	Owner          string // unique per process start
+	Orchestrations map[provider.Capability]replay.Body
+	Activities     map[string]map[string]bind.ActivityFunc // by queue and name
+	Limits         []flow.Limit                            // of some of the Activities
+	QueueLimits    map[string]flow.QueueLimit              // by queue
+	Env            *replay.Env
+	Logger         *slog.Logger
+	Settings       history.Settings // of executions started here
+	Off            fastpath.Set     // fast paths that are switched off
+
+	MaxTurns            int                   // turns at the same time, at least 1
+	MaxActivities       int                   // attempts at the same time, at least 1; 0 with no Activities
+	ActivitiesPerSecond float64               // begun by this node; 0: no limit
+	Sessions            provider.SessionClaim // on which terms it takes activities of sessions
+
+	CacheCount     int           // cached executions; 0: none
+	CacheBytes     int           // their estimated memory
+	CacheIdle      time.Duration // how long an idle one stays; 0: without limit
+	Lease          time.Duration
+	GracePeriod    time.Duration // for cancelled activities
+	DrainTimeout   time.Duration // on shutdown, for running activities
+	ForceTimeout   time.Duration // on shutdown, after they were cancelled
+	DeadlockLimit  time.Duration // one resume of code; 0: not watched
+	PoisonLimit    int64         // deliveries lost to crashes
+	MaxTurnBackoff time.Duration // longest delay of a failed turn's retry
+	LocalTime      time.Duration // of a turn, for its local activities; 0: they all go to the queue
+
+	HeartbeatThrottle    time.Duration // between details that are stored, of calls without a heartbeat timeout
+	MaxHeartbeatThrottle time.Duration // of all calls
+	AutoHeartbeat        time.Duration // interval of automatic heartbeats; 0: none
+	AutoHeartbeats       map[flow.ActivityName]time.Duration
+
+	// Of the watchdog. Zero switches each off.
+	MaxLeaked            int           // instances with leaked code
+	InterruptInterval    time.Duration // before the first interrupt; doubles
+	MaxInterruptInterval time.Duration
+	GiveUpAfter          time.Duration // the end of interrupts
+	WatchdogTimeout      time.Duration // on shutdown, for code that has not returned
+	OnFatal              func(error)   // gets the reason that the node shuts itself down; nil: it does not
+}
+
+func (c *Config) Capabilities() []provider.Capability {
+	all := make([]provider.Capability, 0, len(c.Orchestrations))
+	for capability := range c.Orchestrations {
+		all = append(all, capability)
+	}
+	return all
+}
+
+func (c *Config) Queues() []provider.QueueFilter {
+	all := make([]provider.QueueFilter, 0, len(c.Activities))
+	for queue, funcs := range c.Activities {
+		names := make([]string, 0, len(funcs))
+		for name := range funcs {
+			names = append(names, name)
+		}
+		all = append(all, provider.QueueFilter{Queue: queue, Names: names, MaxLeased: c.QueueLimits[queue].MaxConcurrent})
+	}
+	return all
+}
+
+// Pace returns how the heartbeats of a call are treated, by the call and the settings of the node.
+func (c *Config) Pace(call *history.ActivityScheduled) manage.Pace {
+	throttle, limit := c.HeartbeatThrottle, time.Duration(0)
+	if call.HeartbeatTimeout > 0 && call.HeartbeatTimeout < math.MaxInt64/int64(time.Microsecond) { // else three hundred years
+		limit = time.Duration(call.HeartbeatTimeout) * time.Microsecond
+		throttle = limit / 5 * 4
+	}
+	every, ok := c.AutoHeartbeats[flow.ActivityName{Queue: call.Queue, Name: call.Name}]
+	if !ok {
+		every = c.AutoHeartbeat
+	}
+	if limit > 0 && every > 0 {
+		every = min(every, limit/2) // the node does not know what timeouts callers choose
+	}
+	return manage.Pace{Throttle: min(throttle, c.MaxHeartbeatThrottle), Timeout: limit, Auto: every}
+}

@@ -1,0 +1,57 @@
+// Package core holds what the parts of a node share: its settings, counters, slots, clock and store.
+package core
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/perdure/perdure/dispatcher/internal/flow"
+	"github.com/perdure/perdure/dispatcher/internal/inflight"
+	"github.com/perdure/perdure/dispatcher/internal/leak"
+	"github.com/perdure/perdure/dispatcher/internal/manage"
+	"github.com/perdure/perdure/dispatcher/internal/storage"
+	"github.com/perdure/perdure/dispatcher/internal/storetime"
+	"github.com/perdure/perdure/dispatcher/internal/suspect"
+	"github.com/perdure/perdure/internal/fastpath"
+)
+
+// Node is what the parts of a node share. Each part embeds it.
+type Node struct {
+	Config   Config
+	Store    *storage.Store
+	Clock    *storetime.Clock // of store
+	Count    Counters
+	Tasks    *flow.Slots // of attempts
+	Suspects *suspect.List
+	Manage   *manage.Manager
+	Watchdog *leak.Watchdog
+	Fetchers inflight.Count // fetch loops
+	Work     inflight.Count // turns, attempts and closing executions
+	Stopping atomic.Bool
+
+	Working context.Context //nolint:containedctx // of all work until the node has stopped
+}
+
+// New makes a node whose work ends with the context. The caller sets the watchdog.
+func New(working context.Context, cfg Config) *Node {
+	if cfg.Off.Has(fastpath.Cache) {
+		cfg.CacheCount = 0
+	}
+	if cfg.Off.Has(fastpath.Local) {
+		cfg.LocalTime = 0
+	}
+	store := storage.New(cfg.Provider, cfg.Lease, cfg.Logger)
+	return &Node{
+		Config: cfg, Store: store, Clock: &store.Clock, Tasks: flow.NewSlots(max(cfg.MaxActivities, 1)), Suspects: suspect.NewList(),
+		Manage: manage.New(store, manage.Options{Owner: cfg.Owner, Lease: cfg.Lease, Sessions: cfg.Sessions}), Working: working,
+	}
+}
+
+// Fetch runs a loop, or a part of one, that brings work. Shutdown waits for it first.
+func (n *Node) Fetch(loop func()) {
+	n.Fetchers.Add()
+	go func() {
+		defer n.Fetchers.Done()
+		loop()
+	}()
+}

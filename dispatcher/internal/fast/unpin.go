@@ -1,0 +1,65 @@
+package fast
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure/dispatcher/internal/core"
+	"github.com/perdure/perdure/provider"
+)
+
+// freeTimeout bounds the call that frees instances; if it fails they are free after the sticky time.
+const freeTimeout = time.Second
+
+// Unpinner lets other nodes fetch instances that were kept for this node. One call at a time unpins all that have gathered.
+type Unpinner struct {
+	*core.Node
+
+	mu   sync.Mutex
+	keys []provider.UUID
+	busy bool
+}
+
+// Unpin lets other nodes fetch what this one does not keep in memory any more.
+func (u *Unpinner) Unpin(working context.Context, keys ...provider.UUID) {
+	u.mu.Lock()
+	u.keys = append(u.keys, keys...)
+	start := !u.busy && len(u.keys) > 0
+	u.busy = u.busy || start
+	u.mu.Unlock()
+	if start {
+		u.Work.Add()
+		go u.run(working)
+	}
+}
+
+func (u *Unpinner) run(working context.Context) {
+	defer u.Work.Done()
+	for {
+		batch := u.next()
+		if len(batch) == 0 {
+			return
+		}
+		req := provider.ReleaseTurnsRequest{}
+		for _, key := range batch {
+			req.Items = append(req.Items, provider.TurnRelease{Key: key, Owner: u.Config.Owner})
+		}
+		ctx, cancel := context.WithTimeout(working, freeTimeout)
+		_, err := u.Store.ReleaseTurns(ctx, req)
+		cancel()
+		if err != nil && working.Err() == nil {
+			u.Store.Failed("free instances", 1, err)
+		}
+	}
+}
+
+// next takes a batch; with none the sender ends.
+func (u *Unpinner) next() (batch []provider.UUID) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	n := min(len(u.keys), provider.MaxBatch)
+	batch, u.keys = u.keys[:n:n], u.keys[n:]
+	u.busy = n > 0
+	return batch
+}

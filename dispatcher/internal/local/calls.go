@@ -1,0 +1,374 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/dispatcher/internal/core"
+	"github.com/perdure/perdure/dispatcher/internal/task"
+	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/provider"
+)
+
+// calls are the local activities of one turn. The turn takes a bounded time for them; what has not
+// ended by then becomes a task in its commit. So nothing of them is left between turns: whatever waits is in the storage.
+type calls struct {
+	w       *Worker
+	working context.Context //nolint:containedctx // of the turn, which is one call
+	x       *replay.Execution
+	until   time.Time
+	calls   map[int64]*localCall // by number
+	said    []*localCall         // whose answer the code gets next
+	going   map[int64]*Attempt
+
+	wake chan struct{} // has room for one: something came
+	mu   sync.Mutex
+	came []came
+	all  []*Attempt // ever begun
+}
+
+// localCall is what the turn does about one call.
+type localCall struct {
+	call    *history.ActivityScheduled
+	running *Attempt // nil: it waits for its next attempt
+	failed  int64    // attempts
+	asked   provider.Time
+	again   time.Time // when the next one begins
+	answer  history.Body
+}
+
+type came struct {
+	a *Attempt
+	e ending
+}
+
+// Current are the local activities of a turn in progress, if it has any.
+type Current struct{ now atomic.Pointer[calls] }
+
+// Cancel cancels all attempts, on any goroutine.
+func (c *Current) Cancel(cause error) {
+	if l := c.now.Load(); l != nil {
+		l.cancel(cause)
+	}
+}
+
+// Run runs the local activities that the code of a turn asks for, until it asks for none or the turn has taken its time for them. It
+// returns the attempts that the turn's commit makes tasks, by number of their call.
+func (w *Worker) Run(working context.Context, x *replay.Execution, current *Current) (going map[int64]*Attempt, err error) {
+	if len(x.Locals()) == 0 {
+		return going, nil
+	}
+	l := &calls{
+		w: w, working: working, x: x, until: time.Now().Add(min(w.Config.LocalTime, w.Config.Lease/3)),
+		calls: make(map[int64]*localCall), wake: make(chan struct{}, 1), going: make(map[int64]*Attempt),
+	}
+	current.now.Store(l)
+	returned := false
+	defer func() {
+		l.stop()
+		if !returned { // the turn failed, or its code took the goroutine along
+			w.OrphanAll(l.going)
+		}
+	}()
+	if err := l.runAll(); err != nil {
+		return going, err
+	}
+	returned = true
+	return l.going, nil
+}
+
+// runAll runs all calls to their end, or to the end of the turn's time.
+func (l *calls) runAll() error {
+	x := l.x
+	for len(x.Locals()) > 0 && !x.Crowded() {
+		l.obey()
+		body, err := l.next()
+		if err != nil {
+			return err
+		}
+		if body == nil {
+			break
+		}
+		if err := l.deliver(body); err != nil {
+			return err
+		}
+	}
+	l.until = time.Now()
+	for len(x.Locals()) > 0 {
+		if err := l.deliver(l.conclude(x.Locals()[0])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *calls) deliver(body history.Body) error {
+	if _, ok := body.(*history.LocalQueued); ok {
+		l.w.Count.LocalsQueued.Add(1)
+	}
+	_, err := l.x.Deliver(history.Event{At: int64(l.w.Clock.Now()), Body: body})
+	return err
+}
+
+// obey begins what the code asks for and stops what it has given up.
+func (l *calls) obey() {
+	wanted := make(map[int64]bool)
+	for _, c := range l.x.Locals() {
+		n := c.Call.Local
+		wanted[n] = true
+		call := l.calls[n]
+		switch {
+		case call == nil:
+			call = &localCall{call: c.Call, asked: l.w.Clock.Now()}
+			l.calls[n] = call
+			switch {
+			case c.Cancelled:
+				l.say(call, l.w.cancelled(call))
+			case !l.w.runsInTurn(c.Call):
+				l.say(call, queued(call, 0))
+			default:
+				l.begin(call)
+			}
+		case c.Cancelled && call.running != nil:
+			call.running.Cancel(activity.ErrCancelled)
+		case c.Cancelled && call.answer == nil:
+			l.say(call, l.w.cancelled(call))
+		}
+	}
+	for n, call := range l.calls {
+		if !wanted[n] {
+			l.giveUp(call)
+			delete(l.calls, n)
+		}
+	}
+}
+
+// runsInTurn reports whether an activity may run here and now. The queue alone keeps to limits and sessions.
+func (w *Worker) runsInTurn(call *history.ActivityScheduled) bool {
+	return w.Config.LocalTime > 0 && !w.Stopping.Load() && w.Config.Activities[call.Queue][call.Name] != nil && !w.worker.MustQueue(call)
+}
+
+func (l *calls) begin(call *localCall) {
+	info := l.x.Info()
+	a := &Attempt{Attempt: l.w.worker.NewInTurn(task.Ref(info.Key, info.Execution, 0), info.ID, call.call, call.failed, call.asked)}
+	call.running = a
+	l.mu.Lock()
+	l.all = append(l.all, a)
+	l.mu.Unlock()
+	l.w.start(a, func(e ending) { l.push(came{a, e}) })
+}
+
+// push takes the end of an attempt, on any goroutine.
+func (l *calls) push(c came) {
+	l.mu.Lock()
+	l.came = append(l.came, c)
+	l.mu.Unlock()
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+	l.w.free(c.a)
+}
+
+// take returns the first end that came, or that of the given attempt.
+func (l *calls) take(of *Attempt) (came, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, c := range l.came {
+		if of == nil || c.a == of {
+			l.came = append(l.came[:i:i], l.came[i+1:]...)
+			return c, true
+		}
+	}
+	return came{}, false
+}
+
+func (l *calls) say(call *localCall, body history.Body) {
+	call.answer = body
+	l.said = append(l.said, call)
+}
+
+// next returns what the code gets next, nil if the turn has taken its time.
+func (l *calls) next() (history.Body, error) {
+	for {
+		if len(l.said) > 0 {
+			call := l.said[0]
+			l.said = l.said[1:]
+			return call.answer, nil
+		}
+		if c, ok := l.take(nil); ok {
+			if call := l.calls[c.a.Call.Local]; call != nil && call.running == c.a {
+				l.ended(call, c.e)
+			}
+			continue
+		}
+		wait := l.retry(time.Now())
+		if wait <= 0 {
+			return nil, nil //nolint:nilnil // see above
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-l.wake:
+		case <-timer.C:
+		case <-l.working.Done():
+			timer.Stop()
+			return nil, &core.StorageError{Err: fmt.Errorf("waiting for local activities: %w", context.Cause(l.working))}
+		}
+		timer.Stop()
+	}
+}
+
+// retry begins the attempts that are due and returns how long nothing else is: zero when the turn has taken its time.
+func (l *calls) retry(now time.Time) time.Duration {
+	wait := l.until.Sub(now)
+	if wait <= 0 {
+		return 0
+	}
+	for _, call := range l.calls {
+		switch {
+		case call.running != nil || call.answer != nil:
+		case call.again.After(now):
+			wait = min(wait, call.again.Sub(now))
+		case l.w.runsInTurn(call.call):
+			l.begin(call)
+		default:
+			l.say(call, queued(call, 0))
+			wait = min(wait, time.Nanosecond) // what is said comes first
+		}
+	}
+	return wait
+}
+
+// ended decides what becomes of a call whose attempt has ended: the code gets the result, or there is another attempt.
+func (l *calls) ended(call *localCall, e ending) {
+	w, a := l.w, call.running
+	call.running = nil
+	switch {
+	case e.err == nil:
+		w.Count.AttemptsCompleted.Add(1)
+		l.say(call, &history.LocalEnded{Call: call.call.Local, Name: call.call.Name, Output: e.output, Attempt: a.Number})
+		return
+	case errors.Is(e.cause, activity.ErrShutdown):
+		w.Count.AttemptsReleased.Add(1)
+		l.say(call, queued(call, 0))
+		return
+	}
+	f, delay, again := w.worker.FailedInTurn(a.Attempt, e.cause, e.err)
+	if !again {
+		l.say(call, &history.LocalEnded{Call: call.call.Local, Name: call.call.Name, Failure: &f, Attempt: a.Number})
+		return
+	}
+	call.failed = a.Number
+	if now := time.Now(); delay < l.until.Sub(now) {
+		call.again = now.Add(delay)
+		return
+	}
+	l.say(call, queued(call, delay))
+}
+
+func queued(call *localCall, delay time.Duration) history.Body {
+	return &history.LocalQueued{
+		Call: call.call.Local, Name: call.call.Name, Attempts: call.failed, Delay: max(delay, 0).Microseconds(),
+	}
+}
+
+// cancelled ends a call that waits for its activity's end while nothing of that runs.
+func (w *Worker) cancelled(call *localCall) history.Body {
+	f := w.Config.Env.Errors.Encode(failure.NonRetryable(failure.New(failure.ErrCancelled, "activity was cancelled while it did not run")))
+	return &history.LocalEnded{Call: call.call.Local, Name: call.call.Name, Failure: &f, Attempt: call.failed}
+}
+
+// conclude returns what becomes of a call for which the turn has no more time. An attempt that was not cancelled goes on
+// as a task of this node; a cancelled one is not waited for.
+func (l *calls) conclude(c *replay.LocalCall) history.Body {
+	call := l.calls[c.Call.Local]
+	switch {
+	case call == nil && !c.Cancelled:
+		return queued(&localCall{call: c.Call}, 0)
+	case call == nil:
+		return l.w.cancelled(&localCall{call: c.Call})
+	case call.answer != nil:
+		return call.answer
+	case call.running == nil && c.Cancelled:
+		return l.w.cancelled(call)
+	case call.running == nil:
+		return queued(call, time.Until(call.again))
+	}
+	a := call.running
+	if c.Cancelled {
+		a.Cancel(activity.ErrCancelled)
+	}
+	if a.Cause() == nil {
+		a.hand(nil)
+	} else if !l.w.abandon(a, a.Cause()) {
+		l.await(a)
+	}
+	if came, ok := l.take(a); ok {
+		l.ended(call, came.e)
+		return call.answer // the time is over: there is no attempt to wait for
+	}
+	l.going[c.Call.Local] = a
+	return queued(call, 0)
+}
+
+// await waits until the end of an attempt, which is over, has come.
+func (l *calls) await(a *Attempt) {
+	for {
+		l.mu.Lock()
+		for _, c := range l.came {
+			if c.a == a {
+				l.mu.Unlock()
+				return
+			}
+		}
+		l.mu.Unlock()
+		<-l.wake
+	}
+}
+
+// giveUp ends what the code does not wait for any more. One that goes on though its call was given up does so
+// unless the execution has ended.
+func (l *calls) giveUp(call *localCall) {
+	switch a := call.running; {
+	case a == nil:
+	case l.x.Ended():
+		l.w.Orphan(a, activity.ErrOrchestrationEnded)
+	case call.call.Cancellation == history.CancelAbandon && l.x.Fault() == nil:
+		a.hand(func(ending) { l.w.free(a) })
+	default:
+		l.w.Orphan(a, activity.ErrCancelled)
+	}
+}
+
+// stop ends the turn's part: what it was still waiting for has no turn any more. It runs however the turn ends.
+func (l *calls) stop() {
+	wanted := make(map[int64]bool)
+	for _, c := range l.x.Locals() {
+		wanted[c.Call.Local] = true
+	}
+	for n, call := range l.calls {
+		switch {
+		case l.going[n] != nil:
+		case wanted[n] && call.running != nil: // the turn failed
+			l.w.Orphan(call.running, activity.ErrLeaseLost)
+		case !wanted[n]:
+			l.giveUp(call)
+		}
+	}
+}
+
+// cancel cancels all attempts, on any goroutine.
+func (l *calls) cancel(cause error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, a := range l.all {
+		a.Cancel(cause)
+	}
+}

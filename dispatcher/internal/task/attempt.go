@@ -1,0 +1,423 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/dispatcher/internal/core"
+	"github.com/perdure/perdure/dispatcher/internal/flow"
+	"github.com/perdure/perdure/dispatcher/internal/leak"
+	"github.com/perdure/perdure/dispatcher/internal/manage"
+	"github.com/perdure/perdure/dispatcher/internal/storage"
+	"github.com/perdure/perdure/internal/bind"
+	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/fastpath"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/platform/goroutine"
+	"github.com/perdure/perdure/provider"
+)
+
+// Attempt is one run of an activity on this node.
+type Attempt struct {
+	manage.Attempt
+
+	Call       *history.ActivityScheduled
+	instanceID string
+	Number     int64 // the attempt, from 1
+	before     int64 // of these: inside a turn, which its task does not count
+	Deliveries int64
+	suspect    bool // it runs alone
+	scheduled  provider.Time
+	deadline   provider.Time // of the call; 0: none
+	expires    time.Time     // when its own start-to-close timeout passes; zero: none
+	details    []byte        // heartbeat details of an earlier attempt
+	completion provider.Completion
+
+	Cause   func() error  // why the context of the user's function has ended, if it has
+	life    life          // what ends it
+	Done    chan struct{} // closed when the attempt has ended, by its code or its completer
+	places  flow.Places   // in pools
+	Watched leak.Code
+	later   later
+	user    *bind.Attempt // what package activity reads
+
+	began provider.Time     // by the storage's clock
+	past  []history.Attempt // the attempts before this one
+	last  history.Failure   // of the attempt before this one
+}
+
+// Result is the outcome of an attempt on its way to the execution that waits for it.
+type Result struct {
+	Attempt *Attempt
+	Body    history.Body
+	details []byte
+
+	Came     time.Time                  // when the execution got it
+	Patience atomic.Pointer[time.Timer] // rings when it has waited long enough
+}
+
+// HandedOff makes the attempt of a task that the commit of a turn leases to its own node.
+func HandedOff(ref provider.TaskRef, instanceID string, call *history.ActivityScheduled, scheduled provider.Time, lease time.Duration) *Attempt {
+	return &Attempt{
+		Attempt: manage.Attempt{Ref: ref, Token: storage.NewToken(), Lease: manage.NewLease(lease)},
+		Call:    call, instanceID: instanceID, Number: 1 + call.Attempts, before: call.Attempts, Deliveries: 1,
+		scheduled: scheduled, deadline: deadline(scheduled, Span(call.ScheduleToClose)),
+	}
+}
+
+// Executions are where the results of attempts go.
+type Executions interface {
+	// Deliver takes a result, unless it is nil, and goes on with its execution on another goroutine.
+	Deliver(ctx context.Context, r *Result)
+	// Follow does the same on this goroutine.
+	Follow(ctx context.Context, r *Result)
+	// SentTo says that this node has put a message into the inbox of an instance.
+	SentTo(key provider.UUID)
+}
+
+// Worker runs the attempts of a node, whose slots are taken.
+type Worker struct {
+	*core.Node
+
+	judge      *judge
+	pools      *flow.Pools
+	rate       *flow.NodeRate
+	executions Executions
+
+	// queueEmpty says that the task loop is parked in a fetch that found nothing: only
+	// then may commits hand tasks to this node, past the queue.
+	queueEmpty atomic.Bool
+}
+
+func New(n *core.Node) *Worker {
+	return &Worker{
+		Node: n, judge: &judge{n}, pools: flow.NewPools(n.Config.Limits, n.Config.QueueLimits, n.Config.Queues()),
+		rate: flow.NewNodeRate(n.Config.ActivitiesPerSecond),
+	}
+}
+
+// Connect sets where results go. It is called once, before the worker runs anything.
+func (w *Worker) Connect(to Executions) { w.executions = to }
+
+// Loop fetches activity tasks and runs them as long as there are free slots.
+func (w *Worker) Loop(fetching, working context.Context) {
+	f := &taskFetcher{Node: w.Node, worker: w, judge: w.judge}
+	f.loop(fetching, working)
+}
+
+// EndLate ends calls that are past their time while no attempt of them runs.
+func (w *Worker) EndLate(fetching, working context.Context) {
+	d := &deadlines{Node: w.Node, judge: w.judge, executions: w.executions}
+	d.loop(fetching, working)
+}
+
+// MayHandOff reports whether a turn's own commit may lease the task of a call to this node. It must not jump the queue: it may not while
+// tasks wait there, and not for activities that must queue.
+func (w *Worker) MayHandOff(call *history.ActivityScheduled) bool {
+	return !w.Stopping.Load() && w.queueEmpty.Load() && w.Config.Activities[call.Queue][call.Name] != nil && !w.MustQueue(call) &&
+		!w.Config.Off.Has(fastpath.HandOff)
+}
+
+// MustQueue reports whether the activity must go through the queue, which alone keeps to limits, sessions and the
+// order of priorities and fairness keys (hazard 22).
+func (w *Worker) MustQueue(call *history.ActivityScheduled) bool {
+	return w.rate != nil || call.Session != "" || call.FairnessKey != "" || call.Priority != 0 && call.Priority != provider.PriorityDefault ||
+		w.pools.Bounds(call.Queue, call.Name)
+}
+
+// stored is the attempt's number as its task counts.
+func (a *Attempt) stored() int64 { return a.Number - a.before }
+
+func Ref(key provider.UUID, execution, event int64) provider.TaskRef {
+	return provider.TaskRef{Key: key, Execution: execution, EventID: event}
+}
+
+// Start runs an attempt, whose slot is taken, on a goroutine of its own.
+func (w *Worker) Start(working context.Context, a *Attempt) {
+	if ctx := w.Begin(working, a); ctx != nil {
+		go func() { w.executions.Follow(working, w.Run(working, ctx, a)) }()
+	}
+}
+
+// Begin returns the context of an attempt that is to be run. It is nil if the lease has become too short, and if the attempt already runs.
+func (w *Worker) Begin(working context.Context, a *Attempt) context.Context {
+	if !a.Lease.Startable() {
+		w.releaseUnbegun(working, a)
+		return nil
+	}
+	w.Work.Add()
+	w.Count.AttemptsRunning.Add(1)
+	a.places = w.pools.Take(a.Call.Queue, a.Call.Name)
+	ctx, cancel := context.WithCancelCause(working)
+	a.Cancel = cancel
+	a.Done = make(chan struct{})
+	a.user = &bind.Attempt{}
+	a.began = w.Clock.Now()
+	a.later = later{w, a}
+	a.Owner = &a.later
+	w.Manage.StartBeating(&a.Attempt, w.Config.Pace(a.Call))
+	w.Manage.Add(&a.Attempt)
+	return ctx
+}
+
+// Run runs the user's function and reports how it ended, also when the function
+// ends the goroutine by Goexit. It returns the result that is left for the caller to deliver; nil: none.
+func (w *Worker) Run(working, ctx context.Context, a *Attempt) (left *Result) {
+	a.Watched.RunsOn(goroutine.ID())
+	ctx, stop := w.contextOf(ctx, a)
+	a.Cause = func() error { return context.Cause(ctx) }
+	// When the context ends, the code has the grace period to return.
+	stopGrace := context.AfterFunc(ctx, func() { w.grace(working, a, context.Cause(ctx)) })
+	free := func() {
+		stopGrace()
+		stop()
+		a.Cancel(nil)
+	}
+	var output []byte
+	var err error
+	returned := false
+	defer func() {
+		w.Watchdog.Returned(&a.Watched)
+		if !returned {
+			err = w.Panicked(a, "called runtime.Goexit")
+		}
+		if w.keepPending(working, ctx, a, err, free) {
+			if ctx.Err() != nil { // it ended on the way, when the watchdog still waited for the code
+				go w.gracePending(working, a, context.Cause(ctx))
+			}
+			return
+		}
+		defer free()
+		stopGrace()
+		left = w.codeEnded(working, a, a.Cause(), output, err)
+		if !returned || goroutine.Bound() { // nothing else may run on this goroutine
+			w.executions.Deliver(working, left)
+			left = nil
+		}
+	}()
+	output, err = w.RunUser(ctx, a)
+	returned = true
+	return left
+}
+
+// DiscardLate discards the result of an attempt that was abandoned: its task was dealt with when the grace period was over.
+func (w *Worker) DiscardLate(a *Attempt, err error) {
+	w.Count.ResultsLate.Add(1)
+	w.Config.Logger.Warn("result of a leaked activity discarded", "activity", a.Call.Name, "instance", a.instanceID,
+		"attempt", a.Number, "err", err)
+}
+
+// codeEnded ends an attempt whose code has ended for good. The outcome of a completer goes before that of the code. The result is as of settle.
+func (w *Worker) codeEnded(working context.Context, a *Attempt, cause error, output []byte, err error) *Result {
+	parked := cause == nil && failure.Wraps(err, activity.ErrParked)
+	given, _, ok := a.life.end(whyOver(cause, parked))
+	if !ok {
+		w.DiscardLate(a, err)
+		return nil
+	}
+	close(a.Done)
+	switch {
+	case given != nil:
+		if !failure.Wraps(err, activity.ErrPending) {
+			w.Config.Logger.Warn("activity returned although its completer had ended it: what it returned is dropped",
+				"activity", a.Call.Name, "instance", a.instanceID, "err", err)
+		}
+		return w.settle(working, a, cause, given.Output, given.Err)
+	case parked:
+		return w.park(working, a)
+	default:
+		return w.settle(working, a, cause, output, err)
+	}
+}
+
+// contextOf is what the user's function gets: deadline, identity and heartbeat.
+func (w *Worker) contextOf(ctx context.Context, a *Attempt) (context.Context, context.CancelFunc) {
+	info := bind.Info{
+		Activity: a.Call.Name, Queue: a.Call.Queue, InstanceID: a.instanceID, Execution: a.Ref.Execution, EventID: a.Ref.EventID,
+		Attempt: int(a.Number), Deliveries: int(a.Deliveries), Scheduled: a.scheduled.Std(), HeartbeatTimeout: a.HeartbeatTimeout(), Session: a.Call.Session,
+	}
+	ctx, stop, deadline := w.limited(ctx, a)
+	info.Deadline = deadline
+	ctx = provider.WithCompletion(ctx, &a.completion)
+	u := a.user
+	u.Info, u.Key, u.Details, u.Beat, u.Later = info, idempotencyKey(a), a.details, func(details []byte) { w.Manage.Heartbeat(&a.Attempt, details) }, &a.later
+	u.Logger = w.Config.Logger
+	return bind.WithAttempt(ctx, u), stop
+}
+
+func idempotencyKey(a *Attempt) string {
+	id := strconv.FormatInt(a.Ref.EventID, 10)
+	if a.Call.Local != 0 {
+		id = localIdentity(a.Call)
+	}
+	return a.Ref.Key.String() + "/" + strconv.FormatInt(a.Ref.Execution, 10) + "/" + id
+}
+
+// freeSlot frees the slot.
+func (w *Worker) freeSlot(a *Attempt) {
+	a.StopBeating()
+	w.Count.AttemptsRunning.Add(-1)
+	w.pools.Release(a.places)
+	w.Tasks.Release(1)
+}
+
+// RunUser runs the user's function. A panic is a failure of the attempt.
+func (w *Worker) RunUser(ctx context.Context, a *Attempt) (output []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = w.Panicked(a, fmt.Sprintf("panicked: %v", p))
+		}
+	}()
+	output, err = w.Config.Activities[a.Call.Queue][a.Call.Name](ctx, a.Call.Input)
+	if err == nil {
+		err = w.judge.fits(a, output)
+	}
+	return output, err
+}
+
+// Panicked returns the failure of an attempt whose code did not return, and logs it: a retry may hide it from all others. It is called
+// while the code's stack is still there.
+func (w *Worker) Panicked(a *Attempt, how string) error {
+	stack := string(debug.Stack())
+	w.Config.Logger.Error("activity panicked", "activity", a.Call.Name, "instance", a.instanceID, "attempt", a.Number, "err", how, "stack", stack)
+	return failure.New(failure.ErrPanic, "activity %s %s\n%s", a.Call.Name, how, stack)
+}
+
+// countFailed counts an attempt that ended its call with an error. One that was cancelled and stopped has not failed.
+func (j *judge) countFailed(a *Attempt, cause error) {
+	if errors.Is(cause, activity.ErrCancelled) || a.Unwanted() {
+		j.Count.AttemptsCancelled.Add(1)
+		return
+	}
+	j.Count.AttemptsFailed.Add(1)
+}
+
+// fits refuses an output that no history takes.
+func (j *judge) fits(a *Attempt, output []byte) error {
+	if int64(len(output)) <= j.Config.Settings.MaxPayload {
+		return nil
+	}
+	return failure.NonRetryable(failure.New(failure.ErrTooLarge, "output of activity %s has %d bytes, the limit is %d",
+		a.Call.Name, len(output), j.Config.Settings.MaxPayload))
+}
+
+// settle ends an attempt whose code has ended or was abandoned. It returns the result if the execution is to have it; the caller delivers it.
+func (w *Worker) settle(working context.Context, a *Attempt, cause error, output []byte, err error) *Result {
+	w.freeSlot(a)
+	left := w.conclude(working, a, cause, output, err)
+	if left == nil {
+		w.Over(a)
+	}
+	return left
+}
+
+// ToInbox sends a result to the inbox of its execution.
+func (w *Worker) ToInbox(working context.Context, r *Result) {
+	a := r.Attempt
+	w.Store.Report(working, provider.TaskReport{
+		TaskRef: a.Ref, Token: a.Token, Attempt: a.stored(), Outcome: provider.TaskComplete, Details: r.details,
+		Message: core.Message(r.Body, a.Ref.Execution, a.Ref.EventID),
+	})
+	w.executions.SentTo(a.Ref.Key)
+	w.Manage.Remove(&a.Attempt)
+}
+
+// ReleaseUnstarted releases the task of an attempt that was not started, as its turn is rolled back.
+func (w *Worker) ReleaseUnstarted(working context.Context, a *Attempt) {
+	w.Work.Add()
+	go func() {
+		defer w.Work.Done()
+		w.Store.Report(working, provider.TaskReport{TaskRef: a.Ref, Token: a.Token, Attempt: a.stored(), Outcome: provider.TaskRelease})
+	}()
+}
+
+// Over ends an attempt whose end is reported or delivered.
+func (w *Worker) Over(a *Attempt) {
+	if a.suspect {
+		w.Suspects.Done()
+	}
+	w.Work.Done()
+}
+
+// conclude reports how an attempt ended, or returns its result.
+func (w *Worker) conclude(working context.Context, a *Attempt, cause error, output []byte, err error) *Result {
+	report := provider.TaskReport{TaskRef: a.Ref, Token: a.Token, Attempt: a.stored(), Details: a.Unsaved()}
+	if inside := a.completion.Close(); err == nil && inside != nil {
+		return w.completeIn(working, a, inside, output, report)
+	}
+	return w.end(working, a, cause, output, err, report)
+}
+
+// end reports that an attempt ended by itself, or because it was cancelled. The result is as of settle.
+func (w *Worker) end(
+	working context.Context, a *Attempt, cause error, output []byte, err error, report provider.TaskReport,
+) *Result {
+	gone := errors.Is(cause, activity.ErrOrchestrationEnded) || errors.Is(cause, activity.ErrOrchestrationMissing)
+	switch {
+	case err != nil && a.Call.AtMostOnce && (gone || errors.Is(cause, activity.ErrShutdown)):
+		// It has begun. If the node was told wrong, a released task would run again.
+		w.Count.AttemptsFailed.Add(1)
+		failTask(&report, w.judge.workerLost(a.Call.Name, cause.Error()))
+	case gone:
+		w.Count.AttemptsDiscarded.Add(1)
+		report.Outcome = provider.TaskDiscard
+		if err == nil { // kept, in case the node was told wrong
+			report.Outcome = provider.TaskComplete
+			report.Message = core.Message(w.judge.completed(a, output), a.Ref.Execution, a.Ref.EventID)
+		}
+	case err == nil:
+		w.Count.AttemptsCompleted.Add(1)
+		return &Result{Attempt: a, details: report.Details, Body: w.judge.completed(a, output)}
+	case errors.Is(cause, activity.ErrShutdown):
+		w.Count.AttemptsReleased.Add(1)
+		report.Outcome, report.Begun = provider.TaskRelease, true
+	case errors.Is(cause, activity.ErrLeaseLost):
+		w.Store.LeasesLost.Add(1)
+		w.Manage.Remove(&a.Attempt)
+		return nil
+	case errors.Is(cause, activity.ErrAlreadyCompleted):
+		w.Manage.Remove(&a.Attempt)
+		return nil
+	default:
+		return w.failed(working, a, cause, err, report)
+	}
+	w.Store.Report(working, report)
+	w.Manage.Remove(&a.Attempt)
+	return nil
+}
+
+// failureOf says how the attempt failed. The engine's own reasons go before the error
+// with which the code obeyed them.
+func (j *judge) failureOf(a *Attempt, cause, err error) history.Failure {
+	switch {
+	case errors.Is(cause, activity.ErrCancelled):
+		err = failure.NonRetryable(failure.New(failure.ErrCancelled, "activity %s was cancelled: %v", a.Call.Name, err))
+	case errors.Is(cause, activity.ErrTimeout):
+		err = timeoutFailure(a.Call, timeoutKind(cause), err)
+	}
+	return j.Config.Env.Errors.Encode(err)
+}
+
+// failed puts the task back into the queue for another attempt, or returns the failure as the result.
+func (w *Worker) failed(working context.Context, a *Attempt, cause, err error, report provider.TaskReport) *Result {
+	f := w.judge.failureOf(a, cause, err)
+	delay, again := w.judge.again(a, &f, err)
+	if again && a.Unwanted() { // a caller that waits for its end does not wait for another attempt
+		f, again = w.judge.failureOf(a, activity.ErrCancelled, err), false
+	}
+	if !again {
+		w.judge.countFailed(a, cause)
+		return &Result{Attempt: a, details: report.Details, Body: w.judge.gaveUp(a, f)}
+	}
+	w.Count.AttemptsRetried.Add(1)
+	report.Outcome, report.Delay, report.Failure = provider.TaskRetry, delay, w.judge.triedAgain(a, f)
+	w.Store.Report(working, report)
+	w.Manage.Remove(&a.Attempt)
+	return nil
+}

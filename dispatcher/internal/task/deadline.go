@@ -1,0 +1,194 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/dispatcher/internal/core"
+	"github.com/perdure/perdure/dispatcher/internal/manage"
+	"github.com/perdure/perdure/dispatcher/internal/storage"
+	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/provider"
+)
+
+// deadlines ends calls that are past their time while no attempt of them runs.
+type deadlines struct {
+	*core.Node
+
+	judge      *judge
+	executions Executions
+}
+
+// loop ends calls that are past their time while no attempt of them runs: those that no node has taken, that wait for
+// their next attempt, or that are parked. Every node does it for all queues, since those that serve a queue may
+// be gone (hazard 30). It needs no slots.
+func (d *deadlines) loop(fetching, working context.Context) {
+	req := provider.FetchTasksRequest{Owner: d.Config.Owner, Lease: d.Config.Lease, Expired: true, Max: storage.MaxFetch, Wait: storage.FetchWait}
+	for failures := 0; ; {
+		req.Token = storage.NewToken()
+		ctx, cancel := context.WithTimeout(fetching, storage.FetchWait+storage.CallTimeout)
+		res, err := d.Store.FetchTasks(ctx, req)
+		cancel()
+		if err == nil {
+			failures = 0
+			d.Clock.Set(res.Now)
+			d.endLate(working, res.Tasks, req.Token, res.Now)
+			continue
+		}
+		failures++
+		if !d.Store.FetchAgain(fetching, "fetch tasks past their time", failures, err, func() {
+			d.Store.Report(working, provider.TaskReport{Token: req.Token, Outcome: provider.TaskRelease})
+		}) {
+			return
+		}
+	}
+}
+
+// endLate reports how the calls of tasks end that are past their time.
+func (d *deadlines) endLate(working context.Context, tasks []provider.LeasedTask, token provider.UUID, now provider.Time) {
+	var reports []provider.TaskReport
+	for i := range tasks {
+		task := &tasks[i]
+		report := provider.TaskReport{TaskRef: task.TaskRef, Token: provider.TaskToken(token, task.TaskRef), Attempt: task.Attempt}
+		if !d.lateReport(&report, task, now) {
+			continue
+		}
+		reports = append(reports, report)
+		d.Manage.Cancel(task.TaskRef, activity.ErrLeaseLost) // an attempt that lost its lease may still run here
+	}
+	if len(reports) > 0 {
+		d.Store.Report(working, reports...)
+	}
+	for i := range reports {
+		d.executions.SentTo(reports[i].Key)
+	}
+}
+
+// lateReport says how the call of a task that is past its time ends; false leaves it to a node of a newer release, until the lease is over.
+func (d *deadlines) lateReport(report *provider.TaskReport, task *provider.LeasedTask, now provider.Time) bool {
+	e, err := history.Decode(task.EventID, task.Payload)
+	call, ok := e.Body.(*history.ActivityScheduled)
+	switch {
+	case errors.Is(err, history.ErrNewer):
+		return false
+	case task.State.Kind != provider.ExecutionRunning:
+		d.Count.AttemptsDiscarded.Add(1)
+		report.Outcome = provider.TaskDiscard
+	case task.CancelRequested:
+		failTask(report, d.Config.Env.Errors.Encode(failure.ErrCancelled))
+	case err != nil || !ok:
+		d.judge.poisonTask(report, "task past its time cannot be decoded")
+	default:
+		a := &Attempt{
+			Attempt: manage.Attempt{Ref: task.TaskRef}, Number: call.Attempts + task.Attempt, before: call.Attempts, Call: call,
+			scheduled: task.ScheduledAt, deadline: task.Deadline,
+		}
+		a.recall(task.Failure)
+		d.endCall(report, a, passed(task, call, now))
+	}
+	return true
+}
+
+// endCall ends a call that is past its time, or the parked attempt that is.
+func (d *deadlines) endCall(report *provider.TaskReport, a *Attempt, kind activity.TimeoutKind) {
+	var last error // what the attempt before said
+	if a.stored() > 1 {
+		last = d.Config.Env.Errors.Decode(a.last)
+	}
+	f, ended := d.Config.Env.Errors.Encode(timeoutFailure(a.Call, kind, last)), a.past
+	if kind == activity.StartToClose {
+		if delay, again := d.judge.again(a, &f, nil); again {
+			d.Count.AttemptsRetried.Add(1)
+			report.Outcome, report.Delay, report.Failure = provider.TaskRetry, delay, d.judge.triedAgain(a, f)
+			return
+		}
+		ended = d.judge.gaveUp(a, f).Attempts
+	}
+	d.Count.AttemptsFailed.Add(1)
+	failTask(report, f, ended...)
+}
+
+// passed says which limit a task has passed. A parked one has that of its attempt in place of the one until its first.
+func passed(task *provider.LeasedTask, call *history.ActivityScheduled, now provider.Time) activity.TimeoutKind {
+	switch {
+	case task.Deadline != 0 && task.Deadline <= now:
+		return activity.ScheduleToClose
+	case task.StartBy == task.ScheduledAt.Add(Span(call.ScheduleToStart)):
+		return activity.ScheduleToStart
+	default:
+		return activity.StartToClose
+	}
+}
+
+// limited ends the context of an attempt at the first of its limits, with that as the cause.
+func (w *Worker) limited(ctx context.Context, a *Attempt) (_ context.Context, stop context.CancelFunc, deadline time.Time) {
+	limit, kind := Span(a.Call.StartToClose), activity.StartToClose
+	if limit > 0 {
+		a.expires = time.Now().Add(limit)
+	}
+	if left, is := w.judge.remaining(a); is && (limit == 0 || left < limit) {
+		limit, kind = max(left, 1), activity.ScheduleToClose
+	}
+	if limit == 0 {
+		return ctx, func() {}, time.Time{}
+	}
+	deadline = time.Now().Add(limit)
+	ctx, stop = context.WithDeadlineCause(ctx, deadline, &activity.TimeoutError{Kind: kind})
+	return ctx, stop, deadline
+}
+
+// timeoutKind says which limit ended a context.
+func timeoutKind(cause error) activity.TimeoutKind {
+	if limit, ok := errors.AsType[*activity.TimeoutError](cause); ok {
+		return limit.Kind
+	}
+	return activity.StartToClose
+}
+
+// timeoutFailure is the error of a call or attempt that is over a limit. why is what its code, or the attempt before, said of it; it may be nil.
+func timeoutFailure(call *history.ActivityScheduled, kind activity.TimeoutKind, why error) error {
+	limit, what := call.StartToClose, "ran longer than"
+	switch kind {
+	case activity.StartToClose:
+	case activity.NoHeartbeat:
+		limit, what = call.HeartbeatTimeout, "gave no heartbeat within"
+	case activity.ScheduleToStart:
+		limit, what = call.ScheduleToStart, "did not begin within"
+	case activity.ScheduleToClose:
+		limit, what = call.ScheduleToClose, "did not end within"
+	}
+	said := ""
+	if why != nil {
+		said = ": " + why.Error()
+	}
+	err := failure.NewTimeout(string(kind), "activity %s %s its %s timeout of %v%s", call.Name, what, kind,
+		Span(limit), said)
+	if kind == activity.ScheduleToStart || kind == activity.ScheduleToClose { // it concerns the whole call
+		err = failure.NonRetryable(err)
+	}
+	return err
+}
+
+// Span is a limit in stored microseconds. It is cut where it would overflow, as a duration or when a clock is added: that is hundreds of years away.
+func Span(micros int64) time.Duration {
+	return time.Duration(min(micros, int64(maxRetryDelay/time.Microsecond))) * time.Microsecond
+}
+
+// deadline is 0 if there is no limit.
+func deadline(from provider.Time, limit time.Duration) provider.Time {
+	if limit == 0 {
+		return 0
+	}
+	return from.Add(limit)
+}
+
+// remaining is the time that a call has left from now on, by the storage's clock; false if it has no limit.
+func (j *judge) remaining(a *Attempt) (time.Duration, bool) {
+	if a.deadline == 0 {
+		return 0, false
+	}
+	return max(a.deadline.Sub(j.Clock.Now()), 0), true
+}

@@ -1,0 +1,241 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure/dispatcher/internal/core"
+	"github.com/perdure/perdure/dispatcher/internal/flow"
+	"github.com/perdure/perdure/dispatcher/internal/manage"
+	"github.com/perdure/perdure/dispatcher/internal/storage"
+	"github.com/perdure/perdure/dispatcher/internal/suspect"
+	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/provider"
+)
+
+// taskFetcher fetches tasks and begins their attempts.
+type taskFetcher struct {
+	*core.Node
+
+	worker *Worker
+	judge  *judge
+}
+
+// loop fetches activity tasks as long as there are free slots.
+func (f *taskFetcher) loop(fetching, working context.Context) {
+	req := provider.FetchTasksRequest{Owner: f.Config.Owner, Lease: f.Config.Lease, Wait: storage.FetchWait, Sessions: f.Config.Sessions}
+	for failures := 0; ; {
+		if !f.Suspects.Wait(fetching) {
+			return
+		}
+		n, err := f.Tasks.TakeUpTo(fetching, storage.MaxFetch)
+		if err != nil {
+			return
+		}
+		allowed, wait := f.worker.rate.Allowed(n, time.Now())
+		f.Tasks.Release(n - allowed)
+		if n = allowed; n == 0 {
+			if !storage.Pause(fetching, wait) {
+				return
+			}
+			continue
+		}
+		req.Max, req.Token = n, storage.NewToken()
+		tasks, read, err := f.fetch(fetching, working, req)
+		if err == nil {
+			failures = 0
+			f.Count.TasksFetched.Add(int64(len(tasks)))
+			f.take(fetching, working, tasks, req.Token, read)
+			continue
+		}
+		failures++
+		if !f.Store.FetchAgain(fetching, "fetch tasks", failures, err, func() {
+			f.Store.Report(working, provider.TaskReport{Token: req.Token, Outcome: provider.TaskRelease})
+		}) {
+			return
+		}
+	}
+}
+
+// fetch looks without waiting first: what it finds waits in the queue, so that
+// hand-off must not pass it. Only while the second, waiting call is parked is hand-off allowed. The caller has taken req.Max slots;
+// fetch releases those that it returns no task for.
+func (f *taskFetcher) fetch(
+	fetching, working context.Context, req provider.FetchTasksRequest,
+) (tasks []provider.LeasedTask, read manage.Anchor, err error) {
+	ctx, cancel := context.WithTimeout(fetching, storage.FetchWait+storage.CallTimeout)
+	defer cancel()
+	taken := req.Max
+	defer func() { f.Tasks.Release(taken - len(tasks)) }()
+	o := f.worker.pools.Offers(req.Max)
+	for _, l := range o.Looks {
+		look := req
+		look.Queues, look.Max, look.Wait = l.Queues, l.Limit, 0
+		read.Sent = manage.ThisMoment()
+		res, err := f.Store.FetchTasks(ctx, look)
+		f.fetched(&res)
+		read.Storage = res.Now
+		if err != nil || len(res.Tasks) > 0 {
+			return res.Tasks, read, err
+		}
+	}
+	f.Tasks.Release(taken) // hand-off may use them while the fetch waits
+	taken = 0
+	waiting, stop := f.worker.pools.Wait(ctx, o)
+	defer stop()
+	if len(o.Looks) == 0 { // nothing has room
+		<-waiting.Done()
+		return nil, read, nil
+	}
+	f.worker.queueEmpty.Store(true)
+	defer f.worker.queueEmpty.Store(false)
+	req.Queues, req.Max = o.Park.Queues, o.Park.Limit
+	res, err := f.Store.FetchTasks(waiting, req)
+	f.worker.queueEmpty.Store(false)
+	f.fetched(&res)
+	if err != nil && errors.Is(context.Cause(waiting), flow.ErrRoom) {
+		f.Store.Report(ctx, provider.TaskReport{Token: req.Token, Outcome: provider.TaskRelease}) // what it may have leased
+		return nil, read, nil
+	}
+	for taken < len(res.Tasks) && f.Tasks.TryTake() {
+		taken++
+	}
+	f.release(working, res.Tasks[taken:], req.Token)
+	return res.Tasks[:taken], read, err
+}
+
+// release gives tasks back, uncounted, for which hand-offs have left no slot. Another node may have one; the loop of this node asks again
+// when it has one.
+func (f *taskFetcher) release(working context.Context, tasks []provider.LeasedTask, token provider.UUID) {
+	if len(tasks) == 0 {
+		return
+	}
+	f.Count.AttemptsReleased.Add(int64(len(tasks)))
+	reports := make([]provider.TaskReport, len(tasks))
+	for i := range tasks {
+		ref := tasks[i].TaskRef
+		reports[i] = provider.TaskReport{
+			TaskRef: ref, Token: provider.TaskToken(token, ref), Attempt: tasks[i].Attempt, Outcome: provider.TaskRelease,
+		}
+	}
+	f.Work.Add()
+	go func() {
+		defer f.Work.Done()
+		f.Store.Report(working, reports...)
+	}()
+}
+
+// fetched takes over the storage's time and the number of sessions.
+func (f *taskFetcher) fetched(res *provider.FetchTasksResult) {
+	f.Clock.Set(res.Now)
+	if f.Config.Sessions.Max > 0 && res.Now != 0 {
+		f.Manage.Holds(res.Sessions)
+	}
+}
+
+// take starts what was fetched.
+func (f *taskFetcher) take(fetching, working context.Context, tasks []provider.LeasedTask, token provider.UUID, read manage.Anchor) {
+	f.worker.rate.Began(len(tasks), time.Now())
+	f.begin(working, f.takeThrottled(fetching, working, tasks, token, read), token, read)
+}
+
+// begin starts the attempts of fetched tasks, whose slots are taken, and deals with those that must not
+// run. Suspects that have to wait are released, and that is durable before the one that may run begins.
+func (f *taskFetcher) begin(working context.Context, tasks []provider.LeasedTask, token provider.UUID, read manage.Anchor) {
+	var alone *Attempt
+	var wait []provider.TaskReport
+	for i := range tasks {
+		a, refusal := f.examine(&tasks[i], token, read)
+		if refusal != nil {
+			f.worker.refuse(working, *refusal)
+			continue
+		}
+		lost := a.Deliveries - 1
+		if !suspect.Is(lost, f.Config.PoisonLimit) {
+			f.worker.Start(working, a)
+			continue
+		}
+		delay, admitted := f.Suspects.Admit(a.Ref, lost)
+		if admitted {
+			a.suspect = true
+			alone = a
+			continue
+		}
+		wait = append(wait, provider.TaskReport{TaskRef: a.Ref, Token: a.Token, Attempt: a.stored(), Outcome: provider.TaskRelease, Delay: delay})
+	}
+	if len(wait) > 0 {
+		f.Count.SuspectsDelayed.Add(int64(len(wait)))
+		f.Store.Report(working, wait...)
+		f.Tasks.Release(len(wait))
+	}
+	if alone != nil {
+		f.worker.Start(working, alone)
+	}
+}
+
+// refuse reports on a task that must not run and frees its slot.
+func (w *Worker) refuse(working context.Context, report provider.TaskReport) {
+	w.Work.Add()
+	go func() {
+		defer w.Work.Done()
+		defer w.Tasks.Release(1)
+		w.Store.Report(working, report)
+	}()
+}
+
+// examine makes the attempt of a fetched task, or the report on one that must not run.
+func (f *taskFetcher) examine(task *provider.LeasedTask, token provider.UUID, read manage.Anchor) (*Attempt, *provider.TaskReport) {
+	a := &Attempt{
+		Attempt: manage.Attempt{
+			Ref: task.TaskRef, Token: provider.TaskToken(token, task.TaskRef), Lease: read.Lease(task.LeaseUntil, f.Config.Lease),
+		},
+		instanceID: task.InstanceID, Number: task.Attempt, Deliveries: task.Deliveries, scheduled: task.ScheduledAt, deadline: task.Deadline, details: task.Details,
+	}
+	a.recall(task.Failure)
+	report := &provider.TaskReport{TaskRef: a.Ref, Token: a.Token, Attempt: task.Attempt}
+	e, err := history.Decode(task.EventID, task.Payload)
+	call, ok := e.Body.(*history.ActivityScheduled)
+	switch {
+	case f.Stopping.Load():
+		report.Outcome = provider.TaskRelease
+	case task.State.Kind != provider.ExecutionRunning:
+		f.Count.AttemptsDiscarded.Add(1)
+		report.Outcome = provider.TaskDiscard
+	case task.CancelRequested:
+		// Its node was lost before it could be cancelled. The orchestration has gone on without the result.
+		failTask(report, f.Config.Env.Errors.Encode(failure.ErrCancelled))
+	case errors.Is(err, history.ErrNewer):
+		report.Outcome, report.Delay = provider.TaskRelease, time.Second
+	case err != nil || !ok:
+		f.judge.poisonTask(report, fmt.Sprintf("task cannot be decoded: %v", err))
+	case f.Config.Activities[call.Queue][call.Name] == nil:
+		f.judge.poisonTask(report, fmt.Sprintf("task is stored as activity %q of queue %q, and holds a call of %q of queue %q",
+			task.Name, task.Queue, call.Name, call.Queue))
+	case call.AtMostOnce && task.Deliveries > 1:
+		f.Count.AttemptsFailed.Add(1)
+		failTask(report, f.judge.workerLost(call.Name, "the node that had taken it was lost"), a.past...)
+	case task.Deliveries > f.Config.PoisonLimit:
+		f.judge.poisonTask(report, fmt.Sprintf("activity %s: attempt %d was lost with its node %d times", task.Name, task.Attempt, task.Deliveries-1), a.past...)
+	case task.Attempt > 1 && call.Retry != nil && elapsed(call.Retry, task.ScheduledAt, f.Clock.Now(), 0):
+		// It waited for a node or a slot too long: the last attempt was the last one.
+		f.Count.AttemptsFailed.Add(1)
+		failTask(report, a.last, a.past...)
+	default:
+		a.Call, a.before = call, call.Attempts
+		a.Number += a.before
+		return a, nil
+	}
+	return nil, report
+}
+
+// releaseUnbegun gives a task back, uncounted, whose slot is taken and whose lease has become too short to begin.
+func (w *Worker) releaseUnbegun(working context.Context, a *Attempt) {
+	w.Count.AttemptsReleased.Add(1)
+	w.refuse(working, provider.TaskReport{TaskRef: a.Ref, Token: a.Token, Attempt: a.stored(), Outcome: provider.TaskRelease})
+	if a.suspect {
+		w.Suspects.Done()
+	}
+}

@@ -1,0 +1,86 @@
+package task
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/dispatcher/internal/manage"
+	"github.com/perdure/perdure/internal/bind"
+	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/provider"
+)
+
+// NewInTurn makes an attempt of a local activity, which begins inside a turn. failed attempts were before it.
+func (w *Worker) NewInTurn(ref provider.TaskRef, instanceID string, call *history.ActivityScheduled, failed int64, asked provider.Time) *Attempt {
+	return &Attempt{
+		Attempt: manage.Attempt{Ref: ref}, Call: call, instanceID: instanceID, Number: failed + 1, before: failed, Deliveries: 1,
+		began: w.Clock.Now(), Done: make(chan struct{}), user: &bind.Attempt{},
+		scheduled: asked, deadline: deadline(asked, time.Duration(call.ScheduleToClose)*time.Microsecond),
+	}
+}
+
+// ContextInTurn is contextOf for an attempt inside a turn, which belongs to no task.
+func (w *Worker) ContextInTurn(ctx context.Context, a *Attempt) (context.Context, context.CancelFunc) {
+	a.completion.Refuse(errLocalCompletion)
+	ctx, stop := w.contextOf(ctx, a)
+	u := a.user
+	u.Info.Local, u.Beat, u.Later = true, func([]byte) {}, neverLater{a}
+	a.Cause = func() error { return context.Cause(ctx) }
+	return ctx, stop
+}
+
+var errLocalCompletion = errors.New("a local activity runs before the commit that records it: call it with CallActivity")
+
+// neverLater refuses to end a local activity later. It implements activity.Later.
+type neverLater struct{ a *Attempt }
+
+// Token implements activity.Later.
+func (l neverLater) Token() string { panic(RefuseLater(l.a, activity.ErrPending)) }
+
+// End implements activity.Later.
+func (l neverLater) End([]byte, error) error { return RefuseLater(l.a, activity.ErrPending) }
+
+// Cause implements activity.Later.
+func (l neverLater) Cause() error { return l.a.Cause() }
+
+// Adopt takes over an attempt that began inside a turn, whose commit made it a task with a lease and a slot.
+func (w *Worker) Adopt(a *Attempt) {
+	w.Count.AttemptsRunning.Add(1)
+	a.later = later{w, a}
+	a.Owner = &a.later
+	w.Manage.Add(&a.Attempt)
+}
+
+// FailedInTurn returns the failure of an attempt inside a turn. It reports whether there is another attempt, and after how long.
+func (w *Worker) FailedInTurn(a *Attempt, cause, err error) (f history.Failure, delay time.Duration, again bool) {
+	f = w.judge.failureOf(a, cause, err)
+	delay, again = w.judge.again(a, &f, err)
+	if again {
+		w.Count.AttemptsRetried.Add(1)
+	} else {
+		w.judge.countFailed(a, cause)
+	}
+	return f, delay, again
+}
+
+// RefuseLater makes a failure of what asks to end later.
+func RefuseLater(a *Attempt, err error) error {
+	if !failure.Wraps(err, activity.ErrPending) {
+		return err
+	}
+	return failure.NonRetryable(failure.New(failure.ErrInvalid,
+		"activity %s answered that it ends later, which a local activity cannot: call it with CallActivity", a.Call.Name))
+}
+
+// localIdentity distinguishes a call from all others of its execution. It has no event yet, and when its turn is repeated other
+// messages may come first, so that another call gets the same number.
+func localIdentity(call *history.ActivityScheduled) string {
+	sum := sha256.Sum256(append([]byte(call.Name+"\x00"), call.Input...))
+	return "local-" + strconv.FormatInt(call.Local, 10) + "-" + hex.EncodeToString(sum[:8])
+}

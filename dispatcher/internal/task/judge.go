@@ -1,0 +1,149 @@
+package task
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure/dispatcher/internal/core"
+	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/provider"
+)
+
+// again reports whether a failed attempt is tried again, and after how long. err, of the activity, may ask for a delay in
+// place of the policy's.
+func (j *judge) again(a *Attempt, f *history.Failure, err error) (time.Duration, bool) {
+	delay, again := retryDelay(a.Call.Retry, a.Number, f)
+	if !again {
+		return 0, false
+	}
+	if asked, ok := failure.RetryDelay(err); ok {
+		delay = min(asked, maxRetryDelay)
+	}
+	if left, limited := j.remaining(a); limited && delay >= left {
+		return 0, false
+	}
+	return delay, !elapsed(a.Call.Retry, a.scheduled, j.Clock.Now(), delay)
+}
+
+// elapsed reports whether an attempt that begins after the delay would begin too late.
+func elapsed(p *history.RetryPolicy, scheduled, now provider.Time, delay time.Duration) bool {
+	return p.MaxElapsed > 0 && int64(now.Add(delay)-scheduled) > p.MaxElapsed
+}
+
+// maxRetryDelay is the longest delay that neither overflows nor is refused by a storage.
+const maxRetryDelay = math.MaxInt64 / 4000 * time.Microsecond
+
+// retryDelay reports whether a failed attempt is tried again, and after how long: the
+// initial interval grows by the coefficient with each attempt up to the longest, give or
+// take the jitter.
+func retryDelay(p *history.RetryPolicy, attempt int64, f *history.Failure) (time.Duration, bool) {
+	if p == nil || f.NonRetryable || p.MaxAttempts > 0 && attempt >= p.MaxAttempts || excluded(p, f) {
+		return 0, false
+	}
+	interval := float64(p.InitialInterval) * math.Pow(float64(p.Coefficient)/1000, float64(attempt-1))
+	interval = min(interval, float64(p.MaxInterval))
+	if p.Jitter > 0 {
+		interval *= 1 + float64(p.Jitter)/1000*(2*rand.Float64()-1)
+	}
+	// No release writes a policy without an interval: bytes that hold one must not make a node spin.
+	if !(interval > 0) { // not a number, too
+		interval = float64(time.Second / time.Microsecond)
+	}
+	return time.Duration(min(interval, float64(maxRetryDelay/time.Microsecond))) * time.Microsecond, true
+}
+
+// excluded reports whether the failure or one of its causes has a type that the policy does
+// not retry.
+func excluded(p *history.RetryPolicy, f *history.Failure) bool {
+	if slices.ContainsFunc(p.NonRetryable, func(name []byte) bool { return f.Type == string(name) }) {
+		return true
+	}
+	return slices.ContainsFunc(f.Causes, func(cause history.Failure) bool { return excluded(p, &cause) })
+}
+
+// maxReason bounds the text of each failure in a list of attempts, in bytes.
+const maxReason = 200
+
+// listed returns the attempts so far, this one included, as many as the call asks for. f is why it failed, nil if it did not.
+func (j *judge) listed(a *Attempt, f *history.Failure) []history.Attempt {
+	if a.Call.Retry == nil || a.Call.Retry.Listed <= 0 {
+		return nil
+	}
+	own := history.Attempt{Number: a.Number, Node: j.Config.Owner, Began: int64(a.began), Ended: int64(j.Clock.Now())}
+	if f != nil {
+		own.Failure = reason(f.Message)
+	}
+	list := append(slices.Clone(a.past), own)
+	return list[max(0, len(list)-int(min(a.Call.Retry.Listed, 1_000))):]
+}
+
+// reason is the beginning of a message: a panic's goes on with the stack.
+func reason(message string) string {
+	line, _, _ := strings.Cut(message, "\n")
+	if len(line) > maxReason {
+		line = strings.ToValidUTF8(line[:maxReason-3], "") + "..."
+	}
+	return line
+}
+
+// completed returns the end of a call whose activity returned.
+func (j *judge) completed(a *Attempt, output []byte) *history.ActivityCompleted {
+	b := &history.ActivityCompleted{Scheduled: a.Ref.EventID, Output: output, Attempt: a.Number}
+	if len(a.past) > 0 {
+		b.Attempts = j.listed(a, nil)
+	}
+	return b
+}
+
+// gaveUp returns the end of a call whose activity failed for good.
+func (j *judge) gaveUp(a *Attempt, f history.Failure) *history.ActivityFailed {
+	b := &history.ActivityFailed{Scheduled: a.Ref.EventID, Failure: f, Attempt: a.Number}
+	if len(a.past) > 0 {
+		b.Attempts = j.listed(a, &f)
+	}
+	return b
+}
+
+// triedAgain returns what is stored with a task that gets another attempt.
+func (j *judge) triedAgain(a *Attempt, f history.Failure) []byte {
+	return history.EncodeRetried(history.Retried{Failure: f, Attempts: j.listed(a, &f)})
+}
+
+// recall takes over what was stored with the task. What cannot be read is of no use, and no reason not to run.
+func (a *Attempt) recall(stored []byte) {
+	if len(stored) == 0 {
+		return
+	}
+	if r, err := history.DecodeRetried(stored); err == nil {
+		a.last, a.past = r.Failure, r.Attempts
+	}
+}
+
+// judge decides what the end of an attempt means: a retry, a result or a dead letter.
+type judge struct{ *core.Node }
+
+// failTask makes a report that ends the call with a failure. past are the attempts that have ended.
+func failTask(report *provider.TaskReport, f history.Failure, past ...history.Attempt) {
+	report.Outcome = provider.TaskComplete
+	report.Message = core.Message(&history.ActivityFailed{
+		Scheduled: report.EventID, Attempt: report.Attempt, Failure: f, Attempts: past,
+	}, report.Execution, report.EventID)
+}
+
+// workerLost is how a call ends that must not run again although its outcome is not known.
+func (j *judge) workerLost(activity, why string) history.Failure {
+	return j.Config.Env.Errors.Encode(failure.New(failure.ErrWorkerLost, "activity %s runs at most once: %s", activity, why))
+}
+
+// poisonTask makes a report that ends the call with ErrPoisoned and keeps the task in the
+// dead letters.
+func (j *judge) poisonTask(report *provider.TaskReport, reason string, past ...history.Attempt) {
+	j.Count.AttemptsPoisoned.Add(1)
+	j.Config.Logger.Error("activity is poisoned: moved to the dead letters", "key", report.Key, "event", report.EventID, "reason", reason)
+	failTask(report, j.Config.Env.Errors.Encode(failure.NonRetryable(failure.New(failure.ErrPoisoned, "%s", reason))), past...)
+	report.Outcome, report.Reason = provider.TaskPoison, core.Plain(reason, provider.MaxName)
+}

@@ -1,0 +1,261 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/dispatcher/internal/leak"
+	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/tasktoken"
+	"github.com/perdure/perdure/provider"
+)
+
+// phase is how far an attempt is.
+type phase uint8
+
+const (
+	phaseCode    phase = iota // user code runs
+	phasePending              // it returned ErrPending
+	phaseOver                 // somebody deals with the end
+)
+
+// Outcome is what a completer gave.
+type Outcome struct {
+	Output []byte
+	Err    error
+}
+
+// life decides what ends an attempt: its code, its completer, or the watchdog.
+type life struct {
+	mu     sync.Mutex
+	phase  phase
+	given  *Outcome
+	settle func(Outcome) // of a pending attempt
+	why    error         // it is over
+}
+
+// end makes the caller deal with the end, if ok. given is the outcome of a
+// completer, if there is one. code reports whether user code still runs.
+func (l *life) end(why error) (given *Outcome, code, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.phase == phaseOver {
+		return nil, false, false
+	}
+	code = l.phase == phaseCode
+	l.phase, l.why = phaseOver, why
+	return l.given, code, true
+}
+
+// wait makes an attempt pending, unless its completer was faster or it is over.
+func (l *life) wait(settle func(Outcome)) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.phase != phaseCode || l.given != nil {
+		return false
+	}
+	l.phase, l.settle = phasePending, settle
+	return true
+}
+
+func (l *life) pending() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.phase == phasePending
+}
+
+// give takes what a completer says. While code runs it is kept for the end of that.
+func (l *life) give(o Outcome) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.phase == phaseOver:
+		return l.why
+	case l.given != nil:
+		return activity.ErrAlreadyCompleted
+	}
+	l.given = &o
+	if l.phase == phasePending {
+		l.phase, l.why = phaseOver, activity.ErrAlreadyCompleted
+		go l.settle(o)
+	}
+	return nil
+}
+
+// over returns why no outcome is taken any more; nil if one is.
+func (l *life) over() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.phase != phaseOver && l.given != nil {
+		return activity.ErrAlreadyCompleted
+	}
+	return l.why
+}
+
+// later ends an attempt whose code has returned without a result. It implements activity.Later and manage.Owner.
+type later struct {
+	w *Worker
+	a *Attempt
+}
+
+// Token implements activity.Later.
+func (l *later) Token() string {
+	l.a.Share()
+	return tasktoken.Encode(tasktoken.Token{Task: l.a.Ref, Attempt: l.a.stored(), Holder: l.a.Token, Lease: l.w.Config.Lease})
+}
+
+// End implements activity.Later.
+func (l *later) End(output []byte, err error) error {
+	if err == nil {
+		err = l.w.judge.fits(l.a, output)
+		if err != nil {
+			return err
+		}
+	}
+	return l.a.life.give(Outcome{output, err})
+}
+
+// Cause implements activity.Later.
+func (l *later) Cause() error {
+	if err := l.a.life.over(); err != nil {
+		return err
+	}
+	return l.a.Cause()
+}
+
+// Leave implements manage.Owner.
+func (l *later) Leave(ctx context.Context) {
+	l.w.abandon(ctx, l.a, activity.ErrShutdown, activity.ErrShutdown)
+}
+
+// keepPending keeps an attempt whose code returned ErrPending: slot, lease and context stay, a goroutine
+// does not. free ends the context when a completer has ended the attempt.
+func (w *Worker) keepPending(working, ctx context.Context, a *Attempt, err error, free func()) bool {
+	if !failure.Wraps(err, activity.ErrPending) || failure.Wraps(err, activity.ErrParked) || ctx.Err() != nil {
+		return false
+	}
+	// It is counted first: once it is pending, others may end it.
+	w.Count.AttemptsPending.Add(1)
+	kept := a.life.wait(func(o Outcome) {
+		defer free()
+		close(a.Done)
+		w.Count.AttemptsPending.Add(-1)
+		w.EndedBy(working, a, a.Cause(), o)
+	})
+	if !kept {
+		w.Count.AttemptsPending.Add(-1)
+	}
+	return kept
+}
+
+// EndedBy ends an attempt with an outcome and goes on with its execution on another goroutine.
+func (w *Worker) EndedBy(working context.Context, a *Attempt, cause error, o Outcome) {
+	w.executions.Deliver(working, w.settle(working, a, cause, o.Output, o.Err))
+}
+
+// TryEnd ends an attempt whose context has ended for the given cause, or has not. It reports whether nothing else was faster.
+func (a *Attempt) TryEnd(cause error) bool {
+	_, _, ok := a.life.end(whyOver(cause, false))
+	return ok
+}
+
+// whyOver returns the error of a completer that comes too late.
+func whyOver(cause error, parked bool) error {
+	switch {
+	case parked:
+		return activity.ErrParked
+	case cause != nil:
+		return cause
+	}
+	return activity.ErrAlreadyCompleted
+}
+
+// patient reports whether the completer of a pending attempt has the grace period: to stop, or to say
+// that it was cancelled. For all other causes its outcome does not count any more.
+func patient(cause error) bool {
+	return errors.Is(cause, activity.ErrCancelled) || errors.Is(cause, activity.ErrShutdown)
+}
+
+// park gives the slot of an attempt back. From here on the task goes by its token alone.
+func (w *Worker) park(working context.Context, a *Attempt) *Result {
+	if a.completion.Close() != nil {
+		return w.settle(working, a, nil, nil, failure.NonRetryable(failure.New(failure.ErrInvalid,
+			"activity %s gave its slot back, and what it gave OnComplete would be lost: do that where the activity is completed", a.Call.Name)))
+	}
+	w.freeSlot(a)
+	w.Count.AttemptsParked.Add(1)
+	report := provider.TaskReport{TaskRef: a.Ref, Token: a.Token, Attempt: a.stored(), Outcome: provider.TaskPark, Details: a.Unsaved()}
+	if !a.expires.IsZero() { // any node ends the attempt then
+		report.Limit = max(time.Until(a.expires), time.Microsecond)
+	}
+	w.Store.Report(working, report)
+	w.Manage.Remove(&a.Attempt)
+	w.Over(a)
+	return nil
+}
+
+// grace has the watchdog wait for the code of a cancelled attempt, or waits for the completer of a pending one. After the
+// grace period the attempt is given up: its slot is freed and its task dealt with as if it had ended.
+func (w *Worker) grace(working context.Context, a *Attempt, cause error) {
+	if a.life.pending() {
+		w.gracePending(working, a, cause)
+		return
+	}
+	what := LeakEntry(a, cause)
+	what.Leave = func() {
+		// It talks to the storage, for which the watchdog must not wait.
+		go w.abandon(working, a, cause, fmt.Errorf("did not end within the grace period of %v: %w", w.Config.GracePeriod, cause))
+	}
+	w.Watchdog.Enter(&a.Watched, what)
+}
+
+// gracePending waits for whoever works on a pending attempt to end it. It has no code here that could leak.
+func (w *Worker) gracePending(working context.Context, a *Attempt, cause error) {
+	period := w.Config.GracePeriod
+	if !patient(cause) {
+		period = 0
+	}
+	timer := time.NewTimer(period)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		w.abandon(working, a, cause, fmt.Errorf("did not end within the grace period of %v: %w", period, cause))
+	case <-a.Done:
+	case <-working.Done():
+	}
+}
+
+// abandon ends an attempt in place of its code or its completer, unless those were faster.
+func (w *Worker) abandon(working context.Context, a *Attempt, cause, err error) {
+	given, code, ok := a.life.end(whyOver(cause, false))
+	if !ok {
+		return
+	}
+	if code {
+		w.Count.AttemptsLeaked.Add(1)
+		w.Watchdog.Enter(&a.Watched, LeakEntry(a, cause)) // unless it is on the list
+	} else {
+		w.Count.AttemptsPending.Add(-1)
+	}
+	if given == nil {
+		given = &Outcome{Err: err}
+	}
+	w.EndedBy(working, a, cause, *given)
+}
+
+func LeakEntry(a *Attempt, cause error) leak.Entry {
+	return leak.Entry{Key: a.Ref.Key, Interrupt: a.user.Interrupt, Work: leak.Work{
+		Kind: leak.Activity, Name: a.Call.Name, InstanceID: a.instanceID, Execution: a.Ref.Execution,
+		Attempt: int(a.Number), Cause: cause.Error(),
+	}}
+}
+
+func completionEntry(a *Attempt) leak.Entry {
+	what := LeakEntry(a, fmt.Errorf("its transaction could wait for %v", functionTimeout))
+	what.Kind, what.Interrupt = leak.Completion, nil
+	return what
+}

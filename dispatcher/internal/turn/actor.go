@@ -1,0 +1,278 @@
+package turn
+
+import (
+	"container/list"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure/dispatcher/internal/core"
+	"github.com/perdure/perdure/dispatcher/internal/fast"
+	"github.com/perdure/perdure/dispatcher/internal/inflight"
+	"github.com/perdure/perdure/dispatcher/internal/task"
+	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/provider"
+)
+
+// actor owns one instance on this node: its cached execution, if any, and the jobs that
+// wait for it. One job runs at a time.
+type actor struct {
+	key provider.UUID
+
+	// Guarded by actors.mu.
+	waiting   []job
+	busy      bool
+	idle      *list.Element // in actors.lru, while it is cached and not busy
+	rested    time.Time     // since when
+	size      int
+	gone      bool      // removed; jobs must find another
+	stuck     time.Time // until when the instance may be kept for this node; see stick
+	commits   bool      // a turn is being committed
+	committed time.Time // when the last one was, or began to be
+	arrived   bool      // this node has put something into the inbox since the last commit began
+
+	// Used by the running job only.
+	x       *replay.Execution
+	version provider.UUID // of the last confirmed commit
+	readyAt provider.Time // when the inbox has something, as that commit said; 0: nothing
+	fast    int           // fast turns since the last fetched one
+}
+
+// job is one thing to do for an instance: a fetched turn, or a result from memory.
+type job struct {
+	turn    *provider.Turn
+	token   provider.UUID
+	suspect bool
+	ahead   bool // none of its messages was visible yet
+	result  *task.Result
+}
+
+// actors holds the actors of a node and bounds the memory of their cached executions: the
+// least recently used is evicted first.
+type actors struct {
+	work *inflight.Count // counts each actor that is busy
+
+	mu       sync.Mutex
+	byKey    map[provider.UUID]*actor
+	lru      list.List // idle actors with a cached execution, most recent first
+	bytes    int
+	maxCount int
+	maxBytes int
+	loose    []provider.UUID // evicted while they may be kept for this node
+	cached   chan struct{}   // has room for one: the first that is cached since none was
+	// rounds counts, by instance, closing turns in a row that found the inbox not empty. It
+	// outlives the actor, whose execution is thrown away each time.
+	rounds map[provider.UUID]int
+}
+
+func newActors(n *core.Node) *actors {
+	return &actors{
+		work:  &n.Work,
+		byKey: make(map[provider.UUID]*actor), rounds: make(map[provider.UUID]int), maxCount: n.Config.CacheCount, maxBytes: n.Config.CacheBytes,
+		cached: make(chan struct{}, 1),
+	}
+}
+
+// closingRound counts a closing turn that found the inbox not empty.
+func (as *actors) closingRound(key provider.UUID) {
+	as.mu.Lock()
+	as.rounds[key]++
+	as.mu.Unlock()
+}
+
+// closingRounds returns how many there were since the last confirmed turn.
+func (as *actors) closingRounds(key provider.UUID) int {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	return as.rounds[key]
+}
+
+// settled forgets them.
+func (as *actors) settled(key provider.UUID) {
+	as.mu.Lock()
+	delete(as.rounds, key)
+	as.mu.Unlock()
+}
+
+// sentTo notes that this node has put a message into the instance's inbox.
+func (as *actors) sentTo(key provider.UUID) {
+	as.mu.Lock()
+	if a, ok := as.byKey[key]; ok {
+		a.arrived = true
+	}
+	as.mu.Unlock()
+}
+
+// hasArrived reports whether that was so since the last commit began.
+func (as *actors) hasArrived(a *actor) bool {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	return a.arrived
+}
+
+func (as *actors) size() (count, bytes int) {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	return as.lru.Len(), as.bytes
+}
+
+// enqueue gives a job to the instance's actor, and starts it unless it is busy.
+func (ts *Turns) enqueue(working context.Context, key provider.UUID, j job) {
+	if _, idle := ts.actors.enlist(key, j, true); idle != nil {
+		go ts.drive(working, idle, nil)
+	}
+}
+
+// beginClaimed makes the turn that was claimed ahead and is due.
+func (ts *Turns) beginClaimed(working context.Context, c *fast.Claim) {
+	ts.enqueue(working, c.Key(), job{turn: c.Turn, token: c.Token, ahead: true})
+}
+
+// enlist gives a job to the instance's actor. Without create, only an actor that exists takes it. It returns the actor if that was idle: the caller
+// has to drive it.
+func (as *actors) enlist(key provider.UUID, j job, create bool) (taken bool, idle *actor) {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	a, ok := as.byKey[key]
+	if !ok {
+		if !create {
+			return false, nil
+		}
+		a = &actor{key: key}
+		as.byKey[key] = a
+	}
+	a.waiting = append(a.waiting, j)
+	if a.busy {
+		return true, nil
+	}
+	a.busy = true
+	if a.idle != nil {
+		as.lru.Remove(a.idle)
+		as.bytes -= a.size
+		a.idle = nil
+	}
+	as.work.Add()
+	return true, a
+}
+
+// next takes what the actor does next: a fetched turn, or all results up to the next one.
+// With nothing left the actor becomes idle, and next returns what must be evicted for it.
+func (as *actors) next(a *actor) (jobs []job, evict []*replay.Execution) {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	if len(a.waiting) == 0 {
+		a.busy = false
+		if a.gone {
+			return nil, nil
+		}
+		return nil, as.rest(a)
+	}
+	n := 1
+	if a.waiting[0].turn == nil {
+		for n < len(a.waiting) && a.waiting[n].turn == nil {
+			n++
+		}
+	}
+	jobs = a.waiting[:n:n]
+	a.waiting = a.waiting[n:]
+	return jobs, nil
+}
+
+// rest makes an actor idle: its execution is cached, or the actor is forgotten.
+func (as *actors) rest(a *actor) (evict []*replay.Execution) {
+	if a.x == nil {
+		delete(as.byKey, a.key)
+		a.gone = true
+		return nil
+	}
+	a.size = a.x.Size()
+	as.bytes += a.size
+	a.idle, a.rested = as.lru.PushFront(a), time.Now()
+	select {
+	case as.cached <- struct{}{}:
+	default:
+	}
+	for as.lru.Len() > as.maxCount || as.bytes > as.maxBytes && as.lru.Len() > 0 {
+		oldest := as.lru.Back().Value.(*actor)
+		evict = append(evict, as.remove(oldest))
+	}
+	return evict
+}
+
+func (as *actors) remove(a *actor) *replay.Execution {
+	as.lru.Remove(a.idle)
+	as.bytes -= a.size
+	a.idle, a.gone = nil, true
+	delete(as.byKey, a.key)
+	if a.unstick() {
+		as.loose = append(as.loose, a.key)
+	}
+	x := a.x
+	a.x = nil
+	return x
+}
+
+// disown takes an actor whose turn is stuck out of use; and returns its waiting jobs.
+func (as *actors) disown(a *actor) []job {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	a.gone = true
+	if as.byKey[a.key] == a {
+		delete(as.byKey, a.key)
+	}
+	jobs := a.waiting
+	a.waiting = nil
+	return jobs
+}
+
+// commits says that a turn of an actor is being committed, or was. The commit reads the inbox: its result covers all that arrived before it began.
+// What arrives while it is under way may have come after it read, so that it stays noted.
+func (as *actors) commits(a *actor, now bool) {
+	as.mu.Lock()
+	a.commits, a.committed = now, time.Now()
+	if now {
+		a.arrived = false
+	}
+	as.mu.Unlock()
+}
+
+// withdrawal says what has become of a result that is to be taken back.
+type withdrawal int
+
+const (
+	withdrawn  withdrawal = iota
+	committing            // it may wait for the commit that is under way
+	begun                 // a turn has begun with it
+)
+
+// withdraw takes a result back that no turn has begun with.
+func (as *actors) withdraw(key provider.UUID, r *task.Result) withdrawal {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	a, ok := as.byKey[key]
+	if !ok {
+		return begun
+	}
+	for i, j := range a.waiting {
+		if j.result != r {
+			continue
+		}
+		if (a.commits || time.Since(a.committed) < handOffPatience) && time.Since(r.Came) < commitPatience {
+			return committing
+		}
+		a.waiting = append(a.waiting[:i:i], a.waiting[i+1:]...)
+		return withdrawn
+	}
+	return begun
+}
+
+// clear empties the cache, for good: from now on nothing is cached.
+func (as *actors) clear() (evicted []*replay.Execution) {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	as.maxCount = 0
+	for as.lru.Len() > 0 {
+		evicted = append(evicted, as.remove(as.lru.Back().Value.(*actor)))
+	}
+	return evicted
+}

@@ -1,0 +1,84 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure/dispatcher/internal/core"
+	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/provider"
+)
+
+// reasonOf names the kind of a turn's failure for operators and programs.
+func reasonOf(err error) string {
+	if _, ok := errors.AsType[*replay.NonDeterminismError](err); ok {
+		return "nondeterminism"
+	}
+	if _, ok := errors.AsType[*replay.PanicError](err); ok {
+		return "panic"
+	}
+	if _, ok := errors.AsType[*replay.ForeignCallError](err); ok {
+		return "foreign-call"
+	}
+	if _, ok := errors.AsType[*core.StorageError](err); ok {
+		return "corrupt"
+	}
+	switch {
+	case errors.Is(err, history.ErrCorrupt):
+		return "corrupt"
+	case errors.Is(err, failure.ErrNotRegistered):
+		return "not-registered"
+	case errors.Is(err, provider.ErrTooLarge), errors.Is(err, provider.ErrInvalid):
+		return "refused"
+	default:
+		return "failed"
+	}
+}
+
+// maxBlockedMessage bounds what is shown of a failed turn.
+const maxBlockedMessage = 256 << 10
+
+// turnBackoff is the delay after the given number of earlier failures in a row: 1 s,
+// doubling.
+func (ts *Turns) turnBackoff(failures int64) time.Duration {
+	return min(time.Second<<min(failures, 20), ts.Config.MaxTurnBackoff)
+}
+
+// lostTurns is how many turns in a row, the present one excepted, ended with the loss of
+// their node. Turns that failed in an orderly way were delivered, too, but are retried for ever.
+func lostTurns(inst *provider.Instance) int64 {
+	lost := inst.Deliveries - 1
+	if inst.Blocked != nil {
+		lost -= inst.Blocked.Count
+	}
+	return lost
+}
+
+// poisoned holds an instance whose turns keep losing their nodes until a person releases it.
+func (ts *Turns) poisoned(working context.Context, a *actor, r *run) {
+	ts.Count.TurnsFailed.Add(1)
+	ts.evictor.evict(a)
+	inst := &r.turn.Instance
+	message := fmt.Sprintf("%d turns in a row ended with the loss of their node", lostTurns(inst))
+	ts.Config.Logger.Error("instance is poisoned: held until unblocked", "instance", inst.ID, "orchestration", inst.Name, "err", message)
+	ts.block(working, r, &provider.TurnFailure{Reason: "poisoned", Message: message, Hold: true}, 0)
+}
+
+// block ends a turn's lease and shows why on the instance.
+func (ts *Turns) block(working context.Context, r *run, f *provider.TurnFailure, failures int64) {
+	f.Message = core.Plain(f.Message, maxBlockedMessage)
+	ts.release(working, r, provider.TurnRelease{Failure: f, Delay: ts.turnBackoff(failures)})
+}
+
+// release ends the turn's lease in the given way, trying until the lease would be over anyway.
+func (ts *Turns) release(working context.Context, r *run, item provider.TurnRelease) {
+	if r.turn == nil {
+		return
+	}
+	item.Key, item.Token = r.turn.Instance.Key, r.token
+	ts.Store.Release(working, item)
+}

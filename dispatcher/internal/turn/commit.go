@@ -1,0 +1,190 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/dispatcher/internal/core"
+	"github.com/perdure/perdure/dispatcher/internal/fast"
+	"github.com/perdure/perdure/dispatcher/internal/local"
+	"github.com/perdure/perdure/dispatcher/internal/storage"
+	"github.com/perdure/perdure/dispatcher/internal/task"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/platform/timelimit"
+	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/provider"
+)
+
+// maxClosingRounds is how often a closing turn is made again because messages came
+// meanwhile, before these are moved to the dead letters.
+const maxClosingRounds = 3
+
+// committer stores turns.
+type committer struct {
+	*core.Node
+
+	actors   *actors
+	attempts attempts
+	locals   *local.Worker
+	evictor  *evictor
+	unpinner *fast.Unpinner
+	courier  *courier
+	claims   *fast.Claims
+	calling  *timelimit.Shared // deadline of commits
+}
+
+// commitFetched stores a fetched turn and goes on from what the storage says.
+func (ts *Turns) commitFetched(
+	working context.Context, a *actor, r *run, x *replay.Execution, d delivered, going map[int64]*local.Attempt,
+) (handed *task.Attempt) {
+	turn, stored := x.Turn(), false
+	t := ts.translator.begin(a, x, turn, going)
+	defer func() { ts.committer.rollBack(working, t, stored) }()
+	ts.translator.translate(t, a, x, turn)
+	t.req.Lease, t.req.Ahead = r.token, r.ahead
+	t.req.Consumed = consumed(r, d, turn.End)
+	ts.Count.MessagesDropped.Add(int64(len(t.req.Consumed) - d.seen)) // what came behind the end and is no event
+	if turn.End != nil && turn.End.Next == nil &&
+		(ts.actors.closingRounds(a.key) >= maxClosingRounds || len(t.req.Consumed) < len(d.messages)) {
+		t.req.CloseInbox = "the instance ended before it read the message"
+	}
+	stored = true // unless commit returns and says otherwise: the provider may panic
+	res, stored, err := ts.committer.commit(working, a, t)
+	if err == nil {
+		a.fast = 0
+		var buried []string
+		if t.req.CloseInbox != "" {
+			buried = buriedEvents(d.messages, t.req.Consumed)
+		}
+		return ts.committer.committed(working, a, x, turn, t, res, buried)
+	}
+	ts.committer.rollBack(working, t, stored)
+	switch {
+	case errors.Is(err, provider.ErrConflict):
+		ts.Count.TurnsConflicted.Add(1)
+		ts.actors.settled(a.key)
+		ts.evictor.evict(a)
+		ts.release(working, r, provider.TurnRelease{})
+	case errors.Is(err, provider.ErrInboxNotEmpty):
+		ts.actors.closingRound(a.key)
+		ts.evictor.evict(a)
+		ts.release(working, r, provider.TurnRelease{})
+	case errors.Is(err, provider.ErrTooLarge), errors.Is(err, provider.ErrInvalid):
+		ts.turnFailed(working, a, r, err)
+	default:
+		ts.turnFailed(working, a, r, &core.StorageError{Err: err})
+	}
+	return nil
+}
+
+// consumed names the messages that the turn has dealt with. One that had enough leaves
+// the rest for the next. An ended execution leaves events that it did not come to for the dead letters; one that continues as new leaves its successor all
+// messages but the replies to itself.
+func consumed(r *run, d delivered, end *replay.End) []int64 {
+	ids := make([]int64, 0, len(d.messages))
+	for i := range d.messages {
+		m := &d.messages[i]
+		leave := i >= d.seen && (end == nil || history.Kind(m.Kind) == history.KindEventReceived ||
+			end.Next != nil && m.Execution != r.turn.Instance.Execution)
+		if !leave {
+			ids = append(ids, m.ID)
+		}
+	}
+	return ids
+}
+
+// committed takes over what the storage confirmed. From here on others may see it. It starts the attempts that the commit handed off, and
+// returns the last of them, which the goroutine may run itself; nil: none.
+func (c *committer) committed(
+	working context.Context, a *actor, x *replay.Execution, turn replay.Turn, t *translation, res provider.CommitTurnResult, buried []string,
+) (handed *task.Attempt) {
+	c.Clock.Set(res.Now)
+	c.Count.TurnsCommitted.Add(1)
+	x.Confirm()
+	a.version, a.readyAt = t.req.Commit, res.ReadyAt
+	if t.req.Sticky > 0 {
+		c.actors.sticks(a) // the commit may have taken its time
+		if c.Stopping.Load() {
+			c.unpinner.Unpin(working, a.key)
+		}
+	}
+	for i := range t.req.Sends {
+		c.actors.sentTo(t.req.Sends[i].Key)
+	}
+	for _, event := range t.cancelled {
+		c.Manage.Cancel(task.Ref(a.key, t.req.Execution, event), activity.ErrCancelled)
+	}
+	c.Manage.Heard(a.key, t.req.Execution, turn.Events)
+	if turn.End != nil {
+		c.reportLeft(x, buried)
+		c.actors.settled(a.key)
+		if turn.Pending > 0 {
+			c.Manage.CancelExecution(a.key, t.req.Execution, activity.ErrOrchestrationEnded)
+		}
+		c.evictor.evict(a)
+	}
+	t.early = nil
+	c.Count.TasksHandedOff.Add(int64(len(t.handOffs) + len(t.begun)))
+	for len(t.begun) > 0 {
+		h := t.begun[0]
+		t.begun = t.begun[1:]
+		c.locals.GoOn(working, h)
+	}
+	for len(t.handOffs) > 0 {
+		h := t.handOffs[0]
+		t.handOffs = t.handOffs[1:]
+		if len(t.handOffs) == 0 {
+			return h
+		}
+		c.attempts.Start(working, h)
+	}
+	return nil
+}
+
+// commit stores a turn of an actor, whose results wait meanwhile. If the storage does not say whether the turn was stored, it tries again
+// with the same commit ID, for at most half a lease. stored reports whether the turn may be stored.
+func (c *committer) commit(working context.Context, a *actor, t *translation) (res provider.CommitTurnResult, stored bool, err error) {
+	c.actors.commits(a, true)
+	defer c.actors.commits(a, false)
+	deadline := time.Now().Add(c.Config.Lease / 2)
+	for failures := 1; ; failures++ {
+		res, err = c.Store.CommitTurn(c.calling.Context(), t.req) //nolint:contextcheck // it ends with working
+		c.claims.BeginDueNow(working)
+		if err == nil {
+			return res, true, nil
+		}
+		stored = stored || provider.OutcomeOf(err) != provider.OutcomeNothing
+		if storage.Refused(err) {
+			return res, stored, err
+		}
+		c.Store.Failed("commit turn", failures, err)
+		if time.Now().After(deadline) || !storage.Pause(working, storage.Backoff(failures)) {
+			return res, stored, err
+		}
+	}
+}
+
+// rollBack releases what the translation still holds: slots, local attempts and a turn that was claimed ahead. After committed it holds
+// nothing. If the turn may be stored, the tasks that it leased to this node are released by the tokens chosen for them.
+func (c *committer) rollBack(working context.Context, t *translation, stored bool) {
+	handOffs, begun, early := t.handOffs, t.begun, t.early
+	t.handOffs, t.begun, t.early = nil, nil, nil
+	c.Tasks.Release(len(handOffs) + len(begun))
+	for _, a := range begun {
+		c.locals.Orphan(a, activity.ErrLeaseLost)
+	}
+	if early != nil {
+		c.claims.Release(working, early)
+	}
+	if !stored {
+		return
+	}
+	for _, a := range handOffs {
+		c.attempts.ReleaseUnstarted(working, a)
+	}
+	for _, a := range begun {
+		c.attempts.ReleaseUnstarted(working, a.Attempt)
+	}
+}

@@ -1,0 +1,90 @@
+package turn
+
+import (
+	"context"
+
+	"github.com/perdure/perdure/dispatcher/internal/task"
+	"github.com/perdure/perdure/internal/fastpath"
+)
+
+// drive makes the turns of an actor until nothing waits for it. It then runs the attempt that the last of them has handed off, and makes
+// the turn of the attempt's result: a chain stays on one goroutine. A goroutine for each step would cost more than the step, as its start
+// wakes a thread of an idle processor, and as its stack must grow to what a storage needs. Code that is unwound, that calls Goexit or that
+// binds the goroutine to its thread has it for itself: then another one goes on.
+//
+// handed is an attempt that the actor's last turn has handed off; it may be nil.
+func (ts *Turns) drive(working context.Context, a *actor, handed *task.Attempt) {
+	makeRoom(-1)
+	for a != nil {
+		a, handed = ts.proceed(working, a, handed)
+	}
+}
+
+// proceed makes one turn of an actor. Without one it runs the attempt. It returns what drive goes on with.
+func (ts *Turns) proceed(working context.Context, a *actor, handed *task.Attempt) (next *actor, then *task.Attempt) {
+	jobs, evict := ts.actors.next(a)
+	ts.evictor.discard(working, evict)
+	if len(jobs) > 0 {
+		if handed != nil {
+			ts.attempts.Start(working, handed)
+		}
+		if handed, more := ts.step(working, a, jobs); more {
+			return a, handed
+		}
+		return nil, nil
+	}
+	// From here on the actor may be another goroutine's.
+	if handed == nil {
+		ts.Work.Done()
+		return nil, nil
+	}
+	if ts.Config.Off.Has(fastpath.Chain) {
+		ts.attempts.Start(working, handed)
+		ts.Work.Done()
+		return nil, nil
+	}
+	ctx := ts.attempts.Begin(working, handed) // before the step is done: the node must not seem to be at rest between them
+	ts.Work.Done()
+	if ctx == nil {
+		return nil, nil
+	}
+	return ts.resume(working, ts.attempts.Run(working, ctx, handed)), nil
+}
+
+// step makes the turn of jobs. It returns the attempt that the turn has handed off, and reports whether the goroutine goes on with the actor.
+func (ts *Turns) step(working context.Context, a *actor, jobs []job) (handed *task.Attempt, more bool) {
+	if jobs[0].turn != nil {
+		r := newRun(a, jobs[0], nil)
+		return ts.finished(working, a, r, func() *task.Attempt { return ts.fetchedTurn(working, a, r) })
+	}
+	results := ts.ofExecution(working, a, jobs)
+	if len(results) == 0 {
+		return nil, true
+	}
+	r := newRun(a, job{}, results)
+	return ts.finished(working, a, r, func() *task.Attempt { return ts.fastTurn(working, a, r) })
+}
+
+// finished makes a turn and ends it, whether it returns or not. The results are as of step.
+func (ts *Turns) finished(working context.Context, a *actor, r *run, turn func() *task.Attempt) (handed *task.Attempt, more bool) {
+	back := false
+	defer func() { more = ts.finish(working, a, r, recover(), back) }()
+	handed = turn()
+	back = true
+	return handed, more
+}
+
+// stackRoom is how much stack a commit takes in SQLite, which is translated from C.
+const stackRoom = 20 << 10
+
+// makeRoom lets the stack of a new goroutine grow to that at once, while there is little on it. Else it would grow step by step below the
+// commit, and all that is on it would be moved each time. The frame of this function does it; the array is never used.
+//
+//go:noinline
+func makeRoom(use int) byte { //nolint:unparam // without a result there would be no array
+	if use < 0 {
+		return 0
+	}
+	var room [stackRoom]byte
+	return room[use]
+}

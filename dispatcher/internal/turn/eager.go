@@ -1,0 +1,208 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/perdure/perdure/dispatcher/internal/core"
+	"github.com/perdure/perdure/dispatcher/internal/fast"
+	"github.com/perdure/perdure/dispatcher/internal/storage"
+	"github.com/perdure/perdure/dispatcher/internal/task"
+	"github.com/perdure/perdure/internal/fastpath"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/provider"
+)
+
+// starter starts instances together with their first turn.
+type starter struct {
+	*core.Node
+
+	turns      *Turns
+	slowStarts fast.SlowStarts
+}
+
+// errNotEager stops a first turn that only a stored instance may make.
+var errNotEager = errors.New("the turn needs a stored instance")
+
+// eager is the first turn of an instance that is not stored yet. Code has no effects but through the commit, so a turn that does not
+// come to it has no consequence.
+type eager struct {
+	run   *run
+	ctx   context.Context //nolint:containedctx // of the caller, who waits
+	req   provider.CreateRequest
+	began time.Time
+	left  chan struct{}     // closed when the turn was abandoned
+	done  chan eagerOutcome // gets one when the turn is over
+}
+
+// eagerOutcome is what the start returns.
+type eagerOutcome struct {
+	res provider.CreateResult
+	ok  bool
+	err error
+}
+
+// start makes the first turn of an instance and stores the instance as that turn leaves it, in one commit. ok is false if
+// nothing is stored by it: the node is busy, the turn is none that goes with a start, or its code failed or is stuck. The instance is
+// then to be created the ordinary way, and what fails shows there.
+func (s *starter) start(ctx context.Context, req provider.CreateRequest) (res provider.CreateResult, ok bool, err error) {
+	e := s.begin(ctx, req)
+	if e == nil {
+		return res, false, nil
+	}
+	select {
+	case o := <-e.done:
+		return o.res, o.ok, o.err
+	case <-e.left:
+	case <-ctx.Done():
+		s.turns.abandon(s.Working, e.run, func() {}) //nolint:contextcheck // what is left behind is the node's
+	}
+	select {
+	case <-e.left:
+		s.slowStarts.Took(capability(&req), time.Since(e.began))
+		return res, false, nil
+	case o := <-e.done: // it was on its way to the storage, which ctx bounds
+		return o.res, o.ok, o.err
+	}
+}
+
+// canStart reports whether a first turn may be made at once. It must not get ahead of turns that wait, and leaves half of the
+// slots to those of instances that have begun. Without a deadlock limit nobody would find the code stuck for which the start waits.
+func (s *starter) canStart(req *provider.CreateRequest) bool {
+	if s.Config.Off.Has(fastpath.Eager) || s.Suspects.Settling() {
+		return false
+	}
+	of := capability(req)
+	return s.Config.Orchestrations[of] != nil && s.Config.DeadlockLimit > 0 && !s.slowStarts.Slow(of) && req.EngineLevel <= replay.EngineLevel &&
+		req.Policy != provider.IDUseExisting && req.Message.Delay == 0 && s.Clock.Now() != 0 && !s.Stopping.Load() &&
+		s.turns.slots.Free() > s.Config.MaxTurns/2
+}
+
+func capability(req *provider.CreateRequest) provider.Capability {
+	return provider.Capability{Name: req.Name, CodeVersion: req.CodeVersion}
+}
+
+// begin begins the turn on a goroutine of its own, as the actor of the instance to be. It is nil if it may not begin now.
+func (s *starter) begin(ctx context.Context, req provider.CreateRequest) *eager {
+	s.Fetchers.Add() // like a fetch it brings work, which must not come after Shutdown has looked
+	defer s.Fetchers.Done()
+	if !s.canStart(&req) || !s.turns.slots.TryTake() {
+		return nil
+	}
+	a := s.turns.actors.born(&req)
+	if a == nil {
+		s.turns.slots.Release(1)
+		return nil
+	}
+	e := &eager{run: newRun(a, job{}, nil), ctx: ctx, req: req, left: make(chan struct{}), done: make(chan eagerOutcome, 1), began: time.Now()}
+	e.run.slot, e.run.left = true, e.left
+	x := replay.New(s.Config.Env, replay.Info{
+		ID: req.ID, Key: req.Key, Execution: 1, Name: req.Name, CodeVersion: req.CodeVersion,
+	}, s.Config.Orchestrations[capability(&req)])
+	x.Speculate()
+	a.x = x
+	s.turns.begin(e.run, x)
+	s.Work.Add()
+	go func() { // what follows the commit outlives the caller
+		if handed, more := s.step(s.Working, a, e); more {
+			s.turns.drive(s.Working, a, handed)
+		}
+	}()
+	return e
+}
+
+// born makes the actor of an instance to be, which is busy. It is nil if there is one: the instance exists.
+func (as *actors) born(req *provider.CreateRequest) *actor {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	if as.byKey[req.Key] != nil {
+		return nil
+	}
+	a := &actor{key: req.Key, version: req.Commit, busy: true}
+	as.byKey[req.Key] = a
+	return a
+}
+
+// step makes the turn and, unless the caller has taken it back, stores it.
+func (s *starter) step(working context.Context, a *actor, e *eager) (handed *task.Attempt, more bool) {
+	makeRoom(-1)
+	return s.turns.finished(working, a, e.run, func() (handed *task.Attempt) {
+		var o eagerOutcome
+		defer func() { e.done <- o }()
+		o, handed = s.turn(working, a, e)
+		return handed
+	})
+}
+
+func (s *starter) turn(working context.Context, a *actor, e *eager) (o eagerOutcome, handed *task.Attempt) {
+	if e.run.state.Load() != runGoing {
+		return o, nil
+	}
+	err := s.deliverStart(a.x, &e.req)
+	s.slowStarts.Took(capability(&e.req), time.Since(e.began))
+	if !s.turns.conclude(e.run) {
+		return o, nil
+	}
+	if err != nil {
+		s.turns.evictor.evict(a)
+		return o, nil
+	}
+	return s.commit(working, a, e)
+}
+
+// deliverStart applies the start message at the moment that the storage would be asked.
+func (s *starter) deliverStart(x *replay.Execution, req *provider.CreateRequest) error {
+	started, err := history.Decode(0, req.Message.Payload)
+	if err != nil {
+		return err
+	}
+	started.At = int64(s.Clock.Now())
+	if _, err = x.Deliver(started); err == nil && (x.Ended() || len(x.Locals()) > 0) {
+		err = errNotEager
+	}
+	return err
+}
+
+// commit stores the instance with its first turn. If it was not stored so, the execution is thrown away.
+func (s *starter) commit(working context.Context, a *actor, e *eager) (o eagerOutcome, handed *task.Attempt) {
+	x, stored := a.x, false
+	turn := x.Turn()
+	t := s.turns.translator.begin(a, x, turn, nil)
+	defer func() { s.turns.committer.rollBack(working, t, stored) }()
+	s.turns.translator.translate(t, a, x, turn)
+	e.req.First = &t.req
+	stored = true // unless create returns and says otherwise: the provider may panic
+	o.res, o.err = s.create(working, a, e)
+	o.ok = true
+	inst := &o.res.Instance
+	if o.err == nil && o.res.Begun {
+		s.Count.TurnsEager.Add(1)
+		return o, s.turns.committer.committed(working, a, x, turn, t, provider.CommitTurnResult{Now: o.res.Now, ReadyAt: inst.ReadyAt}, nil)
+	}
+	if o.err == nil { // stored as a repeat found it, or by a provider that takes no first turns
+		s.Clock.Set(o.res.Now)
+		stored = inst.Key == a.key && inst.Version != e.req.Commit
+	} else {
+		stored = provider.OutcomeOf(o.err) != provider.OutcomeNothing
+		o.ok = !errors.Is(o.err, provider.ErrInvalid) && !errors.Is(o.err, provider.ErrTooLarge) // that may be about the turn
+	}
+	s.turns.committer.rollBack(working, t, stored)
+	s.turns.evictor.evict(a)
+	if kept := s.turns.actors.unstick(a); kept && stored {
+		s.turns.unpinner.Unpin(working, a.key)
+	}
+	return o, nil
+}
+
+// create asks the storage once: the caller repeats what has no answer, and the storage knows it again.
+func (s *starter) create(working context.Context, a *actor, e *eager) (provider.CreateResult, error) {
+	ctx, cancel := context.WithTimeout(e.ctx, storage.CallTimeout)
+	defer cancel()
+	defer context.AfterFunc(working, cancel)()
+	s.turns.actors.commits(a, true)
+	defer s.turns.actors.commits(a, false)
+	defer s.turns.claims.BeginDueNow(working)
+	return s.Store.Create(ctx, e.req) //nolint:contextcheck // the caller's, who waits
+}

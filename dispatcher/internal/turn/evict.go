@@ -1,0 +1,130 @@
+package turn
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/perdure/perdure/dispatcher/internal/core"
+	"github.com/perdure/perdure/dispatcher/internal/fast"
+	"github.com/perdure/perdure/dispatcher/internal/leak"
+	"github.com/perdure/perdure/dispatcher/internal/storage"
+	"github.com/perdure/perdure/internal/replay"
+)
+
+// evictor ends executions in memory.
+type evictor struct {
+	*core.Node
+
+	actors   *actors
+	unpinner *fast.Unpinner
+}
+
+// evict throws the actor's execution away.
+func (ev *evictor) evict(a *actor) {
+	if a.x != nil {
+		ev.Count.CacheEvictions.Add(1)
+		ev.close(a.x)
+		a.x = nil
+	}
+}
+
+// close unwinds an execution while other work goes on: its deferred functions are the
+// user's. Code that does not return within the deadlock limit is abandoned, like a stuck turn.
+func (ev *evictor) close(x *replay.Execution) {
+	if x == nil {
+		return
+	}
+	if !x.Parked() { // as nearly always at the end
+		x.Close()
+		return
+	}
+	ev.Work.Add()
+	var left atomic.Bool
+	var code leak.Code
+	stop := func() bool { return true }
+	if limit := ev.Config.DeadlockLimit; limit > 0 {
+		stop = time.AfterFunc(limit, func() {
+			if left.CompareAndSwap(false, true) {
+				ev.abandon(x, &code)
+			}
+		}).Stop
+	}
+	go func() {
+		x.Close()
+		stop()
+		ev.Watchdog.Returned(&code)
+		if left.CompareAndSwap(false, true) {
+			ev.Work.Done()
+		}
+	}()
+}
+
+// abandon no longer waits for an eviction, and says so.
+func (ev *evictor) abandon(x *replay.Execution, code *leak.Code) {
+	info := x.Info()
+	ev.watchCode(code, leak.Eviction, x, info, "its execution was thrown away")
+	ev.Count.EvictionsStuck.Add(1)
+	ev.Config.Logger.Error("eviction is stuck: a deferred function of orchestration code does not return", "instance", info.ID,
+		"orchestration", info.Name, "limit", ev.Config.DeadlockLimit)
+	ev.Work.Done()
+}
+
+// watchCode has the watchdog wait for orchestration code that was left behind.
+func (ev *evictor) watchCode(code *leak.Code, kind string, x *replay.Execution, info replay.Info, cause string) {
+	code.RunsOn(x.Goroutine())
+	ev.Watchdog.Enter(code, leak.Entry{Key: info.Key, Work: leak.Work{
+		Kind: kind, Name: info.Name, InstanceID: info.ID, Execution: info.Execution, Cause: cause,
+	}})
+}
+
+// evictIdle throws away executions that have rested for CacheIdle, so that instances which wait for long cost no memory. It looks while
+// there are any, four times in that time.
+func (ev *evictor) evictIdle(working context.Context) {
+	for {
+		select {
+		case <-ev.actors.cached:
+		case <-working.Done():
+			return
+		}
+		for {
+			if !storage.Pause(working, ev.Config.CacheIdle/4) {
+				return
+			}
+			idle, left := ev.actors.idleSince(time.Now().Add(-ev.Config.CacheIdle))
+			ev.discard(working, idle)
+			if !left {
+				break
+			}
+		}
+	}
+}
+
+// discard closes executions that the cache has given up.
+func (ev *evictor) discard(working context.Context, evicted []*replay.Execution) {
+	for _, x := range evicted {
+		ev.Count.CacheEvictions.Add(1)
+		ev.close(x)
+	}
+	if len(evicted) > 0 {
+		ev.unpinner.Unpin(working, ev.actors.takeLoose()...)
+	}
+}
+
+// idleSince removes the executions that have rested since a moment or longer, and reports whether any is left. One that waits for activities
+// stays: their results come from this node, most likely, and go on at once with it.
+func (as *actors) idleSince(moment time.Time) (evicted []*replay.Execution, left bool) {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	for e := as.lru.Back(); e != nil; {
+		a := e.Value.(*actor)
+		if a.rested.After(moment) {
+			break
+		}
+		e = e.Prev()
+		if a.x.Activities() == 0 {
+			evicted = append(evicted, as.remove(a))
+		}
+	}
+	return evicted, as.lru.Len() > 0
+}

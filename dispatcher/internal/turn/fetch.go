@@ -1,0 +1,146 @@
+package turn
+
+import (
+	"context"
+	"time"
+
+	"github.com/perdure/perdure/dispatcher/internal/core"
+	"github.com/perdure/perdure/dispatcher/internal/fast"
+	"github.com/perdure/perdure/dispatcher/internal/storage"
+	"github.com/perdure/perdure/dispatcher/internal/suspect"
+	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/provider"
+)
+
+// turnFetcher fetches turns and gives them to their actors.
+type turnFetcher struct {
+	*core.Node
+
+	turns *Turns
+}
+
+// loop fetches instances with messages as long as there are free slots. It holds none of them while its
+// fetch is parked, so that fast turns may use all: each turn takes its own when it begins.
+func (f *turnFetcher) loop(fetching, working context.Context) {
+	req := provider.FetchTurnsRequest{
+		Owner: f.Config.Owner, Lease: f.Config.Lease, Capabilities: f.Config.Capabilities(),
+		EngineLevel: replay.EngineLevel,
+	}
+	for failures := 0; ; {
+		if !f.Suspects.Wait(fetching) || !f.slotFree(fetching) {
+			return
+		}
+		req.Max, req.Token = max(1, min(storage.MaxFetch, f.turns.slots.Free()/2)), storage.NewToken()
+		req.Ahead, req.Wait = f.turns.claims.Ahead(), storage.FetchWait
+		if f.turns.claims.Full() {
+			req.Ahead, req.Wait = 0, req.Ahead
+		}
+		res, err := f.fetch(fetching, req)
+		if err == nil {
+			failures = 0
+			f.Count.TurnsFetched.Add(int64(len(res.Turns)))
+			if f.deliverAll(working, &res, req.Token) {
+				f.askTime(fetching)
+			}
+			continue
+		}
+		failures++
+		if !f.Store.FetchAgain(fetching, "fetch turns", failures, err, func() {
+			f.Store.Release(working, provider.TurnRelease{Token: req.Token})
+		}) {
+			return
+		}
+	}
+}
+
+func (f *turnFetcher) fetch(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {
+	ctx, cancel := context.WithTimeout(ctx, storage.FetchWait+storage.CallTimeout)
+	defer cancel()
+	res, err := f.Store.FetchTurns(ctx, req)
+	f.Clock.Set(res.Now)
+	return res, err
+}
+
+// askTime asks the storage for its time, now and then. Turns that are held until they are due go by it.
+func (f *turnFetcher) askTime(fetching context.Context) {
+	if !f.Clock.Claim() {
+		return
+	}
+	f.Node.Fetch(func() {
+		if f.Clock.Ask(fetching, f.Store, storage.CallTimeout) {
+			f.turns.claims.Reset(f.Clock)
+		}
+	})
+}
+
+// slotFree waits until a turn could begin. While it waits, turns may be waiting in the storage.
+func (f *turnFetcher) slotFree(fetching context.Context) bool {
+	if !f.turns.slots.TryTake() {
+		f.turns.queued.Store(true)
+		err := f.turns.slots.Take(fetching)
+		f.turns.queued.Store(false)
+		if err != nil {
+			return false
+		}
+	}
+	f.turns.slots.Release(1)
+	return true
+}
+
+// deliverAll gives fetched turns to their actors, those that were claimed ahead when they are due. Suspects that have to wait are released,
+// and that is durable before the one that may run begins. It reports whether any was claimed ahead.
+func (f *turnFetcher) deliverAll(working context.Context, res *provider.FetchTurnsResult, token provider.UUID) (ahead bool) {
+	var alone *job
+	var wait []provider.TurnRelease
+	for i := range res.Turns {
+		j := job{turn: &res.Turns[i], token: token}
+		early := j.aheadOf(res.Now)
+		ahead = ahead || early > 0
+		lost := lostTurns(&j.turn.Instance)
+		if !suspect.Is(lost, f.Config.PoisonLimit) {
+			f.deliver(working, j, early)
+			continue
+		}
+		delay, admitted := early+suspect.Early, false
+		if early == 0 {
+			delay, admitted = f.Suspects.Admit(suspect.Turn(j.turn.Instance.Key), lost)
+		}
+		if admitted {
+			j.suspect = true
+			alone = &j
+			continue
+		}
+		wait = append(wait, provider.TurnRelease{Key: j.turn.Instance.Key, Token: token, Delay: delay})
+	}
+	if len(wait) > 0 {
+		f.Count.SuspectsDelayed.Add(int64(len(wait)))
+		f.Store.Release(working, wait...)
+	}
+	if alone != nil {
+		f.deliver(working, *alone, 0)
+	}
+	return ahead
+}
+
+// aheadOf returns how long before its time a turn was claimed: as long as none of its messages is visible.
+func (j *job) aheadOf(now provider.Time) time.Duration {
+	if len(j.turn.Messages) == 0 {
+		return 0
+	}
+	return max(0, j.turn.Messages[0].VisibleAt.Sub(now))
+}
+
+// deliver gives a fetched turn to its instance's actor, or back to the storage if the
+// fetch came in when this node was to stop.
+func (f *turnFetcher) deliver(working context.Context, j job, early time.Duration) {
+	key := j.turn.Instance.Key
+	f.turns.claims.Overtaken(key)
+	switch {
+	case f.Stopping.Load():
+		f.turns.courier.refuse(working, []job{j})
+	case early == 0:
+		f.turns.enqueue(working, key, j)
+	case !f.turns.claims.Hold(working, &fast.Claim{Turn: j.turn, Token: j.token}):
+		f.turns.courier.refuse(working, []job{j})
+	}
+}

@@ -1,0 +1,202 @@
+package turn
+
+import (
+	"github.com/perdure/perdure/dispatcher/internal/core"
+	"github.com/perdure/perdure/dispatcher/internal/fast"
+	"github.com/perdure/perdure/dispatcher/internal/flow"
+	"github.com/perdure/perdure/dispatcher/internal/local"
+	"github.com/perdure/perdure/dispatcher/internal/storage"
+	"github.com/perdure/perdure/dispatcher/internal/task"
+	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/provider"
+)
+
+// translation is a turn in the words of the storage.
+type translation struct {
+	req       provider.CommitTurnRequest
+	handOffs  []*task.Attempt          // tasks that the commit leases to this node, each with a slot; see rollBack
+	begun     []*local.Attempt         // the same of local activities, which run
+	mayTake   int                      // how many hand-offs there may be
+	cancelled []int64                  // event IDs of activities given up
+	going     map[int64]*local.Attempt // of local activities that run and have no task yet, by number of their call
+	early     *fast.Claim              // that the commit ends
+}
+
+// translator makes the commits of turns.
+type translator struct {
+	*core.Node
+
+	actors    *actors
+	turnSlots *flow.Slots
+	attempts  attempts
+	locals    *local.Worker
+}
+
+// begin returns the translation of a turn that translate fills in. The caller defers rollBack in between.
+func (tr *translator) begin(a *actor, x *replay.Execution, turn replay.Turn, going map[int64]*local.Attempt) *translation {
+	return &translation{going: going, req: provider.CommitTurnRequest{
+		Key: a.key, Execution: x.Info().Execution, Expected: a.version, Commit: storage.NewToken(),
+		Length: x.Length() - int64(len(turn.Events)), Status: provider.StatusRunning, EngineLevel: replay.LowestLevel,
+		Events: make([][]byte, 0, len(turn.Events)),
+	}}
+}
+
+// translate turns the events of a turn into the commit that stores them. It takes slots for hand-offs; rollBack releases them.
+func (tr *translator) translate(t *translation, a *actor, x *replay.Execution, turn replay.Turn) {
+	info := x.Info()
+	given := givenUp(turn.Events)
+	for _, e := range turn.Events {
+		data := history.Encode(make([]byte, 0, 96), e)
+		t.req.Events = append(t.req.Events, data)
+		tr.command(t, &info, e, data, turn, given)
+	}
+	if turn.End != nil {
+		tr.end(t, &info, turn)
+	}
+	tr.pin(t, a, x, turn)
+}
+
+// givenUp lists the commands that were made and given up within the same turn: they leave
+// events and nothing else.
+func givenUp(events []history.Event) map[int64]bool {
+	var given map[int64]bool
+	for _, e := range events {
+		var id int64
+		switch b := e.Body.(type) {
+		case *history.ActivityCancelRequested:
+			if b.How == history.CancelAbandon {
+				continue
+			}
+			id = b.Scheduled
+		case *history.TimerCancelled:
+			id = b.Timer
+		case *history.ChildCancelRequested:
+			id = b.Started
+		default:
+			continue
+		}
+		if id >= events[0].ID {
+			if given == nil {
+				given = make(map[int64]bool)
+			}
+			given[id] = true
+		}
+	}
+	return given
+}
+
+// command adds what one event asks of the storage. An execution that has ended
+// asks for nothing new.
+func (tr *translator) command(
+	t *translation, info *replay.Info, e history.Event, data []byte, turn replay.Turn, given map[int64]bool,
+) {
+	first := turn.Events[0].ID
+	switch b := e.Body.(type) {
+	case *history.ActivityScheduled:
+		if turn.End == nil && !given[e.ID] {
+			t.req.Tasks = append(t.req.Tasks, tr.newTask(t, info, e.ID, b, data))
+		} else if a := t.going[b.Local]; a != nil {
+			tr.locals.OrphanUnstored(a, turn.End != nil)
+		}
+	case *history.ActivityCancelRequested:
+		if b.How == history.CancelWait && turn.End == nil {
+			t.req.Sends = append(t.req.Sends, endUnlessBegun(info, b, data))
+		}
+		if b.Scheduled < first && b.How != history.CancelAbandon {
+			t.cancelled = append(t.cancelled, b.Scheduled)
+			t.req.CancelTasks = append(t.req.CancelTasks, provider.CancelTask{EventID: b.Scheduled})
+		}
+	case *history.TimerCreated:
+		if turn.End == nil && !given[e.ID] {
+			t.req.Timers = append(t.req.Timers, provider.Timer{
+				EventID: e.ID, Kind: provider.MessageKind(history.KindTimerFired), Due: provider.Time(b.Due),
+				Payload: history.Encode(nil, history.Event{Body: &history.TimerFired{Timer: e.ID}}),
+			})
+		}
+	case *history.TimerCancelled:
+		if b.Timer < first {
+			t.req.CancelTimers = append(t.req.CancelTimers, b.Timer)
+		}
+	case *history.ChildStarted:
+		if turn.End == nil && !given[e.ID] {
+			t.req.Starts = append(t.req.Starts, tr.startChild(info, e.ID, b))
+		}
+	case *history.ChildCancelRequested:
+		if b.Started < first {
+			t.req.Sends = append(t.req.Sends, cancelChild(info, b.Started, b.Key))
+		}
+	}
+}
+
+func (tr *translator) startChild(info *replay.Info, event int64, b *history.ChildStarted) provider.Start {
+	started := &history.ExecutionStarted{
+		Name: b.Name, CodeVersion: b.CodeVersion, Input: b.Input, Settings: tr.Config.Settings,
+		Parent: history.Parent{Key: info.Key, ID: info.ID, Execution: info.Execution, EventID: event},
+	}
+	refused := &history.ChildFailed{Started: event, Failure: (*failure.Set)(nil).Encode(
+		failure.New(failure.ErrExists, "starting child %s: instance ID %q is in use: choose another one", b.Name, b.ID))}
+	return provider.Start{
+		Create: provider.CreateRequest{
+			ID: b.ID, Key: b.Key, Commit: storage.NewToken(), Name: b.Name, CodeVersion: b.CodeVersion, EngineLevel: replay.LowestLevel,
+			Parent:  provider.Parent{Key: info.Key, ID: info.ID, Execution: info.Execution, EventID: event, Close: provider.CloseCancel},
+			Message: core.Message(started, 0, 0),
+		},
+		Refused: core.Message(refused, info.Execution, event),
+	}
+}
+
+// cancelChild asks a child to stop. The request ID makes a repeated delivery harmless.
+func cancelChild(info *replay.Info, event int64, key provider.UUID) provider.OutMessage {
+	return provider.OutMessage{Key: key, Message: core.Message(&history.CancelRequested{
+		Reason: "its parent " + info.ID + " cancelled it or ended", RequestID: "parent:" + key.String(),
+	}, 0, event)}
+}
+
+// end closes the execution: outcome, notice to the parent, cancel requests to
+// children that still run, or the next execution.
+func (tr *translator) end(t *translation, info *replay.Info, turn replay.Turn) {
+	end, first := turn.End, turn.Events[0].ID
+	for _, child := range turn.Children {
+		if child.EventID < first {
+			t.req.Sends = append(t.req.Sends, cancelChild(info, child.EventID, child.Key))
+		}
+	}
+	if end.Next != nil {
+		t.req.Next = nextExecution(end.Next)
+		return
+	}
+	t.req.Status = provider.StatusCompleted
+	switch {
+	case end.Failure != nil && end.Cancelled:
+		t.req.Status = provider.StatusCancelled
+	case end.Failure != nil:
+		t.req.Status = provider.StatusFailed
+	}
+	t.req.Result = history.EncodeOutcome(history.Outcome{Output: end.Output, Failure: end.Failure})
+	if info.Parent.Key != ([16]byte{}) {
+		t.req.Sends = append(t.req.Sends, provider.OutMessage{
+			Key: info.Parent.Key, Message: core.Message(childOutcome(info.Parent.EventID, end), info.Parent.Execution, info.Parent.EventID),
+		})
+	}
+}
+
+func childOutcome(event int64, end *replay.End) history.Body {
+	if end.Failure != nil {
+		return &history.ChildFailed{Started: event, Failure: *end.Failure}
+	}
+	return &history.ChildCompleted{Started: event, Output: end.Output}
+}
+
+func nextExecution(events []history.Event) *provider.NextExecution {
+	started := events[0].Body.(*history.ExecutionStarted)
+	next := &provider.NextExecution{
+		Name: started.Name, CodeVersion: started.CodeVersion, EngineLevel: replay.LowestLevel,
+		Message: new(core.Message(&history.ExecutionOpened{}, 0, 0)),
+	}
+	for _, e := range events {
+		next.Events = append(next.Events, history.Encode(nil, e))
+	}
+	return next
+}

@@ -1,0 +1,318 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/perdure/perdure/dispatcher/internal/core"
+	"github.com/perdure/perdure/dispatcher/internal/leak"
+	"github.com/perdure/perdure/dispatcher/internal/local"
+	"github.com/perdure/perdure/dispatcher/internal/storage"
+	"github.com/perdure/perdure/dispatcher/internal/task"
+	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/provider"
+)
+
+// run is one turn in progress. The turn itself ends it, or the watch that finds it stuck. The first of them
+// releases its slot and its lease, and delivers its results.
+type run struct {
+	a       *actor
+	x       atomic.Pointer[replay.Execution] // set once code may run
+	info    replay.Info                      // of x, before its code ran
+	state   atomic.Int32
+	left    chan struct{} // of a first turn: closed when it is abandoned
+	slot    bool
+	suspect bool           // it runs alone
+	ahead   bool           // its turn was claimed ahead
+	turn    *provider.Turn // of a fetched turn
+	token   provider.UUID
+	results []*task.Result // of a fast turn
+	locals  local.Current
+	watched leak.Code
+}
+
+// The states of a run.
+const (
+	runGoing int32 = iota
+	runEnded
+	runStuck // the watch has ended it
+)
+
+// newRun makes the run of a fetched turn, of results, or of neither if the turn is the first of its instance.
+func newRun(a *actor, j job, results []*task.Result) *run {
+	return &run{a: a, turn: j.turn, token: j.token, suspect: j.suspect, ahead: j.ahead, results: results}
+}
+
+// begin lets the watch see the code that is about to run.
+func (ts *Turns) begin(r *run, x *replay.Execution) {
+	r.info = x.Info()
+	r.x.Store(x)
+	ts.watch.add(r)
+	ts.Count.TurnsRunning.Add(1)
+}
+
+// conclude ends a run for everybody; false means that the watch was faster and the
+// caller must not touch the actor any more.
+func (ts *Turns) conclude(r *run) bool {
+	return ts.end(r, runEnded)
+}
+
+func (ts *Turns) end(r *run, state int32) bool {
+	if !r.state.CompareAndSwap(runGoing, state) {
+		return false
+	}
+	if r.x.Load() != nil {
+		ts.watch.remove(r)
+		ts.Count.TurnsRunning.Add(-1)
+	}
+	return true
+}
+
+// finish ends every turn, also when user code took the goroutine along with Goexit, and when the engine itself panicked: both fail the
+// turn only. It reports whether the goroutine goes on with the actor.
+func (ts *Turns) finish(working context.Context, a *actor, r *run, panicked any, back bool) (more bool) {
+	going := ts.conclude(r)
+	if r.state.Load() == runStuck {
+		ts.evictor.close(r.x.Load()) // what else is parked in it
+		ts.Watchdog.Returned(&r.watched)
+		return false
+	}
+	switch {
+	case panicked != nil:
+		ts.turnFailed(working, a, r, fmt.Errorf("engine panicked: %v\n%s", panicked, debug.Stack()))
+	case going:
+		err := errors.New("turn ended by runtime.Goexit")
+		if a.x != nil && a.x.Fault() != nil {
+			err = a.x.Fault()
+		}
+		ts.turnFailed(working, a, r, err)
+	}
+	if r.slot {
+		ts.slots.Release(1)
+	}
+	if r.suspect {
+		ts.Suspects.Done()
+	}
+	if !back {
+		go ts.drive(working, a, nil)
+	}
+	return back
+}
+
+// takeSlot waits for the turn's slot, at most for the given time.
+func (ts *Turns) takeSlot(working context.Context, r *run, limit time.Duration) bool {
+	if working.Err() == nil && ts.slots.TryTake() { // without a deadline, which costs memory and a timer
+		r.slot = true
+		return true
+	}
+	ctx, cancel := context.WithTimeout(working, limit)
+	defer cancel()
+	r.slot = ts.slots.Take(ctx) == nil
+	return r.slot
+}
+
+// fetchedTurn makes a turn of the messages that a fetch brought.
+func (ts *Turns) fetchedTurn(working context.Context, a *actor, r *run) (handed *task.Attempt) {
+	if lostTurns(&r.turn.Instance) >= ts.Config.PoisonLimit {
+		ts.conclude(r)
+		ts.poisoned(working, a, r)
+		return nil
+	}
+	// A turn that waited for long must not begin under a lease that is nearly over.
+	if !ts.takeSlot(working, r, ts.Config.Lease/3) {
+		ts.conclude(r)
+		ts.release(working, r, provider.TurnRelease{})
+		return nil
+	}
+	var d delivered
+	x, err := ts.load(working, a, r)
+	if err == nil {
+		d, err = ts.deliverMessages(x, r.turn)
+	}
+	if r.ahead {
+		ts.claims.RunDueTurns(working)
+	}
+	var going map[int64]*local.Attempt
+	if err == nil {
+		going, err = ts.locals.Run(working, x, &r.locals)
+	}
+	defer ts.locals.OrphanAll(going)
+	if err == nil {
+		err = ts.endUnbegun(working, x, &r.turn.Instance, d.unbegun)
+	}
+	if !ts.conclude(r) {
+		return nil
+	}
+	if err != nil {
+		ts.turnFailed(working, a, r, err)
+		return nil
+	}
+	return ts.commitFetched(working, a, r, x, d, going)
+}
+
+// load returns the execution that the turn belongs to: the cached one if it is at the
+// stored version, else one rebuilt from the history.
+func (ts *Turns) load(working context.Context, a *actor, r *run) (*replay.Execution, error) {
+	inst := &r.turn.Instance
+	// A cached execution that is longer is ahead of the fetch: a fast turn committed
+	// since. If it is on another branch, the fence will say so.
+	if a.x != nil && a.x.Info().Execution == inst.Execution &&
+		(a.version == inst.Version || a.x.Length() > inst.HistoryLength) {
+		ts.begin(r, a.x)
+		return a.x, nil
+	}
+	ts.evictor.evict(a)
+	body, ok := ts.Config.Orchestrations[provider.Capability{Name: inst.Name, CodeVersion: inst.CodeVersion}]
+	if !ok {
+		return nil, fmt.Errorf("orchestration %q version %q is not registered on this node", inst.Name, inst.CodeVersion)
+	}
+	events, err := ts.readHistory(working, inst)
+	if err != nil {
+		return nil, err
+	}
+	x := replay.New(ts.Config.Env, replay.Info{
+		ID: inst.ID, Key: inst.Key, Execution: inst.Execution, Name: inst.Name, CodeVersion: inst.CodeVersion,
+	}, body)
+	a.x, a.version = x, inst.Version
+	ts.begin(r, x)
+	if len(events) > 0 {
+		ts.Count.ColdReplays.Add(1)
+		if err := x.Replay(events); err != nil {
+			return nil, err
+		}
+	}
+	return x, nil
+}
+
+// readHistory reads and decodes the events up to the length that the fetch returned.
+func (ts *Turns) readHistory(working context.Context, inst *provider.Instance) ([]history.Event, error) {
+	events := make([]history.Event, 0, inst.HistoryLength)
+	for int64(len(events)) < inst.HistoryLength {
+		page, err := ts.readPage(working, inst, int64(len(events))+1)
+		if err != nil {
+			return nil, err
+		}
+		for _, stored := range page.Events {
+			if stored.ID != int64(len(events))+1 {
+				return nil, fmt.Errorf("event %d follows event %d: %w", stored.ID, len(events), history.ErrCorrupt)
+			}
+			e, err := history.Decode(stored.ID, stored.Data)
+			if err != nil {
+				return nil, fmt.Errorf("reading history: %w", err)
+			}
+			events = append(events, e)
+		}
+		if len(page.Events) == 0 {
+			return nil, fmt.Errorf("history has %d events, the instance row says %d: %w",
+				len(events), inst.HistoryLength, history.ErrCorrupt)
+		}
+	}
+	return events, nil
+}
+
+func (ts *Turns) readPage(working context.Context, inst *provider.Instance, from int64) (provider.ReadHistoryResult, error) {
+	ctx, cancel := context.WithTimeout(working, storage.CallTimeout)
+	defer cancel()
+	page, err := ts.Store.ReadHistory(ctx, provider.ReadHistoryRequest{
+		Key: inst.Key, Execution: inst.Execution, From: from, To: inst.HistoryLength,
+	})
+	if err != nil {
+		return page, &core.StorageError{Err: fmt.Errorf("reading history: %w", err)}
+	}
+	return page, nil
+}
+
+// delivered is what became of the messages of a fetched turn.
+type delivered struct {
+	messages []provider.Message // those that were visible when the turn began
+	seen     int                // of these: delivered before the execution ended or had enough
+	unbegun  []int64            // cancelled activities that may never have begun
+}
+
+// deliverMessages applies the fetched messages one by one, as far as they are visible when the turn begins: what was claimed ahead
+// with them waits in the storage.
+func (ts *Turns) deliverMessages(x *replay.Execution, turn *provider.Turn) (d delivered, err error) {
+	now := ts.Clock.Now()
+	d.messages = turn.Messages
+	if len(d.messages) > 0 {
+		now = max(now, d.messages[0].VisibleAt) // the node's estimate may be a little behind
+	}
+	for n := len(d.messages); n > 0 && d.messages[n-1].VisibleAt > now; n-- {
+		d.messages = d.messages[:n-1]
+	}
+	d.seen = len(d.messages)
+	for i := range d.messages {
+		if x.Crowded() {
+			d.seen = i
+			return d, nil
+		}
+		m := &d.messages[i]
+		if m.Execution != 0 && m.Execution != turn.Instance.Execution {
+			ts.Count.MessagesDropped.Add(1)
+			continue
+		}
+		e, err := history.Decode(0, m.Payload)
+		if err != nil {
+			return d, fmt.Errorf("message %d: %w", m.ID, err)
+		}
+		if asked, ok := e.Body.(*history.ActivityCancelRequested); ok {
+			d.unbegun = append(d.unbegun, asked.Scheduled)
+			continue
+		}
+		e.At = int64(max(now, m.VisibleAt))
+		if started, ok := e.Body.(*history.ExecutionStarted); ok && started.Delay > 0 {
+			// The delay counts from the start, however late a node takes the first turn. What is left of it goes into the history.
+			started.Delay = max(0, started.Delay-(e.At-int64(m.VisibleAt)))
+		}
+		applied, err := x.Deliver(e)
+		if err != nil {
+			return d, err
+		}
+		if !applied {
+			ts.Count.MessagesDropped.Add(1)
+		}
+		if x.Ended() {
+			d.seen = i + 1
+			return d, nil
+		}
+	}
+	return d, nil
+}
+
+// outage reports whether the storage failed and may succeed later. What it refuses for good
+// is a fault of what is stored, and shows on the instance.
+func outage(err error) bool {
+	failed, ok := errors.AsType[*core.StorageError](err)
+	return ok && (provider.Retryable(failed.Err) || errors.Is(err, provider.ErrClosed) || errors.Is(err, provider.ErrNotFound))
+}
+
+// turnFailed ends a turn that could not be made. The execution is thrown away; the
+// instance is Blocked and tried again later, unless the fault lies with this node or the storage.
+func (ts *Turns) turnFailed(working context.Context, a *actor, r *run, err error) {
+	ts.evictor.evict(a)
+	ts.courier.giveBack(working, r.results)
+	if r.turn == nil {
+		ts.unpinActor(working, a)
+		// The results go to the inbox; the turn that they cause there will show the failure.
+		return
+	}
+	if outage(err) || errors.Is(err, history.ErrNewer) {
+		ts.Config.Logger.Warn("turn given back", "instance", r.turn.Instance.ID, "err", err)
+		ts.release(working, r, provider.TurnRelease{Delay: storage.Backoff(5)})
+		return
+	}
+	ts.Count.TurnsFailed.Add(1)
+	failures := int64(0)
+	if b := r.turn.Instance.Blocked; b != nil {
+		failures = b.Count
+	}
+	delay := ts.turnBackoff(failures)
+	ts.Config.Logger.Error("turn failed: the instance is blocked", "instance", r.turn.Instance.ID,
+		"orchestration", r.turn.Instance.Name, "reason", reasonOf(err), "retry_in", delay, "err", err)
+	ts.block(working, r, &provider.TurnFailure{Reason: reasonOf(err), Message: err.Error()}, failures)
+}

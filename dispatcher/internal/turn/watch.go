@@ -1,0 +1,219 @@
+package turn
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure/activity"
+	"github.com/perdure/perdure/dispatcher/internal/leak"
+	"github.com/perdure/perdure/dispatcher/internal/storage"
+	"github.com/perdure/perdure/dispatcher/internal/task"
+	"github.com/perdure/perdure/provider"
+)
+
+// deadlockStrikes is at which deadlock in a row an instance is held until a person looks.
+const deadlockStrikes = 3
+
+// Code loops without end when it calls the engine loopCalls times within loopLimits times the deadlock limit
+// or longer, and none of the calls has an effect. Both bounds are far from what code does that makes progress,
+// on slow machines too. Nothing of such a turn is stored, so that the bounds may change.
+const (
+	loopCalls  = 10_000
+	loopLimits = 10
+)
+
+// The reasons that an instance is blocked for when its turn is given up.
+const (
+	reasonDeadlock = "deadlock"
+	reasonLoop     = "endless-loop"
+)
+
+// watch finds turns whose code does not return, by the monotonic clock. Such code neither returns nor calls the
+// engine within the deadlock limit, or calls it without end.
+type watch struct {
+	limit   time.Duration // the deadlock limit
+	abandon func(working context.Context, r *run, why *stuckTurn)
+	busy    chan struct{} // has room for one: the first run since there was none
+	mu      sync.Mutex
+	runs    map[*run]*sample
+}
+
+// sample is what the watch saw of a run, and when first.
+type sample struct {
+	progress int64
+	since    time.Time
+	effects  int64
+	calls    int64 // the progress when it saw these effects first, which was then
+	then     time.Time
+}
+
+func newWatch(limit time.Duration, abandon func(context.Context, *run, *stuckTurn)) *watch {
+	return &watch{limit: limit, abandon: abandon, busy: make(chan struct{}, 1), runs: make(map[*run]*sample)}
+}
+
+func (w *watch) add(r *run) {
+	w.mu.Lock()
+	w.runs[r] = &sample{progress: -1, effects: -1}
+	w.mu.Unlock()
+	select {
+	case w.busy <- struct{}{}:
+	default:
+	}
+}
+
+func (w *watch) all() []*run {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Collect(maps.Keys(w.runs))
+}
+
+func (w *watch) remove(r *run) {
+	w.mu.Lock()
+	delete(w.runs, r)
+	w.mu.Unlock()
+}
+
+// run looks at the runs again and again while there are any.
+func (w *watch) run(working context.Context) {
+	for {
+		select {
+		case <-w.busy:
+		case <-working.Done():
+			return
+		}
+		for len(w.all()) > 0 {
+			if !storage.Pause(working, w.limit/8) {
+				return
+			}
+			for r, why := range w.stuck(time.Now()) {
+				w.abandon(working, r, why)
+			}
+		}
+	}
+}
+
+// stuck returns the runs whose code does not return, and why each is stuck.
+func (w *watch) stuck(now time.Time) map[*run]*stuckTurn {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var found map[*run]*stuckTurn
+	for r, s := range w.runs {
+		x := r.x.Load()
+		if why := s.look(x.Progress(), x.Effects(), now, w.limit); why != nil && x.InCode() {
+			if found == nil {
+				found = make(map[*run]*stuckTurn)
+			}
+			found[r] = why
+		}
+	}
+	return found
+}
+
+// look compares what a run shows now with what it showed before. The result is nil unless the run is stuck.
+func (s *sample) look(progress, effects int64, now time.Time, limit time.Duration) *stuckTurn {
+	if effects != s.effects {
+		s.effects, s.calls, s.then = effects, progress, now
+	}
+	if progress == s.progress {
+		if now.Sub(s.since) < limit {
+			return nil
+		}
+		return &stuckTurn{
+			reason: reasonDeadlock, log: "turn is stuck: orchestration code blocks outside of the engine",
+			message: fmt.Sprintf("code ran for %v without a call into the engine", limit),
+		}
+	}
+	s.progress, s.since = progress, now
+	if calls, took := progress-s.calls, now.Sub(s.then); calls >= loopCalls && took >= loopLimits*limit {
+		return &stuckTurn{
+			reason: reasonLoop, log: "turn is stuck: orchestration code calls the engine in an endless loop",
+			message: fmt.Sprintf("code called the engine %d times in %v and waited for nothing; let the loop block, in Receive or Sleep for example, or end",
+				calls, took.Round(time.Millisecond)),
+		}
+	}
+	return nil
+}
+
+// stuckTurn says why a turn is given up.
+type stuckTurn struct{ reason, message, log string }
+
+// abandonStuck gives up a turn that is stuck and shows it on the instance.
+func (ts *Turns) abandonStuck(working context.Context, r *run, why *stuckTurn) {
+	x := r.x.Load()
+	stack := x.StuckStack()
+	shown := func() { // counted first: a reader that sees the instance Blocked sees the count, too
+		ts.Count.TurnsFailed.Add(1)
+		ts.Count.TurnsStuck.Add(1)
+		ts.deadlocked(working, r, why, stack)
+	}
+	if stack == "" || !ts.abandon(working, r, shown) {
+		return
+	}
+	info := x.Info()
+	ts.Config.Logger.Error(why.log, "instance", info.ID,
+		"orchestration", info.Name, "reason", why.reason, "limit", ts.Config.DeadlockLimit, "stack", stack)
+}
+
+// abandon ends a turn in place of its goroutine: slot freed, results sent the ordinary way, the lease ended as
+// endLease does. The goroutine ends at its next call into the engine. False means that the turn was faster.
+func (ts *Turns) abandon(working context.Context, r *run, endLease func()) bool {
+	x := r.x.Load()
+	if !ts.end(r, runStuck) {
+		return false
+	}
+	x.Abandon()
+	if r.left != nil {
+		close(r.left)
+	}
+	r.locals.Cancel(activity.ErrLeaseLost)
+	ts.evictor.watchCode(&r.watched, leak.Turn, x, r.info, "its turn was given up")
+	waiting := ts.actors.disown(r.a)
+	ts.Work.Add()
+	go func() {
+		defer ts.Work.Done()
+		ts.unpinActor(working, r.a)
+		ts.courier.refuse(working, waiting)
+		ts.courier.giveBack(working, r.results)
+		endLease()
+		if r.suspect {
+			ts.Suspects.Done()
+		}
+	}()
+	if r.slot {
+		ts.slots.Release(1)
+	}
+	ts.Work.Done()
+	return true
+}
+
+// deadlocked blocks the instance of a stuck turn; the third time in a row until a person looks.
+func (ts *Turns) deadlocked(working context.Context, r *run, why *stuckTurn, stack string) {
+	if r.turn == nil {
+		return
+	}
+	failures := int64(0)
+	if b := r.turn.Instance.Blocked; b != nil && (b.Reason == reasonDeadlock || b.Reason == reasonLoop) {
+		failures = b.Count
+	}
+	ts.block(working, r, &provider.TurnFailure{
+		Reason: why.reason, Hold: failures+1 >= deadlockStrikes, Message: why.message + ":\n" + stack,
+	}, failures)
+}
+
+// refuse ends jobs that no actor will do: turns are released, results go to the inbox.
+func (co *courier) refuse(working context.Context, jobs []job) {
+	for _, j := range jobs {
+		if j.result != nil {
+			co.giveBack(working, []*task.Result{j.result})
+			continue
+		}
+		co.Store.Release(working, provider.TurnRelease{Key: j.turn.Instance.Key, Token: j.token})
+		if j.suspect {
+			co.Suspects.Done()
+		}
+	}
+}
