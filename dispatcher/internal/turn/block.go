@@ -42,10 +42,12 @@ func reasonOf(err error) string {
 // maxBlockedMessage bounds what is shown of a failed turn.
 const maxBlockedMessage = 256 << 10
 
-// turnBackoff is the delay after the given number of earlier failures in a row: 1 s,
-// doubling.
-func (ts *Turns) turnBackoff(failures int64) time.Duration {
-	return min(time.Second<<min(failures, 20), ts.Config.MaxTurnBackoff)
+// blocker ends the leases of turns that were not committed.
+type blocker struct{ *core.Node }
+
+// backoff returns the delay after the given number of earlier failures in a row: 1 s, doubling.
+func (b blocker) backoff(failures int64) time.Duration {
+	return min(time.Second<<min(failures, 20), b.Config.MaxTurnBackoff)
 }
 
 // lostTurns is how many turns in a row, the present one excepted, ended with the loss of
@@ -65,20 +67,34 @@ func (ts *Turns) poisoned(working context.Context, a *actor, r *run) {
 	inst := &r.turn.Instance
 	message := fmt.Sprintf("%d turns in a row ended with the loss of their node", lostTurns(inst))
 	ts.Config.Logger.Error("instance is poisoned: held until unblocked", "instance", inst.ID, "orchestration", inst.Name, "err", message)
-	ts.block(working, r, &provider.TurnFailure{Reason: "poisoned", Message: message, Hold: true}, 0)
+	ts.blocker.block(working, r, &provider.TurnFailure{Reason: "poisoned", Message: message, Hold: true}, 0)
 }
 
 // block ends a turn's lease and shows why on the instance.
-func (ts *Turns) block(working context.Context, r *run, f *provider.TurnFailure, failures int64) {
+func (b blocker) block(working context.Context, r *run, f *provider.TurnFailure, failures int64) {
 	f.Message = core.Plain(f.Message, maxBlockedMessage)
-	ts.release(working, r, provider.TurnRelease{Failure: f, Delay: ts.turnBackoff(failures)})
+	b.release(working, r, provider.TurnRelease{Failure: f, Delay: b.backoff(failures)})
 }
 
 // release ends the turn's lease in the given way, trying until the lease would be over anyway.
-func (ts *Turns) release(working context.Context, r *run, item provider.TurnRelease) {
+func (b blocker) release(working context.Context, r *run, item provider.TurnRelease) {
 	if r.turn == nil {
 		return
 	}
 	item.Key, item.Token = r.turn.Instance.Key, r.token
-	ts.Store.Release(working, item)
+	b.Store.Release(working, item)
+}
+
+// deadlocked blocks the instance of a stuck turn; the third time in a row until a person looks.
+func (b blocker) deadlocked(working context.Context, r *run, why *stuckTurn, stack string) {
+	if r.turn == nil {
+		return
+	}
+	failures := int64(0)
+	if last := r.turn.Instance.Blocked; last != nil && (last.Reason == reasonDeadlock || last.Reason == reasonLoop) {
+		failures = last.Count
+	}
+	b.block(working, r, &provider.TurnFailure{
+		Reason: why.reason, Hold: failures+1 >= deadlockStrikes, Message: why.message + ":\n" + stack,
+	}, failures)
 }

@@ -66,11 +66,11 @@ func (ts *Turns) commitFetched(
 		ts.Count.TurnsConflicted.Add(1)
 		ts.actors.settled(a.key)
 		ts.evictor.evict(a)
-		ts.release(working, r, provider.TurnRelease{})
+		ts.blocker.release(working, r, provider.TurnRelease{})
 	case errors.Is(err, provider.ErrInboxNotEmpty):
 		ts.actors.closingRound(a.key)
 		ts.evictor.evict(a)
-		ts.release(working, r, provider.TurnRelease{})
+		ts.blocker.release(working, r, provider.TurnRelease{})
 	case errors.Is(err, provider.ErrTooLarge), errors.Is(err, provider.ErrInvalid):
 		ts.turnFailed(working, a, r, err)
 	default:

@@ -128,3 +128,10 @@ func (as *actors) idleSince(moment time.Time) (evicted []*replay.Execution, left
 	}
 	return evicted, as.lru.Len() > 0
 }
+
+// unpin unpins one instance, unless it is surely not kept any more.
+func (ev *evictor) unpin(working context.Context, a *actor) {
+	if ev.actors.unstick(a) {
+		ev.unpinner.Unpin(working, a.key)
+	}
+}

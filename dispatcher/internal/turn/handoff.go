@@ -246,7 +246,7 @@ func (ts *Turns) commitFast(
 		}
 		ts.evictor.evict(a)
 		ts.courier.giveBack(working, r.results)
-		ts.unpinActor(working, a)
+		ts.evictor.unpin(working, a)
 		return nil
 	}
 	ts.Count.TurnsFast.Add(1)

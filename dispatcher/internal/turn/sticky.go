@@ -1,7 +1,6 @@
 package turn
 
 import (
-	"context"
 	"time"
 
 	"github.com/perdure/perdure/internal/fastpath"
@@ -68,11 +67,4 @@ func (a *actor) unstick() bool {
 	stuck := time.Now().Before(a.stuck)
 	a.stuck = time.Time{}
 	return stuck
-}
-
-// unpinActor unpins one instance, unless it is surely not kept any more.
-func (ts *Turns) unpinActor(working context.Context, a *actor) {
-	if ts.actors.unstick(a) {
-		ts.unpinner.Unpin(working, a.key)
-	}
 }

@@ -126,7 +126,7 @@ func (ts *Turns) fetchedTurn(working context.Context, a *actor, r *run) (handed 
 	// A turn that waited for long must not begin under a lease that is nearly over.
 	if !ts.takeSlot(working, r, ts.Config.Lease/3) {
 		ts.conclude(r)
-		ts.release(working, r, provider.TurnRelease{})
+		ts.blocker.release(working, r, provider.TurnRelease{})
 		return nil
 	}
 	var d delivered
@@ -143,7 +143,7 @@ func (ts *Turns) fetchedTurn(working context.Context, a *actor, r *run) (handed 
 	}
 	defer ts.locals.OrphanAll(going)
 	if err == nil {
-		err = ts.endUnbegun(working, x, &r.turn.Instance, d.unbegun)
+		err = ts.courier.endUnbegun(working, x, &r.turn.Instance, d.unbegun)
 	}
 	if !ts.conclude(r) {
 		return nil
@@ -171,7 +171,7 @@ func (ts *Turns) load(working context.Context, a *actor, r *run) (*replay.Execut
 	if !ok {
 		return nil, fmt.Errorf("orchestration %q version %q is not registered on this node", inst.Name, inst.CodeVersion)
 	}
-	events, err := ts.readHistory(working, inst)
+	events, err := ts.historian.read(working, inst)
 	if err != nil {
 		return nil, err
 	}
@@ -189,11 +189,14 @@ func (ts *Turns) load(working context.Context, a *actor, r *run) (*replay.Execut
 	return x, nil
 }
 
-// readHistory reads and decodes the events up to the length that the fetch returned.
-func (ts *Turns) readHistory(working context.Context, inst *provider.Instance) ([]history.Event, error) {
+// historian reads histories.
+type historian struct{ *core.Node }
+
+// read reads and decodes the events up to the length that the fetch returned.
+func (h historian) read(working context.Context, inst *provider.Instance) ([]history.Event, error) {
 	events := make([]history.Event, 0, inst.HistoryLength)
 	for int64(len(events)) < inst.HistoryLength {
-		page, err := ts.readPage(working, inst, int64(len(events))+1)
+		page, err := h.readPage(working, inst, int64(len(events))+1)
 		if err != nil {
 			return nil, err
 		}
@@ -215,10 +218,10 @@ func (ts *Turns) readHistory(working context.Context, inst *provider.Instance) (
 	return events, nil
 }
 
-func (ts *Turns) readPage(working context.Context, inst *provider.Instance, from int64) (provider.ReadHistoryResult, error) {
+func (h historian) readPage(working context.Context, inst *provider.Instance, from int64) (provider.ReadHistoryResult, error) {
 	ctx, cancel := context.WithTimeout(working, storage.CallTimeout)
 	defer cancel()
-	page, err := ts.Store.ReadHistory(ctx, provider.ReadHistoryRequest{
+	page, err := h.Store.ReadHistory(ctx, provider.ReadHistoryRequest{
 		Key: inst.Key, Execution: inst.Execution, From: from, To: inst.HistoryLength,
 	})
 	if err != nil {
@@ -297,13 +300,13 @@ func (ts *Turns) turnFailed(working context.Context, a *actor, r *run, err error
 	ts.evictor.evict(a)
 	ts.courier.giveBack(working, r.results)
 	if r.turn == nil {
-		ts.unpinActor(working, a)
+		ts.evictor.unpin(working, a)
 		// The results go to the inbox; the turn that they cause there will show the failure.
 		return
 	}
 	if outage(err) || errors.Is(err, history.ErrNewer) {
 		ts.Config.Logger.Warn("turn given back", "instance", r.turn.Instance.ID, "err", err)
-		ts.release(working, r, provider.TurnRelease{Delay: storage.Backoff(5)})
+		ts.blocker.release(working, r, provider.TurnRelease{Delay: storage.Backoff(5)})
 		return
 	}
 	ts.Count.TurnsFailed.Add(1)
@@ -311,8 +314,8 @@ func (ts *Turns) turnFailed(working context.Context, a *actor, r *run, err error
 	if b := r.turn.Instance.Blocked; b != nil {
 		failures = b.Count
 	}
-	delay := ts.turnBackoff(failures)
+	delay := ts.blocker.backoff(failures)
 	ts.Config.Logger.Error("turn failed: the instance is blocked", "instance", r.turn.Instance.ID,
 		"orchestration", r.turn.Instance.Name, "reason", reasonOf(err), "retry_in", delay, "err", err)
-	ts.block(working, r, &provider.TurnFailure{Reason: reasonOf(err), Message: err.Error()}, failures)
+	ts.blocker.block(working, r, &provider.TurnFailure{Reason: reasonOf(err), Message: err.Error()}, failures)
 }

@@ -51,6 +51,8 @@ type Turns struct {
 	evictor    *evictor
 	unpinner   *fast.Unpinner
 	starter    *starter
+	blocker    blocker
+	historian  historian
 }
 
 func New(n *core.Node, all attempts, locals *local.Worker) *Turns {
@@ -58,6 +60,7 @@ func New(n *core.Node, all attempts, locals *local.Worker) *Turns {
 		Node: n, slots: flow.NewSlots(n.Config.MaxTurns), actors: newActors(n), attempts: all, locals: locals,
 	}
 	ts.starter = &starter{Node: n, turns: ts}
+	ts.blocker, ts.historian = blocker{n}, historian{n}
 	ts.claims = fast.NewClaims(n, ts.beginClaimed)
 	ts.watch = newWatch(n.Config.DeadlockLimit, ts.abandonStuck)
 	ts.unpinner = &fast.Unpinner{Node: n}
@@ -110,7 +113,7 @@ func (ts *Turns) CloseCache() {
 func (ts *Turns) HandBack(ctx context.Context) {
 	for _, r := range ts.watch.all() {
 		if r.x.Load().InCode() {
-			ts.abandon(ctx, r, func() { ts.release(ctx, r, provider.TurnRelease{}) })
+			ts.abandon(ctx, r, func() { ts.blocker.release(ctx, r, provider.TurnRelease{}) })
 		}
 	}
 }

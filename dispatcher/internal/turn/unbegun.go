@@ -28,14 +28,14 @@ func endUnlessBegun(info *replay.Info, b *history.ActivityCancelRequested, data 
 // endUnbegun ends the calls of the turn's reminders whose tasks are gone. A result that the activity had even so was
 // put into the inbox when its task was removed: it comes first, and this one means nothing.
 // It is done before the turn's commit consumes the reminders, and so at least once.
-func (ts *Turns) endUnbegun(working context.Context, x *replay.Execution, inst *provider.Instance, unbegun []int64) error {
+func (co *courier) endUnbegun(working context.Context, x *replay.Execution, inst *provider.Instance, unbegun []int64) error {
 	unbegun = slices.DeleteFunc(unbegun, func(event int64) bool { return !x.Awaits(event) })
 	if len(unbegun) == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(working, storage.CallTimeout)
 	defer cancel()
-	found, err := ts.Store.Get(ctx, provider.GetRequest{Key: inst.Key, WithTasks: true})
+	found, err := co.Store.Get(ctx, provider.GetRequest{Key: inst.Key, WithTasks: true})
 	if err != nil {
 		return &core.StorageError{Err: fmt.Errorf("looking for cancelled tasks: %w", err)}
 	}
@@ -49,9 +49,9 @@ func (ts *Turns) endUnbegun(working context.Context, x *replay.Execution, inst *
 		if there[event] {
 			continue
 		}
-		gone := &history.ActivityFailed{Scheduled: event, Failure: ts.Config.Env.Errors.Encode(
+		gone := &history.ActivityFailed{Scheduled: event, Failure: co.Config.Env.Errors.Encode(
 			failure.NonRetryable(failure.New(failure.ErrCancelled, "activity was cancelled before it began")))}
-		_, err := ts.Store.Send(ctx, provider.SendRequest{Key: inst.Key, Message: core.Message(gone, inst.Execution, event)})
+		_, err := co.Store.Send(ctx, provider.SendRequest{Key: inst.Key, Message: core.Message(gone, inst.Execution, event)})
 		if err != nil && !errors.Is(err, provider.ErrEnded) {
 			return &core.StorageError{Err: fmt.Errorf("ending a cancelled call: %w", err)}
 		}

@@ -148,7 +148,7 @@ func (ts *Turns) abandonStuck(working context.Context, r *run, why *stuckTurn) {
 	shown := func() { // counted first: a reader that sees the instance Blocked sees the count, too
 		ts.Count.TurnsFailed.Add(1)
 		ts.Count.TurnsStuck.Add(1)
-		ts.deadlocked(working, r, why, stack)
+		ts.blocker.deadlocked(working, r, why, stack)
 	}
 	if stack == "" || !ts.abandon(working, r, shown) {
 		return
@@ -175,7 +175,7 @@ func (ts *Turns) abandon(working context.Context, r *run, endLease func()) bool 
 	ts.Work.Add()
 	go func() {
 		defer ts.Work.Done()
-		ts.unpinActor(working, r.a)
+		ts.evictor.unpin(working, r.a)
 		ts.courier.refuse(working, waiting)
 		ts.courier.giveBack(working, r.results)
 		endLease()
@@ -188,20 +188,6 @@ func (ts *Turns) abandon(working context.Context, r *run, endLease func()) bool 
 	}
 	ts.Work.Done()
 	return true
-}
-
-// deadlocked blocks the instance of a stuck turn; the third time in a row until a person looks.
-func (ts *Turns) deadlocked(working context.Context, r *run, why *stuckTurn, stack string) {
-	if r.turn == nil {
-		return
-	}
-	failures := int64(0)
-	if b := r.turn.Instance.Blocked; b != nil && (b.Reason == reasonDeadlock || b.Reason == reasonLoop) {
-		failures = b.Count
-	}
-	ts.block(working, r, &provider.TurnFailure{
-		Reason: why.reason, Hold: failures+1 >= deadlockStrikes, Message: why.message + ":\n" + stack,
-	}, failures)
 }
 
 // refuse ends jobs that no actor will do: turns are released, results go to the inbox.

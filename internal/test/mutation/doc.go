@@ -10,7 +10,7 @@
 //
 //	# what the broken code does, in one sentence
 //	test: ./dispatcher TestHazard07_DirtyExecutionIsEvicted
-//	file: dispatcher/commit.go
+//	file: dispatcher/internal/turn/commit.go
 //	--- old
 //	Go code that stands in the file exactly once, compared token by token
 //	--- new
