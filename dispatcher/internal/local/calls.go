@@ -74,7 +74,7 @@ func (w *Worker) Run(working context.Context, x *replay.Execution, current *Curr
 	defer func() {
 		l.stop()
 		if !returned { // the turn failed, or its code took the goroutine along
-			w.OrphanAll(l.going)
+			w.DetachAll(l.going)
 		}
 	}()
 	if err := l.runAll(); err != nil {
@@ -339,11 +339,11 @@ func (l *calls) giveUp(call *localCall) {
 	switch a := call.running; {
 	case a == nil:
 	case l.x.Ended():
-		l.w.Orphan(a, activity.ErrOrchestrationEnded)
+		l.w.Detach(a, activity.ErrOrchestrationEnded)
 	case call.call.Cancellation == history.CancelAbandon && l.x.Fault() == nil:
 		a.hand(func(ending) { l.w.free(a) })
 	default:
-		l.w.Orphan(a, activity.ErrCancelled)
+		l.w.Detach(a, activity.ErrCancelled)
 	}
 }
 
@@ -357,7 +357,7 @@ func (l *calls) stop() {
 		switch {
 		case l.going[n] != nil:
 		case wanted[n] && call.running != nil: // the turn failed
-			l.w.Orphan(call.running, activity.ErrLeaseLost)
+			l.w.Detach(call.running, activity.ErrLeaseLost)
 		case !wanted[n]:
 			l.giveUp(call)
 		}

@@ -137,25 +137,25 @@ func (w *Worker) GoOn(working context.Context, a *Attempt) {
 	})
 }
 
-// Orphan ends an attempt that began inside a turn and whose result has no use.
-func (w *Worker) Orphan(a *Attempt, cause error) {
+// Detach ends an attempt that began inside a turn and whose result has no use.
+func (w *Worker) Detach(a *Attempt, cause error) {
 	a.Cancel(cause)
 	a.hand(func(ending) {})
 	w.free(a)
 }
 
-// OrphanAll is orphan for attempts whose turn was not stored.
-func (w *Worker) OrphanAll(all map[int64]*Attempt) {
+// DetachAll is orphan for attempts whose turn was not stored.
+func (w *Worker) DetachAll(all map[int64]*Attempt) {
 	for _, a := range all {
-		w.Orphan(a, activity.ErrLeaseLost)
+		w.Detach(a, activity.ErrLeaseLost)
 	}
 }
 
-// OrphanUnstored is orphan for one that no task was made of, as its call was given up in the same turn, or the execution has ended.
-func (w *Worker) OrphanUnstored(a *Attempt, ended bool) {
+// DetachUnstored is orphan for one that no task was made of, as its call was given up in the same turn, or the execution has ended.
+func (w *Worker) DetachUnstored(a *Attempt, ended bool) {
 	if ended {
-		w.Orphan(a, activity.ErrOrchestrationEnded)
+		w.Detach(a, activity.ErrOrchestrationEnded)
 		return
 	}
-	w.Orphan(a, activity.ErrCancelled)
+	w.Detach(a, activity.ErrCancelled)
 }

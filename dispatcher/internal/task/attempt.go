@@ -58,8 +58,8 @@ type Result struct {
 	Body    history.Body
 	details []byte
 
-	Came     time.Time                  // when the execution got it
-	Patience atomic.Pointer[time.Timer] // rings when it has waited long enough
+	Came    time.Time                  // when the execution got it
+	Timeout atomic.Pointer[time.Timer] // rings when it has waited long enough
 }
 
 // HandedOff makes the attempt of a task that the commit of a turn leases to its own node.

@@ -26,7 +26,7 @@ type actor struct {
 	rested    time.Time     // since when
 	size      int
 	gone      bool      // removed; jobs must find another
-	stuck     time.Time // until when the instance may be kept for this node; see stick
+	pinned    time.Time // until when the instance may be kept for this node; see stick
 	commits   bool      // a turn is being committed
 	committed time.Time // when the last one was, or began to be
 	arrived   bool      // this node has put something into the inbox since the last commit began
@@ -58,7 +58,7 @@ type actors struct {
 	bytes    int
 	maxCount int
 	maxBytes int
-	loose    []provider.UUID // evicted while they may be kept for this node
+	toUnpin  []provider.UUID // evicted while they may be kept for this node
 	cached   chan struct{}   // has room for one: the first that is cached since none was
 	// rounds counts, by instance, closing turns in a row that found the inbox not empty. It
 	// outlives the actor, whose execution is thrown away each time.
@@ -204,16 +204,16 @@ func (as *actors) remove(a *actor) *replay.Execution {
 	as.bytes -= a.size
 	a.idle, a.gone = nil, true
 	delete(as.byKey, a.key)
-	if a.unstick() {
-		as.loose = append(as.loose, a.key)
+	if a.forgetPin() {
+		as.toUnpin = append(as.toUnpin, a.key)
 	}
 	x := a.x
 	a.x = nil
 	return x
 }
 
-// disown takes an actor whose turn is stuck out of use; and returns its waiting jobs.
-func (as *actors) disown(a *actor) []job {
+// abandon takes an actor whose turn is stuck out of use; and returns its waiting jobs.
+func (as *actors) abandon(a *actor) []job {
 	as.mu.Lock()
 	defer as.mu.Unlock()
 	a.gone = true
@@ -257,7 +257,7 @@ func (as *actors) withdraw(key provider.UUID, r *task.Result) withdrawal {
 		if j.result != r {
 			continue
 		}
-		if (a.commits || time.Since(a.committed) < handOffPatience) && time.Since(r.Came) < commitPatience {
+		if (a.commits || time.Since(a.committed) < handOffTimeout) && time.Since(r.Came) < commitTimeout {
 			return committing
 		}
 		a.waiting = append(a.waiting[:i:i], a.waiting[i+1:]...)

@@ -105,7 +105,7 @@ func (c *committer) committed(
 	x.Confirm()
 	a.version, a.readyAt = t.req.Commit, res.ReadyAt
 	if t.req.Sticky > 0 {
-		c.actors.sticks(a) // the commit may have taken its time
+		c.actors.notePin(a) // the commit may have taken its time
 		if c.Stopping.Load() {
 			c.unpinner.Unpin(working, a.key)
 		}
@@ -173,7 +173,7 @@ func (c *committer) rollBack(working context.Context, t *translation, stored boo
 	t.handOffs, t.begun, t.early = nil, nil, nil
 	c.Tasks.Release(len(handOffs) + len(begun))
 	for _, a := range begun {
-		c.locals.Orphan(a, activity.ErrLeaseLost)
+		c.locals.Detach(a, activity.ErrLeaseLost)
 	}
 	if early != nil {
 		c.claims.Release(working, early)

@@ -14,7 +14,7 @@ import (
 //
 // handed is an attempt that the actor's last turn has handed off; it may be nil.
 func (ts *Turns) drive(working context.Context, a *actor, handed *task.Attempt) {
-	makeRoom(-1)
+	growStack(-1)
 	for a != nil {
 		a, handed = ts.proceed(working, a, handed)
 	}
@@ -77,11 +77,11 @@ func (ts *Turns) finished(working context.Context, a *actor, r *run, turn func()
 // stackRoom is how much stack a commit takes in SQLite, which is translated from C.
 const stackRoom = 20 << 10
 
-// makeRoom lets the stack of a new goroutine grow to that at once, while there is little on it. Else it would grow step by step below the
+// growStack lets the stack of a new goroutine grow to that at once, while there is little on it. Else it would grow step by step below the
 // commit, and all that is on it would be moved each time. The frame of this function does it; the array is never used.
 //
 //go:noinline
-func makeRoom(use int) byte { //nolint:unparam // without a result there would be no array
+func growStack(use int) byte { //nolint:unparam // without a result there would be no array
 	if use < 0 {
 		return 0
 	}

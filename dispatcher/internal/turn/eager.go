@@ -127,7 +127,7 @@ func (as *actors) born(req *provider.CreateRequest) *actor {
 
 // step makes the turn and, unless the caller has taken it back, stores it.
 func (s *starter) step(working context.Context, a *actor, e *eager) (handed *task.Attempt, more bool) {
-	makeRoom(-1)
+	growStack(-1)
 	return s.turns.finished(working, a, e.run, func() (handed *task.Attempt) {
 		var o eagerOutcome
 		defer func() { e.done <- o }()
@@ -190,7 +190,7 @@ func (s *starter) commit(working context.Context, a *actor, e *eager) (o eagerOu
 	}
 	s.turns.committer.rollBack(working, t, stored)
 	s.turns.evictor.evict(a)
-	if kept := s.turns.actors.unstick(a); kept && stored {
+	if kept := s.turns.actors.forgetPin(a); kept && stored {
 		s.turns.unpinner.Unpin(working, a.key)
 	}
 	return o, nil

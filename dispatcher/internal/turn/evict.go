@@ -107,7 +107,7 @@ func (ev *evictor) discard(working context.Context, evicted []*replay.Execution)
 		ev.close(x)
 	}
 	if len(evicted) > 0 {
-		ev.unpinner.Unpin(working, ev.actors.takeLoose()...)
+		ev.unpinner.Unpin(working, ev.actors.takeToUnpin()...)
 	}
 }
 
@@ -131,7 +131,7 @@ func (as *actors) idleSince(moment time.Time) (evicted []*replay.Execution, left
 
 // unpin unpins one instance, unless it is surely not kept any more.
 func (ev *evictor) unpin(working context.Context, a *actor) {
-	if ev.actors.unstick(a) {
+	if ev.actors.forgetPin(a) {
 		ev.unpinner.Unpin(working, a.key)
 	}
 }

@@ -18,11 +18,11 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A result waits handOffPatience for its execution before it goes to the inbox. While a turn of the execution is being committed, it may wait for
-// commitPatience in all: under load commits take longer, and each result of the next turn would cost a report and a message more.
+// A result waits handOffTimeout for its execution before it goes to the inbox. While a turn of the execution is being committed, it may wait for
+// commitTimeout in all: under load commits take longer, and each result of the next turn would cost a report and a message more.
 const (
-	handOffPatience = 50 * time.Millisecond
-	commitPatience  = time.Second
+	handOffTimeout = 50 * time.Millisecond
+	commitTimeout  = time.Second
 )
 
 // maxFastTurns is how many fast turns an execution makes in a row while others wait for a slot.
@@ -65,7 +65,7 @@ func (tr *translator) newTask(
 			t.begun = append(t.begun, a)
 			return added
 		}
-		tr.locals.Orphan(a, activity.ErrLeaseLost) // it begins again when there is a slot
+		tr.locals.Detach(a, activity.ErrLeaseLost) // it begins again when there is a slot
 	}
 	if call.Delay > 0 || !tr.handOff(t, call) {
 		return added
@@ -116,23 +116,23 @@ func (co *courier) take(working context.Context, r *task.Result) (next *actor) {
 	case !taken:
 		co.attempts.ToInbox(working, r)
 	case idle == nil:
-		co.bePatient(working, r)
+		co.startTimeout(working, r)
 	}
 	return idle
 }
 
-// bePatient lets a result wait. A timer that fires late, for a result that a turn has begun with, does nothing.
-func (co *courier) bePatient(working context.Context, r *task.Result) {
-	r.Patience.Store(time.AfterFunc(handOffPatience, func() { co.losePatience(working, r) }))
+// startTimeout lets a result wait. A timer that fires late, for a result that a turn has begun with, does nothing.
+func (co *courier) startTimeout(working context.Context, r *task.Result) {
+	r.Timeout.Store(time.AfterFunc(handOffTimeout, func() { co.timedOut(working, r) }))
 }
 
-// losePatience brings a result to the inbox that has waited long enough.
-func (co *courier) losePatience(working context.Context, r *task.Result) {
+// timedOut brings a result to the inbox that has waited long enough.
+func (co *courier) timedOut(working context.Context, r *task.Result) {
 	switch co.actors.withdraw(r.Attempt.Ref.Key, r) {
 	case withdrawn:
 		co.giveBack(working, []*task.Result{r})
 	case committing:
-		co.bePatient(working, r)
+		co.startTimeout(working, r)
 	case begun:
 	}
 }
@@ -162,7 +162,7 @@ func (ts *Turns) fastTurn(working context.Context, a *actor, r *run) (handed *ta
 	if err == nil {
 		going, err = ts.locals.Run(working, a.x, &r.locals)
 	}
-	defer ts.locals.OrphanAll(going)
+	defer ts.locals.DetachAll(going)
 	if !ts.conclude(r) {
 		return nil
 	}
@@ -188,7 +188,7 @@ func (ts *Turns) canFastTurn(working context.Context, a *actor, r *run) bool {
 	if a.committed.After(since) {
 		since = a.committed
 	}
-	return ts.takeSlot(working, r, handOffPatience-time.Since(since))
+	return ts.takeSlot(working, r, handOffTimeout-time.Since(since))
 }
 
 // ofExecution takes the results out of the jobs, whose timeouts it stops. A result for another execution than the cached one goes the
@@ -196,7 +196,7 @@ func (ts *Turns) canFastTurn(working context.Context, a *actor, r *run) bool {
 func (ts *Turns) ofExecution(working context.Context, a *actor, jobs []job) []*task.Result {
 	results := make([]*task.Result, 0, len(jobs))
 	for _, j := range jobs {
-		if timer := j.result.Patience.Load(); timer != nil {
+		if timer := j.result.Timeout.Load(); timer != nil {
 			timer.Stop()
 		}
 		if a.x != nil && j.result.Attempt.Ref.Execution != a.x.Info().Execution {

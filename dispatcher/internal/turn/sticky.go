@@ -25,46 +25,46 @@ func (tr *translator) pin(t *translation, a *actor, x *replay.Execution, turn re
 		return
 	}
 	t.req.Owner, t.req.Sticky = tr.Config.Owner, tr.pinTime()
-	tr.actors.sticks(a) // whatever becomes of the commit
+	tr.actors.notePin(a) // whatever becomes of the commit
 }
 
-// sticks notes that the instance may be kept for this node from now on.
-func (as *actors) sticks(a *actor) {
+// notePin notes that the instance may be kept for this node from now on.
+func (as *actors) notePin(a *actor) {
 	as.mu.Lock()
-	a.stuck = time.Now().Add(stickyTime)
+	a.pinned = time.Now().Add(stickyTime)
 	as.mu.Unlock()
 }
 
-// unstick reports whether the instance may still be kept for this node, and forgets it.
-func (as *actors) unstick(a *actor) bool {
+// forgetPin reports whether the instance may still be kept for this node, and forgets it.
+func (as *actors) forgetPin(a *actor) bool {
 	as.mu.Lock()
 	defer as.mu.Unlock()
-	return a.unstick()
+	return a.forgetPin()
 }
 
-// unstickAll lists the instances that may still be kept for this node, and forgets it.
-func (as *actors) unstickAll() (keys []provider.UUID) {
+// forgetPins lists the instances that may still be kept for this node, and forgets it.
+func (as *actors) forgetPins() (keys []provider.UUID) {
 	as.mu.Lock()
 	defer as.mu.Unlock()
 	for key, a := range as.byKey {
-		if a.unstick() {
+		if a.forgetPin() {
 			keys = append(keys, key)
 		}
 	}
 	return keys
 }
 
-// takeLoose returns instances that were evicted while they may be kept for this node.
-func (as *actors) takeLoose() (keys []provider.UUID) {
+// takeToUnpin returns instances that were evicted while they may be kept for this node.
+func (as *actors) takeToUnpin() (keys []provider.UUID) {
 	as.mu.Lock()
 	defer as.mu.Unlock()
-	keys, as.loose = as.loose, nil
+	keys, as.toUnpin = as.toUnpin, nil
 	return keys
 }
 
-// unstick needs actors.mu.
-func (a *actor) unstick() bool {
-	stuck := time.Now().Before(a.stuck)
-	a.stuck = time.Time{}
-	return stuck
+// forgetPin needs actors.mu.
+func (a *actor) forgetPin() bool {
+	pinned := time.Now().Before(a.pinned)
+	a.pinned = time.Time{}
+	return pinned
 }

@@ -98,7 +98,7 @@ func (tr *translator) command(
 		if turn.End == nil && !given[e.ID] {
 			t.req.Tasks = append(t.req.Tasks, tr.newTask(t, info, e.ID, b, data))
 		} else if a := t.going[b.Local]; a != nil {
-			tr.locals.OrphanUnstored(a, turn.End != nil)
+			tr.locals.DetachUnstored(a, turn.End != nil)
 		}
 	case *history.ActivityCancelRequested:
 		if b.How == history.CancelWait && turn.End == nil {

@@ -141,7 +141,7 @@ func (ts *Turns) fetchedTurn(working context.Context, a *actor, r *run) (handed 
 	if err == nil {
 		going, err = ts.locals.Run(working, x, &r.locals)
 	}
-	defer ts.locals.OrphanAll(going)
+	defer ts.locals.DetachAll(going)
 	if err == nil {
 		err = ts.courier.endUnbegun(working, x, &r.turn.Instance, d.unbegun)
 	}

@@ -99,7 +99,7 @@ func (ts *Turns) ReleaseClaims(ctx context.Context) { ts.claims.ReleaseAll(ctx) 
 
 // UnpinAll lets other nodes fetch the instances that this one has pinned.
 func (ts *Turns) UnpinAll(ctx context.Context) {
-	ts.unpinner.Unpin(ctx, ts.actors.unstickAll()...)
+	ts.unpinner.Unpin(ctx, ts.actors.forgetPins()...)
 }
 
 // CloseCache evicts all executions. From now on nothing is cached.

@@ -171,7 +171,7 @@ func (ts *Turns) abandon(working context.Context, r *run, endLease func()) bool 
 	}
 	r.locals.Cancel(activity.ErrLeaseLost)
 	ts.evictor.watchCode(&r.watched, leak.Turn, x, r.info, "its turn was given up")
-	waiting := ts.actors.disown(r.a)
+	waiting := ts.actors.abandon(r.a)
 	ts.Work.Add()
 	go func() {
 		defer ts.Work.Done()
