@@ -5,14 +5,14 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/flow"
 )
 
-// Config is what a node needs.
+// Config holds the settings of a node.
 type Config = core.Config
 
-// A Limit bounds the attempts of some activities on this node, in addition to MaxActivities.
+// Limit limits the attempts of some activities on this node, in addition to MaxActivities.
 type Limit = flow.Limit
 
 // ActivityName is an activity of a queue.
 type ActivityName = flow.ActivityName
 
-// QueueLimit bounds the activities of a queue on all nodes together.
+// QueueLimit limits the activities of a queue on all nodes together.
 type QueueLimit = flow.QueueLimit

@@ -15,8 +15,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Dispatcher runs the loops of a node until Shutdown. Its methods may be called from
-// several goroutines at once.
+// Dispatcher runs the loops of a node until Shutdown. It is safe for concurrent use.
 type Dispatcher struct {
 	node *core.Node
 
@@ -28,7 +27,7 @@ type Dispatcher struct {
 	stopWorking  context.CancelFunc
 	loops        sync.WaitGroup // manager and watch
 	fatal        atomic.Pointer[error]
-	stopped      chan struct{} // closed when Shutdown is done; shutdownErr is set then
+	stopped      chan struct{} // closed when Shutdown is done and shutdownErr is set
 	shutdownErr  error
 	hurried      chan struct{} // closed when the context of any caller of Shutdown has finished
 	hurry        func()
@@ -81,12 +80,11 @@ func (d *Dispatcher) run(fetching context.Context) {
 	}
 }
 
-// StartEagerly makes the first turn of an instance and stores the instance as that turn leaves it, in one commit. ok is false if
-// nothing is stored by it: the node is busy, the turn is none that goes with a start, or its code failed or is stuck. The instance is
-// then to be created the ordinary way, and what fails shows there.
+// StartEagerly makes the first turn of an instance and stores the instance with it, in one commit. If ok is false, nothing was stored: the
+// node is busy, the turn needs a stored instance, or its code failed or is stuck. The caller then creates the instance the ordinary way.
 func (d *Dispatcher) StartEagerly(ctx context.Context, req provider.CreateRequest) (res provider.CreateResult, ok bool, err error) {
 	return d.turns.StartEagerly(ctx, req)
 }
 
-// NewKey makes a never-reused key that sorts by age.
+// NewKey returns a unique key. Keys sort by age.
 func NewKey() [16]byte { return uuid.Must(uuid.NewV7()) }

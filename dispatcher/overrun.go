@@ -9,19 +9,17 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/leak"
 )
 
-// ErrLeaked is part of the error of Shutdown if user code did not end in time; the error names the code. Its leases were handed back
-// even so.
+// ErrLeaked is part of the error of Shutdown if user code did not end in time. The error names the code. Its leases were released.
 var ErrLeaked = leak.ErrLeaked
 
-// ErrTooManyLeaks is the reason that OnFatal gets: more instances than MaxLeaked have leaked code.
+// ErrTooManyLeaks is the reason given to OnFatal: more instances than MaxLeaked have leaked code.
 var ErrTooManyLeaks = errors.New("too many leaked goroutines")
 
 // LeakedWork is user code that should have returned and has not.
 type LeakedWork = leak.Work
 
-// tooManyLeaks is called once, when more instances than MaxLeaked have leaked code: nothing that a node
-// can do ends a goroutine. Without OnFatal, the log and Fatal report it and the node goes on. With it, the node shuts down, so that others
-// take its work, and OnFatal gets the reason.
+// tooManyLeaks is called once, when more instances than MaxLeaked have leaked code. A node cannot end a goroutine. Without OnFatal, it
+// reports that in the log and by Fatal, and goes on. With OnFatal, it shuts down so that other nodes take its work.
 func (d *Dispatcher) tooManyLeaks(instances int) {
 	if d.node.Stopping.Load() {
 		return

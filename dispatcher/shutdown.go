@@ -9,19 +9,16 @@ import (
 	"github.com/perdure/perdure/activity"
 )
 
-// handBackTimeout bounds how long Shutdown works on handing leases back, also when its
-// context is finished.
+// handBackTimeout limits how long Shutdown tries to release leases, even if its context is done.
 const handBackTimeout = 5 * time.Second
 
-// handBackPause is how long Shutdown waits before it looks again for what it can hand back.
+// handBackPause is how long Shutdown waits before it looks again for leases to release.
 const handBackPause = 50 * time.Millisecond
 
-// Shutdown ends the node in phases: no new work is taken; turns finish and running
-// activities may, for the drain timeout; then activities are cancelled with ErrShutdown and
-// have the force timeout; then all leases are released; then code that has not returned is
-// waited for, for the watchdog timeout. A finished ctx, of any caller, skips the waits.
-// It returns an ErrLeaked for all that has not ended even so, and ErrTooManyLeaks if that is why the
-// node shut itself down. Further calls return the same.
+// Shutdown ends the node in phases. It takes no new work. Turns and running activities may finish within the drain timeout. Then it cancels
+// activities with ErrShutdown and waits for the force timeout. Then it releases all leases. Then it waits for code that has not returned,
+// for the watchdog timeout. If the ctx of any caller is done, it skips the waits. It returns ErrLeaked for code that still runs, and
+// ErrTooManyLeaks if that is why the node shut itself down. Further calls return the same.
 func (d *Dispatcher) Shutdown(ctx context.Context) error {
 	defer context.AfterFunc(ctx, d.hurry)()
 	if !d.node.Stopping.Swap(true) {
@@ -40,18 +37,18 @@ func (d *Dispatcher) Shutdown(ctx context.Context) error {
 		}
 		close(d.stopped)
 	}
-	<-d.stopped // not a sync.Once, in which a caller would hold up virtual time
+	<-d.stopped // a sync.Once would hold up virtual time
 	return d.shutdownErr
 }
 
 func (d *Dispatcher) shutDown(ctx context.Context) error {
 	d.stopFetching()
-	// The user's ctx may be long finished, or finish at any time: handing back has its own.
+	// The user's ctx may be done at any time; releasing leases has its own.
 	fetched, done := context.WithTimeout(context.WithoutCancel(ctx), handBackTimeout)
 	d.node.Fetchers.Wait(fetched)
 	d.turns.ReleaseClaims(fetched)
 	done()
-	d.turns.UnpinAll(context.WithoutCancel(ctx)) // what comes while this node drains is for others
+	d.turns.UnpinAll(context.WithoutCancel(ctx)) // messages that arrive now are for other nodes
 	if !d.waitFor(ctx, d.node.Config.DrainTimeout) {
 		d.locals.CancelAll(activity.ErrShutdown)
 		for _, a := range d.node.Manage.Running() {
@@ -68,7 +65,7 @@ func (d *Dispatcher) shutDown(ctx context.Context) error {
 	if !handedBack {
 		err = fmt.Errorf("%w: work in progress, whose leases could not be handed back within %v", ErrLeaked, handBackTimeout)
 	}
-	// What was cancelled only now has a moment, whatever ctx says.
+	// Code that was cancelled only now has a moment, even if ctx is done.
 	if !d.node.Watchdog.Wait(ctx, d.node.Config.WatchdogTimeout) && !d.node.Watchdog.Wait(last, handBackPause) {
 		err = errors.Join(err, d.node.Watchdog.Err())
 	}
@@ -78,8 +75,8 @@ func (d *Dispatcher) shutDown(ctx context.Context) error {
 	return err
 }
 
-// handBackAll hands back until nothing is in flight: a turn that ends only now may have
-// started further attempts. Turns get half of the time to return. It reports false if ctx was finished before.
+// handBackAll releases leases until nothing is in flight: a turn that ends only now may have started further attempts. Turns have half of
+// the time to return. It returns false if ctx was done before.
 func (d *Dispatcher) handBackAll(ctx context.Context) bool {
 	patience := time.Now().Add(handBackTimeout / 2)
 	for ctx.Err() == nil {
@@ -94,15 +91,14 @@ func (d *Dispatcher) handBackAll(ctx context.Context) bool {
 	return false
 }
 
-// waitFor waits until no turn and no attempt is in flight, for at most the given time and ctx.
+// waitFor waits until no turn and no attempt is in flight, for at most the limit.
 func (d *Dispatcher) waitFor(ctx context.Context, limit time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	return d.node.Work.Wait(ctx)
 }
 
-// handBack releases the leases of attempts whose code still runs, without a count, so
-// that another node can begin at once.
+// handBack releases the leases of attempts whose code still runs, so that another node can begin at once. They do not count as attempts.
 func (d *Dispatcher) handBack(ctx context.Context) {
 	for _, a := range d.node.Manage.Running() {
 		a.Cancel(activity.ErrShutdown)

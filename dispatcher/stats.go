@@ -2,7 +2,7 @@ package dispatcher
 
 // Stats counts what a node has done since it started. Gauges are marked.
 type Stats struct {
-	TurnsFetched      int64 // leases of instances
+	TurnsFetched      int64 // instances leased
 	TurnsCommitted    int64
 	TurnsFast         int64 // of these: made from a result in memory
 	TurnsEager        int64 // of these: first turns, stored with the start
@@ -11,9 +11,9 @@ type Stats struct {
 	TurnsStuck        int64 // of these: over the deadlock limit
 	TurnsRunning      int64 // gauge
 	ColdReplays       int64 // executions rebuilt from their history
-	MessagesDropped   int64 // that meant nothing to their execution any more
-	EventsBuried      int64 // moved to the dead letters, as their instance ended before it was given them
-	EventsUnread      int64 // given to an instance that ended before its code took them
+	MessagesDropped   int64 // no longer of use to their execution
+	EventsBuried      int64 // moved to the dead letters, because their instance ended first
+	EventsUnread      int64 // delivered to an instance that ended before its code took them
 	CacheEvictions    int64
 	EvictionsStuck    int64 // deferred functions did not return within the deadlock limit
 	Cached            int64 // gauge: executions in the cache
@@ -22,19 +22,19 @@ type Stats struct {
 	TasksHandedOff    int64 // leased by the commit that scheduled them
 	AttemptsRunning   int64 // gauge
 	AttemptsPending   int64 // gauge, of these: their code returned, and the result comes later
-	AttemptsParked    int64 // gave their slot back to end later
+	AttemptsParked    int64 // released their slot to end later
 	AttemptsLocal     int64 // of local activities, inside turns
 	LocalsQueued      int64 // local activities that went on in the queue
 	AttemptsCompleted int64
 	AttemptsFailed    int64 // finally
 	AttemptsCancelled int64 // cancelled by their execution, and stopped
 	AttemptsRetried   int64
-	AttemptsDiscarded int64 // the result had no use any more
+	AttemptsDiscarded int64 // the result was of no use
 	AttemptsLeaked    int64 // did not end within the grace period
 	ResultsLate       int64 // of leaked attempts: discarded
-	AttemptsReleased  int64 // handed back on shutdown
+	AttemptsReleased  int64 // released on shutdown
 	AttemptsPoisoned  int64
-	SuspectsDelayed   int64 // lost with their nodes too often; they run one at a time
+	SuspectsDelayed   int64 // suspects released to run one at a time
 	LeasesLost        int64
 	StorageErrors     int64
 	LeaksWatched      int64 // gauge: code that should return, within the grace period

@@ -14,14 +14,13 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Config is what a dispatcher needs. All fields must be set: package runtime fills in
-// the defaults.
+// Config holds the settings of a node. All fields must be set; package runtime fills in the defaults.
 type Config struct {
 	Provider       provider.Provider
 	Owner          string // unique per process start
 	Orchestrations map[provider.Capability]replay.Body
 	Activities     map[string]map[string]bind.ActivityFunc // by queue and name
-	Limits         []flow.Limit                            // of some of the Activities
+	Limits         []flow.Limit                            // of some Activities
 	QueueLimits    map[string]flow.QueueLimit              // by queue
 	Env            *replay.Env
 	Logger         *slog.Logger
@@ -31,7 +30,7 @@ type Config struct {
 	MaxTurns            int                   // turns at the same time, at least 1
 	MaxActivities       int                   // attempts at the same time, at least 1; 0 with no Activities
 	ActivitiesPerSecond float64               // begun by this node; 0: no limit
-	Sessions            provider.SessionClaim // on which terms it takes activities of sessions
+	Sessions            provider.SessionClaim // limits for activities of sessions
 
 	CacheCount     int           // cached executions; 0: none
 	CacheBytes     int           // their estimated memory
@@ -45,18 +44,18 @@ type Config struct {
 	MaxTurnBackoff time.Duration // longest delay of a failed turn's retry
 	LocalTime      time.Duration // of a turn, for its local activities; 0: they all go to the queue
 
-	HeartbeatThrottle    time.Duration // between details that are stored, of calls without a heartbeat timeout
+	HeartbeatThrottle    time.Duration // between stored details of calls without a heartbeat timeout
 	MaxHeartbeatThrottle time.Duration // of all calls
 	AutoHeartbeat        time.Duration // interval of automatic heartbeats; 0: none
 	AutoHeartbeats       map[flow.ActivityName]time.Duration
 
-	// Of the watchdog. Zero switches each off.
+	// Settings of the watchdog. Zero switches each off.
 	MaxLeaked            int           // instances with leaked code
 	InterruptInterval    time.Duration // before the first interrupt; doubles
 	MaxInterruptInterval time.Duration
 	GiveUpAfter          time.Duration // the end of interrupts
 	WatchdogTimeout      time.Duration // on shutdown, for code that has not returned
-	OnFatal              func(error)   // gets the reason that the node shuts itself down; nil: it does not
+	OnFatal              func(error)   // gets the reason before the node shuts itself down; nil: it does not
 }
 
 func (c *Config) Capabilities() []provider.Capability {
@@ -79,10 +78,10 @@ func (c *Config) Queues() []provider.QueueFilter {
 	return all
 }
 
-// Pace returns how the heartbeats of a call are treated, by the call and the settings of the node.
+// Pace returns throttle, timeout and interval for the heartbeats of a call.
 func (c *Config) Pace(call *history.ActivityScheduled) manage.Pace {
 	throttle, limit := c.HeartbeatThrottle, time.Duration(0)
-	if call.HeartbeatTimeout > 0 && call.HeartbeatTimeout < math.MaxInt64/int64(time.Microsecond) { // else three hundred years
+	if call.HeartbeatTimeout > 0 && call.HeartbeatTimeout < math.MaxInt64/int64(time.Microsecond) { // longer ones would overflow
 		limit = time.Duration(call.HeartbeatTimeout) * time.Microsecond
 		throttle = limit / 5 * 4
 	}
@@ -91,7 +90,7 @@ func (c *Config) Pace(call *history.ActivityScheduled) manage.Pace {
 		every = c.AutoHeartbeat
 	}
 	if limit > 0 && every > 0 {
-		every = min(every, limit/2) // the node does not know what timeouts callers choose
+		every = min(every, limit/2) // a caller's timeout may be shorter than the node's interval
 	}
 	return manage.Pace{Throttle: min(throttle, c.MaxHeartbeatThrottle), Timeout: limit, Auto: every}
 }

@@ -2,7 +2,7 @@ package core
 
 import "sync/atomic"
 
-// Counters are those of Stats.
+// Counters are the counters of Stats.
 type Counters struct {
 	TurnsFetched, TurnsCommitted, TurnsFast, TurnsConflicted, TurnsFailed, TurnsStuck, TurnsRunning atomic.Int64
 	TurnsEager                                                                                      atomic.Int64

@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Message encodes a body for an inbox.
+// Message returns a body encoded for an inbox.
 func Message(b history.Body, execution, event int64) provider.NewMessage {
 	return provider.NewMessage{
 		Kind: provider.MessageKind(b.Kind()), Execution: execution, EventID: event,
@@ -15,8 +15,8 @@ func Message(b history.Body, execution, event int64) provider.NewMessage {
 	}
 }
 
-// Plain makes a text that no storage refuses: short enough, valid UTF-8 and without NUL. A
-// report that is refused for its text would be made for ever.
+// Plain returns a text that every storage accepts: at most limit bytes, valid UTF-8 and without NUL. A report refused for its text would be
+// retried for ever.
 func Plain(text string, limit int) string {
 	text = strings.ReplaceAll(text[:min(len(text), limit)], "\x00", "\uFFFD")
 	text = strings.ToValidUTF8(text, "")
@@ -26,7 +26,7 @@ func Plain(text string, limit int) string {
 	return text
 }
 
-// StorageError is a failure of the storage; the turn is not to blame.
+// StorageError is a failure of the storage, not of the turn.
 type StorageError struct{ Err error }
 
 func (e *StorageError) Error() string { return e.Err.Error() }

@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/fastpath"
 )
 
-// Node is what the parts of a node share. Each part embeds it.
+// Node holds what the parts of a node share. Each part embeds it.
 type Node struct {
 	Config   Config
 	Store    *storage.Store
@@ -47,7 +47,7 @@ func New(working context.Context, cfg Config) *Node {
 	}
 }
 
-// Fetch runs a loop, or a part of one, that brings work. Shutdown waits for it first.
+// Fetch runs a function that brings in work. Shutdown waits for it first.
 func (n *Node) Fetch(loop func()) {
 	n.Fetchers.Add()
 	go func() {

@@ -20,15 +20,15 @@ import (
 )
 
 const (
-	// claimAhead is how long before they are due turns are claimed. Then what a timer has to wait for is there: the claim, which
-	// queues behind the commits of other turns. It is short, as what is claimed is nobody else's.
+	// claimAhead is how long before they are due turns are claimed. The claim queues behind commits, and a timer must not wait for that. It
+	// is short because no other node can take a claimed turn.
 	claimAhead = 50 * time.Millisecond
-	// maxEarly bounds the claims ahead; beyond it turns are claimed when they are due.
+	// maxEarly limits the claims ahead. Beyond it turns are claimed when they are due.
 	maxEarly = 512
 )
 
-// Claims are turns that were claimed ahead. Each begins at its moment and holds no slot before. If something else comes to the
-// instance meanwhile, the storage ends the claim, and the instance is fetched with both.
+// Claims holds turns that were claimed ahead. Each begins when it is due and holds no slot before. If another message arrives earlier, the
+// storage ends the claim and the instance is fetched with both.
 type Claims struct {
 	*core.Node
 
@@ -38,8 +38,8 @@ type Claims struct {
 
 	mu    sync.Mutex
 	turns map[provider.UUID]*Claim
-	alarm alarm.Alarm // for the first; nil before there was one
-	over  bool        // the node stops: nothing is held any more
+	alarm alarm.Alarm // for the first turn; nil before the first Hold
+	over  bool        // the node stops and holds no more
 }
 
 func NewClaims(n *core.Node, begin func(context.Context, *Claim)) *Claims {
@@ -57,14 +57,14 @@ func (c *Claim) due() provider.Time { return c.Turn.Messages[0].VisibleAt }
 
 func (c *Claim) Key() provider.UUID { return c.Turn.Instance.Key }
 
-// Full reports whether nothing more may be claimed ahead.
+// Full reports whether the limit of claims ahead is reached.
 func (e *Claims) Full() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return len(e.turns) >= maxEarly
 }
 
-// take takes the turn of an instance out; nil if none is held.
+// take removes and returns the claim of an instance; nil if there is none.
 func (e *Claims) take(key provider.UUID) *Claim {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -73,7 +73,7 @@ func (e *Claims) take(key provider.UUID) *Claim {
 	return c
 }
 
-// takeDue takes out the turns that are due, in their order, and sets the alarm to the next.
+// takeDue removes and returns the turns that are due, in order, and sets the alarm to the next.
 func (e *Claims) takeDue(now provider.Time) (due []*Claim) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -92,7 +92,7 @@ func (e *Claims) takeDue(now provider.Time) (due []*Claim) {
 	return due
 }
 
-// await sets the alarm; it needs mu.
+// await sets the alarm. The caller holds mu.
 func (e *Claims) await(first, now provider.Time) {
 	e.first.Store(int64(first))
 	if first != 0 {
@@ -100,7 +100,7 @@ func (e *Claims) await(first, now provider.Time) {
 	}
 }
 
-// Reset sets the alarm by a clock that has become more exact.
+// Reset sets the alarm anew after the clock has become more exact.
 func (e *Claims) Reset(clock *storetime.Clock) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -109,7 +109,7 @@ func (e *Claims) Reset(clock *storetime.Clock) {
 	}
 }
 
-// end takes all turns out, for good.
+// end removes and returns all turns. From now on none is held.
 func (e *Claims) end() (all []*Claim) {
 	e.mu.Lock()
 	e.over = true
@@ -126,7 +126,7 @@ func (e *Claims) end() (all []*Claim) {
 	return all
 }
 
-// Ahead is how far ahead this node claims. A lease that is short itself must not be spent on waiting.
+// Ahead returns how far ahead this node claims. Waiting must not use up a short lease.
 func (e *Claims) Ahead() time.Duration {
 	if e.Config.Off.Has(fastpath.Ahead) {
 		return 0
@@ -134,7 +134,7 @@ func (e *Claims) Ahead() time.Duration {
 	return min(claimAhead, e.Config.Lease/10)
 }
 
-// Hold delivers a turn when it is due. It is false if nothing is held any more.
+// Hold begins a turn when it is due. It returns false if the node stops.
 func (e *Claims) Hold(working context.Context, c *Claim) bool {
 	due := c.due()
 	e.mu.Lock()
@@ -153,15 +153,15 @@ func (e *Claims) Hold(working context.Context, c *Claim) bool {
 	return true
 }
 
-// BeginDueNow delivers the turns that are due, if there are any. Whoever comes by calls it: on a machine that is busy, above all with
-// collecting garbage, what rings may get no processor for milliseconds.
+// BeginDueNow begins the turns that are due. Every commit that returns calls it, because on a busy machine the alarm may be milliseconds
+// late.
 func (e *Claims) BeginDueNow(working context.Context) {
 	if first := e.first.Load(); first != 0 && int64(e.Clock.Now()) >= first {
 		e.beginDue(working)
 	}
 }
 
-// RunDueTurns has the code of the others that are due go on before the caller's commit takes the processor.
+// RunDueTurns runs the code of the other due turns before the caller's commit takes the processor.
 func (e *Claims) RunDueTurns(working context.Context) {
 	if e.Config.Off.Has(fastpath.CodeFirst) {
 		return
@@ -170,7 +170,7 @@ func (e *Claims) RunDueTurns(working context.Context) {
 	runtime.Gosched()
 }
 
-// beginDue delivers the turns that are due.
+// beginDue begins the turns that are due.
 func (e *Claims) beginDue(working context.Context) {
 	for _, c := range e.takeDue(e.Clock.Now()) {
 		e.begin(working, c)
@@ -178,14 +178,14 @@ func (e *Claims) beginDue(working context.Context) {
 	}
 }
 
-// Overtaken forgets the claim ahead of an instance that was fetched again: the storage has ended it.
+// Overtaken removes the claim of an instance that was fetched again. The storage has ended it.
 func (e *Claims) Overtaken(key provider.UUID) {
 	if e.take(key) != nil {
 		e.Work.Done()
 	}
 }
 
-// Drop takes the claim ahead of an instance, which the commit of a fast turn ends.
+// Drop removes and returns the claim of an instance, so that a commit can end it; nil if there is none.
 func (e *Claims) Drop(key provider.UUID) *Claim {
 	c := e.take(key)
 	if c != nil {
@@ -194,12 +194,12 @@ func (e *Claims) Drop(key provider.UUID) *Claim {
 	return c
 }
 
-// Release gives a claim back that drop has returned.
+// Release releases a claim that Drop has returned.
 func (e *Claims) Release(ctx context.Context, c *Claim) {
 	e.Store.Release(ctx, provider.TurnRelease{Key: c.Key(), Token: c.Token})
 }
 
-// ReleaseAll gives all claims ahead back when the node stops.
+// ReleaseAll releases all claims when the node stops.
 func (e *Claims) ReleaseAll(ctx context.Context) {
 	all := e.end()
 	for batch := range slices.Chunk(all, provider.MaxBatch) {

@@ -7,14 +7,14 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A start waits for the code of its first turn, so that no other run of it begins meanwhile. If that takes longer than eagerLimit, later starts of
-// the orchestration are stored first and wait for no code, for slowFactor times as long as it took.
+// A start waits for the code of its first turn, so that no second run begins meanwhile. If that takes longer than eagerLimit, later starts
+// of the orchestration are stored first, for slowFactor times as long.
 const (
 	eagerLimit = 5 * time.Millisecond
 	slowFactor = 20
 )
 
-// SlowStarts keeps starts from waiting for the code of orchestrations whose last first turn took long.
+// SlowStarts remembers orchestrations whose last first turn was slow.
 type SlowStarts struct {
 	mu    sync.Mutex
 	until map[provider.Capability]time.Time
@@ -33,7 +33,7 @@ func (s *SlowStarts) Took(of provider.Capability, d time.Duration) {
 	s.until[of] = time.Now().Add(slowFactor * d)
 }
 
-// Slow reports whether starts of the orchestration are not to wait for its code now.
+// Slow reports whether starts of the orchestration must not wait for its code now.
 func (s *SlowStarts) Slow(of provider.Capability) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

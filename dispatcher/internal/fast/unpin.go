@@ -9,10 +9,10 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// freeTimeout bounds the call that frees instances; if it fails they are free after the sticky time.
+// freeTimeout limits the call that unpins instances. If it fails, the pins expire.
 const freeTimeout = time.Second
 
-// Unpinner lets other nodes fetch instances that were kept for this node. One call at a time unpins all that have gathered.
+// Unpinner unpins instances from this node. One call at a time unpins all that have gathered.
 type Unpinner struct {
 	*core.Node
 
@@ -21,7 +21,7 @@ type Unpinner struct {
 	busy bool
 }
 
-// Unpin lets other nodes fetch what this one does not keep in memory any more.
+// Unpin lets other nodes fetch the instances.
 func (u *Unpinner) Unpin(working context.Context, keys ...provider.UUID) {
 	u.mu.Lock()
 	u.keys = append(u.keys, keys...)
@@ -54,7 +54,7 @@ func (u *Unpinner) run(working context.Context) {
 	}
 }
 
-// next takes a batch; with none the sender ends.
+// next returns a batch. If it is empty, the caller must end.
 func (u *Unpinner) next() (batch []provider.UUID) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

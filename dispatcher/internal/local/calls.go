@@ -17,24 +17,24 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// calls are the local activities of one turn. The turn takes a bounded time for them; what has not
-// ended by then becomes a task in its commit. So nothing of them is left between turns: whatever waits is in the storage.
+// calls are the local activities of one turn. The turn spends a limited time on them. Calls that have not ended by then become tasks in its
+// commit, so nothing of them remains between turns.
 type calls struct {
 	w       *Worker
-	working context.Context //nolint:containedctx // of the turn, which is one call
+	working context.Context //nolint:containedctx // of the turn
 	x       *replay.Execution
 	until   time.Time
 	calls   map[int64]*localCall // by number
-	said    []*localCall         // whose answer the code gets next
+	said    []*localCall         // have an answer for the code
 	going   map[int64]*Attempt
 
-	wake chan struct{} // has room for one: something came
+	wake chan struct{} // capacity 1: an attempt has ended
 	mu   sync.Mutex
 	came []came
 	all  []*Attempt // ever begun
 }
 
-// localCall is what the turn does about one call.
+// localCall is the state of one call.
 type localCall struct {
 	call    *history.ActivityScheduled
 	running *Attempt // nil: it waits for its next attempt
@@ -49,7 +49,7 @@ type came struct {
 	e ending
 }
 
-// Current are the local activities of a turn in progress, if it has any.
+// Current refers to the local activities of a turn in progress, if it has any.
 type Current struct{ now atomic.Pointer[calls] }
 
 // Cancel cancels all attempts, on any goroutine.
@@ -59,8 +59,8 @@ func (c *Current) Cancel(cause error) {
 	}
 }
 
-// Run runs the local activities that the code of a turn asks for, until it asks for none or the turn has taken its time for them. It
-// returns the attempts that the turn's commit makes tasks, by number of their call.
+// Run runs the local activities of a turn until the code waits for none or the turn's time for them is over. It returns the attempts that
+// the turn's commit makes tasks, by number of their call.
 func (w *Worker) Run(working context.Context, x *replay.Execution, current *Current) (going map[int64]*Attempt, err error) {
 	if len(x.Locals()) == 0 {
 		return going, nil
@@ -73,7 +73,7 @@ func (w *Worker) Run(working context.Context, x *replay.Execution, current *Curr
 	returned := false
 	defer func() {
 		l.stop()
-		if !returned { // the turn failed, or its code took the goroutine along
+		if !returned { // the turn failed, or its code called Goexit
 			w.DetachAll(l.going)
 		}
 	}()
@@ -84,7 +84,7 @@ func (w *Worker) Run(working context.Context, x *replay.Execution, current *Curr
 	return l.going, nil
 }
 
-// runAll runs all calls to their end, or to the end of the turn's time.
+// runAll runs the calls until they end or the turn's time is over.
 func (l *calls) runAll() error {
 	x := l.x
 	for len(x.Locals()) > 0 && !x.Crowded() {
@@ -117,7 +117,7 @@ func (l *calls) deliver(body history.Body) error {
 	return err
 }
 
-// obey begins what the code asks for and stops what it has given up.
+// obey starts the calls that the code has made and cancels those that it has cancelled.
 func (l *calls) obey() {
 	wanted := make(map[int64]bool)
 	for _, c := range l.x.Locals() {
@@ -150,7 +150,7 @@ func (l *calls) obey() {
 	}
 }
 
-// runsInTurn reports whether an activity may run here and now. The queue alone keeps to limits and sessions.
+// runsInTurn reports whether an activity may run inside the turn. Only the queue enforces limits and sessions.
 func (w *Worker) runsInTurn(call *history.ActivityScheduled) bool {
 	return w.Config.LocalTime > 0 && !w.Stopping.Load() && w.Config.Activities[call.Queue][call.Name] != nil && !w.worker.MustQueue(call)
 }
@@ -165,7 +165,7 @@ func (l *calls) begin(call *localCall) {
 	l.w.start(a, func(e ending) { l.push(came{a, e}) })
 }
 
-// push takes the end of an attempt, on any goroutine.
+// push adds the end of an attempt. Any goroutine may call it.
 func (l *calls) push(c came) {
 	l.mu.Lock()
 	l.came = append(l.came, c)
@@ -177,7 +177,7 @@ func (l *calls) push(c came) {
 	l.w.free(c.a)
 }
 
-// take returns the first end that came, or that of the given attempt.
+// take removes and returns the first end, or that of the given attempt.
 func (l *calls) take(of *Attempt) (came, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -195,7 +195,7 @@ func (l *calls) say(call *localCall, body history.Body) {
 	l.said = append(l.said, call)
 }
 
-// next returns what the code gets next, nil if the turn has taken its time.
+// next returns the next answer for the code; nil if the turn's time is over.
 func (l *calls) next() (history.Body, error) {
 	for {
 		if len(l.said) > 0 {
@@ -225,7 +225,7 @@ func (l *calls) next() (history.Body, error) {
 	}
 }
 
-// retry begins the attempts that are due and returns how long nothing else is: zero when the turn has taken its time.
+// retry starts the attempts that are due and returns the time until the next one. It returns zero if the turn's time is over.
 func (l *calls) retry(now time.Time) time.Duration {
 	wait := l.until.Sub(now)
 	if wait <= 0 {
@@ -240,13 +240,13 @@ func (l *calls) retry(now time.Time) time.Duration {
 			l.begin(call)
 		default:
 			l.say(call, queued(call, 0))
-			wait = min(wait, time.Nanosecond) // what is said comes first
+			wait = min(wait, time.Nanosecond) // answers come first
 		}
 	}
 	return wait
 }
 
-// ended decides what becomes of a call whose attempt has ended: the code gets the result, or there is another attempt.
+// ended handles the end of an attempt: the code gets the result, or there is another attempt.
 func (l *calls) ended(call *localCall, e ending) {
 	w, a := l.w, call.running
 	call.running = nil
@@ -279,14 +279,14 @@ func queued(call *localCall, delay time.Duration) history.Body {
 	}
 }
 
-// cancelled ends a call that waits for its activity's end while nothing of that runs.
+// cancelled returns the end of a cancelled call of which no attempt runs.
 func (w *Worker) cancelled(call *localCall) history.Body {
 	f := w.Config.Env.Errors.Encode(failure.NonRetryable(failure.New(failure.ErrCancelled, "activity was cancelled while it did not run")))
 	return &history.LocalEnded{Call: call.call.Local, Name: call.call.Name, Failure: &f, Attempt: call.failed}
 }
 
-// conclude returns what becomes of a call for which the turn has no more time. An attempt that was not cancelled goes on
-// as a task of this node; a cancelled one is not waited for.
+// conclude returns the answer for a call when the turn's time is over. An attempt that was not cancelled goes on as a task of this node. A
+// cancelled one is abandoned.
 func (l *calls) conclude(c *replay.LocalCall) history.Body {
 	call := l.calls[c.Call.Local]
 	switch {
@@ -312,13 +312,13 @@ func (l *calls) conclude(c *replay.LocalCall) history.Body {
 	}
 	if came, ok := l.take(a); ok {
 		l.ended(call, came.e)
-		return call.answer // the time is over: there is no attempt to wait for
+		return call.answer // the time is over, so there is no other attempt
 	}
 	l.going[c.Call.Local] = a
 	return queued(call, 0)
 }
 
-// await waits until the end of an attempt, which is over, has come.
+// await waits for the end of an attempt that is over.
 func (l *calls) await(a *Attempt) {
 	for {
 		l.mu.Lock()
@@ -333,8 +333,7 @@ func (l *calls) await(a *Attempt) {
 	}
 }
 
-// giveUp ends what the code does not wait for any more. One that goes on though its call was given up does so
-// unless the execution has ended.
+// giveUp ends a call that the code no longer waits for. With CancelAbandon the activity runs on, unless the execution has ended.
 func (l *calls) giveUp(call *localCall) {
 	switch a := call.running; {
 	case a == nil:
@@ -347,7 +346,7 @@ func (l *calls) giveUp(call *localCall) {
 	}
 }
 
-// stop ends the turn's part: what it was still waiting for has no turn any more. It runs however the turn ends.
+// stop detaches what the turn leaves behind. It runs however the turn ends.
 func (l *calls) stop() {
 	wanted := make(map[int64]bool)
 	for _, c := range l.x.Locals() {
@@ -364,7 +363,7 @@ func (l *calls) stop() {
 	}
 }
 
-// cancel cancels all attempts, on any goroutine.
+// cancel cancels all attempts. Any goroutine may call it.
 func (l *calls) cancel(cause error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,5 +1,4 @@
-// Package local runs local activities inside turns. What does not end within the turn's time becomes a task in its commit. Package turn
-// calls it; it knows attempts, and neither turns nor commits.
+// Package local runs local activities inside turns. Package turn calls it. It knows attempts but neither turns nor commits.
 package local
 
 import (
@@ -13,15 +12,15 @@ import (
 	"github.com/perdure/perdure/internal/platform/goroutine"
 )
 
-// Attempt is an attempt that began inside a turn. It connects the attempt with whoever deals with its end: the turn, then, should
-// the commit make it a task, nobody until that is confirmed, then the task's report.
+// Attempt is an attempt that began inside a turn, and the receiver of its end. That is the turn; while a commit makes the attempt a task,
+// nothing; after the commit, the task's report.
 type Attempt struct {
 	*task.Attempt
 
 	mu    sync.Mutex
-	then  func(ending) // does not block; nil: the end is kept
+	then  func(ending) // must not block; nil: the end is kept
 	ended *ending
-	freed sync.Once // it no longer counts as work in flight of its own
+	freed sync.Once // no longer counted as work in flight
 }
 
 // Worker runs local activities, whose attempts begin inside turns.
@@ -39,14 +38,14 @@ func New(w *task.Worker) *Worker {
 	return l
 }
 
-// ending is how an attempt ended, and why its context had ended by then, if it had.
+// ending is the outcome of an attempt and the cause of its context, if that had ended.
 type ending struct {
 	output []byte
 	err    error
 	cause  error
 }
 
-// end ends the attempt.
+// end passes the outcome on, or keeps it.
 func (l *Attempt) end(e ending) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,7 +56,7 @@ func (l *Attempt) end(e ending) {
 	l.then(e)
 }
 
-// hand changes who deals with the end; nil keeps it for the next.
+// hand changes the receiver of the end. nil keeps the end for the next receiver.
 func (l *Attempt) hand(then func(ending)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,10 +67,10 @@ func (l *Attempt) hand(then func(ending)) {
 	}
 }
 
-// free ends the counting of a local attempt. Only its turn or the watchdog still waits for its code.
+// free stops counting a local attempt as work in flight. Its turn or the watchdog still waits for its code.
 func (w *Worker) free(a *Attempt) { a.freed.Do(w.Work.Done) }
 
-// start runs it on a goroutine of its own.
+// start runs an attempt on its own goroutine.
 func (w *Worker) start(a *Attempt, then func(ending)) {
 	w.Work.Add()
 	w.Count.AttemptsLocal.Add(1)
@@ -106,8 +105,7 @@ func (w *Worker) start(a *Attempt, then func(ending)) {
 	}()
 }
 
-// grace has the watchdog wait for cancelled code. When the grace period is over,
-// nothing else waits for it.
+// grace adds cancelled code to the watchdog. The attempt is abandoned when the grace period is over.
 func (w *Worker) grace(a *Attempt, cause error) {
 	what := task.LeakEntry(a.Attempt, cause)
 	what.Leave = func() { go w.abandon(a, cause) }
@@ -115,7 +113,7 @@ func (w *Worker) grace(a *Attempt, cause error) {
 	w.free(a)
 }
 
-// abandon ends an attempt in place of its code, unless that was faster.
+// abandon ends an attempt in place of its code. It returns false if the code was faster.
 func (w *Worker) abandon(a *Attempt, cause error) bool {
 	if !a.TryEnd(cause) {
 		return false
@@ -124,7 +122,7 @@ func (w *Worker) abandon(a *Attempt, cause error) bool {
 	return true
 }
 
-// GoOn lets a local attempt that the commit made a task, with a slot, go on as its first one.
+// GoOn continues an attempt as the first one of the task that the commit made of it. Its slot is taken.
 func (w *Worker) GoOn(working context.Context, a *Attempt) {
 	w.worker.Adopt(a.Attempt)
 	counted := false
@@ -137,21 +135,21 @@ func (w *Worker) GoOn(working context.Context, a *Attempt) {
 	})
 }
 
-// Detach ends an attempt that began inside a turn and whose result has no use.
+// Detach cancels an attempt whose result is useless, and drops the result.
 func (w *Worker) Detach(a *Attempt, cause error) {
 	a.Cancel(cause)
 	a.hand(func(ending) {})
 	w.free(a)
 }
 
-// DetachAll is orphan for attempts whose turn was not stored.
+// DetachAll detaches attempts whose turn was not stored.
 func (w *Worker) DetachAll(all map[int64]*Attempt) {
 	for _, a := range all {
 		w.Detach(a, activity.ErrLeaseLost)
 	}
 }
 
-// DetachUnstored is orphan for one that no task was made of, as its call was given up in the same turn, or the execution has ended.
+// DetachUnstored detaches an attempt that became no task, because its call was cancelled in the same turn or the execution has ended.
 func (w *Worker) DetachUnstored(a *Attempt, ended bool) {
 	if ended {
 		w.Detach(a, activity.ErrOrchestrationEnded)

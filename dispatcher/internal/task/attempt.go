@@ -30,22 +30,22 @@ type Attempt struct {
 	Call       *history.ActivityScheduled
 	instanceID string
 	Number     int64 // the attempt, from 1
-	before     int64 // of these: inside a turn, which its task does not count
+	before     int64 // of these: inside turns, not counted by the task
 	Deliveries int64
 	suspect    bool // it runs alone
 	scheduled  provider.Time
 	deadline   provider.Time // of the call; 0: none
-	expires    time.Time     // when its own start-to-close timeout passes; zero: none
+	expires    time.Time     // when the start-to-close timeout expires; zero: never
 	details    []byte        // heartbeat details of an earlier attempt
 	completion provider.Completion
 
-	Cause   func() error  // why the context of the user's function has ended, if it has
-	life    life          // what ends it
+	Cause   func() error  // returns why the context of the user's function has ended, if it has
+	life    life          // decides what ends it
 	Done    chan struct{} // closed when the attempt has ended, by its code or its completer
 	places  flow.Places   // in pools
 	Watched leak.Code
 	later   later
-	user    *bind.Attempt // what package activity reads
+	user    *bind.Attempt // for package activity
 
 	began provider.Time     // by the storage's clock
 	past  []history.Attempt // the attempts before this one
@@ -59,7 +59,7 @@ type Result struct {
 	details []byte
 
 	Came    time.Time                  // when the execution got it
-	Timeout atomic.Pointer[time.Timer] // rings when it has waited long enough
+	Timeout atomic.Pointer[time.Timer] // of its wait for the execution
 }
 
 // HandedOff makes the attempt of a task that the commit of a turn leases to its own node.
@@ -71,17 +71,17 @@ func HandedOff(ref provider.TaskRef, instanceID string, call *history.ActivitySc
 	}
 }
 
-// Executions are where the results of attempts go.
+// Executions receives the results of attempts.
 type Executions interface {
 	// Deliver takes a result, unless it is nil, and goes on with its execution on another goroutine.
 	Deliver(ctx context.Context, r *Result)
 	// Follow does the same on this goroutine.
 	Follow(ctx context.Context, r *Result)
-	// SentTo says that this node has put a message into the inbox of an instance.
+	// SentTo notes that this node has sent a message to an instance.
 	SentTo(key provider.UUID)
 }
 
-// Worker runs the attempts of a node, whose slots are taken.
+// Worker runs the attempts of a node.
 type Worker struct {
 	*core.Node
 
@@ -90,8 +90,8 @@ type Worker struct {
 	rate       *flow.NodeRate
 	executions Executions
 
-	// queueEmpty says that the task loop is parked in a fetch that found nothing: only
-	// then may commits hand tasks to this node, past the queue.
+	// queueEmpty is set while the task loop is parked in a fetch that found nothing. Only then may commits hand tasks to this node, past
+	// the queue.
 	queueEmpty atomic.Bool
 }
 
@@ -102,7 +102,7 @@ func New(n *core.Node) *Worker {
 	}
 }
 
-// Connect sets where results go. It is called once, before the worker runs anything.
+// Connect sets the receiver of results. It must be called before any other method.
 func (w *Worker) Connect(to Executions) { w.executions = to }
 
 // Loop fetches activity tasks and runs them as long as there are free slots.
@@ -117,35 +117,35 @@ func (w *Worker) EndLate(fetching, working context.Context) {
 	d.loop(fetching, working)
 }
 
-// MayHandOff reports whether a turn's own commit may lease the task of a call to this node. It must not jump the queue: it may not while
-// tasks wait there, and not for activities that must queue.
+// MayHandOff reports whether a turn's own commit may lease the task of a call to this node. It may not while tasks wait in the queue, nor
+// for activities that must queue.
 func (w *Worker) MayHandOff(call *history.ActivityScheduled) bool {
 	return !w.Stopping.Load() && w.queueEmpty.Load() && w.Config.Activities[call.Queue][call.Name] != nil && !w.MustQueue(call) &&
 		!w.Config.Off.Has(fastpath.HandOff)
 }
 
-// MustQueue reports whether the activity must go through the queue, which alone keeps to limits, sessions and the
-// order of priorities and fairness keys (hazard 22).
+// MustQueue reports whether the activity must go through the queue. Only the queue enforces limits, sessions, priorities and fairness keys
+// (hazard 22).
 func (w *Worker) MustQueue(call *history.ActivityScheduled) bool {
 	return w.rate != nil || call.Session != "" || call.FairnessKey != "" || call.Priority != 0 && call.Priority != provider.PriorityDefault ||
 		w.pools.Bounds(call.Queue, call.Name)
 }
 
-// stored is the attempt's number as its task counts.
+// stored returns the attempt's number as its task counts.
 func (a *Attempt) stored() int64 { return a.Number - a.before }
 
 func Ref(key provider.UUID, execution, event int64) provider.TaskRef {
 	return provider.TaskRef{Key: key, Execution: execution, EventID: event}
 }
 
-// Start runs an attempt, whose slot is taken, on a goroutine of its own.
+// Start runs an attempt, whose slot is taken, on its own goroutine.
 func (w *Worker) Start(working context.Context, a *Attempt) {
 	if ctx := w.Begin(working, a); ctx != nil {
 		go func() { w.executions.Follow(working, w.Run(working, ctx, a)) }()
 	}
 }
 
-// Begin returns the context of an attempt that is to be run. It is nil if the lease has become too short, and if the attempt already runs.
+// Begin returns the context for Run. It is nil if the lease has become too short; then the task is released.
 func (w *Worker) Begin(working context.Context, a *Attempt) context.Context {
 	if !a.Lease.Startable() {
 		w.releaseUnbegun(working, a)
@@ -166,13 +166,13 @@ func (w *Worker) Begin(working context.Context, a *Attempt) context.Context {
 	return ctx
 }
 
-// Run runs the user's function and reports how it ended, also when the function
-// ends the goroutine by Goexit. It returns the result that is left for the caller to deliver; nil: none.
+// Run runs the user's function and reports how it ended, even if the function calls Goexit. It returns the result for the caller to
+// deliver; nil: none.
 func (w *Worker) Run(working, ctx context.Context, a *Attempt) (left *Result) {
 	a.Watched.RunsOn(goroutine.ID())
 	ctx, stop := w.contextOf(ctx, a)
 	a.Cause = func() error { return context.Cause(ctx) }
-	// When the context ends, the code has the grace period to return.
+	// After the context has ended, the code has the grace period to return.
 	stopGrace := context.AfterFunc(ctx, func() { w.grace(working, a, context.Cause(ctx)) })
 	free := func() {
 		stopGrace()
@@ -188,7 +188,7 @@ func (w *Worker) Run(working, ctx context.Context, a *Attempt) (left *Result) {
 			err = w.Panicked(a, "called runtime.Goexit")
 		}
 		if w.keepPending(working, ctx, a, err, free) {
-			if ctx.Err() != nil { // it ended on the way, when the watchdog still waited for the code
+			if ctx.Err() != nil { // it ended while the watchdog still waited for the code
 				go w.gracePending(working, a, context.Cause(ctx))
 			}
 			return
@@ -196,7 +196,7 @@ func (w *Worker) Run(working, ctx context.Context, a *Attempt) (left *Result) {
 		defer free()
 		stopGrace()
 		left = w.codeEnded(working, a, a.Cause(), output, err)
-		if !returned || goroutine.Bound() { // nothing else may run on this goroutine
+		if !returned || goroutine.Bound() { // this goroutine must not be reused
 			w.executions.Deliver(working, left)
 			left = nil
 		}
@@ -206,14 +206,15 @@ func (w *Worker) Run(working, ctx context.Context, a *Attempt) (left *Result) {
 	return left
 }
 
-// DiscardLate discards the result of an attempt that was abandoned: its task was dealt with when the grace period was over.
+// DiscardLate drops the result of an abandoned attempt, whose task was reported when the grace period was over.
 func (w *Worker) DiscardLate(a *Attempt, err error) {
 	w.Count.ResultsLate.Add(1)
 	w.Config.Logger.Warn("result of a leaked activity discarded", "activity", a.Call.Name, "instance", a.instanceID,
 		"attempt", a.Number, "err", err)
 }
 
-// codeEnded ends an attempt whose code has ended for good. The outcome of a completer goes before that of the code. The result is as of settle.
+// codeEnded ends an attempt whose code has returned. The outcome of a completer takes precedence over that of the code. It returns what
+// settle returns.
 func (w *Worker) codeEnded(working context.Context, a *Attempt, cause error, output []byte, err error) *Result {
 	parked := cause == nil && failure.Wraps(err, activity.ErrParked)
 	given, _, ok := a.life.end(whyOver(cause, parked))
@@ -236,7 +237,7 @@ func (w *Worker) codeEnded(working context.Context, a *Attempt, cause error, out
 	}
 }
 
-// contextOf is what the user's function gets: deadline, identity and heartbeat.
+// contextOf returns the context of the user's function, with deadline, identity and heartbeat.
 func (w *Worker) contextOf(ctx context.Context, a *Attempt) (context.Context, context.CancelFunc) {
 	info := bind.Info{
 		Activity: a.Call.Name, Queue: a.Call.Queue, InstanceID: a.instanceID, Execution: a.Ref.Execution, EventID: a.Ref.EventID,
@@ -259,7 +260,7 @@ func idempotencyKey(a *Attempt) string {
 	return a.Ref.Key.String() + "/" + strconv.FormatInt(a.Ref.Execution, 10) + "/" + id
 }
 
-// freeSlot frees the slot.
+// freeSlot releases the slot.
 func (w *Worker) freeSlot(a *Attempt) {
 	a.StopBeating()
 	w.Count.AttemptsRunning.Add(-1)
@@ -281,15 +282,15 @@ func (w *Worker) RunUser(ctx context.Context, a *Attempt) (output []byte, err er
 	return output, err
 }
 
-// Panicked returns the failure of an attempt whose code did not return, and logs it: a retry may hide it from all others. It is called
-// while the code's stack is still there.
+// Panicked returns the failure of an attempt whose code did not return. It logs the failure, which a retry may hide. The caller is on the
+// code's stack.
 func (w *Worker) Panicked(a *Attempt, how string) error {
 	stack := string(debug.Stack())
 	w.Config.Logger.Error("activity panicked", "activity", a.Call.Name, "instance", a.instanceID, "attempt", a.Number, "err", how, "stack", stack)
 	return failure.New(failure.ErrPanic, "activity %s %s\n%s", a.Call.Name, how, stack)
 }
 
-// countFailed counts an attempt that ended its call with an error. One that was cancelled and stopped has not failed.
+// countFailed counts an attempt that ended its call with an error, as cancelled if it was.
 func (j *judge) countFailed(a *Attempt, cause error) {
 	if errors.Is(cause, activity.ErrCancelled) || a.Unwanted() {
 		j.Count.AttemptsCancelled.Add(1)
@@ -298,7 +299,7 @@ func (j *judge) countFailed(a *Attempt, cause error) {
 	j.Count.AttemptsFailed.Add(1)
 }
 
-// fits refuses an output that no history takes.
+// fits returns an error for an output that is too large for a history.
 func (j *judge) fits(a *Attempt, output []byte) error {
 	if int64(len(output)) <= j.Config.Settings.MaxPayload {
 		return nil
@@ -307,7 +308,8 @@ func (j *judge) fits(a *Attempt, output []byte) error {
 		a.Call.Name, len(output), j.Config.Settings.MaxPayload))
 }
 
-// settle ends an attempt whose code has ended or was abandoned. It returns the result if the execution is to have it; the caller delivers it.
+// settle ends an attempt whose code has ended or was abandoned. If the execution gets a result, settle returns it for the caller to
+// deliver.
 func (w *Worker) settle(working context.Context, a *Attempt, cause error, output []byte, err error) *Result {
 	w.freeSlot(a)
 	left := w.conclude(working, a, cause, output, err)
@@ -328,7 +330,7 @@ func (w *Worker) ToInbox(working context.Context, r *Result) {
 	w.Manage.Remove(&a.Attempt)
 }
 
-// ReleaseUnstarted releases the task of an attempt that was not started, as its turn is rolled back.
+// ReleaseUnstarted releases the task of an attempt that was not started because its turn is rolled back.
 func (w *Worker) ReleaseUnstarted(working context.Context, a *Attempt) {
 	w.Work.Add()
 	go func() {
@@ -337,7 +339,7 @@ func (w *Worker) ReleaseUnstarted(working context.Context, a *Attempt) {
 	}()
 }
 
-// Over ends an attempt whose end is reported or delivered.
+// Over ends an attempt whose outcome is reported or delivered.
 func (w *Worker) Over(a *Attempt) {
 	if a.suspect {
 		w.Suspects.Done()
@@ -345,7 +347,7 @@ func (w *Worker) Over(a *Attempt) {
 	w.Work.Done()
 }
 
-// conclude reports how an attempt ended, or returns its result.
+// conclude reports the outcome of an attempt, or returns its result.
 func (w *Worker) conclude(working context.Context, a *Attempt, cause error, output []byte, err error) *Result {
 	report := provider.TaskReport{TaskRef: a.Ref, Token: a.Token, Attempt: a.stored(), Details: a.Unsaved()}
 	if inside := a.completion.Close(); err == nil && inside != nil {
@@ -354,20 +356,20 @@ func (w *Worker) conclude(working context.Context, a *Attempt, cause error, outp
 	return w.end(working, a, cause, output, err, report)
 }
 
-// end reports that an attempt ended by itself, or because it was cancelled. The result is as of settle.
+// end reports the outcome of an attempt that has no function for its transaction. It returns what settle returns.
 func (w *Worker) end(
 	working context.Context, a *Attempt, cause error, output []byte, err error, report provider.TaskReport,
 ) *Result {
 	gone := errors.Is(cause, activity.ErrOrchestrationEnded) || errors.Is(cause, activity.ErrOrchestrationMissing)
 	switch {
 	case err != nil && a.Call.AtMostOnce && (gone || errors.Is(cause, activity.ErrShutdown)):
-		// It has begun. If the node was told wrong, a released task would run again.
+		// It has begun. If the cause is wrong, a released task would run again.
 		w.Count.AttemptsFailed.Add(1)
 		failTask(&report, w.judge.workerLost(a.Call.Name, cause.Error()))
 	case gone:
 		w.Count.AttemptsDiscarded.Add(1)
 		report.Outcome = provider.TaskDiscard
-		if err == nil { // kept, in case the node was told wrong
+		if err == nil { // kept, in case the cause is wrong
 			report.Outcome = provider.TaskComplete
 			report.Message = core.Message(w.judge.completed(a, output), a.Ref.Execution, a.Ref.EventID)
 		}
@@ -392,8 +394,7 @@ func (w *Worker) end(
 	return nil
 }
 
-// failureOf says how the attempt failed. The engine's own reasons go before the error
-// with which the code obeyed them.
+// failureOf returns the failure of an attempt. A cancellation or timeout takes precedence over the error that the code returned for it.
 func (j *judge) failureOf(a *Attempt, cause, err error) history.Failure {
 	switch {
 	case errors.Is(cause, activity.ErrCancelled):
@@ -404,11 +405,11 @@ func (j *judge) failureOf(a *Attempt, cause, err error) history.Failure {
 	return j.Config.Env.Errors.Encode(err)
 }
 
-// failed puts the task back into the queue for another attempt, or returns the failure as the result.
+// failed releases the task for another attempt, or returns the failure as the result.
 func (w *Worker) failed(working context.Context, a *Attempt, cause, err error, report provider.TaskReport) *Result {
 	f := w.judge.failureOf(a, cause, err)
 	delay, again := w.judge.again(a, &f, err)
-	if again && a.Unwanted() { // a caller that waits for its end does not wait for another attempt
+	if again && a.Unwanted() { // a caller that waits for the end gets no further attempt
 		f, again = w.judge.failureOf(a, activity.ErrCancelled, err), false
 	}
 	if !again {

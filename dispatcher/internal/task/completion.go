@@ -15,10 +15,10 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// completeIn completes a task together with what its activity handed over for that transaction. It takes no short cut through
-// the cached execution: should a function fail, then the attempt does and no turn. The storage decides whether the execution still
-// wants the result, so that it is asked even if this node was told otherwise. A function that fails has failed the way the activity
-// itself would have: the context that it works with may have been cancelled, too. The result is as of settle.
+// completeIn completes a task and runs the activity's function in the same transaction. It takes no short cut through the cached execution,
+// so a failing function fails the attempt and no turn. The storage decides whether the execution still wants the result, whatever this node
+// has heard. A failing function counts like a failing activity, because its context may have been cancelled too. It returns what settle
+// returns.
 func (w *Worker) completeIn(
 	working context.Context, a *Attempt, inside func(provider.Tx) error, output []byte, report provider.TaskReport,
 ) *Result {
@@ -50,7 +50,7 @@ func (w *Worker) completeIn(
 	}
 }
 
-// completedIn counts and logs what the storage returned.
+// completedIn counts and logs the outcome of completeIn.
 func (w *Worker) completedIn(a *Attempt, report *provider.TaskReport, res provider.TaskReportResult, err error) {
 	w.Store.Reported(report, errors.Join(err, res.Err))
 	switch {
@@ -72,15 +72,15 @@ func final(err error) error {
 	return err
 }
 
-// functionTimeout is how long a function of an activity may take. The call that it is part of has as much again to store the completion.
+// functionTimeout limits a function that runs in the transaction. The call has as much time again to store the completion.
 const functionTimeout = storage.CallTimeout / 2
 
-// guarded runs a function of the activity on a goroutine of its own: neither a panic nor Goexit may reach the provider, whose
-// transaction must not be held by a function that does not return.
+// guarded runs a function of the activity on its own goroutine. Neither a panic nor Goexit may reach the provider, and a function that does
+// not return must not hold its transaction.
 func (w *Worker) guarded(working context.Context, a *Attempt, fn func(provider.Tx) error) func(provider.Tx) error {
 	name := a.Call.Name
 	return func(tx provider.Tx) error {
-		var over atomic.Bool // it returned, or was abandoned
+		var over atomic.Bool // it has returned or was abandoned
 		var code leak.Code
 		done := make(chan error, 1)
 		go func() {

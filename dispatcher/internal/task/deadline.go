@@ -22,9 +22,8 @@ type deadlines struct {
 	executions Executions
 }
 
-// loop ends calls that are past their time while no attempt of them runs: those that no node has taken, that wait for
-// their next attempt, or that are parked. Every node does it for all queues, since those that serve a queue may
-// be gone (hazard 30). It needs no slots.
+// loop ends calls that no node has taken, that wait for their next attempt, or that are parked. Every node does it for all queues, since
+// the nodes that serve a queue may be gone (hazard 30). It needs no slots.
 func (d *deadlines) loop(fetching, working context.Context) {
 	req := provider.FetchTasksRequest{Owner: d.Config.Owner, Lease: d.Config.Lease, Expired: true, Max: storage.MaxFetch, Wait: storage.FetchWait}
 	for failures := 0; ; {
@@ -47,7 +46,7 @@ func (d *deadlines) loop(fetching, working context.Context) {
 	}
 }
 
-// endLate reports how the calls of tasks end that are past their time.
+// endLate ends the calls of tasks that are past their time.
 func (d *deadlines) endLate(working context.Context, tasks []provider.LeasedTask, token provider.UUID, now provider.Time) {
 	var reports []provider.TaskReport
 	for i := range tasks {
@@ -67,7 +66,8 @@ func (d *deadlines) endLate(working context.Context, tasks []provider.LeasedTask
 	}
 }
 
-// lateReport says how the call of a task that is past its time ends; false leaves it to a node of a newer release, until the lease is over.
+// lateReport fills in the report that ends a call past its time. It returns false if only a newer release can read the task; the lease then
+// expires.
 func (d *deadlines) lateReport(report *provider.TaskReport, task *provider.LeasedTask, now provider.Time) bool {
 	e, err := history.Decode(task.EventID, task.Payload)
 	call, ok := e.Body.(*history.ActivityScheduled)
@@ -94,7 +94,7 @@ func (d *deadlines) lateReport(report *provider.TaskReport, task *provider.Lease
 
 // endCall ends a call that is past its time, or the parked attempt that is.
 func (d *deadlines) endCall(report *provider.TaskReport, a *Attempt, kind activity.TimeoutKind) {
-	var last error // what the attempt before said
+	var last error // of the attempt before
 	if a.stored() > 1 {
 		last = d.Config.Env.Errors.Decode(a.last)
 	}
@@ -111,7 +111,7 @@ func (d *deadlines) endCall(report *provider.TaskReport, a *Attempt, kind activi
 	failTask(report, f, ended...)
 }
 
-// passed says which limit a task has passed. A parked one has that of its attempt in place of the one until its first.
+// passed returns which limit a task has passed. A parked task has the limit of its attempt in place of schedule-to-start.
 func passed(task *provider.LeasedTask, call *history.ActivityScheduled, now provider.Time) activity.TimeoutKind {
 	switch {
 	case task.Deadline != 0 && task.Deadline <= now:
@@ -123,7 +123,7 @@ func passed(task *provider.LeasedTask, call *history.ActivityScheduled, now prov
 	}
 }
 
-// limited ends the context of an attempt at the first of its limits, with that as the cause.
+// limited returns a context that ends at the first limit of the attempt, with that as the cause.
 func (w *Worker) limited(ctx context.Context, a *Attempt) (_ context.Context, stop context.CancelFunc, deadline time.Time) {
 	limit, kind := Span(a.Call.StartToClose), activity.StartToClose
 	if limit > 0 {
@@ -140,7 +140,7 @@ func (w *Worker) limited(ctx context.Context, a *Attempt) (_ context.Context, st
 	return ctx, stop, deadline
 }
 
-// timeoutKind says which limit ended a context.
+// timeoutKind returns which limit ended a context.
 func timeoutKind(cause error) activity.TimeoutKind {
 	if limit, ok := errors.AsType[*activity.TimeoutError](cause); ok {
 		return limit.Kind
@@ -148,7 +148,7 @@ func timeoutKind(cause error) activity.TimeoutKind {
 	return activity.StartToClose
 }
 
-// timeoutFailure is the error of a call or attempt that is over a limit. why is what its code, or the attempt before, said of it; it may be nil.
+// timeoutFailure returns the error of a call or attempt past a limit. why is the error of its code or of the attempt before; it may be nil.
 func timeoutFailure(call *history.ActivityScheduled, kind activity.TimeoutKind, why error) error {
 	limit, what := call.StartToClose, "ran longer than"
 	switch kind {
@@ -172,12 +172,12 @@ func timeoutFailure(call *history.ActivityScheduled, kind activity.TimeoutKind, 
 	return err
 }
 
-// Span is a limit in stored microseconds. It is cut where it would overflow, as a duration or when a clock is added: that is hundreds of years away.
+// Span converts stored microseconds. It limits the result so that neither the duration nor a time computed from it overflows.
 func Span(micros int64) time.Duration {
 	return time.Duration(min(micros, int64(maxRetryDelay/time.Microsecond))) * time.Microsecond
 }
 
-// deadline is 0 if there is no limit.
+// deadline returns 0 if there is no limit.
 func deadline(from provider.Time, limit time.Duration) provider.Time {
 	if limit == 0 {
 		return 0
@@ -185,7 +185,7 @@ func deadline(from provider.Time, limit time.Duration) provider.Time {
 	return from.Add(limit)
 }
 
-// remaining is the time that a call has left from now on, by the storage's clock; false if it has no limit.
+// remaining returns the time that a call has left, by the storage's clock. It returns false if there is no limit.
 func (j *judge) remaining(a *Attempt) (time.Duration, bool) {
 	if a.deadline == 0 {
 		return 0, false

@@ -24,7 +24,7 @@ type taskFetcher struct {
 	judge  *judge
 }
 
-// loop fetches activity tasks as long as there are free slots.
+// loop fetches activity tasks while there are free slots.
 func (f *taskFetcher) loop(fetching, working context.Context) {
 	req := provider.FetchTasksRequest{Owner: f.Config.Owner, Lease: f.Config.Lease, Wait: storage.FetchWait, Sessions: f.Config.Sessions}
 	for failures := 0; ; {
@@ -60,9 +60,8 @@ func (f *taskFetcher) loop(fetching, working context.Context) {
 	}
 }
 
-// fetch looks without waiting first: what it finds waits in the queue, so that
-// hand-off must not pass it. Only while the second, waiting call is parked is hand-off allowed. The caller has taken req.Max slots;
-// fetch releases those that it returns no task for.
+// fetch first looks without waiting: tasks that it finds wait in the queue, and hand-off must not pass them. Hand-off is allowed only while
+// the second, waiting call is parked. The caller has taken req.Max slots; fetch releases those without a task.
 func (f *taskFetcher) fetch(
 	fetching, working context.Context, req provider.FetchTasksRequest,
 ) (tasks []provider.LeasedTask, read manage.Anchor, err error) {
@@ -107,8 +106,7 @@ func (f *taskFetcher) fetch(
 	return res.Tasks[:taken], read, err
 }
 
-// release gives tasks back, uncounted, for which hand-offs have left no slot. Another node may have one; the loop of this node asks again
-// when it has one.
+// release releases tasks for which hand-offs have left no slot. They do not count as attempts.
 func (f *taskFetcher) release(working context.Context, tasks []provider.LeasedTask, token provider.UUID) {
 	if len(tasks) == 0 {
 		return
@@ -128,7 +126,7 @@ func (f *taskFetcher) release(working context.Context, tasks []provider.LeasedTa
 	}()
 }
 
-// fetched takes over the storage's time and the number of sessions.
+// fetched stores the storage's time and the number of sessions.
 func (f *taskFetcher) fetched(res *provider.FetchTasksResult) {
 	f.Clock.Set(res.Now)
 	if f.Config.Sessions.Max > 0 && res.Now != 0 {
@@ -136,14 +134,14 @@ func (f *taskFetcher) fetched(res *provider.FetchTasksResult) {
 	}
 }
 
-// take starts what was fetched.
+// take starts fetched tasks.
 func (f *taskFetcher) take(fetching, working context.Context, tasks []provider.LeasedTask, token provider.UUID, read manage.Anchor) {
 	f.worker.rate.Began(len(tasks), time.Now())
 	f.begin(working, f.takeThrottled(fetching, working, tasks, token, read), token, read)
 }
 
-// begin starts the attempts of fetched tasks, whose slots are taken, and deals with those that must not
-// run. Suspects that have to wait are released, and that is durable before the one that may run begins.
+// begin starts the attempts of fetched tasks, whose slots are taken, and reports on those that must not run. It releases suspects that have
+// to wait before the admitted one begins.
 func (f *taskFetcher) begin(working context.Context, tasks []provider.LeasedTask, token provider.UUID, read manage.Anchor) {
 	var alone *Attempt
 	var wait []provider.TaskReport
@@ -176,7 +174,7 @@ func (f *taskFetcher) begin(working context.Context, tasks []provider.LeasedTask
 	}
 }
 
-// refuse reports on a task that must not run and frees its slot.
+// refuse reports on a task that must not run and releases its slot.
 func (w *Worker) refuse(working context.Context, report provider.TaskReport) {
 	w.Work.Add()
 	go func() {
@@ -186,7 +184,7 @@ func (w *Worker) refuse(working context.Context, report provider.TaskReport) {
 	}()
 }
 
-// examine makes the attempt of a fetched task, or the report on one that must not run.
+// examine returns the attempt of a fetched task, or the report on one that must not run.
 func (f *taskFetcher) examine(task *provider.LeasedTask, token provider.UUID, read manage.Anchor) (*Attempt, *provider.TaskReport) {
 	a := &Attempt{
 		Attempt: manage.Attempt{
@@ -205,7 +203,7 @@ func (f *taskFetcher) examine(task *provider.LeasedTask, token provider.UUID, re
 		f.Count.AttemptsDiscarded.Add(1)
 		report.Outcome = provider.TaskDiscard
 	case task.CancelRequested:
-		// Its node was lost before it could be cancelled. The orchestration has gone on without the result.
+		// Its node was lost before it could be cancelled. The orchestration continued without the result.
 		failTask(report, f.Config.Env.Errors.Encode(failure.ErrCancelled))
 	case errors.Is(err, history.ErrNewer):
 		report.Outcome, report.Delay = provider.TaskRelease, time.Second
@@ -220,7 +218,7 @@ func (f *taskFetcher) examine(task *provider.LeasedTask, token provider.UUID, re
 	case task.Deliveries > f.Config.PoisonLimit:
 		f.judge.poisonTask(report, fmt.Sprintf("activity %s: attempt %d was lost with its node %d times", task.Name, task.Attempt, task.Deliveries-1), a.past...)
 	case task.Attempt > 1 && call.Retry != nil && elapsed(call.Retry, task.ScheduledAt, f.Clock.Now(), 0):
-		// It waited for a node or a slot too long: the last attempt was the last one.
+		// It waited too long for a node or a slot, so there is no further attempt.
 		f.Count.AttemptsFailed.Add(1)
 		failTask(report, a.last, a.past...)
 	default:
@@ -231,7 +229,7 @@ func (f *taskFetcher) examine(task *provider.LeasedTask, token provider.UUID, re
 	return nil, report
 }
 
-// releaseUnbegun gives a task back, uncounted, whose slot is taken and whose lease has become too short to begin.
+// releaseUnbegun releases a task, and its slot, whose lease has become too short to begin. It does not count as an attempt.
 func (w *Worker) releaseUnbegun(working context.Context, a *Attempt) {
 	w.Count.AttemptsReleased.Add(1)
 	w.refuse(working, provider.TaskReport{TaskRef: a.Ref, Token: a.Token, Attempt: a.stored(), Outcome: provider.TaskRelease})

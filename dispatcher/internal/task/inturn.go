@@ -16,7 +16,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// NewInTurn makes an attempt of a local activity, which begins inside a turn. failed attempts were before it.
+// NewInTurn makes an attempt that runs inside a turn, after the given number of failed ones.
 func (w *Worker) NewInTurn(ref provider.TaskRef, instanceID string, call *history.ActivityScheduled, failed int64, asked provider.Time) *Attempt {
 	return &Attempt{
 		Attempt: manage.Attempt{Ref: ref}, Call: call, instanceID: instanceID, Number: failed + 1, before: failed, Deliveries: 1,
@@ -25,7 +25,7 @@ func (w *Worker) NewInTurn(ref provider.TaskRef, instanceID string, call *histor
 	}
 }
 
-// ContextInTurn is contextOf for an attempt inside a turn, which belongs to no task.
+// ContextInTurn returns the context of the user's function for an attempt inside a turn, which has no task.
 func (w *Worker) ContextInTurn(ctx context.Context, a *Attempt) (context.Context, context.CancelFunc) {
 	a.completion.Refuse(errLocalCompletion)
 	ctx, stop := w.contextOf(ctx, a)
@@ -37,7 +37,7 @@ func (w *Worker) ContextInTurn(ctx context.Context, a *Attempt) (context.Context
 
 var errLocalCompletion = errors.New("a local activity runs before the commit that records it: call it with CallActivity")
 
-// neverLater refuses to end a local activity later. It implements activity.Later.
+// neverLater implements activity.Later for local activities, which cannot end later.
 type neverLater struct{ a *Attempt }
 
 // Token implements activity.Later.
@@ -49,7 +49,7 @@ func (l neverLater) End([]byte, error) error { return RefuseLater(l.a, activity.
 // Cause implements activity.Later.
 func (l neverLater) Cause() error { return l.a.Cause() }
 
-// Adopt takes over an attempt that began inside a turn, whose commit made it a task with a lease and a slot.
+// Adopt takes over an attempt that began inside a turn and that the commit made a task with a lease.
 func (w *Worker) Adopt(a *Attempt) {
 	w.Count.AttemptsRunning.Add(1)
 	a.later = later{w, a}
@@ -69,7 +69,7 @@ func (w *Worker) FailedInTurn(a *Attempt, cause, err error) (f history.Failure, 
 	return f, delay, again
 }
 
-// RefuseLater makes a failure of what asks to end later.
+// RefuseLater turns ErrPending into a failure.
 func RefuseLater(a *Attempt, err error) error {
 	if !failure.Wraps(err, activity.ErrPending) {
 		return err
@@ -78,8 +78,8 @@ func RefuseLater(a *Attempt, err error) error {
 		"activity %s answered that it ends later, which a local activity cannot: call it with CallActivity", a.Call.Name))
 }
 
-// localIdentity distinguishes a call from all others of its execution. It has no event yet, and when its turn is repeated other
-// messages may come first, so that another call gets the same number.
+// localIdentity distinguishes a call from all others of its execution. The call has no event yet, and if its turn is repeated, another call
+// may get the same number.
 func localIdentity(call *history.ActivityScheduled) string {
 	sum := sha256.Sum256(append([]byte(call.Name+"\x00"), call.Input...))
 	return "local-" + strconv.FormatInt(call.Local, 10) + "-" + hex.EncodeToString(sum[:8])

@@ -13,8 +13,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// again reports whether a failed attempt is tried again, and after how long. err, of the activity, may ask for a delay in
-// place of the policy's.
+// again reports whether a failed attempt is retried, and after how long. err may ask for a delay in place of the policy's.
 func (j *judge) again(a *Attempt, f *history.Failure, err error) (time.Duration, bool) {
 	delay, again := retryDelay(a.Call.Retry, a.Number, f)
 	if !again {
@@ -29,17 +28,16 @@ func (j *judge) again(a *Attempt, f *history.Failure, err error) (time.Duration,
 	return delay, !elapsed(a.Call.Retry, a.scheduled, j.Clock.Now(), delay)
 }
 
-// elapsed reports whether an attempt that begins after the delay would begin too late.
+// elapsed reports whether an attempt after the delay would begin too late.
 func elapsed(p *history.RetryPolicy, scheduled, now provider.Time, delay time.Duration) bool {
 	return p.MaxElapsed > 0 && int64(now.Add(delay)-scheduled) > p.MaxElapsed
 }
 
-// maxRetryDelay is the longest delay that neither overflows nor is refused by a storage.
+// maxRetryDelay is the longest delay that does not overflow and that every storage accepts.
 const maxRetryDelay = math.MaxInt64 / 4000 * time.Microsecond
 
-// retryDelay reports whether a failed attempt is tried again, and after how long: the
-// initial interval grows by the coefficient with each attempt up to the longest, give or
-// take the jitter.
+// retryDelay reports whether a failed attempt is retried, and after how long. The interval grows by the coefficient with each attempt, up
+// to the maximum, plus or minus the jitter.
 func retryDelay(p *history.RetryPolicy, attempt int64, f *history.Failure) (time.Duration, bool) {
 	if p == nil || f.NonRetryable || p.MaxAttempts > 0 && attempt >= p.MaxAttempts || excluded(p, f) {
 		return 0, false
@@ -49,15 +47,14 @@ func retryDelay(p *history.RetryPolicy, attempt int64, f *history.Failure) (time
 	if p.Jitter > 0 {
 		interval *= 1 + float64(p.Jitter)/1000*(2*rand.Float64()-1)
 	}
-	// No release writes a policy without an interval: bytes that hold one must not make a node spin.
-	if !(interval > 0) { // not a number, too
+	// No release writes a policy without an interval. A damaged one must not make a node spin.
+	if !(interval > 0) { // true for NaN, too
 		interval = float64(time.Second / time.Microsecond)
 	}
 	return time.Duration(min(interval, float64(maxRetryDelay/time.Microsecond))) * time.Microsecond, true
 }
 
-// excluded reports whether the failure or one of its causes has a type that the policy does
-// not retry.
+// excluded reports whether the policy does not retry the type of the failure or of one of its causes.
 func excluded(p *history.RetryPolicy, f *history.Failure) bool {
 	if slices.ContainsFunc(p.NonRetryable, func(name []byte) bool { return f.Type == string(name) }) {
 		return true
@@ -65,10 +62,10 @@ func excluded(p *history.RetryPolicy, f *history.Failure) bool {
 	return slices.ContainsFunc(f.Causes, func(cause history.Failure) bool { return excluded(p, &cause) })
 }
 
-// maxReason bounds the text of each failure in a list of attempts, in bytes.
+// maxReason limits the text of each failure in a list of attempts, in bytes.
 const maxReason = 200
 
-// listed returns the attempts so far, this one included, as many as the call asks for. f is why it failed, nil if it did not.
+// listed returns the last attempts, this one included, as many as the call asks for. f is its failure, if it failed.
 func (j *judge) listed(a *Attempt, f *history.Failure) []history.Attempt {
 	if a.Call.Retry == nil || a.Call.Retry.Listed <= 0 {
 		return nil
@@ -81,7 +78,7 @@ func (j *judge) listed(a *Attempt, f *history.Failure) []history.Attempt {
 	return list[max(0, len(list)-int(min(a.Call.Retry.Listed, 1_000))):]
 }
 
-// reason is the beginning of a message: a panic's goes on with the stack.
+// reason returns the first line of a message; a panic's message contains the stack.
 func reason(message string) string {
 	line, _, _ := strings.Cut(message, "\n")
 	if len(line) > maxReason {
@@ -108,12 +105,12 @@ func (j *judge) gaveUp(a *Attempt, f history.Failure) *history.ActivityFailed {
 	return b
 }
 
-// triedAgain returns what is stored with a task that gets another attempt.
+// triedAgain returns the data to store with a task that gets another attempt.
 func (j *judge) triedAgain(a *Attempt, f history.Failure) []byte {
 	return history.EncodeRetried(history.Retried{Failure: f, Attempts: j.listed(a, &f)})
 }
 
-// recall takes over what was stored with the task. What cannot be read is of no use, and no reason not to run.
+// recall reads the data that triedAgain made. The attempt runs even if it cannot be read.
 func (a *Attempt) recall(stored []byte) {
 	if len(stored) == 0 {
 		return
@@ -123,10 +120,10 @@ func (a *Attempt) recall(stored []byte) {
 	}
 }
 
-// judge decides what the end of an attempt means: a retry, a result or a dead letter.
+// judge decides what the outcome of an attempt means: a retry, a result or a dead letter.
 type judge struct{ *core.Node }
 
-// failTask makes a report that ends the call with a failure. past are the attempts that have ended.
+// failTask makes report end the call with a failure, after the past attempts.
 func failTask(report *provider.TaskReport, f history.Failure, past ...history.Attempt) {
 	report.Outcome = provider.TaskComplete
 	report.Message = core.Message(&history.ActivityFailed{
@@ -134,13 +131,12 @@ func failTask(report *provider.TaskReport, f history.Failure, past ...history.At
 	}, report.Execution, report.EventID)
 }
 
-// workerLost is how a call ends that must not run again although its outcome is not known.
+// workerLost returns the failure of a call whose outcome is unknown and that must not run again.
 func (j *judge) workerLost(activity, why string) history.Failure {
 	return j.Config.Env.Errors.Encode(failure.New(failure.ErrWorkerLost, "activity %s runs at most once: %s", activity, why))
 }
 
-// poisonTask makes a report that ends the call with ErrPoisoned and keeps the task in the
-// dead letters.
+// poisonTask makes report end the call with ErrPoisoned and keep the task in the dead letters.
 func (j *judge) poisonTask(report *provider.TaskReport, reason string, past ...history.Attempt) {
 	j.Count.AttemptsPoisoned.Add(1)
 	j.Config.Logger.Error("activity is poisoned: moved to the dead letters", "key", report.Key, "event", report.EventID, "reason", reason)

@@ -14,32 +14,32 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// phase is how far an attempt is.
+// phase is the phase of an attempt.
 type phase uint8
 
 const (
 	phaseCode    phase = iota // user code runs
 	phasePending              // it returned ErrPending
-	phaseOver                 // somebody deals with the end
+	phaseOver                 // its end is being handled
 )
 
-// Outcome is what a completer gave.
+// Outcome is the outcome of an attempt.
 type Outcome struct {
 	Output []byte
 	Err    error
 }
 
-// life decides what ends an attempt: its code, its completer, or the watchdog.
+// life decides which one ends an attempt: its code, its completer, or the watchdog.
 type life struct {
 	mu     sync.Mutex
 	phase  phase
 	given  *Outcome
 	settle func(Outcome) // of a pending attempt
-	why    error         // it is over
+	why    error         // why it is over
 }
 
-// end makes the caller deal with the end, if ok. given is the outcome of a
-// completer, if there is one. code reports whether user code still runs.
+// end ends the attempt. If ok is true, the caller must handle the end. given is the outcome of a completer, if there is one. code reports
+// whether user code still runs.
 func (l *life) end(why error) (given *Outcome, code, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,7 +51,7 @@ func (l *life) end(why error) (given *Outcome, code, ok bool) {
 	return l.given, code, true
 }
 
-// wait makes an attempt pending, unless its completer was faster or it is over.
+// wait makes an attempt pending, unless its completer was faster or why it is over.
 func (l *life) wait(settle func(Outcome)) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,7 +68,7 @@ func (l *life) pending() bool {
 	return l.phase == phasePending
 }
 
-// give takes what a completer says. While code runs it is kept for the end of that.
+// give stores the outcome of a completer. While code runs, the outcome waits for its end.
 func (l *life) give(o Outcome) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -86,7 +86,7 @@ func (l *life) give(o Outcome) error {
 	return nil
 }
 
-// over returns why no outcome is taken any more; nil if one is.
+// over returns why an outcome would be refused; nil if it would not.
 func (l *life) over() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -96,7 +96,7 @@ func (l *life) over() error {
 	return l.why
 }
 
-// later ends an attempt whose code has returned without a result. It implements activity.Later and manage.Owner.
+// later lets a completer end an attempt. It implements activity.Later and manage.Owner.
 type later struct {
 	w *Worker
 	a *Attempt
@@ -132,13 +132,13 @@ func (l *later) Leave(ctx context.Context) {
 	l.w.abandon(ctx, l.a, activity.ErrShutdown, activity.ErrShutdown)
 }
 
-// keepPending keeps an attempt whose code returned ErrPending: slot, lease and context stay, a goroutine
-// does not. free ends the context when a completer has ended the attempt.
+// keepPending keeps slot, lease and context of an attempt whose code returned ErrPending, but no goroutine. free ends the context when a
+// completer has ended the attempt.
 func (w *Worker) keepPending(working, ctx context.Context, a *Attempt, err error, free func()) bool {
 	if !failure.Wraps(err, activity.ErrPending) || failure.Wraps(err, activity.ErrParked) || ctx.Err() != nil {
 		return false
 	}
-	// It is counted first: once it is pending, others may end it.
+	// It is counted first: once it is pending, a completer may end it.
 	w.Count.AttemptsPending.Add(1)
 	kept := a.life.wait(func(o Outcome) {
 		defer free()
@@ -152,18 +152,18 @@ func (w *Worker) keepPending(working, ctx context.Context, a *Attempt, err error
 	return kept
 }
 
-// EndedBy ends an attempt with an outcome and goes on with its execution on another goroutine.
+// EndedBy ends an attempt with an outcome. The execution continues on another goroutine.
 func (w *Worker) EndedBy(working context.Context, a *Attempt, cause error, o Outcome) {
 	w.executions.Deliver(working, w.settle(working, a, cause, o.Output, o.Err))
 }
 
-// TryEnd ends an attempt whose context has ended for the given cause, or has not. It reports whether nothing else was faster.
+// TryEnd ends an attempt, whose context may have ended for a cause. It returns false if the attempt had ended before.
 func (a *Attempt) TryEnd(cause error) bool {
 	_, _, ok := a.life.end(whyOver(cause, false))
 	return ok
 }
 
-// whyOver returns the error of a completer that comes too late.
+// whyOver returns the error for a completer that comes too late.
 func whyOver(cause error, parked bool) error {
 	switch {
 	case parked:
@@ -174,13 +174,12 @@ func whyOver(cause error, parked bool) error {
 	return activity.ErrAlreadyCompleted
 }
 
-// patient reports whether the completer of a pending attempt has the grace period: to stop, or to say
-// that it was cancelled. For all other causes its outcome does not count any more.
+// patient reports whether the completer of a pending attempt has the grace period. For all other causes its outcome no longer counts.
 func patient(cause error) bool {
 	return errors.Is(cause, activity.ErrCancelled) || errors.Is(cause, activity.ErrShutdown)
 }
 
-// park gives the slot of an attempt back. From here on the task goes by its token alone.
+// park releases the slot of an attempt. From here on only the token can complete the task.
 func (w *Worker) park(working context.Context, a *Attempt) *Result {
 	if a.completion.Close() != nil {
 		return w.settle(working, a, nil, nil, failure.NonRetryable(failure.New(failure.ErrInvalid,
@@ -189,7 +188,7 @@ func (w *Worker) park(working context.Context, a *Attempt) *Result {
 	w.freeSlot(a)
 	w.Count.AttemptsParked.Add(1)
 	report := provider.TaskReport{TaskRef: a.Ref, Token: a.Token, Attempt: a.stored(), Outcome: provider.TaskPark, Details: a.Unsaved()}
-	if !a.expires.IsZero() { // any node ends the attempt then
+	if !a.expires.IsZero() { // any node may end the attempt then
 		report.Limit = max(time.Until(a.expires), time.Microsecond)
 	}
 	w.Store.Report(working, report)
@@ -198,8 +197,8 @@ func (w *Worker) park(working context.Context, a *Attempt) *Result {
 	return nil
 }
 
-// grace has the watchdog wait for the code of a cancelled attempt, or waits for the completer of a pending one. After the
-// grace period the attempt is given up: its slot is freed and its task dealt with as if it had ended.
+// grace adds the code of a cancelled attempt to the watchdog, or waits for the completer of a pending one. After the grace period it
+// abandons the attempt: it releases the slot and reports the task as if the attempt had ended.
 func (w *Worker) grace(working context.Context, a *Attempt, cause error) {
 	if a.life.pending() {
 		w.gracePending(working, a, cause)
@@ -207,13 +206,13 @@ func (w *Worker) grace(working context.Context, a *Attempt, cause error) {
 	}
 	what := LeakEntry(a, cause)
 	what.Leave = func() {
-		// It talks to the storage, for which the watchdog must not wait.
+		// It calls the storage, for which the watchdog must not wait.
 		go w.abandon(working, a, cause, fmt.Errorf("did not end within the grace period of %v: %w", w.Config.GracePeriod, cause))
 	}
 	w.Watchdog.Enter(&a.Watched, what)
 }
 
-// gracePending waits for whoever works on a pending attempt to end it. It has no code here that could leak.
+// gracePending waits for the completer of a pending attempt. No code runs here that could leak.
 func (w *Worker) gracePending(working context.Context, a *Attempt, cause error) {
 	period := w.Config.GracePeriod
 	if !patient(cause) {
@@ -229,7 +228,7 @@ func (w *Worker) gracePending(working context.Context, a *Attempt, cause error) 
 	}
 }
 
-// abandon ends an attempt in place of its code or its completer, unless those were faster.
+// abandon ends an attempt in place of its code or completer, unless one of them was faster.
 func (w *Worker) abandon(working context.Context, a *Attempt, cause, err error) {
 	given, code, ok := a.life.end(whyOver(cause, false))
 	if !ok {
@@ -237,7 +236,7 @@ func (w *Worker) abandon(working context.Context, a *Attempt, cause, err error) 
 	}
 	if code {
 		w.Count.AttemptsLeaked.Add(1)
-		w.Watchdog.Enter(&a.Watched, LeakEntry(a, cause)) // unless it is on the list
+		w.Watchdog.Enter(&a.Watched, LeakEntry(a, cause)) // no effect if it is on the list
 	} else {
 		w.Count.AttemptsPending.Add(-1)
 	}

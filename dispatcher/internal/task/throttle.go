@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// takeThrottled takes the tasks of throttled queues out of those fetched, and begins each when its moment has come.
+// takeThrottled returns the tasks of unthrottled queues. It begins each of the others when its moment has come.
 func (f *taskFetcher) takeThrottled(
 	fetching, working context.Context, tasks []provider.LeasedTask, token provider.UUID, read manage.Anchor,
 ) []provider.LeasedTask {
@@ -39,7 +39,7 @@ func (f *taskFetcher) takeThrottled(
 	return free
 }
 
-// beginAtRate reserves moments for tasks and begins each at its own. Tasks whose moment is too far away are released until then.
+// beginAtRate reserves moments for tasks and begins each at its own. It releases tasks whose moment is too far away, with that delay.
 func (f *taskFetcher) beginAtRate(fetching, working context.Context, t *flow.Throttle, tasks []provider.LeasedTask, token provider.UUID, read manage.Anchor) {
 	first, reserved, err := f.worker.pools.Reserve(fetching, f.Store, t, len(tasks), f.Config.Lease/4)
 	if err != nil && fetching.Err() == nil {
@@ -48,7 +48,7 @@ func (f *taskFetcher) beginAtRate(fetching, working context.Context, t *flow.Thr
 	for i := range tasks {
 		wait := time.Until(first.Add(time.Duration(i) * t.Interval()))
 		if err == nil && i < reserved {
-			storage.Pause(fetching, wait) // on shutdown it is released at once
+			storage.Pause(fetching, wait) // ends at once on shutdown
 		}
 		if f.Manage.Arrived(&tasks[i]) {
 			f.Manage.LookAt(working, &tasks[i], token)

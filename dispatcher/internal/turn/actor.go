@@ -14,8 +14,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// actor owns one instance on this node: its cached execution, if any, and the jobs that
-// wait for it. One job runs at a time.
+// actor owns one instance on this node: its cached execution, if any, and its waiting jobs. One job runs at a time.
 type actor struct {
 	key provider.UUID
 
@@ -26,15 +25,15 @@ type actor struct {
 	rested    time.Time     // since when
 	size      int
 	gone      bool      // removed; jobs must find another
-	pinned    time.Time // until when the instance may be kept for this node; see stick
+	pinned    time.Time // until when the instance may be pinned to this node
 	commits   bool      // a turn is being committed
-	committed time.Time // when the last one was, or began to be
-	arrived   bool      // this node has put something into the inbox since the last commit began
+	committed time.Time // when the last commit began or ended
+	arrived   bool      // this node has sent to the inbox since the last commit began
 
 	// Used by the running job only.
 	x       *replay.Execution
 	version provider.UUID // of the last confirmed commit
-	readyAt provider.Time // when the inbox has something, as that commit said; 0: nothing
+	readyAt provider.Time // when the inbox has a message, as that commit returned; 0: none
 	fast    int           // fast turns since the last fetched one
 }
 
@@ -58,10 +57,10 @@ type actors struct {
 	bytes    int
 	maxCount int
 	maxBytes int
-	toUnpin  []provider.UUID // evicted while they may be kept for this node
-	cached   chan struct{}   // has room for one: the first that is cached since none was
-	// rounds counts, by instance, closing turns in a row that found the inbox not empty. It
-	// outlives the actor, whose execution is thrown away each time.
+	toUnpin  []provider.UUID // evicted while they may be pinned
+	cached   chan struct{}   // capacity 1: an execution was cached
+	// rounds counts, by instance, consecutive closing turns that found the inbox not empty. It outlives the actor, which is evicted each
+	// time.
 	rounds map[provider.UUID]int
 }
 
@@ -80,14 +79,14 @@ func (as *actors) closingRound(key provider.UUID) {
 	as.mu.Unlock()
 }
 
-// closingRounds returns how many there were since the last confirmed turn.
+// closingRounds returns how many there were since settled.
 func (as *actors) closingRounds(key provider.UUID) int {
 	as.mu.Lock()
 	defer as.mu.Unlock()
 	return as.rounds[key]
 }
 
-// settled forgets them.
+// settled resets the count of closing rounds.
 func (as *actors) settled(key provider.UUID) {
 	as.mu.Lock()
 	delete(as.rounds, key)
@@ -103,7 +102,7 @@ func (as *actors) sentTo(key provider.UUID) {
 	as.mu.Unlock()
 }
 
-// hasArrived reports whether that was so since the last commit began.
+// hasArrived reports whether it has done so since the last commit began.
 func (as *actors) hasArrived(a *actor) bool {
 	as.mu.Lock()
 	defer as.mu.Unlock()
@@ -116,7 +115,7 @@ func (as *actors) size() (count, bytes int) {
 	return as.lru.Len(), as.bytes
 }
 
-// enqueue gives a job to the instance's actor, and starts it unless it is busy.
+// enqueue gives a job to the instance's actor and starts it unless it is busy.
 func (ts *Turns) enqueue(working context.Context, key provider.UUID, j job) {
 	if _, idle := ts.actors.enlist(key, j, true); idle != nil {
 		go ts.drive(working, idle, nil)
@@ -128,8 +127,8 @@ func (ts *Turns) beginClaimed(working context.Context, c *fast.Claim) {
 	ts.enqueue(working, c.Key(), job{turn: c.Turn, token: c.Token, ahead: true})
 }
 
-// enlist gives a job to the instance's actor. Without create, only an actor that exists takes it. It returns the actor if that was idle: the caller
-// has to drive it.
+// enlist gives a job to the instance's actor. Without create, only an existing actor takes it. It returns the actor if that was idle; the
+// caller then drives it.
 func (as *actors) enlist(key provider.UUID, j job, create bool) (taken bool, idle *actor) {
 	as.mu.Lock()
 	defer as.mu.Unlock()
@@ -155,8 +154,8 @@ func (as *actors) enlist(key provider.UUID, j job, create bool) (taken bool, idl
 	return true, a
 }
 
-// next takes what the actor does next: a fetched turn, or all results up to the next one.
-// With nothing left the actor becomes idle, and next returns what must be evicted for it.
+// next returns the actor's next jobs: a fetched turn, or all results up to the next one. With none left the actor becomes idle, and next
+// returns what the cache evicts for it.
 func (as *actors) next(a *actor) (jobs []job, evict []*replay.Execution) {
 	as.mu.Lock()
 	defer as.mu.Unlock()
@@ -178,7 +177,7 @@ func (as *actors) next(a *actor) (jobs []job, evict []*replay.Execution) {
 	return jobs, nil
 }
 
-// rest makes an actor idle: its execution is cached, or the actor is forgotten.
+// rest makes an actor idle. It caches the execution, or removes the actor if there is none.
 func (as *actors) rest(a *actor) (evict []*replay.Execution) {
 	if a.x == nil {
 		delete(as.byKey, a.key)
@@ -212,7 +211,7 @@ func (as *actors) remove(a *actor) *replay.Execution {
 	return x
 }
 
-// abandon takes an actor whose turn is stuck out of use; and returns its waiting jobs.
+// abandon removes an actor whose turn is stuck and returns its waiting jobs.
 func (as *actors) abandon(a *actor) []job {
 	as.mu.Lock()
 	defer as.mu.Unlock()
@@ -225,8 +224,8 @@ func (as *actors) abandon(a *actor) []job {
 	return jobs
 }
 
-// commits says that a turn of an actor is being committed, or was. The commit reads the inbox: its result covers all that arrived before it began.
-// What arrives while it is under way may have come after it read, so that it stays noted.
+// commits notes that a commit of the actor begins or has ended. The commit reads the inbox, so its result covers what arrived before it
+// began. Messages that arrive meanwhile may be missing from it and stay noted.
 func (as *actors) commits(a *actor, now bool) {
 	as.mu.Lock()
 	a.commits, a.committed = now, time.Now()
@@ -236,16 +235,16 @@ func (as *actors) commits(a *actor, now bool) {
 	as.mu.Unlock()
 }
 
-// withdrawal says what has become of a result that is to be taken back.
+// withdrawal is the outcome of withdraw.
 type withdrawal int
 
 const (
 	withdrawn  withdrawal = iota
-	committing            // it may wait for the commit that is under way
+	committing            // the result may wait for the commit in progress
 	begun                 // a turn has begun with it
 )
 
-// withdraw takes a result back that no turn has begun with.
+// withdraw takes a result out of the waiting jobs.
 func (as *actors) withdraw(key provider.UUID, r *task.Result) withdrawal {
 	as.mu.Lock()
 	defer as.mu.Unlock()
@@ -266,7 +265,7 @@ func (as *actors) withdraw(key provider.UUID, r *task.Result) withdrawal {
 	return begun
 }
 
-// clear empties the cache, for good: from now on nothing is cached.
+// clear empties the cache. From now on nothing is cached.
 func (as *actors) clear() (evicted []*replay.Execution) {
 	as.mu.Lock()
 	defer as.mu.Unlock()

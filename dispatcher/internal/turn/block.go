@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// reasonOf names the kind of a turn's failure for operators and programs.
+// reasonOf returns the kind of a turn's failure.
 func reasonOf(err error) string {
 	if _, ok := errors.AsType[*replay.NonDeterminismError](err); ok {
 		return "nondeterminism"
@@ -39,7 +39,7 @@ func reasonOf(err error) string {
 	}
 }
 
-// maxBlockedMessage bounds what is shown of a failed turn.
+// maxBlockedMessage limits the stored text of a failed turn, in bytes.
 const maxBlockedMessage = 256 << 10
 
 // blocker ends the leases of turns that were not committed.
@@ -50,8 +50,8 @@ func (b blocker) backoff(failures int64) time.Duration {
 	return min(time.Second<<min(failures, 20), b.Config.MaxTurnBackoff)
 }
 
-// lostTurns is how many turns in a row, the present one excepted, ended with the loss of
-// their node. Turns that failed in an orderly way were delivered, too, but are retried for ever.
+// lostTurns returns how many turns in a row, without this one, were lost with their node. Turns that failed and blocked the instance do not
+// count.
 func lostTurns(inst *provider.Instance) int64 {
 	lost := inst.Deliveries - 1
 	if inst.Blocked != nil {
@@ -60,7 +60,7 @@ func lostTurns(inst *provider.Instance) int64 {
 	return lost
 }
 
-// poisoned holds an instance whose turns keep losing their nodes until a person releases it.
+// poisoned holds an instance whose turns keep killing their nodes, until a person unblocks it.
 func (ts *Turns) poisoned(working context.Context, a *actor, r *run) {
 	ts.Count.TurnsFailed.Add(1)
 	ts.evictor.evict(a)
@@ -70,13 +70,13 @@ func (ts *Turns) poisoned(working context.Context, a *actor, r *run) {
 	ts.blocker.block(working, r, &provider.TurnFailure{Reason: "poisoned", Message: message, Hold: true}, 0)
 }
 
-// block ends a turn's lease and shows why on the instance.
+// block ends a turn's lease and stores the reason on the instance.
 func (b blocker) block(working context.Context, r *run, f *provider.TurnFailure, failures int64) {
 	f.Message = core.Plain(f.Message, maxBlockedMessage)
 	b.release(working, r, provider.TurnRelease{Failure: f, Delay: b.backoff(failures)})
 }
 
-// release ends the turn's lease in the given way, trying until the lease would be over anyway.
+// release ends the turn's lease in the given way. It retries until the lease expires.
 func (b blocker) release(working context.Context, r *run, item provider.TurnRelease) {
 	if r.turn == nil {
 		return
@@ -85,7 +85,7 @@ func (b blocker) release(working context.Context, r *run, item provider.TurnRele
 	b.Store.Release(working, item)
 }
 
-// deadlocked blocks the instance of a stuck turn; the third time in a row until a person looks.
+// deadlocked blocks the instance of a stuck turn. The third time in a row, it holds the instance until a person unblocks it.
 func (b blocker) deadlocked(working context.Context, r *run, why *stuckTurn, stack string) {
 	if r.turn == nil {
 		return

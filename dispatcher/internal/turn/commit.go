@@ -17,8 +17,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// maxClosingRounds is how often a closing turn is made again because messages came
-// meanwhile, before these are moved to the dead letters.
+// maxClosingRounds is how often a closing turn is repeated because messages arrived. After that they go to the dead letters.
 const maxClosingRounds = 3
 
 // committer stores turns.
@@ -35,7 +34,7 @@ type committer struct {
 	calling  *timelimit.Shared // deadline of commits
 }
 
-// commitFetched stores a fetched turn and goes on from what the storage says.
+// commitFetched stores a fetched turn and acts on the outcome.
 func (ts *Turns) commitFetched(
 	working context.Context, a *actor, r *run, x *replay.Execution, d delivered, going map[int64]*local.Attempt,
 ) (handed *task.Attempt) {
@@ -45,12 +44,12 @@ func (ts *Turns) commitFetched(
 	ts.translator.translate(t, a, x, turn)
 	t.req.Lease, t.req.Ahead = r.token, r.ahead
 	t.req.Consumed = consumed(r, d, turn.End)
-	ts.Count.MessagesDropped.Add(int64(len(t.req.Consumed) - d.seen)) // what came behind the end and is no event
+	ts.Count.MessagesDropped.Add(int64(len(t.req.Consumed) - d.seen)) // messages after the end that are not events
 	if turn.End != nil && turn.End.Next == nil &&
 		(ts.actors.closingRounds(a.key) >= maxClosingRounds || len(t.req.Consumed) < len(d.messages)) {
 		t.req.CloseInbox = "the instance ended before it read the message"
 	}
-	stored = true // unless commit returns and says otherwise: the provider may panic
+	stored = true // until commit returns: the provider may panic
 	res, stored, err := ts.committer.commit(working, a, t)
 	if err == nil {
 		a.fast = 0
@@ -79,9 +78,8 @@ func (ts *Turns) commitFetched(
 	return nil
 }
 
-// consumed names the messages that the turn has dealt with. One that had enough leaves
-// the rest for the next. An ended execution leaves events that it did not come to for the dead letters; one that continues as new leaves its successor all
-// messages but the replies to itself.
+// consumed returns the IDs of the messages that the turn has handled. A turn at its limit leaves the rest for the next. An execution that
+// ended leaves unread events to the dead letters. One that continues as new leaves its successor all messages except replies to itself.
 func consumed(r *run, d delivered, end *replay.End) []int64 {
 	ids := make([]int64, 0, len(d.messages))
 	for i := range d.messages {
@@ -95,8 +93,8 @@ func consumed(r *run, d delivered, end *replay.End) []int64 {
 	return ids
 }
 
-// committed takes over what the storage confirmed. From here on others may see it. It starts the attempts that the commit handed off, and
-// returns the last of them, which the goroutine may run itself; nil: none.
+// committed applies a confirmed commit. It starts the attempts that the commit handed off, except the last one, which it returns for this
+// goroutine to run; nil: none.
 func (c *committer) committed(
 	working context.Context, a *actor, x *replay.Execution, turn replay.Turn, t *translation, res provider.CommitTurnResult, buried []string,
 ) (handed *task.Attempt) {
@@ -105,7 +103,7 @@ func (c *committer) committed(
 	x.Confirm()
 	a.version, a.readyAt = t.req.Commit, res.ReadyAt
 	if t.req.Sticky > 0 {
-		c.actors.notePin(a) // the commit may have taken its time
+		c.actors.notePin(a) // the commit may have taken long
 		if c.Stopping.Load() {
 			c.unpinner.Unpin(working, a.key)
 		}
@@ -143,8 +141,8 @@ func (c *committer) committed(
 	return nil
 }
 
-// commit stores a turn of an actor, whose results wait meanwhile. If the storage does not say whether the turn was stored, it tries again
-// with the same commit ID, for at most half a lease. stored reports whether the turn may be stored.
+// commit stores a turn of an actor, whose results wait meanwhile. If the outcome is unknown, it retries with the same commit ID for at most
+// half a lease. stored reports whether the turn may be stored.
 func (c *committer) commit(working context.Context, a *actor, t *translation) (res provider.CommitTurnResult, stored bool, err error) {
 	c.actors.commits(a, true)
 	defer c.actors.commits(a, false)
@@ -166,8 +164,8 @@ func (c *committer) commit(working context.Context, a *actor, t *translation) (r
 	}
 }
 
-// rollBack releases what the translation still holds: slots, local attempts and a turn that was claimed ahead. After committed it holds
-// nothing. If the turn may be stored, the tasks that it leased to this node are released by the tokens chosen for them.
+// rollBack releases what the translation still holds: slots, local attempts and a claim ahead. After committed it holds nothing. If the
+// turn may be stored, the tasks that it leased to this node are released by their tokens.
 func (c *committer) rollBack(working context.Context, t *translation, stored bool) {
 	handOffs, begun, early := t.handOffs, t.begun, t.early
 	t.handOffs, t.begun, t.early = nil, nil, nil

@@ -7,10 +7,9 @@ import (
 	"github.com/perdure/perdure/internal/fastpath"
 )
 
-// drive makes the turns of an actor until nothing waits for it. It then runs the attempt that the last of them has handed off, and makes
-// the turn of the attempt's result: a chain stays on one goroutine. A goroutine for each step would cost more than the step, as its start
-// wakes a thread of an idle processor, and as its stack must grow to what a storage needs. Code that is unwound, that calls Goexit or that
-// binds the goroutine to its thread has it for itself: then another one goes on.
+// drive makes the turns of an actor until it has no jobs. It then runs the attempt that the last turn handed off, and makes the turn of its
+// result: a chain stays on one goroutine. A goroutine for each step would cost more than the step, because it wakes a thread and its stack
+// must grow. Code that is unwound, calls Goexit or binds the goroutine to its thread keeps the goroutine. Another one then continues.
 //
 // handed is an attempt that the actor's last turn has handed off; it may be nil.
 func (ts *Turns) drive(working context.Context, a *actor, handed *task.Attempt) {
@@ -20,7 +19,7 @@ func (ts *Turns) drive(working context.Context, a *actor, handed *task.Attempt) 
 	}
 }
 
-// proceed makes one turn of an actor. Without one it runs the attempt. It returns what drive goes on with.
+// proceed makes one turn of an actor, or runs the attempt if there is no job. It returns the arguments of the next call.
 func (ts *Turns) proceed(working context.Context, a *actor, handed *task.Attempt) (next *actor, then *task.Attempt) {
 	jobs, evict := ts.actors.next(a)
 	ts.evictor.discard(working, evict)
@@ -33,7 +32,7 @@ func (ts *Turns) proceed(working context.Context, a *actor, handed *task.Attempt
 		}
 		return nil, nil
 	}
-	// From here on the actor may be another goroutine's.
+	// From here on another goroutine may drive the actor.
 	if handed == nil {
 		ts.Work.Done()
 		return nil, nil
@@ -43,7 +42,7 @@ func (ts *Turns) proceed(working context.Context, a *actor, handed *task.Attempt
 		ts.Work.Done()
 		return nil, nil
 	}
-	ctx := ts.attempts.Begin(working, handed) // before the step is done: the node must not seem to be at rest between them
+	ctx := ts.attempts.Begin(working, handed) // before Done: the node must not look idle in between
 	ts.Work.Done()
 	if ctx == nil {
 		return nil, nil
@@ -65,7 +64,7 @@ func (ts *Turns) step(working context.Context, a *actor, jobs []job) (handed *ta
 	return ts.finished(working, a, r, func() *task.Attempt { return ts.fastTurn(working, a, r) })
 }
 
-// finished makes a turn and ends it, whether it returns or not. The results are as of step.
+// finished makes a turn and ends it, whether it returns or not. It returns what step returns.
 func (ts *Turns) finished(working context.Context, a *actor, r *run, turn func() *task.Attempt) (handed *task.Attempt, more bool) {
 	back := false
 	defer func() { more = ts.finish(working, a, r, recover(), back) }()
@@ -74,11 +73,11 @@ func (ts *Turns) finished(working context.Context, a *actor, r *run, turn func()
 	return handed, more
 }
 
-// stackRoom is how much stack a commit takes in SQLite, which is translated from C.
+// stackRoom is the stack that a commit needs in SQLite, which is translated from C.
 const stackRoom = 20 << 10
 
-// growStack lets the stack of a new goroutine grow to that at once, while there is little on it. Else it would grow step by step below the
-// commit, and all that is on it would be moved each time. The frame of this function does it; the array is never used.
+// growStack grows the stack of a new goroutine at once, while it is nearly empty. Otherwise it would grow, and be copied, several times
+// during the commit. The frame of this function does it; the array is never used.
 //
 //go:noinline
 func growStack(use int) byte { //nolint:unparam // without a result there would be no array

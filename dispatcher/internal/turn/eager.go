@@ -23,30 +23,29 @@ type starter struct {
 	slowStarts fast.SlowStarts
 }
 
-// errNotEager stops a first turn that only a stored instance may make.
+// errNotEager stops a first turn that needs a stored instance.
 var errNotEager = errors.New("the turn needs a stored instance")
 
-// eager is the first turn of an instance that is not stored yet. Code has no effects but through the commit, so a turn that does not
-// come to it has no consequence.
+// eager is the first turn of an instance that is not stored yet. Code has no effects except through the commit, so a turn that is not
+// committed has none.
 type eager struct {
 	run   *run
-	ctx   context.Context //nolint:containedctx // of the caller, who waits
+	ctx   context.Context //nolint:containedctx // of the caller, which waits
 	req   provider.CreateRequest
 	began time.Time
 	left  chan struct{}     // closed when the turn was abandoned
 	done  chan eagerOutcome // gets one when the turn is over
 }
 
-// eagerOutcome is what the start returns.
+// eagerOutcome holds the results of start.
 type eagerOutcome struct {
 	res provider.CreateResult
 	ok  bool
 	err error
 }
 
-// start makes the first turn of an instance and stores the instance as that turn leaves it, in one commit. ok is false if
-// nothing is stored by it: the node is busy, the turn is none that goes with a start, or its code failed or is stuck. The instance is
-// then to be created the ordinary way, and what fails shows there.
+// start makes the first turn of an instance and stores the instance with it, in one commit. If ok is false, nothing was stored: the node is
+// busy, the turn needs a stored instance, or its code failed or is stuck. The caller then creates the instance the ordinary way.
 func (s *starter) start(ctx context.Context, req provider.CreateRequest) (res provider.CreateResult, ok bool, err error) {
 	e := s.begin(ctx, req)
 	if e == nil {
@@ -57,19 +56,19 @@ func (s *starter) start(ctx context.Context, req provider.CreateRequest) (res pr
 		return o.res, o.ok, o.err
 	case <-e.left:
 	case <-ctx.Done():
-		s.turns.abandon(s.Working, e.run, func() {}) //nolint:contextcheck // what is left behind is the node's
+		s.turns.abandon(s.Working, e.run, func() {}) //nolint:contextcheck // abandoned code belongs to the node
 	}
 	select {
 	case <-e.left:
 		s.slowStarts.Took(capability(&req), time.Since(e.began))
 		return res, false, nil
-	case o := <-e.done: // it was on its way to the storage, which ctx bounds
+	case o := <-e.done: // its commit had begun, which ctx bounds
 		return o.res, o.ok, o.err
 	}
 }
 
-// canStart reports whether a first turn may be made at once. It must not get ahead of turns that wait, and leaves half of the
-// slots to those of instances that have begun. Without a deadlock limit nobody would find the code stuck for which the start waits.
+// canStart reports whether a first turn may be made at once. It must not pass waiting turns, and it leaves half of the slots to stored
+// instances. It needs a deadlock limit: without one a start could wait for stuck code for ever.
 func (s *starter) canStart(req *provider.CreateRequest) bool {
 	if s.Config.Off.Has(fastpath.Eager) || s.Suspects.Settling() {
 		return false
@@ -84,9 +83,9 @@ func capability(req *provider.CreateRequest) provider.Capability {
 	return provider.Capability{Name: req.Name, CodeVersion: req.CodeVersion}
 }
 
-// begin begins the turn on a goroutine of its own, as the actor of the instance to be. It is nil if it may not begin now.
+// begin starts the turn on its own goroutine. It returns nil if the turn may not start now.
 func (s *starter) begin(ctx context.Context, req provider.CreateRequest) *eager {
-	s.Fetchers.Add() // like a fetch it brings work, which must not come after Shutdown has looked
+	s.Fetchers.Add() // like a fetch it brings work, which Shutdown must see
 	defer s.Fetchers.Done()
 	if !s.canStart(&req) || !s.turns.slots.TryTake() {
 		return nil
@@ -105,7 +104,7 @@ func (s *starter) begin(ctx context.Context, req provider.CreateRequest) *eager 
 	a.x = x
 	s.turns.begin(e.run, x)
 	s.Work.Add()
-	go func() { // what follows the commit outlives the caller
+	go func() { // it outlives the caller
 		if handed, more := s.step(s.Working, a, e); more {
 			s.turns.drive(s.Working, a, handed)
 		}
@@ -113,7 +112,7 @@ func (s *starter) begin(ctx context.Context, req provider.CreateRequest) *eager 
 	return e
 }
 
-// born makes the actor of an instance to be, which is busy. It is nil if there is one: the instance exists.
+// born makes a busy actor for a new instance. It returns nil if the instance has one already.
 func (as *actors) born(req *provider.CreateRequest) *actor {
 	as.mu.Lock()
 	defer as.mu.Unlock()
@@ -125,7 +124,7 @@ func (as *actors) born(req *provider.CreateRequest) *actor {
 	return a
 }
 
-// step makes the turn and, unless the caller has taken it back, stores it.
+// step makes the turn and stores it, unless it was abandoned.
 func (s *starter) step(working context.Context, a *actor, e *eager) (handed *task.Attempt, more bool) {
 	growStack(-1)
 	return s.turns.finished(working, a, e.run, func() (handed *task.Attempt) {
@@ -152,7 +151,7 @@ func (s *starter) turn(working context.Context, a *actor, e *eager) (o eagerOutc
 	return s.commit(working, a, e)
 }
 
-// deliverStart applies the start message at the moment that the storage would be asked.
+// deliverStart applies the start message.
 func (s *starter) deliverStart(x *replay.Execution, req *provider.CreateRequest) error {
 	started, err := history.Decode(0, req.Message.Payload)
 	if err != nil {
@@ -165,7 +164,7 @@ func (s *starter) deliverStart(x *replay.Execution, req *provider.CreateRequest)
 	return err
 }
 
-// commit stores the instance with its first turn. If it was not stored so, the execution is thrown away.
+// commit stores the instance with its first turn. If that fails, it evicts the execution.
 func (s *starter) commit(working context.Context, a *actor, e *eager) (o eagerOutcome, handed *task.Attempt) {
 	x, stored := a.x, false
 	turn := x.Turn()
@@ -173,7 +172,7 @@ func (s *starter) commit(working context.Context, a *actor, e *eager) (o eagerOu
 	defer func() { s.turns.committer.rollBack(working, t, stored) }()
 	s.turns.translator.translate(t, a, x, turn)
 	e.req.First = &t.req
-	stored = true // unless create returns and says otherwise: the provider may panic
+	stored = true // until create returns: the provider may panic
 	o.res, o.err = s.create(working, a, e)
 	o.ok = true
 	inst := &o.res.Instance
@@ -181,12 +180,12 @@ func (s *starter) commit(working context.Context, a *actor, e *eager) (o eagerOu
 		s.Count.TurnsEager.Add(1)
 		return o, s.turns.committer.committed(working, a, x, turn, t, provider.CommitTurnResult{Now: o.res.Now, ReadyAt: inst.ReadyAt}, nil)
 	}
-	if o.err == nil { // stored as a repeat found it, or by a provider that takes no first turns
+	if o.err == nil { // a repeat found it, or the provider takes no first turns
 		s.Clock.Set(o.res.Now)
 		stored = inst.Key == a.key && inst.Version != e.req.Commit
 	} else {
 		stored = provider.OutcomeOf(o.err) != provider.OutcomeNothing
-		o.ok = !errors.Is(o.err, provider.ErrInvalid) && !errors.Is(o.err, provider.ErrTooLarge) // that may be about the turn
+		o.ok = !errors.Is(o.err, provider.ErrInvalid) && !errors.Is(o.err, provider.ErrTooLarge) // the turn may be at fault
 	}
 	s.turns.committer.rollBack(working, t, stored)
 	s.turns.evictor.evict(a)
@@ -196,7 +195,7 @@ func (s *starter) commit(working context.Context, a *actor, e *eager) (o eagerOu
 	return o, nil
 }
 
-// create asks the storage once: the caller repeats what has no answer, and the storage knows it again.
+// create calls the storage once. If the outcome is unknown, the caller repeats the call, which the storage recognises.
 func (s *starter) create(working context.Context, a *actor, e *eager) (provider.CreateResult, error) {
 	ctx, cancel := context.WithTimeout(e.ctx, storage.CallTimeout)
 	defer cancel()
@@ -204,5 +203,5 @@ func (s *starter) create(working context.Context, a *actor, e *eager) (provider.
 	s.turns.actors.commits(a, true)
 	defer s.turns.actors.commits(a, false)
 	defer s.turns.claims.BeginDueNow(working)
-	return s.Store.Create(ctx, e.req) //nolint:contextcheck // the caller's, who waits
+	return s.Store.Create(ctx, e.req) //nolint:contextcheck // the caller's context
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/replay"
 )
 
-// evictor ends executions in memory.
+// evictor evicts executions.
 type evictor struct {
 	*core.Node
 
@@ -20,7 +20,7 @@ type evictor struct {
 	unpinner *fast.Unpinner
 }
 
-// evict throws the actor's execution away.
+// evict evicts the actor's execution.
 func (ev *evictor) evict(a *actor) {
 	if a.x != nil {
 		ev.Count.CacheEvictions.Add(1)
@@ -29,13 +29,13 @@ func (ev *evictor) evict(a *actor) {
 	}
 }
 
-// close unwinds an execution while other work goes on: its deferred functions are the
-// user's. Code that does not return within the deadlock limit is abandoned, like a stuck turn.
+// close unwinds an execution in the background, because its deferred functions are user code. Code that does not return within the deadlock
+// limit is abandoned, like a stuck turn.
 func (ev *evictor) close(x *replay.Execution) {
 	if x == nil {
 		return
 	}
-	if !x.Parked() { // as nearly always at the end
+	if !x.Parked() { // the usual case at the end
 		x.Close()
 		return
 	}
@@ -60,7 +60,7 @@ func (ev *evictor) close(x *replay.Execution) {
 	}()
 }
 
-// abandon no longer waits for an eviction, and says so.
+// abandon stops waiting for an eviction and logs that.
 func (ev *evictor) abandon(x *replay.Execution, code *leak.Code) {
 	info := x.Info()
 	ev.watchCode(code, leak.Eviction, x, info, "its execution was thrown away")
@@ -70,7 +70,7 @@ func (ev *evictor) abandon(x *replay.Execution, code *leak.Code) {
 	ev.Work.Done()
 }
 
-// watchCode has the watchdog wait for orchestration code that was left behind.
+// watchCode adds abandoned orchestration code to the watchdog.
 func (ev *evictor) watchCode(code *leak.Code, kind string, x *replay.Execution, info replay.Info, cause string) {
 	code.RunsOn(x.Goroutine())
 	ev.Watchdog.Enter(code, leak.Entry{Key: info.Key, Work: leak.Work{
@@ -78,8 +78,7 @@ func (ev *evictor) watchCode(code *leak.Code, kind string, x *replay.Execution, 
 	}})
 }
 
-// evictIdle throws away executions that have rested for CacheIdle, so that instances which wait for long cost no memory. It looks while
-// there are any, four times in that time.
+// evictIdle evicts executions that have been idle for CacheIdle. While there are any, it checks four times in that period.
 func (ev *evictor) evictIdle(working context.Context) {
 	for {
 		select {
@@ -100,7 +99,7 @@ func (ev *evictor) evictIdle(working context.Context) {
 	}
 }
 
-// discard closes executions that the cache has given up.
+// discard closes executions that the cache has evicted.
 func (ev *evictor) discard(working context.Context, evicted []*replay.Execution) {
 	for _, x := range evicted {
 		ev.Count.CacheEvictions.Add(1)
@@ -111,8 +110,8 @@ func (ev *evictor) discard(working context.Context, evicted []*replay.Execution)
 	}
 }
 
-// idleSince removes the executions that have rested since a moment or longer, and reports whether any is left. One that waits for activities
-// stays: their results come from this node, most likely, and go on at once with it.
+// idleSince removes the executions that have been idle since the given moment, and reports whether any is left. Executions that wait for
+// activities stay: the results most likely come from this node.
 func (as *actors) idleSince(moment time.Time) (evicted []*replay.Execution, left bool) {
 	as.mu.Lock()
 	defer as.mu.Unlock()
@@ -129,7 +128,7 @@ func (as *actors) idleSince(moment time.Time) (evicted []*replay.Execution, left
 	return evicted, as.lru.Len() > 0
 }
 
-// unpin unpins one instance, unless it is surely not kept any more.
+// unpin unpins an instance if it may be pinned.
 func (ev *evictor) unpin(working context.Context, a *actor) {
 	if ev.actors.forgetPin(a) {
 		ev.unpinner.Unpin(working, a.key)

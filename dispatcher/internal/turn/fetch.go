@@ -19,8 +19,8 @@ type turnFetcher struct {
 	turns *Turns
 }
 
-// loop fetches instances with messages as long as there are free slots. It holds none of them while its
-// fetch is parked, so that fast turns may use all: each turn takes its own when it begins.
+// loop fetches instances with messages while there are free slots. It holds no slot while its fetch is parked; each turn takes its own when
+// it begins.
 func (f *turnFetcher) loop(fetching, working context.Context) {
 	req := provider.FetchTurnsRequest{
 		Owner: f.Config.Owner, Lease: f.Config.Lease, Capabilities: f.Config.Capabilities(),
@@ -61,7 +61,7 @@ func (f *turnFetcher) fetch(ctx context.Context, req provider.FetchTurnsRequest)
 	return res, err
 }
 
-// askTime asks the storage for its time, now and then. Turns that are held until they are due go by it.
+// askTime asks the storage for its time now and then. Claims ahead depend on it.
 func (f *turnFetcher) askTime(fetching context.Context) {
 	if !f.Clock.Claim() {
 		return
@@ -73,7 +73,7 @@ func (f *turnFetcher) askTime(fetching context.Context) {
 	})
 }
 
-// slotFree waits until a turn could begin. While it waits, turns may be waiting in the storage.
+// slotFree waits until a slot is free. Meanwhile turns may be waiting in the storage.
 func (f *turnFetcher) slotFree(fetching context.Context) bool {
 	if !f.turns.slots.TryTake() {
 		f.turns.queued.Store(true)
@@ -87,8 +87,8 @@ func (f *turnFetcher) slotFree(fetching context.Context) bool {
 	return true
 }
 
-// deliverAll gives fetched turns to their actors, those that were claimed ahead when they are due. Suspects that have to wait are released,
-// and that is durable before the one that may run begins. It reports whether any was claimed ahead.
+// deliverAll gives fetched turns to their actors, claims ahead when they are due. It releases suspects that have to wait before the
+// admitted one begins. It reports whether any turn was claimed ahead.
 func (f *turnFetcher) deliverAll(working context.Context, res *provider.FetchTurnsResult, token provider.UUID) (ahead bool) {
 	var alone *job
 	var wait []provider.TurnRelease
@@ -122,7 +122,7 @@ func (f *turnFetcher) deliverAll(working context.Context, res *provider.FetchTur
 	return ahead
 }
 
-// aheadOf returns how long before its time a turn was claimed: as long as none of its messages is visible.
+// aheadOf returns how long before its first message is visible the turn was claimed.
 func (j *job) aheadOf(now provider.Time) time.Duration {
 	if len(j.turn.Messages) == 0 {
 		return 0
@@ -130,8 +130,7 @@ func (j *job) aheadOf(now provider.Time) time.Duration {
 	return max(0, j.turn.Messages[0].VisibleAt.Sub(now))
 }
 
-// deliver gives a fetched turn to its instance's actor, or back to the storage if the
-// fetch came in when this node was to stop.
+// deliver gives a fetched turn to its instance's actor, or releases it if the node is stopping.
 func (f *turnFetcher) deliver(working context.Context, j job, early time.Duration) {
 	key := j.turn.Instance.Key
 	f.turns.claims.Overtaken(key)

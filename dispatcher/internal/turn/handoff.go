@@ -18,8 +18,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A result waits handOffTimeout for its execution before it goes to the inbox. While a turn of the execution is being committed, it may wait for
-// commitTimeout in all: under load commits take longer, and each result of the next turn would cost a report and a message more.
+// A result waits for its execution for handOffTimeout, then goes to the inbox. While a turn of the execution is being committed it may wait
+// for commitTimeout in all. Under load commits take longer, and every result in the inbox costs a report and a message more.
 const (
 	handOffTimeout = 50 * time.Millisecond
 	commitTimeout  = time.Second
@@ -28,7 +28,7 @@ const (
 // maxFastTurns is how many fast turns an execution makes in a row while others wait for a slot.
 const maxFastTurns = 16
 
-// courier brings results to the executions that wait for them.
+// courier delivers results to executions.
 type courier struct {
 	*core.Node
 
@@ -36,8 +36,8 @@ type courier struct {
 	attempts attempts
 }
 
-// handOff reports whether a task that a turn schedules is leased to this node by the
-// turn's own commit, and takes the slot for it. One commit takes at most half of the slots that it finds free, or the only one.
+// handOff reports whether the turn's own commit leases a task to this node, and takes the slot. One commit takes at most half of the free
+// slots, or the only one.
 func (tr *translator) handOff(t *translation, call *history.ActivityScheduled) bool {
 	if !tr.attempts.MayHandOff(call) {
 		return false
@@ -48,7 +48,7 @@ func (tr *translator) handOff(t *translation, call *history.ActivityScheduled) b
 	return len(t.handOffs)+len(t.begun) < t.mayTake && tr.Tasks.TryTake()
 }
 
-// newTask makes the task of a scheduled activity, leased to this node if it may be.
+// newTask makes the task of a scheduled activity, leased to this node if possible.
 func (tr *translator) newTask(
 	t *translation, info *replay.Info, event int64, call *history.ActivityScheduled, payload []byte,
 ) provider.NewTask {
@@ -65,7 +65,7 @@ func (tr *translator) newTask(
 			t.begun = append(t.begun, a)
 			return added
 		}
-		tr.locals.Detach(a, activity.ErrLeaseLost) // it begins again when there is a slot
+		tr.locals.Detach(a, activity.ErrLeaseLost) // the queue starts it again
 	}
 	if call.Delay > 0 || !tr.handOff(t, call) {
 		return added
@@ -88,19 +88,19 @@ func (ts *Turns) Follow(working context.Context, r *task.Result) {
 	ts.drive(working, ts.resume(working, r), nil)
 }
 
-// SentTo says that this node has put a message into the inbox of an instance.
+// SentTo notes that this node has sent a message to an instance.
 func (ts *Turns) SentTo(key provider.UUID) { ts.actors.sentTo(key) }
 
 // resume takes a result, unless it is nil, and returns the actor that the goroutine drives next; nil: none.
 func (ts *Turns) resume(working context.Context, r *task.Result) (next *actor) {
 	if next = ts.courier.take(working, r); next != nil {
-		pprof.SetGoroutineLabels(working) // those that the activity has set are not of what follows
+		pprof.SetGoroutineLabels(working) // drops the labels that the activity has set
 	}
 	return next
 }
 
-// take brings a result to the cached execution that waits for it, or to the inbox, and ends its attempt. It returns the actor that
-// the caller has to drive; nil: none. A task that was delivered before goes to the inbox: if its turn kills the node, the turn must be counted.
+// take delivers a result to the cached execution or to the inbox, and ends its attempt. It returns the actor that the caller has to drive;
+// nil: none. The result of a redelivered task goes to the inbox, because a turn that kills its node must be counted.
 func (co *courier) take(working context.Context, r *task.Result) (next *actor) {
 	if r == nil {
 		return nil
@@ -121,12 +121,12 @@ func (co *courier) take(working context.Context, r *task.Result) (next *actor) {
 	return idle
 }
 
-// startTimeout lets a result wait. A timer that fires late, for a result that a turn has begun with, does nothing.
+// startTimeout starts the timeout of a waiting result. If a turn has begun with the result, a late timer does nothing.
 func (co *courier) startTimeout(working context.Context, r *task.Result) {
 	r.Timeout.Store(time.AfterFunc(handOffTimeout, func() { co.timedOut(working, r) }))
 }
 
-// timedOut brings a result to the inbox that has waited long enough.
+// timedOut sends a result that has waited long enough to the inbox.
 func (co *courier) timedOut(working context.Context, r *task.Result) {
 	switch co.actors.withdraw(r.Attempt.Ref.Key, r) {
 	case withdrawn:
@@ -137,7 +137,7 @@ func (co *courier) timedOut(working context.Context, r *task.Result) {
 	}
 }
 
-// giveBack sends results the ordinary way, each on its own since the storage may take its time.
+// giveBack sends results to the inbox, each on its own goroutine, because the storage may be slow.
 func (co *courier) giveBack(working context.Context, results []*task.Result) {
 	for _, r := range results {
 		co.Work.Add()
@@ -148,8 +148,8 @@ func (co *courier) giveBack(working context.Context, results []*task.Result) {
 	}
 }
 
-// fastTurn makes a turn of results from memory and commits it with their completion. It
-// obeys the inbox: with a message waiting there the results queue behind it.
+// fastTurn makes a turn of results from memory and commits it with their completion. If a message waits in the inbox, the results queue
+// behind it.
 func (ts *Turns) fastTurn(working context.Context, a *actor, r *run) (handed *task.Attempt) {
 	if !ts.canFastTurn(working, a, r) {
 		ts.conclude(r)
@@ -173,8 +173,8 @@ func (ts *Turns) fastTurn(working context.Context, a *actor, r *run) (handed *ta
 	return ts.commitFast(working, a, r, completes, going)
 }
 
-// canFastTurn reports whether a fast turn is allowed, and takes its slot. After many of them in a
-// row the execution gives way to turns that wait in the storage.
+// canFastTurn reports whether a fast turn is allowed, and takes its slot. After many fast turns in a row the execution yields to turns that
+// wait in the storage.
 func (ts *Turns) canFastTurn(working context.Context, a *actor, r *run) bool {
 	switch {
 	case a.x == nil, ts.Stopping.Load():
@@ -191,8 +191,8 @@ func (ts *Turns) canFastTurn(working context.Context, a *actor, r *run) bool {
 	return ts.takeSlot(working, r, handOffTimeout-time.Since(since))
 }
 
-// ofExecution takes the results out of the jobs, whose timeouts it stops. A result for another execution than the cached one goes the
-// ordinary way, where the storage says what has become of its execution.
+// ofExecution returns the results of the jobs and stops their timeouts. A result for another execution than the cached one goes to the
+// inbox, where the storage decides about it.
 func (ts *Turns) ofExecution(working context.Context, a *actor, jobs []job) []*task.Result {
 	results := make([]*task.Result, 0, len(jobs))
 	for _, j := range jobs {
@@ -221,9 +221,8 @@ func (ts *Turns) deliverResults(a *actor, results []*task.Result) ([]provider.Ta
 	return completes, nil
 }
 
-// commitFast stores a fast turn. If that fails, for whatever reason, the execution is
-// thrown away and the results go the ordinary way; should the turn be stored after all, their
-// tasks are gone and the reports change nothing.
+// commitFast stores a fast turn. If that fails, the execution is evicted and the results go to the inbox. If the turn was stored after all,
+// their tasks are gone and the reports change nothing.
 func (ts *Turns) commitFast(
 	working context.Context, a *actor, r *run, completes []provider.TaskCompletion, going map[int64]*local.Attempt,
 ) (handed *task.Attempt) {
@@ -232,12 +231,12 @@ func (ts *Turns) commitFast(
 	defer func() { ts.committer.rollBack(working, t, stored) }()
 	ts.translator.translate(t, a, a.x, turn)
 	t.req.Completes = completes
-	if t.req.Status != provider.StatusRunning || t.req.Next != nil || len(t.req.CancelTimers) > 0 { // the claim ahead, if any, is of no use
+	if t.req.Status != provider.StatusRunning || t.req.Next != nil || len(t.req.CancelTimers) > 0 { // a claim ahead is useless now
 		if t.early = ts.claims.Drop(a.key); t.early != nil {
 			t.req.Lease = t.early.Token
 		}
 	}
-	stored = true // unless commit returns and says otherwise: the provider may panic
+	stored = true // until commit returns: the provider may panic
 	res, stored, err := ts.committer.commit(working, a, t)
 	if err != nil {
 		ts.committer.rollBack(working, t, stored)

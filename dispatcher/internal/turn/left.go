@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// reportLeft logs and counts what an execution left behind whose end is stored: once, by the node that ended it.
-// buried are the events that its last commit moved to the dead letters, as far as the node has seen them.
+// reportLeft logs and counts what an ended execution has left behind. buried are the events that its last commit moved to the dead letters,
+// as far as this node has seen them.
 func (c *committer) reportLeft(x *replay.Execution, buried []string) {
 	left := x.Left()
 	if left == nil && len(buried) == 0 {
@@ -37,10 +37,10 @@ func (c *committer) reportLeft(x *replay.Execution, buried []string) {
 	}
 }
 
-// maxNamedEvents bounds how many names of events a line of the log has.
+// maxNamedEvents limits the names of events in a log line.
 const maxNamedEvents = 10
 
-// counted lists names with their numbers.
+// counted returns the names with their numbers.
 func counted(names []string) string {
 	numbers := make(map[string]int)
 	for _, name := range names {
@@ -58,7 +58,7 @@ func counted(names []string) string {
 	return strings.Join(parts, ", ")
 }
 
-// buriedEvents names the events among the messages that a closing commit did not consume.
+// buriedEvents returns the names of the events that a closing commit did not consume.
 func buriedEvents(messages []provider.Message, consumed []int64) (names []string) {
 	if len(consumed) == len(messages) {
 		return nil

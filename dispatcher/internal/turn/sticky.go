@@ -8,15 +8,14 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// stickyTime is how long after a commit only this node fetches the instance, whose execution it has in memory: results, events and timers
-// that others bring about come here, where they need no replay. It bounds what such a message waits at most for a node that is alive
-// and does not come to it.
+// stickyTime is how long a commit pins the instance to this node, which has the execution in memory and needs no replay. A message waits at
+// most that long for a live node that is too busy.
 const stickyTime = 5 * time.Second
 
-// pinTime is shorter where leases are: a node that died must not hold up its instances for longer than its work.
+// pinTime is at most a lease: a dead node must not keep its instances longer than its work.
 func (tr *translator) pinTime() time.Duration { return min(stickyTime, tr.Config.Lease) }
 
-// pin keeps the instance for this node if the commit leaves a cached execution. While turns wait here for a slot, others may have it.
+// pin pins the instance to this node if the commit leaves a cached execution, unless turns wait here for a slot.
 func (tr *translator) pin(t *translation, a *actor, x *replay.Execution, turn replay.Turn) {
 	if tr.Config.Off.Has(fastpath.Sticky) {
 		return
@@ -28,21 +27,21 @@ func (tr *translator) pin(t *translation, a *actor, x *replay.Execution, turn re
 	tr.actors.notePin(a) // whatever becomes of the commit
 }
 
-// notePin notes that the instance may be kept for this node from now on.
+// notePin notes that the instance may be pinned from now on.
 func (as *actors) notePin(a *actor) {
 	as.mu.Lock()
 	a.pinned = time.Now().Add(stickyTime)
 	as.mu.Unlock()
 }
 
-// forgetPin reports whether the instance may still be kept for this node, and forgets it.
+// forgetPin reports whether the instance may still be pinned, and forgets it.
 func (as *actors) forgetPin(a *actor) bool {
 	as.mu.Lock()
 	defer as.mu.Unlock()
 	return a.forgetPin()
 }
 
-// forgetPins lists the instances that may still be kept for this node, and forgets it.
+// forgetPins returns the instances that may still be pinned, and forgets it.
 func (as *actors) forgetPins() (keys []provider.UUID) {
 	as.mu.Lock()
 	defer as.mu.Unlock()
@@ -54,7 +53,7 @@ func (as *actors) forgetPins() (keys []provider.UUID) {
 	return keys
 }
 
-// takeToUnpin returns instances that were evicted while they may be kept for this node.
+// takeToUnpin returns instances that were evicted while they may be pinned.
 func (as *actors) takeToUnpin() (keys []provider.UUID) {
 	as.mu.Lock()
 	defer as.mu.Unlock()

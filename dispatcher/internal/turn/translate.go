@@ -13,18 +13,18 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// translation is a turn in the words of the storage.
+// translation is the commit of a turn and what it holds until it is stored.
 type translation struct {
 	req       provider.CommitTurnRequest
 	handOffs  []*task.Attempt          // tasks that the commit leases to this node, each with a slot; see rollBack
-	begun     []*local.Attempt         // the same of local activities, which run
+	begun     []*local.Attempt         // the same for local activities, which are running
 	mayTake   int                      // how many hand-offs there may be
-	cancelled []int64                  // event IDs of activities given up
+	cancelled []int64                  // event IDs of cancelled activities
 	going     map[int64]*local.Attempt // of local activities that run and have no task yet, by number of their call
-	early     *fast.Claim              // that the commit ends
+	early     *fast.Claim              // claim that the commit ends
 }
 
-// translator makes the commits of turns.
+// translator turns events into commits.
 type translator struct {
 	*core.Node
 
@@ -34,7 +34,7 @@ type translator struct {
 	locals    *local.Worker
 }
 
-// begin returns the translation of a turn that translate fills in. The caller defers rollBack in between.
+// begin returns an empty translation. The caller defers rollBack before it calls translate.
 func (tr *translator) begin(a *actor, x *replay.Execution, turn replay.Turn, going map[int64]*local.Attempt) *translation {
 	return &translation{going: going, req: provider.CommitTurnRequest{
 		Key: a.key, Execution: x.Info().Execution, Expected: a.version, Commit: storage.NewToken(),
@@ -58,8 +58,7 @@ func (tr *translator) translate(t *translation, a *actor, x *replay.Execution, t
 	tr.pin(t, a, x, turn)
 }
 
-// givenUp lists the commands that were made and given up within the same turn: they leave
-// events and nothing else.
+// givenUp returns the commands that were made and cancelled within the same turn. They leave only events.
 func givenUp(events []history.Event) map[int64]bool {
 	var given map[int64]bool
 	for _, e := range events {
@@ -87,8 +86,7 @@ func givenUp(events []history.Event) map[int64]bool {
 	return given
 }
 
-// command adds what one event asks of the storage. An execution that has ended
-// asks for nothing new.
+// command adds the effects of one event. An ended execution starts nothing new.
 func (tr *translator) command(
 	t *translation, info *replay.Info, e history.Event, data []byte, turn replay.Turn, given map[int64]bool,
 ) {

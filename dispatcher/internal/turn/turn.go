@@ -18,8 +18,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// run is one turn in progress. The turn itself ends it, or the watch that finds it stuck. The first of them
-// releases its slot and its lease, and delivers its results.
+// run is one turn in progress. The turn ends it, or the watch if it is stuck. The first to do so releases the slot and the lease, and
+// delivers the results.
 type run struct {
 	a       *actor
 	x       atomic.Pointer[replay.Execution] // set once code may run
@@ -48,7 +48,7 @@ func newRun(a *actor, j job, results []*task.Result) *run {
 	return &run{a: a, turn: j.turn, token: j.token, suspect: j.suspect, ahead: j.ahead, results: results}
 }
 
-// begin lets the watch see the code that is about to run.
+// begin registers code that is about to run with the watch.
 func (ts *Turns) begin(r *run, x *replay.Execution) {
 	r.info = x.Info()
 	r.x.Store(x)
@@ -56,8 +56,7 @@ func (ts *Turns) begin(r *run, x *replay.Execution) {
 	ts.Count.TurnsRunning.Add(1)
 }
 
-// conclude ends a run for everybody; false means that the watch was faster and the
-// caller must not touch the actor any more.
+// conclude ends a run. If it returns false, the watch was faster and the caller must not touch the actor any more.
 func (ts *Turns) conclude(r *run) bool {
 	return ts.end(r, runEnded)
 }
@@ -73,12 +72,12 @@ func (ts *Turns) end(r *run, state int32) bool {
 	return true
 }
 
-// finish ends every turn, also when user code took the goroutine along with Goexit, and when the engine itself panicked: both fail the
-// turn only. It reports whether the goroutine goes on with the actor.
+// finish ends every turn, even if user code called Goexit or the engine panicked. Both only fail the turn. It reports whether the goroutine
+// continues with the actor.
 func (ts *Turns) finish(working context.Context, a *actor, r *run, panicked any, back bool) (more bool) {
 	going := ts.conclude(r)
 	if r.state.Load() == runStuck {
-		ts.evictor.close(r.x.Load()) // what else is parked in it
+		ts.evictor.close(r.x.Load()) // unwinds other parked code
 		ts.Watchdog.Returned(&r.watched)
 		return false
 	}
@@ -104,9 +103,9 @@ func (ts *Turns) finish(working context.Context, a *actor, r *run, panicked any,
 	return back
 }
 
-// takeSlot waits for the turn's slot, at most for the given time.
+// takeSlot waits for the turn's slot, for at most the given time.
 func (ts *Turns) takeSlot(working context.Context, r *run, limit time.Duration) bool {
-	if working.Err() == nil && ts.slots.TryTake() { // without a deadline, which costs memory and a timer
+	if working.Err() == nil && ts.slots.TryTake() { // without a deadline, which costs an allocation and a timer
 		r.slot = true
 		return true
 	}
@@ -123,7 +122,7 @@ func (ts *Turns) fetchedTurn(working context.Context, a *actor, r *run) (handed 
 		ts.poisoned(working, a, r)
 		return nil
 	}
-	// A turn that waited for long must not begin under a lease that is nearly over.
+	// A turn that waited long must not begin under a lease that has nearly expired.
 	if !ts.takeSlot(working, r, ts.Config.Lease/3) {
 		ts.conclude(r)
 		ts.blocker.release(working, r, provider.TurnRelease{})
@@ -155,12 +154,11 @@ func (ts *Turns) fetchedTurn(working context.Context, a *actor, r *run) (handed 
 	return ts.commitFetched(working, a, r, x, d, going)
 }
 
-// load returns the execution that the turn belongs to: the cached one if it is at the
-// stored version, else one rebuilt from the history.
+// load returns the execution of the turn: the cached one if it is at the stored version, else one rebuilt from the history.
 func (ts *Turns) load(working context.Context, a *actor, r *run) (*replay.Execution, error) {
 	inst := &r.turn.Instance
-	// A cached execution that is longer is ahead of the fetch: a fast turn committed
-	// since. If it is on another branch, the fence will say so.
+	// A longer cached execution is ahead of the fetch, because a fast turn has committed since. If it is on another branch, the fence fails
+	// the commit.
 	if a.x != nil && a.x.Info().Execution == inst.Execution &&
 		(a.version == inst.Version || a.x.Length() > inst.HistoryLength) {
 		ts.begin(r, a.x)
@@ -230,15 +228,14 @@ func (h historian) readPage(working context.Context, inst *provider.Instance, fr
 	return page, nil
 }
 
-// delivered is what became of the messages of a fetched turn.
+// delivered describes which messages a fetched turn has handled.
 type delivered struct {
 	messages []provider.Message // those that were visible when the turn began
-	seen     int                // of these: delivered before the execution ended or had enough
+	seen     int                // of these: delivered before the execution ended or reached its limit
 	unbegun  []int64            // cancelled activities that may never have begun
 }
 
-// deliverMessages applies the fetched messages one by one, as far as they are visible when the turn begins: what was claimed ahead
-// with them waits in the storage.
+// deliverMessages applies the fetched messages that are visible, one by one. The others wait in the storage.
 func (ts *Turns) deliverMessages(x *replay.Execution, turn *provider.Turn) (d delivered, err error) {
 	now := ts.Clock.Now()
 	d.messages = turn.Messages
@@ -269,7 +266,7 @@ func (ts *Turns) deliverMessages(x *replay.Execution, turn *provider.Turn) (d de
 		}
 		e.At = int64(max(now, m.VisibleAt))
 		if started, ok := e.Body.(*history.ExecutionStarted); ok && started.Delay > 0 {
-			// The delay counts from the start, however late a node takes the first turn. What is left of it goes into the history.
+			// The delay counts from the start, however late the first turn is. The rest of it goes into the history.
 			started.Delay = max(0, started.Delay-(e.At-int64(m.VisibleAt)))
 		}
 		applied, err := x.Deliver(e)
@@ -287,21 +284,21 @@ func (ts *Turns) deliverMessages(x *replay.Execution, turn *provider.Turn) (d de
 	return d, nil
 }
 
-// outage reports whether the storage failed and may succeed later. What it refuses for good
-// is a fault of what is stored, and shows on the instance.
+// outage reports whether the storage failed and may succeed later. A permanent refusal is a fault of the stored data and blocks the
+// instance.
 func outage(err error) bool {
 	failed, ok := errors.AsType[*core.StorageError](err)
 	return ok && (provider.Retryable(failed.Err) || errors.Is(err, provider.ErrClosed) || errors.Is(err, provider.ErrNotFound))
 }
 
-// turnFailed ends a turn that could not be made. The execution is thrown away; the
-// instance is Blocked and tried again later, unless the fault lies with this node or the storage.
+// turnFailed ends a failed turn. It evicts the execution and blocks the instance, which is retried later, unless the fault is this node's
+// or the storage's.
 func (ts *Turns) turnFailed(working context.Context, a *actor, r *run, err error) {
 	ts.evictor.evict(a)
 	ts.courier.giveBack(working, r.results)
 	if r.turn == nil {
 		ts.evictor.unpin(working, a)
-		// The results go to the inbox; the turn that they cause there will show the failure.
+		// The results go to the inbox; the turn of those messages will show the failure.
 		return
 	}
 	if outage(err) || errors.Is(err, history.ErrNewer) {

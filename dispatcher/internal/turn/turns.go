@@ -15,21 +15,21 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// attempts is what turns need of those that run attempts.
+// attempts runs the attempts that turns hand off.
 type attempts interface {
 	// MayHandOff reports whether a turn's own commit may lease the task of a call to this node.
 	MayHandOff(call *history.ActivityScheduled) bool
 	// Start runs an attempt on a goroutine of its own.
 	Start(ctx context.Context, a *task.Attempt)
-	// Begin returns the context for run. It is nil if the attempt is not to be run.
+	// Begin returns the context for Run. It is nil if the attempt must not run.
 	Begin(ctx context.Context, a *task.Attempt) context.Context
-	// Run runs an attempt on this goroutine. It returns the result that is left for the caller to deliver; nil: none.
+	// Run runs an attempt on this goroutine. It returns the result for the caller to deliver; nil: none.
 	Run(working, ctx context.Context, a *task.Attempt) *task.Result
 	// Over ends an attempt whose result is delivered.
 	Over(a *task.Attempt)
 	// ToInbox sends a result to the inbox of its execution.
 	ToInbox(ctx context.Context, r *task.Result)
-	// ReleaseUnstarted releases the task of an attempt that was not started, as its turn is rolled back.
+	// ReleaseUnstarted releases the task of an attempt that was not started because its turn is rolled back.
 	ReleaseUnstarted(ctx context.Context, a *task.Attempt)
 }
 

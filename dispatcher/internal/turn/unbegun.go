@@ -14,9 +14,9 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A call that waits for its activity's own end needs a result, even if the commit that cancels it finds
-// no attempt and removes the task. The storage does not return which it did. So the commit sends the execution a reminder
-// to look: a task that is there is marked, and its attempt brings the result; for one that is gone, a result is sent.
+// A cancelled call that waits for its activity's end needs a result, even if the commit removes the task because no attempt runs. The
+// storage does not return whether it did. So the commit sends the execution a reminder. The next turn sends a result for each task that is
+// gone; the attempts of the others send their own.
 
 // endUnlessBegun is that reminder, which becomes no event.
 func endUnlessBegun(info *replay.Info, b *history.ActivityCancelRequested, data []byte) provider.OutMessage {
@@ -25,9 +25,8 @@ func endUnlessBegun(info *replay.Info, b *history.ActivityCancelRequested, data 
 	}}
 }
 
-// endUnbegun ends the calls of the turn's reminders whose tasks are gone. A result that the activity had even so was
-// put into the inbox when its task was removed: it comes first, and this one means nothing.
-// It is done before the turn's commit consumes the reminders, and so at least once.
+// endUnbegun ends the calls of the turn's reminders whose tasks are gone. If the activity did return a result, that is already in the inbox
+// and comes first. It runs before the turn's commit consumes the reminders, so at least once.
 func (co *courier) endUnbegun(working context.Context, x *replay.Execution, inst *provider.Instance, unbegun []int64) error {
 	unbegun = slices.DeleteFunc(unbegun, func(event int64) bool { return !x.Awaits(event) })
 	if len(unbegun) == 0 {

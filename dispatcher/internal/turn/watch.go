@@ -15,39 +15,38 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// deadlockStrikes is at which deadlock in a row an instance is held until a person looks.
+// deadlockStrikes is the number of consecutive deadlocks after which an instance is held.
 const deadlockStrikes = 3
 
-// Code loops without end when it calls the engine loopCalls times within loopLimits times the deadlock limit
-// or longer, and none of the calls has an effect. Both bounds are far from what code does that makes progress,
-// on slow machines too. Nothing of such a turn is stored, so that the bounds may change.
+// Code is in an endless loop if it makes loopCalls calls without effect in loopLimits times the deadlock limit or longer. Code that makes
+// progress stays far below both. Nothing of such a turn is stored, so the limits may change.
 const (
 	loopCalls  = 10_000
 	loopLimits = 10
 )
 
-// The reasons that an instance is blocked for when its turn is given up.
+// The reasons for blocking an instance whose turn was abandoned.
 const (
 	reasonDeadlock = "deadlock"
 	reasonLoop     = "endless-loop"
 )
 
-// watch finds turns whose code does not return, by the monotonic clock. Such code neither returns nor calls the
-// engine within the deadlock limit, or calls it without end.
+// watch finds turns whose code is stuck, by the monotonic clock. It neither returns nor calls the engine within the deadlock limit, or it
+// calls the engine in an endless loop.
 type watch struct {
 	limit   time.Duration // the deadlock limit
 	abandon func(working context.Context, r *run, why *stuckTurn)
-	busy    chan struct{} // has room for one: the first run since there was none
+	busy    chan struct{} // capacity 1: a run was added
 	mu      sync.Mutex
 	runs    map[*run]*sample
 }
 
-// sample is what the watch saw of a run, and when first.
+// sample is what the watch last saw of a run, and since when.
 type sample struct {
 	progress int64
 	since    time.Time
 	effects  int64
-	calls    int64 // the progress when it saw these effects first, which was then
+	calls    int64 // progress when these effects were first seen, at the time then
 	then     time.Time
 }
 
@@ -77,7 +76,7 @@ func (w *watch) remove(r *run) {
 	w.mu.Unlock()
 }
 
-// run looks at the runs again and again while there are any.
+// run checks the runs while there are any.
 func (w *watch) run(working context.Context) {
 	for {
 		select {
@@ -96,7 +95,7 @@ func (w *watch) run(working context.Context) {
 	}
 }
 
-// stuck returns the runs whose code does not return, and why each is stuck.
+// stuck returns the runs that are stuck, and why.
 func (w *watch) stuck(now time.Time) map[*run]*stuckTurn {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -113,7 +112,7 @@ func (w *watch) stuck(now time.Time) map[*run]*stuckTurn {
 	return found
 }
 
-// look compares what a run shows now with what it showed before. The result is nil unless the run is stuck.
+// look compares a run with the sample and updates it. The result is nil unless the run is stuck.
 func (s *sample) look(progress, effects int64, now time.Time, limit time.Duration) *stuckTurn {
 	if effects != s.effects {
 		s.effects, s.calls, s.then = effects, progress, now
@@ -138,14 +137,14 @@ func (s *sample) look(progress, effects int64, now time.Time, limit time.Duratio
 	return nil
 }
 
-// stuckTurn says why a turn is given up.
+// stuckTurn is the reason why a turn is abandoned.
 type stuckTurn struct{ reason, message, log string }
 
-// abandonStuck gives up a turn that is stuck and shows it on the instance.
+// abandonStuck abandons a stuck turn and blocks its instance.
 func (ts *Turns) abandonStuck(working context.Context, r *run, why *stuckTurn) {
 	x := r.x.Load()
 	stack := x.StuckStack()
-	shown := func() { // counted first: a reader that sees the instance Blocked sees the count, too
+	shown := func() { // counted first, so that a reader of the Blocked instance sees the count
 		ts.Count.TurnsFailed.Add(1)
 		ts.Count.TurnsStuck.Add(1)
 		ts.blocker.deadlocked(working, r, why, stack)
@@ -158,8 +157,8 @@ func (ts *Turns) abandonStuck(working context.Context, r *run, why *stuckTurn) {
 		"orchestration", info.Name, "reason", why.reason, "limit", ts.Config.DeadlockLimit, "stack", stack)
 }
 
-// abandon ends a turn in place of its goroutine: slot freed, results sent the ordinary way, the lease ended as
-// endLease does. The goroutine ends at its next call into the engine. False means that the turn was faster.
+// abandon ends a turn in place of its goroutine: it releases the slot, sends the results to the inbox and calls endLease. The goroutine
+// ends at its next call into the engine. It returns false if the turn was faster.
 func (ts *Turns) abandon(working context.Context, r *run, endLease func()) bool {
 	x := r.x.Load()
 	if !ts.end(r, runStuck) {
@@ -190,7 +189,7 @@ func (ts *Turns) abandon(working context.Context, r *run, endLease func()) bool 
 	return true
 }
 
-// refuse ends jobs that no actor will do: turns are released, results go to the inbox.
+// refuse ends jobs that no actor will do. It releases turns and sends results to the inbox.
 func (co *courier) refuse(working context.Context, jobs []job) {
 	for _, j := range jobs {
 		if j.result != nil {
