@@ -279,7 +279,7 @@ func queued(call *localCall, delay time.Duration) history.Body {
 	}
 }
 
-// cancelled returns the end of a cancelled call of which no attempt runs.
+// cancelled returns the end of a cancelled call without a running attempt.
 func (w *Worker) cancelled(call *localCall) history.Body {
 	f := w.Config.Env.Errors.Encode(failure.NonRetryable(failure.New(failure.ErrCancelled, "activity was cancelled while it did not run")))
 	return &history.LocalEnded{Call: call.call.Local, Name: call.call.Name, Failure: &f, Attempt: call.failed}

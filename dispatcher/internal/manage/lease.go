@@ -37,7 +37,7 @@ type Anchor struct {
 }
 
 // Lease returns a lease that ends at a time of the storage. It counts from the request that read the anchor: nobody knows how long
-// the reply was on its way. What the storage's clock measured until it granted the lease does not count, as a fetch may have been parked
+// the reply was on its way. The time until the storage granted the lease does not count, as a fetch may have been parked
 // for longer than the lease.
 func (a Anchor) Lease(until provider.Time, length time.Duration) Lease {
 	parked := min(max(0, until.Sub(a.Storage)-length), a.Sent.until(ThisMoment()))

@@ -49,7 +49,7 @@ func (m *Manager) StartBeating(a *Attempt, pace Pace) {
 	}
 }
 
-// stop stops the timers. What was not stored is still there for the report on the attempt.
+// stop stops the timers. Details that were not stored go into the report on the attempt.
 func (p *pulse) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

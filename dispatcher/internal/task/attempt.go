@@ -2,7 +2,6 @@ package task
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"strconv"
@@ -10,14 +9,12 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/activity"
-	"github.com/perdure/perdure/dispatcher/internal/core"
 	"github.com/perdure/perdure/dispatcher/internal/flow"
 	"github.com/perdure/perdure/dispatcher/internal/leak"
 	"github.com/perdure/perdure/dispatcher/internal/manage"
 	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/failure"
-	"github.com/perdure/perdure/internal/fastpath"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/platform/goroutine"
 	"github.com/perdure/perdure/provider"
@@ -71,78 +68,11 @@ func HandedOff(ref provider.TaskRef, instanceID string, call *history.ActivitySc
 	}
 }
 
-// Executions receives the results of attempts.
-type Executions interface {
-	// Deliver takes a result, unless it is nil, and goes on with its execution on another goroutine.
-	Deliver(ctx context.Context, r *Result)
-	// Follow does the same on this goroutine.
-	Follow(ctx context.Context, r *Result)
-	// SentTo notes that this node has sent a message to an instance.
-	SentTo(key provider.UUID)
-}
-
-// Worker runs the attempts of a node.
-type Worker struct {
-	*core.Node
-
-	judge      *judge
-	pools      *flow.Pools
-	rate       *flow.NodeRate
-	executions Executions
-
-	// queueEmpty is set while the task loop is parked in a fetch that found nothing. Only then may commits hand tasks to this node, past
-	// the queue.
-	queueEmpty atomic.Bool
-}
-
-func New(n *core.Node) *Worker {
-	return &Worker{
-		Node: n, judge: &judge{n}, pools: flow.NewPools(n.Config.Limits, n.Config.QueueLimits, n.Config.Queues()),
-		rate: flow.NewNodeRate(n.Config.ActivitiesPerSecond),
-	}
-}
-
-// Connect sets the receiver of results. It must be called before any other method.
-func (w *Worker) Connect(to Executions) { w.executions = to }
-
-// Loop fetches activity tasks and runs them as long as there are free slots.
-func (w *Worker) Loop(fetching, working context.Context) {
-	f := &taskFetcher{Node: w.Node, worker: w, judge: w.judge}
-	f.loop(fetching, working)
-}
-
-// EndLate ends calls that are past their time while no attempt of them runs.
-func (w *Worker) EndLate(fetching, working context.Context) {
-	d := &deadlines{Node: w.Node, judge: w.judge, executions: w.executions}
-	d.loop(fetching, working)
-}
-
-// MayHandOff reports whether a turn's own commit may lease the task of a call to this node. It may not while tasks wait in the queue, nor
-// for activities that must queue.
-func (w *Worker) MayHandOff(call *history.ActivityScheduled) bool {
-	return !w.Stopping.Load() && w.queueEmpty.Load() && w.Config.Activities[call.Queue][call.Name] != nil && !w.MustQueue(call) &&
-		!w.Config.Off.Has(fastpath.HandOff)
-}
-
-// MustQueue reports whether the activity must go through the queue. Only the queue enforces limits, sessions, priorities and fairness keys
-// (hazard 22).
-func (w *Worker) MustQueue(call *history.ActivityScheduled) bool {
-	return w.rate != nil || call.Session != "" || call.FairnessKey != "" || call.Priority != 0 && call.Priority != provider.PriorityDefault ||
-		w.pools.Bounds(call.Queue, call.Name)
-}
-
 // stored returns the attempt's number as its task counts.
 func (a *Attempt) stored() int64 { return a.Number - a.before }
 
 func Ref(key provider.UUID, execution, event int64) provider.TaskRef {
 	return provider.TaskRef{Key: key, Execution: execution, EventID: event}
-}
-
-// Start runs an attempt, whose slot is taken, on its own goroutine.
-func (w *Worker) Start(working context.Context, a *Attempt) {
-	if ctx := w.Begin(working, a); ctx != nil {
-		go func() { w.executions.Follow(working, w.Run(working, ctx, a)) }()
-	}
 }
 
 // Begin returns the context for Run. It is nil if the lease has become too short; then the task is released.
@@ -288,137 +218,4 @@ func (w *Worker) Panicked(a *Attempt, how string) error {
 	stack := string(debug.Stack())
 	w.Config.Logger.Error("activity panicked", "activity", a.Call.Name, "instance", a.instanceID, "attempt", a.Number, "err", how, "stack", stack)
 	return failure.New(failure.ErrPanic, "activity %s %s\n%s", a.Call.Name, how, stack)
-}
-
-// countFailed counts an attempt that ended its call with an error, as cancelled if it was.
-func (j *judge) countFailed(a *Attempt, cause error) {
-	if errors.Is(cause, activity.ErrCancelled) || a.Unwanted() {
-		j.Count.AttemptsCancelled.Add(1)
-		return
-	}
-	j.Count.AttemptsFailed.Add(1)
-}
-
-// fits returns an error for an output that is too large for a history.
-func (j *judge) fits(a *Attempt, output []byte) error {
-	if int64(len(output)) <= j.Config.Settings.MaxPayload {
-		return nil
-	}
-	return failure.NonRetryable(failure.New(failure.ErrTooLarge, "output of activity %s has %d bytes, the limit is %d",
-		a.Call.Name, len(output), j.Config.Settings.MaxPayload))
-}
-
-// settle ends an attempt whose code has ended or was abandoned. If the execution gets a result, settle returns it for the caller to
-// deliver.
-func (w *Worker) settle(working context.Context, a *Attempt, cause error, output []byte, err error) *Result {
-	w.freeSlot(a)
-	left := w.conclude(working, a, cause, output, err)
-	if left == nil {
-		w.Over(a)
-	}
-	return left
-}
-
-// ToInbox sends a result to the inbox of its execution.
-func (w *Worker) ToInbox(working context.Context, r *Result) {
-	a := r.Attempt
-	w.Store.Report(working, provider.TaskReport{
-		TaskRef: a.Ref, Token: a.Token, Attempt: a.stored(), Outcome: provider.TaskComplete, Details: r.details,
-		Message: core.Message(r.Body, a.Ref.Execution, a.Ref.EventID),
-	})
-	w.executions.SentTo(a.Ref.Key)
-	w.Manage.Remove(&a.Attempt)
-}
-
-// ReleaseUnstarted releases the task of an attempt that was not started because its turn is rolled back.
-func (w *Worker) ReleaseUnstarted(working context.Context, a *Attempt) {
-	w.Work.Add()
-	go func() {
-		defer w.Work.Done()
-		w.Store.Report(working, provider.TaskReport{TaskRef: a.Ref, Token: a.Token, Attempt: a.stored(), Outcome: provider.TaskRelease})
-	}()
-}
-
-// Over ends an attempt whose outcome is reported or delivered.
-func (w *Worker) Over(a *Attempt) {
-	if a.suspect {
-		w.Suspects.Done()
-	}
-	w.Work.Done()
-}
-
-// conclude reports the outcome of an attempt, or returns its result.
-func (w *Worker) conclude(working context.Context, a *Attempt, cause error, output []byte, err error) *Result {
-	report := provider.TaskReport{TaskRef: a.Ref, Token: a.Token, Attempt: a.stored(), Details: a.Unsaved()}
-	if inside := a.completion.Close(); err == nil && inside != nil {
-		return w.completeIn(working, a, inside, output, report)
-	}
-	return w.end(working, a, cause, output, err, report)
-}
-
-// end reports the outcome of an attempt that has no function for its transaction. It returns what settle returns.
-func (w *Worker) end(
-	working context.Context, a *Attempt, cause error, output []byte, err error, report provider.TaskReport,
-) *Result {
-	gone := errors.Is(cause, activity.ErrOrchestrationEnded) || errors.Is(cause, activity.ErrOrchestrationMissing)
-	switch {
-	case err != nil && a.Call.AtMostOnce && (gone || errors.Is(cause, activity.ErrShutdown)):
-		// It has begun. If the cause is wrong, a released task would run again.
-		w.Count.AttemptsFailed.Add(1)
-		failTask(&report, w.judge.workerLost(a.Call.Name, cause.Error()))
-	case gone:
-		w.Count.AttemptsDiscarded.Add(1)
-		report.Outcome = provider.TaskDiscard
-		if err == nil { // kept, in case the cause is wrong
-			report.Outcome = provider.TaskComplete
-			report.Message = core.Message(w.judge.completed(a, output), a.Ref.Execution, a.Ref.EventID)
-		}
-	case err == nil:
-		w.Count.AttemptsCompleted.Add(1)
-		return &Result{Attempt: a, details: report.Details, Body: w.judge.completed(a, output)}
-	case errors.Is(cause, activity.ErrShutdown):
-		w.Count.AttemptsReleased.Add(1)
-		report.Outcome, report.Begun = provider.TaskRelease, true
-	case errors.Is(cause, activity.ErrLeaseLost):
-		w.Store.LeasesLost.Add(1)
-		w.Manage.Remove(&a.Attempt)
-		return nil
-	case errors.Is(cause, activity.ErrAlreadyCompleted):
-		w.Manage.Remove(&a.Attempt)
-		return nil
-	default:
-		return w.failed(working, a, cause, err, report)
-	}
-	w.Store.Report(working, report)
-	w.Manage.Remove(&a.Attempt)
-	return nil
-}
-
-// failureOf returns the failure of an attempt. A cancellation or timeout takes precedence over the error that the code returned for it.
-func (j *judge) failureOf(a *Attempt, cause, err error) history.Failure {
-	switch {
-	case errors.Is(cause, activity.ErrCancelled):
-		err = failure.NonRetryable(failure.New(failure.ErrCancelled, "activity %s was cancelled: %v", a.Call.Name, err))
-	case errors.Is(cause, activity.ErrTimeout):
-		err = timeoutFailure(a.Call, timeoutKind(cause), err)
-	}
-	return j.Config.Env.Errors.Encode(err)
-}
-
-// failed releases the task for another attempt, or returns the failure as the result.
-func (w *Worker) failed(working context.Context, a *Attempt, cause, err error, report provider.TaskReport) *Result {
-	f := w.judge.failureOf(a, cause, err)
-	delay, again := w.judge.again(a, &f, err)
-	if again && a.Unwanted() { // a caller that waits for the end gets no further attempt
-		f, again = w.judge.failureOf(a, activity.ErrCancelled, err), false
-	}
-	if !again {
-		w.judge.countFailed(a, cause)
-		return &Result{Attempt: a, details: report.Details, Body: w.judge.gaveUp(a, f)}
-	}
-	w.Count.AttemptsRetried.Add(1)
-	report.Outcome, report.Delay, report.Failure = provider.TaskRetry, delay, w.judge.triedAgain(a, f)
-	w.Store.Report(working, report)
-	w.Manage.Remove(&a.Attempt)
-	return nil
 }

@@ -1,12 +1,14 @@
 package task
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/dispatcher/internal/core"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
@@ -142,4 +144,33 @@ func (j *judge) poisonTask(report *provider.TaskReport, reason string, past ...h
 	j.Config.Logger.Error("activity is poisoned: moved to the dead letters", "key", report.Key, "event", report.EventID, "reason", reason)
 	failTask(report, j.Config.Env.Errors.Encode(failure.NonRetryable(failure.New(failure.ErrPoisoned, "%s", reason))), past...)
 	report.Outcome, report.Reason = provider.TaskPoison, core.Plain(reason, provider.MaxName)
+}
+
+// countFailed counts an attempt that ended its call with an error, as cancelled if it was.
+func (j *judge) countFailed(a *Attempt, cause error) {
+	if errors.Is(cause, activity.ErrCancelled) || a.Unwanted() {
+		j.Count.AttemptsCancelled.Add(1)
+		return
+	}
+	j.Count.AttemptsFailed.Add(1)
+}
+
+// fits returns an error for an output that is too large for a history.
+func (j *judge) fits(a *Attempt, output []byte) error {
+	if int64(len(output)) <= j.Config.Settings.MaxPayload {
+		return nil
+	}
+	return failure.NonRetryable(failure.New(failure.ErrTooLarge, "output of activity %s has %d bytes, the limit is %d",
+		a.Call.Name, len(output), j.Config.Settings.MaxPayload))
+}
+
+// failureOf returns the failure of an attempt. A cancellation or timeout takes precedence over the error that the code returned for it.
+func (j *judge) failureOf(a *Attempt, cause, err error) history.Failure {
+	switch {
+	case errors.Is(cause, activity.ErrCancelled):
+		err = failure.NonRetryable(failure.New(failure.ErrCancelled, "activity %s was cancelled: %v", a.Call.Name, err))
+	case errors.Is(cause, activity.ErrTimeout):
+		err = timeoutFailure(a.Call, timeoutKind(cause), err)
+	}
+	return j.Config.Env.Errors.Encode(err)
 }

@@ -51,7 +51,7 @@ func (l *life) end(why error) (given *Outcome, code, ok bool) {
 	return l.given, code, true
 }
 
-// wait makes an attempt pending, unless its completer was faster or why it is over.
+// wait makes an attempt pending. It returns false if its completer was faster or the attempt is over.
 func (l *life) wait(settle func(Outcome)) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
