@@ -46,10 +46,10 @@ func (s Set) Has(paths Set) bool { return s&paths == paths }
 
 // String returns the names of the paths, separated by commas.
 func (s Set) String() string {
-	switch s {
-	case 0:
+	switch {
+	case s == 0:
 		return "none"
-	case All:
+	case s == All:
 		return "all"
 	}
 	var list []string

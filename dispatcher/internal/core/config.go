@@ -58,6 +58,7 @@ type Config struct {
 	OnFatal              func(error)   // gets the reason before the node shuts itself down; nil: it does not
 }
 
+// Capabilities returns what turns a fetch may bring.
 func (c *Config) Capabilities() []provider.Capability {
 	all := make([]provider.Capability, 0, len(c.Orchestrations))
 	for capability := range c.Orchestrations {
@@ -66,6 +67,7 @@ func (c *Config) Capabilities() []provider.Capability {
 	return all
 }
 
+// Queues returns what tasks a fetch may bring.
 func (c *Config) Queues() []provider.QueueFilter {
 	all := make([]provider.QueueFilter, 0, len(c.Activities))
 	for queue, funcs := range c.Activities {

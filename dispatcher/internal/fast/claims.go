@@ -42,6 +42,7 @@ type Claims struct {
 	over  bool        // the node stops and holds no more
 }
 
+// NewClaims makes an empty set of claims. It calls begin for each turn that is due.
 func NewClaims(n *core.Node, begin func(context.Context, *Claim)) *Claims {
 	return &Claims{Node: n, begin: begin, turns: make(map[provider.UUID]*Claim)}
 }
@@ -55,6 +56,7 @@ type Claim struct {
 // due is when the turn begins.
 func (c *Claim) due() provider.Time { return c.Turn.Messages[0].VisibleAt }
 
+// Key returns the key of the instance.
 func (c *Claim) Key() provider.UUID { return c.Turn.Instance.Key }
 
 // Full reports whether the limit of claims ahead is reached.

@@ -77,7 +77,7 @@ func (w *Worker) Run(working context.Context, x *replay.Execution, current *Curr
 			w.DetachAll(l.going)
 		}
 	}()
-	if err := l.runAll(); err != nil {
+	if err := l.runAll(); err != nil { //nolint:contextcheck // the context of local activities is the node's
 		return going, err
 	}
 	returned = true

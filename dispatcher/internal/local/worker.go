@@ -32,6 +32,7 @@ type Worker struct {
 	CancelAll context.CancelCauseFunc // ends live
 }
 
+// New makes a worker for the turns of a node.
 func New(w *task.Worker) *Worker {
 	l := &Worker{Node: w.Node, worker: w}
 	l.live, l.CancelAll = context.WithCancelCause(w.Working)

@@ -71,6 +71,7 @@ func HandedOff(ref provider.TaskRef, instanceID string, call *history.ActivitySc
 // stored returns the attempt's number as its task counts.
 func (a *Attempt) stored() int64 { return a.Number - a.before }
 
+// Ref returns the reference of a task.
 func Ref(key provider.UUID, execution, event int64) provider.TaskRef {
 	return provider.TaskRef{Key: key, Execution: execution, EventID: event}
 }

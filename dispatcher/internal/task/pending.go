@@ -246,6 +246,7 @@ func (w *Worker) abandon(working context.Context, a *Attempt, cause, err error) 
 	w.EndedBy(working, a, cause, *given)
 }
 
+// LeakEntry returns what the watchdog shows of an attempt.
 func LeakEntry(a *Attempt, cause error) leak.Entry {
 	return leak.Entry{Key: a.Ref.Key, Interrupt: a.user.Interrupt, Work: leak.Work{
 		Kind: leak.Activity, Name: a.Call.Name, InstanceID: a.instanceID, Execution: a.Ref.Execution,

@@ -35,6 +35,7 @@ type Worker struct {
 	queueEmpty atomic.Bool
 }
 
+// New makes a worker. Connect must follow.
 func New(n *core.Node) *Worker {
 	return &Worker{
 		Node: n, judge: &judge{n}, pools: flow.NewPools(n.Config.Limits, n.Config.QueueLimits, n.Config.Queues()),

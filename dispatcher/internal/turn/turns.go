@@ -55,6 +55,7 @@ type Turns struct {
 	historian  historian
 }
 
+// New makes the turns of a node.
 func New(n *core.Node, all attempts, locals *local.Worker) *Turns {
 	ts := &Turns{
 		Node: n, slots: flow.NewSlots(n.Config.MaxTurns), actors: newActors(n), attempts: all, locals: locals,
