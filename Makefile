@@ -112,13 +112,14 @@ fuzz: need-go ## fuzz what is read from the store, FUZZTIME for each target
 		done; \
 	done
 
-soak: need-go ## kill workers, run random programs and calls for SOAKTIME and SOAKCOUNT, with seeds of the moment
+soak: need-go ## kill workers, run random programs and calls for SOAKTIME and SOAKCOUNT, with seeds of the moment; run without fast paths
 	@$(GO) test ./cmd/perdure -run TestKilledWorkers -count=1 -timeout 12h -v -kill.for $(SOAKTIME)
 	@$(GO) test ./internal/test/durability -run 'TestStopped|TestKilled' -count=1 -timeout 12h -v -durability.for $(SOAKTIME)
 	@$(GO) test ./internal/test/programs -run TestProgramsEndAlike -count=1 -timeout 12h -v \
 		-programs.seed $$(date +%s) -programs.count $(SOAKCOUNT)
 	@$(GO) test ./provider/memory ./provider/sqlite ./provider/postgres -run 'TestModel$$' -count=1 -timeout 12h -v \
 		-model.seed $$(date +%s) -model.count $(SOAKCOUNT)
+	@$(GO) test ./provider/validations/engine -run TestScenariosPassWithoutFastPaths -count=1 -timeout 12h -engine.paths
 	@$(GO) test ./provider/sqlite -run TestFlatBeside -count=1 -timeout 1h -v -flat.finished 1000000
 
 # TestTypesElsewhere, one of the plain tests, checks the types alone, in a tenth of the time. What nobody runs is not optimised.

@@ -91,6 +91,7 @@ func begin(e *enginetest.Engine, c *client.Client, name string, opts ...client.S
 func TestEagerStart_OneCommitLess(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {
+		e.Off = 0
 		w := &writes{Provider: e.Store}
 		reg := single(e, Double)
 		rt, c := serve(e, w, reg, e.Options)

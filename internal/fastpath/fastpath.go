@@ -1,5 +1,5 @@
 // Package fastpath names the fast paths of a node, so that tests and benchmarks can switch each of them off. Without a
-// path a node is slower and does the same.
+// path a node is slower and does the same; only Local also changes what histories hold.
 package fastpath
 
 import (
@@ -22,7 +22,7 @@ const (
 	Ahead                     // turns are claimed before they are due
 	CodeFirst                 // the code of all turns that are due runs before their commits
 	Sticky                    // a commit pins the instance to the node that has it in memory
-	Local                     // local activities run inside turns
+	Local                     // local activities run inside turns; without it they are tasks, as with LocalActivityTime Off, and histories differ
 	Cache                     // executions stay in memory between turns
 	end
 	All = end - 1

@@ -4,30 +4,35 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/perdure/perdure/internal/fastpath"
 	"github.com/perdure/perdure/runtime"
 )
 
-// modes are the ways to hold an execution between turns. Code must see the same in all of
-// them.
-//
-//nolint:gochecknoglobals // constant table
-var modes = []struct {
+// mode is a way in which a node holds executions between turns, or the fast paths that it does without.
+type mode struct {
 	name string
 	opts runtime.Options
-}{
-	{"cached", runtime.Options{}},
-	{"uncached", runtime.Options{Cache: runtime.CacheOptions{Executions: runtime.Off}}},
-	{"evicted", runtime.Options{Cache: runtime.CacheOptions{Bytes: 1}}},
+	off  fastpath.Set
+}
+
+// modes are those that EveryMode and EveryStore run. What code sees must be the same in all of them.
+//
+//nolint:gochecknoglobals // constant table
+var modes = []mode{
+	{name: "cached"},
+	{name: "uncached", opts: runtime.Options{Cache: runtime.CacheOptions{Executions: runtime.Off}}},
+	{name: "evicted", opts: runtime.Options{Cache: runtime.CacheOptions{Bytes: 1}}},
+	{name: "slow", off: fastpath.All &^ fastpath.Local}, // without Local histories differ
 }
 
 // EveryMode runs a test on memory with the cache on, off, and with eviction after every
-// turn, in virtual time.
+// turn, and without all fast paths, in virtual time.
 func EveryMode(t *testing.T, test func(e *Engine)) {
 	t.Helper()
 	for _, mode := range modes {
 		t.Run("memory/"+mode.name, func(t *testing.T) {
 			t.Parallel()
-			Bubble(t, mode.opts, test)
+			mode.bubble(t, test)
 		})
 	}
 }
@@ -39,7 +44,9 @@ func EveryStore(t *testing.T, test func(e *Engine)) {
 	for _, mode := range modes {
 		t.Run("sqlite/"+mode.name, func(t *testing.T) {
 			t.Parallel()
-			test(SQLite(t, mode.opts))
+			e := SQLite(t, mode.opts)
+			e.Off = mode.off
+			test(e)
 		})
 	}
 }
@@ -47,10 +54,15 @@ func EveryStore(t *testing.T, test func(e *Engine)) {
 // Bubble runs a test on memory in virtual time. Nothing of it may be running at its end.
 func Bubble(t *testing.T, opts runtime.Options, test func(e *Engine)) {
 	t.Helper()
+	mode{opts: opts}.bubble(t, test)
+}
+
+func (m mode) bubble(t *testing.T, test func(e *Engine)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		t.Helper()
-		e := Memory(t, opts)
-		e.Virtual = true
+		e := Memory(t, m.opts)
+		e.Virtual, e.Off = true, m.off
 		test(e)
 	})
 }

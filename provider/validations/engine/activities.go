@@ -58,7 +58,6 @@ func retries(t *trial) {
 		return orchestration.CallActivityNamed[int](ctx, "third", none{}, quickly(5))
 	})
 	t.node(reg)
-	t.client = t.newClient(t.store, reg)
 	h := start[int](t, "main", none{})
 	completes(t, h, 3)
 	attempts := 0

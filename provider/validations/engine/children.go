@@ -130,7 +130,6 @@ func childrenEnd(t *trial) {
 	here, cleaned := make(chan string, len(ways)), make(chan string, len(ways))
 	addFamily(t, reg, here, cleaned)
 	t.node(reg)
-	t.client = t.newClient(t.store, reg)
 	parents := map[string]client.Handle[none]{}
 	for _, how := range ways {
 		parents[how] = start[none](t, "parent", how, client.WithID(how))

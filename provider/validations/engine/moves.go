@@ -8,6 +8,7 @@ import (
 
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/fastpath"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
@@ -43,14 +44,18 @@ func addSum(t *trial, reg *runtime.Registry) {
 
 func add(ctx *octx, n int) (int, error) { return orchestration.CallActivityNamed[int](ctx, "add", n) }
 
-// node starts a node on the store.
-func (t *trial) node(reg *runtime.Registry) { t.nodeOn(t.store, reg, t.opts) }
+// node starts a node on the store. The client starts instances through it.
+func (t *trial) node(reg *runtime.Registry) {
+	c, err := t.nodeOn(t.store, reg, t.opts).Client(client.Options{})
+	t.ok(err)
+	t.client = c
+}
 
 // nodeOn starts a node on a view of the store.
 func (t *trial) nodeOn(store provider.Provider, reg *runtime.Registry, opts runtime.Options) *runtime.Runtime {
 	opts.Logger = slog.New(slog.DiscardHandler)
 	opts.DeadlockLimit = runtime.Off // the machine may be slow
-	rt, err := runtime.Start(t.ctx, store, reg, opts)
+	rt, err := runtime.Start(fastpath.Without(t.ctx, t.off), store, reg, opts)
 	t.ok(err)
 	t.mu.Lock()
 	defer t.mu.Unlock()

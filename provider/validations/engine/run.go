@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/internal/fastpath"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/runtime"
 )
@@ -31,17 +32,18 @@ func scenarios() []scenario {
 	return all
 }
 
-// A mode is a way in which executions are held between turns.
+// A mode is a way in which executions are held between turns, or the fast paths that nodes do without.
 type mode struct {
 	name string
 	opts runtime.Options
+	off  fastpath.Set
 }
 
 func modes() []mode {
 	return []mode{
-		{"cached", runtime.Options{}},
-		{"uncached", runtime.Options{Cache: runtime.CacheOptions{Executions: runtime.Off}}},
-		{"evicted", runtime.Options{Cache: runtime.CacheOptions{Bytes: 1}}},
+		{name: "cached"},
+		{name: "uncached", opts: runtime.Options{Cache: runtime.CacheOptions{Executions: runtime.Off}}},
+		{name: "evicted", opts: runtime.Options{Cache: runtime.CacheOptions{Bytes: 1}}},
 	}
 }
 

@@ -1,14 +1,22 @@
 package engine
 
 import (
+	"flag"
+	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/perdure/perdure/internal/fastpath"
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/memory"
+)
+
+var (
+	everyCombination = flag.Bool("engine.paths", false, "run the scenarios without every combination of fast paths")
+	pathSeed         = flag.Uint64("engine.seed", 0, "draw the combination of fast paths by this number; 0: by the time")
 )
 
 // caught runs a scenario, in virtual time, against memory broken by mutate.
@@ -39,6 +47,43 @@ func TestScenariosPassMemoryInVirtualTime(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A fast path makes a node faster and changes nothing else: all scenarios pass without all paths, without each of them, and
+// without a combination drawn at random.
+func TestScenariosPassWithoutFastPaths(t *testing.T) {
+	t.Parallel()
+	for _, off := range combinations(t) {
+		for _, s := range scenarios() {
+			t.Run(off.String()+"/"+s.name, func(t *testing.T) {
+				t.Parallel()
+				for _, f := range caught(t, s, mode{name: "off:" + off.String(), off: off}, func(*mutant) {}) {
+					t.Error(f)
+				}
+			})
+		}
+	}
+}
+
+// combinations returns the sets of fast paths that the scenarios run without.
+func combinations(t *testing.T) (all []fastpath.Set) {
+	t.Helper()
+	if *everyCombination {
+		for off := fastpath.Set(1); off <= fastpath.All; off++ {
+			all = append(all, off)
+		}
+		return all
+	}
+	seed := *pathSeed
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano())
+	}
+	drawn := fastpath.Set(rand.New(rand.NewPCG(seed, 0)).IntN(int(fastpath.All)))
+	t.Logf("-engine.seed=%d draws %v", seed, drawn)
+	if testing.Short() {
+		return []fastpath.Set{fastpath.All, drawn}
+	}
+	return append(fastpath.Each(), fastpath.All, drawn)
 }
 
 func TestScenariosSurvivePanics(t *testing.T) {

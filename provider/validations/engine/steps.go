@@ -81,7 +81,6 @@ func fails(t *trial) {
 		return orchestration.CallActivityNamed[none](ctx, "refuse", none{})
 	})
 	t.node(reg)
-	t.client = t.newClient(t.store, reg)
 	ends(t, start[none](t, "main", none{}), client.StatusFailed, errRefused)
 }
 
