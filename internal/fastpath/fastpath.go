@@ -46,10 +46,10 @@ func (s Set) Has(paths Set) bool { return s&paths == paths }
 
 // String returns the names of the paths, separated by commas.
 func (s Set) String() string {
-	switch {
-	case s == 0:
+	if s == 0 {
 		return "none"
-	case s == All:
+	}
+	if s == All {
 		return "all"
 	}
 	var list []string

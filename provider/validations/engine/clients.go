@@ -27,7 +27,7 @@ func waits(t *trial) {
 	reg := runtime.NewRegistry()
 	addEcho(t, reg)
 	h := start[string](t, "main", "said", client.WithID("main"))
-	far, err := client.Lookup[string](t.ctx, t.newClient(t.other, nil), "main")
+	far, err := client.Lookup[string](t.ctx, t.newClient(t.other), "main")
 	t.ok(err)
 	t.parallel(waiters+1, waiters+1, func(i int) {
 		switch {

@@ -108,7 +108,7 @@ func flood(t *trial) {
 	})
 	t.node(reg)
 	h := start[none](t, "main", none{})
-	clients := []*client.Client{t.client, t.newClient(t.other, nil)}
+	clients := []*client.Client{t.client, t.newClient(t.other)}
 	t.parallel(senders, senders, func(s int) {
 		for i := range each {
 			t.ok(clients[s%2].Raise(t.ctx, h.ID(), "e", note{s, i}))

@@ -69,7 +69,7 @@ func lostAnswers(t *trial) {
 	const many = 2
 	plan := faulty.NewPlan(1)
 	store := faulty.Wrap(t.store, plan)
-	t.client = t.newClient(store, nil)
+	t.client = t.newClient(store)
 	reg := runtime.NewRegistry()
 	addSum(t, reg)
 	addOrchestration(t, reg, "child", add)

@@ -49,7 +49,7 @@ func twoNodes(t *trial) {
 	})
 	t.node(first)
 	t.nodeOn(t.other, second, t.opts)
-	far := t.newClient(t.other, nil)
+	far := t.newClient(t.other)
 	t.parallel(many, many, func(i int) {
 		h := start[int](t, "main", i)
 		t.ok(far.Raise(t.ctx, h.ID(), "more", 100))
@@ -130,7 +130,7 @@ func home(t *trial) {
 		}
 	}
 	two := t.nodeOn(t.other, second, t.opts)
-	far := t.newClient(t.other, nil)
+	far := t.newClient(t.other)
 	for i, h := range all {
 		t.ok(far.Raise(t.ctx, h.ID(), "more", 100))
 		completes(t, h, i+steps+100)

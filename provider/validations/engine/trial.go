@@ -39,12 +39,12 @@ type attempt struct {
 
 func newTrial(ctx context.Context, m mode, store, other provider.Provider) *trial {
 	t := &trial{mode: m, ctx: ctx, store: store, other: other, attempts: map[attempt]int{}}
-	t.client = t.newClient(store, nil)
+	t.client = t.newClient(store)
 	return t
 }
 
-func (t *trial) newClient(store provider.Provider, reg *runtime.Registry) *client.Client {
-	c, err := client.New(store, client.Options{Logger: slog.New(slog.DiscardHandler), Errors: reg.Errors()})
+func (t *trial) newClient(store provider.Provider) *client.Client {
+	c, err := client.New(store, client.Options{Logger: slog.New(slog.DiscardHandler)})
 	t.ok(err)
 	return c
 }
