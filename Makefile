@@ -75,12 +75,13 @@ test-compare: need-go ## part 2: build bench/compare, a module of its own (fetch
 	@part() { cd bench/compare && $(GO) build ./...; }; $(call timed,build bench/compare,part)
 
 # From the end of the list, as the longest tests, those of the stores, stand there.
+# Four parallel tests in each package, since those of the stores mostly wait for disks, servers and leases.
 test-race: need-go need-cc ## part 3: tests of the engine's packages, under the race detector
 	@part() { \
 		all=$$($(GO) list ./...) || return 1; \
 		pkgs=$$(printf '%s\n' "$$all" | grep -E '$(RACE)' | grep -Ev '$(LONG)' | sort -r); \
 		if [ -z "$$pkgs" ]; then echo 'no packages'; return 0; fi; \
-		CGO_ENABLED=1 $(GO) test -race $(PLAINC) -p $(ATONCE) -vet=off -timeout 20m $(TESTFLAGS) $$pkgs && \
+		CGO_ENABLED=1 $(GO) test -race $(PLAINC) -p $(ATONCE) -parallel 4 -vet=off -timeout 20m $(TESTFLAGS) $$pkgs && \
 		CGO_ENABLED=1 $(GO) test -race $(PLAINC) -p $(ATONCE) -vet=off -short -timeout 20m $(TESTFLAGS) $$(printf '%s\n' "$$all" | grep -E '$(VIRTUAL)'); \
 	}; $(call timed,go test -race,part)
 

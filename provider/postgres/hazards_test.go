@@ -60,6 +60,7 @@ func close1(t *testing.T, p *Provider, in *provider.Instance) []int64 {
 
 // A message that arrives while a turn is committed always wakes the instance.
 func TestHazard05_ReadyTimeIsNeverLost(t *testing.T) {
+	t.Parallel()
 	p := store(t)
 	other := opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema})
 	in := create(t, p, "in")

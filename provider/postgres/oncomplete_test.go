@@ -41,6 +41,7 @@ func inHook(fn func(pgx.Tx) error) func(provider.Tx) error {
 // A process is paused in its function, and holds the row that the function of the next attempt wants. The next attempt
 // does not fail: the server ends the transaction of the paused process, whose effect is not stored.
 func TestPausedFunctionFailsNoOther(t *testing.T) {
+	t.Parallel()
 	p := store(t)
 	other := opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema})
 	p.completions.idle, other.completions.lock = 2*time.Second, 100*time.Millisecond
@@ -85,6 +86,7 @@ func TestPausedFunctionFailsNoOther(t *testing.T) {
 
 // The time of a function is not the store's: it may be longer than the deadline of a database call.
 func TestSlowFunctionIsStored(t *testing.T) {
+	t.Parallel()
 	first := store(t)
 	p := opened(t, postgrestest.URL(t), Options{Schema: first.db.opts.Schema, Timeout: 2 * time.Second})
 	count := ledger(t, first)

@@ -172,8 +172,10 @@ func (c *muted) Read(b []byte) (int, error) {
 }
 
 func TestCloseWhileTheServerIsDown(t *testing.T) {
+	t.Parallel()
 	for _, what := range []string{"killed", "silent"} {
 		t.Run(what, func(t *testing.T) {
+			t.Parallel()
 			cluster := postgrestest.New(t)
 			var silence atomic.Bool
 			over := make(chan struct{})

@@ -89,6 +89,7 @@ func TestHazard24_FirstLeaseIsShown(t *testing.T) {
 // A process is killed as soon as it holds its first lease. Another one that waits for work gets it long before the
 // lease expires.
 func TestHazard24_KilledAtItsFirstLease(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it waits until a process counts as dead")
 	}

@@ -93,6 +93,7 @@ func (w *waits) told() (int, string) {
 // A long read of the tasks runs while a store is migrated. Running nodes do not wait behind the migration for long, and
 // it continues when the read has finished.
 func TestHazard41_MigrationBesideALongReader(t *testing.T) {
+	t.Parallel()
 	url, o := oldStore(t)
 	tx := longRead(t, url, o.Schema)
 	log := &waits{Handler: slog.DiscardHandler}
@@ -147,6 +148,7 @@ func checkSchema(t *testing.T, url, schema string) {
 
 // Opening a store with a deadline returns an error that names what blocks the migration.
 func TestMigrationNamesItsBlocker(t *testing.T) {
+	t.Parallel()
 	url, o := oldStore(t)
 	open := func(wants ...string) {
 		t.Helper()
