@@ -9,8 +9,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// How often a client looks at the backlog: at most every pauseOfLooks, and so rarely that looking takes at most one part in
-// costOfLooks of the time.
+// A client looks at the backlog at most every pauseOfLooks. Looking takes at most one part in costOfLooks of the time.
 const (
 	pauseOfLooks = 10 * time.Millisecond
 	costOfLooks  = 20

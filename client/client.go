@@ -21,8 +21,8 @@ const defaultCallTimeout = 30 * time.Second
 type Options struct {
 	// Logger receives storage calls that failed and are repeated; default: slog.Default().
 	Logger *slog.Logger
-	// Errors are the errors of user code that errors.Is and errors.As find in a failed instance; take them from the registry. nil:
-	// errors keep message and type name only.
+	// Errors are the errors of user code that errors.Is and errors.As find in a failed instance. Take them from the
+	// registry. With nil, errors keep only message and type name.
 	Errors *orchestration.Errors
 	// CallTimeout bounds one call of the storage, repeats after failures included; default 30 s. A method may make several.
 	// orchestration.Off: only the context bounds it. Handle.Wait is bounded by its context only, also while the storage is away.
@@ -33,9 +33,9 @@ type Options struct {
 	MaxBacklog int
 	// Overload says what a start does while the backlog is too large; default Block. WithOverload overrides it.
 	Overload OverloadPolicy
-	// Node is the node in this process that starts of this client go through; default none. A free node stores an instance with
-	// its first turn, which saves a commit. It must be a node on the client's store. Either side may have decorated the store:
-	// such a start uses the store of the node. Runtime.Client sets this field.
+	// Node is the node in this process that starts of this client go through; default none. A free node stores an
+	// instance with its first turn, which saves a commit. It must be a node on the client's store. Either side may have
+	// decorated the store: these starts use the store of the node. Runtime.Client sets this field.
 	Node Node
 }
 

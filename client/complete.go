@@ -16,9 +16,10 @@ import (
 // activity.Token in that activity. Its orchestration may run on any node of the store. The output must be of the type that the
 // activity would return. Only the first end of an activity counts.
 //
-// Errors: ErrInvalid for an invalid token or an output that cannot be encoded; ErrTooLarge; activity.ErrAlreadyCompleted;
-// activity.ErrTimeout if the attempt took too long; activity.ErrLeaseLost if the token does not hold the activity, or no
-// longer, because another attempt has begun; ErrEnded and ErrNotFound for its orchestration; ErrOutcomeUnknown, ErrClosed.
+// The error is ErrInvalid for an invalid token or an output that cannot be encoded. It is activity.ErrTimeout if the
+// attempt took too long. It is activity.ErrLeaseLost if the token does not hold the activity, or no longer does because
+// another attempt has begun. ErrEnded and ErrNotFound are about its orchestration. Other errors: ErrTooLarge,
+// activity.ErrAlreadyCompleted, ErrOutcomeUnknown, ErrClosed.
 func CompleteActivity[Out any](ctx context.Context, c *Client, token string, out Out) error {
 	const doing = "completing an activity"
 	data, err := encodePayload("output", out)

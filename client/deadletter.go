@@ -99,10 +99,10 @@ func describeLetter(l *provider.DeadLetter) DeadLetter {
 	return d
 }
 
-// RedriveDeadLetter puts a dead letter back where it came from: a message into the inbox of its instance, an activity into its
-// queue, with its first attempt and without a deadline. That is possible while the instance runs and, for an activity, still
-// runs the execution that scheduled it. Otherwise the letter stays, and the error is ErrEnded. It is ErrExists if the activity
-// is pending again, and ErrNotFound for an unknown letter.
+// RedriveDeadLetter puts a dead letter back where it came from. A message returns to the inbox of its instance. An
+// activity returns to its queue, with its first attempt and without a deadline. That is possible while the instance
+// runs and, for an activity, still runs the execution that scheduled it. Otherwise the letter stays, and the error is
+// ErrEnded. It is ErrExists if the activity is pending again, and ErrNotFound for an unknown letter.
 //
 // A redriven activity runs, but its call may have ended: with orchestration.ErrPoisoned when the activity was buried. Then the
 // code has gone on, perhaps compensated, and the new result is dropped.

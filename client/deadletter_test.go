@@ -75,7 +75,7 @@ func TestDeadLetters(t *testing.T) {
 	want(t, w.RedriveDeadLetter(t.Context(), all[0].ID), fmt.Sprintf("redriving dead letter %d: instance has ended (Terminated): "+
 		`instance "late" takes nothing back; raise the event to another instance and drop the letter`, all[0].ID), client.ErrEnded)
 	w.reopen(h.Key())
-	w.lose(faulty.DeadLetters, 1) // its answer is lost: it is asked for again
+	w.lose(faulty.DeadLetters, 1) // the response is lost: the client repeats the call
 	if err := w.RedriveDeadLetter(t.Context(), all[0].ID); err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,9 @@
 // Package client starts, observes and steers instances of orchestrations.
 //
-// A [Client] talks to a store and to nothing else: it may live in the process that runs
-// the orchestrations, or in any other that can open the same store. [Start] returns a
-// typed [Handle]. Programs without the Go types, such as a command line, use the methods of
-// Client with an instance's ID.
+// A [Client] talks only to a store. It may live in the process that runs the orchestrations
+// or in any other that can open the same store. [Start] returns a typed [Handle]. Programs
+// without the Go types, such as a command line, use the methods of Client with an instance's
+// ID.
 //
 //	c, err := client.New(store, client.Options{}) // or rt.Client in the process of a node
 //	h, err := client.Start(ctx, c, Checkout, order, client.WithID("order-42"))

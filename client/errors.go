@@ -42,8 +42,8 @@ var (
 // ExistsError names the instance that holds an ID. It is ErrExists.
 type ExistsError = provider.ExistsError
 
-// explain adds to an error of the storage the call that failed and how to mend it.
-// status is that of the instance, 0 if it is not known.
+// explain adds to an error of the storage the call that failed and how to mend it. status is that
+// of the instance. It is 0 if unknown.
 func explain(doing string, status provider.Status, err error) error {
 	switch {
 	case errors.Is(err, provider.ErrNotFound):

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// HistoryEvent is an event of a history in a readable form: all kinds in one flat struct, whose fields are zero where they do
-// not apply.
+// HistoryEvent is an event of a history in a readable form. All kinds share one flat struct. Fields that do not apply
+// are zero.
 type HistoryEvent struct {
 	ID   int64     `json:"id"`
 	Time time.Time `json:"time,omitzero"` // by the storage's clock; a command has that of the message before it

@@ -38,15 +38,15 @@ func (p IDPolicy) stored() (provider.IDPolicy, error) {
 	}
 }
 
-// StartOption is an option of Start and StartNamed: made by a function of this package, or a
-// transaction of the caller, made by the package of the store, such as postgres.InTx. The method is exported
-// because the package of the store has it, too. Other types that have it are refused.
+// StartOption is an option of Start and StartNamed. Functions of this package make one. The package of the
+// store makes one from a transaction of the caller, as postgres.InTx does. The method is exported because
+// the package of the store has it, too. Other types that have it are refused.
 type StartOption interface {
 	StartOption()
 }
 
-// RaiseOption is an option of Raise, and of a start, too: made by WithRequestID, or a
-// transaction of the caller, made by the package of the store, such as postgres.InTx.
+// RaiseOption is an option of Raise, and of a start, too. WithRequestID makes one. The package of
+// the store makes one from a transaction of the caller, as postgres.InTx does.
 type RaiseOption interface {
 	StartOption
 	RaiseOption()
@@ -99,7 +99,8 @@ func WithIDPolicy(p IDPolicy) StartOption {
 // WithDelay delays the code of the orchestration by d, measured by the storage's clock. The instance exists at once, receives
 // events, and shows the delay as a timer. If it is cancelled within the delay, it ends at once, and its code never begins.
 //
-// Upgrade nodes before clients that use it: nodes of earlier releases leave such a start to newer ones.
+// Upgrade nodes before clients that use it: nodes of earlier releases leave delayed starts to newer
+// ones.
 func WithDelay(d time.Duration) StartOption {
 	return startFunc(func(o *startOptions) error {
 		if d < 0 {

@@ -14,9 +14,9 @@ func (c *Client) Unblock(ctx context.Context, id string) error {
 	return c.unblock(ctx, target{id: id})
 }
 
-// Unblock clears the Blocked flag of the instance and its counts, so that its next turn begins at once. Mend the cause first.
-// An instance that is held (Blocked without RetryAt) goes on only after this call; for others it ends the delay. An instance
-// that is not blocked stays as it is. Errors are those of Raise.
+// Unblock clears the Blocked flag of the instance and its counts, so that its next turn begins at once. Mend the cause
+// first. An instance that is held (Blocked without RetryAt) continues only after this call. For others it ends the
+// delay. An instance that is not blocked stays as it is. Errors are those of Raise.
 func (h Handle[Out]) Unblock(ctx context.Context) error {
 	if err := h.usable(ctx); err != nil {
 		return err

@@ -24,7 +24,7 @@ func TestUnblock(t *testing.T) {
 	w := newWorld(t, client.Options{})
 	h := w.start(client.WithID("held"))
 	w.hold(h)
-	w.lose(faulty.Steer, 1) // its answer is lost: it is asked for again
+	w.lose(faulty.Steer, 1) // the response is lost: the client repeats the call
 	if err := w.Unblock(t.Context(), "held"); err != nil {
 		t.Fatal(err)
 	}

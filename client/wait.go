@@ -16,7 +16,7 @@ import (
 // waitSlice is how long one call of the storage blocks.
 const waitSlice = 30 * time.Second
 
-// slack is how much longer such a call may take before it is abandoned.
+// slack is how much longer the call may take before it is abandoned.
 const slack = 10 * time.Second
 
 // WaitOption is an option of Wait.
@@ -31,7 +31,7 @@ type waitFunc func(o *waitOptions) error
 func (f waitFunc) applyWait(o *waitOptions) error { return f(o) }
 
 // OrBlocked makes Wait return a *BlockedError as soon as the instance is blocked. Without it Wait
-// goes on until the instance is unblocked and ends.
+// continues until the instance is unblocked and ends.
 func OrBlocked() WaitOption {
 	return waitFunc(func(o *waitOptions) error {
 		o.blocked = true
@@ -39,8 +39,8 @@ func OrBlocked() WaitOption {
 	})
 }
 
-// BlockedError says that an instance cannot go on: its code panics, does not match its history, or crashes nodes. It goes on
-// when the code is fixed or a person unblocks it. It is ErrBlocked.
+// BlockedError says that an instance cannot continue: its code panics, does not match its history, or crashes nodes. It
+// continues when the code is fixed or a person unblocks it. It is ErrBlocked.
 type BlockedError struct {
 	Blocked
 
@@ -75,12 +75,12 @@ func (e *outcomeError) Unwrap() error { return e.err }
 
 func (e *outcomeError) Is(target error) bool { return target == ErrFailed }
 
-// Wait blocks until the instance has ended and returns its output. Until ctx is finished it goes on over continue-as-new and
-// failures of the storage. It may be called at any time, after the end too.
+// Wait blocks until the instance has ended and returns its output. Until ctx is done, it waits across continue-as-new
+// and failures of the storage. It may be called at any time, after the end too.
 //
-// Errors: ErrFailed if the instance ended without an output, with the error that its code returned as the cause (ErrCancelled
-// and ErrTerminated of package orchestration where that is how it ended); ErrBlocked with OrBlocked; ErrNotFound if it was
-// deleted; orchestration.ErrPayload if the output is no Out; or the error of ctx.
+// The error is ErrFailed if the instance ended without an output. Its cause is the error that the code returned, or
+// ErrCancelled or ErrTerminated of package orchestration if it ended that way. It is ErrBlocked with OrBlocked,
+// ErrNotFound if the instance was deleted, orchestration.ErrPayload if the output is no Out, or the error of ctx.
 func (h Handle[Out]) Wait(ctx context.Context, opts ...WaitOption) (Out, error) {
 	var none Out
 	if err := h.usable(ctx); err != nil {
