@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// StartVersions is Start of a node that runs registered orchestrations under code versions, too, for which the registry has no
-// call. versions returns the registered name of each.
+// StartVersions starts a node that also runs registered orchestrations under code versions. The registry has no call
+// for that. versions maps each version to its registered name.
 func StartVersions(ctx context.Context, store provider.Provider, reg *Registry, opts Options, versions map[provider.Capability]string) (*Runtime, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {

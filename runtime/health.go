@@ -47,8 +47,8 @@ func capabilitiesOf(cfg dispatcher.Config) capabilities {
 	return can
 }
 
-// Health reads the state of the store. An error means that the store fails: the node goes on trying and recovers by itself. The
-// state of the node itself is returned all the same.
+// Health reads the state of the store. An error means that the store fails. The node keeps trying and recovers by
+// itself. The state of the node itself is still returned.
 func (rt *Runtime) Health(ctx context.Context) (Health, error) {
 	h := Health{Leaked: rt.Leaked(), Fatal: rt.dispatcher.Fatal()}
 	stats, err := rt.store.Stats(ctx, provider.StatsRequest{})

@@ -10,9 +10,10 @@ import (
 // minAutoHeartbeat is the shortest interval of automatic heartbeats: each renews a lease.
 const minAutoHeartbeat = 100 * time.Millisecond
 
-// AutoHeartbeat makes the node heartbeat in place of the activity's code, every d, or every half of its heartbeat timeout
-// if that is less. The details that the code reports stay. With each heartbeat the node asks the store whether the activity should go
-// on, so that it learns of a missed cancellation after d at the latest. Off overrides Options.Heartbeats.Auto.
+// AutoHeartbeat makes the node heartbeat in place of the activity's code: every d, or every half of its heartbeat
+// timeout if that is less. The details that the code reports stay. With each heartbeat the node checks with the store
+// that the activity should continue. It learns of a missed cancellation after d at the latest. Off overrides
+// Options.Heartbeats.Auto.
 //
 // It shows that the node lives, not that the code makes progress: a heartbeat timeout then never ends an attempt that
 // hangs. Use it for code that cannot call activity.Heartbeat, and bound that code by a start-to-close timeout.

@@ -26,8 +26,8 @@ func maker() func(context.Context, int) (int, error) {
 
 func genericFlow[T any](_ *octx, v T) (T, error) { return v, nil }
 
-// The stored name is the bare name of the function, or Type.Method; what the compiler
-// names as it likes, and a name in use, are refused when they are registered.
+// The stored name is the bare name of the function, or Type.Method. Registration refuses
+// functions that the compiler names as it likes, and names in use.
 func TestHazard42_NamesAreGivenAtRegistration(t *testing.T) {
 	t.Parallel()
 	add := func(fn func(context.Context, int) (int, error)) func(*runtime.Registry) error {
@@ -71,8 +71,9 @@ func TestHazard42_NamesAreGivenAtRegistration(t *testing.T) {
 	}
 }
 
-// A call finds the stored name of the function that it is given, the client's too; an
-// unregistered or ambiguous function fails the turn with its name, and never waits for ever.
+// A call finds the stored name of the function that it is given, in a client, too. An
+// unregistered or ambiguous function fails the turn with its name. The call never waits for
+// ever.
 func TestHazard42_CallsGoByTheFunction(t *testing.T) {
 	t.Parallel()
 	first, second := &Shop{factor: 3}, &Shop{factor: 5}

@@ -38,8 +38,8 @@ type Options struct {
 	Queues []string
 	// QueueLimits bound the activities of queues on all nodes together. Activities of these queues are always fetched.
 	QueueLimits map[string]QueueLimit
-	// Lease is how long work belongs to a node without renewal, and so how long a crash
-	// delays it; default 30 s, 500 ms to 24 h. It is renewed at a third of it.
+	// Lease is how long work belongs to a node without renewal, and so how long a crash delays it.
+	// The default is 30 s; 500 ms to 24 h. It is renewed after a third.
 	Lease time.Duration
 	// LocalActivityTime is how long a turn waits for its local activities, at most a third of Lease; default 1 s. Those that have not
 	// ended by then continue in the queue. Off: they all run from the queue.
@@ -86,8 +86,8 @@ type HeartbeatOptions struct {
 	DefaultThrottle time.Duration
 	// MaxThrottle bounds that time for all activities; default 1 min.
 	MaxThrottle time.Duration
-	// Auto is how often the node heartbeats in place of the code and asks whether the activity
-	// should go on; at least 100 ms. Default: never. The function AutoHeartbeat, which explains it, overrides it for one activity.
+	// Auto is how often the node heartbeats in place of the code and checks that the activity should continue; at least
+	// 100 ms. Default: never. The function AutoHeartbeat, which explains it, overrides it for one activity.
 	Auto time.Duration
 }
 
@@ -108,15 +108,16 @@ type LeakOptions struct {
 	// is called. Off: never.
 	MaxInstances int
 	// OnFatal is called at most once, on a goroutine of its own, when more than MaxInstances instances have leaked code
-	// (ErrTooManyLeaks) and the node can no longer be trusted with work. The node then shuts itself down, as by Shutdown with a context
-	// that does not end. Calls of Shutdown return when that is done. End the process: only that ends leaked code. Default nil:
-	// the node goes on.
+	// (ErrTooManyLeaks). The node can no longer be trusted with work. It then shuts itself down, as by Shutdown with a
+	// context that does not end. Calls of Shutdown return when that is done. End the process: only that ends leaked
+	// code. Default nil: the node continues.
 	OnFatal func(reason error)
 }
 
 // ShutdownOptions are the timeouts of the phases of Shutdown, one after the other.
 type ShutdownOptions struct {
-	// DrainTimeout is how long running activities may go on before they are cancelled; default 10 s. Off: none.
+	// DrainTimeout is how long running activities may continue before they are cancelled; default
+	// 10 s. Off: none.
 	DrainTimeout time.Duration
 	// ForceTimeout is how long the cancelled activities have to return before their leases are released; default 5 s. Off: none.
 	ForceTimeout time.Duration

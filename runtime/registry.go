@@ -21,8 +21,8 @@ import (
 // ErrInvalid is about its own arguments.
 var ErrRegistration = failure.ErrRegistration
 
-// Registry holds the orchestrations, activities and errors of a node. Each mistake is refused at once, and again by Start, so
-// that a service that ignores the error of an Add does not run without it. Several goroutines may use it at once. Additions
+// Registry holds the orchestrations, activities and errors of a node. Each mistake is refused at once and again by
+// Start, so a service that ignores the error of an Add does not start. Several goroutines may use it at once. Additions
 // after Start have no effect on the node. The zero Registry is empty and ready.
 type Registry struct {
 	mu             sync.Mutex
@@ -126,8 +126,8 @@ func AddError(r *Registry, name string, target error) error {
 	return nil
 }
 
-// AddErrorType registers an error type under a name, so that errors.As finds it, with its
-// JSON-encoded fields, after the error was stored and read by another process.
+// AddErrorType registers an error type under a name. After the error was stored and read by another
+// process, errors.As finds it with its JSON-encoded fields.
 func AddErrorType[T error](r *Registry, name string) error {
 	if err := failure.AddType[T](bind.SetOf(r.Errors()), name); err != nil {
 		return r.refuse("error type", name, err)

@@ -227,7 +227,7 @@ func (r *rollout) times(what string) (n int) {
 	return n
 }
 
-// release lets instances go on: through both of their executions.
+// release lets instances continue through both of their executions.
 func (r *rollout) release(keys []provider.UUID) {
 	r.T.Helper()
 	for _, key := range keys {

@@ -41,8 +41,8 @@ type Runtime struct {
 // Start runs the registered orchestrations and activities on the store until Shutdown. ctx bounds starting only. The caller
 // closes the store, after Shutdown.
 //
-// Errors: ErrInvalid for an argument or option, ErrRegistration with all that the registry has refused, or the error of a store
-// that cannot be read or written.
+// The error is ErrInvalid for an argument or option, ErrRegistration with all that the registry has refused, or that of
+// a store that cannot be used.
 func Start(ctx context.Context, store provider.Provider, reg *Registry, opts Options) (*Runtime, error) {
 	if err := checkStart(ctx, store, reg); err != nil {
 		return nil, fmt.Errorf("starting runtime: %w: %w", ErrInvalid, err)
@@ -89,9 +89,9 @@ func (rt *Runtime) Shutdown(ctx context.Context) error { return rt.dispatcher.Sh
 // Node returns the link from a client in this process to this node: see client.Options.
 func (rt *Runtime) Node() client.Node { return bind.NodeOf[client.Node](bind.Starter(rt.dispatcher)) }
 
-// Client makes a client of the node's store that starts instances through this node: an instance is stored with its first turn,
-// which saves a commit. The errors of the registry and the node's logger are the defaults of the options. The client works on
-// after the node has shut down.
+// Client makes a client of the node's store that starts instances through this node. An instance is stored with its
+// first turn, which saves a commit. The errors of the registry and the node's logger are the defaults of the options.
+// The client works on after the node has shut down.
 func (rt *Runtime) Client(opts client.Options) (*client.Client, error) {
 	if opts.Node == (client.Node{}) {
 		opts.Node = rt.Node()

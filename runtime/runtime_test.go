@@ -162,7 +162,7 @@ func TestNodesShareAStore(t *testing.T) {
 	})
 }
 
-// Health says what is wrong, and that the store does not answer.
+// Health says what is wrong, and that the store does not respond.
 func TestHealth(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {

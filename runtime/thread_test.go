@@ -126,8 +126,8 @@ func callerIsLocked(t *testing.T, path string) {
 	}
 }
 
-// The goroutine that calls the engine may be locked to its thread: code never runs on it,
-// be it at a start, a wait, or the eviction of what is parked when a node stops.
+// The goroutine that calls the engine may be locked to its thread. Code never runs on it: not at a
+// start, at a wait, or when a stopping node evicts parked code.
 func TestHazard10_CallersThreadDoesNotMatter(t *testing.T) {
 	t.Parallel()
 	out, err := apart(t, "caller is locked", filepath.Join(t.TempDir(), "store.db"))
@@ -136,7 +136,8 @@ func TestHazard10_CallersThreadDoesNotMatter(t *testing.T) {
 	}
 }
 
-// activityLocks runs a chain of activities that keep their threads, with the execution in memory: each result goes on at once with the turn.
+// activityLocks runs a chain of activities that keep their threads, with the execution in memory:
+// each result continues at once with the turn.
 func activityLocks(t *testing.T, path string) {
 	t.Helper()
 	e := openApart(t, path)
@@ -174,9 +175,8 @@ func TestHazard10_ActivityMayKeepItsThread(t *testing.T) {
 	}
 }
 
-// Code that locks its thread kills the process, which Go cannot prevent. The delivery is
-// counted by then, so that the instance is set aside if it goes on like that, and with mended
-// code it runs.
+// Code that locks its thread kills the process, which Go cannot prevent. The delivery is counted by
+// then, so an instance that repeats this is set aside. It runs with mended code.
 func TestHazard10_CodeThatLocksItsThreadIsCounted(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "store.db")

@@ -16,8 +16,8 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// On every store: an activity that does not obey is interrupted, leaked, and off the list when an interrupt brings it back;
-// meanwhile its call has ended, its slot and its lease are free.
+// An activity that does not obey is interrupted, leaked, and off the list when an interrupt brings it back. Meanwhile
+// its call has ended, and its slot and lease are free.
 func TestLeakOnEveryStore(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(*testing.T) func() provider.Provider{"memory": onMemory, "sqlite": onSQLite, "postgres": onPostgres} {
