@@ -1,6 +1,6 @@
-// Package fast holds mechanisms that make a node faster and that it is right without: turns claimed before they are due, instances
-// pinned to the node that has them in memory, and the choice of starts that carry their first turn. Package fastpath names all of the
-// fast paths.
+// Package fast holds mechanisms that only make a node faster; it is correct without them. A node claims turns before
+// they are due. Instances are pinned to the node that has them in memory. Some starts carry their first turn. Package
+// fastpath names all of the fast paths.
 package fast
 
 import (

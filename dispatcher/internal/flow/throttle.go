@@ -51,7 +51,7 @@ func (t *Throttle) room(limit int, now time.Time) (room int, again time.Time) {
 func (p *Pools) Reserve(ctx context.Context, store *storage.Store, t *Throttle, n int, patience time.Duration) (first time.Time, reserved int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, storage.CallTimeout)
 	defer cancel()
-	next := time.Now().Add(storage.Backoff(1)) // if the storage does not answer
+	next := time.Now().Add(storage.Backoff(1)) // if the storage does not respond
 	defer func() { p.reserved(t, next) }()
 	patience = min(maxPatience, patience)
 	for {

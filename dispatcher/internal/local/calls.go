@@ -25,7 +25,7 @@ type calls struct {
 	x       *replay.Execution
 	until   time.Time
 	calls   map[int64]*localCall // by number
-	said    []*localCall         // have an answer for the code
+	said    []*localCall         // have an outcome for the code
 	going   map[int64]*Attempt
 
 	wake chan struct{} // capacity 1: an attempt has ended
@@ -195,7 +195,7 @@ func (l *calls) say(call *localCall, body history.Body) {
 	l.said = append(l.said, call)
 }
 
-// next returns the next answer for the code; nil if the turn's time is over.
+// next returns the next outcome for the code, or nil if the turn's time is over.
 func (l *calls) next() (history.Body, error) {
 	for {
 		if len(l.said) > 0 {
@@ -240,7 +240,7 @@ func (l *calls) retry(now time.Time) time.Duration {
 			l.begin(call)
 		default:
 			l.say(call, queued(call, 0))
-			wait = min(wait, time.Nanosecond) // answers come first
+			wait = min(wait, time.Nanosecond) // outcomes come first
 		}
 	}
 	return wait
@@ -285,8 +285,8 @@ func (w *Worker) cancelled(call *localCall) history.Body {
 	return &history.LocalEnded{Call: call.call.Local, Name: call.call.Name, Failure: &f, Attempt: call.failed}
 }
 
-// conclude returns the answer for a call when the turn's time is over. An attempt that was not cancelled goes on as a task of this node. A
-// cancelled one is abandoned.
+// conclude returns the outcome of a call when the turn's time is over. An attempt that was not cancelled continues as a
+// task of this node. A cancelled one is abandoned.
 func (l *calls) conclude(c *replay.LocalCall) history.Body {
 	call := l.calls[c.Call.Local]
 	switch {

@@ -7,7 +7,7 @@ import (
 )
 
 // Moment is an instant by both clocks of the machine. Go's monotonic clock stands still while a machine sleeps or a
-// virtual one is suspended, and the wall clock can be set; what either of them says has passed may have passed.
+// virtual one is suspended. The wall clock can be set. Time counts as passed if either clock says so.
 type Moment struct{ mono, wall time.Time }
 
 // ThisMoment returns the instant of the call.

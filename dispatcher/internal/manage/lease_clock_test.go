@@ -12,8 +12,8 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-// A gap between the wall clock and the monotonic one counts as time that has passed: a machine that slept, or a virtual one that was
-// suspended, may hold no lease any more. A wall clock that was set back changes nothing.
+// A gap between the wall clock and the monotonic one counts as time that has passed. A machine that slept or was
+// suspended may have lost its leases. A wall clock that was set back changes nothing.
 func TestHazard26_GapBetweenClocksIsExpiry(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -1,5 +1,5 @@
-// Package manage is the activity manager of a node: it renews leases, sends heartbeats, and turns what the storage says of an execution
-// into the cancellation of a context.
+// Package manage is the activity manager of a node. It renews leases and sends heartbeats. It cancels the context of an
+// attempt when the storage reports a change of its execution.
 package manage
 
 import (

@@ -62,8 +62,8 @@ func (m *Manager) doubt(ref provider.TaskRef) {
 	m.doubts[h] = struct{}{}
 }
 
-// doubtful returns list with the attempts about which the storage is to be asked now, and forgets them; all says
-// that list has all attempts. m is locked.
+// doubtful adds to list the attempts to check with the storage now, and forgets them. all reports whether list
+// already has all attempts. m is locked.
 func (m *Manager) doubtful(list []*held, all bool, now time.Time) []*held {
 	if !all && m.doubted.After(now) {
 		return list

@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// after is how many deliveries in a row must have been lost with their nodes before
-// a turn or a task is a suspect: it may be what kills them.
+// after is how many deliveries in a row must be lost with their nodes before a turn or task is a
+// suspect. A suspect may be what kills them.
 const after = 3
 
 // Early is how long after its time a suspect is fetched that was claimed ahead. Then it counts as late, and is not claimed ahead.

@@ -148,7 +148,8 @@ func timeoutKind(cause error) activity.TimeoutKind {
 	return activity.StartToClose
 }
 
-// timeoutFailure returns the error of a call or attempt past a limit. why is the error of its code or of the attempt before; it may be nil.
+// timeoutFailure returns the error of a call or attempt past a limit. why is the error of its code
+// or of the previous attempt. It may be nil.
 func timeoutFailure(call *history.ActivityScheduled, kind activity.TimeoutKind, why error) error {
 	limit, what := call.StartToClose, "ran longer than"
 	switch kind {

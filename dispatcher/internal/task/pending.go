@@ -38,8 +38,8 @@ type life struct {
 	why    error         // why it is over
 }
 
-// end ends the attempt. If ok is true, the caller must handle the end. given is the outcome of a completer, if there is one. code reports
-// whether user code still runs.
+// end ends the attempt. If ok is true, the caller must handle the end. given is the outcome of a completer, if any.
+// code reports whether user code still runs.
 func (l *life) end(why error) (given *Outcome, code, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -132,8 +132,8 @@ func (l *later) Leave(ctx context.Context) {
 	l.w.abandon(ctx, l.a, activity.ErrShutdown, activity.ErrShutdown)
 }
 
-// keepPending keeps slot, lease and context of an attempt whose code returned ErrPending, but no goroutine. free ends the context when a
-// completer has ended the attempt.
+// keepPending keeps slot, lease and context of an attempt whose code returned ErrPending. It keeps no goroutine. free
+// ends the context when a completer has ended the attempt.
 func (w *Worker) keepPending(working, ctx context.Context, a *Attempt, err error, free func()) bool {
 	if !failure.Wraps(err, activity.ErrPending) || failure.Wraps(err, activity.ErrParked) || ctx.Err() != nil {
 		return false

@@ -13,7 +13,7 @@ import (
 
 // Executions receives the results of attempts.
 type Executions interface {
-	// Deliver takes a result, unless it is nil, and goes on with its execution on another goroutine.
+	// Deliver takes a result, unless it is nil, and continues its execution on another goroutine.
 	Deliver(ctx context.Context, r *Result)
 	// Follow does the same on this goroutine.
 	Follow(ctx context.Context, r *Result)

@@ -1,8 +1,8 @@
 // Package turn makes the turns of orchestrations.
 //
-// It fetches instances with messages and gives each to its actor, which owns the cached execution and makes one turn at a time: load or
-// replay the execution, apply messages or results, run the code, translate its events into a commit, store it. The watch ends turns
-// whose code does not return.
+// It fetches instances with messages and gives each to its actor, which owns the cached execution. An actor makes one
+// turn at a time. It loads or replays the execution, applies messages or results and runs the code. It translates the
+// events into a commit and stores it. The watch ends turns whose code does not return.
 //
 // A commit may lease a task to this node. Its attempt runs on the same goroutine, and its result goes straight to the actor, which
 // commits the next turn together with the task's completion. A step then costs one commit and no fetch. If anything is in the way, such

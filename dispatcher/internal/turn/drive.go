@@ -50,7 +50,8 @@ func (ts *Turns) proceed(working context.Context, a *actor, handed *task.Attempt
 	return ts.resume(working, ts.attempts.Run(working, ctx, handed)), nil
 }
 
-// step makes the turn of jobs. It returns the attempt that the turn has handed off, and reports whether the goroutine goes on with the actor.
+// step makes the turn of jobs. It returns the attempt that the turn has handed off, and reports
+// whether the goroutine continues with the actor.
 func (ts *Turns) step(working context.Context, a *actor, jobs []job) (handed *task.Attempt, more bool) {
 	if jobs[0].turn != nil {
 		r := newRun(a, jobs[0], nil)

@@ -76,14 +76,14 @@ func (tr *translator) newTask(
 	return added
 }
 
-// Deliver takes a result, unless it is nil, and goes on with its execution on another goroutine.
+// Deliver takes a result, unless it is nil, and continues its execution on another goroutine.
 func (ts *Turns) Deliver(working context.Context, r *task.Result) {
 	if next := ts.courier.take(working, r); next != nil {
 		go ts.drive(working, next, nil)
 	}
 }
 
-// Follow takes a result, unless it is nil, and goes on with its execution on this goroutine.
+// Follow takes a result, unless it is nil, and continues its execution on this goroutine.
 func (ts *Turns) Follow(working context.Context, r *task.Result) {
 	ts.drive(working, ts.resume(working, r), nil)
 }

@@ -18,8 +18,9 @@ import (
 // deadlockStrikes is the number of consecutive deadlocks after which an instance is held.
 const deadlockStrikes = 3
 
-// Code is in an endless loop if it makes loopCalls calls without effect in loopLimits times the deadlock limit or longer. Code that makes
-// progress stays far below both. Nothing of such a turn is stored, so the limits may change.
+// Code is in an endless loop if it makes loopCalls calls without effect in loopLimits times the deadlock limit or
+// longer. Code that makes progress stays far below both. Nothing of a turn ended that way is stored, so the limits may
+// change.
 const (
 	loopCalls  = 10_000
 	loopLimits = 10
