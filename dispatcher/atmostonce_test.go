@@ -22,7 +22,7 @@ func once(e *enginetest.Engine, work func(context.Context, int) (int, error)) *r
 	return single(e, work, orchestration.AtMostOnce(), orchestration.WithRetry(orchestration.RetryPolicy{}))
 }
 
-// An attempt that dies with its node is delivered again as the same attempt, or ends the call if that asks for it,
+// An attempt that dies with its node is delivered again as the same attempt. A call with AtMostOnce ends instead,
 // whatever the policy says. A node that dies between the commit and the first line of the code counts, too.
 func TestHazard12_LostLease(t *testing.T) {
 	t.Parallel()
@@ -93,8 +93,8 @@ func (l *lastCommit) CommitTurn(ctx context.Context, req provider.CommitTurnRequ
 	return res, err
 }
 
-// What an activity that runs at most once has begun is not given back to the queue: neither when its node shuts
-// down, whether the code obeys or not, nor when the node is told wrong that its orchestration has ended.
+// A node does not release an attempt that runs at most once after it has begun. This holds when the node shuts down,
+// whether the code obeys or not. It holds when the node hears wrongly that the orchestration has ended.
 func TestHazard12_BegunIsNotReleased(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

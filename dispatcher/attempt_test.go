@@ -16,8 +16,8 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// What becomes of the execution reaches a running activity with its own cause: at once
-// by a notice, and by the next renewal if the notice gets lost.
+// A running activity hears of each state of its execution by a distinct cause. A notice tells
+// it at once, the next renewal if the notice is lost.
 func TestStatesReachRunningActivities(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -74,8 +74,8 @@ func TestStatesReachRunningActivities(t *testing.T) {
 	}
 }
 
-// A cancelled activity that does not come back is left behind after the grace period: its
-// slot is free, the orchestration goes on, its late result is dropped.
+// A cancelled activity that does not return is left behind after the grace period. Its slot is
+// free, the orchestration continues, and its late result is dropped.
 func TestGracePeriodFreesTheSlot(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{MaxConcurrentActivities: 1}, func(e *enginetest.Engine) {

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// Whoever waits for the end of a cancelled activity does not wait for a further attempt, also if this one was over its time
-// before it was cancelled, so that its context could not tell.
+// A wait for the end of a cancelled activity does not wait for a further attempt. This also holds if the attempt timed
+// out first, so that its context could not show the cancellation.
 func TestCancelledAttemptIsNotRetried(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {

@@ -36,7 +36,7 @@ func letters(e *enginetest.Engine) []provider.DeadLetter {
 	}
 }
 
-// offer sends an event and tells whether the store took it.
+// offer sends an event and reports whether the store took it.
 func offer(e *enginetest.Engine, key provider.UUID, n int) bool {
 	e.T.Helper()
 	body := &history.EventReceived{Name: "box", Payload: fmt.Append(nil, n), RequestID: fmt.Sprint(n)}
@@ -49,8 +49,8 @@ func offer(e *enginetest.Engine, key provider.UUID, n int) bool {
 	return err == nil
 }
 
-// Events are sent as fast as they go until the instance has ended: each that was accepted
-// was read by the code or lies in the dead letters with a reason.
+// Events are sent as fast as possible until the instance has ended. The code has read each accepted event, or it is a
+// dead letter with a reason.
 func TestHazard04_NoAcceptedEventIsLost(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryStore(t, func(e *enginetest.Engine) {
@@ -140,7 +140,7 @@ func (n *intruder) CommitTurn(ctx context.Context, req provider.CommitTurnReques
 	return n.Provider.CommitTurn(ctx, req)
 }
 
-// Who goes on sending cannot keep an instance from ending: after three rounds what still comes goes to the dead letters.
+// A steady sender cannot keep an instance from ending: events after three rounds go to the dead letters.
 func TestHazard04_ClosesAfterThreeRounds(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {
@@ -194,8 +194,8 @@ func TestHazard04_ContinueAsNewKeepsWhatCame(t *testing.T) {
 	})
 }
 
-// More results wait than one fetch holds when the code ends at the first: the instance
-// closes all the same, however often its inbox was not empty.
+// The code ends at the first result while more wait than one fetch holds. The instance still closes, however often
+// its inbox was not empty.
 func TestInstanceWithManyUnreadResultsCloses(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {

@@ -86,8 +86,8 @@ func adds(e *enginetest.Engine, unwound *atomic.Int64) *runtime.Registry {
 	return reg
 }
 
-// Another node has committed since this one cached the execution, with an event or without: it is thrown away and
-// built anew before the next turn, and none is made from it.
+// Another node has committed since this one cached the execution, with an event or without. No turn uses the stale
+// execution: it is evicted and rebuilt before the next one.
 func TestHazard07_StaleExecutionIsThrownAway(t *testing.T) {
 	t.Parallel()
 	for name, event := range map[string]history.Body{"longer": boxed(20), "as long": nil} {

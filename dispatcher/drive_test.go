@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// goroutinesOf answers on how many goroutines the activities of a chain of ten ran. Each calls spoil.
+// goroutinesOf returns on how many goroutines the activities of a chain of ten ran. Each calls spoil.
 func goroutinesOf(t *testing.T, spoil func()) (n int) {
 	t.Helper()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
@@ -48,7 +48,7 @@ func goroutinesOf(t *testing.T, spoil func()) (n int) {
 	return n
 }
 
-// What follows in a chain stays on the goroutine of its first turn, unless code takes that along or binds it to its thread.
+// A chain stays on the goroutine of its first turn, unless code ends that goroutine or locks it to its thread.
 func TestChainStaysOnOneGoroutine(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -70,7 +70,7 @@ func TestChainStaysOnOneGoroutine(t *testing.T) {
 	}
 }
 
-// What an activity labels its goroutine with is not told of what runs on it afterwards.
+// The labels that an activity sets on its goroutine do not apply to later code on it.
 func TestLabelsOfAnActivityEndWithIt(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {

@@ -38,8 +38,8 @@ func (g *gate) create(req provider.CreateRequest) error {
 	return nil
 }
 
-// Of two starts under one ID, one is stored and the other refused, whichever comes first. Until the storage has confirmed it, nothing of a turn is
-// to be seen: its activity does not begin.
+// One of two starts under one ID is stored and the other refused, whichever comes first. A turn has no visible effect
+// until the storage has confirmed it: its activity does not begin.
 func TestEagerStart_SameIDMeanwhile(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
@@ -108,8 +108,8 @@ func TestEagerStart_Shutdown(t *testing.T) {
 	})
 }
 
-// The start of an orchestration that blocks outside of the engine takes as long as the deadlock limit, later ones do not, and the instance is
-// Blocked as any is. What the start left behind ends at its next call into the engine.
+// The start of an orchestration that blocks outside of the engine takes as long as the deadlock limit. Later starts do
+// not, and the instance is Blocked as any other. Its abandoned code ends at its next call into the engine.
 func TestEagerStart_StuckCode(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
@@ -147,7 +147,7 @@ func TestEagerStart_StuckCode(t *testing.T) {
 	})
 }
 
-// A caller who gives up is answered at once, with the code and with the storage.
+// A caller that gives up returns at once, be it during the code or during the call of the storage.
 func TestEagerStart_CallerGivesUp(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
@@ -232,7 +232,7 @@ func TestEagerStart_WatchIsFaster(t *testing.T) {
 	})
 }
 
-// deafStore is a store whose starts with a turn are answered when their callers give up.
+// deafStore is a store whose starts with a turn return only when their callers give up.
 type deafStore struct{ provider.Provider }
 
 func (s *deafStore) Create(ctx context.Context, req provider.CreateRequest) (provider.CreateResult, error) {
@@ -243,7 +243,8 @@ func (s *deafStore) Create(ctx context.Context, req provider.CreateRequest) (pro
 	return s.Provider.Create(ctx, req)
 }
 
-// A start that the storage does not answer holds a node that stops no longer than other work does, and the client goes on without it.
+// A start whose call of the storage hangs delays a shutdown no longer than other work does. The client continues
+// without the node.
 func TestEagerStart_ShutdownIgnoresTheStorage(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{Shutdown: runtime.ShutdownOptions{DrainTimeout: time.Second, ForceTimeout: time.Second}}, func(e *enginetest.Engine) {
@@ -279,7 +280,8 @@ func (s late) FetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (p
 	return res, err
 }
 
-// A result does not overtake what the first turn itself has put into the inbox: here the refusal of a child whose ID is in use.
+// A result does not overtake messages that the first turn itself has put into the inbox. Here it is the refusal of a
+// child whose ID is in use.
 func TestEagerStart_ObeysTheInbox(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {

@@ -22,7 +22,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// writes is a store that counts what changes it. What create answers an error to is not stored.
+// writes is a store that counts the calls that change it. A start is not stored if create returns an error.
 type writes struct {
 	provider.Provider
 
@@ -56,7 +56,7 @@ func (w *writes) ReleaseTurns(ctx context.Context, req provider.ReleaseTurnsRequ
 	return w.Provider.ReleaseTurns(ctx, req)
 }
 
-// eager answers how many starts came with their first turn, and how many without.
+// eager returns how many starts came with their first turn, and how many without.
 func (w *writes) eager() (with, without int) {
 	for _, req := range w.creates.All() {
 		if req.First != nil {
@@ -68,7 +68,7 @@ func (w *writes) eager() (with, without int) {
 	return with, without
 }
 
-// serve starts a node and waits until it is idle, and answers a client in its process.
+// serve starts a node, waits until it is idle, and returns a client in its process.
 func serve(e *enginetest.Engine, store provider.Provider, reg *runtime.Registry, opts runtime.Options) (*runtime.Runtime, *client.Client) {
 	e.T.Helper()
 	rt := e.StartOn(store, reg, opts)
@@ -134,8 +134,8 @@ func shape(events []history.Event) string {
 	return b.String()
 }
 
-// A first turn that does more than ask for things, ends the execution or fails is made when the instance is stored, and once only as far as
-// anybody can see.
+// A first turn that does more than schedule work, ends the execution or fails is made after the instance is stored. Its
+// visible effects happen once.
 func TestEagerStart_LeavesTurnsToStoredInstances(t *testing.T) {
 	type body = func(ctx *octx, n int) (int, error)
 	var effects atomic.Int64
@@ -273,7 +273,8 @@ func TestEagerStart_ProviderIgnoresTheTurn(t *testing.T) {
 	})
 }
 
-// A start that has no answer is repeated without the turn. Whether it had been stored or not, the activity runs once, and at once.
+// A start of unknown outcome is repeated without the turn. Whether it had been stored or not, the activity runs once,
+// and at once.
 func TestEagerStart_UnknownOutcome(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []faulty.Kind{faulty.Before, faulty.After} {
@@ -299,7 +300,8 @@ func TestEagerStart_UnknownOutcome(t *testing.T) {
 	}
 }
 
-// A start that is refused leaves nothing of its turn: no slot, no memory, no line in the log, and nothing at the instance that has the ID.
+// A refused start leaves nothing of its turn: no slot, no memory, no line in the log. The instance that has the ID is
+// unchanged.
 func TestEagerStart_Refused(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{MaxConcurrentActivities: 2}, func(e *enginetest.Engine) {
@@ -401,7 +403,7 @@ func TestEagerStart_ExplicitLink(t *testing.T) {
 	}
 }
 
-// A client of a node goes on when that has shut down.
+// A client of a node continues to work when the node has shut down.
 func TestEagerStart_NodeShutDown(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {

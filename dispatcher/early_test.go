@@ -17,7 +17,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// A slowClaims is a store of which each claim takes a while, as behind the commits of others. It notes what was claimed ahead.
+// slowClaims is a store whose claims each take a while, as behind the commits of others. It records the claims ahead.
 type slowClaims struct {
 	provider.Provider
 
@@ -59,7 +59,7 @@ func newSlowClaims(store provider.Provider, took time.Duration) *slowClaims {
 	return &slowClaims{Provider: store, took: took, ahead: make(chan time.Duration, 10_000)}
 }
 
-// next waits for a claim ahead and answers how long before its time it was.
+// next waits for a claim ahead and returns how long before its time it was.
 func (s *slowClaims) next(e *enginetest.Engine) time.Duration {
 	e.T.Helper()
 	select {
@@ -71,7 +71,7 @@ func (s *slowClaims) next(e *enginetest.Engine) time.Duration {
 	}
 }
 
-// nap answers by how much its code went on late.
+// nap returns how late its code continued.
 func nap(ctx *octx, d time.Duration) (time.Duration, error) {
 	due := ctx.Now().Add(d)
 	if err := ctx.Sleep(d); err != nil {
@@ -83,7 +83,7 @@ func nap(ctx *octx, d time.Duration) (time.Duration, error) {
 	return time.Since(due), nil
 }
 
-// eventOrTimer answers which of the two came first.
+// eventOrTimer returns which of the two came first.
 func eventOrTimer(ctx *octx, d time.Duration) (string, error) {
 	i, err := orchestration.Select(ctx, orchestration.StartTimer(ctx, d), orchestration.Events[int](ctx, "go"))
 	return []string{"timer", "event"}[i], err
@@ -96,7 +96,7 @@ func napping(e *enginetest.Engine) *runtime.Registry {
 	return reg
 }
 
-// Timers need not wait for their claims: the code goes on at the very moment, never before.
+// Timers need not wait for their claims: the code continues exactly on time, never early.
 func TestAhead_TimersAreNotLate(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
@@ -178,7 +178,7 @@ func TestAhead_UnheardEventsOvertake(t *testing.T) {
 	})
 }
 
-// What a node holds when it stops is for others at once, and counts as no delivery.
+// Claims of a node that stops are released at once, and count as no delivery.
 func TestAhead_ShutdownGivesBack(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
@@ -244,8 +244,9 @@ func (s *commitsSeen) CommitTurn(ctx context.Context, req provider.CommitTurnReq
 	return s.Provider.CommitTurn(ctx, req)
 }
 
-// When timers are due at once, the code of all goes on before their commits take the processor. The operating system may take that away
-// in between, which lets commits go first, so one of five tries must show the order.
+// When timers are due at the same time, the code of all continues before their commits take the processor. The
+// operating system may take that away in between, which lets commits go first, so one of five tries must show the
+// order.
 //
 //nolint:paralleltest // it takes the processors from others
 func TestAhead_CodeGoesOnBeforeCommits(t *testing.T) {

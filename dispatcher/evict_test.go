@@ -27,8 +27,8 @@ func blocker(block <-chan struct{}) func(*octx, none) (none, error) {
 	}
 }
 
-// An eviction whose deferred functions do not return is counted after the deadlock limit;
-// its instance, all others and the node go on without it.
+// An eviction whose deferred functions do not return is counted after the deadlock limit. Its instance, all others and
+// the node continue without it.
 func TestHazard08_SlowEvictionIsLeftBehind(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{Cache: runtime.CacheOptions{Bytes: 1}}, func(e *enginetest.Engine) {

@@ -20,7 +20,7 @@ func TestHazard22_HandOffDoesNotStarveTheQueue(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{MaxConcurrentActivities: 4}, func(e *enginetest.Engine) {
 		reg := registry(e.T)
-		const waiting = 8 // tasks beside the chains
+		const waiting = 8 // tasks that wait with the chains
 		ran := make(chan struct{}, waiting)
 		enginetest.Activity(e.T, reg, "old", func(context.Context, none) (none, error) {
 			ran <- struct{}{}

@@ -40,8 +40,8 @@ func (f *forgetful) RenewTasks(ctx context.Context, req provider.RenewTasksReque
 	return f.Provider.RenewTasks(ctx, req)
 }
 
-// One renewal answers for each of its tasks what has become of the execution that waits for it, and the node tells each
-// activity just that. That an execution is missing or has ended goes before a lease that is lost, and one wrong token spoils nothing for the others.
+// One renewal returns the state of the waiting execution for each of its tasks, and the node tells each activity just
+// that. A missing or ended execution takes precedence over a lost lease. One wrong token does not affect the others.
 func TestHazard31_EachOfABatchHearsItsOwn(t *testing.T) {
 	t.Parallel()
 	const (

@@ -17,8 +17,8 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// Every n-th commit fails, before or after it was stored: nothing is lost, nothing is
-// observed twice, nothing stays leased to nobody, and no commit conflicts with itself.
+// Every n-th commit fails, before or after it was stored. Nothing is lost or observed twice, no lease leaks, and no
+// commit conflicts with itself.
 func TestHazard01_CommitsThatFail(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []faulty.Kind{faulty.Before, faulty.After} {
@@ -149,8 +149,7 @@ func TestHazard01_ConflictSendsTheResultToTheInbox(t *testing.T) {
 	})
 }
 
-// A suspended instance lets its activity finish, holds no result in memory, and goes on
-// when it is resumed.
+// A suspended instance lets its activity finish, holds no result in memory, and continues when it is resumed.
 func TestHazard40_SuspendedInstanceKeepsItsResult(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {
@@ -224,8 +223,8 @@ func TestRenewalThatFails(t *testing.T) {
 	}
 }
 
-// A storage that is gone for a minute fails nobody's work: turns, activities and timers go
-// on afterwards as if nothing had been.
+// An outage of the storage for a minute fails no work: turns, activities and timers continue afterwards as if
+// nothing had happened.
 func TestOutageOfAMinute(t *testing.T) {
 	t.Parallel()
 	for _, opts := range []runtime.Options{{}, {Cache: runtime.CacheOptions{Bytes: 1}}, {Cache: runtime.CacheOptions{Executions: runtime.Off}}} {

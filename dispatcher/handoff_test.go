@@ -32,8 +32,8 @@ func TestChainCostsOneCommitPerStep(t *testing.T) {
 	})
 }
 
-// The fast path obeys the inbox: what comes while a chain runs is seen within one step,
-// also by a node whose fetches are slow: then the chain waits for them.
+// The fast path obeys the inbox. A message that comes while a chain runs is seen within one step. If fetches are slow,
+// the chain waits for them.
 func TestHazard03_ChainSeesEventsWithinOneStep(t *testing.T) {
 	t.Parallel()
 	for name, slow := range map[string]bool{"fetching": false, "slow to fetch": true} {
@@ -82,7 +82,7 @@ func TestHazard03_ChainSeesEventsWithinOneStep(t *testing.T) {
 	}
 }
 
-// slowFetch is a store whose answers with turns come late, once that is asked for.
+// slowFetch is a store whose responses with turns come late once it is told to.
 type slowFetch struct {
 	provider.Provider
 
@@ -98,8 +98,8 @@ func (s *slowFetch) FetchTurns(ctx context.Context, req provider.FetchTurnsReque
 	return res, err
 }
 
-// What this node itself has sent to an instance goes before a result from memory, although the last commit knew
-// nothing of it: here the end of a child. So does a timer that has become due.
+// A message that this node has sent to an instance precedes a result from memory, although the last commit did not know
+// of it. Here it is the end of a child. A timer that has become due precedes the result, too.
 func TestHazard03_ResultWaitsForWhatCameBefore(t *testing.T) {
 	t.Parallel()
 	for _, first := range []string{"child", "timer"} {
@@ -216,8 +216,8 @@ func (s *windowStore) CommitTurn(ctx context.Context, req provider.CommitTurnReq
 	return res, err
 }
 
-// A message of this node that comes right after a commit, before the engine has heard of that, is not passed by results
-// from memory, although the commit knew nothing of it.
+// A message of this node comes right after a commit, before the engine has heard of the commit. Results from memory do
+// not pass it, although the commit did not know of it.
 func TestHazard03_MessageRightAfterACommitIsNotPassed(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {

@@ -45,8 +45,8 @@ func incarnations(e *enginetest.Engine, begun chan<- int, letGo []chan struct{})
 	return reg
 }
 
-// What an instance left behind - a running activity, a timer, a child - does not reach its successor under the same
-// ID, whose events have the same numbers.
+// An instance leaves a running activity, a timer and a child. None reaches its successor under the same ID, whose
+// events have the same numbers.
 func TestHazard02_NothingReachesTheSuccessor(t *testing.T) {
 	t.Parallel()
 	for name, replaced := range map[string]bool{"deleted": false, "replaced": true} {
@@ -104,7 +104,7 @@ func TestHazard02_NothingReachesTheSuccessor(t *testing.T) {
 	}
 }
 
-// child answers the key of an instance's only child.
+// child returns the key of an instance's only child.
 func child(e *enginetest.Engine, parent provider.UUID) provider.UUID {
 	e.T.Helper()
 	res, err := e.Store.List(e.T.Context(), provider.ListRequest{Filter: provider.Filter{ParentKey: parent}})

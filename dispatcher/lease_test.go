@@ -13,12 +13,12 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// slowAnswers is a store whose answers are long on their way: the first that leases a task, and no renewal comes back.
+// slowAnswers is a store with slow responses: the first that leases a task is late, and no renewal returns.
 type slowAnswers struct {
 	provider.Provider
 
 	late    time.Duration
-	hang    bool // renewals are never answered; else they fail at once
+	hang    bool // renewals never return; else they fail at once
 	renews  bool
 	granted chan time.Time // when the storage granted the first lease
 	once    atomic.Bool
@@ -72,10 +72,11 @@ func (s *slowAnswers) RenewTasks(ctx context.Context, req provider.RenewTasksReq
 	return provider.RenewTasksResult{}, errors.New("no answer")
 }
 
-// takes are the ways in which a node gets a task: by a fetch that was parked for long, or that finds it at once, or by its own commit.
+// takes are the ways in which a node gets a task. A fetch was parked for long or finds it at once, or the node's own
+// commit hands it off.
 var takes = []string{"parked", "fetched", "handed off"}
 
-// take starts a node that gets the only task in the given way, and answers the instance.
+// take starts a node that gets the only task in the given way, and returns the instance.
 func take(e *enginetest.Engine, s *slowAnswers, way string, work func(context.Context, int) (int, error)) provider.UUID {
 	e.T.Helper()
 	if way == "handed off" {
@@ -97,8 +98,8 @@ func take(e *enginetest.Engine, s *slowAnswers, way string, work func(context.Co
 	return key
 }
 
-// A node counts a lease from before the storage granted it, however long the answer was on its way or the request was parked, and gives the
-// attempt up while a fifth is left, whether renewals fail or hang.
+// A node counts a lease from before the storage granted it, however long the response took or the request was parked.
+// It abandons the attempt while a fifth is left, whether renewals fail or hang.
 func TestHazard26_GivesUpBeforeTheLeaseEnds(t *testing.T) {
 	t.Parallel()
 	for _, way := range takes {
@@ -137,8 +138,8 @@ func TestHazard26_GivesUpBeforeTheLeaseEnds(t *testing.T) {
 	}
 }
 
-// A task of whose lease less than a third is left when its turn comes is not begun: it is given back, which counts as no delivery, and
-// is there for the next fetch before its lease would have ended.
+// A node does not begin a task if less than a third of its lease is left. It releases the task, which counts as no
+// delivery. The next fetch gets it before its lease would have ended.
 func TestHazard26_ShortLeaseIsNotBegun(t *testing.T) {
 	t.Parallel()
 	for _, way := range takes {

@@ -91,7 +91,8 @@ func TestHazard04_EventsLeftBehindAreTold(t *testing.T) {
 	})
 }
 
-// What coroutines leave behind is logged once, when the end is stored: errors that nobody read, and those that had not returned.
+// The leftovers of coroutines are logged once, when the end is stored: errors that nobody read, and coroutines that had
+// not returned.
 func TestCoroutinesLeftBehindAreTold(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {

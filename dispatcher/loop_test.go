@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// endless has loops that call the engine and wait for nothing. Each goes on while turn returns true.
+// endless has loops that call the engine and wait for nothing. Each continues while turn returns true.
 func endless(turn func() bool) map[string]func(ctx *octx) {
 	return map[string]func(ctx *octx){
 		"reads": func(ctx *octx) {
@@ -46,7 +46,7 @@ func endless(turn func() bool) map[string]func(ctx *octx) {
 }
 
 // An endless loop that calls the engine is found like a deadlock. Its instance is blocked, its slot is free, and
-// nothing of its turn is stored. Mended code goes on.
+// nothing of its turn is stored. Mended code continues.
 func TestHazard20_EndlessLoopIsFound(t *testing.T) {
 	t.Parallel()
 	for name := range endless(nil) {
@@ -102,7 +102,7 @@ func TestHazard20_LongTurnsAreNoLoops(t *testing.T) {
 			for range 3 * n { // many calls, soon over
 				_ = ctx.Now()
 			}
-			for range 2 { // many messages, and commands in answer to each
+			for range 2 { // many messages, and commands in response to each
 				if _, err := box.Receive(ctx); err != nil {
 					return 0, err
 				}

@@ -49,7 +49,7 @@ func TestInventedNoticesEndNothing(t *testing.T) {
 	})
 }
 
-// What is held back by a rate has not begun. A notice about it is a hint, too.
+// A task that a rate holds back has not begun. A notice about it is a hint, too.
 func TestInventedNoticesEndNothingThatWaitsForItsMoment(t *testing.T) {
 	t.Parallel()
 	opts := runtime.Options{QueueLimits: map[string]runtime.QueueLimit{"default": {PerSecond: 5}}}

@@ -96,8 +96,8 @@ func (s *spans) nearlyAll() time.Duration {
 	return s.took[(len(s.took)*99-1)/100]
 }
 
-// With many starts waiting in a store that is the bottleneck, what has begun goes on from memory at the pace that it
-// has with few: four times the backlog means four times the wait for the first turn, and no more from there to the end.
+// Many starts wait in a store that is the bottleneck. Begun instances continue from memory at the same pace as with
+// few. Four times the backlog means four times the wait for the first turn, but no longer from there to the end.
 func TestBacklogDoesNotSlowWhatHasBegun(t *testing.T) {
 	t.Parallel()
 	run := func(backlog int) *spans {

@@ -78,7 +78,7 @@ func TestEleventhLeakIsFatal(t *testing.T) {
 	})
 }
 
-// Without OnFatal the node goes on: its health says that it should be restarted.
+// Without OnFatal the node continues: its health says that it should be restarted.
 func TestLeaksAreOnlyToldWithoutOnFatal(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -112,7 +112,7 @@ func TestLeaksAreOnlyToldWithoutOnFatal(t *testing.T) {
 	}
 }
 
-// What comes back makes room: eleven leaks that are never there together are not too many.
+// A leak that returns makes room: eleven leaks that never overlap are not too many.
 func TestLeaksThatComeBackDoNotCount(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{Leaks: runtime.LeakOptions{MaxInstances: 1}}, func(e *enginetest.Engine) {

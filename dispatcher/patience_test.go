@@ -60,7 +60,8 @@ func pair(e *enginetest.Engine, work func(context.Context, int) (int, error), po
 	return reg
 }
 
-// A result waits for its fast turn 50 ms and no longer if all slots are taken, and a second if the turn before it is being committed. Where there is no execution to wait for - it was thrown away with a failed turn - it does not wait.
+// A result waits at most 50 ms for its fast turn if all slots are taken, and a second while the previous turn is
+// committed. It does not wait if the execution was evicted with a failed turn.
 func TestHazard40_ResultWaitsForAMoment(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -132,8 +133,8 @@ func TestHazard40_ResultWaitsForAMoment(t *testing.T) {
 	}
 }
 
-// A node that is told to stop hands itself no task any more, and what it has as a result is in the inbox before it ends:
-// nothing runs again, and nothing is counted.
+// A node that shuts down hands itself no more tasks. Its results are in the inbox before it ends. Nothing runs again,
+// and nothing is counted.
 func TestHazard40_ShutdownFlushesResults(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{DeadlockLimit: runtime.Off}, func(e *enginetest.Engine) {

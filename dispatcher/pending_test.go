@@ -125,7 +125,7 @@ func TestPendingFailsByItsPolicy(t *testing.T) {
 	})
 }
 
-// What ends other attempts ends pending ones, and their completers hear of it.
+// Timeouts, steering and shutdown end pending attempts as any other, and their completers hear of it.
 func TestPendingIsBounded(t *testing.T) {
 	t.Parallel()
 	type world struct {
@@ -172,7 +172,7 @@ func TestPendingIsBounded(t *testing.T) {
 	}
 }
 
-// Who works on a cancelled activity has the grace period to say that it has stopped, and only then.
+// The completer of a cancelled activity can report that it has stopped only within the grace period.
 func TestPendingReportsCancelled(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
@@ -242,7 +242,7 @@ func TestHeldSlotIsFreeAtOnce(t *testing.T) {
 	})
 }
 
-// What an activity gave OnComplete cannot wait in the store.
+// A function that an activity gave OnComplete cannot wait in the store.
 func TestParkedKeepsNoFunction(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {

@@ -17,8 +17,8 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// A task that keeps killing its nodes ends its call with ErrPoisoned, whatever the retry policy says, and stays in the
-// dead letters; the limit counts lost deliveries, not failures.
+// A task that keeps killing its nodes ends its call with ErrPoisoned, whatever the retry policy says. It stays in the
+// dead letters. The limit counts lost deliveries, not failures.
 func TestHazard13_PoisonedTaskEndsItsCall(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{PoisonLimit: 3}, func(e *enginetest.Engine) {
@@ -76,8 +76,8 @@ func loseTurn(e *enginetest.Engine, name string, lease time.Duration) {
 	}
 }
 
-// An instance whose turns keep killing their nodes is Blocked: who waits for it hears so at once, it keeps what it is
-// sent and is left alone, until a person lets it go on or ends it.
+// An instance whose turns keep killing their nodes is Blocked. Its waiters hear so at once. It keeps its messages and
+// makes no turns until a person unblocks or ends it.
 func TestHazard13_PoisonedInstanceIsBlocked(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"unblock", "terminate"} {

@@ -78,8 +78,8 @@ type call struct{ name, queue string }
 
 const standard = orchestration.DefaultQueue
 
-// An activity runs as often at the same time as its limit says, and its next task starts the moment that one ends. What
-// waits is leased to nobody, and keeps neither other activities nor their slots.
+// An activity runs as often at the same time as its limit says, and its next task starts the moment that one ends.
+// Waiting tasks are not leased, and delay no other activities and take no slots.
 func TestMaxConcurrentBoundsAnActivity(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{MaxConcurrentActivities: 8}, func(e *enginetest.Engine) {
@@ -167,7 +167,7 @@ func TestGroupsTakeTurns(t *testing.T) {
 	})
 }
 
-// What is over a node's limit is another node's to take.
+// Another node can take the tasks over a node's limit.
 func TestLimitLeavesWorkToOtherNodes(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {

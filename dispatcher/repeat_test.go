@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// The last 10,000 requests of an instance are known, whatever came meanwhile, by a cached execution, by one built from its
-// history and by the one that continues it; each event keeps the ID of its request.
+// An execution knows the last 10,000 requests of its instance, whatever came meanwhile. So does one built from its
+// history, and the one that continues it. Each event keeps the ID of its request.
 func TestHazard15_TenThousandRequestsAreKnown(t *testing.T) {
 	t.Parallel()
 	const known = 10_000

@@ -16,8 +16,8 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// Shutdown lets activities finish, cancels those that take longer, and hands back what
-// is left, so that another node goes on at once and not after the lease.
+// Shutdown lets activities finish, cancels those that take longer, and releases the rest.
+// Another node continues at once, not after the lease.
 func TestShutdownPhases(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -85,7 +85,7 @@ func TestShutdownPhases(t *testing.T) {
 				if !errors.Is(err, c.err) || c.err == nil && err != nil {
 					e.T.Errorf("answered %v", err)
 				}
-				// Another node goes on at once.
+				// Another node continues at once.
 				at = time.Now()
 				e.Start(single(e, func(ctx context.Context, n int) (int, error) {
 					attempts.Add(activity.GetInfo(ctx))
@@ -236,7 +236,7 @@ func TestCapabilityWaiting(t *testing.T) {
 	})
 }
 
-// slowNode is a store whose answers with turns and tasks come late, once that is asked for.
+// slowNode is a store whose responses with turns and tasks come late once it is told to.
 type slowNode struct {
 	slowFetch
 }
@@ -249,7 +249,7 @@ func (s *slowNode) FetchTasks(ctx context.Context, req provider.FetchTasksReques
 	return res, err
 }
 
-// What a fetch brings after the node was told to stop is handed back, not begun.
+// Work that a fetch brings after the shutdown began is released, not begun.
 func TestShutdownHandsBackWhatAFetchBringsLate(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {

@@ -14,8 +14,8 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// With any number of slots each step of a chain is handed off, and none is fetched: a fetch that waits keeps no slot from the
-// hand-off.
+// With any number of slots each step of a chain is handed off, and none is fetched. A waiting fetch keeps no slot from
+// the hand-off.
 func TestChainIsHandedOffWithAnyNumberOfSlots(t *testing.T) {
 	t.Parallel()
 	for slots := 1; slots <= 200; slots = slots*3/2 + 1 {

@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// staleOnce is a store that answers once, when it is asked for, as if it had not heard yet that an execution exists.
+// staleOnce is a store that responds once, when told to, as if it had not yet heard that an execution exists.
 type staleOnce struct {
 	provider.Provider
 
@@ -41,8 +41,8 @@ func (s *staleOnce) RenewTasks(ctx context.Context, req provider.RenewTasksReque
 	return res, err
 }
 
-// A stale answer destroys nothing: the storage checks the discard again and releases the task; a result that is
-// there already is kept.
+// A stale response destroys nothing. The storage checks the discard again and releases the task. A result that
+// is already there is kept.
 func TestHazard14_StaleAnswerDestroysNothing(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

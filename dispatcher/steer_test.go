@@ -16,8 +16,8 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// Steering wins against a chain that commits as fast as it can, at its first try, and nothing that was on its way is
-// stored afterwards.
+// Steering wins at its first try against a chain that commits as fast as it can. Nothing in flight is stored
+// afterwards.
 func TestHazard19_SteeringWinsAgainstCommits(t *testing.T) {
 	t.Parallel()
 	test := func(e *enginetest.Engine) {
@@ -71,8 +71,8 @@ func TestHazard19_SteeringWinsAgainstCommits(t *testing.T) {
 	})
 }
 
-// A suspended instance starts no activity: neither one that waits in the queue nor by hand-off. What runs goes on, with
-// its lease, and its result waits.
+// A suspended instance starts no activity, neither from the queue nor by hand-off. A running one continues, with its
+// lease, and its result waits.
 func TestHazard19_SuspendedStartsNothing(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {

@@ -54,7 +54,7 @@ func (n *deafNode) CommitTurn(ctx context.Context, req provider.CommitTurnReques
 	return n.Provider.CommitTurn(ctx, req)
 }
 
-// counts answers how many commits stick, and how many do not.
+// counts returns how many commits stick, and how many do not.
 func (n *deafNode) counts() (sticky, free int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -111,7 +111,7 @@ func TestHazard23_WorkComesToWhereItIsCached(t *testing.T) {
 	})
 }
 
-// takenOver has a node make the first turn of an instance, do something to it, and become deaf. It answers how long an
+// takenOver has a node make the first turn of an instance, do something to it, and become deaf. It returns how long an
 // event for the instance then waits until another node takes it.
 func takenOver(e *enginetest.Engine, opts runtime.Options, act func(rt *runtime.Runtime)) time.Duration {
 	store := newDeafNode(e.Store)
@@ -210,7 +210,8 @@ func TestHazard23_EvictionFrees(t *testing.T) {
 	})
 }
 
-// What is not kept in memory does not stick: with the cache off, when the execution does not fit, and when it has ended.
+// Executions that are not kept in memory do not stick: with the cache off, when they do not fit, and when they have
+// ended.
 func TestHazard23_OnlyCachedExecutionsStick(t *testing.T) {
 	t.Parallel()
 	for name, opts := range map[string]runtime.Options{

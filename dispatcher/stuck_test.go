@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// Code that was given up as stuck and wakes while its instance runs anew ends at its next call into the engine: it
-// neither goes on nor touches anything.
+// Code that was abandoned as stuck wakes while its instance runs anew. It ends at its next call into the engine and
+// touches nothing.
 func TestHazard20_AbandonedCodeTouchesNothing(t *testing.T) {
 	t.Parallel()
 	for name, cached := range map[string]bool{"first turn": false, "later turn": true} {
@@ -77,8 +77,8 @@ func TestHazard20_AbandonedCodeTouchesNothing(t *testing.T) {
 	}
 }
 
-// The limit is for one resume of code: neither many of them, each with a call into the engine, nor the replay of a long
-// history is a deadlock.
+// The limit is for one resume of code. Many resumes, each with a call into the engine, are no deadlock. The replay of a
+// long history is none either.
 func TestHazard20_LimitIsForOneResume(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {

@@ -10,9 +10,9 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// A suspect that runs until another one has run does not keep it away for ever: after three
-// deaths of nodes everything here is a suspect, and what waits can only end by what works, and by
-// the turn that follows.
+// A suspect that waits for another one does not block it for ever. After three deaths of nodes
+// everything here is a suspect. The waiting activity can end only by the working one and the turn
+// that follows.
 func TestHazard11_SuspectMakesRoomForWhatItWaitsFor(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{Shutdown: runtime.ShutdownOptions{DrainTimeout: runtime.Off}}, func(e *enginetest.Engine) {

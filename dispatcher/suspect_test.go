@@ -17,8 +17,8 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// fleet is a node that is replaced by another each time it dies. A dead node's store answers nothing any more, so
-// that what it had leased is neither reported nor released.
+// fleet is a node that is replaced by another each time it dies. A dead node's store no longer responds, so that its
+// leased work is neither reported nor released.
 type fleet struct {
 	slow time.Duration // what it takes to give something back
 	plan *faulty.Plan
@@ -34,7 +34,7 @@ func (f *fleet) kill() {
 	}
 }
 
-// run starts nodes until over, and answers how many died.
+// run starts nodes until over, and returns how many died.
 func (f *fleet) run(e *enginetest.Engine, reg *runtime.Registry, over func()) int {
 	e.T.Helper()
 	ended := make(chan struct{})
@@ -66,9 +66,9 @@ func (f *fleet) run(e *enginetest.Engine, reg *runtime.Registry, over func()) in
 	}
 }
 
-// Two hundred activities run beside one that kills its node. They are lost with it at first; from the third
-// time on each runs alone, so that only the killer reaches the poison limit. What a killer that strikes at once could
-// take along is what its node fetched with it or since: there is nothing, although giving back takes its time.
+// Two hundred activities run with one that kills its node. They are lost with it at first. From the third time on
+// each runs alone, so that only the killer reaches the poison limit. A killer that strikes at once could take along
+// only work that its node fetched with it or since. There is none, although releases take a while.
 func TestHazard11_OnlyTheKillerTaskIsPoisoned(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ after, slow time.Duration }{
@@ -159,7 +159,7 @@ func TestHazard11_OnlyTheKillerTurnIsPoisoned(t *testing.T) {
 	})
 }
 
-// crowd starts n instances that are to answer their number.
+// crowd starts n instances that are to return their number.
 func crowd(e *enginetest.Engine, name string, n int) []provider.UUID {
 	e.T.Helper()
 	keys := make([]provider.UUID, n)
@@ -235,8 +235,9 @@ func checkDelays(e *enginetest.Engine, runs []time.Time) {
 	}
 }
 
-// A fast turn is not fetched, and so not counted, when it kills the node. Its task comes back and takes the way
-// through the inbox: from then on the turn is counted, and the activity does not run again for each death.
+// A fast turn is not fetched, and so not counted, when it kills the node. Its task is delivered again, and its
+// result goes through the inbox. From then on the turn is counted, and the activity does not run again for each
+// death.
 func TestHazard11_FastTurnThatKillsIsCounted(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
@@ -264,8 +265,8 @@ func TestHazard11_FastTurnThatKillsIsCounted(t *testing.T) {
 	})
 }
 
-// A task that was lost with its node before takes no short cut: its turn is fetched, so
-// that it counts should it be what kills the nodes.
+// A task that was lost with its node before takes no fast path. Its turn is fetched, so that it counts if it is what
+// kills the nodes.
 func TestHazard11_RedeliveredTaskTakesNoShortCut(t *testing.T) {
 	t.Parallel()
 	withFaults(t, runtime.Options{}, func(e *enginetest.Engine, plan *faulty.Plan, node provider.Provider) {

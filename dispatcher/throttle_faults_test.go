@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// A throttled queue with pools and few slots loses neither slots nor places to a store that fails, and leaves no lease behind when its node
-// shuts down at any moment.
+// A throttled queue with pools and few slots leaks neither slots nor places when its store fails. It leaks no lease
+// when its node shuts down at any moment.
 func TestThrottledQueueLosesNoPlaces(t *testing.T) {
 	t.Parallel()
 	opts := runtime.Options{

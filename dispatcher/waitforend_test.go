@@ -14,7 +14,8 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// A cancelled call that waits for its activity's end does not wait for the delay of a retry that was reported by a node that had not heard.
+// A cancelled call that waits for its activity's end does not wait for the delay of a retry. The retry came from a node
+// that had not heard of the cancellation.
 func TestCancelledTaskIsQueuedWithoutDelay(t *testing.T) {
 	t.Parallel()
 	withFaults(t, runtime.Options{}, func(e *enginetest.Engine, plan *faulty.Plan, node provider.Provider) {

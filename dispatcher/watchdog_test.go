@@ -34,7 +34,7 @@ func after(began time.Time, d time.Duration) {
 	synctest.Wait()
 }
 
-// leakedOne answers the one piece of work that has not come back.
+// leakedOne returns the one piece of work that has not come back.
 func leakedOne(e *enginetest.Engine, rt *runtime.Runtime) runtime.LeakedWork {
 	e.T.Helper()
 	all := rt.Leaked()
@@ -44,8 +44,8 @@ func leakedOne(e *enginetest.Engine, rt *runtime.Runtime) runtime.LeakedWork {
 	return all[0]
 }
 
-// Code that does not come back is watched for the grace period, then leaked, then given up after an hour; it is
-// interrupted after 1, 3, 7, 15 ... s, at last each minute. When it comes back even so, it is off the list.
+// Code that does not return is watched for the grace period, then leaked, then abandoned after an hour. It is
+// interrupted after 1, 3, 7, 15 ... s, at last each minute. When it returns even so, it is off the list.
 func TestWatchdogGoesThroughItsStates(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {
@@ -265,8 +265,8 @@ func TestWatchdogListsOrchestrationCode(t *testing.T) {
 	})
 }
 
-// What OnInterrupt is given may panic, hang, or take the goroutine along: nobody else suffers, the next interrupt
-// comes, and one that hangs is not called again. What was taken back is not called.
+// A function given to OnInterrupt may panic, hang, or end its goroutine. Nobody else suffers, and the next interrupt
+// comes. A function that hangs is not called again. A withdrawn function is not called.
 func TestInterruptHooksHarmNobody(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
@@ -323,8 +323,8 @@ func TestInterruptHooksHarmNobody(t *testing.T) {
 	})
 }
 
-// Shutdown hands leases back before it waits for what does not come back, so that another node goes on meanwhile. What
-// comes back during that wait is no leak; what does not is named.
+// Shutdown releases leases before it waits for code that does not return, so that another node continues meanwhile.
+// Code that returns during that wait is no leak. The rest is named.
 func TestShutdownWaitsForTheWatchdog(t *testing.T) {
 	t.Parallel()
 	for name, back := range map[string]time.Duration{"back in time": 25 * time.Second, "not back": 0} {
@@ -370,7 +370,7 @@ func TestShutdownWaitsForTheWatchdog(t *testing.T) {
 				if err == nil || err.Error() != want || took != 45*time.Second {
 					e.T.Errorf("after %v: %v", took, err)
 				}
-				// Nothing of the node goes on, and what it left is still told.
+				// Nothing of the node continues, and its leaks are still reported.
 				after(at, time.Hour)
 				if n := len(interrupts.All()); n != 5 {
 					e.T.Errorf("interrupted %d times", n)

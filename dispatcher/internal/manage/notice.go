@@ -62,8 +62,8 @@ func (m *Manager) doubt(ref provider.TaskRef) {
 	m.doubts[h] = struct{}{}
 }
 
-// doubtful adds to list the attempts to check with the storage now, and forgets them. all reports whether list
-// already has all attempts. m is locked.
+// doubtful adds to list the attempts to check with the storage now, and forgets them. If all is true, list already has
+// all attempts. The caller holds the lock.
 func (m *Manager) doubtful(list []*held, all bool, now time.Time) []*held {
 	if !all && m.doubted.After(now) {
 		return list

@@ -38,8 +38,8 @@ type life struct {
 	why    error         // why it is over
 }
 
-// end ends the attempt. If ok is true, the caller must handle the end. given is the outcome of a completer, if any.
-// code reports whether user code still runs.
+// end ends the attempt. If ok is true, the caller must handle the end. The outcome given is that of a completer, if
+// any. The result code reports whether user code still runs.
 func (l *life) end(why error) (given *Outcome, code, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -142,7 +142,7 @@ func (c *committer) committed(
 }
 
 // commit stores a turn of an actor. Results for the actor wait meanwhile. If the outcome is unknown, it retries with
-// the same commit ID for at most half a lease. stored reports whether the turn may be stored.
+// the same commit ID for at most half a lease. The result stored reports whether the turn may be stored.
 func (c *committer) commit(working context.Context, a *actor, t *translation) (res provider.CommitTurnResult, stored bool, err error) {
 	c.actors.commits(a, true)
 	defer c.actors.commits(a, false)

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// reportLeft logs and counts what an ended execution has left behind. buried are the events that its last commit moved
-// to the dead letters and that this node has seen.
+// reportLeft logs and counts what an ended execution has left behind. The buried events are those that its last commit
+// moved to the dead letters and that this node has seen.
 func (c *committer) reportLeft(x *replay.Execution, buried []string) {
 	left := x.Left()
 	if left == nil && len(buried) == 0 {
