@@ -61,9 +61,10 @@ func WithQueue(name string) ActivityOption {
 	})
 }
 
-// AtMostOnce never runs an attempt again if its node was lost and its outcome is unknown: the call then ends with
-// ErrWorkerLost, which no policy retries. That includes a node that was lost after it had taken the activity and before the
-// code began, and one that shut down without waiting for the code. Reported failures are retried as the policy says.
+// AtMostOnce never runs an attempt again if its node was lost and its outcome is unknown. The call then ends with
+// ErrWorkerLost, which no policy retries. That includes a node lost after it had taken the activity and before the code
+// began. It also includes one that shut down without waiting for the code. Reported failures are retried as the policy
+// says.
 func AtMostOnce() ActivityOption {
 	return activityFunc(func(call *history.ActivityScheduled) error {
 		call.AtMostOnce = true

@@ -17,7 +17,7 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// broken registers as "main" code that cannot go on, and as "fine" code that can.
+// broken registers as "main" code that cannot continue, and as "fine" code that can.
 func broken(e *enginetest.Engine, fn func(*octx, none) (string, error)) *runtime.Registry {
 	e.T.Helper()
 	reg := registry(e.T)
@@ -26,7 +26,7 @@ func broken(e *enginetest.Engine, fn func(*octx, none) (string, error)) *runtime
 	return reg
 }
 
-// othersGoOn checks that an instance beside a broken one runs to its end.
+// othersGoOn checks that another instance than the broken one runs to its end.
 func othersGoOn(e *enginetest.Engine) {
 	e.T.Helper()
 	if got := enginetest.Output[int](e, e.Create(enginetest.NewID().String(), "fine", none{})); got != 8 {
@@ -72,8 +72,8 @@ func TestPanicBlocksUntilTheCodeIsFixed(t *testing.T) {
 	})
 }
 
-// A panicking instance is tried again for as long as it takes: after a night of retries
-// it is still not held, and the morning's deploy heals it without a person's hand.
+// A panicking instance is retried for as long as it takes. After a night of retries it is still not
+// held, and the morning's deploy heals it without help from a person.
 func TestHazard13_PanicIsRetriedForEver(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {
@@ -178,8 +178,8 @@ func TestRecoveredPanicIsNoFault(t *testing.T) {
 	})
 }
 
-// Code that no longer matches its history is Blocked with all that is needed to find the
-// place, and goes on with the right code as if nothing had happened.
+// An instance whose code no longer matches its history is Blocked, with all that is needed to find the
+// place. With the right code it continues as if nothing had happened.
 func TestNonDeterminismBlocksUntilTheCodeFits(t *testing.T) {
 	t.Parallel()
 	code := func(change bool) func(*octx, none) (string, error) {
@@ -218,8 +218,8 @@ func TestNonDeterminismBlocksUntilTheCodeFits(t *testing.T) {
 	})
 }
 
-// Code that blocks outside of the engine is reported with its stack; other instances go
-// on, and the third time it is held until a person looks.
+// Code that blocks outside of the engine is reported with its stack, and other instances continue. The
+// third time its instance is held until a person looks.
 func TestHazard20_DeadlockIsReportedAndHeld(t *testing.T) {
 	t.Parallel()
 	for name, engineFirst := range map[string]bool{"at once": false, "after a call": true} {
@@ -314,8 +314,8 @@ func TestHazard09_ForeignGoroutineFailsTheTurn(t *testing.T) {
 	}
 }
 
-// A goroutine that is left running may call at any time, also when its code has long been
-// evicted: it ends there, and nothing else comes of it.
+// A goroutine that is left running may call at any time, also when its code has long been evicted. It
+// ends there, without any other effect.
 func TestHazard09_ForeignGoroutineThatComesLate(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {
@@ -340,8 +340,8 @@ func TestHazard09_ForeignGoroutineThatComesLate(t *testing.T) {
 	})
 }
 
-// A loop that recovers everything and tries again, as ordinary code does, does not keep an
-// eviction from ending: neither the loop nor a call of a deferred function goes on.
+// A loop that recovers everything and tries again, as ordinary code does, does not keep an eviction
+// from ending. Neither the loop nor a call of a deferred function continues.
 func TestHazard08_RecoverInALoopDoesNotSpin(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {

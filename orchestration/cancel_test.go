@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Cancellation reaches code as an error of whatever it waits for, every further operation
-// in the scope returns the same, and a detached scope cleans up.
+// Cancellation reaches code as an error of whatever it waits for. Every further operation
+// in the scope returns the same error. A detached scope cleans up.
 func TestCancellationReachesTheCode(t *testing.T) {
 	t.Parallel()
 	waits := map[string]func(ctx *octx) error{

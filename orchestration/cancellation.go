@@ -18,7 +18,8 @@ const (
 	// WaitForEnd tells the activity to stop and waits: the call ends with the activity's own result or error. One that has not
 	// begun ends with ErrCancelled, and so does one that does not return within its node's grace period.
 	WaitForEnd Cancellation = history.CancelWait
-	// Abandon ends the call at once with ErrCancelled and lets the activity go on. It counts as pending until the execution ends.
+	// Abandon ends the call at once with ErrCancelled and lets the activity continue. It counts as pending until the
+	// execution ends.
 	Abandon Cancellation = history.CancelAbandon
 )
 
@@ -33,8 +34,8 @@ func WithCancellation(c Cancellation) ActivityOption {
 	})
 }
 
-// TimeoutKind returns the limit of an activity that has passed, if err is ErrTimeout for that reason. ok is false for all other
-// errors, timeouts of scopes and waits included.
+// TimeoutKind returns the limit of an activity that has passed, if err is ErrTimeout for that reason. For other errors
+// ok is false, timeouts of scopes and waits included.
 func TimeoutKind(err error) (kind activity.TimeoutKind, ok bool) {
 	stored, ok := failure.TimeoutKind(err)
 	return activity.TimeoutKind(stored), ok

@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure/internal/replay"
 )
 
-// engine returns the scope that the Context stands for. A Context that the engine did not make is a mistake of the code that no
-// error could mend. It panics, so that the instance shows as Blocked and goes on when the code is fixed.
+// engine returns the scope that the Context stands for. A Context that the engine did not make is a mistake of the code
+// that no error could mend. It panics, so that the instance shows as Blocked and continues when the code is fixed.
 func (c *Context) engine() *replay.Scope {
 	if c != nil {
 		if scope := bind.ScopeOf(&c.handle); scope != nil {

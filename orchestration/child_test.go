@@ -219,15 +219,16 @@ func TestChildKeepsItsParentOverContinueAsNew(t *testing.T) {
 	})
 }
 
-// Automatic IDs follow from key, execution and event: equal on replay, different in the
-// next execution, and a late child of the old one does not answer the new one.
+// Automatic IDs follow from key, execution and event. They are equal on replay and
+// different in the next execution. The result of a late child does not reach the new
+// execution.
 func TestChildIDsDifferPerExecution(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {
 		reg := registry(e.T)
 		enginetest.Activity(e.T, reg, "name", func(_ context.Context, n int) (string, error) { return fmt.Sprint("child of ", n), nil })
 		enginetest.Orchestration(e.T, reg, "child", func(ctx *octx, n int) (string, error) {
-			_ = ctx.Sleep(time.Hour) // cancelled with its parent's execution, the first one answers sooner
+			_ = ctx.Sleep(time.Hour) // cancelled with its parent's execution, the first one ends sooner
 			return orchestration.CallActivityNamed[string](ctx.Detached(), "name", n)
 		})
 		key := start(e, reg, func(ctx *octx, n int) (string, error) {

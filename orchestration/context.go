@@ -77,8 +77,8 @@ func (c *Context) Sleep(d time.Duration) error {
 	return err
 }
 
-// WithCancel returns a child scope and a function that cancels it: its activities, timers and children are cancelled, and calls
-// that wait in it return ErrCancelled.
+// WithCancel returns a child scope and a function that cancels it. Its activities, timers and children are then
+// cancelled, and calls that wait in it return ErrCancelled.
 func (c *Context) WithCancel() (child *Context, cancel func()) {
 	scope, cancel := c.engine().WithCancel()
 	return in(scope), cancel
@@ -95,9 +95,10 @@ func (c *Context) WithTimeout(d time.Duration) (child *Context, cancel func()) {
 // that is reserved for the end.
 func (c *Context) Detached() *Context { return in(c.engine().Detached()) }
 
-// Go runs fn as another coroutine of the orchestration, in a child scope. The future is settled with fn's error; cancelling it
-// cancels the scope. fn's context is valid until fn returns: later calls with it fail with ErrInvalid. Coroutines never run at
-// the same time, so they may share variables. Those still running when the orchestration's function returns end there.
+// Go runs fn as another coroutine of the orchestration, in a child scope. The future is settled with fn's error;
+// cancelling it cancels the scope. The context of fn is valid until fn returns: later calls with it fail with
+// ErrInvalid. Coroutines never run at the same time, so they may share variables. Those still running when the
+// orchestration's function returns end there.
 func (c *Context) Go(fn func(*Context) error) Future[None] {
 	mustFunc(fn == nil, "Go")
 	return Future[None]{f: c.engine().Go(func(s *replay.Scope) error { return fn(in(s)) })}

@@ -19,10 +19,10 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// An orchestration's context must never pass where a context.Context is wanted: a
-// database call would then run again on each replay, undurably. The method of notAContext
-// is at the same depth as the one that Context would promote, so that the package stops
-// compiling - an ambiguous selector - when Context gets one.
+// An orchestration's context must never pass where a context.Context is wanted: a database
+// call would then run again on each replay, undurably. The method of notAContext is at the
+// same depth as the one that Context would promote. If Context gets one, the selector is
+// ambiguous and the package stops compiling.
 type notAContext struct {
 	*octx
 	contextMethods
@@ -58,8 +58,8 @@ func TestHazard44_ContextIsNoContext(t *testing.T) {
 	}
 }
 
-// A context is of no use once its scope is over: begun operations fail with an error that
-// says why, and nothing is recorded, on every replay alike.
+// A context is of no use once its scope is over. Operations begun with it fail with an error
+// that says why. Nothing is recorded, on every replay alike.
 func TestHazard44_ContextEndsWithItsScope(t *testing.T) {
 	t.Parallel()
 	uses := map[string]func(ctx *octx) error{

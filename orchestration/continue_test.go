@@ -21,8 +21,8 @@ type state struct {
 	Got   []int
 }
 
-// Ten executions follow each other while events flow: none is lost, doubled or reordered,
-// whether it was waiting in the inbox, received and unread, or sent in between.
+// Ten executions follow each other while events flow. No event is lost, doubled or reordered, whether it was waiting in
+// the inbox, received and unread, or sent in between.
 func TestHazard29_NoEventIsLost(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryStore(t, func(e *enginetest.Engine) {
@@ -142,8 +142,8 @@ func TestFullHistory(t *testing.T) {
 	})
 }
 
-// More unread events than fit into one commit are refused to the code, which can read
-// them and go on: the instance is not stuck for ever.
+// Continuing as new with more unread events than fit into one commit is refused to the code. The code can read them and
+// continue: the instance is not stuck for ever.
 func TestContinueAsNewWithTooMuchUnread(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {

@@ -41,8 +41,8 @@ func (c *cargo) check(where string) error {
 	return nil
 }
 
-// Only encoded bytes cross, in memory, too: what a sender changes after the call and what
-// one reader does to its copy nobody else sees, and fields that are not stored never arrive.
+// Only encoded bytes cross, in memory, too. Nobody else sees what a sender changes after the call or
+// a reader in its copy. Fields that are not stored never arrive.
 func TestHazard34_OnlyBytesCross(t *testing.T) {
 	t.Parallel()
 	// Each way sends a value, spoils it, and returns what a reader gets, at each call anew.

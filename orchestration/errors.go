@@ -62,8 +62,9 @@ func NewErrors() *Errors { return &Errors{bind.NewErrors(shown)} }
 // The engine's own errors, as orchestration code and clients see them. Compare with
 // errors.Is; the message says more. ErrTooLarge, ErrExists and ErrInvalid are those of packages client and provider.
 //
-// ErrCancelled and ErrTimeout are outcomes: a call or an instance ended that way. activity.ErrCancelled and activity.ErrTimeout are other values,
-// because they tell running code to stop, and code that returns one of them has not made its instance cancelled.
+// ErrCancelled and ErrTimeout are outcomes: a call or an instance ended that way. They differ from
+// activity.ErrCancelled and activity.ErrTimeout, which tell running code to stop. Code that returns one of those has
+// not made its instance cancelled.
 var (
 	// ErrCancelled: the instance or the scope was cancelled.
 	ErrCancelled = failure.ErrCancelled
@@ -77,12 +78,13 @@ var (
 	ErrTerminated = failure.ErrTerminated
 	// ErrPanic: an activity panicked.
 	ErrPanic = failure.ErrPanic
-	// ErrPayload: a value cannot be encoded, or bytes cannot be decoded into the requested type. A client that was given such a value
-	// returns ErrInvalid, too.
+	// ErrPayload: a value cannot be encoded, or bytes cannot be decoded into the requested type. A client that was
+	// given that value returns ErrInvalid, too.
 	ErrPayload = failure.ErrPayload
 	// ErrTooLarge: a payload or a number of pending activities is over its limit. Retrying cannot mend it.
 	ErrTooLarge = failure.ErrTooLarge
-	// ErrHistoryFull: the history is too long to go on; continue as new earlier. It is not ErrTooLarge, which leaves room for smaller things.
+	// ErrHistoryFull: the history is too long to continue; continue as new earlier. It is not ErrTooLarge, which leaves
+	// room for smaller things.
 	ErrHistoryFull = failure.ErrHistoryFull
 	// ErrExists: the instance ID is in use, such as one chosen for a child.
 	ErrExists = failure.ErrExists

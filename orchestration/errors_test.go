@@ -21,8 +21,8 @@ type declinedError struct{ Code int }
 
 func (e *declinedError) Error() string { return fmt.Sprintf("declined %d", e.Code) }
 
-// Registered errors work with errors.Is and errors.As on the other side of the store, twice over: from the activity into the
-// orchestration, from there to the client.
+// Registered errors work with errors.Is and errors.As on the other side of the store. They do so from the activity into
+// the orchestration, and from there to the client.
 func TestHazard43_ErrorsKeepTheirIdentity(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryStore(t, func(e *enginetest.Engine) {

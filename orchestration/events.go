@@ -26,7 +26,7 @@ type Mailbox[T any] struct {
 // turn.
 func Events[T any](ctx *Context, name string) Mailbox[T] {
 	scope := ctx.engine()
-	// Histories from before this check go on.
+	// Histories from before this check still replay.
 	if err := check.Name("event name", name); err != nil && !scope.Replaying() {
 		scope.Fail(fmt.Errorf("waiting for events of %s: %w", check.Quote(name), err))
 	}

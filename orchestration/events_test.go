@@ -26,8 +26,8 @@ func drain(ctx *octx, name string) ([]int, error) {
 	}
 }
 
-// Events that arrive before the code waits for them are kept, also those from before the first turn, and they arrive in the
-// order in which they were sent.
+// Events that arrive before the code waits for them are kept, also those from before the first turn. The code receives
+// them in the order in which they were sent.
 func TestEventsAreKeptAndComeInOrder(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryStore(t, func(e *enginetest.Engine) {
@@ -218,8 +218,8 @@ func TestHazard06_BatchesAreInvisible(t *testing.T) {
 	})
 }
 
-// Now is the time of the event that the code handles, not that of the batch or of the turn,
-// and the same whether the code ran live, cached or again.
+// Now is the time of the event that the code handles, not that of the batch or of the turn. It is the same whether the
+// code ran live, cached or again.
 func TestHazard06_NowIsOfTheEventLastApplied(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {

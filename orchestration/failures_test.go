@@ -30,8 +30,8 @@ func (vain) Error() string { return "vain" }
 
 func (vain) Is(error) bool { return true }
 
-// A nil pointer that is returned as an error is a failure that says so, and so is an error
-// whose methods panic: of an activity, of a side effect, and of the orchestration itself.
+// A nil pointer that is returned as an error is a failure that says so. So is an error whose methods panic. Both hold
+// for an activity, a side effect, and the orchestration itself.
 func TestHazard43_TypedNilIsAFailureThatSaysSo(t *testing.T) {
 	t.Parallel()
 	var none1 *declinedError

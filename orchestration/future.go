@@ -25,9 +25,9 @@ func (f Future[T]) source() replay.Source { return f.made() }
 // Ready reports whether Get would return at once.
 func (f Future[T]) Ready() bool { return f.made().Ready() }
 
-// Get waits for the result. Each call decodes its own copy. It returns ctx's error if that scope is cancelled first; the
-// operation then goes on unless it belongs to the scope, too. After a cancelled call with [WaitForEnd] it waits for the end of
-// the activity.
+// Get waits for the result. Each call decodes its own copy. It returns ctx's error if that scope is cancelled first;
+// the operation then continues unless it belongs to the scope, too. After a cancelled call with [WaitForEnd] it waits
+// for the end of the activity.
 func (f Future[T]) Get(ctx *Context) (T, error) {
 	var out T
 	settled := f.made()
@@ -113,8 +113,8 @@ func StartTimer(ctx *Context, d time.Duration) Future[None] {
 	return Future[None]{f: ctx.engine().Timer(d)}
 }
 
-// encodeInput encodes an input of a call. A value that cannot be encoded is a mistake of the code that follows from its state,
-// so the call returns the same error on every replay.
+// encodeInput encodes an input of a call. A value that cannot be encoded is a mistake of the code. It follows from the
+// state of the code, so the call returns the same error on every replay.
 func encodeInput(what, name string, in any) ([]byte, error) {
 	data, err := payload.Encode(in)
 	if err != nil {

@@ -235,7 +235,7 @@ func TestWideFanIn(t *testing.T) {
 	})
 }
 
-// One more than may be pending is refused to the code, which can go on.
+// One more than may be pending is refused to the code, which can continue.
 func TestPendingActivitiesAreBounded(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {

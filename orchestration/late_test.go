@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// A timer that is due, and results that have come, in the same batch as the message that
-// makes the code give them up: they are consumed without an event, and nothing stays behind.
+// A due timer and results come in the same batch as the message that makes the code give
+// them up. They are consumed without an event, and nothing stays behind.
 func TestHazard37_WhatIsNoLongerAwaitedLeavesNoEvent(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

@@ -11,18 +11,19 @@ import (
 // DefaultLocalTimeout is the default start-to-close timeout of a local activity.
 const DefaultLocalTimeout = 5 * time.Second
 
-// CallLocal runs a short activity inside the turn and waits for its result. It costs one event in the commit of that turn,
-// whereas an ordinary activity costs a commit of its own: several in a row are stored together.
+// CallLocal runs a short activity inside the turn and waits for its result. It costs one event in the commit of that
+// turn, whereas an ordinary activity costs a commit of its own. Several in a row are stored together.
 //
-// The activity runs before the commit that records its result. So it runs again if that commit fails: after a crash, but also
-// if another commit was faster or the turn failed. Make it idempotent, or use CallActivity. Input, context and activity.Info
-// are as in the queue, with these exceptions: it cannot end later (activity.ErrPending), it cannot write inside the store's
-// transaction (OnComplete), and its heartbeats only return whether it should stop.
+// The activity runs before the commit that records its result. So it runs again if that commit fails: after a crash,
+// but also if another commit was faster or the turn failed. Make it idempotent, or use CallActivity. Input, context and
+// activity.Info are as in the queue, with three exceptions. It cannot end later (activity.ErrPending). It cannot write
+// inside the store's transaction (OnComplete). Its heartbeats only return whether it should stop.
 //
-// A turn waits a second for its local activities (runtime.Options.LocalActivityTime). One that runs for longer continues as an
-// ordinary activity. A retry whose delay ends later waits in the queue, with the number of its attempt. A call begins in the
-// queue if this node cannot run it inside the turn: if the activity is not registered, has a limit of its own or its node's
-// rate, or is called while the node shuts down; or if the call has a session, a priority or a fairness key.
+// A turn waits a second for its local activities (runtime.Options.LocalActivityTime). One that runs for longer
+// continues as an ordinary activity. A retry whose delay ends later waits in the queue, with the number of its attempt.
+// A call begins in the queue if this node cannot run it inside the turn. The activity may not be registered here, or
+// have a limit of its own or its node's rate. The call may have a session, a priority or a fairness key. The node may
+// be shutting down.
 //
 // An attempt is bounded by [DefaultLocalTimeout] or WithStartToCloseTimeout. WithRetry, WithQueue and WithCancellation are as
 // for CallActivity; AtMostOnce and WithHeartbeatTimeout are refused. An execution waits for at most 100 at a time.

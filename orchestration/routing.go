@@ -15,8 +15,8 @@ const (
 	PriorityLowest  = provider.PriorityLowest
 )
 
-// WithPriority puts the activity before those of its queue with a larger number, 1 to 5; the default is 3. Each step is worth
-// an hour of waiting, so that nothing starves: an activity that is an hour older goes first in spite of one step.
+// WithPriority puts the activity before those of its queue with a larger number, 1 to 5; the default is 3. Each step is
+// worth an hour of waiting, so that nothing starves. An activity that is an hour older goes first in spite of one step.
 func WithPriority(priority int) ActivityOption {
 	return activityFunc(func(call *history.ActivityScheduled) error {
 		if priority < PriorityHighest || priority > PriorityLowest {
@@ -37,11 +37,11 @@ func WithFairnessKey(key string) ActivityOption {
 	})
 }
 
-// WithSession runs the activity on the node that holds the session, so that it finds what earlier activities of the session
-// left there: files, caches, connections. The node that takes the first activity of a session holds it until it has been idle
-// for Options.Sessions.Idle. If the node is lost or shut down, another one takes the session over with the next activity, and
-// starts with nothing: an activity must check what it finds. An ID has up to 512 bytes and is valid for the whole store;
-// [Context.NewUUID] makes a unique one.
+// WithSession runs the activity on the node that holds the session. There it finds the files, caches and connections
+// that earlier activities of the session left. The node that takes the first activity of a session holds it until it
+// has been idle for Options.Sessions.Idle. If the node is lost or shut down, another one takes the session over with
+// the next activity. It starts with nothing: an activity must check what it finds. An ID has up to 512 bytes and is
+// valid for the whole store; [Context.NewUUID] makes a unique one.
 func WithSession(id string) ActivityOption {
 	return activityFunc(func(call *history.ActivityScheduled) error {
 		call.Session = id

@@ -6,9 +6,9 @@ import (
 	"github.com/perdure/perdure/internal/payload"
 )
 
-// SideEffect runs fn once and records its result; replay returns the record. fn must be quick and must not use the engine, else
-// the turn fails. It is for a value such as a reading of the configuration; work that takes longer or can fail belongs into an
-// activity. fn may run again if the node is lost before the turn is stored.
+// SideEffect runs fn once and records its result. Replay returns the record. The function must be quick. It must not
+// use the engine, else the turn fails. Use it for a value such as a reading of the configuration. Work that takes
+// longer or can fail belongs in an activity. The engine may run fn again if the node is lost before the turn is stored.
 func SideEffect[T any](ctx *Context, fn func() (T, error)) (T, error) {
 	mustFunc(fn == nil, "SideEffect")
 	scope := ctx.engine()

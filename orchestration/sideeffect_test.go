@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/orchestration"
 )
 
-// A side effect that uses the engine would be missing on replay: it is found when the code
-// first runs, and not when the instance is rebuilt a year later.
+// A side effect that uses the engine would be missing on replay. It is found when the code
+// first runs, not when the instance is rebuilt a year later.
 func TestSideEffectThatUsesTheEngine(t *testing.T) {
 	t.Parallel()
 	cases := map[string]func(ctx *octx){
@@ -51,8 +51,8 @@ func TestSideEffectThatUsesTheEngine(t *testing.T) {
 	}
 }
 
-// A panic in a side effect leaves nothing in the history, so that code which recovers it and
-// goes on could not be replayed: the turn fails.
+// A panic in a side effect leaves nothing in the history. Code that recovers it and
+// continues could not be replayed, so the turn fails.
 func TestSideEffectWhosePanicIsRecovered(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {

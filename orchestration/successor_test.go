@@ -16,8 +16,8 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// Ten thousand events of a kibibyte, received and not read, open the next execution one by
-// one in the order in which they came, and none is lost, though they fit into no input.
+// Ten thousand events of a kibibyte, received and not read, open the next execution one by one in their order. None is
+// lost, though they fit into no input.
 func TestHazard29_TenThousandUnreadEventsGoAlong(t *testing.T) {
 	t.Parallel()
 	const n = 10_000
@@ -183,8 +183,8 @@ func TestHazard29_RequestIDsMoveOn(t *testing.T) {
 	})
 }
 
-// A message that arrives while an execution continues as new stays in the inbox, with its place in the order, for the next one;
-// an execution that has ended says so.
+// A message that arrives while an execution continues as new stays in the inbox for the next one, with its place in the
+// order. An execution that has ended says so.
 func TestHazard29_InboxStaysAndStatusesSayHowItEnded(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {

@@ -103,8 +103,8 @@ func TestHazard25_NodesClockNeverCounts(t *testing.T) {
 	}
 }
 
-// Code that sleeps until a moment and then looks at Now finds that it has come, also when
-// another node goes on and the storage's clock has jumped meanwhile.
+// Code that sleeps until a moment and then looks at Now finds that it has come. This also
+// holds when another node continues and the storage's clock has jumped meanwhile.
 func TestHazard25_SleepUntilHasCome(t *testing.T) {
 	t.Parallel()
 	for name, jump := range map[string]time.Duration{"no jump": 0, "forward": 20 * time.Minute, "back": -20 * time.Minute, "far ahead": 5 * time.Hour} {

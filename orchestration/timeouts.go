@@ -7,9 +7,9 @@ import (
 	"github.com/perdure/perdure/internal/history"
 )
 
-// WithStartToCloseTimeout bounds one attempt from its start on. An attempt over it fails with ErrTimeout and is retried as the
-// policy says. An attempt goes on while its activity is pending or parked, until its token ends it: leave the option out where
-// a person decides, or give as long as that may take. Zero means no bound.
+// WithStartToCloseTimeout bounds one attempt from its start on. An attempt over it fails with ErrTimeout and is retried
+// as the policy says. An attempt lasts while its activity is pending or parked, until its token ends it. Leave the
+// option out where a person decides, or give as long as that may take. Zero means no bound.
 func WithStartToCloseTimeout(d time.Duration) ActivityOption {
 	return bound("start-to-close", d, func(call *history.ActivityScheduled) *int64 { return &call.StartToClose })
 }
