@@ -107,8 +107,8 @@ func (a *Attempt) OnInterrupt(fn func(attempt int)) (stop func()) {
 	}
 }
 
-// Interrupt calls the functions that OnInterrupt was given, but not those that have not returned from their last
-// call. start runs a call on another goroutine.
+// Interrupt calls the functions that OnInterrupt was given, except those still in their last call. The function
+// start runs a call on another goroutine.
 func (a *Attempt) Interrupt(attempt int, start func(call func())) {
 	a.hooks.mu.Lock()
 	all := slices.Clone(a.hooks.all)

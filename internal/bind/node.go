@@ -6,8 +6,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Starter makes the first turn of an instance and stores the instance as that turn leaves it, in one commit. ok is false if it did not, for
-// whatever reason: then nothing is stored, and the caller creates the instance itself.
+// Starter makes the first turn of an instance and stores the instance as that turn leaves it, in one commit. If ok is
+// false, nothing is stored, for whatever reason. The caller then creates the instance itself.
 type Starter interface {
 	StartEagerly(ctx context.Context, req provider.CreateRequest) (res provider.CreateResult, ok bool, err error)
 }

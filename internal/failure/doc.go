@@ -6,8 +6,8 @@
 // should never be compared.
 //
 // The errors of the engine itself are the sentinels of this package. Each has a stored code. Only an error that is or
-// wraps one of them counts as the engine's. context.Canceled in user code is an ordinary error and remains one; it is
-// no cancellation.
+// wraps one of them counts as the engine's. In user code, context.Canceled is an ordinary error and remains one; it
+// is no cancellation.
 //
 // The package decides nothing: callers decide whether to retry and how an execution ends.
 package failure

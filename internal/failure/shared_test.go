@@ -23,7 +23,8 @@ func TestSharedSentinels(t *testing.T) {
 	}
 }
 
-// Earlier releases stored them under a name if they had one. Such a name is read and no longer written.
+// Earlier releases stored them under a name if they had one. This release reads those names and no
+// longer writes them.
 func TestSharedSentinelsUnderAName(t *testing.T) {
 	s := &Set{}
 	if err := s.AddSentinel("taken", provider.ErrExists); err != nil {

@@ -99,7 +99,7 @@ func TestCheckRefuses(t *testing.T) {
 		{reflect.TypeFor[level](), "without UnmarshalText"},
 		{reflect.TypeFor[readOnlyText](), "without MarshalText"},
 		{reflect.TypeFor[struct{ *base }](), "embedded pointer to unexported struct"},
-		{reflect.StructOf([]reflect.StructField{ // go vet refuses such a struct in the source
+		{reflect.StructOf([]reflect.StructField{ // go vet refuses this struct in the source
 			{Name: "A", Type: reflect.TypeFor[int](), Tag: `json:"x"`},
 			{Name: "B", Type: reflect.TypeFor[int](), Tag: `json:"x"`},
 		}), ".B: has the JSON name \"x\" of field A"},

@@ -26,9 +26,9 @@ func (x *Execution) Replay(events []history.Event) error {
 	return x.sched.fault
 }
 
-// Deliver applies one message live and runs the code until it blocks. applied is false if the message did not become
-// an event: it repeats a request, or code does not wait for it. The message's At is the storage's time. Deliver
-// resumes code: see the package comment.
+// Deliver applies one message live and runs the code until it blocks. If applied is false, the message did not become
+// an event: it repeats a request, or code does not wait for it. The message's At is the storage's time. Deliver resumes
+// code: see the package comment.
 func (x *Execution) Deliver(message history.Event) (applied bool, err error) {
 	if x.sched.fault != nil {
 		return false, x.sched.fault

@@ -29,8 +29,8 @@ func (f *Future) askOnce() {
 	f.ask()
 }
 
-// Ending reports whether the operation was asked to end and has not ended yet. A coroutine that waits for it alone
-// goes on waiting, also in a scope that is over.
+// Ending reports whether the operation was asked to end and has not ended yet. A coroutine that waits only for it
+// keeps waiting, also in a scope that is over.
 func (f *Future) Ending() bool { return f.asked && !f.settled }
 
 // ending reports whether code waits for one future alone and that future is ending.

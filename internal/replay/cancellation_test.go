@@ -75,8 +75,7 @@ func TestCancellationIsAsItWasStored(t *testing.T) {
 	}
 }
 
-// An abandoned activity that goes on counts as pending until the execution ends. The end of the
-// execution names it.
+// An abandoned activity that continues counts as pending until the execution ends. The end of the execution names it.
 func TestAbandonedActivityIsPendingUntilTheEnd(t *testing.T) {
 	t.Parallel()
 	x := live(t, func(s *replay.Scope) error {

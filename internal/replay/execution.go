@@ -57,7 +57,7 @@ func (x *Execution) Size() int {
 // Activities returns how many activities the execution waits for.
 func (x *Execution) Activities() int { return x.pending.activities }
 
-// Awaits reports whether the execution goes on and waits for the outcome of the event.
+// Awaits reports whether the execution has not ended and waits for the outcome of the event.
 func (x *Execution) Awaits(id int64) bool { return x.end == nil && x.pending.futures[id] != nil }
 
 // Crowded reports whether the turn has so much to store already that further messages should wait for the next one.

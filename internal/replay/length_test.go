@@ -19,8 +19,8 @@ func sized(n int) *history.ActivityScheduled {
 	return &history.ActivityScheduled{Name: "a", Queue: "default", Input: make([]byte, n)}
 }
 
-// The call that would make the history too large gets the error, and smaller calls go on.
-// Code that cleans up in a detached scope may use the reserve.
+// The call that would make the history too large gets the error, and smaller calls still
+// succeed. Code that cleans up in a detached scope may use the reserve.
 func TestHazard32_BytesOfAHistoryAreBounded(t *testing.T) {
 	t.Parallel()
 	settings := replay.DefaultSettings()
@@ -144,7 +144,7 @@ func TestHazard33_LimitsAreThoseOfTheStart(t *testing.T) {
 	})
 }
 
-// The next execution goes on with the settings of the first.
+// The next execution continues with the settings of the first.
 func TestHazard33_SettingsGoAlong(t *testing.T) {
 	t.Parallel()
 	settings := history.Settings{MaxPayload: 100, MaxEvents: 2000, MaxBytes: 5 << 20, Flags: replay.FlagOneByOne}

@@ -66,7 +66,7 @@ func (r *recorder) begin(message history.Body) {
 }
 
 // emit records a command of the code and returns its event ID. On replay it matches the command with the next event of
-// the history instead. A difference is a fault, and the coroutine that made it never goes on.
+// the history instead. A difference is a fault, and the coroutine that made it never continues.
 func (r *recorder) emit(want history.Body) int64 {
 	r.effects.Add(1)
 	if !r.replaying.Load() {

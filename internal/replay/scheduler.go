@@ -88,8 +88,8 @@ func (s *scheduler) failPanic(panicked any) {
 	s.fail(&PanicError{Value: short(panicked), Stack: string(debug.Stack())})
 }
 
-// abort notes a fault and parks the running coroutine, which never goes on. No coroutine runs while a message takes
-// effect, such as a cancelled scope. The scheduler then stops before it resumes the next one.
+// abort records a fault and parks the running coroutine, which never continues. No coroutine runs while a message
+// takes effect, such as a cancelled scope. The scheduler then stops before it resumes the next one.
 func (s *scheduler) abort(err error) {
 	s.fail(err)
 	if co := s.current.Load(); co != nil {

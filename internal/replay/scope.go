@@ -88,7 +88,7 @@ func (s *Scope) WithTimeout(d time.Duration) (child *Scope, cancel func()) {
 	case !timer.settled:
 		timer.then = expire
 	case timer.err != nil:
-		child.cancel(timer.err) // the scope must not go on without its timer
+		child.cancel(timer.err) // the scope must not continue without its timer
 	default:
 		expire()
 	}

@@ -19,7 +19,7 @@ type End struct {
 // Turn is what happened since the last confirmed commit.
 type Turn struct {
 	Events   []history.Event // in order, messages and commands
-	End      *End            // nil: the execution goes on
+	End      *End            // nil: the execution continues
 	Children []Child         // with End: children that still run, by event ID
 	Pending  int             // with End: activities that were awaited
 }
@@ -54,7 +54,7 @@ func (x *Execution) warn() {
 	})
 }
 
-// stop ends the execution: no coroutine goes on.
+// stop ends the execution: no coroutine continues.
 func (x *Execution) stop(end *End) { x.end, x.sched.ended = end, true }
 
 // finish records how the main function ended.

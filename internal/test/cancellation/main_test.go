@@ -218,7 +218,8 @@ type listener struct {
 	answer func(cause error) (string, error)
 }
 
-// listen registers a listener under a name. The listener returns the cause unless answer returns something else.
+// listen registers a listener under a name. The listener returns the cause, or the results of answer unless it is
+// nil.
 func (r *rig) listen(name string, answer func(cause error) (string, error)) *listener {
 	l := &listener{began: make(chan string, 1000), heard: make(chan heard, 1000), answer: answer}
 	enginetest.Activity(r.T, r.activities, name, func(ctx context.Context, in string) (string, error) {

@@ -15,7 +15,7 @@ type mode struct {
 	off  fastpath.Set
 }
 
-// modes are those that EveryMode and EveryStore run. What code sees must be the same in all of them.
+// modes are those that EveryMode and EveryStore run. Code must see the same in all of them.
 //
 //nolint:gochecknoglobals // constant table
 var modes = []mode{
