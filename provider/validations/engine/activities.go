@@ -93,7 +93,7 @@ func activityTimeout(t *trial) {
 	}
 }
 
-// queues lets work wait for the node that can do it, beside work that others can do.
+// queues lets work wait for the node that can do it, next to work that others can do.
 func queues(t *trial) {
 	first, second := runtime.NewRegistry(), runtime.NewRegistry()
 	addSum(t, first)

@@ -101,8 +101,8 @@ func firesEarly(m *mutant) {
 	})
 }
 
-// ignoresFence stores the first commit of a turn that comes too late, and no other: nodes that overwrite each
-// other for ever would do so in no time, and virtual time would not pass.
+// ignoresFence stores only the first commit of a turn that comes too late. Nodes that overwrite each other for ever
+// would do so in no time, and virtual time would not pass.
 func ignoresFence(m *mutant) {
 	var stored atomic.Bool
 	changesCommit(m, func(r *provider.CommitTurnRequest) {

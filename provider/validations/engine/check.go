@@ -97,7 +97,7 @@ func (t *trial) unfinished(ctx context.Context) string {
 	return b.String()
 }
 
-// ran answers how often each attempt has run so far.
+// ran returns how often each attempt has run so far.
 func (t *trial) ran() map[attempt]int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -24,7 +24,7 @@ func childScenarios() []scenario {
 	}
 }
 
-// children answer results and errors, over two generations.
+// children return results and errors, over two generations.
 func children(t *trial) {
 	const many = 5
 	reg := runtime.NewRegistry()
@@ -171,7 +171,7 @@ func (a abandoning) CommitTurn(ctx context.Context, req provider.CommitTurnReque
 	return a.Provider.CommitTurn(ctx, req)
 }
 
-// abandonedChild goes on when its parent is terminated, beside one that does not.
+// abandonedChild continues when its parent is terminated, and another child does not.
 func abandonedChild(t *trial) {
 	reg := runtime.NewRegistry()
 	here, cleaned := make(chan string, 2), make(chan string, 2)

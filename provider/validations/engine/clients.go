@@ -13,7 +13,7 @@ func clientScenarios() []scenario {
 	}
 }
 
-// addEcho registers "main", which answers its input and an event.
+// addEcho registers "main", which returns its input and an event.
 func addEcho(t *trial, reg *runtime.Registry) {
 	addOrchestration(t, reg, "main", func(ctx *octx, in string) (string, error) {
 		event, err := orchestration.Events[string](ctx, "go").Receive(ctx)

@@ -1,6 +1,6 @@
-// Package engine runs whole orchestrations on a provider. Where package validations asks
-// for each sentence of the contract alone, this package asks whether they add up: nodes and
-// clients do on the provider what they do in a service.
+// Package engine runs whole orchestrations on a provider. Package validations checks each sentence of the
+// contract alone. This package checks that they add up: nodes and clients do on the provider what they do in a
+// service.
 //
 // The author of a provider calls it from one test:
 //
@@ -15,15 +15,14 @@
 //		})
 //	}
 //
-// Each scenario runs with executions kept in memory between turns (cached), rebuilt from
-// their history for every turn (uncached), and thrown out of memory after every turn (evicted). Each such run has
-// a fresh provider. After it everything must have ended, no activity may have run more often than it had to,
-// and the invariant checker must find nothing in the store; most of what it looks for
-// needs a [provider.Inspector].
+// Each scenario runs in three modes. Executions are kept in memory between turns (cached), rebuilt from their
+// history for every turn (uncached), or evicted after every turn (evicted). Each run has a fresh provider. After
+// it everything must have ended, and no activity may have run more often than it had to. The invariant checker
+// must find nothing in the store; most of its checks need a [provider.Inspector].
 //
 // A failure says which methods of the contract, and which fields of their requests, carry the scenario.
 // Make package validations pass first: it is nearer to the cause.
 //
-// Nothing polls and nothing sleeps. What takes time does so because it is about time: timers of
-// some 10 ms, and a lease of half a second that must lapse.
+// Nothing polls and nothing sleeps. A scenario takes time only if it is about time: timers of some 10 ms, and a
+// lease of half a second that must expire.
 package engine

@@ -26,8 +26,8 @@ func soonTold(opts runtime.Options) runtime.Options {
 	return opts
 }
 
-// addBusy registers "main", which waits for an activity that runs until it is stopped, for one that nobody
-// can run, for a timer and for an event.
+// addBusy registers "main". It waits for an activity that runs until it is stopped, for one that nobody can run, for a
+// timer and for an event.
 func addBusy(t *trial, reg *runtime.Registry) (working *gate, cause chan error) {
 	working, cause = newGate(), make(chan error, 1)
 	addActivity(t, reg, "work", func(ctx context.Context, _ none) (none, error) {

@@ -7,13 +7,13 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A freezer is the view that one node has of the store. While it is frozen the node's calls
-// reach nobody and no answers reach the node, as when its machine stands still. When it thaws they
-// all go on where they were, late.
+// A freezer is the view that one node has of the store. While it is frozen the node's calls reach
+// nobody and no responses reach the node, as when its machine stands still. When it thaws they all
+// continue where they were, late.
 type freezer struct {
 	provider.Provider
 
-	answered *gate // a commit that was held up has its answer
+	answered *gate // a commit that was held up has its response
 
 	mu      sync.Mutex
 	thawed  *gate

@@ -117,7 +117,7 @@ func events[Out any](t *trial, h client.Handle[Out], execution int64) (list []cl
 	return list
 }
 
-// unlike answers an error if err is not what it should be.
+// unlike returns an error if err is not want.
 func unlike(what string, err, want error) error {
 	switch {
 	case errors.Is(err, want):

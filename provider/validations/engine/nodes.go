@@ -57,8 +57,8 @@ func twoNodes(t *trial) {
 	})
 }
 
-// handBack stops a node in the middle of its work. Another one goes on at once, though the leases
-// would last longer than the scenario may.
+// handBack stops a node in the middle of its work. Another one continues at once, though the leases would last longer
+// than the scenario may.
 func handBack(t *trial) {
 	working := newGate()
 	registry := func(work func(ctx context.Context) error) *runtime.Registry {

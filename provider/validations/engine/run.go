@@ -68,8 +68,8 @@ func Peer(open func(t *testing.T, first provider.Provider) provider.Provider) Op
 	return func(o *options) { o.peer = open }
 }
 
-// Run runs all scenarios in all modes. open makes a fresh, empty provider for each of them and
-// cleans up after it through t, as for validations.Run.
+// Run runs all scenarios in all modes. The function open makes a fresh, empty provider for each and cleans
+// up after it through t, as for validations.Run.
 func Run(t *testing.T, open func(t *testing.T) provider.Provider, opts ...Option) {
 	t.Helper()
 	o := options{limit: 30 * time.Second, skip: map[string]string{}}
@@ -111,8 +111,8 @@ func runOne(t *testing.T, s scenario, m mode, open func(t *testing.T) provider.P
 // aftermath is how long what a scenario has left behind may take to come to an end.
 const aftermath = 10 * time.Second
 
-// execute runs one scenario and answers what failed. It knows no testing.T, so that the
-// scenarios can be tested themselves.
+// execute runs one scenario and returns what failed. It knows no testing.T, so that the scenarios can be
+// tested themselves.
 func execute(parent context.Context, s scenario, m mode, store, other provider.Provider, limit time.Duration) []string {
 	ctx, cancel := context.WithTimeout(parent, limit)
 	defer cancel()

@@ -49,8 +49,8 @@ func TestScenariosPassMemoryInVirtualTime(t *testing.T) {
 	}
 }
 
-// A fast path makes a node faster and changes nothing else: all scenarios pass without all paths, without each of them, and
-// without a combination drawn at random.
+// A fast path makes a node faster and changes nothing else. All scenarios pass without all paths, without each of them,
+// and without a combination drawn at random.
 func TestScenariosPassWithoutFastPaths(t *testing.T) {
 	t.Parallel()
 	for _, off := range combinations(t) {
@@ -94,7 +94,7 @@ func TestScenariosSurvivePanics(t *testing.T) {
 	}
 }
 
-// What a failure tells the author of a provider to look at must be there.
+// The methods and fields that a failure names to the author of a provider must exist.
 func TestScenariosStandOnTheContract(t *testing.T) {
 	t.Parallel()
 	contract, seen := reflect.TypeFor[provider.Provider](), map[string]bool{}

@@ -47,7 +47,7 @@ func suspended(t *trial) {
 	before := t.steer(h.Key(), provider.SteerSuspend)
 	letGo.open()
 	t.raise(h.ID(), "e", " and waited")
-	for range 3 { // others go on meanwhile
+	for range 3 { // others continue meanwhile
 		completes(t, start[int](t, "plain", 1), 2)
 	}
 	res, err := t.store.Get(t.ctx, provider.GetRequest{Key: h.Key()})
@@ -59,7 +59,7 @@ func suspended(t *trial) {
 	completes(t, h, "worked and waited")
 }
 
-// unblocked goes on after its code was mended. A blocked instance can be terminated, too.
+// unblocked continues after its code was mended. A blocked instance can be terminated, too.
 func unblocked(t *trial) {
 	reg := runtime.NewRegistry()
 	var mended atomic.Bool

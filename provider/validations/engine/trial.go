@@ -101,7 +101,7 @@ func (t *trial) checkf(holds bool, format string, args ...any) {
 	}
 }
 
-// seen answers the failures.
+// seen returns the failures.
 func (t *trial) seen() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -139,7 +139,7 @@ func newGate() *gate { return &gate{way: make(chan struct{})} }
 
 func (g *gate) open() { g.once.Do(func() { close(g.way) }) }
 
-// wait answers why it was given up; nil: the gate is open.
+// wait returns why it was given up, or nil if the gate is open.
 func (g *gate) wait(ctx context.Context) error {
 	select {
 	case <-g.way:
@@ -156,7 +156,7 @@ func (t *trial) await(gates ...*gate) {
 	}
 }
 
-// take answers what somebody sends.
+// take returns what somebody sends.
 func take[T any](t *trial, c <-chan T) T {
 	select {
 	case v := <-c:
