@@ -16,13 +16,13 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// fatal is in the payload of what the server stores without an answer.
+// fatal is in the payload of calls that the server stores without a response.
 const fatal = "its answer is lost"
 
 // cancelRequest is the code of a CancelRequest message; see "Message Formats" in the Postgres documentation.
 const cancelRequest = 80877102
 
-// answerless is a connection that breaks at the first answer after it carried such a payload.
+// answerless is a connection that breaks at the first response after it carried fatal.
 type answerless struct {
 	net.Conn
 
@@ -49,7 +49,7 @@ func (c *answerless) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// losing opens a store whose connections lose such answers.
+// losing opens a store whose connections are answerless.
 func losing(t *testing.T) *Provider {
 	t.Helper()
 	url := postgrestest.URL(t)
@@ -68,7 +68,7 @@ func losing(t *testing.T) *Provider {
 	return p
 }
 
-// unknown makes a call whose answer is lost.
+// unknown makes a call whose response is lost.
 func unknown(t *testing.T, call func() error) {
 	t.Helper()
 	if err := call(); provider.OutcomeOf(err) != provider.OutcomeUnknown || !provider.Retryable(err) {
@@ -77,7 +77,7 @@ func unknown(t *testing.T, call func() error) {
 }
 
 // A fetch whose claim rode along with a group of unknown outcome must return that error. Otherwise nobody would run
-// what it may have leased, or give it back.
+// or release the work that it may have leased.
 func TestRiderOfAnUnknownGroupDoesNotKnowEither(t *testing.T) {
 	for _, known := range []bool{false, true} {
 		p := losing(t)

@@ -9,7 +9,8 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// Callers that a group has answered go together again. None goes ahead, and nobody waits for one that does not come.
+// Callers that return from one group share the next one. None goes ahead, and nobody waits for one that does not
+// come.
 func TestGroupWaitsForThoseWhoComeBack(t *testing.T) {
 	queue := relational.NewQueue()
 	crowd := newCrowd(queue, func(string) (provider.UUID, bool) { return provider.UUID{}, false })

@@ -109,7 +109,7 @@ func TestWakeUpCrossesProviders(t *testing.T) {
 	}
 }
 
-// A repeated answer of unknown outcome reaches the asker by notification, not by its next poll.
+// A repeated Answer of unknown outcome reaches the asker by notification, not by its next poll.
 func TestRepeatedAnswerTellsTheAsker(t *testing.T) {
 	p := store(t)
 	in := create(t, p, "in")

@@ -64,8 +64,8 @@ func counting(t *testing.T) (*Provider, *wire) {
 const maxRuns = 2 + 3
 
 // costs runs fn some times, so that its statements are prepared and its kinds known. Then it compares the round trips
-// of one more run with what it may cost. One of three counts: if the listening connection is made only now, the next
-// fetch reads the kinds again, and a process that gets leases shows that it lives.
+// of one more run with what it may cost. One of three tries must match. If the listening connection is made only now,
+// the next fetch reads the kinds again. A process that gets leases also renews its row.
 func (w *wire) costs(t *testing.T, what string, want int64, fn func()) {
 	t.Helper()
 	for range 2 {

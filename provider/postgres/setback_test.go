@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// clockOf makes a schema whose functions replace the clock of the database, for connections of the returned URL. set
-// moves that clock by an offset from the real one.
+// clockOf makes a schema whose functions replace the clock of the database, for connections of the returned URL. The
+// function set moves that clock by an offset from the real one.
 func clockOf(t *testing.T, schema string) (url string, set func(time.Duration)) {
 	t.Helper()
 	url = postgrestest.URL(t)
@@ -170,8 +170,7 @@ func TestHazard25_SetBackClockIsNoticedAtOpening(t *testing.T) {
 	eventually(t, "the start is taken", func() bool { return len(fetchTurns(t, p, turnsRequest())) == 1 })
 }
 
-// The leases of a process that died before the step end as soon as those of any other, although its row is stamped in
-// the future.
+// The leases of a process that died before the step end as soon as any others. Its row is stamped in the future.
 func TestHazard25_DeadProcessDoesNotLiveUntilTheClockComesBack(t *testing.T) {
 	p, s, set := stepped(t)
 	exec(t, p, `INSERT INTO perdure.process (id, owners, renewed_at) VALUES ('dead', '{dead}', `+sqlNow+`)`)
@@ -183,7 +182,7 @@ func TestHazard25_DeadProcessDoesNotLiveUntilTheClockComesBack(t *testing.T) {
 	})
 }
 
-// A clock that is set forward, or corrected by less than a second, is no step back. Neither is a slow answer.
+// A clock that is set forward, or corrected by less than a second, is no step back. Neither is a slow response.
 func TestSetbackIsNoticedByReadings(t *testing.T) {
 	const first = provider.Time(1 << 50)
 	began := time.Now()

@@ -114,7 +114,7 @@ func (m *mob) act(ctx context.Context, p *Provider, r *rand.Rand) {
 	}
 }
 
-// answered fails for an error that is not of the contract, unless the end of the test caused it.
+// Errors outside of the contract fail the test in answered, unless the end of the test caused them.
 func (m *mob) answered(op string, err error) {
 	if err == nil || errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, errHeld) || isAnswer(err) && !isFailure(err) {
 		return

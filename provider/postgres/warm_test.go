@@ -110,8 +110,8 @@ func TestWarmCommitsKeepToTheStoragesClock(t *testing.T) {
 	}
 }
 
-// Calls on one instance wait for the group that changes it and go together with the next one, whether they name its key
-// or its ID. Calls on others need not wait, and nobody waits for ever.
+// Calls on one instance wait for the group that changes it and share the next one. They may name its key or its ID.
+// Calls on others need not wait, and nobody waits for ever.
 func TestCallsOnOneInstanceShareGroups(t *testing.T) {
 	key, other := unique(), unique()
 	q := relational.NewQueue()

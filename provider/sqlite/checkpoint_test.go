@@ -16,7 +16,7 @@ func TestLullIsLookedForMoreAndMoreSeldom(t *testing.T) {
 	b := &w.backlog
 	b.written = b.copied + checkpointAfter
 	for last, n := b.pause(), 0; n < 10; last, n = b.pause(), n+1 {
-		b.last = time.Now().Add(time.Hour) // calls go on
+		b.last = time.Now().Add(time.Hour) // calls continue
 		if copied, err := b.checkpoint(w.tx.db); copied || err != nil {
 			t.Fatal("there was no lull:", err)
 		}

@@ -68,8 +68,8 @@ func setClock(p *Provider, off time.Duration) {
 	}
 }
 
-// A message that was stored before the wall clock was set back is visible, also after a process that knows only the wall clock
-// has opened the file again.
+// A message that was stored before the wall clock was set back is visible. It still is after a process that knows only
+// the wall clock has reopened the file.
 func TestHazard25_SetBackClockHidesNoMessages(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	quiet := Options{Logger: slog.New(slog.DiscardHandler)}

@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// goods is how many sound instances there are besides the damaged one. They fill several pages.
+// goods is how many sound instances the store has. The damaged one is extra. They fill several pages.
 const goods = 120
 
 // big is a payload that can be found in the file. A few fill a page.

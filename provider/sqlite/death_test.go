@@ -70,7 +70,7 @@ func TestHazard24_BusySurvivorEndsLeasesOfADeadProcess(t *testing.T) {
 	}
 }
 
-// The leases of a dead process end though a third process goes on using the file and nothing else wakes a writer.
+// The leases of a dead process end though a third process keeps using the file and nothing else wakes a writer.
 func TestHazard24_LeasesOfADeadProcessEndBesideAThird(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	p := openTest(t, path, Options{})
@@ -139,7 +139,7 @@ func TestHazard24_SenderDoesNotServeTheOwnerOfAnotherProcess(t *testing.T) {
 	}
 }
 
-// A stopped process may go on, so its lease holds until it expires.
+// A stopped process may continue, so its lease holds until it expires.
 func TestHazard24_StoppedProcessKeepsItsLease(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	p := openTest(t, path, Options{})

@@ -15,7 +15,8 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// On a full disk the calls of an engine are refused as not having happened. No work fails, and all goes on when there is room.
+// On a full disk the calls of an engine are refused as not having happened. No work fails, and all continues when there
+// is room.
 func TestEngineOnAFullFileGoesOnWithRoom(t *testing.T) {
 	store, err := sqlite.OpenWith(filepath.Join(t.TempDir(), "store.db"), sqlite.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {

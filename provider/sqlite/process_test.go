@@ -97,7 +97,7 @@ func obey(ctx context.Context, p *Provider, what string) error {
 				return err
 			}
 			say("wrote", int(n))
-		case "midway": // begins to write, says so, and goes on when told
+		case "midway": // begins to write, says so, and continues when told
 			_, err := write(ctx, p.handle, what, 0, func(_ *tx, _ *struct{}) error {
 				say("writes", 1)
 				told.Scan()
@@ -110,7 +110,7 @@ func obey(ctx context.Context, p *Provider, what string) error {
 			if err := smallCommits(ctx, p); err != nil {
 				return err
 			}
-		case "hold": // takes a turn, and does not go on with it
+		case "hold": // takes a turn, and does not continue it
 			req := fetchOf("x", newToken(), time.Minute)
 			req.Owner = "node of the dead"
 			res, err := p.FetchTurns(ctx, req)
