@@ -104,8 +104,8 @@ func describeLetter(l *provider.DeadLetter) DeadLetter {
 // runs and, for an activity, still runs the execution that scheduled it. Otherwise the letter stays, and the error is
 // ErrEnded. It is ErrExists if the activity is pending again, and ErrNotFound for an unknown letter.
 //
-// A redriven activity runs, but its call may have ended: with orchestration.ErrPoisoned when the activity was buried. Then the
-// code has gone on, perhaps compensated, and the new result is dropped.
+// A redriven activity runs, but its call may have ended: with orchestration.ErrPoisoned when the activity was buried.
+// Then the code has continued, perhaps compensated, and the new result is dropped.
 func (c *Client) RedriveDeadLetter(ctx context.Context, id int64) error {
 	return c.changeLetter(ctx, fmt.Sprintf("redriving dead letter %d", id), provider.DeadLettersRedrive, id)
 }

@@ -67,7 +67,7 @@ func boxed(n int) history.Body {
 	return &history.EventReceived{Name: "box", Payload: fmt.Append(nil, n), RequestID: enginetest.NewID().String()}
 }
 
-// adds registers "add", which adds n events up. unwound counts executions that were thrown away or ended.
+// adds registers "add", which sums n events. The counter unwound has executions that were evicted or ended.
 func adds(e *enginetest.Engine, unwound *atomic.Int64) *runtime.Registry {
 	e.T.Helper()
 	reg := registry(e.T)

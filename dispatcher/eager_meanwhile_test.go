@@ -147,7 +147,7 @@ func TestEagerStart_StuckCode(t *testing.T) {
 	})
 }
 
-// A caller that gives up returns at once, be it during the code or during the call of the storage.
+// A caller that gives up returns at once, during the code and during the call of the storage.
 func TestEagerStart_CallerGivesUp(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
@@ -208,7 +208,7 @@ func TestEagerStart_LeavesSlots(t *testing.T) {
 	}
 }
 
-// The watch may give a first turn up before its caller does, who is not held up by that.
+// The watch may abandon a first turn before its caller does. That does not delay the caller.
 func TestEagerStart_WatchIsFaster(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{DeadlockLimit: time.Millisecond}, func(e *enginetest.Engine) {

@@ -264,8 +264,8 @@ func TestAhead_CodeGoesOnBeforeCommits(t *testing.T) {
 	t.Errorf("before the code of the last of %d went on, %d turns were committed", timers, committed)
 }
 
-// committedBeforeTheLast lets so many instances sleep until one time. It returns how many turns were committed when the code of the last
-// of them went on.
+// committedBeforeTheLast lets so many instances sleep until one time. It returns how many turns were committed when the
+// code of the last of them continued.
 func committedBeforeTheLast(e *enginetest.Engine, timers int) int32 {
 	due := time.Now().Add(time.Hour)
 	var on, first atomic.Int32

@@ -95,7 +95,7 @@ func TestOtherCallsThatFail(t *testing.T) {
 	}
 }
 
-// Fetches that lease work whose node never hears of it count against nobody: what they may have taken is given back.
+// Fetches may lease work without their node hearing of it. They do not count as deliveries: the work is released.
 func TestLostFetchesPoisonNothing(t *testing.T) {
 	t.Parallel()
 	for _, op := range []faulty.Op{faulty.FetchTurns, faulty.FetchTasks} {
@@ -175,8 +175,8 @@ func TestHazard40_SuspendedInstanceKeepsItsResult(t *testing.T) {
 	})
 }
 
-// Renewals that fail cancel nothing while the lease holds; when it must be over, the
-// attempt is told, and the task runs again.
+// Renewals that fail cancel nothing while the lease holds. When it must be over, the attempt is cancelled, and the
+// task runs again.
 func TestRenewalThatFails(t *testing.T) {
 	t.Parallel()
 	for name, outage := range map[string]time.Duration{"shorter than the lease": 25 * time.Second, "longer": 2 * time.Minute} {

@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/runtime"
 )
 
-// The tenth instance with leaked code changes nothing; the eleventh is one too many: the node shuts itself down, and
-// tells why.
+// The tenth instance with leaked code changes nothing. The eleventh is one too many: the node shuts itself down and
+// reports why.
 func TestEleventhLeakIsFatal(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {

@@ -193,7 +193,7 @@ func TestLimitLeavesWorkToOtherNodes(t *testing.T) {
 	})
 }
 
-// While all pools are full a node asks for nothing, hears at once of a place, and stops when it is told to.
+// While all pools are full a node fetches nothing. It hears at once of a free place. It stops when it is told to.
 func TestAllPoolsFull(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{Pools: map[string]int{"one": 1, "two": 1}}, func(e *enginetest.Engine) {

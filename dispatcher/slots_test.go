@@ -65,8 +65,8 @@ func TestWaitingFetchHoldsNoSlot(t *testing.T) {
 	}
 }
 
-// Whatever is asked for at the same time, never more activities run than there are slots, each task runs once, and all end. Tasks for which no slot
-// is left are given back and do not count as attempts.
+// Hand-offs and fetches at the same time never run more activities than there are slots. Each task runs once, and all
+// end. Tasks for which no slot is left are released and do not count as attempts.
 func TestHandOffsAndFetchesShareTheSlots(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())

@@ -41,8 +41,8 @@ type Runtime struct {
 // Start runs the registered orchestrations and activities on the store until Shutdown. ctx bounds starting only. The caller
 // closes the store, after Shutdown.
 //
-// The error is ErrInvalid for an argument or option, ErrRegistration with all that the registry has refused, or that of
-// a store that cannot be used.
+// The error is ErrInvalid for an argument or option, or ErrRegistration with all that the registry has refused.
+// Otherwise it is that of a store that cannot be read or written.
 func Start(ctx context.Context, store provider.Provider, reg *Registry, opts Options) (*Runtime, error) {
 	if err := checkStart(ctx, store, reg); err != nil {
 		return nil, fmt.Errorf("starting runtime: %w: %w", ErrInvalid, err)

@@ -24,7 +24,7 @@ type Stats struct {
 	AttemptsPending   int64 // gauge, of these: their code returned, and the result comes later
 	AttemptsParked    int64 // released their slot to end later
 	AttemptsLocal     int64 // of local activities, inside turns
-	LocalsQueued      int64 // local activities that went on in the queue
+	LocalsQueued      int64 // local activities that continued in the queue
 	AttemptsCompleted int64
 	AttemptsFailed    int64 // finally
 	AttemptsCancelled int64 // cancelled by their execution, and stopped

@@ -12,5 +12,5 @@
 // format, kind or field with ErrNewer, so that an older node never half understands a newer history. Golden files in
 // testdata pin every kind.
 //
-// This package knows nothing of storage, scheduling or Go types of users: payloads are opaque bytes.
+// This package does not know of storage, scheduling or Go types of users: payloads are opaque bytes.
 package history

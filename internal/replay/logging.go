@@ -54,7 +54,7 @@ func write(line func()) {
 }
 
 // Speculate marks the turn as speculative, before anything is applied. Its instance is not stored yet, so the turn may
-// be thrown away although no node is lost. Until Confirm it leaves no trace: log lines are held back, and a side effect
+// be discarded although no node is lost. Until Confirm it leaves no trace: log lines are held back, and a side effect
 // fails it.
 func (x *Execution) Speculate() { x.log.held.Store(&heldLines{}) }
 

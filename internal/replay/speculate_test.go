@@ -31,7 +31,7 @@ func logged(t *testing.T, code program) (*replay.Execution, *strings.Builder, er
 }
 
 // The log of a speculative turn is written when the turn is stored, in order and once. It is never written if the
-// turn is thrown away. Later turns log at once.
+// turn is discarded. Later turns log at once.
 func TestSpeculateHoldsBackTheLog(t *testing.T) {
 	code := func(s *replay.Scope) error {
 		s.Logger().Info("first", "n", 1)

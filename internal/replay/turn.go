@@ -24,8 +24,8 @@ type Turn struct {
 	Pending  int             // with End: activities that were awaited
 }
 
-// Turn returns what must be committed now. The execution is dirty until Confirm: nothing
-// of it may be shown, and if the commit fails it must be thrown away.
+// Turn returns what must be committed now. The execution is dirty until Confirm: nothing of it may be shown, and if
+// the commit fails it must be discarded.
 func (x *Execution) Turn() Turn {
 	t := Turn{Events: x.events.fresh, End: x.end}
 	if x.end != nil {

@@ -62,7 +62,7 @@ type emptied struct {
 	free []string
 }
 
-// open opens a store in a schema that is given back with the test.
+// open opens a store in a schema that is released at the end of the test.
 func (e *emptied) open(t *testing.T, open func(Options) (*Provider, error)) *Provider {
 	schema := e.take()
 	p, err := open(Options{Schema: schema})

@@ -67,8 +67,8 @@ func namesOf(turns []provider.Turn) (ids []string) {
 	return ids
 }
 
-// The clock of the database is set back by ten minutes. Items that were due at once are taken all the same, by this
-// process and by one that knows nothing of steps. Items with a delay wait for the clock.
+// The clock of the database is set back by ten minutes. Items that were due at once are still taken, by this process
+// and by one that does not know of steps. Items with a delay wait for the clock.
 func TestHazard25_SetBackClockHidesNothingThatWaits(t *testing.T) {
 	t.Parallel()
 	for _, by := range []time.Duration{-10 * time.Minute, -26 * time.Hour} {

@@ -8,7 +8,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Attempt is what a Manager needs of an attempt. It is part of what its owner knows of the attempt, and must not be copied.
+// Attempt is the state of an attempt that a Manager uses. It is embedded in the state of its owner and must not be
+// copied.
 type Attempt struct {
 	Ref    provider.TaskRef
 	Token  provider.UUID

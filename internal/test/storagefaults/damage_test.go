@@ -186,7 +186,7 @@ func TestTaskOfAnotherFormIsPoisoned(t *testing.T) {
 	}
 }
 
-// A damaged result is an error for those who read it, and affects nobody else.
+// A damaged result is an error for its readers and affects nobody else.
 func TestDamagedOutcomeIsRefused(t *testing.T) {
 	t.Parallel()
 	path := newFile(t)

@@ -237,7 +237,7 @@ func wrongEvents(e *engine) {
 	want(e, key, 3)
 }
 
-// wrongInput is a mistake of the caller, who gets the error.
+// wrongInput is a mistake of the caller. The caller gets the error.
 func wrongInput(e *engine) {
 	key := start(e, registry(e), func(ctx *octx, _ none) (string, error) {
 		_, err := orchestration.CallOrchestrationNamed[int](ctx, "Echo", "one")

@@ -65,7 +65,7 @@ func (t *trial) check(ctx context.Context, s scenario) {
 // manyUnfinished is how many instances a report of a hanging scenario names.
 const manyUnfinished = 5
 
-// unfinished tells what a hanging scenario waits for.
+// unfinished returns what a hanging scenario waits for.
 func (t *trial) unfinished(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, aftermath)
 	defer cancel()

@@ -59,7 +59,7 @@ func children(t *trial) {
 	completes(t, start[int](t, "main", many, client.WithID("main")), 1+4+9+16+25)
 }
 
-// childIDInUse refuses a child, and leaves who holds the ID alone.
+// childIDInUse refuses a child and leaves the holder of the ID alone.
 func childIDInUse(t *trial) {
 	reg := runtime.NewRegistry()
 	addOrchestration(t, reg, "wait", func(ctx *octx, _ none) (string, error) {

@@ -136,7 +136,7 @@ func home(t *trial) {
 		completes(t, h, i+steps+100)
 	}
 	for i, node := range []*runtime.Runtime{one, two} {
-		// An event that overtakes the claim of a timer's turn refuses that turn, and what it made is thrown away.
+		// An event that overtakes the claim of a timer's turn refuses that turn, and the execution is evicted.
 		if s := node.Stats(); t.name == "cached" {
 			t.checkf(s.ColdReplays <= s.TurnsConflicted, "node %d replayed %d histories, after %d conflicts", i+1, s.ColdReplays, s.TurnsConflicted)
 		}

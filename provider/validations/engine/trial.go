@@ -74,7 +74,8 @@ func (t *trial) fatalf(format string, args ...any) {
 	goruntime.Goexit()
 }
 
-// ok ends the scenario if err is not nil. That the time is over is said once, by who measures it.
+// ok ends the scenario if err is not nil. The end of the time is reported once, where it is
+// measured.
 func (t *trial) ok(err error) {
 	if err != nil && t.ctx.Err() != nil {
 		goruntime.Goexit()
