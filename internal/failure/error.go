@@ -1,6 +1,12 @@
 package failure
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+)
 
 // Error is an error with everything that is stored of it. Users see another type, declared in package orchestration.
 // It has the same fields, embeds a [Mark], and implements As with the function [As].
@@ -88,4 +94,88 @@ func own(err error) (e *Error) {
 		return nil
 	}
 	return &v.is
+}
+
+// unwrap returns the causes of err; none if finding them panics, or if err is a nil
+// pointer.
+func unwrap(err error) (causes []error) {
+	if isNilPointer(err) {
+		return nil
+	}
+	defer func() {
+		if recover() != nil {
+			causes = nil
+		}
+	}()
+	if e := own(err); e != nil {
+		return e.Causes
+	}
+	switch e := err.(type) { //nolint:errorlint // each error of the tree is looked at by itself
+	case interface{ Unwrap() []error }:
+		return e.Unwrap()
+	case interface{ Unwrap() error }:
+		if cause := e.Unwrap(); cause != nil {
+			return []error{cause}
+		}
+	}
+	return nil
+}
+
+// isNilPointer reports whether err is a nil pointer in an interface that is not nil, the
+// usual trap of Go errors.
+func isNilPointer(err error) bool {
+	v := reflect.ValueOf(err)
+	return v.Kind() == reflect.Pointer && v.IsNil()
+}
+
+// New returns an error with its own message that is kind, one of the engine's errors, for errors.Is. Errors given for
+// %w are its causes.
+func New(kind error, format string, args ...any) error { return Build(kind, format, args...) }
+
+// Build is New for package orchestration, which makes its own type of the result.
+func Build(kind error, format string, args ...any) *Error {
+	text := fmt.Errorf(format, args...)
+	e := &Error{Message: text.Error(), Causes: unwrap(text)}
+	if s := sentinelOf(kind); s != nil {
+		e.code, e.stands, e.NonRetryable = s.code, s.err, s.final
+	} else {
+		e.Causes = append(e.Causes, kind)
+	}
+	return e
+}
+
+// timeoutType ends the stored type of a timeout, after its kind. No Go type has a blank in its name.
+const timeoutType = " timeout"
+
+// NewTimeout returns an error that is ErrTimeout and names the timeout that has passed.
+func NewTimeout(kind, format string, args ...any) error {
+	e := Build(ErrTimeout, format, args...)
+	e.Type = kind + timeoutType
+	return e
+}
+
+// passed is the target with which errors.As asks an *Error for its kind.
+type passed struct{ kind string }
+
+func (*passed) Error() string { return "limit" }
+
+// passed implements the question of TimeoutKind.
+func (e *Error) passed(limit **passed) bool {
+	if e.code != codeTimeout {
+		return false
+	}
+	kind, ok := strings.CutSuffix(e.Type, timeoutType)
+	if ok {
+		*limit = &passed{kind: kind}
+	}
+	return ok
+}
+
+// TimeoutKind returns the kind that NewTimeout was given, wherever in the tree of err; ok is
+// false if there is none.
+func TimeoutKind(err error) (kind string, ok bool) {
+	if limit, ok := errors.AsType[*passed](err); ok {
+		return limit.kind, true
+	}
+	return "", false
 }

@@ -94,28 +94,3 @@ func isMarked(err error) bool {
 	e := own(err)
 	return e != nil && e.NonRetryable
 }
-
-// unwrap returns the causes of err; none if finding them panics, or if err is a nil
-// pointer.
-func unwrap(err error) (causes []error) {
-	if isNilPointer(err) {
-		return nil
-	}
-	defer func() {
-		if recover() != nil {
-			causes = nil
-		}
-	}()
-	if e := own(err); e != nil {
-		return e.Causes
-	}
-	switch e := err.(type) { //nolint:errorlint // each error of the tree is looked at by itself
-	case interface{ Unwrap() []error }:
-		return e.Unwrap()
-	case interface{ Unwrap() error }:
-		if cause := e.Unwrap(); cause != nil {
-			return []error{cause}
-		}
-	}
-	return nil
-}

@@ -2,7 +2,6 @@ package failure
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/perdure/perdure/provider"
 )
@@ -86,25 +85,4 @@ func sentinelBy(code string) *sentinel {
 		}
 	}
 	return nil
-}
-
-// New returns an error with its own message that is kind, one of the engine's errors, for errors.Is. Errors given for
-// %w are its causes.
-func New(kind error, format string, args ...any) error { return Build(kind, format, args...) }
-
-// New returns the same error as the function New, as the type that users see.
-func (s *Set) New(kind error, format string, args ...any) error {
-	return s.shown(Build(kind, format, args...))
-}
-
-// Build is New for package orchestration, which makes its own type of the result.
-func Build(kind error, format string, args ...any) *Error {
-	text := fmt.Errorf(format, args...)
-	e := &Error{Message: text.Error(), Causes: unwrap(text)}
-	if s := sentinelOf(kind); s != nil {
-		e.code, e.stands, e.NonRetryable = s.code, s.err, s.final
-	} else {
-		e.Causes = append(e.Causes, kind)
-	}
-	return e
 }

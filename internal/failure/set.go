@@ -33,6 +33,11 @@ func (s *Set) shown(e *Error) error {
 	return s.show(e)
 }
 
+// New returns the same error as the function New, as the type that users see.
+func (s *Set) New(kind error, format string, args ...any) error {
+	return s.shown(Build(kind, format, args...))
+}
+
 // table is the content of a Set.
 type table struct {
 	entries map[string]entry // by name
@@ -196,11 +201,4 @@ func (t *table) sentinelName(err error) (string, bool) {
 func (t *table) typeName(err error) (string, bool) {
 	name, ok := t.types[reflect.TypeOf(err)]
 	return name, ok
-}
-
-// isNilPointer reports whether err is a nil pointer in an interface that is not nil, the
-// usual trap of Go errors.
-func isNilPointer(err error) bool {
-	v := reflect.ValueOf(err)
-	return v.Kind() == reflect.Pointer && v.IsNil()
 }

@@ -2,9 +2,7 @@ package invariant
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/perdure/perdure/internal/history"
@@ -144,91 +142,3 @@ func (c *checker) first(ctx context.Context, in provider.Instance, rows *tapes) 
 
 // tries is how often an instance is looked at before it counts as never standing still.
 const tries = 5
-
-// confirm looks at one instance again, all at one moment, and reports the findings that persist.
-func (c *checker) confirm(ctx context.Context, key provider.UUID, first []Finding) error {
-	if len(first) == 0 {
-		return nil
-	}
-	if !c.options.Quiet {
-		if slices.ContainsFunc(first, func(f Finding) bool { return f.Rule == DeadLease }) {
-			c.late = append(c.late, key)
-		}
-	}
-	second, err := c.second(ctx, key)
-	if err != nil {
-		return err
-	}
-	for _, f := range second {
-		if f.Rule == DeadLease && !c.options.Quiet {
-			continue
-		}
-		if slices.ContainsFunc(first, f.same) {
-			c.report.add([]Finding{f})
-		}
-	}
-	return nil
-}
-
-// second looks at one instance while it stands still.
-func (c *checker) second(ctx context.Context, key provider.UUID) ([]Finding, error) {
-	id := ""
-	for range tries {
-		before, fault, err := c.instance(ctx, key)
-		if err != nil || before == nil && fault == nil {
-			return nil, err // it is gone
-		}
-		if fault != nil {
-			return []Finding{{Rule: UnreadableRow, Key: key, Detail: fault.Reason}}, nil
-		}
-		id = before.ID
-		l := look{c: c, in: *before}
-		var rows *tapes
-		if c.inspector != nil {
-			rows = c.newTapes(key, l.fault, func(provider.UUID) {})
-		}
-		if err := l.examine(ctx, rows); err != nil {
-			return nil, err
-		}
-		after, _, err := c.instance(ctx, key)
-		if err != nil {
-			return nil, err
-		}
-		if after != nil && still(before, after) {
-			return l.found, nil
-		}
-	}
-	c.report.skip(fmt.Sprintf("instance %q (%s): it changes faster than it can be looked at", id, key))
-	return nil, nil
-}
-
-// still reports whether nothing happened to an instance between two looks. Every change of its history, inbox or
-// tasks changes one of these.
-func still(a, b *provider.Instance) bool {
-	return a.Version == b.Version && a.Status == b.Status && a.Deleting == b.Deleting && a.Execution == b.Execution &&
-		a.HistoryLength == b.HistoryLength && a.InboxMessages == b.InboxMessages && a.ReadyAt == b.ReadyAt
-}
-
-// instance reads the row of an instance; nil if there is none. A row that cannot be read is a fault.
-func (c *checker) instance(ctx context.Context, key provider.UUID) (*provider.Instance, *provider.RowFault, error) {
-	if c.inspector == nil {
-		res, err := c.store.Get(ctx, provider.GetRequest{Key: key})
-		if errors.Is(err, provider.ErrNotFound) {
-			return nil, nil, nil
-		}
-		if err != nil {
-			return nil, nil, fmt.Errorf("getting instance %s: %w", key, err)
-		}
-		return &res.Instance, nil, nil
-	}
-	res, err := c.inspector.Inspect(ctx, provider.InspectRequest{Kind: provider.InspectInstances, Key: key})
-	switch {
-	case err != nil:
-		return nil, nil, fmt.Errorf("inspecting instance %s: %w", key, err)
-	case len(res.Faults) > 0:
-		return nil, &res.Faults[0], nil
-	case len(res.Instances) > 0:
-		return &res.Instances[0], nil, nil
-	}
-	return nil, nil, nil
-}

@@ -114,3 +114,13 @@ func (r *Report) skip(what string) {
 		r.Skipped = append(r.Skipped, what)
 	}
 }
+
+func (l *look) addf(rule Rule, execution, event int64, format string, args ...any) {
+	if len(l.found) < maxPerInstance {
+		l.found = append(l.found, Finding{
+			Rule: rule, InstanceID: l.in.ID, Key: l.in.Key, Execution: execution, EventID: event, Detail: fmt.Sprintf(format, args...),
+		})
+	}
+}
+
+func (l *look) fault(f provider.RowFault) { l.addf(UnreadableRow, 0, 0, "%s", f.Reason) }

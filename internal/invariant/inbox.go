@@ -24,6 +24,10 @@ func (l *look) inbox() {
 	}
 }
 
+func (l *look) has(kind history.Kind) bool {
+	return slices.ContainsFunc(l.hang.messages, func(m provider.MessageRow) bool { return history.Kind(m.Kind) == kind })
+}
+
 func at(t provider.Time) string {
 	if t == 0 {
 		return "never"

@@ -24,16 +24,6 @@ type look struct {
 	found  []Finding
 }
 
-func (l *look) addf(rule Rule, execution, event int64, format string, args ...any) {
-	if len(l.found) < maxPerInstance {
-		l.found = append(l.found, Finding{
-			Rule: rule, InstanceID: l.in.ID, Key: l.in.Key, Execution: execution, EventID: event, Detail: fmt.Sprintf(format, args...),
-		})
-	}
-}
-
-func (l *look) fault(f provider.RowFault) { l.addf(UnreadableRow, 0, 0, "%s", f.Reason) }
-
 // examine tries all rules on the instance. rows stand at its key; nil: they cannot be had.
 func (l *look) examine(ctx context.Context, rows *tapes) (err error) {
 	if rows != nil {

@@ -69,7 +69,3 @@ func settles(m provider.MessageRow) bool {
 		return false
 	}
 }
-
-func (l *look) has(kind history.Kind) bool {
-	return slices.ContainsFunc(l.hang.messages, func(m provider.MessageRow) bool { return history.Kind(m.Kind) == kind })
-}

@@ -3,6 +3,7 @@ package invariant
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/perdure/perdure/provider"
@@ -182,4 +183,28 @@ func (c *checker) newTapes(key provider.UUID, fault func(provider.RowFault), str
 //nolint:gochecknoglobals // constant table
 var keyKinds = []provider.InspectKind{
 	provider.InspectValues, provider.InspectAttributes, provider.InspectOutcomes, provider.InspectDeadLetters,
+}
+
+// instance reads the row of an instance; nil if there is none. A row that cannot be read is a fault.
+func (c *checker) instance(ctx context.Context, key provider.UUID) (*provider.Instance, *provider.RowFault, error) {
+	if c.inspector == nil {
+		res, err := c.store.Get(ctx, provider.GetRequest{Key: key})
+		if errors.Is(err, provider.ErrNotFound) {
+			return nil, nil, nil
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("getting instance %s: %w", key, err)
+		}
+		return &res.Instance, nil, nil
+	}
+	res, err := c.inspector.Inspect(ctx, provider.InspectRequest{Kind: provider.InspectInstances, Key: key})
+	switch {
+	case err != nil:
+		return nil, nil, fmt.Errorf("inspecting instance %s: %w", key, err)
+	case len(res.Faults) > 0:
+		return nil, &res.Faults[0], nil
+	case len(res.Instances) > 0:
+		return &res.Instances[0], nil, nil
+	}
+	return nil, nil, nil
 }

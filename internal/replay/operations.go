@@ -51,6 +51,29 @@ func (s *Scope) Timer(d time.Duration) *Future {
 	return f
 }
 
+// WithTimeout makes a child scope that a durable timer cancels with ErrTimeout.
+func (s *Scope) WithTimeout(d time.Duration) (child *Scope, cancel func()) {
+	child, cancel = s.WithCancel()
+	if child.err != nil {
+		return child, cancel
+	}
+	timer := child.Timer(d)
+	expire := func() {
+		if timer.err == nil {
+			child.cancel(s.x.env.Errors.New(failure.ErrTimeout, "scope timed out after %v", d))
+		}
+	}
+	switch {
+	case !timer.settled:
+		timer.then = expire
+	case timer.err != nil:
+		child.cancel(timer.err) // the scope must not continue without its timer
+	default:
+		expire()
+	}
+	return child, cancel
+}
+
 // Child starts a child instance. Without an ID, the child gets one that is unique to this event of this execution.
 func (s *Scope) Child(call *history.ChildStarted) *Future {
 	x := s.x

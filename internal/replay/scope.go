@@ -2,7 +2,6 @@ package replay
 
 import (
 	"container/list"
-	"time"
 
 	"github.com/perdure/perdure/internal/failure"
 )
@@ -72,29 +71,6 @@ func (s *Scope) WithCancel() (child *Scope, cancel func()) {
 	}
 }
 
-// WithTimeout makes a child scope that a durable timer cancels with ErrTimeout.
-func (s *Scope) WithTimeout(d time.Duration) (child *Scope, cancel func()) {
-	child, cancel = s.WithCancel()
-	if child.err != nil {
-		return child, cancel
-	}
-	timer := child.Timer(d)
-	expire := func() {
-		if timer.err == nil {
-			child.cancel(s.x.env.Errors.New(failure.ErrTimeout, "scope timed out after %v", d))
-		}
-	}
-	switch {
-	case !timer.settled:
-		timer.then = expire
-	case timer.err != nil:
-		child.cancel(timer.err) // the scope must not continue without its timer
-	default:
-		expire()
-	}
-	return child, cancel
-}
-
 // Detached makes a scope that no cancellation reaches, for cleaning up.
 func (s *Scope) Detached() *Scope {
 	s.x.sched.look()
@@ -124,6 +100,32 @@ func (s *Scope) cancel(reason error) {
 		e.Value.(*Scope).cancel(reason)
 	}
 	s.waiting.wakeAll()
+}
+
+// Wait blocks the running coroutine until one of the sources is ready and returns its
+// index, the lowest if there are several. If the scope is cancelled first, it returns the scope's error.
+// A single future that is ending is waited for even then.
+func (s *Scope) Wait(sources ...Source) (int, error) {
+	co := s.x.sched.enter()
+	for {
+		for i, src := range sources {
+			if src.Ready() {
+				return i, nil
+			}
+		}
+		if err := s.over(); err != nil && (s.err == nil || !ending(sources)) {
+			return -1, err
+		}
+		for _, src := range sources {
+			co.waits = append(co.waits, src.list().add(co))
+		}
+		co.waits = append(co.waits, s.waiting.add(co))
+		co.park()
+		for _, w := range co.waits {
+			w.leave()
+		}
+		co.waits = co.waits[:0]
+	}
 }
 
 // Go runs body as another coroutine, in a child scope. The future is settled with body's error. Cancelling the future

@@ -41,29 +41,3 @@ type Source interface {
 	Ready() bool
 	list() *waitList
 }
-
-// Wait blocks the running coroutine until one of the sources is ready and returns its
-// index, the lowest if there are several. If the scope is cancelled first, it returns the scope's error.
-// A single future that is ending is waited for even then.
-func (s *Scope) Wait(sources ...Source) (int, error) {
-	co := s.x.sched.enter()
-	for {
-		for i, src := range sources {
-			if src.Ready() {
-				return i, nil
-			}
-		}
-		if err := s.over(); err != nil && (s.err == nil || !ending(sources)) {
-			return -1, err
-		}
-		for _, src := range sources {
-			co.waits = append(co.waits, src.list().add(co))
-		}
-		co.waits = append(co.waits, s.waiting.add(co))
-		co.park()
-		for _, w := range co.waits {
-			w.leave()
-		}
-		co.waits = co.waits[:0]
-	}
-}

@@ -54,6 +54,15 @@ func New(t testing.TB, settings ...string) *Cluster {
 	return c
 }
 
+// missing ends a test without a server: in CI as a failure.
+func missing(t testing.TB, err error) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatal(err)
+	}
+	t.Skip(err)
+}
+
 // newCluster makes a cluster and starts it.
 func newCluster(settings []string) (*Cluster, error) {
 	bin, err := programs()

@@ -51,15 +51,6 @@ func URL(t testing.TB) string {
 	return shared.url
 }
 
-// missing ends a test without a server: in CI as a failure.
-func missing(t testing.TB, err error) {
-	t.Helper()
-	if os.Getenv("CI") == "true" {
-		t.Fatal(err)
-	}
-	t.Skip(err)
-}
-
 var schemas atomic.Int64 //nolint:gochecknoglobals // numbers the schemas of this process
 
 // Schema returns a schema name that no other test uses. The schema is dropped at the end of the test, on the server
