@@ -1,7 +1,6 @@
 package dispatcher
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -39,15 +38,6 @@ func (d *Dispatcher) tooManyLeaks(instances int) {
 		}()
 		d.node.Config.OnFatal(reason)
 	}()
-}
-
-// endOnOverrun shuts the node down when it has too many leaks. It ends with the node.
-func (d *Dispatcher) endOnOverrun(working context.Context) {
-	select {
-	case <-d.overrun:
-		_ = d.Shutdown(context.WithoutCancel(working)) // other callers of Shutdown return the error
-	case <-d.stopped:
-	}
 }
 
 // Fatal returns why this node can no longer be trusted with work; nil if it can.

@@ -105,3 +105,12 @@ func (d *Dispatcher) handBack(ctx context.Context) {
 		a.Owner.Leave(ctx)
 	}
 }
+
+// endOnOverrun shuts the node down when it has too many leaks. It ends with the node.
+func (d *Dispatcher) endOnOverrun(working context.Context) {
+	select {
+	case <-d.overrun:
+		_ = d.Shutdown(context.WithoutCancel(working)) // other callers of Shutdown return the error
+	case <-d.stopped:
+	}
+}

@@ -1,13 +1,9 @@
 package flow
 
 import (
-	"context"
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"time"
 
-	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -45,44 +41,6 @@ func (t *Throttle) room(limit int, now time.Time) (room int, again time.Time) {
 		return 0, t.pace.next
 	}
 	return min(limit, t.pace.within(burst)), time.Time{}
-}
-
-// Reserve takes up to n moments of a queue, those within patience, and returns the first by this node's clock.
-func (p *Pools) Reserve(ctx context.Context, store *storage.Store, t *Throttle, n int, patience time.Duration) (first time.Time, reserved int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, storage.CallTimeout)
-	defer cancel()
-	next := time.Now().Add(storage.Backoff(1)) // if the storage does not respond
-	defer func() { p.reserved(t, next) }()
-	patience = min(maxPatience, patience)
-	for {
-		get := provider.RecordRequest{Action: provider.RecordGet, Namespace: rateSpace, Key: t.queue}
-		res, err := store.Record(ctx, get)
-		if err != nil && !errors.Is(err, provider.ErrNotFound) {
-			return first, 0, fmt.Errorf("rate of queue %q: %w", t.queue, err)
-		}
-		answered, at, put := time.Now(), res.Now, get
-		if len(res.Records) > 0 {
-			put.Expect = res.Records[0].Version
-			if next := stored(res.Records[0].Value); next <= res.Now.Add(t.furthest()) {
-				at = max(at, next)
-			}
-		}
-		first, next = answered.Add(at.Sub(res.Now)), answered.Add(at.Sub(res.Now)-lookAhead)
-		near := patience - at.Sub(res.Now)
-		if near < 0 {
-			return first, 0, nil
-		}
-		reserved = min(n, int(near/t.pace.interval)+1)
-		after := at.Add(time.Duration(reserved) * t.pace.interval)
-		put.Action, put.Value = provider.RecordPut, binary.BigEndian.AppendUint64(nil, uint64(after))
-		switch _, err := store.Record(ctx, put); {
-		case err == nil:
-			next = answered.Add(after.Sub(res.Now) - lookAhead)
-			return first, reserved, nil
-		case !errors.Is(err, provider.ErrConflict): // it may be stored even so: some moments pass unused
-			return first, 0, fmt.Errorf("rate of queue %q: %w", t.queue, err)
-		}
-	}
 }
 
 // stored reads a record of a rate.

@@ -2,7 +2,6 @@ package leak
 
 import (
 	"math"
-	"runtime/debug"
 	"time"
 )
 
@@ -60,101 +59,4 @@ func sum(a, b time.Duration) time.Duration {
 		return never
 	}
 	return a + b
-}
-
-// follow carries out the agenda of listed code until the code returns, is given up, or the watchdog is closed.
-func (w *Watchdog) follow(c *Code) {
-	g := newAgenda(&w.options, c.Interrupt != nil)
-	w.mu.Lock()
-	since := c.Since
-	w.mu.Unlock()
-	for {
-		at, what := g.next()
-		if at == never || !w.remains(c, at-time.Since(since)) {
-			return
-		}
-		switch what {
-		case stepLeak:
-			w.leaked(c)
-		case stepInterrupt:
-			w.interrupt(c)
-		case stepGiveUp:
-			w.giveUp(c)
-			return
-		}
-	}
-}
-
-// remains waits for d and reports whether the code is still running and the watchdog open.
-func (w *Watchdog) remains(c *Code, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-c.gone:
-		return false
-	case <-w.stopped:
-		return false
-	}
-}
-
-// leaked counts code that has used up its grace period.
-func (w *Watchdog) leaked(c *Code) {
-	work, ok := w.move(c, Leaked)
-	if !ok {
-		return
-	}
-	if c.Leave != nil {
-		c.Leave()
-	}
-	w.options.Logger.Error("user code leaked: it ignores the end of its context", append(work.attributes(),
-		"grace_period", w.options.GracePeriod, "stack", w.look(c))...)
-	if instances, is := w.tooMany(); is {
-		w.options.TooMany(instances)
-	}
-}
-
-func (w *Watchdog) giveUp(c *Code) {
-	if work, ok := w.move(c, GaveUp); ok {
-		w.options.Logger.Error("leaked code given up: its goroutine stays until the process ends", append(work.attributes(),
-			"interrupts", work.Interrupts, "stack", w.look(c))...)
-	}
-}
-
-// interrupt calls the functions of OnInterrupt.
-func (w *Watchdog) interrupt(c *Code) {
-	w.mu.Lock()
-	c.Interrupts++
-	work := c.Work
-	w.mu.Unlock()
-	if work.State == Leaked {
-		w.options.Logger.Warn("leaked code still running", append(work.attributes(), "interrupts", work.Interrupts, "stack", w.look(c))...)
-	}
-	c.Interrupt(work.Interrupts, func(call func()) { w.callHook(c, call) })
-}
-
-// callHook runs a function of OnInterrupt. It is user code: it may panic, hang or end its goroutine.
-func (w *Watchdog) callHook(c *Code, call func()) {
-	w.mu.Lock()
-	w.hooks[c]++
-	work := c.Work
-	w.mu.Unlock()
-	w.calls.Add()
-	go func() {
-		defer w.calls.Done()
-		defer func() {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			if w.hooks[c]--; w.hooks[c] == 0 {
-				delete(w.hooks, c)
-			}
-		}()
-		defer func() {
-			if p := recover(); p != nil {
-				w.options.Logger.Error("OnInterrupt function panicked", append(work.attributes(), "panic", p, "stack", string(debug.Stack()))...)
-			}
-		}()
-		call()
-	}()
 }

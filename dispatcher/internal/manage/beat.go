@@ -87,13 +87,6 @@ func (m *Manager) plan(renewal, soonest time.Time, beats bool) (next time.Time, 
 	return next, ok
 }
 
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
 // due returns the attempts whose leases are to be renewed now, maybe all, and those with heartbeats to be sent.
 func (m *Manager) due(renewal time.Time) (list []*held, all bool) {
 	now := time.Now()
@@ -111,6 +104,16 @@ func (m *Manager) due(renewal time.Time) (list []*held, all bool) {
 		}
 	}
 	return m.doubtful(list, all, now), all
+}
+
+func (m *Manager) snapshot() []*held {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := make([]*held, 0, len(m.attempts))
+	for _, h := range m.attempts {
+		all = append(all, h)
+	}
+	return all
 }
 
 // look finds out whether holders of the attempts' tokens have sent heartbeats to the store, before a renewal
@@ -167,5 +170,74 @@ func (m *Manager) hear(h *held, s *sight) {
 		if renewed := s.asked.Add(t.LeaseUntil.Sub(s.Now) - m.lease); renewed.After(own) {
 			h.a.pulse.heard(renewed)
 		}
+	}
+}
+
+// StartBeating starts the heartbeat timeout and the automatic heartbeats of an attempt.
+func (m *Manager) StartBeating(a *Attempt, pace Pace) {
+	p := &a.pulse
+	p.throttle, p.limit, p.every = pace.Throttle, pace.Timeout, pace.Auto
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last = time.Now()
+	if p.limit > 0 {
+		p.overdue = time.AfterFunc(p.limit, func() { m.checkPulse(a) })
+	}
+	if p.every > 0 {
+		p.auto = time.AfterFunc(p.every, func() { m.autoBeat(a) })
+	}
+}
+
+// Heartbeat takes new details from the code or the completer of an attempt.
+func (m *Manager) Heartbeat(a *Attempt, details []byte) {
+	p := &a.pulse
+	p.mu.Lock()
+	if p.over { // leaked code beats on
+		p.mu.Unlock()
+		return
+	}
+	p.details, p.last = details, time.Now()
+	p.given++
+	due, tell := p.enqueue()
+	p.mu.Unlock()
+	if tell {
+		m.beats(a, due)
+	}
+}
+
+// autoBeat is a heartbeat without details: it keeps those that the code gave. The lease is renewed with it, so that the node learns of a
+// cancellation that no notice brought.
+func (m *Manager) autoBeat(a *Attempt) {
+	p := &a.pulse
+	p.mu.Lock()
+	if p.over {
+		p.mu.Unlock()
+		return
+	}
+	p.last, p.ask = time.Now(), true
+	p.auto.Reset(p.every)
+	due, tell := p.enqueue()
+	p.mu.Unlock()
+	if tell {
+		m.beats(a, due)
+	}
+}
+
+// checkPulse ends an attempt that has passed its heartbeat timeout. If others have its token, one of them may have sent a heartbeat to the
+// store: the manager looks there first.
+func (m *Manager) checkPulse(a *Attempt) {
+	if !a.pulse.silent() {
+		return
+	}
+	if !a.shared.Load() {
+		a.Cancel(&activity.TimeoutError{Kind: activity.NoHeartbeat})
+		return
+	}
+	a.pulse.mu.Lock()
+	a.pulse.ask = true
+	due, tell := a.pulse.enqueue()
+	a.pulse.mu.Unlock()
+	if tell {
+		m.beats(a, due)
 	}
 }

@@ -83,14 +83,6 @@ func (m *Manager) Add(a *Attempt) {
 	}
 }
 
-// wake wakes a loop, which may be awake.
-func wake(loop chan struct{}) {
-	select {
-	case loop <- struct{}{}:
-	default:
-	}
-}
-
 // Remove ends the renewals of an attempt.
 func (m *Manager) Remove(a *Attempt) {
 	m.mu.Lock()
@@ -146,16 +138,6 @@ func (m *Manager) Running() []*Attempt {
 	all := make([]*Attempt, len(list))
 	for i, h := range list {
 		all[i] = h.a
-	}
-	return all
-}
-
-func (m *Manager) snapshot() []*held {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	all := make([]*held, 0, len(m.attempts))
-	for _, h := range m.attempts {
-		all = append(all, h)
 	}
 	return all
 }

@@ -47,6 +47,21 @@ func (m *Manager) noticed(n provider.Notice) {
 	}
 }
 
+// wake wakes a loop, which may be awake.
+func wake(loop chan struct{}) {
+	select {
+	case loop <- struct{}{}:
+	default:
+	}
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
 // doubt makes the manager ask the storage about a task. m is locked.
 func (m *Manager) doubt(ref provider.TaskRef) {
 	if cause, soon := m.coming[ref]; soon && cause == nil {

@@ -3,8 +3,6 @@ package manage
 import (
 	"sync"
 	"time"
-
-	"github.com/perdure/perdure/activity"
 )
 
 // Pace is how the heartbeats of an attempt are treated.
@@ -34,21 +32,6 @@ type pulse struct {
 	auto    *time.Timer // of the next automatic heartbeat
 }
 
-// StartBeating starts the heartbeat timeout and the automatic heartbeats of an attempt.
-func (m *Manager) StartBeating(a *Attempt, pace Pace) {
-	p := &a.pulse
-	p.throttle, p.limit, p.every = pace.Throttle, pace.Timeout, pace.Auto
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.last = time.Now()
-	if p.limit > 0 {
-		p.overdue = time.AfterFunc(p.limit, func() { m.checkPulse(a) })
-	}
-	if p.every > 0 {
-		p.auto = time.AfterFunc(p.every, func() { m.autoBeat(a) })
-	}
-}
-
 // stop stops the timers. Details that were not stored go into the report on the attempt.
 func (p *pulse) stop() {
 	p.mu.Lock()
@@ -58,60 +41,6 @@ func (p *pulse) stop() {
 		if timer != nil {
 			timer.Stop()
 		}
-	}
-}
-
-// Heartbeat takes new details from the code or the completer of an attempt.
-func (m *Manager) Heartbeat(a *Attempt, details []byte) {
-	p := &a.pulse
-	p.mu.Lock()
-	if p.over { // leaked code beats on
-		p.mu.Unlock()
-		return
-	}
-	p.details, p.last = details, time.Now()
-	p.given++
-	due, tell := p.enqueue()
-	p.mu.Unlock()
-	if tell {
-		m.beats(a, due)
-	}
-}
-
-// autoBeat is a heartbeat without details: it keeps those that the code gave. The lease is renewed with it, so that the node learns of a
-// cancellation that no notice brought.
-func (m *Manager) autoBeat(a *Attempt) {
-	p := &a.pulse
-	p.mu.Lock()
-	if p.over {
-		p.mu.Unlock()
-		return
-	}
-	p.last, p.ask = time.Now(), true
-	p.auto.Reset(p.every)
-	due, tell := p.enqueue()
-	p.mu.Unlock()
-	if tell {
-		m.beats(a, due)
-	}
-}
-
-// checkPulse ends an attempt that has passed its heartbeat timeout. If others have its token, one of them may have sent a heartbeat to the
-// store: the manager looks there first.
-func (m *Manager) checkPulse(a *Attempt) {
-	if !a.pulse.silent() {
-		return
-	}
-	if !a.shared.Load() {
-		a.Cancel(&activity.TimeoutError{Kind: activity.NoHeartbeat})
-		return
-	}
-	a.pulse.mu.Lock()
-	a.pulse.ask = true
-	due, tell := a.pulse.enqueue()
-	a.pulse.mu.Unlock()
-	if tell {
-		m.beats(a, due)
 	}
 }
 

@@ -1,22 +1,19 @@
 package task
 
 import (
-	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
-	"runtime/debug"
 	"strconv"
 	"sync/atomic"
 	"time"
 
-	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/dispatcher/internal/flow"
 	"github.com/perdure/perdure/dispatcher/internal/leak"
 	"github.com/perdure/perdure/dispatcher/internal/manage"
 	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/internal/bind"
-	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/history"
-	"github.com/perdure/perdure/internal/platform/goroutine"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -76,111 +73,25 @@ func Ref(key provider.UUID, execution, event int64) provider.TaskRef {
 	return provider.TaskRef{Key: key, Execution: execution, EventID: event}
 }
 
-// Begin returns the context for Run. It is nil if the lease has become too short; then the task is released.
-func (w *Worker) Begin(working context.Context, a *Attempt) context.Context {
-	if !a.Lease.Startable() {
-		w.releaseUnbegun(working, a)
-		return nil
-	}
-	w.Work.Add()
-	w.Count.AttemptsRunning.Add(1)
-	a.places = w.pools.Take(a.Call.Queue, a.Call.Name)
-	ctx, cancel := context.WithCancelCause(working)
-	a.Cancel = cancel
-	a.Done = make(chan struct{})
-	a.user = &bind.Attempt{}
-	a.began = w.Clock.Now()
-	a.later = later{w, a}
-	a.Owner = &a.later
-	w.Manage.StartBeating(&a.Attempt, w.Config.Pace(a.Call))
-	w.Manage.Add(&a.Attempt)
-	return ctx
+// Span converts stored microseconds. It limits the result so that neither the duration nor a time computed from it overflows.
+func Span(micros int64) time.Duration {
+	return time.Duration(min(micros, int64(maxRetryDelay/time.Microsecond))) * time.Microsecond
 }
 
-// Run runs the user's function and reports how it ended, even if the function calls Goexit. It returns the result for the caller to
-// deliver; nil: none.
-func (w *Worker) Run(working, ctx context.Context, a *Attempt) (left *Result) {
-	a.Watched.RunsOn(goroutine.ID())
-	ctx, stop := w.contextOf(ctx, a)
-	a.Cause = func() error { return context.Cause(ctx) }
-	// After the context has ended, the code has the grace period to return.
-	stopGrace := context.AfterFunc(ctx, func() { w.grace(working, a, context.Cause(ctx)) })
-	free := func() {
-		stopGrace()
-		stop()
-		a.Cancel(nil)
+// deadline returns 0 if there is no limit.
+func deadline(from provider.Time, limit time.Duration) provider.Time {
+	if limit == 0 {
+		return 0
 	}
-	var output []byte
-	var err error
-	returned := false
-	defer func() {
-		w.Watchdog.Returned(&a.Watched)
-		if !returned {
-			err = w.Panicked(a, "called runtime.Goexit")
-		}
-		if w.keepPending(working, ctx, a, err, free) {
-			if ctx.Err() != nil { // it ended while the watchdog still waited for the code
-				go w.gracePending(working, a, context.Cause(ctx))
-			}
-			return
-		}
-		defer free()
-		stopGrace()
-		left = w.codeEnded(working, a, a.Cause(), output, err)
-		if !returned || goroutine.Bound() { // this goroutine must not be reused
-			w.executions.Deliver(working, left)
-			left = nil
-		}
-	}()
-	output, err = w.RunUser(ctx, a)
-	returned = true
-	return left
+	return from.Add(limit)
 }
 
-// DiscardLate drops the result of an abandoned attempt, whose task was reported when the grace period was over.
-func (w *Worker) DiscardLate(a *Attempt, err error) {
-	w.Count.ResultsLate.Add(1)
-	w.Config.Logger.Warn("result of a leaked activity discarded", "activity", a.Call.Name, "instance", a.instanceID,
-		"attempt", a.Number, "err", err)
-}
-
-// codeEnded ends an attempt whose code has returned. The outcome of a completer takes precedence over that of the code. It returns what
-// settle returns.
-func (w *Worker) codeEnded(working context.Context, a *Attempt, cause error, output []byte, err error) *Result {
-	parked := cause == nil && failure.Wraps(err, activity.ErrParked)
-	given, _, ok := a.life.end(whyOver(cause, parked))
-	if !ok {
-		w.DiscardLate(a, err)
-		return nil
-	}
-	close(a.Done)
-	switch {
-	case given != nil:
-		if !failure.Wraps(err, activity.ErrPending) {
-			w.Config.Logger.Warn("activity returned although its completer had ended it: what it returned is dropped",
-				"activity", a.Call.Name, "instance", a.instanceID, "err", err)
-		}
-		return w.settle(working, a, cause, given.Output, given.Err)
-	case parked:
-		return w.park(working, a)
-	default:
-		return w.settle(working, a, cause, output, err)
-	}
-}
-
-// contextOf returns the context of the user's function, with deadline, identity and heartbeat.
-func (w *Worker) contextOf(ctx context.Context, a *Attempt) (context.Context, context.CancelFunc) {
-	info := bind.Info{
-		Activity: a.Call.Name, Queue: a.Call.Queue, InstanceID: a.instanceID, Execution: a.Ref.Execution, EventID: a.Ref.EventID,
-		Attempt: int(a.Number), Deliveries: int(a.Deliveries), Scheduled: a.scheduled.Std(), HeartbeatTimeout: a.HeartbeatTimeout(), Session: a.Call.Session,
-	}
-	ctx, stop, deadline := w.limited(ctx, a)
-	info.Deadline = deadline
-	ctx = provider.WithCompletion(ctx, &a.completion)
-	u := a.user
-	u.Info, u.Key, u.Details, u.Beat, u.Later = info, idempotencyKey(a), a.details, func(details []byte) { w.Manage.Heartbeat(&a.Attempt, details) }, &a.later
-	u.Logger = w.Config.Logger
-	return bind.WithAttempt(ctx, u), stop
+// LeakEntry returns what the watchdog shows of an attempt.
+func LeakEntry(a *Attempt, cause error) leak.Entry {
+	return leak.Entry{Key: a.Ref.Key, Interrupt: a.user.Interrupt, Work: leak.Work{
+		Kind: leak.Activity, Name: a.Call.Name, InstanceID: a.instanceID, Execution: a.Ref.Execution,
+		Attempt: int(a.Number), Cause: cause.Error(),
+	}}
 }
 
 func idempotencyKey(a *Attempt) string {
@@ -191,32 +102,15 @@ func idempotencyKey(a *Attempt) string {
 	return a.Ref.Key.String() + "/" + strconv.FormatInt(a.Ref.Execution, 10) + "/" + id
 }
 
-// freeSlot releases the slot.
-func (w *Worker) freeSlot(a *Attempt) {
-	a.StopBeating()
-	w.Count.AttemptsRunning.Add(-1)
-	w.pools.Release(a.places)
-	w.Tasks.Release(1)
+// localIdentity distinguishes a call from all others of its execution. The call has no event yet, and if its turn is repeated, another call
+// may get the same number.
+func localIdentity(call *history.ActivityScheduled) string {
+	sum := sha256.Sum256(append([]byte(call.Name+"\x00"), call.Input...))
+	return "local-" + strconv.FormatInt(call.Local, 10) + "-" + hex.EncodeToString(sum[:8])
 }
 
-// RunUser runs the user's function. A panic is a failure of the attempt.
-func (w *Worker) RunUser(ctx context.Context, a *Attempt) (output []byte, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = w.Panicked(a, fmt.Sprintf("panicked: %v", p))
-		}
-	}()
-	output, err = w.Config.Activities[a.Call.Queue][a.Call.Name](ctx, a.Call.Input)
-	if err == nil {
-		err = w.judge.fits(a, output)
-	}
-	return output, err
-}
-
-// Panicked returns the failure of an attempt whose code did not return. It logs the failure, which a retry may hide. The caller is on the
-// code's stack.
-func (w *Worker) Panicked(a *Attempt, how string) error {
-	stack := string(debug.Stack())
-	w.Config.Logger.Error("activity panicked", "activity", a.Call.Name, "instance", a.instanceID, "attempt", a.Number, "err", how, "stack", stack)
-	return failure.New(failure.ErrPanic, "activity %s %s\n%s", a.Call.Name, how, stack)
+func completionEntry(a *Attempt) leak.Entry {
+	what := LeakEntry(a, fmt.Errorf("its transaction could wait for %v", functionTimeout))
+	what.Kind, what.Interrupt = leak.Completion, nil
+	return what
 }

@@ -24,6 +24,12 @@ type taskFetcher struct {
 	judge  *judge
 }
 
+// Loop fetches activity tasks and runs them as long as there are free slots.
+func (w *Worker) Loop(fetching, working context.Context) {
+	f := &taskFetcher{Node: w.Node, worker: w, judge: w.judge}
+	f.loop(fetching, working)
+}
+
 // loop fetches activity tasks while there are free slots.
 func (f *taskFetcher) loop(fetching, working context.Context) {
 	req := provider.FetchTasksRequest{Owner: f.Config.Owner, Lease: f.Config.Lease, Wait: storage.FetchWait, Sessions: f.Config.Sessions}
@@ -174,16 +180,6 @@ func (f *taskFetcher) begin(working context.Context, tasks []provider.LeasedTask
 	}
 }
 
-// refuse reports on a task that must not run and releases its slot.
-func (w *Worker) refuse(working context.Context, report provider.TaskReport) {
-	w.Work.Add()
-	go func() {
-		defer w.Work.Done()
-		defer w.Tasks.Release(1)
-		w.Store.Report(working, report)
-	}()
-}
-
 // examine returns the attempt of a fetched task, or the report on one that must not run.
 func (f *taskFetcher) examine(task *provider.LeasedTask, token provider.UUID, read manage.Anchor) (*Attempt, *provider.TaskReport) {
 	a := &Attempt{
@@ -229,11 +225,63 @@ func (f *taskFetcher) examine(task *provider.LeasedTask, token provider.UUID, re
 	return nil, report
 }
 
-// releaseUnbegun releases a task, and its slot, whose lease has become too short to begin. It does not count as an attempt.
-func (w *Worker) releaseUnbegun(working context.Context, a *Attempt) {
-	w.Count.AttemptsReleased.Add(1)
-	w.refuse(working, provider.TaskReport{TaskRef: a.Ref, Token: a.Token, Attempt: a.stored(), Outcome: provider.TaskRelease})
-	if a.suspect {
-		w.Suspects.Done()
+// takeThrottled returns the tasks of unthrottled queues. It begins each of the others when its moment has come.
+func (f *taskFetcher) takeThrottled(
+	fetching, working context.Context, tasks []provider.LeasedTask, token provider.UUID, read manage.Anchor,
+) []provider.LeasedTask {
+	if !f.worker.pools.Throttles() {
+		return tasks
 	}
+	free := tasks[:0]
+	held := map[*flow.Throttle][]provider.LeasedTask{}
+	for i := range tasks {
+		t := f.worker.pools.Throttle(tasks[i].Queue)
+		if t == nil || tasks[i].State.Kind != provider.ExecutionRunning {
+			free = append(free, tasks[i])
+			continue
+		}
+		held[t] = append(held[t], tasks[i])
+	}
+	for t, list := range held {
+		f.worker.pools.Hold(t, list)
+		f.Manage.Expect(list)
+		f.Work.Add()
+		go func() {
+			defer f.Work.Done()
+			f.beginAtRate(fetching, working, t, list, token, read)
+		}()
+	}
+	return free
+}
+
+// beginAtRate reserves moments for tasks and begins each at its own. It releases tasks whose moment is too far away, with that delay.
+func (f *taskFetcher) beginAtRate(fetching, working context.Context, t *flow.Throttle, tasks []provider.LeasedTask, token provider.UUID, read manage.Anchor) {
+	first, reserved, err := f.worker.pools.Reserve(fetching, f.Store, t, len(tasks), f.Config.Lease/4)
+	if err != nil && fetching.Err() == nil {
+		f.Store.Failed("reserve a rate", 1, err)
+	}
+	for i := range tasks {
+		wait := time.Until(first.Add(time.Duration(i) * t.Interval()))
+		if err == nil && i < reserved {
+			storage.Pause(fetching, wait) // ends at once on shutdown
+		}
+		if f.Manage.Arrived(&tasks[i]) {
+			f.Manage.LookAt(working, &tasks[i], token)
+		}
+		switch {
+		case err != nil:
+			f.releaseLater(working, &tasks[i], token, storage.Backoff(1))
+		case i >= reserved:
+			f.releaseLater(working, &tasks[i], token, max(wait, 0))
+		default:
+			f.begin(working, tasks[i:i+1], token, read)
+		}
+		f.worker.pools.Drop(&tasks[i])
+	}
+}
+
+func (f *taskFetcher) releaseLater(working context.Context, task *provider.LeasedTask, token provider.UUID, delay time.Duration) {
+	f.worker.refuse(working, provider.TaskReport{
+		TaskRef: task.TaskRef, Token: provider.TaskToken(token, task.TaskRef), Attempt: task.Attempt, Outcome: provider.TaskRelease, Delay: delay,
+	})
 }

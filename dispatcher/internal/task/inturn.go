@@ -2,10 +2,7 @@ package task
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"strconv"
 	"time"
 
 	"github.com/perdure/perdure/activity"
@@ -76,11 +73,4 @@ func RefuseLater(a *Attempt, err error) error {
 	}
 	return failure.NonRetryable(failure.New(failure.ErrInvalid,
 		"activity %s answered that it ends later, which a local activity cannot: call it with CallActivity", a.Call.Name))
-}
-
-// localIdentity distinguishes a call from all others of its execution. The call has no event yet, and if its turn is repeated, another call
-// may get the same number.
-func localIdentity(call *history.ActivityScheduled) string {
-	sum := sha256.Sum256(append([]byte(call.Name+"\x00"), call.Input...))
-	return "local-" + strconv.FormatInt(call.Local, 10) + "-" + hex.EncodeToString(sum[:8])
 }

@@ -174,3 +174,44 @@ func (j *judge) failureOf(a *Attempt, cause, err error) history.Failure {
 	}
 	return j.Config.Env.Errors.Encode(err)
 }
+
+// timeoutKind returns which limit ended a context.
+func timeoutKind(cause error) activity.TimeoutKind {
+	if limit, ok := errors.AsType[*activity.TimeoutError](cause); ok {
+		return limit.Kind
+	}
+	return activity.StartToClose
+}
+
+// timeoutFailure returns the error of a call or attempt past a limit. why is the error of its code
+// or of the previous attempt. It may be nil.
+func timeoutFailure(call *history.ActivityScheduled, kind activity.TimeoutKind, why error) error {
+	limit, what := call.StartToClose, "ran longer than"
+	switch kind {
+	case activity.StartToClose:
+	case activity.NoHeartbeat:
+		limit, what = call.HeartbeatTimeout, "gave no heartbeat within"
+	case activity.ScheduleToStart:
+		limit, what = call.ScheduleToStart, "did not begin within"
+	case activity.ScheduleToClose:
+		limit, what = call.ScheduleToClose, "did not end within"
+	}
+	said := ""
+	if why != nil {
+		said = ": " + why.Error()
+	}
+	err := failure.NewTimeout(string(kind), "activity %s %s its %s timeout of %v%s", call.Name, what, kind,
+		Span(limit), said)
+	if kind == activity.ScheduleToStart || kind == activity.ScheduleToClose { // it concerns the whole call
+		err = failure.NonRetryable(err)
+	}
+	return err
+}
+
+// remaining returns the time that a call has left, by the storage's clock. It returns false if there is no limit.
+func (j *judge) remaining(a *Attempt) (time.Duration, bool) {
+	if a.deadline == 0 {
+		return 0, false
+	}
+	return max(a.deadline.Sub(j.Clock.Now()), 0), true
+}

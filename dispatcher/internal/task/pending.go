@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/activity"
-	"github.com/perdure/perdure/dispatcher/internal/leak"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/tasktoken"
 	"github.com/perdure/perdure/provider"
@@ -244,18 +243,4 @@ func (w *Worker) abandon(working context.Context, a *Attempt, cause, err error) 
 		given = &Outcome{Err: err}
 	}
 	w.EndedBy(working, a, cause, *given)
-}
-
-// LeakEntry returns what the watchdog shows of an attempt.
-func LeakEntry(a *Attempt, cause error) leak.Entry {
-	return leak.Entry{Key: a.Ref.Key, Interrupt: a.user.Interrupt, Work: leak.Work{
-		Kind: leak.Activity, Name: a.Call.Name, InstanceID: a.instanceID, Execution: a.Ref.Execution,
-		Attempt: int(a.Number), Cause: cause.Error(),
-	}}
-}
-
-func completionEntry(a *Attempt) leak.Entry {
-	what := LeakEntry(a, fmt.Errorf("its transaction could wait for %v", functionTimeout))
-	what.Kind, what.Interrupt = leak.Completion, nil
-	return what
 }

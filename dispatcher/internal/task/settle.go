@@ -3,9 +3,17 @@ package task
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
 
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/dispatcher/internal/core"
+	"github.com/perdure/perdure/dispatcher/internal/leak"
+	"github.com/perdure/perdure/dispatcher/internal/storage"
+	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/platform/goroutine"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -18,6 +26,14 @@ func (w *Worker) settle(working context.Context, a *Attempt, cause error, output
 		w.Over(a)
 	}
 	return left
+}
+
+// freeSlot releases the slot.
+func (w *Worker) freeSlot(a *Attempt) {
+	a.StopBeating()
+	w.Count.AttemptsRunning.Add(-1)
+	w.pools.Release(a.places)
+	w.Tasks.Release(1)
 }
 
 // ToInbox sends a result to the inbox of its execution.
@@ -37,6 +53,25 @@ func (w *Worker) ReleaseUnstarted(working context.Context, a *Attempt) {
 	go func() {
 		defer w.Work.Done()
 		w.Store.Report(working, provider.TaskReport{TaskRef: a.Ref, Token: a.Token, Attempt: a.stored(), Outcome: provider.TaskRelease})
+	}()
+}
+
+// releaseUnbegun releases a task, and its slot, whose lease has become too short to begin. It does not count as an attempt.
+func (w *Worker) releaseUnbegun(working context.Context, a *Attempt) {
+	w.Count.AttemptsReleased.Add(1)
+	w.refuse(working, provider.TaskReport{TaskRef: a.Ref, Token: a.Token, Attempt: a.stored(), Outcome: provider.TaskRelease})
+	if a.suspect {
+		w.Suspects.Done()
+	}
+}
+
+// refuse reports on a task that must not run and releases its slot.
+func (w *Worker) refuse(working context.Context, report provider.TaskReport) {
+	w.Work.Add()
+	go func() {
+		defer w.Work.Done()
+		defer w.Tasks.Release(1)
+		w.Store.Report(working, report)
 	}()
 }
 
@@ -111,4 +146,113 @@ func (w *Worker) failed(working context.Context, a *Attempt, cause, err error, r
 	w.Store.Report(working, report)
 	w.Manage.Remove(&a.Attempt)
 	return nil
+}
+
+// completeIn completes a task and runs the activity's function in the same transaction. It takes no short cut through the cached execution,
+// so a failing function fails the attempt and no turn. The storage decides whether the execution still wants the result, whatever this node
+// has heard. A failing function counts like a failing activity, because its context may have been cancelled too. It returns what settle
+// returns.
+func (w *Worker) completeIn(
+	working context.Context, a *Attempt, inside func(provider.Tx) error, output []byte, report provider.TaskReport,
+) *Result {
+	store, ok := provider.As[provider.Transactor](w.Store.Provider)
+	if !ok {
+		err := fmt.Errorf("the store runs no functions inside its transactions: %w", provider.ErrForeignTx)
+		return w.failed(working, a, nil, failure.NonRetryable(err), report)
+	}
+	item := report
+	item.Outcome = provider.TaskComplete
+	item.Message = core.Message(w.judge.completed(a, output), a.Ref.Execution, a.Ref.EventID)
+	inside = w.guarded(working, a, inside)
+	for failures := 1; ; failures++ {
+		ctx, cancel := context.WithTimeout(working, storage.CallTimeout)
+		res, err := store.CompleteIn(ctx, item, inside)
+		cancel()
+		if refused, ok := errors.AsType[*provider.FuncError](err); ok {
+			return w.end(working, a, a.Cause(), nil, final(refused.Err), report)
+		}
+		if err == nil || storage.Refused(err) {
+			w.completedIn(a, &item, res, err)
+			return nil
+		}
+		w.Store.Failed("complete task", failures, err)
+		if !storage.Pause(working, storage.Backoff(failures)) {
+			w.Manage.Remove(&a.Attempt)
+			return nil
+		}
+	}
+}
+
+// completedIn counts and logs the outcome of completeIn.
+func (w *Worker) completedIn(a *Attempt, report *provider.TaskReport, res provider.TaskReportResult, err error) {
+	w.Store.Reported(report, errors.Join(err, res.Err))
+	switch {
+	case err != nil || res.Err != nil:
+	case res.State.Kind == provider.ExecutionRunning:
+		w.Count.AttemptsCompleted.Add(1)
+		w.executions.SentTo(a.Ref.Key)
+	default:
+		w.Count.AttemptsDiscarded.Add(1)
+	}
+	w.Manage.Remove(&a.Attempt)
+}
+
+// final makes an error non-retryable if no other attempt could succeed.
+func final(err error) error {
+	if errors.Is(err, provider.ErrForeignTx) || errors.Is(err, provider.ErrInvalid) {
+		return failure.NonRetryable(err)
+	}
+	return err
+}
+
+// functionTimeout limits a function that runs in the transaction. The call has as much time again to store the completion.
+const functionTimeout = storage.CallTimeout / 2
+
+// guarded runs a function of the activity on its own goroutine. Neither a panic nor Goexit may reach the provider, and a function that does
+// not return must not hold its transaction.
+func (w *Worker) guarded(working context.Context, a *Attempt, fn func(provider.Tx) error) func(provider.Tx) error {
+	name := a.Call.Name
+	return func(tx provider.Tx) error {
+		var over atomic.Bool // it has returned or was abandoned
+		var code leak.Code
+		done := make(chan error, 1)
+		go func() {
+			code.RunsOn(goroutine.ID())
+			returned := false
+			var err error
+			defer func() {
+				if p := recover(); p != nil {
+					err = w.Panicked(a, fmt.Sprintf("panicked inside its transaction: %v", p))
+				} else if !returned {
+					err = w.Panicked(a, "called runtime.Goexit inside its transaction")
+				}
+				w.Watchdog.Returned(&code)
+				over.CompareAndSwap(false, true)
+				done <- err
+			}()
+			err = fn(tx)
+			returned = true
+		}()
+		limit := time.NewTimer(functionTimeout)
+		defer limit.Stop()
+		select {
+		case err := <-done:
+			return err
+		case <-limit.C:
+		case <-working.Done():
+		}
+		if !over.CompareAndSwap(false, true) {
+			return <-done
+		}
+		w.Watchdog.Enter(&code, completionEntry(a))
+		return failure.New(failure.ErrTimeout, "activity %s did not end inside its transaction within %v: left behind", name, functionTimeout)
+	}
+}
+
+// Panicked returns the failure of an attempt whose code did not return. It logs the failure, which a retry may hide. The caller is on the
+// code's stack.
+func (w *Worker) Panicked(a *Attempt, how string) error {
+	stack := string(debug.Stack())
+	w.Config.Logger.Error("activity panicked", "activity", a.Call.Name, "instance", a.instanceID, "attempt", a.Number, "err", how, "stack", stack)
+	return failure.New(failure.ErrPanic, "activity %s %s\n%s", a.Call.Name, how, stack)
 }

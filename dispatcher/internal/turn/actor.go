@@ -2,12 +2,10 @@ package turn
 
 import (
 	"container/list"
-	"context"
 	"sync"
 	"time"
 
 	"github.com/perdure/perdure/dispatcher/internal/core"
-	"github.com/perdure/perdure/dispatcher/internal/fast"
 	"github.com/perdure/perdure/dispatcher/internal/inflight"
 	"github.com/perdure/perdure/dispatcher/internal/task"
 	"github.com/perdure/perdure/internal/replay"
@@ -113,18 +111,6 @@ func (as *actors) size() (count, bytes int) {
 	as.mu.Lock()
 	defer as.mu.Unlock()
 	return as.lru.Len(), as.bytes
-}
-
-// enqueue gives a job to the instance's actor and starts it unless it is busy.
-func (ts *Turns) enqueue(working context.Context, key provider.UUID, j job) {
-	if _, idle := ts.actors.enlist(key, j, true); idle != nil {
-		go ts.drive(working, idle, nil)
-	}
-}
-
-// beginClaimed makes the turn that was claimed ahead and is due.
-func (ts *Turns) beginClaimed(working context.Context, c *fast.Claim) {
-	ts.enqueue(working, c.Key(), job{turn: c.Turn, token: c.Token, ahead: true})
 }
 
 // enlist gives a job to the instance's actor. Without create, only an existing actor takes it. It returns the actor if that was idle; the

@@ -2,7 +2,6 @@ package turn
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/perdure/perdure/activity"
@@ -32,50 +31,6 @@ type committer struct {
 	courier  *courier
 	claims   *fast.Claims
 	calling  *timelimit.Shared // deadline of commits
-}
-
-// commitFetched stores a fetched turn and acts on the outcome.
-func (ts *Turns) commitFetched(
-	working context.Context, a *actor, r *run, x *replay.Execution, d delivered, going map[int64]*local.Attempt,
-) (handed *task.Attempt) {
-	turn, stored := x.Turn(), false
-	t := ts.translator.begin(a, x, turn, going)
-	defer func() { ts.committer.rollBack(working, t, stored) }()
-	ts.translator.translate(t, a, x, turn)
-	t.req.Lease, t.req.Ahead = r.token, r.ahead
-	t.req.Consumed = consumed(r, d, turn.End)
-	ts.Count.MessagesDropped.Add(int64(len(t.req.Consumed) - d.seen)) // messages after the end that are not events
-	if turn.End != nil && turn.End.Next == nil &&
-		(ts.actors.closingRounds(a.key) >= maxClosingRounds || len(t.req.Consumed) < len(d.messages)) {
-		t.req.CloseInbox = "the instance ended before it read the message"
-	}
-	stored = true // until commit returns: the provider may panic
-	res, stored, err := ts.committer.commit(working, a, t)
-	if err == nil {
-		a.fast = 0
-		var buried []string
-		if t.req.CloseInbox != "" {
-			buried = buriedEvents(d.messages, t.req.Consumed)
-		}
-		return ts.committer.committed(working, a, x, turn, t, res, buried)
-	}
-	ts.committer.rollBack(working, t, stored)
-	switch {
-	case errors.Is(err, provider.ErrConflict):
-		ts.Count.TurnsConflicted.Add(1)
-		ts.actors.settled(a.key)
-		ts.evictor.evict(a)
-		ts.blocker.release(working, r, provider.TurnRelease{})
-	case errors.Is(err, provider.ErrInboxNotEmpty):
-		ts.actors.closingRound(a.key)
-		ts.evictor.evict(a)
-		ts.blocker.release(working, r, provider.TurnRelease{})
-	case errors.Is(err, provider.ErrTooLarge), errors.Is(err, provider.ErrInvalid):
-		ts.turnFailed(working, a, r, err)
-	default:
-		ts.turnFailed(working, a, r, &core.StorageError{Err: err})
-	}
-	return nil
 }
 
 // consumed returns the IDs of the messages that the turn has handled. A turn at its limit leaves the rest for the next. An execution that

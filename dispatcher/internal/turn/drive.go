@@ -2,9 +2,15 @@ package turn
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"runtime/pprof"
 
+	"github.com/perdure/perdure/dispatcher/internal/fast"
 	"github.com/perdure/perdure/dispatcher/internal/task"
 	"github.com/perdure/perdure/internal/fastpath"
+	"github.com/perdure/perdure/provider"
 )
 
 // drive makes the turns of an actor until it has no jobs. It then runs the attempt that the last turn handed off, and makes the turn of its
@@ -17,6 +23,33 @@ func (ts *Turns) drive(working context.Context, a *actor, handed *task.Attempt) 
 	for a != nil {
 		a, handed = ts.proceed(working, a, handed)
 	}
+}
+
+// Deliver takes a result, unless it is nil, and continues its execution on another goroutine.
+func (ts *Turns) Deliver(working context.Context, r *task.Result) {
+	if next := ts.courier.take(working, r); next != nil {
+		go ts.drive(working, next, nil)
+	}
+}
+
+// Follow takes a result, unless it is nil, and continues its execution on this goroutine.
+func (ts *Turns) Follow(working context.Context, r *task.Result) {
+	ts.drive(working, ts.resume(working, r), nil)
+}
+
+// SentTo notes that this node has sent a message to an instance.
+func (ts *Turns) SentTo(key provider.UUID) { ts.actors.sentTo(key) }
+
+// enqueue gives a job to the instance's actor and starts it unless it is busy.
+func (ts *Turns) enqueue(working context.Context, key provider.UUID, j job) {
+	if _, idle := ts.actors.enlist(key, j, true); idle != nil {
+		go ts.drive(working, idle, nil)
+	}
+}
+
+// beginClaimed makes the turn that was claimed ahead and is due.
+func (ts *Turns) beginClaimed(working context.Context, c *fast.Claim) {
+	ts.enqueue(working, c.Key(), job{turn: c.Turn, token: c.Token, ahead: true})
 }
 
 // proceed makes one turn of an actor, or runs the attempt if there is no job. It returns the arguments of the next call.
@@ -50,6 +83,14 @@ func (ts *Turns) proceed(working context.Context, a *actor, handed *task.Attempt
 	return ts.resume(working, ts.attempts.Run(working, ctx, handed)), nil
 }
 
+// resume takes a result, unless it is nil, and returns the actor that the goroutine drives next; nil: none.
+func (ts *Turns) resume(working context.Context, r *task.Result) (next *actor) {
+	if next = ts.courier.take(working, r); next != nil {
+		pprof.SetGoroutineLabels(working) // drops the labels that the activity has set
+	}
+	return next
+}
+
 // step makes the turn of jobs. It returns the attempt that the turn has handed off, and reports
 // whether the goroutine continues with the actor.
 func (ts *Turns) step(working context.Context, a *actor, jobs []job) (handed *task.Attempt, more bool) {
@@ -65,6 +106,23 @@ func (ts *Turns) step(working context.Context, a *actor, jobs []job) (handed *ta
 	return ts.finished(working, a, r, func() *task.Attempt { return ts.fastTurn(working, a, r) })
 }
 
+// ofExecution returns the results of the jobs and stops their timeouts. A result for another execution than the cached one goes to the
+// inbox, where the storage decides about it.
+func (ts *Turns) ofExecution(working context.Context, a *actor, jobs []job) []*task.Result {
+	results := make([]*task.Result, 0, len(jobs))
+	for _, j := range jobs {
+		if timer := j.result.Timeout.Load(); timer != nil {
+			timer.Stop()
+		}
+		if a.x != nil && j.result.Attempt.Ref.Execution != a.x.Info().Execution {
+			ts.courier.giveBack(working, []*task.Result{j.result})
+			continue
+		}
+		results = append(results, j.result)
+	}
+	return results
+}
+
 // finished makes a turn and ends it, whether it returns or not. It returns what step returns.
 func (ts *Turns) finished(working context.Context, a *actor, r *run, turn func() *task.Attempt) (handed *task.Attempt, more bool) {
 	back := false
@@ -72,6 +130,37 @@ func (ts *Turns) finished(working context.Context, a *actor, r *run, turn func()
 	handed = turn()
 	back = true
 	return handed, more
+}
+
+// finish ends every turn, even if user code called Goexit or the engine panicked. Both only fail the turn. It reports whether the goroutine
+// continues with the actor.
+func (ts *Turns) finish(working context.Context, a *actor, r *run, panicked any, back bool) (more bool) {
+	going := ts.conclude(r)
+	if r.state.Load() == runStuck {
+		ts.evictor.close(r.x.Load()) // unwinds other parked code
+		ts.Watchdog.Returned(&r.watched)
+		return false
+	}
+	switch {
+	case panicked != nil:
+		ts.turnFailed(working, a, r, fmt.Errorf("engine panicked: %v\n%s", panicked, debug.Stack()))
+	case going:
+		err := errors.New("turn ended by runtime.Goexit")
+		if a.x != nil && a.x.Fault() != nil {
+			err = a.x.Fault()
+		}
+		ts.turnFailed(working, a, r, err)
+	}
+	if r.slot {
+		ts.slots.Release(1)
+	}
+	if r.suspect {
+		ts.Suspects.Done()
+	}
+	if !back {
+		go ts.drive(working, a, nil)
+	}
+	return back
 }
 
 // stackRoom is the stack that a commit needs in SQLite, which is translated from C.

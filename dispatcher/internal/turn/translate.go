@@ -1,10 +1,14 @@
 package turn
 
 import (
+	"time"
+
+	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/dispatcher/internal/core"
 	"github.com/perdure/perdure/dispatcher/internal/fast"
 	"github.com/perdure/perdure/dispatcher/internal/flow"
 	"github.com/perdure/perdure/dispatcher/internal/local"
+	"github.com/perdure/perdure/dispatcher/internal/manage"
 	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/dispatcher/internal/task"
 	"github.com/perdure/perdure/internal/failure"
@@ -126,6 +130,46 @@ func (tr *translator) command(
 			t.req.Sends = append(t.req.Sends, cancelChild(info, b.Started, b.Key))
 		}
 	}
+}
+
+// handOff reports whether the turn's own commit leases a task to this node, and takes the slot. One commit takes at most half of the free
+// slots, or the only one.
+func (tr *translator) handOff(t *translation, call *history.ActivityScheduled) bool {
+	if !tr.attempts.MayHandOff(call) {
+		return false
+	}
+	if t.mayTake == 0 {
+		t.mayTake = max(1, tr.Tasks.Free()/2)
+	}
+	return len(t.handOffs)+len(t.begun) < t.mayTake && tr.Tasks.TryTake()
+}
+
+// newTask makes the task of a scheduled activity, leased to this node if possible.
+func (tr *translator) newTask(
+	t *translation, info *replay.Info, event int64, call *history.ActivityScheduled, payload []byte,
+) provider.NewTask {
+	added := provider.NewTask{
+		EventID: event, Queue: call.Queue, Name: call.Name, Payload: payload, NotBefore: time.Duration(call.Delay) * time.Microsecond,
+		Priority: int(call.Priority), FairnessKey: call.FairnessKey, Session: call.Session,
+		StartBy: task.Span(call.ScheduleToStart), Deadline: task.Span(call.ScheduleToClose),
+	}
+	if a := t.going[call.Local]; a != nil {
+		delete(t.going, call.Local)
+		if tr.Tasks.TryTake() {
+			a.Ref.EventID, a.Token, a.Lease = event, storage.NewToken(), manage.NewLease(tr.Config.Lease)
+			added.Lease = &provider.TaskLease{Token: a.Token, Owner: tr.Config.Owner, Duration: tr.Config.Lease}
+			t.begun = append(t.begun, a)
+			return added
+		}
+		tr.locals.Detach(a, activity.ErrLeaseLost) // the queue starts it again
+	}
+	if call.Delay > 0 || !tr.handOff(t, call) {
+		return added
+	}
+	a := task.HandedOff(task.Ref(info.Key, info.Execution, event), info.ID, call, tr.Clock.Now(), tr.Config.Lease)
+	added.Lease = &provider.TaskLease{Token: a.Token, Owner: tr.Config.Owner, Duration: tr.Config.Lease}
+	t.handOffs = append(t.handOffs, a)
+	return added
 }
 
 func (tr *translator) startChild(info *replay.Info, event int64, b *history.ChildStarted) provider.Start {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -46,61 +45,6 @@ const (
 // newRun makes the run of a fetched turn, of results, or of neither if the turn is the first of its instance.
 func newRun(a *actor, j job, results []*task.Result) *run {
 	return &run{a: a, turn: j.turn, token: j.token, suspect: j.suspect, ahead: j.ahead, results: results}
-}
-
-// begin registers code that is about to run with the watch.
-func (ts *Turns) begin(r *run, x *replay.Execution) {
-	r.info = x.Info()
-	r.x.Store(x)
-	ts.watch.add(r)
-	ts.Count.TurnsRunning.Add(1)
-}
-
-// conclude ends a run. If it returns false, the watch was faster and the caller must not touch the actor any more.
-func (ts *Turns) conclude(r *run) bool {
-	return ts.end(r, runEnded)
-}
-
-func (ts *Turns) end(r *run, state int32) bool {
-	if !r.state.CompareAndSwap(runGoing, state) {
-		return false
-	}
-	if r.x.Load() != nil {
-		ts.watch.remove(r)
-		ts.Count.TurnsRunning.Add(-1)
-	}
-	return true
-}
-
-// finish ends every turn, even if user code called Goexit or the engine panicked. Both only fail the turn. It reports whether the goroutine
-// continues with the actor.
-func (ts *Turns) finish(working context.Context, a *actor, r *run, panicked any, back bool) (more bool) {
-	going := ts.conclude(r)
-	if r.state.Load() == runStuck {
-		ts.evictor.close(r.x.Load()) // unwinds other parked code
-		ts.Watchdog.Returned(&r.watched)
-		return false
-	}
-	switch {
-	case panicked != nil:
-		ts.turnFailed(working, a, r, fmt.Errorf("engine panicked: %v\n%s", panicked, debug.Stack()))
-	case going:
-		err := errors.New("turn ended by runtime.Goexit")
-		if a.x != nil && a.x.Fault() != nil {
-			err = a.x.Fault()
-		}
-		ts.turnFailed(working, a, r, err)
-	}
-	if r.slot {
-		ts.slots.Release(1)
-	}
-	if r.suspect {
-		ts.Suspects.Done()
-	}
-	if !back {
-		go ts.drive(working, a, nil)
-	}
-	return back
 }
 
 // takeSlot waits for the turn's slot, for at most the given time.
@@ -152,6 +96,50 @@ func (ts *Turns) fetchedTurn(working context.Context, a *actor, r *run) (handed 
 		return nil
 	}
 	return ts.commitFetched(working, a, r, x, d, going)
+}
+
+// commitFetched stores a fetched turn and acts on the outcome.
+func (ts *Turns) commitFetched(
+	working context.Context, a *actor, r *run, x *replay.Execution, d delivered, going map[int64]*local.Attempt,
+) (handed *task.Attempt) {
+	turn, stored := x.Turn(), false
+	t := ts.translator.begin(a, x, turn, going)
+	defer func() { ts.committer.rollBack(working, t, stored) }()
+	ts.translator.translate(t, a, x, turn)
+	t.req.Lease, t.req.Ahead = r.token, r.ahead
+	t.req.Consumed = consumed(r, d, turn.End)
+	ts.Count.MessagesDropped.Add(int64(len(t.req.Consumed) - d.seen)) // messages after the end that are not events
+	if turn.End != nil && turn.End.Next == nil &&
+		(ts.actors.closingRounds(a.key) >= maxClosingRounds || len(t.req.Consumed) < len(d.messages)) {
+		t.req.CloseInbox = "the instance ended before it read the message"
+	}
+	stored = true // until commit returns: the provider may panic
+	res, stored, err := ts.committer.commit(working, a, t)
+	if err == nil {
+		a.fast = 0
+		var buried []string
+		if t.req.CloseInbox != "" {
+			buried = buriedEvents(d.messages, t.req.Consumed)
+		}
+		return ts.committer.committed(working, a, x, turn, t, res, buried)
+	}
+	ts.committer.rollBack(working, t, stored)
+	switch {
+	case errors.Is(err, provider.ErrConflict):
+		ts.Count.TurnsConflicted.Add(1)
+		ts.actors.settled(a.key)
+		ts.evictor.evict(a)
+		ts.blocker.release(working, r, provider.TurnRelease{})
+	case errors.Is(err, provider.ErrInboxNotEmpty):
+		ts.actors.closingRound(a.key)
+		ts.evictor.evict(a)
+		ts.blocker.release(working, r, provider.TurnRelease{})
+	case errors.Is(err, provider.ErrTooLarge), errors.Is(err, provider.ErrInvalid):
+		ts.turnFailed(working, a, r, err)
+	default:
+		ts.turnFailed(working, a, r, &core.StorageError{Err: err})
+	}
+	return nil
 }
 
 // load returns the execution of the turn: the cached one if it is at the stored version, else one rebuilt from the history.

@@ -11,8 +11,7 @@ import (
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/dispatcher/internal/leak"
 	"github.com/perdure/perdure/dispatcher/internal/storage"
-	"github.com/perdure/perdure/dispatcher/internal/task"
-	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/internal/replay"
 )
 
 // deadlockStrikes is the number of consecutive deadlocks after which an instance is held.
@@ -190,16 +189,26 @@ func (ts *Turns) abandon(working context.Context, r *run, endLease func()) bool 
 	return true
 }
 
-// refuse ends jobs that no actor will do. It releases turns and sends results to the inbox.
-func (co *courier) refuse(working context.Context, jobs []job) {
-	for _, j := range jobs {
-		if j.result != nil {
-			co.giveBack(working, []*task.Result{j.result})
-			continue
-		}
-		co.Store.Release(working, provider.TurnRelease{Key: j.turn.Instance.Key, Token: j.token})
-		if j.suspect {
-			co.Suspects.Done()
-		}
+// begin registers code that is about to run with the watch.
+func (ts *Turns) begin(r *run, x *replay.Execution) {
+	r.info = x.Info()
+	r.x.Store(x)
+	ts.watch.add(r)
+	ts.Count.TurnsRunning.Add(1)
+}
+
+// conclude ends a run. If it returns false, the watch was faster and the caller must not touch the actor any more.
+func (ts *Turns) conclude(r *run) bool {
+	return ts.end(r, runEnded)
+}
+
+func (ts *Turns) end(r *run, state int32) bool {
+	if !r.state.CompareAndSwap(runGoing, state) {
+		return false
 	}
+	if r.x.Load() != nil {
+		ts.watch.remove(r)
+		ts.Count.TurnsRunning.Add(-1)
+	}
+	return true
 }
