@@ -83,8 +83,3 @@ func (s *storage) send(ctx context.Context, t target, doing, again string, body 
 	}
 	return doubt(explain(doing, status, err), doubtful, again)
 }
-
-// message encodes a body for an inbox.
-func message(b history.Body) provider.NewMessage {
-	return provider.NewMessage{Kind: provider.MessageKind(b.Kind()), Payload: history.Encode(nil, history.Event{Body: b})}
-}

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -117,4 +118,9 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// message encodes a body for an inbox.
+func message(b history.Body) provider.NewMessage {
+	return provider.NewMessage{Kind: provider.MessageKind(b.Kind()), Payload: history.Encode(nil, history.Event{Body: b})}
 }

@@ -70,13 +70,6 @@ func (c *Context) Logger() *slog.Logger { return c.engine().Logger() }
 // Err returns nil until the scope is cancelled or has timed out, then an error that is ErrCancelled or ErrTimeout.
 func (c *Context) Err() error { return c.engine().Err() }
 
-// Sleep blocks for d by a durable timer. If the scope is cancelled first it returns the scope's error. With d of zero or less
-// it does not block.
-func (c *Context) Sleep(d time.Duration) error {
-	_, err := StartTimer(c, d).Get(c)
-	return err
-}
-
 // WithCancel returns a child scope and a function that cancels it. Its activities, timers and children are then
 // cancelled, and calls that wait in it return ErrCancelled.
 func (c *Context) WithCancel() (child *Context, cancel func()) {

@@ -113,6 +113,13 @@ func StartTimer(ctx *Context, d time.Duration) Future[None] {
 	return Future[None]{f: ctx.engine().Timer(d)}
 }
 
+// Sleep blocks for d by a durable timer. If the scope is cancelled first it returns the scope's error. With d of zero or less
+// it does not block.
+func (c *Context) Sleep(d time.Duration) error {
+	_, err := StartTimer(c, d).Get(c)
+	return err
+}
+
 // encodeInput encodes an input of a call. A value that cannot be encoded is a mistake of the code. It follows from the
 // state of the code, so the call returns the same error on every replay.
 func encodeInput(what, name string, in any) ([]byte, error) {

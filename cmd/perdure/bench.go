@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/perdure/perdure/bench/measure"
 	"github.com/perdure/perdure/bench/workload"
+	"github.com/perdure/perdure/provider/sqlite"
 )
 
 // benchOptions are the flags of bench. Zero keeps the workload's own value.
@@ -237,4 +239,32 @@ type bench struct {
 	app   *app
 	place benchPlace
 	errs  io.Writer
+}
+
+// benchPlace returns the place that the flags name. It ignores the environment's database, which may be a real one.
+func (a *app) benchPlace(ctx context.Context, o benchOptions) (benchPlace, error) {
+	level, ok := map[string]sqlite.Synchronous{synchronousFull: sqlite.Full, synchronousNormal: sqlite.Normal, synchronousOff: sqlite.Off}[o.synchronous]
+	if !ok {
+		return nil, badUsage("flag --synchronous is %q: it must be full, normal or off", o.synchronous)
+	}
+	if o.keep && a.db == "" {
+		return nil, badUsage("flag --keep needs --db, which names the store to keep")
+	}
+	f := &benchFile{path: a.db, keep: o.keep, synchronous: level, level: o.synchronous}
+	if a.db != "" {
+		db, err := databaseOf(a.db)
+		if err != nil {
+			return nil, err
+		}
+		if s, ok := db.(server); ok {
+			return newBenchServer(ctx, s, o)
+		}
+		return f, f.mayBegin()
+	}
+	dir, err := os.MkdirTemp("", "perdure-bench-")
+	if err != nil {
+		return nil, fmt.Errorf("making a directory for stores: %w", err)
+	}
+	f.dir, f.path = dir, filepath.Join(dir, "bench.db")
+	return f, nil
 }

@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/orchestration"
@@ -58,21 +56,6 @@ func exitCodesText() string {
 		fmt.Fprintf(&text, "%5d  %s\n", e.Code, e.Meaning)
 	}
 	return text.String() + exitStreams
-}
-
-func newExitCodes(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use: "exit-codes", Short: "Print the exit codes and their meanings", Long: exitCodesText(), Args: arguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if a.output == outputJSON {
-				return writeJSON(cmd.OutOrStdout(), struct {
-					ExitCodes []exitMeaning `json:"exitCodes"`
-				}{exitMeanings})
-			}
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), exitCodesText())
-			return err
-		},
-	}
 }
 
 // usageError is a mistake in what the user typed.

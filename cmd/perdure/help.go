@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,6 +20,21 @@ func newHelp() *cobra.Command {
 			}
 			found.InitDefaultHelpFlag()
 			return found.Help()
+		},
+	}
+}
+
+func newExitCodes(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "exit-codes", Short: "Print the exit codes and their meanings", Long: exitCodesText(), Args: arguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if a.output == outputJSON {
+				return writeJSON(cmd.OutOrStdout(), struct {
+					ExitCodes []exitMeaning `json:"exitCodes"`
+				}{exitMeanings})
+			}
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), exitCodesText())
+			return err
 		},
 	}
 }

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -101,19 +98,3 @@ func (a *app) begin(cmd *cobra.Command) error {
 	a.started = true
 	return nil
 }
-
-// database returns the database that the user named.
-func (a *app) database() (database, error) {
-	name := a.named()
-	if name == "" {
-		return nil, badUsage("no database is named: give --db with a path or a postgres:// URL, or set %s", dbVariable)
-	}
-	db, err := databaseOf(name)
-	if err != nil || !a.readOnly {
-		return db, err
-	}
-	return readOnly{db}, nil
-}
-
-// named returns the database name from the flag or the environment, or "".
-func (a *app) named() string { return cmp.Or(a.db, strings.TrimSpace(os.Getenv(dbVariable))) }

@@ -18,11 +18,6 @@ const (
 	PackName    = prefix + "Pack"
 )
 
-// Process takes an order from stock to the carrier.
-//
-//nolint:gochecknoglobals // constant: a function with a name
-var Process = orchestration.Define(ProcessName, process)
-
 // activities holds the methods of a shop under their stored names.
 type activities struct {
 	reserve func(context.Context, Order) (Reservation, error)

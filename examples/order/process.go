@@ -121,3 +121,8 @@ func (s *saga) undo(ctx *orchestration.Context) error {
 func patiently() orchestration.ActivityOption {
 	return orchestration.WithRetry(orchestration.RetryPolicy{MaxAttempts: 5, InitialInterval: 200 * time.Millisecond})
 }
+
+// Process takes an order from stock to the carrier.
+//
+//nolint:gochecknoglobals // constant: a function with a name
+var Process = orchestration.Define(ProcessName, process)
