@@ -28,8 +28,10 @@ type fileCall struct{ dir, from, to string }
 
 // goPackage is what go list prints of a package.
 type goPackage struct {
-	ImportPath, Export, Dir string
-	GoFiles                 []string
+	ImportPath string   `json:"ImportPath"`
+	Export     string   `json:"Export"`
+	Dir        string   `json:"Dir"`
+	GoFiles    []string `json:"GoFiles"`
 }
 
 // Calls between the files of a package run one way, but for those that the list names: a reader can read the files in an order.

@@ -39,7 +39,7 @@ func ExampleProvider_BeginTx() {
 	if err != nil {
 		log.Panic(err)
 	}
-	defer tx.Rollback() //nolint:errcheck // after the commit it does nothing
+	defer func() { _ = tx.Rollback() }() // after the commit it does nothing
 	if _, err := tx.ExecContext(ctx, `CREATE TABLE orders (id TEXT)`); err != nil {
 		log.Panic(err)
 	}
