@@ -48,6 +48,7 @@ func TestTypesElsewhere(t *testing.T) {
 type listed struct {
 	ImportPath string            `json:"ImportPath"`
 	Dir        string            `json:"Dir"`
+	Export     string            `json:"Export"` // the file of the compiled package, with -export
 	GoFiles    []string          `json:"GoFiles"`
 	SFiles     []string          `json:"SFiles"`
 	ImportMap  map[string]string `json:"ImportMap"` // from paths in the source to those here
@@ -59,13 +60,18 @@ type listed struct {
 
 func (p *listed) ours() bool { return p.Module != nil && p.Module.Main }
 
-// listElsewhere lists the packages of the module, its tests and all their dependencies, each after its own
-// dependencies.
+// listElsewhere lists the packages of the module and its tests for another system.
 func listElsewhere(t *testing.T, system string) []*listed {
 	t.Helper()
 	name, arch, _ := strings.Cut(system, "/")
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-test", "-json=ImportPath,Dir,GoFiles,SFiles,ImportMap,Module", "./...")
-	cmd.Env = append(os.Environ(), "GOOS="+name, "GOARCH="+arch, "CGO_ENABLED=0")
+	return listAll(t, "-test", "GOOS="+name, "GOARCH="+arch, "CGO_ENABLED=0")
+}
+
+// listAll lists the packages of the module and all their dependencies, each after its own dependencies.
+func listAll(t *testing.T, flag string, env ...string) []*listed {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", flag, "-json=ImportPath,Dir,Export,GoFiles,SFiles,ImportMap,Module", "./...")
+	cmd.Env = append(os.Environ(), env...)
 	var complaint strings.Builder
 	cmd.Stderr = &complaint
 	out, err := cmd.Output()

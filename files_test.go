@@ -3,8 +3,6 @@ package perdure_test
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
-	"errors"
 	"go/ast"
 	compiled "go/importer"
 	"go/parser"
@@ -13,7 +11,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,23 +23,20 @@ const callsBothWays = "testdata/calls_both_ways.txt"
 // fileCall is a call from a file of a package to another one.
 type fileCall struct{ dir, from, to string }
 
-// goPackage is what go list prints of a package.
-type goPackage struct {
-	ImportPath string   `json:"ImportPath"`
-	Export     string   `json:"Export"`
-	Dir        string   `json:"Dir"`
-	GoFiles    []string `json:"GoFiles"`
-}
-
 // Calls between the files of a package run one way, but for those that the list names: a reader can read the files in an order.
 func TestCallsBetweenFilesRunOneWay(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("it type-checks the module")
 	}
-	exceptions := exceptionalCalls(t)
-	for _, p := range modulePackages(t) {
-		calls := callsOf(t, p)
+	exceptions, exports := exceptionalCalls(t), map[string]string{}
+	for _, p := range listAll(t, "-export") {
+		exports[p.ImportPath] = p.Export
+		dir := strings.TrimPrefix(p.ImportPath, module)
+		if !p.ours() || strings.HasPrefix(dir, "internal/test/") {
+			continue
+		}
+		calls := callsOf(t, p, dir, exports)
 		for call := range calls {
 			if exceptions[call] {
 				delete(exceptions, call)
@@ -50,7 +44,7 @@ func TestCallsBetweenFilesRunOneWay(t *testing.T) {
 			}
 		}
 		if cycle := filesInCycles(calls); len(cycle) > 0 {
-			t.Errorf("%s: calls run both ways between %s: move functions, or name the call in %s", p.dir(), strings.Join(cycle, ", "), callsBothWays)
+			t.Errorf("%s: calls run both ways between %s: move functions, or name the call in %s", dir, strings.Join(cycle, ", "), callsBothWays)
 		}
 	}
 	for call := range exceptions {
@@ -81,38 +75,8 @@ func exceptionalCalls(t *testing.T) map[fileCall]bool {
 	return calls
 }
 
-func (p *goPackage) dir() string { return strings.TrimPrefix(p.ImportPath, module) }
-
-// modulePackages returns the packages of the product, with the types of what they import.
-func modulePackages(t *testing.T) (own []*pkgTypes) {
-	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-json=ImportPath,Export,Dir,GoFiles", "./...").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	exports := map[string]string{}
-	for list := json.NewDecoder(bytes.NewReader(out)); ; {
-		p := &pkgTypes{exports: exports}
-		if err := list.Decode(&p.goPackage); errors.Is(err, io.EOF) {
-			return own
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		exports[p.ImportPath] = p.Export
-		if strings.HasPrefix(p.ImportPath, module) && !strings.HasPrefix(p.dir(), "internal/test/") {
-			own = append(own, p)
-		}
-	}
-}
-
-type pkgTypes struct {
-	goPackage
-
-	exports map[string]string // files of compiled packages by import path
-}
-
-// callsOf returns the references to functions and methods of other files of the package.
-func callsOf(t *testing.T, p *pkgTypes) map[fileCall]bool {
+// callsOf returns the references to functions and methods of other files of the package. exports has the compiled files of what it imports.
+func callsOf(t *testing.T, p *listed, dir string, exports map[string]string) map[fileCall]bool {
 	t.Helper()
 	fset := token.NewFileSet()
 	files := make([]*ast.File, 0, len(p.GoFiles))
@@ -124,7 +88,7 @@ func callsOf(t *testing.T, p *pkgTypes) map[fileCall]bool {
 		files = append(files, file)
 	}
 	uses := &types.Info{Uses: map[*ast.Ident]types.Object{}}
-	conf := types.Config{Importer: compiled.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(p.exports[path]) })}
+	conf := types.Config{Importer: compiled.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })}
 	own, err := conf.Check(p.ImportPath, fset, files, uses)
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +105,7 @@ func callsOf(t *testing.T, p *pkgTypes) map[fileCall]bool {
 			continue
 		}
 		if from, to := fileOf(use.Pos()), fileOf(called.Pos()); from != to {
-			calls[fileCall{p.dir(), from, to}] = true
+			calls[fileCall{dir, from, to}] = true
 		}
 	}
 	return calls
