@@ -59,7 +59,7 @@ func checkFlat(t *testing.T, few, many spent) {
 
 // watched is a store that counts calls.
 type watched struct {
-	provider.Provider
+	*provider.Full
 
 	reads   atomic.Int64 // reads of histories
 	turns   atomic.Int64 // fetched turns
@@ -126,7 +126,7 @@ func TestFlatTurns(t *testing.T) {
 	test := func(t *testing.T, store provider.Provider, steps int) {
 		const warm, part, parts = 50, 50, 8 // commits that do not count, and commits that are measured together
 		var marks []spent
-		w := &watched{Provider: store}
+		w := &watched{Full: provider.FullOf(store)}
 		w.at = func(n int64) {
 			if n >= warm && (n-warm)%part == 0 {
 				marks = append(marks, spending())
@@ -180,7 +180,7 @@ func TestFlatFanIn(t *testing.T) {
 func TestFlatInbox(t *testing.T) {
 	onDatabases(t, 10_000, 4_000, func(t *testing.T, store provider.Provider, many int) {
 		drain := func(size int) spent {
-			w := &watched{Provider: store}
+			w := &watched{Full: provider.FullOf(store)}
 			starter, err := workload.NewClient(store, slog.New(slog.DiscardHandler))
 			if err != nil {
 				t.Fatal(err)

@@ -42,7 +42,7 @@ func onStore(tb testing.TB, store provider.Provider) (n *workload.Node, end func
 
 func commits(tb testing.TB, store provider.Provider) int64 {
 	tb.Helper()
-	stats, err := store.Stats(tb.Context(), provider.StatsRequest{})
+	stats, err := provider.FullOf(store).Stats(tb.Context(), provider.StatsRequest{})
 	if err != nil {
 		tb.Fatal(err)
 	}

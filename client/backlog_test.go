@@ -211,7 +211,7 @@ func (s *slowStats) Stats(ctx context.Context, req provider.StatsRequest) (provi
 	if !req.Waiting {
 		return provider.StatsResult{}, errors.New("asked for more than what waits")
 	}
-	return s.Provider.Stats(ctx, req)
+	return s.Full.Stats(ctx, req)
 }
 
 // A start need not look: what one look saw lets in as many as fit, and looks are rarer the more they cost.
@@ -219,7 +219,7 @@ func TestLooksAreRare(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ took, pause time.Duration }{{0, 10 * time.Millisecond}, {50 * time.Millisecond, time.Second}} {
 		synctest.Test(t, func(t *testing.T) {
-			store := &slowStats{hidden: hidden{newWorld(t, client.Options{}).store}, took: c.took}
+			store := &slowStats{hidden: hidden{provider.FullOf(newWorld(t, client.Options{}).store)}, took: c.took}
 			w := &world{t: t, Client: clienttest.New(t, store, client.Options{MaxBacklog: 100, Overload: client.Refuse})}
 			for range 100 {
 				w.start()

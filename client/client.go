@@ -62,7 +62,7 @@ func New(store provider.Provider, opts Options) (*Client, error) {
 	if err := opts.check(store); err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
-	s := &storage{Provider: store, logger: opts.Logger, timeout: opts.CallTimeout}
+	s := &storage{Full: provider.FullOf(store), logger: opts.Logger, timeout: opts.CallTimeout}
 	c := &Client{store: s, errors: bind.SetOf(opts.Errors), policy: opts.Overload, node: bind.StarterOf(&opts.Node.handle)}
 	if c.errors == nil {
 		c.errors = bind.SetOf(orchestration.NewErrors())
@@ -89,6 +89,8 @@ func (o *Options) check(store provider.Provider) error {
 		return fmt.Errorf("%w: the client has no store: give client.New an open one", ErrInvalid)
 	case badLogger != nil:
 		return fmt.Errorf("%w: client option %w", ErrInvalid, badLogger)
+	case o.MaxBacklog > 0 && !measures(store):
+		return fmt.Errorf("client option MaxBacklog: %w", provider.Lacking("stats", "Meter"))
 	case o.MaxBacklog < 0:
 		return fmt.Errorf("%w: client option MaxBacklog is %d: give 1 or more, or 0 for no limit", ErrInvalid, o.MaxBacklog)
 	case o.Overload.check() != nil:
@@ -98,6 +100,12 @@ func (o *Options) check(store provider.Provider) error {
 			ErrInvalid, o.CallTimeout, defaultCallTimeout)
 	}
 	return nil
+}
+
+// measures reports whether the store can measure its backlog.
+func measures(store provider.Provider) bool {
+	_, ok := provider.As[provider.Meter](store)
+	return ok
 }
 
 var errNoClient = errors.New("there is no client: make one with client.New")

@@ -107,7 +107,7 @@ func TestDescribeBlocked(t *testing.T) {
 	h := w.start(client.WithID("a"))
 	_, token, _ := w.lease(h.Key())
 	_, err := w.store.ReleaseTurns(t.Context(), provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{{
-		Key: h.Key(), Token: token, Delay: time.Hour, Failure: &provider.TurnFailure{Reason: "panic", Message: "boom"},
+		Key: h.Key(), Token: token, Delay: time.Hour, Kind: provider.ReleaseFailed, Failure: &provider.TurnFailure{Reason: "panic", Message: "boom"},
 	}}})
 	if err != nil {
 		t.Fatal(err)

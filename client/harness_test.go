@@ -174,7 +174,7 @@ func want(t *testing.T, err error, text string, sentinels ...error) {
 }
 
 // hidden is a store that only has the methods of the contract.
-type hidden struct{ provider.Provider }
+type hidden struct{ *provider.Full }
 
 // creates counts calls of Create.
 type creates struct {

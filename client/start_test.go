@@ -145,7 +145,7 @@ func TestStartRepeatsSameRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, client.Options{})
 		w.lose(faulty.Create, 1)
-		spy := &creates{hidden: hidden{faulty.Wrap(w.store, w.plan)}}
+		spy := &creates{hidden: hidden{provider.FullOf(faulty.Wrap(w.store, w.plan))}}
 		h, err := client.Start(t.Context(), clienttest.New(t, spy, client.Options{Logger: slog.New(slog.DiscardHandler)}), Checkout, order{})
 		if err != nil || len(spy.requests) != 2 {
 			t.Fatalf("%d calls, %v", len(spy.requests), err)
@@ -302,7 +302,7 @@ func (d *deaf) Create(ctx context.Context, _ provider.CreateRequest) (provider.C
 func TestTimeoutSaysWhatTheStorageSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, client.Options{})
-		c := clienttest.New(t, &deaf{hidden: hidden{w.store}}, client.Options{Logger: slog.New(slog.DiscardHandler)})
+		c := clienttest.New(t, &deaf{hidden: hidden{provider.FullOf(w.store)}}, client.Options{Logger: slog.New(slog.DiscardHandler)})
 		_, err := client.Start(t.Context(), c, Checkout, order{})
 		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, errLocked) {
 			t.Errorf("%v: want the deadline, and that the file was locked", err)

@@ -21,7 +21,7 @@ const (
 // A storage is the store of a client. Calls that fail are repeated until the store returns a result, the context ends or the
 // timeout has passed.
 type storage struct {
-	provider.Provider
+	*provider.Full
 
 	logger  *slog.Logger
 	timeout time.Duration // of one call, repeats included; 0: none

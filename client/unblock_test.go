@@ -13,7 +13,7 @@ func (w *world) hold(h client.Handle[receipt]) {
 	w.t.Helper()
 	_, token, _ := w.lease(h.Key())
 	res, err := w.store.ReleaseTurns(w.t.Context(), provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{{
-		Key: h.Key(), Token: token, Failure: &provider.TurnFailure{Reason: "poisoned", Message: "lost", Hold: true},
+		Key: h.Key(), Token: token, Kind: provider.ReleaseFailed, Failure: &provider.TurnFailure{Reason: "poisoned", Message: "lost", Hold: true},
 	}}})
 	if err != nil || res.Errs[0] != nil {
 		w.t.Fatal(err, res.Errs)

@@ -156,7 +156,7 @@ func TestWaitBlocked(t *testing.T) {
 		go func() {
 			<-time.After(time.Minute)
 			_, _ = w.store.ReleaseTurns(t.Context(), provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{{
-				Key: turn.Instance.Key, Token: token, Failure: &provider.TurnFailure{Reason: "panic", Message: "boom", Hold: true},
+				Key: turn.Instance.Key, Token: token, Kind: provider.ReleaseFailed, Failure: &provider.TurnFailure{Reason: "panic", Message: "boom", Hold: true},
 			}}})
 		}()
 		_, err := h.Wait(t.Context(), client.OrBlocked())

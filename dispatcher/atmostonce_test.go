@@ -53,7 +53,7 @@ func TestHazard12_LostLease(t *testing.T) {
 					reg = once(e, work)
 				}
 				if !c.begun {
-					e.Store = &lastCommit{Provider: e.Store, f: &f}
+					e.Store = provider.FullOf(&lastCommit{Full: e.Store, f: &f})
 				}
 				f.run(e, reg, func() {
 					synctest.Wait() // until the node is parked in its fetches, so that it hands itself the task
@@ -78,7 +78,7 @@ func TestHazard12_LostLease(t *testing.T) {
 
 // lastCommit is a store whose node dies with the first commit that hands it a task: it is stored, and no more comes of it.
 type lastCommit struct {
-	provider.Provider
+	*provider.Full
 
 	f    *fleet
 	died atomic.Bool
@@ -123,7 +123,7 @@ func TestHazard12_BegunIsNotReleased(t *testing.T) {
 						return 1, nil
 					}
 				})
-				stale := &staleOnce{Provider: e.Store}
+				stale := &staleOnce{Full: e.Store}
 				rt, err := runtime.Start(e.T.Context(), stale, reg, e.Options)
 				if err != nil {
 					e.T.Fatal(err)

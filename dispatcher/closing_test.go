@@ -123,7 +123,7 @@ func TestHazard04_EventDuringTheClosingCommit(t *testing.T) {
 
 // intruder is a store that puts a message into the inbox before each commit that would close the instance.
 type intruder struct {
-	provider.Provider
+	*provider.Full
 
 	closings atomic.Int64
 }
@@ -148,7 +148,7 @@ func TestHazard04_ClosesAfterThreeRounds(t *testing.T) {
 		enginetest.Orchestration(e.T, reg, "receive", func(ctx *octx, _ none) (int, error) {
 			return orchestration.Events[int](ctx, "box").Receive(ctx)
 		})
-		node := &intruder{Provider: e.Store}
+		node := &intruder{Full: e.Store}
 		e.StartOn(node, reg, e.Options)
 		key := e.Create("receive", "receive", none{})
 		synctest.Wait()

@@ -24,7 +24,7 @@ func TestEffectOfAnUnknownCompletionCountsOnce(t *testing.T) {
 					bodies.Add(n)
 					return n, memory.OnComplete(ctx, func(tx *memory.Tx) error {
 						functions.Add(n)
-						_, err := e.Store.(*memory.Provider).CreateIn(ctx, memory.InTx(tx), provider.CreateRequest{
+						_, err := e.Store.Provider.(*memory.Provider).CreateIn(ctx, memory.InTx(tx), provider.CreateRequest{
 							ID: "effect", Key: enginetest.NewID(), Commit: enginetest.NewID(), Name: "nobody",
 						})
 						return err

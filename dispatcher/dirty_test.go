@@ -19,7 +19,7 @@ import (
 // held is a store that holds the next commit back, once that is asked for, and counts what conflicts. An engine that
 // conflicts with itself for ever is stopped.
 type held struct {
-	provider.Provider
+	*provider.Full
 
 	hold      atomic.Bool
 	reached   chan struct{}
@@ -28,7 +28,7 @@ type held struct {
 }
 
 func newHeld(p provider.Provider) *held {
-	return &held{Provider: p, reached: make(chan struct{}), release: make(chan struct{})}
+	return &held{Full: provider.FullOf(p), reached: make(chan struct{}), release: make(chan struct{})}
 }
 
 func (h *held) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {

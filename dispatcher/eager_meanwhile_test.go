@@ -45,7 +45,7 @@ func TestEagerStart_SameIDMeanwhile(t *testing.T) {
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
 		g := newGate()
 		var ran atomic.Int64
-		w := &writes{Provider: e.Store, create: g.create}
+		w := &writes{Full: e.Store, create: g.create}
 		reg := single(e, func(_ context.Context, n int) (int, error) { return int(ran.Add(1)) * 2 * n, nil })
 		_, c := serve(e, w, reg, e.Options)
 		outcomes := make(chan error, 2)
@@ -76,7 +76,7 @@ func TestEagerStart_Shutdown(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
 		g := newGate()
-		w := &writes{Provider: e.Store, create: g.create}
+		w := &writes{Full: e.Store, create: g.create}
 		reg := single(e, Double)
 		rt, c := serve(e, w, reg, e.Options)
 		started := make(chan client.Handle[int])
@@ -156,7 +156,7 @@ func TestEagerStart_CallerGivesUp(t *testing.T) {
 			time.Sleep(3 * time.Millisecond) //nolint:forbidigo // virtual time
 			return orchestration.CallActivity(ctx, Double, n)
 		})
-		w := &writes{Provider: e.Store}
+		w := &writes{Full: e.Store}
 		rt, c := serve(e, w, reg, e.Options)
 		ctx, cancel := context.WithTimeout(e.T.Context(), time.Millisecond)
 		defer cancel()
@@ -183,7 +183,7 @@ func TestEagerStart_LeavesSlots(t *testing.T) {
 			t.Parallel()
 			enginetest.Bubble(t, runtime.Options{MaxConcurrentTurns: slots}, func(e *enginetest.Engine) {
 				g := newGate()
-				w := &writes{Provider: e.Store, create: g.create}
+				w := &writes{Full: e.Store, create: g.create}
 				_, c := serve(e, w, single(e, Double), e.Options)
 				var starts sync.WaitGroup
 				for range 20 {
@@ -233,7 +233,7 @@ func TestEagerStart_WatchIsFaster(t *testing.T) {
 }
 
 // deafStore is a store whose starts with a turn return only when their callers give up.
-type deafStore struct{ provider.Provider }
+type deafStore struct{ *provider.Full }
 
 func (s *deafStore) Create(ctx context.Context, req provider.CreateRequest) (provider.CreateResult, error) {
 	if req.First != nil {
@@ -296,7 +296,7 @@ func TestEagerStart_ObeysTheInbox(t *testing.T) {
 			return double.Get(ctx)
 		})
 		e.Create("taken", "nobody", none{})
-		store := late{&writes{Provider: e.Store}}
+		store := late{&writes{Full: e.Store}}
 		rt, c := serve(e, store, reg, e.Options)
 		h := begin(e, c, "main")
 		if got, err := h.Wait(e.T.Context()); got != 42 || err != nil || rt.Stats().TurnsEager != 1 {

@@ -85,7 +85,7 @@ func TestEagerStart_SlowCodeIsStoredFirst(t *testing.T) {
 			time.Sleep(took) //nolint:forbidigo // virtual time
 			return orchestration.CallActivity(ctx, Double, n)
 		})
-		w := &writes{Provider: e.Store}
+		w := &writes{Full: e.Store}
 		_, c := serve(e, w, reg, e.Options)
 		steps := []struct {
 			pause, code time.Duration

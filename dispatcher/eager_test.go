@@ -24,7 +24,7 @@ import (
 
 // writes is a store that counts the calls that change it. A start is not stored if create returns an error.
 type writes struct {
-	provider.Provider
+	*provider.Full
 
 	commits, reports, releases atomic.Int64
 	creates                    enginetest.Notes[provider.CreateRequest]
@@ -92,7 +92,7 @@ func TestEagerStart_OneCommitLess(t *testing.T) {
 	t.Parallel()
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {
 		e.Off = 0
-		w := &writes{Provider: e.Store}
+		w := &writes{Full: e.Store}
 		reg := single(e, Double)
 		rt, c := serve(e, w, reg, e.Options)
 		h := begin(e, c, "single")
@@ -179,7 +179,7 @@ func TestEagerStart_LeavesTurnsToStoredInstances(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			effects.Store(0)
 			enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
-				w := &writes{Provider: e.Store}
+				w := &writes{Full: e.Store}
 				reg := registry(e.T)
 				enginetest.Orchestration(e.T, reg, "main", code)
 				rt, c := serve(e, w, reg, e.Options)
@@ -225,7 +225,7 @@ func TestEagerStart_OrdinaryWay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
-				w := &writes{Provider: e.Store, create: c.create}
+				w := &writes{Full: e.Store, create: c.create}
 				rt, caller := serve(e, w, single(e, Double), e.Options)
 				var opts []client.StartOption
 				if c.opts != nil {
@@ -248,7 +248,7 @@ func TestEagerStart_OrdinaryWay(t *testing.T) {
 }
 
 // ignorant is a provider that takes no first turns.
-type ignorant struct{ provider.Provider }
+type ignorant struct{ *provider.Full }
 
 func (p *ignorant) Create(ctx context.Context, req provider.CreateRequest) (provider.CreateResult, error) {
 	req.First = nil
@@ -259,7 +259,7 @@ func (p *ignorant) Create(ctx context.Context, req provider.CreateRequest) (prov
 func TestEagerStart_ProviderIgnoresTheTurn(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{MaxConcurrentActivities: 2}, func(e *enginetest.Engine) {
-		w := &writes{Provider: &ignorant{e.Store}}
+		w := &writes{Full: provider.FullOf(&ignorant{e.Store})}
 		rt, c := serve(e, w, single(e, Double), e.Options)
 		for range 10 {
 			if got, err := begin(e, c, "single").Wait(e.T.Context()); got != 42 || err != nil {
@@ -283,7 +283,7 @@ func TestEagerStart_UnknownOutcome(t *testing.T) {
 			var ran atomic.Int64
 			withFaults(t, runtime.Options{}, func(e *enginetest.Engine, plan *faulty.Plan, node provider.Provider) {
 				plan.Add(faulty.Rule{Ops: []faulty.Op{faulty.Create}, First: 1, Kind: kind})
-				w := &writes{Provider: node}
+				w := &writes{Full: provider.FullOf(node)}
 				rt, c := serve(e, w, single(e, func(_ context.Context, n int) (int, error) { return int(ran.Add(1)) * 2 * n, nil }), e.Options)
 				began := time.Now()
 				if got, err := begin(e, c, "single", client.WithID("one")).Wait(e.T.Context()); got != 42 || err != nil || ran.Load() != 1 {
@@ -315,7 +315,7 @@ func TestEagerStart_Refused(t *testing.T) {
 			}
 			return orchestration.Events[int](ctx, "box").Receive(ctx)
 		})
-		w := &writes{Provider: e.Store}
+		w := &writes{Full: e.Store}
 		rt, c := serve(e, w, reg, e.Options)
 		h := begin(e, c, "main", client.WithID("one"))
 		synctest.Wait()
@@ -389,7 +389,7 @@ func TestEagerStart_ExplicitLink(t *testing.T) {
 				rt, _ := serve(e, e.Store, single(e, Double), e.Options)
 				store, opts := e.Store, client.Options{}
 				if c.decorated {
-					store = &ignorant{store}
+					store = provider.FullOf(&ignorant{store})
 				}
 				if c.linked {
 					opts.Node = rt.Node()

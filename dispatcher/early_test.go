@@ -19,7 +19,7 @@ import (
 
 // slowClaims is a store whose claims each take a while, as behind the commits of others. It records the claims ahead.
 type slowClaims struct {
-	provider.Provider
+	*provider.Full
 
 	took  time.Duration
 	ahead chan time.Duration // has a value for each turn claimed ahead: how long before its time
@@ -56,7 +56,7 @@ func (s *slowClaims) FetchTurns(ctx context.Context, req provider.FetchTurnsRequ
 }
 
 func newSlowClaims(store provider.Provider, took time.Duration) *slowClaims {
-	return &slowClaims{Provider: store, took: took, ahead: make(chan time.Duration, 10_000)}
+	return &slowClaims{Full: provider.FullOf(store), took: took, ahead: make(chan time.Duration, 10_000)}
 }
 
 // next waits for a claim ahead and returns how long before its time it was.
@@ -233,7 +233,7 @@ func TestAhead_FastTurnsEndClaims(t *testing.T) {
 
 // commitsSeen counts the commits of turns that were claimed ahead.
 type commitsSeen struct {
-	provider.Provider
+	*provider.Full
 	n atomic.Int32
 }
 
@@ -269,7 +269,7 @@ func TestAhead_CodeGoesOnBeforeCommits(t *testing.T) {
 func committedBeforeTheLast(e *enginetest.Engine, timers int) int32 {
 	due := time.Now().Add(time.Hour)
 	var on, first atomic.Int32
-	store := &commitsSeen{Provider: e.Store}
+	store := &commitsSeen{Full: e.Store}
 	reg := runtime.NewRegistry()
 	enginetest.Orchestration(e.T, reg, "nap", func(ctx *octx, _ none) (none, error) {
 		err := ctx.Sleep(due.Sub(ctx.Now()))

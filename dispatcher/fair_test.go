@@ -102,7 +102,7 @@ func TestHazard22_HandOffTakesHalfOfTheSlots(t *testing.T) {
 
 // turnKinds is a store that counts the fast turns in a row of each instance while it is on.
 type turnKinds struct {
-	provider.Provider
+	*provider.Full
 
 	mu   sync.Mutex
 	on   bool
@@ -144,7 +144,7 @@ func TestHazard22_ExecutionGivesWay(t *testing.T) {
 			}
 			return none{}, nil
 		})
-		node := &turnKinds{Provider: e.Store}
+		node := &turnKinds{Full: e.Store}
 		e.StartOn(node, reg, e.Options)
 		synctest.Wait()
 		for i := range 5 {

@@ -17,7 +17,7 @@ import (
 
 // forgetful is a store whose node renews some leases by a wrong token.
 type forgetful struct {
-	provider.Provider
+	*provider.Full
 
 	mu      sync.Mutex
 	wrong   map[provider.UUID]bool
@@ -58,7 +58,7 @@ func TestHazard31_EachOfABatchHearsItsOwn(t *testing.T) {
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
 		plan := faulty.NewPlan(1)
 		plan.DropNotices(true)
-		store := &forgetful{Provider: faulty.Wrap(e.Store, plan), wrong: map[provider.UUID]bool{}}
+		store := &forgetful{Full: provider.FullOf(faulty.Wrap(e.Store, plan)), wrong: map[provider.UUID]bool{}}
 		began, end := make(chan struct{}, 10), make(chan struct{})
 		var mu sync.Mutex
 		told, at := map[int]error{}, map[time.Time]bool{}

@@ -14,7 +14,7 @@ import (
 // rewriter hands out the tasks of one activity with other bytes, a few times: a policy that
 // retries every microsecond is legal.
 type rewriter struct {
-	provider.Provider
+	*provider.Full
 
 	activity string
 	payload  []byte

@@ -42,7 +42,7 @@ func TestHazard03_ChainSeesEventsWithinOneStep(t *testing.T) {
 			enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
 				var steps enginetest.Notes[int]
 				created, sent := make(chan provider.UUID, 1), make(chan struct{})
-				node := &slowFetch{Provider: e.Store, until: make(chan struct{})}
+				node := &slowFetch{Full: e.Store, until: make(chan struct{})}
 				reg := registry(e.T)
 				enginetest.Activity(e.T, reg, "step", func(_ context.Context, n int) (none, error) {
 					steps.Add(n)
@@ -84,7 +84,7 @@ func TestHazard03_ChainSeesEventsWithinOneStep(t *testing.T) {
 
 // slowFetch is a store whose responses with turns come late once it is told to.
 type slowFetch struct {
-	provider.Provider
+	*provider.Full
 
 	slow  atomic.Bool
 	until chan struct{}
@@ -106,7 +106,7 @@ func TestHazard03_ResultWaitsForWhatCameBefore(t *testing.T) {
 		t.Run(first, func(t *testing.T) {
 			t.Parallel()
 			enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
-				node := &slowFetch{Provider: e.Store, until: make(chan struct{})}
+				node := &slowFetch{Full: e.Store, until: make(chan struct{})}
 				finish := make(chan struct{})
 				reg := registry(e.T)
 				enginetest.Activity(e.T, reg, "work", func(context.Context, none) (none, error) {
@@ -224,7 +224,7 @@ func TestHazard03_MessageRightAfterACommitIsNotPassed(t *testing.T) {
 		const step = 50
 		end, passed := make(chan struct{}), make(chan struct{})
 		var steps enginetest.Notes[int]
-		node := &windowStore{slowFetch: slowFetch{Provider: e.Store, until: make(chan struct{})}}
+		node := &windowStore{slowFetch: slowFetch{Full: e.Store, until: make(chan struct{})}}
 		node.happen = func() { // the child ends, and this node puts that into the parent's inbox
 			close(end)
 			synctest.Wait()

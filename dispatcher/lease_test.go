@@ -15,7 +15,7 @@ import (
 
 // slowAnswers is a store with slow responses: the first that leases a task is late, and no renewal returns.
 type slowAnswers struct {
-	provider.Provider
+	*provider.Full
 
 	late    time.Duration
 	hang    bool // renewals never return; else they fail at once
@@ -27,7 +27,7 @@ type slowAnswers struct {
 }
 
 func newSlowAnswers(p provider.Provider, late time.Duration) *slowAnswers {
-	return &slowAnswers{Provider: p, late: late, granted: make(chan time.Time, 1)}
+	return &slowAnswers{Full: provider.FullOf(p), late: late, granted: make(chan time.Time, 1)}
 }
 
 func (s *slowAnswers) Unwrap() provider.Provider { return s.Provider }

@@ -18,7 +18,7 @@ import (
 
 // oneWriter is a store that does one write after the other, and each takes its time.
 type oneWriter struct {
-	provider.Provider
+	*provider.Full
 
 	each time.Duration
 	mu   sync.Mutex
@@ -109,7 +109,7 @@ func TestBacklogDoesNotSlowWhatHasBegun(t *testing.T) {
 			for i := range backlog {
 				keys = append(keys, e.Create(fmt.Sprint(i), "five", none{}))
 			}
-			e.StartOn(&oneWriter{Provider: e.Store, each: time.Millisecond}, reg, e.Options)
+			e.StartOn(&oneWriter{Full: e.Store, each: time.Millisecond}, reg, e.Options)
 			for _, key := range keys {
 				e.WaitEnded(key)
 			}

@@ -19,7 +19,7 @@ import (
 
 // panics is a store whose calls that store a turn panic for a while.
 type panics struct {
-	provider.Provider
+	*provider.Full
 
 	left   atomic.Int64 // how many calls still panic
 	stored bool         // after the call, not before
@@ -84,7 +84,7 @@ func TestPanicOfACommitLosesNoSlot(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, stored %v", name, stored), func(t *testing.T) {
 				t.Parallel()
 				enginetest.Bubble(t, runtime.Options{MaxConcurrentActivities: slots}, func(e *enginetest.Engine) {
-					p := &panics{Provider: e.Store, stored: stored, of: turns}
+					p := &panics{Full: e.Store, stored: stored, of: turns}
 					p.left.Store(3 * slots)
 					allSlots(e, p, name != "fetched", 1)
 				})

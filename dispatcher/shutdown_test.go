@@ -253,7 +253,7 @@ func (s *slowNode) FetchTasks(ctx context.Context, req provider.FetchTasksReques
 func TestShutdownHandsBackWhatAFetchBringsLate(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
-		node := &slowNode{slowFetch{Provider: e.Store, until: make(chan struct{})}}
+		node := &slowNode{slowFetch{Full: e.Store, until: make(chan struct{})}}
 		var runs enginetest.Notes[int]
 		work := func(_ context.Context, n int) (int, error) {
 			runs.Add(n)

@@ -13,7 +13,7 @@ import (
 
 // staleOnce is a store that responds once, when told to, as if it had not yet heard that an execution exists.
 type staleOnce struct {
-	provider.Provider
+	*provider.Full
 
 	fetch   atomic.Bool
 	renewal atomic.Bool
@@ -54,7 +54,7 @@ func TestHazard14_StaleAnswerDestroysNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
-				node := &staleOnce{Provider: e.Store}
+				node := &staleOnce{Full: e.Store}
 				var runs enginetest.Notes[int]
 				turns, worker := apart(e, func(ctx context.Context, n int) (int, error) {
 					if runs.Add(n) == 1 && !c.fetch {

@@ -15,7 +15,7 @@ import (
 
 // A deafNode is the store as a node sees it that stops taking turns, though it lives. It counts the commits by whether they stick.
 type deafNode struct {
-	provider.Provider
+	*provider.Full
 
 	deaf chan struct{} // closed when it takes no more
 
@@ -24,7 +24,7 @@ type deafNode struct {
 }
 
 func newDeafNode(store provider.Provider) *deafNode {
-	return &deafNode{Provider: store, deaf: make(chan struct{})}
+	return &deafNode{Full: provider.FullOf(store), deaf: make(chan struct{})}
 }
 
 func (n *deafNode) FetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {

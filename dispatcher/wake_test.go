@@ -11,7 +11,7 @@ import (
 )
 
 // deaf is a store that loses every wake-up: a parked fetch sees what was there before, and nothing more until it is over.
-type deaf struct{ provider.Provider }
+type deaf struct{ *provider.Full }
 
 func (d deaf) FetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {
 	wait := req.Wait

@@ -140,7 +140,7 @@ func TestHazard25_SleepUntilHasCome(t *testing.T) {
 
 // behind is a storage as it looks after a fail-over to a machine whose clock is behind.
 type behind struct {
-	provider.Provider
+	*provider.Full
 
 	by time.Duration
 }

@@ -1,9 +1,9 @@
 // Package provider is the contract between the perdure engine and a storage.
 //
-// A storage implements [Provider]: about twenty methods, each with a context, a request
-// struct and a result struct. The comment of each method is its specification; the
-// conformance suite quotes its sentences. Features that not every storage has are small
-// interfaces of their own ([Notifier], [Migrator]), which the engine discovers with [As].
+// A storage implements [Provider]: twelve methods, most with a context, a request struct
+// and a result struct. The comment of each method is its specification; the conformance
+// suite quotes its sentences. Everything else that a storage may have is an interface of
+// its own ([Lister], [Notifier]), which the engine discovers with [As].
 //
 // A provider never looks inside an event, a message or a payload. It invents no events,
 // IDs or decisions. It knows nothing about orchestrations. All that it needs is in plain

@@ -123,14 +123,20 @@ type Instance struct {
 	Blocked       *Blocked // nil: not blocked
 	RequestID     string   // of the Create that made it
 	CustomStatus  []byte
-	Result        []byte // opaque outcome; set when ended
-	Attributes    []Attribute
+	Result        []byte      // opaque outcome; set when ended
+	Attributes    []Attribute // by name
 	CreatedAt     Time
 	UpdatedAt     Time // last change of Version
 	EndedAt       Time // 0 while not ended
 	ReadyAt       Time // when the earliest inbox message is visible, or when a reset began to wait for its turn; 0: never
 	InboxMessages int64
 	Deliveries    int64 // turn leases since the last commit
+}
+
+// Listener is an instance that gets a message at the end of another one.
+type Listener struct {
+	Key     UUID
+	Message NewMessage // its Delay counts from the end
 }
 
 // CreateRequest asks for a new instance. Commit becomes its first Version.
@@ -145,9 +151,11 @@ type CreateRequest struct {
 	RequestID   string // unique to the caller's request, "" for none
 	Parent      Parent // zero Key for a root
 	Attributes  []Attribute
-	Message     NewMessage // the start message
+	Message     NewMessage   // the start message
+	Messages    []NewMessage // at most MaxBatch, for the new instance or the existing one
+	Listener    *Listener    // nil: none
 	// First is a turn of execution 1, computed from Commit and length 0. It has no Lease, Completes and Consumed,
-	// and leaves the instance Running. Message then has no Delay. nil: none.
+	// and leaves the instance Running. Message then has no Delay. nil: none. Messages have no Delay then, either.
 	First *CommitTurnRequest
 }
 
@@ -159,15 +167,21 @@ type CreateResult struct {
 	Now      Time
 }
 
-// GetRequest names an instance by Key, or by ID when Key is zero.
+// GetRequest names an instance by Key, or by ID when Key is zero. WaitEnded, WaitValue and Mark are three kinds
+// of wait; a request has at most one of them.
 type GetRequest struct {
 	ID          string
 	Key         UUID
 	WaitEnded   bool          // block until the instance has ended
-	WaitBlocked bool          // with WaitEnded: a Blocked instance also ends the wait
+	WaitValue   bool          // block until the key-value that Value names is stored and differs from OldValue
+	OldValue    []byte        // with WaitValue: the value that does not end the wait; nil: every value ends it
+	Mark        string        // not "": block until GetResult.Mark differs from it
+	WaitBlocked bool          // with WaitEnded or WaitValue: a Blocked instance also ends the wait
 	Wait        time.Duration // longest time to block; 0 returns at once
 	WithTasks   bool
 	WithValues  bool
+	WithMark    bool   // set GetResult.Mark, as Mark does
+	Value       string // not "": the key-value of this name goes into GetResult.Value
 }
 
 // GetResult has the stored instance.
@@ -175,7 +189,9 @@ type GetResult struct {
 	Instance    Instance
 	Tasks       []TaskInfo // WithTasks: pending activity tasks, by event ID
 	Values      []KeyValue // WithValues: by key
+	Value       *KeyValue  // the key-value that GetRequest.Value names; nil: none is stored
 	DeadLetters int64      // WithTasks: how many dead letters the instance has
+	Mark        string     // a hash of the other fields, for GetRequest.Mark
 	Now         Time
 }
 
@@ -189,6 +205,8 @@ const (
 	SteerTerminate
 	SteerUnblock
 	SteerReset
+	SteerMove
+	SteerDrop
 )
 
 // SteerRequest names an instance by Key, or by ID when Key is zero.
@@ -196,13 +214,19 @@ type SteerRequest struct {
 	ID           string
 	Key          UUID
 	Action       SteerAction
-	Commit       UUID        // the new Version
-	Event        []byte      // appended to the history; nil for none
-	Result       []byte      // Terminate: the opaque outcome
-	ParentNotice *NewMessage // Terminate: to the parent; EventID and Execution are filled by the provider
-	ChildNotice  *NewMessage // Terminate: to each running child with CloseCancel
-	Events       [][]byte    // Reset: the new execution's history
-	EngineLevel  int64       // Reset: of the new execution
+	Commit       UUID         // the new Version
+	Event        []byte       // appended to the history; nil for none
+	Result       []byte       // Terminate: the opaque outcome
+	ParentNotice *NewMessage  // Terminate: to the parent; EventID and Execution are filled by the provider
+	ChildNotice  *NewMessage  // Terminate: to each running child with CloseCancel
+	Notices      []OutMessage // Terminate: to any other instances
+	Events       [][]byte     // Reset: the new execution's history
+	EngineLevel  int64        // Reset: of the new execution, no lower than before while messages wait; Move: raises that of the current one
+	Expected     UUID         // Reset and Move: the Version that the caller saw; zero: whichever is stored
+	CodeVersion  string       // Move: the new one
+	RequestID    string       // unique to the caller's act on this instance, "" for none
+	MessageID    int64        // Drop
+	Reason       string       // Drop: for the dead letters
 }
 
 // SteerResult has the instance after the change.

@@ -13,9 +13,11 @@ const (
 	MaxFetchBytes    = 4 << 20        // bytes of one fetched turn or history page
 	MaxInboxMessages = 100_000        // waiting messages of one instance, for outside senders
 	MaxInboxBytes    = 256 << 20      // their bytes
+	MaxActs          = 100            // request IDs of Steer that an instance remembers
 	MaxPage          = 1_000          // rows of a page
 	MaxBatch         = 1_000          // items of a fetch, report, renewal or release
 	MaxWait          = time.Minute    // longest time that a call blocks for Wait; a longer Wait is shortened
+	MaxRequests      = 1_000          // requests with Messages that an instance remembers
 	MaxLease         = 24 * time.Hour // longest lease
 	MaxAhead         = time.Second    // how far ahead a fetch of turns may look
 )

@@ -17,13 +17,15 @@ type Message struct {
 	Payload   []byte
 }
 
-// NewMessage is a message to be stored.
+// NewMessage is a message to be stored. Storing it raises the engine level of its instance to that of the message, in
+// the same transaction. So nodes that cannot read the message leave the instance to others at once.
 type NewMessage struct {
-	Kind      MessageKind
-	Execution int64
-	EventID   int64
-	Delay     time.Duration // until it is visible
-	Payload   []byte
+	Kind        MessageKind
+	Execution   int64
+	EventID     int64
+	Delay       time.Duration // until it is visible
+	Payload     []byte
+	EngineLevel int64 // the lowest level that can read it; 0: each can
 }
 
 // SendRequest names the receiver by Key, or by ID when Key is zero.

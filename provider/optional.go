@@ -34,19 +34,3 @@ type Migrator interface {
 	// Migrate applies the missing steps. Several processes may call it at once.
 	Migrate(ctx context.Context) error
 }
-
-// As finds the interface T in p or in a provider that p decorates. A decorator has a method Unwrap() Provider.
-func As[T any](p Provider) (T, bool) {
-	for p != nil {
-		if t, ok := p.(T); ok {
-			return t, true
-		}
-		u, ok := p.(interface{ Unwrap() Provider })
-		if !ok {
-			break
-		}
-		p = u.Unwrap()
-	}
-	var zero T
-	return zero, false
-}

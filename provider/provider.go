@@ -2,8 +2,10 @@ package provider
 
 import "context"
 
-// Provider is a storage for durable executions. See the package comment for the
-// rules that every method obeys.
+// Provider is the core that every storage for durable executions has. It runs orchestrations and activities by
+// itself. See the package comment for the rules that every method obeys.
+//
+// All else is an optional interface, which [As] finds, or a field of [Features].
 type Provider interface {
 	// Create stores a new instance together with its start message, atomically.
 	//
@@ -13,7 +15,8 @@ type Provider interface {
 	//   - ReplaceEnded creates a new key if the old instance has ended, and otherwise returns ErrExists.
 	//
 	// The replaced instance stays readable by its key. An instance that is being deleted counts as existing.
-	// Only Create, and the Starts of a commit, insert instances.
+	// Only Create, and the Starts of a commit, insert instances. A Key in use is refused with an [*ExistsError] that
+	// names its holder, under every policy. An ID in use decides first.
 	//
 	// A Create that repeats the RequestID of the instance under that ID returns the instance with Created true
 	// and changes nothing. So a caller may retry after an unknown outcome.
@@ -23,31 +26,71 @@ type Provider interface {
 	// The start message then never enters the inbox. Begun reports that the stored Version is First.Commit.
 	// An instance that the call does not insert stays as it is. A provider may ignore First: then Begun is false
 	// and the start message waits in the inbox.
+	//
+	// Messages are delivered in the same transaction, in order and after the start message. A turn in First has
+	// consumed them, too. With UseExisting they go to the existing instance, under the limits of Send. If it has
+	// ended, the call returns [ErrEnded]. A call that repeats the RequestID of an earlier one delivers nothing and
+	// returns the instance, even one that has ended since. An instance remembers at least the last [MaxRequests]
+	// requests with which it got Messages. Without a RequestID, each call delivers.
+	//
+	// A Listener gets its Message when the instance ends, in the same transaction: by a commit, by Terminate, or by a
+	// Delete before its end. Continue-as-new is no end. After a Reset, the next end delivers the message again. It is
+	// dropped if the listener accepts no messages, or if Message.Execution is neither 0 nor the current execution of
+	// the listener. A listener is no parent: deleting either leaves the other. An existing instance keeps its own.
 	Create(ctx context.Context, req CreateRequest) (CreateResult, error)
 
 	// Get returns one instance, by ID (the current key under it) or by Key.
 	//
 	// It returns [ErrNotFound] for an unknown instance. With WaitEnded it blocks until the instance has ended,
 	// until the instance is Blocked and WaitBlocked is set, or until Wait has passed. It then returns what is
-	// stored. A commit in the same process wakes the call at once, without a poll.
+	// stored. A commit in the same process wakes the call at once, without a poll. With an ID it waits for the
+	// instance that it finds first, not for a successor under the ID.
+	//
+	// With WaitValue it also returns when the key-value that Value names is stored and differs from OldValue. Such a
+	// call looks only when that key-value may have changed, or the instance has ended, is Blocked or is gone.
+	// An instance that is removed during a wait of any kind ends it with [ErrNotFound].
+	//
+	// A Mark is an opaque hash of what the request asks for, the same in all processes. Results that differ only in
+	// Now or in TaskInfo.LeaseUntil have the same Mark; other results differ in it. With Mark, the call blocks until
+	// the result has another Mark, or until Wait has passed. A change of any kind ends the wait within a second,
+	// whatever call or process made it. The call takes at least [MarkPace], or its Wait if that is shorter, so that
+	// a caller that repeats it reads no more often.
 	Get(ctx context.Context, req GetRequest) (GetResult, error)
 
-	// Steer changes an instance from outside: suspend, resume, terminate, unblock, reset.
+	// Steer changes an instance from outside: suspend, resume, terminate, unblock, reset, move, drop.
 	//
 	// It is not fenced: it applies to whatever is stored, atomically. It writes a new Version, so that a turn in
 	// flight fails with ErrConflict. If the stored Version is already req.Commit, the call succeeds again and
 	// changes nothing. For an ended instance, every action except Reset returns [ErrEnded].
+	//
+	// An act with a RequestID happens once. An instance remembers its last [MaxActs] request IDs, over all executions
+	// and after its end. An act under one of them changes nothing and succeeds, whatever it asks for. A refused act is
+	// not remembered.
+	//
+	// Reset and Move can be fenced, because their caller has read the history first. With Expected, they return
+	// [ErrConflict] if another Version is stored. A repeat under the stored Version still succeeds.
 	//
 	//   - Suspend keeps turns from being fetched and queued tasks from being started. Resume ends that.
 	//   - Unblock clears the Blocked flag and its counts.
 	//   - Terminate appends the caller's opaque Event at length+1 and stores Result. It removes all tasks and
 	//     timers of the execution; the next renewal of a leased task returns Terminal. It moves the rest of the
 	//     inbox to the dead letters. It delivers ParentNotice to the inbox of the parent if the execution that
-	//     started the instance still runs. It delivers ChildNotice to every running child with close policy Cancel.
+	//     started the instance still runs. It delivers ChildNotice to every running child with close policy Cancel,
+	//     Suspended ones included. Grandchildren get none. It delivers Notices as a commit delivers its Sends; a refusal
+	//     goes to the dead letters.
 	//   - Reset closes the current execution with status Reset, or keeps its ended status. It opens the next one,
 	//     Running, with Events as its history. Tasks and timers of the old one are removed; inbox messages stay.
 	//     The next execution is ready for a turn at once, even with an empty inbox. A replaced instance cannot be
 	//     reset: the call returns [ErrExists], or [ErrEnded] if no instance has the ID any more.
+	//   - Move gives the current execution another CodeVersion. It ends the turn lease and the stickiness, so that a
+	//     node with that version fetches the instance at once. Everything else stays, Blocked and Suspended included.
+	//   - Drop moves the message MessageID from the inbox to the dead letters, under Reason. If it does not wait there,
+	//     the call returns [ErrNotFound]. An instance that was ready for a turn stays ready, even with an empty inbox.
+	//     Blocked and Suspended stay.
+	//
+	// Terminate and Reset set Deliveries to 0, clear Blocked and end the turn lease. Reset also ends stickiness and
+	// the delay of a release. An instance that ends has ReadyAt 0. Reset sets ReadyAt to its own moment, or keeps an
+	// earlier one. So a second Reset delays nothing.
 	Steer(ctx context.Context, req SteerRequest) (SteerResult, error)
 
 	// FetchTurns leases up to Max instances that have visible messages, with those messages.
@@ -61,7 +104,8 @@ type Provider interface {
 	//   - Its engine level is at most EngineLevel.
 	//
 	// Other instances are left alone and their deliveries are not counted. Instances come in order of ReadyAt.
-	// An instance that was held back, by a lease, a delay or Blocked, may count from the moment it was free.
+	// An instance that was held back, by a lease, a delay or Blocked, may count from the moment it was free. After its
+	// next commit it counts from its ReadyAt again.
 	// Messages come in order (VisibleAt, ID), at most MaxMessages and MaxBytes per instance, but at least one.
 	// More reports that further messages are visible. Each lease raises Deliveries durably before the call
 	// returns, and a commit sets it to 0. No history is returned.
@@ -72,8 +116,9 @@ type Provider interface {
 	// With Ahead, messages that become visible within it count as visible, unless Blocked or a delay holds the
 	// instance back for longer. The caller then holds the turn until the moment at which it is due. A claim ahead
 	// is a lease without any visible message. It ends when a message arrives that is visible before all others,
-	// and its delivery is not counted. The engine needs no claims ahead: a provider may ignore Ahead, or return
-	// some messages only once they are visible.
+	// and its delivery is not counted. A lease is a claim ahead while ReadyAt of its instance lies ahead, however it
+	// was taken. The engine needs no claims ahead: a provider may ignore Ahead, or return some messages only once
+	// they are visible.
 	FetchTurns(ctx context.Context, req FetchTurnsRequest) (FetchTurnsResult, error)
 
 	// CommitTurn applies one turn of one instance: all of it, or nothing.
@@ -88,15 +133,19 @@ type Provider interface {
 	//     execution do not count. A commit is closing if its Status is not Running; Next does not close. With
 	//     CloseInbox, the waiting messages go to the dead letters instead.
 	//   - [ErrLeaseLost]: the task of a Completes item is not leased under the item's token.
+	//   - [ErrInvalid]: a new task has the event ID of a stored one that the commit does not complete, or a new timer
+	//     that of a stored one that it does not consume. A closing commit is refused, too.
 	//
 	// The order within the commit is: fence, completes, consumed, events, tasks, timers, sends, starts, status.
 	// The commit resets Deliveries, clears Blocked, and ends the turn lease if Lease names it. If it ends or
-	// continues the execution, it also removes all tasks and timers of that execution.
+	// continues the execution, it also removes all tasks and timers of that execution. A closing commit ends any
+	// turn lease.
 	//
 	// Sends and Starts are recorded with the commit. They are delivered at least once, in order per (sender,
 	// target), and deduplicated. A refusal (ID in use, target gone or ended) comes back as the message that the
 	// caller gave for it, never as an error of this call. If the sender ends in this commit, the refusal goes to
-	// the dead letters.
+	// the dead letters. The dead letters of a close come in order (VisibleAt, ID), refusals included. Their Reason is
+	// CloseInbox if that is set.
 	//
 	// ReadyAt of the result covers the messages that are left in the inbox. No waiting call wakes before the
 	// commit is durable. Commits of different instances never fail each other.
@@ -104,14 +153,16 @@ type Provider interface {
 
 	// ReleaseTurns ends turn leases without a commit. Its items are independent of each other.
 	//
-	// Without Failure, Deliveries is lowered again and the instance is fetchable after Delay. With Failure, the
-	// Blocked flag is set or updated: count, reason, message, and the retry time after Delay. Hold blocks until
-	// Unblock. An item whose token no longer holds the lease gets the error ErrLeaseLost. Releasing twice changes
-	// nothing. The Version does not change. A release also ends stickiness.
+	//   - ReleaseClean lowers Deliveries again. The instance is fetchable after Delay.
+	//   - ReleaseFailed sets or updates the Blocked flag: count, reason, message, and the retry time after Delay.
+	//     Hold blocks until Unblock.
+	//   - ReleaseToken ends all leases that its Token holds, and lowers their Deliveries. So a caller can release
+	//     the leases of a fetch whose result it never got. Expired leases are not included.
+	//   - ReleaseUnpin ends only the stickiness of its instance, if Owner has it.
 	//
-	// An item without a Key ends all leases that its Token holds, and lowers their Deliveries. So a caller can
-	// release the leases of a fetch whose result it never got. Expired leases are not included. An item with Owner
-	// instead of a Token ends only the stickiness of its instance, if Owner has it.
+	// An item whose token no longer holds the lease gets the error ErrLeaseLost. Releasing twice changes nothing.
+	// The Version does not change. A release of a lease also ends stickiness. An expired lease can be released until
+	// it is ended or the instance is leased again.
 	ReleaseTurns(ctx context.Context, req ReleaseTurnsRequest) (ReleaseTurnsResult, error)
 
 	// FetchTasks leases up to Max activity tasks of the named queues and activity names.
@@ -121,7 +172,7 @@ type Provider interface {
 	//
 	// A task is fetchable if it is queued or its lease has expired, its NotBefore has come, and its instance is
 	// not Suspended. A task that is past its time is fetchable only with Expired. A task is past its time when its
-	// Deadline has passed, or when its StartBy has passed and it has not begun.
+	// Deadline has passed, or when its StartBy has passed and it has not begun. Its NotBefore then no longer matters.
 	//
 	// A task has begun once it is leased for work, before it is past its time. It has not begun if that lease is
 	// released without Begun. An expired lease leaves it begun, and so does Retry: StartBy limits the first attempt
@@ -168,11 +219,11 @@ type Provider interface {
 	//   - Park ends the lease and never delivers the task again. It keeps the token as completion token, for a later
 	//     completion, retry or renewal. A parked task whose Deadline has passed still goes to a fetch with Expired,
 	//     which voids the token. Limit becomes the StartBy of the parked task, and the task has then not begun until
-	//     it is retried.
+	//     it is retried. Without Limit the task keeps its StartBy.
 	//   - Release queues the task after Delay and lowers Deliveries again. With Begun, the task has begun for good and
-	//     loses its StartBy. A Release without a TaskRef releases all tasks that its Token holds, whatever their
-	//     Attempt. The Token of a fetch holds all tasks that the fetch has leased. Tasks whose lease has expired are
-	//     not included.
+	//     loses its StartBy. Then a task that was leased past its StartBy is in time again.
+	//   - ReleaseAll releases all tasks that its Token holds, whatever their Attempt. The Token of a fetch holds all
+	//     tasks that the fetch has leased. Tasks whose lease has expired are not included.
 	//   - Discard removes the task if its execution is still not Running, and otherwise releases it.
 	//   - Poison is Complete that also leaves a copy in the dead letters.
 	//
@@ -197,59 +248,10 @@ type Provider interface {
 	// [MaxInboxMessages] or [MaxInboxBytes] it returns [ErrInboxFull].
 	Send(ctx context.Context, req SendRequest) (SendResult, error)
 
-	// Ask stores a question outside the inbox. It blocks until the question is answered, Wait has passed
-	// ([ErrNoAnswer]) or the context is done. An instance accepts questions in any status. The question is removed
-	// when the call returns or Wait has passed.
-	Ask(ctx context.Context, req AskRequest) (AskResult, error)
-
-	// FetchAsks takes up to Max open questions to instances of the given capabilities, in any status.
-	// A taken question is hidden from other fetches for Lease. The call blocks up to Wait.
-	FetchAsks(ctx context.Context, req FetchAsksRequest) (FetchAsksResult, error)
-
-	// Answer answers a question. It returns [ErrNotFound] if the question is gone or was answered before.
-	Answer(ctx context.Context, req AnswerRequest) error
-
 	// ReadHistory returns events From to To of one execution in order, as many as fit MaxBytes, but at least one
 	// if there is one. Ended and replaced executions are readable until deleted. It returns ErrNotFound for an
 	// unknown key or execution.
 	ReadHistory(ctx context.Context, req ReadHistoryRequest) (ReadHistoryResult, error)
-
-	// List returns the instances that match the filter, a page at a time. The newest creation comes first, then
-	// keys descend. A page continues after Cursor, so that instances created or ended between two pages neither
-	// repeat nor hide others.
-	List(ctx context.Context, req ListRequest) (ListResult, error)
-
-	// Count returns how many instances match the filter.
-	Count(ctx context.Context, req CountRequest) (CountResult, error)
-
-	// Stats returns figures about waiting work, for health and metrics. They may be some seconds stale.
-	// With Waiting, it returns what waits and need not count anything else.
-	Stats(ctx context.Context, req StatsRequest) (StatsResult, error)
-
-	// Delete removes an instance and its children, with everything stored under their keys.
-	//
-	// It first marks the instance and its children as deleting: that writes new Versions, and fetches, sends and
-	// creates under them are refused. It then removes bottom-up until nothing with that parent link is left. An
-	// interrupted Delete continues when it is repeated. It returns [ErrRunning] for a running instance unless Force
-	// is set, and ErrNotFound for an unknown one.
-	Delete(ctx context.Context, req DeleteRequest) (DeleteResult, error)
-
-	// Prune deletes up to Max instances that ended before a given age, oldest first, and returns how many. Children
-	// go with their parent, never alone before it. A parent with a running child stays and does not count towards Max.
-	Prune(ctx context.Context, req PruneRequest) (PruneResult, error)
-
-	// DeadLetters lists items that could not be delivered or processed, puts them back where they came from (redrive) or
-	// discards them. Items are taken in the order in which they are named. A redriven task begins anew, with its
-	// first attempt and without a deadline. An item that cannot go back stays and is not counted.
-	DeadLetters(ctx context.Context, req DeadLettersRequest) (DeadLettersResult, error)
-
-	// Lease acquires, renews or releases a named lease. Acquiring a lease that another token holds unexpired
-	// returns [ErrLeaseLost] with the holder in the result.
-	Lease(ctx context.Context, req LeaseRequest) (LeaseResult, error)
-
-	// Record reads, writes, deletes or scans versioned records. A write or delete names the version that it expects,
-	// 0 if the record must not exist. A mismatch returns [ErrConflict].
-	Record(ctx context.Context, req RecordRequest) (RecordResult, error)
 
 	// Close ends all blocked calls with [ErrClosed], waits for calls in progress and frees what the provider holds.
 	// Later calls return ErrClosed. Closing twice is fine.

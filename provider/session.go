@@ -6,7 +6,7 @@ import "time"
 type SessionClaim struct {
 	Max   int           // how many sessions Owner may hold; 0: no task with a session is returned
 	Lease time.Duration // from the last call of Owner
-	Idle  time.Duration // from the last use of the session
+	Idle  time.Duration // from the last use of the session; the fetch that takes the session sets it
 }
 
 func (s SessionClaim) check() error {

@@ -117,17 +117,18 @@ const (
 	TaskRelease
 	TaskDiscard
 	TaskPoison
+	TaskReleaseAll
 )
 
 // TaskReport is one report.
 type TaskReport struct {
-	TaskRef
+	TaskRef // all outcomes except ReleaseAll
 	Token   UUID
-	Attempt int64
+	Attempt int64 // all outcomes except ReleaseAll
 	Outcome TaskOutcome
 	Message NewMessage    // Complete and Poison: the result, for the inbox
-	Delay   time.Duration // Retry and Release
-	Begun   bool          // Release: the code has begun to run, so that StartBy no longer ends the task
+	Delay   time.Duration // Retry, Release and ReleaseAll
+	Begun   bool          // Release and ReleaseAll: the code has begun to run, so that StartBy no longer ends the task
 	Limit   time.Duration // Park: from now until it is past its time, in addition to its Deadline; 0: none
 	Failure []byte        // Retry
 	Details []byte        // nil keeps the stored heartbeat details
@@ -190,7 +191,8 @@ const (
 	TaskParked
 )
 
-// TaskInfo describes a pending task to an observer.
+// TaskInfo describes a pending task to an observer. A task whose lease has expired is shown
+// as queued, without Owner and LeaseUntil.
 type TaskInfo struct {
 	TaskRef
 	Queue       string

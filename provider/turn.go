@@ -51,6 +51,16 @@ type OutMessage struct {
 	Key     UUID
 	Message NewMessage
 	Refused *NewMessage // put into the sender's inbox if the target is gone or ended; nil: dropped and counted
+	Replies *Replies    // instead of Refused; nil: the limits of an inbox do not apply
+}
+
+// Replies say what became of a message. The sender gets one of them. With Replies the limits of [Provider.Send] apply
+// to the message. If the sender ends in the same commit, it gets no Accepted, and any other one goes to the dead letters.
+type Replies struct {
+	Accepted NewMessage // the message is in the inbox
+	Gone     NewMessage // there is no such instance, or it is being deleted
+	Ended    NewMessage // the instance has ended, or this commit ends it
+	Full     NewMessage // the inbox is full
 }
 
 // Start is a child started by a commit.
@@ -68,14 +78,15 @@ type TaskCompletion struct {
 
 // CancelTask requests the cancellation of a task of the execution. A task that is not
 // leased is removed. A leased one is flagged: its renewal returns CancelRequested. With
-// Remove, a leased task is removed, too.
+// Remove, a leased task is removed, too. A task whose lease has expired counts as not
+// leased, and a parked task as leased.
 type CancelTask struct {
 	EventID int64
 	Remove  bool
 }
 
 // NextExecution opens the next execution in a commit (continue-as-new). Its history
-// begins with Events. Unconsumed messages stay in the inbox.
+// begins with Events. Unconsumed messages stay in the inbox. While messages wait, the engine level does not fall.
 type NextExecution struct {
 	Name        string // "" keeps the orchestration
 	CodeVersion string
@@ -131,13 +142,25 @@ type TurnFailure struct {
 	Hold    bool // until Unblock
 }
 
-// TurnRelease is one lease to end, or the stickiness of one instance.
+// ReleaseKind says what a TurnRelease ends.
+type ReleaseKind uint8
+
+// The kinds of releases; see Provider.ReleaseTurns.
+const (
+	ReleaseClean  ReleaseKind = iota // the lease that Token holds; the delivery is not counted
+	ReleaseFailed                    // the same lease, after a turn that failed
+	ReleaseToken                     // all leases that Token holds
+	ReleaseUnpin                     // the stickiness that Owner has
+)
+
+// TurnRelease is one item of a release.
 type TurnRelease struct {
-	Key     UUID
-	Token   UUID
-	Owner   string // instead of a Token
-	Delay   time.Duration
-	Failure *TurnFailure // nil: clean, the delivery is not counted
+	Kind    ReleaseKind
+	Key     UUID          // all kinds except ReleaseToken
+	Token   UUID          // all kinds except ReleaseUnpin
+	Owner   string        // ReleaseUnpin
+	Delay   time.Duration // all kinds except ReleaseUnpin
+	Failure *TurnFailure  // ReleaseFailed
 }
 
 // ReleaseTurnsRequest ends leases.

@@ -1,5 +1,7 @@
 package provider
 
+import "fmt"
+
 // Validate checks the request before a provider touches its store.
 func (r CreateRequest) Validate() error {
 	var c checker
@@ -21,7 +23,42 @@ func (r CreateRequest) check(c *checker) {
 	c.sub("Parent", r.Parent.check())
 	checkAttributes(c, r.Attributes)
 	c.sub("Message", r.Message.check())
+	r.checkMessages(c)
+	if r.Listener != nil {
+		c.uuid("Listener.Key", r.Listener.Key)
+		c.sub("Listener.Message", r.Listener.Message.check())
+	}
 	r.checkFirst(c)
+}
+
+// checkMessages checks what is delivered together with the start.
+func (r CreateRequest) checkMessages(c *checker) {
+	if len(r.Messages) == 0 {
+		return
+	}
+	c.count("Messages", len(r.Messages), MaxBatch)
+	var size commitSize
+	for i := range r.Messages {
+		m := &r.Messages[i]
+		c.item("Messages", i, m.check())
+		if c.err == nil && r.First != nil && m.Delay != 0 {
+			c.failf(ErrInvalid, fmt.Sprintf("Messages[%d]", i), "has a Delay of %v and First is set: the first turn has consumed it", m.Delay)
+		}
+	}
+	size.bytes = r.payloadBytes()
+	size.check(c)
+}
+
+// payloadBytes returns the size of all messages.
+func (r CreateRequest) payloadBytes() int {
+	n := len(r.Message.Payload)
+	if r.Listener != nil {
+		n += len(r.Listener.Message.Payload)
+	}
+	for i := range r.Messages {
+		n += len(r.Messages[i].Payload)
+	}
+	return n
 }
 
 // checkFirst checks that the first turn belongs to the new instance, and that a new instance can have it.
@@ -92,6 +129,18 @@ func (r GetRequest) Validate() error {
 	var c checker
 	c.target(r.ID, r.Key)
 	c.delay("Wait", r.Wait)
+	c.text("Mark", r.Mark)
+	c.text("Value", r.Value)
+	c.payload("OldValue", r.OldValue)
+	switch {
+	case c.err != nil:
+	case r.WaitEnded && (r.WaitValue || r.Mark != "") || r.WaitValue && r.Mark != "":
+		c.failf(ErrInvalid, "Mark", "is not the only wait: give one of WaitEnded, WaitValue and Mark")
+	case r.WaitValue && r.Value == "":
+		c.failf(ErrInvalid, "Value", "is empty with WaitValue: name the key-value to wait for")
+	case !r.WaitValue && r.OldValue != nil:
+		c.failf(ErrInvalid, "OldValue", "is set without WaitValue: only that wait compares it")
+	}
 	return c.done("get")
 }
 
@@ -100,7 +149,7 @@ func (r SteerRequest) Validate() error {
 	var c checker
 	c.target(r.ID, r.Key)
 	c.uuid("Commit", r.Commit)
-	if c.err == nil && (r.Action < SteerSuspend || r.Action > SteerReset) {
+	if c.err == nil && (r.Action < SteerSuspend || r.Action > SteerDrop) {
 		c.failf(ErrInvalid, "Action", "is %d: use one of the SteerAction constants", r.Action)
 	}
 	if c.err == nil && r.Action != SteerTerminate && (r.Result != nil || r.ParentNotice != nil || r.ChildNotice != nil) {
@@ -109,6 +158,9 @@ func (r SteerRequest) Validate() error {
 	if c.err == nil && r.Action != SteerReset && len(r.Events) > 0 {
 		c.failf(ErrInvalid, "Action", "is %d with Events: only Reset has them, else use Event", r.Action)
 	}
+	c.text("RequestID", r.RequestID)
+	r.checkFence(&c)
+	r.checkDrop(&c)
 	c.payload("Event", r.Event)
 	c.payload("Result", r.Result)
 	if r.ParentNotice != nil {
@@ -120,6 +172,7 @@ func (r SteerRequest) Validate() error {
 	c.least("EngineLevel", r.EngineLevel, 0)
 	var size commitSize
 	size.payloads(&c, "Events", r.Events)
+	r.checkNotices(&c, &size)
 	size.check(&c)
 	return c.done("steer")
 }
@@ -130,6 +183,7 @@ func (m *NewMessage) check() error {
 	c.least("EventID", m.EventID, 0)
 	c.delay("Delay", m.Delay)
 	c.payload("Payload", m.Payload)
+	c.least("EngineLevel", m.EngineLevel, 0)
 	return c.err
 }
 

@@ -73,12 +73,15 @@ func (r ReportTasksRequest) Validate() error {
 
 func (t *TaskReport) check() error {
 	var c checker
-	if t.Outcome != TaskRelease || t.TaskRef != (TaskRef{}) { // a release may cover all that the token holds
+	if t.Outcome == TaskReleaseAll {
+		c.unset("TaskRef", t.TaskRef == TaskRef{}, "TaskReleaseAll")
+		c.unset("Attempt", t.Attempt == 0, "TaskReleaseAll")
+	} else {
 		checkRef(&c, t.TaskRef)
 		c.least("Attempt", t.Attempt, 1)
 	}
 	c.uuid("Token", t.Token)
-	if c.err == nil && (t.Outcome < TaskComplete || t.Outcome > TaskPoison) {
+	if c.err == nil && (t.Outcome < TaskComplete || t.Outcome > TaskReleaseAll) {
 		c.failf(ErrInvalid, "Outcome", "is %d: use one of the TaskOutcome constants", t.Outcome)
 	}
 	c.sub("Message", t.Message.check())

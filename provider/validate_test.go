@@ -62,7 +62,7 @@ func valid() map[string]request {
 		"steer":      provider.SteerRequest{Key: one, Commit: one, Action: provider.SteerReset, Events: [][]byte{{1}}},
 		"turns":      fetchTurns(),
 		"commit":     commit(),
-		"release":    provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{{Key: one, Token: one, Failure: &provider.TurnFailure{Reason: "r"}}}},
+		"release":    provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{{Key: one, Token: one, Kind: provider.ReleaseFailed, Failure: &provider.TurnFailure{Reason: "r"}}}},
 		"tasks":      fetchTasks(),
 		"report":     provider.ReportTasksRequest{Items: []provider.TaskReport{report()}},
 		"renew":      provider.RenewTasksRequest{Items: []provider.TaskRenewal{{TaskRef: ref, Token: one}}, Lease: time.Second},
@@ -125,6 +125,10 @@ func reportWith(change func(*provider.TaskReport)) provider.ReportTasksRequest {
 	return provider.ReportTasksRequest{Items: []provider.TaskReport{report(), with(report(), change)}}
 }
 
+func release(item provider.TurnRelease) provider.ReleaseTurnsRequest {
+	return provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{item}}
+}
+
 // begun is a start that carries its first turn.
 func begun() provider.CreateRequest {
 	return createWith(func(r *provider.CreateRequest) {
@@ -179,6 +183,29 @@ func instanceRefusals() []refusal {
 		{"parent without key", createWith(func(r *provider.CreateRequest) { r.Parent.ID = "p" }), provider.ErrInvalid, "Parent: Key"},
 		{"attribute kind", createWith(func(r *provider.CreateRequest) { r.Attributes = []provider.Attribute{{Name: "a"}} }), provider.ErrInvalid, "Attributes[0]: Kind"},
 		{"start message", createWith(func(r *provider.CreateRequest) { r.Message.Payload = big }), provider.ErrTooLarge, "Message: Payload"},
+		{"too many messages", createWith(func(r *provider.CreateRequest) { r.Messages = make([]provider.NewMessage, 1001) }), provider.ErrTooLarge, "Messages"},
+		{"message of a start", createWith(func(r *provider.CreateRequest) {
+			r.Messages = []provider.NewMessage{{}, {Payload: big}}
+		}), provider.ErrTooLarge, "Messages[1]: Payload"},
+		{"messages in total", createWith(func(r *provider.CreateRequest) {
+			for range 16 {
+				r.Messages = append(r.Messages, provider.NewMessage{Payload: big[1:]})
+			}
+		}), provider.ErrTooLarge, "payloads"},
+		{"delayed message of a first turn", with(begun(), func(r *provider.CreateRequest) {
+			r.Messages = []provider.NewMessage{{Delay: 1}}
+		}), provider.ErrInvalid, "Messages[0]"},
+		{"listener", createWith(func(r *provider.CreateRequest) { r.Listener = &provider.Listener{} }), provider.ErrInvalid, "Listener.Key"},
+		{"message of a listener", createWith(func(r *provider.CreateRequest) {
+			r.Listener = &provider.Listener{Key: one, Message: provider.NewMessage{Payload: big}}
+		}), provider.ErrTooLarge, "Listener.Message: Payload"},
+		{"replies and a refusal", commitWith(func(r *provider.CommitTurnRequest) {
+			r.Sends = []provider.OutMessage{{Key: two, Refused: &provider.NewMessage{}, Replies: &provider.Replies{}}}
+		}), provider.ErrInvalid, "Sends[0]: Refused"},
+		{"reply", commitWith(func(r *provider.CommitTurnRequest) {
+			r.Sends = []provider.OutMessage{{Key: two, Replies: &provider.Replies{Full: provider.NewMessage{Delay: -1}}}}
+		}), provider.ErrInvalid, "Sends[0]: Replies.Full"},
+		{"message level", provider.SendRequest{ID: "i", Message: provider.NewMessage{EngineLevel: -1}}, provider.ErrInvalid, "Message: EngineLevel"},
 		{"negative delay", createWith(func(r *provider.CreateRequest) { r.Message.Delay = -1 }), provider.ErrInvalid, "Delay"},
 		{"get nothing", provider.GetRequest{}, provider.ErrInvalid, "Key"},
 		{"get wait", provider.GetRequest{ID: "i", Wait: -1}, provider.ErrInvalid, "Wait"},
@@ -186,6 +213,22 @@ func instanceRefusals() []refusal {
 		{"steer commit", provider.SteerRequest{Key: one, Action: provider.SteerResume}, provider.ErrInvalid, "Commit"},
 		{"suspend with result", provider.SteerRequest{Key: one, Commit: one, Action: provider.SteerSuspend, Result: big[:1]}, provider.ErrInvalid, "Terminate"},
 		{"suspend with events", provider.SteerRequest{Key: one, Commit: one, Action: provider.SteerSuspend, Events: [][]byte{{1}}}, provider.ErrInvalid, "Reset"},
+		{"suspend with a version", provider.SteerRequest{Key: one, Commit: one, Action: provider.SteerSuspend, CodeVersion: "2"}, provider.ErrInvalid, "CodeVersion"},
+		{"fenced suspend", provider.SteerRequest{Key: one, Commit: one, Action: provider.SteerSuspend, Expected: one}, provider.ErrInvalid, "Expected"},
+		{"drop of nothing", provider.SteerRequest{Key: one, Commit: one, Action: provider.SteerDrop, Reason: "r"}, provider.ErrInvalid, "MessageID"},
+		{"drop without a reason", provider.SteerRequest{Key: one, Commit: one, Action: provider.SteerDrop, MessageID: 1}, provider.ErrInvalid, "Reason"},
+		{"suspend with a message", provider.SteerRequest{Key: one, Commit: one, Action: provider.SteerSuspend, MessageID: 1}, provider.ErrInvalid, "Drop"},
+		{
+			"suspend with notices",
+			provider.SteerRequest{Key: one, Commit: one, Action: provider.SteerSuspend, Notices: []provider.OutMessage{{ID: "i"}}},
+			provider.ErrInvalid, "Notices",
+		},
+		{
+			"notice to nobody",
+			provider.SteerRequest{Key: one, Commit: one, Action: provider.SteerTerminate, Notices: []provider.OutMessage{{}}},
+			provider.ErrInvalid, "ID",
+		},
+		{"move onto itself", provider.SteerRequest{Key: one, Commit: one, Action: provider.SteerMove, Expected: one}, provider.ErrInvalid, "Commit"},
 		{"send to nobody", provider.SendRequest{}, provider.ErrInvalid, "send: ID"},
 		{"ask without wait", provider.AskRequest{ID: "i", AskID: one}, provider.ErrInvalid, "Wait"},
 		{"ask without ID", provider.AskRequest{ID: "i", Wait: 1}, provider.ErrInvalid, "AskID"},
@@ -201,7 +244,7 @@ func turnRefusals() []refusal {
 		events[i] = big[:2<<20]
 	}
 	none := provider.UUID{}
-	child := provider.NewMessage{}
+	child, why := provider.NewMessage{}, &provider.TurnFailure{Reason: "r"}
 	return []refusal{
 		{"fetch owner", with(fetchTurns(), func(r *provider.FetchTurnsRequest) { r.Owner = "" }), provider.ErrInvalid, "fetch turns: Owner"},
 		{"fetch token", with(fetchTurns(), func(r *provider.FetchTurnsRequest) { r.Token = none }), provider.ErrInvalid, "Token"},
@@ -212,6 +255,16 @@ func turnRefusals() []refusal {
 		{"many capabilities", with(fetchTurns(), func(r *provider.FetchTurnsRequest) { r.Capabilities = make([]provider.Capability, 1001) }), provider.ErrTooLarge, "1001"},
 		{"empty capability", with(fetchTurns(), func(r *provider.FetchTurnsRequest) { r.Capabilities = make([]provider.Capability, 1) }), provider.ErrInvalid, "Capabilities[0]: Name"},
 		{"release token", provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{{Key: one}}}, provider.ErrInvalid, "Items[0]: Token"},
+		{"release kind", release(provider.TurnRelease{Kind: 9, Key: one, Token: one}), provider.ErrInvalid, "Kind: invalid request: is 9"},
+		{"release a failure without a kind", release(provider.TurnRelease{Key: one, Token: one, Failure: why}), provider.ErrInvalid, "Failure"},
+		{"release no failure", release(provider.TurnRelease{Kind: provider.ReleaseFailed, Key: one, Token: one}), provider.ErrInvalid, "Failure: invalid request: is nil"},
+		{"release an owner", release(provider.TurnRelease{Key: one, Token: one, Owner: "o"}), provider.ErrInvalid, "Owner"},
+		{"release all of a key", release(provider.TurnRelease{Kind: provider.ReleaseToken, Key: one, Token: one}), provider.ErrInvalid, "Key"},
+		{"release all of no token", release(provider.TurnRelease{Kind: provider.ReleaseToken}), provider.ErrInvalid, "Token"},
+		{"unpin nobody", release(provider.TurnRelease{Kind: provider.ReleaseUnpin, Key: one}), provider.ErrInvalid, "Owner"},
+		{"unpin a token", release(provider.TurnRelease{Kind: provider.ReleaseUnpin, Key: one, Owner: "o", Token: one}), provider.ErrInvalid, "Token"},
+		{"unpin later", release(provider.TurnRelease{Kind: provider.ReleaseUnpin, Key: one, Owner: "o", Delay: 1}), provider.ErrInvalid, "Delay"},
+		{"release all of a task", reportWith(func(r *provider.TaskReport) { r.Outcome = provider.TaskReleaseAll }), provider.ErrInvalid, "TaskRef"},
 		{"commit key", commitWith(func(r *provider.CommitTurnRequest) { r.Key = none }), provider.ErrInvalid, "Key"},
 		{"same commit", commitWith(func(r *provider.CommitTurnRequest) { r.Commit = r.Expected }), provider.ErrInvalid, "Commit"},
 		{"execution 0", commitWith(func(r *provider.CommitTurnRequest) { r.Execution = 0 }), provider.ErrInvalid, "Execution"},

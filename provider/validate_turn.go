@@ -41,36 +41,52 @@ func (r ReleaseTurnsRequest) Validate() error {
 
 func (r *TurnRelease) check() error {
 	var c checker
-	if r.Failure != nil { // without one it may release all that the token holds
+	switch r.Kind {
+	case ReleaseClean, ReleaseFailed:
 		c.uuid("Key", r.Key)
+		c.uuid("Token", r.Token)
+	case ReleaseToken:
+		c.uuid("Token", r.Token)
+		c.unset("Key", r.Key.IsZero(), "ReleaseToken")
+	case ReleaseUnpin:
+		c.uuid("Key", r.Key)
+		c.name("Owner", r.Owner)
+		c.unset("Token", r.Token.IsZero(), "ReleaseUnpin")
+		c.unset("Delay", r.Delay == 0, "ReleaseUnpin")
+	default:
+		c.failf(ErrInvalid, "Kind", "is %d: use one of the ReleaseKind constants", r.Kind)
 	}
-	if r.Owner != "" {
-		return r.checkOwner()
+	if r.Kind != ReleaseUnpin {
+		c.unset("Owner", r.Owner == "", "a release of leases")
 	}
-	c.uuid("Token", r.Token)
 	c.delay("Delay", r.Delay)
-	if r.Failure != nil {
-		c.name("Failure.Reason", r.Failure.Reason)
-		if c.err == nil && len(r.Failure.Message) > MaxPayload {
-			c.failf(ErrTooLarge, "Failure.Message", "has %d bytes: cut it to %d", len(r.Failure.Message), MaxPayload)
-		}
-	}
+	r.checkFailure(&c)
 	return c.err
 }
 
-// checkOwner checks an item that ends stickiness.
-func (r *TurnRelease) checkOwner() error {
-	var c checker
-	c.uuid("Key", r.Key)
-	c.text("Owner", r.Owner)
-	switch {
-	case c.err != nil:
-	case !r.Token.IsZero():
-		c.failf(ErrInvalid, "Token", "is set together with Owner: end either a lease or a stickiness")
-	case r.Delay != 0 || r.Failure != nil:
-		c.failf(ErrInvalid, "Owner", "is set together with Delay or Failure: these belong to a lease")
+func (r *TurnRelease) checkFailure(c *checker) {
+	if r.Kind != ReleaseFailed {
+		c.unset("Failure", r.Failure == nil, "a kind other than ReleaseFailed")
+		return
 	}
-	return c.err
+	if c.err == nil && r.Failure == nil {
+		c.failf(ErrInvalid, "Failure", "is nil with ReleaseFailed: say why the turn failed")
+		return
+	}
+	if c.err != nil {
+		return
+	}
+	c.name("Failure.Reason", r.Failure.Reason)
+	if c.err == nil && len(r.Failure.Message) > MaxPayload {
+		c.failf(ErrTooLarge, "Failure.Message", "has %d bytes: cut it to %d", len(r.Failure.Message), MaxPayload)
+	}
+}
+
+// unset checks that a field which the request does not use is zero.
+func (c *checker) unset(field string, zero bool, with string) {
+	if c.err == nil && !zero {
+		c.failf(ErrInvalid, field, "is set with %s, which does not use it", with)
+	}
 }
 
 // commitSize adds up the payload bytes of one commit, or of one batch of reports or renewals.
@@ -214,6 +230,22 @@ func (r CommitTurnRequest) measureOwn(c *checker, size *commitSize) {
 	}
 }
 
+// checkReplies checks and sizes the replies to a message.
+func (m *OutMessage) checkReplies(c *checker, size *commitSize) {
+	r := m.Replies
+	if r == nil {
+		return
+	}
+	if c.err == nil && m.Refused != nil {
+		c.failf(ErrInvalid, "Refused", "is set together with Replies: give one of them")
+	}
+	c.sub("Replies.Accepted", r.Accepted.check())
+	c.sub("Replies.Gone", r.Gone.check())
+	c.sub("Replies.Ended", r.Ended.check())
+	c.sub("Replies.Full", r.Full.check())
+	size.bytes += len(r.Accepted.Payload) + len(r.Gone.Payload) + len(r.Ended.Payload) + len(r.Full.Payload)
+}
+
 // measureOthers checks and sizes what the commit sends to other instances.
 func (r CommitTurnRequest) measureOthers(c *checker, size *commitSize) {
 	for i := range r.Sends {
@@ -226,6 +258,7 @@ func (r CommitTurnRequest) measureOthers(c *checker, size *commitSize) {
 			one.sub("Refused", send.Refused.check())
 			size.bytes += len(send.Refused.Payload)
 		}
+		send.checkReplies(&one, size)
 		c.item("Sends", i, one.err)
 	}
 	for i := range r.Starts {
@@ -240,7 +273,7 @@ func (r CommitTurnRequest) measureOthers(c *checker, size *commitSize) {
 			one.failf(ErrInvalid, "Create.First", "is set: a child that a commit starts is fetched for its first turn")
 		}
 		one.sub("Refused", start.Refused.check())
-		size.bytes += len(start.Create.Message.Payload) + len(start.Refused.Payload)
+		size.bytes += start.Create.payloadBytes() + len(start.Refused.Payload)
 		c.item("Starts", i, one.err)
 	}
 }

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -51,7 +52,11 @@ func capabilitiesOf(cfg dispatcher.Config) capabilities {
 // itself. The state of the node itself is still returned.
 func (rt *Runtime) Health(ctx context.Context) (Health, error) {
 	h := Health{Leaked: rt.Leaked(), Fatal: rt.dispatcher.Fatal()}
-	stats, err := rt.store.Stats(ctx, provider.StatsRequest{})
+	stats, err := provider.FullOf(rt.store).Stats(ctx, provider.StatsRequest{})
+	if errors.Is(err, errors.ErrUnsupported) {
+		rt.unmeasured.Do(func() { rt.logger.Info("health shows only this node, not what waits in the store", "err", err) })
+		return h, nil
+	}
 	if err != nil {
 		return h, fmt.Errorf("checking health: %w", err)
 	}

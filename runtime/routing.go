@@ -24,6 +24,16 @@ const (
 	maxRate = 1e6
 )
 
+// hasRates reports whether a queue has a rate, which all nodes share.
+func (o *Options) hasRates() bool {
+	for _, limit := range o.QueueLimits {
+		if limit.PerSecond > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // checkRouting refuses limits that are out of range and queues that no node can serve.
 func (o Options) checkRouting() error {
 	if err := checkRate("option ActivitiesPerSecond", o.ActivitiesPerSecond); err != nil {

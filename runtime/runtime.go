@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -36,6 +37,7 @@ type Runtime struct {
 	can        capabilities
 	errors     *orchestration.Errors
 	logger     *slog.Logger
+	unmeasured sync.Once // health has said that the store measures nothing
 }
 
 // Start runs the registered orchestrations and activities on the store until Shutdown. ctx bounds starting only. The caller
@@ -58,7 +60,7 @@ func Start(ctx context.Context, store provider.Provider, reg *Registry, opts Opt
 	cfg.Off = fastpath.Off(ctx)
 	checking, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	if _, err := store.Stats(checking, provider.StatsRequest{}); err != nil {
+	if err := checkStore(checking, store, &opts); err != nil {
 		return nil, fmt.Errorf("starting runtime: asking the store: %w", err)
 	}
 	// Nothing is released: this finds out whether the store takes writes at all. The node waits out faults that may pass.
@@ -78,6 +80,22 @@ func checkStart(ctx context.Context, store provider.Provider, reg *Registry) err
 		return errNoRegistry
 	}
 	return check.Context(ctx)
+}
+
+// checkStore makes sure that the store can be read and has what the options need.
+func checkStore(ctx context.Context, store provider.Provider, o *Options) error {
+	full := provider.FullOf(store)
+	if _, ok := provider.As[provider.Keeper](store); !ok && o.hasRates() {
+		return fmt.Errorf("option QueueLimits: nodes share a rate through records: %w", provider.Lacking("record", "Keeper"))
+	}
+	_, err := full.Stats(ctx, provider.StatsRequest{})
+	if errors.Is(err, errors.ErrUnsupported) {
+		_, err = store.Get(ctx, provider.GetRequest{ID: "perdure"})
+	}
+	if errors.Is(err, provider.ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 // Shutdown ends the node. It takes no new work, lets turns finish, and lets activities run for the drain timeout. It cancels

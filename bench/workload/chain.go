@@ -16,14 +16,17 @@ const (
 	momentToOutcome = "intended moment to outcome"
 )
 
-// starters is the number of goroutines that start orchestrations and send events.
-const starters = 8
+// defaultStarters is the number of goroutines that start orchestrations and send events, unless Size.Starters says another.
+const defaultStarters = 8
 
 // links is the number of activities of a W1 orchestration.
 const links = 5
 
-// together calls fn for 0 to n-1 on the starter goroutines. Each takes the next number when its call returns.
-func together(ctx context.Context, n int, fn func(ctx context.Context, i int) error) error {
+// together calls fn for 0 to n-1 on the starter goroutines, 0 meaning defaultStarters. Each takes the next number when its call returns.
+func together(ctx context.Context, starters, n int, fn func(ctx context.Context, i int) error) error {
+	if starters == 0 {
+		starters = defaultStarters
+	}
 	var next atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
 	for range starters {
@@ -53,7 +56,7 @@ func runChains(ctx context.Context, n *Node, s Size) (Result, error) {
 	defer cancel()
 	waiting, waits := errgroup.WithContext(ctx)
 	began := time.Now()
-	err := together(waits, s.N, func(starts context.Context, i int) error {
+	err := together(waits, s.Starters, s.N, func(starts context.Context, i int) error {
 		begun := time.Now()
 		h, err := client.Start(starts, n.Client, Chain, load)
 		if err != nil {

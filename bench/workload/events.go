@@ -17,7 +17,7 @@ func runEvents(ctx context.Context, n *Node, s Size) (Result, error) {
 	}
 	took := make([]time.Duration, s.N)
 	began := time.Now()
-	err = together(ctx, s.N, func(ctx context.Context, i int) error {
+	err = together(ctx, s.Starters, s.N, func(ctx context.Context, i int) error {
 		begun := time.Now()
 		err := send(ctx, h, reply(0))
 		took[i] = time.Since(begun)

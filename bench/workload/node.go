@@ -15,7 +15,7 @@ import (
 
 // Node is the measuring process: a client of a store and, unless other processes do the work, a runtime on it.
 type Node struct {
-	Store  provider.Provider
+	Store  *provider.Full
 	Client *client.Client
 
 	runtime *runtime.Runtime
@@ -27,7 +27,7 @@ func NewClient(store provider.Provider, logger *slog.Logger) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Node{Store: store, Client: c}, nil
+	return &Node{Store: provider.FullOf(store), Client: c}, nil
 }
 
 // offVariable names the fast paths that a node does without, such as "eager,sticky" or "all". It is for measuring what they save.
@@ -55,8 +55,11 @@ func NewNode(ctx context.Context, store provider.Provider, logger *slog.Logger) 
 	if err != nil {
 		return nil, errors.Join(err, rt.Shutdown(ctx))
 	}
-	return &Node{Store: store, Client: c, runtime: rt}, nil
+	return &Node{Store: provider.FullOf(store), Client: c, runtime: rt}, nil
 }
+
+// Stats returns what the runtime has counted.
+func (n *Node) Stats() runtime.Stats { return n.runtime.Stats() }
 
 // Close shuts down the runtime. The store stays open.
 func (n *Node) Close(ctx context.Context) error {

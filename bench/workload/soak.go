@@ -140,7 +140,7 @@ func (k *soak) events(ctx context.Context, round int) error {
 	if err != nil {
 		return fmt.Errorf("starting an orchestration: %w", err)
 	}
-	err = together(ctx, count, func(ctx context.Context, i int) error { return send(ctx, h, reply(soakBytes(round+i))) })
+	err = together(ctx, 0, count, func(ctx context.Context, i int) error { return send(ctx, h, reply(soakBytes(round+i))) })
 	if err == nil {
 		_, err = finish(ctx, h)
 	}

@@ -47,7 +47,7 @@ func napTogether(ctx context.Context, n *Node, count int, rest Rest) ([]time.Dur
 
 func startNaps(ctx context.Context, n *Node, count int, rest Rest) ([]client.Handle[time.Duration], error) {
 	handles := make([]client.Handle[time.Duration], count)
-	err := together(ctx, count, func(ctx context.Context, i int) (err error) {
+	err := together(ctx, 0, count, func(ctx context.Context, i int) (err error) {
 		if handles[i], err = client.Start(ctx, n.Client, Nap, rest); err != nil {
 			return fmt.Errorf("starting an orchestration: %w", err)
 		}

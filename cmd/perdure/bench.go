@@ -27,6 +27,7 @@ type benchOptions struct {
 	seconds     float64
 	rate        float64
 	finished    int
+	starters    int
 	workers     []int
 	json        string
 	keep        bool
@@ -71,6 +72,7 @@ func newBench(a *app) *cobra.Command {
 	flags.Float64Var(&o.seconds, "seconds", 0, "for w7 and w10: duration of a run; for w5: sleep of the orchestrations (default: the workload's own)")
 	flags.Float64Var(&o.rate, "rate", 0, "for w1 and w3: starts per second, at fixed times, whether or not earlier ones have ended")
 	flags.IntVar(&o.finished, "finished", 0, "for w8: finished instances in the store (default 1000000)")
+	flags.IntVar(&o.starters, "starters", 0, "for w1, w6, w8 and w9: goroutines that start or send, each one call at a time (default 8)")
 	flags.IntSliceVar(&o.workers, "workers", nil, "for w9: numbers of processes (default 1,2,4)")
 	flags.StringVar(&o.json, "json", "", "write all figures as JSON to this file; - is standard output, instead of the table")
 	flags.BoolVar(&o.keep, "keep", false, "run on the existing store that --db names, and keep it")
@@ -121,8 +123,9 @@ func (o benchOptions) check(names []string) error {
 		return badUsage("no workload is named: give some of w1 to w10, or --all")
 	case o.runs < 1:
 		return badUsage("flag --runs is %d: it must be 1 or more", o.runs)
-	case o.n < 0 || o.seconds < 0 || o.rate < 0 || o.finished < 0 || o.maxLoad < 0 || slices.ContainsFunc(o.workers, func(n int) bool { return n < 1 }):
-		return badUsage("flags --n, --seconds, --rate, --finished, --workers and --max-load must not be negative; --workers must not be zero")
+	case o.n < 0 || o.seconds < 0 || o.rate < 0 || o.finished < 0 || o.starters < 0 || o.maxLoad < 0 ||
+		slices.ContainsFunc(o.workers, func(n int) bool { return n < 1 }):
+		return badUsage("flags --n, --seconds, --rate, --finished, --starters, --workers and --max-load must not be negative; --workers must not be zero")
 	}
 	return nil
 }
@@ -138,6 +141,9 @@ func (o benchOptions) casesOf(w workload.Workload) (cases []benchCase) {
 	}
 	if w.Name == "w1" || w.Name == "w3" {
 		size.Rate = o.rate
+	}
+	if w.Name == "w1" || w.Name == "w6" || w.Name == "w8" || w.Name == "w9" {
+		size.Starters = o.starters
 	}
 	sizes, workers := w.Sizes, w.Workers
 	if o.n > 0 {

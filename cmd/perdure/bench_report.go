@@ -76,6 +76,7 @@ type benchRun struct {
 	Title     string        `json:"title"`
 	N         int           `json:"n"`
 	Rate      float64       `json:"rate,omitempty"`
+	Starters  int           `json:"starters,omitempty"`
 	Workers   int           `json:"workers,omitempty"`
 	Finished  int           `json:"finished,omitempty"`
 	Run       int           `json:"run"`
@@ -104,7 +105,8 @@ type benchRun struct {
 
 func newBenchRun(c benchCase, number int) benchRun {
 	return benchRun{
-		Workload: c.Name, Title: c.Title, Unit: c.Unit, N: c.size.N, Rate: c.size.Rate, Workers: c.size.Workers, Finished: c.size.Finished, Run: number,
+		Workload: c.Name, Title: c.Title, Unit: c.Unit, N: c.size.N, Rate: c.size.Rate, Starters: c.size.Starters,
+		Workers: c.size.Workers, Finished: c.size.Finished, Run: number,
 	}
 }
 
@@ -196,6 +198,9 @@ func (r *benchRun) name() string {
 	name := fmt.Sprintf("%s n=%d", r.Workload, r.N)
 	if r.Rate > 0 {
 		name += fmt.Sprintf(" rate=%g", r.Rate)
+	}
+	if r.Starters > 0 {
+		name += fmt.Sprintf(" starters=%d", r.Starters)
 	}
 	if r.Workers > 0 {
 		name += fmt.Sprintf(" workers=%d", r.Workers)

@@ -22,7 +22,7 @@ type totals struct {
 }
 
 func readTotals(ctx context.Context, store provider.Provider) (t totals, err error) {
-	stats, err := store.Stats(ctx, provider.StatsRequest{})
+	stats, err := provider.FullOf(store).Stats(ctx, provider.StatsRequest{})
 	if err != nil {
 		return t, fmt.Errorf("reading figures of the store: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/internal/invariant"
+	"github.com/perdure/perdure/provider"
 )
 
 // finding is one line of what doctor prints.
@@ -72,7 +73,7 @@ func (a *app) diagnose(ctx context.Context, options invariant.Options) (report i
 		return report, err
 	}
 	defer func() { err = errors.Join(err, view.Close()) }()
-	report, err = invariant.Check(ctx, view, options)
+	report, err = invariant.Check(ctx, provider.FullOf(view), options)
 	if err != nil && ctx.Err() == nil {
 		err = &storeError{fmt.Errorf("%w; the check ended early: %s", err, db.salvage())}
 	}

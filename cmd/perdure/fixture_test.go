@@ -127,7 +127,7 @@ func runInstances(ctx context.Context, store provider.Provider, c *client.Client
 }
 
 func noLeases(ctx context.Context, store provider.Provider) error {
-	stats, err := store.Stats(ctx, provider.StatsRequest{})
+	stats, err := provider.FullOf(store).Stats(ctx, provider.StatsRequest{})
 	if err == nil && stats.TurnLeases+stats.TaskLeases > 0 {
 		err = fmt.Errorf("after shutdown %d turns and %d tasks are still leased", stats.TurnLeases, stats.TaskLeases)
 	}

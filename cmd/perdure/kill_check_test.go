@@ -14,7 +14,7 @@ import (
 // checkInvariants reads the whole store and reports each broken promise.
 func (k *killing) checkInvariants(ctx context.Context, o invariant.Options) {
 	k.t.Helper()
-	report, err := invariant.Check(ctx, k.store, o)
+	report, err := invariant.Check(ctx, provider.FullOf(k.store), o)
 	if err != nil {
 		k.t.Errorf("checking the store: %v", err)
 	}

@@ -215,7 +215,7 @@ func (k *killing) tellUnended(ctx context.Context) {
 		text, _ := json.Marshal(d)
 		k.t.Errorf("not ended: %s %v", text, err)
 	}
-	stats, err := k.store.Stats(ctx, provider.StatsRequest{})
+	stats, err := provider.FullOf(k.store).Stats(ctx, provider.StatsRequest{})
 	k.t.Errorf("%d instances have not ended; %+v %v", count, stats, err)
 }
 

@@ -23,17 +23,17 @@ func unlocked[Req, Res any](ctx context.Context, p *Provider, op string, req Req
 	return got, err
 }
 
-// Ask implements provider.Provider.
+// Ask implements provider.Asker.
 func (p *Provider) Ask(ctx context.Context, req provider.AskRequest) (provider.AskResult, error) {
 	return unlocked(ctx, p, "ask", req, p.state.Ask)
 }
 
-// FetchAsks implements provider.Provider.
+// FetchAsks implements provider.Asker.
 func (p *Provider) FetchAsks(ctx context.Context, req provider.FetchAsksRequest) (provider.FetchAsksResult, error) {
 	return unlocked(ctx, p, "fetch asks", req, p.state.FetchAsks)
 }
 
-// Answer implements provider.Provider.
+// Answer implements provider.Asker.
 func (p *Provider) Answer(ctx context.Context, req provider.AnswerRequest) error {
 	_, err := unlocked(ctx, p, "answer", req, func(ctx context.Context, req provider.AnswerRequest) (struct{}, error) {
 		return struct{}{}, p.state.Answer(ctx, req)

@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/provider/memory"
 )
 
-// Provider is a store in one file. It implements provider.Provider and provider.Inspector.
+// Provider is a store in one file. It implements provider.Provider, provider.Inspector and provider.TaskSteerer.
 type Provider struct {
 	file    *os.File
 	state   *memory.Provider
@@ -29,8 +29,15 @@ type Provider struct {
 }
 
 var (
-	_ provider.Provider  = (*Provider)(nil)
-	_ provider.Inspector = (*Provider)(nil)
+	_ provider.Provider    = (*Provider)(nil)
+	_ provider.Inspector   = (*Provider)(nil)
+	_ provider.Asker       = (*Provider)(nil)
+	_ provider.Lister      = (*Provider)(nil)
+	_ provider.Meter       = (*Provider)(nil)
+	_ provider.Cleaner     = (*Provider)(nil)
+	_ provider.Redriver    = (*Provider)(nil)
+	_ provider.Keeper      = (*Provider)(nil)
+	_ provider.TaskSteerer = (*Provider)(nil)
 )
 
 // Open opens the store in a file, or creates it. No other process may have it open.

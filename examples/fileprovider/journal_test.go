@@ -300,7 +300,7 @@ func TestReopenedStoreGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := p.ReleaseTurns(t.Context(), provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{
-		{Key: provider.UUID{1}, Token: token, Failure: &provider.TurnFailure{Reason: "panic", Message: "bad \xff text", Hold: true}},
+		{Key: provider.UUID{1}, Token: token, Kind: provider.ReleaseFailed, Failure: &provider.TurnFailure{Reason: "panic", Message: "bad \xff text", Hold: true}},
 	}}); err != nil {
 		t.Fatal(err)
 	}

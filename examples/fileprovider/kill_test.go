@@ -144,7 +144,7 @@ func messages(t *testing.T, p *Provider) (inboxes [senders][]string) {
 			t.Error("more messages wait than one fetch returns: kill the children earlier")
 		}
 	}
-	_, err = p.ReleaseTurns(t.Context(), provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{{Token: token}}})
+	_, err = p.ReleaseTurns(t.Context(), provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{{Kind: provider.ReleaseToken, Token: token}}})
 	if err != nil {
 		t.Fatal(err)
 	}

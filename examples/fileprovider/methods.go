@@ -2,6 +2,7 @@ package fileprovider
 
 import (
 	"context"
+	"time"
 
 	"github.com/perdure/perdure/provider"
 )
@@ -16,6 +17,7 @@ const (
 	opFetchTasks   = "fetch tasks"
 	opReportTasks  = "report tasks"
 	opRenewTasks   = "renew tasks"
+	opSteerTask    = "steer task"
 	opSend         = "send"
 	opDelete       = "delete"
 	opPrune        = "prune"
@@ -31,8 +33,8 @@ func (p *Provider) Create(ctx context.Context, req provider.CreateRequest) (prov
 
 // Get implements provider.Provider. An ID resolves to the same instance at each look, never to its successor.
 func (p *Provider) Get(ctx context.Context, req provider.GetRequest) (provider.GetResult, error) {
-	wait := req.Wait
-	if !req.WaitEnded {
+	wait, began := req.Wait, time.Now()
+	if !req.Waits() {
 		wait = 0
 	}
 	if err := req.Validate(); err != nil {
@@ -45,7 +47,8 @@ func (p *Provider) Get(ctx context.Context, req provider.GetRequest) (provider.G
 			return res, false, err
 		}
 		req.Key = res.Instance.Key
-		return res, res.Instance.Status.Ended() || req.WaitBlocked && res.Instance.Blocked != nil, nil
+		early := req.Mark != "" && time.Since(began) < provider.MarkPace
+		return res, !early && req.Ends(&res), nil
 	})
 }
 
@@ -103,6 +106,11 @@ func (p *Provider) RenewTasks(ctx context.Context, req provider.RenewTasksReques
 	return write(ctx, p, opRenewTasks, req, p.state.RenewTasks)
 }
 
+// SteerTask implements provider.TaskSteerer.
+func (p *Provider) SteerTask(ctx context.Context, req provider.SteerTaskRequest) (provider.SteerTaskResult, error) {
+	return write(ctx, p, opSteerTask, req, p.state.SteerTask)
+}
+
 // Send implements provider.Provider.
 func (p *Provider) Send(ctx context.Context, req provider.SendRequest) (provider.SendResult, error) {
 	return write(ctx, p, opSend, req, p.state.Send)
@@ -113,17 +121,17 @@ func (p *Provider) ReadHistory(ctx context.Context, req provider.ReadHistoryRequ
 	return read(ctx, p, "read history", req, p.state.ReadHistory)
 }
 
-// List implements provider.Provider.
+// List implements provider.Lister.
 func (p *Provider) List(ctx context.Context, req provider.ListRequest) (provider.ListResult, error) {
 	return read(ctx, p, "list", req, p.state.List)
 }
 
-// Count implements provider.Provider.
+// Count implements provider.Lister.
 func (p *Provider) Count(ctx context.Context, req provider.CountRequest) (provider.CountResult, error) {
 	return read(ctx, p, "count", req, p.state.Count)
 }
 
-// Stats implements provider.Provider. Counts since opening leave out the replayed calls.
+// Stats implements provider.Meter. Counts since opening leave out the replayed calls.
 func (p *Provider) Stats(ctx context.Context, req provider.StatsRequest) (provider.StatsResult, error) {
 	res, err := read(ctx, p, "stats", req, p.state.Stats)
 	if err == nil {
@@ -134,29 +142,29 @@ func (p *Provider) Stats(ctx context.Context, req provider.StatsRequest) (provid
 	return res, err
 }
 
-// Delete implements provider.Provider.
+// Delete implements provider.Cleaner.
 func (p *Provider) Delete(ctx context.Context, req provider.DeleteRequest) (provider.DeleteResult, error) {
 	return write(ctx, p, opDelete, req, p.state.Delete)
 }
 
-// Prune implements provider.Provider.
+// Prune implements provider.Cleaner.
 func (p *Provider) Prune(ctx context.Context, req provider.PruneRequest) (provider.PruneResult, error) {
 	return write(ctx, p, opPrune, req, p.state.Prune)
 }
 
-// DeadLetters implements provider.Provider.
+// DeadLetters implements provider.Redriver.
 func (p *Provider) DeadLetters(ctx context.Context, req provider.DeadLettersRequest) (provider.DeadLettersResult, error) {
 	return apply(ctx, p, opDeadLetters, req, p.state.DeadLetters, func(provider.DeadLettersResult) bool {
 		return req.Action != provider.DeadLettersList
 	})
 }
 
-// Lease implements provider.Provider.
+// Lease implements provider.Keeper.
 func (p *Provider) Lease(ctx context.Context, req provider.LeaseRequest) (provider.LeaseResult, error) {
 	return write(ctx, p, opLease, req, p.state.Lease)
 }
 
-// Record implements provider.Provider.
+// Record implements provider.Keeper.
 func (p *Provider) Record(ctx context.Context, req provider.RecordRequest) (provider.RecordResult, error) {
 	return apply(ctx, p, opRecord, req, p.state.Record, func(provider.RecordResult) bool {
 		return req.Action == provider.RecordPut || req.Action == provider.RecordDelete

@@ -42,8 +42,38 @@ func (r *releaseTurns) UnmarshalJSON(data []byte) error {
 		if item.Failure != nil {
 			r.Items[i].Failure.Message = string(item.Said)
 		}
+		r.Items[i].Kind = kindOf(&r.Items[i])
 	}
 	return nil
+}
+
+// kindOf returns the kind of an item. Journals of earlier releases have none: the fields that were set said it.
+func kindOf(item *provider.TurnRelease) provider.ReleaseKind {
+	switch {
+	case item.Kind != provider.ReleaseClean:
+		return item.Kind
+	case item.Failure != nil:
+		return provider.ReleaseFailed
+	case item.Owner != "":
+		return provider.ReleaseUnpin
+	case item.Key.IsZero():
+		return provider.ReleaseToken
+	default:
+		return provider.ReleaseClean
+	}
+}
+
+// reporting returns a call of ReportTasks on the memory store. In journals of earlier releases a release without a task
+// meant all of its token.
+func reporting(state *memory.Provider) func(context.Context, provider.ReportTasksRequest) (provider.ReportTasksResult, error) {
+	return func(ctx context.Context, r provider.ReportTasksRequest) (provider.ReportTasksResult, error) {
+		for i := range r.Items {
+			if r.Items[i].Outcome == provider.TaskRelease && r.Items[i].TaskRef == (provider.TaskRef{}) {
+				r.Items[i].Outcome = provider.TaskReleaseAll
+			}
+		}
+		return state.ReportTasks(ctx, r)
+	}
 }
 
 // releasing returns a call of ReleaseTurns on the memory store.

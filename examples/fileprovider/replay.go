@@ -69,9 +69,11 @@ func redo(ctx context.Context, s *memory.Provider, r record) error {
 	case opFetchTasks:
 		return again(ctx, r, s.FetchTasks)
 	case opReportTasks:
-		return again(ctx, r, s.ReportTasks)
+		return again(ctx, r, reporting(s))
 	case opRenewTasks:
 		return again(ctx, r, s.RenewTasks)
+	case opSteerTask:
+		return again(ctx, r, s.SteerTask)
 	case opSend:
 		return again(ctx, r, s.Send)
 	case opDelete:

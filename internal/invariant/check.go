@@ -2,6 +2,7 @@ package invariant
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -112,6 +113,10 @@ func (c *checker) listed(ctx context.Context) error {
 	req := provider.ListRequest{Filter: provider.Filter{Replaced: true}, Max: 100}
 	for {
 		page, err := c.store.List(ctx, req)
+		if errors.Is(err, errors.ErrUnsupported) {
+			c.report.skip("instances: the provider does not list them (provider.Lister)")
+			return nil
+		}
 		if err != nil {
 			return fmt.Errorf("listing instances: %w", err)
 		}

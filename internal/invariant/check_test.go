@@ -117,7 +117,7 @@ func TestResetInstance(t *testing.T) {
 
 // A crooked inspector shows other rows than those that are stored.
 type crooked struct {
-	provider.Provider
+	*provider.Full
 
 	bend func(req provider.InspectRequest, res *provider.InspectResult)
 }
@@ -253,7 +253,7 @@ func TestDeadLeaseWhileOthersWork(t *testing.T) {
 }
 
 // plain hides the optional feature Inspector.
-type plain struct{ provider.Provider }
+type plain struct{ *provider.Full }
 
 func TestWithoutInspector(t *testing.T) {
 	e := populated(t)
@@ -274,7 +274,7 @@ func TestWithoutInspector(t *testing.T) {
 
 // lying shows other histories than are stored, and no rows.
 type lying struct {
-	provider.Provider
+	*provider.Full
 
 	bend func(*provider.ReadHistoryResult)
 }
@@ -286,7 +286,7 @@ func (l lying) ReadHistory(ctx context.Context, req provider.ReadHistoryRequest)
 }
 
 // failing cannot read histories.
-type failing struct{ provider.Provider }
+type failing struct{ *provider.Full }
 
 func (failing) ReadHistory(context.Context, provider.ReadHistoryRequest) (provider.ReadHistoryResult, error) {
 	return provider.ReadHistoryResult{}, &provider.Error{Op: "read history", Retryable: true, Err: errNo}

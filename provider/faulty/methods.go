@@ -26,7 +26,7 @@ func (p *Provider) Send(ctx context.Context, req provider.SendRequest) (provider
 	return call(ctx, p, Send, req, p.inner.Send)
 }
 
-// Ask implements provider.Provider.
+// Ask implements provider.Asker.
 func (p *Provider) Ask(ctx context.Context, req provider.AskRequest) (provider.AskResult, error) {
 	return call(ctx, p, Ask, req, p.inner.Ask)
 }
@@ -36,42 +36,42 @@ func (p *Provider) ReadHistory(ctx context.Context, req provider.ReadHistoryRequ
 	return call(ctx, p, ReadHistory, req, p.inner.ReadHistory)
 }
 
-// List implements provider.Provider.
+// List implements provider.Lister.
 func (p *Provider) List(ctx context.Context, req provider.ListRequest) (provider.ListResult, error) {
 	return call(ctx, p, List, req, p.inner.List)
 }
 
-// Count implements provider.Provider.
+// Count implements provider.Lister.
 func (p *Provider) Count(ctx context.Context, req provider.CountRequest) (provider.CountResult, error) {
 	return call(ctx, p, Count, req, p.inner.Count)
 }
 
-// Stats implements provider.Provider.
+// Stats implements provider.Meter.
 func (p *Provider) Stats(ctx context.Context, req provider.StatsRequest) (provider.StatsResult, error) {
 	return call(ctx, p, Stats, req, p.inner.Stats)
 }
 
-// Delete implements provider.Provider.
+// Delete implements provider.Cleaner.
 func (p *Provider) Delete(ctx context.Context, req provider.DeleteRequest) (provider.DeleteResult, error) {
 	return call(ctx, p, Delete, req, p.inner.Delete)
 }
 
-// Prune implements provider.Provider.
+// Prune implements provider.Cleaner.
 func (p *Provider) Prune(ctx context.Context, req provider.PruneRequest) (provider.PruneResult, error) {
 	return call(ctx, p, Prune, req, p.inner.Prune)
 }
 
-// DeadLetters implements provider.Provider.
+// DeadLetters implements provider.Redriver.
 func (p *Provider) DeadLetters(ctx context.Context, req provider.DeadLettersRequest) (provider.DeadLettersResult, error) {
 	return call(ctx, p, DeadLetters, req, p.inner.DeadLetters)
 }
 
-// Lease implements provider.Provider.
+// Lease implements provider.Keeper.
 func (p *Provider) Lease(ctx context.Context, req provider.LeaseRequest) (provider.LeaseResult, error) {
 	return call(ctx, p, Lease, req, p.inner.Lease)
 }
 
-// Record implements provider.Provider.
+// Record implements provider.Keeper.
 func (p *Provider) Record(ctx context.Context, req provider.RecordRequest) (provider.RecordResult, error) {
 	return call(ctx, p, Record, req, p.inner.Record)
 }

@@ -22,7 +22,7 @@ func (p *Provider) Invent(n provider.Notice) {
 	}
 }
 
-// Notify implements provider.Notifier. If the decorated provider has no notices, only invented ones occur.
+// Notify implements provider.Notifier.
 func (p *Provider) Notify(fn func(provider.Notice)) (stop func()) {
 	p.listeners.Lock()
 	if p.notices == nil {

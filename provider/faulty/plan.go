@@ -24,6 +24,7 @@ const (
 	FetchTasks   Op = "fetch tasks"
 	ReportTasks  Op = "report tasks"
 	RenewTasks   Op = "renew tasks"
+	SteerTask    Op = "steer task"
 	Send         Op = "send"
 	Ask          Op = "ask"
 	FetchAsks    Op = "fetch asks"

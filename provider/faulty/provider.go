@@ -10,7 +10,7 @@ import (
 
 // Provider is a provider whose calls fail as its plan says.
 type Provider struct {
-	inner  provider.Provider
+	inner  *provider.Full
 	plan   *Plan
 	closed bool // guarded by the plan's lock, as are the next two
 
@@ -23,14 +23,22 @@ type Provider struct {
 
 var (
 	_ provider.Provider = (*Provider)(nil)
+	_ provider.Asker    = (*Provider)(nil)
+	_ provider.Lister   = (*Provider)(nil)
+	_ provider.Meter    = (*Provider)(nil)
+	_ provider.Cleaner  = (*Provider)(nil)
+	_ provider.Redriver = (*Provider)(nil)
+	_ provider.Keeper   = (*Provider)(nil)
 	_ provider.Notifier = (*Provider)(nil)
 )
 
-// Wrap decorates p.
-func Wrap(p provider.Provider, plan *Plan) *Provider { return &Provider{inner: p, plan: plan} }
+// Wrap decorates p. The result has the optional interfaces of p, as far as provider.As finds them.
+func Wrap(p provider.Provider, plan *Plan) *Provider {
+	return &Provider{inner: provider.FullOf(p), plan: plan}
+}
 
 // Unwrap returns the decorated provider.
-func (p *Provider) Unwrap() provider.Provider { return p.inner }
+func (p *Provider) Unwrap() provider.Provider { return p.inner.Provider }
 
 // call makes one call under the plan.
 func call[Req, Res any](
@@ -119,7 +127,7 @@ func (p *Provider) Close() error {
 	return p.inner.Close()
 }
 
-// Answer implements provider.Provider.
+// Answer implements provider.Asker.
 func (p *Provider) Answer(ctx context.Context, req provider.AnswerRequest) error {
 	_, err := call(ctx, p, Answer, req, func(ctx context.Context, req provider.AnswerRequest) (struct{}, error) {
 		return struct{}{}, p.inner.Answer(ctx, req)

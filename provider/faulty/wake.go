@@ -83,7 +83,7 @@ func (p *Provider) FetchTasks(ctx context.Context, req provider.FetchTasksReques
 	})
 }
 
-// FetchAsks implements provider.Provider.
+// FetchAsks implements provider.Asker.
 func (p *Provider) FetchAsks(ctx context.Context, req provider.FetchAsksRequest) (provider.FetchAsksResult, error) {
 	return block(ctx, p, FetchAsks, req, req.Wait, func(ctx context.Context, wait time.Duration) (provider.FetchAsksResult, bool, error) {
 		req.Wait = wait
@@ -95,13 +95,18 @@ func (p *Provider) FetchAsks(ctx context.Context, req provider.FetchAsksRequest)
 // Get implements provider.Provider. An ID means the same instance at each look.
 func (p *Provider) Get(ctx context.Context, req provider.GetRequest) (provider.GetResult, error) {
 	wait := req.Wait
-	if !req.WaitEnded {
+	if !req.Waits() {
 		wait = 0
 	}
+	var began provider.Time
 	return block(ctx, p, Get, req, wait, func(ctx context.Context, wait time.Duration) (provider.GetResult, bool, error) {
 		req.Wait = wait
 		res, err := p.inner.Get(ctx, req)
 		req.Key = res.Instance.Key
-		return res, res.Instance.Status.Ended() || req.WaitBlocked && res.Instance.Blocked != nil, err
+		if began == 0 {
+			began = res.Now
+		}
+		early := req.Mark != "" && wait == 0 && res.Now < began.Add(provider.MarkPace)
+		return res, !early && req.Ends(&res), err
 	})
 }

@@ -35,7 +35,7 @@ func fetchTasks(ctx context.Context, p provider.Provider, wait time.Duration) (b
 }
 
 func fetchAsks(ctx context.Context, p provider.Provider, wait time.Duration) (bool, error) {
-	res, err := p.FetchAsks(ctx, provider.FetchAsksRequest{Capabilities: able, Max: 1, Lease: time.Hour, Wait: wait})
+	res, err := provider.FullOf(p).FetchAsks(ctx, provider.FetchAsksRequest{Capabilities: able, Max: 1, Lease: time.Hour, Wait: wait})
 	return len(res.Asks) > 0, err
 }
 
@@ -64,7 +64,7 @@ func blockedCalls() []blockedCall {
 			}
 		}, fetchTurns, func(t *testing.T, p provider.Provider) {
 			t.Helper()
-			_, err := p.ReleaseTurns(t.Context(), provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{{Token: provider.UUID{9}}}})
+			_, err := p.ReleaseTurns(t.Context(), provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{{Kind: provider.ReleaseToken, Token: provider.UUID{9}}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,7 +75,7 @@ func blockedCalls() []blockedCall {
 		}},
 		{faulty.FetchAsks, nil, fetchAsks, func(t *testing.T, p provider.Provider) {
 			t.Helper()
-			go p.Ask(t.Context(), provider.AskRequest{ID: "i", AskID: provider.UUID{4}, Wait: time.Minute}) //nolint:errcheck // nobody answers
+			go provider.FullOf(p).Ask(t.Context(), provider.AskRequest{ID: "i", AskID: provider.UUID{4}, Wait: time.Minute}) //nolint:errcheck // nobody answers
 			synctest.Wait()
 		}},
 		{faulty.Get, nil, getEnded, func(t *testing.T, p provider.Provider) {

@@ -28,7 +28,7 @@ type ask struct {
 	answer   []byte
 }
 
-// Ask implements provider.Provider.
+// Ask implements provider.Asker.
 func (as *asks) Ask(ctx context.Context, req provider.AskRequest) (res provider.AskResult, err error) {
 	var mine *ask
 	defer func() {
@@ -67,7 +67,7 @@ func (as *asks) Ask(ctx context.Context, req provider.AskRequest) (res provider.
 	return res, err
 }
 
-// FetchAsks implements provider.Provider.
+// FetchAsks implements provider.Asker.
 func (as *asks) FetchAsks(ctx context.Context, req provider.FetchAsksRequest) (res provider.FetchAsksResult, err error) {
 	able := capabilitySet(req.Capabilities)
 	err = as.wait(ctx, req, req.Wait, func(now provider.Time) (bool, provider.Time, error) {
@@ -98,7 +98,7 @@ func (as *asks) FetchAsks(ctx context.Context, req provider.FetchAsksRequest) (r
 	return res, err
 }
 
-// Answer implements provider.Provider.
+// Answer implements provider.Asker.
 func (as *asks) Answer(ctx context.Context, req provider.AnswerRequest) error {
 	return as.do(ctx, req, func(provider.Time) error {
 		a := as.open[req.AskID]

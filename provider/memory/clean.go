@@ -19,9 +19,9 @@ type cleaner struct {
 	turns     *turns
 }
 
-// Delete implements provider.Provider. Under the mutex no caller sees a marked instance.
+// Delete implements provider.Cleaner. Under the mutex no caller sees a marked instance.
 func (cl *cleaner) Delete(ctx context.Context, req provider.DeleteRequest) (res provider.DeleteResult, err error) {
-	err = cl.do(ctx, req, func(provider.Time) error {
+	err = cl.do(ctx, req, func(now provider.Time) error {
 		i, err := cl.instances.find(req.ID, req.Key)
 		if err != nil {
 			return err
@@ -29,17 +29,17 @@ func (cl *cleaner) Delete(ctx context.Context, req provider.DeleteRequest) (res 
 		if !req.Force && cl.instances.runs(i) {
 			return provider.ErrRunning
 		}
-		res.Instances = cl.erase(i)
+		res.Instances = cl.erase(i, now)
 		return nil
 	})
 	return res, err
 }
 
 // erase removes the instance and its descendants, and returns their number.
-func (cl *cleaner) erase(i *instance) int64 {
+func (cl *cleaner) erase(i *instance, now provider.Time) int64 {
 	var n int64 = 1
 	for _, child := range slices.Clone(cl.instances.children[i.row.Key]) {
-		n += cl.erase(child)
+		n += cl.erase(child, now)
 	}
 	cl.turns.dropWork(i)
 	key := i.row.Key
@@ -53,11 +53,14 @@ func (cl *cleaner) erase(i *instance) int64 {
 		cl.instances.children[parent] = slices.DeleteFunc(cl.instances.children[parent], func(c *instance) bool { return c == i })
 	}
 	cl.letters.list = slices.DeleteFunc(cl.letters.list, func(l *letter) bool { return l.Key == key })
+	if !i.row.Status.Ended() {
+		cl.turns.tellListener(i, now)
+	}
 	cl.write()
 	return n
 }
 
-// Prune implements provider.Provider. Max counts trees, and the result counts instances. A tree with a running instance stays.
+// Prune implements provider.Cleaner. Max counts trees, and the result counts instances. A tree with a running instance stays.
 // Instances that ended at the same instant go in order of their keys, so that a store always does the same.
 func (cl *cleaner) Prune(ctx context.Context, req provider.PruneRequest) (res provider.PruneResult, err error) {
 	err = cl.do(ctx, req, func(now provider.Time) error {
@@ -71,14 +74,14 @@ func (cl *cleaner) Prune(ctx context.Context, req provider.PruneRequest) (res pr
 			return cmp.Or(cmp.Compare(a.row.EndedAt, b.row.EndedAt), slices.Compare(a.row.Key[:], b.row.Key[:]))
 		})
 		for _, i := range old[:min(len(old), cmp.Or(req.Max, provider.MaxBatch))] {
-			res.Instances += cl.erase(i)
+			res.Instances += cl.erase(i, now)
 		}
 		return nil
 	})
 	return res, err
 }
 
-// DeadLetters implements provider.Provider.
+// DeadLetters implements provider.Redriver.
 func (cl *cleaner) DeadLetters(ctx context.Context, req provider.DeadLettersRequest) (res provider.DeadLettersResult, err error) {
 	err = cl.do(ctx, req, func(now provider.Time) error {
 		if req.Action == provider.DeadLettersList {
@@ -111,13 +114,16 @@ func (cl *cleaner) redrive(l *letter, now provider.Time) bool {
 		return false
 	}
 	if !l.Task {
-		cl.inboxes.put(i, provider.NewMessage{Kind: l.Kind, Execution: l.Execution, EventID: l.EventID, Payload: l.Payload}, now)
+		cl.inboxes.insert(i, provider.Message{
+			ID: cl.next(), Kind: l.Kind, Execution: l.Execution, EventID: l.EventID, VisibleAt: now,
+			Timer: l.timer && l.Execution == i.row.Execution, Payload: slices.Clone(l.Payload),
+		}, now)
 		return true
 	}
 	ref := provider.TaskRef{Key: l.Key, Execution: l.Execution, EventID: l.EventID}
 	if i.row.Execution != l.Execution || cl.tasks.byRef[ref] != nil {
 		return false
 	}
-	cl.tasks.schedule(i, &provider.NewTask{EventID: l.EventID, Queue: l.Queue, Name: l.Name, Payload: l.Payload, Priority: l.priority}, now)
+	cl.tasks.add(i, &l.task, now)
 	return true
 }

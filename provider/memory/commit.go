@@ -118,10 +118,10 @@ func (tn *turns) scheduleAll(i *instance, req *provider.CommitTurnRequest, now p
 		cancelled[c.EventID] = true
 	}
 	for n := range req.Tasks {
-		stored := &req.Tasks[n]
-		t := tn.tasks.schedule(i, stored, now)
-		if stored.FairnessKey != "" && stored.NotBefore == 0 && stored.Lease == nil && !cancelled[stored.EventID] {
-			tn.tasks.takeTurn(t, now)
+		if cancelled[req.Tasks[n].EventID] {
+			tn.tasks.schedule(i, &req.Tasks[n], now)
+		} else {
+			tn.tasks.add(i, &req.Tasks[n], now)
 		}
 	}
 }
@@ -129,15 +129,21 @@ func (tn *turns) scheduleAll(i *instance, req *provider.CommitTurnRequest, now p
 // deliver delivers sends and starts. A refusal goes into the sender's own inbox. If the commit ends the sender, it goes to the
 // dead letters.
 func (tn *turns) deliver(i *instance, req *provider.CommitTurnRequest, now provider.Time) {
-	for _, s := range req.Sends {
+	for n := range req.Sends {
+		s := &req.Sends[n]
 		to, err := tn.instances.receiver(s.ID, s.Key)
-		closed := to == i && req.Status.Ended() // the sender will not read it
-		switch {
-		case err == nil && !closed:
+		if to == i && req.Status.Ended() { // the sender will not read it
+			err = provider.ErrEnded
+		}
+		if err == nil && s.Replies != nil && !to.room(s.Message) {
+			err = provider.ErrInboxFull
+		}
+		if err == nil {
 			tn.inboxes.put(to, s.Message, now)
-		case s.Refused != nil:
-			tn.inboxes.put(i, *s.Refused, now)
-		default:
+		}
+		if reply := s.Reply(err, req.Status.Ended()); reply != nil {
+			tn.inboxes.put(i, *reply, now)
+		} else if err != nil {
 			tn.counts.Dropped++
 		}
 	}
@@ -205,6 +211,18 @@ func (tn *turns) end(i *instance, status provider.Status, result []byte, reason 
 	i.row.Blocked, i.row.Deliveries = nil, 0
 	i.lease, i.leaseUntil, i.wokenAt = provider.UUID{}, 0, 0
 	delete(tn.instances.live, i.row.Key)
+	tn.tellListener(i, now)
+}
+
+// tellListener delivers the message about the end of i.
+func (tn *turns) tellListener(i *instance, now provider.Time) {
+	if i.listener == nil {
+		return
+	}
+	to, execution := tn.instances.live[i.listener.Key], i.listener.Message.Execution
+	if to != nil && (execution == 0 || execution == to.row.Execution) {
+		tn.inboxes.put(to, i.listener.Message, now)
+	}
 }
 
 // dropWork removes the tasks and timers of the current execution and notifies the nodes that run them.

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"slices"
 
 	"github.com/perdure/perdure/provider"
 )
@@ -26,7 +27,7 @@ func (tn *turns) create(req provider.CreateRequest, now provider.Time) (i *insta
 		case req.RequestID != "" && req.RequestID == old.row.RequestID:
 			return old, true, nil
 		case req.Policy == provider.IDUseExisting:
-			return old, false, nil
+			return old, false, tn.join(old, &req, now)
 		case req.Policy == provider.IDReject || !old.row.Status.Ended():
 			return nil, false, exists(old)
 		}
@@ -45,7 +46,12 @@ func (tn *turns) create(req provider.CreateRequest, now provider.Time) (i *insta
 		attributes: map[string]provider.Attribute{},
 		values:     map[string][]byte{},
 	}
-	i.open(req.EngineLevel, nil)
+	if req.Listener != nil {
+		listener := *req.Listener
+		listener.Message.Payload = slices.Clone(listener.Message.Payload)
+		i.listener = &listener
+	}
+	i.open(startLevel(&req), nil)
 	i.setAttributes(req.Attributes)
 	tn.instances.byKey[req.Key], tn.instances.current[req.ID], tn.instances.live[req.Key] = i, i, i
 	if parent := req.Parent.Key; !parent.IsZero() {
@@ -56,8 +62,38 @@ func (tn *turns) create(req provider.CreateRequest, now provider.Time) (i *insta
 		tn.apply(i, req.First, now)
 	} else {
 		tn.inboxes.put(i, req.Message, now)
+		tn.inboxes.putAll(i, req.Messages, now)
 	}
 	return i, true, nil
+}
+
+// startLevel is the engine level of a new instance. A first turn has consumed the messages and still needs it.
+func startLevel(req *provider.CreateRequest) int64 {
+	level := max(req.EngineLevel, req.Message.EngineLevel)
+	for n := range req.Messages {
+		level = max(level, req.Messages[n].EngineLevel)
+	}
+	return level
+}
+
+// join delivers the messages of a start to the instance that exists, unless an earlier call has done so.
+func (tn *turns) join(i *instance, req *provider.CreateRequest, now provider.Time) error {
+	switch {
+	case len(req.Messages) == 0 || req.RequestID != "" && slices.Contains(i.requests, req.RequestID):
+		return nil
+	case i.row.Status.Ended():
+		return provider.ErrEnded
+	case !i.room(req.Messages...):
+		return provider.ErrInboxFull
+	}
+	if req.RequestID != "" {
+		if len(i.requests) == provider.MaxRequests {
+			i.requests = i.requests[1:]
+		}
+		i.requests = append(i.requests, req.RequestID)
+	}
+	tn.inboxes.putAll(i, req.Messages, now)
+	return nil
 }
 
 func exists(i *instance) error {
@@ -83,7 +119,7 @@ func (tn *turns) send(req provider.SendRequest, now provider.Time) (to *instance
 	if err != nil {
 		return nil, 0, err
 	}
-	if len(to.inbox) >= provider.MaxInboxMessages || to.inboxBytes+int64(len(req.Message.Payload)) > provider.MaxInboxBytes {
+	if !to.room(req.Message) {
 		return nil, 0, provider.ErrInboxFull
 	}
 	return to, tn.inboxes.put(to, req.Message, now), nil

@@ -11,12 +11,29 @@ type inboxes struct{ *store }
 
 // put stores a message in the inbox of i and returns its ID.
 func (in *inboxes) put(i *instance, m provider.NewMessage, now provider.Time) int64 {
+	i.row.EngineLevel = max(i.row.EngineLevel, m.EngineLevel)
 	stored := provider.Message{
 		ID: in.next(), Kind: m.Kind, Execution: m.Execution, EventID: m.EventID,
 		VisibleAt: now.Add(m.Delay), Payload: slices.Clone(m.Payload),
 	}
 	in.insert(i, stored, now)
 	return stored.ID
+}
+
+// putAll stores messages in their order.
+func (in *inboxes) putAll(i *instance, list []provider.NewMessage, now provider.Time) {
+	for _, m := range list {
+		in.put(i, m, now)
+	}
+}
+
+// room reports whether the messages fit within the limits of the inbox.
+func (i *instance) room(list ...provider.NewMessage) bool {
+	bytes := i.inboxBytes
+	for _, m := range list {
+		bytes += int64(len(m.Payload))
+	}
+	return len(i.inbox)+len(list) <= provider.MaxInboxMessages && bytes <= provider.MaxInboxBytes
 }
 
 // putTimer stores a timer of the current execution of i.

@@ -16,7 +16,10 @@ type instance struct {
 	inboxBytes int64
 	attributes map[string]provider.Attribute
 	values     map[string][]byte
+	requests   []string // that delivered messages to it, the oldest first
+	listener   *provider.Listener
 
+	acts       []string      // the last request IDs of Steer
 	lease      provider.UUID // of the turn in flight; valid until another turn lease replaces it
 	leaseOwner string
 	leaseUntil provider.Time
@@ -41,13 +44,22 @@ func (x *execution) add(events ...[]byte) {
 
 func (i *instance) execution() *execution { return i.executions[i.row.Execution-1] }
 
-// open starts the next execution.
+// open starts the next execution. The messages that wait may need the level of the last one.
 func (i *instance) open(level int64, events [][]byte) {
 	x := &execution{}
 	x.add(events...)
 	i.executions = append(i.executions, x)
 	i.row.Execution++
+	if len(i.inbox) > 0 {
+		level = max(level, i.row.EngineLevel)
+	}
 	i.row.EngineLevel = level
+}
+
+// keepInbox returns a function that undoes what messages change.
+func (i *instance) keepInbox() (restore func()) {
+	inbox, bytes, requests, level := slices.Clone(i.inbox), i.inboxBytes, slices.Clone(i.requests), i.row.EngineLevel
+	return func() { i.inbox, i.inboxBytes, i.requests, i.row.EngineLevel = inbox, bytes, requests, level }
 }
 
 // status returns the status of execution n, 0 if there is none.

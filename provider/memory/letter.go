@@ -13,11 +13,12 @@ type letters struct {
 type letter struct {
 	provider.DeadLetter
 
-	priority int // of a task
+	timer bool             // the message was a timer
+	task  provider.NewTask // what a redrive queues again, if it is a task
 }
 
 func letterOf(i *instance, m provider.Message) *letter {
-	return &letter{DeadLetter: provider.DeadLetter{
+	return &letter{timer: m.Timer, DeadLetter: provider.DeadLetter{
 		Key: i.row.Key, InstanceID: i.row.ID, Execution: m.Execution, EventID: m.EventID, Kind: m.Kind, Payload: m.Payload,
 	}}
 }

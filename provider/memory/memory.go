@@ -12,7 +12,7 @@ type Options struct {
 type Provider struct {
 	*store   // Notify, Close
 	*turns   // Create, Send, FetchTurns, CommitTurn, ReleaseTurns, Steer
-	*tasks   // FetchTasks, ReportTasks, RenewTasks
+	*tasks   // FetchTasks, ReportTasks, RenewTasks, SteerTask
 	*asks    // Ask, FetchAsks, Answer
 	*reader  // Get, ReadHistory, List, Count, Stats, Inspect
 	*cleaner // Delete, Prune, DeadLetters
@@ -21,10 +21,17 @@ type Provider struct {
 }
 
 var (
-	_ provider.Provider   = (*Provider)(nil)
-	_ provider.Notifier   = (*Provider)(nil)
-	_ provider.Inspector  = (*Provider)(nil)
-	_ provider.Transactor = (*Provider)(nil)
+	_ provider.Provider    = (*Provider)(nil)
+	_ provider.Notifier    = (*Provider)(nil)
+	_ provider.Inspector   = (*Provider)(nil)
+	_ provider.Transactor  = (*Provider)(nil)
+	_ provider.Asker       = (*Provider)(nil)
+	_ provider.Lister      = (*Provider)(nil)
+	_ provider.Meter       = (*Provider)(nil)
+	_ provider.Cleaner     = (*Provider)(nil)
+	_ provider.Redriver    = (*Provider)(nil)
+	_ provider.Keeper      = (*Provider)(nil)
+	_ provider.TaskSteerer = (*Provider)(nil)
 )
 
 // New makes an empty store.

@@ -11,7 +11,7 @@ import (
 
 // A clocked store has a clock that the test moves.
 type clocked struct {
-	provider.Provider
+	*provider.Full
 
 	clock *memory.Clock
 }
@@ -24,6 +24,6 @@ func TestModel(t *testing.T) {
 		clock := memory.NewClock(time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC))
 		p := memory.New(memory.Options{Clock: clock})
 		t.Cleanup(func() { _ = p.Close() })
-		return clocked{p, clock}
+		return clocked{provider.FullOf(p), clock}
 	}, model.Advance(func(p provider.Provider, d time.Duration) { p.(clocked).clock.Advance(d) }))
 }

@@ -54,7 +54,7 @@ func (rd *reader) ReadHistory(ctx context.Context, req provider.ReadHistoryReque
 	return res, err
 }
 
-// List implements provider.Provider.
+// List implements provider.Lister.
 func (rd *reader) List(ctx context.Context, req provider.ListRequest) (res provider.ListResult, err error) {
 	err = rd.do(ctx, req, func(now provider.Time) error {
 		list := rd.instances.matching(&req.Filter)
@@ -91,7 +91,7 @@ func readCursor(s string) (at provider.Time, key provider.UUID, err error) {
 	return provider.Time(n), key, nil
 }
 
-// Count implements provider.Provider.
+// Count implements provider.Lister.
 func (rd *reader) Count(ctx context.Context, req provider.CountRequest) (res provider.CountResult, err error) {
 	err = rd.do(ctx, req, func(provider.Time) error {
 		res.Count = int64(len(rd.instances.matching(&req.Filter)))
@@ -103,10 +103,11 @@ func (rd *reader) Count(ctx context.Context, req provider.CountRequest) (res pro
 // Get implements provider.Provider.
 func (rd *reader) Get(ctx context.Context, req provider.GetRequest) (res provider.GetResult, err error) {
 	wait := req.Wait
-	if !req.WaitEnded {
+	if !req.Waits() {
 		wait = 0
 	}
-	key := req.Key // the instance that the ID named first; a successor has another key
+	key := req.Key          // the instance that the ID named first; a successor has another key
+	var paced provider.Time // when a call with a Mark may return
 	err = rd.wait(ctx, req, wait, func(now provider.Time) (bool, provider.Time, error) {
 		i, err := rd.instances.find(req.ID, key)
 		if err != nil {
@@ -127,10 +128,26 @@ func (rd *reader) Get(ctx context.Context, req provider.GetRequest) (res provide
 				res.Values = append(res.Values, provider.KeyValue{Key: k, Value: slices.Clone(i.values[k])})
 			}
 		}
-		return i.row.Status.Ended() || (req.WaitBlocked && i.row.Blocked != nil), 0, nil
+		if value, ok := i.values[req.Value]; ok && req.Value != "" {
+			res.Value = &provider.KeyValue{Key: req.Value, Value: slices.Clone(value)}
+		}
+		if req.Mark == "" {
+			return req.Ends(&res), 0, nil
+		}
+		if paced == 0 {
+			paced = now.Add(provider.MarkPace)
+		}
+		if now < paced {
+			return false, paced, nil
+		}
+		res.Mark, paced = provider.MarkOf(&res), now.Add(provider.MarkPace)
+		return req.Ends(&res), res.NextLapse(), nil
 	})
 	if err != nil {
-		res = provider.GetResult{}
+		return provider.GetResult{}, err
 	}
-	return res, err
+	if req.Marks() && res.Mark == "" { // the wait has passed
+		res.Mark = provider.MarkOf(&res)
+	}
+	return res, nil
 }

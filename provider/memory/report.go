@@ -14,7 +14,7 @@ func (ts *tasks) ReportTasks(ctx context.Context, req provider.ReportTasksReques
 		res.Now = now
 		for n := range req.Items {
 			item := &req.Items[n]
-			if item.TaskRef == (provider.TaskRef{}) {
+			if item.Outcome == provider.TaskReleaseAll {
 				ts.releaseAll(item, now)
 				res.Items = append(res.Items, provider.TaskReportResult{})
 				continue
@@ -40,7 +40,7 @@ func (ts *tasks) report(item *provider.TaskReport, state provider.ExecutionState
 		ts.complete(t, item, state, now)
 	case provider.TaskPoison:
 		ts.complete(t, item, state, now)
-		l := &letter{priority: t.priority}
+		l := &letter{task: t.anew()}
 		l.Task, l.Key, l.InstanceID, l.Execution, l.EventID = true, t.Key, t.instanceID, t.Execution, t.EventID
 		l.Queue, l.Name, l.Payload = t.queue, t.name, t.payload
 		ts.letters.bury(l, item.Reason, now)

@@ -25,7 +25,7 @@ type holder struct {
 	until provider.Time
 }
 
-// Lease implements provider.Provider.
+// Lease implements provider.Keeper.
 func (sh *shared) Lease(ctx context.Context, req provider.LeaseRequest) (res provider.LeaseResult, err error) {
 	err = sh.do(ctx, req, func(now provider.Time) error {
 		res.Now = now
@@ -49,7 +49,7 @@ func (sh *shared) Lease(ctx context.Context, req provider.LeaseRequest) (res pro
 	return res, err
 }
 
-// Record implements provider.Provider.
+// Record implements provider.Keeper.
 func (sh *shared) Record(ctx context.Context, req provider.RecordRequest) (res provider.RecordResult, err error) {
 	err = sh.do(ctx, req, func(now provider.Time) error {
 		res.Now = now

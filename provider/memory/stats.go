@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Stats implements provider.Provider. It counts instances as List does, without the replaced ones.
+// Stats implements provider.Meter. It counts instances as List does, without the replaced ones.
 func (rd *reader) Stats(ctx context.Context, req provider.StatsRequest) (res provider.StatsResult, err error) {
 	err = rd.do(ctx, req, func(now provider.Time) error {
 		res = rd.counts

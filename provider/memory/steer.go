@@ -13,11 +13,12 @@ func (tn *turns) Steer(ctx context.Context, req provider.SteerRequest) (res prov
 		if err != nil {
 			return err
 		}
-		if i.row.Version != req.Commit {
+		if i.row.Version != req.Commit && !i.remembers(req.RequestID) {
 			if err := tn.steer(i, &req, now); err != nil {
 				return err
 			}
 			i.row.Version, i.row.UpdatedAt = req.Commit, now
+			i.remember(req.RequestID)
 			tn.write()
 		}
 		res = provider.SteerResult{Instance: i.view(), Now: now}
@@ -36,6 +37,14 @@ func (tn *turns) steer(i *instance, req *provider.SteerRequest, now provider.Tim
 		}
 		return exists(now)
 	}
+	if !req.Expected.IsZero() && i.row.Version != req.Expected {
+		return provider.ErrConflict
+	}
+	if req.Action == provider.SteerDrop {
+		if err := tn.drop(i, req, now); err != nil {
+			return err
+		}
+	}
 	if req.Event != nil {
 		i.execution().add(req.Event)
 	}
@@ -47,10 +56,17 @@ func (tn *turns) steer(i *instance, req *provider.SteerRequest, now provider.Tim
 	case provider.SteerUnblock:
 		i.row.Blocked, i.row.Deliveries, i.heldUntil = nil, 0, 0
 	case provider.SteerTerminate:
+		tn.deliver(i, &provider.CommitTurnRequest{Sends: req.Notices, Status: provider.StatusTerminated}, now)
 		tn.end(i, provider.StatusTerminated, req.Result, "the instance was terminated", now)
 		tn.tellFamily(i, req, now)
 	case provider.SteerReset:
 		tn.reset(i, req, now)
+	case provider.SteerDrop: // done before the event, since it may be refused
+	case provider.SteerMove:
+		i.row.CodeVersion = req.CodeVersion
+		i.row.EngineLevel = max(i.row.EngineLevel, req.EngineLevel)
+		i.lease, i.leaseUntil = provider.UUID{}, 0
+		i.owner, i.ownerUntil = "", 0
 	}
 	return nil
 }

@@ -71,6 +71,21 @@ func (ts *tasks) schedule(i *instance, n *provider.NewTask, now provider.Time) *
 	return t
 }
 
+// add stores a task and gives it its turn among the tasks of its fairness key.
+func (ts *tasks) add(i *instance, n *provider.NewTask, now provider.Time) {
+	t := ts.schedule(i, n, now)
+	if n.FairnessKey != "" && n.NotBefore == 0 && n.Lease == nil {
+		ts.takeTurn(t, now)
+	}
+}
+
+// anew returns the task as it is queued again after it was a dead letter: without its times and attempts.
+func (t *task) anew() provider.NewTask {
+	return provider.NewTask{
+		EventID: t.EventID, Queue: t.queue, Name: t.name, Payload: t.payload, Priority: t.priority, FairnessKey: t.fairness, Session: t.session,
+	}
+}
+
 // take leases the task, for work unless it is past its time.
 func (t *task) take(token provider.UUID, owner string, now provider.Time, lease time.Duration) {
 	t.begun = t.begun || !t.late(now)

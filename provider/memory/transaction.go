@@ -136,15 +136,28 @@ func (g *guests) try(ctx context.Context, tx provider.Tx, req request, s step) e
 func (g *guests) CreateIn(ctx context.Context, tx provider.Tx, req provider.CreateRequest) (res provider.CreateResult, err error) {
 	start := req
 	start.Message.Payload, start.Attributes, start.First = slices.Clone(req.Message.Payload), slices.Clone(req.Attributes), nil
+	if req.Listener != nil {
+		listener := *req.Listener
+		listener.Message.Payload = slices.Clone(listener.Message.Payload)
+		start.Listener = &listener
+	}
+	start.Messages = slices.Clone(req.Messages)
+	for n := range start.Messages {
+		start.Messages[n].Payload = slices.Clone(req.Messages[n].Payload)
+	}
 	err = g.try(ctx, tx, req, func(now provider.Time) (func(), error) {
 		before := g.instances.current[start.ID]
+		restore := func() {}
+		if before != nil {
+			restore = before.keepInbox()
+		}
 		i, created, err := g.turns.create(start, now)
 		if err != nil {
 			return nil, err
 		}
 		res = provider.CreateResult{Instance: i.view(), Created: created, Now: now}
 		if i == before {
-			return func() {}, nil
+			return restore, nil
 		}
 		return func() { g.instances.uncreate(i, before) }, nil
 	})
@@ -155,12 +168,20 @@ func (g *guests) CreateIn(ctx context.Context, tx provider.Tx, req provider.Crea
 func (g *guests) SendIn(ctx context.Context, tx provider.Tx, req provider.SendRequest) (res provider.SendResult, err error) {
 	req.Message.Payload = slices.Clone(req.Message.Payload)
 	err = g.try(ctx, tx, req, func(now provider.Time) (func(), error) {
-		i, id, err := g.turns.send(req, now)
+		i, err := g.instances.receiver(req.ID, req.Key)
+		if err != nil {
+			return nil, err
+		}
+		level := i.row.EngineLevel
+		_, id, err := g.turns.send(req, now)
 		if err != nil {
 			return nil, err
 		}
 		res = provider.SendResult{Key: i.row.Key, MessageID: id, Now: now}
-		return func() { g.inboxes.remove(i, func(m provider.Message) bool { return m.ID == id }) }, nil
+		return func() {
+			g.inboxes.remove(i, func(m provider.Message) bool { return m.ID == id })
+			i.row.EngineLevel = level
+		}, nil
 	})
 	return res, err
 }

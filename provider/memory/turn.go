@@ -107,13 +107,13 @@ func (i *instance) take(req *provider.FetchTurnsRequest, now provider.Time) prov
 func (tn *turns) ReleaseTurns(ctx context.Context, req provider.ReleaseTurnsRequest) (res provider.ReleaseTurnsResult, err error) {
 	err = tn.do(ctx, req, func(now provider.Time) error {
 		for _, item := range req.Items {
-			if item.Key.IsZero() {
+			if item.Kind == provider.ReleaseToken {
 				tn.releaseAll(item, now)
 				res.Errs = append(res.Errs, nil)
 				continue
 			}
 			i := tn.instances.live[item.Key]
-			if item.Owner != "" {
+			if item.Kind == provider.ReleaseUnpin {
 				tn.unstick(i, item.Owner)
 				res.Errs = append(res.Errs, nil)
 				continue
@@ -152,7 +152,7 @@ func (tn *turns) unstick(i *instance, owner string) {
 func (i *instance) release(item provider.TurnRelease, now provider.Time) {
 	i.lease, i.leaseUntil = provider.UUID{}, 0
 	i.owner, i.ownerUntil = "", 0
-	if item.Failure == nil {
+	if item.Kind != provider.ReleaseFailed {
 		i.row.Deliveries = max(0, i.row.Deliveries-1)
 		i.heldUntil = now.Add(item.Delay)
 		return

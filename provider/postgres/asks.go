@@ -93,6 +93,9 @@ func (a *asks) awaitAnswer(ctx context.Context, req *provider.AskRequest, ch <-c
 		}
 		select {
 		case got := <-ch:
+			if got.Unread {
+				continue
+			}
 			return provider.AskResult{Payload: got.Payload, Now: got.Now}, nil
 		case <-elsewhere:
 		case <-recheck.C:

@@ -62,6 +62,7 @@ func (c *commits) done(u *unit, t *relational.Tx, rider *parked) {
 			c.hub.Tell(key, u.ownInstance(key))
 		}
 	}
+	c.hub.TellFollowers(t.Touched, &t.Effects)
 	c.wake.publish(&t.Effects, rider)
 }
 
@@ -78,6 +79,7 @@ func (c *commits) fails(t *relational.Tx, rider *parked, err error, outcome prov
 	rider.strand(err)
 	fx := t.Effects
 	fx.Notices = nil // a notice says that something is stored
+	c.hub.TellFollowers(t.Touched, &fx)
 	c.wake.hint(&fx)
 }
 

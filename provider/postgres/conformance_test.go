@@ -101,6 +101,7 @@ func (e *emptied) giveBack(t testing.TB, schema string) {
 	names, b := newNames(schema), &pgx.Batch{}
 	for _, table := range []string{
 		"kind", "task_kind", "instance", "outcome", "execution", "history", "inbox", "task", "session", "ask", "dead_letter", "lease", "record", "attribute", "value",
+		"request", "listener",
 	} {
 		b.Queue(names.sql(`DELETE FROM perdure.` + table))
 	}

@@ -31,21 +31,29 @@ func (s spoken) Write(b []byte) (int, error) {
 	return s.Conn.Write(b)
 }
 
-// The statements of each call, including BEGIN and COMMIT. TestRoundTrips counts how often it waits for results.
-func TestCostsOfStatements(t *testing.T) {
-	url, n := postgrestest.URL(t), new(atomic.Int64)
+// withCount opens a store on so many connections, and counts their statements.
+func withCount(t *testing.T, url string, connections int32) (*Provider, *atomic.Int64) {
+	t.Helper()
+	n := new(atomic.Int64)
 	made := pool(t, url, func(c *pgxpool.Config) {
 		c.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 			conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
 			return spoken{conn, n}, err
 		}
-		c.MaxConns = 1
+		c.MaxConns = connections
 	})
 	p, err := NewWith(t.Context(), made, Options{Schema: postgrestest.Schema(t, url), ListenURL: url, Logger: silent})
 	if err != nil {
 		t.Fatal(err)
 	}
 	closeAtEnd(t, p)
+	return p, n
+}
+
+// The statements of each call, including BEGIN and COMMIT. TestRoundTrips counts how often it waits for results.
+func TestCostsOfStatements(t *testing.T) {
+	url := postgrestest.URL(t)
+	p, n := withCount(t, url, 1)
 	observer := opened(t, url, Options{Schema: p.db.opts.Schema})
 	var figures []costs.Figure
 	// Background work may add statements, so the least of several counts.

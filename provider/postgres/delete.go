@@ -53,8 +53,7 @@ func (d deleter) delete(ctx context.Context, req provider.DeleteRequest) (provid
 				return err
 			}
 		}
-		t.MarkDeleting(h, nobodysVersion())
-		return nil
+		return t.MarkDeleting(h, nobodysVersion())
 	})
 	if err != nil {
 		return provider.DeleteResult{}, err
@@ -139,7 +138,9 @@ func (d deleter) markChildren(ctx context.Context, parent provider.UUID) (provid
 				return err
 			}
 			if h != nil {
-				t.MarkDeleting(h, nobodysVersion())
+				if err := t.MarkDeleting(h, nobodysVersion()); err != nil {
+					return err
+				}
 			}
 		}
 		*child = keys[0]
@@ -160,7 +161,7 @@ func (d deleter) erase(ctx context.Context, key provider.UUID) (int64, error) {
 		}
 		b := &pgx.Batch{}
 		u.queueTasksOff(b, u.db.names.sql(sqlEraseTasks), uuid(key))
-		for _, table := range []string{"outcome", "execution", "history", "inbox", "attribute", "value"} {
+		for _, table := range []string{"outcome", "execution", "history", "inbox", "attribute", "value", "request", "listener"} {
 			b.Queue(u.db.names.sql(`DELETE FROM perdure.`+table+` WHERE key = $1`), uuid(key))
 		}
 		for _, sql := range []string{sqlDropLettersOf, sqlDropAsksOf, `DELETE FROM perdure.instance WHERE key = $1`} {
@@ -214,9 +215,8 @@ func (d deleter) pruneOne(ctx context.Context, key provider.UUID) (int64, error)
 				return err
 			}
 		}
-		t.MarkDeleting(h, nobodysVersion())
 		*ok = true
-		return nil
+		return t.MarkDeleting(h, nobodysVersion())
 	})
 	if err != nil || !marked {
 		return 0, err

@@ -24,7 +24,7 @@ import (
 
 // renewing counts the renewals of a node.
 type renewing struct {
-	provider.Provider
+	*provider.Full
 
 	calls atomic.Int64
 }
@@ -79,7 +79,7 @@ func TestForgedNotificationEndsNothing(t *testing.T) {
 	}
 	closeAtEnd(t, stores[1])
 	e := enginetest.On(t, stores[0], runtime.Options{})
-	node := &renewing{Provider: e.Store}
+	node := &renewing{Full: e.Store}
 	began, finish, ended := make(chan struct{}, 1), make(chan struct{}), make(chan error, 1)
 	reg := runtime.NewRegistry()
 	enginetest.Activity(t, reg, "charge", func(ctx context.Context, _ int) (int, error) {

@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	deadLetterColumns = `id, task, key, instance_id, execution, event_id, kind, queue, name, reason, payload, at, timer, priority`
+	deadLetterColumns = `id, task, key, instance_id, execution, event_id, kind, queue, name, reason, payload, at, timer, priority,
+	fairness_key, session, limit_key`
 	sqlListLetters    = `SELECT ` + deadLetterColumns + ` FROM perdure.dead_letter WHERE id > $1 ORDER BY id LIMIT $2`
 	sqlListLettersOf  = `SELECT ` + deadLetterColumns + ` FROM perdure.dead_letter WHERE key = $3 AND id > $1 ORDER BY id LIMIT $2`
 	sqlCountLettersOf = `SELECT count(*) FROM perdure.dead_letter WHERE key = $1`
@@ -21,16 +22,9 @@ const (
 	WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE)`
 )
 
-// letter is a dead letter with what is needed to redrive it.
-type letter struct {
-	provider.DeadLetter
-	timer    bool
-	priority int
-}
-
-func scanLetter(rows pgx.CollectableRow) (l letter, err error) {
+func scanLetter(rows pgx.CollectableRow) (l relational.Letter, err error) {
 	return l, rows.Scan(&l.ID, &l.Task, into(&l.Key), &l.InstanceID, &l.Execution, &l.EventID, &l.Kind, &l.Queue, &l.Name, &l.Reason,
-		&l.Payload, &l.At, &l.timer, &l.priority)
+		&l.Payload, &l.At, &l.Timer, &l.Priority, &l.FairnessKey, &l.Session, &l.LimitKey)
 }
 
 // letters lists, redrives and removes dead letters.
@@ -107,7 +101,7 @@ func (l letters) redrive(ctx context.Context, id int64) (bool, error) {
 		if err != nil || len(list) == 0 {
 			return err
 		}
-		back, err := t.Redrive(&list[0].DeadLetter, list[0].timer, list[0].priority)
+		back, err := t.Redrive(&list[0])
 		if err != nil || !back {
 			return err
 		}

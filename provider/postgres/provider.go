@@ -41,11 +41,18 @@ type Provider struct {
 type calls = relational.Calls
 
 var (
-	_ provider.Provider   = (*Provider)(nil)
-	_ provider.Notifier   = (*Provider)(nil)
-	_ provider.Migrator   = (*Provider)(nil)
-	_ provider.Inspector  = (*Provider)(nil)
-	_ provider.Transactor = (*Provider)(nil)
+	_ provider.Provider    = (*Provider)(nil)
+	_ provider.Notifier    = (*Provider)(nil)
+	_ provider.Migrator    = (*Provider)(nil)
+	_ provider.Inspector   = (*Provider)(nil)
+	_ provider.Transactor  = (*Provider)(nil)
+	_ provider.Asker       = (*Provider)(nil)
+	_ provider.Lister      = (*Provider)(nil)
+	_ provider.Meter       = (*Provider)(nil)
+	_ provider.Cleaner     = (*Provider)(nil)
+	_ provider.Redriver    = (*Provider)(nil)
+	_ provider.Keeper      = (*Provider)(nil)
+	_ provider.TaskSteerer = (*Provider)(nil)
 )
 
 // Create implements [provider.Provider].
@@ -90,17 +97,17 @@ func (p *Provider) FetchTasks(ctx context.Context, req provider.FetchTasksReques
 	return p.claims.fetchTasks(ctx, req)
 }
 
-// FetchAsks implements [provider.Provider].
+// FetchAsks implements [provider.Asker].
 func (p *Provider) FetchAsks(ctx context.Context, req provider.FetchAsksRequest) (provider.FetchAsksResult, error) {
 	return p.claims.fetchAsks(ctx, req)
 }
 
-// Ask implements [provider.Provider].
+// Ask implements [provider.Asker].
 func (p *Provider) Ask(ctx context.Context, req provider.AskRequest) (provider.AskResult, error) {
 	return p.asks.ask(ctx, req)
 }
 
-// Answer implements [provider.Provider].
+// Answer implements [provider.Asker].
 func (p *Provider) Answer(ctx context.Context, req provider.AnswerRequest) error {
 	return p.asks.answer(ctx, req)
 }
@@ -110,17 +117,17 @@ func (p *Provider) Get(ctx context.Context, req provider.GetRequest) (provider.G
 	return p.reader.await(ctx, req)
 }
 
-// List implements [provider.Provider].
+// List implements [provider.Lister].
 func (p *Provider) List(ctx context.Context, req provider.ListRequest) (provider.ListResult, error) {
 	return p.reader.list(ctx, req)
 }
 
-// Count implements [provider.Provider].
+// Count implements [provider.Lister].
 func (p *Provider) Count(ctx context.Context, req provider.CountRequest) (provider.CountResult, error) {
 	return p.reader.count(ctx, req)
 }
 
-// Stats implements [provider.Provider].
+// Stats implements [provider.Meter].
 func (p *Provider) Stats(ctx context.Context, req provider.StatsRequest) (provider.StatsResult, error) {
 	return p.reader.stats(ctx, req)
 }
@@ -135,27 +142,27 @@ func (p *Provider) Inspect(ctx context.Context, req provider.InspectRequest) (pr
 	return p.reader.inspect(ctx, req)
 }
 
-// DeadLetters implements [provider.Provider].
+// DeadLetters implements [provider.Redriver].
 func (p *Provider) DeadLetters(ctx context.Context, req provider.DeadLettersRequest) (provider.DeadLettersResult, error) {
 	return p.letters.handle(ctx, req)
 }
 
-// Delete implements [provider.Provider].
+// Delete implements [provider.Cleaner].
 func (p *Provider) Delete(ctx context.Context, req provider.DeleteRequest) (provider.DeleteResult, error) {
 	return p.deleter.delete(ctx, req)
 }
 
-// Prune implements [provider.Provider].
+// Prune implements [provider.Cleaner].
 func (p *Provider) Prune(ctx context.Context, req provider.PruneRequest) (provider.PruneResult, error) {
 	return p.deleter.prune(ctx, req)
 }
 
-// Record implements [provider.Provider].
+// Record implements [provider.Keeper].
 func (p *Provider) Record(ctx context.Context, req provider.RecordRequest) (provider.RecordResult, error) {
 	return p.records.handle(ctx, req)
 }
 
-// Lease implements [provider.Provider]. It returns ErrLeaseLost with the holder for a release by a token that does not
+// Lease implements [provider.Keeper]. It returns ErrLeaseLost with the holder for a release by a token that does not
 // hold the lease.
 func (p *Provider) Lease(ctx context.Context, req provider.LeaseRequest) (provider.LeaseResult, error) {
 	return p.records.lease(ctx, req)

@@ -16,6 +16,7 @@ const (
 	sqlGet     = `SELECT ` + instanceColumns + `, ` + sqlNow + instanceTables + ` WHERE i.key = $1`
 	sqlGetByID = `SELECT ` + instanceColumns + `, ` + sqlNow + instanceTables + ` WHERE i.id = $1 AND i.current`
 	sqlValues  = `SELECT name, value FROM perdure.value WHERE key = $1 ORDER BY name`
+	sqlValue   = `SELECT value FROM perdure.value WHERE key = $1 AND name = $2`
 	sqlPending = `SELECT t.execution, t.event_id, k.queue, k.name, t.state, t.attempt, t.deliveries, t.owner, t.lease_until,
 	t.not_before_at, t.deadline_at, t.scheduled_at, t.details, t.failure, k.priority, t.fairness_key, t.session, t.start_by_at
 	FROM perdure.task t JOIN perdure.task_kind k ON k.id = t.kind WHERE t.key = $1 ORDER BY t.execution, t.event_id`
@@ -35,11 +36,11 @@ func (r *reader) await(ctx context.Context, req provider.GetRequest) (provider.G
 	if err := req.Validate(); err != nil {
 		return provider.GetResult{}, err
 	}
-	waits := req.WaitEnded && req.Wait > 0
+	waits := req.Waits()
 	key := req.Key
 	if !waits || key.IsZero() {
 		res, err := r.get(ctx, &req)
-		if err != nil || !waits || relational.Over(&req, &res.Instance) {
+		if err != nil || !waits || req.Mark == "" && req.Ends(&res) {
 			return res, err
 		}
 		key = res.Instance.Key
@@ -48,6 +49,10 @@ func (r *reader) await(ctx context.Context, req provider.GetRequest) (provider.G
 		return provider.GetResult{}, err
 	}
 	defer r.db.door.Leave()
+	if !req.WaitEnded {
+		from := relational.Source{Get: r.get, Stamps: r.stamps, Now: r.memory.clock.latest}
+		return r.hub.Await(ctx, r.db.door.Closing, &req, key, &from)
+	}
 	return r.hub.AwaitEnded(ctx, r.db.door.Closing, &req, key, r.get, r.memory.clock.latest)
 }
 
@@ -84,15 +89,29 @@ func (r *reader) get(ctx context.Context, req *provider.GetRequest) (res provide
 	if err != nil {
 		return provider.GetResult{}, err
 	}
+	if req.Marks() {
+		res.Mark = provider.MarkOf(&res)
+	}
 	return res, nil
 }
 
 // details adds what the request asks for in addition to the instance.
 func (r *reader) details(ctx context.Context, c *pgxpool.Conn, req *provider.GetRequest, res *provider.GetResult) error {
-	if !req.WithValues && !req.WithTasks {
+	if !req.WithValues && !req.WithTasks && req.Value == "" {
 		return nil
 	}
 	b := r.db.byIndex()
+	if req.Value != "" {
+		b.Queue(r.db.names.sql(sqlValue), uuid(res.Instance.Key), req.Value).Query(func(rows pgx.Rows) error {
+			for rows.Next() {
+				res.Value = &provider.KeyValue{Key: req.Value}
+				if err := rows.Scan(&res.Value.Value); err != nil {
+					return err
+				}
+			}
+			return rows.Err()
+		})
+	}
 	if req.WithValues {
 		b.Queue(r.db.names.sql(sqlValues), uuid(res.Instance.Key)).Query(func(rows pgx.Rows) error {
 			for rows.Next() {

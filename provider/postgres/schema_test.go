@@ -173,7 +173,7 @@ func TestFailureWithAnyBytes(t *testing.T) {
 	req := turnsRequest()
 	turns := fetchTurns(t, p, req)
 	const message = "panic: \x00\xff"
-	item := provider.TurnRelease{Key: turns[0].Instance.Key, Token: req.Token, Failure: &provider.TurnFailure{Reason: "panic", Message: message}}
+	item := provider.TurnRelease{Key: turns[0].Instance.Key, Token: req.Token, Kind: provider.ReleaseFailed, Failure: &provider.TurnFailure{Reason: "panic", Message: message}}
 	if _, err := p.ReleaseTurns(t.Context(), provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{item}}); err != nil {
 		t.Fatal(err)
 	}

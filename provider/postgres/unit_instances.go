@@ -13,7 +13,7 @@ const (
 	sqlHeadColumns = `i.key, i.id, i.kind, i.status, i.deleting, i.execution, i.version, i.history_length, i.history_bytes,
 	i.parent_key, i.parent_execution, i.parent_event, i.blocked, i.retry_at, i.updated_at, i.ended_at, i.ready_at,
 	i.inbox_messages, i.inbox_bytes, i.next_message, i.deliveries, i.lease_token, i.lease_owner, i.lease_until,
-	i.sticky_owner, i.sticky_until, i.not_before_at, i.fetch_at, i.request_id, i.current`
+	i.sticky_owner, i.sticky_until, i.not_before_at, i.fetch_at, i.request_id, i.current, i.listened`
 	// Rows are locked one after the other, in the order of their keys. Rows that others hold are returned as held.
 	sqlLock = `SELECT w.key, NULL::text, ` + sqlNow + `, ` + sqlThere + `, ` + sqlHeadColumns + `
 	FROM (SELECT key FROM unnest($1::uuid[]) k (key) ORDER BY key) w` + sqlEachLocked
@@ -126,7 +126,7 @@ func scanStored(rows pgx.Rows, before ...any) (*stored, error) {
 	err := rows.Scan(append(before, into(&h.Key), &h.ID, &h.Kind, &h.Status, &h.Deleting, &h.Execution, into(&h.Version), &h.Length, &h.Bytes,
 		into(&h.Parent.Key), &h.Parent.Execution, &h.Parent.EventID, &h.Blocked, &h.RetryAt, &h.UpdatedAt, &h.EndedAt, &h.ReadyAt,
 		&h.Inbox, &h.InboxBytes, &h.NextMessage, &h.Deliveries, into(&h.LeaseToken), &h.LeaseOwner, &h.LeaseUntil,
-		&h.StickyOwner, &h.StickyUntil, &h.NotBefore, &h.FetchAt, &s.request, &s.current)...)
+		&h.StickyOwner, &h.StickyUntil, &h.NotBefore, &h.FetchAt, &s.request, &s.current, &h.Listened)...)
 	return &s, err
 }
 

@@ -31,7 +31,8 @@ const (
 	// The payload of a task goes into the dead letters within the database.
 	sqlEachTask  = `t.key = ANY(ARRAY[w.key]) AND t.execution = w.execution AND t.event_id = w.event_id`
 	sqlBuryTasks = `INSERT INTO perdure.dead_letter (task, key, instance_id, execution, event_id, kind, timer, queue, name, priority,
-	reason, at, payload) SELECT true, t.key, w.instance, t.execution, t.event_id, 0, false, w.queue, w.name, w.priority, w.reason, w.at, t.payload
+	reason, at, payload, fairness_key, session, limit_key) SELECT true, t.key, w.instance, t.execution, t.event_id, 0, false, w.queue, w.name,
+	w.priority, w.reason, w.at, t.payload, t.fairness_key, t.session, t.limit_key
 	FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::text[], $9::bigint[])
 	w (key, execution, event_id, instance, queue, name, priority, reason, at) JOIN perdure.task t ON ` + sqlEachTask
 	sqlEndTasks = `DELETE FROM perdure.task t USING unnest($1::uuid[], $2::bigint[], $3::bigint[]) w (key, execution, event_id)

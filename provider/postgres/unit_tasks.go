@@ -192,6 +192,18 @@ func (r *taskRows) CompleteTask(ref provider.TaskRef, token provider.UUID) (bool
 	return true, r.RemoveTask(ref)
 }
 
+const sqlDropRank = `UPDATE perdure.task SET rank_at = 0 WHERE key = $1 AND execution = $2 AND event_id = $3`
+
+// DropRank implements [relational.Rows].
+func (r *taskRows) DropRank(task *relational.Task) error {
+	rows, err := r.t.query(sqlDropRank, uuid(task.Key), task.Execution, task.EventID)
+	if err != nil {
+		return err
+	}
+	rows.Close()
+	return rows.Err()
+}
+
 // HoldTasks implements [relational.Rows].
 func (r *taskRows) HoldTasks(key provider.UUID) error {
 	r.t.ops.heldTasks = append(r.t.ops.heldTasks, key)

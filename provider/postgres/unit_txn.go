@@ -210,6 +210,7 @@ func (t *txn) queueOps(b *pgx.Batch) {
 		column(c, rows, func(r *executionRow) int64 { return r.length })
 	})
 	o.heads = append(s.instances(o.instances), o.heads...)
+	s.listeners(o.listeners)
 	s.descriptions(o)
 	s.keys(sqlUnblock, o.unblocked)
 	put(s, sqlBlock, o.blocked, func(c *columns, rows []blockedRow) {

@@ -90,10 +90,10 @@ func (w *wake) stop() {
 
 // publish announces a commit: to this process at once, except to the given call, and to the others soon.
 func (w *wake) publish(fx *relational.Effects, knows *parked) {
-	w.deliver(w.encode(fx), knows)
 	for _, a := range fx.Answers {
 		w.hub.Reply(a)
 	}
+	w.deliver(w.encode(fx), knows)
 	w.keepFor(fx)
 }
 
@@ -162,8 +162,8 @@ func (w *wake) deliver(in *signal, but *parked) {
 		w.hub.Tell(key, nil)
 	}
 	w.hub.Announce(in.Notices)
-	if len(in.Answers) > 0 {
-		w.hub.Recheck()
+	for _, id := range in.Answers {
+		w.hub.Answered(id)
 	}
 }
 

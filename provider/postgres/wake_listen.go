@@ -84,6 +84,9 @@ func (w *wake) listen(conn *pgx.Conn) error {
 			w.wakeAll()
 		default:
 			w.deliver(&in, nil)
+			for _, key := range in.Changed {
+				w.hub.TellKey(key)
+			}
 		}
 	}
 }

@@ -27,7 +27,7 @@ const (
 // asks are the calls that leave a question and that answer one.
 type asks struct{ *handle }
 
-// Ask implements [provider.Provider].
+// Ask implements [provider.Asker].
 func (as *asks) Ask(ctx context.Context, req provider.AskRequest) (provider.AskResult, error) {
 	if err := req.Validate(); err != nil {
 		return provider.AskResult{}, err
@@ -111,7 +111,7 @@ func (as *asks) withdrawAsk(id provider.UUID) *relational.Member {
 	return as.store.writer.later("ask", func(t *tx) error { return t.do(sqlDropAsk, id) })
 }
 
-// FetchAsks implements [provider.Provider].
+// FetchAsks implements [provider.Asker].
 func (fs *fetches) FetchAsks(ctx context.Context, req provider.FetchAsksRequest) (provider.FetchAsksResult, error) {
 	if err := req.Validate(); err != nil {
 		return provider.FetchAsksResult{}, err
@@ -209,7 +209,7 @@ func (f *askFetch) undo(t *tx) error {
 	return nil
 }
 
-// Answer implements [provider.Provider].
+// Answer implements [provider.Asker].
 func (as *asks) Answer(ctx context.Context, req provider.AnswerRequest) error {
 	if err := req.Validate(); err != nil {
 		return err

@@ -23,6 +23,7 @@ type committer struct {
 // afresh begins a transaction's count of what it did.
 func (c *committer) afresh() {
 	c.tx.Effects, c.tx.Changes, c.tx.owners.added = relational.NewEffects(), 0, nil
+	c.tx.Touched = c.tx.Touched[:0]
 }
 
 // run runs fn in a transaction of its own.
@@ -182,6 +183,7 @@ func (c *committer) publish() {
 		hub.Reply(a)
 	}
 	hub.Announce(fx.Notices)
+	hub.TellFollowers(t.Touched, fx)
 }
 
 // attachRows reads the rows that waiting calls will want.

@@ -4,10 +4,12 @@ import (
 	"context"
 
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
 )
 
 const (
-	deadLetterColumns = `id, task, key, instance_id, execution, event_id, kind, queue, name, reason, payload, at, timer, priority`
+	deadLetterColumns = `id, task, key, instance_id, execution, event_id, kind, queue, name, reason, payload, at, timer, priority,
+		fairness_key, session, limit_key`
 	sqlListLetters    = `SELECT ` + deadLetterColumns + ` FROM perdure_dead_letter WHERE id > ? ORDER BY id LIMIT ?`
 	sqlListLettersOf  = `SELECT ` + deadLetterColumns + ` FROM perdure_dead_letter WHERE key = ? AND id > ? ORDER BY id LIMIT ?`
 	sqlCountLettersOf = `SELECT count(*) FROM perdure_dead_letter WHERE key = ?`
@@ -15,7 +17,7 @@ const (
 	sqlDropLetter     = `DELETE FROM perdure_dead_letter WHERE id = ?`
 )
 
-// DeadLetters implements [provider.Provider]. An item stays, and is not counted as done, if its instance cannot take it back
+// DeadLetters implements [provider.Redriver]. An item stays, and is not counted as done, if its instance cannot take it back
 // because the instance is gone, has ended or runs another execution.
 func (cl *cleaner) DeadLetters(ctx context.Context, req provider.DeadLettersRequest) (provider.DeadLettersResult, error) {
 	if err := req.Validate(); err != nil {
@@ -55,30 +57,35 @@ func (cl *cleaner) listLetters(ctx context.Context, req *provider.DeadLettersReq
 	}
 	err = cl.read(ctx, "dead letters", func(c *conn) error {
 		return c.each(context.WithoutCancel(ctx), sql, func(r *row) error {
-			letter, _, _ := scanLetter(r)
-			res.Letters = append(res.Letters, letter)
+			letter := scanLetter(r)
+			res.Letters = append(res.Letters, letter.DeadLetter)
 			return nil
 		}, args...)
 	})
 	return res, err
 }
 
-func scanLetter(r *row) (l provider.DeadLetter, timer bool, priority int64) {
+func scanLetter(r *row) relational.Letter {
+	return relational.Letter{
+		DeadLetter: letterOf(r), Timer: r.bool(12), Priority: int(r.int(13)),
+		FairnessKey: r.text(14), Session: r.text(15), LimitKey: r.text(16),
+	}
+}
+
+func letterOf(r *row) provider.DeadLetter {
 	return provider.DeadLetter{
 		ID: r.int(0), Task: r.bool(1), Key: r.uuid(2), InstanceID: r.text(3), Execution: r.int(4), EventID: r.int(5),
 		Kind: provider.MessageKind(r.int(6)), Queue: r.text(7), Name: r.text(8), Reason: r.text(9), Payload: r.blob(10),
 		At: r.time(11),
-	}, r.bool(12), r.int(13)
+	}
 }
 
 // redrive puts a letter back where it came from. It returns false if that no longer exists.
 func (t *tx) redrive(id int64) (bool, error) {
-	var l provider.DeadLetter
-	var timer bool
-	var priority int64
-	found, err := t.one(sqlLetter, func(r *row) { l, timer, priority = scanLetter(r) }, id)
+	var l relational.Letter
+	found, err := t.one(sqlLetter, func(r *row) { l = scanLetter(r) }, id)
 	if err != nil || !found {
 		return false, err
 	}
-	return t.Redrive(&l, timer, int(priority))
+	return t.Redrive(&l)
 }

@@ -31,7 +31,7 @@ const (
 // A cleaner removes instances, and lists, removes or redrives dead letters.
 type cleaner struct{ *handle }
 
-// Delete implements [provider.Provider].
+// Delete implements [provider.Cleaner].
 func (cl *cleaner) Delete(ctx context.Context, req provider.DeleteRequest) (provider.DeleteResult, error) {
 	if err := req.Validate(); err != nil {
 		return provider.DeleteResult{}, err
@@ -51,8 +51,7 @@ func (cl *cleaner) Delete(ctx context.Context, req provider.DeleteRequest) (prov
 			}
 		}
 		key = h.Key
-		t.markDeleting(h)
-		return nil
+		return t.markDeleting(h)
 	})
 	if err != nil {
 		return provider.DeleteResult{}, err
@@ -75,10 +74,10 @@ func (t *tx) checkEnded(h *relational.Head) error {
 }
 
 // markDeleting marks an instance with a version that no request will name.
-func (t *tx) markDeleting(h *relational.Head) {
+func (t *tx) markDeleting(h *relational.Head) error {
 	var version provider.UUID
 	_, _ = rand.Read(version[:]) // never fails
-	t.MarkDeleting(h, version)
+	return t.MarkDeleting(h, version)
 }
 
 // remove removes the tree below a marked instance in short transactions. It goes down to a leaf, marking on the way, removes
@@ -141,7 +140,9 @@ func (t *tx) markChildren(parent provider.UUID) error {
 			return err
 		}
 		if h != nil {
-			t.markDeleting(h)
+			if err := t.markDeleting(h); err != nil {
+				return err
+			}
 		}
 	}
 	return t.Flush()
@@ -163,6 +164,7 @@ func (t *tx) erase(key provider.UUID) (int64, error) {
 		`DELETE FROM perdure_history WHERE key = ?`, `DELETE FROM perdure_inbox WHERE key = ?`,
 		`DELETE FROM perdure_task WHERE key = ?`, `DELETE FROM perdure_attribute WHERE key = ?`,
 		`DELETE FROM perdure_value WHERE key = ?`, `DELETE FROM perdure_dead_letter WHERE key = ?`,
+		`DELETE FROM perdure_request WHERE key = ?`, `DELETE FROM perdure_listener WHERE key = ?`,
 	} {
 		if _, err := t.exec(sql, key); err != nil {
 			return 0, err
@@ -172,7 +174,7 @@ func (t *tx) erase(key provider.UUID) (int64, error) {
 	return t.exec(`DELETE FROM perdure_instance WHERE key = ?`, key)
 }
 
-// Prune implements [provider.Provider].
+// Prune implements [provider.Cleaner].
 func (cl *cleaner) Prune(ctx context.Context, req provider.PruneRequest) (provider.PruneResult, error) {
 	if err := req.Validate(); err != nil {
 		return provider.PruneResult{}, err
@@ -212,9 +214,8 @@ func (cl *cleaner) prune(ctx context.Context, key provider.UUID) (int64, error) 
 			}
 			return err
 		}
-		t.markDeleting(h)
 		*ok = true
-		return nil
+		return t.markDeleting(h)
 	})
 	if err != nil || !marked {
 		return 0, err

@@ -30,6 +30,8 @@ const (
 	sqlResult = `INSERT INTO perdure_outcome (key, result, sum) VALUES (?, ?, ?)
 		ON CONFLICT DO UPDATE SET result = excluded.result, sum = excluded.sum`
 	sqlDropResult = `UPDATE perdure_outcome SET result = NULL, sum = NULL WHERE key = ?`
+	sqlActs       = `SELECT coalesce(acts, x'') FROM perdure_outcome WHERE key = ?`
+	sqlSetActs    = `INSERT INTO perdure_outcome (key, acts) VALUES (?, ?) ON CONFLICT DO UPDATE SET acts = excluded.acts`
 	sqlSetValue   = `INSERT INTO perdure_value (key, name, value) VALUES (?, ?, ?)
 		ON CONFLICT DO UPDATE SET value = excluded.value`
 	sqlDropValue    = `DELETE FROM perdure_value WHERE key = ? AND name = ?`
@@ -136,4 +138,15 @@ func (t *instanceRows) SetValue(key provider.UUID, v provider.KeyValue) error {
 		return t.do(sqlDropValue, key, v.Key)
 	}
 	return t.do(sqlSetValue, key, v.Key, v.Value)
+}
+
+// Acts implements [relational.Rows].
+func (t *instanceRows) Acts(key provider.UUID) (acts []byte, err error) {
+	_, err = t.one(sqlActs, func(r *row) { acts = r.blob(0) }, key)
+	return acts, err
+}
+
+// SetActs implements [relational.Rows].
+func (t *instanceRows) SetActs(key provider.UUID, acts []byte) error {
+	return t.do(sqlSetActs, key, acts)
 }

@@ -29,10 +29,11 @@ type connection interface {
 
 // foreign is what this process knows of the other processes that have the file.
 type foreign struct {
-	file    connection // the writer's
-	news    *news      // or nil
-	here    *presence
-	commits *atomic.Int64 // of our own
+	file      connection // the writer's
+	news      *news      // or nil
+	here      *presence
+	commits   *atomic.Int64 // of our own
+	sightings *atomic.Int64 // of commits of other processes
 
 	version  uint32
 	known    bool
@@ -84,6 +85,7 @@ func (f *foreign) look(db statements, begun bool) (void bool, err error) {
 	}
 	if f.known {
 		f.changed, f.seen, f.leases.owed = true, f.looked, true
+		f.sightings.Add(1)
 		f.alone = false // the other process may be gone again, and have left leases
 		f.listed = false
 	}

@@ -9,6 +9,7 @@ import (
 
 const (
 	sqlValues = `SELECT name, value FROM perdure_value WHERE key = ? ORDER BY name`
+	sqlValue  = `SELECT value FROM perdure_value WHERE key = ? AND name = ?`
 	sqlTasks  = `SELECT t.execution, t.event_id, k.queue, k.name, t.state, t.attempt, t.deliveries, t.owner, t.lease_until,
 		t.not_before_at, t.deadline_at, t.scheduled_at, t.details, t.failure, k.priority, t.fairness_key, t.session, t.start_by_at
 		FROM perdure_task t JOIN perdure_task_kind k ON k.id = t.kind WHERE t.key = ? ORDER BY t.execution, t.event_id`
@@ -22,10 +23,10 @@ func (rd *reader) Get(ctx context.Context, req provider.GetRequest) (provider.Ge
 	if err := req.Validate(); err != nil {
 		return provider.GetResult{}, err
 	}
-	key, waits := req.Key, req.WaitEnded && req.Wait > 0
+	key, waits := req.Key, req.Waits()
 	if key.IsZero() || !waits { // else the wait begins with the same read
 		res, err := rd.get(ctx, &req)
-		if err != nil || !waits || relational.Over(&req, &res.Instance) {
+		if err != nil || !waits || req.Mark == "" && req.Ends(&res) {
 			return res, err
 		}
 		key = res.Instance.Key
@@ -34,6 +35,10 @@ func (rd *reader) Get(ctx context.Context, req provider.GetRequest) (provider.Ge
 		return provider.GetResult{}, err
 	}
 	defer rd.door.Leave()
+	if !req.WaitEnded {
+		from := relational.Source{Get: rd.get, Stamps: rd.stamps, Now: rd.store.clock.wall}
+		return rd.store.hub.Await(ctx, rd.door.Closing, &req, key, &from)
+	}
 	return rd.store.hub.AwaitEnded(ctx, rd.door.Closing, &req, key, rd.get, rd.store.clock.wall)
 }
 
@@ -58,6 +63,9 @@ func (rd *reader) get(ctx context.Context, req *provider.GetRequest) (res provid
 	if err != nil {
 		return provider.GetResult{}, err
 	}
+	if req.Marks() {
+		res.Mark = provider.MarkOf(&res)
+	}
 	return res, nil
 }
 
@@ -71,6 +79,16 @@ func (rd *reader) details(ctx context.Context, c *conn, req *provider.GetRequest
 		}, key)
 		if err != nil {
 			return err
+		}
+	}
+	if req.Value != "" {
+		value := provider.KeyValue{Key: req.Value}
+		found, err := c.one(ctx, sqlValue, func(r *row) { value.Value = r.blob(0) }, key, req.Value)
+		if err != nil {
+			return err
+		}
+		if found {
+			res.Value = &value
 		}
 	}
 	if !req.WithTasks {

@@ -13,7 +13,8 @@ const maxHeads = 8192
 const (
 	sqlHead = `SELECT id, kind, status, deleting, execution, version, history_length, history_bytes, blocked,
 		retry_at, updated_at, ended_at, ready_at, inbox_messages, inbox_bytes, next_message, deliveries, lease_token,
-		lease_owner, lease_until, sticky_owner, sticky_until, not_before_at, fetch_at, parent_key, parent_execution, parent_event
+		lease_owner, lease_until, sticky_owner, sticky_until, not_before_at, fetch_at, parent_key, parent_execution, parent_event,
+		listened
 		FROM perdure_instance WHERE key = ?`
 	sqlKeyOfID = `SELECT key FROM perdure_instance WHERE id = ? AND current = 1`
 	// Both rows that a new instance could collide with, by one index look-up each. A row that matches both comes twice. An OR would
@@ -39,7 +40,7 @@ func (t *instanceRows) LoadHead(key provider.UUID) (*relational.Head, error) {
 		h.ReadyAt, h.Inbox, h.InboxBytes, h.NextMessage = r.time(12), r.int(13), r.int(14), r.int(15)
 		h.Deliveries, h.LeaseToken, h.LeaseOwner, h.LeaseUntil = r.int(16), r.uuid(17), r.text(18), r.int(19)
 		h.StickyOwner, h.StickyUntil, h.NotBefore, h.FetchAt = r.text(20), r.int(21), r.time(22), r.time(23)
-		h.Parent.Key, h.Parent.Execution, h.Parent.EventID = r.uuid(24), r.int(25), r.int(26)
+		h.Parent.Key, h.Parent.Execution, h.Parent.EventID, h.Listened = r.uuid(24), r.int(25), r.int(26), r.bool(27)
 	}, key)
 	if err != nil {
 		return nil, fmt.Errorf("perdure_instance %s: %w", key, err)

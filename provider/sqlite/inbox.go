@@ -22,7 +22,11 @@ const (
 	sqlBuryInbox  = `INSERT INTO perdure_dead_letter (task, key, instance_id, execution, event_id, kind, timer, queue, name,
 		priority, reason, at, payload) SELECT 0, key, ?, execution, event_id, kind, timer, '', '', 0, ?, ?, payload
 		FROM perdure_inbox WHERE key = ? ORDER BY visible_at, id`
-	sqlDropInbox = `DELETE FROM perdure_inbox WHERE key = ?`
+	sqlBuryMessage = `INSERT INTO perdure_dead_letter (task, key, instance_id, execution, event_id, kind, timer, queue, name,
+		priority, reason, at, payload) SELECT 0, key, ?, execution, event_id, kind, timer, '', '', 0, ?, ?, payload
+		FROM perdure_inbox WHERE key = ? AND id = ?`
+	sqlDropMessage = `DELETE FROM perdure_inbox WHERE key = ? AND id = ? RETURNING coalesce(length(payload), 0)`
+	sqlDropInbox   = `DELETE FROM perdure_inbox WHERE key = ?`
 )
 
 // Waiting implements [relational.Rows].
@@ -97,4 +101,16 @@ func (t *inboxRows) BuryInbox(h *relational.Head, reason string, now provider.Ti
 		return err
 	}
 	return t.do(sqlDropInbox, h.Key)
+}
+
+// BuryMessage implements [relational.Rows].
+func (t *inboxRows) BuryMessage(h *relational.Head, id int64, reason string, now provider.Time) (bytes int64, found bool, err error) {
+	if err := t.do(sqlBuryMessage, h.ID, reason, now, h.Key, id); err != nil {
+		return 0, false, err
+	}
+	err = t.each(sqlDropMessage, func(r *row) error {
+		bytes, found = r.int(0), true
+		return nil
+	}, h.Key, id)
+	return bytes, found, err
 }

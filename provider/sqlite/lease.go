@@ -17,7 +17,7 @@ const (
 // shared are the calls for what nodes share apart from instances: named leases and records.
 type shared struct{ *handle }
 
-// Lease implements [provider.Provider]. Releasing a lease that another token holds, or none, returns ErrLeaseLost with the
+// Lease implements [provider.Keeper]. Releasing a lease that another token holds, or none, returns ErrLeaseLost with the
 // holder.
 func (sh *shared) Lease(ctx context.Context, req provider.LeaseRequest) (provider.LeaseResult, error) {
 	if err := req.Validate(); err != nil {

@@ -17,7 +17,7 @@ var dialect = relational.Dialect{
 	Table: "perdure_", True: "1", Mark: func(int) string { return "?" }, UUID: func(u provider.UUID) any { return u },
 }
 
-// List implements [provider.Provider].
+// List implements [provider.Lister].
 func (rd *reader) List(ctx context.Context, req provider.ListRequest) (res provider.ListResult, err error) {
 	if err := req.Validate(); err != nil {
 		return res, err
@@ -68,7 +68,7 @@ func (rd *reader) List(ctx context.Context, req provider.ListRequest) (res provi
 	return res, nil
 }
 
-// Count implements [provider.Provider].
+// Count implements [provider.Lister].
 func (rd *reader) Count(ctx context.Context, req provider.CountRequest) (res provider.CountResult, err error) {
 	if err := req.Validate(); err != nil {
 		return res, err

@@ -67,12 +67,12 @@ func TestHazard41_NewerSchemaIsRefusedUnlessItAdmitsUs(t *testing.T) {
 	if err := openTest(t, path, Options{}).Close(); err != nil {
 		t.Fatal("an expanded schema admits this release:", err)
 	}
-	execSQL(t, path, `INSERT INTO perdure_schema VALUES (9, 'contracted', 7, 1)`)
+	execSQL(t, path, `INSERT INTO perdure_schema VALUES (9, 'contracted', 8, 1)`)
 	_, err := Open(path)
 	if !errors.Is(err, provider.ErrNewerSchema) {
 		t.Fatalf("error %v: want ErrNewerSchema", err)
 	}
-	for _, says := range []string{"schema 9", "level 7", "level 3", "upgrade"} {
+	for _, says := range []string{"schema 9", "level 8", "level 7", "upgrade"} {
 		if !strings.Contains(err.Error(), says) {
 			t.Errorf("error %q does not say %q", err, says)
 		}

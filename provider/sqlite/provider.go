@@ -11,7 +11,7 @@ import (
 // [provider.Transactor] and [provider.Migrator]. All methods may be called concurrently. Each of its parts has the calls that
 // concern it.
 type Provider struct {
-	calls     // Create, Send, CommitTurn, ReleaseTurns, ReportTasks, RenewTasks, Steer
+	calls     // Create, Send, CommitTurn, ReleaseTurns, ReportTasks, RenewTasks, Steer, SteerTask
 	*handle   // no call of the contract
 	*reader   // Get, ReadHistory, List, Count, Stats, Inspect
 	*fetches  // FetchTurns, FetchTasks, FetchAsks
@@ -25,11 +25,18 @@ type Provider struct {
 type calls = relational.Calls
 
 var (
-	_ provider.Provider   = (*Provider)(nil)
-	_ provider.Notifier   = (*Provider)(nil)
-	_ provider.Migrator   = (*Provider)(nil)
-	_ provider.Inspector  = (*Provider)(nil)
-	_ provider.Transactor = (*Provider)(nil)
+	_ provider.Provider    = (*Provider)(nil)
+	_ provider.Notifier    = (*Provider)(nil)
+	_ provider.Migrator    = (*Provider)(nil)
+	_ provider.Inspector   = (*Provider)(nil)
+	_ provider.Transactor  = (*Provider)(nil)
+	_ provider.Asker       = (*Provider)(nil)
+	_ provider.Lister      = (*Provider)(nil)
+	_ provider.Meter       = (*Provider)(nil)
+	_ provider.Cleaner     = (*Provider)(nil)
+	_ provider.Redriver    = (*Provider)(nil)
+	_ provider.Keeper      = (*Provider)(nil)
+	_ provider.TaskSteerer = (*Provider)(nil)
 )
 
 // newProvider makes a handle of an open store.

@@ -16,7 +16,7 @@ const (
 		WHERE namespace = ? AND key >= ? AND key > ? ORDER BY key LIMIT ?`
 )
 
-// Record implements [provider.Provider].
+// Record implements [provider.Keeper].
 func (sh *shared) Record(ctx context.Context, req provider.RecordRequest) (provider.RecordResult, error) {
 	if err := req.Validate(); err != nil {
 		return provider.RecordResult{}, err

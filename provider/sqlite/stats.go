@@ -25,7 +25,7 @@ const (
 	sqlDeadLetters = `SELECT count(*) FROM perdure_dead_letter`
 )
 
-// Stats implements [provider.Provider]. An expired lease that was not swept yet counts neither as a lease nor as waiting work.
+// Stats implements [provider.Meter]. An expired lease that was not swept yet counts neither as a lease nor as waiting work.
 func (rd *reader) Stats(ctx context.Context, req provider.StatsRequest) (res provider.StatsResult, err error) {
 	if err := req.Validate(); err != nil {
 		return res, err

@@ -32,8 +32,10 @@ const (
 		not_before_at = ?, fetch_at = ?, expire_at = ?, start_by_at = ?, begun = ?, details = coalesce(?, details), failure = coalesce(?, failure)
 		WHERE key = ? AND execution = ? AND event_id = ?`
 	sqlBuryTask = `INSERT INTO perdure_dead_letter (task, key, instance_id, execution, event_id, kind, timer, queue, name,
-		priority, reason, at, payload) SELECT 1, key, ?, execution, event_id, 0, 0, ?, ?, ?, ?, ?, payload
+		priority, reason, at, payload, fairness_key, session, limit_key)
+		SELECT 1, key, ?, execution, event_id, 0, 0, ?, ?, ?, ?, ?, payload, fairness_key, session, limit_key
 		FROM perdure_task WHERE key = ? AND execution = ? AND event_id = ?`
+	sqlDropRank    = `UPDATE perdure_task SET rank_at = NULL WHERE key = ? AND execution = ? AND event_id = ?`
 	sqlLeasedTasks = `SELECT key, execution, event_id, token FROM perdure_task WHERE lease_until > 0`
 	sqlHoldTasks   = `UPDATE perdure_task SET fetch_at = NULL, expire_at = NULL WHERE key = ? AND state <> 2`
 	sqlHeldTasks   = `SELECT key, execution, event_id FROM perdure_task WHERE key = ? AND state <> 2`
@@ -147,6 +149,11 @@ func (t *taskRows) StoreTask(task *relational.Task, details []byte) error {
 	return t.do(sqlStoreTask, int64(task.State), task.Attempt, task.Deliveries, task.Token, textOrNull(task.Owner), task.LeaseUntil,
 		task.Cancel, task.NotBefore, timeOrNull(task.FetchAt), timeOrNull(task.ExpireAt), timeOrNull(task.StartBy), begunOrNull(task), details, task.Failure,
 		task.Key, task.Execution, task.EventID)
+}
+
+// DropRank implements [relational.Rows].
+func (t *taskRows) DropRank(task *relational.Task) error {
+	return t.do(sqlDropRank, task.Key, task.Execution, task.EventID)
 }
 
 // begunOrNull is what is stored about whether a task has begun.

@@ -18,14 +18,15 @@ const (
 // A writer owns the writing connection. It folds all calls that wait into one transaction, on a goroutine of its own or on
 // that of a caller that leads.
 type writer struct {
-	store   *store
-	conn    *conn
-	queue   *relational.Queue
-	parking parking
-	ended   chan struct{}
-	worn    chan struct{} // closed after logAfter commits
-	commits atomic.Int64
-	nudged  atomic.Bool // a transaction of the program has ended: look for what it stored
+	store     *store
+	conn      *conn
+	queue     *relational.Queue
+	parking   parking
+	ended     chan struct{}
+	worn      chan struct{} // closed after logAfter commits
+	commits   atomic.Int64
+	sightings atomic.Int64 // of commits of other processes
+	nudged    atomic.Bool  // a transaction of the program has ended: look for what it stored
 
 	helm sync.Mutex // held by the goroutine that runs a group: the writer's own, or that of a caller that leads
 
@@ -48,7 +49,7 @@ func newWriter(s *store, c *conn, file connection) *writer {
 		backlog: backlog{file: file}, out: make(map[*relational.Member]struct{}),
 		complaints: complaints{log: s.log, path: s.path, last: make(map[string]time.Time)},
 	}
-	w.foreign = foreign{file: file, here: s.here, commits: &w.commits}
+	w.foreign = foreign{file: file, here: s.here, commits: &w.commits, sightings: &w.sightings}
 	w.tx = newWriterTx(bound{writerContext(), c}, s.clock, s.here.process, &w.foreign.leases)
 	w.committer = committer{
 		store: s, tx: w.tx, foreign: &w.foreign, backlog: &w.backlog, rows: make(map[provider.UUID]*provider.Instance),

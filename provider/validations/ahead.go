@@ -77,8 +77,8 @@ func aheadWaits(t *trial) {
 func aheadHeldBack(t *trial) {
 	for id, item := range map[string]provider.TurnRelease{
 		"delayed": {Delay: long},
-		"blocked": {Delay: long, Failure: &provider.TurnFailure{Reason: "test"}},
-		"held":    {Failure: &provider.TurnFailure{Reason: "test", Hold: true}},
+		"blocked": {Kind: provider.ReleaseFailed, Delay: long, Failure: &provider.TurnFailure{Reason: "test"}},
+		"held":    {Kind: provider.ReleaseFailed, Failure: &provider.TurnFailure{Reason: "test", Hold: true}},
 	} {
 		beginSleeping(t, id)
 		u := t.fetchOne(named(id), lookAhead)

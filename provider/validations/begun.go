@@ -16,7 +16,7 @@ func begunCases() []testCase {
 		{name: "start-by", run: begunTooLate, rule: "A task is past its time when its Deadline has passed, or when its StartBy has passed and it has not begun."},
 		{
 			name: "released-begun", run: begunReleased,
-			rule: "TaskReport.Begun: Release: the code has begun to run, so that StartBy no longer ends the task",
+			rule: "TaskReport.Begun: Release and ReleaseAll: the code has begun to run, so that StartBy no longer ends the task",
 		},
 		{
 			name: "released-begun-and-released", run: begunForGood,
@@ -112,7 +112,7 @@ func begunNot(t *trial) {
 func begunNone(t *trial) {
 	task, span := leaseInTime(t)
 	t.pass(span)
-	all := provider.TaskReport{Token: task.token, Outcome: provider.TaskRelease} // without a TaskRef
+	all := provider.TaskReport{Token: task.token, Outcome: provider.TaskReleaseAll}
 	_, err := t.ReportTasks(t.ctx, provider.ReportTasksRequest{Items: []provider.TaskReport{all}})
 	t.ok(err)
 	fetchExpired(t)

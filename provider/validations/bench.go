@@ -70,7 +70,7 @@ func Bench(b *testing.B, open func(b *testing.B) provider.Provider) {
 }
 
 func commitsOf(ctx context.Context, p provider.Provider) int64 {
-	stats, err := p.Stats(ctx, provider.StatsRequest{})
+	stats, err := provider.FullOf(p).Stats(ctx, provider.StatsRequest{})
 	if err != nil {
 		return 0
 	}

@@ -68,7 +68,7 @@ func (l *liver) begin(ctx context.Context, token provider.UUID) (*provider.Commi
 
 func (l *liver) verify(ctx context.Context) error {
 	ended := provider.CountRequest{Filter: provider.Filter{Name: l.name, Statuses: []provider.Status{provider.StatusCompleted}}}
-	count, err := l.p.Count(ctx, ended)
+	count, err := provider.FullOf(l.p).Count(ctx, ended)
 	if err == nil && count.Count != l.n {
 		err = fmt.Errorf("%d instances have completed, want %d", count.Count, l.n)
 	}

@@ -55,7 +55,7 @@ func (c *creator) do(ctx context.Context) (time.Time, error) {
 }
 
 func (c *creator) verify(ctx context.Context) error {
-	res, err := c.p.Count(ctx, provider.CountRequest{Filter: provider.Filter{Name: c.name}})
+	res, err := provider.FullOf(c.p).Count(ctx, provider.CountRequest{Filter: provider.Filter{Name: c.name}})
 	if err == nil && res.Count != c.n {
 		err = fmt.Errorf("%d instances, want %d", res.Count, c.n)
 	}

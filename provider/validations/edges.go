@@ -27,16 +27,16 @@ func edgeCases() []testCase {
 		{name: "reset-is-ready", run: edgeReset, rule: "The next execution is ready for a turn at once, even with an empty inbox."},
 		{name: "reset-replaced", run: edgeReplaced, rule: replaced},
 		{name: "reset-after-its-successor", run: edgeOrphaned, rule: replaced},
-		{name: "released-stickiness", run: edgeSticky, rule: "A release also ends stickiness."},
+		{name: "released-stickiness", run: edgeSticky, rule: "A release of a lease also ends stickiness."},
 		{
 			name: "unstick", run: edgeUnstick,
-			rule: "An item with Owner instead of a Token ends only the stickiness of its instance, if Owner has it.",
+			rule: "ReleaseUnpin ends only the stickiness of its instance, if Owner has it.",
 		},
 		{name: "expired-turns-of-a-token", run: edgeExpiredTurns, rule: "Expired leases are not included."},
 		{name: "expired-tasks-of-a-token", run: edgeExpiredTasks, rule: "Tasks whose lease has expired are not included."},
 		{
 			name: "released-by-token-before-it-began", run: begunNone,
-			rule: "A Release without a TaskRef releases all tasks that its Token holds, whatever their Attempt.",
+			rule: "ReleaseAll releases all tasks that its Token holds, whatever their Attempt.",
 		},
 		{name: "order-of-one-instant", run: edgeInstant, rule: "The others come by rank, and equal ranks by insertion."},
 		{name: "late-come-first", run: edgeLate, rule: "Tasks past their time come first, ordered by that time."},
@@ -194,7 +194,7 @@ func edgeUnstick(t *trial) {
 	i := t.begin("i", func(r *provider.CommitTurnRequest) { r.Owner, r.Sticky = node, long })
 	t.send(i.Key, text("m"))
 	unstick := func(key provider.UUID, owner string) {
-		res, err := t.ReleaseTurns(t.ctx, provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{{Key: key, Owner: owner}}})
+		res, err := t.ReleaseTurns(t.ctx, provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{{Kind: provider.ReleaseUnpin, Key: key, Owner: owner}}})
 		t.ok(err)
 		t.checkf(len(res.Errs) == 1 && res.Errs[0] == nil, "the release returned %v, want one nil error", res.Errs)
 	}
@@ -216,7 +216,7 @@ func edgeExpiredTurns(t *trial) {
 	u := t.fetchOne(briefly)
 	t.pass(2 * short)
 	checkSameDeliveries(t, i.Key, func() {
-		_, err := t.ReleaseTurns(t.ctx, provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{{Token: u.token, Delay: long}}})
+		_, err := t.ReleaseTurns(t.ctx, provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{{Kind: provider.ReleaseToken, Token: u.token, Delay: long}}})
 		t.ok(err)
 	})
 	is(t, "deliveries, including the expired lease", t.fetchOne().Instance.Deliveries, 2)
@@ -236,7 +236,7 @@ func edgeExpiredTasks(t *trial) {
 	t.fetchTask(brieflyTask, func(r *provider.FetchTasksRequest) { r.Token = fetch })
 	t.pass(2 * short)
 	_, err := t.ReportTasks(t.ctx, provider.ReportTasksRequest{Items: []provider.TaskReport{
-		{Token: fetch, Outcome: provider.TaskRelease, Delay: long},
+		{Token: fetch, Outcome: provider.TaskReleaseAll, Delay: long},
 	}})
 	t.ok(err)
 	is(t, "deliveries, including the expired lease", t.fetchTask().Deliveries, 2)

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/perdure/perdure/provider"
 )
 
 // A provider that ignores first turns passes, unless FirstTurns is set or it loses the start message with the turn.
@@ -14,7 +16,7 @@ func TestFirstTurnsMayBeIgnored(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			m := newMutant()
 			breaks(m)
-			failed = len(execute(t.Context(), c, &trial{Provider: m, beginTx: m.begin, begins: begins}, 30*time.Second)) > 0
+			failed = len(execute(t.Context(), c, &trial{Full: provider.FullOf(m), beginTx: m.begin, begins: begins}, 30*time.Second)) > 0
 			_ = m.Provider.Close()
 		})
 		return failed

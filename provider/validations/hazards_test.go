@@ -65,3 +65,26 @@ func TestHazard31_StateOfEachItem(t *testing.T) {
 	t.Parallel()
 	holds(t, "renew/", "tasks/cancelled", "report/missing", "report/discard-running")
 }
+
+// The engine's part, messages that name their level, has its own tests.
+func TestHazard62_MessageStallsNoOldNode(t *testing.T) {
+	t.Parallel()
+	holds(t, "send/raises-the-level", "send/level-keeps-old-nodes-away", "deliver/raises-the-level", "execution/level-of-what-waits")
+}
+
+func TestStartMessagesAreDeliveredOnce(t *testing.T) {
+	t.Parallel()
+	holds(t, "create/messages-repeated", "create/messages-race-of-one-request", "create/messages-to-an-ended-instance")
+}
+
+// The engine's part, schedules that know which of their runs have ended, has its own tests.
+func TestHazard64_EveryEndIsTold(t *testing.T) {
+	t.Parallel()
+	holds(t, "deliver/listener-", "clean/listener-", "steer/notices", "steer/terminate-tells")
+}
+
+// The engine's part, futures for what code sends, has its own tests.
+func TestHazard84_SendersLearnWhatBecameOfAMessage(t *testing.T) {
+	t.Parallel()
+	holds(t, "deliver/reply", "clean/reply-")
+}

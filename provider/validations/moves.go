@@ -49,25 +49,23 @@ func (t *trial) get(key provider.UUID) provider.Instance {
 }
 
 // picture describes everything that can be read of an instance, without the effects of leases.
-func (t *trial) picture(key provider.UUID) string {
+func (t *trial) picture(key provider.UUID) (p portrait) {
 	res, err := t.store.Get(t.ctx, provider.GetRequest{Key: key, WithTasks: true, WithValues: true})
 	t.mustf(err == nil, "Get returned error %v, want none", err)
 	i := res.Instance
-	blocked := "no"
-	if i.Blocked != nil {
-		blocked = fmt.Sprintf("%+v", *i.Blocked)
-	}
-	i.Blocked, i.Deliveries = nil, 0
-	return fmt.Sprintf("%+v blocked %s tasks %+v values %+v history %q", i, blocked, res.Tasks, res.Values, t.history(key, 0))
+	i.Deliveries = 0
+	p.add("instance", i)
+	p.add("tasks", res.Tasks)
+	p.add("values", res.Values)
+	p.add("history", t.history(key, 0))
+	return p
 }
 
 // unchanged checks that act does not change the instance.
 func (t *trial) unchanged(key provider.UUID, act func()) {
 	before := t.picture(key)
 	act()
-	if after := t.picture(key); after != before {
-		t.errorf("the call changed the instance, want no change\nfrom %s\n  to %s", before, after)
-	}
+	t.differs("the call", before, t.picture(key))
 }
 
 // history returns each event of an execution (0: the current one) as a string.

@@ -48,6 +48,7 @@ type (
 	tasksMethod   = method[provider.FetchTasksRequest, provider.FetchTasksResult]
 	reportMethod  = method[provider.ReportTasksRequest, provider.ReportTasksResult]
 	renewMethod   = method[provider.RenewTasksRequest, provider.RenewTasksResult]
+	actMethod     = method[provider.SteerTaskRequest, provider.SteerTaskResult]
 	sendMethod    = method[provider.SendRequest, provider.SendResult]
 	recordMethod  = method[provider.RecordRequest, provider.RecordResult]
 	inspectMethod = method[provider.InspectRequest, provider.InspectResult]
@@ -56,7 +57,7 @@ type (
 // A mutant is memory with methods that a brokenRule replaces. The embedded provider is correct: a mutant calls it to avoid its
 // own breaks.
 type mutant struct {
-	provider.Provider
+	*memory.Provider
 
 	create  createMethod
 	get     getMethod
@@ -67,6 +68,7 @@ type mutant struct {
 	tasks   tasksMethod
 	report  reportMethod
 	renew   renewMethod
+	acts    actMethod
 	send    sendMethod
 	ask     method[provider.AskRequest, provider.AskResult]
 	asks    method[provider.FetchAsksRequest, provider.FetchAsksResult]
@@ -99,7 +101,7 @@ func newMutant() *mutant {
 		Provider: p,
 
 		create: p.Create, get: p.Get, steer: p.Steer, turns: p.FetchTurns, commit: p.CommitTurn, release: p.ReleaseTurns,
-		tasks: p.FetchTasks, report: p.ReportTasks, renew: p.RenewTasks, send: p.Send, ask: p.Ask, asks: p.FetchAsks,
+		tasks: p.FetchTasks, report: p.ReportTasks, renew: p.RenewTasks, acts: p.SteerTask, send: p.Send, ask: p.Ask, asks: p.FetchAsks,
 		answer: func(ctx context.Context, req provider.AnswerRequest) (struct{}, error) {
 			return struct{}{}, p.Answer(ctx, req)
 		},
@@ -170,6 +172,10 @@ func (m *mutant) Create(ctx context.Context, req provider.CreateRequest) (provid
 
 func (m *mutant) Get(ctx context.Context, req provider.GetRequest) (provider.GetResult, error) {
 	return m.get(ctx, req)
+}
+
+func (m *mutant) SteerTask(ctx context.Context, req provider.SteerTaskRequest) (provider.SteerTaskResult, error) {
+	return m.acts(ctx, req)
 }
 
 func (m *mutant) Steer(ctx context.Context, req provider.SteerRequest) (provider.SteerResult, error) {

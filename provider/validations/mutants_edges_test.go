@@ -197,7 +197,7 @@ func releasesExpiredTurns(m *mutant) {
 		all, _ := m.Provider.List(ctx, provider.ListRequest{})
 		for _, item := range req.Items {
 			for _, i := range all.Instances {
-				if item.Key.IsZero() && holder(i.Key) == item.Token {
+				if item.Kind == provider.ReleaseToken && holder(i.Key) == item.Token {
 					release := provider.TurnRelease{Key: i.Key, Token: item.Token, Delay: item.Delay}
 					_, _ = m.Provider.ReleaseTurns(ctx, provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{release}})
 				}
@@ -222,6 +222,7 @@ func releasesExpiredTasks(m *mutant) {
 		for _, item := range req.Items {
 			for _, task := range held[item.Token] {
 				if item.TaskRef == (provider.TaskRef{}) {
+					item.Outcome = provider.TaskRelease
 					item.TaskRef, item.Attempt, item.Token = task.TaskRef, task.Attempt, provider.TaskToken(item.Token, task.TaskRef)
 					_, _ = m.Provider.ReportTasks(ctx, provider.ReportTasksRequest{Items: []provider.TaskReport{item}})
 				}

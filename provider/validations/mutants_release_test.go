@@ -150,7 +150,7 @@ func countsFailuresAsChanges(m *mutant) {
 }
 
 func needsKey(item *provider.TurnRelease) {
-	if item.Key.IsZero() {
+	if item.Kind == provider.ReleaseToken {
 		item.Token = unique()
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/perdure/perdure/provider"
 )
 
 // A brokenRule breaks one sentence of the contract and nothing else.
@@ -16,6 +18,7 @@ type brokenRule struct {
 	name   string        // describes the break
 	caught string        // the case "group/name" that must fail
 	racing bool          // only concurrent callers show the break
+	wide   bool          // it breaks rules of other groups, too
 	breaks func(*mutant) // makes a correct store break the rule
 }
 
@@ -42,7 +45,13 @@ func brokenRules() []brokenRule {
 		brokenReport(),
 		brokenRenew(),
 		brokenSteer(),
+		brokenMoves(),
+		brokenDrops(),
+		brokenNotices(),
+		brokenOnce(),
+		brokenTaskSteering(),
 		brokenAsk(),
+		brokenFollow(),
 		brokenRead(),
 		brokenClean(),
 		brokenShared(),
@@ -62,9 +71,15 @@ func brokenRules() []brokenRule {
 		brokenNames(),
 		brokenPages(),
 		brokenMessages(),
+		brokenLevels(),
+		brokenStartMessages(),
+		brokenListeners(),
+		brokenReplies(),
 		brokenSlices(),
 		brokenNotify(),
 		brokenMigrate(),
+		brokenSettled(),
+		brokenClasses(),
 	)
 }
 
@@ -103,6 +118,9 @@ func TestSuiteCatchesMutants(t *testing.T) {
 					passes(t, c, broken.breaks, true)
 				}
 			}
+			if broken.wide {
+				return
+			}
 			for _, c := range others(all, all[at].group, broken.name, seed) {
 				if broken.racing && strings.Contains(c.name, "racing") {
 					continue // races of other groups may fail, too
@@ -140,7 +158,7 @@ func attempt(t *testing.T, c testCase, breaks func(*mutant), inTurn bool) (failu
 	synctest.Test(t, func(t *testing.T) {
 		m := newMutant()
 		breaks(m)
-		failures = execute(t.Context(), c, &trial{Provider: m, beginTx: m.begin, begins: true, inTurn: inTurn}, 30*time.Second)
+		failures = execute(t.Context(), c, &trial{Full: provider.FullOf(m), beginTx: m.begin, begins: true, inTurn: inTurn}, 30*time.Second)
 		if err := m.Provider.Close(); err != nil {
 			t.Error(err)
 		}

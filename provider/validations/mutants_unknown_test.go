@@ -33,7 +33,9 @@ func brokenUnknown() []brokenRule {
 			halve(&m.tasks, func(r *provider.FetchTasksRequest) { r.Token = unique() })
 		}},
 		{name: "a release that is cut off counts the delivery", caught: "unknown/release-turns", breaks: func(m *mutant) {
-			halve(&m.release, func(r *provider.ReleaseTurnsRequest) { r.Items[0].Failure = &provider.TurnFailure{Reason: "half"} })
+			halve(&m.release, func(r *provider.ReleaseTurnsRequest) {
+				r.Items[0].Kind, r.Items[0].Failure = provider.ReleaseFailed, &provider.TurnFailure{Reason: "half"}
+			})
 		}},
 		{name: "a report that is cut off has no result", caught: "unknown/report", breaks: func(m *mutant) {
 			halve(&m.report, func(r *provider.ReportTasksRequest) { r.Items[0].Message.Payload = nil })
@@ -93,7 +95,7 @@ func ignoresFinished(m *mutant) {
 
 func losesCutRenewals(m *mutant) {
 	whenCut(&m.renew, func(ctx context.Context, req provider.RenewTasksRequest, _ method[provider.RenewTasksRequest, provider.RenewTasksResult]) {
-		item := provider.TaskReport{Token: req.Items[0].Token, Outcome: provider.TaskRelease}
+		item := provider.TaskReport{Token: req.Items[0].Token, Outcome: provider.TaskReleaseAll}
 		_, _ = m.Provider.ReportTasks(ctx, provider.ReportTasksRequest{Items: []provider.TaskReport{item}})
 	})
 }

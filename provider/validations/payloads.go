@@ -201,6 +201,7 @@ func payloadFailures(t *trial) {
 		i := t.create(fresh())
 		u := t.fetchOne()
 		t.ok(t.release(u, func(r *provider.TurnRelease) {
+			r.Kind = provider.ReleaseFailed
 			r.Failure = &provider.TurnFailure{Reason: "panic", Message: edge, Hold: true}
 		}))
 		b := t.get(i.Key).Blocked

@@ -3,8 +3,8 @@ package validations
 import "github.com/perdure/perdure/provider"
 
 func releaseCases() []testCase {
-	const clean = "Without Failure, Deliveries is lowered again and the instance is fetchable after Delay."
-	const failed = "With Failure, the Blocked flag is set or updated: count, reason, message, and the retry time after Delay. Hold blocks until Unblock."
+	const clean = "ReleaseClean lowers Deliveries again. The instance is fetchable after Delay."
+	const failed = "ReleaseFailed sets or updates the Blocked flag: count, reason, message, and the retry time after Delay. Hold blocks until Unblock."
 	const lost = "An item whose token no longer holds the lease gets the error ErrLeaseLost."
 	return []testCase{
 		{name: "clean", run: releaseClean, rule: clean},
@@ -18,7 +18,7 @@ func releaseCases() []testCase {
 		{name: "version-stays", run: releaseVersion, rule: "The Version does not change."},
 		{
 			name: "all-of-a-token", run: releaseAll,
-			rule: "An item without a Key ends all leases that its Token holds, and lowers their " +
+			rule: "ReleaseToken ends all leases that its Token holds, and lowers their " +
 				"Deliveries. So a caller can release the leases of a fetch whose result it never got.",
 		},
 		{name: "commit-unblocks", run: releaseCommit, rule: "The commit resets Deliveries, clears Blocked, and ends the turn lease if Lease names it."},
@@ -41,6 +41,7 @@ func (t *trial) release(u turn, changes ...func(*provider.TurnRelease)) error {
 func (t *trial) block(u turn, hold bool) {
 	t.ok(t.release(u, func(r *provider.TurnRelease) {
 		r.Delay = short
+		r.Kind = provider.ReleaseFailed
 		r.Failure = &provider.TurnFailure{Reason: "panic", Message: "it hurts", Hold: hold}
 	}))
 }
@@ -156,7 +157,7 @@ func releaseAll(t *trial) {
 	t.create("c")
 	lost := t.fetch(wait)
 	t.mustf(len(lost) == 2, "got %d turns, want 2", len(lost))
-	unknown := provider.TurnRelease{Token: lost[0].token}
+	unknown := provider.TurnRelease{Kind: provider.ReleaseToken, Token: lost[0].token}
 	for range 2 { // a repeat changes nothing
 		res, err := t.ReleaseTurns(t.ctx, provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{unknown}})
 		t.ok(err)

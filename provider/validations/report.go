@@ -15,12 +15,12 @@ func reportCases() []testCase {
 		{name: "complete-suspended", run: reportSuspended, rule: complete},
 		{name: "complete-after-end", run: reportEnded, rule: complete},
 		{name: "retry", run: reportRetry, rule: retry},
-		{name: "retry-delay", run: reportRetryDelay, rule: "TaskReport.Delay: Retry and Release"},
+		{name: "retry-delay", run: reportRetryDelay, rule: "TaskReport.Delay: Retry, Release and ReleaseAll"},
 		{name: "park", run: reportPark, rule: park},
 		{name: "park-then-retry", run: reportParkRetry, rule: park},
 		{
 			name: "release-all", run: reportReleaseAll,
-			rule: "A Release without a TaskRef releases all tasks that its Token holds, whatever their Attempt.",
+			rule: "ReleaseAll releases all tasks that its Token holds, whatever their Attempt.",
 		},
 		{name: "release-fetch", run: reportReleaseFetch, rule: "The Token of a fetch holds all tasks that the fetch has leased."},
 		{name: "release", run: reportRelease, rule: "Release queues the task after Delay and lowers Deliveries again."},
@@ -299,7 +299,7 @@ func reportReleaseFetch(t *trial) {
 
 // checkReleasesBoth releases the two tasks that a token holds.
 func checkReleasesBoth(t *trial, token provider.UUID) {
-	unknown := provider.TaskReport{Token: token, Outcome: provider.TaskRelease}
+	unknown := provider.TaskReport{Token: token, Outcome: provider.TaskReleaseAll}
 	for range 2 { // a repeat changes nothing
 		res, err := t.ReportTasks(t.ctx, provider.ReportTasksRequest{Items: []provider.TaskReport{unknown}})
 		t.ok(err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/validations/model"
 )
 
 // A testCase checks one sentence of the contract.
@@ -41,30 +42,32 @@ func cases() []testCase {
 		name  string
 		cases []testCase
 	}{
-		{"create", slices.Concat(createCases(), createTextCases(), broad(firstCases()))},
-		{"send", slices.Concat(sendCases(), sendRaces())},
+		{"create", slices.Concat(createCases(), createTextCases(), startMessageCases(), broad(firstCases()))},
+		{"send", slices.Concat(sendCases(), sendLevels(), sendRaces())},
 		{"fetch-turns", slices.Concat(fetchCases(), aheadCases(), fetchRaces())},
 		{"release-turns", slices.Concat(releaseCases(), failurePayloads())},
 		{"wait", waitCases()},
 		{"fence", fenceCases()},
 		{"commit", slices.Concat(commitCases(), broad(atomicCases()))},
 		{"close", closeCases()},
-		{"deliver", slices.Concat(deliverCases(), deliverRaces())},
-		{"execution", executionCases()},
+		{"deliver", slices.Concat(deliverCases(), deliverLevels(), deliverStartMessages(), listenerCases(), replyCases(), deliverRaces())},
+		{"execution", slices.Concat(executionCases(), executionLevels())},
 		{"tasks", slices.Concat(taskCases(), begunCases(), rankCases(), expiredTaskCases(), taskRaces())},
 		{"max-leased", maxLeasedCases()},
 		{"sessions", slices.Concat(sessionCases(), sessionEnds(), sessionRaces())},
 		{"report", slices.Concat(reportCases(), reportRaces())},
 		{"renew", slices.Concat(renewCases(), expiredRenewalCases())},
-		{"steer", steerCases()},
+		{"steer", slices.Concat(steerCases(), broad(steerMoveCases()), broad(steerDropCases()), broad(steerNoticeCases()), broad(steerOnceCases()), steerLevels())},
+		{"steer-task", broad(steerTaskCases())},
 		{"ask", askCases()},
+		{"follow", followCases()},
 		{"read", slices.Concat(readCases(), readPageRaces())},
-		{"clean", slices.Concat(cleanCases(), cleanRaces(), cleanPageRaces())},
+		{"clean", slices.Concat(cleanCases(), cleanListeners(), cleanReplies(), cleanRaces(), cleanPageRaces())},
 		{"shared", slices.Concat(sharedCases(), sharedPageRaces())},
 		{"inspect", inspectCases()},
-		{"transactions", transactionCases()},
+		{"transactions", slices.Concat(transactionCases(), transactionLevels(), transactionStartMessages(), transactionListener())},
 		{"limits", limitCases()},
-		{"unknown", broad(unknownCases())},
+		{"unknown", broad(slices.Concat(unknownCases(), unknownStartMessages()))},
 		{"payloads", broad(payloadCases())},
 		{"texts", broad(textCases())},
 		{"values", broad(valueCases())},
@@ -72,6 +75,8 @@ func cases() []testCase {
 		{"slices", broad(sliceCases())},
 		{"notify", notifyCases()},
 		{"migrate", migrateCases()},
+		{"settled", broad(settledCases())},
+		{"classes", broad(classCases())},
 	}
 	var all []testCase
 	known := hazards()
@@ -102,6 +107,7 @@ type options struct {
 	skip   map[string]string
 	begin  beginTx // nil: the suite cannot begin transactions of a caller
 	begins bool    // the provider stores the first turns of starts
+	pace   int     // how much longer short durations become
 }
 
 type beginTx func(ctx context.Context, p provider.Provider) (Transaction, error)
@@ -147,7 +153,11 @@ func Run(t *testing.T, open func(t *testing.T) provider.Provider, opts ...Option
 			if c.slow {
 				limit *= 4
 			}
-			failures := execute(t.Context(), c, &trial{Provider: p, beginTx: o.begin, begins: o.begins}, limit)
+			run := &trial{Full: provider.FullOf(atPace(p, o.pace)), beginTx: o.begin, begins: o.begins, times: max(1, o.pace)}
+			failures := execute(t.Context(), c, run, limit)
+			if len(failures) == 0 && run.lacks != "" {
+				t.Skipf("the provider has no %s", run.lacks)
+			}
 			for _, f := range failures {
 				t.Error(f)
 			}
@@ -156,14 +166,27 @@ func Run(t *testing.T, open func(t *testing.T) provider.Provider, opts ...Option
 			}
 		})
 	}
+	t.Run(drawn, func(t *testing.T) {
+		if reason, ok := o.skip[drawn]; ok {
+			t.Skip(reason)
+		}
+		if _, can := provider.As[provider.Cleaner](open(t)); !can {
+			t.Skip("the provider has no provider.Cleaner: the sequences would use a key twice")
+		}
+		t.Parallel()
+		model.Quick(t, func() provider.Provider { return open(t) })
+	})
 }
+
+// drawn is the name of the case that compares random sequences of calls with the model.
+const drawn = "model"
 
 // execute runs one case and returns its failures. It takes no testing.T, so that tests can check the suite.
 func execute(ctx context.Context, c testCase, t *trial, limit time.Duration) []string {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	t.ctx, t.store, t.trace = ctx, t.Provider, &tracer{Provider: t.Provider}
-	t.Provider = t.trace
+	t.ctx, t.store, t.trace = ctx, t.Full, newTracer(t.Full)
+	t.Full = t.trace.full()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -176,8 +199,16 @@ func execute(ctx context.Context, c testCase, t *trial, limit time.Duration) []s
 	}()
 	select {
 	case <-done:
+	case t.lacks = <-t.trace.lacking:
+		cancel() // ends the other goroutines of the case
 	case <-ctx.Done():
 		t.errorf("the case hangs: still running after %v", limit)
+	}
+	if t.lacks == "" {
+		select {
+		case t.lacks = <-t.trace.lacking:
+		default:
+		}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/perdure/perdure/provider"
 )
 
 // slowly delays the calls and results of a method, as a machine without spare time does. The storage itself stays fast.
@@ -66,7 +68,7 @@ func TestSuitePassesASlowStore(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						m := newMutant()
 						starving(func() time.Duration { return late })(m)
-						for _, f := range execute(t.Context(), c, &trial{Provider: m, beginTx: m.begin, begins: true}, time.Hour) {
+						for _, f := range execute(t.Context(), c, &trial{Full: provider.FullOf(m), beginTx: m.begin, begins: true}, time.Hour) {
 							t.Error(f)
 						}
 						if err := m.Provider.Close(); err != nil {

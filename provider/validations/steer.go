@@ -6,6 +6,7 @@ func steerCases() []testCase {
 	const terminate = "Terminate appends the caller's opaque Event at length+1 and stores Result. It removes all tasks and timers of the " +
 		"execution; the next renewal of a leased task returns Terminal. It moves the rest of the inbox to the dead letters."
 	const parent = "It delivers ParentNotice to the inbox of the parent if the execution that started the instance still runs."
+	const children = "It delivers ChildNotice to every running child with close policy Cancel, Suspended ones included."
 	const reset = "Reset closes the current execution with status Reset, or keeps its ended status. It opens the next one, " +
 		"Running, with Events as its history. Tasks and timers of the old one are removed; inbox messages stay."
 	return []testCase{
@@ -13,11 +14,11 @@ func steerCases() []testCase {
 		{name: "new-version", run: steerVersion, rule: "It is not fenced: it applies to whatever is stored, atomically. It writes a new Version"},
 		{name: "same-commit-again", run: steerAgain, rule: "If the stored Version is already req.Commit, the call succeeds again and changes nothing."},
 		{name: "ended", run: steerEnded, rule: "For an ended instance, every action except Reset returns [ErrEnded]."},
-		{name: "unknown", run: steerUnknown, rule: "Steer changes an instance from outside: suspend, resume, terminate, unblock, reset."},
+		{name: "unknown", run: steerUnknown, rule: "Steer changes an instance from outside: suspend, resume, terminate, unblock, reset, move, drop."},
 		{name: "terminate", run: steerTerminate, rule: terminate},
 		{name: "terminate-tells-parent", run: steerParent, rule: parent},
 		{name: "terminate-of-old-parent", run: steerOldParent, rule: parent},
-		{name: "terminate-tells-children", run: steerChildren, rule: "It delivers ChildNotice to every running child with close policy Cancel."},
+		{name: "terminate-tells-children", run: steerChildren, rule: children},
 		{name: "unblock", run: steerUnblock, rule: "Unblock clears the Blocked flag and its counts."},
 		{name: "reset-running", run: steerReset, rule: reset},
 		{name: "reset-ended", run: steerResetEnded, rule: reset},
@@ -63,7 +64,7 @@ func steerEnded(t *trial) {
 	i := t.end(t.begin("i"))
 	t.unchanged(i.Key, func() {
 		for _, action := range []provider.SteerAction{
-			provider.SteerSuspend, provider.SteerResume, provider.SteerTerminate, provider.SteerUnblock,
+			provider.SteerSuspend, provider.SteerResume, provider.SteerTerminate, provider.SteerUnblock, provider.SteerMove,
 		} {
 			_, err := t.Steer(t.ctx, provider.SteerRequest{Key: i.Key, Action: action, Commit: unique(), Event: []byte("e")})
 			t.want(err, provider.ErrEnded)

@@ -132,7 +132,7 @@ func nodeTexts(t *trial, i provider.Instance, word string) map[string]error {
 		return err
 	}
 	_, release := t.ReleaseTurns(t.ctx, provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{{
-		Key: i.Key, Token: unique(), Failure: &provider.TurnFailure{Reason: word},
+		Key: i.Key, Token: unique(), Kind: provider.ReleaseFailed, Failure: &provider.TurnFailure{Reason: word},
 	}}})
 	_, poison := t.ReportTasks(t.ctx, provider.ReportTasksRequest{Items: []provider.TaskReport{{
 		TaskRef: ref(i, 1), Token: unique(), Attempt: 1, Outcome: provider.TaskPoison, Reason: word,

@@ -2,6 +2,9 @@ package validations
 
 import (
 	"context"
+	"reflect"
+	"runtime"
+	"sync"
 	"sync/atomic"
 
 	"github.com/perdure/perdure/provider"
@@ -9,18 +12,37 @@ import (
 
 // A tracer notes which method was called last, so that a failure can name it.
 type tracer struct {
-	provider.Provider
+	*provider.Full
 
-	last atomic.Value
+	last    atomic.Value
+	lacks   sync.Once
+	lacking chan string // has the name of an interface once a call needed it and the provider lacks it
+}
+
+// newTracer traces a provider.
+func newTracer(p *provider.Full) *tracer { return &tracer{Full: p, lacking: make(chan string, 1)} }
+
+// full returns the traced provider. It has all calls, even those that the provider lacks.
+func (c *tracer) full() *provider.Full {
+	return &provider.Full{Provider: c, Asker: c, Lister: c, Meter: c, Cleaner: c, Redriver: c, Keeper: c}
 }
 
 // Unwrap makes the optional features of the provider reachable.
 func (c *tracer) Unwrap() provider.Provider { return c.Provider }
 
 // note notes a call and returns the provider.
-func (c *tracer) note(method string) provider.Provider {
+func (c *tracer) note(method string) *provider.Full {
 	c.last.Store(method)
-	return c.Provider
+	return c.Full
+}
+
+// need is note for a call of the optional interface T. If the provider lacks it, the goroutine ends and the case is skipped.
+func need[T any](c *tracer, method string) *provider.Full {
+	if _, ok := provider.As[T](c.Provider); !ok {
+		c.lacks.Do(func() { c.lacking <- reflect.TypeFor[T]().String() })
+		runtime.Goexit()
+	}
+	return c.note(method)
 }
 
 // after names the last call; "" if there was none.
@@ -72,15 +94,15 @@ func (c *tracer) Send(ctx context.Context, req provider.SendRequest) (provider.S
 }
 
 func (c *tracer) Ask(ctx context.Context, req provider.AskRequest) (provider.AskResult, error) {
-	return c.note("Ask").Ask(ctx, req)
+	return need[provider.Asker](c, "Ask").Ask(ctx, req)
 }
 
 func (c *tracer) FetchAsks(ctx context.Context, req provider.FetchAsksRequest) (provider.FetchAsksResult, error) {
-	return c.note("FetchAsks").FetchAsks(ctx, req)
+	return need[provider.Asker](c, "FetchAsks").FetchAsks(ctx, req)
 }
 
 func (c *tracer) Answer(ctx context.Context, req provider.AnswerRequest) error {
-	return c.note("Answer").Answer(ctx, req)
+	return need[provider.Asker](c, "Answer").Answer(ctx, req)
 }
 
 func (c *tracer) ReadHistory(ctx context.Context, req provider.ReadHistoryRequest) (provider.ReadHistoryResult, error) {
@@ -88,35 +110,35 @@ func (c *tracer) ReadHistory(ctx context.Context, req provider.ReadHistoryReques
 }
 
 func (c *tracer) List(ctx context.Context, req provider.ListRequest) (provider.ListResult, error) {
-	return c.note("List").List(ctx, req)
+	return need[provider.Lister](c, "List").List(ctx, req)
 }
 
 func (c *tracer) Count(ctx context.Context, req provider.CountRequest) (provider.CountResult, error) {
-	return c.note("Count").Count(ctx, req)
+	return need[provider.Lister](c, "Count").Count(ctx, req)
 }
 
 func (c *tracer) Stats(ctx context.Context, req provider.StatsRequest) (provider.StatsResult, error) {
-	return c.note("Stats").Stats(ctx, req)
+	return need[provider.Meter](c, "Stats").Stats(ctx, req)
 }
 
 func (c *tracer) Delete(ctx context.Context, req provider.DeleteRequest) (provider.DeleteResult, error) {
-	return c.note("Delete").Delete(ctx, req)
+	return need[provider.Cleaner](c, "Delete").Delete(ctx, req)
 }
 
 func (c *tracer) Prune(ctx context.Context, req provider.PruneRequest) (provider.PruneResult, error) {
-	return c.note("Prune").Prune(ctx, req)
+	return need[provider.Cleaner](c, "Prune").Prune(ctx, req)
 }
 
 func (c *tracer) DeadLetters(ctx context.Context, req provider.DeadLettersRequest) (provider.DeadLettersResult, error) {
-	return c.note("DeadLetters").DeadLetters(ctx, req)
+	return need[provider.Redriver](c, "DeadLetters").DeadLetters(ctx, req)
 }
 
 func (c *tracer) Lease(ctx context.Context, req provider.LeaseRequest) (provider.LeaseResult, error) {
-	return c.note("Lease").Lease(ctx, req)
+	return need[provider.Keeper](c, "Lease").Lease(ctx, req)
 }
 
 func (c *tracer) Record(ctx context.Context, req provider.RecordRequest) (provider.RecordResult, error) {
-	return c.note("Record").Record(ctx, req)
+	return need[provider.Keeper](c, "Record").Record(ctx, req)
 }
 
 func (c *tracer) Close() error { return c.note("Close").Close() }

@@ -76,7 +76,7 @@ func transactor(t *trial) provider.Transactor {
 
 // inTransaction runs act in a transaction of the caller, and commits it or rolls it back.
 func inTransaction(t *trial, commit bool, act func(tx provider.Tx)) {
-	tx, err := t.beginTx(t.ctx, t.store)
+	tx, err := t.beginTx(t.ctx, t.store.Provider)
 	t.ok(err)
 	defer func() { _ = tx.Rollback() }()
 	act(tx.Tx)
@@ -188,7 +188,7 @@ func transactionSendRollback(t *trial) {
 // Either call may be refused because of the other. No instance closes with an accepted message in its inbox.
 func transactionSendOrClose(t *trial) {
 	i := t.begin("i")
-	tx, err := t.beginTx(t.ctx, t.store)
+	tx, err := t.beginTx(t.ctx, t.store.Provider)
 	t.ok(err)
 	defer func() { _ = tx.Rollback() }()
 	sendIn(t, tx.Tx, i.Key, text("a"))

@@ -15,14 +15,16 @@ import (
 
 // A trial is one run of one case. It embeds the provider under test and traces its calls.
 type trial struct {
-	provider.Provider
+	*provider.Full
 
-	store    provider.Provider // the same without a trace, for looking at the effects of a call
+	store    *provider.Full // the same without a trace, for looking at the effects of a call
 	trace    *tracer
 	beginTx  beginTx
 	begins   bool            // the provider stores the first turns of starts
 	ctx      context.Context //nolint:containedctx // it lives as long as the case
+	times    int             // how much longer short durations become at the pace of the provider; 0: they stay
 	inTurn   bool            // parallel callers run one after the other, to find cases that fail without a race
+	lacks    string          // an optional interface that a call needed and the provider does not have
 	mu       sync.Mutex
 	failures []string
 }
@@ -43,7 +45,7 @@ func (t *trial) errorf(format string, args ...any) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.failures = append(t.failures, where+t.trace.after()+fmt.Sprintf(format, args...))
+	t.failures = append(t.failures, where+t.trace.after()+fmt.Sprintf(format, readable(args)...))
 }
 
 // fatalf records a failure and ends the goroutine.
@@ -130,8 +132,13 @@ func parked[T any](t *trial, fn func() T) func() T {
 
 // pass lets time pass on the storage's clock by a fetch that finds nothing.
 func (t *trial) pass(d time.Duration) {
+	call := "FetchAsks"
 	_, err := t.store.FetchAsks(t.ctx, provider.FetchAsksRequest{Max: 1, Lease: long, Wait: d})
-	t.mustf(err == nil, "FetchAsks with a Wait returned error %v, want none", err)
+	if errors.Is(err, errors.ErrUnsupported) {
+		call = "FetchTurns"
+		_, err = t.store.FetchTurns(t.ctx, provider.FetchTurnsRequest{Owner: node, Token: unique(), Lease: long, Max: 1, Wait: d})
+	}
+	t.mustf(err == nil, "%s with a Wait returned error %v, want none", call, err)
 }
 
 // unique makes a new UUID.

@@ -114,7 +114,7 @@ func unknownCommit(t *trial) {
 		req := rich(i)
 		return cut{
 			call:  func(ctx context.Context) error { _, err := t.CommitTurn(ctx, req); return err },
-			looks: func() string { return t.picture(i.Key) },
+			looks: func() string { return t.picture(i.Key).text() },
 			done: func() {
 				res, err := t.Get(t.ctx, provider.GetRequest{Key: i.Key, WithTasks: true, WithValues: true})
 				t.ok(err)
@@ -133,7 +133,7 @@ func unknownClose(t *trial) {
 		req := closing(i)
 		return cut{
 			call:  func(ctx context.Context) error { _, err := t.CommitTurn(ctx, req); return err },
-			looks: func() string { return t.picture(i.Key) },
+			looks: func() string { return t.picture(i.Key).text() },
 			done: func() {
 				got := t.get(i.Key)
 				t.checkf(got.Status == provider.StatusCompleted && string(got.Result) == "result" && got.EndedAt > 0,
@@ -151,7 +151,7 @@ func unknownSteer(t *trial) {
 		req := provider.SteerRequest{Key: i.Key, Action: provider.SteerTerminate, Commit: unique(), Event: []byte("end"), Result: []byte("result")}
 		return cut{
 			call:  func(ctx context.Context) error { _, err := t.Steer(ctx, req); return err },
-			looks: func() string { return t.picture(i.Key) },
+			looks: func() string { return t.picture(i.Key).text() },
 			done: func() {
 				got := t.get(i.Key)
 				t.checkf(got.Status == provider.StatusTerminated && string(got.Result) == "result", "stored is %+v, want Terminated with its result", got)
@@ -172,7 +172,7 @@ func unknownSend(t *trial) {
 				_, err := t.Send(ctx, provider.SendRequest{Key: i.Key, Message: text("message")})
 				return err
 			},
-			looks: func() string { return t.picture(i.Key) },
+			looks: func() string { return t.picture(i.Key).text() },
 			done: func() {
 				u := t.fetchOne(named(id))
 				for _, m := range u.Messages {
@@ -197,7 +197,7 @@ func unknownFetch(t *trial) {
 				return err
 			},
 			after: func() {
-				t.ok(t.release(turn{token: req.Token}))
+				t.ok(t.release(turn{token: req.Token}, func(r *provider.TurnRelease) { r.Kind = provider.ReleaseToken }))
 				req.Token = unique()
 			},
 			done: func() {
@@ -222,7 +222,7 @@ func unknownFetchTasks(t *trial) {
 				return err
 			},
 			after: func() {
-				item := provider.TaskReport{Token: req.Token, Outcome: provider.TaskRelease}
+				item := provider.TaskReport{Token: req.Token, Outcome: provider.TaskReleaseAll}
 				_, err := t.ReportTasks(t.ctx, provider.ReportTasksRequest{Items: []provider.TaskReport{item}})
 				t.ok(err)
 				req.Token = unique()
@@ -282,7 +282,7 @@ func unknownReport(t *trial) {
 		req := provider.ReportTasksRequest{Items: []provider.TaskReport{reportOf(task, provider.TaskComplete)}}
 		return cut{
 			call:  func(ctx context.Context) error { return firstTask(t.ReportTasks(ctx, req)) },
-			looks: func() string { return t.picture(i.Key) },
+			looks: func() string { return t.picture(i.Key).text() },
 			again: provider.ErrLeaseLost,
 			done: func() {
 				t.tasksAre(i.Key, "")
@@ -381,7 +381,7 @@ func unknownRedrive(t *trial) {
 		req := provider.DeadLettersRequest{Action: provider.DeadLettersRedrive, IDs: []int64{list[0].ID}}
 		return cut{
 			call:  func(ctx context.Context) error { _, err := t.DeadLetters(ctx, req); return err },
-			looks: func() string { return t.picture(i.Key) },
+			looks: func() string { return t.picture(i.Key).text() },
 			done: func() {
 				u := t.fetchOne(named(id))
 				t.checkf(u.payloads() == "letter", "the inbox has %q, want \"letter\"", u.payloads())

@@ -43,7 +43,7 @@ func (u *Unpinner) run(working context.Context) {
 		}
 		req := provider.ReleaseTurnsRequest{}
 		for _, key := range batch {
-			req.Items = append(req.Items, provider.TurnRelease{Key: key, Owner: u.Config.Owner})
+			req.Items = append(req.Items, provider.TurnRelease{Kind: provider.ReleaseUnpin, Key: key, Owner: u.Config.Owner})
 		}
 		ctx, cancel := context.WithTimeout(working, freeTimeout)
 		_, err := u.Store.ReleaseTurns(ctx, req)

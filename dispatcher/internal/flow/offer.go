@@ -12,6 +12,8 @@ import (
 type Offer struct {
 	Queues []provider.QueueFilter
 	Limit  int
+
+	groups []*group
 }
 
 // Offers are what the task loop may ask for now.
@@ -38,8 +40,8 @@ func (p *Pools) Offers(limit int) (o Offers) {
 		if room <= 0 {
 			continue
 		}
-		o.Looks = append(o.Looks, Offer{g.queues, room})
-		o.Park.Limit = min(o.Park.Limit, room)
+		o.Looks = append(o.Looks, Offer{g.queues, room, []*group{g}})
+		o.Park.Limit, o.Park.groups = min(o.Park.Limit, room), append(o.Park.groups, g)
 		for _, f := range g.queues {
 			for _, name := range f.Names {
 				all.add(f.Queue, name, f.MaxLeased)
@@ -49,6 +51,23 @@ func (p *Pools) Offers(limit int) (o Offers) {
 	p.next = (p.next + 1) % len(p.groups)
 	o.Park.Queues = all.queues
 	return o
+}
+
+// Found notes how many tasks a fetch found. It reports whether nothing waits any more in any group that has room: the last
+// fetch of each found fewer than it asked for.
+func (p *Pools) Found(asked Offer, n int) (empty bool) {
+	now := time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, g := range asked.groups {
+		g.waits = n >= asked.Limit
+	}
+	for _, g := range p.groups {
+		if room, _ := g.room(1, now); room > 0 && g.waits {
+			return false
+		}
+	}
+	return true
 }
 
 // ErrRoom is the cause of a context that Wait has ended: a group that had no room has some.

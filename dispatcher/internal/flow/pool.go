@@ -36,6 +36,7 @@ type group struct {
 	pools    []*pool
 	throttle *Throttle
 	queues   []provider.QueueFilter
+	waits    bool // the last fetch of it found as many tasks as it asked for
 }
 
 // Pools lets the task loop ask only for what it may run. So nothing is fetched beyond a limit, and no task is leased or released in vain
@@ -82,7 +83,7 @@ func (p *Pools) group(bound []*pool, by *Throttle) *group {
 			return g
 		}
 	}
-	g := &group{pools: bound, throttle: by}
+	g := &group{pools: bound, throttle: by, waits: true}
 	p.groups = append(p.groups, g)
 	return g
 }

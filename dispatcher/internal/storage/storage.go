@@ -25,7 +25,7 @@ const MaxFetch = 64
 
 // Store is the provider of a node, and what the node knows of it. The methods may be called from several goroutines at once.
 type Store struct {
-	provider.Provider
+	*provider.Full
 
 	Clock      storetime.Clock
 	Errors     atomic.Int64 // failed calls
@@ -37,7 +37,7 @@ type Store struct {
 
 // New returns the store of a node whose leases have the given length.
 func New(p provider.Provider, lease time.Duration, logger *slog.Logger) *Store {
-	return &Store{Provider: p, lease: lease, logger: logger}
+	return &Store{Full: provider.FullOf(p), lease: lease, logger: logger}
 }
 
 // NewToken draws a token or commit ID that nobody can guess: 128 random bits, where a UUID of version 4 has 122.

@@ -82,7 +82,7 @@ const asks = 3
 
 // Ask reads the storage's time by quick calls, each bounded by limit: a commit returns a time that is as old as the commit took. It reports
 // whether all of the calls succeeded. If not, other calls bring the time, too.
-func (c *Clock) Ask(ctx context.Context, store provider.Provider, limit time.Duration) bool {
+func (c *Clock) Ask(ctx context.Context, store provider.Keeper, limit time.Duration) bool {
 	for range asks {
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		res, err := store.Record(ctx, provider.RecordRequest{Action: provider.RecordScan, Namespace: "perdure.clock", Max: 1})

@@ -39,7 +39,7 @@ func (d *deadlines) loop(fetching, working context.Context) {
 		}
 		failures++
 		if !d.Store.FetchAgain(fetching, "fetch tasks past their time", failures, err, func() {
-			d.Store.Report(working, provider.TaskReport{Token: req.Token, Outcome: provider.TaskRelease})
+			d.Store.Report(working, provider.TaskReport{Token: req.Token, Outcome: provider.TaskReleaseAll})
 		}) {
 			return
 		}

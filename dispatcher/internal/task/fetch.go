@@ -37,6 +37,9 @@ func (f *taskFetcher) loop(fetching, working context.Context) {
 		if !f.Suspects.Wait(fetching) {
 			return
 		}
+		if f.Tasks.Free() == 0 { // what commits add waits in the queue, too, and goes first
+			f.worker.queueEmpty.Store(false)
+		}
 		n, err := f.Tasks.TakeUpTo(fetching, storage.MaxFetch)
 		if err != nil {
 			return
@@ -59,15 +62,15 @@ func (f *taskFetcher) loop(fetching, working context.Context) {
 		}
 		failures++
 		if !f.Store.FetchAgain(fetching, "fetch tasks", failures, err, func() {
-			f.Store.Report(working, provider.TaskReport{Token: req.Token, Outcome: provider.TaskRelease})
+			f.Store.Report(working, provider.TaskReport{Token: req.Token, Outcome: provider.TaskReleaseAll})
 		}) {
 			return
 		}
 	}
 }
 
-// fetch first looks without waiting: tasks that it finds wait in the queue, and hand-off must not pass them. Hand-off is allowed only while
-// the second, waiting call is parked. The caller has taken req.Max slots; fetch releases those without a task.
+// fetch first looks without waiting: tasks that it finds wait in the queue. Hand-off must not pass those that it leaves there, so hand-off is
+// allowed only after a fetch that found less than it asked for. The caller has taken req.Max slots; fetch releases those without a task.
 func (f *taskFetcher) fetch(
 	fetching, working context.Context, req provider.FetchTasksRequest,
 ) (tasks []provider.LeasedTask, read manage.Anchor, err error) {
@@ -83,6 +86,7 @@ func (f *taskFetcher) fetch(
 		res, err := f.Store.FetchTasks(ctx, look)
 		f.fetched(&res)
 		read.Storage = res.Now
+		f.worker.queueEmpty.Store(err == nil && f.worker.pools.Found(l, len(res.Tasks)))
 		if err != nil || len(res.Tasks) > 0 {
 			return res.Tasks, read, err
 		}
@@ -95,28 +99,26 @@ func (f *taskFetcher) fetch(
 		<-waiting.Done()
 		return nil, read, nil
 	}
-	f.worker.queueEmpty.Store(true)
-	defer f.worker.queueEmpty.Store(false)
 	req.Queues, req.Max = o.Park.Queues, o.Park.Limit
 	res, err := f.Store.FetchTasks(waiting, req)
-	f.worker.queueEmpty.Store(false)
+	f.worker.queueEmpty.Store(err == nil && f.worker.pools.Found(o.Park, len(res.Tasks)))
 	f.fetched(&res)
 	if err != nil && errors.Is(context.Cause(waiting), flow.ErrRoom) {
-		f.Store.Report(ctx, provider.TaskReport{Token: req.Token, Outcome: provider.TaskRelease}) // what it may have leased
+		f.Store.Report(ctx, provider.TaskReport{Token: req.Token, Outcome: provider.TaskReleaseAll}) // what it may have leased
 		return nil, read, nil
 	}
 	for taken < len(res.Tasks) && f.Tasks.TryTake() {
 		taken++
 	}
-	f.release(working, res.Tasks[taken:], req.Token)
+	if taken < len(res.Tasks) {
+		f.worker.queueEmpty.Store(false)
+		f.release(working, res.Tasks[taken:], req.Token)
+	}
 	return res.Tasks[:taken], read, err
 }
 
 // release releases tasks for which hand-offs have left no slot. They do not count as attempts.
 func (f *taskFetcher) release(working context.Context, tasks []provider.LeasedTask, token provider.UUID) {
-	if len(tasks) == 0 {
-		return
-	}
 	f.Count.AttemptsReleased.Add(int64(len(tasks)))
 	reports := make([]provider.TaskReport, len(tasks))
 	for i := range tasks {

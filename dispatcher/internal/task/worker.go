@@ -3,6 +3,7 @@ package task
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync/atomic"
 
 	"github.com/perdure/perdure/activity"
@@ -35,9 +36,10 @@ type Worker struct {
 	rate       *flow.NodeRate
 	executions Executions
 
-	// queueEmpty is set while the task loop is parked in a fetch that found nothing. Only then may commits hand tasks to this node, past
-	// the queue.
+	// queueEmpty is set while the last fetches found fewer tasks than they asked for, and so took all that waited. Only then may commits
+	// hand tasks to this node, past the queue.
 	queueEmpty atomic.Bool
+	queued     atomic.Int64 // tasks that commits of this node did not hand off for lack of room
 }
 
 // New makes a worker. Connect must follow.
@@ -62,6 +64,28 @@ func (w *Worker) EndLate(fetching, working context.Context) {
 func (w *Worker) MayHandOff(call *history.ActivityScheduled) bool {
 	return !w.Stopping.Load() && w.queueEmpty.Load() && w.Config.Activities[call.Queue][call.Name] != nil && !w.MustQueue(call) &&
 		!w.Config.Off.Has(fastpath.HandOff)
+}
+
+// Queues counts a task that a commit of this node adds to the queue for lack of room.
+func (w *Worker) Queues(call *history.ActivityScheduled) {
+	if w.Config.Activities[call.Queue][call.Name] != nil && !w.MustQueue(call) && !w.Config.Off.Has(fastpath.HandOff) {
+		w.queued.Add(1)
+	}
+}
+
+// Queued returns how many tasks Queues has counted.
+func (w *Worker) Queued() int64 { return w.queued.Load() }
+
+// Room returns how many tasks the commits of turns may lease to this node now: none while tasks wait in the queue.
+func (w *Worker) Room() int {
+	switch {
+	case w.Config.MaxActivities == 0 || w.Config.Off.Has(fastpath.HandOff):
+		return math.MaxInt
+	case !w.queueEmpty.Load():
+		return 0
+	default:
+		return w.Tasks.Free()
+	}
 }
 
 // MustQueue reports whether the activity must go through the queue. Only the queue enforces limits, sessions, priorities and fairness keys

@@ -73,7 +73,7 @@ func (ts *Turns) poisoned(working context.Context, a *actor, r *run) {
 // block ends a turn's lease and stores the reason on the instance.
 func (b blocker) block(working context.Context, r *run, f *provider.TurnFailure, failures int64) {
 	f.Message = core.Plain(f.Message, maxBlockedMessage)
-	b.release(working, r, provider.TurnRelease{Failure: f, Delay: b.backoff(failures)})
+	b.release(working, r, provider.TurnRelease{Kind: provider.ReleaseFailed, Failure: f, Delay: b.backoff(failures)})
 }
 
 // release ends the turn's lease in the given way. It retries until the lease expires.

@@ -68,15 +68,16 @@ func (s *starter) start(ctx context.Context, req provider.CreateRequest) (res pr
 }
 
 // canStart reports whether a first turn may be made at once. It must not pass waiting turns, and it leaves half of the slots to stored
-// instances. It needs a deadlock limit: without one a start could wait for stuck code for ever.
+// instances. While tasks wait here, what begins would make their queue longer; see turnFetcher.room. It needs a deadlock limit: without one
+// a start could wait for stuck code for ever.
 func (s *starter) canStart(req *provider.CreateRequest) bool {
 	if s.Config.Off.Has(fastpath.Eager) || s.Suspects.Settling() {
 		return false
 	}
 	of := capability(req)
 	return s.Config.Orchestrations[of] != nil && s.Config.DeadlockLimit > 0 && !s.slowStarts.Slow(of) && req.EngineLevel <= replay.EngineLevel &&
-		req.Policy != provider.IDUseExisting && req.Message.Delay == 0 && s.Clock.Now() != 0 && !s.Stopping.Load() &&
-		s.turns.slots.Free() > s.Config.MaxTurns/2
+		req.Policy != provider.IDUseExisting && req.Message.Delay == 0 && len(req.Messages) == 0 && s.Clock.Now() != 0 && !s.Stopping.Load() &&
+		s.turns.slots.Free() > s.Config.MaxTurns/2 && s.turns.attempts.Room() > 0
 }
 
 func capability(req *provider.CreateRequest) provider.Capability {

@@ -17,6 +17,9 @@ type turnFetcher struct {
 	*core.Node
 
 	turns *Turns
+
+	since  time.Time // when the span began in which tasks are counted
+	queued int64     // how many had been counted then
 }
 
 // loop fetches instances with messages while there are free slots. It holds no slot while its fetch is parked; each turn takes its own when
@@ -30,7 +33,7 @@ func (f *turnFetcher) loop(fetching, working context.Context) {
 		if !f.Suspects.Wait(fetching) || !f.slotFree(fetching) {
 			return
 		}
-		req.Max, req.Token = max(1, min(storage.MaxFetch, f.turns.slots.Free()/2)), storage.NewToken()
+		req.Max, req.Token = f.room(), storage.NewToken()
 		req.Ahead, req.Wait = f.turns.claims.Ahead(), storage.FetchWait
 		if f.turns.claims.Full() {
 			req.Ahead, req.Wait = 0, req.Ahead
@@ -42,15 +45,47 @@ func (f *turnFetcher) loop(fetching, working context.Context) {
 			if f.deliverAll(working, &res, req.Token) {
 				f.askTime(fetching)
 			}
+			if !f.pace(fetching) {
+				return
+			}
 			continue
 		}
 		failures++
 		if !f.Store.FetchAgain(fetching, "fetch turns", failures, err, func() {
-			f.Store.Release(working, provider.TurnRelease{Token: req.Token})
+			f.Store.Release(working, provider.TurnRelease{Kind: provider.ReleaseToken, Token: req.Token})
 		}) {
 			return
 		}
 	}
+}
+
+// leastTurns is how many turns a fetch asks for while tasks wait. The turns may need no activity, or one of another node.
+const leastTurns = 8
+
+// room returns how many turns to fetch: at most half of the free slots of turns, and a quarter of those of tasks, since the turns of the last
+// fetch may not have taken theirs. If more began than there are slots for, their tasks would queue, and then those of all others, too. A step
+// through the queue costs twice as much as one that is handed off.
+func (f *turnFetcher) room() int {
+	tasks := max(leastTurns, f.turns.attempts.Room()/4)
+	return max(1, min(storage.MaxFetch, tasks, f.turns.slots.Free()/2))
+}
+
+// span is the time in which commits may queue as many tasks as leastTurns before the next fetch of turns waits for its end.
+const span = 20 * time.Millisecond
+
+// pace waits while the turns of this node queue tasks quickly, for lack of room. Where a fetch of turns takes less time than a commit, the queue
+// would grow for ever. Turns that queue no tasks, or few, do not wait. It returns false if the node stops.
+func (f *turnFetcher) pace(fetching context.Context) bool {
+	now, queued := time.Now(), f.turns.attempts.Queued()
+	rest := span - now.Sub(f.since)
+	if rest <= 0 {
+		f.since, f.queued = now, queued
+		return true
+	}
+	if queued-f.queued < leastTurns {
+		return true
+	}
+	return storage.Pause(fetching, rest)
 }
 
 func (f *turnFetcher) fetch(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {

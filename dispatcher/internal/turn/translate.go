@@ -163,7 +163,11 @@ func (tr *translator) newTask(
 		}
 		tr.locals.Detach(a, activity.ErrLeaseLost) // the queue starts it again
 	}
-	if call.Delay > 0 || !tr.handOff(t, call) {
+	if call.Delay > 0 {
+		return added
+	}
+	if !tr.handOff(t, call) {
+		tr.attempts.Queues(call)
 		return added
 	}
 	a := task.HandedOff(task.Ref(info.Key, info.Execution, event), info.ID, call, tr.Clock.Now(), tr.Config.Lease)

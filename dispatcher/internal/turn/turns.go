@@ -19,6 +19,12 @@ import (
 type attempts interface {
 	// MayHandOff reports whether a turn's own commit may lease the task of a call to this node.
 	MayHandOff(call *history.ActivityScheduled) bool
+	// Room returns how many tasks the commits of turns may lease to this node.
+	Room() int
+	// Queues counts a task that a commit of this node adds to the queue, if it does so for lack of room.
+	Queues(call *history.ActivityScheduled)
+	// Queued returns how many it has counted.
+	Queued() int64
 	// Start runs an attempt on a goroutine of its own.
 	Start(ctx context.Context, a *task.Attempt)
 	// Begin returns the context for Run. It is nil if the attempt must not run.

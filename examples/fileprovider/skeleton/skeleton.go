@@ -65,52 +65,7 @@ func (unwritten) Send(_ context.Context, r provider.SendRequest) (res provider.S
 	return todo(r, res)
 }
 
-func (unwritten) Ask(_ context.Context, r provider.AskRequest) (res provider.AskResult, err error) {
-	return todo(r, res)
-}
-
-func (unwritten) FetchAsks(_ context.Context, r provider.FetchAsksRequest) (res provider.FetchAsksResult, err error) {
-	return todo(r, res)
-}
-
-func (unwritten) Answer(_ context.Context, r provider.AnswerRequest) error {
-	_, err := todo(r, 0)
-	return err
-}
-
 func (unwritten) ReadHistory(_ context.Context, r provider.ReadHistoryRequest) (res provider.ReadHistoryResult, err error) {
-	return todo(r, res)
-}
-
-func (unwritten) List(_ context.Context, r provider.ListRequest) (res provider.ListResult, err error) {
-	return todo(r, res)
-}
-
-func (unwritten) Count(_ context.Context, r provider.CountRequest) (res provider.CountResult, err error) {
-	return todo(r, res)
-}
-
-func (unwritten) Stats(_ context.Context, r provider.StatsRequest) (res provider.StatsResult, err error) {
-	return todo(r, res)
-}
-
-func (unwritten) Delete(_ context.Context, r provider.DeleteRequest) (res provider.DeleteResult, err error) {
-	return todo(r, res)
-}
-
-func (unwritten) Prune(_ context.Context, r provider.PruneRequest) (res provider.PruneResult, err error) {
-	return todo(r, res)
-}
-
-func (unwritten) DeadLetters(_ context.Context, r provider.DeadLettersRequest) (res provider.DeadLettersResult, err error) {
-	return todo(r, res)
-}
-
-func (unwritten) Lease(_ context.Context, r provider.LeaseRequest) (res provider.LeaseResult, err error) {
-	return todo(r, res)
-}
-
-func (unwritten) Record(_ context.Context, r provider.RecordRequest) (res provider.RecordResult, err error) {
 	return todo(r, res)
 }
 

@@ -87,7 +87,7 @@ func neverBegins(r *rig, name string, main func(ctx *octx, name string, retry or
 
 // holding is a store that delays the return of fetched tasks until the test releases them.
 type holding struct {
-	provider.Provider
+	*provider.Full
 
 	fetched, arrive chan struct{}
 }
@@ -111,7 +111,7 @@ func TestActivity_FetchedAsItsExecutionEnds(t *testing.T) {
 		if r.way == same {
 			return // the commit that ends the execution hands nothing off
 		}
-		slow := &holding{Provider: r.near, fetched: make(chan struct{}), arrive: make(chan struct{})}
+		slow := &holding{Full: provider.FullOf(r.near), fetched: make(chan struct{}), arrive: make(chan struct{})}
 		r.near = slow
 		l := r.listen("work", nil)
 		key := r.main(func(ctx *octx, _ none) (string, error) {

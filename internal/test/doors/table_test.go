@@ -85,7 +85,7 @@ func check(t *testing.T, r row, err error) {
 // state returns all instances as a client sees them.
 func state(t *testing.T, store provider.Provider) []provider.Instance {
 	t.Helper()
-	res, err := store.List(t.Context(), provider.ListRequest{Filter: provider.Filter{Replaced: true}, Max: provider.MaxPage})
+	res, err := provider.FullOf(store).List(t.Context(), provider.ListRequest{Filter: provider.Filter{Replaced: true}, Max: provider.MaxPage})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -109,7 +109,7 @@ func keeps(t *testing.T, store provider.Provider, all []ack) {
 // sound fails the test if the store violates an invariant of the engine.
 func sound(t *testing.T, store provider.Provider, o invariant.Options) {
 	t.Helper()
-	report, err := invariant.Check(t.Context(), store, o)
+	report, err := invariant.Check(t.Context(), provider.FullOf(store), o)
 	if err != nil {
 		t.Fatal(err)
 	}

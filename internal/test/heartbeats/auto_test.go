@@ -9,6 +9,7 @@ import (
 	"github.com/perdure/perdure/activity"
 	"github.com/perdure/perdure/internal/testkit/enginetest"
 	"github.com/perdure/perdure/orchestration"
+	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/faulty"
 	"github.com/perdure/perdure/runtime"
 )
@@ -67,7 +68,7 @@ func TestHeartbeating_Automatic(t *testing.T) {
 func TestHeartbeating_AutomaticKeepsDetails(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{Heartbeats: runtime.HeartbeatOptions{Auto: time.Second}}, func(e *engine) {
-		store := &renewals{Provider: e.Store}
+		store := &renewals{Full: e.Store}
 		reg := registry(e, hang, nil)
 		e.StartOn(store, reg, e.Options)
 		key := e.Create("main", "main", 1)
@@ -143,7 +144,7 @@ func TestHeartbeating_AutomaticOutlivesFaultsAndNothingElse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			enginetest.Bubble(t, runtime.Options{Heartbeats: runtime.HeartbeatOptions{Auto: time.Second}}, func(e *engine) {
-				store := &renewals{Provider: away(e.Store, 10*time.Second, 30*time.Second)}
+				store := &renewals{Full: provider.FullOf(away(e.Store, 10*time.Second, 30*time.Second))}
 				var runs enginetest.Notes[any]
 				reg := registry(e, func(ctx context.Context, _ int) (int, error) {
 					runs.Add(1)

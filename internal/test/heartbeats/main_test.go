@@ -102,7 +102,7 @@ type renewal struct {
 
 // renewals records the renewals of a node.
 type renewals struct {
-	provider.Provider
+	*provider.Full
 
 	mu  sync.Mutex
 	all []renewal
@@ -139,7 +139,7 @@ func (r *renewals) withDetails() (list []renewal) {
 
 // outage is a store that fails all renewals for some time of a test.
 type outage struct {
-	provider.Provider
+	*provider.Full
 
 	begun      time.Time
 	from, till time.Duration
@@ -147,7 +147,7 @@ type outage struct {
 
 // away returns a store that fails all renewals between two moments from now.
 func away(store provider.Provider, from, till time.Duration) *outage {
-	return &outage{store, time.Now(), from, till}
+	return &outage{provider.FullOf(store), time.Now(), from, till}
 }
 
 // Unwrap makes the optional features of the store reachable.

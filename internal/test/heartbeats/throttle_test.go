@@ -50,7 +50,7 @@ func TestHeartbeating_TightLoopsAreThrottled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			enginetest.Bubble(t, c.opts, func(e *engine) {
-				store := &renewals{Provider: e.Store}
+				store := &renewals{Full: e.Store}
 				e.StartOn(store, registry(e, busy(5*c.want), nil, orchestration.WithHeartbeatTimeout(c.timeout)), e.Options)
 				begun := time.Now()
 				enginetest.Output[int](e, e.Create("main", "main", 1))
@@ -84,7 +84,7 @@ func checkPace(e *engine, sent []renewal, begun time.Time, want time.Duration) {
 func TestHeartbeating_LastOfABurstIsStored(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{Heartbeats: runtime.HeartbeatOptions{DefaultThrottle: 25 * time.Second}}, func(e *engine) {
-		store := &renewals{Provider: e.Store}
+		store := &renewals{Full: e.Store}
 		e.StartOn(store, registry(e, func(ctx context.Context, _ int) (int, error) {
 			for i := range 100 {
 				_ = activity.Heartbeat(ctx, i)
@@ -105,7 +105,7 @@ func TestHeartbeating_LastOfABurstIsStored(t *testing.T) {
 func TestHeartbeating_WhoDoesNotBeatCostsNothing(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *engine) {
-		store := &renewals{Provider: e.Store}
+		store := &renewals{Full: e.Store}
 		e.StartOn(store, registry(e, func(ctx context.Context, _ int) (int, error) { return 1, await(ctx, 65*time.Second) }, nil), e.Options)
 		enginetest.Output[int](e, e.Create("main", "main", 1))
 		if list := store.list(); len(list) != 6 || len(store.withDetails()) != 0 {
@@ -118,7 +118,7 @@ func TestHeartbeating_WhoDoesNotBeatCostsNothing(t *testing.T) {
 func TestHeartbeating_BeatsGoTogether(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{MaxConcurrentActivities: 1000}, func(e *engine) {
-		store := &renewals{Provider: e.Store}
+		store := &renewals{Full: e.Store}
 		reg := registry(e, func(ctx context.Context, n int) (int, error) {
 			if err := await(ctx, time.Minute); err != nil {
 				return 0, err

@@ -85,7 +85,7 @@ func TestHeartbeating_HangingAttemptIsRetried(t *testing.T) {
 func TestHeartbeating_OutageIsNoSilence(t *testing.T) {
 	t.Parallel()
 	enginetest.Bubble(t, runtime.Options{}, func(e *engine) {
-		store := &renewals{Provider: e.Store}
+		store := &renewals{Full: e.Store}
 		reg := registry(e, busy(40*time.Second), nil, orchestration.WithHeartbeatTimeout(time.Second))
 		e.StartOn(away(store, 2*time.Second, 20*time.Second), reg, e.Options)
 		if got := enginetest.Output[int](e, e.Create("main", "main", 1)); got != 1 {

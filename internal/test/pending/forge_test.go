@@ -168,7 +168,7 @@ func tryToken(ctx context.Context, c *client.Client, text string) map[string]err
 // sharing is a store that leases all tasks of a commit under one token, as releases before per-task tokens did for a
 // fetch.
 type sharing struct {
-	provider.Provider
+	*provider.Full
 
 	token provider.UUID
 }
@@ -186,7 +186,7 @@ func (s *sharing) CommitTurn(ctx context.Context, req provider.CommitTurnRequest
 func TestTokensOfEarlierReleasesComplete(t *testing.T) {
 	t.Parallel()
 	each(t, runtime.Options{}, func(e *enginetest.Engine) {
-		older := &sharing{Provider: e.Store, token: enginetest.NewID()}
+		older := &sharing{Full: e.Store, token: enginetest.NewID()}
 		reg := runtime.NewRegistry()
 		askAll(e.T, reg)
 		rt := e.StartOn(older, reg, e.Options)

@@ -11,14 +11,14 @@ import (
 
 // check checks that the program left only whole histories in the store.
 func (r *run) check(ctx context.Context) error {
-	stats, err := r.store.Stats(ctx, provider.StatsRequest{})
+	stats, err := provider.FullOf(r.store).Stats(ctx, provider.StatsRequest{})
 	if err != nil {
 		return err
 	}
 	if stats.TurnLeases+stats.TaskLeases+stats.Blocked+int64(len(stats.Turns)+len(stats.Tasks)) > 0 || stats.ReadyMended > 0 {
 		err = fmt.Errorf("left behind: %+v", stats)
 	}
-	report, failed := invariant.Check(ctx, r.store, invariant.Options{Quiet: true})
+	report, failed := invariant.Check(ctx, provider.FullOf(r.store), invariant.Options{Quiet: true})
 	err = errors.Join(err, failed)
 	for _, finding := range report.Findings {
 		err = errors.Join(err, fmt.Errorf("%v", finding))

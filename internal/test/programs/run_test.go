@@ -226,7 +226,7 @@ func (r *run) await(ctx context.Context, h client.Handle[[]string]) (o Outcome, 
 func (r *run) awaitChildren(ctx context.Context) error {
 	running := provider.CountRequest{Filter: provider.Filter{Statuses: []provider.Status{provider.StatusRunning, provider.StatusSuspended}}}
 	for {
-		res, err := r.store.Count(ctx, running)
+		res, err := provider.FullOf(r.store).Count(ctx, running)
 		if err != nil || res.Count == 0 {
 			return err
 		}

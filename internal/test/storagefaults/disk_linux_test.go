@@ -115,7 +115,7 @@ func TestReadOnlyDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &enginetest.Engine{T: t, Store: store}
+	e := &enginetest.Engine{T: t, Store: provider.FullOf(store)}
 	key := e.Create("one", "order", 1)
 	if err := store.Close(); err != nil {
 		t.Fatal(err)

@@ -65,7 +65,7 @@ func startWorkerOn(e *engine, w *worker, node provider.Provider) (key provider.U
 
 // tokens is a store that records the token of the last leased task.
 type tokens struct {
-	provider.Provider
+	*provider.Full
 
 	last atomic.Pointer[provider.TaskReport]
 }
@@ -146,7 +146,7 @@ func TestWeakness01_RenewErrorCancelsNothing(t *testing.T) {
 		}
 	}
 	all["the storage ends a lease early and gives the task to the same node"] = func(e *engine) {
-		w, node := &worker{}, &tokens{Provider: e.Store}
+		w, node := &worker{}, &tokens{Full: e.Store}
 		key := startWorkerOn(e, w, node)
 		if _, err := e.Store.ReportTasks(e.T.Context(), provider.ReportTasksRequest{Items: []provider.TaskReport{*node.last.Load()}}); err != nil {
 			e.T.Fatal(err)

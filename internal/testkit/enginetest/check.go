@@ -13,7 +13,7 @@ import (
 func (e *Engine) Unchecked(reason string) { e.unchecked = reason }
 
 // check fails the test if the store violates an invariant after all nodes have stopped.
-func (e *Engine) check(store provider.Provider) {
+func (e *Engine) check(store *provider.Full) {
 	e.T.Helper()
 	if e.T.Failed() {
 		e.unchecked = "the test has failed, and may have left it in the middle of something"

@@ -21,7 +21,7 @@ import (
 // Engine is a store and the test's tools for it.
 type Engine struct {
 	T       testing.TB
-	Store   provider.Provider
+	Store   *provider.Full
 	Options runtime.Options // of nodes that Start starts
 	Off     fastpath.Set    // fast paths that nodes do without
 	Virtual bool            // in a synctest bubble: hours cost nothing
@@ -49,9 +49,9 @@ func SQLite(t testing.TB, opts runtime.Options) *Engine {
 // On makes an engine on a store. At the end of the test the engine stops the nodes, then checks and closes the store.
 func On(t testing.TB, store provider.Provider, opts runtime.Options) *Engine {
 	t.Helper()
-	e := &Engine{T: t, Store: store, Options: opts}
+	e := &Engine{T: t, Store: provider.FullOf(store), Options: opts}
 	t.Cleanup(func() {
-		e.check(store)
+		e.check(provider.FullOf(store))
 		if err := store.Close(); err != nil {
 			t.Errorf("closing the store: %v", err)
 		}

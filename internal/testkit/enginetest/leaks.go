@@ -12,7 +12,7 @@ import (
 func CheckLeases(t testing.TB, store provider.Provider) {
 	t.Helper()
 	// The test's own context has ended when its cleanups run.
-	stats, err := store.Stats(context.WithoutCancel(t.Context()), provider.StatsRequest{})
+	stats, err := provider.FullOf(store).Stats(context.WithoutCancel(t.Context()), provider.StatsRequest{})
 	if err != nil {
 		t.Errorf("looking for leases: %v", err)
 	}

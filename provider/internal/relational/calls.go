@@ -50,7 +50,7 @@ func (c Calls) Create(ctx context.Context, req provider.CreateRequest) (provider
 
 // Steer implements [provider.Provider].
 func (c Calls) Steer(ctx context.Context, req provider.SteerRequest) (provider.SteerResult, error) {
-	m := &Member{Op: "steer", Bytes: len(req.Event) + len(req.Result), Needs: NamedNeeds(req.ID, req.Key)}
+	m := &Member{Op: "steer", Bytes: len(req.Event) + len(req.Result), Needs: steerNeeds(&req)}
 	for _, e := range req.Events {
 		m.Bytes += len(e)
 	}
@@ -116,8 +116,15 @@ func commitBytes(req *provider.CommitTurnRequest) int {
 
 // createBytes estimates how much a new instance adds to its group.
 func createBytes(req *provider.CreateRequest) int {
-	if req.First == nil {
-		return len(req.Message.Payload)
+	n := len(req.Message.Payload)
+	for i := range req.Messages {
+		n += len(req.Messages[i].Payload)
 	}
-	return len(req.Message.Payload) + commitBytes(req.First)
+	if req.Listener != nil {
+		n += len(req.Listener.Message.Payload)
+	}
+	if req.First != nil {
+		n += commitBytes(req.First)
+	}
+	return n
 }

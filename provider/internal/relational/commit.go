@@ -159,20 +159,14 @@ func (c turnCommit) unstored() (e events) {
 
 // send delivers messages and starts children.
 func (c turnCommit) send() error {
-	t, h, own := c.t, c.h, inbox{c.t, c.h}
+	t, own := c.t, inbox{c.t, c.h}
 	for i := range c.req.Sends {
 		send := &c.req.Sends[i]
 		target, err := t.Find(send.ID, send.Key)
 		if err != nil {
 			return err
 		}
-		closed := target == h && c.req.Status.Ended() // nobody would read it
-		if closed || target.sendable(send.ID, send.Key) != nil {
-			err = own.refuse(send.Refused)
-		} else {
-			_, err = inbox{t, target}.deliver(&send.Message)
-		}
-		if err != nil {
+		if err := c.sendOne(send, target); err != nil {
 			return err
 		}
 	}
@@ -193,6 +187,28 @@ func (c turnCommit) send() error {
 	return nil
 }
 
+// sendOne delivers a message, or what the sender gets in its place.
+func (c turnCommit) sendOne(send *provider.OutMessage, target *Head) error {
+	own, to, ends := inbox{c.t, c.h}, inbox{c.t, target}, c.req.Status.Ended()
+	refused := target.sendable(send.ID, send.Key)
+	if target == c.h && ends { // nobody would read it
+		refused = provider.ErrEnded
+	}
+	if refused == nil && send.Replies != nil {
+		refused = to.room(send.Message)
+	}
+	if refused == nil {
+		if _, err := to.deliver(&send.Message); err != nil {
+			return err
+		}
+	}
+	reply := send.Reply(refused, ends)
+	if reply == nil && refused == nil {
+		return nil
+	}
+	return own.refuse(reply)
+}
+
 // describe stores what observers read: custom status, attributes and key-values.
 func (c turnCommit) describe() error {
 	t, key := c.t, c.h.Key
@@ -210,6 +226,7 @@ func (c turnCommit) describe() error {
 		if err := t.Rows.SetValue(key, v); err != nil {
 			return err
 		}
+		t.Effects.Values = append(t.Effects.Values, Followed{key, v.Key})
 	}
 	return nil
 }
@@ -217,8 +234,8 @@ func (c turnCommit) describe() error {
 // conclude raises the engine level, and ends the instance or opens its next execution.
 func (c turnCommit) conclude() error {
 	req := c.req
-	if req.EngineLevel > 0 && req.Next == nil {
-		if err := c.raiseLevel(); err != nil {
+	if req.Next == nil {
+		if err := c.t.raiseLevel(c.h, req.EngineLevel); err != nil {
 			return err
 		}
 	}
@@ -236,17 +253,6 @@ func (c turnCommit) conclude() error {
 	}
 }
 
-func (c turnCommit) raiseLevel() error {
-	kind, err := turnKind(c.t.Rows, c.h.Kind)
-	if err != nil || kind.Level >= c.req.EngineLevel {
-		return err
-	}
-	kind.Level = c.req.EngineLevel
-	c.h.Kind, err = turnNumber(c.t.Rows, kind)
-	c.t.TouchWide(c.h)
-	return err
-}
-
 func (c turnCommit) continueAs(next *provider.NextExecution) error {
 	current := execution{c.t, c.h}
 	if err := current.close(provider.StatusContinuedAsNew); err != nil {
@@ -256,7 +262,7 @@ func (c turnCommit) continueAs(next *provider.NextExecution) error {
 	if err != nil {
 		return err
 	}
-	kind := TurnKind{provider.Capability{Name: next.Name, CodeVersion: next.CodeVersion}, next.EngineLevel}
+	kind := TurnKind{provider.Capability{Name: next.Name, CodeVersion: next.CodeVersion}, levelAfter(c.h, old.Level, next.EngineLevel)}
 	if next.Name == "" {
 		kind.Name = old.Name
 	}

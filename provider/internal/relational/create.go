@@ -22,8 +22,12 @@ func (t *Tx) Create(req *provider.CreateRequest, res *provider.CreateResult) err
 		return err
 	}
 	if existing != nil {
-		res.Created = n.repeats(existing)
-		res.Instance, err = t.Row(existing.Key)
+		if res.Created = n.repeats(existing); !res.Created {
+			err = n.join(existing)
+		}
+		if err == nil {
+			res.Instance, err = t.Row(existing.Key)
+		}
 	} else {
 		res.Created = true
 		res.Instance, err = create(n)
@@ -46,7 +50,7 @@ func create(n insertion) (provider.Instance, error) {
 	if err != nil {
 		return provider.Instance{}, err
 	}
-	return created(n), nil
+	return created(n)
 }
 
 // begin stores an instance with its first turn. The row is written once: after the turn has changed the head, and
@@ -69,7 +73,7 @@ func begin(n insertion, rows FirstTurnRows) error {
 		return err
 	}
 	t.stored(h)
-	if err := setAttributes(t, h.Key, req.Attributes); err != nil {
+	if err := n.describe(h); err != nil {
 		return err
 	}
 	if err := turn.send(); err != nil {
@@ -85,26 +89,29 @@ func begun(in *provider.Instance, req *provider.CreateRequest) bool {
 
 // beginLevel returns the engine level after the first turn.
 func beginLevel(req *provider.CreateRequest) int64 {
-	return max(req.EngineLevel, req.First.EngineLevel)
+	return max(startLevel(req), req.First.EngineLevel)
 }
 
 // created returns the row as it was just written.
-func created(n insertion) provider.Instance {
+func created(n insertion) (provider.Instance, error) {
 	req, h := n.req, n.t.Heads[n.req.Key]
+	kind, err := turnKind(n.t.Rows, h.Kind)
+	if err != nil {
+		return provider.Instance{}, err
+	}
 	in := provider.Instance{
 		ID: req.ID, Key: req.Key, Name: req.Name, CodeVersion: req.CodeVersion, Status: h.Status,
-		Execution: h.Execution, Version: h.Version, HistoryLength: h.Length, HistoryBytes: h.Bytes, EngineLevel: req.EngineLevel,
+		Execution: h.Execution, Version: h.Version, HistoryLength: h.Length, HistoryBytes: h.Bytes, EngineLevel: kind.Level,
 		Parent: req.Parent, RequestID: req.RequestID, Attributes: sortedAttributes(req.Attributes), CreatedAt: n.t.Now, UpdatedAt: h.UpdatedAt,
 		ReadyAt: h.ReadyAt, InboxMessages: h.Inbox,
 	}
 	if begun(&in, req) {
-		in.EngineLevel = beginLevel(req)
 		in.Attributes = sortedAttributes(slices.Concat(req.Attributes, req.First.Attributes))
 		if len(req.First.CustomStatus) > 0 {
 			in.CustomStatus = slices.Clone(req.First.CustomStatus)
 		}
 	}
-	return in
+	return in, nil
 }
 
 // sortedAttributes returns attributes as they are stored: by name, the last one of each name.

@@ -18,6 +18,7 @@ type Effects struct {
 	ElapsedDue int64              // the same on the lease clock
 	Made       []provider.UUID    // new instances
 	Changed    []provider.UUID    // instances that ended, were blocked or are gone
+	Values     []Followed         // key-values that were set or removed
 	Answers    []Answer
 	Notices    []provider.Notice
 	Dropped    int64
@@ -29,6 +30,7 @@ type Answer struct {
 	ID      provider.UUID
 	Payload []byte
 	Now     provider.Time
+	Unread  bool // the asker must read the rest in the store
 }
 
 // Never is a time that does not come.
@@ -63,7 +65,7 @@ func (fx *Effects) Merge(o *Effects) {
 	}
 	fx.Expired, fx.Asks = fx.Expired || o.Expired, fx.Asks || o.Asks
 	fx.Due, fx.ElapsedDue = min(fx.Due, o.Due), min(fx.ElapsedDue, o.ElapsedDue)
-	fx.Made = append(fx.Made, o.Made...)
+	fx.Made, fx.Values = append(fx.Made, o.Made...), append(fx.Values, o.Values...)
 	fx.Changed, fx.Answers, fx.Notices = append(fx.Changed, o.Changed...), append(fx.Answers, o.Answers...), append(fx.Notices, o.Notices...)
 	fx.Dropped += o.Dropped
 	fx.Commits += o.Commits

@@ -54,7 +54,7 @@ func (e execution) end(status provider.Status, result []byte, reason string) err
 	h.Blocked, h.RetryAt, h.Deliveries = false, 0, 0
 	t.endTurnLease(h)
 	t.News(h.Key)
-	return nil
+	return t.tellListener(h)
 }
 
 // close records the execution as over and removes its tasks and timers, so that the next one can open.

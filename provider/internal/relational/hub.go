@@ -18,6 +18,7 @@ type Hub struct {
 	alive     map[provider.UUID]struct{} // instances that this process made and that Tell was not called for
 	asks      map[provider.UUID]chan Answer
 	foreign   chan struct{} // closed and replaced when another process may have written
+	follow    *followers
 
 	listeners sync.RWMutex
 	notices   map[*func(provider.Notice)]struct{} // guarded by listeners
@@ -33,7 +34,7 @@ type waiter struct {
 func NewHub() *Hub {
 	return &Hub{
 		instances: make(map[provider.UUID]*waiter), alive: make(map[provider.UUID]struct{}), asks: make(map[provider.UUID]chan Answer),
-		foreign: make(chan struct{}), notices: make(map[*func(provider.Notice)]struct{}),
+		foreign: make(chan struct{}), follow: newFollowers(), notices: make(map[*func(provider.Notice)]struct{}),
 	}
 }
 
@@ -76,11 +77,11 @@ func (h *Hub) Watched(key provider.UUID) bool {
 	return h.instances[key] != nil
 }
 
-// Waiting returns how many calls a Recheck would wake.
+// Waiting returns how many calls wait for what another process may write.
 func (h *Hub) Waiting() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.waiters + len(h.asks)
+	return h.waiters + len(h.asks) + int(h.follow.count.Load())
 }
 
 // Tell wakes the calls that wait for an instance. They read it unless they get its row.
@@ -166,13 +167,22 @@ func (h *Hub) Unexpect(id provider.UUID) {
 func (h *Hub) Reply(a Answer) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if ch := h.asks[a.ID]; ch != nil {
-		select {
-		case ch <- a:
-		default:
-		}
+	ch := h.asks[a.ID]
+	if ch == nil {
+		return
 	}
+	select {
+	case before := <-ch: // the asker has not seen it
+		if !before.Unread {
+			a = before
+		}
+	default:
+	}
+	ch <- a
 }
+
+// Answered makes the asker of a question, and no other call, read its answer in the store.
+func (h *Hub) Answered(id provider.UUID) { h.Reply(Answer{ID: id, Unread: true}) }
 
 // Notify implements [provider.Notifier].
 func (h *Hub) Notify(fn func(provider.Notice)) (stop func()) {
@@ -222,7 +232,7 @@ func (h *Hub) AwaitEnded(
 	until := time.Now().Add(min(req.Wait, provider.MaxWait))
 	look := time.NewTimer(min(time.Until(until), recheckEvery)) // one timer for both, because many calls may wait
 	defer look.Stop()
-	plain := !req.WithTasks && !req.WithValues
+	plain := !req.WithTasks && !req.WithValues && !req.WithMark && req.Value == ""
 	for ; ; elsewhere, alive = h.Elsewhere(), false {
 		if !alive {
 			if res, err := get(ctx, req); err != nil || Over(req, &res.Instance) {

@@ -22,17 +22,43 @@ func (t *Tx) Send(req *provider.SendRequest, res *provider.SendResult) error {
 	if err := h.sendable(req.ID, req.Key); err != nil {
 		return err
 	}
-	if h.Inbox >= provider.MaxInboxMessages || h.InboxBytes+int64(len(req.Message.Payload)) > provider.MaxInboxBytes {
-		return fmt.Errorf("instance %q has %d messages waiting: %w", h.ID, h.Inbox, provider.ErrInboxFull)
+	box := inbox{t, h}
+	if err := box.room(req.Message); err != nil {
+		return err
 	}
-	id, err := inbox{t, h}.deliver(&req.Message)
+	id, err := box.deliver(&req.Message)
 	*res = provider.SendResult{Key: h.Key, MessageID: id, Now: t.Now}
 	return err
 }
 
 // deliver adds a message, visible after its delay.
 func (b inbox) deliver(m *provider.NewMessage) (id int64, err error) {
+	if err := b.t.raiseLevel(b.h, m.EngineLevel); err != nil {
+		return 0, err
+	}
 	return b.put(m, b.t.Now.Add(m.Delay), false)
+}
+
+// deliverAll adds messages in their order.
+func (b inbox) deliverAll(list []provider.NewMessage) error {
+	for i := range list {
+		if _, err := b.deliver(&list[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// room returns an error unless the messages fit within the limits.
+func (b inbox) room(list ...provider.NewMessage) error {
+	bytes := b.h.InboxBytes
+	for i := range list {
+		bytes += int64(len(list[i].Payload))
+	}
+	if b.h.Inbox+int64(len(list)) > provider.MaxInboxMessages || bytes > provider.MaxInboxBytes {
+		return fmt.Errorf("instance %q has %d messages waiting: %w", b.h.ID, b.h.Inbox, provider.ErrInboxFull)
+	}
+	return nil
 }
 
 // refuse gives the instance the refusal of what it sent. A nil one is counted as dropped.

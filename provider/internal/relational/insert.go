@@ -80,7 +80,7 @@ func (n insertion) checkParent() error {
 // insert stores an admitted instance with its start message.
 func (n insertion) insert() error {
 	t, req := n.t, n.req
-	h, err := n.head(req.EngineLevel)
+	h, err := n.head(startLevel(req))
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,47 @@ func (n insertion) insert() error {
 	}
 	t.adopt(h)
 	t.stored(h)
-	return setAttributes(t, h.Key, req.Attributes)
+	if err := (inbox{t, h}).deliverAll(req.Messages); err != nil {
+		return err
+	}
+	return n.describe(h)
+}
+
+// describe stores what few instances have.
+func (n insertion) describe(h *Head) error {
+	if n.req.Listener != nil {
+		if err := n.t.Rows.SetListener(h.Key, n.req.Listener); err != nil {
+			return err
+		}
+	}
+	return setAttributes(n.t, h.Key, n.req.Attributes)
+}
+
+// join delivers the messages of a start to the instance that exists, unless an earlier call has done so.
+func (n insertion) join(old *Rival) error {
+	t, req := n.t, n.req
+	if len(req.Messages) == 0 {
+		return nil
+	}
+	h, err := t.Head(old.Key)
+	if err != nil {
+		return err
+	}
+	if req.RequestID != "" {
+		fresh, err := t.Rows.Remember(old.Key, req.RequestID)
+		if err != nil || !fresh {
+			return err
+		}
+		t.Changes++
+	}
+	if err := h.sendable(req.ID, old.Key); err != nil {
+		return err
+	}
+	box := inbox{t, h}
+	if err := box.room(req.Messages...); err != nil {
+		return err
+	}
+	return box.deliverAll(req.Messages)
 }
 
 // head returns the head of the new instance. Its start message is the first one.
@@ -110,6 +150,7 @@ func (n insertion) head(level int64) (*Head, error) {
 	}
 	return &Head{
 		Key: req.Key, ID: req.ID, Kind: kind, Status: provider.StatusRunning, Execution: 1, Version: req.Commit, Parent: req.Parent, NextMessage: 2,
+		Listened: req.Listener != nil,
 	}, nil
 }
 

@@ -91,7 +91,7 @@ func CommitNeeds(req *provider.CommitTurnRequest) Needs {
 func ReportNeeds(req *provider.ReportTasksRequest) Needs {
 	var n Needs
 	for i := range req.Items {
-		if ref := req.Items[i].TaskRef; ref != (provider.TaskRef{}) {
+		if ref := req.Items[i].TaskRef; req.Items[i].Outcome != provider.TaskReleaseAll {
 			n.Keys, n.Tasks = append(n.Keys, ref.Key), append(n.Tasks, ref)
 		}
 	}
@@ -118,7 +118,7 @@ func (n *Needs) Add(more *Needs) {
 func ReleaseNeeds(req *provider.ReleaseTurnsRequest) Needs {
 	var n Needs
 	for i := range req.Items {
-		if !req.Items[i].Key.IsZero() {
+		if req.Items[i].Kind != provider.ReleaseToken {
 			n.Keys = append(n.Keys, req.Items[i].Key)
 		}
 	}

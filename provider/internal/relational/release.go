@@ -8,10 +8,10 @@ func (t *Tx) ReleaseTurns(req *provider.ReleaseTurnsRequest, res *provider.Relea
 	for i := range req.Items {
 		item := &req.Items[i]
 		var err error
-		switch {
-		case item.Key.IsZero():
+		switch item.Kind {
+		case provider.ReleaseToken:
 			err = releaseLeased(t, *item)
-		case item.Owner != "":
+		case provider.ReleaseUnpin:
 			err = unpin(t, item.Key, item.Owner)
 		default:
 			var held bool
@@ -70,7 +70,7 @@ func (t *Tx) ReleaseTurn(item *provider.TurnRelease) (bool, error) {
 	t.endTurnLease(h)
 	h.StickyOwner, h.StickyUntil, h.NotBefore = "", 0, 0
 	at := t.Now.Add(item.Delay)
-	if item.Failure == nil {
+	if item.Kind != provider.ReleaseFailed {
 		h.Deliveries = max(h.Deliveries-1, 0)
 		if item.Delay > 0 {
 			h.NotBefore = at

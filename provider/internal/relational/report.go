@@ -26,7 +26,7 @@ func (t *Tx) ReportTasks(req *provider.ReportTasksRequest, res *provider.ReportT
 	res.Items = make([]provider.TaskReportResult, len(req.Items))
 	for i := range req.Items {
 		var err error
-		if req.Items[i].TaskRef == (provider.TaskRef{}) {
+		if req.Items[i].Outcome == provider.TaskReleaseAll {
 			err = releaseTasks(t, &req.Items[i])
 		} else {
 			res.Items[i], err = t.Report(&req.Items[i])

@@ -52,7 +52,14 @@ type InstanceRows interface {
 	ClearBlocked(key provider.UUID) error
 	SetCustomStatus(key provider.UUID, status []byte) error // empty clears
 	SetResult(key provider.UUID, result []byte) error       // nil clears
+	// Acts returns what SetActs stored: the request IDs of Steer that the instance remembers.
+	Acts(key provider.UUID) ([]byte, error)
+	SetActs(key provider.UUID, acts []byte) error
 	SetAttributes(key provider.UUID, list []provider.Attribute) error
+	// SetListener stores the listener of a new instance, and that it has one.
+	SetListener(key provider.UUID, l *provider.Listener) error
+	// Listener reads the listener of an instance, nil if there is none.
+	Listener(key provider.UUID) (*provider.Listener, error)
 	SetValue(key provider.UUID, v provider.KeyValue) error // a nil value removes it
 }
 
@@ -72,6 +79,10 @@ type InboxRows interface {
 	// RemoveTimer removes one timer and returns its size in bytes, and false if there is none.
 	RemoveTimer(key provider.UUID, execution, event int64) (bytes int64, found bool, err error)
 	RemoveTimers(key provider.UUID, execution int64) error
+	// BuryMessage moves one message to the dead letters. It returns its size in bytes, and false if it does not wait.
+	BuryMessage(h *Head, id int64, reason string, now provider.Time) (bytes int64, found bool, err error)
+	// Remember records a request that delivers messages. It returns false if the instance remembers the request.
+	Remember(key provider.UUID, request string) (fresh bool, err error)
 	// BuryInbox moves an inbox to the dead letters.
 	BuryInbox(h *Head, reason string, now provider.Time) error
 }
@@ -96,6 +107,8 @@ type TaskRows interface {
 	AddTask(task *Task, stored *provider.NewTask) error
 	// StoreTask writes a task that a report or renewal changed. Nil details keep the stored ones.
 	StoreTask(task *Task, details []byte) error
+	// DropRank removes the stored rank of a task.
+	DropRank(task *Task) error
 	RemoveTask(ref provider.TaskRef) error
 	RemoveTasks(key provider.UUID, execution int64) error
 	// CompleteTask removes a task that the token holds. It returns false if the token does not hold it.

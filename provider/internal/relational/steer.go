@@ -16,7 +16,7 @@ func (t *Tx) Steer(req *provider.SteerRequest, res *provider.SteerResult) error 
 		return NotFound(req.ID, req.Key)
 	}
 	if h.Version != req.Commit {
-		if err := (steering{t, h, req}).apply(); err != nil {
+		if err := (steering{t, h, req}).once(); err != nil {
 			return err
 		}
 	}
@@ -41,6 +41,9 @@ func (s steering) apply() error {
 		if err := s.checkCurrent(); err != nil {
 			return err
 		}
+	}
+	if !req.Expected.IsZero() && h.Version != req.Expected {
+		return fmt.Errorf("instance %q: it was changed since: %w", h.ID, provider.ErrConflict)
 	}
 	if req.Event != nil {
 		if err := (execution{t, h}).append([][]byte{req.Event}); err != nil {
@@ -72,6 +75,10 @@ func (s steering) act() error {
 		return t.Rows.ClearBlocked(h.Key)
 	case provider.SteerTerminate:
 		return s.terminate()
+	case provider.SteerMove:
+		return s.move()
+	case provider.SteerDrop:
+		return s.drop()
 	default:
 		return s.reset()
 	}
@@ -79,6 +86,9 @@ func (s steering) act() error {
 
 // terminate ends the instance and notifies its parent and its attached children.
 func (s steering) terminate() error {
+	if err := s.sendNotices(); err != nil {
+		return err
+	}
 	if err := (execution{s.t, s.h}).end(provider.StatusTerminated, s.req.Result, "the instance was terminated"); err != nil {
 		return err
 	}
@@ -159,7 +169,7 @@ func (s steering) reset() error {
 	if err != nil {
 		return err
 	}
-	kind.Level = s.req.EngineLevel
+	kind.Level = levelAfter(h, kind.Level, s.req.EngineLevel)
 	if err := current.open(kind); err != nil {
 		return err
 	}
@@ -174,35 +184,16 @@ func (s steering) reset() error {
 }
 
 // MarkDeleting makes every other call ignore the instance. The version is one that no caller will name.
-func (t *Tx) MarkDeleting(h *Head, version provider.UUID) {
+func (t *Tx) MarkDeleting(h *Head, version provider.UUID) error {
 	if h.Deleting {
-		return
+		return nil
 	}
 	h.Deleting, h.UpdatedAt, h.Version = true, t.Now, version
 	t.endTurnLease(h)
 	t.notice(h.Key, h.Execution, 0)
 	t.News(h.Key)
-}
-
-// Redrive puts a dead letter back to where it came from. It returns false if that is gone.
-func (t *Tx) Redrive(l *provider.DeadLetter, timer bool, priority int) (bool, error) {
-	h, err := t.Head(l.Key)
-	if err != nil || h.sendable("", l.Key) != nil {
-		return false, err
+	if h.Status.Ended() {
+		return nil
 	}
-	if !l.Task {
-		m := provider.NewMessage{Kind: l.Kind, Execution: l.Execution, EventID: l.EventID, Payload: l.Payload}
-		_, err = inbox{t, h}.put(&m, t.Now, timer && l.Execution == h.Execution)
-		return err == nil, err
-	}
-	if h.Execution != l.Execution {
-		return false, nil
-	}
-	task, err := t.Rows.Task(provider.TaskRef{Key: l.Key, Execution: l.Execution, EventID: l.EventID})
-	if err != nil || task != nil {
-		return false, err
-	}
-	tasks := newTasks{t: t, h: h}
-	err = tasks.add(&provider.NewTask{EventID: l.EventID, Queue: l.Queue, Name: l.Name, Payload: l.Payload, Priority: priority})
-	return err == nil, err
+	return t.tellListener(h)
 }

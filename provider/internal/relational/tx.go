@@ -16,6 +16,8 @@ type Tx struct {
 	Changes int           // heads and rows changed so far
 	Heads   map[provider.UUID]*Head
 
+	Touched []provider.UUID // instances whose heads were changed, for the calls that follow them
+
 	dirty   []*Head // changed and not yet written
 	journal journal // of the member that runs
 	packed  []byte  // reused for events
@@ -26,7 +28,7 @@ func (t *Tx) Reset() {
 	clear(t.Heads)
 	t.Effects.Reset()
 	clear(t.dirty)
-	*t = Tx{Rows: t.Rows, Heads: t.Heads, Effects: t.Effects, dirty: t.dirty[:0], journal: t.journal.emptied(), packed: t.packed}
+	*t = Tx{Rows: t.Rows, Heads: t.Heads, Effects: t.Effects, Touched: t.Touched[:0], dirty: t.dirty[:0], journal: t.journal.emptied(), packed: t.packed}
 }
 
 // Begin starts a member that Undo can roll back.
@@ -81,6 +83,7 @@ func (t *Tx) touch(h *Head) {
 	if !h.dirty {
 		h.dirty = true
 		t.dirty = append(t.dirty, h)
+		t.Touched = append(t.Touched, h.Key)
 	}
 }
 

@@ -53,7 +53,7 @@ func brokenProviders() map[string]broken {
 func changesCommit(m *mutant, change func(*provider.CommitTurnRequest)) {
 	m.commit = func(ctx context.Context, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {
 		change(&req)
-		return m.Provider.CommitTurn(ctx, req)
+		return m.Full.CommitTurn(ctx, req)
 	}
 }
 
@@ -68,7 +68,7 @@ func losesSends(m *mutant) {
 func losesRefusals(m *mutant) {
 	changesCommit(m, func(r *provider.CommitTurnRequest) {
 		r.Starts = slices.DeleteFunc(slices.Clone(r.Starts), func(s provider.Start) bool {
-			_, err := m.Provider.Get(context.Background(), provider.GetRequest{ID: s.Create.ID})
+			_, err := m.Full.Get(context.Background(), provider.GetRequest{ID: s.Create.ID})
 			return err == nil
 		})
 	})
@@ -106,7 +106,7 @@ func firesEarly(m *mutant) {
 func ignoresFence(m *mutant) {
 	var stored atomic.Bool
 	changesCommit(m, func(r *provider.CommitTurnRequest) {
-		res, err := m.Provider.Get(context.Background(), provider.GetRequest{Key: r.Key})
+		res, err := m.Full.Get(context.Background(), provider.GetRequest{Key: r.Key})
 		if err == nil && res.Instance.Name == "turn" && res.Instance.Version != r.Expected && stored.CompareAndSwap(false, true) {
 			r.Expected, r.Length, r.Consumed = res.Instance.Version, res.Instance.HistoryLength, nil
 		}
@@ -115,7 +115,7 @@ func ignoresFence(m *mutant) {
 
 func doublesTasks(m *mutant) {
 	m.tasks = func(ctx context.Context, req provider.FetchTasksRequest) (provider.FetchTasksResult, error) {
-		res, err := m.Provider.FetchTasks(ctx, req)
+		res, err := m.Full.FetchTasks(ctx, req)
 		res.Tasks = append(res.Tasks, res.Tasks...)
 		return res, err
 	}
@@ -125,13 +125,13 @@ func leasesBriefly(m *mutant) {
 	var mu sync.Mutex
 	again := map[provider.TaskRef]bool{}
 	m.tasks = func(ctx context.Context, req provider.FetchTasksRequest) (provider.FetchTasksResult, error) {
-		res, err := m.Provider.FetchTasks(ctx, req)
+		res, err := m.Full.FetchTasks(ctx, req)
 		mu.Lock()
 		defer mu.Unlock()
 		for _, t := range res.Tasks { // each is there once more for the next fetch
 			if !again[t.TaskRef] {
 				again[t.TaskRef] = true
-				_, _ = m.Provider.ReportTasks(ctx, provider.ReportTasksRequest{Items: []provider.TaskReport{{
+				_, _ = m.Full.ReportTasks(ctx, provider.ReportTasksRequest{Items: []provider.TaskReport{{
 					TaskRef: t.TaskRef, Token: provider.TaskToken(req.Token, t.TaskRef), Attempt: t.Attempt, Outcome: provider.TaskRelease,
 				}}})
 			}
@@ -144,17 +144,17 @@ func sleeps(m *mutant) {
 	m.turns = func(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {
 		wait := req.Wait
 		req.Wait = 0
-		if res, err := m.Provider.FetchTurns(ctx, req); err != nil || len(res.Turns) > 0 {
+		if res, err := m.Full.FetchTurns(ctx, req); err != nil || len(res.Turns) > 0 {
 			return res, err
 		}
-		_, err := m.Provider.FetchAsks(ctx, provider.FetchAsksRequest{Max: 1, Lease: 1, Wait: wait})
+		_, err := m.Full.FetchAsks(ctx, provider.FetchAsksRequest{Max: 1, Lease: 1, Wait: wait})
 		return provider.FetchTurnsResult{}, err
 	}
 }
 
 func turnsMessagesRound(m *mutant) {
 	m.turns = func(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {
-		res, err := m.Provider.FetchTurns(ctx, req)
+		res, err := m.Full.FetchTurns(ctx, req)
 		for _, t := range res.Turns {
 			if len(t.Messages) > 1 {
 				slices.Reverse(t.Messages)
@@ -167,7 +167,7 @@ func turnsMessagesRound(m *mutant) {
 func changesHistory(m *mutant, change func(*provider.ReadHistoryRequest, *provider.ReadHistoryResult)) {
 	m.history = func(ctx context.Context, req provider.ReadHistoryRequest) (provider.ReadHistoryResult, error) {
 		change(&req, nil)
-		res, err := m.Provider.ReadHistory(ctx, req)
+		res, err := m.Full.ReadHistory(ctx, req)
 		if err == nil {
 			change(&req, &res)
 		}
@@ -197,7 +197,7 @@ func readsCurrentOnly(m *mutant) {
 func changesSteer(m *mutant, change func(*provider.SteerRequest)) {
 	m.steer = func(ctx context.Context, req provider.SteerRequest) (provider.SteerResult, error) {
 		change(&req)
-		return m.Provider.Steer(ctx, req)
+		return m.Full.Steer(ctx, req)
 	}
 }
 
@@ -223,7 +223,7 @@ func ignoresClosePolicy(m *mutant) {
 
 func saysAllRun(m *mutant) {
 	m.renew = func(ctx context.Context, req provider.RenewTasksRequest) (provider.RenewTasksResult, error) {
-		res, err := m.Provider.RenewTasks(ctx, req)
+		res, err := m.Full.RenewTasks(ctx, req)
 		for i := range res.Items {
 			res.Items[i] = provider.TaskRenewalResult{State: provider.ExecutionState{Kind: provider.ExecutionRunning}, LeaseUntil: res.Now.Add(req.Lease)}
 		}
@@ -237,7 +237,7 @@ func losesDetails(m *mutant) {
 		for i := range req.Items {
 			req.Items[i].Details = nil
 		}
-		return m.Provider.ReportTasks(ctx, req)
+		return m.Full.ReportTasks(ctx, req)
 	}
 }
 
@@ -249,7 +249,7 @@ func keepsTaskLeases(m *mutant) {
 				kept = append(kept, item)
 			}
 		}
-		res, err := m.Provider.ReportTasks(ctx, provider.ReportTasksRequest{Items: kept})
+		res, err := m.Full.ReportTasks(ctx, provider.ReportTasksRequest{Items: kept})
 		for len(res.Items) < len(req.Items) {
 			res.Items = append(res.Items, provider.TaskReportResult{})
 		}
@@ -260,20 +260,20 @@ func keepsTaskLeases(m *mutant) {
 func waitsInVain(m *mutant) {
 	m.get = func(ctx context.Context, req provider.GetRequest) (provider.GetResult, error) {
 		if req.WaitEnded {
-			_, err := m.Provider.FetchAsks(ctx, provider.FetchAsksRequest{Max: 1, Lease: 1, Wait: req.Wait})
+			_, err := m.Full.FetchAsks(ctx, provider.FetchAsksRequest{Max: 1, Lease: 1, Wait: req.Wait})
 			if err != nil {
 				return provider.GetResult{}, err
 			}
 		}
 		req.WaitEnded, req.WaitBlocked, req.Wait = false, false, 0
-		return m.Provider.Get(ctx, req)
+		return m.Full.Get(ctx, req)
 	}
 }
 
 func hidesBlocked(m *mutant) {
 	m.get = func(ctx context.Context, req provider.GetRequest) (provider.GetResult, error) {
 		req.WaitBlocked = false
-		res, err := m.Provider.Get(ctx, req)
+		res, err := m.Full.Get(ctx, req)
 		res.Instance.Blocked = nil
 		return res, err
 	}
@@ -281,7 +281,7 @@ func hidesBlocked(m *mutant) {
 
 func deletesNoChildren(m *mutant) {
 	m.remove = func(ctx context.Context, req provider.DeleteRequest) (provider.DeleteResult, error) {
-		_, err := m.Provider.Delete(ctx, req)
+		_, err := m.Full.Delete(ctx, req)
 		return provider.DeleteResult{Instances: 1}, err
 	}
 }
@@ -289,7 +289,7 @@ func deletesNoChildren(m *mutant) {
 func forgetsRequests(m *mutant) {
 	m.create = func(ctx context.Context, req provider.CreateRequest) (provider.CreateResult, error) {
 		req.RequestID = uuid.NewString()
-		return m.Provider.Create(ctx, req)
+		return m.Full.Create(ctx, req)
 	}
 }
 

@@ -196,6 +196,7 @@ func abandonedChild(t *trial) {
 
 // deletedTree vanishes while its child runs an activity, which learns that nobody wants its result.
 func deletedTree(t *trial) {
+	need[provider.Cleaner](t)
 	reg := runtime.NewRegistry()
 	working, cause := newGate(), make(chan error, 1)
 	addActivity(t, reg, "work", func(ctx context.Context, _ none) (none, error) {

@@ -8,7 +8,7 @@ import (
 
 // A mutant is a provider that breaks one rule. Methods left nil are those of memory.
 type mutant struct {
-	provider.Provider
+	*provider.Full
 
 	create  func(context.Context, provider.CreateRequest) (provider.CreateResult, error)
 	get     func(context.Context, provider.GetRequest) (provider.GetResult, error)
@@ -32,51 +32,51 @@ func call[Req, Res any](ctx context.Context, req Req, own, inner func(context.Co
 }
 
 func (m *mutant) Create(ctx context.Context, req provider.CreateRequest) (provider.CreateResult, error) {
-	return call(ctx, req, m.create, m.Provider.Create)
+	return call(ctx, req, m.create, m.Full.Create)
 }
 
 func (m *mutant) Get(ctx context.Context, req provider.GetRequest) (provider.GetResult, error) {
-	return call(ctx, req, m.get, m.Provider.Get)
+	return call(ctx, req, m.get, m.Full.Get)
 }
 
 func (m *mutant) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {
-	return call(ctx, req, m.commit, m.Provider.CommitTurn)
+	return call(ctx, req, m.commit, m.Full.CommitTurn)
 }
 
 func (m *mutant) FetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {
-	return call(ctx, req, m.turns, m.Provider.FetchTurns)
+	return call(ctx, req, m.turns, m.Full.FetchTurns)
 }
 
 func (m *mutant) ReleaseTurns(ctx context.Context, req provider.ReleaseTurnsRequest) (provider.ReleaseTurnsResult, error) {
-	return call(ctx, req, m.release, m.Provider.ReleaseTurns)
+	return call(ctx, req, m.release, m.Full.ReleaseTurns)
 }
 
 func (m *mutant) Steer(ctx context.Context, req provider.SteerRequest) (provider.SteerResult, error) {
-	return call(ctx, req, m.steer, m.Provider.Steer)
+	return call(ctx, req, m.steer, m.Full.Steer)
 }
 
 func (m *mutant) FetchTasks(ctx context.Context, req provider.FetchTasksRequest) (provider.FetchTasksResult, error) {
-	return call(ctx, req, m.tasks, m.Provider.FetchTasks)
+	return call(ctx, req, m.tasks, m.Full.FetchTasks)
 }
 
 func (m *mutant) ReportTasks(ctx context.Context, req provider.ReportTasksRequest) (provider.ReportTasksResult, error) {
-	return call(ctx, req, m.report, m.Provider.ReportTasks)
+	return call(ctx, req, m.report, m.Full.ReportTasks)
 }
 
 func (m *mutant) RenewTasks(ctx context.Context, req provider.RenewTasksRequest) (provider.RenewTasksResult, error) {
-	return call(ctx, req, m.renew, m.Provider.RenewTasks)
+	return call(ctx, req, m.renew, m.Full.RenewTasks)
 }
 
 func (m *mutant) Send(ctx context.Context, req provider.SendRequest) (provider.SendResult, error) {
-	return call(ctx, req, m.send, m.Provider.Send)
+	return call(ctx, req, m.send, m.Full.Send)
 }
 
 func (m *mutant) ReadHistory(ctx context.Context, req provider.ReadHistoryRequest) (provider.ReadHistoryResult, error) {
-	return call(ctx, req, m.history, m.Provider.ReadHistory)
+	return call(ctx, req, m.history, m.Full.ReadHistory)
 }
 
 func (m *mutant) Delete(ctx context.Context, req provider.DeleteRequest) (provider.DeleteResult, error) {
-	return call(ctx, req, m.remove, m.Provider.Delete)
+	return call(ctx, req, m.remove, m.Full.Delete)
 }
 
 // Inspect shows the rows of memory. Its notices are not passed on: they may get lost.

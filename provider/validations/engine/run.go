@@ -98,7 +98,10 @@ func runOne(t *testing.T, s scenario, m mode, open func(t *testing.T) provider.P
 	if s.two && o.peer != nil {
 		other = o.peer(t, store)
 	}
-	failures := execute(t.Context(), s, m, store, other, o.limit)
+	failures, lacks := execute(t.Context(), s, m, store, other, o.limit)
+	if len(failures) == 0 && lacks != nil {
+		t.Skip(lacks)
+	}
 	for _, f := range failures {
 		t.Error(f)
 	}
@@ -111,9 +114,9 @@ func runOne(t *testing.T, s scenario, m mode, open func(t *testing.T) provider.P
 // aftermath is how long what a scenario has left behind may take to come to an end.
 const aftermath = 10 * time.Second
 
-// execute runs one scenario and returns what failed. It knows no testing.T, so that the scenarios can be
-// tested themselves.
-func execute(parent context.Context, s scenario, m mode, store, other provider.Provider, limit time.Duration) []string {
+// execute runs one scenario. It returns what failed, and the error of a call that the store does not have. It knows no testing.T, so that the
+// scenarios can be tested themselves.
+func execute(parent context.Context, s scenario, m mode, store, other provider.Provider, limit time.Duration) (failures []string, lacks error) {
 	ctx, cancel := context.WithTimeout(parent, limit)
 	defer cancel()
 	t := newTrial(ctx, m, store, other)
@@ -143,8 +146,8 @@ func execute(parent context.Context, s scenario, m mode, store, other provider.P
 	case <-patience.Done():
 	}
 	t.stopNodes(patience)
-	if len(t.seen()) == 0 { // else the scenario may have left the store in the middle of something
+	if len(t.seen()) == 0 && t.lacks == nil { // else the scenario may have left the store in the middle of something
 		t.check(patience, s)
 	}
-	return t.seen()
+	return t.seen(), t.lacks
 }

@@ -24,9 +24,9 @@ func caught(t *testing.T, s scenario, m mode, mutate func(*mutant)) (failures []
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		store := memory.New(memory.Options{})
-		p := &mutant{Provider: store}
+		p := &mutant{Full: provider.FullOf(store)}
 		mutate(p)
-		failures = execute(t.Context(), s, m, p, p, 30*time.Second)
+		failures, _ = execute(t.Context(), s, m, p, p, 30*time.Second)
 		if err := store.Close(); err != nil {
 			t.Error(err)
 		}
@@ -97,7 +97,7 @@ func TestScenariosSurvivePanics(t *testing.T) {
 // The methods and fields that a failure names to the author of a provider must exist.
 func TestScenariosStandOnTheContract(t *testing.T) {
 	t.Parallel()
-	contract, seen := reflect.TypeFor[provider.Provider](), map[string]bool{}
+	contract, seen := reflect.TypeFor[*provider.Full](), map[string]bool{}
 	for _, s := range scenarios() {
 		if s.name == "" || seen[s.name] || s.run == nil || len(s.carries) == 0 {
 			t.Errorf("scenario %q is incomplete or there twice", s.name)
@@ -110,8 +110,8 @@ func TestScenariosStandOnTheContract(t *testing.T) {
 				t.Errorf("%s: the contract has no method %s", s.name, name)
 				continue
 			}
-			if _, ok := method.Type.In(1).FieldByName(field); field != "" && !ok {
-				t.Errorf("%s: %v has no field %s", s.name, method.Type.In(1), field)
+			if _, ok := method.Type.In(2).FieldByName(field); field != "" && !ok {
+				t.Errorf("%s: %v has no field %s", s.name, method.Type.In(2), field)
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"reflect"
 	goruntime "runtime"
 	"slices"
 	"sync"
@@ -20,12 +21,13 @@ type trial struct {
 	mode
 
 	ctx    context.Context //nolint:containedctx // it lives as long as the run
-	store  provider.Provider
+	store  *provider.Full
 	other  provider.Provider // the store as another process sees it
 	client *client.Client    // of store
 
 	mu       sync.Mutex
 	failures []string
+	lacks    error // the store does not have an optional interface that the scenario needs; nil: it has them all
 	nodes    []*runtime.Runtime
 	attempts map[attempt]int // how often each ran
 }
@@ -38,7 +40,7 @@ type attempt struct {
 }
 
 func newTrial(ctx context.Context, m mode, store, other provider.Provider) *trial {
-	t := &trial{mode: m, ctx: ctx, store: store, other: other, attempts: map[attempt]int{}}
+	t := &trial{mode: m, ctx: ctx, store: provider.FullOf(store), other: other, attempts: map[attempt]int{}}
 	t.client = t.newClient(store)
 	return t
 }
@@ -80,8 +82,26 @@ func (t *trial) ok(err error) {
 	if err != nil && t.ctx.Err() != nil {
 		goruntime.Goexit()
 	}
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.skip(err)
+	}
 	if err != nil {
 		t.fatalf("unexpected error: %v", err)
+	}
+}
+
+// skip ends the goroutine. The scenario counts as skipped because of err.
+func (t *trial) skip(err error) {
+	t.mu.Lock()
+	t.lacks = err
+	t.mu.Unlock()
+	goruntime.Goexit()
+}
+
+// need skips the scenario if the store does not have the optional interface T. A scenario calls it before it starts a node.
+func need[T any](t *trial) {
+	if _, ok := provider.As[T](t.store); !ok {
+		t.skip(fmt.Errorf("%w: the store has no %v", errors.ErrUnsupported, reflect.TypeFor[T]()))
 	}
 }
 

@@ -31,7 +31,7 @@ func doAsk(d *driver) {
 	req := provider.AskRequest{AskID: named('A', d.unique()), Payload: d.payload("question"), Wait: provider.MaxWait}
 	if len(d.rows) == 0 || d.odds(12) {
 		req.Key = named('K', 9999)
-		_, _ = call(d, "ask", provider.Provider.Ask, always(req), nil)
+		_, _ = call(d, "ask", (*provider.Full).Ask, always(req), nil)
 		return
 	}
 	row := d.row()
@@ -81,7 +81,7 @@ func doAsk(d *driver) {
 
 func fetchAsks(d *driver, req provider.FetchAsksRequest) {
 	if d.differs == "" {
-		_, _ = call(d, "fetch asks", provider.Provider.FetchAsks, always(req), nil)
+		_, _ = call(d, "fetch asks", (*provider.Full).FetchAsks, always(req), nil)
 	}
 }
 
@@ -91,7 +91,7 @@ func answer(d *driver, id provider.UUID) {
 		return
 	}
 	req := provider.AnswerRequest{AskID: id, Payload: d.payload("answer")}
-	_, _ = call(d, "answer", func(p provider.Provider, ctx context.Context, req provider.AnswerRequest) (struct{}, error) {
+	_, _ = call(d, "answer", func(p *provider.Full, ctx context.Context, req provider.AnswerRequest) (struct{}, error) {
 		return struct{}{}, p.Answer(ctx, req)
 	}, always(req), nil)
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// A method is a method of the contract, such as provider.Provider.Create.
-type method[Req, Res any] func(provider.Provider, context.Context, Req) (Res, error)
+// A method is a method of the contract, such as (*provider.Full).Create.
+type method[Req, Res any] func(*provider.Full, context.Context, Req) (Res, error)
 
 // call makes the same call on both sides, prints it, and compares the results. req makes the request for a side. tidy removes
 // from a result everything that may differ. It returns the model's tidied result.
@@ -38,7 +38,7 @@ func compare[Req, Res any](d *driver, fn method[Req, Res], req func(*side) Req, 
 func ask[Req, Res any](d *driver, s *side, fn method[Req, Res], req func(*side) Req, tidy func(*side, *Res)) (Res, error) {
 	ctx, cancel := context.WithTimeout(d.ctx, watchdog)
 	defer cancel()
-	res, err := fn(s.Provider, ctx, req(s))
+	res, err := fn(s.Full, ctx, req(s))
 	if err == nil && tidy != nil {
 		tidy(s, &res)
 	}

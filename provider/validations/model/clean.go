@@ -9,12 +9,21 @@ import (
 func doDelete(d *driver) {
 	req := provider.DeleteRequest{Force: d.odds(2)}
 	req.ID, req.Key = d.target()
-	_, _ = call(d, "delete", provider.Provider.Delete, always(req), nil)
+	res, _ := call(d, "delete", (*provider.Full).Delete, always(req), nil)
+	d.forgetCreate(res.Instances)
+}
+
+// forgetCreate keeps a deleted instance from being made again. No caller uses a key twice.
+func (d *driver) forgetCreate(deleted int64) {
+	if deleted > 0 {
+		d.lastCreate.req = nil
+	}
 }
 
 func doPrune(d *driver) {
 	req := provider.PruneRequest{Age: pick(&d.source, 0, 0, 0, long), Max: pick(&d.source, 0, 1)}
-	_, _ = call(d, "prune", provider.Provider.Prune, always(req), nil)
+	res, _ := call(d, "prune", (*provider.Full).Prune, always(req), nil)
+	d.forgetCreate(res.Instances)
 }
 
 func doLetters(d *driver) {
@@ -33,7 +42,7 @@ func doLetters(d *driver) {
 			slices.Reverse(ids)
 		}
 	}
-	_, _ = call(d, "dead letters", provider.Provider.DeadLetters, func(s *side) provider.DeadLettersRequest {
+	_, _ = call(d, "dead letters", (*provider.Full).DeadLetters, func(s *side) provider.DeadLettersRequest {
 		r := req
 		if req.Action == provider.DeadLettersList && cursor > 0 {
 			r.Cursor = s.letters.id(cursor)

@@ -15,7 +15,7 @@ func doCommit(d *driver) {
 		}
 	}
 	d.brief = d.brief || d.idles
-	if _, err := call(d, "commit turn", provider.Provider.CommitTurn, d.lastCommit, nil); err != nil {
+	if _, err := call(d, "commit turn", (*provider.Full).CommitTurn, d.lastCommit, nil); err != nil {
 		return
 	}
 	req := d.lastCommit(d.model)
@@ -190,6 +190,10 @@ func (w *world) addOthers(req *provider.CommitTurnRequest) {
 	req.Sends = some(&w.source, 2, func() provider.OutMessage {
 		m := provider.OutMessage{Message: w.message(), Refused: w.maybeMessage()}
 		m.ID, m.Key = w.target()
+		if w.odds(4) {
+			m.Refused = nil
+			m.Replies = &provider.Replies{Accepted: w.message(), Gone: w.message(), Ended: w.message(), Full: w.message()}
+		}
 		return m
 	})
 	if !w.odds(3) {
@@ -219,7 +223,7 @@ func (w *world) addDescription(req *provider.CommitTurnRequest) {
 	req.CustomStatus = pick(&w.source, nil, []byte{}, []byte("status"))
 	req.Attributes = w.attributes()
 	req.Values = some(&w.source, 2, func() provider.KeyValue {
-		return provider.KeyValue{Key: pick(&w.source, "v", "w"), Value: pick(&w.source, nil, []byte{}, []byte("one"), []byte("two"))}
+		return provider.KeyValue{Key: w.valueName(), Value: pick(&w.source, nil, []byte{}, []byte("one"), []byte("two"))}
 	})
 	req.EngineLevel = int64(w.n(3))
 	if w.odds(2) {

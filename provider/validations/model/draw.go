@@ -73,6 +73,11 @@ func (s *source) owner() string { return pick(s, "n1", "n2") }
 
 func (s *source) id() string { return pick(s, "a", "b", "c", "d") }
 
+// valueNames are the names of key-values.
+var valueNames = [...]string{"v", "w"} //nolint:gochecknoglobals // constant table
+
+func (s *source) valueName() string { return pick(s, valueNames[:]...) }
+
 func (s *source) kind() string { return pick(s, "x", "y") }
 
 // capabilities draws mostly all of them.
@@ -104,7 +109,10 @@ func (s *source) message() provider.NewMessage {
 	if s.odds(3) {
 		m.Kind, m.Execution, m.EventID = provider.MessageKind(s.n(3)), int64(s.n(3)), int64(s.n(4))
 	}
-	if s.odds(12) {
+	switch s.n(12) {
+	case 10:
+		m.EngineLevel = int64(1 + s.n(2))
+	case 11:
 		m.Payload = nil
 	}
 	return m

@@ -45,7 +45,7 @@ func play(t *rapid.T, subject provider.Provider, o *options, tell func(story str
 	t.Repeat(map[string]func(*rapid.T){
 		"step": func(t *rapid.T) {
 			d.t = t
-			d.step(rapid.SampledFrom(actions()).Draw(t, "").do)
+			d.step(rapid.SampledFrom(actions(d.subject)).Draw(t, "").do)
 		},
 		"": func(t *rapid.T) {
 			if d.differs == "" {

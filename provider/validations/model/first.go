@@ -28,6 +28,9 @@ func tryFirst(d *driver) {
 // drawFirst draws a first turn for a start.
 func drawFirst(d *driver, req provider.CreateRequest) func(*side) provider.CreateRequest {
 	req.Message.Delay = 0
+	for n := range req.Messages {
+		req.Messages[n].Delay = 0
+	}
 	first := provider.CommitTurnRequest{
 		Key: req.Key, Execution: 1, Expected: req.Commit, Commit: d.commit(), Status: provider.StatusRunning,
 		Events: some(&d.source, 2, func() []byte { return d.payload("e") }),

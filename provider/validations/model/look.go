@@ -11,22 +11,19 @@ import (
 func (d *driver) look() {
 	at := len(d.lines)
 	d.linef("comparing everything that is stored")
-	list := read(d, provider.Provider.List, provider.ListRequest{Filter: provider.Filter{Replaced: true}},
-		func(s *side, res *provider.ListResult) {
-			s.created = map[provider.UUID]provider.Time{}
-			for _, i := range res.Instances {
-				s.created[i.Key] = i.CreatedAt
-			}
-		})
-	d.rows = list.Instances
+	d.rows = d.list()
 	for i := range d.rows {
 		lookAt(d, &d.rows[i])
 	}
-	d.see(func() { read(d, provider.Provider.DeadLetters, provider.DeadLettersRequest{}, numberLetters) })
-	d.see(func() {
-		read(d, provider.Provider.Record, provider.RecordRequest{Action: provider.RecordScan, Namespace: "n"}, nil)
-	})
-	if _, ok := provider.As[provider.Inspector](d.subject.Provider); ok {
+	if has[provider.Redriver](d.subject) {
+		d.see(func() { read(d, (*provider.Full).DeadLetters, provider.DeadLettersRequest{}, numberLetters) })
+	}
+	if has[provider.Keeper](d.subject) {
+		d.see(func() {
+			read(d, (*provider.Full).Record, provider.RecordRequest{Action: provider.RecordScan, Namespace: "n"}, nil)
+		})
+	}
+	if has[provider.Inspector](d.subject) {
 		for kind := provider.InspectInstances; kind <= provider.InspectDeadLetters; kind++ {
 			d.see(func() { inspectAll(d, kind) })
 		}
@@ -34,6 +31,22 @@ func (d *driver) look() {
 	if d.differs == "" {
 		d.lines = d.lines[:at]
 	}
+}
+
+// list returns the instances of both sides; those of the model, if the subject does not list its own.
+func (d *driver) list() []provider.Instance {
+	req := provider.ListRequest{Filter: provider.Filter{Replaced: true}}
+	if !has[provider.Lister](d.subject) {
+		res, err := d.model.List(d.ctx, req)
+		d.failed(err)
+		return res.Instances
+	}
+	return read(d, (*provider.Full).List, req, func(s *side, res *provider.ListResult) {
+		s.created = map[provider.UUID]provider.Time{}
+		for _, i := range res.Instances {
+			s.created[i.Key] = i.CreatedAt
+		}
+	}).Instances
 }
 
 // read compares the results of a call that changes nothing. The result's Now replaces a reading of the subject's clock.
@@ -52,12 +65,15 @@ func read[Req, Res any](d *driver, fn method[Req, Res], req Req, tidy func(*side
 // lookAt compares one instance.
 func lookAt(d *driver, i *provider.Instance) {
 	d.see(func() {
-		read(d, provider.Provider.Get, provider.GetRequest{Key: i.Key, WithTasks: true, WithValues: true}, nil)
+		read(d, (*provider.Full).Get, provider.GetRequest{Key: i.Key, WithTasks: true, WithValues: true, WithMark: true}, d.followMark(i.Key))
+	})
+	d.see(func() {
+		read(d, (*provider.Full).Get, provider.GetRequest{Key: i.Key, Value: valueNames[0], WaitValue: true}, nil)
 	})
 	for execution := range i.Execution {
 		d.see(func() {
 			req := provider.ReadHistoryRequest{Key: i.Key, Execution: execution + 1, From: 1}
-			read(d, provider.Provider.ReadHistory, req, nil)
+			read(d, (*provider.Full).ReadHistory, req, nil)
 		})
 	}
 }
@@ -67,7 +83,7 @@ func inspectAll(d *driver, kind provider.InspectKind) {
 	if kind == provider.InspectAsks || kind == provider.InspectOutcomes {
 		return // abandoned questions and empty outcomes may remain
 	}
-	inspect := func(p provider.Provider, ctx context.Context, req provider.InspectRequest) (provider.InspectResult, error) {
+	inspect := func(p *provider.Full, ctx context.Context, req provider.InspectRequest) (provider.InspectResult, error) {
 		inspector, _ := provider.As[provider.Inspector](p)
 		return inspector.Inspect(ctx, req)
 	}

@@ -19,7 +19,7 @@ import (
 
 // A broken store is memory with a clock that the test moves and with some methods replaced.
 type broken struct {
-	provider.Provider
+	*memory.Provider
 
 	clock   *memory.Clock
 	create  func(provider.CreateRequest) provider.CreateRequest

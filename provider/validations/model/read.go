@@ -4,12 +4,12 @@ import "github.com/perdure/perdure/provider"
 
 func doReadHistory(d *driver) {
 	req := provider.ReadHistoryRequest{Key: d.key(), Execution: int64(d.n(4)), From: int64(1 + d.n(4)), To: int64(d.n(4)), MaxBytes: pick(&d.source, 0, 0, 3)}
-	_, _ = call(d, "read history", provider.Provider.ReadHistory, always(req), nil)
+	_, _ = call(d, "read history", (*provider.Full).ReadHistory, always(req), nil)
 }
 
 // doStats reads the figures but does not compare them, since they may be stale.
 func doStats(d *driver) {
-	_, _ = call(d, "stats", provider.Provider.Stats, always(provider.StatsRequest{}), func(_ *side, res *provider.StatsResult) {
+	_, _ = call(d, "stats", (*provider.Full).Stats, always(provider.StatsRequest{}), func(_ *side, res *provider.StatsResult) {
 		*res = provider.StatsResult{}
 	})
 }
@@ -26,7 +26,7 @@ func doList(d *driver) {
 	cursors := map[*side]string{}
 	for more := true; more && d.differs == ""; {
 		next := map[*side]string{}
-		_, err := call(d, "list", provider.Provider.List, func(s *side) provider.ListRequest {
+		_, err := call(d, "list", (*provider.Full).List, func(s *side) provider.ListRequest {
 			return provider.ListRequest{Filter: filter(s), Max: page, Cursor: cursors[s]}
 		}, func(s *side, res *provider.ListResult) {
 			next[s] = res.Cursor
@@ -37,7 +37,7 @@ func doList(d *driver) {
 		cursors = next
 		more = err == nil && next[d.model] != ""
 	}
-	_, _ = call(d, "count", provider.Provider.Count, func(s *side) provider.CountRequest {
+	_, _ = call(d, "count", (*provider.Full).Count, func(s *side) provider.CountRequest {
 		return provider.CountRequest{Filter: filter(s)}
 	}, nil)
 }

@@ -1,8 +1,10 @@
 package model
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"sync"
@@ -22,6 +24,7 @@ var (
 
 type options struct {
 	count   int
+	seed    uint64        // of the first sequence; 0: as the flag says
 	shrink  time.Duration // time limit for shortening a sequence
 	advance func(provider.Provider, time.Duration)
 }
@@ -55,10 +58,35 @@ func Run(t *testing.T, open func(t testing.TB) provider.Provider, opts ...Option
 	check(t, &o, t, open)
 }
 
+// quick is how many sequences Quick plays.
+const quick = 12
+
+// Quick is a short form of Run, for a few seconds. It draws a seed unless -model.seed is given. open makes a new, empty provider for
+// each sequence; Quick closes it.
+func Quick(t *testing.T, open func() provider.Provider) {
+	t.Helper()
+	o := options{count: quick, shrink: 10 * time.Second, seed: *firstSeed}
+	if !given("model.seed") {
+		o.seed = 1 + rand.Uint64N(1<<40)
+	}
+	t.Logf("%d sequences, beginning with seed %d: repeat them with -model.seed=%d", o.count, o.seed, o.seed)
+	check(t, &o, t, func(t testing.TB) provider.Provider {
+		p := open()
+		t.Cleanup(func() { _ = p.Close() })
+		return p
+	})
+}
+
+// given reports whether the command line sets a flag.
+func given(name string) (found bool) {
+	flag.Visit(func(f *flag.Flag) { found = found || f.Name == name })
+	return found
+}
+
 // check plays sequences until one shows a difference, and reports it to tb. The providers clean up through t.
 func check(t *testing.T, o *options, tb rapid.TB, open func(t testing.TB) provider.Provider) {
 	tb.Helper()
-	defer configure(o.count, o.shrink)()
+	defer configure(o)()
 	quiet := &terse{TB: tb}
 	rapid.Check(quiet, func(rt *rapid.T) {
 		s := &scope{T: t}
@@ -77,15 +105,16 @@ func check(t *testing.T, o *options, tb rapid.TB, open func(t testing.TB) provid
 var rapidFlags sync.Mutex
 
 // configure sets rapid's number of sequences, first seed and time limit for shortening until restore is called.
-func configure(count int, shrink time.Duration) (restore func()) {
+func configure(o *options) (restore func()) {
 	rapidFlags.Lock()
+	count := o.count
 	if testing.Short() {
 		count = max(count, 5) // rapid plays one in five
 	}
 	old := map[string]string{}
 	for name, value := range map[string]string{
-		"rapid.checks": fmt.Sprint(count), "rapid.seed": fmt.Sprint(*firstSeed), "rapid.nofailfile": "true",
-		"rapid.shrinktime": shrink.String(),
+		"rapid.checks": fmt.Sprint(count), "rapid.seed": fmt.Sprint(cmp.Or(o.seed, *firstSeed)), "rapid.nofailfile": "true",
+		"rapid.shrinktime": o.shrink.String(),
 	} {
 		old[name] = flag.Lookup(name).Value.String()
 		_ = flag.Set(name, value) // these are well-formed

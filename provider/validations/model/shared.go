@@ -7,7 +7,7 @@ func doLease(d *driver) {
 	if d.odds(3) {
 		req.Action = provider.LeaseRelease
 	}
-	_, _ = call(d, "lease", provider.Provider.Lease, always(req), nil)
+	_, _ = call(d, "lease", (*provider.Full).Lease, always(req), nil)
 }
 
 func doRecord(d *driver) {
@@ -24,5 +24,5 @@ func doRecord(d *driver) {
 		req.Key, req.Prefix, req.Max = pick(&d.source, "", "k", "z"), pick(&d.source, "", "k"), d.n(3)
 	default:
 	}
-	_, _ = call(d, "record", provider.Provider.Record, always(req), nil)
+	_, _ = call(d, "record", (*provider.Full).Record, always(req), nil)
 }

@@ -17,25 +17,41 @@ const (
 
 // A side is one of the two providers, with numbers for the IDs that it assigns itself.
 type side struct {
-	provider.Provider
+	*provider.Full
 
 	marks    []mark                   // of the steps
 	messages map[provider.UUID]*names // by instance
 	letters  names
 	created  map[provider.UUID]provider.Time
+	followed map[provider.UUID]followed // at the last look
 }
 
 // A mark is the time of a step by the store's clock.
 type mark struct{ from, to provider.Time }
 
 func newSide(p provider.Provider) *side {
-	return &side{Provider: p, messages: map[provider.UUID]*names{}, created: map[provider.UUID]provider.Time{}}
+	return &side{Full: provider.FullOf(p), messages: map[provider.UUID]*names{}, created: map[provider.UUID]provider.Time{}, followed: map[provider.UUID]followed{}}
 }
 
 // now reads the store's clock.
 func (s *side) now(ctx context.Context) (provider.Time, error) {
-	res, err := s.Record(ctx, provider.RecordRequest{Action: provider.RecordScan, Namespace: "clock", Max: 1})
+	if has[provider.Keeper](s) {
+		res, err := s.Record(ctx, provider.RecordRequest{Action: provider.RecordScan, Namespace: "clock", Max: 1})
+		return res.Now, err
+	}
+	res, err := s.idle(ctx, 0)
 	return res.Now, err
+}
+
+// idle makes a call that finds nothing, and waits so long.
+func (s *side) idle(ctx context.Context, wait time.Duration) (provider.FetchTurnsResult, error) {
+	return s.FetchTurns(ctx, provider.FetchTurnsRequest{Owner: "nobody", Token: named('I', 1), Lease: long, Max: 1, Wait: wait})
+}
+
+// has reports whether the provider of a side has the optional interface T.
+func has[T any](s *side) bool {
+	_, ok := provider.As[T](s.Provider)
+	return ok
 }
 
 // start begins a step where the last one ended.

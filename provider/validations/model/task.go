@@ -30,7 +30,7 @@ func doFetchTasks(d *driver) {
 			req.Queues[n].MaxLeased = 0
 		}
 	}
-	res, err := call(d, "fetch tasks", provider.Provider.FetchTasks, always(req), func(_ *side, res *provider.FetchTasksResult) {
+	res, err := call(d, "fetch tasks", (*provider.Full).FetchTasks, always(req), func(_ *side, res *provider.FetchTasksResult) {
 		if open {
 			slices.SortFunc(res.Tasks, func(a, b provider.LeasedTask) int {
 				return strings.Compare(fmt.Sprint(a.TaskRef), fmt.Sprint(b.TaskRef))
@@ -75,7 +75,7 @@ func doReport(d *driver) {
 	req := provider.ReportTasksRequest{Items: some(&d.source, 1, d.drawReport)}
 	req.Items = append(req.Items, d.drawReport())
 	d.brief = d.brief || d.idles
-	_, _ = call(d, "report tasks", provider.Provider.ReportTasks, always(req), nil)
+	_, _ = call(d, "report tasks", (*provider.Full).ReportTasks, always(req), nil)
 }
 
 func (w *world) drawReport() provider.TaskReport {
@@ -98,7 +98,7 @@ func (w *world) drawReport() provider.TaskReport {
 	case provider.TaskRelease:
 		item.Begun = w.odds(2)
 		if w.odds(4) { // every task that the token holds
-			item.TaskRef, item.Attempt = provider.TaskRef{}, 0
+			item.Outcome, item.TaskRef, item.Attempt = provider.TaskReleaseAll, provider.TaskRef{}, 0
 			item.Token = pick(&w.source, task.token, w.token())
 		}
 	default:
@@ -120,5 +120,5 @@ func doRenew(d *driver) {
 		req.Items = append(req.Items, item)
 	}
 	d.brief = d.brief || d.idles
-	_, _ = call(d, "renew tasks", provider.Provider.RenewTasks, always(req), nil)
+	_, _ = call(d, "renew tasks", (*provider.Full).RenewTasks, always(req), nil)
 }

@@ -27,7 +27,7 @@ func (l *timeline) pass(ctx context.Context, by time.Duration) error {
 	case by > tick:
 		ctx, cancel := context.WithTimeout(ctx, watchdog)
 		defer cancel()
-		if _, err := l.subject.FetchAsks(ctx, provider.FetchAsksRequest{Max: 1, Lease: long, Wait: by}); err != nil {
+		if _, err := l.subject.idle(ctx, by); err != nil {
 			return fmt.Errorf("waiting for the provider's time to pass: %w", err)
 		}
 	}
@@ -59,6 +59,12 @@ const slack = provider.Time(tick / time.Microsecond)
 
 // parted describes how an instant of the provider differs from the model's; "" if they agree.
 func (l *timeline) parted(want, got provider.Time) string {
+	if want == provider.HeldUntil {
+		if got != want {
+			return fmt.Sprintf("want HeldUntil, got %d", got)
+		}
+		return ""
+	}
 	step, after, ok := l.place(want)
 	if !ok {
 		return fmt.Sprintf("the model's instant %d belongs to no step", want)
@@ -84,6 +90,9 @@ func (l *timeline) place(t provider.Time) (step int, after time.Duration, ok boo
 
 // explain names an instant of the model.
 func (l *timeline) explain(t provider.Time) string {
+	if t == provider.HeldUntil {
+		return "HeldUntil"
+	}
 	step, after, ok := l.place(t)
 	if !ok {
 		return "?"

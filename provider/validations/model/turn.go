@@ -16,7 +16,7 @@ func doFetchTurns(d *driver) {
 	if open {
 		req.Max = 100
 	}
-	res, err := call(d, "fetch turns", provider.Provider.FetchTurns, always(req), func(s *side, res *provider.FetchTurnsResult) {
+	res, err := call(d, "fetch turns", (*provider.Full).FetchTurns, always(req), func(s *side, res *provider.FetchTurnsResult) {
 		for _, turn := range res.Turns {
 			number(s, turn.Instance.Key, turn.Messages)
 		}
@@ -55,10 +55,10 @@ func (w *world) openTurns() bool {
 func doReleaseTurns(d *driver) {
 	req := provider.ReleaseTurnsRequest{Items: some(&d.source, 1, d.drawRelease)}
 	req.Items = append(req.Items, d.drawRelease())
-	_, _ = call(d, "release turns", provider.Provider.ReleaseTurns, always(req), nil)
+	_, _ = call(d, "release turns", (*provider.Full).ReleaseTurns, always(req), nil)
 	for _, row := range d.rows {
 		for _, item := range req.Items {
-			if item.Key == row.Key || item.Key.IsZero() {
+			if item.Key == row.Key || item.Kind == provider.ReleaseToken {
 				d.released[row.Version] = true
 			}
 		}
@@ -73,8 +73,9 @@ func (w *world) drawRelease() provider.TurnRelease {
 	}
 	switch {
 	case w.odds(6):
-		item.Key = provider.UUID{} // every turn that the token holds
+		item.Kind, item.Key = provider.ReleaseToken, provider.UUID{}
 	case w.odds(2):
+		item.Kind = provider.ReleaseFailed
 		item.Failure = &provider.TurnFailure{Reason: "panic", Message: pick(&w.source, "", "boom"), Hold: w.odds(3)}
 	}
 	return item

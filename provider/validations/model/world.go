@@ -73,11 +73,19 @@ func (w *world) parent() provider.Parent {
 }
 
 func (w *world) create() provider.CreateRequest {
-	return provider.CreateRequest{
+	req := provider.CreateRequest{
 		ID: w.id(), Key: w.newKey(), Commit: w.commit(), Name: w.kind(), CodeVersion: pick(&w.source, "", "1"), EngineLevel: int64(w.n(3)),
 		Policy: provider.IDPolicy(w.n(3)), RequestID: pick(&w.source, "", "", "", "r1", "r2"), Parent: w.parent(), Attributes: w.attributes(),
 		Message: w.message(),
 	}
+	switch w.n(8) {
+	case 5, 6:
+		req.Messages = some(&w.source, 2, w.message)
+	case 7:
+		req.Listener = &provider.Listener{Key: w.key(), Message: w.message()}
+		req.Listener.Message.Delay = pick(&w.source, 0, 0, long) // a short one would count from a later step
+	}
+	return req
 }
 
 // fresh reports whether the instance is unchanged since the turn was fetched.

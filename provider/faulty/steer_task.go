@@ -1,0 +1,19 @@
+package faulty
+
+import (
+	"context"
+	"errors"
+
+	"github.com/perdure/perdure/provider"
+)
+
+var _ provider.TaskSteerer = (*Provider)(nil)
+
+// SteerTask implements provider.TaskSteerer.
+func (p *Provider) SteerTask(ctx context.Context, req provider.SteerTaskRequest) (provider.SteerTaskResult, error) {
+	s, ok := provider.As[provider.TaskSteerer](p.inner)
+	if !ok {
+		return provider.SteerTaskResult{}, &provider.Error{Op: string(SteerTask), Outcome: provider.OutcomeNothing, Err: errors.ErrUnsupported}
+	}
+	return call(ctx, p, SteerTask, req, s.SteerTask)
+}

@@ -1,0 +1,270 @@
+package relational
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// Followed is what a call follows: one key-value of an instance, or with Name "" all that Get returns of it.
+type Followed struct {
+	Key  provider.UUID
+	Name string
+}
+
+// Source is how calls that follow read the store.
+type Source struct {
+	Get func(ctx context.Context, req *provider.GetRequest) (provider.GetResult, error)
+	// Stamps returns a number for each item, which differs from the last one if the item has changed. For a key-value, the end
+	// and the Blocked flag of its instance count, too. It returns nil if nothing in the store has changed since the last call.
+	Stamps func(ctx context.Context, list []Followed) ([]uint64, error)
+	Now    func() provider.Time
+}
+
+// followers are the calls that wait for a key-value or a mark. Commits of this process tell them by key. For all other changes
+// one of the calls, the scout, looks at everything that is followed. It is safe for concurrent use.
+type followers struct {
+	count atomic.Int64
+	scout chan struct{} // holds a token unless a call is the scout
+
+	mu     sync.Mutex
+	calls  map[provider.UUID]map[*follower]struct{}
+	stamps map[Followed]uint64
+	next   time.Time // when the scout looks
+}
+
+// A follower is one call. It holds at most one unread piece of news.
+type follower struct {
+	Followed
+
+	news chan struct{}
+}
+
+const (
+	// lookEvery is the shortest time between two looks of the scout.
+	lookEvery = 250 * time.Millisecond
+	// lookShare is the share of the time that looks may take: one part in so many.
+	lookShare = 50
+)
+
+func newFollowers() *followers {
+	f := &followers{
+		scout: make(chan struct{}, 1), calls: make(map[provider.UUID]map[*follower]struct{}), stamps: make(map[Followed]uint64),
+	}
+	f.scout <- struct{}{}
+	return f
+}
+
+func (f *followers) add(what Followed) *follower {
+	call := &follower{Followed: what, news: make(chan struct{}, 1)}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.calls) == 0 {
+		f.next = time.Now().Add(lookEvery)
+	}
+	if f.calls[what.Key] == nil {
+		f.calls[what.Key] = make(map[*follower]struct{})
+	}
+	f.calls[what.Key][call] = struct{}{}
+	f.count.Add(1)
+	return call
+}
+
+func (f *followers) remove(call *follower) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.count.Add(-1)
+	same := f.calls[call.Key]
+	delete(same, call)
+	for other := range same {
+		if other.Name == call.Name {
+			return
+		}
+	}
+	delete(f.stamps, call.Followed)
+	if len(same) == 0 {
+		delete(f.calls, call.Key)
+	}
+}
+
+// tell wakes the calls that follow an instance and for which concerns holds.
+func (f *followers) tell(key provider.UUID, concerns func(name string) bool) {
+	for call := range f.calls[key] {
+		if !concerns(call.Name) {
+			continue
+		}
+		select {
+		case call.news <- struct{}{}:
+		default: // it has unread news and will see this change, too
+		}
+	}
+}
+
+// Followed reports whether a call follows something, so that commits must be told to Follow.
+func (h *Hub) Followed() bool { return h.follow.count.Load() > 0 }
+
+// TellFollowers wakes the calls that follow what a commit has changed: instances, and key-values. Ended and blocked instances, and
+// those that are gone, are in fx.Changed and concern all that follow them.
+func (h *Hub) TellFollowers(touched []provider.UUID, fx *Effects) {
+	if !h.Followed() { // a call that follows later reads what was committed
+		return
+	}
+	f := h.follow
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, key := range touched {
+		f.tell(key, func(name string) bool { return name == "" })
+	}
+	for _, v := range fx.Values {
+		f.tell(v.Key, func(name string) bool { return name == v.Name })
+	}
+	for _, key := range fx.Changed {
+		f.tell(key, func(string) bool { return true })
+	}
+}
+
+// TellKey wakes all calls that follow an instance.
+func (h *Hub) TellKey(key provider.UUID) {
+	h.TellFollowers(nil, &Effects{Changed: []provider.UUID{key}})
+}
+
+// look compares the stamps of everything that is followed with the last ones. A call that nobody has looked for yet is told, because
+// a change may lie between its own look and this one.
+func (f *followers) look(ctx context.Context, from *Source) {
+	f.mu.Lock()
+	list := make([]Followed, 0, len(f.calls))
+	seen := make(map[Followed]struct{}, len(f.calls))
+	for _, calls := range f.calls {
+		for call := range calls {
+			if _, twice := seen[call.Followed]; !twice {
+				seen[call.Followed] = struct{}{}
+				list = append(list, call.Followed)
+			}
+		}
+	}
+	f.mu.Unlock()
+	began := time.Now()
+	stamps, err := from.Stamps(ctx, list)
+	took := time.Since(began)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.next = time.Now().Add(max(lookEvery, lookShare*took))
+	if err != nil || stamps == nil { // the calls meet a lasting error themselves
+		return
+	}
+	for i, what := range list {
+		before, known := f.stamps[what]
+		if len(f.calls[what.Key]) == 0 {
+			continue
+		}
+		f.stamps[what] = stamps[i]
+		if !known || before != stamps[i] {
+			f.tell(what.Key, func(name string) bool { return name == what.Name })
+		}
+	}
+}
+
+// when returns when the scout looks next.
+func (f *followers) when() time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.next
+}
+
+// Await blocks until a result ends the wait of req, which must be one for a key-value or a mark. It sets the key of req.
+func (h *Hub) Await(
+	ctx context.Context, closing <-chan struct{}, req *provider.GetRequest, key provider.UUID, from *Source,
+) (provider.GetResult, error) {
+	f := h.follow
+	what := Followed{Key: key}
+	if req.WaitValue {
+		what.Name = req.Value
+	}
+	call := f.add(what)
+	defer f.remove(call)
+	w := watch{req: req, from: from, until: time.Now().Add(min(req.Wait, provider.MaxWait))}
+	if req.Mark != "" {
+		w.pace = provider.MarkPace
+	}
+	req.Key = key
+	w.next, w.due = time.Now().Add(w.pace), true
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	scout := f.scout
+	defer func() {
+		if scout == nil {
+			f.scout <- struct{}{}
+		}
+	}()
+	for {
+		if res, over, err := w.read(ctx); over || err != nil {
+			return res, err
+		}
+		wake := w.wake()
+		if scout == nil {
+			if at := f.when(); at.Before(wake) {
+				wake = at
+			}
+		}
+		timer.Reset(time.Until(wake))
+		select {
+		case <-call.news:
+			w.due = true
+		case <-scout:
+			scout = nil // only one receives
+		case <-timer.C:
+			if scout == nil && !time.Now().Before(f.when()) {
+				f.look(ctx, from)
+			}
+		case <-ctx.Done():
+			return provider.GetResult{}, ctx.Err()
+		case <-closing:
+			return provider.GetResult{}, provider.ErrClosed
+		}
+	}
+}
+
+// A watch is the reads of one call that follows.
+type watch struct {
+	req   *provider.GetRequest
+	from  *Source
+	pace  time.Duration // shortest time between two reads
+	until time.Time     // when the wait has passed
+	next  time.Time     // when the call may read
+	due   bool          // there is something to read
+	again time.Time     // when it reads without news
+}
+
+// read reads the instance if there is news and it is time to, or the wait has passed.
+func (w *watch) read(ctx context.Context) (res provider.GetResult, over bool, err error) {
+	now := time.Now()
+	passed := !now.Before(w.until)
+	if !passed && now.Before(w.next) || !passed && !w.due && now.Before(w.again) {
+		return res, false, nil
+	}
+	res, err = w.from.Get(ctx, w.req)
+	if err != nil || passed || w.req.Ends(&res) {
+		return res, true, err
+	}
+	now = time.Now()
+	w.due, w.next, w.again = false, now.Add(w.pace), now.Add(recheckEvery)
+	if at := res.NextLapse(); at != 0 && at.Sub(w.from.Now()) < recheckEvery {
+		w.again = now.Add(at.Sub(w.from.Now()))
+	}
+	return res, false, nil
+}
+
+// wake returns when the call reads next if there is no news.
+func (w *watch) wake() time.Time {
+	at := w.again
+	if w.due || at.Before(w.next) {
+		at = w.next
+	}
+	if w.until.Before(at) {
+		at = w.until
+	}
+	return at
+}

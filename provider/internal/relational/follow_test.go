@@ -1,0 +1,205 @@
+package relational
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// fakeStore has one key-value per name, and counts what is read of it.
+type fakeStore struct {
+	mu     sync.Mutex
+	values map[Followed]string
+	reads  atomic.Int64
+	looks  atomic.Int64
+	looked atomic.Int64 // items of all looks
+	slow   time.Duration
+}
+
+func newFakeStore() *fakeStore { return &fakeStore{values: make(map[Followed]string)} }
+
+func (s *fakeStore) set(key provider.UUID, name, value string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.values[Followed{key, name}] = value
+}
+
+func (s *fakeStore) source() *Source {
+	return &Source{
+		Get: func(_ context.Context, req *provider.GetRequest) (res provider.GetResult, err error) {
+			s.reads.Add(1)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			res.Instance = provider.Instance{Key: req.Key, Status: provider.StatusRunning}
+			if v, ok := s.values[Followed{req.Key, req.Value}]; ok {
+				res.Value, res.Mark = &provider.KeyValue{Key: req.Value, Value: []byte(v)}, v
+			}
+			return res, nil
+		},
+		Stamps: func(_ context.Context, list []Followed) (stamps []uint64, err error) {
+			s.looks.Add(1)
+			s.looked.Add(int64(len(list)))
+			time.Sleep(s.slow) //nolint:forbidigo // of a bubble's clock
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			for _, what := range list {
+				stamps = append(stamps, uint64(len(s.values[what])))
+			}
+			return stamps, nil
+		},
+		Now: noTime,
+	}
+}
+
+// A thousand calls wait for key-values of one instance. A commit that sets one of them makes one of the calls read.
+func TestHazard49_ValueWakesItsWaiter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		t.Helper()
+		const waiters = 1000
+		h, s, key := NewHub(), newFakeStore(), provider.UUID{1}
+		var over sync.WaitGroup
+		for n := range waiters {
+			over.Go(func() {
+				req := provider.GetRequest{Value: fmt.Sprint(n), WaitValue: true, Wait: time.Minute}
+				res, err := h.Await(t.Context(), nil, &req, key, s.source())
+				if err != nil || res.Value == nil || res.Value.Key != req.Value {
+					t.Errorf("waiter %d got %+v, %v", n, res.Value, err)
+				}
+			})
+		}
+		time.Sleep(2 * lookEvery) //nolint:forbidigo // of a bubble's clock; one look finds nothing to compare with
+		synctest.Wait()
+		before := s.reads.Load()
+		for n := range waiters {
+			s.set(key, fmt.Sprint(n), "v")
+			h.TellFollowers([]provider.UUID{key, {2}}, &Effects{Values: []Followed{{key, fmt.Sprint(n)}}})
+			synctest.Wait()
+		}
+		over.Wait()
+		if reads := s.reads.Load() - before; reads != waiters {
+			t.Errorf("%d commits, each of one key-value, cost %d reads", waiters, reads)
+		}
+		if len(h.follow.calls)+len(h.follow.stamps) != 0 || h.Followed() {
+			t.Errorf("followers remain: %v", h.follow.calls)
+		}
+	})
+}
+
+// A change that nobody tells of is found by one look for all, and the next call goes on when the scout leaves.
+func TestHazard83_OneLookForAllFollowers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		t.Helper()
+		const waiters = 100
+		h, s := NewHub(), newFakeStore()
+		var over sync.WaitGroup
+		var took [waiters]time.Duration
+		began := time.Now()
+		for n := range waiters {
+			over.Go(func() {
+				req := provider.GetRequest{Mark: "seen", Wait: time.Minute}
+				s.set(provider.UUID{byte(n), 1}, "", "seen")
+				if _, err := h.Await(t.Context(), nil, &req, provider.UUID{byte(n), 1}, s.source()); err != nil {
+					t.Error(err)
+				}
+				took[n] = time.Since(began)
+			})
+		}
+		for n := range waiters {
+			time.Sleep(100 * time.Millisecond) //nolint:forbidigo // of a bubble's clock
+			s.set(provider.UUID{byte(n), 1}, "", "changed")
+		}
+		over.Wait()
+		for n, d := range took {
+			changed := time.Duration(n+1) * 100 * time.Millisecond
+			if late := d - changed; late < 0 || late > 2*lookEvery {
+				t.Errorf("call %d returned %v after the change", n, late)
+			}
+		}
+		if looks := s.looks.Load(); looks > 45 {
+			t.Errorf("%d looks in %v", looks, time.Since(began))
+		}
+		if reads := s.reads.Load(); reads > 4*waiters {
+			t.Errorf("%d calls read %d times", waiters, reads)
+		}
+	})
+}
+
+// A caller that follows a hot instance reads it ten times a second.
+func TestHazard83_FollowersArePaced(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		t.Helper()
+		h, s, key := NewHub(), newFakeStore(), provider.UUID{1}
+		stop := make(chan struct{})
+		var over sync.WaitGroup
+		over.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-stop:
+					return
+				case <-time.After(time.Millisecond):
+					s.set(key, "", fmt.Sprint("v", n))
+					h.TellFollowers([]provider.UUID{key}, &Effects{})
+				}
+			}
+		})
+		req := provider.GetRequest{Mark: "v", Wait: time.Minute}
+		for began := time.Now(); time.Since(began) < 10*time.Second; {
+			res, err := h.Await(t.Context(), nil, &req, key, s.source())
+			if err != nil || res.Mark == req.Mark {
+				t.Fatalf("%q, %v", res.Mark, err)
+			}
+			req.Mark = res.Mark
+		}
+		close(stop)
+		over.Wait()
+		if reads := s.reads.Load(); reads < 90 || reads > 101 {
+			t.Errorf("10 s cost %d reads", reads)
+		}
+	})
+}
+
+// Slow looks are rare.
+func TestLooksTakeAShare(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		t.Helper()
+		h, s := NewHub(), newFakeStore()
+		s.slow = 100 * time.Millisecond
+		req := provider.GetRequest{Value: "v", WaitValue: true, Wait: 20 * time.Second}
+		if _, err := h.Await(t.Context(), nil, &req, provider.UUID{1}, s.source()); err != nil {
+			t.Error(err)
+		}
+		if looks := s.looks.Load(); looks != 4 {
+			t.Errorf("%d looks of %v in 20 s, want one each 5 s", looks, s.slow)
+		}
+	})
+}
+
+// An answer wakes its asker, who reads what it does not say.
+func TestHazard49_AnswerWakesItsAsker(t *testing.T) {
+	t.Parallel()
+	h := NewHub()
+	elsewhere, one, two := h.Elsewhere(), h.Expect(provider.UUID{1}), h.Expect(provider.UUID{2})
+	h.Answered(provider.UUID{1})
+	h.Reply(Answer{ID: provider.UUID{1}, Payload: []byte("a")})
+	h.Answered(provider.UUID{1})
+	if got := <-one; got.Unread || string(got.Payload) != "a" {
+		t.Errorf("the asker got %+v", got)
+	}
+	select {
+	case <-two:
+		t.Error("another asker is woken")
+	case <-elsewhere:
+		t.Error("all calls are woken")
+	default:
+	}
+}

@@ -1,0 +1,23 @@
+package memory
+
+import (
+	"slices"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// remembers reports whether Steer has acted on the instance under the request ID.
+func (i *instance) remembers(request string) bool {
+	return request != "" && slices.Contains(i.acts, request)
+}
+
+// remember keeps the last request IDs.
+func (i *instance) remember(request string) {
+	if request == "" {
+		return
+	}
+	i.acts = append(i.acts, request)
+	if over := len(i.acts) - provider.MaxActs; over > 0 {
+		i.acts = slices.Delete(i.acts, 0, over)
+	}
+}

@@ -1,0 +1,45 @@
+package provider
+
+import "context"
+
+// Lister is implemented by providers that find instances by their fields.
+type Lister interface {
+	// List returns the instances that match the filter, a page at a time. The newest creation comes first, then
+	// keys descend. A page continues after Cursor, so that instances created or ended between two pages neither
+	// repeat nor hide others.
+	List(ctx context.Context, req ListRequest) (ListResult, error)
+
+	// Count returns how many instances match the filter.
+	Count(ctx context.Context, req CountRequest) (CountResult, error)
+}
+
+// Meter is implemented by providers that measure waiting work.
+type Meter interface {
+	// Stats returns figures about waiting work, for health and metrics. They may be some seconds stale.
+	// With Waiting, it returns what waits and need not count anything else.
+	Stats(ctx context.Context, req StatsRequest) (StatsResult, error)
+}
+
+// Cleaner is implemented by providers that remove instances.
+type Cleaner interface {
+	// Delete removes an instance and its children, with everything stored under their keys.
+	//
+	// It first marks the instance and its children as deleting: that writes new Versions, and fetches, sends and
+	// creates under them are refused. It then removes bottom-up until nothing with that parent link is left. An
+	// interrupted Delete continues when it is repeated. It returns [ErrRunning] for a running instance unless Force
+	// is set, and ErrNotFound for an unknown one.
+	Delete(ctx context.Context, req DeleteRequest) (DeleteResult, error)
+
+	// Prune deletes up to Max instances that ended before a given age, oldest first, and returns how many. Children
+	// go with their parent, never alone before it. A parent with a running child stays and does not count towards Max.
+	Prune(ctx context.Context, req PruneRequest) (PruneResult, error)
+}
+
+// Redriver is implemented by providers that keep dead letters.
+type Redriver interface {
+	// DeadLetters lists items that could not be delivered or processed, puts them back where they came from (redrive) or
+	// discards them. Items are taken in the order in which they are named. A redriven task begins anew, with its
+	// first attempt and without a deadline. It keeps its queue, name, payload, priority, fairness key and session. An
+	// item that cannot go back stays and is not counted.
+	DeadLetters(ctx context.Context, req DeadLettersRequest) (DeadLettersResult, error)
+}

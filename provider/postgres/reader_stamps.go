@@ -1,0 +1,61 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+// Each new version of a row has another xmin. The hash of nothing is 0 for an instance that is gone.
+const (
+	sqlStamps = `SELECT n.nr, coalesce(hashtextextended(
+	(SELECT i.xmin::text FROM perdure.instance i WHERE i.key = n.key) || ' ' ||
+	coalesce((SELECT o.xmin::text FROM perdure.outcome o WHERE o.key = n.key), '') || ' ' ||
+	(SELECT count(*) || ' ' || coalesce(sum(t.xmin::text::numeric * t.event_id), 0) FROM perdure.task t WHERE t.key = n.key) || ' ' ||
+	(SELECT count(*) FROM perdure.dead_letter d WHERE d.key = n.key), 0), 0)
+	FROM unnest($1::uuid[], $2::bigint[]) n (key, nr)`
+	sqlValueStamps = `SELECT n.nr, coalesce(hashtextextended(
+	(SELECT i.status || ' ' || i.blocked FROM perdure.instance i WHERE i.key = n.key) || ' ' ||
+	coalesce((SELECT v.xmin::text FROM perdure.value v WHERE v.key = n.key AND v.name = n.name), ''), 0), 0)
+	FROM unnest($1::uuid[], $2::text[], $3::bigint[]) n (key, name, nr)`
+)
+
+// stamps implements [relational.Source], in one round trip.
+func (r *reader) stamps(ctx context.Context, list []relational.Followed) (stamps []uint64, err error) {
+	var keys, valueKeys []provider.UUID
+	var names []string
+	var at, valueAt []int64 // where the results of each statement go
+	for i, what := range list {
+		if what.Name == "" {
+			keys, at = append(keys, what.Key), append(at, int64(i))
+		} else {
+			valueKeys, names, valueAt = append(valueKeys, what.Key), append(names, what.Name), append(valueAt, int64(i))
+		}
+	}
+	err = r.db.read(ctx, "get", func(ctx context.Context, c *pgxpool.Conn) error {
+		stamps = make([]uint64, len(list))
+		b := r.db.byIndex()
+		place := func(rows pgx.Rows) error {
+			for rows.Next() {
+				var nr, stamp int64
+				if err := rows.Scan(&nr, &stamp); err != nil {
+					return err
+				}
+				stamps[nr] = uint64(stamp)
+			}
+			return rows.Err()
+		}
+		if len(keys) > 0 {
+			b.Queue(r.db.names.sql(sqlStamps), uuids(keys), at).Query(place)
+		}
+		if len(names) > 0 {
+			b.Queue(r.db.names.sql(sqlValueStamps), uuids(valueKeys), names, valueAt).Query(place)
+		}
+		return r.db.exchange(ctx, c.Conn(), b)
+	})
+	return stamps, err
+}

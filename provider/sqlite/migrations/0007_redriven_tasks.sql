@@ -1,0 +1,5 @@
+-- What a redriven task keeps. Null means none, as in what an older release writes: that release forgets these three of a task that it
+-- buries or redrives, as it always did, and the task then runs without them. No other promise depends on them.
+ALTER TABLE perdure_dead_letter ADD COLUMN fairness_key TEXT;
+ALTER TABLE perdure_dead_letter ADD COLUMN session TEXT;
+ALTER TABLE perdure_dead_letter ADD COLUMN limit_key TEXT;

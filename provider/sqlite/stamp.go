@@ -1,0 +1,95 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/binary"
+	"hash/maphash"
+
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+// A stamp has every column that changes with what Get returns. Each turn and each steering writes a new version. A renewal moves the
+// end of its lease.
+const (
+	sqlStampInstance = `SELECT version, status, deleting, blocked, blocked_count, retry_at, deliveries, ready_at, next_message, inbox_messages
+		FROM perdure_instance WHERE key = ?`
+	sqlStampTasks = `SELECT count(*), sum(event_id * attempt), sum(event_id * deliveries), sum(event_id * state), sum(lease_until),
+		sum(not_before_at), sum(deadline_at) FROM perdure_task WHERE key = ?`
+	sqlStampValue = `SELECT i.status, i.blocked, v.value FROM perdure_instance i LEFT JOIN perdure_value v ON v.key = i.key AND v.name = ?2
+		WHERE i.key = ?1`
+)
+
+//nolint:gochecknoglobals // constant; stamps are compared within the process
+var stampSeed = maphash.MakeSeed()
+
+// changes counts the transactions that changed the file since it was opened, as far as the writer knows. A store without a writer
+// does not know.
+func (s *store) changes() (n int64, known bool) {
+	if s.writer == nil {
+		return 0, false
+	}
+	return s.writer.commits.Load() + s.writer.sightings.Load(), true
+}
+
+// stamps implements [relational.Source].
+func (rd *reader) stamps(ctx context.Context, list []relational.Followed) (stamps []uint64, err error) {
+	now, known := rd.store.changes()
+	last := rd.store.stamped[0].Swap(now)
+	if before := rd.store.stamped[1].Swap(last); known && now == last && now == before { // a commit is counted before it can be read
+		return nil, nil
+	}
+	defer func() {
+		if err != nil {
+			rd.store.stamped[0].Store(-1)
+		}
+	}()
+	err = rd.readSnapshot(ctx, "get", func(c *conn) error {
+		stamps = make([]uint64, 0, len(list))
+		for _, what := range list {
+			stamp, err := stampOf(ctx, c, what)
+			if err != nil {
+				return err
+			}
+			stamps = append(stamps, stamp)
+		}
+		return nil
+	})
+	return stamps, err
+}
+
+func stampOf(ctx context.Context, c *conn, what relational.Followed) (uint64, error) {
+	h := maphash.Hash{}
+	h.SetSeed(stampSeed)
+	number := func(n int64) { _, _ = h.Write(binary.BigEndian.AppendUint64(nil, uint64(n))) }
+	if what.Name != "" {
+		_, err := c.one(ctx, sqlStampValue, func(r *row) {
+			number(r.int(0))
+			number(r.int(1))
+			if !r.null(2) {
+				number(1)
+				_, _ = h.Write(r.blob(2))
+			}
+		}, what.Key, what.Name)
+		return h.Sum64(), err
+	}
+	_, err := c.one(ctx, sqlStampInstance, func(r *row) {
+		version := r.uuid(0)
+		_, _ = h.Write(version[:])
+		for i := 1; i <= 9; i++ {
+			number(r.int(i))
+		}
+	}, what.Key)
+	if err != nil {
+		return 0, err
+	}
+	letters := func(r *row) { number(r.int(0)) }
+	if _, err := c.one(ctx, sqlCountLettersOf, letters, what.Key); err != nil {
+		return 0, err
+	}
+	_, err = c.one(ctx, sqlStampTasks, func(r *row) {
+		for i := range 7 {
+			number(r.int(i))
+		}
+	}, what.Key)
+	return h.Sum64(), err
+}

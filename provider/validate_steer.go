@@ -1,0 +1,35 @@
+package provider
+
+// checkFence checks the fields of Reset and Move.
+func (r SteerRequest) checkFence(c *checker) {
+	c.text("CodeVersion", r.CodeVersion)
+	switch {
+	case c.err != nil:
+	case r.Action != SteerMove && r.CodeVersion != "":
+		c.failf(ErrInvalid, "CodeVersion", "is set with action %d: only Move has it", r.Action)
+	case r.Action != SteerReset && r.Action != SteerMove && !r.Expected.IsZero():
+		c.failf(ErrInvalid, "Expected", "is set with action %d: only Reset and Move are fenced", r.Action)
+	case !r.Expected.IsZero() && r.Expected == r.Commit:
+		c.failf(ErrInvalid, "Commit", "equals Expected: make a new ID for each call")
+	}
+}
+
+// checkDrop checks the fields of Drop.
+func (r SteerRequest) checkDrop(c *checker) {
+	if r.Action == SteerDrop {
+		c.least("MessageID", r.MessageID, 1)
+		c.name("Reason", r.Reason)
+	} else if c.err == nil && (r.MessageID != 0 || r.Reason != "") {
+		c.failf(ErrInvalid, "Action", "is %d with MessageID or Reason: only Drop has them", r.Action)
+	}
+}
+
+// checkNotices checks and sizes the notices of Terminate.
+func (r SteerRequest) checkNotices(c *checker, size *commitSize) {
+	if c.err == nil && r.Action != SteerTerminate && len(r.Notices) > 0 {
+		c.failf(ErrInvalid, "Notices", "are set with action %d: only Terminate has them", r.Action)
+	}
+	c.count("Notices", len(r.Notices), MaxCommitRows)
+	commit := CommitTurnRequest{Sends: r.Notices}
+	commit.measureOthers(c, size)
+}

@@ -1,0 +1,342 @@
+package validations
+
+import (
+	"fmt"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// refusedCases combines each reason for a refusal with each part of the request. A refused call changes nothing in the store.
+func refusedCases() []testCase {
+	return []testCase{
+		{name: "refused-commit", run: refusedCommit, rule: "A refused commit changes nothing."},
+		{name: "refused-create", run: refusedCreate, rule: "and otherwise returns ErrExists."},
+		{name: "refused-steer", run: refusedSteer, rule: "For an ended instance, every action except Reset returns [ErrEnded]."},
+		{name: "refused-send", run: refusedSend, rule: "and [ErrEnded] for one that has ended."},
+		{
+			name: "refused-report", run: refusedReport,
+			rule: "An item whose token does not hold the task gets the error ErrLeaseLost. So does a repeat of an item that was stored before.",
+		},
+		{
+			name: "refused-renewal", run: refusedRenewal,
+			rule: "Missing comes before Terminal, Terminal before ErrLeaseLost, and ErrLeaseLost before Running.",
+		},
+		{name: "refused-release", run: refusedRelease, rule: "An item whose token no longer holds the lease gets the error ErrLeaseLost."},
+		{name: "refused-delete", run: refusedDelete, rule: "It returns [ErrRunning] for a running instance unless Force is set"},
+		{name: "refused-redrive", run: refusedRedrive, rule: "An item that cannot go back stays and is not counted."},
+		{
+			name: "refused-record", run: refusedRecord,
+			rule: "A write or delete names the version that it expects, 0 if the record must not exist. A mismatch returns [ErrConflict].",
+		},
+	}
+}
+
+// A crowded instance has task 1, leased under the token, task 2, queued, timer 3 and two messages. The other instance is a target.
+type crowdedInstance struct {
+	provider.Instance
+
+	token    provider.UUID
+	messages []int64
+	other    provider.Instance
+}
+
+func beginCrowded(t *trial) crowdedInstance {
+	other := t.begin("other")
+	i, token, messages := beginUsed(t)
+	return crowdedInstance{i, token, messages, other}
+}
+
+// commitParts are the parts of a commit that are stored apart from each other.
+func (c crowdedInstance) commitParts() map[string]func(*provider.CommitTurnRequest) {
+	refused := text("refused")
+	return map[string]func(*provider.CommitTurnRequest){
+		"nothing": func(*provider.CommitTurnRequest) {},
+		"a completion": func(r *provider.CommitTurnRequest) {
+			r.Completes = []provider.TaskCompletion{{EventID: 1, Token: c.token}}
+		},
+		"a message":        func(r *provider.CommitTurnRequest) { r.Consumed = append(r.Consumed, c.messages[0]) },
+		"events":           func(r *provider.CommitTurnRequest) { r.Events = [][]byte{[]byte("event")} },
+		"a task":           func(r *provider.CommitTurnRequest) { r.Tasks = append(r.Tasks, newTask(100)) },
+		"a cancelled task": func(r *provider.CommitTurnRequest) { r.CancelTasks = []provider.CancelTask{{EventID: 2}} },
+		"a timer":          func(r *provider.CommitTurnRequest) { r.Timers = append(r.Timers, provider.Timer{EventID: 101, Due: 1}) },
+		"a cancelled timer": func(r *provider.CommitTurnRequest) {
+			r.CancelTimers = []int64{3}
+		},
+		"sends": func(r *provider.CommitTurnRequest) {
+			r.Sends = []provider.OutMessage{{Key: c.other.Key, Message: text("to")}, {ID: "nobody", Message: text("m"), Refused: &refused}}
+		},
+		"a start": func(r *provider.CommitTurnRequest) { r.Starts = []provider.Start{startOf(c.Instance, "child")} },
+		"values":  func(r *provider.CommitTurnRequest) { r.Values = []provider.KeyValue{{Key: "k", Value: []byte("v")}} },
+		"attributes": func(r *provider.CommitTurnRequest) {
+			r.Attributes = []provider.Attribute{{Name: "a", Kind: provider.AttributeInt, Number: 1}}
+		},
+		"a custom status": func(r *provider.CommitTurnRequest) { r.CustomStatus = []byte("custom") },
+		"a level":         func(r *provider.CommitTurnRequest) { r.EngineLevel = 3 },
+	}
+}
+
+// commitReasons are reasons to refuse a commit. Each is added last.
+func (c crowdedInstance) commitReasons() map[string]func(*provider.CommitTurnRequest) error {
+	return map[string]func(*provider.CommitTurnRequest) error{
+		"another version": func(r *provider.CommitTurnRequest) error { r.Expected = unique(); return provider.ErrConflict },
+		"another length":  func(r *provider.CommitTurnRequest) error { r.Length++; return provider.ErrConflict },
+		"another execution": func(r *provider.CommitTurnRequest) error {
+			r.Execution++
+			return provider.ErrConflict
+		},
+		"a message that is gone": func(r *provider.CommitTurnRequest) error {
+			r.Consumed = append(r.Consumed, 1<<40)
+			return provider.ErrConflict
+		},
+		"a message that waits": func(r *provider.CommitTurnRequest) error {
+			r.Status, r.Result = provider.StatusCompleted, []byte("result")
+			return provider.ErrInboxNotEmpty
+		},
+		"a lost completion": func(r *provider.CommitTurnRequest) error {
+			r.Completes = append(r.Completes, provider.TaskCompletion{EventID: 2, Token: c.token})
+			return provider.ErrLeaseLost
+		},
+		"a lost completion of a close": func(r *provider.CommitTurnRequest) error {
+			r.Status, r.CloseInbox = provider.StatusCompleted, "closed"
+			r.Completes = append(r.Completes, provider.TaskCompletion{EventID: 2, Token: c.token})
+			return provider.ErrLeaseLost
+		},
+		"a used event of a task": func(r *provider.CommitTurnRequest) error {
+			r.Tasks, r.CancelTasks = append(r.Tasks, newTask(2)), nil
+			return provider.ErrInvalid
+		},
+		"a used event of a timer": func(r *provider.CommitTurnRequest) error {
+			r.Timers = append(r.Timers, provider.Timer{EventID: 3, Due: 1})
+			r.CancelTimers = nil
+			return provider.ErrInvalid
+		},
+		"a used event and a continuation": func(r *provider.CommitTurnRequest) error {
+			r.Next = &provider.NextExecution{CodeVersion: codeVersion, Events: [][]byte{[]byte("next")}}
+			r.Timers = append(r.Timers, provider.Timer{EventID: 3, Due: 1})
+			r.CancelTimers = nil
+			return provider.ErrInvalid
+		},
+	}
+}
+
+func refusedCommit(t *trial) {
+	c := beginCrowded(t)
+	parts := c.commitParts()
+	for reason, refuse := range c.commitReasons() {
+		before := t.whole()
+		everything := next(c.Instance)
+		for part, add := range parts {
+			req := next(c.Instance)
+			add(&req)
+			add(&everything)
+			t.refusedBy(refuse(&req), req, part+" and "+reason)
+		}
+		t.refusedBy(refuse(&everything), everything, "everything and "+reason)
+		t.sameAs(before, "commits with "+reason)
+	}
+	req := next(c.Instance)
+	for _, add := range parts {
+		add(&req)
+	}
+	t.commit(req) // nothing but the reasons was wrong
+}
+
+// refusedBy checks that a commit returns the sentinel.
+func (t *trial) refusedBy(sentinel error, req provider.CommitTurnRequest, what string) {
+	_, err := t.CommitTurn(t.ctx, req)
+	if err == nil || provider.OutcomeOf(err) != provider.OutcomeNothing {
+		t.fatalf("a commit with %s returned %v, want %v", what, err, sentinel)
+	}
+	t.want(err, sentinel)
+}
+
+// sameAs checks that the store is what it was.
+func (t *trial) sameAs(before portrait, what string) {
+	t.differs(what, before, t.whole())
+}
+
+func refusedCreate(t *trial) {
+	i := beginFamily(t, func(*provider.Start) {})
+	full := func(id string, policy provider.IDPolicy) provider.CreateRequest {
+		req := createRequest(id)
+		req.Policy, req.RequestID = policy, "request"
+		req.Attributes = []provider.Attribute{{Name: "a", Kind: provider.AttributeInt, Number: 1}}
+		return req
+	}
+	used, orphan := full("new", provider.IDReject), full("orphan", provider.IDReject)
+	used.Key = i.Key
+	orphan.Parent = provider.Parent{Key: unique(), ID: "nobody", Execution: 1, EventID: 1}
+	for what, req := range map[string]provider.CreateRequest{
+		"a used ID":             full("parent", provider.IDReject),
+		"a running ID":          full("parent", provider.IDReplaceEnded),
+		"a used key":            used,
+		"an ID of a child":      full("a", provider.IDReplaceEnded),
+		"a parent that is gone": orphan,
+	} {
+		t.wholeUnchanged("a create with "+what, func() {
+			_, err := t.Create(t.ctx, req)
+			t.checkf(err != nil && provider.OutcomeOf(err) == provider.OutcomeNothing, "a create with %s returned %v, want a refusal", what, err)
+		})
+	}
+	t.wholeUnchanged("the use of an existing instance", func() {
+		res, err := t.Create(t.ctx, full("parent", provider.IDUseExisting))
+		t.ok(err)
+		t.checkf(!res.Created && res.Instance.Key == i.Key, "got %v, want the existing instance", res.Instance)
+	})
+}
+
+func refusedSteer(t *trial) {
+	parent := beginFamily(t, func(*provider.Start) {}, func(*provider.Start) {})
+	ended := t.end(t.byID("a"))
+	replaced := t.end(t.begin("i"))
+	t.create("i", replace)
+	req := provider.SteerRequest{Event: []byte("event"), Result: []byte("result"), Events: [][]byte{[]byte("one")}}
+	notices(&req)
+	_ = parent
+	for action := provider.SteerSuspend; action <= provider.SteerReset; action++ {
+		for what, key := range map[string]provider.UUID{"ended": ended.Key, "replaced": replaced.Key, "unknown": unique()} {
+			if action == provider.SteerReset && what == "ended" {
+				continue // it may be reset
+			}
+			t.wholeUnchanged(fmt.Sprintf("action %d on an instance that is %s", action, what), func() {
+				own := req
+				own.Key, own.Action, own.Commit = key, action, unique()
+				_, err := t.Steer(t.ctx, own)
+				t.checkf(err != nil && provider.OutcomeOf(err) == provider.OutcomeNothing, "action %d returned %v, want a refusal", action, err)
+			})
+		}
+	}
+}
+
+func refusedSend(t *trial) {
+	ended := t.end(t.begin("ended"))
+	t.begin("other")
+	for what, req := range map[string]provider.SendRequest{
+		"an ended instance": {Key: ended.Key}, "an ended ID": {ID: "ended"}, "nobody": {ID: "nobody"}, "an unknown key": {Key: unique()},
+	} {
+		req.Message = text("m")
+		t.wholeUnchanged("a send to "+what, func() {
+			_, err := t.Send(t.ctx, req)
+			t.checkf(err != nil && provider.OutcomeOf(err) == provider.OutcomeNothing, "a send to %s returned %v, want a refusal", what, err)
+		})
+	}
+}
+
+// lostReports are reports of tasks that their token does not hold.
+func lostReports(i provider.Instance, task leasedTask) map[string]provider.TaskReport {
+	wrong, attempt, queued, unknown := reportOf(task, 0), reportOf(task, 0), reportOf(task, 0), reportOf(task, 0)
+	wrong.Token = unique()
+	attempt.Attempt++
+	queued.TaskRef = ref(i, 2)
+	unknown.TaskRef = ref(i, 99)
+	return map[string]provider.TaskReport{"another token": wrong, "another attempt": attempt, "a queued task": queued, "an unknown task": unknown}
+}
+
+func refusedReport(t *trial) {
+	i := t.beginTasks(newTask(1), newTask(2))
+	task := t.fetchTask(func(r *provider.FetchTasksRequest) { r.Max = 1 })
+	for what, item := range lostReports(i, task) {
+		for outcome := provider.TaskComplete; outcome <= provider.TaskPoison; outcome++ {
+			t.wholeUnchanged(fmt.Sprintf("outcome %d for %s", outcome, what), func() {
+				item.Outcome, item.Message, item.Details, item.Failure, item.Reason = outcome, text("m"), []byte("details"), []byte("failure"), "reason"
+				res, err := t.ReportTasks(t.ctx, provider.ReportTasksRequest{Items: []provider.TaskReport{item}})
+				t.ok(err)
+				t.mustf(len(res.Items) == 1, "%d results for one report, want 1", len(res.Items))
+				t.want(res.Items[0].Err, provider.ErrLeaseLost)
+			})
+		}
+	}
+	t.ok(t.report(task, provider.TaskPark).Err)
+	for _, outcome := range []provider.TaskOutcome{provider.TaskPark, provider.TaskRelease, provider.TaskDiscard} {
+		t.wholeUnchanged(fmt.Sprintf("outcome %d for a parked task", outcome), func() {
+			t.want(t.report(task, outcome).Err, provider.ErrLeaseLost)
+		})
+	}
+}
+
+func refusedRenewal(t *trial) {
+	i := t.beginTasks(newTask(1), newTask(2))
+	task := t.fetchTask(func(r *provider.FetchTasksRequest) { r.Max = 1 })
+	for what, item := range lostReports(i, task) {
+		if what == "another attempt" {
+			continue // a renewal names none
+		}
+		t.wholeUnchanged("a renewal for "+what, func() {
+			res := t.renew(provider.TaskRenewal{TaskRef: item.TaskRef, Token: item.Token, Details: []byte("details")})
+			t.want(res.Err, provider.ErrLeaseLost)
+		})
+	}
+}
+
+func refusedRelease(t *trial) {
+	t.create("i")
+	u := t.fetchOne()
+	for what, change := range map[string]func(*provider.TurnRelease){
+		"nothing": func(*provider.TurnRelease) {},
+		"a delay": func(r *provider.TurnRelease) { r.Delay = long },
+		"a failure": func(r *provider.TurnRelease) {
+			r.Kind, r.Failure = provider.ReleaseFailed, &provider.TurnFailure{Reason: "reason", Message: "message", Hold: true}
+		},
+	} {
+		t.wholeUnchanged("a release by another token with "+what, func() {
+			t.want(t.release(u, change, func(r *provider.TurnRelease) { r.Token = unique() }), provider.ErrLeaseLost)
+		})
+	}
+	t.ok(t.release(u))
+}
+
+func refusedDelete(t *trial) {
+	parent := beginFamily(t, func(*provider.Start) {})
+	below := t.create("below", under(t.byID("a")))
+	t.end(parent)
+	t.end(t.byID("a"))
+	for _, i := range []provider.Instance{parent, t.byID("a"), below} {
+		t.wholeUnchanged("the delete of "+i.ID+" above a running grandchild", func() {
+			_, err := t.Delete(t.ctx, provider.DeleteRequest{Key: i.Key})
+			t.want(err, provider.ErrRunning)
+		})
+	}
+}
+
+// under makes a child of i.
+func under(i provider.Instance) func(*provider.CreateRequest) {
+	return func(r *provider.CreateRequest) {
+		r.Parent = provider.Parent{Key: i.Key, ID: i.ID, Execution: 1, EventID: 1}
+	}
+}
+
+func refusedRedrive(t *trial) {
+	i := t.beginTasks(newTask(1), newTask(2))
+	t.send(i.Key, text("m"))
+	for range 2 {
+		t.ok(t.report(t.fetchTask(func(r *provider.FetchTasksRequest) { r.Max = 1 }), provider.TaskPoison).Err)
+	}
+	t.steer(i.Key, provider.SteerTerminate)
+	var ids []int64
+	for _, l := range t.letters() {
+		ids = append(ids, l.ID)
+	}
+	t.wholeUnchanged("a redrive to an ended instance", func() {
+		is(t, "letters redriven", actOnLetters(t, provider.DeadLettersRedrive, ids...), 0)
+	})
+	t.steer(i.Key, provider.SteerReset)
+	is(t, "messages redriven after Reset", actOnLetters(t, provider.DeadLettersRedrive, ids...), 3)
+	is(t, "tasks of the old execution that stay", len(t.letters()), 2)
+}
+
+func refusedRecord(t *trial) {
+	t.record(put("k", "v", 0))
+	t.record(put("k", "v", 1))
+	for _, expect := range []int64{0, 1, 3} {
+		t.wholeUnchanged(fmt.Sprint("a write that expects version ", expect), func() {
+			_, err := t.Record(t.ctx, put("k", "new", expect))
+			t.want(err, provider.ErrConflict)
+			_, err = t.Record(t.ctx, provider.RecordRequest{Action: provider.RecordDelete, Namespace: "n", Key: "k", Expect: expect})
+			t.want(err, provider.ErrConflict)
+		})
+	}
+	t.wholeUnchanged("a write that expects a version of nothing", func() {
+		_, err := t.Record(t.ctx, put("other", "new", 2))
+		t.want(err, provider.ErrConflict)
+	})
+}

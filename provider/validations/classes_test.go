@@ -1,0 +1,127 @@
+package validations
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// The classes of mistakes. Each applies to a method, or there is a reason why not.
+const (
+	refuses = "a refusal leaves a trace"
+	races   = "another writer comes between a read and its write"
+	waits   = "a wait misses its event"
+	seconds = "the second item, child or queue"
+	orders  = "keys disagree with insertion"
+	exact   = "exactly at a boundary"
+)
+
+// classTable names, for each class and method, the cases that cover it, or the reason why the class does not apply after "no: ".
+func classTable() map[string]map[string]string {
+	const reads, calls, one, unordered, validated = "no: it changes nothing", "no: it does not wait", "no: it has one item",
+		"no: its result has no order", "limits/names"
+	return map[string]map[string]string{
+		refuses: {
+			"Create": "classes/refused-create", "Get": reads, "Steer": "classes/refused-steer", "FetchTurns": "fetch-turns/others-are-not-counted",
+			"CommitTurn": "classes/refused-commit settled/used-event settled/used-event-of-a-close", "ReleaseTurns": "classes/refused-release",
+			"FetchTasks": "max-leased/places", "ReportTasks": "classes/refused-report", "RenewTasks": "classes/refused-renewal",
+			"Send": "classes/refused-send", "Ask": "ask/unknown", "FetchAsks": "ask/capabilities", "Answer": "ask/answered-once",
+			"ReadHistory": reads, "List": reads, "Count": reads, "Stats": reads, "Delete": "classes/refused-delete",
+			"Prune": "classes/grandchild-keeps-the-tree", "DeadLetters": "classes/refused-redrive", "Lease": "settled/named-lease-of-another",
+			"Record": "classes/refused-record", "Close": "wait/closed",
+		},
+		races: {
+			"Create": "classes/race-of-creates", "Get": reads, "Steer": "classes/race-of-commits-and-operators",
+			"FetchTurns": "fetch-turns/racing-fetchers", "CommitTurn": "classes/race-of-closes-and-sends fence/racing-commits",
+			"ReleaseTurns": "fetch-turns/racing-for-an-expired-lease", "FetchTasks": "tasks/racing-fetchers",
+			"ReportTasks": "classes/race-of-completions", "RenewTasks": "report/racing-with-renewals", "Send": "classes/race-of-closes-and-sends",
+			"Ask": "classes/race-of-answers", "FetchAsks": "classes/race-of-answers", "Answer": "classes/race-of-answers",
+			"ReadHistory": reads, "List": reads, "Count": reads, "Stats": reads, "Delete": "clean/delete-races-with-children",
+			"Prune": "clean/delete-races-with-children", "DeadLetters": "classes/race-of-redrives", "Lease": "classes/race-of-named-leases",
+			"Record": "classes/race-of-records", "Close": "classes/close-waits",
+		},
+		waits: {
+			"Create": calls, "Get": "classes/awaited-ends classes/awaited-ends-at-once classes/awaited-end-of-the-blocked classes/awaited-end-of-the-replaced", "Steer": calls,
+			"FetchTurns": "classes/awaited-turns classes/awaited-turns-at-once", "CommitTurn": calls, "ReleaseTurns": calls,
+			"FetchTasks": "classes/awaited-tasks classes/awaited-tasks-at-once", "ReportTasks": calls, "RenewTasks": calls, "Send": calls,
+			"Ask": "classes/awaited-answers-at-once", "FetchAsks": "ask/question-wakes classes/awaited-questions-at-once", "Answer": calls,
+			"ReadHistory": calls, "List": calls, "Count": calls, "Stats": calls, "Delete": calls, "Prune": calls, "DeadLetters": calls,
+			"Lease": calls, "Record": calls, "Close": "classes/close-waits wait/close-ends-waits",
+		},
+		seconds: {
+			"Create": one, "Get": one, "Steer": "classes/every-child-is-told classes/second-execution",
+			"FetchTurns": "fetch-turns/up-to-max", "CommitTurn": "classes/second-of-each-part",
+			"ReleaseTurns": "classes/one-release-of-a-token classes/all-releases-of-a-token", "FetchTasks": "classes/other-queue classes/sessions-within-one-fetch",
+			"ReportTasks": "classes/second-of-each-batch classes/one-report-of-a-token",
+			"RenewTasks":  "classes/second-of-each-batch classes/details-outlive-a-lease", "Send": one, "Ask": one, "FetchAsks": "ask/up-to-max", "Answer": one,
+			"ReadHistory": "classes/second-execution", "List": "read/list-order-and-pages", "Count": one, "Stats": "read/stats",
+			"Delete": "classes/refused-delete clean/delete-cascades", "Prune": "classes/grandchild-keeps-the-tree",
+			"DeadLetters": "classes/second-of-each-batch", "Lease": one, "Record": "shared/record-scan", "Close": one,
+		},
+		orders: {
+			"Create": unordered, "Get": "settled/attributes-by-name", "Steer": "settled/attributes-by-name",
+			"FetchTurns": "classes/messages-against-their-ids classes/turns-against-keys", "CommitTurn": "settled/letters-of-a-close",
+			"ReleaseTurns": unordered, "FetchTasks": "classes/tasks-against-keys classes/late-tasks-against-keys",
+			"ReportTasks": unordered, "RenewTasks": unordered, "Send": "send/visible-order", "Ask": unordered, "FetchAsks": unordered, "Answer": unordered,
+			"ReadHistory": "read/history-range", "List": "classes/instances-against-keys", "Count": unordered, "Stats": unordered, "Delete": unordered,
+			"Prune": "classes/pruned-against-keys", "DeadLetters": "classes/letters-against-keys", "Lease": unordered, "Record": "shared/record-scan",
+			"Close": unordered,
+		},
+		exact: {
+			"Create": validated, "Get": validated, "Steer": validated, "FetchTurns": "classes/exact-messages classes/exact-level",
+			"CommitTurn": "limits/rows-of-a-commit", "ReleaseTurns": "limits/batch", "FetchTasks": "classes/exact-limits",
+			"ReportTasks": "limits/batch", "RenewTasks": "limits/batch", "Send": "limits/largest-payload", "Ask": "ask/wait-is-positive",
+			"FetchAsks": "ask/up-to-max", "Answer": "limits/payload", "ReadHistory": "classes/exact-history",
+			"List": "classes/exact-pages classes/exact-times", "Count": "classes/exact-times", "Stats": "no: it has no limit",
+			"Delete": validated, "Prune": "clean/prune-default", "DeadLetters": "clean/letters-default-page", "Lease": "limits/lease",
+			"Record": "classes/exact-pages", "Close": "no: it has no limit",
+		},
+	}
+}
+
+// The table has no hole: each class names cases that exist, or a reason, for each method of the contract. Each case of the group is in it.
+func TestClassesCoverEachMethod(t *testing.T) {
+	t.Parallel()
+	var known, named []string
+	for _, c := range cases() {
+		known = append(known, c.group+"/"+c.name)
+	}
+	var contract []string
+	for _, part := range []reflect.Type{
+		reflect.TypeFor[provider.Provider](), reflect.TypeFor[provider.Asker](), reflect.TypeFor[provider.Lister](), reflect.TypeFor[provider.Meter](),
+		reflect.TypeFor[provider.Cleaner](), reflect.TypeFor[provider.Redriver](), reflect.TypeFor[provider.Keeper](),
+	} {
+		for n := range part.NumMethod() {
+			contract = append(contract, part.Method(n).Name)
+		}
+	}
+	for class, methods := range classTable() {
+		for _, method := range contract {
+			if methods[method] == "" {
+				t.Errorf("%s: nothing covers %s", class, method)
+			}
+		}
+		for method, list := range methods {
+			if !slices.Contains(contract, method) {
+				t.Errorf("%s: there is no method %s", class, method)
+			}
+			if strings.HasPrefix(list, "no: ") {
+				continue
+			}
+			for _, name := range strings.Fields(list) {
+				if !slices.Contains(known, name) {
+					t.Errorf("%s of %s: there is no case %s", class, method, name)
+				}
+				named = append(named, name)
+			}
+		}
+	}
+	for _, name := range known {
+		if strings.HasPrefix(name, "classes/") && !slices.Contains(named, name) {
+			t.Errorf("%s is in no class", name)
+		}
+	}
+}
