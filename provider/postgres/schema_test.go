@@ -101,9 +101,9 @@ func TestNoMigrate(t *testing.T) {
 
 func TestHazard41_NewerSchemaIsRefusedUnlessItAdmitsUs(t *testing.T) {
 	p := store(t)
-	exec(t, p, `INSERT INTO perdure.migration VALUES (7, 'later', 1, 0)`)
+	exec(t, p, `INSERT INTO perdure.migration VALUES ($1, 'later', $2, 0)`, codeLevel+1, oldestLevel)
 	opened(t, postgrestest.URL(t), Options{Schema: p.db.opts.Schema}) // this one lets older releases work
-	exec(t, p, `INSERT INTO perdure.migration VALUES (8, 'much later', $1, 0)`, codeLevel+1)
+	exec(t, p, `INSERT INTO perdure.migration VALUES ($1, 'much later', $2, 0)`, codeLevel+2, codeLevel+1)
 	if _, err := OpenWith(t.Context(), postgrestest.URL(t), Options{Schema: p.db.opts.Schema}); !errors.Is(err, provider.ErrNewerSchema) {
 		t.Errorf("a schema that does not admit this release: %v", err)
 	}

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"database/sql"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,21 +59,28 @@ func execSQL(t *testing.T, path string, statements ...string) {
 	}
 }
 
+// schemaRow is the statement by which a later release notes a migration, and the oldest level of code that may run on it.
+func schemaRow(version, oldest int) string {
+	return fmt.Sprintf("INSERT INTO perdure_schema VALUES (%d, 'later', %d, 1)", version, oldest)
+}
+
 func TestHazard41_NewerSchemaIsRefusedUnlessItAdmitsUs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	if err := openTest(t, path, Options{}).Close(); err != nil {
 		t.Fatal(err)
 	}
-	execSQL(t, path, `INSERT INTO perdure_schema VALUES (8, 'expanded', 1, 1)`)
+	execSQL(t, path, schemaRow(codeLevel+1, oldestLevel))
 	if err := openTest(t, path, Options{}).Close(); err != nil {
 		t.Fatal("an expanded schema admits this release:", err)
 	}
-	execSQL(t, path, `INSERT INTO perdure_schema VALUES (9, 'contracted', 8, 1)`)
+	execSQL(t, path, schemaRow(codeLevel+2, codeLevel+1))
 	_, err := Open(path)
 	if !errors.Is(err, provider.ErrNewerSchema) {
 		t.Fatalf("error %v: want ErrNewerSchema", err)
 	}
-	for _, says := range []string{"schema 9", "level 8", "level 7", "upgrade"} {
+	for _, says := range []string{
+		fmt.Sprintf("schema %d", codeLevel+2), fmt.Sprintf("level %d or newer", codeLevel+1), fmt.Sprintf("has level %d", codeLevel), "upgrade",
+	} {
 		if !strings.Contains(err.Error(), says) {
 			t.Errorf("error %q does not say %q", err, says)
 		}

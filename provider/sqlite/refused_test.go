@@ -18,7 +18,7 @@ func TestRefusedFileIsNotChanged(t *testing.T) {
 	store := emptyStore(t)
 	newer := filepath.Join(t.TempDir(), "newer.db")
 	writeFile(t, newer, store)
-	execSQL(t, newer, `INSERT INTO perdure_schema VALUES (9, 'contracted', 7, 1)`)
+	execSQL(t, newer, schemaRow(codeLevel+1, codeLevel+1))
 	foreign := filepath.Join(t.TempDir(), "app.db")
 	execSQL(t, foreign, `CREATE TABLE orders (id INTEGER PRIMARY KEY)`, `INSERT INTO orders VALUES (42)`)
 	for _, c := range []struct {

@@ -51,7 +51,7 @@ func typingCommands() section {
 	return section{
 		title: "Command line",
 		intro: "The error goes to standard error, after `perdure: `, and nothing to standard output. An unknown command line is followed by the line " +
-			"`run 'perdure help' for the commands and their flags`. DB stands for a store in which `open` is running and `done` has ended, DIR for a directory.",
+			"`run 'perdure help' for the commands and their flags`. DB stands for a store in which `open` is running and `done` has ended, DIR for a directory, N for a number.",
 		rows: func(t *testing.T, store *world) []row {
 			perdure, dir := binary(t), t.TempDir()
 			db := store.path
@@ -60,6 +60,7 @@ func typingCommands() section {
 			write(t, dir, "large.json", `"`+text(2<<20+1)+`"`)
 			write(t, dir, "bad.json", `{"by": ann}`)
 			newer(t, filepath.Join(dir, "newer.db"))
+			hide := strings.NewReplacer(append(level(t), db, "DB", dir, "DIR")...)
 			run := func(ctx context.Context, stdin string, args ...string) error {
 				for i := range args {
 					args[i] = strings.NewReplacer("DIR", dir, "DB", db).Replace(args[i])
@@ -80,7 +81,7 @@ func typingCommands() section {
 				if !begins {
 					t.Errorf("%v: the error must begin with the program's name: %q", args, errs.String())
 				}
-				said = strings.NewReplacer(db, "DB", dir, "DIR").Replace(strings.TrimSuffix(said, hint))
+				said = hide.Replace(strings.TrimSuffix(said, hint))
 				return &exit{failed.ExitCode(), said}
 			}
 			// line returns a row whose input is the command line itself.
@@ -148,7 +149,7 @@ func typingCommands() section {
 				line(unusable, "list --db DIR", "open DIR: it is a directory; name a file in it: invalid request", "Name a file in it."),
 				line(unusable, "list --db DIR/note.txt", "open DIR/note.txt: not a perdure store: the file is not a SQLite database; give another path, or move the file away: file is not a database (26)", "Check the path."),
 				line(unusable, "list --db DIR/empty.db", "open DIR/empty.db: not a perdure store: migration 1 (core) is missing; run the migrations, or open without NoMigrate and ReadOnly; 'perdure migrate up --db DIR/empty.db' creates the missing tables", "Check the path first: this makes a store of it."),
-				line(unusable, "list --db DIR/newer.db", "open DIR/newer.db: store has a newer schema: the file has schema 99, which needs code of level 99 or newer, and this release has level 3; upgrade it, or restore a backup from before the upgrade", "Use the binary of the release that the service runs."),
+				line(unusable, "list --db DIR/newer.db", "open DIR/newer.db: store has a newer schema: the file has schema 99, which needs code of level 99 or newer, and this release has level N; upgrade it, or restore a backup from before the upgrade", "Use the binary of the release that the service runs."),
 				line(unusable, "migrate up --db DIR/none/orders.db", "open DIR/none/orders.db: the directory must exist: stat DIR/none: no such file or directory", "Make the directory."),
 				line(unusable, "migrate status --db DIR/none.db", "open DIR/none.db: there is no such file; check --db and PERDURE_DB, or create it with 'perdure migrate up --db DIR/none.db'", "Check the path."),
 				line(usage, "demo --lease 1ms", "flag --lease is 1ms: it must be 500ms to 1m0s", "Give one within the bounds."),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -60,21 +61,31 @@ func newer(t *testing.T, path string) string {
 	return database(t, path, "UPDATE perdure_schema SET version = 99, oldest = 99 WHERE version = 1")
 }
 
-// placed is an error that names a directory of the test as DIR.
+// level returns what an error says of the level of this release, and what stands for it, so that a migration changes no text.
+func level(t *testing.T) []string {
+	t.Helper()
+	known, err := sqlite.Migrations(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{fmt.Sprintf("this release has level %d", len(known)), "this release has level N"}
+}
+
+// placed is an error without what differs from test to test.
 type placed struct {
 	error
 
-	dir string
+	hide *strings.Replacer
 }
 
-func (p *placed) Error() string { return strings.ReplaceAll(p.error.Error(), p.dir, "DIR") }
+func (p *placed) Error() string { return p.hide.Replace(p.error.Error()) }
 
 func (p *placed) Unwrap() error { return p.error }
 
 func openingFiles() section {
 	return section{
 		title: "sqlite.Open",
-		intro: "No file is created. DIR stands for a directory.",
+		intro: "No file is created. DIR stands for a directory, N for a number.",
 		rows: func(t *testing.T, _ *world) []row {
 			dir := t.TempDir()
 			note := write(t, dir, "note.txt", strings.Repeat("this is no database\n", 100))
@@ -93,7 +104,7 @@ func openingFiles() section {
 				}
 				return n
 			}
-			before := files()
+			before, hide := files(), strings.NewReplacer(append(level(t), dir, "DIR")...)
 			open := func(path string, o sqlite.Options) func(context.Context) error {
 				return func(context.Context) error {
 					o.Logger = quiet()
@@ -104,7 +115,7 @@ func openingFiles() section {
 					if store != nil || files() != before {
 						t.Error("left a store or a database")
 					}
-					return &placed{err, dir}
+					return &placed{err, hide}
 				}
 			}
 			plain := func(path string) func(context.Context) error { return open(path, sqlite.Options{}) }
@@ -118,7 +129,7 @@ func openingFiles() section {
 				{"a file in a file", plain(filepath.Join(note, "orders.db")), providerInvalid, "open DIR/note.txt/orders.db: DIR/note.txt is not a directory: invalid request", "Check the path."},
 				{"a file that is no database", plain(note), notStore, "open DIR/note.txt: not a perdure store: the file is not a SQLite database; give another path, or move the file away: file is not a database (26)", "Check the path. The file is left as it is."},
 				{"`NoMigrate`, database without a store", open(own, sqlite.Options{NoMigrate: true}), notStore, "open DIR/own.db: not a perdure store: migration 1 (core) is missing; run the migrations, or open without NoMigrate and ReadOnly", "Run `perdure migrate up`, or open without `NoMigrate`."},
-				{"a store of a newer release", plain(future), newerSchema, "open DIR/newer.db: store has a newer schema: the file has schema 99, which needs code of level 99 or newer, and this release has level 3; upgrade it, or restore a backup from before the upgrade", "Upgrade this program first, then the others."},
+				{"a store of a newer release", plain(future), newerSchema, "open DIR/newer.db: store has a newer schema: the file has schema 99, which needs code of level 99 or newer, and this release has level N; upgrade it, or restore a backup from before the upgrade", "Upgrade this program first, then the others."},
 			}
 		},
 	}
