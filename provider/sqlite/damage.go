@@ -12,8 +12,9 @@ import (
 // A damage is a stored item that cannot be read. It concerns its instance alone, which is held back and shown as Blocked,
 // so that it does not block others for ever.
 type damage struct {
-	ref provider.TaskRef // an instance if EventID is 0
-	err error
+	ref     provider.TaskRef // an instance if EventID is 0
+	err     error
+	written bool // the item was read, and a page next to it is broken: fetches pass over it, and it is not held back
 }
 
 func (d *damage) Error() string {
@@ -30,7 +31,16 @@ func damageTo(ref provider.TaskRef, err error) error {
 	if !damaged(err) {
 		return err
 	}
-	return &damage{ref, err}
+	return &damage{ref: ref, err: err}
+}
+
+// unwritten names the instance whose row could not be written. SQLite moves rows between a page and those next to it, so the row
+// itself may be sound.
+func unwritten(key provider.UUID, err error) error {
+	if !damaged(err) {
+		return err
+	}
+	return &damage{ref: provider.TaskRef{Key: key}, err: err, written: true}
 }
 
 // maxDamage bounds how often a group is run again, each time without one more damaged item.
@@ -102,6 +112,10 @@ func (cl *claimer) meet(err error) bool {
 // are instances whose flag cannot be written.
 func (cl *claimer) showDamage() {
 	for _, d := range cl.met {
+		if d.written {
+			cl.complaints.add("fetches pass over an instance: its row cannot be written", d)
+			continue
+		}
 		cl.complaints.add("an instance is held back: something of it cannot be read", d)
 		if err := cl.holdBack(d); err != nil {
 			cl.complaints.add("a damaged instance cannot be shown as blocked", err)

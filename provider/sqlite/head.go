@@ -88,13 +88,13 @@ func (t *instanceRows) StoreHead(h *relational.Head) error {
 		}
 	}
 	if !wide {
-		return t.do(sqlHeadSmall, h.Version, h.Length, h.Bytes, h.UpdatedAt, h.ReadyAt, h.Inbox, h.InboxBytes,
-			h.NextMessage, h.Deliveries, textOrNull(h.StickyOwner), h.StickyUntil, h.Key)
+		return unwritten(h.Key, t.do(sqlHeadSmall, h.Version, h.Length, h.Bytes, h.UpdatedAt, h.ReadyAt, h.Inbox, h.InboxBytes,
+			h.NextMessage, h.Deliveries, textOrNull(h.StickyOwner), h.StickyUntil, h.Key))
 	}
-	return t.do(sqlHeadWide, h.Version, h.Length, h.Bytes, h.UpdatedAt, h.ReadyAt, h.Inbox, h.InboxBytes,
+	return unwritten(h.Key, t.do(sqlHeadWide, h.Version, h.Length, h.Bytes, h.UpdatedAt, h.ReadyAt, h.Inbox, h.InboxBytes,
 		h.NextMessage, h.Deliveries, textOrNull(h.StickyOwner), h.StickyUntil, h.Kind, h.Status, h.Deleting,
 		h.Execution, h.Blocked, h.RetryAt, h.EndedAt, h.LeaseToken, textOrNull(h.LeaseOwner), h.LeaseUntil,
-		h.NotBefore, timeOrNull(h.FetchAt), h.Key)
+		h.NotBefore, timeOrNull(h.FetchAt), h.Key))
 }
 
 func textOrNull(s string) any {
