@@ -17,6 +17,7 @@ type tracer struct {
 	last    atomic.Value
 	lacks   sync.Once
 	lacking chan string // has the name of an interface once a call needed it and the provider lacks it
+	ended   atomic.Bool // the provider lacks an interface, so that what follows is no failure
 }
 
 // newTracer traces a provider.
@@ -39,7 +40,10 @@ func (c *tracer) note(method string) *provider.Full {
 // need is note for a call of the optional interface T. If the provider lacks it, the goroutine ends and the case is skipped.
 func need[T any](c *tracer, method string) *provider.Full {
 	if _, ok := provider.As[T](c.Provider); !ok {
-		c.lacks.Do(func() { c.lacking <- reflect.TypeFor[T]().String() })
+		c.lacks.Do(func() {
+			c.ended.Store(true)
+			c.lacking <- reflect.TypeFor[T]().String()
+		})
 		runtime.Goexit()
 	}
 	return c.note(method)
