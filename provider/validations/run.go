@@ -174,7 +174,7 @@ func Run(t *testing.T, open func(t *testing.T) provider.Provider, opts ...Option
 			t.Skip("the provider has no provider.Cleaner: the sequences would use a key twice")
 		}
 		t.Parallel()
-		model.Quick(t, func() provider.Provider { return open(t) })
+		model.Quick(t, open)
 	})
 }
 

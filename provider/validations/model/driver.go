@@ -28,8 +28,8 @@ type driver struct {
 	}
 }
 
-// play plays one sequence. If the two sides differ it tells the story and fails t.
-func play(t *rapid.T, subject provider.Provider, o *options, tell func(story string)) {
+// play plays one sequence until it is over. If the two sides differ it tells the story and fails t.
+func play(t *rapid.T, subject provider.Provider, o *options, over func() bool, tell func(story string)) {
 	clock := memory.NewClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
 	store := memory.New(memory.Options{Clock: clock})
 	defer func() { _ = store.Close() }()
@@ -44,6 +44,9 @@ func play(t *rapid.T, subject provider.Provider, o *options, tell func(story str
 	d.step(tryFirst) // it makes the first mark, too
 	t.Repeat(map[string]func(*rapid.T){
 		"step": func(t *rapid.T) {
+			if over() {
+				return
+			}
 			d.t = t
 			d.step(rapid.SampledFrom(actions(d.subject)).Draw(t, "").do)
 		},

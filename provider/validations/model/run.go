@@ -26,6 +26,7 @@ type options struct {
 	count   int
 	seed    uint64        // of the first sequence; 0: as the flag says
 	shrink  time.Duration // time limit for shortening a sequence
+	budget  time.Duration // after this time no sequence goes on; 0: each is played to its end
 	advance func(provider.Provider, time.Duration)
 }
 
@@ -58,23 +59,47 @@ func Run(t *testing.T, open func(t testing.TB) provider.Provider, opts ...Option
 	check(t, &o, t, open)
 }
 
-// quick is how many sequences Quick plays.
-const quick = 12
+// Quick plays this many sequences, as far as they come in this time.
+const (
+	quick     = 12
+	quickTime = 5 * time.Second
+)
 
-// Quick is a short form of Run, for a few seconds. It draws a seed unless -model.seed is given. open makes a new, empty provider for
-// each sequence; Quick closes it.
-func Quick(t *testing.T, open func() provider.Provider) {
+// Quick is a short form of Run, for a few seconds. It draws a seed unless -model.seed is given. With a seed it takes all the time
+// that the sequences need. open makes a new, empty provider for each sequence and cleans up through t, which lasts as long as
+// the sequence.
+func Quick(t *testing.T, open func(t *testing.T) provider.Provider) {
 	t.Helper()
-	o := options{count: quick, shrink: 10 * time.Second, seed: *firstSeed}
+	o := options{count: cmp.Or(*howMany, quick), shrink: 10 * time.Second, seed: *firstSeed}
 	if !given("model.seed") {
-		o.seed = 1 + rand.Uint64N(1<<40)
+		o.seed, o.budget = 1+rand.Uint64N(1<<40), quickTime
 	}
 	t.Logf("%d sequences, beginning with seed %d: repeat them with -model.seed=%d", o.count, o.seed, o.seed)
-	check(t, &o, t, func(t testing.TB) provider.Provider {
-		p := open()
-		t.Cleanup(func() { _ = p.Close() })
-		return p
+	check(t, &o, t, func(s testing.TB) provider.Provider { return lent(t, s, open) })
+}
+
+// lent opens a provider in a test of its own, which ends with the sequence.
+func lent(t *testing.T, sequence testing.TB, open func(t *testing.T) provider.Provider) provider.Provider {
+	t.Helper()
+	opened, over, ended := make(chan provider.Provider, 1), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		t.Run("sequence", func(t *testing.T) {
+			opened <- open(t)
+			<-over
+		})
+	}()
+	sequence.Cleanup(func() {
+		close(over)
+		<-ended
 	})
+	select {
+	case p := <-opened:
+		return p
+	case <-ended:
+		sequence.Fatal("no provider was opened")
+		return nil
+	}
 }
 
 // given reports whether the command line sets a flag.
@@ -87,11 +112,15 @@ func given(name string) (found bool) {
 func check(t *testing.T, o *options, tb rapid.TB, open func(t testing.TB) provider.Provider) {
 	tb.Helper()
 	defer configure(o)()
-	quiet := &terse{TB: tb}
+	quiet, began := &terse{TB: tb}, time.Now()
+	over := func() bool { return o.budget > 0 && quiet.first == "" && time.Since(began) > o.budget }
 	rapid.Check(quiet, func(rt *rapid.T) {
+		if over() {
+			return
+		}
 		s := &scope{T: t}
 		defer s.end()
-		play(rt, open(s), o, func(story string) {
+		play(rt, open(s), o, over, func(story string) {
 			if quiet.first == "" {
 				quiet.first = story
 			}
