@@ -25,7 +25,7 @@ const (
 )
 
 // hasRates reports whether a queue has a rate, which all nodes share.
-func (o *Options) hasRates() bool {
+func (o Options) hasRates() bool {
 	for _, limit := range o.QueueLimits {
 		if limit.PerSecond > 0 {
 			return true

@@ -60,7 +60,7 @@ func (ts *tasks) report(item *provider.TaskReport, state provider.ExecutionState
 			break
 		}
 		t.release(t.again(item, now), item.Begun)
-	case provider.TaskRelease:
+	case provider.TaskRelease, provider.TaskReleaseAll: // the latter names no task: see releaseAll
 		t.release(t.again(item, now), item.Begun)
 	}
 	return nil

@@ -74,16 +74,17 @@ func orderedMessages(t *trial) {
 }
 
 func orderedTurns(t *trial) {
-	var want []string
-	for n := range 4 {
+	const count = 4
+	want := make([]string, 0, count)
+	for n := range count {
 		id := fmt.Sprint(9 - n)
 		t.create(id, against(n))
 		want = append(want, id)
 		t.pass(blink)
 	}
 	var got []string
-	for _, max := range []int{1, 2, 1} {
-		for _, u := range t.fetch(func(r *provider.FetchTurnsRequest) { r.Max = max }) {
+	for _, most := range []int{1, 2, 1} {
+		for _, u := range t.fetch(func(r *provider.FetchTurnsRequest) { r.Max = most }) {
 			got = append(got, u.Instance.ID)
 		}
 	}
@@ -92,8 +93,9 @@ func orderedTurns(t *trial) {
 
 // orderedTasks stores tasks whose keys, names and event IDs disagree with the order in which they came.
 func orderedTasks(t *trial) {
-	var want, got []string
-	for n := range 4 {
+	const count = 4
+	want, got := make([]string, 0, count), make([]string, 0, count)
+	for n := range count {
 		id := fmt.Sprint(9 - n)
 		i := t.create(id, against(n), func(r *provider.CreateRequest) { r.Name = "setup-" + id })
 		req := commitOf(t.fetchOne(named(id)))
@@ -104,9 +106,9 @@ func orderedTasks(t *trial) {
 		want = append(want, i.ID)
 		t.pass(blink)
 	}
-	for _, max := range []int{1, 2, 1} {
+	for _, most := range []int{1, 2, 1} {
 		for _, task := range t.fetchTasks(func(r *provider.FetchTasksRequest) {
-			r.Max, r.Queues[0].Names = max, []string{"act6", "act8", "act7", "act9"}
+			r.Max, r.Queues[0].Names = most, []string{"act6", "act8", "act7", "act9"}
 		}) {
 			got = append(got, task.InstanceID)
 		}
@@ -115,8 +117,9 @@ func orderedTasks(t *trial) {
 }
 
 func orderedLate(t *trial) {
-	var want []string
-	for n := range 3 {
+	const count = 3
+	want, got := make([]string, 0, count), make([]string, 0, count)
+	for n := range count {
 		id := fmt.Sprint(9 - n)
 		t.create(id, against(n), func(r *provider.CreateRequest) { r.Name = "setup-" + id })
 		req := commitOf(t.fetchOne(named(id)))
@@ -128,8 +131,7 @@ func orderedLate(t *trial) {
 		t.pass(blink)
 	}
 	t.pass(2 * short)
-	var got []string
-	for range 3 {
+	for range count {
 		for _, task := range t.fetchTasks(expired, func(r *provider.FetchTasksRequest) { r.Max = 1 }) {
 			got = append(got, task.InstanceID)
 		}
@@ -138,15 +140,15 @@ func orderedLate(t *trial) {
 }
 
 func orderedList(t *trial) {
-	var want []string
-	for n := range 4 {
+	const count = 4
+	want, got := make([]string, 0, count), make([]string, 0, count)
+	for n := range count {
 		id := fmt.Sprint(n)
 		t.create(id, against(3-n*n%4))
 		want = append(want, id)
 		t.pass(blink)
 	}
 	slices.Reverse(want)
-	var got []string
 	cursor := ""
 	for range want {
 		res, err := t.List(t.ctx, provider.ListRequest{Cursor: cursor, Max: 1})
@@ -158,8 +160,9 @@ func orderedList(t *trial) {
 }
 
 func orderedPrune(t *trial) {
-	var made []provider.Instance
-	for n := range 3 {
+	const count = 3
+	made := make([]provider.Instance, 0, count)
+	for n := range count {
 		made = append(made, t.create(fmt.Sprint(n), against(n)))
 	}
 	for _, n := range []int{1, 2, 0} {
@@ -173,13 +176,13 @@ func orderedPrune(t *trial) {
 }
 
 func orderedLetters(t *trial) {
-	var want []string
-	for n := range 3 {
+	const count = 3
+	want, got := make([]string, 0, count), make([]string, 0, count)
+	for n := range count {
 		i := t.create(fmt.Sprint(9-n), against(n))
 		t.steer(i.Key, provider.SteerTerminate)
 		want = append(want, i.ID)
 	}
-	var got []string
 	var last int64
 	for _, l := range t.letters() {
 		t.checkf(l.ID > last, "letter %d comes after %d, want rising IDs", l.ID, last)

@@ -312,8 +312,9 @@ func refusedRedrive(t *trial) {
 		t.ok(t.report(t.fetchTask(func(r *provider.FetchTasksRequest) { r.Max = 1 }), provider.TaskPoison).Err)
 	}
 	t.steer(i.Key, provider.SteerTerminate)
-	var ids []int64
-	for _, l := range t.letters() {
+	letters := t.letters()
+	ids := make([]int64, 0, len(letters))
+	for _, l := range letters {
 		ids = append(ids, l.ID)
 	}
 	t.wholeUnchanged("a redrive to an ended instance", func() {

@@ -35,8 +35,11 @@ func secondCases() []testCase {
 		},
 		{name: "details-outlive-a-lease", run: secondLease, rule: "Each item has the ExecutionState of the execution that wants the result, the Attempt, the " +
 			"Deliveries (raised by this lease), the last heartbeat details and the last failure."},
-		{name: "second-execution", run: secondExecution, rule: "Reset closes the current execution with status Reset, or keeps its ended status. It opens the next one, " +
-			"Running, with Events as its history. Tasks and timers of the old one are removed; inbox messages stay."},
+		{
+			name: "second-execution", run: secondExecution,
+			rule: "Reset closes the current execution with status Reset, or keeps its ended status. It opens the next one, " +
+				"Running, with Events as its history. Tasks and timers of the old one are removed; inbox messages stay.",
+		},
 	}
 }
 
@@ -64,8 +67,10 @@ func secondParts(t *trial) {
 	req.Timers = []provider.Timer{{EventID: 11, Due: 1 << 60}, {EventID: 12, Due: 1 << 60}}
 	req.Values = []provider.KeyValue{{Key: "a"}, {Key: "b", Value: []byte("2")}, {Key: "c", Value: []byte("3")}}
 	req.Sends = []provider.OutMessage{
-		{Key: x.Key, Message: text("to x")}, {ID: "y", Message: text("to y")},
-		{ID: "nobody", Message: text("m"), Refused: &refused}, {ID: "nobody else", Message: text("m"), Refused: &refused},
+		{Key: x.Key, Message: text("to x")},
+		{ID: "y", Message: text("to y")},
+		{ID: "nobody", Message: text("m"), Refused: &refused},
+		{ID: "nobody else", Message: text("m"), Refused: &refused},
 	}
 	req.Starts = []provider.Start{startOf(i, "p"), startOf(i, "q"), startOf(i, "x"), startOf(i, "y")}
 	t.commit(req)
@@ -178,7 +183,9 @@ func secondReleases(t *trial) {
 	list := fetchThree(t)
 	t.create("another")
 	mine := t.fetchOne()
-	_, err := t.ReleaseTurns(t.ctx, provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{{Kind: provider.ReleaseToken, Token: unique()}, {Kind: provider.ReleaseToken, Token: list[0].token}}})
+	_, err := t.ReleaseTurns(t.ctx, provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{
+		{Kind: provider.ReleaseToken, Token: unique()}, {Kind: provider.ReleaseToken, Token: list[0].token},
+	}})
 	t.ok(err)
 	is(t, "turns after the release of a token", len(t.fetch()), 3)
 	t.ok(t.release(mine))

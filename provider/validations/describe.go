@@ -19,10 +19,10 @@ type shown struct{ value any }
 // Format implements [fmt.Formatter].
 func (s shown) Format(f fmt.State, verb rune) {
 	if verb != 'v' && verb != 's' {
-		fmt.Fprintf(f, fmt.FormatString(f, verb), s.value)
+		_, _ = fmt.Fprintf(f, fmt.FormatString(f, verb), s.value)
 		return
 	}
-	fmt.Fprint(f, describe(s.value, false))
+	_, _ = fmt.Fprint(f, describe(s.value, false))
 }
 
 // readable prepares the arguments of a failure.

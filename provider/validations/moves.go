@@ -54,10 +54,10 @@ func (t *trial) picture(key provider.UUID) (p portrait) {
 	t.mustf(err == nil, "Get returned error %v, want none", err)
 	i := res.Instance
 	i.Deliveries = 0
-	p.add("instance", i)
-	p.add("tasks", res.Tasks)
-	p.add("values", res.Values)
-	p.add("history", t.history(key, 0))
+	p = append(p, lineOf("instance", i))
+	p = append(p, lineOf("tasks", res.Tasks))
+	p = append(p, lineOf("values", res.Values))
+	p = append(p, lineOf("history", t.history(key, 0)))
 	return p
 }
 

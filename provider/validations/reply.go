@@ -96,8 +96,9 @@ func replyToEnded(t *trial) {
 	}
 	t.commit(req)
 	is(t, "the messages to the receiver", t.fetchOne(named("to")).payloads(), "m")
-	var words []string
-	for _, l := range t.letters() {
+	letters := t.letters()
+	words := make([]string, 0, len(letters))
+	for _, l := range letters {
 		words = append(words, string(l.Payload))
 	}
 	is(t, "the dead letters", strings.Join(words, " "), "gone ended")

@@ -436,11 +436,9 @@ func settledExpiredTurn(t *trial) {
 }
 
 func settledIdle(t *trial) {
-	var tasks []provider.NewTask
-	for event := range int64(3) {
-		task := newTask(event + 1)
-		task.Session = "s"
-		tasks = append(tasks, task)
+	tasks := tasksOf(3)
+	for n := range tasks {
+		tasks[n].Session = "s"
 	}
 	t.beginTasks(tasks...)
 	fetch := func(owner string, claim provider.SessionClaim) leasedTask {

@@ -15,8 +15,9 @@ type line struct{ full, short string }
 // A portrait describes what can be read of a store.
 type portrait []line
 
-func (p *portrait) add(name string, v any) {
-	*p = append(*p, line{name + " " + describe(v, true), name + " " + describe(v, false)})
+// lineOf describes a value under a name.
+func lineOf(name string, v any) line {
+	return line{name + " " + describe(v, true), name + " " + describe(v, false)}
 }
 
 // text returns all lines, exactly.
@@ -43,8 +44,7 @@ func (p portrait) without(q portrait) (list []string) {
 }
 
 // whole describes everything that can be read of the store.
-func (t *trial) whole() portrait {
-	var p portrait
+func (t *trial) whole() (p portrait) {
 	list, err := t.store.List(t.ctx, provider.ListRequest{Filter: provider.Filter{Replaced: true}})
 	t.readable("List", err)
 	for _, i := range list.Instances {
@@ -53,23 +53,23 @@ func (t *trial) whole() portrait {
 	letters, err := t.store.DeadLetters(t.ctx, provider.DeadLettersRequest{})
 	t.readable("DeadLetters", err)
 	for _, l := range letters.Letters {
-		p.add("dead letter", l)
+		p = append(p, lineOf("dead letter", l))
 	}
 	records, err := t.store.Record(t.ctx, provider.RecordRequest{Action: provider.RecordScan, Namespace: "n"})
 	t.readable("Record", err)
 	for _, r := range records.Records {
-		p.add("record", r)
+		p = append(p, lineOf("record", r))
 	}
 	if inspector, ok := provider.As[provider.Inspector](t.store); ok {
 		res, err := inspector.Inspect(t.ctx, provider.InspectRequest{Kind: provider.InspectMessages})
 		t.readable("Inspect", err)
 		for _, m := range res.Messages {
-			p.add("message", m)
+			p = append(p, lineOf("message", m))
 		}
 		res, err = inspector.Inspect(t.ctx, provider.InspectRequest{Kind: provider.InspectTurnLeases})
 		t.readable("Inspect", err)
 		for _, l := range res.TurnLeases {
-			p.add("turn lease", l)
+			p = append(p, lineOf("turn lease", l))
 		}
 	}
 	return p
@@ -87,15 +87,15 @@ func (t *trial) parts(key provider.UUID) (p portrait) {
 	res, err := t.store.Get(t.ctx, provider.GetRequest{Key: key, WithTasks: true, WithValues: true})
 	t.mustf(err == nil, "Get returned error %v, want none", err)
 	i := res.Instance
-	p.add("instance", i)
+	p = append(p, lineOf("instance", i))
 	for _, task := range res.Tasks {
-		p.add("task", task)
+		p = append(p, lineOf("task", task))
 	}
 	for _, v := range res.Values {
-		p.add("value", v)
+		p = append(p, lineOf("value", v))
 	}
 	for n := range i.Execution {
-		p.add(fmt.Sprintf("history of %q, execution %d", i.ID, n+1), t.history(key, n+1))
+		p = append(p, lineOf(fmt.Sprintf("history of %q, execution %d", i.ID, n+1), t.history(key, n+1)))
 	}
 	return p
 }

@@ -30,7 +30,10 @@ type side struct {
 type mark struct{ from, to provider.Time }
 
 func newSide(p provider.Provider) *side {
-	return &side{Full: provider.FullOf(p), messages: map[provider.UUID]*names{}, created: map[provider.UUID]provider.Time{}, followed: map[provider.UUID]followed{}}
+	return &side{
+		Full: provider.FullOf(p), messages: map[provider.UUID]*names{}, created: map[provider.UUID]provider.Time{},
+		followed: map[provider.UUID]followed{},
+	}
 }
 
 // now reads the store's clock.
