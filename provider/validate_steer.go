@@ -1,5 +1,38 @@
 package provider
 
+// Validate checks the request before a provider touches its store.
+func (r SteerRequest) Validate() error {
+	var c checker
+	c.target(r.ID, r.Key)
+	c.uuid("Commit", r.Commit)
+	if c.err == nil && (r.Action < SteerSuspend || r.Action > SteerDrop) {
+		c.failf(ErrInvalid, "Action", "is %d: use one of the SteerAction constants", r.Action)
+	}
+	if c.err == nil && r.Action != SteerTerminate && (r.Result != nil || r.ParentNotice != nil || r.ChildNotice != nil) {
+		c.failf(ErrInvalid, "Action", "is %d with a result or notice: only Terminate has them", r.Action)
+	}
+	if c.err == nil && r.Action != SteerReset && len(r.Events) > 0 {
+		c.failf(ErrInvalid, "Action", "is %d with Events: only Reset has them, else use Event", r.Action)
+	}
+	c.text("RequestID", r.RequestID)
+	r.checkFence(&c)
+	r.checkDrop(&c)
+	c.payload("Event", r.Event)
+	c.payload("Result", r.Result)
+	if r.ParentNotice != nil {
+		c.sub("ParentNotice", r.ParentNotice.check())
+	}
+	if r.ChildNotice != nil {
+		c.sub("ChildNotice", r.ChildNotice.check())
+	}
+	c.least("EngineLevel", r.EngineLevel, 0)
+	var size commitSize
+	size.payloads(&c, "Events", r.Events)
+	r.checkNotices(&c, &size)
+	size.check(&c)
+	return c.done("steer")
+}
+
 // checkFence checks the fields of Reset and Move.
 func (r SteerRequest) checkFence(c *checker) {
 	c.text("CodeVersion", r.CodeVersion)

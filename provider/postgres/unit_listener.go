@@ -5,35 +5,15 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/perdure/perdure/provider"
 )
 
-const (
-	sqlListeners = `WITH flagged AS (UPDATE perdure.instance SET listened = true WHERE key = ANY($1::uuid[]))
-	INSERT INTO perdure.listener (key, listener, kind, execution, event_id, delay, engine_level, payload)
-	SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::smallint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bytea[])`
-	sqlListener = `SELECT listener, kind, execution, event_id, delay, engine_level, payload FROM perdure.listener WHERE key = $1`
-)
+const sqlListener = `SELECT listener, kind, execution, event_id, delay, engine_level, payload FROM perdure.listener WHERE key = $1`
 
 type listenerRow struct {
 	provider.Listener
 	key provider.UUID
-}
-
-// listeners stores the listeners of new instances.
-func (s sender) listeners(rows []listenerRow) {
-	put(s, sqlListeners, rows, func(c *columns, rows []listenerRow) {
-		column(c, rows, func(r *listenerRow) pgtype.UUID { return uuid(r.key) })
-		column(c, rows, func(r *listenerRow) pgtype.UUID { return uuid(r.Key) })
-		column(c, rows, func(r *listenerRow) int16 { return int16(r.Message.Kind) })
-		column(c, rows, func(r *listenerRow) int64 { return r.Message.Execution })
-		column(c, rows, func(r *listenerRow) int64 { return r.Message.EventID })
-		column(c, rows, func(r *listenerRow) int64 { return r.Message.Delay.Microseconds() })
-		column(c, rows, func(r *listenerRow) int64 { return r.Message.EngineLevel })
-		column(c, rows, func(r *listenerRow) []byte { return r.Message.Payload })
-	})
 }
 
 // SetListener implements [relational.Rows].

@@ -95,6 +95,9 @@ const (
 	sqlUnblock = `UPDATE perdure.instance SET blocked_count = 0, blocked_reason = '', blocked_message = '', blocked_since = 0
 	WHERE key = ANY($1::uuid[])`
 	sqlHoldTasks = `UPDATE perdure.task SET fetch_at = 0, expire_at = 0 WHERE key = ANY($1::uuid[])`
+	sqlListeners = `WITH flagged AS (UPDATE perdure.instance SET listened = true WHERE key = ANY($1::uuid[]))
+	INSERT INTO perdure.listener (key, listener, kind, execution, event_id, delay, engine_level, payload)
+	SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::smallint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bytea[])`
 	sqlHeads     = sqlHeadsFrom + sqlHeadsAs + sqlHeadsEnd
 	sqlHeadsFrom = `UPDATE perdure.instance i SET kind = w.kind, status = w.status, deleting = w.deleting, execution = w.execution,
 	version = w.version, history_length = w.length, history_bytes = w.bytes, blocked = w.blocked, retry_at = w.retry_at,
@@ -279,4 +282,18 @@ func (s sender) descriptions(o *ops) {
 func (s sender) heads(all []relational.Head) {
 	rows := lastOf(all, func(h *relational.Head) provider.UUID { return h.Key })
 	put(s, sqlHeads, rows, fillHeads)
+}
+
+// listeners stores the listeners of new instances.
+func (s sender) listeners(rows []listenerRow) {
+	put(s, sqlListeners, rows, func(c *columns, rows []listenerRow) {
+		column(c, rows, func(r *listenerRow) pgtype.UUID { return uuid(r.key) })
+		column(c, rows, func(r *listenerRow) pgtype.UUID { return uuid(r.Key) })
+		column(c, rows, func(r *listenerRow) int16 { return int16(r.Message.Kind) })
+		column(c, rows, func(r *listenerRow) int64 { return r.Message.Execution })
+		column(c, rows, func(r *listenerRow) int64 { return r.Message.EventID })
+		column(c, rows, func(r *listenerRow) int64 { return r.Message.Delay.Microseconds() })
+		column(c, rows, func(r *listenerRow) int64 { return r.Message.EngineLevel })
+		column(c, rows, func(r *listenerRow) []byte { return r.Message.Payload })
+	})
 }

@@ -48,26 +48,6 @@ func (t *trial) get(key provider.UUID) provider.Instance {
 	return res.Instance
 }
 
-// picture describes everything that can be read of an instance, without the effects of leases.
-func (t *trial) picture(key provider.UUID) (p portrait) {
-	res, err := t.store.Get(t.ctx, provider.GetRequest{Key: key, WithTasks: true, WithValues: true})
-	t.mustf(err == nil, "Get returned error %v, want none", err)
-	i := res.Instance
-	i.Deliveries = 0
-	p = append(p, lineOf("instance", i))
-	p = append(p, lineOf("tasks", res.Tasks))
-	p = append(p, lineOf("values", res.Values))
-	p = append(p, lineOf("history", t.history(key, 0)))
-	return p
-}
-
-// unchanged checks that act does not change the instance.
-func (t *trial) unchanged(key provider.UUID, act func()) {
-	before := t.picture(key)
-	act()
-	t.differs("the call", before, t.picture(key))
-}
-
 // history returns each event of an execution (0: the current one) as a string.
 func (t *trial) history(key provider.UUID, execution int64) []string {
 	res, err := t.store.ReadHistory(t.ctx, provider.ReadHistoryRequest{Key: key, Execution: execution, From: 1})
@@ -167,14 +147,6 @@ func (t *trial) commit(req provider.CommitTurnRequest) provider.CommitTurnResult
 	res, err := t.CommitTurn(t.ctx, req)
 	t.ok(err)
 	return res
-}
-
-// refused checks that the commit returns the sentinel and changes nothing.
-func (t *trial) refused(req provider.CommitTurnRequest, sentinel error) {
-	t.unchanged(req.Key, func() {
-		_, err := t.CommitTurn(t.ctx, req)
-		t.want(err, sentinel)
-	})
 }
 
 // begin creates an instance and commits its first turn, with changes, so that its inbox is empty. It returns the stored

@@ -162,6 +162,7 @@ func attempt(t *testing.T, c testCase, breaks func(*mutant), inTurn bool) (failu
 		if err := m.Provider.Close(); err != nil {
 			t.Error(err)
 		}
+		time.Sleep(2 * long) //nolint:forbidigo // of a bubble's clock: calls that nobody awaits come back
 	})
 	return failures
 }

@@ -116,3 +116,31 @@ func (t *trial) differs(what string, before, after portrait) {
 		t.errorf("%s changed the store, want no change\n- %s\n+ %s", what, strings.Join(gone, "\n- "), strings.Join(come, "\n+ "))
 	}
 }
+
+// picture describes everything that can be read of an instance, without the effects of leases.
+func (t *trial) picture(key provider.UUID) (p portrait) {
+	res, err := t.store.Get(t.ctx, provider.GetRequest{Key: key, WithTasks: true, WithValues: true})
+	t.mustf(err == nil, "Get returned error %v, want none", err)
+	i := res.Instance
+	i.Deliveries = 0
+	p = append(p, lineOf("instance", i))
+	p = append(p, lineOf("tasks", res.Tasks))
+	p = append(p, lineOf("values", res.Values))
+	p = append(p, lineOf("history", t.history(key, 0)))
+	return p
+}
+
+// unchanged checks that act does not change the instance.
+func (t *trial) unchanged(key provider.UUID, act func()) {
+	before := t.picture(key)
+	act()
+	t.differs("the call", before, t.picture(key))
+}
+
+// refused checks that the commit returns the sentinel and changes nothing.
+func (t *trial) refused(req provider.CommitTurnRequest, sentinel error) {
+	t.unchanged(req.Key, func() {
+		_, err := t.CommitTurn(t.ctx, req)
+		t.want(err, sentinel)
+	})
+}

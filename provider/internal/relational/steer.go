@@ -16,7 +16,8 @@ func (t *Tx) Steer(req *provider.SteerRequest, res *provider.SteerResult) error 
 		return NotFound(req.ID, req.Key)
 	}
 	if h.Version != req.Commit {
-		if err := (steering{t, h, req}).once(); err != nil {
+		s := steering{t, h, req}
+		if err := s.once(s.apply); err != nil {
 			return err
 		}
 	}

@@ -10,10 +10,10 @@ import (
 // actSize is the size of a remembered request ID: the first bytes of its SHA-256.
 const actSize = 16
 
-// once applies the action, unless the instance remembers the request ID.
-func (s steering) once() error {
+// once acts, unless the instance remembers the request ID.
+func (s steering) once(act func() error) error {
 	if s.req.RequestID == "" {
-		return s.apply()
+		return act()
 	}
 	acts, err := s.t.Rows.Acts(s.h.Key)
 	if err != nil {
@@ -25,7 +25,7 @@ func (s steering) once() error {
 			return nil
 		}
 	}
-	if err := s.apply(); err != nil {
+	if err := act(); err != nil {
 		return err
 	}
 	if over := len(acts) - (provider.MaxActs-1)*actSize; over > 0 {

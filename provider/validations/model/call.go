@@ -72,3 +72,6 @@ func outcome(err error) string {
 	}
 	return errorName(err)
 }
+
+// always makes the same request for both sides.
+func always[Req any](req Req) func(*side) Req { return func(*side) Req { return req } }

@@ -2,9 +2,6 @@ package model
 
 import "github.com/perdure/perdure/provider"
 
-// always makes the same request for both sides.
-func always[Req any](req Req) func(*side) Req { return func(*side) Req { return req } }
-
 func doCreate(d *driver) {
 	if d.lastCreate.req == nil || !d.odds(12) {
 		d.lastCreate.req = always(d.create())
