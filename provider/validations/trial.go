@@ -117,15 +117,17 @@ func (t *trial) parallel(n int, fn func(i int)) {
 // parked runs fn on its own goroutine and gives it time to block in the provider. It returns a function that waits for the
 // result, which must come before patience is over.
 func parked[T any](t *trial, fn func() T) func() T {
-	result := make(chan T, 1)
+	result, started := make(chan T, 1), make(chan struct{})
 	var took time.Duration
 	go func() {
 		defer close(result) // fn may end its goroutine
 		began := time.Now()
+		close(started)
 		value := fn()
 		took = time.Since(began)
 		result <- value
 	}()
+	<-started // which can take long on a busy machine
 	t.pass(short)
 	return func() T {
 		value := <-result
