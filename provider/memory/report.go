@@ -60,8 +60,9 @@ func (ts *tasks) report(item *provider.TaskReport, state provider.ExecutionState
 			break
 		}
 		t.release(t.again(item, now), item.Begun)
-	case provider.TaskRelease, provider.TaskReleaseAll: // the latter names no task: see releaseAll
+	case provider.TaskRelease:
 		t.release(t.again(item, now), item.Begun)
+	case provider.TaskReleaseAll: // it names no task: see releaseAll
 	}
 	return nil
 }

@@ -173,3 +173,36 @@ func (a *agenda) pardon(key provider.UUID) {
 	}
 	a.stale = true
 }
+
+// shunFor is how long fetches pass over a damaged item before they try it again.
+const shunFor = 10 * time.Second
+
+// shuns are damaged items, and until when fetches pass over them.
+type shuns map[provider.TaskRef]time.Time
+
+// has reports whether a fetch passes over an item.
+func (s shuns) has(ref provider.TaskRef) bool {
+	until, ok := s[ref]
+	if ok && time.Now().After(until) {
+		delete(s, ref)
+		return false
+	}
+	return ok
+}
+
+// within moves a due moment to when an item need not be passed over any longer. The writer pauses for a second at most,
+// and does not retry without a pause where a lease cannot be ended.
+func (s shuns) within(due, now int64) int64 {
+	if len(s) == 0 {
+		return due
+	}
+	next := shunFor
+	for ref, until := range s {
+		left := time.Until(until)
+		if left <= 0 {
+			delete(s, ref)
+		}
+		next = min(next, left)
+	}
+	return min(max(due, now+micros(time.Second)), now+max(micros(next), 1))
+}

@@ -87,63 +87,39 @@ func (cl *claimer) try(c *parked) error {
 	return cl.tx.Flush()
 }
 
+// tryApart is try in a savepoint. Damage that the call meets undoes nothing of others: the
+// item is passed over when the group runs again. Damage to what is common to all fails the call.
+func (cl *claimer) tryApart(c *parked) error {
+	found, own := c.find(cl.tx)
+	if own == nil && !found {
+		return nil
+	}
+	if own == nil {
+		if err := cl.committer.begin(); err != nil {
+			return err
+		}
+		var err error
+		own, err = cl.committer.guard(func() (err error) {
+			c.found, err = c.take(cl.tx)
+			return err
+		})
+		if own == nil {
+			return err
+		}
+	}
+	c.found = false
+	if !damaged(own) {
+		return own
+	}
+	if !cl.meet(own) {
+		c.err = failed(c.op, own, provider.OutcomeNothing)
+	}
+	return errRerun
+}
+
 // failParked gives a storage error to the calls that were tried.
 func failParked(calls []*parked, err error) {
 	for _, c := range calls {
 		c.err, c.found = failed(c.op, err, outcomeOfAbort(err)), false
 	}
-}
-
-// sweepBatch is how many expired leases of each sort one transaction ends.
-const sweepBatch = 1000
-
-const (
-	sqlLapsedTurns = `SELECT key FROM perdure_instance WHERE lease_until > 0 AND lease_until <= ? ORDER BY lease_until LIMIT ?`
-	sqlLapsedTasks = `SELECT key, execution, event_id FROM perdure_task
-		WHERE lease_until > 0 AND lease_until <= ? ORDER BY lease_until LIMIT ?`
-)
-
-// sweep ends expired leases, so that fetches find their items again.
-func (cl *claimer) sweep() error {
-	t, shuns := cl.tx, cl.tx.agenda.shuns
-	var turns []provider.UUID
-	err := t.each(sqlLapsedTurns, func(r *row) error {
-		if key := r.uuid(0); !shuns.has(provider.TaskRef{Key: key}) {
-			turns = append(turns, key)
-		}
-		return nil
-	}, t.Elapsed, sweepBatch)
-	if err != nil {
-		return err
-	}
-	var tasks []provider.TaskRef // by the index alone: a damaged row among them has a name then
-	err = t.each(sqlLapsedTasks, func(r *row) error {
-		ref := provider.TaskRef{Key: r.uuid(0), Execution: r.int(1), EventID: r.int(2)}
-		if !shuns.has(ref) {
-			tasks = append(tasks, ref)
-		}
-		return nil
-	}, t.Elapsed, sweepBatch)
-	if err != nil || len(turns)+len(tasks) == 0 {
-		return err
-	}
-	if err := cl.committer.begin(); err != nil {
-		return err
-	}
-	for _, key := range turns {
-		h, err := t.Head(key)
-		if err != nil {
-			return damageTo(provider.TaskRef{Key: key}, err)
-		}
-		if h != nil && h.LeaseUntil <= t.Elapsed {
-			h.LeaseUntil = 0 // the token stays: it holds the instance until another fetch takes it
-			t.TouchWide(h)
-		}
-	}
-	for _, ref := range tasks {
-		if err := t.requeue(ref); err != nil {
-			return damageTo(ref, err)
-		}
-	}
-	return t.Flush()
 }

@@ -125,9 +125,6 @@ func (c *committer) rollback() {
 	c.store.gate.leave()
 }
 
-// noTransaction reports whether a ROLLBACK failed because SQLite had rolled back itself.
-func noTransaction(err error) bool { return code(err)&0xff == 1 }
-
 // guard runs fn in a savepoint. A fault of fn's own undoes all that fn did and leaves the transaction whole, unless it asks
 // for a rerun, too. It is returned apart from an error that ends the transaction.
 func (c *committer) guard(fn func() error) (own, err error) {

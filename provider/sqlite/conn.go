@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 
+	sqlite "modernc.org/sqlite"
+
 	"github.com/perdure/perdure/provider"
 )
 
@@ -29,6 +31,19 @@ var errDriver = errors.New("the SQLite driver lacks a method that this package n
 
 func newConn(raw driver.Conn) *conn {
 	return &conn{raw: raw, stmts: make(map[string]*statement), args: make([]driver.NamedValue, 0, 40)}
+}
+
+// connect opens a connection.
+func connect(ctx context.Context, dsn string) (*conn, error) {
+	connector, err := sqlite.NewConnector(dsn)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // OpenWith names the file
+	}
+	raw, err := connector.Connect(ctx)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // callers explain it
+	}
+	return newConn(raw), nil
 }
 
 func (c *conn) prepare(sql string) (*statement, error) {

@@ -49,55 +49,6 @@ const maxDamage = 100
 const sqlHoldBack = `UPDATE perdure_instance SET fetch_at = NULL, lease_until = 0, blocked = 1, retry_at = 0, blocked_reason = 'corrupt',
 	blocked_message = ?, blocked_count = blocked_count + 1, blocked_since = ? WHERE key = ?`
 
-// tryApart is try in a savepoint. Damage that the call meets undoes nothing of others: the
-// item is passed over when the group runs again. Damage to what is common to all fails the call.
-func (cl *claimer) tryApart(c *parked) error {
-	found, own := c.find(cl.tx)
-	if own == nil && !found {
-		return nil
-	}
-	if own == nil {
-		if err := cl.committer.begin(); err != nil {
-			return err
-		}
-		var err error
-		own, err = cl.committer.guard(func() (err error) {
-			c.found, err = c.take(cl.tx)
-			return err
-		})
-		if own == nil {
-			return err
-		}
-	}
-	c.found = false
-	if !damaged(own) {
-		return own
-	}
-	if !cl.meet(own) {
-		c.err = failed(c.op, own, provider.OutcomeNothing)
-	}
-	return errRerun
-}
-
-// sweepApart is sweep in a savepoint.
-func (cl *claimer) sweepApart() error {
-	if time.Now().Before(cl.unswept) {
-		return nil
-	}
-	if err := cl.committer.begin(); err != nil {
-		return err
-	}
-	own, err := cl.committer.guard(cl.sweep)
-	if own == nil {
-		return err
-	}
-	if !cl.meet(own) {
-		cl.complaints.add("leases cannot be swept", own)
-		cl.unswept = time.Now().Add(time.Second)
-	}
-	return errRerun
-}
-
 // meet notes a damaged item. It returns false if the error names none.
 func (cl *claimer) meet(err error) bool {
 	d, ok := errors.AsType[*damage](err)
@@ -137,39 +88,6 @@ func (cl *claimer) holdBack(d *damage) error {
 		cl.committer.publish()
 	}
 	return err
-}
-
-// shunFor is how long fetches pass over a damaged item before they try it again.
-const shunFor = 10 * time.Second
-
-// shuns are damaged items, and until when fetches pass over them.
-type shuns map[provider.TaskRef]time.Time
-
-// has reports whether a fetch passes over an item.
-func (s shuns) has(ref provider.TaskRef) bool {
-	until, ok := s[ref]
-	if ok && time.Now().After(until) {
-		delete(s, ref)
-		return false
-	}
-	return ok
-}
-
-// within moves a due moment to when an item need not be passed over any longer. The writer pauses for a second at most,
-// and does not retry without a pause where a lease cannot be ended.
-func (s shuns) within(due, now int64) int64 {
-	if len(s) == 0 {
-		return due
-	}
-	next := shunFor
-	for ref, until := range s {
-		left := time.Until(until)
-		if left <= 0 {
-			delete(s, ref)
-		}
-		next = min(next, left)
-	}
-	return min(max(due, now+micros(time.Second)), now+max(micros(next), 1))
 }
 
 // quietFor is how long the same complaint is not logged again.

@@ -24,11 +24,6 @@ type entrance struct {
 	waiting []chan struct{}
 }
 
-var (
-	errLine  = errors.New("another transaction of this process has the file")
-	errLeave = errors.New("the wait was ended")
-)
-
 func openEntrance(path string, patience time.Duration) (*entrance, error) {
 	t, err := openTurnstile(path, patience)
 	if err != nil {
@@ -98,23 +93,6 @@ func (e *entrance) explain(err error) error {
 		return fmt.Errorf("%w: BeginTx began it at %v; commit it or roll it back", err, held)
 	}
 	return err
-}
-
-// waitFor waits for a channel, for no longer than patience.
-func waitFor(done <-chan struct{}, patience time.Duration, quits []<-chan struct{}) error {
-	var quit [2]<-chan struct{}
-	copy(quit[:], quits)
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
-	select {
-	case <-done:
-		return nil
-	case <-timer.C:
-		return fmt.Errorf("after %v: %w", patience, errLine)
-	case <-quit[0]:
-	case <-quit[1]:
-	}
-	return errLeave
 }
 
 // An origin is the place in the program where something began, and when.

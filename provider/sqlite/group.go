@@ -2,9 +2,6 @@ package sqlite
 
 import (
 	"errors"
-	"fmt"
-
-	lib "modernc.org/sqlite/lib"
 
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/internal/relational"
@@ -67,28 +64,6 @@ func (w *writer) settle() {
 	if err := w.tx.agenda.settle(w.tx); err != nil {
 		w.complaints.add("due times cannot be read", err)
 	}
-}
-
-// commitError marks a COMMIT that failed: whether it is on disk is unknown.
-type commitError struct{ err error }
-
-func (e *commitError) Error() string { return fmt.Sprintf("commit: %v", e.err) }
-
-func (e *commitError) Unwrap() error { return e.err }
-
-// outcomeOfAbort returns what is known of a group's writes. When the disk was full, the log lacks the mark of the commit,
-// which is written last: the group was not committed.
-func outcomeOfAbort(err error) provider.Outcome {
-	if _, ok := errors.AsType[*commitError](err); ok && code(err)&0xff != lib.SQLITE_FULL && !refusedCommit(err) {
-		return provider.OutcomeUnknown
-	}
-	return provider.OutcomeNothing
-}
-
-// refusedCommit reports whether a COMMIT failed because of a constraint that is first checked there.
-func refusedCommit(err error) bool {
-	_, ok := errors.AsType[*commitError](err)
-	return ok && code(err)&0xff == lib.SQLITE_CONSTRAINT
 }
 
 // transact runs the group and the claims of parked fetches in one transaction.

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/provider"
-	"github.com/perdure/perdure/provider/internal/relational"
 )
 
 // The janitor runs at most once each janitorEvery, and reads janitorBatch instances in one transaction. After a sweep it rests
@@ -81,7 +80,7 @@ func (j *janitor) sweep() {
 			next, err = t.audit(from) // afresh if the group runs twice
 			return err
 		})
-		if !j.await(m) {
+		if !j.store.writer.ran(m, j.quit) {
 			return
 		}
 		if m.Err != nil {
@@ -90,19 +89,6 @@ func (j *janitor) sweep() {
 		}
 		j.mended.Add(next.mended)
 		page = next
-	}
-}
-
-// await waits for the writer to run a member. It returns false if the janitor must stop.
-func (j *janitor) await(m *relational.Member) bool {
-	select {
-	case <-m.Done:
-		return true
-	case <-j.quit:
-		if !j.store.writer.queue.Withdraw(m) {
-			<-m.Done
-		}
-		return false
 	}
 }
 

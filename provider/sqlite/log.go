@@ -30,7 +30,7 @@ func (j *janitor) makeRoom() error {
 			more, err = fill(f, zeros)
 			return nil // a failure concerns the log's room alone: the calls of the same group go on
 		})
-		if !j.await(m) {
+		if !j.store.writer.ran(m, j.quit) {
 			return nil
 		}
 		if err = cmp.Or(m.Err, err); err == nil {

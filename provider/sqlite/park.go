@@ -9,9 +9,6 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// fetches are the calls that claim work, and wait until there is some.
-type fetches struct{ *handle }
-
 // A parked call is a fetch that waits in the process. The writer claims for it in the transaction that makes something ready,
 // so that work becomes ready and is claimed in one commit.
 type parked struct {

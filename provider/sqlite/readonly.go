@@ -7,17 +7,7 @@ import (
 	"os"
 
 	lib "modernc.org/sqlite/lib"
-
-	"github.com/perdure/perdure/provider"
 )
-
-// ErrReadOnly is in the error of every call that would change a store opened with [Options].ReadOnly. The call changed nothing,
-// and a retry does not help.
-var ErrReadOnly = errors.New("the store is open for reading only")
-
-func refused(op string) error {
-	return &provider.Error{Op: op, Outcome: provider.OutcomeNothing, Err: ErrReadOnly}
-}
 
 // openToRead opens a store with readers only: no writer, no janitor, no lock files.
 func openToRead(ctx context.Context, full string, o Options) (_ *store, err error) {

@@ -33,6 +33,13 @@ type store struct {
 	handles  int                   // guarded by registry.mu
 }
 
+func newStore(full string, o Options) *store {
+	return &store{
+		path: full, name: dsn(full, o, o.ReadOnly), readOnly: o.ReadOnly, patience: o.BusyTimeout,
+		clock: &clock{fake: o.Clock}, log: o.Logger, hub: relational.NewHub(),
+	}
+}
+
 // registry holds the open stores, because two writers in one process would wait for each other in SQLite's busy handler.
 //
 //nolint:gochecknoglobals // the files that a process has open are global to it

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"cmp"
-	"context"
 	"math"
 	"slices"
 
@@ -31,31 +30,6 @@ const (
 	sqlTask      = `SELECT kind, attempt, deliveries, cancel, scheduled_at, deadline_at, payload, details, failure, sum, start_by_at, begun
 		FROM perdure_task WHERE key = ? AND execution = ? AND event_id = ?`
 )
-
-// FetchTasks implements [provider.Provider].
-func (fs *fetches) FetchTasks(ctx context.Context, req provider.FetchTasksRequest) (provider.FetchTasksResult, error) {
-	if err := req.Validate(); err != nil {
-		return provider.FetchTasksResult{}, err
-	}
-	f := &taskFetch{req: req, filters: make(map[relational.TaskFilter]struct{})}
-	for _, q := range req.Queues {
-		for _, name := range q.Names {
-			f.filters[relational.TaskFilter{Queue: q.Queue, Name: name}] = struct{}{}
-		}
-	}
-	call := &parked{op: "fetch tasks", wants: f.wants, find: f.find, take: f.take, undo: f.undo}
-	if relational.Gated(&req) {
-		g := &gatedFetch{taskFetch: f, call: call}
-		call.limited, call.wants, call.find, call.take = relational.Bounded(&req), g.wants, g.find, g.take
-	}
-	if err := fs.park(ctx, call, req.Wait); err != nil {
-		return provider.FetchTasksResult{}, err
-	}
-	if f.res.Now == 0 {
-		f.res.Now = fs.store.clock.wall()
-	}
-	return f.res, nil
-}
 
 // A taskFetch is one parked FetchTasks. The writer owns it until the call is done.
 type taskFetch struct {

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -21,31 +20,6 @@ const (
 	sqlTurnMessages = `SELECT id, kind, execution, event_id, timer, visible_at, payload, sum FROM perdure_inbox
 		WHERE key = ? AND visible_at <= ? ORDER BY visible_at, id`
 )
-
-// FetchTurns implements [provider.Provider].
-func (fs *fetches) FetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {
-	if err := req.Validate(); err != nil {
-		return provider.FetchTurnsResult{}, err
-	}
-	if req.MaxMessages == 0 {
-		req.MaxMessages = provider.MaxFetchMessages
-	}
-	if req.MaxBytes == 0 {
-		req.MaxBytes = provider.MaxFetchBytes
-	}
-	f := &turnFetch{req: req, caps: make(map[provider.Capability]struct{}, len(req.Capabilities))}
-	for _, c := range req.Capabilities {
-		f.caps[c] = struct{}{}
-	}
-	call := &parked{op: "fetch turns", wants: f.wants, find: f.find, take: f.take, undo: f.undo, lead: req.Ahead / 2}
-	if err := fs.park(ctx, call, req.Wait); err != nil {
-		return provider.FetchTurnsResult{}, err
-	}
-	if f.res.Now == 0 {
-		f.res.Now = fs.store.clock.wall()
-	}
-	return f.res, nil
-}
 
 // A turnFetch is one parked FetchTurns. The writer owns it until the call is done.
 type turnFetch struct {

@@ -58,55 +58,6 @@ func newWriter(s *store, c *conn, file connection) *writer {
 	return w
 }
 
-// loop runs until stop. It does the work that no caller leads.
-func (w *writer) loop() {
-	defer close(w.ended)
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	for {
-		rest, ended := w.work()
-		if ended {
-			return
-		}
-		if w.queue.Len() > 0 { // its caller found the helm taken
-			continue
-		}
-		timer.Reset(rest)
-		select {
-		case <-w.queue.Signal:
-		case <-timer.C:
-		}
-	}
-}
-
-// work runs groups until there is nothing left to do, and returns how long it may rest.
-func (w *writer) work() (rest time.Duration, ended bool) {
-	w.helm.Lock()
-	defer w.helm.Unlock()
-	for {
-		var stopped bool
-		w.group, stopped = w.queue.Take(w.group[:0], maxGroup, maxGroupBytes)
-		fresh := w.parking.takeFresh()
-		if stopped && len(w.group) == 0 {
-			return 0, true
-		}
-		if len(w.group) == 0 && !fresh && !w.pressing() {
-			copied, err := w.backlog.checkpoint(w.tx.db)
-			if err != nil {
-				w.complaints.add("the log cannot be copied into the file", err)
-			}
-			if copied {
-				continue
-			}
-			rest = w.patience()
-			w.wakes = time.Now().Add(rest)
-			return rest, false
-		}
-		w.attend()
-		w.round()
-	}
-}
-
 // stop ends the loop after what is queued.
 func (w *writer) stop() {
 	w.parking.stop()
@@ -123,16 +74,17 @@ func (w *writer) later(op string, fn func(*tx) error) *relational.Member {
 	return m
 }
 
-// pressing reports whether the writer has something to do though there is no call.
-func (w *writer) pressing() bool {
-	w.watch()
-	w.attend()
-	w.tell()
-	if w.foreign.changed {
+// ran waits until a member was run. It returns false if quit is closed before, which withdraws the member.
+func (w *writer) ran(m *relational.Member, quit <-chan struct{}) bool {
+	select {
+	case <-m.Done:
 		return true
+	case <-quit:
+		if !w.queue.Withdraw(m) {
+			<-m.Done
+		}
+		return false
 	}
-	c := w.store.clock
-	return w.parking.any() && w.tx.agenda.passed(c.wall(), c.elapsed())
 }
 
 // waiting reports whether a call of this process waits for what others may write.

@@ -8,6 +8,67 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
+// loop runs until stop. It does the work that no caller leads.
+func (w *writer) loop() {
+	defer close(w.ended)
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		rest, ended := w.work()
+		if ended {
+			return
+		}
+		if w.queue.Len() > 0 { // its caller found the helm taken
+			continue
+		}
+		timer.Reset(rest)
+		select {
+		case <-w.queue.Signal:
+		case <-timer.C:
+		}
+	}
+}
+
+// work runs groups until there is nothing left to do, and returns how long it may rest.
+func (w *writer) work() (rest time.Duration, ended bool) {
+	w.helm.Lock()
+	defer w.helm.Unlock()
+	for {
+		var stopped bool
+		w.group, stopped = w.queue.Take(w.group[:0], maxGroup, maxGroupBytes)
+		fresh := w.parking.takeFresh()
+		if stopped && len(w.group) == 0 {
+			return 0, true
+		}
+		if len(w.group) == 0 && !fresh && !w.pressing() {
+			copied, err := w.backlog.checkpoint(w.tx.db)
+			if err != nil {
+				w.complaints.add("the log cannot be copied into the file", err)
+			}
+			if copied {
+				continue
+			}
+			rest = w.patience()
+			w.wakes = time.Now().Add(rest)
+			return rest, false
+		}
+		w.attend()
+		w.round()
+	}
+}
+
+// pressing reports whether the writer has something to do though there is no call.
+func (w *writer) pressing() bool {
+	w.watch()
+	w.attend()
+	w.tell()
+	if w.foreign.changed {
+		return true
+	}
+	c := w.store.clock
+	return w.parking.any() && w.tx.agenda.passed(c.wall(), c.elapsed())
+}
+
 // await queues a call and waits for its commit. If no group runs, the caller runs it. Waking the writer's goroutine and being
 // woken by it takes longer than the statements of a step, because each of the two also wakes an idle thread.
 func (w *writer) await(ctx context.Context, closing <-chan struct{}, m *relational.Member, urgent bool) error {
