@@ -8,6 +8,7 @@ func brokenLevels() []brokenRule {
 		{name: "a level is one too low to keep others away", caught: "send/level-keeps-old-nodes-away", breaks: fetches(readsOneMore)},
 		{name: "a message of a commit does not raise the level", caught: "deliver/raises-the-level", breaks: deliversWithoutLevel},
 		{name: "an execution that continues with messages has a lower level", caught: "execution/level-of-what-waits", breaks: showsLowerLevel},
+		{name: "an execution that continues forgets the level of its last turn", caught: "execution/level-of-what-waits", breaks: commits(forgetsTurnLevel)},
 		{name: "a reset with messages lowers the level", caught: "steer/reset-level-of-what-waits", breaks: steered(resetsLevel)},
 		{name: "a message in a transaction does not raise the level", caught: "transactions/send-level", breaks: sendsInWithoutLevel},
 	}
@@ -16,6 +17,12 @@ func brokenLevels() []brokenRule {
 // sends changes the requests of Send.
 func sends(change func(*provider.SendRequest)) func(*mutant) {
 	return func(m *mutant) { m.send.before(change) }
+}
+
+func forgetsTurnLevel(req *provider.CommitTurnRequest) {
+	if req.Next != nil {
+		req.EngineLevel = 0
+	}
 }
 
 func needsNoLevel(req *provider.SendRequest) { req.Message.EngineLevel = 0 }

@@ -262,7 +262,8 @@ func (c turnCommit) continueAs(next *provider.NextExecution) error {
 	if err != nil {
 		return err
 	}
-	kind := TurnKind{provider.Capability{Name: next.Name, CodeVersion: next.CodeVersion}, levelAfter(c.h, old.Level, next.EngineLevel)}
+	level := levelAfter(c.h, max(old.Level, c.req.EngineLevel), next.EngineLevel)
+	kind := TurnKind{provider.Capability{Name: next.Name, CodeVersion: next.CodeVersion}, level}
 	if next.Name == "" {
 		kind.Name = old.Name
 	}
