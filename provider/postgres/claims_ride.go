@@ -142,6 +142,22 @@ func (f *turnFetch) known(u *unit) (turns []provider.Turn) {
 	return turns
 }
 
+// kinds returns the known numbers of what the caller can run.
+func (f *turnFetch) kinds() []int64 {
+	kinds := f.c.kinds.get()
+	list := []int64{}
+	for _, c := range f.req.Capabilities {
+		for _, id := range kinds.ByCap[c] {
+			if kinds.ByTurn[id].Level <= f.req.EngineLevel {
+				list = append(list, id)
+			}
+		}
+	}
+	return list
+}
+
+func (f *turnFetch) forget() { f.res, f.got = provider.FetchTurnsResult{}, nil }
+
 // turn builds a turn from what a group leaves of an instance.
 func (f *turnFetch) turn(u *unit, h *relational.Head) (turn provider.Turn, ok bool) {
 	was := u.recalled[h.Key]

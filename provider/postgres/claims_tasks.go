@@ -49,24 +49,6 @@ const (
 		CASE WHEN $2 THEN (SELECT t.expire_at FROM perdure.task t WHERE t.expire_at > 0 ORDER BY t.expire_at LIMIT 1) END)`
 )
 
-// fetchTasks claims tasks, or waits for some.
-func (c *claims) fetchTasks(ctx context.Context, req provider.FetchTasksRequest) (provider.FetchTasksResult, error) {
-	if err := req.Validate(); err != nil {
-		return provider.FetchTasksResult{}, err
-	}
-	f := &taskFetch{c: c, req: req}
-	call := &parked{op: "fetch tasks", wants: f.wants, look: f.look, undo: f.undo, due: f.due}
-	if relational.Gated(&req) {
-		g := &gatedFetch{taskFetch: f}
-		call.wants, call.look, call.due = g.wants, g.look, g.due
-	}
-	err := c.park(ctx, call, req.Wait)
-	if len(f.res.Tasks) > 0 || f.res.Sessions > 0 {
-		c.presence.serve(req.Owner, max(req.Lease, req.Sessions.Lease))
-	}
-	return f.res, err
-}
-
 // taskFetch is one FetchTasks.
 type taskFetch struct {
 	c   *claims

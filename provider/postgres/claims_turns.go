@@ -55,29 +55,6 @@ const (
 			AND i.fetch_at <= (SELECT now FROM clock) ORDER BY i.fetch_at LIMIT 100) s) n) FROM clock c`
 )
 
-// fetchTurns claims turns, or waits for some.
-func (c *claims) fetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {
-	if err := req.Validate(); err != nil {
-		return provider.FetchTurnsResult{}, err
-	}
-	if req.MaxMessages == 0 {
-		req.MaxMessages = provider.MaxFetchMessages
-	}
-	if req.MaxBytes == 0 {
-		req.MaxBytes = provider.MaxFetchBytes
-	}
-	f := &turnFetch{c: c, req: req}
-	call := &parked{op: "fetch turns", wants: f.wants, look: f.look, undo: f.undo, due: f.due, lead: req.Ahead / 2, turns: f}
-	call.ride.queue, call.ride.claimed, call.ride.settle = f.rides, func() []provider.Turn { return f.res.Turns }, f.arrives
-	err := c.park(ctx, call, req.Wait)
-	if len(f.res.Turns) > 0 {
-		c.presence.serve(req.Owner, req.Lease)
-	}
-	res := f.res
-	f.forget() // the call may continue to listen
-	return res, err
-}
-
 // turnFetch is one FetchTurns.
 type turnFetch struct {
 	c   *claims
@@ -87,20 +64,6 @@ type turnFetch struct {
 
 	rode        bool          // with a group
 	asked, next provider.Time // when the next one is due, and when that was read
-}
-
-// kinds returns the known numbers of what the caller can run.
-func (f *turnFetch) kinds() []int64 {
-	kinds := f.c.kinds.get()
-	list := []int64{}
-	for _, c := range f.req.Capabilities {
-		for _, id := range kinds.ByCap[c] {
-			if kinds.ByTurn[id].Level <= f.req.EngineLevel {
-				list = append(list, id)
-			}
-		}
-	}
-	return list
 }
 
 func (f *turnFetch) wants(s *signal) bool {
@@ -143,8 +106,6 @@ func (f *turnFetch) arrives(committed bool) bool {
 	f.rode = len(f.res.Turns) > 0
 	return f.rode
 }
-
-func (f *turnFetch) forget() { f.res, f.got = provider.FetchTurnsResult{}, nil }
 
 // queueClaim queues the claim with the histories and messages of the instances: one round trip and one transaction.
 func (f *turnFetch) queueClaim(b *pgx.Batch) {

@@ -99,6 +99,11 @@ func (set writes) sql() string {
 	return "WITH " + strings.Join(with, ", ") + columns
 }
 
+// fused returns the statement of a lone step with these writes.
+func (n *names) fused(set writes) string { return made(n, n.steps, set, n.loneStep) }
+
+func (n *names) loneStep(set writes) string { return n.here(set.sql()) }
+
 // loneStep is the statement of a lone step with its parameters.
 type loneStep struct {
 	sql  string

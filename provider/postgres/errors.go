@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
 )
 
 // SQLSTATE codes and classes that this package handles.
@@ -132,4 +133,29 @@ func lost(err error) bool {
 // isSerialization reports whether the server ended a transaction in favour of another one.
 func isSerialization(err error) bool {
 	return strings.HasPrefix(sqlState(err), "40")
+}
+
+// needError requests a transaction that begins with more than the calls' own needs.
+type needError struct {
+	needs relational.Needs
+	turns []relational.TurnKind
+	tasks []relational.TaskKind
+}
+
+func (e *needError) Error() string { return fmt.Sprintf("more is needed: %+v", *e) }
+
+// kind reports whether kinds are missing.
+func (e *needError) kind() bool { return len(e.turns)+len(e.tasks) > 0 }
+
+// errHeld is returned if another transaction holds what a call needs.
+var errHeld = errors.New("another transaction holds the instance")
+
+// errAlone is returned if a call cannot share its transaction. A group writes nothing before its end. So a refused call
+// can be rolled back, and no call waits for locks of another one in its group.
+var errAlone = errors.New("the call needs a transaction of its own")
+
+// needsMore reports whether a call could not be judged in a group.
+func needsMore(err error) bool {
+	_, need := errors.AsType[*needError](err)
+	return need || errors.Is(err, errHeld) || errors.Is(err, errAlone)
 }

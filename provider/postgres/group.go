@@ -7,7 +7,6 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
@@ -136,12 +135,4 @@ func (g *group) enqueue(ctx context.Context, m *relational.Member, renewal bool)
 // later runs fn in a group that nobody waits for.
 func (g *group) later(op string, needs relational.Needs, fn func(*relational.Tx) error) {
 	g.queue.Submit(&relational.Member{Op: op, Needs: needs, Run: fn, Done: make(chan struct{})}, false)
-}
-
-// finish ends members with their results.
-func finish(members []*relational.Member, err error, outcome provider.Outcome) {
-	for _, m := range members {
-		m.Err = failed(m.Op, err, outcome)
-		close(m.Done)
-	}
 }

@@ -88,6 +88,14 @@ func finishRefused(refused []*relational.Member) {
 	}
 }
 
+// finish ends members with their results.
+func finish(members []*relational.Member, err error, outcome provider.Outcome) {
+	for _, m := range members {
+		m.Err = failed(m.Op, err, outcome)
+		close(m.Done)
+	}
+}
+
 // judge runs each call in memory. A refused call is rolled back without a trace. An error that judge returns ends the
 // transaction.
 func judge(u *unit, t *relational.Tx, members []*relational.Member) (v verdict, err error) {
@@ -114,12 +122,6 @@ func judge(u *unit, t *relational.Tx, members []*relational.Member) (v verdict, 
 		}
 	}
 	return v, nil
-}
-
-// needsMore reports whether a call could not be judged in a group.
-func needsMore(err error) bool {
-	_, need := errors.AsType[*needError](err)
-	return need || errors.Is(err, errHeld) || errors.Is(err, errAlone)
 }
 
 // runMember runs one call, and rolls it back if it fails.

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -13,6 +14,85 @@ import (
 
 	"github.com/perdure/perdure/provider"
 )
+
+// answers are the results of a batch, in the order of its statements. They implement [pgx.BatchResults].
+type answers struct {
+	ctx   context.Context //nolint:containedctx // one for all messages: exchange has watched the caller's before
+	conn  *pgx.Conn
+	known []*pgconn.StatementDescription
+	next  int
+	rows  incoming // of the statement before
+	err   error    // no later statement has a result
+	ready bool     // the server has sent everything
+}
+
+func newAnswers(ctx context.Context, conn *pgx.Conn, n int) *answers {
+	return &answers{ctx: context.WithoutCancel(ctx), conn: conn, known: make([]*pgconn.StatementDescription, 0, n)}
+}
+
+// receive reads the rows of all statements.
+func (a *answers) receive(b *pgx.Batch) (err error) {
+	for _, query := range b.QueuedQueries {
+		if query.Fn != nil {
+			err = query.Fn(a)
+		} else {
+			_, err = a.Exec()
+		}
+		if err != nil {
+			break
+		}
+	}
+	for !a.ready {
+		if _, err := a.message(); err != nil {
+			return err
+		}
+	}
+	if a.err != nil {
+		return a.err
+	}
+	return err
+}
+
+// message returns the next message.
+func (a *answers) message() (pgproto3.BackendMessage, error) {
+	message, err := a.conn.PgConn().ReceiveMessage(a.ctx)
+	if err != nil {
+		a.err, a.ready = &unanswered{cause: err}, true
+		return nil, a.err
+	}
+	switch m := message.(type) {
+	case *pgproto3.ErrorResponse:
+		a.err = pgconn.ErrorResponseToPgError(m)
+	case *pgproto3.ReadyForQuery:
+		a.ready = true
+	}
+	return message, nil
+}
+
+// open begins the rows of the next statement.
+func (a *answers) open() *incoming {
+	a.rows = incoming{answers: a, fields: a.known[a.next].Fields, closed: a.err != nil}
+	a.next++
+	return &a.rows
+}
+
+// Query implements [pgx.BatchResults].
+func (a *answers) Query() (pgx.Rows, error) { return a.open(), a.err }
+
+// QueryRow implements [pgx.BatchResults].
+func (a *answers) QueryRow() pgx.Row { return (*incomingRow)(a.open()) }
+
+// Exec implements [pgx.BatchResults].
+func (a *answers) Exec() (pgconn.CommandTag, error) {
+	a.open().Close()
+	return pgconn.CommandTag{}, a.err
+}
+
+// Close implements [pgx.BatchResults]. The caller reads the remaining results.
+func (a *answers) Close() error { return a.err }
+
+// Tx implements [pgx.BatchResults].
+func (a *answers) Tx() pgx.Tx { return nil }
 
 // incoming reads the rows of one statement as they arrive. It implements [pgx.Rows], because the driver's would look up
 // how to decode each column.

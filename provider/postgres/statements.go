@@ -81,14 +81,9 @@ func (n *names) sql(statement string) string { return made(n, n.done, statement,
 // lone returns a statement over arrays rewritten for a single row, with values in place of the arrays.
 func (n *names) lone(statement string) string { return made(n, n.alone, statement, n.loneRow) }
 
-// fused returns the statement of a lone step with these writes.
-func (n *names) fused(set writes) string { return made(n, n.steps, set, n.loneStep) }
-
 func (n *names) rowwise(statement string) string { return rowwise(n.here(statement)) }
 
 func (n *names) loneRow(statement string) string { return loneRow(n.here(statement)) }
-
-func (n *names) loneStep(set writes) string { return n.here(set.sql()) }
 
 func (n *names) here(statement string) string {
 	return strings.ReplaceAll(statement, defaultSchema+".", n.prefix)

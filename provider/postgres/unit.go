@@ -3,8 +3,6 @@ package postgres
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -35,25 +33,6 @@ var (
 	_ relational.Rows          = (*unit)(nil)
 	_ relational.FirstTurnRows = (*unit)(nil)
 )
-
-// needError requests a transaction that begins with more than the calls' own needs.
-type needError struct {
-	needs relational.Needs
-	turns []relational.TurnKind
-	tasks []relational.TaskKind
-}
-
-func (e *needError) Error() string { return fmt.Sprintf("more is needed: %+v", *e) }
-
-// kind reports whether kinds are missing.
-func (e *needError) kind() bool { return len(e.turns)+len(e.tasks) > 0 }
-
-// errHeld is returned if another transaction holds what a call needs.
-var errHeld = errors.New("another transaction holds the instance")
-
-// errAlone is returned if a call cannot share its transaction. A group writes nothing before its end. So a refused call
-// can be rolled back, and no call waits for locks of another one in its group.
-var errAlone = errors.New("the call needs a transaction of its own")
 
 // unitOf returns the unit below a transaction of this store.
 func unitOf(t *relational.Tx) *unit { return t.Rows.(*unit) } //nolint:forcetypeassert // all are made by unit.tx

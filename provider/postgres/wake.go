@@ -2,9 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
-	"hash/fnv"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -63,29 +60,6 @@ type wake struct {
 	pending relational.Effects // not yet sent
 	lost    bool               // and some that never will be sent
 	ready   chan struct{}
-}
-
-func startWake(db *database, kinds *kinds, hub *relational.Hub, parking *parking) *wake {
-	hash := fnv.New64a()
-	_, _ = hash.Write([]byte(db.opts.Schema)) // never fails
-	w := &wake{
-		db: db, kinds: kinds, hub: hub, parking: parking,
-		node: fmt.Sprintf("%016x", rand.Uint64()), channel: fmt.Sprintf("perdure_%016x", hash.Sum64()),
-		pending: relational.NewEffects(), ready: make(chan struct{}, 1),
-	}
-	w.ctx, w.cancel = context.WithCancel(db.hard)
-	if db.opts.Pooler && db.opts.ListenURL == "" {
-		db.opts.Logger.Warn("perdure postgres: no notifications through a pooler, commits of other processes are seen up to 5 s later; set ListenURL")
-	} else {
-		w.ended.Go(func() { w.keep("listen", w.listen) })
-	}
-	w.ended.Go(func() { w.keep("notify", w.send) })
-	return w
-}
-
-func (w *wake) stop() {
-	w.cancel()
-	w.ended.Wait()
 }
 
 // publish announces a commit: to this process at once, except to the given call, and to the others soon.

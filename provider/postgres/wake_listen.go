@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"hash/fnv"
 	"maps"
 	"math/rand/v2"
 	"net"
@@ -16,6 +18,29 @@ import (
 
 	"github.com/perdure/perdure/provider/internal/relational"
 )
+
+func startWake(db *database, kinds *kinds, hub *relational.Hub, parking *parking) *wake {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(db.opts.Schema)) // never fails
+	w := &wake{
+		db: db, kinds: kinds, hub: hub, parking: parking,
+		node: fmt.Sprintf("%016x", rand.Uint64()), channel: fmt.Sprintf("perdure_%016x", hash.Sum64()),
+		pending: relational.NewEffects(), ready: make(chan struct{}, 1),
+	}
+	w.ctx, w.cancel = context.WithCancel(db.hard)
+	if db.opts.Pooler && db.opts.ListenURL == "" {
+		db.opts.Logger.Warn("perdure postgres: no notifications through a pooler, commits of other processes are seen up to 5 s later; set ListenURL")
+	} else {
+		w.ended.Go(func() { w.keep("listen", w.listen) })
+	}
+	w.ended.Go(func() { w.keep("notify", w.send) })
+	return w
+}
+
+func (w *wake) stop() {
+	w.cancel()
+	w.ended.Wait()
+}
 
 // keep runs work on a connection of its own. If that is lost it runs work again on another one.
 func (w *wake) keep(what string, work func(*pgx.Conn) error) {
