@@ -144,16 +144,6 @@ func (r GetRequest) Validate() error {
 	return c.done("get")
 }
 
-func (m *NewMessage) check() error {
-	var c checker
-	c.least("Execution", m.Execution, 0)
-	c.least("EventID", m.EventID, 0)
-	c.delay("Delay", m.Delay)
-	c.payload("Payload", m.Payload)
-	c.least("EngineLevel", m.EngineLevel, 0)
-	return c.err
-}
-
 // Validate checks the request before a provider touches its store.
 func (r SendRequest) Validate() error {
 	var c checker

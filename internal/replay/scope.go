@@ -1,24 +1,6 @@
 package replay
 
-import (
-	"container/list"
-
-	"github.com/perdure/perdure/internal/failure"
-)
-
-// Scope is a cancellation scope of an execution's code. Cancelling it gives up the operations
-// begun in it and cancels its child scopes. Only the running coroutine may use it.
-type Scope struct {
-	x        *core
-	parent   *Scope
-	place    *list.Element // in parent.children
-	open     list.List     // open futures, oldest first
-	children list.List     // open child scopes
-	waiting  waitList
-	done     bool // its code has returned
-	detached bool // for cleaning up: it may use the reserve for the end
-	err      error
-}
+import "github.com/perdure/perdure/internal/failure"
 
 // Env returns the node's environment.
 func (s *Scope) Env() *Env { return s.x.env }
@@ -36,23 +18,6 @@ func (s *Scope) Input() []byte { return s.x.startEvent.Input }
 func (s *Scope) Err() error {
 	s.x.sched.look()
 	return s.over()
-}
-
-// over returns why nothing can be begun in the scope any more, or nil.
-func (s *Scope) over() error {
-	if s.err != nil {
-		return s.err
-	}
-	return s.returned()
-}
-
-// returned refuses operations in the scope of a coroutine that has returned: nothing could wait for them.
-func (s *Scope) returned() error {
-	if s.done && s.x.settings.Flags&flagScopes != 0 {
-		return s.x.env.Errors.New(failure.ErrInvalid,
-			"the context of a coroutine is used after its function has returned: use the context of the code that goes on")
-	}
-	return nil
 }
 
 // Replaying reports whether the code runs on stored events.
@@ -75,14 +40,6 @@ func (s *Scope) WithCancel() (child *Scope, cancel func()) {
 func (s *Scope) Detached() *Scope {
 	s.x.sched.look()
 	return &Scope{x: s.x, detached: true}
-}
-
-func (s *Scope) newChild() *Scope {
-	child := &Scope{x: s.x, parent: s, detached: s.detached, err: s.over()}
-	if child.err == nil {
-		child.place = s.children.PushBack(child)
-	}
-	return child
 }
 
 // cancel gives up everything open in the scope, oldest first, and then in its children. It wakes the coroutines that
@@ -147,21 +104,4 @@ func (s *Scope) Go(body func(*Scope) error) *Future {
 		}
 	})
 	return f
-}
-
-// detach removes a scope that is done from its parent's list.
-func (s *Scope) detach() {
-	if s.place != nil {
-		s.parent.children.Remove(s.place)
-		s.place = nil
-		s.parent.leave()
-	}
-}
-
-// leave detaches a scope whose code has returned once nothing begun in it is open. Until
-// then a cancellation of the parent must reach it.
-func (s *Scope) leave() {
-	if s.done && s.open.Len() == 0 && s.children.Len() == 0 {
-		s.detach()
-	}
 }

@@ -5,7 +5,6 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"slices"
-	"time"
 
 	"github.com/perdure/perdure/provider"
 )
@@ -94,15 +93,4 @@ func (r *armed) error(op Op, outcome provider.Outcome) error {
 
 func failure(op Op, outcome provider.Outcome) error {
 	return &provider.Error{Op: string(op), Outcome: outcome, Retryable: true, Err: ErrInjected}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

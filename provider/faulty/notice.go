@@ -46,6 +46,23 @@ func (p *Provider) Notify(fn func(provider.Notice)) (stop func()) {
 	}
 }
 
+// tellings is the number of times that a notice is sent.
+func (p *Plan) tellings(n provider.Notice) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.deaf {
+		return 0
+	}
+	switch v := p.judge(Notify, n, true); {
+	case v.wake == nil && v.before == nil:
+		return 1
+	case v.before == nil && v.wake.Kind == DuplicateWake:
+		return 2
+	default:
+		return 0
+	}
+}
+
 // invents sends false notices about previously leased tasks, one task after the other.
 func (p *Provider) invents() {
 	p.plan.mu.Lock()

@@ -121,6 +121,17 @@ func NewPlan(seed uint64) *Plan {
 	return &Plan{seed: seed, flights: map[*flight]struct{}{}, calls: map[Op]int{}, Sleep: sleep, Now: time.Now}
 }
 
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // Add adds a rule. The first failure that applies to a call wins, and so does the first wake-up kind. Delays add up.
 func (p *Plan) Add(r Rule) {
 	p.mu.Lock()

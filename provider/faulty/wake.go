@@ -44,23 +44,6 @@ func deaf[Res any](ctx context.Context, plan *Plan, wait, interval time.Duration
 	}
 }
 
-// tellings is the number of times that a notice is sent.
-func (p *Plan) tellings(n provider.Notice) int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.deaf {
-		return 0
-	}
-	switch v := p.judge(Notify, n, true); {
-	case v.wake == nil && v.before == nil:
-		return 1
-	case v.before == nil && v.wake.Kind == DuplicateWake:
-		return 2
-	default:
-		return 0
-	}
-}
-
 // FetchTurns implements provider.Provider.
 func (p *Provider) FetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {
 	return block(ctx, p, FetchTurns, req, req.Wait, func(ctx context.Context, wait time.Duration) (provider.FetchTurnsResult, bool, error) {

@@ -8,6 +8,14 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
+// add stores a task and gives it its turn among the tasks of its fairness key.
+func (ts *tasks) add(i *instance, n *provider.NewTask, now provider.Time) {
+	t := ts.schedule(i, n, now)
+	if n.FairnessKey != "" && n.NotBefore == 0 && n.Lease == nil {
+		ts.takeTurn(t, now)
+	}
+}
+
 // byRank orders fetchable tasks. Event IDs of an execution rise in the order of insertion.
 func byRank(now provider.Time) func(a, b *task) int {
 	return func(a, b *task) int {

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"time"
 
@@ -71,14 +70,6 @@ func (ts *tasks) schedule(i *instance, n *provider.NewTask, now provider.Time) *
 	return t
 }
 
-// add stores a task and gives it its turn among the tasks of its fairness key.
-func (ts *tasks) add(i *instance, n *provider.NewTask, now provider.Time) {
-	t := ts.schedule(i, n, now)
-	if n.FairnessKey != "" && n.NotBefore == 0 && n.Lease == nil {
-		ts.takeTurn(t, now)
-	}
-}
-
 // anew returns the task as it is queued again after it was a dead letter: without its times and attempts.
 func (t *task) anew() provider.NewTask {
 	return provider.NewTask{
@@ -129,48 +120,6 @@ func (ts *tasks) state(ref provider.TaskRef) provider.ExecutionState {
 		return provider.ExecutionState{Kind: provider.ExecutionTerminal, Status: status}
 	}
 	return provider.ExecutionState{Kind: provider.ExecutionRunning}
-}
-
-// FetchTasks implements provider.Provider.
-func (ts *tasks) FetchTasks(ctx context.Context, req provider.FetchTasksRequest) (res provider.FetchTasksResult, err error) {
-	type kind struct{ queue, name string }
-	able := map[kind]bool{}
-	for _, f := range req.Queues {
-		for _, name := range f.Names {
-			able[kind{f.Queue, name}] = true
-		}
-	}
-	g := gate{tasks: ts, req: &req}
-	err = ts.wait(ctx, req, req.Wait, func(now provider.Time) (bool, provider.Time, error) {
-		g.open(now)
-		var ready []*task
-		var again provider.Time
-		for _, t := range ts.byRef {
-			if ts.instances.byKey[t.Key].row.Status == provider.StatusSuspended {
-				continue
-			}
-			switch at := t.fetchableAt(able[kind{t.queue, t.name}], req.Expired, now); {
-			case at == 0:
-			case at <= now:
-				ready = append(ready, t)
-			default:
-				again = sooner(again, at)
-			}
-		}
-		slices.SortFunc(ready, byRank(now))
-		res = provider.FetchTasksResult{Now: now}
-		for _, t := range ready {
-			if len(res.Tasks) == req.Max || !g.admits(t) {
-				continue
-			}
-			t.take(provider.TaskToken(req.Token, t.TaskRef), req.Owner, now, req.Lease)
-			res.Tasks = append(res.Tasks, t.leased(ts.state(t.TaskRef), now))
-			ts.write()
-		}
-		res.Sessions = g.held()
-		return len(res.Tasks) > 0, sooner(again, g.again), nil
-	})
-	return res, err
 }
 
 // timeUp is when the task is past its time, 0 for never.

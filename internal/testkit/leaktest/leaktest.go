@@ -5,7 +5,6 @@ package leaktest
 import (
 	"fmt"
 	"os"
-	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -36,11 +35,4 @@ func describe(goroutines error, files []string) (left string) {
 		left += fmt.Sprintf("leaktest: a file is still open after all tests: %s\n", name)
 	}
 	return left
-}
-
-// ofStore reports whether a path is a store's database or one of its other files, deleted or not.
-func ofStore(path string) bool {
-	name := strings.TrimSuffix(path[strings.LastIndexByte(path, '/')+1:], " (deleted)")
-	_, suffix, found := strings.Cut(name, ".db")
-	return found && (suffix == "" || suffix[0] == '-')
 }
