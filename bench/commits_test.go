@@ -30,7 +30,7 @@ func TestCommitsPerStep(t *testing.T) {
 			if _, err := store.FetchTurns(t.Context(), idle()); err != nil {
 				t.Fatal(err)
 			}
-			before := commits(t, store)
+			before := commits(store)
 			h, err := client.Start(t.Context(), c, workload.Chain, workload.Load{N: w.activities})
 			if err != nil {
 				t.Fatal(err)
@@ -38,7 +38,7 @@ func TestCommitsPerStep(t *testing.T) {
 			if _, err := h.Wait(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			best = min(best, commits(t, store)-before)
+			best = min(best, commits(store)-before)
 		}
 		if best > w.atMost {
 			t.Errorf("%s made %d commits, want at most %d", w.name, best, w.atMost)

@@ -84,9 +84,9 @@ func TestCostsOnFile(t *testing.T) {
 	costs.Check(t, "file", []costs.Figure{
 		{Name: "bytes of a step", Value: least(grown), Slack: 0.1},
 		{Name: "commits of 5 activities in sequence", Value: least(func() float64 {
-			before := commits(t, store)
+			before := commits(store)
 			runChain(t, n, 5)
-			return float64(commits(t, store) - before)
+			return float64(commits(store) - before)
 		})},
 	})
 }

@@ -40,14 +40,7 @@ func onStore(tb testing.TB, store provider.Provider) (n *workload.Node, end func
 	}
 }
 
-func commits(tb testing.TB, store provider.Provider) int64 {
-	tb.Helper()
-	stats, err := provider.FullOf(store).Stats(tb.Context(), provider.StatsRequest{})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return stats.Commits
-}
+func commits(store provider.Provider) int64 { return provider.CountersOf(store).Commits }
 
 // The workloads that take seconds. The command perdure bench runs all of them, also on Postgres.
 
@@ -78,7 +71,7 @@ func measure(b *testing.B, w workload.Workload, size int) {
 	defer end()
 	s := w.Size
 	s.N = size
-	before := commits(b, n.Store)
+	before := commits(n.Store)
 	r, err := w.Run(b.Context(), n, s)
 	if err != nil {
 		b.Fatal(err)
@@ -88,7 +81,7 @@ func measure(b *testing.B, w workload.Workload, size int) {
 	b.ReportMetric(r.PerSecond(), w.Unit+"/s")
 	b.ReportMetric(r.Percentile(50).Seconds()*1e3, "p50-ms")
 	b.ReportMetric(r.Percentile(99).Seconds()*1e3, "p99-ms")
-	b.ReportMetric(float64(commits(b, n.Store)-before)/float64(r.Steps), "commits/step")
+	b.ReportMetric(float64(commits(n.Store)-before)/float64(r.Steps), "commits/step")
 	for _, f := range r.Figures {
 		b.ReportMetric(f.Value, strings.ReplaceAll(f.Name, " ", "-")+"-"+f.Unit)
 	}

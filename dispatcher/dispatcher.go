@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/local"
 	"github.com/perdure/perdure/dispatcher/internal/task"
 	"github.com/perdure/perdure/dispatcher/internal/turn"
+	"github.com/perdure/perdure/internal/fastpath"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -39,6 +40,7 @@ func Start(cfg core.Config) *Dispatcher {
 	// The loops outlive the caller of Start by design: only Shutdown ends them.
 	fetching, stopFetching := context.WithCancel(context.Background()) //nolint:forbidigo // root of the node's life
 	working, stopWorking := context.WithCancel(context.Background())   //nolint:forbidigo // root of the node's life
+	cfg.Off |= undeclared(provider.FeaturesOf(cfg.Provider))
 	n := core.New(working, cfg)
 	d := &Dispatcher{
 		node: n, stopFetching: stopFetching, stopWorking: stopWorking,
@@ -56,6 +58,20 @@ func Start(cfg core.Config) *Dispatcher {
 	go d.endOnOverrun(working)
 	d.run(fetching)
 	return d
+}
+
+// undeclared returns the fast paths that stand on features which the provider does not declare.
+func undeclared(f provider.Features) (off fastpath.Set) {
+	if !f.FirstTurns {
+		off |= fastpath.Eager
+	}
+	if !f.Ahead {
+		off |= fastpath.Ahead
+	}
+	if !f.Sticky {
+		off |= fastpath.Sticky
+	}
+	return off
 }
 
 // run starts the loops.

@@ -33,6 +33,9 @@ func FullOf(p Provider) *Full {
 	return f
 }
 
+// Features implements [Featured], so that what embeds a Full promises what the provider does.
+func (f *Full) Features() Features { return FeaturesOf(f.Provider) }
+
 // find sets in to the interface of p, if p has it.
 func find[T any](p Provider, in *T) {
 	if t, ok := As[T](p); ok {

@@ -5,7 +5,8 @@ import "context"
 // Provider is the core that every storage for durable executions has. It runs orchestrations and activities by
 // itself. See the package comment for the rules that every method obeys.
 //
-// All else is an optional interface, which [As] finds, or a field of [Features].
+// All else is an optional interface, which [As] finds, or a field of a request that the provider may ignore unless it
+// declares it in [Features].
 type Provider interface {
 	// Create stores a new instance together with its start message, atomically.
 	//
@@ -24,8 +25,8 @@ type Provider interface {
 	// First is the first turn of the instance, computed before the instance exists. If the call inserts the
 	// instance, it also stores that turn, all or nothing, as CommitTurn would after a fetch of the start message.
 	// The start message then never enters the inbox. Begun reports that the stored Version is First.Commit.
-	// An instance that the call does not insert stays as it is. A provider may ignore First: then Begun is false
-	// and the start message waits in the inbox.
+	// An instance that the call does not insert stays as it is. Without [Features].FirstTurns, a provider may ignore
+	// First: then Begun is false and the start message waits in the inbox.
 	//
 	// Messages are delivered in the same transaction, in order and after the start message. A turn in First has
 	// consumed them, too. With UseExisting they go to the existing instance, under the limits of Send. If it has
@@ -117,8 +118,8 @@ type Provider interface {
 	// instance back for longer. The caller then holds the turn until the moment at which it is due. A claim ahead
 	// is a lease without any visible message. It ends when a message arrives that is visible before all others,
 	// and its delivery is not counted. A lease is a claim ahead while ReadyAt of its instance lies ahead, however it
-	// was taken. The engine needs no claims ahead: a provider may ignore Ahead, or return some messages only once
-	// they are visible.
+	// was taken. A provider may return some messages only once
+	// they are visible. Without [Features].Ahead it may do so with all of them.
 	FetchTurns(ctx context.Context, req FetchTurnsRequest) (FetchTurnsResult, error)
 
 	// CommitTurn applies one turn of one instance: all of it, or nothing.

@@ -83,18 +83,14 @@ type WaitingTasks struct {
 
 // StatsResult is what Stats returns.
 type StatsResult struct {
-	Instances    map[Status]int64 // Running to Terminated
-	Blocked      int64
-	Turns        []WaitingTurns // visible and not leased, by name and version
-	Tasks        []WaitingTasks // fetchable, by queue and name
-	TurnLeases   int64          // unexpired
-	TaskLeases   int64          // unexpired
-	DeadLetters  int64
-	ReadyMended  int64 // ready times that the janitor has corrected since opening
-	Dropped      int64 // messages dropped since opening because their key was gone
-	Commits      int64 // transactions that changed the store, by this provider value since opening
-	CommitGroups int64 // turn commits in these transactions
-	Now          Time
+	Instances   map[Status]int64 // Running to Terminated
+	Blocked     int64
+	Turns       []WaitingTurns // visible and not leased, by name and version
+	Tasks       []WaitingTasks // fetchable, by queue and name
+	TurnLeases  int64          // unexpired
+	TaskLeases  int64          // unexpired
+	DeadLetters int64
+	Now         Time
 }
 
 // DeleteRequest names an instance by Key, or by ID when Key is zero.

@@ -20,7 +20,7 @@ type FetchTurnsRequest struct {
 	MaxMessages  int // per instance; 0: MaxFetchMessages
 	MaxBytes     int // of messages per instance; 0: MaxFetchBytes
 	Wait         time.Duration
-	Ahead        time.Duration // at most MaxAhead; 0: only what is visible
+	Ahead        time.Duration // Features.Ahead: at most MaxAhead; 0: only what is visible
 }
 
 // Turn is an instance leased for one turn.
@@ -125,7 +125,7 @@ type CommitTurnRequest struct {
 	EngineLevel  int64 // 0 keeps; the stored level never falls within an execution
 
 	Owner  string        // with Sticky: only this owner fetches the instance for that long
-	Sticky time.Duration // 0: any owner may fetch it
+	Sticky time.Duration // Features.Sticky: 0: any owner may fetch it
 }
 
 // CommitTurnResult is the result of a stored commit.

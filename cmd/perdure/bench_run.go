@@ -22,11 +22,7 @@ type totals struct {
 }
 
 func readTotals(ctx context.Context, store provider.Provider) (t totals, err error) {
-	stats, err := provider.FullOf(store).Stats(ctx, provider.StatsRequest{})
-	if err != nil {
-		return t, fmt.Errorf("reading figures of the store: %w", err)
-	}
-	t.Commits = stats.Commits
+	t.Commits = provider.CountersOf(store).Commits
 	if u, ok := measure.Self(); ok {
 		t.CPU, t.Peak, t.Memory = new(u.CPU.Seconds()), &u.Peak, &u.Memory
 	}

@@ -19,7 +19,6 @@ type Provider struct {
 	state   *memory.Provider
 	clock   *clock
 	journal *journal
-	opened  provider.StatsResult // counts of the calls replayed while opening
 
 	mu      sync.Mutex     // held while a call is applied, so that the journal has the order of the calls
 	calls   sync.WaitGroup // those in progress
@@ -37,6 +36,7 @@ var (
 	_ provider.Cleaner     = (*Provider)(nil)
 	_ provider.Redriver    = (*Provider)(nil)
 	_ provider.Keeper      = (*Provider)(nil)
+	_ provider.Featured    = (*Provider)(nil)
 	_ provider.TaskSteerer = (*Provider)(nil)
 )
 
@@ -49,9 +49,6 @@ func Open(ctx context.Context, path string) (*Provider, error) {
 	p := &Provider{file: file, clock: &clock{}, changed: make(chan struct{}), closed: make(chan struct{})}
 	p.state = memory.New(memory.Options{Clock: p.clock})
 	number, err := p.load(ctx)
-	if err == nil {
-		p.opened, err = p.state.Stats(ctx, provider.StatsRequest{})
-	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, errors.Join(err, file.Close()))
 	}
@@ -127,4 +124,9 @@ func (p *Provider) enter() error {
 		p.calls.Add(1)
 		return nil
 	}
+}
+
+// Features implements provider.Featured.
+func (p *Provider) Features() provider.Features {
+	return provider.Features{FirstTurns: true, Ahead: true, Sticky: true}
 }

@@ -131,15 +131,9 @@ func (p *Provider) Count(ctx context.Context, req provider.CountRequest) (provid
 	return read(ctx, p, "count", req, p.state.Count)
 }
 
-// Stats implements provider.Meter. Counts since opening leave out the replayed calls.
+// Stats implements provider.Meter.
 func (p *Provider) Stats(ctx context.Context, req provider.StatsRequest) (provider.StatsResult, error) {
-	res, err := read(ctx, p, "stats", req, p.state.Stats)
-	if err == nil {
-		res.Commits -= p.opened.Commits
-		res.CommitGroups -= p.opened.CommitGroups
-		res.Dropped -= p.opened.Dropped
-	}
-	return res, err
+	return read(ctx, p, "stats", req, p.state.Stats)
 }
 
 // Delete implements provider.Cleaner.

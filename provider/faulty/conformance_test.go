@@ -29,7 +29,7 @@ func TestConformance(t *testing.T) {
 				p := faulty.Wrap(memory.New(memory.Options{}), plan)
 				t.Cleanup(func() { _ = p.Close() })
 				return p
-			}, validations.FirstTurns())
+			})
 		})
 	}
 }

@@ -2,7 +2,6 @@ package faulty
 
 import (
 	"context"
-	"errors"
 
 	"github.com/perdure/perdure/provider"
 )
@@ -13,7 +12,7 @@ var _ provider.TaskSteerer = (*Provider)(nil)
 func (p *Provider) SteerTask(ctx context.Context, req provider.SteerTaskRequest) (provider.SteerTaskResult, error) {
 	s, ok := provider.As[provider.TaskSteerer](p.inner)
 	if !ok {
-		return provider.SteerTaskResult{}, &provider.Error{Op: string(SteerTask), Outcome: provider.OutcomeNothing, Err: errors.ErrUnsupported}
+		return provider.SteerTaskResult{}, provider.Lacking(string(SteerTask), "TaskSteerer")
 	}
 	return call(ctx, p, SteerTask, req, s.SteerTask)
 }

@@ -14,7 +14,7 @@ func TestConformance(t *testing.T) {
 		p := memory.New(memory.Options{})
 		t.Cleanup(func() { _ = p.Close() })
 		return p
-	}, validations.Transactions(beginTx), validations.FirstTurns())
+	}, validations.Transactions(beginTx))
 }
 
 func beginTx(_ context.Context, p provider.Provider) (validations.Transaction, error) {

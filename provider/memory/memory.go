@@ -31,6 +31,8 @@ var (
 	_ provider.Cleaner     = (*Provider)(nil)
 	_ provider.Redriver    = (*Provider)(nil)
 	_ provider.Keeper      = (*Provider)(nil)
+	_ provider.Featured    = (*Provider)(nil)
+	_ provider.Counter     = (*Provider)(nil)
 	_ provider.TaskSteerer = (*Provider)(nil)
 )
 
@@ -58,4 +60,9 @@ func New(options Options) *Provider {
 		shared:  &shared{store: s, leases: map[string]holder{}, records: map[string]map[string]provider.Record{}},
 		guests:  &guests{store: s, instances: all, inboxes: in, tasks: ts, turns: tn},
 	}
+}
+
+// Features implements provider.Featured.
+func (p *Provider) Features() provider.Features {
+	return provider.Features{FirstTurns: true, Ahead: true, Sticky: true}
 }

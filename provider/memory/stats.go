@@ -8,10 +8,16 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
+// Counters implements provider.Counter.
+func (s *store) Counters() provider.Counters {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.counts
+}
+
 // Stats implements provider.Meter. It counts instances as List does, without the replaced ones.
 func (rd *reader) Stats(ctx context.Context, req provider.StatsRequest) (res provider.StatsResult, err error) {
 	err = rd.do(ctx, req, func(now provider.Time) error {
-		res = rd.counts
 		res.Now = now
 		res.Instances = map[provider.Status]int64{}
 		res.DeadLetters = int64(len(rd.letters.list))

@@ -21,8 +21,8 @@ type store struct {
 	dirty   bool          // something changed since changed was replaced
 	notices []provider.Notice
 
-	sequence int64                // of messages and dead letters, in their order
-	counts   provider.StatsResult // only its counters
+	sequence int64 // of messages and dead letters, in their order
+	counts   provider.Counters
 }
 
 // request is the common part of all requests.

@@ -21,7 +21,7 @@ import (
 func TestConformance(t *testing.T) {
 	schemas := &emptied{t: t, url: postgrestest.URL(t)}
 	shared := pool(t, schemas.url, func(c *pgxpool.Config) { c.MaxConns = 16 })
-	opts := []validations.Option{validations.Transactions(beginTx), validations.FirstTurns()}
+	opts := []validations.Option{validations.Transactions(beginTx)}
 	if racedetector.On {
 		for _, name := range []string{"send/inbox-full", "send/inbox-full-of-bytes", "clean/prune-default"} {
 			opts = append(opts, validations.Skip(name, "make test runs it without the race detector, and that of the memory store with it"))

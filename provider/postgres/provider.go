@@ -52,6 +52,8 @@ var (
 	_ provider.Cleaner     = (*Provider)(nil)
 	_ provider.Redriver    = (*Provider)(nil)
 	_ provider.Keeper      = (*Provider)(nil)
+	_ provider.Featured    = (*Provider)(nil)
+	_ provider.Counter     = (*Provider)(nil)
 	_ provider.TaskSteerer = (*Provider)(nil)
 )
 
@@ -131,6 +133,9 @@ func (p *Provider) Count(ctx context.Context, req provider.CountRequest) (provid
 func (p *Provider) Stats(ctx context.Context, req provider.StatsRequest) (provider.StatsResult, error) {
 	return p.reader.stats(ctx, req)
 }
+
+// Counters implements [provider.Counter].
+func (p *Provider) Counters() provider.Counters { return p.reader.counters() }
 
 // ReadHistory implements [provider.Provider].
 func (p *Provider) ReadHistory(ctx context.Context, req provider.ReadHistoryRequest) (provider.ReadHistoryResult, error) {
@@ -252,4 +257,9 @@ func (p *Provider) Close() error {
 	p.pending.stop()
 	p.db.close()
 	return nil
+}
+
+// Features implements [provider.Featured].
+func (p *Provider) Features() provider.Features {
+	return provider.Features{FirstTurns: true, Ahead: true, Sticky: true}
 }

@@ -223,15 +223,19 @@ const (
 	GROUP BY k.queue, k.name ORDER BY 1, 2`
 )
 
+// counters returns what this handle has done.
+func (r *reader) counters() provider.Counters {
+	return provider.Counters{
+		Commits: r.commits.count.Load(), CommitGroups: r.commits.turns.Load(), Dropped: r.commits.dropped.Load(), ReadyMended: r.janitor.mended.Load(),
+	}
+}
+
 // stats returns what its request asks for.
 func (r *reader) stats(ctx context.Context, req provider.StatsRequest) (res provider.StatsResult, err error) {
 	if err := req.Validate(); err != nil {
 		return res, err
 	}
-	res = provider.StatsResult{
-		Instances: make(map[provider.Status]int64), Commits: r.commits.count.Load(), CommitGroups: r.commits.turns.Load(),
-		Dropped: r.commits.dropped.Load(), ReadyMended: r.janitor.mended.Load(),
-	}
+	res = provider.StatsResult{Instances: make(map[provider.Status]int64)}
 	b, pool := &pgx.Batch{}, r.db.pool
 	if req.Waiting { // the start that needs it may be about to join a caller's transaction, which holds a connection
 		pool = r.db.spare

@@ -36,6 +36,8 @@ var (
 	_ provider.Cleaner     = (*Provider)(nil)
 	_ provider.Redriver    = (*Provider)(nil)
 	_ provider.Keeper      = (*Provider)(nil)
+	_ provider.Featured    = (*Provider)(nil)
+	_ provider.Counter     = (*Provider)(nil)
 	_ provider.TaskSteerer = (*Provider)(nil)
 )
 
@@ -73,3 +75,8 @@ func (p *Provider) Close() error {
 // Notify implements [provider.Notifier]. It reports what this process commits, and leased tasks of this process that another
 // one has stopped.
 func (p *Provider) Notify(fn func(provider.Notice)) (stop func()) { return p.store.hub.Notify(fn) }
+
+// Features implements [provider.Featured].
+func (p *Provider) Features() provider.Features {
+	return provider.Features{FirstTurns: true, Ahead: true, Sticky: true}
+}

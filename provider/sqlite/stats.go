@@ -25,6 +25,18 @@ const (
 	sqlDeadLetters = `SELECT count(*) FROM perdure_dead_letter`
 )
 
+// Counters implements [provider.Counter].
+func (rd *reader) Counters() provider.Counters {
+	w := rd.store.writer
+	if w == nil {
+		return provider.Counters{}
+	}
+	return provider.Counters{
+		Commits: w.commits.Load(), CommitGroups: w.committer.turns.Load(), Dropped: w.committer.dropped.Load(),
+		ReadyMended: rd.store.janitor.mended.Load(),
+	}
+}
+
 // Stats implements [provider.Meter]. An expired lease that was not swept yet counts neither as a lease nor as waiting work.
 func (rd *reader) Stats(ctx context.Context, req provider.StatsRequest) (res provider.StatsResult, err error) {
 	if err := req.Validate(); err != nil {
@@ -35,10 +47,6 @@ func (rd *reader) Stats(ctx context.Context, req provider.StatsRequest) (res pro
 	s := rd.store
 	res = provider.StatsResult{
 		Instances: make(map[provider.Status]int64), Now: s.clock.wall(),
-	}
-	if w := s.writer; w != nil {
-		res.Commits, res.CommitGroups, res.Dropped = w.commits.Load(), w.committer.turns.Load(), w.committer.dropped.Load()
-		res.ReadyMended = s.janitor.mended.Load()
 	}
 	read := s.stats
 	if req.Waiting {

@@ -27,9 +27,9 @@ func edgeCases() []testCase {
 		{name: "reset-is-ready", run: edgeReset, rule: "The next execution is ready for a turn at once, even with an empty inbox."},
 		{name: "reset-replaced", run: edgeReplaced, rule: replaced},
 		{name: "reset-after-its-successor", run: edgeOrphaned, rule: replaced},
-		{name: "released-stickiness", run: edgeSticky, rule: "A release of a lease also ends stickiness."},
+		{name: "released-stickiness", run: edgeSticky, lacks: lackingSticky, rule: "A release of a lease also ends stickiness."},
 		{
-			name: "unstick", run: edgeUnstick,
+			name: "unstick", run: edgeUnstick, lacks: lackingSticky,
 			rule: "ReleaseUnpin ends only the stickiness of its instance, if Owner has it.",
 		},
 		{name: "expired-turns-of-a-token", run: edgeExpiredTurns, rule: "Expired leases are not included."},

@@ -6,8 +6,7 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// firstCases checks starts that carry their first turn. A provider that ignores First passes unless the option FirstTurns is
-// set.
+// firstCases checks starts that carry their first turn.
 func firstCases() []testCase {
 	const (
 		stored = "If the call inserts the instance, it also stores that turn, all or nothing, as CommitTurn " +
@@ -15,13 +14,13 @@ func firstCases() []testCase {
 		begun = "Begun reports that the stored Version is First.Commit."
 		stays = "An instance that the call does not insert stays as it is."
 	)
-	return []testCase{
+	promised := []testCase{
 		{name: "first-turn", run: firstLikeCommit, rule: stored},
 		{name: "first-turn-leaves-no-message", run: firstInbox, rule: stored},
 		{name: "first-turn-hands-off", run: firstHandOff, rule: stored},
 		{name: "first-turn-to-itself", run: firstToItself, rule: stored},
 		{name: "first-turn-cancels", run: firstCancels, rule: stored},
-		{name: "first-turn-sticks", run: firstSticks, rule: stored},
+		{name: "first-turn-sticks", run: firstSticks, lacks: lackingSticky, rule: stored},
 		{name: "first-turn-wakes", run: firstWakes, rule: stored},
 		{name: "first-turn-replaces", run: firstReplaces, rule: stored},
 		{name: "first-turn-refused", run: firstRefused, rule: stored},
@@ -31,16 +30,18 @@ func firstCases() []testCase {
 		{name: "first-turn-race-of-one-request", run: firstRepeatRace, rule: begun},
 		{name: "first-turn-repeated", run: firstRepeated, rule: begun},
 		{name: "first-turn-of-an-existing-instance", run: firstExisting, rule: stays},
+	}
+	return append(needs(lackingFirstTurns, promised), []testCase{
 		{
 			name: "first-turn-or-start-message", run: firstOrStart,
-			rule: "A provider may ignore First: then Begun is false and the start message waits in the inbox.",
+			rule: "Without [Features].FirstTurns, a provider may ignore First: then Begun is false and the start message waits in the inbox.",
 		},
 		{
 			name: "first-turn-fits", run: firstFits,
 			rule: "First is a turn of execution 1, computed from Commit and length 0. It has no Lease, Completes " +
 				"and Consumed, and leaves the instance Running. Message then has no Delay. nil: none.",
 		},
-	}
+	}...)
 }
 
 // firstRequest prepares a start that carries a first turn, with changes to the turn. The orchestration is that of begin.
@@ -76,7 +77,7 @@ func checkFirstStored(t *trial, req provider.CreateRequest, res provider.CreateR
 	if res.Begun {
 		t.checkf(i.Version == req.First.Commit && i.HistoryLength == int64(len(req.First.Events)), "Begun is true, but stored is %s", stored)
 	} else {
-		t.checkf(!t.begins, "Begun is false, want true: the suite runs with FirstTurns")
+		t.checkf(!provider.FeaturesOf(t.store).FirstTurns, "Begun is false, want true: the provider declares Features.FirstTurns")
 		t.checkf(i.Version == req.Commit && i.HistoryLength == 0 && i.InboxMessages == 1, "Begun is false, but stored is %s", stored)
 	}
 	return i

@@ -15,7 +15,7 @@ func inspectCases() []testCase {
 		order = "Rows come in order of key, then in the order of their InspectKind, a page at a time. Cursor leads to the next page"
 		lease = "A lease has its owner, whether it has expired by the storage's clock, and whether the storage knows that the owner is dead."
 	)
-	list := []testCase{
+	return needs(lacking[provider.Inspector], []testCase{
 		{name: "instances", run: inspectInstances, rule: shows},
 		{name: "replaced", run: inspectReplaced, rule: "Instances include replaced ones and those marked for deletion."},
 		{name: "executions", run: inspectExecutions, rule: "Executions are those before the current one, by number."},
@@ -35,16 +35,7 @@ func inspectCases() []testCase {
 		{name: "default-page", run: inspectDefault, rule: "InspectRequest.Max: 1 to MaxPage; 0: MaxPage"},
 		{name: "one-state", run: inspectOneState, rule: "and each page is one state of the store."},
 		{name: "bare-instances", run: inspectBare, rule: "InspectResult.Instances: without Attributes"},
-	}
-	for i := range list {
-		list[i].feature = canInspect
-	}
-	return list
-}
-
-func canInspect(p provider.Provider) bool {
-	_, ok := provider.As[provider.Inspector](p)
-	return ok
+	})
 }
 
 // inspect returns the first page of a kind, with changes to the request.

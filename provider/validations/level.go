@@ -36,7 +36,7 @@ func steerLevels() []testCase {
 }
 
 func transactionLevels() []testCase {
-	return []testCase{{name: "send-level", run: transactionLevel, rule: storingRaises, feature: canTransact, within: true}}
+	return []testCase{{name: "send-level", run: transactionLevel, rule: storingRaises, lacks: lacking[provider.Transactor], within: true}}
 }
 
 // levelled is a message that nodes of lower levels cannot read.

@@ -30,7 +30,7 @@ func cleanListeners() []testCase {
 }
 
 func transactionListener() []testCase {
-	return []testCase{{name: "listener", run: listenerIn, rule: tellsListener, feature: canTransact, within: true}}
+	return []testCase{{name: "listener", run: listenerIn, rule: tellsListener, lacks: lacking[provider.Transactor], within: true}}
 }
 
 // heardBy makes another instance the listener of a new one.

@@ -8,23 +8,14 @@ import (
 
 // migrateCases checks an optional feature. The suite skips the cases of a provider without it.
 func migrateCases() []testCase {
-	list := []testCase{
+	return needs(lacking[provider.Migrator], []testCase{
 		{
 			name: "listed", run: migrateListed,
 			rule: "Migrations lists all steps that this release knows, in order, and whether each is applied.",
 		},
 		{name: "again", run: migrateAgain, rule: "Migrate applies the missing steps."},
 		{name: "at-once", run: migrateRace, rule: "Several processes may call it at once."},
-	}
-	for i := range list {
-		list[i].feature = canMigrate
-	}
-	return list
-}
-
-func canMigrate(p provider.Provider) bool {
-	_, ok := provider.As[provider.Migrator](p)
-	return ok
+	})
 }
 
 func migrations(t *trial) []provider.Migration {

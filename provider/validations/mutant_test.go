@@ -84,6 +84,8 @@ type mutant struct {
 	record  recordMethod
 	inspect inspectMethod
 	close   func() error
+	counted func() provider.Counters
+	has     provider.Features
 
 	notify     func(fn func(provider.Notice)) (stop func())
 	migrations func() []provider.Migration
@@ -106,7 +108,7 @@ func newMutant() *mutant {
 			return struct{}{}, p.Answer(ctx, req)
 		},
 		history: p.ReadHistory, list: p.List, count: p.Count, stats: p.Stats, remove: p.Delete, prune: p.Prune,
-		letters: p.DeadLetters, lease: p.Lease, record: p.Record, inspect: p.Inspect, close: p.Close,
+		letters: p.DeadLetters, lease: p.Lease, record: p.Record, inspect: p.Inspect, close: p.Close, counted: p.Counters, has: p.Features(),
 		notify: p.Notify, migrations: steps, migrate: func() error { return nil },
 		createIn: func(ctx context.Context, req createInRequest) (provider.CreateResult, error) {
 			return p.CreateIn(ctx, req.tx, req.CreateRequest)
@@ -238,6 +240,10 @@ func (m *mutant) Count(ctx context.Context, req provider.CountRequest) (provider
 func (m *mutant) Stats(ctx context.Context, req provider.StatsRequest) (provider.StatsResult, error) {
 	return m.stats(ctx, req)
 }
+
+func (m *mutant) Features() provider.Features { return m.has }
+
+func (m *mutant) Counters() provider.Counters { return m.counted() }
 
 func (m *mutant) Delete(ctx context.Context, req provider.DeleteRequest) (provider.DeleteResult, error) {
 	return m.remove(ctx, req)

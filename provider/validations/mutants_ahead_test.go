@@ -14,6 +14,7 @@ func brokenAhead() []brokenRule {
 		{name: "a claim ahead brings all messages", caught: "fetch-turns/ahead", breaks: fetched(bringsAll)},
 		{name: "a fetch that looks ahead uses up its Wait", caught: "fetch-turns/ahead-waits", breaks: waitsForNothing},
 		{name: "a claim ahead passes over delays", caught: "fetch-turns/ahead-of-a-held-instance", breaks: hurriesHeldBack},
+		{name: "nothing is claimed ahead", caught: "fetch-turns/ahead-is-promised", breaks: fetches(looksNotAhead)},
 		{name: "a claim ahead is shared", caught: "fetch-turns/ahead-is-exclusive", breaks: sharesClaimsAhead},
 		{name: "a claim ahead survives earlier messages", caught: "fetch-turns/ahead-overtaken", breaks: keepsClaimsAhead},
 		{name: "a claim ahead that was overtaken is counted", caught: "fetch-turns/ahead-overtaken", breaks: countsOvertaken},
@@ -70,6 +71,12 @@ func (m *mutant) claimedAhead() func(key provider.UUID) provider.Time {
 func (m *mutant) endLease(ctx context.Context, key, token provider.UUID) {
 	item := provider.TurnRelease{Key: key, Token: token}
 	_, _ = m.Provider.ReleaseTurns(ctx, provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{item}})
+}
+
+func looksNotAhead(req *provider.FetchTurnsRequest) {
+	if req.Ahead > 0 && req.Ahead <= provider.MaxAhead {
+		req.Ahead = 0
+	}
 }
 
 func sharesClaimsAhead(m *mutant) {

@@ -102,5 +102,5 @@ func startsOnlyNew(req *provider.CommitTurnRequest) {
 }
 
 func countsNoDrops(m *mutant) {
-	m.stats.after(func(_ provider.StatsRequest, res *provider.StatsResult, _ *error) { res.Dropped = 0 })
+	counts(func(c *provider.Counters) { c.Dropped = 0 })(m)
 }

@@ -173,10 +173,9 @@ func sleepsThroughLapses(m *mutant) {
 		commits := int64(-1)
 		time.Sleep(min(provider.MarkPace, req.Wait)) //nolint:forbidigo // of a bubble's clock
 		return poll(ctx, req, get, provider.MarkPace, func(res *provider.GetResult) bool {
-			stats, err := m.Provider.Stats(ctx, provider.StatsRequest{})
-			same := err == nil && stats.Commits == commits
-			commits = stats.Commits
-			return !same && req.Ends(res)
+			before := commits
+			commits = m.Provider.Counters().Commits
+			return commits != before && req.Ends(res)
 		})
 	})(m)
 }

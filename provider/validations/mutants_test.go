@@ -158,7 +158,7 @@ func attempt(t *testing.T, c testCase, breaks func(*mutant), inTurn bool) (failu
 	synctest.Test(t, func(t *testing.T) {
 		m := newMutant()
 		breaks(m)
-		failures = execute(t.Context(), c, &trial{Full: provider.FullOf(m), beginTx: m.begin, begins: true, inTurn: inTurn}, 30*time.Second)
+		failures = execute(t.Context(), c, &trial{Full: provider.FullOf(m), beginTx: m.begin, inTurn: inTurn}, 30*time.Second)
 		if err := m.Provider.Close(); err != nil {
 			t.Error(err)
 		}

@@ -11,7 +11,7 @@ import (
 // notifyCases checks an optional feature. The suite skips the cases of a provider without it.
 func notifyCases() []testCase {
 	const tells = "Notifier is implemented by providers that can report ended executions and cancelled tasks at once."
-	list := []testCase{
+	return needs(lacking[provider.Notifier], []testCase{
 		{name: "ended", run: notifyEnded, rule: "EventID 0 means all tasks of the execution."},
 		{name: "cancelled", run: notifyCancelled, rule: tells},
 		{
@@ -19,16 +19,7 @@ func notifyCases() []testCase {
 			rule: "Notice reports that an execution ended or that a task was asked to stop, so that a node need not wait for its next lease renewal.",
 		},
 		{name: "stop", run: notifyStop, rule: "Notify calls fn for each notice until stop is called; stop waits for a running fn."},
-	}
-	for i := range list {
-		list[i].feature = canNotify
-	}
-	return list
-}
-
-func canNotify(p provider.Provider) bool {
-	_, ok := provider.As[provider.Notifier](p)
-	return ok
+	})
 }
 
 // listen calls fn for each notice until stop.

@@ -22,7 +22,7 @@ func TestSuitePassesAStoreFarAway(t *testing.T) {
 				starving(func() time.Duration { return 25 * time.Millisecond })(m)
 				var o options
 				Pace(50 * time.Millisecond)(&o)
-				one := &trial{Full: provider.FullOf(atPace(m, o.pace)), beginTx: m.begin, begins: true, times: o.pace}
+				one := &trial{Full: provider.FullOf(atPace(m, o.pace)), beginTx: m.begin, times: o.pace}
 				for _, f := range execute(t.Context(), c, one, time.Hour) {
 					t.Error(f)
 				}

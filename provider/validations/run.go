@@ -14,14 +14,14 @@ import (
 
 // A testCase checks one sentence of the contract.
 type testCase struct {
-	group   string
-	name    string
-	rule    string // the sentence, word for word
-	run     func(*trial)
-	feature func(provider.Provider) bool // reports whether the provider has the optional feature; nil: every provider has it
-	within  bool                         // the case uses a transaction of the caller
-	slow    bool                         // the case fills the store up to a limit: it gets four times the limit, and -short skips it
-	broad   bool                         // the case calls many methods, so faults of other groups may fail it, too
+	group  string
+	name   string
+	rule   string // the sentence, word for word
+	run    func(*trial)
+	lacks  func(provider.Provider) string // names what the case needs and the provider lacks, "" for nothing; nil: the case needs the core
+	within bool                           // the case uses a transaction of the caller
+	slow   bool                           // the case fills the store up to a limit: it gets four times the limit, and -short skips it
+	broad  bool                           // the case calls many methods, so faults of other groups may fail it, too
 
 	hazards []hazard // that the case guards against
 }
@@ -103,11 +103,10 @@ func broad(list []testCase) []testCase {
 }
 
 type options struct {
-	limit  time.Duration
-	skip   map[string]string
-	begin  beginTx // nil: the suite cannot begin transactions of a caller
-	begins bool    // the provider stores the first turns of starts
-	pace   int     // how much longer short durations become
+	limit time.Duration
+	skip  map[string]string
+	begin beginTx // nil: the suite cannot begin transactions of a caller
+	pace  int     // how much longer short durations become
 }
 
 type beginTx func(ctx context.Context, p provider.Provider) (Transaction, error)
@@ -121,9 +120,6 @@ func Limit(d time.Duration) Option { return func(o *options) { o.limit = d } }
 
 // Skip skips the case "group/name". The test log shows the reason.
 func Skip(name, reason string) Option { return func(o *options) { o.skip[name] = reason } }
-
-// FirstTurns makes it a failure if the provider ignores the first turn of a start.
-func FirstTurns() Option { return func(o *options) { o.begins = true } }
 
 // Run checks a provider against the whole contract. open makes a new, empty provider for each case and cleans up through t.
 func Run(t *testing.T, open func(t *testing.T) provider.Provider, opts ...Option) {
@@ -143,8 +139,8 @@ func Run(t *testing.T, open func(t *testing.T) provider.Provider, opts ...Option
 			}
 			t.Parallel()
 			p := open(t)
-			if c.feature != nil && !c.feature(p) {
-				t.Skip("the provider does not have this optional feature")
+			if c.lacks != nil && c.lacks(p) != "" {
+				t.Skipf("the provider has no %s", c.lacks(p))
 			}
 			if c.within && o.begin == nil {
 				t.Skip("the suite cannot begin a transaction; pass validations.Transactions")
@@ -153,7 +149,7 @@ func Run(t *testing.T, open func(t *testing.T) provider.Provider, opts ...Option
 			if c.slow {
 				limit *= 4
 			}
-			run := &trial{Full: provider.FullOf(atPace(p, o.pace)), beginTx: o.begin, begins: o.begins, times: max(1, o.pace)}
+			run := &trial{Full: provider.FullOf(atPace(p, o.pace)), beginTx: o.begin, times: max(1, o.pace)}
 			failures := execute(t.Context(), c, run, limit)
 			if len(failures) == 0 && run.lacks != "" {
 				t.Skipf("the provider has no %s", run.lacks)

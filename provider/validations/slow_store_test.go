@@ -68,7 +68,7 @@ func TestSuitePassesASlowStore(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						m := newMutant()
 						starving(func() time.Duration { return late })(m)
-						for _, f := range execute(t.Context(), c, &trial{Full: provider.FullOf(m), beginTx: m.begin, begins: true}, time.Hour) {
+						for _, f := range execute(t.Context(), c, &trial{Full: provider.FullOf(m), beginTx: m.begin}, time.Hour) {
 							t.Error(f)
 						}
 						if err := m.Provider.Close(); err != nil {

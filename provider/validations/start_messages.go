@@ -36,7 +36,7 @@ func deliverStartMessages() []testCase {
 }
 
 func transactionStartMessages() []testCase {
-	return []testCase{{name: "messages-of-a-start", run: startMessagesIn, rule: startsJoin, feature: canTransact, within: true}}
+	return []testCase{{name: "messages-of-a-start", run: startMessagesIn, rule: startsJoin, lacks: lacking[provider.Transactor], within: true}}
 }
 
 func unknownStartMessages() []testCase {

@@ -19,7 +19,7 @@ func steerTaskCases() []testCase {
 		voids    = "Complete, Retry and Hold void the token of a leased or parked task: its holder gets ErrLeaseLost at its next renewal or report."
 		gives    = "Retry and Hold give up its attempt: Attempt rises, Deliveries is 0, and the task has begun."
 	)
-	list := []testCase{
+	return needs(lacking[provider.TaskSteerer], []testCase{
 		{name: "complete", run: actComplete, rule: complete},
 		{name: "complete-suspended", run: actCompleteSuspended, rule: complete},
 		{name: "complete-once", run: actCompleteOnce, rule: voids},
@@ -42,16 +42,7 @@ func steerTaskCases() []testCase {
 		{name: "other-state", run: actState, rule: seen},
 		{name: "not-pending", run: actMissing, rule: missing},
 		{name: "changes-nothing-else", run: actVersion, rule: "The Version of the instance does not change."},
-	}
-	for i := range list {
-		list[i].feature = canSteerTasks
-	}
-	return list
-}
-
-func canSteerTasks(p provider.Provider) bool {
-	_, ok := provider.As[provider.TaskSteerer](p)
-	return ok
+	})
 }
 
 // actOn makes one call of SteerTask, with changes to the request.

@@ -58,15 +58,9 @@ func transactionCases() []testCase {
 		},
 	}
 	for i := range list {
-		list[i].feature = canTransact
 		list[i].within = true
 	}
-	return list
-}
-
-func canTransact(p provider.Provider) bool {
-	_, ok := provider.As[provider.Transactor](p)
-	return ok
+	return needs(lacking[provider.Transactor], list)
 }
 
 func transactor(t *trial) provider.Transactor {

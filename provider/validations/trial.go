@@ -20,7 +20,6 @@ type trial struct {
 	store    *provider.Full // the same without a trace, for looking at the effects of a call
 	trace    *tracer
 	beginTx  beginTx
-	begins   bool            // the provider stores the first turns of starts
 	ctx      context.Context //nolint:containedctx // it lives as long as the case
 	times    int             // how much longer short durations become at the pace of the provider; 0: they stay
 	inTurn   bool            // parallel callers run one after the other, to find cases that fail without a race

@@ -8,7 +8,7 @@ func unbound() map[string][]string {
 			"Package provider is the contract between the perdure engine and a storage",
 			"A storage implements [Provider]: twelve methods, most with a context, a request struct and a result struct",
 			"Everything else that a storage may have is an interface of its own ([Lister], [Notifier]), which the engine discovers with [As]",
-			"Asker", "Lister", "Meter", "Cleaner", "Redriver", "Keeper", "Full",
+			"Asker", "Lister", "Meter", "Cleaner", "Redriver", "Keeper", "Full", "Counters", "Counter", "Features", "Featured",
 			"It knows nothing about orchestrations", "All that it needs is in plain fields next to the opaque bytes",
 			"Messages wait in the inbox of an instance", "First is the first turn of the instance, computed before the instance exists",
 			"Activity tasks wait in named queues",
@@ -44,7 +44,7 @@ func unbound() map[string][]string {
 			"So a notice is a hint to look at the store, by a renewal", "Regular renewals are the safety net",
 			"They may be some seconds stale", "An expired lease may move the rank to its expiry", "Concurrent commits need not see each other's tasks",
 			"An instance that was held back, by a lease, a delay or Blocked, may count from the moment it was free",
-			"The engine needs no claims ahead: a provider may ignore Ahead, or return some messages only once they are visible",
+			"A provider may return some messages only once they are visible", "Without [Features].Ahead it may do so with all of them",
 			"fn may be called again, in another transaction, before the call returns", "It may ignore First, as Create may",
 		},
 		"of a storage that fails: a case cannot make it fail": {
@@ -54,7 +54,9 @@ func unbound() map[string][]string {
 		"of a moment that a case cannot see": {
 			"One that is left is returned with its state, not leased for work", "ErrClosed",
 		},
-		"takes a minute":               {"MaxWait"},
-		"no field could say otherwise": {"No history is returned"},
+		"of a call without a result that could differ": {"Counter.Counters", "Featured.Features"},
+		"of a repair that no case can cause":           {"Counters.ReadyMended"},
+		"takes a minute":                               {"MaxWait"},
+		"no field could say otherwise":                 {"No history is returned"},
 	}
 }

@@ -15,7 +15,7 @@ func (r *run) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if stats.TurnLeases+stats.TaskLeases+stats.Blocked+int64(len(stats.Turns)+len(stats.Tasks)) > 0 || stats.ReadyMended > 0 {
+	if stats.TurnLeases+stats.TaskLeases+stats.Blocked+int64(len(stats.Turns)+len(stats.Tasks)) > 0 || provider.CountersOf(r.store).ReadyMended > 0 {
 		err = fmt.Errorf("left behind: %+v", stats)
 	}
 	report, failed := invariant.Check(ctx, provider.FullOf(r.store), invariant.Options{Quiet: true})

@@ -129,7 +129,7 @@ func orphanResults(e *engine) {
 		wantStatus(e, parent, provider.StatusCompleted)
 		wantStatus(e, children(e, parent)[0].Key, provider.StatusCancelled)
 	}
-	if n := stats(e).Dropped; n < crowd-1 {
+	if n := provider.CountersOf(e.Store).Dropped; n < crowd-1 {
 		e.T.Errorf("%d results without a receiver were counted, want %d", n, crowd-1)
 	}
 	fullSpeed(e)

@@ -68,7 +68,7 @@ func sameTurn(e *engine, end func(*octx, int) error) {
 	}
 	noChild(e, "plain")
 	noChild(e, "detached")
-	if s := stats(e); s.Dropped+s.DeadLetters != 0 {
+	if s := stats(e); provider.CountersOf(e.Store).Dropped+s.DeadLetters != 0 {
 		e.T.Errorf("left behind: %+v", s)
 	}
 }

@@ -226,7 +226,7 @@ func (w *world) addDescription(req *provider.CommitTurnRequest) {
 		return provider.KeyValue{Key: w.valueName(), Value: pick(&w.source, nil, []byte{}, []byte("one"), []byte("two"))}
 	})
 	req.EngineLevel = int64(w.n(3))
-	if w.odds(2) {
+	if w.features.Sticky && w.odds(2) {
 		req.Owner = w.owner()
 		req.Sticky = w.lease()
 	}

@@ -20,7 +20,6 @@ type driver struct {
 	world
 
 	ctx        context.Context //nolint:containedctx // it lives as long as the sequence
-	begins     bool            // the subject stores first turns
 	lastCommit func(*side) provider.CommitTurnRequest
 	lastCreate struct {
 		req   func(*side) provider.CreateRequest
@@ -41,7 +40,8 @@ func play(t *rapid.T, subject provider.Provider, o *options, over func() bool, t
 	if o.advance != nil {
 		d.advance = func(by time.Duration) { o.advance(subject, by) }
 	}
-	d.step(tryFirst) // it makes the first mark, too
+	d.features = provider.FeaturesOf(subject)
+	d.step(func(*driver) {}) // it makes the first mark
 	t.Repeat(map[string]func(*rapid.T){
 		"step": func(t *rapid.T) {
 			if over() {

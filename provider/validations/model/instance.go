@@ -5,7 +5,7 @@ import "github.com/perdure/perdure/provider"
 func doCreate(d *driver) {
 	if d.lastCreate.req == nil || !d.odds(12) {
 		d.lastCreate.req = always(d.create())
-		if d.odds(3) {
+		if d.features.FirstTurns && d.odds(3) {
 			d.lastCreate.req = drawFirst(d, d.lastCreate.req(d.model))
 		}
 		d.lastCreate.brief = d.brief

@@ -34,15 +34,20 @@ type broken struct {
 	steer   func(provider.SteerRequest) provider.SteerRequest
 	history func(*provider.ReadHistoryResult)
 	asks    func(*provider.FetchAsksResult)
+
+	features provider.Features
 }
 
 func newBroken() *broken {
 	clock := memory.NewClock(time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC))
-	return &broken{Provider: memory.New(memory.Options{Clock: clock}), clock: clock}
+	p := memory.New(memory.Options{Clock: clock})
+	return &broken{Provider: p, clock: clock, features: p.Features()}
 }
 
 // Unwrap makes the optional features of the store reachable.
 func (b *broken) Unwrap() provider.Provider { return b.Provider }
+
+func (b *broken) Features() provider.Features { return b.features }
 
 func (b *broken) Create(ctx context.Context, req provider.CreateRequest) (provider.CreateResult, error) {
 	if b.create != nil {
@@ -291,11 +296,12 @@ func TestFindsNothingInASoundStore(t *testing.T) {
 	}, Count(50), Advance(moveClock))
 }
 
-// A store may ignore first turns if it always does.
-func TestFirstTurnsMayBeIgnored(t *testing.T) {
+// A store without features gets no first turns and no stickiness.
+func TestFeaturesAreOptional(t *testing.T) {
 	Run(t, func(t testing.TB) provider.Provider {
 		b := newBroken()
 		t.Cleanup(func() { _ = b.Provider.Close() })
+		b.features = provider.Features{}
 		b.create = func(r provider.CreateRequest) provider.CreateRequest {
 			r.First = nil
 			return r

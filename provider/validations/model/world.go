@@ -10,7 +10,8 @@ import (
 type world struct {
 	source
 
-	keys     int // made so far
+	features provider.Features // of the subject
+	keys     int               // made so far
 	rows     []provider.Instance
 	turns    []seenTurn
 	tasks    []seenTask
