@@ -131,8 +131,23 @@ func (c *Client) describe(ctx context.Context, t target) (Description, error) {
 	return d, nil
 }
 
-// describe turns a stored row into a Description.
+// describe returns all that is stored in the row of an instance.
 func describe(i *provider.Instance, now provider.Time) Description {
+	d := describeListed(i, now)
+	if !i.Status.Ended() {
+		return d
+	}
+	outcome, err := history.DecodeOutcome(i.Result)
+	if err != nil {
+		d.Unreadable = err.Error()
+		return d
+	}
+	d.Result, d.Failure = rawJSON(outcome.Output), describeFailure(outcome.Failure)
+	return d
+}
+
+// describeListed returns what a list has of an instance.
+func describeListed(i *provider.Instance, now provider.Time) Description {
 	d := Description{
 		ID: i.ID, Key: i.Key, Orchestration: i.Name, CodeVersion: i.CodeVersion, Status: Status(i.Status.String()),
 		Blocked: blocked(i.Blocked), Deleting: i.Deleting, Execution: i.Execution, HistoryLength: i.HistoryLength,
@@ -143,15 +158,6 @@ func describe(i *provider.Instance, now provider.Time) Description {
 	if p := &i.Parent; !p.Key.IsZero() {
 		d.Parent = &Parent{ID: p.ID, Key: p.Key, Execution: p.Execution, EventID: p.EventID}
 	}
-	if !i.Status.Ended() {
-		return d
-	}
-	outcome, err := history.DecodeOutcome(i.Result)
-	if err != nil {
-		d.Unreadable = err.Error()
-		return d
-	}
-	d.Result, d.Failure = rawJSON(outcome.Output), describeFailure(outcome.Failure)
 	return d
 }
 

@@ -55,7 +55,7 @@ func (c *Client) List(ctx context.Context, f Filter, page Page) (Instances, erro
 	if req.Max == 0 {
 		req.Max = defaultPage
 	}
-	res, err := read(ctx, c.store, doing, c.store.List, req)
+	res, err := c.page(ctx, doing, req)
 	if errors.Is(err, ErrInvalid) && page.Cursor != "" { // all else was checked here
 		return Instances{}, fmt.Errorf("%s: %w: page cursor %s is none of this store: give the Cursor of the page before, or \"\" for the first",
 			doing, ErrInvalid, check.Quote(page.Cursor))
@@ -65,9 +65,26 @@ func (c *Client) List(ctx context.Context, f Filter, page Page) (Instances, erro
 	}
 	list := Instances{Items: make([]Description, 0, len(res.Instances)), Cursor: res.Cursor}
 	for i := range res.Instances {
-		list.Items = append(list.Items, describe(&res.Instances[i], res.Now))
+		list.Items = append(list.Items, describeListed(&res.Instances[i], res.Now))
 	}
 	return list, nil
+}
+
+// page reads until the page is full or the list ends. A store may end a page early.
+func (c *Client) page(ctx context.Context, doing string, req provider.ListRequest) (res provider.ListResult, err error) {
+	most := req.Max
+	for {
+		next, err := read(ctx, c.store, doing, c.store.List, req)
+		if err != nil {
+			return res, err
+		}
+		next.Instances = append(res.Instances, next.Instances...) //nolint:gocritic // the earlier ones first
+		res = next
+		if req.Max = most - len(res.Instances); req.Max == 0 || res.Cursor == "" {
+			return res, nil
+		}
+		req.Cursor = res.Cursor
+	}
 }
 
 // All ranges over all instances that match, newest first. It reads page by page, and ends after the first error.

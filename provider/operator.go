@@ -7,16 +7,21 @@ type Lister interface {
 	// List returns the instances that match the filter, a page at a time. The newest creation comes first, then
 	// keys descend. A page continues after Cursor, so that instances created or ended between two pages neither
 	// repeat nor hide others.
+	//
+	// A listed instance has no Result. A page ends before its custom statuses and messages of Blocked exceed
+	// [MaxFetchBytes]. It may also end once the provider has looked at [MinRows] rows, even without an instance. Its
+	// Cursor then continues after the last row.
 	List(ctx context.Context, req ListRequest) (ListResult, error)
 
-	// Count returns how many instances match the filter.
+	// Count returns how many instances match the filter. With Max, it stops at that many matches. It may then also
+	// stop once it has looked at [MinRows] rows. Exact reports that it counted all matches.
 	Count(ctx context.Context, req CountRequest) (CountResult, error)
 }
 
 // Meter is implemented by providers that measure waiting work.
 type Meter interface {
 	// Stats returns figures about waiting work, for health and metrics. They may be some seconds stale.
-	// With Waiting, it returns what waits and need not count anything else.
+	// With Waiting or Running, it returns what these name and need not count anything else.
 	Stats(ctx context.Context, req StatsRequest) (StatsResult, error)
 }
 
@@ -31,7 +36,9 @@ type Cleaner interface {
 	Delete(ctx context.Context, req DeleteRequest) (DeleteResult, error)
 
 	// Prune deletes up to Max instances that ended before a given age, oldest first, and returns how many. Children
-	// go with their parent, never alone before it. A parent with a running child stays and does not count towards Max.
+	// go with their parent, never alone before it. A child of an execution that its parent has left goes as if it had
+	// no parent. Names and Statuses choose among those that may go; what goes with a parent need not match. A parent
+	// with a running child stays and does not count towards Max.
 	Prune(ctx context.Context, req PruneRequest) (PruneResult, error)
 }
 

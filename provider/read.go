@@ -32,20 +32,52 @@ type ReadHistoryResult struct {
 type Filter struct {
 	IDPrefix      string
 	Name          string
+	CodeVersions  []string // any of them; "" is a version like any other
 	Statuses      []Status
 	Blocked       bool // only blocked ones
 	ParentKey     UUID
-	CreatedAfter  Time        // inclusive
-	CreatedBefore Time        // exclusive
-	Attributes    []Attribute // all must be equal
-	Replaced      bool        // also instances whose ID now names a newer key
+	CreatedAfter  Time             // inclusive
+	CreatedBefore Time             // exclusive
+	EndedAfter    Time             // inclusive; only ended ones
+	EndedBefore   Time             // exclusive; only ended ones
+	Attributes    []Attribute      // all must be equal
+	Matches       []AttributeMatch // all must hold
+	Replaced      bool             // also instances whose ID now names a newer key
 }
+
+// AttributeMatch is a condition on the attribute with a name. The attribute must exist, have the kind, and meet
+// every condition that is set. Texts are in the order of their bytes.
+type AttributeMatch struct {
+	Name   string
+	Kind   AttributeKind
+	Any    []AttributeValue // not empty: the value is one of these
+	Prefix string           // not "": the text begins with it
+	From   *AttributeValue  // the value is at least this
+	To     *AttributeValue  // the value is less than this
+}
+
+// AttributeValue is a value to compare with: Text for the kind text, Number for the others.
+type AttributeValue struct {
+	Text   string
+	Number int64
+}
+
+// ListField is a field of Instance that may be large.
+type ListField uint8
+
+// The fields that a list can leave out.
+const (
+	ListAttributes ListField = iota + 1
+	ListCustomStatus
+	ListBlockedMessage
+)
 
 // ListRequest asks for a page.
 type ListRequest struct {
 	Filter Filter
-	Cursor string // "" for the first page, else ListResult.Cursor
-	Max    int    // 1 to MaxPage; 0: MaxPage
+	Cursor string      // "" for the first page, else ListResult.Cursor
+	Max    int         // 1 to MaxPage; 0: MaxPage
+	Omit   []ListField // fields that stay empty in the result
 }
 
 // ListResult is a page. Cursor is "" after the last one.
@@ -56,14 +88,30 @@ type ListResult struct {
 }
 
 // CountRequest asks how many instances match.
-type CountRequest struct{ Filter Filter }
+type CountRequest struct {
+	Filter Filter
+	Max    int64 // not 0: count no further than this
+}
 
-// CountResult has their number.
-type CountResult struct{ Count int64 }
+// CountResult has their number, which is at most CountRequest.Max if that is set.
+type CountResult struct {
+	Count int64
+	Exact bool // false: there may be more than Count
+}
 
-// StatsRequest asks for all figures or, with Waiting, for Turns, Tasks and Now only. These cost no more in a
-// store with many ended instances. The other figures may then be zero.
-type StatsRequest struct{ Waiting bool }
+// StatsRequest asks for all figures or only for some, which cost no more in a store with many ended instances. The
+// other figures may then be zero.
+type StatsRequest struct {
+	Waiting bool // Turns, Tasks and Now
+	Running bool // Running and Now
+}
+
+// RunningInstances is an orchestration, by name and code version, with instances that have not ended.
+type RunningInstances struct {
+	Capability
+
+	Count int64
+}
 
 // WaitingTurns is a kind of orchestration with instances ready for a turn.
 type WaitingTurns struct {
@@ -83,7 +131,8 @@ type WaitingTasks struct {
 
 // StatsResult is what Stats returns.
 type StatsResult struct {
-	Instances   map[Status]int64 // Running to Terminated
+	Instances   map[Status]int64   // Running to Terminated
+	Running     []RunningInstances // Running and Suspended, by name and version
 	Blocked     int64
 	Turns       []WaitingTurns // visible and not leased, by name and version
 	Tasks       []WaitingTasks // fetchable, by queue and name
@@ -105,8 +154,10 @@ type DeleteResult struct{ Instances int64 }
 
 // PruneRequest deletes instances that ended at least Age ago, at most Max (0: 1,000).
 type PruneRequest struct {
-	Age time.Duration
-	Max int
+	Age      time.Duration
+	Max      int
+	Names    []string // of the orchestrations; empty: all
+	Statuses []Status // any of them; empty: all
 }
 
 // PruneResult says how many instances were removed.

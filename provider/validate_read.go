@@ -24,6 +24,52 @@ func (f *Filter) check() error {
 		}
 	}
 	checkAttributes(&c, f.Attributes)
+	c.count("CodeVersions", len(f.CodeVersions), MaxBatch)
+	for i, version := range f.CodeVersions {
+		var one checker
+		one.text("version", version)
+		c.item("CodeVersions", i, one.err)
+	}
+	c.count("Matches", len(f.Matches), MaxBatch)
+	for i := range f.Matches {
+		c.item("Matches", i, f.Matches[i].check())
+	}
+	return c.err
+}
+
+func (m *AttributeMatch) check() error {
+	var c checker
+	c.name("Name", m.Name)
+	if c.err == nil && (m.Kind < AttributeText || m.Kind > AttributeInstant) {
+		c.failf(ErrInvalid, "Kind", "is %d: use one of the AttributeKind constants", m.Kind)
+	}
+	if c.err == nil && m.Kind != AttributeText && m.Prefix != "" {
+		c.failf(ErrInvalid, "Prefix", "is %q of a number: give From and To", shorten(m.Prefix))
+	}
+	c.text("Prefix", m.Prefix)
+	c.count("Any", len(m.Any), MaxBatch)
+	for i := range m.Any {
+		c.item("Any", i, m.Any[i].check(m.Kind))
+	}
+	for name, value := range map[string]*AttributeValue{"From": m.From, "To": m.To} {
+		if value != nil {
+			c.sub(name, value.check(m.Kind))
+		}
+	}
+	return c.err
+}
+
+// check checks a value for attributes of a kind.
+func (v *AttributeValue) check(kind AttributeKind) error {
+	var c checker
+	c.text("Text", v.Text)
+	switch {
+	case c.err != nil:
+	case kind == AttributeText && v.Number != 0:
+		c.failf(ErrInvalid, "Number", "is %d in a condition on texts: leave it 0", v.Number)
+	case kind != AttributeText && v.Text != "":
+		c.failf(ErrInvalid, "Text", "is %q in a condition on numbers: leave it empty", shorten(v.Text))
+	}
 	return c.err
 }
 
@@ -33,6 +79,13 @@ func (r ListRequest) Validate() error {
 	var c checker
 	c.sub("Filter", r.Filter.check())
 	c.rows("Max", r.Max, 0, MaxPage)
+	for i, f := range r.Omit {
+		if c.err == nil && (f < ListAttributes || f > ListBlockedMessage) {
+			var one checker
+			one.failf(ErrInvalid, "field", "is %d: use one of the ListField constants", f)
+			c.item("Omit", i, one.err)
+		}
+	}
 	return c.done("list")
 }
 
@@ -40,6 +93,7 @@ func (r ListRequest) Validate() error {
 func (r CountRequest) Validate() error {
 	var c checker
 	c.sub("Filter", r.Filter.check())
+	c.least("Max", r.Max, 0)
 	return c.done("count")
 }
 
@@ -57,6 +111,20 @@ func (r DeleteRequest) Validate() error {
 func (r PruneRequest) Validate() error {
 	var c checker
 	c.delay("Age", r.Age)
+	c.count("Names", len(r.Names), MaxBatch)
+	for i, name := range r.Names {
+		var one checker
+		one.name("name", name)
+		c.item("Names", i, one.err)
+	}
+	c.count("Statuses", len(r.Statuses), MaxBatch)
+	for i, s := range r.Statuses {
+		if c.err == nil && (s < StatusCompleted || s > StatusTerminated) {
+			var one checker
+			one.failf(ErrInvalid, "status", "is %s (%d): ended instances are Completed to Terminated", s, s)
+			c.item("Statuses", i, one.err)
+		}
+	}
 	c.rows("Max", r.Max, 0, MaxBatch)
 	return c.done("prune")
 }

@@ -125,6 +125,11 @@ func reportWith(change func(*provider.TaskReport)) provider.ReportTasksRequest {
 	return provider.ReportTasksRequest{Items: []provider.TaskReport{report(), with(report(), change)}}
 }
 
+func list(change func(*provider.Filter)) (r provider.ListRequest) {
+	change(&r.Filter)
+	return r
+}
+
 func release(item provider.TurnRelease) provider.ReleaseTurnsRequest {
 	return provider.ReleaseTurnsRequest{Items: []provider.TurnRelease{item}}
 }
@@ -325,6 +330,27 @@ func otherRefusals() []refusal {
 		{"list status", provider.ListRequest{Filter: provider.Filter{Statuses: []provider.Status{provider.StatusReset}}}, provider.ErrInvalid, "Reset"},
 		{"count prefix", provider.CountRequest{Filter: provider.Filter{IDPrefix: "\xff"}}, provider.ErrInvalid, "IDPrefix"},
 		{"delete nothing", provider.DeleteRequest{}, provider.ErrInvalid, "delete: ID"},
+		{"list version", list(func(f *provider.Filter) { f.CodeVersions = []string{"\xff"} }), provider.ErrInvalid, "CodeVersions[0]"},
+		{"list match", list(func(f *provider.Filter) { f.Matches = []provider.AttributeMatch{{Name: "a"}} }), provider.ErrInvalid, "Kind"},
+		{
+			"list match by prefix", list(func(f *provider.Filter) {
+				f.Matches = []provider.AttributeMatch{{Name: "a", Kind: provider.AttributeInt, Prefix: "p"}}
+			}), provider.ErrInvalid, "Prefix",
+		},
+		{
+			"list match by a number", list(func(f *provider.Filter) {
+				f.Matches = []provider.AttributeMatch{{Name: "a", Kind: provider.AttributeText, From: &provider.AttributeValue{Number: 1}}}
+			}), provider.ErrInvalid, "From: Number",
+		},
+		{
+			"list match by a text", list(func(f *provider.Filter) {
+				f.Matches = []provider.AttributeMatch{{Name: "a", Kind: provider.AttributeBool, Any: []provider.AttributeValue{{}, {Text: "t"}}}}
+			}), provider.ErrInvalid, "Any[1]: Text",
+		},
+		{"list omit", provider.ListRequest{Omit: []provider.ListField{provider.ListBlockedMessage + 1}}, provider.ErrInvalid, "Omit[0]"},
+		{"count max", provider.CountRequest{Max: -1}, provider.ErrInvalid, "Max"},
+		{"prune name", provider.PruneRequest{Names: []string{""}}, provider.ErrInvalid, "Names[0]"},
+		{"prune status", provider.PruneRequest{Statuses: []provider.Status{provider.StatusRunning}}, provider.ErrInvalid, "Running"},
 		{"prune age", provider.PruneRequest{Age: -1}, provider.ErrInvalid, "Age"},
 		{"letters action", provider.DeadLettersRequest{Action: 7}, provider.ErrInvalid, "Action"},
 		{"letters ID", provider.DeadLettersRequest{IDs: []int64{0}}, provider.ErrInvalid, "IDs[0]"},

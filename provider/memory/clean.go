@@ -66,7 +66,7 @@ func (cl *cleaner) Prune(ctx context.Context, req provider.PruneRequest) (res pr
 	err = cl.do(ctx, req, func(now provider.Time) error {
 		var old []*instance
 		for _, i := range cl.instances.byKey {
-			if i.row.Status.Ended() && i.row.EndedAt.Add(req.Age) <= now && cl.instances.byKey[i.row.Parent.Key] == nil && !cl.instances.runs(i) {
+			if i.row.Status.Ended() && i.row.EndedAt.Add(req.Age) <= now && chosen(&req, &i.row) && !cl.instances.belongs(i) && !cl.instances.runs(i) {
 				old = append(old, i)
 			}
 		}
@@ -74,11 +74,19 @@ func (cl *cleaner) Prune(ctx context.Context, req provider.PruneRequest) (res pr
 			return cmp.Or(cmp.Compare(a.row.EndedAt, b.row.EndedAt), slices.Compare(a.row.Key[:], b.row.Key[:]))
 		})
 		for _, i := range old[:min(len(old), cmp.Or(req.Max, provider.MaxBatch))] {
-			res.Instances += cl.erase(i, now)
+			if cl.instances.byKey[i.row.Key] == i { // it may be gone with its parent
+				res.Instances += cl.erase(i, now)
+			}
 		}
 		return nil
 	})
 	return res, err
+}
+
+// chosen reports whether the request names the orchestration and the status of an instance.
+func chosen(req *provider.PruneRequest, row *provider.Instance) bool {
+	return (len(req.Names) == 0 || slices.Contains(req.Names, row.Name)) &&
+		(len(req.Statuses) == 0 || slices.Contains(req.Statuses, row.Status))
 }
 
 // DeadLetters implements provider.Redriver.

@@ -65,7 +65,10 @@ func (i *instance) matches(f *provider.Filter) bool {
 		f.Blocked && row.Blocked == nil,
 		!f.ParentKey.IsZero() && f.ParentKey != row.Parent.Key,
 		row.CreatedAt < f.CreatedAfter,
-		f.CreatedBefore != 0 && row.CreatedAt >= f.CreatedBefore:
+		f.CreatedBefore != 0 && row.CreatedAt >= f.CreatedBefore,
+		f.EndedAfter != 0 && (row.EndedAt == 0 || row.EndedAt < f.EndedAfter),
+		f.EndedBefore != 0 && (row.EndedAt == 0 || row.EndedAt >= f.EndedBefore),
+		len(f.CodeVersions) > 0 && !slices.Contains(f.CodeVersions, row.CodeVersion):
 		return false
 	}
 	for _, a := range f.Attributes {
@@ -73,13 +76,34 @@ func (i *instance) matches(f *provider.Filter) bool {
 			return false
 		}
 	}
+	for n := range f.Matches {
+		if a, ok := i.attributes[f.Matches[n].Name]; !ok || !meets(&a, &f.Matches[n]) {
+			return false
+		}
+	}
 	return true
+}
+
+// meets reports whether an attribute meets a condition on its name.
+func meets(a *provider.Attribute, m *provider.AttributeMatch) bool {
+	order := func(v provider.AttributeValue) int {
+		return cmp.Or(cmp.Compare(a.Text, v.Text), cmp.Compare(a.Number, v.Number))
+	}
+	return a.Kind == m.Kind && strings.HasPrefix(a.Text, m.Prefix) &&
+		(m.From == nil || order(*m.From) >= 0) && (m.To == nil || order(*m.To) < 0) &&
+		(len(m.Any) == 0 || slices.ContainsFunc(m.Any, func(v provider.AttributeValue) bool { return order(v) == 0 }))
 }
 
 // runs reports whether the instance or a descendant has not ended. An abandoned child outlives its parent, so a Delete of the
 // parent without Force must not remove it.
 func (all *instances) runs(i *instance) bool {
 	return !i.row.Status.Ended() || slices.ContainsFunc(all.children[i.row.Key], all.runs)
+}
+
+// belongs reports whether the instance goes with its parent: the parent is there, in the execution that started it.
+func (all *instances) belongs(i *instance) bool {
+	parent := all.byKey[i.row.Parent.Key]
+	return parent != nil && parent.row.Execution <= i.row.Parent.Execution
 }
 
 // uncreate undoes the creation of i, which took the ID from before.

@@ -67,8 +67,15 @@ func (rd *reader) List(ctx context.Context, req provider.ListRequest) (res provi
 		}
 		page := list[:min(len(list), cmp.Or(req.Max, provider.MaxPage))]
 		res = provider.ListResult{Now: now}
-		for _, i := range page {
-			res.Instances = append(res.Instances, i.view())
+		bytes := 0
+		for n, i := range page {
+			row := i.view()
+			req.Trim(&row)
+			if bytes += row.ListBytes(); bytes > provider.MaxFetchBytes && n > 0 {
+				page = page[:n]
+				break
+			}
+			res.Instances = append(res.Instances, row)
 		}
 		if len(page) < len(list) {
 			last := &page[len(page)-1].row
@@ -94,7 +101,11 @@ func readCursor(s string) (at provider.Time, key provider.UUID, err error) {
 // Count implements provider.Lister.
 func (rd *reader) Count(ctx context.Context, req provider.CountRequest) (res provider.CountResult, err error) {
 	err = rd.do(ctx, req, func(provider.Time) error {
-		res.Count = int64(len(rd.instances.matching(&req.Filter)))
+		n := int64(len(rd.instances.matching(&req.Filter)))
+		res = provider.CountResult{Count: n, Exact: true}
+		if req.Max > 0 && n > req.Max {
+			res = provider.CountResult{Count: req.Max}
+		}
 		return nil
 	})
 	return res, err

@@ -21,9 +21,13 @@ func (rd *reader) Stats(ctx context.Context, req provider.StatsRequest) (res pro
 		res.Now = now
 		res.Instances = map[provider.Status]int64{}
 		res.DeadLetters = int64(len(rd.letters.list))
+		running := map[provider.RunningInstances]*provider.RunningInstances{}
 		turns := map[provider.WaitingTurns]*provider.WaitingTurns{}
 		for _, i := range rd.instances.matching(&provider.Filter{}) {
 			res.Instances[i.row.Status]++
+			if !i.row.Status.Ended() {
+				entry(running, provider.RunningInstances{Capability: provider.Capability{Name: i.row.Name, CodeVersion: i.row.CodeVersion}}).Count++
+			}
 			if i.row.Blocked != nil {
 				res.Blocked++
 			}
@@ -47,6 +51,9 @@ func (rd *reader) Stats(ctx context.Context, req provider.StatsRequest) (res pro
 		}
 		res.Turns = sorted(turns, func(a, b provider.WaitingTurns) int {
 			return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.CodeVersion, b.CodeVersion), cmp.Compare(a.EngineLevel, b.EngineLevel))
+		})
+		res.Running = sorted(running, func(a, b provider.RunningInstances) int {
+			return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.CodeVersion, b.CodeVersion))
 		})
 		res.Tasks = sorted(tasks, func(a, b provider.WaitingTasks) int {
 			return cmp.Or(cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Name, b.Name))

@@ -48,7 +48,7 @@ func TestMatrix(t *testing.T) {
 // passes runs the suites with stores in schemas of the server at url.
 func passes(t *testing.T, url string, open func(t *testing.T, o Options) (*Provider, error), opts ...validations.Option) {
 	schemas := &emptied{t: t, url: url}
-	opts = append([]validations.Option{validations.Transactions(beginTx), validations.FirstTurns()}, opts...)
+	opts = append([]validations.Option{validations.Transactions(beginTx)}, opts...)
 	store := func(t *testing.T) provider.Provider {
 		return schemas.open(t, func(o Options) (*Provider, error) { return open(t, o) })
 	}

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 
 	"github.com/jackc/pgx/v5"
@@ -159,57 +158,17 @@ func scanPending(rows pgx.Rows, res *provider.GetResult) (provider.TaskInfo, err
 //nolint:gochecknoglobals // constant
 var dialect = relational.Dialect{
 	Table: defaultSchema + ".", True: "true", Mark: func(n int) string { return "$" + strconv.Itoa(n) },
-	UUID: func(u provider.UUID) any { return uuid(u) },
-}
-
-// list returns what its request asks for.
-func (r *reader) list(ctx context.Context, req provider.ListRequest) (res provider.ListResult, err error) {
-	if err := req.Validate(); err != nil {
-		return res, err
-	}
-	if req.Max == 0 {
-		req.Max = provider.MaxPage
-	}
-	c := dialect.Where(&req.Filter)
-	if err := c.After(req.Cursor); err != nil {
-		return res, err
-	}
-	c.Args = append(c.Args, req.Max+1)
-	sql := `SELECT ` + instanceColumns + instanceTables + c.SQL() + fmt.Sprintf(` ORDER BY i.created_at DESC, i.key DESC LIMIT $%d`, len(c.Args))
-	err = r.db.snapshot(ctx, "list", func(ctx context.Context, tx pgx.Tx) error {
-		res = provider.ListResult{}
-		var err error
-		if res.Instances, err = r.db.instances(ctx, tx, sql, c.Args...); err != nil {
-			return err
-		}
-		return tx.QueryRow(ctx, `SELECT `+sqlNow).Scan(&res.Now)
-	})
-	if err != nil {
-		return provider.ListResult{}, err
-	}
-	if len(res.Instances) > req.Max {
-		last := &res.Instances[req.Max-1]
-		res.Cursor = relational.WriteCursor(last.CreatedAt, last.Key)
-		res.Instances = res.Instances[:req.Max]
-	}
-	return res, nil
-}
-
-// count returns what its request asks for.
-func (r *reader) count(ctx context.Context, req provider.CountRequest) (res provider.CountResult, err error) {
-	if err := req.Validate(); err != nil {
-		return res, err
-	}
-	c := dialect.Where(&req.Filter)
-	err = r.db.snapshot(ctx, "count", func(ctx context.Context, tx pgx.Tx) error {
-		return tx.QueryRow(ctx, r.db.names.sql(`SELECT count(*) FROM perdure.instance i`+c.SQL()), c.Args...).Scan(&res.Count)
-	})
-	return res, err
+	UUID: func(u provider.UUID) any { return uuid(u) }, Order: " ORDER BY i.created_at DESC, i.key DESC",
+	ByKey: "JOIN " + defaultSchema + ".instance i ON i.key = ANY(ARRAY[d.found])",
 }
 
 const (
 	sqlStatuses = `SELECT status, count(*) FROM perdure.instance GROUP BY status`
-	sqlCounts   = `SELECT c.now, (SELECT count(*) FROM perdure.instance WHERE blocked),
+	// Each kind is looked up by its number and status.
+	sqlRunning = `SELECT k.name, k.code_version, sum(c.n)::bigint FROM perdure.kind k CROSS JOIN LATERAL (SELECT count(*) AS n
+		FROM perdure.instance i WHERE i.kind = ANY(ARRAY[k.id]) AND i.status IN (1, 2)) c
+	WHERE c.n > 0 GROUP BY k.name, k.code_version ORDER BY 1, 2`
+	sqlCounts = `SELECT c.now, (SELECT count(*) FROM perdure.instance WHERE blocked),
 	(SELECT count(*) FROM perdure.instance WHERE lease_token IS NOT NULL AND lease_until > c.now),
 	(SELECT count(*) FROM perdure.task WHERE state = 2 AND lease_until > c.now),
 	(SELECT count(*) FROM perdure.dead_letter) FROM (SELECT ` + sqlNow + ` AS now) c`
@@ -237,13 +196,29 @@ func (r *reader) stats(ctx context.Context, req provider.StatsRequest) (res prov
 	}
 	res = provider.StatsResult{Instances: make(map[provider.Status]int64)}
 	b, pool := &pgx.Batch{}, r.db.pool
-	if req.Waiting { // the start that needs it may be about to join a caller's transaction, which holds a connection
+	all := !req.Waiting && !req.Running
+	if all {
+		r.queueCounts(b, &res)
+	} else { // the start that needs what waits may be about to join a caller's transaction, which holds a connection
 		pool = r.db.spare
 		b.Queue(sqlByIndex)
 		b.Queue("SELECT " + sqlNow).QueryRow(func(r pgx.Row) error { return r.Scan(&res.Now) })
-	} else {
-		r.queueCounts(b, &res)
 	}
+	if all || req.Waiting {
+		r.queueWaiting(b, &res)
+	}
+	if all || req.Running {
+		r.queueRunning(b, &res)
+	}
+	err = r.db.snapshotOn(ctx, pool, "stats", func(ctx context.Context, tx pgx.Tx) error { return tx.SendBatch(ctx, b).Close() })
+	if err != nil {
+		return provider.StatsResult{}, err
+	}
+	return res, nil
+}
+
+// queueWaiting queues the figures of waiting work.
+func (r *reader) queueWaiting(b *pgx.Batch, res *provider.StatsResult) {
 	b.Queue(r.db.names.sql(sqlWaitingTurns)).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			var t provider.WaitingTurns
@@ -264,11 +239,20 @@ func (r *reader) stats(ctx context.Context, req provider.StatsRequest) (res prov
 		}
 		return rows.Err()
 	})
-	err = r.db.snapshotOn(ctx, pool, "stats", func(ctx context.Context, tx pgx.Tx) error { return tx.SendBatch(ctx, b).Close() })
-	if err != nil {
-		return provider.StatsResult{}, err
-	}
-	return res, nil
+}
+
+// queueRunning queues the counts of instances that have not ended.
+func (r *reader) queueRunning(b *pgx.Batch, res *provider.StatsResult) {
+	b.Queue(r.db.names.sql(sqlRunning)).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			var n provider.RunningInstances
+			if err := rows.Scan(&n.Name, &n.CodeVersion, &n.Count); err != nil {
+				return err
+			}
+			res.Running = append(res.Running, n)
+		}
+		return rows.Err()
+	})
 }
 
 // queueCounts queues counts that read large parts of the store.

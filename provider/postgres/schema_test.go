@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
 )
 
 // dropLater removes a schema with an unusual name.
@@ -76,7 +77,7 @@ func TestManyNodesMigrateAtOnce(t *testing.T) {
 	}
 	all.Wait()
 	p := opened(t, cluster.URL(), Options{})
-	if n := number(t, p, `SELECT count(*) FROM perdure.migration`); n != codeLevel {
+	if n := number(t, p, `SELECT count(*) FROM perdure.migration`); n != int64(knownMigrations(t)) {
 		t.Errorf("%d migrations were applied", n)
 	}
 	// With that default isolation a store that relied on it would fail or lose messages.
@@ -180,4 +181,14 @@ func TestFailureWithAnyBytes(t *testing.T) {
 	if in := get(t, p, item.Key); in.Blocked == nil || in.Blocked.Message != message {
 		t.Errorf("stored is %+v", in.Blocked)
 	}
+}
+
+// knownMigrations returns how many migrations this release has. Their numbers may have gaps.
+func knownMigrations(t *testing.T) int {
+	t.Helper()
+	list, err := relational.Migrations(migrationFiles)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list)
 }

@@ -7,17 +7,21 @@ import (
 )
 
 // instanceColumns are read by scanInstance.
-const instanceColumns = `i.id, i.key, k.name, k.code_version, i.status, i.deleting, i.execution, i.version, i.history_length,
+const instanceColumns = rowColumns + `o.custom_status, o.result, o.sum`
+
+const rowColumns = `i.id, i.key, k.name, k.code_version, i.status, i.deleting, i.execution, i.version, i.history_length,
 	i.history_bytes, k.engine_level, i.parent_key, i.parent_id, i.parent_execution, i.parent_event, i.parent_close,
 	i.blocked, i.blocked_reason, i.blocked_message, i.blocked_count, i.blocked_since, i.retry_at, i.request_id,
-	i.attributes, i.created_at, i.updated_at, i.ended_at, i.ready_at, i.inbox_messages, i.deliveries,
-	o.custom_status, o.result, o.sum`
+	i.attributes, i.created_at, i.updated_at, i.ended_at, i.ready_at, i.inbox_messages, i.deliveries, `
 
 const instanceTables = ` FROM perdure_instance i JOIN perdure_kind k ON k.id = i.kind
 	LEFT JOIN perdure_outcome o ON o.key = i.key`
 
 const (
-	sqlInstance     = `SELECT ` + instanceColumns + instanceTables + ` WHERE i.key = ?`
+	sqlInstance = `SELECT ` + instanceColumns + instanceTables + ` WHERE i.key = ?`
+	// Rows of a list have no result, and perhaps no custom status.
+	sqlListed       = `SELECT ` + rowColumns + `o.custom_status, NULL, NULL` + instanceTables + ` WHERE i.key = ?`
+	sqlListedShort  = `SELECT ` + rowColumns + `NULL, NULL, NULL FROM perdure_instance i JOIN perdure_kind k ON k.id = i.kind WHERE i.key = ?`
 	sqlInstanceByID = `SELECT ` + instanceColumns + instanceTables + ` WHERE i.id = ? AND i.current = 1`
 	sqlAttributes   = `SELECT name, kind, text, number FROM perdure_attribute WHERE key = ? ORDER BY name`
 )

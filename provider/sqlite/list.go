@@ -15,6 +15,7 @@ const listTimeout = time.Minute
 //nolint:gochecknoglobals // constant
 var dialect = relational.Dialect{
 	Table: "perdure_", True: "1", Mark: func(int) string { return "?" }, UUID: func(u provider.UUID) any { return u },
+	ByKey: "CROSS JOIN perdure_instance i ON i.key = d.found",
 }
 
 // List implements [provider.Lister].
@@ -25,42 +26,16 @@ func (rd *reader) List(ctx context.Context, req provider.ListRequest) (res provi
 	if req.Max == 0 {
 		req.Max = provider.MaxPage
 	}
-	c := dialect.Where(&req.Filter)
-	if err := c.After(req.Cursor); err != nil {
-		return res, err
-	}
-	sql := `SELECT ` + instanceColumns + instanceTables + c.SQL() + ` ORDER BY i.created_at DESC, i.key DESC LIMIT ?`
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	err = rd.readSnapshot(ctx, "list", func(conn *conn) error {
-		var tagged []int
 		res = provider.ListResult{Now: rd.store.clock.wall()}
-		err := conn.each(ctx, sql, func(r *row) error {
-			var in provider.Instance
-			if scanInstance(r, &in) {
-				tagged = append(tagged, len(res.Instances))
-			}
-			res.Instances = append(res.Instances, in)
-			return nil
-		}, append(c.Args, req.Max+1)...)
-		conn.evict(sql)
+		places, cursor, err := dialect.Find(lookup{ctx, conn}, &req)
 		if err != nil {
-			return fmt.Errorf("perdure_instance: %w", err)
+			return err
 		}
-		if len(res.Instances) > req.Max {
-			last := &res.Instances[req.Max-1]
-			res.Cursor = relational.WriteCursor(last.CreatedAt, last.Key)
-			res.Instances = res.Instances[:req.Max]
-		}
-		for _, i := range tagged {
-			if i >= len(res.Instances) {
-				break
-			}
-			if res.Instances[i].Attributes, err = attributesOf(bound{ctx, conn}, res.Instances[i].Key); err != nil {
-				return err
-			}
-		}
-		return nil
+		res.Cursor = cursor
+		return listRows(bound{ctx, conn}, &req, places, &res)
 	})
 	if err != nil {
 		return provider.ListResult{}, err
@@ -68,22 +43,80 @@ func (rd *reader) List(ctx context.Context, req provider.ListRequest) (res provi
 	return res, nil
 }
 
+// listRows reads the rows of a page until they fill it.
+func listRows(db statements, req *provider.ListRequest, places []relational.Position, res *provider.ListResult) error {
+	sql, bytes := listStatement(req), 0
+	for n, place := range places {
+		var in provider.Instance
+		attributes := false
+		_, err := db.one(sql, func(r *row) { attributes = scanInstance(r, &in) }, place.Key)
+		if err != nil {
+			return fmt.Errorf("perdure_instance %s: %w", place.Key, err)
+		}
+		req.Trim(&in)
+		if bytes += in.ListBytes(); n > 0 && bytes > provider.MaxFetchBytes {
+			res.Cursor = relational.WriteCursor(places[n-1].At, places[n-1].Key)
+			return nil
+		}
+		if attributes && !req.Omits(provider.ListAttributes) {
+			if in.Attributes, err = attributesOf(db, in.Key); err != nil {
+				return err
+			}
+		}
+		res.Instances = append(res.Instances, in)
+	}
+	return nil
+}
+
+// listStatement returns the statement for a listed row. It reads no result.
+func listStatement(req *provider.ListRequest) string {
+	if req.Omits(provider.ListCustomStatus) {
+		return sqlListedShort
+	}
+	return sqlListed
+}
+
 // Count implements [provider.Lister].
 func (rd *reader) Count(ctx context.Context, req provider.CountRequest) (res provider.CountResult, err error) {
 	if err := req.Validate(); err != nil {
 		return res, err
 	}
-	c := dialect.Where(&req.Filter)
-	sql := `SELECT count(*) FROM perdure_instance i` + c.SQL()
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	err = rd.read(ctx, "count", func(conn *conn) error {
-		var err error
-		res.Count, err = conn.integer(ctx, sql, c.Args...)
-		conn.evict(sql)
+	err = rd.readSnapshot(ctx, "count", func(conn *conn) error {
+		res, err = dialect.Count(lookup{ctx, conn}, &req)
 		return err
 	})
-	return res, err
+	if err != nil {
+		return provider.CountResult{}, err
+	}
+	return res, nil
+}
+
+// lookup implements [relational.Lookup]. It keeps no statement prepared.
+type lookup struct {
+	ctx  context.Context //nolint:containedctx // of one call
+	conn *conn
+}
+
+// Numbers implements [relational.Lookup].
+func (l lookup) Numbers(sql string, args ...any) (list []int64, err error) {
+	defer l.conn.evict(sql)
+	err = l.conn.each(l.ctx, sql, func(r *row) error {
+		list = append(list, r.int(0))
+		return nil
+	}, args...)
+	return list, err
+}
+
+// Places implements [relational.Lookup].
+func (l lookup) Places(sql string, args ...any) (list []relational.Position, err error) {
+	defer l.conn.evict(sql)
+	err = l.conn.each(l.ctx, sql, func(r *row) error {
+		list = append(list, relational.Position{At: r.time(0), Key: r.uuid(1)})
+		return nil
+	}, args...)
+	return list, err
 }
 
 // evict drops the prepared form of a statement that was built for one filter.

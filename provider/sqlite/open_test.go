@@ -41,7 +41,7 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-func execSQL(t *testing.T, path string, statements ...string) {
+func execSQL(t testing.TB, path string, statements ...string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
 	if err != nil {

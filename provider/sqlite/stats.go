@@ -7,7 +7,11 @@ import (
 )
 
 const (
-	sqlStatuses     = `SELECT status, count(*) FROM perdure_instance GROUP BY status`
+	sqlStatuses = `SELECT status, count(*) FROM perdure_instance GROUP BY status`
+	// Each kind is looked up by its number and status.
+	sqlRunning = `SELECT k.name, k.code_version, sum(n) FROM (SELECT k.id, k.name, k.code_version, (SELECT count(*) FROM perdure_instance i
+			WHERE i.kind = k.id AND i.status = s.status) AS n FROM perdure_kind k CROSS JOIN (SELECT 1 AS status UNION ALL SELECT 2) s) k
+		WHERE n > 0 GROUP BY k.name, k.code_version ORDER BY k.name, k.code_version`
 	sqlBlockedCount = `SELECT count(*) FROM perdure_instance WHERE blocked = 1`
 	sqlWaitingTurns = `SELECT k.name, k.code_version, k.engine_level, count(*), min(i.ready_at)
 		FROM perdure_instance i INDEXED BY perdure_instance_fetch JOIN perdure_kind k ON k.id = i.kind
@@ -48,22 +52,34 @@ func (rd *reader) Stats(ctx context.Context, req provider.StatsRequest) (res pro
 	res = provider.StatsResult{
 		Instances: make(map[provider.Status]int64), Now: s.clock.wall(),
 	}
-	read := s.stats
-	if req.Waiting {
-		read = s.waiting
-	}
-	err = rd.readSnapshot(ctx, "stats", func(c *conn) error { return read(ctx, c, &res) })
+	all := !req.Waiting && !req.Running
+	err = rd.readSnapshot(ctx, "stats", func(c *conn) error {
+		var err error
+		if all {
+			err = s.counts(ctx, c, &res)
+		}
+		if err == nil && (all || req.Waiting) {
+			err = s.waiting(ctx, c, &res)
+		}
+		if err == nil && (all || req.Running) {
+			err = running(ctx, c, &res)
+		}
+		return err
+	})
 	if err != nil {
 		return provider.StatsResult{}, err
 	}
 	return res, nil
 }
 
-func (s *store) stats(ctx context.Context, c *conn, res *provider.StatsResult) error {
-	if err := s.counts(ctx, c, res); err != nil {
-		return err
-	}
-	return s.waiting(ctx, c, res)
+// running reads the instances that have not ended, by index.
+func running(ctx context.Context, c *conn, res *provider.StatsResult) error {
+	return c.each(ctx, sqlRunning, func(r *row) error {
+		res.Running = append(res.Running, provider.RunningInstances{
+			Capability: provider.Capability{Name: r.text(0), CodeVersion: r.text(1)}, Count: r.int(2),
+		})
+		return nil
+	})
 }
 
 // counts reads large parts of the store.

@@ -25,6 +25,11 @@ func cleanCases() []testCase {
 		{name: "prune", run: pruneOld, rule: "Prune deletes up to Max instances that ended before a given age, oldest first, and returns how many."},
 		{name: "prune-keeps-young", run: pruneYoung, rule: "PruneRequest deletes instances that ended at least Age ago, at most Max (0: 1,000)."},
 		{name: "prune-cascades", run: pruneCascade, rule: "Children go with their parent, never alone before it."},
+		{
+			name: "prune-of-left-executions", run: pruneLeft,
+			rule: "A child of an execution that its parent has left goes as if it had no parent.",
+		},
+		{name: "prune-chosen", run: pruneChosen, rule: "Names and Statuses choose among those that may go; what goes with a parent need not match."},
 		{name: "letters-pages", run: lettersPages, rule: redrive},
 		{name: "letters-of-an-instance", run: lettersOfOne, rule: "DeadLettersRequest.Key: List: only those of this instance; zero: all"},
 		{name: "letters-counted", run: lettersCounted, rule: "GetResult.DeadLetters: WithTasks: how many dead letters the instance has"},

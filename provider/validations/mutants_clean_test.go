@@ -23,6 +23,8 @@ func brokenClean() []brokenRule {
 		{name: "a prune ignores the age", caught: "clean/prune-keeps-young", breaks: prunes(forgetsAge)},
 		{name: "a prune takes 999 at most", caught: "clean/prune-default", breaks: prunes(prunesLess)},
 		{name: "a child is pruned alone", caught: "clean/prune-cascades", breaks: prunesChildren},
+		{name: "a child stays until its parent ends", caught: "clean/prune-of-left-executions", breaks: prunesNoChildren},
+		{name: "a prune ignores statuses", caught: "clean/prune-chosen", breaks: prunes(forgetsStatuses)},
 		{name: "unknown dead letters are discarded", caught: "clean/letters-discard", breaks: discardsNothing},
 		{name: "letters of all instances are listed", caught: "clean/letters-of-an-instance", breaks: listsAllLetters},
 		{name: "an instance has no dead letters", caught: "clean/letters-counted", breaks: countsNoLetters},
@@ -133,6 +135,21 @@ func prunesLess(req *provider.PruneRequest) {
 		req.Max = 999
 	}
 }
+
+// prunesNoChildren prunes nothing while a parent runs.
+func prunesNoChildren(m *mutant) {
+	m.prune.around(func(ctx context.Context, req provider.PruneRequest, prune pruneMethod) (provider.PruneResult, error) {
+		list, _ := m.Provider.List(ctx, provider.ListRequest{})
+		for _, child := range list.Instances {
+			if child.Status.Ended() && m.stored(ctx, child.Parent.Key).Status == provider.StatusRunning {
+				return provider.PruneResult{}, nil
+			}
+		}
+		return prune(ctx, req)
+	})
+}
+
+func forgetsStatuses(req *provider.PruneRequest) { req.Statuses = nil }
 
 func prunesChildren(m *mutant) {
 	m.prune.around(func(ctx context.Context, req provider.PruneRequest, prune pruneMethod) (provider.PruneResult, error) {

@@ -25,6 +25,8 @@ func brokenRead() []brokenRule {
 		{name: "pending tasks come in no order", caught: "read/get-tasks", breaks: turnsTasksRound},
 		{name: "a lease counts as a change", caught: "read/updated-at", breaks: gets(movesWithLease)},
 		{name: "waiting work is counted only with all figures", caught: "read/stats-waiting", breaks: hidesWhatWaits},
+		{name: "running instances are counted once", caught: "read/stats-running", breaks: figures(forgetsRunning)},
+		{name: "running instances are counted only with all figures", caught: "read/stats-only-running", breaks: hidesWhatRuns},
 		{name: "failed instances are not counted", caught: "read/stats-instances", breaks: figures(forgetsFailed)},
 		{name: "transactions are counted once", caught: "read/stats-commits", breaks: counts(countsOneTransaction)},
 		{name: "turn commits are counted twice", caught: "read/stats-turn-commits", breaks: counts(countsCommitsTwice)},
@@ -116,6 +118,21 @@ func hidesWhatWaits(m *mutant) {
 			res.Tasks = nil
 		}
 	})
+}
+
+func hidesWhatRuns(m *mutant) {
+	m.stats.after(func(req provider.StatsRequest, res *provider.StatsResult, _ *error) {
+		if req.Running {
+			res.Running = nil
+		}
+	})
+}
+
+// forgetsRunning counts one of each kind.
+func forgetsRunning(res *provider.StatsResult) {
+	for i := range res.Running {
+		res.Running[i].Count = 1
+	}
 }
 
 func forgetsFailed(res *provider.StatsResult) { delete(res.Instances, provider.StatusFailed) }

@@ -52,6 +52,7 @@ func brokenRules() []brokenRule {
 		brokenTaskSteering(),
 		brokenAsk(),
 		brokenFollow(),
+		brokenFilter(),
 		brokenRead(),
 		brokenClean(),
 		brokenShared(),

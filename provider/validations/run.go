@@ -61,6 +61,7 @@ func cases() []testCase {
 		{"steer-task", broad(steerTaskCases())},
 		{"ask", askCases()},
 		{"follow", broad(followCases())},
+		{"filter", broad(filterCases())},
 		{"read", slices.Concat(readCases(), readPageRaces())},
 		{"clean", slices.Concat(cleanCases(), broad(cleanListeners()), broad(cleanReplies()), cleanRaces(), cleanPageRaces())},
 		{"shared", slices.Concat(sharedCases(), sharedPageRaces())},

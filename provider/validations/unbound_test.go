@@ -17,7 +17,7 @@ func unbound() map[string][]string {
 			"Instance", "CreateRequest", "GetResult", "SteerAction", "SteerResult", "SteerTaskAction", "SteerTaskRequest", "TaskSteerer", "The request names what its caller has seen",
 			"SteerTask acts on a pending task without its token: complete, retry, hold, release", "No delay of a task reaches it", "Message", "NewMessage", "AskRequest", "AskResult",
 			"FetchAsksRequest", "OpenAsk", "FetchAsksResult", "AnswerRequest", "Migration", "Migrator", "Provider", "Filter", "ListRequest",
-			"CountRequest", "CountResult", "StatsRequest", "WaitingTurns", "WaitingTasks", "StatsResult", "DeadLetterAction", "DeadLetter",
+			"CountRequest", "CountResult", "StatsRequest", "WaitingTurns", "WaitingTasks", "RunningInstances", "StatsResult", "DeadLetterAction", "DeadLetter",
 			"LeaseAction", "LeaseRequest", "RecordAction", "Record", "RecordRequest", "TaskRef", "NewTask", "TaskLease", "ExecutionStateKind",
 			"QueueFilter", "SessionClaim", "FetchTasksRequest", "LeasedTask", "FetchTasksResult", "TaskOutcome", "TaskReport", "ReportTasksRequest",
 			"TaskReportResult", "TaskRenewal", "TaskRenewalResult", "TaskState", "UUID", "Capability", "FetchTurnsRequest", "Turn",
@@ -42,7 +42,8 @@ func unbound() map[string][]string {
 		"allows something": {
 			"If the caller cancelled the context, the provider may still read them", "A notice may be lost, duplicated or made up by another process",
 			"So a notice is a hint to look at the store, by a renewal", "Regular renewals are the safety net",
-			"They may be some seconds stale", "An expired lease may move the rank to its expiry", "Concurrent commits need not see each other's tasks",
+			"They may be some seconds stale", "It may also end once the provider has looked at [MinRows] rows, even without an instance",
+			"Its Cursor then continues after the last row", "It may then also stop once it has looked at [MinRows] rows", "An expired lease may move the rank to its expiry", "Concurrent commits need not see each other's tasks",
 			"An instance that was held back, by a lease, a delay or Blocked, may count from the moment it was free",
 			"A provider may return some messages only once they are visible", "Without [Features].Ahead it may do so with all of them",
 			"fn may be called again, in another transaction, before the call returns", "It may ignore First, as Create may",

@@ -12,6 +12,8 @@ type Dialect struct {
 	True  string                        // the constant for true
 	Mark  func(n int) string            // the placeholder of argument n, from 1
 	UUID  func(u provider.UUID) (v any) // as an argument
+	Order string                        // in statements around a sorted one: that they keep its order; "" where that goes without saying
+	ByKey string                        // joins the row of instances, i, of each key d.found, one look-up at a time
 }
 
 // Clauses builds a WHERE from constant text. All values are arguments.
@@ -38,24 +40,29 @@ func (c *Clauses) SQL() string {
 	return " WHERE " + strings.Join(c.text, " AND ")
 }
 
-// Where translates a filter into conditions on the table of instances, i.
-func (d *Dialect) Where(f *provider.Filter) *Clauses {
-	c := &Clauses{dialect: d}
+// Where translates a filter into conditions on the table of instances, i. Each of them can be checked row by row.
+func (d *Dialect) Where(f *provider.Filter, args ...any) *Clauses {
+	c := d.plain(f, args...)
+	for _, m := range matches(f) {
+		c.has(&m)
+	}
+	return c
+}
+
+// plain translates the part of a filter that needs no attributes.
+func (d *Dialect) plain(f *provider.Filter, args ...any) *Clauses {
+	c := &Clauses{dialect: d, Args: args}
 	if !f.Replaced {
 		c.Add("i.current = " + d.True)
 	}
 	if f.IDPrefix != "" {
-		c.Add("substr(i.id, 1, length(CAST(? AS text))) = ?", f.IDPrefix, f.IDPrefix)
+		c.addPrefix("i.id", f.IDPrefix)
 	}
-	if f.Name != "" {
-		c.Add("i.kind IN (SELECT id FROM "+d.Table+"kind WHERE name = ?)", f.Name)
+	if f.Name != "" || len(f.CodeVersions) > 0 {
+		c.kinds(f)
 	}
 	if len(f.Statuses) > 0 {
-		marks := strings.TrimSuffix(strings.Repeat("?, ", len(f.Statuses)), ", ")
-		args := make([]any, len(f.Statuses))
-		for i, s := range f.Statuses {
-			args[i] = int64(s)
-		}
+		marks, args := list(f.Statuses, func(s provider.Status) any { return int64(s) })
 		c.Add("i.status IN ("+marks+")", args...)
 	}
 	if f.Blocked {
@@ -64,27 +71,56 @@ func (d *Dialect) Where(f *provider.Filter) *Clauses {
 	if !f.ParentKey.IsZero() {
 		c.Add("i.parent_key = ?", d.UUID(f.ParentKey))
 	}
-	if f.CreatedAfter != 0 {
-		c.Add("i.created_at >= ?", int64(f.CreatedAfter))
-	}
-	if f.CreatedBefore != 0 {
-		c.Add("i.created_at < ?", int64(f.CreatedBefore))
-	}
-	for _, a := range f.Attributes {
-		c.Add("EXISTS (SELECT 1 FROM "+d.Table+"attribute a WHERE a.key = i.key AND a.name = ? AND a.kind = ? AND a.text = ? AND a.number = ?)",
-			a.Name, int64(a.Kind), a.Text, a.Number)
+	c.addTimes("i.created_at", f.CreatedAfter, f.CreatedBefore)
+	if f.EndedAfter != 0 || f.EndedBefore != 0 {
+		c.Add("i.ended_at > 0") // as the index of ended instances says
+		c.addTimes("i.ended_at", f.EndedAfter, f.EndedBefore)
 	}
 	return c
 }
 
-// After restricts a list to what follows a cursor.
-func (c *Clauses) After(cursor string) error {
-	if cursor == "" {
-		return nil
+// kinds restricts the instances to the kinds with the name and the code versions of a filter.
+func (c *Clauses) kinds(f *provider.Filter) {
+	k := &Clauses{dialect: c.dialect, Args: c.Args, text: []string{"k.id = i.kind"}}
+	k.kind(f)
+	c.Args = k.Args
+	c.text = append(c.text, "(SELECT "+c.dialect.True+" FROM "+c.dialect.Table+"kind k"+k.SQL()+")")
+}
+
+// kind adds the conditions on the table of kinds, k.
+func (c *Clauses) kind(f *provider.Filter) {
+	if f.Name != "" {
+		c.Add("k.name = ?", f.Name)
 	}
-	at, key, err := ReadCursor(cursor)
-	if err == nil {
-		c.Add("(i.created_at, i.key) < (?, ?)", int64(at), c.dialect.UUID(key))
+	if len(f.CodeVersions) > 0 {
+		marks, args := list(f.CodeVersions, func(v string) any { return v })
+		c.Add("k.code_version IN ("+marks+")", args...)
 	}
-	return err
+}
+
+// list returns the marks and arguments for a list of values.
+func list[T any](values []T, arg func(T) any) (marks string, args []any) {
+	args = make([]any, len(values))
+	for i, v := range values {
+		args[i] = arg(v)
+	}
+	return strings.TrimSuffix(strings.Repeat("?, ", len(values)), ", "), args
+}
+
+// addPrefix restricts a column to the texts with a prefix, as a range, which an index serves.
+func (c *Clauses) addPrefix(column, prefix string) {
+	c.Add(column+" >= ?", prefix)
+	if after, ok := provider.AfterPrefix(prefix); ok {
+		c.Add(column+" < ?", after)
+	}
+}
+
+// addTimes restricts a column to a range.
+func (c *Clauses) addTimes(column string, from, to provider.Time) {
+	if from != 0 {
+		c.Add(column+" >= ?", int64(from))
+	}
+	if to != 0 {
+		c.Add(column+" < ?", int64(to))
+	}
 }

@@ -22,6 +22,10 @@ func (d *driver) forgetCreate(deleted int64) {
 
 func doPrune(d *driver) {
 	req := provider.PruneRequest{Age: pick(&d.source, 0, 0, 0, long), Max: pick(&d.source, 0, 1)}
+	if d.odds(3) {
+		req.Names = some(&d.source, 1, d.kind)
+		req.Statuses = some(&d.source, 2, func() provider.Status { return provider.StatusCompleted + provider.Status(d.n(4)) })
+	}
 	res, _ := call(d, "prune", (*provider.Full).Prune, always(req), nil)
 	d.forgetCreate(res.Instances)
 }

@@ -9,7 +9,8 @@ func doReadHistory(d *driver) {
 
 // doStats reads the figures but does not compare them, since they may be stale.
 func doStats(d *driver) {
-	_, _ = call(d, "stats", (*provider.Full).Stats, always(provider.StatsRequest{}), func(_ *side, res *provider.StatsResult) {
+	req := provider.StatsRequest{Waiting: d.odds(2), Running: d.odds(2)}
+	_, _ = call(d, "stats", (*provider.Full).Stats, always(req), func(_ *side, res *provider.StatsResult) {
 		*res = provider.StatsResult{}
 	})
 }
@@ -23,11 +24,12 @@ func doList(d *driver) {
 		return r
 	}
 	page := pick(&d.source, 0, 1, 2)
+	omit := some(&d.source, 2, func() provider.ListField { return provider.ListField(1 + d.n(3)) })
 	cursors := map[*side]string{}
 	for more := true; more && d.differs == ""; {
 		next := map[*side]string{}
 		_, err := call(d, "list", (*provider.Full).List, func(s *side) provider.ListRequest {
-			return provider.ListRequest{Filter: filter(s), Max: page, Cursor: cursors[s]}
+			return provider.ListRequest{Filter: filter(s), Max: page, Cursor: cursors[s], Omit: omit}
 		}, func(s *side, res *provider.ListResult) {
 			next[s] = res.Cursor
 			if res.Cursor != "" {
@@ -37,8 +39,9 @@ func doList(d *driver) {
 		cursors = next
 		more = err == nil && next[d.model] != ""
 	}
+	most := int64(pick(&d.source, 0, 0, 1, 3))
 	_, _ = call(d, "count", (*provider.Full).Count, func(s *side) provider.CountRequest {
-		return provider.CountRequest{Filter: filter(s)}
+		return provider.CountRequest{Filter: filter(s), Max: most}
 	}, nil)
 }
 
@@ -49,9 +52,34 @@ type drawnFilter struct {
 	after, before provider.UUID
 }
 
+// match draws a condition on one of the attributes that attributes draws.
+func (s *source) match() provider.AttributeMatch {
+	m := provider.AttributeMatch{Name: pick(s, "x", "y"), Kind: provider.AttributeInt}
+	draw := func() provider.AttributeValue { return provider.AttributeValue{Number: int64(s.n(3))} }
+	if s.odds(2) {
+		m.Kind = provider.AttributeText
+		draw = func() provider.AttributeValue { return provider.AttributeValue{Text: pick(s, "s", "t", "u", "")} }
+	}
+	switch s.n(4) {
+	case 0:
+		m.Any = some(s, 2, draw)
+	case 1:
+		from := draw()
+		m.From = &from
+	case 2:
+		to := draw()
+		m.To = &to
+	default:
+		if m.Kind == provider.AttributeText {
+			m.Prefix = pick(s, "", "s", "t", "st")
+		}
+	}
+	return m
+}
+
 func (w *world) filter() (f drawnFilter) {
 	f.Replaced = w.odds(2)
-	switch w.n(8) {
+	switch w.n(12) {
 	case 1:
 		f.IDPrefix = w.id()
 	case 2:
@@ -64,6 +92,15 @@ func (w *world) filter() (f drawnFilter) {
 		f.ParentKey = w.key()
 	case 6:
 		f.Attributes = w.attributes()
+	case 8:
+		f.CodeVersions = some(&w.source, 2, func() string { return pick(&w.source, "", "1", "2") })
+	case 9:
+		f.Matches = some(&w.source, 2, w.match)
+	case 10:
+		f.EndedAfter = 1
+	case 11:
+		f.Name = w.kind()
+		f.Statuses = some(&w.source, 3, func() provider.Status { return provider.StatusRunning + provider.Status(w.n(6)) })
 	case 7:
 		if w.odds(2) {
 			f.after = w.key()

@@ -1,0 +1,125 @@
+package listing
+
+import (
+	"testing"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// page is the size of the pages that are checked.
+const page = 50
+
+// Check lists and counts by all filters. read returns how many rows the store has read so far; nil: unknown.
+func Check(t *testing.T, p provider.Lister, all int64, read func() int64) {
+	t.Helper()
+	rows := Rows(all)
+	for _, f := range Filters(all) {
+		want := f.find(rows)
+		before := int64(0)
+		if read != nil {
+			before = read()
+		}
+		res := list(t, p, &f, "")
+		if read != nil {
+			checkCost(t, &f, len(want), read()-before)
+		}
+		checkPages(t, p, &f, &res, want)
+		checkCounts(t, p, &f, int64(len(want)))
+	}
+}
+
+func list(tb testing.TB, p provider.Lister, f *Filter, cursor string) provider.ListResult {
+	tb.Helper()
+	res, err := p.List(tb.Context(), provider.ListRequest{Filter: f.Asked, Max: page, Cursor: cursor})
+	if err != nil {
+		tb.Fatalf("%s: %v", f.Name, err)
+	}
+	return res
+}
+
+// checkCost checks how many rows a page reads. Each is read from an index and from a table, and few other tables have more.
+func checkCost(t *testing.T, f *Filter, matches int, read int64) {
+	t.Helper()
+	const overhead = 500
+	most := int64(10*min(matches, page) + overhead)
+	if f.Counted {
+		most += provider.MinRows
+	}
+	if f.Short { // it looks at rows and their attributes, and then for the last one
+		most += 3 * provider.MinRows
+	}
+	if read > most {
+		t.Errorf("%s: a page reads %d rows, want at most %d", f.Name, read, most)
+	}
+}
+
+// checkPages checks the first pages, all if there are few matches.
+func checkPages(t *testing.T, p provider.Lister, f *Filter, res *provider.ListResult, want []Row) {
+	t.Helper()
+	const pages = 4
+	seen, short := 0, false
+	for n := 1; ; n++ {
+		for i := range res.Instances {
+			in := &res.Instances[i]
+			if seen == len(want) || in.Key != want[seen].Key {
+				t.Fatalf("%s: row %d is %s, which is not next", f.Name, seen, in.ID)
+			}
+			seen++
+		}
+		switch {
+		case res.Cursor == "" && seen < len(want):
+			t.Fatalf("%s: found %d rows, want %d", f.Name, seen, len(want))
+		case res.Cursor == "" || seen >= pages*page:
+			if short != f.Short {
+				t.Errorf("%s: there are short pages: %v", f.Name, short)
+			}
+			return
+		}
+		short = short || len(res.Instances) < page
+		*res = list(t, p, f, res.Cursor)
+	}
+}
+
+func checkCounts(t *testing.T, p provider.Lister, f *Filter, want int64) {
+	t.Helper()
+	for _, most := range []int64{0, 10, provider.MinRows} {
+		res, err := p.Count(t.Context(), provider.CountRequest{Filter: f.Asked, Max: most})
+		if err != nil {
+			t.Fatalf("%s: %v", f.Name, err)
+		}
+		fewer := most == 0 || want <= most && want < provider.MinRows/2 && !f.Short // no limit is reached
+		least := min(want, 10)
+		if fewer {
+			least = want
+		} else if f.Short {
+			least = 0
+		}
+		if res.Count < least || res.Count > want || most > 0 && res.Count > most || res.Exact && res.Count != want || fewer && !res.Exact {
+			t.Errorf("%s: a count with Max %d says %+v, want %d", f.Name, most, res, want)
+		}
+	}
+}
+
+// Bench measures the first page, the second page and the count by each filter.
+func Bench(b *testing.B, p provider.Lister, all int64) {
+	for _, f := range Filters(all) {
+		b.Run(f.Name, func(b *testing.B) {
+			second := list(b, p, &f, "").Cursor
+			for what, call := range map[string]func(b *testing.B){
+				"list": func(b *testing.B) { list(b, p, &f, "") },
+				"next": func(b *testing.B) { list(b, p, &f, second) },
+				"count": func(b *testing.B) {
+					if _, err := p.Count(b.Context(), provider.CountRequest{Filter: f.Asked, Max: provider.MinRows}); err != nil {
+						b.Fatal(err)
+					}
+				},
+			} {
+				b.Run(what, func(b *testing.B) {
+					for b.Loop() {
+						call(b)
+					}
+				})
+			}
+		})
+	}
+}

@@ -1,0 +1,262 @@
+package relational
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/perdure/perdure/provider"
+)
+
+const (
+	// looks is how many rows a list, or a count with a maximum, looks at.
+	looks = provider.MinRows
+	// few is a number of rows for which no better condition is searched.
+	few = 1_000
+	// manyKinds is how many pairs of a kind and a status are merged.
+	manyKinds = 100
+	// statusBits are the low bits of a number that has the ID of a kind and a status.
+	statusBits = 16
+	// rare are the statuses of the index instance_status. Orchestrations that complete are never in it.
+	rare = "i.status IN (2, 4, 5, 6)"
+)
+
+// A Lookup runs statements in one snapshot of a store.
+type Lookup interface {
+	Numbers(sql string, args ...any) ([]int64, error)
+	Places(sql string, args ...any) ([]Position, error) // rows of created_at and key
+}
+
+// Position is where an instance stands in the order of lists.
+type Position struct {
+	At  provider.Time
+	Key provider.UUID
+}
+
+// A finder finds the rows of a filter by the condition that chooses the fewest.
+//
+// A set is a condition whose index is in another order than lists. Its rows are sorted if they are at most looks. Otherwise, rows are
+// read in the order of lists, by an index on creation, and checked one by one. That ends after looks rows.
+type finder struct {
+	dialect *Dialect
+	lookup  Lookup
+	filter  *provider.Filter
+	after   *Position // of the cursor; nil: none
+	args    []any
+	sql     string // selects the rows to look at, at most looks, as i
+	set     bool   // these are all rows that can match
+	none    bool   // no row matches
+}
+
+// Find returns the places of a page, in order, and the cursor of the next one.
+func (d *Dialect) Find(q Lookup, req *provider.ListRequest) (places []Position, cursor string, err error) {
+	f := &finder{dialect: d, lookup: q, filter: &req.Filter}
+	if req.Cursor != "" {
+		at, key, err := ReadCursor(req.Cursor)
+		if err != nil {
+			return nil, "", err
+		}
+		f.after = &Position{at, key}
+	}
+	if err := f.choose(); err != nil || f.none {
+		return nil, "", err
+	}
+	c := d.Where(&req.Filter, f.args...)
+	sql := "SELECT i.created_at, i.key FROM (" + f.sql + ") i" + c.SQL() + d.Order + " LIMIT " + strconv.Itoa(req.Max+1)
+	places, err = q.Places(sql, c.Args...)
+	switch {
+	case err != nil:
+	case len(places) > req.Max:
+		places = places[:req.Max]
+		cursor = places[req.Max-1].cursor()
+	case !f.set:
+		var last []Position // the row that was looked at last, if there may be more
+		sql := "SELECT i.created_at, i.key FROM (" + f.sql + ") i" + d.Order + " LIMIT 1 OFFSET " + strconv.Itoa(looks-1)
+		if last, err = q.Places(sql, f.args...); len(last) > 0 {
+			cursor = last[0].cursor()
+		}
+	}
+	return places, cursor, err
+}
+
+func (p Position) cursor() string { return WriteCursor(p.At, p.Key) }
+
+// Count counts the matches of a filter.
+func (d *Dialect) Count(q Lookup, req *provider.CountRequest) (res provider.CountResult, err error) {
+	if req.Max == 0 {
+		c := d.Where(&req.Filter)
+		res.Count, err = number(q, "SELECT count(*) FROM "+d.Table+"instance i"+c.SQL(), c.Args...)
+		res.Exact = err == nil
+		return res, err
+	}
+	f := &finder{dialect: d, lookup: q, filter: &req.Filter}
+	if err := f.choose(); err != nil || f.none {
+		return provider.CountResult{Exact: err == nil}, err
+	}
+	c := d.Where(&req.Filter, f.args...)
+	most := min(req.Max, looks)
+	n, err := number(q, "SELECT count(*) FROM (SELECT 1 FROM ("+f.sql+") i"+c.SQL()+" LIMIT "+strconv.FormatInt(most+1, 10)+") m", c.Args...)
+	res = provider.CountResult{Count: min(n, req.Max), Exact: n <= req.Max}
+	if err == nil && res.Exact && !f.set {
+		n, err = number(q, "SELECT count(*) FROM ("+f.sql+") i", f.args...)
+		res.Exact = n < looks
+	}
+	return res, err
+}
+
+// number returns the number that a statement selects.
+func number(q Lookup, sql string, args ...any) (int64, error) {
+	list, err := q.Numbers(sql, args...)
+	if err != nil || len(list) == 0 {
+		return 0, err
+	}
+	return list[0], nil
+}
+
+// columns are those that conditions are on.
+const columns = "i.key, i.id, i.current, i.kind, i.status, i.blocked, i.parent_key, i.created_at, i.ended_at"
+
+// order ends with a number of rows. The order of a subquery with a limit stays that of the statement around it.
+const order = " ORDER BY created_at DESC, key DESC LIMIT "
+
+// choose chooses which rows to look at.
+func (f *finder) choose() error {
+	least := int64(looks + 1)
+	var best *Clauses
+	for _, set := range f.sets() {
+		c := &Clauses{dialect: f.dialect}
+		set.add(c)
+		sql := " FROM " + f.dialect.Table + set.table + " x" + c.SQL() + " LIMIT "
+		n, err := number(f.lookup, "SELECT count(*) FROM (SELECT 1"+sql+strconv.Itoa(looks+1)+") p", c.Args...)
+		if err != nil {
+			return err
+		}
+		if n < least {
+			least, best = n, c
+			f.sql = "SELECT " + columns + " FROM (SELECT x.key AS found" + sql + strconv.Itoa(looks) + ") d " + f.dialect.ByKey
+		}
+		if least <= few {
+			break
+		}
+	}
+	if best == nil {
+		return f.walk()
+	}
+	f.set = true
+	c := &Clauses{dialect: f.dialect, Args: best.Args}
+	f.past(c)
+	f.sql, f.args = f.sql+c.SQL()+order+strconv.Itoa(looks), c.Args
+	return nil
+}
+
+// past leaves out what the cursor has passed.
+func (f *finder) past(c *Clauses) {
+	if f.after != nil {
+		c.Add("(i.created_at, i.key) < (?, ?)", int64(f.after.At), f.dialect.UUID(f.after.Key))
+	}
+}
+
+// A set is a condition on a table, x.
+type set struct {
+	table string
+	add   func(*Clauses)
+}
+
+// sets returns the conditions of the filter that are sets.
+func (f *finder) sets() (list []set) {
+	if !f.filter.ParentKey.IsZero() {
+		list = append(list, set{"instance", func(c *Clauses) { c.Add("x.parent_key = ?", f.dialect.UUID(f.filter.ParentKey)) }})
+	}
+	for _, m := range matches(f.filter) {
+		list = append(list, set{"attribute", func(c *Clauses) { c.match("x", &m) }})
+	}
+	if f.filter.IDPrefix != "" && !f.filter.Replaced { // the index has only the current ones
+		list = append(list, set{"instance", func(c *Clauses) {
+			c.Add("x.current = " + f.dialect.True)
+			c.addPrefix("x.id", f.filter.IDPrefix)
+		}})
+	}
+	if f.filter.EndedAfter != 0 || f.filter.EndedBefore != 0 {
+		list = append(list, set{"instance", func(c *Clauses) {
+			c.Add("x.ended_at > 0")
+			c.addTimes("x.ended_at", f.filter.EndedAfter, f.filter.EndedBefore)
+		}})
+	}
+	return list
+}
+
+// walk reads rows in the order of lists. It merges several ranges of an index.
+func (f *finder) walk() error {
+	ranges, err := f.ranges()
+	if err != nil {
+		return err
+	}
+	c := &Clauses{dialect: f.dialect}
+	parts := make([]string, 0, len(ranges))
+	for _, text := range ranges {
+		c.text = slices.DeleteFunc([]string{text}, func(s string) bool { return s == "" })
+		before := f.filter.CreatedBefore
+		if f.after != nil {
+			before = 0 // the cursor is the nearer bound
+		}
+		c.addTimes("i.created_at", f.filter.CreatedAfter, before)
+		f.past(c)
+		part := "SELECT " + columns + " FROM " + f.dialect.Table + "instance i" + c.SQL()
+		if f.dialect.Order != "" && len(ranges) > 1 {
+			part = "(" + part + f.dialect.Order + ")"
+		}
+		parts = append(parts, part)
+	}
+	f.none = len(ranges) == 0
+	f.sql, f.args = strings.Join(parts, " UNION ALL ")+order+strconv.Itoa(looks), c.Args
+	return nil
+}
+
+// ranges returns conditions for each of which an index has the rows in the order of lists, "" for all rows.
+func (f *finder) ranges() ([]string, error) {
+	statuses := slices.Compact(slices.Sorted(slices.Values(f.filter.Statuses)))
+	named := f.filter.Name != "" || len(f.filter.CodeVersions) > 0
+	common := slices.ContainsFunc(statuses, func(s provider.Status) bool {
+		return s == provider.StatusRunning || s == provider.StatusCompleted
+	})
+	all := provider.StatusTerminated - provider.StatusRunning + 1
+	switch {
+	case f.filter.Blocked:
+		return []string{"i.blocked = " + f.dialect.True}, nil
+	case len(statuses) > 0 && !common && !named:
+		list := make([]string, 0, len(statuses))
+		for _, s := range statuses {
+			list = append(list, "i.status = "+strconv.Itoa(int(s))+" AND "+rare)
+		}
+		return list, nil
+	case !named && (len(statuses) == 0 || len(statuses) == int(all)):
+		return []string{""}, nil
+	}
+	if len(statuses) == 0 {
+		for s := provider.StatusRunning; s <= provider.StatusTerminated; s++ {
+			statuses = append(statuses, s)
+		}
+	}
+	return f.pairs(statuses)
+}
+
+// pairs returns the pairs of a kind and a status that have rows, as conditions. If they are too many to be merged, all rows are read.
+func (f *finder) pairs(statuses []provider.Status) ([]string, error) {
+	d, c := f.dialect, &Clauses{dialect: f.dialect}
+	c.kind(f.filter)
+	values := make([]string, 0, len(statuses))
+	for _, s := range statuses {
+		values = append(values, "SELECT "+strconv.Itoa(int(s))+" AS status")
+	}
+	c.Add("(SELECT " + d.True + " FROM " + d.Table + "instance i WHERE i.kind = k.id AND i.status = s.status LIMIT 1)")
+	found, err := f.lookup.Numbers("SELECT k.id * "+strconv.Itoa(statusBits)+" + s.status FROM "+d.Table+"kind k CROSS JOIN ("+
+		strings.Join(values, " UNION ALL ")+") s"+c.SQL()+" LIMIT "+strconv.Itoa(manyKinds+1), c.Args...)
+	if err != nil || len(found) > manyKinds {
+		return []string{""}, err
+	}
+	list := make([]string, 0, len(found))
+	for _, n := range found {
+		list = append(list, "i.kind = "+strconv.FormatInt(n/statusBits, 10)+" AND i.status = "+strconv.FormatInt(n%statusBits, 10))
+	}
+	return list, nil
+}

@@ -1,0 +1,149 @@
+package postgres
+
+import (
+	"context"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
+)
+
+const (
+	// The statements of lists say themselves how rows are found, and in which order. A planner that estimates would now and then read
+	// a whole table or index.
+	sqlListing = `SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
+	set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
+	set_config('max_parallel_workers_per_gather', '0', true), set_config('jit', 'off', true), set_config('plan_cache_mode', 'force_custom_plan', true)`
+	// The rows of a page by their keys, until they fill it. What a list leaves out is not read.
+	sqlListed = ` FROM (SELECT u.key, u.n, sum($size) OVER (ORDER BY u.n) AS bytes FROM unnest($1::uuid[]) WITH ORDINALITY u (key, n)
+		JOIN perdure.instance i ON i.key = ANY(ARRAY[u.key]) LEFT JOIN perdure.outcome o ON o.key = ANY(ARRAY[u.key])) p
+	JOIN perdure.instance i ON i.key = ANY(ARRAY[p.key]) JOIN perdure.kind k ON k.id = i.kind
+	LEFT JOIN perdure.outcome o ON o.key = ANY(ARRAY[i.key]) WHERE p.n = 1 OR p.bytes <= $2 ORDER BY p.n`
+)
+
+// list returns what its request asks for.
+func (r *reader) list(ctx context.Context, req provider.ListRequest) (res provider.ListResult, err error) {
+	if err := req.Validate(); err != nil {
+		return res, err
+	}
+	if req.Max == 0 {
+		req.Max = provider.MaxPage
+	}
+	err = r.listing(ctx, "list", func(ctx context.Context, l lookup) error {
+		res = provider.ListResult{}
+		places, cursor, err := dialect.Find(l, &req)
+		if err != nil {
+			return err
+		}
+		if res.Cursor = cursor; len(places) > 0 {
+			if err := l.rows(&req, places, &res); err != nil {
+				return err
+			}
+		}
+		return l.tx.QueryRow(ctx, `SELECT `+sqlNow).Scan(&res.Now)
+	})
+	if err != nil {
+		return provider.ListResult{}, err
+	}
+	return res, nil
+}
+
+// count returns what its request asks for.
+func (r *reader) count(ctx context.Context, req provider.CountRequest) (res provider.CountResult, err error) {
+	if err := req.Validate(); err != nil {
+		return res, err
+	}
+	read := r.listing
+	if req.Max == 0 { // it may read the whole table
+		read = func(ctx context.Context, op string, fn func(context.Context, lookup) error) error {
+			return r.db.snapshot(ctx, op, func(ctx context.Context, tx pgx.Tx) error { return fn(ctx, lookup{ctx, r.db, tx}) })
+		}
+	}
+	err = read(ctx, "count", func(_ context.Context, l lookup) error {
+		res, err = dialect.Count(l, &req)
+		return err
+	})
+	if err != nil {
+		return provider.CountResult{}, err
+	}
+	return res, nil
+}
+
+// listing runs fn in a snapshot in which statements are planned for lists.
+func (r *reader) listing(ctx context.Context, op string, fn func(context.Context, lookup) error) error {
+	return r.db.snapshot(ctx, op, func(ctx context.Context, tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, sqlListing); err != nil {
+			return err
+		}
+		return fn(ctx, lookup{ctx, r.db, tx})
+	})
+}
+
+// lookup implements [relational.Lookup]. Its statements have constants in them, so that none of them is kept.
+type lookup struct {
+	ctx context.Context //nolint:containedctx // of one call
+	db  *database
+	tx  pgx.Tx
+}
+
+// Numbers implements [relational.Lookup].
+func (l lookup) Numbers(sql string, args ...any) ([]int64, error) {
+	rows, err := l.query(sql, args)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[int64])
+}
+
+// Places implements [relational.Lookup].
+func (l lookup) Places(sql string, args ...any) ([]relational.Position, error) {
+	rows, err := l.query(sql, args)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (p relational.Position, err error) {
+		return p, row.Scan(&p.At, into(&p.Key))
+	})
+}
+
+func (l lookup) query(sql string, args []any) (pgx.Rows, error) {
+	return l.tx.Query(l.ctx, l.db.names.here(sql), append([]any{pgx.QueryExecModeExec}, args...)...)
+}
+
+// rows reads the rows of a page until they fill it.
+func (l lookup) rows(req *provider.ListRequest, places []relational.Position, res *provider.ListResult) (err error) {
+	keys := make([]provider.UUID, len(places))
+	for i, p := range places {
+		keys[i] = p.Key
+	}
+	if res.Instances, err = l.db.instances(l.ctx, l.tx, listStatement(req), uuids(keys), int64(provider.MaxFetchBytes)); err != nil {
+		return err
+	}
+	if n := len(res.Instances); n < len(places) {
+		res.Cursor = relational.WriteCursor(places[n-1].At, places[n-1].Key)
+	}
+	for i := range res.Instances {
+		req.Trim(&res.Instances[i])
+	}
+	return nil
+}
+
+// listStatement returns the statement for the rows of a page.
+func listStatement(req *provider.ListRequest) string {
+	columns := strings.Replace(instanceColumns, "o.result", "NULL::bytea", 1)
+	size := "0"
+	if req.Omits(provider.ListAttributes) {
+		columns = strings.Replace(columns, "i.attributes", "false", 1)
+	}
+	if !req.Omits(provider.ListBlockedMessage) {
+		size += " + octet_length(i.blocked_message)"
+	}
+	if req.Omits(provider.ListCustomStatus) {
+		columns = strings.Replace(columns, "o.custom_status", "NULL::bytea", 1)
+	} else {
+		size += " + coalesce(octet_length(o.custom_status), 0)"
+	}
+	return "SELECT " + columns + strings.Replace(sqlListed, "$size", size, 1)
+}
