@@ -98,6 +98,7 @@ func (tn *turns) apply(i *instance, req *provider.CommitTurnRequest, now provide
 	}
 	consumed := idSet(req.Consumed)
 	tn.inboxes.remove(i, func(m provider.Message) bool { return consumed[m.ID] })
+	i.wokenAt = 0 // from here on only messages make it ready
 	i.execution().add(req.Events...)
 	tn.scheduleAll(i, req, now)
 	tn.tasks.cancel(req, now)
@@ -160,7 +161,7 @@ func (tn *turns) applyRow(i *instance, req *provider.CommitTurnRequest, now prov
 	row.Version, row.UpdatedAt = req.Commit, now
 	row.Deliveries, row.Blocked = 0, nil
 	row.EngineLevel = max(row.EngineLevel, req.EngineLevel)
-	i.heldUntil, i.wokenAt = 0, 0
+	i.heldUntil = 0
 	i.owner, i.ownerUntil = req.Owner, now.Add(req.Sticky)
 	if i.lease == req.Lease {
 		i.lease, i.leaseUntil = provider.UUID{}, 0
@@ -169,13 +170,7 @@ func (tn *turns) applyRow(i *instance, req *provider.CommitTurnRequest, now prov
 		row.CustomStatus = append([]byte(nil), req.CustomStatus...) // an empty status clears it
 	}
 	i.setAttributes(req.Attributes)
-	for _, v := range req.Values {
-		if v.Value == nil {
-			delete(i.values, v.Key)
-		} else {
-			i.values[v.Key] = slices.Clone(v.Value)
-		}
-	}
+	i.setValues(req.Values)
 }
 
 // applyStatus ends the instance or continues it as new, if the commit does.

@@ -106,3 +106,14 @@ func (i *instance) setAttributes(list []provider.Attribute) {
 		i.attributes[a.Name] = a
 	}
 }
+
+// setValues stores key-values. A nil one removes its key.
+func (i *instance) setValues(list []provider.KeyValue) {
+	for _, v := range list {
+		if v.Value == nil {
+			delete(i.values, v.Key)
+		} else {
+			i.values[v.Key] = slices.Clone(v.Value)
+		}
+	}
+}
