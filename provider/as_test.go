@@ -72,6 +72,8 @@ func TestFullNamesWhatIsLacking(t *testing.T) {
 			return err
 		}),
 		"lease: ":  ask(func(ctx context.Context) error { _, err := full.Lease(ctx, provider.LeaseRequest{}); return err }),
+		"reset: ":  ask(func(ctx context.Context) error { _, err := full.Reset(ctx, provider.ResetRequest{}); return err }),
+		"fork: ":   ask(func(ctx context.Context) error { _, err := full.Fork(ctx, provider.ForkRequest{}); return err }),
 		"record: ": ask(func(ctx context.Context) error { _, err := full.Record(ctx, provider.RecordRequest{}); return err }),
 	} {
 		if !errors.Is(err, errors.ErrUnsupported) || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "provider.") {

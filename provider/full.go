@@ -16,6 +16,7 @@ type Full struct {
 	Cleaner
 	Redriver
 	Keeper
+	Opener
 }
 
 // FullOf returns p with all of its optional calls.
@@ -23,13 +24,17 @@ func FullOf(p Provider) *Full {
 	if f, ok := p.(*Full); ok {
 		return f
 	}
-	f := &Full{Provider: p, Asker: noAsker{}, Lister: noLister{}, Meter: noMeter{}, Cleaner: noCleaner{}, Redriver: noRedriver{}, Keeper: noKeeper{}}
+	f := &Full{
+		Provider: p, Asker: noAsker{}, Lister: noLister{}, Meter: noMeter{}, Cleaner: noCleaner{}, Redriver: noRedriver{}, Keeper: noKeeper{},
+		Opener: noOpener{},
+	}
 	find(p, &f.Asker)
 	find(p, &f.Lister)
 	find(p, &f.Meter)
 	find(p, &f.Cleaner)
 	find(p, &f.Redriver)
 	find(p, &f.Keeper)
+	find(p, &f.Opener)
 	return f
 }
 
@@ -55,6 +60,7 @@ type (
 	noCleaner  struct{}
 	noRedriver struct{}
 	noKeeper   struct{}
+	noOpener   struct{}
 )
 
 func (noAsker) Ask(context.Context, AskRequest) (AskResult, error) {
@@ -97,4 +103,12 @@ func (noKeeper) Lease(context.Context, LeaseRequest) (LeaseResult, error) {
 
 func (noKeeper) Record(context.Context, RecordRequest) (RecordResult, error) {
 	return RecordResult{}, Lacking("record", "Keeper")
+}
+
+func (noOpener) Reset(context.Context, ResetRequest) (SteerResult, error) {
+	return SteerResult{}, Lacking("reset", "Opener")
+}
+
+func (noOpener) Fork(context.Context, ForkRequest) (CreateResult, error) {
+	return CreateResult{}, Lacking("fork", "Opener")
 }

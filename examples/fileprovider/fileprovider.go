@@ -13,7 +13,8 @@ import (
 	"github.com/perdure/perdure/provider/memory"
 )
 
-// Provider is a store in one file. It implements provider.Provider, provider.Inspector and provider.TaskSteerer.
+// Provider is a store in one file. It implements provider.Provider, provider.Inspector, provider.TaskSteerer and
+// provider.Opener.
 type Provider struct {
 	file    *os.File
 	state   *memory.Provider
@@ -38,6 +39,7 @@ var (
 	_ provider.Keeper      = (*Provider)(nil)
 	_ provider.Featured    = (*Provider)(nil)
 	_ provider.TaskSteerer = (*Provider)(nil)
+	_ provider.Opener      = (*Provider)(nil)
 )
 
 // Open opens the store in a file, or creates it. No other process may have it open.

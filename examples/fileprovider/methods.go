@@ -18,6 +18,8 @@ const (
 	opReportTasks  = "report tasks"
 	opRenewTasks   = "renew tasks"
 	opSteerTask    = "steer task"
+	opReset        = "reset"
+	opFork         = "fork"
 	opSend         = "send"
 	opDelete       = "delete"
 	opPrune        = "prune"
@@ -109,6 +111,16 @@ func (p *Provider) RenewTasks(ctx context.Context, req provider.RenewTasksReques
 // SteerTask implements provider.TaskSteerer.
 func (p *Provider) SteerTask(ctx context.Context, req provider.SteerTaskRequest) (provider.SteerTaskResult, error) {
 	return write(ctx, p, opSteerTask, req, p.state.SteerTask)
+}
+
+// Reset implements provider.Opener.
+func (p *Provider) Reset(ctx context.Context, req provider.ResetRequest) (provider.SteerResult, error) {
+	return write(ctx, p, opReset, req, p.state.Reset)
+}
+
+// Fork implements provider.Opener.
+func (p *Provider) Fork(ctx context.Context, req provider.ForkRequest) (provider.CreateResult, error) {
+	return write(ctx, p, opFork, req, p.state.Fork)
 }
 
 // Send implements provider.Provider.

@@ -74,6 +74,10 @@ func redo(ctx context.Context, s *memory.Provider, r record) error {
 		return again(ctx, r, s.RenewTasks)
 	case opSteerTask:
 		return again(ctx, r, s.SteerTask)
+	case opReset:
+		return again(ctx, r, s.Reset)
+	case opFork:
+		return again(ctx, r, s.Fork)
 	case opSend:
 		return again(ctx, r, s.Send)
 	case opDelete:

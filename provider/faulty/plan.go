@@ -25,6 +25,8 @@ const (
 	ReportTasks  Op = "report tasks"
 	RenewTasks   Op = "renew tasks"
 	SteerTask    Op = "steer task"
+	Reset        Op = "reset"
+	Fork         Op = "fork"
 	Send         Op = "send"
 	Ask          Op = "ask"
 	FetchAsks    Op = "fetch asks"

@@ -20,14 +20,31 @@ func (tn *turns) Create(ctx context.Context, req provider.CreateRequest) (res pr
 	return res, err
 }
 
-// create inserts an instance. No other function does.
+// create inserts an instance with its start message or its first turn.
 func (tn *turns) create(req provider.CreateRequest, now provider.Time) (i *instance, created bool, err error) {
+	i, fresh, err := tn.insert(&req, now)
+	switch {
+	case err != nil:
+		return nil, false, err
+	case !fresh && req.RequestID != "" && req.RequestID == i.row.RequestID:
+		return i, true, nil
+	case !fresh:
+		return i, false, tn.join(i, &req, now)
+	case req.First != nil: // it has consumed the start message, and nothing can refuse it
+		tn.apply(i, req.First, now)
+	default:
+		tn.inboxes.put(i, req.Message, now)
+		tn.inboxes.putAll(i, req.Messages, now)
+	}
+	return i, true, nil
+}
+
+// insert inserts an instance, unless the one that has the ID stays. No other function does.
+func (tn *turns) insert(req *provider.CreateRequest, now provider.Time) (i *instance, fresh bool, err error) {
 	if old := tn.instances.current[req.ID]; old != nil {
 		switch {
-		case req.RequestID != "" && req.RequestID == old.row.RequestID:
-			return old, true, nil
-		case req.Policy == provider.IDUseExisting:
-			return old, false, tn.join(old, &req, now)
+		case req.RequestID != "" && req.RequestID == old.row.RequestID || req.Policy == provider.IDUseExisting:
+			return old, false, nil
 		case req.Policy == provider.IDReject || !old.row.Status.Ended():
 			return nil, false, exists(old)
 		}
@@ -51,19 +68,13 @@ func (tn *turns) create(req provider.CreateRequest, now provider.Time) (i *insta
 		listener.Message.Payload = slices.Clone(listener.Message.Payload)
 		i.listener = &listener
 	}
-	i.open(startLevel(&req), nil)
+	i.open(startLevel(req), nil)
 	i.setAttributes(req.Attributes)
 	tn.instances.byKey[req.Key], tn.instances.current[req.ID], tn.instances.live[req.Key] = i, i, i
 	if parent := req.Parent.Key; !parent.IsZero() {
 		tn.instances.children[parent] = append(tn.instances.children[parent], i)
 	}
 	tn.write()
-	if req.First != nil { // it has consumed the start message, and nothing can refuse it
-		tn.apply(i, req.First, now)
-	} else {
-		tn.inboxes.put(i, req.Message, now)
-		tn.inboxes.putAll(i, req.Messages, now)
-	}
 	return i, true, nil
 }
 

@@ -11,7 +11,7 @@ type Options struct {
 // provider.Transactor. Each part has the methods that belong to it.
 type Provider struct {
 	*store   // Notify, Close
-	*turns   // Create, Send, FetchTurns, CommitTurn, ReleaseTurns, Steer
+	*turns   // Create, Send, FetchTurns, CommitTurn, ReleaseTurns, Steer, Reset, Fork
 	*tasks   // FetchTasks, ReportTasks, RenewTasks, SteerTask
 	*asks    // Ask, FetchAsks, Answer
 	*reader  // Get, ReadHistory, List, Count, Stats, Inspect
@@ -34,6 +34,7 @@ var (
 	_ provider.Featured    = (*Provider)(nil)
 	_ provider.Counter     = (*Provider)(nil)
 	_ provider.TaskSteerer = (*Provider)(nil)
+	_ provider.Opener      = (*Provider)(nil)
 )
 
 // New makes an empty store.

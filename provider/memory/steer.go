@@ -27,7 +27,8 @@ func (tn *turns) Steer(ctx context.Context, req provider.SteerRequest) (res prov
 	return res, err
 }
 
-func (tn *turns) steer(i *instance, req *provider.SteerRequest, now provider.Time) error {
+// checkSteer refuses an action that the instance does not allow.
+func (tn *turns) checkSteer(i *instance, req *provider.SteerRequest) error {
 	if i.row.Status.Ended() && req.Action != provider.SteerReset {
 		return provider.ErrEnded
 	}
@@ -39,6 +40,13 @@ func (tn *turns) steer(i *instance, req *provider.SteerRequest, now provider.Tim
 	}
 	if !req.Expected.IsZero() && i.row.Version != req.Expected {
 		return provider.ErrConflict
+	}
+	return nil
+}
+
+func (tn *turns) steer(i *instance, req *provider.SteerRequest, now provider.Time) error {
+	if err := tn.checkSteer(i, req); err != nil {
+		return err
 	}
 	if req.Action == provider.SteerDrop {
 		if err := tn.drop(i, req, now); err != nil {
@@ -90,6 +98,9 @@ func (tn *turns) tellFamily(i *instance, req *provider.SteerRequest, now provide
 
 // reset opens the next execution. It is ready at once, although no message wakes it.
 func (tn *turns) reset(i *instance, req *provider.SteerRequest, now provider.Time) {
+	if i.wokenAt = i.readyAt(); i.wokenAt == 0 || i.wokenAt > now {
+		i.wokenAt = now
+	}
 	tn.dropWork(i)
 	if i.row.Status.Ended() {
 		i.execution().status = i.row.Status
@@ -99,9 +110,6 @@ func (tn *turns) reset(i *instance, req *provider.SteerRequest, now provider.Tim
 	i.open(req.EngineLevel, req.Events)
 	i.row.Status, i.row.Result, i.row.EndedAt = provider.StatusRunning, nil, 0
 	i.row.Blocked, i.row.Deliveries = nil, 0
-	if at := i.readyAt(); at == 0 || at > now {
-		i.wokenAt = now
-	}
 	i.lease, i.leaseUntil, i.heldUntil = provider.UUID{}, 0, 0
 	i.owner, i.ownerUntil = "", 0
 	tn.instances.live[i.row.Key] = i

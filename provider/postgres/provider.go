@@ -55,6 +55,7 @@ var (
 	_ provider.Featured    = (*Provider)(nil)
 	_ provider.Counter     = (*Provider)(nil)
 	_ provider.TaskSteerer = (*Provider)(nil)
+	_ provider.Opener      = (*Provider)(nil)
 )
 
 // Create implements [provider.Provider].

@@ -11,7 +11,7 @@ import (
 // [provider.Transactor] and [provider.Migrator]. All methods may be called concurrently. Each of its parts has the calls that
 // concern it.
 type Provider struct {
-	calls     // Create, Send, CommitTurn, ReleaseTurns, ReportTasks, RenewTasks, Steer, SteerTask
+	calls     // Create, Send, CommitTurn, ReleaseTurns, ReportTasks, RenewTasks, Steer, SteerTask, Reset, Fork
 	*handle   // no call of the contract
 	*reader   // Get, ReadHistory, List, Count, Stats, Inspect
 	*fetches  // FetchTurns, FetchTasks, FetchAsks
@@ -39,6 +39,7 @@ var (
 	_ provider.Featured    = (*Provider)(nil)
 	_ provider.Counter     = (*Provider)(nil)
 	_ provider.TaskSteerer = (*Provider)(nil)
+	_ provider.Opener      = (*Provider)(nil)
 )
 
 // newProvider makes a handle of an open store.

@@ -25,3 +25,21 @@ func TestHazard68_ActsHappenOnce(t *testing.T) {
 	t.Parallel()
 	holds(t, "steer/once")
 }
+
+// A reset moves what its prefix leaves pending: tasks, timers and children. That the engine names all of it is not shown here.
+func TestHazard57_ResetMovesWhatIsPending(t *testing.T) {
+	t.Parallel()
+	holds(t, "opener/prefix-t", "opener/child", "opener/no-such-child")
+}
+
+// Messages that an execution received come first in the next one, and a request that it has not seen is delivered again.
+func TestHazard58_ResetCarriesMessages(t *testing.T) {
+	t.Parallel()
+	holds(t, "opener/prefix-messages", "opener/prefix-forgets")
+}
+
+// What observers read of an execution goes with it, unless the prefix has it.
+func TestHazard78_ResetRemovesDescriptions(t *testing.T) {
+	t.Parallel()
+	holds(t, "opener/prefix-describes", "opener/prefix-values")
+}

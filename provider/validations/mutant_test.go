@@ -69,6 +69,8 @@ type mutant struct {
 	report  reportMethod
 	renew   renewMethod
 	acts    actMethod
+	resets  method[provider.ResetRequest, provider.SteerResult]
+	forks   method[provider.ForkRequest, provider.CreateResult]
 	send    sendMethod
 	ask     method[provider.AskRequest, provider.AskResult]
 	asks    method[provider.FetchAsksRequest, provider.FetchAsksResult]
@@ -103,7 +105,7 @@ func newMutant() *mutant {
 		Provider: p,
 
 		create: p.Create, get: p.Get, steer: p.Steer, turns: p.FetchTurns, commit: p.CommitTurn, release: p.ReleaseTurns,
-		tasks: p.FetchTasks, report: p.ReportTasks, renew: p.RenewTasks, acts: p.SteerTask, send: p.Send, ask: p.Ask, asks: p.FetchAsks,
+		tasks: p.FetchTasks, report: p.ReportTasks, renew: p.RenewTasks, acts: p.SteerTask, resets: p.Reset, forks: p.Fork, send: p.Send, ask: p.Ask, asks: p.FetchAsks,
 		answer: func(ctx context.Context, req provider.AnswerRequest) (struct{}, error) {
 			return struct{}{}, p.Answer(ctx, req)
 		},
@@ -174,6 +176,14 @@ func (m *mutant) Create(ctx context.Context, req provider.CreateRequest) (provid
 
 func (m *mutant) Get(ctx context.Context, req provider.GetRequest) (provider.GetResult, error) {
 	return m.get(ctx, req)
+}
+
+func (m *mutant) Reset(ctx context.Context, req provider.ResetRequest) (provider.SteerResult, error) {
+	return m.resets(ctx, req)
+}
+
+func (m *mutant) Fork(ctx context.Context, req provider.ForkRequest) (provider.CreateResult, error) {
+	return m.forks(ctx, req)
 }
 
 func (m *mutant) SteerTask(ctx context.Context, req provider.SteerTaskRequest) (provider.SteerTaskResult, error) {

@@ -50,6 +50,8 @@ func brokenRules() []brokenRule {
 		brokenNotices(),
 		brokenOnce(),
 		brokenTaskSteering(),
+		brokenOpening(),
+		brokenPrefixes(),
 		brokenAsk(),
 		brokenFollow(),
 		brokenFilter(),

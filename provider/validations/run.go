@@ -59,6 +59,7 @@ func cases() []testCase {
 		{"renew", slices.Concat(renewCases(), expiredRenewalCases())},
 		{"steer", slices.Concat(steerCases(), broad(steerMoveCases()), broad(steerDropCases()), broad(steerNoticeCases()), broad(steerOnceCases()), broad(steerLevels()))},
 		{"steer-task", broad(steerTaskCases())},
+		{"opener", broad(slices.Concat(openerCases(), prefixCases()))},
 		{"ask", askCases()},
 		{"follow", broad(followCases())},
 		{"filter", broad(filterCases())},

@@ -189,6 +189,9 @@ func settledResetReady(t *trial) {
 	t.send(i.Key, m)
 	got := t.steer(i.Key, provider.SteerReset)
 	is(t, "ReadyAt with a message that is due later", got.ReadyAt, got.UpdatedAt)
+	i = t.begin("timer", func(r *provider.CommitTurnRequest) { r.Timers = []provider.Timer{{EventID: 1, Due: 5}} })
+	t.send(i.Key, text("m"))
+	is(t, "ReadyAt after the timer that set it", t.steer(i.Key, provider.SteerReset).ReadyAt, 5)
 }
 
 func settledShown(t *trial) {

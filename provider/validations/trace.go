@@ -25,7 +25,7 @@ func newTracer(p *provider.Full) *tracer { return &tracer{Full: p, lacking: make
 
 // full returns the traced provider. It has all calls, even those that the provider lacks.
 func (c *tracer) full() *provider.Full {
-	return &provider.Full{Provider: c, Asker: c, Lister: c, Meter: c, Cleaner: c, Redriver: c, Keeper: c}
+	return &provider.Full{Provider: c, Asker: c, Lister: c, Meter: c, Cleaner: c, Redriver: c, Keeper: c, Opener: c}
 }
 
 // Unwrap makes the optional features of the provider reachable.
@@ -143,6 +143,14 @@ func (c *tracer) Lease(ctx context.Context, req provider.LeaseRequest) (provider
 
 func (c *tracer) Record(ctx context.Context, req provider.RecordRequest) (provider.RecordResult, error) {
 	return need[provider.Keeper](c, "Record").Record(ctx, req)
+}
+
+func (c *tracer) Reset(ctx context.Context, req provider.ResetRequest) (provider.SteerResult, error) {
+	return need[provider.Opener](c, "Reset").Reset(ctx, req)
+}
+
+func (c *tracer) Fork(ctx context.Context, req provider.ForkRequest) (provider.CreateResult, error) {
+	return need[provider.Opener](c, "Fork").Fork(ctx, req)
 }
 
 func (c *tracer) Close() error { return c.note("Close").Close() }

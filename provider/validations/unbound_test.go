@@ -24,6 +24,8 @@ func unbound() map[string][]string {
 			"FetchTurnsResult", "Start", "NextExecution", "CommitTurnRequest", "CommitTurnResult", "TurnFailure", "TurnRelease", "ReleaseKind", "ReleaseTurnsRequest",
 
 			"Outcome", "Event", "Tx", "Completion",
+			"Opener", "CarriedMessage", "ChildLink", "ForkRequest",
+			"Prefix is all that an execution opens with: the beginning of a history, and what is pending at its end",
 		},
 		"heads a list": {
 			"Fencing", "Time", "Slices", "Errors", "Concurrency", "Context", "Sentinels of the contract", "The outcomes", "The kinds of rows, and their order within a key",

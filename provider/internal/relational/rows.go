@@ -15,6 +15,7 @@ type Rows interface {
 	HistoryRows
 	TaskRows
 	SessionRows
+	OpenerRows
 }
 
 // KindRows are the numbers of kinds.

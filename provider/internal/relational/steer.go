@@ -8,6 +8,10 @@ import (
 
 // Steer changes an instance from outside.
 func (t *Tx) Steer(req *provider.SteerRequest, res *provider.SteerResult) error {
+	return t.steer(req, nil, res)
+}
+
+func (t *Tx) steer(req *provider.SteerRequest, from *provider.ResetRequest, res *provider.SteerResult) error {
 	h, err := t.Find(req.ID, req.Key)
 	if err != nil {
 		return err
@@ -16,7 +20,7 @@ func (t *Tx) Steer(req *provider.SteerRequest, res *provider.SteerResult) error 
 		return NotFound(req.ID, req.Key)
 	}
 	if h.Version != req.Commit {
-		s := steering{t, h, req}
+		s := steering{t, h, req, from}
 		if err := s.once(s.apply); err != nil {
 			return err
 		}
@@ -28,9 +32,10 @@ func (t *Tx) Steer(req *provider.SteerRequest, res *provider.SteerResult) error 
 
 // steering is an action of Steer on its instance.
 type steering struct {
-	t   *Tx
-	h   *Head
-	req *provider.SteerRequest
+	t    *Tx
+	h    *Head
+	req  *provider.SteerRequest
+	from *provider.ResetRequest // of a reset to a prefix
 }
 
 func (s steering) apply() error {
@@ -156,6 +161,7 @@ func (s steering) checkCurrent() error {
 // reset closes the current execution and opens the next one with the caller's events.
 func (s steering) reset() error {
 	t, h, current := s.t, s.h, execution{s.t, s.h}
+	ready := h.ReadyAt
 	status := provider.StatusReset
 	if h.Status.Ended() {
 		status = h.Status
@@ -171,6 +177,9 @@ func (s steering) reset() error {
 		return err
 	}
 	kind.Level = levelAfter(h, kind.Level, s.req.EngineLevel)
+	if s.from != nil {
+		kind.Name, kind.CodeVersion = s.from.Name, s.from.CodeVersion
+	}
 	if err := current.open(kind); err != nil {
 		return err
 	}
@@ -178,8 +187,12 @@ func (s steering) reset() error {
 	h.Blocked, h.RetryAt, h.Deliveries, h.NotBefore = false, 0, 0, 0
 	h.StickyOwner, h.StickyUntil = "", 0
 	t.endTurnLease(h)
-	if h.ReadyAt == 0 || h.ReadyAt > t.Now {
-		h.ReadyAt = t.Now // so that a fetch takes the new execution
+	if ready == 0 || ready > t.Now {
+		ready = t.Now // so that a fetch takes the new execution
+	}
+	h.ReadyAt = ready
+	if s.from != nil {
+		return s.fill()
 	}
 	return current.append(s.req.Events)
 }

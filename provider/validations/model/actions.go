@@ -22,6 +22,8 @@ func actions(subject *side) (list []action) {
 		{3, doReleaseTurns, nil},
 		{3, doRenew, nil},
 		{2, doSteerTask, has[provider.TaskSteerer]},
+		{2, doReset, has[provider.Opener]},
+		{1, doFork, has[provider.Opener]},
 		{3, doLetters, has[provider.Redriver]},
 		{2, doSend, nil},
 		{2, doDelete, has[provider.Cleaner]},

@@ -76,12 +76,13 @@ func (l *timeline) parted(want, got provider.Time) string {
 	return ""
 }
 
-// place returns the step of an instant of the model, and how much later than the step it is.
+// place returns the step of an instant of the model, and how much later than the step it is. A carried message may be some
+// microseconds earlier than another one.
 func (l *timeline) place(t provider.Time) (step int, after time.Duration, ok bool) {
 	for step, m := range slices.Backward(l.model.marks) {
 		for _, after := range []time.Duration{0, short, long, -long} {
-			if m.from.Add(after) == t {
-				return step, after, true
+			if ahead := t.Sub(m.from.Add(after)); ahead <= 0 && ahead > -tick/4 {
+				return step, after + ahead, true
 			}
 		}
 	}
