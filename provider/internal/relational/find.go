@@ -178,8 +178,8 @@ func (f *finder) sets() (list []set) {
 	}
 	if f.filter.EndedAfter != 0 || f.filter.EndedBefore != 0 {
 		list = append(list, set{"instance", func(c *Clauses) {
-			c.Add("x.ended_at > 0")
 			c.addTimes("x.ended_at", f.filter.EndedAfter, f.filter.EndedBefore)
+			c.Add("x.ended_at > 0") // as the index says; SQLite begins where the first of these conditions says
 		}})
 	}
 	return list
