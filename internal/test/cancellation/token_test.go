@@ -89,18 +89,19 @@ func completesBefore(r *rig) {
 	if r.way != deaf {
 		return // otherwise it would be cancelled
 	}
-	began := make(chan struct{})
+	began, asked := make(chan struct{}), make(chan struct{})
 	enginetest.Activity(r.T, r.activities, "work", func(ctx context.Context, _ string) (string, error) {
 		close(began)
-		r.pause(100 * time.Millisecond)
+		<-asked
+		r.pause(50 * time.Millisecond) // for the turn that cancels the call; the next renewal is far
 		return "completed", ctx.Err()
 	})
 	key := r.main(func(ctx *octx, _ none) (string, error) {
 		return call(ctx, "work", "", orchestration.WithCancellation(orchestration.WaitForEnd))
 	})
 	<-began
-	r.pause(50 * time.Millisecond)
 	r.Cancel(key, "enough")
+	close(asked)
 	if got := enginetest.Output[string](r.engine, key); got != "completed" {
 		r.T.Errorf("got %q", got)
 	}
