@@ -87,13 +87,14 @@ test-race: need-go need-cc ## part 3: tests of the engine's packages, under the 
 		CGO_ENABLED=1 $(GO) test -race $(PLAINC) -p $(ATONCE) -vet=off -short -timeout 20m $(TESTFLAGS) $$(printf '%s\n' "$$all" | grep -E '$(VIRTUAL)'); \
 	}; $(call timed,go test -race,part)
 
+# Four parallel tests in each package, as above: tests of leases in real time wait for most of theirs.
 test-plain: need-go ## part 4: tests of all other packages
 	@part() { \
 		all=$$($(GO) list ./...) || return 1; \
 		pkgs=$$(printf '%s\n' "$$all" | grep -Ev '$(RACE)'; printf '%s\n' "$$all" | grep -E '$(LONG)'); \
 		if [ -z "$$pkgs" ]; then echo 'no packages'; return 0; fi; \
-		$(GO) test -p $(ATONCE) -vet=off -timeout 20m $(TESTFLAGS) $$pkgs && \
-		$(GO) test -p $(ATONCE) -vet=off -timeout 20m -run '$(SLOW)' $(TESTFLAGS) ./provider/sqlite ./provider/postgres ./orchestration; \
+		$(GO) test -p $(ATONCE) -parallel 4 -vet=off -timeout 20m $(TESTFLAGS) $$pkgs && \
+		$(GO) test -p $(ATONCE) -parallel 4 -vet=off -timeout 20m -run '$(SLOW)' $(TESTFLAGS) ./provider/sqlite ./provider/postgres ./orchestration; \
 	}; $(call timed,go test,part)
 
 lint: need-go lint-tool ## golangci-lint, pinned, zero findings
