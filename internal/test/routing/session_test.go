@@ -161,9 +161,13 @@ func TestSessionsPerNode(t *testing.T) {
 func TestSessionIsTakenOver(t *testing.T) {
 	t.Parallel()
 	for name, crash := range map[string]bool{"crash": true, "shutdown": false} {
+		lease := 20 * time.Second // a shutdown does not wait for it, however busy the machine is
+		if crash {
+			lease = 2 * time.Second
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			everyStore(t, runtime.Options{Lease: 2 * time.Second, Sessions: runtime.SessionOptions{Idle: time.Hour}}, func(e *engine) {
+			everyStore(t, runtime.Options{Lease: lease, Sessions: runtime.SessionOptions{Idle: time.Hour}}, func(e *engine) {
 				d := newDesk(e, 1, e.Options)
 				key := e.Create("one", "group", group{Session: "one", Calls: 4, WaitBefore: 1})
 				e.Until("two calls have ended", func() bool { return d.nodes[0].Stats().AttemptsCompleted == 2 })
@@ -178,11 +182,14 @@ func TestSessionIsTakenOver(t *testing.T) {
 				if got := enginetest.Output[[]int](e, key); !slices.Equal(got, []int{0, 0, 1, 1}) {
 					e.T.Errorf("ran on %v", got)
 				}
-				took := time.Since(began)
-				if limit := time.Second; !crash && took > limit {
-					e.T.Errorf("taken over after %v, want %v at most", took, limit)
+				limit := 2 * lease
+				switch {
+				case !crash && e.Virtual:
+					limit = time.Second
+				case !crash:
+					limit = lease / 2
 				}
-				if limit := 4 * time.Second; crash && took > limit {
+				if took := time.Since(began); took > limit {
 					e.T.Errorf("taken over after %v, want %v at most", took, limit)
 				}
 			})
