@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
 )
 
 // clock estimates the storage's time from the last time that the storage told and the local time since. It is never
@@ -63,7 +64,7 @@ func (c *clock) forget() {
 }
 
 // sqlNow is the storage's clock at the moment, not at the beginning of the transaction.
-const sqlNow = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
+const sqlNow = relational.Clock
 
 // sqlTransactionNow is when the transaction began.
 const sqlTransactionNow = `(extract(epoch FROM transaction_timestamp()) * 1000000)::bigint`

@@ -109,7 +109,7 @@ func ends(err error) bool {
 }
 
 // errRow marks a stored row that cannot be read.
-var errRow = errors.New("unreadable row")
+var errRow = relational.ErrRow
 
 // unsent reports whether err occurred before anything was sent.
 func unsent(err error) bool {

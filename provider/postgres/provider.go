@@ -13,6 +13,7 @@ import (
 // [provider.Migrator]. All methods may be called concurrently.
 type Provider struct {
 	calls
+	shared
 
 	db          *database
 	kinds       *kinds
@@ -30,15 +31,16 @@ type Provider struct {
 	claims      *claims
 	asks        *asks
 	reader      *reader
-	letters     letters
 	deleter     deleter
-	records     records
 	joins       *joins
 	completions *completions
 }
 
 // calls are those that change instances. A group carries out each of them.
 type calls = relational.Calls
+
+// shared are those whose statements do not differ from SQLite's.
+type shared = relational.Queries
 
 var (
 	_ provider.Provider    = (*Provider)(nil)
@@ -115,11 +117,6 @@ func (p *Provider) Answer(ctx context.Context, req provider.AnswerRequest) error
 	return p.asks.answer(ctx, req)
 }
 
-// Get implements [provider.Provider].
-func (p *Provider) Get(ctx context.Context, req provider.GetRequest) (provider.GetResult, error) {
-	return p.reader.await(ctx, req)
-}
-
 // List implements [provider.Lister].
 func (p *Provider) List(ctx context.Context, req provider.ListRequest) (provider.ListResult, error) {
 	return p.reader.list(ctx, req)
@@ -138,21 +135,6 @@ func (p *Provider) Stats(ctx context.Context, req provider.StatsRequest) (provid
 // Counters implements [provider.Counter].
 func (p *Provider) Counters() provider.Counters { return p.reader.counters() }
 
-// ReadHistory implements [provider.Provider].
-func (p *Provider) ReadHistory(ctx context.Context, req provider.ReadHistoryRequest) (provider.ReadHistoryResult, error) {
-	return p.reader.readHistory(ctx, req)
-}
-
-// Inspect implements [provider.Inspector]. It does not know whether an owner is dead.
-func (p *Provider) Inspect(ctx context.Context, req provider.InspectRequest) (provider.InspectResult, error) {
-	return p.reader.inspect(ctx, req)
-}
-
-// DeadLetters implements [provider.Redriver].
-func (p *Provider) DeadLetters(ctx context.Context, req provider.DeadLettersRequest) (provider.DeadLettersResult, error) {
-	return p.letters.handle(ctx, req)
-}
-
 // Delete implements [provider.Cleaner].
 func (p *Provider) Delete(ctx context.Context, req provider.DeleteRequest) (provider.DeleteResult, error) {
 	return p.deleter.delete(ctx, req)
@@ -161,17 +143,6 @@ func (p *Provider) Delete(ctx context.Context, req provider.DeleteRequest) (prov
 // Prune implements [provider.Cleaner].
 func (p *Provider) Prune(ctx context.Context, req provider.PruneRequest) (provider.PruneResult, error) {
 	return p.deleter.prune(ctx, req)
-}
-
-// Record implements [provider.Keeper].
-func (p *Provider) Record(ctx context.Context, req provider.RecordRequest) (provider.RecordResult, error) {
-	return p.records.handle(ctx, req)
-}
-
-// Lease implements [provider.Keeper]. It returns ErrLeaseLost with the holder for a release by a token that does not
-// hold the lease.
-func (p *Provider) Lease(ctx context.Context, req provider.LeaseRequest) (provider.LeaseResult, error) {
-	return p.records.lease(ctx, req)
 }
 
 // CreateIn implements [provider.Transactor].
@@ -230,10 +201,9 @@ func start(db *database, kinds *kinds) *Provider {
 	p.Enqueue = p.group.enqueue
 	p.claims = &claims{db: db, kinds: kinds, memory: p.memory, parking: p.parking, presence: p.presence, wake: p.wake, group: p.group}
 	p.asks = &asks{db: db, hub: p.hub, wake: p.wake}
-	p.reader = &reader{db: db, hub: p.hub, memory: p.memory, commits: p.commits, janitor: p.janitor}
-	p.letters = letters{db: db, group: p.group}
+	p.shared = relational.NewQueries(storage{db, &p.memory.clock}, &db.door, p.hub, p.group.enqueue, 1)
+	p.reader = &reader{db: db, commits: p.commits, janitor: p.janitor}
 	p.deleter = deleter{group: p.group}
-	p.records = records{db: db}
 	p.joins = &joins{db: db, kinds: kinds, units: p.units, pending: p.pending, relearn: make(chan struct{}, 1)}
 	p.completions = newCompletions(db, kinds, p.units, p.commits)
 	return p

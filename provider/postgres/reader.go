@@ -5,154 +5,16 @@ import (
 	"strconv"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-const (
-	sqlGet     = `SELECT ` + instanceColumns + `, ` + sqlNow + instanceTables + ` WHERE i.key = $1`
-	sqlGetByID = `SELECT ` + instanceColumns + `, ` + sqlNow + instanceTables + ` WHERE i.id = $1 AND i.current`
-	sqlValues  = `SELECT name, value FROM perdure.value WHERE key = $1 ORDER BY name`
-	sqlValue   = `SELECT value FROM perdure.value WHERE key = $1 AND name = $2`
-	sqlPending = `SELECT t.execution, t.event_id, k.queue, k.name, t.state, t.attempt, t.deliveries, t.owner, t.lease_until,
-	t.not_before_at, t.deadline_at, t.scheduled_at, t.details, t.failure, k.priority, t.fairness_key, t.session, t.start_by_at
-	FROM perdure.task t JOIN perdure.task_kind k ON k.id = t.kind WHERE t.key = $1 ORDER BY t.execution, t.event_id`
-)
-
-// reader serves the plain reads.
+// reader serves the reads that look at many instances.
 type reader struct {
 	db      *database
-	hub     *relational.Hub
-	memory  *memory
 	commits *commits // counted by stats
 	janitor *janitor // counted by stats
-}
-
-// await returns an instance, after it has ended if the request says so.
-func (r *reader) await(ctx context.Context, req provider.GetRequest) (provider.GetResult, error) {
-	if err := req.Validate(); err != nil {
-		return provider.GetResult{}, err
-	}
-	waits := req.Waits()
-	key := req.Key
-	if !waits || key.IsZero() {
-		res, err := r.get(ctx, &req)
-		if err != nil || !waits || req.Mark == "" && req.Ends(&res) {
-			return res, err
-		}
-		key = res.Instance.Key
-	}
-	if err := r.db.door.Enter(ctx); err != nil {
-		return provider.GetResult{}, err
-	}
-	defer r.db.door.Leave()
-	if !req.WaitEnded {
-		from := relational.Source{Get: r.get, Stamps: r.stamps, Now: r.memory.clock.latest}
-		return r.hub.Await(ctx, r.db.door.Closing, &req, key, &from)
-	}
-	return r.hub.AwaitEnded(ctx, r.db.door.Closing, &req, key, r.get, r.memory.clock.latest)
-}
-
-// get returns what is stored.
-func (r *reader) get(ctx context.Context, req *provider.GetRequest) (res provider.GetResult, err error) {
-	err = r.db.read(ctx, "get", func(ctx context.Context, c *pgxpool.Conn) error {
-		res = provider.GetResult{}
-		sql, arg := sqlGet, any(uuid(req.Key))
-		if req.Key.IsZero() {
-			sql, arg = sqlGetByID, any(req.ID)
-		}
-		b := r.db.byIndex()
-		found := false
-		b.Queue(r.db.names.sql(sql), arg).Query(func(rows pgx.Rows) error {
-			for rows.Next() {
-				found = true
-				if err := scanInstance(rows, &res.Instance, &res.Now); err != nil {
-					return err
-				}
-			}
-			return rows.Err()
-		})
-		if err := r.db.exchange(ctx, c.Conn(), b); err != nil {
-			return err
-		}
-		if !found {
-			return relational.NotFound(req.ID, req.Key)
-		}
-		if err := r.db.readAttributes(ctx, c, []*provider.Instance{&res.Instance}); err != nil {
-			return err
-		}
-		return r.details(ctx, c, req, &res)
-	})
-	if err != nil {
-		return provider.GetResult{}, err
-	}
-	if req.Marks() {
-		res.Mark = provider.MarkOf(&res)
-	}
-	return res, nil
-}
-
-// details adds what the request asks for in addition to the instance.
-func (r *reader) details(ctx context.Context, c *pgxpool.Conn, req *provider.GetRequest, res *provider.GetResult) error {
-	if !req.WithValues && !req.WithTasks && req.Value == "" {
-		return nil
-	}
-	b := r.db.byIndex()
-	if req.Value != "" {
-		b.Queue(r.db.names.sql(sqlValue), uuid(res.Instance.Key), req.Value).Query(func(rows pgx.Rows) error {
-			for rows.Next() {
-				res.Value = &provider.KeyValue{Key: req.Value}
-				if err := rows.Scan(&res.Value.Value); err != nil {
-					return err
-				}
-			}
-			return rows.Err()
-		})
-	}
-	if req.WithValues {
-		b.Queue(r.db.names.sql(sqlValues), uuid(res.Instance.Key)).Query(func(rows pgx.Rows) error {
-			for rows.Next() {
-				var v provider.KeyValue
-				if err := rows.Scan(&v.Key, &v.Value); err != nil {
-					return err
-				}
-				res.Values = append(res.Values, v)
-			}
-			return rows.Err()
-		})
-	}
-	if req.WithTasks {
-		b.Queue(r.db.names.sql(sqlCountLettersOf), uuid(res.Instance.Key)).QueryRow(func(row pgx.Row) error {
-			return row.Scan(&res.DeadLetters)
-		})
-		b.Queue(r.db.names.sql(sqlPending), uuid(res.Instance.Key)).Query(func(rows pgx.Rows) error {
-			for rows.Next() {
-				task, err := scanPending(rows, res)
-				if err != nil {
-					return err
-				}
-				res.Tasks = append(res.Tasks, task)
-			}
-			return rows.Err()
-		})
-	}
-	return r.db.exchange(ctx, c.Conn(), b)
-}
-
-func scanPending(rows pgx.Rows, res *provider.GetResult) (provider.TaskInfo, error) {
-	task := provider.TaskInfo{TaskRef: provider.TaskRef{Key: res.Instance.Key}}
-	var priority int64
-	err := rows.Scan(&task.Execution, &task.EventID, &task.Queue, &task.Name, &task.State, &task.Attempt, &task.Deliveries,
-		&task.Owner, &task.LeaseUntil, &task.NotBefore, &task.Deadline, &task.ScheduledAt, &task.Details, &task.Failure,
-		&priority, &task.FairnessKey, &task.Session, &task.StartBy)
-	task.Priority = int(relational.StoredTaskKind(task.Queue, task.Name, priority).Priority)
-	lapsed := task.State == provider.TaskLeased && task.LeaseUntil <= res.Now
-	if task.State == provider.TaskQueued || lapsed {
-		task.State, task.Owner, task.LeaseUntil = provider.TaskQueued, "", 0
-	}
-	return task, err
 }
 
 //nolint:gochecknoglobals // constant

@@ -24,8 +24,8 @@ const (
 	FROM unnest($1::uuid[], $2::text[], $3::bigint[]) n (key, name, nr)`
 )
 
-// stamps implements [relational.Source], in one round trip.
-func (r *reader) stamps(ctx context.Context, list []relational.Followed) (stamps []uint64, err error) {
+// Stamps implements [relational.Storage], in one round trip.
+func (s storage) Stamps(ctx context.Context, list []relational.Followed) (stamps []uint64, err error) {
 	var keys, valueKeys []provider.UUID
 	var names []string
 	var at, valueAt []int64 // where the results of each statement go
@@ -36,9 +36,9 @@ func (r *reader) stamps(ctx context.Context, list []relational.Followed) (stamps
 			valueKeys, names, valueAt = append(valueKeys, what.Key), append(names, what.Name), append(valueAt, int64(i))
 		}
 	}
-	err = r.db.read(ctx, "get", func(ctx context.Context, c *pgxpool.Conn) error {
+	err = s.db.read(ctx, "get", func(ctx context.Context, c *pgxpool.Conn) error {
 		stamps = make([]uint64, len(list))
-		b := r.db.byIndex()
+		b := s.db.byIndex()
 		place := func(rows pgx.Rows) error {
 			for rows.Next() {
 				var nr, stamp int64
@@ -50,12 +50,12 @@ func (r *reader) stamps(ctx context.Context, list []relational.Followed) (stamps
 			return rows.Err()
 		}
 		if len(keys) > 0 {
-			b.Queue(r.db.names.sql(sqlStamps), uuids(keys), at).Query(place)
+			b.Queue(s.db.names.sql(sqlStamps), uuids(keys), at).Query(place)
 		}
 		if len(names) > 0 {
-			b.Queue(r.db.names.sql(sqlValueStamps), uuids(valueKeys), names, valueAt).Query(place)
+			b.Queue(s.db.names.sql(sqlValueStamps), uuids(valueKeys), names, valueAt).Query(place)
 		}
-		return r.db.exchange(ctx, c.Conn(), b)
+		return s.db.exchange(ctx, c.Conn(), b)
 	})
 	return stamps, err
 }

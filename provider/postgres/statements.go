@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
 )
 
 // columnwise matches the rows that a statement takes from several arrays, with the names of the columns if it names
@@ -86,7 +87,7 @@ func (n *names) rowwise(statement string) string { return rowwise(n.here(stateme
 func (n *names) loneRow(statement string) string { return loneRow(n.here(statement)) }
 
 func (n *names) here(statement string) string {
-	return strings.ReplaceAll(statement, defaultSchema+".", n.prefix)
+	return strings.ReplaceAll(relational.Variant(statement, false), defaultSchema+".", n.prefix)
 }
 
 // over returns a statement over arrays for a number of rows.

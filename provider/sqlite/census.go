@@ -1,9 +1,10 @@
 package sqlite
 
 import (
-	"context"
 	"fmt"
 	"time"
+
+	"github.com/perdure/perdure/provider/internal/relational"
 )
 
 // censusEvery is how often a process checks that the others are alive. The leases of a killed process hold at least that long.
@@ -68,12 +69,12 @@ func (w *writer) bury() error {
 }
 
 // goneOwners returns the lease owners that are known dead: all processes that have enrolled them are gone.
-func (s *store) goneOwners(ctx context.Context, c *conn) (map[string]bool, error) {
+func (s *store) goneOwners(q relational.Queryer) (map[string]bool, error) {
 	gone := make(map[string]bool)
-	err := c.each(ctx, sqlOwners, func(r *row) error {
-		before, known := gone[r.text(1)]
-		gone[r.text(1)] = (before || !known) && s.here.gone(r.int(0))
+	err := q.Query(relational.Query{SQL: sqlOwners, Each: func(r relational.Row) error {
+		before, known := gone[r.Text(1)]
+		gone[r.Text(1)] = (before || !known) && s.here.gone(r.Int(0))
 		return nil
-	})
+	}})
 	return gone, err
 }

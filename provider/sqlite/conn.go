@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	sqlite "modernc.org/sqlite"
 
 	"github.com/perdure/perdure/provider"
+	"github.com/perdure/perdure/provider/internal/relational"
 )
 
 // A conn is one connection with its prepared statements. One goroutine at a time uses it. It calls the driver directly,
@@ -50,7 +52,7 @@ func (c *conn) prepare(sql string) (*statement, error) {
 	if s, ok := c.stmts[sql]; ok {
 		return s, nil
 	}
-	raw, err := c.raw.Prepare(sql)
+	raw, err := c.raw.Prepare(strings.ReplaceAll(relational.Variant(sql, true), "perdure.", "perdure_"))
 	if err != nil {
 		return nil, fmt.Errorf("prepare: %w", err)
 	}
@@ -68,7 +70,13 @@ func (c *conn) prepare(sql string) (*statement, error) {
 func (c *conn) bind(args []any) []driver.NamedValue {
 	c.args = c.args[:0]
 	for i, a := range args {
-		c.args = append(c.args, driver.NamedValue{Ordinal: i + 1, Value: value(a)})
+		v := driver.NamedValue{Ordinal: i + 1}
+		if n, ok := a.(named); ok {
+			v.Name, v.Value = n.name, n.value
+		} else {
+			v.Value = value(a)
+		}
+		c.args = append(c.args, v)
 	}
 	return c.args
 }
@@ -81,6 +89,10 @@ func value(a any) driver.Value {
 			return nil
 		}
 		return v[:]
+	case relational.RawKey:
+		return append([]byte{}, v...)
+	case []int64:
+		return strings.ReplaceAll(fmt.Sprint(v), " ", ",") // for json_each
 	case provider.Time:
 		return int64(v)
 	case int:
@@ -157,7 +169,7 @@ func (c *conn) each(ctx context.Context, sql string, fn func(*row) error, args .
 }
 
 // errStop ends each early.
-var errStop = errors.New("enough rows")
+var errStop = relational.ErrStop
 
 // one is each for at most one row. It reports whether there was one.
 func (c *conn) one(ctx context.Context, sql string, fn func(*row), args ...any) (bool, error) {
@@ -194,7 +206,7 @@ type row struct {
 }
 
 // errRow marks a stored row that cannot be read.
-var errRow = errors.New("unreadable row")
+var errRow = relational.ErrRow
 
 func (r *row) fault(i int) {
 	if r.bad == nil {

@@ -108,7 +108,7 @@ func TestHazard24_LeasesOfADeadProcessEndBesideAThird(t *testing.T) {
 func ownerGone(t *testing.T, p *Provider, owner string) (gone bool, err error) {
 	t.Helper()
 	err = p.read(t.Context(), "test", func(c *conn) error {
-		all, err := p.store.goneOwners(t.Context(), c)
+		all, err := p.store.goneOwners(queries{statements: bound{t.Context(), c}})
 		gone = all[owner]
 		return err
 	})

@@ -31,7 +31,7 @@ const (
 		ORDER BY i.ended_at LIMIT ?4`
 )
 
-// A cleaner removes instances, and lists, removes or redrives dead letters.
+// A cleaner removes instances.
 type cleaner struct{ *handle }
 
 // Delete implements [provider.Cleaner].

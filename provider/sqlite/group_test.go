@@ -117,7 +117,8 @@ func TestHazard17_OneFailingMemberLeavesTheOthersAlone(t *testing.T) {
 }
 
 func insertRecord(t *tx, key string) error {
-	_, err := t.exec(sqlPutRecord, "test", key, 1, t.Now, []byte("v"))
+	_, err := t.exec(`INSERT INTO perdure_record (namespace, key, version, updated_at, value) VALUES ('test', ?, 1, ?, x'76')
+		ON CONFLICT DO UPDATE SET value = excluded.value`, key, t.Now)
 	return err
 }
 

@@ -18,6 +18,9 @@ var dialect = relational.Dialect{
 	ByKey: "CROSS JOIN perdure_instance i ON i.key = d.found",
 }
 
+// A reader has the calls that look at many instances. They need no writer, and see committed data.
+type reader struct{ *handle }
+
 // List implements [provider.Lister].
 func (rd *reader) List(ctx context.Context, req provider.ListRequest) (res provider.ListResult, err error) {
 	if err := req.Validate(); err != nil {

@@ -12,17 +12,20 @@ import (
 // concern it.
 type Provider struct {
 	calls     // Create, Send, CommitTurn, ReleaseTurns, ReportTasks, RenewTasks, Steer, SteerTask, Reset, Fork
+	shared    // Get, ReadHistory, Inspect, DeadLetters, Lease, Record
 	*handle   // no call of the contract
-	*reader   // Get, ReadHistory, List, Count, Stats, Inspect
+	*reader   // List, Count, Stats
 	*fetches  // FetchTurns, FetchTasks, FetchAsks
 	*asks     // Ask, Answer
-	*cleaner  // Delete, Prune, DeadLetters
-	*shared   // Lease, Record
+	*cleaner  // Delete, Prune
 	*guests   // CreateIn, SendIn, CompleteIn, BeginTx
 	*migrator // Migrate, Migrations
 }
 
-type calls = relational.Calls
+type (
+	calls  = relational.Calls
+	shared = relational.Queries
+)
 
 var (
 	_ provider.Provider    = (*Provider)(nil)
@@ -46,8 +49,8 @@ var (
 func newProvider(s *store, readOnly bool) *Provider {
 	h := &handle{store: s, readOnly: readOnly, door: relational.NewDoor()}
 	return &Provider{
-		calls: calls{Enqueue: h.enqueue}, handle: h, reader: &reader{h}, fetches: &fetches{h}, asks: &asks{h}, cleaner: &cleaner{h},
-		shared: &shared{h}, guests: &guests{handle: h}, migrator: &migrator{h},
+		calls: calls{Enqueue: h.enqueue}, shared: relational.NewQueries(storage{h}, &h.door, s.hub, h.enqueue, deleteBatch),
+		handle: h, reader: &reader{h}, fetches: &fetches{h}, asks: &asks{h}, cleaner: &cleaner{h}, guests: &guests{handle: h}, migrator: &migrator{h},
 	}
 }
 

@@ -15,7 +15,8 @@ const (
 		FROM perdure_instance WHERE key = ?`
 	sqlStampTasks = `SELECT count(*), sum(event_id * attempt), sum(event_id * deliveries), sum(event_id * state), sum(lease_until),
 		sum(not_before_at), sum(deadline_at) FROM perdure_task WHERE key = ?`
-	sqlStampValue = `SELECT i.status, i.blocked, v.value FROM perdure_instance i LEFT JOIN perdure_value v ON v.key = i.key AND v.name = ?2
+	sqlStampLetters = `SELECT count(*) FROM perdure_dead_letter WHERE key = ?`
+	sqlStampValue   = `SELECT i.status, i.blocked, v.value FROM perdure_instance i LEFT JOIN perdure_value v ON v.key = i.key AND v.name = ?2
 		WHERE i.key = ?1`
 )
 
@@ -31,19 +32,19 @@ func (s *store) changes() (n int64, known bool) {
 	return s.writer.commits.Load() + s.writer.sightings.Load(), true
 }
 
-// stamps implements [relational.Source].
-func (rd *reader) stamps(ctx context.Context, list []relational.Followed) (stamps []uint64, err error) {
-	now, known := rd.store.changes()
-	last := rd.store.stamped[0].Swap(now)
-	if before := rd.store.stamped[1].Swap(last); known && now == last && now == before { // a commit is counted before it can be read
+// Stamps implements [relational.Source].
+func (s storage) Stamps(ctx context.Context, list []relational.Followed) (stamps []uint64, err error) {
+	now, known := s.store.changes()
+	last := s.store.stamped[0].Swap(now)
+	if before := s.store.stamped[1].Swap(last); known && now == last && now == before { // a commit is counted before it can be read
 		return nil, nil
 	}
 	defer func() {
 		if err != nil {
-			rd.store.stamped[0].Store(-1)
+			s.store.stamped[0].Store(-1)
 		}
 	}()
-	err = rd.readSnapshot(ctx, "get", func(c *conn) error {
+	err = s.readSnapshot(ctx, "get", func(c *conn) error {
 		stamps = make([]uint64, 0, len(list))
 		for _, what := range list {
 			stamp, err := stampOf(ctx, c, what)
@@ -83,7 +84,7 @@ func stampOf(ctx context.Context, c *conn, what relational.Followed) (uint64, er
 		return 0, err
 	}
 	letters := func(r *row) { number(r.int(0)) }
-	if _, err := c.one(ctx, sqlCountLettersOf, letters, what.Key); err != nil {
+	if _, err := c.one(ctx, sqlStampLetters, letters, what.Key); err != nil {
 		return 0, err
 	}
 	_, err = c.one(ctx, sqlStampTasks, func(r *row) {

@@ -9,6 +9,7 @@ import (
 // Rows reads and writes the rows of a store in one transaction. Reads see all earlier writes. Writes may be deferred
 // until the transaction ends, and fail only then.
 type Rows interface {
+	Queryer
 	KindRows
 	InstanceRows
 	InboxRows
