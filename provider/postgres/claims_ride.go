@@ -174,10 +174,9 @@ func (f *turnFetch) turn(u *unit, h *relational.Head) (turn provider.Turn, ok bo
 		m.Payload = slices.Clone(m.Payload)
 	}
 	turn.Instance = *was.row
-	in, kind := &turn.Instance, u.kinds.get().ByTurn[h.Kind]
-	in.Name, in.CodeVersion, in.EngineLevel = kind.Name, kind.CodeVersion, kind.Level
-	in.Status, in.Execution, in.Version, in.HistoryLength, in.HistoryBytes = h.Status, h.Execution, h.Version, h.Length, h.Bytes
-	in.UpdatedAt, in.ReadyAt, in.InboxMessages, in.Deliveries = h.UpdatedAt, h.ReadyAt, h.Inbox, h.Deliveries+1
+	in := &turn.Instance
+	h.Describe(in, u.kinds.get().ByTurn[h.Kind])
+	in.Deliveries++
 	in.Attributes, in.CustomStatus, in.Result = slices.Clone(in.Attributes), slices.Clone(in.CustomStatus), slices.Clone(in.Result)
 	return turn, int64(len(turn.Messages)) == h.Inbox
 }

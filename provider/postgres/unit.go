@@ -223,13 +223,9 @@ func (u *unit) owns(key provider.UUID) bool {
 // ownInstance returns the row of an instance as the unit leaves it.
 func (u *unit) ownInstance(key provider.UUID) *provider.Instance {
 	row, own, h := u.rows[key], u.own[key], u.view.Heads[key]
-	kind := u.kinds.get().ByTurn[h.Kind]
-	return &provider.Instance{
-		ID: h.ID, Key: h.Key, Name: kind.Name, CodeVersion: kind.CodeVersion, EngineLevel: kind.Level, Status: h.Status,
-		Execution: h.Execution, Version: h.Version, HistoryLength: h.Length, HistoryBytes: h.Bytes, Parent: h.Parent, RequestID: row.request,
-		CreatedAt: own.created, UpdatedAt: h.UpdatedAt, EndedAt: h.EndedAt, ReadyAt: h.ReadyAt, InboxMessages: h.Inbox,
-		Deliveries: h.Deliveries, Result: slices.Clone(own.result),
-	}
+	in := &provider.Instance{Parent: h.Parent, RequestID: row.request, CreatedAt: own.created, Result: slices.Clone(own.result)}
+	h.Describe(in, u.kinds.get().ByTurn[h.Kind])
+	return in
 }
 
 // waiting returns the known messages of an inbox: what this process remembers, and what came with the group.

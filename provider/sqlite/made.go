@@ -35,10 +35,7 @@ func (t *instanceRows) recall(key provider.UUID) (in provider.Instance, ok bool)
 		return in, false
 	}
 	kind, ok := kinds.ByTurn[h.Kind]
-	return provider.Instance{
-		ID: h.ID, Key: h.Key, Name: kind.Name, CodeVersion: kind.CodeVersion, EngineLevel: kind.Level, Status: h.Status, Deleting: h.Deleting,
-		Execution: h.Execution, Version: h.Version, HistoryLength: h.Length, HistoryBytes: h.Bytes, Parent: h.Parent, RequestID: m.request,
-		CreatedAt: m.created, UpdatedAt: h.UpdatedAt, EndedAt: h.EndedAt, ReadyAt: h.ReadyAt, InboxMessages: h.Inbox, Deliveries: h.Deliveries,
-		Result: slices.Clone(m.result),
-	}, ok
+	in = provider.Instance{Parent: h.Parent, RequestID: m.request, CreatedAt: m.created, Result: slices.Clone(m.result)}
+	h.Describe(&in, kind)
+	return in, ok
 }

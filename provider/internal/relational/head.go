@@ -53,6 +53,14 @@ func (h *Head) Ready() provider.Time {
 	return at
 }
 
+// Describe writes what the head knows to a row of an instance.
+func (h *Head) Describe(in *provider.Instance, kind TurnKind) {
+	in.ID, in.Key, in.Name, in.CodeVersion, in.EngineLevel = h.ID, h.Key, kind.Name, kind.CodeVersion, kind.Level
+	in.Status, in.Deleting, in.Execution, in.Version = h.Status, h.Deleting, h.Execution, h.Version
+	in.HistoryLength, in.HistoryBytes, in.InboxMessages, in.Deliveries = h.Length, h.Bytes, h.Inbox, h.Deliveries
+	in.UpdatedAt, in.EndedAt, in.ReadyAt = h.UpdatedAt, h.EndedAt, h.ReadyAt
+}
+
 // sendable returns why an instance accepts no messages.
 func (h *Head) sendable(id string, key provider.UUID) error {
 	switch {
