@@ -78,7 +78,7 @@ func (c *Client) page(ctx context.Context, doing string, req provider.ListReques
 		if err != nil {
 			return res, err
 		}
-		next.Instances = append(res.Instances, next.Instances...) //nolint:gocritic // the earlier ones first
+		next.Instances = append(res.Instances, next.Instances...)
 		res = next
 		if req.Max = most - len(res.Instances); req.Max == 0 || res.Cursor == "" {
 			return res, nil

@@ -6,7 +6,7 @@ import (
 )
 
 // Trim removes from an instance what a list does not return. It is for providers.
-func (r *ListRequest) Trim(in *Instance) {
+func (r ListRequest) Trim(in *Instance) {
 	in.Result = nil
 	for _, field := range r.Omit {
 		switch field {
@@ -23,7 +23,7 @@ func (r *ListRequest) Trim(in *Instance) {
 }
 
 // Omits reports whether the list leaves a field out.
-func (r *ListRequest) Omits(field ListField) bool { return slices.Contains(r.Omit, field) }
+func (r ListRequest) Omits(field ListField) bool { return slices.Contains(r.Omit, field) }
 
 // ListBytes returns how many bytes of a page the instance takes.
 func (i *Instance) ListBytes() int {

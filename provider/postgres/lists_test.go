@@ -10,7 +10,6 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-//nolint:gochecknoglobals // a flag of benchmarks
 var listInstances = flag.Int64("lists.instances", 24_000, "how many instances BenchmarkLists makes")
 
 // fill makes many instances.

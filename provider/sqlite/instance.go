@@ -18,9 +18,10 @@ const instanceTables = ` FROM perdure_instance i JOIN perdure_kind k ON k.id = i
 const (
 	sqlInstance = `SELECT ` + instanceColumns + instanceTables + ` WHERE i.key = ?`
 	// Rows of a list have no result, and perhaps no custom status.
-	sqlListed      = `SELECT ` + rowColumns + `o.custom_status, NULL, NULL` + instanceTables + ` WHERE i.key = ?`
-	sqlListedShort = `SELECT ` + rowColumns + `NULL, NULL, NULL FROM perdure_instance i JOIN perdure_kind k ON k.id = i.kind WHERE i.key = ?`
-	sqlAttributes  = `SELECT name, kind, text, number FROM perdure_attribute WHERE key = ? ORDER BY name`
+	sqlListed      = `SELECT ` + rowColumns + `o.custom_status, NULL AS result, NULL AS sum` + instanceTables + ` WHERE i.key = ?`
+	sqlListedShort = `SELECT ` + rowColumns + `NULL AS custom_status, NULL AS result, NULL AS sum
+		FROM perdure_instance i JOIN perdure_kind k ON k.id = i.kind WHERE i.key = ?`
+	sqlAttributes = `SELECT name, kind, text, number FROM perdure_attribute WHERE key = ? ORDER BY name`
 )
 
 // scanInstance reads instanceColumns. It reports whether the instance has attributes.

@@ -11,7 +11,6 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-//nolint:gochecknoglobals // a flag of benchmarks
 var listInstances = flag.Int64("lists.instances", 24_000, "how many instances BenchmarkLists makes")
 
 // filled opens a store with many instances.

@@ -102,13 +102,14 @@ func checkCounts(t *testing.T, p provider.Lister, f *Filter, want int64) {
 
 // Bench measures the first page, the second page and the count by each filter.
 func Bench(b *testing.B, p provider.Lister, all int64) {
+	b.Helper()
 	for _, f := range Filters(all) {
 		b.Run(f.Name, func(b *testing.B) {
 			second := list(b, p, &f, "").Cursor
-			for what, call := range map[string]func(b *testing.B){
-				"list": func(b *testing.B) { list(b, p, &f, "") },
-				"next": func(b *testing.B) { list(b, p, &f, second) },
-				"count": func(b *testing.B) {
+			for what, call := range map[string]func(){
+				"list": func() { list(b, p, &f, "") },
+				"next": func() { list(b, p, &f, second) },
+				"count": func() {
 					if _, err := p.Count(b.Context(), provider.CountRequest{Filter: f.Asked, Max: provider.MinRows}); err != nil {
 						b.Fatal(err)
 					}
@@ -116,7 +117,7 @@ func Bench(b *testing.B, p provider.Lister, all int64) {
 			} {
 				b.Run(what, func(b *testing.B) {
 					for b.Loop() {
-						call(b)
+						call()
 					}
 				})
 			}

@@ -98,7 +98,7 @@ func Filters(all int64) []Filter {
 		match := list[i].Match
 		list[i].Match = func(r *Row) bool { return !r.Replaced && match(r) }
 	}
-	return append(list, Filter{Name: "replaced", Asked: provider.Filter{Replaced: true}, Match: func(*Row) bool { return true }})
+	return slices.Concat(list, []Filter{{Name: "replaced", Asked: provider.Filter{Replaced: true}, Match: func(*Row) bool { return true }}})
 }
 
 // find returns the rows that match.

@@ -104,7 +104,7 @@ func (d Dialect) Fill(all int64) []string {
 		INSERT INTO TABinstance (key, id, current, kind, status, execution, version, parent_key, blocked, attributes, created_at, updated_at, ended_at)
 		SELECT KEY, CASE WHEN n % (TOTAL / 10) = 1 THEN 'x-' ELSE 'order-' END || n, CASE WHEN status <> 1 AND n % 50 = 9 THEN NO ELSE TRUE END,
 			CASE WHEN n % (TOTAL / 5) = 7 THEN 31 ELSE 1 + n % 10 * 3 + n * 3 / TOTAL END, status, 1, KEY,
-			CASE WHEN n % (TOTAL / 20) = 5 THEN PARENT END, CASE WHEN status = 1 AND n % 7 = 0 THEN TRUE ELSE NO END, TRUE, at, at,
+			CASE WHEN n % (TOTAL / 20) = 5 THEN PARENT END, CASE WHEN status = 1 AND n % 7 = 0 THEN TRUE ELSE NO END, TRUE, at AS created_at, at AS updated_at,
 			CASE WHEN status = 1 THEN 0 ELSE at + 5000000 END FROM r`,
 		`NUMBERS INSERT INTO TABattribute (key, name, kind, text, number) SELECT KEY, 'number', 2, '', n FROM numbers`,
 		`NUMBERS INSERT INTO TABattribute (key, name, kind, text, number)
