@@ -6,6 +6,7 @@ type Counters struct {
 	CommitGroups int64 // turn commits in these transactions
 	Dropped      int64 // messages dropped because their key was gone
 	ReadyMended  int64 // ready times that the janitor has corrected
+	AskLooks     int64 // times that a call of Ask looked whether its question is answered
 }
 
 // Counter is implemented by providers that count what they do, for benchmarks and for finding faults.

@@ -50,6 +50,7 @@ type AskRequest struct {
 	AskID   UUID
 	Payload []byte
 	Wait    time.Duration // must be positive
+	As      Capability    // in place of the instance's own; zero: that
 }
 
 // AskResult is the answer.
@@ -65,6 +66,7 @@ type FetchAsksRequest struct {
 	Max          int
 	Lease        time.Duration
 	Wait         time.Duration
+	Owner        string // as in FetchTurnsRequest; "": every question may be taken at once
 }
 
 // OpenAsk is a question taken by FetchAsks.

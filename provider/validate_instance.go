@@ -161,6 +161,10 @@ func (r AskRequest) Validate() error {
 	if c.err == nil && r.Wait <= 0 {
 		c.failf(ErrInvalid, "Wait", "is %v: say how long to wait for the answer", r.Wait)
 	}
+	if r.As != (Capability{}) {
+		c.name("As.Name", r.As.Name)
+		c.text("As.CodeVersion", r.As.CodeVersion)
+	}
 	return c.done("ask")
 }
 
@@ -172,6 +176,7 @@ func (r FetchAsksRequest) Validate() error {
 	c.rows("Max", r.Max, 1, MaxBatch)
 	c.lease("Lease", r.Lease)
 	c.delay("Wait", r.Wait)
+	c.text("Owner", r.Owner)
 	return c.done("fetch asks")
 }
 

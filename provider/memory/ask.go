@@ -22,10 +22,30 @@ type ask struct {
 	id       provider.UUID
 	sequence int64
 	key      provider.UUID
+	as       provider.Capability // zero: that of the instance
+	home     provider.Time       // left to the owner of the instance until then
 	payload  []byte
 	taken    provider.Time // hidden from other fetches until then
 	answered bool
 	answer   []byte
+	news     chan struct{} // has room for one
+}
+
+// tell wakes the call that asked.
+func (a *ask) tell() {
+	select {
+	case a.news <- struct{}{}:
+	default: // it has not looked since the last time
+	}
+}
+
+// gone wakes the calls that asked an instance, which is removed.
+func (as *asks) gone(key provider.UUID) {
+	for _, a := range as.open {
+		if a.key == key {
+			a.tell()
+		}
+	}
 }
 
 // Ask implements provider.Asker.
@@ -38,7 +58,9 @@ func (as *asks) Ask(ctx context.Context, req provider.AskRequest) (res provider.
 			as.mu.Unlock()
 		}
 	}()
-	err = as.wait(ctx, req, req.Wait, func(now provider.Time) (bool, provider.Time, error) {
+	news := make(chan struct{}, 1)
+	err = as.waitFor(ctx, req, req.Wait, news, func(now provider.Time) (bool, provider.Time, error) {
+		as.counts.AskLooks++
 		if mine == nil {
 			i, err := as.instances.find(req.ID, req.Key)
 			if err != nil {
@@ -48,7 +70,10 @@ func (as *asks) Ask(ctx context.Context, req provider.AskRequest) (res provider.
 				return false, 0, provider.ErrExists
 			}
 			as.asked++
-			mine = &ask{id: req.AskID, sequence: as.asked, key: i.row.Key, payload: slices.Clone(req.Payload)}
+			mine = &ask{
+				id: req.AskID, sequence: as.asked, key: i.row.Key, as: req.As, home: now.Add(provider.AskHome),
+				payload: slices.Clone(req.Payload), news: news,
+			}
 			as.open[req.AskID] = mine
 			as.write()
 		}
@@ -67,6 +92,22 @@ func (as *asks) Ask(ctx context.Context, req provider.AskRequest) (res provider.
 	return res, err
 }
 
+// wants returns the capability that the question needs.
+func (a *ask) wants(i *instance) provider.Capability {
+	if a.as != (provider.Capability{}) {
+		return a.as
+	}
+	return provider.Capability{Name: i.row.Name, CodeVersion: i.row.CodeVersion}
+}
+
+// homeFor returns until when a fetch of owner must leave the question alone.
+func (a *ask) homeFor(i *instance, owner string) provider.Time {
+	if owner == "" || i.owner == owner {
+		return 0
+	}
+	return min(a.home, i.ownerUntil)
+}
+
 // FetchAsks implements provider.Asker.
 func (as *asks) FetchAsks(ctx context.Context, req provider.FetchAsksRequest) (res provider.FetchAsksResult, err error) {
 	able := capabilitySet(req.Capabilities)
@@ -75,14 +116,13 @@ func (as *asks) FetchAsks(ctx context.Context, req provider.FetchAsksRequest) (r
 		var again provider.Time
 		for _, a := range as.open {
 			i := as.instances.byKey[a.key]
-			if a.answered || i == nil || i.row.EngineLevel > req.EngineLevel ||
-				!able[provider.Capability{Name: i.row.Name, CodeVersion: i.row.CodeVersion}] {
+			if a.answered || i == nil || i.row.EngineLevel > req.EngineLevel || !able[a.wants(i)] {
 				continue
 			}
-			if a.taken <= now {
+			if free := max(a.taken, a.homeFor(i, req.Owner)); free <= now {
 				open = append(open, a)
 			} else {
-				again = sooner(again, a.taken)
+				again = sooner(again, free)
 			}
 		}
 		slices.SortFunc(open, func(a, b *ask) int { return cmp.Compare(a.sequence, b.sequence) })
@@ -106,7 +146,8 @@ func (as *asks) Answer(ctx context.Context, req provider.AnswerRequest) error {
 			return provider.ErrNotFound
 		}
 		a.answered, a.answer = true, slices.Clone(req.Payload)
-		as.write()
+		a.tell()
+		as.counts.Commits++ // it concerns no other call
 		return nil
 	})
 }

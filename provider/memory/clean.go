@@ -17,6 +17,7 @@ type cleaner struct {
 	letters   *letters
 	tasks     *tasks
 	turns     *turns
+	asks      *asks
 }
 
 // Delete implements provider.Cleaner. Under the mutex no caller sees a marked instance.
@@ -44,6 +45,7 @@ func (cl *cleaner) erase(i *instance, now provider.Time) int64 {
 	cl.turns.dropWork(i)
 	key := i.row.Key
 	delete(cl.instances.byKey, key)
+	cl.asks.gone(key)
 	delete(cl.instances.live, key)
 	delete(cl.instances.children, key)
 	if cl.instances.current[i.row.ID] == i {

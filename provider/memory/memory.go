@@ -42,7 +42,7 @@ func New(options Options) *Provider {
 	if options.Clock == nil {
 		options.Clock = system{}
 	}
-	s := &store{clock: options.Clock, changed: make(chan struct{})}
+	s := &store{clock: options.Clock, changed: make(chan struct{}), closing: make(chan struct{})}
 	all := &instances{
 		store: s, byKey: map[provider.UUID]*instance{}, current: map[string]*instance{}, live: map[provider.UUID]*instance{},
 		children: map[provider.UUID][]*instance{},
@@ -57,7 +57,7 @@ func New(options Options) *Provider {
 	return &Provider{
 		store: s, turns: tn, tasks: ts, asks: as,
 		reader:  &reader{store: s, instances: all, tasks: ts, asks: as, letters: ls},
-		cleaner: &cleaner{store: s, instances: all, inboxes: in, letters: ls, tasks: ts, turns: tn},
+		cleaner: &cleaner{store: s, instances: all, inboxes: in, letters: ls, tasks: ts, turns: tn, asks: as},
 		shared:  &shared{store: s, leases: map[string]holder{}, records: map[string]map[string]provider.Record{}},
 		guests:  &guests{store: s, instances: all, inboxes: in, tasks: ts, turns: tn},
 	}

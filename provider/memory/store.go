@@ -18,6 +18,7 @@ type store struct {
 	closed  bool
 	last    provider.Time // last reading of the clock, which never goes back
 	changed chan struct{} // closed and replaced after each change; see wait.go
+	closing chan struct{} // closed by Close
 	dirty   bool          // something changed since changed was replaced
 	notices []provider.Notice
 
@@ -86,7 +87,7 @@ func (s *store) Close() error {
 	s.mu.Lock()
 	if !s.closed {
 		s.closed = true
-		close(s.changed)
+		close(s.closing)
 	}
 	s.mu.Unlock()
 	s.calls.Wait()

@@ -13,6 +13,11 @@ type attempt func(now provider.Time) (done bool, again provider.Time, err error)
 // wait repeats try after every change and at the instants that try returns, each time as one transaction. It returns when try is
 // done, d has passed, the context is finished or the store closes.
 func (s *store) wait(ctx context.Context, req request, d time.Duration, try attempt) error {
+	return s.waitFor(ctx, req, d, nil, try)
+}
+
+// waitFor is wait for a call that only its own news concern; nil: every change does.
+func (s *store) waitFor(ctx context.Context, req request, d time.Duration, news <-chan struct{}, try attempt) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -30,7 +35,10 @@ func (s *store) wait(ctx context.Context, req request, d time.Duration, try atte
 	for !s.closed {
 		now := s.now()
 		done, again, err := try(now)
-		changed := s.changed // read under the lock, so that no change is missed
+		changed := news
+		if changed == nil {
+			changed = s.changed // read under the lock, so that no change is missed
+		}
 		s.unlock()
 		if done || err != nil || now >= until {
 			return err
@@ -54,6 +62,7 @@ func (s *store) sleep(ctx context.Context, changed <-chan struct{}, d time.Durat
 	select {
 	case <-fired:
 	case <-changed:
+	case <-s.closing:
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -133,7 +133,11 @@ func (p *Provider) Stats(ctx context.Context, req provider.StatsRequest) (provid
 }
 
 // Counters implements [provider.Counter].
-func (p *Provider) Counters() provider.Counters { return p.reader.counters() }
+func (p *Provider) Counters() provider.Counters {
+	c := p.reader.counters()
+	c.AskLooks = p.asks.looks.Load()
+	return c
+}
 
 // Prune implements [provider.Cleaner].
 func (p *Provider) Prune(ctx context.Context, req provider.PruneRequest) (provider.PruneResult, error) {

@@ -62,7 +62,8 @@ const (
 	sqlNextExpiry    = `SELECT expire_at FROM perdure_task WHERE expire_at > ? ORDER BY expire_at LIMIT 1`
 	sqlNextTurnLease = `SELECT lease_until FROM perdure_instance WHERE lease_until > 0 ORDER BY lease_until LIMIT 1`
 	sqlNextTaskLease = `SELECT lease_until FROM perdure_task WHERE lease_until > 0 ORDER BY lease_until LIMIT 1`
-	sqlNextAsk       = `SELECT min(taken_until) FROM perdure_ask WHERE answered = 0 AND taken_until > ?`
+	sqlNextAsk       = `SELECT min(at) FROM (SELECT answered, CASE WHEN as_name IS NULL THEN taken_until ELSE as_taken_until END AS at
+		FROM perdure_ask UNION ALL SELECT answered, home_until FROM perdure_ask) WHERE answered = 0 AND at > ?`
 )
 
 // foresee lowers the due moments to those that a committed transaction has made.

@@ -12,16 +12,23 @@ import (
 )
 
 const (
-	sqlAsk = `INSERT INTO perdure_ask (ask_id, key, asked_at, until, payload) VALUES (?, ?, ?, ?, ?)
+	sqlAsk = `INSERT INTO perdure_ask (ask_id, key, asked_at, until, payload, home_until, as_name, as_version, taken_until)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO NOTHING`
 	sqlDropAsk  = `DELETE FROM perdure_ask WHERE ask_id = ?`
-	sqlOpenAsks = `SELECT a.ask_id, a.key, i.kind, a.taken_until FROM perdure_ask a JOIN perdure_instance i ON i.key = a.key
-		WHERE a.answered = 0 AND a.until > ? ORDER BY a.asked_at`
-	sqlTakeAsk    = `UPDATE perdure_ask SET taken_until = ? WHERE ask_id = ?`
+	sqlOpenAsks = `SELECT a.ask_id, a.key, i.kind, CASE WHEN a.as_name IS NULL THEN a.taken_until ELSE a.as_taken_until END,
+		a.as_name, a.as_version, a.home_until, i.sticky_until, i.sticky_owner
+		FROM perdure_ask a JOIN perdure_instance i ON i.key = a.key WHERE a.answered = 0 AND a.until > ? ORDER BY a.asked_at`
+	sqlTakeAsk = `UPDATE perdure_ask SET taken_until = CASE WHEN as_name IS NULL THEN ?1 ELSE taken_until END, as_taken_until = ?1
+		WHERE ask_id = ?2`
 	sqlAskPayload = `SELECT payload FROM perdure_ask WHERE ask_id = ?`
 	sqlAnswer     = `UPDATE perdure_ask SET answered = 1, answer = ? WHERE ask_id = ? AND answered = 0 AND until > ?`
 	sqlIsOpenAsk  = `SELECT 1 FROM perdure_ask WHERE ask_id = ? AND answered = 0 AND until > ?`
-	sqlAnswerOf   = `SELECT answered, answer FROM perdure_ask WHERE ask_id = ?`
+	sqlAnswerOf   = `SELECT a.answered, a.answer, i.key IS NULL FROM (SELECT ?1 AS ask_id, ?2 AS key) w
+		LEFT JOIN perdure_ask a ON a.ask_id = w.ask_id LEFT JOIN perdure_instance i ON i.key = w.key`
+
+	// hiddenAsk is the taken_until of a question with As: a release that does not know As never takes it.
+	hiddenAsk = int64(1) << 62
 )
 
 // asks are the calls that leave a question and that answer one.
@@ -35,7 +42,7 @@ func (as *asks) Ask(ctx context.Context, req provider.AskRequest) (provider.AskR
 	req.Wait = min(req.Wait, provider.MaxWait)
 	ch := as.store.hub.Expect(req.AskID)
 	defer as.store.hub.Unexpect(req.AskID)
-	_, err := write(ctx, as.handle, "ask", len(req.Payload), func(t *tx, _ *struct{}) error {
+	key, err := write(ctx, as.handle, "ask", len(req.Payload), func(t *tx, key *provider.UUID) error {
 		h, err := t.Find(req.ID, req.Key)
 		if err != nil {
 			return err
@@ -43,7 +50,14 @@ func (as *asks) Ask(ctx context.Context, req provider.AskRequest) (provider.AskR
 		if h == nil || h.Deleting {
 			return relational.NotFound(req.ID, req.Key)
 		}
-		if _, err := t.exec(sqlAsk, req.AskID, h.Key, t.Now, t.Elapsed+micros(req.Wait), req.Payload); err != nil {
+		*key = h.Key
+		var name, version any
+		taken := int64(0)
+		if req.As.Name != "" {
+			name, version, taken = req.As.Name, req.As.CodeVersion, hiddenAsk
+		}
+		if _, err := t.exec(sqlAsk, req.AskID, h.Key, t.Now, t.Elapsed+micros(req.Wait), req.Payload, t.Elapsed+micros(provider.AskHome),
+			name, version, taken); err != nil {
 			return err
 		}
 		t.Effects.Asks = true
@@ -60,32 +74,33 @@ func (as *asks) Ask(ctx context.Context, req provider.AskRequest) (provider.AskR
 		return provider.AskResult{}, err
 	}
 	defer as.door.Leave()
-	return as.awaitAnswer(ctx, &req, ch)
+	defer as.store.hub.ExpectOf(req.AskID, key)()
+	return as.awaitAnswer(ctx, &req, key, ch)
 }
 
 // awaitAnswer blocks until the question is answered. Otherwise it removes the question.
-func (as *asks) awaitAnswer(ctx context.Context, req *provider.AskRequest, ch <-chan relational.Answer) (provider.AskResult, error) {
+func (as *asks) awaitAnswer(ctx context.Context, req *provider.AskRequest, key provider.UUID, ch <-chan relational.Answer) (provider.AskResult, error) {
 	deadline := time.NewTimer(req.Wait)
 	defer deadline.Stop()
 	for {
 		elsewhere := as.store.hub.Elsewhere()
-		res, ok, err := as.answerOf(ctx, req.AskID)
+		res, ok, err := as.answerOf(ctx, req.AskID, key)
+		if errors.Is(err, provider.ErrNotFound) {
+			res, err = lastAnswer(ch, err)
+		}
 		if err != nil || ok {
 			as.withdrawAsk(req.AskID)
 			return res, err
 		}
 		select {
 		case a := <-ch:
-			return provider.AskResult{Payload: a.Payload, Now: a.Now}, nil
+			if !a.Unread {
+				return provider.AskResult{Payload: a.Payload, Now: a.Now}, nil
+			}
 		case <-elsewhere:
 		case <-deadline.C:
 			<-as.withdrawAsk(req.AskID).Done
-			select {
-			case a := <-ch: // it came in the last moment
-				return provider.AskResult{Payload: a.Payload, Now: a.Now}, nil
-			default:
-				return provider.AskResult{}, fmt.Errorf("ask %s, after %v: %w", req.AskID, req.Wait, provider.ErrNoAnswer)
-			}
+			return lastAnswer(ch, fmt.Errorf("ask %s, after %v: %w", req.AskID, req.Wait, provider.ErrNoAnswer))
 		case <-ctx.Done():
 			as.withdrawAsk(req.AskID)
 			return provider.AskResult{}, ctx.Err()
@@ -96,13 +111,30 @@ func (as *asks) awaitAnswer(ctx context.Context, req *provider.AskRequest, ch <-
 	}
 }
 
-// answerOf reads an answer that another process stored.
-func (as *asks) answerOf(ctx context.Context, id provider.UUID) (res provider.AskResult, ok bool, err error) {
+// lastAnswer returns an answer that came in the last moment, or err.
+func lastAnswer(ch <-chan relational.Answer, err error) (provider.AskResult, error) {
+	select {
+	case a := <-ch:
+		if !a.Unread {
+			return provider.AskResult{Payload: a.Payload, Now: a.Now}, nil
+		}
+	default:
+	}
+	return provider.AskResult{}, err
+}
+
+// answerOf reads an answer that another process stored. It returns ErrNotFound if the instance is gone.
+func (as *asks) answerOf(ctx context.Context, id, key provider.UUID) (res provider.AskResult, ok bool, err error) {
+	as.store.writer.looks.Add(1)
+	gone := false
 	err = as.read(ctx, "ask", func(c *conn) error {
-		_, err := c.one(context.WithoutCancel(ctx), sqlAnswerOf, func(r *row) { ok, res.Payload = r.bool(0), r.blob(1) }, id)
+		_, err := c.one(context.WithoutCancel(ctx), sqlAnswerOf, func(r *row) { ok, res.Payload, gone = r.bool(0), r.blob(1), r.bool(2) }, id, key)
 		res.Now = as.store.clock.wall()
 		return err
 	})
+	if err == nil && gone && !ok {
+		err = relational.NotFound("", key)
+	}
 	return res, ok, err
 }
 
@@ -145,10 +177,17 @@ type askPlace struct{ id, key provider.UUID }
 func (f *askFetch) places(t *tx, limit int) (list []askPlace, err error) {
 	err = t.each(sqlOpenAsks, func(r *row) error {
 		kind := t.kinds.ByTurn[r.int(2)]
+		if name := r.text(4); name != "" {
+			kind.Capability = provider.Capability{Name: name, CodeVersion: r.text(5)}
+		}
 		if _, ok := f.caps[kind.Capability]; !ok || kind.Level > f.req.EngineLevel {
 			return nil
 		}
-		if until := r.int(3); until > t.Elapsed {
+		until := r.int(3)
+		if f.req.Owner != "" && r.text(8) != f.req.Owner {
+			until = max(until, min(r.int(6), r.int(7)))
+		}
+		if until > t.Elapsed {
 			t.WakeElapsed(until)
 			return nil
 		}

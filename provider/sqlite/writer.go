@@ -25,6 +25,7 @@ type writer struct {
 	ended     chan struct{}
 	worn      chan struct{} // closed after logAfter commits
 	commits   atomic.Int64
+	looks     atomic.Int64 // of calls of Ask at their answers
 	sightings atomic.Int64 // of commits of other processes
 	nudged    atomic.Bool  // a transaction of the program has ended: look for what it stored
 

@@ -15,7 +15,7 @@ func followCases() []testCase {
 	return []testCase{
 		{name: "value", run: followValue, rule: "GetResult.Value: the key-value that GetRequest.Value names; nil: none is stored"},
 		{name: "value-wakes", run: followValueWakes, rule: valued},
-		{name: "value-differs", run: followValueDiffers, rule: valued},
+		{name: "value-differs", broad: true, run: followValueDiffers, rule: valued},
 		{name: "value-old-and-new", run: followOldValue, rule: valued},
 		{name: "value-of-ended", run: followValueEnded, rule: valued},
 		{name: "value-of-blocked", run: followValueBlocked, rule: "GetRequest.WaitBlocked: with WaitEnded or WaitValue: a Blocked instance also ends the wait"},

@@ -20,7 +20,68 @@ func brokenAsk() []brokenRule {
 		{name: "a question outlives its time", caught: "ask/removed", breaks: keepsQuestion},
 		{name: "a question without a wait is asked", caught: "ask/wait-is-positive", breaks: asksAtOnce},
 		{name: "a fetch of questions does not block", caught: "ask/fetch-passes", breaks: fetchesAsks(fetchesAtOnce)},
+		{name: "As is ignored", caught: "ask/as", breaks: asking(func(req *provider.AskRequest) { req.As = provider.Capability{} })},
+		{name: "As takes a question from every level", caught: "ask/as-keeps-the-level", breaks: fetchesAsks(wantsOtherLevel)},
+		{name: "As without a name is accepted", caught: "ask/as-needs-a-name", breaks: asking(func(req *provider.AskRequest) {
+			if req.As.Name == "" {
+				req.As = provider.Capability{}
+			}
+		})},
+		{name: "questions know no home", caught: "ask/home", breaks: fetchesAsks(func(req *provider.FetchAsksRequest) { req.Owner = "" })},
+		{name: "questions never leave home", caught: "ask/home-ends", breaks: keepsHome},
+		{name: "a question to a deleted instance waits", caught: "ask/deleted", breaks: asksWhateverIsThere},
+		{name: "a question outlives its instance", caught: "ask/deleted-meanwhile", breaks: asksInVain},
+		{name: "an answer wakes all that asked", caught: "ask/wakes-its-asker", breaks: wakesAllAskers},
 	}
+}
+
+// asking changes the requests of Ask.
+func asking(change func(*provider.AskRequest)) func(*mutant) {
+	return func(m *mutant) { m.ask.before(change) }
+}
+
+func wantsOtherLevel(req *provider.FetchAsksRequest) {
+	if len(req.Capabilities) > 0 && req.Capabilities[0].Name == "other" {
+		req.EngineLevel += 3
+	}
+}
+
+// keepsHome returns questions to an instance that sticks to their owner only.
+func keepsHome(m *mutant) {
+	m.asks.around(func(ctx context.Context, req provider.FetchAsksRequest, fetch method[provider.FetchAsksRequest, provider.FetchAsksResult]) (provider.FetchAsksResult, error) {
+		if req.Owner == node {
+			req.Capabilities = nil
+		}
+		return fetch(ctx, req)
+	})
+}
+
+// asksWhateverIsThere lets a question to a missing instance wait.
+func asksWhateverIsThere(m *mutant) { waitsWithout(m, true) }
+
+// asksInVain lets a question wait although its instance is gone.
+func asksInVain(m *mutant) { waitsWithout(m, false) }
+
+func waitsWithout(m *mutant, before bool) {
+	m.ask.around(func(ctx context.Context, req provider.AskRequest, ask method[provider.AskRequest, provider.AskResult]) (provider.AskResult, error) {
+		there := !m.stored(ctx, req.Key).Key.IsZero()
+		res, err := ask(ctx, req)
+		if errors.Is(err, provider.ErrNotFound) && there != before {
+			<-ctx.Done()
+		}
+		return res, err
+	})
+}
+
+func wakesAllAskers(m *mutant) {
+	var open, looks atomic.Int64
+	m.ask.around(func(ctx context.Context, req provider.AskRequest, ask method[provider.AskRequest, provider.AskResult]) (provider.AskResult, error) {
+		open.Add(1)
+		defer open.Add(-1)
+		return ask(ctx, req)
+	})
+	m.answer.after(func(provider.AnswerRequest, *struct{}, *error) { looks.Add(open.Load()) })
+	counts(func(c *provider.Counters) { c.AskLooks += looks.Load() })(m)
 }
 
 // answers changes the requests of Answer.

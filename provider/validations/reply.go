@@ -24,7 +24,7 @@ func replyCases() []testCase {
 
 func cleanReplies() []testCase {
 	return []testCase{{
-		name: "reply-to-an-ended-sender", run: replyToEnded,
+		name: "reply-to-an-ended-sender", broad: true, run: replyToEnded,
 		rule: "If the sender ends in the same commit, it gets no Accepted, and any other one goes to the dead letters.",
 	}}
 }

@@ -60,7 +60,7 @@ func cases() []testCase {
 		{"steer", slices.Concat(steerCases(), broad(steerMoveCases()), broad(steerDropCases()), broad(steerNoticeCases()), broad(steerOnceCases()), broad(steerLevels()))},
 		{"steer-task", broad(steerTaskCases())},
 		{"opener", broad(slices.Concat(openerCases(), prefixCases()))},
-		{"ask", askCases()},
+		{"ask", slices.Concat(askCases(), askRoutes())},
 		{"follow", broad(followCases())},
 		{"filter", broad(filterCases())},
 		{"read", slices.Concat(readCases(), readPageRaces())},

@@ -49,6 +49,7 @@ func unbound() map[string][]string {
 			"An instance that was held back, by a lease, a delay or Blocked, may count from the moment it was free",
 			"A provider may return some messages only once they are visible", "Without [Features].Ahead it may do so with all of them",
 			"fn may be called again, in another transaction, before the call returns", "It may ignore First, as Create may",
+			"So the node that has the instance in memory answers it, unless that node is slow or dead",
 		},
 		"of a storage that fails: a case cannot make it fail": {
 			"OutcomeNothing", "OutcomeHappened", "OutcomeUnknown", "Error", "Error.Op", "Error.Outcome", "Error.Retryable", "Error.Err",

@@ -17,7 +17,8 @@ type Hub struct {
 	waiters   int                        // in all lists of instances
 	alive     map[provider.UUID]struct{} // instances that this process made and that Tell was not called for
 	asks      map[provider.UUID]chan Answer
-	foreign   chan struct{} // closed and replaced when another process may have written
+	askers    map[provider.UUID][]provider.UUID // the questions to an instance
+	foreign   chan struct{}                     // closed and replaced when another process may have written
 	follow    *followers
 
 	listeners sync.RWMutex
@@ -34,6 +35,7 @@ type waiter struct {
 func NewHub() *Hub {
 	return &Hub{
 		instances: make(map[provider.UUID]*waiter), alive: make(map[provider.UUID]struct{}), asks: make(map[provider.UUID]chan Answer),
+		askers:  make(map[provider.UUID][]provider.UUID),
 		foreign: make(chan struct{}), follow: newFollowers(), notices: make(map[*func(provider.Notice)]struct{}),
 	}
 }
@@ -94,6 +96,9 @@ func (h *Hub) Tell(key provider.UUID, row *provider.Instance) {
 		case w.news <- row:
 		default: // the call has unread news and will see this change, too
 		}
+	}
+	for _, id := range h.askers[key] { // the instance may be gone
+		h.reply(Answer{ID: id, Unread: true})
 	}
 }
 
@@ -156,6 +161,21 @@ func (h *Hub) Expected(id provider.UUID) bool {
 	return h.asks[id] != nil
 }
 
+// ExpectOf makes Tell wake the asker, too. The function stop ends that.
+func (h *Hub) ExpectOf(id, key provider.UUID) (stop func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.askers[key] = append(h.askers[key], id)
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		left := slices.DeleteFunc(h.askers[key], func(other provider.UUID) bool { return other == id })
+		if h.askers[key] = left; len(left) == 0 {
+			delete(h.askers, key)
+		}
+	}
+}
+
 // Unexpect removes an asker.
 func (h *Hub) Unexpect(id provider.UUID) {
 	h.mu.Lock()
@@ -167,6 +187,10 @@ func (h *Hub) Unexpect(id provider.UUID) {
 func (h *Hub) Reply(a Answer) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.reply(a)
+}
+
+func (h *Hub) reply(a Answer) {
 	ch := h.asks[a.ID]
 	if ch == nil {
 		return

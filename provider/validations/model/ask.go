@@ -36,6 +36,11 @@ func doAsk(d *driver) {
 	}
 	row := d.row()
 	req.Key = row.Key
+	able := provider.Capability{Name: row.Name, CodeVersion: row.CodeVersion}
+	if d.odds(3) {
+		able = provider.Capability{Name: "guest", CodeVersion: row.CodeVersion}
+		req.As = able
+	}
 	d.linef("ask %s", show(req, d.explain).text.String())
 	want, got := put(d.ctx, d.model, req), put(d.ctx, d.subject, req)
 	defer func() {
@@ -45,7 +50,7 @@ func doAsk(d *driver) {
 		<-got.done
 	}()
 	fetch := provider.FetchAsksRequest{
-		Capabilities: []provider.Capability{{Name: row.Name, CodeVersion: row.CodeVersion}}, EngineLevel: row.EngineLevel, Max: 10, Lease: d.lease(),
+		Capabilities: []provider.Capability{able}, EngineLevel: row.EngineLevel, Max: 10, Lease: d.lease(),
 		Wait: watchdog / 2,
 	}
 	fetchAsks(d, fetch)
