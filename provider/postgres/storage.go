@@ -52,6 +52,11 @@ func (s storage) Leases(_ relational.Queryer, now provider.Time) (func(string, i
 // Skew implements [relational.Storage]. There is one clock.
 func (s storage) Skew() int64 { return 0 }
 
+// LookFailed implements [relational.Storage].
+func (s storage) LookFailed(err error) {
+	s.db.opts.Logger.Warn("perdure postgres: looking for changes failed, calls that wait for one return up to 15 s late", "error", err)
+}
+
 // Now implements [relational.Storage].
 func (s storage) Now() provider.Time { return s.clock.latest() }
 

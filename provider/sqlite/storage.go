@@ -38,6 +38,11 @@ func (s storage) Write(ctx context.Context, op string, bytes int, fn func(relati
 // Skew implements [relational.Storage].
 func (s storage) Skew() int64 { return s.store.clock.skew() }
 
+// LookFailed implements [relational.Storage].
+func (s storage) LookFailed(err error) {
+	s.store.log.Warn("perdure sqlite: looking for changes failed, calls that wait for one return up to 15 s late", "error", err)
+}
+
 // Now implements [relational.Storage].
 func (s storage) Now() provider.Time { return s.store.clock.wall() }
 

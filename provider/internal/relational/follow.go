@@ -22,6 +22,7 @@ type Source struct {
 	// and the Blocked flag of its instance count, too. It returns nil if nothing in the store has changed since the last call.
 	Stamps func(ctx context.Context, list []Followed) ([]uint64, error)
 	Now    func() provider.Time
+	Failed func(err error) // is told of the first of several looks in a row that fail
 }
 
 // followers are the calls that wait for a key-value or a mark. Commits of this process tell them by key. For all other changes
@@ -34,6 +35,7 @@ type followers struct {
 	calls  map[provider.UUID]map[*follower]struct{}
 	stamps map[Followed]uint64
 	next   time.Time // when the scout looks
+	failed bool      // the last look
 }
 
 // A follower is one call. It holds at most one unread piece of news.
@@ -152,6 +154,11 @@ func (f *followers) look(ctx context.Context, from *Source) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.next = time.Now().Add(max(lookEvery, lookShare*took))
+	first := err != nil && !f.failed && ctx.Err() == nil
+	f.failed = err != nil
+	if first {
+		from.Failed(err)
+	}
 	if err != nil || stamps == nil { // the calls meet a lasting error themselves
 		return
 	}

@@ -2,6 +2,7 @@ package relational
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -20,7 +21,11 @@ type fakeStore struct {
 	looks  atomic.Int64
 	looked atomic.Int64 // items of all looks
 	slow   time.Duration
+	broken atomic.Bool  // looks fail
+	told   atomic.Int64 // failed looks that were reported
 }
+
+var errBroken = errors.New("broken")
 
 func newFakeStore() *fakeStore { return &fakeStore{values: make(map[Followed]string)} }
 
@@ -44,6 +49,9 @@ func (s *fakeStore) source() *Source {
 		},
 		Stamps: func(_ context.Context, list []Followed) (stamps []uint64, err error) {
 			s.looks.Add(1)
+			if s.broken.Load() {
+				return nil, errBroken
+			}
 			s.looked.Add(int64(len(list)))
 			time.Sleep(s.slow) //nolint:forbidigo // of a bubble's clock
 			s.mu.Lock()
@@ -53,7 +61,8 @@ func (s *fakeStore) source() *Source {
 			}
 			return stamps, nil
 		},
-		Now: noTime,
+		Now:    noTime,
+		Failed: func(error) { s.told.Add(1) },
 	}
 }
 
@@ -202,4 +211,29 @@ func TestHazard49_AnswerWakesItsAsker(t *testing.T) {
 		t.Error("all calls are woken")
 	default:
 	}
+}
+
+// A look that fails is reported at once, and only the first of several in a row.
+func TestFailedLookIsReportedOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		hub, store := NewHub(), newFakeStore()
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = hub.Await(ctx, nil, &provider.GetRequest{WaitValue: true, Value: "v", Wait: time.Minute}, provider.UUID{1}, store.source())
+		}()
+		for round := int64(1); round <= 2; round++ {
+			store.broken.Store(true)
+			time.Sleep(2 * time.Second) //nolint:forbidigo // of a bubble's clock
+			if told := store.told.Load(); told != round || store.looks.Load() < 3 {
+				t.Errorf("%d of %d looks were reported, want %d", told, store.looks.Load(), round)
+			}
+			store.broken.Store(false)
+			time.Sleep(time.Second) //nolint:forbidigo // of a bubble's clock
+		}
+		cancel()
+		<-done
+	})
 }

@@ -35,7 +35,7 @@ func (qs Queries) Get(ctx context.Context, req provider.GetRequest) (provider.Ge
 	}
 	defer qs.door.Leave()
 	if !req.WaitEnded {
-		from := Source{Get: qs.get, Stamps: qs.storage.Stamps, Now: qs.storage.Now}
+		from := Source{Get: qs.get, Stamps: qs.storage.Stamps, Now: qs.storage.Now, Failed: qs.storage.LookFailed}
 		return qs.hub.Await(ctx, qs.door.Closing, &req, key, &from)
 	}
 	return qs.hub.AwaitEnded(ctx, qs.door.Closing, &req, key, qs.get, qs.storage.Now)

@@ -74,3 +74,34 @@ func TestWaitersLeaveInAnyOrder(t *testing.T) {
 		}
 	}
 }
+
+// News of an instance wakes the calls that asked it, and an answer is never lost to it.
+func TestNewsOfAnInstanceWakesItsAskers(t *testing.T) {
+	t.Parallel()
+	h := NewHub()
+	key, other := provider.UUID{1}, provider.UUID{2}
+	mine, theirs := h.Expect(provider.UUID{3}), h.Expect(provider.UUID{4})
+	stop := h.ExpectOf(provider.UUID{3}, key)
+	h.ExpectOf(provider.UUID{4}, other)()
+	h.Tell(key, nil)
+	h.Tell(other, nil)
+	select {
+	case a := <-mine:
+		if !a.Unread {
+			t.Errorf("got %+v, want a reason to look", a)
+		}
+	default:
+		t.Error("the asker was not woken")
+	}
+	if len(theirs) > 0 {
+		t.Error("a call that no longer waits was woken")
+	}
+	h.Reply(Answer{ID: provider.UUID{3}, Payload: []byte("answer")})
+	h.Tell(key, nil)
+	if a := <-mine; string(a.Payload) != "answer" {
+		t.Errorf("got %+v, want the answer", a)
+	}
+	if stop(); len(h.askers) > 0 {
+		t.Errorf("askers remain: %v", h.askers)
+	}
+}

@@ -18,6 +18,8 @@ type Storage interface {
 	Skew() int64
 	// Stamps is that of [Source].
 	Stamps(ctx context.Context, list []Followed) ([]uint64, error)
+	// LookFailed logs that changes of other processes are noticed late.
+	LookFailed(err error)
 	// Now returns the storage's time without a statement.
 	Now() provider.Time
 }
