@@ -211,7 +211,7 @@ func TestHeartbeatDetailsReachTheNextAttempt(t *testing.T) {
 			if at == 4 {
 				return at, nil
 			}
-			if err := activity.Heartbeat(ctx, at+1); err != nil {
+			if err := errors.Join(activity.Heartbeat(ctx, at+1), activity.Heartbeat(ctx, nil)); err != nil {
 				return 0, err
 			}
 			if at%2 == 0 {

@@ -35,7 +35,7 @@ type Attempt struct {
 	Key     string               // the idempotency key
 	Logger  *slog.Logger         // of the node, nil is slog.Default; Named adds the attempt
 	Details []byte               // last heartbeat details of an earlier attempt
-	Beat    func(details []byte) // takes over new details
+	Beat    func(details []byte) // takes over new details; nil: a sign of life without any
 	Later   Later                // ends it after its function has returned without a result
 
 	hooks  hooks

@@ -196,7 +196,12 @@ func (m *Manager) Heartbeat(a *Attempt, details []byte) {
 		p.mu.Unlock()
 		return
 	}
-	p.details, p.last = details, time.Now()
+	p.last = time.Now()
+	if details == nil {
+		p.mu.Unlock()
+		return
+	}
+	p.details = details
 	p.given++
 	due, tell := p.enqueue()
 	p.mu.Unlock()
