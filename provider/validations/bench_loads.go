@@ -28,14 +28,6 @@ func loads() []load {
 // sample is a typical payload of some fifty bytes.
 var sample = []byte(`{"amount":1234,"currency":"EUR","order":"order-42"}`) //nolint:gochecknoglobals // constant
 
-func sampleMessage() provider.NewMessage { return provider.NewMessage{Kind: 7, Payload: sample} }
-
-func sampleCreate(name string) provider.CreateRequest {
-	req := createRequest(unique().String())
-	req.Name, req.Message = name, sampleMessage()
-	return req
-}
-
 // creator stores instances.
 type creator struct {
 	p    provider.Provider
@@ -89,20 +81,6 @@ func (c *claimer) do(ctx context.Context) (time.Time, error) {
 	}
 	began, err := c.creator.do(ctx)
 	return began, errors.Join(err, <-c.fetched)
-}
-
-// fetchFor waits for the turn of the only instance with a name.
-func fetchFor(ctx context.Context, p provider.Provider, name string) (turn, error) {
-	req := fetchRequest()
-	req.Capabilities[0].Name, req.Wait, req.Max = name, long, 1
-	res, err := p.FetchTurns(ctx, req)
-	if err == nil && len(res.Turns) != 1 {
-		err = fmt.Errorf("got %d turns, want 1", len(res.Turns))
-	}
-	if err != nil {
-		return turn{}, err
-	}
-	return turn{res.Turns[0], req.Token}, nil
 }
 
 // driven is an instance driven by one caller.

@@ -39,14 +39,6 @@ func awaitedCases() []testCase {
 	}
 }
 
-// lettersOf lists the dead letters of one instance; there must be one.
-func (t *trial) lettersOf(key provider.UUID) []provider.DeadLetter {
-	res, err := t.DeadLetters(t.ctx, provider.DeadLettersRequest{Key: key})
-	t.ok(err)
-	t.mustf(len(res.Letters) > 0, "the instance has no dead letters, want some")
-	return res.Letters
-}
-
 func awaitedTurns(t *trial) {
 	n := 0
 	for name, prepare := range turnEvents(t) {

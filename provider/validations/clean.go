@@ -48,19 +48,6 @@ func cleanCases() []testCase {
 	}
 }
 
-func (t *trial) remove(key provider.UUID, force bool) int64 {
-	res, err := t.Delete(t.ctx, provider.DeleteRequest{Key: key, Force: force})
-	t.ok(err)
-	return res.Instances
-}
-
-func (t *trial) gone(key provider.UUID) {
-	_, err := t.Get(t.ctx, provider.GetRequest{Key: key})
-	t.want(err, provider.ErrNotFound)
-	_, err = t.ReadHistory(t.ctx, provider.ReadHistoryRequest{Key: key, From: 1})
-	t.want(err, provider.ErrNotFound)
-}
-
 func deleteEnded(t *trial) {
 	i := t.end(t.begin("i"))
 	is(t, "instances removed", t.remove(i.Key, false), 1)
@@ -199,12 +186,6 @@ func deleteReplaced(t *trial) {
 	is(t, "the key under the ID", t.byID("i").Key, i.Key)
 }
 
-func prune(t *trial, req provider.PruneRequest) int64 {
-	res, err := t.Prune(t.ctx, req)
-	t.ok(err)
-	return res.Instances
-}
-
 func pruneOld(t *trial) {
 	made := make([]provider.Instance, 3)
 	for n := range made {
@@ -303,12 +284,6 @@ func lettersCounted(t *trial) {
 	actOnLetters(t, provider.DeadLettersDiscard, t.letters()[0].ID)
 	left := count(first.Key)
 	t.checkf(left == 2, "%d dead letters after discarding one, want 2", left)
-}
-
-func actOnLetters(t *trial, action provider.DeadLetterAction, ids ...int64) int64 {
-	res, err := t.DeadLetters(t.ctx, provider.DeadLettersRequest{Action: action, IDs: ids})
-	t.ok(err)
-	return res.Done
 }
 
 func lettersRedrive(t *trial) {

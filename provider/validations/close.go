@@ -17,12 +17,6 @@ func closeCases() []testCase {
 	}
 }
 
-func closing(i provider.Instance) provider.CommitTurnRequest {
-	req := next(i, "over")
-	req.Status, req.Result = provider.StatusCompleted, []byte("result")
-	return req
-}
-
 func closeWaiting(t *trial) {
 	i := t.begin("i")
 	t.send(i.Key, text("m"))
@@ -58,13 +52,6 @@ func closeNext(t *trial) {
 	req.Next = &provider.NextExecution{CodeVersion: codeVersion}
 	t.commit(req)
 	is(t, "messages after the refused close", t.get(i.Key).InboxMessages, 1)
-}
-
-// letters lists all dead letters.
-func (t *trial) letters() []provider.DeadLetter {
-	res, err := t.DeadLetters(t.ctx, provider.DeadLettersRequest{})
-	t.ok(err)
-	return res.Letters
 }
 
 func closeDeadLetters(t *trial) {

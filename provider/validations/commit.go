@@ -130,13 +130,6 @@ func commitLevel(t *trial) {
 	}
 }
 
-// handedOff is a task of event 1 that is stored already leased.
-func handedOff() (provider.NewTask, provider.UUID) {
-	task := newTask(1)
-	task.Lease = &provider.TaskLease{Token: unique(), Owner: node, Duration: long}
-	return task, task.Lease.Token
-}
-
 func commitLeaseLost(t *trial) {
 	task, token := handedOff()
 	i := t.beginTasks(task, newTask(2))

@@ -55,13 +55,6 @@ func deliverSelf(t *trial) {
 	t.checkf(u.Instance.Key == i.Key && u.payloads() == "self", "the inbox has %q, want \"self\" in the sender's own", u.payloads())
 }
 
-// startOf starts a child of i.
-func startOf(i provider.Instance, id string) provider.Start {
-	create := createRequest(id)
-	create.Parent = provider.Parent{Key: i.Key, ID: i.ID, Execution: i.Execution, EventID: 3, Close: provider.CloseCancel}
-	return provider.Start{Create: create, Refused: text("refused")}
-}
-
 func deliverStart(t *trial) {
 	i := t.begin("i")
 	req := next(i)

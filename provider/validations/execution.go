@@ -19,17 +19,6 @@ func executionCases() []testCase {
 	}
 }
 
-// continueAsNew commits the end of the current execution and the start of the next.
-func (t *trial) continueAsNew(i provider.Instance, changes ...func(*provider.CommitTurnRequest)) provider.Instance {
-	req := next(i, "continued")
-	req.Next = &provider.NextExecution{CodeVersion: i.CodeVersion, Events: [][]byte{[]byte("again")}}
-	for _, change := range changes {
-		change(&req)
-	}
-	t.commit(req)
-	return t.get(i.Key)
-}
-
 func executionOpens(t *trial) {
 	i := t.continueAsNew(t.begin("i"))
 	t.checkf(i.Execution == 2 && i.Status == provider.StatusRunning && i.HistoryLength == 1, "got %+v, want execution 2, Running, with one event", i)

@@ -30,18 +30,6 @@ func fenceCases() []testCase {
 	}
 }
 
-// rich is a commit with every kind of effect, so that a refused one would leave a trace.
-func rich(i provider.Instance) provider.CommitTurnRequest {
-	req := next(i, "event")
-	req.Tasks = []provider.NewTask{newTask(100)}
-	req.Timers = []provider.Timer{{EventID: 101, Due: i.CreatedAt.Add(long), Payload: []byte("timer")}}
-	req.Sends = []provider.OutMessage{{Key: i.Key, Message: text("own")}}
-	req.CustomStatus = []byte("custom")
-	req.Values = []provider.KeyValue{{Key: "k", Value: []byte("v")}}
-	req.Attributes = []provider.Attribute{{Name: "a", Kind: provider.AttributeText, Text: "t"}}
-	return req
-}
-
 func fenceVersion(t *trial) {
 	i := t.begin("i")
 	req := rich(i)

@@ -6,16 +6,6 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// fully prepares a start of "i" whose first turn has every effect and sends to "to".
-func fully(changes ...func(*provider.CreateRequest)) provider.CreateRequest {
-	req := firstRequest("i")
-	everything(provider.Instance{ID: req.ID, Key: req.Key, Execution: 1}, 1)(req.First)
-	for _, change := range changes {
-		change(&req)
-	}
-	return req
-}
-
 // checkNothingStored calls Create with a request of fully and checks that nothing of its first turn is stored.
 func checkNothingStored(t *trial, req provider.CreateRequest, want error) (res provider.CreateResult) {
 	to := t.byID("to")

@@ -38,22 +38,6 @@ func inspectCases() []testCase {
 	})
 }
 
-// inspect returns the first page of a kind, with changes to the request.
-func inspect(t *trial, kind provider.InspectKind, changes ...func(*provider.InspectRequest)) provider.InspectResult {
-	req := provider.InspectRequest{Kind: kind}
-	for _, change := range changes {
-		change(&req)
-	}
-	inspector, _ := provider.As[provider.Inspector](t.trace.note("Inspect"))
-	res, err := inspector.Inspect(t.ctx, req)
-	t.ok(err)
-	return res
-}
-
-func of(key provider.UUID) func(*provider.InspectRequest) {
-	return func(r *provider.InspectRequest) { r.Key = key }
-}
-
 func inspectInstances(t *trial) {
 	i := t.begin("i", func(r *provider.CommitTurnRequest) { r.CustomStatus = []byte("half way") })
 	t.send(i.Key, text("m"))

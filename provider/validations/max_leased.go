@@ -41,13 +41,6 @@ func byOwner(name string) func(*provider.FetchTasksRequest) {
 	return func(r *provider.FetchTasksRequest) { r.Owner = name }
 }
 
-// noTask checks that no task is fetchable now.
-func (t *trial) noTask(why string, changes ...func(*provider.FetchTasksRequest)) {
-	if list := t.fetchTasks(changes...); len(list) != 0 {
-		t.errorf("got %d tasks, want none: %s", len(list), why)
-	}
-}
-
 // tasksOf makes n tasks with event IDs from 1.
 func tasksOf(n int, changes ...func(*provider.NewTask)) []provider.NewTask {
 	list := make([]provider.NewTask, n)

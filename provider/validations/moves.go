@@ -188,3 +188,19 @@ func (t *trial) steer(key provider.UUID, action provider.SteerAction, changes ..
 	t.ok(err)
 	return res.Instance
 }
+
+// fresh returns an ID that no instance has.
+func fresh() string { return unique().String() }
+
+// with applies changes to a request.
+func with[T any](r T, change func(*T)) T {
+	change(&r)
+	return r
+}
+
+// parkedFetch waits for a turn in the background.
+func parkedFetch(t *trial, changes ...func(*provider.FetchTurnsRequest)) func() []turn {
+	return parked(t, func() []turn {
+		return t.fetch(append([]func(*provider.FetchTurnsRequest){wait}, changes...)...)
+	})
+}

@@ -165,7 +165,8 @@ func prefixTimers(t *trial) {
 	now := t.send(i.Key, text("m")).Now
 	p := prefix("started")
 	p.Timers = []provider.Timer{
-		{EventID: 1, Due: now.Add(long), Payload: []byte("far")}, {EventID: 2, Due: now.Add(short), Payload: []byte("near")},
+		{EventID: 1, Due: now.Add(long), Payload: []byte("far")},
+		{EventID: 2, Due: now.Add(short), Payload: []byte("near")},
 		{EventID: 3, Due: now.Add(-long), Payload: []byte("past")},
 	}
 	got := t.reset(resetOf(i, p))

@@ -36,11 +36,6 @@ func payloadEdges() []string {
 	return []string{"", "\x00", "a\x00b", "\xff\xfe\xc3(", `'";--\`, strings.Repeat(all.String(), 2<<20/256)}
 }
 
-// checkBytes checks that bytes came back unchanged.
-func checkBytes(t *trial, what string, got []byte, want string) {
-	t.checkf(string(got) == want, "%s: got %d bytes, %.20q, want %d bytes, %.20q", what, len(got), got, len(want), want)
-}
-
 // consumeOnly waits for a turn with one message, consumes the message and returns its payload.
 func consumeOnly(t *trial, changes ...func(*provider.FetchTurnsRequest)) []byte {
 	u := t.fetchOne(changes...)

@@ -47,15 +47,6 @@ func readCases() []testCase {
 	}
 }
 
-func readHistory(t *trial, req provider.ReadHistoryRequest) (ids string, res provider.ReadHistoryResult) {
-	res, err := t.ReadHistory(t.ctx, req)
-	t.ok(err)
-	for _, e := range res.Events {
-		ids += fmt.Sprint(e.ID)
-	}
-	return ids, res
-}
-
 func readRange(t *trial) {
 	i := t.begin("i")
 	t.commit(next(i, "b", "c", "d"))
@@ -100,36 +91,6 @@ func readEnded(t *trial) {
 	t.checkf(res.Status == provider.StatusCompleted && res.Length == 1, "got %+v, want the ended execution with one event", res)
 }
 
-// listPages lists all matches in pages of size, and calls between before each next page.
-func listPages(t *trial, filter provider.Filter, size int, between func()) []provider.Instance {
-	return listPagesAfter(t, filter, size, func([]provider.Instance) { between() })
-}
-
-// listPagesAfter is listPages with a between that gets the rows listed so far.
-func listPagesAfter(t *trial, filter provider.Filter, size int, between func(shown []provider.Instance)) []provider.Instance {
-	var all []provider.Instance
-	req := provider.ListRequest{Filter: filter, Max: size}
-	for {
-		res, err := t.List(t.ctx, req)
-		t.ok(err)
-		t.mustf(len(res.Instances) <= size, "a page has %d rows, want at most %d", len(res.Instances), size)
-		all = append(all, res.Instances...)
-		if res.Cursor == "" {
-			return all
-		}
-		req.Cursor = res.Cursor
-		between(all)
-	}
-}
-
-func idsOf(list []provider.Instance) string {
-	ids := make([]string, 0, len(list))
-	for _, i := range list {
-		ids = append(ids, i.ID)
-	}
-	return strings.Join(ids, " ")
-}
-
 func readPages(t *trial) {
 	for n := range 7 {
 		t.create(fmt.Sprint("i", n))
@@ -171,17 +132,6 @@ func checkListedOnce(t *trial, filter provider.Filter, made map[string]provider.
 	for id := range made {
 		t.checkf(seen[id] == 1, "%s was listed %d times, want 1", id, seen[id])
 	}
-}
-
-func checkList(t *trial, filter provider.Filter, want string) {
-	seen := map[string]bool{}
-	for _, i := range listPages(t, filter, 100, func() {}) {
-		seen[i.ID] = true
-	}
-	for id := range strings.FieldsSeq(want) {
-		t.checkf(seen[id], "filter %+v does not list %s", filter, id)
-	}
-	t.checkf(len(seen) == len(strings.Fields(want)), "filter %+v lists %v, want %s", filter, seen, want)
 }
 
 func readFilters(t *trial) {

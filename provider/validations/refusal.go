@@ -71,12 +71,6 @@ func limitLease(t *trial) {
 	t.checkf(u.Instance.ID == "j", "got a turn of %s, want j", u.Instance.ID)
 }
 
-// with applies changes to a request.
-func with[T any](r T, change func(*T)) T {
-	change(&r)
-	return r
-}
-
 func limitBatch(t *trial) {
 	const over = provider.MaxBatch + 1
 	_, err := t.FetchTurns(t.ctx, with(fetchRequest(), func(r *provider.FetchTurnsRequest) { r.Max = over }))

@@ -22,27 +22,6 @@ func renewCases() []testCase {
 	}
 }
 
-// renewAll renews leases for long.
-func renewAll(t *trial, items ...provider.TaskRenewal) []provider.TaskRenewalResult {
-	res, err := t.RenewTasks(t.ctx, provider.RenewTasksRequest{Items: items, Lease: long})
-	t.ok(err)
-	t.mustf(len(res.Items) == len(items), "%d results for %d renewals", len(res.Items), len(items))
-	for _, item := range res.Items {
-		extended := item.Err == nil && item.State.Kind == provider.ExecutionRunning
-		t.checkf(!extended || item.LeaseUntil == 0 || item.LeaseUntil >= res.Now.Add(long),
-			"a lease was renewed until %d at %d, want its full length", item.LeaseUntil, res.Now)
-	}
-	return res.Items
-}
-
-func (t *trial) renew(item provider.TaskRenewal) provider.TaskRenewalResult {
-	return renewAll(t, item)[0]
-}
-
-func renewal(task leasedTask) provider.TaskRenewal {
-	return provider.TaskRenewal{TaskRef: task.TaskRef, Token: task.token}
-}
-
 func renewExtends(t *trial) {
 	t.beginTasks(newTask(1))
 	task := t.fetchTask(brieflyTask)

@@ -41,24 +41,6 @@ func reportCases() []testCase {
 	}
 }
 
-func reportOf(task leasedTask, outcome provider.TaskOutcome) provider.TaskReport {
-	m := text("result")
-	m.Execution, m.EventID = task.Execution, task.EventID
-	return provider.TaskReport{TaskRef: task.TaskRef, Token: task.token, Attempt: task.Attempt, Outcome: outcome, Message: m}
-}
-
-// report reports on one task, with changes to the item.
-func (t *trial) report(task leasedTask, outcome provider.TaskOutcome, changes ...func(*provider.TaskReport)) provider.TaskReportResult {
-	item := reportOf(task, outcome)
-	for _, change := range changes {
-		change(&item)
-	}
-	res, err := t.ReportTasks(t.ctx, provider.ReportTasksRequest{Items: []provider.TaskReport{item}})
-	t.ok(err)
-	t.mustf(len(res.Items) == 1, "%d results for one report, want 1", len(res.Items))
-	return res.Items[0]
-}
-
 func reportComplete(t *trial) {
 	i := t.beginTasks(newTask(4))
 	res := t.report(t.fetchTask(), provider.TaskComplete)

@@ -29,16 +29,6 @@ func sharedCases() []testCase {
 	}
 }
 
-func acquire(owner string) provider.LeaseRequest {
-	return provider.LeaseRequest{Action: provider.LeaseAcquire, Name: "janitor", Owner: owner, Token: unique(), Duration: long}
-}
-
-func callLease(t *trial, req provider.LeaseRequest) provider.LeaseResult {
-	res, err := t.Lease(t.ctx, req)
-	t.ok(err)
-	return res
-}
-
 func leaseAcquire(t *trial) {
 	got := callLease(t, acquire("a"))
 	t.checkf(got.Owner == "a" && got.Until >= got.Now.Add(long), "got %+v, want owner a and the full length", got)
@@ -92,16 +82,6 @@ func leaseRace(t *trial) {
 		t.want(err, provider.ErrLeaseLost)
 	})
 	t.checkf(won.Load() == 1, "%d owners hold the lease, want 1", won.Load())
-}
-
-func put(key, value string, expect int64) provider.RecordRequest {
-	return provider.RecordRequest{Action: provider.RecordPut, Namespace: "n", Key: key, Value: []byte(value), Expect: expect}
-}
-
-func (t *trial) record(req provider.RecordRequest) []provider.Record {
-	res, err := t.Record(t.ctx, req)
-	t.ok(err)
-	return res.Records
 }
 
 func recordPut(t *trial) {

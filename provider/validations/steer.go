@@ -95,28 +95,9 @@ func steerTerminate(t *trial) {
 	t.checkf(res.State == terminal(provider.StatusTerminated), "the renewal returned %+v, want Terminal with status Terminated", res)
 }
 
-// beginFamily commits the start of children by a parent and returns the parent.
-func beginFamily(t *trial, changes ...func(*provider.Start)) provider.Instance {
-	i := t.begin("parent")
-	req := next(i)
-	for n, change := range changes {
-		start := startOf(i, string(rune('a'+n)))
-		change(&start)
-		req.Starts = append(req.Starts, start)
-	}
-	t.commit(req)
-	return t.get(i.Key)
-}
-
 func notices(r *provider.SteerRequest) {
 	parent, child := text("to parent"), text("to child")
 	r.ParentNotice, r.ChildNotice = &parent, &child
-}
-
-func (t *trial) byID(id string) provider.Instance {
-	res, err := t.Get(t.ctx, provider.GetRequest{ID: id})
-	t.ok(err)
-	return res.Instance
 }
 
 func steerParent(t *trial) {
@@ -149,15 +130,6 @@ func steerUnblock(t *trial) {
 	got := t.steer(i.Key, provider.SteerUnblock)
 	t.checkf(got.Blocked == nil && got.Deliveries == 0, "blocked %+v, %d deliveries, want neither", got.Blocked, got.Deliveries)
 	t.fetchOne()
-}
-
-func resetTo(words ...string) func(*provider.SteerRequest) {
-	return func(r *provider.SteerRequest) {
-		r.EngineLevel = 0
-		for _, w := range words {
-			r.Events = append(r.Events, []byte(w))
-		}
-	}
 }
 
 func steerReset(t *trial) {

@@ -3,7 +3,6 @@ package validations
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/perdure/perdure/provider"
@@ -34,73 +33,8 @@ func taskCases() []testCase {
 	}
 }
 
-func newTask(event int64) provider.NewTask {
-	return provider.NewTask{EventID: event, Queue: queue, Name: activity, Payload: fmt.Append(nil, "task", event)}
-}
-
-// beginTasks creates an instance with pending tasks.
-func (t *trial) beginTasks(tasks ...provider.NewTask) provider.Instance {
-	return t.begin("i", func(r *provider.CommitTurnRequest) { r.Tasks = tasks })
-}
-
-func ref(i provider.Instance, event int64) provider.TaskRef {
-	return provider.TaskRef{Key: i.Key, Execution: i.Execution, EventID: event}
-}
-
 func terminal(s provider.Status) provider.ExecutionState {
 	return provider.ExecutionState{Kind: provider.ExecutionTerminal, Status: s}
-}
-
-// A leasedTask is a fetched task with the token that leases it.
-type leasedTask struct {
-	provider.LeasedTask
-
-	token provider.UUID
-}
-
-func fetchTasksRequest() provider.FetchTasksRequest {
-	return provider.FetchTasksRequest{
-		Owner: node, Token: unique(), Lease: long, Max: 100,
-		Queues: []provider.QueueFilter{{Queue: queue, Names: []string{activity}}},
-	}
-}
-
-// fetchTasks fetches tasks without waiting, with changes to the request.
-func (t *trial) fetchTasks(changes ...func(*provider.FetchTasksRequest)) []leasedTask {
-	req := fetchTasksRequest()
-	for _, change := range changes {
-		change(&req)
-	}
-	res, err := t.FetchTasks(t.ctx, req)
-	t.ok(err)
-	list := make([]leasedTask, 0, len(res.Tasks))
-	for _, one := range res.Tasks {
-		list = append(list, leasedTask{one, provider.TaskToken(req.Token, one.TaskRef)})
-	}
-	return list
-}
-
-// fetchTask fetches the only task, and waits for it if necessary.
-func (t *trial) fetchTask(changes ...func(*provider.FetchTasksRequest)) leasedTask {
-	waiting := func(r *provider.FetchTasksRequest) { r.Wait = patience }
-	list := t.fetchTasks(append([]func(*provider.FetchTasksRequest){waiting}, changes...)...)
-	t.mustf(len(list) == 1, "got %d tasks, want 1", len(list))
-	return list[0]
-}
-
-func brieflyTask(r *provider.FetchTasksRequest) { r.Lease = short }
-
-// tasksAre checks the event IDs of the pending tasks.
-func (t *trial) tasksAre(key provider.UUID, want string) {
-	res, err := t.Get(t.ctx, provider.GetRequest{Key: key, WithTasks: true})
-	t.ok(err)
-	words := make([]string, 0, len(res.Tasks))
-	for _, task := range res.Tasks {
-		words = append(words, fmt.Sprint(task.EventID))
-	}
-	if got := strings.Join(words, " "); got != want {
-		t.errorf("the pending tasks are %q, want %q", got, want)
-	}
 }
 
 func taskFetched(t *trial) {

@@ -85,6 +85,11 @@ func is[T comparable](t *trial, name string, got, want T) {
 	}
 }
 
+// checkBytes checks that bytes came back unchanged.
+func checkBytes(t *trial, what string, got []byte, want string) {
+	t.checkf(string(got) == want, "%s: got %d bytes, %.20q, want %d bytes, %.20q", what, len(got), got, len(want), want)
+}
+
 // mustf is checkf for a condition without which the case cannot continue.
 func (t *trial) mustf(holds bool, format string, args ...any) {
 	if !holds {

@@ -3,7 +3,6 @@ package validations
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/perdure/perdure/provider"
 )
@@ -34,57 +33,6 @@ func unknownCases() []testCase {
 		{name: "record", run: unknownRecord, rule: unknown},
 	}
 }
-
-// A cut is a call to be cut off.
-type cut struct {
-	call  func(ctx context.Context) error
-	after func()                 // between the call and its repeat, if the call failed
-	again error                  // the error of a repeat if the call was stored; nil: the repeat succeeds
-	done  func()                 // checks that the effect is complete and happened once
-	looks func() (stored string) // reads the state, which a call with outcome nothing leaves
-}
-
-// cutOff makes the call with ever longer timeouts; the longest ones suffice. prepare makes a new call each time.
-func cutOff(t *trial, prepare func() cut) {
-	c := prepare()
-	began := time.Now()
-	t.ok(c.call(t.ctx))
-	enough := max(time.Since(began), 200*time.Microsecond)
-	c.done()
-	const steps = 6
-	for n := 1; n <= steps+2; n++ {
-		c := prepare()
-		before := ""
-		if c.looks != nil {
-			before = c.looks()
-		}
-		ctx, cancel := context.WithTimeout(t.ctx, enough*time.Duration(n)/steps)
-		err := c.call(ctx)
-		cancel()
-		if err != nil {
-			repeatCut(t, c, err, before)
-		}
-		c.done()
-	}
-}
-
-func repeatCut(t *trial, c cut, err error, before string) {
-	outcome := provider.OutcomeOf(err)
-	t.checkf(outcome != provider.OutcomeHappened, "error %v has outcome happened", err)
-	if outcome == provider.OutcomeNothing && c.looks != nil {
-		now := c.looks()
-		t.checkf(now == before, "error %v has outcome nothing, but the state changed:\nfrom %s\n  to %s", err, before, now)
-	}
-	if c.after != nil {
-		c.after()
-	}
-	if err := c.call(t.ctx); err != nil && (c.again == nil || !errors.Is(err, c.again)) {
-		t.fatalf("the repeat returned error %v, want none", err)
-	}
-}
-
-// fresh returns an ID that no instance has.
-func fresh() string { return unique().String() }
 
 func unknownCreate(t *trial) {
 	cutOff(t, func() cut {
@@ -210,33 +158,6 @@ func unknownFetch(t *trial) {
 	})
 }
 
-func unknownFetchTasks(t *trial) {
-	cutOff(t, func() cut {
-		i := t.begin(fresh(), func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{newTask(1)} })
-		req := fetchTasksRequest()
-		req.Wait = long
-		var res provider.FetchTasksResult
-		return cut{
-			call: func(ctx context.Context) (err error) {
-				res, err = t.FetchTasks(ctx, req)
-				return err
-			},
-			after: func() {
-				item := provider.TaskReport{Token: req.Token, Outcome: provider.TaskReleaseAll}
-				_, err := t.ReportTasks(t.ctx, provider.ReportTasksRequest{Items: []provider.TaskReport{item}})
-				t.ok(err)
-				req.Token = unique()
-			},
-			done: func() {
-				t.mustf(len(res.Tasks) == 1, "got %d tasks, want 1", len(res.Tasks))
-				task := leasedTask{res.Tasks[0], provider.TaskToken(req.Token, res.Tasks[0].TaskRef)}
-				t.checkf(task.TaskRef == ref(i, 1) && task.Deliveries == 1 && task.Attempt == 1, "got %+v, want task 1 on its first attempt and delivery", task)
-				t.ok(t.report(task, provider.TaskComplete).Err)
-			},
-		}
-	})
-}
-
 func unknownRelease(t *trial) {
 	cutOff(t, func() cut {
 		t.create(fresh())
@@ -260,60 +181,6 @@ func firstOf(res provider.ReleaseTurnsResult, err error) error {
 		return err
 	}
 	return res.Errs[0]
-}
-
-// firstTask returns the error of a report on one task.
-func firstTask(res provider.ReportTasksResult, err error) error {
-	if err != nil {
-		return err
-	}
-	return res.Items[0].Err
-}
-
-// beginTask makes an instance with one task and fetches the task.
-func beginTask(t *trial, id string) (provider.Instance, leasedTask) {
-	i := t.begin(id, func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{newTask(1)} })
-	return i, t.fetchTask()
-}
-
-func unknownReport(t *trial) {
-	cutOff(t, func() cut {
-		i, task := beginTask(t, fresh())
-		req := provider.ReportTasksRequest{Items: []provider.TaskReport{reportOf(task, provider.TaskComplete)}}
-		return cut{
-			call:  func(ctx context.Context) error { return firstTask(t.ReportTasks(ctx, req)) },
-			looks: func() string { return t.picture(i.Key).text() },
-			again: provider.ErrLeaseLost,
-			done: func() {
-				t.tasksAre(i.Key, "")
-				u := t.fetchOne(named(i.ID))
-				t.checkf(u.payloads() == "result", "the inbox has %q, want \"result\"", u.payloads())
-			},
-		}
-	})
-}
-
-func unknownRenew(t *trial) {
-	cutOff(t, func() cut {
-		i, task := beginTask(t, fresh())
-		item := renewal(task)
-		item.Details = []byte("half")
-		return cut{
-			call: func(ctx context.Context) error {
-				res, err := t.RenewTasks(ctx, provider.RenewTasksRequest{Items: []provider.TaskRenewal{item}, Lease: 2 * long})
-				if err != nil {
-					return err
-				}
-				return res.Items[0].Err
-			},
-			done: func() {
-				res, err := t.Get(t.ctx, provider.GetRequest{Key: i.Key, WithTasks: true})
-				t.ok(err)
-				t.checkf(len(res.Tasks) == 1 && res.Tasks[0].LeaseUntil > task.LeaseUntil && string(res.Tasks[0].Details) == "half",
-					"tasks %+v, want a later LeaseUntil and the details", res.Tasks)
-			},
-		}
-	})
 }
 
 func unknownAnswer(t *trial) {

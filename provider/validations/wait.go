@@ -38,13 +38,6 @@ func waitCases() []testCase {
 	}
 }
 
-// parkedFetch waits for a turn in the background.
-func parkedFetch(t *trial, changes ...func(*provider.FetchTurnsRequest)) func() []turn {
-	return parked(t, func() []turn {
-		return t.fetch(append([]func(*provider.FetchTurnsRequest){wait}, changes...)...)
-	})
-}
-
 func waitPasses(t *trial) {
 	began := time.Now()
 	t.noTurn("no turn exists", func(r *provider.FetchTurnsRequest) { r.Wait = short })

@@ -40,15 +40,6 @@ func (c *Clauses) SQL() string {
 	return " WHERE " + strings.Join(c.text, " AND ")
 }
 
-// Where translates a filter into conditions on the table of instances, i. Each of them can be checked row by row.
-func (d *Dialect) Where(f *provider.Filter, args ...any) *Clauses {
-	c := d.plain(f, args...)
-	for _, m := range matches(f) {
-		c.has(&m)
-	}
-	return c
-}
-
 // plain translates the part of a filter that needs no attributes.
 func (d *Dialect) plain(f *provider.Filter, args ...any) *Clauses {
 	c := &Clauses{dialect: d, Args: args}

@@ -2,6 +2,15 @@ package relational
 
 import "github.com/perdure/perdure/provider"
 
+// Where translates a filter into conditions on the table of instances, i. Each of them can be checked row by row.
+func (d *Dialect) Where(f *provider.Filter, args ...any) *Clauses {
+	c := d.plain(f, args...)
+	for _, m := range matches(f) {
+		c.has(&m)
+	}
+	return c
+}
+
 // matches returns all conditions of a filter on attributes.
 func matches(f *provider.Filter) []provider.AttributeMatch {
 	list := make([]provider.AttributeMatch, 0, len(f.Attributes)+len(f.Matches))
