@@ -86,6 +86,6 @@ type ForkRequest struct {
 }
 
 // ChildVersion returns the Version that a child gets whose parent link moves. It is for providers.
-func (r *ResetRequest) ChildVersion(c ChildLink) UUID {
+func (r ResetRequest) ChildVersion(c ChildLink) UUID {
 	return TaskToken(r.Commit, TaskRef{Key: c.Key, EventID: c.EventID})
 }

@@ -79,7 +79,7 @@ func Quick(t *testing.T, open func(t *testing.T) provider.Provider) {
 }
 
 // lent opens a provider in a test of its own, which ends with the sequence.
-func lent(t *testing.T, sequence testing.TB, open func(t *testing.T) provider.Provider) provider.Provider {
+func lent(t *testing.T, sequence testing.TB, open func(t *testing.T) provider.Provider) provider.Provider { //nolint:thelper // of two tests
 	t.Helper()
 	opened, over, ended := make(chan provider.Provider, 1), make(chan struct{}), make(chan struct{})
 	go func() {
