@@ -47,10 +47,11 @@ func GetInfo(ctx context.Context) Info { return Info(attempt(ctx).Info) }
 func Logger(ctx context.Context) *slog.Logger { return attempt(ctx).Named() }
 
 // Heartbeat reports progress and a sign of life. The details, encoded as JSON, reach the next attempt, and are shown with the
-// instance. nil details keep those of before: the call is a sign of life only. It never blocks, and may be called at any rate: the first details are stored at once, later ones at most every 80 %
-// of the heartbeat timeout of the call, or every 30 s if it has none; see runtime.HeartbeatOptions. The last ones are stored
-// when the attempt fails, is cancelled or is released. So only the loss of a node loses some. It returns why the activity
-// should stop - the cause of the context's end - or nil, or an error if details cannot be encoded or have more than 256 KiB.
+// instance. nil details keep those of before: the call is a sign of life only. It never blocks, and may be called at any rate:
+// the first details are stored at once, later ones at most every 80 % of the heartbeat timeout of the call, or every 30 s if it
+// has none; see runtime.HeartbeatOptions. The last ones are stored when the attempt fails, is cancelled or is released. So only
+// the loss of a node loses some. It returns why the activity should stop - the cause of the context's end - or nil, or an error
+// if details cannot be encoded or have more than 256 KiB.
 func Heartbeat(ctx context.Context, details any) error {
 	a := attempt(ctx)
 	if details == nil {

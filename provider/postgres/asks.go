@@ -17,7 +17,8 @@ import (
 
 const (
 	sqlAsk = `INSERT INTO perdure.ask (ask_id, key, asked_at, until, payload, as_name, as_version, taken_until, home_until)
-	SELECT $1, i.key, c.now, c.now + $4, $5, $6, $7, CASE WHEN $6 = '' THEN 0 ELSE 1::bigint << 62 END, c.now + $8 FROM (SELECT key FROM perdure.instance WHERE key = $2 AND NOT deleting
+	SELECT $1, i.key, c.now, c.now + $4, $5, $6, $7, CASE WHEN $6 = '' THEN 0 ELSE 1::bigint << 62 END, c.now + $8
+	FROM (SELECT key FROM perdure.instance WHERE key = $2 AND NOT deleting
 		UNION ALL SELECT key FROM perdure.instance WHERE $2 IS NULL AND id = $3 AND current AND NOT deleting) i,
 	(SELECT ` + sqlNow + ` AS now) c
 	ON CONFLICT (ask_id) DO UPDATE SET until = perdure.ask.until RETURNING key`
@@ -41,7 +42,8 @@ const (
 	sqlNextAsk = `SELECT c.now, (SELECT min(GREATEST(` + askTaken + `, ` + askHome + `)) FROM perdure.ask a
 	JOIN perdure.instance i ON i.key = ANY(ARRAY[a.key]) JOIN perdure.kind k ON k.id = i.kind
 	WHERE NOT a.answered AND a.until > c.now AND ` + askFits + `) FROM (SELECT ` + sqlNow + ` AS now) c`
-	sqlUntakeAsks = `UPDATE perdure.ask SET as_taken_until = 0, taken_until = CASE WHEN as_name = '' THEN 0 ELSE taken_until END WHERE ask_id IN (SELECT a.ask_id FROM perdure.ask a
+	sqlUntakeAsks = `UPDATE perdure.ask SET as_taken_until = 0, taken_until = CASE WHEN as_name = '' THEN 0 ELSE taken_until END
+		WHERE ask_id IN (SELECT a.ask_id FROM perdure.ask a
 		WHERE a.ask_id = ANY($1::uuid[]) AND NOT a.answered FOR UPDATE SKIP LOCKED)`
 	sqlAnswer   = `UPDATE perdure.ask SET answered = true, answer = $2 WHERE ask_id = $1 AND NOT answered AND until > ` + sqlNow + ` RETURNING ` + sqlNow
 	sqlAnswerOf = `SELECT COALESCE(a.answered, false), a.answer, i.key IS NULL, ` + sqlNow + ` FROM (SELECT $1::uuid AS ask_id, $2::uuid AS key) w

@@ -40,7 +40,8 @@ func askAs(t *trial) {
 	i := t.create("i")
 	other, answered := askAsOther(t, i)
 	open := fetchAsk(t, func(r *provider.FetchAsksRequest) { r.Lease = short }, other)
-	t.checkf(open.Instance.Key == i.Key && open.Instance.Name == i.Name && string(open.Payload) == "question", "got %+v, want the question with its instance", open)
+	t.checkf(open.Instance.Key == i.Key && open.Instance.Name == i.Name && string(open.Payload) == "question",
+		"got %+v, want the question with its instance", open)
 	fetchAsk(t, other) // the lease has ended
 	t.ok(answerAsk(t, open.AskID))
 	is(t, "the answer", answered(), answer{payload: "answer"})

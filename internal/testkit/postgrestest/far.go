@@ -92,7 +92,7 @@ func (p *farProxy) late(client io.Writer, server io.Reader) {
 		if broken {
 			continue
 		}
-		time.Sleep(time.Until(next.due)) // the delay is what the proxy is for
+		<-time.After(time.Until(next.due))
 		_, err := client.Write(next.data)
 		broken = err != nil
 	}
