@@ -139,6 +139,11 @@ func (p *Provider) Counters() provider.Counters {
 	return c
 }
 
+// Delete implements [provider.Cleaner].
+func (p *Provider) Delete(ctx context.Context, req provider.DeleteRequest) (provider.DeleteResult, error) {
+	return p.deleter.delete(ctx, req)
+}
+
 // Prune implements [provider.Cleaner].
 func (p *Provider) Prune(ctx context.Context, req provider.PruneRequest) (provider.PruneResult, error) {
 	return p.deleter.prune(ctx, req)
@@ -202,7 +207,7 @@ func start(db *database, kinds *kinds) *Provider {
 	p.asks = &asks{db: db, hub: p.hub, wake: p.wake}
 	p.shared = relational.NewQueries(storage{db, &p.memory.clock}, &db.door, p.hub, p.group.enqueue, 1)
 	p.reader = &reader{db: db, commits: p.commits, janitor: p.janitor}
-	p.deleter = deleter{p.group, p.shared}
+	p.deleter = deleter{group: p.group}
 	p.joins = &joins{db: db, kinds: kinds, units: p.units, pending: p.pending, relearn: make(chan struct{}, 1)}
 	p.completions = newCompletions(db, kinds, p.units, p.commits)
 	return p

@@ -232,19 +232,14 @@ func (r *instanceRows) known(rows pgx.Rows) ([]provider.UUID, error) {
 	if err != nil {
 		return nil, err
 	}
-	return keys, r.Want(keys)
-}
-
-// Want implements [relational.Rows].
-func (r *instanceRows) Want(keys []provider.UUID) error {
 	unknown := slices.DeleteFunc(slices.Clone(keys), func(key provider.UUID) bool {
 		_, known := r.rows[key]
 		return known
 	})
 	if len(unknown) > 0 {
-		return &needError{needs: relational.Needs{Keys: unknown}}
+		return nil, &needError{needs: relational.Needs{Keys: unknown}}
 	}
-	return nil
+	return keys, nil
 }
 
 const (

@@ -183,16 +183,6 @@ func (r *taskRows) RemoveTasks(key provider.UUID, execution int64) error {
 	return nil
 }
 
-// EraseTasks implements [relational.Rows].
-func (r *taskRows) EraseTasks(key provider.UUID) error {
-	if err := r.t.send(); err != nil {
-		return err
-	}
-	b := &pgx.Batch{}
-	r.t.queueTasksOff(b, r.t.db.names.sql(sqlEraseTasks), uuid(key))
-	return r.t.exchange(b)
-}
-
 // CompleteTask implements [relational.Rows].
 func (r *taskRows) CompleteTask(ref provider.TaskRef, token provider.UUID) (bool, error) {
 	task, err := r.Task(ref)

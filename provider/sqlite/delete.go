@@ -2,7 +2,11 @@ package sqlite
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/perdure/perdure/provider"
 	"github.com/perdure/perdure/provider/internal/relational"
@@ -11,20 +15,166 @@ import (
 // deleteBatch is how many instances one transaction of a deletion marks or removes.
 const deleteBatch = 100
 
-// Instances that cannot be pruned must not fill the page.
-const sqlPrunable = `SELECT i.key FROM perdure_instance i WHERE i.ended_at > 0 AND i.ended_at <= ?1 AND (i.parent_key IS NULL
+const (
+	sqlChildrenToMark = `SELECT key FROM perdure_instance WHERE parent_key = ? AND deleting = 0 LIMIT ?`
+	sqlOneChild       = `SELECT key FROM perdure_instance WHERE parent_key = ? LIMIT 1`
+	// An abandoned child outlives its parent, so a plain delete must not remove it while it runs.
+	sqlRunsBelow = `WITH RECURSIVE tree (key) AS (SELECT ? UNION SELECT i.key FROM perdure_instance i JOIN tree
+		ON i.parent_key = tree.key) SELECT i.id FROM tree JOIN perdure_instance i ON i.key = tree.key WHERE i.status < 3 LIMIT 1`
+	// Instances that cannot be pruned must not fill the page.
+	sqlPrunable = `SELECT i.key FROM perdure_instance i WHERE i.ended_at > 0 AND i.ended_at <= ?1 AND (i.parent_key IS NULL
 		OR NOT EXISTS (SELECT 1 FROM perdure_instance p WHERE p.key = i.parent_key AND p.execution <= i.parent_execution))
 		AND (?2 IS NULL OR i.kind IN (SELECT k.id FROM perdure_kind k WHERE k.name IN (SELECT value FROM json_each(?2))))
 		AND (?3 IS NULL OR i.status IN (SELECT value FROM json_each(?3)))
 		AND (i.deleting OR NOT EXISTS (WITH RECURSIVE tree (key) AS (SELECT i.key UNION SELECT c.key FROM perdure_instance c JOIN tree
 		ON c.parent_key = tree.key) SELECT 1 FROM tree JOIN perdure_instance r ON r.key = tree.key WHERE r.status < 3))
 		ORDER BY i.ended_at LIMIT ?4`
+)
 
-// A cleaner removes instances that ended long ago.
-type cleaner struct {
-	*handle
+// A cleaner removes instances.
+type cleaner struct{ *handle }
 
-	queries shared
+// Delete implements [provider.Cleaner].
+func (cl *cleaner) Delete(ctx context.Context, req provider.DeleteRequest) (provider.DeleteResult, error) {
+	if err := req.Validate(); err != nil {
+		return provider.DeleteResult{}, err
+	}
+	var key provider.UUID
+	_, err := write(ctx, cl.handle, "delete", 0, func(t *tx, _ *struct{}) error {
+		h, err := t.Find(req.ID, req.Key)
+		switch {
+		case err != nil:
+			return err
+		case h == nil:
+			return relational.NotFound(req.ID, req.Key)
+		}
+		if !req.Force && !h.Deleting {
+			if err := t.checkEnded(h); err != nil {
+				return err
+			}
+		}
+		key = h.Key
+		return t.markDeleting(h)
+	})
+	if err != nil {
+		return provider.DeleteResult{}, err
+	}
+	n, err := cl.remove(ctx, key)
+	return provider.DeleteResult{Instances: n}, err
+}
+
+// checkEnded returns ErrRunning while the instance or one below it has not ended.
+func (t *tx) checkEnded(h *relational.Head) error {
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	running := ""
+	found, err := t.one(sqlRunsBelow, func(r *row) { running = r.text(0) }, h.Key)
+	if err == nil && found {
+		err = fmt.Errorf("instance %q: %q: %w", h.ID, running, provider.ErrRunning)
+	}
+	return err
+}
+
+// markDeleting marks an instance with a version that no request will name.
+func (t *tx) markDeleting(h *relational.Head) error {
+	var version provider.UUID
+	_, _ = rand.Read(version[:]) // never fails
+	return t.MarkDeleting(h, version)
+}
+
+// remove removes the tree below a marked instance in short transactions. It goes down to a leaf, marking on the way, removes
+// the leaf, and repeats. If it is stopped, all that is left is marked or below a marked instance, so a repetition goes on.
+func (cl *cleaner) remove(ctx context.Context, root provider.UUID) (int64, error) {
+	total := int64(0)
+	path := []provider.UUID{root}
+	for len(path) > 0 {
+		step, err := write(ctx, cl.handle, "delete", 0, func(t *tx, s *removal) error { return t.removeSome(path, s) })
+		if err != nil {
+			return total, err
+		}
+		total += step.removed
+		path = step.path
+	}
+	return total, nil
+}
+
+// removal is what one transaction of a deletion did. Its path goes on in the next one, because a tree may be deeper than a
+// batch.
+type removal struct {
+	path    []provider.UUID // from the root to where it stands; empty when all is gone
+	removed int64
+}
+
+func (t *tx) removeSome(path []provider.UUID, s *removal) error {
+	path = slices.Clone(path) // the group may run twice
+	for work := 0; work < deleteBatch && len(path) > 0; work++ {
+		key := path[len(path)-1]
+		children, err := t.keys(sqlOneChild, key)
+		if err != nil {
+			return err
+		}
+		if len(children) > 0 {
+			if err := t.markChildren(key); err != nil {
+				return err
+			}
+			path = append(path, children[0])
+			continue
+		}
+		n, err := t.erase(key)
+		if err != nil {
+			return err
+		}
+		s.removed += n
+		path = path[:len(path)-1]
+	}
+	s.path = path
+	return nil
+}
+
+func (t *tx) markChildren(parent provider.UUID) error {
+	keys, err := t.keys(sqlChildrenToMark, parent, deleteBatch)
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		h, err := t.Head(key)
+		if err != nil {
+			return err
+		}
+		if h != nil {
+			if err := t.markDeleting(h); err != nil {
+				return err
+			}
+		}
+	}
+	return t.Flush()
+}
+
+// erase removes all rows of one instance. It returns 0 if there was none.
+func (t *tx) erase(key provider.UUID) (int64, error) {
+	if h := t.Heads[key]; h != nil {
+		if err := t.Store(h); err != nil {
+			return 0, err
+		}
+		delete(t.Heads, key)
+	}
+	if err := t.freeTasks(key); err != nil {
+		return 0, err
+	}
+	for _, sql := range []string{
+		`DELETE FROM perdure_outcome WHERE key = ?`, `DELETE FROM perdure_execution WHERE key = ?`,
+		`DELETE FROM perdure_history WHERE key = ?`, `DELETE FROM perdure_inbox WHERE key = ?`,
+		`DELETE FROM perdure_task WHERE key = ?`, `DELETE FROM perdure_attribute WHERE key = ?`,
+		`DELETE FROM perdure_value WHERE key = ?`, `DELETE FROM perdure_dead_letter WHERE key = ?`,
+		`DELETE FROM perdure_request WHERE key = ?`, `DELETE FROM perdure_listener WHERE key = ?`,
+	} {
+		if _, err := t.exec(sql, key); err != nil {
+			return 0, err
+		}
+	}
+	t.News(key)
+	return t.exec(`DELETE FROM perdure_instance WHERE key = ?`, key)
 }
 
 // Prune implements [provider.Cleaner].
@@ -42,7 +192,15 @@ func (cl *cleaner) Prune(ctx context.Context, req provider.PruneRequest) (provid
 	if err != nil {
 		return provider.PruneResult{}, err
 	}
-	return relational.RemoveEnded(ctx, cl.queries, keys)
+	var res provider.PruneResult
+	for _, key := range keys {
+		n, err := cl.prune(ctx, key)
+		res.Instances += n
+		if err != nil {
+			return res, err
+		}
+	}
+	return res, nil
 }
 
 // prunable returns which trees may go. It may look at many rows, so that no writer waits for it.
@@ -74,4 +232,26 @@ func listed[T string | provider.Status](list []T) any {
 		panic(err) // the types are plain
 	}
 	return string(text)
+}
+
+// prune removes one ended instance, unless it was reset meanwhile.
+func (cl *cleaner) prune(ctx context.Context, key provider.UUID) (int64, error) {
+	marked, err := write(ctx, cl.handle, "prune", 0, func(t *tx, ok *bool) error {
+		h, err := t.Head(key)
+		if err != nil || h == nil {
+			return err
+		}
+		if err := t.checkEnded(h); err != nil && !h.Deleting {
+			if errors.Is(err, provider.ErrRunning) {
+				return nil // the tree stays
+			}
+			return err
+		}
+		*ok = true
+		return t.markDeleting(h)
+	})
+	if err != nil || !marked {
+		return 0, err
+	}
+	return cl.remove(ctx, key)
 }

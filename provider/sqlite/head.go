@@ -57,9 +57,6 @@ func (t *instanceRows) Current(id string) (key provider.UUID, err error) {
 	return key, err
 }
 
-// Want implements [relational.Rows]. Heads are read one by one.
-func (t *instanceRows) Want([]provider.UUID) error { return nil }
-
 // Rivals implements [relational.Rows].
 func (t *instanceRows) Rivals(id string, key provider.UUID) (sameID, sameKey *relational.Rival, err error) {
 	err = t.each(sqlSameID, func(r *row) error {

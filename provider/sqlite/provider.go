@@ -12,12 +12,12 @@ import (
 // concern it.
 type Provider struct {
 	calls     // Create, Send, CommitTurn, ReleaseTurns, ReportTasks, RenewTasks, Steer, SteerTask, Reset, Fork
-	shared    // Get, ReadHistory, Inspect, Delete, DeadLetters, Lease, Record
+	shared    // Get, ReadHistory, Inspect, DeadLetters, Lease, Record
 	*handle   // no call of the contract
 	*reader   // List, Count, Stats
 	*fetches  // FetchTurns, FetchTasks, FetchAsks
 	*asks     // Ask, Answer
-	*cleaner  // Prune
+	*cleaner  // Delete, Prune
 	*guests   // CreateIn, SendIn, CompleteIn, BeginTx
 	*migrator // Migrate, Migrations
 }
@@ -48,10 +48,9 @@ var (
 // newProvider makes a handle of an open store.
 func newProvider(s *store, readOnly bool) *Provider {
 	h := &handle{store: s, readOnly: readOnly, door: relational.NewDoor()}
-	qs := relational.NewQueries(storage{h}, &h.door, s.hub, h.enqueue, deleteBatch)
 	return &Provider{
-		calls: calls{Enqueue: h.enqueue}, shared: qs,
-		handle: h, reader: &reader{h}, fetches: &fetches{h}, asks: &asks{h}, cleaner: &cleaner{h, qs}, guests: &guests{handle: h}, migrator: &migrator{h},
+		calls: calls{Enqueue: h.enqueue}, shared: relational.NewQueries(storage{h}, &h.door, s.hub, h.enqueue, deleteBatch),
+		handle: h, reader: &reader{h}, fetches: &fetches{h}, asks: &asks{h}, cleaner: &cleaner{h}, guests: &guests{handle: h}, migrator: &migrator{h},
 	}
 }
 

@@ -177,14 +177,6 @@ func (t *taskRows) RemoveTasks(key provider.UUID, execution int64) error {
 	return t.do(sqlDropTasks, key, execution)
 }
 
-// EraseTasks implements [relational.Rows].
-func (t *taskRows) EraseTasks(key provider.UUID) error {
-	if err := t.freeTasks(key); err != nil {
-		return err
-	}
-	return t.do(`DELETE FROM perdure_task WHERE key = ?`, key)
-}
-
 // freeTasks reports the leased tasks of an instance as freed, before they are removed.
 func (t *taskRows) freeTasks(key provider.UUID) error {
 	if watched, err := t.Rows.TasksWatched(); err != nil || !watched {

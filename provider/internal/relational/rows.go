@@ -35,8 +35,6 @@ type InstanceRows interface {
 	LoadHead(key provider.UUID) (*Head, error)
 	// Current returns the key under an ID, zero if there is none.
 	Current(id string) (provider.UUID, error)
-	// Want announces heads that are read next, so that a store reads all of them at once.
-	Want(keys []provider.UUID) error
 	// Rivals returns the instance under the ID and the one with the key, nil for none.
 	Rivals(id string, key provider.UUID) (sameID, sameKey *Rival, err error)
 	// Instance reads the whole row.
@@ -115,8 +113,6 @@ type TaskRows interface {
 	DropRank(task *Task) error
 	RemoveTask(ref provider.TaskRef) error
 	RemoveTasks(key provider.UUID, execution int64) error
-	// EraseTasks removes the tasks of all executions.
-	EraseTasks(key provider.UUID) error
 	// CompleteTask removes a task that the token holds. It returns false if the token does not hold it.
 	CompleteTask(ref provider.TaskRef, token provider.UUID) (bool, error)
 	// HoldTasks withholds all tasks of an instance from fetches until ResumeTasks.
