@@ -32,7 +32,7 @@ func TestCostsAtBacklog(t *testing.T) {
 	slices.Sort(statements)
 	slices.Sort(queued)
 	costs.Check(t, "postgres-backlog", []costs.Figure{
-		{Name: "statements of an orchestration", Value: statements[runs/2], Slack: 0.3},
+		{Name: "statements of an orchestration", Value: statements[runs/2], Slack: 0.8},               // groups are smaller on a busy machine
 		{Name: "tasks of an orchestration from the queue, at least 1", Value: max(1, queued[runs/2])}, // of five; some go there on a busy machine
 	})
 }
