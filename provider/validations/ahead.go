@@ -54,15 +54,18 @@ func claimAhead(t *trial, due provider.Time) (turn, bool) {
 	return turn{res.Turns[0], req.Token}, true
 }
 
-// aheadPromised claims ahead until it succeeds once: a slow machine may miss some chances.
+// aheadPromised waits for a turn that is claimed ahead, more than once: a slow machine may miss some chances. A provider may look
+// ahead only once the first turn is near.
 func aheadPromised(t *trial) {
 	for n := range 10 {
 		id := fmt.Sprint("i", n)
 		i := t.begin(id)
 		m := text("due")
-		m.Delay = provider.MaxAhead / 4 // near enough for a provider that looks ahead only then
+		m.Delay = provider.MaxAhead
 		due := t.send(i.Key, m).Now.Add(m.Delay)
-		res, err := t.FetchTurns(t.ctx, with(with(fetchRequest(), named(id)), lookAhead))
+		req := with(with(fetchRequest(), named(id)), lookAhead)
+		req.Wait = patience
+		res, err := t.FetchTurns(t.ctx, req)
 		t.ok(err)
 		if len(res.Turns) > 0 && res.Now < due {
 			return
