@@ -153,12 +153,13 @@ func followValueBlocked(t *trial) {
 func followManyValues(t *trial) {
 	const waiters, each = 1000, 100
 	i := t.begin("i")
+	key := i.Key
 	got := make([]func() string, waiters)
 	for n := range got {
 		result := make(chan string, 1)
 		go func() {
 			defer close(result)
-			req := provider.GetRequest{Key: i.Key, Value: fmt.Sprint("k", n), WaitValue: true, Wait: long}
+			req := provider.GetRequest{Key: key, Value: fmt.Sprint("k", n), WaitValue: true, Wait: long}
 			res, err := t.store.Get(t.ctx, req) // without a trace of a thousand calls
 			if err == nil {
 				result <- keyValueText(res.Value)
