@@ -153,7 +153,7 @@ func (b behind) at(t provider.Time) provider.Time {
 }
 
 func (b behind) FetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {
-	res, err := b.Provider.FetchTurns(ctx, req)
+	res, err := b.Full.FetchTurns(ctx, req)
 	res.Now = b.at(res.Now)
 	for _, turn := range res.Turns {
 		for i := range turn.Messages {
@@ -164,8 +164,34 @@ func (b behind) FetchTurns(ctx context.Context, req provider.FetchTurnsRequest) 
 }
 
 func (b behind) CommitTurn(ctx context.Context, req provider.CommitTurnRequest) (provider.CommitTurnResult, error) {
-	res, err := b.Provider.CommitTurn(ctx, req)
+	res, err := b.Full.CommitTurn(ctx, req)
 	res.Now, res.ReadyAt = b.at(res.Now), b.at(res.ReadyAt)
+	return res, err
+}
+
+// The node learns the storage's time from these calls, too.
+
+func (b behind) Create(ctx context.Context, req provider.CreateRequest) (provider.CreateResult, error) {
+	res, err := b.Full.Create(ctx, req)
+	res.Now = b.at(res.Now)
+	return res, err
+}
+
+func (b behind) FetchTasks(ctx context.Context, req provider.FetchTasksRequest) (provider.FetchTasksResult, error) {
+	res, err := b.Full.FetchTasks(ctx, req)
+	res.Now = b.at(res.Now)
+	return res, err
+}
+
+func (b behind) RenewTasks(ctx context.Context, req provider.RenewTasksRequest) (provider.RenewTasksResult, error) {
+	res, err := b.Full.RenewTasks(ctx, req)
+	res.Now = b.at(res.Now)
+	return res, err
+}
+
+func (b behind) Record(ctx context.Context, req provider.RecordRequest) (provider.RecordResult, error) {
+	res, err := b.Full.Record(ctx, req)
+	res.Now = b.at(res.Now)
 	return res, err
 }
 
