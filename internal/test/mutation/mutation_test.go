@@ -180,7 +180,8 @@ func failedBy(test, output string) bool {
 func test(t *testing.T, m Mutant) (string, error) {
 	t.Helper()
 	overlay := overlay(t, m)
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-timeout=3m", "-run", "^"+m.Test+"$", m.Package)
+	// With -v a subtest shows its failure at once, even if another one hangs until the timeout.
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-v", "-count=1", "-timeout=3m", "-run", "^"+m.Test+"$", m.Package)
 	cmd.Dir = root
 	// The environment also reaches tests that build a binary of their own, so that they build the broken one.
 	cmd.Env = append(os.Environ(), "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -overlay="+overlay))
