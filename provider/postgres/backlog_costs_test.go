@@ -7,10 +7,14 @@ import (
 	"github.com/perdure/perdure/bench/workload"
 	"github.com/perdure/perdure/internal/testkit/costs"
 	"github.com/perdure/perdure/internal/testkit/postgrestest"
+	"github.com/perdure/perdure/internal/testkit/racedetector"
 )
 
 // These are the statements for each orchestration of five activities when many wait in the store, so that a node always finds more.
 func TestCostsAtBacklog(t *testing.T) {
+	if racedetector.On {
+		t.Skip("slow code makes small groups: make test runs it without the race detector")
+	}
 	const waiting = 500
 	p, n := withCount(t, postgrestest.URL(t), 8)
 	const runs = 3 // groups differ from run to run, so the median counts
@@ -32,7 +36,7 @@ func TestCostsAtBacklog(t *testing.T) {
 	slices.Sort(statements)
 	slices.Sort(queued)
 	costs.Check(t, "postgres-backlog", []costs.Figure{
-		{Name: "statements of an orchestration", Value: statements[runs/2], Slack: 0.8},               // groups are smaller on a busy machine
+		{Name: "statements of an orchestration", Value: statements[runs/2], Slack: 0.3},
 		{Name: "tasks of an orchestration from the queue, at least 1", Value: max(1, queued[runs/2])}, // of five; some go there on a busy machine
 	})
 }
