@@ -70,7 +70,7 @@ func checkResult(result, scheduled client.HistoryEvent, b *body) error {
 	}
 	stored := try{attempt, out.Delivery}
 	if !b.done[stored] {
-		return fmt.Errorf("no body finished %+v", stored)
+		return fmt.Errorf("no body finished %+v: %+v", stored, b.lines)
 	}
 	// A later delivery invalidates the token of an earlier one. So the last delivery that began counts, and after
 	// its result none begins.
@@ -92,6 +92,7 @@ type body struct {
 	begun  int
 	last   try // last one that began
 	done   map[try]bool
+	lines  []churn.Line // all of them, for messages
 	failed map[int]bool // by attempt
 }
 
@@ -110,6 +111,7 @@ func (k *killing) readLog() map[string]*body {
 			b = &body{done: make(map[try]bool), failed: make(map[int]bool)}
 			bodies[line.Call] = b
 		}
+		b.lines = append(b.lines, line)
 		this := try{line.Attempt, line.Delivery}
 		switch line.What {
 		case churn.Began:

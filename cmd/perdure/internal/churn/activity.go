@@ -26,12 +26,12 @@ func logged(log Log, name string, body func(context.Context, Call) error) func(c
 			return Answer{}, err
 		}
 		err := body(ctx, c)
-		what := Done
+		what := Failed
 		switch {
+		case err == nil:
+			what = Done // even if its lease ends at the same moment: the result counts unless another delivery began
 		case ctx.Err() != nil:
 			what = Stopped
-		case err != nil:
-			what = Failed
 		}
 		return Answer{Value: value(c), Delivery: info.Deliveries}, errors.Join(err, log.add(line, what))
 	})
