@@ -24,24 +24,38 @@ func TestTypesElsewhere(t *testing.T) {
 	for _, system := range []string{"windows/amd64", "darwin/arm64"} {
 		t.Run(system, func(t *testing.T) {
 			t.Parallel()
-			checked := 0
-			w := world{fset: token.NewFileSet(), done: map[string]*types.Package{"unsafe": types.Unsafe}}
-			for _, p := range listElsewhere(t, system) {
-				if strings.HasSuffix(p.ImportPath, ".test") || p.ImportPath == "unsafe" {
-					continue // the test binary of a package, which has no source
-				}
-				if err := w.check(p); err != nil {
-					t.Errorf("%s: %v", p.ImportPath, err)
-				}
-				if p.ours() {
-					checked++
-				}
-			}
-			if checked < 100 {
+			if checked := checkTypes(t, listElsewhere(t, system)); checked < 100 {
 				t.Errorf("checked %d packages and sets of tests, which cannot be all", checked)
 			}
 		})
 	}
+}
+
+// The comparison with other engines, a module of its own, type-checks with its tests. To build it means to compile all those engines.
+func TestTypesOfTheComparison(t *testing.T) {
+	t.Parallel()
+	if checked := checkTypes(t, listAll(t, filepath.Join("bench", "compare"), "-test", "CGO_ENABLED=0")); checked < 2 {
+		t.Errorf("checked %d packages and sets of tests, which cannot be all", checked)
+	}
+}
+
+// checkTypes checks listed packages and returns how many of them are the module's.
+func checkTypes(t *testing.T, list []*listed) int {
+	t.Helper()
+	checked := 0
+	w := world{fset: token.NewFileSet(), done: map[string]*types.Package{"unsafe": types.Unsafe}}
+	for _, p := range list {
+		if strings.HasSuffix(p.ImportPath, ".test") || p.ImportPath == "unsafe" {
+			continue // the test binary of a package, which has no source
+		}
+		if err := w.check(p); err != nil {
+			t.Errorf("%s: %v", p.ImportPath, err)
+		}
+		if p.ours() {
+			checked++
+		}
+	}
+	return checked
 }
 
 // listed is the output of go list for a package. A package of tests has the name of the tested package in brackets.
@@ -64,14 +78,14 @@ func (p *listed) ours() bool { return p.Module != nil && p.Module.Main }
 func listElsewhere(t *testing.T, system string) []*listed {
 	t.Helper()
 	name, arch, _ := strings.Cut(system, "/")
-	return listAll(t, "-test", "GOOS="+name, "GOARCH="+arch, "CGO_ENABLED=0")
+	return listAll(t, ".", "-test", "GOOS="+name, "GOARCH="+arch, "CGO_ENABLED=0")
 }
 
-// listAll lists the packages of the module and all their dependencies, each after its own dependencies.
-func listAll(t *testing.T, flag string, env ...string) []*listed {
+// listAll lists the packages of the module in dir and all their dependencies, each after its own dependencies.
+func listAll(t *testing.T, dir, flag string, env ...string) []*listed {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", flag, "-json=ImportPath,Dir,Export,GoFiles,SFiles,ImportMap,Module", "./...")
-	cmd.Env = append(os.Environ(), env...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
 	var complaint strings.Builder
 	cmd.Stderr = &complaint
 	out, err := cmd.Output()

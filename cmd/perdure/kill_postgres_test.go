@@ -18,7 +18,7 @@ type restartedCluster struct {
 // meanwhile in immediate mode, which aborts every transaction.
 func TestKilledWorkersAndPostgresLoseNothing(t *testing.T) {
 	t.Parallel() // it mostly waits for moments and leases
-	kills, plans := 20, 1_500
+	kills, plans := 10, 750 // many more in make soak
 	if testing.Short() {
 		kills, plans = 5, 48
 	}

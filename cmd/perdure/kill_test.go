@@ -46,7 +46,7 @@ type killing struct {
 // their code implies, and the store is sound.
 func TestKilledWorkersLoseNothing(t *testing.T) {
 	t.Parallel() // it mostly waits for moments and leases
-	kills, plans := 30, 400
+	kills, plans := 15, 200 // many more in make soak
 	if testing.Short() {
 		kills, plans = 5, 48
 	}
