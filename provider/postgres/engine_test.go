@@ -17,7 +17,7 @@ func TestEngine(t *testing.T) {
 	if racedetector.On {
 		t.Skip("make test runs it without the race detector, and that of the memory store with it")
 	}
-	schemas := &emptied{t: t, url: postgrestest.URL(t)}
+	schemas := newEmptied(t, postgrestest.URL(t))
 	here := pool(t, schemas.url, func(c *pgxpool.Config) { c.MaxConns = 8 })
 	there := pool(t, schemas.url, func(c *pgxpool.Config) { c.MaxConns = 8 })
 	engine.Run(t, func(t *testing.T) provider.Provider {

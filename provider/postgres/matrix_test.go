@@ -47,7 +47,7 @@ func TestMatrix(t *testing.T) {
 
 // passes runs the suites with stores in schemas of the server at url.
 func passes(t *testing.T, url string, open func(t *testing.T, o Options) (*Provider, error), opts ...validations.Option) {
-	schemas := &emptied{t: t, url: url}
+	schemas := newEmptied(t, url)
 	opts = append([]validations.Option{validations.Transactions(beginTx)}, opts...)
 	store := func(t *testing.T) provider.Provider {
 		return schemas.open(t, func(o Options) (*Provider, error) { return open(t, o) })
@@ -64,7 +64,7 @@ func TestMatrixOfTheCore(t *testing.T) {
 	if !*matrix {
 		t.Skip("slow: run it by `make matrix`")
 	}
-	schemas := &emptied{t: t, url: postgrestest.URL(t)}
+	schemas := newEmptied(t, postgrestest.URL(t))
 	store := func(t *testing.T) provider.Provider {
 		return bare{schemas.open(t, func(o Options) (*Provider, error) { return OpenWith(t.Context(), schemas.url+"&pool_max_conns=6", o) })}
 	}

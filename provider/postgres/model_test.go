@@ -15,7 +15,7 @@ func TestModel(t *testing.T) {
 		count = 5 // make test plays the others without the race detector
 	}
 	url := postgrestest.URL(t)
-	schemas := &emptied{t: t, url: url}
+	schemas := newEmptied(t, url)
 	model.Run(t, func(t testing.TB) provider.Provider {
 		schema := schemas.take()
 		p, err := OpenWith(t.Context(), url+"&pool_max_conns=6", Options{Schema: schema})
