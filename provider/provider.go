@@ -183,7 +183,9 @@ type Provider interface {
 	// by this lease), the last heartbeat details and the last failure. Tasks of an execution are normally removed
 	// when it ends. One that is left is returned with its state, not leased for work.
 	//
-	// Tasks past their time come first, ordered by that time. The others come by rank, and equal ranks by insertion.
+	// Tasks past their time come first, ordered by that time. The others come by rank, equal ranks by ScheduledAt, and
+	// tasks scheduled at one moment by event ID. Rank and ScheduledAt are returned, so that tasks of several fetches can be
+	// merged.
 	// The rank is the moment from which the task may be fetched. It is [PriorityStep] earlier for each step of
 	// Priority above the default, and later for each step below. So a task that has waited long enough goes before
 	// any new one. Suspend and Resume leave a task its rank. An expired lease may move the rank to its expiry.

@@ -93,6 +93,7 @@ type LeasedTask struct {
 	CancelRequested bool
 	PastDeadline    bool // it is past its Deadline or StartBy: leased to be ended, not for work
 	ScheduledAt     Time
+	Rank            Time // its place among fetchable tasks, or among those past their time
 	StartBy         Time
 	Deadline        Time
 	Details         []byte // last heartbeat details

@@ -16,11 +16,11 @@ func (ts *tasks) add(i *instance, n *provider.NewTask, now provider.Time) {
 	}
 }
 
-// byRank orders fetchable tasks. Event IDs of an execution rise in the order of insertion.
+// byRank orders fetchable tasks. The comparison of keys only makes the order certain.
 func byRank(now provider.Time) func(a, b *task) int {
 	return func(a, b *task) int {
-		return cmp.Or(cmp.Compare(a.rank(now), b.rank(now)),
-			slices.Compare(a.Key[:], b.Key[:]), cmp.Compare(a.Execution, b.Execution), cmp.Compare(a.EventID, b.EventID))
+		return cmp.Or(cmp.Compare(a.rank(now), b.rank(now)), cmp.Compare(a.scheduled, b.scheduled), cmp.Compare(a.EventID, b.EventID),
+			slices.Compare(a.Key[:], b.Key[:]), cmp.Compare(a.Execution, b.Execution))
 	}
 }
 
@@ -30,7 +30,15 @@ const lateRank = -1 << 62
 // rank is the position of a task in the order of fetching. Tasks past their time come first.
 func (t *task) rank(now provider.Time) provider.Time {
 	if t.late(now) {
-		return lateRank + t.timeUp()
+		return lateRank + t.place(now)
+	}
+	return t.place(now)
+}
+
+// place is the position of a task among those past their time, or among the others.
+func (t *task) place(now provider.Time) provider.Time {
+	if t.late(now) {
+		return t.timeUp()
 	}
 	bonus := time.Duration(provider.PriorityDefault-t.priority) * provider.PriorityStep
 	return cmp.Or(t.turn, t.notBefore).Add(-bonus)

@@ -147,11 +147,11 @@ func (t *task) fetchableAt(wanted, expired bool, now provider.Time) provider.Tim
 	return at
 }
 
-func (t *task) leased(state provider.ExecutionState, now provider.Time) provider.LeasedTask {
+func (t *task) leased(state provider.ExecutionState, rank, now provider.Time) provider.LeasedTask {
 	return provider.LeasedTask{
 		TaskRef: t.TaskRef, InstanceID: t.instanceID, Queue: t.queue, Name: t.name, Payload: slices.Clone(t.payload),
 		Priority: t.priority, Attempt: t.attempt, Deliveries: t.deliveries, LeaseUntil: t.leaseUntil, State: state,
-		CancelRequested: t.cancel, PastDeadline: t.late(now), ScheduledAt: t.scheduled,
+		CancelRequested: t.cancel, PastDeadline: t.late(now), ScheduledAt: t.scheduled, Rank: rank,
 		StartBy: t.startBy, Deadline: t.deadline, Details: slices.Clone(t.details), Failure: slices.Clone(t.failure),
 	}
 }

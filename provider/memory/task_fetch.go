@@ -39,8 +39,9 @@ func (ts *tasks) FetchTasks(ctx context.Context, req provider.FetchTasksRequest)
 			if len(res.Tasks) == req.Max || !g.admits(t) {
 				continue
 			}
+			rank := t.place(now)
 			t.take(provider.TaskToken(req.Token, t.TaskRef), req.Owner, now, req.Lease)
-			res.Tasks = append(res.Tasks, t.leased(ts.state(t.TaskRef), now))
+			res.Tasks = append(res.Tasks, t.leased(ts.state(t.TaskRef), rank, now))
 			ts.write()
 		}
 		res.Sessions = g.held()

@@ -33,19 +33,20 @@ const (
 	// The fetchable tasks, in order, with the current sessions. It leaves out tasks in other owners' sessions, and in
 	// sessions beyond the maximum.
 	sqlCandidates = `WITH clock AS MATERIALIZED (SELECT ` + sqlGateNow + ` AS now),
-	late AS MATERIALIZED (SELECT t.key, t.execution, t.event_id, true AS late, t.expire_at AS at, t.kind AS id, t.kind AS plain, t.session
+	late AS MATERIALIZED (SELECT t.key, t.execution, t.event_id, true AS late, t.expire_at AS at, t.scheduled_at, t.kind AS id,
+		t.kind AS plain, t.session
 		FROM perdure.task t WHERE $4 AND t.expire_at > 0 AND t.expire_at <= (SELECT now FROM clock) ORDER BY t.expire_at LIMIT $5),
 	early AS MATERIALIZED (SELECT d.* FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) k (id, bonus, plain) CROSS JOIN LATERAL (
-		SELECT t.key, t.execution, t.event_id, false AS late, t.fetch_at - k.bonus AS at, k.id, k.plain, t.session
+		SELECT t.key, t.execution, t.event_id, false AS late, t.fetch_at - k.bonus AS at, t.scheduled_at, k.id, k.plain, t.session
 		FROM perdure.task t LEFT JOIN perdure.session s ON t.session <> '' AND s.id = t.session WHERE t.kind = k.id AND t.fetch_at > 0
 		AND t.fetch_at <= CASE WHEN k.id = k.plain THEN (SELECT now FROM clock) ELSE 9223372036854775807 END
 		AND (t.fetch_at <= (SELECT now FROM clock) OR t.fetch_at = t.rank_at) AND (t.expire_at = 0 OR t.expire_at > (SELECT now FROM clock))
 		AND (t.session = '' OR s.owner = $6 OR (s.id IS NULL OR least(s.lease_until, s.idle_until) <= (SELECT now FROM clock))
 			AND (` + sqlHeldBy6 + `) < $7)
-		ORDER BY t.fetch_at LIMIT $8) d)
+		ORDER BY t.fetch_at, t.scheduled_at, t.event_id LIMIT $8) d)
 	SELECT u.key, u.execution, u.event_id, u.late, u.at, u.id, u.plain, u.session, coalesce(s.owner, ''), coalesce(` + sqlHeldAtGate + `, false)
 	FROM (SELECT * FROM late UNION ALL SELECT * FROM early) u LEFT JOIN perdure.session s ON u.session <> '' AND s.id = u.session
-	ORDER BY u.late DESC, u.at, u.key, u.execution, u.event_id`
+	ORDER BY u.late DESC, u.at, u.scheduled_at, u.event_id, u.key, u.execution`
 	sqlHeldBy6 = `SELECT count(*) FROM perdure.session s WHERE s.owner = $6 AND ` + sqlHeldAtGate
 	// An expired session may have been extended since it was read.
 	sqlClaimSessions = `INSERT INTO perdure.session AS s (id, owner, lease_until, idle_until, idle)

@@ -15,16 +15,16 @@ const (
 	// ranked by fairness gets the plain kind with its lease. So every task left in a ranked kind may be fetched, except
 	// those that an older release delayed.
 	sqlClaimTasks = `WITH clock AS MATERIALIZED (SELECT ` + sqlNow + ` AS now),
-	late AS MATERIALIZED (SELECT t.key, t.execution, t.event_id, true AS late, t.expire_at AS at, t.kind FROM perdure.task t
+	late AS MATERIALIZED (SELECT t.key, t.execution, t.event_id, true AS late, t.expire_at AS at, t.scheduled_at, t.kind FROM perdure.task t
 		WHERE $6 AND t.expire_at > 0 AND t.expire_at <= (SELECT now FROM clock) ORDER BY t.expire_at LIMIT $3 FOR UPDATE SKIP LOCKED),
 	early AS MATERIALIZED (SELECT d.* FROM unnest($1::bigint[], $2::bigint[], $8::bigint[]) k (id, bonus, plain) CROSS JOIN LATERAL (
-		SELECT t.key, t.execution, t.event_id, false AS late, t.fetch_at - k.bonus AS at, k.plain FROM perdure.task t
+		SELECT t.key, t.execution, t.event_id, false AS late, t.fetch_at - k.bonus AS at, t.scheduled_at, k.plain FROM perdure.task t
 		WHERE t.kind = k.id AND t.fetch_at > 0
 		AND t.fetch_at <= CASE WHEN k.id = k.plain THEN (SELECT now FROM clock) ELSE 9223372036854775807 END
 		AND (t.fetch_at <= (SELECT now FROM clock) OR t.fetch_at = t.rank_at) AND (t.expire_at = 0 OR t.expire_at > (SELECT now FROM clock))
-		ORDER BY t.fetch_at LIMIT $3 FOR UPDATE SKIP LOCKED) d),
+		ORDER BY t.fetch_at, t.scheduled_at, t.event_id LIMIT $3 FOR UPDATE SKIP LOCKED) d),
 	due AS MATERIALIZED (SELECT * FROM (SELECT * FROM late UNION ALL SELECT * FROM early) u
-		ORDER BY late DESC, at, key, execution, event_id LIMIT $3),
+		ORDER BY late DESC, at, scheduled_at, event_id, key, execution LIMIT $3),
 	` + sqlTakeDue
 	// Due tasks are leased.
 	sqlTakeDue = `taken AS (UPDATE perdure.task t SET state = 2, token = ` + sqlTokenFrom + `$4` + sqlTokenOfTask + `, owner = $5,
@@ -33,11 +33,11 @@ const (
 		deliveries = t.deliveries + 1, begun = t.begun OR NOT d.late, kind = d.kind, rank_at = 0 FROM due d, clock c
 		WHERE t.key = ANY(ARRAY[d.key]) AND t.execution = d.execution AND t.event_id = d.event_id RETURNING t.*, d.late, d.at, c.now AS now)
 	SELECT t.key, t.execution, t.event_id, t.kind, t.payload, t.attempt, t.deliveries, t.lease_until, t.cancel, t.scheduled_at,
-		t.start_by_at, t.deadline_at, t.late, t.details, t.failure, t.now, coalesce(i.id, ''), coalesce(i.status, 0),
+		t.start_by_at, t.deadline_at, t.late, t.at, t.details, t.failure, t.now, coalesce(i.id, ''), coalesce(i.status, 0),
 		coalesce(i.deleting, false), coalesce(i.execution, 0), coalesce(e.status, 0)
 	FROM taken t LEFT JOIN perdure.instance i ON i.key = ANY(ARRAY[t.key])
 	LEFT JOIN perdure.execution e ON e.key = ANY(ARRAY[t.key]) AND e.execution = t.execution
-	ORDER BY t.late DESC, t.at, t.key, t.execution, t.event_id`
+	ORDER BY t.late DESC, t.at, t.scheduled_at, t.event_id, t.key, t.execution`
 	// The lease token of a task, as provider.TaskToken computes it. The token of its fetch stands between the two
 	// parts.
 	sqlTokenFrom   = `encode(substring(sha256(uuid_send(`                                                                  //nolint:gosec // SQL
@@ -128,7 +128,7 @@ func (f *taskFetch) scan(rows pgx.Rows) (task provider.LeasedTask, err error) {
 	var status, ended provider.Status
 	var deleting bool
 	err = rows.Scan(into(&task.Key), &task.Execution, &task.EventID, &kind, &task.Payload, &task.Attempt, &task.Deliveries, &task.LeaseUntil,
-		&task.CancelRequested, &task.ScheduledAt, &task.StartBy, &task.Deadline, &task.PastDeadline, &task.Details, &task.Failure, &f.res.Now,
+		&task.CancelRequested, &task.ScheduledAt, &task.StartBy, &task.Deadline, &task.PastDeadline, &task.Rank, &task.Details, &task.Failure, &f.res.Now,
 		&task.InstanceID, &status, &deleting, &execution, &ended)
 	if err != nil {
 		return task, err

@@ -12,18 +12,19 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// Migrations only add, so that an older release that is still running continues to work. Each row of the table names
-// the oldest level of code that may run on it.
+// Migrations only add, so that an older release that is still running continues to work. Only an index may go, once
+// another one serves all its statements. Each row of the table names the oldest level of code that may run on it.
 //
 // An index on a table that may be large is built by a CREATE INDEX CONCURRENTLY of its own that begins a line, without
-// IF NOT EXISTS. The other statements of such a migration may run again after a crash: they say IF NOT EXISTS.
+// IF NOT EXISTS. A DROP INDEX CONCURRENTLY, which names the schema and begins a line, runs after the builds. The other
+// statements of such a migration may run again after a crash: they say IF NOT EXISTS.
 //
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
 const (
 	// codeLevel is the newest migration that this release knows.
-	codeLevel = 9
+	codeLevel = 10
 	// oldestLevel is the oldest level of code that can run on the migrated schema.
 	oldestLevel = 1
 )

@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -249,8 +250,8 @@ func (m *migration) begin(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// apply applies a migration and records it in one transaction, unless it builds an index on a table in use. That is
-// built in between, without a transaction, and the statements of the migration must be repeatable.
+// apply applies a migration and records it in one transaction, unless it builds or drops an index on a table in use.
+// That happens in between, without a transaction, and the statements of the migration must be repeatable.
 func (m *migration) apply(ctx context.Context, step *provider.Migration) error {
 	statements, indexes := splitIndexes(step.SQL)
 	if m.fresh || m.pooled {
@@ -269,8 +270,12 @@ func (m *migration) apply(ctx context.Context, step *provider.Migration) error {
 	if err != nil || len(indexes) == 0 {
 		return err
 	}
-	for _, create := range indexes {
-		if err := m.build(ctx, create); err != nil {
+	for _, index := range indexes {
+		change := m.build
+		if strings.HasPrefix(index, "DROP") {
+			change = m.drop
+		}
+		if err := change(ctx, index); err != nil {
 			return err
 		}
 	}
@@ -289,6 +294,7 @@ func (m *migration) findPooler(ctx context.Context) error {
 // unhurried returns the SQL of a migration with its indexes built inside the transaction. It drops what a concurrent
 // build left.
 func (m *migration) unhurried(sql string) string {
+	sql = concurrentDrop.ReplaceAllString(sql, "DROP INDEX IF EXISTS $1;")
 	return concurrentIndex.ReplaceAllStringFunc(sql, func(create string) string {
 		index := m.db.names.sql(defaultSchema + "." + concurrentIndex.FindStringSubmatch(create)[1])
 		return "DROP INDEX IF EXISTS " + index + ";\n" + concurrently.ReplaceAllString(create, "INDEX")
@@ -310,11 +316,15 @@ var (
 	concurrently = regexp.MustCompile(`INDEX CONCURRENTLY`)
 	// concurrentIndex matches a statement of its own that begins a line. It names its index without a schema.
 	concurrentIndex = regexp.MustCompile(`(?m)^CREATE (?:UNIQUE )?INDEX CONCURRENTLY (\w+) ON [^;]*;`)
+	// concurrentDrop matches a statement of its own that begins a line. It names its index with a schema.
+	concurrentDrop = regexp.MustCompile(`(?m)^DROP INDEX CONCURRENTLY ([^;]*);`)
 )
 
-// splitIndexes takes the indexes that are built concurrently out of the SQL of a migration.
+// splitIndexes takes the indexes that are built or dropped concurrently out of the SQL of a migration. Builds come
+// first.
 func splitIndexes(sql string) (statements string, indexes []string) {
-	return concurrentIndex.ReplaceAllString(sql, ""), concurrentIndex.FindAllString(sql, -1)
+	indexes = append(concurrentIndex.FindAllString(sql, -1), concurrentDrop.FindAllString(sql, -1)...)
+	return concurrentDrop.ReplaceAllString(concurrentIndex.ReplaceAllString(sql, ""), ""), indexes
 }
 
 // build builds an index while others read and write its table. It first drops what an unfinished build left.
@@ -334,5 +344,11 @@ func (m *migration) build(ctx context.Context, create string) error {
 	}
 	m.db.opts.Logger.Info("perdure postgres: the migration builds an index", "index", index)
 	_, err = m.conn.Exec(ctx, create)
+	return err
+}
+
+// drop drops an index while others read and write its table. It may be gone after a crash.
+func (m *migration) drop(ctx context.Context, sql string) error {
+	_, err := m.conn.Exec(ctx, `DROP INDEX CONCURRENTLY IF EXISTS `+concurrentDrop.FindStringSubmatch(sql)[1])
 	return err
 }

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/perdure/perdure/provider"
@@ -10,19 +9,19 @@ import (
 
 const (
 	// The next tasks of a kind after one of them, without those of sessions that others hold or that would be one too many.
-	sqlGated = `SELECT t.key, t.execution, t.event_id, t.fetch_at, t.session, (t.fetch_at <= ?2 OR t.fetch_at IS t.rank_at) AND
+	sqlGated = `SELECT t.key, t.execution, t.event_id, t.fetch_at, t.scheduled_at, t.session, (t.fetch_at <= ?2 OR t.fetch_at IS t.rank_at) AND
 		(t.expire_at IS NULL OR t.expire_at > ?2) FROM perdure_task t INDEXED BY perdure_task_fetch
 		LEFT JOIN perdure_session s ON s.id = t.session
-		WHERE t.kind = ?1 AND t.fetch_at <= ?3 AND (t.fetch_at, t.key, t.execution, t.event_id) > (?4, ?5, ?6, ?7)
-		AND (t.session IS NULL OR s.owner = ?8 OR ?9 AND (s.id IS NULL OR min(s.lease_until, s.idle_until) <= ?10))
-		ORDER BY t.fetch_at, t.key, t.execution, t.event_id LIMIT ?11`
+		WHERE t.kind = ?1 AND t.fetch_at <= ?3 AND (t.fetch_at, t.scheduled_at, t.event_id, t.key, t.execution) > (?4, ?5, ?6, ?7, ?8)
+		AND (t.session IS NULL OR s.owner = ?9 OR ?10 AND (s.id IS NULL OR min(s.lease_until, s.idle_until) <= ?11))
+		ORDER BY t.fetch_at, t.scheduled_at, t.event_id, t.key, t.execution LIMIT ?12`
 	// These read the index alone, and the row alone, for a search that must get past damaged rows.
-	sqlGatedKeys = `SELECT key, execution, event_id, fetch_at FROM perdure_task INDEXED BY perdure_task_fetch
-		WHERE kind = ? AND fetch_at <= ? AND (fetch_at, key, execution, event_id) > (?, ?, ?, ?)
-		ORDER BY fetch_at, key, execution, event_id LIMIT ?`
+	sqlGatedKeys = `SELECT key, execution, event_id, fetch_at, scheduled_at FROM perdure_task INDEXED BY perdure_task_fetch
+		WHERE kind = ? AND fetch_at <= ? AND (fetch_at, scheduled_at, event_id, key, execution) > (?, ?, ?, ?, ?)
+		ORDER BY fetch_at, scheduled_at, event_id, key, execution LIMIT ?`
 	sqlGatedRow = `SELECT session, (fetch_at <= ?1 OR fetch_at IS rank_at) AND (expire_at IS NULL OR expire_at > ?1)
 		FROM perdure_task WHERE key = ?2 AND execution = ?3 AND event_id = ?4`
-	sqlGatedLate = `SELECT key, execution, event_id, expire_at, kind, session FROM perdure_task WHERE expire_at <= ?
+	sqlGatedLate = `SELECT key, execution, event_id, expire_at, scheduled_at, kind, session FROM perdure_task WHERE expire_at <= ?
 		ORDER BY expire_at, key, execution, event_id LIMIT ?`
 	sqlLeasedKinds = `SELECT kind FROM perdure_task INDEXED BY perdure_task_lease WHERE lease_until > 0 AND lease_until > ?`
 )
@@ -94,7 +93,7 @@ func (g *gate) choose(limit int) (list []candidate, err error) {
 		return nil, err
 	}
 	for len(list) < limit && len(streams) > 0 {
-		first := slices.MinFunc(streams, func(a, b *stream) int { return byRank(&a.page[0], &b.page[0]) })
+		first := slices.MinFunc(streams, func(a, b *stream) int { return inOrder(&a.page[0].taskPlace, &b.page[0].taskPlace) })
 		c := first.page[0]
 		ok, err := g.admits(&c)
 		if err != nil {
@@ -114,15 +113,10 @@ func (g *gate) choose(limit int) (list []candidate, err error) {
 	return list, nil
 }
 
-func byRank(a, b *candidate) int {
-	return cmp.Or(cmp.Compare(a.at, b.at), slices.Compare(a.Key[:], b.Key[:]),
-		cmp.Compare(a.Execution, b.Execution), cmp.Compare(a.EventID, b.EventID))
-}
-
 // late finds tasks that are past their time. Limits and sessions do not concern them.
 func (g *gate) late(limit int) (list []candidate, err error) {
 	err = g.t.each(sqlGatedLate, func(r *row) error {
-		c := candidate{taskPlace: readTaskPlace(r, taskPlace{late: true, at: lateRank}), of: r.int(4), session: r.text(5)}
+		c := candidate{taskPlace: readTaskPlace(r, taskPlace{late: true, at: lateRank}), of: r.int(5), session: r.text(6)}
 		if !g.t.agenda.shuns.has(c.TaskRef) {
 			list = append(list, c)
 		}
@@ -233,10 +227,10 @@ func (s *stream) read() error {
 	err := t.each(sqlGated, func(r *row) error {
 		n++
 		c := s.at(r)
-		c.session = r.text(4)
-		s.add(&c, r.bool(5))
+		c.session = r.text(5)
+		s.add(&c, r.bool(6))
 		return nil
-	}, s.kind, t.Now, until, from.fetchAt, from.Key[:], from.Execution, from.EventID, s.g.req.Owner, more, t.Elapsed, gatePage)
+	}, s.kind, t.Now, until, from.fetchAt, from.scheduled, from.EventID, from.Key[:], from.Execution, s.g.req.Owner, more, t.Elapsed, gatePage)
 	if damaged(err) {
 		s.page, n = nil, 0
 		err = t.each(sqlGatedKeys, func(r *row) error {
@@ -249,7 +243,7 @@ func (s *stream) read() error {
 			_, err := t.one(sqlGatedRow, func(r *row) { c.session, fetchable = r.text(0), r.bool(1) }, t.Now, c.Key, c.Execution, c.EventID)
 			s.add(&c, fetchable)
 			return damageTo(c.TaskRef, err)
-		}, s.kind, until, from.fetchAt, from.Key[:], from.Execution, from.EventID, gatePage)
+		}, s.kind, until, from.fetchAt, from.scheduled, from.EventID, from.Key[:], from.Execution, gatePage)
 	}
 	s.over = n < gatePage
 	return err

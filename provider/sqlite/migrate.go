@@ -10,15 +10,15 @@ import (
 	"github.com/perdure/perdure/provider/internal/relational"
 )
 
-// Migrations only add, so that an older release that is still running goes on working. Each row of perdure_schema names the
-// oldest level of code that may run on it.
+// Migrations only add, so that an older release that is still running goes on working. Only an index may be replaced, by one
+// that serves its statements under its name. Each row of perdure_schema names the oldest level of code that may run on it.
 //
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
 const (
 	// codeLevel is the newest migration that this release knows.
-	codeLevel = 9
+	codeLevel = 10
 	// oldestLevel is the oldest level of code that can run on the migrated schema.
 	oldestLevel = 1
 )

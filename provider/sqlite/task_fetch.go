@@ -10,19 +10,21 @@ import (
 )
 
 const (
-	sqlFindTasks = `SELECT key, execution, event_id, fetch_at FROM perdure_task INDEXED BY perdure_task_fetch
-		WHERE kind = ? AND fetch_at <= ? AND (expire_at IS NULL OR expire_at > ?) ORDER BY fetch_at LIMIT ?`
+	sqlFindTasks = `SELECT key, execution, event_id, fetch_at, scheduled_at FROM perdure_task INDEXED BY perdure_task_fetch
+		WHERE kind = ? AND fetch_at <= ? AND (expire_at IS NULL OR expire_at > ?)
+		ORDER BY fetch_at, scheduled_at, event_id LIMIT ?`
 	// A rank delays nothing. Tasks that an older release has delayed are of a ranked kind, too.
-	sqlFindRanked = `SELECT key, execution, event_id, fetch_at FROM perdure_task INDEXED BY perdure_task_fetch
+	sqlFindRanked = `SELECT key, execution, event_id, fetch_at, scheduled_at FROM perdure_task INDEXED BY perdure_task_fetch
 		WHERE kind = ?1 AND fetch_at IS NOT NULL AND (fetch_at <= ?2 OR fetch_at = rank_at) AND (expire_at IS NULL OR expire_at > ?2)
-		ORDER BY fetch_at LIMIT ?3`
+		ORDER BY fetch_at, scheduled_at, event_id LIMIT ?3`
 	// These read the index alone, and the row alone, for a search that must get past damaged rows.
-	sqlTaskKeys = `SELECT key, execution, event_id, fetch_at FROM perdure_task INDEXED BY perdure_task_fetch
-		WHERE kind = ? AND fetch_at <= ? ORDER BY fetch_at`
+	sqlTaskKeys = `SELECT key, execution, event_id, fetch_at, scheduled_at FROM perdure_task INDEXED BY perdure_task_fetch
+		WHERE kind = ? AND fetch_at <= ? ORDER BY fetch_at, scheduled_at, event_id`
 	sqlTaskFetchable = `SELECT (fetch_at <= ?1 OR fetch_at IS rank_at) AND (expire_at IS NULL OR expire_at > ?1)
 		FROM perdure_task WHERE key = ?2 AND execution = ?3 AND event_id = ?4`
-	sqlFindExpired = `SELECT key, execution, event_id, expire_at FROM perdure_task WHERE expire_at <= ? ORDER BY expire_at LIMIT ?`
-	sqlLeaseTask   = `UPDATE perdure_task SET state = 2, token = ?, owner = ?, lease_until = ?, deliveries = deliveries + 1,
+	sqlFindExpired = `SELECT key, execution, event_id, expire_at, scheduled_at FROM perdure_task WHERE expire_at <= ?
+		ORDER BY expire_at LIMIT ?`
+	sqlLeaseTask = `UPDATE perdure_task SET state = 2, token = ?, owner = ?, lease_until = ?, deliveries = deliveries + 1,
 		fetch_at = NULL, expire_at = NULL WHERE key = ? AND execution = ? AND event_id = ?`
 	sqlLeaseRanked = `UPDATE perdure_task SET state = 2, token = ?, owner = ?, lease_until = ?, deliveries = deliveries + 1,
 		fetch_at = NULL, expire_at = NULL, rank_at = NULL, kind = coalesce(?, kind) WHERE key = ? AND execution = ? AND event_id = ?`
@@ -44,10 +46,11 @@ const lateRank = math.MinInt64 / 2
 // A taskPlace is a task that may be taken, and its place in the order.
 type taskPlace struct {
 	provider.TaskRef
-	late   bool
-	ranked bool
-	at     int64
-	kind   int64 // that it will have; 0: the same
+	late      bool
+	ranked    bool
+	at        int64
+	scheduled int64
+	kind      int64 // that it will have; 0: the same
 }
 
 func (f *taskFetch) wants(t *tx) bool {
@@ -91,20 +94,32 @@ func (f *taskFetch) places(t *tx, limit int) (list []taskPlace, err error) {
 			return nil, err
 		}
 	}
-	slices.SortFunc(list, func(a, b taskPlace) int {
-		return cmp.Or(cmp.Compare(a.at, b.at),
-			slices.Compare(a.Key[:], b.Key[:]), cmp.Compare(a.Execution, b.Execution), cmp.Compare(a.EventID, b.EventID))
-	})
+	slices.SortFunc(list, func(a, b taskPlace) int { return inOrder(&a, &b) })
 	if len(list) > limit {
 		list = list[:limit]
 	}
 	return list, nil
 }
 
+// inOrder compares places. Tasks of one kind come in the order of the index.
+func inOrder(a, b *taskPlace) int {
+	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.scheduled, b.scheduled), cmp.Compare(a.EventID, b.EventID),
+		slices.Compare(a.Key[:], b.Key[:]), cmp.Compare(a.Execution, b.Execution))
+}
+
+// rank is the place as a caller is told it.
+func (p *taskPlace) rank() provider.Time {
+	if p.late {
+		return provider.Time(p.at - lateRank)
+	}
+	return provider.Time(p.at)
+}
+
 // readTaskPlace adds a row to what is known by its query.
 func readTaskPlace(r *row, place taskPlace) taskPlace {
 	place.TaskRef = provider.TaskRef{Key: r.uuid(0), Execution: r.int(1), EventID: r.int(2)}
 	place.at += r.int(3)
+	place.scheduled = r.int(4)
 	return place
 }
 
@@ -186,6 +201,7 @@ func (f *taskFetch) lease(t *tx, place taskPlace, until int64) (task provider.Le
 	}
 	t.leases.note(place.TaskRef)
 	task, err = t.leasedTask(place.TaskRef)
+	task.Rank = place.rank()
 	if err == nil && task.StartBy != 0 && !place.late {
 		err = t.do(sqlBeginTask, place.Key, place.Execution, place.EventID)
 	}

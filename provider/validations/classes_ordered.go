@@ -17,7 +17,8 @@ func orderedCases() []testCase {
 	return []testCase{
 		{name: "messages-against-their-ids", run: orderedMessages, rule: messages},
 		{name: "turns-against-keys", run: orderedTurns, rule: "Instances come in order of ReadyAt."},
-		{name: "tasks-against-keys", run: orderedTasks, rule: "The others come by rank, and equal ranks by insertion."},
+		{name: "tasks-against-keys", run: orderedTasks, rule: equalRanks},
+		{name: "equal-ranks-against-keys", run: orderedEqualRanks, rule: equalRanks},
 		{name: "late-tasks-against-keys", run: orderedLate, rule: "Tasks past their time come first, ordered by that time."},
 		{name: "instances-against-keys", run: orderedList, rule: listed},
 		{

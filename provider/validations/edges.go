@@ -37,7 +37,7 @@ func edgeCases() []testCase {
 			name: "released-by-token-before-it-began", run: begunNone,
 			rule: "ReleaseAll releases all tasks that its Token holds, whatever their Attempt.",
 		},
-		{name: "order-of-one-instant", run: edgeInstant, rule: "The others come by rank, and equal ranks by insertion."},
+		{name: "order-of-one-instant", run: edgeInstant, rule: equalRanks},
 		{name: "late-come-first", run: edgeLate, rule: "Tasks past their time come first, ordered by that time."},
 		{
 			name: "retry-without-failure", run: edgeRetry,

@@ -2,6 +2,7 @@ package validations
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/perdure/perdure/provider"
@@ -53,6 +54,7 @@ func edgeInstant(t *trial) {
 			r.Tasks = append(r.Tasks, task)
 			fmt.Fprint(&want, event+1, " ")
 		}
+		slices.Reverse(r.Tasks)
 	})
 	for range 6 {
 		for _, task := range t.fetchTasks(func(r *provider.FetchTasksRequest) {

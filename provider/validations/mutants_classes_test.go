@@ -37,6 +37,7 @@ func brokenClasses() []brokenRule {
 		{name: "only the first task is cancelled", caught: "classes/second-of-each-part", wide: true, breaks: commits(cancelsFirst)},
 		{name: "turns come by key", caught: "classes/turns-against-keys", wide: true, breaks: ordersTurnsByKey},
 		{name: "tasks come by key", caught: "classes/tasks-against-keys", wide: true, breaks: ordersTasksByKey},
+		{name: "tasks of one rank come by key", caught: "classes/equal-ranks-against-keys", wide: true, breaks: reordered(inOrder("a f e d c b"))},
 		{name: "letters come by key", caught: "classes/letters-against-keys", wide: true, breaks: ordersLettersByKey},
 		{name: "a full page of messages reports more", caught: "classes/exact-messages", wide: true, breaks: reportsMore},
 		{name: "a limit admits one more", caught: "classes/exact-limits", wide: true, breaks: admitsOneMore},

@@ -42,6 +42,8 @@ func brokenRank() []brokenRule {
 		{name: "tasks of one commit go together", caught: "tasks/fairness-in-a-commit", breaks: commits(fairOnce)},
 		{name: "a task that is tried again takes a turn", caught: "tasks/fairness-ends-with-a-lease", breaks: reordered(inOrder("a2 a3 a1"))},
 		{name: "a task waits for its turn", caught: "tasks/rank-delays-nothing", breaks: commits(delaysTurns)},
+		{name: "no rank is returned", caught: "tasks/rank-told", breaks: tells(func(t *provider.LeasedTask) { t.Rank = 0 })},
+		{name: "the rank of a late task is its age", caught: "tasks/rank-told-of-late", breaks: tells(func(t *provider.LeasedTask) { t.Rank = t.ScheduledAt })},
 		{name: "rank and session of a task are hidden", caught: "tasks/described", breaks: hidesRanks},
 	}
 }
@@ -231,4 +233,15 @@ func hidesRanks(m *mutant) {
 			res.Tasks[n].Priority, res.Tasks[n].FairnessKey = 0, ""
 		}
 	})
+}
+
+// tells changes what fetches return of each task.
+func tells(change func(*provider.LeasedTask)) func(*mutant) {
+	return func(m *mutant) {
+		m.tasks.after(func(_ provider.FetchTasksRequest, res *provider.FetchTasksResult, _ *error) {
+			for n := range res.Tasks {
+				change(&res.Tasks[n])
+			}
+		})
+	}
 }
