@@ -137,7 +137,7 @@ func (anything) Check(string, uintptr) error { return nil }
 // rebuild replays a history with the code that made it.
 func rebuild(t *testing.T, key provider.UUID, events []history.Event) {
 	t.Helper()
-	env := &replay.Env{NewKey: func() [16]byte { return uuid.New() }, Logger: slog.New(slog.DiscardHandler), Errors: bind.SetOf(orchestration.NewErrors()), Activities: anything{}}
+	env := &replay.Env{NewKey: func(string) [16]byte { return uuid.New() }, Logger: slog.New(slog.DiscardHandler), Errors: bind.SetOf(orchestration.NewErrors()), Activities: anything{}}
 	x := replay.New(env, replay.Info{ID: key.String(), Key: key, Execution: 1, Name: "Chain"}, bind.Orchestration(workload.Chain))
 	defer x.Close()
 	if err := x.Replay(events); err != nil {

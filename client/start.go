@@ -121,7 +121,7 @@ func (o *startOptions) request(name string, in any, opts []StartOption) (req pro
 		level = replay.LevelOfDelay
 	}
 	return provider.CreateRequest{
-		ID: o.id, Key: provider.UUID(uuid.Must(uuid.NewV7())), Commit: provider.UUID(uuid.New()),
+		ID: o.id, Key: provider.NewKey(o.id), Commit: provider.UUID(uuid.New()),
 		Name: name, EngineLevel: level, Policy: o.policy, RequestID: o.requestID,
 		Message: message(&history.ExecutionStarted{
 			Name: name, Input: input, Settings: replay.DefaultSettings(), RequestID: o.requestID,

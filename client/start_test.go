@@ -33,8 +33,8 @@ func TestStartStoresInstance(t *testing.T) {
 		started.Settings != replay.DefaultSettings() || started.RequestID != i.RequestID {
 		t.Errorf("start message %+v", started)
 	}
-	if v := uuid.UUID(h.Key()).Version(); v != 7 {
-		t.Errorf("key has version %d", v)
+	if v := uuid.UUID(h.Key()).Version(); v != 8 || provider.SlotOf(h.Key()) != provider.SlotOfID("order-42") {
+		t.Errorf("key %s has version %d, slot %d", h.Key(), v, provider.SlotOf(h.Key()))
 	}
 }
 

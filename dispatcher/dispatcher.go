@@ -5,8 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/google/uuid"
-
 	"github.com/perdure/perdure/dispatcher/internal/core"
 	"github.com/perdure/perdure/dispatcher/internal/leak"
 	"github.com/perdure/perdure/dispatcher/internal/local"
@@ -102,5 +100,5 @@ func (d *Dispatcher) StartEagerly(ctx context.Context, req provider.CreateReques
 	return d.turns.StartEagerly(ctx, req)
 }
 
-// NewKey returns a unique key. Keys sort by age.
-func NewKey() [16]byte { return uuid.Must(uuid.NewV7()) }
+// NewKey returns a unique key for an instance with the given ID. Keys sort by age.
+func NewKey(id string) [16]byte { return provider.NewKey(id) }

@@ -47,3 +47,23 @@ func ExampleAs() {
 	fmt.Println("starts:", store.starts, "notifier:", notifies)
 	// Output: starts: 1 notifier: true
 }
+
+func ExampleNewKey() {
+	key := provider.NewKey("tenant42!order-7")
+	child := key.String() + "/1/5" // as the engine names the first execution's child of event 5
+	fmt.Println("of the ID:", provider.SlotOf(key) == provider.SlotOfID("tenant42!order-7"))
+	fmt.Println("of the tag:", provider.SlotOf(key) == provider.SlotOfID("tenant42!order-8"))
+	fmt.Println("of the tree:", provider.SlotOf(key) == provider.SlotOfID(child))
+	// Output:
+	// of the ID: true
+	// of the tag: true
+	// of the tree: true
+}
+
+func ExampleSlotOfID() {
+	fmt.Println(provider.SlotOfID("order-7"), provider.SlotOfID("order-8"))
+	fmt.Println(provider.SlotOfID("tenant42!order-7"), provider.SlotOfID("tenant42!order-8"))
+	// Output:
+	// 3576 809
+	// 2476 2476
+}

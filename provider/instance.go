@@ -142,7 +142,7 @@ type Listener struct {
 // CreateRequest asks for a new instance. Commit becomes its first Version.
 type CreateRequest struct {
 	ID          string
-	Key         UUID
+	Key         UUID // from NewKey
 	Commit      UUID
 	Name        string
 	CodeVersion string

@@ -47,7 +47,7 @@ type SendResult struct {
 type AskRequest struct {
 	ID      string
 	Key     UUID
-	AskID   UUID
+	AskID   UUID // from NewKeyIn, in the slot of the instance
 	Payload []byte
 	Wait    time.Duration // must be positive
 	As      Capability    // in place of the instance's own; zero: that

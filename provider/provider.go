@@ -19,6 +19,9 @@ type Provider interface {
 	// Only Create, and the Starts of a commit, insert instances. A Key in use is refused with an [*ExistsError] that
 	// names its holder, under every policy. An ID in use decides first.
 	//
+	// The Key is one of [NewKey] for the ID. A provider stores any Key, or refuses one of another slot than its ID's with
+	// [ErrInvalid].
+	//
 	// A Create that repeats the RequestID of the instance under that ID returns the instance with Created true
 	// and changes nothing. So a caller may retry after an unknown outcome.
 	//

@@ -39,8 +39,8 @@ func (t Time) Add(d time.Duration) Time {
 func (t Time) Sub(u Time) time.Duration { return time.Duration(t-u) * time.Microsecond }
 
 // UUID is a 16-byte unique ID: an instance key, a commit ID or a lease token. Callers
-// make them, providers never do. Keys are version 7, so that they sort by age. Tokens are
-// random bits, so that they cannot be guessed. The zero value means none.
+// make them, providers never do. [NewKey] makes keys, which sort by age. Tokens are random
+// bits, so that they cannot be guessed. The zero value means none.
 type UUID [16]byte
 
 // IsZero reports whether u is the zero value, which means none.
@@ -65,17 +65,24 @@ var errUUID = errors.New("not a UUID of the form xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxx
 
 // UnmarshalText implements encoding.TextUnmarshaler. An error leaves u as it was.
 func (u *UUID) UnmarshalText(text []byte) error {
-	if len(text) != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
-		return errUUID
-	}
-	packed := make([]byte, 0, 32)
-	for _, part := range [][2]int{{0, 8}, {9, 13}, {14, 18}, {19, 23}, {24, 36}} {
-		packed = append(packed, text[part[0]:part[1]]...)
-	}
-	var parsed UUID
-	if _, err := hex.Decode(parsed[:], packed); err != nil {
+	parsed, ok := parseUUID(string(text))
+	if !ok {
 		return errUUID
 	}
 	*u = parsed
 	return nil
+}
+
+// parseUUID reads the usual form, and reports whether the text has it.
+func parseUUID(text string) (u UUID, ok bool) {
+	if len(text) != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
+		return u, false
+	}
+	var packed [32]byte
+	n := 0
+	for _, part := range [...]string{text[:8], text[9:13], text[14:18], text[19:23], text[24:]} {
+		n += copy(packed[n:], part)
+	}
+	_, err := hex.Decode(u[:], packed[:])
+	return u, err == nil
 }

@@ -100,9 +100,6 @@ func runOriginal(ctx context.Context, n *Node) (o original, err error) {
 
 func newID() provider.UUID { return provider.UUID(uuid.New()) }
 
-// newKey returns a key that sorts by age, like the keys of clients.
-func newKey() provider.UUID { return provider.UUID(uuid.Must(uuid.NewV7())) }
-
 func (o original) create(ctx context.Context, store provider.Provider, count int) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(fillers)
@@ -111,9 +108,9 @@ func (o original) create(ctx context.Context, store provider.Provider, count int
 			break
 		}
 		group.Go(func() error {
-			key := newKey()
+			id := uuid.Must(uuid.NewV7()).String() // as a client does
 			_, err := store.Create(ctx, provider.CreateRequest{
-				ID: key.String(), Key: key, Commit: newID(), Name: o.instance.Name, CodeVersion: copies, EngineLevel: o.instance.EngineLevel,
+				ID: id, Key: provider.NewKey(id), Commit: newID(), Name: o.instance.Name, CodeVersion: copies, EngineLevel: o.instance.EngineLevel,
 				Message: provider.NewMessage{Payload: o.events[0]},
 			})
 			return err

@@ -20,7 +20,7 @@ type Names interface {
 
 // Env is what a node gives to the executions that it runs.
 type Env struct {
-	NewKey         func() [16]byte // makes the key of a child instance
+	NewKey         func(id string) [16]byte // makes the key of a child instance
 	Logger         *slog.Logger
 	Errors         *failure.Set
 	Activities     Names

@@ -22,7 +22,7 @@ var key = [16]byte{1, 2, 3}
 func newEnv() *replay.Env {
 	next := byte(0)
 	return &replay.Env{
-		NewKey: func() [16]byte { next++; return [16]byte{next} },
+		NewKey: func(string) [16]byte { next++; return [16]byte{next} },
 		Logger: slog.New(slog.DiscardHandler), Errors: new(failure.Set),
 	}
 }

@@ -86,7 +86,7 @@ func (s *Scope) Child(call *history.ChildStarted) *Future {
 		call.ID = x.info.keyText + "/" + strconv.FormatInt(x.info.Execution, 10) + "/" + strconv.FormatInt(x.events.length+1, 10)
 	}
 	if !x.events.replaying.Load() {
-		call.Key = x.env.NewKey()
+		call.Key = x.env.NewKey(call.ID)
 	}
 	id := x.events.emit(call)
 	key := x.events.recorded(call).(*history.ChildStarted).Key

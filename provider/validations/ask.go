@@ -47,7 +47,7 @@ func askAnswered(t *trial) {
 
 func askNoAnswer(t *trial) {
 	i := t.create("i")
-	_, err := t.Ask(t.ctx, provider.AskRequest{Key: i.Key, AskID: unique(), Wait: short})
+	_, err := t.Ask(t.ctx, provider.AskRequest{Key: i.Key, AskID: askID(i.Key), Wait: short})
 	t.want(err, provider.ErrNoAnswer)
 }
 
@@ -55,7 +55,7 @@ func askCancelled(t *trial) {
 	i := t.create("i")
 	ctx, cancel := context.WithCancel(t.ctx)
 	asked := parked(t, func() error {
-		_, err := t.Ask(ctx, provider.AskRequest{Key: i.Key, AskID: unique(), Wait: long})
+		_, err := t.Ask(ctx, provider.AskRequest{Key: i.Key, AskID: askID(i.Key), Wait: long})
 		return err
 	})
 	fetchAsk(t)
@@ -64,7 +64,7 @@ func askCancelled(t *trial) {
 }
 
 func askUnknown(t *trial) {
-	_, err := t.Ask(t.ctx, provider.AskRequest{ID: "nobody", AskID: unique(), Wait: long})
+	_, err := t.Ask(t.ctx, provider.AskRequest{ID: "nobody", AskID: provider.NewKey("nobody"), Wait: long})
 	t.want(err, provider.ErrNotFound)
 }
 
@@ -105,7 +105,7 @@ func askGone(t *trial) {
 		return open
 	})
 	for round := 0; round < tries && !found.Load(); round++ { // the fetch may begin late
-		_, err := t.Ask(t.ctx, provider.AskRequest{Key: i.Key, AskID: unique(), Wait: 3 * short})
+		_, err := t.Ask(t.ctx, provider.AskRequest{Key: i.Key, AskID: askID(i.Key), Wait: 3 * short})
 		t.want(err, provider.ErrNoAnswer)
 	}
 	t.want(answerAsk(t, fetched().AskID), provider.ErrNotFound)
@@ -161,7 +161,7 @@ func askOnce(t *trial) {
 
 func askRemoved(t *trial) {
 	i := t.create("i")
-	_, err := t.Ask(t.ctx, provider.AskRequest{Key: i.Key, AskID: unique(), Wait: short})
+	_, err := t.Ask(t.ctx, provider.AskRequest{Key: i.Key, AskID: askID(i.Key), Wait: short})
 	t.want(err, provider.ErrNoAnswer)
 	res, err := t.FetchAsks(t.ctx, fetchAsksRequest())
 	t.ok(err)

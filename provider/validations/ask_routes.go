@@ -31,7 +31,7 @@ func askRoutes() []testCase {
 func askAsOther(t *trial, i provider.Instance) (other func(*provider.FetchAsksRequest), answered func() answer) {
 	c := provider.Capability{Name: "other", CodeVersion: "v9"}
 	answered = parked(t, func() answer {
-		res, err := t.Ask(t.ctx, provider.AskRequest{Key: i.Key, AskID: unique(), Payload: []byte("question"), Wait: long, As: c})
+		res, err := t.Ask(t.ctx, provider.AskRequest{Key: i.Key, AskID: askID(i.Key), Payload: []byte("question"), Wait: long, As: c})
 		return answer{string(res.Payload), err}
 	})
 	return func(r *provider.FetchAsksRequest) { r.Capabilities[0] = c }, answered
@@ -86,7 +86,7 @@ func askAsLease(t *trial) {
 
 func askAsName(t *trial) {
 	i := t.create("i")
-	_, err := t.Ask(t.ctx, provider.AskRequest{Key: i.Key, AskID: unique(), Wait: short, As: provider.Capability{CodeVersion: "v9"}})
+	_, err := t.Ask(t.ctx, provider.AskRequest{Key: i.Key, AskID: askID(i.Key), Wait: short, As: provider.Capability{CodeVersion: "v9"}})
 	t.want(err, provider.ErrInvalid)
 }
 
@@ -109,7 +109,7 @@ func askHome(t *trial) {
 		began := time.Now()
 		ctx, cancel := context.WithCancel(t.ctx)
 		asked := parked(t, func() error {
-			_, err := t.Ask(ctx, provider.AskRequest{Key: i.Key, AskID: unique(), Wait: long})
+			_, err := t.Ask(ctx, provider.AskRequest{Key: i.Key, AskID: askID(i.Key), Wait: long})
 			return err
 		})
 		req := with(fetchAsksRequest(), fetchedBy(node))
@@ -141,7 +141,7 @@ func askHomeEnds(t *trial) {
 func askDeleted(t *trial) {
 	i := t.begin("i")
 	t.remove(i.Key, true)
-	_, err := t.Ask(t.ctx, provider.AskRequest{Key: i.Key, AskID: unique(), Wait: long})
+	_, err := t.Ask(t.ctx, provider.AskRequest{Key: i.Key, AskID: askID(i.Key), Wait: long})
 	t.want(err, provider.ErrNotFound)
 }
 
@@ -165,7 +165,7 @@ func askWakes(t *trial) {
 	returned := make(chan error, many)
 	for range many {
 		go func() {
-			_, err := t.store.Ask(ctx, provider.AskRequest{Key: i.Key, AskID: unique(), Wait: long})
+			_, err := t.store.Ask(ctx, provider.AskRequest{Key: i.Key, AskID: askID(i.Key), Wait: long})
 			returned <- err
 		}()
 	}

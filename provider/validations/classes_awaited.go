@@ -239,7 +239,7 @@ func racedAnswerWaits(t *trial) {
 		var err error
 		t.parallel(2, func(n int) {
 			if (n+round)%2 == 0 {
-				_, err = t.Ask(t.ctx, provider.AskRequest{Key: i.Key, AskID: unique(), Wait: patience})
+				_, err = t.Ask(t.ctx, provider.AskRequest{Key: i.Key, AskID: askID(i.Key), Wait: patience})
 				return
 			}
 			t.ok(answerAsk(t, fetchAsk(t, func(r *provider.FetchAsksRequest) { r.Wait = patience }).AskID))

@@ -40,9 +40,7 @@ func orderedCases() []testCase {
 
 // against returns a key that sorts before those of smaller numbers.
 func against(n int) func(*provider.CreateRequest) {
-	key := unique()
-	key[0] = byte(0xf0 - n)
-	return func(r *provider.CreateRequest) { r.Key = key }
+	return func(r *provider.CreateRequest) { r.Key[0] = byte(0xf0 - n) }
 }
 
 // orderedMessages makes messages visible in the reverse order of their IDs, timers and messages of commits among them.

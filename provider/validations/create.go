@@ -23,6 +23,8 @@ func createCases() []testCase {
 		{name: "race", run: createRace, rule: "The storage decides the ID conflict policy."},
 		{name: "race-of-one-request", run: createRepeatRace, rule: "So a caller may retry after an unknown outcome."},
 		{name: "only-create-inserts", run: createOnly, rule: "Only Create, and the Starts of a commit, insert instances."},
+		{name: "keys-of-each-version", run: createKeys, rule: anyKey},
+		{name: "keys-of-children", run: createChildKeys, rule: anyKey},
 		{name: "names-by-bytes", run: createBytes, rule: "compared byte by byte."},
 	}
 }
@@ -108,7 +110,7 @@ func createRepeat(t *trial) {
 	first, err := t.Create(t.ctx, req)
 	t.ok(err)
 	t.unchanged(req.Key, func() {
-		req.Key, req.Commit = unique(), unique()
+		req.Key, req.Commit = newKey("i"), unique()
 		again, err := t.Create(t.ctx, req)
 		t.ok(err)
 		t.checkf(again.Created && again.Instance.Key == first.Instance.Key,

@@ -26,7 +26,7 @@ func text(s string) provider.NewMessage { return provider.NewMessage{Kind: 7, Pa
 
 func createRequest(id string) provider.CreateRequest {
 	return provider.CreateRequest{
-		ID: id, Key: unique(), Commit: unique(), Name: orchestration, CodeVersion: codeVersion, Message: text("start"),
+		ID: id, Key: newKey(id), Commit: unique(), Name: orchestration, CodeVersion: codeVersion, Message: text("start"),
 	}
 }
 

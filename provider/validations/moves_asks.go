@@ -10,7 +10,7 @@ type answer struct {
 // parkedAsk asks a question in the background.
 func parkedAsk(t *trial, key provider.UUID) func() answer {
 	return parked(t, func() answer {
-		res, err := t.Ask(t.ctx, provider.AskRequest{Key: key, AskID: unique(), Payload: []byte("question"), Wait: long})
+		res, err := t.Ask(t.ctx, provider.AskRequest{Key: key, AskID: askID(key), Payload: []byte("question"), Wait: long})
 		return answer{string(res.Payload), err}
 	})
 }

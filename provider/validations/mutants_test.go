@@ -83,6 +83,7 @@ func brokenRules() []brokenRule {
 		brokenMigrate(),
 		brokenSettled(),
 		brokenClasses(),
+		brokenKeys(),
 	)
 }
 

@@ -43,7 +43,7 @@ func askNamed(t *trial) {
 	old, now := createTwice(t)
 	for _, to := range []struct{ key, want provider.UUID }{{old.Key, old.Key}, {provider.UUID{}, now.Key}} {
 		answered := parked(t, func() error {
-			_, err := t.Ask(t.ctx, provider.AskRequest{ID: "i", Key: to.key, AskID: unique(), Wait: long})
+			_, err := t.Ask(t.ctx, provider.AskRequest{ID: "i", Key: to.key, AskID: askID(to.want), Wait: long})
 			return err
 		})
 		open := fetchAsk(t, func(r *provider.FetchAsksRequest) {

@@ -31,9 +31,9 @@ func openerFork(t *trial) {
 func (t *trial) listed(id string, key provider.UUID) { is(t, "the key under "+id, t.byID(id).Key, key) }
 
 func openerForkRefused(t *trial) {
-	running, ended := t.begin("running"), t.end(t.begin("ended"))
+	running, ended := t.begin("slot!running"), t.end(t.begin("slot!ended"))
 	refuse := func(change func(*provider.CreateRequest), sentinel error) {
-		req := forkOf("i", prefixOfAll())
+		req := forkOf("slot!i", prefixOfAll())
 		change(&req.Create)
 		_, err := t.Fork(t.ctx, req)
 		t.want(err, sentinel)
@@ -45,12 +45,12 @@ func openerForkRefused(t *trial) {
 		})
 	}
 	t.unchanged(running.Key, func() {
-		refuse(func(r *provider.CreateRequest) { r.ID, r.Policy = "running", provider.IDReplaceEnded }, provider.ErrExists)
+		refuse(func(r *provider.CreateRequest) { r.ID, r.Policy = "slot!running", provider.IDReplaceEnded }, provider.ErrExists)
 		refuse(func(r *provider.CreateRequest) {
 			r.Parent = provider.Parent{Key: unique(), ID: "gone", Execution: 1, EventID: 1}
 		}, provider.ErrNotFound)
 	})
-	_, err := t.Get(t.ctx, provider.GetRequest{ID: "i"})
+	_, err := t.Get(t.ctx, provider.GetRequest{ID: "slot!i"})
 	t.want(err, provider.ErrNotFound)
 	is(t, "tasks of refused forks", len(t.fetchTasks()), 0)
 }
@@ -60,7 +60,7 @@ func openerForkAgain(t *trial) {
 	req.Create.RequestID = "r"
 	i := t.fork(req)
 	again := req
-	again.Create.Key, again.Create.Commit = unique(), unique()
+	again.Create.Key, again.Create.Commit = newKey("i"), unique()
 	t.unchanged(i.Key, func() {
 		is(t, "the key that a repeat returns", t.fork(req).Key, i.Key)
 		is(t, "the key that a repeat returns", t.fork(again).Key, i.Key)

@@ -152,7 +152,7 @@ func payloadAsks(t *trial) {
 	i := t.create("i")
 	for _, edge := range payloadEdges() {
 		answered := parked(t, func() []byte {
-			res, err := t.Ask(t.ctx, provider.AskRequest{Key: i.Key, AskID: unique(), Payload: []byte(edge), Wait: long})
+			res, err := t.Ask(t.ctx, provider.AskRequest{Key: i.Key, AskID: askID(i.Key), Payload: []byte(edge), Wait: long})
 			t.ok(err)
 			return res.Payload
 		})

@@ -53,16 +53,18 @@ func orderedEqualRanks(t *trial) {
 func rankTold(t *trial) {
 	stockQueue(t, "i", "a1 other", "a2", "a3 other", "-1", "-2 urgent")
 	stockQueue(t, "j", "-3 other", "-4", "b1 other")
-	var list []leasedTask
-	for _, name := range []string{activity, "other"} {
-		for range 4 {
+	const each = 4
+	names := []string{activity, "other"}
+	list := make([]leasedTask, 0, len(names)*each)
+	for _, name := range names {
+		for range each {
 			list = append(list, t.fetchTask(func(r *provider.FetchTasksRequest) { r.Max, r.Queues[0].Names = 1, []string{name} }))
 		}
 	}
 	slices.SortFunc(list, func(a, b leasedTask) int {
 		return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.ScheduledAt, b.ScheduledAt), cmp.Compare(a.EventID, b.EventID))
 	})
-	var got []string
+	got := make([]string, 0, len(list))
 	for _, task := range list {
 		got = append(got, string(task.Payload))
 		switch name := string(task.Payload); name {

@@ -21,7 +21,7 @@ func refusals(t *trial) map[string]error {
 	_, all["report tasks"] = t.ReportTasks(t.ctx, provider.ReportTasksRequest{Items: []provider.TaskReport{{TaskRef: ref}}})
 	_, all["renew tasks"] = t.RenewTasks(t.ctx, provider.RenewTasksRequest{})
 	_, all["send"] = t.Send(t.ctx, provider.SendRequest{ID: "no receiver"})
-	_, all["ask"] = t.Ask(t.ctx, provider.AskRequest{ID: "nobody", AskID: unique(), Wait: long})
+	_, all["ask"] = t.Ask(t.ctx, provider.AskRequest{ID: "nobody", AskID: provider.NewKey("nobody"), Wait: long})
 	_, all["fetch asks"] = t.FetchAsks(t.ctx, provider.FetchAsksRequest{})
 	all["answer"] = t.Answer(t.ctx, provider.AnswerRequest{AskID: unique()})
 	_, all["read history"] = t.ReadHistory(t.ctx, provider.ReadHistoryRequest{Key: unique(), From: 1})

@@ -92,7 +92,7 @@ func settledAttributes(t *trial) {
 }
 
 func settledKey(t *trial) {
-	running, ended := t.begin("running"), t.end(t.begin("ended"))
+	running, ended := t.begin("slot!running"), t.end(t.begin("slot!ended"))
 	names := func(req provider.CreateRequest, holder provider.Instance) {
 		t.unchanged(holder.Key, func() {
 			_, err := t.Create(t.ctx, req)
@@ -104,18 +104,18 @@ func settledKey(t *trial) {
 	}
 	for _, holder := range []provider.Instance{running, ended} {
 		for _, policy := range []provider.IDPolicy{provider.IDReject, provider.IDUseExisting, provider.IDReplaceEnded} {
-			req := createRequest("new")
+			req := createRequest("slot!new")
 			req.Key, req.Policy = holder.Key, policy
 			names(req, holder)
 		}
 	}
-	req := createRequest("ended")
+	req := createRequest("slot!ended")
 	req.Key, req.Policy = ended.Key, provider.IDReplaceEnded
 	names(req, ended)
-	req = createRequest("ended")
+	req = createRequest("slot!ended")
 	req.Key = running.Key
 	names(req, ended)
-	_, err := t.Get(t.ctx, provider.GetRequest{ID: "new"})
+	_, err := t.Get(t.ctx, provider.GetRequest{ID: "slot!new"})
 	t.want(err, provider.ErrNotFound)
 }
 

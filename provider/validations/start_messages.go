@@ -192,7 +192,7 @@ func startMessagesFirst(t *trial) {
 	}
 	t.checkf(res.Instance.InboxMessages == waiting && res.Instance.EngineLevel == 2, "got %+v, want %d messages at level 2", res.Instance, waiting)
 	again := req
-	again.Key, again.Commit, again.RequestID = unique(), unique(), "another"
+	again.Key, again.Commit, again.RequestID = newKey("i"), unique(), "another"
 	again.First = firstTurn(again)
 	t.joins(req.Key, again)
 	is(t, "the messages to the existing instance", t.fetchOne(named("i"), upTo(2)).payloads(), "a b")

@@ -102,7 +102,7 @@ func asksMax(t *trial) {
 func askNeedsWait(t *trial) {
 	i := t.create("i")
 	for _, d := range []time.Duration{0, -1} {
-		_, err := t.Ask(t.ctx, provider.AskRequest{Key: i.Key, AskID: unique(), Wait: d})
+		_, err := t.Ask(t.ctx, provider.AskRequest{Key: i.Key, AskID: askID(i.Key), Wait: d})
 		t.want(err, provider.ErrInvalid)
 	}
 }

@@ -151,6 +151,17 @@ func (t *trial) pass(d time.Duration) {
 	t.mustf(err == nil, "%s with a Wait returned error %v, want none", call, err)
 }
 
+// newKey makes the key of an instance. It is in the slot of its ID, as a store over several databases demands. It does not sort by
+// age, so that a store that sorts by keys is seen.
+func newKey(id string) provider.UUID {
+	key, random := provider.NewKey(id), unique()
+	copy(key[:6], random[:])
+	return key
+}
+
+// askID makes the ID of a question to an instance.
+func askID(to provider.UUID) provider.UUID { return provider.NewKeyIn(provider.SlotOf(to)) }
+
 // unique makes a new UUID.
 func unique() provider.UUID {
 	var u provider.UUID

@@ -26,6 +26,7 @@ func unbound() map[string][]string {
 			"Outcome", "Event", "Tx", "Completion",
 			"Opener", "CarriedMessage", "ChildLink", "ForkRequest",
 			"Prefix is all that an execution opens with: the beginning of a history, and what is pending at its end",
+			"Slots",
 		},
 		"heads a list": {
 			"Fencing", "Time", "Slices", "Errors", "Concurrency", "Context", "Sentinels of the contract", "The outcomes", "The kinds of rows, and their order within a key",
@@ -37,7 +38,7 @@ func unbound() map[string][]string {
 		"tells about the suite": {"The comment of each method is its specification; the conformance suite quotes its sentences"},
 		"tells callers what to do": {
 			"Callers pass delays and lease lengths as durations", "Compare with errors.Is",
-			"Callers make them, providers never do", "Keys are version 7, so that they sort by age",
+			"Callers make them, providers never do", "[NewKey] makes keys, which sort by age", "The Key is one of [NewKey] for the ID", "CreateRequest.Key", "AskRequest.AskID",
 			"Tokens are random bits, so that they cannot be guessed",
 			"FetchTurnsRequest.Owner", "The caller then holds the turn until the moment at which it is due", "fn must be quick and must not call the provider",
 		},

@@ -35,7 +35,7 @@ func (e *Engine) Create(id, name string, input any) provider.UUID {
 // CreateWith starts an instance with limits of its own.
 func (e *Engine) CreateWith(id, name string, input any, settings history.Settings) provider.UUID {
 	e.T.Helper()
-	key := NewID()
+	key := provider.NewKey(id)
 	_, err := e.Store.Create(e.T.Context(), provider.CreateRequest{
 		ID: id, Key: key, Commit: NewID(), Name: name, EngineLevel: replay.EngineLevel,
 		Message: message(&history.ExecutionStarted{Name: name, Input: e.encode(input), Settings: settings}),
