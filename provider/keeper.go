@@ -10,6 +10,7 @@ type Keeper interface {
 	Lease(ctx context.Context, req LeaseRequest) (LeaseResult, error)
 
 	// Record reads, writes, deletes or scans versioned records. A write or delete names the version that it expects,
-	// 0 if the record must not exist. A mismatch returns [ErrConflict].
+	// 0 if the record must not exist. A mismatch returns [ErrConflict]. A Get of a record that does not exist returns
+	// [ErrNotFound].
 	Record(ctx context.Context, req RecordRequest) (RecordResult, error)
 }

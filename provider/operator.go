@@ -31,8 +31,8 @@ type Cleaner interface {
 	//
 	// It first marks the instance and its children as deleting: that writes new Versions, and fetches, sends and
 	// creates under them are refused. It then removes bottom-up until nothing with that parent link is left. An
-	// interrupted Delete continues when it is repeated. It returns [ErrRunning] for a running instance unless Force
-	// is set, and ErrNotFound for an unknown one.
+	// interrupted Delete continues when it is repeated. It returns ErrNotFound for an unknown instance. Unless Force is
+	// set, it returns [ErrRunning] if the instance or one below it is running.
 	Delete(ctx context.Context, req DeleteRequest) (DeleteResult, error)
 
 	// Prune deletes up to Max instances that ended before a given age, oldest first, and returns how many. Children
@@ -46,7 +46,7 @@ type Cleaner interface {
 type Redriver interface {
 	// DeadLetters lists items that could not be delivered or processed, puts them back where they came from (redrive) or
 	// discards them. Items are taken in the order in which they are named. A redriven task begins anew, with its
-	// first attempt and without a deadline. It keeps its queue, name, payload, priority, fairness key and session. An
-	// item that cannot go back stays and is not counted.
+	// first attempt and without a deadline. It keeps its queue, name, payload, priority, fairness key and session. A
+	// redriven message is visible at once. An item that cannot go back stays and is not counted.
 	DeadLetters(ctx context.Context, req DeadLettersRequest) (DeadLettersResult, error)
 }

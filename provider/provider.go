@@ -75,13 +75,13 @@ type Provider interface {
 	// [ErrConflict] if another Version is stored. A repeat under the stored Version still succeeds.
 	//
 	//   - Suspend keeps turns from being fetched and queued tasks from being started. Resume ends that.
-	//   - Unblock clears the Blocked flag and its counts.
+	//   - Unblock clears the Blocked flag and sets Deliveries to 0.
 	//   - Terminate appends the caller's opaque Event at length+1 and stores Result. It removes all tasks and
 	//     timers of the execution; the next renewal of a leased task returns Terminal. It moves the rest of the
 	//     inbox to the dead letters. It delivers ParentNotice to the inbox of the parent if the execution that
 	//     started the instance still runs. It delivers ChildNotice to every running child with close policy Cancel,
 	//     Suspended ones included. Grandchildren get none. It delivers Notices as a commit delivers its Sends; a refusal
-	//     goes to the dead letters.
+	//     goes to the dead letters. Notices come first, then the message of the Listener, ParentNotice and ChildNotice.
 	//   - Reset closes the current execution with status Reset, or keeps its ended status. It opens the next one,
 	//     Running, with Events as its history. Tasks and timers of the old one are removed; inbox messages stay.
 	//     The next execution is ready for a turn at once, even with an empty inbox. A replaced instance cannot be
@@ -94,7 +94,7 @@ type Provider interface {
 	//
 	// Terminate and Reset set Deliveries to 0, clear Blocked and end the turn lease. Reset also ends stickiness and
 	// the delay of a release. An instance that ends has ReadyAt 0. Reset sets ReadyAt to its own moment, or keeps an
-	// earlier one. So a second Reset delays nothing.
+	// earlier one. So a second Reset delays nothing. It even keeps the moment of a timer that it removes.
 	Steer(ctx context.Context, req SteerRequest) (SteerResult, error)
 
 	// FetchTurns leases up to Max instances that have visible messages, with those messages.
@@ -149,7 +149,8 @@ type Provider interface {
 	// target), and deduplicated. A refusal (ID in use, target gone or ended) comes back as the message that the
 	// caller gave for it, never as an error of this call. If the sender ends in this commit, the refusal goes to
 	// the dead letters. The dead letters of a close come in order (VisibleAt, ID), refusals included. Their Reason is
-	// CloseInbox if that is set.
+	// CloseInbox if that is set. Without CloseInbox, and for those of Terminate, it is a text of the provider that is
+	// not empty.
 	//
 	// ReadyAt of the result covers the messages that are left in the inbox. No waiting call wakes before the
 	// commit is durable. Commits of different instances never fail each other.
@@ -180,7 +181,8 @@ type Provider interface {
 	//
 	// A task has begun once it is leased for work, before it is past its time. It has not begun if that lease is
 	// released without Begun. An expired lease leaves it begun, and so does Retry: StartBy limits the first attempt
-	// only. A task that was handed off has begun, and so has one that was parked without a Limit.
+	// only. A task that was handed off has begun, unless it is released without Begun. One that was parked without a
+	// Limit has begun.
 	//
 	// Each item has the ExecutionState of the execution that wants the result, the Attempt, the Deliveries (raised
 	// by this lease), the last heartbeat details and the last failure. Tasks of an execution are normally removed
@@ -195,9 +197,9 @@ type Provider interface {
 	//
 	// Fairness keys take turns. A new task with a FairnessKey and no NotBefore ranks as if it were due [FairnessStep]
 	// after the last task of its key and queue that waits for its first lease. The names and priorities of these
-	// tasks do not matter. Without such a task, it is due no earlier than the first task in its queue, with any key,
-	// that waits for its first lease. Tasks with a NotBefore and tasks of Suspended instances do not count. The
-	// tasks of one commit follow each other in the same way. Concurrent commits need not see each other's tasks.
+	// tasks do not matter. Without such a task, it is due no earlier than the first task in its queue, with any
+	// FairnessKey, that waits for its first lease. Tasks without a FairnessKey, tasks with a NotBefore and tasks of
+	// Suspended instances do not count. The tasks of one commit follow each other in the same way. Concurrent commits need not see each other's tasks.
 	// A task that was leased once takes no more turns. A rank delays nothing: a task with nothing before it is
 	// fetched at once.
 	//
@@ -214,7 +216,7 @@ type Provider interface {
 	// Sessions.Idle after one of its tasks was last leased to the owner, renewed, reported or completed. In both
 	// cases the owner keeps it while it has an unexpired lease of one of its tasks. A fetch that waits for a session
 	// continues when the session ends. A task past its time goes to any fetch with Expired, regardless of limits
-	// and sessions.
+	// and sessions. Such a task counts towards MaxLeased like any other, also for the tasks of the same fetch.
 	FetchTasks(ctx context.Context, req FetchTasksRequest) (FetchTasksResult, error)
 
 	// ReportTasks ends or changes leases of tasks. Each item is atomic and independent of the others.
@@ -232,6 +234,10 @@ type Provider interface {
 	//     tasks that the fetch has leased. Tasks whose lease has expired are not included.
 	//   - Discard removes the task if its execution is still not Running, and otherwise releases it.
 	//   - Poison is Complete that also leaves a copy in the dead letters.
+	//
+	// Details replace the stored heartbeat details of each task that the item concerns, also with ReleaseAll. Nil keeps
+	// them. Only Retry changes the failure. Release, ReleaseAll, Park and Discard leave a parked task alone. Its item gets
+	// ErrLeaseLost, except that of ReleaseAll.
 	//
 	// A task whose cancellation was requested is queued without the Delay. An item whose token does not hold the
 	// task gets the error ErrLeaseLost. So does a repeat of an item that was stored before.

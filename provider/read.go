@@ -42,7 +42,7 @@ type Filter struct {
 	EndedBefore   Time             // exclusive; only ended ones
 	Attributes    []Attribute      // all must be equal
 	Matches       []AttributeMatch // all must hold
-	Replaced      bool             // also instances whose ID now names a newer key
+	Replaced      bool             // also instances that another one has replaced, even if that one is deleted
 }
 
 // AttributeMatch is a condition on the attribute with a name. The attribute must exist, have the kind, and meet

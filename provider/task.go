@@ -206,7 +206,7 @@ type TaskInfo struct {
 	Deliveries  int64
 	Owner       string
 	LeaseUntil  Time
-	NotBefore   Time
+	NotBefore   Time // without a delay, the moment at which it was queued
 	StartBy     Time
 	Deadline    Time
 	ScheduledAt Time

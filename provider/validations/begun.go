@@ -11,7 +11,6 @@ import (
 // begunCases checks tasks that must have begun by some instant.
 func begunCases() []testCase {
 	const kept = "An expired lease leaves it begun, and so does Retry: StartBy limits the first attempt only."
-	const given = "A task that was handed off has begun, and so has one that was parked without a Limit."
 	return []testCase{
 		{name: "start-by", run: begunTooLate, rule: "A task is past its time when its Deadline has passed, or when its StartBy has passed and it has not begun."},
 		{
@@ -28,8 +27,8 @@ func begunCases() []testCase {
 		},
 		{name: "begun-and-lost", run: begunLost, rule: kept},
 		{name: "begun-and-tried-again", run: begunRetried, rule: kept},
-		{name: "begun-by-hand-off", run: begunHandedOff, rule: given},
-		{name: "begun-by-parking", run: begunParked, rule: given},
+		{name: "begun-by-hand-off", run: begunHandedOff, rule: "A task that was handed off has begun, unless it is released without Begun."},
+		{name: "begun-by-parking", run: begunParked, rule: "One that was parked without a Limit has begun."},
 		{
 			name: "parked-with-a-limit", run: parkedForAWhile, broad: true,
 			rule: "Limit becomes the StartBy of the parked task, and the task has then not begun until it is retried.",

@@ -22,7 +22,7 @@ func refusedCases() []testCase {
 			rule: "Missing comes before Terminal, Terminal before ErrLeaseLost, and ErrLeaseLost before Running.",
 		},
 		{name: "refused-release", run: refusedRelease, rule: "An item whose token no longer holds the lease gets the error ErrLeaseLost."},
-		{name: "refused-delete", run: refusedDelete, rule: "It returns [ErrRunning] for a running instance unless Force is set"},
+		{name: "refused-delete", run: refusedDelete, rule: "Unless Force is set, it returns [ErrRunning] if the instance or one below it is running."},
 		{name: "refused-redrive", run: refusedRedrive, rule: "An item that cannot go back stays and is not counted."},
 		{
 			name: "refused-record", run: refusedRecord,

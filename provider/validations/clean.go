@@ -11,8 +11,8 @@ func cleanCases() []testCase {
 	const redrive = "DeadLetters lists items that could not be delivered or processed, puts them back where they came from (redrive) or discards them."
 	return []testCase{
 		{name: "delete-ended", run: deleteEnded, rule: "Delete removes an instance and its children, with everything stored under their keys."},
-		{name: "delete-running", run: deleteRunning, rule: "It returns [ErrRunning] for a running instance unless Force is set"},
-		{name: "delete-unknown", run: deleteUnknown, rule: "and ErrNotFound for an unknown one."},
+		{name: "delete-running", run: deleteRunning, rule: "Unless Force is set, it returns [ErrRunning] if the instance or one below it is running."},
+		{name: "delete-unknown", run: deleteUnknown, rule: "It returns ErrNotFound for an unknown instance."},
 		{name: "delete-cascades", run: deleteCascade, rule: "DeleteResult says how many instances were removed, children included."},
 		{name: "delete-frees-the-id", run: deleteReuse, rule: "An instance has an ID chosen by a caller and a Key that is never reused."},
 		{

@@ -36,24 +36,40 @@ func sendKinds(t *trial) {
 }
 
 // sendBytes fills an inbox with large messages up to its limit of bytes.
+// sendBytes fills the inbox up to exactly the limit by each call to which it applies.
 func sendBytes(t *trial) {
-	i := t.begin("i")
-	const size, each = 2 << 20, 15
-	large := make([]byte, size)
-	for left := provider.MaxInboxBytes / size; left > 0; left -= each {
+	i, sender := t.begin("i"), t.begin("sender")
+	const size, each, left = 2 << 20, 15, 3
+	large := provider.NewMessage{Payload: make([]byte, size)}
+	for fill := provider.MaxInboxBytes/size - left; fill > 0; fill -= each {
 		req := next(i)
-		for range min(left, each) {
-			req.Sends = append(req.Sends, provider.OutMessage{Key: i.Key, Message: provider.NewMessage{Payload: large}})
+		for range min(fill, each) {
+			req.Sends = append(req.Sends, provider.OutMessage{Key: i.Key, Message: large})
 		}
 		t.commit(req)
 		i.Version = req.Commit
 	}
+	fillsExactly(t, i, sender, large)
+	t.commit(commitOf(t.fetchOne(named("i"), func(r *provider.FetchTurnsRequest) { r.MaxMessages = 1 })))
+	t.send(i.Key, text("m"))
+}
+
+// fillsExactly puts the last three messages into an inbox, each by another call, and checks that no call adds one more.
+func fillsExactly(t *trial, i, sender provider.Instance, m provider.NewMessage) {
+	t.send(i.Key, m)
+	request := join(i.ID, "last but one")
+	request.Messages = []provider.NewMessage{m}
+	t.joins(i.Key, request)
+	req := next(sender)
+	req.Sends = []provider.OutMessage{{Key: i.Key, Message: m, Replies: replies()}, {Key: i.Key, Message: text("m"), Replies: replies()}}
+	t.commit(req)
+	is(t, "the replies to the last message and one more", t.fetchOne(named(sender.ID)).payloads(), "accepted full")
 	t.unchanged(i.Key, func() {
 		_, err := t.Send(t.ctx, provider.SendRequest{Key: i.Key, Message: text("m")})
 		t.want(err, provider.ErrInboxFull)
+		_, err = t.Create(t.ctx, join(i.ID, "one more", "m"))
+		t.want(err, provider.ErrInboxFull)
 	})
-	t.commit(commitOf(t.fetchOne(named("i"), func(r *provider.FetchTurnsRequest) { r.MaxMessages = 1 })))
-	t.send(i.Key, text("m"))
 }
 
 // commitOrder checks that a send does not find the child that the same commit starts.

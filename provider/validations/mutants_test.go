@@ -84,6 +84,8 @@ func brokenRules() []brokenRule {
 		brokenSettled(),
 		brokenClasses(),
 		brokenKeys(),
+		brokenKept(),
+		brokenSettledLater(),
 	)
 }
 

@@ -14,7 +14,7 @@ func rankCases() []testCase {
 		"above the default, and later for each step below. So a task that has waited long enough goes before any new one."
 	const turns = "Fairness keys take turns. A new task with a FairnessKey and no NotBefore ranks as if it were due [FairnessStep] after the " +
 		"last task of its key and queue that waits for its first lease. The names and priorities of these tasks do not matter."
-	const uncounted = "Tasks with a NotBefore and tasks of Suspended instances do not count."
+	const uncounted = "Tasks without a FairnessKey, tasks with a NotBefore and tasks of Suspended instances do not count."
 	return []testCase{
 		{name: "order", run: taskOrder, rule: rank},
 		{name: "aging", run: rankAging, rule: rank},
@@ -25,10 +25,11 @@ func rankCases() []testCase {
 		{name: "fairness-of-queues", run: rankQueues, rule: turns},
 		{
 			name: "fairness-to-newcomers", run: rankNewcomer,
-			rule: "Without such a task, it is due no earlier than the first task in its queue, with any key, that waits for its first lease.",
+			rule: "Without such a task, it is due no earlier than the first task in its queue, with any FairnessKey, that waits for its first lease.",
 		},
 		{name: "fairness-without-delayed", run: rankDelayed, rule: uncounted},
 		{name: "fairness-without-suspended", run: rankSuspended, rule: uncounted},
+		{name: "fairness-without-keyless", run: rankKeyless, rule: uncounted},
 		{name: "fairness-in-a-commit", run: rankCommit, rule: "The tasks of one commit follow each other in the same way."},
 		{name: "fairness-ends-with-a-lease", run: rankLeased, rule: "A task that was leased once takes no more turns."},
 		{
@@ -210,4 +211,13 @@ func taskDescribed(t *trial) {
 	plain := onlyTask(t, t.begin("j", func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{newTask(1)} }))
 	t.checkf(plain.Priority == provider.PriorityDefault && plain.FairnessKey == "" && plain.Session == "" && plain.StartBy == 0,
 		"got %+v, want the default priority and no key, session or StartBy", plain)
+}
+
+// rankKeyless has a task without a key that waits since before the first task of a key.
+func rankKeyless(t *trial) {
+	stockQueue(t, "i", "a1", "a2", "a3", "a4")
+	is(t, "tasks under a Max of 2", len(t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Max = 2 })), 2)
+	stockQueue(t, "i", "-1 elsewhere", "-2 later", "-3")
+	stockQueue(t, "i", "b1")
+	checkRanks(t, "-3 a3 b1 a4")
 }

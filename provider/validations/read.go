@@ -26,7 +26,7 @@ func readCases() []testCase {
 		},
 		{name: "list-filters", run: readFilters, rule: "Zero fields do not restrict."},
 		{name: "list-attributes", run: readAttributes, rule: "Filter.Attributes: all must be equal"},
-		{name: "list-replaced", run: readReplaced, rule: "Filter.Replaced: also instances whose ID now names a newer key"},
+		{name: "list-replaced", run: readReplaced, rule: "Filter.Replaced: also instances that another one has replaced, even if that one is deleted"},
 		{name: "count", run: readCount, rule: "Count returns how many instances match the filter."},
 		{name: "stats", run: readStats, rule: "Stats returns figures about waiting work, for health and metrics."},
 		{name: "stats-waiting", run: readWaiting, rule: onlyNamed},

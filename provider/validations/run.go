@@ -81,7 +81,7 @@ func cases() []testCase {
 		{"slices", broad(sliceCases())},
 		{"notify", notifyCases()},
 		{"migrate", migrateCases()},
-		{"settled", broad(settledCases())},
+		{"settled", broad(append(settledCases(), settledLater()...))},
 		{"classes", broad(classCases())},
 	}
 	var all []testCase

@@ -250,21 +250,12 @@ func closeEventually(t *trial, i provider.Instance) (consumed int64) {
 }
 
 func sendFull(t *trial) {
-	i := t.begin("i")
-	sends := make([]provider.OutMessage, provider.MaxCommitRows)
-	for n := range sends {
-		sends[n] = provider.OutMessage{Key: i.Key}
-	}
-	for range provider.MaxInboxMessages / len(sends) {
-		req := next(i)
-		req.Sends = sends
-		t.commit(req)
-		i.Version = req.Commit
-	}
-	_, err := t.Send(t.ctx, provider.SendRequest{Key: i.Key, Message: text("m")})
-	t.want(err, provider.ErrInboxFull)
+	sender := t.begin("sender")
+	i := t.fill(t.begin("i"), provider.MaxInboxMessages-3)
+	fillsExactly(t, i, sender, text("m"))
+	sends := []provider.OutMessage{{Key: i.Key}}
 	inside := next(i) // the limit is for outside senders, not for turns
-	inside.Sends = sends[:1]
+	inside.Sends = sends
 	inside.Timers = []provider.Timer{{EventID: 1, Due: 1}}
 	t.commit(inside)
 	t.checkf(t.get(i.Key).InboxMessages == provider.MaxInboxMessages+2, "%d messages, want %d", t.get(i.Key).InboxMessages, provider.MaxInboxMessages+2)

@@ -22,8 +22,9 @@ func sessionEnds() []testCase {
 		{name: "renewal-gives-up", run: sessionGiveUp, rule: renew},
 		{name: "claimed-again", run: sessionAgain, rule: lease},
 		{name: "idle", run: sessionIdle, rule: idle},
-		{name: "in-use", run: sessionUsed, rule: idle},
+		{name: "in-use", run: usedSessions, rule: idle},
 		{name: "leased-task-keeps-it", run: sessionBusy, rule: busy},
+		{name: "lease-of-another-owner", run: usedByAnother, rule: busy},
 		{name: "expired-task", run: sessionExpiredTask, rule: idle},
 		{name: "taken-over", run: sessionTakenOver, broad: true, rule: busy},
 		{name: "completed-after-its-end", run: sessionLate, rule: busy},
@@ -110,50 +111,6 @@ func sessionIdle(t *trial) {
 	t.pass(2 * short)
 	is(t, "sessions of a renewal after the idle time", renewSessions(t, "a"), 0)
 	is(t, "tasks of the idle session", len(t.fetchTasks(holding("b", 1))), 1)
-}
-
-// Each use counts. Right after it the owner holds the session, although the use before was long ago.
-func sessionUsed(t *trial) {
-	for name, use := range map[string]func(provider.Instance, leasedTask) provider.Time{
-		"completed": func(_ provider.Instance, task leasedTask) provider.Time {
-			return reportAt(t, task, provider.TaskComplete)
-		},
-		"released": func(_ provider.Instance, task leasedTask) provider.Time {
-			return reportAt(t, task, provider.TaskRelease)
-		},
-		"parked": func(_ provider.Instance, task leasedTask) provider.Time { return reportAt(t, task, provider.TaskPark) },
-		"committed": func(i provider.Instance, task leasedTask) provider.Time {
-			req := next(i)
-			req.Completes = []provider.TaskCompletion{{EventID: task.EventID, Token: task.token}}
-			return t.commit(req).Now
-		},
-		"renewed": func(_ provider.Instance, task leasedTask) provider.Time {
-			res, err := t.RenewTasks(t.ctx, provider.RenewTasksRequest{Items: []provider.TaskRenewal{renewal(task)}, Lease: 1})
-			t.ok(err)
-			return res.Now
-		},
-	} {
-		i := t.begin("i"+name, func(r *provider.CommitTurnRequest) { r.Tasks = tasksOf(2, inSession(name)) })
-		task := takeSession(t, shortIdle)
-		t.pass(2 * short)
-		used := use(i, task)
-		t.pass(short / 2)
-		req := fetchTasksRequest()
-		req.Owner, req.Sessions = "b", claim(1)
-		res, err := t.FetchTasks(t.ctx, req)
-		t.ok(err)
-		t.checkf(len(res.Tasks) == 0 || res.Now >= used.Add(short), "%s: the session ended at once, want it to last for Idle", name)
-		t.remove(i.Key, true)
-		t.pass(2 * short) // "a" may hold only one session
-	}
-}
-
-// reportAt reports on a task and returns the time of the report.
-func reportAt(t *trial, task leasedTask, outcome provider.TaskOutcome) provider.Time {
-	res, err := t.ReportTasks(t.ctx, provider.ReportTasksRequest{Items: []provider.TaskReport{reportOf(task, outcome)}})
-	t.ok(err)
-	t.mustf(len(res.Items) == 1 && res.Items[0].Err == nil, "the report returned %+v, want one result without an error", res.Items)
-	return res.Now
 }
 
 func sessionBusy(t *trial) {

@@ -11,6 +11,7 @@ import (
 func settledCases() []testCase {
 	const steered = "Terminate and Reset set Deliveries to 0, clear Blocked and end the turn lease."
 	const ready = "Reset sets ReadyAt to its own moment, or keeps an earlier one. So a second Reset delays nothing."
+	const removed = "It even keeps the moment of a timer that it removes."
 	const ahead = "A lease is a claim ahead while ReadyAt of its instance lies ahead, however it was taken."
 	const used = "[ErrInvalid]: a new task has the event ID of a stored one that the commit does not complete, or a new timer " +
 		"that of a stored one that it does not consume."
@@ -28,7 +29,7 @@ func settledCases() []testCase {
 		{name: "reset-frees", run: settledResetFrees, rule: "Reset also ends stickiness and the delay of a release."},
 		{name: "ended-is-never-ready", run: settledEnded, rule: "An instance that ends has ReadyAt 0."},
 		{name: "second-reset", run: settledSecondReset, rule: ready},
-		{name: "reset-of-a-ready-instance", run: settledResetReady, rule: ready},
+		{name: "reset-of-a-ready-instance", run: settledResetReady, rule: removed},
 		{
 			name: "expired-lease-is-shown-as-queued", run: settledShown,
 			rule: "A task whose lease has expired is shown as queued, without Owner and LeaseUntil.",

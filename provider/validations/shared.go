@@ -20,7 +20,7 @@ func sharedCases() []testCase {
 		{name: "lease-expires", run: leaseExpires, rule: held},
 		{name: "lease-race", run: leaseRace, rule: held},
 		{name: "record-put-and-get", run: recordPut, rule: "Record.Version: from 1, raised by each Put"},
-		{name: "record-unknown", run: recordUnknown, rule: record},
+		{name: "record-unknown", run: recordUnknown, rule: "A Get of a record that does not exist returns [ErrNotFound]."},
 		{name: "record-expect", run: recordExpect, rule: expects},
 		{name: "record-delete", run: recordDelete, rule: expects},
 		{name: "record-race", run: recordRace, rule: expects},

@@ -19,7 +19,7 @@ func steerCases() []testCase {
 		{name: "terminate-tells-parent", run: steerParent, rule: parent},
 		{name: "terminate-of-old-parent", run: steerOldParent, rule: parent},
 		{name: "terminate-tells-children", run: steerChildren, rule: children},
-		{name: "unblock", run: steerUnblock, rule: "Unblock clears the Blocked flag and its counts."},
+		{name: "unblock", run: steerUnblock, rule: "Unblock clears the Blocked flag and sets Deliveries to 0."},
 		{name: "reset-running", run: steerReset, rule: reset},
 		{name: "reset-ended", run: steerResetEnded, rule: reset},
 		{name: "reset-level", run: steerResetLevel, rule: "SteerRequest.EngineLevel: Reset: of the new execution"},

@@ -12,7 +12,7 @@ func unbound() map[string][]string {
 			"It knows nothing about orchestrations", "All that it needs is in plain fields next to the opaque bytes",
 			"Messages wait in the inbox of an instance", "First is the first turn of the instance, computed before the instance exists",
 			"Activity tasks wait in named queues",
-			"ExistsError", "Inspector", "InspectKind", "InspectRequest", "InspectResult", "ExecutionRow", "HistoryRow", "MessageRow", "TaskRow",
+			"ExistsError", "Inspector", "InspectKind", "InspectRequest", "ExecutionRow", "HistoryRow", "MessageRow", "TaskRow",
 			"TurnLeaseRow", "LeaseRow", "Status", "IDPolicy", "ClosePolicy", "Parent", "Blocked", "AttributeKind", "Attribute",
 			"Instance", "CreateRequest", "GetResult", "SteerAction", "SteerResult", "SteerTaskAction", "SteerTaskRequest", "TaskSteerer", "The request names what its caller has seen",
 			"SteerTask acts on a pending task without its token: complete, retry, hold, release", "No delay of a task reaches it", "Message", "NewMessage", "AskRequest", "AskResult",
