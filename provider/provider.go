@@ -121,8 +121,8 @@ type Provider interface {
 	// instance back for longer. The caller then holds the turn until the moment at which it is due. A claim ahead
 	// is a lease without any visible message. It ends when a message arrives that is visible before all others,
 	// and its delivery is not counted. A lease is a claim ahead while ReadyAt of its instance lies ahead, however it
-	// was taken. A provider may return some messages only once
-	// they are visible. Without [Features].Ahead it may do so with all of them.
+	// was taken. A timer of a commit ends it, too, if it is a claim ahead after what the commit consumes. A provider
+	// may return some messages only once they are visible. Without [Features].Ahead it may do so with all of them.
 	FetchTurns(ctx context.Context, req FetchTurnsRequest) (FetchTurnsResult, error)
 
 	// CommitTurn applies one turn of one instance: all of it, or nothing.

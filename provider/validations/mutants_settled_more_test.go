@@ -19,6 +19,7 @@ func brokenSettledLater() []brokenRule {
 		{name: "a parked task can be released", caught: "settled/parked-task-and-its-token", wide: true, breaks: releasesParked},
 		{name: "a terminated instance gives no reason", caught: "settled/reason-of-a-letter", wide: true, breaks: givesNoReason},
 		{name: "the deletion of a successor brings the replaced instance back", caught: "settled/replaced-for-good", wide: true, breaks: bringsBack},
+		{name: "the timers of a commit end no lease", caught: "settled/lease-overtaken-within-a-commit", wide: true, breaks: releasesOvertaken},
 		{name: "a redriven message waits again", caught: "settled/redriven-message", wide: true, breaks: delaysAgain},
 		{name: "an operator's retry gives up the attempt of an expired lease", caught: "settled/steered-expired-lease", wide: true, breaks: givesUpExpired},
 		{name: "a task without a key sets the turn of a newcomer", caught: "tasks/fairness-without-keyless", breaks: reordered(inOrder("b1 a3"))},
@@ -126,6 +127,17 @@ func bringsBack(m *mutant) {
 		for _, i := range list.Instances {
 			if _, err := m.Provider.Get(context.Background(), provider.GetRequest{ID: i.ID}); err != nil {
 				res.Instances = append(res.Instances, i)
+			}
+		}
+	})
+}
+
+func releasesOvertaken(m *mutant) {
+	holder := m.holders()
+	m.release.after(func(req provider.ReleaseTurnsRequest, res *provider.ReleaseTurnsResult, _ *error) {
+		for n, item := range req.Items {
+			if item.Kind == provider.ReleaseClean && holder(item.Key) == item.Token {
+				res.Errs[n] = nil
 			}
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/perdure/perdure/provider"
 )
@@ -38,6 +39,10 @@ func settledLater() []testCase {
 			name: "replaced-for-good", run: settledReplaced,
 			rule: "Filter.Replaced: also instances that another one has replaced, even if that one is deleted",
 		},
+		{
+			name: "lease-overtaken-within-a-commit", run: settledOvertakenWithin,
+			rule: "A timer of a commit ends it, too, if it is a claim ahead after what the commit consumes.",
+		},
 		{name: "redriven-message", run: settledRedrivenMessage, rule: "A redriven message is visible at once."},
 	}, needs(lacking[provider.TaskSteerer], []testCase{{
 		name: "steered-expired-lease", run: settledSteered,
@@ -62,6 +67,24 @@ func settledExpiredOrder(t *trial) {
 	})
 	t.mustf(len(list) == 2, "got %d turns, want 2", len(list))
 	t.checkf(list[0].Instance.ID == "held", "got %s first, want held, whose message was visible earlier", list[0].Instance.ID)
+}
+
+// settledOvertakenWithin commits without the lease, and leaves a message that is visible later. A new timer is due before or after it.
+func settledOvertakenWithin(t *trial) {
+	for what, due := range map[string]time.Duration{"before": 5 * long, "after": 15 * long} {
+		i := t.begin(what)
+		later := text("later")
+		later.Delay = 10 * long
+		t.send(i.Key, later)
+		t.send(i.Key, text("m"))
+		u := t.fetchOne(named(what))
+		req := next(u.Instance) // without the lease
+		req.Consumed = commitOf(u).Consumed
+		req.Timers = []provider.Timer{{EventID: 5, Due: i.CreatedAt.Add(due)}}
+		t.commit(req)
+		err := t.release(u)
+		t.checkf((err == nil) == (what == "after"), "a timer due %s the message that is left: the release of the lease returned %v", what, err)
+	}
 }
 
 func settledNotBefore(t *trial) {
