@@ -23,7 +23,7 @@ type InspectKind uint8
 // marked for deletion. Executions are those before the current one, by number. History and
 // tasks come by execution and event ID, messages by VisibleAt and ID. An expired lease is
 // included until the storage or the next owner ends it. For the last five kinds only the keys
-// are returned, each once.
+// are returned, each once. Outcomes are results and custom statuses.
 const (
 	InspectInstances InspectKind = iota + 1
 	InspectExecutions
