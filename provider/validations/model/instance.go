@@ -59,5 +59,6 @@ func doSteer(d *driver) {
 		row := d.row()
 		req.ID, req.Key, req.Commit = "", row.Key, row.Version
 	}
+	d.keepsPlace(req.ID, req.Key, req.Commit)
 	_, _ = call(d, "steer", (*provider.Full).Steer, always(req), nil)
 }

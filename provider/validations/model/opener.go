@@ -32,6 +32,7 @@ func doReset(d *driver) {
 		req.Notices = nil
 	}
 	d.brief = d.brief || d.idles
+	d.keepsPlace(req.ID, req.Key, req.Commit)
 	_, _ = call(d, "reset", (*provider.Full).Reset, once(func(s *side) provider.ResetRequest {
 		r := req
 		r.Prefix = p(s)

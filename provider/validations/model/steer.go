@@ -51,6 +51,7 @@ func doDrop(d *driver, req provider.SteerRequest) {
 		req.ID, req.Key = "", d.key()
 	}
 	req.Reason = "dropped"
+	d.keepsPlace("", req.Key, req.Commit)
 	number := int64(1 + d.n(len(d.model.inbox(req.Key).ids)+1))
 	_, _ = call(d, "steer", (*provider.Full).Steer, func(s *side) provider.SteerRequest {
 		named := req

@@ -52,6 +52,15 @@ func (w *world) openTurns() bool {
 	return false
 }
 
+// keepsPlace notes an act on an instance: an act gives it another Version, but only a commit ends the effect of a hold.
+func (w *world) keepsPlace(id string, key, act provider.UUID) {
+	for _, row := range w.rows {
+		if (row.Key == key || row.ID == id) && (row.Deliveries > 0 || w.released[row.Version]) {
+			w.released[act] = true
+		}
+	}
+}
+
 func doReleaseTurns(d *driver) {
 	req := provider.ReleaseTurnsRequest{Items: some(&d.source, 1, d.drawRelease)}
 	req.Items = append(req.Items, d.drawRelease())
