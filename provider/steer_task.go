@@ -22,8 +22,8 @@ type TaskSteerer interface {
 	//
 	// Complete, Retry and Hold void the token of a leased or parked task: its holder gets ErrLeaseLost at its next
 	// renewal or report. Retry and Hold give up its attempt: Attempt rises, Deliveries is 0, and the task has begun. A
-	// task whose lease has expired is queued: it keeps its attempt and deliveries, but not its token, and Retry leaves
-	// it its NotBefore and rank. A task whose cancellation was requested is not held, but retried. The Version of the instance does not change.
+	// task whose lease has expired is queued: it keeps its attempt and deliveries, but not its token. If its NotBefore
+	// has come, Retry leaves it that and its rank. A task whose cancellation was requested is not held, but retried. The Version of the instance does not change.
 	SteerTask(ctx context.Context, req SteerTaskRequest) (SteerTaskResult, error)
 }
 

@@ -46,7 +46,8 @@ func settledLater() []testCase {
 		{name: "redriven-message", run: settledRedrivenMessage, rule: "A redriven message is visible at once."},
 	}, needs(lacking[provider.TaskSteerer], []testCase{{
 		name: "steered-expired-lease", run: settledSteered,
-		rule: "A task whose lease has expired is queued: it keeps its attempt and deliveries, but not its token, and Retry leaves it its NotBefore and rank.",
+		rule: "A task whose lease has expired is queued: it keeps its attempt and deliveries, but not its token. " +
+			"If its NotBefore has come, Retry leaves it that and its rank.",
 	}})...)
 }
 
@@ -275,4 +276,10 @@ func settledSteered(t *trial) {
 	t.want(t.report(leased[1], provider.TaskRelease).Err, provider.ErrLeaseLost)
 	t.want(t.report(leased[2], provider.TaskRelease).Err, provider.ErrLeaseLost)
 	is(t, "the tasks", events(t.fetchTasks()), "2 1")
+	handed, _ := handedOff()
+	handed.NotBefore, handed.Lease.Duration = long, short
+	i = t.begin("delayed", func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{handed} })
+	t.pass(2 * short)
+	is(t, "the attempt of a hand-off after Retry", t.act(ref(i, 1), 1, provider.SteerTaskRetry), 1)
+	is(t, "the hand-off, although its delay is not over", t.fetchTask().Key, i.Key)
 }
