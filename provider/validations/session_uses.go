@@ -107,7 +107,9 @@ func usedByAnother(t *trial) {
 	handed, _ := handedOff()
 	handed.EventID, handed.Session, handed.Lease.Owner = 3, "s", "c"
 	req := next(i)
-	req.Tasks = append(tasksOf(2, inSession("s"))[1:], handed)
+	queued := newTask(2)
+	queued.Session = "s"
+	req.Tasks = []provider.NewTask{queued, handed}
 	t.commit(req)
 	t.pass(2 * short)
 	is(t, "the task for another owner after the idle time", t.fetchTask(holding("b", 1)).EventID, 2)

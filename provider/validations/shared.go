@@ -12,7 +12,6 @@ func sharedCases() []testCase {
 	const lease = "Lease acquires, renews or releases a named lease."
 	const held = "Acquiring a lease that another token holds unexpired returns [ErrLeaseLost] with the holder in the result."
 	const expects = "A write or delete names the version that it expects, 0 if the record must not exist. A mismatch returns [ErrConflict]."
-	const record = "Record reads, writes, deletes or scans versioned records."
 	return []testCase{
 		{name: "lease-acquire", run: leaseAcquire, rule: held},
 		{name: "lease-renew", run: leaseRenew, rule: "LeaseAcquire: also renews, when Token holds it"},
