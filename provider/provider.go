@@ -85,7 +85,7 @@ type Provider interface {
 	//   - Reset closes the current execution with status Reset, or keeps its ended status. It opens the next one,
 	//     Running, with Events as its history. Tasks and timers of the old one are removed; inbox messages stay.
 	//     The next execution is ready for a turn at once, even with an empty inbox. A replaced instance cannot be
-	//     reset: the call returns [ErrExists], or [ErrEnded] if no instance has the ID any more.
+	//     reset: the call returns [ErrExists], or [ErrEnded] if no instance has the ID any more. This comes before ErrConflict.
 	//   - Move gives the current execution another CodeVersion. It ends the turn lease and the stickiness, so that a
 	//     node with that version fetches the instance at once. Everything else stays, Blocked and Suspended included.
 	//   - Drop moves the message MessageID from the inbox to the dead letters, under Reason. If it does not wait there,

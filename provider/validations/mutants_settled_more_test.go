@@ -20,6 +20,7 @@ func brokenSettledLater() []brokenRule {
 		{name: "a terminated instance gives no reason", caught: "settled/reason-of-a-letter", wide: true, breaks: givesNoReason},
 		{name: "the deletion of a successor brings the replaced instance back", caught: "settled/replaced-for-good", wide: true, breaks: bringsBack},
 		{name: "the timers of a commit end no lease", caught: "settled/lease-overtaken-within-a-commit", wide: true, breaks: releasesOvertaken},
+		{name: "a reset looks at the Version first", caught: "settled/replaced-before-expected", wide: true, breaks: looksAtVersionFirst},
 		{name: "a redriven message waits again", caught: "settled/redriven-message", wide: true, breaks: delaysAgain},
 		{name: "an operator's retry gives up the attempt of an expired lease", caught: "settled/steered-expired-lease", wide: true, breaks: givesUpExpired},
 		{name: "a task without a key sets the turn of a newcomer", caught: "tasks/fairness-without-keyless", breaks: reordered(inOrder("b1 a3"))},
@@ -140,6 +141,15 @@ func releasesOvertaken(m *mutant) {
 				res.Errs[n] = nil
 			}
 		}
+	})
+}
+
+func looksAtVersionFirst(m *mutant) {
+	m.steer.around(func(ctx context.Context, req provider.SteerRequest, steer steerMethod) (provider.SteerResult, error) {
+		if !req.Expected.IsZero() && m.stored(ctx, req.Key).Version != req.Expected {
+			return provider.SteerResult{}, provider.ErrConflict
+		}
+		return steer(ctx, req)
 	})
 }
 

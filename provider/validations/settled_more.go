@@ -43,6 +43,7 @@ func settledLater() []testCase {
 			name: "lease-overtaken-within-a-commit", run: settledOvertakenWithin,
 			rule: "A timer of a commit ends it, too, if it is a claim ahead after what the commit consumes.",
 		},
+		{name: "replaced-before-expected", run: settledReplacedFirst, rule: "This comes before ErrConflict."},
 		{name: "redriven-message", run: settledRedrivenMessage, rule: "A redriven message is visible at once."},
 	}, needs(lacking[provider.TaskSteerer], []testCase{{
 		name: "steered-expired-lease", run: settledSteered,
@@ -233,6 +234,19 @@ func settledReplaced(t *trial) {
 	again := t.create("i")
 	is(t, "the key under the ID", t.byID("i").Key, again.Key)
 	checkList(t, provider.Filter{}, "i")
+}
+
+// settledReplacedFirst resets a replaced instance under a Version that it does not have.
+func settledReplacedFirst(t *trial) {
+	old := t.end(t.begin("i"))
+	now := t.create("i", replace)
+	reset := func() error {
+		_, err := t.Steer(t.ctx, provider.SteerRequest{Key: old.Key, Action: provider.SteerReset, Commit: unique(), Expected: unique()})
+		return err
+	}
+	t.unchanged(old.Key, func() { t.want(reset(), provider.ErrExists) })
+	t.remove(now.Key, true)
+	t.unchanged(old.Key, func() { t.want(reset(), provider.ErrEnded) })
 }
 
 func settledRedrivenMessage(t *trial) {
