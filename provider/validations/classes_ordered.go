@@ -19,6 +19,7 @@ func orderedCases() []testCase {
 		{name: "turns-against-keys", run: orderedTurns, rule: "Instances come in order of ReadyAt."},
 		{name: "tasks-against-keys", run: orderedTasks, rule: equalRanks},
 		{name: "equal-ranks-against-keys", run: orderedEqualRanks, rule: equalRanks},
+		{name: "released-ranks-against-keys", run: orderedReleased, rule: equalRanks},
 		{name: "late-tasks-against-keys", run: orderedLate, rule: "Tasks past their time come first, ordered by that time."},
 		{name: "instances-against-keys", run: orderedList, rule: listed},
 		{

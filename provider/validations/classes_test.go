@@ -66,7 +66,7 @@ func classTable() map[string]map[string]string {
 		orders: {
 			"Create": unordered, "Get": "settled/attributes-by-name", "Steer": "settled/attributes-by-name",
 			"FetchTurns": "classes/messages-against-their-ids classes/turns-against-keys", "CommitTurn": "settled/letters-of-a-close",
-			"ReleaseTurns": unordered, "FetchTasks": "classes/tasks-against-keys classes/equal-ranks-against-keys classes/late-tasks-against-keys",
+			"ReleaseTurns": unordered, "FetchTasks": "classes/tasks-against-keys classes/equal-ranks-against-keys classes/released-ranks-against-keys classes/late-tasks-against-keys",
 			"ReportTasks": unordered, "RenewTasks": unordered, "Send": "send/visible-order", "Ask": unordered, "FetchAsks": unordered, "Answer": unordered,
 			"ReadHistory": "read/history-range", "List": "classes/instances-against-keys", "Count": unordered, "Stats": unordered, "Delete": unordered,
 			"Prune": "classes/pruned-against-keys", "DeadLetters": "classes/letters-against-keys", "Lease": unordered, "Record": "shared/record-scan",

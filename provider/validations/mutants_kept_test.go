@@ -23,6 +23,7 @@ func brokenKept() []brokenRule {
 		{name: "a commit checks the first completion only", caught: "classes/second-completion", wide: true, breaks: checksFirstCompletion},
 		{name: "the release of a fetch releases one task", caught: "classes/all-tasks-of-a-token", wide: true, breaks: releasesOneTask},
 		{name: "a task past its time takes no place within its fetch", caught: "classes/limit-within-one-fetch", wide: true, breaks: fetchesLateFirst},
+		{name: "released tasks of one rank come by key", caught: "classes/released-ranks-against-keys", wide: true, breaks: ordersTasksByKey},
 		{name: "a full last page has a cursor", caught: "classes/last-page", wide: true, breaks: pointsBehindTheLast},
 		{name: "a full last page of rows has a cursor", caught: "classes/last-page-of-rows", wide: true, breaks: pointsBehindTheLastRow},
 		{name: "a renewal is no use of a session", caught: "sessions/in-use", wide: true, breaks: renewalsUseNothing},
