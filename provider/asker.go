@@ -8,7 +8,8 @@ type Asker interface {
 	// Ask stores a question outside the inbox. It blocks until the question is answered, Wait has passed
 	// ([ErrNoAnswer]) or the context is done. An instance accepts questions in any status. The question is removed
 	// when the call returns or Wait has passed. If there is no such instance, or it is being deleted, the call returns
-	// [ErrNotFound]. An instance that is removed during the call ends it with ErrNotFound, too.
+	// [ErrNotFound]. An instance that is removed during the call ends it with ErrNotFound, too. An AskID
+	// that a waiting call of the same process has returns [ErrExists], and that call goes on.
 	//
 	// With As, the question goes to nodes with that capability instead of the instance's own. The engine level of the
 	// instance still counts.

@@ -31,7 +31,8 @@
 //     *Error says whether nothing happened, it happened, or the outcome is unknown.
 //   - Text. IDs, names and keys are valid UTF-8 without NUL, at most [MaxName] bytes,
 //     compared byte by byte. Everything else is refused with [ErrInvalid].
-//   - Concurrency. All methods are safe for concurrent use.
+//   - Concurrency. All methods are safe for concurrent use. Writes to one instance, task
+//     or record apply one after the other. None undoes another.
 //   - Context. A call whose context is done before the storage takes it up changes
 //     nothing and returns the context's error. After that, the outcome is unknown.
 //   - Stale reads may only err towards Running: Terminal and Missing come from a read

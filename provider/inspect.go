@@ -22,8 +22,8 @@ type InspectKind uint8
 // The kinds of rows, and their order within a key. Instances include replaced ones and those
 // marked for deletion. Executions are those before the current one, by number. History and
 // tasks come by execution and event ID, messages by VisibleAt and ID. An expired lease is
-// included until the storage or the next owner ends it. For the last five kinds only the keys
-// are returned, each once. Outcomes are results and custom statuses.
+// included until the storage or the next owner ends it. An instance with a result or a
+// custom status has an outcome. For the last five kinds only the keys are returned, each once.
 const (
 	InspectInstances InspectKind = iota + 1
 	InspectExecutions

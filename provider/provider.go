@@ -17,7 +17,8 @@ type Provider interface {
 	//
 	// The replaced instance stays readable by its key. An instance that is being deleted counts as existing.
 	// Only Create, and the Starts of a commit, insert instances. A Key in use is refused with an [*ExistsError] that
-	// names its holder, under every policy. An ID in use decides first.
+	// names its holder, under every policy. An ID in use decides first. After that, a Parent that is gone or
+	// being deleted is refused with [ErrNotFound]. A Suspended instance has not ended.
 	//
 	// The Key is one of [NewKey] for the ID. A provider stores any Key, or refuses one of another slot than its ID's with
 	// [ErrInvalid].
@@ -33,7 +34,7 @@ type Provider interface {
 	//
 	// Messages are delivered in the same transaction, in order and after the start message. A turn in First has
 	// consumed them, too. With UseExisting they go to the existing instance, under the limits of Send. If it has
-	// ended, the call returns [ErrEnded]. A call that repeats the RequestID of an earlier one delivers nothing and
+	// ended, the call returns [ErrEnded]. A refused call is not remembered. A call that repeats the RequestID of an earlier one delivers nothing and
 	// returns the instance, even one that has ended since. An instance remembers at least the last [MaxRequests]
 	// requests with which it got Messages. Without a RequestID, each call delivers.
 	//
@@ -79,7 +80,7 @@ type Provider interface {
 	//   - Terminate appends the caller's opaque Event at length+1 and stores Result. It removes all tasks and
 	//     timers of the execution; the next renewal of a leased task returns Terminal. It moves the rest of the
 	//     inbox to the dead letters. It delivers ParentNotice to the inbox of the parent if the execution that
-	//     started the instance still runs. It delivers ChildNotice to every running child with close policy Cancel,
+	//     started the instance still runs. Suspended counts as running. It delivers ChildNotice to every running child with close policy Cancel,
 	//     Suspended ones included. Grandchildren get none. It delivers Notices as a commit delivers its Sends; a refusal
 	//     goes to the dead letters. Notices come first, then the message of the Listener, ParentNotice and ChildNotice.
 	//   - Reset closes the current execution with status Reset, or keeps its ended status. It opens the next one,
@@ -146,7 +147,7 @@ type Provider interface {
 	// turn lease.
 	//
 	// Sends and Starts are recorded with the commit. They are delivered at least once, in order per (sender,
-	// target), and deduplicated. A refusal (ID in use, target gone or ended) comes back as the message that the
+	// target), and deduplicated. A refusal (ID or Key in use, target gone or ended) comes back as the message that the
 	// caller gave for it, never as an error of this call. If the sender ends in this commit, the refusal goes to
 	// the dead letters. The dead letters of a close come in order (VisibleAt, ID), refusals included. Their Reason is
 	// CloseInbox if that is set. Without CloseInbox, and for those of Terminate, it is a text of the provider that is
@@ -266,6 +267,7 @@ type Provider interface {
 	ReadHistory(ctx context.Context, req ReadHistoryRequest) (ReadHistoryResult, error)
 
 	// Close ends all blocked calls with [ErrClosed], waits for calls in progress and frees what the provider holds.
+	// A call in progress succeeds, is refused as always, or returns ErrClosed and has changed nothing.
 	// Later calls return ErrClosed. Closing twice is fine.
 	Close() error
 }

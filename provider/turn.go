@@ -66,7 +66,7 @@ type Replies struct {
 // Start is a child started by a commit.
 type Start struct {
 	Create  CreateRequest // Policy IDReject or IDReplaceEnded, no First
-	Refused NewMessage    // put into the sender's inbox if the ID is in use
+	Refused NewMessage    // put into the sender's inbox if the ID or Key is in use
 }
 
 // TaskCompletion completes, within a turn's commit, a task whose result the turn has

@@ -65,6 +65,9 @@ func (a *asks) ask(ctx context.Context, req provider.AskRequest) (provider.AskRe
 	}
 	req.Wait = min(req.Wait, provider.MaxWait)
 	ch := a.hub.Expect(req.AskID)
+	if ch == nil {
+		return provider.AskResult{}, fmt.Errorf("question %s: %w", req.AskID, provider.ErrExists)
+	}
 	defer a.hub.Unexpect(req.AskID)
 	if err := a.db.door.Enter(ctx); err != nil {
 		return provider.AskResult{}, err

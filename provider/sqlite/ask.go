@@ -41,6 +41,9 @@ func (as *asks) Ask(ctx context.Context, req provider.AskRequest) (provider.AskR
 	}
 	req.Wait = min(req.Wait, provider.MaxWait)
 	ch := as.store.hub.Expect(req.AskID)
+	if ch == nil {
+		return provider.AskResult{}, fmt.Errorf("question %s: %w", req.AskID, provider.ErrExists)
+	}
 	defer as.store.hub.Unexpect(req.AskID)
 	key, err := write(ctx, as.handle, "ask", len(req.Payload), func(t *tx, key *provider.UUID) error {
 		h, err := t.Find(req.ID, req.Key)

@@ -27,6 +27,11 @@ func askCases() []testCase {
 		{name: "answered-once", run: askOnce, rule: gone},
 		{name: "removed", run: askRemoved, rule: "The question is removed when the call returns or Wait has passed."},
 		{name: "by-key-or-id", run: askNamed, rule: "It names the instance by Key, or by ID when Key is zero."},
+		{name: "id-in-use", run: askInUse, rule: "An AskID that a waiting call of the same process has returns [ErrExists], and that call goes on."},
+		{
+			name: "close-ends-questions", run: askClosed,
+			rule: "Close ends all blocked calls with [ErrClosed], waits for calls in progress and frees what the provider holds.",
+		},
 		{name: "wait-is-positive", run: askNeedsWait, rule: "AskRequest.Wait: must be positive"},
 		{name: "up-to-max", run: asksMax, rule: fetches},
 		{name: "fetch-passes", run: asksPass, rule: "The call blocks up to Wait."},

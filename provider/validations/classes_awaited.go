@@ -17,6 +17,8 @@ func awaitedCases() []testCase {
 	return []testCase{
 		{name: "awaited-turns", run: awaitedTurns, broad: true, rule: blocks},
 		{name: "awaited-turns-at-once", run: racedTurnWaits, broad: true, rule: blocks},
+		{name: "awaited-turns-behind", run: awaitedBehind, broad: true, rule: blocks},
+		{name: "awaited-tasks-behind", run: awaitedTasksBehind, broad: true, rule: tasks},
 		{name: "awaited-tasks", run: awaitedTasks, broad: true, rule: tasks},
 		{name: "awaited-tasks-at-once", run: racedTaskWaits, broad: true, rule: tasks},
 		{name: "awaited-ends", run: awaitedEnds, broad: true, rule: told},
@@ -34,7 +36,7 @@ func awaitedCases() []testCase {
 		},
 		{
 			name: "close-waits", run: closeWaits, broad: true,
-			rule: "Close ends all blocked calls with [ErrClosed], waits for calls in progress and frees what the provider holds.",
+			rule: "A call in progress succeeds, is refused as always, or returns ErrClosed and has changed nothing.",
 		},
 	}
 }
@@ -248,10 +250,13 @@ func racedAnswerWaits(t *trial) {
 	}
 }
 
-// closeWaits closes the provider under its callers. No call succeeds long after Close has returned, and all return.
+// closeWaits closes the provider under its callers. Each call succeeds or returns ErrClosed. None succeeds long after Close has returned.
 func closeWaits(t *trial) {
-	const callers = 4
+	const callers = 8
 	i := t.begin("i")
+	if !t.inTurn {
+		t.ctx = yielding{t.ctx} // a call in progress waits for others
+	}
 	last := make([]time.Time, callers)
 	var closed time.Time
 	t.parallel(callers+1, func(n int) {
@@ -261,14 +266,16 @@ func closeWaits(t *trial) {
 			closed = time.Now()
 			return
 		}
-		for !t.inTurn {
+		for k := 0; !t.inTurn; k++ {
 			_, err := t.Send(t.ctx, provider.SendRequest{Key: i.Key, Message: text("m")})
 			if err != nil {
 				t.want(err, provider.ErrClosed)
 				return
 			}
 			last[n] = time.Now()
-			_, _ = t.store.FetchAsks(t.ctx, provider.FetchAsksRequest{Max: 1, Lease: long, Wait: blink})
+			if k%callers == n {
+				_, _ = t.store.FetchTurns(t.ctx, with(fetchRequest(), func(r *provider.FetchTurnsRequest) { r.Wait = blink }))
+			}
 		}
 	})
 	for _, at := range last {

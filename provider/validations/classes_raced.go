@@ -9,10 +9,10 @@ import (
 	"github.com/perdure/perdure/provider"
 )
 
-// racedCases lets another writer come between each read of the store and the write that depends on it. One round rarely meets the
-// gap of a fast store, so each case has many.
+// racedCases lets another writer come between each read of the store and the write that depends on it. The acts of a round begin
+// while other commits keep the store busy.
 func racedCases() []testCase {
-	return []testCase{
+	return append(rowRaces(), []testCase{
 		{
 			name: "race-of-records", run: racedRecords, broad: true,
 			rule: "A write or delete names the version that it expects, 0 if the record must not exist. A mismatch returns [ErrConflict].",
@@ -40,44 +40,42 @@ func racedCases() []testCase {
 			name: "race-of-answers", run: racedAnswers, broad: true,
 			rule: "Answer answers a question. It returns [ErrNotFound] if the question is gone or was answered before.",
 		},
-	}
+	}...)
 }
 
 // rounds is how often a race is repeated.
 const rounds = 25
 
-// Writers go through the same records side by side, so that they meet at many of them.
 func racedRecords(t *trial) {
-	const writers, records = 6, 2 * rounds
-	for n := range records {
-		t.record(put(fmt.Sprint("k", n), "first", 0))
-	}
-	var won [records]atomic.Int64
-	t.parallel(writers, func(n int) {
-		for k := range records {
-			req := put(fmt.Sprint("k", k), fmt.Sprint(n), 1)
-			if (n+k)%writers == 0 {
+	const writers = 6
+	b := newBustle(t)
+	for round := range meetings {
+		key := fmt.Sprint("k", round)
+		t.record(put(key, "first", 0))
+		var won atomic.Int64
+		b.behind(t, writers, func(n int) {
+			req := put(key, fmt.Sprint(n), 1)
+			if (n+round)%writers == 0 {
 				req.Action = provider.RecordDelete
 			}
 			_, err := t.Record(t.ctx, req)
 			if err == nil {
-				won[k].Add(1)
+				won.Add(1)
 			} else {
 				t.want(err, provider.ErrConflict)
 			}
-		}
-	})
-	for k := range records {
-		t.mustf(won[k].Load() == 1, "record %d: %d writes on one version were stored, want 1", k, won[k].Load())
+		})
+		t.mustf(won.Load() == 1, "round %d: %d writes on one version were stored, want 1", round, won.Load())
 	}
 }
 
 // Senders compete with the commit that closes the instance. Each message that was accepted is consumed or a dead letter.
 func racedCloses(t *trial) {
-	for round := range rounds {
+	b := newBustle(t)
+	for round := range meetings {
 		i := t.begin(fmt.Sprint("i", round))
 		var accepted atomic.Int64
-		t.parallel(3, func(n int) {
+		b.behind(t, 3, func(n int) {
 			if (n+round)%3 > 0 { // the order in which they begin changes
 				_, err := t.Send(t.ctx, provider.SendRequest{Key: i.Key, Message: text("m")})
 				if err == nil {
@@ -106,10 +104,11 @@ func racedCloses(t *trial) {
 
 // A commit and an operator change one instance. The commit is stored before the operator's change, or refused.
 func racedOperators(t *trial) {
-	for round := range rounds {
+	b := newBustle(t)
+	for round := range meetings {
 		i := t.begin(fmt.Sprint("i", round))
 		var stored atomic.Int64
-		t.parallel(3, func(n int) {
+		b.behind(t, 3, func(n int) {
 			switch (n + round) % 3 {
 			case 0:
 				if _, err := t.CommitTurn(t.ctx, next(i, "event")); err == nil {
@@ -133,12 +132,13 @@ func racedOperators(t *trial) {
 // A completion competes with the commit that ends or continues the execution. Its message is in the inbox, in the dead letters, or
 // the report says that the execution is over.
 func racedCompletions(t *trial) {
-	for round := range rounds {
+	b := newBustle(t)
+	for round := range meetings {
 		i := t.begin(fmt.Sprint("i", round), func(r *provider.CommitTurnRequest) { r.Tasks = []provider.NewTask{newTask(1)} })
 		task := t.fetchTask()
 		var res provider.TaskReportResult
 		var closed atomic.Bool
-		t.parallel(2, func(n int) {
+		b.behind(t, 2, func(n int) {
 			if (n+round)%2 == 0 {
 				res = t.report(task, provider.TaskComplete)
 				return
@@ -159,10 +159,11 @@ func racedCompletions(t *trial) {
 }
 
 func racedRedrives(t *trial) {
-	i := buryMessages(t, rounds)
+	i := buryMessages(t, meetings)
+	b := newBustle(t)
 	for round, l := range t.letters() {
 		var done atomic.Int64
-		t.parallel(3, func(n int) {
+		b.behind(t, 3, func(n int) {
 			action := provider.DeadLettersRedrive
 			if n == 2 {
 				action = provider.DeadLettersDiscard
@@ -172,15 +173,16 @@ func racedRedrives(t *trial) {
 		})
 		t.mustf(done.Load() == 1, "round %d: one letter was taken %d times, want once", round, done.Load())
 	}
-	t.checkf(t.get(i.Key).InboxMessages <= rounds, "%d messages of %d letters", t.get(i.Key).InboxMessages, rounds)
+	t.checkf(t.get(i.Key).InboxMessages <= meetings, "%d messages of %d letters", t.get(i.Key).InboxMessages, meetings)
 	is(t, "dead letters that remain", len(t.letters()), 0)
 }
 
 func racedLeases(t *trial) {
-	for round := range rounds {
+	b := newBustle(t)
+	for round := range meetings {
 		var mu sync.Mutex
 		var winners []provider.LeaseRequest
-		t.parallel(4, func(n int) {
+		b.behind(t, 4, func(n int) {
 			req := acquire(fmt.Sprint("owner-", n))
 			req.Name = fmt.Sprint("lease-", round)
 			if _, err := t.Lease(t.ctx, req); err != nil {
@@ -200,29 +202,29 @@ func racedLeases(t *trial) {
 	}
 }
 
+// racedCreates races for an ID that is free in some rounds, and that an ended instance has in the others.
 func racedCreates(t *trial) {
-	t.end(t.begin("i"))
-	for round := range rounds {
-		var won, begun atomic.Int64
-		t.parallel(4, func(n int) {
-			req := createRequest("i")
-			req.Name = "setup-i"
+	b := newBustle(t)
+	for round := range meetings {
+		id := fmt.Sprint("i", round)
+		if round%2 == 0 {
+			t.end(t.begin(id))
+		}
+		var won atomic.Int64
+		b.behind(t, 4, func(n int) {
+			req := createRequest(id)
 			req.Policy = provider.IDReplaceEnded
-			if n == 3 {
+			if (n+round)%4 == 3 {
 				req.Policy = provider.IDUseExisting
 			}
 			res, err := t.Create(t.ctx, req)
-			switch {
-			case err != nil:
+			if err != nil {
 				t.want(err, provider.ErrExists)
-			case res.Created:
+			} else if res.Created {
 				won.Add(1)
-			default:
-				begun.Add(1)
 			}
 		})
 		t.mustf(won.Load() == 1, "round %d: %d instances were created under one ID, want 1", round, won.Load())
-		t.end(t.byID("i"))
 	}
 }
 

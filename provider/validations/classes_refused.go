@@ -1,6 +1,7 @@
 package validations
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/perdure/perdure/provider"
@@ -28,6 +29,10 @@ func refusedCases() []testCase {
 			name: "refused-record", run: refusedRecord,
 			rule: "A write or delete names the version that it expects, 0 if the record must not exist. A mismatch returns [ErrConflict].",
 		},
+		{name: "refused-messages", run: refusedMessages, rule: "A refused call is not remembered."},
+		{name: "refused-parent", run: refusedParent, rule: "After that, a Parent that is gone or being deleted is refused with [ErrNotFound]."},
+		{name: "refused-start", run: refusedStart, rule: "Start.Refused: put into the sender's inbox if the ID or Key is in use"},
+		{name: "refused-replacement", run: refusedReplacement, rule: "A Suspended instance has not ended."},
 	}
 }
 
@@ -163,7 +168,7 @@ func refusedCreate(t *trial) {
 		req.Attributes = []provider.Attribute{{Name: "a", Kind: provider.AttributeInt, Number: 1}}
 		return req
 	}
-	used, orphan := full("new", provider.IDReject), full("orphan", provider.IDReject)
+	used, orphan := full("parent!new", provider.IDReject), full("orphan", provider.IDReject)
 	used.Key = i.Key
 	orphan.Parent = provider.Parent{Key: unique(), ID: "nobody", Execution: 1, EventID: 1}
 	for what, req := range map[string]provider.CreateRequest{
@@ -175,7 +180,11 @@ func refusedCreate(t *trial) {
 	} {
 		t.wholeUnchanged("a create with "+what, func() {
 			_, err := t.Create(t.ctx, req)
-			t.checkf(err != nil && provider.OutcomeOf(err) == provider.OutcomeNothing, "a create with %s returned %v, want a refusal", what, err)
+			want := provider.ErrExists
+			if what == "a parent that is gone" {
+				want = provider.ErrNotFound
+			}
+			t.checkf(errors.Is(err, want), "a create with %s returned %v, want %v", what, err, want)
 		})
 	}
 	t.wholeUnchanged("the use of an existing instance", func() {
@@ -185,24 +194,53 @@ func refusedCreate(t *trial) {
 	})
 }
 
+// steerRequests are requests of each action with all that it takes.
+func steerRequests() map[string]provider.SteerRequest {
+	list := map[string]provider.SteerRequest{
+		"suspend":   {Action: provider.SteerSuspend},
+		"resume":    {Action: provider.SteerResume},
+		"terminate": {Action: provider.SteerTerminate, Result: []byte("result")},
+		"unblock":   {Action: provider.SteerUnblock},
+		"move":      {Action: provider.SteerMove, CodeVersion: "v2", EngineLevel: 3},
+		"drop":      {Action: provider.SteerDrop, MessageID: 1, Reason: "reason"},
+		"reset":     {Action: provider.SteerReset, Events: [][]byte{[]byte("one")}},
+	}
+	for name, req := range list {
+		if req.Action == provider.SteerTerminate {
+			notices(&req)
+		}
+		if req.Action != provider.SteerReset {
+			req.Event = []byte("event")
+		}
+		list[name] = req
+	}
+	return list
+}
+
 func refusedSteer(t *trial) {
-	parent := beginFamily(t, func(*provider.Start) {}, func(*provider.Start) {})
+	beginFamily(t, func(*provider.Start) {}, func(*provider.Start) {})
 	ended := t.end(t.byID("a"))
 	replaced := t.end(t.begin("i"))
 	t.create("i", replace)
-	req := provider.SteerRequest{Event: []byte("event"), Result: []byte("result"), Events: [][]byte{[]byte("one")}}
-	notices(&req)
-	_ = parent
-	for action := provider.SteerSuspend; action <= provider.SteerReset; action++ {
+	for name, req := range steerRequests() {
 		for what, key := range map[string]provider.UUID{"ended": ended.Key, "replaced": replaced.Key, "unknown": unique()} {
-			if action == provider.SteerReset && what == "ended" {
+			want := provider.ErrEnded
+			switch {
+			case what == "unknown":
+				want = provider.ErrNotFound
+			case name == "reset" && what == "ended":
 				continue // it may be reset
+			case name == "reset":
+				want = provider.ErrExists
 			}
-			t.wholeUnchanged(fmt.Sprintf("action %d on an instance that is %s", action, what), func() {
-				own := req
-				own.Key, own.Action, own.Commit = key, action, unique()
-				_, err := t.Steer(t.ctx, own)
-				t.checkf(err != nil && provider.OutcomeOf(err) == provider.OutcomeNothing, "action %d returned %v, want a refusal", action, err)
+			t.wholeUnchanged(fmt.Sprintf("the act %q on an instance that is %s", name, what), func() {
+				req.Key, req.RequestID = key, "request "+name
+				for _, repeat := range []string{"", " and is repeated"} {
+					req.Commit = unique()
+					_, err := t.Steer(t.ctx, req)
+					t.checkf(errors.Is(err, want), "the act %q on an instance that is %s%s returned %v, want %v: a refused act is not remembered",
+						name, what, repeat, err, want)
+				}
 			})
 		}
 	}
@@ -217,7 +255,7 @@ func refusedSend(t *trial) {
 		req.Message = text("m")
 		t.wholeUnchanged("a send to "+what, func() {
 			_, err := t.Send(t.ctx, req)
-			t.checkf(err != nil && provider.OutcomeOf(err) == provider.OutcomeNothing, "a send to %s returned %v, want a refusal", what, err)
+			t.checkf(errors.Is(err, provider.ErrEnded) || errors.Is(err, provider.ErrNotFound), "a send to %s returned %v, want ErrEnded or ErrNotFound", what, err)
 		})
 	}
 }
@@ -242,14 +280,14 @@ func refusedReport(t *trial) {
 				res, err := t.ReportTasks(t.ctx, provider.ReportTasksRequest{Items: []provider.TaskReport{item}})
 				t.ok(err)
 				t.mustf(len(res.Items) == 1, "%d results for one report, want 1", len(res.Items))
-				t.want(res.Items[0].Err, provider.ErrLeaseLost)
+				t.lost(fmt.Sprintf("a report with outcome %d for %s", outcome, what), res.Items[0].Err)
 			})
 		}
 	}
 	t.ok(t.report(task, provider.TaskPark).Err)
 	for _, outcome := range []provider.TaskOutcome{provider.TaskPark, provider.TaskRelease, provider.TaskDiscard} {
 		t.wholeUnchanged(fmt.Sprintf("outcome %d for a parked task", outcome), func() {
-			t.want(t.report(task, outcome).Err, provider.ErrLeaseLost)
+			t.lost(fmt.Sprintf("a report with outcome %d for a parked task", outcome), t.report(task, outcome).Err)
 		})
 	}
 }
@@ -263,9 +301,14 @@ func refusedRenewal(t *trial) {
 		}
 		t.wholeUnchanged("a renewal for "+what, func() {
 			res := t.renew(provider.TaskRenewal{TaskRef: item.TaskRef, Token: item.Token, Details: []byte("details")})
-			t.want(res.Err, provider.ErrLeaseLost)
+			t.lost("a renewal for "+what, res.Err)
 		})
 	}
+}
+
+// lost checks that an item of a batch was refused.
+func (t *trial) lost(what string, err error) {
+	t.checkf(errors.Is(err, provider.ErrLeaseLost), "%s returned error %v, want ErrLeaseLost", what, err)
 }
 
 func refusedRelease(t *trial) {
@@ -279,7 +322,7 @@ func refusedRelease(t *trial) {
 		},
 	} {
 		t.wholeUnchanged("a release by another token with "+what, func() {
-			t.want(t.release(u, change, func(r *provider.TurnRelease) { r.Token = unique() }), provider.ErrLeaseLost)
+			t.lost("a release by another token with "+what, t.release(u, change, func(r *provider.TurnRelease) { r.Token = unique() }))
 		})
 	}
 	t.ok(t.release(u))

@@ -27,31 +27,33 @@ func classTable() map[string]map[string]string {
 		"no: its result has no order", "limits/names"
 	return map[string]map[string]string{
 		refuses: {
-			"Create": "classes/refused-create", "Get": reads, "Steer": "classes/refused-steer", "FetchTurns": "fetch-turns/others-are-not-counted",
-			"CommitTurn": "classes/refused-commit settled/used-event settled/used-event-of-a-close", "ReleaseTurns": "classes/refused-release",
+			"Create": "classes/refused-create classes/refused-messages classes/refused-parent classes/refused-replacement", "Get": reads, "Steer": "classes/refused-steer", "FetchTurns": "fetch-turns/others-are-not-counted",
+			"CommitTurn": "classes/refused-commit classes/refused-start settled/used-event settled/used-event-of-a-close", "ReleaseTurns": "classes/refused-release",
 			"FetchTasks": "max-leased/places", "ReportTasks": "classes/refused-report", "RenewTasks": "classes/refused-renewal",
 			"Send": "classes/refused-send", "Ask": "ask/unknown", "FetchAsks": "ask/capabilities", "Answer": "ask/answered-once",
 			"ReadHistory": reads, "List": reads, "Count": reads, "Stats": reads, "Delete": "classes/refused-delete",
 			"Prune": "classes/grandchild-keeps-the-tree", "DeadLetters": "classes/refused-redrive", "Lease": "settled/named-lease-of-another",
-			"Record": "classes/refused-record", "Close": "wait/closed",
+			"Record": "classes/refused-record", "SteerTask": "steer-task/other-attempt steer-task/other-state steer-task/not-pending", "Close": "wait/closed",
 		},
 		races: {
-			"Create": "classes/race-of-creates", "Get": reads, "Steer": "classes/race-of-commits-and-operators",
-			"FetchTurns": "fetch-turns/racing-fetchers", "CommitTurn": "classes/race-of-closes-and-sends fence/racing-commits",
-			"ReleaseTurns": "fetch-turns/racing-for-an-expired-lease", "FetchTasks": "tasks/racing-fetchers",
-			"ReportTasks": "classes/race-of-completions", "RenewTasks": "report/racing-with-renewals", "Send": "classes/race-of-closes-and-sends",
+			"Create": "classes/race-of-creates classes/race-at-one-instance", "Get": reads,
+			"Steer":      "classes/race-of-commits-and-operators classes/race-at-one-instance classes/race-of-deletes-and-resets",
+			"FetchTurns": "fetch-turns/racing-fetchers", "CommitTurn": "classes/race-of-closes-and-sends classes/race-at-one-instance fence/racing-commits",
+			"ReleaseTurns": "classes/race-at-one-instance fetch-turns/racing-for-an-expired-lease", "FetchTasks": "tasks/racing-fetchers",
+			"ReportTasks": "classes/race-of-completions classes/race-at-one-task", "RenewTasks": "classes/race-of-renewals-and-closes report/racing-with-renewals",
+			"Send": "classes/race-of-closes-and-sends classes/race-at-one-instance", "SteerTask": "classes/race-of-task-steering",
 			"Ask": "classes/race-of-answers", "FetchAsks": "classes/race-of-answers", "Answer": "classes/race-of-answers",
-			"ReadHistory": reads, "List": reads, "Count": reads, "Stats": reads, "Delete": "clean/delete-races-with-children",
-			"Prune": "clean/delete-races-with-children", "DeadLetters": "classes/race-of-redrives", "Lease": "classes/race-of-named-leases",
+			"ReadHistory": reads, "List": reads, "Count": reads, "Stats": reads, "Delete": "classes/race-of-deletes-and-resets clean/delete-races-with-children",
+			"Prune": "classes/race-of-deletes-and-resets clean/delete-races-with-children", "DeadLetters": "classes/race-of-redrives", "Lease": "classes/race-of-named-leases",
 			"Record": "classes/race-of-records", "Close": "classes/close-waits",
 		},
 		waits: {
 			"Create": calls, "Get": "classes/awaited-ends classes/awaited-ends-at-once classes/awaited-end-of-the-blocked classes/awaited-end-of-the-replaced", "Steer": calls,
-			"FetchTurns": "classes/awaited-turns classes/awaited-turns-at-once", "CommitTurn": calls, "ReleaseTurns": calls,
-			"FetchTasks": "classes/awaited-tasks classes/awaited-tasks-at-once", "ReportTasks": calls, "RenewTasks": calls, "Send": calls,
+			"FetchTurns": "classes/awaited-turns classes/awaited-turns-at-once classes/awaited-turns-behind", "CommitTurn": calls, "ReleaseTurns": calls,
+			"FetchTasks": "classes/awaited-tasks classes/awaited-tasks-at-once classes/awaited-tasks-behind", "ReportTasks": calls, "RenewTasks": calls, "Send": calls,
 			"Ask": "classes/awaited-answers-at-once", "FetchAsks": "ask/question-wakes classes/awaited-questions-at-once", "Answer": calls,
 			"ReadHistory": calls, "List": calls, "Count": calls, "Stats": calls, "Delete": calls, "Prune": calls, "DeadLetters": calls,
-			"Lease": calls, "Record": calls, "Close": "classes/close-waits wait/close-ends-waits",
+			"Lease": calls, "Record": calls, "SteerTask": calls, "Close": "classes/close-waits wait/close-ends-waits ask/close-ends-questions",
 		},
 		seconds: {
 			"Create": one, "Get": one, "Steer": "classes/every-child-is-told classes/second-execution",
@@ -61,7 +63,7 @@ func classTable() map[string]map[string]string {
 			"RenewTasks":  "classes/second-of-each-batch classes/details-outlive-a-lease", "Send": one, "Ask": one, "FetchAsks": "ask/up-to-max", "Answer": one,
 			"ReadHistory": "classes/second-execution", "List": "read/list-order-and-pages", "Count": one, "Stats": "read/stats",
 			"Delete": "classes/refused-delete clean/delete-cascades", "Prune": "classes/grandchild-keeps-the-tree",
-			"DeadLetters": "classes/second-of-each-batch", "Lease": one, "Record": "shared/record-scan", "Close": one,
+			"DeadLetters": "classes/second-of-each-batch", "Lease": one, "Record": "shared/record-scan", "SteerTask": one, "Close": one,
 		},
 		orders: {
 			"Create": unordered, "Get": "settled/attributes-by-name", "Steer": "settled/attributes-by-name",
@@ -70,7 +72,7 @@ func classTable() map[string]map[string]string {
 			"ReportTasks": unordered, "RenewTasks": unordered, "Send": "send/visible-order", "Ask": unordered, "FetchAsks": unordered, "Answer": unordered,
 			"ReadHistory": "read/history-range", "List": "classes/instances-against-keys", "Count": unordered, "Stats": unordered, "Delete": unordered,
 			"Prune": "classes/pruned-against-keys", "DeadLetters": "classes/letters-against-keys", "Lease": unordered, "Record": "shared/record-scan",
-			"Close": unordered,
+			"SteerTask": "steer-task/retry-waiting", "Close": unordered,
 		},
 		exact: {
 			"Create": validated, "Get": validated, "Steer": validated, "FetchTurns": "classes/exact-messages classes/exact-level",
@@ -79,7 +81,7 @@ func classTable() map[string]map[string]string {
 			"FetchAsks": "ask/up-to-max", "Answer": "limits/payload", "ReadHistory": "classes/exact-history",
 			"List": "classes/exact-pages classes/exact-times classes/last-page classes/last-page-of-rows", "Count": "classes/exact-times", "Stats": "no: it has no limit",
 			"Delete": validated, "Prune": "clean/prune-default", "DeadLetters": "clean/letters-default-page", "Lease": "limits/lease",
-			"Record": "classes/exact-pages", "Close": "no: it has no limit",
+			"Record": "classes/exact-pages", "SteerTask": validated, "Close": "no: it has no limit",
 		},
 		leaves: except("no: it removes no instance", map[string]string{
 			"Create": "classes/deleted-key-again", "Steer": "classes/deleted-child", "Stats": "classes/deleted-letters",
@@ -106,7 +108,7 @@ func except(reason string, cases map[string]string) map[string]string {
 func storeMethods() (list []string) {
 	for _, part := range []reflect.Type{
 		reflect.TypeFor[provider.Provider](), reflect.TypeFor[provider.Asker](), reflect.TypeFor[provider.Lister](), reflect.TypeFor[provider.Meter](),
-		reflect.TypeFor[provider.Cleaner](), reflect.TypeFor[provider.Redriver](), reflect.TypeFor[provider.Keeper](),
+		reflect.TypeFor[provider.Cleaner](), reflect.TypeFor[provider.Redriver](), reflect.TypeFor[provider.Keeper](), reflect.TypeFor[provider.TaskSteerer](),
 	} {
 		for n := range part.NumMethod() {
 			list = append(list, part.Method(n).Name)

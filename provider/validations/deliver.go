@@ -9,7 +9,7 @@ import (
 
 func deliverCases() []testCase {
 	const delivered = "Sends and Starts are recorded with the commit. They are delivered at least once, in order per (sender, target), and deduplicated."
-	const refusal = "A refusal (ID in use, target gone or ended) comes back as the message that the caller gave for it, never as an error of this call."
+	const refusal = "A refusal (ID or Key in use, target gone or ended) comes back as the message that the caller gave for it, never as an error of this call."
 	const policy = "Start.Create: Policy IDReject or IDReplaceEnded, no First"
 	return []testCase{
 		{name: "sends-in-order", run: deliverOrder, rule: delivered},
@@ -19,7 +19,7 @@ func deliverCases() []testCase {
 		{name: "nothing-of-a-refused-commit", run: deliverNothing, rule: "A refused commit changes nothing."},
 		{name: "send-refused-gone", run: deliverRefusedGone, rule: refusal},
 		{name: "send-refused-ended", run: deliverRefusedEnded, rule: refusal},
-		{name: "start-refused", run: deliverStartRefused, rule: "Start.Refused: put into the sender's inbox if the ID is in use"},
+		{name: "start-refused", run: deliverStartRefused, rule: "Start.Refused: put into the sender's inbox if the ID or Key is in use"},
 		{name: "start-replaces", run: deliverStartReplaces, rule: "ReplaceEnded creates a new key if the old instance has ended"},
 		{
 			name: "refused-without-message", run: deliverDropped,

@@ -26,6 +26,7 @@ func inspectCases() []testCase {
 		{name: "turn-leases", run: inspectTurnLeases, rule: lease},
 		{name: "expired-turn-lease", run: inspectExpiredLease, rule: "An expired lease is included until the storage or the next owner ends it."},
 		{name: "task-leases", run: inspectTaskLeases, rule: lease},
+		{name: "outcomes", run: inspectOutcomes, rule: "An instance with a result or a custom status has an outcome."},
 		{name: "order", run: inspectOrder, rule: "History and tasks come by execution and event ID, messages by VisibleAt and ID."},
 		{name: "pages", run: inspectPages, rule: order},
 		{name: "bytes", run: inspectBytes, rule: "A page has at most Max rows, and a page of instances ends once their payloads reach [MaxFetchBytes]."},
@@ -219,8 +220,18 @@ func inspectOrder(t *trial) {
 	forEveryKind(t, func(kind provider.InspectKind, all []string) {
 		t.checkf(slices.IsSorted(all), "kind %d: the rows are not in order: %v", kind, all)
 		none := kind == provider.InspectAsks || kind == provider.InspectAttributes || kind == provider.InspectDeadLetters
-		t.checkf(none || len(all) >= 3, "kind %d: %d rows, want at least 3", kind, len(all))
+		t.checkf(none || len(all) >= 3, "kind %d: %d rows, want at least 3: each has history, messages, tasks, a lease, values and a custom status (an outcome)",
+			kind, len(all))
 	})
+}
+
+// inspectOutcomes has an instance with a custom status, one with a result, and one with neither.
+func inspectOutcomes(t *trial) {
+	custom := t.begin("custom", func(r *provider.CommitTurnRequest) { r.CustomStatus = []byte("status") })
+	ended, plain := t.end(t.begin("ended")), t.begin("plain")
+	keys := inspect(t, provider.InspectOutcomes).Keys
+	t.checkf(slices.Contains(keys, custom.Key) && slices.Contains(keys, ended.Key) && !slices.Contains(keys, plain.Key),
+		"the keys with outcomes are %v, want %s with a custom status and %s with a result, and not %s", keys, custom.Key, ended.Key, plain.Key)
 }
 
 func inspectPages(t *trial) {

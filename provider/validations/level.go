@@ -21,7 +21,7 @@ func sendLevels() []testCase {
 }
 
 func deliverLevels() []testCase {
-	return []testCase{{name: "raises-the-level", run: deliverLevel, rule: storingRaises}}
+	return append(delayedLevels(), testCase{name: "raises-the-level", run: deliverLevel, rule: storingRaises})
 }
 
 func executionLevels() []testCase {

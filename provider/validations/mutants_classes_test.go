@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/perdure/perdure/provider"
@@ -81,6 +82,7 @@ func looksThenCloses(m *mutant) {
 }
 
 func looksThenPuts(m *mutant) {
+	var writing sync.Mutex
 	m.record.around(func(ctx context.Context, req provider.RecordRequest, record recordMethod) (provider.RecordResult, error) {
 		if req.Action != provider.RecordPut && req.Action != provider.RecordDelete {
 			return record(ctx, req)
@@ -90,6 +92,8 @@ func looksThenPuts(m *mutant) {
 			return record(ctx, req)
 		}
 		window()
+		writing.Lock()
+		defer writing.Unlock()
 		req.Expect = 0
 		if res, err := record(ctx, read); err == nil {
 			req.Expect = res.Records[0].Version

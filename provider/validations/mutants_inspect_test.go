@@ -19,6 +19,7 @@ func brokenInspect() []brokenRule {
 		{name: "inspect hides the owner of a turn lease", caught: "inspect/turn-leases", breaks: bends(hidesHolders)},
 		{name: "inspect shows expired leases as held", caught: "inspect/expired-turn-lease", breaks: bends(neverExpires)},
 		{name: "inspect hides the owner of a task lease", caught: "inspect/task-leases", breaks: bends(hidesTaskHolders)},
+		{name: "inspect hides the outcomes of ended instances", caught: "inspect/outcomes", breaks: hidesOutcomes},
 		{name: "inspect reverses the rows", caught: "inspect/order", breaks: bends(turnsRowsRound)},
 		{name: "inspect forgets the cursor", caught: "inspect/pages", breaks: bends(forgetsCursor)},
 		{name: "inspect returns pages of any size", caught: "inspect/bytes", breaks: answersAllPages},
@@ -26,6 +27,15 @@ func brokenInspect() []brokenRule {
 		{name: "inspect returns payloads", caught: "inspect/payloads", breaks: bends(addsPayloads)},
 		{name: "inspect changes what it shows", caught: "inspect/changes-nothing", breaks: touchesWhatItShows},
 	}
+}
+
+// hidesOutcomes leaves out the last key with an outcome.
+func hidesOutcomes(m *mutant) {
+	m.inspect.after(func(req provider.InspectRequest, res *provider.InspectResult, _ *error) {
+		if req.Kind == provider.InspectOutcomes && len(res.Keys) > 0 {
+			res.Keys = res.Keys[:len(res.Keys)-1]
+		}
+	})
 }
 
 // bends changes the results of Inspect.

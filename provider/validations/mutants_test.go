@@ -86,6 +86,8 @@ func brokenRules() []brokenRule {
 		brokenKeys(),
 		brokenKept(),
 		brokenSettledLater(),
+		brokenRows(),
+		brokenRefusals(),
 	)
 }
 

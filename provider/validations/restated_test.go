@@ -136,7 +136,7 @@ func restated() map[string][]string {
 		"shared/record-scan":                {"RecordRequest.Key", "RecordRequest.Prefix"},
 		"inspect/key":                       {"InspectRequest.Key"},
 		"inspect/pages":                     {"InspectRequest.Cursor"},
-		"inspect/keys":                      {"InspectResult.Keys", "Outcomes are results and custom statuses"},
+		"inspect/keys":                      {"InspectResult.Keys"},
 		"inspect/executions":                {"ExecutionRow.Length"},
 		"inspect/task-leases":               {"TaskRow.Lease"},
 		"inspect/expired-turn-lease":        {"LeaseRow.Over"},

@@ -17,6 +17,7 @@ func steerCases() []testCase {
 		{name: "unknown", run: steerUnknown, rule: "Steer changes an instance from outside: suspend, resume, terminate, unblock, reset, move, drop."},
 		{name: "terminate", run: steerTerminate, rule: terminate},
 		{name: "terminate-tells-parent", run: steerParent, rule: parent},
+		{name: "terminate-tells-a-held-parent", run: steerHeldParent, rule: "Suspended counts as running."},
 		{name: "terminate-of-old-parent", run: steerOldParent, rule: parent},
 		{name: "terminate-tells-children", run: steerChildren, rule: children},
 		{name: "unblock", run: steerUnblock, rule: "Unblock clears the Blocked flag and sets Deliveries to 0."},
@@ -98,6 +99,19 @@ func steerTerminate(t *trial) {
 func notices(r *provider.SteerRequest) {
 	parent, child := text("to parent"), text("to child")
 	r.ParentNotice, r.ChildNotice = &parent, &child
+}
+
+// steerHeldParent terminates children whose parent makes no turn.
+func steerHeldParent(t *trial) {
+	same := func(*provider.Start) {}
+	i := beginFamily(t, same, same)
+	t.steer(i.Key, provider.SteerSuspend)
+	t.steer(t.byID("a").Key, provider.SteerTerminate, notices)
+	is(t, "messages to a Suspended parent", t.get(i.Key).InboxMessages, 1)
+	t.steer(i.Key, provider.SteerResume)
+	t.block(t.fetchOne(named("parent")), true)
+	t.steer(t.byID("b").Key, provider.SteerTerminate, notices)
+	is(t, "messages to a Blocked parent", t.get(i.Key).InboxMessages, 2)
 }
 
 func steerParent(t *trial) {

@@ -27,6 +27,7 @@ func steerTaskCases() []testCase {
 		{name: "retry-waiting", run: actRetryWaiting, rule: retry},
 		{name: "retry-keeps-rank", run: actRetryRank, rule: retry},
 		{name: "retry-wakes", run: actRetryWakes, rule: retry},
+		{name: "complete-raises-the-level", run: steeredLevel, rule: storingRaises},
 		{name: "hold", run: actHold, rule: hold},
 		{name: "hold-past-its-time", run: actHoldDeadline, rule: "It still ends when it is past its time."},
 		{name: "hold-in-a-lane", run: actHoldFair, rule: "It takes no more turns among fairness keys."},

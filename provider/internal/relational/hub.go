@@ -145,11 +145,14 @@ func (h *Hub) Elsewhere() <-chan struct{} {
 	return h.foreign
 }
 
-// Expect registers the asker of a question.
+// Expect registers the asker of a question. It returns nil if the question has one.
 func (h *Hub) Expect(id provider.UUID) <-chan Answer {
 	ch := make(chan Answer, 1)
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.asks[id] != nil {
+		return nil
+	}
 	h.asks[id] = ch
 	return ch
 }
