@@ -13,7 +13,6 @@ type committer struct {
 	store   *store
 	tx      *tx
 	foreign *foreign
-	backlog *backlog
 	begun   bool
 	rows    map[provider.UUID]*provider.Instance // of the transaction, for the calls that wait for them
 	turns   atomic.Int64
@@ -105,7 +104,6 @@ func (c *committer) commit() error {
 		return &commitError{err}
 	}
 	c.begun, c.tx.read.made = false, false
-	c.backlog.committed()
 	c.foreign.committed()
 	c.store.gate.leave()
 	return nil

@@ -41,13 +41,6 @@ func (w *writer) work() (rest time.Duration, ended bool) {
 			return 0, true
 		}
 		if len(w.group) == 0 && !fresh && !w.pressing() {
-			copied, err := w.backlog.checkpoint(w.tx.db)
-			if err != nil {
-				w.complaints.add("the log cannot be copied into the file", err)
-			}
-			if copied {
-				continue
-			}
 			rest = w.patience()
 			w.wakes = time.Now().Add(rest)
 			return rest, false

@@ -157,16 +157,15 @@ func TestLeaderCallsTheGoroutineForWhatComesSooner(t *testing.T) {
 	awaitLed(t, p)
 	w.helm.Lock()
 	a := w.tx.agenda
-	was, due, foreign, log := w.wakes, a.dues, w.foreign, w.backlog
+	was, due, foreign := w.wakes, a.dues, w.foreign
 	for name, change := range map[string]func(){
 		"a turn is due":              func() { a.wall = p.store.clock.wall().Add(time.Second) },
 		"a lease ends":               func() { a.elapsed = p.store.clock.elapsed() + 1e6 },
 		"what is due is not known":   func() { a.stale = true },
 		"another process has stored": func() { w.foreign.changed = true },
-		"the log is long":            func() { w.backlog.written, w.backlog.last = w.backlog.copied+checkpointAfter, time.Now() },
 	} {
 		now := time.Now()
-		a.dues, w.foreign, w.backlog = dues{wall: never, elapsed: never}, foreign, log
+		a.dues, w.foreign = dues{wall: never, elapsed: never}, foreign
 		w.foreign.changed, w.foreign.alone, w.foreign.looked, w.wakes = false, true, now.Add(time.Hour), now.Add(10*time.Second)
 		if w.restless() {
 			t.Error("there is nothing to do")
@@ -175,7 +174,7 @@ func TestLeaderCallsTheGoroutineForWhatComesSooner(t *testing.T) {
 			t.Errorf("the goroutine sleeps on, though %s", name)
 		}
 	}
-	w.wakes, a.dues, w.foreign, w.backlog = was, due, foreign, log
+	w.wakes, a.dues, w.foreign = was, due, foreign
 	w.helm.Unlock()
 	cancel()
 	if err := <-fetched; !errors.Is(err, context.Canceled) {

@@ -36,7 +36,6 @@ type writer struct {
 	committer  committer
 	claimer    claimer
 	foreign    foreign
-	backlog    backlog
 	complaints complaints
 	wakes      time.Time // when the goroutine looks again unless it is called
 	crowd      bool      // the last group had several members
@@ -47,14 +46,11 @@ type writer struct {
 func newWriter(s *store, c *conn, file connection) *writer {
 	w := &writer{
 		store: s, conn: c, queue: relational.NewQueue(), ended: make(chan struct{}), worn: make(chan struct{}),
-		backlog: backlog{file: file}, out: make(map[*relational.Member]struct{}),
-		complaints: complaints{log: s.log, path: s.path, last: make(map[string]time.Time)},
+		out: make(map[*relational.Member]struct{}), complaints: complaints{log: s.log, path: s.path, last: make(map[string]time.Time)},
 	}
 	w.foreign = foreign{file: file, here: s.here, commits: &w.commits, sightings: &w.sightings}
 	w.tx = newWriterTx(bound{writerContext(), c}, s.clock, s.here.process, &w.foreign.leases)
-	w.committer = committer{
-		store: s, tx: w.tx, foreign: &w.foreign, backlog: &w.backlog, rows: make(map[provider.UUID]*provider.Instance),
-	}
+	w.committer = committer{store: s, tx: w.tx, foreign: &w.foreign, rows: make(map[provider.UUID]*provider.Instance)}
 	w.claimer = claimer{committer: &w.committer, tx: w.tx, parking: &w.parking, complaints: &w.complaints}
 	return w
 }
@@ -99,9 +95,6 @@ func (w *writer) patience() time.Duration {
 	}
 	if w.foreign.leases.owed {
 		sleep = min(sleep, time.Until(w.foreign.leases.again))
-	}
-	if w.backlog.long() {
-		sleep = min(sleep, w.backlog.pause()-time.Since(w.backlog.last))
 	}
 	return max(sleep, 0)
 }
