@@ -129,7 +129,7 @@ func (call *parked) hear(in *signal) {
 
 // rest is left by a claim that rode along. The claim took all there was, and its call keeps listening for more. If the
 // node's next fetch begins soon it need not look. A look would find nothing, and would delay the group that makes work
-// ready.
+// ready. Without rests, W6 takes 70 % more CPU and W1 6 %.
 type rest struct {
 	of    provider.FetchTurnsRequest
 	call  *parked

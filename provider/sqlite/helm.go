@@ -63,7 +63,8 @@ func (w *writer) pressing() bool {
 }
 
 // await queues a call and waits for its commit. If no group runs, the caller runs it. Waking the writer's goroutine and being
-// woken by it takes longer than the statements of a step, because each of the two also wakes an idle thread.
+// woken by it takes longer than the statements of a step, because each of the two also wakes an idle thread. Without this, W4 takes
+// 12 % more CPU and W6 10 %.
 func (w *writer) await(ctx context.Context, closing <-chan struct{}, m *relational.Member, urgent bool) error {
 	if !w.queue.Add(m, urgent) {
 		return provider.ErrClosed

@@ -8,7 +8,8 @@ import (
 )
 
 // made is what the row of an instance holds besides its head, for instances that this process has created. So their first turn
-// is claimed and their end is reported without reading the row, which is the most expensive read.
+// is claimed and their end is reported without reading the row, which is the most expensive read. Without this, a fetch of one turn
+// is 7 statements and not 6.
 type made struct {
 	head    *relational.Head
 	request string
