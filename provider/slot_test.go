@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/perdure/perdure/internal/testkit/racedetector"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -115,8 +116,12 @@ func TestKeysOfAtOnceDiffer(t *testing.T) {
 
 // A key costs no more than one of version 7, and no allocation.
 func TestKeysAllocateNothing(t *testing.T) { //nolint:paralleltest // it counts allocations
+	allowed := 0.0
+	if racedetector.On {
+		allowed = 1 // its own
+	}
 	for _, id := range []string{"order-7", "tenant42!order-7", "0198a3c4-0000-7abc-8000-000000000000", "0198a3c4-0000-8abc-aaf0-000000000000/1/2"} {
-		if n := testing.AllocsPerRun(100, func() { provider.NewKey(id) }); n != 0 {
+		if n := testing.AllocsPerRun(100, func() { provider.NewKey(id) }); n > allowed {
 			t.Errorf("a key for %q makes %v allocations", id, n)
 		}
 	}

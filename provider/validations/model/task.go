@@ -31,6 +31,9 @@ func doFetchTasks(d *driver) {
 		}
 	}
 	res, err := call(d, "fetch tasks", (*provider.Full).FetchTasks, always(req), func(_ *side, res *provider.FetchTasksResult) {
+		for n := range res.Tasks {
+			res.Tasks[n].Rank = 0 // no instant of a step: priorities and fairness move it; cases of the suite check it
+		}
 		if open {
 			slices.SortFunc(res.Tasks, func(a, b provider.LeasedTask) int {
 				return strings.Compare(fmt.Sprint(a.TaskRef), fmt.Sprint(b.TaskRef))
