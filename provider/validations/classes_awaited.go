@@ -73,14 +73,6 @@ func racedTurnWaits(t *trial) {
 	}
 }
 
-// waits reports whether caller n of two waits in a round. In turn the second one does.
-func (t *trial) waits(n, round int) bool {
-	if t.inTurn {
-		return n == 1
-	}
-	return n == round%2
-}
-
 // stagger lets a little time pass, more in some rounds than in others.
 func (t *trial) stagger(round int) {
 	if round%3 == 0 || t.inTurn {

@@ -64,3 +64,11 @@ func awaitedTasksBehind(t *trial) {
 		i.Version = req.Commit
 	}
 }
+
+// waits reports whether caller n of two waits in a round. In turn the second one does.
+func (t *trial) waits(n, round int) bool {
+	if t.inTurn {
+		return n == 1
+	}
+	return n == round%2
+}

@@ -39,11 +39,6 @@ func orderedCases() []testCase {
 	}
 }
 
-// against returns a key that sorts before those of smaller numbers.
-func against(n int) func(*provider.CreateRequest) {
-	return func(r *provider.CreateRequest) { r.Key[0] = byte(0xf0 - n) }
-}
-
 // orderedMessages makes messages visible in the reverse order of their IDs, timers and messages of commits among them.
 func orderedMessages(t *trial) {
 	i := t.begin("i")

@@ -39,23 +39,6 @@ func transactionLevels() []testCase {
 	return []testCase{{name: "send-level", run: transactionLevel, rule: storingRaises, lacks: lacking[provider.Transactor], within: true}}
 }
 
-// levelled is a message that nodes of lower levels cannot read.
-func levelled(word string, level int64) provider.NewMessage {
-	m := text(word)
-	m.EngineLevel = level
-	return m
-}
-
-// upTo sets the highest level that a fetch can read.
-func upTo(level int64) func(*provider.FetchTurnsRequest) {
-	return func(r *provider.FetchTurnsRequest) { r.EngineLevel = level }
-}
-
-// levelIs checks the stored level of an instance.
-func (t *trial) levelIs(what string, key provider.UUID, want int64) {
-	is(t, "the level after "+what, t.get(key).EngineLevel, want)
-}
-
 func sendLevel(t *trial) {
 	i := t.begin("i")
 	for _, step := range []struct{ sent, want int64 }{{0, 0}, {3, 3}, {2, 3}, {0, 3}, {4, 4}} {

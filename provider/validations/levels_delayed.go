@@ -30,11 +30,3 @@ func levelOfDelayed(t *trial) {
 	t.levelIs("a delayed result", i.Key, 4)
 	t.levelIs("a delayed start message", t.create("late", func(r *provider.CreateRequest) { r.Message = delayed(5) }).Key, 5)
 }
-
-// steeredLevel completes a task from outside.
-func steeredLevel(t *trial) {
-	i := t.beginTasks(newTask(1))
-	_, err := t.actOn(ref(i, 1), 1, provider.SteerTaskComplete, func(r *provider.SteerTaskRequest) { r.Message = levelled("done", 3) })
-	t.ok(err)
-	t.levelIs("a completion from outside", i.Key, 3)
-}

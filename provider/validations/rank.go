@@ -3,7 +3,6 @@ package validations
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/perdure/perdure/provider"
 )
@@ -40,34 +39,6 @@ func rankCases() []testCase {
 		{name: "rank-told-of-late", run: rankToldLate, rule: "LeasedTask.Rank: its place among fetchable tasks, or among those past their time"},
 		{name: "described", run: taskDescribed, broad: true, rule: "TaskInfo describes a pending task to an observer."},
 	}
-}
-
-// stockQueue commits tasks of the instance id, and creates the instance if necessary. A name such as "a1" or "b2 urgent" sets
-// the fairness key, number and options of a task, and is its payload.
-func stockQueue(t *trial, id string, names ...string) {
-	i, err := t.Get(t.ctx, provider.GetRequest{ID: id})
-	if err != nil {
-		i.Instance = t.begin(id)
-	}
-	req := next(i.Instance)
-	for n, name := range names {
-		task := newTask(i.Instance.HistoryLength + int64(n) + 1)
-		key, remark, _ := strings.Cut(name, " ")
-		task.FairnessKey, task.Payload = strings.Trim(key, "0123456789-"), []byte(key)
-		switch remark {
-		case "urgent":
-			task.Priority = provider.PriorityHighest
-		case "other", "third":
-			task.Name = remark
-		case "elsewhere":
-			task.Queue = "elsewhere"
-		case "later":
-			task.NotBefore = long
-		}
-		req.Tasks, req.Events = append(req.Tasks, task), append(req.Events, []byte("task"))
-	}
-	t.commit(req)
-	t.pass(time.Millisecond) // so that later tasks have a different instant
 }
 
 func anyName(r *provider.FetchTasksRequest) {

@@ -33,22 +33,10 @@ func sessionEnds() []testCase {
 	}
 }
 
-// leasing sets how long an owner holds its sessions.
-func leasing(lease provider.SessionClaim) func(*provider.FetchTasksRequest) {
-	return func(r *provider.FetchTasksRequest) { r.Sessions.Lease, r.Sessions.Idle = lease.Lease, lease.Idle }
-}
-
 var (
 	shortLease = leasing(provider.SessionClaim{Lease: short, Idle: long}) //nolint:gochecknoglobals // constant
 	shortIdle  = leasing(provider.SessionClaim{Lease: long, Idle: short}) //nolint:gochecknoglobals // constant
 )
-
-// takeSession fetches the first task of a session for owner "a".
-func takeSession(t *trial, changes ...func(*provider.FetchTasksRequest)) leasedTask {
-	list := t.fetchTasks(append([]func(*provider.FetchTasksRequest){holding("a", 1), one}, changes...)...)
-	t.mustf(len(list) == 1, "got %d tasks of a session without a holder, want 1", len(list))
-	return list[0]
-}
 
 func sessionLeaseOver(t *trial) {
 	t.beginTasks(tasksOf(2, inSession("s"))...)
@@ -123,13 +111,6 @@ func sessionBusy(t *trial) {
 		t.remove(i.Key, true)
 		releaseSessions(t, "a")
 	}
-}
-
-// releaseSessions ends the sessions of an owner.
-func releaseSessions(t *trial, owner string) {
-	_, err := t.RenewTasks(t.ctx, provider.RenewTasksRequest{Lease: long, Owner: owner, SessionLease: 1})
-	t.ok(err)
-	t.pass(blink)
 }
 
 // A lost task goes back to the owner of its session.

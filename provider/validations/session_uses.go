@@ -114,3 +114,22 @@ func usedByAnother(t *trial) {
 	t.pass(2 * short)
 	is(t, "the task for another owner after the idle time", t.fetchTask(holding("b", 1)).EventID, 2)
 }
+
+// leasing sets how long an owner holds its sessions.
+func leasing(lease provider.SessionClaim) func(*provider.FetchTasksRequest) {
+	return func(r *provider.FetchTasksRequest) { r.Sessions.Lease, r.Sessions.Idle = lease.Lease, lease.Idle }
+}
+
+// releaseSessions ends the sessions of an owner.
+func releaseSessions(t *trial, owner string) {
+	_, err := t.RenewTasks(t.ctx, provider.RenewTasksRequest{Lease: long, Owner: owner, SessionLease: 1})
+	t.ok(err)
+	t.pass(blink)
+}
+
+// takeSession fetches the first task of a session for owner "a".
+func takeSession(t *trial, changes ...func(*provider.FetchTasksRequest)) leasedTask {
+	list := t.fetchTasks(append([]func(*provider.FetchTasksRequest){holding("a", 1), one}, changes...)...)
+	t.mustf(len(list) == 1, "got %d tasks of a session without a holder, want 1", len(list))
+	return list[0]
+}

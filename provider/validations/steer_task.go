@@ -364,3 +364,11 @@ func actVersion(t *trial) {
 	t.act(ref(i, 1), 1, provider.SteerTaskComplete)
 	is(t, "the version", t.get(i.Key).Version, i.Version)
 }
+
+// steeredLevel completes a task from outside.
+func steeredLevel(t *trial) {
+	i := t.beginTasks(newTask(1))
+	_, err := t.actOn(ref(i, 1), 1, provider.SteerTaskComplete, func(r *provider.SteerTaskRequest) { r.Message = levelled("done", 3) })
+	t.ok(err)
+	t.levelIs("a completion from outside", i.Key, 3)
+}
