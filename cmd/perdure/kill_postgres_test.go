@@ -17,7 +17,7 @@ type restartedCluster struct {
 // Four workers on one Postgres database are killed and suspended like those on a file. The server is restarted
 // meanwhile in immediate mode, which aborts every transaction.
 func TestKilledWorkersAndPostgresLoseNothing(t *testing.T) {
-	t.Parallel() // it mostly waits for moments and leases
+	t.Parallel()            // it mostly waits for moments and leases
 	kills, plans := 10, 750 // many more in make soak
 	if testing.Short() {
 		kills, plans = 5, 48

@@ -45,7 +45,7 @@ type killing struct {
 // process starts hundreds of orchestrations and sends events to them. All orchestrations reach the outcome that
 // their code implies, and the store is sound.
 func TestKilledWorkersLoseNothing(t *testing.T) {
-	t.Parallel() // it mostly waits for moments and leases
+	t.Parallel()            // it mostly waits for moments and leases
 	kills, plans := 15, 200 // many more in make soak
 	if testing.Short() {
 		kills, plans = 5, 48
