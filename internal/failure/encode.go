@@ -61,6 +61,9 @@ func (e *encoder) node(err error, depth int) history.Failure {
 	e.nodes--
 	f := e.single(err)
 	f.NonRetryable = f.NonRetryable || marked
+	if s := sentinelOf(err); s != nil && f.NonRetryable != s.final {
+		f.Message = message(err) // it is read as an error with this text, not as the sentinel
+	}
 	e.causes(&f, e.wrapped(err), depth)
 	return f
 }

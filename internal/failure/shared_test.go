@@ -42,3 +42,12 @@ func TestSharedSentinelsUnderAName(t *testing.T) {
 		t.Errorf("the error itself is stored as %+v", f)
 	}
 }
+
+// A mark changes no text: what is stored of the bare error has another one.
+func TestMarkedSharedErrorKeepsItsText(t *testing.T) {
+	t.Parallel()
+	_, got := store(t, newSet(t), NonRetryable(ErrExists))
+	if got.Error() != ErrExists.Error() || !errors.Is(got, ErrExists) || !IsNonRetryable(got) {
+		t.Errorf("%v became %v", NonRetryable(ErrExists), got)
+	}
+}
