@@ -27,7 +27,7 @@ const (
 	taken AS (UPDATE perdure.instance i SET lease_token = $4, lease_owner = $3, lease_until = (SELECT now FROM clock) + $5,
 		fetch_at = (SELECT now FROM clock) + $5, deliveries = i.deliveries + 1 FROM due WHERE i.key = ANY(ARRAY[due.key]) RETURNING i.*)
 	SELECT ` + instanceColumns + `, (SELECT now FROM clock), i.kind, i.inbox_bytes, i.next_message, i.lease_until, i.sticky_owner,
-	i.sticky_until, i.not_before_at, i.fetch_at, i.current, txid_current() & 4294967295 FROM taken i JOIN perdure.kind k ON k.id = i.kind
+	i.sticky_until, i.not_before_at, i.fetch_at, i.current, i.listened, txid_current() & 4294967295 FROM taken i JOIN perdure.kind k ON k.id = i.kind
 	LEFT JOIN perdure.outcome o ON o.key = ANY(ARRAY[i.key]) ORDER BY i.ready_at, i.key`
 	// As many as fit, and one more to show that there are others.
 	sqlTurnMessages = `WITH clock AS MATERIALIZED (SELECT ` + sqlNow + ` AS now)
@@ -126,7 +126,7 @@ func (f *turnFetch) readTurns(rows pgx.Rows) error {
 	for rows.Next() {
 		m := &memo{at: time.Now(), row: &provider.Instance{}}
 		err := scanInstance(rows, m.row, &f.res.Now, &m.Kind, &m.InboxBytes, &m.NextMessage, &m.LeaseUntil,
-			&m.StickyOwner, &m.StickyUntil, &m.NotBefore, &m.FetchAt, &m.current, &m.xid)
+			&m.StickyOwner, &m.StickyUntil, &m.NotBefore, &m.FetchAt, &m.current, &m.Listened, &m.xid)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ func listenerCases() []testCase {
 		{name: "listener-of-a-first-turn", run: listenerOfFirst, broad: true, rule: tellsListener},
 		{name: "listener-of-a-child", run: listenerOfChild, rule: tellsListener},
 		{name: "listener-of-a-termination", run: listenerOfTermination, rule: tellsListener},
+		{name: "listener-of-a-fetched-instance", run: listenerOfFetched, rule: tellsListener},
 		{name: "listener-and-continue-as-new", run: listenerContinues, rule: "Continue-as-new is no end."},
 		{name: "listener-after-a-reset", run: listenerAfterReset, rule: "After a Reset, the next end delivers the message again."},
 		{
@@ -130,6 +131,21 @@ func listenerOfDeletion(t *trial) {
 	t.ok(err)
 	remove(parent.Key)
 	t.heard(to, "child")
+}
+
+// A store that remembers what a fetch returned remembers that somebody listens.
+func listenerOfFetched(t *trial) {
+	to := t.begin("to")
+	t.create("committed", heardBy(to.Key, "committed"))
+	req := commitOf(t.fetchOne())
+	req.Status, req.CloseInbox = provider.StatusCompleted, "test"
+	t.commit(req)
+	t.heard(to, "committed")
+
+	i := t.create("terminated", heardBy(to.Key, "terminated"))
+	t.fetchOne()
+	t.steer(i.Key, provider.SteerTerminate)
+	t.heard(to, "terminated")
 }
 
 func listenerContinues(t *trial) {

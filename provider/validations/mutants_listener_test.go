@@ -10,6 +10,7 @@ import (
 func brokenListeners() []brokenRule {
 	return []brokenRule{
 		{name: "an end tells no listener", caught: "deliver/listener-of-a-commit", breaks: startsBy(hasNoListener)},
+		{name: "a fetch forgets the listener", caught: "deliver/listener-of-a-fetched-instance", breaks: forgetsFetched},
 		{name: "continue-as-new tells the listener", caught: "deliver/listener-and-continue-as-new", breaks: tellsOfNext},
 		{name: "a listener is told once", caught: "deliver/listener-after-a-reset", breaks: tellsOnce},
 		{name: "a listener is told in any execution", caught: "deliver/listener-that-cannot-be-told", breaks: startsBy(tellsAnyListener)},
@@ -59,6 +60,21 @@ func tellsOfNext(m *mutant) {
 	known := recordListeners(m)
 	m.commit.after(func(req provider.CommitTurnRequest, _ *provider.CommitTurnResult, err *error) {
 		if *err == nil && req.Next != nil {
+			m.tell(known, req.Key)
+		}
+	})
+}
+
+func forgetsFetched(m *mutant) {
+	startsBy(hasNoListener)(m)
+	known := recordListeners(m)
+	m.turns.after(func(_ provider.FetchTurnsRequest, res *provider.FetchTurnsResult, _ *error) {
+		for _, turn := range res.Turns {
+			known.Delete(turn.Instance.Key)
+		}
+	})
+	m.commit.after(func(req provider.CommitTurnRequest, _ *provider.CommitTurnResult, err *error) {
+		if *err == nil && req.Status.Ended() {
 			m.tell(known, req.Key)
 		}
 	})
