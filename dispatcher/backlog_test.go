@@ -124,36 +124,50 @@ func TestHazard22_OldestGoesFirstUnderABacklog(t *testing.T) {
 }
 
 // However many orchestrations wait, the steps of those that have begun are handed off. A burst of activities that fills the queue changes
-// that only until the queue is empty again.
+// that only until the queue is empty again. In a few runs of a hundred, tasks that began together stay together: they fill each fetch, so
+// that more seem to wait. So two runs of three must show it.
 func TestBacklogIsHandedOff(t *testing.T) {
 	t.Parallel()
+	const backlog = 1000
 	for _, burst := range []int{0, 1000} {
 		t.Run(fmt.Sprint(burst), func(t *testing.T) {
 			t.Parallel()
-			enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
-				const backlog = 1000
-				reg := registry(e.T)
-				new(spans).add(e.T, reg, 0)
-				enginetest.Activity(e.T, reg, "burst", func(_ context.Context, n int) (int, error) { return n, nil })
-				fan(e, reg, "fan", call{"burst", standard})
-				var keys []provider.UUID
-				if burst > 0 {
-					keys = append(keys, e.Create("burst", "fan", burst))
+			for good, bad := 0, 0; good < 2; {
+				own := fetchedAtBacklog(t, backlog, burst)
+				if own <= 5*backlog/10 {
+					good++
+					continue
 				}
-				for i := range backlog {
-					keys = append(keys, e.Create(fmt.Sprint(i), "five", none{}))
+				if bad++; bad == 2 {
+					t.Fatalf("%d tasks of the chains were fetched from the queue", own)
 				}
-				rt := e.StartOn(slowGroups{slowQueue{e.Store, 3 * time.Millisecond}}, reg, e.Options)
-				for _, key := range keys {
-					e.WaitEnded(key)
-				}
-				s := rt.Stats()
-				e.T.Logf("%d handed off, %d fetched", s.TasksHandedOff, s.TasksFetched)
-				// Without the hand-off at a backlog all 5,000 are fetched. Mostly it is some tens here, and in one run of fifty about half.
-				if own := s.TasksFetched - int64(burst); own > 4*backlog {
-					e.T.Errorf("%d tasks of the chains were fetched from the queue, %d handed off", own, s.TasksHandedOff)
-				}
-			})
+			}
 		})
 	}
+}
+
+// fetchedAtBacklog runs waiting chains of five steps and a burst, and returns how many tasks of the chains went through the queue.
+func fetchedAtBacklog(t *testing.T, backlog, burst int) (own int64) {
+	t.Helper()
+	enginetest.Bubble(t, runtime.Options{}, func(e *enginetest.Engine) {
+		reg := registry(e.T)
+		new(spans).add(e.T, reg, 0)
+		enginetest.Activity(e.T, reg, "burst", func(_ context.Context, n int) (int, error) { return n, nil })
+		fan(e, reg, "fan", call{"burst", standard})
+		var keys []provider.UUID
+		if burst > 0 {
+			keys = append(keys, e.Create("burst", "fan", burst))
+		}
+		for i := range backlog {
+			keys = append(keys, e.Create(fmt.Sprint(i), "five", none{}))
+		}
+		rt := e.StartOn(slowGroups{slowQueue{e.Store, 3 * time.Millisecond}}, reg, e.Options)
+		for _, key := range keys {
+			e.WaitEnded(key)
+		}
+		s := rt.Stats()
+		e.T.Logf("%d handed off, %d fetched", s.TasksHandedOff, s.TasksFetched)
+		own = s.TasksFetched - int64(burst)
+	})
+	return own
 }
