@@ -21,47 +21,49 @@ func untilBack(t *trial, back *atomic.Bool) (calls int) {
 // awaitedBehind lets fetches begin to wait as their event comes, while the store is busy. A fetch that listens only after it has
 // looked misses an event in between. It finds the event at its next look, and other calls count how late that is.
 func awaitedBehind(t *trial) {
-	b := newBustle(t)
 	i := t.begin("i")
-	for round := range meetings {
-		var back atomic.Bool
-		var calls int
-		var got []turn
-		b.behind(t, 2, func(n int) {
-			if t.waits(n, round) {
-				got = t.fetch(wait, named("i"))
-				back.Store(true)
-				return
-			}
-			t.send(i.Key, text("m"))
-			calls = untilBack(t, &back)
-		})
-		t.mustf(len(got) == 1 && calls < wakeCalls, "round %d: got %d turns, and %d short calls passed meanwhile, want 1 turn at once", round, len(got), calls)
-		t.commit(commitOf(got[0]))
-	}
+	var got []turn
+	t.awaitBehind(func(int) (fetch func() int, event func()) {
+		if len(got) > 0 {
+			t.commit(commitOf(got[0]))
+		}
+		return func() int {
+			got = t.fetch(wait, named("i"))
+			return len(got)
+		}, func() { t.send(i.Key, text("m")) }
+	})
 }
 
 // awaitedTasksBehind is awaitedBehind for tasks.
 func awaitedTasksBehind(t *trial) {
-	b := newBustle(t)
 	i := t.begin("i")
-	for round := range meetings {
-		var back atomic.Bool
-		var calls int
-		var got []leasedTask
+	t.awaitBehind(func(round int) (fetch func() int, event func()) {
 		req := next(i)
 		req.Tasks = []provider.NewTask{newTask(int64(round + 1))}
+		i.Version = req.Commit
+		return func() int {
+			return len(t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Wait = patience }))
+		}, func() { t.commit(req) }
+	})
+}
+
+// awaitBehind runs a fetch and its event at once in each round, while the store is busy. The fetch must be back soon after, with one item.
+func (t *trial) awaitBehind(acts func(round int) (fetch func() int, event func())) {
+	b := newBustle(t)
+	for round := range meetings {
+		fetch, event := acts(round)
+		var back atomic.Bool
+		var got, calls int
 		b.behind(t, 2, func(n int) {
 			if t.waits(n, round) {
-				got = t.fetchTasks(func(r *provider.FetchTasksRequest) { r.Wait = patience })
+				got = fetch()
 				back.Store(true)
 				return
 			}
-			t.commit(req)
+			event()
 			calls = untilBack(t, &back)
 		})
-		t.mustf(len(got) == 1 && calls < wakeCalls, "round %d: got %d tasks, and %d short calls passed meanwhile, want 1 task at once", round, len(got), calls)
-		i.Version = req.Commit
+		t.mustf(got == 1 && calls < wakeCalls, "round %d: fetched %d items, and %d short calls passed meanwhile, want 1 item at once", round, got, calls)
 	}
 }
 
