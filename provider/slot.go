@@ -23,10 +23,11 @@ const (
 	tagEnd = "!"
 )
 
-// NewKey returns a new key for an instance with the given ID, in the slot of that ID.
+// NewKey returns a new key for an instance with the given ID, in the slot of that ID. It is safe for concurrent use.
 func NewKey(id string) UUID { return NewKeyIn(SlotOfID(id)) }
 
-// NewKeyIn returns a new key in the given slot. The ID of a question is such a key, in the slot of its instance.
+// NewKeyIn returns a new key in the given slot, which counts from 0 to Slots-1; another number counts modulo Slots. The ID
+// of a question is such a key, in the slot of its instance. NewKeyIn is safe for concurrent use.
 //
 // A key is a UUID of version 8. It has 48 bits of time in milliseconds, the version, 12 bits of finer time, the variant,
 // 12 bits of slot and 50 random bits. Keys sort by age, and those that one process makes rise.
