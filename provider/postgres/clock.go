@@ -36,6 +36,13 @@ func (c *clock) heard(now provider.Time) {
 	c.last, c.seen = max(c.last, now), now
 }
 
+// told takes over a time that a result brings. Nothing is stored with an earlier one afterwards.
+func (c *clock) told(now provider.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last, c.seen = max(c.last, now), max(c.seen, now)
+}
+
 // now returns the time, zero if the storage has not told it lately.
 func (c *clock) now() provider.Time {
 	c.mu.Lock()

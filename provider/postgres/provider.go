@@ -94,22 +94,30 @@ func (p *Provider) RenewTasks(ctx context.Context, req provider.RenewTasksReques
 
 // FetchTurns implements [provider.Provider].
 func (p *Provider) FetchTurns(ctx context.Context, req provider.FetchTurnsRequest) (provider.FetchTurnsResult, error) {
-	return p.claims.fetchTurns(ctx, req)
+	res, err := p.claims.fetchTurns(ctx, req)
+	p.memory.clock.told(res.Now)
+	return res, err
 }
 
 // FetchTasks implements [provider.Provider].
 func (p *Provider) FetchTasks(ctx context.Context, req provider.FetchTasksRequest) (provider.FetchTasksResult, error) {
-	return p.claims.fetchTasks(ctx, req)
+	res, err := p.claims.fetchTasks(ctx, req)
+	p.memory.clock.told(res.Now)
+	return res, err
 }
 
 // FetchAsks implements [provider.Asker].
 func (p *Provider) FetchAsks(ctx context.Context, req provider.FetchAsksRequest) (provider.FetchAsksResult, error) {
-	return p.claims.fetchAsks(ctx, req)
+	res, err := p.claims.fetchAsks(ctx, req)
+	p.memory.clock.told(res.Now)
+	return res, err
 }
 
 // Ask implements [provider.Asker].
 func (p *Provider) Ask(ctx context.Context, req provider.AskRequest) (provider.AskResult, error) {
-	return p.asks.ask(ctx, req)
+	res, err := p.asks.ask(ctx, req)
+	p.memory.clock.told(res.Now)
+	return res, err
 }
 
 // Answer implements [provider.Asker].
@@ -119,7 +127,9 @@ func (p *Provider) Answer(ctx context.Context, req provider.AnswerRequest) error
 
 // List implements [provider.Lister].
 func (p *Provider) List(ctx context.Context, req provider.ListRequest) (provider.ListResult, error) {
-	return p.reader.list(ctx, req)
+	res, err := p.reader.list(ctx, req)
+	p.memory.clock.told(res.Now)
+	return res, err
 }
 
 // Count implements [provider.Lister].
@@ -129,7 +139,9 @@ func (p *Provider) Count(ctx context.Context, req provider.CountRequest) (provid
 
 // Stats implements [provider.Meter].
 func (p *Provider) Stats(ctx context.Context, req provider.StatsRequest) (provider.StatsResult, error) {
-	return p.reader.stats(ctx, req)
+	res, err := p.reader.stats(ctx, req)
+	p.memory.clock.told(res.Now)
+	return res, err
 }
 
 // Counters implements [provider.Counter].

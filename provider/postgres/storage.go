@@ -60,6 +60,9 @@ func (s storage) LookFailed(err error) {
 // Now implements [relational.Storage].
 func (s storage) Now() provider.Time { return s.clock.latest() }
 
+// Told implements [relational.Storage].
+func (s storage) Told(now provider.Time) { s.clock.told(now) }
+
 // queries are shared statements on a connection.
 type queries struct {
 	db       *database

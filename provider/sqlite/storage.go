@@ -46,6 +46,9 @@ func (s storage) LookFailed(err error) {
 // Now implements [relational.Storage].
 func (s storage) Now() provider.Time { return s.store.clock.wall() }
 
+// Told implements [relational.Storage]. Each time comes from the clock of this process, which does not go back.
+func (s storage) Told(provider.Time) {}
+
 // Leases implements [relational.Storage]. After a reboot all leases are over, because the elapsed clock began anew.
 func (s storage) Leases(q relational.Queryer, now provider.Time) (func(string, int64) provider.LeaseRow, error) {
 	boot, stored := s.store.clock.boot(), ""

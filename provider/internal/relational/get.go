@@ -62,6 +62,7 @@ func (qs Queries) get(ctx context.Context, req *provider.GetRequest) (provider.G
 		}
 		return err
 	})
+	qs.storage.Told(res.Now)
 	if err == nil && req.Marks() {
 		res.Mark = provider.MarkOf(&res)
 	}

@@ -82,13 +82,15 @@ func (qs Queries) Inspect(ctx context.Context, req provider.InspectRequest) (pro
 		return provider.InspectResult{}, err
 	}
 	how := Reading{Op: "inspect", Snapshot: true, Long: true}
-	return read(ctx, qs.storage, how, func(q Queryer, res *provider.InspectResult) error {
+	res, err := read(ctx, qs.storage, how, func(q Queryer, res *provider.InspectResult) error {
 		v := page{kind: req.Kind, most: req.Max, res: res}
 		if err := v.read(q, qs.storage, &req, after); err != nil {
 			return fmt.Errorf("rows of kind %d: %w", req.Kind, err)
 		}
 		return nil
 	})
+	qs.storage.Told(res.Now)
+	return res, err
 }
 
 // A page is what one Inspect returns.

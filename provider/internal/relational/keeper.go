@@ -31,14 +31,18 @@ func (qs Queries) Record(ctx context.Context, req provider.RecordRequest) (provi
 		req.Max = provider.MaxPage
 	}
 	if req.Action == provider.RecordGet || req.Action == provider.RecordScan {
-		return read(ctx, qs.storage, Reading{Op: "record"}, func(q Queryer, res *provider.RecordResult) error {
+		res, err := read(ctx, qs.storage, Reading{Op: "record"}, func(q Queryer, res *provider.RecordResult) error {
 			return readRecords(q, &req, res)
 		})
+		qs.storage.Told(res.Now)
+		return res, err
 	}
 	req.Value = append([]byte{}, req.Value...)
-	return change(ctx, qs.storage, "record", len(req.Value), func(q Queryer, res *provider.RecordResult) error {
+	res, err := change(ctx, qs.storage, "record", len(req.Value), func(q Queryer, res *provider.RecordResult) error {
 		return changeRecord(q, &req, res)
 	})
+	qs.storage.Told(res.Now)
+	return res, err
 }
 
 // scanRecord adds a record and the time of its statement to a result.
@@ -150,6 +154,7 @@ func (qs Queries) Lease(ctx context.Context, req provider.LeaseRequest) (provide
 		}
 		return now(q, &out.Now)
 	})
+	qs.storage.Told(out.Now)
 	if err == nil && !out.held {
 		err = fmt.Errorf("lease %q: %w", req.Name, provider.ErrLeaseLost)
 	}

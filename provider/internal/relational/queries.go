@@ -22,6 +22,8 @@ type Storage interface {
 	LookFailed(err error)
 	// Now returns the storage's time without a statement.
 	Now() provider.Time
+	// Told takes over a time that a result brings. No later call stores or returns an earlier one.
+	Told(now provider.Time)
 }
 
 // Reading is how statements read.
