@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -116,7 +115,7 @@ func (c *commits) fuse(u *unit, fx *relational.Effects) (step loneStep, ok bool)
 	if !c.db.fuses || len(fx.Turns) > 0 || !o.lone() || c.anyAsked(u, fx.Changed) {
 		return step, false
 	}
-	f := fusion{columns: columns{lone: true, args: append(slices.Grow(u.args, maxFused), int64(u.now))}}
+	f := fusion{columns: columns{lone: true, args: append(make([]any, 0, maxFused), int64(u.now))}}
 	for i := range o.heads {
 		known := u.recalled[o.heads[i].Key]
 		if known == nil {
@@ -137,7 +136,6 @@ func (c *commits) fuse(u *unit, fx *relational.Effects) (step loneStep, ok bool)
 	take(&f, ofMessage, o.messages, fillMessages)
 	take(&f, ofResult, o.results, fillBytes)
 	take(&f, ofRest, o.noTasks, fillExecutions)
-	u.args = f.args
 	return loneStep{c.db.names.fused(f.set), f.args}, true
 }
 

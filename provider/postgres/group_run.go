@@ -152,8 +152,7 @@ func runMember(u *unit, t *relational.Tx, m *relational.Member) error {
 func (g *group) warmly(
 	ctx context.Context, conn *pgxpool.Conn, members []*relational.Member, needs *relational.Needs,
 ) (done bool, kind *needError) {
-	u := g.units.known(ctx, conn.Conn())
-	defer g.units.reuse(u)
+	u := g.units.on(ctx, conn.Conn())
 	t, kind := g.recall(u, members)
 	if t == nil {
 		return false, kind

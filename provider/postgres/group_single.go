@@ -60,7 +60,7 @@ func (l *leader) prepare(ctx context.Context) (step loneStep, ok bool) {
 		l.conn = nil
 		return step, false
 	}
-	l.u = l.g.units.known(ctx, l.conn.Conn())
+	l.u = l.g.units.on(ctx, l.conn.Conn())
 	if l.t, _ = l.g.recall(l.u, l.members); l.t == nil {
 		return step, false
 	}
@@ -91,7 +91,6 @@ func (l *leader) conclude(err error) (done bool) {
 // end lets other groups run.
 func (l *leader) end() {
 	if l.conn != nil {
-		l.g.units.reuse(l.u)
 		l.conn.Release()
 	}
 	l.g.crowd.leave(l.members)

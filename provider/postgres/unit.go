@@ -25,7 +25,6 @@ type unit struct {
 	view    relational.Tx        // the view that calls have
 	effects relational.Effects   // of the member that runs
 	came    []messageRow         // messages that were sent
-	args    []any                // of a lone step
 	news    []*provider.Instance // instances that calls of this process wait for
 }
 
@@ -42,11 +41,10 @@ type units struct {
 	db    *database
 	kinds *kinds
 	clock *clock
-	over  chan *unit // for reuse
 }
 
 func newUnits(db *database, kinds *kinds, clock *clock) *units {
-	return &units{db: db, kinds: kinds, clock: clock, over: make(chan *unit, committers+1)}
+	return &units{db: db, kinds: kinds, clock: clock}
 }
 
 // on returns a unit for a transaction on a connection.
@@ -69,41 +67,6 @@ func (us *units) on(ctx context.Context, conn *pgx.Conn) *unit {
 	u.kindRows.t, u.instanceRows.t, u.inboxRows.t, u.historyRows.t, u.taskRows.t, u.sessionRows.t = t, t, t, t, t, t
 	u.view = relational.Tx{Rows: u, Heads: make(map[provider.UUID]*relational.Head), Effects: relational.NewEffects()}
 	return u
-}
-
-// known returns a unit for calls that run on what is remembered. The maps and lists of a unit are most of the garbage
-// of a short step, so units are reused.
-func (us *units) known(ctx context.Context, conn *pgx.Conn) *unit {
-	select {
-	case u := <-us.over:
-		u.ctx, u.conn = ctx, conn
-		return u
-	default:
-		return us.on(ctx, conn)
-	}
-}
-
-// reuse takes back a unit of known, once its calls have their results and nobody holds anything of it.
-func (us *units) reuse(u *unit) {
-	u.reset()
-	select {
-	case us.over <- u:
-	default:
-	}
-}
-
-// reset leaves only empty maps and lists.
-func (u *unit) reset() {
-	u.instanceRows.reset()
-	clear(u.inbox)
-	u.taskRows.reset()
-	u.view.Reset()
-	u.effects.Reset()
-	*u = unit{
-		txn:      txn{db: u.db, kinds: u.kinds, clock: u.clock, ops: u.ops.cleared()},
-		kindRows: kindRows{t: &u.txn}, instanceRows: u.instanceRows, inboxRows: u.inboxRows, historyRows: u.historyRows,
-		taskRows: u.taskRows, sessionRows: u.sessionRows, view: u.view, effects: u.effects, args: cleared(u.args),
-	}
 }
 
 // begin opens the transaction, unless it is the caller's, and locks and reads what the calls need, in one round trip.

@@ -41,17 +41,6 @@ type instanceRows struct {
 	described map[provider.UUID]bool // more than the head of the row has changed
 }
 
-func (r *instanceRows) reset() {
-	clear(r.rows)
-	clear(r.own)
-	clear(r.ids)
-	clear(r.held)
-	clear(r.heldID)
-	clear(r.recalled)
-	clear(r.wrote)
-	clear(r.described)
-}
-
 // stored is an instance as begin read it. It is never changed.
 type stored struct {
 	relational.Head

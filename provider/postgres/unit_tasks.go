@@ -32,12 +32,6 @@ const (
 		AND token IN ($1, ` + sqlTokenFrom + `$1` + sqlTokenOfTask + `) ORDER BY 1, 2, 3`
 )
 
-func (r *taskRows) reset() {
-	clear(r.tasks)
-	clear(r.heldTasks)
-	clear(r.turns)
-}
-
 func (r *taskRows) queueTasks(b *pgx.Batch, refs []provider.TaskRef) {
 	for _, ref := range refs {
 		r.tasks[ref] = nil

@@ -152,19 +152,6 @@ func (o *ops) rollback(m mark) {
 
 func (o *ops) later(undo func()) { o.undo = append(o.undo, undo) }
 
-// cleared keeps the lists that most steps need.
-func (o *ops) cleared() ops {
-	return ops{
-		instances: cleared(o.instances), eaten: cleared(o.eaten), ended: cleared(o.ended), history: cleared(o.history), tasks: cleared(o.tasks),
-		messages: cleared(o.messages), noTasks: cleared(o.noTasks), results: cleared(o.results), heads: cleared(o.heads), undo: cleared(o.undo),
-	}
-}
-
-func cleared[T any](list []T) []T {
-	clear(list)
-	return list[:0]
-}
-
 // lone reports whether the writes are one instance, at most one row of everything else that can be fused, and nothing
 // more.
 func (o *ops) lone() bool {

@@ -40,9 +40,3 @@ func (j *journal) undo(heads map[provider.UUID]*Head) {
 	}
 	j.begun = false
 }
-
-// emptied returns an empty journal that uses the same memory.
-func (j *journal) emptied() journal {
-	clear(j.was)
-	return journal{at: j.at, was: j.was[:0]}
-}

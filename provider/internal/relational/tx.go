@@ -23,14 +23,6 @@ type Tx struct {
 	packed  []byte  // reused for events
 }
 
-// Reset empties a finished transaction so that it can be used again. Nobody may hold anything of it.
-func (t *Tx) Reset() {
-	clear(t.Heads)
-	t.Effects.Reset()
-	clear(t.dirty)
-	*t = Tx{Rows: t.Rows, Heads: t.Heads, Effects: t.Effects, Touched: t.Touched[:0], dirty: t.dirty[:0], journal: t.journal.emptied(), packed: t.packed}
-}
-
 // Begin starts a member that Undo can roll back.
 func (t *Tx) Begin() { t.journal.begin() }
 
