@@ -116,17 +116,14 @@ func (o *startOptions) request(name string, in any, opts []StartOption) (req pro
 	if o.requestID == "" {
 		o.requestID = uuid.NewString()
 	}
-	level := int64(replay.LowestLevel)
-	if o.delay > 0 {
-		level = replay.LevelOfDelay
+	started := &history.ExecutionStarted{
+		Name: name, Input: input, Settings: replay.DefaultSettings(), RequestID: o.requestID,
+		Delay: roundUp(o.delay),
 	}
 	return provider.CreateRequest{
 		ID: o.id, Key: provider.NewKey(o.id), Commit: provider.UUID(uuid.New()),
-		Name: name, EngineLevel: level, Policy: o.policy, RequestID: o.requestID,
-		Message: message(&history.ExecutionStarted{
-			Name: name, Input: input, Settings: replay.DefaultSettings(), RequestID: o.requestID,
-			Delay: roundUp(o.delay),
-		}),
+		Name: name, EngineLevel: replay.LevelOf(started), Policy: o.policy, RequestID: o.requestID,
+		Message: message(started),
 	}, nil
 }
 

@@ -66,6 +66,18 @@ const (
 	LevelOfDelay = 5
 )
 
+// LevelOf returns the lowest level of the nodes that can apply an event. A stored execution has the highest one of its
+// events, and a message that of the event that it becomes.
+func LevelOf(b history.Body) int64 {
+	switch b := b.(type) {
+	case *history.ExecutionStarted:
+		if b.Delay > 0 {
+			return LevelOfDelay
+		}
+	}
+	return LowestLevel
+}
+
 // DefaultSettings returns the limits that new executions are started with.
 func DefaultSettings() history.Settings {
 	return history.Settings{MaxPayload: 2 << 20, MaxEvents: 50_000, MaxBytes: 50 << 20, Flags: FlagsCurrent}

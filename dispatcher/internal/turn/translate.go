@@ -54,6 +54,7 @@ func (tr *translator) translate(t *translation, a *actor, x *replay.Execution, t
 	for _, e := range turn.Events {
 		data := history.Encode(make([]byte, 0, 96), e)
 		t.req.Events = append(t.req.Events, data)
+		t.req.EngineLevel = max(t.req.EngineLevel, replay.LevelOf(e.Body))
 		tr.command(t, &info, e, data, turn, given)
 	}
 	if turn.End != nil {
@@ -185,7 +186,7 @@ func (tr *translator) startChild(info *replay.Info, event int64, b *history.Chil
 		failure.New(failure.ErrExists, "starting child %s: instance ID %q is in use: choose another one", b.Name, b.ID))}
 	return provider.Start{
 		Create: provider.CreateRequest{
-			ID: b.ID, Key: b.Key, Commit: storage.NewToken(), Name: b.Name, CodeVersion: b.CodeVersion, EngineLevel: replay.LowestLevel,
+			ID: b.ID, Key: b.Key, Commit: storage.NewToken(), Name: b.Name, CodeVersion: b.CodeVersion, EngineLevel: replay.LevelOf(started),
 			Parent:  provider.Parent{Key: info.Key, ID: info.ID, Execution: info.Execution, EventID: event, Close: provider.CloseCancel},
 			Message: core.Message(started, 0, 0),
 		},
@@ -243,6 +244,7 @@ func nextExecution(events []history.Event) *provider.NextExecution {
 	}
 	for _, e := range events {
 		next.Events = append(next.Events, history.Encode(nil, e))
+		next.EngineLevel = max(next.EngineLevel, replay.LevelOf(e.Body))
 	}
 	return next
 }
