@@ -32,10 +32,11 @@ func (c *Cluster) Pooler(t testing.TB) string {
 	}
 	config := filepath.Join(c.dir, "pgbouncer.ini")
 	users := filepath.Join(c.dir, "users.txt")
+	// Cases that run side by side hold transactions of callers open, and each of them keeps a connection to the server.
 	files := map[string]string{users: `"postgres" ""`, config: strings.Join([]string{
 		"[databases]", fmt.Sprintf("* = host=127.0.0.1 port=%d", c.port),
 		"[pgbouncer]", "listen_addr = 127.0.0.1", fmt.Sprintf("listen_port = %d", port), "unix_socket_dir =",
-		"auth_type = trust", "auth_file = " + users, "pool_mode = transaction", "default_pool_size = 4", "max_client_conn = 200", "",
+		"auth_type = trust", "auth_file = " + users, "pool_mode = transaction", "default_pool_size = 16", "max_client_conn = 200", "",
 	}, "\n")}
 	for name, content := range files {
 		if err := os.WriteFile(name, []byte(content), 0o644); err != nil { //nolint:gosec // the server's user reads it, and it holds no secret
