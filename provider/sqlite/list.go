@@ -16,6 +16,7 @@ const listTimeout = time.Minute
 var dialect = relational.Dialect{
 	Table: "perdure_", True: "1", Mark: func(int) string { return "?" }, UUID: func(u provider.UUID) any { return u },
 	ByKey: "CROSS JOIN perdure_instance i ON i.key = d.found",
+	Rare:  " AND i.status IN (2, 4, 5, 6)", // the condition of the index, word for word
 }
 
 // A reader has the calls that look at many instances. They need no writer, and see committed data.

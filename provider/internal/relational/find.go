@@ -4,21 +4,22 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/perdure/perdure/provider"
 )
 
 const (
-	// looks is how many rows a list, or a count with a maximum, looks at.
-	looks = provider.MinRows
+	// looks is how many rows a list, or a count with a maximum, looks at. It looks at MinRows first and then at MinRows more at a time. After
+	// quick it looks at no more, because rows that come from a disk take long.
+	looks = 5 * provider.MinRows
+	quick = 25 * time.Millisecond
 	// few is a number of rows for which no better condition is searched.
 	few = 1_000
 	// manyKinds is how many pairs of a kind and a status are merged.
 	manyKinds = 100
 	// statusBits are the low bits of a number that has the ID of a kind and a status.
 	statusBits = 16
-	// rare are the statuses of the index instance_status. Orchestrations that complete are never in it.
-	rare = "i.status IN (2, 4, 5, 6)"
 )
 
 // A Lookup runs statements in one snapshot of a store.
@@ -41,9 +42,10 @@ type finder struct {
 	dialect *Dialect
 	lookup  Lookup
 	filter  *provider.Filter
-	after   *Position // of the cursor; nil: none
+	after   *Position // of the cursor, later the last row that was looked at; nil: none
+	ranges  []string  // conditions for each of which an index has the rows in the order of lists, "" for all rows
 	args    []any
-	sql     string // selects the rows to look at, at most looks, as i
+	sql     string // selects the rows to look at, as i
 	set     bool   // these are all rows that can match
 	none    bool   // no row matches
 }
@@ -61,20 +63,19 @@ func (d *Dialect) Find(q Lookup, req *provider.ListRequest) (places []Position, 
 	if err := f.choose(); err != nil || f.none {
 		return nil, "", err
 	}
-	c := d.Where(&req.Filter, f.args...)
-	sql := "SELECT i.created_at, i.key FROM (" + f.sql + ") i" + c.SQL() + d.Order + " LIMIT " + strconv.Itoa(req.Max+1)
-	places, err = q.Places(sql, c.Args...)
+	more, err := f.look(func(rows string, args []any) (enough bool, err error) {
+		c := d.Where(&req.Filter, args...)
+		found, err := q.Places("SELECT i.created_at, i.key FROM ("+rows+") i"+c.SQL()+d.Order+" LIMIT "+strconv.Itoa(req.Max+1-len(places)), c.Args...)
+		places = append(places, found...)
+		return len(places) > req.Max, err
+	})
 	switch {
 	case err != nil:
 	case len(places) > req.Max:
 		places = places[:req.Max]
 		cursor = places[req.Max-1].cursor()
-	case !f.set:
-		var last []Position // the row that was looked at last, if there may be more
-		sql := "SELECT i.created_at, i.key FROM (" + f.sql + ") i" + d.Order + " LIMIT 1 OFFSET " + strconv.Itoa(looks-1)
-		if last, err = q.Places(sql, f.args...); len(last) > 0 {
-			cursor = last[0].cursor()
-		}
+	case more:
+		cursor = f.after.cursor()
 	}
 	return places, cursor, err
 }
@@ -93,15 +94,40 @@ func (d *Dialect) Count(q Lookup, req *provider.CountRequest) (res provider.Coun
 	if err := f.choose(); err != nil || f.none {
 		return provider.CountResult{Exact: err == nil}, err
 	}
-	c := d.Where(&req.Filter, f.args...)
-	most := min(req.Max, looks)
-	n, err := number(q, "SELECT count(*) FROM (SELECT 1 FROM ("+f.sql+") i"+c.SQL()+" LIMIT "+strconv.FormatInt(most+1, 10)+") m", c.Args...)
-	res = provider.CountResult{Count: min(n, req.Max), Exact: n <= req.Max}
-	if err == nil && res.Exact && !f.set {
-		n, err = number(q, "SELECT count(*) FROM ("+f.sql+") i", f.args...)
-		res.Exact = n < looks
+	n, most := int64(0), min(req.Max, looks)
+	more, err := f.look(func(rows string, args []any) (enough bool, err error) {
+		c := d.Where(&req.Filter, args...)
+		limit := strconv.FormatInt(most+1-n, 10)
+		found, err := number(q, "SELECT count(*) FROM (SELECT 1 FROM ("+rows+") i"+c.SQL()+" LIMIT "+limit+") m", c.Args...)
+		n += found
+		return n > most, err
+	})
+	return provider.CountResult{Count: min(n, req.Max), Exact: err == nil && n <= req.Max && !more}, err
+}
+
+// look calls fn with a statement that selects rows to look at, and its arguments. It calls again with the next rows until it is enough. The
+// result more reports whether there may be others, after f.after.
+func (f *finder) look(fn func(rows string, args []any) (enough bool, err error)) (more bool, err error) {
+	if f.set {
+		_, err := fn(f.sql, f.args)
+		return false, err
 	}
-	return res, err
+	began := time.Now()
+	for seen := 0; ; {
+		f.walk()
+		enough, err := fn(f.sql, f.args)
+		if err != nil || enough {
+			return false, err
+		}
+		last, err := f.lookup.Places("SELECT i.created_at, i.key FROM ("+f.sql+") i"+f.dialect.Order+" LIMIT 1 OFFSET "+strconv.Itoa(provider.MinRows-1), f.args...)
+		if err != nil || len(last) == 0 {
+			return false, err
+		}
+		f.after = &last[0]
+		if seen += provider.MinRows; seen >= looks || time.Since(began) > quick {
+			return true, nil
+		}
+	}
 }
 
 // number returns the number that a statement selects.
@@ -140,7 +166,9 @@ func (f *finder) choose() error {
 		}
 	}
 	if best == nil {
-		return f.walk()
+		err := f.index()
+		f.none = len(f.ranges) == 0
+		return err
 	}
 	f.set = true
 	c := &Clauses{dialect: f.dialect, Args: best.Args}
@@ -185,15 +213,11 @@ func (f *finder) sets() (list []set) {
 	return list
 }
 
-// walk reads rows in the order of lists. It merges several ranges of an index.
-func (f *finder) walk() error {
-	ranges, err := f.ranges()
-	if err != nil {
-		return err
-	}
+// walk selects the next rows in the order of lists. It merges several ranges of an index.
+func (f *finder) walk() {
 	c := &Clauses{dialect: f.dialect}
-	parts := make([]string, 0, len(ranges))
-	for _, text := range ranges {
+	parts := make([]string, 0, len(f.ranges))
+	for _, text := range f.ranges {
 		c.text = slices.DeleteFunc([]string{text}, func(s string) bool { return s == "" })
 		before := f.filter.CreatedBefore
 		if f.after != nil {
@@ -202,18 +226,16 @@ func (f *finder) walk() error {
 		c.addTimes("i.created_at", f.filter.CreatedAfter, before)
 		f.past(c)
 		part := "SELECT " + columns + " FROM " + f.dialect.Table + "instance i" + c.SQL()
-		if f.dialect.Order != "" && len(ranges) > 1 {
+		if f.dialect.Order != "" && len(f.ranges) > 1 {
 			part = "(" + part + f.dialect.Order + ")"
 		}
 		parts = append(parts, part)
 	}
-	f.none = len(ranges) == 0
-	f.sql, f.args = strings.Join(parts, " UNION ALL ")+order+strconv.Itoa(looks), c.Args
-	return nil
+	f.sql, f.args = strings.Join(parts, " UNION ALL ")+order+strconv.Itoa(provider.MinRows), c.Args
 }
 
-// ranges returns conditions for each of which an index has the rows in the order of lists, "" for all rows.
-func (f *finder) ranges() ([]string, error) {
+// index sets the ranges. None means that no row matches.
+func (f *finder) index() (err error) {
 	statuses := slices.Compact(slices.Sorted(slices.Values(f.filter.Statuses)))
 	named := f.filter.Name != "" || len(f.filter.CodeVersions) > 0
 	common := slices.ContainsFunc(statuses, func(s provider.Status) bool {
@@ -222,22 +244,24 @@ func (f *finder) ranges() ([]string, error) {
 	all := provider.StatusTerminated - provider.StatusRunning + 1
 	switch {
 	case f.filter.Blocked:
-		return []string{"i.blocked = " + f.dialect.True}, nil
+		f.ranges = []string{"i.blocked = " + f.dialect.True}
+		return nil
 	case len(statuses) > 0 && !common && !named:
-		list := make([]string, 0, len(statuses))
 		for _, s := range statuses {
-			list = append(list, "i.status = "+strconv.Itoa(int(s))+" AND "+rare)
+			f.ranges = append(f.ranges, "i.status = "+strconv.Itoa(int(s))+f.dialect.Rare)
 		}
-		return list, nil
+		return nil
 	case !named && (len(statuses) == 0 || len(statuses) == int(all)):
-		return []string{""}, nil
+		f.ranges = []string{""}
+		return nil
 	}
 	if len(statuses) == 0 {
 		for s := provider.StatusRunning; s <= provider.StatusTerminated; s++ {
 			statuses = append(statuses, s)
 		}
 	}
-	return f.pairs(statuses)
+	f.ranges, err = f.pairs(statuses)
+	return err
 }
 
 // pairs returns the pairs of a kind and a status that have rows, as conditions. If they are too many to be merged, all rows are read.
