@@ -37,7 +37,7 @@ func encodePayload(what string, v any) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w: give what encoding/json can write", ErrInvalid, what, failure.New(failure.ErrPayload, "%v", err))
 	}
-	if limit := replay.DefaultSettings().MaxPayload; int64(len(data)) > limit {
+	if limit := replay.SettingsAt(replay.EngineLevel).MaxPayload; int64(len(data)) > limit {
 		return nil, fmt.Errorf("%w: %s has %d bytes: at most %d fit; store the data elsewhere and pass a reference",
 			ErrTooLarge, what, len(data), limit)
 	}

@@ -32,7 +32,7 @@ func (w *world) reopen(key provider.UUID) {
 	w.t.Helper()
 	_, err := w.store.Steer(w.t.Context(), provider.SteerRequest{
 		Key: key, Action: provider.SteerReset, Commit: provider.UUID(uuid.New()), EngineLevel: replay.EngineLevel,
-		Events: [][]byte{history.Encode(nil, history.Event{ID: 1, Body: &history.ExecutionStarted{Name: "Checkout", Settings: replay.DefaultSettings()}})},
+		Events: [][]byte{history.Encode(nil, history.Event{ID: 1, Body: &history.ExecutionStarted{Name: "Checkout", Settings: replay.SettingsAt(replay.EngineLevel)}})},
 	})
 	if err != nil {
 		w.t.Fatal(err)

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 )
@@ -51,8 +51,12 @@ func StartNamed[Out any](ctx context.Context, c *Client, name string, in any, op
 // start checks the request, stores it and returns the instance with its ID.
 func (c *Client) start(ctx context.Context, name string, in any, opts []StartOption) (target, error) {
 	var o startOptions
-	req, err := o.request(name, in, opts)
-	if err = cmp.Or(c.usable(ctx), err); err != nil {
+	var req provider.CreateRequest
+	err := c.usable(ctx)
+	if err == nil {
+		req, err = o.request(name, in, opts, upgrade.Unrecorded)
+	}
+	if err != nil {
 		return target{}, fmt.Errorf("starting %s: %w", check.Quote(name), err)
 	}
 	doing := fmt.Sprintf("starting %q as instance %q", name, req.ID)
@@ -98,8 +102,9 @@ func (c *Client) create(ctx context.Context, doing string, req provider.CreateRe
 	return stored, doubtful, err
 }
 
-// request applies the options and returns the request to the storage. It is the same for all repeats.
-func (o *startOptions) request(name string, in any, opts []StartOption) (req provider.CreateRequest, err error) {
+// request applies the options and returns the request to the storage, for a store that allows a level. It is the same for
+// all repeats.
+func (o *startOptions) request(name string, in any, opts []StartOption, level int64) (req provider.CreateRequest, err error) {
 	if err := checkName("orchestration name", name); err != nil {
 		return req, err
 	}
@@ -117,7 +122,7 @@ func (o *startOptions) request(name string, in any, opts []StartOption) (req pro
 		o.requestID = uuid.NewString()
 	}
 	started := &history.ExecutionStarted{
-		Name: name, Input: input, Settings: replay.DefaultSettings(), RequestID: o.requestID,
+		Name: name, Input: input, Settings: replay.SettingsAt(level), RequestID: o.requestID,
 		Delay: roundUp(o.delay),
 	}
 	return provider.CreateRequest{

@@ -14,6 +14,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/internal/testkit/clienttest"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
@@ -30,7 +31,7 @@ func TestStartStoresInstance(t *testing.T) {
 	}
 	started, ok := w.inbox(h.Key())[0].(*history.ExecutionStarted)
 	if !ok || started.Name != "Checkout" || string(started.Input) != `{"Item":"tea"}` ||
-		started.Settings != replay.DefaultSettings() || started.RequestID != i.RequestID {
+		started.Settings != replay.SettingsAt(upgrade.Unrecorded) || started.RequestID != i.RequestID {
 		t.Errorf("start message %+v", started)
 	}
 	if v := uuid.UUID(h.Key()).Version(); v != 8 || provider.SlotOf(h.Key()) != provider.SlotOfID("order-42") {

@@ -116,7 +116,7 @@ func child(e *enginetest.Engine, parent provider.UUID) provider.UUID {
 // replace starts "order" under its ID, in place of an ended one if there is one.
 func replace(e *enginetest.Engine, input int) provider.UUID {
 	e.T.Helper()
-	body := &history.ExecutionStarted{Name: "order", Input: fmt.Append(nil, input), Settings: replay.DefaultSettings()}
+	body := &history.ExecutionStarted{Name: "order", Input: fmt.Append(nil, input), Settings: replay.SettingsAt(replay.EngineLevel)}
 	key := enginetest.NewID()
 	_, err := e.Store.Create(e.T.Context(), provider.CreateRequest{
 		ID: "order", Key: key, Commit: enginetest.NewID(), Name: "order", EngineLevel: replay.EngineLevel, Policy: provider.IDReplaceEnded,

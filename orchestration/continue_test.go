@@ -115,7 +115,7 @@ func TestContinueAsNewKeepsTheCancellation(t *testing.T) {
 // for cleaning up.
 func TestFullHistory(t *testing.T) {
 	t.Parallel()
-	settings := replay.DefaultSettings()
+	settings := replay.SettingsAt(replay.EngineLevel)
 	settings.MaxEvents = 1100
 	enginetest.EveryMode(t, func(e *enginetest.Engine) {
 		reg := registry(e.T)

@@ -117,7 +117,7 @@ func TestDelayedMessageOfOlderReleases(t *testing.T) {
 		req := provider.CreateRequest{ID: "main", Key: enginetest.NewID(), Commit: enginetest.NewID(), Name: "main", EngineLevel: replay.LowestLevel}
 		req.Message = provider.NewMessage{
 			Kind: provider.MessageKind(history.KindExecutionStarted), Delay: delay,
-			Payload: history.Encode(nil, history.Event{Body: &history.ExecutionStarted{Name: "main", Input: []byte(`{}`), Settings: replay.DefaultSettings()}}),
+			Payload: history.Encode(nil, history.Event{Body: &history.ExecutionStarted{Name: "main", Input: []byte(`{}`), Settings: replay.SettingsAt(replay.EngineLevel)}}),
 		}
 		if _, err := e.Store.Create(e.T.Context(), req); err != nil {
 			e.T.Fatal(err)

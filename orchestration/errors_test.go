@@ -86,7 +86,7 @@ func TestHazard43_ContextCanceledOfAnActivityIsNoCancellation(t *testing.T) {
 func TestPayloadLimits(t *testing.T) {
 	t.Parallel()
 	big := strings.Repeat("x", 2000)
-	settings := replay.DefaultSettings()
+	settings := replay.SettingsAt(replay.EngineLevel)
 	settings.MaxPayload = 1000
 	cases := map[string]func(ctx *octx) error{
 		"activity input": func(ctx *octx) error {

@@ -196,7 +196,7 @@ func (r *rollout) order(n int, v provider.Capability) (keys []provider.UUID) {
 	r.T.Helper()
 	for range n {
 		key := enginetest.NewID()
-		started := history.ExecutionStarted{Name: v.Name, CodeVersion: v.CodeVersion, Input: []byte("0"), Settings: replay.DefaultSettings()}
+		started := history.ExecutionStarted{Name: v.Name, CodeVersion: v.CodeVersion, Input: []byte("0"), Settings: replay.SettingsAt(replay.EngineLevel)}
 		_, err := r.Store.Create(r.T.Context(), provider.CreateRequest{
 			ID: key.String(), Key: key, Commit: enginetest.NewID(), Name: v.Name, CodeVersion: v.CodeVersion, EngineLevel: replay.EngineLevel,
 			Message: provider.NewMessage{Kind: provider.MessageKind(started.Kind()), Payload: history.Encode(nil, history.Event{Body: &started})},

@@ -17,7 +17,9 @@ import (
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/fastpath"
+	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 )
@@ -137,7 +139,7 @@ func (r *Registry) config(store provider.Provider, o Options) (dispatcher.Config
 		return dispatcher.Config{}, fmt.Errorf("%w: the registry is empty: add orchestrations or activities first", ErrInvalid)
 	}
 	cfg := dispatcher.Config{
-		Provider: store, Owner: ownerName(o.Name), Logger: o.Logger, Settings: replay.DefaultSettings(),
+		Provider: store, Owner: ownerName(o.Name), Logger: o.Logger, Settings: func() history.Settings { return replay.SettingsAt(upgrade.Unrecorded) },
 		Orchestrations: make(map[provider.Capability]replay.Body),
 		Activities:     make(map[string]map[string]bind.ActivityFunc),
 		MaxTurns:       o.MaxConcurrentTurns, MaxActivities: o.MaxConcurrentActivities,

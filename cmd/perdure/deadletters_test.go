@@ -113,7 +113,7 @@ func buryEvents(t *testing.T, name string) {
 		if id == "again" {
 			_, err = store.Steer(t.Context(), provider.SteerRequest{
 				Key: h.Key(), Action: provider.SteerReset, Commit: provider.UUID(uuid.New()), EngineLevel: replay.EngineLevel,
-				Events: [][]byte{history.Encode(nil, history.Event{ID: 1, Body: &history.ExecutionStarted{Name: "Idle", Settings: replay.DefaultSettings()}})},
+				Events: [][]byte{history.Encode(nil, history.Event{ID: 1, Body: &history.ExecutionStarted{Name: "Idle", Settings: replay.SettingsAt(replay.EngineLevel)}})},
 			})
 			must(err)
 		}

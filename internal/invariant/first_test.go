@@ -18,7 +18,7 @@ func begin(e *enginetest.Engine, forget func(*provider.CommitTurnRequest)) bool 
 	e.T.Helper()
 	encode := func(b history.Body) []byte { return history.Encode(nil, history.Event{Body: b}) }
 	start := func(id, name string) provider.CreateRequest {
-		begin := &history.ExecutionStarted{Name: name, Settings: replay.DefaultSettings()}
+		begin := &history.ExecutionStarted{Name: name, Settings: replay.SettingsAt(replay.EngineLevel)}
 		return provider.CreateRequest{
 			ID: id, Key: enginetest.NewID(), Commit: enginetest.NewID(), Name: name, EngineLevel: replay.EngineLevel,
 			Message: provider.NewMessage{Kind: provider.MessageKind(begin.Kind()), Payload: encode(begin)},

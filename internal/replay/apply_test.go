@@ -111,7 +111,7 @@ func TestSuccessor(t *testing.T) {
 		at(4, received("box", "4", "c")))
 	want := []history.Event{
 		{Body: &history.ExecutionStarted{
-			Name: "test", CodeVersion: "v", Input: []byte("2"), Settings: replay.DefaultSettings(), Continued: true,
+			Name: "test", CodeVersion: "v", Input: []byte("2"), Settings: replay.SettingsAt(replay.EngineLevel), Continued: true,
 			Parent: history.Parent{ID: "parent", EventID: 7}, RequestID: "start", Seen: [][]byte{[]byte("c")},
 		}},
 		{Body: received("other", "1", "a")},

@@ -41,7 +41,7 @@ func newExecution(code program) *replay.Execution {
 }
 
 func started() history.Event {
-	return history.Event{At: 1000, Body: &history.ExecutionStarted{Name: "test", Settings: replay.DefaultSettings()}}
+	return history.Event{At: 1000, Body: &history.ExecutionStarted{Name: "test", Settings: replay.SettingsAt(replay.EngineLevel)}}
 }
 
 // lose runs fn, which may end its goroutine, and reports whether it did.

@@ -23,7 +23,7 @@ func sized(n int) *history.ActivityScheduled {
 // succeed. Code that cleans up in a detached scope may use the reserve.
 func TestHazard32_BytesOfAHistoryAreBounded(t *testing.T) {
 	t.Parallel()
-	settings := replay.DefaultSettings()
+	settings := replay.SettingsAt(replay.EngineLevel)
 	settings.MaxBytes = replay.ReservedBytes + 100_000
 	limited(t, settings, func(s *replay.Scope) error {
 		value := func(n int) error {
@@ -90,7 +90,7 @@ func TestHazard32_MessagesCountAgainstTheHistory(t *testing.T) {
 // detached scope, and end.
 func TestHazard32_EventsAreReservedForTheEnd(t *testing.T) {
 	t.Parallel()
-	settings := replay.DefaultSettings()
+	settings := replay.SettingsAt(replay.EngineLevel)
 	settings.MaxEvents = replay.ReservedEvents + 10
 	limited(t, settings, func(s *replay.Scope) error {
 		made := 0
@@ -118,7 +118,7 @@ func TestHazard32_EventsAreReservedForTheEnd(t *testing.T) {
 // higher today.
 func TestHazard33_LimitsAreThoseOfTheStart(t *testing.T) {
 	t.Parallel()
-	now := replay.DefaultSettings()
+	now := replay.SettingsAt(replay.EngineLevel)
 	low := history.Settings{MaxPayload: 100, MaxEvents: replay.ReservedEvents + 20, MaxBytes: replay.ReservedBytes + 5_000, Flags: now.Flags}
 	high := history.Settings{MaxPayload: 3 << 20, MaxEvents: now.MaxEvents * 2, MaxBytes: now.MaxBytes * 2, Flags: now.Flags}
 	limited(t, low, func(s *replay.Scope) error {

@@ -78,7 +78,8 @@ func LevelOf(b history.Body) int64 {
 	return LowestLevel
 }
 
-// DefaultSettings returns the limits that new executions are started with.
-func DefaultSettings() history.Settings {
+// SettingsAt returns the settings of new executions on a store that allows a level: the limits, and the behaviours that
+// nodes of this level know.
+func SettingsAt(_ int64) history.Settings {
 	return history.Settings{MaxPayload: 2 << 20, MaxEvents: 50_000, MaxBytes: 50 << 20, Flags: FlagsCurrent}
 }

@@ -38,7 +38,7 @@ func limited(t *testing.T, settings history.Settings, code program) {
 
 func TestMaxPayload(t *testing.T) {
 	t.Parallel()
-	settings := replay.DefaultSettings()
+	settings := replay.SettingsAt(replay.EngineLevel)
 	settings.MaxPayload = 10
 	limited(t, settings, func(s *replay.Scope) error {
 		for size, want := range []error{10: nil, 11: failure.ErrTooLarge} {
@@ -68,7 +68,7 @@ func TestMaxPayload(t *testing.T) {
 // The end of a history is reserved for ending: cancelling still records its commands there.
 func TestMaxEvents(t *testing.T) {
 	t.Parallel()
-	settings := replay.DefaultSettings()
+	settings := replay.SettingsAt(replay.EngineLevel)
 	settings.MaxEvents = replay.ReservedEvents + 5
 	limited(t, settings, func(s *replay.Scope) error {
 		var open []*replay.Future
@@ -95,7 +95,7 @@ func TestMaxEvents(t *testing.T) {
 
 func TestMaxPendingActivities(t *testing.T) {
 	t.Parallel()
-	limited(t, replay.DefaultSettings(), func(s *replay.Scope) error {
+	limited(t, replay.SettingsAt(replay.EngineLevel), func(s *replay.Scope) error {
 		var last *replay.Future
 		for range replay.MaxPendingActivities {
 			last = s.Activity(activity("a"))

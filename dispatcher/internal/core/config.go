@@ -24,8 +24,8 @@ type Config struct {
 	QueueLimits    map[string]flow.QueueLimit              // by queue
 	Env            *replay.Env
 	Logger         *slog.Logger
-	Settings       history.Settings // of executions started here
-	Off            fastpath.Set     // fast paths that are switched off
+	Settings       func() history.Settings // of executions started here; many goroutines call it
+	Off            fastpath.Set            // fast paths that are switched off
 
 	MaxTurns            int                   // turns at the same time, at least 1
 	MaxActivities       int                   // attempts at the same time, at least 1; 0 with no Activities

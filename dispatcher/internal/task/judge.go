@@ -157,11 +157,11 @@ func (j *judge) countFailed(a *Attempt, cause error) {
 
 // fits returns an error for an output that is too large for a history.
 func (j *judge) fits(a *Attempt, output []byte) error {
-	if int64(len(output)) <= j.Config.Settings.MaxPayload {
+	if int64(len(output)) <= j.Config.Settings().MaxPayload {
 		return nil
 	}
 	return failure.NonRetryable(failure.New(failure.ErrTooLarge, "output of activity %s has %d bytes, the limit is %d",
-		a.Call.Name, len(output), j.Config.Settings.MaxPayload))
+		a.Call.Name, len(output), j.Config.Settings().MaxPayload))
 }
 
 // failureOf returns the failure of an attempt. A cancellation or timeout takes precedence over the error that the code returned for it.

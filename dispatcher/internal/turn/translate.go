@@ -179,7 +179,7 @@ func (tr *translator) newTask(
 
 func (tr *translator) startChild(info *replay.Info, event int64, b *history.ChildStarted) provider.Start {
 	started := &history.ExecutionStarted{
-		Name: b.Name, CodeVersion: b.CodeVersion, Input: b.Input, Settings: tr.Config.Settings,
+		Name: b.Name, CodeVersion: b.CodeVersion, Input: b.Input, Settings: tr.Config.Settings(),
 		Parent: history.Parent{Key: info.Key, ID: info.ID, Execution: info.Execution, EventID: event},
 	}
 	refused := &history.ChildFailed{Started: event, Failure: (*failure.Set)(nil).Encode(

@@ -29,7 +29,7 @@ func message(b history.Body) provider.NewMessage {
 // Create starts an instance with the default limits.
 func (e *Engine) Create(id, name string, input any) provider.UUID {
 	e.T.Helper()
-	return e.CreateWith(id, name, input, replay.DefaultSettings())
+	return e.CreateWith(id, name, input, replay.SettingsAt(replay.EngineLevel))
 }
 
 // CreateWith starts an instance with limits of its own.
