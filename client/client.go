@@ -10,6 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/bind"
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/failure"
+	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 )
@@ -46,7 +48,8 @@ type Client struct {
 	errors  *failure.Set
 	backlog *backlog // nil: no limit
 	policy  OverloadPolicy
-	node    bind.Starter // makes first turns; nil: no node of this process
+	node    bind.Starter   // makes first turns; nil: no node of this process
+	level   *upgrade.Level // that the store allows
 }
 
 // Node is a node of the client's own process: see runtime.Runtime.Node. The zero Node is none.
@@ -72,6 +75,11 @@ func New(store provider.Provider, opts Options) (*Client, error) {
 	}
 	if s.logger == nil {
 		s.logger = slog.Default()
+	}
+	if c.node != nil {
+		c.level = c.node.Level()
+	} else {
+		c.level = upgrade.New(s.Full, replay.EngineLevel)
 	}
 	switch opts.CallTimeout { //nolint:exhaustive // other durations are used as they are
 	case 0:

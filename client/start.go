@@ -11,7 +11,6 @@ import (
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
-	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/orchestration"
 	"github.com/perdure/perdure/provider"
 )
@@ -54,7 +53,7 @@ func (c *Client) start(ctx context.Context, name string, in any, opts []StartOpt
 	var req provider.CreateRequest
 	err := c.usable(ctx)
 	if err == nil {
-		req, err = o.request(name, in, opts, upgrade.Unrecorded)
+		req, err = o.request(name, in, opts, func() int64 { return c.allowed(ctx, o.tx != nil) })
 	}
 	if err != nil {
 		return target{}, fmt.Errorf("starting %s: %w", check.Quote(name), err)
@@ -104,7 +103,7 @@ func (c *Client) create(ctx context.Context, doing string, req provider.CreateRe
 
 // request applies the options and returns the request to the storage, for a store that allows a level. It is the same for
 // all repeats.
-func (o *startOptions) request(name string, in any, opts []StartOption, level int64) (req provider.CreateRequest, err error) {
+func (o *startOptions) request(name string, in any, opts []StartOption, level func() int64) (req provider.CreateRequest, err error) {
 	if err := checkName("orchestration name", name); err != nil {
 		return req, err
 	}
@@ -122,7 +121,7 @@ func (o *startOptions) request(name string, in any, opts []StartOption, level in
 		o.requestID = uuid.NewString()
 	}
 	started := &history.ExecutionStarted{
-		Name: name, Input: input, Settings: replay.SettingsAt(level), RequestID: o.requestID,
+		Name: name, Input: input, Settings: replay.SettingsAt(level()), RequestID: o.requestID,
 		Delay: roundUp(o.delay),
 	}
 	return provider.CreateRequest{
@@ -130,6 +129,17 @@ func (o *startOptions) request(name string, in any, opts []StartOption, level in
 		Name: name, EngineLevel: replay.LevelOf(started), Policy: o.policy, RequestID: o.requestID,
 		Message: message(started),
 	}, nil
+}
+
+// allowed returns the level that the store allows. A start inside a transaction of the caller reads nothing: the caller
+// may hold the only connection.
+func (c *Client) allowed(ctx context.Context, inTx bool) int64 {
+	if inTx {
+		return c.level.Allowed()
+	}
+	ctx, cancel := c.store.bound(ctx)
+	defer cancel()
+	return c.level.Current(ctx)
 }
 
 // roundUp returns d in microseconds, never less: nothing begins early.

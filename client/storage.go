@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -122,5 +123,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 // message encodes a body for an inbox.
 func message(b history.Body) provider.NewMessage {
-	return provider.NewMessage{Kind: provider.MessageKind(b.Kind()), Payload: history.Encode(nil, history.Event{Body: b})}
+	return provider.NewMessage{
+		Kind: provider.MessageKind(b.Kind()), EngineLevel: replay.LevelOfMessage(b), Payload: history.Encode(nil, history.Event{Body: b}),
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/task"
 	"github.com/perdure/perdure/dispatcher/internal/turn"
 	"github.com/perdure/perdure/internal/fastpath"
+	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -54,6 +55,9 @@ func Start(cfg core.Config) *Dispatcher {
 	d.turns = turn.New(n, d.worker, d.locals)
 	d.worker.Connect(d.turns)
 	go d.endOnOverrun(working)
+	if cfg.Alongside != nil {
+		d.loops.Go(func() { cfg.Alongside(working) })
+	}
 	d.run(fetching)
 	return d
 }
@@ -99,6 +103,9 @@ func (d *Dispatcher) run(fetching context.Context) {
 func (d *Dispatcher) StartEagerly(ctx context.Context, req provider.CreateRequest) (res provider.CreateResult, ok bool, err error) {
 	return d.turns.StartEagerly(ctx, req)
 }
+
+// Level returns the level that the node's store allows.
+func (d *Dispatcher) Level() *upgrade.Level { return d.node.Config.Level }
 
 // NewKey returns a unique key for an instance with the given ID. Keys sort by age.
 func NewKey(id string) [16]byte { return provider.NewKey(id) }

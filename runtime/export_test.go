@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/perdure/perdure/dispatcher"
+	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -22,6 +23,9 @@ func StartVersions(ctx context.Context, store provider.Provider, reg *Registry, 
 		cfg.Orchestrations[version] = reg.orchestrations[name].body
 	}
 	rt := &Runtime{store: store, owner: cfg.Owner, can: capabilitiesOf(cfg)}
+	if cfg.Level, cfg.Alongside, err = register(ctx, &cfg, upgrade.OwnLevel(ctx)); err != nil {
+		return nil, err
+	}
 	rt.dispatcher = dispatcher.Start(cfg) //nolint:contextcheck // ctx bounds starting only
 	return rt, nil
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/perdure/perdure/internal/check"
 	"github.com/perdure/perdure/internal/failure"
 	"github.com/perdure/perdure/internal/fastpath"
-	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/orchestration"
@@ -68,6 +67,9 @@ func Start(ctx context.Context, store provider.Provider, reg *Registry, opts Opt
 	// Nothing is released: this finds out whether the store takes writes at all. The node waits out faults that may pass.
 	if _, err := store.ReleaseTurns(checking, provider.ReleaseTurnsRequest{}); err != nil && !provider.Retryable(err) {
 		return nil, fmt.Errorf("starting runtime: a node writes all the time, and the store takes no writes: %w", err)
+	}
+	if cfg.Level, cfg.Alongside, err = register(checking, &cfg, upgrade.OwnLevel(ctx)); err != nil {
+		return nil, fmt.Errorf("starting runtime: %w", err)
 	}
 	rt := &Runtime{store: store, owner: cfg.Owner, can: capabilitiesOf(cfg), errors: reg.Errors(), logger: opts.Logger}
 	rt.dispatcher = dispatcher.Start(cfg) //nolint:contextcheck // ctx bounds starting only
@@ -139,7 +141,7 @@ func (r *Registry) config(store provider.Provider, o Options) (dispatcher.Config
 		return dispatcher.Config{}, fmt.Errorf("%w: the registry is empty: add orchestrations or activities first", ErrInvalid)
 	}
 	cfg := dispatcher.Config{
-		Provider: store, Owner: ownerName(o.Name), Logger: o.Logger, Settings: func() history.Settings { return replay.SettingsAt(upgrade.Unrecorded) },
+		Provider: store, Owner: ownerName(o.Name), Logger: o.Logger,
 		Orchestrations: make(map[provider.Capability]replay.Body),
 		Activities:     make(map[string]map[string]bind.ActivityFunc),
 		MaxTurns:       o.MaxConcurrentTurns, MaxActivities: o.MaxConcurrentActivities,

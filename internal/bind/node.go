@@ -3,13 +3,16 @@ package bind
 import (
 	"context"
 
+	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
 )
 
-// Starter makes the first turn of an instance and stores the instance as that turn leaves it, in one commit. If ok is
+// Starter is a node that starts instances. StartEagerly makes the first turn of an instance and stores the instance as that turn leaves it, in one commit. If ok is
 // false, nothing is stored, for whatever reason. The caller then creates the instance itself.
 type Starter interface {
 	StartEagerly(ctx context.Context, req provider.CreateRequest) (res provider.CreateResult, ok bool, err error)
+	// Level returns the level that the store of the node allows.
+	Level() *upgrade.Level
 }
 
 // Node is embedded in client.Node.

@@ -78,6 +78,15 @@ func LevelOf(b history.Body) int64 {
 	return LowestLevel
 }
 
+// LevelOfMessage returns the level of a message that becomes the event. It is 0 for what every node reads, so that such a
+// message never raises the level of an old instance.
+func LevelOfMessage(b history.Body) int64 {
+	if level := LevelOf(b); level > LowestLevel {
+		return level
+	}
+	return 0
+}
+
 // SettingsAt returns the settings of new executions on a store that allows a level: the limits, and the behaviours that
 // nodes of this level know.
 func SettingsAt(_ int64) history.Settings {

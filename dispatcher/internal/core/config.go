@@ -1,6 +1,7 @@
 package core
 
 import (
+	"context"
 	"log/slog"
 	"math"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/fastpath"
 	"github.com/perdure/perdure/internal/history"
 	"github.com/perdure/perdure/internal/replay"
+	"github.com/perdure/perdure/internal/upgrade"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -24,8 +26,9 @@ type Config struct {
 	QueueLimits    map[string]flow.QueueLimit              // by queue
 	Env            *replay.Env
 	Logger         *slog.Logger
-	Settings       func() history.Settings // of executions started here; many goroutines call it
-	Off            fastpath.Set            // fast paths that are switched off
+	Level          *upgrade.Level                // that the store allows, and the highest that the node runs
+	Alongside      func(working context.Context) // runs until the end of the node, when working is done; nil: nothing does
+	Off            fastpath.Set                  // fast paths that are switched off
 
 	MaxTurns            int                   // turns at the same time, at least 1
 	MaxActivities       int                   // attempts at the same time, at least 1; 0 with no Activities
@@ -57,6 +60,9 @@ type Config struct {
 	WatchdogTimeout      time.Duration // on shutdown, for code that has not returned
 	OnFatal              func(error)   // gets the reason before the node shuts itself down; nil: it does not
 }
+
+// Settings returns those of executions that are started here.
+func (c *Config) Settings() history.Settings { return replay.SettingsAt(c.Level.Allowed()) }
 
 // Capabilities returns what turns a fetch may bring.
 func (c *Config) Capabilities() []provider.Capability {

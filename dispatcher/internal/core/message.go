@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure/internal/history"
+	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -11,7 +12,7 @@ import (
 func Message(b history.Body, execution, event int64) provider.NewMessage {
 	return provider.NewMessage{
 		Kind: provider.MessageKind(b.Kind()), Execution: execution, EventID: event,
-		Payload: history.Encode(nil, history.Event{Body: b}),
+		EngineLevel: replay.LevelOfMessage(b), Payload: history.Encode(nil, history.Event{Body: b}),
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/perdure/perdure/dispatcher/internal/fast"
 	"github.com/perdure/perdure/dispatcher/internal/storage"
 	"github.com/perdure/perdure/dispatcher/internal/suspect"
-	"github.com/perdure/perdure/internal/replay"
 	"github.com/perdure/perdure/provider"
 )
 
@@ -27,7 +26,7 @@ type turnFetcher struct {
 func (f *turnFetcher) loop(fetching, working context.Context) {
 	req := provider.FetchTurnsRequest{
 		Owner: f.Config.Owner, Lease: f.Config.Lease, Capabilities: f.Config.Capabilities(),
-		EngineLevel: replay.EngineLevel,
+		EngineLevel: f.Config.Level.Own(),
 	}
 	for failures := 0; ; {
 		if !f.Suspects.Wait(fetching) || !f.slotFree(fetching) {

@@ -1,0 +1,205 @@
+package upgrade
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/perdure/perdure/provider"
+)
+
+// nodeSpace holds a record for each node, by the name under which it holds leases.
+const nodeSpace = "perdure/nodes"
+
+const (
+	// Renewal is how often a node renews its record.
+	Renewal = 15 * time.Minute
+	// Dead is the age of a record whose node counts as dead.
+	Dead = time.Hour
+	// MaxListed bounds the orchestrations that a record lists.
+	MaxListed = 200
+	// leaving bounds the removal of a record. A record that stays counts as dead after an hour.
+	leaving = time.Second
+)
+
+// Orchestration is what a node can run.
+type Orchestration struct {
+	Name    string `json:"name"`
+	Version string `json:"version,omitempty"`
+}
+
+// Node is the record of a node.
+type Node struct {
+	Owner          string          `json:"-"` // the name of its leases
+	Release        string          `json:"release"`
+	Level          int64           `json:"level"`                    // the highest that it runs
+	Orchestrations []Orchestration `json:"orchestrations,omitempty"` // at most MaxListed, by name and version
+	Count          int             `json:"count"`                    // of all of them
+	Started        provider.Time   `json:"started"`
+	Renewed        provider.Time   `json:"-"`
+}
+
+// Release returns the version of this module in the running binary.
+func Release() string {
+	const path = "github.com/perdure/perdure"
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "(devel)"
+	}
+	for _, m := range info.Deps {
+		if m.Path == path {
+			if m.Replace != nil {
+				m = m.Replace
+			}
+			return cmp.Or(m.Version, "(devel)")
+		}
+	}
+	if info.Main.Path == path {
+		return cmp.Or(info.Main.Version, "(devel)")
+	}
+	return "(devel)"
+}
+
+// Membership keeps the record of a node as long as the node runs.
+type Membership struct {
+	level   *Level
+	node    Node
+	logger  *slog.Logger
+	version int64 // of the stored record; 0: there is none
+	absent  bool  // the store keeps no records
+}
+
+// Join writes the record of a node. runs are its orchestrations. The node may fetch work once Join has returned. A store
+// without records lists no nodes.
+func Join(ctx context.Context, level *Level, owner string, runs []provider.Capability, logger *slog.Logger) (*Membership, error) {
+	m := &Membership{level: level, logger: logger, node: Node{Owner: owner, Release: Release(), Level: level.own, Count: len(runs), Started: provider.TimeOf(time.Now())}}
+	for _, r := range runs {
+		m.node.Orchestrations = append(m.node.Orchestrations, Orchestration{Name: r.Name, Version: r.CodeVersion})
+	}
+	slices.SortFunc(m.node.Orchestrations, func(a, b Orchestration) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version))
+	})
+	m.node.Orchestrations = m.node.Orchestrations[:min(len(runs), MaxListed)]
+	return m, m.write(ctx)
+}
+
+// Run renews the record until ctx is done, and then removes it. It reads the level of the store once a minute while that
+// is lower than the level of the node.
+func (m *Membership) Run(ctx context.Context) {
+	next := Renewal
+	if m.version == 0 {
+		next = reread // the store failed when the node started
+	}
+	renew := time.NewTimer(next)
+	defer renew.Stop()
+	look := time.NewTicker(reread)
+	defer look.Stop()
+	for !m.absent {
+		ticks := look.C
+		if m.level.settled() {
+			ticks = nil
+			look.Stop()
+		}
+		select {
+		case <-ctx.Done():
+			m.leave(ctx)
+			return
+		case <-ticks:
+			m.level.Current(ctx)
+		case <-renew.C:
+			next = Renewal
+			if err := m.write(ctx); err != nil && ctx.Err() == nil {
+				m.logger.Warn("the record of this node is not renewed: trying again in a minute", "err", err)
+				next = reread
+			}
+			renew.Reset(next)
+		}
+	}
+}
+
+// write stores the record. If another process has removed or written it meanwhile, it is stored anew.
+func (m *Membership) write(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	value, err := json.Marshal(m.node)
+	if err != nil {
+		return fmt.Errorf("registering the node: %w", err)
+	}
+	put := provider.RecordRequest{Action: provider.RecordPut, Namespace: nodeSpace, Key: m.node.Owner, Value: value, Expect: m.version}
+	res, err := m.level.store.Record(ctx, put)
+	if errors.Is(err, provider.ErrConflict) {
+		if put.Expect, err = m.stored(ctx); err == nil {
+			res, err = m.level.store.Record(ctx, put)
+		}
+	}
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		m.absent = true
+		return nil
+	case err != nil:
+		return fmt.Errorf("registering the node: %w", err)
+	}
+	m.version = put.Expect + 1
+	if len(res.Records) > 0 {
+		m.version = res.Records[0].Version
+	}
+	return nil
+}
+
+// stored returns the version of the stored record, 0 if there is none.
+func (m *Membership) stored(ctx context.Context) (int64, error) {
+	res, err := m.level.store.Record(ctx, provider.RecordRequest{Action: provider.RecordGet, Namespace: nodeSpace, Key: m.node.Owner})
+	if errors.Is(err, provider.ErrNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return res.Records[0].Version, nil
+}
+
+// leave removes the record.
+func (m *Membership) leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
+	defer cancel()
+	_ = remove(ctx, m.level.store, m.node.Owner, m.version)
+}
+
+func remove(ctx context.Context, store provider.Keeper, owner string, version int64) error {
+	_, err := store.Record(ctx, provider.RecordRequest{Action: provider.RecordDelete, Namespace: nodeSpace, Key: owner, Expect: version})
+	return err
+}
+
+// Nodes returns the nodes whose records are not older than an hour, by owner. It removes the other records if the store
+// may be written. now is the time of the store. A store without records returns an error that wraps errors.ErrUnsupported.
+func Nodes(ctx context.Context, store provider.Keeper) (nodes []Node, now provider.Time, err error) {
+	scan := provider.RecordRequest{Action: provider.RecordScan, Namespace: nodeSpace, Max: provider.MaxPage}
+	for {
+		res, err := store.Record(ctx, scan)
+		if err != nil {
+			return nil, 0, fmt.Errorf("listing nodes: %w", err)
+		}
+		now = res.Now
+		for _, r := range res.Records {
+			if now.Sub(r.UpdatedAt) > Dead {
+				_ = remove(ctx, store, r.Key, r.Version) // it is not listed in any case
+				continue
+			}
+			n := Node{Owner: r.Key, Renewed: r.UpdatedAt}
+			if err := json.Unmarshal(r.Value, &n); err != nil {
+				return nil, 0, fmt.Errorf("listing nodes: record of %q: %w", r.Key, err)
+			}
+			nodes = append(nodes, n)
+		}
+		if len(res.Records) < scan.Max {
+			return nodes, now, nil
+		}
+		scan.Key = res.Records[len(res.Records)-1].Key
+	}
+}
